@@ -1,0 +1,55 @@
+//! Where a tensor lives: a name and an index, plain data. `cpu` and `gpu` bring the capabilities.
+
+use crate::error::{Error, Result};
+use std::fmt;
+
+/// A device. `Gpu(i)` is the i-th adapter that wgpu lists; all of a process's GPU tensors of one index share a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Device {
+    #[default]
+    Cpu,
+    Gpu(u8),
+}
+
+impl Device {
+    /// Parses `cpu`, `gpu`, `gpu:0`.
+    pub fn parse(s: &str) -> Result<Device> {
+        let (kind, index) = s.split_once(':').map_or((s, None), |(k, i)| (k, Some(i)));
+        let index = match index {
+            None => None,
+            Some(i) => Some(i.parse::<u8>().map_err(|_| Error::runtime(format!("Invalid device string: '{s}'")))?),
+        };
+        match (kind, index) {
+            ("cpu", None | Some(0)) => Ok(Device::Cpu),
+            ("gpu", i) => Ok(Device::Gpu(i.unwrap_or(0))),
+            ("cuda" | "mps" | "xpu" | "vulkan" | "wgpu", _) => Err(Error::runtime(format!(
+                "device '{s}' is not known here; expected 'cpu' or 'gpu'. Use device=\"gpu\": it drives any vendor's GPU."
+            ))),
+            _ => Err(Error::runtime(format!("Expected one of cpu, gpu device type at start of device string: {s}"))),
+        }
+    }
+    pub fn kind(self) -> &'static str {
+        match self {
+            Device::Cpu => "cpu",
+            Device::Gpu(_) => "gpu",
+        }
+    }
+    pub fn index(self) -> Option<u8> {
+        match self {
+            Device::Cpu => None,
+            Device::Gpu(i) => Some(i),
+        }
+    }
+    pub fn is_gpu(self) -> bool {
+        matches!(self, Device::Gpu(_))
+    }
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Device::Cpu => f.write_str("cpu"),
+            Device::Gpu(i) => write!(f, "gpu:{i}"),
+        }
+    }
+}

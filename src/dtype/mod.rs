@@ -1,0 +1,280 @@
+//! Element types: kinds and sizes, the one promotion table, and the scalar that a Python number becomes.
+//!
+//! Promotion is PyTorch's: tensors of one category promote within it, numbers and 0-d tensors only
+//! change the result when their category (bool < integer < floating < complex) is higher.
+
+mod promote;
+mod scalar;
+
+pub use promote::{Category, Operands, default_dtype, promote, result_category, set_default_dtype};
+pub use scalar::Scalar;
+
+pub use half::{bf16, f16};
+pub use num_complex::Complex;
+#[allow(non_camel_case_types)]
+pub type c64 = Complex<f32>;
+#[allow(non_camel_case_types)]
+pub type c128 = Complex<f64>;
+
+/// The type of an element. The discriminant is stable: it is part of pickles and of the C tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum DType {
+    Bool = 0,
+    U8 = 1,
+    I8 = 2,
+    I16 = 3,
+    I32 = 4,
+    I64 = 5,
+    F16 = 6,
+    BF16 = 7,
+    F32 = 8,
+    F64 = 9,
+    C64 = 10,
+    C128 = 11,
+    /// Unsigned 16 to 64 bits are stored, cast and printed; arithmetic is not defined for them.
+    U16 = 12,
+    U32 = 13,
+    U64 = 14,
+}
+
+use DType::*;
+
+impl DType {
+    pub const ALL: [DType; 15] = [Bool, U8, I8, I16, I32, I64, F16, BF16, F32, F64, C64, C128, U16, U32, U64];
+
+    /// Bytes per element.
+    pub const fn size(self) -> usize {
+        match self {
+            Bool | U8 | I8 => 1,
+            I16 | F16 | BF16 | U16 => 2,
+            I32 | F32 | U32 => 4,
+            I64 | F64 | C64 | U64 => 8,
+            C128 => 16,
+        }
+    }
+    /// PyTorch's name without the `torch.` prefix: `float32`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Bool => "bool",
+            U8 => "uint8",
+            I8 => "int8",
+            I16 => "int16",
+            I32 => "int32",
+            I64 => "int64",
+            F16 => "float16",
+            BF16 => "bfloat16",
+            F32 => "float32",
+            F64 => "float64",
+            C64 => "complex64",
+            C128 => "complex128",
+            U16 => "uint16",
+            U32 => "uint32",
+            U64 => "uint64",
+        }
+    }
+    /// The name that PyTorch's error messages use: `Float`, `Long`.
+    pub const fn scalar_type_name(self) -> &'static str {
+        match self {
+            Bool => "Bool",
+            U8 => "Byte",
+            I8 => "Char",
+            I16 => "Short",
+            I32 => "Int",
+            I64 => "Long",
+            F16 => "Half",
+            BF16 => "BFloat16",
+            F32 => "Float",
+            F64 => "Double",
+            C64 => "ComplexFloat",
+            C128 => "ComplexDouble",
+            U16 => "UInt16",
+            U32 => "UInt32",
+            U64 => "UInt64",
+        }
+    }
+    /// The prefix in test samples and debug output: `f32`.
+    pub const fn short(self) -> &'static str {
+        match self {
+            Bool => "b8",
+            U8 => "u8",
+            I8 => "i8",
+            I16 => "i16",
+            I32 => "i32",
+            I64 => "i64",
+            F16 => "f16",
+            BF16 => "bf16",
+            F32 => "f32",
+            F64 => "f64",
+            C64 => "c64",
+            C128 => "c128",
+            U16 => "u16",
+            U32 => "u32",
+            U64 => "u64",
+        }
+    }
+    pub fn from_name(name: &str) -> Option<DType> {
+        DType::ALL.into_iter().find(|d| d.name() == name || d.short() == name)
+    }
+    pub const fn is_float(self) -> bool {
+        matches!(self, F16 | BF16 | F32 | F64)
+    }
+    pub const fn is_complex(self) -> bool {
+        matches!(self, C64 | C128)
+    }
+    /// Integers, bool excluded.
+    pub const fn is_int(self) -> bool {
+        matches!(self, U8 | I8 | I16 | I32 | I64 | U16 | U32 | U64)
+    }
+    pub const fn is_signed(self) -> bool {
+        !matches!(self, Bool | U8 | U16 | U32 | U64)
+    }
+    /// Floating or complex: what may require a gradient.
+    pub const fn is_differentiable(self) -> bool {
+        self.is_float() || self.is_complex()
+    }
+    pub const fn is_storage_only(self) -> bool {
+        matches!(self, U16 | U32 | U64)
+    }
+    pub const fn category(self) -> Category {
+        match self {
+            Bool => Category::Bool,
+            F16 | BF16 | F32 | F64 => Category::Float,
+            C64 | C128 => Category::Complex,
+            _ => Category::Int,
+        }
+    }
+    /// The real type of a complex type's parts; any other type is its own.
+    pub const fn to_real(self) -> DType {
+        match self {
+            C64 => F32,
+            C128 => F64,
+            d => d,
+        }
+    }
+    /// The complex type whose parts are of this float type.
+    pub const fn to_complex(self) -> DType {
+        match self {
+            F64 | C128 => C128,
+            _ => C64,
+        }
+    }
+}
+
+impl std::fmt::Display for DType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A Rust type that is the element of some dtype.
+pub trait Element: Copy + Send + Sync + Default + PartialEq + 'static {
+    const DTYPE: DType;
+    fn from_scalar(s: Scalar) -> Self;
+    fn to_scalar(self) -> Scalar;
+}
+
+impl Element for bool {
+    const DTYPE: DType = Bool;
+    fn from_scalar(s: Scalar) -> bool {
+        s.to_bool()
+    }
+    fn to_scalar(self) -> Scalar {
+        Scalar::Bool(self)
+    }
+}
+
+macro_rules! element {
+    ($($t:ty, $d:ident, |$s:ident| $from:expr, |$v:ident| $to:expr;)*) => {$(
+        impl Element for $t {
+            const DTYPE: DType = $d;
+            fn from_scalar($s: Scalar) -> $t { $from }
+            fn to_scalar(self) -> Scalar { let $v = self; $to }
+        }
+    )*};
+}
+element! {
+    u8, U8, |s| s.to_i64() as u8, |v| Scalar::Int(v as i64);
+    i8, I8, |s| s.to_i64() as i8, |v| Scalar::Int(v as i64);
+    i16, I16, |s| s.to_i64() as i16, |v| Scalar::Int(v as i64);
+    i32, I32, |s| s.to_i64() as i32, |v| Scalar::Int(v as i64);
+    i64, I64, |s| s.to_i64(), |v| Scalar::Int(v);
+    u16, U16, |s| s.to_i64() as u16, |v| Scalar::Int(v as i64);
+    u32, U32, |s| s.to_i64() as u32, |v| Scalar::Int(v as i64);
+    u64, U64, |s| s.to_i64() as u64, |v| Scalar::UInt(v);
+    f16, F16, |s| f16::from_f64(s.to_f64()), |v| Scalar::Float(v.to_f64());
+    bf16, BF16, |s| bf16::from_f64(s.to_f64()), |v| Scalar::Float(v.to_f64());
+    f32, F32, |s| s.to_f64() as f32, |v| Scalar::Float(v as f64);
+    f64, F64, |s| s.to_f64(), |v| Scalar::Float(v);
+    c64, C64, |s| { let c = s.to_c128(); Complex::new(c.re as f32, c.im as f32) }, |v| Scalar::Complex(v.re as f64, v.im as f64);
+    c128, C128, |s| s.to_c128(), |v| Scalar::Complex(v.re, v.im);
+}
+
+/// Runs `$body` with `$t` bound to the element type of `$dtype`: the one dtype switch of the crate.
+#[macro_export]
+macro_rules! with_dtype {
+    ($dtype:expr, $t:ident => $body:expr) => {
+        match $dtype {
+            $crate::dtype::DType::Bool => {
+                type $t = bool;
+                $body
+            }
+            $crate::dtype::DType::U8 => {
+                type $t = u8;
+                $body
+            }
+            $crate::dtype::DType::I8 => {
+                type $t = i8;
+                $body
+            }
+            $crate::dtype::DType::I16 => {
+                type $t = i16;
+                $body
+            }
+            $crate::dtype::DType::I32 => {
+                type $t = i32;
+                $body
+            }
+            $crate::dtype::DType::I64 => {
+                type $t = i64;
+                $body
+            }
+            $crate::dtype::DType::U16 => {
+                type $t = u16;
+                $body
+            }
+            $crate::dtype::DType::U32 => {
+                type $t = u32;
+                $body
+            }
+            $crate::dtype::DType::U64 => {
+                type $t = u64;
+                $body
+            }
+            $crate::dtype::DType::F16 => {
+                type $t = $crate::dtype::f16;
+                $body
+            }
+            $crate::dtype::DType::BF16 => {
+                type $t = $crate::dtype::bf16;
+                $body
+            }
+            $crate::dtype::DType::F32 => {
+                type $t = f32;
+                $body
+            }
+            $crate::dtype::DType::F64 => {
+                type $t = f64;
+                $body
+            }
+            $crate::dtype::DType::C64 => {
+                type $t = $crate::dtype::c64;
+                $body
+            }
+            $crate::dtype::DType::C128 => {
+                type $t = $crate::dtype::c128;
+                $body
+            }
+        }
+    };
+}

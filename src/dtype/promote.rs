@@ -1,0 +1,138 @@
+//! Type promotion: one table of pairs, and the rule for operands of different standing.
+//!
+//! Source: PyTorch's "Type Promotion Documentation". Tensors with dimensions rank above 0-d tensors,
+//! which rank above numbers; a lower rank only counts when its category is higher.
+
+use super::DType::{self, *};
+use super::Scalar;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Category {
+    Bool,
+    Int,
+    Float,
+    Complex,
+}
+
+static DEFAULT: AtomicU8 = AtomicU8::new(F32 as u8);
+
+/// The dtype of a Python float: `float32` unless `set_default_dtype` says otherwise.
+pub fn default_dtype() -> DType {
+    DType::ALL[DEFAULT.load(Ordering::Relaxed) as usize]
+}
+/// Sets the default floating dtype; the caller has checked that it is one.
+pub fn set_default_dtype(d: DType) {
+    DEFAULT.store(d as u8, Ordering::Relaxed);
+}
+
+/// The dtype that two tensors of equal standing promote to.
+pub fn promote(a: DType, b: DType) -> DType {
+    if a == b {
+        return a;
+    }
+    let (ca, cb) = (a.category(), b.category());
+    if ca != cb {
+        let (low, high) = if ca < cb { (a, b) } else { (b, a) };
+        // A real float lends its width to a complex of smaller parts.
+        return match (low, high) {
+            (F64, C64) => C128,
+            _ => high,
+        };
+    }
+    match (a, b) {
+        (C64, C128) | (C128, C64) => C128,
+        (F16, BF16) | (BF16, F16) => F32,
+        _ if ca == Category::Float => {
+            if rank(a) > rank(b) {
+                a
+            } else {
+                b
+            }
+        }
+        _ => promote_ints(a, b),
+    }
+}
+
+fn rank(d: DType) -> u8 {
+    match d {
+        F16 | BF16 => 0,
+        F32 => 1,
+        _ => 2,
+    }
+}
+
+fn promote_ints(a: DType, b: DType) -> DType {
+    match (a.is_signed(), b.is_signed()) {
+        (true, true) | (false, false) => {
+            if a.size() > b.size() {
+                a
+            } else {
+                b
+            }
+        }
+        _ => {
+            let (u, s) = if a.is_signed() { (b, a) } else { (a, b) };
+            if s.size() > u.size() {
+                s
+            } else {
+                match u {
+                    U8 => I16,
+                    U16 => I32,
+                    _ => I64,
+                }
+            }
+        }
+    }
+}
+
+/// Gathers the operands of a call and answers with the dtype they promote to.
+#[derive(Clone, Copy, Default)]
+pub struct Operands {
+    dims: Option<DType>,
+    zero: Option<DType>,
+    number: Option<Category>,
+}
+
+impl Operands {
+    pub fn tensor(&mut self, d: DType, ndim: usize) {
+        let slot = if ndim > 0 { &mut self.dims } else { &mut self.zero };
+        *slot = Some(slot.map_or(d, |p| promote(p, d)));
+    }
+    pub fn scalar(&mut self, s: Scalar) {
+        let c = s.category();
+        self.number = Some(self.number.map_or(c, |p| p.max(c)));
+    }
+    /// The promoted dtype; `None` where there was no operand.
+    pub fn result(&self) -> Option<DType> {
+        let number = self.number.map(category_default);
+        let low = combine(self.zero, number);
+        combine(self.dims, low)
+    }
+}
+
+/// `high` wins unless `low` is of a higher category.
+fn combine(high: Option<DType>, low: Option<DType>) -> Option<DType> {
+    match (high, low) {
+        (Some(h), Some(l)) if l.category() > h.category() => Some(result_category(h, l)),
+        (Some(h), _) => Some(h),
+        (None, l) => l,
+    }
+}
+
+/// `low` decides the category, `high` keeps its width where it has one (f64 tensor * complex number).
+pub fn result_category(high: DType, low: DType) -> DType {
+    if low.is_complex() && high.is_float() {
+        return high.to_complex();
+    }
+    low
+}
+
+fn category_default(c: Category) -> DType {
+    match c {
+        Category::Bool => Bool,
+        Category::Int => I64,
+        Category::Float => default_dtype(),
+        Category::Complex => default_dtype().to_complex(),
+    }
+}

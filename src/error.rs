@@ -1,0 +1,137 @@
+//! Every error of the crate, once: variant -> message -> Python exception class.
+//!
+//! A message reads `op: problem; expected X, got Y. Hint.`; the part after the op is PyTorch's own
+//! wording where PyTorch has one, because programs match on it. The op's name is put in front by
+//! `dispatch`, in one place. `Error` is one pointer wide, so `Result<Tensor>` travels in registers.
+
+use std::any::Any;
+use std::fmt;
+
+/// The Python exception class that an error surfaces as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    Runtime,
+    Value,
+    Type,
+    Index,
+    NotImplemented,
+    Memory,
+    Buffer,
+    /// A panic caught at the border: our bug, reported as one.
+    Internal,
+    /// An exception raised by Python code that Rust called (a hook, a custom function).
+    Python,
+}
+
+/// The one error type. Build it with the constructors below, so that wording stays in this file
+/// or beside the check that it belongs to.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    class: Class,
+    message: String,
+    op: Option<&'static str>,
+    payload: Option<Box<dyn Any + Send + Sync>>,
+}
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    #[cold]
+    pub fn new(class: Class, message: impl Into<String>) -> Error {
+        Error(Box::new(Inner { class, message: message.into(), op: None, payload: None }))
+    }
+    #[cold]
+    pub fn runtime(message: impl Into<String>) -> Error {
+        Error::new(Class::Runtime, message)
+    }
+    #[cold]
+    pub fn value(message: impl Into<String>) -> Error {
+        Error::new(Class::Value, message)
+    }
+    #[cold]
+    pub fn type_(message: impl Into<String>) -> Error {
+        Error::new(Class::Type, message)
+    }
+    #[cold]
+    pub fn index(message: impl Into<String>) -> Error {
+        Error::new(Class::Index, message)
+    }
+    #[cold]
+    pub fn not_implemented(message: impl Into<String>) -> Error {
+        Error::new(Class::NotImplemented, message)
+    }
+    #[cold]
+    pub fn internal(message: impl Into<String>) -> Error {
+        Error::new(Class::Internal, message)
+    }
+    /// Carries a foreign exception (a `PyErr`) through Rust code unchanged.
+    #[cold]
+    pub fn python(payload: Box<dyn Any + Send + Sync>) -> Error {
+        let message = "an exception raised in Python".to_string();
+        Error(Box::new(Inner { class: Class::Python, message, op: None, payload: Some(payload) }))
+    }
+    #[cold]
+    pub fn out_of_memory(bytes: usize, device: &str) -> Error {
+        Error::new(
+            Class::Runtime,
+            format!(
+                "[{device}] not enough memory: you tried to allocate {bytes} bytes. Free tensors or use a smaller shape."
+            ),
+        )
+    }
+    /// `dim` outside `[-ndim, ndim)`; PyTorch treats a 0-d tensor as if it had one dimension.
+    #[cold]
+    pub fn dim_range(dim: i64, ndim: usize) -> Error {
+        let n = ndim.max(1) as i64;
+        Error::index(format!("Dimension out of range (expected to be in range of [{}, {}], but got {dim})", -n, n - 1))
+    }
+
+    pub fn class(&self) -> Class {
+        self.0.class
+    }
+    /// The message without the op's name.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+    pub fn take_payload(&mut self) -> Option<Box<dyn Any + Send + Sync>> {
+        self.0.payload.take()
+    }
+    /// Names the op, unless an inner op has been named already.
+    pub fn in_op(mut self, op: &'static str) -> Error {
+        if self.0.op.is_none() {
+            self.0.op = Some(op);
+        }
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(op) = self.0.op {
+            write!(f, "{op}: ")?;
+        }
+        f.write_str(&self.0.message)
+    }
+}
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}({self})", self.0.class)
+    }
+}
+impl std::error::Error for Error {}
+
+/// Shows a shape as PyTorch's messages do: `[2, 3]`.
+pub struct Show<'a, T>(pub &'a [T]);
+impl<T: fmt::Display> fmt::Display for Show<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        for (i, v) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str(", ")?;
+            }
+            write!(f, "{v}")?;
+        }
+        f.write_str("]")
+    }
+}

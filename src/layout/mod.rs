@@ -1,0 +1,177 @@
+//! Shapes, strides and views: integers only, no data.
+//!
+//! A `Layout` says where the elements of a tensor lie in its storage, in elements: `offset + sum(index * stride)`.
+//! Strides are never negative (PyTorch refuses them too). Every view is a function from layout to layout.
+
+mod iterate;
+mod view;
+
+pub use iterate::{Odometer, coalesce};
+pub use view::{Slice, SliceSpec};
+
+use crate::error::{Error, Result, Show};
+use smallvec::SmallVec;
+
+/// A shape or strides; up to five dimensions lie inline.
+pub type Dims = SmallVec<[usize; 5]>;
+
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Layout {
+    pub shape: Dims,
+    pub strides: Dims,
+    pub offset: usize,
+}
+
+/// Elements of a shape; an error where the product does not fit.
+pub fn checked_numel(shape: &[usize]) -> Result<usize> {
+    // A zero anywhere makes the tensor empty whatever the other sizes are.
+    if shape.contains(&0) {
+        return Ok(0);
+    }
+    shape.iter().try_fold(1usize, |n, &d| n.checked_mul(d).filter(|&n| n <= isize::MAX as usize / 16)).ok_or_else(
+        || {
+            Error::runtime(format!(
+                "Storage size calculation overflowed with sizes={}. Use a smaller shape.",
+                Show(shape)
+            ))
+        },
+    )
+}
+
+/// Turns sizes from a caller into a shape; negative sizes are an error.
+pub fn to_shape(sizes: &[i64]) -> Result<Dims> {
+    for &s in sizes {
+        if s < 0 {
+            return Err(Error::runtime(format!(
+                "Trying to create tensor with negative dimension {s}: {}",
+                Show(sizes)
+            )));
+        }
+    }
+    let shape: Dims = sizes.iter().map(|&s| s as usize).collect();
+    checked_numel(&shape)?;
+    Ok(shape)
+}
+
+/// Wraps a dimension given by the user into `0..ndim` (a 0-d tensor counts as one dimension).
+pub fn wrap_dim(dim: i64, ndim: usize) -> Result<usize> {
+    let n = ndim.max(1) as i64;
+    if dim < -n || dim >= n {
+        return Err(Error::dim_range(dim, ndim));
+    }
+    Ok(if dim < 0 { dim + n } else { dim } as usize)
+}
+
+/// Wraps a list of dimensions and refuses repeats. An empty list of a reduction means every dimension: the caller decides.
+pub fn wrap_dims(dims: &[i64], ndim: usize) -> Result<Dims> {
+    let mut out = Dims::new();
+    for &d in dims {
+        let w = wrap_dim(d, ndim)?;
+        if out.contains(&w) {
+            return Err(Error::runtime(format!("dim {w} appears multiple times in the list of dims")));
+        }
+        out.push(w);
+    }
+    Ok(out)
+}
+
+/// The strides of a row-major tensor of this shape.
+pub fn contiguous_strides(shape: &[usize]) -> Dims {
+    let mut strides: Dims = SmallVec::from_elem(1, shape.len());
+    let mut step = 1usize;
+    for i in (0..shape.len()).rev() {
+        strides[i] = step;
+        step = step.saturating_mul(shape[i].max(1));
+    }
+    strides
+}
+
+/// The shape that two shapes broadcast to.
+pub fn broadcast(a: &[usize], b: &[usize]) -> Result<Dims> {
+    let n = a.len().max(b.len());
+    let mut out: Dims = SmallVec::from_elem(1, n);
+    for i in 0..n {
+        let x = if i + a.len() >= n { a[i + a.len() - n] } else { 1 };
+        let y = if i + b.len() >= n { b[i + b.len() - n] } else { 1 };
+        out[i] = match (x, y) {
+            (x, y) if x == y => x,
+            (1, y) => y,
+            (x, 1) => x,
+            (x, y) => {
+                return Err(Error::runtime(format!(
+                    "The size of tensor a ({x}) must match the size of tensor b ({y}) at non-singleton dimension {i}; \
+                     shapes {} and {} do not broadcast.",
+                    Show(a),
+                    Show(b)
+                )));
+            }
+        };
+    }
+    Ok(out)
+}
+
+impl Layout {
+    pub fn contiguous(shape: &[usize]) -> Layout {
+        Layout { shape: shape.into(), strides: contiguous_strides(shape), offset: 0 }
+    }
+    pub fn ndim(&self) -> usize {
+        self.shape.len()
+    }
+    pub fn numel(&self) -> usize {
+        self.shape.iter().product()
+    }
+    /// Row-major without gaps; dimensions of size one do not count, an empty tensor always is.
+    pub fn is_contiguous(&self) -> bool {
+        let mut step = 1;
+        for (&d, &s) in self.shape.iter().zip(&self.strides).rev() {
+            if d == 0 {
+                return true;
+            }
+            if d != 1 {
+                if s != step {
+                    return false;
+                }
+                step *= d;
+            }
+        }
+        true
+    }
+    /// Covers a run of memory without gaps or repeats, in some order of its dimensions.
+    pub fn is_dense(&self) -> bool {
+        let mut dims: SmallVec<[(usize, usize); 5]> =
+            self.strides.iter().zip(&self.shape).filter(|&(_, &d)| d != 1).map(|(&s, &d)| (s, d)).collect();
+        dims.sort_unstable();
+        let mut step = 1;
+        dims.iter().all(|&(s, d)| {
+            let ok = s == step;
+            step *= d;
+            ok
+        })
+    }
+    /// One past the last element that the layout reaches, counted from the start of the storage.
+    pub fn end(&self) -> usize {
+        if self.shape.contains(&0) {
+            return self.offset;
+        }
+        1 + self.offset + self.shape.iter().zip(&self.strides).map(|(&d, &s)| (d - 1) * s).sum::<usize>()
+    }
+    /// Two indices reach the same element (an expanded view): writing through it is refused. Like PyTorch's
+    /// test it may miss exotic `as_strided` overlaps, which are memory-safe all the same.
+    pub fn has_internal_overlap(&self) -> bool {
+        if self.is_contiguous() {
+            return false;
+        }
+        self.shape.iter().zip(&self.strides).any(|(&d, &s)| d > 1 && s == 0)
+    }
+    /// The strides with which this layout reads as `shape`: zero where it is broadcast. `shape` must be compatible.
+    pub fn broadcast_strides(&self, shape: &[usize]) -> Dims {
+        let lead = shape.len() - self.ndim();
+        let mut out: Dims = SmallVec::from_elem(0, shape.len());
+        for i in 0..self.ndim() {
+            if self.shape[i] != 1 || shape[lead + i] == 1 {
+                out[lead + i] = self.strides[i];
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,259 @@
+//! Every view as a function from layout to layout, with PyTorch's checks and messages.
+
+use super::{Dims, Layout, checked_numel, wrap_dim};
+use crate::error::{Error, Result, Show};
+use smallvec::SmallVec;
+
+/// A slice as Python writes it, ends not yet clipped.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Slice {
+    pub start: Option<i64>,
+    pub stop: Option<i64>,
+    pub step: Option<i64>,
+}
+
+/// A slice clipped to a dimension: `start`, `length`, `step`.
+pub type SliceSpec = (usize, usize, usize);
+
+impl Slice {
+    /// Clips to a dimension of `size`; a step of zero or less is an error, as in PyTorch.
+    pub fn resolve(&self, size: usize) -> Result<SliceSpec> {
+        let (n, step) = (size as i64, self.step.unwrap_or(1));
+        if step <= 0 {
+            return Err(Error::value(format!(
+                "step must be greater than zero, got {step}. Use flip() to reverse a dimension."
+            )));
+        }
+        let clip = |v: i64| if v < 0 { v.saturating_add(n).max(0) } else { v.min(n) };
+        let start = clip(self.start.unwrap_or(0));
+        let stop = clip(self.stop.unwrap_or(n)).max(start);
+        let length = (stop - start + step - 1) / step.max(1);
+        Ok((start as usize, if step > n { (stop > start) as usize } else { length as usize }, step as usize))
+    }
+}
+
+impl Layout {
+    pub fn permute(&self, dims: &[usize]) -> Layout {
+        Layout {
+            shape: dims.iter().map(|&d| self.shape[d]).collect(),
+            strides: dims.iter().map(|&d| self.strides[d]).collect(),
+            offset: self.offset,
+        }
+    }
+    pub fn transpose(&self, a: usize, b: usize) -> Layout {
+        let mut out = self.clone();
+        if self.ndim() > 0 {
+            out.shape.swap(a, b);
+            out.strides.swap(a, b);
+        }
+        out
+    }
+    pub fn unsqueeze(&self, dim: usize) -> Layout {
+        let mut out = self.clone();
+        let stride = if dim < self.ndim() { self.shape[dim] * self.strides[dim] } else { 1 };
+        out.shape.insert(dim, 1);
+        out.strides.insert(dim, stride);
+        out
+    }
+    /// Drops the dimensions that `drop` names, of those that are of size one.
+    pub fn squeeze(&self, drop: impl Fn(usize) -> bool) -> Layout {
+        let keep = |i: &usize| !(self.shape[*i] == 1 && drop(*i));
+        let dims: Dims = (0..self.ndim()).filter(keep).collect();
+        self.permute(&dims)
+    }
+    /// One index of a dimension, which disappears.
+    pub fn select(&self, dim: usize, index: usize) -> Layout {
+        let mut out = self.clone();
+        out.offset += index * self.strides[dim];
+        out.shape.remove(dim);
+        out.strides.remove(dim);
+        out
+    }
+    pub fn slice(&self, dim: usize, (start, length, step): SliceSpec) -> Layout {
+        let mut out = self.clone();
+        out.offset += start * self.strides[dim];
+        out.shape[dim] = length;
+        out.strides[dim] = self.strides[dim].saturating_mul(step);
+        if length <= 1 {
+            out.strides[dim] = self.strides[dim].saturating_mul(step).min(isize::MAX as usize / 16);
+        }
+        out
+    }
+    /// `sizes` may hold -1 for a dimension to keep.
+    pub fn expand(&self, sizes: &[i64]) -> Result<Layout> {
+        if sizes.len() < self.ndim() {
+            return Err(Error::runtime(format!(
+                "expand({}, size={}): the number of sizes provided ({}) must be greater or equal to the number of dimensions in the tensor ({})",
+                Show(&self.shape),
+                Show(sizes),
+                sizes.len(),
+                self.ndim()
+            )));
+        }
+        let lead = sizes.len() - self.ndim();
+        let mut out = Layout { shape: Dims::new(), strides: Dims::new(), offset: self.offset };
+        for (i, &want) in sizes.iter().enumerate() {
+            let have = (i >= lead).then(|| self.shape[i - lead]);
+            let (size, stride) = match (want, have) {
+                (-1, Some(h)) => (h, self.strides[i - lead]),
+                (w, Some(h)) if w == h as i64 => (h, self.strides[i - lead]),
+                (w, Some(1) | None) if w >= 0 => (w as usize, 0),
+                (w, Some(h)) if w >= 0 => {
+                    return Err(Error::runtime(format!(
+                        "The expanded size of the tensor ({w}) must match the existing size ({h}) at non-singleton dimension {i}.  Target sizes: {}.  Tensor sizes: {}",
+                        Show(sizes),
+                        Show(&self.shape)
+                    )));
+                }
+                (w, _) => {
+                    return Err(Error::runtime(format!(
+                        "The expanded size of the tensor ({w}) isn't allowed in a leading, non-existing dimension {i}"
+                    )));
+                }
+            };
+            out.shape.push(size);
+            out.strides.push(stride);
+        }
+        checked_numel(&out.shape)?;
+        Ok(out)
+    }
+    /// The strides under which the same memory reads as `shape`, or `None` where a copy is needed.
+    pub fn view_strides(&self, shape: &[usize]) -> Option<Dims> {
+        if self.numel() == 0 {
+            return Some(super::contiguous_strides(shape));
+        }
+        let mut strides: Dims = SmallVec::from_elem(0, shape.len());
+        // Walks from the last dimension, one run of memory-adjacent old dimensions at a time.
+        let mut view = shape.len();
+        let mut run = 1;
+        let mut base = self.strides.last().copied().unwrap_or(1);
+        for i in (0..self.ndim()).rev() {
+            run *= self.shape[i];
+            let breaks = i == 0 || (self.shape[i - 1] != 1 && self.strides[i - 1] != run * base);
+            if !breaks {
+                continue;
+            }
+            let mut taken = 1;
+            while view > 0 && (taken < run || shape[view - 1] == 1) {
+                view -= 1;
+                strides[view] = taken * base;
+                taken *= shape[view];
+            }
+            if taken != run {
+                return None;
+            }
+            if i > 0 {
+                run = 1;
+                base = self.strides[i - 1];
+            }
+        }
+        while view > 0 {
+            // What is left is of size one.
+            view -= 1;
+            strides[view] = if view + 1 < shape.len() { strides[view + 1] * shape[view + 1] } else { 1 };
+        }
+        Some(strides)
+    }
+    /// Resolves one -1 in `sizes` against this layout's element count.
+    pub fn infer_shape(&self, sizes: &[i64]) -> Result<Dims> {
+        let numel = self.numel();
+        let bad = || Error::runtime(format!("shape '{}' is invalid for input of size {numel}", Show(sizes)));
+        let mut known = 1usize;
+        let mut hole = None;
+        for (i, &s) in sizes.iter().enumerate() {
+            match s {
+                -1 if hole.is_some() => return Err(Error::runtime("only one dimension can be inferred")),
+                -1 => hole = Some(i),
+                s if s < 0 => {
+                    return Err(Error::runtime(format!(
+                        "invalid shape dimension {s} at index {i} of shape {}",
+                        Show(sizes)
+                    )));
+                }
+                s => known = known.checked_mul(s as usize).ok_or_else(bad)?,
+            }
+        }
+        let mut shape: Dims = sizes.iter().map(|&s| s.max(0) as usize).collect();
+        if let Some(i) = hole {
+            if known == 0 {
+                return Err(Error::runtime(format!(
+                    "cannot reshape tensor of {numel} elements into shape {} because the unspecified dimension size -1 can be any value and is ambiguous",
+                    Show(sizes)
+                )));
+            }
+            if numel % known != 0 {
+                return Err(bad());
+            }
+            shape[i] = numel / known;
+        } else if known != numel {
+            return Err(bad());
+        }
+        Ok(shape)
+    }
+    pub fn view(&self, sizes: &[i64]) -> Result<Layout> {
+        let shape = self.infer_shape(sizes)?;
+        match self.view_strides(&shape) {
+            Some(strides) => Ok(Layout { shape, strides, offset: self.offset }),
+            None => Err(Error::runtime(
+                "view size is not compatible with input tensor's size and stride (at least one dimension spans across \
+                 two contiguous subspaces). Use .reshape(...) instead.",
+            )),
+        }
+    }
+    pub fn diagonal(&self, offset: i64, dim1: i64, dim2: i64) -> Result<Layout> {
+        let (a, b) = (wrap_dim(dim1, self.ndim())?, wrap_dim(dim2, self.ndim())?);
+        if a == b || self.ndim() < 2 {
+            return Err(Error::runtime(format!("diagonal dimensions cannot be identical {dim1}, {dim2}")));
+        }
+        let (rows, cols) = (self.shape[a] as i64, self.shape[b] as i64);
+        let length =
+            if offset >= 0 { rows.min(cols.saturating_sub(offset)) } else { rows.saturating_add(offset).min(cols) }
+                .max(0) as usize;
+        let mut start = self.offset;
+        if length > 0 {
+            start += if offset >= 0 {
+                offset as usize * self.strides[b]
+            } else {
+                offset.unsigned_abs() as usize * self.strides[a]
+            };
+        }
+        let keep: Dims = (0..self.ndim()).filter(|&d| d != a && d != b).collect();
+        let mut out = self.permute(&keep);
+        out.shape.push(length);
+        out.strides.push(self.strides[a] + self.strides[b]);
+        out.offset = start;
+        Ok(out)
+    }
+    /// Any sizes and strides over a storage of `capacity` elements.
+    pub fn as_strided(sizes: &[i64], strides: &[i64], offset: i64, capacity: usize) -> Result<Layout> {
+        if sizes.len() != strides.len() {
+            return Err(Error::runtime(format!(
+                "mismatch in length of strides and shape; sizes {} and strides {}",
+                Show(sizes),
+                Show(strides)
+            )));
+        }
+        if strides.iter().any(|&s| s < 0) {
+            return Err(Error::runtime(format!(
+                "as_strided: Negative strides are not supported at the moment, got strides: {}",
+                Show(strides)
+            )));
+        }
+        if offset < 0 {
+            return Err(Error::runtime(format!("as_strided: storage offset must be non-negative, got {offset}")));
+        }
+        let shape = super::to_shape(sizes)?;
+        let empty = shape.contains(&0);
+        let last = shape.iter().zip(strides).try_fold(offset as usize, |n, (&d, &s)| {
+            d.saturating_sub(1).checked_mul(s as usize).and_then(|m| n.checked_add(m))
+        });
+        if !empty && last.is_none_or(|l| l >= capacity) {
+            return Err(Error::runtime(format!(
+                "setStorage: sizes {}, strides {}, storage offset {offset} are out of bounds for storage of {capacity} elements",
+                Show(sizes),
+                Show(strides)
+            )));
+        }
+        Ok(Layout { shape, strides: strides.iter().map(|&s| s as usize).collect(), offset: offset as usize })
+    }
+}
