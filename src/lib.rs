@@ -2,4 +2,5 @@
 pub mod device;
 pub mod dtype;
 pub mod error;
+pub mod gpu;
 pub mod layout;
