@@ -3,4 +3,5 @@ pub mod cpu;
 pub mod device;
 pub mod dtype;
 pub mod error;
+pub mod gpu;
 pub mod layout;
