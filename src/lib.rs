@@ -3,3 +3,6 @@ pub mod device;
 pub mod dtype;
 pub mod error;
 pub mod layout;
+pub mod tensor {
+    pub mod print;
+}
