@@ -5,3 +5,6 @@ pub mod dtype;
 pub mod error;
 pub mod gpu;
 pub mod layout;
+pub mod tensor {
+    pub mod print;
+}
