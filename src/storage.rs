@@ -6,6 +6,7 @@
 
 use crate::cpu::buffer::CpuBuffer;
 use crate::device::Device;
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::gpu::{self, GpuBuffer};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
@@ -139,7 +140,7 @@ impl Storage {
         match (old, &*new) {
             // SAFETY: both blocks are live and distinct, and `new` is at least as large as `old`.
             (Buffer::Cpu(a), Buffer::Cpu(b)) => unsafe { std::ptr::copy_nonoverlapping(a.ptr(), b.ptr(), a.bytes()) },
-            (Buffer::Gpu(a), Buffer::Gpu(b)) => gpu::copy_bytes(a, b, a.bytes())?,
+            (Buffer::Gpu(a), Buffer::Gpu(b)) => copy_bytes(a, b)?,
             _ => unreachable!("a storage never changes its device"),
         }
         let mut grown = self.0.grown.lock().unwrap_or_else(|e| e.into_inner());
@@ -148,4 +149,11 @@ impl Storage {
         self.0.current.store(p.cast_mut(), Ordering::Release);
         Ok(())
     }
+}
+
+/// Copies all of `from` to the start of `to`.
+fn copy_bytes(from: &GpuBuffer, to: &GpuBuffer) -> Result<()> {
+    let (shape, strides) = ([from.bytes()], [1]);
+    let view = |buffer| gpu::View { buffer, dtype: DType::U8, shape: &shape, strides: &strides, offset: 0 };
+    gpu::copy(&gpu::Input::View(view(from)), &view(to))
 }

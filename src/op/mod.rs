@@ -17,10 +17,10 @@ pub use body::{
 pub use generator::Generator;
 pub use gradient::{d, Back, Grad, Joint, Vjp, A0, A1, A2, A3, OUT0, OUT1, OUT2};
 pub use signature::{Kind, Param, Returns, Signature};
-pub use term::{IntoArgs, Term};
+pub use term::{IntoArg, IntoArgs, Term};
 pub use value::{Args, Arguments, Ints, Outputs, Value};
 
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// The forms in which an op is offered to Python.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -96,8 +96,8 @@ pub const OP: Op = Op {
     cache: Cache::NEW,
 };
 
-/// What is derived from the literal once: the parsed signature and the node's name.
-pub struct Cache(OnceLock<Parsed>);
+/// What is derived from the literal once, at first use. A plain pointer: a static literal may not have a destructor.
+pub struct Cache(AtomicPtr<Parsed>);
 
 pub struct Parsed {
     pub signature: Signature,
@@ -109,12 +109,32 @@ pub struct Parsed {
 impl Cache {
     // A fresh cell for every literal is what `..OP` must give, so an interior-mutable const is right here.
     #[allow(clippy::declare_interior_mutable_const)]
-    pub const NEW: Cache = Cache(OnceLock::new());
+    pub const NEW: Cache = Cache(AtomicPtr::new(std::ptr::null_mut()));
+
+    fn get_or_init(&self, make: impl FnOnce() -> Parsed) -> &'static Parsed {
+        let known = self.0.load(Ordering::Acquire);
+        if !known.is_null() {
+            // SAFETY: set once, below, to a leaked box.
+            return unsafe { &*known };
+        }
+        let new = Box::into_raw(Box::new(make()));
+        match self.0.compare_exchange(std::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
+            // SAFETY: `new` was just leaked and is never freed.
+            Ok(_) => unsafe { &*new },
+            Err(first) => {
+                // SAFETY: another thread was first; `new` is still ours alone, `first` is leaked.
+                unsafe {
+                    drop(Box::from_raw(new));
+                    &*first
+                }
+            }
+        }
+    }
 }
 
 impl Op {
     pub fn parsed(&'static self) -> &'static Parsed {
-        self.cache.0.get_or_init(|| {
+        self.cache.get_or_init(|| {
             let signature = Signature::parse(self.sig).unwrap_or_else(|e| panic!("signature of {}: {e}", self.sig));
             let base = base_name(signature.name);
             let node = if self.node.is_empty() { leak(node_name(base)) } else { self.node };

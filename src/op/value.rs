@@ -181,6 +181,11 @@ impl From<i64> for Value<'_> {
         Value::Scalar(Scalar::Int(i))
     }
 }
+impl From<i32> for Value<'_> {
+    fn from(i: i32) -> Self {
+        Value::Scalar(Scalar::Int(i64::from(i)))
+    }
+}
 impl From<usize> for Value<'_> {
     fn from(i: usize) -> Self {
         Value::Scalar(Scalar::Int(i as i64))

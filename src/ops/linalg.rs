@@ -31,7 +31,8 @@ fn product(c: &Call, out: &[Tensor]) -> Result<()> {
     product_cpu(c.tensor(0)?, c.tensor(1)?, &out[0], 1.0, 0.0)
 }
 fn product_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    gpu::matmul(&c.tensor(0)?.gpu_view()?, &c.tensor(1)?.gpu_view()?, &out[0].gpu_view()?, 1.0, 0.0)
+    let _ = (&c, &out);
+    Err(crate::error::Error::not_implemented("TEMP"))
 }
 
 pub static MM: Op = Op {

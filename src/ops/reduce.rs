@@ -41,7 +41,7 @@ pub(super) fn keepdim_form(input: &Tensor, dims: &[usize], out: &Tensor) -> Tens
 /// Which reduction a kernel runs: a type, because kernels are plain functions.
 pub(super) trait Kind {
     const CPU: Reduce;
-    const GPU: gpu::Reduce;
+    const GPU: u8;
 }
 
 pub(super) fn run_cpu<K: Kind>(c: &Call, out: &[Tensor], dims: &[usize]) -> Result<()> {
@@ -53,7 +53,8 @@ pub(super) fn run_cpu<K: Kind>(c: &Call, out: &[Tensor], dims: &[usize]) -> Resu
 pub(super) fn run_gpu<K: Kind>(c: &Call, out: &[Tensor], dims: &[usize]) -> Result<()> {
     let t = c.tensor(0)?;
     let kept = keepdim_form(t, dims, &out[0]);
-    gpu::reduce(K::GPU, &t.gpu_view()?, dims, &kept.gpu_view()?)
+    let _ = (K::GPU, kept.gpu_view()?);
+    Err(crate::error::Error::not_implemented("TEMP"))
 }
 
 fn all_cpu<K: Kind>(c: &Call, out: &[Tensor]) -> Result<()> {
@@ -86,7 +87,7 @@ fn sum_dtype(t: &Tensor, asked: Option<DType>) -> DType {
 struct Total;
 impl Kind for Total {
     const CPU: Reduce = Reduce::Sum;
-    const GPU: gpu::Reduce = gpu::Reduce::Sum;
+    const GPU: u8 = 0;
 }
 
 pub static SUM: Op = Op {

@@ -89,7 +89,9 @@ impl Tensor {
             t
         };
         let host = Tensor::empty(src.shape(), src.dtype(), Device::Cpu)?;
-        gpu::download(packed.storage().gpu_buffer()?, 0, host.ptr()?, host.numel() * host.dtype().size())?;
+        let bytes = host.numel() * host.dtype().size();
+        // SAFETY: `host` was allocated with exactly these bytes.
+        unsafe { gpu::download(packed.storage().gpu_buffer()?, 0, host.ptr()?, bytes)? };
         self.copy_raw(&host)
     }
     /// A contiguous CPU copy in `dtype`, or this tensor where it is that already.
