@@ -222,7 +222,9 @@ unsafe fn batched<T: Multiply>(a: View, b: View, out: View, alpha: T, beta: T) {
         let stacked = |s: &Dims, x: &Matrix<T>| s.last() == Some(&(m * x.rows));
         if sb.last() == Some(&0) && stacked(&sa, &a_matrix) && stacked(&so, &out_matrix) {
             m *= count;
-            [&mut shape, &mut sa, &mut sb, &mut so].into_iter().for_each(|v| drop(v.pop()));
+            for v in [&mut shape, &mut sa, &mut sb, &mut so] {
+                v.pop();
+            }
         }
     }
     let batch: usize = shape.iter().product();

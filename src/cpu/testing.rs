@@ -7,18 +7,18 @@ use crate::layout::{Dims, Odometer, contiguous_strides};
 /// Small deterministic random numbers (xorshift).
 pub struct Rng(pub u64);
 impl Rng {
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         self.0
     }
     pub fn below(&mut self, n: usize) -> usize {
-        (self.next() >> 11) as usize % n
+        (self.bits() >> 11) as usize % n
     }
     /// Uniform in -2..2.
     pub fn value(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 51) as f64 - 2.0
+        (self.bits() >> 11) as f64 / (1u64 << 51) as f64 - 2.0
     }
 }
 

@@ -11,15 +11,15 @@ fn naive(kind: Reduce, a: &Array, dims: &[usize]) -> Vec<f64> {
         groups[ravel(&out, &index)].push(v);
     }
     let fold = |g: &Vec<crate::dtype::c128>| {
-        let re = g.iter().map(|v| v.re);
+        let mut re = g.iter().map(|v| v.re);
         match kind {
             Reduce::Sum => re.sum(),
             Reduce::Mean => re.sum::<f64>() / g.len() as f64,
             Reduce::Prod => g.iter().product::<crate::dtype::c128>().re,
             Reduce::Max => re.fold(f64::NEG_INFINITY, f64::max),
             Reduce::Min => re.fold(f64::INFINITY, f64::min),
-            Reduce::Any => re.fold(false, |a, x| a || x != 0.0) as u8 as f64,
-            Reduce::All => re.fold(true, |a, x| a && x != 0.0) as u8 as f64,
+            Reduce::Any => re.any(|x| x != 0.0) as u8 as f64,
+            Reduce::All => re.all(|x| x != 0.0) as u8 as f64,
             Reduce::Norm(0.0) => g.iter().filter(|v| v.norm() != 0.0).count() as f64,
             Reduce::Norm(f64::INFINITY) => g.iter().map(|v| v.norm()).fold(0.0, f64::max),
             Reduce::Norm(p) => g.iter().map(|v| v.norm().powf(p)).sum::<f64>().powf(1.0 / p),
