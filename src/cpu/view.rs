@@ -3,11 +3,11 @@
 //! Also the two doors between memory of any dtype and a kernel's own type: `load` reads a run of elements
 //! as the type that the kernel computes in, `store` writes its results as the type of the destination.
 
-use super::parallel::par_for;
+use super::convert::converter;
+use super::strided::{gather, scatter};
 use crate::dtype::{DType, Element};
 use crate::layout::Dims;
-use crate::with_dtype;
-use std::any::TypeId;
+use std::mem::MaybeUninit;
 
 /// A strided operand. Strides are in elements; the address is of the element at index zero.
 #[derive(Clone, Copy, Debug)]
@@ -71,28 +71,30 @@ impl<T> Ptr<T> {
     }
 }
 
+/// Elements that are converted at once where they are strided.
+const CHUNK: usize = 1024;
+
 /// Reads `n` elements of `dtype`, `stride` apart, as `T` into `buf`.
 ///
 /// # Safety
 /// The elements must be readable and `buf` must have room for `n`.
 pub unsafe fn load<T: Element>(dtype: DType, src: *const u8, stride: usize, n: usize, buf: *mut T) {
-    // SAFETY: `S` is the type of `dtype`; the caller vouches for both runs.
-    with_dtype!(dtype, S => unsafe {
-        let src = src as *const S;
-        if TypeId::of::<S>() == TypeId::of::<T>() {
-            let src = src as *const T;
-            if stride == 1 {
-                return std::ptr::copy_nonoverlapping(src, buf, n);
-            }
-            for i in 0..n {
-                *buf.add(i) = *src.add(i * stride);
-            }
-        } else {
-            for i in 0..n {
-                *buf.add(i) = T::from_scalar((*src.add(i * stride)).to_scalar());
-            }
+    // SAFETY: the caller vouches for both runs; the scratch holds a chunk of the widest type.
+    unsafe {
+        let Some(convert) = converter(dtype, T::DTYPE) else {
+            return gather(dtype.size(), src, &[(n, stride)], buf as *mut u8);
+        };
+        if stride == 1 {
+            return convert(src, buf as *mut u8, n);
         }
-    })
+        let mut scratch = [const { MaybeUninit::<u128>::uninit() }; CHUNK];
+        let scratch = scratch.as_mut_ptr() as *mut u8;
+        for start in (0..n).step_by(CHUNK) {
+            let count = CHUNK.min(n - start);
+            gather(dtype.size(), src.add(start * stride * dtype.size()), &[(count, stride)], scratch);
+            convert(scratch, buf.add(start) as *mut u8, count);
+        }
+    }
 }
 
 /// Writes `n` elements of `T` as `dtype`, `stride` apart.
@@ -100,21 +102,20 @@ pub unsafe fn load<T: Element>(dtype: DType, src: *const u8, stride: usize, n: u
 /// # Safety
 /// `buf` must hold `n` elements and the destinations must be writable.
 pub unsafe fn store<T: Element>(dtype: DType, dst: *mut u8, stride: usize, n: usize, buf: *const T) {
-    // SAFETY: `S` is the type of `dtype`; the caller vouches for both runs.
-    with_dtype!(dtype, S => unsafe {
-        let dst = dst as *mut S;
-        for i in 0..n {
-            let x = *buf.add(i);
-            *dst.add(i * stride) = if TypeId::of::<S>() == TypeId::of::<T>() {
-                std::mem::transmute_copy(&x)
-            } else {
-                S::from_scalar(x.to_scalar())
-            };
+    // SAFETY: as in `load`.
+    unsafe {
+        let Some(convert) = converter(T::DTYPE, dtype) else {
+            return scatter(dtype.size(), buf as *const u8, dst, &[(n, stride)]);
+        };
+        if stride == 1 {
+            return convert(buf as *const u8, dst, n);
         }
-    })
-}
-
-/// Runs `f(start, end)` over `0..n`, in parallel where the work of `cost` elements per item pays for it.
-pub fn spread(n: usize, cost: usize, f: impl Fn(usize, usize) + Sync) {
-    par_for(n, (1 << 15) / cost.max(1), |r| f(r.start, r.end));
+        let mut scratch = [const { MaybeUninit::<u128>::uninit() }; CHUNK];
+        let scratch = scratch.as_mut_ptr() as *mut u8;
+        for start in (0..n).step_by(CHUNK) {
+            let count = CHUNK.min(n - start);
+            convert(buf.add(start) as *const u8, scratch, count);
+            scatter(dtype.size(), scratch, dst.add(start * stride * dtype.size()), &[(count, stride)]);
+        }
+    }
 }
