@@ -4,6 +4,7 @@
 tests the tests. Everything goes through NumPy arrays.
 """
 
+import functools
 import importlib
 import os
 
@@ -61,11 +62,12 @@ def build(call: Call, device: str = "cpu", grad: bool = False, maker=make):
 
 
 def resolve(path: str):
-    """The function at a dotted public path: `nn.functional.relu`, `Tensor.expand`."""
+    """The function at a dotted public path: `nn.functional.relu`; else the method: `expand`; else the hidden op."""
     found = torch
     for part in path.split("."):
-        found = getattr(found, part)
-    return found
+        found = getattr(found, part, None)
+    found = found or getattr(torch.Tensor, path.removeprefix("Tensor."), None)
+    return found or functools.partial(torch._C.call_op, path)
 
 
 def tensors(result) -> list:
