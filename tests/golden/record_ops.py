@@ -81,7 +81,7 @@ def known_to_torch(public: str) -> bool:
 
     try:
         return bool(target.resolve(public))
-    except AttributeError:
+    except (AttributeError, KeyError):
         return False
 
 
