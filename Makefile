@@ -23,7 +23,7 @@ SOURCES := $(shell find src shaders python -type f \( -name '*.rs' -o -name '*.w
            Cargo.toml Cargo.lock pyproject.toml README.md
 PYTEST  := $(BIN)/python -m pytest
 
-.PHONY: help demo test parity bench docs wheel lint clean test-rust test-python
+.PHONY: help demo test parity golden bench docs wheel lint clean test-rust test-python
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,13 @@ test-rust: $(STAMPS)/tools ## Rust tests; no interpreter needed.
 test-python: $(STAMPS)/extra-test $(STAMPS)/wheel-dev ## Stubs and generated pages, then pytest on CPU and, through Vulkan, on the GPU device.
 	$(BIN)/python tools/generate.py --check
 	. tools/vulkan.sh; $(PYTEST) -n $(JOBS)
+
+golden: $(STAMPS)/extra-test $(STAMPS)/wheel-dev ## Record PyTorch's answers again, after samples changed: TORCH_PYTHON=python-with-torch.
+	@test -n "$(TORCH_PYTHON)" || { echo "golden: say which Python has torch: make golden TORCH_PYTHON=~/torch/bin/python"; exit 1; }
+	$(BIN)/python tests/golden/record_ops.py --list > target/op_samples.json
+	$(TORCH_PYTHON) tests/golden/record_ops.py target/op_samples.json > target/ops.json
+	$(TORCH_PYTHON) tests/golden/record_printing.py > target/printing.json
+	mv target/ops.json target/printing.json tests/golden/
 
 parity: $(STAMPS)/extra-test $(STAMPS)/wheel-dev ## Compare with PyTorch live: TORCH_PYTHON=python-with-torch.
 	@test -n "$(TORCH_PYTHON)" || { echo "parity: say which Python has torch, as in: make parity TORCH_PYTHON=~/torch/bin/python"; exit 1; }

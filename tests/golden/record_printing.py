@@ -82,8 +82,11 @@ def record(tensor, dtype, options=None, mark=None, pattern=None, default="float3
 
 
 def made(dtype, shape, values, **more):
-    record(torch.tensor(values, dtype=torch.complex128 if dtype in COMPLEX else None).to(DTYPES[dtype]).reshape(shape),
-           dtype, **more)
+    record(
+        torch.tensor(values, dtype=torch.complex128 if dtype in COMPLEX else None).to(DTYPES[dtype]).reshape(shape),
+        dtype,
+        **more,
+    )
 
 
 def patterned(dtype, shape, pattern, **more):
@@ -187,7 +190,18 @@ def shapes():
 
 
 def summarised():
-    for shape in [[1001], [1000], [2000], [40, 50], [1100, 2], [2, 1100], [7, 200], [6, 200], [10, 11, 12], [3, 3, 3, 50]]:
+    for shape in [
+        [1001],
+        [1000],
+        [2000],
+        [40, 50],
+        [1100, 2],
+        [2, 1100],
+        [7, 200],
+        [6, 200],
+        [10, 11, 12],
+        [3, 3, 3, 50],
+    ]:
         for dtype, scale in [("float32", 0.37), ("int64", 1.0), ("float32", 1.0)]:
             patterned(dtype, shape, [7919, 2003, -900, scale])
     patterned("float32", [1000, 1000], [7919, 10007, -5000, 0.001])
@@ -206,8 +220,15 @@ def optioned():
         for option in options:
             for dtype in ["float32", "float64"]:
                 made(dtype, shape, row, options=option)
-    for option in [{"threshold": 5}, {"threshold": 5, "edgeitems": 1}, {"linewidth": 40}, {"linewidth": 200},
-                   {"threshold": None}, {"profile": "full"}, {"threshold": 5, "edgeitems": 0}]:
+    for option in [
+        {"threshold": 5},
+        {"threshold": 5, "edgeitems": 1},
+        {"linewidth": 40},
+        {"linewidth": 200},
+        {"threshold": None},
+        {"profile": "full"},
+        {"threshold": 5, "edgeitems": 0},
+    ]:
         for shape in [[8], [50], [5, 6], [4, 5, 6], [9, 2, 3]]:
             patterned("float32", shape, [17, 41, -20, 0.37], options=option)
             patterned("int64", shape, [17, 41, -20, 1.0], options=option)

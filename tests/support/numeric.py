@@ -87,7 +87,7 @@ def as_function(op, call):
 
     def function(leaves):
         rest = iter(leaves)
-        maker = lambda spec, device: next(rest) if spec.differentiable else target.make(spec, device)  # noqa: E731
+        maker = lambda spec, device: next(rest) if spec.differentiable else target.make(spec, device)
         args, kwargs, _ = target.build(call, maker=maker)
         out = op.run(args, kwargs)
         return [t for t in target.tensors(out) if t.dtype.is_floating_point or t.dtype.is_complex]

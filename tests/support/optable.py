@@ -38,9 +38,8 @@ class Op:
     def leaf(self) -> str:
         return self.public.rsplit(".", 1)[-1]
 
-    @property
-    def function(self):
-        return target.resolve(self.public)
+    def function(self, *args, **kwargs):
+        return invoke(self.public, args, kwargs)
 
     def sample_texts(self) -> list[str]:
         return [text for sample in self.samples for text in expand(sample, self.dtypes)]
@@ -57,6 +56,13 @@ class Op:
         """The named arguments, with a device where the op makes a tensor of none."""
         makes = "Device" in self.signature and not any(target.tensors(a) for a in args)
         return {**kwargs, "device": device} if makes and device != "cpu" else kwargs
+
+
+def invoke(public: str, args, kwargs):
+    """Calls an op by its public name; one that writes to its first argument gets a copy of it."""
+    if public.endswith("_") and args and isinstance(args[0], target.torch.Tensor):
+        args = [args[0].clone(), *args[1:]]
+    return target.resolve(public)(*args, **kwargs)
 
 
 @functools.cache

@@ -174,7 +174,7 @@ def number(text: str):
 
 # --- parsing -----------------------------------------------------------------------------------------
 
-TENSOR = re.compile(r"(b8|[ui](?:8|16|32|64)|bf16|f16|f32|f64|c64|c128|[fic n]\?)\[([\d,\s]*)\](?:\(([^()]*)\))?")
+TENSOR = re.compile(r"(b8|[ui](?:8|16|32|64)|bf16|f16|f32|f64|c64|c128|[ficn]\?)\[([\d,\s]*)\](?:\(([^()]*)\))?")
 OPEN, CLOSE = "([{", ")]}"
 
 
@@ -268,7 +268,9 @@ def doubled(call: Call) -> Call:
     wide = {"f16": "f64", "bf16": "f64", "f32": "f64", "c64": "c128"}
     names = {"float16": "float64", "bfloat16": "float64", "float32": "float64", "complex64": "complex128"}
     call = call.map(lambda s: replace(s, dtype=wide.get(s.dtype, s.dtype)))
-    kwargs = {k: DTypeName(names.get(v.name, v.name)) if isinstance(v, DTypeName) else v for k, v in call.kwargs.items()}
+    kwargs = {
+        k: DTypeName(names.get(v.name, v.name)) if isinstance(v, DTypeName) else v for k, v in call.kwargs.items()
+    }
     return Call(call.text, call.args, kwargs)
 
 
@@ -292,7 +294,11 @@ def edge_variants(text: str) -> dict[str, str]:
 
         return change
 
-    found = {"no rows": reshaped(sized(0, rows)), "no columns": reshaped(sized(-1, columns)), "0-d": reshaped(lambda _: [])}
+    found = {
+        "no rows": reshaped(sized(0, rows)),
+        "no columns": reshaped(sized(-1, columns)),
+        "0-d": reshaped(lambda _: []),
+    }
     if specs[0].dtype in FLOATS and "nograd" not in text:
         found["special"] = TENSOR.sub(
             lambda m: f"{m[1]}[{m[2]}]" + ("(special)" if m[1] in FLOATS else f"({m[3]})" if m[3] else ""), text

@@ -61,11 +61,12 @@ def build(call: Call, device: str = "cpu", grad: bool = False, maker=make):
 
 
 def resolve(path: str):
-    """The function at a dotted public path: `nn.functional.relu`, `Tensor.expand`."""
+    """The function at a dotted public path: `nn.functional.relu`; else the method: `expand`; else the hidden op."""
     found = torch
     for part in path.split("."):
-        found = getattr(found, part)
-    return found
+        found = getattr(found, part, None)
+    found = found or getattr(torch.Tensor, path.removeprefix("Tensor."), None)
+    return found or torch._C.ops[path]
 
 
 def tensors(result) -> list:
