@@ -7,12 +7,14 @@ pub mod buffer;
 pub mod cast;
 pub mod convert;
 pub mod copy;
+mod float;
 mod float32;
 mod float64;
 mod half_float;
 pub mod isa;
 pub mod loops;
 pub mod map;
+pub mod math;
 pub mod num;
 pub mod parallel;
 pub mod pool;
@@ -22,5 +24,7 @@ pub mod tile;
 
 pub use buffer::CpuBuffer;
 
+#[cfg(test)]
+mod math_tests;
 #[cfg(test)]
 mod tests;
