@@ -9,6 +9,7 @@ pub mod buffer;
 pub mod cast;
 pub mod convert;
 pub mod copy;
+mod float;
 mod float32;
 mod float64;
 pub mod gemm;
@@ -17,6 +18,7 @@ pub mod index;
 pub mod isa;
 pub mod loops;
 pub mod map;
+pub mod math;
 pub mod num;
 pub mod parallel;
 pub mod pool;
@@ -33,5 +35,7 @@ pub mod walk;
 
 pub use buffer::CpuBuffer;
 
+#[cfg(test)]
+mod math_tests;
 #[cfg(test)]
 mod tests;
