@@ -24,10 +24,12 @@ pub mod parallel;
 pub mod pool;
 pub mod reduce;
 pub mod scan;
+pub mod simd;
 pub mod softmax;
 pub mod sort;
 pub mod special;
 pub mod strided;
+pub mod temp;
 #[cfg(test)]
 pub mod testing;
 pub mod tile;
