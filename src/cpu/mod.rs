@@ -10,6 +10,7 @@ pub mod buffer;
 pub mod cast;
 pub mod convert;
 pub mod copy;
+mod float;
 mod float32;
 mod float64;
 pub mod gemm;
@@ -18,6 +19,7 @@ pub mod index;
 pub mod isa;
 pub mod loops;
 pub mod map;
+pub mod math;
 pub mod norm;
 pub mod num;
 pub mod parallel;
@@ -39,5 +41,7 @@ pub mod walk;
 
 pub use buffer::CpuBuffer;
 
+#[cfg(test)]
+mod math_tests;
 #[cfg(test)]
 mod tests;
