@@ -1,6 +1,7 @@
 //! Kernels on a real adapter (a software one will do). Without any, each test prints why it did nothing.
 
 mod elementwise;
+mod math;
 
 use super::{GpuBuffer, Input, View, download, is_available, upload};
 use crate::dtype::{DType, Element};
