@@ -7,7 +7,7 @@ fn nearest(x: f64) -> f64 {
     let t = trunc(x);
     let d = abs(x - t);
     let odd = truth(t - 2.0 * trunc(t * 0.5));
-    return t + select(0.0, select(1.0, -1.0, x < 0.0), d > 0.5 || (d == 0.5 && odd));
+    return t + select(f64(0), select(f64(1), f64(-1), x < 0.0), d > 0.5 || (d == 0.5 && odd));
 }
 fn expm1_small(r: f64) -> f64 {
     var q: f64 = 1.6059043836821613e-10;
