@@ -15,6 +15,8 @@ mod context;
 #[cfg(feature = "gpu")]
 mod element;
 #[cfg(feature = "gpu")]
+mod kernel;
+#[cfg(feature = "gpu")]
 mod launch;
 #[cfg(feature = "gpu")]
 mod map;
@@ -22,6 +24,8 @@ mod map;
 mod pipeline;
 #[cfg(feature = "gpu")]
 mod pool;
+#[cfg(feature = "gpu")]
+mod reduce;
 #[cfg(feature = "gpu")]
 mod stream;
 #[cfg(feature = "gpu")]
@@ -37,6 +41,7 @@ pub use {
     context::{empty_cache, memory_allocated, memory_reserved, stats, synchronize},
     map::{copy, map},
     pool::GpuBuffer,
+    reduce::{arg_reduce, reduce, var},
     transfer::{download, upload},
     validate::validate_all,
 };

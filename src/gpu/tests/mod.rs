@@ -2,6 +2,7 @@
 
 mod elementwise;
 mod math;
+mod reduce;
 
 use super::{GpuBuffer, Input, View, download, is_available, upload};
 use crate::dtype::{DType, Element};
