@@ -219,6 +219,14 @@ fn pow_(x: T, y: T) -> T {
     return from_parts(pow_positive(a, y), sign);
 }
 
+fn log_add_exp_(x: T, y: T) -> T {
+    if (is_nan(x)) { return x; }
+    if (is_nan(y)) { return y; }
+    let top = max_(x, y);
+    if (is_inf(top)) { return top; }
+    return top + log1p_(exp_(-abs_(x - y)));
+}
+
 // @for f32
 fn log2e_low() -> f32 {
     return 1.44269504088896341 - 1.44238281250;

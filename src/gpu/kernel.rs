@@ -27,6 +27,7 @@ pub(super) struct Kernel<'a> {
     numbers: SmallVec<[(&'static str, Number); 16]>,
     texts: SmallVec<[(&'static str, Cow<'static, str>); 8]>,
     parts: SmallVec<[(&'static str, &'static str); 2]>,
+    constants: SmallVec<[(&'static str, usize); 6]>,
     variant: &'static str,
 }
 
@@ -76,6 +77,7 @@ impl<'a> Kernel<'a> {
             numbers: SmallVec::new(),
             texts: SmallVec::new(),
             parts: SmallVec::new(),
+            constants: SmallVec::new(),
             variant: "",
         }
     }
@@ -134,6 +136,15 @@ impl<'a> Kernel<'a> {
         self
     }
 
+    /// A number that the code is compiled with; the name of the variant stands for it in the key.
+    pub fn constant(mut self, name: &'static str, value: usize) -> Self {
+        self.constants.push((name, value));
+        self
+    }
+    pub fn variant(mut self, variant: &'static str) -> Self {
+        self.variant = variant;
+        self
+    }
     /// A larger piece of code that fills a hole; the name of the variant stands for it in the key.
     pub fn part(mut self, variant: &'static str, name: &'static str, code: &'static str) -> Self {
         self.parts.push((name, code));
@@ -221,6 +232,7 @@ impl<'a> Kernel<'a> {
             at += 2 * walk.shape.len();
         }
         holes.extend(self.texts.iter().map(|t| (t.0, t.1.to_string())));
+        holes.extend(self.constants.iter().map(|c| (c.0, c.1.to_string())));
         holes.extend(self.parts.iter().map(|p| (p.0, p.1.to_string())));
         let declared = declare_params(at) + &code;
         holes.push(("declarations", declared));

@@ -1,6 +1,7 @@
 //! Kernels on a real adapter (a software one will do). Without any, each test prints why it did nothing.
 
 mod elementwise;
+mod linear;
 mod math;
 mod reduce;
 
