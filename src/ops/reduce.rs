@@ -1,10 +1,10 @@
 //! Reductions: sum, mean, prod, max, min, any, all, over dimensions or everything.
 
 use crate::cpu::reduce::{self, Reduce};
-use crate::dtype::{default_dtype, Category, DType};
+use crate::dtype::{Category, DType, default_dtype};
 use crate::error::{Error, Result};
 use crate::gpu;
-use crate::layout::{wrap_dims, Dims, Layout};
+use crate::layout::{Dims, Layout, wrap_dims};
 use crate::op::*;
 use crate::tensor::Tensor;
 
@@ -110,12 +110,19 @@ pub static SUM_DIM: Op = Op {
     forms: FMO,
     body: over_dims::<Total>(|c| {
         let t = c.tensor(0)?;
-        Ok(Spec::one(&reduced_shape(t.shape(), &reduced_dims(c, Some(1))?, c.flag(2)), sum_dtype(t, c.dtype(3)), t.device()))
+        Ok(Spec::one(
+            &reduced_shape(t.shape(), &reduced_dims(c, Some(1))?, c.flag(2)),
+            sum_dtype(t, c.dtype(3)),
+            t.device(),
+        ))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().expand_reduced(c, 1, 2))]),
     node: "SumBackward1",
     samples: &["f32[2,3], 0", "f32[2,3,4], (0, 2), True", "f32[2,3], -1, dtype=float64", "i64[2,3], 1"],
-    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range"), ("f32[2,3], (0, 0)", "RuntimeError", "multiple times")],
+    errors: &[
+        ("f32[2,3], 2", "IndexError", "Dimension out of range"),
+        ("f32[2,3], (0, 0)", "RuntimeError", "multiple times"),
+    ],
     reference: "np.sum(x0, axis=x1, keepdims=keepdim, dtype=dtype)",
     ..OP
 };

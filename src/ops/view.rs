@@ -2,12 +2,29 @@
 
 use super::copy::CLONE;
 use crate::error::{Error, Result};
-use crate::layout::{wrap_dim, wrap_dims, Dims, Layout};
+use crate::layout::{Dims, Layout, wrap_dim, wrap_dims};
 use crate::op::*;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] =
-    &[&AS_STRIDED, &AS_STRIDED_BACKWARD, &VIEW, &ALIAS, &RESHAPE, &UNSAFE_VIEW, &PERMUTE, &TRANSPOSE, &T, &EXPAND, &SQUEEZE, &SQUEEZE_DIM, &UNSQUEEZE, &SELECT, &SLICE, &SPLIT, &UNBIND];
+pub static OPS: &[&Op] = &[
+    &AS_STRIDED,
+    &AS_STRIDED_BACKWARD,
+    &VIEW,
+    &ALIAS,
+    &RESHAPE,
+    &UNSAFE_VIEW,
+    &PERMUTE,
+    &TRANSPOSE,
+    &T,
+    &EXPAND,
+    &SQUEEZE,
+    &SQUEEZE_DIM,
+    &UNSQUEEZE,
+    &SELECT,
+    &SLICE,
+    &SPLIT,
+    &UNBIND,
+];
 
 /// One view of the dtype of self.
 pub(super) fn one(c: &Call, layout: Layout) -> Result<Layouts> {
@@ -24,9 +41,20 @@ pub static AS_STRIDED: Op = Op {
         let capacity = t.storage().bytes() / t.dtype().size();
         one(c, Layout::as_strided(c.ints(1)?, c.ints(2)?, offset, capacity)?)
     }),
-    vjp: Vjp::Each(&[d(0, 0, |c| AS_STRIDED_BACKWARD.call((c.g(), &*c.sizes(0), c.ints(1).unwrap_or(&[]), c.ints(2).unwrap_or(&[]), c.opt_int(3))))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| {
+        AS_STRIDED_BACKWARD.call((
+            c.g(),
+            &*c.sizes(0),
+            c.ints(1).unwrap_or(&[]),
+            c.ints(2).unwrap_or(&[]),
+            c.opt_int(3),
+        ))
+    })]),
     samples: &["f32[6], (2, 2), (2, 1)", "f32[6], (2, 2), (2, 1), 1", "f32[2,3], (3, 2), (1, 3)"],
-    errors: &[("f32[4], (5,), (1,)", "RuntimeError", "out of bounds"), ("f32[4], (2,), (-1,)", "RuntimeError", "Negative strides")],
+    errors: &[
+        ("f32[4], (5,), (1,)", "RuntimeError", "out of bounds"),
+        ("f32[4], (2,), (-1,)", "RuntimeError", "Negative strides"),
+    ],
     ..OP
 };
 
@@ -41,7 +69,9 @@ pub static AS_STRIDED_BACKWARD: Op = Op {
         let offset = c.opt_int(4).unwrap_or(0);
         let layout = Layout::as_strided(c.ints(2)?, c.ints(3)?, offset, whole.numel())?;
         if layout.has_internal_overlap() {
-            return Err(Error::not_implemented("the gradient of an overlapping as_strided is not supported yet. Clone the view's input and index it instead."));
+            return Err(Error::not_implemented(
+                "the gradient of an overlapping as_strided is not supported yet. Clone the view's input and index it instead.",
+            ));
         }
         let part = AS_STRIDED.call((&whole, c.ints(2)?, c.ints(3)?, offset)).ok()?;
         super::copy::COPY_.call_inplace((&part, g))?;
@@ -60,7 +90,10 @@ pub static VIEW: Op = Op {
     body: Body::View(|c| one(c, c.tensor(0)?.layout().view(c.ints(1)?)?)),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
     samples: &["f32[2,6], (3, 4)", "f32[2,6], (-1,)", "f32[2,3], (1, 2, 3)"],
-    errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6"), ("f32[2,3], (-1, -1)", "RuntimeError", "only one dimension can be inferred")],
+    errors: &[
+        ("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6"),
+        ("f32[2,3], (-1, -1)", "RuntimeError", "only one dimension can be inferred"),
+    ],
     ..OP
 };
 
@@ -121,7 +154,10 @@ pub static PERMUTE: Op = Op {
         PERMUTE.call((c.g(), inverse))
     })]),
     samples: &["f32[2,3,4], (2, 0, 1)", "f32[2,3], (-1, 0)"],
-    errors: &[("f32[2,3], (0, 0)", "RuntimeError", "multiple times"), ("f32[2,3], (0, 1, 2)", "RuntimeError", "number of dim")],
+    errors: &[
+        ("f32[2,3], (0, 0)", "RuntimeError", "multiple times"),
+        ("f32[2,3], (0, 1, 2)", "RuntimeError", "number of dim"),
+    ],
     reference: "np.transpose(x0, x1)",
     ..OP
 };
@@ -237,13 +273,19 @@ pub static SELECT: Op = Op {
         let dim = wrap_dim(c.int(1)?, t.ndim())?;
         let n = t.size(dim) as i64;
         if index < -n || index >= n {
-            return Err(Error::index(format!("select(): index {index} out of range for tensor of size {} at dimension {dim}", crate::error::Show(t.shape()))));
+            return Err(Error::index(format!(
+                "select(): index {index} out of range for tensor of size {} at dimension {dim}",
+                crate::error::Show(t.shape())
+            )));
         }
         one(c, t.layout().select(dim, index.rem_euclid(n) as usize))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.unview())]),
     samples: &["f32[2,3], 0, 1", "f32[2,3], -1, -1"],
-    errors: &[("f32[2,3], 0, 2", "IndexError", "out of range"), ("f32[2,3], 3, 0", "IndexError", "Dimension out of range")],
+    errors: &[
+        ("f32[2,3], 0, 2", "IndexError", "out of range"),
+        ("f32[2,3], 3, 0", "IndexError", "Dimension out of range"),
+    ],
     reference: "np.take(x0, x2, axis=x1)",
     ..OP
 };
@@ -273,7 +315,10 @@ pub static SPLIT: Op = Op {
     body: Body::View(split),
     vjp: Vjp::Each(&[d(0, 0, |c| c.unview())]),
     samples: &["f32[5,2], 2", "f32[5,2], (2, 3)", "f32[2,4], 2, 1"],
-    errors: &[("f32[5], (2, 2)", "RuntimeError", "split_with_sizes expects"), ("f32[5], -1", "RuntimeError", "non-negative")],
+    errors: &[
+        ("f32[5], (2, 2)", "RuntimeError", "split_with_sizes expects"),
+        ("f32[5], -1", "RuntimeError", "non-negative"),
+    ],
     ..OP
 };
 
