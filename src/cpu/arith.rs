@@ -131,6 +131,7 @@ pub fn lesser<T: PartialOrd + Copy>(a: T, x: T) -> T {
 pub trait Float: Arith + Ordered {
     fn sqrt(self) -> Self;
     fn abs(self) -> Self;
+    fn minus(self, other: Self) -> Self;
     fn powf(self, p: f64) -> Self;
     fn exp(self) -> Self;
     fn ln(self) -> Self;
@@ -145,6 +146,10 @@ impl Float for f32 {
     #[inline(always)]
     fn abs(self) -> f32 {
         f32::abs(self)
+    }
+    #[inline(always)]
+    fn minus(self, other: f32) -> f32 {
+        self - other
     }
     fn powf(self, p: f64) -> f32 {
         f32::powf(self, p as f32)
@@ -173,6 +178,10 @@ impl Float for f64 {
     #[inline(always)]
     fn abs(self) -> f64 {
         f64::abs(self)
+    }
+    #[inline(always)]
+    fn minus(self, other: f64) -> f64 {
+        self - other
     }
     fn powf(self, p: f64) -> f64 {
         f64::powf(self, p)

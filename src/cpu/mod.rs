@@ -4,6 +4,7 @@
 //! (`tile`, `strided`, `convert`). Kernels here know no tensor; callers guarantee that memory is in bounds.
 //! Everything else takes `view::View`s: reductions, products, scans, indexing, sorting.
 
+pub mod argreduce;
 pub mod arith;
 pub mod buffer;
 pub mod cast;
@@ -17,17 +18,20 @@ pub mod index;
 pub mod isa;
 pub mod loops;
 pub mod map;
+pub mod norm;
 pub mod num;
 pub mod parallel;
 pub mod pool;
 pub mod reduce;
 pub mod scan;
 pub mod softmax;
+pub mod sort;
 pub mod special;
 pub mod strided;
 #[cfg(test)]
 pub mod testing;
 pub mod tile;
+pub mod var;
 pub mod view;
 pub mod walk;
 

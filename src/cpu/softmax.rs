@@ -3,7 +3,7 @@
 //! Lines that are dense in memory are handled one by one through a buffer of the computing type (f32 for the half
 //! types); otherwise a tile of neighbouring lines advances row by row, so memory is walked in order.
 
-use super::arith::{Arith, Float, greater};
+use super::arith::{Float, greater};
 use super::parallel::par_for;
 use super::view::{View, load, store};
 use super::walk::Others;
@@ -130,20 +130,16 @@ unsafe fn forward<T: Float>(input: View, dim: usize, out: View, log: bool) {
     });
 }
 
-fn minus<T: Arith + Float>(a: T, b: T) -> T {
-    a.plus(b.times(T::from_f64(-1.0)))
-}
-
 fn line<T: Float>(x: &mut [T], log: bool) {
     let max = x.iter().fold(T::LOWEST, |m, &v| greater(m, v));
     let mut sum = T::ZERO;
     if log {
-        x.iter().for_each(|&v| sum = sum.plus(minus(v, max).exp()));
+        x.iter().for_each(|&v| sum = sum.plus(v.minus(max).exp()));
         let by = sum.ln();
-        x.iter_mut().for_each(|v| *v = minus(minus(*v, max), by));
+        x.iter_mut().for_each(|v| *v = v.minus(max).minus(by));
     } else {
         for v in x.iter_mut() {
-            *v = minus(*v, max).exp();
+            *v = v.minus(max).exp();
             sum = sum.plus(*v);
         }
         let by = T::from_f64(1.0 / sum.to_f64());
@@ -158,8 +154,8 @@ fn columns<T: Float>(x: &mut [T], n: usize, log: bool) {
     }
     for row in x.chunks_mut(n) {
         for j in 0..n {
-            let e = minus(row[j], max[j]).exp();
-            row[j] = if log { minus(row[j], max[j]) } else { e };
+            let e = row[j].minus(max[j]).exp();
+            row[j] = if log { row[j].minus(max[j]) } else { e };
             sum[j] = sum[j].plus(e);
         }
     }
@@ -167,7 +163,7 @@ fn columns<T: Float>(x: &mut [T], n: usize, log: bool) {
         *s = if log { s.ln() } else { T::from_f64(1.0 / s.to_f64()) };
     }
     for row in x.chunks_mut(n) {
-        (0..n).for_each(|j| row[j] = if log { minus(row[j], sum[j]) } else { row[j].times(sum[j]) });
+        (0..n).for_each(|j| row[j] = if log { row[j].minus(sum[j]) } else { row[j].times(sum[j]) });
     }
 }
 
@@ -186,7 +182,7 @@ unsafe fn backward<T: Float>(grad: View, output: View, dim: usize, out: View, lo
         }
         for (y, g) in y.chunks(n).zip(g.chunks_mut(n)) {
             for j in 0..n {
-                g[j] = if log { minus(g[j], y[j].exp().times(sum[j])) } else { y[j].times(minus(g[j], sum[j])) };
+                g[j] = if log { g[j].minus(y[j].exp().times(sum[j])) } else { y[j].times(g[j].minus(sum[j])) };
             }
         }
         // SAFETY: as above.

@@ -196,8 +196,11 @@ impl<T: Magnitude> Step<T> for Norm1 {
     }
 }
 
+/// The sum of the squares of the magnitudes, or its root.
 #[derive(Clone, Copy)]
-pub struct Norm2;
+pub struct Norm2 {
+    pub root: bool,
+}
 impl<T: Magnitude> Step<T> for Norm2 {
     type Acc = T::Real;
     type Out = T::Real;
@@ -215,7 +218,7 @@ impl<T: Magnitude> Step<T> for Norm2 {
     }
     #[inline(always)]
     fn finish(self, acc: T::Real, _: usize) -> T::Real {
-        acc.sqrt()
+        if self.root { acc.sqrt() } else { acc }
     }
 }
 
@@ -300,8 +303,8 @@ impl<T: Float> Rule<T> for LogSumExp {
         unsafe {
             for j in 0..width {
                 let max = rows.iter().fold(T::LOWEST, |m, r| greater(m, *r.add(j)));
-                let by = shift(max).times(T::from_f64(-1.0));
-                let sum = rows.iter().fold(T::ZERO, |s, r| s.plus((*r.add(j)).plus(by).exp()));
+                let by = shift(max);
+                let sum = rows.iter().fold(T::ZERO, |s, r| s.plus((*r.add(j)).minus(by).exp()));
                 acc.add(j).write((max, sum));
             }
         }
@@ -310,7 +313,7 @@ impl<T: Float> Rule<T> for LogSumExp {
     fn merge(self, a: (T, T), b: (T, T)) -> (T, T) {
         let max = greater(a.0, b.0);
         let to = |(m, s): (T, T)| {
-            let by = shift(m).plus(shift(max).times(T::from_f64(-1.0)));
+            let by = shift(m).minus(shift(max));
             s.times(by.exp())
         };
         (max, to(a).plus(to(b)))
@@ -332,7 +335,7 @@ impl<T: Float> Step<T> for SumExp<T> {
     }
     #[inline(always)]
     fn step(self, acc: T, x: T) -> T {
-        acc.plus(x.plus(self.0.times(T::from_f64(-1.0))).exp())
+        acc.plus(x.minus(self.0).exp())
     }
     #[inline(always)]
     fn merge(self, a: T, b: T) -> T {
