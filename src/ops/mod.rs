@@ -6,15 +6,34 @@
 pub mod arith;
 pub mod copy;
 pub mod create;
+pub mod index_along;
 pub mod kit;
 pub mod linalg;
+mod needs;
 pub mod reduce;
+pub mod scan;
+pub mod softmax;
 pub mod view;
 
 use crate::op::Op;
 
 /// Every op, family by family.
-pub static OPS: &[&[&Op]] = &[arith::OPS, copy::OPS, create::OPS, linalg::OPS, reduce::OPS, view::OPS];
+pub static OPS: &[&[&Op]] = &[
+    arith::OPS,
+    copy::OPS,
+    create::OPS,
+    view::OPS,
+    reduce::OPS,
+    reduce::extreme::OPS,
+    reduce::moments::OPS,
+    reduce::nan::OPS,
+    reduce::norm::OPS,
+    reduce::truth::OPS,
+    index_along::OPS,
+    linalg::OPS,
+    scan::OPS,
+    softmax::OPS,
+];
 
 /// Every op.
 pub fn all() -> impl Iterator<Item = &'static Op> {
