@@ -9,6 +9,7 @@ pub mod buffer;
 pub mod cast;
 pub mod convert;
 pub mod copy;
+pub mod flip;
 mod float32;
 mod float64;
 pub mod gemm;
