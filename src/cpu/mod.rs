@@ -11,6 +11,7 @@ pub mod cast;
 pub mod convert;
 pub mod copy;
 mod float;
+pub mod flip;
 mod float32;
 mod float64;
 pub mod gemm;

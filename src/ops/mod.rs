@@ -3,16 +3,28 @@
 //! Adding an op: write its literal in the file of its family, add its name to that family's `OPS`. Everything else
 //! (function, method, in-place form, `out=`, stub, docs row, tests) is derived. See `docs/adding_an_op.md`.
 
+pub mod alias;
 pub mod arith;
 pub mod copy;
 pub mod create;
+pub mod gather;
+pub mod index;
 pub mod index_along;
+pub mod join;
 pub mod kit;
 pub mod linalg;
+pub mod mask;
 mod needs;
 pub mod reduce;
+pub mod repeat;
 pub mod scan;
+pub mod scatter_grad;
+pub mod select;
+pub mod shape;
+pub mod slice;
 pub mod softmax;
+pub mod take;
+pub mod triangle;
 pub mod view;
 
 use crate::op::Op;
@@ -23,16 +35,28 @@ pub static OPS: &[&[&Op]] = &[
     copy::OPS,
     create::OPS,
     view::OPS,
+    alias::OPS,
+    shape::OPS,
+    slice::OPS,
+    select::OPS,
     reduce::OPS,
     reduce::extreme::OPS,
     reduce::moments::OPS,
     reduce::nan::OPS,
     reduce::norm::OPS,
     reduce::truth::OPS,
-    index_along::OPS,
-    linalg::OPS,
     scan::OPS,
     softmax::OPS,
+    linalg::OPS,
+    gather::OPS,
+    index::OPS,
+    index_along::OPS,
+    mask::OPS,
+    take::OPS,
+    scatter_grad::OPS,
+    join::OPS,
+    repeat::OPS,
+    triangle::OPS,
 ];
 
 /// Every op.
