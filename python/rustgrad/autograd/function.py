@@ -6,7 +6,6 @@ versions) and calls `ctx` back with the gradients of the outputs.
 """
 
 import functools
-import inspect
 
 from .. import _C
 from .._base import Tensor, is_grad_enabled, zeros
@@ -223,6 +222,8 @@ class Function(metaclass=_FunctionMeta):
 
 
 def _bind_arguments(forward, args, kwargs):
+    import inspect
+
     bound = inspect.signature(forward).bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.args

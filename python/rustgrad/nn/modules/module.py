@@ -5,7 +5,6 @@ The class is put together from three parts: `Traversal` walks the tree, `State` 
 parameters, buffers and submodules, attribute access to them, the call and the printed form.
 """
 
-import inspect
 from collections import OrderedDict
 
 from ..._base import Tensor, typename
@@ -86,6 +85,12 @@ def _through_hooks(table, module, name, value):
 def _addindent(text, spaces):
     first, *rest = text.split("\n")
     return "\n".join([first, *(" " * spaces + line if line.strip() else "" for line in rest)])
+
+
+def _takes_persistent(function):
+    import inspect
+
+    return "persistent" in inspect.signature(function).parameters
 
 
 def _forward_unimplemented(self, *input):
@@ -287,7 +292,7 @@ class Module(Hooks, State, Traversal):
             persistent = value.persistent
         else:
             persistent = name not in self._non_persistent_buffers_set
-        if "persistent" in inspect.signature(self.register_buffer).parameters:
+        if type(self).register_buffer is Module.register_buffer or _takes_persistent(self.register_buffer):
             self.register_buffer(name, value, persistent)
         elif persistent:
             self.register_buffer(name, value)

@@ -7,15 +7,13 @@ everything that releases the GIL (decoding, reading, tensor ops) runs beside the
 import copy
 import queue
 import threading
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 _local = threading.local()
 _END = object()
 
 
-@dataclass
-class WorkerInfo:
+class WorkerInfo(NamedTuple):
     """What `get_worker_info` returns: the worker's number, the number of workers, its seed and its data set."""
 
     id: int
