@@ -1,0 +1,102 @@
+# Everything that is done with rustgrad, from a bare clone. `make help` lists the targets.
+#
+# One virtual environment, .venv. Set-up steps leave stamps in it, so that each runs once and again only
+# when what it depends on has changed. Tests use the dev profile (its dependencies are optimised too, and
+# `cargo test` and the test wheel share them); the demo, the benches and `make wheel` use the dist profile.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+DEMO   := examples/demo.py
+JOBS   ?= 2
+# A Python that can import torch, for `make parity` and for the peer's column of `make bench`.
+TORCH_PYTHON ?=
+CONFORMANCE ?= ../shared/conformance/opinfo
+
+SOURCES := $(shell find src shaders python -type f \( -name '*.rs' -o -name '*.wgsl' -o -name '*.py' -o -name '*.pyi' -o -name py.typed \)) \
+           Cargo.toml Cargo.lock pyproject.toml README.md
+PYTEST  := $(BIN)/python -m pytest
+
+.PHONY: help demo test parity golden bench docs wheel lint clean test-rust test-python
+
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# --- set-up ------------------------------------------------------------------------------------------
+
+$(STAMPS)/tools: Makefile
+	@command -v cargo >/dev/null || { echo "rustgrad needs Rust 1.95 or newer: https://rustup.rs"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.16,<2' 'ruff==0.17.*'
+	@mkdir -p $(STAMPS) && touch $@
+
+# The wheel of a profile, built and installed; the other profile's stamp goes, because there is one .venv.
+$(STAMPS)/wheel-dev $(STAMPS)/wheel-dist: $(STAMPS)/wheel-%: $(STAMPS)/tools $(SOURCES)
+	rm -rf target/wheels-$*
+	$(BIN)/maturin build --locked --profile $* --interpreter $(BIN)/python --out target/wheels-$*
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall target/wheels-$*/*.whl
+	@rm -f $(STAMPS)/wheel-* && touch $@
+
+# What an extra of pyproject.toml names, without building anything.
+$(STAMPS)/extra-%: $(STAMPS)/tools pyproject.toml
+	$(BIN)/python tools/extras.py $* > $(STAMPS)/$*.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -r $(STAMPS)/$*.txt
+	@touch $@
+
+# --- targets -----------------------------------------------------------------------------------------
+
+demo: $(STAMPS)/extra-demo $(STAMPS)/wheel-dist ## Train on handwritten digits; DEVICE=gpu and DATA=DIR (MNIST .gz) if you like.
+	@test "$(DEVICE)" != gpu || . tools/vulkan.sh
+	$(BIN)/python $(DEMO) --device $(or $(DEVICE),cpu) $(if $(DATA),--data "$(DATA)")
+
+test: lint test-rust test-python ## Everything that CI runs: format, lint, Rust tests, stubs, Python tests on CPU and GPU.
+
+lint: $(STAMPS)/tools ## cargo fmt, clippy, ruff; changes nothing.
+	cargo fmt --check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	PYO3_PYTHON=$(abspath $(BIN)/python) cargo clippy --locked --all-targets --features python -- -D warnings
+
+test-rust: $(STAMPS)/tools ## Rust tests; no interpreter needed.
+	. tools/vulkan.sh; cargo test --locked --quiet
+
+test-python: $(STAMPS)/extra-test $(STAMPS)/wheel-dev ## Stubs and generated pages, then pytest on CPU and, through Vulkan, on the GPU device.
+	$(BIN)/python tools/generate.py --check
+	. tools/vulkan.sh; $(PYTEST) -n $(JOBS)
+
+golden: $(STAMPS)/extra-test $(STAMPS)/wheel-dev ## Record PyTorch's answers again, after samples changed: TORCH_PYTHON=python-with-torch.
+	@test -n "$(TORCH_PYTHON)" || { echo "golden: say which Python has torch: make golden TORCH_PYTHON=~/torch/bin/python"; exit 1; }
+	$(BIN)/python tests/golden/record_ops.py --list > target/op_samples.json
+	$(TORCH_PYTHON) tests/golden/record_ops.py target/op_samples.json > target/ops.json
+	$(TORCH_PYTHON) tests/golden/record_printing.py > target/printing.json
+	mv target/ops.json target/printing.json tests/golden/
+
+parity: $(STAMPS)/extra-test $(STAMPS)/wheel-dev ## Compare with PyTorch live: TORCH_PYTHON=python-with-torch.
+	@test -n "$(TORCH_PYTHON)" || { echo "parity: say which Python has torch, as in: make parity TORCH_PYTHON=~/torch/bin/python"; exit 1; }
+	$(BIN)/python tests/golden/record_ops.py --list > target/op_samples.json
+	$(TORCH_PYTHON) tests/golden/record_ops.py target/op_samples.json > target/ops_live.json
+	RUSTGRAD_GOLDEN=target/ops_live.json $(PYTEST) -n $(JOBS) tests/test_ops.py
+	@if test -f $(CONFORMANCE)/run_opinfo.py; then \
+	   PYTHONPATH=$$($(BIN)/python -c 'import os, rustgrad; print(os.path.dirname(os.path.dirname(rustgrad.__file__)))') \
+	   $(TORCH_PYTHON) $(CONFORMANCE)/run_opinfo.py --target rustgrad --out target/opinfo.json; \
+	 else echo "parity: no OpInfo runner at CONFORMANCE=$(CONFORMANCE); skipped"; fi
+
+bench: $(STAMPS)/extra-test $(STAMPS)/wheel-dist ## Time the rows of benches/RESULTS.md; TORCH_PYTHON adds the peer's column.
+	$(BIN)/python benches/run.py $(if $(TORCH_PYTHON),--peer-python $(TORCH_PYTHON))
+
+docs: $(STAMPS)/wheel-dev ## Write docs/ops.md and the type stubs from the op table.
+	$(BIN)/python tools/generate.py
+
+wheel: $(STAMPS)/tools ## The release wheel, in dist/.
+	$(BIN)/maturin build --locked --profile dist --interpreter $(BIN)/python --out dist
+	@ls -l dist/*.whl
+
+clean: ## Remove everything that was built or installed here.
+	rm -rf target $(VENV) dist demo_out .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

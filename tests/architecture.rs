@@ -1,0 +1,263 @@
+//! The rules of the house that a compiler does not check: each room of `src/` uses only rooms before it,
+//! files stay under 400 lines and functions under 60, and the crate has at most three macros.
+//!
+//! Limits are cheap from the first commit and impossible later. An exception is named below with its reason.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The rooms in order. Those on one line are neighbours that do not know each other.
+const ROOMS: [&[&str]; 14] = [
+    &["error"],
+    &["dtype"],
+    &["layout"],
+    &["device"],
+    &["cpu", "gpu"],
+    &["storage"],
+    &["tensor"],
+    &["op"],
+    &["autograd"],
+    &["dispatch"],
+    &["ops"],
+    &["compile"],
+    &["python"],
+    &["lib"],
+];
+
+const FILE_LINES: usize = 400;
+const FUNCTION_LINES: usize = 60;
+const MACROS: usize = 3;
+
+/// Files that may be longer: (path, reason).
+const LONG_FILES: &[(&str, &str)] = &[];
+/// Functions that may be longer: (path, name, reason).
+const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[];
+/// Uses of a later room: (path, room, reason).
+const BACK_DOORS: &[(&str, &str, &str)] = &[];
+
+struct Source {
+    path: String,
+    text: String,
+}
+
+/// The source files under `folders` with one of these endings, by path relative to the root.
+fn sources(folders: &[&str], endings: &[&str]) -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    let mut open: Vec<PathBuf> = folders.iter().map(|f| root.join(f)).collect();
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            open.extend(fs::read_dir(&path).unwrap().map(|e| e.unwrap().path()));
+        } else if path.extension().is_some_and(|e| endings.iter().any(|x| e == *x)) {
+            let relative = path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/");
+            found.push(Source { path: relative, text: fs::read_to_string(&path).unwrap() });
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+fn everything(endings: &[&str]) -> Vec<Source> {
+    sources(&["src", "python", "shaders", "tests", "benches", "examples", "tools"], endings)
+}
+
+fn refuse(problems: Vec<String>, rule: &str) {
+    assert!(problems.is_empty(), "{rule}:\n  {}", problems.join("\n  "));
+}
+
+fn rank(room: &str) -> Option<usize> {
+    ROOMS.iter().position(|level| level.contains(&room))
+}
+
+/// The code of a file without its comments; line comments are all that rustfmt leaves us.
+fn code(text: &str) -> String {
+    text.lines().map(|l| l.split_once("//").map_or(l, |(before, _)| before)).collect::<Vec<_>>().join("\n")
+}
+
+/// The names that follow `prefix` in paths, those of a group `prefix{a::b, c}` included.
+fn named_after(code: &str, prefix: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for (at, _) in code.match_indices(prefix) {
+        let rest = &code[at + prefix.len()..];
+        let before = code[..at].chars().next_back();
+        if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':') {
+            continue;
+        }
+        let mut depth = 0;
+        let mut fresh = true;
+        for (i, c) in rest.char_indices() {
+            match c {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                ',' if depth == 1 => fresh = true,
+                c if fresh && (c.is_alphanumeric() || c == '_') => {
+                    let name: String = rest[i..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                    names.push(name);
+                    fresh = false;
+                }
+                _ => {}
+            }
+            if depth <= 0 && !fresh {
+                break;
+            }
+        }
+    }
+    names
+}
+
+#[test]
+fn rooms_use_only_rooms_before_them() {
+    let mut problems = Vec::new();
+    for Source { path, text } in sources(&["src"], &["rs"]) {
+        let inside = path.trim_start_matches("src/");
+        let room = inside.split(['/', '.']).next().unwrap();
+        let Some(own) = rank(room) else {
+            problems.push(format!("{path}: `{room}` is no room; give it a place in ROOMS"));
+            continue;
+        };
+        let code = code(&text);
+        let mut used = named_after(&code, "crate::");
+        let is_room_root = inside == format!("{room}.rs") || inside == format!("{room}/mod.rs");
+        if is_room_root {
+            used.extend(named_after(&code, "super::"));
+        }
+        used.sort();
+        used.dedup();
+        for name in used.iter().filter(|n| *n != room) {
+            let excused = BACK_DOORS.iter().any(|(p, r, _)| *p == path && r == name);
+            if rank(name).is_some_and(|r| r >= own) && !excused {
+                problems.push(format!("{path} uses crate::{name}"));
+            }
+        }
+    }
+    refuse(problems, "a room may use only rooms before it (DESIGN: error < dtype < layout < device < ...)");
+}
+
+#[test]
+fn files_stay_short() {
+    let mut problems = Vec::new();
+    for Source { path, text } in everything(&["rs", "py", "wgsl"]) {
+        let lines = text.lines().count();
+        if lines > FILE_LINES && !LONG_FILES.iter().any(|(p, _)| *p == path) {
+            problems.push(format!("{path}: {lines} lines"));
+        }
+    }
+    refuse(problems, "a file has at most 400 lines");
+}
+
+/// Rust functions as rustfmt lays them out: the closing brace stands under the line that opened the function.
+fn rust_functions(text: &str) -> Vec<(String, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for (i, line) in lines.iter().enumerate() {
+        let indent = line.len() - line.trim_start().len();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let Some(at) = words.iter().position(|w| *w == "fn") else { continue };
+        let modifier = |w: &&str| {
+            w.starts_with("pub")
+                || w.contains('"')
+                || ["const", "unsafe", "extern", "async", "super)", "crate)"].contains(w)
+        };
+        if !words[..at].iter().all(modifier) || at + 1 >= words.len() {
+            continue;
+        }
+        let name = words[at + 1].split(['(', '<']).next().unwrap_or("").to_string();
+        let close = format!("{}}}", " ".repeat(indent));
+        let one_line = line.ends_with('}') || line.ends_with(';');
+        let length =
+            if one_line { 1 } else { lines[i..].iter().position(|l| l.starts_with(&close)).map_or(1, |n| n + 1) };
+        found.push((name, length));
+    }
+    found
+}
+
+/// Python functions: a definition reaches to the last line that is indented deeper than its `def`.
+fn python_functions(text: &str) -> Vec<(String, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let depth = |l: &str| l.len() - l.trim_start().len();
+    let mut found = Vec::new();
+    for (i, line) in lines.iter().enumerate() {
+        let head = line.trim_start().trim_start_matches("async ");
+        let Some(rest) = head.strip_prefix("def ") else { continue };
+        let name = rest.split('(').next().unwrap_or("").to_string();
+        let mut end = i;
+        for (j, l) in lines.iter().enumerate().skip(i + 1) {
+            let closes_signature = depth(l) == depth(line) && l.trim_start().starts_with(')');
+            if l.trim().is_empty() {
+                continue;
+            }
+            if depth(l) <= depth(line) && !closes_signature {
+                break;
+            }
+            end = j;
+        }
+        found.push((name, end - i + 1));
+    }
+    found
+}
+
+#[test]
+fn functions_stay_short() {
+    let mut problems = Vec::new();
+    for Source { path, text } in everything(&["rs", "py"]) {
+        let functions = if path.ends_with(".rs") { rust_functions(&text) } else { python_functions(&text) };
+        for (name, length) in functions {
+            let excused = LONG_FUNCTIONS.iter().any(|(p, n, _)| *p == path && *n == name);
+            if length > FUNCTION_LINES && !excused {
+                problems.push(format!("{path}: {name} has {length} lines"));
+            }
+        }
+    }
+    refuse(problems, "a function has at most 60 lines");
+}
+
+#[test]
+fn macros_are_few() {
+    let all: Vec<String> = sources(&["src"], &["rs"])
+        .iter()
+        .flat_map(|s| vec![s.path.clone(); code(&s.text).matches("macro_rules!").count()])
+        .collect();
+    assert!(all.len() <= MACROS, "at most {MACROS} macro_rules! in the crate; they are in {all:?}");
+}
+
+/// Whether a file opens with what it is; generated stubs and empty package markers are not written by hand.
+#[test]
+fn files_say_what_they_are() {
+    let mut problems = Vec::new();
+    for Source { path, text } in everything(&["rs", "py", "wgsl"]) {
+        let first = text.lines().find(|l| !l.trim().is_empty() && !l.starts_with("#!")).unwrap_or("//");
+        if !["//", "\"\"\"", "r\"\"\"", "/*", "#"].iter().any(|head| first.starts_with(head)) {
+            problems.push(path);
+        }
+    }
+    refuse(problems, "a file starts with what it is and why");
+}
+
+#[test]
+fn exceptions_are_still_needed() {
+    let files = everything(&["rs", "py", "wgsl"]);
+    let text = |path: &str| files.iter().find(|s| s.path == path).map(|s| s.text.as_str());
+    for (path, reason) in LONG_FILES {
+        assert!(text(path).is_some_and(|t| t.lines().count() > FILE_LINES), "{path} is short now ({reason})");
+    }
+    for (path, name, reason) in LONG_FUNCTIONS {
+        let text = text(path).unwrap_or("");
+        let functions = if path.ends_with(".rs") { rust_functions(text) } else { python_functions(text) };
+        let long = functions.iter().any(|(n, length)| n == name && *length > FUNCTION_LINES);
+        assert!(long, "{path}: {name} is short now ({reason})");
+    }
+    for (path, room, reason) in BACK_DOORS {
+        let used = text(path).is_some_and(|t| code(t).contains(&format!("{room}::")));
+        assert!(used, "{path} does not use {room} any more ({reason})");
+    }
+}
+
+#[test]
+fn the_checks_see_what_they_should() {
+    let code = "use crate::{error::Error, dtype::{DType, Scalar}, tensor};\nlet x = crate::ops::ADD; $crate::gpu";
+    assert_eq!(named_after(code, "crate::"), ["error", "dtype", "tensor", "ops", "gpu"]);
+    let rust = "impl X {\n    pub(crate) fn long<T>(a: T) {\n        a;\n    }\n    fn one() {}\n}\n";
+    assert_eq!(rust_functions(rust), [("long".to_string(), 3), ("one".to_string(), 1)]);
+    let python = "def f(\n    a,\n):\n    pass\n\nasync def g(): return 1\n";
+    assert_eq!(python_functions(python), [("f".to_string(), 4), ("g".to_string(), 1)]);
+}

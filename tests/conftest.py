@@ -1,0 +1,74 @@
+"""The tests' command line, their devices, and the count of what they covered.
+
+--module torch     PyTorch stands in for rustgrad (and for the device `gpu` there is nothing then)
+The `device` fixture runs a test on the CPU and on the GPU device; where there is no GPU, its half is skipped and counted.
+"""
+
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+def pytest_addoption(parser):
+    parser.addoption("--module", default="rustgrad", help="the module under test")
+
+
+def pytest_configure(config):
+    os.environ["RUSTGRAD_TEST_MODULE"] = config.getoption("--module")
+
+
+@pytest.fixture(scope="session")
+def torch():
+    from support import target
+
+    return target.torch
+
+
+@pytest.fixture(params=["cpu", "gpu"])
+def device(request):
+    need(request.param)
+    return request.param
+
+
+def need(device: str):
+    """Skips where the device is not there."""
+    from support import target
+
+    if device == "gpu" and (reason := target.gpu_reason()):
+        pytest.skip(reason)
+
+
+@pytest.fixture(autouse=True)
+def fresh_state(torch):
+    """No test leaves a seed, a dtype or print options behind."""
+    torch.manual_seed(0)
+    yield
+    torch.set_default_dtype(torch.float32)
+    torch.set_printoptions(profile="default")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """One line for each property of the op table: ops, samples, and what became of them."""
+    counts: dict[str, Counter] = {}
+    outcomes = {"passed": "passed", "failed": "failed", "error": "failed", "skipped": "skipped", "xfailed": "xfailed"}
+    for outcome, reports in terminalreporter.stats.items():
+        for report in reports if outcome in outcomes else ():
+            properties = dict(getattr(report, "user_properties", ()))
+            if "property" in properties:
+                row = counts.setdefault(f"{properties['property']} on {properties['device']}", Counter())
+                row[outcomes[outcome]] += 1
+                row["samples"] += properties.get("samples", 0)
+    if not counts:
+        return
+    terminalreporter.section("op table")
+    columns = ["passed", "failed", "xfailed", "skipped", "samples"]
+    terminalreporter.write_line(f"{'property':28}" + "".join(f"{c:>9}" for c in columns))
+    for name in sorted(counts):
+        terminalreporter.write_line(f"{name:28}" + "".join(f"{counts[name][c]:>9}" for c in columns))
+    total = sum((c for c in counts.values()), Counter())
+    terminalreporter.write_line(f"{'total (ops x properties)':28}" + "".join(f"{total[c]:>9}" for c in columns))

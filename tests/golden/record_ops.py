@@ -1,0 +1,125 @@
+"""Records what PyTorch answers to every sample of the op table.
+
+    python tests/golden/record_ops.py --list > samples.json            # with rustgrad: the samples of OPS
+    python tests/golden/record_ops.py samples.json > tests/golden/ops.json   # with torch: its answers
+
+`make golden TORCH_PYTHON=...` does both. A call's answer holds dtypes, shapes, values and gradients, or the class of the
+error. Beside each sample its edges are recorded (no rows, no columns, 0-d, special values), and for the
+first sample the result's dtype for every dtype of the inputs.
+"""
+
+import json
+import os
+import sys
+import warnings
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+DTYPE_SWEEP = ["b8", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64", "c128"]
+
+
+def listing() -> list[dict]:
+    """What has to be recorded: public name and samples of every op."""
+    from support.optable import ops
+
+    return [{"public": op.public, "samples": op.sample_texts(), "grad": op.differentiable} for op in ops()]
+
+
+def flat(array):
+    """Values as JSON: float32 in its own shortest digits, complex as pairs."""
+    import numpy as np
+
+    if array.dtype.kind == "c":
+        return [[float(v.real), float(v.imag)] for v in array.reshape(-1)]
+    if array.dtype in (np.float32, np.float16):
+        return [float(str(v)) for v in array.reshape(-1)]
+    return array.reshape(-1).tolist()
+
+
+def describe(value):
+    from support import target
+
+    if isinstance(value, target.torch.Tensor):
+        array = target.to_numpy(value)
+        return {"dtype": target.dtype_name(value.dtype), "shape": list(array.shape), "values": flat(array)}
+    if isinstance(value, (list, tuple)):
+        return [describe(v) for v in value]
+    if isinstance(value, target.torch.dtype):
+        return {"is": target.dtype_name(value)}
+    return {"is": value if isinstance(value, (bool, int, float, str, type(None))) else str(value)}
+
+
+def answer(public: str, text: str, grad: bool) -> dict:
+    """What the call gives: {"out": ...}, with {"grads": ...} where they flow, or {"error": class}."""
+    from support import target
+    from support.optable import invoke
+    from support.samples import parse
+
+    call = parse(text)
+    try:
+        target.torch.manual_seed(0)
+        args, kwargs, leaves = target.build(call, grad=grad)
+        out = invoke(public, args, kwargs)
+    except Exception as error:
+        return {"error": type(error).__name__, "message": str(error).split("\n")[0][:160]}
+    found = {"out": describe(out)}
+    outputs = target.carriers(out)
+    if grad and outputs and leaves:
+        found["grads"] = [describe(g) for g in target.gradients(outputs, leaves)]
+    return found
+
+
+def result_dtype(public: str, text: str) -> str:
+    found = answer(public, text, False)
+    outs = found.get("out", {"dtype": "error"})
+    outs = outs if isinstance(outs, list) else [outs]
+    return ",".join(o.get("dtype", "none") for o in outs)
+
+
+def known_to_torch(public: str) -> bool:
+    from support import target
+
+    try:
+        return bool(target.resolve(public))
+    except (AttributeError, KeyError):
+        return False
+
+
+def record(rows: list[dict]) -> dict:
+    from support.optable import key
+    from support.samples import edge_variants, retyped
+
+    calls = {}
+    for row in rows:
+        public, grad = row["public"], row["grad"]
+        if not known_to_torch(public):
+            print(f"record_ops: PyTorch has no public {public}; its reference must be NumPy", file=sys.stderr)
+            continue
+        for i, text in enumerate(row["samples"]):
+            calls[key(public, text)] = answer(public, text, grad)
+            if i < 3:
+                for what, edge in edge_variants(text).items():
+                    calls[key(public, edge, what)] = answer(public, edge, False)
+        swept = next((t for t in row["samples"] if "f32[" in t), None)
+        if swept:
+            found = {d: result_dtype(public, retyped(swept, d)) for d in DTYPE_SWEEP}
+            calls[key(public, swept, "dtypes")] = found
+    return calls
+
+
+def main():
+    if sys.argv[1:] == ["--list"]:
+        print(json.dumps(listing()))
+        return
+    os.environ["RUSTGRAD_TEST_MODULE"] = "torch"
+    import torch
+
+    warnings.simplefilter("ignore")
+    rows = listing() if sys.argv[1:] == ["--stand-in"] else json.loads(Path(sys.argv[1]).read_text())
+    calls = record(rows)
+    lines = ",\n".join(f"{json.dumps(k)}: {json.dumps(v, separators=(',', ':'))}" for k, v in calls.items())
+    print(f'{{"torch": "{torch.__version__}", "calls": {{\n{lines}\n}}}}')
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What the tests share: the module under test, the sample language, the oracle, numerical gradients."""

@@ -1,0 +1,211 @@
+"""Random calls of one op, good and bad: run in a process of its own by tests/test_fuzz.py.
+
+    python -m support.fuzzing FIRST LAST CALLS      # ops FIRST..LAST of the table, CALLS each
+
+Half of the calls start from a sample and change one argument; half are random by the signature. Before each call its
+text goes to stderr's place on disk, so that a crash is known by its call. Absurd sizes are few and huge: they must fail
+as errors at once, never by filling memory.
+"""
+
+import os
+import random
+import sys
+import traceback
+from dataclasses import replace
+
+from support import target
+from support.optable import Op, ops
+from support.samples import DTYPES, TensorSpec, parse
+from support.signature import Param, params
+from support.target import torch
+
+ALLOWED = (
+    RuntimeError, ValueError, TypeError, IndexError, NotImplementedError, MemoryError, OverflowError, BufferError,
+)  # fmt: skip
+INTS = [0, 1, -1, 2, 3, 5, -5, 7, 2**31, -(2**31), 2**40, 2**62, 2**63 - 1, -(2**63), 2**64, 2**100]
+FLOATS = [0.0, -0.0, 1.0, 0.5, -1.5, 1e-300, 1e300, float("nan"), float("inf"), float("-inf")]
+SHAPES = [(), (0,), (1,), (3,), (2, 3), (3, 2), (0, 3), (2, 0), (1, 1, 1), (2, 3, 4), (3, 3), (1, 3), (2, 2, 2, 2)]
+JUNK = [
+    None,
+    "",
+    "x",
+    "mean",
+    "float32",
+    b"x",
+    object(),
+    {},
+    {"a": 1},
+    (),
+    [],
+    [[1], [1, 2]],
+    [None],
+    1j,
+    True,
+    ...,
+    int,
+    print,
+]
+SPARE_BYTES = 3 << 29
+
+
+def tensor(rng: random.Random, dtype: str | None = None):
+    spec = TensorSpec(
+        dtype or rng.choice(list(DTYPES)[:12]),
+        rng.choice(SHAPES),
+        rng.choice(["", "", "special", "zeros"]),
+        seed=rng.randrange(99),
+    )
+    made = target.make(spec)
+    kind = rng.randrange(6)
+    if kind == 0 and made.dim() > 1:
+        made = made.transpose(0, 1)
+    elif kind == 1 and made.dim() and made.shape[0] == 1:
+        made = made.expand(3, *made.shape[1:])
+    elif kind == 2 and spec.differentiable:
+        made.requires_grad_()
+    return made
+
+
+def good(rng: random.Random, param: Param):
+    """A value of the parameter's type, sensible or not."""
+    kind = param.kind
+    if param.optional and rng.random() < 0.3:
+        return None
+    if kind == "Tensor":
+        return tensor(rng)
+    if kind in ("Tensor[]", "Tensor?[]"):
+        return [tensor(rng) for _ in range(rng.randrange(4))]
+    if kind == "Operand":
+        return rng.choice([tensor(rng), rng.choice(INTS), rng.choice(FLOATS), 1j, True])
+    if kind == "bool":
+        return rng.random() < 0.5
+    if kind == "int":
+        return rng.choice(INTS if rng.random() < 0.4 else [0, 1, -1, 2, -2, 3])
+    if kind == "float":
+        return rng.choice(FLOATS)
+    if kind == "Scalar":
+        return rng.choice([*INTS, *FLOATS, 2 + 1j, False])
+    if kind.startswith("int[") or kind == "Size":
+        pool = INTS if rng.random() < 0.3 else [0, 1, 2, 3, -1]
+        return [rng.choice(pool) for _ in range(rng.randrange(5))]
+    if kind.startswith("float["):
+        return [rng.choice(FLOATS) for _ in range(rng.randrange(4))]
+    if kind == "DType":
+        return target.dtype_of(rng.choice(list(DTYPES)))
+    if kind == "Device":
+        return rng.choice(["cpu", "cpu", "cuda", "gpu:77", "nowhere", ""])
+    if kind == "str":
+        return rng.choice(["mean", "sum", "none", "tanh", "floor", "trunc", "ij,jk->ik", "i->", "...i", "->", "?"])
+    return None
+
+
+def junk(rng: random.Random):
+    choice = rng.randrange(4)
+    return [rng.choice(JUNK), rng.choice(INTS), tensor(rng), [rng.choice(JUNK), tensor(rng)]][choice]
+
+
+def random_call(rng: random.Random, op: Op):
+    """Arguments by the signature; one in three calls has an argument that does not belong there."""
+    args, kwargs = [], {}
+    by_name = False
+    for param in params(op.signature):
+        if param.default is not None and rng.random() < 0.5:
+            by_name = True
+            continue
+        value = junk(rng) if rng.random() < 0.1 else good(rng, param)
+        if param.keyword_only or by_name:
+            kwargs[param.name] = value
+        else:
+            args.append(value)
+    mischief = rng.randrange(12)
+    if mischief == 0:
+        args.append(junk(rng))
+    elif mischief == 1 and args:
+        args.pop()
+    elif mischief == 2:
+        kwargs[rng.choice(["nonsense", "dim", "out", "self"])] = junk(rng)
+    return args, kwargs
+
+
+def changed_sample(rng: random.Random, op: Op):
+    """A sample with one argument, shape or dtype changed."""
+    call = parse(rng.choice(op.sample_texts()))
+    specs = call.tensors()
+    if specs and rng.random() < 0.5:
+        victim = rng.randrange(len(specs))
+        count = iter(range(len(specs)))
+        change = rng.choice(
+            [{"shape": rng.choice(SHAPES), "fill": ""}, {"dtype": rng.choice(list(DTYPES)[:12]), "fill": ""}]
+        )
+        call = call.map(lambda s: replace(s, **change) if next(count) == victim else s)
+    args, kwargs, _ = target.build(call)
+    if rng.random() < 0.5:
+        place = rng.choice([*range(len(args)), *kwargs]) if args or kwargs else None
+        if isinstance(place, int):
+            args[place] = junk(rng)
+        elif place is not None:
+            kwargs[place] = junk(rng)
+    return args, kwargs
+
+
+def describe(value) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"<{target.dtype_name(value.dtype)}{list(value.shape)} strides {value.stride()}>"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(describe(v) for v in value) + "]"
+    return repr(value)[:60]
+
+
+def says_panic(error: BaseException) -> bool:
+    internal = type(error).__name__ in ("InternalError", "PanicException", "SystemError")
+    return internal or "panicked" in str(error) or "internal error" in str(error).lower()
+
+
+def fuzz(op: Op, calls: int, note) -> list[str]:
+    rng = random.Random(f"fuzz {op.name}")
+    problems = []
+    for _ in range(calls):
+        make = changed_sample if op.samples and rng.random() < 0.5 else random_call
+        args, kwargs = make(rng, op)
+        text = f"{op.public}({', '.join(map(describe, args))}, {', '.join(f'{k}={describe(v)}' for k, v in kwargs.items())})"
+        note(text)
+        try:
+            out = op.function(*args, **kwargs)
+            [target.to_numpy(t) for t in target.tensors(out) if t.numel() < 10_000]
+        except BaseException as error:
+            if says_panic(error) or not isinstance(error, ALLOWED):
+                last = traceback.format_exception_only(error)[-1].strip()
+                problems.append(f"{text}: {last}")
+    return problems
+
+
+def limit_memory():
+    """Lets the process take little more memory than it has, where the system can: absurd sizes fail at once."""
+    try:
+        import resource
+
+        pages = int(open("/proc/self/statm").read().split()[0])
+    except (ImportError, OSError):
+        return
+    limit = pages * resource.getpagesize() + SPARE_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def main():
+    first, last, calls = map(int, sys.argv[1:4])
+    place = os.open(sys.argv[4], os.O_WRONLY | os.O_CREAT)
+
+    def note(text):
+        line = text[:2000].encode()
+        os.pwrite(place, line, 0)
+        os.ftruncate(place, len(line))
+
+    limit_memory()
+    for op in ops()[first:last]:
+        for problem in fuzz(op, calls, note):
+            print(problem)
+    print("done")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""The op table as the tests read it: what the extension exports, one `Op` a row."""
+
+import functools
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from support import target
+from support.samples import Call, expand, parse
+
+GOLDEN = Path(os.environ.get("RUSTGRAD_GOLDEN", Path(__file__).parent.parent / "golden" / "ops.json"))
+
+
+@dataclass
+class Op:
+    """One row of `rustgrad._C.op_table()`."""
+
+    name: str
+    public: str
+    signature: str
+    kind: str = "composite"
+    doc: str = ""
+    method: bool = False
+    inplace: bool = False
+    out: bool = False
+    differentiable: bool = False
+    no_grad_reason: str = ""
+    gpu: bool = True
+    samples: list = field(default_factory=list)
+    errors: list = field(default_factory=list)
+    dtypes: list | None = None
+    fused: bool = False
+    # A NumPy expression over x0, x1, ... and the named arguments; "shape" where the values are not defined.
+    reference: str | None = None
+
+    @property
+    def leaf(self) -> str:
+        return self.public.rsplit(".", 1)[-1]
+
+    def function(self, *args, **kwargs):
+        return invoke(self.public, args, kwargs)
+
+    def sample_texts(self) -> list[str]:
+        return [text for sample in self.samples for text in expand(sample, self.dtypes)]
+
+    def calls(self) -> list[Call]:
+        return [parse(text) for text in self.sample_texts()]
+
+    def run(self, args, kwargs):
+        """The call, from a fixed random state, so that random ops repeat themselves."""
+        target.torch.manual_seed(0)
+        return self.function(*args, **kwargs)
+
+    def placed(self, args, kwargs, device: str) -> dict:
+        """The named arguments, with a device where the op makes a tensor of none."""
+        makes = "Device" in self.signature and not any(target.tensors(a) for a in args)
+        return {**kwargs, "device": device} if makes and device != "cpu" else kwargs
+
+
+def invoke(public: str, args, kwargs):
+    """Calls an op by its public name; one that writes to its first argument gets a copy of it."""
+    if public.endswith("_") and args and isinstance(args[0], target.torch.Tensor):
+        args = [args[0].clone(), *args[1:]]
+    return target.resolve(public)(*args, **kwargs)
+
+
+@functools.cache
+def ops() -> list[Op]:
+    if target.STAND_IN:
+        from support.stand_in import TABLE
+
+        rows = TABLE
+    else:
+        rows = target.torch._C.op_table()
+    known = Op.__dataclass_fields__
+    return [Op(**{k: v for k, v in row.items() if k in known and v is not None}) for row in rows]
+
+
+@functools.cache
+def golden() -> dict:
+    if not GOLDEN.exists():
+        return {}
+    return json.loads(GOLDEN.read_text())["calls"]
+
+
+def recorded(op: Op, text: str, what: str = "") -> dict | None:
+    """What PyTorch did in this call, or None."""
+    return golden().get(key(op.public, text, what))
+
+
+def key(public: str, text: str, what: str = "") -> str:
+    return f"{public}({text})" + (f" {what}" if what else "")

@@ -1,0 +1,347 @@
+"""The properties of the op table. Each takes (op, device) and gives (problems, number of samples looked at).
+
+A problem is a line of text that starts with the sample. Where a device may refuse a call (a dtype that it cannot do),
+`Refused` says so and the sample is not counted; the CPU may refuse nothing, nor may the GPU in its core dtypes.
+"""
+
+import doctest
+
+import numpy as np
+
+from support import numeric, target
+from support.checking import UNSTATED, Refused, compare, dtypes, each, referenced, run, same, shapes, unrecord
+from support.optable import Op, key, recorded
+from support.samples import Call, TensorSpec, doubled, edge_variants, parse, retyped
+from support.target import torch
+
+# --- against the oracle ------------------------------------------------------------------------------
+
+
+def forward(op: Op, device: str):
+    def check(call):
+        result, _ = run(op, call, device)
+        answer = recorded(op, call.text)
+        if answer and "error" in answer:
+            return f"PyTorch raises {answer['error']}: {answer['message']}"
+        if op.reference == "shape":
+            if not answer:
+                return UNSTATED
+            wants = answer["out"] if isinstance(answer["out"], list) else [answer["out"]]
+            wrong = [(tuple(w["shape"]), w["dtype"]) for w in wants] != list(zip(shapes(result), dtypes(result)))
+            return f"{shapes(result)} {dtypes(result)} is not PyTorch's" if wrong else ""
+        if op.reference:
+            return compare(result, referenced(op, call))
+        return compare(result, unrecord(answer["out"])) if answer else UNSTATED
+
+    return each(op, check)
+
+
+def gradient(op: Op, device: str):
+    def check(call):
+        answer = recorded(op, call.text)
+        if not answer or "grads" not in answer or op.reference == "shape":
+            return None
+        _, gradients = run(op, call, device, grad=True)
+        wrong = [a["dtype"] for a in answer["grads"]] != dtypes(gradients)
+        return f"gradients are {dtypes(gradients)}" if wrong else compare(gradients, unrecord(answer["grads"]), 4)
+
+    return each(op, check)
+
+
+def edges(op: Op, device: str):
+    def check(call):
+        what, want = wanted[call.text]
+        if want is None:
+            return UNSTATED
+        try:
+            result, _ = run(op, call, device)
+        except Refused:
+            raise
+        except (RuntimeError, ValueError, IndexError, TypeError, NotImplementedError) as error:
+            return "" if "error" in want else f"{what}: raised {type(error).__name__}: {error}"
+        if "error" in want:
+            return f"{what}: PyTorch raises {want['error']}: {want['message']}"
+        if op.reference == "shape":
+            return ""
+        difference = compare(result, unrecord(want["out"]), signs=what == "special" and op.kind == "elementwise")
+        return f"{what}: {difference}" if difference else ""
+
+    wanted = {}
+    for sample in op.sample_texts()[:3]:
+        for what, text in edge_variants(sample).items():
+            wanted[text] = (what, recorded(op, text, what))
+    return each(op, check, list(wanted))
+
+
+def result_dtype(op: Op, device: str):
+    swept = next((t for t in op.sample_texts() if "f32[" in t), None)
+    answers = recorded(op, swept, "dtypes") if swept else None
+    if swept and not answers:
+        return [f"{swept}: {UNSTATED} ({key(op.public, swept, 'dtypes')})"], 1
+
+    def check(call):
+        want = wanted[call.text]
+        result, _ = run(op, call, device)
+        got = ",".join(dtypes(result)) or "none"
+        return "" if want == got else f"the result is {got}, PyTorch's {want}"
+
+    wanted = {retyped(swept, d): w for d, w in (answers or {}).items() if w not in ("error", "none")}
+    return each(op, check, list(wanted))
+
+
+# --- gradients ---------------------------------------------------------------------------------------
+
+
+def derivable(call: Call):
+    """The call in double precision, or None where there is nothing to differentiate or the values are not smooth."""
+    wide = doubled(call)
+    rough = any(s.fill in ("special", "ties", "zeros") or "nan" in s.fill or "inf" in s.fill for s in wide.tensors())
+    return None if rough or not any(s.differentiable for s in wide.tensors()) else wide
+
+
+def gradcheck(op: Op, device: str):
+    def check(call):
+        wide = derivable(call)
+        return None if wide is None else numeric.gradcheck(op, wide)
+
+    return each(op, check, name="gradcheck")
+
+
+def gradgradcheck(op: Op, device: str):
+    def check(call):
+        wide = derivable(call)
+        return None if wide is None else numeric.gradgradcheck(op, wide)
+
+    return each(op, check, name="gradgradcheck")
+
+
+# --- the same result another way ---------------------------------------------------------------------
+
+
+def same_as_cpu(op: Op, device: str):
+    def check(call):
+        result, gradients = run(op, call, "gpu", op.differentiable)
+        if op.reference == "shape" and op.leaf.startswith("empty"):
+            return ""
+        expected, slopes = run(op, call, "cpu", op.differentiable)
+        if any(t.device.type != "gpu" for t in target.tensors(result)):
+            return "the result is not on the gpu"
+        return same(result, expected, 4) or same(gradients, slopes, 8)
+
+    if not op.gpu:
+        return each(op, lambda call: refuses(op, call))
+    return each(op, check, name="same as CPU")
+
+
+def refuses(op: Op, call: Call):
+    """What has no shader says so, and names the op and the device."""
+    args, kwargs, _ = target.build(call, "gpu")
+    try:
+        op.run(args, op.placed(args, kwargs, "gpu"))
+    except (RuntimeError, NotImplementedError) as error:
+        names = op.leaf in str(error) and "gpu" in str(error)
+        return "" if names else f"the message does not name the op and the device: {error}"
+    return "the op says that it does not run on the gpu, but it did"
+
+
+def transposed(spec: TensorSpec, device: str):
+    array = spec.array()
+    order = tuple(range(array.ndim))[::-1]
+    return target.make(spec, device, array.transpose(order)).permute(order)
+
+
+def stepped(spec: TensorSpec, device: str):
+    array = spec.array()
+    if not array.ndim:
+        return target.make(spec, device, np.array([array, array, array]))[1]
+    base = np.zeros((*array.shape[:-1], 2 * array.shape[-1] + 1), array.dtype)
+    base[..., 1::2] = array
+    return target.make(spec, device, base)[..., 1::2]
+
+
+def strided(op: Op, device: str):
+    def check(call):
+        expected, slopes = run(op, call, device, op.differentiable)
+        for maker in (transposed, stepped):
+            try:
+                result, gradients = run(op, call, device, op.differentiable, maker)
+            except RuntimeError:
+                if op.kind == "view":
+                    continue  # a view of these strides may not exist
+                raise
+            difference = same(result, expected) or same(gradients, slopes, 2)
+            if difference and op.reference != "shape":
+                return f"{maker.__name__}: {difference}"
+        return ""
+
+    return each(op, check, name="strided")
+
+
+def expanded(op: Op, device: str):
+    def narrow(spec):
+        array = spec.array()
+        dim = next((d for d, size in enumerate(array.shape) if size > 1), None)
+        return (array, None) if dim is None else (array.take([0], dim), dim)
+
+    def broadcast(spec, device):
+        array, dim = narrow(spec)
+        tensor = target.make(spec, device, array)
+        return tensor if dim is None else tensor.expand(spec.shape)
+
+    def copied(spec, device):
+        array, _ = narrow(spec)
+        return target.make(spec, device, np.broadcast_to(array, spec.shape).copy())
+
+    def check(call):
+        if not any(max(s.shape, default=0) > 1 for s in call.tensors()) or op.reference == "shape":
+            return None
+        try:
+            result, _ = run(op, call, device, maker=broadcast)
+        except RuntimeError:
+            if op.kind == "view":
+                return None
+            raise
+        return same(result, run(op, call, device, maker=copied)[0])
+
+    return each(op, check, name="expanded")
+
+
+def method(op: Op, device: str):
+    def check(call):
+        args, kwargs, _ = target.build(call, device)
+        if not args or not isinstance(args[0], torch.Tensor):
+            return None
+        expected = op.run(args, kwargs)
+        torch.manual_seed(0)
+        args, kwargs, _ = target.build(call, device)
+        result = getattr(args[0], op.leaf)(*args[1:], **kwargs)
+        return "" if op.reference == "shape" else same(result, expected)
+
+    return each(op, check, name="method")
+
+
+def in_place(op: Op, device: str):
+    def check(call):
+        if not isinstance(call.args[0], TensorSpec):
+            return None
+        expected, slopes = run(op, call, device, op.differentiable)
+        args, kwargs, leaves = target.build(call, device, op.differentiable)
+        x = args[0].clone()
+        fits = dtypes(x) == dtypes(expected) and shapes(x) == shapes(expected)
+        version = x._version
+        torch.manual_seed(0)
+        try:
+            result = getattr(x, f"{op.leaf}_")(*args[1:], **kwargs)
+        except RuntimeError as error:
+            return "" if not fits else f"raised {error}"
+        if not fits and shapes(x) != shapes(expected):
+            return f"took a result of shape {shapes(expected)} in place"
+        if result is not x or x._version <= version:
+            return "does not return the tensor itself" if result is not x else "does not bump the version"
+        if not fits:
+            return ""
+        gradients = target.gradients(target.carriers(result), leaves) if slopes else []
+        return "" if op.reference == "shape" else same(result, expected) or same(gradients, slopes)
+
+    return each(op, check, name="in-place")
+
+
+def out(op: Op, device: str):
+    def check(call):
+        expected, _ = run(op, call, device)
+        args, kwargs, _ = target.build(call, device)
+        kwargs = op.placed(args, kwargs, device)
+        several = not isinstance(expected, torch.Tensor)
+        goals = [torch.zeros_like(t) for t in target.tensors(expected)]
+
+        def call_out(goals):
+            torch.manual_seed(0)
+            return op.function(*args, **kwargs, out=tuple(goals) if several else goals[0])
+
+        result = target.tensors(call_out(goals))
+        if any(r is not g for r, g in zip(result, goals)):
+            return "does not return out itself"
+        if op.reference == "shape":
+            return ""
+        if difference := same(goals, target.tensors(expected)):
+            return difference
+        empty = [g.new_empty(0) for g in goals]
+        call_out(empty)
+        if difference := same(empty, target.tensors(expected)):
+            return f"resized: {difference}"
+        return "" if several else wrong_out(op, call_out, expected) or aliased_out(op, call, device)
+
+    return each(op, check, name="out")
+
+
+def wrong_out(op: Op, call_out, expected) -> str:
+    """`out` of a wider dtype takes the result; of a lower category, or with elements on top of each other, it is refused."""
+    if target.dtype_name(expected.dtype) in ("float32", "float16"):
+        if op.kind == "elementwise":
+            wide = torch.zeros(expected.shape, dtype=torch.float64, device=expected.device)
+            call_out([wide])
+            if difference := compare(wide.to(expected.dtype), target.loose(expected)):
+                return f"out of float64: {difference}"
+        goals = [torch.zeros(expected.shape, dtype=torch.int64, device=expected.device)]
+        if expected.numel() > 1:
+            goals.append(torch.zeros(1, dtype=expected.dtype, device=expected.device).expand(expected.shape))
+        for goal in goals:
+            try:
+                call_out([goal])
+            except (RuntimeError, TypeError):
+                continue
+            return f"out of {goal.dtype}, strides {goal.stride()}, was accepted"
+    return ""
+
+
+def aliased_out(op: Op, call: Call, device: str) -> str:
+    """`out` that is an input: the right result, or an error."""
+    expected, _ = run(op, call, device)
+    args, kwargs, _ = target.build(call, device)
+    x = args[0] if args else None
+    if not isinstance(x, torch.Tensor) or dtypes(x) != dtypes(expected) or shapes(x) != shapes(expected):
+        return ""
+    try:
+        torch.manual_seed(0)
+        op.function(*args, **kwargs, out=x)
+    except RuntimeError:
+        return ""
+    difference = same(x, expected)
+    return f"out is an input: {difference}" if difference else ""
+
+
+def fused(op: Op, device: str):
+    def check(call):
+        expected, slopes = run(op, call, device, op.differentiable)
+        before = torch._C.set_fused(False)
+        try:
+            result, gradients = run(op, call, device, op.differentiable)
+        finally:
+            torch._C.set_fused(before)
+        return same(result, expected, 2) or same(gradients, slopes, 4)
+
+    return each(op, check, name="fused")
+
+
+# --- words -------------------------------------------------------------------------------------------
+
+
+def errors(op: Op, device: str):
+    problems = []
+    for text, name, part in op.errors:
+        args, kwargs, _ = target.build(parse(text), device)
+        try:
+            op.run(args, op.placed(args, kwargs, device))
+            problems.append(f"{text}: no error; {name} with {part!r} is declared")
+        except Exception as error:
+            if type(error).__name__ != name or part not in str(error):
+                problems.append(f"{text}: {name} with {part!r} is declared, got {type(error).__name__}: {error}")
+    return problems, len(op.errors)
+
+
+def example(op: Op, device: str):
+    names = {"torch": torch, target.NAME: torch, "F": torch.nn.functional, "nn": torch.nn}
+    test = doctest.DocTestParser().get_doctest(op.doc, names, op.name, None, 0)
+    heard: list[str] = []
+    doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS).run(test, out=heard.append)
+    return heard, len(test.examples)

@@ -1,0 +1,47 @@
+"""Reads the signature strings of the op table: parameter names, types and defaults.
+
+sum.dim(Tensor self, int[]? dim, bool keepdim=False, *, DType? dtype=None) -> Tensor
+"""
+
+import ast
+import functools
+from dataclasses import dataclass
+
+from support.samples import split
+
+
+@dataclass(frozen=True)
+class Param:
+    name: str
+    kind: str
+    optional: bool
+    default: str | None
+    keyword_only: bool
+
+    def default_value(self):
+        """The default as Python has it; a bare word (a reduction's name, say) as a string."""
+        try:
+            return ast.literal_eval(self.default)
+        except (ValueError, SyntaxError):
+            return self.default
+
+
+@functools.cache
+def params(signature: str) -> list[Param]:
+    found, keyword_only = [], False
+    for text in split(signature[signature.index("(") + 1 : signature.rindex(") ->")]):
+        if text == "*":
+            keyword_only = True
+            continue
+        declared, _, default = text.partition("=")
+        kind, _, name = declared.strip().rpartition(" ")
+        optional = kind.endswith("?")
+        found.append(Param(name, kind.removesuffix("?"), optional, default or None, keyword_only))
+    return found
+
+
+def bind(signature: str, args: list, kwargs: dict) -> dict:
+    """Every parameter's value in a call, defaults filled in."""
+    values = {p.name: p.default_value() for p in params(signature) if p.default is not None}
+    values.update({p.name: a for p, a in zip(params(signature), args)})
+    return values | kwargs

@@ -1,0 +1,237 @@
+"""The tensor as a Python object: sharing memory, copying, identity, printing, attributes, threads."""
+
+import copy
+import gc
+import io
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from support import target
+
+NUMPY_DTYPES = [
+    "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", NUMPY_DTYPES)
+def test_numpy_shares_memory_both_ways(torch, dtype):
+    array = np.array([[0, 1, 2], [3, 4, 5]]).astype(dtype)
+    tensor = torch.from_numpy(array)
+    assert tensor.dtype == getattr(torch, dtype) and tensor.shape == (2, 3)
+    array[0, 1] = 0
+    assert not tensor[0, 1].item()
+    back = tensor.numpy()
+    tensor[1, 2] = 1
+    assert array[1, 2] == back[1, 2] == 1
+
+
+def test_numpy_keeps_strides_and_life(torch):
+    base = np.arange(24.0).reshape(4, 6)
+    tensor = torch.from_numpy(base[::2, 1::2].T)
+    del base
+    gc.collect()
+    assert tensor.tolist() == [[1, 13], [3, 15], [5, 17]]
+    array = torch.arange(6.0).reshape(2, 3).t().numpy()
+    gc.collect()
+    assert array.strides == (4, 12) and array.tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+def test_numpy_refuses_what_it_cannot_share(torch):
+    with pytest.raises(RuntimeError, match="requires grad"):
+        torch.ones(2, requires_grad=True).numpy()
+    with pytest.raises(TypeError):
+        torch.from_numpy([1, 2])
+    with pytest.raises(ValueError, match="negative"):
+        torch.from_numpy(np.arange(3)[::-1])
+    with pytest.raises(TypeError):
+        torch.from_numpy(np.array(["a"]))
+    with pytest.raises(TypeError):
+        torch.tensor([1.0]).to(torch.bfloat16).numpy()
+
+
+def test_numpy_protocols(torch):
+    tensor = torch.tensor([1.0, 2.0])
+    assert np.asarray(tensor).tolist() == [1, 2] and np.asarray(tensor, dtype=np.int64).dtype == np.int64
+    assert np.add(tensor.numpy(), 1).tolist() == [2, 3]
+    assert torch.tensor(np.float32(3)).item() == 3 and torch.as_tensor(np.arange(3)).tolist() == [0, 1, 2]
+
+
+def test_dlpack_shares_memory_both_ways(torch):
+    tensor = torch.arange(6.0).reshape(2, 3)
+    array = np.from_dlpack(tensor)
+    tensor[0, 0] = 7
+    assert array[0, 0] == 7
+    source = np.arange(4.0)
+    shared = torch.from_dlpack(source)
+    source[1] = 9
+    assert shared.tolist() == [0, 9, 2, 3]
+    again = torch.from_dlpack(tensor.t())
+    again[2, 1] = -1
+    assert tensor[1, 2] == -1 and again.stride() == (1, 3)
+    with pytest.raises((RuntimeError, BufferError)):
+        torch.ones(2, requires_grad=True).__dlpack__()
+    assert tensor.__dlpack_device__()[0] == 1
+
+
+def test_dlpack_capsules_are_freed_once(torch):
+    for _ in range(100):
+        capsule = torch.ones(1000).__dlpack__()
+        del capsule
+    kept = [np.from_dlpack(torch.full((1000,), float(i))) for i in range(100)]
+    gc.collect()
+    assert all((a == i).all() for i, a in enumerate(kept))
+
+
+@pytest.mark.parametrize("dtype", [*NUMPY_DTYPES, "bfloat16"])
+def test_pickle(torch, dtype):
+    tensor = torch.tensor([[0, 1, 2], [3, 4, 5]]).to(getattr(torch, dtype)).t()
+    back = pickle.loads(pickle.dumps(tensor))
+    assert back.dtype == tensor.dtype and back.shape == tensor.shape and back.stride() == tensor.stride()
+    assert torch.equal(back, tensor)
+
+
+def test_pickle_keeps_grad_flags_and_parameters(torch):
+    leaf = torch.ones(2, requires_grad=True)
+    assert pickle.loads(pickle.dumps(leaf)).requires_grad
+    parameter = torch.nn.Parameter(torch.ones(2))
+    back = pickle.loads(pickle.dumps(parameter))
+    assert isinstance(back, torch.nn.Parameter) and back.requires_grad
+
+
+def test_copies(torch):
+    x = torch.ones(2, 3)
+    x.note = ["kept"]
+    deep = copy.deepcopy(x)
+    deep[0, 0] = 5
+    assert x[0, 0] == 1 and deep.note == ["kept"] and deep.note is not x.note
+    shallow = copy.copy(x)
+    assert shallow.data_ptr() == x.data_ptr()
+    views = copy.deepcopy([x, x[0]])
+    views[0][0, 1] = 8
+    assert views[1][1] == 8 and views[0].data_ptr() == views[1].data_ptr()
+    with pytest.raises(RuntimeError, match="leaves|leaf|graph leaves"):
+        copy.deepcopy(torch.ones(1, requires_grad=True) * 2)
+
+
+def test_deepcopy_keeps_grad_and_class(torch):
+    w = torch.ones(2, requires_grad=True)
+    (w * 3).sum().backward()
+    twin = copy.deepcopy(w)
+    assert twin.grad.tolist() == [3, 3] and twin.grad is not w.grad and twin.requires_grad
+    parameter = torch.nn.Parameter(torch.ones(2))
+    twin = copy.deepcopy(parameter)
+    assert isinstance(twin, torch.nn.Parameter) and twin.data_ptr() != parameter.data_ptr()
+
+
+def test_save_and_load(torch):
+    buffer = io.BytesIO()
+    torch.save({"w": torch.arange(3), "n": 1}, buffer)
+    buffer.seek(0)
+    back = torch.load(buffer)
+    assert back["n"] == 1 and back["w"].tolist() == [0, 1, 2]
+
+
+def test_identity_and_attributes(torch):
+    w = torch.ones(2, requires_grad=True)
+    y = (w * 2).sum()
+    y.backward()
+    assert w.grad is w.grad
+    w.color = "red"
+    (z,) = [v for v, _ in y.grad_fn.next_functions[0][0].next_functions if v is not None]
+    assert z.variable is w and z.variable.color == "red"
+    grad = w.grad
+    grad.seen = 1
+    del grad
+    assert w.grad.seen == 1
+    y = w * 2
+    assert y.grad_fn is y.grad_fn and y.view(2)._base is y
+
+
+def test_subclass_stays_subclass(torch):
+    class Named(torch.Tensor):
+        pass
+
+    x = torch.ones(2).as_subclass(Named)
+    assert type(x) is Named and isinstance(x, torch.Tensor) and repr(x).startswith("Named(")
+
+
+def test_parameter_is_a_tensor(torch):
+    p = torch.nn.Parameter(torch.zeros(2))
+    assert isinstance(p, torch.Tensor) and p.requires_grad and p.is_leaf
+    assert repr(p) == "Parameter containing:\ntensor([0., 0.], requires_grad=True)"
+    assert type(p + 1) is torch.Tensor
+
+
+def test_scalars_and_sequences(torch, device):
+    x = torch.tensor([[1, 2], [3, 4]], device=device)
+    assert x.tolist() == [[1, 2], [3, 4]] and len(x) == 2 and [r.tolist() for r in x] == [[1, 2], [3, 4]]
+    assert x[1, 1].item() == 4 and int(x[0, 1]) == 2 and float(x[0, 0]) == 1.0 and bool(x[0, 0])
+    assert [10, 11, 12][torch.tensor(1, device=device)] == 11 and f"{x[0, 1]:03d}" == "002"
+    with pytest.raises(RuntimeError, match="ambiguous"):
+        bool(x)
+    with pytest.raises(RuntimeError):
+        x.item()
+    with pytest.raises(TypeError, match="0-d"):
+        len(torch.tensor(1, device=device))
+    assert hash(x) == hash(x) and x in {x}
+
+
+def test_construction_refuses_nonsense(torch):
+    for bad in [[[1, 2], [3]], ["a"], [None], [[1], 2], object(), [1, [2]]]:
+        with pytest.raises((ValueError, TypeError, RuntimeError)):
+            torch.tensor(bad)
+    with pytest.raises((RuntimeError, MemoryError, OverflowError)):
+        torch.zeros(2**62, 2**62)
+    with pytest.raises(RuntimeError):
+        torch.zeros(-1)
+
+
+def test_printing(torch, device):
+    suffix = f", device='{device}:0'" if device == "gpu" else ""
+    x = torch.tensor([1.0, 2.5], device=device)
+    assert repr(x) == str(x) == f"tensor([1.0000, 2.5000]{suffix})"
+    assert repr(x.requires_grad_()) == f"tensor([1.0000, 2.5000]{suffix}, requires_grad=True)"
+    assert repr(x * 2) == f"tensor([2., 5.]{suffix}, grad_fn=<MulBackward0>)"
+    assert repr(torch.zeros(0, 3, device=device)) == f"tensor([]{suffix}, size=(0, 3))"
+    torch.set_printoptions(precision=2)
+    assert repr(x.detach()) == f"tensor([1.00, 2.50]{suffix})"
+
+
+def test_devices(torch, device):
+    x = torch.ones(2, device=device)
+    assert x.device.type == device and x.to(device) is x and x.cpu().device.type == "cpu"
+    assert (x + 1).device == x.device and torch.zeros_like(x).device == x.device
+    if device == "gpu":
+        with pytest.raises(RuntimeError, match="same device"):
+            x + torch.ones(2)
+        assert torch.gpu.device_count() >= 1 and torch.gpu.get_device_name()
+        torch.gpu.synchronize()
+        assert torch.gpu.memory_allocated() > 0
+
+
+def test_the_seed_decides_on_every_device(torch, device):
+    def draw():
+        torch.manual_seed(7)
+        return [torch.rand(1000, device=device).cpu(), torch.randn(999, device=device).cpu()]
+
+    assert all(torch.equal(a, b) for a, b in zip(draw(), draw()))
+    if not target.STAND_IN:
+        torch.manual_seed(7)
+        assert torch.equal(torch.rand(1000), draw()[0])
+
+
+def test_threads_share_tensors(torch):
+    shared = torch.ones(1000)
+    wrong = []
+
+    def work():
+        for _ in range(200):
+            if (shared * 2).sum().item() != 2000:
+                wrong.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not wrong
