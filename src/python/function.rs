@@ -8,7 +8,7 @@ use crate::autograd::saved::Saved;
 use crate::autograd::{self, history, Custom, Node};
 use crate::error::Result;
 use crate::op::gradient::Facts;
-use crate::ops::view;
+use crate::ops::alias;
 use crate::tensor::{Edge, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -200,7 +200,7 @@ fn edges(args: &Bound<PyTuple>) -> PyResult<(SmallVec<[Option<Edge>; 2]>, Vec<us
 /// An input returned unchanged becomes a view of itself, with a history of its own.
 fn fresh_view<'py>(py: Python<'py>, t: &Tensor) -> PyResult<Bound<'py, PyAny>> {
     let _off = autograd::GradGuard::new(false);
-    wrap_bound(py, view::ALIAS.call((&t.detach(),)).ok()?)
+    wrap_bound(py, alias::ALIAS.call((&t.detach(),)).ok()?)
 }
 
 fn none_facts() -> Facts {
