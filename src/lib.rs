@@ -1,8 +1,13 @@
 //! rustgrad: PyTorch's eager semantics in Rust. The map of the crate; each room uses only rooms above it.
-pub mod device;
-pub mod dtype;
 pub mod error;
+pub mod dtype;
 pub mod layout;
-pub mod tensor {
-    pub mod print;
-}
+pub mod device;
+pub mod cpu;
+pub mod gpu;
+pub mod storage;
+pub mod tensor;
+pub mod op;
+pub mod autograd;
+pub mod dispatch;
+pub mod ops;

@@ -1,0 +1,311 @@
+//! Backward: visits nodes by falling sequence number (Note [Sequence numbers]), sums what reaches each, runs its formula.
+//!
+//! The walk is a loop over a heap, so depth costs no stack. It needs no interpreter lock; Python hooks and custom
+//! functions take it themselves. Several threads may run backward over one graph: accumulation into a leaf is locked.
+
+use super::hooks;
+use super::mode::GradGuard;
+use super::node::{Node, Work};
+use super::kit;
+use crate::error::{Error, Result, Show};
+use crate::op::gradient::Facts;
+use crate::tensor::{Edge, Tensor};
+use smallvec::SmallVec;
+use std::collections::hash_map::Entry;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Arc, Mutex};
+
+/// Hashes node addresses: a multiply is enough, they are distinct and aligned.
+#[derive(Default)]
+pub struct PointerHash(u64);
+impl Hasher for PointerHash {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("only addresses are hashed")
+    }
+    fn write_usize(&mut self, p: usize) {
+        self.0 = (p as u64 >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+type NodeMap<T> = HashMap<usize, T, BuildHasherDefault<PointerHash>>;
+type NodeSet = HashSet<usize, BuildHasherDefault<PointerHash>>;
+
+/// One backward pass.
+pub struct Request<'a> {
+    pub roots: Vec<(Edge, Tensor)>,
+    pub keep_graph: bool,
+    pub create_graph: bool,
+    /// `Some`: gradients of these are returned and nothing is accumulated.
+    pub inputs: Option<&'a [Edge]>,
+}
+
+struct Waiting {
+    node: Arc<Node>,
+    grads: SmallVec<[Option<Tensor>; 1]>,
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Turn(u64, usize);
+
+struct Pass<'a> {
+    heap: BinaryHeap<Turn>,
+    waiting: NodeMap<Waiting>,
+    /// With `inputs`: the nodes on a way to one of them.
+    needed: Option<NodeSet>,
+    inputs: &'a [Edge],
+    captured: Vec<Option<Tensor>>,
+}
+
+/// Runs backward. Returns the gradients of `request.inputs` in order (empty without inputs).
+pub fn run(request: Request) -> Result<Vec<Option<Tensor>>> {
+    let _mode = GradGuard::new(request.create_graph);
+    let inputs = request.inputs.unwrap_or(&[]);
+    let mut pass = Pass {
+        heap: BinaryHeap::new(),
+        waiting: NodeMap::default(),
+        needed: request.inputs.map(|i| needed(&request.roots, i)),
+        inputs,
+        captured: vec![None; inputs.len()],
+    };
+    for (edge, grad) in request.roots {
+        pass.deliver(&edge, grad)?;
+    }
+    while let Some(Turn(_, key)) = pass.heap.pop() {
+        let Some(Waiting { node, grads }) = pass.waiting.remove(&key) else { continue };
+        pass.visit(node, grads, request.keep_graph)?;
+    }
+    Ok(pass.captured)
+}
+
+impl Pass<'_> {
+    /// Adds a gradient to what waits for a node.
+    fn deliver(&mut self, edge: &Edge, grad: Tensor) -> Result<()> {
+        let key = Arc::as_ptr(&edge.node).cast::<()>() as usize;
+        if self.needed.as_ref().is_some_and(|n| !n.contains(&key)) {
+            return Ok(());
+        }
+        let waiting = match self.waiting.entry(key) {
+            Entry::Occupied(e) => e.into_mut(),
+            Entry::Vacant(e) => {
+                let node = Node::of(&edge.node);
+                self.heap.push(Turn(node.seq, key));
+                let n = node.outputs.len().max(edge.output as usize + 1);
+                e.insert(Waiting { node, grads: SmallVec::from_elem(None, n) })
+            }
+        };
+        let slot = &mut waiting.grads[edge.output as usize];
+        *slot = Some(match slot.take() {
+            None => grad,
+            Some(old) => (kit().add)(&old, &grad)?,
+        });
+        Ok(())
+    }
+
+    fn visit(&mut self, node: Arc<Node>, mut grads: SmallVec<[Option<Tensor>; 1]>, keep: bool) -> Result<()> {
+        let accumulates = matches!(node.work, Work::Accumulate(_));
+        if let Some(h) = node.hooks_if_any() {
+            hooks::run_before(h, &mut grads)?;
+        }
+        if accumulates {
+            return self.visit_leaf(&node, grads);
+        }
+        self.capture(&node, &grads);
+        let wanted = self.wanted_edges(&node);
+        if wanted == 0 {
+            return Ok(());
+        }
+        let mut results = node.apply(&grads, wanted).map_err(|e| name_node(e, &node))?;
+        if results.len() < node.edges.len() {
+            return Err(Error::runtime(format!(
+                "function {} returned an incorrect number of gradients (expected {}, got {})",
+                node.name,
+                node.edges.len(),
+                results.len()
+            )));
+        }
+        if let Some(h) = node.hooks_if_any() {
+            run_post(h, &mut results, &grads)?;
+        }
+        if !keep {
+            node.release();
+        }
+        drop(grads);
+        if super::mode::anomaly() >= 2 {
+            check_nan(&node, &results)?;
+        }
+        for (i, (edge, grad)) in node.edges.iter().zip(results).enumerate() {
+            if let (Some(e), Some(g)) = (edge, grad) {
+                let target = Node::of_ref(&e.node);
+                let facts = target.outputs.get(e.output as usize);
+                let g = match facts {
+                    Some(f) => fit(g, f, &node, i)?,
+                    None => g,
+                };
+                self.deliver(e, g)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_leaf(&mut self, node: &Arc<Node>, mut grads: SmallVec<[Option<Tensor>; 1]>) -> Result<()> {
+        let Work::Accumulate(leaf) = &node.work else { return Ok(()) };
+        let Some(mut grad) = grads[0].take() else { return Ok(()) };
+        for hook in hooks::leaf_hooks(leaf, false) {
+            if let Some(new) = hook(&grad)? {
+                grad = new;
+            }
+        }
+        if self.needed.is_some() {
+            grads[0] = Some(grad);
+            self.capture(node, &grads);
+            return Ok(());
+        }
+        accumulate(leaf, grad)?;
+        for hook in hooks::leaf_hooks(leaf, true) {
+            hook(leaf)?;
+        }
+        if let Some(h) = node.hooks_if_any() {
+            run_post(h, &mut SmallVec::new(), &grads)?;
+        }
+        Ok(())
+    }
+
+    fn capture(&mut self, node: &Arc<Node>, grads: &[Option<Tensor>]) {
+        for (i, edge) in self.inputs.iter().enumerate() {
+            if std::ptr::addr_eq(Arc::as_ptr(&edge.node), Arc::as_ptr(node)) {
+                self.captured[i] = grads.get(edge.output as usize).cloned().flatten();
+            }
+        }
+    }
+
+    /// One bit for each of the first 64 edges whose gradient somebody waits for; all ones beyond.
+    fn wanted_edges(&self, node: &Node) -> u64 {
+        let mut bits = 0u64;
+        for (i, edge) in node.edges.iter().enumerate() {
+            let Some(e) = edge else { continue };
+            let key = Arc::as_ptr(&e.node).cast::<()>() as usize;
+            if self.needed.as_ref().is_none_or(|n| n.contains(&key)) {
+                bits |= if i < 64 { 1 << i } else { u64::MAX };
+            }
+        }
+        bits
+    }
+}
+
+/// The nodes from which one of `inputs` is reached, those of the inputs included.
+fn needed(roots: &[(Edge, Tensor)], inputs: &[Edge]) -> NodeSet {
+    let mut seen = NodeSet::default();
+    let mut all: Vec<Arc<Node>> = Vec::new();
+    let mut stack: Vec<Arc<Node>> = roots.iter().map(|(e, _)| Node::of(&e.node)).collect();
+    while let Some(n) = stack.pop() {
+        if seen.insert(Arc::as_ptr(&n) as usize) {
+            stack.extend(n.edges.iter().flatten().map(|e| Node::of(&e.node)));
+            all.push(n);
+        }
+    }
+    let mut out: NodeSet = inputs.iter().map(|e| Arc::as_ptr(&e.node).cast::<()>() as usize).collect();
+    all.sort_unstable_by_key(|n| n.seq);
+    for n in &all {
+        if n.edges.iter().flatten().any(|e| out.contains(&(Arc::as_ptr(&e.node).cast::<()>() as usize))) {
+            out.insert(Arc::as_ptr(n) as usize);
+        }
+    }
+    out
+}
+
+/// Makes a gradient fit what it is the gradient of: sums broadcast dimensions, takes the real part, casts.
+fn fit(grad: Tensor, facts: &Facts, node: &Node, index: usize) -> Result<Tensor> {
+    if grad.dtype() == facts.dtype && grad.shape() == facts.shape.as_slice() && grad.device() == facts.device {
+        return Ok(grad);
+    }
+    let mut g = grad;
+    if g.device() != facts.device {
+        return Err(Error::runtime(format!(
+            "Function {} returned an invalid gradient at index {index} - expected device {} but got {}",
+            node.name, facts.device, g.device()
+        )));
+    }
+    if g.shape() != facts.shape.as_slice() {
+        let fits = crate::layout::broadcast(g.shape(), &facts.shape).is_ok_and(|s| s.as_slice() == g.shape());
+        if !fits {
+            return Err(Error::runtime(format!(
+                "Function {} returned an invalid gradient at index {index} - got {} but expected shape compatible with {}",
+                node.name,
+                Show(g.shape()),
+                Show(&facts.shape)
+            )));
+        }
+        g = (kit().sum_to)(&g, &facts.shape)?;
+    }
+    if g.dtype().is_complex() && !facts.dtype.is_complex() {
+        g = (kit().real)(&g)?;
+    }
+    if g.dtype() != facts.dtype { (kit().cast)(&g, facts.dtype) } else { Ok(g) }
+}
+
+/// Accumulations of all threads take turns, so that concurrent backward calls lose nothing.
+static ACCUMULATE: Mutex<()> = Mutex::new(());
+
+/// Adds to `.grad`. The object in `.grad` stays the same unless the accumulation itself is recorded.
+pub fn accumulate(leaf: &Tensor, grad: Tensor) -> Result<()> {
+    let _turn = ACCUMULATE.lock().unwrap_or_else(|e| e.into_inner());
+    let recorded = super::grad_enabled();
+    match leaf.grad() {
+        None => {
+            let ours = grad.owners() == 1 && grad.storage().owners() == 1 && grad.is_contiguous() && !recorded;
+            let grad = if ours && grad.layout().offset == 0 { grad } else { (kit().clone)(&grad)? };
+            leaf.set_grad(Some(grad));
+        }
+        Some(old) if !recorded && !old.requires_grad() => (kit().add_)(&old, &grad)?,
+        Some(old) => leaf.set_grad(Some((kit().add)(&old, &grad)?)),
+    }
+    Ok(())
+}
+
+fn run_post(hooks: &Mutex<hooks::Hooks>, results: &mut super::node::Grads, grads: &[Option<Tensor>]) -> Result<()> {
+    let post = hooks.lock().unwrap_or_else(|e| e.into_inner()).post.clone();
+    for (_, hook) in post {
+        if let Some(new) = hook(results, grads)? {
+            *results = new.into();
+        }
+    }
+    Ok(())
+}
+
+fn check_nan(node: &Node, results: &[Option<Tensor>]) -> Result<()> {
+    for (i, g) in results.iter().enumerate() {
+        if let Some(g) = g
+            && has_nan(g)?
+        {
+            return Err(Error::runtime(format!("Function '{}' returned nan values in its {i}th output.", node.name)));
+        }
+    }
+    Ok(())
+}
+
+fn has_nan(t: &Tensor) -> Result<bool> {
+    if !t.dtype().is_differentiable() {
+        return Ok(false);
+    }
+    let flat = t.dense_copy(t.dtype())?;
+    for i in 0..flat.numel() {
+        let c = flat.element(flat.layout().offset + i)?.to_c128();
+        if c.re.is_nan() || c.im.is_nan() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+#[cold]
+fn name_node(e: Error, node: &Node) -> Error {
+    if super::mode::anomaly() > 0
+        && let Some(trace) = node.python.get().and_then(|p| p.downcast_ref::<String>())
+    {
+        return Error::new(e.class(), format!("{e}\nError detected in {}. Traceback of forward call that caused the error:\n{trace}", node.name));
+    }
+    e
+}

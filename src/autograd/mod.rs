@@ -1,0 +1,41 @@
+//! The backward graph: nodes, saved tensors, the engine, grad mode, in-place and view history, hooks.
+//!
+//! Recording is a step of `dispatch`; nothing here wraps or repeats an op.
+
+pub mod engine;
+pub mod history;
+pub mod hooks;
+pub mod mode;
+pub mod node;
+pub mod saved;
+
+pub use engine::{run, Request};
+pub use mode::{grad_enabled, set_grad_enabled, GradGuard};
+pub use node::{Custom, Node};
+
+use crate::error::Result;
+use crate::op::Op;
+use crate::tensor::Tensor;
+
+/// The ops that the engine itself needs. They are declared in `ops`, which stands to the right of this room.
+pub struct Kit {
+    pub add: fn(&Tensor, &Tensor) -> Result<Tensor>,
+    pub add_: fn(&Tensor, &Tensor) -> Result<()>,
+    /// Sums a gradient back over broadcast dimensions.
+    pub sum_to: fn(&Tensor, &[usize]) -> Result<Tensor>,
+    pub cast: fn(&Tensor, crate::dtype::DType) -> Result<Tensor>,
+    /// The real part of a complex gradient that reached a real tensor.
+    pub real: fn(&Tensor) -> Result<Tensor>,
+    pub clone: fn(&Tensor) -> Result<Tensor>,
+    pub copy_: fn(&Tensor, &Tensor) -> Result<()>,
+    pub as_strided: &'static Op,
+}
+
+// Resolved at link time within this crate, so that no caller can forget an initialisation.
+unsafe extern "Rust" {
+    safe fn rustgrad_engine_kit() -> &'static Kit;
+}
+
+pub fn kit() -> &'static Kit {
+    rustgrad_engine_kit()
+}

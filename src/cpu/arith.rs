@@ -1,0 +1,236 @@
+//! Arithmetic of the types that the reducing kernels compute in, as traits that generic loops inline.
+
+use crate::dtype::{Element, c64, c128};
+use num_complex::Complex;
+
+/// Arithmetic of the types that reductions compute in.
+pub trait Arith: Element {
+    const ZERO: Self;
+    const ONE: Self;
+    fn plus(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
+    /// Divides by a number of elements.
+    fn over(self, n: usize) -> Self;
+}
+impl Arith for f32 {
+    const ZERO: f32 = 0.0;
+    const ONE: f32 = 1.0;
+    #[inline(always)]
+    fn plus(self, other: f32) -> f32 {
+        self + other
+    }
+    #[inline(always)]
+    fn times(self, other: f32) -> f32 {
+        self * other
+    }
+    fn over(self, n: usize) -> f32 {
+        self / n as f32
+    }
+}
+impl Arith for f64 {
+    const ZERO: f64 = 0.0;
+    const ONE: f64 = 1.0;
+    #[inline(always)]
+    fn plus(self, other: f64) -> f64 {
+        self + other
+    }
+    #[inline(always)]
+    fn times(self, other: f64) -> f64 {
+        self * other
+    }
+    fn over(self, n: usize) -> f64 {
+        self / n as f64
+    }
+}
+impl Arith for i64 {
+    const ZERO: i64 = 0;
+    const ONE: i64 = 1;
+    #[inline(always)]
+    fn plus(self, other: i64) -> i64 {
+        self.wrapping_add(other)
+    }
+    #[inline(always)]
+    fn times(self, other: i64) -> i64 {
+        self.wrapping_mul(other)
+    }
+    fn over(self, n: usize) -> i64 {
+        if n == 0 { 0 } else { self / n as i64 }
+    }
+}
+impl Arith for c64 {
+    const ZERO: c64 = Complex { re: 0.0, im: 0.0 };
+    const ONE: c64 = Complex { re: 1.0, im: 0.0 };
+    #[inline(always)]
+    fn plus(self, other: c64) -> c64 {
+        self + other
+    }
+    #[inline(always)]
+    fn times(self, other: c64) -> c64 {
+        self * other
+    }
+    fn over(self, n: usize) -> c64 {
+        self / n as f32
+    }
+}
+impl Arith for c128 {
+    const ZERO: c128 = Complex { re: 0.0, im: 0.0 };
+    const ONE: c128 = Complex { re: 1.0, im: 0.0 };
+    #[inline(always)]
+    fn plus(self, other: c128) -> c128 {
+        self + other
+    }
+    #[inline(always)]
+    fn times(self, other: c128) -> c128 {
+        self * other
+    }
+    fn over(self, n: usize) -> c128 {
+        self / n as f64
+    }
+}
+
+/// Types with a greatest and a least element.
+pub trait Ordered: Element + PartialOrd {
+    const LOWEST: Self;
+    const HIGHEST: Self;
+}
+impl Ordered for f32 {
+    const LOWEST: f32 = f32::NEG_INFINITY;
+    const HIGHEST: f32 = f32::INFINITY;
+}
+impl Ordered for f64 {
+    const LOWEST: f64 = f64::NEG_INFINITY;
+    const HIGHEST: f64 = f64::INFINITY;
+}
+impl Ordered for i64 {
+    const LOWEST: i64 = i64::MIN;
+    const HIGHEST: i64 = i64::MAX;
+}
+impl Ordered for i32 {
+    const LOWEST: i32 = i32::MIN;
+    const HIGHEST: i32 = i32::MAX;
+}
+impl Ordered for u8 {
+    const LOWEST: u8 = 0;
+    const HIGHEST: u8 = u8::MAX;
+}
+
+/// `max` where NaN wins.
+#[inline(always)]
+#[allow(clippy::eq_op)] // `x != x` is the test for NaN that every ordered type has
+pub fn greater<T: PartialOrd + Copy>(a: T, x: T) -> T {
+    if x > a || x != x { x } else { a }
+}
+/// `min` where NaN wins.
+#[inline(always)]
+#[allow(clippy::eq_op)] // as above
+pub fn lesser<T: PartialOrd + Copy>(a: T, x: T) -> T {
+    if x < a || x != x { x } else { a }
+}
+
+/// A float, for the rules that need more than arithmetic.
+pub trait Float: Arith + Ordered {
+    fn sqrt(self) -> Self;
+    fn abs(self) -> Self;
+    fn powf(self, p: f64) -> Self;
+    fn exp(self) -> Self;
+    fn ln(self) -> Self;
+    fn to_f64(self) -> f64;
+    fn from_f64(x: f64) -> Self;
+}
+impl Float for f32 {
+    #[inline(always)]
+    fn sqrt(self) -> f32 {
+        f32::sqrt(self)
+    }
+    #[inline(always)]
+    fn abs(self) -> f32 {
+        f32::abs(self)
+    }
+    fn powf(self, p: f64) -> f32 {
+        f32::powf(self, p as f32)
+    }
+    #[inline(always)]
+    fn exp(self) -> f32 {
+        f32::exp(self)
+    }
+    fn ln(self) -> f32 {
+        f32::ln(self)
+    }
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        self as f64
+    }
+    #[inline(always)]
+    fn from_f64(x: f64) -> f32 {
+        x as f32
+    }
+}
+impl Float for f64 {
+    #[inline(always)]
+    fn sqrt(self) -> f64 {
+        f64::sqrt(self)
+    }
+    #[inline(always)]
+    fn abs(self) -> f64 {
+        f64::abs(self)
+    }
+    fn powf(self, p: f64) -> f64 {
+        f64::powf(self, p)
+    }
+    #[inline(always)]
+    fn exp(self) -> f64 {
+        f64::exp(self)
+    }
+    fn ln(self) -> f64 {
+        f64::ln(self)
+    }
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn from_f64(x: f64) -> f64 {
+        x
+    }
+}
+
+/// What a norm folds: the absolute value of a real or complex number.
+pub trait Magnitude: Element {
+    type Real: Float;
+    fn magnitude(self) -> Self::Real;
+    /// The square of the magnitude.
+    fn square(self) -> Self::Real;
+}
+impl<F: Float> Magnitude for F {
+    type Real = F;
+    #[inline(always)]
+    fn magnitude(self) -> F {
+        self.abs()
+    }
+    #[inline(always)]
+    fn square(self) -> F {
+        self.times(self)
+    }
+}
+impl Magnitude for c64 {
+    type Real = f32;
+    #[inline(always)]
+    fn magnitude(self) -> f32 {
+        self.norm()
+    }
+    #[inline(always)]
+    fn square(self) -> f32 {
+        self.norm_sqr()
+    }
+}
+impl Magnitude for c128 {
+    type Real = f64;
+    #[inline(always)]
+    fn magnitude(self) -> f64 {
+        self.norm()
+    }
+    #[inline(always)]
+    fn square(self) -> f64 {
+        self.norm_sqr()
+    }
+}

@@ -1,0 +1,94 @@
+//! Copies and fills: any strides to any strides, any dtype to any dtype.
+
+use super::convert::converter;
+use super::map::{Input, Output, Shared, store};
+use super::parallel::par_for;
+use super::strided::{gather, scatter, splat};
+use super::tile::{Scratch, Space, Walk};
+use crate::dtype::Scalar;
+
+/// Elements that make a task worth a thread.
+const GRAIN: usize = 1 << 17;
+
+/// `out[i] = src[i]`, cast to the output's dtype.
+///
+/// # Safety
+/// Every element that shape and strides reach is in bounds and aligned; output elements are distinct and overlap no
+/// element of `src`, unless the two are the same (same pointer, dtype and strides).
+pub unsafe fn copy(shape: &[usize], src: &Input, out: &Output) {
+    let (ptr, dtype, strides) = match *src {
+        // SAFETY: the caller's promise.
+        Input::Scalar(s) => return unsafe { fill(shape, out, s) },
+        Input::Strided { ptr, dtype, strides } => (ptr, dtype, strides),
+    };
+    if shape.contains(&0) || (ptr == out.ptr && dtype == out.dtype && strides == out.strides) {
+        return;
+    }
+    let (from, to) = (dtype.size(), out.dtype.size());
+    let walks = [Walk { strides: out.strides, size: to }, Walk { strides, size: from }];
+    let space = Space::new(shape, &walks, from.max(to));
+    let step = converter(dtype, out.dtype);
+    let grain = GRAIN.div_ceil(space.len);
+    let (src, dst) = (Shared(ptr), Shared(out.ptr));
+    par_for(space.tiles, grain, |tiles| {
+        let mut scratch = Scratch::take();
+        for t in tiles {
+            let tile = space.tile(t);
+            let ((dims_out, whole_out), (dims_in, whole_in)) = (tile.block(0), tile.block(1));
+            // SAFETY: blocks lie within the operands; a buffer holds a tile of either dtype; tiles are disjoint.
+            unsafe {
+                let mut at = src.get().add(tile.offset(1) * from);
+                let target = dst.get().add(tile.offset(0) * to);
+                if !whole_in {
+                    let buffer = if step.is_none() && whole_out { target } else { scratch.buffer(0) };
+                    gather(from, at, &dims_in, buffer);
+                    at = buffer;
+                }
+                if let Some(step) = step {
+                    let buffer = if whole_out { target } else { scratch.buffer(1) };
+                    step(at, buffer, tile.len);
+                    at = buffer;
+                }
+                if at != target {
+                    scatter(to, at, target, &dims_out);
+                }
+            }
+        }
+    });
+}
+
+/// Writes one value everywhere.
+///
+/// # Safety
+/// Every element that shape and strides reach is in bounds and aligned.
+pub unsafe fn fill(shape: &[usize], out: &Output, value: Scalar) {
+    if shape.contains(&0) {
+        return;
+    }
+    let size = out.dtype.size();
+    let mut element = [0u64; 2];
+    store(value, out.dtype, &mut element);
+    let space = Space::new(shape, &[Walk { strides: out.strides, size }], size);
+    let dst = Shared(out.ptr);
+    par_for(space.tiles, GRAIN.div_ceil(space.len), |tiles| {
+        let mut scratch = Scratch::take();
+        let mut ready = false;
+        for t in tiles {
+            let tile = space.tile(t);
+            let (dims, whole) = tile.block(0);
+            // SAFETY: blocks lie within the output, a buffer holds a tile, tiles are disjoint.
+            unsafe {
+                let target = dst.get().add(tile.offset(0) * size);
+                if whole {
+                    splat(size, element.as_ptr().cast(), target, tile.len);
+                    continue;
+                }
+                if !ready {
+                    splat(size, element.as_ptr().cast(), scratch.buffer(0), space.len);
+                    ready = true;
+                }
+                scatter(size, scratch.buffer(0), target, &dims);
+            }
+        }
+    });
+}

@@ -1,0 +1,179 @@
+//! Advanced indexing: `input[i, :, j]` with index tensors, read and written.
+//!
+//! The index tensors, all of one (broadcast) shape, become a table of offsets once; each entry then stands for
+//! a slice over the dimensions that are not indexed. The result's shape is NumPy's: the index shape takes the
+//! place of the indexed dimensions if they are adjacent, else it comes first.
+
+use super::combine::{Add, Combine};
+use super::{check, out_of_bounds};
+use crate::cpu::parallel::par_for;
+use crate::cpu::view::{Ptr, View};
+use crate::cpu::walk::for_lines;
+use crate::dtype::Element;
+use crate::error::Result;
+use crate::layout::{Dims, Odometer};
+use crate::with_dtype;
+
+/// The shape of `input[indices]`, where `shape` is what the index tensors broadcast to.
+pub fn index_shape(input: &[usize], indexed: &[bool], shape: &[usize]) -> Dims {
+    let at = place(indexed);
+    let mut out: Dims = (0..input.len()).filter(|&d| !is(indexed, d)).map(|d| input[d]).collect();
+    out.insert_many(at, shape.iter().copied());
+    out
+}
+
+fn is(indexed: &[bool], d: usize) -> bool {
+    indexed.get(d).copied().unwrap_or(false)
+}
+
+/// The dimension of the result at which the index shape starts.
+fn place(indexed: &[bool]) -> usize {
+    let first = indexed.iter().position(|&b| b).unwrap_or(0);
+    let last = indexed.iter().rposition(|&b| b).unwrap_or(0);
+    if (first..last).all(|d| indexed[d]) { first } else { 0 }
+}
+
+/// The parts of an indexing: a table of offsets over the index shape, and the dimensions left over.
+struct Plan {
+    /// Offsets into the indexed operand, in row-major order of the index shape.
+    table: Vec<usize>,
+    /// The index shape and the other operand's strides over it.
+    shape: Dims,
+    steps: Dims,
+    /// The remaining dimensions with the strides of the indexed and the other operand.
+    rest: Dims,
+    rest_full: Dims,
+    rest_dense: Dims,
+}
+
+/// # Safety
+/// `full` and the indices must be in bounds; `dense` has the shape that `index_shape` gives.
+unsafe fn plan(full: View, indices: &[Option<View>], dense: View) -> Result<Plan> {
+    let indexed: Vec<bool> = indices.iter().map(Option::is_some).collect();
+    let shape: Dims = indices.iter().flatten().next().map_or(Dims::new(), |v| v.shape.into());
+    let mut table = vec![0usize; shape.iter().product()];
+    let row_major = crate::layout::contiguous_strides(&shape);
+    let slots = Ptr(table.as_mut_ptr());
+    for (d, index) in indices.iter().enumerate() {
+        let Some(index) = index else { continue };
+        let (size, stride) = full.dim(d);
+        // SAFETY: the caller vouches for the index.
+        unsafe { check(*index, -(size as i64), size) }.map_err(out_of_bounds(d, size))?;
+        for_lines(&shape, [&row_major, index.strides], |[t, i], n, [dt, di]| {
+            for k in 0..n {
+                // SAFETY: both offsets are inside their operands.
+                unsafe {
+                    let v = *(index.at(i) as *const i64).add(k * di);
+                    *slots.at(t + k * dt) += (if v < 0 { v + size as i64 } else { v }) as usize * stride;
+                }
+            }
+        });
+    }
+    let at = place(&indexed);
+    let pick = |v: &[usize]| (0..full.ndim()).filter(|&d| !is(&indexed, d)).map(|d| v[d]).collect::<Dims>();
+    let mut rest_dense: Dims = dense.strides.into();
+    let steps: Dims = rest_dense.drain(at..at + shape.len()).collect();
+    let (rest, rest_full) = (pick(full.shape), pick(full.strides));
+    let (rest, [rest_full, rest_dense]) = crate::layout::coalesce(&rest, [&rest_full, &rest_dense]);
+    Ok(Plan { table, shape, steps, rest, rest_full, rest_dense })
+}
+
+/// `out = input[indices]`: one optional index per leading dimension, all of one shape, of int64.
+///
+/// # Safety
+/// All operands must be in bounds, `out` has the shape that `index_shape` gives and overlaps nothing.
+pub unsafe fn index_get(input: View, indices: &[Option<View>], out: View) -> Result<()> {
+    // SAFETY: handed on to the caller; the type has the element's size.
+    unsafe {
+        let plan = plan(input, indices, out)?;
+        match input.dtype.size() {
+            1 => plan.each::<u8>(input, out, |full, dense| *dense = *full),
+            2 => plan.each::<u16>(input, out, |full, dense| *dense = *full),
+            4 => plan.each::<u32>(input, out, |full, dense| *dense = *full),
+            8 => plan.each::<u64>(input, out, |full, dense| *dense = *full),
+            _ => plan.each::<[u64; 2]>(input, out, |full, dense| *dense = *full),
+        }
+    }
+    Ok(())
+}
+
+/// `out[indices] = values`, or `+=` if `accumulate`; `values` has the shape that `index_shape` gives
+/// (broadcast with strides of zero). Where indices repeat, the last value stays, or all are added in order.
+///
+/// # Safety
+/// All operands must be in bounds, and `out` must not overlap the others.
+pub unsafe fn index_put(out: View, indices: &[Option<View>], values: View, accumulate: bool) -> Result<()> {
+    // SAFETY: handed on to the caller; the type has the element's size.
+    unsafe {
+        let plan = plan(out, indices, values)?;
+        if accumulate {
+            with_dtype!(out.dtype, T => plan.in_order::<T>(out, values, |f, d| *f = add(*f, *d)));
+            return Ok(());
+        }
+        match out.dtype.size() {
+            1 => plan.in_order::<u8>(out, values, |full, dense| *full = *dense),
+            2 => plan.in_order::<u16>(out, values, |full, dense| *full = *dense),
+            4 => plan.in_order::<u32>(out, values, |full, dense| *full = *dense),
+            8 => plan.in_order::<u64>(out, values, |full, dense| *full = *dense),
+            _ => plan.in_order::<[u64; 2]>(out, values, |full, dense| *full = *dense),
+        }
+    }
+    Ok(())
+}
+
+#[inline(always)]
+fn add<T: Element>(a: T, b: T) -> T {
+    Add.combine(a, b)
+}
+
+impl Plan {
+    /// Calls `f(full, dense)` for every pair of elements, in parallel over everything.
+    unsafe fn each<T>(&self, full: View, dense: View, f: impl Fn(*mut T, *mut T) + Sync) {
+        let slice = self.rest.iter().product::<usize>();
+        par_for(self.table.len(), (1 << 15) / slice.max(1), |range| {
+            let mut at = Odometer::new(&self.shape, [&self.steps], range.start);
+            for &offset in &self.table[range] {
+                self.slice(full.at(offset) as *mut T, dense.at(at.offsets[0]) as *mut T, 0, slice, &f);
+                at.step();
+            }
+        });
+    }
+    /// The same, in the order of the index tensors where they may name an element twice: parallel over slices only.
+    unsafe fn in_order<T>(&self, full: View, dense: View, f: impl Fn(*mut T, *mut T) + Sync) {
+        let slice = self.rest.iter().product::<usize>();
+        let grain = ((1 << 15) / self.table.len().max(1)).max(64);
+        if self.table.is_empty() {
+            return;
+        }
+        par_for(slice, grain, |range| {
+            let mut at = Odometer::new(&self.shape, [&self.steps], 0);
+            for &offset in &self.table {
+                let (full, dense) = (full.at(offset) as *mut T, dense.at(at.offsets[0]) as *mut T);
+                self.slice(full, dense, range.start, range.end, &f);
+                at.step();
+            }
+        });
+    }
+    /// Elements `from..to` of one slice.
+    #[inline(always)]
+    fn slice<T>(&self, full: *mut T, dense: *mut T, from: usize, to: usize, f: &impl Fn(*mut T, *mut T)) {
+        match self.rest.len() {
+            0 if from < to => f(full, dense),
+            0 => {}
+            1 => {
+                let (a, b) = (self.rest_full[0], self.rest_dense[0]);
+                for j in from..to {
+                    f(full.wrapping_add(j * a), dense.wrapping_add(j * b));
+                }
+            }
+            _ if from == to => {}
+            _ => {
+                let mut at = Odometer::new(&self.rest, [&self.rest_full, &self.rest_dense], from);
+                for _ in from..to {
+                    f(full.wrapping_add(at.offsets[0]), dense.wrapping_add(at.offsets[1]));
+                    at.step();
+                }
+            }
+        }
+    }
+}

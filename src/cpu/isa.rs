@@ -1,0 +1,59 @@
+//! The instruction set that kernels are chosen by, detected once.
+//!
+//! A loop is compiled several times (`loops.rs`): for what every machine of the architecture has, for AVX2 with
+//! FMA, and the heavy ones for AVX-512. On AArch64 the baseline has NEON already. `RUSTGRAD_ISA=baseline`,
+//! `avx2` or `avx512` lowers the choice, for tests and comparisons; it never raises it.
+
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Isa {
+    Baseline = 0,
+    Avx2 = 1,
+    Avx512 = 2,
+}
+
+const UNKNOWN: u8 = 255;
+static CHOSEN: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+/// The instruction set that this process uses.
+#[inline]
+pub fn isa() -> Isa {
+    match CHOSEN.load(Relaxed) {
+        0 => Isa::Baseline,
+        1 => Isa::Avx2,
+        2 => Isa::Avx512,
+        _ => choose(),
+    }
+}
+
+#[cold]
+fn choose() -> Isa {
+    let ceiling = match std::env::var("RUSTGRAD_ISA").as_deref() {
+        Ok("baseline") => Isa::Baseline,
+        Ok("avx2") => Isa::Avx2,
+        _ => Isa::Avx512,
+    };
+    let isa = detect().min(ceiling);
+    CHOSEN.store(isa as u8, Relaxed);
+    isa
+}
+
+#[cfg(target_arch = "x86_64")]
+fn detect() -> Isa {
+    let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("f16c");
+    let avx512 = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vl");
+    match (avx2, avx512) {
+        (true, true) => Isa::Avx512,
+        (true, false) => Isa::Avx2,
+        _ => Isa::Baseline,
+    }
+}
+#[cfg(not(target_arch = "x86_64"))]
+fn detect() -> Isa {
+    Isa::Baseline
+}

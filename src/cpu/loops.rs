@@ -1,0 +1,315 @@
+//! From a rule to loops over contiguous memory: one per number class and instruction set.
+//!
+//! `Loops` is what an elementwise op carries: `Loops::NONE.num::<2, Add>()`. It is built in a `const`, out of
+//! generic functions. Instruction sets: the baseline and AVX2 for every rule, AVX-512 for `real` rules alone, where
+//! arithmetic outweighs memory; more would cost compile time and wheel size for nothing.
+//! Loops never see their output among their inputs: LLVM would fall into scalar code. `map` takes care of it.
+
+use super::isa::isa;
+use super::num::*;
+use crate::dtype::{DType, c128};
+use std::mem::MaybeUninit;
+use std::num::Wrapping;
+
+/// Runs a rule over `n` elements. The inputs are as many as the rule has operands.
+///
+/// # Safety
+/// Inputs and output hold `n` aligned elements of the loop's types; the output overlaps no input.
+pub type LoopFn = unsafe fn(inputs: *const *const u8, out: *mut u8, n: usize);
+
+/// The types that loops are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    F32,
+    F64,
+    I64,
+    C128,
+    I32,
+    U8,
+}
+
+impl Class {
+    /// The dtype whose memory a loop of this class reads.
+    pub const fn dtype(self) -> DType {
+        match self {
+            Class::F32 => DType::F32,
+            Class::F64 => DType::F64,
+            Class::I64 => DType::I64,
+            Class::C128 => DType::C128,
+            Class::I32 => DType::I32,
+            Class::U8 => DType::U8,
+        }
+    }
+    /// The class that computes in a dtype, by preference; the second where a rule lacks the first.
+    const fn of(d: DType) -> (Class, Class) {
+        match d {
+            DType::F16 | DType::BF16 | DType::F32 => (Class::F32, Class::F32),
+            DType::F64 => (Class::F64, Class::F64),
+            DType::C64 | DType::C128 => (Class::C128, Class::C128),
+            DType::I32 => (Class::I32, Class::I64),
+            DType::U8 | DType::Bool => (Class::U8, Class::I64),
+            _ => (Class::I64, Class::I64),
+        }
+    }
+}
+
+/// The loops of one class: by instruction set, and the dtype that they write.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    by_isa: [LoopFn; 3],
+    pub result: DType,
+}
+
+impl Entry {
+    #[inline]
+    pub fn function(&self) -> LoopFn {
+        self.by_isa[isa() as usize]
+    }
+}
+
+/// The loops of a rule, or of several rules that share an op: one class may follow a different rule.
+#[derive(Clone, Copy)]
+pub struct Loops {
+    entries: [Option<Entry>; 6],
+    /// Elements that make a task worth a thread.
+    pub grain: usize,
+}
+
+/// About 30 us of work: what a task costs to hand out, several times over.
+const CHEAP: usize = 1 << 16;
+const HEAVY: usize = 1 << 14;
+
+impl Loops {
+    pub const NONE: Loops = Loops { entries: [None; 6], grain: CHEAP };
+
+    const fn with(mut self, class: Class, entry: Entry) -> Loops {
+        self.entries[class as usize] = Some(entry);
+        self
+    }
+    /// Overrides the number of elements that make a task.
+    pub const fn grain(mut self, elements: usize) -> Loops {
+        self.grain = elements;
+        self
+    }
+    pub const fn num<const N: usize, R: MapNum<N>>(self) -> Loops {
+        self.with(Class::F32, light::<N, ViaNum<R>, F32, F32, F32V, F32V>(DType::F32))
+            .with(Class::F64, light::<N, ViaNum<R>, F64, F64, F64V, F64V>(DType::F64))
+            .with(Class::C128, light::<N, ViaNum<R>, c128, c128, c128, c128>(DType::C128))
+            .with(Class::I64, light::<N, ViaNum<R>, I64, I64, I64, I64>(DType::I64))
+            .with(Class::I32, light::<N, ViaNum<R>, I32, I32, I32, I32>(DType::I32))
+            .with(Class::U8, light::<N, ViaNum<R>, U8, U8, U8, U8>(DType::U8))
+    }
+    pub const fn ordered<const N: usize, R: MapOrdered<N>>(self) -> Loops {
+        self.with(Class::F32, light::<N, ViaOrdered<R>, F32, F32, F32V, F32V>(DType::F32))
+            .with(Class::F64, light::<N, ViaOrdered<R>, F64, F64, F64V, F64V>(DType::F64))
+            .with(Class::I64, light::<N, ViaOrdered<R>, I64, I64, I64, I64>(DType::I64))
+            .with(Class::I32, light::<N, ViaOrdered<R>, I32, I32, I32, I32>(DType::I32))
+            .with(Class::U8, light::<N, ViaOrdered<R>, U8, U8, U8, U8>(DType::U8))
+    }
+    pub const fn real<const N: usize, R: MapReal<N>>(self) -> Loops {
+        self.with(Class::F32, heavy::<N, ViaReal<R>, F32, F32V>(DType::F32))
+            .with(Class::F64, heavy::<N, ViaReal<R>, F64, F64V>(DType::F64))
+            .grain(HEAVY)
+    }
+    /// Replaces the narrow integer loops too: they run this one in 64 bits.
+    pub const fn int<const N: usize, R: MapInt<N>>(mut self) -> Loops {
+        self.entries[Class::I32 as usize] = None;
+        self.entries[Class::U8 as usize] = None;
+        self.with(Class::I64, light::<N, ViaInt<R>, I64, I64, I64, I64>(DType::I64))
+    }
+    pub const fn bits<const N: usize, R: MapBits<N>>(self) -> Loops {
+        self.with(Class::I64, light::<N, ViaBits<R>, I64, I64, I64, I64>(DType::I64))
+            .with(Class::I32, light::<N, ViaBits<R>, I32, I32, I32, I32>(DType::I32))
+            .with(Class::U8, light::<N, ViaBits<R>, U8, U8, U8, U8>(DType::U8))
+    }
+    pub const fn complex<const N: usize, R: MapComplex<N>>(self) -> Loops {
+        self.with(Class::C128, light::<N, ViaComplex<R>, c128, c128, c128, c128>(DType::C128))
+    }
+    pub const fn real_of_complex<const N: usize, R: RealOfComplex<N>>(self) -> Loops {
+        self.with(Class::C128, light::<N, ViaParts<R>, c128, f64, c128, f64>(DType::F64))
+    }
+    pub const fn test_num<const N: usize, R: TestNum<N>>(self) -> Loops {
+        self.with(Class::F32, light::<N, ViaTestNum<R>, F32, bool, F32V, bool>(DType::Bool))
+            .with(Class::F64, light::<N, ViaTestNum<R>, F64, bool, F64V, bool>(DType::Bool))
+            .with(Class::C128, light::<N, ViaTestNum<R>, c128, bool, c128, bool>(DType::Bool))
+            .with(Class::I64, light::<N, ViaTestNum<R>, I64, bool, I64, bool>(DType::Bool))
+            .with(Class::I32, light::<N, ViaTestNum<R>, I32, bool, I32, bool>(DType::Bool))
+            .with(Class::U8, light::<N, ViaTestNum<R>, U8, bool, U8, bool>(DType::Bool))
+    }
+    pub const fn test_ordered<const N: usize, R: TestOrdered<N>>(self) -> Loops {
+        self.with(Class::F32, light::<N, ViaTest<R>, F32, bool, F32V, bool>(DType::Bool))
+            .with(Class::F64, light::<N, ViaTest<R>, F64, bool, F64V, bool>(DType::Bool))
+            .with(Class::I64, light::<N, ViaTest<R>, I64, bool, I64, bool>(DType::Bool))
+            .with(Class::I32, light::<N, ViaTest<R>, I32, bool, I32, bool>(DType::Bool))
+            .with(Class::U8, light::<N, ViaTest<R>, U8, bool, U8, bool>(DType::Bool))
+    }
+    pub const fn test_complex<const N: usize, R: TestComplex<N>>(self) -> Loops {
+        self.with(Class::C128, light::<N, ViaTestComplex<R>, c128, bool, c128, bool>(DType::Bool))
+    }
+
+    /// The class and the loops that compute in `compute`.
+    #[inline]
+    pub fn select(&self, compute: DType) -> Option<(Class, &Entry)> {
+        let (first, second) = Class::of(compute);
+        match &self.entries[first as usize] {
+            Some(e) => Some((first, e)),
+            None => self.entries[second as usize].as_ref().map(|e| (second, e)),
+        }
+    }
+    pub fn supports(&self, compute: DType) -> bool {
+        self.select(compute).is_some()
+    }
+    /// The dtype of the result of computing in `compute`: the same, bool, or the real type of a complex one.
+    pub fn result(&self, compute: DType) -> Option<DType> {
+        let (class, entry) = self.select(compute)?;
+        Some(match entry.result {
+            DType::Bool => DType::Bool,
+            DType::F64 if class == Class::C128 => compute.to_real(),
+            _ => compute,
+        })
+    }
+}
+
+type F32 = Fp<f32, Plain>;
+type F64 = Fp<f64, Plain>;
+type F32V = Fp<f32, Fused>;
+type F64V = Fp<f64, Fused>;
+type I64 = Wrapping<i64>;
+type I32 = Wrapping<i32>;
+type U8 = Wrapping<u8>;
+
+/// What one element becomes: every kind of rule seen as one, so that there is one set of loops.
+trait Apply<const N: usize, T, U> {
+    fn apply(x: [T; N]) -> U;
+}
+struct ViaNum<R>(R);
+struct ViaOrdered<R>(R);
+struct ViaReal<R>(R);
+struct ViaInt<R>(R);
+struct ViaBits<R>(R);
+struct ViaComplex<R>(R);
+struct ViaParts<R>(R);
+struct ViaTestNum<R>(R);
+struct ViaTest<R>(R);
+struct ViaTestComplex<R>(R);
+
+impl<const N: usize, T: Num, R: MapNum<N>> Apply<N, T, T> for ViaNum<R> {
+    #[inline(always)]
+    fn apply(x: [T; N]) -> T {
+        R::eval(x)
+    }
+}
+impl<const N: usize, T: Ordered, R: MapOrdered<N>> Apply<N, T, T> for ViaOrdered<R> {
+    #[inline(always)]
+    fn apply(x: [T; N]) -> T {
+        R::eval(x)
+    }
+}
+impl<const N: usize, T: Real, R: MapReal<N>> Apply<N, T, T> for ViaReal<R> {
+    #[inline(always)]
+    fn apply(x: [T; N]) -> T {
+        R::eval(x)
+    }
+}
+impl<const N: usize, R: MapInt<N>> Apply<N, I64, I64> for ViaInt<R> {
+    #[inline(always)]
+    fn apply(x: [I64; N]) -> I64 {
+        Wrapping(R::eval(x.map(|v| v.0)))
+    }
+}
+impl<const N: usize, T: Bits, R: MapBits<N>> Apply<N, T, T> for ViaBits<R> {
+    #[inline(always)]
+    fn apply(x: [T; N]) -> T {
+        R::eval(x)
+    }
+}
+impl<const N: usize, R: MapComplex<N>> Apply<N, c128, c128> for ViaComplex<R> {
+    #[inline(always)]
+    fn apply(x: [c128; N]) -> c128 {
+        R::eval(x)
+    }
+}
+impl<const N: usize, R: RealOfComplex<N>> Apply<N, c128, f64> for ViaParts<R> {
+    #[inline(always)]
+    fn apply(x: [c128; N]) -> f64 {
+        R::eval(x)
+    }
+}
+impl<const N: usize, T: Num, R: TestNum<N>> Apply<N, T, bool> for ViaTestNum<R> {
+    #[inline(always)]
+    fn apply(x: [T; N]) -> bool {
+        R::eval(x)
+    }
+}
+impl<const N: usize, T: Ordered, R: TestOrdered<N>> Apply<N, T, bool> for ViaTest<R> {
+    #[inline(always)]
+    fn apply(x: [T; N]) -> bool {
+        R::eval(x)
+    }
+}
+impl<const N: usize, R: TestComplex<N>> Apply<N, c128, bool> for ViaTestComplex<R> {
+    #[inline(always)]
+    fn apply(x: [c128; N]) -> bool {
+        R::eval(x)
+    }
+}
+
+/// `T`, `U` on the baseline, `TV`, `UV` (floats that fuse) on AVX2 and above.
+const fn light<const N: usize, A: Apply<N, T, U> + Apply<N, TV, UV>, T: Copy, U, TV: Copy, UV>(result: DType) -> Entry {
+    let base: LoopFn = baseline::<N, A, T, U>;
+    if !cfg!(target_arch = "x86_64") {
+        return Entry { by_isa: [base; 3], result };
+    }
+    let wide: LoopFn = avx2::<N, A, TV, UV>;
+    Entry { by_isa: [base, wide, wide], result }
+}
+const fn heavy<const N: usize, A: Apply<N, T, T> + Apply<N, TV, TV>, T: Copy, TV: Copy>(result: DType) -> Entry {
+    let base: LoopFn = baseline::<N, A, T, T>;
+    if !cfg!(target_arch = "x86_64") {
+        return Entry { by_isa: [base; 3], result };
+    }
+    Entry { by_isa: [base, avx2::<N, A, TV, TV>, avx512::<N, A, TV, TV>], result }
+}
+
+/// SAFETY: as `LoopFn`.
+unsafe fn baseline<const N: usize, A: Apply<N, T, U>, T: Copy, U>(inputs: *const *const u8, out: *mut u8, n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { run::<N, A, T, U>(inputs, out, n) }
+}
+
+/// SAFETY: as `LoopFn`, and the processor has the features.
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c,bmi1,bmi2"))]
+unsafe fn avx2<const N: usize, A: Apply<N, T, U>, T: Copy, U>(inputs: *const *const u8, out: *mut u8, n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { run::<N, A, T, U>(inputs, out, n) }
+}
+
+/// SAFETY: as `LoopFn`, and the processor has the features.
+#[cfg_attr(
+    target_arch = "x86_64",
+    target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,f16c,bmi1,bmi2")
+)]
+unsafe fn avx512<const N: usize, A: Apply<N, T, U>, T: Copy, U>(inputs: *const *const u8, out: *mut u8, n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { run::<N, A, T, U>(inputs, out, n) }
+}
+
+/// SAFETY: as `LoopFn`.
+#[inline(always)]
+unsafe fn run<const N: usize, A: Apply<N, T, U>, T: Copy, U>(inputs: *const *const u8, out: *mut u8, n: usize) {
+    // SAFETY: `N` inputs and the output hold `n` elements each and do not overlap.
+    unsafe {
+        let inputs: [&[T]; N] = std::array::from_fn(|k| std::slice::from_raw_parts(*inputs.add(k) as *const T, n));
+        each::<N, A, T, U>(inputs, std::slice::from_raw_parts_mut(out as *mut MaybeUninit<U>, n));
+    }
+}
+
+/// A function of its own: its `&mut` argument tells LLVM that the output is nobody else's.
+#[inline(always)]
+fn each<const N: usize, A: Apply<N, T, U>, T: Copy, U>(inputs: [&[T]; N], out: &mut [MaybeUninit<U>]) {
+    let n = out.len();
+    let inputs = inputs.map(|x| &x[..n]);
+    for i in 0..n {
+        out[i].write(A::apply(std::array::from_fn(|k| inputs[k][i])));
+    }
+}

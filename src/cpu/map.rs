@@ -1,0 +1,279 @@
+//! Elementwise work: a rule's loop over operands of any dtype and strides.
+//!
+//! Contiguous operands of the loop's own dtype go straight to it. Everything else is worked off in tiles that stay in
+//! L1: operands are gathered, repeated or converted into buffers, the loop runs on contiguous memory, the result
+//! is converted and scattered out. So one loop per dtype serves all layouts, and mixed dtypes need no temporary tensor.
+
+use super::convert::{ConvertFn, converter};
+use super::loops::{Class, Entry, LoopFn, Loops};
+use super::parallel::par_for;
+use super::strided::{gather, scatter, splat};
+use super::tile::{Scratch, Space, Tile, Walk, is_contiguous};
+use crate::dtype::{DType, Element, Scalar, c128};
+use crate::with_dtype;
+use smallvec::SmallVec;
+
+/// An operand that is read. Strides are in elements, one per dimension of the output; zero where it is broadcast.
+#[derive(Clone, Copy)]
+pub enum Input<'a> {
+    Strided { ptr: *const u8, dtype: DType, strides: &'a [usize] },
+    Scalar(Scalar),
+}
+
+/// The memory that is written.
+#[derive(Clone, Copy)]
+pub struct Output<'a> {
+    pub ptr: *mut u8,
+    pub dtype: DType,
+    pub strides: &'a [usize],
+}
+
+/// The most operands that a rule may have.
+pub const MAX_INPUTS: usize = 8;
+type Pointers = [*const u8; MAX_INPUTS];
+
+/// A pointer that tasks share; what they do with it is disjoint by construction.
+#[derive(Clone, Copy)]
+pub(super) struct Shared<T>(pub T);
+// SAFETY: each task reads operands and writes its own part of the output only.
+unsafe impl<T> Send for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Shared<T> {}
+impl<T: Copy> Shared<T> {
+    pub(super) fn get(&self) -> T {
+        self.0
+    }
+}
+
+/// `out[i] = loop(inputs[i] converted to compute)`, converted to the output's dtype. `loops` must support `compute`.
+///
+/// # Safety
+/// Every element that shape and strides reach is in bounds and aligned; output elements are distinct. The output may
+/// be one of the inputs (same pointer, dtype and strides) and overlaps no input otherwise.
+#[inline]
+pub unsafe fn map(shape: &[usize], inputs: &[Input], out: &Output, compute: DType, loops: &Loops) {
+    let n: usize = shape.iter().product();
+    let Some((class, entry)) = loops.select(compute) else {
+        panic!("map: no loop computes in {compute}");
+    };
+    if n == 0 {
+        return;
+    }
+    let own = class.dtype();
+    let same_memory = own == compute || (own == DType::U8 && compute == DType::Bool);
+    if out.dtype == entry.result && same_memory && is_contiguous(shape, out.strides) {
+        let mut pointers: Pointers = [std::ptr::null(); MAX_INPUTS];
+        let direct = inputs.iter().zip(&mut pointers).all(|(x, p)| match *x {
+            Input::Strided { ptr, dtype, strides } => {
+                *p = ptr;
+                dtype == compute && ptr != out.ptr && is_contiguous(shape, strides)
+            }
+            Input::Scalar(_) => false,
+        });
+        if direct {
+            // SAFETY: all operands are contiguous, of the loop's types, and distinct from the output.
+            return unsafe { contiguous(n, &pointers[..inputs.len()], out, entry.function(), class, loops.grain) };
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { general(shape, inputs, out, compute, class, entry, loops.grain) }
+}
+
+/// SAFETY: `n` contiguous elements each, of the loop's types, not overlapping the output.
+#[inline]
+unsafe fn contiguous(n: usize, inputs: &[*const u8], out: &Output, f: LoopFn, class: Class, grain: usize) {
+    if n <= grain {
+        // SAFETY: the caller's promise.
+        return unsafe { f(inputs.as_ptr(), out.ptr, n) };
+    }
+    let (size_in, size_out) = (class.dtype().size(), out.dtype.size());
+    let (base, out) = (Shared(inputs), Shared(out.ptr));
+    par_for(n, grain, |r| {
+        let mut part: Pointers = [std::ptr::null(); MAX_INPUTS];
+        // SAFETY: ranges lie within `0..n` and are disjoint.
+        unsafe {
+            for (p, b) in part.iter_mut().zip(base.get()) {
+                *p = b.add(r.start * size_in);
+            }
+            f(part.as_ptr(), out.get().add(r.start * size_out), r.len());
+        }
+    });
+}
+
+/// How one input reaches the loop.
+struct Feed {
+    ptr: *const u8,
+    size: usize,
+    /// Casts to the compute dtype, then to the loop's; either may be void.
+    steps: [Option<ConvertFn>; 2],
+    /// The one value of a number or a broadcast element, in the loop's dtype.
+    constant: Option<[u64; 2]>,
+}
+
+struct Task {
+    space: Space,
+    feeds: SmallVec<[Feed; 4]>,
+    f: LoopFn,
+    own_size: usize,
+    out: *mut u8,
+    out_size: usize,
+    steps: [Option<ConvertFn>; 2],
+    /// The loop may write the output itself.
+    direct: bool,
+}
+
+/// SAFETY: as `map`.
+#[inline(never)]
+unsafe fn general(
+    shape: &[usize],
+    inputs: &[Input],
+    out: &Output,
+    compute: DType,
+    class: Class,
+    entry: &Entry,
+    grain: usize,
+) {
+    let (own, result, f) = (class.dtype(), entry.result, entry.function());
+    let zeros: SmallVec<[usize; 8]> = SmallVec::from_elem(0, shape.len());
+    let mut walks: SmallVec<[Walk; 5]> = SmallVec::new();
+    walks.push(Walk { strides: out.strides, size: out.dtype.size() });
+    for x in inputs {
+        walks.push(match *x {
+            Input::Strided { dtype, strides, .. } => Walk { strides, size: dtype.size() },
+            Input::Scalar(_) => Walk { strides: &zeros, size: own.size() },
+        });
+    }
+    let widest = walks.iter().map(|w| w.size).max().unwrap_or(1).max(own.size()).max(result.size());
+    let space = Space::new(shape, &walks, widest);
+    // SAFETY: the shape is not empty, so every operand has a first element.
+    let feeds = inputs.iter().enumerate().map(|(k, x)| unsafe { feed(x, space.is_constant(k + 1), compute, own) });
+    let feeds: SmallVec<[Feed; 4]> = feeds.collect();
+    let in_place = inputs.iter().any(|x| matches!(x, Input::Strided { ptr, .. } if *ptr == out.ptr));
+    let steps = out_steps(result, compute, own, out.dtype);
+    let direct = steps == [None; 2] && !in_place;
+    let task =
+        Shared(Task { space, feeds, f, own_size: own.size(), out: out.ptr, out_size: out.dtype.size(), steps, direct });
+    let (tiles, len) = (task.0.space.tiles, task.0.space.len);
+    par_for(tiles, grain.div_ceil(len), |r| {
+        let task = &task;
+        // SAFETY: tiles are disjoint, and the operands are as the caller promised.
+        unsafe { task.0.run(r) }
+    });
+}
+
+/// From what the loop writes to the output's dtype, by way of the compute dtype where that is narrower.
+fn out_steps(result: DType, compute: DType, own: DType, out: DType) -> [Option<ConvertFn>; 2] {
+    let via = if result != own || compute == own { result } else { compute };
+    if via == out || own.is_float() || own.is_complex() {
+        return [converter(result, out), None];
+    }
+    [converter(result, via), converter(via, out)]
+}
+
+/// SAFETY: the operand has a first element, if it is not a number.
+unsafe fn feed(x: &Input, constant: bool, compute: DType, own: DType) -> Feed {
+    match *x {
+        Input::Scalar(s) => {
+            let mut value = [0u64; 2];
+            store(narrow(s, compute), own, &mut value);
+            Feed { ptr: std::ptr::null(), size: own.size(), steps: [None; 2], constant: Some(value) }
+        }
+        Input::Strided { ptr, dtype, .. } => {
+            let steps = [converter(dtype, compute), converter(compute, own)];
+            let mut feed = Feed { ptr, size: dtype.size(), steps, constant: None };
+            if constant {
+                let mut value = [[0u64; 2]; 3];
+                // SAFETY: one element moves between buffers of sixteen bytes.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(ptr, value[0].as_mut_ptr().cast(), dtype.size());
+                    let mut last = 0;
+                    for step in feed.steps.iter().flatten() {
+                        let from = value[last];
+                        step(from.as_ptr().cast(), value[last + 1].as_mut_ptr().cast(), 1);
+                        last += 1;
+                    }
+                    feed.constant = Some(value[last]);
+                }
+            }
+            feed
+        }
+    }
+}
+
+/// A number in the range of an integer dtype; floats keep their full width, as in PyTorch.
+fn narrow(s: Scalar, compute: DType) -> Scalar {
+    if compute.is_int() || compute == DType::Bool {
+        with_dtype!(compute, T => T::from_scalar(s).to_scalar())
+    } else {
+        s
+    }
+}
+
+/// Writes a number as one element of `dtype`.
+pub(super) fn store(s: Scalar, dtype: DType, value: &mut [u64; 2]) {
+    // SAFETY: sixteen bytes, aligned to eight, hold any element.
+    with_dtype!(dtype, T => unsafe { (value.as_mut_ptr() as *mut T).write(T::from_scalar(s)) });
+    const { assert!(size_of::<c128>() == 16 && align_of::<c128>() <= 8) }
+}
+
+impl Task {
+    /// SAFETY: the tiles are this caller's alone.
+    unsafe fn run(&self, tiles: std::ops::Range<usize>) {
+        let mut scratch = Scratch::take();
+        let mut pointers: Pointers = [std::ptr::null(); MAX_INPUTS];
+        for (k, feed) in self.feeds.iter().enumerate() {
+            if let Some(value) = &feed.constant {
+                let buffer = scratch.buffer(2 * k);
+                // SAFETY: a buffer holds a tile of the widest dtype.
+                unsafe { splat(self.own_size, value.as_ptr().cast(), buffer, self.space.len) };
+                pointers[k] = buffer;
+            }
+        }
+        for t in tiles {
+            let tile = self.space.tile(t);
+            // SAFETY: the caller's promise.
+            unsafe { self.tile(&tile, &mut pointers, &mut scratch) };
+        }
+    }
+
+    /// SAFETY: as `run`.
+    unsafe fn tile(&self, tile: &Tile, pointers: &mut Pointers, scratch: &mut Scratch) {
+        // SAFETY: blocks lie within the operands, buffers hold a tile of the widest dtype, and buffers, operands
+        // and output are distinct, but for an output that is an input too: then `direct` is unset.
+        unsafe {
+            for (k, feed) in self.feeds.iter().enumerate().filter(|(_, f)| f.constant.is_none()) {
+                let (dims, whole) = tile.block(k + 1);
+                let mut at = feed.ptr.add(tile.offset(k + 1) * feed.size);
+                let mut free = 2 * k;
+                if !whole {
+                    gather(feed.size, at, &dims, scratch.buffer(free));
+                    at = scratch.buffer(free);
+                    free += 1;
+                }
+                for step in feed.steps.iter().flatten() {
+                    let to = scratch.buffer(2 * k + (free & 1));
+                    step(at, to, tile.len);
+                    (at, free) = (to, free + 1);
+                }
+                pointers[k] = at;
+            }
+            let (dims, whole) = tile.block(0);
+            let target = self.out.add(tile.offset(0) * self.out_size);
+            if self.direct && whole {
+                return (self.f)(pointers.as_ptr(), target, tile.len);
+            }
+            let (mut at, mut free) = (scratch.buffer(2 * MAX_INPUTS), 1);
+            (self.f)(pointers.as_ptr(), at, tile.len);
+            for (i, step) in self.steps.iter().enumerate() {
+                let Some(step) = step else { continue };
+                let last = self.steps[i + 1..].iter().all(|s| s.is_none());
+                let to = if last && whole { target } else { scratch.buffer(2 * MAX_INPUTS + (free & 1)) };
+                step(at, to, tile.len);
+                (at, free) = (to, free + 1);
+            }
+            if at != target {
+                scatter(self.out_size, at, target, &dims);
+            }
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! Where blocks of host memory come from and return to.
+//!
+//! Small blocks (up to 32 KiB) lie on free lists of the thread, a few nanoseconds away. Larger ones lie in
+//! one shared cache, found by best fit within a quarter; from 2 MiB on they are mapped directly, on huge pages.
+//! The cache is what makes large out-of-place operations fast: a fresh mapping costs a page fault per page,
+//! several times the arithmetic. It holds at most an eighth of the machine's memory.
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, OnceLock};
+
+use super::buffer::ALIGN;
+
+const SMALL_MAX: usize = 32 << 10;
+const HUGE: usize = 2 << 20;
+/// 16 steps of 64 bytes, then 2, 4, 8, 16 and 32 KiB.
+const CLASSES: usize = 21;
+/// Free bytes that a thread keeps of each class.
+const LOCAL_LIMIT: usize = 256 << 10;
+
+/// A block as the pool hands it out.
+#[derive(Clone, Copy)]
+pub struct Block {
+    pub ptr: *mut u8,
+    /// What `give` must be told; at least the size asked for.
+    pub capacity: usize,
+    /// Known to hold zeros.
+    pub zero: bool,
+}
+
+/// A free small block: its first bytes point to the next one.
+struct Free {
+    next: *mut Free,
+}
+
+/// Bytes in use and bytes held from the system. Only its thread writes a counter, so no locked
+/// instruction is needed; the sums over all of them are what counts (a block may be freed elsewhere).
+#[derive(Default)]
+struct Counter {
+    allocated: AtomicIsize,
+    reserved: AtomicIsize,
+    vacant: AtomicBool,
+}
+
+struct Local {
+    lists: [Cell<*mut Free>; CLASSES],
+    counts: [Cell<usize>; CLASSES],
+    counter: Cell<Option<&'static Counter>>,
+}
+
+thread_local! {
+    static LOCAL: Local = const {
+        Local {
+            lists: [const { Cell::new(std::ptr::null_mut()) }; CLASSES],
+            counts: [const { Cell::new(0) }; CLASSES],
+            counter: Cell::new(None),
+        }
+    };
+}
+
+static COUNTERS: Mutex<Vec<&'static Counter>> = Mutex::new(Vec::new());
+/// Used by what runs while its thread is being torn down.
+static LATE: Mutex<Counter> = Mutex::new(Counter {
+    allocated: AtomicIsize::new(0),
+    reserved: AtomicIsize::new(0),
+    vacant: AtomicBool::new(false),
+});
+/// Free larger blocks as (size, address), and the sum of their sizes.
+static SHARED: Mutex<(BTreeSet<(usize, usize)>, usize)> = Mutex::new((BTreeSet::new(), 0));
+
+fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+#[inline]
+fn class_of(bytes: usize) -> usize {
+    if bytes <= 1024 { (bytes - 1) / 64 } else { 5 + (usize::BITS - (bytes - 1).leading_zeros()) as usize }
+}
+#[inline]
+fn class_size(class: usize) -> usize {
+    if class < 16 { (class + 1) * 64 } else { 1 << (class - 5) }
+}
+
+impl Local {
+    #[inline]
+    fn counter(&self) -> &'static Counter {
+        self.counter.get().unwrap_or_else(|| {
+            let c = vacant_counter();
+            self.counter.set(Some(c));
+            c
+        })
+    }
+    #[inline]
+    fn count(&self, allocated: isize, reserved: isize) {
+        let c = self.counter();
+        c.allocated.store(c.allocated.load(Relaxed) + allocated, Relaxed);
+        if reserved != 0 {
+            c.reserved.store(c.reserved.load(Relaxed) + reserved, Relaxed);
+        }
+    }
+    fn clear(&self) {
+        for class in 0..CLASSES {
+            let mut p = self.lists[class].replace(std::ptr::null_mut());
+            self.counts[class].set(0);
+            while !p.is_null() {
+                // SAFETY: the list holds free blocks of this class, each taken from the system once.
+                let next = unsafe { (*p).next };
+                // SAFETY: as above; nothing refers to the block any more.
+                unsafe { release(p as *mut u8, class_size(class)) };
+                self.count(0, -(class_size(class) as isize));
+                p = next;
+            }
+        }
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        self.clear();
+        if let Some(c) = self.counter.get() {
+            c.vacant.store(true, Relaxed);
+        }
+    }
+}
+
+/// A counter left by a thread that ended, or a new one; its sums stay valid either way.
+#[cold]
+fn vacant_counter() -> &'static Counter {
+    let mut all = lock(&COUNTERS);
+    if let Some(c) = all.iter().find(|c| c.vacant.swap(false, Relaxed)) {
+        return c;
+    }
+    let c: &'static Counter = Box::leak(Box::default());
+    all.push(c);
+    c
+}
+
+fn count(allocated: isize, reserved: isize) {
+    if LOCAL.try_with(|l| l.count(allocated, reserved)).is_err() {
+        let c = lock(&LATE);
+        c.allocated.fetch_add(allocated, Relaxed);
+        c.reserved.fetch_add(reserved, Relaxed);
+    }
+}
+
+/// A block of at least `bytes`; `None` where the system has no memory left.
+#[inline]
+pub fn take(bytes: usize) -> Option<Block> {
+    if bytes == 0 {
+        return Some(Block { ptr: std::ptr::without_provenance_mut(ALIGN), capacity: 0, zero: true });
+    }
+    if bytes > SMALL_MAX {
+        return take_large(bytes);
+    }
+    let class = class_of(bytes);
+    let capacity = class_size(class);
+    let hit = LOCAL.try_with(|l| {
+        let head = l.lists[class].get();
+        if head.is_null() {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: a listed block is free memory of this thread whose first bytes hold the link.
+        l.lists[class].set(unsafe { (*head).next });
+        l.counts[class].set(l.counts[class].get() - 1);
+        l.count(capacity as isize, 0);
+        head as *mut u8
+    });
+    match hit {
+        Ok(ptr) if !ptr.is_null() => Some(Block { ptr, capacity, zero: false }),
+        _ => take_fresh(capacity),
+    }
+}
+
+/// Gives a block back.
+///
+/// # Safety
+/// `ptr` and `capacity` come from one `take`, are given back once, and nothing uses the block any more.
+#[inline]
+pub unsafe fn give(ptr: *mut u8, capacity: usize) {
+    if capacity > SMALL_MAX {
+        // SAFETY: the caller's promise.
+        return unsafe { give_large(ptr, capacity) };
+    }
+    let class = class_of(capacity);
+    let kept = LOCAL.try_with(|l| {
+        let n = l.counts[class].get();
+        if (n + 1) * capacity > LOCAL_LIMIT {
+            return false;
+        }
+        let node = ptr as *mut Free;
+        // SAFETY: the block is at least 64 bytes, aligned to 64, and free.
+        unsafe { node.write(Free { next: l.lists[class].get() }) };
+        l.lists[class].set(node);
+        l.counts[class].set(n + 1);
+        l.count(-(capacity as isize), 0);
+        true
+    });
+    if kept != Ok(true) {
+        count(-(capacity as isize), -(capacity as isize));
+        // SAFETY: the caller's promise.
+        unsafe { release(ptr, capacity) };
+    }
+}
+
+#[cold]
+fn take_fresh(capacity: usize) -> Option<Block> {
+    let block = reserve(capacity).or_else(|| {
+        empty_cache();
+        reserve(capacity)
+    })?;
+    count(capacity as isize, capacity as isize);
+    Some(block)
+}
+
+fn take_large(bytes: usize) -> Option<Block> {
+    let size = round_large(bytes)?;
+    {
+        let mut shared = lock(&SHARED);
+        let fit = shared.0.range((size, 0)..).next().copied();
+        if let Some((found, address)) = fit.filter(|&(found, _)| found <= size + size / 4) {
+            shared.0.remove(&(found, address));
+            shared.1 -= found;
+            drop(shared);
+            count(found as isize, 0);
+            return Some(Block { ptr: address as *mut u8, capacity: found, zero: false });
+        }
+    }
+    take_fresh(size)
+}
+
+/// SAFETY: as `give`.
+unsafe fn give_large(ptr: *mut u8, capacity: usize) {
+    let limit = cache_limit();
+    let mut evicted = Vec::new();
+    {
+        let mut shared = lock(&SHARED);
+        shared.0.insert((capacity, ptr as usize));
+        shared.1 += capacity;
+        while shared.1 > limit {
+            let Some((size, address)) = shared.0.pop_last() else { break };
+            shared.1 -= size;
+            evicted.push((size, address));
+        }
+    }
+    count(-(capacity as isize), 0);
+    release_all(evicted);
+}
+
+fn release_all(blocks: impl IntoIterator<Item = (usize, usize)>) {
+    for (size, address) in blocks {
+        count(0, -(size as isize));
+        // SAFETY: the block was free in the cache and has just been taken out of it.
+        unsafe { release(address as *mut u8, size) };
+    }
+}
+
+/// Four steps per power of two up to 2 MiB, then whole huge pages.
+fn round_large(bytes: usize) -> Option<usize> {
+    let step = if bytes >= HUGE { HUGE } else { (bytes - 1).next_power_of_two().max(SMALL_MAX * 2) / 8 };
+    bytes.checked_next_multiple_of(step).filter(|&b| b <= isize::MAX as usize / 2)
+}
+
+fn cache_limit() -> usize {
+    static LIMIT: OnceLock<usize> = OnceLock::new();
+    *LIMIT.get_or_init(|| (physical_memory() / 8).max(256 << 20))
+}
+
+#[cfg(unix)]
+fn physical_memory() -> usize {
+    // SAFETY: `sysconf` reads system constants.
+    let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    if pages > 0 && size > 0 { (pages as usize).saturating_mul(size as usize) } else { 4 << 30 }
+}
+#[cfg(not(unix))]
+fn physical_memory() -> usize {
+    4 << 30
+}
+
+fn layout(size: usize) -> Option<Layout> {
+    Layout::from_size_align(size, if size >= HUGE { HUGE } else { ALIGN }).ok()
+}
+
+fn reserve(size: usize) -> Option<Block> {
+    #[cfg(target_os = "linux")]
+    if size >= HUGE {
+        return map_huge(size).map(|ptr| Block { ptr, capacity: size, zero: true });
+    }
+    // SAFETY: the size is not zero.
+    let ptr = unsafe { alloc(layout(size)?) };
+    (!ptr.is_null()).then_some(Block { ptr, capacity: size, zero: false })
+}
+
+/// SAFETY: `ptr` came from `reserve(size)` and nothing uses it any more.
+unsafe fn release(ptr: *mut u8, size: usize) {
+    #[cfg(target_os = "linux")]
+    if size >= HUGE {
+        // SAFETY: exactly the pages that `map_huge` kept.
+        unsafe { libc::munmap(ptr.cast(), size) };
+        return;
+    }
+    if let Some(layout) = layout(size) {
+        // SAFETY: allocated in `reserve` with this layout.
+        unsafe { dealloc(ptr, layout) }
+    }
+}
+
+/// Maps `size` bytes (whole huge pages) on a huge-page border and asks for huge pages.
+#[cfg(target_os = "linux")]
+fn map_huge(size: usize) -> Option<*mut u8> {
+    let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a new anonymous mapping; the parts before and after the aligned run are unmapped again.
+    unsafe {
+        let raw = libc::mmap(std::ptr::null_mut(), size.checked_add(HUGE)?, prot, flags, -1, 0);
+        if raw == libc::MAP_FAILED {
+            return None;
+        }
+        let head = (raw as usize).next_multiple_of(HUGE) - raw as usize;
+        if head > 0 {
+            libc::munmap(raw, head);
+        }
+        let ptr = raw.byte_add(head);
+        if head < HUGE {
+            libc::munmap(ptr.byte_add(size), HUGE - head);
+        }
+        libc::madvise(ptr, size, libc::MADV_HUGEPAGE);
+        Some(ptr.cast())
+    }
+}
+
+/// Gives the free blocks of this thread and of the shared cache back to the system.
+pub fn empty_cache() {
+    let _ = LOCAL.try_with(|l| l.clear());
+    let blocks = {
+        let mut shared = lock(&SHARED);
+        shared.1 = 0;
+        std::mem::take(&mut shared.0)
+    };
+    release_all(blocks);
+}
+
+fn sum(read: impl Fn(&Counter) -> isize) -> usize {
+    let late = read(&lock(&LATE));
+    (lock(&COUNTERS).iter().map(|c| read(c)).sum::<isize>() + late).max(0) as usize
+}
+/// Bytes in blocks that are in use.
+pub fn memory_allocated() -> usize {
+    sum(|c| c.allocated.load(Relaxed))
+}
+/// Bytes held from the system: in use or cached.
+pub fn memory_reserved() -> usize {
+    sum(|c| c.reserved.load(Relaxed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_hold_what_they_are_asked_for() {
+        for bytes in 1..=SMALL_MAX {
+            let c = class_of(bytes);
+            assert!(c < CLASSES && class_size(c) >= bytes && class_of(class_size(c)) == c, "{bytes}");
+            assert!(c == 0 || class_size(c - 1) < bytes, "{bytes}");
+        }
+        for bytes in [SMALL_MAX + 1, 100_000, HUGE - 1, HUGE, HUGE + 1, 1 << 30] {
+            let r = round_large(bytes).unwrap();
+            assert!(r >= bytes && (r <= bytes + bytes / 4 + HUGE), "{bytes} {r}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Reductions over any set of dimensions: one loop machine, small rules, one switch between them.
+//!
+//! Sums, means and products are computed in the dtype of `out` (half types in f32, integers in i64), maxima in
+//! the input's; conversion happens on the fly, so a sum of bools into int64 needs no temporary tensor.
+
+pub mod machine;
+pub mod rule;
+pub mod rules;
+#[cfg(test)]
+mod tests;
+
+use super::view::View;
+use crate::dtype::{DType, c64, c128};
+use crate::error::{Error, Result};
+use machine::run;
+use rule::Lanes;
+use rules::*;
+
+/// What a reduction computes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reduce {
+    Sum,
+    Mean,
+    Prod,
+    Max,
+    Min,
+    Any,
+    All,
+    /// The vector norm of this order; infinite orders and zero included.
+    Norm(f64),
+    LogSumExp,
+}
+
+/// Reduces `input` over `dims` into `out`, whose shape is the input's with the reduced dimensions of size one.
+///
+/// # Safety
+/// Both operands must be in bounds and must not overlap.
+pub unsafe fn reduce(kind: Reduce, input: View, dims: &[usize], out: View) -> Result<()> {
+    // SAFETY: handed on to the caller.
+    unsafe {
+        match kind {
+            // In truth values a sum is "any" and a product is "all".
+            Reduce::Any => truth(Lanes(Any), input, dims, out),
+            Reduce::All => truth(Lanes(All), input, dims, out),
+            Reduce::Sum if out.dtype == DType::Bool => truth(Lanes(Any), input, dims, out),
+            Reduce::Prod if out.dtype == DType::Bool => truth(Lanes(All), input, dims, out),
+            Reduce::Sum => arithmetic(Lanes(Sum { mean: false }), input, dims, out),
+            Reduce::Mean => arithmetic(Lanes(Sum { mean: true }), input, dims, out),
+            Reduce::Prod => arithmetic(Lanes(Prod), input, dims, out),
+            Reduce::Max => ordered(Lanes(Max), input, dims, out),
+            Reduce::Min => ordered(Lanes(Min), input, dims, out),
+            Reduce::Norm(p) => norm(p, input, dims, out),
+            Reduce::LogSumExp => log_sum_exp(input, dims, out),
+        }
+    }
+}
+
+unsafe fn truth<R: rule::Rule<bool>>(rule: R, input: View, dims: &[usize], out: View) -> Result<()> {
+    // SAFETY: handed on to the caller.
+    unsafe { run::<bool, R>(rule, input, &|d| dims.contains(&d), out) };
+    Ok(())
+}
+
+/// A rule that exists for every type that sums are computed in.
+trait Arithmetic: rule::Rule<f32> + rule::Rule<f64> + rule::Rule<i64> + rule::Rule<c64> + rule::Rule<c128> {}
+impl<R: rule::Rule<f32> + rule::Rule<f64> + rule::Rule<i64> + rule::Rule<c64> + rule::Rule<c128>> Arithmetic for R {}
+
+unsafe fn arithmetic<R: Arithmetic>(rule: R, input: View, dims: &[usize], out: View) -> Result<()> {
+    let reduced = |d: usize| dims.contains(&d);
+    // SAFETY: handed on to the caller.
+    unsafe {
+        match out.dtype {
+            DType::F16 | DType::BF16 | DType::F32 => run::<f32, R>(rule, input, &reduced, out),
+            DType::F64 => run::<f64, R>(rule, input, &reduced, out),
+            DType::C64 => run::<c64, R>(rule, input, &reduced, out),
+            DType::C128 => run::<c128, R>(rule, input, &reduced, out),
+            _ => run::<i64, R>(rule, input, &reduced, out),
+        }
+    }
+    Ok(())
+}
+
+/// A rule that exists for every type that is compared.
+trait Comparing: rule::Rule<f32> + rule::Rule<f64> + rule::Rule<i64> + rule::Rule<i32> + rule::Rule<u8> {}
+impl<R: rule::Rule<f32> + rule::Rule<f64> + rule::Rule<i64> + rule::Rule<i32> + rule::Rule<u8>> Comparing for R {}
+
+unsafe fn ordered<R: Comparing>(rule: R, input: View, dims: &[usize], out: View) -> Result<()> {
+    let reduced = |d: usize| dims.contains(&d);
+    // A bool is a byte, and so is its maximum.
+    let byte = |v: View| if v.dtype == DType::Bool { DType::U8 } else { v.dtype };
+    let (input_type, out_type) = (byte(input), byte(out));
+    let (input, out) = (View { dtype: input_type, ..input }, View { dtype: out_type, ..out });
+    // SAFETY: handed on to the caller; a byte that is the maximum of bools is a bool.
+    unsafe {
+        match input.dtype {
+            DType::C64 | DType::C128 => return Err(Error::runtime("max and min are not defined for complex numbers")),
+            DType::F16 | DType::BF16 | DType::F32 => run::<f32, R>(rule, input, &reduced, out),
+            DType::F64 => run::<f64, R>(rule, input, &reduced, out),
+            DType::I8 | DType::I16 | DType::I32 | DType::U16 => run::<i32, R>(rule, input, &reduced, out),
+            DType::U8 => run::<u8, R>(rule, input, &reduced, out),
+            _ => run::<i64, R>(rule, input, &reduced, out),
+        }
+    }
+    Ok(())
+}
+
+unsafe fn norm(p: f64, input: View, dims: &[usize], out: View) -> Result<()> {
+    // SAFETY: handed on to the caller.
+    unsafe {
+        match p {
+            0.0 => magnitude(Lanes(Norm0), input, dims, out),
+            1.0 => magnitude(Lanes(Norm1), input, dims, out),
+            2.0 => magnitude(Lanes(Norm2), input, dims, out),
+            f64::INFINITY => magnitude(Lanes(NormInf { max: true }), input, dims, out),
+            f64::NEG_INFINITY => magnitude(Lanes(NormInf { max: false }), input, dims, out),
+            p => magnitude(Lanes(NormP { p }), input, dims, out),
+        }
+    }
+}
+
+/// A rule that exists for real and complex floats.
+trait Measuring: rule::Rule<f32> + rule::Rule<f64> + rule::Rule<c64> + rule::Rule<c128> {}
+impl<R: rule::Rule<f32> + rule::Rule<f64> + rule::Rule<c64> + rule::Rule<c128>> Measuring for R {}
+
+unsafe fn magnitude<R: Measuring>(rule: R, input: View, dims: &[usize], out: View) -> Result<()> {
+    let reduced = |d: usize| dims.contains(&d);
+    let wide = out.dtype.to_real() == DType::F64;
+    // SAFETY: handed on to the caller.
+    unsafe {
+        match (input.dtype.is_complex(), wide) {
+            (true, true) => run::<c128, R>(rule, input, &reduced, out),
+            (true, false) => run::<c64, R>(rule, input, &reduced, out),
+            (false, true) => run::<f64, R>(rule, input, &reduced, out),
+            (false, false) => run::<f32, R>(rule, input, &reduced, out),
+        }
+    }
+    Ok(())
+}
+
+unsafe fn log_sum_exp(input: View, dims: &[usize], out: View) -> Result<()> {
+    let reduced = |d: usize| dims.contains(&d);
+    // SAFETY: handed on to the caller.
+    unsafe {
+        match out.dtype {
+            DType::F64 => run::<f64, _>(LogSumExp, input, &reduced, out),
+            DType::F16 | DType::BF16 | DType::F32 => run::<f32, _>(LogSumExp, input, &reduced, out),
+            d => return Err(Error::runtime(format!("logsumexp is not defined for {d}"))),
+        }
+    }
+    Ok(())
+}

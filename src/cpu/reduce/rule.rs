@@ -1,0 +1,113 @@
+//! What a reduction computes: rules, from "add" to "log of the sum of exponentials".
+//!
+//! The machine (`machine.rs`) only knows blocks: it folds a run of memory into an accumulator, or a bundle of
+//! rows into a row of accumulators, and merges accumulators pairwise. A rule that works element by element
+//! is a `Step`; `Lanes` turns it into blocks with enough independent accumulators for SIMD.
+
+use crate::dtype::Element;
+
+/// A reduction of blocks of `T`.
+pub trait Rule<T: Copy>: Copy + Send + Sync {
+    type Acc: Copy + Send + Sync;
+    type Out: Element;
+    /// The accumulator of no elements.
+    fn empty(self) -> Self::Acc;
+    /// Folds `n` contiguous elements.
+    ///
+    /// # Safety
+    /// `x` must be readable for `n` elements.
+    unsafe fn block(self, x: *const T, n: usize) -> Self::Acc;
+    /// Folds each of `width` columns over the given rows, into `acc`.
+    ///
+    /// # Safety
+    /// Each row must be readable, and `acc` writable, for `width` elements.
+    unsafe fn columns(self, rows: &[*const T], width: usize, acc: *mut Self::Acc);
+    fn merge(self, a: Self::Acc, b: Self::Acc) -> Self::Acc;
+    /// Turns the accumulator of `count` elements into the result.
+    fn finish(self, acc: Self::Acc, count: usize) -> Self::Out;
+}
+
+/// A rule that takes one element at a time.
+pub trait Step<T: Copy>: Copy + Send + Sync {
+    type Acc: Copy + Send + Sync;
+    type Out: Element;
+    fn init(self) -> Self::Acc;
+    fn step(self, acc: Self::Acc, x: T) -> Self::Acc;
+    fn merge(self, a: Self::Acc, b: Self::Acc) -> Self::Acc;
+    fn finish(self, acc: Self::Acc, count: usize) -> Self::Out;
+}
+
+/// Runs a `Step` over blocks in independent lanes.
+#[derive(Clone, Copy)]
+pub struct Lanes<S>(pub S);
+
+impl<T: Copy, S: Step<T>> Rule<T> for Lanes<S> {
+    type Acc = S::Acc;
+    type Out = S::Out;
+    #[inline(always)]
+    fn empty(self) -> S::Acc {
+        self.0.init()
+    }
+    #[inline(always)]
+    unsafe fn block(self, x: *const T, n: usize) -> S::Acc {
+        // SAFETY: the caller vouches for `n` elements.
+        let x = unsafe { std::slice::from_raw_parts(x, n) };
+        match size_of::<S::Acc>() {
+            0..=4 => lanes::<T, S, 32>(self.0, x),
+            5..=8 => lanes::<T, S, 16>(self.0, x),
+            _ => lanes::<T, S, 8>(self.0, x),
+        }
+    }
+    #[inline(always)]
+    unsafe fn columns(self, rows: &[*const T], width: usize, acc: *mut S::Acc) {
+        let rule = self.0;
+        // SAFETY: the caller vouches for `width` elements of each row and of `acc`.
+        unsafe {
+            for j in 0..width {
+                acc.add(j).write(rule.init());
+            }
+            let mut quads = rows.chunks_exact(4);
+            for q in &mut quads {
+                for j in 0..width {
+                    let a = rule.step(rule.step(*acc.add(j), *q[0].add(j)), *q[1].add(j));
+                    *acc.add(j) = rule.step(rule.step(a, *q[2].add(j)), *q[3].add(j));
+                }
+            }
+            for r in quads.remainder() {
+                for j in 0..width {
+                    *acc.add(j) = rule.step(*acc.add(j), *r.add(j));
+                }
+            }
+        }
+    }
+    #[inline(always)]
+    fn merge(self, a: S::Acc, b: S::Acc) -> S::Acc {
+        self.0.merge(a, b)
+    }
+    #[inline(always)]
+    fn finish(self, acc: S::Acc, count: usize) -> S::Out {
+        self.0.finish(acc, count)
+    }
+}
+
+#[inline(always)]
+fn lanes<T: Copy, S: Step<T>, const L: usize>(rule: S, x: &[T]) -> S::Acc {
+    let (body, tail) = x.as_chunks::<L>();
+    let mut acc = [rule.init(); L];
+    for c in body {
+        for i in 0..L {
+            acc[i] = rule.step(acc[i], c[i]);
+        }
+    }
+    for (a, &v) in acc.iter_mut().zip(tail) {
+        *a = rule.step(*a, v);
+    }
+    let mut width = L;
+    while width > 1 {
+        width /= 2;
+        for i in 0..width {
+            acc[i] = rule.merge(acc[i], acc[i + width]);
+        }
+    }
+    acc[0]
+}

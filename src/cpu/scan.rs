@@ -1,0 +1,283 @@
+//! Cumulative sums, products, maxima, minima and log-sum-exps along one dimension.
+//!
+//! Floats accumulate in f64 (complex numbers in complex128, integers in i64), so that a running sum of a million
+//! f32 is still good to f32. A tile of neighbouring lines advances together where that walks memory in order.
+
+use super::arith::{Arith, Ordered};
+use super::parallel::par_for;
+use super::view::{View, load, store};
+use super::walk::Others;
+use crate::dtype::{DType, Element, c128};
+use crate::error::{Error, Result};
+
+/// What accumulates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scan {
+    Sum,
+    Prod,
+    Max,
+    Min,
+    LogSumExp,
+}
+
+/// Neighbouring lines that advance together, and elements of a line that are converted at once.
+const TILE: usize = 512;
+const RUN: usize = 2048;
+
+/// One accumulating step.
+trait Rule<T>: Copy + Sync {
+    fn first(self) -> T;
+    /// The new accumulator, and whether the element took it over (for maxima and minima).
+    fn step(self, acc: T, x: T) -> (T, bool);
+}
+
+#[derive(Clone, Copy)]
+struct Sum;
+impl<T: Arith> Rule<T> for Sum {
+    fn first(self) -> T {
+        T::ZERO
+    }
+    #[inline(always)]
+    fn step(self, acc: T, x: T) -> (T, bool) {
+        (acc.plus(x), true)
+    }
+}
+#[derive(Clone, Copy)]
+struct Prod;
+impl<T: Arith> Rule<T> for Prod {
+    fn first(self) -> T {
+        T::ONE
+    }
+    #[inline(always)]
+    fn step(self, acc: T, x: T) -> (T, bool) {
+        (acc.times(x), true)
+    }
+}
+/// The last of equal maxima is the one that counts, and NaN stays, as in PyTorch.
+#[derive(Clone, Copy)]
+struct Max;
+impl<T: Ordered> Rule<T> for Max {
+    fn first(self) -> T {
+        T::LOWEST
+    }
+    #[inline(always)]
+    #[allow(clippy::eq_op)] // `x != x` is the test for NaN that every ordered type has
+    fn step(self, acc: T, x: T) -> (T, bool) {
+        let takes = x >= acc || x != x;
+        (if takes { x } else { acc }, takes)
+    }
+}
+#[derive(Clone, Copy)]
+struct Min;
+impl<T: Ordered> Rule<T> for Min {
+    fn first(self) -> T {
+        T::HIGHEST
+    }
+    #[inline(always)]
+    #[allow(clippy::eq_op)] // as above
+    fn step(self, acc: T, x: T) -> (T, bool) {
+        let takes = x <= acc || x != x;
+        (if takes { x } else { acc }, takes)
+    }
+}
+#[derive(Clone, Copy)]
+struct LogSumExp;
+impl Rule<f64> for LogSumExp {
+    fn first(self) -> f64 {
+        f64::NEG_INFINITY
+    }
+    #[inline(always)]
+    fn step(self, acc: f64, x: f64) -> (f64, bool) {
+        let (low, high) = if acc < x { (acc, x) } else { (x, acc) };
+        let sum = if low == high && low.is_infinite() { low } else { high + (low - high).exp().ln_1p() };
+        (if acc.is_nan() || x.is_nan() { f64::NAN } else { sum }, true)
+    }
+}
+
+/// Accumulates `input` along `dim` into `out`, of the same shape; `indices` (int64) receives the position of each
+/// running maximum or minimum. Sums and products are computed in the dtype of `out`.
+///
+/// # Safety
+/// All operands must be in bounds; `out` may be `input` itself, but not overlap it otherwise.
+pub unsafe fn cumulative(kind: Scan, input: View, dim: usize, out: View, indices: Option<View>) -> Result<()> {
+    // SAFETY: handed on to the caller.
+    unsafe {
+        match (kind, out.dtype) {
+            (Scan::Sum, d) if d.is_float() => run::<f64, _>(Sum, input, dim, out, indices),
+            (Scan::Sum, d) if d.is_complex() => run::<c128, _>(Sum, input, dim, out, indices),
+            (Scan::Sum, _) => run::<i64, _>(Sum, input, dim, out, indices),
+            (Scan::Prod, d) if d.is_float() => run::<f64, _>(Prod, input, dim, out, indices),
+            (Scan::Prod, d) if d.is_complex() => run::<c128, _>(Prod, input, dim, out, indices),
+            (Scan::Prod, _) => run::<i64, _>(Prod, input, dim, out, indices),
+            (Scan::LogSumExp, d) if d.is_float() => run::<f64, _>(LogSumExp, input, dim, out, indices),
+            (Scan::Max, d) if d.is_float() => run::<f64, _>(Max, input, dim, out, indices),
+            (Scan::Max, d) if !d.is_complex() => run::<i64, _>(Max, input, dim, out, indices),
+            (Scan::Min, d) if d.is_float() => run::<f64, _>(Min, input, dim, out, indices),
+            (Scan::Min, d) if !d.is_complex() => run::<i64, _>(Min, input, dim, out, indices),
+            (k, d) => return Err(Error::not_implemented(format!("{k:?} is not defined for {d}"))),
+        }
+    }
+    Ok(())
+}
+
+unsafe fn run<T: Element, R: Rule<T>>(rule: R, input: View, dim: usize, out: View, indices: Option<View>) {
+    if input.numel() == 0 {
+        return;
+    }
+    let none = View { ptr: std::ptr::null_mut(), dtype: DType::I64, shape: out.shape, strides: out.strides };
+    let index = indices.unwrap_or(none);
+    let mut others = Others::new(input.shape, [input.strides, out.strides, index.strides], dim);
+    let job = Job {
+        rule,
+        views: [input, out, index],
+        length: input.dim(dim).0,
+        steps: [input.dim(dim).1, out.dim(dim).1, index.dim(dim).1],
+        mark: std::marker::PhantomData::<T>,
+    };
+    let (width, across) = others.pop();
+    // Lines that lie densely in memory are walked one by one, others a tile at a time.
+    let tile = if job.steps[0] <= across[0] || width == 1 { 1 } else { TILE };
+    let tiles = width.div_ceil(tile);
+    par_for(others.count() * tiles, (1 << 14) / (job.length * tile.min(width)), |range| {
+        let mut at = others.walk(range.start / tiles);
+        for unit in range {
+            let start = unit % tiles * tile;
+            let n = tile.min(width - start);
+            let base = std::array::from_fn(|k| at.offsets[k] + start * across[k]);
+            // SAFETY: the lines are those of the operands.
+            unsafe {
+                if n == 1 {
+                    job.line(base);
+                } else {
+                    job.lines(base, n, across);
+                }
+            }
+            if start + n == width {
+                at.step();
+            }
+        }
+    });
+}
+
+struct Job<'a, T, R> {
+    rule: R,
+    /// Input, output, indices (at a null address where there are none).
+    views: [View<'a>; 3],
+    length: usize,
+    /// Strides along the dimension.
+    steps: [usize; 3],
+    mark: std::marker::PhantomData<T>,
+}
+
+impl<T: Element, R: Rule<T>> Job<'_, T, R> {
+    unsafe fn line(&self, base: [usize; 3]) {
+        let [input, out, index] = &self.views;
+        let mut buffer = vec![T::default(); RUN.min(self.length)];
+        let mut places = vec![0i64; if index.ptr.is_null() { 0 } else { buffer.len() }];
+        let (mut acc, mut place) = (self.rule.first(), 0);
+        for start in (0..self.length).step_by(RUN) {
+            let n = RUN.min(self.length - start);
+            let at: [usize; 3] = std::array::from_fn(|k| base[k] + start * self.steps[k]);
+            // SAFETY: the run lies inside the operands, the buffers have room for it.
+            unsafe {
+                load(input.dtype, input.at(at[0]), self.steps[0], n, buffer.as_mut_ptr());
+                for (i, x) in buffer[..n].iter_mut().enumerate() {
+                    let took;
+                    (acc, took) = self.rule.step(acc, *x);
+                    *x = acc;
+                    if let Some(p) = places.get_mut(i) {
+                        place = if took { (start + i) as i64 } else { place };
+                        *p = place;
+                    }
+                }
+                store(out.dtype, out.at(at[1]), self.steps[1], n, buffer.as_ptr());
+                if !places.is_empty() {
+                    store(DType::I64, index.at(at[2]), self.steps[2], n, places.as_ptr());
+                }
+            }
+        }
+    }
+
+    unsafe fn lines(&self, base: [usize; 3], n: usize, across: [usize; 3]) {
+        let [input, out, index] = &self.views;
+        let mut buffer = [T::default(); TILE];
+        let mut acc = [self.rule.first(); TILE];
+        let mut places = [0i64; TILE];
+        for i in 0..self.length {
+            let at: [usize; 3] = std::array::from_fn(|k| base[k] + i * self.steps[k]);
+            // SAFETY: the row lies inside the operands, the buffers have room for it.
+            unsafe {
+                load(input.dtype, input.at(at[0]), across[0], n, buffer.as_mut_ptr());
+                for j in 0..n {
+                    let took;
+                    (acc[j], took) = self.rule.step(acc[j], buffer[j]);
+                    places[j] = if took { i as i64 } else { places[j] };
+                }
+                store(out.dtype, out.at(at[1]), across[1], n, acc.as_ptr());
+                if !index.ptr.is_null() {
+                    store(DType::I64, index.at(at[2]), across[2], n, places.as_ptr());
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::testing::{Array, Rng, close, ravel, shape, unravel};
+
+    fn check(rng: &mut Rng, kind: Scan, dtype: DType, s: &[usize], tolerance: f64) {
+        let dim = rng.below(s.len());
+        let a = Array::random(rng, dtype, s);
+        let sums = kind == Scan::Sum && !dtype.is_float();
+        let out = Array::scattered(rng, if sums { DType::I64 } else { dtype }, s);
+        let places = Array::scattered(rng, DType::I64, s);
+        let indexed = matches!(kind, Scan::Max | Scan::Min);
+        // SAFETY: the arrays own their layouts.
+        unsafe { cumulative(kind, a.view(), dim, out.view(), indexed.then(|| places.view())).unwrap() };
+        let mut want = a.reals();
+        let mut at_want = vec![0.0; want.len()];
+        for i in 0..want.len() {
+            let mut at = unravel(s, i);
+            at_want[i] = at[dim] as f64;
+            if at[dim] == 0 {
+                continue;
+            }
+            at[dim] -= 1;
+            let before = ravel(s, &at);
+            let (p, x) = (want[before], want[i]);
+            want[i] = match kind {
+                Scan::Sum => p + x,
+                Scan::Prod => p * x,
+                Scan::Max => p.max(x),
+                Scan::Min => p.min(x),
+                Scan::LogSumExp => (p.exp() + x.exp()).ln(),
+            };
+            if want[i] != x {
+                at_want[i] = at_want[before];
+            }
+        }
+        close(&out.reals(), &want, tolerance);
+        if indexed {
+            assert_eq!(places.reals(), at_want);
+        }
+    }
+
+    #[test]
+    fn agrees_with_plain_loops() {
+        let mut rng = Rng(21);
+        for _ in 0..30 {
+            let s = shape(&mut rng, 3, 12);
+            for kind in [Scan::Sum, Scan::Max, Scan::Min] {
+                check(&mut rng, kind, DType::F32, &s, 1e-5);
+                check(&mut rng, kind, DType::I32, &s, 0.0);
+            }
+            check(&mut rng, Scan::LogSumExp, DType::F64, &s, 1e-12);
+            check(&mut rng, Scan::Prod, DType::F64, &s, 1e-12);
+            check(&mut rng, Scan::Sum, DType::F16, &s, 2e-2);
+        }
+        check(&mut rng, Scan::Sum, DType::F32, &[2, 100_000], 1e-3);
+        check(&mut rng, Scan::Max, DType::F32, &[3000, 700], 0.0);
+    }
+}

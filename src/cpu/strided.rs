@@ -1,0 +1,124 @@
+//! Between strided memory and a contiguous buffer, whatever the element: only its size matters here.
+//!
+//! A block is described by its dimensions, outermost first, as (size, stride in elements). Where the rows of the
+//! innermost plane are far apart in memory but its columns are not (a transposed operand), it is walked column by
+//! column: with planes of 16 x 64 every cache line is used whole while it is still in L1.
+
+/// One dimension of a block: its size and its stride in elements.
+pub type Dim = (usize, usize);
+
+/// 16 bytes that need no more alignment than a complex number has.
+type Wide = [u64; 2];
+
+/// Reads a strided block into contiguous memory.
+///
+/// # Safety
+/// All elements of the block are readable at `src`, `dst` holds as many, and the two do not overlap; `size` is
+/// the size of an element (1, 2, 4, 8 or 16) and both are aligned for it.
+pub unsafe fn gather(size: usize, src: *const u8, dims: &[Dim], dst: *mut u8) {
+    // SAFETY: the caller's promise, in units of `size` bytes.
+    unsafe {
+        match size {
+            1 => gather_block::<u8>(src, dims, dst),
+            2 => gather_block::<u16>(src.cast(), dims, dst.cast()),
+            4 => gather_block::<u32>(src.cast(), dims, dst.cast()),
+            8 => gather_block::<u64>(src.cast(), dims, dst.cast()),
+            _ => gather_block::<Wide>(src.cast(), dims, dst.cast()),
+        }
+    }
+}
+
+/// Writes contiguous memory to a strided block.
+///
+/// # Safety
+/// As `gather`, with the roles of the two exchanged.
+pub unsafe fn scatter(size: usize, src: *const u8, dst: *mut u8, dims: &[Dim]) {
+    // SAFETY: the caller's promise, in units of `size` bytes.
+    unsafe {
+        match size {
+            1 => scatter_block::<u8>(src, dst, dims),
+            2 => scatter_block::<u16>(src.cast(), dst.cast(), dims),
+            4 => scatter_block::<u32>(src.cast(), dst.cast(), dims),
+            8 => scatter_block::<u64>(src.cast(), dst.cast(), dims),
+            _ => scatter_block::<Wide>(src.cast(), dst.cast(), dims),
+        }
+    }
+}
+
+/// Repeats one element.
+///
+/// # Safety
+/// `value` holds one element, `dst` holds `n`, and the two do not overlap.
+pub unsafe fn splat(size: usize, value: *const u8, dst: *mut u8, n: usize) {
+    // SAFETY: a row of stride zero.
+    unsafe { gather(size, value, &[(n, 0)], dst) }
+}
+
+/// Whether a plane is better walked by columns.
+fn by_columns((_, row_stride): Dim, (_, stride): Dim) -> bool {
+    stride > 1 && row_stride > 0 && row_stride < stride
+}
+
+/// SAFETY: as `gather`.
+unsafe fn gather_block<U: Copy>(src: *const U, dims: &[Dim], dst: *mut U) {
+    // SAFETY: offsets stay in the block by the caller's promise.
+    unsafe {
+        match *dims {
+            [] => *dst = *src,
+            [(n, stride)] => gather_row(src, n, stride, dst),
+            [rows, cols] if by_columns(rows, cols) => {
+                for c in 0..cols.0 {
+                    let (from, to) = (src.add(c * cols.1), dst.add(c));
+                    for r in 0..rows.0 {
+                        *to.add(r * cols.0) = *from.add(r * rows.1);
+                    }
+                }
+            }
+            [(n, stride), ref inner @ ..] => {
+                let step: usize = inner.iter().map(|d| d.0).product();
+                for i in 0..n {
+                    gather_block(src.add(i * stride), inner, dst.add(i * step));
+                }
+            }
+        }
+    }
+}
+
+/// SAFETY: as `gather`.
+#[inline(always)]
+unsafe fn gather_row<U: Copy>(src: *const U, n: usize, stride: usize, dst: *mut U) {
+    // SAFETY: `n` elements `stride` apart, by the caller's promise.
+    unsafe {
+        match stride {
+            0 => std::slice::from_raw_parts_mut(dst, n).fill(*src),
+            1 => std::ptr::copy_nonoverlapping(src, dst, n),
+            _ => (0..n).for_each(|i| *dst.add(i) = *src.add(i * stride)),
+        }
+    }
+}
+
+/// SAFETY: as `scatter`.
+unsafe fn scatter_block<U: Copy>(src: *const U, dst: *mut U, dims: &[Dim]) {
+    // SAFETY: offsets stay in the block by the caller's promise.
+    unsafe {
+        match *dims {
+            [] => *dst = *src,
+            [(n, 1)] => std::ptr::copy_nonoverlapping(src, dst, n),
+            [(n, stride)] => (0..n).for_each(|i| *dst.add(i * stride) = *src.add(i)),
+            [rows, cols] if by_columns(rows, cols) => {
+                for c in 0..cols.0 {
+                    let (from, to) = (src.add(c), dst.add(c * cols.1));
+                    for r in 0..rows.0 {
+                        *to.add(r * rows.1) = *from.add(r * cols.0);
+                    }
+                }
+            }
+            [(n, stride), ref inner @ ..] => {
+                let step: usize = inner.iter().map(|d| d.0).product();
+                for i in 0..n {
+                    scatter_block(src.add(i * step), dst.add(i * stride), inner);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! How an iteration over strided operands is cut into tiles that fit L1.
+//!
+//! The order of elements is free, so dimensions are sorted by the output's strides, then merged where all operands
+//! allow it: most calls end up with one dimension. A tile is a box of at most `CHUNK_BYTES` per operand. It is filled
+//! from the innermost dimension outwards, except where an operand is transposed: then it spans 64 elements of
+//! the innermost dimension and 16 or more of the one that is innermost for that operand.
+
+use super::strided::Dim;
+use crate::layout::Dims;
+use smallvec::SmallVec;
+use std::cell::Cell;
+
+/// Bytes of one operand in a tile.
+pub const CHUNK_BYTES: usize = 8 << 10;
+const CHUNK: usize = 2048;
+/// Columns of a tile where an operand is transposed.
+const COLUMNS: usize = 64;
+
+/// Strides in elements, and the size of an element.
+#[derive(Clone, Copy)]
+pub struct Walk<'a> {
+    pub strides: &'a [usize],
+    pub size: usize,
+}
+
+/// An iteration space; operand 0 is the output.
+pub struct Space {
+    pub shape: Dims,
+    pub strides: SmallVec<[Dims; 4]>,
+    tile: Dims,
+    grid: Dims,
+    /// The number of tiles.
+    pub tiles: usize,
+    /// Elements of a full tile.
+    pub len: usize,
+}
+
+/// One tile of a space.
+pub struct Tile<'a> {
+    space: &'a Space,
+    start: Dims,
+    size: Dims,
+    pub len: usize,
+}
+
+impl Space {
+    /// `widest` is the size of the largest element that a tile is held in.
+    pub fn new(shape: &[usize], operands: &[Walk], widest: usize) -> Space {
+        let order = order(shape, operands[0].strides);
+        let mut space = Space {
+            shape: Dims::new(),
+            strides: operands.iter().map(|_| Dims::new()).collect(),
+            tile: Dims::new(),
+            grid: Dims::new(),
+            tiles: 1,
+            len: 1,
+        };
+        for d in order {
+            space.push(shape[d], |k| operands[k].strides[d]);
+        }
+        space.cut(operands, (CHUNK_BYTES / widest).min(CHUNK));
+        space
+    }
+    /// Appends a dimension inside the others, or widens the last one with it.
+    fn push(&mut self, size: usize, stride: impl Fn(usize) -> usize) {
+        let merges = self.strides.iter().enumerate().all(|(k, s)| s.last().is_some_and(|&l| l == stride(k) * size));
+        match self.shape.last_mut() {
+            Some(last) if merges => {
+                *last *= size;
+                self.strides.iter_mut().enumerate().for_each(|(k, s)| *s.last_mut().unwrap() = stride(k));
+            }
+            _ => {
+                self.shape.push(size);
+                self.strides.iter_mut().enumerate().for_each(|(k, s)| s.push(stride(k)));
+            }
+        }
+    }
+    fn cut(&mut self, operands: &[Walk], capacity: usize) {
+        let n = self.shape.len();
+        self.tile = SmallVec::from_elem(1, n);
+        if let Some(other) = self.transposed(operands) {
+            self.tile[n - 1] = self.shape[n - 1].min(COLUMNS);
+            self.tile[other] = self.shape[other].min(capacity / COLUMNS);
+        }
+        // Fill what is left, from the innermost dimension, as long as inner dimensions are whole.
+        let mut room = capacity / self.tile.iter().product::<usize>().max(1);
+        for d in (0..n).rev() {
+            if self.tile[d] == 1 {
+                self.tile[d] = self.shape[d].min(room);
+            }
+            room /= if self.tile[d] > 1 { self.tile[d] } else { 1 };
+            if self.tile[d] < self.shape[d] || room < 2 {
+                break;
+            }
+        }
+        self.grid = self.shape.iter().zip(&self.tile).map(|(&s, &t)| s.div_ceil(t)).collect();
+        self.tiles = self.grid.iter().product();
+        self.len = self.tile.iter().product();
+    }
+    /// The dimension in which some operand moves least, where it jumps cache lines in the innermost one.
+    fn transposed(&self, operands: &[Walk]) -> Option<usize> {
+        let inner = self.shape.len().checked_sub(1)?;
+        let jumping = self.strides.iter().zip(operands).filter(|(s, o)| s[inner] * o.size >= 32);
+        jumping.filter_map(|(s, _)| (0..inner).filter(|&d| s[d] > 0 && s[d] < s[inner]).min_by_key(|&d| s[d])).next()
+    }
+    pub fn tile(&self, mut index: usize) -> Tile<'_> {
+        let n = self.shape.len();
+        let (mut start, mut size): (Dims, Dims) = (SmallVec::from_elem(0, n), SmallVec::from_elem(0, n));
+        for d in (0..n).rev() {
+            start[d] = (index % self.grid[d]) * self.tile[d];
+            index /= self.grid[d];
+            size[d] = self.tile[d].min(self.shape[d] - start[d]);
+        }
+        let len = size.iter().product();
+        Tile { space: self, start, size, len }
+    }
+    /// Operand `k` is one element, repeated.
+    pub fn is_constant(&self, k: usize) -> bool {
+        self.strides[k].iter().all(|&s| s == 0)
+    }
+}
+
+/// The dimensions of more than one element, by descending stride of the output.
+fn order(shape: &[usize], strides: &[usize]) -> Dims {
+    let mut order: Dims = (0..shape.len()).filter(|&d| shape[d] != 1).collect();
+    if !order.is_sorted_by_key(|&d| std::cmp::Reverse(strides[d])) {
+        order.sort_by_key(|&d| std::cmp::Reverse(strides[d]));
+    }
+    order
+}
+
+impl Tile<'_> {
+    /// Where operand `k` starts in this tile, in elements.
+    pub fn offset(&self, k: usize) -> usize {
+        self.start.iter().zip(&self.space.strides[k]).map(|(i, s)| i * s).sum()
+    }
+    /// The tile as a block of operand `k`, and whether that is contiguous.
+    pub fn block(&self, k: usize) -> (SmallVec<[Dim; 5]>, bool) {
+        let dims: SmallVec<[Dim; 5]> =
+            self.size.iter().zip(&self.space.strides[k]).filter(|d| *d.0 != 1).map(|(&n, &s)| (n, s)).collect();
+        let mut step = 1;
+        let contiguous = dims.iter().rev().all(|&(n, s)| {
+            let ok = s == step;
+            step *= n;
+            ok
+        });
+        (dims, contiguous)
+    }
+}
+
+#[repr(C, align(64))]
+pub struct Buffer([u8; CHUNK_BYTES]);
+
+/// Buffers of a tile each, kept by the thread between calls.
+pub struct Scratch(Option<Box<[Buffer; Scratch::COUNT]>>);
+
+thread_local! {
+    static SCRATCH: Cell<Option<Box<[Buffer; Scratch::COUNT]>>> = const { Cell::new(None) };
+}
+
+impl Scratch {
+    /// Two for each of eight inputs and the output.
+    pub const COUNT: usize = 18;
+
+    pub fn take() -> Scratch {
+        let kept = SCRATCH.try_with(|s| s.take()).ok().flatten();
+        // SAFETY: bytes may hold anything; zeroed ones are untouched pages.
+        Scratch(Some(kept.unwrap_or_else(|| unsafe { Box::new_zeroed().assume_init() })))
+    }
+    pub fn buffer(&mut self, i: usize) -> *mut u8 {
+        match &mut self.0 {
+            // One base pointer for all of them: taking the next does not invalidate the last.
+            Some(b) => (&raw mut **b as *mut Buffer).wrapping_add(i).cast(),
+            None => unreachable!("the scratch is held until it is dropped"),
+        }
+    }
+}
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let held = self.0.take();
+        let _ = SCRATCH.try_with(|s| s.set(held));
+    }
+}
+
+/// Whether these strides walk `shape` in row-major order without gaps.
+#[inline]
+pub fn is_contiguous(shape: &[usize], strides: &[usize]) -> bool {
+    let mut step = 1;
+    for (&n, &s) in shape.iter().zip(strides).rev() {
+        if s != step && n != 1 {
+            return false;
+        }
+        step *= n;
+    }
+    true
+}

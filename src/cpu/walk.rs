@@ -1,0 +1,68 @@
+//! Walking operands of one shape line by line, in parallel: what the kernels that are not chunked share.
+
+use super::parallel::par_for;
+use crate::layout::{Dims, Odometer, coalesce};
+
+/// Elements of a line that one call handles at most.
+const LINE: usize = 8192;
+/// Elements that are worth a task of their own.
+const TASK: usize = 1 << 15;
+
+/// Calls `f(offsets, n, steps)` for runs of `n` elements that cover the shape; element `i` of a run lies
+/// `steps * i` beyond `offsets`, for each operand. Runs are disjoint and come in any order, on several threads.
+pub fn for_lines<const N: usize>(
+    shape: &[usize],
+    strides: [&[usize]; N],
+    f: impl Fn([usize; N], usize, [usize; N]) + Sync,
+) {
+    if shape.contains(&0) {
+        return;
+    }
+    let (mut dims, mut merged) = coalesce(shape, strides);
+    let n = dims.pop().unwrap_or(1);
+    let steps: [usize; N] = std::array::from_fn(|k| merged[k].pop().unwrap_or(1));
+    let outer: [&[usize]; N] = std::array::from_fn(|k| &merged[k][..]);
+    let pieces = n.div_ceil(LINE);
+    let units = dims.iter().product::<usize>() * pieces;
+    par_for(units, TASK / n.min(LINE), |range| {
+        let mut at = Odometer::new(&dims, outer, range.start / pieces);
+        for unit in range {
+            let start = unit % pieces * LINE;
+            let count = LINE.min(n - start);
+            f(std::array::from_fn(|k| at.offsets[k] + start * steps[k]), count, steps);
+            if start + count == n {
+                at.step();
+            }
+        }
+    });
+}
+
+/// Dimensions other than `dim`, densest last by the first operand's strides, merged where all operands walk as one.
+pub struct Others<const N: usize> {
+    pub shape: Dims,
+    pub strides: [Dims; N],
+}
+
+impl<const N: usize> Others<N> {
+    pub fn new(shape: &[usize], strides: [&[usize]; N], dim: usize) -> Self {
+        let mut order: Vec<usize> = (0..shape.len()).filter(|&d| d != dim).collect();
+        order.sort_by_key(|&d| std::cmp::Reverse(strides[0][d]));
+        let pick = |v: &[usize]| order.iter().map(|&d| v[d]).collect::<Dims>();
+        let (sizes, picked) = (pick(shape), strides.map(pick));
+        let (shape, strides) = coalesce(&sizes, std::array::from_fn(|k| &picked[k][..]));
+        Others { shape, strides }
+    }
+    pub fn count(&self) -> usize {
+        self.shape.iter().product()
+    }
+    /// Takes the densest dimension out: its size and its strides.
+    pub fn pop(&mut self) -> (usize, [usize; N]) {
+        match self.shape.pop() {
+            Some(n) => (n, std::array::from_fn(|k| self.strides[k].pop().unwrap())),
+            None => (1, [1; N]),
+        }
+    }
+    pub fn walk(&self, start: usize) -> Odometer<'_, N> {
+        Odometer::new(&self.shape, std::array::from_fn(|k| &self.strides[k][..]), start)
+    }
+}

@@ -1,0 +1,116 @@
+//! In-place calls: the op writes to its first argument, whose version rises and whose history is rewritten.
+
+use super::{call, elementwise, launch, needs_record};
+use crate::autograd::{self, history, node};
+use crate::error::{Error, Result};
+use crate::op::{tracer, Arguments, Body, Call, Forms, Op, Value, Vjp, A0};
+use crate::tensor::{Meta, Tensor};
+use smallvec::smallvec;
+
+/// Calls `op` in place on its first argument and returns that tensor.
+pub fn call_inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
+    inplace(op, args).map_err(|e| e.in_op(op.parsed().base))
+}
+
+fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
+    let whole = Call { op, args };
+    let target = whole.tensor(0)?.clone();
+    if !op.forms.has(Forms::INPLACE | Forms::ONLY_INPLACE) {
+        return Err(Error::internal("the op has no in-place form"));
+    }
+    let recorded = needs_record(&whole);
+    if let Body::View(f) = &op.body {
+        return change_view(&whole, f(&whole)?.swap_remove(0).0, recorded);
+    }
+    let name = op.parsed().base;
+    history::check_inplace(&target, name, recorded)?;
+    if let Body::Composite { .. } = op.body {
+        // Recorded inside; the copy records the write.
+        let result = call(op, args)?.swap_remove(0);
+        elementwise::check_castable(result.dtype(), target.dtype())?;
+        check_shape(&result, &target)?;
+        (autograd::kit().copy_)(&target, &result)?;
+        return Ok(target);
+    }
+    // A formula that reads the value before the write needs a copy of it.
+    let kept = recorded && reads_self(op);
+    let mut own: crate::op::Args = args.iter().map(|v| v.reborrow()).collect();
+    if kept {
+        let before = Tensor::empty(target.shape(), target.dtype(), target.device())?;
+        before.copy_raw(&target)?;
+        own[0] = Value::Owned(before);
+    }
+    run_into(&whole, &target)?;
+    target.storage().bump();
+    tracer::trace(op, args, &smallvec![target.clone()]);
+    if recorded {
+        let edges = node::collect_edges(&whole)?;
+        let node = node::record(&Call { op, args: &own }, std::slice::from_ref(&target), edges)?;
+        history::rebase(&target, &node)?;
+    }
+    Ok(target)
+}
+
+fn reads_self(op: &Op) -> bool {
+    match &op.vjp {
+        Vjp::Each(list) => list.iter().any(|g| g.saves & A0 != 0),
+        Vjp::Joint(j) => j.saves & A0 != 0,
+        _ => false,
+    }
+}
+
+fn run_into(call: &Call, target: &Tensor) -> Result<()> {
+    match &call.op.body {
+        Body::Elementwise(e) => {
+            elementwise::run(call, e.rule(call)?, Some(elementwise::Target { out: target, context: "in place" }))?;
+            Ok(())
+        }
+        Body::Kernel(k) if k.updates_self => {
+            if !k.any_device {
+                super::check_devices(call)?;
+            }
+            (k.infer)(call)?;
+            launch(call, k, std::slice::from_ref(target))
+        }
+        Body::Kernel(k) => {
+            let result = super::run_kernel(call, k)?.swap_remove(0);
+            elementwise::check_castable(result.dtype(), target.dtype())?;
+            check_shape(&result, target)?;
+            target.copy_raw(&result)
+        }
+        _ => Err(Error::internal("no in-place road for this body")),
+    }
+}
+
+fn check_shape(result: &Tensor, target: &Tensor) -> Result<()> {
+    if result.shape() != target.shape() {
+        return Err(Error::runtime(format!(
+            "output with shape {} doesn't match the result's shape {}",
+            crate::error::Show(target.shape()),
+            crate::error::Show(result.shape())
+        )));
+    }
+    Ok(())
+}
+
+/// `t_()`, `squeeze_()`: the handle itself changes its layout.
+fn change_view(call: &Call, layout: crate::layout::Layout, recorded: bool) -> Result<Tensor> {
+    let target = call.tensor(0)?.clone();
+    let edges = if recorded { Some(node::collect_edges(call)?) } else { None };
+    let mut own: crate::op::Args = call.args.iter().map(|v| v.reborrow()).collect();
+    if recorded {
+        own[0] = Value::Owned(target.detach());
+    }
+    let meta = Meta { layout, ..target.meta().clone() };
+    // SAFETY: no reference from `meta()` of this handle is held here; Python calls come under the interpreter lock.
+    unsafe { target.set_meta(meta) };
+    target.storage().bump();
+    if let Some(edges) = edges {
+        let node = node::record(&Call { op: call.op, args: &own }, std::slice::from_ref(&target), edges)?;
+        history::set_history(&target, &node, 0);
+        if let Some(v) = target.view_info() {
+            v.version.store(target.version(), std::sync::atomic::Ordering::Release);
+        }
+    }
+    Ok(target)
+}

@@ -1,0 +1,185 @@
+//! The only road to a kernel: check -> promote -> infer shape -> allocate -> run -> bump version -> trace -> record.
+//!
+//! Always in that order. Autograd and tracing are steps here, not wrappers that repeat every op. This is also the hot
+//! path: an elementwise call on small tensors does nothing but these steps, once each.
+
+mod elementwise;
+mod inplace;
+mod out;
+
+pub use elementwise::promoted;
+pub use inplace::call_inplace;
+pub use out::call_out;
+
+use crate::autograd::{self, node};
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::op::{tracer, Args, Arguments, Body, Call, IntoArgs, Kernel, Layouts, Op, Outputs, Returns, Spec, Term, Value, Vjp};
+use crate::tensor::slot::Creation;
+use crate::tensor::{Meta, Tensor};
+use smallvec::{smallvec, SmallVec};
+
+/// Calls an op on complete arguments (defaults filled in).
+pub fn call(op: &'static Op, args: &[Value]) -> Result<Outputs> {
+    let call = Call { op, args };
+    let outputs = forward(&call).map_err(|e| e.in_op(op.parsed().base))?;
+    tracer::trace(op, args, &outputs);
+    if needs_record(&call) {
+        record(&call, &outputs).map_err(|e| e.in_op(op.parsed().base))?;
+    }
+    Ok(outputs)
+}
+
+fn forward(call: &Call) -> Result<Outputs> {
+    match &call.op.body {
+        Body::Elementwise(e) => Ok(smallvec![elementwise::run(call, e.rule(call)?, None)?]),
+        Body::Kernel(k) => run_kernel(call, k),
+        Body::View(f) => make_views(call, f(call)?),
+        Body::Composite { run, fused, when } => match fused {
+            Some(f) if when(call) => self::call(f, call.args),
+            _ => run(call),
+        },
+        Body::Unset => Err(Error::internal("the op has no body")),
+    }
+}
+
+/// The composite body of an op that also has a fused one: the oracle of the fused kernel.
+pub fn call_composite(op: &'static Op, args: &[Value]) -> Result<Outputs> {
+    match &op.body {
+        Body::Composite { run, .. } => run(&Call { op, args }).map_err(|e| e.in_op(op.parsed().base)),
+        _ => call(op, args),
+    }
+}
+
+fn run_kernel(call: &Call, k: &Kernel) -> Result<Outputs> {
+    if !k.any_device {
+        check_devices(call)?;
+    }
+    let specs = (k.infer)(call)?;
+    let outputs = specs.iter().map(|s| Tensor::empty(&s.shape, s.dtype, s.device)).collect::<Result<Outputs>>()?;
+    if k.updates_self {
+        outputs[0].copy_raw(call.tensor(0)?)?;
+    }
+    launch(call, k, &outputs)?;
+    Ok(outputs)
+}
+
+/// Runs a kernel on the device of its outputs.
+fn launch(call: &Call, k: &Kernel, outputs: &[Tensor]) -> Result<()> {
+    let device = outputs.first().map_or_else(|| call.device_of_args(), |t| t.device());
+    match (device, k.gpu) {
+        (Device::Cpu, _) => (k.cpu)(call, outputs),
+        (Device::Gpu(_), Some(gpu)) => {
+            if let Some(t) = outputs.iter().chain(call.all_tensors()).find(|t| !crate::gpu::supports(t.dtype())) {
+                return Err(no_gpu_dtype(t.dtype()));
+            }
+            gpu(call, outputs)
+        }
+        (Device::Gpu(_), None) => Err(no_shader(device)),
+    }
+}
+
+#[cold]
+fn no_shader(device: Device) -> Error {
+    Error::not_implemented(format!("no shader for this op on device '{device}' yet. Move the tensors to the cpu with .cpu()."))
+}
+#[cold]
+fn no_gpu_dtype(d: crate::dtype::DType) -> Error {
+    Error::not_implemented(format!("this gpu does not compute in {d}. Convert the tensor, or move it to the cpu with .cpu()."))
+}
+
+/// Every tensor on one device. Elementwise ops check for themselves: there a 0-d CPU tensor counts as a number.
+fn check_devices(call: &Call) -> Result<()> {
+    let mut tensors = call.all_tensors();
+    let Some(first) = tensors.next() else { return Ok(()) };
+    match tensors.find(|t| t.device() != first.device()) {
+        None => Ok(()),
+        Some(t) => Err(mixed_devices(first.device(), t.device())),
+    }
+}
+
+#[cold]
+pub(crate) fn mixed_devices(a: Device, b: Device) -> Error {
+    Error::runtime(format!(
+        "Expected all tensors to be on the same device, but found at least two devices, {a} and {b}! Move one of them with .to(device)."
+    ))
+}
+
+fn make_views(call: &Call, layouts: Layouts) -> Result<Outputs> {
+    let base = call.tensor(0)?;
+    let creation = match (autograd::grad_enabled(), &call.op.signature().returns) {
+        (false, _) => Creation::NoGrad,
+        (true, Returns::Many) => Creation::MultiOutput,
+        _ => Creation::Default,
+    };
+    let storage = base.storage();
+    let view = |(layout, dtype)| base.make_view(Meta { storage: storage.clone(), layout, dtype }, creation);
+    Ok(layouts.into_iter().map(view).collect())
+}
+
+/// Whether the call is to be recorded: grad mode is on and an argument with a gradient formula requires grad.
+fn needs_record(call: &Call) -> bool {
+    let wants = |i: usize| call.args[i].tensors().any(|t| t.requires_grad());
+    autograd::grad_enabled()
+        && match &call.op.vjp {
+            Vjp::Each(list) => list.iter().any(|g| wants(g.arg)),
+            Vjp::Joint(j) => j.args.iter().any(|&i| wants(i)),
+            _ => false,
+        }
+}
+
+fn record(call: &Call, outputs: &[Tensor]) -> Result<()> {
+    if !outputs.iter().any(|t| t.dtype().is_differentiable()) {
+        return Ok(());
+    }
+    let node = node::record(call, outputs, node::collect_edges(call)?)?;
+    for (i, t) in outputs.iter().enumerate() {
+        if t.dtype().is_differentiable() {
+            autograd::history::set_history(t, &node, i);
+        }
+    }
+    Ok(())
+}
+
+/// Specs of the outputs a kernel would have, for shape inference without running.
+pub fn infer(op: &'static Op, args: &[Value]) -> Result<SmallVec<[Spec; 1]>> {
+    let call = Call { op, args };
+    match &op.body {
+        Body::Kernel(k) => (k.infer)(&call),
+        Body::Elementwise(e) => elementwise::infer(&call, e.rule(&call)?),
+        _ => Err(Error::not_implemented("shape inference without running")),
+    }
+    .map_err(|e| e.in_op(op.parsed().base))
+}
+
+/// Fills the arguments that were left out with their defaults.
+pub fn complete<'a>(op: &'static Op, mut args: Args<'a>) -> Result<Args<'a>> {
+    let params = &op.signature().params;
+    if args.len() > params.len() {
+        return Err(Error::type_(format!("takes {} arguments but {} were given", params.len(), args.len())).in_op(op.parsed().base));
+    }
+    for p in &params[args.len()..] {
+        match &p.default {
+            Some(v) => args.push(v.clone()),
+            None => return Err(Error::type_(format!("missing required argument '{}'", p.name)).in_op(op.parsed().base)),
+        }
+    }
+    Ok(args)
+}
+
+impl Op {
+    /// Calls the op; the result of a one-tensor op as a term. The same road as a call from Python.
+    pub fn call<'a>(&'static self, args: impl IntoArgs<'a>) -> Term {
+        Term(self.calls(args).and_then(|mut out| {
+            out.pop().filter(|_| out.is_empty()).ok_or_else(|| Error::internal("call: expected one output"))
+        }))
+    }
+    /// Calls the op and returns every output.
+    pub fn calls<'a>(&'static self, args: impl IntoArgs<'a>) -> Result<Outputs> {
+        call(self, &complete(self, args.into_args()?)?)
+    }
+    /// Calls the op in place on its first argument.
+    pub fn call_inplace<'a>(&'static self, args: impl IntoArgs<'a>) -> Result<Tensor> {
+        call_inplace(self, &complete(self, args.into_args()?)?)
+    }
+}

@@ -1,0 +1,68 @@
+//! `out=`: results go into tensors that the caller gave, resized where their shape differs.
+
+use super::{call, elementwise};
+use crate::autograd::{grad_enabled, GradGuard};
+use crate::error::{Error, Result};
+use crate::layout::Layout;
+use crate::op::{Body, Call, Op, Value};
+use crate::tensor::{Meta, Tensor};
+
+/// Calls `op` and writes its results into `outs`. Nothing is written when anything is wrong.
+pub fn call_out(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
+    into(op, args, outs).map_err(|e| e.in_op(op.parsed().base))
+}
+
+fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
+    let whole = Call { op, args };
+    if grad_enabled() && whole.all_tensors().chain(outs).any(|t| t.requires_grad()) {
+        return Err(Error::runtime(
+            "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.",
+        ));
+    }
+    if outs.iter().any(|t| t.layout().has_internal_overlap()) {
+        return Err(Error::runtime(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. \
+             Please clone() the tensor before performing the operation.",
+        ));
+    }
+    let _no_grad = GradGuard::new(false);
+    if let (Body::Elementwise(e), [out]) = (&op.body, outs) {
+        let rule = e.rule(&whole)?;
+        let spec = elementwise::infer(&whole, rule)?.swap_remove(0);
+        if spec.shape.as_slice() == out.shape() {
+            let target = elementwise::Target { out, context: "out" };
+            elementwise::run(&whole, rule, Some(target))?;
+            out.storage().bump();
+            return Ok(());
+        }
+    }
+    let results = call(op, args)?;
+    if results.len() != outs.len() {
+        return Err(Error::type_(format!("out= expects {} tensors, got {}", results.len(), outs.len())));
+    }
+    for (r, out) in results.iter().zip(outs) {
+        if r.device() != out.device() {
+            return Err(super::mixed_devices(r.device(), out.device()));
+        }
+        elementwise::check_castable(r.dtype(), out.dtype())?;
+    }
+    for (r, out) in results.iter().zip(outs) {
+        resize(out, r.shape())?;
+        out.copy_raw(r)?;
+        out.storage().bump();
+    }
+    Ok(())
+}
+
+/// Gives a tensor another shape, keeping its memory where that is large enough (`resize_`).
+pub fn resize(t: &Tensor, shape: &[usize]) -> Result<()> {
+    if t.shape() == shape {
+        return Ok(());
+    }
+    let m = t.meta().clone();
+    let layout = Layout { offset: m.layout.offset, ..Layout::contiguous(shape) };
+    m.storage.grow(layout.end() * m.dtype.size())?;
+    // SAFETY: `m` is a copy, so no reference from `meta()` is held; Python calls come under the interpreter lock.
+    unsafe { t.set_meta(Meta { layout, ..m }) };
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! How elements lie in buffers, as WGSL: declarations, readers and writers per dtype.
+//!
+//! float32, int32, int64 and float64 are arrays of their own type. Narrower dtypes share 32-bit words: a reader
+//! shifts its lane out; a writer either owns whole words or, where a strided output shares words between
+//! invocations, clears and sets its lane by atomics.
+
+use super::template::Compute;
+use crate::dtype::DType;
+
+impl Compute {
+    /// The type that a dtype is read as; `None` for what shaders do not compute in.
+    pub fn of(dtype: DType) -> Option<Compute> {
+        Some(match dtype {
+            DType::F16 | DType::BF16 | DType::F32 => Compute::F32,
+            DType::F64 => Compute::F64,
+            DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 => Compute::I32,
+            DType::I64 => Compute::I64,
+            _ => return None,
+        })
+    }
+}
+
+/// Elements in a 32-bit word: 1, 2 or 4.
+pub(super) const fn lanes(dtype: DType) -> usize {
+    match dtype.size() {
+        1 => 4,
+        2 => 2,
+        _ => 1,
+    }
+}
+
+/// How a kernel touches a buffer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    Write,
+    /// Words shared between invocations.
+    Atomic,
+}
+
+fn stored(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F32 => "f32",
+        DType::F64 => "f64",
+        DType::I32 => "i32",
+        DType::I64 => "i64",
+        _ => "u32",
+    }
+}
+
+/// `@group(0) @binding(i) var<storage, ...> name: array<...>;`
+pub(super) fn declare(binding: usize, name: &str, dtype: DType, access: Access) -> String {
+    let (mode, of) = match access {
+        Access::Read => ("read", stored(dtype).to_string()),
+        Access::Write => ("read_write", stored(dtype).to_string()),
+        Access::Atomic => ("read_write", format!("atomic<{}>", stored(dtype))),
+    };
+    format!("@group(0) @binding({binding}) var<storage, {mode}> {name}: array<{of}>;\n")
+}
+
+/// `fn read_{name}(i: u32) -> compute`: element `i` of the buffer `var`, converted.
+pub(super) fn reader(name: &str, var: &str, dtype: DType, access: Access, compute: Compute) -> String {
+    let word = |index: &str| match access {
+        Access::Atomic => format!("atomicLoad(&{var}[{index}])"),
+        _ => format!("{var}[{index}]"),
+    };
+    let byte = "(i & 3u) * 8u";
+    let half = "(i & 1u) * 16u";
+    let value = match dtype {
+        DType::Bool | DType::U8 => format!("i32(extractBits({}, {byte}, 8u))", word("i >> 2u")),
+        DType::I8 => format!("extractBits(bitcast<i32>({}), {byte}, 8u)", word("i >> 2u")),
+        DType::I16 => format!("extractBits(bitcast<i32>({}), {half}, 16u)", word("i >> 1u")),
+        DType::F16 => format!("f16_to_f32(extractBits({}, {half}, 16u))", word("i >> 1u")),
+        DType::BF16 => format!("bitcast<f32>(extractBits({}, {half}, 16u) << 16u)", word("i >> 1u")),
+        _ => word("i"),
+    };
+    let from = Compute::of(dtype).unwrap_or(Compute::I32);
+    format!("fn read_{name}(i: u32) -> {} {{ return {}; }}\n", compute.name(), cast(from, compute, &value))
+}
+
+/// An expression of one compute type as another, with x86's results where a float does not fit an integer.
+pub(super) fn cast(from: Compute, to: Compute, value: &str) -> String {
+    use Compute::*;
+    match (from, to) {
+        (a, b) if a == b => value.to_string(),
+        (F32 | F64, I32 | I64) => format!("{}_to_{}({value})", from.name(), to.name()),
+        _ => format!("{}({value})", to.name()),
+    }
+}
+
+/// `fn encode_{name}(v: compute) -> u32`: the bits of a narrow dtype, in the low end of a word.
+fn encoder(name: &str, dtype: DType, compute: Compute) -> String {
+    let bits = match dtype {
+        DType::Bool => format!("select(0u, 1u, truth_{}(v))", compute.name()),
+        DType::F16 => format!("f32_to_f16({})", cast(compute, Compute::F32, "v")),
+        DType::BF16 => format!("f32_to_bf16({})", cast(compute, Compute::F32, "v")),
+        DType::U8 | DType::I8 => format!("bitcast<u32>({}) & 0xffu", cast(compute, Compute::I32, "v")),
+        _ => format!("bitcast<u32>({}) & 0xffffu", cast(compute, Compute::I32, "v")),
+    };
+    format!("fn encode_{name}(v: {}) -> u32 {{ return {bits}; }}\n", compute.name())
+}
+
+/// `fn write_{name}(i: u32, v: compute)`: stores one element. Narrow dtypes need `Access::Atomic`.
+pub(super) fn writer(name: &str, var: &str, dtype: DType, compute: Compute) -> String {
+    let ty = compute.name();
+    if lanes(dtype) == 1 {
+        let to = Compute::of(dtype).unwrap_or(Compute::I32);
+        return format!("fn write_{name}(i: u32, v: {ty}) {{ {var}[i] = {}; }}\n", cast(compute, to, "v"));
+    }
+    let (shift, bits) = if lanes(dtype) == 4 { (2, 8) } else { (1, 16) };
+    let (low, mask) = (lanes(dtype) - 1, (1u32 << bits) - 1);
+    format!(
+        "{}fn write_{name}(i: u32, v: {ty}) {{\n    let at = (i & {low}u) * {bits}u;\n    \
+         atomicAnd(&{var}[i >> {shift}u], ~({mask}u << at));\n    \
+         atomicOr(&{var}[i >> {shift}u], encode_{name}(v) << at);\n}}\n",
+        encoder(name, dtype, compute)
+    )
+}
+
+/// `fn write_words_{name}(unit, n, first)`: the invocation `unit` stores every element of one word, calling
+/// `value(e)` for element `e` of `n`; `first` is the view's offset. Lanes outside the view keep what they hold.
+pub(super) fn word_writer(name: &str, var: &str, dtype: DType, compute: Compute) -> String {
+    let (k, bits) = (lanes(dtype), 32 / lanes(dtype));
+    let mask = (1u64 << bits) - 1;
+    format!(
+        "{}fn write_words_{name}(unit: u32, n: u32, first: u32) {{
+    let word = first / {k}u + unit;
+    var bits = 0u;
+    var keep = 0u;
+    for (var j = 0u; j < {k}u; j++) {{
+        let e = unit * {k}u + j - first % {k}u;
+        if (e < n) {{
+            bits |= encode_{name}(value(e)) << (j * {bits}u);
+        }} else {{
+            keep |= {mask}u << (j * {bits}u);
+        }}
+    }}
+    if (keep != 0u) {{
+        bits |= {var}[word] & keep;
+    }}
+    {var}[word] = bits;
+}}\n",
+        encoder(name, dtype, compute)
+    )
+}
+
+/// Words that a contiguous view of `n` elements at `offset` touches.
+pub(super) fn words(dtype: DType, offset: usize, n: usize) -> usize {
+    let k = lanes(dtype);
+    if n == 0 { 0 } else { (offset % k + n).div_ceil(k) }
+}

@@ -1,0 +1,323 @@
+//! The elementwise family: one WGSL expression over up to four operands, any strides, any dtypes.
+//!
+//! Operands are called `x`, `y`, `z`, `w`, converted to the compute type; the result is converted to the output's
+//! dtype. In place is allowed: an operand that is the output's own buffer is read through the output's binding, and
+//! one that overlaps it differently is copied first. Tensors beyond a binding's limit are split.
+
+use super::GpuBuffer;
+use super::adapter::require;
+use super::context::gpu;
+use super::element::{self, Access, lanes};
+use super::launch::{GROUP, Params, bind, declare_params, grid, launch, narrow, scalar_from, scalar_words, word};
+use super::template::{Compute, render};
+use super::types::{Input, View};
+use crate::dtype::{DType, Scalar};
+use crate::error::{Error, Result};
+use crate::layout::{Dims, coalesce, contiguous_strides};
+use smallvec::SmallVec;
+use std::fmt::Write;
+
+const NAMES: [&str; 4] = ["x", "y", "z", "w"];
+const TEMPLATE: &str = include_str!("../../shaders/map.wgsl");
+
+/// What an operand is to the generated code.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operand {
+    Scalar,
+    Buffer(DType),
+    /// The output's own buffer.
+    Output(DType),
+}
+
+/// A variant of the kernel: everything that the WGSL depends on.
+pub(super) struct Variant<'a> {
+    pub expr: &'a str,
+    pub compute: Compute,
+    pub operands: &'a [Operand],
+    pub out: DType,
+    /// Dimensions to decompose an index into; 0 where every operand is walked with stride one.
+    pub rank: usize,
+    pub out_contiguous: bool,
+}
+
+/// `out[i] = expr(inputs[i]...)` over `shape`; input strides are over `shape`, zero where broadcast.
+pub fn map(shape: &[usize], inputs: &[Input], out: &View, compute: DType, expr: &'static str) -> Result<()> {
+    require(compute)?;
+    require(out.dtype)?;
+    for input in inputs {
+        if let Input::View(v) = input {
+            require(v.dtype)?;
+        }
+    }
+    let compute = Compute::of(compute).ok_or_else(|| Error::internal("no compute type"))?;
+    run(shape, inputs, out, compute, expr)
+}
+
+/// Copies with a cast, strided on both sides; a scalar fills. Equal dtypes are copied as bits, whatever they are.
+pub fn copy(src: &Input, out: &View) -> Result<()> {
+    match src {
+        Input::View(v) if v.dtype == out.dtype => {
+            let (shape, strides, kind, scale) = as_words(v);
+            let (_, out_strides, ..) = as_words(out);
+            let src = View { dtype: kind, shape: &shape, strides: &strides, offset: v.offset * scale, ..*v };
+            let dst = View { dtype: kind, shape: &shape, strides: &out_strides, offset: out.offset * scale, ..*out };
+            run(&shape, &[Input::View(src)], &dst, Compute::I32, "x")
+        }
+        Input::View(v) => {
+            require(v.dtype)?;
+            require(out.dtype)?;
+            let compute = Compute::of(v.dtype).ok_or_else(|| Error::internal("no compute type"))?;
+            run(out.shape, &[*src], out, compute, "x")
+        }
+        Input::Scalar(_) => {
+            require(out.dtype)?;
+            let compute = Compute::of(out.dtype).ok_or_else(|| Error::internal("no compute type"))?;
+            run(out.shape, &[*src], out, compute, "x")
+        }
+    }
+}
+
+/// A view as integers of its element size; 8 and 16 bytes become a last dimension of words.
+fn as_words(v: &View) -> (Dims, Dims, DType, usize) {
+    let (mut shape, mut strides) = (Dims::from(v.shape), Dims::from(v.strides));
+    let kind = match v.dtype.size() {
+        1 => DType::U8,
+        2 => DType::I16,
+        _ => DType::I32,
+    };
+    let scale = (v.dtype.size() / 4).max(1);
+    if scale > 1 {
+        strides.iter_mut().for_each(|s| *s *= scale);
+        shape.push(scale);
+        strides.push(1);
+    }
+    (shape, strides, kind, scale)
+}
+
+/// Zeros every byte of a buffer.
+pub(super) fn zero(buffer: &GpuBuffer) -> Result<()> {
+    let shape = [buffer.bytes().div_ceil(4)];
+    let view = View { buffer, dtype: DType::I32, shape: &shape, strides: &[1], offset: 0 };
+    run(&shape, &[Input::Scalar(Scalar::Int(0))], &view, Compute::I32, "x")
+}
+
+fn run(shape: &[usize], inputs: &[Input], out: &View, compute: Compute, expr: &'static str) -> Result<()> {
+    if shape.contains(&0) {
+        return Ok(());
+    }
+    if inputs.len() > NAMES.len() {
+        return Err(Error::internal("an elementwise kernel takes at most four operands"));
+    }
+    let zeros: Dims = SmallVec::from_elem(0, shape.len());
+    let of = |i: usize| match inputs.get(i) {
+        Some(Input::View(v)) => v.strides,
+        _ => &zeros[..],
+    };
+    let (shape, strides) = coalesce::<5>(shape, [of(0), of(1), of(2), of(3), out.strides]);
+    let offset = |i: &Input| if let Input::View(v) = i { v.offset } else { 0 };
+    let mut offsets = [0; 5];
+    inputs.iter().enumerate().for_each(|(i, input)| offsets[i] = offset(input));
+    offsets[4] = out.offset;
+    piece(&Job { inputs, out: *out, compute, expr }, &shape, &strides, offsets)
+}
+
+struct Job<'a> {
+    inputs: &'a [Input<'a>],
+    out: View<'a>,
+    compute: Compute,
+    expr: &'static str,
+}
+
+/// Runs a part of the job, halving it while an operand reaches further than a binding may.
+fn piece(job: &Job, shape: &[usize], strides: &[Dims; 5], offsets: [usize; 5]) -> Result<()> {
+    let gpu = gpu()?;
+    let out = View { shape, strides: &strides[4], offset: offsets[4], ..job.out };
+    let mut views: SmallVec<[(usize, View); 4]> = SmallVec::new();
+    for (i, input) in job.inputs.iter().enumerate() {
+        if let Input::View(v) = input {
+            views.push((i, View { shape, strides: &strides[i], offset: offsets[i], ..*v }));
+        }
+    }
+    let fits = bind(gpu, &out).is_some() && views.iter().all(|(_, v)| bind(gpu, v).is_some());
+    if fits && out.numel() < 1 << 31 {
+        return one(job, &out, &views);
+    }
+    let Some(d) = shape.iter().position(|&n| n > 1) else { return Err(super::launch::too_large()) };
+    let half = shape[d] / 2;
+    for (start, len) in [(0, half), (half, shape[d] - half)] {
+        let mut part = Dims::from(shape);
+        part[d] = len;
+        piece(job, &part, strides, std::array::from_fn(|i| offsets[i] + start * strides[i].get(d).unwrap_or(&0)))?;
+    }
+    Ok(())
+}
+
+/// How an input that lies in the output's buffer may be read.
+fn clashes(input: &View, out: &View, whole: bool) -> bool {
+    let same = input.dtype == out.dtype && input.offset == out.offset && input.strides == out.strides;
+    let ((a0, a1), (b0, b1)) = (input.span(), out.span());
+    let apart = input.dtype == out.dtype && (a1 <= b0 || b1 <= a0);
+    !(whole && (same || apart))
+}
+
+fn one(job: &Job, out: &View, views: &[(usize, View)]) -> Result<()> {
+    let gpu = gpu()?;
+    let n = out.numel();
+    let Some((out_bind, out_offset)) = bind(gpu, out) else { return Err(super::launch::too_large()) };
+    let mut operands: SmallVec<[Operand; 4]> = SmallVec::from_elem(Operand::Scalar, job.inputs.len());
+    let mut copies: SmallVec<[(usize, GpuBuffer); 1]> = SmallVec::new();
+    let fresh = contiguous_strides(out.shape);
+    for (i, view) in views {
+        operands[*i] = Operand::Buffer(view.dtype);
+        if view.buffer.id() == out.buffer.id() {
+            if clashes(view, out, out_bind.size == 0) {
+                let buffer = GpuBuffer::alloc(n * view.dtype.size())?;
+                copy(&Input::View(*view), &View { buffer: &buffer, strides: &fresh, offset: 0, ..*view })?;
+                copies.push((*i, buffer));
+            } else {
+                operands[*i] = Operand::Output(view.dtype);
+            }
+        }
+    }
+    let view_of = |i: usize| {
+        let view = views.iter().find(|(j, _)| *j == i)?.1;
+        Some(match copies.iter().find(|(j, _)| *j == i) {
+            Some((_, buffer)) => View { buffer, strides: &fresh, offset: 0, ..view },
+            None => view,
+        })
+    };
+    let unit = |s: &[usize]| s.len() <= 1 && s.first().is_none_or(|&s| s == 1);
+    let flat = unit(out.strides) && (0..4).filter_map(view_of).all(|v| unit(v.strides));
+    let rank = if flat { 0 } else { out.shape.len() };
+    let out_contiguous = out.strides == &fresh[..];
+    let variant =
+        Variant { expr: job.expr, compute: job.compute, operands: &operands, out: out.dtype, rank, out_contiguous };
+
+    let mut params = Params::from_slice(&[narrow(n)?, narrow(out_offset)?, 0, 0]);
+    let mut binds = SmallVec::<[_; 5]>::new();
+    for (i, input) in job.inputs.iter().enumerate() {
+        match (input, view_of(i)) {
+            (Input::Scalar(s), _) => params.extend(scalar_words(*s, job.compute)),
+            (_, Some(v)) => {
+                let (b, offset) = bind(gpu, &v).ok_or_else(super::launch::too_large)?;
+                params.extend([narrow(offset)?, 0]);
+                if matches!(operands[i], Operand::Buffer(_)) {
+                    binds.push(b);
+                }
+            }
+            _ => params.extend([0, 0]),
+        }
+    }
+    if rank > 0 {
+        let zeros: Dims = SmallVec::from_elem(0, rank);
+        push_all(&mut params, out.shape)?;
+        for i in 0..job.inputs.len() {
+            push_all(&mut params, view_of(i).map_or(&zeros[..], |v| v.strides))?;
+        }
+        push_all(&mut params, out.strides)?;
+    }
+    let reads = binds.len();
+    binds.push(out_bind);
+    let units = if variant.words() { element::words(out.dtype, out_offset, n) } else { n };
+    launch(gpu, &variant.key(), || variant.source(), (reads, 1), &binds, &params, grid(gpu, units, GROUP)?)
+}
+
+fn push_all(params: &mut Params, list: &[usize]) -> Result<()> {
+    for &n in list {
+        params.push(narrow(n)?);
+    }
+    Ok(())
+}
+
+impl Variant<'_> {
+    /// Whether an invocation owns whole words of the output.
+    fn words(&self) -> bool {
+        self.out_contiguous && lanes(self.out) > 1
+    }
+    pub fn key(&self) -> String {
+        let mut key = String::with_capacity(96);
+        let _ = write!(key, "map {} in {}:", self.expr, self.compute.name());
+        for operand in self.operands {
+            let _ = match operand {
+                Operand::Scalar => write!(key, " number"),
+                Operand::Buffer(d) => write!(key, " {}", d.short()),
+                Operand::Output(_) => write!(key, " out"),
+            };
+        }
+        let packing = if self.out_contiguous { "" } else { " strided" };
+        let _ = write!(key, " -> {}{packing} rank {}", self.out.short(), self.rank);
+        key
+    }
+
+    pub fn source(&self) -> String {
+        let access = if lanes(self.out) > 1 && !self.out_contiguous { Access::Atomic } else { Access::Write };
+        let base = 4 + 2 * self.operands.len();
+        let words = base + self.rank * (self.operands.len() + 2);
+        let (mut declared, mut values) = (declare_params(words), String::new());
+        let mut binding = 0;
+        for (i, operand) in self.operands.iter().enumerate() {
+            let name = NAMES[i];
+            let value = match *operand {
+                Operand::Scalar => scalar_from(4 + 2 * i, self.compute),
+                Operand::Buffer(dtype) => {
+                    binding += 1;
+                    let var = format!("buffer_{name}");
+                    declared += &element::declare(binding, &var, dtype, Access::Read);
+                    declared += &element::reader(name, &var, dtype, Access::Read, self.compute);
+                    format!("read_{name}({})", self.index(&word(4 + 2 * i), i))
+                }
+                Operand::Output(dtype) => {
+                    declared += &element::reader(name, "buffer_out", dtype, access, self.compute);
+                    format!("read_{name}({})", self.index(&word(4 + 2 * i), i))
+                }
+            };
+            let _ = writeln!(values, "    let {name} = {value};");
+        }
+        declared += &element::declare(binding + 1, "buffer_out", self.out, access);
+        let store = if self.words() {
+            declared += &element::word_writer("out", "buffer_out", self.out, self.compute);
+            format!("write_words_out(unit, {}, {});", word(0), word(1))
+        } else {
+            declared += &element::writer("out", "buffer_out", self.out, self.compute);
+            let at = self.index(&word(1), self.operands.len());
+            format!("let e = unit;\n{}    write_out({at}, value(e));", self.coordinates())
+        };
+        let units = if self.words() {
+            format!("({0} % {1}u + {2} + {1}u - 1u) / {1}u", word(1), lanes(self.out), word(0))
+        } else {
+            word(0)
+        };
+        let holes = [
+            ("declarations", declared.as_str()),
+            ("coordinates", &self.coordinates()),
+            ("values", &values),
+            ("expr", self.expr),
+            ("units", &units),
+            ("store", &store),
+        ];
+        render(TEMPLATE, self.compute, &holes)
+    }
+    /// Takes the element number `e` apart into one coordinate per dimension.
+    fn coordinates(&self) -> String {
+        let shape_at = |d: usize| word(4 + 2 * self.operands.len() + d);
+        let mut text = String::new();
+        let mut rest = "e".to_string();
+        for d in (1..self.rank).rev() {
+            let _ = writeln!(text, "    let q{d} = {rest} / {0};\n    let c{d} = {rest} - q{d} * {0};", shape_at(d));
+            rest = format!("q{d}");
+        }
+        if self.rank > 0 {
+            let _ = writeln!(text, "    let c0 = {rest};");
+        }
+        text
+    }
+    /// The index of operand `i` at the coordinates.
+    fn index(&self, offset: &str, i: usize) -> String {
+        if self.rank == 0 || (i == self.operands.len() && self.out_contiguous) {
+            return format!("{offset} + e");
+        }
+        let base = 4 + 2 * self.operands.len() + self.rank * (i + 1);
+        let terms: String = (0..self.rank).map(|d| format!(" + c{d} * {}", word(base + d))).collect();
+        format!("{offset}{terms}")
+    }
+}

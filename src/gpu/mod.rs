@@ -1,0 +1,50 @@
+//! Kernels on any vendor's GPU through wgpu and WGSL.
+//!
+//! One device, created on first use. Every function appends to one ordered command stream and returns; program
+//! order is the semantics, so views and in-place writes need no care. `download` and `synchronize` wait.
+//! Element strides and offsets travel as parameters, so any view of a buffer is an operand without a copy.
+//! Without the `gpu` feature the same functions exist and answer that this build has no GPU support.
+
+mod types;
+pub use types::{Input, Random, Reduce, Scan, ScatterMode, View};
+
+#[cfg(feature = "gpu")]
+mod adapter;
+#[cfg(feature = "gpu")]
+mod context;
+#[cfg(feature = "gpu")]
+mod element;
+#[cfg(feature = "gpu")]
+mod launch;
+#[cfg(feature = "gpu")]
+mod map;
+#[cfg(feature = "gpu")]
+mod pipeline;
+#[cfg(feature = "gpu")]
+mod pool;
+#[cfg(feature = "gpu")]
+mod stream;
+#[cfg(feature = "gpu")]
+mod template;
+#[cfg(feature = "gpu")]
+mod transfer;
+#[cfg(feature = "gpu")]
+mod validate;
+
+#[cfg(feature = "gpu")]
+pub use {
+    adapter::{device_count, device_name, is_available, supports},
+    context::{empty_cache, memory_allocated, memory_reserved, stats, synchronize},
+    map::{copy, map},
+    pool::GpuBuffer,
+    transfer::{download, upload},
+    validate::validate_all,
+};
+
+#[cfg(not(feature = "gpu"))]
+mod off;
+#[cfg(not(feature = "gpu"))]
+pub use off::*;
+
+#[cfg(all(test, feature = "gpu"))]
+mod tests;

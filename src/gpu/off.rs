@@ -1,0 +1,69 @@
+//! The GPU room of a build without the `gpu` feature: the same functions, each of which says so.
+
+use super::{Input, Random, Reduce, Scan, ScatterMode, View};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+
+/// A buffer that cannot exist.
+#[derive(Debug)]
+pub enum GpuBuffer {}
+
+#[cold]
+fn absent<T>() -> Result<T> {
+    Err(Error::runtime("no GPU support in this build. Install a build with the `gpu` feature, or use device='cpu'."))
+}
+
+impl GpuBuffer {
+    pub fn alloc(_bytes: usize) -> Result<GpuBuffer> {
+        absent()
+    }
+    pub fn zeroed(_bytes: usize) -> Result<GpuBuffer> {
+        absent()
+    }
+    pub fn bytes(&self) -> usize {
+        match *self {}
+    }
+}
+pub fn is_available() -> bool {
+    false
+}
+pub fn device_count() -> usize {
+    0
+}
+pub fn device_name(_index: usize) -> Result<String> {
+    absent()
+}
+pub fn supports(_dtype: DType) -> bool {
+    false
+}
+pub fn synchronize() -> Result<()> {
+    Ok(())
+}
+pub fn memory_allocated() -> usize {
+    0
+}
+pub fn memory_reserved() -> usize {
+    0
+}
+pub fn empty_cache() {}
+pub fn stats() -> Vec<(&'static str, u64)> {
+    Vec::new()
+}
+pub fn upload(_src: &[u8], _dst: &GpuBuffer, _byte_offset: usize) -> Result<()> {
+    absent()
+}
+/// # Safety
+/// None here: it touches nothing.
+pub unsafe fn download(_src: &GpuBuffer, _byte_offset: usize, _dst: *mut u8, _bytes: usize) -> Result<()> {
+    absent()
+}
+pub fn map(_shape: &[usize], _inputs: &[Input], _out: &View, _compute: DType, _expr: &'static str) -> Result<()> {
+    absent()
+}
+pub fn copy(_src: &Input, _out: &View) -> Result<()> {
+    absent()
+}
+/// Without shaders there is nothing to be wrong.
+pub fn validate_all(_exprs: &[(&str, DType)]) -> Result<()> {
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! What callers of the GPU room pass in: views of buffers, operands, and the kinds of each kernel family.
+//!
+//! Plain data, the same with and without the `gpu` feature. Strides and offsets count elements, never bytes;
+//! a stride of zero repeats an element along that dimension.
+
+use super::GpuBuffer;
+use crate::dtype::{DType, Scalar};
+
+/// A strided window on a buffer.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    pub buffer: &'a GpuBuffer,
+    pub dtype: DType,
+    pub shape: &'a [usize],
+    pub strides: &'a [usize],
+    pub offset: usize,
+}
+
+/// An operand of an elementwise kernel.
+#[derive(Clone, Copy)]
+pub enum Input<'a> {
+    View(View<'a>),
+    Scalar(Scalar),
+}
+
+/// Reductions over any set of dimensions. `Any` and `All` test for nonzero, NaN included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduce {
+    Sum,
+    Mean,
+    Prod,
+    Max,
+    Min,
+    Any,
+    All,
+}
+
+/// Running results along one dimension. `LogSumExp` is the stable running log of a sum of exponentials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scan {
+    Sum,
+    Prod,
+    Max,
+    Min,
+    LogSumExp,
+}
+
+/// How a scattered value meets the one that is there. With `Set` and repeated indices one of the values wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScatterMode {
+    Set,
+    Add,
+    Mul,
+    Max,
+    Min,
+}
+
+/// A distribution to fill a tensor from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Random {
+    /// `[from, to)`.
+    Uniform {
+        from: f64,
+        to: f64,
+    },
+    Normal {
+        mean: f64,
+        std: f64,
+    },
+    /// Integers of `[low, high)`.
+    Int {
+        low: i64,
+        high: i64,
+    },
+    Bernoulli {
+        p: f64,
+    },
+}
+
+impl View<'_> {
+    pub(super) fn numel(&self) -> usize {
+        self.shape.iter().product()
+    }
+    /// The first element and one past the last that the view reaches.
+    pub(super) fn span(&self) -> (usize, usize) {
+        if self.shape.contains(&0) {
+            return (self.offset, self.offset);
+        }
+        let last: usize = self.shape.iter().zip(self.strides).map(|(&d, &s)| (d - 1) * s).sum();
+        (self.offset, self.offset + last + 1)
+    }
+}

@@ -1,0 +1,156 @@
+//! The four kinds of body an op can have, and the call that a body sees.
+
+use super::value::{Arguments, Outputs, Value};
+use super::Op;
+use crate::cpu::loops::Loops;
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::layout::{Dims, Layout};
+use crate::tensor::Tensor;
+use smallvec::SmallVec;
+
+/// A call after its arguments have been parsed and checked.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    pub op: &'static Op,
+    pub args: &'a [Value<'a>],
+}
+
+impl Arguments for Call<'_> {
+    fn arguments(&self) -> &[Value<'_>] {
+        self.args
+    }
+}
+
+impl<'a> Call<'a> {
+    /// Every tensor among the arguments.
+    pub fn all_tensors(&self) -> impl Iterator<Item = &Tensor> {
+        self.args.iter().flat_map(|v| v.tensors())
+    }
+    /// The device of the first tensor, else the device argument, else the CPU.
+    pub fn device_of_args(&self) -> Device {
+        let given = self.args.iter().find_map(|v| if let Value::Device(d) = v { Some(*d) } else { None });
+        self.all_tensors().next().map(|t| t.device()).or(given).unwrap_or_default()
+    }
+}
+
+/// Shape, dtype and device of a result that is still to be allocated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spec {
+    pub shape: Dims,
+    pub dtype: DType,
+    pub device: Device,
+}
+pub type Specs = SmallVec<[Spec; 1]>;
+
+impl Spec {
+    pub fn new(shape: &[usize], dtype: DType, device: Device) -> Spec {
+        Spec { shape: shape.into(), dtype, device }
+    }
+    pub fn like(t: &Tensor) -> Spec {
+        Spec::new(t.shape(), t.dtype(), t.device())
+    }
+    pub fn one(shape: &[usize], dtype: DType, device: Device) -> Specs {
+        SmallVec::from_elem(Spec::new(shape, dtype, device), 1)
+    }
+}
+
+/// What elementwise operands are computed in, and what comes out.
+#[derive(Clone, Copy)]
+pub enum Promote {
+    /// Computed in the common dtype, which is the result's.
+    Arith,
+    /// As `Arith`, but integers and bools become the default float dtype.
+    Float,
+    /// Computed in the common dtype; the result is bool.
+    Test,
+    /// As `Arith`, but a complex input gives a real result (`abs`).
+    RealOfComplex,
+    /// Computed in the dtype of the first operand.
+    First,
+    /// (computed in, result) from the call and the common dtype.
+    By(fn(&Call, DType) -> Result<(DType, DType)>),
+}
+
+/// One scalar rule: a loop per compute class in Rust and one WGSL expression over `x, y, z, w`.
+pub struct Rule {
+    pub operands: &'static [usize],
+    pub loops: Loops,
+    /// Empty: no shader yet.
+    pub wgsl: &'static str,
+}
+
+pub enum Elementwise {
+    One(&'static Rule),
+    /// Chooses by the arguments (`alpha`, `rounding_mode`); the second part lists every choice, for tests and docs.
+    By(fn(&Call) -> Result<&'static Rule>, &'static [&'static Rule]),
+}
+
+impl Elementwise {
+    pub fn rule(&self, call: &Call) -> Result<&'static Rule> {
+        match self {
+            Elementwise::One(r) => Ok(r),
+            Elementwise::By(f, _) => f(call),
+        }
+    }
+    pub fn rules(&self) -> Vec<&'static Rule> {
+        match self {
+            Elementwise::One(r) => vec![r],
+            Elementwise::By(_, all) => all.to_vec(),
+        }
+    }
+    pub fn wgsl_known(&self) -> bool {
+        self.rules().iter().all(|r| !r.wgsl.is_empty())
+    }
+}
+
+pub type Run = fn(&Call, &[Tensor]) -> Result<()>;
+
+/// A CPU function and a GPU function that fill outputs which dispatch has allocated.
+pub struct Kernel {
+    pub infer: fn(&Call) -> Result<Specs>,
+    pub cpu: Run,
+    pub gpu: Option<Run>,
+    /// The output starts as a copy of the first argument and is changed in place (`scatter`, `masked_fill`).
+    pub updates_self: bool,
+    /// Tensors of several devices may meet (`copy_`, `to`).
+    pub any_device: bool,
+}
+
+pub type Layouts = SmallVec<[(Layout, DType); 1]>;
+
+pub enum Body {
+    Elementwise(Elementwise),
+    Kernel(Kernel),
+    /// Layout arithmetic only.
+    View(fn(&Call) -> Result<Layouts>),
+    /// Written with other ops. Where a fused op is named it runs instead whenever its condition holds;
+    /// the composite is its oracle.
+    Composite { run: fn(&Call) -> Result<Outputs>, fused: Option<&'static Op>, when: fn(&Call) -> bool },
+    Unset,
+}
+
+pub const fn elementwise(rule: &'static Rule) -> Body {
+    Body::Elementwise(Elementwise::One(rule))
+}
+pub const fn elementwise_by(pick: fn(&Call) -> Result<&'static Rule>, all: &'static [&'static Rule]) -> Body {
+    Body::Elementwise(Elementwise::By(pick, all))
+}
+pub const fn kernel(infer: fn(&Call) -> Result<Specs>, cpu: Run, gpu: Option<Run>) -> Body {
+    Body::Kernel(Kernel { infer, cpu, gpu, updates_self: false, any_device: false })
+}
+/// A kernel that changes a copy of its first argument, or, in place, that argument itself.
+pub const fn kernel_into(cpu: Run, gpu: Option<Run>) -> Body {
+    Body::Kernel(Kernel { infer: like_self, cpu, gpu, updates_self: true, any_device: false })
+}
+pub const fn composite(run: fn(&Call) -> Result<Outputs>) -> Body {
+    Body::Composite { run, fused: None, when: |_| false }
+}
+pub const fn composite_with(run: fn(&Call) -> Result<Outputs>, fused: &'static Op, when: fn(&Call) -> bool) -> Body {
+    Body::Composite { run, fused: Some(fused), when }
+}
+
+fn like_self(c: &Call) -> Result<Specs> {
+    Ok(SmallVec::from_elem(Spec::like(c.tensor(0)?), 1))
+}

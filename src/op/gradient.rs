@@ -1,0 +1,148 @@
+//! How an op differentiates: per argument a formula of at most three lines in differentiable calls.
+//!
+//! A formula sees a `Back`: the gradients of the outputs, what was saved, and the shapes, dtypes and plain arguments of
+//! the call. It need not sum over broadcast dimensions nor cast: the engine does (`autograd::engine`).
+
+use super::body::Call;
+use super::term::Term;
+use super::value::{Arguments, Value};
+use crate::device::Device;
+use crate::dtype::{DType, Scalar};
+use crate::error::{Error, Result};
+use crate::layout::Dims;
+use crate::tensor::Tensor;
+
+/// Which tensors a formula reads: arguments by position, outputs from `OUT0` on. Only these are saved.
+pub type Saves = u32;
+pub const A0: Saves = 1;
+pub const A1: Saves = 2;
+pub const A2: Saves = 4;
+pub const A3: Saves = 8;
+pub const OUT0: Saves = 1 << 16;
+pub const OUT1: Saves = 1 << 17;
+pub const OUT2: Saves = 1 << 18;
+
+/// The gradient of one argument.
+pub struct Grad {
+    pub arg: usize,
+    pub saves: Saves,
+    pub formula: fn(&Back) -> Term,
+}
+
+/// The gradients of several arguments at once, where they share work. A list argument has one gradient an item.
+pub struct Joint {
+    pub args: &'static [usize],
+    pub saves: Saves,
+    pub formula: fn(&Back) -> Result<Vec<Option<Tensor>>>,
+}
+
+pub enum Vjp {
+    Each(&'static [Grad]),
+    Joint(Joint),
+    /// The body is written in differentiable calls.
+    Composite,
+    /// Not differentiable, and why.
+    None(&'static str),
+    Unset,
+}
+
+/// The gradient of argument `arg`, which reads `saves`.
+pub const fn d(arg: usize, saves: Saves, formula: fn(&Back) -> Term) -> Grad {
+    Grad { arg, saves, formula }
+}
+
+/// What stays of an argument or output besides its data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts {
+    pub shape: Dims,
+    pub dtype: DType,
+    pub device: Device,
+}
+
+impl Facts {
+    pub fn of(t: &Tensor) -> Facts {
+        Facts { shape: t.shape().into(), dtype: t.dtype(), device: t.device() }
+    }
+}
+
+/// What a formula reads. Saved tensors are unpacked, and their versions checked, before it runs.
+pub struct Back<'a> {
+    pub call: Call<'a>,
+    /// One for each output; `None` where nothing came back.
+    pub grads: &'a [Option<Tensor>],
+    /// Facts of every tensor argument by position (the items of a list one after another).
+    pub facts: &'a [(usize, Facts)],
+    pub outputs: &'a [Option<Tensor>],
+    pub output_facts: &'a [Facts],
+    /// Which arguments' gradients are wanted (bit by position); lists: any item.
+    pub wanted: u32,
+}
+
+impl Arguments for Back<'_> {
+    fn arguments(&self) -> &[Value<'_>] {
+        self.call.args
+    }
+}
+
+impl Back<'_> {
+    /// The gradient of the first output.
+    pub fn g(&self) -> Term {
+        self.gi(0)
+    }
+    /// The gradient of output `i`; zeros where nothing came back.
+    pub fn gi(&self, i: usize) -> Term {
+        match &self.grads[i] {
+            Some(g) => Term::from(g),
+            None => {
+                let f = &self.output_facts[i];
+                Term(Tensor::zeros(&f.shape, f.dtype, f.device))
+            }
+        }
+    }
+    pub fn has_grad(&self, i: usize) -> bool {
+        self.grads[i].is_some()
+    }
+    pub fn wants(&self, arg: usize) -> bool {
+        self.wanted & (1 << arg) != 0
+    }
+    /// A saved argument, tensor or number.
+    pub fn arg(&self, i: usize) -> Term {
+        match &self.call.args[i] {
+            Value::Scalar(s) => Term::number(*s),
+            v => match v.as_tensor() {
+                Some(t) => Term::from(t),
+                None => Term(Err(Error::internal(format!("gradient: argument {i} was not saved")))),
+            },
+        }
+    }
+    /// A saved output.
+    pub fn out(&self, i: usize) -> Term {
+        match &self.outputs[i] {
+            Some(t) => Term::from(t),
+            None => Term(Err(Error::internal(format!("gradient: output {i} was not saved")))),
+        }
+    }
+    /// Shape, dtype and device of a tensor argument; a number counts as 0-d.
+    pub fn facts(&self, i: usize) -> Facts {
+        match self.facts.iter().find(|(a, _)| *a == i) {
+            Some((_, f)) => f.clone(),
+            None => {
+                let dtype = self.opt_scalar(i).map_or(DType::F32, |s| match s {
+                    Scalar::Complex(..) => DType::C64,
+                    _ => DType::F32,
+                });
+                Facts { shape: Dims::new(), dtype, device: self.output_facts[0].device }
+            }
+        }
+    }
+    pub fn shape(&self, i: usize) -> Dims {
+        self.facts(i).shape
+    }
+    pub fn ndim(&self, i: usize) -> usize {
+        self.facts(i).shape.len()
+    }
+    /// The sizes of an argument as op arguments.
+    pub fn sizes(&self, i: usize) -> super::Ints {
+        self.facts(i).shape.iter().map(|&d| d as i64).collect()
+    }
+}

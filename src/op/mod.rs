@@ -1,0 +1,195 @@
+//! One op is one value: `pub static TANH: Op = Op { .. }` plus one line in `ops::OPS`.
+//!
+//! The literal says everything about an op; the Python function, the method, the in-place form, `out=`, the stub, the
+//! docs row and the tests are derived from it. Adding an op edits no `match`.
+
+pub mod body;
+pub mod generator;
+pub mod gradient;
+pub mod signature;
+pub mod term;
+pub mod tracer;
+pub mod value;
+
+pub use body::{
+    composite, composite_with, elementwise, elementwise_by, kernel, kernel_into, Body, Call, Kernel, Layouts, Promote, Rule, Spec, Specs,
+};
+pub use generator::Generator;
+pub use gradient::{d, Back, Grad, Joint, Vjp, A0, A1, A2, A3, OUT0, OUT1, OUT2};
+pub use signature::{Kind, Param, Returns, Signature};
+pub use term::{IntoArg, IntoArgs, Term};
+pub use value::{Args, Arguments, Ints, Outputs, Value};
+
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// The forms in which an op is offered to Python.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Forms(pub u8);
+
+impl Forms {
+    pub const FUNCTION: u8 = 1;
+    pub const METHOD: u8 = 2;
+    pub const INPLACE: u8 = 4;
+    pub const OUT: u8 = 8;
+    /// The op exists only in place (`normal_`): its name ends in `_`.
+    pub const ONLY_INPLACE: u8 = 16;
+    /// A step of another op, reachable for tests but not public.
+    pub const HIDDEN: u8 = 32;
+
+    pub const fn has(self, bit: u8) -> bool {
+        self.0 & bit != 0
+    }
+}
+
+/// Function and method.
+pub const FM: Forms = Forms(Forms::FUNCTION | Forms::METHOD);
+/// Function, method, in-place method, `out=`.
+pub const FMIO: Forms = Forms(Forms::FUNCTION | Forms::METHOD | Forms::INPLACE | Forms::OUT);
+/// Function, method, `out=`.
+pub const FMO: Forms = Forms(Forms::FUNCTION | Forms::METHOD | Forms::OUT);
+/// Function and `out=`.
+pub const FO: Forms = Forms(Forms::FUNCTION | Forms::OUT);
+pub const F: Forms = Forms(Forms::FUNCTION);
+pub const M: Forms = Forms(Forms::METHOD);
+/// Function, method, in-place method.
+pub const FMI: Forms = Forms(Forms::FUNCTION | Forms::METHOD | Forms::INPLACE);
+/// A method that writes to self; the name ends in `_`.
+pub const ONLY_INPLACE: Forms = Forms(Forms::METHOD | Forms::ONLY_INPLACE);
+pub const HIDDEN: Forms = Forms(Forms::HIDDEN);
+
+pub struct Op {
+    /// Name, parameters, result: see `signature`.
+    pub sig: &'static str,
+    /// First line: what it computes. Then formula, shapes, errors, source.
+    pub doc: &'static str,
+    /// Other names of the same op: `absolute` for `abs`, `nn.functional.tanh` for `tanh`.
+    pub aliases: &'static [&'static str],
+    pub forms: Forms,
+    /// What the operands promote to and what the result is (elementwise ops).
+    pub promote: Promote,
+    pub body: Body,
+    pub vjp: Vjp,
+    /// PyTorch's node name where it is not `<Name>Backward0`.
+    pub node: &'static str,
+    /// Calls in the sample language of `tests/support/samples.py`.
+    pub samples: &'static [&'static str],
+    /// A call, the class it raises, a part of the message.
+    pub errors: &'static [(&'static str, &'static str, &'static str)],
+    /// The same in NumPy or SciPy, over `x0, x1, ..` and the keyword names; empty: recorded figures are the oracle.
+    pub reference: &'static str,
+    pub cache: Cache,
+}
+
+/// The parts of an `Op` that literals take over with `..OP`.
+pub const OP: Op = Op {
+    sig: "",
+    doc: "",
+    aliases: &[],
+    forms: FM,
+    promote: Promote::Arith,
+    body: Body::Unset,
+    vjp: Vjp::Unset,
+    node: "",
+    samples: &[],
+    errors: &[],
+    reference: "",
+    cache: Cache::NEW,
+};
+
+/// What is derived from the literal once, at first use. A plain pointer: a static literal may not have a destructor.
+pub struct Cache(AtomicPtr<Parsed>);
+
+pub struct Parsed {
+    pub signature: Signature,
+    pub node: &'static str,
+    /// `sum` of `sum.dim`, without the namespace.
+    pub base: &'static str,
+}
+
+impl Cache {
+    // A fresh cell for every literal is what `..OP` must give, so an interior-mutable const is right here.
+    #[allow(clippy::declare_interior_mutable_const)]
+    pub const NEW: Cache = Cache(AtomicPtr::new(std::ptr::null_mut()));
+
+    fn get_or_init(&self, make: impl FnOnce() -> Parsed) -> &'static Parsed {
+        let known = self.0.load(Ordering::Acquire);
+        if !known.is_null() {
+            // SAFETY: set once, below, to a leaked box.
+            return unsafe { &*known };
+        }
+        let new = Box::into_raw(Box::new(make()));
+        match self.0.compare_exchange(std::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
+            // SAFETY: `new` was just leaked and is never freed.
+            Ok(_) => unsafe { &*new },
+            Err(first) => {
+                // SAFETY: another thread was first; `new` is still ours alone, `first` is leaked.
+                unsafe {
+                    drop(Box::from_raw(new));
+                    &*first
+                }
+            }
+        }
+    }
+}
+
+impl Op {
+    pub fn parsed(&'static self) -> &'static Parsed {
+        self.cache.get_or_init(|| {
+            let signature = Signature::parse(self.sig).unwrap_or_else(|e| panic!("signature of {}: {e}", self.sig));
+            let base = base_name(signature.name);
+            let node = if self.node.is_empty() { leak(node_name(base)) } else { self.node };
+            Parsed { signature, node, base }
+        })
+    }
+    pub fn signature(&'static self) -> &'static Signature {
+        &self.parsed().signature
+    }
+    /// With the overload: `sum.dim`.
+    pub fn name(&'static self) -> &'static str {
+        self.signature().name
+    }
+    /// The dotted name in Python, without the overload: `nn.functional.relu`.
+    pub fn public(&'static self) -> &'static str {
+        public_name(self.name())
+    }
+    pub fn is_differentiable(&self) -> bool {
+        !matches!(self.vjp, Vjp::None(_) | Vjp::Unset)
+    }
+    pub fn runs_on_gpu(&self) -> bool {
+        match &self.body {
+            Body::Elementwise(e) => e.wgsl_known(),
+            Body::Kernel(k) => k.gpu.is_some(),
+            Body::View(_) | Body::Composite { .. } => true,
+            Body::Unset => false,
+        }
+    }
+}
+
+fn leak(s: String) -> &'static str {
+    Box::leak(s.into_boxed_str())
+}
+
+/// Namespaces that Python spells with dots; what follows another dot is an overload.
+const NAMESPACES: [&str; 5] = ["nn.functional.", "linalg.", "special.", "fft.", "nn.init."];
+
+/// Splits off the overload: `sum.dim` -> `sum`.
+pub fn public_name(name: &'static str) -> &'static str {
+    let skip = NAMESPACES.iter().find(|n| name.starts_with(**n)).map_or(0, |n| n.len());
+    name[skip..].find('.').map_or(name, |i| &name[..skip + i])
+}
+
+fn base_name(name: &'static str) -> &'static str {
+    let public = public_name(name);
+    public.rfind('.').map_or(public, |i| &public[i + 1..])
+}
+
+/// `log_softmax` -> `LogSoftmaxBackward0`.
+fn node_name(base: &str) -> String {
+    let mut out = String::new();
+    for part in base.trim_matches('_').split('_') {
+        let mut c = part.chars();
+        out.extend(c.next().map(|f| f.to_ascii_uppercase()));
+        out.push_str(c.as_str());
+    }
+    out + "Backward0"
+}

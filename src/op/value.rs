@@ -1,0 +1,253 @@
+//! What an argument of an op is once it has been parsed, from Python or from Rust.
+
+use crate::device::Device;
+use crate::dtype::{DType, Scalar};
+use crate::error::{Error, Result};
+use super::generator::Generator;
+use crate::tensor::Tensor;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+pub type Ints = SmallVec<[i64; 5]>;
+
+/// One parsed argument. Tensors of a Python call are borrowed from their objects.
+#[derive(Clone, Default)]
+pub enum Value<'a> {
+    #[default]
+    None,
+    Tensor(&'a Tensor),
+    Owned(Tensor),
+    Tensors(Vec<Option<Tensor>>),
+    Scalar(Scalar),
+    Ints(Ints),
+    Scalars(Vec<Scalar>),
+    DType(DType),
+    Device(Device),
+    Str(Arc<str>),
+    Generator(Arc<Generator>),
+}
+
+pub type Args<'a> = SmallVec<[Value<'a>; 6]>;
+/// What an op returns: nearly always one tensor.
+pub type Outputs = SmallVec<[Tensor; 1]>;
+
+impl<'a> Value<'a> {
+    pub fn as_tensor(&self) -> Option<&Tensor> {
+        match self {
+            Value::Tensor(t) => Some(t),
+            Value::Owned(t) => Some(t),
+            _ => None,
+        }
+    }
+    pub fn is_none(&self) -> bool {
+        matches!(self, Value::None)
+    }
+    /// The tensors in this argument, one or a list.
+    pub fn tensors(&self) -> impl Iterator<Item = &Tensor> {
+        let (one, many): (Option<&Tensor>, &[Option<Tensor>]) = match self {
+            Value::Tensors(v) => (None, v),
+            v => (v.as_tensor(), &[]),
+        };
+        one.into_iter().chain(many.iter().flatten())
+    }
+    /// Owns its tensors, so that it can outlive the call.
+    pub fn into_owned(self) -> Value<'static> {
+        match self {
+            Value::None => Value::None,
+            Value::Tensor(t) => Value::Owned(t.clone()),
+            Value::Owned(t) => Value::Owned(t),
+            Value::Tensors(v) => Value::Tensors(v),
+            Value::Scalar(s) => Value::Scalar(s),
+            Value::Ints(v) => Value::Ints(v),
+            Value::Scalars(v) => Value::Scalars(v),
+            Value::DType(d) => Value::DType(d),
+            Value::Device(d) => Value::Device(d),
+            Value::Str(s) => Value::Str(s),
+            Value::Generator(g) => Value::Generator(g),
+        }
+    }
+    /// A short lifetime for a value that is only passed on.
+    pub fn reborrow(&self) -> Value<'_> {
+        match self {
+            Value::Tensor(t) => Value::Tensor(t),
+            Value::Owned(t) => Value::Tensor(t),
+            other => other.clone(),
+        }
+    }
+}
+
+/// Reading arguments by position. A wrong kind is a mistake in the op's declaration, hence an internal error.
+pub trait Arguments {
+    fn arguments(&self) -> &[Value<'_>];
+
+    fn tensor(&self, i: usize) -> Result<&Tensor> {
+        self.arguments()[i].as_tensor().ok_or_else(|| wrong(i, "a tensor"))
+    }
+    fn opt_tensor(&self, i: usize) -> Option<&Tensor> {
+        self.arguments()[i].as_tensor()
+    }
+    /// A list of tensors; holes (`None` in the list) are left out.
+    fn tensors(&self, i: usize) -> Vec<Tensor> {
+        self.arguments()[i].tensors().cloned().collect()
+    }
+    fn scalar(&self, i: usize) -> Result<Scalar> {
+        self.opt_scalar(i).ok_or_else(|| wrong(i, "a number"))
+    }
+    fn opt_scalar(&self, i: usize) -> Option<Scalar> {
+        match &self.arguments()[i] {
+            Value::Scalar(s) => Some(*s),
+            _ => None,
+        }
+    }
+    fn int(&self, i: usize) -> Result<i64> {
+        Ok(self.scalar(i)?.to_i64())
+    }
+    fn opt_int(&self, i: usize) -> Option<i64> {
+        self.opt_scalar(i).map(Scalar::to_i64)
+    }
+    fn float(&self, i: usize) -> Result<f64> {
+        Ok(self.scalar(i)?.to_f64())
+    }
+    fn opt_float(&self, i: usize) -> Option<f64> {
+        self.opt_scalar(i).map(Scalar::to_f64)
+    }
+    fn flag(&self, i: usize) -> bool {
+        self.opt_scalar(i).is_some_and(Scalar::to_bool)
+    }
+    fn ints(&self, i: usize) -> Result<&[i64]> {
+        self.opt_ints(i).ok_or_else(|| wrong(i, "a list of ints"))
+    }
+    fn opt_ints(&self, i: usize) -> Option<&[i64]> {
+        match &self.arguments()[i] {
+            Value::Ints(v) => Some(v),
+            _ => None,
+        }
+    }
+    fn dtype(&self, i: usize) -> Option<DType> {
+        match &self.arguments()[i] {
+            Value::DType(d) => Some(*d),
+            _ => None,
+        }
+    }
+    fn device(&self, i: usize) -> Option<Device> {
+        match &self.arguments()[i] {
+            Value::Device(d) => Some(*d),
+            _ => None,
+        }
+    }
+    fn str(&self, i: usize) -> Option<&str> {
+        match &self.arguments()[i] {
+            Value::Str(s) => Some(s),
+            _ => None,
+        }
+    }
+    fn generator(&self, i: usize) -> Option<&Arc<Generator>> {
+        match &self.arguments()[i] {
+            Value::Generator(g) => Some(g),
+            _ => None,
+        }
+    }
+}
+
+#[cold]
+fn wrong(i: usize, expected: &str) -> Error {
+    Error::internal(format!("argument {i}: expected {expected}"))
+}
+
+impl Arguments for [Value<'_>] {
+    fn arguments(&self) -> &[Value<'_>] {
+        self
+    }
+}
+
+// --- from Rust values: `SUM.call((&x, dim, keepdim))` ------------------------------------------
+impl<'a> From<&'a Tensor> for Value<'a> {
+    fn from(t: &'a Tensor) -> Self {
+        Value::Tensor(t)
+    }
+}
+impl From<Tensor> for Value<'_> {
+    fn from(t: Tensor) -> Self {
+        Value::Owned(t)
+    }
+}
+impl From<Scalar> for Value<'_> {
+    fn from(s: Scalar) -> Self {
+        Value::Scalar(s)
+    }
+}
+impl From<i64> for Value<'_> {
+    fn from(i: i64) -> Self {
+        Value::Scalar(Scalar::Int(i))
+    }
+}
+impl From<i32> for Value<'_> {
+    fn from(i: i32) -> Self {
+        Value::Scalar(Scalar::Int(i64::from(i)))
+    }
+}
+impl From<usize> for Value<'_> {
+    fn from(i: usize) -> Self {
+        Value::Scalar(Scalar::Int(i as i64))
+    }
+}
+impl From<f64> for Value<'_> {
+    fn from(f: f64) -> Self {
+        Value::Scalar(Scalar::Float(f))
+    }
+}
+impl From<bool> for Value<'_> {
+    fn from(b: bool) -> Self {
+        Value::Scalar(Scalar::Bool(b))
+    }
+}
+impl From<&[i64]> for Value<'_> {
+    fn from(v: &[i64]) -> Self {
+        Value::Ints(v.into())
+    }
+}
+impl<const N: usize> From<[i64; N]> for Value<'_> {
+    fn from(v: [i64; N]) -> Self {
+        Value::Ints(v.as_slice().into())
+    }
+}
+impl From<&[usize]> for Value<'_> {
+    fn from(v: &[usize]) -> Self {
+        Value::Ints(v.iter().map(|&d| d as i64).collect())
+    }
+}
+impl From<Ints> for Value<'_> {
+    fn from(v: Ints) -> Self {
+        Value::Ints(v)
+    }
+}
+impl From<Vec<Tensor>> for Value<'_> {
+    fn from(v: Vec<Tensor>) -> Self {
+        Value::Tensors(v.into_iter().map(Some).collect())
+    }
+}
+impl From<Vec<Option<Tensor>>> for Value<'_> {
+    fn from(v: Vec<Option<Tensor>>) -> Self {
+        Value::Tensors(v)
+    }
+}
+impl From<DType> for Value<'_> {
+    fn from(d: DType) -> Self {
+        Value::DType(d)
+    }
+}
+impl From<Device> for Value<'_> {
+    fn from(d: Device) -> Self {
+        Value::Device(d)
+    }
+}
+impl From<&str> for Value<'_> {
+    fn from(s: &str) -> Self {
+        Value::Str(s.into())
+    }
+}
+impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
+    fn from(o: Option<T>) -> Self {
+        o.map_or(Value::None, Into::into)
+    }
+}

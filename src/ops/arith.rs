@@ -1,0 +1,177 @@
+//! Arithmetic: add, sub, mul, div and what they are made of.
+
+use crate::cpu::loops::Loops;
+use crate::cpu::num::{MapNum, MapReal, Num, Real};
+use crate::dtype::{c128, DType};
+use crate::error::{Error, Result};
+use crate::op::*;
+
+pub static OPS: &[&Op] = &[&ADD, &SUB, &RSUB, &MUL, &DIV, &NEG];
+
+struct Plus;
+impl MapNum<2> for Plus {
+    fn eval<T: Num>([x, y]: [T; 2]) -> T {
+        x + y
+    }
+}
+struct PlusScaled;
+impl MapNum<3> for PlusScaled {
+    fn eval<T: Num>([x, y, a]: [T; 3]) -> T {
+        x + a * y
+    }
+}
+static PLUS: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.num::<2, Plus>(), wgsl: "x + y" };
+static PLUS_SCALED: Rule = Rule { operands: &[0, 1, 2], loops: Loops::NONE.num::<3, PlusScaled>(), wgsl: "x + z * y" };
+
+pub static ADD: Op = Op {
+    sig: "add(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
+    doc: "Adds `other`, scaled by `alpha`, element by element: `self + alpha * other`. Broadcasts; integers promote.",
+    forms: FMIO,
+    body: elementwise_by(|c| Ok(if c.scalar(2)?.is_one() { &PLUS } else { &PLUS_SCALED }), &[&PLUS, &PLUS_SCALED]),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(1, 0, |c| c.g_times(2))]),
+    samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3]", "f32[2,3], 2.5", "f32[2,3], f32[2,3], alpha=3", "i64[4], i64[4]", "c64[3], c64[3]"],
+    errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size"), ("f32[2], 'a'", "TypeError", "must be")],
+    reference: "x0 + alpha * x1",
+    ..OP
+};
+
+struct Minus;
+impl MapNum<2> for Minus {
+    fn eval<T: Num>([x, y]: [T; 2]) -> T {
+        x - y
+    }
+}
+struct MinusScaled;
+impl MapNum<3> for MinusScaled {
+    fn eval<T: Num>([x, y, a]: [T; 3]) -> T {
+        x - a * y
+    }
+}
+static MINUS: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.num::<2, Minus>(), wgsl: "x - y" };
+static MINUS_SCALED: Rule = Rule { operands: &[0, 1, 2], loops: Loops::NONE.num::<3, MinusScaled>(), wgsl: "x - z * y" };
+
+/// Subtraction of bools is refused, as in PyTorch and NumPy.
+fn no_bool(c: &Call, common: DType) -> Result<(DType, DType)> {
+    let is_bool = |i: usize| c.args[i].as_tensor().is_some_and(|t| t.dtype() == DType::Bool);
+    match (is_bool(0), is_bool(1)) {
+        (true, true) => Err(Error::runtime("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.")),
+        (false, false) => Ok((common, common)),
+        _ if common == DType::Bool => {
+            Err(Error::runtime("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."))
+        }
+        _ => Ok((common, common)),
+    }
+}
+
+pub static SUB: Op = Op {
+    sig: "sub(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
+    doc: "Subtracts `other`, scaled by `alpha`, element by element: `self - alpha * other`. Broadcasts; bool is refused.",
+    aliases: &["subtract"],
+    forms: FMIO,
+    promote: Promote::By(no_bool),
+    body: elementwise_by(|c| Ok(if c.scalar(2)?.is_one() { &MINUS } else { &MINUS_SCALED }), &[&MINUS, &MINUS_SCALED]),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(1, 0, |c| -c.g_times(2))]),
+    samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3]", "f32[2,3], f32[2,3], alpha=3", "f32[2,3], 2", "i64[4], i64[4]"],
+    errors: &[("b8[2], b8[2]", "RuntimeError", "two bool tensors")],
+    reference: "x0 - alpha * x1",
+    ..OP
+};
+
+struct ReverseMinus;
+impl MapNum<3> for ReverseMinus {
+    fn eval<T: Num>([x, y, a]: [T; 3]) -> T {
+        y - a * x
+    }
+}
+static REVERSE_MINUS: Rule = Rule { operands: &[0, 1, 2], loops: Loops::NONE.num::<3, ReverseMinus>(), wgsl: "y - z * x" };
+
+pub static RSUB: Op = Op {
+    sig: "rsub(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
+    doc: "Subtracts `self`, scaled by `alpha`, from `other`: `other - alpha * self`.",
+    forms: F,
+    promote: Promote::By(no_bool),
+    body: elementwise(&REVERSE_MINUS),
+    vjp: Vjp::Each(&[d(0, 0, |c| -c.g_times(2)), d(1, 0, |c| c.g())]),
+    node: "RsubBackward1",
+    samples: &["f32[2,3], f32[2,3]", "f32[2,3], 1", "f32[2,3], f32[3], alpha=2"],
+    errors: &[("b8[2], b8[2]", "RuntimeError", "two bool tensors")],
+    reference: "x1 - alpha * x0",
+    ..OP
+};
+
+struct Times;
+impl MapNum<2> for Times {
+    fn eval<T: Num>([x, y]: [T; 2]) -> T {
+        x * y
+    }
+}
+static TIMES: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.num::<2, Times>(), wgsl: "x * y" };
+
+pub static MUL: Op = Op {
+    sig: "mul(Tensor self, Operand other) -> Tensor",
+    doc: "Multiplies element by element: `self * other`. Broadcasts; integers promote.",
+    aliases: &["multiply"],
+    forms: FMIO,
+    body: elementwise(&TIMES),
+    vjp: Vjp::Each(&[d(0, A1, |c| c.g_times(1)), d(1, A0, |c| c.g_times(0))]),
+    samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3]", "f32[2,3], 2.5", "i64[4], i64[4]", "b8[4], b8[4]", "c64[3], c64[3]"],
+    errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size")],
+    reference: "x0 * x1",
+    ..OP
+};
+
+struct Quotient;
+impl MapReal<2> for Quotient {
+    fn eval<T: Real>([x, y]: [T; 2]) -> T {
+        x / y
+    }
+}
+impl crate::cpu::num::MapComplex<2> for Quotient {
+    fn eval([x, y]: [c128; 2]) -> c128 {
+        x / y
+    }
+}
+static QUOTIENT: Rule =
+    Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, Quotient>().complex::<2, Quotient>(), wgsl: "div_(x, y)" };
+
+pub static DIV: Op = Op {
+    sig: "div(Tensor self, Operand other) -> Tensor",
+    doc: "Divides element by element: `self / other`. True division: integers give the default float dtype.",
+    aliases: &["divide", "true_divide"],
+    forms: FMIO,
+    promote: Promote::Float,
+    body: elementwise(&QUOTIENT),
+    vjp: Vjp::Each(&[
+        d(0, A1, |c| c.g() / c.arg(1).conj()),
+        d(1, A0 | A1, |c| -c.g() * (c.arg(0) / (c.arg(1) * c.arg(1))).conj()),
+    ]),
+    samples: &["f32[2,3], f32[2,3](nonzero)", "f32[2,3], f32[3](nonzero)", "f32[2,3], 2", "i64[4], i64[4](1..5)"],
+    errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size")],
+    reference: "x0 / x1",
+    ..OP
+};
+
+struct Negative;
+impl MapNum<1> for Negative {
+    fn eval<T: Num>([x]: [T; 1]) -> T {
+        -x
+    }
+}
+static NEGATIVE: Rule = Rule { operands: &[0], loops: Loops::NONE.num::<1, Negative>(), wgsl: "-x" };
+
+pub static NEG: Op = Op {
+    sig: "neg(Tensor self) -> Tensor",
+    doc: "Negates element by element: `-self`. Bool is refused.",
+    aliases: &["negative"],
+    forms: FMIO,
+    promote: Promote::By(|_, common| match common {
+        DType::Bool => Err(Error::runtime("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.")),
+        d => Ok((d, d)),
+    }),
+    body: elementwise(&NEGATIVE),
+    vjp: Vjp::Each(&[d(0, 0, |c| -c.g())]),
+    samples: &["f32[2,3]", "i64[4]", "c64[3]"],
+    errors: &[("b8[2]", "RuntimeError", "bool tensor")],
+    reference: "-x0",
+    ..OP
+};

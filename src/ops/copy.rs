@@ -1,0 +1,204 @@
+//! Copies and casts: clone, contiguous, to, copy_, fill_, and the complex parts.
+
+use crate::cpu::loops::Loops;
+use crate::cpu::num::{MapComplex, MapNum, Num, RealOfComplex};
+use crate::dtype::{c128, DType};
+use crate::error::{Error, Result};
+use crate::op::*;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[&CLONE, &CONTIGUOUS, &TO_COPY, &COPY_, &FILL_, &CONJ, &CONJ_PHYSICAL, &REAL];
+
+fn copy_first(c: &Call, out: &[Tensor]) -> Result<()> {
+    out[0].copy_raw(c.tensor(0)?)
+}
+
+/// A kernel that copies its first argument into an output of the given spec, on any device.
+const fn copying(infer: fn(&Call) -> Result<Specs>) -> Body {
+    Body::Kernel(Kernel { infer, cpu: copy_first, gpu: Some(copy_first), updates_self: false, any_device: true })
+}
+
+pub static CLONE: Op = Op {
+    sig: "clone(Tensor self) -> Tensor",
+    doc: "A copy with its own memory. Differentiable.",
+    body: copying(|c| Ok(smallvec![Spec::like(c.tensor(0)?)])),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g())]),
+    samples: &["f32[2,3]", "i64[4]", "b8[2]"],
+    errors: &[("'a'", "TypeError", "must be Tensor")],
+    reference: "x0.copy()",
+    ..OP
+};
+
+pub static CONTIGUOUS: Op = Op {
+    sig: "contiguous(Tensor self) -> Tensor",
+    doc: "The tensor itself if its memory is row-major without gaps, else a copy that is.",
+    forms: M,
+    body: composite(|c| {
+        let t = c.tensor(0)?;
+        if t.is_contiguous() { Ok(smallvec![t.clone()]) } else { CLONE.calls((t,)) }
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3]"],
+    errors: &[("'a'", "TypeError", "must be Tensor")],
+    reference: "x0.copy()",
+    ..OP
+};
+
+pub static TO_COPY: Op = Op {
+    sig: "_to_copy(Tensor self, DType? dtype=None, Device? device=None) -> Tensor",
+    doc: "A copy in another dtype or on another device: what `to`, `float()`, `cpu()` call when there is something to do.",
+    forms: HIDDEN,
+    body: copying(|c| {
+        let t = c.tensor(0)?;
+        Ok(Spec::one(t.shape(), c.dtype(1).unwrap_or(t.dtype()), c.device(2).unwrap_or(t.device())))
+    }),
+    vjp: Vjp::Each(&[d(0, 0, |c| {
+        let f = c.facts(0);
+        TO_COPY.call((c.g(), f.dtype, f.device))
+    })]),
+    samples: &["f32[2,3], dtype=float64", "f32[4], dtype=int64", "i64[4], dtype=float32"],
+    errors: &[("'a'", "TypeError", "must be Tensor")],
+    ..OP
+};
+
+fn copy_into(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (src, dst) = (c.tensor(1)?, &out[0]);
+    let fits = crate::layout::broadcast(dst.shape(), src.shape()).is_ok_and(|s| s.as_slice() == dst.shape());
+    if !fits {
+        // The wording is `expand`'s, as in PyTorch.
+        let sizes: Ints = dst.shape().iter().map(|&d| d as i64).collect();
+        src.layout().expand(&sizes)?;
+        return Err(Error::runtime("the source does not broadcast to the target"));
+    }
+    if dst.storage().same(src.storage()) && dst.layout() != src.layout() {
+        let apart = Tensor::empty(src.shape(), src.dtype(), src.device())?;
+        apart.copy_raw(src)?;
+        return dst.copy_raw(&apart);
+    }
+    dst.copy_raw(src)
+}
+
+pub static COPY_: Op = Op {
+    sig: "copy_(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
+    doc: "Writes `src`, broadcast and converted, into `self`. Devices may differ.",
+    forms: ONLY_INPLACE,
+    body: Body::Kernel(Kernel {
+        infer: |c| Ok(smallvec![Spec::like(c.tensor(0)?)]),
+        cpu: copy_into,
+        gpu: Some(copy_into),
+        updates_self: true,
+        any_device: true,
+    }),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.g().to_device(c.facts(1).device))]),
+    node: "CopyBackwards",
+    samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3]", "i64[3], f32[3]"],
+    errors: &[("f32[2], f32[3]", "RuntimeError", "must match")],
+    reference: "np.broadcast_to(x1, x0.shape).astype(x0.dtype)",
+    ..OP
+};
+
+fn fill(c: &Call, out: &[Tensor]) -> Result<()> {
+    match &c.args[1] {
+        Value::Scalar(s) => out[0].fill_raw(*s),
+        _ => {
+            let v = c.tensor(1)?;
+            if v.ndim() != 0 {
+                return Err(Error::runtime(format!("fill_ only supports 0-dimension value tensor but got tensor with {} dimensions.", v.ndim())));
+            }
+            out[0].copy_raw(v)
+        }
+    }
+}
+
+pub static FILL_: Op = Op {
+    sig: "fill_(Tensor self, Operand value) -> Tensor",
+    doc: "Writes one number everywhere in `self`.",
+    forms: ONLY_INPLACE,
+    body: Body::Kernel(Kernel {
+        infer: |c| Ok(smallvec![Spec::like(c.tensor(0)?)]),
+        cpu: fill,
+        gpu: Some(fill),
+        updates_self: true,
+        any_device: true,
+    }),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.g().sum_all())]),
+    samples: &["f32[2,3], 2.5", "i64[4], 3"],
+    errors: &[("f32[2], f32[2]", "RuntimeError", "0-dimension")],
+    reference: "np.full_like(x0, x1)",
+    ..OP
+};
+
+struct Conjugate;
+impl MapComplex<1> for Conjugate {
+    fn eval([x]: [c128; 1]) -> c128 {
+        x.conj()
+    }
+}
+static CONJUGATE: Rule = Rule { operands: &[0], loops: Loops::NONE.num::<1, Identity>().complex::<1, Conjugate>(), wgsl: "x" };
+
+struct Identity;
+impl MapNum<1> for Identity {
+    fn eval<T: Num>([x]: [T; 1]) -> T {
+        x
+    }
+}
+
+pub static CONJ: Op = Op {
+    sig: "conj(Tensor self) -> Tensor",
+    doc: "The complex conjugate; a real tensor is returned as it is. (A copy here, not a lazy view.)",
+    body: composite_with(|c| Ok(smallvec![c.tensor(0)?.clone()]), &CONJ_PHYSICAL, |c| c.tensor(0).is_ok_and(|t| t.dtype().is_complex())),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3]", "c64[3]"],
+    errors: &[("'a'", "TypeError", "must be Tensor")],
+    reference: "np.conj(x0)",
+    ..OP
+};
+
+pub static CONJ_PHYSICAL: Op = Op {
+    sig: "conj_physical(Tensor self) -> Tensor",
+    doc: "The complex conjugate in new memory.",
+    forms: FMIO,
+    body: elementwise(&CONJUGATE),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g().conj())]),
+    samples: &["c64[3]", "f32[2]"],
+    errors: &[("'a'", "TypeError", "must be Tensor")],
+    reference: "np.conj(x0)",
+    ..OP
+};
+
+struct RealPart;
+impl RealOfComplex<1> for RealPart {
+    fn eval([x]: [c128; 1]) -> f64 {
+        x.re
+    }
+}
+static REAL_PART: Rule = Rule { operands: &[0], loops: Loops::NONE.num::<1, Identity>().real_of_complex::<1, RealPart>(), wgsl: "x" };
+
+pub static REAL: Op = Op {
+    sig: "_real_copy(Tensor self) -> Tensor",
+    doc: "The real part in new memory.",
+    forms: HIDDEN,
+    promote: Promote::RealOfComplex,
+    body: elementwise(&REAL_PART),
+    vjp: Vjp::Each(&[d(0, 0, |c| TO_COPY.call((c.g(), c.facts(0).dtype)))]),
+    samples: &["c64[3]", "f32[2]"],
+    errors: &[("'a'", "TypeError", "must be Tensor")],
+    reference: "np.real(x0)",
+    ..OP
+};
+
+impl Term {
+    pub fn conj(self) -> Term {
+        if self.is_complex() { CONJ_PHYSICAL.call((self,)) } else { self }
+    }
+    pub fn real_part(self) -> Term {
+        if self.is_complex() { REAL.call((self,)) } else { self }
+    }
+    pub fn to_dtype(self, dtype: DType) -> Term {
+        if self.get().is_some_and(|t| t.dtype() == dtype) { self } else { TO_COPY.call((self, dtype)) }
+    }
+    pub fn to_device(self, device: crate::device::Device) -> Term {
+        if self.get().is_some_and(|t| t.device() == device) { self } else { TO_COPY.call((self, Value::None, device)) }
+    }
+}

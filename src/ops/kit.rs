@@ -1,0 +1,132 @@
+//! Operators on terms, helpers that formulas share, and the ops that the engine needs.
+
+use super::{arith, copy, reduce, view};
+use crate::autograd::Kit;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::op::{Back, Ints, IntoArg, Term, Value};
+use crate::tensor::Tensor;
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+impl<'a, R: IntoArg<'a>> Add<R> for Term {
+    type Output = Term;
+    fn add(self, r: R) -> Term {
+        arith::ADD.call((self, r))
+    }
+}
+impl<'a, R: IntoArg<'a>> Sub<R> for Term {
+    type Output = Term;
+    fn sub(self, r: R) -> Term {
+        arith::SUB.call((self, r))
+    }
+}
+impl<'a, R: IntoArg<'a>> Mul<R> for Term {
+    type Output = Term;
+    fn mul(self, r: R) -> Term {
+        arith::MUL.call((self, r))
+    }
+}
+impl<'a, R: IntoArg<'a>> Div<R> for Term {
+    type Output = Term;
+    fn div(self, r: R) -> Term {
+        arith::DIV.call((self, r))
+    }
+}
+impl Neg for Term {
+    type Output = Term;
+    fn neg(self) -> Term {
+        arith::NEG.call((self,))
+    }
+}
+impl Sub<Term> for f64 {
+    type Output = Term;
+    fn sub(self, r: Term) -> Term {
+        arith::RSUB.call((r, self))
+    }
+}
+impl Mul<Term> for f64 {
+    type Output = Term;
+    fn mul(self, r: Term) -> Term {
+        arith::MUL.call((r, self))
+    }
+}
+impl Add<Term> for f64 {
+    type Output = Term;
+    fn add(self, r: Term) -> Term {
+        arith::ADD.call((r, self))
+    }
+}
+
+impl Back<'_> {
+    /// The gradient times the number in argument `i`, conjugated; the gradient itself where the number is one.
+    pub fn g_times(&self, i: usize) -> Term {
+        match &self.call.args[i] {
+            Value::Scalar(s) if s.is_one() => self.g(),
+            Value::Scalar(crate::dtype::Scalar::Complex(re, im)) => {
+                self.g() * Value::Scalar(crate::dtype::Scalar::Complex(*re, -im))
+            }
+            Value::Scalar(s) => self.g() * Value::Scalar(*s),
+            _ => self.g() * self.arg(i).conj(),
+        }
+    }
+    /// Zeros in the shape of argument `i`.
+    pub fn zeros(&self, i: usize) -> Term {
+        let f = self.facts(i);
+        Term(Tensor::zeros(&f.shape, f.dtype, f.device))
+    }
+    /// The same view of a gradient-shaped zero tensor, written with the gradient: the gradient of any view.
+    pub fn unview(&self) -> Term {
+        let f = self.facts(0);
+        let whole = match Tensor::zeros(&f.shape, f.dtype, f.device) {
+            Ok(t) => t,
+            Err(e) => return Term(Err(e)),
+        };
+        let mut args: crate::op::Args = self.call.args.iter().map(|v| v.reborrow()).collect();
+        args[0] = Value::Tensor(&whole);
+        let written = self.call.op.calls(args).and_then(|parts| {
+            for (part, g) in parts.iter().zip(self.grads) {
+                if let Some(g) = g {
+                    copy::COPY_.call_inplace((part, g))?;
+                }
+            }
+            Ok(())
+        });
+        Term(written.map(|()| whole))
+    }
+}
+
+impl Term {
+    pub fn like_real(self, dtype: DType) -> Term {
+        if dtype.is_complex() { self } else { self.real_part() }
+    }
+}
+
+/// Dimensions of `shape` that broadcasting to `from` created or stretched.
+fn stretched(from: &[usize], shape: &[usize]) -> Ints {
+    let lead = from.len() - shape.len();
+    (0..from.len()).filter(|&i| i < lead || (shape[i - lead] == 1 && from[i] != 1)).map(|i| i as i64).collect()
+}
+
+/// Sums `t` over the dimensions that broadcasting created, so that it has `shape`.
+pub fn sum_to(t: &Tensor, shape: &[usize]) -> Result<Tensor> {
+    let dims = stretched(t.shape(), shape);
+    let summed = if dims.is_empty() { t.clone() } else { reduce::SUM_DIM.call((t, dims, true)).ok()? };
+    if summed.shape() == shape { Ok(summed) } else { view::RESHAPE.call((&summed, shape)).ok() }
+}
+
+static KIT: Kit = Kit {
+    add: |a, b| arith::ADD.call((a, b)).ok(),
+    add_: |a, b| arith::ADD.call_inplace((a, b)).map(drop),
+    sum_to,
+    cast: |t, d| copy::TO_COPY.call((t, d)).ok(),
+    real: |t| copy::REAL.call((t,)).ok(),
+    clone: |t| copy::CLONE.call((t,)).ok(),
+    copy_: |t, src| copy::COPY_.call_inplace((t, src)).map(drop),
+    as_strided: &view::AS_STRIDED,
+};
+
+// The definition behind the declaration in `autograd`.
+#[unsafe(no_mangle)]
+fn rustgrad_engine_kit() -> &'static Kit {
+    &KIT
+}

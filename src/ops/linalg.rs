@@ -1,0 +1,208 @@
+//! Contraction: mm, bmm, matmul, addmm and linear.
+
+use super::view::{EXPAND, T, TRANSPOSE};
+use crate::cpu::gemm;
+use crate::error::{Error, Result, Show};
+use crate::gpu;
+use crate::layout::broadcast;
+use crate::op::*;
+use crate::tensor::Tensor;
+
+pub static OPS: &[&Op] = &[&MM, &BMM, &MATMUL, &MV, &DOT];
+
+/// out = alpha * a @ b + beta * out on batched matrices.
+fn product_cpu(a: &Tensor, b: &Tensor, out: &Tensor, alpha: f64, beta: f64) -> Result<()> {
+    // SAFETY: the layouts lie within their storages and the shapes were checked by the caller.
+    unsafe { gemm::matmul(a.cpu_view()?, b.cpu_view()?, out.cpu_view()?, alpha, beta) }
+}
+
+pub(super) fn same_dtype(a: &Tensor, b: &Tensor) -> Result<()> {
+    if a.dtype() != b.dtype() {
+        return Err(Error::runtime(format!(
+            "expected m1 and m2 to have the same dtype, but got: {} != {}. Convert one of them with .to(dtype).",
+            a.dtype().scalar_type_name().to_lowercase(),
+            b.dtype().scalar_type_name().to_lowercase()
+        )));
+    }
+    Ok(())
+}
+
+fn product(c: &Call, out: &[Tensor]) -> Result<()> {
+    product_cpu(c.tensor(0)?, c.tensor(1)?, &out[0], 1.0, 0.0)
+}
+fn product_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
+    let _ = (&c, &out);
+    Err(crate::error::Error::not_implemented("TEMP"))
+}
+
+pub static MM: Op = Op {
+    sig: "mm(Tensor self, Tensor mat2) -> Tensor",
+    doc: "The matrix product of [n, k] and [k, m]: [n, m].",
+    forms: FMO,
+    body: kernel(
+        |c| {
+            let (a, b) = (c.tensor(0)?, c.tensor(1)?);
+            if a.ndim() != 2 || b.ndim() != 2 {
+                return Err(Error::runtime(format!("self and mat2 must be matrices, got shapes {} and {}", Show(a.shape()), Show(b.shape()))));
+            }
+            if a.size(1) != b.size(0) {
+                return Err(Error::runtime(format!(
+                    "mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})",
+                    a.size(0), a.size(1), b.size(0), b.size(1)
+                )));
+            }
+            same_dtype(a, b)?;
+            Ok(Spec::one(&[a.size(0), b.size(1)], a.dtype(), a.device()))
+        },
+        product,
+        Some(product_gpu),
+    ),
+    vjp: Vjp::Each(&[d(0, A1, |c| MM.call((c.g(), c.arg(1).t().conj()))), d(1, A0, |c| MM.call((c.arg(0).t().conj(), c.g())))]),
+    samples: &["f32[2,3], f32[3,4]", "i64[2,3], i64[3,2]", "c64[2,2], c64[2,2]"],
+    errors: &[("f32[2,3], f32[2,3]", "RuntimeError", "cannot be multiplied"), ("f32[2], f32[2]", "RuntimeError", "must be matrices")],
+    reference: "x0 @ x1",
+    ..OP
+};
+
+pub static BMM: Op = Op {
+    sig: "bmm(Tensor self, Tensor mat2) -> Tensor",
+    doc: "The matrix products of a batch: [b, n, k] and [b, k, m] give [b, n, m].",
+    forms: FMO,
+    body: kernel(
+        |c| {
+            let (a, b) = (c.tensor(0)?, c.tensor(1)?);
+            if a.ndim() != 3 || b.ndim() != 3 {
+                return Err(Error::runtime(format!("batch1 must be a 3D tensor, got shapes {} and {}", Show(a.shape()), Show(b.shape()))));
+            }
+            if a.size(0) != b.size(0) || a.size(2) != b.size(1) {
+                return Err(Error::runtime(format!(
+                    "Expected size for first two dimensions of batch2 tensor to be: [{}, {}] but got: [{}, {}].",
+                    a.size(0), a.size(2), b.size(0), b.size(1)
+                )));
+            }
+            same_dtype(a, b)?;
+            Ok(Spec::one(&[a.size(0), a.size(1), b.size(2)], a.dtype(), a.device()))
+        },
+        product,
+        Some(product_gpu),
+    ),
+    vjp: Vjp::Each(&[
+        d(0, A1, |c| BMM.call((c.g(), c.arg(1).transpose(1, 2).conj()))),
+        d(1, A0, |c| BMM.call((c.arg(0).transpose(1, 2).conj(), c.g()))),
+    ]),
+    samples: &["f32[2,3,4], f32[2,4,2]"],
+    errors: &[("f32[2,3,4], f32[3,4,2]", "RuntimeError", "Expected size for first two"), ("f32[2,2], f32[2,2]", "RuntimeError", "3D tensor")],
+    reference: "x0 @ x1",
+    ..OP
+};
+
+pub static MV: Op = Op {
+    sig: "mv(Tensor self, Tensor vec) -> Tensor",
+    doc: "The product of a matrix [n, k] and a vector [k]: [n].",
+    forms: FMO,
+    body: composite(|c| {
+        let (a, v) = (c.tensor(0)?, c.tensor(1)?);
+        if a.ndim() != 2 || v.ndim() != 1 || a.size(1) != v.size(0) {
+            return Err(Error::runtime(format!("size mismatch, got input {}, vec {}", Show(a.shape()), Show(v.shape()))));
+        }
+        MM.call((a, Term::from(v).unsqueeze(1))).squeeze(1).outputs()
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3], f32[3]"],
+    errors: &[("f32[2,3], f32[2]", "RuntimeError", "size mismatch")],
+    reference: "x0 @ x1",
+    ..OP
+};
+
+pub static DOT: Op = Op {
+    sig: "dot(Tensor self, Tensor tensor) -> Tensor",
+    doc: "The dot product of two vectors.",
+    forms: FMO,
+    body: composite(|c| {
+        let (a, b) = (c.tensor(0)?, c.tensor(1)?);
+        if a.ndim() != 1 || b.ndim() != 1 {
+            return Err(Error::runtime(format!("1D tensors expected, but got {}D and {}D tensors", a.ndim(), b.ndim())));
+        }
+        if a.size(0) != b.size(0) {
+            return Err(Error::runtime(format!(
+                "inconsistent tensor size, expected tensor [{}] and src [{}] to have the same number of elements, but got {} and {} elements respectively",
+                a.size(0), b.size(0), a.size(0), b.size(0)
+            )));
+        }
+        same_dtype(a, b)?;
+        MM.call((Term::from(a).unsqueeze(0), Term::from(b).unsqueeze(1))).reshape(&[]).outputs()
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[3], f32[3]"],
+    errors: &[("f32[3], f32[2]", "RuntimeError", "inconsistent tensor size"), ("f32[2,2], f32[2]", "RuntimeError", "1D tensors expected")],
+    reference: "np.dot(x0, x1)",
+    ..OP
+};
+
+pub static MATMUL: Op = Op {
+    sig: "matmul(Tensor self, Tensor other) -> Tensor",
+    doc: "The matrix product in every rank: vectors are rows or columns, leading dimensions broadcast as batches.",
+    forms: FMO,
+    body: composite(|c| matmul(c.tensor(0)?, c.tensor(1)?).outputs()),
+    vjp: Vjp::Composite,
+    samples: &["f32[3], f32[3]", "f32[2,3], f32[3]", "f32[3], f32[3,2]", "f32[2,3], f32[3,4]", "f32[2,1,3,4], f32[5,4,2]", "f32[2,3,4], f32[4]"],
+    errors: &[("f32[2,3], f32[2,3]", "RuntimeError", "cannot be multiplied"), ("f32[], f32[2]", "RuntimeError", "both arguments to matmul need to be at least 1D")],
+    reference: "x0 @ x1",
+    ..OP
+};
+
+fn matmul(a: &Tensor, b: &Tensor) -> Term {
+    match (a.ndim(), b.ndim()) {
+        (0, _) | (_, 0) => Error::runtime(format!("both arguments to matmul need to be at least 1D, but they are {}D and {}D", a.ndim(), b.ndim())).into(),
+        (1, 1) => DOT.call((a, b)),
+        (2, 1) => MV.call((a, b)),
+        (1, 2) => MM.call((Term::from(a).unsqueeze(0), b)).squeeze(0),
+        (2, 2) => MM.call((a, b)),
+        (1, _) => matmul_batched(Term::from(a).unsqueeze(0), b.into()).squeeze(-2),
+        (_, 1) => matmul_batched(a.into(), Term::from(b).unsqueeze(1)).squeeze(-1),
+        // A batch of rows against one matrix is one large product.
+        (_, 2) if a.is_contiguous() => {
+            let (k, mut sizes) = (a.size(a.ndim() - 1) as i64, Term::from(a).sizes());
+            let flat = Term::from(a).reshape(&[-1, k.max(1)]);
+            *sizes.last_mut().expect("at least one dimension") = b.size(1) as i64;
+            if a.numel() == 0 || k != b.size(0) as i64 { matmul_batched(a.into(), b.into()) } else { MM.call((flat, b)).reshape(&sizes) }
+        }
+        _ => matmul_batched(a.into(), b.into()),
+    }
+}
+
+/// Both at least matrices: batches broadcast, flattened to one dimension for `bmm`.
+fn matmul_batched(a: Term, b: Term) -> Term {
+    let (sa, sb) = (a.sizes(), b.sizes());
+    if sa.len() < 2 || sb.len() < 2 {
+        return if a.0.is_err() { a } else { b };
+    }
+    let (n, k, m) = (sa[sa.len() - 2], sa[sa.len() - 1], sb[sb.len() - 1]);
+    if k != sb[sb.len() - 2] {
+        return Error::runtime(format!("mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {}x{m})", sb[sb.len() - 2])).into();
+    }
+    let lead = |s: &Ints| s[..s.len() - 2].iter().map(|&d| d as usize).collect::<crate::layout::Dims>();
+    let batch = match broadcast(&lead(&sa), &lead(&sb)) {
+        Ok(b) => b,
+        Err(e) => return e.into(),
+    };
+    let sizes = |r: i64, c: i64| -> Ints { batch.iter().map(|&d| d as i64).chain([r, c]).collect() };
+    let count: usize = batch.iter().product();
+    let flat = |t: Term, r: i64, c: i64| EXPAND.call((t, sizes(r, c))).reshape(&[count as i64, r, c]);
+    BMM.call((flat(a, n, k), flat(b, k, m))).reshape(&sizes(n, m))
+}
+
+impl Term {
+    pub fn t(self) -> Term {
+        T.call((self,))
+    }
+    pub fn mt(self) -> Term {
+        TRANSPOSE.call((self, -2, -1))
+    }
+    pub fn mm(self, b: Term) -> Term {
+        MM.call((self, b))
+    }
+    pub fn squeeze(self, dim: i64) -> Term {
+        super::view::SQUEEZE_DIM.call((self, [dim]))
+    }
+}

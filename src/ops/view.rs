@@ -1,0 +1,326 @@
+//! Views: the same memory under another shape. Layout arithmetic only; the data stays where it is.
+
+use super::copy::CLONE;
+use crate::error::{Error, Result};
+use crate::layout::{wrap_dim, wrap_dims, Dims, Layout};
+use crate::op::*;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] =
+    &[&AS_STRIDED, &AS_STRIDED_BACKWARD, &VIEW, &RESHAPE, &UNSAFE_VIEW, &PERMUTE, &TRANSPOSE, &T, &EXPAND, &SQUEEZE, &SQUEEZE_DIM, &UNSQUEEZE, &SELECT, &SLICE, &SPLIT, &UNBIND];
+
+/// One view of the dtype of self.
+pub(super) fn one(c: &Call, layout: Layout) -> Result<Layouts> {
+    Ok(smallvec![(layout, c.tensor(0)?.dtype())])
+}
+
+pub static AS_STRIDED: Op = Op {
+    sig: "as_strided(Tensor self, Size size, int[] stride, int? storage_offset=None) -> Tensor",
+    doc: "A view of the storage with any sizes and strides (in elements). Errors where it would reach beyond the storage.",
+    forms: FMI,
+    body: Body::View(|c| {
+        let t = c.tensor(0)?;
+        let offset = c.opt_int(3).unwrap_or(t.layout().offset as i64);
+        let capacity = t.storage().bytes() / t.dtype().size();
+        one(c, Layout::as_strided(c.ints(1)?, c.ints(2)?, offset, capacity)?)
+    }),
+    vjp: Vjp::Each(&[d(0, 0, |c| AS_STRIDED_BACKWARD.call((c.g(), &*c.sizes(0), c.ints(1).unwrap_or(&[]), c.ints(2).unwrap_or(&[]), c.opt_int(3))))]),
+    samples: &["f32[6], (2, 2), (2, 1)", "f32[6], (2, 2), (2, 1), 1", "f32[2,3], (3, 2), (1, 3)"],
+    errors: &[("f32[4], (5,), (1,)", "RuntimeError", "out of bounds"), ("f32[4], (2,), (-1,)", "RuntimeError", "Negative strides")],
+    ..OP
+};
+
+/// Adds each element of the gradient to where `as_strided` read it from; positions may repeat.
+pub static AS_STRIDED_BACKWARD: Op = Op {
+    sig: "_as_strided_backward(Tensor grad, Size input_size, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
+    doc: "The gradient of `as_strided`: sums the gradient into a tensor of `input_size` at the positions the view read.",
+    forms: HIDDEN,
+    body: composite(|c| {
+        let (g, sizes) = (c.tensor(0)?, c.ints(1)?);
+        let whole = Term(crate::tensor::Tensor::zeros(&crate::layout::to_shape(sizes)?, g.dtype(), g.device())).ok()?;
+        let offset = c.opt_int(4).unwrap_or(0);
+        let layout = Layout::as_strided(c.ints(2)?, c.ints(3)?, offset, whole.numel())?;
+        if layout.has_internal_overlap() {
+            return Err(Error::not_implemented("the gradient of an overlapping as_strided is not supported yet. Clone the view's input and index it instead."));
+        }
+        let part = AS_STRIDED.call((&whole, c.ints(2)?, c.ints(3)?, offset)).ok()?;
+        super::copy::COPY_.call_inplace((&part, g))?;
+        Ok(smallvec![whole])
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,2], (6,), (2, 2), (2, 1)"],
+    errors: &[("f32[5], (4,), (5,), (1,)", "RuntimeError", "out of bounds")],
+    ..OP
+};
+
+pub static VIEW: Op = Op {
+    sig: "view(Tensor self, Size size) -> Tensor",
+    doc: "The same memory under another shape; -1 stands for what is left. Errors where a copy would be needed.",
+    forms: M,
+    body: Body::View(|c| one(c, c.tensor(0)?.layout().view(c.ints(1)?)?)),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
+    samples: &["f32[2,6], (3, 4)", "f32[2,6], (-1,)", "f32[2,3], (1, 2, 3)"],
+    errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6"), ("f32[2,3], (-1, -1)", "RuntimeError", "only one dimension can be inferred")],
+    ..OP
+};
+
+pub static RESHAPE: Op = Op {
+    sig: "reshape(Tensor self, Size shape) -> Tensor",
+    doc: "The same elements under another shape: a view where possible, else a copy. -1 stands for what is left.",
+    body: composite(|c| {
+        let (t, sizes) = (c.tensor(0)?, c.ints(1)?);
+        let shape = t.layout().infer_shape(sizes)?;
+        match t.layout().view_strides(&shape) {
+            Some(_) => VIEW.calls((t, sizes)),
+            None => UNSAFE_VIEW.calls((CLONE.call((t,)), sizes)),
+        }
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,6], (3, 4)", "f32[2,6], (-1,)", "f32[0,3], (3, 0)"],
+    errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6")],
+    reference: "x0.reshape(x1)",
+    ..OP
+};
+
+/// `view` of a fresh copy: named apart so that `grad_fn` reads as in PyTorch.
+pub static UNSAFE_VIEW: Op = Op {
+    sig: "_unsafe_view(Tensor self, Size size) -> Tensor",
+    doc: "`view` of memory that nothing else refers to.",
+    forms: HIDDEN,
+    body: Body::View(|c| one(c, c.tensor(0)?.layout().view(c.ints(1)?)?)),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
+    samples: &["f32[2,6], (3, 4)"],
+    errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6")],
+    ..OP
+};
+
+pub static PERMUTE: Op = Op {
+    sig: "permute(Tensor self, Size dims) -> Tensor",
+    doc: "Reorders the dimensions.",
+    body: Body::View(|c| {
+        let t = c.tensor(0)?;
+        one(c, t.layout().permute(&permutation(c.ints(1)?, t.ndim())?))
+    }),
+    vjp: Vjp::Each(&[d(0, 0, |c| {
+        let dims = c.ints(1).unwrap_or(&[]);
+        let n = c.ndim(0) as i64;
+        let mut inverse: Ints = smallvec![0; dims.len()];
+        dims.iter().enumerate().for_each(|(i, &p)| inverse[p.rem_euclid(n.max(1)) as usize] = i as i64);
+        PERMUTE.call((c.g(), inverse))
+    })]),
+    samples: &["f32[2,3,4], (2, 0, 1)", "f32[2,3], (-1, 0)"],
+    errors: &[("f32[2,3], (0, 0)", "RuntimeError", "multiple times"), ("f32[2,3], (0, 1, 2)", "RuntimeError", "number of dim")],
+    reference: "np.transpose(x0, x1)",
+    ..OP
+};
+
+fn permutation(dims: &[i64], ndim: usize) -> Result<Dims> {
+    if dims.len() != ndim {
+        return Err(Error::runtime(format!(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {}",
+            dims.len()
+        )));
+    }
+    wrap_dims(dims, ndim)
+}
+
+pub static TRANSPOSE: Op = Op {
+    sig: "transpose(Tensor self, int dim0, int dim1) -> Tensor",
+    doc: "Swaps two dimensions.",
+    aliases: &["swapaxes", "swapdims"],
+    forms: FMI,
+    body: Body::View(|c| {
+        let t = c.tensor(0)?;
+        one(c, t.layout().transpose(wrap_dim(c.int(1)?, t.ndim())?, wrap_dim(c.int(2)?, t.ndim())?))
+    }),
+    vjp: Vjp::Each(&[d(0, 0, |c| TRANSPOSE.call((c.g(), c.int(1).unwrap_or(0), c.int(2).unwrap_or(0))))]),
+    samples: &["f32[2,3], 0, 1", "f32[2,3,4], -1, 0"],
+    errors: &[("f32[2,3], 0, 2", "IndexError", "Dimension out of range")],
+    reference: "np.swapaxes(x0, x1, x2)",
+    ..OP
+};
+
+pub static T: Op = Op {
+    sig: "t(Tensor self) -> Tensor",
+    doc: "The transpose of a matrix; tensors of fewer dimensions are returned as views.",
+    forms: FMI,
+    body: Body::View(|c| {
+        let t = c.tensor(0)?;
+        match t.ndim() {
+            0 | 1 => one(c, t.layout().clone()),
+            2 => one(c, t.layout().transpose(0, 1)),
+            n => Err(Error::runtime(format!("t() expects a tensor with <= 2 dimensions, but self is {n}D"))),
+        }
+    }),
+    vjp: Vjp::Each(&[d(0, 0, |c| T.call((c.g(),)))]),
+    node: "TBackward0",
+    samples: &["f32[2,3]", "f32[3]"],
+    errors: &[("f32[2,3,4]", "RuntimeError", "<= 2 dimensions")],
+    reference: "x0.T",
+    ..OP
+};
+
+pub static EXPAND: Op = Op {
+    sig: "expand(Tensor self, Size size) -> Tensor",
+    doc: "Repeats dimensions of size one without copying; -1 keeps a size.",
+    forms: M,
+    body: Body::View(|c| one(c, c.tensor(0)?.layout().expand(c.ints(1)?)?)),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g())]),
+    samples: &["f32[1,3], (2, 3)", "f32[3], (2, -1)", "f32[2,1], (2, 4)"],
+    errors: &[("f32[2,3], (2, 4)", "RuntimeError", "must match the existing size")],
+    ..OP
+};
+
+pub static SQUEEZE: Op = Op {
+    sig: "squeeze(Tensor self) -> Tensor",
+    doc: "Drops every dimension of size one.",
+    forms: FMI,
+    body: Body::View(|c| one(c, c.tensor(0)?.layout().squeeze(|_| true))),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
+    samples: &["f32[1,3,1]", "f32[2]"],
+    errors: &[("'a'", "TypeError", "must be Tensor")],
+    reference: "np.squeeze(x0)",
+    ..OP
+};
+
+pub static SQUEEZE_DIM: Op = Op {
+    sig: "squeeze.dim(Tensor self, int[1] dim) -> Tensor",
+    doc: "Drops the given dimensions where they are of size one.",
+    forms: FMI,
+    body: Body::View(|c| {
+        let t = c.tensor(0)?;
+        let dims = wrap_dims(c.ints(1)?, t.ndim())?;
+        one(c, t.layout().squeeze(|i| dims.contains(&i)))
+    }),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
+    node: "SqueezeBackward1",
+    samples: &["f32[1,3,1], 0", "f32[1,3,1], (0, 2)", "f32[2,3], 1"],
+    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
+    ..OP
+};
+
+pub static UNSQUEEZE: Op = Op {
+    sig: "unsqueeze(Tensor self, int dim) -> Tensor",
+    doc: "Inserts a dimension of size one.",
+    forms: FMI,
+    body: Body::View(|c| {
+        let t = c.tensor(0)?;
+        one(c, t.layout().unsqueeze(wrap_dim(c.int(1)?, t.ndim() + 1)?))
+    }),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
+    samples: &["f32[2,3], 0", "f32[2,3], -1", "f32[2,3], 1"],
+    errors: &[("f32[2,3], 4", "IndexError", "Dimension out of range")],
+    reference: "np.expand_dims(x0, x1)",
+    ..OP
+};
+
+pub static SELECT: Op = Op {
+    sig: "select(Tensor self, int dim, int index) -> Tensor",
+    doc: "One index of a dimension, which disappears.",
+    body: Body::View(|c| {
+        let (t, index) = (c.tensor(0)?, c.int(2)?);
+        if t.ndim() == 0 {
+            return Err(Error::index("select() cannot be applied to a 0-dim tensor."));
+        }
+        let dim = wrap_dim(c.int(1)?, t.ndim())?;
+        let n = t.size(dim) as i64;
+        if index < -n || index >= n {
+            return Err(Error::index(format!("select(): index {index} out of range for tensor of size {} at dimension {dim}", crate::error::Show(t.shape()))));
+        }
+        one(c, t.layout().select(dim, index.rem_euclid(n) as usize))
+    }),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.unview())]),
+    samples: &["f32[2,3], 0, 1", "f32[2,3], -1, -1"],
+    errors: &[("f32[2,3], 0, 2", "IndexError", "out of range"), ("f32[2,3], 3, 0", "IndexError", "Dimension out of range")],
+    reference: "np.take(x0, x2, axis=x1)",
+    ..OP
+};
+
+pub static SLICE: Op = Op {
+    sig: "_slice(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
+    doc: "Every `step`-th index of a dimension from `start` to `end`: what `x[start:end:step]` calls.",
+    forms: HIDDEN,
+    body: Body::View(|c| {
+        let t = c.tensor(0)?;
+        if t.ndim() == 0 {
+            return Err(Error::runtime("slice() cannot be applied to a 0-dim tensor."));
+        }
+        let dim = wrap_dim(c.int(1)?, t.ndim())?;
+        let slice = crate::layout::Slice { start: c.opt_int(2), stop: c.opt_int(3), step: c.opt_int(4) };
+        one(c, t.layout().slice(dim, slice.resolve(t.size(dim))?))
+    }),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.unview())]),
+    samples: &["f32[5,3], 0, 1, 4", "f32[5,3], 0, 0, 5, 2", "f32[5,3], 1, -2"],
+    errors: &[("f32[5], 0, 0, 3, 0", "ValueError", "greater than zero")],
+    ..OP
+};
+
+pub static SPLIT: Op = Op {
+    sig: "split(Tensor self, int[1] split_size_or_sections, int dim=0) -> Tensor[]",
+    doc: "Cuts a dimension into parts of a size, the last one maybe smaller, or of the given sizes.",
+    body: Body::View(split),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.unview())]),
+    samples: &["f32[5,2], 2", "f32[5,2], (2, 3)", "f32[2,4], 2, 1"],
+    errors: &[("f32[5], (2, 2)", "RuntimeError", "split_with_sizes expects"), ("f32[5], -1", "RuntimeError", "non-negative")],
+    ..OP
+};
+
+fn split(c: &Call) -> Result<Layouts> {
+    let (t, sizes) = (c.tensor(0)?, c.ints(1)?);
+    if t.ndim() == 0 {
+        return Err(Error::runtime("split expects at least a 1-dimensional tensor"));
+    }
+    let dim = wrap_dim(c.int(2)?, t.ndim())?;
+    let n = t.size(dim) as i64;
+    let listed = sizes.len() != 1 || sizes[0] == n;
+    let mut parts: Vec<i64> = sizes.to_vec();
+    if !listed {
+        let step = sizes[0];
+        if step < 0 || (step == 0 && n != 0) {
+            return Err(Error::runtime(format!("split expects split_size be non-negative, but got split_size={step}")));
+        }
+        parts = if n == 0 { vec![0] } else { (0..n).step_by(step as usize).map(|i| step.min(n - i)).collect() };
+    }
+    if parts.iter().any(|&p| p < 0) || parts.iter().sum::<i64>() != n {
+        return Err(Error::runtime(format!(
+            "split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but got split_sizes={}",
+            crate::error::Show(sizes)
+        )));
+    }
+    let mut start = 0;
+    let part = |&p: &i64| {
+        let l = t.layout().slice(dim, (start, p as usize, 1));
+        start += p as usize;
+        (l, t.dtype())
+    };
+    Ok(parts.iter().map(part).collect())
+}
+
+pub static UNBIND: Op = Op {
+    sig: "unbind(Tensor self, int dim=0) -> Tensor[]",
+    doc: "Each index of a dimension as a view of its own.",
+    body: Body::View(|c| {
+        let t = c.tensor(0)?;
+        let dim = wrap_dim(c.int(1)?, t.ndim())?;
+        if t.ndim() == 0 {
+            return Err(Error::index("Dimension specified as 0 but tensor has no dimensions"));
+        }
+        Ok((0..t.size(dim)).map(|i| (t.layout().select(dim, i), t.dtype())).collect())
+    }),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.unview())]),
+    samples: &["f32[3,2]", "f32[2,3], 1"],
+    errors: &[("f32[2], 2", "IndexError", "Dimension out of range")],
+    ..OP
+};
+
+impl Term {
+    pub fn reshape(self, sizes: &[i64]) -> Term {
+        RESHAPE.call((self, sizes))
+    }
+    pub fn transpose(self, a: i64, b: i64) -> Term {
+        TRANSPOSE.call((self, a, b))
+    }
+    pub fn unsqueeze(self, dim: i64) -> Term {
+        UNSQUEEZE.call((self, dim))
+    }
+}

@@ -1,0 +1,159 @@
+//! A device buffer behind an `Arc`, with the version counter that all its views share.
+//!
+//! Note [Shared memory]: a storage is written through shared handles, as in PyTorch, NumPy and C. Two threads that
+//! write the same elements at the same time race on those elements' values; they never touch memory out of bounds,
+//! because the buffer behind a storage is never freed or moved while a handle lives (`grow` keeps the old block).
+
+use crate::cpu::buffer::CpuBuffer;
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::gpu::{self, GpuBuffer};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+pub enum Buffer {
+    Cpu(CpuBuffer),
+    Gpu(GpuBuffer),
+}
+
+impl Buffer {
+    pub fn bytes(&self) -> usize {
+        match self {
+            Buffer::Cpu(b) => b.bytes(),
+            Buffer::Gpu(b) => b.bytes(),
+        }
+    }
+    fn alloc(bytes: usize, device: Device, zeroed: bool) -> Result<Buffer> {
+        Ok(match (device, zeroed) {
+            (Device::Cpu, false) => Buffer::Cpu(CpuBuffer::alloc(bytes)?),
+            (Device::Cpu, true) => Buffer::Cpu(CpuBuffer::zeroed(bytes)?),
+            (Device::Gpu(_), false) => Buffer::Gpu(GpuBuffer::alloc(bytes)?),
+            (Device::Gpu(_), true) => Buffer::Gpu(GpuBuffer::zeroed(bytes)?),
+        })
+    }
+}
+
+struct Inner {
+    first: Buffer,
+    /// Set by `grow`; null means `first`.
+    current: AtomicPtr<Buffer>,
+    // Boxed: `current` points into it, so a buffer must not move when the list grows.
+    #[allow(clippy::vec_box)]
+    grown: Mutex<Vec<Box<Buffer>>>,
+    device: Device,
+    version: AtomicU32,
+}
+
+/// Shared ownership of a buffer; equal when it is the same buffer.
+#[derive(Clone)]
+pub struct Storage(Arc<Inner>);
+
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// How many storages are alive: leak tests compare it before and after.
+pub fn live_count() -> usize {
+    LIVE.load(Ordering::Relaxed)
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        LIVE.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Storage {
+    pub fn new(buffer: Buffer, device: Device) -> Storage {
+        LIVE.fetch_add(1, Ordering::Relaxed);
+        Storage(Arc::new(Inner {
+            first: buffer,
+            current: AtomicPtr::new(std::ptr::null_mut()),
+            grown: Mutex::new(Vec::new()),
+            device,
+            version: AtomicU32::new(0),
+        }))
+    }
+    /// Uninitialised memory: the caller writes before anyone reads, or it is `empty`.
+    pub fn alloc(bytes: usize, device: Device) -> Result<Storage> {
+        Ok(Storage::new(Buffer::alloc(bytes, device, false)?, device))
+    }
+    pub fn zeroed(bytes: usize, device: Device) -> Result<Storage> {
+        Ok(Storage::new(Buffer::alloc(bytes, device, true)?, device))
+    }
+    pub fn device(&self) -> Device {
+        self.0.device
+    }
+    pub fn buffer(&self) -> &Buffer {
+        let p = self.0.current.load(Ordering::Acquire);
+        // SAFETY: `current` is null or points into `grown`, whose boxes live as long as `self.0`.
+        if p.is_null() { &self.0.first } else { unsafe { &*p } }
+    }
+    pub fn bytes(&self) -> usize {
+        self.buffer().bytes()
+    }
+    /// The address of the first byte on the CPU.
+    pub fn cpu_ptr(&self) -> Result<*mut u8> {
+        match self.buffer() {
+            Buffer::Cpu(b) => Ok(b.ptr()),
+            Buffer::Gpu(_) => Err(Error::runtime("the tensor is on the gpu; expected a cpu tensor. Copy it with .cpu() first.")),
+        }
+    }
+    pub fn gpu_buffer(&self) -> Result<&GpuBuffer> {
+        match self.buffer() {
+            Buffer::Gpu(b) => Ok(b),
+            Buffer::Cpu(_) => Err(Error::runtime("the tensor is on the cpu; expected a gpu tensor. Copy it with .gpu() first.")),
+        }
+    }
+    pub fn is_read_only(&self) -> bool {
+        matches!(self.buffer(), Buffer::Cpu(b) if b.is_read_only())
+    }
+    pub fn version(&self) -> u32 {
+        self.0.version.load(Ordering::Acquire)
+    }
+    /// Only `dispatch` calls this: one bump for each in-place op.
+    pub fn bump(&self) {
+        self.0.version.fetch_add(1, Ordering::AcqRel);
+    }
+    pub fn same(&self, other: &Storage) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+    /// A number that tells storages apart while they live.
+    pub fn id(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+    /// How many tensors share the storage.
+    pub fn owners(&self) -> usize {
+        Arc::strong_count(&self.0)
+    }
+    /// Makes room for `bytes`, keeping what is there (`resize_`). The old block stays until the storage goes.
+    pub fn grow(&self, bytes: usize) -> Result<()> {
+        let old = self.buffer();
+        if bytes <= old.bytes() {
+            return Ok(());
+        }
+        if let Buffer::Cpu(b) = old
+            && b.is_foreign()
+        {
+            return Err(Error::runtime("Trying to resize storage that is not resizable: its memory belongs to another library. Clone the tensor first."));
+        }
+        let new = Box::new(Buffer::alloc(bytes, self.device(), true)?);
+        match (old, &*new) {
+            // SAFETY: both blocks are live and distinct, and `new` is at least as large as `old`.
+            (Buffer::Cpu(a), Buffer::Cpu(b)) => unsafe { std::ptr::copy_nonoverlapping(a.ptr(), b.ptr(), a.bytes()) },
+            (Buffer::Gpu(a), Buffer::Gpu(b)) => copy_bytes(a, b)?,
+            _ => unreachable!("a storage never changes its device"),
+        }
+        let mut grown = self.0.grown.lock().unwrap_or_else(|e| e.into_inner());
+        grown.push(new);
+        let p: *const Buffer = &**grown.last().expect("just pushed");
+        self.0.current.store(p.cast_mut(), Ordering::Release);
+        Ok(())
+    }
+}
+
+/// Copies all of `from` to the start of `to`.
+fn copy_bytes(from: &GpuBuffer, to: &GpuBuffer) -> Result<()> {
+    let (shape, strides) = ([from.bytes()], [1]);
+    let view = |buffer| gpu::View { buffer, dtype: DType::U8, shape: &shape, strides: &strides, offset: 0 };
+    gpu::copy(&gpu::Input::View(view(from)), &view(to))
+}

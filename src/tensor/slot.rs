@@ -1,0 +1,76 @@
+//! The autograd slot of a tensor: its gradient, the edge to the node that made it, its hooks, its base if it is a view.
+//!
+//! The graph itself lives in `autograd`; here is only what a tensor holds of it, behind the trait `GradFn`.
+
+use super::{Meta, Tensor};
+use std::any::Any;
+use std::sync::atomic::{AtomicU32, AtomicU8};
+use std::sync::{Arc, Weak};
+
+/// A node of the backward graph, as tensors see it.
+pub trait GradFn: Any + Send + Sync {
+    /// PyTorch's name: `AddBackward0`.
+    fn name(&self) -> &str;
+}
+
+/// The `output`-th gradient that a node expects.
+#[derive(Clone)]
+pub struct Edge {
+    pub node: Arc<dyn GradFn>,
+    pub output: u32,
+}
+
+/// A hook is a boxed value of `autograd`; tensors only carry it.
+pub type HookList = Vec<(u64, Arc<dyn Any + Send + Sync>)>;
+
+#[derive(Default)]
+pub struct Slot {
+    pub grad: Option<Tensor>,
+    pub grad_fn: Option<Edge>,
+    /// The node that adds to `grad`; it owns the tensor, so the tensor only knows it weakly.
+    pub accumulator: Option<Weak<dyn GradFn>>,
+    pub rare: Option<Box<Rare>>,
+}
+
+/// What few tensors have.
+#[derive(Default)]
+pub struct Rare {
+    pub hooks: HookList,
+    pub post_accumulate: HookList,
+    /// Python attributes and class that outlive the Python object.
+    pub python: Option<Box<dyn Any + Send + Sync>>,
+    pub name: Option<String>,
+}
+
+impl Slot {
+    pub fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_with(Default::default)
+    }
+}
+
+/// How a view came to be; decides what an in-place write to it may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Creation {
+    Default = 0,
+    NoGrad = 1,
+    MultiOutput = 2,
+    Custom = 3,
+}
+
+/// A view knows the tensor that owns the history of their storage.
+pub struct ViewInfo {
+    pub base: Tensor,
+    pub creation: AtomicU8,
+    /// The storage version up to which the view's own `grad_fn` is current; see Note [View history].
+    pub version: AtomicU32,
+}
+
+impl Tensor {
+    /// A view of `self` (or of the base of `self`) that takes part in view-and-in-place history.
+    pub fn make_view(&self, meta: Meta, creation: Creation) -> Tensor {
+        let base = self.view_info().map_or(self, |v| &v.base).clone();
+        let version = AtomicU32::new(meta.storage.version());
+        Tensor::build(meta, Some(ViewInfo { base, creation: AtomicU8::new(creation as u8), version }))
+    }
+}
