@@ -7,7 +7,7 @@ use crate::op::*;
 use smallvec::smallvec;
 
 pub static OPS: &[&Op] =
-    &[&AS_STRIDED, &AS_STRIDED_BACKWARD, &VIEW, &RESHAPE, &UNSAFE_VIEW, &PERMUTE, &TRANSPOSE, &T, &EXPAND, &SQUEEZE, &SQUEEZE_DIM, &UNSQUEEZE, &SELECT, &SLICE, &SPLIT, &UNBIND];
+    &[&AS_STRIDED, &AS_STRIDED_BACKWARD, &VIEW, &ALIAS, &RESHAPE, &UNSAFE_VIEW, &PERMUTE, &TRANSPOSE, &T, &EXPAND, &SQUEEZE, &SQUEEZE_DIM, &UNSQUEEZE, &SELECT, &SLICE, &SPLIT, &UNBIND];
 
 /// One view of the dtype of self.
 pub(super) fn one(c: &Call, layout: Layout) -> Result<Layouts> {
@@ -61,6 +61,18 @@ pub static VIEW: Op = Op {
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
     samples: &["f32[2,6], (3, 4)", "f32[2,6], (-1,)", "f32[2,3], (1, 2, 3)"],
     errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6"), ("f32[2,3], (-1, -1)", "RuntimeError", "only one dimension can be inferred")],
+    ..OP
+};
+
+pub static ALIAS: Op = Op {
+    sig: "alias(Tensor self) -> Tensor",
+    doc: "Another view of the whole tensor: `x[...]`.",
+    forms: HIDDEN,
+    body: Body::View(|c| one(c, c.tensor(0)?.layout().clone())),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g())]),
+    samples: &["f32[2,3]"],
+    errors: &[("'a'", "TypeError", "must be Tensor")],
+    reference: "x0",
     ..OP
 };
 
