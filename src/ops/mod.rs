@@ -4,17 +4,30 @@
 //! (function, method, in-place form, `out=`, stub, docs row, tests) is derived. See `docs/adding_an_op.md`.
 
 pub mod arith;
+pub mod choose;
+pub mod compare;
 pub mod copy;
 pub mod create;
+pub mod division;
+pub mod exp;
+pub mod hyperbolic;
 pub mod kit;
 pub mod linalg;
+pub mod logical;
+pub mod minmax;
+pub mod power;
 pub mod reduce;
+pub mod round;
+pub mod rules;
+pub mod special;
+pub mod trig;
 pub mod view;
 
 use crate::op::Op;
 
 /// Every op, family by family.
-pub static OPS: &[&[&Op]] = &[arith::OPS, copy::OPS, create::OPS, linalg::OPS, reduce::OPS, view::OPS];
+pub static OPS: &[&[&Op]] = &[arith::OPS, copy::OPS, create::OPS, linalg::OPS, reduce::OPS, view::OPS,
+    choose::OPS, compare::OPS, division::OPS, exp::OPS, hyperbolic::OPS, logical::OPS, minmax::OPS, power::OPS, round::OPS, special::OPS, trig::OPS];
 
 /// Every op.
 pub fn all() -> impl Iterator<Item = &'static Op> {
