@@ -3,18 +3,32 @@
 //! The public function takes `inplace` as PyTorch's does and calls the op behind it, which has a formula for its
 //! gradient and the node name of PyTorch. Numbers beside the tensor never promote it.
 
-use super::{activation_backward as back, hard_backward};
 use super::rules::{of_self, real};
+use super::{activation_backward as back, hard_backward};
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapComplex, MapOrdered, MapReal, Ordered, Real};
-use crate::dtype::{c128, DType};
+use crate::dtype::{DType, c128};
 use crate::error::{Error, Result};
 use crate::op::*;
 use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[
-    &RELU, &NN_RELU, &GELU, &SILU, &NN_SILU, &MISH, &NN_MISH, &LEAKY_RELU, &NN_LEAKY_RELU, &ELU, &NN_ELU, &NN_SELU, &CELU, &NN_CELU,
-    &SOFTPLUS, &LOGSIGMOID,
+    &RELU,
+    &NN_RELU,
+    &GELU,
+    &SILU,
+    &NN_SILU,
+    &MISH,
+    &NN_MISH,
+    &LEAKY_RELU,
+    &NN_LEAKY_RELU,
+    &ELU,
+    &NN_ELU,
+    &NN_SELU,
+    &CELU,
+    &NN_CELU,
+    &SOFTPLUS,
+    &LOGSIGMOID,
 ];
 
 /// The op behind a public activation: in place or not, by the flag in argument `flag`.
@@ -51,8 +65,10 @@ fn relu_dtype(_: &Call, d: DType) -> Result<(DType, DType)> {
         d => Ok((d, d)),
     }
 }
-const RELU_ERRORS: &[(&str, &str, &str)] =
-    &[("b8[2]", "RuntimeError", "Boolean inputs not supported for relu"), ("c64[2]", "RuntimeError", "not supported for complex")];
+const RELU_ERRORS: &[(&str, &str, &str)] = &[
+    ("b8[2]", "RuntimeError", "Boolean inputs not supported for relu"),
+    ("c64[2]", "RuntimeError", "not supported for complex"),
+];
 
 pub static RELU: Op = Op {
     sig: "relu(Tensor self) -> Tensor",
@@ -92,7 +108,8 @@ impl MapReal<1> for GeluTanh {
     }
 }
 static GELU_ERF: Rule = real::<Gelu>("T(0.5) * x * (T(1) + erf_(x * T(0.707106781186547524)))");
-static GELU_TANH: Rule = real::<GeluTanh>("T(0.5) * x * (T(1) + tanh_(T(0.797884560802865356) * (x + T(0.044715) * x * x * x)))");
+static GELU_TANH: Rule =
+    real::<GeluTanh>("T(0.5) * x * (T(1) + tanh_(T(0.797884560802865356) * (x + T(0.044715) * x * x * x)))");
 
 pub static GELU: Op = Op {
     sig: "nn.functional.gelu(Tensor input, *, str approximate='none') -> Tensor",
@@ -107,7 +124,10 @@ pub static GELU: Op = Op {
     ),
     vjp: Vjp::Each(&[d(0, A0, |c| back::GELU_BACKWARD.call((c.g(), c.arg(0), c.str(1).unwrap_or("none"))))]),
     samples: &["f32[2,3]", "f64[4](big)", "f32[2,3], approximate='tanh'"],
-    errors: &[("f32[2], approximate='q'", "RuntimeError", "must be either none or tanh"), ("i64[2]", "RuntimeError", "not implemented for 'Long'")],
+    errors: &[
+        ("f32[2], approximate='q'", "RuntimeError", "must be either none or tanh"),
+        ("i64[2]", "RuntimeError", "not implemented for 'Long'"),
+    ],
     ..ACTIVATION
 };
 
@@ -180,7 +200,9 @@ pub static LEAKY_RELU: Op = Op {
     doc: "`x` where positive, else `negative_slope * x`.",
     forms: BEHIND,
     body: elementwise(&LEAKY),
-    vjp: Vjp::Each(&[d(0, A0, |c| hard_backward::LEAKY_RELU_BACKWARD.call((c.g(), c.arg(0), c.scalar(1).unwrap_or(0.01.into()))))]),
+    vjp: Vjp::Each(&[d(0, A0, |c| {
+        hard_backward::LEAKY_RELU_BACKWARD.call((c.g(), c.arg(0), c.scalar(1).unwrap_or(0.01.into())))
+    })]),
     samples: &["f32[2,3], 0.1"],
     errors: &[("i64[2], 0.1", "RuntimeError", "not implemented for 'Long'")],
     ..ACTIVATION
@@ -220,8 +242,10 @@ const ELU_BEHIND: Op = Op {
     errors: &[("i64[2], 1.0, 1.0, 1.0", "RuntimeError", "not implemented for 'Long'")],
     ..ACTIVATION
 };
-pub static ELU: Op = Op { sig: "_elu(Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) -> Tensor", ..ELU_BEHIND };
-pub static CELU: Op = Op { sig: "_celu(Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) -> Tensor", ..ELU_BEHIND };
+pub static ELU: Op =
+    Op { sig: "_elu(Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) -> Tensor", ..ELU_BEHIND };
+pub static CELU: Op =
+    Op { sig: "_celu(Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) -> Tensor", ..ELU_BEHIND };
 
 pub static NN_ELU: Op = Op {
     sig: "nn.functional.elu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor",
@@ -254,7 +278,10 @@ pub static NN_CELU: Op = Op {
         run(c, 2, &CELU, (c.tensor(0)?, alpha, 1.0, 1.0 / alpha))
     }),
     samples: &["f32[2,3]", "f64[4], 1.5", "f32[10](special)"],
-    errors: &[("f32[2], 0.0", "RuntimeError", "alpha cannot be 0"), ("i64[2]", "RuntimeError", "not implemented for 'Long'")],
+    errors: &[
+        ("f32[2], 0.0", "RuntimeError", "alpha cannot be 0"),
+        ("i64[2]", "RuntimeError", "not implemented for 'Long'"),
+    ],
     reference: "np.maximum(x0, 0) + np.minimum(0, alpha * np.expm1(x0 / alpha))",
     ..ACTIVATION
 };
@@ -302,4 +329,3 @@ pub static LOGSIGMOID: Op = Op {
     reference: "-np.logaddexp(0, -x0)",
     ..ACTIVATION
 };
-

@@ -13,8 +13,16 @@ use crate::op::*;
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 
 pub static OPS: &[&Op] = &[
-    &GELU_BACKWARD, &GELU_FUSED, &SILU_BACKWARD, &SILU_FUSED, &MISH_BACKWARD, &MISH_FUSED, &SOFTPLUS_BACKWARD, &SOFTPLUS_FUSED,
-    &ELU_BACKWARD, &ELU_FUSED,
+    &GELU_BACKWARD,
+    &GELU_FUSED,
+    &SILU_BACKWARD,
+    &SILU_FUSED,
+    &MISH_BACKWARD,
+    &MISH_FUSED,
+    &SOFTPLUS_BACKWARD,
+    &SOFTPLUS_FUSED,
+    &ELU_BACKWARD,
+    &ELU_FUSED,
 ];
 
 /// `sqrt(2 / pi)`.
@@ -111,7 +119,10 @@ pub static GELU_BACKWARD: Op = Op {
 };
 pub static GELU_FUSED: Op = Op {
     sig: "_gelu_backward_fused(Tensor grad, Tensor self, str approximate) -> Tensor",
-    body: elementwise_by(|c| Ok(if c.str(2) == Some("tanh") { &GELU_TANH } else { &GELU_ERF }), &[&GELU_ERF, &GELU_TANH]),
+    body: elementwise_by(
+        |c| Ok(if c.str(2) == Some("tanh") { &GELU_TANH } else { &GELU_ERF }),
+        &[&GELU_ERF, &GELU_TANH],
+    ),
     samples: GELU_SAMPLES,
     errors: GELU_ERRORS,
     ..FUSED
@@ -188,7 +199,8 @@ impl MapReal<4> for SoftplusBackward {
 static SOFTPLUS_SLOPE: Rule =
     one_pass::<4, SoftplusBackward>(&[0, 1, 2, 3], "where_(gt_(y * z, w), x, x * sigmoid_(y * z))");
 pub(super) const TWO_NUMBERS: &[&str] = &["f32[2,3], f32[2,3], -0.5, 0.7", "f64[4], f64[4], -1.0, 1.0"];
-pub(super) const TWO_NUMBERS_ERRORS: &[(&str, &str, &str)] = &[("f32[2,3], f32[4], 0.3, 1.0", "RuntimeError", "must match the size")];
+pub(super) const TWO_NUMBERS_ERRORS: &[(&str, &str, &str)] =
+    &[("f32[2,3], f32[4], 0.3, 1.0", "RuntimeError", "must match the size")];
 pub static SOFTPLUS_BACKWARD: Op = Op {
     sig: "_softplus_backward(Tensor grad, Tensor self, Scalar beta, Scalar threshold) -> Tensor",
     body: formula(

@@ -1,9 +1,9 @@
 //! Choosing and mixing: where, lerp, addcmul, addcdiv, nan_to_num.
 
-use super::rules::{of_self, of_tensors, refused, same_dtype, BINARY};
+use super::rules::{BINARY, of_self, of_tensors, refused, same_dtype};
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapComplex, MapNum, MapOrdered, MapReal, Num, Ordered, Real};
-use crate::dtype::{c128, Category, DType, Operands};
+use crate::dtype::{Category, DType, Operands, c128};
 use crate::error::{Error, Result};
 use crate::op::*;
 
@@ -45,8 +45,18 @@ pub static WHERE: Op = Op {
     promote: Promote::By(choices),
     body: elementwise(&CHOOSE),
     vjp: Vjp::Each(&[d(1, A0, |c| c.g().zero_where(c.arg(0).not())), d(2, A0, |c| c.g().zero_where(c.arg(0)))]),
-    samples: &["b8[2,3], f32[2,3], f32[2,3]", "b8[3], f32[2,3], 0.0", "b8[2,1], 1.5, f32[3]", "b8[4], i64[4], f32[4]", "b8[3], 1, 2", "b8[3], c64[3], c64[3]"],
-    errors: &[("f32[2], f32[2], f32[2]", "RuntimeError", "expected condition to be a boolean tensor"), ("b8[2], f32[3], f32[3]", "RuntimeError", "must match the size")],
+    samples: &[
+        "b8[2,3], f32[2,3], f32[2,3]",
+        "b8[3], f32[2,3], 0.0",
+        "b8[2,1], 1.5, f32[3]",
+        "b8[4], i64[4], f32[4]",
+        "b8[3], 1, 2",
+        "b8[3], c64[3], c64[3]",
+    ],
+    errors: &[
+        ("f32[2], f32[2], f32[2]", "RuntimeError", "expected condition to be a boolean tensor"),
+        ("b8[2], f32[3], f32[3]", "RuntimeError", "must match the size"),
+    ],
     reference: "np.where(x0, x1, x2)",
     ..OP
 };
@@ -92,7 +102,10 @@ pub static LERP: Op = Op {
     ]),
     node: "LerpBackward1",
     samples: &["f32[2,3], f32[2,3], f32[2,3](unit)", "f32[2,3], f32[3], f32[1](unit)", "c64[3], c64[3], c64[3]"],
-    errors: &[("f32[2], i64[2], f32[2]", "RuntimeError", "expected dtype float for `end`"), ("i64[2], i64[2], i64[2]", "RuntimeError", "not implemented for 'Long'")],
+    errors: &[
+        ("f32[2], i64[2], f32[2]", "RuntimeError", "expected dtype float for `end`"),
+        ("i64[2], i64[2], i64[2]", "RuntimeError", "not implemented for 'Long'"),
+    ],
     reference: "x0 + x2 * (x1 - x0)",
     ..BINARY
 };
@@ -116,7 +129,8 @@ impl MapNum<4> for AddProduct {
         x + v * a * b
     }
 }
-static ADD_PRODUCT: Rule = Rule { operands: &[0, 1, 2, 3], loops: Loops::NONE.num::<4, AddProduct>(), wgsl: "x + w * y * z" };
+static ADD_PRODUCT: Rule =
+    Rule { operands: &[0, 1, 2, 3], loops: Loops::NONE.num::<4, AddProduct>(), wgsl: "x + w * y * z" };
 pub static ADDCMUL: Op = Op {
     sig: "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
     doc: "`self + value * tensor1 * tensor2`.",
@@ -130,8 +144,15 @@ pub static ADDCMUL: Op = Op {
         d(1, A2, |c| c.g_times(3) * c.arg(2).conj()),
         d(2, A1, |c| c.g_times(3) * c.arg(1).conj()),
     ]),
-    samples: &["f32[2,3], f32[2,3], f32[3]", "f32[2,3], f32[2,3], f32[2,3], value=0.5", "i64[4], i64[4], i64[4], value=2"],
-    errors: &[("f32[2,3], f32[4], f32[3]", "RuntimeError", "must match the size"), ("b8[2], b8[2], b8[2]", "RuntimeError", "not implemented for 'Bool'")],
+    samples: &[
+        "f32[2,3], f32[2,3], f32[3]",
+        "f32[2,3], f32[2,3], f32[2,3], value=0.5",
+        "i64[4], i64[4], i64[4], value=2",
+    ],
+    errors: &[
+        ("f32[2,3], f32[4], f32[3]", "RuntimeError", "must match the size"),
+        ("b8[2], b8[2], b8[2]", "RuntimeError", "not implemented for 'Bool'"),
+    ],
     reference: "x0 + value * x1 * x2",
     ..BINARY
 };
@@ -187,7 +208,12 @@ pub static NAN_TO_NUM: Op = Op {
     body: composite(|c| {
         let t = c.tensor(0)?;
         let most = largest(t.dtype());
-        FINITE.calls((t, c.opt_float(1).unwrap_or(0.0), c.opt_float(2).unwrap_or(most), c.opt_float(3).unwrap_or(-most)))
+        FINITE.calls((
+            t,
+            c.opt_float(1).unwrap_or(0.0),
+            c.opt_float(2).unwrap_or(most),
+            c.opt_float(3).unwrap_or(-most),
+        ))
     }),
     vjp: Vjp::Composite,
     samples: &["f32[2,5](special)", "f32[10](special), nan=1.5, posinf=2.0, neginf=-3.0", "i64[4]", "f64[10](special)"],
@@ -218,7 +244,13 @@ impl MapComplex<4> for Finite {
     fn eval([x, nan, most, least]: [c128; 4]) -> c128 {
         let part = |v: f64| {
             let bound = if v > 0.0 { most.re } else { least.re };
-            if v.is_nan() { nan.re } else if v.is_infinite() { bound } else { v }
+            if v.is_nan() {
+                nan.re
+            } else if v.is_infinite() {
+                bound
+            } else {
+                v
+            }
         };
         c128::new(part(x.re), part(x.im))
     }

@@ -3,7 +3,7 @@
 use super::rules::BINARY;
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{Num, Ordered, TestComplex, TestNum, TestOrdered};
-use crate::dtype::{c128, DType};
+use crate::dtype::{DType, c128};
 use crate::error::{Error, Result};
 use crate::op::*;
 use smallvec::smallvec;
@@ -18,7 +18,14 @@ const NO_SLOPE: Vjp = Vjp::None("the result is bool");
 const COMPARISON: Op = Op {
     promote: Promote::Test,
     vjp: NO_SLOPE,
-    samples: &["f32[2,3], f32[2,3]", "f32[2,3](ties), f32[3](ties)", "i64[4], 2", "i64[4], 2.5", "u8[3], i64[3]", "b8[3], b8[3]"],
+    samples: &[
+        "f32[2,3], f32[2,3]",
+        "f32[2,3](ties), f32[3](ties)",
+        "i64[4], 2",
+        "i64[4], 2.5",
+        "u8[3], i64[3]",
+        "b8[3], b8[3]",
+    ],
     errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size"), ("f32[2], 'a'", "TypeError", "must be")],
     ..BINARY
 };
@@ -81,7 +88,8 @@ impl TestOrdered<2> for LessEqual {
         x <= y
     }
 }
-static LESS_EQUAL: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.test_ordered::<2, LessEqual>(), wgsl: "le_(x, y)" };
+static LESS_EQUAL: Rule =
+    Rule { operands: &[0, 1], loops: Loops::NONE.test_ordered::<2, LessEqual>(), wgsl: "le_(x, y)" };
 pub static LE: Op = Op {
     sig: "le(Tensor self, Operand other) -> Tensor",
     doc: "Whether `self <= other`, element by element.",
@@ -117,7 +125,8 @@ impl TestOrdered<2> for GreaterEqual {
         x >= y
     }
 }
-static GREATER_EQUAL: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.test_ordered::<2, GreaterEqual>(), wgsl: "ge_(x, y)" };
+static GREATER_EQUAL: Rule =
+    Rule { operands: &[0, 1], loops: Loops::NONE.test_ordered::<2, GreaterEqual>(), wgsl: "ge_(x, y)" };
 pub static GE: Op = Op {
     sig: "ge(Tensor self, Operand other) -> Tensor",
     doc: "Whether `self >= other`, element by element.",
@@ -218,7 +227,8 @@ impl TestOrdered<1> for IsPosInf {
         x.is_infinite() && x > T::zero()
     }
 }
-static IS_POS_INF: Rule = Rule { operands: &[0], loops: Loops::NONE.test_ordered::<1, IsPosInf>(), wgsl: "isposinf_(x)" };
+static IS_POS_INF: Rule =
+    Rule { operands: &[0], loops: Loops::NONE.test_ordered::<1, IsPosInf>(), wgsl: "isposinf_(x)" };
 pub static ISPOSINF: Op = Op {
     sig: "isposinf(Tensor self) -> Tensor",
     doc: "Whether an element is positive infinity.",
@@ -238,7 +248,8 @@ impl TestOrdered<1> for IsNegInf {
         x.is_infinite() && x < T::zero()
     }
 }
-static IS_NEG_INF: Rule = Rule { operands: &[0], loops: Loops::NONE.test_ordered::<1, IsNegInf>(), wgsl: "isneginf_(x)" };
+static IS_NEG_INF: Rule =
+    Rule { operands: &[0], loops: Loops::NONE.test_ordered::<1, IsNegInf>(), wgsl: "isneginf_(x)" };
 pub static ISNEGINF: Op = Op {
     sig: "isneginf(Tensor self) -> Tensor",
     doc: "Whether an element is negative infinity.",
@@ -294,8 +305,16 @@ pub static ISCLOSE: Op = Op {
     doc: "Whether `|self - other| <= atol + rtol * |other|`; equal infinities are close, NaN only to NaN if `equal_nan`.",
     body: composite(isclose),
     vjp: Vjp::Composite,
-    samples: &["f32[2,3], f32[2,3]", "f32[2,3](ties), f32[3](ties)", "f32[10](special), f32[10](special), equal_nan=True", "i64[4], i64[4], atol=1.5"],
-    errors: &[("f32[2], i64[2]", "RuntimeError", "did not match"), ("f32[2], f32[2], rtol=-1.0", "RuntimeError", "rtol must be greater than or equal to zero")],
+    samples: &[
+        "f32[2,3], f32[2,3]",
+        "f32[2,3](ties), f32[3](ties)",
+        "f32[10](special), f32[10](special), equal_nan=True",
+        "i64[4], i64[4], atol=1.5",
+    ],
+    errors: &[
+        ("f32[2], i64[2]", "RuntimeError", "did not match"),
+        ("f32[2], f32[2], rtol=-1.0", "RuntimeError", "rtol must be greater than or equal to zero"),
+    ],
     reference: "np.isclose(x0, x1, rtol, atol, equal_nan)",
     ..OP
 };
@@ -303,7 +322,11 @@ pub static ISCLOSE: Op = Op {
 fn isclose(c: &Call) -> Result<Outputs> {
     let (a, b, rtol, atol) = (c.tensor(0)?, c.tensor(1)?, c.float(2)?, c.float(3)?);
     if a.dtype() != b.dtype() {
-        return Err(Error::runtime(format!("{} did not match {}", a.dtype().scalar_type_name(), b.dtype().scalar_type_name())));
+        return Err(Error::runtime(format!(
+            "{} did not match {}",
+            a.dtype().scalar_type_name(),
+            b.dtype().scalar_type_name()
+        )));
     }
     for (name, v) in [("rtol", rtol), ("atol", atol)] {
         if v < 0.0 || v.is_nan() {
@@ -318,7 +341,9 @@ fn isclose(c: &Call) -> Result<Outputs> {
     if rtol == 0.0 && atol == 0.0 {
         return Ok(smallvec![close.ok()?]);
     }
-    let float = |t: Term| if a.dtype().category() < crate::dtype::Category::Float { t.to_dtype(crate::dtype::default_dtype()) } else { t };
+    let float = |t: Term| {
+        if a.dtype().category() < crate::dtype::Category::Float { t.to_dtype(crate::dtype::default_dtype()) } else { t }
+    };
     let (allowed, actual) = ((float(y()) * rtol).abs() + atol, (float(x()) - float(y())).abs());
     close.either(ISFINITE.call((&actual,)).both(LE.call((&actual, allowed)))).outputs()
 }

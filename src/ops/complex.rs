@@ -5,7 +5,7 @@
 use super::rules::{BINARY, UNARY};
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapComplex, MapReal, Real, RealOfComplex};
-use crate::dtype::{c128, default_dtype, Category, DType, Scalar};
+use crate::dtype::{Category, DType, Scalar, c128, default_dtype};
 use crate::error::{Error, Result};
 use crate::op::*;
 
@@ -16,10 +16,14 @@ fn parts(c: &Call, common: DType) -> Result<(DType, DType)> {
     let (na, nb) = (a.scalar_type_name(), b.scalar_type_name());
     let fits = |d: DType| matches!(d, DType::F32 | DType::F64);
     if !fits(a) || !fits(b) {
-        return Err(Error::not_implemented(format!("Expected both inputs to be Half, Float or Double tensors but got {na} and {nb}")));
+        return Err(Error::not_implemented(format!(
+            "Expected both inputs to be Half, Float or Double tensors but got {na} and {nb}"
+        )));
     }
     if a != b {
-        return Err(Error::runtime(format!("Expected object of scalar type {na} but got scalar type {nb} for second argument")));
+        return Err(Error::runtime(format!(
+            "Expected object of scalar type {na} but got scalar type {nb} for second argument"
+        )));
     }
     Ok((common.to_complex(), common.to_complex()))
 }
@@ -29,7 +33,10 @@ const PARTS: Op = Op {
     forms: FO,
     promote: Promote::By(parts),
     samples: &["f32[2,3], f32[2,3]", "f64[2,3], f64[3]"],
-    errors: &[("f32[2], f64[2]", "RuntimeError", "Expected object of scalar type"), ("i64[2], i64[2]", "RuntimeError", "Expected both inputs")],
+    errors: &[
+        ("f32[2], f64[2]", "RuntimeError", "Expected object of scalar type"),
+        ("i64[2], i64[2]", "RuntimeError", "Expected both inputs"),
+    ],
     ..BINARY
 };
 
@@ -44,7 +51,10 @@ pub static COMPLEX: Op = Op {
     sig: "complex(Tensor real, Tensor imag) -> Tensor",
     doc: "`real + i * imag`.",
     body: elementwise(&JOIN),
-    vjp: Vjp::Each(&[d(0, 0, |c| c.g().real_part()), d(1, 0, |c| (c.g() * Value::Scalar(Scalar::Complex(0.0, -1.0))).real_part())]),
+    vjp: Vjp::Each(&[
+        d(0, 0, |c| c.g().real_part()),
+        d(1, 0, |c| (c.g() * Value::Scalar(Scalar::Complex(0.0, -1.0))).real_part()),
+    ]),
     reference: "x0 + 1j * x1",
     ..PARTS
 };

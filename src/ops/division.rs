@@ -3,15 +3,23 @@
 //! Integers by zero raise ZeroDivisionError, as in PyTorch; floats follow IEEE. `remainder` has the sign of the divisor
 //! (Python's `%`), `fmod` that of the dividend (C's).
 
-use super::rules::{divisible, BINARY};
+use super::rules::{BINARY, divisible};
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapInt, MapReal, Real};
-use crate::dtype::{default_dtype, Category, DType};
+use crate::dtype::{Category, DType, default_dtype};
 use crate::error::{Error, Result};
 use crate::op::*;
 
-pub static OPS: &[&Op] =
-    &[&DIV_MODE, &FLOOR_DIVIDE, &FLOOR_DIVIDE_SCALAR, &REMAINDER, &REMAINDER_NUMBER, &REMAINDER_SCALAR, &FMOD, &FMOD_NUMBER];
+pub static OPS: &[&Op] = &[
+    &DIV_MODE,
+    &FLOOR_DIVIDE,
+    &FLOOR_DIVIDE_SCALAR,
+    &REMAINDER,
+    &REMAINDER_NUMBER,
+    &REMAINDER_SCALAR,
+    &FMOD,
+    &FMOD_NUMBER,
+];
 
 const fn division<R: MapReal<2> + MapInt<2>>(wgsl: &'static str) -> Rule {
     Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, R>().int::<2, R>(), wgsl }
@@ -114,9 +122,9 @@ pub static DIV_MODE: Op = Op {
             None => Ok(&super::arith::QUOTIENT),
             Some("trunc") => Ok(&TRUNC_DIV),
             Some("floor") => Ok(&FLOOR_DIV),
-            Some(other) => {
-                Err(Error::runtime(format!("div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{other}'")))
-            }
+            Some(other) => Err(Error::runtime(format!(
+                "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{other}'"
+            ))),
         },
         &[&super::arith::QUOTIENT, &TRUNC_DIV, &FLOOR_DIV],
     ),
@@ -146,7 +154,12 @@ pub static DIV_MODE: Op = Op {
 #[allow(clippy::declare_interior_mutable_const)]
 const WHOLE: Op = Op {
     promote: Promote::By(divisible),
-    samples: &["f32[2,3], f32[2,3](nonzero)", "f32[2,3], f32[3](nonzero)", "i64[4], i64[4](nonzero)", "u8[3], u8[3](pos)"],
+    samples: &[
+        "f32[2,3], f32[2,3](nonzero)",
+        "f32[2,3], f32[3](nonzero)",
+        "i64[4], i64[4](nonzero)",
+        "u8[3], u8[3](pos)",
+    ],
     errors: &[
         ("f32[2,3], f32[4]", "RuntimeError", "must match the size"),
         ("i64[2], i64[2](zeros)", "RuntimeError", "ZeroDivisionError"),
@@ -190,10 +203,7 @@ pub static REMAINDER: Op = Op {
     sig: "remainder(Tensor self, Tensor other) -> Tensor",
     doc: "The remainder of `floor_divide`, with the sign of the divisor: `self % other`.",
     body: elementwise(&REMAINS),
-    vjp: Vjp::Each(&[
-        d(0, 0, |c| c.g()),
-        d(1, A0 | A1, |c| -c.g() * DIV_MODE.call((c.arg(0), c.arg(1), "floor"))),
-    ]),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(1, A0 | A1, |c| -c.g() * DIV_MODE.call((c.arg(0), c.arg(1), "floor")))]),
     node: "RemainderBackward1",
     reference: "np.remainder(x0, x1)",
     ..WHOLE
@@ -219,10 +229,7 @@ pub static FMOD: Op = Op {
     sig: "fmod(Tensor self, Tensor other) -> Tensor",
     doc: "The remainder of division towards zero, with the sign of the dividend.",
     body: elementwise(&C_REMAINS),
-    vjp: Vjp::Each(&[
-        d(0, 0, |c| c.g()),
-        d(1, A0 | A1, |c| -c.g() * DIV_MODE.call((c.arg(0), c.arg(1), "trunc"))),
-    ]),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(1, A0 | A1, |c| -c.g() * DIV_MODE.call((c.arg(0), c.arg(1), "trunc")))]),
     node: "FmodBackward1",
     reference: "np.fmod(x0, x1)",
     ..WHOLE

@@ -2,11 +2,11 @@
 //!
 //! The float formulas are `cpu::float32` and `cpu::float64`; complex ones follow C99's principal branches.
 
-use super::rules::{analytic, real2, Analytic, BINARY, FLOAT_UNARY};
+use super::rules::{Analytic, BINARY, FLOAT_UNARY, analytic, real2};
 use crate::cpu::num::{MapReal, Real};
 use crate::dtype::c128;
 use crate::op::*;
-use std::f64::consts::{LN_10, LN_2};
+use std::f64::consts::{LN_2, LN_10};
 
 pub static OPS: &[&Op] = &[&EXP, &EXP2, &EXPM1, &LOG, &LOG2, &LOG10, &LOG1P, &LOGADDEXP, &LOGADDEXP2];
 
@@ -173,7 +173,9 @@ pub static LOGADDEXP: Op = Op {
     sig: "logaddexp(Tensor self, Tensor other) -> Tensor",
     doc: "`log(exp(self) + exp(other))` without overflow.",
     forms: Forms(Forms::FUNCTION | Forms::METHOD | Forms::OUT),
-    body: elementwise(&real2::<LogAddExp>("where_(flag(same(x, y) && is_inf(x)), x, max_(x, y) + log1p_(exp_(-abs_(x - y))))")),
+    body: elementwise(&real2::<LogAddExp>(
+        "where_(flag(same(x, y) && is_inf(x)), x, max_(x, y) + log1p_(exp_(-abs_(x - y))))",
+    )),
     vjp: Vjp::Each(&[
         d(0, A0 | A1, |c| c.g() * (c.arg(0) - c.arg(1)).sigmoid()),
         d(1, A0 | A1, |c| c.g() * (c.arg(1) - c.arg(0)).sigmoid()),

@@ -1,6 +1,6 @@
 //! Activations made of straight pieces: hardtanh, relu6, hardsigmoid, hardswish, the shrinks, threshold, prelu, softsign.
 
-use super::activation::{run, ACTIVATION, BEHIND};
+use super::activation::{ACTIVATION, BEHIND, run};
 use super::hard_backward as back;
 use super::rules::{of_self, of_self_no_bool, real};
 use crate::cpu::loops::Loops;
@@ -10,8 +10,21 @@ use crate::error::{Error, Result};
 use crate::op::*;
 
 pub static OPS: &[&Op] = &[
-    &HARDTANH, &NN_HARDTANH, &NN_RELU6, &HARDSIGMOID, &NN_HARDSIGMOID, &HARDSWISH, &NN_HARDSWISH, &HARDSHRINK, &SOFTSHRINK, &THRESHOLD,
-    &NN_THRESHOLD, &PRELU_KERNEL, &PRELU, &SOFTSIGN, &TANHSHRINK,
+    &HARDTANH,
+    &NN_HARDTANH,
+    &NN_RELU6,
+    &HARDSIGMOID,
+    &NN_HARDSIGMOID,
+    &HARDSWISH,
+    &NN_HARDSWISH,
+    &HARDSHRINK,
+    &SOFTSHRINK,
+    &THRESHOLD,
+    &NN_THRESHOLD,
+    &PRELU_KERNEL,
+    &PRELU,
+    &SOFTSIGN,
+    &TANHSHRINK,
 ];
 
 struct Clamp;
@@ -126,11 +139,8 @@ impl MapReal<2> for HardShrink {
         if x >= -lambda && x <= lambda { T::zero() } else { x }
     }
 }
-static HARD_SHRINK: Rule = Rule {
-    operands: &[0, 1],
-    loops: Loops::NONE.real::<2, HardShrink>(),
-    wgsl: "where_(le_(abs_(x), y), T(0), x)",
-};
+static HARD_SHRINK: Rule =
+    Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, HardShrink>(), wgsl: "where_(le_(abs_(x), y), T(0), x)" };
 fn shrink_slope(c: &Back) -> Term {
     back::SHRINK_BACKWARD.call((c.g(), c.arg(0), c.scalar(1).unwrap_or(0.5.into())))
 }
@@ -172,7 +182,10 @@ pub static SOFTSHRINK: Op = Op {
     body: elementwise(&SOFT_SHRINK),
     vjp: Vjp::Each(&[d(0, A0, shrink_slope)]),
     samples: &["f32[2,3]", "f64[4], 0.8", "f32[10](special)"],
-    errors: &[("f32[2], -1.0", "RuntimeError", "lambda must be"), ("i64[2]", "RuntimeError", "not implemented for 'Long'")],
+    errors: &[
+        ("f32[2], -1.0", "RuntimeError", "lambda must be"),
+        ("i64[2]", "RuntimeError", "not implemented for 'Long'"),
+    ],
     reference: "np.sign(x0) * np.maximum(np.abs(x0) - lambd, 0)",
     ..ACTIVATION
 };
@@ -237,13 +250,20 @@ pub static PRELU: Op = Op {
     forms: FM,
     body: composite(prelu),
     samples: &["f32[2,3], f32[3]", "f32[2,3,2], f32[1]", "f32[2,3,2], f32[3]", "f32[4], f32[1]"],
-    errors: &[("f32[2,3], f32[2]", "RuntimeError", "Mismatch of parameter numbers and input channel size"), ("f32[2,3], f64[3]", "RuntimeError", "type")],
+    errors: &[
+        ("f32[2,3], f32[2]", "RuntimeError", "Mismatch of parameter numbers and input channel size"),
+        ("f32[2,3], f64[3]", "RuntimeError", "type"),
+    ],
     ..ACTIVATION
 };
 fn prelu(c: &Call) -> Result<Outputs> {
     let (x, w) = (c.tensor(0)?, c.tensor(1)?);
     if x.dtype() != w.dtype() {
-        return Err(Error::runtime(format!("prelu: Type promoting not supported. Got {} and {}", x.dtype(), w.dtype())));
+        return Err(Error::runtime(format!(
+            "prelu: Type promoting not supported. Got {} and {}",
+            x.dtype(),
+            w.dtype()
+        )));
     }
     if w.numel() != 1 {
         if x.ndim() == 0 {

@@ -1,14 +1,23 @@
 //! Gradients of the activations made of straight pieces: a formula and a fused op each, as in `activation_backward`.
 
-use super::activation_backward::{formula, g, number, one_pass, x, BACKWARD, FUSED, TWO_NUMBERS, TWO_NUMBERS_ERRORS};
+use super::activation_backward::{BACKWARD, FUSED, TWO_NUMBERS, TWO_NUMBERS_ERRORS, formula, g, number, one_pass, x};
 use super::rules::of_tensors;
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapOrdered, MapReal, Ordered, Real};
 use crate::op::*;
 
 pub static OPS: &[&Op] = &[
-    &THRESHOLD_BACKWARD, &LEAKY_RELU_BACKWARD, &LEAKY_RELU_FUSED, &SHRINK_BACKWARD, &SHRINK_FUSED, &HARDTANH_BACKWARD, &HARDTANH_FUSED,
-    &HARDSIGMOID_BACKWARD, &HARDSIGMOID_FUSED, &HARDSWISH_BACKWARD, &HARDSWISH_FUSED,
+    &THRESHOLD_BACKWARD,
+    &LEAKY_RELU_BACKWARD,
+    &LEAKY_RELU_FUSED,
+    &SHRINK_BACKWARD,
+    &SHRINK_FUSED,
+    &HARDTANH_BACKWARD,
+    &HARDTANH_FUSED,
+    &HARDSIGMOID_BACKWARD,
+    &HARDSIGMOID_FUSED,
+    &HARDSWISH_BACKWARD,
+    &HARDSWISH_FUSED,
 ];
 
 struct ThresholdBackward;
@@ -18,8 +27,11 @@ impl MapOrdered<3> for ThresholdBackward {
         if x <= limit { T::zero() } else { g }
     }
 }
-static PASS_ABOVE: Rule =
-    Rule { operands: &[0, 1, 2], loops: Loops::NONE.ordered::<3, ThresholdBackward>(), wgsl: "where_(le_(y, z), T(0), x)" };
+static PASS_ABOVE: Rule = Rule {
+    operands: &[0, 1, 2],
+    loops: Loops::NONE.ordered::<3, ThresholdBackward>(),
+    wgsl: "where_(le_(y, z), T(0), x)",
+};
 pub static THRESHOLD_BACKWARD: Op = Op {
     sig: "_threshold_backward(Tensor grad, Tensor self, Scalar threshold) -> Tensor",
     doc: "The gradient where `self` is above the threshold, else zero.",
@@ -117,14 +129,18 @@ impl MapReal<2> for HardSigmoidBackward {
         if x > -three && x < three { g / T::from_f64(6.0) } else { T::zero() }
     }
 }
-static HARDSIGMOID_SLOPE: Rule = one_pass::<2, HardSigmoidBackward>(&[0, 1], "where_(lt_(abs_(y), T(3)), x / T(6), T(0))");
+static HARDSIGMOID_SLOPE: Rule =
+    one_pass::<2, HardSigmoidBackward>(&[0, 1], "where_(lt_(abs_(y), T(3)), x / T(6), T(0))");
 pub static HARDSIGMOID_BACKWARD: Op = Op {
     sig: "_hardsigmoid_backward(Tensor grad, Tensor self) -> Tensor",
     body: formula(|c| x(c)?.abs().less(3).choose(g(c)? / 6, 0).outputs(), &HARDSIGMOID_FUSED),
     ..BACKWARD
 };
-pub static HARDSIGMOID_FUSED: Op =
-    Op { sig: "_hardsigmoid_backward_fused(Tensor grad, Tensor self) -> Tensor", body: elementwise(&HARDSIGMOID_SLOPE), ..FUSED };
+pub static HARDSIGMOID_FUSED: Op = Op {
+    sig: "_hardsigmoid_backward_fused(Tensor grad, Tensor self) -> Tensor",
+    body: elementwise(&HARDSIGMOID_SLOPE),
+    ..FUSED
+};
 
 struct HardSwishBackward;
 impl MapReal<2> for HardSwishBackward {
@@ -151,6 +167,8 @@ pub static HARDSWISH_BACKWARD: Op = Op {
     ),
     ..BACKWARD
 };
-pub static HARDSWISH_FUSED: Op =
-    Op { sig: "_hardswish_backward_fused(Tensor grad, Tensor self) -> Tensor", body: elementwise(&HARDSWISH_SLOPE), ..FUSED };
-
+pub static HARDSWISH_FUSED: Op = Op {
+    sig: "_hardswish_backward_fused(Tensor grad, Tensor self) -> Tensor",
+    body: elementwise(&HARDSWISH_SLOPE),
+    ..FUSED
+};

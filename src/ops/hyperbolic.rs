@@ -1,6 +1,6 @@
 //! Hyperbolic functions and their inverses.
 
-use super::rules::{analytic, Analytic, FLOAT_UNARY};
+use super::rules::{Analytic, FLOAT_UNARY, analytic};
 use crate::cpu::num::Real;
 use crate::dtype::c128;
 use crate::op::*;

@@ -1,6 +1,6 @@
 //! Logic and bits: logical_and and its kin read any dtype as true or false; bitwise_and and its kin want integers or bool.
 
-use super::rules::{no_bool, BINARY, UNARY};
+use super::rules::{BINARY, UNARY, no_bool};
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{Bits, MapBits, MapInt, Num, TestNum};
 use crate::dtype::DType;
@@ -8,8 +8,21 @@ use crate::error::Result;
 use crate::op::*;
 
 pub static OPS: &[&Op] = &[
-    &LOGICAL_AND, &LOGICAL_OR, &LOGICAL_XOR, &LOGICAL_NOT, &BITWISE_AND, &BITWISE_AND_SCALAR, &BITWISE_OR, &BITWISE_OR_SCALAR,
-    &BITWISE_XOR, &BITWISE_XOR_SCALAR, &BITWISE_NOT, &LEFT_SHIFT, &LEFT_SHIFT_SCALAR, &RIGHT_SHIFT, &RIGHT_SHIFT_SCALAR,
+    &LOGICAL_AND,
+    &LOGICAL_OR,
+    &LOGICAL_XOR,
+    &LOGICAL_NOT,
+    &BITWISE_AND,
+    &BITWISE_AND_SCALAR,
+    &BITWISE_OR,
+    &BITWISE_OR_SCALAR,
+    &BITWISE_XOR,
+    &BITWISE_XOR_SCALAR,
+    &BITWISE_NOT,
+    &LEFT_SHIFT,
+    &LEFT_SHIFT_SCALAR,
+    &RIGHT_SHIFT,
+    &RIGHT_SHIFT_SCALAR,
 ];
 
 #[allow(clippy::declare_interior_mutable_const)]
@@ -120,7 +133,10 @@ pub static LOGICAL_NOT: Op = Op {
 const BITWISE: Op = Op {
     vjp: Vjp::None("integers have no gradient"),
     samples: &["i64[2,3], i64[3]", "u8[4], u8[4]", "b8[4], b8[4]", "i32[4], 5", "b8[3], True"],
-    errors: &[("f32[2], f32[2]", "RuntimeError", "not implemented for 'Float'"), ("i64[2,3], i64[4]", "RuntimeError", "must match the size")],
+    errors: &[
+        ("f32[2], f32[2]", "RuntimeError", "not implemented for 'Float'"),
+        ("i64[2,3], i64[4]", "RuntimeError", "must match the size"),
+    ],
     ..BINARY
 };
 /// A number first.

@@ -3,10 +3,10 @@
 //! Integer powers wrap around; a negative exponent leaves 1, -1 or 0 of an integer, and is refused as a number, as in
 //! PyTorch. Exponents that are a few multiplications or a root take that road, which is exact and ten times faster.
 
-use super::rules::{analytic, refused, Analytic, FLOAT_UNARY};
+use super::rules::{Analytic, FLOAT_UNARY, analytic, refused};
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapComplex, MapInt, MapNum, MapReal, Num, Real};
-use crate::dtype::{c128, Category, DType, Scalar};
+use crate::dtype::{Category, DType, Scalar, c128};
 use crate::error::{Error, Result};
 use crate::op::*;
 
@@ -66,8 +66,11 @@ impl MapNum<1> for Cubed {
         x * x * x
     }
 }
-static POWER: Rule =
-    Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, Power>().int::<2, Power>().complex::<2, Power>(), wgsl: "pow_(x, y)" };
+static POWER: Rule = Rule {
+    operands: &[0, 1],
+    loops: Loops::NONE.real::<2, Power>().int::<2, Power>().complex::<2, Power>(),
+    wgsl: "pow_(x, y)",
+};
 static SQUARED: Rule = Rule { operands: &[0], loops: Loops::NONE.num::<1, Squared>(), wgsl: "x * x" };
 static CUBED: Rule = Rule { operands: &[0], loops: Loops::NONE.num::<1, Cubed>(), wgsl: "x * x * x" };
 static ROOT: Rule = analytic::<Sqrt>("sqrt_(x)");
@@ -116,8 +119,19 @@ pub static POW: Op = Op {
     promote: Promote::By(number_dtype),
     body: elementwise_by(by_exponent, &[&POWER, &SQUARED, &CUBED, &ROOT, &INVERSE_ROOT, &INVERSE]),
     vjp: Vjp::Each(&[d(0, A0, power_slope)]),
-    samples: &["f32[2,3](pos), 2.5", "f32[2,3], 2", "f32[2,3], 3", "f32[4](pos), 0.5", "f32[4](pos), -1", "i64[4], 3", "c64[3], 2"],
-    errors: &[("i64[3], -1", "RuntimeError", "Integers to negative integer powers are not allowed."), ("b8[2], True", "RuntimeError", "not implemented for 'Bool'")],
+    samples: &[
+        "f32[2,3](pos), 2.5",
+        "f32[2,3], 2",
+        "f32[2,3], 3",
+        "f32[4](pos), 0.5",
+        "f32[4](pos), -1",
+        "i64[4], 3",
+        "c64[3], 2",
+    ],
+    errors: &[
+        ("i64[3], -1", "RuntimeError", "Integers to negative integer powers are not allowed."),
+        ("b8[2], True", "RuntimeError", "not implemented for 'Bool'"),
+    ],
     reference: "np.power(x0, x1)",
     ..OP
 };
@@ -148,8 +162,17 @@ pub static POW_TENSOR: Op = Op {
         d(1, A0 | A1 | OUT0, |c| exponent_slope(c, c.arg(0))),
     ]),
     node: "PowBackward1",
-    samples: &["f32[2,3](pos), f32[2,3]", "f32[2,3](pos), f32[3]", "i64[4](1..5), i64[4](0..4)", "c64[3], c64[3]", "f32[3](pos), i64[3]"],
-    errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size"), ("b8[2], b8[2]", "RuntimeError", "not implemented for 'Bool'")],
+    samples: &[
+        "f32[2,3](pos), f32[2,3]",
+        "f32[2,3](pos), f32[3]",
+        "i64[4](1..5), i64[4](0..4)",
+        "c64[3], c64[3]",
+        "f32[3](pos), i64[3]",
+    ],
+    errors: &[
+        ("f32[2,3], f32[4]", "RuntimeError", "must match the size"),
+        ("b8[2], b8[2]", "RuntimeError", "not implemented for 'Bool'"),
+    ],
     reference: "np.power(x0, x1)",
     ..OP
 };

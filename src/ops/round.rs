@@ -1,15 +1,28 @@
 //! Rounding and sign: floor, ceil, trunc, round, frac; abs, sign, sgn, copysign, positive, heaviside.
 
-use super::rules::{no_bool, real, real2, refused, BINARY, FLAT, UNARY};
+use super::rules::{BINARY, FLAT, UNARY, no_bool, real, real2, refused};
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapComplex, MapNum, MapOrdered, MapReal, Num, Ordered, Real, RealOfComplex};
-use crate::dtype::{c128, DType};
+use crate::dtype::{DType, c128};
 use crate::error::{Error, Result};
 use crate::op::*;
 use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[
-    &FLOOR, &CEIL, &TRUNC, &ROUND, &ROUND_DECIMALS, &SCALED_ROUND, &FRAC, &ABS, &SIGN, &SGN, &POSITIVE, &COPYSIGN, &COPYSIGN_SCALAR, &HEAVISIDE,
+    &FLOOR,
+    &CEIL,
+    &TRUNC,
+    &ROUND,
+    &ROUND_DECIMALS,
+    &SCALED_ROUND,
+    &FRAC,
+    &ABS,
+    &SIGN,
+    &SGN,
+    &POSITIVE,
+    &COPYSIGN,
+    &COPYSIGN_SCALAR,
+    &HEAVISIDE,
 ];
 
 struct Same;

@@ -6,7 +6,7 @@
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapComplex, MapReal, Real};
 use crate::device::Device;
-use crate::dtype::{c128, Category, DType, Operands};
+use crate::dtype::{Category, DType, Operands, c128};
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -76,7 +76,11 @@ pub const FLAT: Vjp = Vjp::Each(&[d(0, 0, |c| c.zeros(0))]);
 #[cold]
 pub fn refused(c: &Call, dtype: DType) -> Error {
     let device = c.device_of_args().kind();
-    Error::not_implemented(format!("\"{}_{device}\" not implemented for '{}'", c.op.parsed().base, dtype.scalar_type_name()))
+    Error::not_implemented(format!(
+        "\"{}_{device}\" not implemented for '{}'",
+        c.op.parsed().base,
+        dtype.scalar_type_name()
+    ))
 }
 
 /// The common dtype, which must not be bool.
@@ -108,7 +112,11 @@ pub fn same_dtype(c: &Call, names: &[(usize, &str)]) -> Result<(DType, DType)> {
     let d = c.tensor(0)?.dtype();
     for &(i, name) in names {
         if let Some(t) = c.opt_tensor(i).filter(|t| t.dtype() != d) {
-            return Err(Error::runtime(format!("expected dtype {} for `{name}` but got dtype {}", c_name(d), c_name(t.dtype()))));
+            return Err(Error::runtime(format!(
+                "expected dtype {} for `{name}` but got dtype {}",
+                c_name(d),
+                c_name(t.dtype())
+            )));
         }
     }
     Ok((d, d))

@@ -1,15 +1,25 @@
 //! Special functions: error functions, gamma functions, the logistic sigmoid and its inverse, x log y.
 
-use super::rules::{analytic, real, real2, Analytic, BINARY, FLOAT_UNARY};
+use super::rules::{Analytic, BINARY, FLOAT_UNARY, analytic, real, real2};
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapReal, Real};
+use crate::dtype::c128;
 use crate::error::Error;
 use crate::op::*;
-use crate::dtype::c128;
 use std::f64::consts::FRAC_2_SQRT_PI;
 
 pub static OPS: &[&Op] = &[
-    &ERF, &ERFC, &ERFINV, &LGAMMA, &DIGAMMA, &POLYGAMMA, &SIGMOID, &LOGIT, &XLOGY, &XLOGY_SCALAR_SELF, &XLOGY_SCALAR_OTHER,
+    &ERF,
+    &ERFC,
+    &ERFINV,
+    &LGAMMA,
+    &DIGAMMA,
+    &POLYGAMMA,
+    &SIGMOID,
+    &LOGIT,
+    &XLOGY,
+    &XLOGY_SCALAR_SELF,
+    &XLOGY_SCALAR_OTHER,
 ];
 
 struct Erf;
@@ -64,8 +74,28 @@ fn erfinv(x: f64) -> f64 {
         return if x.abs() == 1.0 { x * f64::INFINITY } else { f64::NAN };
     }
     let w = -((1.0 - x) * (1.0 + x)).ln();
-    let near = [2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, -0.00417768164, 0.246640727, 1.50140941];
-    let far = [-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047, 1.00167406, 2.83297682];
+    let near = [
+        2.81022636e-08,
+        3.43273939e-07,
+        -3.5233877e-06,
+        -4.39150654e-06,
+        0.00021858087,
+        -0.00125372503,
+        -0.00417768164,
+        0.246640727,
+        1.50140941,
+    ];
+    let far = [
+        -0.000200214257,
+        0.000100950558,
+        0.00134934322,
+        -0.00367342844,
+        0.00573950773,
+        -0.0076224613,
+        0.00943887047,
+        1.00167406,
+        2.83297682,
+    ];
     let (coefficients, t) = if w < 5.0 { (near, w - 2.5) } else { (far, w.sqrt() - 3.0) };
     let mut y = coefficients.iter().fold(0.0, |p, c| p * t + c) * x;
     for _ in 0..2 {
@@ -148,8 +178,16 @@ fn polygamma(n: f64, x: f64) -> f64 {
 /// Hurwitz's zeta by Euler and Maclaurin: terms up to 10, the integral of the rest, and Bernoulli corrections.
 fn zeta(s: f64, mut x: f64) -> f64 {
     const BERNOULLI: [f64; 10] = [
-        1.0 / 12.0, -1.0 / 720.0, 1.0 / 30240.0, -1.0 / 1209600.0, 1.0 / 47900160.0, -691.0 / 1307674368000.0, 1.0 / 74724249600.0,
-        -3617.0 / 10670622842880000.0, 43867.0 / 5109094217170944000.0, -174611.0 / 802857662698291200000.0,
+        1.0 / 12.0,
+        -1.0 / 720.0,
+        1.0 / 30240.0,
+        -1.0 / 1209600.0,
+        1.0 / 47900160.0,
+        -691.0 / 1307674368000.0,
+        1.0 / 74724249600.0,
+        -3617.0 / 10670622842880000.0,
+        43867.0 / 5109094217170944000.0,
+        -174611.0 / 802857662698291200000.0,
     ];
     if x <= 0.0 && x == x.floor() {
         return f64::INFINITY;
@@ -231,7 +269,10 @@ pub static LOGIT: Op = Op {
     sig: "logit(Tensor self, float? eps=None) -> Tensor",
     doc: "The inverse of `sigmoid`, `log(x / (1 - x))`; with `eps` the input is limited to `[eps, 1 - eps]`.",
     aliases: &["special.logit"],
-    body: elementwise_by(|c| Ok(if c.args[1].is_none() { &LOG_ODDS } else { &LOG_ODDS_WITHIN }), &[&LOG_ODDS, &LOG_ODDS_WITHIN]),
+    body: elementwise_by(
+        |c| Ok(if c.args[1].is_none() { &LOG_ODDS } else { &LOG_ODDS_WITHIN }),
+        &[&LOG_ODDS, &LOG_ODDS_WITHIN],
+    ),
     vjp: Vjp::Each(&[d(0, A0, |c| {
         let (eps, slope) = (c.opt_float(1), c.g() / (c.arg(0) * (1.0 - c.arg(0))));
         let outside = c.arg(0).less(eps.unwrap_or(0.0)).either(c.arg(0).greater(1.0 - eps.unwrap_or(0.0)));

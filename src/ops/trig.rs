@@ -2,9 +2,9 @@
 //!
 //! Gradients are the textbook's, written with `square` and `rsqrt` so that they differentiate again.
 
-use super::rules::{analytic, real, real2, Analytic, BINARY, FLOAT_UNARY};
+use super::rules::{Analytic, BINARY, FLOAT_UNARY, analytic, real, real2};
 use crate::cpu::num::{MapReal, Real};
-use crate::dtype::{c128, DType};
+use crate::dtype::{DType, c128};
 use crate::error::{Error, Result};
 use crate::op::*;
 use std::f64::consts::PI;
@@ -170,7 +170,9 @@ pub static SINC: Op = Op {
     sig: "sinc(Tensor self) -> Tensor",
     doc: "`sin(pi x) / (pi x)`, and 1 at zero.",
     aliases: &["special.sinc"],
-    body: elementwise(&analytic::<Sinc>("where_(x, div_(sin_(x * T(3.14159265358979324)), x * T(3.14159265358979324)), T(1))")),
+    body: elementwise(&analytic::<Sinc>(
+        "where_(x, div_(sin_(x * T(3.14159265358979324)), x * T(3.14159265358979324)), T(1))",
+    )),
     vjp: Vjp::Each(&[d(0, A0, |c| {
         let (x, p) = (c.arg(0), c.arg(0) * PI);
         let slope = (p.dup() * p.dup().cos() - p.dup().sin()) / (p * x.dup());
