@@ -5,6 +5,7 @@
 
 pub mod activation;
 pub mod activation_backward;
+pub mod alias;
 pub mod arith;
 pub mod choose;
 pub mod compare;
@@ -13,26 +14,83 @@ pub mod copy;
 pub mod create;
 pub mod division;
 pub mod exp;
+pub mod gather;
 pub mod hard;
 pub mod hard_backward;
 pub mod hyperbolic;
+pub mod index;
+pub mod index_along;
+pub mod join;
 pub mod kit;
 pub mod linalg;
 pub mod logical;
+pub mod mask;
 pub mod minmax;
+mod needs;
 pub mod power;
 pub mod reduce;
+pub mod repeat;
 pub mod round;
 pub mod rules;
+pub mod scan;
+pub mod scatter_grad;
+pub mod select;
+pub mod shape;
+pub mod slice;
+pub mod softmax;
 pub mod special;
+pub mod take;
+pub mod triangle;
 pub mod trig;
 pub mod view;
 
 use crate::op::Op;
 
 /// Every op, family by family.
-pub static OPS: &[&[&Op]] = &[arith::OPS, copy::OPS, create::OPS, linalg::OPS, reduce::OPS, view::OPS,
-    activation::OPS, activation_backward::OPS, hard::OPS, hard_backward::OPS, complex::OPS, choose::OPS, compare::OPS, division::OPS, exp::OPS, hyperbolic::OPS, logical::OPS, minmax::OPS, power::OPS, round::OPS, special::OPS, trig::OPS];
+pub static OPS: &[&[&Op]] = &[
+    arith::OPS,
+    activation::OPS,
+    activation_backward::OPS,
+    hard::OPS,
+    hard_backward::OPS,
+    choose::OPS,
+    compare::OPS,
+    complex::OPS,
+    division::OPS,
+    exp::OPS,
+    hyperbolic::OPS,
+    logical::OPS,
+    minmax::OPS,
+    power::OPS,
+    round::OPS,
+    special::OPS,
+    trig::OPS,
+    copy::OPS,
+    create::OPS,
+    view::OPS,
+    alias::OPS,
+    shape::OPS,
+    slice::OPS,
+    select::OPS,
+    reduce::OPS,
+    reduce::extreme::OPS,
+    reduce::moments::OPS,
+    reduce::nan::OPS,
+    reduce::norm::OPS,
+    reduce::truth::OPS,
+    scan::OPS,
+    softmax::OPS,
+    linalg::OPS,
+    gather::OPS,
+    index::OPS,
+    index_along::OPS,
+    mask::OPS,
+    take::OPS,
+    scatter_grad::OPS,
+    join::OPS,
+    repeat::OPS,
+    triangle::OPS,
+];
 
 /// Every op.
 pub fn all() -> impl Iterator<Item = &'static Op> {
