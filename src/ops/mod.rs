@@ -3,28 +3,45 @@
 //! Adding an op: write its literal in the file of its family, add its name to that family's `OPS`. Everything else
 //! (function, method, in-place form, `out=`, stub, docs row, tests) is derived. See `docs/adding_an_op.md`.
 
+pub mod activation;
+pub mod activation_backward;
 pub mod alias;
 pub mod arith;
+pub mod choose;
+pub mod compare;
+pub mod complex;
 pub mod copy;
 pub mod create;
+pub mod division;
+pub mod exp;
 pub mod gather;
+pub mod hard;
+pub mod hard_backward;
+pub mod hyperbolic;
 pub mod index;
 pub mod index_along;
 pub mod join;
 pub mod kit;
 pub mod linalg;
+pub mod logical;
 pub mod mask;
+pub mod minmax;
 mod needs;
+pub mod power;
 pub mod reduce;
 pub mod repeat;
+pub mod round;
+pub mod rules;
 pub mod scan;
 pub mod scatter_grad;
 pub mod select;
 pub mod shape;
 pub mod slice;
 pub mod softmax;
+pub mod special;
 pub mod take;
 pub mod triangle;
+pub mod trig;
 pub mod view;
 
 use crate::op::Op;
@@ -32,6 +49,22 @@ use crate::op::Op;
 /// Every op, family by family.
 pub static OPS: &[&[&Op]] = &[
     arith::OPS,
+    activation::OPS,
+    activation_backward::OPS,
+    hard::OPS,
+    hard_backward::OPS,
+    choose::OPS,
+    compare::OPS,
+    complex::OPS,
+    division::OPS,
+    exp::OPS,
+    hyperbolic::OPS,
+    logical::OPS,
+    minmax::OPS,
+    power::OPS,
+    round::OPS,
+    special::OPS,
+    trig::OPS,
     copy::OPS,
     create::OPS,
     view::OPS,
