@@ -9,6 +9,7 @@ pub mod create;
 pub mod index_along;
 pub mod kit;
 pub mod linalg;
+pub mod loss;
 mod needs;
 pub mod reduce;
 pub mod scan;
@@ -31,6 +32,10 @@ pub static OPS: &[&[&Op]] = &[
     reduce::truth::OPS,
     index_along::OPS,
     linalg::OPS,
+    loss::bce::OPS,
+    loss::class::OPS,
+    loss::pointwise::OPS,
+    loss::similarity::OPS,
     scan::OPS,
     softmax::OPS,
 ];
