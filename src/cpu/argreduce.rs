@@ -5,8 +5,9 @@
 
 use super::arith::Ordered;
 use super::parallel::par_for;
-use super::reduce::rule::{Lanes, Rule};
+use super::reduce::rule::{Block, Lanes};
 use super::reduce::rules;
+use super::simd;
 use super::view::{Ptr, View, load, store};
 use super::walk::Others;
 use crate::dtype::DType;
@@ -151,7 +152,11 @@ impl<'a, T: Ordered, const MAX: bool> Job<'a, T, MAX> {
                     load(self.input.dtype, x, self.step, n, buffer.as_mut_ptr() as *mut T);
                     buffer.as_ptr() as *const T
                 };
-                let best: T = if MAX { Lanes(rules::Max).block(x, n) } else { Lanes(rules::Min).block(x, n) };
+                let best: T = if MAX {
+                    simd::run(Block(Lanes(rules::Max), x, n))
+                } else {
+                    simd::run(Block(Lanes(rules::Min), x, n))
+                };
                 if found.is_none_or(|f| Self::beats(best, f.0)) {
                     let x = std::slice::from_raw_parts(x, n);
                     // What nothing beats is the best itself, or NaN: the comparison covers both.

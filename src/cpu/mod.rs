@@ -10,6 +10,8 @@ pub mod buffer;
 pub mod cast;
 pub mod convert;
 pub mod copy;
+mod float;
+pub mod flip;
 mod float32;
 mod float64;
 pub mod gemm;
@@ -18,16 +20,19 @@ pub mod index;
 pub mod isa;
 pub mod loops;
 pub mod map;
+pub mod math;
 pub mod norm;
 pub mod num;
 pub mod parallel;
 pub mod pool;
 pub mod reduce;
 pub mod scan;
+pub mod simd;
 pub mod softmax;
 pub mod sort;
 pub mod special;
 pub mod strided;
+pub mod temp;
 #[cfg(test)]
 pub mod testing;
 pub mod tile;
@@ -37,5 +42,7 @@ pub mod walk;
 
 pub use buffer::CpuBuffer;
 
+#[cfg(test)]
+mod math_tests;
 #[cfg(test)]
 mod tests;

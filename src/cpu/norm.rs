@@ -3,9 +3,11 @@
 //! Half types are computed in f32. The mean and the reciprocal standard deviation are kept for the gradient.
 
 use super::arith::Float;
+use super::num::Fuse;
 use super::parallel::par_for;
 use super::reduce::rule::{Lanes, Rule};
 use super::reduce::rules::{Norm2, Sum};
+use super::simd::{self, Kernel};
 use super::view::{View, load, store};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
@@ -66,7 +68,8 @@ unsafe fn rows<T: Float>(
             // SAFETY: the row and the statistics are those of the operands.
             unsafe {
                 load(input.dtype, input.at(i * input.strides[0]), input.strides[1], cols, buffer.as_mut_ptr());
-                let (m, r) = normalise(&mut buffer, weight.as_deref(), bias.as_deref(), eps);
+                let (weight, bias) = (weight.as_deref(), bias.as_deref());
+                let (m, r) = simd::run(Row { x: &mut buffer, weight, bias, eps });
                 store(out.dtype, out.at(i * out.strides[0]), out.strides[1], cols, buffer.as_ptr());
                 store(mean.dtype, mean.at(i * mean.dim(0).1), 1, 1, &m);
                 store(rstd.dtype, rstd.at(i * rstd.dim(0).1), 1, 1, &r);
@@ -75,16 +78,30 @@ unsafe fn rows<T: Float>(
     });
 }
 
+struct Row<'a, T> {
+    x: &'a mut [T],
+    weight: Option<&'a [T]>,
+    bias: Option<&'a [T]>,
+    eps: f64,
+}
+impl<T: Float> Kernel for Row<'_, T> {
+    type Output = (T, T);
+    #[inline(always)]
+    fn run<F: Fuse>(self) -> (T, T) {
+        normalise::<T, F>(self.x, self.weight, self.bias, self.eps)
+    }
+}
+
 /// Normalises one row in place; returns its mean and reciprocal standard deviation.
 #[inline(always)]
-fn normalise<T: Float>(x: &mut [T], weight: Option<&[T]>, bias: Option<&[T]>, eps: f64) -> (T, T) {
+fn normalise<T: Float, F: Fuse>(x: &mut [T], weight: Option<&[T]>, bias: Option<&[T]>, eps: f64) -> (T, T) {
     let n = x.len();
     // SAFETY: the slice has `n` elements.
-    let sum: T = unsafe { Lanes(Sum { mean: false }).block(x.as_ptr(), n) };
+    let sum: T = unsafe { Lanes(Sum { mean: false }).block::<F>(x.as_ptr(), n) };
     let mean = sum.over(n);
     x.iter_mut().for_each(|v| *v = v.minus(mean));
     // SAFETY: as above.
-    let squares: T = unsafe { Lanes(Norm2 { root: false }).block(x.as_ptr(), n) };
+    let squares: T = unsafe { Lanes(Norm2 { root: false }).block::<F>(x.as_ptr(), n) };
     let rstd = T::from_f64(1.0 / (squares.to_f64() / n as f64 + eps).sqrt());
     match (weight, bias) {
         (Some(w), Some(b)) => {

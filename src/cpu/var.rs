@@ -7,6 +7,7 @@
 use super::arith::{Arith, Float};
 use super::copy::copy;
 use super::map::{Input, Output};
+use super::num::Fuse;
 use super::reduce::machine::run;
 use super::reduce::rule::{Lanes, Rule, Step};
 use super::reduce::rules::Sum;
@@ -106,22 +107,22 @@ impl<T: Float> Rule<T> for Moments {
         Acc { count: 0.0, mean: 0.0, squares: 0.0 }
     }
     #[inline(always)]
-    unsafe fn block(self, x: *const T, n: usize) -> Acc<f64> {
+    unsafe fn block<F: Fuse>(self, x: *const T, n: usize) -> Acc<f64> {
         // SAFETY: the caller vouches for `n` elements.
         unsafe {
-            let sum: T = Lanes(Sum { mean: false }).block(x, n);
+            let sum: T = Lanes(Sum { mean: false }).block::<F>(x, n);
             let mean = sum.over(n);
-            let squares: T = Lanes(Squares(mean)).block(x, n);
+            let squares: T = Lanes(Squares(mean)).block::<F>(x, n);
             Acc { count: n as f64, mean: mean.to_f64(), squares: squares.to_f64() }
         }
     }
     #[inline(always)]
-    unsafe fn columns(self, rows: &[*const T], width: usize, acc: *mut Acc<f64>) {
+    unsafe fn columns<F: Fuse>(self, rows: &[*const T], width: usize, acc: *mut Acc<f64>) {
         let mut means = vec![T::ZERO; width];
         let mut squares = vec![T::ZERO; width];
         // SAFETY: the caller vouches for `width` elements of each row and of `acc`.
         unsafe {
-            Lanes(Sum { mean: false }).columns(rows, width, means.as_mut_ptr());
+            Lanes(Sum { mean: false }).columns::<F>(rows, width, means.as_mut_ptr());
             means.iter_mut().for_each(|m| *m = m.over(rows.len()));
             for &row in rows {
                 let row = std::slice::from_raw_parts(row, width);
@@ -176,18 +177,18 @@ impl Rule<c128> for Moments {
     fn empty(self) -> Acc<c128> {
         Acc { count: 0.0, mean: c128::default(), squares: 0.0 }
     }
-    unsafe fn block(self, x: *const c128, n: usize) -> Acc<c128> {
+    unsafe fn block<F: Fuse>(self, x: *const c128, n: usize) -> Acc<c128> {
         // SAFETY: the caller vouches for `n` elements.
         let x = unsafe { std::slice::from_raw_parts(x, n) };
         let mean = x.iter().sum::<c128>().over(n);
         Acc { count: n as f64, mean, squares: x.iter().map(|v| (v - mean).norm_sqr()).sum() }
     }
-    unsafe fn columns(self, rows: &[*const c128], width: usize, acc: *mut Acc<c128>) {
+    unsafe fn columns<F: Fuse>(self, rows: &[*const c128], width: usize, acc: *mut Acc<c128>) {
         for j in 0..width {
             // SAFETY: the caller vouches for `width` elements of each row and of `acc`.
             unsafe {
                 let column: Vec<c128> = rows.iter().map(|r| *r.add(j)).collect();
-                acc.add(j).write(Rule::<c128>::block(self, column.as_ptr(), column.len()));
+                acc.add(j).write(Rule::<c128>::block::<F>(self, column.as_ptr(), column.len()));
             }
         }
     }
@@ -210,14 +211,14 @@ impl<T: Float> Rule<T> for Pair {
         Rule::<T>::empty(self.0)
     }
     #[inline(always)]
-    unsafe fn block(self, x: *const T, n: usize) -> Acc<f64> {
+    unsafe fn block<F: Fuse>(self, x: *const T, n: usize) -> Acc<f64> {
         // SAFETY: handed on to the caller.
-        unsafe { self.0.block(x, n) }
+        unsafe { self.0.block::<F>(x, n) }
     }
     #[inline(always)]
-    unsafe fn columns(self, rows: &[*const T], width: usize, acc: *mut Acc<f64>) {
+    unsafe fn columns<F: Fuse>(self, rows: &[*const T], width: usize, acc: *mut Acc<f64>) {
         // SAFETY: handed on to the caller.
-        unsafe { self.0.columns(rows, width, acc) }
+        unsafe { self.0.columns::<F>(rows, width, acc) }
     }
     #[inline(always)]
     fn merge(self, a: Acc<f64>, b: Acc<f64>) -> Acc<f64> {

@@ -3,17 +3,29 @@
 //! Adding an op: write its literal in the file of its family, add its name to that family's `OPS`. Everything else
 //! (function, method, in-place form, `out=`, stub, docs row, tests) is derived. See `docs/adding_an_op.md`.
 
+pub mod alias;
 pub mod arith;
 pub mod copy;
 pub mod create;
+pub mod gather;
+pub mod index;
 pub mod index_along;
+pub mod join;
 pub mod kit;
 pub mod linalg;
 pub mod loss;
+pub mod mask;
 mod needs;
 pub mod reduce;
+pub mod repeat;
 pub mod scan;
+pub mod scatter_grad;
+pub mod select;
+pub mod shape;
+pub mod slice;
 pub mod softmax;
+pub mod take;
+pub mod triangle;
 pub mod view;
 
 use crate::op::Op;
@@ -24,6 +36,10 @@ pub static OPS: &[&[&Op]] = &[
     copy::OPS,
     create::OPS,
     view::OPS,
+    alias::OPS,
+    shape::OPS,
+    slice::OPS,
+    select::OPS,
     reduce::OPS,
     reduce::extreme::OPS,
     reduce::moments::OPS,
@@ -41,6 +57,14 @@ pub static OPS: &[&[&Op]] = &[
     loss::similarity::OPS,
     scan::OPS,
     softmax::OPS,
+    gather::OPS,
+    index::OPS,
+    mask::OPS,
+    take::OPS,
+    scatter_grad::OPS,
+    join::OPS,
+    repeat::OPS,
+    triangle::OPS,
 ];
 
 /// Every op.
