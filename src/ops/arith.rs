@@ -155,7 +155,7 @@ impl crate::cpu::num::MapComplex<2> for Quotient {
         x / y
     }
 }
-static QUOTIENT: Rule =
+pub(super) static QUOTIENT: Rule =
     Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, Quotient>().complex::<2, Quotient>(), wgsl: "div_(x, y)" };
 
 pub static DIV: Op = Op {

@@ -4,7 +4,12 @@
 //! (function, method, in-place form, `out=`, stub, docs row, tests) is derived. See `docs/adding_an_op.md`.
 
 pub mod alias;
+pub mod activation;
+pub mod activation_backward;
 pub mod arith;
+pub mod choose;
+pub mod compare;
+pub mod complex;
 pub mod copy;
 pub mod create;
 pub mod gather;
@@ -26,6 +31,18 @@ pub mod slice;
 pub mod softmax;
 pub mod take;
 pub mod triangle;
+pub mod division;
+pub mod exp;
+pub mod hard;
+pub mod hard_backward;
+pub mod hyperbolic;
+pub mod logical;
+pub mod minmax;
+pub mod power;
+pub mod round;
+pub mod rules;
+pub mod special;
+pub mod trig;
 pub mod view;
 
 use crate::op::Op;
@@ -66,6 +83,8 @@ pub static OPS: &[&[&Op]] = &[
     repeat::OPS,
     triangle::OPS,
 ];
+pub static OPS: &[&[&Op]] = &[arith::OPS, copy::OPS, create::OPS, linalg::OPS, reduce::OPS, view::OPS,
+    activation::OPS, activation_backward::OPS, hard::OPS, hard_backward::OPS, complex::OPS, choose::OPS, compare::OPS, division::OPS, exp::OPS, hyperbolic::OPS, logical::OPS, minmax::OPS, power::OPS, round::OPS, special::OPS, trig::OPS];
 
 /// Every op.
 pub fn all() -> impl Iterator<Item = &'static Op> {
