@@ -83,8 +83,30 @@ pub static OPS: &[&[&Op]] = &[
     repeat::OPS,
     triangle::OPS,
 ];
-pub static OPS: &[&[&Op]] = &[arith::OPS, copy::OPS, create::OPS, linalg::OPS, reduce::OPS, view::OPS,
-    activation::OPS, activation_backward::OPS, hard::OPS, hard_backward::OPS, complex::OPS, choose::OPS, compare::OPS, division::OPS, exp::OPS, hyperbolic::OPS, logical::OPS, minmax::OPS, power::OPS, round::OPS, special::OPS, trig::OPS];
+pub static OPS: &[&[&Op]] = &[
+    arith::OPS,
+    copy::OPS,
+    create::OPS,
+    linalg::OPS,
+    reduce::OPS,
+    view::OPS,
+    activation::OPS,
+    activation_backward::OPS,
+    hard::OPS,
+    hard_backward::OPS,
+    complex::OPS,
+    choose::OPS,
+    compare::OPS,
+    division::OPS,
+    exp::OPS,
+    hyperbolic::OPS,
+    logical::OPS,
+    minmax::OPS,
+    power::OPS,
+    round::OPS,
+    special::OPS,
+    trig::OPS,
+];
 
 /// Every op.
 pub fn all() -> impl Iterator<Item = &'static Op> {

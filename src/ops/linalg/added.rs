@@ -3,7 +3,7 @@
 //! The matrix product accumulates into a copy of self, so the sum costs no pass of its own. Where `beta` is zero self
 //! is not read: its NaNs do not count.
 
-use super::{product_cpu, same_dtype, BMM, MM};
+use super::{BMM, MM, product_cpu, same_dtype};
 use crate::error::{Error, Result, Show};
 use crate::layout::Dims;
 use crate::op::*;
@@ -86,8 +86,17 @@ pub static ADDMM: Op = Op {
         d(1, A2, |c| MM.call((scaled(c, 4), c.arg(2).t().conj()))),
         d(2, A1, |c| MM.call((c.arg(1).t().conj(), scaled(c, 4)))),
     ]),
-    samples: &["f32[2,4], f32[2,3], f32[3,4]", "f32[4], f32[2,3], f32[3,4], beta=0.5, alpha=2", "i64[2,2], i64[2,3], i64[3,2]", "c64[2,2], c64[2,2], c64[2,2]"],
-    errors: &[("f32[4], f32[2,3], f32[2,4]", "RuntimeError", "cannot be multiplied"), ("f32[5], f32[2,3], f32[3,4]", "RuntimeError", "must match the existing size"), ("f32[4], f32[3], f32[3,4]", "RuntimeError", "must be a matrix")],
+    samples: &[
+        "f32[2,4], f32[2,3], f32[3,4]",
+        "f32[4], f32[2,3], f32[3,4], beta=0.5, alpha=2",
+        "i64[2,2], i64[2,3], i64[3,2]",
+        "c64[2,2], c64[2,2], c64[2,2]",
+    ],
+    errors: &[
+        ("f32[4], f32[2,3], f32[2,4]", "RuntimeError", "cannot be multiplied"),
+        ("f32[5], f32[2,3], f32[3,4]", "RuntimeError", "must match the existing size"),
+        ("f32[4], f32[3], f32[3,4]", "RuntimeError", "must be a matrix"),
+    ],
     reference: "beta * x0 + alpha * (x1 @ x2)",
     ..OP
 };
@@ -100,17 +109,33 @@ pub static ADDMV: Op = Op {
         |c| {
             let (s, a, v) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
             if a.ndim() != 2 || v.ndim() != 1 || s.ndim() > 1 {
-                return Err(Error::runtime(format!("vector + matrix @ vector expected, got {}, {}, {}", s.ndim(), a.ndim(), v.ndim())));
+                return Err(Error::runtime(format!(
+                    "vector + matrix @ vector expected, got {}, {}, {}",
+                    s.ndim(),
+                    a.ndim(),
+                    v.ndim()
+                )));
             }
             if a.size(1) != v.size(0) {
                 let n = s.shape().first().copied().unwrap_or(1);
-                return Err(Error::runtime(format!("size mismatch, got input ({n}), mat ({}x{}), vec ({})", a.size(0), a.size(1), v.size(0))));
+                return Err(Error::runtime(format!(
+                    "size mismatch, got input ({n}), mat ({}x{}), vec ({})",
+                    a.size(0),
+                    a.size(1),
+                    v.size(0)
+                )));
             }
             spec(c, &[a.size(0)])
         },
         |c, out| {
             let v = c.tensor(2)?;
-            added(c, &out[0], c.tensor(1)?, &v.with_layout(v.layout().unsqueeze(1)), &out[0].with_layout(out[0].layout().unsqueeze(1)))
+            added(
+                c,
+                &out[0],
+                c.tensor(1)?,
+                &v.with_layout(v.layout().unsqueeze(1)),
+                &out[0].with_layout(out[0].layout().unsqueeze(1)),
+            )
         },
         None,
     ),
@@ -206,7 +231,11 @@ pub static ADDR: Op = Op {
     body: composite(|c| {
         let (v, w) = (c.tensor(1)?, c.tensor(2)?);
         if v.ndim() != 1 || w.ndim() != 1 {
-            return Err(Error::runtime(format!("addr: Expected 1-D argument vec1 and vec2, but got {}-D and {}-D", v.ndim(), w.ndim())));
+            return Err(Error::runtime(format!(
+                "addr: Expected 1-D argument vec1 and vec2, but got {}-D and {}-D",
+                v.ndim(),
+                w.ndim()
+            )));
         }
         let shape: Dims = [v.size(0), w.size(0)].as_slice().into();
         let sizes: Ints = shape.iter().map(|&d| d as i64).collect();
@@ -214,7 +243,11 @@ pub static ADDR: Op = Op {
         quiet(|| {
             let product = Term::from(v).unsqueeze(1) * w * c.scalar(4)?;
             let beta = c.scalar(3)?;
-            if beta.to_c128() == num_complex::Complex::ZERO { product.outputs() } else { (Term::from(c.tensor(0)?) * beta + product).outputs() }
+            if beta.to_c128() == num_complex::Complex::ZERO {
+                product.outputs()
+            } else {
+                (Term::from(c.tensor(0)?) * beta + product).outputs()
+            }
         })
     }),
     vjp: Vjp::Each(&[

@@ -19,8 +19,20 @@ pub static EINSUM: Op = Op {
     forms: F,
     body: composite(|c| einsum(c.str(0).unwrap_or(""), c.tensors(1))?.outputs()),
     vjp: Vjp::Composite,
-    samples: &["'ij,jk->ik', [f32[2,3], f32[3,4]]", "'ij->ji', [f32[2,3]]", "'ii->i', [f32[3,3]]", "'bij,bjk', [f32[2,3,4], f32[2,4,2]]", "'...ij,...jk->...ik', [f32[2,2,3], f32[3,2]]", "'i,j,k->ijk', [f32[2], f32[3], f32[2]]", "'ij,ij->', [f32[2,3], f32[2,3]]"],
-    errors: &[("'ij,jk', [f32[2,3], f32[2,3]]", "RuntimeError", "does not broadcast"), ("'i$', [f32[2]]", "RuntimeError", "invalid subscript"), ("'ij->ik', [f32[2,3]]", "RuntimeError", "does not appear")],
+    samples: &[
+        "'ij,jk->ik', [f32[2,3], f32[3,4]]",
+        "'ij->ji', [f32[2,3]]",
+        "'ii->i', [f32[3,3]]",
+        "'bij,bjk', [f32[2,3,4], f32[2,4,2]]",
+        "'...ij,...jk->...ik', [f32[2,2,3], f32[3,2]]",
+        "'i,j,k->ijk', [f32[2], f32[3], f32[2]]",
+        "'ij,ij->', [f32[2,3], f32[2,3]]",
+    ],
+    errors: &[
+        ("'ij,jk', [f32[2,3], f32[2,3]]", "RuntimeError", "does not broadcast"),
+        ("'i$', [f32[2]]", "RuntimeError", "invalid subscript"),
+        ("'ij->ik', [f32[2,3]]", "RuntimeError", "does not appear"),
+    ],
     ..OP
 };
 
@@ -36,7 +48,9 @@ fn parse(side: &str, start: usize) -> Result<Vec<Labels>> {
             b',' => out.push(Labels::new()),
             b'.' if bytes[i..].starts_with(b"...") => {
                 if current.contains(&None) {
-                    return Err(Error::runtime("einsum(): found '.' for operand for which an ellipsis was already found"));
+                    return Err(Error::runtime(
+                        "einsum(): found '.' for operand for which an ellipsis was already found",
+                    ));
                 }
                 current.push(None);
                 i += 2;
@@ -122,11 +136,16 @@ fn check_output(output: &Labels, inputs: &[Labels]) -> Result<()> {
     for (i, label) in output.iter().enumerate() {
         let Some(c) = label else { continue };
         if output[..i].contains(label) {
-            return Err(Error::runtime(format!("einsum(): output subscript {} appears more than once in the output", *c as char)));
+            return Err(Error::runtime(format!(
+                "einsum(): output subscript {} appears more than once in the output",
+                *c as char
+            )));
         }
         if !inputs.iter().any(|l| l.contains(label)) {
             let c = *c as char;
-            return Err(Error::runtime(format!("einsum(): output subscript {c} does not appear in the equation for any input operand")));
+            return Err(Error::runtime(format!(
+                "einsum(): output subscript {c} does not appear in the equation for any input operand"
+            )));
         }
     }
     Ok(())
@@ -148,7 +167,8 @@ fn keys(labels: &Labels, first: usize) -> Vec<usize> {
 /// The operand with repeated letters on their diagonal, its dimensions in the plan's order, ones where it has none.
 fn aligned(t: &Tensor, labels: &Labels, plan: &Plan, number: usize) -> Result<Term> {
     let spread = t.ndim() - labels.iter().flatten().count();
-    let full: Labels = labels.iter().flat_map(|l| std::iter::repeat_n(*l, if l.is_none() { spread } else { 1 })).collect();
+    let full: Labels =
+        labels.iter().flat_map(|l| std::iter::repeat_n(*l, if l.is_none() { spread } else { 1 })).collect();
     let dots = plan.order.iter().filter(|l| l.is_none()).count();
     let (mut shape, mut strides, mut seen) = (Dims::new(), Dims::new(), Vec::new());
     let names = keys(&full, if full.contains(&None) { dots - spread } else { 0 });
@@ -233,7 +253,9 @@ fn sum_kept(t: Term, dims: &[usize]) -> Term {
 /// The product of two aligned operands, summed over `dims`, which stay as ones.
 fn contract(a: Tensor, b: &Tensor, dims: &[usize]) -> Term {
     let wide = |t: &Tensor, d: usize| t.size(d) != 1;
-    let only = |t: &Tensor, o: &Tensor| -> Vec<usize> { dims.iter().copied().filter(|&d| wide(t, d) && !wide(o, d)).collect() };
+    let only = |t: &Tensor, o: &Tensor| -> Vec<usize> {
+        dims.iter().copied().filter(|&d| wide(t, d) && !wide(o, d)).collect()
+    };
     let (left, right) = (sum_kept((&a).into(), &only(&a, b)), sum_kept(b.into(), &only(b, &a)));
     let shared: Vec<usize> = dims.iter().copied().filter(|&d| wide(&a, d) && wide(b, d)).collect();
     if shared.is_empty() {
@@ -250,7 +272,13 @@ fn contract(a: Tensor, b: &Tensor, dims: &[usize]) -> Term {
     let (nb, nr, nc, k) = (count(&a, &batch), count(&a, &rows), count(b, &columns), count(&a, &shared));
     let left = PERMUTE.call((left, order([&batch, &rows, &shared, &columns, &ones]))).reshape(&[nb, nr, k]);
     let right = PERMUTE.call((right, order([&batch, &shared, &columns, &rows, &ones]))).reshape(&[nb, k, nc]);
-    let sizes: Ints = [&batch, &rows].into_iter().flatten().map(|&d| a.size(d) as i64).chain(columns.iter().map(|&d| b.size(d) as i64)).chain(std::iter::repeat_n(1, dims.len())).collect();
+    let sizes: Ints = [&batch, &rows]
+        .into_iter()
+        .flatten()
+        .map(|&d| a.size(d) as i64)
+        .chain(columns.iter().map(|&d| b.size(d) as i64))
+        .chain(std::iter::repeat_n(1, dims.len()))
+        .collect();
     let back = order([&batch, &rows, &columns, &shared, &ones]);
     let mut inverse: Ints = smallvec::smallvec![0; back.len()];
     back.iter().enumerate().for_each(|(i, &d)| inverse[d as usize] = i as i64);

@@ -5,13 +5,13 @@ pub mod einsum;
 pub mod vectors;
 
 use super::view::{EXPAND, T, TRANSPOSE, UNSAFE_VIEW};
-use vectors::{DOT, MV};
 use crate::cpu::gemm;
 use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::layout::broadcast;
 use crate::op::*;
 use crate::tensor::Tensor;
+use vectors::{DOT, MV};
 
 pub static OPS: &[&Op] = &[&MM, &BMM, &MATMUL];
 
@@ -124,66 +124,6 @@ pub static BMM: Op = Op {
     ..OP
 };
 
-<<<<<<< HEAD
-=======
-pub static MV: Op = Op {
-    sig: "mv(Tensor self, Tensor vec) -> Tensor",
-    doc: "The product of a matrix [n, k] and a vector [k]: [n].",
-    forms: FMO,
-    body: composite(|c| {
-        let (a, v) = (c.tensor(0)?, c.tensor(1)?);
-        if a.ndim() != 2 || v.ndim() != 1 || a.size(1) != v.size(0) {
-            return Err(Error::runtime(format!(
-                "size mismatch, got input {}, vec {}",
-                Show(a.shape()),
-                Show(v.shape())
-            )));
-        }
-        MM.call((a, Term::from(v).unsqueeze(1))).squeeze(1).outputs()
-    }),
-    vjp: Vjp::Composite,
-    samples: &["f32[2,3], f32[3]"],
-    errors: &[("f32[2,3], f32[2]", "RuntimeError", "size mismatch")],
-    reference: "x0 @ x1",
-    ..OP
-};
-
-pub static DOT: Op = Op {
-    sig: "dot(Tensor self, Tensor tensor) -> Tensor",
-    doc: "The dot product of two vectors.",
-    forms: FMO,
-    body: composite(|c| {
-        let (a, b) = (c.tensor(0)?, c.tensor(1)?);
-        if a.ndim() != 1 || b.ndim() != 1 {
-            return Err(Error::runtime(format!(
-                "1D tensors expected, but got {}D and {}D tensors",
-                a.ndim(),
-                b.ndim()
-            )));
-        }
-        if a.size(0) != b.size(0) {
-            return Err(Error::runtime(format!(
-                "inconsistent tensor size, expected tensor [{}] and src [{}] to have the same number of elements, but got {} and {} elements respectively",
-                a.size(0),
-                b.size(0),
-                a.size(0),
-                b.size(0)
-            )));
-        }
-        same_dtype(a, b)?;
-        MM.call((Term::from(a).unsqueeze(0), Term::from(b).unsqueeze(1))).reshape(&[]).outputs()
-    }),
-    vjp: Vjp::Composite,
-    samples: &["f32[3], f32[3]"],
-    errors: &[
-        ("f32[3], f32[2]", "RuntimeError", "inconsistent tensor size"),
-        ("f32[2,2], f32[2]", "RuntimeError", "1D tensors expected"),
-    ],
-    reference: "np.dot(x0, x1)",
-    ..OP
-};
-
->>>>>>> main
 pub static MATMUL: Op = Op {
     sig: "matmul(Tensor self, Tensor other) -> Tensor",
     doc: "The matrix product in every rank: vectors are rows or columns, leading dimensions broadcast as batches.",
@@ -225,15 +165,11 @@ fn matmul(a: &Tensor, b: &Tensor) -> Term {
             let (k, mut sizes) = (a.size(a.ndim() - 1) as i64, Term::from(a).sizes());
             let flat = Term::from(a).reshape(&[-1, k.max(1)]);
             *sizes.last_mut().expect("at least one dimension") = b.size(1) as i64;
-<<<<<<< HEAD
-            if a.numel() == 0 || k != b.size(0) as i64 { matmul_batched(a.into(), b.into()) } else { UNSAFE_VIEW.call((MM.call((flat, b)), sizes)) }
-=======
             if a.numel() == 0 || k != b.size(0) as i64 {
                 matmul_batched(a.into(), b.into())
             } else {
-                MM.call((flat, b)).reshape(&sizes)
+                UNSAFE_VIEW.call((MM.call((flat, b)), sizes))
             }
->>>>>>> main
         }
         _ => matmul_batched(a.into(), b.into()),
     }

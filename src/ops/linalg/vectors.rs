@@ -1,6 +1,6 @@
 //! Products of vectors and what is built from them: mv, dot, vdot, outer, trace, inner, kron, tensordot.
 
-use super::{product_cpu, same_dtype, MM};
+use super::{MM, product_cpu, same_dtype};
 use crate::error::{Error, Result, Show};
 use crate::layout::Layout;
 use crate::op::*;
@@ -10,8 +10,7 @@ use crate::ops::reduce::{SUM, SUM_DIM};
 use crate::ops::view::{AS_STRIDED, PERMUTE, UNSAFE_VIEW};
 use crate::tensor::Tensor;
 
-pub static OPS: &[&Op] =
-    &[&MV, &DOT, &VDOT, &OUTER, &TRACE, &INNER, &KRON, &TENSORDOT, &TENSORDOT_DIMS, &VECDOT];
+pub static OPS: &[&Op] = &[&MV, &DOT, &VDOT, &OUTER, &TRACE, &INNER, &KRON, &TENSORDOT, &TENSORDOT_DIMS, &VECDOT];
 
 fn column(t: &Tensor) -> Tensor {
     t.with_layout(t.layout().unsqueeze(t.ndim()))
@@ -28,10 +27,20 @@ pub static MV: Op = Op {
         |c| {
             let (a, v) = (c.tensor(0)?, c.tensor(1)?);
             if a.ndim() != 2 || v.ndim() != 1 {
-                return Err(Error::runtime(format!("vector + matrix @ vector expected, got 1, {}, {}", a.ndim(), v.ndim())));
+                return Err(Error::runtime(format!(
+                    "vector + matrix @ vector expected, got 1, {}, {}",
+                    a.ndim(),
+                    v.ndim()
+                )));
             }
             if a.size(1) != v.size(0) {
-                return Err(Error::runtime(format!("size mismatch, got input ({}), mat ({}x{}), vec ({})", a.size(0), a.size(0), a.size(1), v.size(0))));
+                return Err(Error::runtime(format!(
+                    "size mismatch, got input ({}), mat ({}x{}), vec ({})",
+                    a.size(0),
+                    a.size(0),
+                    a.size(1),
+                    v.size(0)
+                )));
             }
             same_dtype(a, v)?;
             Ok(Spec::one(&[a.size(0)], a.dtype(), a.device()))
@@ -39,7 +48,10 @@ pub static MV: Op = Op {
         |c, out| product_cpu(c.tensor(0)?, &column(c.tensor(1)?), &column(&out[0]), 1.0, 0.0),
         None,
     ),
-    vjp: Vjp::Each(&[d(0, A1, |c| c.g().unsqueeze(1) * c.arg(1).conj()), d(1, A0, |c| MV.call((c.arg(0).t().conj(), c.g())))]),
+    vjp: Vjp::Each(&[
+        d(0, A1, |c| c.g().unsqueeze(1) * c.arg(1).conj()),
+        d(1, A0, |c| MV.call((c.arg(0).t().conj(), c.g()))),
+    ]),
     samples: &["f32[2,3], f32[3]", "i64[2,3], i64[3]", "c64[2,2], c64[2]"],
     errors: &[("f32[2,3], f32[2]", "RuntimeError", "size mismatch")],
     reference: "x0 @ x1",
@@ -80,7 +92,10 @@ pub static DOT: Op = Op {
     body: kernel(infer_dot, |c, out| dot(c.tensor(0)?, c.tensor(1)?, &out[0]), None),
     vjp: Vjp::Each(&[d(0, A1, |c| c.g() * c.arg(1).conj()), d(1, A0, |c| c.g() * c.arg(0).conj())]),
     samples: &["f32[3], f32[3]", "i64[3], i64[3]", "c64[3], c64[3]", "f32[0], f32[0]"],
-    errors: &[("f32[3], f32[2]", "RuntimeError", "inconsistent tensor size"), ("f32[2,2], f32[2]", "RuntimeError", "1D tensors expected")],
+    errors: &[
+        ("f32[3], f32[2]", "RuntimeError", "inconsistent tensor size"),
+        ("f32[2,2], f32[2]", "RuntimeError", "1D tensors expected"),
+    ],
     reference: "np.dot(x0, x1)",
     ..OP
 };
@@ -89,10 +104,14 @@ pub static VDOT: Op = Op {
     sig: "vdot(Tensor self, Tensor other) -> Tensor",
     doc: "The dot product of two vectors, the first one conjugated.",
     forms: FMO,
-    body: kernel(infer_dot, |c, out| {
-        let a = quiet(|| Term::from(c.tensor(0)?).conj().ok())?;
-        dot(&a, c.tensor(1)?, &out[0])
-    }, None),
+    body: kernel(
+        infer_dot,
+        |c, out| {
+            let a = quiet(|| Term::from(c.tensor(0)?).conj().ok())?;
+            dot(&a, c.tensor(1)?, &out[0])
+        },
+        None,
+    ),
     vjp: Vjp::Each(&[d(0, A1, |c| c.g().conj() * c.arg(1)), d(1, A0, |c| c.g() * c.arg(0))]),
     samples: &["f32[3], f32[3]", "c64[3], c64[3]"],
     errors: &[("f32[3], f32[2]", "RuntimeError", "inconsistent tensor size")],
@@ -191,9 +210,12 @@ pub static KRON: Op = Op {
     body: composite(|c| {
         let (a, b) = (c.tensor(0)?, c.tensor(1)?);
         let n = a.ndim().max(b.ndim());
-        let padded = |t: &Tensor| -> Vec<i64> { std::iter::repeat_n(1, n - t.ndim()).chain(t.shape().iter().map(|&d| d as i64)).collect() };
+        let padded = |t: &Tensor| -> Vec<i64> {
+            std::iter::repeat_n(1, n - t.ndim()).chain(t.shape().iter().map(|&d| d as i64)).collect()
+        };
         let (sa, sb) = (padded(a), padded(b));
-        let apart = |s: &[i64], first: bool| -> Ints { s.iter().flat_map(|&d| if first { [d, 1] } else { [1, d] }).collect() };
+        let apart =
+            |s: &[i64], first: bool| -> Ints { s.iter().flat_map(|&d| if first { [d, 1] } else { [1, d] }).collect() };
         let product = Term::from(a).reshape(&apart(&sa, true)) * Term::from(b).reshape(&apart(&sb, false));
         let sizes: Ints = sa.iter().zip(&sb).map(|(x, y)| x * y).collect();
         UNSAFE_VIEW.call((product, sizes)).outputs()
@@ -223,7 +245,10 @@ pub static TENSORDOT: Op = Op {
     }),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], f32[3,4], 1", "f32[2,3,4], f32[3,4,2]", "f32[2], f32[3], 0"],
-    errors: &[("f32[2,3], f32[2,3], -1", "RuntimeError", "dims >= 0"), ("f32[2,3], f32[2,3], 1", "RuntimeError", "contracted dimensions need to match")],
+    errors: &[
+        ("f32[2,3], f32[2,3], -1", "RuntimeError", "dims >= 0"),
+        ("f32[2,3], f32[2,3], 1", "RuntimeError", "contracted dimensions need to match"),
+    ],
     reference: "np.tensordot(x0, x1, dims)",
     ..OP
 };

@@ -1,7 +1,7 @@
 //! Binary cross entropy, of probabilities and of logits.
 
 use super::pointwise::STEP;
-use super::{reduced, reduction, Reduction};
+use super::{Reduction, reduced, reduction};
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapReal, Real};
 use crate::error::{Error, Result, Show};
@@ -56,10 +56,13 @@ pub static BCE: Op = Op {
         check_probabilities(x, t)?;
         quiet(|| {
             let values = BCE_VALUES.call((x, t));
-            reduced(c, match c.opt_tensor(2) {
-                Some(w) => values * w,
-                None => values,
-            })
+            reduced(
+                c,
+                match c.opt_tensor(2) {
+                    Some(w) => values * w,
+                    None => values,
+                },
+            )
         })
     }),
     vjp: Vjp::Each(&[
@@ -67,10 +70,19 @@ pub static BCE: Op = Op {
             let x = c.arg(0);
             weighted(c, 2) * (x.clone() - c.arg(1)) / ((1.0 - x.clone()) * x).clamp_min_(1e-12)
         }),
-        d(1, A0 | A2, |c| weighted(c, 2) * ((1.0 - c.arg(0)).log_().clamp_min_(-100.0) - c.arg(0).log_().clamp_min_(-100.0))),
+        d(1, A0 | A2, |c| {
+            weighted(c, 2) * ((1.0 - c.arg(0)).log_().clamp_min_(-100.0) - c.arg(0).log_().clamp_min_(-100.0))
+        }),
     ]),
-    samples: &["f32[2,3](unit), f32[2,3](unit)", "f32[2,3](unit), f32[2,3](unit), f32[3](pos, nograd), reduction='sum'", "f32[4](unit), f32[4](unit), reduction='none'"],
-    errors: &[("f32[2](=1.5,0.5), f32[2](unit)", "RuntimeError", "between 0 and 1"), ("f32[2](unit), f32[3](unit)", "ValueError", "Using a target size")],
+    samples: &[
+        "f32[2,3](unit), f32[2,3](unit)",
+        "f32[2,3](unit), f32[2,3](unit), f32[3](pos, nograd), reduction='sum'",
+        "f32[4](unit), f32[4](unit), reduction='none'",
+    ],
+    errors: &[
+        ("f32[2](=1.5,0.5), f32[2](unit)", "RuntimeError", "between 0 and 1"),
+        ("f32[2](unit), f32[3](unit)", "ValueError", "Using a target size"),
+    ],
     ..OP
 };
 
@@ -91,7 +103,11 @@ fn check_probabilities(x: &Tensor, t: &Tensor) -> Result<()> {
     }
     let number = |op: &'static Op| quiet(|| op.call((x,)).ok()).and_then(|t| t.element(t.layout().offset));
     let (low, high) = (number(&AMIN)?.to_f64(), number(&AMAX)?.to_f64());
-    if low >= 0.0 && high <= 1.0 { Ok(()) } else { Err(Error::runtime("all elements of input should be between 0 and 1")) }
+    if low >= 0.0 && high <= 1.0 {
+        Ok(())
+    } else {
+        Err(Error::runtime("all elements of input should be between 0 and 1"))
+    }
 }
 
 struct LogitEntropy;
@@ -135,10 +151,13 @@ pub static BCE_LOGITS: Op = Op {
         let p = c.opt_tensor(6).map_or(Value::from(1.0), Value::from);
         quiet(|| {
             let values = BCE_LOGITS_VALUES.call(smallvec::smallvec![Value::from(x), Value::from(t), p] as Args);
-            reduced(c, match c.opt_tensor(2) {
-                Some(w) => values * w,
-                None => values,
-            })
+            reduced(
+                c,
+                match c.opt_tensor(2) {
+                    Some(w) => values * w,
+                    None => values,
+                },
+            )
         })
     }),
     vjp: Vjp::Each(&[
@@ -154,7 +173,11 @@ pub static BCE_LOGITS: Op = Op {
             weighted(c, 2) * slope
         }),
     ]),
-    samples: &["f32[2,3], f32[2,3](unit)", "f32[2,3], f32[2,3](unit), f32[3](pos, nograd), reduction='sum', pos_weight=f32[3](pos, nograd)", "f32[4](big), f32[4](unit), reduction='none'"],
+    samples: &[
+        "f32[2,3], f32[2,3](unit)",
+        "f32[2,3], f32[2,3](unit), f32[3](pos, nograd), reduction='sum', pos_weight=f32[3](pos, nograd)",
+        "f32[4](big), f32[4](unit), reduction='none'",
+    ],
     errors: &[("f32[2], f32[3]", "ValueError", "must be the same as input size")],
     ..OP
 };

@@ -3,7 +3,7 @@
 //! The input is `[classes]`, `[batch, classes]` or `[batch, classes, d1, ..]`, the target of class indices the same
 //! without the classes. Reduced by the mean, the sum is divided by the total weight of the targets that count.
 
-use super::{reduction, Reduction};
+use super::{Reduction, reduction};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result, Show};
 use crate::op::*;
@@ -45,7 +45,10 @@ fn check(x: &Tensor, t: &Tensor, weight: Option<&Tensor>) -> Result<()> {
     }
     if x.ndim() > 1 && (t.ndim() == 0 || x.size(0) != t.size(0)) {
         let n = t.shape().first().copied().unwrap_or(0);
-        return Err(Error::value(format!("Expected input batch_size ({}) to match target batch_size ({n}).", x.size(0))));
+        return Err(Error::value(format!(
+            "Expected input batch_size ({}) to match target batch_size ({n}).",
+            x.size(0)
+        )));
     }
     let classes = Sizes::of(x.shape()).classes;
     let want: Vec<usize> = if x.ndim() == 1 { vec![] } else { [&x.shape()[..1], &x.shape()[2..]].concat() };
@@ -57,10 +60,16 @@ fn check(x: &Tensor, t: &Tensor, weight: Option<&Tensor>) -> Result<()> {
         }));
     }
     if !matches!(t.dtype(), DType::I64 | DType::U8) {
-        return Err(Error::runtime(format!("expected target dtype to be Long or Byte, but got {}", t.dtype().scalar_type_name())));
+        return Err(Error::runtime(format!(
+            "expected target dtype to be Long or Byte, but got {}",
+            t.dtype().scalar_type_name()
+        )));
     }
     if !x.dtype().is_float() {
-        return Err(Error::not_implemented(format!("\"nll_loss_out_frame\" not implemented for '{}'", x.dtype().scalar_type_name())));
+        return Err(Error::not_implemented(format!(
+            "\"nll_loss_out_frame\" not implemented for '{}'",
+            x.dtype().scalar_type_name()
+        )));
     }
     match weight {
         Some(w) if w.shape() != [classes] => Err(Error::runtime(format!(
@@ -144,7 +153,8 @@ fn grad_input(c: &Back) -> Term {
         Ok(t) => t,
         Err(e) => return e.into(),
     };
-    let args: Args = smallvec![g.into(), target.into(), weight, how.into(), ignored.into(), total.into(), c.sizes(0).into()];
+    let args: Args =
+        smallvec![g.into(), target.into(), weight, how.into(), ignored.into(), total.into(), c.sizes(0).into()];
     NLL_BACKWARD.call(args)
 }
 
@@ -244,8 +254,18 @@ pub static NLL_LOSS: Op = Op {
     forms: F,
     body: composite(|c| Ok(smallvec![nll(c, c.tensor(0)?, 2, reduction(c)?, c.int(4)?)?.swap_remove(0)])),
     vjp: Vjp::Composite,
-    samples: &["f32[3,4], i64[3](0..4)", "f32[3,4], i64[3](0..4), f32[4](pos, nograd)", "f32[2,4,3], i64[2,3](0..4), reduction='none'", "f32[4], i64[](0..4)", "f32[3,4], i64[3](=0,-100,3), reduction='sum'"],
-    errors: &[("f32[1,4], i64[1](=5)", "IndexError", "Target 5 is out of bounds"), ("f32[2,4], i64[3](0..4)", "ValueError", "batch_size"), ("f32[2,4], f32[2]", "RuntimeError", "expected target dtype")],
+    samples: &[
+        "f32[3,4], i64[3](0..4)",
+        "f32[3,4], i64[3](0..4), f32[4](pos, nograd)",
+        "f32[2,4,3], i64[2,3](0..4), reduction='none'",
+        "f32[4], i64[](0..4)",
+        "f32[3,4], i64[3](=0,-100,3), reduction='sum'",
+    ],
+    errors: &[
+        ("f32[1,4], i64[1](=5)", "IndexError", "Target 5 is out of bounds"),
+        ("f32[2,4], i64[3](0..4)", "ValueError", "batch_size"),
+        ("f32[2,4], f32[2]", "RuntimeError", "expected target dtype"),
+    ],
     ..OP
 };
 
@@ -255,8 +275,18 @@ pub static CROSS_ENTROPY: Op = Op {
     forms: F,
     body: composite(cross_entropy),
     vjp: Vjp::Composite,
-    samples: &["f32[3,4], i64[3](0..4)", "f32[3,4], f32[3,4](unit)", "f32[3,4], i64[3](0..4), label_smoothing=0.1", "f32[2,4,3], i64[2,3](0..4), f32[4](pos, nograd), reduction='none'", "f32[3,4], f32[3,4](unit), f32[4](pos, nograd), label_smoothing=0.2", "f32[3,4], i64[3](=0,-100,3), f32[4](pos, nograd), label_smoothing=0.2"],
-    errors: &[("f32[1,4], i64[1](=5)", "IndexError", "Target 5 is out of bounds"), ("f32[2,4], i64[2](0..4), label_smoothing=1.5", "RuntimeError", "between 0.0 and 1.0")],
+    samples: &[
+        "f32[3,4], i64[3](0..4)",
+        "f32[3,4], f32[3,4](unit)",
+        "f32[3,4], i64[3](0..4), label_smoothing=0.1",
+        "f32[2,4,3], i64[2,3](0..4), f32[4](pos, nograd), reduction='none'",
+        "f32[3,4], f32[3,4](unit), f32[4](pos, nograd), label_smoothing=0.2",
+        "f32[3,4], i64[3](=0,-100,3), f32[4](pos, nograd), label_smoothing=0.2",
+    ],
+    errors: &[
+        ("f32[1,4], i64[1](=5)", "IndexError", "Target 5 is out of bounds"),
+        ("f32[2,4], i64[2](0..4), label_smoothing=1.5", "RuntimeError", "between 0.0 and 1.0"),
+    ],
     ..OP
 };
 
@@ -301,7 +331,9 @@ fn probabilities(c: &Call, class_dim: i64, smoothing: f64) -> Result<Outputs> {
     let (x, t) = (c.tensor(0)?, c.tensor(1)?);
     if !t.dtype().is_float() {
         let name = t.dtype().scalar_type_name();
-        return Err(Error::runtime(format!("Expected floating point type for target with class probabilities, got {name}")));
+        return Err(Error::runtime(format!(
+            "Expected floating point type for target with class probabilities, got {name}"
+        )));
     }
     if c.int(4)? >= 0 {
         return Err(Error::runtime("ignore_index is not supported for floating point target"));
@@ -311,7 +343,8 @@ fn probabilities(c: &Call, class_dim: i64, smoothing: f64) -> Result<Outputs> {
     }
     let p = LOG_SOFTMAX.call((x, class_dim));
     let classes = Sizes::of(x.shape()).classes.max(1);
-    let target = if smoothing > 0.0 { Term::from(t) * (1.0 - smoothing) + smoothing / classes as f64 } else { Term::from(t) };
+    let target =
+        if smoothing > 0.0 { Term::from(t) * (1.0 - smoothing) + smoothing / classes as f64 } else { Term::from(t) };
     let values = match c.opt_tensor(2) {
         Some(w) => p * target * along_classes(w, x.ndim()),
         None => p * target,

@@ -10,9 +10,16 @@ use crate::op::*;
 use crate::ops::arith::DIV;
 use crate::ops::needs::quiet;
 
-pub static OPS: &[&Op] =
-    &[
-    &MSE_LOSS, &SQUARED_ERROR, &L1_LOSS, &F_SMOOTH_L1_LOSS, &SMOOTH_L1_LOSS, &SMOOTH_L1, &HUBER_LOSS, &HUBER, &KL_DIV,
+pub static OPS: &[&Op] = &[
+    &MSE_LOSS,
+    &SQUARED_ERROR,
+    &L1_LOSS,
+    &F_SMOOTH_L1_LOSS,
+    &SMOOTH_L1_LOSS,
+    &SMOOTH_L1,
+    &HUBER_LOSS,
+    &HUBER,
+    &KL_DIV,
 ];
 
 pub(super) const STEP: Vjp = Vjp::None("a step of a loss that has a gradient of its own");
@@ -24,7 +31,8 @@ impl MapReal<2> for SquaredError {
         (x - y) * (x - y)
     }
 }
-static SQUARED: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, SquaredError>(), wgsl: "(x - y) * (x - y)" };
+static SQUARED: Rule =
+    Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, SquaredError>(), wgsl: "(x - y) * (x - y)" };
 pub static SQUARED_ERROR: Op = Op {
     sig: "_squared_error(Tensor self, Tensor target) -> Tensor",
     doc: "`(self - target)^2`, element by element.",
@@ -51,7 +59,10 @@ pub static MSE_LOSS: Op = Op {
         d(1, A0 | A1, |c| unreduced(c) * -2.0 * difference(c)),
     ]),
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3], reduction='none'", "f32[4], f32[4], reduction='sum'"],
-    errors: &[("f32[2], f32[2], reduction='no'", "ValueError", "not a valid value for reduction"), ("f32[2,3], f32[4]", "RuntimeError", "must match the size")],
+    errors: &[
+        ("f32[2], f32[2], reduction='no'", "ValueError", "not a valid value for reduction"),
+        ("f32[2,3], f32[4]", "RuntimeError", "must match the size"),
+    ],
     ..OP
 };
 
@@ -185,7 +196,11 @@ pub static KL_DIV: Op = Op {
     forms: F,
     body: composite(kl_div),
     vjp: Vjp::Composite,
-    samples: &["f32[2,3], f32[2,3](unit)", "f32[2,3], f32[2,3](unit), reduction='batchmean'", "f32[2,3], f32[2,3], reduction='none', log_target=True"],
+    samples: &[
+        "f32[2,3], f32[2,3](unit)",
+        "f32[2,3], f32[2,3](unit), reduction='batchmean'",
+        "f32[2,3], f32[2,3], reduction='none', log_target=True",
+    ],
     errors: &[("f32[2], f32[2], reduction='no'", "ValueError", "not a valid value for reduction")],
     ..OP
 };

@@ -2,8 +2,8 @@
 
 use crate::error::Result;
 use crate::op::*;
-use crate::ops::reduce::norm::VECTOR_NORM;
 use crate::ops::reduce::SUM_DIM;
+use crate::ops::reduce::norm::VECTOR_NORM;
 use crate::ops::view::EXPAND;
 
 pub static OPS: &[&Op] = &[&COSINE_SIMILARITY, &NORMALIZE];
