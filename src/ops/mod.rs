@@ -19,6 +19,8 @@ pub mod scatter_grad;
 pub mod select;
 pub mod shape;
 pub mod slice;
+pub mod split;
+pub mod strided;
 pub mod take;
 pub mod triangle;
 pub mod view;
@@ -28,7 +30,7 @@ use crate::op::Op;
 /// Every op, family by family.
 pub static OPS: &[&[&Op]] = &[arith::OPS, copy::OPS, create::OPS, linalg::OPS, reduce::OPS, view::OPS,
     alias::OPS, gather::OPS, index::OPS, join::OPS, mask::OPS, repeat::OPS, scatter_grad::OPS, select::OPS, shape::OPS,
-    slice::OPS, take::OPS, triangle::OPS];
+    slice::OPS, split::OPS, strided::OPS, take::OPS, triangle::OPS];
 
 /// Every op.
 pub fn all() -> impl Iterator<Item = &'static Op> {
