@@ -79,7 +79,7 @@ def tensors(result) -> list:
 
 
 def to_numpy(tensor) -> np.ndarray:
-    tensor = tensor.detach().cpu()
+    tensor = tensor.detach().cpu().resolve_conj()
     if tensor.dtype == torch.bfloat16:
         tensor = tensor.to(torch.float32)
     return np.array(tensor.numpy())
