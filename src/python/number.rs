@@ -144,7 +144,9 @@ unsafe extern "C" fn power(a: *mut PyObject, b: *mut PyObject, _modulo: *mut PyO
 
 unsafe extern "C" fn inplace_power(a: *mut PyObject, b: *mut PyObject, _modulo: *mut PyObject) -> *mut PyObject {
     guard_object(|py| {
-        let (Some(x), Some(y), Some(op)) = (operand(py, a)?, operand(py, b)?, slots().pow[POW]) else { return Ok(not_implemented()) };
+        let (Some(x), Some(y), Some(op)) = (operand(py, a)?, operand(py, b)?, slots().pow[POW]) else {
+            return Ok(not_implemented());
+        };
         wrap(py, dispatch::call_inplace(op, &dispatch::complete(op, smallvec::smallvec![x, y])?)?)
     })
 }

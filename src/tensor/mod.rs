@@ -14,7 +14,7 @@ pub use slot::{Edge, GradFn, Slot, ViewInfo};
 use crate::device::Device;
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Error, Result};
-use crate::layout::{checked_numel, Layout};
+use crate::layout::{Layout, checked_numel};
 use crate::storage::Storage;
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
