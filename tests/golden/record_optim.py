@@ -45,7 +45,10 @@ SCHEDULERS = [
     ("CosineAnnealingLR", {"T_max": 5, "eta_min": 0.01}),
     ("CosineAnnealingWarmRestarts", {"T_0": 3, "T_mult": 2, "eta_min": 0.01}),
     ("OneCycleLR", {"max_lr": 0.4, "total_steps": 13}),
-    ("OneCycleLR", {"max_lr": 0.4, "epochs": 4, "steps_per_epoch": 4, "three_phase": True, "anneal_strategy": "linear"}),
+    (
+        "OneCycleLR",
+        {"max_lr": 0.4, "epochs": 4, "steps_per_epoch": 4, "three_phase": True, "anneal_strategy": "linear"},
+    ),
 ]
 EPOCHS = 12
 METRICS = [1.0, 0.9, 0.95, 0.95, 0.95, 0.95, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]
