@@ -10,7 +10,7 @@ use super::hooks::Hooks;
 use super::saved::Saved;
 use crate::error::{Error, Result};
 use crate::op::gradient::Facts;
-use crate::op::{Arguments, Back, Call, Op, Term, Value, Vjp, OUT0};
+use crate::op::{Arguments, Back, Call, OUT0, Op, Term, Value, Vjp};
 use crate::tensor::{Edge, GradFn, Tensor};
 use smallvec::SmallVec;
 use std::any::Any;
@@ -30,7 +30,10 @@ pub trait Custom: Send + Sync {
 
 /// What a node does with the gradients that reach it.
 pub enum Work {
-    Op { op: &'static Op, state: Mutex<State> },
+    Op {
+        op: &'static Op,
+        state: Mutex<State>,
+    },
     /// Adds to `.grad` of a leaf.
     Accumulate(Tensor),
     /// An in-place write to a view of a tensor with history; see `history`.
@@ -47,6 +50,9 @@ pub struct OpState {
     pub outputs: SmallVec<[(usize, Saved); 1]>,
     pub facts: SmallVec<[(usize, Facts); 2]>,
 }
+
+/// A saved item of a list argument has its place in the list above these bits of the argument's position.
+const LIST_ITEM: u32 = 8;
 
 pub enum State {
     Ready(Box<OpState>),
@@ -129,7 +135,13 @@ impl Node {
         }
     }
 
-    fn apply_op(self: &Arc<Node>, op: &'static Op, state: &Mutex<State>, grads: &[Option<Tensor>], wanted: u64) -> Result<Grads> {
+    fn apply_op(
+        self: &Arc<Node>,
+        op: &'static Op,
+        state: &Mutex<State>,
+        grads: &[Option<Tensor>],
+        wanted: u64,
+    ) -> Result<Grads> {
         let (args, outputs, facts) = self.unpack(state)?;
         let mut back = Back {
             call: Call { op, args: &args },
@@ -159,14 +171,22 @@ impl Node {
     }
 
     #[allow(clippy::type_complexity)]
-    fn unpack(self: &Arc<Node>, state: &Mutex<State>) -> Result<(SmallVec<[Value<'static>; 3]>, Grads, SmallVec<[(usize, Facts); 2]>)> {
+    fn unpack(
+        self: &Arc<Node>,
+        state: &Mutex<State>,
+    ) -> Result<(SmallVec<[Value<'static>; 3]>, Grads, SmallVec<[(usize, Facts); 2]>)> {
         let guard = state.lock().unwrap_or_else(|e| e.into_inner());
         let State::Ready(s) = &*guard else { return Err(freed()) };
         let mut args = s.args.clone();
-        for (i, saved) in &s.inputs {
+        for (at, saved) in &s.inputs {
             let t = saved.unpack(self)?;
-            match &mut args[*i] {
-                Value::Tensors(list) => list.push(Some(t)),
+            match &mut args[at & ((1 << LIST_ITEM) - 1)] {
+                // Holes in a list (`Tensor?[]`) keep their places.
+                Value::Tensors(list) => {
+                    let item = at >> LIST_ITEM;
+                    list.resize(list.len().max(item + 1), None);
+                    list[item] = Some(t);
+                }
                 slot => *slot = Value::Owned(t),
             }
         }
@@ -220,14 +240,25 @@ pub fn freed() -> Error {
 pub fn record(call: &Call, outputs: &[Tensor], edges: SmallVec<[Option<Edge>; 2]>) -> Result<Arc<Node>> {
     let op = call.op;
     let saves = wanted_saves(op, &edges);
-    let mut state = OpState { args: SmallVec::new(), inputs: SmallVec::new(), outputs: SmallVec::new(), facts: SmallVec::new() };
+    let mut state =
+        OpState { args: SmallVec::new(), inputs: SmallVec::new(), outputs: SmallVec::new(), facts: SmallVec::new() };
     for (i, v) in call.args.iter().enumerate() {
         let keep = i < 16 && saves & (1 << i) != 0;
         for t in v.tensors() {
             state.facts.push((i, Facts::of(t)));
-            if keep {
-                state.inputs.push((i, Saved::input(t)));
+        }
+        match v {
+            Value::Tensors(list) if keep => {
+                for (k, t) in list.iter().enumerate().filter_map(|(k, t)| Some((k, t.as_ref()?))) {
+                    state.inputs.push((i | (k << LIST_ITEM), Saved::input(t)?));
+                }
             }
+            v if keep => {
+                if let Some(t) = v.as_tensor() {
+                    state.inputs.push((i, Saved::input(t)?));
+                }
+            }
+            _ => {}
         }
         state.args.push(match v {
             Value::Tensor(_) | Value::Owned(_) => Value::None,
@@ -237,7 +268,7 @@ pub fn record(call: &Call, outputs: &[Tensor], edges: SmallVec<[Option<Edge>; 2]
     }
     for (i, t) in outputs.iter().enumerate() {
         if saves & (OUT0 << i.min(15)) != 0 {
-            state.outputs.push((i, Saved::output(t, i)));
+            state.outputs.push((i, Saved::output(t, i)?));
         }
     }
     let facts = outputs.iter().map(Facts::of).collect();
@@ -292,10 +323,12 @@ impl Drop for Node {
         LIVE.fetch_sub(1, Ordering::Relaxed);
         let edges = std::mem::take(&mut self.edges);
         let state = match &mut self.work {
-            Work::Op { state, .. } => match std::mem::replace(state.get_mut().unwrap_or_else(|e| e.into_inner()), State::Freed) {
-                State::Ready(s) => Some(s),
-                State::Freed => None,
-            },
+            Work::Op { state, .. } => {
+                match std::mem::replace(state.get_mut().unwrap_or_else(|e| e.into_inner()), State::Freed) {
+                    State::Ready(s) => Some(s),
+                    State::Freed => None,
+                }
+            }
             _ => None,
         };
         if edges.iter().all(Option::is_none) && state.is_none() {

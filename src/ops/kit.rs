@@ -4,7 +4,7 @@ use super::{arith, copy, reduce, view};
 use crate::autograd::Kit;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::op::{Back, Ints, IntoArg, Term, Value};
+use crate::op::{Back, IntoArg, Ints, Term, Value};
 use crate::tensor::Tensor;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -122,7 +122,7 @@ static KIT: Kit = Kit {
     real: |t| copy::REAL.call((t,)).ok(),
     clone: |t| copy::CLONE.call((t,)).ok(),
     copy_: |t, src| copy::COPY_.call_inplace((t, src)).map(drop),
-    as_strided: &view::AS_STRIDED,
+    as_strided: &super::strided::AS_STRIDED_VIEW,
 };
 
 // The definition behind the declaration in `autograd`.
