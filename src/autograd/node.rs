@@ -249,7 +249,10 @@ pub fn record(call: &Call, outputs: &[Tensor], edges: SmallVec<[Option<Edge>; 2]
         }
         match v {
             Value::Tensors(list) if keep => {
-                let held = list.iter().enumerate().filter_map(|(k, t)| Some((i | (k << LIST_ITEM), Saved::input(t.as_ref()?))));
+                let held = list
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(k, t)| Some((i | (k << LIST_ITEM), Saved::input(t.as_ref()?))));
                 state.inputs.extend(held);
             }
             v if keep => state.inputs.extend(v.as_tensor().map(|t| (i, Saved::input(t)))),

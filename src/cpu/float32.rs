@@ -14,7 +14,7 @@ impl Float for f32 {
     const NAN: f32 = f32::NAN;
     const MAGIC: f32 = 12582912.0;
     const LOG2_E: f32 = std::f32::consts::LOG2_E;
-    const LN2: (f32, f32) = (0.693359375, -0.00021219444);
+    const LN2: (f32, f32) = (0.6933594, -0.00021219444);
     const HALF_PI: (f32, f32) = (std::f32::consts::FRAC_PI_2, -4.371139e-08);
     const EXP_RANGE: (f32, f32) = (-105.0, 90.0);
     const BIG: f32 = 9.02;
@@ -41,13 +41,17 @@ impl Float for f32 {
     fn split(self) -> (Self, Self) {
         const POWER: f32 = 8388608.0;
         const ROOT: u32 = 0x3f35_04f3;
-        let small = self < f32::MIN_POSITIVE;
-        let x = if small { self * POWER } else { self };
         // Biased so that it stays positive: the top bits of the distance to sqrt(1/2) count octaves.
-        let distance = x.to_bits().wrapping_sub(ROOT).wrapping_add(127 << 23);
+        let distance = self.to_bits().wrapping_sub(ROOT).wrapping_add(127 << 23);
         let m = f32::from_bits((distance & ((1 << 23) - 1)).wrapping_add(ROOT));
-        let e = f32::from_bits((distance >> 23) | POWER.to_bits()) - (POWER + 127.0);
-        (m, if small { e - 23.0 } else { e })
+        (m, f32::from_bits((distance >> 23) | POWER.to_bits()) - (POWER + 127.0))
+    }
+    #[inline(always)]
+    fn split_any(self) -> (Self, Self) {
+        let small = self < f32::MIN_POSITIVE;
+        let (x, lowered) = if small { (self * 8388608.0, 23.0) } else { (self, 0.0) };
+        let (m, e) = x.split();
+        (m, e - lowered)
     }
     #[inline(always)]
     fn reduce<F: Fuse>(self, shift: u32) -> (Self, bool, Self) {
@@ -62,75 +66,51 @@ impl Float for f32 {
     }
     #[inline(always)]
     fn exp_tail<F: Fuse>(r: Self) -> Self {
-        horner::<_, F, _>(
-            r,
-            [0.4999999403953552, 0.1666651964187622, 0.04166839271783829, 0.008368780836462975, 0.001381447073072195],
-        )
+        horner::<_, F, _>(r, [0.49999994, 0.1666652, 0.041668393, 0.008368781, 0.0013814471])
     }
     #[inline(always)]
     fn ln_tail<F: Fuse>(z: Self) -> Self {
-        z * horner::<_, F, _>(z, [0.6666666865348816, 0.39987972378730774, 0.29642030596733093])
+        z * horner::<_, F, _>(z, [0.6666667, 0.39987972, 0.2964203])
     }
     #[inline(always)]
     fn sin_tail<F: Fuse>(z: Self) -> Self {
-        horner::<_, F, _>(z, [-0.1666666716337204, 0.008332710713148117, -0.00019573367899283767])
+        horner::<_, F, _>(z, [-0.16666667, 0.008332711, -0.00019573368])
     }
     #[inline(always)]
     fn cos_tail<F: Fuse>(z: Self) -> Self {
-        horner::<_, F, _>(z, [0.0416666679084301, -0.00138881616294384, 2.451476211717818e-05])
+        horner::<_, F, _>(z, [0.041666668, -0.0013888162, 2.4514762e-5])
     }
     #[inline(always)]
     fn atan_tail<F: Fuse>(z: Self) -> Self {
-        horner::<_, F, _>(
-            z,
-            [-0.3333333432674408, 0.1999933123588562, -0.14256572723388672, 0.10673373937606812, -0.06247895583510399],
-        )
+        horner::<_, F, _>(z, [-0.33333334, 0.19999331, -0.14256573, 0.10673374, -0.062478956])
     }
     #[inline(always)]
     fn asin_tail<F: Fuse>(z: Self) -> Self {
-        horner::<_, F, _>(
-            z,
-            [
-                0.1666666716337204,
-                0.07500182092189789,
-                0.04456843435764313,
-                0.031443241983652115,
-                0.015623121522367,
-                0.03607170656323433,
-            ],
-        )
+        horner::<_, F, _>(z, [0.16666667, 0.07500182, 0.044568434, 0.031443242, 0.0156231215, 0.036071707])
     }
     #[inline(always)]
     fn erf_tail<F: Fuse>(z: Self) -> Self {
         horner::<_, F, _>(
             z,
-            [
-                0.12837916612625122,
-                -0.3761262595653534,
-                0.11283600330352783,
-                -0.026854444295167923,
-                0.005189535673707724,
-                -0.0008020845125429332,
-                7.889132393756881e-05,
-            ],
+            [0.12837917, -0.37612626, 0.112836, -0.026854444, 0.0051895357, -0.0008020845, 7.8891324e-5],
         )
     }
     #[inline(always)]
     fn erfc_large<F: Fuse>(a: Self) -> Self {
         // exp of a fit of -ln(erfc) about 2.4; beyond 4 nothing is left of it beside 1.
         let t = (if a > 4.0 { 4.0 } else { a }) - 2.4;
-        math::exp::<f32, F>(-horner::<_, F, _>(
+        math::exp_mild::<f32, F>(-horner::<_, F, _>(
             t,
             [
-                7.280974864959717,
-                5.164236545562744,
-                0.9405010938644409,
-                0.011763781309127808,
-                -0.002392222872003913,
-                0.0004739430733025074,
-                -7.496705802623183e-05,
-                2.2806534616393037e-05,
-                2.241455518969815e-07,
+                7.280975,
+                5.1642365,
+                0.9405011,
+                0.011763781,
+                -0.0023922229,
+                0.00047394307,
+                -7.496706e-5,
+                2.2806535e-5,
+                2.2414555e-7,
             ],
         ))
     }
@@ -138,10 +118,34 @@ impl Float for f32 {
     fn erfc<F: Fuse>(self) -> Self {
         <f64 as Float>::erfc::<F>(self as f64) as f32
     }
-    /// In f64, where a logarithm times 150 has bits to spare.
+    /// In f64, to 1e-10: f32's range has no overflow there, and the last conversion rounds once.
     #[inline(always)]
     fn pow<F: Fuse>(self, e: Self) -> Self {
-        let y = math::exp::<f64, F>(e as f64 * math::ln::<f64, F>(self.abs() as f64)) as f32;
+        let a = self.abs() as f64;
+        let (m, k) = a.split();
+        let s = (m - 1.0) / (m + 1.0);
+        let z = s * s;
+        let tail =
+            horner::<_, F, _>(z, [0.6666666666666666, 0.40000158332854174, 0.2854633902213186, 0.23439793784220436]);
+        let ln = math::fma::<f64, F>(k, std::f64::consts::LN_2, s * math::fma::<f64, F>(z, tail, 2.0));
+        let ln = if a < f64::INFINITY { ln } else { a };
+        let t = e as f64 * if a == 0.0 { f64::NEG_INFINITY } else { ln };
+        let t = if t > 150.0 { 150.0 } else { t };
+        let t = if t < -150.0 { -150.0 } else { t };
+        let n = math::fma::<f64, F>(t, f64::LOG2_E, f64::MAGIC) - f64::MAGIC;
+        let r = math::fma::<f64, F>(-n, std::f64::consts::LN_2, t);
+        let tail = horner::<_, F, _>(
+            r,
+            [
+                0.5000000081286696,
+                0.1666666675694132,
+                0.04166623900423404,
+                0.008333285836560074,
+                0.0013948700486338056,
+                0.00019907704448974411,
+            ],
+        );
+        let y = ((1.0 + math::fma::<f64, F>(r * r, tail, r)) * n.pow2()) as f32;
         let whole = e.trunc() == e;
         let half = e * 0.5;
         let odd = whole && half.trunc() != half;

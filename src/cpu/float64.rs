@@ -42,13 +42,17 @@ impl Float for f64 {
     fn split(self) -> (Self, Self) {
         const POWER: f64 = 4503599627370496.0;
         const ROOT: u64 = 0x3fe6_a09e_667f_3bcd;
-        let small = self < f64::MIN_POSITIVE;
-        let x = if small { self * POWER } else { self };
         // Biased so that it stays positive: the top bits of the distance to sqrt(1/2) count octaves.
-        let distance = x.to_bits().wrapping_sub(ROOT).wrapping_add(1023 << 52);
+        let distance = self.to_bits().wrapping_sub(ROOT).wrapping_add(1023 << 52);
         let m = f64::from_bits((distance & ((1 << 52) - 1)).wrapping_add(ROOT));
-        let e = f64::from_bits((distance >> 52) | POWER.to_bits()) - (POWER + 1023.0);
-        (m, if small { e - 52.0 } else { e })
+        (m, f64::from_bits((distance >> 52) | POWER.to_bits()) - (POWER + 1023.0))
+    }
+    #[inline(always)]
+    fn split_any(self) -> (Self, Self) {
+        let small = self < f64::MIN_POSITIVE;
+        let (x, lowered) = if small { (self * 4503599627370496.0, 52.0) } else { (self, 0.0) };
+        let (m, e) = x.split();
+        (m, e - lowered)
     }
     #[inline(always)]
     fn reduce<F: Fuse>(self, shift: u32) -> (Self, bool, Self) {

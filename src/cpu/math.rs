@@ -48,8 +48,10 @@ pub trait Float:
     fn fma(self, a: Self, b: Self) -> Self;
     /// Two to the power of an integral `self`, within the exponents of normal numbers.
     fn pow2(self) -> Self;
-    /// `m` in [sqrt(1/2), sqrt 2) and `e` with `self = m * 2^e`, for positive finite numbers.
+    /// `m` in [sqrt(1/2), sqrt 2) and `e` with `self = m * 2^e`, for positive normal numbers.
     fn split(self) -> (Self, Self);
+    /// The same for subnormal numbers too.
+    fn split_any(self) -> (Self, Self);
     /// `self - n pi/2`, whether `n + shift` is odd, and the sign (of zero) that its second bit stands for.
     fn reduce<F: Fuse>(self, shift: u32) -> (Self, bool, Self);
     /// (exp r - 1 - r) / r^2 for |r| <= ln 2 / 2.
@@ -137,6 +139,12 @@ fn exp_scaled<B: Float, F: Fuse>(x: B, k: B) -> B {
 pub fn exp<B: Float, F: Fuse>(x: B) -> B {
     exp_scaled::<B, F>(x, B::ZERO)
 }
+/// exp where the result is a normal number.
+#[inline(always)]
+pub fn exp_mild<B: Float, F: Fuse>(x: B) -> B {
+    let (n, q) = exp_parts::<B, F>(x);
+    (B::ONE + q) * n.pow2()
+}
 #[inline(always)]
 pub fn exp2<B: Float, F: Fuse>(x: B) -> B {
     let x = at_most(at_least(x, B::EXP_RANGE.0 * B::LOG2_E), B::EXP_RANGE.1 * B::LOG2_E);
@@ -194,7 +202,7 @@ fn ln_special<B: Float>(x: B, y: B) -> B {
 }
 #[inline(always)]
 pub fn ln<B: Float, F: Fuse>(x: B) -> B {
-    let (m, e) = x.split();
+    let (m, e) = x.split_any();
     let f = m - B::ONE;
     let (a, b) = ln_parts::<B, F>(f);
     let y = fma::<B, F>(e, B::LN2.0, f - (a - fma::<B, F>(e, B::LN2.1, b)));
@@ -202,7 +210,7 @@ pub fn ln<B: Float, F: Fuse>(x: B) -> B {
 }
 #[inline(always)]
 pub fn log2<B: Float, F: Fuse>(x: B) -> B {
-    let (m, e) = x.split();
+    let (m, e) = x.split_any();
     let f = m - B::ONE;
     let (a, b) = ln_parts::<B, F>(f);
     let y = f - (a - b);
@@ -212,7 +220,7 @@ pub fn log2<B: Float, F: Fuse>(x: B) -> B {
 }
 #[inline(always)]
 pub fn log10<B: Float, F: Fuse>(x: B) -> B {
-    let (m, e) = x.split();
+    let (m, e) = x.split_any();
     let f = m - B::ONE;
     let (a, b) = ln_parts::<B, F>(f);
     ln_special(x, B::log10_of_parts(f - (a - b), e))

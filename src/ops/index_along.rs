@@ -2,7 +2,7 @@
 //!
 //! What selects values (max, median, cummax, nll_loss) hands its gradient back through these.
 
-use crate::cpu::index::{gather, scatter, Mode, Source};
+use crate::cpu::index::{Mode, Source, gather, scatter};
 use crate::error::Result;
 use crate::layout::{to_shape, wrap_dim};
 use crate::op::*;

@@ -24,6 +24,7 @@ pub mod join;
 pub mod kit;
 pub mod linalg;
 pub mod logical;
+pub mod loss;
 pub mod mask;
 pub mod minmax;
 mod needs;
@@ -39,6 +40,8 @@ pub mod shape;
 pub mod slice;
 pub mod softmax;
 pub mod special;
+pub mod split;
+pub mod strided;
 pub mod take;
 pub mod triangle;
 pub mod trig;
@@ -49,47 +52,56 @@ use crate::op::Op;
 /// Every op, family by family.
 pub static OPS: &[&[&Op]] = &[
     arith::OPS,
+    copy::OPS,
+    create::OPS,
+    view::OPS,
     activation::OPS,
     activation_backward::OPS,
-    hard::OPS,
-    hard_backward::OPS,
+    alias::OPS,
     choose::OPS,
     compare::OPS,
     complex::OPS,
     division::OPS,
     exp::OPS,
+    gather::OPS,
+    hard::OPS,
+    hard_backward::OPS,
     hyperbolic::OPS,
+    index::OPS,
+    index_along::OPS,
+    join::OPS,
+    linalg::OPS,
+    linalg::added::OPS,
+    linalg::einsum::OPS,
+    linalg::vectors::OPS,
     logical::OPS,
+    loss::bce::OPS,
+    loss::class::OPS,
+    loss::pointwise::OPS,
+    loss::similarity::OPS,
+    mask::OPS,
     minmax::OPS,
     power::OPS,
-    round::OPS,
-    special::OPS,
-    trig::OPS,
-    copy::OPS,
-    create::OPS,
-    view::OPS,
-    alias::OPS,
-    shape::OPS,
-    slice::OPS,
-    select::OPS,
     reduce::OPS,
     reduce::extreme::OPS,
     reduce::moments::OPS,
     reduce::nan::OPS,
     reduce::norm::OPS,
     reduce::truth::OPS,
-    scan::OPS,
-    softmax::OPS,
-    linalg::OPS,
-    gather::OPS,
-    index::OPS,
-    index_along::OPS,
-    mask::OPS,
-    take::OPS,
-    scatter_grad::OPS,
-    join::OPS,
     repeat::OPS,
+    round::OPS,
+    scan::OPS,
+    scatter_grad::OPS,
+    select::OPS,
+    shape::OPS,
+    slice::OPS,
+    softmax::OPS,
+    special::OPS,
+    split::OPS,
+    strided::OPS,
+    take::OPS,
     triangle::OPS,
+    trig::OPS,
 ];
 
 /// Every op.

@@ -47,7 +47,7 @@ static POW: Need = Need::new("pow");
 static FLIP: Need = Need::new("flip");
 static CLAMP: Need = Need::new("clamp");
 static CLAMP_MIN: Need = Need::new("clamp_min");
-static MASKED_FILL: Need = Need::new("masked_fill");
+static WHERE: Need = Need::new("where");
 static SIGMOID: Need = Need::new("sigmoid");
 static XLOGY: Need = Need::new("xlogy");
 pub(super) static MAXIMUM: Need = Need::new("maximum");
@@ -93,7 +93,7 @@ impl Term {
         CLAMP_MIN.call((self, low))
     }
     pub(super) fn masked_fill_(self, mask: Term, value: f64) -> Term {
-        MASKED_FILL.call((self, mask, value))
+        WHERE.call((mask, value, self))
     }
     pub(super) fn sigmoid_(self) -> Term {
         SIGMOID.call((self,))

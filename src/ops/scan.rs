@@ -7,9 +7,9 @@ use super::copy::COPY_;
 use super::index_along::PUT_ALONG;
 use super::view::SLICE;
 use crate::cpu::parallel::par_for;
-use crate::cpu::scan::{cumulative, Scan};
+use crate::cpu::scan::{Scan, cumulative};
 use crate::cpu::view::Ptr;
-use crate::dtype::{c128, Category, DType, Element};
+use crate::dtype::{Category, DType, Element, c128};
 use crate::error::{Error, Result};
 use crate::layout::wrap_dim;
 use crate::op::*;
@@ -43,7 +43,15 @@ pub static CUMSUM: Op = Op {
         let dim = c.int(1).unwrap_or(0);
         if c.ndim(0) == 0 { c.g() } else { CUMSUM.call((c.g().flip_(dim), dim)).flip_(dim) }
     })]),
-    samples: &["f32[2,3], 0", "f32[2,3], -1", "i32[4], 0", "b8[4], 0", "f32[3], 0, dtype=float64", "f32[], 0", "c64[3], 0"],
+    samples: &[
+        "f32[2,3], 0",
+        "f32[2,3], -1",
+        "i32[4], 0",
+        "b8[4], 0",
+        "f32[3], 0, dtype=float64",
+        "f32[], 0",
+        "c64[3], 0",
+    ],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
     reference: "np.cumsum(x0, axis=x1) if x0.ndim else x0",
     ..OP
@@ -56,9 +64,20 @@ pub static CUMPROD: Op = Op {
     body: kernel(infer_sum, |c, out| run(Scan::Prod, c, out), None),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
         let (g, x, y, dim) = (c.g(), c.arg(0).conj(), c.out(0).conj(), c.int(1).unwrap_or(0));
-        if c.ndim(0) == 0 { g } else { shifted(&y, dim, 1, 1.0) * RECURRENCE.call((shifted(&x, dim, -1, 0.0), g, dim, true)) }
+        if c.ndim(0) == 0 {
+            g
+        } else {
+            shifted(&y, dim, 1, 1.0) * RECURRENCE.call((shifted(&x, dim, -1, 0.0), g, dim, true))
+        }
     })]),
-    samples: &["f32[2,3], 0", "f32[2,4](=1,0,2,3,0,2,0,1), 1", "i32[4], 0", "f32[3], 0, dtype=float64", "f32[], 0", "c64[3], 0"],
+    samples: &[
+        "f32[2,3], 0",
+        "f32[2,4](=1,0,2,3,0,2,0,1), 1",
+        "i32[4], 0",
+        "f32[3], 0, dtype=float64",
+        "f32[], 0",
+        "c64[3], 0",
+    ],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
     reference: "np.cumprod(x0, axis=x1) if x0.ndim else x0",
     ..OP
@@ -100,7 +119,10 @@ pub static CUMMAX: Op = Op {
     body: kernel(infer_extreme, |c, out| run(Scan::Max, c, out), None),
     vjp: Vjp::Each(&[d(0, OUT1, at_positions)]),
     samples: &["f32[2,3], 0", "f32[2,4](ties), 1", "i64[4], 0", "b8[4], 0", "f32[], 0"],
-    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range"), ("c64[2], 0", "NotImplementedError", "cummax_cpu")],
+    errors: &[
+        ("f32[2,3], 2", "IndexError", "Dimension out of range"),
+        ("c64[2], 0", "NotImplementedError", "cummax_cpu"),
+    ],
     ..OP
 };
 
@@ -111,7 +133,10 @@ pub static CUMMIN: Op = Op {
     body: kernel(infer_extreme, |c, out| run(Scan::Min, c, out), None),
     vjp: Vjp::Each(&[d(0, OUT1, at_positions)]),
     samples: &["f32[2,3], 0", "f32[2,4](ties), 1", "i64[4], 0", "b8[4], 0", "f32[], 0"],
-    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range"), ("c64[2], 0", "NotImplementedError", "cummin_cpu")],
+    errors: &[
+        ("f32[2,3], 2", "IndexError", "Dimension out of range"),
+        ("c64[2], 0", "NotImplementedError", "cummin_cpu"),
+    ],
     ..OP
 };
 
@@ -139,7 +164,10 @@ pub static LOGCUMSUMEXP: Op = Op {
         if c.ndim(0) == 0 { g } else { (x - y).exp_() * RECURRENCE.call((decay, g, dim, true)) }
     })]),
     samples: &["f32[2,3], 0", "f32[2,3](big), 1", "f64[4], 0", "f32[], 0"],
-    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range"), ("i64[3], 0", "NotImplementedError", "logcumsumexp_out_cpu")],
+    errors: &[
+        ("f32[2,3], 2", "IndexError", "Dimension out of range"),
+        ("i64[3], 0", "NotImplementedError", "logcumsumexp_out_cpu"),
+    ],
     reference: "np.logaddexp.accumulate(x0, axis=x1) if x0.ndim else x0",
     ..OP
 };
@@ -178,7 +206,11 @@ fn recurrence(c: &Call, out: &[Tensor]) -> Result<()> {
     let shape = b.shape();
     let (length, inner) = (shape.get(dim).copied().unwrap_or(1), shape.iter().skip(dim + 1).product::<usize>());
     let job = Lines { length, inner, outer: shape.iter().take(dim).product(), reverse: c.flag(3) };
-    if dtype == DType::F64 { job.run::<f64>(&a, &b, &s)? } else { job.run::<c128>(&a, &b, &s)? }
+    if dtype == DType::F64 {
+        job.run::<f64>(&a, &b, &s)?
+    } else {
+        job.run::<c128>(&a, &b, &s)?
+    }
     out[0].copy_raw(&s)
 }
 
@@ -190,7 +222,12 @@ struct Lines {
 }
 
 impl Lines {
-    fn run<T: Element + std::ops::Add<Output = T> + std::ops::Mul<Output = T>>(&self, a: &Tensor, b: &Tensor, s: &Tensor) -> Result<()> {
+    fn run<T: Element + std::ops::Add<Output = T> + std::ops::Mul<Output = T>>(
+        &self,
+        a: &Tensor,
+        b: &Tensor,
+        s: &Tensor,
+    ) -> Result<()> {
         let [a, b, s] = [Ptr(a.ptr()?.cast::<T>()), Ptr(b.ptr()?.cast::<T>()), Ptr(s.ptr()?.cast::<T>())];
         par_for(self.outer * self.inner, (1 << 14) / self.length.max(1), |lines| {
             for line in lines {

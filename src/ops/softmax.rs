@@ -12,8 +12,15 @@ use crate::ops::reduce::norm::LOGSUMEXP;
 use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[
-    &SOFTMAX, &LOG_SOFTMAX, &FUSED_SOFTMAX, &FUSED_LOG_SOFTMAX, &SOFTMAX_BACKWARD, &LOG_SOFTMAX_BACKWARD,
-    &F_SOFTMAX, &F_LOG_SOFTMAX, &F_SOFTMIN,
+    &SOFTMAX,
+    &LOG_SOFTMAX,
+    &FUSED_SOFTMAX,
+    &FUSED_LOG_SOFTMAX,
+    &SOFTMAX_BACKWARD,
+    &LOG_SOFTMAX_BACKWARD,
+    &F_SOFTMAX,
+    &F_LOG_SOFTMAX,
+    &F_SOFTMIN,
 ];
 
 fn infer(c: &Call) -> Result<Specs> {
@@ -73,7 +80,10 @@ pub static SOFTMAX: Op = Op {
     ),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], 0", "f32[2,3,4], -1", "f32[2,3](big), 1", "i64[3], 0, dtype=float32", "f?[5], 0", "f32[], 0"],
-    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range"), ("i64[3], 0", "NotImplementedError", "not implemented for 'Long'")],
+    errors: &[
+        ("f32[2,3], 2", "IndexError", "Dimension out of range"),
+        ("i64[3], 0", "NotImplementedError", "not implemented for 'Long'"),
+    ],
     reference: "np.exp(x0 - np.max(x0, axis=x1, keepdims=True)) / np.sum(np.exp(x0 - np.max(x0, axis=x1, keepdims=True)), axis=x1, keepdims=True) if x0.ndim else np.ones(())",
     ..OP
 };
@@ -92,7 +102,10 @@ pub static LOG_SOFTMAX: Op = Op {
     ),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], 0", "f32[2,3,4], -1", "f32[2,3](big), 1", "i64[3], 0, dtype=float32", "f?[5], 0", "f32[], 0"],
-    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range"), ("i64[3], 0", "NotImplementedError", "not implemented for 'Long'")],
+    errors: &[
+        ("f32[2,3], 2", "IndexError", "Dimension out of range"),
+        ("i64[3], 0", "NotImplementedError", "not implemented for 'Long'"),
+    ],
     ..OP
 };
 

@@ -5,7 +5,7 @@
 
 use super::error::guard_object;
 use super::object::{borrow, slot, wrap};
-use super::parse::{explain, parse, Given, Misfit};
+use super::parse::{Given, Misfit, explain, parse};
 use crate::dispatch;
 use crate::op::{Args, Forms, Op, Outputs, Returns, Signature, Value};
 use crate::tensor::Tensor;
@@ -44,7 +44,12 @@ unsafe extern "C" {
 
 static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(null_mut());
 
-unsafe extern "C" fn vectorcall(o: *mut PyObject, args: *const *mut PyObject, nargsf: usize, names: *mut PyObject) -> *mut PyObject {
+unsafe extern "C" fn vectorcall(
+    o: *mut PyObject,
+    args: *const *mut PyObject,
+    nargsf: usize,
+    names: *mut PyObject,
+) -> *mut PyObject {
     guard_object(|py| {
         // SAFETY: `o` is one of our objects, whose entry is never freed; the rest are the parts of a vectorcall.
         let (entry, given) = unsafe { (&*(*o.cast::<OpObject>()).entry, Given::new(args, nargsf, names)) };
@@ -129,10 +134,16 @@ fn into_out(py: Python, op: &'static Op, args: &Args, out: *mut PyObject) -> PyR
         Some(t) => vec![t.clone()],
         None => {
             let items = out.cast::<PyTuple>().map(|t| t.iter().collect::<Vec<_>>()).map_err(|_| {
-                PyTypeError::new_err(format!("{}(): argument 'out' must be Tensor, not {}", op.parsed().base, super::parse::type_name(&out)))
+                PyTypeError::new_err(format!(
+                    "{}(): argument 'out' must be Tensor, not {}",
+                    op.parsed().base,
+                    super::parse::type_name(&out)
+                ))
             })?;
             let tensors: Option<Vec<Tensor>> = items.iter().map(|o| borrow(o.as_ptr()).cloned()).collect();
-            tensors.ok_or_else(|| PyTypeError::new_err(format!("{}(): argument 'out' must be a tuple of Tensors", op.parsed().base)))?
+            tensors.ok_or_else(|| {
+                PyTypeError::new_err(format!("{}(): argument 'out' must be a tuple of Tensors", op.parsed().base))
+            })?
         }
     };
     dispatch::call_out(op, args, &outs)?;
@@ -166,7 +177,9 @@ unsafe extern "C" fn descr_get(o: *mut PyObject, instance: *mut PyObject, _class
 unsafe extern "C" fn repr(o: *mut PyObject) -> *mut PyObject {
     // SAFETY: `o` is one of our objects.
     let entry = unsafe { &*(*o.cast::<OpObject>()).entry };
-    guard_object(|py| Ok(PyString::new(py, &format!("<built-in method {} of rustgrad>", entry.name)).into_any().into_ptr()))
+    guard_object(|py| {
+        Ok(PyString::new(py, &format!("<built-in method {} of rustgrad>", entry.name)).into_any().into_ptr())
+    })
 }
 
 /// `__name__`, `__doc__` and the like, chosen by the closure.
@@ -176,7 +189,12 @@ unsafe extern "C" fn describe(o: *mut PyObject, what: *mut c_void) -> *mut PyObj
     guard_object(|py| {
         let text = match what as usize {
             0 => entry.name.to_string(),
-            1 => entry.ops.iter().map(|op| format!("{}\n\n{}", super::table::python_signature(op, entry.name), op.doc)).collect::<Vec<_>>().join("\n\n"),
+            1 => entry
+                .ops
+                .iter()
+                .map(|op| format!("{}\n\n{}", super::table::python_signature(op, entry.name), op.doc))
+                .collect::<Vec<_>>()
+                .join("\n\n"),
             _ => "rustgrad".to_string(),
         };
         Ok(PyString::new(py, &text).into_any().into_ptr())
@@ -203,7 +221,13 @@ pub fn create_type(py: Python) -> PyResult<()> {
     };
     // SAFETY: all-zero entries end the tables.
     let (end_getset, end_member, end_method) = unsafe { (std::mem::zeroed(), std::mem::zeroed(), std::mem::zeroed()) };
-    let getset = Box::leak(Box::new([text(c"__name__", 0), text(c"__doc__", 1), text(c"__module__", 2), text(c"__qualname__", 0), end_getset]));
+    let getset = Box::leak(Box::new([
+        text(c"__name__", 0),
+        text(c"__doc__", 1),
+        text(c"__module__", 2),
+        text(c"__qualname__", 0),
+        end_getset,
+    ]));
     let members = Box::leak(Box::new([
         ffi::PyMemberDef {
             name: c"__vectorcalloffset__".as_ptr(),
@@ -250,7 +274,12 @@ pub fn create_type(py: Python) -> PyResult<()> {
 }
 
 /// A callable for the overloads of a name.
-pub fn make<'py>(py: Python<'py>, name: &'static str, ops: Vec<&'static Op>, inplace: bool) -> PyResult<Bound<'py, PyAny>> {
+pub fn make<'py>(
+    py: Python<'py>,
+    name: &'static str,
+    ops: Vec<&'static Op>,
+    inplace: bool,
+) -> PyResult<Bound<'py, PyAny>> {
     let named = ops.iter().map(|op| named_tuple(py, name, op)).collect::<PyResult<Vec<_>>>()?;
     let entry = Box::leak(Box::new(Entry { name, ops, inplace, named }));
     // SAFETY: generic alloc gives room for our layout; both fields are set before anyone sees the object.

@@ -1,11 +1,11 @@
 //! Tensors from Python data: nested lists, numbers, arrays; copied by `tensor`, shared by `from_numpy`.
 
 use super::kinds::{to_device, to_dtype};
-use super::object::{borrow, Handle};
+use super::object::{Handle, borrow};
 use super::parse::{to_scalar, type_name};
 use crate::cpu::buffer::CpuBuffer;
 use crate::device::Device;
-use crate::dtype::{default_dtype, Category, DType, Element, Scalar};
+use crate::dtype::{Category, DType, Element, Scalar, default_dtype};
 use crate::layout::{Dims, Layout};
 use crate::ops::copy::TO_COPY;
 use crate::storage::{Buffer, Storage};
@@ -67,25 +67,36 @@ fn check_range(values: &[Scalar], dtype: DType) -> PyResult<()> {
         return Ok(());
     }
     let bits = dtype.size() as u32 * 8;
-    let (low, high) = if dtype.is_signed() { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
+    let (low, high) =
+        if dtype.is_signed() { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
     for v in values {
         let wide = match *v {
             Scalar::Int(i) => i128::from(i),
             Scalar::UInt(u) => i128::from(u),
-            Scalar::Complex(..) => return Err(PyTypeError::new_err("'complex' object cannot be interpreted as an integer")),
+            Scalar::Complex(..) => {
+                return Err(PyTypeError::new_err("'complex' object cannot be interpreted as an integer"));
+            }
             _ => continue,
         };
         // Negative numbers wrap into unsigned types in PyTorch up to their width.
         if wide > high || wide < low.min(-(1i128 << (bits - 1))) {
-            return Err(pyo3::exceptions::PyRuntimeError::new_err(format!("value cannot be converted to type {} without overflow", dtype.name())));
+            return Err(pyo3::exceptions::PyRuntimeError::new_err(format!(
+                "value cannot be converted to type {} without overflow",
+                dtype.name()
+            )));
         }
     }
     Ok(())
 }
 
 fn is_nested(o: &Bound<PyAny>) -> bool {
-    o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>() || borrow(o.as_ptr()).is_some_and(|t| t.ndim() > 0)
-        || (o.hasattr("__getitem__").unwrap_or(false) && o.hasattr("__len__").unwrap_or(false) && !o.is_instance_of::<PyString>() && !o.is_instance_of::<PyDict>())
+    o.is_instance_of::<PyList>()
+        || o.is_instance_of::<PyTuple>()
+        || borrow(o.as_ptr()).is_some_and(|t| t.ndim() > 0)
+        || (o.hasattr("__getitem__").unwrap_or(false)
+            && o.hasattr("__len__").unwrap_or(false)
+            && !o.is_instance_of::<PyString>()
+            && !o.is_instance_of::<PyDict>())
 }
 
 /// The shape that the first items at each depth suggest; `collect` checks the rest against it.
@@ -95,7 +106,9 @@ fn nested_shape(o: &Bound<PyAny>) -> PyResult<Dims> {
         let n = at.len()?;
         shape.push(n);
         if shape.len() > 64 {
-            return Err(PyValueError::new_err("too many dimensions: the data is nested deeper than 64 levels (or contains itself)"));
+            return Err(PyValueError::new_err(
+                "too many dimensions: the data is nested deeper than 64 levels (or contains itself)",
+            ));
         }
         if n == 0 {
             break;
@@ -114,7 +127,10 @@ fn collect(o: &Bound<PyAny>, shape: &[usize], depth: usize, out: &mut Leaves) ->
     }
     let n = o.len()?;
     if n != shape[depth] {
-        return Err(PyValueError::new_err(format!("expected sequence of length {} at dim {depth} (got {n})", shape[depth])));
+        return Err(PyValueError::new_err(format!(
+            "expected sequence of length {} at dim {depth} (got {n})",
+            shape[depth]
+        )));
     }
     for item in o.try_iter()? {
         collect(&item?, shape, depth + 1, out)?;
@@ -128,8 +144,12 @@ fn leaf(o: &Bound<PyAny>, out: &mut Leaves) -> PyResult<()> {
         Some(_) => return Err(PyValueError::new_err("only one element tensors can be converted to Python scalars")),
         None => match to_scalar(o)? {
             Some(s) => (s, None),
-            None if is_nested(o) => return Err(PyValueError::new_err(format!("expected a number, got a sequence of length {}", o.len()?))),
-            None if o.is_instance_of::<PyString>() => return Err(PyTypeError::new_err("new(): invalid data type 'str'")),
+            None if is_nested(o) => {
+                return Err(PyValueError::new_err(format!("expected a number, got a sequence of length {}", o.len()?)));
+            }
+            None if o.is_instance_of::<PyString>() => {
+                return Err(PyTypeError::new_err("new(): invalid data type 'str'"));
+            }
             None => return Err(PyTypeError::new_err(format!("Could not infer dtype of {}", type_name(o)))),
         },
     };
@@ -172,7 +192,9 @@ fn typestr_dtype(s: &str) -> Option<DType> {
 }
 
 fn share(o: &Bound<PyAny>, interface: &Bound<PyDict>) -> PyResult<Tensor> {
-    let need = |k: &str| interface.get_item(k)?.ok_or_else(|| PyValueError::new_err(format!("__array_interface__ lacks '{k}'")));
+    let need = |k: &str| {
+        interface.get_item(k)?.ok_or_else(|| PyValueError::new_err(format!("__array_interface__ lacks '{k}'")))
+    };
     let typestr: String = need("typestr")?.extract()?;
     let dtype = typestr_dtype(&typestr).ok_or_else(|| {
         PyTypeError::new_err(format!(
@@ -190,7 +212,9 @@ fn share(o: &Bound<PyAny>, interface: &Bound<PyDict>) -> PyResult<Tensor> {
     let strides = element_strides(&shape, strides, dtype)?;
     let layout = Layout { shape: shape.as_slice().into(), strides, offset: 0 };
     if n > 0 && address % dtype.size().min(8) != 0 {
-        return Err(PyValueError::new_err("the array's memory is not aligned for its dtype. Make a copy of it with array.copy()."));
+        return Err(PyValueError::new_err(
+            "the array's memory is not aligned for its dtype. Make a copy of it with array.copy().",
+        ));
     }
     let owner = Box::new(o.clone().unbind());
     let buffer = CpuBuffer::foreign(address as *mut u8, layout.end() * dtype.size(), owner, read_only);
@@ -208,20 +232,29 @@ fn element_strides(shape: &[usize], bytes: Option<Vec<isize>>, dtype: DType) -> 
             ));
         }
         if b % size != 0 && d > 1 {
-            return Err(PyValueError::new_err("given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory."));
+            return Err(PyValueError::new_err(
+                "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory.",
+            ));
         }
         Ok((b.max(0) / size) as usize)
     };
     bytes.iter().zip(shape).map(one).collect()
 }
 
-fn kind_arguments(dtype: Option<&Bound<PyAny>>, device: Option<&Bound<PyAny>>) -> PyResult<(Option<DType>, Option<Device>)> {
+fn kind_arguments(
+    dtype: Option<&Bound<PyAny>>,
+    device: Option<&Bound<PyAny>>,
+) -> PyResult<(Option<DType>, Option<Device>)> {
     let dtype = match dtype {
-        Some(d) => Some(to_dtype(d).ok_or_else(|| PyTypeError::new_err(format!("argument 'dtype' must be torch.dtype, not {}", type_name(d))))?),
+        Some(d) => Some(to_dtype(d).ok_or_else(|| {
+            PyTypeError::new_err(format!("argument 'dtype' must be torch.dtype, not {}", type_name(d)))
+        })?),
         None => None,
     };
     let device = match device {
-        Some(d) => Some(to_device(d)?.ok_or_else(|| PyTypeError::new_err(format!("argument 'device' must be torch.device, not {}", type_name(d))))?),
+        Some(d) => Some(to_device(d)?.ok_or_else(|| {
+            PyTypeError::new_err(format!("argument 'device' must be torch.device, not {}", type_name(d)))
+        })?),
         None => None,
     };
     Ok((dtype, device))
@@ -233,7 +266,13 @@ fn kind_arguments(dtype: Option<&Bound<PyAny>>, device: Option<&Bound<PyAny>>) -
 /// TypeError for data without a dtype.
 #[pyfunction]
 #[pyo3(signature = (data, *, dtype=None, device=None, requires_grad=false, pin_memory=false))]
-pub fn tensor(data: &Bound<PyAny>, dtype: Option<&Bound<PyAny>>, device: Option<&Bound<PyAny>>, requires_grad: bool, pin_memory: bool) -> PyResult<Handle> {
+pub fn tensor(
+    data: &Bound<PyAny>,
+    dtype: Option<&Bound<PyAny>>,
+    device: Option<&Bound<PyAny>>,
+    requires_grad: bool,
+    pin_memory: bool,
+) -> PyResult<Handle> {
     let _ = pin_memory;
     let (dtype, device) = kind_arguments(dtype, device)?;
     let source = borrow(data.as_ptr()).map(|t| t.device());

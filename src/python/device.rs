@@ -3,7 +3,7 @@
 use super::object::Handle;
 use crate::device::Device;
 use crate::gpu;
-use crate::layout::{to_shape, Layout};
+use crate::layout::{Layout, to_shape};
 use crate::tensor::Meta;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -66,16 +66,27 @@ pub fn _resize(t: Handle, sizes: Vec<i64>) -> PyResult<()> {
 /// `set_`: the storage, shape and strides of another tensor.
 #[pyfunction]
 #[pyo3(signature = (t, source, offset=None, sizes=None, strides=None))]
-pub fn _set_(t: Handle, source: Handle, offset: Option<i64>, sizes: Option<Vec<i64>>, strides: Option<Vec<i64>>) -> PyResult<()> {
+pub fn _set_(
+    t: Handle,
+    source: Handle,
+    offset: Option<i64>,
+    sizes: Option<Vec<i64>>,
+    strides: Option<Vec<i64>>,
+) -> PyResult<()> {
     let mut meta: Meta = source.0.meta().clone();
     if let Some(sizes) = sizes {
         let shape = to_shape(&sizes)?;
-        let strides = strides.unwrap_or_else(|| crate::layout::contiguous_strides(&shape).iter().map(|&s| s as i64).collect());
+        let strides =
+            strides.unwrap_or_else(|| crate::layout::contiguous_strides(&shape).iter().map(|&s| s as i64).collect());
         let capacity = meta.storage.bytes() / meta.dtype.size();
         meta.layout = Layout::as_strided(&sizes, &strides, offset.unwrap_or(0), capacity)?;
     }
     if meta.dtype != t.0.dtype() {
-        return Err(PyRuntimeError::new_err(format!("Could not set tensor of type {} to a tensor of type {}", meta.dtype, t.0.dtype())));
+        return Err(PyRuntimeError::new_err(format!(
+            "Could not set tensor of type {} to a tensor of type {}",
+            meta.dtype,
+            t.0.dtype()
+        )));
     }
     // SAFETY: no reference from `meta()` of this handle is held, and the interpreter lock is.
     unsafe { t.0.set_meta(meta) };

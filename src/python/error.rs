@@ -4,7 +4,7 @@ use crate::error::{Class, Error};
 use pyo3::exceptions::*;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pyo3::create_exception!(rustgrad, InternalError, PyRuntimeError, "A bug in rustgrad itself; please report it.");
 pyo3::create_exception!(rustgrad, OutOfMemoryError, PyRuntimeError, "No memory left on a device.");

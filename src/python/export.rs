@@ -1,11 +1,11 @@
 //! Tensors as Python data: `item`, `tolist`, `repr`, `__array_interface__`.
 
-use super::object::{borrow, Handle};
+use super::object::{Handle, borrow};
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
-use crate::tensor::print;
 use crate::tensor::Tensor;
+use crate::tensor::print;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyDict, PyList, PyTuple};
@@ -108,10 +108,14 @@ pub fn _array_interface<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, 
         DType::F64 => "<f8",
         DType::C64 => "<c8",
         DType::C128 => "<c16",
-        DType::BF16 => return Err(PyTypeError::new_err("Got unsupported ScalarType BFloat16. Convert with .float() first.")),
+        DType::BF16 => {
+            return Err(PyTypeError::new_err("Got unsupported ScalarType BFloat16. Convert with .float() first."));
+        }
     };
     if t.requires_grad() {
-        return Err(PyRuntimeError::new_err("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."));
+        return Err(PyRuntimeError::new_err(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
+        ));
     }
     let d = PyDict::new(py);
     d.set_item("version", 3)?;
@@ -124,7 +128,13 @@ pub fn _array_interface<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, 
 
 #[pyfunction]
 #[pyo3(signature = (precision=None, threshold=None, edgeitems=None, linewidth=None, sci_mode=None))]
-pub fn _set_printoptions(precision: Option<usize>, threshold: Option<f64>, edgeitems: Option<usize>, linewidth: Option<usize>, sci_mode: Option<bool>) {
+pub fn _set_printoptions(
+    precision: Option<usize>,
+    threshold: Option<f64>,
+    edgeitems: Option<usize>,
+    linewidth: Option<usize>,
+    sci_mode: Option<bool>,
+) {
     let mut o = print::options();
     o.precision = precision.unwrap_or(o.precision);
     o.threshold = threshold.map_or(o.threshold, |t| if t.is_finite() && t >= 0.0 { t as usize } else { usize::MAX });

@@ -1,11 +1,11 @@
 //! Python code in the graph: custom functions and hooks. Each takes the interpreter lock when the engine calls it.
 
 use super::graph::with_python;
-use super::object::{borrow, wrap_bound, Handle};
+use super::object::{Handle, borrow, wrap_bound};
 use crate::autograd::hooks::{PostHook, PreHook, TensorHook};
 use crate::autograd::node::{self, Work};
 use crate::autograd::saved::Saved;
-use crate::autograd::{self, history, Custom, Node};
+use crate::autograd::{self, Custom, Node, history};
 use crate::error::Result;
 use crate::op::gradient::Facts;
 use crate::ops::alias;
@@ -48,7 +48,9 @@ pub fn tensor_hook(hook: Py<PyAny>) -> TensorHook {
             if r.is_none() {
                 return Ok(None);
             }
-            let new = borrow(r.as_ptr()).ok_or_else(|| PyTypeError::new_err(format!("hook: expected Tensor, got {}", super::parse::type_name(&r))))?;
+            let new = borrow(r.as_ptr()).ok_or_else(|| {
+                PyTypeError::new_err(format!("hook: expected Tensor, got {}", super::parse::type_name(&r)))
+            })?;
             if new.shape() != g.shape() {
                 return Err(PyRuntimeError::new_err("hook: the returned gradient has another size than the gradient"));
             }
@@ -121,7 +123,8 @@ impl SavedTensors {
         let node = self.0.node.lock().unwrap_or_else(|e| e.into_inner()).upgrade();
         let items = self.0.items.lock().unwrap_or_else(|e| e.into_inner());
         let (Some(items), Some(node)) = (items.as_ref(), node) else { return Err(node::freed().into()) };
-        let unpacked = items.iter().map(|s| s.as_ref().map(|s| s.unpack(&node)).transpose()).collect::<Result<Vec<_>>>()?;
+        let unpacked =
+            items.iter().map(|s| s.as_ref().map(|s| s.unpack(&node)).transpose()).collect::<Result<Vec<_>>>()?;
         objects(py, &unpacked)
     }
 }

@@ -1,15 +1,15 @@
 //! The properties of `Tensor` that Rust answers: a table of names, getters and setters behind two border functions.
 
 use super::error::{guard, guard_object};
-use super::kinds::{dtype_object, size_object, PyDevice};
+use super::kinds::{PyDevice, dtype_object, size_object};
 use super::object::{borrow, wrap};
 use super::parse::type_name;
 use crate::autograd::history;
-use crate::tensor::{Meta, Tensor, RETAINS};
+use crate::tensor::{Meta, RETAINS, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
-use std::ffi::{c_int, c_void, CStr};
+use std::ffi::{CStr, c_int, c_void};
 
 type Get = fn(Python, &Tensor) -> PyResult<*mut PyObject>;
 type Set = fn(&Tensor, Option<&Bound<PyAny>>) -> PyResult<()>;
@@ -54,14 +54,28 @@ static PROPERTIES: &[Property] = &[
     read(c"is_leaf", c"True for tensors that no recorded op made.", |py, t| boolean(py, t.is_leaf())),
     read(c"is_gpu", c"Whether the tensor is on a GPU.", |py, t| boolean(py, t.device().is_gpu())),
     read(c"retains_grad", c"Whether a non-leaf keeps its gradient.", |py, t| boolean(py, t.flag(RETAINS))),
-    read(c"grad_fn", c"The node of the backward graph that made the tensor; None for leaves.", |py, t| super::graph::edge_object(py, history::grad_fn(t)?)),
+    read(c"grad_fn", c"The node of the backward graph that made the tensor; None for leaves.", |py, t| {
+        super::graph::edge_object(py, history::grad_fn(t)?)
+    }),
     read(c"output_nr", c"Which output of its grad_fn the tensor is.", |py, t| {
         number(py, history::grad_fn(t)?.map_or(0, |e| e.output as usize))
     }),
-    read(c"_base", c"The tensor whose storage this is a view of; None if it is none.", |py, t| optional(py, t.view_info().map(|v| v.base.clone()))),
-    write(c"requires_grad", c"Whether gradients are computed for the tensor.", |py, t| boolean(py, t.requires_grad()), set_requires_grad),
+    read(c"_base", c"The tensor whose storage this is a view of; None if it is none.", |py, t| {
+        optional(py, t.view_info().map(|v| v.base.clone()))
+    }),
+    write(
+        c"requires_grad",
+        c"Whether gradients are computed for the tensor.",
+        |py, t| boolean(py, t.requires_grad()),
+        set_requires_grad,
+    ),
     write(c"grad", c"The accumulated gradient, or None.", |py, t| optional(py, t.grad()), set_grad),
-    write(c"data", c"The same memory without history; assigning gives the tensor other memory.", |py, t| wrap(py, data(t)), set_data),
+    write(
+        c"data",
+        c"The same memory without history; assigning gives the tensor other memory.",
+        |py, t| wrap(py, data(t)),
+        set_data,
+    ),
 ];
 
 fn data(t: &Tensor) -> Tensor {
@@ -80,15 +94,28 @@ fn set_grad(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
         t.set_grad(None);
         return Ok(());
     };
-    let g = borrow(v.as_ptr()).ok_or_else(|| PyTypeError::new_err(format!("assigned grad expected to be a Tensor or None but got grad of type {}", type_name(v))))?;
+    let g = borrow(v.as_ptr()).ok_or_else(|| {
+        PyTypeError::new_err(format!(
+            "assigned grad expected to be a Tensor or None but got grad of type {}",
+            type_name(v)
+        ))
+    })?;
     if g.same(t) {
         return Err(PyRuntimeError::new_err("can't assign Variable as its own grad"));
     }
     if g.dtype() != t.dtype() {
-        return Err(PyRuntimeError::new_err(format!("attempting to assign a gradient with dtype '{}' to a tensor with dtype '{}'. The gradient must match the tensor's dtype.", g.dtype(), t.dtype())));
+        return Err(PyRuntimeError::new_err(format!(
+            "attempting to assign a gradient with dtype '{}' to a tensor with dtype '{}'. The gradient must match the tensor's dtype.",
+            g.dtype(),
+            t.dtype()
+        )));
     }
     if g.device() != t.device() {
-        return Err(PyRuntimeError::new_err(format!("attempting to assign a gradient located on device with index '{}' to a tensor located on device with index '{}'. Please ensure the gradient and the tensor are on the same device", g.device(), t.device())));
+        return Err(PyRuntimeError::new_err(format!(
+            "attempting to assign a gradient located on device with index '{}' to a tensor located on device with index '{}'. Please ensure the gradient and the tensor are on the same device",
+            g.device(),
+            t.device()
+        )));
     }
     if g.shape() != t.shape() {
         return Err(PyRuntimeError::new_err(format!(
@@ -102,9 +129,12 @@ fn set_grad(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
 }
 
 fn set_data(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
-    let v = v.and_then(|v| borrow(v.as_ptr())).ok_or_else(|| PyTypeError::new_err("Variable data has to be a tensor"))?;
+    let v =
+        v.and_then(|v| borrow(v.as_ptr())).ok_or_else(|| PyTypeError::new_err("Variable data has to be a tensor"))?;
     if t.requires_grad() && !v.dtype().is_differentiable() {
-        return Err(PyRuntimeError::new_err("data set to a tensor that requires gradients must be floating point or complex dtype"));
+        return Err(PyRuntimeError::new_err(
+            "data set to a tensor that requires gradients must be floating point or complex dtype",
+        ));
     }
     let meta: Meta = v.meta().clone();
     if t.device() == meta.storage.device() && t.shape() == meta.layout.shape.as_slice() && t.dtype() == meta.dtype {

@@ -1,11 +1,11 @@
 //! The backward graph in Python: nodes, edges, running backward, requires_grad, grad mode.
 
 use super::error::carry;
-use super::object::{borrow, wrap_bound, Handle};
+use super::object::{Handle, borrow, wrap_bound};
 use crate::autograd::node::Work;
-use crate::autograd::{self, history, hooks, mode, Node, Request};
+use crate::autograd::{self, Node, Request, history, hooks, mode};
 use crate::op::Value;
-use crate::tensor::{Edge, Tensor, HAS_FN, LEAF_GRAD};
+use crate::tensor::{Edge, HAS_FN, LEAF_GRAD, Tensor};
 use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
@@ -49,7 +49,9 @@ pub fn edge_object(py: Python, edge: Option<Edge>) -> PyResult<*mut PyObject> {
 
 impl PyNode {
     pub fn get(&self) -> PyResult<&Arc<Node>> {
-        self.node.as_ref().ok_or_else(|| PyTypeError::new_err("a Node is made by recording an op, not by calling its class"))
+        self.node
+            .as_ref()
+            .ok_or_else(|| PyTypeError::new_err("a Node is made by recording an op, not by calling its class"))
     }
 }
 
@@ -68,7 +70,9 @@ impl PyNode {
     fn next_functions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let one = |e: &Option<Edge>| -> PyResult<Bound<'py, PyTuple>> {
             match e {
-                Some(e) => PyTuple::new(py, [node_object(py, Node::of(&e.node))?, e.output.into_pyobject(py)?.into_any()]),
+                Some(e) => {
+                    PyTuple::new(py, [node_object(py, Node::of(&e.node))?, e.output.into_pyobject(py)?.into_any()])
+                }
                 None => PyTuple::new(py, [py.None().into_bound(py), 0u32.into_pyobject(py)?.into_any()]),
             }
         };
@@ -232,7 +236,10 @@ pub fn change_requires_grad(t: &Tensor, on: bool) -> PyResult<()> {
 
 #[pyfunction]
 pub fn _requires_grad_(t: &Bound<PyAny>, on: bool) -> PyResult<()> {
-    change_requires_grad(borrow(t.as_ptr()).ok_or_else(|| PyTypeError::new_err("requires_grad_(): expected a Tensor"))?, on)
+    change_requires_grad(
+        borrow(t.as_ptr()).ok_or_else(|| PyTypeError::new_err("requires_grad_(): expected a Tensor"))?,
+        on,
+    )
 }
 
 /// A tensor without history on the same memory.
@@ -245,7 +252,9 @@ pub fn _detach(t: Handle) -> Handle {
 #[pyfunction]
 pub fn _detach_(t: Handle) -> PyResult<()> {
     if t.0.view_info().is_some_and(|v| v.base.requires_grad()) {
-        return Err(PyRuntimeError::new_err("Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution."));
+        return Err(PyRuntimeError::new_err(
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution.",
+        ));
     }
     let old = t.0.slot().grad_fn.take();
     t.0.set_flag(HAS_FN | LEAF_GRAD, false);
@@ -278,13 +287,18 @@ pub fn _run_backward<'py>(
             (Some(e), Some(g)) => roots.push((e, g.0)),
             (Some(_), None) => {}
             (None, _) => {
-                return Err(PyRuntimeError::new_err(format!("element {i} of tensors does not require grad and does not have a grad_fn")));
+                return Err(PyRuntimeError::new_err(format!(
+                    "element {i} of tensors does not require grad and does not have a grad_fn"
+                )));
             }
         }
     }
     let mut edges = Vec::new();
     for i in &inputs {
-        edges.push(edge_of(&i.0)?.ok_or_else(|| PyRuntimeError::new_err("One of the differentiated Tensors does not require grad"))?);
+        edges.push(
+            edge_of(&i.0)?
+                .ok_or_else(|| PyRuntimeError::new_err("One of the differentiated Tensors does not require grad"))?,
+        );
     }
     let chosen = (!accumulate || !inputs.is_empty()).then_some(edges.as_slice());
     let request = Request { roots, keep_graph, create_graph, inputs: chosen };

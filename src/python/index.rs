@@ -50,7 +50,9 @@ fn part(o: &Bound<PyAny>) -> PyResult<Part> {
             if v.is_none() {
                 return Ok(None);
             }
-            to_int(&v)?.map(Some).ok_or_else(|| PyTypeError::new_err("slice indices must be integers or None or have an __index__ method"))
+            to_int(&v)?.map(Some).ok_or_else(|| {
+                PyTypeError::new_err("slice indices must be integers or None or have an __index__ method")
+            })
         };
         return Ok(Part::Slice(bound("start")?, bound("stop")?, bound("step")?.unwrap_or(1)));
     }
@@ -106,7 +108,11 @@ fn slice(t: &Tensor, parts: &[Part]) -> PyResult<(Tensor, Vec<Option<Tensor>>)> 
             Part::Ellipsis => dim += t.ndim() - specified,
             Part::Bool(b) => {
                 out = view::UNSQUEEZE.call((&out, dim)).ok()?;
-                let at = if *b { Tensor::zeros(&[1], DType::I64, Device::Cpu)? } else { Tensor::empty(&[0], DType::I64, Device::Cpu)? };
+                let at = if *b {
+                    Tensor::zeros(&[1], DType::I64, Device::Cpu)?
+                } else {
+                    Tensor::empty(&[0], DType::I64, Device::Cpu)?
+                };
                 put(&mut indices, dim, at);
                 dim += 1;
             }
@@ -121,7 +127,12 @@ fn slice(t: &Tensor, parts: &[Part]) -> PyResult<(Tensor, Vec<Option<Tensor>>)> 
 
 /// A mask takes one place in the list whatever its rank: the op expands it into one index per dimension.
 fn put(indices: &mut Vec<Option<Tensor>>, dim: usize, t: Tensor) {
-    let masks: usize = indices.iter().flatten().filter(|t| matches!(t.dtype(), DType::Bool | DType::U8)).map(|t| t.ndim().saturating_sub(1)).sum();
+    let masks: usize = indices
+        .iter()
+        .flatten()
+        .filter(|t| matches!(t.dtype(), DType::Bool | DType::U8))
+        .map(|t| t.ndim().saturating_sub(1))
+        .sum();
     indices.resize((dim - masks.min(dim)).max(indices.len()), None);
     indices.push(Some(t));
 }
@@ -166,7 +177,9 @@ pub unsafe extern "C" fn set(o: *mut PyObject, key: *mut PyObject, value: *mut P
             return Err(PyTypeError::new_err("Tensor does not support deleting items"));
         }
         // SAFETY: the slot is called on a tensor with a live key and value.
-        let (t, key, value) = unsafe { (borrow(o).expect("a tensor's slot"), Borrowed::from_ptr(py, key), Borrowed::from_ptr(py, value)) };
+        let (t, key, value) = unsafe {
+            (borrow(o).expect("a tensor's slot"), Borrowed::from_ptr(py, key), Borrowed::from_ptr(py, value))
+        };
         assign(t, &key, &value)?;
         Ok(0)
     })
@@ -177,7 +190,11 @@ fn assign(t: &Tensor, key: &Bound<PyAny>, value: &Bound<PyAny>) -> PyResult<()> 
     let number = to_scalar(value)?;
     let given = borrow(value.as_ptr());
     if number.is_none() && given.is_none() {
-        return Err(PyTypeError::new_err(format!("can't assign a {} to a torch.{}Tensor", type_name(value), t.dtype().scalar_type_name())));
+        return Err(PyTypeError::new_err(format!(
+            "can't assign a {} to a torch.{}Tensor",
+            type_name(value),
+            t.dtype().scalar_type_name()
+        )));
     }
     if indices.is_empty() {
         match (number, given) {

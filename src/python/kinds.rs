@@ -2,14 +2,14 @@
 
 use crate::device::Device;
 use crate::dtype::DType;
-use crate::op::generator::{default_generator, fresh_seed};
 use crate::op::Generator;
+use crate::op::generator::{default_generator, fresh_seed};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// The type of an element, such as `rustgrad.float32`.
 #[pyclass(name = "dtype", module = "rustgrad", frozen)]
@@ -19,7 +19,8 @@ static DTYPES: PyOnceLock<Vec<Py<PyDType>>> = PyOnceLock::new();
 
 /// The one object of a dtype.
 pub fn dtype_object(py: Python, d: DType) -> PyResult<Py<PyAny>> {
-    let all = DTYPES.get_or_try_init(py, || DType::ALL.iter().map(|&d| Py::new(py, PyDType(d))).collect::<PyResult<Vec<_>>>())?;
+    let all = DTYPES
+        .get_or_try_init(py, || DType::ALL.iter().map(|&d| Py::new(py, PyDType(d))).collect::<PyResult<Vec<_>>>())?;
     Ok(all[d as usize].clone_ref(py).into_any())
 }
 
@@ -98,7 +99,8 @@ impl PyDevice {
     #[new]
     #[pyo3(signature = (r#type, index=None))]
     fn new(r#type: &Bound<PyAny>, index: Option<u8>) -> PyResult<PyDevice> {
-        let d = to_device(r#type)?.ok_or_else(|| PyTypeError::new_err("device(): argument 'type' must be str or device"))?;
+        let d = to_device(r#type)?
+            .ok_or_else(|| PyTypeError::new_err("device(): argument 'type' must be str or device"))?;
         Ok(PyDevice(match (d, index) {
             (Device::Gpu(_), Some(i)) => Device::Gpu(i),
             (d, _) => d,

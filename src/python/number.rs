@@ -125,7 +125,9 @@ unsafe extern "C" fn binary<const I: usize>(a: *mut PyObject, b: *mut PyObject) 
         }
         match operator.reflected {
             Reflected::Swapped(op) => call(py, op, smallvec::smallvec![y, x]),
-            Reflected::NumberFirst(op) if op.signature().params[0].kind == crate::op::Kind::Tensor => Ok(not_implemented()),
+            Reflected::NumberFirst(op) if op.signature().params[0].kind == crate::op::Kind::Tensor => {
+                Ok(not_implemented())
+            }
             Reflected::NumberFirst(op) => call(py, op, smallvec::smallvec![x, y]),
             Reflected::Reciprocal => {
                 let s = slots();

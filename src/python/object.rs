@@ -5,7 +5,7 @@
 //! attributes are kept with the handle and put into the next object, so a `Parameter` stays one.
 
 use super::error::guard_object;
-use crate::tensor::{Tensor, PY_STASH};
+use crate::tensor::{PY_STASH, Tensor};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
@@ -124,8 +124,10 @@ unsafe extern "C" fn dealloc(o: *mut PyObject) {
             t.0.py.store(null_mut(), Ordering::Release);
             if t.owners() > 1 && (class != tensor_type() || !dict.is_null()) {
                 let py = Python::assume_attached();
-                let class = Bound::from_borrowed_ptr(py, class.cast::<PyObject>()).cast_into_unchecked::<PyType>().unbind();
-                let dict = Bound::from_borrowed_ptr_or_opt(py, dict).map(|d| d.cast_into_unchecked::<PyDict>().unbind());
+                let class =
+                    Bound::from_borrowed_ptr(py, class.cast::<PyObject>()).cast_into_unchecked::<PyType>().unbind();
+                let dict =
+                    Bound::from_borrowed_ptr_or_opt(py, dict).map(|d| d.cast_into_unchecked::<PyDict>().unbind());
                 t.slot().rare().python = Some(Box::new(Stash { class, dict }));
                 t.set_flag(PY_STASH, true);
             }
@@ -187,7 +189,8 @@ unsafe extern "C" fn new(class: *mut PyTypeObject, args: *mut PyObject, kwargs: 
             if class == tensor_type() {
                 return Ok(made.into_ptr());
             }
-            let t = borrow(made.as_ptr()).ok_or_else(|| pyo3::exceptions::PyTypeError::new_err("Tensor: expected a tensor"))?;
+            let t = borrow(made.as_ptr())
+                .ok_or_else(|| pyo3::exceptions::PyTypeError::new_err("Tensor: expected a tensor"))?;
             wrap_as(py, t.detach(), class)
         }
     })
@@ -262,7 +265,12 @@ pub fn _set_legacy_new(f: Py<PyAny>) {
 /// `Tensor._make_subclass(cls, data, requires_grad)`: a tensor of class `cls` on the memory of `data`.
 #[pyfunction]
 #[pyo3(signature = (cls, data, requires_grad=false))]
-pub fn _make_subclass<'py>(py: Python<'py>, cls: &Bound<'py, PyType>, data: Handle, requires_grad: bool) -> PyResult<Bound<'py, PyAny>> {
+pub fn _make_subclass<'py>(
+    py: Python<'py>,
+    cls: &Bound<'py, PyType>,
+    data: Handle,
+    requires_grad: bool,
+) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: both are live type objects.
     if unsafe { ffi::PyType_IsSubtype(cls.as_ptr().cast(), tensor_type()) } == 0 {
         return Err(pyo3::exceptions::PyTypeError::new_err("_make_subclass: cls must be a subclass of Tensor"));
@@ -282,7 +290,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Handle {
     fn extract(o: Borrowed<'a, 'py, PyAny>) -> PyResult<Handle> {
         match borrow(o.as_ptr()) {
             Some(t) => Ok(Handle(t.clone())),
-            None => Err(pyo3::exceptions::PyTypeError::new_err(format!("expected a Tensor, got {}", o.get_type().name()?))),
+            None => {
+                Err(pyo3::exceptions::PyTypeError::new_err(format!("expected a Tensor, got {}", o.get_type().name()?)))
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Python arguments -> `Value`s by signature: one pass over the parameters, no strings compared unless keywords are given.
 
-use super::kinds::{to_device, to_dtype, PyGenerator};
+use super::kinds::{PyGenerator, to_device, to_dtype};
 use super::object::borrow;
 use crate::dtype::Scalar;
 use crate::op::{Args, Ints, Kind, Param, Signature, Value};
@@ -23,7 +23,11 @@ pub enum Misfit {
     Missing(usize),
     Unknown(String),
     Twice(usize),
-    Kind { param: usize, position: Option<usize>, got: String },
+    Kind {
+        param: usize,
+        position: Option<usize>,
+        got: String,
+    },
     /// The value itself is wrong (too large an int, a bad device string): raised at once.
     Raise(PyErr),
 }
@@ -73,7 +77,10 @@ impl<'a> Given<'a> {
 /// Names that NumPy users write for PyTorch's, and `input` for `self`.
 fn same_name(param: &str, given: &str) -> bool {
     param == given
-        || matches!((param, given), ("self", "input" | "x") | ("input", "self") | ("dim", "axis") | ("keepdim", "keepdims") | ("other", "x2"))
+        || matches!(
+            (param, given),
+            ("self", "input" | "x") | ("input", "self") | ("dim", "axis") | ("keepdim", "keepdims") | ("other", "x2")
+        )
 }
 
 /// Fits arguments to a signature. `skip` names a keyword that the caller takes care of (`out`).
@@ -84,8 +91,9 @@ pub fn parse<'a>(py: Python<'a>, sig: &'static Signature, given: Given<'a>, skip
     for (i, p) in params.iter().enumerate() {
         if i < sig.positional && used < given.positional.len() {
             let rest = &given.positional[used..];
-            let (value, n) = positional(py, p, rest, i + 1 == sig.positional, used)
-                .map_err(|m| if let Misfit::Kind { got, .. } = m { Misfit::Kind { param: i, position: Some(used), got } } else { m })?;
+            let (value, n) = positional(py, p, rest, i + 1 == sig.positional, used).map_err(|m| {
+                if let Misfit::Kind { got, .. } = m { Misfit::Kind { param: i, position: Some(used), got } } else { m }
+            })?;
             args.push(value);
             used += n;
             continue;
@@ -135,7 +143,13 @@ fn keyword<'a>(py: Python<'a>, p: &Param, index: usize, given: &Given<'a>) -> Re
 }
 
 /// One parameter from positional values: most take one, a shape or a list of tensors may take all that are left.
-fn positional<'a>(py: Python<'a>, p: &Param, rest: &[*mut PyObject], last: bool, _at: usize) -> Result<(Value<'a>, usize), Misfit> {
+fn positional<'a>(
+    py: Python<'a>,
+    p: &Param,
+    rest: &[*mut PyObject],
+    last: bool,
+    _at: usize,
+) -> Result<(Value<'a>, usize), Misfit> {
     // SAFETY: the values are live arguments of the call.
     let first: Borrowed<'a, 'a, PyAny> = unsafe { Borrowed::from_ptr(py, rest[0]) };
     let varargs = match p.kind {
@@ -277,14 +291,17 @@ fn to_scalar_or_item(o: &Bound<PyAny>) -> PyResult<Option<Scalar>> {
 
 fn is_int(o: &Bound<PyAny>) -> bool {
     // SAFETY: `o` is a live object.
-    unsafe { ffi::PyLong_Check(o.as_ptr()) != 0 || (ffi::PyIndex_Check(o.as_ptr()) != 0 && borrow(o.as_ptr()).is_none()) }
+    unsafe {
+        ffi::PyLong_Check(o.as_ptr()) != 0 || (ffi::PyIndex_Check(o.as_ptr()) != 0 && borrow(o.as_ptr()).is_none())
+    }
 }
 
 /// An int (not a bool), anything with `__index__`, or a 0-d integer tensor.
 pub fn to_int(o: &Bound<PyAny>) -> PyResult<Option<i64>> {
     let p = o.as_ptr();
     // SAFETY: `p` is a live object.
-    let (long, boolean, index) = unsafe { (ffi::PyLong_Check(p) != 0, ffi::PyBool_Check(p) != 0, ffi::PyIndex_Check(p) != 0) };
+    let (long, boolean, index) =
+        unsafe { (ffi::PyLong_Check(p) != 0, ffi::PyBool_Check(p) != 0, ffi::PyIndex_Check(p) != 0) };
     if boolean {
         return Ok(None);
     }
@@ -348,7 +365,8 @@ pub fn explain(name: &str, sigs: &[&'static Signature], misfit: Misfit, given: &
         // SAFETY: live arguments of the call.
         let shown = |o: *mut PyObject| type_name(&unsafe { Borrowed::from_ptr(py, o) }.to_owned());
         let positional = given.positional.iter().map(|&o| shown(o));
-        let keywords = (0..given.keyword_count()).map(|k| format!("{}={}", given.keyword(py, k), shown(given.values[k])));
+        let keywords =
+            (0..given.keyword_count()).map(|k| format!("{}={}", given.keyword(py, k), shown(given.values[k])));
         let got: Vec<String> = positional.chain(keywords).collect();
         let expected: Vec<String> = sigs.iter().map(|s| format!("\n * {}", show(s))).collect();
         return PyTypeError::new_err(format!(
@@ -359,10 +377,21 @@ pub fn explain(name: &str, sigs: &[&'static Signature], misfit: Misfit, given: &
     }
     let sig = sigs[0];
     PyTypeError::new_err(match misfit {
-        Misfit::TooMany => format!("{name}() takes {} positional arguments but {} were given. Signature: {}", sig.positional, given.positional.len(), show(sig)),
+        Misfit::TooMany => format!(
+            "{name}() takes {} positional arguments but {} were given. Signature: {}",
+            sig.positional,
+            given.positional.len(),
+            show(sig)
+        ),
         Misfit::Missing(i) => {
-            let missing: Vec<_> = sig.params[i..].iter().filter(|p| p.default.is_none()).map(|p| format!("\"{}\"", public(p))).collect();
-            format!("{name}() missing {} required positional arguments: {}. Signature: {}", missing.len(), missing.join(", "), show(sig))
+            let missing: Vec<_> =
+                sig.params[i..].iter().filter(|p| p.default.is_none()).map(|p| format!("\"{}\"", public(p))).collect();
+            format!(
+                "{name}() missing {} required positional arguments: {}. Signature: {}",
+                missing.len(),
+                missing.join(", "),
+                show(sig)
+            )
         }
         Misfit::Unknown(k) => format!("{name}() got an unexpected keyword argument '{k}'. Signature: {}", show(sig)),
         Misfit::Twice(i) => format!("{name}() got multiple values for argument '{}'", public(&sig.params[i])),

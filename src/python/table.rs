@@ -31,7 +31,8 @@ pub fn install<'py>(py: Python<'py>, tensor: &Bound<'py, PyAny>) -> PyResult<Bou
     let dict = PyDict::new(py);
     for (name, ops) in by_name() {
         let has = |bit: u8| ops.iter().copied().filter(|o| o.forms.has(bit)).collect::<Vec<_>>();
-        let functions: Vec<&'static Op> = ops.iter().copied().filter(|o| o.forms.has(Forms::FUNCTION) || o.forms.has(Forms::HIDDEN)).collect();
+        let functions: Vec<&'static Op> =
+            ops.iter().copied().filter(|o| o.forms.has(Forms::FUNCTION) || o.forms.has(Forms::HIDDEN)).collect();
         if !functions.is_empty() {
             dict.set_item(name, callable::make(py, leaf_name(name), functions, false)?)?;
         }
@@ -130,11 +131,14 @@ pub fn op_table(py: Python) -> PyResult<Bound<PyList>> {
         d.set_item("errors", PyList::new(py, op.errors)?)?;
         d.set_item("reference", (!op.reference.is_empty()).then_some(op.reference))?;
         d.set_item("params", params(py, op)?)?;
-        d.set_item("returns", match &op.signature().returns {
-            Returns::One => "Tensor".to_string(),
-            Returns::Many => "Tensor[]".to_string(),
-            Returns::Named(n) => format!("({})", n.join(", ")),
-        })?;
+        d.set_item(
+            "returns",
+            match &op.signature().returns {
+                Returns::One => "Tensor".to_string(),
+                Returns::Many => "Tensor[]".to_string(),
+                Returns::Named(n) => format!("({})", n.join(", ")),
+            },
+        )?;
         d.set_item("dtypes", PyList::new(py, dtypes(op))?)?;
         list.append(d)?;
     }
@@ -170,8 +174,12 @@ pub fn _call_composite<'py>(py: Python<'py>, name: &str, args: &Bound<'py, PyTup
     let items: Vec<_> = args.iter().map(|a| a.as_ptr()).collect();
     // SAFETY: `items` are the live arguments of this call; there are no keywords.
     let given = unsafe { super::parse::Given::new(items.as_ptr(), items.len(), std::ptr::null_mut()) };
-    let parsed = super::parse::parse(py, op.signature(), given, "")
-        .map_err(|_| PyTypeError::new_err(format!("{name}: the arguments do not fit (got {})", args.iter().map(|a| type_name(&a)).collect::<Vec<_>>().join(", "))))?;
+    let parsed = super::parse::parse(py, op.signature(), given, "").map_err(|_| {
+        PyTypeError::new_err(format!(
+            "{name}: the arguments do not fit (got {})",
+            args.iter().map(|a| type_name(&a)).collect::<Vec<_>>().join(", ")
+        ))
+    })?;
     let mut out = dispatch::call_composite(op, &parsed)?;
     super::object::wrap_bound(py, out.swap_remove(0))
 }
@@ -185,7 +193,12 @@ pub fn _result_type(py: Python, operands: &Bound<PyTuple>) -> PyResult<Py<PyAny>
             Some(t) => ops.tensor(t.dtype(), t.ndim()),
             None => match super::parse::to_scalar(&o)? {
                 Some(s) => ops.scalar(s),
-                None => return Err(PyTypeError::new_err(format!("result_type(): argument must be Tensor or Number, not {}", type_name(&o)))),
+                None => {
+                    return Err(PyTypeError::new_err(format!(
+                        "result_type(): argument must be Tensor or Number, not {}",
+                        type_name(&o)
+                    )));
+                }
             },
         }
     }
@@ -194,7 +207,11 @@ pub fn _result_type(py: Python, operands: &Bound<PyTuple>) -> PyResult<Py<PyAny>
 }
 
 #[pyfunction]
-pub fn promote_types(py: Python, type1: PyRef<super::kinds::PyDType>, type2: PyRef<super::kinds::PyDType>) -> PyResult<Py<PyAny>> {
+pub fn promote_types(
+    py: Python,
+    type1: PyRef<super::kinds::PyDType>,
+    type2: PyRef<super::kinds::PyDType>,
+) -> PyResult<Py<PyAny>> {
     super::kinds::dtype_object(py, crate::dtype::promote(type1.0, type2.0))
 }
 

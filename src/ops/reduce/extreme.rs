@@ -3,7 +3,7 @@
 //! NaN wins, as in PyTorch. Along one dimension the gradient goes to the position that was found; otherwise it is
 //! shared evenly by all elements that are equal to the extreme.
 
-use super::{one_dim, over_all, keepdim_form, reduced_dims, reduced_shape, run_cpu, run_gpu, Kind};
+use super::{Kind, keepdim_form, one_dim, over_all, reduced_dims, reduced_shape, run_cpu, run_gpu};
 use crate::cpu::argreduce::arg_reduce;
 use crate::cpu::reduce::Reduce;
 use crate::dtype::DType;
@@ -14,8 +14,7 @@ use crate::ops::needs::{MAXIMUM, MINIMUM};
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] =
-    &[&MAX, &MAX_DIM, &MAX_OTHER, &MIN, &MIN_DIM, &MIN_OTHER, &AMAX, &AMIN, &ARGMAX, &ARGMIN];
+pub static OPS: &[&Op] = &[&MAX, &MAX_DIM, &MAX_OTHER, &MIN, &MIN_DIM, &MIN_OTHER, &AMAX, &AMIN, &ARGMAX, &ARGMIN];
 
 struct Greatest;
 impl Kind for Greatest {
@@ -74,7 +73,10 @@ pub static MAX: Op = Op {
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| shared(c.g(), c.arg(0), c.out(0), &[]))]),
     node: "MaxBackward1",
     samples: &["f32[2,3]", "f32[2,3](ties)", "i64[4]", "b8[5]", "f32[]", "bf16[7]"],
-    errors: &[("f32[0]", "RuntimeError", "Expected reduction dim to be specified"), ("c64[2]", "NotImplementedError", "max_all")],
+    errors: &[
+        ("f32[0]", "RuntimeError", "Expected reduction dim to be specified"),
+        ("c64[2]", "NotImplementedError", "max_all"),
+    ],
     reference: "np.max(x0)",
     ..OP
 };
@@ -87,7 +89,10 @@ pub static MIN: Op = Op {
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| shared(c.g(), c.arg(0), c.out(0), &[]))]),
     node: "MinBackward1",
     samples: &["f32[2,3]", "f32[2,3](ties)", "i64[4]", "b8[5]", "f32[]"],
-    errors: &[("f32[0]", "RuntimeError", "Expected reduction dim to be specified"), ("c64[2]", "NotImplementedError", "min_all")],
+    errors: &[
+        ("f32[0]", "RuntimeError", "Expected reduction dim to be specified"),
+        ("c64[2]", "NotImplementedError", "min_all"),
+    ],
     reference: "np.min(x0)",
     ..OP
 };
@@ -126,7 +131,11 @@ pub static MAX_DIM: Op = Op {
     body: kernel(infer_dim, along::<true>, None),
     vjp: Vjp::Each(&[d(0, OUT1, at_position)]),
     samples: &["f32[2,3], 0", "f32[2,3,4], -1, True", "i64[2,3](perm), 1", "b8[3,2], 0", "f32[], 0"],
-    errors: &[("f32[0,3], 0", "IndexError", "to have non-zero size"), ("f32[2,3], 2", "IndexError", "Dimension out of range"), ("c64[2], 0", "TypeError", "does not support complex")],
+    errors: &[
+        ("f32[0,3], 0", "IndexError", "to have non-zero size"),
+        ("f32[2,3], 2", "IndexError", "Dimension out of range"),
+        ("c64[2], 0", "TypeError", "does not support complex"),
+    ],
     ..OP
 };
 
@@ -137,7 +146,10 @@ pub static MIN_DIM: Op = Op {
     body: kernel(infer_dim, along::<false>, None),
     vjp: Vjp::Each(&[d(0, OUT1, at_position)]),
     samples: &["f32[2,3], 0", "f32[2,3,4], -1, True", "i64[2,3](perm), 1", "b8[3,2], 0", "f32[], 0"],
-    errors: &[("f32[0,3], 0", "IndexError", "to have non-zero size"), ("f32[2,3], 2", "IndexError", "Dimension out of range")],
+    errors: &[
+        ("f32[0,3], 0", "IndexError", "to have non-zero size"),
+        ("f32[2,3], 2", "IndexError", "Dimension out of range"),
+    ],
     ..OP
 };
 
@@ -170,7 +182,10 @@ fn infer_dims(c: &Call) -> Result<Specs> {
     let all = c.opt_ints(1).is_none_or(|d| d.is_empty());
     if t.dtype().is_complex() {
         let name = t.dtype().scalar_type_name();
-        return Err(Error::not_implemented(format!("\"{}_values_cpu\" not implemented for '{name}'", &c.op.parsed().base[1..])));
+        return Err(Error::not_implemented(format!(
+            "\"{}_values_cpu\" not implemented for '{name}'",
+            &c.op.parsed().base[1..]
+        )));
     }
     if all && t.numel() == 0 {
         return Err(Error::runtime(NOTHING));
@@ -202,7 +217,10 @@ pub static AMAX: Op = Op {
     body: kernel(infer_dims, dims_cpu::<Greatest>, Some(dims_gpu::<Greatest>)),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, shared_over_dims)]),
     samples: &["f32[2,3]", "f32[2,3,4], (0, 2), True", "f32[3,4](ties), 1", "i64[2,3], 0", "f32[]"],
-    errors: &[("f32[0]", "RuntimeError", "Expected reduction dim to be specified"), ("f32[0,3], 0", "IndexError", "to have non-zero size")],
+    errors: &[
+        ("f32[0]", "RuntimeError", "Expected reduction dim to be specified"),
+        ("f32[0,3], 0", "IndexError", "to have non-zero size"),
+    ],
     ..OP
 };
 
@@ -213,7 +231,10 @@ pub static AMIN: Op = Op {
     body: kernel(infer_dims, dims_cpu::<Least>, Some(dims_gpu::<Least>)),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, shared_over_dims)]),
     samples: &["f32[2,3]", "f32[2,3,4], (0, 2), True", "f32[3,4](ties), 1", "i64[2,3], 0", "f32[]"],
-    errors: &[("f32[0]", "RuntimeError", "Expected reduction dim to be specified"), ("f32[0,3], 0", "IndexError", "to have non-zero size")],
+    errors: &[
+        ("f32[0]", "RuntimeError", "Expected reduction dim to be specified"),
+        ("f32[0,3], 0", "IndexError", "to have non-zero size"),
+    ],
     ..OP
 };
 
@@ -224,7 +245,9 @@ fn infer_arg(c: &Call) -> Result<Specs> {
         return Err(Error::not_implemented("does not support bool input"));
     }
     let shape = match c.opt_int(1) {
-        None if t.numel() == 0 => return Err(Error::index("Expected reduction dim to be specified for input.numel() == 0.")),
+        None if t.numel() == 0 => {
+            return Err(Error::index("Expected reduction dim to be specified for input.numel() == 0."));
+        }
         None => reduced_shape(t.shape(), &(0..t.ndim()).collect::<Vec<_>>(), c.flag(2)),
         Some(_) => {
             let dims = one_dim(c, 1)?;
@@ -256,7 +279,11 @@ pub static ARGMAX: Op = Op {
     body: kernel(infer_arg, positions::<true>, None),
     vjp: Vjp::None("a position"),
     samples: &["f32[2,3]", "f32[2,3], 0", "i64[2,3](perm), -1, True", "f32[2,3], None, True", "f32[]"],
-    errors: &[("f32[0]", "IndexError", "Expected reduction dim to be specified"), ("f32[0,3], 0", "IndexError", "to have non-zero size"), ("b8[2]", "NotImplementedError", "bool")],
+    errors: &[
+        ("f32[0]", "IndexError", "Expected reduction dim to be specified"),
+        ("f32[0,3], 0", "IndexError", "to have non-zero size"),
+        ("b8[2]", "NotImplementedError", "bool"),
+    ],
     ..OP
 };
 

@@ -8,12 +8,12 @@ pub mod nan;
 pub mod norm;
 pub mod truth;
 
-use crate::cpu::reduce::{self, Reduce};
 use super::copy::COPY_;
 use super::view::{SELECT, SLICE};
+use crate::cpu::reduce::{self, Reduce};
 use crate::dtype::{Category, DType, Scalar};
 use crate::error::{Error, Result};
-use crate::layout::{wrap_dim, wrap_dims, Dims, Layout};
+use crate::layout::{Dims, Layout, wrap_dim, wrap_dims};
 use crate::op::*;
 use crate::tensor::Tensor;
 
@@ -119,12 +119,19 @@ pub static SUM_DIM: Op = Op {
     forms: FMO,
     body: over_dims::<Total>(|c| {
         let t = c.tensor(0)?;
-        Ok(Spec::one(&reduced_shape(t.shape(), &reduced_dims(c, Some(1))?, c.flag(2)), sum_dtype(t, c.dtype(3)), t.device()))
+        Ok(Spec::one(
+            &reduced_shape(t.shape(), &reduced_dims(c, Some(1))?, c.flag(2)),
+            sum_dtype(t, c.dtype(3)),
+            t.device(),
+        ))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().expand_reduced(c, 1, 2))]),
     node: "SumBackward1",
     samples: &["f32[2,3], 0", "f32[2,3,4], (0, 2), True", "f32[2,3], -1, dtype=float64", "i64[2,3], 1"],
-    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range"), ("f32[2,3], (0, 0)", "RuntimeError", "multiple times")],
+    errors: &[
+        ("f32[2,3], 2", "IndexError", "Dimension out of range"),
+        ("f32[2,3], (0, 0)", "RuntimeError", "multiple times"),
+    ],
     reference: "np.sum(x0, axis=x1, keepdims=keepdim, dtype=dtype)",
     ..OP
 };
@@ -155,7 +162,10 @@ pub static MEAN: Op = Op {
     body: over_all::<Average>(|c| Ok(Spec::one(&[], float_only(c, c.dtype(1))?, c.tensor(0)?.device()))),
     vjp: Vjp::Each(&[d(0, 0, |c| (c.g() / c.folded()).expand(&c.sizes(0)))]),
     samples: &["f32[2,3]", "f32[0]", "i64[4], dtype=float32", "f64[3]", "c64[3]", "bf16[5]"],
-    errors: &[("i64[3]", "NotImplementedError", "could not infer output dtype"), ("f32[3], dtype=int64", "NotImplementedError", "Optional dtype")],
+    errors: &[
+        ("i64[3]", "NotImplementedError", "could not infer output dtype"),
+        ("f32[3], dtype=int64", "NotImplementedError", "Optional dtype"),
+    ],
     reference: "np.mean(x0)",
     ..OP
 };
@@ -172,7 +182,10 @@ pub static MEAN_DIM: Op = Op {
     vjp: Vjp::Each(&[d(0, 0, |c| (c.g() / c.folded()).expand_reduced(c, 1, 2))]),
     node: "MeanBackward1",
     samples: &["f32[2,3], 0", "f32[2,3,4], (0, 2), True", "f32[2,3], None", "i64[2,3], 1, dtype=float64"],
-    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range"), ("b8[2,3], 0", "NotImplementedError", "could not infer output dtype")],
+    errors: &[
+        ("f32[2,3], 2", "IndexError", "Dimension out of range"),
+        ("b8[2,3], 0", "NotImplementedError", "could not infer output dtype"),
+    ],
     reference: "np.mean(x0, axis=x1, keepdims=keepdim)",
     ..OP
 };
@@ -217,7 +230,13 @@ pub static PROD_DIM: Op = Op {
         product_backward(g, c.arg(0), y, c.int(1).unwrap_or(0))
     })]),
     node: "ProdBackward1",
-    samples: &["f32[2,3], 0", "f32[2,3], -1, True", "f32[2,3](=1,0,2,0,0,3), 1", "i32[2,3], 1", "f32[2,3], 1, dtype=float64"],
+    samples: &[
+        "f32[2,3], 0",
+        "f32[2,3], -1, True",
+        "f32[2,3](=1,0,2,0,0,3), 1",
+        "i32[2,3], 1",
+        "f32[2,3], 1, dtype=float64",
+    ],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
     reference: "np.prod(x0, axis=x1, keepdims=keepdim)",
     ..OP

@@ -12,8 +12,18 @@ use crate::tensor::Tensor;
 use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[
-    &VAR, &VAR_DIM, &VAR_CORRECTION, &STD, &STD_DIM, &STD_CORRECTION, &VAR_MEAN, &VAR_MEAN_DIM, &VAR_MEAN_CORRECTION,
-    &STD_MEAN, &STD_MEAN_DIM, &STD_MEAN_CORRECTION,
+    &VAR,
+    &VAR_DIM,
+    &VAR_CORRECTION,
+    &STD,
+    &STD_DIM,
+    &STD_CORRECTION,
+    &VAR_MEAN,
+    &VAR_MEAN_DIM,
+    &VAR_MEAN_CORRECTION,
+    &STD_MEAN,
+    &STD_MEAN_DIM,
+    &STD_MEAN_CORRECTION,
 ];
 
 /// Where an overload has an argument.

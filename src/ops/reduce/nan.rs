@@ -53,7 +53,10 @@ pub static NANMEAN: Op = Op {
     body: composite(nanmean),
     vjp: Vjp::Composite,
     samples: &["f32[2,3]", "f32[4](=1,nan,3,nan)", "f32[2,2](=1,nan,3,4), 0", "f32[2,3], (0, 1), True"],
-    errors: &[("i64[3]", "NotImplementedError", "floating point or complex"), ("f32[2,3], 2", "IndexError", "Dimension out of range")],
+    errors: &[
+        ("i64[3]", "NotImplementedError", "floating point or complex"),
+        ("f32[2,3], 2", "IndexError", "Dimension out of range"),
+    ],
     reference: "np.nanmean(x0, axis=dim, keepdims=keepdim)",
     ..OP
 };

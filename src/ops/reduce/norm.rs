@@ -2,9 +2,9 @@
 //!
 //! `norm` and `linalg.norm` choose between `linalg.vector_norm` and, for two dimensions, matrix norms.
 
-use super::{keepdim_form, reduced_dims, reduced_shape, SUM_DIM};
-use crate::cpu::reduce::{reduce, Reduce};
-use crate::dtype::{default_dtype, Category, DType, Scalar};
+use super::{SUM_DIM, keepdim_form, reduced_dims, reduced_shape};
+use crate::cpu::reduce::{Reduce, reduce};
+use crate::dtype::{Category, DType, Scalar, default_dtype};
 use crate::error::{Error, Result, Show};
 use crate::op::*;
 use crate::ops::needs::SVDVALS;
@@ -19,7 +19,9 @@ fn infer_norm(c: &Call) -> Result<Specs> {
     let d = t.dtype();
     if !d.is_differentiable() {
         let name = d.scalar_type_name();
-        return Err(Error::not_implemented(format!("Expected a floating point or complex tensor as input. Got {name}")));
+        return Err(Error::not_implemented(format!(
+            "Expected a floating point or complex tensor as input. Got {name}"
+        )));
     }
     if let Some(asked) = c.dtype(4)
         && !asked.is_differentiable()
@@ -53,8 +55,22 @@ pub static VECTOR_NORM: Op = Op {
     body: kernel(infer_norm, run_norm, None),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, norm_backward)]),
     node: "LinalgVectorNormBackward0",
-    samples: &["f32[2,3]", "f32[2,3], 1", "f32[2,3], 3, 0", "f32[2,3], inf, 1, True", "f32[2,3], 0", "f32[2,3](pos), 0.5", "f32[2,3], -inf, 0", "c64[3]", "f32[2,3], 2, (0, 1), dtype=float64"],
-    errors: &[("i64[3]", "NotImplementedError", "floating point or complex"), ("f32[0], inf", "RuntimeError", "does not have an identity"), ("f32[2], 2, 1", "IndexError", "Dimension out of range")],
+    samples: &[
+        "f32[2,3]",
+        "f32[2,3], 1",
+        "f32[2,3], 3, 0",
+        "f32[2,3], inf, 1, True",
+        "f32[2,3], 0",
+        "f32[2,3](pos), 0.5",
+        "f32[2,3], -inf, 0",
+        "c64[3]",
+        "f32[2,3], 2, (0, 1), dtype=float64",
+    ],
+    errors: &[
+        ("i64[3]", "NotImplementedError", "floating point or complex"),
+        ("f32[0], inf", "RuntimeError", "does not have an identity"),
+        ("f32[2], 2, 1", "IndexError", "Dimension out of range"),
+    ],
     ..OP
 };
 
@@ -109,7 +125,9 @@ pub static NORM_STR: Op = Op {
     body: composite(|c| match c.str(1) {
         Some("fro") => VECTOR_NORM.call((c.tensor(0)?, 2, c.args[2].reborrow(), c.flag(3), c.dtype(4))).outputs(),
         Some("nuc") => nuclear(c.tensor(0)?, c.opt_ints(2).unwrap_or(&[]), c.flag(3)).outputs(),
-        p => Err(Error::runtime(format!("only valid string values are 'fro' and 'nuc', found {}", p.unwrap_or("None")))),
+        p => {
+            Err(Error::runtime(format!("only valid string values are 'fro' and 'nuc', found {}", p.unwrap_or("None"))))
+        }
     }),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], 'fro'", "f32[2,3], 'fro', 0", "f32[2,3], 'fro', (0, 1), True"],
@@ -212,10 +230,13 @@ pub static LINALG_NORM: Op = Op {
         let (t, dims) = (c.tensor(0)?, c.opt_ints(2));
         let matrix = dims.map_or(t.ndim() == 2, |d| d.len() == 2);
         match c.opt_scalar(1) {
-            Some(order) if matrix => matrix_norm(t, order.to_f64(), dims.unwrap_or(&[]), c.flag(3), c.dtype(4))?.outputs(),
-            Some(_) if dims.is_none() && t.ndim() > 2 => {
-                Err(Error::runtime(format!("If dim is not specified but ord is, the input must be 1D or 2D. Got {}D.", t.ndim())))
+            Some(order) if matrix => {
+                matrix_norm(t, order.to_f64(), dims.unwrap_or(&[]), c.flag(3), c.dtype(4))?.outputs()
             }
+            Some(_) if dims.is_none() && t.ndim() > 2 => Err(Error::runtime(format!(
+                "If dim is not specified but ord is, the input must be 1D or 2D. Got {}D.",
+                t.ndim()
+            ))),
             order => {
                 let order = order.unwrap_or(Scalar::Int(2));
                 VECTOR_NORM.call((t, order, c.args[2].reborrow(), c.flag(3), c.dtype(4))).outputs()

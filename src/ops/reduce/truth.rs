@@ -1,6 +1,6 @@
 //! Truth values and counts: any, all, count_nonzero. The result is bool, but uint8 stays uint8, as in PyTorch.
 
-use super::{over_all, over_dims, reduced_dims, reduced_shape, Kind};
+use super::{Kind, over_all, over_dims, reduced_dims, reduced_shape};
 use crate::cpu::reduce::Reduce;
 use crate::dtype::DType;
 use crate::error::Result;
