@@ -23,6 +23,7 @@ pub mod parallel;
 pub mod pool;
 pub mod reduce;
 pub mod scan;
+pub mod sequence;
 pub mod softmax;
 pub mod special;
 pub mod strided;

@@ -11,8 +11,11 @@ pub mod gather;
 pub mod index;
 pub mod join;
 pub mod kit;
+pub mod like;
 pub mod linalg;
 pub mod mask;
+pub mod pad;
+pub mod range;
 pub mod reduce;
 pub mod repeat;
 pub mod scatter_grad;
@@ -29,7 +32,7 @@ use crate::op::Op;
 
 /// Every op, family by family.
 pub static OPS: &[&[&Op]] = &[arith::OPS, copy::OPS, create::OPS, linalg::OPS, reduce::OPS, view::OPS,
-    alias::OPS, gather::OPS, index::OPS, join::OPS, mask::OPS, repeat::OPS, scatter_grad::OPS, select::OPS, shape::OPS,
+    alias::OPS, gather::OPS, index::OPS, join::OPS, like::OPS, mask::OPS, pad::OPS, range::OPS, repeat::OPS, scatter_grad::OPS, select::OPS, shape::OPS,
     slice::OPS, split::OPS, strided::OPS, take::OPS, triangle::OPS];
 
 /// Every op.
