@@ -99,7 +99,7 @@ fn is_inf(v: f64) -> bool {
     return (bitcast<u64>(v) & 0x7ffffffffffffffflu) == 0x7ff0000000000000lu;
 }
 fn is_negative(v: f64) -> bool {
-    return (bitcast<u64>(v) >> 63u) != 0u;
+    return (bitcast<u64>(v) >> 63u) != 0lu;
 }
 fn inf_() -> f64 {
     return bitcast<f64>(u64(bits_(0x7ff00000u)) << 32u);

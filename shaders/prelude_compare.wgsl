@@ -154,3 +154,26 @@ fn shl_(x: i64, y: i64) -> i64 {
 fn shr_(x: i64, y: i64) -> i64 {
     return x >> select(u32(y), 63u, bitcast<u64>(y) > u64(63));
 }
+fn lowest_() -> i64 {
+    return i64(1) << 63u;
+}
+fn highest_() -> i64 {
+    return ~(i64(1) << 63u);
+}
+// @for i32
+fn lowest_() -> i32 {
+    return -2147483647 - 1;
+}
+fn highest_() -> i32 {
+    return 2147483647;
+}
+// @for float
+fn lowest_() -> T {
+    return -inf_();
+}
+fn highest_() -> T {
+    return inf_();
+}
+fn finite(x: T) -> T {
+    return select(x, T(0), is_inf(x));
+}

@@ -11,3 +11,5 @@ pub mod op;
 pub mod autograd;
 pub mod dispatch;
 pub mod ops;
+#[cfg(feature = "python")]
+mod python;

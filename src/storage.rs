@@ -95,13 +95,17 @@ impl Storage {
     pub fn cpu_ptr(&self) -> Result<*mut u8> {
         match self.buffer() {
             Buffer::Cpu(b) => Ok(b.ptr()),
-            Buffer::Gpu(_) => Err(Error::runtime("the tensor is on the gpu; expected a cpu tensor. Copy it with .cpu() first.")),
+            Buffer::Gpu(_) => {
+                Err(Error::runtime("the tensor is on the gpu; expected a cpu tensor. Copy it with .cpu() first."))
+            }
         }
     }
     pub fn gpu_buffer(&self) -> Result<&GpuBuffer> {
         match self.buffer() {
             Buffer::Gpu(b) => Ok(b),
-            Buffer::Cpu(_) => Err(Error::runtime("the tensor is on the cpu; expected a gpu tensor. Copy it with .gpu() first.")),
+            Buffer::Cpu(_) => {
+                Err(Error::runtime("the tensor is on the cpu; expected a gpu tensor. Copy it with .gpu() first."))
+            }
         }
     }
     pub fn is_read_only(&self) -> bool {
@@ -134,7 +138,9 @@ impl Storage {
         if let Buffer::Cpu(b) = old
             && b.is_foreign()
         {
-            return Err(Error::runtime("Trying to resize storage that is not resizable: its memory belongs to another library. Clone the tensor first."));
+            return Err(Error::runtime(
+                "Trying to resize storage that is not resizable: its memory belongs to another library. Clone the tensor first.",
+            ));
         }
         let new = Box::new(Buffer::alloc(bytes, self.device(), true)?);
         match (old, &*new) {

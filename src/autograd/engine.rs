@@ -4,9 +4,9 @@
 //! functions take it themselves. Several threads may run backward over one graph: accumulation into a leaf is locked.
 
 use super::hooks;
+use super::kit;
 use super::mode::GradGuard;
 use super::node::{Node, Work};
-use super::kit;
 use crate::error::{Error, Result, Show};
 use crate::op::gradient::Facts;
 use crate::tensor::{Edge, Tensor};
@@ -225,7 +225,9 @@ fn fit(grad: Tensor, facts: &Facts, node: &Node, index: usize) -> Result<Tensor>
     if g.device() != facts.device {
         return Err(Error::runtime(format!(
             "Function {} returned an invalid gradient at index {index} - expected device {} but got {}",
-            node.name, facts.device, g.device()
+            node.name,
+            facts.device,
+            g.device()
         )));
     }
     if g.shape() != facts.shape.as_slice() {
@@ -305,7 +307,10 @@ fn name_node(e: Error, node: &Node) -> Error {
     if super::mode::anomaly() > 0
         && let Some(trace) = node.python.get().and_then(|p| p.downcast_ref::<String>())
     {
-        return Error::new(e.class(), format!("{e}\nError detected in {}. Traceback of forward call that caused the error:\n{trace}", node.name));
+        return Error::new(
+            e.class(),
+            format!("{e}\nError detected in {}. Traceback of forward call that caused the error:\n{trace}", node.name),
+        );
     }
     e
 }

@@ -8,11 +8,11 @@ use super::node::{Grads, Node, OpState, State, Work};
 use super::{grad_enabled, kit};
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::op::gradient::Facts;
 use crate::op::Value;
+use crate::op::gradient::Facts;
 use crate::tensor::slot::Creation;
-use crate::tensor::{Edge, Tensor, HAS_FN, RETAINS};
-use smallvec::{smallvec, SmallVec};
+use crate::tensor::{Edge, HAS_FN, RETAINS, Tensor};
+use smallvec::{SmallVec, smallvec};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
@@ -29,7 +29,8 @@ pub fn grad_edge(t: &Tensor) -> Result<Option<Edge>> {
     if let Some(node) = slot.accumulator.as_ref().and_then(|w| w.upgrade()) {
         return Ok(Some(Edge { node, output: 0 }));
     }
-    let node: Arc<Node> = Node::new("AccumulateGrad", Work::Accumulate(t.clone()), SmallVec::new(), smallvec![Facts::of(t)]);
+    let node: Arc<Node> =
+        Node::new("AccumulateGrad", Work::Accumulate(t.clone()), SmallVec::new(), smallvec![Facts::of(t)]);
     let weak: std::sync::Weak<dyn crate::tensor::GradFn> = Arc::downgrade(&node) as _;
     slot.accumulator = Some(weak);
     Ok(Some(Edge { node, output: 0 }))
@@ -90,7 +91,9 @@ pub fn check_inplace(t: &Tensor, name: &str, recorded: bool) -> Result<()> {
         ));
     }
     if t.storage().is_read_only() {
-        return Err(Error::runtime("the tensor's memory is read-only (it belongs to a read-only array); expected writable memory. Clone it first."));
+        return Err(Error::runtime(
+            "the tensor's memory is read-only (it belongs to a read-only array); expected writable memory. Clone it first.",
+        ));
     }
     if !grad_enabled() {
         return Ok(());
@@ -139,7 +142,8 @@ pub fn rebase(t: &Tensor, node: &Arc<Node>) -> Result<()> {
             let (geometry, whole) = (t.layout().clone(), Facts::of(base));
             let mut edges: SmallVec<[Option<Edge>; 2]> = smallvec![before];
             edges.extend(node.edges.iter().skip(1).cloned());
-            let work = Work::CopySlices(CopySlices { inner: node.clone(), geometry, base_offset: base.layout().offset });
+            let work =
+                Work::CopySlices(CopySlices { inner: node.clone(), geometry, base_offset: base.layout().offset });
             let copy = Node::new("CopySlices", work, edges, smallvec![whole]);
             set_history(base, &copy, 0);
             let fresh = as_strided_node(t, base)?;

@@ -2,7 +2,7 @@
 
 use super::node::Node;
 use crate::error::{Error, Result};
-use crate::tensor::{Tensor, TensorImpl, HAS_FN, RETAINS};
+use crate::tensor::{HAS_FN, RETAINS, Tensor, TensorImpl};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -11,7 +11,8 @@ pub type TensorHook = Arc<dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Syn
 /// Sees the gradients that reach a node.
 pub type PreHook = Arc<dyn Fn(&[Option<Tensor>]) -> Result<Option<Vec<Option<Tensor>>>> + Send + Sync>;
 /// Sees what a node returned (first) and received (second).
-pub type PostHook = Arc<dyn Fn(&[Option<Tensor>], &[Option<Tensor>]) -> Result<Option<Vec<Option<Tensor>>>> + Send + Sync>;
+pub type PostHook =
+    Arc<dyn Fn(&[Option<Tensor>], &[Option<Tensor>]) -> Result<Option<Vec<Option<Tensor>>>> + Send + Sync>;
 
 #[derive(Default)]
 pub struct Hooks {
@@ -109,7 +110,11 @@ pub fn run_before(hooks: &Mutex<Hooks>, grads: &mut [Option<Tensor>]) -> Result<
     for (_, hook) in pre {
         if let Some(new) = hook(grads)? {
             if new.len() != grads.len() {
-                return Err(Error::runtime(format!("hook: wrong number of gradients; expected {}, got {}", grads.len(), new.len())));
+                return Err(Error::runtime(format!(
+                    "hook: wrong number of gradients; expected {}, got {}",
+                    grads.len(),
+                    new.len()
+                )));
             }
             grads.clone_from_slice(&new);
         }

@@ -9,8 +9,8 @@ pub mod mode;
 pub mod node;
 pub mod saved;
 
-pub use engine::{run, Request};
-pub use mode::{grad_enabled, set_grad_enabled, GradGuard};
+pub use engine::{Request, run};
+pub use mode::{GradGuard, grad_enabled, set_grad_enabled};
 pub use node::{Custom, Node};
 
 use crate::error::Result;

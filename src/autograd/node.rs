@@ -10,7 +10,7 @@ use super::hooks::Hooks;
 use super::saved::Saved;
 use crate::error::{Error, Result};
 use crate::op::gradient::Facts;
-use crate::op::{Arguments, Back, Call, Op, Term, Value, Vjp, OUT0};
+use crate::op::{Arguments, Back, Call, OUT0, Op, Term, Value, Vjp};
 use crate::tensor::{Edge, GradFn, Tensor};
 use smallvec::SmallVec;
 use std::any::Any;
@@ -30,7 +30,10 @@ pub trait Custom: Send + Sync {
 
 /// What a node does with the gradients that reach it.
 pub enum Work {
-    Op { op: &'static Op, state: Mutex<State> },
+    Op {
+        op: &'static Op,
+        state: Mutex<State>,
+    },
     /// Adds to `.grad` of a leaf.
     Accumulate(Tensor),
     /// An in-place write to a view of a tensor with history; see `history`.
@@ -132,7 +135,13 @@ impl Node {
         }
     }
 
-    fn apply_op(self: &Arc<Node>, op: &'static Op, state: &Mutex<State>, grads: &[Option<Tensor>], wanted: u64) -> Result<Grads> {
+    fn apply_op(
+        self: &Arc<Node>,
+        op: &'static Op,
+        state: &Mutex<State>,
+        grads: &[Option<Tensor>],
+        wanted: u64,
+    ) -> Result<Grads> {
         let (args, outputs, facts) = self.unpack(state)?;
         let mut back = Back {
             call: Call { op, args: &args },
@@ -162,7 +171,10 @@ impl Node {
     }
 
     #[allow(clippy::type_complexity)]
-    fn unpack(self: &Arc<Node>, state: &Mutex<State>) -> Result<(SmallVec<[Value<'static>; 3]>, Grads, SmallVec<[(usize, Facts); 2]>)> {
+    fn unpack(
+        self: &Arc<Node>,
+        state: &Mutex<State>,
+    ) -> Result<(SmallVec<[Value<'static>; 3]>, Grads, SmallVec<[(usize, Facts); 2]>)> {
         let guard = state.lock().unwrap_or_else(|e| e.into_inner());
         let State::Ready(s) = &*guard else { return Err(freed()) };
         let mut args = s.args.clone();
@@ -228,7 +240,8 @@ pub fn freed() -> Error {
 pub fn record(call: &Call, outputs: &[Tensor], edges: SmallVec<[Option<Edge>; 2]>) -> Result<Arc<Node>> {
     let op = call.op;
     let saves = wanted_saves(op, &edges);
-    let mut state = OpState { args: SmallVec::new(), inputs: SmallVec::new(), outputs: SmallVec::new(), facts: SmallVec::new() };
+    let mut state =
+        OpState { args: SmallVec::new(), inputs: SmallVec::new(), outputs: SmallVec::new(), facts: SmallVec::new() };
     for (i, v) in call.args.iter().enumerate() {
         let keep = i < 16 && saves & (1 << i) != 0;
         for t in v.tensors() {
@@ -236,7 +249,10 @@ pub fn record(call: &Call, outputs: &[Tensor], edges: SmallVec<[Option<Edge>; 2]
         }
         match v {
             Value::Tensors(list) if keep => {
-                let held = list.iter().enumerate().filter_map(|(k, t)| Some((i | (k << LIST_ITEM), Saved::input(t.as_ref()?))));
+                let held = list
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(k, t)| Some((i | (k << LIST_ITEM), Saved::input(t.as_ref()?))));
                 state.inputs.extend(held);
             }
             v if keep => state.inputs.extend(v.as_tensor().map(|t| (i, Saved::input(t)))),
@@ -305,10 +321,12 @@ impl Drop for Node {
         LIVE.fetch_sub(1, Ordering::Relaxed);
         let edges = std::mem::take(&mut self.edges);
         let state = match &mut self.work {
-            Work::Op { state, .. } => match std::mem::replace(state.get_mut().unwrap_or_else(|e| e.into_inner()), State::Freed) {
-                State::Ready(s) => Some(s),
-                State::Freed => None,
-            },
+            Work::Op { state, .. } => {
+                match std::mem::replace(state.get_mut().unwrap_or_else(|e| e.into_inner()), State::Freed) {
+                    State::Ready(s) => Some(s),
+                    State::Freed => None,
+                }
+            }
             _ => None,
         };
         if edges.iter().all(Option::is_none) && state.is_none() {

@@ -6,7 +6,7 @@
 
 use super::node::Node;
 use crate::error::{Error, Result};
-use crate::tensor::{Edge, Meta, Tensor, HAS_FN};
+use crate::tensor::{Edge, HAS_FN, Meta, Tensor};
 use std::sync::Arc;
 
 pub enum Saved {

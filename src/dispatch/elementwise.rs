@@ -3,10 +3,10 @@
 use super::{mixed_devices, no_gpu_dtype, no_shader};
 use crate::cpu::map::{self, Input, Output};
 use crate::device::Device;
-use crate::dtype::{default_dtype, Category, DType, Operands, Scalar};
+use crate::dtype::{Category, DType, Operands, Scalar, default_dtype};
 use crate::error::{Error, Result, Show};
 use crate::gpu;
-use crate::layout::{broadcast, Dims};
+use crate::layout::{Dims, broadcast};
 use crate::op::{Call, Promote, Rule, Spec, Specs, Value};
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
@@ -31,7 +31,10 @@ fn operands<'a>(call: &'a Call, rule: &Rule) -> Result<OperandList<'a>> {
         .map(|&i| match &call.args[i] {
             Value::Scalar(s) => Ok(Operand::Number(*s)),
             v => v.as_tensor().map(Operand::Tensor).ok_or_else(|| {
-                Error::type_(format!("argument '{}' must be Tensor or Number, not None", call.op.signature().params[i].name))
+                Error::type_(format!(
+                    "argument '{}' must be Tensor or Number, not None",
+                    call.op.signature().params[i].name
+                ))
             }),
         })
         .collect()

@@ -3,7 +3,7 @@
 use super::{call, elementwise, launch, needs_record};
 use crate::autograd::{self, history, node};
 use crate::error::{Error, Result};
-use crate::op::{tracer, Arguments, Body, Call, Forms, Op, Value, Vjp, A0};
+use crate::op::{A0, Arguments, Body, Call, Forms, Op, Value, Vjp, tracer};
 use crate::tensor::{Meta, Tensor};
 use smallvec::smallvec;
 

@@ -9,15 +9,17 @@ mod out;
 
 pub use elementwise::promoted;
 pub use inplace::call_inplace;
-pub use out::call_out;
+pub use out::{call_out, resize};
 
 use crate::autograd::{self, node};
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::op::{tracer, Args, Arguments, Body, Call, IntoArgs, Kernel, Layouts, Op, Outputs, Returns, Spec, Term, Value, Vjp};
+use crate::op::{
+    Args, Arguments, Body, Call, IntoArgs, Kernel, Layouts, Op, Outputs, Returns, Spec, Term, Value, Vjp, tracer,
+};
 use crate::tensor::slot::Creation;
 use crate::tensor::{Meta, Tensor};
-use smallvec::{smallvec, SmallVec};
+use smallvec::{SmallVec, smallvec};
 
 /// Calls an op on complete arguments (defaults filled in).
 pub fn call(op: &'static Op, args: &[Value]) -> Result<Outputs> {
@@ -81,11 +83,15 @@ fn launch(call: &Call, k: &Kernel, outputs: &[Tensor]) -> Result<()> {
 
 #[cold]
 fn no_shader(device: Device) -> Error {
-    Error::not_implemented(format!("no shader for this op on device '{device}' yet. Move the tensors to the cpu with .cpu()."))
+    Error::not_implemented(format!(
+        "no shader for this op on device '{device}' yet. Move the tensors to the cpu with .cpu()."
+    ))
 }
 #[cold]
 fn no_gpu_dtype(d: crate::dtype::DType) -> Error {
-    Error::not_implemented(format!("this gpu does not compute in {d}. Convert the tensor, or move it to the cpu with .cpu()."))
+    Error::not_implemented(format!(
+        "this gpu does not compute in {d}. Convert the tensor, or move it to the cpu with .cpu()."
+    ))
 }
 
 /// Every tensor on one device. Elementwise ops check for themselves: there a 0-d CPU tensor counts as a number.
@@ -156,7 +162,8 @@ pub fn infer(op: &'static Op, args: &[Value]) -> Result<SmallVec<[Spec; 1]>> {
 pub fn complete<'a>(op: &'static Op, mut args: Args<'a>) -> Result<Args<'a>> {
     let params = &op.signature().params;
     if args.len() > params.len() {
-        return Err(Error::type_(format!("takes {} arguments but {} were given", params.len(), args.len())).in_op(op.parsed().base));
+        return Err(Error::type_(format!("takes {} arguments but {} were given", params.len(), args.len()))
+            .in_op(op.parsed().base));
     }
     for p in &params[args.len()..] {
         match &p.default {

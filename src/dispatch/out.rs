@@ -1,7 +1,7 @@
 //! `out=`: results go into tensors that the caller gave, resized where their shape differs.
 
 use super::{call, elementwise};
-use crate::autograd::{grad_enabled, GradGuard};
+use crate::autograd::{GradGuard, grad_enabled};
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::op::{Body, Call, Op, Value};

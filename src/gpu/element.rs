@@ -149,3 +149,21 @@ pub(super) fn words(dtype: DType, offset: usize, n: usize) -> usize {
     let k = lanes(dtype);
     if n == 0 { 0 } else { (offset % k + n).div_ceil(k) }
 }
+
+/// An int64 operand of indices as pairs of words, so that it needs no 64-bit arithmetic: `read_{name}(i)` gives i32
+/// (the smallest for what does not fit), `write_{name}(i, v)` stores a non-negative i32.
+pub(super) fn index_pairs(binding: usize, name: &str, var: &str, read: bool) -> String {
+    let mode = if read { "read" } else { "read_write" };
+    let body = if read {
+        format!(
+            "fn read_{name}(i: u32) -> i32 {{
+    let pair = {var}[i];
+    let low = bitcast<i32>(pair.x);
+    return select(-2147483647 - 1, low, bitcast<i32>(pair.y) == (low >> 31u));
+}}\n"
+        )
+    } else {
+        format!("fn write_{name}(i: u32, v: i32) {{ {var}[i] = vec2<u32>(u32(v), 0u); }}\n")
+    };
+    format!("@group(0) @binding({binding}) var<storage, {mode}> {var}: array<vec2<u32>>;\n{body}")
+}

@@ -15,13 +15,23 @@ mod context;
 #[cfg(feature = "gpu")]
 mod element;
 #[cfg(feature = "gpu")]
+mod kernel;
+#[cfg(feature = "gpu")]
 mod launch;
 #[cfg(feature = "gpu")]
 mod map;
 #[cfg(feature = "gpu")]
+mod matmul;
+#[cfg(feature = "gpu")]
 mod pipeline;
 #[cfg(feature = "gpu")]
 mod pool;
+#[cfg(feature = "gpu")]
+mod reduce;
+#[cfg(feature = "gpu")]
+mod scan;
+#[cfg(feature = "gpu")]
+mod softmax;
 #[cfg(feature = "gpu")]
 mod stream;
 #[cfg(feature = "gpu")]
@@ -36,7 +46,11 @@ pub use {
     adapter::{device_count, device_name, is_available, supports},
     context::{empty_cache, memory_allocated, memory_reserved, stats, synchronize},
     map::{copy, map},
+    matmul::matmul,
     pool::GpuBuffer,
+    reduce::{arg_reduce, reduce, var},
+    scan::cumulative,
+    softmax::{softmax, softmax_backward},
     transfer::{download, upload},
     validate::validate_all,
 };

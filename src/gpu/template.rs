@@ -37,12 +37,13 @@ impl Compute {
     }
 }
 
-const PRELUDE: [&str; 5] = [
+const PRELUDE: [&str; 6] = [
     include_str!("../../shaders/prelude.wgsl"),
     include_str!("../../shaders/prelude_compare.wgsl"),
     include_str!("../../shaders/prelude_f32.wgsl"),
     include_str!("../../shaders/prelude_f64.wgsl"),
     include_str!("../../shaders/prelude_special.wgsl"),
+    include_str!("../../shaders/prelude_erf.wgsl"),
 ];
 
 /// The items of the prelude by name, one table per compute type.
@@ -111,8 +112,8 @@ fn typed(text: &str, compute: Compute) -> String {
     out
 }
 
-/// Fills the holes of `template`, sets `T`, and appends what is used of the prelude.
-pub(super) fn render(template: &str, compute: Compute, holes: &[(&str, &str)]) -> String {
+/// Fills the holes of `template`.
+pub(super) fn fill(template: &str, holes: &[(&str, &str)]) -> String {
     let mut text = String::with_capacity(template.len() * 2);
     let mut rest = template;
     while let Some((head, tail)) = rest.split_once("{{") {
@@ -122,6 +123,12 @@ pub(super) fn render(template: &str, compute: Compute, holes: &[(&str, &str)]) -
         rest = after;
     }
     text.push_str(rest);
+    text
+}
+
+/// Fills the holes of `template`, sets `T`, and appends what is used of the prelude.
+pub(super) fn render(template: &str, compute: Compute, holes: &[(&str, &str)]) -> String {
+    let mut text = fill(template, holes);
     let items = items(compute);
     let mut seen = HashSet::new();
     let mut queue: Vec<&str> = Vec::new();

@@ -24,7 +24,7 @@ pub enum Input<'a> {
 }
 
 /// Reductions over any set of dimensions. `Any` and `All` test for nonzero, NaN included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Reduce {
     Sum,
     Mean,
@@ -33,6 +33,9 @@ pub enum Reduce {
     Min,
     Any,
     All,
+    /// The vector norm of this order; infinite orders and zero included.
+    Norm(f64),
+    LogSumExp,
 }
 
 /// Running results along one dimension. `LogSumExp` is the stable running log of a sum of exponentials.

@@ -1,7 +1,7 @@
 //! The four kinds of body an op can have, and the call that a body sees.
 
-use super::value::{Arguments, Outputs, Value};
 use super::Op;
+use super::value::{Arguments, Outputs, Value};
 use crate::cpu::loops::Loops;
 use crate::device::Device;
 use crate::dtype::DType;
@@ -127,7 +127,11 @@ pub enum Body {
     View(fn(&Call) -> Result<Layouts>),
     /// Written with other ops. Where a fused op is named it runs instead whenever its condition holds;
     /// the composite is its oracle.
-    Composite { run: fn(&Call) -> Result<Outputs>, fused: Option<&'static Op>, when: fn(&Call) -> bool },
+    Composite {
+        run: fn(&Call) -> Result<Outputs>,
+        fused: Option<&'static Op>,
+        when: fn(&Call) -> bool,
+    },
     Unset,
 }
 

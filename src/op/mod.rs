@@ -12,10 +12,11 @@ pub mod tracer;
 pub mod value;
 
 pub use body::{
-    composite, composite_with, elementwise, elementwise_by, kernel, kernel_into, Body, Call, Kernel, Layouts, Promote, Rule, Spec, Specs,
+    Body, Call, Kernel, Layouts, Promote, Rule, Spec, Specs, composite, composite_with, elementwise, elementwise_by,
+    kernel, kernel_into,
 };
 pub use generator::Generator;
-pub use gradient::{d, Back, Grad, Joint, Vjp, A0, A1, A2, A3, OUT0, OUT1, OUT2};
+pub use gradient::{A0, A1, A2, A3, Back, Grad, Joint, OUT0, OUT1, OUT2, Vjp, d};
 pub use signature::{Kind, Param, Returns, Signature};
 pub use term::{IntoArg, IntoArgs, Term};
 pub use value::{Args, Arguments, Ints, Outputs, Value};

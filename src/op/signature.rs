@@ -159,9 +159,13 @@ fn default_value(text: &str, kind: Kind) -> Option<Value<'static>> {
         "True" => Value::Scalar(Scalar::Bool(true)),
         "False" => Value::Scalar(Scalar::Bool(false)),
         t if t.starts_with('\'') => Value::Str(t.trim_matches('\'').into()),
-        t if t.starts_with('[') => {
-            Value::Ints(t[1..t.len() - 1].split(',').filter(|s| !s.trim().is_empty()).map(|s| s.trim().parse().ok()).collect::<Option<_>>()?)
-        }
+        t if t.starts_with('[') => Value::Ints(
+            t[1..t.len() - 1]
+                .split(',')
+                .filter(|s| !s.trim().is_empty())
+                .map(|s| s.trim().parse().ok())
+                .collect::<Option<_>>()?,
+        ),
         t => match (t.parse::<i64>(), kind) {
             (Ok(i), Kind::IntOrInts) => Value::Ints([i].as_slice().into()),
             (Ok(i), _) => Value::Scalar(Scalar::Int(i)),

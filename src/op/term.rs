@@ -110,7 +110,9 @@ impl<'a, A: IntoArg<'a>, B: IntoArg<'a>, C: IntoArg<'a>, D: IntoArg<'a>> IntoArg
         Ok(smallvec::smallvec![self.0.into_arg()?, self.1.into_arg()?, self.2.into_arg()?, self.3.into_arg()?])
     }
 }
-impl<'a, A: IntoArg<'a>, B: IntoArg<'a>, C: IntoArg<'a>, D: IntoArg<'a>, E: IntoArg<'a>> IntoArgs<'a> for (A, B, C, D, E) {
+impl<'a, A: IntoArg<'a>, B: IntoArg<'a>, C: IntoArg<'a>, D: IntoArg<'a>, E: IntoArg<'a>> IntoArgs<'a>
+    for (A, B, C, D, E)
+{
     fn into_args(self) -> Result<Args<'a>> {
         let (a, b, c, d, e) = self;
         Ok(smallvec::smallvec![a.into_arg()?, b.into_arg()?, c.into_arg()?, d.into_arg()?, e.into_arg()?])

@@ -1,7 +1,7 @@
 //! The hook through which `compile` and the profiler see calls; dispatch knows this trait and nothing else of them.
 
-use super::value::{Outputs, Value};
 use super::Op;
+use super::value::{Outputs, Value};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};

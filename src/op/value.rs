@@ -1,9 +1,9 @@
 //! What an argument of an op is once it has been parsed, from Python or from Rust.
 
+use super::generator::Generator;
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
-use super::generator::Generator;
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapNum, MapReal, Num, Real};
-use crate::dtype::{c128, DType};
+use crate::dtype::{DType, c128};
 use crate::error::{Error, Result};
 use crate::op::*;
 
@@ -29,7 +29,14 @@ pub static ADD: Op = Op {
     forms: FMIO,
     body: elementwise_by(|c| Ok(if c.scalar(2)?.is_one() { &PLUS } else { &PLUS_SCALED }), &[&PLUS, &PLUS_SCALED]),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(1, 0, |c| c.g_times(2))]),
-    samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3]", "f32[2,3], 2.5", "f32[2,3], f32[2,3], alpha=3", "i64[4], i64[4]", "c64[3], c64[3]"],
+    samples: &[
+        "f32[2,3], f32[2,3]",
+        "f32[2,3], f32[3]",
+        "f32[2,3], 2.5",
+        "f32[2,3], f32[2,3], alpha=3",
+        "i64[4], i64[4]",
+        "c64[3], c64[3]",
+    ],
     errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size"), ("f32[2], 'a'", "TypeError", "must be")],
     reference: "x0 + alpha * x1",
     ..OP
@@ -48,17 +55,20 @@ impl MapNum<3> for MinusScaled {
     }
 }
 static MINUS: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.num::<2, Minus>(), wgsl: "x - y" };
-static MINUS_SCALED: Rule = Rule { operands: &[0, 1, 2], loops: Loops::NONE.num::<3, MinusScaled>(), wgsl: "x - z * y" };
+static MINUS_SCALED: Rule =
+    Rule { operands: &[0, 1, 2], loops: Loops::NONE.num::<3, MinusScaled>(), wgsl: "x - z * y" };
 
 /// Subtraction of bools is refused, as in PyTorch and NumPy.
 fn no_bool(c: &Call, common: DType) -> Result<(DType, DType)> {
     let is_bool = |i: usize| c.args[i].as_tensor().is_some_and(|t| t.dtype() == DType::Bool);
     match (is_bool(0), is_bool(1)) {
-        (true, true) => Err(Error::runtime("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.")),
+        (true, true) => Err(Error::runtime(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
+        )),
         (false, false) => Ok((common, common)),
-        _ if common == DType::Bool => {
-            Err(Error::runtime("Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."))
-        }
+        _ if common == DType::Bool => Err(Error::runtime(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",
+        )),
         _ => Ok((common, common)),
     }
 }
@@ -71,7 +81,13 @@ pub static SUB: Op = Op {
     promote: Promote::By(no_bool),
     body: elementwise_by(|c| Ok(if c.scalar(2)?.is_one() { &MINUS } else { &MINUS_SCALED }), &[&MINUS, &MINUS_SCALED]),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(1, 0, |c| -c.g_times(2))]),
-    samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3]", "f32[2,3], f32[2,3], alpha=3", "f32[2,3], 2", "i64[4], i64[4]"],
+    samples: &[
+        "f32[2,3], f32[2,3]",
+        "f32[2,3], f32[3]",
+        "f32[2,3], f32[2,3], alpha=3",
+        "f32[2,3], 2",
+        "i64[4], i64[4]",
+    ],
     errors: &[("b8[2], b8[2]", "RuntimeError", "two bool tensors")],
     reference: "x0 - alpha * x1",
     ..OP
@@ -83,7 +99,8 @@ impl MapNum<3> for ReverseMinus {
         y - a * x
     }
 }
-static REVERSE_MINUS: Rule = Rule { operands: &[0, 1, 2], loops: Loops::NONE.num::<3, ReverseMinus>(), wgsl: "y - z * x" };
+static REVERSE_MINUS: Rule =
+    Rule { operands: &[0, 1, 2], loops: Loops::NONE.num::<3, ReverseMinus>(), wgsl: "y - z * x" };
 
 pub static RSUB: Op = Op {
     sig: "rsub(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
@@ -114,7 +131,14 @@ pub static MUL: Op = Op {
     forms: FMIO,
     body: elementwise(&TIMES),
     vjp: Vjp::Each(&[d(0, A1, |c| c.g_times(1)), d(1, A0, |c| c.g_times(0))]),
-    samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3]", "f32[2,3], 2.5", "i64[4], i64[4]", "b8[4], b8[4]", "c64[3], c64[3]"],
+    samples: &[
+        "f32[2,3], f32[2,3]",
+        "f32[2,3], f32[3]",
+        "f32[2,3], 2.5",
+        "i64[4], i64[4]",
+        "b8[4], b8[4]",
+        "c64[3], c64[3]",
+    ],
     errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size")],
     reference: "x0 * x1",
     ..OP
@@ -131,7 +155,7 @@ impl crate::cpu::num::MapComplex<2> for Quotient {
         x / y
     }
 }
-static QUOTIENT: Rule =
+pub(super) static QUOTIENT: Rule =
     Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, Quotient>().complex::<2, Quotient>(), wgsl: "div_(x, y)" };
 
 pub static DIV: Op = Op {
@@ -165,7 +189,9 @@ pub static NEG: Op = Op {
     aliases: &["negative"],
     forms: FMIO,
     promote: Promote::By(|_, common| match common {
-        DType::Bool => Err(Error::runtime("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.")),
+        DType::Bool => Err(Error::runtime(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",
+        )),
         d => Ok((d, d)),
     }),
     body: elementwise(&NEGATIVE),

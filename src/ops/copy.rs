@@ -2,7 +2,7 @@
 
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapComplex, MapNum, Num, RealOfComplex};
-use crate::dtype::{c128, DType};
+use crate::dtype::{DType, c128};
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -104,7 +104,10 @@ fn fill(c: &Call, out: &[Tensor]) -> Result<()> {
         _ => {
             let v = c.tensor(1)?;
             if v.ndim() != 0 {
-                return Err(Error::runtime(format!("fill_ only supports 0-dimension value tensor but got tensor with {} dimensions.", v.ndim())));
+                return Err(Error::runtime(format!(
+                    "fill_ only supports 0-dimension value tensor but got tensor with {} dimensions.",
+                    v.ndim()
+                )));
             }
             out[0].copy_raw(v)
         }
@@ -135,7 +138,8 @@ impl MapComplex<1> for Conjugate {
         x.conj()
     }
 }
-static CONJUGATE: Rule = Rule { operands: &[0], loops: Loops::NONE.num::<1, Identity>().complex::<1, Conjugate>(), wgsl: "x" };
+static CONJUGATE: Rule =
+    Rule { operands: &[0], loops: Loops::NONE.num::<1, Identity>().complex::<1, Conjugate>(), wgsl: "x" };
 
 struct Identity;
 impl MapNum<1> for Identity {
@@ -147,7 +151,11 @@ impl MapNum<1> for Identity {
 pub static CONJ: Op = Op {
     sig: "conj(Tensor self) -> Tensor",
     doc: "The complex conjugate; a real tensor is returned as it is. (A copy here, not a lazy view.)",
-    body: composite_with(|c| Ok(smallvec![c.tensor(0)?.clone()]), &CONJ_PHYSICAL, |c| c.tensor(0).is_ok_and(|t| t.dtype().is_complex())),
+    body: composite_with(
+        |c| Ok(smallvec![c.tensor(0)?.clone()]),
+        &CONJ_PHYSICAL,
+        |c| c.tensor(0).is_ok_and(|t| t.dtype().is_complex()),
+    ),
     vjp: Vjp::Composite,
     samples: &["f32[2,3]", "c64[3]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
@@ -173,7 +181,8 @@ impl RealOfComplex<1> for RealPart {
         x.re
     }
 }
-static REAL_PART: Rule = Rule { operands: &[0], loops: Loops::NONE.num::<1, Identity>().real_of_complex::<1, RealPart>(), wgsl: "x" };
+static REAL_PART: Rule =
+    Rule { operands: &[0], loops: Loops::NONE.num::<1, Identity>().real_of_complex::<1, RealPart>(), wgsl: "x" };
 
 pub static REAL: Op = Op {
     sig: "_real_copy(Tensor self) -> Tensor",

@@ -1,6 +1,6 @@
 //! Creation: zeros, ones, full, empty, arange and the `_like` forms.
 
-use crate::dtype::{default_dtype, DType, Scalar};
+use crate::dtype::{DType, Scalar, default_dtype};
 use crate::error::Result;
 use crate::layout::to_shape;
 use crate::op::*;

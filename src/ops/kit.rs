@@ -4,7 +4,7 @@ use super::{arith, copy, reduce, view};
 use crate::autograd::Kit;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::op::{Back, Ints, IntoArg, Term, Value};
+use crate::op::{Back, IntoArg, Ints, Term, Value};
 use crate::tensor::Tensor;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 

@@ -1,9 +1,9 @@
 //! From handles to the raw operands of the `cpu` and `gpu` rooms: the one place where a tensor becomes a pointer.
 
 use super::Tensor;
+use crate::cpu::copy;
 use crate::cpu::map::{Input, Output};
 use crate::cpu::view::View;
-use crate::cpu::copy;
 use crate::device::Device;
 use crate::dtype::Scalar;
 use crate::error::Result;

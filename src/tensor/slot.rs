@@ -4,7 +4,7 @@
 
 use super::{Meta, Tensor};
 use std::any::Any;
-use std::sync::atomic::{AtomicU32, AtomicU8};
+use std::sync::atomic::{AtomicU8, AtomicU32};
 use std::sync::{Arc, Weak};
 
 /// A node of the backward graph, as tensors see it.

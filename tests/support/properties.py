@@ -12,6 +12,7 @@ from support import numeric, target
 from support.checking import UNSTATED, Refused, compare, dtypes, each, referenced, run, same, shapes, unrecord
 from support.optable import Op, key, recorded
 from support.samples import Call, TensorSpec, doubled, edge_variants, parse, retyped
+from support.signature import bind, params
 from support.target import torch
 
 # --- against the oracle ------------------------------------------------------------------------------
@@ -214,6 +215,8 @@ def method(op: Op, device: str):
         expected = op.run(args, kwargs)
         torch.manual_seed(0)
         args, kwargs, _ = target.build(call, device)
+        if op.only_inplace:
+            args[0] = args[0].clone()
         result = getattr(args[0], op.leaf)(*args[1:], **kwargs)
         return "" if op.reference == "shape" else same(result, expected)
 
@@ -221,6 +224,8 @@ def method(op: Op, device: str):
 
 
 def in_place(op: Op, device: str):
+    in_place_form = getattr(torch.Tensor, f"{op.leaf}_", None) or target.resolve(f"{op.public}_")
+
     def check(call):
         if not isinstance(call.args[0], TensorSpec):
             return None
@@ -231,7 +236,7 @@ def in_place(op: Op, device: str):
         version = x._version
         torch.manual_seed(0)
         try:
-            result = getattr(x, f"{op.leaf}_")(*args[1:], **kwargs)
+            result = in_place_form(x, *args[1:], **kwargs)
         except RuntimeError as error:
             return "" if not fits else f"raised {error}"
         if not fits and shapes(x) != shapes(expected):
@@ -311,13 +316,20 @@ def aliased_out(op: Op, call: Call, device: str) -> str:
 
 
 def fused(op: Op, device: str):
+    """The fused kernel against the composite that it stands for."""
+
     def check(call):
-        expected, slopes = run(op, call, device, op.differentiable)
-        before = torch._C.set_fused(False)
-        try:
-            result, gradients = run(op, call, device, op.differentiable)
-        finally:
-            torch._C.set_fused(before)
+        results = []
+        for composite in (False, True):
+            args, kwargs, leaves = target.build(call, device, op.differentiable)
+            torch.manual_seed(0)
+            if composite:
+                bound = bind(op.signature, args, kwargs)
+                result = torch._C._call_composite(op.name, *(bound[p.name] for p in params(op.signature)))
+            else:
+                result = target.tensors(op.function(*args, **kwargs))[0]
+            results.append((result, target.gradients(target.carriers(result), leaves)))
+        (expected, slopes), (result, gradients) = results
         return same(result, expected, 2) or same(gradients, slopes, 4)
 
     return each(op, check, name="fused")

@@ -5,8 +5,9 @@
 //! Long reductions are cut into parts of a size that depends on the shape alone, and accumulators are merged
 //! pairwise, so the bits of a result are the same at any thread count and the rounding error grows as log n.
 
-use super::rule::Rule;
+use super::rule::{Block, Columns, Merge, Rule};
 use crate::cpu::parallel::par_for;
+use crate::cpu::simd;
 use crate::cpu::view::{Ptr, View, load, store};
 use crate::dtype::Element;
 use crate::layout::{Dims, Odometer};
@@ -17,6 +18,8 @@ const BLOCK: usize = 4096;
 /// Columns of a tile, and rows of it that are folded at once.
 const TILE: usize = 1024;
 const ROWS: usize = 64;
+/// Rows that are converted at once, so that they stay in L1.
+const CONVERTED: usize = 8;
 /// Elements that a part of a cut reduction has at least.
 const PART: usize = 1 << 16;
 /// More results than this are parallel work enough without cutting.
@@ -62,6 +65,15 @@ impl Nest {
             Some(n) => (n, self.input.pop().unwrap(), self.output.pop().unwrap()),
             None => (1, 1, 1),
         }
+    }
+    /// A nest of one dimension whose steps are `group` times as long.
+    fn stretched(&self, group: usize) -> Nest {
+        let mut nest = Nest { shape: self.shape.clone(), input: self.input.clone(), output: self.output.clone() };
+        if group > 1 {
+            nest.shape[0] /= group;
+            nest.input[0] *= group;
+        }
+        nest
     }
     fn walk(&self, start: usize) -> Odometer<'_, 2> {
         Odometer::new(&self.shape, [&self.input, &self.output], start)
@@ -210,11 +222,11 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         // SAFETY: the caller vouches for the run; the buffer holds a block.
         unsafe {
             if self.input.dtype == T::DTYPE && (stride == 1 || n == 1) {
-                return self.rule.block(x as *const T, n);
+                return simd::run(Block(self.rule, x as *const T, n));
             }
             let mut buffer = [const { MaybeUninit::<T>::uninit() }; BLOCK];
             load(self.input.dtype, x, stride, n, buffer.as_mut_ptr() as *mut T);
-            self.rule.block(buffer.as_ptr() as *const T, n)
+            simd::run(Block(self.rule, buffer.as_ptr() as *const T, n))
         }
     }
 
@@ -222,7 +234,12 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         let (width, in_stride, out_stride) = kept.pop();
         let tiles = width.div_ceil(TILE);
         let units = kept.count() * tiles;
-        let bundles = self.total.div_ceil(ROWS);
+        // Narrow rows that follow each other without gaps are folded several at a time, as one wide row.
+        let gapless = in_stride == 1 && folded.shape.len() == 1 && folded.input[0] == width;
+        let group = if gapless { (256 / width).clamp(1, self.total) } else { 1 };
+        let rows = self.total / group;
+        let grouped = folded.stretched(group);
+        let bundles = rows.div_ceil(ROWS);
         let parts = self.parts(units, width.min(TILE), bundles);
         let tile = |unit: usize| {
             let start = unit % tiles * TILE;
@@ -231,9 +248,18 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         };
         let fold = |unit: usize, part: usize| {
             let (base, _, n) = tile(unit);
-            let (from, to) = (bundles * part / parts * ROWS, (bundles * (part + 1) / parts * ROWS).min(self.total));
+            let (from, to) = (bundles * part / parts * ROWS, (bundles * (part + 1) / parts * ROWS).min(rows));
             // SAFETY: the tile's rows lie inside the input.
-            unsafe { self.columns(&folded, base, in_stride, n, from, to) }
+            unsafe {
+                let acc = self.columns(&grouped, base, in_stride, n * group, from, to);
+                let rest = self.total - rows * group;
+                if rest == 0 || part + 1 < parts {
+                    return self.narrow(acc, n);
+                }
+                let mut all = self.columns(&folded.stretched(rest), base + rows * group * width, 1, n * rest, 0, 1);
+                all.extend(acc);
+                self.narrow(all, n)
+            }
         };
         let finish = |unit: usize, acc: &[R::Acc]| {
             let (_, offset, n) = tile(unit);
@@ -261,6 +287,16 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         }
     }
 
+    /// Merges the accumulators of a wide row into those of `n` columns.
+    fn narrow(&self, mut acc: Vec<R::Acc>, n: usize) -> Vec<R::Acc> {
+        while acc.len() > n {
+            let half = (acc.len() / n).div_ceil(2) * n;
+            let upper = acc.split_off(half);
+            simd::run(Merge { rule: self.rule, into: &mut acc, from: &upper, mark: self.mark });
+        }
+        acc
+    }
+
     /// Folds rows `from..to` of a tile of `n` columns.
     unsafe fn columns(
         &self,
@@ -272,12 +308,13 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         to: usize,
     ) -> Vec<R::Acc> {
         let direct = self.input.dtype == T::DTYPE && (stride == 1 || n == 1);
-        let mut buffer: Vec<T> = if direct { Vec::new() } else { vec![T::default(); ROWS * n] };
+        let mut buffer: Vec<T> = if direct { Vec::new() } else { vec![T::default(); CONVERTED * n] };
+        let most = if direct { ROWS } else { CONVERTED };
         let mut rows = [std::ptr::null::<T>(); ROWS];
         let mut stack = Vec::new();
         let mut at = folded.walk(from);
-        for first in (from..to).step_by(ROWS) {
-            let count = ROWS.min(to - first);
+        for first in (from..to).step_by(most) {
+            let count = most.min(to - first);
             for (i, row) in rows[..count].iter_mut().enumerate() {
                 let x = self.input.at(base + at.offsets[0]);
                 *row = if direct {
@@ -292,7 +329,8 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
             }
             let mut acc = vec![self.rule.empty(); n];
             // SAFETY: the rows and `acc` have `n` elements.
-            unsafe { self.rule.columns(&rows[..count], n, acc.as_mut_ptr()) };
+            let rows = &rows[..count];
+            simd::run(Columns { rule: self.rule, rows, width: n, acc: acc.as_mut_ptr() });
             self.push(&mut stack, acc);
         }
         self.collapse(stack)
@@ -311,7 +349,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
     fn merge_top(&self, stack: &mut Vec<(usize, Vec<R::Acc>)>) {
         let (n, top) = stack.pop().unwrap();
         let (m, below) = stack.last_mut().unwrap();
-        below.iter_mut().zip(top).for_each(|(a, b)| *a = self.rule.merge(*a, b));
+        simd::run(Merge { rule: self.rule, into: below, from: &top, mark: self.mark });
         *m += n;
     }
     fn collapse(&self, mut stack: Vec<(usize, Vec<R::Acc>)>) -> Vec<R::Acc> {

@@ -110,7 +110,7 @@ unsafe fn norm(p: f64, input: View, dims: &[usize], out: View) -> Result<()> {
         match p {
             0.0 => magnitude(Lanes(Norm0), input, dims, out),
             1.0 => magnitude(Lanes(Norm1), input, dims, out),
-            2.0 => magnitude(Lanes(Norm2), input, dims, out),
+            2.0 => magnitude(Lanes(Norm2 { root: true }), input, dims, out),
             f64::INFINITY => magnitude(Lanes(NormInf { max: true }), input, dims, out),
             f64::NEG_INFINITY => magnitude(Lanes(NormInf { max: false }), input, dims, out),
             p => magnitude(Lanes(NormP { p }), input, dims, out),

@@ -1,6 +1,9 @@
 //! Kernels on a real adapter (a software one will do). Without any, each test prints why it did nothing.
 
 mod elementwise;
+mod linear;
+mod math;
+mod reduce;
 
 use super::{GpuBuffer, Input, View, download, is_available, upload};
 use crate::dtype::{DType, Element};

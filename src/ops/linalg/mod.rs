@@ -1,14 +1,19 @@
-//! Contraction: mm, bmm, matmul, addmm and linear.
+//! Contraction: mm, bmm, matmul here; products that are added, products of vectors, einsum in files of their own.
 
-use super::view::{EXPAND, T, TRANSPOSE};
+pub mod added;
+pub mod einsum;
+pub mod vectors;
+
+use super::view::{EXPAND, T, TRANSPOSE, UNSAFE_VIEW};
 use crate::cpu::gemm;
 use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::layout::broadcast;
 use crate::op::*;
 use crate::tensor::Tensor;
+use vectors::{DOT, MV};
 
-pub static OPS: &[&Op] = &[&MM, &BMM, &MATMUL, &MV, &DOT];
+pub static OPS: &[&Op] = &[&MM, &BMM, &MATMUL];
 
 /// out = alpha * a @ b + beta * out on batched matrices.
 fn product_cpu(a: &Tensor, b: &Tensor, out: &Tensor, alpha: f64, beta: f64) -> Result<()> {
@@ -43,12 +48,19 @@ pub static MM: Op = Op {
         |c| {
             let (a, b) = (c.tensor(0)?, c.tensor(1)?);
             if a.ndim() != 2 || b.ndim() != 2 {
-                return Err(Error::runtime(format!("self and mat2 must be matrices, got shapes {} and {}", Show(a.shape()), Show(b.shape()))));
+                return Err(Error::runtime(format!(
+                    "self and mat2 must be matrices, got shapes {} and {}",
+                    Show(a.shape()),
+                    Show(b.shape())
+                )));
             }
             if a.size(1) != b.size(0) {
                 return Err(Error::runtime(format!(
                     "mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})",
-                    a.size(0), a.size(1), b.size(0), b.size(1)
+                    a.size(0),
+                    a.size(1),
+                    b.size(0),
+                    b.size(1)
                 )));
             }
             same_dtype(a, b)?;
@@ -57,9 +69,15 @@ pub static MM: Op = Op {
         product,
         Some(product_gpu),
     ),
-    vjp: Vjp::Each(&[d(0, A1, |c| MM.call((c.g(), c.arg(1).t().conj()))), d(1, A0, |c| MM.call((c.arg(0).t().conj(), c.g())))]),
+    vjp: Vjp::Each(&[
+        d(0, A1, |c| MM.call((c.g(), c.arg(1).t().conj()))),
+        d(1, A0, |c| MM.call((c.arg(0).t().conj(), c.g()))),
+    ]),
     samples: &["f32[2,3], f32[3,4]", "i64[2,3], i64[3,2]", "c64[2,2], c64[2,2]"],
-    errors: &[("f32[2,3], f32[2,3]", "RuntimeError", "cannot be multiplied"), ("f32[2], f32[2]", "RuntimeError", "must be matrices")],
+    errors: &[
+        ("f32[2,3], f32[2,3]", "RuntimeError", "cannot be multiplied"),
+        ("f32[2], f32[2]", "RuntimeError", "must be matrices"),
+    ],
     reference: "x0 @ x1",
     ..OP
 };
@@ -72,12 +90,19 @@ pub static BMM: Op = Op {
         |c| {
             let (a, b) = (c.tensor(0)?, c.tensor(1)?);
             if a.ndim() != 3 || b.ndim() != 3 {
-                return Err(Error::runtime(format!("batch1 must be a 3D tensor, got shapes {} and {}", Show(a.shape()), Show(b.shape()))));
+                return Err(Error::runtime(format!(
+                    "batch1 must be a 3D tensor, got shapes {} and {}",
+                    Show(a.shape()),
+                    Show(b.shape())
+                )));
             }
             if a.size(0) != b.size(0) || a.size(2) != b.size(1) {
                 return Err(Error::runtime(format!(
                     "Expected size for first two dimensions of batch2 tensor to be: [{}, {}] but got: [{}, {}].",
-                    a.size(0), a.size(2), b.size(0), b.size(1)
+                    a.size(0),
+                    a.size(2),
+                    b.size(0),
+                    b.size(1)
                 )));
             }
             same_dtype(a, b)?;
@@ -91,51 +116,11 @@ pub static BMM: Op = Op {
         d(1, A0, |c| BMM.call((c.arg(0).transpose(1, 2).conj(), c.g()))),
     ]),
     samples: &["f32[2,3,4], f32[2,4,2]"],
-    errors: &[("f32[2,3,4], f32[3,4,2]", "RuntimeError", "Expected size for first two"), ("f32[2,2], f32[2,2]", "RuntimeError", "3D tensor")],
+    errors: &[
+        ("f32[2,3,4], f32[3,4,2]", "RuntimeError", "Expected size for first two"),
+        ("f32[2,2], f32[2,2]", "RuntimeError", "3D tensor"),
+    ],
     reference: "x0 @ x1",
-    ..OP
-};
-
-pub static MV: Op = Op {
-    sig: "mv(Tensor self, Tensor vec) -> Tensor",
-    doc: "The product of a matrix [n, k] and a vector [k]: [n].",
-    forms: FMO,
-    body: composite(|c| {
-        let (a, v) = (c.tensor(0)?, c.tensor(1)?);
-        if a.ndim() != 2 || v.ndim() != 1 || a.size(1) != v.size(0) {
-            return Err(Error::runtime(format!("size mismatch, got input {}, vec {}", Show(a.shape()), Show(v.shape()))));
-        }
-        MM.call((a, Term::from(v).unsqueeze(1))).squeeze(1).outputs()
-    }),
-    vjp: Vjp::Composite,
-    samples: &["f32[2,3], f32[3]"],
-    errors: &[("f32[2,3], f32[2]", "RuntimeError", "size mismatch")],
-    reference: "x0 @ x1",
-    ..OP
-};
-
-pub static DOT: Op = Op {
-    sig: "dot(Tensor self, Tensor tensor) -> Tensor",
-    doc: "The dot product of two vectors.",
-    forms: FMO,
-    body: composite(|c| {
-        let (a, b) = (c.tensor(0)?, c.tensor(1)?);
-        if a.ndim() != 1 || b.ndim() != 1 {
-            return Err(Error::runtime(format!("1D tensors expected, but got {}D and {}D tensors", a.ndim(), b.ndim())));
-        }
-        if a.size(0) != b.size(0) {
-            return Err(Error::runtime(format!(
-                "inconsistent tensor size, expected tensor [{}] and src [{}] to have the same number of elements, but got {} and {} elements respectively",
-                a.size(0), b.size(0), a.size(0), b.size(0)
-            )));
-        }
-        same_dtype(a, b)?;
-        MM.call((Term::from(a).unsqueeze(0), Term::from(b).unsqueeze(1))).reshape(&[]).outputs()
-    }),
-    vjp: Vjp::Composite,
-    samples: &["f32[3], f32[3]"],
-    errors: &[("f32[3], f32[2]", "RuntimeError", "inconsistent tensor size"), ("f32[2,2], f32[2]", "RuntimeError", "1D tensors expected")],
-    reference: "np.dot(x0, x1)",
     ..OP
 };
 
@@ -145,15 +130,30 @@ pub static MATMUL: Op = Op {
     forms: FMO,
     body: composite(|c| matmul(c.tensor(0)?, c.tensor(1)?).outputs()),
     vjp: Vjp::Composite,
-    samples: &["f32[3], f32[3]", "f32[2,3], f32[3]", "f32[3], f32[3,2]", "f32[2,3], f32[3,4]", "f32[2,1,3,4], f32[5,4,2]", "f32[2,3,4], f32[4]"],
-    errors: &[("f32[2,3], f32[2,3]", "RuntimeError", "cannot be multiplied"), ("f32[], f32[2]", "RuntimeError", "both arguments to matmul need to be at least 1D")],
+    samples: &[
+        "f32[3], f32[3]",
+        "f32[2,3], f32[3]",
+        "f32[3], f32[3,2]",
+        "f32[2,3], f32[3,4]",
+        "f32[2,1,3,4], f32[5,4,2]",
+        "f32[2,3,4], f32[4]",
+    ],
+    errors: &[
+        ("f32[2,3], f32[2,3]", "RuntimeError", "cannot be multiplied"),
+        ("f32[], f32[2]", "RuntimeError", "both arguments to matmul need to be at least 1D"),
+    ],
     reference: "x0 @ x1",
     ..OP
 };
 
 fn matmul(a: &Tensor, b: &Tensor) -> Term {
     match (a.ndim(), b.ndim()) {
-        (0, _) | (_, 0) => Error::runtime(format!("both arguments to matmul need to be at least 1D, but they are {}D and {}D", a.ndim(), b.ndim())).into(),
+        (0, _) | (_, 0) => Error::runtime(format!(
+            "both arguments to matmul need to be at least 1D, but they are {}D and {}D",
+            a.ndim(),
+            b.ndim()
+        ))
+        .into(),
         (1, 1) => DOT.call((a, b)),
         (2, 1) => MV.call((a, b)),
         (1, 2) => MM.call((Term::from(a).unsqueeze(0), b)).squeeze(0),
@@ -165,7 +165,11 @@ fn matmul(a: &Tensor, b: &Tensor) -> Term {
             let (k, mut sizes) = (a.size(a.ndim() - 1) as i64, Term::from(a).sizes());
             let flat = Term::from(a).reshape(&[-1, k.max(1)]);
             *sizes.last_mut().expect("at least one dimension") = b.size(1) as i64;
-            if a.numel() == 0 || k != b.size(0) as i64 { matmul_batched(a.into(), b.into()) } else { MM.call((flat, b)).reshape(&sizes) }
+            if a.numel() == 0 || k != b.size(0) as i64 {
+                matmul_batched(a.into(), b.into())
+            } else {
+                UNSAFE_VIEW.call((MM.call((flat, b)), sizes))
+            }
         }
         _ => matmul_batched(a.into(), b.into()),
     }
@@ -179,7 +183,11 @@ fn matmul_batched(a: Term, b: Term) -> Term {
     }
     let (n, k, m) = (sa[sa.len() - 2], sa[sa.len() - 1], sb[sb.len() - 1]);
     if k != sb[sb.len() - 2] {
-        return Error::runtime(format!("mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {}x{m})", sb[sb.len() - 2])).into();
+        return Error::runtime(format!(
+            "mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {}x{m})",
+            sb[sb.len() - 2]
+        ))
+        .into();
     }
     let lead = |s: &Ints| s[..s.len() - 2].iter().map(|&d| d as usize).collect::<crate::layout::Dims>();
     let batch = match broadcast(&lead(&sa), &lead(&sb)) {
@@ -189,7 +197,7 @@ fn matmul_batched(a: Term, b: Term) -> Term {
     let sizes = |r: i64, c: i64| -> Ints { batch.iter().map(|&d| d as i64).chain([r, c]).collect() };
     let count: usize = batch.iter().product();
     let flat = |t: Term, r: i64, c: i64| EXPAND.call((t, sizes(r, c))).reshape(&[count as i64, r, c]);
-    BMM.call((flat(a, n, k), flat(b, k, m))).reshape(&sizes(n, m))
+    UNSAFE_VIEW.call((BMM.call((flat(a, n, k), flat(b, k, m))), sizes(n, m)))
 }
 
 impl Term {

@@ -1,0 +1,95 @@
+//! GPU queries, and what lies under a tensor: its storage.
+
+use super::object::Handle;
+use crate::device::Device;
+use crate::gpu;
+use crate::layout::{Layout, to_shape};
+use crate::tensor::Meta;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Whether a GPU (or a software Vulkan driver) answers.
+#[pyfunction]
+pub fn _gpu_is_available() -> bool {
+    gpu::is_available()
+}
+#[pyfunction]
+pub fn _gpu_device_count() -> usize {
+    gpu::device_count()
+}
+#[pyfunction]
+#[pyo3(signature = (index=0))]
+pub fn _gpu_device_name(index: usize) -> PyResult<String> {
+    Ok(gpu::device_name(index)?)
+}
+/// Waits until all submitted work has completed.
+#[pyfunction]
+pub fn _gpu_synchronize(py: Python) -> PyResult<()> {
+    Ok(py.detach(gpu::synchronize)?)
+}
+#[pyfunction]
+pub fn _gpu_memory_allocated() -> usize {
+    gpu::memory_allocated()
+}
+/// Counters of dispatches, submissions, pipelines, bind groups, buffers and bytes.
+#[pyfunction]
+pub fn _gpu_stats(py: Python) -> PyResult<Bound<PyDict>> {
+    let d = PyDict::new(py);
+    for (k, v) in gpu::stats() {
+        d.set_item(k, v)?;
+    }
+    Ok(d)
+}
+
+/// (identity of the storage, its bytes, strides, offset in elements, address of the first element or 0 on a GPU).
+#[pyfunction]
+pub fn _storage_info(t: Handle) -> (usize, usize, Vec<usize>, usize, usize) {
+    let t = t.0;
+    let address = if t.device() == Device::Cpu { t.ptr().map_or(0, |p| p as usize) } else { 0 };
+    (t.storage().id(), t.storage().bytes(), t.strides().to_vec(), t.layout().offset, address)
+}
+
+/// `resize_`: another shape over the same storage, which grows where it must.
+#[pyfunction]
+pub fn _resize(t: Handle, sizes: Vec<i64>) -> PyResult<()> {
+    if t.0.requires_grad() {
+        return Err(PyRuntimeError::new_err("cannot resize variables that require grad"));
+    }
+    let tensor = t.0;
+    let shape = to_shape(&sizes)?;
+    crate::dispatch::resize(&tensor, &shape)?;
+    tensor.storage().bump();
+    Ok(())
+}
+
+/// `set_`: the storage, shape and strides of another tensor.
+#[pyfunction]
+#[pyo3(signature = (t, source, offset=None, sizes=None, strides=None))]
+pub fn _set_(
+    t: Handle,
+    source: Handle,
+    offset: Option<i64>,
+    sizes: Option<Vec<i64>>,
+    strides: Option<Vec<i64>>,
+) -> PyResult<()> {
+    let mut meta: Meta = source.0.meta().clone();
+    if let Some(sizes) = sizes {
+        let shape = to_shape(&sizes)?;
+        let strides =
+            strides.unwrap_or_else(|| crate::layout::contiguous_strides(&shape).iter().map(|&s| s as i64).collect());
+        let capacity = meta.storage.bytes() / meta.dtype.size();
+        meta.layout = Layout::as_strided(&sizes, &strides, offset.unwrap_or(0), capacity)?;
+    }
+    if meta.dtype != t.0.dtype() {
+        return Err(PyRuntimeError::new_err(format!(
+            "Could not set tensor of type {} to a tensor of type {}",
+            meta.dtype,
+            t.0.dtype()
+        )));
+    }
+    // SAFETY: no reference from `meta()` of this handle is held, and the interpreter lock is.
+    unsafe { t.0.set_meta(meta) };
+    t.0.storage().bump();
+    Ok(())
+}
