@@ -113,7 +113,15 @@ fn create() -> std::result::Result<Gpu, String> {
         libc::pthread_atfork(None, None, Some(after_fork_in_child));
     }
     let stream = Mutex::new(Stream::new(&device, found.caps));
-    Ok(Gpu { device, queue, caps: found.caps, fault, stream, pool: Mutex::new(Pool::default()), fault_block: OnceLock::new() })
+    Ok(Gpu {
+        device,
+        queue,
+        caps: found.caps,
+        fault,
+        stream,
+        pool: Mutex::new(Pool::default()),
+        fault_block: OnceLock::new(),
+    })
 }
 
 impl Gpu {

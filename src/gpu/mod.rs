@@ -29,6 +29,8 @@ mod pipeline;
 #[cfg(feature = "gpu")]
 mod pool;
 #[cfg(feature = "gpu")]
+mod random;
+#[cfg(feature = "gpu")]
 mod reduce;
 #[cfg(feature = "gpu")]
 mod scan;
@@ -48,12 +50,13 @@ pub use {
     adapter::{device_count, device_name, is_available, supports},
     context::{empty_cache, memory_allocated, memory_reserved, stats, synchronize},
     index::{
-        Places, gather, index_add, index_copy, index_fill, index_get, index_put, index_select, masked_scatter, masked_select,
-        nonzero, scatter,
+        Places, gather, index_add, index_copy, index_fill, index_get, index_put, index_select, masked_scatter,
+        masked_select, nonzero, scatter,
     },
     map::{copy, map},
     matmul::matmul,
     pool::GpuBuffer,
+    random::random,
     reduce::{arg_reduce, reduce, var},
     scan::cumulative,
     softmax::{softmax, softmax_backward},

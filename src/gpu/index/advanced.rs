@@ -52,7 +52,8 @@ pub fn index_get(input: &View, indices: &[Option<View>], out: &View) -> Result<(
             .number("units", n)?
             .number("scale", x.scale)?
             .text("combine", "v")
-            .text(
+            .part(
+                "",
                 "body",
                 "let place = read_table({{table}} + walk_table(unit));
     if (place >= 0) {
@@ -91,7 +92,8 @@ fn put(out: &View, plan: &Plan, values: &View) -> Result<()> {
         .number("units", n)?
         .number("scale", to.scale)?
         .text("combine", "v")
-        .text(
+        .part(
+            "",
             "body",
             "let place = read_table({{table}} + walk_table(unit));
     if (place >= 0) {
@@ -144,13 +146,7 @@ fn add(out: &View, plan: &Plan, values: &View) -> Result<()> {
 
 impl Plan {
     fn view(&self) -> View<'_> {
-        View {
-            buffer: &self.table,
-            dtype: DType::I32,
-            shape: &self.result,
-            strides: &self.table_strides,
-            offset: 0,
-        }
+        View { buffer: &self.table, dtype: DType::I32, shape: &self.result, strides: &self.table_strides, offset: 0 }
     }
 }
 
@@ -195,7 +191,8 @@ fn accumulate_offsets(index: &View, size: usize, stride: usize, dim: usize, tabl
         .number("step", stride)?
         .check(Check::Bounds, dim, size)?
         .text("otherwise", "write_out(at, -2147483647);")
-        .text(
+        .part(
+            "",
             "body",
             "let old = read_out(at);\n        write_out(at, select(old, old + i32(i * {{step}}), old >= 0));",
         )

@@ -44,7 +44,7 @@ fn take(input: &View, dim: usize, index: &View, out: &View, check: Check) -> Res
             .number("count", shape.iter().product())?
             .number("step", stride * x.scale)?
             .check(check, dim, size)?
-            .text("body", "write_out(at, read_x({{x}} + walk_x(e) + i * {{step}}));")
+            .part("", "body", "write_out(at, read_x({{x}} + walk_x(e) + i * {{step}}));")
             .launch(grid(gpu()?, shape.iter().product(), GROUP)?)
     })
 }

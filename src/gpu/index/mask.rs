@@ -56,7 +56,7 @@ impl Places {
                 .write("out", View { buffer: &positions, dtype: DType::I32, ..flat })
                 .number("units", n)?
                 .text("combine", "v")
-                .text("body", "if (read_mask(unit) != 0) { write_out(u32(read_counts(unit)) - 1u, i32(unit)); }")
+                .part("", "body", "if (read_mask(unit) != 0) { write_out(u32(read_counts(unit)) - 1u, i32(unit)); }")
                 .launch(grid(gpu()?, n, GROUP)?)?;
         }
         Ok(Places { count, positions })
@@ -121,7 +121,8 @@ pub fn masked_select(input: &View, places: &Places, out: &View) -> Result<()> {
             .number("units", units)?
             .number("scale", x.scale)?
             .text("combine", "v")
-            .text(
+            .part(
+                "",
                 "body",
                 "let from_x = walk_x(u32(read_places(walk_places(unit)))) + unit % {{scale}};
     write_out({{out}} + walk_out(unit), read_x({{x}} + from_x));",
@@ -145,7 +146,8 @@ pub fn masked_scatter(out: &View, places: &Places, source: &View) -> Result<()> 
             .walk("out", out.shape, out.strides)
             .number("units", places.count)?
             .text("combine", "v")
-            .text(
+            .part(
+                "",
                 "body",
                 "write_out({{out}} + walk_out(u32(read_places(unit))), read_source({{source}} + walk_source(unit)));",
             )

@@ -4,6 +4,7 @@ mod elementwise;
 mod index;
 mod linear;
 mod math;
+mod random;
 mod reduce;
 
 use super::{GpuBuffer, Input, View, download, is_available, upload};
