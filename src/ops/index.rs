@@ -37,12 +37,23 @@ fn prepare(t: &Tensor, given: &Value) -> Result<Indices> {
             list.len()
         )));
     }
+    let place = |i: Tensor| Term(Ok(i)).to_device(t.device()).ok();
+    aligned(&list)?.into_iter().map(|i| i.map(place).transpose()).collect()
+}
+
+/// The indices broadcast to one shape.
+pub(super) fn aligned(list: &Indices) -> Result<Indices> {
     let mut shape = Dims::new();
     for i in list.iter().flatten() {
-        shape = broadcast(&shape, i.shape()).map_err(|_| no_broadcast(&list))?;
+        shape = broadcast(&shape, i.shape()).map_err(|_| no_broadcast(list))?;
     }
-    let place = |i: Tensor| Term(Ok(stretched(&i, &shape))).to_device(t.device()).ok();
-    list.into_iter().map(|i| i.map(place).transpose()).collect()
+    Ok(list.iter().map(|i| i.as_ref().map(|i| stretched(i, &shape))).collect())
+}
+
+/// Writes `t[list]` to `out`, which has its shape.
+pub(super) fn read(t: &Tensor, list: &Indices, out: &Tensor) -> Result<()> {
+    // SAFETY: the layouts lie within their storages; the output is fresh and has the shape that was inferred.
+    unsafe { index::index_get(t.cpu_view()?, &views(list)?, out.cpu_view()?) }
 }
 
 /// A mask stands for as many dimensions as it has.
@@ -149,11 +160,7 @@ pub static INDEX_KERNEL: Op = Op {
             let t = c.tensor(0)?;
             Ok(Spec::one(&result_shape(t, &whole_list(c)?), t.dtype(), t.device()))
         },
-        |c, out| {
-            let list = whole_list(c)?;
-            // SAFETY: the layouts lie within their storages, the output is fresh and has the inferred shape.
-            unsafe { index::index_get(c.tensor(0)?.cpu_view()?, &views(&list)?, out[0].cpu_view()?) }
-        },
+        |c, out| read(c.tensor(0)?, &whole_list(c)?, &out[0]),
         None,
     ),
     vjp: Vjp::Each(&[d(0, A1, |c| INDEX_PUT.call((c.zeros(0), c.call.args[1].clone(), c.g(), true)))]),

@@ -22,10 +22,14 @@ pub mod index;
 pub mod index_along;
 pub mod join;
 pub mod kit;
+pub mod like;
 pub mod linalg;
 pub mod logical;
 pub mod loss;
 pub mod mask;
+pub mod pad;
+pub mod random;
+pub mod range;
 pub mod minmax;
 mod needs;
 pub mod power;
@@ -33,6 +37,7 @@ pub mod reduce;
 pub mod repeat;
 pub mod round;
 pub mod rules;
+pub mod sample;
 pub mod scan;
 pub mod scatter_grad;
 pub mod select;
@@ -102,6 +107,11 @@ pub static OPS: &[&[&Op]] = &[
     take::OPS,
     triangle::OPS,
     trig::OPS,
+    like::OPS,
+    pad::OPS,
+    random::OPS,
+    range::OPS,
+    sample::OPS,
 ];
 
 /// Every op.

@@ -20,7 +20,6 @@ pub static OPS: &[&Op] = &[
     &FLIPLR,
     &FLIPUD,
     &ROLL,
-    &ROLL_DIMS,
     &ROT90,
 ];
 
@@ -202,18 +201,14 @@ pub static REPEAT_INTERLEAVE_INDEX: Op = Op {
     ..OP
 };
 
-fn flip_cpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    let t = c.tensor(0)?;
-    let dims = wrap_dims(c.ints(1)?, t.ndim())?;
+fn flip_cpu(t: &Tensor, dims: &[usize], out: &Tensor) -> Result<()> {
     // SAFETY: both layouts lie within their storages; the output is fresh and has the input's shape and dtype.
-    unsafe { flip::flip(t.cpu_view()?, &dims, out[0].cpu_view()?) };
+    unsafe { flip::flip(t.cpu_view()?, dims, out.cpu_view()?) };
     Ok(())
 }
 
 /// One copy for each index of the flipped dimensions: no shader of its own is worth it.
-fn flip_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    let t = c.tensor(0)?;
-    let dims = wrap_dims(c.ints(1)?, t.ndim())?;
+fn flip_gpu(t: &Tensor, dims: &[usize], out: &Tensor) -> Result<()> {
     let mut source = t.clone();
     for &dim in dims.iter().filter(|&&d| d < t.ndim()) {
         let next = Tensor::empty(t.shape(), t.dtype(), t.device())?;
@@ -223,7 +218,11 @@ fn flip_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
         }
         source = next;
     }
-    out[0].copy_raw(&source)
+    out.copy_raw(&source)
+}
+
+fn flipped(c: &Call) -> Result<Dims> {
+    wrap_dims(c.ints(1)?, c.tensor(0)?.ndim())
 }
 
 pub static FLIP: Op = Op {
@@ -231,11 +230,11 @@ pub static FLIP: Op = Op {
     doc: "The order along the given dimensions reversed, in new memory.",
     body: kernel(
         |c| {
-            wrap_dims(c.ints(1)?, c.tensor(0)?.ndim())?;
+            flipped(c)?;
             Ok(smallvec![Spec::like(c.tensor(0)?)])
         },
-        flip_cpu,
-        Some(flip_gpu),
+        |c, out| flip_cpu(c.tensor(0)?, &flipped(c)?, &out[0]),
+        Some(|c, out| flip_gpu(c.tensor(0)?, &flipped(c)?, &out[0])),
     ),
     vjp: Vjp::Each(&[d(0, 0, |c| FLIP.call((c.g(), c.ints(1).unwrap_or(&[]))))]),
     samples: &["f32[2,3], (0,)", "f32[2,3,4], (0, 2)", "f32[4], (-1,)", "i64[2,3], (1,)", "f32[2,3], ()"],
@@ -294,7 +293,7 @@ fn roll_args(c: &Call) -> Result<()> {
 }
 
 /// Each rolled dimension falls into two runs: copies every combination of runs.
-fn roll(c: &Call, out: &[Tensor]) -> Result<()> {
+fn roll_dims(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, dims) = (c.tensor(0)?, c.ints(2)?);
     let mut blocks = vec![(t.layout().clone(), out[0].layout().clone())];
     let mut sums: Vec<(usize, i64)> = Vec::new();
@@ -320,10 +319,27 @@ fn roll(c: &Call, out: &[Tensor]) -> Result<()> {
     blocks.into_iter().try_for_each(|(from, to)| out[0].with_layout(to).copy_raw(&t.with_layout(from)))
 }
 
-pub static ROLL_DIMS: Op = Op {
-    sig: "_roll(Tensor self, int[1] shifts, int[1] dims) -> Tensor",
-    doc: "Moves elements along dimensions; those that leave at one end come in at the other.",
-    forms: HIDDEN,
+/// Without dimensions: the flat order is rolled, in contiguous memory.
+fn roll_flat(c: &Call, out: &[Tensor]) -> Result<()> {
+    let t = c.tensor(0)?;
+    let n = t.numel();
+    let source = if t.is_contiguous() { t.clone() } else { super::gather::cast_raw(t, t.dtype())? };
+    let flat = |t: &Tensor| Layout { offset: t.layout().offset, ..Layout::contiguous(&[n]) };
+    let k = if n == 0 { 0 } else { c.ints(1)?[0].rem_euclid(n as i64) as usize };
+    for (from, len, to) in [(0, n - k, k), (n - k, k, 0)] {
+        let source = source.with_layout(flat(&source).slice(0, (from, len, 1)));
+        out[0].with_layout(flat(&out[0]).slice(0, (to, len, 1))).copy_raw(&source)?;
+    }
+    Ok(())
+}
+
+fn roll(c: &Call, out: &[Tensor]) -> Result<()> {
+    if c.ints(2)?.is_empty() { roll_flat(c, out) } else { roll_dims(c, out) }
+}
+
+pub static ROLL: Op = Op {
+    sig: "roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor",
+    doc: "Moves elements along dimensions; those that leave at one end come in at the other. Without `dims` the order of all elements is rolled.",
     body: kernel(
         |c| {
             roll_args(c)?;
@@ -334,66 +350,54 @@ pub static ROLL_DIMS: Op = Op {
     ),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let back: Ints = c.ints(1).unwrap_or(&[]).iter().map(|s| -s).collect();
-        ROLL_DIMS.call((c.g(), back, c.ints(2).unwrap_or(&[])))
+        ROLL.call((c.g(), back, c.ints(2).unwrap_or(&[])))
     })]),
-    samples: &["f32[2,3], (1, -1), (0, 1)"],
-    errors: &[("f32[2,3], (1,), (0, 1)", "RuntimeError", "must align")],
-    ..OP
-};
-
-pub static ROLL: Op = Op {
-    sig: "roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor",
-    doc: "Moves elements along dimensions; those that leave at one end come in at the other. Without `dims` the order of all elements is rolled.",
-    body: composite(|c| {
-        roll_args(c)?;
-        let t = c.tensor(0)?;
-        if !c.ints(2)?.is_empty() {
-            return ROLL_DIMS.calls((t, c.ints(1)?, c.ints(2)?));
-        }
-        let flat = super::copy::CONTIGUOUS.call((t,)).reshape(&[-1]);
-        ROLL_DIMS.call((flat, c.ints(1)?, [0])).reshape(&sizes(t)).outputs()
-    }),
-    vjp: Vjp::Composite,
     samples: &["f32[5], 2", "f32[2,3], 1", "f32[2,3], (1, -1), (0, 1)", "f32[2,3], 1, 1"],
-    errors: &[
-        ("f32[2,3], (1, 1), 0", "RuntimeError", "must align"),
-        ("f32[2], 1, 1", "IndexError", "Dimension out of range"),
-    ],
+    errors: &[("f32[2,3], (1, 1), 0", "RuntimeError", "must align"), ("f32[2], 1, 1", "IndexError", "Dimension out of range")],
     reference: "np.roll(x0, shifts, axis=dims or None)",
     ..OP
 };
 
+/// The plane of a rotation and the number of quarter turns.
+fn turn(c: &Call) -> Result<(usize, usize, i64)> {
+    let (t, dims) = (c.tensor(0)?, c.ints(2)?);
+    if dims.len() != 2 {
+        return Err(Error::runtime(format!("expected total rotation dims == 2, but got dims = {}", dims.len())));
+    }
+    if t.ndim() < 2 {
+        return Err(Error::runtime(format!("expected total dims >= 2, but got total dims = {}", t.ndim())));
+    }
+    let (a, b) = (wrap_dim(dims[0], t.ndim())?, wrap_dim(dims[1], t.ndim())?);
+    if a == b {
+        return Err(Error::runtime(format!("expected rotation dims to be different, but got dim0 = {} and dim1 = {}", dims[0], dims[1])));
+    }
+    Ok((a, b, c.int(1)?.rem_euclid(4)))
+}
+
+/// A flip into an output read as transposed.
+fn rotate(c: &Call, out: &[Tensor], flip: fn(&Tensor, &[usize], &Tensor) -> Result<()>) -> Result<()> {
+    let (a, b, k) = turn(c)?;
+    let plane = [b, a, b];
+    let dims = [&[][..], &plane[..1], &plane[1..], &plane[1..2]][k as usize];
+    let target = if k % 2 == 1 { out[0].with_layout(out[0].layout().transpose(a, b)) } else { out[0].clone() };
+    flip(c.tensor(0)?, dims, &target)
+}
+
 pub static ROT90: Op = Op {
     sig: "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",
     doc: "Turns the plane of two dimensions by `k` times 90 degrees, from the first towards the second.",
-    body: composite(|c| {
-        let (t, dims) = (c.tensor(0)?, c.ints(2)?);
-        if dims.len() != 2 {
-            return Err(Error::runtime(format!("expected total rotation dims == 2, but got dims = {}", dims.len())));
-        }
-        if t.ndim() < 2 {
-            return Err(Error::runtime(format!("expected total dims >= 2, but got total dims = {}", t.ndim())));
-        }
-        let (a, b) = (wrap_dim(dims[0], t.ndim())? as i64, wrap_dim(dims[1], t.ndim())? as i64);
-        if a == b {
-            return Err(Error::runtime(format!(
-                "expected rotation dims to be different, but got dim0 = {} and dim1 = {}",
-                dims[0], dims[1]
-            )));
-        }
-        match c.int(1)?.rem_euclid(4) {
-            1 => FLIP.call((t, [b])).transpose(a, b).outputs(),
-            2 => FLIP.calls((t, [a, b])),
-            3 => FLIP.call((t, [a])).transpose(a, b).outputs(),
-            _ => super::copy::CLONE.calls((t,)),
-        }
-    }),
-    vjp: Vjp::Composite,
+    body: kernel(
+        |c| {
+            let ((a, b, k), t) = (turn(c)?, c.tensor(0)?);
+            let shape = if k % 2 == 1 { t.layout().transpose(a, b).shape } else { t.shape().into() };
+            Ok(Spec::one(&shape, t.dtype(), t.device()))
+        },
+        |c, out| rotate(c, out, flip_cpu),
+        Some(|c, out| rotate(c, out, flip_gpu)),
+    ),
+    vjp: Vjp::Each(&[d(0, 0, |c| ROT90.call((c.g(), -c.int(1).unwrap_or(0), c.ints(2).unwrap_or(&[]))))]),
     samples: &["f32[2,3]", "f32[2,3], 2", "f32[2,3,2], -1, (1, 2)", "f32[2,2], 4"],
-    errors: &[
-        ("f32[2]", "RuntimeError", "expected total dims >= 2"),
-        ("f32[2,2], 1, (0, 0)", "RuntimeError", "to be different"),
-    ],
+    errors: &[("f32[2]", "RuntimeError", "expected total dims >= 2"), ("f32[2,2], 1, (0, 0)", "RuntimeError", "to be different")],
     reference: "np.rot90(x0, k, dims)",
     ..OP
 };

@@ -214,6 +214,7 @@ pub static INDEX_FILL_TENSOR: Op = Op {
         d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1).unwrap_or(0), c.arg(2), 0))),
         d(3, A2, |c| INDEX_SELECT.call((c.g(), c.int(1).unwrap_or(0), wrapped(c))).sum_all()),
     ]),
+    node: "IndexFillBackward1",
     samples: &["f32[3,2], 0, i64[2](= 2, 0), f32[]"],
     errors: &[("f32[3], 0, i64[1](= 0), f32[1]", "RuntimeError", "Only supports 0-dimension value tensor")],
     ..OP
