@@ -1,4 +1,4 @@
-//! The same memory under another handle or dtype: alias, detach, `view(dtype)`, real and imaginary parts.
+//! The same memory under another handle or dtype: detach, `view(dtype)`, real and imaginary parts.
 
 use super::view::one;
 use crate::dtype::DType;
@@ -7,19 +7,7 @@ use crate::layout::Layout;
 use crate::op::*;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&ALIAS, &DETACH, &VIEW_DTYPE, &REAL, &IMAG, &VIEW_AS_REAL, &VIEW_AS_COMPLEX];
-
-pub static ALIAS: Op = Op {
-    sig: "alias(Tensor self) -> Tensor",
-    doc: "A view of all of the tensor.",
-    forms: HIDDEN,
-    body: Body::View(|c| one(c, c.tensor(0)?.layout().clone())),
-    vjp: Vjp::Each(&[d(0, 0, |c| c.g())]),
-    samples: &["f32[2,3]"],
-    errors: &[("'a'", "TypeError", "must be Tensor")],
-    reference: "x0",
-    ..OP
-};
+pub static OPS: &[&Op] = &[&DETACH, &VIEW_DTYPE, &REAL, &IMAG, &VIEW_AS_REAL, &VIEW_AS_COMPLEX];
 
 pub static DETACH: Op = Op {
     sig: "detach(Tensor self) -> Tensor",

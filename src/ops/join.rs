@@ -1,7 +1,8 @@
 //! Joining: cat, stack and their relatives. Each part is copied straight into its place in the result.
 
 use super::shape::all_at_least;
-use super::view::{RESHAPE, SLICE, UNBIND};
+use super::split::UNBIND;
+use super::view::{RESHAPE, SLICE};
 use crate::dtype::promote;
 use crate::error::{Error, Result, Show};
 use crate::layout::wrap_dim;

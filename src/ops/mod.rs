@@ -40,6 +40,8 @@ pub mod shape;
 pub mod slice;
 pub mod softmax;
 pub mod special;
+pub mod split;
+pub mod strided;
 pub mod take;
 pub mod triangle;
 pub mod trig;
@@ -102,6 +104,8 @@ pub static OPS: &[&[&Op]] = &[
     slice::OPS,
     softmax::OPS,
     special::OPS,
+    split::OPS,
+    strided::OPS,
     take::OPS,
     triangle::OPS,
     trig::OPS,

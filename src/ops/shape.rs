@@ -120,7 +120,7 @@ fn moved(c: &Call, source: &[i64], target: &[i64]) -> Result<Outputs> {
     };
     let (source, target) = (unique(source, "source")?, unique(target, "destination")?);
     if t.ndim() == 0 {
-        return super::alias::ALIAS.calls((t,));
+        return super::view::ALIAS.calls((t,));
     }
     let mut rest = (0..t.ndim()).filter(|d| !source.contains(d));
     let order: Dims = (0..t.ndim())
@@ -212,7 +212,7 @@ pub static ADJOINT: Op = Op {
     body: composite(|c| {
         let t = c.tensor(0)?;
         match t.ndim() {
-            0 => super::alias::ALIAS.calls((t,)),
+            0 => super::view::ALIAS.calls((t,)),
             1 => Err(Error::runtime(
                 "tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.",
             )),

@@ -3,7 +3,9 @@
 //! Their gradient is one op, `_place`: zeros with the gradient written where the view read. It is one pass over
 //! memory, and its own gradient is the view again.
 
-use super::view::{SLICE, SPLIT, SPLIT_SIZES, as_strided_grad, one, wrap_nonscalar};
+use super::split::{SPLIT, SPLIT_SIZES, wrap_nonscalar};
+use super::strided::{AS_STRIDED_VIEW, as_strided_grad};
+use super::view::{SLICE, one};
 use crate::error::{Error, Result, Show};
 use crate::layout::{Layout, to_shape, wrap_dim};
 use crate::op::*;
@@ -44,7 +46,7 @@ pub static PLACE: Op = Op {
     ),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let (stride, offset) = (c.ints(2).unwrap_or(&[]), c.int(3).unwrap_or(0));
-        super::view::AS_STRIDED_VIEW.call((c.g().contiguous(), c.sizes(0), stride, offset))
+        AS_STRIDED_VIEW.call((c.g().contiguous(), c.sizes(0), stride, offset))
     })]),
     samples: &["f32[2,2], (6,), (2, 1), 1"],
     errors: &[("f32[5], (4,), (1,), 0", "RuntimeError", "out of bounds")],
