@@ -8,7 +8,8 @@ use crate::error::{Error, Result};
 use crate::layout::Dims;
 use crate::op::*;
 use crate::ops::reduce::SUM_DIM;
-use crate::ops::view::{AS_STRIDED, PERMUTE};
+use crate::ops::strided::AS_STRIDED;
+use crate::ops::view::PERMUTE;
 use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&EINSUM];

@@ -7,7 +7,8 @@ use crate::op::*;
 use crate::ops::copy::COPY_;
 use crate::ops::needs::quiet;
 use crate::ops::reduce::{SUM, SUM_DIM};
-use crate::ops::view::{AS_STRIDED, PERMUTE, UNSAFE_VIEW};
+use crate::ops::strided::AS_STRIDED;
+use crate::ops::view::{PERMUTE, UNSAFE_VIEW};
 use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&MV, &DOT, &VDOT, &OUTER, &TRACE, &INNER, &KRON, &TENSORDOT, &TENSORDOT_DIMS, &VECDOT];
