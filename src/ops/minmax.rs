@@ -200,7 +200,7 @@ pub static CLAMP: Op = Op {
 pub static CLAMP_TENSOR: Op = Op {
     sig: "clamp.tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
     doc: "Limits each element to `[min, max]`, which broadcast; NaN stays.",
-    aliases: &["clip.tensor"],
+    aliases: &["clip"],
     promote: Promote::By(clamp_dtype),
     body: elementwise_by(clamp_rule, &[&BETWEEN, &LARGER, &SMALLER_THIRD]),
     vjp: Vjp::Each(&[

@@ -2,7 +2,7 @@
 
 use super::rules::{Analytic, BINARY, FLOAT_UNARY, analytic, real, real2};
 use crate::cpu::loops::Loops;
-use crate::cpu::num::{MapReal, Real};
+use crate::cpu::num::{Fp, MapReal, Plain, Real};
 use crate::dtype::c128;
 use crate::error::Error;
 use crate::op::*;
@@ -68,6 +68,10 @@ impl MapReal<1> for ErfInv {
         T::from_f64(erfinv(x.to_f64()))
     }
 }
+fn wide(x: f64) -> Fp<f64, Plain> {
+    Fp::new(x)
+}
+
 /// Giles' single-precision approximation ("Approximating the erfinv function", 2011), then two Newton steps.
 fn erfinv(x: f64) -> f64 {
     if x.abs() >= 1.0 || x.is_nan() {
@@ -101,9 +105,9 @@ fn erfinv(x: f64) -> f64 {
     for _ in 0..2 {
         // In the tails `erfc` keeps the difference exact.
         let error = if y.abs() > 0.5 {
-            (1.0 - x.abs() - crate::cpu::special::erfc(y.abs())) * -x.signum()
+            (1.0 - x.abs() - wide(y.abs()).erfc().to_f64()) * -x.signum()
         } else {
-            crate::cpu::special::erf(y) - x
+            wide(y).erf().to_f64() - x
         };
         let slope = FRAC_2_SQRT_PI * (-y * y).exp();
         let step = error / slope;
