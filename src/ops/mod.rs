@@ -13,6 +13,7 @@ pub mod complex;
 pub mod copy;
 pub mod create;
 pub mod division;
+pub mod embedding;
 pub mod exp;
 pub mod gather;
 pub mod hard;
@@ -22,12 +23,15 @@ pub mod index;
 pub mod index_along;
 pub mod join;
 pub mod kit;
+pub mod layer_norm;
 pub mod linalg;
+pub mod linear;
 pub mod logical;
 pub mod loss;
 pub mod mask;
 pub mod minmax;
 mod needs;
+pub mod optim;
 pub mod power;
 pub mod reduce;
 pub mod repeat;
@@ -74,6 +78,10 @@ pub static OPS: &[&[&Op]] = &[
     linalg::added::OPS,
     linalg::einsum::OPS,
     linalg::vectors::OPS,
+    linear::OPS,
+    layer_norm::OPS,
+    embedding::OPS,
+    optim::OPS,
     loss::bce::OPS,
     loss::class::OPS,
     loss::pointwise::OPS,
