@@ -2,6 +2,17 @@
 // Comparisons with NaN, and NaN or infinity themselves, are only ever decided on bits: WGSL arithmetic is fast-math.
 
 // @for all
+// 64-bit product of two words: (high, low).
+fn mul_wide(a: u32, b: u32) -> vec2<u32> {
+    let al = a & 0xffffu;
+    let ah = a >> 16u;
+    let bl = b & 0xffffu;
+    let bh = b >> 16u;
+    let low = al * bl;
+    let mid = ah * bl + (low >> 16u);
+    let mid2 = al * bh + (mid & 0xffffu);
+    return vec2<u32>(ah * bh + (mid >> 16u) + (mid2 >> 16u), a * b);
+}
 fn f16_to_f32(h: u32) -> f32 {
     let sign = (h & 0x8000u) << 16u;
     let em = h & 0x7fffu;

@@ -80,17 +80,6 @@ fn log1p_(x: f32) -> f32 {
     return ln_(1.0 + x);
 }
 
-// 64-bit product of two words: (high, low).
-fn mul_wide(a: u32, b: u32) -> vec2<u32> {
-    let al = a & 0xffffu;
-    let ah = a >> 16u;
-    let bl = b & 0xffffu;
-    let bh = b >> 16u;
-    let low = al * bl;
-    let mid = ah * bl + (low >> 16u);
-    let mid2 = al * bh + (mid & 0xffffu);
-    return vec2<u32>(ah * bh + (mid >> 16u) + (mid2 >> 16u), a * b);
-}
 fn two_over_pi(i: u32) -> u32 {
     var bits = array<u32, 8>(0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu);
     return bits[i];

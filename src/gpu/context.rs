@@ -4,7 +4,7 @@
 //! wgpu reports outside a call (validation at submit, a lost device) are kept and returned by the next call.
 
 use super::adapter::{Caps, found, unavailable};
-use super::pool::Pool;
+use super::pool::{GpuBuffer, Pool};
 use super::stream::Stream;
 use crate::error::{Error, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +17,7 @@ pub(super) struct Gpu {
     fault: Arc<Fault>,
     stream: Mutex<Stream>,
     pool: Mutex<Pool>,
+    pub fault_block: OnceLock<GpuBuffer>,
 }
 
 /// The first error that came outside a call. A lost device stays lost.
@@ -112,7 +113,15 @@ fn create() -> std::result::Result<Gpu, String> {
         libc::pthread_atfork(None, None, Some(after_fork_in_child));
     }
     let stream = Mutex::new(Stream::new(&device, found.caps));
-    Ok(Gpu { device, queue, caps: found.caps, fault, stream, pool: Mutex::new(Pool::default()) })
+    Ok(Gpu {
+        device,
+        queue,
+        caps: found.caps,
+        fault,
+        stream,
+        pool: Mutex::new(Pool::default()),
+        fault_block: OnceLock::new(),
+    })
 }
 
 impl Gpu {
@@ -121,6 +130,13 @@ impl Gpu {
     }
     pub fn pool(&self) -> MutexGuard<'_, Pool> {
         self.pool.lock().unwrap_or_else(|e| e.into_inner())
+    }
+    /// Four words in which kernels leave the first bad index.
+    pub fn fault_block(&self) -> Result<&GpuBuffer> {
+        if self.fault_block.get().is_none() {
+            let _ = self.fault_block.set(GpuBuffer::zeroed(16)?);
+        }
+        self.fault_block.get().ok_or_else(|| Error::internal("no fault block"))
     }
     /// Turns an error raised by wgpu since the last check into a `Result`.
     pub fn check(&self) -> Result<()> {
@@ -140,6 +156,7 @@ pub fn synchronize() -> Result<()> {
         return Ok(());
     }
     let gpu = gpu()?;
+    super::transfer::read_faults(gpu)?;
     gpu.stream().finish(gpu)?;
     gpu.check()
 }

@@ -36,6 +36,8 @@ pub(super) enum Access {
     Write,
     /// Words shared between invocations.
     Atomic,
+    /// Elements shared between invocations.
+    Update,
 }
 
 fn stored(dtype: DType) -> &'static str {
@@ -54,6 +56,7 @@ pub(super) fn declare(binding: usize, name: &str, dtype: DType, access: Access) 
         Access::Read => ("read", stored(dtype).to_string()),
         Access::Write => ("read_write", stored(dtype).to_string()),
         Access::Atomic => ("read_write", format!("atomic<{}>", stored(dtype))),
+        Access::Update => ("read_write", "atomic<u32>".to_string()),
     };
     format!("@group(0) @binding({binding}) var<storage, {mode}> {name}: array<{of}>;\n")
 }
@@ -64,18 +67,23 @@ pub(super) fn reader(name: &str, var: &str, dtype: DType, access: Access, comput
         Access::Atomic => format!("atomicLoad(&{var}[{index}])"),
         _ => format!("{var}[{index}]"),
     };
-    let byte = "(i & 3u) * 8u";
-    let half = "(i & 1u) * 16u";
-    let value = match dtype {
-        DType::Bool | DType::U8 => format!("i32(extractBits({}, {byte}, 8u))", word("i >> 2u")),
-        DType::I8 => format!("extractBits(bitcast<i32>({}), {byte}, 8u)", word("i >> 2u")),
-        DType::I16 => format!("extractBits(bitcast<i32>({}), {half}, 16u)", word("i >> 1u")),
-        DType::F16 => format!("f16_to_f32(extractBits({}, {half}, 16u))", word("i >> 1u")),
-        DType::BF16 => format!("bitcast<f32>(extractBits({}, {half}, 16u) << 16u)", word("i >> 1u")),
-        _ => word("i"),
-    };
+    let value = decode(dtype, &word(["i", "i >> 1u", "i >> 2u"][lanes(dtype) / 2]));
     let from = Compute::of(dtype).unwrap_or(Compute::I32);
     format!("fn read_{name}(i: u32) -> {} {{ return {}; }}\n", compute.name(), cast(from, compute, &value))
+}
+
+/// Element `i` out of its word, in the dtype's own compute type.
+fn decode(dtype: DType, word: &str) -> String {
+    let byte = "(i & 3u) * 8u";
+    let half = "(i & 1u) * 16u";
+    match dtype {
+        DType::Bool | DType::U8 => format!("i32(extractBits({word}, {byte}, 8u))"),
+        DType::I8 => format!("extractBits(bitcast<i32>({word}), {byte}, 8u)"),
+        DType::I16 => format!("extractBits(bitcast<i32>({word}), {half}, 16u)"),
+        DType::F16 => format!("f16_to_f32(extractBits({word}, {half}, 16u))"),
+        DType::BF16 => format!("bitcast<f32>(extractBits({word}, {half}, 16u) << 16u)"),
+        _ => word.to_string(),
+    }
 }
 
 /// An expression of one compute type as another, with x86's results where a float does not fit an integer.
@@ -148,6 +156,36 @@ pub(super) fn word_writer(name: &str, var: &str, dtype: DType, compute: Compute)
 pub(super) fn words(dtype: DType, offset: usize, n: usize) -> usize {
     let k = lanes(dtype);
     if n == 0 { 0 } else { (offset % k + n).div_ceil(k) }
+}
+
+/// `fn update_{name}(i, v)`: replaces element `i` by the template's `combine(old, v)`, by compare and swap.
+pub(super) fn updater(binding: usize, name: &str, var: &str, dtype: DType, compute: Compute) -> String {
+    let ty = compute.name();
+    let k = lanes(dtype);
+    let natural = Compute::of(dtype).unwrap_or(Compute::I32);
+    let (old, bits, encode) = if k == 1 {
+        let new = cast(compute, natural, "combine(old, v)");
+        (format!("bitcast<{}>(word)", natural.name()), format!("bitcast<u32>({new})"), String::new())
+    } else {
+        let mask = (1u64 << (32 / k)) - 1;
+        let at = format!("((i & {}u) * {}u)", k - 1, 32 / k);
+        let bits = format!("(word & ~({mask}u << {at})) | (encode_{name}(combine(old, v)) << {at})");
+        (decode(dtype, "word"), bits, encoder(name, dtype, compute))
+    };
+    let old = cast(natural, compute, &old);
+    format!(
+        "{}{encode}fn update_{name}(i: u32, v: {ty}) {{
+    let at = i >> {}u;
+    var done = false;
+    while (!done) {{
+        let word = atomicLoad(&{var}[at]);
+        let old = {old};
+        done = atomicCompareExchangeWeak(&{var}[at], word, {bits}).exchanged;
+    }}
+}}\n",
+        declare(binding, var, dtype, Access::Update),
+        k / 2
+    )
 }
 
 /// An int64 operand of indices as pairs of words, so that it needs no 64-bit arithmetic: `read_{name}(i)` gives i32

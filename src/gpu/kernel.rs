@@ -27,6 +27,7 @@ pub(super) struct Kernel<'a> {
     numbers: SmallVec<[(&'static str, Number); 16]>,
     texts: SmallVec<[(&'static str, Cow<'static, str>); 8]>,
     parts: SmallVec<[(&'static str, &'static str); 2]>,
+    faulting: bool,
     constants: SmallVec<[(&'static str, usize); 6]>,
     variant: &'static str,
 }
@@ -44,6 +45,8 @@ enum Form {
     Value(Compute),
     /// Integers as i32, whatever their width; `i32::MIN` for what does not fit.
     Index,
+    /// Atomic words of no dtype.
+    Words,
 }
 
 #[derive(Clone, Copy)]
@@ -77,6 +80,7 @@ impl<'a> Kernel<'a> {
             numbers: SmallVec::new(),
             texts: SmallVec::new(),
             parts: SmallVec::new(),
+            faulting: false,
             constants: SmallVec::new(),
             variant: "",
         }
@@ -100,9 +104,10 @@ impl<'a> Kernel<'a> {
         self.operand(name, view, access, Form::Value(compute))
     }
     /// An output whose elements several invocations may update at once.
+    /// (`update_{name}(i, v)`), by the template's `combine(old, v)`; up to 32 bits wide.
     pub fn update(self, name: &'static str, view: View<'a>) -> Self {
         let compute = self.compute;
-        self.operand(name, view, Access::Atomic, Form::Value(compute))
+        self.operand(name, view, Access::Update, Form::Value(compute))
     }
     /// An output of indices (int64 as two words, int32 as one).
     pub fn write_index(self, name: &'static str, view: View<'a>) -> Self {
@@ -111,6 +116,13 @@ impl<'a> Kernel<'a> {
     fn operand(mut self, name: &'static str, view: View<'a>, access: Access, form: Form) -> Self {
         self.operands.push(Operand { name, view, access, form });
         self
+    }
+    /// Binds the fault block as `buffer_fault`; the host looks at it when it next waits.
+    pub fn faulting(mut self) -> Result<Self> {
+        let block = gpu()?.fault_block()?;
+        let view = View { buffer: block, dtype: DType::U32, shape: &[4], strides: &[1], offset: 0 };
+        self.faulting = true;
+        Ok(self.operand("fault", view, Access::Atomic, Form::Words))
     }
     /// `walk_{name}(e)`: offsets over a shape. Adjacent dimensions are merged.
     pub fn walk(mut self, name: &'static str, shape: &[usize], strides: &[usize]) -> Self {
@@ -179,7 +191,11 @@ impl<'a> Kernel<'a> {
         }
         let reads = self.operands.iter().filter(|o| o.access == Access::Read).count();
         let counts = (reads, self.operands.len() - reads);
-        launch(gpu, &self.key(), || self.source(), counts, &binds, &params, groups)
+        launch(gpu, &self.key(), || self.source(), counts, &binds, &params, groups)?;
+        if self.faulting {
+            gpu.stream().watch_faults();
+        }
+        Ok(())
     }
 
     /// The first operand that is read from a buffer which another one writes.
@@ -196,6 +212,7 @@ impl<'a> Kernel<'a> {
                 Access::Read => "",
                 Access::Write => " written",
                 Access::Atomic => " atomic",
+                Access::Update => " updated",
             };
             let as_index = if o.form == Form::Index { " index" } else { "" };
             let _ = write!(key, ", {} {}{as_index}{mode}", o.name, o.view.dtype.short());
@@ -246,6 +263,10 @@ impl Operand<'_> {
     fn code(&self, binding: usize) -> String {
         let var = format!("buffer_{}", self.name);
         match self.form {
+            Form::Words => element::declare(binding, &var, self.view.dtype, self.access),
+            Form::Value(compute) if self.access == Access::Update => {
+                element::updater(binding, self.name, &var, self.view.dtype, compute)
+            }
             Form::Value(compute) => {
                 let mut code = element::declare(binding, &var, self.view.dtype, self.access);
                 code += &element::reader(self.name, &var, self.view.dtype, self.access, compute);

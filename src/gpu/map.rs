@@ -78,7 +78,7 @@ pub fn copy(src: &Input, out: &View) -> Result<()> {
 }
 
 /// A view as integers of its element size; 8 and 16 bytes become a last dimension of words.
-fn as_words(v: &View) -> (Dims, Dims, DType, usize) {
+pub(super) fn as_words(v: &View) -> (Dims, Dims, DType, usize) {
     let (mut shape, mut strides) = (Dims::from(v.shape), Dims::from(v.strides));
     let kind = match v.dtype.size() {
         1 => DType::U8,

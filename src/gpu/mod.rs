@@ -15,6 +15,8 @@ mod context;
 #[cfg(feature = "gpu")]
 mod element;
 #[cfg(feature = "gpu")]
+mod index;
+#[cfg(feature = "gpu")]
 mod kernel;
 #[cfg(feature = "gpu")]
 mod launch;
@@ -26,6 +28,8 @@ mod matmul;
 mod pipeline;
 #[cfg(feature = "gpu")]
 mod pool;
+#[cfg(feature = "gpu")]
+mod random;
 #[cfg(feature = "gpu")]
 mod reduce;
 #[cfg(feature = "gpu")]
@@ -45,9 +49,14 @@ mod validate;
 pub use {
     adapter::{device_count, device_name, is_available, supports},
     context::{empty_cache, memory_allocated, memory_reserved, stats, synchronize},
+    index::{
+        Places, gather, index_add, index_copy, index_fill, index_get, index_put, index_select, masked_scatter,
+        masked_select, nonzero, scatter,
+    },
     map::{copy, map},
     matmul::matmul,
     pool::GpuBuffer,
+    random::random,
     reduce::{arg_reduce, reduce, var},
     scan::cumulative,
     softmax::{softmax, softmax_backward},

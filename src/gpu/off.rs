@@ -1,7 +1,7 @@
 //! The GPU room of a build without the `gpu` feature: the same functions, each of which says so.
 
 use super::{Input, Random, Reduce, Scan, ScatterMode, View};
-use crate::dtype::DType;
+use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 
 /// A buffer that cannot exist.
@@ -95,6 +95,51 @@ pub fn softmax_backward(_grad: &View, _output: &View, _dim: usize, _out: &View, 
     absent()
 }
 pub fn cumulative(_kind: Scan, _input: &View, _dim: usize, _out: &View, _indices: Option<&View>) -> Result<()> {
+    absent()
+}
+pub fn gather(_input: &View, _dim: usize, _index: &View, _out: &View) -> Result<()> {
+    absent()
+}
+pub fn index_select(_input: &View, _dim: usize, _index: &View, _out: &View) -> Result<()> {
+    absent()
+}
+pub fn index_get(_input: &View, _indices: &[Option<View>], _out: &View) -> Result<()> {
+    absent()
+}
+pub fn index_put(_out: &View, _indices: &[Option<View>], _values: &View, _accumulate: bool) -> Result<()> {
+    absent()
+}
+pub fn scatter(_out: &View, _dim: usize, _index: &View, _source: &Input, _mode: ScatterMode) -> Result<()> {
+    absent()
+}
+pub fn index_add(_out: &View, _dim: usize, _index: &View, _source: &View, _alpha: f64) -> Result<()> {
+    absent()
+}
+pub fn index_copy(_out: &View, _dim: usize, _index: &View, _source: &View) -> Result<()> {
+    absent()
+}
+pub fn index_fill(_out: &View, _dim: usize, _index: &View, _value: Scalar) -> Result<()> {
+    absent()
+}
+/// The true elements of a mask; cannot exist.
+pub struct Places {
+    pub count: usize,
+}
+impl Places {
+    pub fn find(_mask: &View) -> Result<Places> {
+        absent()
+    }
+}
+pub fn nonzero(_places: &Places, _shape: &[usize], _out: &View) -> Result<()> {
+    absent()
+}
+pub fn masked_select(_input: &View, _places: &Places, _out: &View) -> Result<()> {
+    absent()
+}
+pub fn masked_scatter(_out: &View, _places: &Places, _source: &View) -> Result<()> {
+    absent()
+}
+pub fn random(_kind: Random, _seed: u64, _offset: u64, _out: &View) -> Result<()> {
     absent()
 }
 /// Without shaders there is nothing to be wrong.

@@ -45,6 +45,8 @@ pub(super) struct Stream {
     flying: VecDeque<wgpu::SubmissionIndex>,
     /// A small mappable buffer kept for the next read.
     stage: Option<wgpu::Buffer>,
+    /// A kernel that may set the fault block was recorded since the host last looked at it.
+    pub watching: bool,
     dispatches: u64,
     submits: u64,
 }
@@ -65,6 +67,7 @@ impl Stream {
             batch_bytes: 0,
             flying: VecDeque::new(),
             stage: None,
+            watching: false,
             dispatches: 0,
             submits: 0,
         }
@@ -153,6 +156,9 @@ impl Stream {
     /// Whether a recorded command that was not submitted yet uses the buffer.
     pub fn is_pending(&self, buffer: &GpuBuffer) -> bool {
         self.open.is_some() && buffer.raw().used_in(self.batch)
+    }
+    pub fn watch_faults(&mut self) {
+        self.watching = true;
     }
     /// Counts bytes that an upload staged; many of them are handed over without waiting for kernels.
     pub fn staged(&mut self, gpu: &Gpu, bytes: usize) -> Result<()> {

@@ -76,16 +76,32 @@ pub unsafe fn download(src: &GpuBuffer, byte_offset: usize, dst: *mut u8, bytes:
     Ok(())
 }
 
+/// Looks for a bad index that an earlier kernel met, if one may have.
+pub(super) fn read_faults(gpu: &Gpu) -> Result<()> {
+    let watching = gpu.stream().watching;
+    let Ok(block) = gpu.fault_block() else { return Ok(()) };
+    let mut words = [0u8; 16];
+    // SAFETY: `words` is sixteen bytes; reading any buffer looks at the fault block.
+    if watching { unsafe { read(gpu, block, 0, words.as_mut_ptr(), 16) } } else { Ok(()) }
+}
+
 /// # Safety
 /// `dst` must be valid for writes of `bytes` bytes.
 unsafe fn read(gpu: &Gpu, src: &GpuBuffer, byte_offset: usize, dst: *mut u8, bytes: usize) -> Result<()> {
-    let from = byte_offset / 4 * 4;
-    let size = (byte_offset + bytes).next_multiple_of(4) - from;
+    let start = byte_offset / 4 * 4;
+    let size = ((byte_offset + bytes).next_multiple_of(4) - start) as u64;
     let mut stream = gpu.stream();
-    let stage = stream.staging(gpu, size as u64)?;
-    stream.submit_with(gpu, |e| e.copy_buffer_to_buffer(&src.raw().buffer, from as u64, &stage, 0, size as u64))?;
+    let faults = if stream.watching { gpu.fault_block.get() } else { None };
+    let total = size + 16;
+    let stage = stream.staging(gpu, total)?;
+    stream.submit_with(gpu, |e| {
+        e.copy_buffer_to_buffer(&src.raw().buffer, start as u64, &stage, 0, size);
+        if let Some(block) = faults {
+            e.copy_buffer_to_buffer(&block.raw().buffer, 0, &stage, size, 16);
+        }
+    })?;
     let (send, receive) = std::sync::mpsc::channel();
-    stage.map_async(wgpu::MapMode::Read, ..size as u64, move |r| {
+    stage.map_async(wgpu::MapMode::Read, ..total, move |r| {
         let _ = send.send(r);
     });
     stream.finish(gpu)?;
@@ -95,12 +111,18 @@ unsafe fn read(gpu: &Gpu, src: &GpuBuffer, byte_offset: usize, dst: *mut u8, byt
         Ok(Err(e)) => return Err(failed(e.to_string())),
         Err(_) => return Err(failed("the buffer was not mapped".to_string())),
     }
-    let view = stage.get_mapped_range(..size as u64).map_err(|e| failed(format!("{e:?}")))?;
-    let data = &view[byte_offset - from..][..bytes];
+    let view = stage.get_mapped_range(..total).map_err(|e| failed(format!("{e:?}")))?;
+    let data = &view[byte_offset - start..][..bytes];
     // SAFETY: `data` holds `bytes` bytes of the mapping, the caller vouches for `dst`, and the two are distinct.
     unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), dst, bytes) };
+    let block = faults.map(|_| bytemuck::pod_read_unaligned::<[u32; 4]>(&view[size as usize..][..16]));
     drop(view);
     stage.unmap();
     stream.keep_staging(stage);
+    stream.watching = false;
+    if let (Some(block), Some(buffer)) = (block.and_then(super::index::fault), faults) {
+        gpu.queue.write_buffer(&buffer.raw().buffer, 0, &[0; 16]);
+        return Err(block);
+    }
     gpu.check()
 }

@@ -70,7 +70,10 @@ pub enum Random {
         mean: f64,
         std: f64,
     },
-    /// Integers of `[low, high)`.
+    Exponential {
+        lambda: f64,
+    },
+    /// Integers of `[low, high)`; `low == high` stands for all 64-bit integers.
     Int {
         low: i64,
         high: i64,

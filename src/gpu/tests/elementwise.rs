@@ -6,9 +6,7 @@ use crate::dtype::{Scalar, bf16, f16};
 
 #[test]
 fn adds_with_broadcast_and_numbers() {
-    if !ready("adds") {
-        return;
-    }
+    let Some(_shared) = ready("adds") else { return };
     let a = Dev::new(&[2, 3], &[1f32, 2., 3., 4., 5., 6.]);
     let row = Dev::new(&[3], &[10f32, 20., 30.]);
     let out = Dev::zeros(&[2, 3], DType::F32);
@@ -20,9 +18,7 @@ fn adds_with_broadcast_and_numbers() {
 
 #[test]
 fn transposes_and_writes_strided() {
-    if !ready("transposes") {
-        return;
-    }
+    let Some(_shared) = ready("transposes") else { return };
     let a = Dev::new(&[2, 3], &[1i64, -2, 3, 4, 5, 1 << 40]);
     let t = a.layout.transpose(0, 1);
     let out = Dev::zeros(&[3, 2], DType::I64);
@@ -36,9 +32,7 @@ fn transposes_and_writes_strided() {
 /// Every other byte of a buffer is written: the neighbours in the same words stay.
 #[test]
 fn narrow_writes_keep_their_neighbours() {
-    if !ready("narrow writes") {
-        return;
-    }
+    let Some(_shared) = ready("narrow writes") else { return };
     for n in [1usize, 2, 3, 4, 5, 9, 1000] {
         let data: Vec<u8> = (0..2 * n).map(|i| i as u8).collect();
         let a = Dev::new(&[2 * n], &data);
@@ -63,9 +57,7 @@ fn narrow_writes_keep_their_neighbours() {
 /// An input that overlaps the output with other strides is read before anything is written.
 #[test]
 fn overlapping_copies_read_first() {
-    if !ready("overlap") {
-        return;
-    }
+    let Some(_shared) = ready("overlap") else { return };
     let n = 700;
     let data: Vec<f32> = (0..n * n).map(|i| i as f32).collect();
     let a = Dev::new(&[n, n], &data);
@@ -76,9 +68,7 @@ fn overlapping_copies_read_first() {
 
 #[test]
 fn casts_between_all_dtypes() {
-    if !ready("casts") {
-        return;
-    }
+    let Some(_shared) = ready("casts") else { return };
     let data: Vec<f32> =
         vec![0., -0., 1., -1., 2.5, 100.7, -100.7, 3.4e38, f32::NAN, f32::INFINITY, 6e-8, 65519., 65520.];
     let n = data.len();
@@ -114,9 +104,7 @@ fn casts_between_all_dtypes() {
 /// All 65,536 patterns of float16 survive the way to float32 and back.
 #[test]
 fn every_half_survives() {
-    if !ready("halves") {
-        return;
-    }
+    let Some(_shared) = ready("halves") else { return };
     let all: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).collect();
     let a = Dev::new(&[65536], &all);
     let wide = Dev::zeros(&[65536], DType::F32);
@@ -133,9 +121,7 @@ fn every_half_survives() {
 
 #[test]
 fn fills_numbers_exactly() {
-    if !ready("fills") {
-        return;
-    }
+    let Some(_shared) = ready("fills") else { return };
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 0.1] {
         let out = Dev::zeros(&[5], DType::F32);
         copy(&Input::Scalar(Scalar::Float(value as f64)), &out.view()).unwrap();
@@ -153,9 +139,7 @@ fn fills_numbers_exactly() {
 
 #[test]
 fn unaligned_transfers_keep_neighbours() {
-    if !ready("transfers") {
-        return;
-    }
+    let Some(_shared) = ready("transfers") else { return };
     let a = Dev::new(&[11], &[0u8, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     upload(&[77, 78, 79], &a.buffer, 2).unwrap();
     assert_eq!(a.get::<u8>(), [0, 1, 77, 78, 79, 5, 6, 7, 8, 9, 10]);
@@ -169,9 +153,7 @@ fn unaligned_transfers_keep_neighbours() {
 /// Uploads, kernels and reads happen in program order although they travel by different roads.
 #[test]
 fn program_order_is_the_semantics() {
-    if !ready("order") {
-        return;
-    }
+    let Some(_shared) = ready("order") else { return };
     let a = Dev::new(&[4], &[1f32; 4]);
     let out = Dev::zeros(&[4], DType::F32);
     for i in 0..600 {

@@ -179,9 +179,7 @@ fn compare(expr: &'static str, f: &dyn Fn(f64, f64) -> f64, limits: [f64; 2], ar
 
 #[test]
 fn unary_functions() {
-    if !ready("unary functions") {
-        return;
-    }
+    let Some(_shared) = ready("unary functions") else { return };
     let args: Vec<_> = arguments().into_iter().map(|x| (x, 0.0)).collect();
     let check = |&(expr, f, a, b): &(&'static str, F1, f64, f64)| compare(expr, &|x, _| f(x), [a, b], &args);
     let failures: Vec<_> = UNARY.iter().flat_map(check).collect();
@@ -190,9 +188,7 @@ fn unary_functions() {
 
 #[test]
 fn binary_functions() {
-    if !ready("binary functions") {
-        return;
-    }
+    let Some(_shared) = ready("binary functions") else { return };
     let list = arguments();
     let mut args: Vec<_> = list.iter().zip(list.iter().rev()).map(|(&x, &y)| (x, y)).collect();
     for &x in &list[..29] {

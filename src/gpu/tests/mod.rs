@@ -1,20 +1,36 @@
 //! Kernels on a real adapter (a software one will do). Without any, each test prints why it did nothing.
 
 mod elementwise;
+mod index;
 mod linear;
 mod math;
+mod random;
 mod reduce;
 
 use super::{GpuBuffer, Input, View, download, is_available, upload};
 use crate::dtype::{DType, Element};
 use crate::layout::Layout;
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// Faults belong to whoever reads next: a test that provokes them runs alone.
+static TURN: RwLock<()> = RwLock::new(());
 
 /// Whether there is an adapter; prints the reason for skipping where there is none.
-fn ready(test: &str) -> bool {
+fn exists(test: &str) -> bool {
     if !is_available() {
         println!("{test}: skipped, no GPU adapter (install mesa-vulkan-drivers to run it)");
     }
     is_available()
+}
+
+/// A turn beside other tests; `None` without an adapter.
+fn ready(test: &str) -> Option<RwLockReadGuard<'static, ()>> {
+    exists(test).then(|| TURN.read().unwrap_or_else(|e| e.into_inner()))
+}
+
+/// A turn of one's own.
+fn alone(test: &str) -> Option<RwLockWriteGuard<'static, ()>> {
+    exists(test).then(|| TURN.write().unwrap_or_else(|e| e.into_inner()))
 }
 
 /// A tensor on the GPU, for tests.

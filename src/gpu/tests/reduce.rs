@@ -56,9 +56,7 @@ fn close(got: f32, want: f64, n: usize) -> bool {
 
 #[test]
 fn every_kind_over_every_set_of_dimensions() {
-    if !ready("reduce") {
-        return;
-    }
+    let Some(_shared) = ready("reduce") else { return };
     let cases: [(&[usize], &[usize]); 9] = [
         (&[3, 5, 7], &[0, 1, 2]),
         (&[3, 5, 7], &[1]),
@@ -98,9 +96,7 @@ fn every_kind_over_every_set_of_dimensions() {
 
 #[test]
 fn strided_inputs_and_other_dtypes() {
-    if !ready("strided reduce") {
-        return;
-    }
+    let Some(_shared) = ready("strided reduce") else { return };
     let a = Dev::new(&[4, 6], &(0..24).map(|i| i as i64 - 7).collect::<Vec<_>>());
     let t = a.layout.transpose(0, 1).slice(0, (1, 3, 2));
     let out = Dev::zeros(&[3, 1], DType::I64);
@@ -128,9 +124,7 @@ fn strided_inputs_and_other_dtypes() {
 
 #[test]
 fn variances() {
-    if !ready("variances") {
-        return;
-    }
+    let Some(_shared) = ready("variances") else { return };
     for (shape, dims) in [([5, 600], 1), ([600, 5], 0), ([2, 50000], 1)] {
         let n = shape[0] * shape[1];
         let data: Vec<f32> = (0..n).map(|i| (i * 31 % 97) as f32 + 1000.0).collect();
@@ -150,9 +144,7 @@ fn variances() {
 
 #[test]
 fn positions_of_extremes() {
-    if !ready("arg_reduce") {
-        return;
-    }
+    let Some(_shared) = ready("arg_reduce") else { return };
     for shape in [[3usize, 5], [2, 3000], [2000, 3], [3, 100]] {
         let n = shape[0] * shape[1];
         let mut data: Vec<f32> = (0..n).map(|i| (i * 7919 % 101) as f32).collect();
