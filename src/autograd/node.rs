@@ -249,13 +249,15 @@ pub fn record(call: &Call, outputs: &[Tensor], edges: SmallVec<[Option<Edge>; 2]
         }
         match v {
             Value::Tensors(list) if keep => {
-                let held = list
-                    .iter()
-                    .enumerate()
-                    .filter_map(|(k, t)| Some((i | (k << LIST_ITEM), Saved::input(t.as_ref()?))));
-                state.inputs.extend(held);
+                for (k, t) in list.iter().enumerate().filter_map(|(k, t)| Some((k, t.as_ref()?))) {
+                    state.inputs.push((i | (k << LIST_ITEM), Saved::input(t)?));
+                }
             }
-            v if keep => state.inputs.extend(v.as_tensor().map(|t| (i, Saved::input(t)))),
+            v if keep => {
+                if let Some(t) = v.as_tensor() {
+                    state.inputs.push((i, Saved::input(t)?));
+                }
+            }
             _ => {}
         }
         state.args.push(match v {
@@ -266,7 +268,7 @@ pub fn record(call: &Call, outputs: &[Tensor], edges: SmallVec<[Option<Edge>; 2]
     }
     for (i, t) in outputs.iter().enumerate() {
         if saves & (OUT0 << i.min(15)) != 0 {
-            state.outputs.push((i, Saved::output(t, i)));
+            state.outputs.push((i, Saved::output(t, i)?));
         }
     }
     let facts = outputs.iter().map(Facts::of).collect();

@@ -68,10 +68,6 @@ impl MapReal<1> for ErfInv {
         T::from_f64(erfinv(x.to_f64()))
     }
 }
-fn wide(x: f64) -> Fp<f64, Plain> {
-    Fp::new(x)
-}
-
 /// Giles' single-precision approximation ("Approximating the erfinv function", 2011), then two Newton steps.
 fn erfinv(x: f64) -> f64 {
     if x.abs() >= 1.0 || x.is_nan() {
@@ -105,9 +101,9 @@ fn erfinv(x: f64) -> f64 {
     for _ in 0..2 {
         // In the tails `erfc` keeps the difference exact.
         let error = if y.abs() > 0.5 {
-            (1.0 - x.abs() - wide(y.abs()).erfc().to_f64()) * -x.signum()
+            (1.0 - x.abs() - plain(y.abs()).erfc().to_f64()) * -x.signum()
         } else {
-            wide(y).erf().to_f64() - x
+            plain(y).erf().to_f64() - x
         };
         let slope = FRAC_2_SQRT_PI * (-y * y).exp();
         let step = error / slope;
@@ -115,6 +111,11 @@ fn erfinv(x: f64) -> f64 {
     }
     y
 }
+/// A number of the class that the error functions are written for.
+fn plain(x: f64) -> Fp<f64, Plain> {
+    Fp::new(x)
+}
+
 pub static ERFINV: Op = Op {
     sig: "erfinv(Tensor self) -> Tensor",
     doc: "The inverse of `erf`; infinite at -1 and 1, NaN beyond.",

@@ -4,10 +4,11 @@ use super::object::Handle;
 use crate::device::Device;
 use crate::gpu;
 use crate::layout::{Layout, to_shape};
-use crate::tensor::Meta;
+use crate::dtype::DType;
+use crate::tensor::{Meta, Tensor};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
 /// Whether a GPU (or a software Vulkan driver) answers.
 #[pyfunction]
@@ -25,16 +26,22 @@ pub fn _gpu_device_name(index: usize) -> PyResult<String> {
 }
 /// Waits until all submitted work has completed.
 #[pyfunction]
-pub fn _gpu_synchronize(py: Python) -> PyResult<()> {
+#[pyo3(signature = (index=0))]
+pub fn _gpu_synchronize(py: Python, index: usize) -> PyResult<()> {
+    let _ = index;
     Ok(py.detach(gpu::synchronize)?)
 }
 #[pyfunction]
-pub fn _gpu_memory_allocated() -> usize {
+#[pyo3(signature = (index=0))]
+pub fn _gpu_memory_allocated(index: usize) -> usize {
+    let _ = index;
     gpu::memory_allocated()
 }
 /// Counters of dispatches, submissions, pipelines, bind groups, buffers and bytes.
 #[pyfunction]
-pub fn _gpu_stats(py: Python) -> PyResult<Bound<PyDict>> {
+#[pyo3(signature = (index=0))]
+pub fn _gpu_stats(py: Python, index: usize) -> PyResult<Bound<PyDict>> {
+    let _ = index;
     let d = PyDict::new(py);
     for (k, v) in gpu::stats() {
         d.set_item(k, v)?;
@@ -48,6 +55,39 @@ pub fn _storage_info(t: Handle) -> (usize, usize, Vec<usize>, usize, usize) {
     let t = t.0;
     let address = if t.device() == Device::Cpu { t.ptr().map_or(0, |p| p as usize) } else { 0 };
     (t.storage().id(), t.storage().bytes(), t.strides().to_vec(), t.layout().offset, address)
+}
+
+/// A number that is equal for tensors of one storage.
+#[pyfunction]
+pub fn _storage_key(t: Handle) -> usize {
+    t.0.storage().id()
+}
+
+/// The bytes of the whole storage of a tensor, copied to the host.
+#[pyfunction]
+pub fn _storage_bytes<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, PyBytes>> {
+    let t = t.0;
+    let size = t.dtype().size();
+    let whole = t.with_layout(Layout::contiguous(&[t.storage().bytes() / size])).dense_copy(t.dtype())?;
+    // SAFETY: `whole` is contiguous on the CPU and holds these bytes.
+    let bytes = unsafe { std::slice::from_raw_parts(whole.ptr()?, whole.numel() * size) };
+    Ok(PyBytes::new(py, bytes))
+}
+
+/// A one-dimensional CPU tensor of a dtype from its bytes.
+#[pyfunction]
+pub fn _from_storage_bytes(data: &[u8], dtype: PyRef<super::kinds::PyDType>) -> PyResult<Handle> {
+    let size = dtype.0.size();
+    if data.len() % size != 0 {
+        return Err(PyRuntimeError::new_err(format!("{} bytes are no whole number of {} elements", data.len(), dtype.0)));
+    }
+    let t = Tensor::empty(&[data.len() / size], dtype.0, Device::Cpu)?;
+    // SAFETY: the new block holds exactly these bytes and is not shared yet.
+    unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), t.ptr()?, data.len()) };
+    if dtype.0 == DType::Bool && data.iter().any(|&b| b > 1) {
+        return Err(PyRuntimeError::new_err("bytes other than 0 and 1 are no bool elements"));
+    }
+    Ok(Handle(t))
 }
 
 /// `resize_`: another shape over the same storage, which grows where it must.

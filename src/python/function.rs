@@ -4,11 +4,11 @@ use super::graph::with_python;
 use super::object::{Handle, borrow, wrap_bound};
 use crate::autograd::hooks::{PostHook, PreHook, TensorHook};
 use crate::autograd::node::{self, Work};
-use crate::autograd::saved::Saved;
+use crate::autograd::saved::{Saved, SavedHooks, Unpack};
 use crate::autograd::{self, Custom, Node, history};
 use crate::error::Result;
 use crate::op::gradient::Facts;
-use crate::ops::alias;
+use crate::ops::view;
 use crate::tensor::{Edge, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -74,6 +74,24 @@ pub fn post_hook(hook: Py<PyAny>) -> PostHook {
             let r = hook.bind(py).call1((objects(py, results)?, objects(py, grads)?))?;
             if r.is_none() { Ok(None) } else { tensors(&r).map(Some) }
         })
+    })
+}
+
+/// Hooks that keep a saved tensor as any Python object.
+pub fn saved_hooks(pack: Py<PyAny>, unpack: Py<PyAny>) -> SavedHooks {
+    let unpack = Arc::new(unpack);
+    Arc::new(move |t| {
+        let (packed, unpack) = with_python(|py| {
+            let p = pack.bind(py).call1((wrap_bound(py, t.clone())?,))?;
+            Ok((p.unbind(), unpack.clone()))
+        })?;
+        let back: Unpack = Box::new(move || {
+            with_python(|py| {
+                let r = unpack.bind(py).call1((packed.bind(py),))?;
+                borrow(r.as_ptr()).cloned().ok_or_else(|| PyTypeError::new_err("saved tensor hooks: unpack_hook must return a Tensor"))
+            })
+        });
+        Ok(back)
     })
 }
 
@@ -170,10 +188,11 @@ pub fn _function_apply<'py>(
     let mut items = Vec::new();
     for s in to_save.iter() {
         let position = outputs.iter().position(|o| o.is(&s));
-        items.push(borrow(s.as_ptr()).map(|t| match position {
+        let one = |t: &Tensor| match position {
             Some(i) => Saved::output(t, i),
             None => Saved::input(t),
-        }));
+        };
+        items.push(borrow(s.as_ptr()).map(one).transpose()?);
     }
     *saved.items.lock().unwrap_or_else(|e| e.into_inner()) = Some(items);
     for (i, (_, t)) in results.iter().enumerate() {
@@ -203,7 +222,7 @@ fn edges(args: &Bound<PyTuple>) -> PyResult<(SmallVec<[Option<Edge>; 2]>, Vec<us
 /// An input returned unchanged becomes a view of itself, with a history of its own.
 fn fresh_view<'py>(py: Python<'py>, t: &Tensor) -> PyResult<Bound<'py, PyAny>> {
     let _off = autograd::GradGuard::new(false);
-    wrap_bound(py, alias::ALIAS.call((&t.detach(),)).ok()?)
+    wrap_bound(py, view::ALIAS.call((&t.detach(),)).ok()?)
 }
 
 fn none_facts() -> Facts {

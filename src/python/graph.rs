@@ -100,10 +100,19 @@ impl PyNode {
     fn _sequence_nr(&self) -> PyResult<u64> {
         Ok(self.get()?.seq)
     }
-    /// Shapes of the outputs of the forward op.
+    /// Shape, dtype and device of each output of the forward op.
     #[getter]
-    fn _output_shapes(&self) -> PyResult<Vec<Vec<usize>>> {
-        Ok(self.get()?.outputs.iter().map(|f| f.shape.to_vec()).collect())
+    fn _input_metadata(&self, py: Python) -> PyResult<Vec<InputMetadata>> {
+        let one = |f: &crate::op::gradient::Facts| {
+            let size = super::kinds::size_object(py, &f.shape)?;
+            Ok(InputMetadata {
+                // SAFETY: `size_object` returns a new reference.
+                shape: unsafe { Bound::from_owned_ptr(py, size) }.unbind(),
+                dtype: super::kinds::dtype_object(py, f.dtype)?,
+                device: Py::new(py, super::kinds::PyDevice(f.device))?.into_any(),
+            })
+        };
+        self.get()?.outputs.iter().map(one).collect()
     }
     /// `_saved_self`, `_saved_other`, `_saved_result`: what the node keeps.
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
@@ -151,6 +160,17 @@ impl PyNode {
 /// A handle that removes a node's hook.
 fn removable<'py>(py: Python<'py>, node: Arc<Node>, id: u64) -> PyResult<Bound<'py, PyAny>> {
     Ok(Bound::new(py, HookHandle { owner: Owner::Node(Arc::downgrade(&node)), id })?.into_any())
+}
+
+/// What a node expects of one incoming gradient.
+#[pyclass(frozen, module = "rustgrad.autograd.graph")]
+pub struct InputMetadata {
+    #[pyo3(get)]
+    shape: Py<PyAny>,
+    #[pyo3(get)]
+    dtype: Py<PyAny>,
+    #[pyo3(get)]
+    device: Py<PyAny>,
 }
 
 enum Owner {
@@ -267,22 +287,32 @@ fn edge_of(t: &Tensor) -> PyResult<Option<Edge>> {
     Ok(history::grad_edge(t)?)
 }
 
+/// A tensor, or an object with `node` and `output_nr`, as an edge.
+fn edge_like(o: &Bound<PyAny>) -> PyResult<Option<Edge>> {
+    if let Some(t) = borrow(o.as_ptr()) {
+        return edge_of(t);
+    }
+    let node = o.getattr("node")?;
+    let node = node.cast::<PyNode>()?.borrow().get()?.clone();
+    Ok(Some(Edge { node, output: o.getattr("output_nr")?.extract()? }))
+}
+
 /// Backward from `outputs` with their gradients. With `accumulate` gradients go to `.grad` (of `inputs` alone where given),
 /// else they are returned.
 #[pyfunction]
 pub fn _run_backward<'py>(
     py: Python<'py>,
-    outputs: Vec<Handle>,
+    outputs: Vec<Bound<'py, PyAny>>,
     grads: Vec<Option<Handle>>,
     keep_graph: bool,
     create_graph: bool,
-    inputs: Vec<Handle>,
+    inputs: Vec<Bound<'py, PyAny>>,
     allow_unused: bool,
     accumulate: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut roots = Vec::new();
     for (i, (out, grad)) in outputs.iter().zip(grads).enumerate() {
-        let edge = edge_of(&out.0)?;
+        let edge = edge_like(out)?;
         match (edge, grad) {
             (Some(e), Some(g)) => roots.push((e, g.0)),
             (Some(_), None) => {}
@@ -296,7 +326,7 @@ pub fn _run_backward<'py>(
     let mut edges = Vec::new();
     for i in &inputs {
         edges.push(
-            edge_of(&i.0)?
+            edge_like(i)?
                 .ok_or_else(|| PyRuntimeError::new_err("One of the differentiated Tensors does not require grad"))?,
         );
     }
@@ -306,13 +336,13 @@ pub fn _run_backward<'py>(
     if accumulate {
         let _mode = autograd::GradGuard::new(create_graph);
         for (t, g) in inputs.iter().zip(captured) {
-            if let Some(g) = g {
-                autograd::engine::accumulate(&t.0, g)?;
+            if let (Some(g), Some(t)) = (g, borrow(t.as_ptr())) {
+                autograd::engine::accumulate(t, g)?;
             }
         }
         return Ok(py.None().into_bound(py));
     }
-    let one = |(g, _): (Option<Tensor>, &Handle)| match g {
+    let one = |(g, _): (Option<Tensor>, &Bound<'py, PyAny>)| match g {
         Some(g) => wrap_bound(py, g),
         None if allow_unused => Ok(py.None().into_bound(py)),
         None => Err(PyRuntimeError::new_err(
@@ -356,6 +386,16 @@ pub fn _is_anomaly_enabled() -> bool {
 #[pyfunction]
 pub fn _is_anomaly_check_nan_enabled() -> bool {
     mode::anomaly() > 1
+}
+
+/// Packs and unpacks saved tensors by Python functions until they are popped.
+#[pyfunction]
+pub fn _push_saved_tensors_hooks(pack: Py<PyAny>, unpack: Py<PyAny>) {
+    autograd::saved::push_hooks(super::function::saved_hooks(pack, unpack));
+}
+#[pyfunction]
+pub fn _pop_saved_tensors_hooks() {
+    autograd::saved::pop_hooks();
 }
 
 /// Calls a Python function from the engine, under the interpreter lock.

@@ -7,7 +7,7 @@ use super::parse::{to_int, to_scalar, type_name};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::op::{Op, Value};
-use crate::ops::{alias, copy, view};
+use crate::ops::{copy, view};
 use crate::tensor::Tensor;
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn get(o: *mut PyObject, key: *mut PyObject) -> *mut PyObj
             return wrap(py, op(&INDEX, "index")?.call((&out, indices)).ok()?);
         }
         // `x[...]` is a view of x, not x.
-        let out = if out.same(t) { alias::ALIAS.call((t,)).ok()? } else { out };
+        let out = if out.same(t) { view::ALIAS.call((t,)).ok()? } else { out };
         wrap(py, out)
     })
 }

@@ -168,11 +168,23 @@ impl PyGenerator {
     fn device(&self) -> PyDevice {
         PyDevice(self.0.device)
     }
-    fn _state(&self) -> (u64, u64) {
-        self.0.state()
+    /// Seed and position as a byte tensor.
+    fn get_state(&self) -> PyResult<super::object::Handle> {
+        let (seed, offset) = self.0.state();
+        let bytes: Vec<u8> = seed.to_le_bytes().into_iter().chain(offset.to_le_bytes()).collect();
+        Ok(super::object::Handle(crate::tensor::Tensor::from_slice(&bytes, &[16])?))
     }
-    fn _set_state(&self, seed: u64, offset: u64) {
-        self.0.set_state(seed, offset);
+    fn set_state(&self, new_state: super::object::Handle) -> PyResult<()> {
+        let t = new_state.0;
+        if t.dtype() != DType::U8 || t.numel() != 16 {
+            return Err(PyTypeError::new_err("RNG state must be a torch.ByteTensor of 16 elements"));
+        }
+        let host = t.dense_copy(DType::U8)?;
+        let word = |at: usize| -> PyResult<u64> {
+            (0..8).try_fold(0u64, |w, i| Ok(w | (host.element(host.layout().offset + at + i)?.to_i64() as u64) << (8 * i)))
+        };
+        self.0.set_state(word(0)?, word(8)?);
+        Ok(())
     }
 }
 
@@ -187,6 +199,25 @@ fn to_seed(seed: i128) -> PyResult<u64> {
 #[pyfunction]
 pub fn _default_generator() -> PyGenerator {
     PyGenerator(default_generator().clone())
+}
+
+/// Seeds the default generator, for every device, and starts from its first number. Returns it.
+#[pyfunction]
+pub fn manual_seed(seed: i128) -> PyResult<PyGenerator> {
+    default_generator().set_state(to_seed(seed)?, 0);
+    Ok(_default_generator())
+}
+/// Seeds the default generator with a number of the system's, and returns it.
+#[pyfunction]
+pub fn seed() -> u64 {
+    let s = fresh_seed();
+    default_generator().set_state(s, 0);
+    s
+}
+/// The seed of the default generator.
+#[pyfunction]
+pub fn initial_seed() -> u64 {
+    default_generator().state().0
 }
 
 static SIZE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(std::ptr::null_mut());
