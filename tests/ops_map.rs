@@ -67,7 +67,8 @@ fn every_rule_has_a_valid_shader() {
             }
             for d in [DType::F32, DType::F64, DType::I32, DType::I64] {
                 if rule.loops.supports(d) {
-                    rustgrad::gpu::validate_all(&[(rule.wgsl, d)]).unwrap_or_else(|e| panic!("{} in {d}: {e}", op.name()));
+                    rustgrad::gpu::validate_all(&[(rule.wgsl, d)])
+                        .unwrap_or_else(|e| panic!("{} in {d}: {e}", op.name()));
                 }
             }
         }

@@ -68,10 +68,6 @@ impl MapReal<1> for ErfInv {
         T::from_f64(erfinv(x.to_f64()))
     }
 }
-fn wide(x: f64) -> Fp<f64, Plain> {
-    Fp::new(x)
-}
-
 /// Giles' single-precision approximation ("Approximating the erfinv function", 2011), then two Newton steps.
 fn erfinv(x: f64) -> f64 {
     if x.abs() >= 1.0 || x.is_nan() {
