@@ -95,6 +95,8 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(device::_gpu_synchronize, m)?,
         wrap_pyfunction!(device::_gpu_memory_allocated, m)?,
         wrap_pyfunction!(device::_gpu_stats, m)?,
+        wrap_pyfunction!(device::get_default_device, m)?,
+        wrap_pyfunction!(device::set_default_device, m)?,
         wrap_pyfunction!(device::_storage_info, m)?,
         wrap_pyfunction!(device::_storage_key, m)?,
         wrap_pyfunction!(device::_storage_bytes, m)?,
