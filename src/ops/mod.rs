@@ -34,6 +34,7 @@ pub mod minmax;
 mod needs;
 pub mod power;
 pub mod reduce;
+pub mod reorder;
 pub mod repeat;
 pub mod round;
 pub mod rules;
@@ -93,6 +94,7 @@ pub static OPS: &[&[&Op]] = &[
     reduce::nan::OPS,
     reduce::norm::OPS,
     reduce::truth::OPS,
+    reorder::OPS,
     repeat::OPS,
     round::OPS,
     scan::OPS,
