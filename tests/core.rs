@@ -1,6 +1,6 @@
 //! The mechanism without Python: ops call each other through the table, gradients of gradients, views, in-place history.
 
-use rustgrad::autograd::{self, history, Request};
+use rustgrad::autograd::{self, Request, history};
 use rustgrad::device::Device;
 use rustgrad::dtype::Scalar;
 use rustgrad::error::Result;

@@ -50,9 +50,8 @@ def broadcast_shapes(*shapes):
         RuntimeError: they do not broadcast, or a size is negative.
     """
     shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
-    ndim = max((len(s) for s in shapes), default=0)
-    result = [1] * ndim
-    for shape in shapes:
+    result = [1] * max((len(s) for s in shapes), default=0)
+    for index, shape in enumerate(shapes):
         for i in range(-1, -1 - len(shape), -1):
             if shape[i] < 0:
                 raise RuntimeError(f"Trying to create tensor with negative dimension ({shape[i]}): ({shape[i]})")
@@ -60,8 +59,8 @@ def broadcast_shapes(*shapes):
                 continue
             if result[i] != 1:
                 raise RuntimeError(
-                    "Shape mismatch: objects cannot be broadcast to a single shape: "
-                    f"{tuple(shape)} does not fit {tuple(result)} in dimension {i}"
+                    f"Attempting to broadcast a dimension of length {shape[i]} at {i}! Mismatching argument at index "
+                    f"{index} had {shape}; but expected shape should be broadcastable to {result}"
                 )
             result[i] = shape[i]
     return _C.Size(result)

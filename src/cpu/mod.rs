@@ -23,6 +23,7 @@ pub mod loops;
 pub mod map;
 pub mod math;
 pub mod norm;
+pub mod norm_grad;
 pub mod num;
 pub mod parallel;
 pub mod philox;

@@ -115,7 +115,7 @@ fn mode_dtype(c: &Call, common: DType) -> Result<(DType, DType)> {
 pub static DIV_MODE: Op = Op {
     sig: "div.mode(Tensor self, Operand other, *, str? rounding_mode) -> Tensor",
     doc: "Divides and rounds: not at all (None), towards zero ('trunc'), or down ('floor').",
-    aliases: &["divide.mode"],
+    aliases: &["divide"],
     promote: Promote::By(mode_dtype),
     body: elementwise_by(
         |c| match c.str(2) {

@@ -13,6 +13,7 @@ pub mod complex;
 pub mod copy;
 pub mod create;
 pub mod division;
+pub mod embedding;
 pub mod exp;
 pub mod gather;
 pub mod hard;
@@ -22,17 +23,20 @@ pub mod index;
 pub mod index_along;
 pub mod join;
 pub mod kit;
+pub mod layer_norm;
 pub mod like;
 pub mod linalg;
+pub mod linear;
 pub mod logical;
 pub mod loss;
 pub mod mask;
-pub mod pad;
-pub mod random;
-pub mod range;
 pub mod minmax;
 mod needs;
+pub mod optim;
+pub mod pad;
 pub mod power;
+pub mod random;
+pub mod range;
 pub mod reduce;
 pub mod reorder;
 pub mod repeat;
@@ -68,6 +72,7 @@ pub static OPS: &[&[&Op]] = &[
     compare::OPS,
     complex::OPS,
     division::OPS,
+    embedding::OPS,
     exp::OPS,
     gather::OPS,
     hard::OPS,
@@ -76,10 +81,13 @@ pub static OPS: &[&[&Op]] = &[
     index::OPS,
     index_along::OPS,
     join::OPS,
+    layer_norm::OPS,
+    like::OPS,
     linalg::OPS,
     linalg::added::OPS,
     linalg::einsum::OPS,
     linalg::vectors::OPS,
+    linear::OPS,
     logical::OPS,
     loss::bce::OPS,
     loss::class::OPS,
@@ -87,7 +95,11 @@ pub static OPS: &[&[&Op]] = &[
     loss::similarity::OPS,
     mask::OPS,
     minmax::OPS,
+    optim::OPS,
+    pad::OPS,
     power::OPS,
+    random::OPS,
+    range::OPS,
     reduce::OPS,
     reduce::extreme::OPS,
     reduce::moments::OPS,
@@ -97,6 +109,7 @@ pub static OPS: &[&[&Op]] = &[
     reorder::OPS,
     repeat::OPS,
     round::OPS,
+    sample::OPS,
     scan::OPS,
     scatter_grad::OPS,
     select::OPS,
@@ -109,11 +122,6 @@ pub static OPS: &[&[&Op]] = &[
     take::OPS,
     triangle::OPS,
     trig::OPS,
-    like::OPS,
-    pad::OPS,
-    random::OPS,
-    range::OPS,
-    sample::OPS,
 ];
 
 /// Every op.

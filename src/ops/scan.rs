@@ -88,7 +88,7 @@ fn shifted(t: &Term, dim: i64, by: i64, fill: f64) -> Term {
     let moved = t.dup().0.and_then(|t| {
         let whole = Tensor::empty(t.shape(), t.dtype(), t.device())?;
         whole.fill_raw(crate::dtype::Scalar::Float(fill))?;
-        let n = t.size(wrap_dim(dim, t.ndim())?) as i64;
+        let n = t.shape().get(wrap_dim(dim, t.ndim())?).map_or(0, |&n| n as i64);
         if n > 1 {
             let (to, from) = if by > 0 { (1, 0) } else { (0, 1) };
             let source = SLICE.call((&t, dim, from, from + n - 1));
@@ -160,8 +160,8 @@ pub static LOGCUMSUMEXP: Op = Op {
     // With r[k] = sum over i >= k of g[i] exp(y[k] - y[i]) the gradient is exp(x - y) r: every exponent is <= 0.
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
         let (g, x, y, dim) = (c.g(), c.arg(0), c.out(0), c.int(1).unwrap_or(0));
-        let decay = last_set(&(y.clone() - shifted(&y, dim, -1, 0.0)), dim, f64::NEG_INFINITY).exp_();
-        if c.ndim(0) == 0 { g } else { (x - y).exp_() * RECURRENCE.call((decay, g, dim, true)) }
+        let decay = last_set(&(y.clone() - shifted(&y, dim, -1, 0.0)), dim, f64::NEG_INFINITY).exp();
+        if c.ndim(0) == 0 { g } else { (x - y).exp() * RECURRENCE.call((decay, g, dim, true)) }
     })]),
     samples: &["f32[2,3], 0", "f32[2,3](big), 1", "f64[4], 0", "f32[], 0"],
     errors: &[

@@ -72,7 +72,7 @@ pub static SOFTMAX: Op = Op {
     body: composite_with(
         |c| {
             let (x, dim) = (converted(c)?, c.int(1)?);
-            let e = (x.clone() - AMAX.call((x, [dim], true))).exp_();
+            let e = (x.clone() - AMAX.call((x, [dim], true))).exp();
             (e.clone() / e.sum(&[dim], true)).outputs()
         },
         &FUSED_SOFTMAX,
@@ -160,8 +160,8 @@ pub static LOG_SOFTMAX_BACKWARD: Op = Op {
     forms: HIDDEN,
     body: kernel(infer_backward, backward::<true>, None),
     vjp: Vjp::Each(&[
-        d(0, A1, |c| c.g() - along(c, c.g() * c.arg(1).exp_())),
-        d(1, A0 | A1, |c| -c.g() * c.arg(1).exp_() * along(c, c.arg(0))),
+        d(0, A1, |c| c.g() - along(c, c.g() * c.arg(1).exp())),
+        d(1, A0 | A1, |c| -c.g() * c.arg(1).exp() * along(c, c.arg(0))),
     ]),
     node: "LogSoftmaxBackwardDataBackward0",
     samples: &["f32[2,3], f32[2,3](neg), 1"],

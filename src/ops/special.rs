@@ -101,7 +101,7 @@ fn erfinv(x: f64) -> f64 {
     for _ in 0..2 {
         // In the tails `erfc` keeps the difference exact.
         let error = if y.abs() > 0.5 {
-            (1.0 - x.abs() - plain(y.abs()).erfc().to_f64()) * -x.signum()
+            (1.0 - x.abs() - plain(y.abs()).erfc().to_f64()) * x.signum()
         } else {
             plain(y).erf().to_f64() - x
         };
@@ -226,7 +226,7 @@ pub static POLYGAMMA: Op = Op {
     }),
     body: elementwise(&DERIVATIVES),
     vjp: Vjp::Each(&[d(1, A1, |c| c.g() * POLYGAMMA.call((c.int(0).unwrap_or(0) + 1, c.arg(1))))]),
-    samples: &["1, f32[2,3](pos)", "2, f64[3](pos)", "0, f32[3](pos)"],
+    samples: &["1, f32[4](= 0.5, 1.0, 2.5, 7.0)", "2, f64[3](= 0.3, 1.5, 4.0)", "0, f32[3](pos)"],
     errors: &[("-1, f32[2]", "RuntimeError", "does not support negative n")],
     reference: "scipy.special.polygamma(x0, x1)",
     ..OP

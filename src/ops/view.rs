@@ -2,12 +2,25 @@
 
 use super::copy::CLONE;
 use crate::error::{Error, Result};
-use crate::layout::{wrap_dim, wrap_dims, Dims, Layout};
+use crate::layout::{Dims, Layout, wrap_dim, wrap_dims};
 use crate::op::*;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] =
-    &[&VIEW, &ALIAS, &RESHAPE, &UNSAFE_VIEW, &PERMUTE, &TRANSPOSE, &T, &EXPAND, &SQUEEZE, &SQUEEZE_DIM, &UNSQUEEZE, &SELECT, &SLICE];
+pub static OPS: &[&Op] = &[
+    &VIEW,
+    &ALIAS,
+    &RESHAPE,
+    &UNSAFE_VIEW,
+    &PERMUTE,
+    &TRANSPOSE,
+    &T,
+    &EXPAND,
+    &SQUEEZE,
+    &SQUEEZE_DIM,
+    &UNSQUEEZE,
+    &SELECT,
+    &SLICE,
+];
 
 /// One view of the dtype of self.
 pub(super) fn one(c: &Call, layout: Layout) -> Result<Layouts> {
@@ -21,7 +34,10 @@ pub static VIEW: Op = Op {
     body: Body::View(|c| one(c, c.tensor(0)?.layout().view(c.ints(1)?)?)),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
     samples: &["f32[2,6], (3, 4)", "f32[2,6], (-1,)", "f32[2,3], (1, 2, 3)"],
-    errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6"), ("f32[2,3], (-1, -1)", "RuntimeError", "only one dimension can be inferred")],
+    errors: &[
+        ("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6"),
+        ("f32[2,3], (-1, -1)", "RuntimeError", "only one dimension can be inferred"),
+    ],
     ..OP
 };
 
@@ -82,7 +98,10 @@ pub static PERMUTE: Op = Op {
         PERMUTE.call((c.g(), inverse))
     })]),
     samples: &["f32[2,3,4], (2, 0, 1)", "f32[2,3], (-1, 0)"],
-    errors: &[("f32[2,3], (0, 0)", "RuntimeError", "multiple times"), ("f32[2,3], (0, 1, 2)", "RuntimeError", "number of dim")],
+    errors: &[
+        ("f32[2,3], (0, 0)", "RuntimeError", "multiple times"),
+        ("f32[2,3], (0, 1, 2)", "RuntimeError", "number of dim"),
+    ],
     reference: "np.transpose(x0, x1)",
     ..OP
 };
@@ -198,7 +217,10 @@ pub static SELECT: Op = Op {
         let dim = wrap_dim(c.int(1)?, t.ndim())?;
         let n = t.size(dim) as i64;
         if index < -n || index >= n {
-            return Err(Error::index(format!("select(): index {index} out of range for tensor of size {} at dimension {dim}", crate::error::Show(t.shape()))));
+            return Err(Error::index(format!(
+                "select(): index {index} out of range for tensor of size {} at dimension {dim}",
+                crate::error::Show(t.shape())
+            )));
         }
         one(c, t.layout().select(dim, index.rem_euclid(n) as usize))
     }),
@@ -209,7 +231,10 @@ pub static SELECT: Op = Op {
         })
     })]),
     samples: &["f32[2,3], 0, 1", "f32[2,3], -1, -1"],
-    errors: &[("f32[2,3], 0, 2", "IndexError", "out of range"), ("f32[2,3], 3, 0", "IndexError", "Dimension out of range")],
+    errors: &[
+        ("f32[2,3], 0, 2", "IndexError", "out of range"),
+        ("f32[2,3], 3, 0", "IndexError", "Dimension out of range"),
+    ],
     reference: "np.take(x0, x2, axis=x1)",
     ..OP
 };

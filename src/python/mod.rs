@@ -29,6 +29,8 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     let tensor = owned(object::create(py, &number::table())?);
     let size = owned(kinds::create_size(py)?);
     callable::create_type(py)?;
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add("default_generator", Py::new(py, kinds::_default_generator())?)?;
     m.add("Tensor", &tensor)?;
     m.add("Size", size)?;
     m.add_class::<kinds::PyDType>()?;

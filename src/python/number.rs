@@ -16,33 +16,45 @@ const BINARY: [(&str, &str); 12] = [
     ("sub", "rsub~"),
     ("mul", "mul~"),
     ("div", "rdiv"),
-    ("floor_divide", ""),
-    ("remainder", ""),
+    ("floor_divide", "floor_divide.scalar"),
+    ("remainder", "remainder.scalar"),
     ("matmul", ""),
     ("bitwise_and", "bitwise_and~"),
     ("bitwise_or", "bitwise_or~"),
     ("bitwise_xor", "bitwise_xor~"),
-    ("bitwise_left_shift", ""),
-    ("bitwise_right_shift", ""),
+    ("bitwise_left_shift", "bitwise_left_shift.scalar"),
+    ("bitwise_right_shift", "bitwise_right_shift.scalar"),
 ];
 const UNARY: [&str; 4] = ["neg", "positive", "abs", "bitwise_not"];
 const COMPARE: [&str; 6] = ["lt", "le", "eq", "ne", "gt", "ge"];
-const POW: usize = 0;
 
 struct Slots {
-    binary: Vec<Option<(&'static Op, Reflected)>>,
+    binary: Vec<Option<Operator>>,
     unary: Vec<Option<&'static Op>>,
     compare: Vec<Option<&'static Op>>,
-    pow: [Option<&'static Op>; 2],
+    pow: Option<Operator>,
     reciprocal: Option<&'static Op>,
     mul: Option<&'static Op>,
+}
+
+/// The overloads behind one operator. A number on the right has its own op where PyTorch names its node differently.
+struct Operator {
+    tensor: &'static Op,
+    number: &'static Op,
+    reflected: Reflected,
 }
 
 enum Reflected {
     /// The tensor stays first: commutative, or an op made for it (`rsub`).
     Swapped(&'static Op),
-    NumberFirst,
+    NumberFirst(&'static Op),
     Reciprocal,
+}
+
+impl Operator {
+    fn of(&self, right: &Value) -> &'static Op {
+        if right.as_tensor().is_some() { self.tensor } else { self.number }
+    }
 }
 
 static SLOTS: OnceLock<Slots> = OnceLock::new();
@@ -54,19 +66,24 @@ fn find(name: &str) -> Option<&'static Op> {
 fn slots() -> &'static Slots {
     SLOTS.get_or_init(|| {
         let binary = |&(name, reflected): &(&str, &str)| {
-            let op = find(name)?;
-            let r = match (reflected, reflected.strip_suffix('~')) {
+            let tensor = find(name)?;
+            let reflected = match (reflected, reflected.strip_suffix('~')) {
                 ("rdiv", _) => Reflected::Reciprocal,
                 (_, Some(n)) => Reflected::Swapped(find(n)?),
-                _ => Reflected::NumberFirst,
+                ("", _) => Reflected::NumberFirst(tensor),
+                (n, _) => Reflected::NumberFirst(find(n)?),
             };
-            Some((op, r))
+            Some(Operator { tensor, number: find(&format!("{name}.number")).unwrap_or(tensor), reflected })
+        };
+        let power = || {
+            let reflected = Reflected::NumberFirst(find("pow.scalar")?);
+            Some(Operator { tensor: find("pow.tensor")?, number: find("pow")?, reflected })
         };
         Slots {
             binary: BINARY.iter().map(binary).collect(),
             unary: UNARY.iter().map(|n| find(n)).collect(),
             compare: COMPARE.iter().map(|n| find(n)).collect(),
-            pow: [find("pow"), find("pow.scalar")],
+            pow: power(),
             reciprocal: find("reciprocal"),
             mul: find("mul"),
         }
@@ -100,16 +117,18 @@ fn call(py: Python, op: &'static Op, args: Args) -> PyResult<*mut PyObject> {
 
 unsafe extern "C" fn binary<const I: usize>(a: *mut PyObject, b: *mut PyObject) -> *mut PyObject {
     guard_object(|py| {
-        let (Some(x), Some(y), Some((op, reflected))) = (operand(py, a)?, operand(py, b)?, &slots().binary[I]) else {
+        let (Some(x), Some(y), Some(operator)) = (operand(py, a)?, operand(py, b)?, &slots().binary[I]) else {
             return Ok(not_implemented());
         };
         if x.as_tensor().is_some() {
-            return call(py, op, smallvec::smallvec![x, y]);
+            return call(py, operator.of(&y), smallvec::smallvec![x, y]);
         }
-        match reflected {
+        match operator.reflected {
             Reflected::Swapped(op) => call(py, op, smallvec::smallvec![y, x]),
-            Reflected::NumberFirst if op.signature().params[1].kind == crate::op::Kind::Tensor => Ok(not_implemented()),
-            Reflected::NumberFirst => call(py, op, smallvec::smallvec![x, y]),
+            Reflected::NumberFirst(op) if op.signature().params[0].kind == crate::op::Kind::Tensor => {
+                Ok(not_implemented())
+            }
+            Reflected::NumberFirst(op) => call(py, op, smallvec::smallvec![x, y]),
             Reflected::Reciprocal => {
                 let s = slots();
                 let (Some(r), Some(mul)) = (s.reciprocal, s.mul) else { return Ok(not_implemented()) };
@@ -122,9 +141,10 @@ unsafe extern "C" fn binary<const I: usize>(a: *mut PyObject, b: *mut PyObject) 
 
 unsafe extern "C" fn inplace<const I: usize>(a: *mut PyObject, b: *mut PyObject) -> *mut PyObject {
     guard_object(|py| {
-        let (Some(x), Some(y), Some((op, _))) = (operand(py, a)?, operand(py, b)?, &slots().binary[I]) else {
+        let (Some(x), Some(y), Some(operator)) = (operand(py, a)?, operand(py, b)?, &slots().binary[I]) else {
             return Ok(not_implemented());
         };
+        let op = operator.of(&y);
         let args = dispatch::complete(op, smallvec::smallvec![x, y])?;
         let t = super::callable::unlocked(py, &args, || dispatch::call_inplace(op, &args))?;
         wrap(py, t)
@@ -133,20 +153,22 @@ unsafe extern "C" fn inplace<const I: usize>(a: *mut PyObject, b: *mut PyObject)
 
 unsafe extern "C" fn power(a: *mut PyObject, b: *mut PyObject, _modulo: *mut PyObject) -> *mut PyObject {
     guard_object(|py| {
-        let (Some(x), Some(y)) = (operand(py, a)?, operand(py, b)?) else { return Ok(not_implemented()) };
-        let which = if x.as_tensor().is_some() { POW } else { 1 };
-        match slots().pow[which] {
-            Some(op) => call(py, op, smallvec::smallvec![x, y]),
-            None => Ok(not_implemented()),
+        let (Some(x), Some(y), Some(operator)) = (operand(py, a)?, operand(py, b)?, &slots().pow) else {
+            return Ok(not_implemented());
+        };
+        match operator.reflected {
+            Reflected::NumberFirst(op) if x.as_tensor().is_none() => call(py, op, smallvec::smallvec![x, y]),
+            _ => call(py, operator.of(&y), smallvec::smallvec![x, y]),
         }
     })
 }
 
 unsafe extern "C" fn inplace_power(a: *mut PyObject, b: *mut PyObject, _modulo: *mut PyObject) -> *mut PyObject {
     guard_object(|py| {
-        let (Some(x), Some(y), Some(op)) = (operand(py, a)?, operand(py, b)?, slots().pow[POW]) else {
+        let (Some(x), Some(y), Some(operator)) = (operand(py, a)?, operand(py, b)?, &slots().pow) else {
             return Ok(not_implemented());
         };
+        let op = operator.of(&y);
         wrap(py, dispatch::call_inplace(op, &dispatch::complete(op, smallvec::smallvec![x, y])?)?)
     })
 }

@@ -71,7 +71,7 @@ pub static BCE: Op = Op {
             weighted(c, 2) * (x.clone() - c.arg(1)) / ((1.0 - x.clone()) * x).clamp_min_(1e-12)
         }),
         d(1, A0 | A2, |c| {
-            weighted(c, 2) * ((1.0 - c.arg(0)).log_().clamp_min_(-100.0) - c.arg(0).log_().clamp_min_(-100.0))
+            weighted(c, 2) * ((1.0 - c.arg(0)).log().clamp_min_(-100.0) - c.arg(0).log().clamp_min_(-100.0))
         }),
     ]),
     samples: &[
@@ -169,7 +169,7 @@ pub static BCE_LOGITS: Op = Op {
         d(1, A0 | A2 | POS, |c| {
             let x = c.arg(0);
             let plain = c.call.args[6].is_none();
-            let slope = if plain { -x } else { (-x.clone()).sigmoid_().log_() - c.arg(6) * x.sigmoid_().log_() };
+            let slope = if plain { -x } else { (-x.clone()).sigmoid_().log() - c.arg(6) * x.sigmoid_().log() };
             weighted(c, 2) * slope
         }),
     ]),

@@ -309,8 +309,8 @@ fn cross_entropy(c: &Call) -> Result<Outputs> {
         Some(w) => Term::from(&p) * along_classes(w, x.ndim()),
         None => Term::from(&p),
     };
-    let ignored = quiet(|| Term::from(t).eq_(c.int(4).unwrap_or(-100)));
-    let spread = (-weighted.sum(&[class_dim], false)).masked_fill_(ignored, 0.0);
+    let ignored = quiet(|| Term::from(t).equals(c.int(4).unwrap_or(-100)));
+    let spread = (-weighted.sum(&[class_dim], false)).zero_where(ignored);
     let spread = match how {
         Reduction::None => spread,
         Reduction::Sum => spread.sum_all(),

@@ -70,7 +70,7 @@ pub static L1_LOSS: Op = Op {
     sig: "nn.functional.l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
     doc: "The mean absolute error: `|input - target|`, averaged, summed or as it is.",
     forms: F,
-    body: composite(|c| reduced(c, (Term::from(c.tensor(0)?) - c.tensor(1)?).abs_())),
+    body: composite(|c| reduced(c, (Term::from(c.tensor(0)?) - c.tensor(1)?).abs())),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3], reduction='none'", "f32[4], f32[4], reduction='sum'"],
     errors: &[("f32[2], f32[2], reduction='no'", "ValueError", "not a valid value for reduction")],
@@ -130,7 +130,7 @@ pub static F_SMOOTH_L1_LOSS: Op = Op {
             return Err(Error::runtime("smooth_l1_loss does not support negative values for beta."));
         }
         if beta == 0.0 {
-            return reduced(c, (Term::from(c.tensor(0)?) - c.tensor(1)?).abs_());
+            return reduced(c, (Term::from(c.tensor(0)?) - c.tensor(1)?).abs());
         }
         SMOOTH_L1_LOSS.calls(c.args.iter().map(|v| v.reborrow()).collect::<Args>())
     }),
@@ -207,7 +207,7 @@ pub static KL_DIV: Op = Op {
 
 fn kl_div(c: &Call) -> Result<Outputs> {
     let (x, t) = (c.tensor(0)?, Term::from(c.tensor(1)?));
-    let values = if c.flag(5) { t.clone().exp_() * (t - x) } else { t.clone().xlogy_(t.clone()) - t * x };
+    let values = if c.flag(5) { t.clone().exp() * (t - x) } else { t.clone().xlogy_(t.clone()) - t * x };
     if c.str(4) == Some("batchmean") {
         let batch = x.shape().first().copied().unwrap_or(1);
         return (values.sum_all() / batch).outputs();

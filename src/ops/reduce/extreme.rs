@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::ops::index_along::PUT_ALONG;
-use crate::ops::needs::{MAXIMUM, MINIMUM};
+use crate::ops::minmax::{MAXIMUM, MINIMUM};
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -60,7 +60,7 @@ fn not_empty(t: &Tensor, dims: &[usize]) -> Result<()> {
 
 /// Where the input equals the extreme, each place weighted so that they sum to one.
 fn shared(g: Term, x: Term, y: Term, dims: &[i64]) -> Term {
-    let hits = if y.get().is_some_and(|y| y.ndim() == 0) && super::is_nan(&y) { x.isnan_() } else { x.eq_(y) };
+    let hits = if y.get().is_some_and(|y| y.ndim() == 0) && super::is_nan(&y) { x.is_nan() } else { x.equals(y) };
     let count = if dims.is_empty() { hits.clone().sum_all() } else { hits.clone().sum(dims, true) };
     g / count * hits
 }

@@ -94,8 +94,8 @@ fn var_backward(c: &Back, g: Term) -> Term {
 /// The gradient of the deviation is that of the variance over twice the deviation; none where it is zero.
 fn std_backward(c: &Back, g: Term) -> Term {
     let s = c.out(0);
-    let zero = s.clone().eq_(0);
-    var_backward(c, (g / (s * 2.0)).masked_fill_(zero, 0.0))
+    let zero = s.clone().equals(0);
+    var_backward(c, (g / (s * 2.0)).zero_where(zero))
 }
 fn mean_backward(c: &Back) -> Term {
     restored(c.gi(1) / c.folded(), c).expand(&c.sizes(0))

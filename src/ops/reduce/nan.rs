@@ -25,7 +25,7 @@ fn sum(t: Term, dims: Option<Ints>, keepdim: bool, dtype: Option<DType>) -> Term
 
 fn without_nan(t: &Tensor) -> Term {
     let t = Term::from(t);
-    if t.get().is_some_and(|t| t.dtype().is_differentiable()) { t.clone().masked_fill_(t.isnan_(), 0.0) } else { t }
+    if t.get().is_some_and(|t| t.dtype().is_differentiable()) { t.clone().zero_where(t.is_nan()) } else { t }
 }
 
 pub static NANSUM: Op = Op {
@@ -39,7 +39,7 @@ pub static NANSUM: Op = Op {
         }
         quiet(|| sum(without_nan(t), given(c), c.flag(2), c.dtype(3)).outputs())
     }),
-    vjp: Vjp::Each(&[d(0, A0, |c| c.g().expand_reduced(c, 1, 2) * c.arg(0).isnan_().eq_(0))]),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g().expand_reduced(c, 1, 2) * c.arg(0).is_nan().equals(0))]),
     samples: &["f32[2,3]", "f32[4](=1,nan,3,nan)", "f32[2,2](=1,nan,3,4), 0", "f32[2,3], (0, 1), True", "i64[4]"],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range"), ("c64[2]", "RuntimeError", "complex")],
     reference: "np.nansum(x0, axis=dim, keepdims=keepdim)",
@@ -69,6 +69,6 @@ fn nanmean(c: &Call) -> Result<Outputs> {
             t.dtype().scalar_type_name()
         )));
     }
-    let count = quiet(|| sum(Term::from(t).isnan_().eq_(0), given(c), c.flag(2), None));
+    let count = quiet(|| sum(Term::from(t).is_nan().equals(0), given(c), c.flag(2), None));
     (NANSUM.call((t, given(c), c.flag(2), c.dtype(3))) / count).outputs()
 }
