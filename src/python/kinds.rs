@@ -181,7 +181,9 @@ impl PyGenerator {
         }
         let host = t.dense_copy(DType::U8)?;
         let word = |at: usize| -> PyResult<u64> {
-            (0..8).try_fold(0u64, |w, i| Ok(w | (host.element(host.layout().offset + at + i)?.to_i64() as u64) << (8 * i)))
+            (0..8).try_fold(0u64, |w, i| {
+                Ok(w | (host.element(host.layout().offset + at + i)?.to_i64() as u64) << (8 * i))
+            })
         };
         self.0.set_state(word(0)?, word(8)?);
         Ok(())
