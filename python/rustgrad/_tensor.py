@@ -280,7 +280,8 @@ class _Methods:
         return self
 
     def is_inference(self):
-        return False
+        """Whether the tensor was made in inference mode."""
+        return _C._is_inference(self)
 
     # --- copies ----------------------------------------------------------------------------------------------
     def __deepcopy__(self, memo):
@@ -373,6 +374,24 @@ class _Methods:
     def mH(self):
         """The conjugate transpose of the last two dimensions."""
         return self.mT.conj()
+
+    @property
+    def real(self):
+        """The real part, a view; the tensor itself if it is real."""
+        return ops["real"](self) if self.dtype.is_complex else self
+
+    @real.setter
+    def real(self, value):
+        self.real.copy_(value) if isinstance(value, Tensor) else self.real.fill_(value)
+
+    @property
+    def imag(self):
+        """The imaginary part of a complex tensor, a view."""
+        return ops["imag"](self)
+
+    @imag.setter
+    def imag(self, value):
+        self.imag.copy_(value) if isinstance(value, Tensor) else self.imag.fill_(value)
 
     @property
     def layout(self):

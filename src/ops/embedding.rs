@@ -9,7 +9,6 @@ use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::op::*;
 use crate::tensor::Tensor;
-use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&EMBEDDING, &F_EMBEDDING, &EMBEDDING_BACKWARD, &ONE_HOT];
 

@@ -38,6 +38,7 @@ pub mod power;
 pub mod random;
 pub mod range;
 pub mod reduce;
+pub mod reorder;
 pub mod repeat;
 pub mod round;
 pub mod rules;
@@ -105,6 +106,7 @@ pub static OPS: &[&[&Op]] = &[
     reduce::nan::OPS,
     reduce::norm::OPS,
     reduce::truth::OPS,
+    reorder::OPS,
     repeat::OPS,
     round::OPS,
     sample::OPS,
