@@ -3,6 +3,7 @@
 mod callable;
 mod construct;
 mod device;
+mod dlpack;
 mod error;
 mod export;
 mod function;
@@ -66,6 +67,9 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(graph::_retain_grad, m)?,
         wrap_pyfunction!(graph::_requires_grad_, m)?,
         wrap_pyfunction!(graph::_is_inference, m)?,
+        wrap_pyfunction!(dlpack::_to_dlpack, m)?,
+        wrap_pyfunction!(dlpack::_from_dlpack, m)?,
+        wrap_pyfunction!(object::_as_subclass, m)?,
         wrap_pyfunction!(graph::_detach, m)?,
         wrap_pyfunction!(graph::_detach_, m)?,
         wrap_pyfunction!(graph::_run_backward, m)?,
