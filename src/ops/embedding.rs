@@ -10,7 +10,6 @@ use crate::gpu;
 use crate::layout::Layout;
 use crate::op::*;
 use crate::tensor::Tensor;
-use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&EMBEDDING, &F_EMBEDDING, &EMBEDDING_BACKWARD, &ONE_HOT];
 
