@@ -1,6 +1,6 @@
 //! Copies and fills: any strides to any strides, any dtype to any dtype.
 
-use super::convert::converter;
+use super::convert::{ConvertFn, converter};
 use super::map::{Input, Output, Shared, store};
 use super::parallel::par_for;
 use super::strided::{gather, scatter, splat};
@@ -28,12 +28,16 @@ pub unsafe fn copy(shape: &[usize], src: &Input, out: &Output) {
     let walks = [Walk { strides: out.strides, size: to }, Walk { strides, size: from }];
     let space = Space::new(shape, &walks, from.max(to));
     let step = converter(dtype, out.dtype);
+    if space.is_contiguous() {
+        // SAFETY: both are contiguous runs of as many elements.
+        return unsafe { run(shape.iter().product(), ptr, from, out.ptr, to, step) };
+    }
     let grain = GRAIN.div_ceil(space.len);
     let (src, dst) = (Shared(ptr), Shared(out.ptr));
     par_for(space.tiles, grain, |tiles| {
         let mut scratch = Scratch::take();
-        for t in tiles {
-            let tile = space.tile(t);
+        let mut tile = space.tile(tiles.start);
+        for _ in tiles {
             let ((dims_out, whole_out), (dims_in, whole_in)) = (tile.block(0), tile.block(1));
             // SAFETY: blocks lie within the operands; a buffer holds a tile of either dtype; tiles are disjoint.
             unsafe {
@@ -41,7 +45,7 @@ pub unsafe fn copy(shape: &[usize], src: &Input, out: &Output) {
                 let target = dst.get().add(tile.offset(0) * to);
                 if !whole_in {
                     let buffer = if step.is_none() && whole_out { target } else { scratch.buffer(0) };
-                    gather(from, at, &dims_in, buffer);
+                    gather(from, at, dims_in, buffer);
                     at = buffer;
                 }
                 if let Some(step) = step {
@@ -50,8 +54,24 @@ pub unsafe fn copy(shape: &[usize], src: &Input, out: &Output) {
                     at = buffer;
                 }
                 if at != target {
-                    scatter(to, at, target, &dims_out);
+                    scatter(to, at, target, dims_out);
                 }
+            }
+            tile.advance();
+        }
+    });
+}
+
+/// SAFETY: `n` elements each, of sizes `from` and `to`, not overlapping.
+unsafe fn run(n: usize, src: *const u8, from: usize, dst: *mut u8, to: usize, step: Option<ConvertFn>) {
+    let (src, dst) = (Shared(src), Shared(dst));
+    par_for(n, GRAIN, |r| {
+        // SAFETY: ranges lie within `0..n` and are disjoint.
+        unsafe {
+            let (src, dst) = (src.get().add(r.start * from), dst.get().add(r.start * to));
+            match step {
+                Some(step) => step(src, dst, r.len()),
+                None => std::ptr::copy_nonoverlapping(src, dst, r.len() * from),
             }
         }
     });
@@ -70,25 +90,32 @@ pub unsafe fn fill(shape: &[usize], out: &Output, value: Scalar) {
     store(value, out.dtype, &mut element);
     let space = Space::new(shape, &[Walk { strides: out.strides, size }], size);
     let dst = Shared(out.ptr);
+    if space.is_contiguous() {
+        return par_for(shape.iter().product(), GRAIN, |r| {
+            // SAFETY: ranges lie within the output and are disjoint.
+            unsafe { splat(size, element.as_ptr().cast(), dst.get().add(r.start * size), r.len()) }
+        });
+    }
     par_for(space.tiles, GRAIN.div_ceil(space.len), |tiles| {
         let mut scratch = Scratch::take();
         let mut ready = false;
-        for t in tiles {
-            let tile = space.tile(t);
+        let mut tile = space.tile(tiles.start);
+        for _ in tiles {
             let (dims, whole) = tile.block(0);
             // SAFETY: blocks lie within the output, a buffer holds a tile, tiles are disjoint.
             unsafe {
                 let target = dst.get().add(tile.offset(0) * size);
                 if whole {
                     splat(size, element.as_ptr().cast(), target, tile.len);
-                    continue;
+                } else {
+                    if !ready {
+                        splat(size, element.as_ptr().cast(), scratch.buffer(0), space.len);
+                        ready = true;
+                    }
+                    scatter(size, scratch.buffer(0), target, dims);
                 }
-                if !ready {
-                    splat(size, element.as_ptr().cast(), scratch.buffer(0), space.len);
-                    ready = true;
-                }
-                scatter(size, scratch.buffer(0), target, &dims);
             }
+            tile.advance();
         }
     });
 }

@@ -75,7 +75,7 @@ pub const TINY_64: f64 = 1.0 / 9007199254740992.0;
 /// Two standard normal numbers of u1 in (0, 1] and u2 in [0, 1).
 #[inline(always)]
 fn box_muller<B: Float>(u1: B, u2: B) -> (B, B) {
-    let r = (B::of(-2.0) * math::ln::<B, Plain>(u1)).sqrt();
+    let r = (B::of(-2.0) * math::ln_mild::<B, Plain>(u1)).sqrt();
     let (sin, cos) = math::sin_cos_turn::<B, Plain>(u2);
     (r * cos, r * sin)
 }
@@ -112,18 +112,26 @@ impl Draw<2> for Normal64 {
         [p, q].map(|x| x * self.std + self.mean)
     }
 }
+impl Exponential32 {
+    // A function by name: a closure this long would not be inlined, and so not compiled for AVX2.
+    #[inline(always)]
+    fn one(&self, w: u32) -> f32 {
+        (0.0 - math::ln_mild::<f32, Plain>((top_24(w) + 1.0) * TINY_32)) / self.lambda
+    }
+}
 impl Draw<4> for Exponential32 {
     type Out = f32;
     #[inline(always)]
     fn draw(&self, words: [u32; 4]) -> [f32; 4] {
-        words.map(|w| (0.0 - math::ln::<f32, Plain>((top_24(w) + 1.0) * TINY_32)) / self.lambda)
+        let [a, b, c, d] = words;
+        [self.one(a), self.one(b), self.one(c), self.one(d)]
     }
 }
 impl Draw<2> for Exponential64 {
     type Out = f64;
     #[inline(always)]
     fn draw(&self, [a, b, c, d]: [u32; 4]) -> [f64; 2] {
-        let one = |a, b| (0.0 - math::ln::<f64, Plain>((top_53(a, b) + 1.0) * TINY_64)) / self.lambda;
+        let one = |a, b| (0.0 - math::ln_mild::<f64, Plain>((top_53(a, b) + 1.0) * TINY_64)) / self.lambda;
         [one(a, b), one(c, d)]
     }
 }
@@ -151,5 +159,15 @@ impl Draw<2> for Integer64 {
             let scaled = if self.range == 0 { word } else { ((word as u128 * self.range as u128) >> 64) as u64 };
             self.low.wrapping_add(scaled as i64)
         })
+    }
+}
+/// The high half of a 64-bit word, for sorting by.
+#[derive(Clone, Copy)]
+pub struct High;
+impl Draw<2> for High {
+    type Out = i64;
+    #[inline(always)]
+    fn draw(&self, [_, b, _, d]: [u32; 4]) -> [i64; 2] {
+        [b as i64, d as i64]
     }
 }

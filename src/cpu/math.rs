@@ -99,10 +99,20 @@ pub fn fma<B: Float, F: Fuse>(a: B, b: B, c: B) -> B {
 #[inline(always)]
 pub fn horner<B: Float, F: Fuse, const N: usize>(x: B, c: [B; N]) -> B {
     let mut y = c[N - 1];
-    for i in (0..N - 1).rev() {
-        y = fma::<B, F>(y, x, c[i]);
+    if N < 10 {
+        for i in (0..N - 1).rev() {
+            y = fma::<B, F>(y, x, c[i]);
+        }
+        return y;
     }
-    y
+    // Even and odd powers apart: two chains of half the latency.
+    let square = x * x;
+    let mut z = c[N - 2];
+    for i in (0..N - 2).rev() {
+        let chain = if (N - 1 - i).is_multiple_of(2) { &mut y } else { &mut z };
+        *chain = fma::<B, F>(*chain, square, c[i]);
+    }
+    if N % 2 == 1 { fma::<B, F>(z, x, y) } else { fma::<B, F>(y, x, z) }
 }
 
 /// The smaller; NaN stays.
@@ -201,12 +211,19 @@ fn ln_special<B: Float>(x: B, y: B) -> B {
     if x == B::INFINITY { x } else { y }
 }
 #[inline(always)]
-pub fn ln<B: Float, F: Fuse>(x: B) -> B {
-    let (m, e) = x.split_any();
+fn ln_of_split<B: Float, F: Fuse>((m, e): (B, B)) -> B {
     let f = m - B::ONE;
     let (a, b) = ln_parts::<B, F>(f);
-    let y = fma::<B, F>(e, B::LN2.0, f - (a - fma::<B, F>(e, B::LN2.1, b)));
-    ln_special(x, y)
+    fma::<B, F>(e, B::LN2.0, f - (a - fma::<B, F>(e, B::LN2.1, b)))
+}
+#[inline(always)]
+pub fn ln<B: Float, F: Fuse>(x: B) -> B {
+    ln_special(x, ln_of_split::<B, F>(x.split_any()))
+}
+/// ln of a positive normal number.
+#[inline(always)]
+pub fn ln_mild<B: Float, F: Fuse>(x: B) -> B {
+    ln_of_split::<B, F>(x.split())
 }
 #[inline(always)]
 pub fn log2<B: Float, F: Fuse>(x: B) -> B {

@@ -30,6 +30,7 @@ pub mod philox;
 pub mod pool;
 pub mod reduce;
 pub mod scan;
+pub mod sequence;
 pub mod simd;
 pub mod softmax;
 pub mod sort;

@@ -5,7 +5,7 @@
 //! run it over `Fp<f32>`, `Fp<f64>` (floats that know whether to fuse multiply-adds), `Wrapping` integers
 //! and `c128`; every other dtype is converted to one of those a chunk at a time.
 
-use crate::dtype::c128;
+use crate::dtype::{c64, c128};
 use std::marker::PhantomData;
 use std::num::Wrapping;
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
@@ -336,6 +336,12 @@ impl Num for c128 {
     #[inline(always)]
     fn from_f64(x: f64) -> Self {
         c128::new(x, 0.0)
+    }
+}
+impl Num for c64 {
+    #[inline(always)]
+    fn from_f64(x: f64) -> Self {
+        c64::new(x as f32, 0.0)
     }
 }
 

@@ -91,24 +91,37 @@ pub unsafe fn random_int(n: usize, out: *mut u8, dtype: DType, low: i64, high: i
     }
 }
 
-/// A random order of `0..n`: the indices sorted by a 64-bit word each.
+/// A random order of `0..n`, for `n` up to 2^32: the indices sorted by a 64-bit word each.
 ///
 /// # Safety
 /// `out` holds `n` aligned elements.
 pub unsafe fn randperm(n: usize, out: *mut i64, philox: Philox) {
-    let mut keys: Vec<u128> = Vec::with_capacity(n);
-    for block in 0..n.div_ceil(2) as u64 {
-        let [a, b, c, d] = philox.block(block);
-        for (i, (low, high)) in [(a, b), (c, d)].into_iter().enumerate() {
-            keys.push((high as u128) << 96 | (low as u128) << 64 | (2 * block as u128 + i as u128));
+    // SAFETY: `out` has room for the high halves.
+    let order = unsafe {
+        draw(n, out.cast(), DType::I64, High, philox);
+        std::slice::from_raw_parts_mut(out as *mut u64, n)
+    };
+    // A key in the upper half, its index in the lower: sorted by key, eleven bits at a time, least significant first.
+    order.iter_mut().enumerate().for_each(|(i, k)| *k = *k << 32 | i as u64);
+    let mut other = vec![0u64; n];
+    for (pass, shift) in [32, 43, 54].into_iter().enumerate() {
+        let (from, to) = if pass % 2 == 0 { (&mut *order, &mut other[..]) } else { (&mut other[..], &mut *order) };
+        let digit = |k: u64| (k >> shift) as usize & 2047;
+        let mut starts = [0usize; 2049];
+        from.iter().for_each(|&k| starts[digit(k) + 1] += 1);
+        (0..2048).for_each(|d| starts[d + 1] += starts[d]);
+        for &k in from.iter() {
+            let place = &mut starts[digit(k)];
+            to[*place] = k;
+            *place += 1;
         }
     }
-    keys.truncate(n);
-    keys.sort_unstable();
-    for (i, key) in keys.iter().enumerate() {
-        // SAFETY: `n` elements, the caller's promise.
-        unsafe { *out.add(i) = *key as u64 as i64 };
+    // The few that share their high half, by the low one.
+    let low = |k: &u64| philox.block((*k & 0xffff_ffff) / 2)[2 * (*k & 1) as usize];
+    for run in other.chunk_by_mut(|a, b| a >> 32 == b >> 32).filter(|run| run.len() > 1) {
+        run.sort_unstable_by_key(low);
     }
+    order.iter_mut().zip(&other).for_each(|(o, k)| *o = k & 0xffff_ffff);
 }
 
 /// Chunks of `LANES` blocks that make a task.
@@ -122,14 +135,15 @@ unsafe fn draw<const N: usize, D: Draw<N>>(n: usize, out: *mut u8, dtype: DType,
     let out = Shared(out);
     par_for(n.div_ceil(chunk), GRAIN, |chunks| {
         let mut words: Words = [[0; LANES]; 4];
+        let mut lanes = [[D::Out::default(); LANES]; N];
         let mut values = [[D::Out::default(); N]; LANES];
         for c in chunks {
             let first = (c * LANES) as u64;
             // SAFETY: AVX2 is there where `wide` says so; elements from `c * chunk` on, `n` at most, are in bounds.
             unsafe {
                 match wide {
-                    true => avx2(d, philox, first, &mut words, &mut values),
-                    false => lanes(d, philox, first, &mut words, &mut values),
+                    true => avx2(d, philox, first, &mut words, &mut lanes, &mut values),
+                    false => generate(d, philox, first, &mut words, &mut lanes, &mut values),
                 }
                 let target = out.get().add(c * chunk * dtype.size());
                 let (source, len) = (values.as_ptr() as *const u8, chunk.min(n - c * chunk));
@@ -142,23 +156,38 @@ unsafe fn draw<const N: usize, D: Draw<N>>(n: usize, out: *mut u8, dtype: DType,
     });
 }
 
+type Lanes<D, const N: usize> = [[<D as Draw<N>>::Out; LANES]; N];
+type Values<D, const N: usize> = [[<D as Draw<N>>::Out; N]; LANES];
+
 /// SAFETY: the processor has the features.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
-unsafe fn avx2<const N: usize, D: Draw<N>>(d: D, p: Philox, first: u64, w: &mut Words, v: &mut [[D::Out; N]; LANES]) {
-    lanes(d, p, first, w, v)
-}
-#[inline(always)]
-fn lanes<const N: usize, D: Draw<N>>(
+unsafe fn avx2<const N: usize, D: Draw<N>>(
     d: D,
     p: Philox,
     first: u64,
     words: &mut Words,
-    values: &mut [[D::Out; N]; LANES],
+    lanes: &mut Lanes<D, N>,
+    values: &mut Values<D, N>,
+) {
+    generate(d, p, first, words, lanes, values)
+}
+/// Words, then elements lane by lane, then their order: three loops that vectorise each for itself.
+#[inline(always)]
+fn generate<const N: usize, D: Draw<N>>(
+    d: D,
+    p: Philox,
+    first: u64,
+    words: &mut Words,
+    lanes: &mut Lanes<D, N>,
+    values: &mut Values<D, N>,
 ) {
     p.fill(first, words);
-    let [a, b, c, e] = words;
     for i in 0..LANES {
-        values[i] = d.draw([a[i], b[i], c[i], e[i]]);
+        let drawn = d.draw([words[0][i], words[1][i], words[2][i], words[3][i]]);
+        (0..N).for_each(|k| lanes[k][i] = drawn[k]);
+    }
+    for (i, v) in values.iter_mut().enumerate() {
+        *v = std::array::from_fn(|k| lanes[k][i]);
     }
 }
 

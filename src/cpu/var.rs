@@ -133,7 +133,8 @@ impl<T: Float> Rule<T> for Moments {
             }
             for j in 0..width {
                 let (mean, squares) = (means[j].to_f64(), squares[j].to_f64());
-                acc.add(j).write(Acc { count: rows.len() as f64, mean, squares });
+                let block = Acc { count: rows.len() as f64, mean, squares };
+                *acc.add(j) = Rule::<T>::merge(self, *acc.add(j), block);
             }
         }
     }
@@ -188,7 +189,8 @@ impl Rule<c128> for Moments {
             // SAFETY: the caller vouches for `width` elements of each row and of `acc`.
             unsafe {
                 let column: Vec<c128> = rows.iter().map(|r| *r.add(j)).collect();
-                acc.add(j).write(Rule::<c128>::block::<F>(self, column.as_ptr(), column.len()));
+                let block = Rule::<c128>::block::<F>(self, column.as_ptr(), column.len());
+                *acc.add(j) = Rule::<c128>::merge(self, *acc.add(j), block);
             }
         }
     }

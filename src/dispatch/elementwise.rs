@@ -14,8 +14,6 @@ use smallvec::SmallVec;
 /// Where a result goes: into a new tensor, or into one that is there.
 pub(super) struct Target<'a> {
     pub out: &'a Tensor,
-    /// In place or `out=` of fixed shape: an operand may not broadcast the target.
-    pub context: &'static str,
 }
 
 enum Operand<'a> {
@@ -144,7 +142,7 @@ fn check_support(call: &Call, rule: &Rule, compute: DType, device: Device) -> Re
     if compute.is_storage_only() || !rule.loops.supports(compute) {
         return Err(Error::not_implemented(format!(
             "\"{}_{}\" not implemented for '{}'",
-            call.op.parsed().base,
+            call.op.parsed().base.trim_start_matches('_'),
             device.kind(),
             compute.scalar_type_name()
         )));

@@ -1,10 +1,11 @@
 //! The same memory under another handle or dtype: detach, `view(dtype)`, real and imaginary parts.
 
-use super::view::one;
+use super::view::SELECT;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::op::*;
+use crate::tensor::Tensor;
 use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&DETACH, &VIEW_DTYPE, &REAL, &IMAG, &VIEW_AS_REAL, &VIEW_AS_COMPLEX];
@@ -85,24 +86,20 @@ pub static VIEW_DTYPE: Op = Op {
     ..OP
 };
 
-/// Real or imaginary parts as a strided view of the pairs.
-fn part(c: &Call, which: usize) -> Result<Layouts> {
-    let t = c.tensor(0)?;
-    let mut l = t.layout().clone();
-    l.strides.iter_mut().for_each(|s| *s *= 2);
-    l.offset = l.offset * 2 + which;
-    Ok(smallvec![(l, t.dtype().to_real())])
+/// The real (0) or imaginary (1) parts: a column of the pairs.
+fn part(t: &Tensor, which: i64) -> Result<Outputs> {
+    SELECT.calls((VIEW_AS_REAL.call((t,)), -1, which))
 }
 
 pub static REAL: Op = Op {
     sig: "real(Tensor self) -> Tensor",
     doc: "The real parts, as a view; a real tensor is returned as it is.",
-    forms: FM,
-    body: Body::View(|c| {
-        if c.tensor(0)?.dtype().is_complex() { part(c, 0) } else { one(c, c.tensor(0)?.layout().clone()) }
+    forms: F,
+    body: composite(|c| {
+        let t = c.tensor(0)?;
+        if t.dtype().is_complex() { part(t, 0) } else { Ok(smallvec![t.clone()]) }
     }),
-    vjp: Vjp::Each(&[d(0, 0, |c| c.g().to_dtype(c.facts(0).dtype))]),
-    node: "RealBackward0",
+    vjp: Vjp::Composite,
     samples: &["c64[2,3]", "f32[2]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
     reference: "np.real(x0)",
@@ -112,12 +109,12 @@ pub static REAL: Op = Op {
 pub static IMAG: Op = Op {
     sig: "imag(Tensor self) -> Tensor",
     doc: "The imaginary parts of a complex tensor, as a view.",
-    forms: FM,
-    body: Body::View(|c| match c.tensor(0)?.dtype().is_complex() {
-        true => part(c, 1),
+    forms: F,
+    body: composite(|c| match c.tensor(0)?.dtype().is_complex() {
+        true => part(c.tensor(0)?, 1),
         false => Err(Error::runtime("imag is not implemented for tensors with non-complex dtypes.")),
     }),
-    vjp: Vjp::Each(&[d(0, 0, |c| c.g().to_dtype(c.facts(0).dtype) * crate::dtype::Scalar::Complex(0.0, 1.0))]),
+    vjp: Vjp::Composite,
     samples: &["c64[2,3]"],
     errors: &[("f32[2]", "RuntimeError", "non-complex")],
     reference: "np.imag(x0)",
@@ -133,10 +130,12 @@ pub static VIEW_AS_REAL: Op = Op {
         if !t.dtype().is_complex() {
             return Err(Error::runtime("view_as_real is only supported for complex tensors"));
         }
-        let mut out = part(c, 0)?;
-        out[0].0.shape.push(2);
-        out[0].0.strides.push(1);
-        Ok(out)
+        let mut l = t.layout().clone();
+        l.strides.iter_mut().for_each(|s| *s *= 2);
+        l.offset *= 2;
+        l.shape.push(2);
+        l.strides.push(1);
+        Ok(smallvec![(l, t.dtype().to_real())])
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| VIEW_AS_COMPLEX.call((c.g().contiguous(),)))]),
     samples: &["c64[2,3]", "c64[]"],

@@ -293,9 +293,15 @@ pub static SIGNBIT: Op = Op {
     sig: "signbit(Tensor self) -> Tensor",
     doc: "Whether the sign bit is set: negative numbers and -0.",
     forms: FMO,
+    promote: Promote::By(|_, d| {
+        if d.is_complex() {
+            return Err(Error::not_implemented("signbit is not implemented for complex tensors."));
+        }
+        Ok((d, DType::Bool))
+    }),
     body: elementwise(&SIGN_BIT),
     samples: &["f32[2,5](special)", "i64[4]"],
-    errors: &[("c64[2]", "RuntimeError", "not implemented for 'ComplexFloat'")],
+    errors: &[("c64[2]", "RuntimeError", "not implemented for complex tensors")],
     reference: "np.signbit(x0)",
     ..TEST
 };

@@ -70,6 +70,7 @@ pub static POLAR: Op = Op {
     sig: "polar(Tensor abs, Tensor angle) -> Tensor",
     doc: "`abs * exp(i * angle)`.",
     body: elementwise(&TURN),
+    samples: &["f32[2,3](pos), f32[2,3]", "f64[2,3](pos), f64[3]"],
     vjp: Vjp::Each(&[
         d(0, A1, |c| (c.g() * COMPLEX.call((c.arg(1).cos(), c.arg(1).sin())).conj()).real_part()),
         d(1, OUT0, |c| (c.g() * (c.out(0) * Value::Scalar(Scalar::Complex(0.0, 1.0))).conj()).real_part()),

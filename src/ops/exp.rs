@@ -3,7 +3,8 @@
 //! The float formulas are `cpu::float32` and `cpu::float64`; complex ones follow C99's principal branches.
 
 use super::rules::{Analytic, BINARY, FLOAT_UNARY, analytic, real2};
-use crate::cpu::num::{MapReal, Real};
+use crate::cpu::loops::Loops;
+use crate::cpu::num::{MapComplex, MapReal, Real};
 use crate::dtype::c128;
 use crate::op::*;
 use std::f64::consts::{LN_2, LN_10};
@@ -169,16 +170,29 @@ impl MapReal<2> for LogAddExp {
         if x == y && x.is_infinite() { x } else { m }
     }
 }
+impl MapComplex<2> for LogAddExp {
+    fn eval([x, y]: [c128; 2]) -> c128 {
+        let (high, low) = if x.re >= y.re { (x, y) } else { (y, x) };
+        if high.re.is_infinite() && high.re == low.re {
+            (x.exp() + y.exp()).ln()
+        } else {
+            high + Log1p::complex((low - high).exp())
+        }
+    }
+}
+static LOG_ADD_EXP: Rule = Rule {
+    operands: &[0, 1],
+    loops: Loops::NONE.real::<2, LogAddExp>().complex::<2, LogAddExp>(),
+    wgsl: "where_(flag(same(x, y) && is_inf(x)), x, max_(x, y) + log1p_(exp_(-abs_(x - y))))",
+};
 pub static LOGADDEXP: Op = Op {
     sig: "logaddexp(Tensor self, Tensor other) -> Tensor",
     doc: "`log(exp(self) + exp(other))` without overflow.",
     forms: Forms(Forms::FUNCTION | Forms::METHOD | Forms::OUT),
-    body: elementwise(&real2::<LogAddExp>(
-        "where_(flag(same(x, y) && is_inf(x)), x, max_(x, y) + log1p_(exp_(-abs_(x - y))))",
-    )),
+    body: elementwise(&LOG_ADD_EXP),
     vjp: Vjp::Each(&[
-        d(0, A0 | A1, |c| c.g() * (c.arg(0) - c.arg(1)).sigmoid()),
-        d(1, A0 | A1, |c| c.g() * (c.arg(1) - c.arg(0)).sigmoid()),
+        d(0, A0 | A1, |c| c.g() * (c.arg(0) - c.arg(1)).sigmoid().conj()),
+        d(1, A0 | A1, |c| c.g() * (c.arg(1) - c.arg(0)).sigmoid().conj()),
     ]),
     reference: "np.logaddexp(x0, x1)",
     ..BINARY

@@ -173,9 +173,18 @@ pub static SOFTSHRINK: Op = Op {
     sig: "nn.functional.softshrink(Tensor input, Scalar lambd=0.5) -> Tensor",
     doc: "`x` moved towards zero by `lambd`, and zero where `|x| <= lambd`.",
     promote: Promote::By(|c, d| {
-        let lambda = c.float(1)?;
-        if lambda < 0.0 || lambda.is_nan() {
-            return Err(Error::runtime(format!("lambda must be greater or equal to 0, but found to be {lambda}.")));
+        let (lambda, own) = (c.float(1)?, c.tensor(0)?.dtype());
+        if !(0.0..).contains(&lambda) {
+            let most = match own {
+                DType::F16 => "65504",
+                DType::BF16 => "3.38953e+38",
+                DType::F32 => "3.40282e+38",
+                _ => "1.79769e+308",
+            };
+            return Err(Error::runtime(format!(
+                "lambda must be in range [0, {most}] for input dtype {}, but found {lambda}",
+                own.scalar_type_name()
+            )));
         }
         of_self(c, d)
     }),
@@ -252,7 +261,7 @@ pub static PRELU: Op = Op {
     samples: &["f32[2,3], f32[3]", "f32[2,3,2], f32[1]", "f32[2,3,2], f32[3]", "f32[4], f32[1]"],
     errors: &[
         ("f32[2,3], f32[2]", "RuntimeError", "Mismatch of parameter numbers and input channel size"),
-        ("f32[2,3], f64[3]", "RuntimeError", "type"),
+        ("f32[2,3], f64[3]", "RuntimeError", "Type promoting not supported"),
     ],
     ..ACTIVATION
 };
@@ -260,9 +269,9 @@ fn prelu(c: &Call) -> Result<Outputs> {
     let (x, w) = (c.tensor(0)?, c.tensor(1)?);
     if x.dtype() != w.dtype() {
         return Err(Error::runtime(format!(
-            "prelu: Type promoting not supported. Got {} and {}",
-            x.dtype(),
-            w.dtype()
+            "Type promoting not supported. Got {} and {}",
+            x.dtype().scalar_type_name(),
+            w.dtype().scalar_type_name()
         )));
     }
     if w.numel() != 1 {

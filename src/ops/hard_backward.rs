@@ -148,19 +148,19 @@ impl MapReal<2> for HardSwishBackward {
     fn eval<T: Real>([g, x]: [T; 2]) -> T {
         let three = T::from_f64(3.0);
         let inside = g * (x / three + T::from_f64(0.5));
-        let upper = if x >= three { g } else { inside };
+        let upper = if x < three { inside } else { g };
         if x <= -three { T::zero() } else { upper }
     }
 }
 static HARDSWISH_SLOPE: Rule = one_pass::<2, HardSwishBackward>(
     &[0, 1],
-    "where_(le_(y, T(-3)), T(0), where_(ge_(y, T(3)), x, x * (y / T(3) + T(0.5))))",
+    "where_(le_(y, T(-3)), T(0), where_(lt_(y, T(3)), x * (y / T(3) + T(0.5)), x))",
 );
 pub static HARDSWISH_BACKWARD: Op = Op {
     sig: "_hardswish_backward(Tensor grad, Tensor self) -> Tensor",
     body: formula(
         |c| {
-            let upper = x(c)?.at_least(3).choose(g(c)?, g(c)? * (x(c)? / 3 + 0.5));
+            let upper = x(c)?.less(3).choose(g(c)? * (x(c)? / 3 + 0.5), g(c)?);
             upper.zero_where(x(c)?.at_most(-3)).outputs()
         },
         &HARDSWISH_FUSED,

@@ -228,34 +228,69 @@ pub static COLUMN_STACK: Op = Op {
     ..OP
 };
 
+/// The blocks as matrices, read without history.
+fn blocks(list: &[Tensor]) -> Result<Vec<Tensor>> {
+    let matrix = |(i, t): (usize, &Tensor)| {
+        let l = t.layout();
+        Ok(t.with_layout(match t.ndim() {
+            0 => l.unsqueeze(0).unsqueeze(0),
+            1 => l.unsqueeze(0),
+            2 => l.clone(),
+            n => {
+                return Err(Error::runtime(format!(
+                    "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {n} dimensions"
+                )));
+            }
+        }))
+    };
+    list.iter().enumerate().map(matrix).collect()
+}
+
+fn block_diag(c: &Call, out: &[Tensor]) -> Result<()> {
+    out[0].fill_raw(crate::dtype::Scalar::Int(0))?;
+    let (mut row, mut column) = (0, 0);
+    for t in blocks(&c.tensors(0))? {
+        let (m, n) = (t.size(0), t.size(1));
+        let place = out[0].layout().slice(0, (row, m, 1)).slice(1, (column, n, 1));
+        out[0].with_layout(place).copy_raw(&t)?;
+        (row, column) = (row + m, column + n);
+    }
+    Ok(())
+}
+
 pub static BLOCK_DIAG: Op = Op {
     sig: "block_diag(Tensor[] tensors) -> Tensor",
     doc: "A matrix with the given matrices on its diagonal and zeros elsewhere.",
     forms: F,
-    body: composite(|c| {
-        let list = all_at_least(c, 2)?;
-        if let Some(i) = list.iter().position(|t| t.ndim() != 2) {
-            return Err(Error::runtime(format!(
-                "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {} dimensions",
-                list[i].ndim()
-            )));
-        }
-        let Some(first) = list.first() else {
-            return RESHAPE
-                .calls((Term(Tensor::zeros(&[0], crate::dtype::default_dtype(), Default::default())), [1, 0]));
-        };
-        let columns: usize = list.iter().map(|t| t.size(1)).sum();
-        let (mut left, mut rows) = (0, Vec::new());
-        for t in &list {
-            let pad = |n: usize| Tensor::zeros(&[t.size(0), n], t.dtype(), first.device());
-            let right = columns - left - t.size(1);
-            rows.push(CAT.call((vec![pad(left)?, t.clone(), pad(right)?], 1)).ok()?);
-            left += t.size(1);
-        }
-        CAT.calls((rows, 0))
-    }),
-    vjp: Vjp::Composite,
-    samples: &["[f32[2,2], f32[1,3]]", "[f32[2], f32[]]"],
+    body: kernel(
+        |c| {
+            let list = blocks(&c.tensors(0))?;
+            let Some(first) = list.first() else {
+                return Ok(Spec::one(&[1, 0], crate::dtype::default_dtype(), Default::default()));
+            };
+            let total = |d: usize| list.iter().map(|t| t.size(d)).sum();
+            let dtype = list.iter().skip(1).fold(first.dtype(), |d, t| promote(d, t.dtype()));
+            Ok(Spec::one(&[total(0), total(1)], dtype, first.device()))
+        },
+        block_diag,
+        Some(block_diag),
+    ),
+    vjp: Vjp::Joint(Joint { args: &[0], saves: 0, formula: unblock }),
+    samples: &["[f32[2,2], f32[1,3]]", "[f32[2], f32[]]", "[f32[1,1], i64[1,2]]"],
     errors: &[("[f32[1,1,1]]", "RuntimeError", "2 or fewer dimensions")],
     ..OP
 };
+
+fn unblock(c: &Back) -> Result<Vec<Option<Tensor>>> {
+    let g = c.g().ok()?;
+    let (mut row, mut column) = (0, 0);
+    let mut out = Vec::new();
+    for (_, f) in c.facts {
+        let n = f.shape.last().copied().unwrap_or(1);
+        let m = if f.shape.len() == 2 { f.shape[0] } else { 1 };
+        let rows = SLICE.call((&g, 0, row, row + m));
+        out.push(Some(RESHAPE.call((SLICE.call((rows, 1, column, column + n)), &*f.shape)).ok()?));
+        (row, column) = (row + m, column + n);
+    }
+    Ok(out)
+}

@@ -270,6 +270,10 @@ impl Term {
     pub fn either(self, other: Term) -> Term {
         LOGICAL_OR.call((self, other))
     }
+    /// Where exactly one of two conditions holds.
+    pub fn differs(self, other: Term) -> Term {
+        LOGICAL_XOR.call((self, other))
+    }
     pub fn not(self) -> Term {
         LOGICAL_NOT.call((self,))
     }

@@ -1,6 +1,6 @@
 //! The larger and the smaller of two, and clamp. NaN wins in `maximum`, `minimum` and `clamp`, and loses in `fmax` and `fmin`.
 //!
-//! At a tie `maximum` and `minimum` share the gradient equally; `clamp` passes it wherever `min <= x <= max`.
+//! At a tie the operands share the gradient equally; numbers as limits take all of it, so that it is zero at a limit.
 
 use super::rules::{BINARY, refused};
 use crate::cpu::loops::Loops;
@@ -48,9 +48,23 @@ fn no_complex(c: &Call, d: DType) -> Result<(DType, DType)> {
     Ok((d, d))
 }
 
-/// `g` where argument `i` beats the other, half of it at a tie.
+/// The gradient, half of it where the condition holds.
+fn halved(c: &Back, tie: Term) -> Term {
+    (c.g() / 2).where_else(tie, c.g())
+}
+/// The gradient of one of two operands: zero where it loses, half at a tie, all of it where NaN forbids to say.
+fn shared_with(c: &Back, other: usize, loses: Term) -> Term {
+    halved(c, c.arg(0).equals(c.arg(other))).zero_where(loses)
+}
 fn shared(c: &Back, loses: Term) -> Term {
-    (c.g() / 2).where_else(c.arg(0).equals(c.arg(1)), c.g()).zero_where(loses)
+    shared_with(c, 1, loses)
+}
+/// A limit of `clamp`; the infinity that limits nothing where there is none.
+fn limit(c: &Back, i: usize) -> Term {
+    match c.call.args[i].is_none() {
+        true => Term::number(crate::dtype::Scalar::Float(if i == 1 { f64::NEG_INFINITY } else { f64::INFINITY })),
+        false => c.arg(i),
+    }
 }
 
 #[allow(clippy::declare_interior_mutable_const)]
@@ -158,18 +172,18 @@ fn clamp_dtype(c: &Call, d: DType) -> Result<(DType, DType)> {
     if d.is_complex() {
         return Err(Error::not_implemented("clamp is not supported for complex types"));
     }
-    if d == DType::Bool && c.op.parsed().base == "clamp" {
+    if d == DType::Bool && c.op.parsed().base == "clamp" && !c.args[1].is_none() && !c.args[2].is_none() {
         return Err(refused(c, d));
     }
     Ok((d, d))
 }
 
-/// Where a limit stopped `x`: below `min`, above `max`, or either.
-fn stopped(c: &Back) -> Term {
+/// Where no limit stopped `x`: strictly inside, so that the gradient at the limits is zero; NaN is not inside.
+fn inside(c: &Back) -> Term {
     match (c.call.args[1].is_none(), c.call.args[2].is_none()) {
-        (false, true) => c.arg(0).less(c.arg(1)),
-        (true, false) => c.arg(0).greater(c.arg(2)),
-        _ => c.arg(0).less(c.arg(1)).either(c.arg(0).greater(c.arg(2))),
+        (false, true) => c.arg(0).greater(c.arg(1)),
+        (true, false) => c.arg(0).less(c.arg(2)),
+        _ => c.arg(0).greater(c.arg(1)).both(c.arg(0).less(c.arg(2))),
     }
 }
 
@@ -179,7 +193,7 @@ pub static CLAMP: Op = Op {
     aliases: &["clip"],
     promote: Promote::By(clamp_dtype),
     body: elementwise_by(clamp_rule, &[&BETWEEN, &LARGER, &SMALLER_THIRD]),
-    vjp: Vjp::Each(&[d(0, A0, |c| c.g().zero_where(stopped(c)))]),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g().zero_where(inside(c).not()))]),
     node: "ClampBackward1",
     samples: &[
         "f32[2,3], -0.5, 0.5",
@@ -204,16 +218,22 @@ pub static CLAMP_TENSOR: Op = Op {
     promote: Promote::By(clamp_dtype),
     body: elementwise_by(clamp_rule, &[&BETWEEN, &LARGER, &SMALLER_THIRD]),
     vjp: Vjp::Each(&[
-        d(0, A0 | A1 | A2, |c| c.g().zero_where(stopped(c))),
-        d(1, A0 | A1 | A2, |c| {
-            let below = c.arg(0).less(c.arg(1));
-            let in_force = if c.call.args[2].is_none() { below } else { below.both(c.arg(1).less(c.arg(2))) };
-            c.g().zero_where(in_force.not())
+        d(0, A0 | A1 | A2, |c| {
+            let (low, high) = (limit(c, 1), limit(c, 2));
+            let tie = c.arg(0).equals(&low).differs(c.arg(0).equals(&high));
+            halved(c, tie).zero_where(c.arg(0).less(low).either(c.arg(0).greater(high)))
         }),
-        d(2, A0 | A1 | A2, |c| {
-            let above = c.arg(0).greater(c.arg(2));
-            let in_force = if c.call.args[1].is_none() { above } else { above.either(c.arg(2).less(c.arg(1))) };
-            c.g().zero_where(in_force.not())
+        d(1, A0 | A1 | A2, |c| match c.call.args[2].is_none() {
+            true => shared(c, c.arg(0).greater(c.arg(1))),
+            false => halved(c, c.arg(0).equals(c.arg(1)))
+                .zero_where(c.arg(0).at_most(c.arg(1)).both(c.arg(1).at_most(c.arg(2))).not())
+                .zero_where(c.arg(0).equals(c.arg(1)).both(c.arg(1).equals(c.arg(2)))),
+        }),
+        d(2, A0 | A1 | A2, |c| match c.call.args[1].is_none() {
+            true => shared_with(c, 2, c.arg(0).less(c.arg(2))),
+            false => halved(c, c.arg(0).equals(c.arg(2)).both(c.arg(1).at_most(c.arg(2))))
+                .zero_where(c.arg(0).at_least(c.arg(2)).either(c.arg(1).greater(c.arg(2))).not())
+                .zero_where(c.arg(0).equals(c.arg(2)).both(c.arg(1).equals(c.arg(2)))),
         }),
     ]),
     node: "ClampBackward0",
@@ -235,7 +255,7 @@ pub static CLAMP_MIN: Op = Op {
     doc: "Limits each element from below.",
     promote: Promote::By(clamp_dtype),
     body: elementwise(&LARGER),
-    vjp: Vjp::Each(&[d(0, A0, |c| c.g().zero_where(c.arg(0).less(c.arg(1))))]),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g().zero_where(c.arg(0).greater(c.arg(1)).not()))]),
     samples: &["f32[2,3], 0.1", "i64[4], 0", "i64[4], 0.5"],
     errors: &[("c64[2], 0", "RuntimeError", "not supported for complex")],
     reference: "np.maximum(x0, x1)",
@@ -247,8 +267,8 @@ pub static CLAMP_MIN_TENSOR: Op = Op {
     promote: Promote::By(clamp_dtype),
     body: elementwise(&LARGER),
     vjp: Vjp::Each(&[
-        d(0, A0 | A1, |c| c.g().zero_where(c.arg(0).less(c.arg(1)))),
-        d(1, A0 | A1, |c| c.g().zero_where(c.arg(0).at_least(c.arg(1)))),
+        d(0, A0 | A1, |c| shared(c, c.arg(0).less(c.arg(1)))),
+        d(1, A0 | A1, |c| shared(c, c.arg(0).greater(c.arg(1)))),
     ]),
     node: "ClampMinBackward1",
     reference: "np.maximum(x0, x1)",
@@ -259,7 +279,7 @@ pub static CLAMP_MAX: Op = Op {
     doc: "Limits each element from above.",
     promote: Promote::By(clamp_dtype),
     body: elementwise(&SMALLER),
-    vjp: Vjp::Each(&[d(0, A0, |c| c.g().zero_where(c.arg(0).greater(c.arg(1))))]),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g().zero_where(c.arg(0).less(c.arg(1)).not()))]),
     samples: &["f32[2,3], 0.1", "i64[4], 0", "i64[4], 0.5"],
     errors: &[("c64[2], 0", "RuntimeError", "not supported for complex")],
     reference: "np.minimum(x0, x1)",
@@ -271,8 +291,8 @@ pub static CLAMP_MAX_TENSOR: Op = Op {
     promote: Promote::By(clamp_dtype),
     body: elementwise(&SMALLER),
     vjp: Vjp::Each(&[
-        d(0, A0 | A1, |c| c.g().zero_where(c.arg(0).greater(c.arg(1)))),
-        d(1, A0 | A1, |c| c.g().zero_where(c.arg(0).at_most(c.arg(1)))),
+        d(0, A0 | A1, |c| shared(c, c.arg(0).greater(c.arg(1)))),
+        d(1, A0 | A1, |c| shared(c, c.arg(0).less(c.arg(1)))),
     ]),
     node: "ClampMaxBackward1",
     reference: "np.minimum(x0, x1)",

@@ -24,6 +24,7 @@ pub mod index_along;
 pub mod join;
 pub mod kit;
 pub mod layer_norm;
+pub mod like;
 pub mod linalg;
 pub mod linear;
 pub mod logical;
@@ -32,11 +33,16 @@ pub mod mask;
 pub mod minmax;
 mod needs;
 pub mod optim;
+pub mod pad;
 pub mod power;
+pub mod random;
+pub mod range;
 pub mod reduce;
+pub mod reorder;
 pub mod repeat;
 pub mod round;
 pub mod rules;
+pub mod sample;
 pub mod scan;
 pub mod scatter_grad;
 pub mod select;
@@ -66,6 +72,7 @@ pub static OPS: &[&[&Op]] = &[
     compare::OPS,
     complex::OPS,
     division::OPS,
+    embedding::OPS,
     exp::OPS,
     gather::OPS,
     hard::OPS,
@@ -74,23 +81,26 @@ pub static OPS: &[&[&Op]] = &[
     index::OPS,
     index_along::OPS,
     join::OPS,
+    layer_norm::OPS,
+    like::OPS,
     linalg::OPS,
     linalg::added::OPS,
     linalg::einsum::OPS,
     linalg::vectors::OPS,
     linear::OPS,
-    layer_norm::OPS,
-    embedding::OPS,
-    optim::OPS,
+    logical::OPS,
     loss::bce::OPS,
     loss::class::OPS,
     loss::nll::OPS,
     loss::pointwise::OPS,
     loss::similarity::OPS,
-    logical::OPS,
     mask::OPS,
     minmax::OPS,
+    optim::OPS,
+    pad::OPS,
     power::OPS,
+    random::OPS,
+    range::OPS,
     reduce::OPS,
     reduce::extreme::OPS,
     reduce::median::OPS,
@@ -98,8 +108,10 @@ pub static OPS: &[&[&Op]] = &[
     reduce::nan::OPS,
     reduce::norm::OPS,
     reduce::truth::OPS,
+    reorder::OPS,
     repeat::OPS,
     round::OPS,
+    sample::OPS,
     scan::OPS,
     scatter_grad::OPS,
     select::OPS,

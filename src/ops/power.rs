@@ -128,10 +128,7 @@ pub static POW: Op = Op {
         "i64[4], 3",
         "c64[3], 2",
     ],
-    errors: &[
-        ("i64[3], -1", "RuntimeError", "Integers to negative integer powers are not allowed."),
-        ("b8[2], True", "RuntimeError", "not implemented for 'Bool'"),
-    ],
+    errors: &[("i64[3], -1", "RuntimeError", "Integers to negative integer powers are not allowed.")],
     reference: "np.power(x0, x1)",
     ..OP
 };
@@ -193,7 +190,7 @@ pub static POW_SCALAR: Op = Op {
     vjp: Vjp::Each(&[d(1, A1 | OUT0, |c| exponent_slope(c, c.arg(0)))]),
     node: "PowBackward2",
     samples: &["2, f32[2,3]", "2.5, f32[3]", "2, i64[4](0..5)"],
-    errors: &[("2, 'a'", "TypeError", "must be")],
+    errors: &[("2, 'a'", "TypeError", "invalid combination")],
     reference: "np.power(x0, x1)",
     ..OP
 };

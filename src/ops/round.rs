@@ -265,7 +265,7 @@ pub static POSITIVE: Op = Op {
     body: composite(|c| {
         let t = c.tensor(0)?;
         if t.dtype() == DType::Bool {
-            return Err(Error::runtime("The `+` operator, on a bool tensor is not supported."));
+            return Err(Error::not_implemented("The `+` operator, on a bool tensor is not supported."));
         }
         Ok(smallvec![t.clone()])
     }),
@@ -330,7 +330,7 @@ pub static HEAVISIDE: Op = Op {
             return Err(Error::not_implemented("heaviside is not yet implemented for complex tensors."));
         }
         if c.tensor(0)?.dtype() != c.tensor(1)?.dtype() {
-            return Err(Error::not_implemented("heaviside is not yet implemented for tensors with different dtypes."));
+            return Err(Error::runtime("heaviside is not yet implemented for tensors with different dtypes."));
         }
         Ok((d, d))
     }),

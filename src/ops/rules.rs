@@ -78,7 +78,7 @@ pub fn refused(c: &Call, dtype: DType) -> Error {
     let device = c.device_of_args().kind();
     Error::not_implemented(format!(
         "\"{}_{device}\" not implemented for '{}'",
-        c.op.parsed().base,
+        c.op.parsed().base.trim_start_matches('_'),
         dtype.scalar_type_name()
     ))
 }

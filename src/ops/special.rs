@@ -101,7 +101,7 @@ fn erfinv(x: f64) -> f64 {
     for _ in 0..2 {
         // In the tails `erfc` keeps the difference exact.
         let error = if y.abs() > 0.5 {
-            (1.0 - x.abs() - plain(y.abs()).erfc().to_f64()) * -x.signum()
+            (1.0 - x.abs() - plain(y.abs()).erfc().to_f64()) * x.signum()
         } else {
             plain(y).erf().to_f64() - x
         };
@@ -120,7 +120,7 @@ pub static ERFINV: Op = Op {
     sig: "erfinv(Tensor self) -> Tensor",
     doc: "The inverse of `erf`; infinite at -1 and 1, NaN beyond.",
     aliases: &["special.erfinv"],
-    body: elementwise(&real::<ErfInv>("")),
+    body: elementwise(&real::<ErfInv>("erfinv_(x)")),
     vjp: Vjp::Each(&[d(0, OUT0, |c| c.g() * (c.out(0).square().exp() * FRAC_2_SQRT_PI.recip()))]),
     samples: &["f32[2,3](sym)", "f64[3](sym)"],
     errors: NOT_COMPLEX,
@@ -197,6 +197,10 @@ fn zeta(s: f64, mut x: f64) -> f64 {
     if x <= 0.0 && x == x.floor() {
         return f64::INFINITY;
     }
+    // Far below zero the sum would never end; nothing of such an argument is left after the decimal point.
+    if x < -1e5 || x.is_nan() {
+        return f64::NAN;
+    }
     let mut sum = 0.0;
     while x < 10.0 {
         sum += x.powf(-s);
@@ -211,7 +215,7 @@ fn zeta(s: f64, mut x: f64) -> f64 {
     }
     sum
 }
-static DERIVATIVES: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, PolyGamma>(), wgsl: "" };
+static DERIVATIVES: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, PolyGamma>(), wgsl: "polygamma_(x, y)" };
 pub static POLYGAMMA: Op = Op {
     sig: "polygamma(int n, Tensor self) -> Tensor",
     doc: "The n-th derivative of `digamma`.",
@@ -226,7 +230,7 @@ pub static POLYGAMMA: Op = Op {
     }),
     body: elementwise(&DERIVATIVES),
     vjp: Vjp::Each(&[d(1, A1, |c| c.g() * POLYGAMMA.call((c.int(0).unwrap_or(0) + 1, c.arg(1))))]),
-    samples: &["1, f32[2,3](pos)", "2, f64[3](pos)", "0, f32[3](pos)"],
+    samples: &["1, f32[4](= 0.5, 1.0, 2.5, 7.0)", "2, f64[3](= 0.3, 1.5, 4.0)", "0, f32[3](pos)"],
     errors: &[("-1, f32[2]", "RuntimeError", "does not support negative n")],
     reference: "scipy.special.polygamma(x0, x1)",
     ..OP

@@ -198,6 +198,7 @@ pub static DIAGONAL_COPY: Op = Op {
         let at = |i| c.int(i).unwrap_or(0);
         c.unwindow(|l| l.diagonal(at(1), at(2), at(3)))
     })]),
+    node: "DiagonalBackward0_copy",
     samples: &["f32[3,4]", "f32[2,3,4], 1, 1, 2"],
     errors: &[("f32[3,3], 0, 1, 1", "RuntimeError", "cannot be identical")],
     reference: "np.diagonal(x0, offset, dim1, dim2)",

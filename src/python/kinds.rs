@@ -216,6 +216,15 @@ pub fn seed() -> u64 {
     default_generator().set_state(s, 0);
     s
 }
+/// The state of the default generator as a byte tensor.
+#[pyfunction]
+pub fn get_rng_state() -> PyResult<super::object::Handle> {
+    _default_generator().get_state()
+}
+#[pyfunction]
+pub fn set_rng_state(new_state: super::object::Handle) -> PyResult<()> {
+    _default_generator().set_state(new_state)
+}
 /// The seed of the default generator.
 #[pyfunction]
 pub fn initial_seed() -> u64 {

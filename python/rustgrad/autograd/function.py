@@ -6,6 +6,7 @@ versions) and calls `ctx` back with the gradients of the outputs.
 """
 
 import functools
+import warnings
 
 from .. import _C
 from .._base import Tensor, is_grad_enabled, zeros
@@ -109,7 +110,7 @@ def _run_backward(self, grads):
             )
         if r is not None and not needed and not self._is_tensor[i]:
             raise RuntimeError(
-                f"function {_name(fn)} returned a gradient different from None at position {i + 1}, "
+                f"function {_name(fn)} returned a gradient different than None at position {i + 1}, "
                 "but the corresponding forward input was not a Variable"
             )
     return results
@@ -163,10 +164,12 @@ class Function(metaclass=_FunctionMeta):
     generate_vmap_rule = False
 
     def __init__(self, *args, **kwargs):
-        raise RuntimeError(
+        warnings.warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
             "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
-            "version of PyTorch."
+            "version of PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
         )
 
     @staticmethod
@@ -280,21 +283,18 @@ def once_differentiable(fn):
         single = not isinstance(results, tuple)
         results = (results,) if single else results
         with enable_grad():
-            blocked = _NotDifferentiable.apply(*(g for g in grads if isinstance(g, Tensor)), *results)
-        blocked = blocked if isinstance(blocked, tuple) else (blocked,)
+            blocked = _NotDifferentiable.apply(len(grads), *grads, *results)
         return blocked[0] if single else blocked
 
     return wrapper
 
 
 class _NotDifferentiable(Function):
-    """Passes its last arguments through and refuses to be differentiated."""
+    """Passes results on, tied to the gradients that they came from, and refuses to be differentiated."""
 
     @staticmethod
-    def forward(ctx, *args):
-        n = sum(isinstance(a, Tensor) for a in args)
-        ctx.n = n
-        return args
+    def forward(ctx, n, *args):
+        return args[n:]
 
     @staticmethod
     def backward(ctx, *grads):

@@ -7,7 +7,7 @@ Sources: Glorot and Bengio 2010 (xavier), He et al. arXiv:1502.01852 (kaiming), 
 import math
 import warnings
 
-from .._base import empty_like, eye, ops, randperm, where
+from .._base import empty_like, ops, randperm, where
 from ..autograd.grad_mode import no_grad
 
 __all__ = [
@@ -118,7 +118,7 @@ def eye_(tensor):
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     with no_grad():
-        return tensor.copy_(eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
+        return tensor.copy_(ops["eye"](*tensor.shape, dtype=tensor.dtype, device=tensor.device))
 
 
 def dirac_(tensor, groups=1):

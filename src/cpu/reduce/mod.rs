@@ -3,7 +3,9 @@
 //! Sums, means and products are computed in the dtype of `out` (half types in f32, integers in i64), maxima in
 //! the input's; conversion happens on the fly, so a sum of bools into int64 needs no temporary tensor.
 
+mod columns;
 pub mod machine;
+mod nest;
 pub mod rule;
 pub mod rules;
 #[cfg(test)]

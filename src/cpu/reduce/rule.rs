@@ -20,7 +20,7 @@ pub trait Rule<T: Copy>: Copy + Send + Sync {
     /// # Safety
     /// `x` must be readable for `n` elements.
     unsafe fn block<F: Fuse>(self, x: *const T, n: usize) -> Self::Acc;
-    /// Folds each of `width` columns over the given rows, into `acc`.
+    /// Folds each of `width` columns over the given rows, into `acc`, which holds valid accumulators.
     ///
     /// # Safety
     /// Each row must be readable, and `acc` writable, for `width` elements.
@@ -99,8 +99,8 @@ impl<T: Copy, S: Step<T>> Rule<T> for Lanes<S> {
         // SAFETY: the caller vouches for `n` elements.
         let x = unsafe { std::slice::from_raw_parts(x, n) };
         match size_of::<S::Acc>() {
-            0..=4 => lanes::<T, S, 32>(self.0, x),
-            5..=8 => lanes::<T, S, 16>(self.0, x),
+            0..=4 => lanes::<T, S, 64>(self.0, x),
+            5..=8 => lanes::<T, S, 32>(self.0, x),
             _ => lanes::<T, S, 8>(self.0, x),
         }
     }
@@ -109,9 +109,6 @@ impl<T: Copy, S: Step<T>> Rule<T> for Lanes<S> {
         let rule = self.0;
         // SAFETY: the caller vouches for `width` elements of each row and of `acc`.
         unsafe {
-            for j in 0..width {
-                acc.add(j).write(rule.init());
-            }
             let mut quads = rows.chunks_exact(4);
             for q in &mut quads {
                 for j in 0..width {
@@ -139,15 +136,27 @@ impl<T: Copy, S: Step<T>> Rule<T> for Lanes<S> {
 #[inline(always)]
 fn lanes<T: Copy, S: Step<T>, const L: usize>(rule: S, x: &[T]) -> S::Acc {
     let (body, tail) = x.as_chunks::<L>();
+    let (octets, rest) = tail.as_chunks::<8>();
+    let end = rest.iter().fold(rule.init(), |acc, &v| rule.step(acc, v));
+    let end = if octets.is_empty() { end } else { rule.merge(tree(rule, chunks(rule, octets)), end) };
+    if body.is_empty() { end } else { rule.merge(tree(rule, chunks(rule, body)), end) }
+}
+
+/// Folds chunks lane by lane.
+#[inline(always)]
+fn chunks<T: Copy, S: Step<T>, const L: usize>(rule: S, x: &[[T; L]]) -> [S::Acc; L] {
     let mut acc = [rule.init(); L];
-    for c in body {
+    for c in x {
         for i in 0..L {
             acc[i] = rule.step(acc[i], c[i]);
         }
     }
-    for (a, &v) in acc.iter_mut().zip(tail) {
-        *a = rule.step(*a, v);
-    }
+    // Seen together with what follows, the loop would be compiled for single lanes.
+    std::hint::black_box(acc)
+}
+
+#[inline(always)]
+fn tree<T: Copy, S: Step<T>, const L: usize>(rule: S, mut acc: [S::Acc; L]) -> S::Acc {
     let mut width = L;
     while width > 1 {
         width /= 2;

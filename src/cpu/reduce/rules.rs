@@ -312,7 +312,7 @@ impl<T: Float> Rule<T> for LogSumExp {
             for row in rows {
                 (0..width).for_each(|j| sum[j] = sum[j].plus((*row.add(j)).minus(by[j]).exp::<F>()));
             }
-            (0..width).for_each(|j| acc.add(j).write((max[j], sum[j])));
+            (0..width).for_each(|j| *acc.add(j) = Rule::<T>::merge(self, *acc.add(j), (max[j], sum[j])));
         }
     }
     #[inline(always)]
