@@ -2,6 +2,7 @@
 
 mod elementwise;
 mod index;
+mod kernels;
 mod linear;
 mod math;
 mod random;
