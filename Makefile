@@ -15,6 +15,8 @@ BIN    := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 DEMO   := examples/demo.py
 JOBS   ?= 2
+# What the tests run on: `dev` checks overflow and debug assertions; `dist` is what ships.
+TEST_PROFILE ?= dev
 # A Python that can import torch, for `make parity` and for the peer's column of `make bench`.
 TORCH_PYTHON ?=
 CONFORMANCE ?= ../shared/conformance/opinfo
@@ -66,18 +68,18 @@ lint: $(STAMPS)/tools ## cargo fmt, clippy, ruff; changes nothing.
 test-rust: $(STAMPS)/tools ## Rust tests; no interpreter needed.
 	. tools/vulkan.sh; cargo test --locked --quiet
 
-test-python: $(STAMPS)/extra-test $(STAMPS)/wheel-dev ## Stubs and generated pages, then pytest on CPU and, through Vulkan, on the GPU device.
+test-python: $(STAMPS)/extra-test $(STAMPS)/wheel-$(TEST_PROFILE) ## Stubs and generated pages, then pytest on CPU and, through Vulkan, on the GPU device.
 	$(BIN)/python tools/generate.py --check
 	. tools/vulkan.sh; $(PYTEST) -n $(JOBS)
 
-golden: $(STAMPS)/extra-test $(STAMPS)/wheel-dev ## Record PyTorch's answers again, after samples changed: TORCH_PYTHON=python-with-torch.
+golden: $(STAMPS)/extra-test $(STAMPS)/wheel-$(TEST_PROFILE) ## Record PyTorch's answers again, after samples changed: TORCH_PYTHON=python-with-torch.
 	@test -n "$(TORCH_PYTHON)" || { echo "golden: say which Python has torch: make golden TORCH_PYTHON=~/torch/bin/python"; exit 1; }
 	$(BIN)/python tests/golden/record_ops.py --list > target/op_samples.json
 	$(TORCH_PYTHON) tests/golden/record_ops.py target/op_samples.json > target/ops.json
 	$(TORCH_PYTHON) tests/golden/record_printing.py > target/printing.json
 	mv target/ops.json target/printing.json tests/golden/
 
-parity: $(STAMPS)/extra-test $(STAMPS)/wheel-dev ## Compare with PyTorch live: TORCH_PYTHON=python-with-torch.
+parity: $(STAMPS)/extra-test $(STAMPS)/wheel-$(TEST_PROFILE) ## Compare with PyTorch live: TORCH_PYTHON=python-with-torch.
 	@test -n "$(TORCH_PYTHON)" || { echo "parity: say which Python has torch, as in: make parity TORCH_PYTHON=~/torch/bin/python"; exit 1; }
 	$(BIN)/python tests/golden/record_ops.py --list > target/op_samples.json
 	$(TORCH_PYTHON) tests/golden/record_ops.py target/op_samples.json > target/ops_live.json
@@ -90,7 +92,7 @@ parity: $(STAMPS)/extra-test $(STAMPS)/wheel-dev ## Compare with PyTorch live: T
 bench: $(STAMPS)/extra-test $(STAMPS)/wheel-dist ## Time the rows of benches/RESULTS.md; TORCH_PYTHON adds the peer's column.
 	$(BIN)/python benches/run.py $(if $(TORCH_PYTHON),--peer-python $(TORCH_PYTHON))
 
-docs: $(STAMPS)/wheel-dev ## Write docs/ops.md and the type stubs from the op table.
+docs: $(STAMPS)/wheel-$(TEST_PROFILE) ## Write docs/ops.md and the type stubs from the op table.
 	$(BIN)/python tools/generate.py
 
 wheel: $(STAMPS)/tools ## The release wheel, in dist/.

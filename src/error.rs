@@ -100,7 +100,8 @@ impl Error {
     /// Names the op, unless an inner op has been named already.
     pub fn in_op(mut self, op: &'static str) -> Error {
         if self.0.op.is_none() {
-            self.0.op = Some(op);
+            // A step of a public op (`_silu`) goes by that op's name.
+            self.0.op = Some(op.trim_start_matches('_'));
         }
         self
     }

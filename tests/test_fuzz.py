@@ -33,7 +33,11 @@ def test_no_call_crashes_or_raises_what_it_may_not(first, tmp_path):
         str(CALLS),
         str(place),
     ]
-    environment = {**os.environ, "RUSTGRAD_TEST_MODULE": target.NAME, "PYTHONPATH": str(Path(__file__).parent)}
+    environment = {
+        **os.environ,
+        "RUSTGRAD_TEST_MODULE": target.NAME,
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]),
+    }
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=environment)
     except subprocess.TimeoutExpired:

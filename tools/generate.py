@@ -114,6 +114,8 @@ def one_def(name: str, rows: list[dict], method: bool, out: bool = False, indent
         given = parameters(row["signature"])
         if method:
             given[0] = "self"
+        elif given[0].startswith("self:"):
+            given[0] = given[0].replace("self:", "input:", 1)
         if out:
             given += ["out: Any = None"] if "*" in given else ["*", "out: Any = None"]
         doc = (row["doc"] or "").strip().split("\n")[0].replace('"', "'").replace("\\", "\\\\")
@@ -132,12 +134,12 @@ def by_public(rows: list[dict], keep) -> dict[str, list[dict]]:
 
 def tensor_class(table: list[dict]) -> list[str]:
     lines = ["class Tensor:", f'    """{(_C.Tensor.__doc__ or "A tensor.").strip().splitlines()[0]}"""']
-    methods = by_public(table, lambda r: r["method"] or r["public"].endswith("_"))
+    methods = by_public(table, lambda r: r["method"] and "." not in r["public"])
     written = set()
     for name, rows in methods.items():
         lines += one_def(name, rows, True, indent="    ")
         written.add(name)
-        if any(r["inplace"] for r in rows):
+        if any(r["inplace"] and not r["only_inplace"] for r in rows):
             lines += one_def(f"{name}_", rows, True, indent="    ")
             written.add(f"{name}_")
     for name in sorted(set(dir(_C.Tensor)) - set(dir(object)) - written):
@@ -160,7 +162,7 @@ def native_member(name: str) -> str:
 
 
 def extension_stub(table: list[dict]) -> str:
-    functions = by_public(table, lambda r: "." not in r["public"] and not r["public"].endswith("_"))
+    functions = by_public(table, lambda r: "." not in r["public"] and r["function"])
     lines = [HEAD]
     natives = {n: v for n, v in vars(_C).items() if not n.startswith("__") and n not in functions and n != "Tensor"}
     classes = {n: v for n, v in natives.items() if isinstance(v, type)}

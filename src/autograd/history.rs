@@ -69,8 +69,10 @@ fn refresh_view(t: &Tensor) -> Result<()> {
 fn as_strided_node(view: &Tensor, base: &Tensor) -> Result<Arc<Node>> {
     let l = view.layout();
     let ints = |d: &[usize]| Value::Ints(d.iter().map(|&x| x as i64).collect());
+    let mut geometry = base.layout().strides.clone();
+    geometry.push(base.layout().offset);
     let state = OpState {
-        args: smallvec![Value::None, ints(&l.shape), ints(&l.strides), Value::from(l.offset)],
+        args: smallvec![Value::None, ints(&l.shape), ints(&l.strides), Value::from(l.offset), ints(&geometry)],
         inputs: SmallVec::new(),
         outputs: SmallVec::new(),
         facts: smallvec![(0, Facts::of(base))],

@@ -51,6 +51,9 @@ pub struct OpState {
     pub facts: SmallVec<[(usize, Facts); 2]>,
 }
 
+/// A saved item of a list argument has its place in the list above these bits of the argument's position.
+const LIST_ITEM: u32 = 8;
+
 pub enum State {
     Ready(Box<OpState>),
     Freed,
@@ -175,10 +178,15 @@ impl Node {
         let guard = state.lock().unwrap_or_else(|e| e.into_inner());
         let State::Ready(s) = &*guard else { return Err(freed()) };
         let mut args = s.args.clone();
-        for (i, saved) in &s.inputs {
+        for (at, saved) in &s.inputs {
             let t = saved.unpack(self)?;
-            match &mut args[*i] {
-                Value::Tensors(list) => list.push(Some(t)),
+            match &mut args[at & ((1 << LIST_ITEM) - 1)] {
+                // Holes in a list (`Tensor?[]`) keep their places.
+                Value::Tensors(list) => {
+                    let item = at >> LIST_ITEM;
+                    list.resize(list.len().max(item + 1), None);
+                    list[item] = Some(t);
+                }
                 slot => *slot = Value::Owned(t),
             }
         }
@@ -238,9 +246,19 @@ pub fn record(call: &Call, outputs: &[Tensor], edges: SmallVec<[Option<Edge>; 2]
         let keep = i < 16 && saves & (1 << i) != 0;
         for t in v.tensors() {
             state.facts.push((i, Facts::of(t)));
-            if keep {
-                state.inputs.push((i, Saved::input(t)));
+        }
+        match v {
+            Value::Tensors(list) if keep => {
+                for (k, t) in list.iter().enumerate().filter_map(|(k, t)| Some((k, t.as_ref()?))) {
+                    state.inputs.push((i | (k << LIST_ITEM), Saved::input(t)?));
+                }
             }
+            v if keep => {
+                if let Some(t) = v.as_tensor() {
+                    state.inputs.push((i, Saved::input(t)?));
+                }
+            }
+            _ => {}
         }
         state.args.push(match v {
             Value::Tensor(_) | Value::Owned(_) => Value::None,
@@ -250,7 +268,7 @@ pub fn record(call: &Call, outputs: &[Tensor], edges: SmallVec<[Option<Edge>; 2]
     }
     for (i, t) in outputs.iter().enumerate() {
         if saves & (OUT0 << i.min(15)) != 0 {
-            state.outputs.push((i, Saved::output(t, i)));
+            state.outputs.push((i, Saved::output(t, i)?));
         }
     }
     let facts = outputs.iter().map(Facts::of).collect();

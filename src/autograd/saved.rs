@@ -7,19 +7,46 @@
 use super::node::Node;
 use crate::error::{Error, Result};
 use crate::tensor::{Edge, HAS_FN, Meta, Tensor};
+use std::cell::RefCell;
 use std::sync::Arc;
+
+/// Gives a packed tensor back.
+pub type Unpack = Box<dyn Fn() -> Result<Tensor> + Send + Sync>;
+/// Packs a tensor that is about to be saved; answers with how to get it back.
+pub type SavedHooks = Arc<dyn Fn(&Tensor) -> Result<Unpack> + Send + Sync>;
+
+thread_local! {
+    static HOOKS: RefCell<Vec<SavedHooks>> = const { RefCell::new(Vec::new()) };
+}
+
+pub fn push_hooks(hooks: SavedHooks) {
+    HOOKS.with(|h| h.borrow_mut().push(hooks));
+}
+pub fn pop_hooks() {
+    HOOKS.with(|h| h.borrow_mut().pop());
+}
 
 pub enum Saved {
     Input { tensor: Tensor, version: u32 },
     Output { meta: Meta, version: u32, output: u32 },
+    /// Kept by hooks; the edge that made it is kept here.
+    Packed { unpack: Unpack, edge: Option<Edge> },
+    PackedOutput { unpack: Unpack, output: u32 },
 }
 
 impl Saved {
-    pub fn input(t: &Tensor) -> Saved {
-        Saved::Input { tensor: t.clone(), version: t.version() }
+    pub fn input(t: &Tensor) -> Result<Saved> {
+        match packed(t)? {
+            Some(unpack) => Ok(Saved::Packed { unpack, edge: super::history::grad_edge(t)? }),
+            None => Ok(Saved::Input { tensor: t.clone(), version: t.version() }),
+        }
     }
-    pub fn output(t: &Tensor, output: usize) -> Saved {
-        Saved::Output { meta: t.meta().clone(), version: t.version(), output: output as u32 }
+    pub fn output(t: &Tensor, output: usize) -> Result<Saved> {
+        match packed(t)? {
+            // The edge is the node itself, which must not own itself; `unpack` puts it back by the number.
+            Some(unpack) => Ok(Saved::PackedOutput { unpack, output: output as u32 }),
+            None => Ok(Saved::Output { meta: t.meta().clone(), version: t.version(), output: output as u32 }),
+        }
     }
     /// The tensor as it was; an error where it has been modified since.
     pub fn unpack(&self, owner: &Arc<Node>) -> Result<Tensor> {
@@ -35,8 +62,27 @@ impl Saved {
                 check(&t, *version)?;
                 Ok(t)
             }
+            Saved::Packed { unpack, edge } => Ok(with_edge(unpack()?, edge.clone())),
+            Saved::PackedOutput { unpack, output } => {
+                Ok(with_edge(unpack()?, Some(Edge { node: owner.clone(), output: *output })))
+            }
         }
     }
+}
+
+/// What the innermost hooks make of a tensor; they see it without history.
+fn packed(t: &Tensor) -> Result<Option<Unpack>> {
+    let hooks = HOOKS.with(|h| h.borrow().last().cloned());
+    hooks.map(|h| h(&t.detach())).transpose()
+}
+
+fn with_edge(t: Tensor, edge: Option<Edge>) -> Tensor {
+    let t = t.detach();
+    if let Some(e) = edge {
+        t.slot().grad_fn = Some(e);
+        t.set_flag(HAS_FN, true);
+    }
+    t
 }
 
 fn check(t: &Tensor, saved: u32) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Arithmetic of the types that the reducing kernels compute in, as traits that generic loops inline.
 
+use super::num::{Fp, Fuse, Real};
 use crate::dtype::{Element, c64, c128};
 use num_complex::Complex;
 
@@ -131,8 +132,10 @@ pub fn lesser<T: PartialOrd + Copy>(a: T, x: T) -> T {
 pub trait Float: Arith + Ordered {
     fn sqrt(self) -> Self;
     fn abs(self) -> Self;
+    fn minus(self, other: Self) -> Self;
+    fn divide(self, other: Self) -> Self;
     fn powf(self, p: f64) -> Self;
-    fn exp(self) -> Self;
+    fn exp<F: Fuse>(self) -> Self;
     fn ln(self) -> Self;
     fn to_f64(self) -> f64;
     fn from_f64(x: f64) -> Self;
@@ -146,12 +149,20 @@ impl Float for f32 {
     fn abs(self) -> f32 {
         f32::abs(self)
     }
+    #[inline(always)]
+    fn minus(self, other: f32) -> f32 {
+        self - other
+    }
+    #[inline(always)]
+    fn divide(self, other: f32) -> f32 {
+        self / other
+    }
     fn powf(self, p: f64) -> f32 {
         f32::powf(self, p as f32)
     }
     #[inline(always)]
-    fn exp(self) -> f32 {
-        f32::exp(self)
+    fn exp<F: Fuse>(self) -> f32 {
+        Fp::<f32, F>::new(self).exp().0
     }
     fn ln(self) -> f32 {
         f32::ln(self)
@@ -174,12 +185,20 @@ impl Float for f64 {
     fn abs(self) -> f64 {
         f64::abs(self)
     }
+    #[inline(always)]
+    fn minus(self, other: f64) -> f64 {
+        self - other
+    }
+    #[inline(always)]
+    fn divide(self, other: f64) -> f64 {
+        self / other
+    }
     fn powf(self, p: f64) -> f64 {
         f64::powf(self, p)
     }
     #[inline(always)]
-    fn exp(self) -> f64 {
-        f64::exp(self)
+    fn exp<F: Fuse>(self) -> f64 {
+        Fp::<f64, F>::new(self).exp().0
     }
     fn ln(self) -> f64 {
         f64::ln(self)

@@ -22,6 +22,12 @@ pub fn converter(src: DType, dst: DType) -> Option<ConvertFn> {
         return None;
     }
     let wide = isa() >= Isa::Avx2;
+    #[cfg(target_arch = "x86_64")]
+    if wide && (src, dst) == (DType::F16, DType::F32) {
+        return Some(f16c::widen);
+    } else if wide && (src, dst) == (DType::F32, DType::F16) {
+        return Some(f16c::narrow);
+    }
     Some(with_dtype!(src, S => with_dtype!(dst, D => if wide { avx2::<S, D> } else { baseline::<S, D> })))
 }
 
@@ -50,5 +56,38 @@ fn each<S: Cast, D: Cast>(src: &[S::Raw], dst: &mut [MaybeUninit<D>]) {
     let src = &src[..dst.len()];
     for i in 0..dst.len() {
         dst[i].write(D::down(S::up(src[i])));
+    }
+}
+
+/// The two casts that x86 has instructions for.
+#[cfg(target_arch = "x86_64")]
+mod f16c {
+    use super::super::half_float::{f32_to_half, half_to_f32};
+    use std::arch::x86_64::*;
+
+    /// SAFETY: as `ConvertFn`, and the processor has the features.
+    #[target_feature(enable = "avx2,f16c")]
+    pub unsafe fn widen(src: *const u8, dst: *mut u8, n: usize) {
+        let (src, dst) = (src as *const u16, dst as *mut f32);
+        // SAFETY: eight elements at a time while there are eight.
+        unsafe {
+            for i in (0..n - n % 8).step_by(8) {
+                _mm256_storeu_ps(dst.add(i), _mm256_cvtph_ps(_mm_loadu_si128(src.add(i).cast())));
+            }
+            (n - n % 8..n).for_each(|i| *dst.add(i) = half_to_f32(*src.add(i)));
+        }
+    }
+    /// SAFETY: as `ConvertFn`, and the processor has the features.
+    #[target_feature(enable = "avx2,f16c")]
+    pub unsafe fn narrow(src: *const u8, dst: *mut u8, n: usize) {
+        let (src, dst) = (src as *const f32, dst as *mut u16);
+        // SAFETY: eight elements at a time while there are eight.
+        unsafe {
+            for i in (0..n - n % 8).step_by(8) {
+                let half = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(src.add(i)));
+                _mm_storeu_si128(dst.add(i).cast(), half);
+            }
+            (n - n % 8..n).for_each(|i| *dst.add(i) = f32_to_half(*src.add(i)));
+        }
     }
 }

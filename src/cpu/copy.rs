@@ -1,6 +1,6 @@
 //! Copies and fills: any strides to any strides, any dtype to any dtype.
 
-use super::convert::converter;
+use super::convert::{ConvertFn, converter};
 use super::map::{Input, Output, Shared, store};
 use super::parallel::par_for;
 use super::strided::{gather, scatter, splat};
@@ -28,6 +28,10 @@ pub unsafe fn copy(shape: &[usize], src: &Input, out: &Output) {
     let walks = [Walk { strides: out.strides, size: to }, Walk { strides, size: from }];
     let space = Space::new(shape, &walks, from.max(to));
     let step = converter(dtype, out.dtype);
+    if space.is_contiguous() {
+        // SAFETY: both are contiguous runs of as many elements.
+        return unsafe { run(shape.iter().product(), ptr, from, out.ptr, to, step) };
+    }
     let grain = GRAIN.div_ceil(space.len);
     let (src, dst) = (Shared(ptr), Shared(out.ptr));
     par_for(space.tiles, grain, |tiles| {
@@ -57,6 +61,21 @@ pub unsafe fn copy(shape: &[usize], src: &Input, out: &Output) {
     });
 }
 
+/// SAFETY: `n` elements each, of sizes `from` and `to`, not overlapping.
+unsafe fn run(n: usize, src: *const u8, from: usize, dst: *mut u8, to: usize, step: Option<ConvertFn>) {
+    let (src, dst) = (Shared(src), Shared(dst));
+    par_for(n, GRAIN, |r| {
+        // SAFETY: ranges lie within `0..n` and are disjoint.
+        unsafe {
+            let (src, dst) = (src.get().add(r.start * from), dst.get().add(r.start * to));
+            match step {
+                Some(step) => step(src, dst, r.len()),
+                None => std::ptr::copy_nonoverlapping(src, dst, r.len() * from),
+            }
+        }
+    });
+}
+
 /// Writes one value everywhere.
 ///
 /// # Safety
@@ -70,6 +89,12 @@ pub unsafe fn fill(shape: &[usize], out: &Output, value: Scalar) {
     store(value, out.dtype, &mut element);
     let space = Space::new(shape, &[Walk { strides: out.strides, size }], size);
     let dst = Shared(out.ptr);
+    if space.is_contiguous() {
+        return par_for(shape.iter().product(), GRAIN, |r| {
+            // SAFETY: ranges lie within the output and are disjoint.
+            unsafe { splat(size, element.as_ptr().cast(), dst.get().add(r.start * size), r.len()) }
+        });
+    }
     par_for(space.tiles, GRAIN.div_ceil(space.len), |tiles| {
         let mut scratch = Scratch::take();
         let mut ready = false;

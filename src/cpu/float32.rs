@@ -1,188 +1,218 @@
-//! f32 as a number of the class `Real`.
+//! The constants, the polynomials and the bits of f32 for the formulas of `math.rs`.
+//!
+//! Coefficients are minimax fits of the tails that `Float` names, lowest power first.
 
-use super::num::{Fp, Fuse, Num, Ordered, Real};
-use super::special;
+use super::math::{self, Float, horner};
+use super::num::Fuse;
 
-impl<F: Fuse> Num for Fp<f32, F> {
-    #[inline(always)]
-    fn from_f64(x: f64) -> Self {
-        Fp::new(x as f32)
-    }
-    #[inline(always)]
-    fn mul_add(self, a: Self, b: Self) -> Self {
-        if F::FUSED { Fp::new(self.0.mul_add(a.0, b.0)) } else { self * a + b }
-    }
-}
+impl Float for f32 {
+    const ZERO: f32 = 0.0;
+    const ONE: f32 = 1.0;
+    const TWO: f32 = 2.0;
+    const HALF: f32 = 0.5;
+    const INFINITY: f32 = f32::INFINITY;
+    const NAN: f32 = f32::NAN;
+    const MAGIC: f32 = 12582912.0;
+    const LOG2_E: f32 = std::f32::consts::LOG2_E;
+    const LN2: (f32, f32) = (0.6933594, -0.00021219444);
+    const HALF_PI: (f32, f32) = (std::f32::consts::FRAC_PI_2, -4.371139e-08);
+    const EXP_RANGE: (f32, f32) = (-105.0, 90.0);
+    const BIG: f32 = 9.02;
+    const SQUARE_LIMIT: f32 = 1e18;
 
-impl<F: Fuse> Ordered for Fp<f32, F> {
     #[inline(always)]
-    fn is_nan(self) -> bool {
-        self.0.is_nan()
+    fn of(x: f64) -> Self {
+        x as f32
     }
-    #[inline(always)]
-    fn is_infinite(self) -> bool {
-        self.0.is_infinite()
-    }
-    #[inline(always)]
-    fn is_finite(self) -> bool {
-        self.0.is_finite()
-    }
-    #[inline(always)]
-    fn abs(self) -> Self {
-        Fp::new(self.0.abs())
-    }
-    #[inline(always)]
-    fn signbit(self) -> bool {
-        self.0.is_sign_negative()
-    }
-}
-
-impl<F: Fuse> Real for Fp<f32, F> {
     #[inline(always)]
     fn to_f64(self) -> f64 {
-        self.0 as f64
+        self as f64
     }
     #[inline(always)]
-    fn infinity() -> Self {
-        Fp::new(f32::INFINITY)
+    fn fma(self, a: Self, b: Self) -> Self {
+        self.mul_add(a, b)
     }
     #[inline(always)]
-    fn exp(self) -> Self {
-        Fp::new(self.0.exp())
+    fn pow2(self) -> Self {
+        // The sum's low bits are the biased exponent; the shift drops the others.
+        f32::from_bits((self + (Self::MAGIC + 127.0)).to_bits() << 23)
     }
     #[inline(always)]
-    fn exp2(self) -> Self {
-        Fp::new(self.0.exp2())
+    fn split(self) -> (Self, Self) {
+        const POWER: f32 = 8388608.0;
+        const ROOT: u32 = 0x3f35_04f3;
+        // Biased so that it stays positive: the top bits of the distance to sqrt(1/2) count octaves.
+        let distance = self.to_bits().wrapping_sub(ROOT).wrapping_add(127 << 23);
+        let m = f32::from_bits((distance & ((1 << 23) - 1)).wrapping_add(ROOT));
+        (m, f32::from_bits((distance >> 23) | POWER.to_bits()) - (POWER + 127.0))
     }
     #[inline(always)]
-    fn expm1(self) -> Self {
-        Fp::new(self.0.exp_m1())
+    fn split_any(self) -> (Self, Self) {
+        let small = self < f32::MIN_POSITIVE;
+        let (x, lowered) = if small { (self * 8388608.0, 23.0) } else { (self, 0.0) };
+        let (m, e) = x.split();
+        (m, e - lowered)
     }
     #[inline(always)]
-    fn ln(self) -> Self {
-        Fp::new(self.0.ln())
+    fn reduce<F: Fuse>(self, shift: u32) -> (Self, bool, Self) {
+        // In f64: a quotient of up to 20 bits times the first part (32 bits) is exact.
+        const PARTS: (f64, f64) = (1.5707963267341256, 6.077100506506192e-11);
+        let x = self as f64;
+        let z = x * std::f64::consts::FRAC_2_PI + <f64 as Float>::MAGIC;
+        let n = z - <f64 as Float>::MAGIC;
+        let r = ((x - n * PARTS.0) - n * PARTS.1) as f32;
+        let q = (z.to_bits() as u32).wrapping_add(shift);
+        (r, q & 1 != 0, f32::from_bits((q & 2) << 30))
     }
     #[inline(always)]
-    fn log2(self) -> Self {
-        Fp::new(self.0.log2())
+    fn exp_tail<F: Fuse>(r: Self) -> Self {
+        horner::<_, F, _>(r, [0.49999994, 0.1666652, 0.041668393, 0.008368781, 0.0013814471])
     }
     #[inline(always)]
-    fn log10(self) -> Self {
-        Fp::new(self.0.log10())
+    fn ln_tail<F: Fuse>(z: Self) -> Self {
+        z * horner::<_, F, _>(z, [0.6666667, 0.39987972, 0.2964203])
     }
     #[inline(always)]
-    fn log1p(self) -> Self {
-        Fp::new(self.0.ln_1p())
+    fn sin_tail<F: Fuse>(z: Self) -> Self {
+        horner::<_, F, _>(z, [-0.16666667, 0.008332711, -0.00019573368])
     }
     #[inline(always)]
-    fn sin(self) -> Self {
-        Fp::new(self.0.sin())
+    fn cos_tail<F: Fuse>(z: Self) -> Self {
+        horner::<_, F, _>(z, [0.041666668, -0.0013888162, 2.4514762e-5])
     }
     #[inline(always)]
-    fn cos(self) -> Self {
-        Fp::new(self.0.cos())
+    fn atan_tail<F: Fuse>(z: Self) -> Self {
+        horner::<_, F, _>(z, [-0.33333334, 0.19999331, -0.14256573, 0.10673374, -0.062478956])
     }
     #[inline(always)]
-    fn tan(self) -> Self {
-        Fp::new(self.0.tan())
+    fn asin_tail<F: Fuse>(z: Self) -> Self {
+        horner::<_, F, _>(z, [0.16666667, 0.07500182, 0.044568434, 0.031443242, 0.0156231215, 0.036071707])
     }
     #[inline(always)]
-    fn asin(self) -> Self {
-        Fp::new(self.0.asin())
+    fn erf_tail<F: Fuse>(z: Self) -> Self {
+        horner::<_, F, _>(
+            z,
+            [0.12837917, -0.37612626, 0.112836, -0.026854444, 0.0051895357, -0.0008020845, 7.8891324e-5],
+        )
     }
     #[inline(always)]
-    fn acos(self) -> Self {
-        Fp::new(self.0.acos())
+    fn erfc_large<F: Fuse>(a: Self) -> Self {
+        // exp of a fit of -ln(erfc) about 2.4; beyond 4 nothing is left of it beside 1.
+        let t = (if a > 4.0 { 4.0 } else { a }) - 2.4;
+        math::exp_mild::<f32, F>(-horner::<_, F, _>(
+            t,
+            [
+                7.280975,
+                5.1642365,
+                0.9405011,
+                0.011763781,
+                -0.0023922229,
+                0.00047394307,
+                -7.496706e-5,
+                2.2806535e-5,
+                2.2414555e-7,
+            ],
+        ))
     }
     #[inline(always)]
-    fn atan(self) -> Self {
-        Fp::new(self.0.atan())
+    fn erfc<F: Fuse>(self) -> Self {
+        <f64 as Float>::erfc::<F>(self as f64) as f32
+    }
+    /// In f64, to 1e-10: f32's range has no overflow there, and the last conversion rounds once.
+    #[inline(always)]
+    fn pow<F: Fuse>(self, e: Self) -> Self {
+        let a = self.abs() as f64;
+        let (m, k) = a.split();
+        let s = (m - 1.0) / (m + 1.0);
+        let z = s * s;
+        let tail =
+            horner::<_, F, _>(z, [0.6666666666666666, 0.40000158332854174, 0.2854633902213186, 0.23439793784220436]);
+        let ln = math::fma::<f64, F>(k, std::f64::consts::LN_2, s * math::fma::<f64, F>(z, tail, 2.0));
+        let ln = if a < f64::INFINITY { ln } else { a };
+        let t = e as f64 * if a == 0.0 { f64::NEG_INFINITY } else { ln };
+        let t = if t > 150.0 { 150.0 } else { t };
+        let t = if t < -150.0 { -150.0 } else { t };
+        let n = math::fma::<f64, F>(t, f64::LOG2_E, f64::MAGIC) - f64::MAGIC;
+        let r = math::fma::<f64, F>(-n, std::f64::consts::LN_2, t);
+        let tail = horner::<_, F, _>(
+            r,
+            [
+                0.5000000081286696,
+                0.1666666675694132,
+                0.04166623900423404,
+                0.008333285836560074,
+                0.0013948700486338056,
+                0.00019907704448974411,
+            ],
+        );
+        let y = ((1.0 + math::fma::<f64, F>(r * r, tail, r)) * n.pow2()) as f32;
+        let whole = e.trunc() == e;
+        let half = e * 0.5;
+        let odd = whole && half.trunc() != half;
+        let y = if odd { y.copysign(self) } else { y };
+        // A negative number has whole powers only (infinities count as even).
+        let y = if self < 0.0 && !whole && self != f32::NEG_INFINITY { f32::NAN } else { y };
+        // 1 to any power, -1 to an infinite one, anything to the power of 0.
+        let one = self == 1.0 || e == 0.0 || (self == -1.0 && e.abs() == f32::INFINITY);
+        if one { 1.0 } else { y }
     }
     #[inline(always)]
-    fn sinh(self) -> Self {
-        Fp::new(self.0.sinh())
-    }
-    #[inline(always)]
-    fn cosh(self) -> Self {
-        Fp::new(self.0.cosh())
-    }
-    #[inline(always)]
-    fn tanh(self) -> Self {
-        Fp::new(self.0.tanh())
-    }
-    #[inline(always)]
-    fn asinh(self) -> Self {
-        Fp::new(self.0.asinh())
-    }
-    #[inline(always)]
-    fn acosh(self) -> Self {
-        Fp::new(self.0.acosh())
-    }
-    #[inline(always)]
-    fn atanh(self) -> Self {
-        Fp::new(self.0.atanh())
-    }
-    #[inline(always)]
-    fn sqrt(self) -> Self {
-        Fp::new(self.0.sqrt())
-    }
-    #[inline(always)]
-    fn floor(self) -> Self {
-        Fp::new(self.0.floor())
-    }
-    #[inline(always)]
-    fn ceil(self) -> Self {
-        Fp::new(self.0.ceil())
-    }
-    #[inline(always)]
-    fn trunc(self) -> Self {
-        Fp::new(self.0.trunc())
-    }
-    #[inline(always)]
-    fn round(self) -> Self {
-        Fp::new(self.0.round_ties_even())
-    }
-    #[inline(always)]
-    fn erf(self) -> Self {
-        Fp::new(special::erf(self.0 as f64) as f32)
-    }
-    #[inline(always)]
-    fn erfc(self) -> Self {
-        Fp::new(special::erfc(self.0 as f64) as f32)
-    }
-    #[inline(always)]
-    fn lgamma(self) -> Self {
-        Fp::new(special::lgamma(self.0 as f64) as f32)
-    }
-    #[inline(always)]
-    fn digamma(self) -> Self {
-        Fp::new(special::digamma(self.0 as f64) as f32)
-    }
-    #[inline(always)]
-    fn atan2(self, x: Self) -> Self {
-        Fp::new(self.0.atan2(x.0))
-    }
-    #[inline(always)]
-    fn pow(self, e: Self) -> Self {
-        Fp::new(self.0.powf(e.0))
+    fn log10_of_parts(ln_m: Self, e: Self) -> Self {
+        (e as f64 * std::f64::consts::LOG10_2 + ln_m as f64 * std::f64::consts::LOG10_E) as f32
     }
     #[inline(always)]
     fn hypot(self, o: Self) -> Self {
-        Fp::new(self.0.hypot(o.0))
+        let (x, y) = (self as f64, o as f64);
+        let r = (x * x + y * y).sqrt() as f32;
+        if self.abs() == f32::INFINITY || o.abs() == f32::INFINITY { f32::INFINITY } else { r }
+    }
+
+    #[inline(always)]
+    fn abs(self) -> Self {
+        self.abs()
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        self.sqrt()
+    }
+    #[inline(always)]
+    fn floor(self) -> Self {
+        self.floor()
+    }
+    #[inline(always)]
+    fn ceil(self) -> Self {
+        self.ceil()
+    }
+    #[inline(always)]
+    fn trunc(self) -> Self {
+        self.trunc()
+    }
+    #[inline(always)]
+    fn round(self) -> Self {
+        self.round_ties_even()
+    }
+    #[inline(always)]
+    fn rem(self, o: Self) -> Self {
+        self % o
+    }
+    #[inline(always)]
+    fn next_up(self) -> Self {
+        self.next_up()
+    }
+    #[inline(always)]
+    fn next_down(self) -> Self {
+        self.next_down()
     }
     #[inline(always)]
     fn copysign(self, s: Self) -> Self {
-        Fp::new(self.0.copysign(s.0))
+        self.copysign(s)
     }
     #[inline(always)]
-    fn fmod(self, o: Self) -> Self {
-        Fp::new(self.0 % o.0)
+    fn is_sign_negative(self) -> bool {
+        self.is_sign_negative()
     }
     #[inline(always)]
-    fn next_after(self, to: Self) -> Self {
-        let (x, y) = (self.0, to.0);
-        let away = if x < y { x.next_up() } else { x.next_down() };
-        let step = if x == y { y } else { away };
-        Fp::new(if x.is_nan() || y.is_nan() { f32::NAN } else { step })
+    fn flip(self, s: Self) -> Self {
+        f32::from_bits(self.to_bits() ^ s.to_bits())
     }
 }

@@ -3,7 +3,9 @@
 //! Floats and complex numbers go to the crate; half types are widened to f32 as whole operands, integers have a
 //! loop of their own. The split over threads is ours, by panels of a size that depends on the shapes alone.
 
-use super::parallel::par_for;
+use super::num::Fuse;
+use super::parallel::{num_threads, par_for};
+use super::simd::{self, Kernel};
 use super::view::{Ptr, View, load, store};
 use super::walk::for_lines;
 use crate::dtype::{DType, Element, c64, c128};
@@ -12,7 +14,9 @@ use crate::layout::{Dims, Odometer, coalesce, contiguous_strides};
 use ::gemm::Parallelism;
 
 /// Multiplications that are worth a task of their own.
-const TASK: usize = 1 << 21;
+const TASK: usize = 1 << 20;
+/// The shortest side of a panel.
+const SMALLEST: usize = 128;
 
 /// `out = beta * out + alpha * a @ b` for `[.., m, k] x [.., k, n] -> [.., m, n]`; the leading dimensions are equal
 /// (broadcast with strides of zero), the dtypes are too. Where `beta` is zero, `out` is not read.
@@ -172,37 +176,67 @@ impl Multiply for i64 {
     }
 }
 
-/// Rows and columns of the integer loop's tile; its accumulators stay in L1.
-const ROWS: usize = 4;
-const COLS: usize = 256;
+unsafe fn integers<T: Wrap>(size: [usize; 3], a: Matrix<T>, b: Matrix<T>, out: Matrix<T>, alpha: T, beta: T) {
+    // Two AVX2 registers wide, so that four rows of accumulators stay in registers.
+    match size_of::<T>() {
+        1 => simd::run(Integers::<T, 64> { size, a, b, out, alpha, beta }),
+        2 => simd::run(Integers::<T, 32> { size, a, b, out, alpha, beta }),
+        4 => simd::run(Integers::<T, 16> { size, a, b, out, alpha, beta }),
+        _ => simd::run(Integers::<T, 8> { size, a, b, out, alpha, beta }),
+    }
+}
 
-unsafe fn integers<T: Wrap>([m, n, k]: [usize; 3], a: Matrix<T>, b: Matrix<T>, out: Matrix<T>, alpha: T, beta: T) {
-    let mut packed = vec![T::default(); k * COLS.min(n)];
-    for j0 in (0..n).step_by(COLS) {
-        let w = COLS.min(n - j0);
-        // SAFETY: all indices are inside the matrices, which the caller vouches for.
-        unsafe {
-            for p in 0..k {
-                for j in 0..w {
-                    packed[p * w + j] = *b.at(p, j0 + j);
-                }
+/// Rows of the integer loop's tile.
+const ROWS: usize = 4;
+
+/// The integer loop, for tiles of `W` columns.
+struct Integers<T, const W: usize> {
+    size: [usize; 3],
+    a: Matrix<T>,
+    b: Matrix<T>,
+    out: Matrix<T>,
+    alpha: T,
+    beta: T,
+}
+impl<T: Wrap, const W: usize> Kernel for Integers<T, W> {
+    type Output = ();
+    #[inline(always)]
+    fn run<F: Fuse>(self) {
+        let [m, n, k] = self.size;
+        let mut packed = vec![[T::default(); W]; k];
+        for j0 in (0..n).step_by(W) {
+            let w = W.min(n - j0);
+            for (p, row) in packed.iter_mut().enumerate() {
+                // SAFETY: all indices are inside the matrices, which the caller vouches for.
+                (0..w).for_each(|j| row[j] = unsafe { *self.b.at(p, j0 + j) });
             }
-            for i0 in (0..m).step_by(ROWS) {
-                let h = ROWS.min(m - i0);
-                let mut acc = [[T::default(); COLS]; ROWS];
-                for p in 0..k {
-                    let row = &packed[p * w..(p + 1) * w];
-                    for (i, acc) in acc[..h].iter_mut().enumerate() {
-                        let x = *a.at(i0 + i, p);
-                        acc.iter_mut().zip(row).for_each(|(s, &y)| *s = s.fma(x, y));
-                    }
-                }
-                for (i, acc) in acc[..h].iter().enumerate() {
-                    for (j, &s) in acc[..w].iter().enumerate() {
-                        let y = out.at(i0 + i, j0 + j);
-                        let old = if beta == T::default() { beta } else { *y };
-                        *y = T::default().fma(beta, old).fma(alpha, s);
-                    }
+            let mut i0 = 0;
+            while i0 + ROWS <= m {
+                self.tile::<ROWS>(&packed, i0, j0, w);
+                i0 += ROWS;
+            }
+            (i0..m).for_each(|i| self.tile::<1>(&packed, i, j0, w));
+        }
+    }
+}
+impl<T: Wrap, const W: usize> Integers<T, W> {
+    #[inline(always)]
+    fn tile<const H: usize>(&self, packed: &[[T; W]], i0: usize, j0: usize, w: usize) {
+        let mut acc = [[T::default(); W]; H];
+        for (p, row) in packed.iter().enumerate() {
+            for (i, acc) in acc.iter_mut().enumerate() {
+                // SAFETY: as in `run`.
+                let x = unsafe { *self.a.at(i0 + i, p) };
+                (0..W).for_each(|j| acc[j] = acc[j].fma(x, row[j]));
+            }
+        }
+        for (i, acc) in acc.iter().enumerate() {
+            for (j, &s) in acc[..w].iter().enumerate() {
+                // SAFETY: as in `run`.
+                unsafe {
+                    let y = self.out.at(i0 + i, j0 + j);
+                    let old = if self.beta == T::default() { self.beta } else { *y };
+                    *y = T::default().fma(self.beta, old).fma(self.alpha, s);
                 }
             }
         }
@@ -229,10 +263,13 @@ unsafe fn batched<T: Multiply>(a: View, b: View, out: View, alpha: T, beta: T) {
     }
     let batch: usize = shape.iter().product();
     let work = m * n * k.max(1);
-    // Panels are cut from the longer side, in multiples of 64 so that the kernels' tiles stay whole.
+    // One panel per thread, of the longer side. The order in which an element is summed does not depend on the panel
+    // it is in, as long as panels are too large for the crate's special cases: so the bits are the same however
+    // many there are (`the_bits_do_not_depend_on_the_panels`).
     let side = m.max(n);
-    let pieces = (work / TASK).clamp(1, side.div_ceil(64));
-    let panel = side.div_ceil(pieces).next_multiple_of(64).min(side);
+    let most = if batch >= num_threads() { 1 } else { num_threads().min(side / SMALLEST) };
+    let pieces = (work / TASK).clamp(1, most.max(1));
+    let panel = side.div_ceil(pieces).next_multiple_of(32).min(side);
     let panels = side.div_ceil(panel);
     let share = (Ptr(a_matrix.ptr), Ptr(b_matrix.ptr), Ptr(out_matrix.ptr));
     par_for(batch * panels, (TASK * panels / work.max(1)).max(1), |range| {
@@ -297,62 +334,4 @@ unsafe fn widened(a: View, b: View, out: View, alpha: f64, beta: f64) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cpu::testing::{Array, Rng, close};
-
-    fn check(rng: &mut Rng, dtype: DType, batch: &[usize], [m, n, k]: [usize; 3], tolerance: f64) {
-        let with = |r: usize, c: usize| [batch, &[r, c]].concat();
-        let (a, mut b) = (Array::random(rng, dtype, &with(m, k)), Array::random(rng, dtype, &with(k, n)));
-        let out = Array::random(rng, dtype, &with(m, n));
-        if rng.below(3) == 0 {
-            b.strides[..batch.len()].fill(0);
-        }
-        let beta = rng.below(2) as f64;
-        let (x, y, mut want) = (a.values(), b.values(), out.values());
-        for (at, w) in want.iter_mut().enumerate() {
-            let (p, i, j) = (at / (m * n), at / n % m, at % n);
-            *w = *w * beta + (0..k).map(|q| x[(p * m + i) * k + q] * y[(p * k + q) * n + j]).sum::<c128>() * 2.0;
-        }
-        // SAFETY: the arrays own their layouts.
-        unsafe { matmul(a.view(), b.view(), out.view(), 2.0, beta).unwrap() };
-        if dtype.is_int() {
-            let narrow = Array::zeros(dtype, &with(m, n));
-            narrow.fill(&want);
-            want = narrow.values();
-        }
-        let got = out.values();
-        close(&got.iter().map(|v| v.re).collect::<Vec<_>>(), &want.iter().map(|v| v.re).collect::<Vec<_>>(), tolerance);
-        close(&got.iter().map(|v| v.im).collect::<Vec<_>>(), &want.iter().map(|v| v.im).collect::<Vec<_>>(), tolerance);
-    }
-
-    #[test]
-    fn agrees_with_plain_loops() {
-        use DType::*;
-        let mut rng = Rng(31);
-        for round in 0..40 {
-            let size = [1 + rng.below(20), 1 + rng.below(20), rng.below(20)];
-            let batch = &[2, 3][..round % 3];
-            for (dtype, tolerance) in [(F32, 1e-4), (F64, 1e-12), (C64, 1e-4), (C128, 1e-12), (F16, 1e-2), (BF16, 5e-2)]
-            {
-                check(&mut rng, dtype, batch, size, tolerance);
-            }
-            for dtype in [U8, I8, I16, I32, I64] {
-                check(&mut rng, dtype, batch, size, 0.0);
-            }
-        }
-        check(&mut rng, F32, &[], [300, 170, 130], 1e-3);
-        check(&mut rng, F32, &[2], [70, 600, 150], 1e-3);
-        check(&mut rng, I32, &[], [70, 600, 50], 0.0);
-    }
-
-    #[test]
-    fn an_unread_result_may_hold_anything() {
-        let a = Array::of(DType::F32, &[2, 0], &[]);
-        let b = Array::of(DType::F32, &[0, 3], &[]);
-        let out = Array::of(DType::F32, &[2, 3], &[f64::NAN; 6]);
-        // SAFETY: the arrays own their layouts.
-        unsafe { matmul(a.view(), b.view(), out.view(), 1.0, 0.0).unwrap() };
-        assert_eq!(out.reals(), [0.0; 6]);
-    }
-}
+mod tests;

@@ -3,18 +3,19 @@
 //! `Loops` is what an elementwise op carries: `Loops::NONE.num::<2, Add>()`. It is built in a `const`, out of
 //! generic functions. Instruction sets: the baseline and AVX2 for every rule, AVX-512 for `real` rules alone, where
 //! arithmetic outweighs memory; more would cost compile time and wheel size for nothing.
-//! Loops never see their output among their inputs: LLVM would fall into scalar code. `map` takes care of it.
+//! A loop works block by block through a small array, so that its output may be one of its inputs: writing straight
+//! over an input would send LLVM into scalar code.
 
 use super::isa::isa;
 use super::num::*;
-use crate::dtype::{DType, c128};
+use crate::dtype::{DType, c64, c128};
 use std::mem::MaybeUninit;
 use std::num::Wrapping;
 
 /// Runs a rule over `n` elements. The inputs are as many as the rule has operands.
 ///
 /// # Safety
-/// Inputs and output hold `n` aligned elements of the loop's types; the output overlaps no input.
+/// Inputs and output hold `n` aligned elements of the loop's types; the output is an input or overlaps none.
 pub type LoopFn = unsafe fn(inputs: *const *const u8, out: *mut u8, n: usize);
 
 /// The types that loops are compiled for.
@@ -26,6 +27,7 @@ pub enum Class {
     C128,
     I32,
     U8,
+    C64,
 }
 
 impl Class {
@@ -38,6 +40,7 @@ impl Class {
             Class::C128 => DType::C128,
             Class::I32 => DType::I32,
             Class::U8 => DType::U8,
+            Class::C64 => DType::C64,
         }
     }
     /// The class that computes in a dtype, by preference; the second where a rule lacks the first.
@@ -45,8 +48,9 @@ impl Class {
         match d {
             DType::F16 | DType::BF16 | DType::F32 => (Class::F32, Class::F32),
             DType::F64 => (Class::F64, Class::F64),
-            DType::C64 | DType::C128 => (Class::C128, Class::C128),
-            DType::I32 => (Class::I32, Class::I64),
+            DType::C64 => (Class::C64, Class::C128),
+            DType::C128 => (Class::C128, Class::C128),
+            DType::I8 | DType::I16 | DType::I32 => (Class::I32, Class::I64),
             DType::U8 | DType::Bool => (Class::U8, Class::I64),
             _ => (Class::I64, Class::I64),
         }
@@ -70,7 +74,7 @@ impl Entry {
 /// The loops of a rule, or of several rules that share an op: one class may follow a different rule.
 #[derive(Clone, Copy)]
 pub struct Loops {
-    entries: [Option<Entry>; 6],
+    entries: [Option<Entry>; 7],
     /// Elements that make a task worth a thread.
     pub grain: usize,
 }
@@ -80,10 +84,15 @@ const CHEAP: usize = 1 << 16;
 const HEAVY: usize = 1 << 14;
 
 impl Loops {
-    pub const NONE: Loops = Loops { entries: [None; 6], grain: CHEAP };
+    pub const NONE: Loops = Loops { entries: [None; 7], grain: CHEAP };
 
     const fn with(mut self, class: Class, entry: Entry) -> Loops {
         self.entries[class as usize] = Some(entry);
+        self
+    }
+    /// A rule for the wide class replaces the one that the narrow class may have.
+    const fn without(mut self, class: Class) -> Loops {
+        self.entries[class as usize] = None;
         self
     }
     /// Overrides the number of elements that make a task.
@@ -95,6 +104,7 @@ impl Loops {
         self.with(Class::F32, light::<N, ViaNum<R>, F32, F32, F32V, F32V>(DType::F32))
             .with(Class::F64, light::<N, ViaNum<R>, F64, F64, F64V, F64V>(DType::F64))
             .with(Class::C128, light::<N, ViaNum<R>, c128, c128, c128, c128>(DType::C128))
+            .with(Class::C64, light::<N, ViaNum<R>, c64, c64, c64, c64>(DType::C64))
             .with(Class::I64, light::<N, ViaNum<R>, I64, I64, I64, I64>(DType::I64))
             .with(Class::I32, light::<N, ViaNum<R>, I32, I32, I32, I32>(DType::I32))
             .with(Class::U8, light::<N, ViaNum<R>, U8, U8, U8, U8>(DType::U8))
@@ -112,10 +122,10 @@ impl Loops {
             .grain(HEAVY)
     }
     /// Replaces the narrow integer loops too: they run this one in 64 bits.
-    pub const fn int<const N: usize, R: MapInt<N>>(mut self) -> Loops {
-        self.entries[Class::I32 as usize] = None;
-        self.entries[Class::U8 as usize] = None;
-        self.with(Class::I64, light::<N, ViaInt<R>, I64, I64, I64, I64>(DType::I64))
+    pub const fn int<const N: usize, R: MapInt<N>>(self) -> Loops {
+        self.without(Class::I32)
+            .without(Class::U8)
+            .with(Class::I64, light::<N, ViaInt<R>, I64, I64, I64, I64>(DType::I64))
     }
     pub const fn bits<const N: usize, R: MapBits<N>>(self) -> Loops {
         self.with(Class::I64, light::<N, ViaBits<R>, I64, I64, I64, I64>(DType::I64))
@@ -123,15 +133,16 @@ impl Loops {
             .with(Class::U8, light::<N, ViaBits<R>, U8, U8, U8, U8>(DType::U8))
     }
     pub const fn complex<const N: usize, R: MapComplex<N>>(self) -> Loops {
-        self.with(Class::C128, light::<N, ViaComplex<R>, c128, c128, c128, c128>(DType::C128))
+        self.without(Class::C64).with(Class::C128, light::<N, ViaComplex<R>, c128, c128, c128, c128>(DType::C128))
     }
     pub const fn real_of_complex<const N: usize, R: RealOfComplex<N>>(self) -> Loops {
-        self.with(Class::C128, light::<N, ViaParts<R>, c128, f64, c128, f64>(DType::F64))
+        self.without(Class::C64).with(Class::C128, light::<N, ViaParts<R>, c128, f64, c128, f64>(DType::F64))
     }
     pub const fn test_num<const N: usize, R: TestNum<N>>(self) -> Loops {
         self.with(Class::F32, light::<N, ViaTestNum<R>, F32, bool, F32V, bool>(DType::Bool))
             .with(Class::F64, light::<N, ViaTestNum<R>, F64, bool, F64V, bool>(DType::Bool))
             .with(Class::C128, light::<N, ViaTestNum<R>, c128, bool, c128, bool>(DType::Bool))
+            .with(Class::C64, light::<N, ViaTestNum<R>, c64, bool, c64, bool>(DType::Bool))
             .with(Class::I64, light::<N, ViaTestNum<R>, I64, bool, I64, bool>(DType::Bool))
             .with(Class::I32, light::<N, ViaTestNum<R>, I32, bool, I32, bool>(DType::Bool))
             .with(Class::U8, light::<N, ViaTestNum<R>, U8, bool, U8, bool>(DType::Bool))
@@ -144,7 +155,7 @@ impl Loops {
             .with(Class::U8, light::<N, ViaTest<R>, U8, bool, U8, bool>(DType::Bool))
     }
     pub const fn test_complex<const N: usize, R: TestComplex<N>>(self) -> Loops {
-        self.with(Class::C128, light::<N, ViaTestComplex<R>, c128, bool, c128, bool>(DType::Bool))
+        self.without(Class::C64).with(Class::C128, light::<N, ViaTestComplex<R>, c128, bool, c128, bool>(DType::Bool))
     }
 
     /// The class and the loops that compute in `compute`.
@@ -181,6 +192,14 @@ type U8 = Wrapping<u8>;
 /// What one element becomes: every kind of rule seen as one, so that there is one set of loops.
 trait Apply<const N: usize, T, U> {
     fn apply(x: [T; N]) -> U;
+    const CHECKED: bool = false;
+    fn ordinary(_x: [T; N]) -> bool {
+        true
+    }
+    /// For blocks with extraordinary elements.
+    fn exact(x: [T; N]) -> U {
+        Self::apply(x)
+    }
 }
 struct ViaNum<R>(R);
 struct ViaOrdered<R>(R);
@@ -209,6 +228,15 @@ impl<const N: usize, T: Real, R: MapReal<N>> Apply<N, T, T> for ViaReal<R> {
     #[inline(always)]
     fn apply(x: [T; N]) -> T {
         R::eval(x)
+    }
+    const CHECKED: bool = R::CHECKED;
+    #[inline(always)]
+    fn ordinary(x: [T; N]) -> bool {
+        R::ordinary(x)
+    }
+    #[inline(never)]
+    fn exact(x: [T; N]) -> T {
+        T::inexact(R::eval(x.map(T::exact)))
     }
 }
 impl<const N: usize, R: MapInt<N>> Apply<N, I64, I64> for ViaInt<R> {
@@ -294,22 +322,44 @@ unsafe fn avx512<const N: usize, A: Apply<N, T, U>, T: Copy, U>(inputs: *const *
     unsafe { run::<N, A, T, U>(inputs, out, n) }
 }
 
+/// Elements that are computed into registers or a small array before they are written.
+const BLOCK: usize = 64;
+
 /// SAFETY: as `LoopFn`.
 #[inline(always)]
 unsafe fn run<const N: usize, A: Apply<N, T, U>, T: Copy, U>(inputs: *const *const u8, out: *mut u8, n: usize) {
-    // SAFETY: `N` inputs and the output hold `n` elements each and do not overlap.
+    // SAFETY: `N` inputs and the output hold `n` elements each.
     unsafe {
-        let inputs: [&[T]; N] = std::array::from_fn(|k| std::slice::from_raw_parts(*inputs.add(k) as *const T, n));
-        each::<N, A, T, U>(inputs, std::slice::from_raw_parts_mut(out as *mut MaybeUninit<U>, n));
+        let inputs: [*const T; N] = std::array::from_fn(|k| *inputs.add(k) as *const T);
+        let out = out as *mut U;
+        let whole = n - n % BLOCK;
+        let mut start = 0;
+        while start < whole {
+            block::<N, A, T, U>(inputs.map(|p| p.add(start)), out.add(start), BLOCK);
+            start += BLOCK;
+        }
+        block::<N, A, T, U>(inputs.map(|p| p.add(whole)), out.add(whole), n - whole);
     }
 }
 
-/// A function of its own: its `&mut` argument tells LLVM that the output is nobody else's.
+/// The array in between makes the output as good as distinct from the inputs, so that in-place loops vectorise too.
+///
+/// SAFETY: as `LoopFn`, with `n` at most `BLOCK`.
 #[inline(always)]
-fn each<const N: usize, A: Apply<N, T, U>, T: Copy, U>(inputs: [&[T]; N], out: &mut [MaybeUninit<U>]) {
-    let n = out.len();
-    let inputs = inputs.map(|x| &x[..n]);
-    for i in 0..n {
-        out[i].write(A::apply(std::array::from_fn(|k| inputs[k][i])));
+unsafe fn block<const N: usize, A: Apply<N, T, U>, T: Copy, U>(inputs: [*const T; N], out: *mut U, n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut results: [MaybeUninit<U>; BLOCK] = [const { MaybeUninit::uninit() }; BLOCK];
+        let load = |i: usize| inputs.map(|p| *p.add(i));
+        if A::CHECKED && !(0..n).fold(true, |ok, i| ok & A::ordinary(load(i))) {
+            for (i, r) in results[..n].iter_mut().enumerate() {
+                r.write(A::exact(load(i)));
+            }
+        } else {
+            for (i, r) in results[..n].iter_mut().enumerate() {
+                r.write(A::apply(load(i)));
+            }
+        }
+        std::ptr::copy_nonoverlapping(results.as_ptr() as *const U, out, n);
     }
 }

@@ -8,10 +8,11 @@ use super::convert::{ConvertFn, converter};
 use super::loops::{Class, Entry, LoopFn, Loops};
 use super::parallel::par_for;
 use super::strided::{gather, scatter, splat};
-use super::tile::{Scratch, Space, Tile, Walk, is_contiguous};
+use super::tile::{CHUNK_BYTES, Scratch, Space, Tile, Walk, is_contiguous};
 use crate::dtype::{DType, Element, Scalar, c128};
 use crate::with_dtype;
 use smallvec::SmallVec;
+use std::mem::MaybeUninit;
 
 /// An operand that is read. Strides are in elements, one per dimension of the output; zero where it is broadcast.
 #[derive(Clone, Copy)]
@@ -56,48 +57,174 @@ pub unsafe fn map(shape: &[usize], inputs: &[Input], out: &Output, compute: DTyp
     let Some((class, entry)) = loops.select(compute) else {
         panic!("map: no loop computes in {compute}");
     };
+    debug_assert!(inputs.len() <= MAX_INPUTS);
     if n == 0 {
         return;
     }
     let own = class.dtype();
+    let call = Call { n, compute, class, entry, grain: loops.grain };
     let same_memory = own == compute || (own == DType::U8 && compute == DType::Bool);
     if out.dtype == entry.result && same_memory && is_contiguous(shape, out.strides) {
         let mut pointers: Pointers = [std::ptr::null(); MAX_INPUTS];
+        let mut constants = false;
         let direct = inputs.iter().zip(&mut pointers).all(|(x, p)| match *x {
-            Input::Strided { ptr, dtype, strides } => {
+            Input::Strided { ptr, dtype, strides } if dtype == compute && is_contiguous(shape, strides) => {
                 *p = ptr;
-                dtype == compute && ptr != out.ptr && is_contiguous(shape, strides)
+                true
             }
-            Input::Scalar(_) => false,
+            _ => {
+                constants = true;
+                is_constant(shape, x)
+            }
         });
         if direct {
-            // SAFETY: all operands are contiguous, of the loop's types, and distinct from the output.
-            return unsafe { contiguous(n, &pointers[..inputs.len()], out, entry.function(), class, loops.grain) };
+            // SAFETY: all operands are contiguous and of the loop's types, or constant.
+            return unsafe {
+                if constants {
+                    call.repeated(&mut pointers, inputs, out)
+                } else {
+                    call.contiguous(&pointers, inputs.len(), out)
+                }
+            };
         }
     }
     // SAFETY: the caller's promise.
-    unsafe { general(shape, inputs, out, compute, class, entry, loops.grain) }
+    unsafe { call.general(shape, inputs, out) }
 }
 
-/// SAFETY: `n` contiguous elements each, of the loop's types, not overlapping the output.
-#[inline]
-unsafe fn contiguous(n: usize, inputs: &[*const u8], out: &Output, f: LoopFn, class: Class, grain: usize) {
-    if n <= grain {
-        // SAFETY: the caller's promise.
-        return unsafe { f(inputs.as_ptr(), out.ptr, n) };
+/// A number, or an element that is broadcast over the whole shape.
+fn is_constant(shape: &[usize], x: &Input) -> bool {
+    match x {
+        Input::Scalar(_) => true,
+        Input::Strided { strides, .. } => shape.iter().zip(*strides).all(|(&n, &s)| n == 1 || s == 0),
     }
-    let (size_in, size_out) = (class.dtype().size(), out.dtype.size());
-    let (base, out) = (Shared(inputs), Shared(out.ptr));
-    par_for(n, grain, |r| {
-        let mut part: Pointers = [std::ptr::null(); MAX_INPUTS];
-        // SAFETY: ranges lie within `0..n` and are disjoint.
-        unsafe {
-            for (p, b) in part.iter_mut().zip(base.get()) {
-                *p = b.add(r.start * size_in);
-            }
-            f(part.as_ptr(), out.get().add(r.start * size_out), r.len());
+}
+
+/// Bytes up to which a repeated number lies on the stack.
+const SHORT: usize = 256;
+#[repr(C, align(64))]
+struct Short([u8; SHORT]);
+
+#[derive(Clone, Copy)]
+struct Call<'a> {
+    n: usize,
+    compute: DType,
+    class: Class,
+    entry: &'a Entry,
+    grain: usize,
+}
+
+impl Call<'_> {
+    /// SAFETY: `n` contiguous elements each, of the loop's types.
+    #[inline]
+    unsafe fn contiguous(&self, inputs: &Pointers, count: usize, out: &Output) {
+        let f = self.entry.function();
+        if self.n <= self.grain {
+            // SAFETY: the caller's promise.
+            return unsafe { f(inputs.as_ptr(), out.ptr, self.n) };
         }
-    });
+        let (size_in, size_out) = (self.class.dtype().size(), out.dtype.size());
+        let (base, out) = (Shared(inputs), Shared(out.ptr));
+        par_for(self.n, self.grain, |r| {
+            let mut part: Pointers = [std::ptr::null(); MAX_INPUTS];
+            // SAFETY: ranges lie within `0..n` and are disjoint.
+            unsafe {
+                for (p, b) in part.iter_mut().zip(&base.get()[..count]) {
+                    *p = b.add(r.start * size_in);
+                }
+                f(part.as_ptr(), out.get().add(r.start * size_out), r.len());
+            }
+        });
+    }
+
+    /// Contiguous operands and constants, whose pointers are null: they are repeated, once per task.
+    ///
+    /// SAFETY: as `contiguous`.
+    unsafe fn repeated(&self, pointers: &mut Pointers, inputs: &[Input], out: &Output) {
+        let (own, f) = (self.class.dtype(), self.entry.function());
+        let (size, size_out, count) = (own.size(), out.dtype.size(), inputs.len());
+        let mut values = [[0u64; 2]; MAX_INPUTS];
+        for ((v, p), x) in values.iter_mut().zip(pointers.iter()).zip(inputs) {
+            if p.is_null() {
+                // SAFETY: the shape is not empty.
+                *v = unsafe { constant(x, self.compute, own) };
+            }
+        }
+        if self.n * size <= SHORT {
+            let mut short = [const { MaybeUninit::<Short>::uninit() }; MAX_INPUTS];
+            // SAFETY: a short buffer holds `n` elements.
+            unsafe {
+                for ((p, v), b) in pointers[..inputs.len()].iter_mut().zip(&values).zip(&mut short) {
+                    if p.is_null() {
+                        splat(size, v.as_ptr().cast(), b.as_mut_ptr().cast(), self.n);
+                        *p = b.as_ptr().cast();
+                    }
+                }
+                return f(pointers.as_ptr(), out.ptr, self.n);
+            }
+        }
+        let (base, out) = (Shared(&*pointers), Shared(out.ptr));
+        par_for(self.n, self.grain, |r| {
+            let mut scratch = Scratch::take();
+            let chunk = CHUNK_BYTES / size;
+            let mut part = *base.get();
+            // SAFETY: ranges lie within `0..n` and are disjoint; a buffer holds a chunk.
+            unsafe {
+                for (k, p) in part[..count].iter_mut().enumerate() {
+                    if p.is_null() {
+                        splat(size, values[k].as_ptr().cast(), scratch.buffer(k), chunk.min(r.len()));
+                    } else {
+                        *p = p.add(r.start * size);
+                    }
+                }
+                for start in (r.start..r.end).step_by(chunk) {
+                    let mut now = part;
+                    for (k, p) in now[..count].iter_mut().enumerate() {
+                        *p = if p.is_null() { scratch.buffer(k) } else { p.add((start - r.start) * size) };
+                    }
+                    f(now.as_ptr(), out.get().add(start * size_out), chunk.min(r.end - start));
+                }
+            }
+        });
+    }
+
+    /// SAFETY: as `map`.
+    #[inline(never)]
+    unsafe fn general(&self, shape: &[usize], inputs: &[Input], out: &Output) {
+        let (own, result, compute) = (self.class.dtype(), self.entry.result, self.compute);
+        let zeros: SmallVec<[usize; 8]> = SmallVec::from_elem(0, shape.len());
+        let mut walks: SmallVec<[Walk; 5]> = SmallVec::new();
+        walks.push(Walk { strides: out.strides, size: out.dtype.size() });
+        for x in inputs {
+            walks.push(match *x {
+                Input::Strided { dtype, strides, .. } => Walk { strides, size: dtype.size() },
+                Input::Scalar(_) => Walk { strides: &zeros, size: own.size() },
+            });
+        }
+        let widest = walks.iter().map(|w| w.size).max().unwrap_or(1).max(own.size()).max(result.size());
+        let space = Space::new(shape, &walks, widest);
+        // SAFETY: the shape is not empty, so every operand has a first element.
+        let feeds = inputs.iter().enumerate().map(|(k, x)| unsafe { feed(x, space.is_constant(k + 1), compute, own) });
+        let feeds: SmallVec<[Feed; 4]> = feeds.collect();
+        let steps = out_steps(result, compute, own, out.dtype);
+        let direct = steps == [None; 2];
+        let task = Shared(Task {
+            space,
+            feeds,
+            f: self.entry.function(),
+            own_size: own.size(),
+            out: out.ptr,
+            out_size: out.dtype.size(),
+            steps,
+            direct,
+        });
+        let (tiles, len) = (task.0.space.tiles, task.0.space.len);
+        par_for(tiles, self.grain.div_ceil(len), |r| {
+            let task = &task;
+            // SAFETY: tiles are disjoint, and the operands are as the caller promised.
+            unsafe { task.0.run(r) }
+        });
+    }
 }
 
 /// How one input reaches the loop.
@@ -122,45 +249,6 @@ struct Task {
     direct: bool,
 }
 
-/// SAFETY: as `map`.
-#[inline(never)]
-unsafe fn general(
-    shape: &[usize],
-    inputs: &[Input],
-    out: &Output,
-    compute: DType,
-    class: Class,
-    entry: &Entry,
-    grain: usize,
-) {
-    let (own, result, f) = (class.dtype(), entry.result, entry.function());
-    let zeros: SmallVec<[usize; 8]> = SmallVec::from_elem(0, shape.len());
-    let mut walks: SmallVec<[Walk; 5]> = SmallVec::new();
-    walks.push(Walk { strides: out.strides, size: out.dtype.size() });
-    for x in inputs {
-        walks.push(match *x {
-            Input::Strided { dtype, strides, .. } => Walk { strides, size: dtype.size() },
-            Input::Scalar(_) => Walk { strides: &zeros, size: own.size() },
-        });
-    }
-    let widest = walks.iter().map(|w| w.size).max().unwrap_or(1).max(own.size()).max(result.size());
-    let space = Space::new(shape, &walks, widest);
-    // SAFETY: the shape is not empty, so every operand has a first element.
-    let feeds = inputs.iter().enumerate().map(|(k, x)| unsafe { feed(x, space.is_constant(k + 1), compute, own) });
-    let feeds: SmallVec<[Feed; 4]> = feeds.collect();
-    let in_place = inputs.iter().any(|x| matches!(x, Input::Strided { ptr, .. } if *ptr == out.ptr));
-    let steps = out_steps(result, compute, own, out.dtype);
-    let direct = steps == [None; 2] && !in_place;
-    let task =
-        Shared(Task { space, feeds, f, own_size: own.size(), out: out.ptr, out_size: out.dtype.size(), steps, direct });
-    let (tiles, len) = (task.0.space.tiles, task.0.space.len);
-    par_for(tiles, grain.div_ceil(len), |r| {
-        let task = &task;
-        // SAFETY: tiles are disjoint, and the operands are as the caller promised.
-        unsafe { task.0.run(r) }
-    });
-}
-
 /// From what the loop writes to the output's dtype, by way of the compute dtype where that is narrower.
 fn out_steps(result: DType, compute: DType, own: DType, out: DType) -> [Option<ConvertFn>; 2] {
     let via = if result != own || compute == own { result } else { compute };
@@ -171,33 +259,37 @@ fn out_steps(result: DType, compute: DType, own: DType, out: DType) -> [Option<C
 }
 
 /// SAFETY: the operand has a first element, if it is not a number.
-unsafe fn feed(x: &Input, constant: bool, compute: DType, own: DType) -> Feed {
+unsafe fn feed(x: &Input, repeat: bool, compute: DType, own: DType) -> Feed {
+    // SAFETY: the caller's promise.
+    let value = repeat.then(|| unsafe { constant(x, compute, own) });
     match *x {
-        Input::Scalar(s) => {
-            let mut value = [0u64; 2];
-            store(narrow(s, compute), own, &mut value);
-            Feed { ptr: std::ptr::null(), size: own.size(), steps: [None; 2], constant: Some(value) }
-        }
+        Input::Scalar(_) => Feed { ptr: std::ptr::null(), size: own.size(), steps: [None; 2], constant: value },
         Input::Strided { ptr, dtype, .. } => {
             let steps = [converter(dtype, compute), converter(compute, own)];
-            let mut feed = Feed { ptr, size: dtype.size(), steps, constant: None };
-            if constant {
-                let mut value = [[0u64; 2]; 3];
-                // SAFETY: one element moves between buffers of sixteen bytes.
-                unsafe {
-                    std::ptr::copy_nonoverlapping(ptr, value[0].as_mut_ptr().cast(), dtype.size());
-                    let mut last = 0;
-                    for step in feed.steps.iter().flatten() {
-                        let from = value[last];
-                        step(from.as_ptr().cast(), value[last + 1].as_mut_ptr().cast(), 1);
-                        last += 1;
-                    }
-                    feed.constant = Some(value[last]);
-                }
-            }
-            feed
+            Feed { ptr, size: dtype.size(), steps, constant: value }
         }
     }
+}
+
+/// The first element of an operand, in the loop's dtype.
+///
+/// SAFETY: the operand has a first element, if it is not a number.
+unsafe fn constant(x: &Input, compute: DType, own: DType) -> [u64; 2] {
+    let mut value = [[0u64; 2]; 3];
+    let mut last = 0;
+    match *x {
+        Input::Scalar(s) => store(narrow(s, compute), own, &mut value[0]),
+        // SAFETY: one element moves between buffers of sixteen bytes.
+        Input::Strided { ptr, dtype, .. } => unsafe {
+            std::ptr::copy_nonoverlapping(ptr, value[0].as_mut_ptr().cast(), dtype.size());
+            for step in [converter(dtype, compute), converter(compute, own)].into_iter().flatten() {
+                let from = value[last];
+                last += 1;
+                step(from.as_ptr().cast(), value[last].as_mut_ptr().cast(), 1);
+            }
+        },
+    }
+    value[last]
 }
 
 /// A number in the range of an integer dtype; floats keep their full width, as in PyTorch.

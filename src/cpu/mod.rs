@@ -4,11 +4,15 @@
 //! (`tile`, `strided`, `convert`). Kernels here know no tensor; callers guarantee that memory is in bounds.
 //! Everything else takes `view::View`s: reductions, products, scans, indexing, sorting.
 
+pub mod argreduce;
 pub mod arith;
 pub mod buffer;
 pub mod cast;
 pub mod convert;
 pub mod copy;
+mod distributions;
+mod float;
+pub mod flip;
 mod float32;
 mod float64;
 pub mod gemm;
@@ -17,21 +21,33 @@ pub mod index;
 pub mod isa;
 pub mod loops;
 pub mod map;
+pub mod math;
+pub mod norm;
+pub mod norm_grad;
 pub mod num;
 pub mod parallel;
+pub mod philox;
 pub mod pool;
 pub mod reduce;
 pub mod scan;
+pub mod sequence;
+pub mod simd;
 pub mod softmax;
+pub mod sort;
+pub mod random;
 pub mod special;
 pub mod strided;
+pub mod temp;
 #[cfg(test)]
 pub mod testing;
 pub mod tile;
+pub mod var;
 pub mod view;
 pub mod walk;
 
 pub use buffer::CpuBuffer;
 
+#[cfg(test)]
+mod math_tests;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@
 //! run it over `Fp<f32>`, `Fp<f64>` (floats that know whether to fuse multiply-adds), `Wrapping` integers
 //! and `c128`; every other dtype is converted to one of those a chunk at a time.
 
-use crate::dtype::c128;
+use crate::dtype::{c64, c128};
 use std::marker::PhantomData;
 use std::num::Wrapping;
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
@@ -85,6 +85,10 @@ pub trait Ordered: Num + PartialOrd {
 
 /// Real numbers: f32 and f64. Errors are given in `math.rs`; infinities, NaN and -0 follow C99.
 pub trait Real: Ordered + Div<Output = Self> {
+    /// The same number with sin, cos and tan from libm, for arguments of any size.
+    type Exact: Real;
+    fn exact(self) -> Self::Exact;
+    fn inexact(x: Self::Exact) -> Self;
     fn to_f64(self) -> f64;
     fn exp(self) -> Self;
     fn exp2(self) -> Self;
@@ -132,10 +136,7 @@ pub trait Real: Ordered + Div<Output = Self> {
         Self::one() / self.sqrt()
     }
     /// 1 / (1 + exp(-x))
-    #[inline(always)]
-    fn sigmoid(self) -> Self {
-        Self::one() / (Self::one() + (-self).exp())
-    }
+    fn sigmoid(self) -> Self;
     fn infinity() -> Self;
     #[inline(always)]
     fn nan() -> Self {
@@ -162,6 +163,12 @@ pub trait MapOrdered<const N: usize> {
 /// tanh, div, atan2.
 pub trait MapReal<const N: usize> {
     fn eval<T: Real>(x: [T; N]) -> T;
+    /// Whether `ordinary` is to be asked at all.
+    const CHECKED: bool = false;
+    /// Arguments of sin, cos and tan are within `math::TRIG_LIMIT`. Blocks where they are not are computed by libm.
+    fn ordinary<T: Real>(_x: [T; N]) -> bool {
+        true
+    }
 }
 /// Shifts, integer division: every integer dtype runs this in 64 bits. Use wrapping operations.
 pub trait MapInt<const N: usize> {
@@ -195,6 +202,8 @@ pub trait RealOfComplex<const N: usize> {
 /// Whether `mul_add` is one instruction: decided by the loop's instruction set, a type so that it costs nothing.
 pub trait Fuse: Copy + 'static {
     const FUSED: bool;
+    /// sin, cos and tan go to libm.
+    const EXACT: bool = false;
 }
 /// Multiply, round, add, round.
 #[derive(Clone, Copy)]
@@ -202,6 +211,13 @@ pub struct Plain;
 /// One rounding; only in loops compiled for an instruction set that has it.
 #[derive(Clone, Copy)]
 pub struct Fused;
+/// `Plain`, with arguments of any size.
+#[derive(Clone, Copy)]
+pub struct Exact;
+impl Fuse for Exact {
+    const FUSED: bool = false;
+    const EXACT: bool = true;
+}
 impl Fuse for Plain {
     const FUSED: bool = cfg!(target_arch = "aarch64");
 }
@@ -320,6 +336,12 @@ impl Num for c128 {
     #[inline(always)]
     fn from_f64(x: f64) -> Self {
         c128::new(x, 0.0)
+    }
+}
+impl Num for c64 {
+    #[inline(always)]
+    fn from_f64(x: f64) -> Self {
+        c64::new(x as f32, 0.0)
     }
 }
 

@@ -23,9 +23,14 @@ pub enum Scan {
 /// Neighbouring lines that advance together, and elements of a line that are converted at once.
 const TILE: usize = 512;
 const RUN: usize = 2048;
+/// Parts of a run that are accumulated side by side.
+const CHAINS: usize = 4;
 
 /// One accumulating step.
-trait Rule<T>: Copy + Sync {
+trait Rule<T: Copy>: Copy + Sync {
+    /// Whether runs may be accumulated apart and put together afterwards by `step`; a product could overflow
+    /// on the way to a finite result.
+    const SPLITS: bool = false;
     fn first(self) -> T;
     /// The new accumulator, and whether the element took it over (for maxima and minima).
     fn step(self, acc: T, x: T) -> (T, bool);
@@ -34,6 +39,7 @@ trait Rule<T>: Copy + Sync {
 #[derive(Clone, Copy)]
 struct Sum;
 impl<T: Arith> Rule<T> for Sum {
+    const SPLITS: bool = true;
     fn first(self) -> T {
         T::ZERO
     }
@@ -110,6 +116,8 @@ pub unsafe fn cumulative(kind: Scan, input: View, dim: usize, out: View, indices
             (Scan::Prod, d) if d.is_complex() => run::<c128, _>(Prod, input, dim, out, indices),
             (Scan::Prod, _) => run::<i64, _>(Prod, input, dim, out, indices),
             (Scan::LogSumExp, d) if d.is_float() => run::<f64, _>(LogSumExp, input, dim, out, indices),
+            (Scan::Max, DType::F32) => run::<f32, _>(Max, input, dim, out, indices),
+            (Scan::Min, DType::F32) => run::<f32, _>(Min, input, dim, out, indices),
             (Scan::Max, d) if d.is_float() => run::<f64, _>(Max, input, dim, out, indices),
             (Scan::Max, d) if !d.is_complex() => run::<i64, _>(Max, input, dim, out, indices),
             (Scan::Min, d) if d.is_float() => run::<f64, _>(Min, input, dim, out, indices),
@@ -181,13 +189,15 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
             // SAFETY: the run lies inside the operands, the buffers have room for it.
             unsafe {
                 load(input.dtype, input.at(at[0]), self.steps[0], n, buffer.as_mut_ptr());
-                for (i, x) in buffer[..n].iter_mut().enumerate() {
-                    let took;
-                    (acc, took) = self.rule.step(acc, *x);
-                    *x = acc;
-                    if let Some(p) = places.get_mut(i) {
+                let x = &mut buffer[..n];
+                if places.is_empty() {
+                    acc = self.accumulate(acc, x);
+                } else {
+                    for (i, (x, p)) in x.iter_mut().zip(&mut places).enumerate() {
+                        let took;
+                        (acc, took) = self.rule.step(acc, *x);
                         place = if took { (start + i) as i64 } else { place };
-                        *p = place;
+                        (*x, *p) = (acc, place);
                     }
                 }
                 store(out.dtype, out.at(at[1]), self.steps[1], n, buffer.as_ptr());
@@ -196,6 +206,36 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
                 }
             }
         }
+    }
+
+    /// Accumulates a run in place; returns the last value.
+    fn accumulate(&self, mut acc: T, x: &mut [T]) -> T {
+        let n = x.len() / CHAINS;
+        if !R::SPLITS || n < 8 {
+            for v in x {
+                acc = self.rule.step(acc, *v).0;
+                *v = acc;
+            }
+            return acc;
+        }
+        // Independent chains hide the latency of an addition.
+        let (body, tail) = x.split_at_mut(n * CHAINS);
+        let mut chains = [self.rule.first(); CHAINS];
+        for i in 0..n {
+            for (c, chain) in chains.iter_mut().enumerate() {
+                *chain = self.rule.step(*chain, body[c * n + i]).0;
+                body[c * n + i] = *chain;
+            }
+        }
+        for (part, chain) in body.chunks_exact_mut(n).zip(chains) {
+            part.iter_mut().for_each(|v| *v = self.rule.step(acc, *v).0);
+            acc = self.rule.step(acc, chain).0;
+        }
+        for v in tail {
+            acc = self.rule.step(acc, *v).0;
+            *v = acc;
+        }
+        acc
     }
 
     unsafe fn lines(&self, base: [usize; 3], n: usize, across: [usize; 3]) {

@@ -1,30 +1,36 @@
 //! Softmax and its logarithm along one dimension, and their gradients.
 //!
-//! Lines that are dense in memory are handled one by one through a buffer of the computing type (f32 for the half
-//! types); otherwise a tile of neighbouring lines advances row by row, so memory is walked in order.
+//! Lines that are dense in memory are handled one by one, in a buffer of the computing type (f32 for the half types)
+//! while they fit the cache, else in pieces that are read three times. Other lines go side by side, row by row, so
+//! that memory is walked in order; exponentials are then computed twice, which costs less than keeping them.
 
-use super::arith::{Arith, Float, greater};
+use super::arith::{Float, greater};
+use super::num::Fuse;
 use super::parallel::par_for;
+use super::reduce::rule::{Lanes, Rule};
+use super::reduce::rules::{Max, Sum};
+use super::simd::{self, Kernel};
 use super::view::{View, load, store};
 use super::walk::Others;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 
+/// Elements of a line that are held at once.
+const LINE: usize = 16384;
 /// Neighbouring lines that advance together.
-const TILE: usize = 256;
+const TILE: usize = 1024;
+/// Rows that are summed before their sum is added to the total, to keep rounding errors small.
+const ROWS: usize = 64;
 
 /// `softmax(input)` along `dim`, or its logarithm; computed in f32, or f64 where `out` is.
 ///
 /// # Safety
 /// Both operands must be in bounds; `out` may be `input` itself, but not overlap it otherwise.
 pub unsafe fn softmax(input: View, dim: usize, out: View, log: bool) -> Result<()> {
-    // SAFETY: handed on to the caller.
-    unsafe {
-        match out.dtype {
-            DType::F64 => forward::<f64>(input, dim, out, log),
-            d if d.is_float() => forward::<f32>(input, dim, out, log),
-            d => return Err(refuse(d)),
-        }
+    match out.dtype {
+        DType::F64 => tiles::<f64, 2>([input, out], dim, |t| simd::run(Forward { job: t, log })),
+        d if d.is_float() => tiles::<f32, 2>([input, out], dim, |t| simd::run(Forward { job: t, log })),
+        d => return Err(refuse(d)),
     }
     Ok(())
 }
@@ -32,15 +38,12 @@ pub unsafe fn softmax(input: View, dim: usize, out: View, log: bool) -> Result<(
 /// The gradient of the input, from that of the output and the output itself.
 ///
 /// # Safety
-/// All operands must be in bounds; `out` must not overlap the others.
+/// All operands must be in bounds; `out` may be `grad` or `output` itself, but nothing may overlap otherwise.
 pub unsafe fn softmax_backward(grad: View, output: View, dim: usize, out: View, log: bool) -> Result<()> {
-    // SAFETY: handed on to the caller.
-    unsafe {
-        match output.dtype {
-            DType::F64 => backward::<f64>(grad, output, dim, out, log),
-            d if d.is_float() => backward::<f32>(grad, output, dim, out, log),
-            d => return Err(refuse(d)),
-        }
+    match output.dtype {
+        DType::F64 => tiles::<f64, 3>([output, grad, out], dim, |t| simd::run(Backward { job: t, log })),
+        d if d.is_float() => tiles::<f32, 3>([output, grad, out], dim, |t| simd::run(Backward { job: t, log })),
+        d => return Err(refuse(d)),
     }
     Ok(())
 }
@@ -50,148 +53,230 @@ fn refuse(d: DType) -> Error {
     Error::not_implemented(format!("\"softmax\" not implemented for '{}'", d.scalar_type_name()))
 }
 
-/// A tile of lines in buffers: `length` rows of `n` elements each.
+/// One operand's neighbouring lines.
+#[derive(Clone, Copy)]
 struct Tile<'a> {
-    length: usize,
-    n: usize,
+    view: View<'a>,
     offset: usize,
+    /// Strides along the lines and from line to line.
     along: usize,
     across: usize,
-    view: View<'a>,
 }
 impl Tile<'_> {
-    unsafe fn read<T: Float>(&self, buffer: &mut [T]) {
+    /// Reads elements from `start` on of the only line.
+    fn read<T: Float>(&self, start: usize, buffer: &mut [T]) {
         let v = &self.view;
-        // SAFETY: the tile lies inside the operand; the buffer has room for it.
-        unsafe {
-            if self.n == 1 {
-                return load(v.dtype, v.at(self.offset), self.along, self.length, buffer.as_mut_ptr());
-            }
-            for i in 0..self.length {
-                let row = buffer[i * self.n..].as_mut_ptr();
-                load(v.dtype, v.at(self.offset + i * self.along), self.across, self.n, row);
-            }
-        }
+        // SAFETY: the caller of the kernel vouches for the operands, and tiles lie inside them.
+        unsafe { load(v.dtype, v.at(self.offset + start * self.along), self.along, buffer.len(), buffer.as_mut_ptr()) }
     }
-    unsafe fn write<T: Float>(&self, buffer: &[T]) {
+    fn write<T: Float>(&self, start: usize, buffer: &[T]) {
         let v = &self.view;
         // SAFETY: as in `read`.
-        unsafe {
-            if self.n == 1 {
-                return store(v.dtype, v.at(self.offset), self.along, self.length, buffer.as_ptr());
-            }
-            for i in 0..self.length {
-                let row = buffer[i * self.n..].as_ptr();
-                store(v.dtype, v.at(self.offset + i * self.along), self.across, self.n, row);
-            }
-        }
+        unsafe { store(v.dtype, v.at(self.offset + start * self.along), self.along, buffer.len(), buffer.as_ptr()) }
+    }
+    /// Reads element `i` of every line.
+    fn read_row<T: Float>(&self, i: usize, buffer: &mut [T]) {
+        let v = &self.view;
+        // SAFETY: as in `read`.
+        unsafe { load(v.dtype, v.at(self.offset + i * self.along), self.across, buffer.len(), buffer.as_mut_ptr()) }
+    }
+    fn write_row<T: Float>(&self, i: usize, buffer: &[T]) {
+        let v = &self.view;
+        // SAFETY: as in `read`.
+        unsafe { store(v.dtype, v.at(self.offset + i * self.along), self.across, buffer.len(), buffer.as_ptr()) }
     }
 }
 
+/// The same lines of all operands, with buffers for a piece of a line or a row of lines.
+struct Job<'a, T, const N: usize> {
+    tiles: [Tile<'a>; N],
+    length: usize,
+    lines: usize,
+    buffers: [&'a mut [T]; 2],
+}
+
 /// Calls `f` for every tile of lines along `dim`.
-fn tiles<const N: usize>(views: [View; N], dim: usize, f: impl Fn([Tile; N]) + Sync) {
+fn tiles<T: Float, const N: usize>(views: [View; N], dim: usize, f: impl Fn(Job<T, N>) + Sync) {
     if views[0].numel() == 0 {
         return;
     }
     let mut others = Others::new(views[0].shape, views.map(|v| v.strides), dim);
     let length = views[0].dim(dim).0;
     let (width, across) = others.pop();
-    let most = if views[0].dim(dim).1 <= across[0] { 1 } else { (65536 / length).clamp(8, TILE) };
+    let dense = width == 1 || views[0].dim(dim).1 <= across[0];
+    let most = if dense { 1 } else { TILE };
     let per_row = width.div_ceil(most);
-    par_for(others.count() * per_row, (1 << 12) / (length * most.min(width)), |range| {
+    let room = if dense { length.min(LINE) } else { TILE.min(width) };
+    par_for(others.count() * per_row, (1 << 13) / (length * most.min(width)), |range| {
+        let (mut a, mut b) = (vec![T::ZERO; room], vec![T::ZERO; room]);
         let mut at = others.walk(range.start / per_row);
         for unit in range {
             let start = unit % per_row * most;
-            let n = most.min(width - start);
-            f(std::array::from_fn(|k| {
+            let lines = most.min(width - start);
+            let tile = |k: usize| {
                 let offset = at.offsets[k] + start * across[k];
-                Tile { length, n, offset, along: views[k].dim(dim).1, across: across[k], view: views[k] }
-            }));
-            if start + n == width {
+                Tile { view: views[k], offset, along: views[k].dim(dim).1, across: across[k] }
+            };
+            f(Job { tiles: std::array::from_fn(tile), length, lines, buffers: [&mut a, &mut b] });
+            if start + lines == width {
                 at.step();
             }
         }
     });
 }
 
-unsafe fn forward<T: Float>(input: View, dim: usize, out: View, log: bool) {
-    tiles([input, out], dim, |[input, out]| {
-        let mut x = vec![T::ZERO; input.length * input.n];
-        // SAFETY: the tiles are those of the operands.
-        unsafe {
-            input.read(&mut x);
-            if input.n == 1 {
-                line(&mut x, log);
+struct Forward<'a, T> {
+    job: Job<'a, T, 2>,
+    log: bool,
+}
+impl<T: Float> Kernel for Forward<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<F: Fuse>(self) {
+        if self.job.lines == 1 { self.line::<F>() } else { self.columns::<F>() }
+    }
+}
+impl<T: Float> Forward<'_, T> {
+    #[inline(always)]
+    fn line<F: Fuse>(self) {
+        let Job { tiles: [input, out], length, buffers: [buffer, _], .. } = self.job;
+        let whole = length <= LINE;
+        let pieces = || (0..length).step_by(LINE).map(|start| (start, LINE.min(length - start)));
+        let mut max = T::LOWEST;
+        for (start, n) in pieces() {
+            input.read(start, &mut buffer[..n]);
+            // SAFETY: the buffer holds `n` elements.
+            max = greater(max, unsafe { Lanes(Max).block::<F>(buffer.as_ptr(), n) });
+        }
+        let mut sum = T::ZERO;
+        for (start, n) in pieces() {
+            if !whole {
+                input.read(start, &mut buffer[..n]);
+            }
+            sum = sum.plus(exponentials::<T, F>(&mut buffer[..n], max));
+        }
+        let (scale, log_sum) = (T::ONE.divide(sum), sum.ln());
+        for (start, n) in pieces() {
+            let x = &mut buffer[..n];
+            if self.log {
+                input.read(start, x);
+                x.iter_mut().for_each(|v| *v = v.minus(max).minus(log_sum));
+            } else if whole {
+                x.iter_mut().for_each(|v| *v = v.times(scale));
             } else {
-                columns(&mut x, input.n, log);
+                input.read(start, x);
+                x.iter_mut().for_each(|v| *v = v.minus(max).exp::<F>().times(scale));
             }
-            out.write(&x);
-        }
-    });
-}
-
-fn minus<T: Arith + Float>(a: T, b: T) -> T {
-    a.plus(b.times(T::from_f64(-1.0)))
-}
-
-fn line<T: Float>(x: &mut [T], log: bool) {
-    let max = x.iter().fold(T::LOWEST, |m, &v| greater(m, v));
-    let mut sum = T::ZERO;
-    if log {
-        x.iter().for_each(|&v| sum = sum.plus(minus(v, max).exp()));
-        let by = sum.ln();
-        x.iter_mut().for_each(|v| *v = minus(minus(*v, max), by));
-    } else {
-        for v in x.iter_mut() {
-            *v = minus(*v, max).exp();
-            sum = sum.plus(*v);
-        }
-        let by = T::from_f64(1.0 / sum.to_f64());
-        x.iter_mut().for_each(|v| *v = v.times(by));
-    }
-}
-
-fn columns<T: Float>(x: &mut [T], n: usize, log: bool) {
-    let (mut max, mut sum) = (vec![T::LOWEST; n], vec![T::ZERO; n]);
-    for row in x.chunks(n) {
-        (0..n).for_each(|j| max[j] = greater(max[j], row[j]));
-    }
-    for row in x.chunks_mut(n) {
-        for j in 0..n {
-            let e = minus(row[j], max[j]).exp();
-            row[j] = if log { minus(row[j], max[j]) } else { e };
-            sum[j] = sum[j].plus(e);
+            out.write(start, x);
         }
     }
-    for s in &mut sum {
-        *s = if log { s.ln() } else { T::from_f64(1.0 / s.to_f64()) };
-    }
-    for row in x.chunks_mut(n) {
-        (0..n).for_each(|j| row[j] = if log { minus(row[j], sum[j]) } else { row[j].times(sum[j]) });
+
+    #[inline(always)]
+    fn columns<F: Fuse>(self) {
+        let Job { tiles: [input, out], length, lines, buffers: [row, _] } = self.job;
+        let row = &mut row[..lines];
+        let (mut max, mut sum) = ([T::LOWEST; TILE], [T::ZERO; TILE]);
+        for i in 0..length {
+            input.read_row(i, row);
+            max.iter_mut().zip(&*row).for_each(|(m, &v)| *m = greater(*m, v));
+        }
+        for first in (0..length).step_by(ROWS) {
+            let mut part = [T::ZERO; TILE];
+            for i in first..length.min(first + ROWS) {
+                input.read_row(i, row);
+                part.iter_mut().zip(&*row).zip(&max).for_each(|((s, v), &m)| *s = s.plus(v.minus(m).exp::<F>()));
+            }
+            sum.iter_mut().zip(&part).for_each(|(s, &p)| *s = s.plus(p));
+        }
+        for s in &mut sum[..lines] {
+            *s = if self.log { s.ln() } else { T::ONE.divide(*s) };
+        }
+        for i in 0..length {
+            input.read_row(i, row);
+            if self.log {
+                row.iter_mut().zip(&max).zip(&sum).for_each(|((v, &m), &s)| *v = v.minus(m).minus(s));
+            } else {
+                row.iter_mut().zip(&max).zip(&sum).for_each(|((v, &m), &s)| *v = v.minus(m).exp::<F>().times(s));
+            }
+            out.write_row(i, row);
+        }
     }
 }
 
-unsafe fn backward<T: Float>(grad: View, output: View, dim: usize, out: View, log: bool) {
-    tiles([output, grad, out], dim, |[output, grad, out]| {
-        let n = output.n;
-        let (mut y, mut g) = (vec![T::ZERO; output.length * n], vec![T::ZERO; output.length * n]);
-        let mut sum = vec![T::ZERO; n];
-        // SAFETY: the tiles are those of the operands.
-        unsafe {
-            output.read(&mut y);
-            grad.read(&mut g);
+/// Turns `x` into `exp(x - max)`; returns the sum.
+#[inline(always)]
+fn exponentials<T: Float, F: Fuse>(x: &mut [T], max: T) -> T {
+    x.iter_mut().for_each(|v| *v = v.minus(max).exp::<F>());
+    // SAFETY: the slice has as many elements.
+    unsafe { Lanes(Sum { mean: false }).block::<F>(x.as_ptr(), x.len()) }
+}
+
+struct Backward<'a, T> {
+    /// The output, its gradient, and the result.
+    job: Job<'a, T, 3>,
+    log: bool,
+}
+impl<T: Float> Kernel for Backward<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<F: Fuse>(self) {
+        if self.job.lines == 1 { self.line::<F>() } else { self.columns::<F>() }
+    }
+}
+impl<T: Float> Backward<'_, T> {
+    #[inline(always)]
+    fn line<F: Fuse>(self) {
+        let Job { tiles: [output, grad, out], length, buffers: [a, b], .. } = self.job;
+        let pieces = || (0..length).step_by(LINE).map(|start| (start, LINE.min(length - start)));
+        let mut sum = T::ZERO;
+        for (start, n) in pieces() {
+            let (y, g) = (&mut a[..n], &mut b[..n]);
+            grad.read(start, g);
+            if !self.log {
+                output.read(start, y);
+                g.iter_mut().zip(&*y).for_each(|(g, &y)| *g = g.times(y));
+            }
+            // SAFETY: the buffer holds `n` elements.
+            sum = sum.plus(unsafe { Lanes(Sum { mean: false }).block::<F>(g.as_ptr(), n) });
         }
-        for (y, g) in y.chunks(n).zip(g.chunks(n)) {
-            (0..n).for_each(|j| sum[j] = sum[j].plus(if log { g[j] } else { g[j].times(y[j]) }));
+        for (start, n) in pieces() {
+            let (y, g) = (&mut a[..n], &mut b[..n]);
+            grad.read(start, g);
+            output.read(start, y);
+            if self.log {
+                g.iter_mut().zip(&*y).for_each(|(g, y)| *g = g.minus(y.exp::<F>().times(sum)));
+            } else {
+                g.iter_mut().zip(&*y).for_each(|(g, y)| *g = y.times(g.minus(sum)));
+            }
+            out.write(start, g);
         }
-        for (y, g) in y.chunks(n).zip(g.chunks_mut(n)) {
-            for j in 0..n {
-                g[j] = if log { minus(g[j], y[j].exp().times(sum[j])) } else { y[j].times(minus(g[j], sum[j])) };
+    }
+
+    #[inline(always)]
+    fn columns<F: Fuse>(self) {
+        let Job { tiles: [output, grad, out], length, lines, buffers: [a, b] } = self.job;
+        let (y, g) = (&mut a[..lines], &mut b[..lines]);
+        let mut sum = [T::ZERO; TILE];
+        for i in 0..length {
+            grad.read_row(i, g);
+            if self.log {
+                sum.iter_mut().zip(&*g).for_each(|(s, &g)| *s = s.plus(g));
+            } else {
+                output.read_row(i, y);
+                sum.iter_mut().zip(&*g).zip(&*y).for_each(|((s, g), &y)| *s = s.plus(g.times(y)));
             }
         }
-        // SAFETY: as above.
-        unsafe { out.write(&g) };
-    });
+        for i in 0..length {
+            grad.read_row(i, g);
+            output.read_row(i, y);
+            if self.log {
+                g.iter_mut().zip(&*y).zip(&sum).for_each(|((g, y), &s)| *g = g.minus(y.exp::<F>().times(s)));
+            } else {
+                g.iter_mut().zip(&*y).zip(&sum).for_each(|((g, y), &s)| *g = y.times(g.minus(s)));
+            }
+            out.write_row(i, g);
+        }
+    }
 }
 
 #[cfg(test)]

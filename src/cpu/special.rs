@@ -1,17 +1,9 @@
-//! erf, gamma and their kin, in f64 and one element at a time.
+//! The gamma function and its kin, in f64 and one element at a time.
 
 mod c {
     unsafe extern "C" {
-        pub safe fn erf(x: f64) -> f64;
-        pub safe fn erfc(x: f64) -> f64;
         pub safe fn lgamma(x: f64) -> f64;
     }
-}
-pub fn erf(x: f64) -> f64 {
-    c::erf(x)
-}
-pub fn erfc(x: f64) -> f64 {
-    c::erfc(x)
 }
 pub fn lgamma(x: f64) -> f64 {
     c::lgamma(x)

@@ -59,6 +59,48 @@ fn by_columns((_, row_stride): Dim, (_, stride): Dim) -> bool {
     stride > 1 && row_stride > 0 && row_stride < stride
 }
 
+/// Rows and columns that are moved through registers at a time.
+const SQUARE: usize = 4;
+
+/// `dst[r * to.0 + c * to.1] = src[r * from.0 + c * from.1]`, where steps along r in `src` and along c in `dst` are small.
+///
+/// SAFETY: all those elements are in bounds, and the two do not overlap.
+#[allow(clippy::too_many_arguments)]
+#[inline(always)]
+unsafe fn transpose<U: Copy>(
+    src: *const U,
+    from_row: usize,
+    from_col: usize,
+    dst: *mut U,
+    to_row: usize,
+    to_col: usize,
+    rows: usize,
+    cols: usize,
+) {
+    let (whole_rows, whole_cols) = (rows - rows % SQUARE, cols - cols % SQUARE);
+    let unit = from_row == 1 && to_col == 1;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let one = |r: usize, c: usize| *dst.add(r * to_row + c * to_col) = *src.add(r * from_row + c * from_col);
+        if !unit {
+            return (0..cols).for_each(|c| (0..rows).for_each(|r| one(r, c)));
+        }
+        for c in (0..whole_cols).step_by(SQUARE) {
+            for r in (0..whole_rows).step_by(SQUARE) {
+                let from = src.add(r + c * from_col);
+                let square: [[U; SQUARE]; SQUARE] =
+                    std::array::from_fn(|j| (from.add(j * from_col) as *const [U; SQUARE]).read_unaligned());
+                for i in 0..SQUARE {
+                    let line: [U; SQUARE] = std::array::from_fn(|j| square[j][i]);
+                    (dst.add((r + i) * to_row + c) as *mut [U; SQUARE]).write_unaligned(line);
+                }
+            }
+        }
+        (0..whole_cols).for_each(|c| (whole_rows..rows).for_each(|r| one(r, c)));
+        (whole_cols..cols).for_each(|c| (0..rows).for_each(|r| one(r, c)));
+    }
+}
+
 /// SAFETY: as `gather`.
 unsafe fn gather_block<U: Copy>(src: *const U, dims: &[Dim], dst: *mut U) {
     // SAFETY: offsets stay in the block by the caller's promise.
@@ -67,12 +109,7 @@ unsafe fn gather_block<U: Copy>(src: *const U, dims: &[Dim], dst: *mut U) {
             [] => *dst = *src,
             [(n, stride)] => gather_row(src, n, stride, dst),
             [rows, cols] if by_columns(rows, cols) => {
-                for c in 0..cols.0 {
-                    let (from, to) = (src.add(c * cols.1), dst.add(c));
-                    for r in 0..rows.0 {
-                        *to.add(r * cols.0) = *from.add(r * rows.1);
-                    }
-                }
+                transpose(src, rows.1, cols.1, dst, cols.0, 1, rows.0, cols.0);
             }
             [(n, stride), ref inner @ ..] => {
                 let step: usize = inner.iter().map(|d| d.0).product();
@@ -106,12 +143,8 @@ unsafe fn scatter_block<U: Copy>(src: *const U, dst: *mut U, dims: &[Dim]) {
             [(n, 1)] => std::ptr::copy_nonoverlapping(src, dst, n),
             [(n, stride)] => (0..n).for_each(|i| *dst.add(i * stride) = *src.add(i)),
             [rows, cols] if by_columns(rows, cols) => {
-                for c in 0..cols.0 {
-                    let (from, to) = (src.add(c), dst.add(c * cols.1));
-                    for r in 0..rows.0 {
-                        *to.add(r * rows.1) = *from.add(r * cols.0);
-                    }
-                }
+                // The roles of rows and columns exchanged: what is far apart here is written last.
+                transpose(src, 1, cols.0, dst, cols.1, rows.1, cols.0, rows.0);
             }
             [(n, stride), ref inner @ ..] => {
                 let step: usize = inner.iter().map(|d| d.0).product();

@@ -2,8 +2,9 @@
 //!
 //! The order of elements is free, so dimensions are sorted by the output's strides, then merged where all operands
 //! allow it: most calls end up with one dimension. A tile is a box of at most `CHUNK_BYTES` per operand. It is filled
-//! from the innermost dimension outwards, except where an operand is transposed: then it spans 64 elements of
-//! the innermost dimension and 16 or more of the one that is innermost for that operand.
+//! from the innermost dimension outwards, with two exceptions. Where an operand is transposed, it spans 64 elements of
+//! the innermost dimension and 16 or more of the one that is innermost for that operand. Where rows are long and
+//! operands are only broadcast along others, it is a piece of a row, which needs no gathering at all.
 
 use super::strided::Dim;
 use crate::layout::Dims;
@@ -15,6 +16,8 @@ pub const CHUNK_BYTES: usize = 8 << 10;
 const CHUNK: usize = 2048;
 /// Columns of a tile where an operand is transposed.
 const COLUMNS: usize = 64;
+/// Rows of this length are worth a tile of their own.
+const LONG_ROW: usize = 512;
 
 /// Strides in elements, and the size of an element.
 #[derive(Clone, Copy)]
@@ -29,6 +32,8 @@ pub struct Space {
     pub strides: SmallVec<[Dims; 4]>,
     tile: Dims,
     grid: Dims,
+    /// The dimension along which tiles follow each other: consecutive memory of a transposed operand.
+    first: usize,
     /// The number of tiles.
     pub tiles: usize,
     /// Elements of a full tile.
@@ -52,6 +57,7 @@ impl Space {
             strides: operands.iter().map(|_| Dims::new()).collect(),
             tile: Dims::new(),
             grid: Dims::new(),
+            first: 0,
             tiles: 1,
             len: 1,
         };
@@ -78,17 +84,23 @@ impl Space {
     fn cut(&mut self, operands: &[Walk], capacity: usize) {
         let n = self.shape.len();
         self.tile = SmallVec::from_elem(1, n);
+        self.first = n.saturating_sub(1);
+        let mut room = capacity;
         if let Some(other) = self.transposed(operands) {
             self.tile[n - 1] = self.shape[n - 1].min(COLUMNS);
             self.tile[other] = self.shape[other].min(capacity / COLUMNS);
+            self.first = other;
+            room = capacity / (self.tile[n - 1] * self.tile[other]);
+        } else if n > 1 && self.shape[n - 1] >= LONG_ROW && self.strides.iter().all(|s| s[n - 1] <= 1) {
+            self.tile[n - 1] = self.shape[n - 1].min(capacity);
+            room = 1;
         }
         // Fill what is left, from the innermost dimension, as long as inner dimensions are whole.
-        let mut room = capacity / self.tile.iter().product::<usize>().max(1);
         for d in (0..n).rev() {
             if self.tile[d] == 1 {
                 self.tile[d] = self.shape[d].min(room);
+                room /= self.tile[d];
             }
-            room /= if self.tile[d] > 1 { self.tile[d] } else { 1 };
             if self.tile[d] < self.shape[d] || room < 2 {
                 break;
             }
@@ -106,13 +118,18 @@ impl Space {
     pub fn tile(&self, mut index: usize) -> Tile<'_> {
         let n = self.shape.len();
         let (mut start, mut size): (Dims, Dims) = (SmallVec::from_elem(0, n), SmallVec::from_elem(0, n));
-        for d in (0..n).rev() {
+        let others = (0..n).rev().filter(|&d| d != self.first);
+        for d in (n > 0).then_some(self.first).into_iter().chain(others) {
             start[d] = (index % self.grid[d]) * self.tile[d];
             index /= self.grid[d];
             size[d] = self.tile[d].min(self.shape[d] - start[d]);
         }
         let len = size.iter().product();
         Tile { space: self, start, size, len }
+    }
+    /// All operands walk the whole space as one run.
+    pub fn is_contiguous(&self) -> bool {
+        self.shape.is_empty() || (self.shape.len() == 1 && self.strides.iter().all(|s| s[0] == 1))
     }
     /// Operand `k` is one element, repeated.
     pub fn is_constant(&self, k: usize) -> bool {

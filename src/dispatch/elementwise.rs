@@ -144,7 +144,7 @@ fn check_support(call: &Call, rule: &Rule, compute: DType, device: Device) -> Re
     if compute.is_storage_only() || !rule.loops.supports(compute) {
         return Err(Error::not_implemented(format!(
             "\"{}_{}\" not implemented for '{}'",
-            call.op.parsed().base,
+            call.op.parsed().base.trim_start_matches('_'),
             device.kind(),
             compute.scalar_type_name()
         )));

@@ -9,7 +9,7 @@ mod out;
 
 pub use elementwise::promoted;
 pub use inplace::call_inplace;
-pub use out::call_out;
+pub use out::{call_out, resize};
 
 use crate::autograd::{self, node};
 use crate::device::Device;

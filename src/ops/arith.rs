@@ -2,7 +2,7 @@
 
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapNum, MapReal, Num, Real};
-use crate::dtype::{DType, c128};
+use crate::dtype::{Category, DType, c128};
 use crate::error::{Error, Result};
 use crate::op::*;
 
@@ -23,11 +23,32 @@ impl MapNum<3> for PlusScaled {
 static PLUS: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.num::<2, Plus>(), wgsl: "x + y" };
 static PLUS_SCALED: Rule = Rule { operands: &[0, 1, 2], loops: Loops::NONE.num::<3, PlusScaled>(), wgsl: "x + z * y" };
 
+/// The plain rule where `alpha` is one; else `alpha` must fit the tensors, which it may not promote.
+fn by_alpha(c: &Call, plain: &'static Rule, scaled: &'static Rule) -> Result<&'static Rule> {
+    let alpha = c.scalar(2)?;
+    if alpha.is_one() {
+        return Ok(plain);
+    }
+    let most = c.all_tensors().map(|t| t.dtype().category()).max().unwrap_or(Category::Complex);
+    match alpha.category() {
+        Category::Bool if most != Category::Bool => {
+            Err(Error::runtime("Boolean alpha only supported for Boolean results."))
+        }
+        Category::Float if most < Category::Float => {
+            Err(Error::runtime("For integral input tensors, argument alpha must not be a floating point number."))
+        }
+        Category::Complex if most < Category::Complex => {
+            Err(Error::runtime("For non-complex input tensors, argument alpha must not be a complex number."))
+        }
+        _ => Ok(scaled),
+    }
+}
+
 pub static ADD: Op = Op {
     sig: "add(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
     doc: "Adds `other`, scaled by `alpha`, element by element: `self + alpha * other`. Broadcasts; integers promote.",
     forms: FMIO,
-    body: elementwise_by(|c| Ok(if c.scalar(2)?.is_one() { &PLUS } else { &PLUS_SCALED }), &[&PLUS, &PLUS_SCALED]),
+    body: elementwise_by(|c| by_alpha(c, &PLUS, &PLUS_SCALED), &[&PLUS, &PLUS_SCALED]),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(1, 0, |c| c.g_times(2))]),
     samples: &[
         "f32[2,3], f32[2,3]",
@@ -60,14 +81,18 @@ static MINUS_SCALED: Rule =
 
 /// Subtraction of bools is refused, as in PyTorch and NumPy.
 fn no_bool(c: &Call, common: DType) -> Result<(DType, DType)> {
-    let is_bool = |i: usize| c.args[i].as_tensor().is_some_and(|t| t.dtype() == DType::Bool);
-    match (is_bool(0), is_bool(1)) {
-        (true, true) => Err(Error::runtime(
+    let is_bool = |v: &Value| match v {
+        Value::Scalar(s) => matches!(s, crate::dtype::Scalar::Bool(_)),
+        v => v.as_tensor().is_some_and(|t| t.dtype() == DType::Bool),
+    };
+    let tensor = |v: &Value| v.as_tensor().is_some() && is_bool(v);
+    match (&c.args[0], &c.args[1]) {
+        (a, b) if is_bool(a) && is_bool(b) => Err(Error::not_implemented(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
         )),
-        (false, false) => Ok((common, common)),
-        _ if common == DType::Bool => Err(Error::runtime(
-            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",
+        (a, b) if tensor(a) || tensor(b) => Err(Error::not_implemented(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or \
+             `logical_not()` operator instead.",
         )),
         _ => Ok((common, common)),
     }
@@ -79,7 +104,7 @@ pub static SUB: Op = Op {
     aliases: &["subtract"],
     forms: FMIO,
     promote: Promote::By(no_bool),
-    body: elementwise_by(|c| Ok(if c.scalar(2)?.is_one() { &MINUS } else { &MINUS_SCALED }), &[&MINUS, &MINUS_SCALED]),
+    body: elementwise_by(|c| by_alpha(c, &MINUS, &MINUS_SCALED), &[&MINUS, &MINUS_SCALED]),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(1, 0, |c| -c.g_times(2))]),
     samples: &[
         "f32[2,3], f32[2,3]",
@@ -155,7 +180,7 @@ impl crate::cpu::num::MapComplex<2> for Quotient {
         x / y
     }
 }
-static QUOTIENT: Rule =
+pub(super) static QUOTIENT: Rule =
     Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, Quotient>().complex::<2, Quotient>(), wgsl: "div_(x, y)" };
 
 pub static DIV: Op = Op {
@@ -189,7 +214,7 @@ pub static NEG: Op = Op {
     aliases: &["negative"],
     forms: FMIO,
     promote: Promote::By(|_, common| match common {
-        DType::Bool => Err(Error::runtime(
+        DType::Bool => Err(Error::not_implemented(
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",
         )),
         d => Ok((d, d)),

@@ -122,7 +122,7 @@ static KIT: Kit = Kit {
     real: |t| copy::REAL.call((t,)).ok(),
     clone: |t| copy::CLONE.call((t,)).ok(),
     copy_: |t, src| copy::COPY_.call_inplace((t, src)).map(drop),
-    as_strided: &view::AS_STRIDED,
+    as_strided: &super::strided::AS_STRIDED_VIEW,
 };
 
 // The definition behind the declaration in `autograd`.

@@ -3,18 +3,126 @@
 //! Adding an op: write its literal in the file of its family, add its name to that family's `OPS`. Everything else
 //! (function, method, in-place form, `out=`, stub, docs row, tests) is derived. See `docs/adding_an_op.md`.
 
+pub mod activation;
+pub mod activation_backward;
+pub mod alias;
 pub mod arith;
+pub mod choose;
+pub mod compare;
+pub mod complex;
 pub mod copy;
 pub mod create;
+pub mod division;
+pub mod embedding;
+pub mod exp;
+pub mod gather;
+pub mod hard;
+pub mod hard_backward;
+pub mod hyperbolic;
+pub mod index;
+pub mod index_along;
+pub mod join;
 pub mod kit;
+pub mod layer_norm;
+pub mod like;
 pub mod linalg;
+pub mod linear;
+pub mod logical;
+pub mod loss;
+pub mod mask;
+pub mod minmax;
+mod needs;
+pub mod optim;
+pub mod pad;
+pub mod power;
+pub mod random;
+pub mod range;
 pub mod reduce;
+pub mod reorder;
+pub mod repeat;
+pub mod round;
+pub mod rules;
+pub mod sample;
+pub mod scan;
+pub mod scatter_grad;
+pub mod select;
+pub mod shape;
+pub mod slice;
+pub mod softmax;
+pub mod special;
+pub mod split;
+pub mod strided;
+pub mod take;
+pub mod triangle;
+pub mod trig;
 pub mod view;
 
 use crate::op::Op;
 
 /// Every op, family by family.
-pub static OPS: &[&[&Op]] = &[arith::OPS, copy::OPS, create::OPS, linalg::OPS, reduce::OPS, view::OPS];
+pub static OPS: &[&[&Op]] = &[
+    arith::OPS,
+    copy::OPS,
+    create::OPS,
+    view::OPS,
+    activation::OPS,
+    activation_backward::OPS,
+    alias::OPS,
+    choose::OPS,
+    compare::OPS,
+    complex::OPS,
+    division::OPS,
+    embedding::OPS,
+    exp::OPS,
+    gather::OPS,
+    hard::OPS,
+    hard_backward::OPS,
+    hyperbolic::OPS,
+    index::OPS,
+    index_along::OPS,
+    join::OPS,
+    layer_norm::OPS,
+    like::OPS,
+    linalg::OPS,
+    linalg::added::OPS,
+    linalg::einsum::OPS,
+    linalg::vectors::OPS,
+    linear::OPS,
+    logical::OPS,
+    loss::bce::OPS,
+    loss::class::OPS,
+    loss::pointwise::OPS,
+    loss::similarity::OPS,
+    mask::OPS,
+    minmax::OPS,
+    optim::OPS,
+    pad::OPS,
+    power::OPS,
+    random::OPS,
+    range::OPS,
+    reduce::OPS,
+    reduce::extreme::OPS,
+    reduce::moments::OPS,
+    reduce::nan::OPS,
+    reduce::norm::OPS,
+    reduce::truth::OPS,
+    reorder::OPS,
+    repeat::OPS,
+    round::OPS,
+    sample::OPS,
+    scan::OPS,
+    scatter_grad::OPS,
+    select::OPS,
+    shape::OPS,
+    slice::OPS,
+    softmax::OPS,
+    special::OPS,
+    split::OPS,
+    strided::OPS,
+    take::OPS,
+    triangle::OPS,
+    trig::OPS,
+];
 
 /// Every op.
 pub fn all() -> impl Iterator<Item = &'static Op> {

@@ -7,9 +7,8 @@ use crate::op::*;
 use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[
-    &AS_STRIDED,
-    &AS_STRIDED_BACKWARD,
     &VIEW,
+    &ALIAS,
     &RESHAPE,
     &UNSAFE_VIEW,
     &PERMUTE,
@@ -21,66 +20,12 @@ pub static OPS: &[&Op] = &[
     &UNSQUEEZE,
     &SELECT,
     &SLICE,
-    &SPLIT,
-    &UNBIND,
 ];
 
 /// One view of the dtype of self.
 pub(super) fn one(c: &Call, layout: Layout) -> Result<Layouts> {
     Ok(smallvec![(layout, c.tensor(0)?.dtype())])
 }
-
-pub static AS_STRIDED: Op = Op {
-    sig: "as_strided(Tensor self, Size size, int[] stride, int? storage_offset=None) -> Tensor",
-    doc: "A view of the storage with any sizes and strides (in elements). Errors where it would reach beyond the storage.",
-    forms: FMI,
-    body: Body::View(|c| {
-        let t = c.tensor(0)?;
-        let offset = c.opt_int(3).unwrap_or(t.layout().offset as i64);
-        let capacity = t.storage().bytes() / t.dtype().size();
-        one(c, Layout::as_strided(c.ints(1)?, c.ints(2)?, offset, capacity)?)
-    }),
-    vjp: Vjp::Each(&[d(0, 0, |c| {
-        AS_STRIDED_BACKWARD.call((
-            c.g(),
-            &*c.sizes(0),
-            c.ints(1).unwrap_or(&[]),
-            c.ints(2).unwrap_or(&[]),
-            c.opt_int(3),
-        ))
-    })]),
-    samples: &["f32[6], (2, 2), (2, 1)", "f32[6], (2, 2), (2, 1), 1", "f32[2,3], (3, 2), (1, 3)"],
-    errors: &[
-        ("f32[4], (5,), (1,)", "RuntimeError", "out of bounds"),
-        ("f32[4], (2,), (-1,)", "RuntimeError", "Negative strides"),
-    ],
-    ..OP
-};
-
-/// Adds each element of the gradient to where `as_strided` read it from; positions may repeat.
-pub static AS_STRIDED_BACKWARD: Op = Op {
-    sig: "_as_strided_backward(Tensor grad, Size input_size, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
-    doc: "The gradient of `as_strided`: sums the gradient into a tensor of `input_size` at the positions the view read.",
-    forms: HIDDEN,
-    body: composite(|c| {
-        let (g, sizes) = (c.tensor(0)?, c.ints(1)?);
-        let whole = Term(crate::tensor::Tensor::zeros(&crate::layout::to_shape(sizes)?, g.dtype(), g.device())).ok()?;
-        let offset = c.opt_int(4).unwrap_or(0);
-        let layout = Layout::as_strided(c.ints(2)?, c.ints(3)?, offset, whole.numel())?;
-        if layout.has_internal_overlap() {
-            return Err(Error::not_implemented(
-                "the gradient of an overlapping as_strided is not supported yet. Clone the view's input and index it instead.",
-            ));
-        }
-        let part = AS_STRIDED.call((&whole, c.ints(2)?, c.ints(3)?, offset)).ok()?;
-        super::copy::COPY_.call_inplace((&part, g))?;
-        Ok(smallvec![whole])
-    }),
-    vjp: Vjp::Composite,
-    samples: &["f32[2,2], (6,), (2, 2), (2, 1)"],
-    errors: &[("f32[5], (4,), (5,), (1,)", "RuntimeError", "out of bounds")],
-    ..OP
-};
 
 pub static VIEW: Op = Op {
     sig: "view(Tensor self, Size size) -> Tensor",
@@ -93,6 +38,18 @@ pub static VIEW: Op = Op {
         ("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6"),
         ("f32[2,3], (-1, -1)", "RuntimeError", "only one dimension can be inferred"),
     ],
+    ..OP
+};
+
+pub static ALIAS: Op = Op {
+    sig: "alias(Tensor self) -> Tensor",
+    doc: "Another view of the whole tensor: `x[...]`.",
+    forms: HIDDEN,
+    body: Body::View(|c| one(c, c.tensor(0)?.layout().clone())),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g())]),
+    samples: &["f32[2,3]"],
+    errors: &[("'a'", "TypeError", "must be Tensor")],
+    reference: "x0",
     ..OP
 };
 
@@ -267,7 +224,12 @@ pub static SELECT: Op = Op {
         }
         one(c, t.layout().select(dim, index.rem_euclid(n) as usize))
     }),
-    vjp: Vjp::Each(&[d(0, 0, |c| c.unview())]),
+    vjp: Vjp::Each(&[d(0, 0, |c| {
+        c.unwindow(|l| {
+            let dim = wrap_dim(c.int(1)?, l.ndim())?;
+            Ok(l.select(dim, c.int(2)?.rem_euclid(l.shape[dim] as i64) as usize))
+        })
+    })]),
     samples: &["f32[2,3], 0, 1", "f32[2,3], -1, -1"],
     errors: &[
         ("f32[2,3], 0, 2", "IndexError", "out of range"),
@@ -286,76 +248,19 @@ pub static SLICE: Op = Op {
         if t.ndim() == 0 {
             return Err(Error::runtime("slice() cannot be applied to a 0-dim tensor."));
         }
-        let dim = wrap_dim(c.int(1)?, t.ndim())?;
-        let slice = crate::layout::Slice { start: c.opt_int(2), stop: c.opt_int(3), step: c.opt_int(4) };
-        one(c, t.layout().slice(dim, slice.resolve(t.size(dim))?))
+        one(c, sliced(t.layout(), c)?)
     }),
-    vjp: Vjp::Each(&[d(0, 0, |c| c.unview())]),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.unwindow(|l| sliced(l, c)))]),
     samples: &["f32[5,3], 0, 1, 4", "f32[5,3], 0, 0, 5, 2", "f32[5,3], 1, -2"],
     errors: &[("f32[5], 0, 0, 3, 0", "ValueError", "greater than zero")],
     ..OP
 };
 
-pub static SPLIT: Op = Op {
-    sig: "split(Tensor self, int[1] split_size_or_sections, int dim=0) -> Tensor[]",
-    doc: "Cuts a dimension into parts of a size, the last one maybe smaller, or of the given sizes.",
-    body: Body::View(split),
-    vjp: Vjp::Each(&[d(0, 0, |c| c.unview())]),
-    samples: &["f32[5,2], 2", "f32[5,2], (2, 3)", "f32[2,4], 2, 1"],
-    errors: &[
-        ("f32[5], (2, 2)", "RuntimeError", "split_with_sizes expects"),
-        ("f32[5], -1", "RuntimeError", "non-negative"),
-    ],
-    ..OP
-};
-
-fn split(c: &Call) -> Result<Layouts> {
-    let (t, sizes) = (c.tensor(0)?, c.ints(1)?);
-    if t.ndim() == 0 {
-        return Err(Error::runtime("split expects at least a 1-dimensional tensor"));
-    }
-    let dim = wrap_dim(c.int(2)?, t.ndim())?;
-    let n = t.size(dim) as i64;
-    let listed = sizes.len() != 1 || sizes[0] == n;
-    let mut parts: Vec<i64> = sizes.to_vec();
-    if !listed {
-        let step = sizes[0];
-        if step < 0 || (step == 0 && n != 0) {
-            return Err(Error::runtime(format!("split expects split_size be non-negative, but got split_size={step}")));
-        }
-        parts = if n == 0 { vec![0] } else { (0..n).step_by(step as usize).map(|i| step.min(n - i)).collect() };
-    }
-    if parts.iter().any(|&p| p < 0) || parts.iter().sum::<i64>() != n {
-        return Err(Error::runtime(format!(
-            "split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but got split_sizes={}",
-            crate::error::Show(sizes)
-        )));
-    }
-    let mut start = 0;
-    let part = |&p: &i64| {
-        let l = t.layout().slice(dim, (start, p as usize, 1));
-        start += p as usize;
-        (l, t.dtype())
-    };
-    Ok(parts.iter().map(part).collect())
+fn sliced(l: &Layout, c: &dyn Arguments) -> Result<Layout> {
+    let dim = wrap_dim(c.int(1)?, l.ndim())?;
+    let slice = crate::layout::Slice { start: c.opt_int(2), stop: c.opt_int(3), step: c.opt_int(4) };
+    Ok(l.slice(dim, slice.resolve(l.shape[dim])?))
 }
-
-pub static UNBIND: Op = Op {
-    sig: "unbind(Tensor self, int dim=0) -> Tensor[]",
-    doc: "Each index of a dimension as a view of its own.",
-    body: Body::View(|c| {
-        let t = c.tensor(0)?;
-        let dim = wrap_dim(c.int(1)?, t.ndim())?;
-        if t.ndim() == 0 {
-            return Err(Error::index("Dimension specified as 0 but tensor has no dimensions"));
-        }
-        Ok((0..t.size(dim)).map(|i| (t.layout().select(dim, i), t.dtype())).collect())
-    }),
-    vjp: Vjp::Each(&[d(0, 0, |c| c.unview())]),
-    samples: &["f32[3,2]", "f32[2,3], 1"],
-    errors: &[("f32[2], 2", "IndexError", "Dimension out of range")],
-    ..OP
-};
 
 impl Term {
     pub fn reshape(self, sizes: &[i64]) -> Term {

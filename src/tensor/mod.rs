@@ -38,6 +38,8 @@ pub(crate) const LEAF_GRAD: u8 = 1;
 pub(crate) const HAS_FN: u8 = 2;
 pub(crate) const INFERENCE: u8 = 4;
 pub(crate) const RETAINS: u8 = 8;
+/// The Python class and attributes are kept in the slot: see Note [Identity] in `python`.
+pub(crate) const PY_STASH: u8 = 16;
 
 pub struct TensorImpl {
     first: UnsafeCell<Meta>,

@@ -31,6 +31,8 @@ class Op:
     errors: list = field(default_factory=list)
     dtypes: list | None = None
     fused: bool = False
+    hidden: bool = False
+    only_inplace: bool = False
     # A NumPy expression over x0, x1, ... and the named arguments; "shape" where the values are not defined.
     reference: str | None = None
 
@@ -42,7 +44,13 @@ class Op:
         return invoke(self.public, args, kwargs)
 
     def sample_texts(self) -> list[str]:
-        return [text for sample in self.samples for text in expand(sample, self.dtypes)]
+        """The samples, those for several dtypes written out; PyTorch decides which of the dtypes there are."""
+        texts = []
+        for sample in self.samples:
+            expanded = expand(sample, self.dtypes)
+            refused = [t for t in expanded if "error" in (recorded(self, t) or {})] if len(expanded) > 1 else []
+            texts += [t for t in expanded if t not in refused]
+        return texts
 
     def calls(self) -> list[Call]:
         return [parse(text) for text in self.sample_texts()]

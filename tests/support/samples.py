@@ -254,7 +254,7 @@ def expand(text: str, dtypes: list[str] | None = None) -> list[str]:
     found = re.search(r"([ficn])\?\[", text)
     if not found:
         return [text]
-    family = [d for d in FAMILIES[found[1]] if dtypes is None or DTYPES[d] in dtypes]
+    family = [d for d in FAMILIES[found[1]] if not dtypes or d in dtypes or DTYPES[d] in dtypes]
     return [re.sub(r"[ficn]\?(?=\[)", d, text) for d in family]
 
 

@@ -80,6 +80,7 @@ def tensors(result) -> list:
 
 def to_numpy(tensor) -> np.ndarray:
     tensor = tensor.detach().cpu()
+    tensor = tensor.resolve_conj() if STAND_IN else tensor
     if tensor.dtype == torch.bfloat16:
         tensor = tensor.to(torch.float32)
     return np.array(tensor.numpy())

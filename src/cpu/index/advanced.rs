@@ -1,18 +1,18 @@
 //! Advanced indexing: `input[i, :, j]` with index tensors, read and written.
 //!
-//! The index tensors, all of one (broadcast) shape, become a table of offsets once; each entry then stands for
+//! The index tensors, all of one (broadcast) shape, become offsets a chunk at a time; each offset stands for
 //! a slice over the dimensions that are not indexed. The result's shape is NumPy's: the index shape takes the
 //! place of the indexed dimensions if they are adjacent, else it comes first.
 
 use super::combine::{Add, Combine};
 use super::{check, out_of_bounds};
 use crate::cpu::parallel::par_for;
-use crate::cpu::view::{Ptr, View};
-use crate::cpu::walk::for_lines;
+use crate::cpu::view::View;
 use crate::dtype::Element;
 use crate::error::Result;
-use crate::layout::{Dims, Odometer};
+use crate::layout::{Dims, Odometer, coalesce};
 use crate::with_dtype;
+use smallvec::SmallVec;
 
 /// The shape of `input[indices]`, where `shape` is what the index tensors broadcast to.
 pub fn index_shape(input: &[usize], indexed: &[bool], shape: &[usize]) -> Dims {
@@ -33,10 +33,20 @@ fn place(indexed: &[bool]) -> usize {
     if (first..last).all(|d| indexed[d]) { first } else { 0 }
 }
 
-/// The parts of an indexing: a table of offsets over the index shape, and the dimensions left over.
-struct Plan {
-    /// Offsets into the indexed operand, in row-major order of the index shape.
-    table: Vec<usize>,
+/// Index positions whose offsets are computed at once.
+const CHUNK: usize = 1024;
+
+/// One index tensor: it moves along a dimension of `size` elements, `stride` apart.
+struct Axis<'a> {
+    index: View<'a>,
+    size: usize,
+    stride: usize,
+}
+
+/// The parts of an indexing: the index shape, and the dimensions left over.
+struct Plan<'a> {
+    axes: SmallVec<[Axis<'a>; 4]>,
+    count: usize,
     /// The index shape and the other operand's strides over it.
     shape: Dims,
     steps: Dims,
@@ -48,34 +58,24 @@ struct Plan {
 
 /// # Safety
 /// `full` and the indices must be in bounds; `dense` has the shape that `index_shape` gives.
-unsafe fn plan(full: View, indices: &[Option<View>], dense: View) -> Result<Plan> {
-    let indexed: Vec<bool> = indices.iter().map(Option::is_some).collect();
+unsafe fn plan<'a>(full: View, indices: &[Option<View<'a>>], dense: View) -> Result<Plan<'a>> {
+    let indexed: SmallVec<[bool; 8]> = indices.iter().map(Option::is_some).collect();
     let shape: Dims = indices.iter().flatten().next().map_or(Dims::new(), |v| v.shape.into());
-    let mut table = vec![0usize; shape.iter().product()];
-    let row_major = crate::layout::contiguous_strides(&shape);
-    let slots = Ptr(table.as_mut_ptr());
-    for (d, index) in indices.iter().enumerate() {
-        let Some(index) = index else { continue };
-        let (size, stride) = full.dim(d);
+    let mut axes = SmallVec::new();
+    for (dim, index) in indices.iter().enumerate() {
+        let Some(index) = *index else { continue };
+        let (size, stride) = full.dim(dim);
         // SAFETY: the caller vouches for the index.
-        unsafe { check(*index, -(size as i64), size) }.map_err(out_of_bounds(d, size))?;
-        for_lines(&shape, [&row_major, index.strides], |[t, i], n, [dt, di]| {
-            for k in 0..n {
-                // SAFETY: both offsets are inside their operands.
-                unsafe {
-                    let v = *(index.at(i) as *const i64).add(k * di);
-                    *slots.at(t + k * dt) += (if v < 0 { v + size as i64 } else { v }) as usize * stride;
-                }
-            }
-        });
+        unsafe { check(index, -(size as i64), size) }.map_err(out_of_bounds(dim, size))?;
+        axes.push(Axis { index, size, stride });
     }
     let at = place(&indexed);
     let pick = |v: &[usize]| (0..full.ndim()).filter(|&d| !is(&indexed, d)).map(|d| v[d]).collect::<Dims>();
     let mut rest_dense: Dims = dense.strides.into();
     let steps: Dims = rest_dense.drain(at..at + shape.len()).collect();
     let (rest, rest_full) = (pick(full.shape), pick(full.strides));
-    let (rest, [rest_full, rest_dense]) = crate::layout::coalesce(&rest, [&rest_full, &rest_dense]);
-    Ok(Plan { table, shape, steps, rest, rest_full, rest_dense })
+    let (rest, [rest_full, rest_dense]) = coalesce(&rest, [&rest_full, &rest_dense]);
+    Ok(Plan { axes, count: shape.iter().product(), shape, steps, rest, rest_full, rest_dense })
 }
 
 /// `out = input[indices]`: one optional index per leading dimension, all of one shape, of int64.
@@ -126,32 +126,39 @@ fn add<T: Element>(a: T, b: T) -> T {
     Add.combine(a, b)
 }
 
-impl Plan {
+impl Plan<'_> {
+    /// Calls `f(full, dense)` with the offsets of each index position of a range, in order.
+    fn walk(&self, range: std::ops::Range<usize>, mut f: impl FnMut(usize, usize)) {
+        let mut offsets = [0usize; CHUNK];
+        let mut at = Odometer::new(&self.shape, [&self.steps], range.start);
+        for start in range.clone().step_by(CHUNK) {
+            let n = CHUNK.min(range.end - start);
+            offsets[..n].fill(0);
+            self.axes.iter().for_each(|axis| axis.add(&self.shape, start, &mut offsets[..n]));
+            for &offset in &offsets[..n] {
+                f(offset, at.offsets[0]);
+                at.step();
+            }
+        }
+    }
     /// Calls `f(full, dense)` for every pair of elements, in parallel over everything.
     unsafe fn each<T>(&self, full: View, dense: View, f: impl Fn(*mut T, *mut T) + Sync) {
         let slice = self.rest.iter().product::<usize>();
-        par_for(self.table.len(), (1 << 15) / slice.max(1), |range| {
-            let mut at = Odometer::new(&self.shape, [&self.steps], range.start);
-            for &offset in &self.table[range] {
-                self.slice(full.at(offset) as *mut T, dense.at(at.offsets[0]) as *mut T, 0, slice, &f);
-                at.step();
-            }
+        par_for(self.count, (1 << 15) / slice.max(1), |range| {
+            self.walk(range, |a, b| self.slice(full.at(a) as *mut T, dense.at(b) as *mut T, 0, slice, &f));
         });
     }
     /// The same, in the order of the index tensors where they may name an element twice: parallel over slices only.
     unsafe fn in_order<T>(&self, full: View, dense: View, f: impl Fn(*mut T, *mut T) + Sync) {
         let slice = self.rest.iter().product::<usize>();
-        let grain = ((1 << 15) / self.table.len().max(1)).max(64);
-        if self.table.is_empty() {
+        let grain = ((1 << 15) / self.count.max(1)).max(64);
+        if self.count == 0 {
             return;
         }
         par_for(slice, grain, |range| {
-            let mut at = Odometer::new(&self.shape, [&self.steps], 0);
-            for &offset in &self.table {
-                let (full, dense) = (full.at(offset) as *mut T, dense.at(at.offsets[0]) as *mut T);
-                self.slice(full, dense, range.start, range.end, &f);
-                at.step();
-            }
+            self.walk(0..self.count, |a, b| {
+                self.slice(full.at(a) as *mut T, dense.at(b) as *mut T, range.start, range.end, &f);
+            });
         });
     }
     /// Elements `from..to` of one slice.
@@ -174,6 +181,27 @@ impl Plan {
                     at.step();
                 }
             }
+        }
+    }
+}
+
+impl Axis<'_> {
+    /// Adds the offsets of the index positions from `start` on.
+    fn add(&self, shape: &[usize], start: usize, offsets: &mut [usize]) {
+        let wrap = |v: i64| (if v < 0 { v + self.size as i64 } else { v }) as usize * self.stride;
+        if self.index.is_contiguous() {
+            let p = self.index.at(start) as *const i64;
+            for (i, o) in offsets.iter_mut().enumerate() {
+                // SAFETY: positions lie inside the index, which the caller of the kernel vouches for.
+                *o += wrap(unsafe { *p.add(i) });
+            }
+            return;
+        }
+        let mut at = Odometer::new(shape, [self.index.strides], start);
+        for o in offsets {
+            // SAFETY: as above.
+            *o += wrap(unsafe { *(self.index.at(at.offsets[0]) as *const i64) });
+            at.step();
         }
     }
 }

@@ -1,8 +1,12 @@
 //! `gather` (an index per element of the result) and `index_select` (an index per slice).
+//!
+//! Indices are checked a line at a time, just before they are used: they are still in cache then. After a bad one
+//! nothing more is written, and the result, which nobody has seen yet, is given up.
 
-use super::{check, out_of_range, out_of_reach};
+use super::{Found, first_bad, out_of_range, out_of_reach};
+use crate::cpu::parallel::par_for;
 use crate::cpu::view::View;
-use crate::cpu::walk::for_lines;
+use crate::cpu::walk::{Others, for_lines};
 use crate::error::Result;
 use crate::layout::Dims;
 
@@ -12,46 +16,43 @@ use crate::layout::Dims;
 /// All operands must be in bounds; `out` must not overlap the others.
 pub unsafe fn gather(input: View, dim: usize, index: View, out: View) -> Result<()> {
     let size = input.dim(dim).0;
-    // SAFETY: handed on to the caller; every index is checked before it is used.
-    unsafe {
-        check(index, 0, size).map_err(out_of_reach(dim, size))?;
-        copy_gather(input, dim, index, out);
-    }
-    Ok(())
+    let lines = match input.dtype.size() {
+        1 => lines::<u8>,
+        2 => lines::<u16>,
+        4 => lines::<u32>,
+        8 => lines::<u64>,
+        _ => lines::<[u64; 2]>,
+    };
+    // SAFETY: handed on to the caller; the type has the element's size.
+    unsafe { lines(input, dim, index, out) }.map_err(out_of_reach(dim, size))
 }
 
-/// `gather` with checked indices.
-unsafe fn copy_gather(input: View, dim: usize, index: View, out: View) {
-    let stride = input.dim(dim).1;
-    // SAFETY: handed on to the caller.
-    unsafe {
-        let mut strides: Dims = input.strides.into();
-        if let Some(s) = strides.get_mut(dim) {
-            *s = 0;
-        }
-        let move_ = match input.dtype.size() {
-            1 => lines::<u8>,
-            2 => lines::<u16>,
-            4 => lines::<u32>,
-            8 => lines::<u64>,
-            _ => lines::<[u64; 2]>,
-        };
-        move_(input, &strides, stride, index, out);
+unsafe fn lines<T: Copy>(input: View, dim: usize, index: View, out: View) -> std::result::Result<(), i64> {
+    let (size, stride) = input.dim(dim);
+    let mut strides: Dims = input.strides.into();
+    if let Some(s) = strides.get_mut(dim) {
+        *s = 0;
     }
-}
-
-unsafe fn lines<T: Copy>(input: View, strides: &[usize], stride: usize, index: View, out: View) {
-    for_lines(index.shape, [index.strides, out.strides, strides], |[i, o, x], n, [di, d_out, dx]| {
-        let index = index.at(i) as *const i64;
+    let found = Found::default();
+    for_lines(index.shape, [index.strides, out.strides, &strides], |[i, o, x], n, [di, d_out, dx]| {
+        let p = index.at(i) as *const i64;
         let out = out.at(o) as *mut T;
         let input = input.at(x) as *const T;
-        // SAFETY: the caller vouches for the lines and has checked the indices.
+        // SAFETY: the caller vouches for the lines; the indices are checked before they are used.
         unsafe {
-            for j in 0..n {
-                *out.add(j * d_out) = *input.add(j * dx + *index.add(j * di) as usize * stride);
+            match first_bad(p, di, n, 0, size as i64) {
+                Some(bad) => found.report(i + bad * di),
+                None if [di, d_out, dx, stride] == [1, 1, 0, 1] => {
+                    (0..n).for_each(|j| *out.add(j) = *input.add(*p.add(j) as usize));
+                }
+                None => {
+                    (0..n).for_each(|j| *out.add(j * d_out) = *input.add(j * dx + *p.add(j * di) as usize * stride));
+                }
             }
         }
     });
+    // SAFETY: the offset is one of the index's.
+    found.offset().map_or(Ok(()), |at| Err(unsafe { *(index.at(at) as *const i64) }))
 }
 
 /// Slices of `input` along `dim`, in the order of a one-dimensional `index`.
@@ -64,10 +65,62 @@ pub unsafe fn index_select(input: View, dim: usize, index: View, out: View) -> R
     if let Some(s) = strides.get_mut(dim) {
         *s = index.dim(0).1;
     }
+    let spread = View { shape: out.shape, strides: &strides, ..index };
+    let (out_step, dense) = (out.dim(dim).1, |d: usize| out.strides[d] < out.dim(dim).1);
+    let inner: usize = (0..out.ndim()).filter(|&d| d != dim && dense(d)).map(|d| out.shape[d]).product();
+    let row = |v: &View| (0..v.ndim()).filter(|&d| d != dim && dense(d)).all(|d| v.strides[d] < v.dim(dim).1);
     // SAFETY: handed on to the caller.
     unsafe {
-        check(index, 0, input.dim(dim).0).map_err(out_of_range)?;
-        copy_gather(input, dim, View { shape: out.shape, strides: &strides, ..index }, out);
+        if inner > 1 && out_step >= inner && row(&input) && out.numel() > 0 {
+            return slices(input, dim, index, out).map_err(out_of_range);
+        }
+        let lines = match input.dtype.size() {
+            1 => lines::<u8>,
+            2 => lines::<u16>,
+            4 => lines::<u32>,
+            8 => lines::<u64>,
+            _ => lines::<[u64; 2]>,
+        };
+        lines(input, dim, spread, out).map_err(out_of_range)
     }
+}
+
+/// Copies whole slices, run by run: for dimensions that lie inside `dim` in both operands.
+unsafe fn slices(input: View, dim: usize, index: View, out: View) -> std::result::Result<(), i64> {
+    let (size, stride) = input.dim(dim);
+    let (count, out_step) = out.dim(dim);
+    let step = index.dim(0).1;
+    let p = index.ptr as *const i64;
+    // SAFETY: the caller vouches for the index.
+    if let Some(bad) = unsafe { first_bad(p, step, count, 0, size as i64) } {
+        // SAFETY: as above.
+        return Err(unsafe { *p.add(bad * step) });
+    }
+    let bytes = input.dtype.size();
+    let mut others = Others::new(out.shape, [out.strides, input.strides], dim);
+    let (run, [d_out, d_in]) = others.pop();
+    let runs = others.count();
+    par_for(count, (1 << 15) / (runs * run), |range| {
+        for i in range {
+            // SAFETY: the index has been checked, and slices of the result are disjoint.
+            unsafe {
+                let place = *(index.at(i * step) as *const i64) as usize;
+                let mut at = others.walk(0);
+                for _ in 0..runs {
+                    let dst = out.at(i * out_step + at.offsets[0]);
+                    let src = input.at(place * stride + at.offsets[1]);
+                    if d_out == 1 && d_in == 1 {
+                        std::ptr::copy_nonoverlapping(src, dst, run * bytes);
+                    } else {
+                        for j in 0..run {
+                            let (src, dst) = (src.add(j * d_in * bytes), dst.add(j * d_out * bytes));
+                            std::ptr::copy_nonoverlapping(src, dst, bytes);
+                        }
+                    }
+                    at.step();
+                }
+            }
+        }
+    });
     Ok(())
 }

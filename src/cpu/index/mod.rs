@@ -17,6 +17,8 @@ pub use gather::{gather, index_select};
 pub use mask::{masked_scatter, masked_select, nonzero, nonzero_count};
 pub use scatter::{Source, index_add, index_copy, index_fill, index_reduce, scatter};
 
+use super::num::Fuse;
+use super::simd::{self, Kernel};
 use super::view::View;
 use super::walk::for_lines;
 use crate::error::Error;
@@ -26,23 +28,61 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// # Safety
 /// `index` must be in bounds.
-pub(super) unsafe fn check(index: View, low: i64, size: usize) -> std::result::Result<(), i64> {
-    let high = size as i64;
-    // The offset of the first bad index, in the order of memory that the walk sees.
-    let bad = AtomicUsize::new(usize::MAX);
+unsafe fn check(index: View, low: i64, size: usize) -> std::result::Result<(), i64> {
+    let found = Found::default();
     for_lines(index.shape, [index.strides], |[at], n, [step]| {
         let p = index.at(at) as *const i64;
         // SAFETY: the caller vouches for the index.
-        let wrong = |i: usize| unsafe { *p.add(i * step) < low || *p.add(i * step) >= high };
-        if (0..n).fold(false, |any, i| any | wrong(i)) {
-            let first = (0..n).find(|&i| wrong(i)).unwrap_or(0);
-            bad.fetch_min(at + first * step, Ordering::Relaxed);
+        if let Some(i) = unsafe { first_bad(p, step, n, low, size as i64) } {
+            found.report(at + i * step);
         }
     });
-    match bad.into_inner() {
-        usize::MAX => Ok(()),
-        // SAFETY: the offset is one of the index's.
-        at => Err(unsafe { *(index.at(at) as *const i64) }),
+    // SAFETY: the offset is one of the index's.
+    found.offset().map_or(Ok(()), |at| Err(unsafe { *(index.at(at) as *const i64) }))
+}
+
+/// The first bad index that several threads have met, by its offset: the same one however they were scheduled.
+struct Found(AtomicUsize);
+impl Default for Found {
+    fn default() -> Found {
+        Found(AtomicUsize::new(usize::MAX))
+    }
+}
+impl Found {
+    fn report(&self, offset: usize) {
+        self.0.fetch_min(offset, Ordering::Relaxed);
+    }
+    fn offset(&self) -> Option<usize> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|&at| at != usize::MAX)
+    }
+}
+
+/// The position of the first of `n` indices that is outside `low..high`.
+///
+/// SAFETY: the indices must be readable.
+unsafe fn first_bad(index: *const i64, step: usize, n: usize, low: i64, high: i64) -> Option<usize> {
+    // SAFETY: the caller vouches for the run.
+    let at = |i: usize| unsafe { *index.add(i * step) };
+    let good = if step == 1 {
+        // SAFETY: as above.
+        simd::run(Within { index: unsafe { std::slice::from_raw_parts(index, n) }, low, high })
+    } else {
+        (0..n).all(|i| (low..high).contains(&at(i)))
+    };
+    if good { None } else { (0..n).find(|&i| !(low..high).contains(&at(i))) }
+}
+
+/// Whether all indices are in range.
+struct Within<'a> {
+    index: &'a [i64],
+    low: i64,
+    high: i64,
+}
+impl Kernel for Within<'_> {
+    type Output = bool;
+    #[inline(always)]
+    fn run<F: Fuse>(self) -> bool {
+        self.index.iter().fold(true, |good, &v| good & (v >= self.low) & (v < self.high))
     }
 }
 

@@ -5,7 +5,9 @@
 
 use super::combine::{Add, AddScaled, Combine, Max, Min, Mode, Mul, Set};
 use super::{check, out_of_bounds, out_of_range, out_of_reach};
+use crate::cpu::num::Fuse;
 use crate::cpu::parallel::par_for;
+use crate::cpu::simd::{self, Kernel};
 use crate::cpu::view::View;
 use crate::cpu::walk::{Others, for_lines};
 use crate::dtype::{DType, Element, Scalar};
@@ -117,34 +119,102 @@ unsafe fn typed<T: Element, C: Combine>(out: View, dim: usize, index: View, sour
     }
     let mut others = Others::new(index.shape, [out.strides, index.strides, source.strides], dim);
     let (width, [d_out, di, ds]) = others.pop();
-    let tiles = width.div_ceil(TILE);
-    let along = stride < d_out && stride != 0;
-    par_for(others.count() * tiles, (1 << 14) / (length * width.min(TILE)).max(1), |range| {
+    let units = others.count();
+    // A few tiles even where one would do: they are what runs in parallel.
+    let tile = if units < 4 && length * width > 1 << 16 { width.div_ceil(4).clamp(16, TILE) } else { TILE };
+    let tiles = width.div_ceil(tile);
+    let along = width == 1 || (index_step != 0 && index_step < di);
+    par_for(units * tiles, (1 << 14) / (length * width.min(tile)).max(1), |range| {
         let mut at = others.walk(range.start / tiles);
         for unit in range {
-            let start = unit % tiles * TILE;
-            let n = TILE.min(width - start);
+            let start = unit % tiles * tile;
+            let n = tile.min(width - start);
             let [o, i, s] = at.offsets;
-            let out = out.at(o + start * d_out) as *mut T;
-            let index = index.at(i + start * di) as *const i64;
-            let source = source.at(s + start * ds) as *const T;
-            let one = |k: usize, j: usize| {
-                // SAFETY: the caller vouches for the operands and has checked the indices.
-                unsafe {
-                    let p = out.add(*index.add(k * index_step + j * di) as usize * stride + j * d_out);
-                    *p = rule.combine(*p, *source.add(k * source_step + j * ds));
-                }
+            let line = Line {
+                out: out.at(o + start * d_out) as *mut T,
+                index: index.at(i + start * di) as *const i64,
+                source: source.at(s + start * ds) as *const T,
+                stride,
+                rule,
             };
-            if along {
-                (0..n).for_each(|j| (0..length).for_each(|k| one(k, j)));
-            } else {
-                (0..length).for_each(|k| (0..n).for_each(|j| one(k, j)));
+            // SAFETY: the caller vouches for the operands and has checked the indices.
+            unsafe {
+                if along {
+                    (0..n).for_each(|j| line.from(j * d_out, j * di, j * ds).run(length, 0, index_step, source_step));
+                } else {
+                    (0..length).for_each(|k| line.from(0, k * index_step, k * source_step).run(n, d_out, di, ds));
+                }
             }
             if start + n == width {
                 at.step();
             }
         }
     });
+}
+
+/// Where a run of updates starts.
+#[derive(Clone, Copy)]
+struct Line<T, C> {
+    out: *mut T,
+    index: *const i64,
+    source: *const T,
+    /// The destination's stride along the indexed dimension.
+    stride: usize,
+    rule: C,
+}
+impl<T: Element, C: Combine> Line<T, C> {
+    #[inline(always)]
+    fn from(self, out: usize, index: usize, source: usize) -> Self {
+        let (o, i, s) = (self.out.wrapping_add(out), self.index.wrapping_add(index), self.source.wrapping_add(source));
+        Line { out: o, index: i, source: s, ..self }
+    }
+    /// `n` updates, with these steps from one to the next.
+    #[inline(always)]
+    unsafe fn run(self, n: usize, d_out: usize, di: usize, ds: usize) {
+        let Line { out, index, source, stride, rule } = self;
+        // SAFETY: the caller vouches for the operands and has checked the indices.
+        unsafe {
+            if di == 0 {
+                let row = out.add(*index as usize * stride);
+                if (d_out, ds) == (1, 1) {
+                    return simd::run(Row { row, source, n, rule });
+                }
+                return (0..n).for_each(|t| update_one(row.add(t * d_out), *source.add(t * ds), rule));
+            }
+            if (d_out, di, ds, stride) == (0, 1, 1, 1) {
+                return (0..n).for_each(|t| update_one(out.add(*index.add(t) as usize), *source.add(t), rule));
+            }
+            for t in 0..n {
+                let place = *index.add(t * di) as usize * stride + t * d_out;
+                update_one(out.add(place), *source.add(t * ds), rule);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn update_one<T: Element, C: Combine>(p: *mut T, x: T, rule: C) {
+    // SAFETY: the caller vouches for the element.
+    unsafe { *p = rule.combine(*p, x) }
+}
+
+/// A contiguous run of the source that goes to a contiguous run of the destination.
+struct Row<T, C> {
+    row: *mut T,
+    source: *const T,
+    n: usize,
+    rule: C,
+}
+impl<T: Element, C: Combine> Kernel for Row<T, C> {
+    type Output = ();
+    #[inline(always)]
+    fn run<F: Fuse>(self) {
+        // SAFETY: whoever builds the kernel vouches for both runs, which do not overlap.
+        let (row, source) = unsafe {
+            (std::slice::from_raw_parts_mut(self.row, self.n), std::slice::from_raw_parts(self.source, self.n))
+        };
+        row.iter_mut().zip(source).for_each(|(p, &x)| *p = self.rule.combine(*p, x));
+    }
 }
 
 /// A one-dimensional index read as if it had `ndim` dimensions and moved along `dim`.

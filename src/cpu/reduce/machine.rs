@@ -1,104 +1,25 @@
 //! The loops of every reduction.
 //!
 //! The dimension that lies densest in memory decides the shape of the loop. If it is reduced, each result folds
-//! runs of memory (`by_rows`); if it is kept, a tile of neighbouring results folds rows (`by_columns`).
+//! runs of memory (`by_rows`); if it is kept, a tile of neighbouring results folds rows (`columns.rs`).
 //! Long reductions are cut into parts of a size that depends on the shape alone, and accumulators are merged
 //! pairwise, so the bits of a result are the same at any thread count and the rounding error grows as log n.
 
-use super::rule::Rule;
+use super::nest::{Nest, Pairwise};
+use super::rule::{Block, Rule};
 use crate::cpu::parallel::par_for;
+use crate::cpu::simd;
 use crate::cpu::view::{Ptr, View, load, store};
 use crate::dtype::Element;
-use crate::layout::{Dims, Odometer};
+use crate::layout::contiguous_strides;
 use std::mem::MaybeUninit;
 
 /// Elements of a run that are folded at once; converted operands pass through a buffer of this size.
 const BLOCK: usize = 4096;
-/// Columns of a tile, and rows of it that are folded at once.
-const TILE: usize = 1024;
-const ROWS: usize = 64;
 /// Elements that a part of a cut reduction has at least.
-const PART: usize = 1 << 16;
+pub(super) const PART: usize = 1 << 16;
 /// More results than this are parallel work enough without cutting.
 const MANY: usize = 32;
-
-/// Dimensions with the strides of input and output, densest last, merged where both walk as one.
-struct Nest {
-    shape: Dims,
-    input: Dims,
-    output: Dims,
-}
-
-impl Nest {
-    fn new(input: &View, out: &View, select: impl Fn(usize) -> bool) -> Nest {
-        let mut dims: Vec<(usize, usize, usize)> = (0..input.ndim())
-            .filter(|&d| select(d) && input.shape[d] != 1)
-            .map(|d| (input.shape[d], input.strides[d], out.strides[d]))
-            .collect();
-        dims.sort_by_key(|&(_, stride, _)| std::cmp::Reverse(stride));
-        let mut nest = Nest { shape: Dims::new(), input: Dims::new(), output: Dims::new() };
-        for (n, i, o) in dims {
-            match nest.shape.last_mut() {
-                Some(m) if nest.input.last() == Some(&(n * i)) && nest.output.last() == Some(&(n * o)) => {
-                    *m *= n;
-                    *nest.input.last_mut().unwrap() = i;
-                    *nest.output.last_mut().unwrap() = o;
-                }
-                _ => {
-                    nest.shape.push(n);
-                    nest.input.push(i);
-                    nest.output.push(o);
-                }
-            }
-        }
-        nest
-    }
-    fn count(&self) -> usize {
-        self.shape.iter().product()
-    }
-    /// Takes the densest dimension out: size, stride in the input, stride in the output.
-    fn pop(&mut self) -> (usize, usize, usize) {
-        match self.shape.pop() {
-            Some(n) => (n, self.input.pop().unwrap(), self.output.pop().unwrap()),
-            None => (1, 1, 1),
-        }
-    }
-    fn walk(&self, start: usize) -> Odometer<'_, 2> {
-        Odometer::new(&self.shape, [&self.input, &self.output], start)
-    }
-}
-
-/// Merges accumulators pairwise as they come: the levels of a binary counter.
-struct Pairwise<A> {
-    levels: [MaybeUninit<A>; 64],
-    count: u64,
-}
-impl<A: Copy> Pairwise<A> {
-    fn new() -> Self {
-        Pairwise { levels: [MaybeUninit::uninit(); 64], count: 0 }
-    }
-    #[inline(always)]
-    fn push(&mut self, mut acc: A, merge: impl Fn(A, A) -> A) {
-        let mut level = 0;
-        while self.count >> level & 1 == 1 {
-            // SAFETY: a set bit of the count says that its level holds an accumulator.
-            acc = merge(unsafe { self.levels[level].assume_init() }, acc);
-            level += 1;
-        }
-        self.levels[level].write(acc);
-        self.count += 1;
-    }
-    #[inline(always)]
-    fn finish(self, merge: impl Fn(A, A) -> A) -> Option<A> {
-        let mut result = None;
-        for level in (0..64).filter(|&l| self.count >> l & 1 == 1) {
-            // SAFETY: as in `push`.
-            let acc = unsafe { self.levels[level].assume_init() };
-            result = Some(result.map_or(acc, |r| merge(acc, r)));
-        }
-        result
-    }
-}
 
 /// Reduces `input` over the dimensions that `reduced` names into `out`; elements are loaded as `T`.
 ///
@@ -110,6 +31,12 @@ pub unsafe fn run<T: Element, R: Rule<T>>(rule: R, input: View, reduced: &dyn Fn
     let dense = |n: &Nest| n.input.last().copied().unwrap_or(usize::MAX);
     let few = folded.shape.last().is_none_or(|&n| n < 16) && kept.shape.last().is_some_and(|&n| n >= 64);
     let job = Job { rule, input, out, total: folded.count(), mark: std::marker::PhantomData::<T> };
+    if kept.count() == 1 && job.total <= BLOCK && job.total > 0 && folded.shape.len() <= 1 {
+        // Small and in one run: nothing to plan.
+        let stride = folded.input.last().copied().unwrap_or(1);
+        // SAFETY: the caller vouches for the operands.
+        return unsafe { job.finish(0, job.block(0, stride, job.total)) };
+    }
     // SAFETY: the caller vouches for the operands.
     unsafe {
         if kept.count() == 0 {
@@ -123,18 +50,18 @@ pub unsafe fn run<T: Element, R: Rule<T>>(rule: R, input: View, reduced: &dyn Fn
     }
 }
 
-struct Job<'a, T, R> {
-    rule: R,
-    input: View<'a>,
-    out: View<'a>,
+pub(super) struct Job<'a, T, R> {
+    pub rule: R,
+    pub input: View<'a>,
+    pub out: View<'a>,
     /// Elements that a result folds.
-    total: usize,
-    mark: std::marker::PhantomData<T>,
+    pub total: usize,
+    pub mark: std::marker::PhantomData<T>,
 }
 
 impl<T: Element, R: Rule<T>> Job<'_, T, R> {
     /// How many parts each of `results` reductions of `pieces` pieces is cut into: of the sizes alone.
-    fn parts(&self, results: usize, width: usize, pieces: usize) -> usize {
+    pub fn parts(&self, results: usize, width: usize, pieces: usize) -> usize {
         if results >= MANY { 1 } else { (self.total * width / PART).clamp(1, 256).min(pieces.max(1)) }
     }
 
@@ -149,38 +76,47 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         }
     }
 
+    /// Writes one result.
+    fn finish(&self, offset: usize, acc: R::Acc) {
+        let y = self.rule.finish(acc, self.total);
+        // SAFETY: the offset is one of the output's.
+        unsafe { store(self.out.dtype, self.out.at(offset), 1, 1, &y) }
+    }
+    fn merge(&self, accs: impl Iterator<Item = R::Acc>) -> R::Acc {
+        let mut all = Pairwise::new();
+        accs.for_each(|acc| all.push(acc, |a, b| self.rule.merge(a, b)));
+        all.finish(|a, b| self.rule.merge(a, b)).unwrap_or(self.rule.empty())
+    }
+
     unsafe fn by_rows(&self, kept: Nest, mut folded: Nest) {
         let (run, stride, _) = folded.pop();
         let (results, outer) = (kept.count(), folded.count());
+        if outer > 1 && results > 1 && run >= 32 {
+            // SAFETY: handed on to the caller.
+            return unsafe { self.in_two_stages(&kept, &folded, run, stride) };
+        }
         let per_run = run.div_ceil(BLOCK);
         let pieces = outer * per_run;
         let parts = self.parts(results, 1, pieces);
         let fold = |base: usize, part: usize| {
             let (from, to) = (pieces * part / parts, pieces * (part + 1) / parts);
             let mut at = folded.walk(from / per_run);
-            let mut acc = Pairwise::new();
-            for piece in from..to {
+            self.merge((from..to).map(|piece| {
                 let start = piece % per_run * BLOCK;
                 let n = BLOCK.min(run - start);
                 let offset = base + at.offsets[0] + start * stride;
-                // SAFETY: the piece lies inside the input.
-                acc.push(unsafe { self.block(offset, stride, n) }, |a, b| self.rule.merge(a, b));
                 if start + n == run {
                     at.step();
                 }
-            }
-            acc.finish(|a, b| self.rule.merge(a, b)).unwrap_or(self.rule.empty())
-        };
-        let finish = |offset: usize, acc: R::Acc| {
-            let y = self.rule.finish(acc, self.total);
-            // SAFETY: the offset is one of the output's.
-            unsafe { store(self.out.dtype, self.out.at(offset), 1, 1, &y) }
+                // SAFETY: the piece lies inside the input.
+                unsafe { self.block(offset, stride, n) }
+            }))
         };
         if parts == 1 {
             par_for(results, PART / 2 / self.total.max(8), |range| {
                 let mut at = kept.walk(range.start);
                 for _ in range {
-                    finish(at.offsets[1], fold(at.offsets[0], 0));
+                    self.finish(at.offsets[1], fold(at.offsets[0], 0));
                     at.step();
                 }
             });
@@ -196,10 +132,39 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
             }
         });
         for (i, accs) in partial.chunks(parts).enumerate() {
-            let mut acc = Pairwise::new();
-            accs.iter().for_each(|&a| acc.push(a, |a, b| self.rule.merge(a, b)));
-            let acc = acc.finish(|a, b| self.rule.merge(a, b)).unwrap_or(self.rule.empty());
-            finish(kept.walk(i).offsets[1], acc);
+            self.finish(kept.walk(i).offsets[1], self.merge(accs.iter().copied()));
+        }
+    }
+
+    /// Runs of several results alternate in memory: all runs are folded first, in the order of memory, and what
+    /// belongs to one result is merged afterwards.
+    unsafe fn in_two_stages(&self, kept: &Nest, folded: &Nest, run: usize, stride: usize) {
+        let outer = folded.count();
+        let mut partial = vec![self.rule.empty(); kept.count() * outer];
+        let (places, steps) = (contiguous_strides(&kept.shape), contiguous_strides(&folded.shape));
+        let all = Nest::of(
+            (0..kept.shape.len())
+                .map(|d| (kept.shape[d], kept.input[d], places[d] * outer))
+                .chain((0..folded.shape.len()).map(|d| (folded.shape[d], folded.input[d], steps[d])))
+                .collect(),
+        );
+        let slots = Ptr(partial.as_mut_ptr());
+        par_for(partial.len(), PART / 2 / run, |range| {
+            let mut at = all.walk(range.start);
+            for _ in range {
+                let pieces = (0..run).step_by(BLOCK).map(|start| {
+                    // SAFETY: the piece lies inside the input.
+                    unsafe { self.block(at.offsets[0] + start * stride, stride, BLOCK.min(run - start)) }
+                });
+                // SAFETY: each slot is written once.
+                unsafe { *slots.at(at.offsets[1]) = self.merge(pieces) };
+                at.step();
+            }
+        });
+        let mut at = kept.walk(0);
+        for accs in partial.chunks(outer) {
+            self.finish(at.offsets[1], self.merge(accs.iter().copied()));
+            at.step();
         }
     }
 
@@ -210,114 +175,11 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         // SAFETY: the caller vouches for the run; the buffer holds a block.
         unsafe {
             if self.input.dtype == T::DTYPE && (stride == 1 || n == 1) {
-                return self.rule.block(x as *const T, n);
+                return simd::run(Block(self.rule, x as *const T, n));
             }
             let mut buffer = [const { MaybeUninit::<T>::uninit() }; BLOCK];
             load(self.input.dtype, x, stride, n, buffer.as_mut_ptr() as *mut T);
-            self.rule.block(buffer.as_ptr() as *const T, n)
+            simd::run(Block(self.rule, buffer.as_ptr() as *const T, n))
         }
-    }
-
-    unsafe fn by_columns(&self, mut kept: Nest, folded: Nest) {
-        let (width, in_stride, out_stride) = kept.pop();
-        let tiles = width.div_ceil(TILE);
-        let units = kept.count() * tiles;
-        let bundles = self.total.div_ceil(ROWS);
-        let parts = self.parts(units, width.min(TILE), bundles);
-        let tile = |unit: usize| {
-            let start = unit % tiles * TILE;
-            let at = kept.walk(unit / tiles).offsets;
-            (at[0] + start * in_stride, at[1] + start * out_stride, TILE.min(width - start))
-        };
-        let fold = |unit: usize, part: usize| {
-            let (base, _, n) = tile(unit);
-            let (from, to) = (bundles * part / parts * ROWS, (bundles * (part + 1) / parts * ROWS).min(self.total));
-            // SAFETY: the tile's rows lie inside the input.
-            unsafe { self.columns(&folded, base, in_stride, n, from, to) }
-        };
-        let finish = |unit: usize, acc: &[R::Acc]| {
-            let (_, offset, n) = tile(unit);
-            let y: Vec<R::Out> = acc.iter().map(|&a| self.rule.finish(a, self.total)).collect();
-            // SAFETY: the tile lies inside the output.
-            unsafe { store(self.out.dtype, self.out.at(offset), out_stride, n, y.as_ptr()) }
-        };
-        if parts == 1 {
-            let grain = PART / 2 / (self.total * width.min(TILE)).max(1);
-            par_for(units, grain, |range| range.for_each(|unit| finish(unit, &fold(unit, 0))));
-            return;
-        }
-        let mut partial: Vec<Vec<R::Acc>> = vec![Vec::new(); units * parts];
-        let slots = Ptr(partial.as_mut_ptr());
-        par_for(units * parts, 1, |range| {
-            for i in range {
-                // SAFETY: each index is visited once.
-                unsafe { *slots.at(i) = fold(i / parts, i % parts) };
-            }
-        });
-        for (unit, accs) in partial.chunks_mut(parts).enumerate() {
-            let mut stack = Vec::new();
-            accs.iter_mut().for_each(|a| self.push(&mut stack, std::mem::take(a)));
-            finish(unit, &self.collapse(stack));
-        }
-    }
-
-    /// Folds rows `from..to` of a tile of `n` columns.
-    unsafe fn columns(
-        &self,
-        folded: &Nest,
-        base: usize,
-        stride: usize,
-        n: usize,
-        from: usize,
-        to: usize,
-    ) -> Vec<R::Acc> {
-        let direct = self.input.dtype == T::DTYPE && (stride == 1 || n == 1);
-        let mut buffer: Vec<T> = if direct { Vec::new() } else { vec![T::default(); ROWS * n] };
-        let mut rows = [std::ptr::null::<T>(); ROWS];
-        let mut stack = Vec::new();
-        let mut at = folded.walk(from);
-        for first in (from..to).step_by(ROWS) {
-            let count = ROWS.min(to - first);
-            for (i, row) in rows[..count].iter_mut().enumerate() {
-                let x = self.input.at(base + at.offsets[0]);
-                *row = if direct {
-                    x as *const T
-                } else {
-                    let slot = buffer[i * n..].as_mut_ptr();
-                    // SAFETY: the row lies inside the input, the slot has `n` elements.
-                    unsafe { load(self.input.dtype, x, stride, n, slot) };
-                    slot
-                };
-                at.step();
-            }
-            let mut acc = vec![self.rule.empty(); n];
-            // SAFETY: the rows and `acc` have `n` elements.
-            unsafe { self.rule.columns(&rows[..count], n, acc.as_mut_ptr()) };
-            self.push(&mut stack, acc);
-        }
-        self.collapse(stack)
-    }
-
-    /// Merges rows of accumulators pairwise: each entry of the stack says how many bundles it stands for.
-    fn push(&self, stack: &mut Vec<(usize, Vec<R::Acc>)>, acc: Vec<R::Acc>) {
-        stack.push((1, acc));
-        while let [.., (m, _), (n, _)] = stack[..] {
-            if m != n {
-                break;
-            }
-            self.merge_top(stack);
-        }
-    }
-    fn merge_top(&self, stack: &mut Vec<(usize, Vec<R::Acc>)>) {
-        let (n, top) = stack.pop().unwrap();
-        let (m, below) = stack.last_mut().unwrap();
-        below.iter_mut().zip(top).for_each(|(a, b)| *a = self.rule.merge(*a, b));
-        *m += n;
-    }
-    fn collapse(&self, mut stack: Vec<(usize, Vec<R::Acc>)>) -> Vec<R::Acc> {
-        while stack.len() > 1 {
-            self.merge_top(&mut stack);
-        }
-        stack.pop().map_or(Vec::new(), |(_, acc)| acc)
     }
 }

@@ -3,7 +3,9 @@
 //! Sums, means and products are computed in the dtype of `out` (half types in f32, integers in i64), maxima in
 //! the input's; conversion happens on the fly, so a sum of bools into int64 needs no temporary tensor.
 
+mod columns;
 pub mod machine;
+mod nest;
 pub mod rule;
 pub mod rules;
 #[cfg(test)]
@@ -110,7 +112,7 @@ unsafe fn norm(p: f64, input: View, dims: &[usize], out: View) -> Result<()> {
         match p {
             0.0 => magnitude(Lanes(Norm0), input, dims, out),
             1.0 => magnitude(Lanes(Norm1), input, dims, out),
-            2.0 => magnitude(Lanes(Norm2), input, dims, out),
+            2.0 => magnitude(Lanes(Norm2 { root: true }), input, dims, out),
             f64::INFINITY => magnitude(Lanes(NormInf { max: true }), input, dims, out),
             f64::NEG_INFINITY => magnitude(Lanes(NormInf { max: false }), input, dims, out),
             p => magnitude(Lanes(NormP { p }), input, dims, out),

@@ -4,7 +4,10 @@
 //! rows into a row of accumulators, and merges accumulators pairwise. A rule that works element by element
 //! is a `Step`; `Lanes` turns it into blocks with enough independent accumulators for SIMD.
 
+use crate::cpu::num::Fuse;
+use crate::cpu::simd::Kernel;
 use crate::dtype::Element;
+use std::marker::PhantomData;
 
 /// A reduction of blocks of `T`.
 pub trait Rule<T: Copy>: Copy + Send + Sync {
@@ -16,15 +19,58 @@ pub trait Rule<T: Copy>: Copy + Send + Sync {
     ///
     /// # Safety
     /// `x` must be readable for `n` elements.
-    unsafe fn block(self, x: *const T, n: usize) -> Self::Acc;
-    /// Folds each of `width` columns over the given rows, into `acc`.
+    unsafe fn block<F: Fuse>(self, x: *const T, n: usize) -> Self::Acc;
+    /// Folds each of `width` columns over the given rows, into `acc`, which holds valid accumulators.
     ///
     /// # Safety
     /// Each row must be readable, and `acc` writable, for `width` elements.
-    unsafe fn columns(self, rows: &[*const T], width: usize, acc: *mut Self::Acc);
+    unsafe fn columns<F: Fuse>(self, rows: &[*const T], width: usize, acc: *mut Self::Acc);
     fn merge(self, a: Self::Acc, b: Self::Acc) -> Self::Acc;
     /// Turns the accumulator of `count` elements into the result.
     fn finish(self, acc: Self::Acc, count: usize) -> Self::Out;
+}
+
+/// `Rule::block` as a loop that is compiled for several instruction sets.
+pub struct Block<T, R>(pub R, pub *const T, pub usize);
+impl<T: Copy, R: Rule<T>> Kernel for Block<T, R> {
+    type Output = R::Acc;
+    #[inline(always)]
+    fn run<F: Fuse>(self) -> R::Acc {
+        // SAFETY: whoever builds the kernel vouches for the run.
+        unsafe { self.0.block::<F>(self.1, self.2) }
+    }
+}
+
+/// `Rule::columns`, likewise.
+pub struct Columns<'a, T: Copy, R: Rule<T>> {
+    pub rule: R,
+    pub rows: &'a [*const T],
+    pub width: usize,
+    pub acc: *mut R::Acc,
+}
+impl<T: Copy, R: Rule<T>> Kernel for Columns<'_, T, R> {
+    type Output = ();
+    #[inline(always)]
+    fn run<F: Fuse>(self) {
+        // SAFETY: whoever builds the kernel vouches for the rows and the accumulators.
+        unsafe { self.rule.columns::<F>(self.rows, self.width, self.acc) }
+    }
+}
+
+/// A row of accumulators merged into another.
+pub struct Merge<'a, T: Copy, R: Rule<T>> {
+    pub rule: R,
+    pub into: &'a mut [R::Acc],
+    pub from: &'a [R::Acc],
+    pub mark: PhantomData<T>,
+}
+impl<T: Copy, R: Rule<T>> Kernel for Merge<'_, T, R> {
+    type Output = ();
+    #[inline(always)]
+    fn run<F: Fuse>(self) {
+        let rule = self.rule;
+        self.into.iter_mut().zip(self.from).for_each(|(a, &b)| *a = rule.merge(*a, b));
+    }
 }
 
 /// A rule that takes one element at a time.
@@ -49,23 +95,20 @@ impl<T: Copy, S: Step<T>> Rule<T> for Lanes<S> {
         self.0.init()
     }
     #[inline(always)]
-    unsafe fn block(self, x: *const T, n: usize) -> S::Acc {
+    unsafe fn block<F: Fuse>(self, x: *const T, n: usize) -> S::Acc {
         // SAFETY: the caller vouches for `n` elements.
         let x = unsafe { std::slice::from_raw_parts(x, n) };
         match size_of::<S::Acc>() {
-            0..=4 => lanes::<T, S, 32>(self.0, x),
-            5..=8 => lanes::<T, S, 16>(self.0, x),
+            0..=4 => lanes::<T, S, 64>(self.0, x),
+            5..=8 => lanes::<T, S, 32>(self.0, x),
             _ => lanes::<T, S, 8>(self.0, x),
         }
     }
     #[inline(always)]
-    unsafe fn columns(self, rows: &[*const T], width: usize, acc: *mut S::Acc) {
+    unsafe fn columns<F: Fuse>(self, rows: &[*const T], width: usize, acc: *mut S::Acc) {
         let rule = self.0;
         // SAFETY: the caller vouches for `width` elements of each row and of `acc`.
         unsafe {
-            for j in 0..width {
-                acc.add(j).write(rule.init());
-            }
             let mut quads = rows.chunks_exact(4);
             for q in &mut quads {
                 for j in 0..width {
@@ -93,15 +136,27 @@ impl<T: Copy, S: Step<T>> Rule<T> for Lanes<S> {
 #[inline(always)]
 fn lanes<T: Copy, S: Step<T>, const L: usize>(rule: S, x: &[T]) -> S::Acc {
     let (body, tail) = x.as_chunks::<L>();
+    let (octets, rest) = tail.as_chunks::<8>();
+    let end = rest.iter().fold(rule.init(), |acc, &v| rule.step(acc, v));
+    let end = if octets.is_empty() { end } else { rule.merge(tree(rule, chunks(rule, octets)), end) };
+    if body.is_empty() { end } else { rule.merge(tree(rule, chunks(rule, body)), end) }
+}
+
+/// Folds chunks lane by lane.
+#[inline(always)]
+fn chunks<T: Copy, S: Step<T>, const L: usize>(rule: S, x: &[[T; L]]) -> [S::Acc; L] {
     let mut acc = [rule.init(); L];
-    for c in body {
+    for c in x {
         for i in 0..L {
             acc[i] = rule.step(acc[i], c[i]);
         }
     }
-    for (a, &v) in acc.iter_mut().zip(tail) {
-        *a = rule.step(*a, v);
-    }
+    // Seen together with what follows, the loop would be compiled for single lanes.
+    std::hint::black_box(acc)
+}
+
+#[inline(always)]
+fn tree<T: Copy, S: Step<T>, const L: usize>(rule: S, mut acc: [S::Acc; L]) -> S::Acc {
     let mut width = L;
     while width > 1 {
         width /= 2;

@@ -5,6 +5,8 @@
 
 use super::rule::{Lanes, Rule, Step};
 use crate::cpu::arith::{Arith, Float, Magnitude, Ordered, greater, lesser};
+use crate::cpu::num::{Fuse, Plain};
+use std::marker::PhantomData;
 
 /// The sum; divided by the number of elements for a mean.
 #[derive(Clone, Copy)]
@@ -196,8 +198,11 @@ impl<T: Magnitude> Step<T> for Norm1 {
     }
 }
 
+/// The sum of the squares of the magnitudes, or its root.
 #[derive(Clone, Copy)]
-pub struct Norm2;
+pub struct Norm2 {
+    pub root: bool,
+}
 impl<T: Magnitude> Step<T> for Norm2 {
     type Acc = T::Real;
     type Out = T::Real;
@@ -215,7 +220,7 @@ impl<T: Magnitude> Step<T> for Norm2 {
     }
     #[inline(always)]
     fn finish(self, acc: T::Real, _: usize) -> T::Real {
-        acc.sqrt()
+        if self.root { acc.sqrt() } else { acc }
     }
 }
 
@@ -287,31 +292,35 @@ impl<T: Float> Rule<T> for LogSumExp {
         (T::LOWEST, T::ZERO)
     }
     #[inline(always)]
-    unsafe fn block(self, x: *const T, n: usize) -> (T, T) {
+    unsafe fn block<F: Fuse>(self, x: *const T, n: usize) -> (T, T) {
         // SAFETY: the caller vouches for `n` elements.
         unsafe {
-            let max = Lanes(Max).block(x, n);
-            (max, Lanes(SumExp(shift(max))).block(x, n))
+            let max = Lanes(Max).block::<F>(x, n);
+            (max, Lanes(SumExp::<T, F>(shift(max), PhantomData)).block::<F>(x, n))
         }
     }
     #[inline(always)]
-    unsafe fn columns(self, rows: &[*const T], width: usize, acc: *mut (T, T)) {
+    unsafe fn columns<F: Fuse>(self, rows: &[*const T], width: usize, acc: *mut (T, T)) {
         // SAFETY: the caller vouches for `width` elements of each row and of `acc`.
         unsafe {
-            for j in 0..width {
-                let max = rows.iter().fold(T::LOWEST, |m, r| greater(m, *r.add(j)));
-                let by = shift(max).times(T::from_f64(-1.0));
-                let sum = rows.iter().fold(T::ZERO, |s, r| s.plus((*r.add(j)).plus(by).exp()));
-                acc.add(j).write((max, sum));
+            let mut max = vec![T::LOWEST; width];
+            for row in rows {
+                (0..width).for_each(|j| max[j] = greater(max[j], *row.add(j)));
             }
+            let mut sum = vec![T::ZERO; width];
+            let by: Vec<T> = max.iter().map(|&m| shift(m)).collect();
+            for row in rows {
+                (0..width).for_each(|j| sum[j] = sum[j].plus((*row.add(j)).minus(by[j]).exp::<F>()));
+            }
+            (0..width).for_each(|j| *acc.add(j) = Rule::<T>::merge(self, *acc.add(j), (max[j], sum[j])));
         }
     }
     #[inline(always)]
     fn merge(self, a: (T, T), b: (T, T)) -> (T, T) {
         let max = greater(a.0, b.0);
         let to = |(m, s): (T, T)| {
-            let by = shift(m).plus(shift(max).times(T::from_f64(-1.0)));
-            s.times(by.exp())
+            let by = shift(m).minus(shift(max));
+            s.times(by.exp::<Plain>())
         };
         (max, to(a).plus(to(b)))
     }
@@ -322,8 +331,8 @@ impl<T: Float> Rule<T> for LogSumExp {
 
 /// The sum of `exp(x - shift)`.
 #[derive(Clone, Copy)]
-struct SumExp<T>(T);
-impl<T: Float> Step<T> for SumExp<T> {
+struct SumExp<T, F>(T, PhantomData<fn() -> F>);
+impl<T: Float, F: Fuse> Step<T> for SumExp<T, F> {
     type Acc = T;
     type Out = T;
     #[inline(always)]
@@ -332,7 +341,7 @@ impl<T: Float> Step<T> for SumExp<T> {
     }
     #[inline(always)]
     fn step(self, acc: T, x: T) -> T {
-        acc.plus(x.plus(self.0.times(T::from_f64(-1.0))).exp())
+        acc.plus(x.minus(self.0).exp::<F>())
     }
     #[inline(always)]
     fn merge(self, a: T, b: T) -> T {

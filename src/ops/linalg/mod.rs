@@ -1,14 +1,19 @@
-//! Contraction: mm, bmm, matmul, addmm and linear.
+//! Contraction: mm, bmm, matmul here; products that are added, products of vectors, einsum in files of their own.
 
-use super::view::{EXPAND, T, TRANSPOSE};
+pub mod added;
+pub mod einsum;
+pub mod vectors;
+
+use super::view::{EXPAND, T, TRANSPOSE, UNSAFE_VIEW};
 use crate::cpu::gemm;
 use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::layout::broadcast;
 use crate::op::*;
 use crate::tensor::Tensor;
+use vectors::{DOT, MV};
 
-pub static OPS: &[&Op] = &[&MM, &BMM, &MATMUL, &MV, &DOT];
+pub static OPS: &[&Op] = &[&MM, &BMM, &MATMUL];
 
 /// out = alpha * a @ b + beta * out on batched matrices.
 fn product_cpu(a: &Tensor, b: &Tensor, out: &Tensor, alpha: f64, beta: f64) -> Result<()> {
@@ -31,8 +36,7 @@ fn product(c: &Call, out: &[Tensor]) -> Result<()> {
     product_cpu(c.tensor(0)?, c.tensor(1)?, &out[0], 1.0, 0.0)
 }
 fn product_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    let _ = (&c, &out);
-    Err(crate::error::Error::not_implemented("TEMP"))
+    gpu::matmul(&c.tensor(0)?.gpu_view()?, &c.tensor(1)?.gpu_view()?, &out[0].gpu_view()?, 1.0, 0.0)
 }
 
 pub static MM: Op = Op {
@@ -119,63 +123,6 @@ pub static BMM: Op = Op {
     ..OP
 };
 
-pub static MV: Op = Op {
-    sig: "mv(Tensor self, Tensor vec) -> Tensor",
-    doc: "The product of a matrix [n, k] and a vector [k]: [n].",
-    forms: FMO,
-    body: composite(|c| {
-        let (a, v) = (c.tensor(0)?, c.tensor(1)?);
-        if a.ndim() != 2 || v.ndim() != 1 || a.size(1) != v.size(0) {
-            return Err(Error::runtime(format!(
-                "size mismatch, got input {}, vec {}",
-                Show(a.shape()),
-                Show(v.shape())
-            )));
-        }
-        MM.call((a, Term::from(v).unsqueeze(1))).squeeze(1).outputs()
-    }),
-    vjp: Vjp::Composite,
-    samples: &["f32[2,3], f32[3]"],
-    errors: &[("f32[2,3], f32[2]", "RuntimeError", "size mismatch")],
-    reference: "x0 @ x1",
-    ..OP
-};
-
-pub static DOT: Op = Op {
-    sig: "dot(Tensor self, Tensor tensor) -> Tensor",
-    doc: "The dot product of two vectors.",
-    forms: FMO,
-    body: composite(|c| {
-        let (a, b) = (c.tensor(0)?, c.tensor(1)?);
-        if a.ndim() != 1 || b.ndim() != 1 {
-            return Err(Error::runtime(format!(
-                "1D tensors expected, but got {}D and {}D tensors",
-                a.ndim(),
-                b.ndim()
-            )));
-        }
-        if a.size(0) != b.size(0) {
-            return Err(Error::runtime(format!(
-                "inconsistent tensor size, expected tensor [{}] and src [{}] to have the same number of elements, but got {} and {} elements respectively",
-                a.size(0),
-                b.size(0),
-                a.size(0),
-                b.size(0)
-            )));
-        }
-        same_dtype(a, b)?;
-        MM.call((Term::from(a).unsqueeze(0), Term::from(b).unsqueeze(1))).reshape(&[]).outputs()
-    }),
-    vjp: Vjp::Composite,
-    samples: &["f32[3], f32[3]"],
-    errors: &[
-        ("f32[3], f32[2]", "RuntimeError", "inconsistent tensor size"),
-        ("f32[2,2], f32[2]", "RuntimeError", "1D tensors expected"),
-    ],
-    reference: "np.dot(x0, x1)",
-    ..OP
-};
-
 pub static MATMUL: Op = Op {
     sig: "matmul(Tensor self, Tensor other) -> Tensor",
     doc: "The matrix product in every rank: vectors are rows or columns, leading dimensions broadcast as batches.",
@@ -220,7 +167,7 @@ fn matmul(a: &Tensor, b: &Tensor) -> Term {
             if a.numel() == 0 || k != b.size(0) as i64 {
                 matmul_batched(a.into(), b.into())
             } else {
-                MM.call((flat, b)).reshape(&sizes)
+                UNSAFE_VIEW.call((MM.call((flat, b)), sizes))
             }
         }
         _ => matmul_batched(a.into(), b.into()),
@@ -249,7 +196,7 @@ fn matmul_batched(a: Term, b: Term) -> Term {
     let sizes = |r: i64, c: i64| -> Ints { batch.iter().map(|&d| d as i64).chain([r, c]).collect() };
     let count: usize = batch.iter().product();
     let flat = |t: Term, r: i64, c: i64| EXPAND.call((t, sizes(r, c))).reshape(&[count as i64, r, c]);
-    BMM.call((flat(a, n, k), flat(b, k, m))).reshape(&sizes(n, m))
+    UNSAFE_VIEW.call((BMM.call((flat(a, n, k), flat(b, k, m))), sizes(n, m)))
 }
 
 impl Term {

@@ -1,0 +1,186 @@
+"""Times rustgrad beside a peer in the same run and writes benches/RESULTS.md.
+
+    python benches/run.py --peer-python ~/torch/bin/python     # the peer's column; without it, rustgrad's times alone
+    python benches/run.py --build                              # clean and incremental build times too (minutes)
+
+Each module runs in processes of its own, in turns, and a row's figure is the median over the rounds. Goals are the
+project's; a row without one is there to be watched.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from datetime import date
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "benches" / "RESULTS.md"
+MARK = "<!-- runs, newest first -->\n"
+HEAD = f"""# Measurements
+
+Written by `make bench`. A ratio is rustgrad's time over the peer's in the same run on the same machine; lower is better.
+Medians of several rounds, the modules taking turns in processes of their own, each with its default threads.
+
+{MARK}"""
+# Row -> the ratio to the peer that the project wants, at most.
+GOALS = {
+    "a + b, 4 floats": 0.25,
+    "a + b, 4 floats, recorded": 0.2,
+    "view: x[0]": 0.3,
+    "view: x.view(16)": 0.3,
+    "view: x.transpose(0, 1)": 0.3,
+    "backward, chain of 1,000 ops, a node": 0.25,
+    "MLP 64-32-10, batch 32, Adam, a step": 0.35,
+    "a + b, 10M floats": 0.4,
+    "tanh, 10M floats": 0.4,
+    "exp, 10M floats": 0.4,
+    "relu, 10M floats": 0.4,
+    "matmul f32, 256": 1.15,
+    "matmul f32, 512": 1.15,
+    "matmul f32, 1024": 1.15,
+    "matmul f32, 2048": 1.15,
+    "repr, 1000 x 1000": 0.5,
+}
+
+
+def median(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+def rounds(pythons: dict[str, str], count: int) -> dict[str, dict]:
+    """Runs rows.py for each module in turns; {module: {"version", "rows": {row: median}}}."""
+    found: dict[str, list] = {module: [] for module in pythons}
+    for turn in range(count):
+        for module, python in pythons.items():
+            print(f"round {turn + 1} of {count}: {module}", file=sys.stderr)
+            out = subprocess.run([python, ROOT / "benches" / "rows.py", module], capture_output=True, text=True)
+            if out.returncode:
+                sys.exit(f"{module} failed:\n{out.stderr}")
+            found[module].append(json.loads(out.stdout))
+    return {
+        module: {
+            "version": runs[0]["version"],
+            "rows": {
+                row: None if v is None else median([r["rows"][row] for r in runs]) for row, v in runs[0]["rows"].items()
+            },
+        }
+        for module, runs in found.items()
+    }
+
+
+def import_times(python: str, module: str) -> float:
+    """Seconds to import a module in a fresh interpreter, the interpreter's own start taken off."""
+
+    def once(code):
+        start = time.perf_counter()
+        subprocess.run([python, "-c", code], check=True)
+        return time.perf_counter() - start
+
+    once(f"import {module}")
+    return median([once(f"import {module}") for _ in range(7)]) - median([once("pass") for _ in range(7)])
+
+
+def numpy_free() -> str:
+    code = "import sys, rustgrad; print('numpy' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return "no" if out.stdout.strip() == "False" else "yes"
+
+
+def build_times() -> list[str]:
+    """Clean and incremental builds of the profiles that are used, in a target folder of their own."""
+    lines = []
+    environment = {
+        **os.environ,
+        "CARGO_TARGET_DIR": str(ROOT / "target" / "bench-build"),
+        "PYO3_PYTHON": sys.executable,
+    }
+    subprocess.run(["cargo", "clean"], cwd=ROOT, env=environment, check=True)
+    for profile in ("dev", "dist"):
+        for what in ("clean", "incremental"):
+            (ROOT / "src" / "lib.rs").touch()
+            start = time.perf_counter()
+            command = ["cargo", "build", "--locked", "--lib", "--profile", profile, "--features", "python"]
+            subprocess.run(command, cwd=ROOT, env=environment, check=True)
+            lines.append(f"| {what} build, profile {profile} | {time.perf_counter() - start:.0f} s | | | |")
+    return lines
+
+
+def shown(seconds: float | None) -> str:
+    if seconds is None:
+        return "failed"
+    for unit, scale in (("ns", 1e9), ("us", 1e6), ("ms", 1e3), ("s", 1)):
+        if seconds * scale < 1000:
+            return f"{seconds * scale:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def machine() -> str:
+    name = platform.processor() or platform.machine()
+    try:
+        line = next(x for x in Path("/proc/cpuinfo").read_text().splitlines() if x.startswith("model name"))
+        name = line.split(":", 1)[1].strip()
+    except (OSError, StopIteration):
+        pass
+    return f"{name}, {os.cpu_count()} threads, {platform.system()}, Python {platform.python_version()}"
+
+
+def commit() -> str:
+    out = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
+    return out.stdout.strip() or "unknown"
+
+
+def table(results: dict[str, dict], peer: str | None) -> list[str]:
+    lines = [f"| row | rustgrad | {peer or 'peer'} | ratio | goal |", "|---|---:|---:|---:|---:|"]
+    others = results[peer]["rows"] if peer else {}
+    for row, seconds in results["rustgrad"]["rows"].items():
+        other = others.get(row)
+        ratio = seconds / other if seconds and other else None
+        goal = GOALS.get(row)
+        verdict = "" if goal is None else f"<= {goal}" + ("" if ratio is None or ratio <= goal else " **missed**")
+        lines.append(
+            f"| {row} | {shown(seconds)} | {shown(other) if other else ''} | {f'{ratio:.2f}' if ratio else ''} | {verdict} |"
+        )
+    return lines
+
+
+def wheel_row() -> list[str]:
+    wheels = [*ROOT.glob("target/wheels-dist/*.whl"), *ROOT.glob("dist/*.whl")]
+    if not wheels:
+        return []
+    size = max(wheels, key=lambda p: p.stat().st_mtime).stat().st_size
+    return [f"| wheel | {size / 1e6:.2f} MB | | | <= 8 MB{'' if size <= 8e6 else ' **missed**'} |"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--peer-python", help="a Python that can import the peer")
+    parser.add_argument("--peer", default="torch", help="the peer's module (torch)")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--build", action="store_true", help="measure build times too")
+    parser.add_argument("--dry", action="store_true", help="print, write nothing")
+    options = parser.parse_args()
+    peer = options.peer if options.peer_python else None
+    pythons = {"rustgrad": sys.executable} | ({peer: options.peer_python} if peer else {})
+    results = rounds(pythons, options.rounds)
+    lines = table(results, peer)
+    own = import_times(sys.executable, "rustgrad")
+    other = import_times(options.peer_python, peer) if peer else None
+    lines.append(
+        f"| import (NumPy with it: {numpy_free()}) | {shown(own)} | {shown(other) if other else ''} | | <= 50 ms |"
+    )
+    lines += wheel_row() + (build_times() if options.build else [])
+    versions = ", ".join(f"{module} {r['version']}" for module, r in results.items())
+    text = "\n".join([f"## {date.today()}, {commit()}", "", f"{machine()}. {versions}.", "", *lines, "", ""])
+    print(text)
+    if not options.dry:
+        before = RESULTS.read_text() if RESULTS.exists() else HEAD
+        head, mark, runs = before.partition(MARK)
+        RESULTS.write_text(head + mark + "\n" + text.rstrip() + "\n" + runs if mark else HEAD + "\n" + text)
+
+
+if __name__ == "__main__":
+    main()

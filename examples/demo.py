@@ -1,0 +1,137 @@
+"""Trains a network to read handwritten digits, and leaves three pictures in `demo_out/`.
+
+    python examples/demo.py                      # scikit-learn's 1,797 digits, on the CPU
+    DEVICE=gpu python examples/demo.py           # the same on a GPU, or on Mesa's software Vulkan driver
+    python examples/demo.py --data DIR           # a folder of MNIST idx .gz files
+
+The network, the loss and the loop are written as for PyTorch; only the import differs.
+"""
+
+import argparse
+import os
+import pathlib
+import time
+
+import demo_data
+import demo_pictures
+import rustgrad as torch
+import rustgrad.nn as nn
+import rustgrad.nn.functional as F
+from rustgrad import optim
+from rustgrad.utils.data import DataLoader, TensorDataset
+from tqdm import tqdm
+
+
+class Net(nn.Module):
+    """Pixels in, ten scores out."""
+
+    def __init__(self, pixels, hidden=256):
+        super().__init__()
+        self.fc1 = nn.Linear(pixels, hidden)
+        self.fc2 = nn.Linear(hidden, hidden // 2)
+        self.fc3 = nn.Linear(hidden // 2, 10)
+        self.dropout = nn.Dropout(0.25)
+
+    def forward(self, x):
+        x = self.dropout(F.relu(self.fc1(x)))
+        x = self.dropout(F.relu(self.fc2(x)))
+        return self.fc3(x)
+
+
+def evaluate(model, images, labels):
+    """(loss, accuracy, probabilities) on held-out images."""
+    model.eval()
+    with torch.no_grad():
+        scores = model(images)
+        loss = F.cross_entropy(scores, labels).item()
+        accuracy = (scores.argmax(1) == labels).float().mean().item()
+        return loss, accuracy, F.softmax(scores, dim=1)
+
+
+def train_epoch(model, loader, optimizer, scheduler, bar):
+    """One pass over the training data; returns mean loss and accuracy."""
+    model.train()
+    total, correct, count = 0.0, 0, 0
+    for images, labels in loader:
+        scores = model(images)
+        loss = F.cross_entropy(scores, labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        scheduler.step()
+        # Sums stay on the device; reading them once an epoch keeps a GPU busy.
+        total = total + loss.detach() * len(labels)
+        correct = correct + (scores.argmax(1) == labels).sum()
+        count += len(labels)
+        bar.update()
+    return total.item() / count, correct.item() / count
+
+
+def train(model, loader, held_out, epochs):
+    """Trains, shows progress, and returns the history by epoch and the milliseconds a step."""
+    optimizer = optim.Adam(model.parameters(), lr=1e-3)
+    steps = epochs * len(loader)
+    scheduler = optim.lr_scheduler.OneCycleLR(optimizer, max_lr=4e-3, total_steps=steps)
+    history = {"loss": [], "accuracy": [], "held_out_loss": [], "held_out_accuracy": []}
+    seconds = 0.0
+    with tqdm(total=steps, unit="step", desc="training", dynamic_ncols=True, mininterval=0.2) as bar:
+        for _ in range(epochs):
+            start = time.perf_counter()
+            loss, accuracy = train_epoch(model, loader, optimizer, scheduler, bar)
+            seconds += time.perf_counter() - start
+            held_loss, held_accuracy, _ = evaluate(model, *held_out)
+            for key, value in zip(history, (loss, accuracy, held_loss, held_accuracy), strict=True):
+                history[key].append(value)
+            bar.set_postfix_str(f"loss {loss:.4f}, acc {accuracy:.1%}, held out {held_accuracy:.1%}")
+    return history, 1000 * seconds / steps
+
+
+def describe_device(device):
+    """The device in words."""
+    if device.type == "gpu":
+        return f"{device} ({torch.gpu.get_device_name(device)})"
+    return f"cpu ({torch.get_num_threads()} threads)"
+
+
+def parse_arguments():
+    """The command line; DEVICE and DATA in the environment give defaults."""
+    parser = argparse.ArgumentParser(description="Train a digit reader; leave pictures in demo_out/.")
+    parser.add_argument("--device", default=os.environ.get("DEVICE") or "cpu", help="cpu or gpu")
+    parser.add_argument("--data", default=os.environ.get("DATA") or None, help="folder of MNIST idx .gz files")
+    parser.add_argument("--epochs", type=int, default=40)
+    parser.add_argument("--batch-size", type=int, default=64)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", default="demo_out", help="where the pictures go")
+    return parser.parse_args()
+
+
+def main():
+    args = parse_arguments()
+    torch.manual_seed(args.seed)
+    device = torch.device(args.device)
+    data = demo_data.load(args.data, args.seed)
+    x_train, y_train, x_test, y_test = (torch.tensor(a).to(device) for a in data.arrays)
+    print(f"{data.name}: {len(x_train)} images to learn from, {len(x_test)} held out, {data.side} x {data.side} pixels")
+
+    model = Net(data.side**2).to(device)
+    loader = DataLoader(TensorDataset(x_train, y_train), batch_size=args.batch_size, shuffle=True)
+    history, ms = train(model, loader, (x_test, y_test), args.epochs)
+
+    out = pathlib.Path(args.out)
+    out.mkdir(parents=True, exist_ok=True)
+    _, accuracy, probabilities = evaluate(model, x_test, y_test)
+    demo_pictures.curves(history, out / "curves.png", data.name)
+    images = x_test.cpu().reshape(-1, data.side, data.side).numpy()
+    wrong = demo_pictures.mistakes(images, y_test.cpu().numpy(), probabilities.cpu().numpy(), out / "mistakes.png")
+    model.train()
+    loss = F.cross_entropy(model(x_train[: args.batch_size]), y_train[: args.batch_size])
+    names = {"loss": loss, **dict(model.named_parameters())}
+    torch.viz.draw(loss, names, out / "graph.svg", title="The graph of one training step")
+
+    print(f"held-out accuracy {accuracy:.2%} ({wrong} of {len(x_test)} wrong)")
+    print(f"wrote {out / 'curves.png'}, {out / 'mistakes.png'}, {out / 'graph.svg'}")
+    print(f"{ms:.3f} ms a step (batch {args.batch_size}) on {describe_device(device)}")
+
+
+if __name__ == "__main__":
+    main()

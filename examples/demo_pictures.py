@@ -1,0 +1,112 @@
+"""Pictures of the demo, drawn with matplotlib: the training curves, and the mistakes with their images."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+INK, GREY, GRID = "#1f2733", "#8d97a8", "#e6e9ee"
+BLUE, ORANGE, GREEN, RED = "#2f6fbf", "#e08a2c", "#3f9d5a", "#cf4a4a"
+STYLE = {
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "text.color": INK,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 12,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "grid.color": GRID,
+    "legend.frameon": False,
+    "figure.facecolor": "white",
+}
+
+
+def _panel(axis, epochs, train, held, title, label):
+    axis.plot(epochs, train, color=BLUE, linewidth=2, label="training (with dropout)")
+    axis.plot(epochs, held, color=ORANGE, linewidth=2, label="held out")
+    axis.scatter([epochs[-1]], [held[-1]], color=ORANGE, s=28, zorder=3)
+    axis.annotate(
+        label(held[-1]), (epochs[-1], held[-1]), xytext=(0, 9), textcoords="offset points",
+        ha="right", color=ORANGE, fontweight="bold",
+    )  # fmt: skip
+    axis.set_title(title, pad=12)
+    axis.set_xlabel("epoch")
+    axis.grid(axis="y")
+    axis.set_axisbelow(True)
+    axis.margins(x=0.03)
+
+
+def curves(history, path, name):
+    """Loss and accuracy by epoch, for the training and the held-out images."""
+    epochs = np.arange(1, len(history["loss"]) + 1)
+    with plt.rc_context(STYLE):
+        figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+        _panel(left, epochs, history["loss"], history["held_out_loss"], "Cross entropy", lambda v: f"{v:.3f}")
+        left.set_yscale("log")
+        left.yaxis.set_major_formatter(lambda v, _: f"{v:g}")
+        percent = [np.array(history[key]) * 100 for key in ("accuracy", "held_out_accuracy")]
+        _panel(right, epochs, *percent, "Accuracy", lambda v: f"{v:.1f} %")
+        # The first epochs would squeeze the rest: the scale shows errors, halved at equal distances.
+        right.set_yscale("function", functions=(lambda v: -np.log2(102 - v), lambda v: 102 - 2.0 ** (-v)))
+        right.set_ylim(min(80, percent[1].min(), percent[0].min()), 100.6)
+        right.set_yticks([t for t in (20, 50, 70, 80, 90, 95, 98, 100) if t >= right.get_ylim()[0]])
+        right.yaxis.set_major_formatter(lambda v, _: f"{v:g} %")
+        left.legend(loc="upper right")
+        figure.suptitle(f"Learning to read {name}", x=0.01, ha="left", fontsize=13, color=GREY)
+        figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1)
+        figure.savefig(path, dpi=150)
+        plt.close(figure)
+
+
+def _mistake(axes, image, label, probabilities):
+    picture, bars = axes
+    guess = int(probabilities.argmax())
+    picture.imshow(image, cmap="Greys", vmin=0, vmax=1, interpolation="nearest")
+    picture.set_xticks([])
+    picture.set_yticks([])
+    for spine in picture.spines.values():
+        spine.set_visible(True)
+        spine.set_color(GRID)
+    picture.set_title(f"{label}", loc="left", color=GREEN, fontsize=13, pad=5)
+    picture.set_title(f"read as {guess}", loc="right", color=RED, fontsize=10, fontweight="normal", pad=5)
+    colours = [GREEN if d == label else RED if d == guess else GREY for d in range(10)]
+    bars.bar(range(10), probabilities, color=colours, width=0.75)
+    bars.set_ylim(0, 1)
+    bars.set_xlim(-0.6, 9.6)
+    bars.set_xticks(range(10))
+    bars.tick_params(axis="x", length=0, labelsize=7, pad=2)
+    bars.set_yticks([])
+    bars.spines["left"].set_visible(False)
+
+
+def mistakes(images, labels, probabilities, path, most=24):
+    """The held-out images that were read wrongly, the surest errors first; returns how many there are."""
+    wrong = np.flatnonzero(probabilities.argmax(1) != labels)
+    order = wrong[np.argsort(-probabilities[wrong].max(1), kind="stable")]
+    shown = order[:most]
+    columns = max(1, min(8, len(shown)))
+    rows = max(1, -(-len(shown) // columns))
+    with plt.rc_context(STYLE):
+        figure = plt.figure(figsize=(max(1.55 * columns, 6.2), 2.35 * rows + 0.55), layout="constrained")
+        grid = figure.subplots(2 * rows, columns, squeeze=False, gridspec_kw={"height_ratios": [3.2, 1] * rows})
+        for axis in grid.flat:
+            axis.set_visible(False)
+        for i, k in enumerate(shown):
+            row, column = divmod(i, columns)
+            pair = (grid[2 * row, column], grid[2 * row + 1, column])
+            for axis in pair:
+                axis.set_visible(True)
+            _mistake(pair, images[k], int(labels[k]), probabilities[k])
+        which = f"the {len(shown)} surest of {len(wrong)}" if len(wrong) > len(shown) else f"all {len(wrong)}"
+        title = f"Mistakes on held-out digits: {which}" if len(wrong) else "No mistakes on the held-out digits"
+        figure.suptitle(f"{title}, of {len(labels)} images", x=0.01, ha="left", fontsize=12, color=GREY)
+        figure.get_layout_engine().set(w_pad=0.08, h_pad=0.07)
+        figure.savefig(path, dpi=150)
+        plt.close(figure)
+    return len(wrong)

@@ -1,0 +1,80 @@
+"""rustgrad: PyTorch's eager semantics in a small Rust core, on the CPU and on any vendor's GPU.
+
+`import rustgrad as torch` runs programs written for PyTorch's documented API. The functions of this
+namespace come from the op table of the extension module; the submodules (`nn`, `optim`, ...) load on
+first use, and NumPy is never imported by rustgrad itself.
+"""
+
+import importlib
+import math as _math
+
+from . import _C
+from ._tensor import from_numpy as from_numpy
+from ._dtype_info import finfo as finfo
+from ._dtype_info import iinfo as iinfo
+from ._functions import *  # noqa: F403
+from ._typed import *  # noqa: F403
+from .autograd.grad_mode import enable_grad as enable_grad
+from .autograd.grad_mode import inference_mode as inference_mode
+from .autograd.grad_mode import no_grad as no_grad
+from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from .version import __version__ as __version__
+
+_ALIASES = {
+    "half": "float16",
+    "float": "float32",
+    "double": "float64",
+    "cfloat": "complex64",
+    "cdouble": "complex128",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+}
+_SUBMODULES = (
+    "autograd",
+    "cuda",
+    "gpu",
+    "linalg",
+    "nn",
+    "optim",
+    "random",
+    "serialization",
+    "special",
+    "utils",
+    "version",
+    "viz",
+)
+_LAZY = {"save": "serialization", "load": "serialization", "fork_rng": "random", "set_anomaly_enabled": "autograd"}
+
+inf = _math.inf
+nan = _math.nan
+pi = _math.pi
+e = _math.e
+newaxis = None
+
+
+def _fill_namespace(names):
+    """Natives of the extension module, then ops without a dot, then the other names of dtypes."""
+    for name, value in vars(_C).items():
+        if name[0] != "_" and name != "ops":
+            names[name] = value
+    names.update({name: op for name, op in _C.ops.items() if "." not in name})
+    names.update({alias: getattr(_C, name) for alias, name in _ALIASES.items()})
+    return [name for name in names if name[0] != "_" and name not in ("importlib", "annotations")]
+
+
+__all__ = sorted({*_fill_namespace(globals()), *_SUBMODULES, *_LAZY, "__version__"})
+
+
+def __getattr__(name):
+    if name in _SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in _LAZY:
+        value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__():
+    return sorted({*globals(), *_SUBMODULES, *_LAZY})

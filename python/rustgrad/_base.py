@@ -1,0 +1,48 @@
+"""The one door to the extension module.
+
+Every Python module of the package takes its tensor functions from here, by name:
+`from .._base import Tensor, ops, zeros`. Undotted ops of the table are plain names of
+this module (`_base.exp` is `ops["exp"]`); dotted ones stay in `ops`. Nothing else in
+the package imports `_C`, except `autograd`, which drives the engine.
+"""
+
+from . import _C
+from ._C import Size, Tensor, device, dtype, ops
+
+__all__ = ["Size", "Tensor", "device", "dtype", "is_grad_enabled", "ops", "optional_op", "typename"]
+
+globals().update({name: function for name, function in ops.items() if "." not in name})
+
+is_grad_enabled = _C.is_grad_enabled
+tensor = _C.tensor
+
+
+def __getattr__(name):
+    # Natives (dtypes, constructors) resolve on first use, so that this list needs no upkeep.
+    try:
+        value = getattr(_C, name)
+    except AttributeError:
+        raise AttributeError(f"module 'rustgrad' has no function '{name}'") from None
+    globals()[name] = value
+    return value
+
+
+def optional_op(name):
+    """The op called `name`, or None where the table does not have it."""
+    return ops.get(name)
+
+
+def typename(obj):
+    """The name that error messages give an object: `torch.FloatTensor`, `builtins.int`, `package.Class`."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    module = getattr(obj, "__module__", "") or ""
+    if hasattr(obj, "__qualname__"):
+        name = obj.__qualname__
+    elif hasattr(obj, "__name__"):
+        name = obj.__name__
+    else:
+        module, name = type(obj).__module__ or "", type(obj).__qualname__
+    if module in ("", "builtins"):
+        return name
+    return f"{module}.{name}"

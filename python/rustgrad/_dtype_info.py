@@ -1,0 +1,87 @@
+"""`finfo` and `iinfo`: the numeric limits of a dtype, as constants of IEEE 754 and two's complement."""
+
+from . import _C
+
+__all__ = ["finfo", "iinfo"]
+
+# name -> (bits, bits of the mantissa, smallest exponent, largest exponent, decimal digits)
+_FLOATS = {
+    "float16": (16, 10, -14, 15, 3),
+    "bfloat16": (16, 7, -126, 127, 2),
+    "float32": (32, 23, -126, 127, 6),
+    "float64": (64, 52, -1022, 1023, 15),
+}
+_COMPLEX = {"complex64": "float32", "complex128": "float64"}
+_INTS = {"uint8": (8, False), "int8": (8, True), "int16": (16, True), "int32": (32, True), "int64": (64, True)}
+
+
+def _name(dtype):
+    return str(dtype).rpartition(".")[2]
+
+
+class finfo:
+    """Limits of a floating point dtype: `bits`, `eps`, `max`, `min`, `tiny` = `smallest_normal`, `resolution`.
+
+    Args:
+        type (dtype, optional): the default dtype if left out; a complex dtype means its parts.
+
+    Raises:
+        TypeError: not a floating point dtype.
+    """
+
+    def __init__(self, type=None):
+        if type is None:
+            type = _C.get_default_dtype()
+        if not isinstance(type, _C.dtype):
+            raise TypeError(f"finfo(): argument 'type' (position 1) must be torch.dtype, not {type.__class__.__name__}")
+        name = _COMPLEX.get(_name(type), _name(type))
+        if name not in _FLOATS:
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{type}'")
+        bits, mantissa, low, high, digits = _FLOATS[name]
+        self.dtype = name
+        self.bits = bits
+        self.eps = 2.0**-mantissa
+        self.max = (2.0 - self.eps) * 2.0**high
+        self.min = -self.max
+        self.tiny = self.smallest_normal = 2.0**low
+        self.resolution = float(f"1e-{digits}")
+
+    def __eq__(self, other):
+        return isinstance(other, finfo) and self.dtype == other.dtype
+
+    def __hash__(self):
+        return hash(self.dtype)
+
+    def __repr__(self):
+        fields = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        return "finfo(" + ", ".join(f"{f}={getattr(self, f):g}" for f in fields) + f", dtype={self.dtype})"
+
+
+class iinfo:
+    """Limits of an integer dtype: `bits`, `max`, `min`.
+
+    Raises:
+        TypeError: not an integer dtype.
+    """
+
+    def __init__(self, type):
+        if not isinstance(type, _C.dtype):
+            raise TypeError(f"iinfo(): argument 'type' (position 1) must be torch.dtype, not {type.__class__.__name__}")
+        name = _name(type)
+        if name == "bool":
+            raise TypeError("torch.bool is not supported by torch.iinfo")
+        if name not in _INTS:
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'")
+        self.dtype = name
+        self.bits, signed = _INTS[name]
+        self.max = 2 ** (self.bits - signed) - 1
+        self.min = -(2 ** (self.bits - 1)) if signed else 0
+
+    def __eq__(self, other):
+        return isinstance(other, iinfo) and self.dtype == other.dtype
+
+    def __hash__(self):
+        return hash(self.dtype)
+
+    def __repr__(self):
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

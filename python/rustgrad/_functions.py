@@ -1,0 +1,95 @@
+"""Functions of the top level that are no ops: questions about objects, settings, shapes without data."""
+
+from . import _C
+from ._base import Tensor, typename
+
+__all__ = [
+    "broadcast_shapes",
+    "is_complex",
+    "is_floating_point",
+    "is_grad_enabled",
+    "is_tensor",
+    "numel",
+    "set_printoptions",
+    "typename",
+]
+
+is_grad_enabled = _C.is_grad_enabled
+
+
+def is_tensor(obj):
+    """Whether `obj` is a `Tensor`."""
+    return isinstance(obj, Tensor)
+
+
+def _tensor(name, input):
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+    return input
+
+
+def numel(input):
+    """The number of elements."""
+    return _tensor("numel", input).numel()
+
+
+def is_floating_point(input):
+    """Whether the dtype is a floating point one."""
+    return _tensor("is_floating_point", input).is_floating_point()
+
+
+def is_complex(input):
+    """Whether the dtype is a complex one."""
+    return _tensor("is_complex", input).is_complex()
+
+
+def broadcast_shapes(*shapes):
+    """The shape to which shapes (tuples, or ints for one dimension) broadcast.
+
+    Raises:
+        RuntimeError: they do not broadcast, or a size is negative.
+    """
+    shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    result = [1] * max((len(s) for s in shapes), default=0)
+    for index, shape in enumerate(shapes):
+        for i in range(-1, -1 - len(shape), -1):
+            if shape[i] < 0:
+                raise RuntimeError(f"Trying to create tensor with negative dimension ({shape[i]}): ({shape[i]})")
+            if shape[i] == 1 or shape[i] == result[i]:
+                continue
+            if result[i] != 1:
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {shape[i]} at {i}! Mismatching argument at index "
+                    f"{index} had {shape}; but expected shape should be broadcastable to {result}"
+                )
+            result[i] = shape[i]
+    return _C.Size(result)
+
+
+_PROFILES = {
+    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
+    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
+    "full": {"precision": 4, "threshold": float("inf"), "edgeitems": 3, "linewidth": 80},
+}
+
+
+def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
+    """Sets how tensors are printed.
+
+    Args:
+        precision (int): digits after the point. Default: 4.
+        threshold (float): elements above which the middle is left out. Default: 1000.
+        edgeitems (int): elements shown at both ends then. Default: 3.
+        linewidth (int): characters in a line. Default: 80.
+        profile (str): "default", "short" or "full"; the other arguments override it.
+        sci_mode (bool): scientific notation always or never; by default where the values ask for it.
+    """
+    options = {}
+    if profile is not None:
+        if profile not in _PROFILES:
+            raise ValueError(f"set_printoptions: unknown profile {profile!r}; expected one of {list(_PROFILES)}")
+        options.update(_PROFILES[profile])
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    options.update({k: v for k, v in given.items() if v is not None})
+    options["sci_mode"] = sci_mode
+    _C._set_printoptions(**options)

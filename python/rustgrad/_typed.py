@@ -1,0 +1,105 @@
+"""The old typed constructors (`FloatTensor`, `LongTensor`, ...) and the default tensor type that goes with them.
+
+They are classes only in name: calling one makes a plain `Tensor` of its dtype, and `isinstance` asks
+for dtype and device.
+"""
+
+import warnings
+
+from . import _C
+from ._C import Size, Tensor
+from ._C import device as _device
+
+_KINDS = {
+    "FloatTensor": "float32",
+    "DoubleTensor": "float64",
+    "HalfTensor": "float16",
+    "BFloat16Tensor": "bfloat16",
+    "ByteTensor": "uint8",
+    "CharTensor": "int8",
+    "ShortTensor": "int16",
+    "IntTensor": "int32",
+    "LongTensor": "int64",
+    "BoolTensor": "bool",
+    "ComplexFloatTensor": "complex64",
+    "ComplexDoubleTensor": "complex128",
+}
+
+__all__ = [*_KINDS, "set_default_tensor_type"]
+
+
+class _TypedMeta(type):
+    def __call__(cls, *args, device=None):
+        device = cls._device if device is None else device
+        if _device(device).type != cls._device:
+            raise RuntimeError(
+                f"legacy constructor expects device type: {cls._device} but device type: {device} was passed"
+            )
+        if not args:
+            return _C.ops["empty"](0, dtype=cls.dtype, device=device)
+        first = args[0]
+        if isinstance(first, Size) or (isinstance(first, int) and not isinstance(first, bool)):
+            sizes = first if isinstance(first, Size) else args
+            return _C.ops["empty"](tuple(sizes), dtype=cls.dtype, device=device)
+        if isinstance(first, Tensor):
+            if first.dtype != cls.dtype or first.device.type != cls._device:
+                raise TypeError(
+                    f"expected a tensor of type {cls} (got {first.type()}); use tensor.to(dtype) to convert it"
+                )
+            return first.detach()
+        return _C.tensor(first, dtype=cls.dtype, device=device)
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, Tensor) and instance.dtype == cls.dtype and instance.device.type == cls._device
+
+    def __repr__(cls):
+        return f"<class '{cls}'>"
+
+    def __str__(cls):
+        return f"torch.{'' if cls._device == 'cpu' else cls._device + '.'}{cls.__name__}"
+
+
+def make_types(device):
+    """name -> typed constructor for a device kind."""
+    types = {}
+    for name, dtype in _KINDS.items():
+        body = {
+            "dtype": getattr(_C, dtype),
+            "_device": device,
+            "__doc__": f"Makes a {dtype} tensor on the {device} from sizes, a sequence or an array.",
+            "__module__": "rustgrad" if device == "cpu" else f"rustgrad.{device}",
+        }
+        types[name] = _TypedMeta(name, (), body)
+    return types
+
+
+globals().update(make_types("cpu"))
+
+
+def _find(name):
+    """The typed constructor of a name such as `torch.FloatTensor` or `rustgrad.gpu.FloatTensor`."""
+    package, _, kind = name.rpartition(".")
+    root, _, device = package.partition(".")
+    if root not in ("torch", "rustgrad", "") or kind not in _KINDS or device not in ("", "gpu"):
+        raise TypeError(f"invalid type object: {name!r}; expected one such as 'torch.FloatTensor'")
+    return make_types(device or "cpu")[kind]
+
+
+def set_default_tensor_type(t):
+    """Sets default dtype and device by an old tensor type or its name ("torch.FloatTensor").
+
+    Raises:
+        TypeError: an unknown type, or one that is not floating point.
+    """
+    kind = _find(t) if isinstance(t, str) else t
+    if not isinstance(kind, _TypedMeta):
+        raise TypeError(f"invalid type object: {t!r}; expected one such as 'torch.FloatTensor'")
+    if not kind.dtype.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
+    warnings.warn(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
+        "torch.set_default_device() as alternatives.",
+        stacklevel=2,
+    )
+    _C.set_default_dtype(kind.dtype)
+    _C.set_default_device(kind._device)

@@ -1,0 +1,53 @@
+"""`rustgrad.autograd`: running the graph backwards, custom functions, checks of gradients."""
+
+import importlib
+
+from ._engine import backward, grad
+from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+
+_LAZY = {
+    "Function": "function",
+    "Variable": "variable",
+    "detect_anomaly": "anomaly_mode",
+    "set_detect_anomaly": "anomaly_mode",
+    "set_anomaly_enabled": "anomaly_mode",
+    "gradcheck": "gradcheck",
+    "gradgradcheck": "gradcheck",
+    "GradcheckError": "gradcheck",
+}
+_SUBMODULES = ("anomaly_mode", "function", "functional", "grad_mode", "graph", "variable")
+
+__all__ = [
+    "Function",
+    "GradcheckError",
+    "Variable",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "functional",
+    "grad",
+    "grad_mode",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
+    "inference_mode",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+    "variable",
+]
+
+
+def __getattr__(name):
+    if name in _LAZY:
+        value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+        # `gradcheck` is both a function here and a submodule: the function is what the name means.
+        globals()[name] = value
+        return value
+    if name in _SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,190 @@
+"""`backward` and `grad`: arguments checked and completed, then handed to the engine.
+
+`Tensor.backward()` calls the engine directly; this is the road for several outputs and for gradients
+that are returned instead of accumulated.
+"""
+
+import warnings
+from collections.abc import Mapping
+
+from .. import _C
+from .._base import Tensor, ones_like, stack, zeros_like
+
+__all__ = ["backward", "grad"]
+
+
+def _is_edge(obj):
+    return not isinstance(obj, Tensor) and hasattr(obj, "output_nr") and hasattr(obj, "node")
+
+
+def as_tuple(values):
+    """A tensor (or edge) as a tuple of one; another sequence as a tuple."""
+    if isinstance(values, Tensor) or _is_edge(values):
+        return (values,)
+    return tuple(values)
+
+
+def _check_grad(i, out, grad, batched):
+    first = grad[0] if batched else grad
+    if not _is_edge(out) and first.shape != out.shape:
+        if batched:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
+                f"output, but a mismatch was detected: grad_output[{i}] has a shape of {grad.shape} and output[{i}] "
+                f"has a shape of {out.shape}. If you only want some tensors in `grad_output` to be considered "
+                "batched, consider using vmap."
+            )
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{i}] has a shape of {grad.shape} and output[{i}] has a shape of "
+            f"{out.shape}."
+        )
+    if not _is_edge(out) and out.dtype.is_complex != grad.dtype.is_complex:
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+            f"dtype: grad_output[{i}] has a dtype of {grad.dtype} and output[{i}] has a dtype of {out.dtype}."
+        )
+    return grad
+
+
+def _implicit_grad(out):
+    if not _is_edge(out) and not out.requires_grad:
+        return None
+    if _is_edge(out) or out.numel() != 1:
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    if not out.dtype.is_floating_point:
+        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {out.dtype}")
+    return ones_like(out)
+
+
+def make_grads(outputs, grads, batched=False):
+    """The gradient of each output: the given one, checked, or 1 for a scalar."""
+    if grads is None:
+        grads = (None,) * len(outputs)
+    elif isinstance(grads, Tensor):
+        grads = (grads,)
+    result = []
+    for i, (out, g) in enumerate(zip(outputs, grads, strict=False)):
+        if not isinstance(out, Tensor) and not _is_edge(out):
+            raise TypeError(f"element {i} of tensors is not a Tensor but {type(out).__name__}")
+        if isinstance(g, Tensor):
+            result.append(_check_grad(i, out, g, batched))
+        elif g is None:
+            result.append(_implicit_grad(out))
+        else:
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+    if len(result) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(result)} gradients")
+    return tuple(result)
+
+
+def _check_inputs_mapping(inputs, where):
+    if isinstance(inputs, Mapping) and type(inputs) is not dict:
+        raise TypeError(
+            f"`inputs` argument to `{where}()` must be a dict, not {type(inputs).__name__}. "
+            "Other Mapping types are not supported."
+        )
+
+
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
+    """Sums gradients of `tensors` into the `.grad` of the leaves.
+
+    Args:
+        tensors (Tensor or sequence): what is differentiated.
+        grad_tensors (Tensor or sequence, optional): the gradient of each, of its shape; 1 for scalars by default.
+        retain_graph (bool, optional): keep the graph's buffers for another pass; by default as `create_graph`.
+        create_graph (bool): record the computation of the gradients.
+        inputs (Tensor, sequence or dict, optional): accumulate only into these.
+
+    Raises:
+        RuntimeError: a gradient is missing or of the wrong shape, the graph was freed, or nothing requires grad.
+    """
+    if grad_variables is not None:
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. "
+                "Please only use `grad_tensors`."
+            )
+        grad_tensors = grad_variables
+    _check_inputs_mapping(inputs, "backward")
+    if inputs is None:
+        chosen = ()
+    else:
+        chosen = tuple(inputs.values()) if isinstance(inputs, dict) else as_tuple(inputs)
+        if not chosen:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    outputs = as_tuple(tensors)
+    grads = make_grads(outputs, grad_tensors)
+    if retain_graph is None:
+        retain_graph = create_graph
+    _C._run_backward(outputs, grads, retain_graph, create_graph, chosen, True, True)
+
+
+def grad(
+    outputs,
+    inputs,
+    grad_outputs=None,
+    retain_graph=None,
+    create_graph=False,
+    only_inputs=True,
+    allow_unused=None,
+    is_grads_batched=False,
+    materialize_grads=False,
+):
+    """The gradients of `outputs` with respect to `inputs`, without touching any `.grad`.
+
+    Args:
+        outputs, inputs (Tensor or sequence; inputs also a dict).
+        grad_outputs (Tensor or sequence, optional): the gradient of each output; 1 for scalars by default.
+        retain_graph, create_graph (bool): as in `backward`.
+        allow_unused (bool, optional): give None for an input that the outputs do not depend on.
+        is_grads_batched (bool): dimension 0 of each `grad_outputs` is a batch; the results get it too.
+        materialize_grads (bool): zeros instead of None; implies `allow_unused`.
+
+    Returns:
+        A tuple of tensors (or None) in the order of `inputs`, or a dict with its keys.
+
+    Raises:
+        RuntimeError: an input is unused and that is not allowed, or as in `backward`.
+        ValueError: `materialize_grads` with `allow_unused=False`.
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
+            "other parts of the graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    _check_inputs_mapping(inputs, "grad")
+    keys = list(inputs) if isinstance(inputs, dict) else None
+    chosen = tuple(inputs.values()) if keys is not None else as_tuple(inputs)
+    outputs = as_tuple(outputs)
+    grads = make_grads(outputs, grad_outputs, is_grads_batched)
+    if retain_graph is None:
+        retain_graph = create_graph
+    if is_grads_batched:
+        result = _batched(outputs, grads, retain_graph, create_graph, chosen, allow_unused)
+    else:
+        result = _C._run_backward(outputs, grads, retain_graph, create_graph, chosen, allow_unused, False)
+    if materialize_grads:
+        if any(r is None and _is_edge(i) for r, i in zip(result, chosen, strict=True)):
+            raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+        result = tuple(zeros_like(i) if r is None else r for r, i in zip(result, chosen, strict=True))
+    return result if keys is None else dict(zip(keys, result, strict=True))
+
+
+def _batched(outputs, grads, retain_graph, create_graph, inputs, allow_unused):
+    size = next(g for g in grads if g is not None).size(0)
+    rows = []
+    for b in range(size):
+        row = tuple(None if g is None else g[b] for g in grads)
+        keep = retain_graph or b < size - 1
+        rows.append(_C._run_backward(outputs, row, keep, create_graph, inputs, allow_unused, False))
+    return tuple(None if column[0] is None else stack(column) for column in zip(*rows, strict=True))

@@ -1,0 +1,314 @@
+"""`Function`: an op with a backward written in Python.
+
+`apply` runs `forward` without recording, then hands inputs, outputs and what `ctx` collected to
+the extension module, which makes one graph node of it. The node owns the saved tensors (with their
+versions) and calls `ctx` back with the gradients of the outputs.
+"""
+
+import functools
+import warnings
+
+from .. import _C
+from .._base import Tensor, is_grad_enabled, zeros
+from .grad_mode import enable_grad, no_grad
+
+__all__ = ["BackwardHookFunction", "Function", "FunctionCtx", "once_differentiable"]
+
+
+class FunctionCtx:
+    """What `forward` and `backward` share: tensors saved for backward, flags, and any attributes set on it.
+
+    Attributes:
+        needs_input_grad: a tuple of bools, whether each argument of `apply` needs a gradient.
+    """
+
+    def __init__(self):
+        self._to_save = ()
+        self._saved = None
+        self._dirty = ()
+        self._non_differentiable = ()
+        self.materialize_grads = True
+        self.needs_input_grad = ()
+
+    def save_for_backward(self, *tensors):
+        """Keeps inputs, outputs or intermediate tensors (None is allowed) for `ctx.saved_tensors` in backward.
+
+        Raises:
+            TypeError: an argument is neither a tensor nor None.
+        """
+        for i, t in enumerate(tensors):
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}"
+                )
+        self._to_save = tensors
+
+    def save_for_forward(self, *tensors):
+        """Keeps tensors for `jvp`."""
+        self.saved_for_forward = tensors
+
+    @property
+    def saved_tensors(self):
+        """The tensors given to `save_for_backward`.
+
+        Raises:
+            RuntimeError: one was changed in place since, or the graph has been freed.
+        """
+        return self._to_save if self._saved is None else self._saved.unpack()
+
+    saved_variables = saved_tensors
+
+    def mark_dirty(self, *args):
+        """Says which inputs were changed in place; they must be outputs too."""
+        self._dirty = args
+
+    def mark_non_differentiable(self, *args):
+        """Says which outputs have no gradient."""
+        self._non_differentiable = args
+
+    def set_materialize_grads(self, value):
+        """Whether missing gradients of outputs reach backward as zeros (the default) or as None."""
+        self.materialize_grads = value
+
+
+def _name(fn):
+    return f"{fn.__name__}Backward"
+
+
+def _materialise(ctx, grads):
+    """Zeros for the missing gradients, made from the outputs' shapes, dtypes and devices."""
+    return tuple(
+        zeros(shape, dtype=dtype, device=device) if g is None and shape is not None else g
+        for g, (shape, dtype, device) in zip(grads, ctx._output_meta, strict=True)
+    )
+
+
+def _run_backward(self, grads):
+    """Called by the engine: gradients of the outputs in, one gradient or None for each input out."""
+    fn = self._fn
+    if self.materialize_grads:
+        grads = _materialise(self, grads)
+    results = self._backward_of(fn)(self, *grads)
+    if not isinstance(results, tuple):
+        results = tuple(results) if isinstance(results, list) else (results,)
+    n = len(self.needs_input_grad)
+    if len(results) > n:
+        if any(r is not None for r in results[n:]):
+            raise RuntimeError(
+                f"function {_name(fn)} returned an incorrect number of gradients (expected {n}, got {len(results)})"
+            )
+        results = results[:n]
+    if len(results) < n:
+        raise RuntimeError(
+            f"function {_name(fn)} returned an incorrect number of gradients (expected {n}, got {len(results)})"
+        )
+    for i, (r, needed) in enumerate(zip(results, self.needs_input_grad, strict=True)):
+        if r is not None and not isinstance(r, Tensor):
+            raise TypeError(
+                f"function {_name(fn)} returned an invalid gradient at index {i} - expected a Tensor or None, "
+                f"got {type(r).__name__}"
+            )
+        if r is not None and not needed and not self._is_tensor[i]:
+            raise RuntimeError(
+                f"function {_name(fn)} returned a gradient different than None at position {i + 1}, "
+                "but the corresponding forward input was not a Variable"
+            )
+    return results
+
+
+class _Ctx(FunctionCtx):
+    """A `FunctionCtx` that the engine can call."""
+
+    _run_backward = _run_backward
+
+    @staticmethod
+    def _backward_of(fn):
+        own_vjp = fn.vjp is not Function.vjp
+        if own_vjp and fn.backward is not Function.backward:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. "
+                "You should only implement one of them."
+            )
+        return fn.vjp if own_vjp else fn.backward
+
+
+class _FunctionMeta(type):
+    def __init__(cls, name, bases, attrs):
+        super().__init__(name, bases, attrs)
+        # Each function has its own context class, so that `type(ctx)` names it as PyTorch does.
+        cls._context_class = type(f"{name}Backward", (_Ctx,), {"_fn": cls, "__module__": "torch.autograd.function"})
+
+
+class Function(metaclass=_FunctionMeta):
+    """Base class of custom differentiable functions. Call them by `apply`.
+
+    Example::
+
+        class Exp(Function):
+            @staticmethod
+            def forward(ctx, x):
+                result = x.exp()
+                ctx.save_for_backward(result)
+                return result
+
+            @staticmethod
+            def backward(ctx, grad):
+                (result,) = ctx.saved_tensors
+                return grad * result
+
+        y = Exp.apply(x)
+
+    `forward(*args)` with a separate `setup_context(ctx, inputs, output)` works too.
+    """
+
+    generate_vmap_rule = False
+
+    def __init__(self, *args, **kwargs):
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
+            "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
+            "version of PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        """Computes the outputs; tensors it makes are not recorded."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        """With a `forward` that takes no ctx: saves what backward needs."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        """From one gradient for each output to one for each input (None where there is none)."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD."
+        )
+
+    @staticmethod
+    def vjp(ctx, *grad_outputs):
+        """Another name of `backward`."""
+        return Function.backward(ctx, *grad_outputs)
+
+    @staticmethod
+    def jvp(ctx, *grad_inputs):
+        """Forward mode; not used."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
+
+    @classmethod
+    def apply(cls, *args, **kwargs):
+        """Runs the function on tensors and other values and records it; returns what `forward` returns."""
+        separate = cls.setup_context is not Function.setup_context
+        if separate and kwargs:
+            args = _bind_arguments(cls.forward, args, kwargs)
+        elif kwargs:
+            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments")
+        ctx = cls._context_class()
+        is_tensor = tuple(isinstance(a, Tensor) for a in args)
+        ctx._is_tensor = is_tensor
+        recorded = is_grad_enabled()
+        ctx.needs_input_grad = tuple(t and (a.requires_grad and recorded) for a, t in zip(args, is_tensor, strict=True))
+        with no_grad():
+            if separate:
+                output = cls.forward(*args)
+                cls.setup_context(ctx, args, output)
+            else:
+                output = cls.forward(ctx, *args)
+        return _record(cls, ctx, args, output)
+
+
+def _bind_arguments(forward, args, kwargs):
+    import inspect
+
+    bound = inspect.signature(forward).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.args
+
+
+def _record(cls, ctx, args, output):
+    single = not isinstance(output, tuple)
+    outputs = (output,) if single else output
+    for i, out in enumerate(outputs):
+        if single and not isinstance(out, Tensor):
+            raise TypeError(
+                f"{_name(cls)}.forward: expected Tensor or tuple of Tensor (got {type(out).__name__}) "
+                f"for return value {i}"
+            )
+    for dirty in ctx._dirty:
+        if not any(dirty is out for out in outputs):
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs "
+                "that are modified inplace must all be outputs of the Function."
+            )
+    ctx._output_meta = tuple(
+        (o.shape, o.dtype, o.device) if isinstance(o, Tensor) else (None, None, None) for o in outputs
+    )
+    if any(ctx.needs_input_grad):
+        outputs, ctx._saved = _C._function_apply(
+            ctx, _name(cls), args, outputs, ctx._dirty, ctx._non_differentiable, ctx._to_save
+        )
+        # From here on the node owns them; keeping them here too would make a reference cycle.
+        ctx._to_save = ()
+    else:
+        outputs = tuple(_fresh(o, args, ctx._dirty) for o in outputs)
+    ctx._dirty = ctx._non_differentiable = ()
+    return outputs[0] if single else outputs
+
+
+def _fresh(out, args, dirty):
+    """An output that is an input unchanged becomes a view of it, as it does when recorded."""
+    if isinstance(out, Tensor) and any(out is a for a in args) and not any(out is d for d in dirty):
+        return out.view_as(out)
+    return out
+
+
+def once_differentiable(fn):
+    """Decorates a `backward` that is itself not differentiable: a second derivative through it raises."""
+
+    @functools.wraps(fn)
+    def wrapper(ctx, *grads):
+        with no_grad():
+            results = fn(ctx, *grads)
+        if not is_grad_enabled():
+            return results
+        if not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
+            return results
+        single = not isinstance(results, tuple)
+        results = (results,) if single else results
+        with enable_grad():
+            blocked = _NotDifferentiable.apply(len(grads), *grads, *results)
+        return blocked[0] if single else blocked
+
+    return wrapper
+
+
+class _NotDifferentiable(Function):
+    """Passes results on, tied to the gradients that they came from, and refuses to be differentiated."""
+
+    @staticmethod
+    def forward(ctx, n, *args):
+        return args[n:]
+
+    @staticmethod
+    def backward(ctx, *grads):
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+class BackwardHookFunction(Function):
+    """The identity; its node carries the backward hooks of a module."""
+
+    @staticmethod
+    def forward(ctx, *args):
+        ctx.mark_non_differentiable(*(a for a in args if not a.requires_grad))
+        return tuple(a.view_as(a) for a in args)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return grads

@@ -1,0 +1,184 @@
+"""Context managers that switch the recording of the graph; all of them decorate functions as well.
+
+A decorated generator function switches the mode only while its own body runs, so that the code
+between two `next` calls keeps the caller's mode.
+"""
+
+import functools
+
+from .. import _C
+from .._C import _set_grad_enabled, is_grad_enabled
+
+__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
+
+
+def _decorate_generator(make, function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        generator = function(*args, **kwargs)
+        step = functools.partial(next, generator)
+        try:
+            while True:
+                with make():
+                    item = step()
+                try:
+                    sent = yield item
+                    step = functools.partial(generator.send, sent)
+                except GeneratorExit:
+                    with make():
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    step = functools.partial(generator.throw, error)
+        except StopIteration as stop:
+            return stop.value
+
+    return wrapper
+
+
+def context_decorator(make, function):
+    """Wraps `function` so that each call runs inside the context manager that `make()` returns."""
+    if isinstance(function, type):
+        raise TypeError(
+            f"Cannot decorate class {function.__name__}; decorate its methods, or use the context manager in them."
+        )
+    # The flag that `inspect.isgeneratorfunction` reads; importing `inspect` would cost 8 ms.
+    code = getattr(function, "__code__", None)
+    if code is not None and code.co_flags & 0x20:
+        return _decorate_generator(make, function)
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        with make():
+            return function(*args, **kwargs)
+
+    return wrapper
+
+
+class _Mode:
+    """A context manager without arguments that also works as `@mode` and `@mode()`."""
+
+    def __new__(cls, orig_func=None):
+        if orig_func is None:
+            return super().__new__(cls)
+        return cls()(orig_func)
+
+    def __init__(self):
+        self.prev = False
+
+    def __call__(self, orig_func):
+        return context_decorator(self.clone, orig_func)
+
+    def clone(self):
+        return type(self)()
+
+    def __exit__(self, exc_type, exc_value, traceback):
+        _set_grad_enabled(self.prev)
+
+
+class no_grad(_Mode):
+    """Results computed inside do not record a graph: `requires_grad` is False even if an input has it True.
+
+    Example::
+
+        with rustgrad.no_grad():
+            y = x * 2
+
+        @rustgrad.no_grad()
+        def evaluate(x):
+            return model(x)
+    """
+
+    def __enter__(self):
+        self.prev = is_grad_enabled()
+        _set_grad_enabled(False)
+
+
+class enable_grad(_Mode):
+    """Records the graph again inside a `no_grad` block."""
+
+    def __enter__(self):
+        self.prev = is_grad_enabled()
+        _set_grad_enabled(True)
+
+
+class set_grad_enabled(_Mode):
+    """Switches recording on or off, at once when called as a function, and back at the end of a `with` block.
+
+    Args:
+        mode (bool): whether to record.
+    """
+
+    def __new__(cls, mode):
+        return object.__new__(cls)
+
+    def __init__(self, mode):
+        if not isinstance(mode, bool):
+            raise TypeError(f"set_grad_enabled(): argument 'enabled' must be bool, not {type(mode).__name__}")
+        self.prev = is_grad_enabled()
+        self.mode = mode
+        _set_grad_enabled(mode)
+
+    def __call__(self, orig_func):
+        _set_grad_enabled(self.prev)
+        return super().__call__(orig_func)
+
+    def __enter__(self):
+        _set_grad_enabled(self.mode)
+
+    def __str__(self):
+        return f"{type(self).__module__}.{type(self).__name__}(mode={self.mode})"
+
+    __repr__ = __str__
+
+    def clone(self):
+        return type(self)(self.mode)
+
+
+class inference_mode(_Mode):
+    """Like `no_grad`, and the tensors made inside can never take part in a recorded graph.
+
+    Args:
+        mode (bool or function): whether inference mode is on; a function when used as a bare decorator.
+    """
+
+    def __new__(cls, mode=True):
+        if isinstance(mode, bool):
+            return object.__new__(cls)
+        return cls()(mode)
+
+    def __init__(self, mode=True):
+        self.mode = mode
+        self._saved = []
+
+    def __enter__(self):
+        self._saved.append((_C.is_inference_mode_enabled(), is_grad_enabled()))
+        _C._set_inference_mode(self.mode)
+        _set_grad_enabled(not self.mode)
+
+    def __exit__(self, exc_type, exc_value, traceback):
+        inference, grad = self._saved.pop()
+        _C._set_inference_mode(inference)
+        _set_grad_enabled(grad)
+
+    def clone(self):
+        return type(self)(self.mode)
+
+
+class set_multithreading_enabled(_Mode):
+    """Accepted for PyTorch's sake; the engine's results do not depend on threads."""
+
+    def __new__(cls, mode):
+        return object.__new__(cls)
+
+    def __init__(self, mode):
+        self.mode = mode
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, exc_type, exc_value, traceback):
+        pass
+
+    def clone(self):
+        return type(self)(self.mode)

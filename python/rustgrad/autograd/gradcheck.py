@@ -1,0 +1,346 @@
+"""`gradcheck` and `gradgradcheck`: gradients against central differences, element by element.
+
+A complex output counts as two real functions, its real and its imaginary part. A complex input is
+moved along the real and along the imaginary axis; the derivative of a real function is then
+ds/dx + i ds/dy, which is what backward gives. Inputs are moved in place, so that a function that
+closes over them sees it too.
+"""
+
+import itertools
+import sys
+import types
+import warnings
+
+from .. import _C
+from .._base import Tensor, stack, zeros, zeros_like
+from ._engine import grad as autograd_grad
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+class GradcheckError(RuntimeError):
+    """Raised by `gradcheck` and `gradgradcheck` when a check fails."""
+
+
+def _as_tuple(x):
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+def _is_inexact(x):
+    return isinstance(x, Tensor) and (x.is_floating_point() or x.is_complex())
+
+
+def _differentiable(outputs):
+    return tuple(o for o in _as_tuple(outputs) if isinstance(o, Tensor) and o.requires_grad)
+
+
+def _check_inputs(inputs):
+    found = False
+    for i, x in enumerate(inputs):
+        if not (isinstance(x, Tensor) and x.requires_grad):
+            continue
+        found = True
+        if x.dtype not in (_C.float64, _C.complex128):
+            warnings.warn(
+                f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
+                "will likely fail if all the inputs are not of double precision floating point or complex. ",
+                stacklevel=4,
+            )
+        if not all(stride > 0 or size <= 1 for stride, size in zip(x.stride(), x.shape, strict=True)):
+            raise RuntimeError(
+                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are "
+                "non-overlapping to be able to compute the numerical gradients correctly. You should call "
+                ".contiguous on the input before passing it to gradcheck."
+            )
+    if not found:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+        )
+
+
+def _evaluate(function, inputs):
+    """Copies of the real outputs, flat, detached from graph and inputs."""
+    return [o.detach().clone().reshape(-1) for o in _as_tuple(function(*inputs)) if _is_inexact(o)]
+
+
+def _central_difference(function, inputs, data, index, delta):
+    """Derivative of every output along one element of `data`, in the direction of `delta`."""
+    original = data[index].item()
+    data[index] = original + delta
+    upper = _evaluate(function, inputs)
+    data[index] = original - delta
+    lower = _evaluate(function, inputs)
+    data[index] = original
+    size = abs(delta)
+    return [(u - v) / (2 * size) for u, v in zip(upper, lower, strict=True)]
+
+
+def _numerical_jacobians(function, inputs, x, eps, count):
+    """For each output, a matrix with a row for each element of `x`."""
+    rows = [[] for _ in range(count)]
+    data = x.data
+    for index in itertools.product(*map(range, x.shape)):
+        columns = _central_difference(function, inputs, data, index, eps)
+        if x.is_complex():
+            imaginary = _central_difference(function, inputs, data, index, eps * 1j)
+            columns = [a + 1j * b for a, b in zip(columns, imaginary, strict=True)]
+        for row, column in zip(rows, columns, strict=True):
+            row.append(column)
+    return [stack(row) if row else zeros(0, 0, dtype=x.dtype, device=x.device) for row in rows]
+
+
+def _analytical_jacobians(output, inputs, check_dtypes):
+    """For each input, a matrix with a row for each of its elements and a column for each of the output's."""
+    seed = zeros_like(output.detach()).reshape(-1)
+    columns = [[] for _ in inputs]
+    for j in range(output.numel()):
+        one_hot = seed.clone()
+        one_hot[j] = 1.0
+        grads = autograd_grad(output, inputs, one_hot.reshape(output.shape), retain_graph=True, allow_unused=True)
+        for column, g, x in zip(columns, grads, inputs, strict=True):
+            if g is not None and g.shape != x.shape:
+                raise GradcheckError("Analytical gradient has incorrect size")
+            if g is not None and check_dtypes and g.dtype != x.dtype:
+                raise GradcheckError("Gradient has dtype mismatch")
+            column.append((zeros_like(x.detach()) if g is None else g.detach().clone()).reshape(-1))
+    return [stack(c, 1) if c else zeros(0, 0, dtype=output.dtype, device=output.device) for c in columns]
+
+
+def _all_close(a, b, rtol, atol):
+    if a.numel() == 0:
+        return True
+    return bool(((a == b) | ((a - b).abs() <= atol + rtol * b.abs())).all().item())
+
+
+def _check_reentrant(output, inputs, nondet_tol):
+    """Backward run twice must give the same gradients."""
+    seed = zeros_like(output.detach()) + 1.0
+    runs = [autograd_grad(output, inputs, seed, retain_graph=True, allow_unused=True) for _ in range(2)]
+    for a, b in zip(*runs, strict=True):
+        if (a is None) != (b is None) or (a is not None and not _all_close(a, b, 0.0, nondet_tol)):
+            raise GradcheckError(
+                "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
+                "gives different values, although analytical gradient matches numerical gradient."
+                f"The tolerance for nondeterminism was {nondet_tol}."
+            )
+
+
+def _parts(function, outputs):
+    """(function, wording) of the real functions to check: one, or the parts of complex outputs."""
+    if not any(o.is_complex() for o in _as_tuple(outputs) if isinstance(o, Tensor)):
+        return [(function, "")]
+
+    def part(name):
+        def wrapped(*inputs):
+            values = _as_tuple(function(*inputs))
+            return tuple(getattr(o, name) if isinstance(o, Tensor) and o.is_complex() else o for o in values)
+
+        return wrapped
+
+    wording = "While considering the {} part of complex outputs only, "
+    return [(part("imag"), wording.format("imaginary")), (part("real"), wording.format("real"))]
+
+
+def _check_part(function, prefix, inputs, eps, rtol, atol, nondet_tol, check_dtypes):
+    outputs = [o for o in _as_tuple(function(*inputs)) if _is_inexact(o)]
+    active = [(i, x) for i, x in enumerate(inputs) if _is_inexact(x) and x.requires_grad]
+    numerical = {i: _numerical_jacobians(function, inputs, x, eps, len(outputs)) for i, x in active}
+    differentiable = [(j, o) for j, o in enumerate(outputs) if o.requires_grad]
+    for j, output in enumerate(outputs):
+        if output.requires_grad or differentiable:
+            continue
+        for i, _ in active:
+            if numerical[i][j].numel() and bool((numerical[i][j] != 0).any().item()):
+                raise GradcheckError("Numerical gradient for function expected to be zero")
+    tensors = [x for _, x in active]
+    for number, (j, output) in enumerate(differentiable):
+        analytical = _analytical_jacobians(output, tensors, check_dtypes)
+        if output.numel():
+            _check_reentrant(output, tensors, nondet_tol)
+        for (i, _), a in zip(active, analytical, strict=True):
+            n = numerical[i][j]
+            if not _all_close(a.to(n.dtype), n, rtol, atol):
+                raise GradcheckError(
+                    f"{prefix}Jacobian mismatch for output {number} with respect to input {i},\n"
+                    f"numerical:{n}\nanalytical:{a}\n"
+                )
+
+
+def _check_zero_grad(function, inputs):
+    """Gradients of zero must give gradients of zero, of the right type, device and size."""
+    outputs = _differentiable(function(*inputs))
+    tensors = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
+    if not outputs:
+        return
+    seeds = [zeros_like(o.detach()) for o in outputs]
+    for g, x in zip(autograd_grad(outputs, tensors, seeds, allow_unused=True), tensors, strict=True):
+        if g is None:
+            continue
+        if g.numel() and not bool((g == 0).all().item()):
+            raise GradcheckError("backward not multiplied by grad_output")
+        for what, same in (("type", g.dtype == x.dtype), ("device", g.device == x.device)):
+            if not same:
+                raise GradcheckError(f"grad is incorrect {what}")
+        if g.shape != x.shape:
+            raise GradcheckError("grad is incorrect size")
+
+
+def _check_undefined(function, inputs):
+    """Backward must cope with outputs that receive no gradient at all."""
+    outputs = _differentiable(function(*inputs))
+    tensors = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
+    if len(outputs) < 2:
+        return
+    for k, output in enumerate(outputs):
+        try:
+            grads = autograd_grad(
+                output, tensors, zeros_like(output.detach()), allow_unused=True, retain_graph=k < len(outputs) - 1
+            )
+        except RuntimeError as error:
+            raise GradcheckError("Expected backward function to handle undefined output grads.") from error
+        if any(g is not None and g.numel() and bool((g != 0).any().item()) for g in grads):
+            raise GradcheckError(
+                "Expected all input grads to be undefined or zero when all output grads are undefined or zero."
+            )
+
+
+def gradcheck(
+    func,
+    inputs,
+    *,
+    eps=1e-6,
+    atol=1e-5,
+    rtol=1e-3,
+    raise_exception=True,
+    nondet_tol=0.0,
+    check_undefined_grad=True,
+    check_grad_dtypes=False,
+    check_batched_grad=False,
+    check_batched_forward_grad=False,
+    check_forward_ad=False,
+    check_backward_ad=True,
+    fast_mode=False,
+    masked=None,
+):
+    """Compares the gradients of `func` with central differences at `inputs`.
+
+    Args:
+        func (callable): from tensors to a tensor or a tuple of tensors.
+        inputs (Tensor or tuple): those that require grad are checked; double precision is needed.
+        eps (float): half the distance of the differences.
+        atol, rtol (float): tolerances.
+        raise_exception (bool): raise instead of returning False.
+        nondet_tol (float): how much two runs of backward may differ.
+        check_undefined_grad (bool): also run backward with some outputs lacking a gradient.
+        check_grad_dtypes (bool): the gradients' dtypes must be the inputs'.
+        fast_mode, masked, check_batched_grad: accepted; the full check runs, and batches are loops over single runs.
+
+    Returns:
+        True, or False if a check fails and `raise_exception` is False.
+
+    Raises:
+        GradcheckError: a check fails.
+        ValueError: no input requires grad.
+        NotImplementedError: forward mode is asked for.
+    """
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_forward_ad or check_batched_forward_grad:
+        raise NotImplementedError("gradcheck: forward mode is not supported; use check_backward_ad=True")
+    inputs = _as_tuple(inputs)
+    _check_inputs(inputs)
+    try:
+        for function, prefix in _parts(func, func(*inputs)):
+            _check_part(function, prefix, inputs, eps, rtol, atol, nondet_tol, check_grad_dtypes)
+        _check_zero_grad(func, inputs)
+        if check_undefined_grad:
+            _check_undefined(func, inputs)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def _random_like(x, noncontiguous):
+    """Uniform values in [-1, 1) of the shape of `x`, in double precision where `x` is not inexact."""
+    inexact = _is_inexact(x)
+    real = {_C.complex64: _C.float32, _C.complex128: _C.float64}.get(x.dtype, x.dtype if inexact else _C.float64)
+    shape = (*x.shape, 2) if noncontiguous else tuple(x.shape)
+
+    def draw():
+        values = zeros(shape, dtype=real, device=x.device).uniform_(-1, 1)
+        return values[..., 0] if noncontiguous else values
+
+    return (draw() + 1j * draw() if x.is_complex() else draw()).requires_grad_()
+
+
+def gradgradcheck(
+    func,
+    inputs,
+    grad_outputs=None,
+    *,
+    eps=1e-6,
+    atol=1e-5,
+    rtol=1e-3,
+    gen_non_contig_grad_outputs=False,
+    raise_exception=True,
+    nondet_tol=0.0,
+    check_undefined_grad=True,
+    check_grad_dtypes=False,
+    check_batched_grad=False,
+    check_fwd_over_rev=False,
+    check_rev_over_rev=True,
+    fast_mode=False,
+    masked=False,
+):
+    """Checks the gradients of gradients: `gradcheck` of the backward of `func`.
+
+    Args:
+        grad_outputs (Tensor or tuple, optional): gradients of the outputs; random by default.
+        gen_non_contig_grad_outputs (bool): make those non-contiguous.
+        Others as in `gradcheck`.
+    """
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+    inputs = _as_tuple(inputs)
+    if grad_outputs is None:
+        outputs = _differentiable(func(*inputs))
+        grad_outputs = tuple(_random_like(o, gen_non_contig_grad_outputs) for o in outputs)
+    else:
+        grad_outputs = _as_tuple(grad_outputs)
+    n = len(grad_outputs)
+    active = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
+
+    def backward_of(*args):
+        outputs = _differentiable(func(*args[: len(args) - n]))
+        chosen = [args[i] for i in active]
+        grads = autograd_grad(outputs, chosen, args[len(args) - n :], create_graph=True, allow_unused=True)
+        return tuple(g for g in grads if g is not None)
+
+    return gradcheck(
+        backward_of,
+        inputs + grad_outputs,
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
+        fast_mode=fast_mode,
+        masked=masked,
+    )
+
+
+class _CallableModule(types.ModuleType):
+    """Importing this module binds `autograd.gradcheck` to it, and that name must also be the function."""
+
+    def __call__(self, *args, **kwargs):
+        return gradcheck(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _CallableModule

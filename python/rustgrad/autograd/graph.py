@@ -1,0 +1,139 @@
+"""The graph as an object: nodes, edges, and hooks on what nodes save."""
+
+import contextlib
+import threading
+from typing import Any, NamedTuple
+
+from .. import _C
+from .._base import Tensor
+
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
+
+Node = _C.Node
+
+
+class GradientEdge(NamedTuple):
+    """An edge of the graph: what a tensor's gradient flows through. `grad` takes it instead of the tensor."""
+
+    node: Any
+    output_nr: int
+    ownership_token: Any = None
+
+
+def get_gradient_edge(tensor):
+    """The edge of a tensor that requires grad: its `grad_fn`, or the `AccumulateGrad` of a leaf."""
+    if not tensor.requires_grad:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    return GradientEdge(_accumulator(tensor), tensor.output_nr)
+
+
+def _accumulator(tensor):
+    if tensor.grad_fn is not None:
+        return tensor.grad_fn
+    with _grad_on():
+        return tensor.view_as(tensor).grad_fn.next_functions[0][0]
+
+
+def _grad_on():
+    from .grad_mode import enable_grad
+
+    return enable_grad()
+
+
+class saved_tensors_hooks:
+    """Inside the block, what ops save for backward is packed by one function and unpacked by the other.
+
+    Args:
+        pack_hook (callable): from a tensor to anything; it must not change the tensor.
+        unpack_hook (callable): from that back to a tensor of the same contents.
+    """
+
+    def __init__(self, pack_hook, unpack_hook):
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def __enter__(self):
+        _C._push_saved_tensors_hooks(self.pack_hook, self.unpack_hook)
+
+    def __exit__(self, *args):
+        _C._pop_saved_tensors_hooks()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Keeps what ops save for backward in the CPU's memory; `pin_memory` has no effect."""
+
+    def __init__(self, pin_memory=False, device_type="gpu"):
+        super().__init__(lambda t: (t.device, t.cpu()), lambda packed: packed[1].to(packed[0]))
+
+
+@contextlib.contextmanager
+def disable_saved_tensors_hooks(error_message):
+    """Inside the block, `saved_tensors_hooks` raises RuntimeError with this message."""
+    before = _C._disable_saved_tensors_hooks(error_message)
+    try:
+        yield
+    finally:
+        _C._disable_saved_tensors_hooks(before)
+
+
+class _Handles:
+    """The handles of one hook on several tensors."""
+
+    def __init__(self, handles):
+        self.handles = tuple(handles)
+
+    def remove(self):
+        """Takes the hook off all tensors."""
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *args):
+        self.remove()
+
+
+def register_multi_grad_hook(tensors, fn, *, mode="all"):
+    """Calls `fn` in backward: with all gradients (None for missing ones) once every one is known, or with the first.
+
+    Args:
+        tensors (sequence): tensors that require grad.
+        fn (callable): gets a list of gradients ("all") or one gradient ("any").
+        mode (str): "all" or "any".
+
+    Returns:
+        A handle with `remove()`.
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    tensors = [t for t in tensors if isinstance(t, Tensor)]
+    lock = threading.Lock()
+    state = {"seen": {}, "fired": False}
+
+    def make(i):
+        def hook(grad):
+            with lock:
+                if mode == "any":
+                    ready, state["fired"] = not state["fired"], True
+                    result = grad
+                else:
+                    state["seen"][i] = grad
+                    ready = len(state["seen"]) == len(tensors)
+                    result = [state["seen"].get(k) for k in range(len(tensors))]
+                    if ready:
+                        state["seen"] = {}
+            if ready:
+                fn(result)
+
+        return hook
+
+    return _Handles(t.register_hook(make(i)) for i, t in enumerate(tensors))

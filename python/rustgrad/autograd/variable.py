@@ -1,0 +1,24 @@
+"""`rustgrad.autograd.variable`: the old `Variable`, which is a tensor."""
+
+from .. import _C
+from .._base import Tensor
+
+__all__ = ["Variable"]
+
+
+class _VariableMeta(type):
+    def __instancecheck__(cls, other):
+        return isinstance(other, Tensor)
+
+
+class Variable(metaclass=_VariableMeta):
+    """`Variable(tensor, requires_grad=False)` gives a tensor that shares the data; `volatile` has no effect."""
+
+    def __new__(cls, data=None, requires_grad=False, volatile=None):
+        if data is None:
+            data = _C.ops["empty"](0)
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        if not requires_grad:
+            return data.detach()
+        return data.detach().requires_grad_()

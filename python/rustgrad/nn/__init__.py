@@ -1,0 +1,8 @@
+"""`rustgrad.nn`: modules, parameters, functions, initialisation."""
+
+from . import functional, init, modules, parameter, utils
+from .modules import *  # noqa: F403
+from .modules import Module
+from .parameter import Buffer, Parameter
+
+__all__ = ["Buffer", "Module", "Parameter", "functional", "init", "modules", "parameter", "utils", *modules.__all__]

@@ -1,0 +1,117 @@
+"""`nn.functional`: the functions behind the modules.
+
+Nearly all are ops of the table (`nn.functional.*`). What stands here needs Python for its arguments
+(warnings about an implicit dimension or about sizes), or is a short composition of ops.
+"""
+
+import warnings
+
+from .._base import matmul, ops, sigmoid, tanh
+from ._losses import (
+    hinge_embedding_loss,
+    huber_loss,
+    l1_loss,
+    legacy_reduction,
+    margin_ranking_loss,
+    mse_loss,
+    poisson_nll_loss,
+    smooth_l1_loss,
+    soft_margin_loss,
+)
+
+__all__ = [
+    "bilinear",
+    "glu",
+    "hinge_embedding_loss",
+    "huber_loss",
+    "l1_loss",
+    "legacy_reduction",
+    "log_softmax",
+    "margin_ranking_loss",
+    "mse_loss",
+    "poisson_nll_loss",
+    "sigmoid",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+    "softmax",
+    "softmin",
+    "tanh",
+]
+
+
+def _implicit_dim(name, ndim, stacklevel):
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=stacklevel,
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+_softmax = ops["softmax"]
+_log_softmax = ops["log_softmax"]
+
+
+def softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """exp(x) divided by its sum along `dim`; `dtype` casts the input first."""
+    if dim is None:
+        dim = _implicit_dim("softmax", input.dim(), _stacklevel)
+    return _softmax(input, dim) if dtype is None else _softmax(input, dim, dtype=dtype)
+
+
+def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """Logarithm of the softmax along `dim`; `dtype` casts the input first."""
+    if dim is None:
+        dim = _implicit_dim("log_softmax", input.dim(), _stacklevel)
+    return _log_softmax(input, dim) if dtype is None else _log_softmax(input, dim, dtype=dtype)
+
+
+def softmin(input, dim=None, _stacklevel=3, dtype=None):
+    """Softmax of -x along `dim`."""
+    if dim is None:
+        dim = _implicit_dim("softmin", input.dim(), _stacklevel)
+    return softmax(-input, dim, dtype=dtype)
+
+
+def glu(input, dim=-1):
+    """a * sigmoid(b), where a and b are the halves of `input` along `dim`.
+
+    Raises:
+        RuntimeError: a 0-d input, or an odd size.
+    """
+    if input.dim() == 0:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    size = input.size(dim)
+    if size % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim % input.dim()} is size {size}")
+    half = size // 2
+    return input.narrow(dim, 0, half) * sigmoid(input.narrow(dim, half, half))
+
+
+def bilinear(input1, input2, weight, bias=None):
+    """x1^T A x2 + b for each of the `weight.size(0)` matrices A; inputs `(*, in1)` and `(*, in2)`."""
+    left = matmul(input1.unsqueeze(-2).unsqueeze(-2), weight).squeeze(-2)
+    output = matmul(left, input2.unsqueeze(-1)).squeeze(-1)
+    return output if bias is None else output + bias
+
+
+def _inplace(function):
+    def wrapper(input, *args, **kwargs):
+        return function(input, *args, **kwargs, inplace=True)
+
+    wrapper.__doc__ = f"In-place form of `{function.__name__}`."
+    return wrapper
+
+
+def _fill_namespace(names):
+    """The ops of the table, where no function above has the name, and in-place forms under their own names."""
+    for name, op in ops.items():
+        public = name.removeprefix("nn.functional.")
+        if public != name and public[0] != "_":
+            names.setdefault(public, op)
+    for name in ("relu", "elu", "selu", "celu", "leaky_relu", "hardtanh", "threshold"):
+        if name in names:
+            names.setdefault(name + "_", _inplace(names[name]))
+    names["__all__"] = sorted({*names["__all__"], *(n.removeprefix("nn.functional.") for n in ops if "nn.f" in n)})
+
+
+_fill_namespace(globals())

@@ -1,0 +1,282 @@
+"""The part of `Module` that walks the tree: children, parameters, buffers, and what is applied to all of them."""
+
+import warnings
+
+from ..._base import Tensor, device, dtype
+from ...autograd.grad_mode import no_grad
+from ..parameter import Parameter
+
+_COMPLEX_WARNING = (
+    "Complex modules are a new feature under active development whose design may change, and some modules might "
+    "not work as expected when using complex tensors as parameters or buffers."
+)
+
+
+def _parse_to(args, kwargs):
+    """(device, dtype, non_blocking) of the arguments of `Module.to`, in any of its forms."""
+    args = list(args)
+    to_device, to_dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
+    non_blocking = kwargs.pop("non_blocking", False)
+    kwargs.pop("copy", None)
+    kwargs.pop("memory_format", None)
+    if "tensor" in kwargs:
+        args.insert(0, kwargs.pop("tensor"))
+    if kwargs:
+        raise TypeError(f"to() received an invalid combination of arguments - unknown keyword {next(iter(kwargs))!r}")
+    if args and isinstance(args[0], Tensor):
+        other = args.pop(0)
+        to_device, to_dtype = other.device, other.dtype
+    elif args and isinstance(args[0], dtype):
+        to_dtype = args.pop(0)
+    elif args and (args[0] is None or isinstance(args[0], (str, int, device))):
+        to_device = args.pop(0)
+        if args and (args[0] is None or isinstance(args[0], dtype)):
+            to_dtype = args.pop(0)
+    if args and isinstance(args[0], bool):
+        non_blocking = args.pop(0)
+    if args and not isinstance(args[0], bool):
+        given = ", ".join(type(a).__name__ for a in args)
+        raise TypeError(
+            f"to() received an invalid combination of arguments - got ({given}), but expected (device, dtype, "
+            "non_blocking), (dtype, non_blocking) or (tensor, non_blocking)"
+        )
+    if to_device is not None and not isinstance(to_device, device):
+        to_device = device(to_device)
+    return to_device, to_dtype, non_blocking
+
+
+class Traversal:
+    """Mixed into `Module`."""
+
+    def _named_members(self, get_members_fn, prefix="", recurse=True, remove_duplicate=True):
+        seen = set()
+        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        for module_prefix, module in modules:
+            dot = module_prefix + "." if module_prefix else ""
+            for name, value in get_members_fn(module):
+                if value is None or id(value) in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(id(value))
+                yield dot + name, value
+
+    def parameters(self, recurse=True):
+        """Iterates over the parameters, those of the submodules included if `recurse`, each once."""
+        for _, param in self.named_parameters(recurse=recurse):
+            yield param
+
+    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+        """Iterates over (dotted name, parameter)."""
+        yield from self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse=True):
+        """Iterates over the buffers, those of the submodules included if `recurse`, each once."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
+        """Iterates over (dotted name, buffer)."""
+        yield from self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
+
+    def children(self):
+        """Iterates over the immediate submodules, each once."""
+        for _, module in self.named_children():
+            yield module
+
+    def named_children(self):
+        """Iterates over (name, immediate submodule)."""
+        seen = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def modules(self, remove_duplicate=True):
+        """Iterates over the module itself and all modules below it."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
+            yield module
+
+    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+        """Iterates over (dotted name, module), the module itself first, under the name `prefix`."""
+        if memo is None:
+            memo = set()
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module.named_modules(memo, prefix + ("." if prefix else "") + name, remove_duplicate)
+
+    def get_submodule(self, target):
+        """The submodule of the dotted name `target`; the module itself for "".
+
+        Raises:
+            AttributeError: a part of the name does not exist or is not a module.
+        """
+        module = self
+        for item in target.split(".") if target else ():
+            if not hasattr(module, item):
+                raise AttributeError(f"{module._get_name()} has no attribute `{item}`")
+            module = getattr(module, item)
+            if not isinstance(module, Traversal):
+                raise AttributeError(f"`{item}` is not an nn.Module")
+        return module
+
+    def set_submodule(self, target, module, strict=False):
+        """Puts `module` at the dotted name `target`; with `strict`, only where a submodule stands already."""
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Traversal):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if strict and not hasattr(parent, name):
+            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
+        if hasattr(parent, name) and not isinstance(getattr(parent, name), Traversal):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        setattr(parent, name, module)
+
+    def get_parameter(self, target):
+        """The parameter of the dotted name `target`; AttributeError where it is none."""
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+        param = getattr(module, name)
+        if not isinstance(param, Parameter):
+            raise AttributeError(f"`{name}` is not an nn.Parameter")
+        return param
+
+    def get_buffer(self, target):
+        """The buffer of the dotted name `target`; AttributeError where it is none."""
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+        if name not in module._buffers:
+            raise AttributeError(f"`{name}` is not a buffer")
+        return module._buffers[name]
+
+    def apply(self, fn):
+        """Calls `fn` on every submodule, then on the module itself; returns the module."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def _apply(self, fn, recurse=True):
+        """Replaces the data of every parameter, gradient and buffer by `fn` of it; parameters keep their identity."""
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        with no_grad():
+            for param in self._parameters.values():
+                if param is None:
+                    continue
+                grad = param.grad
+                if grad is not None:
+                    # The gradient must follow dtype and device at the same moment as the data.
+                    param.grad = None
+                param.data = fn(param)
+                if grad is not None:
+                    param.grad = fn(grad).requires_grad_(grad.requires_grad)
+            for name, buffer in self._buffers.items():
+                if buffer is not None:
+                    self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args, **kwargs):
+        """Moves and casts parameters and buffers in place: `to(device)`, `to(dtype)`, both, or `to(tensor)`.
+
+        Only floating point and complex tensors change their dtype.
+
+        Raises:
+            TypeError: `dtype` is neither floating point nor complex.
+        """
+        to_device, to_dtype, non_blocking = _parse_to(args, kwargs)
+        if to_dtype is not None:
+            if not (to_dtype.is_floating_point or to_dtype.is_complex):
+                raise TypeError(
+                    f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={to_dtype}"
+                )
+            if to_dtype.is_complex:
+                warnings.warn(_COMPLEX_WARNING, stacklevel=2)
+
+        def convert(t):
+            cast = to_dtype if t.is_floating_point() or t.is_complex() else None
+            return t.to(device=to_device or t.device, dtype=cast or t.dtype, non_blocking=non_blocking)
+
+        return self._apply(convert)
+
+    def cpu(self):
+        """Moves parameters and buffers to the CPU."""
+        return self._apply(lambda t: t.cpu())
+
+    def gpu(self, device=None):
+        """Moves parameters and buffers to the GPU, `gpu:0` by default."""
+        name = "gpu" if device is None else f"gpu:{device}" if isinstance(device, int) else device
+        return self._apply(lambda t: t.to(name))
+
+    def type(self, dst_type):
+        """Casts all parameters and buffers to `dst_type`."""
+        return self._apply(lambda t: t.type(dst_type))
+
+    def float(self):
+        """Casts floating point parameters and buffers to float32."""
+        return self._apply(lambda t: t.float() if t.is_floating_point() else t)
+
+    def double(self):
+        """Casts floating point parameters and buffers to float64."""
+        return self._apply(lambda t: t.double() if t.is_floating_point() else t)
+
+    def half(self):
+        """Casts floating point parameters and buffers to float16."""
+        return self._apply(lambda t: t.half() if t.is_floating_point() else t)
+
+    def bfloat16(self):
+        """Casts floating point parameters and buffers to bfloat16."""
+        return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
+
+    def to_empty(self, *, device, recurse=True):
+        """Moves parameters and buffers to `device` without copying their values."""
+        from ..._base import empty_like
+
+        return self._apply(lambda t: empty_like(t, device=device), recurse=recurse)
+
+    def share_memory(self):
+        """Moves parameters and buffers to shared memory where tensors support it."""
+        return self._apply(lambda t: t.share_memory_())
+
+    def train(self, mode=True):
+        """Sets the training mode (`self.training`) of this module and all below it; returns the module."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self):
+        """Sets evaluation mode: the same as `train(False)`."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad=True):
+        """Sets `requires_grad` of every parameter; returns the module."""
+        for param in self.parameters():
+            param.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none=True):
+        """Drops the gradients of all parameters, or fills them with zeros if not `set_to_none`."""
+        for param in self.parameters():
+            grad = param.grad
+            if grad is None:
+                continue
+            if set_to_none:
+                param.grad = None
+            elif grad.grad_fn is not None:
+                grad.detach_().zero_()
+            else:
+                grad.requires_grad_(False).zero_()

@@ -1,0 +1,257 @@
+"""Containers of modules: `Sequential`, `ModuleList`, `ModuleDict`. Children are named by position or key."""
+
+import operator
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+
+from .module import Module, _addindent
+
+__all__ = ["ModuleDict", "ModuleList", "Sequential"]
+
+
+def pairs_of(owner, pairs, sep=""):
+    """Iterates over the (key, value) pairs given to `owner.update`, with its errors for malformed ones."""
+    for j, pair in enumerate(pairs):
+        if not isinstance(pair, Iterable):
+            raise TypeError(f"{owner} update sequence element #{j} should be Iterable; is{type(pair).__name__}")
+        if len(pair) != 2:
+            raise ValueError(f"{owner} update sequence element #{j} has length {len(pair)}; 2 is required")
+        yield pair
+
+
+class _Indexed(Module):
+    """Children named "0", "1", ...: what `Sequential` and `ModuleList` share."""
+
+    def _key(self, idx):
+        idx = operator.index(idx)
+        size = len(self)
+        if not -size <= idx < size:
+            raise IndexError(f"index {idx} is out of range")
+        return list(self._modules)[idx]
+
+    def _keys(self, idx):
+        return list(self._modules)[idx] if isinstance(idx, slice) else [self._key(idx)]
+
+    def __setitem__(self, idx, module):
+        setattr(self, self._key(idx), module)
+
+    def __delitem__(self, idx):
+        for key in self._keys(idx):
+            delattr(self, key)
+        # Names stay consecutive.
+        self._modules = OrderedDict((str(i), module) for i, module in enumerate(self._modules.values()))
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        return iter(self._modules.values())
+
+    def __dir__(self):
+        return [key for key in super().__dir__() if not key.isdigit()]
+
+    def pop(self, key):
+        """Removes and returns the module (or slice) at `key`."""
+        module = self[key]
+        del self[key]
+        return module
+
+    def append(self, module):
+        """Adds a module at the end; returns the container."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def _shift_in(self, index, module):
+        for i in range(len(self._modules), index, -1):
+            self._modules[str(i)] = self._modules[str(i - 1)]
+        self._modules[str(index)] = module
+
+
+class Sequential(_Indexed):
+    """Calls its modules one after the other.
+
+    Args:
+        *args: modules, or one `OrderedDict` of name -> module.
+
+    Example::
+
+        model = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+    """
+
+    def __init__(self, *args):
+        super().__init__()
+        if len(args) == 1 and isinstance(args[0], OrderedDict):
+            for key, module in args[0].items():
+                self.add_module(key, module)
+        else:
+            for i, module in enumerate(args):
+                self.add_module(str(i), module)
+
+    def __getitem__(self, idx):
+        if isinstance(idx, slice):
+            return type(self)(OrderedDict(list(self._modules.items())[idx]))
+        return self._modules[self._key(idx)]
+
+    def forward(self, input):
+        """Feeds `input` through the modules in order."""
+        for module in self._modules.values():
+            input = module(input)
+        return input
+
+    @staticmethod
+    def _check_sequential(other):
+        if not isinstance(other, Sequential):
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)!s} is given.")
+
+    def __add__(self, other):
+        self._check_sequential(other)
+        return Sequential(*self, *other)
+
+    def __iadd__(self, other):
+        self._check_sequential(other)
+        return self.extend(list(other))
+
+    def _check_factor(self, factor):
+        if not isinstance(factor, int):
+            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(factor)}")
+        if factor <= 0:
+            raise ValueError(f"Non-positive multiplication factor {factor} for {type(self)}")
+
+    def __mul__(self, other):
+        self._check_factor(other)
+        return Sequential(*list(self) * other)
+
+    __rmul__ = __mul__
+
+    def __imul__(self, other):
+        self._check_factor(other)
+        return self.extend(list(self) * (other - 1))
+
+    def insert(self, index, module):
+        """Puts `module` before position `index`; returns the container."""
+        if not isinstance(module, Module):
+            raise AssertionError(f"module should be of type: {Module}")
+        n = len(self)
+        if not -n <= index <= n:
+            raise IndexError(f"Index out of range: {index}")
+        self._shift_in(index + n if index < 0 else index, module)
+        return self
+
+    def extend(self, sequential):
+        """Appends every module of an iterable; returns the container."""
+        for module in sequential:
+            self.append(module)
+        return self
+
+
+class ModuleList(_Indexed):
+    """A list whose modules are registered.
+
+    Args:
+        modules (iterable, optional): its first modules.
+    """
+
+    def __init__(self, modules=None):
+        super().__init__()
+        if modules is not None:
+            self.extend(modules)
+
+    def __getitem__(self, idx):
+        if isinstance(idx, slice):
+            return type(self)(list(self._modules.values())[idx])
+        return self._modules[self._key(idx)]
+
+    def __iadd__(self, modules):
+        return self.extend(modules)
+
+    def __add__(self, other):
+        return ModuleList([*self, *other])
+
+    def __repr__(self):
+        blocks = []
+        for i, text in enumerate(map(repr, self)):
+            if blocks and blocks[-1][2] == text:
+                blocks[-1][1] = i
+            else:
+                blocks.append([i, i, text])
+        if not blocks:
+            return self._get_name() + "()"
+        lines = []
+        for first, last, text in blocks:
+            line = f"({first}): {text}" if first == last else f"({first}-{last}): {last - first + 1} x {text}"
+            lines.append(_addindent(line, 2))
+        return self._get_name() + "(\n  " + "\n  ".join(lines) + "\n)"
+
+    def insert(self, index, module):
+        """Puts `module` before position `index`."""
+        self._shift_in(index, module)
+
+    def extend(self, modules):
+        """Appends every module of an iterable; returns the list."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
+        for module in list(modules):
+            self.append(module)
+        return self
+
+
+class ModuleDict(Module):
+    """A dictionary whose modules are registered.
+
+    Args:
+        modules (Mapping or iterable of pairs, optional): its first entries.
+    """
+
+    def __init__(self, modules=None):
+        super().__init__()
+        if modules is not None:
+            self.update(modules)
+
+    def __getitem__(self, key):
+        return self._modules[key]
+
+    def __setitem__(self, key, module):
+        self.add_module(key, module)
+
+    def __delitem__(self, key):
+        del self._modules[key]
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        return iter(self._modules)
+
+    def __contains__(self, key):
+        return key in self._modules
+
+    def clear(self):
+        """Removes all entries."""
+        self._modules.clear()
+
+    def pop(self, key):
+        """Removes and returns the module at `key`."""
+        return self._modules.pop(key)
+
+    def keys(self):
+        """The keys."""
+        return self._modules.keys()
+
+    def items(self):
+        """The (key, module) pairs."""
+        return self._modules.items()
+
+    def values(self):
+        """The modules."""
+        return self._modules.values()
+
+    def update(self, modules):
+        """Adds the entries of a mapping or an iterable of (key, module) pairs."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(
+                "ModuleDict.update should be called with an iterable of key/value pairs, "
+                f"but got {type(modules).__name__}"
+            )
+        pairs = modules.items() if isinstance(modules, (Mapping, ModuleDict)) else pairs_of("ModuleDict", modules)
+        for key, module in pairs:
+            self[key] = module

@@ -1,0 +1,113 @@
+"""Linear maps: `Linear`, `Bilinear`, and `Identity`."""
+
+import math
+
+from ..._base import empty, ops
+from .. import init
+from ..parameter import Parameter
+from .module import Module
+
+__all__ = ["Bilinear", "Identity", "Linear"]
+
+_linear = ops["nn.functional.linear"]
+
+
+class Identity(Module):
+    """Returns its input; accepts and ignores any constructor arguments."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__()
+
+    def forward(self, input):
+        return input
+
+
+class Linear(Module):
+    r"""Applies :math:`y = x A^T + b`.
+
+    Args:
+        in_features (int): size of the last dimension of the input.
+        out_features (int): size of the last dimension of the output.
+        bias (bool): whether there is an additive bias.
+
+    Shape:
+        input `(*, in_features)`, output `(*, out_features)`.
+
+    Attributes:
+        weight: `(out_features, in_features)`, uniform in +-1/sqrt(in_features).
+        bias: `(out_features)`, likewise; None without bias.
+    """
+
+    __constants__ = ["in_features", "out_features"]
+
+    def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
+        super().__init__()
+        self.in_features = in_features
+        self.out_features = out_features
+        self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
+        if bias:
+            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws weight and bias anew."""
+        # a = sqrt(5) makes the bound of kaiming_uniform_ equal 1 / sqrt(in_features).
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
+            bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input):
+        # Straight from the dictionary: attribute access to a parameter costs as much as a small op.
+        params = self._parameters
+        if "weight" in params and "bias" in params:
+            return _linear(input, params["weight"], params["bias"])
+        return _linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class Bilinear(Module):
+    r"""Applies :math:`y = x_1^T A x_2 + b`.
+
+    Shape:
+        input1 `(*, in1_features)`, input2 `(*, in2_features)`, output `(*, out_features)`.
+    """
+
+    __constants__ = ["in1_features", "in2_features", "out_features"]
+
+    def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
+        super().__init__()
+        self.in1_features = in1_features
+        self.in2_features = in2_features
+        self.out_features = out_features
+        self.weight = Parameter(empty((out_features, in1_features, in2_features), device=device, dtype=dtype))
+        if bias:
+            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws weight and bias anew."""
+        if self.in1_features <= 0:
+            raise ValueError(f"in1_features must be > 0, but got (in1_features={self.in1_features})")
+        bound = 1 / math.sqrt(self.weight.size(1))
+        init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input1, input2):
+        from ..functional import bilinear
+
+        return bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self):
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}"
+        )

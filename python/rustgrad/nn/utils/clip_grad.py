@@ -1,0 +1,79 @@
+"""Clipping of gradients, in place."""
+
+import types
+import warnings
+
+from ..._base import Tensor, stack, tensor
+from ...autograd.grad_mode import no_grad
+
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
+
+
+def _vector_norm(t, norm_type):
+    return t.reshape(-1).norm(norm_type, dim=0)
+
+
+@no_grad()
+def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """The norm of all tensors together, as if they were one vector.
+
+    Args:
+        tensors (Tensor or iterable of Tensor).
+        norm_type (float): the p of the norm; `inf` for the maximum.
+        error_if_nonfinite (bool): raise RuntimeError if the norm is NaN or infinite.
+    """
+    tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    norm_type = float(norm_type)
+    if not tensors:
+        return tensor(0.0)
+    where = tensors[0].device
+    total = _vector_norm(stack([_vector_norm(t, norm_type).to(where) for t in tensors]), norm_type)
+    if error_if_nonfinite and (total.isnan() | total.isinf()).item():
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
+            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
+    return total
+
+
+@no_grad()
+def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
+    """Scales the gradients by min(1, max_norm / (total_norm + 1e-6))."""
+    parameters = [parameters] if isinstance(parameters, Tensor) else parameters
+    grads = [p.grad for p in parameters if p.grad is not None]
+    coefficient = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+    for grad in grads:
+        grad.mul_(coefficient.to(grad.device))
+
+
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """Scales the gradients in place so that their total norm is at most `max_norm`; returns the norm before.
+
+    Args:
+        parameters (Tensor or iterable of Tensor): their `.grad` is clipped; those without one are skipped.
+        max_norm (float): the largest norm.
+        norm_type (float): the p of the norm; `inf` for the maximum.
+        error_if_nonfinite (bool): raise RuntimeError if the norm is NaN or infinite.
+    """
+    if isinstance(parameters, Tensor):
+        parameters = [parameters]
+    else:
+        is_generator = isinstance(parameters, types.GeneratorType)
+        parameters = list(parameters)
+        if is_generator and not parameters:
+            warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
+    grads = [p.grad for p in parameters if p.grad is not None]
+    total_norm = get_total_norm(grads, norm_type, error_if_nonfinite, foreach)
+    clip_grads_with_norm_(parameters, max_norm, total_norm, foreach)
+    return total_norm
+
+
+@no_grad()
+def clip_grad_value_(parameters, clip_value, foreach=None):
+    """Clamps every gradient in place to [-clip_value, clip_value]."""
+    parameters = [parameters] if isinstance(parameters, Tensor) else parameters
+    clip_value = float(clip_value)
+    for p in parameters:
+        if p.grad is not None:
+            p.grad.clamp_(min=-clip_value, max=clip_value)

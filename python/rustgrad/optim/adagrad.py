@@ -1,0 +1,84 @@
+"""Adagrad (Duchi, Hazan, Singer, JMLR 12, 2011)."""
+
+from .._base import Tensor, full_like
+from .adam import as_real
+from .optimizer import Optimizer, check_lr, check_not_negative, step_tensor, to_scalar
+
+__all__ = ["Adagrad"]
+
+
+class Adagrad(Optimizer):
+    """Divides the gradient by the root of the sum of its squares.
+
+    Args:
+        params (iterable): tensors or parameter groups.
+        lr (float or Tensor), lr_decay, weight_decay, initial_accumulator_value, eps (float).
+        maximize, differentiable (bool).
+        fused (bool, optional): accepted; there is no fused form.
+
+    Raises:
+        ValueError: a negative argument.
+    """
+
+    _step_defaults = {"foreach": None, "maximize": False, "differentiable": False, "fused": None}
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        lr_decay=0,
+        weight_decay=0,
+        initial_accumulator_value=0,
+        eps=1e-10,
+        foreach=None,
+        *,
+        maximize=False,
+        differentiable=False,
+        fused=None,
+    ):
+        check_lr(lr)
+        check_not_negative(
+            lr_decay=lr_decay,
+            weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value,
+            epsilon=eps,
+        )
+        defaults = {
+            "lr": lr,
+            "lr_decay": lr_decay,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, defaults)
+        self._check_fused()
+        for group in self.param_groups:
+            for p in group["params"]:
+                self._init_state(group, p, self.state[p])
+
+    def _init_state(self, group, param, state):
+        start = self.defaults["initial_accumulator_value"]
+        state["step"] = step_tensor()
+        state["sum"] = full_like(param, complex(start, start) if param.is_complex() else start)
+
+    def _update(self, group, param, grad, state):
+        lr = to_scalar(group["lr"])
+        state["step"].add_(1)
+        if group["maximize"]:
+            grad = -grad
+        if group["weight_decay"] != 0:
+            grad = grad.add(param, alpha=group["weight_decay"])
+        rate = lr / (1 + (state["step"].item() - 1) * group["lr_decay"])
+        total = state["sum"]
+        if param.is_complex():
+            param, grad, total = as_real(param, grad, total)
+        total.addcmul_(grad, grad, value=1)
+        root = total.sqrt() + group["eps"]
+        if isinstance(rate, Tensor):
+            param.add_(grad / root * -rate)
+        else:
+            param.addcdiv_(grad, root, value=-rate)

@@ -1,0 +1,385 @@
+"""`Optimizer`: parameter groups, state, hooks and saving; one subclass per update rule.
+
+A rule gives two methods: `_init_state` makes a parameter's state, `_update` changes one parameter by
+composed tensor ops. Where the op table has a fused form of the rule, the subclass calls that instead
+and keeps `_update` as its oracle, which `fused=False` selects.
+"""
+
+import functools
+import warnings
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable
+from copy import deepcopy
+from itertools import chain
+
+from .._base import Tensor, float32, is_grad_enabled, tensor, typename
+from .._base import _set_grad_enabled as set_mode
+from ..autograd.grad_mode import enable_grad
+from ..utils.hooks import RemovableHandle
+
+__all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
+
+_global_pre_hooks = OrderedDict()
+_global_post_hooks = OrderedDict()
+
+
+class _Required:
+    """Stands for an argument that every parameter group must give."""
+
+    def __repr__(self):
+        return "<required parameter>"
+
+
+required = _Required()
+
+
+def register_optimizer_step_pre_hook(hook):
+    """`hook(optimizer, args, kwargs)` runs before every optimizer's step; returns a handle."""
+    handle = RemovableHandle(_global_pre_hooks)
+    _global_pre_hooks[handle.id] = hook
+    return handle
+
+
+def register_optimizer_step_post_hook(hook):
+    """`hook(optimizer, args, kwargs)` runs after every optimizer's step; returns a handle."""
+    handle = RemovableHandle(_global_post_hooks)
+    _global_post_hooks[handle.id] = hook
+    return handle
+
+
+def _with_hooks(step):
+    """Wraps a `step` method: the hooks run around it, and schedulers learn that it was called."""
+
+    @functools.wraps(step)
+    def wrapper(self, *args, **kwargs):
+        self._opt_called = True
+        for hook in chain(_global_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):
+            result = hook(self, args, kwargs)
+            if result is not None:
+                if not (isinstance(result, tuple) and len(result) == 2):
+                    raise RuntimeError(
+                        f"{step} must return None or a tuple of (new_args, new_kwargs), but got {result}."
+                    )
+                args, kwargs = result
+        out = step(self, *args, **kwargs)
+        for hook in chain(self._optimizer_step_post_hooks.values(), _global_post_hooks.values()):
+            hook(self, args, kwargs)
+        return out
+
+    wrapper.hooked = True
+    return wrapper
+
+
+def to_scalar(value):
+    """The number that a 1-element tensor holds; other values as they are. A tensor that requires grad stays."""
+    if isinstance(value, Tensor):
+        return value.squeeze() if value.requires_grad else value.item()
+    return value
+
+
+def check_not_negative(**named):
+    """ValueError `Invalid NAME value: VALUE` for the first value that is negative or NaN."""
+    for name, value in named.items():
+        if not 0.0 <= value:
+            raise ValueError(f"Invalid {name} value: {value}")
+
+
+def check_lr(lr):
+    """ValueError unless `lr` is a number, or a tensor of one element, that is not negative."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    if not 0.0 <= lr:
+        raise ValueError(f"Invalid learning rate: {lr}")
+
+
+def step_tensor(value=0.0):
+    """A step count as it is kept in the state: a 0-d float32 tensor on the CPU."""
+    return tensor(float(value), dtype=float32)
+
+
+def _named(params):
+    """(tensors, names or None) of a group's `params`, which may hold (name, tensor) pairs."""
+    names = [p[0] for p in params if isinstance(p, tuple)]
+    if names and len(names) != len(params):
+        raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+    return [p[1] if isinstance(p, tuple) else p for p in params], names or None
+
+
+class Optimizer:
+    """Base class of all optimizers.
+
+    Args:
+        params (iterable): tensors, (name, tensor) pairs, or dicts that each define a parameter group.
+        defaults (dict): the options of a group that does not give them.
+
+    Raises:
+        TypeError: `params` is a tensor, or an element is no tensor.
+        ValueError: no parameters, a non-leaf, or a parameter in two groups.
+    """
+
+    _step_defaults = {}
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__ and not hasattr(cls.step, "hooked"):
+            cls.step = _with_hooks(cls.step)
+
+    def __init__(self, params, defaults):
+        self.defaults = defaults
+        self._make_hook_tables()
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, "
+                f"but got {typename(params)}"
+            )
+        if isinstance(params, set):
+            warnings.warn(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
+                "sets will change between runs. Please use a list instead. This will be an error in a future release.",
+                FutureWarning,
+                stacklevel=3,
+            )
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def _make_hook_tables(self):
+        for what in ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_pre", "load_post"):
+            self.__dict__.setdefault(f"_optimizer_{what}_hooks", OrderedDict())
+
+    def __getstate__(self):
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self._make_hook_tables()
+        self.defaults.setdefault("differentiable", False)
+        for group in self.param_groups:
+            for key, value in self._step_defaults.items():
+                group.setdefault(key, value)
+        for param_state in self.state.values():
+            if "step" in param_state and not isinstance(param_state["step"], Tensor):
+                param_state["step"] = step_tensor(param_state["step"])
+
+    def __repr__(self):
+        lines = [f"{type(self).__name__} ("]
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
+        return "\n".join(lines) + "\n)"
+
+    def _register(self, table, hook, prepend=False):
+        handle = RemovableHandle(table)
+        table[handle.id] = hook
+        if prepend:
+            table.move_to_end(handle.id, last=False)
+        return handle
+
+    def register_step_pre_hook(self, hook):
+        """`hook(optimizer, args, kwargs)` runs before `step`; it may return new (args, kwargs)."""
+        return self._register(self._optimizer_step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook):
+        """`hook(optimizer, args, kwargs)` runs after `step`."""
+        return self._register(self._optimizer_step_post_hooks, hook)
+
+    def register_state_dict_pre_hook(self, hook, prepend=False):
+        """`hook(optimizer)` runs before `state_dict` is made."""
+        return self._register(self._optimizer_state_dict_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook, prepend=False):
+        """`hook(optimizer, state_dict)` runs after; it may return another dictionary."""
+        return self._register(self._optimizer_state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+        """`hook(optimizer, state_dict)` runs before loading; it may return another dictionary."""
+        return self._register(self._optimizer_load_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook, prepend=False):
+        """`hook(optimizer)` runs after loading."""
+        return self._register(self._optimizer_load_post_hooks, hook, prepend)
+
+    def state_dict(self):
+        """The state as a dictionary: "state" by parameter number, and "param_groups" with numbers for parameters."""
+        for hook in self._optimizer_state_dict_pre_hooks.values():
+            hook(self)
+        numbers = {}
+        groups = []
+        for group in self.param_groups:
+            packed = {k: v for k, v in group.items() if k != "params"}
+            packed["params"] = [numbers.setdefault(id(p), len(numbers)) for p in group["params"]]
+            groups.append(packed)
+        state = {numbers[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
+        result = {"state": state, "param_groups": groups}
+        for hook in self._optimizer_state_dict_post_hooks.values():
+            changed = hook(self, result)
+            if changed is not None:
+                result = changed
+        return result
+
+    @staticmethod
+    def _cast(param, value, key=None):
+        """A loaded state value with the dtype and device of its parameter; step counts stay as they are."""
+        if isinstance(value, Tensor):
+            if key == "step":
+                return value
+            if param.is_floating_point():
+                return value.to(dtype=param.dtype, device=param.device)
+            return value.to(device=param.device)
+        if isinstance(value, dict):
+            return {k: Optimizer._cast(param, v, k) for k, v in value.items()}
+        if isinstance(value, Iterable) and not isinstance(value, str):
+            return type(value)(Optimizer._cast(param, v) for v in value)
+        return value
+
+    def load_state_dict(self, state_dict):
+        """Takes over the state that `state_dict` returned, matching parameters by number.
+
+        Raises:
+            ValueError: the numbers of groups or of parameters in a group differ.
+        """
+        state_dict = state_dict.copy()
+        for hook in self._optimizer_load_pre_hooks.values():
+            changed = hook(self, state_dict)
+            if changed is not None:
+                state_dict = changed
+        groups = self.param_groups
+        saved_groups = deepcopy(state_dict["param_groups"])
+        if len(groups) != len(saved_groups):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(g["params"]) != len(s["params"]) for g, s in zip(groups, saved_groups, strict=True)):
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
+        params = {}
+        for group, saved in zip(groups, saved_groups, strict=True):
+            params.update(zip(saved["params"], group["params"], strict=True))
+            saved["params"] = group["params"]
+            if "param_names" in group:
+                saved.setdefault("param_names", group["param_names"])
+        state = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            if key in params:
+                state[params[key]] = self._cast(params[key], value)
+            else:
+                state[key] = value
+        self.__setstate__({"state": state, "param_groups": saved_groups})
+        for hook in self._optimizer_load_post_hooks.values():
+            hook(self)
+
+    def zero_grad(self, set_to_none=True):
+        """Drops the gradients of all parameters, or fills them with zeros if not `set_to_none`."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p.grad = None
+                    continue
+                grad = p.grad
+                if grad is not None:
+                    if grad.grad_fn is not None:
+                        grad.detach_()
+                    else:
+                        grad.requires_grad_(False)
+                    grad.zero_()
+
+    def step(self, closure=None):
+        """Updates the parameters once; `closure` recomputes the loss, which is then returned."""
+        if type(self)._update is Optimizer._update:
+            raise NotImplementedError
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        previous = is_grad_enabled()
+        set_mode(self.defaults["differentiable"])
+        try:
+            for group in self.param_groups:
+                self._step_group(group)
+        finally:
+            set_mode(previous)
+        return loss
+
+    step = _with_hooks(step)
+
+    def _step_group(self, group):
+        state_of = self.state
+        for p in group["params"]:
+            grad = p.grad
+            if grad is None:
+                continue
+            state = state_of[p]
+            if not state:
+                self._init_state(group, p, state)
+            self._update(group, p, grad, state)
+
+    def _init_state(self, group, param, state):
+        """Fills the empty `state` of a parameter."""
+
+    def _update(self, group, param, grad, state):
+        """Changes `param` by the rule, with composed ops."""
+        raise NotImplementedError
+
+    def _check_fused(self):
+        """RuntimeError where `fused=True` contradicts another option."""
+        options = self.defaults
+        if options.get("fused"):
+            if options.get("differentiable"):
+                raise RuntimeError("`fused` does not support `differentiable`")
+            if options.get("foreach"):
+                raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+    def add_param_group(self, param_group):
+        """Adds a group: a dict with "params" and options of its own.
+
+        Raises:
+            TypeError: not a dict, parameters in a set, or an element that is no tensor.
+            ValueError: a non-leaf tensor, a parameter that another group has, or a missing required option.
+        """
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
+                "sets will change between runs. Please use a list instead."
+            )
+        params, names = _named([params] if isinstance(params, Tensor) else list(params))
+        param_group["params"] = params
+        if names is not None:
+            param_group["param_names"] = names
+        for param in params:
+            if not isinstance(param, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(param)}")
+            if not self.defaults.get("differentiable") and not (param.is_leaf or param.retains_grad):
+                raise ValueError("can't optimize a non-leaf Tensor")
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+            param_group.setdefault(name, default)
+        self._check_disjoint(param_group)
+        self.param_groups.append(param_group)
+
+    def _check_disjoint(self, param_group):
+        params = param_group["params"]
+        ids = {id(p) for p in params}
+        if len(params) != len(ids):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an "
+                "error; see github.com/pytorch/pytorch/issues/40967 for more information",
+                stacklevel=4,
+            )
+        for group in self.param_groups:
+            if ("param_names" in param_group) != ("param_names" in group):
+                have = "with names" if "param_names" in param_group else "without names"
+                raise ValueError(
+                    "all optimizer param groups should be with/without names. "
+                    f"cannot add param group {have} to the optimizer"
+                )
+            if any(id(p) in ids for p in group["params"]):
+                raise ValueError("some parameters appear in more than one parameter group")

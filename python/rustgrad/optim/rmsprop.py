@@ -1,0 +1,99 @@
+"""RMSprop (Hinton, lecture 6 of "Neural Networks for Machine Learning"), centred form after arXiv:1308.0850."""
+
+from .._base import Tensor, zeros_like
+from .adam import as_real
+from .optimizer import Optimizer, check_lr, check_not_negative, step_tensor, to_scalar
+
+__all__ = ["RMSprop"]
+
+
+class RMSprop(Optimizer):
+    """Divides the gradient by the root of a running average of its square.
+
+    Args:
+        params (iterable): tensors or parameter groups.
+        lr (float or Tensor), alpha (the average's factor), eps, weight_decay, momentum (float).
+        centered (bool): subtract the square of the average gradient.
+        maximize, differentiable (bool).
+
+    Raises:
+        ValueError: a negative argument.
+    """
+
+    _step_defaults = {
+        "momentum": 0,
+        "centered": False,
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "capturable": False,
+    }
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        alpha=0.99,
+        eps=1e-8,
+        weight_decay=0,
+        momentum=0,
+        centered=False,
+        capturable=False,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+    ):
+        check_lr(lr)
+        check_not_negative(epsilon=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "alpha": alpha,
+            "eps": eps,
+            "centered": centered,
+            "weight_decay": weight_decay,
+            "capturable": capturable,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def _init_state(self, group, param, state):
+        state["step"] = step_tensor()
+        state["square_avg"] = zeros_like(param)
+        if group["momentum"] > 0:
+            state["momentum_buffer"] = zeros_like(param)
+        if group["centered"]:
+            state["grad_avg"] = zeros_like(param)
+
+    def _update(self, group, param, grad, state):
+        lr, alpha = to_scalar(group["lr"]), group["alpha"]
+        state["step"].add_(1)
+        if group["maximize"]:
+            grad = -grad
+        if group["weight_decay"] != 0:
+            grad = grad.add(param, alpha=group["weight_decay"])
+        square, mean, buffer = state["square_avg"], state.get("grad_avg"), state.get("momentum_buffer")
+        if param.is_complex():
+            param, grad, square, mean, buffer = as_real(param, grad, square, mean, buffer)
+        square.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
+        if group["centered"]:
+            mean.lerp_(grad, 1 - alpha)
+            average = square.addcmul(mean, mean, value=-1).sqrt_()
+        else:
+            average = square.sqrt()
+        if group["differentiable"]:
+            average = average + group["eps"]
+        else:
+            average.add_(group["eps"])
+        if group["momentum"] > 0:
+            change = buffer.mul_(group["momentum"]).addcdiv_(grad, average)
+            if isinstance(lr, Tensor):
+                param.add_(change * -lr)
+            else:
+                param.add_(change, alpha=-lr)
+        elif isinstance(lr, Tensor):
+            param.add_(grad / average * -lr)
+        else:
+            param.addcdiv_(grad, average, value=-lr)

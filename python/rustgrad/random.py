@@ -1,0 +1,29 @@
+"""`rustgrad.random`: seeding. One generator, by element index: a seed gives the same values on every device."""
+
+import contextlib
+
+from . import _C
+from ._C import default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+
+__all__ = [
+    "default_generator",
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "seed",
+    "set_rng_state",
+]
+
+
+@contextlib.contextmanager
+def fork_rng(devices=None, enabled=True, device_type="gpu"):
+    """Restores the generator's state at the end of the block. One state serves all devices."""
+    if not enabled:
+        yield
+        return
+    state = _C.get_rng_state()
+    try:
+        yield
+    finally:
+        _C.set_rng_state(state)

@@ -1,0 +1,125 @@
+"""Worker threads of a `DataLoader`: they fetch batches ahead; the loader hands them out in order.
+
+Workers are threads, not processes: samples need no pickling, tensors no copy between processes, and
+everything that releases the GIL (decoding, reading, tensor ops) runs beside the training.
+"""
+
+import copy
+import queue
+import threading
+from typing import Any, NamedTuple
+
+_local = threading.local()
+_END = object()
+
+
+class WorkerInfo(NamedTuple):
+    """What `get_worker_info` returns: the worker's number, the number of workers, its seed and its data set."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+
+def get_worker_info():
+    """The `WorkerInfo` of the calling worker; None in the main thread."""
+    return getattr(_local, "info", None)
+
+
+class _Raised:
+    """An exception on its way from a worker to the loader."""
+
+    def __init__(self, error):
+        self.error = error
+
+
+class WorkerPool:
+    """`num_workers` threads that answer numbered requests, each through a queue of its own.
+
+    Args:
+        make_fetch: called once in each worker with the data set; gives the function from request to batch.
+        iterable (bool): every worker iterates a copy of the data set.
+        limit (int): requests in flight for each worker.
+    """
+
+    def __init__(self, dataset, make_fetch, num_workers, init_fn, seed, iterable, limit):
+        self.limit = limit
+        self.inbox = [queue.SimpleQueue() for _ in range(num_workers)]
+        self.outbox = [queue.SimpleQueue() for _ in range(num_workers)]
+        self.threads = []
+        for i in range(num_workers):
+            own = copy.copy(dataset) if iterable else dataset
+            info = WorkerInfo(i, num_workers, seed + i, own)
+            args = (info, make_fetch, init_fn, self.inbox[i], self.outbox[i])
+            self.threads.append(threading.Thread(target=_work, args=args, daemon=True))
+            self.threads[-1].start()
+
+    def run(self, requests, timeout):
+        """Yields the answers to `requests` in their order; a worker whose stream ended is left out from then on."""
+        n = len(self.inbox)
+        requests = iter(requests)
+        pending = []
+        alive = list(range(n))
+        turn = 0
+
+        def send():
+            nonlocal turn
+            if not alive:
+                return
+            try:
+                request = next(requests)
+            except StopIteration:
+                return
+            worker = alive[turn % len(alive)]
+            turn += 1
+            self.inbox[worker].put(request)
+            pending.append(worker)
+
+        for _ in range(n * self.limit):
+            send()
+        while pending:
+            worker = pending.pop(0)
+            answer = self._receive(worker, timeout)
+            if answer is _END:
+                if worker in alive:
+                    alive.remove(worker)
+                send()
+                continue
+            send()
+            if isinstance(answer, _Raised):
+                raise answer.error
+            yield answer
+
+    def _receive(self, worker, timeout):
+        try:
+            return self.outbox[worker].get(timeout=timeout or None)
+        except queue.Empty:
+            raise RuntimeError(f"DataLoader timed out after {timeout} seconds") from None
+
+    def shutdown(self):
+        """Ends the threads after the requests they have."""
+        for box in self.inbox:
+            box.put(_END)
+
+
+def _work(info, make_fetch, init_fn, inbox, outbox):
+    _local.info = info
+    fetch = None
+    try:
+        if init_fn is not None:
+            init_fn(info.id)
+        fetch = make_fetch(info.dataset)
+        failure = None
+    except BaseException as error:
+        failure = error
+    while (request := inbox.get()) is not _END:
+        if failure is not None:
+            outbox.put(_Raised(failure))
+            continue
+        try:
+            outbox.put(fetch(request))
+        except StopIteration:
+            outbox.put(_END)
+        except BaseException as error:
+            outbox.put(_Raised(error))

@@ -1,0 +1,117 @@
+"""`rustgrad.viz`: the graph of a computation as a picture (SVG), without the graphviz binary.
+
+Data flows downwards: leaf tensors with their names, the `AccumulateGrad` nodes that collect their
+gradients, every `grad_fn` with the shapes of its outputs, and the tensor that was given.
+"""
+
+import os
+
+from .._base import Tensor
+from ._layout import layout
+from ._svg import box_size, render
+
+__all__ = ["draw", "graph_of"]
+
+
+def _shape(shape):
+    return "×".join(str(s) for s in shape) if len(shape) else "scalar"
+
+
+def _short_dtype(dtype):
+    name = str(dtype).rpartition(".")[2]
+    return "" if name == "float32" else " " + name
+
+
+def _node_lines(node):
+    """The shapes of a node's outputs, from what it expects as gradients."""
+    metadata = getattr(node, "_input_metadata", None) or ()
+    return [_shape(m.shape) + _short_dtype(m.dtype) for m in metadata if m is not None]
+
+
+def _collect(roots):
+    """All nodes below the roots, and the edges (user, producer), without recursion."""
+    nodes, edges, stack = {}, [], [r for r in roots if r is not None]
+    while stack:
+        node = stack.pop()
+        if id(node) in nodes:
+            continue
+        nodes[id(node)] = node
+        for producer, _ in node.next_functions:
+            if producer is not None:
+                edges.append((id(node), id(producer)))
+                stack.append(producer)
+    return nodes, edges
+
+
+def _leaf_label(variable, names):
+    name = names.get(id(variable), "tensor")
+    return ("leaf", name, [_shape(variable.shape) + _short_dtype(variable.dtype)])
+
+
+def graph_of(tensors, params=None):
+    """The graph that made the tensors, as data.
+
+    Args:
+        tensors (Tensor or sequence): results of a recorded computation.
+        params (dict or iterable of (name, tensor), optional): names of leaves.
+
+    Returns:
+        (labels, edges): labels maps a key to (kind, title, lines); edges are pairs (producer, user) of keys.
+
+    Raises:
+        ValueError: no tensor has a graph.
+    """
+    tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    if not any(t.requires_grad for t in tensors):
+        raise ValueError("viz: the tensor has no graph; expected one that requires grad. Compute it outside no_grad.")
+    names = {id(t): name for name, t in (params.items() if hasattr(params, "items") else params or ())}
+    nodes, links = _collect([t.grad_fn for t in tensors])
+    labels, edges = {}, []
+    for key, node in nodes.items():
+        title = node.name().rpartition("::")[2]
+        variable = getattr(node, "variable", None)
+        if variable is not None:
+            labels[("leaf", key)] = _leaf_label(variable, names)
+            labels[key] = ("accumulate", "AccumulateGrad", [])
+            edges.append((("leaf", key), key))
+        else:
+            custom = type(node).__module__ == "torch.autograd.function" or hasattr(node, "_fn")
+            labels[key] = ("custom" if custom else "node", title, _node_lines(node))
+    edges += [(producer, user) for user, producer in dict.fromkeys(links)]
+    for i, t in enumerate(tensors):
+        if t.grad_fn is None:
+            labels[("leaf", id(t))] = _leaf_label(t, names)
+            continue
+        name = names.get(id(t), "output" if len(tensors) == 1 else f"output {i}")
+        labels[("output", i)] = ("output", name, [_shape(t.shape) + _short_dtype(t.dtype)])
+        edges.append((id(t.grad_fn), ("output", i)))
+    return labels, edges
+
+
+def draw(tensors, params=None, path=None, *, title=None):
+    """Draws the graph that made the tensors.
+
+    Args:
+        tensors (Tensor or sequence): results of a recorded computation, such as a loss.
+        params (dict or iterable of (name, tensor), optional): names of tensors, for instance
+            `dict(model.named_parameters())`; a result may be named too: `{"loss": loss}`.
+        path (str or path, optional): where to write the SVG.
+        title (str, optional): a heading.
+
+    Returns:
+        The SVG as a string.
+
+    Raises:
+        ValueError: no tensor has a graph.
+
+    Example::
+
+        rustgrad.viz.draw(loss, params=dict(model.named_parameters()), path="graph.svg")
+    """
+    labels, edges = graph_of(tensors, params)
+    sizes = {key: box_size(*label) for key, label in labels.items()}
+    svg = render(layout(sizes, edges), labels, title)
+    if path is not None:
+        with open(os.fspath(path), "w", encoding="utf-8") as file:
+            file.write(svg)
+    return svg

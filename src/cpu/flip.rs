@@ -1,0 +1,104 @@
+//! Copies that no stride can express: reversed dimensions, and the triangles of matrices.
+//!
+//! Layouts have no negative strides, so a flip is a copy with its own walk: rows in parallel, each read from the
+//! mirrored place. A triangle copies part of each row and zeroes the rest.
+
+use super::parallel::par_for;
+use super::view::View;
+use crate::layout::Dims;
+
+/// Elements that make a task worth a thread.
+const GRAIN: usize = 1 << 15;
+
+/// The elements of `input` in reverse order along `dims`.
+///
+/// # Safety
+/// Both operands are in bounds, of one shape and dtype, and do not overlap.
+pub unsafe fn flip(input: View, dims: &[usize], out: View) {
+    // SAFETY: handed on to the caller; the type has the element's size.
+    unsafe {
+        match input.dtype.size() {
+            1 => flipped::<u8>(input, dims, out),
+            2 => flipped::<u16>(input, dims, out),
+            4 => flipped::<u32>(input, dims, out),
+            8 => flipped::<u64>(input, dims, out),
+            _ => flipped::<[u64; 2]>(input, dims, out),
+        }
+    }
+}
+
+unsafe fn flipped<T: Copy>(input: View, dims: &[usize], out: View) {
+    let last = out.ndim().saturating_sub(1);
+    let (n, step_out) = out.dim(last);
+    let (_, step_in) = input.dim(last);
+    let outer: Dims = out.shape[..last].into();
+    if out.numel() == 0 {
+        return;
+    }
+    let mirrored = dims.contains(&last) && out.ndim() > 0;
+    par_for(outer.iter().product(), GRAIN.div_ceil(n), |rows| {
+        for row in rows {
+            let (mut rest, mut from, mut to) = (row, 0, 0);
+            for d in (0..last).rev() {
+                let i = rest % outer[d];
+                rest /= outer[d];
+                to += i * out.strides[d];
+                from += if dims.contains(&d) { outer[d] - 1 - i } else { i } * input.strides[d];
+            }
+            let (src, dst) = (input.at(from) as *const T, out.at(to) as *mut T);
+            for j in 0..n {
+                let k = if mirrored { n - 1 - j } else { j };
+                // SAFETY: both indices are within the shape; rows are disjoint.
+                unsafe { *dst.add(j * step_out) = *src.add(k * step_in) };
+            }
+        }
+    });
+}
+
+/// Copies the elements with `column - row <= diagonal` (or `>=`, for the upper triangle) of the last two dimensions
+/// and writes zeros to the others. `out` may be `input`.
+///
+/// # Safety
+/// Both operands are in bounds, of one shape of two dimensions at least and one dtype; they are the same or apart.
+pub unsafe fn triangle(input: View, diagonal: i64, upper: bool, out: View) {
+    // SAFETY: handed on to the caller; the type has the element's size and zero is all bits zero.
+    unsafe {
+        match input.dtype.size() {
+            1 => triangular::<u8>(input, diagonal, upper, out),
+            2 => triangular::<u16>(input, diagonal, upper, out),
+            4 => triangular::<u32>(input, diagonal, upper, out),
+            8 => triangular::<u64>(input, diagonal, upper, out),
+            _ => triangular::<[u64; 2]>(input, diagonal, upper, out),
+        }
+    }
+}
+
+unsafe fn triangular<T: Copy + Default>(input: View, diagonal: i64, upper: bool, out: View) {
+    let last = out.ndim() - 1;
+    let (n, step_out) = out.dim(last);
+    let step_in = input.strides[last];
+    let outer: Dims = out.shape[..last].into();
+    if out.numel() == 0 {
+        return;
+    }
+    par_for(outer.iter().product(), GRAIN.div_ceil(n), |rows| {
+        for row in rows {
+            let (mut rest, mut from, mut to) = (row, 0, 0);
+            for d in (0..last).rev() {
+                let i = rest % outer[d];
+                rest /= outer[d];
+                to += i * out.strides[d];
+                from += i * input.strides[d];
+            }
+            let first_beyond = ((row % outer[last - 1]) as i64).saturating_add(diagonal);
+            let edge = first_beyond.saturating_add(!upper as i64).clamp(0, n as i64) as usize;
+            let (src, dst) = (input.at(from) as *const T, out.at(to) as *mut T);
+            for j in 0..n {
+                // SAFETY: the index is within the shape; rows are disjoint.
+                unsafe {
+                    *dst.add(j * step_out) = if (j < edge) != upper { *src.add(j * step_in) } else { T::default() }
+                };
+            }
+        }
+    });
+}

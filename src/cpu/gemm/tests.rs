@@ -1,0 +1,77 @@
+use super::*;
+use crate::cpu::parallel::set_num_threads;
+use crate::cpu::testing::{Array, Rng, close};
+
+fn check(rng: &mut Rng, dtype: DType, batch: &[usize], [m, n, k]: [usize; 3], tolerance: f64) {
+    let with = |r: usize, c: usize| [batch, &[r, c]].concat();
+    let (a, mut b) = (Array::random(rng, dtype, &with(m, k)), Array::random(rng, dtype, &with(k, n)));
+    let out = Array::random(rng, dtype, &with(m, n));
+    if rng.below(3) == 0 {
+        b.strides[..batch.len()].fill(0);
+    }
+    let beta = rng.below(2) as f64;
+    let (x, y, mut want) = (a.values(), b.values(), out.values());
+    for (at, w) in want.iter_mut().enumerate() {
+        let (p, i, j) = (at / (m * n), at / n % m, at % n);
+        *w = *w * beta + (0..k).map(|q| x[(p * m + i) * k + q] * y[(p * k + q) * n + j]).sum::<c128>() * 2.0;
+    }
+    // SAFETY: the arrays own their layouts.
+    unsafe { matmul(a.view(), b.view(), out.view(), 2.0, beta).unwrap() };
+    if dtype.is_int() {
+        let narrow = Array::zeros(dtype, &with(m, n));
+        narrow.fill(&want);
+        want = narrow.values();
+    }
+    let got = out.values();
+    close(&got.iter().map(|v| v.re).collect::<Vec<_>>(), &want.iter().map(|v| v.re).collect::<Vec<_>>(), tolerance);
+    close(&got.iter().map(|v| v.im).collect::<Vec<_>>(), &want.iter().map(|v| v.im).collect::<Vec<_>>(), tolerance);
+}
+
+#[test]
+fn agrees_with_plain_loops() {
+    use DType::*;
+    let mut rng = Rng(31);
+    for round in 0..40 {
+        let size = [1 + rng.below(20), 1 + rng.below(20), rng.below(20)];
+        let batch = &[2, 3][..round % 3];
+        for (dtype, tolerance) in [(F32, 1e-4), (F64, 1e-12), (C64, 1e-4), (C128, 1e-12), (F16, 1e-2), (BF16, 5e-2)] {
+            check(&mut rng, dtype, batch, size, tolerance);
+        }
+        for dtype in [U8, I8, I16, I32, I64] {
+            check(&mut rng, dtype, batch, size, 0.0);
+        }
+    }
+    check(&mut rng, F32, &[], [300, 170, 130], 1e-3);
+    check(&mut rng, F32, &[2], [70, 600, 150], 1e-3);
+    check(&mut rng, I32, &[], [70, 600, 50], 0.0);
+}
+
+#[test]
+fn the_bits_do_not_depend_on_the_panels() {
+    let mut rng = Rng(37);
+    for (dtype, size) in [(DType::F32, [700, 300, 1300]), (DType::F64, [300, 520, 600]), (DType::C64, [390, 300, 90])] {
+        let [m, n, k] = size;
+        let (a, b) = (Array::random(&mut rng, dtype, &[m, k]), Array::random(&mut rng, dtype, &[k, n]));
+        let mut seen = Vec::new();
+        for threads in [1, 2, 3, 4] {
+            let out = Array::zeros(dtype, &[m, n]);
+            let before = num_threads();
+            set_num_threads(threads);
+            // SAFETY: the arrays own their layouts.
+            unsafe { matmul(a.view(), b.view(), out.view(), 1.0, 0.0).unwrap() };
+            set_num_threads(before);
+            seen.push(out.values());
+        }
+        assert!(seen.windows(2).all(|w| w[0] == w[1]));
+    }
+}
+
+#[test]
+fn an_unread_result_may_hold_anything() {
+    let a = Array::of(DType::F32, &[2, 0], &[]);
+    let b = Array::of(DType::F32, &[0, 3], &[]);
+    let out = Array::of(DType::F32, &[2, 3], &[f64::NAN; 6]);
+    // SAFETY: the arrays own their layouts.
+    unsafe { matmul(a.view(), b.view(), out.view(), 1.0, 0.0).unwrap() };
+    assert_eq!(out.reals(), [0.0; 6]);
+}

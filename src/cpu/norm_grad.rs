@@ -1,0 +1,122 @@
+//! The gradients of layer normalisation: of the input row by row, of weight and bias summed over the rows.
+//!
+//! With `h = (x - mean) rstd` and `w` the weight: `dx = rstd (g w - mean(g w) - h mean(g w h))`, `dw = sum(g h)`,
+//! `db = sum(g)`. Rows are summed in blocks whose number depends on the sizes alone, then block by block.
+
+use super::arith::Float;
+use super::num::Fuse;
+use super::parallel::par_for;
+use super::simd::{self, Kernel};
+use super::view::{Ptr, View, load, store};
+use crate::dtype::DType;
+
+/// Most blocks of rows that sum weight gradients of their own, and the least rows of one.
+const BLOCKS: usize = 32;
+const ROWS: usize = 16;
+
+/// The operands: `grad`, `input` and `dx` are `[rows, cols]`, `mean` and `rstd` `[rows]`, the rest `[cols]`.
+pub struct Operands<'a> {
+    pub grad: View<'a>,
+    pub input: View<'a>,
+    pub mean: View<'a>,
+    pub rstd: View<'a>,
+    pub weight: Option<View<'a>>,
+    pub dx: View<'a>,
+    pub dw: Option<View<'a>>,
+    pub db: Option<View<'a>>,
+}
+
+/// Writes `dx`, and `dw` and `db` where they are wanted.
+///
+/// # Safety
+/// All operands must be in bounds; the results must not overlap the others.
+pub unsafe fn layer_norm_backward(o: &Operands) {
+    // SAFETY: handed on to the caller.
+    unsafe {
+        match o.input.dtype {
+            DType::F64 => rows::<f64>(o),
+            _ => rows::<f32>(o),
+        }
+    }
+}
+
+unsafe fn rows<T: Float>(o: &Operands) {
+    let (count, cols) = (o.input.shape[0], o.input.shape[1]);
+    let weight = o.weight.map(|w| {
+        let mut v = vec![T::ZERO; cols];
+        // SAFETY: the weight has `cols` elements.
+        unsafe { load(w.dtype, w.ptr, w.dim(0).1, cols, v.as_mut_ptr()) };
+        v
+    });
+    let blocks = (count / ROWS).clamp(1, BLOCKS);
+    let mut sums = vec![T::ZERO; blocks * 2 * cols];
+    let slots = Ptr(sums.as_mut_ptr());
+    par_for(blocks, (1 << 13) / (cols * count.div_ceil(blocks)).max(1), |range| {
+        let (mut g, mut x) = (vec![T::ZERO; cols], vec![T::ZERO; cols]);
+        for block in range {
+            // SAFETY: each block has sums of its own.
+            let sums = unsafe { std::slice::from_raw_parts_mut(slots.at(block * 2 * cols), 2 * cols) };
+            let (dw, db) = sums.split_at_mut(cols);
+            for i in count * block / blocks..count * (block + 1) / blocks {
+                let (mut mean, mut rstd) = (T::ZERO, T::ZERO);
+                // SAFETY: the row and its statistics are those of the operands.
+                unsafe {
+                    load(o.grad.dtype, o.grad.at(i * o.grad.strides[0]), o.grad.strides[1], cols, g.as_mut_ptr());
+                    load(o.input.dtype, o.input.at(i * o.input.strides[0]), o.input.strides[1], cols, x.as_mut_ptr());
+                    load(o.mean.dtype, o.mean.at(i * o.mean.dim(0).1), 1, 1, &mut mean);
+                    load(o.rstd.dtype, o.rstd.at(i * o.rstd.dim(0).1), 1, 1, &mut rstd);
+                }
+                simd::run(Row { g: &mut g, x: &mut x, mean, rstd, weight: weight.as_deref(), dw, db });
+                // SAFETY: as above.
+                unsafe { store(o.dx.dtype, o.dx.at(i * o.dx.strides[0]), o.dx.strides[1], cols, x.as_ptr()) };
+            }
+        }
+    });
+    let (first, rest) = sums.split_at_mut(2 * cols);
+    for block in rest.chunks(2 * cols) {
+        first.iter_mut().zip(block).for_each(|(a, &b)| *a = a.plus(b));
+    }
+    for (out, at) in [(o.dw, 0), (o.db, cols)] {
+        if let Some(out) = out {
+            // SAFETY: the result has `cols` elements.
+            unsafe { store(out.dtype, out.ptr, out.dim(0).1, cols, first[at..].as_ptr()) };
+        }
+    }
+}
+
+/// One row: `x` becomes the gradient of the input.
+struct Row<'a, T> {
+    g: &'a mut [T],
+    x: &'a mut [T],
+    mean: T,
+    rstd: T,
+    weight: Option<&'a [T]>,
+    dw: &'a mut [T],
+    db: &'a mut [T],
+}
+
+impl<T: Float> Kernel for Row<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<F: Fuse>(self) {
+        let n = self.x.len();
+        self.x.iter_mut().for_each(|x| *x = x.minus(self.mean).times(self.rstd));
+        self.dw.iter_mut().zip(self.g.iter()).zip(self.x.iter()).for_each(|((w, &g), &h)| *w = w.plus(g.times(h)));
+        self.db.iter_mut().zip(self.g.iter()).for_each(|(b, &g)| *b = b.plus(g));
+        if let Some(weight) = self.weight {
+            self.g.iter_mut().zip(weight).for_each(|(g, &w)| *g = g.times(w));
+        }
+        let (mut sum, mut dot) = ([T::ZERO; 16], [T::ZERO; 16]);
+        for (g, h) in self.g.chunks(16).zip(self.x.chunks(16)) {
+            for (i, (&g, &h)) in g.iter().zip(h).enumerate() {
+                sum[i] = sum[i].plus(g);
+                dot[i] = dot[i].plus(g.times(h));
+            }
+        }
+        let total = |lanes: [T; 16]| lanes.into_iter().fold(T::ZERO, T::plus).over(n);
+        let (mean, slope) = (total(sum), total(dot));
+        for (x, &g) in self.x.iter_mut().zip(self.g.iter()) {
+            *x = g.minus(mean).minus(x.times(slope)).times(self.rstd);
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Random numbers by element index; Note [Random numbers] in `philox.rs` says which bits belong to an element.
+//!
+//! - uniform: 24 bits (f32), 53 (f64), 11 (f16) or 8 (bf16), the top ones, times 2^-24 (...): in [0, 1); then
+//!   `from + u (to - from)`.
+//! - normal: Box-Muller over pairs of elements. Of words w0 and w1 (f32; w2 and w3 for the block's second pair) or of
+//!   64-bit words (f64): u1 = (top bits + 1) 2^-24 in (0, 1], u2 = top bits 2^-24, r = sqrt(-2 ln u1); the even
+//!   element is r cos(2 pi u2), the odd one r sin(2 pi u2). f16 and bf16 are rounded from f32.
+//! - exponential: -ln(u1) / lambda. bernoulli: word < p 2^32.
+//! - integers: word * range >> 32 (64-bit words, >> 64, where the range exceeds 2^32), added to `low`.
+//!
+//! Multiply-adds are never fused here: every instruction set, and the shaders, give the same values.
+
+use super::convert::converter;
+use super::distributions::*;
+use super::isa::{Isa, isa};
+use super::map::Shared;
+use super::parallel::par_for;
+use super::philox::{LANES, Philox, Words};
+use crate::dtype::{DType, Element};
+
+/// Uniform numbers in [from, to), rounded to a floating `dtype`.
+///
+/// # Safety
+/// `out` holds `n` aligned elements of `dtype`. This holds for every function of this module.
+pub unsafe fn uniform(n: usize, out: *mut u8, dtype: DType, from: f64, to: f64, philox: Philox) {
+    let bits = match dtype {
+        DType::F16 => 11,
+        DType::BF16 => 8,
+        _ => 24,
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        if dtype == DType::F64 {
+            return draw(n, out, dtype, Uniform64 { from, width: to - from }, philox);
+        }
+        let draw_32 = Uniform32 { from: from as f32, width: (to - from) as f32, bits };
+        draw(n, out, dtype, draw_32, philox)
+    }
+}
+
+/// Normal numbers with this mean and standard deviation.
+///
+/// # Safety
+/// As `uniform`.
+pub unsafe fn normal(n: usize, out: *mut u8, dtype: DType, mean: f64, std: f64, philox: Philox) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match dtype {
+            DType::F64 => draw(n, out, dtype, Normal64 { mean, std }, philox),
+            _ => draw(n, out, dtype, Normal32 { mean: mean as f32, std: std as f32 }, philox),
+        }
+    }
+}
+
+/// Exponential numbers of rate `lambda`.
+///
+/// # Safety
+/// As `uniform`.
+pub unsafe fn exponential(n: usize, out: *mut u8, dtype: DType, lambda: f64, philox: Philox) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match dtype {
+            DType::F64 => draw(n, out, dtype, Exponential64 { lambda }, philox),
+            _ => draw(n, out, dtype, Exponential32 { lambda: lambda as f32 }, philox),
+        }
+    }
+}
+
+/// One with probability `p`, else zero, in any dtype.
+///
+/// # Safety
+/// As `uniform`.
+pub unsafe fn bernoulli(n: usize, out: *mut u8, dtype: DType, p: f64, philox: Philox) {
+    let threshold = (p.clamp(0.0, 1.0) * 4294967296.0).ceil() as u64;
+    // SAFETY: the caller's promise.
+    unsafe { draw(n, out, dtype, Below { threshold }, philox) }
+}
+
+/// Integers in [low, high), converted to any dtype; `low == high` stands for all 64-bit integers.
+///
+/// # Safety
+/// As `uniform`.
+pub unsafe fn random_int(n: usize, out: *mut u8, dtype: DType, low: i64, high: i64, philox: Philox) {
+    let range = high.wrapping_sub(low) as u64;
+    // SAFETY: the caller's promise.
+    unsafe {
+        match range {
+            1..=0x1_0000_0000 => draw(n, out, dtype, Integer32 { low, range }, philox),
+            _ => draw(n, out, dtype, Integer64 { low, range }, philox),
+        }
+    }
+}
+
+/// A random order of `0..n`, for `n` up to 2^32: the indices sorted by a 64-bit word each.
+///
+/// # Safety
+/// `out` holds `n` aligned elements.
+pub unsafe fn randperm(n: usize, out: *mut i64, philox: Philox) {
+    // SAFETY: `out` has room for the high halves.
+    let order = unsafe {
+        draw(n, out.cast(), DType::I64, High, philox);
+        std::slice::from_raw_parts_mut(out as *mut u64, n)
+    };
+    // A key in the upper half, its index in the lower: sorted by key, eleven bits at a time, least significant first.
+    order.iter_mut().enumerate().for_each(|(i, k)| *k = *k << 32 | i as u64);
+    let mut other = vec![0u64; n];
+    for (pass, shift) in [32, 43, 54].into_iter().enumerate() {
+        let (from, to) = if pass % 2 == 0 { (&mut *order, &mut other[..]) } else { (&mut other[..], &mut *order) };
+        let digit = |k: u64| (k >> shift) as usize & 2047;
+        let mut starts = [0usize; 2049];
+        from.iter().for_each(|&k| starts[digit(k) + 1] += 1);
+        (0..2048).for_each(|d| starts[d + 1] += starts[d]);
+        for &k in from.iter() {
+            let place = &mut starts[digit(k)];
+            to[*place] = k;
+            *place += 1;
+        }
+    }
+    // The few that share their high half, by the low one.
+    let low = |k: &u64| philox.block((*k & 0xffff_ffff) / 2)[2 * (*k & 1) as usize];
+    for run in other.chunk_by_mut(|a, b| a >> 32 == b >> 32).filter(|run| run.len() > 1) {
+        run.sort_unstable_by_key(low);
+    }
+    order.iter_mut().zip(&other).for_each(|(o, k)| *o = k & 0xffff_ffff);
+}
+
+/// Chunks of `LANES` blocks that make a task.
+const GRAIN: usize = 16;
+
+/// SAFETY: `out` holds `n` aligned elements of `dtype`.
+unsafe fn draw<const N: usize, D: Draw<N>>(n: usize, out: *mut u8, dtype: DType, d: D, philox: Philox) {
+    let chunk = LANES * N;
+    let step = converter(D::Out::DTYPE, dtype);
+    let wide = isa() >= Isa::Avx2;
+    let out = Shared(out);
+    par_for(n.div_ceil(chunk), GRAIN, |chunks| {
+        let mut words: Words = [[0; LANES]; 4];
+        let mut lanes = [[D::Out::default(); LANES]; N];
+        let mut values = [[D::Out::default(); N]; LANES];
+        for c in chunks {
+            let first = (c * LANES) as u64;
+            // SAFETY: AVX2 is there where `wide` says so; elements from `c * chunk` on, `n` at most, are in bounds.
+            unsafe {
+                match wide {
+                    true => avx2(d, philox, first, &mut words, &mut lanes, &mut values),
+                    false => generate(d, philox, first, &mut words, &mut lanes, &mut values),
+                }
+                let target = out.get().add(c * chunk * dtype.size());
+                let (source, len) = (values.as_ptr() as *const u8, chunk.min(n - c * chunk));
+                match step {
+                    Some(step) => step(source, target, len),
+                    None => std::ptr::copy_nonoverlapping(source, target, len * dtype.size()),
+                }
+            }
+        }
+    });
+}
+
+type Lanes<D, const N: usize> = [[<D as Draw<N>>::Out; LANES]; N];
+type Values<D, const N: usize> = [[<D as Draw<N>>::Out; N]; LANES];
+
+/// SAFETY: the processor has the features.
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma"))]
+unsafe fn avx2<const N: usize, D: Draw<N>>(
+    d: D,
+    p: Philox,
+    first: u64,
+    words: &mut Words,
+    lanes: &mut Lanes<D, N>,
+    values: &mut Values<D, N>,
+) {
+    generate(d, p, first, words, lanes, values)
+}
+/// Words, then elements lane by lane, then their order: three loops that vectorise each for itself.
+#[inline(always)]
+fn generate<const N: usize, D: Draw<N>>(
+    d: D,
+    p: Philox,
+    first: u64,
+    words: &mut Words,
+    lanes: &mut Lanes<D, N>,
+    values: &mut Values<D, N>,
+) {
+    p.fill(first, words);
+    for i in 0..LANES {
+        let drawn = d.draw([words[0][i], words[1][i], words[2][i], words[3][i]]);
+        (0..N).for_each(|k| lanes[k][i] = drawn[k]);
+    }
+    for (i, v) in values.iter_mut().enumerate() {
+        *v = std::array::from_fn(|k| lanes[k][i]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::parallel::{num_threads, set_num_threads};
+
+    const KEY: Philox = Philox { seed: 1234, offset: 5 };
+
+    fn draws<T: Element>(n: usize, f: impl Fn(*mut u8, DType)) -> Vec<T> {
+        let mut v = vec![T::default(); n];
+        f(v.as_mut_ptr().cast(), T::DTYPE);
+        v
+    }
+    fn moments(v: &[f64]) -> (f64, f64) {
+        let mean = v.iter().sum::<f64>() / v.len() as f64;
+        (mean, v.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / v.len() as f64)
+    }
+
+    #[test]
+    fn distributions_have_their_moments() {
+        let n = 200_001;
+        // SAFETY: `draws` makes room for `n` elements of the dtype; so below.
+        unsafe {
+            for (mean, var, v) in [
+                (0.5, 1.0 / 12.0, draws::<f64>(n, |p, d| uniform(n, p, d, 0.0, 1.0, KEY))),
+                (2.0, 9.0, draws::<f64>(n, |p, d| normal(n, p, d, 2.0, 3.0, KEY))),
+                (0.5, 0.25, draws::<f64>(n, |p, d| exponential(n, p, d, 2.0, KEY))),
+                (0.3, 0.21, draws::<f64>(n, |p, d| bernoulli(n, p, d, 0.3, KEY))),
+                (4.5, 8.25, draws::<f64>(n, |p, d| random_int(n, p, d, 0, 10, KEY))),
+            ] {
+                let (m, s) = moments(&v);
+                assert!((m - mean).abs() < 0.03 && (s - var).abs() < 0.1, "{m} {s}, not {mean} {var}");
+            }
+            for f32s in [
+                draws::<f32>(n, |p, d| normal(n, p, d, 0.0, 1.0, KEY)),
+                draws::<f32>(n, |p, d| exponential(n, p, d, 1.0, KEY)).iter().map(|x| x - 1.0).collect(),
+            ] {
+                let (m, s) = moments(&f32s.iter().map(|&x| x as f64).collect::<Vec<_>>());
+                assert!(m.abs() < 0.01 && (s - 1.0).abs() < 0.02 && f32s.iter().all(|x| x.is_finite()), "{m} {s}");
+            }
+            let u = draws::<f32>(n, |p, d| uniform(n, p, d, -1.0, 1.0, KEY));
+            assert!(u.iter().all(|x| (-1.0..1.0).contains(x)));
+            assert!(draws::<bool>(1000, |p, d| bernoulli(1000, p, d, 1.0, KEY)).iter().all(|&b| b));
+            assert!(!draws::<bool>(1000, |p, d| bernoulli(1000, p, d, 0.0, KEY)).iter().any(|&b| b));
+            let wide = draws::<i64>(1000, |p, d| random_int(1000, p, d, i64::MIN, i64::MAX, KEY));
+            assert!(wide.iter().any(|&x| x < 0) && wide.iter().any(|&x| x > 0));
+        }
+    }
+
+    #[test]
+    fn elements_are_those_of_the_note() {
+        let word = |i: u64| KEY.block(i / 4)[i as usize % 4];
+        // SAFETY: as above.
+        let (u, k) = unsafe {
+            (
+                draws::<f32>(3000, |p, d| uniform(3000, p, d, 0.0, 1.0, KEY)),
+                draws::<i32>(3000, |p, d| random_int(3000, p, d, -5, 5, KEY)),
+            )
+        };
+        for i in 0..3000 {
+            assert_eq!(u[i], (word(i as u64) >> 8) as f32 / 16777216.0);
+            assert_eq!(k[i], ((word(i as u64) as u64 * 10) >> 32) as i32 - 5);
+        }
+        // SAFETY: as above.
+        let (x, y) = unsafe {
+            (
+                draws::<f32>(3000, |p, d| normal(3000, p, d, 0.0, 1.0, KEY)),
+                draws::<f64>(3000, |p, d| normal(3000, p, d, 0.0, 1.0, KEY)),
+            )
+        };
+        for i in 0..1500u64 {
+            let (a, b) = (word(2 * i) >> 8, word(2 * i + 1) >> 8);
+            let r = (-2.0 * ((a as f64 + 1.0) / 16777216.0).ln()).sqrt();
+            let t = std::f64::consts::TAU * b as f64 / 16777216.0;
+            assert!((x[2 * i as usize] as f64 - r * t.cos()).abs() < 1e-6);
+            assert!((x[2 * i as usize + 1] as f64 - r * t.sin()).abs() < 1e-6);
+            let [a, b, c, d] = KEY.block(i).map(|w| w as u64);
+            let (a, b) = ((b << 32 | a) >> 11, (d << 32 | c) >> 11);
+            let r = (-2.0 * ((a as f64 + 1.0) * TINY_64).ln()).sqrt();
+            assert!((y[2 * i as usize] - r * (std::f64::consts::TAU * b as f64 * TINY_64).cos()).abs() < 1e-14);
+        }
+    }
+
+    #[test]
+    fn values_do_not_depend_on_threads_or_length() {
+        let n = 100_003;
+        // SAFETY: as above.
+        let make = |n| unsafe { draws::<f32>(n, |p, d| normal(n, p, d, 0.0, 1.0, KEY)) };
+        let threads = num_threads();
+        set_num_threads(1);
+        let one = make(n);
+        set_num_threads(3);
+        let three = make(n);
+        set_num_threads(threads);
+        assert_eq!(one, three);
+        assert_eq!(one[..777], make(777));
+    }
+
+    #[test]
+    fn permutations_hold_every_index() {
+        for n in [0usize, 1, 2, 1001] {
+            let mut p = vec![-1i64; n];
+            // SAFETY: `p` holds `n` elements.
+            unsafe { randperm(n, p.as_mut_ptr(), KEY) };
+            assert!(n < 1000 || !p.is_sorted());
+            p.sort_unstable();
+            assert!(p.iter().enumerate().all(|(i, &x)| i as i64 == x));
+        }
+    }
+}

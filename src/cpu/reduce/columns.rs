@@ -1,0 +1,187 @@
+//! Reductions whose densest dimension is kept: a tile of neighbouring results folds rows of memory.
+
+use super::machine::{Job, PART};
+use super::nest::Nest;
+use super::rule::{Columns, Merge, Rule};
+use crate::cpu::parallel::par_for;
+use crate::cpu::simd;
+use crate::cpu::view::{Ptr, load, store};
+use crate::dtype::Element;
+
+/// Columns of a tile: its accumulators stay in L1, and its rows are long enough for the prefetcher.
+const TILE: usize = 4096;
+/// Columns where rows are converted first, and how many rows at once: they stay in L1.
+const NARROW: usize = 1024;
+const CONVERTED: usize = 4;
+/// Rows that one accumulator takes before it is merged with others.
+const ROWS: usize = 64;
+
+/// How the results are cut into tiles and the rows below them into parts.
+struct Tiling {
+    kept: Nest,
+    folded: Nest,
+    /// Columns of all tiles of one row, and of each tile.
+    width: usize,
+    tile: usize,
+    in_stride: usize,
+    out_stride: usize,
+    /// Rows that are taken as one, and how many such rows there are.
+    group: usize,
+    rows: usize,
+    parts: usize,
+}
+
+impl Tiling {
+    fn per_row(&self) -> usize {
+        self.width.div_ceil(self.tile)
+    }
+    /// Offsets in input and output, and the columns, of a tile.
+    fn tile(&self, unit: usize) -> (usize, usize, usize) {
+        let start = unit % self.per_row() * self.tile;
+        let at = self.kept.walk(unit / self.per_row()).offsets;
+        (at[0] + start * self.in_stride, at[1] + start * self.out_stride, self.tile.min(self.width - start))
+    }
+}
+
+impl<T: Element, R: Rule<T>> Job<'_, T, R> {
+    fn direct(&self, stride: usize) -> bool {
+        self.input.dtype == T::DTYPE && stride == 1
+    }
+
+    fn tiling(&self, mut kept: Nest, folded: Nest) -> Tiling {
+        let (width, in_stride, out_stride) = kept.pop();
+        let tile = width.min(if self.direct(in_stride) { TILE } else { NARROW });
+        // Narrow rows that follow each other without gaps are folded several at a time, as one wide row.
+        let gapless = in_stride == 1 && folded.shape.len() == 1 && folded.input[0] == width;
+        let group = if gapless { (256 / width).clamp(1, self.total) } else { 1 };
+        let rows = self.total / group;
+        let units = kept.count() * width.div_ceil(tile);
+        let parts = self.parts(units, tile, rows.div_ceil(ROWS));
+        Tiling { kept, folded, width, tile, in_stride, out_stride, group, rows, parts }
+    }
+
+    pub unsafe fn by_columns(&self, kept: Nest, folded: Nest) {
+        let t = &self.tiling(kept, folded);
+        let units = t.kept.count() * t.per_row();
+        if t.parts == 1 {
+            let grain = PART / 2 / (self.total * t.tile).max(1);
+            // SAFETY: handed on to the caller.
+            par_for(units, grain, |range| range.for_each(|u| unsafe { self.write_tile(t, u, &self.part(t, u, 0)) }));
+            return;
+        }
+        let mut partial: Vec<Vec<R::Acc>> = vec![Vec::new(); units * t.parts];
+        let slots = Ptr(partial.as_mut_ptr());
+        par_for(units * t.parts, 1, |range| {
+            for i in range {
+                // SAFETY: each index is visited once.
+                unsafe { *slots.at(i) = self.part(t, i / t.parts, i % t.parts) };
+            }
+        });
+        for (unit, accs) in partial.chunks_mut(t.parts).enumerate() {
+            let mut stack = Vec::new();
+            accs.iter_mut().for_each(|a| self.push(&mut stack, std::mem::take(a)));
+            // SAFETY: handed on to the caller.
+            unsafe { self.write_tile(t, unit, &self.collapse(stack)) };
+        }
+    }
+
+    unsafe fn write_tile(&self, t: &Tiling, unit: usize, acc: &[R::Acc]) {
+        let (_, offset, n) = t.tile(unit);
+        let y: Vec<R::Out> = acc.iter().map(|&a| self.rule.finish(a, self.total)).collect();
+        // SAFETY: the tile lies inside the output.
+        unsafe { store(self.out.dtype, self.out.at(offset), t.out_stride, n, y.as_ptr()) }
+    }
+
+    /// The accumulators of one part of the rows under a tile.
+    unsafe fn part(&self, t: &Tiling, unit: usize, part: usize) -> Vec<R::Acc> {
+        let (base, _, n) = t.tile(unit);
+        let bundles = t.rows.div_ceil(ROWS);
+        let (from, to) = (bundles * part / t.parts * ROWS, (bundles * (part + 1) / t.parts * ROWS).min(t.rows));
+        let rest = self.total - t.rows * t.group;
+        // SAFETY: the tile's rows lie inside the input.
+        unsafe {
+            let acc = self.columns(&t.folded.stretched(t.group), base, t.in_stride, n * t.group, from, to);
+            if rest == 0 || part + 1 < t.parts {
+                return self.narrow(acc, n);
+            }
+            let offset = base + t.rows * t.group * t.width;
+            let mut all = self.columns(&t.folded.stretched(rest), offset, 1, n * rest, 0, 1);
+            all.extend(acc);
+            self.narrow(all, n)
+        }
+    }
+
+    /// Merges the accumulators of a wide row into those of `n` columns.
+    fn narrow(&self, mut acc: Vec<R::Acc>, n: usize) -> Vec<R::Acc> {
+        while acc.len() > n {
+            let half = (acc.len() / n).div_ceil(2) * n;
+            let upper = acc.split_off(half);
+            simd::run(Merge { rule: self.rule, into: &mut acc, from: &upper, mark: self.mark });
+        }
+        acc
+    }
+
+    /// Folds rows `from..to` of a tile of `n` columns.
+    unsafe fn columns(
+        &self,
+        folded: &Nest,
+        base: usize,
+        stride: usize,
+        n: usize,
+        from: usize,
+        to: usize,
+    ) -> Vec<R::Acc> {
+        let direct = self.direct(stride);
+        let mut buffer: Vec<T> = if direct { Vec::new() } else { vec![T::default(); CONVERTED * n] };
+        let most = if direct { ROWS } else { CONVERTED };
+        let mut rows = [std::ptr::null::<T>(); ROWS];
+        let mut stack = Vec::new();
+        let mut acc = vec![self.rule.empty(); n];
+        let mut at = folded.walk(from);
+        for first in (from..to).step_by(most) {
+            let count = most.min(to - first);
+            for (i, row) in rows[..count].iter_mut().enumerate() {
+                let x = self.input.at(base + at.offsets[0]);
+                *row = if direct {
+                    x as *const T
+                } else {
+                    let slot = buffer[i * n..].as_mut_ptr();
+                    // SAFETY: the row lies inside the input, the slot has `n` elements.
+                    unsafe { load(self.input.dtype, x, stride, n, slot) };
+                    slot
+                };
+                at.step();
+            }
+            // The rows and `acc` have `n` elements each.
+            simd::run(Columns { rule: self.rule, rows: &rows[..count], width: n, acc: acc.as_mut_ptr() });
+            if (first + count).is_multiple_of(ROWS) && first + count < to {
+                self.push(&mut stack, std::mem::replace(&mut acc, vec![self.rule.empty(); n]));
+            }
+        }
+        self.push(&mut stack, acc);
+        self.collapse(stack)
+    }
+
+    /// Merges rows of accumulators pairwise: each entry of the stack says how many bundles it stands for.
+    fn push(&self, stack: &mut Vec<(usize, Vec<R::Acc>)>, acc: Vec<R::Acc>) {
+        stack.push((1, acc));
+        while let [.., (m, _), (n, _)] = stack[..] {
+            if m != n {
+                break;
+            }
+            self.merge_top(stack);
+        }
+    }
+    fn merge_top(&self, stack: &mut Vec<(usize, Vec<R::Acc>)>) {
+        let (n, top) = stack.pop().unwrap();
+        let (m, below) = stack.last_mut().unwrap();
+        simd::run(Merge { rule: self.rule, into: below, from: &top, mark: self.mark });
+        *m += n;
+    }
+    fn collapse(&self, mut stack: Vec<(usize, Vec<R::Acc>)>) -> Vec<R::Acc> {
+        while stack.len() > 1 {
+            self.merge_top(&mut stack);
+        }
+        stack.pop().map_or(Vec::new(), |(_, acc)| acc)
+    }
+}

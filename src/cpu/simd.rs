@@ -1,0 +1,30 @@
+//! Loops compiled twice: for what every machine has, and for AVX2 with FMA; the choice is made at each call.
+//!
+//! A kernel is a value whose `run` is inlined into both versions. It learns from its type parameter whether
+//! `mul_add` is one instruction. Memory-bound loops gain nothing from AVX-512, so there is no third version.
+
+use super::isa::{Isa, isa};
+use super::num::{Fuse, Fused, Plain};
+
+/// A loop with its operands. Mark `run` and all that it calls `#[inline(always)]`.
+pub trait Kernel {
+    type Output;
+    fn run<F: Fuse>(self) -> Self::Output;
+}
+
+/// Runs a kernel with the best instructions of this machine.
+#[inline]
+pub fn run<K: Kernel>(kernel: K) -> K::Output {
+    if isa() >= Isa::Avx2 {
+        // SAFETY: the processor has the features.
+        unsafe { avx2(kernel) }
+    } else {
+        kernel.run::<Plain>()
+    }
+}
+
+/// SAFETY: the processor must have the features.
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2,fma,f16c,bmi1,bmi2"))]
+unsafe fn avx2<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<Fused>()
+}

@@ -1,0 +1,244 @@
+//! Division to whole numbers and its remainders: div with a rounding mode, floor_divide, remainder, fmod.
+//!
+//! Integers by zero raise ZeroDivisionError, as in PyTorch; floats follow IEEE. `remainder` has the sign of the divisor
+//! (Python's `%`), `fmod` that of the dividend (C's).
+
+use super::rules::{BINARY, divisible};
+use crate::cpu::loops::Loops;
+use crate::cpu::num::{MapInt, MapReal, Real};
+use crate::dtype::{Category, DType, default_dtype};
+use crate::error::{Error, Result};
+use crate::op::*;
+
+pub static OPS: &[&Op] = &[
+    &DIV_MODE,
+    &FLOOR_DIVIDE,
+    &FLOOR_DIVIDE_SCALAR,
+    &REMAINDER,
+    &REMAINDER_NUMBER,
+    &REMAINDER_SCALAR,
+    &FMOD,
+    &FMOD_NUMBER,
+];
+
+const fn division<R: MapReal<2> + MapInt<2>>(wgsl: &'static str) -> Rule {
+    Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, R>().int::<2, R>(), wgsl }
+}
+
+struct TruncDiv;
+impl MapReal<2> for TruncDiv {
+    #[inline(always)]
+    fn eval<T: Real>([x, y]: [T; 2]) -> T {
+        (x / y).trunc()
+    }
+}
+impl MapInt<2> for TruncDiv {
+    #[inline(always)]
+    fn eval([x, y]: [i64; 2]) -> i64 {
+        if y == 0 { 0 } else { x.wrapping_div(y) }
+    }
+}
+
+struct FloorDiv;
+impl MapReal<2> for FloorDiv {
+    /// By the exact remainder, as Python: the quotient alone may round up to a whole number.
+    #[inline(always)]
+    fn eval<T: Real>([x, y]: [T; 2]) -> T {
+        let zero = T::zero();
+        let rest = x.fmod(y);
+        let off = if rest != zero && ((y < zero) != (rest < zero)) { T::one() } else { zero };
+        let q = (x - rest) / y - off;
+        let f = q.floor();
+        let whole = if q - f > T::from_f64(0.5) { f + T::one() } else { f };
+        let settled = if q == zero { zero.copysign(x / y) } else { whole };
+        if y == zero { x / y } else { settled }
+    }
+}
+impl MapInt<2> for FloorDiv {
+    #[inline(always)]
+    fn eval([x, y]: [i64; 2]) -> i64 {
+        if y == 0 {
+            return 0;
+        }
+        let q = x.wrapping_div(y);
+        if x.wrapping_rem(y) != 0 && ((x < 0) != (y < 0)) { q - 1 } else { q }
+    }
+}
+
+struct Remainder;
+impl MapReal<2> for Remainder {
+    #[inline(always)]
+    fn eval<T: Real>([x, y]: [T; 2]) -> T {
+        let rest = x.fmod(y);
+        if rest != T::zero() && ((y < T::zero()) != (rest < T::zero())) { rest + y } else { rest }
+    }
+}
+impl MapInt<2> for Remainder {
+    #[inline(always)]
+    fn eval([x, y]: [i64; 2]) -> i64 {
+        if y == 0 {
+            return 0;
+        }
+        let rest = x.wrapping_rem(y);
+        if rest != 0 && ((rest < 0) != (y < 0)) { rest + y } else { rest }
+    }
+}
+
+struct Fmod;
+impl MapReal<2> for Fmod {
+    #[inline(always)]
+    fn eval<T: Real>([x, y]: [T; 2]) -> T {
+        x.fmod(y)
+    }
+}
+impl MapInt<2> for Fmod {
+    #[inline(always)]
+    fn eval([x, y]: [i64; 2]) -> i64 {
+        if y == 0 { 0 } else { x.wrapping_rem(y) }
+    }
+}
+
+static TRUNC_DIV: Rule = division::<TruncDiv>("trunc_div_(x, y)");
+static FLOOR_DIV: Rule = division::<FloorDiv>("floor_div_(x, y)");
+static REMAINS: Rule = division::<Remainder>("remainder_(x, y)");
+static C_REMAINS: Rule = division::<Fmod>("fmod_(x, y)");
+
+/// By the rounding mode: true division of integers gives floats, whole division needs a divisor.
+fn mode_dtype(c: &Call, common: DType) -> Result<(DType, DType)> {
+    match c.str(2) {
+        None if common.category() < Category::Float => Ok((default_dtype(), default_dtype())),
+        None => Ok((common, common)),
+        _ => divisible(c, common),
+    }
+}
+
+pub static DIV_MODE: Op = Op {
+    sig: "div.mode(Tensor self, Operand other, *, str? rounding_mode) -> Tensor",
+    doc: "Divides and rounds: not at all (None), towards zero ('trunc'), or down ('floor').",
+    aliases: &["divide"],
+    promote: Promote::By(mode_dtype),
+    body: elementwise_by(
+        |c| match c.str(2) {
+            None => Ok(&super::arith::QUOTIENT),
+            Some("trunc") => Ok(&TRUNC_DIV),
+            Some("floor") => Ok(&FLOOR_DIV),
+            Some(other) => Err(Error::runtime(format!(
+                "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{other}'"
+            ))),
+        },
+        &[&super::arith::QUOTIENT, &TRUNC_DIV, &FLOOR_DIV],
+    ),
+    vjp: Vjp::Each(&[
+        d(0, A1, |c| if c.str(2).is_some() { c.zeros(0) } else { c.g() / c.arg(1).conj() }),
+        d(1, A0 | A1, |c| {
+            let slope = || (c.arg(0) / c.arg(1).square()).conj();
+            if c.str(2).is_some() { c.zeros(1) } else { -c.g() * slope() }
+        }),
+    ]),
+    node: "DivBackward2",
+    samples: &[
+        "f32[2,3], f32[2,3](nonzero), rounding_mode='trunc'",
+        "f32[2,3], f32[3](nonzero), rounding_mode='floor'",
+        "i64[4], i64[4](nonzero), rounding_mode='floor'",
+        "i64[4], 3, rounding_mode='trunc'",
+        "f32[2,3], f32[3](nonzero), rounding_mode=None",
+    ],
+    errors: &[
+        ("f32[2], 2, rounding_mode='up'", "RuntimeError", "div expected rounding_mode to be one of"),
+        ("i64[2], 0, rounding_mode='floor'", "RuntimeError", "ZeroDivisionError"),
+        ("b8[2], b8[2], rounding_mode='floor'", "RuntimeError", "not implemented for 'Bool'"),
+    ],
+    ..BINARY
+};
+
+#[allow(clippy::declare_interior_mutable_const)]
+const WHOLE: Op = Op {
+    promote: Promote::By(divisible),
+    samples: &[
+        "f32[2,3], f32[2,3](nonzero)",
+        "f32[2,3], f32[3](nonzero)",
+        "i64[4], i64[4](nonzero)",
+        "u8[3], u8[3](pos)",
+    ],
+    errors: &[
+        ("f32[2,3], f32[4]", "RuntimeError", "must match the size"),
+        ("i64[2], i64[2](zeros)", "RuntimeError", "ZeroDivisionError"),
+        ("b8[2], b8[2]", "RuntimeError", "not implemented for 'Bool'"),
+    ],
+    ..BINARY
+};
+#[allow(clippy::declare_interior_mutable_const)]
+const WHOLE_NUMBER: Op = Op {
+    samples: &["f32[2,3], 0.7", "i64[4], 3", "i64[4], 2.5", "i64[4], -3"],
+    errors: &[("i64[2], 0", "RuntimeError", "ZeroDivisionError")],
+    ..WHOLE
+};
+#[allow(clippy::declare_interior_mutable_const)]
+const WHOLE_SCALAR: Op = Op {
+    forms: F,
+    samples: &["5, f32[2,3](nonzero)", "5, i64[4](nonzero)", "2.5, i64[4](nonzero)"],
+    errors: &[("5, i64[2](zeros)", "RuntimeError", "ZeroDivisionError")],
+    ..WHOLE
+};
+const NO_SLOPE: Vjp = Vjp::None("PyTorch has none either; div(..., rounding_mode='floor') gives zeros");
+
+pub static FLOOR_DIVIDE: Op = Op {
+    sig: "floor_divide(Tensor self, Operand other) -> Tensor",
+    doc: "Divides and rounds down: `self // other`.",
+    body: elementwise(&FLOOR_DIV),
+    vjp: NO_SLOPE,
+    reference: "np.floor_divide(x0, x1)",
+    ..WHOLE
+};
+pub static FLOOR_DIVIDE_SCALAR: Op = Op {
+    sig: "floor_divide.scalar(Scalar self, Tensor other) -> Tensor",
+    doc: "Divides a number by each element and rounds down.",
+    body: elementwise(&FLOOR_DIV),
+    vjp: NO_SLOPE,
+    reference: "np.floor_divide(x0, x1)",
+    ..WHOLE_SCALAR
+};
+
+pub static REMAINDER: Op = Op {
+    sig: "remainder(Tensor self, Tensor other) -> Tensor",
+    doc: "The remainder of `floor_divide`, with the sign of the divisor: `self % other`.",
+    body: elementwise(&REMAINS),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(1, A0 | A1, |c| -c.g() * DIV_MODE.call((c.arg(0), c.arg(1), "floor")))]),
+    node: "RemainderBackward1",
+    reference: "np.remainder(x0, x1)",
+    ..WHOLE
+};
+pub static REMAINDER_NUMBER: Op = Op {
+    sig: "remainder.number(Tensor self, Scalar other) -> Tensor",
+    doc: "The remainder of the division by a number, with its sign.",
+    body: elementwise(&REMAINS),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g())]),
+    reference: "np.remainder(x0, x1)",
+    ..WHOLE_NUMBER
+};
+pub static REMAINDER_SCALAR: Op = Op {
+    sig: "remainder.scalar(Scalar self, Tensor other) -> Tensor",
+    doc: "The remainder of a number divided by each element: `number % tensor`.",
+    body: elementwise(&REMAINS),
+    vjp: Vjp::Each(&[d(1, A1, |c| -c.g() * DIV_MODE.call((c.arg(0), c.arg(1), "floor")))]),
+    reference: "np.remainder(x0, x1)",
+    ..WHOLE_SCALAR
+};
+
+pub static FMOD: Op = Op {
+    sig: "fmod(Tensor self, Tensor other) -> Tensor",
+    doc: "The remainder of division towards zero, with the sign of the dividend.",
+    body: elementwise(&C_REMAINS),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(1, A0 | A1, |c| -c.g() * DIV_MODE.call((c.arg(0), c.arg(1), "trunc")))]),
+    node: "FmodBackward1",
+    reference: "np.fmod(x0, x1)",
+    ..WHOLE
+};
+pub static FMOD_NUMBER: Op = Op {
+    sig: "fmod.number(Tensor self, Scalar other) -> Tensor",
+    doc: "The remainder of division by a number towards zero.",
+    body: elementwise(&C_REMAINS),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g())]),
+    reference: "np.fmod(x0, x1)",
+    ..WHOLE_NUMBER
+};

@@ -1,0 +1,217 @@
+//! Lookup by class: embedding with its gradient, one_hot.
+
+use super::needs::quiet;
+use super::reduce::norm::VECTOR_NORM;
+use super::select::INDEX_COPY;
+use crate::cpu::index::{index_add, index_select};
+use crate::dtype::{DType, Scalar};
+use crate::error::{Error, Result};
+use crate::layout::Layout;
+use crate::op::*;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[&EMBEDDING, &F_EMBEDDING, &EMBEDDING_BACKWARD, &ONE_HOT];
+
+fn infer(c: &Call) -> Result<Specs> {
+    let (w, at) = (c.tensor(0)?, c.tensor(1)?);
+    if w.ndim() != 2 {
+        return Err(Error::runtime("'weight' must be 2-D"));
+    }
+    if !matches!(at.dtype(), DType::I64 | DType::I32) {
+        return Err(Error::runtime(format!(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got torch.{}Tensor instead (while checking arguments for embedding)",
+            at.dtype().scalar_type_name()
+        )));
+    }
+    let shape: Vec<usize> = at.shape().iter().copied().chain([w.size(1)]).collect();
+    Ok(Spec::one(&shape, w.dtype(), w.device()))
+}
+
+/// Indices as a dense vector of int64.
+fn flat(t: &Tensor) -> Result<Tensor> {
+    let t = t.dense_copy(DType::I64)?;
+    let layout = Layout { offset: t.layout().offset, ..Layout::contiguous(&[t.numel()]) };
+    Ok(t.with_layout(layout))
+}
+/// A dense tensor as rows of `width`.
+fn as_rows(t: &Tensor, width: usize) -> Result<Tensor> {
+    let t = t.dense_copy(t.dtype())?;
+    let rows = t.numel().checked_div(width).unwrap_or(0);
+    let layout = Layout { offset: t.layout().offset, ..Layout::contiguous(&[rows, width]) };
+    Ok(t.with_layout(layout))
+}
+const OUT_OF_RANGE: &str = "index out of range in self";
+
+fn lookup(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (w, at) = (c.tensor(0)?, flat(c.tensor(1)?)?);
+    let out = as_rows(&out[0], w.size(1))?;
+    // SAFETY: the layouts lie within their storages, the output is new, and the kernel checks the indices.
+    unsafe { index_select(w.cpu_view()?, 0, at.cpu_view()?, out.cpu_view()?) }.map_err(|_| Error::index(OUT_OF_RANGE))
+}
+
+pub static EMBEDDING: Op = Op {
+    sig: "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    doc: "The rows of `weight` at `indices`. The row `padding_idx` gets no gradient; `sparse` makes no difference.",
+    forms: F,
+    body: kernel(infer, lookup, None),
+    vjp: Vjp::Each(&[d(0, A1, |c| {
+        let (n, pad) = (c.shape(0)[0] as i64, c.int(2).unwrap_or(-1));
+        EMBEDDING_BACKWARD.call((c.g(), c.arg(1), n, pad, c.flag(3)))
+    })]),
+    samples: &[
+        "f32[4,3], i64[2,2](0..4)",
+        "f32[4,3], i64[5](0..4), 1",
+        "f32[4,3], i32[3](0..4)",
+        "f32[4,3], i64[](0..4)",
+        "f32[3,2], i64[4](=0,1,1,0), scale_grad_by_freq=True",
+    ],
+    errors: &[
+        ("f32[4,3], i64[1](=7)", "IndexError", "index out of range"),
+        ("f32[4], i64[1](0..4)", "RuntimeError", "must be 2-D"),
+        ("f32[4,3], f32[2]", "RuntimeError", "scalar types: Long, Int"),
+    ],
+    reference: "x0[x1]",
+    ..OP
+};
+
+pub static EMBEDDING_BACKWARD: Op = Op {
+    sig: "_embedding_backward(Tensor grad, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq=False) -> Tensor",
+    doc: "The gradient of `embedding` by its weight: the gradients of equal indices summed.",
+    forms: HIDDEN,
+    body: kernel(
+        |c| {
+            let (g, n) = (c.tensor(0)?, c.int(2)?);
+            let width = g.shape().last().copied().ok_or_else(|| Error::runtime("the gradient must have rows"))?;
+            Ok(Spec::one(&[n.max(0) as usize, width], g.dtype(), g.device()))
+        },
+        scatter_rows,
+        None,
+    ),
+    vjp: Vjp::Each(&[d(0, A1, |c| {
+        let rows = EMBEDDING.call((c.g(), c.arg(1)));
+        let pad = c.int(3).unwrap_or(-1);
+        if pad < 0 { rows } else { rows.zero_where(c.arg(1).equals(pad).unsqueeze(-1)) }
+    })]),
+    samples: &["f32[3,2], i64[3](0..4), 4, -1", "f32[3,2], i64[3](0..4), 4, 1"],
+    errors: &[("f32[1,2], i64[1](=7), 4, -1", "IndexError", "index out of range")],
+    ..OP
+};
+
+fn scatter_rows(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (out, at) = (&out[0], flat(c.tensor(1)?)?);
+    out.fill_raw(Scalar::Int(0))?;
+    if at.numel() == 0 || out.numel() == 0 {
+        return Ok(());
+    }
+    let mut g = as_rows(c.tensor(0)?, out.size(1))?;
+    if c.flag(4) {
+        g = by_frequency(&g, &at, out.size(0))?;
+    }
+    // SAFETY: the layouts lie within their storages, the output is new, and the kernel checks the indices.
+    unsafe { index_add(out.cpu_view()?, 0, at.cpu_view()?, g.cpu_view()?, Scalar::Int(1)) }
+        .map_err(|_| Error::index(OUT_OF_RANGE))?;
+    let pad = c.int(3)?;
+    if pad >= 0 && (pad as usize) < out.size(0) {
+        out.with_layout(out.layout().select(0, pad as usize)).fill_raw(Scalar::Int(0))?;
+    }
+    Ok(())
+}
+
+/// Each row divided by how often its index occurs.
+fn by_frequency(g: &Tensor, at: &Tensor, n: usize) -> Result<Tensor> {
+    let mut counts = vec![0f64; n];
+    let index = |i: usize| at.element(at.layout().offset + i).map(Scalar::to_i64);
+    for i in 0..at.numel() {
+        let k = usize::try_from(index(i)?).ok().filter(|k| *k < n).ok_or_else(|| Error::index(OUT_OF_RANGE))?;
+        counts[k] += 1.0;
+    }
+    let scale = (0..at.numel()).map(|i| Ok(1.0 / counts[index(i)? as usize])).collect::<Result<Vec<f64>>>()?;
+    let scale = Tensor::from_slice(&scale, &[at.numel(), 1])?;
+    quiet(|| (Term::from(g) * Term::from(&scale).to_dtype(g.dtype())).ok())
+}
+
+pub static F_EMBEDDING: Op = Op {
+    sig: "nn.functional.embedding(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    doc: "The rows of `weight` at the indices `input`. With `max_norm`, rows that are looked up are first rescaled in place.",
+    forms: F,
+    body: composite(|c| {
+        let (at, w) = (c.tensor(0)?, c.tensor(1)?);
+        let n = w.shape().first().copied().unwrap_or(0) as i64;
+        let pad = c.opt_int(2).unwrap_or(-1);
+        if c.opt_int(2).is_some_and(|p| p < -n || p >= n) {
+            return Err(Error::value("Padding_idx must be within num_embeddings"));
+        }
+        let pad = if pad < 0 && c.opt_int(2).is_some() { pad + n } else { pad };
+        if let Some(limit) = c.opt_float(3) {
+            rescale(w, at, limit, c.float(4)?)?;
+        }
+        EMBEDDING.calls((w, at, pad, c.flag(5), c.flag(6)))
+    }),
+    vjp: Vjp::Composite,
+    samples: &["i64[2,2](0..4), f32[4,3]", "i64[5](0..4), f32[4,3], padding_idx=1"],
+    errors: &[("i64[1](=7), f32[4,3]", "IndexError", "index out of range")],
+    reference: "x1[x0]",
+    ..OP
+};
+
+/// Rows that are looked up and longer than `limit` are shortened to it, in place.
+fn rescale(w: &Tensor, at: &Tensor, limit: f64, order: f64) -> Result<()> {
+    quiet(|| {
+        let at = Term::from(at).reshape(&[-1]).to_dtype(DType::I64).ok()?;
+        let rows = EMBEDDING.call((w, &at));
+        let length = VECTOR_NORM.call((&rows, order, [1], true));
+        let scale = length.clone().greater(limit).choose(limit * (length + 1e-7).recip(), 1.0);
+        INDEX_COPY.call_inplace((w, 0, &at, rows * scale)).map(drop)
+    })
+}
+
+pub static ONE_HOT: Op = Op {
+    sig: "nn.functional.one_hot(Tensor input, int num_classes=-1) -> Tensor",
+    doc: "A vector of zeros for each class index, with a one at the index; int64. -1: as many classes as the greatest index needs.",
+    forms: F,
+    body: composite(one_hot),
+    vjp: Vjp::None("integers"),
+    samples: &["i64[3](0..4), 4", "i64[2,2](0..3)", "i64[0], 3"],
+    errors: &[
+        ("i64[1](=-1)", "RuntimeError", "non-negative"),
+        ("i64[1](=4), 3", "RuntimeError", "smaller than num_classes"),
+        ("i32[2]", "RuntimeError", "LongTensor"),
+        ("i64[0]", "RuntimeError", "Can not infer"),
+    ],
+    reference: "np.eye(num_classes if num_classes > 0 else int(x0.max()) + 1, dtype=np.int64)[x0]",
+    ..OP
+};
+
+fn one_hot(c: &Call) -> Result<Outputs> {
+    let (t, asked) = (c.tensor(0)?, c.int(1)?);
+    if t.dtype() != DType::I64 {
+        return Err(Error::runtime("one_hot is only applicable to index tensor of type LongTensor."));
+    }
+    if t.numel() == 0 && asked <= 0 {
+        return Err(Error::runtime("Can not infer total number of classes from empty tensor."));
+    }
+    let at = flat(t)?;
+    let values = (0..at.numel())
+        .map(|i| at.element(at.layout().offset + i).map(Scalar::to_i64))
+        .collect::<Result<Vec<i64>>>()?;
+    if values.iter().any(|&v| v < 0) {
+        return Err(Error::runtime("Class values must be non-negative."));
+    }
+    let needed = values.iter().max().map_or(0, |m| m + 1);
+    if asked != -1 && asked < 1 {
+        return Err(Error::runtime("num_classes should be positive"));
+    }
+    if asked != -1 && needed > asked {
+        return Err(Error::runtime("Class values must be smaller than num_classes."));
+    }
+    let n = if asked == -1 { needed } else { asked } as usize;
+    let shape: Vec<usize> = t.shape().iter().copied().chain([n]).collect();
+    let out = Tensor::zeros(&shape, DType::I64, crate::device::Device::Cpu)?;
+    let start = out.ptr()?.cast::<i64>();
+    for (i, v) in values.iter().enumerate() {
+        // SAFETY: the output is dense with `n` places for each index, and every index is less than `n`.
+        unsafe { *start.add(i * n + *v as usize) = 1 };
+    }
+    Term::from(&out).to_device(t.device()).outputs()
+}

@@ -1,0 +1,240 @@
+//! Exponentials and logarithms, and the sums of exponentials that are taken of two numbers.
+//!
+//! The float formulas are `cpu::float32` and `cpu::float64`; complex ones follow C99's principal branches.
+
+use super::rules::{Analytic, BINARY, FLOAT_UNARY, analytic, real2};
+use crate::cpu::loops::Loops;
+use crate::cpu::num::{MapComplex, MapReal, Real};
+use crate::dtype::c128;
+use crate::op::*;
+use std::f64::consts::{LN_2, LN_10};
+
+pub static OPS: &[&Op] = &[&EXP, &EXP2, &EXPM1, &LOG, &LOG2, &LOG10, &LOG1P, &LOGADDEXP, &LOGADDEXP2];
+
+struct Exp;
+impl Analytic for Exp {
+    #[inline(always)]
+    fn real<T: Real>(x: T) -> T {
+        x.exp()
+    }
+    fn complex(x: c128) -> c128 {
+        x.exp()
+    }
+}
+pub static EXP: Op = Op {
+    sig: "exp(Tensor self) -> Tensor",
+    doc: "The exponential `e^x`, element by element.",
+    body: elementwise(&analytic::<Exp>("exp_(x)")),
+    vjp: Vjp::Each(&[d(0, OUT0, |c| c.g() * c.out(0).conj())]),
+    reference: "np.exp(x0)",
+    ..FLOAT_UNARY
+};
+
+struct Exp2;
+impl Analytic for Exp2 {
+    #[inline(always)]
+    fn real<T: Real>(x: T) -> T {
+        x.exp2()
+    }
+    fn complex(x: c128) -> c128 {
+        (x * LN_2).exp()
+    }
+}
+pub static EXP2: Op = Op {
+    sig: "exp2(Tensor self) -> Tensor",
+    doc: "Two to the power of each element.",
+    aliases: &["special.exp2"],
+    body: elementwise(&analytic::<Exp2>("exp2_(x)")),
+    vjp: Vjp::Each(&[d(0, OUT0, |c| c.g() * c.out(0).conj() * LN_2)]),
+    reference: "2.0 ** x0",
+    ..FLOAT_UNARY
+};
+
+struct Expm1;
+impl Analytic for Expm1 {
+    #[inline(always)]
+    fn real<T: Real>(x: T) -> T {
+        x.expm1()
+    }
+    /// `e^(a+ib) - 1` without cancellation near zero: `expm1(a) cos b - 2 sin^2(b/2)`.
+    fn complex(x: c128) -> c128 {
+        let half = (0.5 * x.im).sin();
+        c128::new(x.re.exp_m1() * x.im.cos() - 2.0 * half * half, x.re.exp() * x.im.sin())
+    }
+}
+pub static EXPM1: Op = Op {
+    sig: "expm1(Tensor self) -> Tensor",
+    doc: "`exp(x) - 1`, exact near zero.",
+    aliases: &["special.expm1"],
+    body: elementwise(&analytic::<Expm1>("expm1_(x)")),
+    vjp: Vjp::Each(&[d(0, OUT0, |c| c.g() * (c.out(0).conj() + 1))]),
+    reference: "np.expm1(x0)",
+    ..FLOAT_UNARY
+};
+
+const POSITIVE: &[&str] = &["f32[2,3](pos)", "f64[3](pos)", "i64[4](1..9)", "c64[3]"];
+
+struct Log;
+impl Analytic for Log {
+    #[inline(always)]
+    fn real<T: Real>(x: T) -> T {
+        x.ln()
+    }
+    fn complex(x: c128) -> c128 {
+        x.ln()
+    }
+}
+pub static LOG: Op = Op {
+    sig: "log(Tensor self) -> Tensor",
+    doc: "The natural logarithm; NaN for negative numbers.",
+    body: elementwise(&analytic::<Log>("ln_(x)")),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g() / c.arg(0).conj())]),
+    samples: POSITIVE,
+    reference: "np.log(x0)",
+    ..FLOAT_UNARY
+};
+
+struct Log2;
+impl Analytic for Log2 {
+    #[inline(always)]
+    fn real<T: Real>(x: T) -> T {
+        x.log2()
+    }
+    fn complex(x: c128) -> c128 {
+        x.ln() / LN_2
+    }
+}
+pub static LOG2: Op = Op {
+    sig: "log2(Tensor self) -> Tensor",
+    doc: "The logarithm to base two.",
+    body: elementwise(&analytic::<Log2>("log2_(x)")),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g() / (c.arg(0).conj() * LN_2))]),
+    samples: POSITIVE,
+    reference: "np.log2(x0)",
+    ..FLOAT_UNARY
+};
+
+struct Log10;
+impl Analytic for Log10 {
+    #[inline(always)]
+    fn real<T: Real>(x: T) -> T {
+        x.log10()
+    }
+    fn complex(x: c128) -> c128 {
+        x.ln() / LN_10
+    }
+}
+pub static LOG10: Op = Op {
+    sig: "log10(Tensor self) -> Tensor",
+    doc: "The logarithm to base ten.",
+    body: elementwise(&analytic::<Log10>("log10_(x)")),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g() / (c.arg(0).conj() * LN_10))]),
+    samples: POSITIVE,
+    reference: "np.log10(x0)",
+    ..FLOAT_UNARY
+};
+
+struct Log1p;
+impl Analytic for Log1p {
+    #[inline(always)]
+    fn real<T: Real>(x: T) -> T {
+        x.log1p()
+    }
+    /// `log|1+z| = log1p(2a + a^2 + b^2) / 2` keeps small arguments exact.
+    fn complex(x: c128) -> c128 {
+        let re = if x.re.abs() < 0.5 && x.im.abs() < 0.5 {
+            0.5 * (x.re * (2.0 + x.re) + x.im * x.im).ln_1p()
+        } else {
+            (x + 1.0).norm().ln()
+        };
+        c128::new(re, x.im.atan2(1.0 + x.re))
+    }
+}
+pub static LOG1P: Op = Op {
+    sig: "log1p(Tensor self) -> Tensor",
+    doc: "`log(1 + x)`, exact near zero.",
+    aliases: &["special.log1p"],
+    body: elementwise(&analytic::<Log1p>("log1p_(x)")),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g() / (c.arg(0) + 1).conj())]),
+    node: "Log1PBackward0",
+    samples: POSITIVE,
+    reference: "np.log1p(x0)",
+    ..FLOAT_UNARY
+};
+
+struct LogAddExp;
+impl MapReal<2> for LogAddExp {
+    #[inline(always)]
+    fn eval<T: Real>([x, y]: [T; 2]) -> T {
+        let m = x.maximum(y) + (-(x - y).abs()).exp().log1p();
+        if x == y && x.is_infinite() { x } else { m }
+    }
+}
+impl MapComplex<2> for LogAddExp {
+    fn eval([x, y]: [c128; 2]) -> c128 {
+        let (high, low) = if x.re >= y.re { (x, y) } else { (y, x) };
+        if high.re.is_infinite() && high.re == low.re {
+            (x.exp() + y.exp()).ln()
+        } else {
+            high + Log1p::complex((low - high).exp())
+        }
+    }
+}
+static LOG_ADD_EXP: Rule = Rule {
+    operands: &[0, 1],
+    loops: Loops::NONE.real::<2, LogAddExp>().complex::<2, LogAddExp>(),
+    wgsl: "where_(flag(same(x, y) && is_inf(x)), x, max_(x, y) + log1p_(exp_(-abs_(x - y))))",
+};
+pub static LOGADDEXP: Op = Op {
+    sig: "logaddexp(Tensor self, Tensor other) -> Tensor",
+    doc: "`log(exp(self) + exp(other))` without overflow.",
+    forms: Forms(Forms::FUNCTION | Forms::METHOD | Forms::OUT),
+    body: elementwise(&LOG_ADD_EXP),
+    vjp: Vjp::Each(&[
+        d(0, A0 | A1, |c| c.g() * (c.arg(0) - c.arg(1)).sigmoid().conj()),
+        d(1, A0 | A1, |c| c.g() * (c.arg(1) - c.arg(0)).sigmoid().conj()),
+    ]),
+    reference: "np.logaddexp(x0, x1)",
+    ..BINARY
+};
+
+struct LogAddExp2;
+impl MapReal<2> for LogAddExp2 {
+    #[inline(always)]
+    fn eval<T: Real>([x, y]: [T; 2]) -> T {
+        let m = x.maximum(y) + (-(x - y).abs()).exp2().log1p() * T::from_f64(std::f64::consts::LOG2_E);
+        if x == y && x.is_infinite() { x } else { m }
+    }
+}
+pub static LOGADDEXP2: Op = Op {
+    sig: "logaddexp2(Tensor self, Tensor other) -> Tensor",
+    doc: "`log2(2^self + 2^other)` without overflow.",
+    forms: Forms(Forms::FUNCTION | Forms::METHOD | Forms::OUT),
+    body: elementwise(&real2::<LogAddExp2>(
+        "where_(flag(same(x, y) && is_inf(x)), x, max_(x, y) + log1p_(exp2_(-abs_(x - y))) * T(1.44269504088896341))",
+    )),
+    vjp: Vjp::Each(&[
+        d(0, A0 | A1, |c| c.g() * ((c.arg(0) - c.arg(1)) * LN_2).sigmoid()),
+        d(1, A0 | A1, |c| c.g() * ((c.arg(1) - c.arg(0)) * LN_2).sigmoid()),
+    ]),
+    reference: "np.logaddexp2(x0, x1)",
+    ..BINARY
+};
+
+impl Term {
+    pub fn exp(self) -> Term {
+        EXP.call((self,))
+    }
+    pub fn exp2(self) -> Term {
+        EXP2.call((self,))
+    }
+    pub fn expm1(self) -> Term {
+        EXPM1.call((self,))
+    }
+    pub fn log(self) -> Term {
+        LOG.call((self,))
+    }
+    pub fn log1p(self) -> Term {
+        LOG1P.call((self,))
+    }
+}

@@ -1,0 +1,332 @@
+//! An index for each element: gather, scatter and its modes.
+//!
+//! Kernels take int64 indices of the operand's rank and check them before anything is written.
+
+use super::slice::PLACE;
+use crate::cpu::index::{self, Mode, Source};
+use crate::dtype::DType;
+use crate::error::{Error, Result, Show};
+use crate::gpu;
+use crate::layout::{Layout, contiguous_strides, wrap_dim};
+use crate::op::*;
+use crate::tensor::Tensor;
+
+pub static OPS: &[&Op] =
+    &[&GATHER, &SCATTER, &SCATTER_VALUE, &SCATTER_REDUCE_SRC, &SCATTER_REDUCE_VALUE, &SCATTER_ADD, &SCATTER_REDUCE];
+
+/// An index as int64; int32 is converted, anything else refused.
+pub(super) fn long(index: &Tensor, refuse: impl FnOnce() -> Error) -> Result<Tensor> {
+    match index.dtype() {
+        DType::I64 => Ok(index.clone()),
+        DType::I32 => cast_raw(index, DType::I64),
+        _ => Err(refuse()),
+    }
+}
+
+/// A copy in another dtype, without history.
+pub(super) fn cast_raw(t: &Tensor, dtype: DType) -> Result<Tensor> {
+    let out = Tensor::empty(t.shape(), dtype, t.device())?;
+    out.copy_raw(t)?;
+    Ok(out)
+}
+
+/// `t`, or a copy of it where it shares memory with the tensor that is written to.
+pub(super) fn apart(t: &Tensor, out: &Tensor) -> Result<Tensor> {
+    if t.storage().same(out.storage()) { cast_raw(t, t.dtype()) } else { Ok(t.clone()) }
+}
+
+/// The tensor itself on the CPU, a copy of a GPU tensor there.
+pub(super) fn on_host(t: &Tensor) -> Result<Tensor> {
+    if t.device().is_gpu() { t.dense_copy(t.dtype()) } else { Ok(t.clone()) }
+}
+
+/// A 0-d tensor as one of one element: kernels want a dimension.
+pub(super) fn raised(t: &Tensor) -> Tensor {
+    match t.ndim() {
+        0 => t.with_layout(Layout { offset: t.layout().offset, ..Layout::contiguous(&[1]) }),
+        _ => t.clone(),
+    }
+}
+
+fn element_index(c: &dyn Arguments, name: &str) -> Result<Tensor> {
+    let index = c.tensor(2)?;
+    let long = long(index, || Error::runtime(format!("{name}(): Expected dtype int32/int64 for index")))?;
+    Ok(raised(&long))
+}
+
+fn same_rank(t: &Tensor, index: &Tensor, what: &str) -> Result<()> {
+    if t.ndim() != index.ndim() {
+        return Err(Error::runtime(format!("Index tensor must have the same number of dimensions as {what} tensor")));
+    }
+    Ok(())
+}
+
+fn gather_spec(c: &Call) -> Result<Specs> {
+    let (t, index) = (c.tensor(0)?, element_index(c, "gather")?);
+    let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    if index.numel() > 0 {
+        same_rank(&raised(t), &index, "input")?;
+        if let Some(d) = (0..t.ndim()).find(|&d| d != dim && index.size(d) > t.size(d)) {
+            return Err(Error::runtime(format!(
+                "Size does not match at dimension {d} expected index {} to be no larger than self {} apart from dimension {dim}",
+                Show(index.shape()),
+                Show(t.shape())
+            )));
+        }
+    }
+    Ok(Spec::one(c.tensor(2)?.shape(), t.dtype(), t.device()))
+}
+
+fn run_gather(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (t, index, out) = (raised(c.tensor(0)?), element_index(c, "gather")?, raised(&out[0]));
+    if index.numel() == 0 {
+        return Ok(());
+    }
+    let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    if out.device().is_gpu() {
+        return gpu::gather(&t.gpu_view()?, dim, &index.gpu_view()?, &out.gpu_view()?);
+    }
+    // SAFETY: the layouts lie within their storages; shapes were checked; the output is fresh.
+    unsafe { index::gather(t.cpu_view()?, dim, index.cpu_view()?, out.cpu_view()?) }
+}
+
+pub static GATHER: Op = Op {
+    sig: "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+    doc: "Picks along `dim` by an index for each element: `out[i][j] = self[index[i][j]][j]` for `dim` 0. The result has the index's shape.",
+    forms: FMO,
+    body: kernel(gather_spec, run_gather, Some(run_gather)),
+    vjp: Vjp::Each(&[d(0, A2, |c| SCATTER_ADD.call((c.zeros(0), c.int(1).unwrap_or(0), c.arg(2), c.g())))]),
+    samples: &[
+        "f32[3,4], 0, i64[2,4](0..3)",
+        "f32[2,3], -1, i64[2,5](0..3)",
+        "f32[3], 0, i64[2](= 2, 2)",
+        "i64[3,2], 1, i64[2,2](0..2)",
+    ],
+    errors: &[
+        ("f32[2,3], 0, i64[3](= 0, 0, 0)", "RuntimeError", "same number of dimensions as input"),
+        ("f32[2,3], 0, i64[1,3](= 0, 0, 2)", "RuntimeError", "index 2 is out of bounds for dimension 0 with size 2"),
+        ("f32[2,3], 0, f32[1,3]", "RuntimeError", "Expected dtype"),
+        ("f32[2,2], 0, i64[1,3](= 0, 0, 0)", "RuntimeError", "to be no larger than self"),
+    ],
+    reference: "np.take_along_axis(x0, x2, axis=dim) if all(a == b for i, (a, b) in enumerate(zip(x0.shape, x2.shape)) if i != dim % x0.ndim) else x0[:, :x2.shape[1]][x2, np.arange(x2.shape[1])]",
+    ..OP
+};
+
+/// Checks a scatter and runs it: argument 3 is the source, a tensor or a number.
+fn scatter_as(c: &Call, out: &[Tensor], name: &str, mode: Mode, include_self: bool) -> Result<()> {
+    let (out, index) = (raised(&out[0]), element_index(c, name)?);
+    let dim = wrap_dim(c.int(1)?, out.ndim())?;
+    if index.numel() == 0 {
+        return Ok(());
+    }
+    same_rank(&out, &index, "self")?;
+    let source = match c.opt_tensor(3) {
+        None => None,
+        Some(s) => Some(source_for(&raised(s), &index, &out, name)?),
+    };
+    if let Some(d) = (0..out.ndim()).find(|&d| d != dim && index.size(d) > out.size(d)) {
+        let _ = d;
+        return Err(Error::runtime(format!(
+            "Expected index {} to be no larger than self {} apart from dimension {dim} and to be no larger size than src {}",
+            Show(index.shape()),
+            Show(out.shape()),
+            Show(source.as_ref().map_or(index.shape(), |s| s.shape()))
+        )));
+    }
+    let index = apart(&index, &out)?;
+    if out.device().is_gpu() {
+        let (mode, exact) = shader_mode(mode, include_self);
+        if exact {
+            let from = match &source {
+                Some(s) => gpu::Input::View(s.gpu_view()?),
+                None => gpu::Input::Scalar(c.scalar(3)?),
+            };
+            return gpu::scatter(&out.gpu_view()?, dim, &index.gpu_view()?, &from, mode);
+        }
+    }
+    // What has no shader is computed on the host.
+    let (target, index) = (on_host(&out)?, on_host(&index)?);
+    let source = source.as_ref().map(on_host).transpose()?;
+    let from = match &source {
+        Some(s) => Source::View(s.cpu_view()?),
+        None => Source::Scalar(c.scalar(3)?),
+    };
+    // SAFETY: the layouts lie within their storages, the shapes were checked, index and source lie apart.
+    unsafe { index::scatter(target.cpu_view()?, dim, index.cpu_view()?, from, mode, include_self)? };
+    if out.device().is_gpu() { out.copy_raw(&target) } else { Ok(()) }
+}
+
+/// The shader's mode, and whether it does what is asked.
+fn shader_mode(mode: Mode, include_self: bool) -> (gpu::ScatterMode, bool) {
+    let (known, exact) = match mode {
+        Mode::Set => return (gpu::ScatterMode::Set, true),
+        Mode::Add => (gpu::ScatterMode::Add, true),
+        Mode::Mul => (gpu::ScatterMode::Mul, true),
+        Mode::Max => (gpu::ScatterMode::Max, true),
+        Mode::Min => (gpu::ScatterMode::Min, true),
+        Mode::Mean => (gpu::ScatterMode::Add, false),
+    };
+    (known, exact && include_self)
+}
+
+fn source_for(source: &Tensor, index: &Tensor, out: &Tensor, name: &str) -> Result<Tensor> {
+    if source.dtype() != out.dtype() {
+        return Err(Error::runtime(format!("{name}(): Expected self.dtype to be equal to src.dtype")));
+    }
+    same_rank(source, index, "src")?;
+    if (0..index.ndim()).any(|d| index.size(d) > source.size(d)) {
+        return Err(Error::runtime(format!(
+            "Expected index {} to be no larger size than src {}",
+            Show(index.shape()),
+            Show(source.shape())
+        )));
+    }
+    apart(source, out)
+}
+
+/// A kernel that chooses its device itself and writes into self.
+const fn everywhere(run: fn(&Call, &[Tensor]) -> Result<()>) -> Body {
+    kernel_into(run, Some(run))
+}
+
+/// `reduce=` of `scatter_reduce` and `index_reduce`.
+pub(super) fn reduce_mode(c: &Call, arg: usize) -> Result<Mode> {
+    match c.str(arg).unwrap_or("") {
+        "sum" if arg == 4 && c.op.parsed().base == "scatter_reduce" => Ok(Mode::Add),
+        "prod" => Ok(Mode::Mul),
+        "mean" => Ok(Mode::Mean),
+        "amax" => Ok(Mode::Max),
+        "amin" => Ok(Mode::Min),
+        _ => Err(Error::runtime("reduce argument must be either sum, prod, mean, amax or amin.")),
+    }
+}
+
+/// `reduce=` of `scatter`.
+fn old_mode(c: &Call) -> Result<Mode> {
+    match c.str(4).unwrap_or("") {
+        "add" => Ok(Mode::Add),
+        "multiply" => Ok(Mode::Mul),
+        _ => Err(Error::runtime("reduce argument must be either add or multiply.")),
+    }
+}
+
+impl Back<'_> {
+    /// The gradient of the source of a scatter: the elements that were written, in the source's shape.
+    fn scattered(&self, g: Term) -> Term {
+        let (shape, facts) = (self.shape(3), self.facts(2));
+        let picked = GATHER.call((g, self.int(1).unwrap_or(0), self.arg(2)));
+        if shape == facts.shape {
+            return picked;
+        }
+        if shape.len() != facts.shape.len() {
+            return picked.reshape(&self.sizes(3));
+        }
+        PLACE.call((picked, self.sizes(3), &*contiguous_strides(&shape), 0))
+    }
+    /// The gradient of the self of a scatter that overwrites: zero where something was written.
+    fn unwritten(&self, g: Term) -> Term {
+        SCATTER_VALUE.call((g, self.int(1).unwrap_or(0), self.arg(2), 0))
+    }
+}
+
+pub static SCATTER: Op = Op {
+    sig: "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    doc: "Writes `src` along `dim` by an index for each element: `self[index[i][j]][j] = src[i][j]` for `dim` 0.",
+    forms: FMIO,
+    body: everywhere(|c, out| scatter_as(c, out, "scatter", Mode::Set, true)),
+    vjp: Vjp::Each(&[d(0, A2, |c| c.unwritten(c.g())), d(3, A2, |c| c.scattered(c.g()))]),
+    samples: &[
+        "f32[3,4], 0, i64[2,4](= 0, 1, 2, 0, 1, 2, 0, 1), f32[2,4]",
+        "f32[2,3], 1, i64[2,1](= 2, 0), f32[2,3]",
+        "f32[3], 0, i64[2](= 2, 0), f32[2]",
+    ],
+    errors: &[
+        ("f32[3], 0, i64[1](= 3), f32[1]", "RuntimeError", "index 3 is out of bounds for dimension 0 with size 3"),
+        ("f32[3], 0, i64[1](= 0), f64[1]", "RuntimeError", "Expected self.dtype to be equal to src.dtype"),
+        ("f32[3], 0, i64[2](= 0, 1), f32[1]", "RuntimeError", "no larger size than src"),
+    ],
+    ..OP
+};
+
+pub static SCATTER_VALUE: Op = Op {
+    sig: "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+    doc: "Writes a number along `dim` by an index for each element.",
+    forms: FMIO,
+    body: everywhere(|c, out| scatter_as(c, out, "scatter", Mode::Set, true)),
+    vjp: Vjp::Each(&[d(0, A2, |c| c.unwritten(c.g()))]),
+    node: "ScatterBackward1",
+    samples: &["f32[3,4], 0, i64[2,4](0..3), 1.5", "f32[2,3], 1, i64[2,1](= 2, 0), -1", "i64[3], 0, i64[2](= 2, 0), 7"],
+    errors: &[("f32[3], 0, i64[1](= 3), 1", "RuntimeError", "index 3 is out of bounds for dimension 0 with size 3")],
+    ..OP
+};
+
+pub static SCATTER_REDUCE_SRC: Op = Op {
+    sig: "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+    doc: "As `scatter`, but adds (`reduce='add'`) or multiplies ('multiply').",
+    forms: FMIO,
+    body: everywhere(|c, out| scatter_as(c, out, "scatter", old_mode(c)?, true)),
+    vjp: Vjp::None("PyTorch has no gradient either; scatter_reduce has"),
+    samples: &[
+        "f32[3](nograd), 0, i64[3](= 0, 2, 0), f32[3](nograd), reduce='add'",
+        "f32[3](nograd), 0, i64[3](= 0, 2, 0), f32[3](nograd), reduce='multiply'",
+    ],
+    errors: &[(
+        "f32[3](nograd), 0, i64[1](= 0), f32[1](nograd), reduce='sum'",
+        "RuntimeError",
+        "must be either add or multiply",
+    )],
+    ..OP
+};
+
+pub static SCATTER_REDUCE_VALUE: Op = Op {
+    sig: "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
+    doc: "As `scatter` with a number, but adds (`reduce='add'`) or multiplies ('multiply').",
+    forms: FMIO,
+    body: everywhere(|c, out| scatter_as(c, out, "scatter", old_mode(c)?, true)),
+    vjp: Vjp::None("PyTorch has no gradient either; scatter_reduce has"),
+    samples: &[
+        "f32[3](nograd), 0, i64[3](= 0, 2, 0), 2.5, reduce='add'",
+        "f32[3](nograd), 0, i64[3](= 0, 2, 0), 2.5, reduce='multiply'",
+    ],
+    errors: &[("f32[3](nograd), 0, i64[1](= 0), 1, reduce='sum'", "RuntimeError", "must be either add or multiply")],
+    ..OP
+};
+
+pub static SCATTER_ADD: Op = Op {
+    sig: "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    doc: "Adds `src` along `dim` by an index for each element; indices may repeat.",
+    forms: FMIO,
+    body: everywhere(|c, out| scatter_as(c, out, "scatter_add", Mode::Add, true)),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(3, A2, |c| c.scattered(c.g()))]),
+    samples: &[
+        "f32[3,4], 0, i64[2,4](0..3), f32[2,4]",
+        "f32[2,3], -1, i64[2,2](= 2, 2, 0, 1), f32[2,3]",
+        "i64[3], 0, i64[2](= 2, 2), i64[2]",
+    ],
+    errors: &[
+        ("f32[3], 0, i64[1](= 3), f32[1]", "RuntimeError", "index 3 is out of bounds for dimension 0 with size 3"),
+        ("f32[3], 0, i64[1](= 0), f64[1]", "RuntimeError", "Expected self.dtype to be equal to src.dtype"),
+    ],
+    ..OP
+};
+
+pub static SCATTER_REDUCE: Op = Op {
+    sig: "scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+    doc: "Combines `src` with `self` along `dim` by an index for each element: 'sum', 'prod', 'mean', 'amax' or 'amin'.",
+    forms: FMIO,
+    body: everywhere(|c, out| scatter_as(c, out, "scatter_reduce", reduce_mode(c, 4)?, c.flag(5))),
+    vjp: Vjp::Joint(Joint { args: &[0, 3], saves: A0 | A2 | A3 | OUT0, formula: super::scatter_grad::scatter_reduce }),
+    samples: &[
+        "f32[3], 0, i64[4](= 0, 2, 0, 0), f32[4], 'sum'",
+        "f32[3], 0, i64[4](= 0, 2, 0, 0), f32[4], 'prod'",
+        "f32[3], 0, i64[4](= 0, 2, 0, 0), f32[4], 'mean', include_self=False",
+        "f32[3,2], 1, i64[3,2](0..2), f32[3,2], 'amax'",
+        "f32[3,2], 0, i64[3,2](0..3), f32[3,2], 'amin', include_self=False",
+    ],
+    errors: &[(
+        "f32[3], 0, i64[1](= 0), f32[1], 'max'",
+        "RuntimeError",
+        "must be either sum, prod, mean, amax or amin",
+    )],
+    ..OP
+};

@@ -1,0 +1,145 @@
+//! Hyperbolic functions and their inverses.
+
+use super::rules::{Analytic, FLOAT_UNARY, analytic};
+use crate::cpu::num::Real;
+use crate::dtype::c128;
+use crate::op::*;
+
+pub static OPS: &[&Op] = &[&SINH, &COSH, &TANH, &ASINH, &ACOSH, &ATANH];
+
+struct Sinh;
+impl Analytic for Sinh {
+    #[inline(always)]
+    fn real<T: Real>(x: T) -> T {
+        x.sinh()
+    }
+    fn complex(x: c128) -> c128 {
+        x.sinh()
+    }
+}
+pub static SINH: Op = Op {
+    sig: "sinh(Tensor self) -> Tensor",
+    doc: "The hyperbolic sine.",
+    body: elementwise(&analytic::<Sinh>("sinh_(x)")),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g() * c.arg(0).cosh().conj())]),
+    reference: "np.sinh(x0)",
+    ..FLOAT_UNARY
+};
+
+struct Cosh;
+impl Analytic for Cosh {
+    #[inline(always)]
+    fn real<T: Real>(x: T) -> T {
+        x.cosh()
+    }
+    fn complex(x: c128) -> c128 {
+        x.cosh()
+    }
+}
+pub static COSH: Op = Op {
+    sig: "cosh(Tensor self) -> Tensor",
+    doc: "The hyperbolic cosine.",
+    body: elementwise(&analytic::<Cosh>("cosh_(x)")),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g() * c.arg(0).sinh().conj())]),
+    reference: "np.cosh(x0)",
+    ..FLOAT_UNARY
+};
+
+struct Tanh;
+impl Analytic for Tanh {
+    #[inline(always)]
+    fn real<T: Real>(x: T) -> T {
+        x.tanh()
+    }
+    /// Beyond 20 the real part is one to the last bit and the quotient would overflow.
+    fn complex(x: c128) -> c128 {
+        if x.re.abs() > 20.0 && x.im.is_finite() {
+            let decay = 4.0 * (-2.0 * x.re.abs()).exp();
+            return c128::new(1f64.copysign(x.re), decay * x.im.sin() * x.im.cos());
+        }
+        x.tanh()
+    }
+}
+pub static TANH: Op = Op {
+    sig: "tanh(Tensor self) -> Tensor",
+    doc: "The hyperbolic tangent.",
+    aliases: &["nn.functional.tanh"],
+    body: elementwise(&analytic::<Tanh>("tanh_(x)")),
+    vjp: Vjp::Each(&[d(0, OUT0, |c| c.g() * (1.0 - c.out(0).square()).conj())]),
+    reference: "np.tanh(x0)",
+    ..FLOAT_UNARY
+};
+
+struct Asinh;
+impl Analytic for Asinh {
+    #[inline(always)]
+    fn real<T: Real>(x: T) -> T {
+        x.asinh()
+    }
+    fn complex(x: c128) -> c128 {
+        x.asinh()
+    }
+}
+pub static ASINH: Op = Op {
+    sig: "asinh(Tensor self) -> Tensor",
+    doc: "The inverse hyperbolic sine.",
+    aliases: &["arcsinh"],
+    body: elementwise(&analytic::<Asinh>("asinh_(x)")),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g() * (c.arg(0).square() + 1).rsqrt().conj())]),
+    reference: "np.arcsinh(x0)",
+    ..FLOAT_UNARY
+};
+
+struct Acosh;
+impl Analytic for Acosh {
+    #[inline(always)]
+    fn real<T: Real>(x: T) -> T {
+        x.acosh()
+    }
+    fn complex(x: c128) -> c128 {
+        x.acosh()
+    }
+}
+pub static ACOSH: Op = Op {
+    sig: "acosh(Tensor self) -> Tensor",
+    doc: "The inverse hyperbolic cosine; NaN below 1.",
+    aliases: &["arccosh"],
+    body: elementwise(&analytic::<Acosh>("acosh_(x)")),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g() * ((c.arg(0) - 1).rsqrt() * (c.arg(0) + 1).rsqrt()).conj())]),
+    samples: &["f32[2,3](gt1)", "f64[3](gt1)", "i64[4](1..9)", "c64[3]"],
+    reference: "np.arccosh(x0)",
+    ..FLOAT_UNARY
+};
+
+struct Atanh;
+impl Analytic for Atanh {
+    #[inline(always)]
+    fn real<T: Real>(x: T) -> T {
+        x.atanh()
+    }
+    fn complex(x: c128) -> c128 {
+        x.atanh()
+    }
+}
+pub static ATANH: Op = Op {
+    sig: "atanh(Tensor self) -> Tensor",
+    doc: "The inverse hyperbolic tangent; NaN outside [-1, 1].",
+    aliases: &["arctanh"],
+    body: elementwise(&analytic::<Atanh>("atanh_(x)")),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g() / (1.0 - c.arg(0).square()).conj())]),
+    samples: &["f32[2,3](sym)", "f64[3](sym)", "i64[4](-1..2)", "c64[3]"],
+    reference: "np.arctanh(x0)",
+    ..FLOAT_UNARY
+};
+
+impl Term {
+    pub fn sinh(self) -> Term {
+        SINH.call((self,))
+    }
+    pub fn cosh(self) -> Term {
+        COSH.call((self,))
+    }
+    pub fn tanh(self) -> Term {
+        TANH.call((self,))
+    }
+}

@@ -1,0 +1,249 @@
+//! Advanced indexing: `x[i, :, j]` with index tensors and masks, read and written.
+//!
+//! Python's `x[...]` reduces numbers, slices, None and Ellipsis to views; what is left comes here as one optional
+//! index for each dimension. Masks become the indices of their true elements, then all indices broadcast.
+
+use super::gather::{apart, cast_raw};
+use super::mask::{positions, stretched};
+use crate::cpu::index;
+use crate::cpu::view::View;
+use crate::dtype::DType;
+use crate::error::{Error, Result, Show};
+use crate::gpu;
+use crate::layout::{Dims, broadcast};
+use crate::op::*;
+use crate::tensor::Tensor;
+
+pub static OPS: &[&Op] = &[&INDEX, &INDEX_KERNEL, &INDEX_PUT];
+
+type Indices = Vec<Option<Tensor>>;
+
+/// The indices as the kernels take them: int64, broadcast to one shape, on the device of `t`, one for each dimension.
+fn prepare(t: &Tensor, given: &Value) -> Result<Indices> {
+    let Value::Tensors(given) = given else { return Err(Error::internal("index: expected a list of tensors")) };
+    let mut list = Indices::new();
+    for index in given {
+        match index {
+            None => list.push(None),
+            Some(i) if matches!(i.dtype(), DType::Bool | DType::U8) => push_mask(t, i, &mut list)?,
+            Some(i) if i.dtype() == DType::I64 => list.push(Some(i.clone())),
+            Some(i) if i.dtype() == DType::I32 => list.push(Some(cast_raw(i, DType::I64)?)),
+            Some(_) => return Err(Error::index("tensors used as indices must be long, int, byte or bool tensors")),
+        }
+    }
+    if list.len() > t.ndim() {
+        return Err(Error::index(format!(
+            "too many indices for tensor of dimension {} (got {})",
+            t.ndim(),
+            list.len()
+        )));
+    }
+    let place = |i: Tensor| Term(Ok(i)).to_device(t.device()).ok();
+    aligned(&list)?.into_iter().map(|i| i.map(place).transpose()).collect()
+}
+
+/// The indices broadcast to one shape.
+pub(super) fn aligned(list: &Indices) -> Result<Indices> {
+    let mut shape = Dims::new();
+    for i in list.iter().flatten() {
+        shape = broadcast(&shape, i.shape()).map_err(|_| no_broadcast(list))?;
+    }
+    Ok(list.iter().map(|i| i.as_ref().map(|i| stretched(i, &shape))).collect())
+}
+
+/// Writes `t[list]` to `out`, which has its shape.
+pub(super) fn read(t: &Tensor, list: &Indices, out: &Tensor) -> Result<()> {
+    if out.device().is_gpu() {
+        return gpu::index_get(&t.gpu_view()?, &gpu_views(list)?, &out.gpu_view()?);
+    }
+    // SAFETY: the layouts lie within their storages; the output is fresh and has the shape that was inferred.
+    unsafe { index::index_get(t.cpu_view()?, &views(list)?, out.cpu_view()?) }
+}
+
+/// A mask stands for as many dimensions as it has.
+fn push_mask(t: &Tensor, mask: &Tensor, list: &mut Indices) -> Result<()> {
+    let first = list.len();
+    for (k, &n) in mask.shape().iter().enumerate() {
+        if t.shape().get(first + k) != Some(&n) {
+            if first + k >= t.ndim() {
+                return Err(Error::index(format!("too many indices for tensor of dimension {}", t.ndim())));
+            }
+            return Err(Error::index(format!(
+                "The shape of the mask {} at index {k} does not match the shape of the indexed tensor {} at index {}",
+                Show(mask.shape()),
+                Show(t.shape()),
+                first + k
+            )));
+        }
+    }
+    let rows = positions(mask)?;
+    list.extend((0..mask.ndim()).map(|d| Some(rows.with_layout(rows.layout().select(1, d)))));
+    Ok(())
+}
+
+#[cold]
+fn no_broadcast(list: &Indices) -> Error {
+    let shapes: Vec<String> = list.iter().flatten().map(|t| Show(t.shape()).to_string()).collect();
+    Error::index(format!(
+        "shape mismatch: indexing tensors could not be broadcast together with shapes {}",
+        shapes.join(", ")
+    ))
+}
+
+fn views(list: &Indices) -> Result<Vec<Option<View<'_>>>> {
+    list.iter().map(|i| i.as_ref().map(|t| t.cpu_view()).transpose()).collect()
+}
+
+fn gpu_views(list: &Indices) -> Result<Vec<Option<gpu::View<'_>>>> {
+    list.iter().map(|i| i.as_ref().map(|t| t.gpu_view()).transpose()).collect()
+}
+
+/// The shape of `t[indices]`.
+fn result_shape(t: &Tensor, list: &Indices) -> Dims {
+    let indexed: Vec<bool> = list.iter().map(Option::is_some).collect();
+    let shape = list.iter().flatten().next().map_or(&[][..], |i| i.shape());
+    index::index_shape(t.shape(), &indexed, shape)
+}
+
+fn whole_list(c: &Call) -> Result<Indices> {
+    match &c.args[1] {
+        Value::Tensors(list) => Ok(list.clone()),
+        _ => Err(Error::internal("index: expected a list of tensors")),
+    }
+}
+
+pub static INDEX: Op = Op {
+    sig: "index(Tensor self, Tensor?[] indices) -> Tensor",
+    doc: "`self[indices]`: one optional index tensor for each leading dimension; masks stand for as many dimensions as they have.",
+    forms: HIDDEN,
+    body: composite(|c| {
+        let t = c.tensor(0)?;
+        let list = prepare(t, &c.args[1])?;
+        if list.iter().all(Option::is_none) {
+            // A 0-d mask: a new dimension of one element or none.
+            return mask_of_nothing(t, &c.args[1]);
+        }
+        INDEX_KERNEL.calls((t, list))
+    }),
+    vjp: Vjp::Composite,
+    samples: &[
+        "f32[3,4], [i64[2](= 2, 0)]",
+        "f32[3,4], [i64[2](= -1, 0), i64[2](= 1, 1)]",
+        "f32[2,3,2], [None, i64[2,2](0..3)]",
+        "f32[2,3], [b8[2,3]]",
+        "f32[3,2], [b8[3], i64[1](= 1)]",
+    ],
+    errors: &[
+        ("f32[3], [i64[1](= 5)]", "IndexError", "index 5 is out of bounds for dimension 0 with size 3"),
+        ("f32[3], [f32[1]]", "IndexError", "tensors used as indices must be long, int, byte or bool tensors"),
+        (
+            "f32[3], [b8[4]]",
+            "IndexError",
+            "The shape of the mask [4] at index 0 does not match the shape of the indexed tensor [3] at index 0",
+        ),
+        (
+            "f32[3,3], [i64[2](= 0, 1), i64[3](= 0, 1, 2)]",
+            "IndexError",
+            "could not be broadcast together with shapes [2], [3]",
+        ),
+    ],
+    ..OP
+};
+
+fn mask_of_nothing(t: &Tensor, given: &Value) -> Result<Outputs> {
+    let mut out = Term::from(t);
+    for mask in given.tensors() {
+        let n = super::take::item(mask)?.to_bool() as i64;
+        out = super::view::SLICE.call((out.unsqueeze(0), 0, 0, n));
+    }
+    super::copy::CLONE.calls((out,))
+}
+
+pub static INDEX_KERNEL: Op = Op {
+    sig: "_index(Tensor self, Tensor?[] indices) -> Tensor",
+    doc: "`self[indices]` with int64 indices of one shape.",
+    forms: HIDDEN,
+    body: kernel(
+        |c| {
+            let t = c.tensor(0)?;
+            Ok(Spec::one(&result_shape(t, &whole_list(c)?), t.dtype(), t.device()))
+        },
+        |c, out| read(c.tensor(0)?, &whole_list(c)?, &out[0]),
+        Some(|c, out| read(c.tensor(0)?, &whole_list(c)?, &out[0])),
+    ),
+    vjp: Vjp::Each(&[d(0, A1, |c| INDEX_PUT.call((c.zeros(0), c.call.args[1].clone(), c.g(), true)))]),
+    samples: &["f32[3,4], [i64[2](= 2, 0)]", "f32[3,4], [None, i64[2](= 2, 0)]"],
+    errors: &[("f32[3], [i64[1](= 5)]", "IndexError", "index 5 is out of bounds for dimension 0 with size 3")],
+    ..OP
+};
+
+fn put(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (out, values) = (&out[0], c.tensor(2)?);
+    if values.dtype() != out.dtype() {
+        return Err(Error::runtime(format!(
+            "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source.",
+            out.dtype().scalar_type_name(),
+            values.dtype().scalar_type_name()
+        )));
+    }
+    let list = prepare(out, &c.args[1])?;
+    if list.iter().all(Option::is_none) {
+        let skips = c.args[1].tensors().any(|m| super::take::item(m).is_ok_and(|s| !s.to_bool()));
+        return if skips { Ok(()) } else { out.copy_raw(&apart(values, out)?) };
+    }
+    let shape = result_shape(out, &list);
+    if !broadcast(&shape, values.shape()).is_ok_and(|s| s == shape) {
+        return Err(Error::runtime(format!(
+            "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}",
+            Show(values.shape()),
+            Show(&shape)
+        )));
+    }
+    let values = apart(&stretched(values, &shape), out)?;
+    let list: Result<Indices> = list.into_iter().map(|i| i.map(|i| apart(&i, out)).transpose()).collect();
+    let list = list?;
+    if out.device().is_gpu() {
+        let values = Term(Ok(values)).to_device(out.device()).ok()?;
+        return gpu::index_put(&out.gpu_view()?, &gpu_views(&list)?, &values.gpu_view()?, c.flag(3));
+    }
+    // SAFETY: the layouts lie within their storages; indices and values lie apart from the output and fit it.
+    unsafe { index::index_put(out.cpu_view()?, &views(&list)?, values.cpu_view()?, c.flag(3)) }
+}
+
+pub static INDEX_PUT: Op = Op {
+    sig: "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+    doc: "`self[indices] = values`, or `+=` if `accumulate`, which adds up where indices repeat. Values broadcast.",
+    forms: FMI,
+    body: Body::Kernel(Kernel {
+        infer: |c| Ok(smallvec::smallvec![Spec::like(c.tensor(0)?)]),
+        cpu: put,
+        gpu: Some(put),
+        updates_self: true,
+        // Indices may come from the CPU.
+        any_device: true,
+    }),
+    vjp: Vjp::Each(&[
+        d(0, A1, |c| match c.flag(3) {
+            true => c.g(),
+            false => INDEX_PUT.call((c.g(), c.call.args[1].clone(), Term(zero(c)))),
+        }),
+        d(2, A1, |c| INDEX.call((c.g(), c.call.args[1].clone()))),
+    ]),
+    samples: &[
+        "f32[3,4], [i64[2](= 2, 0)], f32[2,4]",
+        "f32[3,4], [i64[2](= 2, 2), i64[2](= 1, 1)], f32[2], True",
+        "f32[2,3], [b8[2,3]], f32[]",
+        "f32[3,2], [None, i64[1](= -1)], f32[3,1]",
+    ],
+    errors: &[
+        ("f32[3], [i64[1](= 5)], f32[1]", "IndexError", "index 5 is out of bounds for dimension 0 with size 3"),
+        ("f32[3], [i64[2](= 0, 1)], f32[3]", "RuntimeError", "cannot be broadcast to indexing result of shape [2]"),
+        ("f32[3], [i64[1](= 0)], f64[1]", "RuntimeError", "source and destination dtypes match"),
+    ],
+    ..OP
+};
+
+fn zero(c: &Back) -> Result<Tensor> {
+    let f = c.facts(0);
+    Tensor::zeros(&[], f.dtype, f.device)
+}

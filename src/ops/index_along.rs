@@ -1,0 +1,62 @@
+//! Reading and writing at positions along a dimension: the two halves of each other's gradient.
+//!
+//! What selects values (max, median, cummax, nll_loss) hands its gradient back through these.
+
+use crate::cpu::index::{Mode, Source, gather, scatter};
+use crate::error::Result;
+use crate::layout::{to_shape, wrap_dim};
+use crate::op::*;
+use crate::tensor::Tensor;
+
+pub static OPS: &[&Op] = &[&PUT_ALONG, &TAKE_ALONG];
+
+pub static PUT_ALONG: Op = Op {
+    sig: "_put_along(Tensor self, Tensor index, int dim, int[] size) -> Tensor",
+    doc: "Zeros of shape `size` with `self` added at the positions `index` along `dim`.",
+    forms: HIDDEN,
+    body: kernel(
+        |c| {
+            let t = c.tensor(0)?;
+            Ok(Spec::one(&to_shape(c.ints(3)?)?, t.dtype(), t.device()))
+        },
+        put,
+        None,
+    ),
+    vjp: Vjp::Each(&[d(0, A1, |c| TAKE_ALONG.call((c.g(), c.arg(1), c.int(2).unwrap_or(0))))]),
+    samples: &["f32[2,2], i64[2,2](0..3), 1, (2, 3)"],
+    errors: &[("f32[2,2], i64[2,2](0..3), 5, (2, 3)", "IndexError", "Dimension out of range")],
+    ..OP
+};
+
+fn put(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (t, index, out) = (c.tensor(0)?, c.tensor(1)?, &out[0]);
+    let dim = wrap_dim(c.int(2)?, out.ndim())?;
+    out.fill_raw(crate::dtype::Scalar::Int(0))?;
+    // SAFETY: the layouts lie within their storages, `out` is new, and the kernel checks every index.
+    unsafe { scatter(out.cpu_view()?, dim, index.cpu_view()?, Source::View(t.cpu_view()?), Mode::Add, true) }
+}
+
+pub static TAKE_ALONG: Op = Op {
+    sig: "_take_along(Tensor self, Tensor index, int dim) -> Tensor",
+    doc: "The elements of `self` at the positions `index` along `dim`.",
+    forms: HIDDEN,
+    body: kernel(
+        |c| {
+            let (t, index) = (c.tensor(0)?, c.tensor(1)?);
+            Ok(Spec::one(index.shape(), t.dtype(), t.device()))
+        },
+        take,
+        None,
+    ),
+    vjp: Vjp::Each(&[d(0, A1, |c| PUT_ALONG.call((c.g(), c.arg(1), c.int(2).unwrap_or(0), &*c.sizes(0))))]),
+    samples: &["f32[2,3], i64[2,2](0..3), 1"],
+    errors: &[("f32[2,3], i64[2,2](0..3), 5", "IndexError", "Dimension out of range")],
+    ..OP
+};
+
+fn take(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (t, index) = (c.tensor(0)?, c.tensor(1)?);
+    let dim = wrap_dim(c.int(2)?, t.ndim())?;
+    // SAFETY: the layouts lie within their storages, `out` is new, and the kernel checks every index.
+    unsafe { gather(t.cpu_view()?, dim, index.cpu_view()?, out[0].cpu_view()?) }
+}

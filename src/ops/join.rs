@@ -1,0 +1,296 @@
+//! Joining: cat, stack and their relatives. Each part is copied straight into its place in the result.
+
+use super::shape::all_at_least;
+use super::split::UNBIND;
+use super::view::{RESHAPE, SLICE};
+use crate::dtype::promote;
+use crate::error::{Error, Result, Show};
+use crate::layout::wrap_dim;
+use crate::op::*;
+use crate::tensor::Tensor;
+
+pub static OPS: &[&Op] = &[&CAT, &STACK, &HSTACK, &VSTACK, &DSTACK, &COLUMN_STACK, &BLOCK_DIAG];
+
+/// An empty 1-d tensor takes part in no shape check: an old habit of PyTorch's that programs rely on.
+fn is_legacy_empty(shape: &[usize]) -> bool {
+    shape == [0]
+}
+
+fn cat_dim(c: &dyn Arguments, list: &[Tensor]) -> Result<usize> {
+    let ndim = list.iter().find(|t| !is_legacy_empty(t.shape())).map_or(1, |t| t.ndim());
+    wrap_dim(c.int(1)?, ndim)
+}
+
+fn cat_spec(c: &Call) -> Result<Specs> {
+    let list = c.tensors(0);
+    if list.is_empty() {
+        return Err(Error::value("expected a non-empty list of Tensors"));
+    }
+    if let Some(i) = list.iter().position(|t| t.ndim() == 0) {
+        return Err(Error::runtime(format!("zero-dimensional tensor (at position {i}) cannot be concatenated")));
+    }
+    let dim = cat_dim(c, &list)?;
+    let kept = || list.iter().enumerate().filter(|(_, t)| !is_legacy_empty(t.shape()));
+    let mut shape: crate::layout::Dims = kept().next().map_or([0].as_slice().into(), |(_, t)| t.shape().into());
+    if kept().next().is_some() {
+        shape[dim] = 0;
+    }
+    for (i, t) in kept() {
+        if t.ndim() != shape.len() {
+            return Err(Error::runtime(format!(
+                "Tensors must have same number of dimensions: got {} and {}",
+                shape.len(),
+                t.ndim()
+            )));
+        }
+        if let Some(at) = (0..shape.len()).find(|&k| k != dim && t.size(k) != shape[k]) {
+            return Err(Error::runtime(format!(
+                "Sizes of tensors must match except in dimension {dim}. Expected size {} but got size {} for tensor number {i} in the list.",
+                shape[at],
+                t.size(at)
+            )));
+        }
+        shape[dim] += t.size(dim);
+    }
+    let dtype = list.iter().skip(1).fold(list[0].dtype(), |d, t| promote(d, t.dtype()));
+    Ok(Spec::one(&shape, dtype, list[0].device()))
+}
+
+fn cat(c: &Call, out: &[Tensor]) -> Result<()> {
+    let list = c.tensors(0);
+    let dim = cat_dim(c, &list)?;
+    let mut start = 0;
+    for t in list.iter().filter(|t| !is_legacy_empty(t.shape())) {
+        out[0].with_layout(out[0].layout().slice(dim, (start, t.size(dim), 1))).copy_raw(t)?;
+        start += t.size(dim);
+    }
+    Ok(())
+}
+
+pub static CAT: Op = Op {
+    sig: "cat(Tensor[] tensors, int dim=0) -> Tensor",
+    doc: "Joins tensors along a dimension that exists; all other sizes agree. Dtypes promote; empty 1-d tensors are skipped.",
+    aliases: &["concat", "concatenate"],
+    forms: FO,
+    body: kernel(cat_spec, cat, Some(cat)),
+    vjp: Vjp::Joint(Joint { args: &[0], saves: 0, formula: uncat }),
+    samples: &[
+        "[f32[2,3], f32[1,3]]",
+        "[f32[2,1], f32[2,3]], -1",
+        "[f32[0], f32[2,2]], 1",
+        "[f32[2], i64[2]]",
+        "[f32[2,3]]",
+    ],
+    errors: &[
+        ("[f32[2,3], f32[2,4]]", "RuntimeError", "Sizes of tensors must match except in dimension 0"),
+        ("[f32[], f32[2]]", "RuntimeError", "zero-dimensional tensor (at position 0)"),
+        ("[f32[2], f32[2,2]]", "RuntimeError", "same number of dimensions"),
+        ("[f32[2], f32[2]], 1", "IndexError", "Dimension out of range"),
+    ],
+    reference: "np.concatenate(x0, axis=dim)",
+    ..OP
+};
+
+/// Each part of the gradient; the parts are views.
+fn uncat(c: &Back) -> Result<Vec<Option<Tensor>>> {
+    let g = c.g().ok()?;
+    let dim = wrap_dim(c.int(1)?, g.ndim())?;
+    let mut start = 0;
+    let mut out = Vec::new();
+    for (_, f) in c.facts {
+        if is_legacy_empty(&f.shape) {
+            out.push(Some(Tensor::zeros(&f.shape, f.dtype, f.device)?));
+            continue;
+        }
+        let stop = start + f.shape[dim];
+        out.push(Some(SLICE.call((&g, dim, start, stop)).ok()?));
+        start = stop;
+    }
+    Ok(out)
+}
+
+fn stack_spec(c: &Call) -> Result<Specs> {
+    let list = c.tensors(0);
+    let Some(first) = list.first() else {
+        return Err(Error::runtime("stack expects a non-empty TensorList"));
+    };
+    let dim = wrap_dim(c.int(1)?, first.ndim() + 1)?;
+    if let Some((i, t)) = list.iter().enumerate().find(|(_, t)| t.shape() != first.shape()) {
+        return Err(Error::runtime(format!(
+            "stack expects each tensor to be equal size, but got {} at entry 0 and {} at entry {i}",
+            Show(first.shape()),
+            Show(t.shape())
+        )));
+    }
+    let mut shape: crate::layout::Dims = first.shape().into();
+    shape.insert(dim, list.len());
+    let dtype = list.iter().skip(1).fold(first.dtype(), |d, t| promote(d, t.dtype()));
+    Ok(Spec::one(&shape, dtype, first.device()))
+}
+
+fn stack(c: &Call, out: &[Tensor]) -> Result<()> {
+    let dim = wrap_dim(c.int(1)?, out[0].ndim())?;
+    for (i, t) in c.args[0].tensors().enumerate() {
+        out[0].with_layout(out[0].layout().select(dim, i)).copy_raw(t)?;
+    }
+    Ok(())
+}
+
+pub static STACK: Op = Op {
+    sig: "stack(Tensor[] tensors, int dim=0) -> Tensor",
+    doc: "Joins tensors of one shape along a new dimension. Dtypes promote.",
+    forms: FO,
+    body: kernel(stack_spec, stack, Some(stack)),
+    vjp: Vjp::Joint(Joint {
+        args: &[0],
+        saves: 0,
+        formula: |c| Ok(UNBIND.calls((c.g(), c.int(1)?))?.into_iter().map(Some).collect()),
+    }),
+    samples: &["[f32[2,3], f32[2,3]]", "[f32[2], f32[2]], -1", "[f32[], f32[]]", "[f32[2], i64[2]], 1"],
+    errors: &[
+        ("[f32[2], f32[3]]", "RuntimeError", "each tensor to be equal size"),
+        ("[f32[2]], 2", "IndexError", "Dimension out of range"),
+    ],
+    reference: "np.stack(x0, axis=dim)",
+    ..OP
+};
+
+fn nonempty(c: &Call, name: &str) -> Result<()> {
+    match c.args[0].tensors().next() {
+        Some(_) => Ok(()),
+        None => Err(Error::runtime(format!("{name} expects a non-empty TensorList"))),
+    }
+}
+
+pub static HSTACK: Op = Op {
+    sig: "hstack(Tensor[] tensors) -> Tensor",
+    doc: "Joins along columns: dimension 1, or 0 where the tensors have only one.",
+    forms: FO,
+    body: composite(|c| {
+        nonempty(c, "hstack")?;
+        let list = all_at_least(c, 1)?;
+        let dim = if list[0].ndim() == 1 { 0 } else { 1 };
+        CAT.calls((list, dim))
+    }),
+    vjp: Vjp::Composite,
+    samples: &["[f32[2], f32[3]]", "[f32[2,1], f32[2,3]]", "[f32[], f32[2]]"],
+    errors: &[("[f32[2,1], f32[3,1]]", "RuntimeError", "Sizes of tensors must match")],
+    reference: "np.hstack(x0)",
+    ..OP
+};
+
+pub static VSTACK: Op = Op {
+    sig: "vstack(Tensor[] tensors) -> Tensor",
+    doc: "Joins along rows; a 1-d tensor is one row.",
+    aliases: &["row_stack"],
+    forms: FO,
+    body: composite(|c| {
+        nonempty(c, "vstack")?;
+        CAT.calls((all_at_least(c, 2)?, 0))
+    }),
+    vjp: Vjp::Composite,
+    samples: &["[f32[2], f32[2]]", "[f32[1,2], f32[2,2]]"],
+    errors: &[("[f32[2], f32[3]]", "RuntimeError", "Sizes of tensors must match")],
+    reference: "np.vstack(x0)",
+    ..OP
+};
+
+pub static DSTACK: Op = Op {
+    sig: "dstack(Tensor[] tensors) -> Tensor",
+    doc: "Joins along the third dimension.",
+    forms: FO,
+    body: composite(|c| {
+        nonempty(c, "dstack")?;
+        CAT.calls((all_at_least(c, 3)?, 2))
+    }),
+    vjp: Vjp::Composite,
+    samples: &["[f32[2], f32[2]]", "[f32[2,3], f32[2,3]]"],
+    errors: &[("[f32[2], f32[3]]", "RuntimeError", "Sizes of tensors must match")],
+    reference: "np.dstack(x0)",
+    ..OP
+};
+
+pub static COLUMN_STACK: Op = Op {
+    sig: "column_stack(Tensor[] tensors) -> Tensor",
+    doc: "Joins along columns; a 1-d tensor is one column.",
+    forms: FO,
+    body: composite(|c| {
+        nonempty(c, "column_stack")?;
+        let column =
+            |t: &Tensor| if t.ndim() <= 1 { RESHAPE.call((t, [t.numel() as i64, 1])).ok() } else { Ok(t.clone()) };
+        let list: Result<Vec<_>> = c.args[0].tensors().map(column).collect();
+        CAT.calls((list?, 1))
+    }),
+    vjp: Vjp::Composite,
+    samples: &["[f32[2], f32[2]]", "[f32[2], f32[2,3]]"],
+    errors: &[("[f32[2], f32[3]]", "RuntimeError", "Sizes of tensors must match")],
+    reference: "np.column_stack(x0)",
+    ..OP
+};
+
+/// The blocks as matrices, read without history.
+fn blocks(list: &[Tensor]) -> Result<Vec<Tensor>> {
+    let matrix = |(i, t): (usize, &Tensor)| {
+        let l = t.layout();
+        Ok(t.with_layout(match t.ndim() {
+            0 => l.unsqueeze(0).unsqueeze(0),
+            1 => l.unsqueeze(0),
+            2 => l.clone(),
+            n => {
+                return Err(Error::runtime(format!(
+                    "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {n} dimensions"
+                )));
+            }
+        }))
+    };
+    list.iter().enumerate().map(matrix).collect()
+}
+
+fn block_diag(c: &Call, out: &[Tensor]) -> Result<()> {
+    out[0].fill_raw(crate::dtype::Scalar::Int(0))?;
+    let (mut row, mut column) = (0, 0);
+    for t in blocks(&c.tensors(0))? {
+        let (m, n) = (t.size(0), t.size(1));
+        let place = out[0].layout().slice(0, (row, m, 1)).slice(1, (column, n, 1));
+        out[0].with_layout(place).copy_raw(&t)?;
+        (row, column) = (row + m, column + n);
+    }
+    Ok(())
+}
+
+pub static BLOCK_DIAG: Op = Op {
+    sig: "block_diag(Tensor[] tensors) -> Tensor",
+    doc: "A matrix with the given matrices on its diagonal and zeros elsewhere.",
+    forms: F,
+    body: kernel(
+        |c| {
+            let list = blocks(&c.tensors(0))?;
+            let Some(first) = list.first() else {
+                return Ok(Spec::one(&[1, 0], crate::dtype::default_dtype(), Default::default()));
+            };
+            let total = |d: usize| list.iter().map(|t| t.size(d)).sum();
+            let dtype = list.iter().skip(1).fold(first.dtype(), |d, t| promote(d, t.dtype()));
+            Ok(Spec::one(&[total(0), total(1)], dtype, first.device()))
+        },
+        block_diag,
+        Some(block_diag),
+    ),
+    vjp: Vjp::Joint(Joint { args: &[0], saves: 0, formula: unblock }),
+    samples: &["[f32[2,2], f32[1,3]]", "[f32[2], f32[]]", "[f32[1,1], i64[1,2]]"],
+    errors: &[("[f32[1,1,1]]", "RuntimeError", "2 or fewer dimensions")],
+    ..OP
+};
+
+fn unblock(c: &Back) -> Result<Vec<Option<Tensor>>> {
+    let g = c.g().ok()?;
+    let (mut row, mut column) = (0, 0);
+    let mut out = Vec::new();
+    for (_, f) in c.facts {
+        let n = f.shape.last().copied().unwrap_or(1);
+        let m = if f.shape.len() == 2 { f.shape[0] } else { 1 };
+        let rows = SLICE.call((&g, 0, row, row + m));
+        out.push(Some(RESHAPE.call((SLICE.call((rows, 1, column, column + n)), &*f.shape)).ok()?));
+        (row, column) = (row + m, column + n);
+    }
+    Ok(out)
+}

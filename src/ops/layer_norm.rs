@@ -1,0 +1,223 @@
+//! Layer normalisation: checks, the fused kernel with its gradient, and the composite that differentiates again.
+//!
+//! `(x - mean) / sqrt(var + eps) * weight + bias` over the last dimensions; the variance is over n.
+
+use super::needs::quiet;
+use super::reduce::MEAN_DIM;
+use crate::cpu::norm::layer_norm;
+use crate::cpu::norm_grad::{Operands, layer_norm_backward};
+use crate::dtype::DType;
+use crate::error::{Error, Result, Show};
+use crate::layout::{Dims, Layout};
+use crate::op::*;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[&LAYER_NORM, &NATIVE_LAYER_NORM, &LAYER_NORM_BACKWARD];
+
+fn check(c: &Call) -> Result<()> {
+    let (x, shape) = (c.tensor(0)?, c.ints(1)?);
+    if shape.is_empty() {
+        return Err(Error::runtime(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []",
+        ));
+    }
+    for (i, name) in [(2, "weight"), (3, "bias")] {
+        if let Some(t) = c.opt_tensor(i)
+            && !t.shape().iter().map(|&d| d as i64).eq(shape.iter().copied())
+        {
+            return Err(Error::runtime(format!(
+                "Expected {name} to be of same shape as normalized_shape, but got {name} of shape {} and normalized_shape = {}",
+                Show(t.shape()),
+                Show(shape)
+            )));
+        }
+    }
+    let fits = x.ndim() >= shape.len()
+        && x.shape()[x.ndim() - shape.len()..].iter().map(|&d| d as i64).eq(shape.iter().copied());
+    if !fits {
+        let want: String = shape.iter().map(|d| format!(", {d}")).collect();
+        return Err(Error::runtime(format!(
+            "Given normalized_shape={}, expected input with shape [*{want}], but got input of size{}",
+            Show(shape),
+            Show(x.shape())
+        )));
+    }
+    if !x.dtype().is_float() {
+        let name = x.dtype().scalar_type_name();
+        return Err(Error::not_implemented(format!("\"LayerNormKernelImpl\" not implemented for '{name}'")));
+    }
+    Ok(())
+}
+
+/// Rows and columns of the input for `k` normalised dimensions.
+fn matrix(x: &Tensor, k: usize) -> [usize; 2] {
+    let (rows, cols) = x.shape().split_at(x.ndim() - k);
+    [rows.iter().product(), cols.iter().product()]
+}
+
+/// A dense tensor seen as rows and columns, or as a vector.
+fn seen(t: &Tensor, shape: &[usize]) -> Result<Tensor> {
+    let t = t.dense_copy(t.dtype())?;
+    let layout = Layout { offset: t.layout().offset, ..Layout::contiguous(shape) };
+    Ok(t.with_layout(layout))
+}
+
+fn infer(c: &Call) -> Result<Specs> {
+    check(c)?;
+    let x = c.tensor(0)?;
+    let (wide, kept) = (x.ndim() - c.ints(1)?.len(), x.shape());
+    let stats: Dims = kept.iter().enumerate().map(|(i, &d)| if i < wide { d } else { 1 }).collect();
+    let dtype = if x.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+    let stat = Spec::new(&stats, dtype, x.device());
+    Ok(smallvec![Spec::like(x), stat.clone(), stat])
+}
+
+fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
+    let x = c.tensor(0)?;
+    let shape = matrix(x, c.ints(1)?.len());
+    let [rows, cols] = shape;
+    let vector = |i: usize| c.opt_tensor(i).map(|t| seen(t, &[cols])).transpose();
+    let (x, weight, bias) = (seen(x, &shape)?, vector(2)?, vector(3)?);
+    let (y, mean, rstd) = (seen(&out[0], &shape)?, seen(&out[1], &[rows])?, seen(&out[2], &[rows])?);
+    let (weight, bias) =
+        (weight.as_ref().map(|t| t.cpu_view()).transpose()?, bias.as_ref().map(|t| t.cpu_view()).transpose()?);
+    // SAFETY: all operands are dense and of the sizes given; the outputs are new.
+    unsafe { layer_norm(x.cpu_view()?, weight, bias, c.float(4)?, y.cpu_view()?, mean.cpu_view()?, rstd.cpu_view()?) }
+}
+
+/// The same with other ops: (output, mean, reciprocal deviation).
+fn composed(x: Term, k: usize, weight: Option<Term>, bias: Option<Term>, eps: f64) -> [Term; 3] {
+    let dims = last(k);
+    let mean = MEAN_DIM.call((&x, dims.clone(), true));
+    let centred = x - mean.clone();
+    let rstd = (MEAN_DIM.call((centred.clone() * centred.clone(), dims, true)) + eps).rsqrt();
+    let mut y = centred * rstd.clone();
+    y = weight.into_iter().fold(y, |y, w| y * w);
+    y = bias.into_iter().fold(y, |y, b| y + b);
+    [y, mean, rstd]
+}
+
+fn last(k: usize) -> Ints {
+    (-(k as i64)..0).collect()
+}
+
+fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
+    let of = |i: usize| c.opt_tensor(i).map(Term::from);
+    let parts =
+        quiet(|| c.ints(1).map(|s| composed(of(0).expect("input"), s.len(), of(2), of(3), c.float(4).unwrap_or(0.0))))?;
+    parts.into_iter().zip(out).try_for_each(|(p, o)| o.copy_raw(&p.ok()?))
+}
+
+pub static LAYER_NORM: Op = Op {
+    sig: "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
+    doc: "Normalises over the last dimensions, those of `normalized_shape`, to mean 0 and variance 1; then scales and shifts.",
+    aliases: &["nn.functional.layer_norm"],
+    forms: F,
+    body: composite(|c| {
+        let args: Args = c.args[..5].iter().map(|v| v.reborrow()).collect();
+        Ok(smallvec![NATIVE_LAYER_NORM.calls(args)?.swap_remove(0)])
+    }),
+    vjp: Vjp::Composite,
+    samples: &[
+        "f32[2,3], (3,)",
+        "f32[4,5], (5,), f32[5], f32[5]",
+        "f32[2,3,4], (3, 4), f32[3,4], f32[3,4]",
+        "f32[2,3], (3,), f32[3], eps=0.1",
+        "f64[3,4], (4,)",
+    ],
+    errors: &[
+        ("f32[2,3], (2,)", "RuntimeError", "Given normalized_shape"),
+        ("f32[2,3], (3,), f32[2]", "RuntimeError", "Expected weight to be of same shape"),
+        ("i64[2,3], (3,)", "NotImplementedError", "LayerNormKernelImpl"),
+    ],
+    ..OP
+};
+
+pub static NATIVE_LAYER_NORM: Op = Op {
+    sig: "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> Tensor[]",
+    doc: "`layer_norm` with the mean and the reciprocal standard deviation of each row.",
+    forms: F,
+    body: kernel(infer, forward, Some(forward_gpu)),
+    vjp: Vjp::Joint(Joint { args: &[0, 2, 3], saves: A0 | A2 | OUT1 | OUT2, formula: gradients }),
+    samples: &["f32[2,3], (3,), None, None, 1e-05", "f32[4,5], (5,), f32[5], f32[5], 1e-05"],
+    errors: &[("f32[2,3], (2,), None, None, 1e-05", "RuntimeError", "Given normalized_shape")],
+    ..OP
+};
+
+/// One pass of a kernel; where the gradient is recorded, formulas whose statistics depend on the input.
+fn gradients(c: &Back) -> Result<Vec<Option<Tensor>>> {
+    let (x, g, k) = (c.arg(0), c.g(), c.ints(1)?.len());
+    let weight = c.opt_tensor(2);
+    let fused = !crate::autograd::grad_enabled() && !c.facts(0).device.is_gpu();
+    if fused {
+        let args: Args = smallvec![
+            g.into_arg()?,
+            x.into_arg()?,
+            Value::Ints(c.ints(1)?.into()),
+            weight.map_or(Value::None, Value::from),
+            c.out(1).into_arg()?,
+            c.out(2).into_arg()?,
+        ];
+        let parts = LAYER_NORM_BACKWARD.calls(args)?;
+        return Ok(parts
+            .into_iter()
+            .enumerate()
+            .map(|(i, t)| (i == 0 || !c.call.args[i + 1].is_none()).then_some(t))
+            .collect());
+    }
+    let (eps, dims) = (c.float(4)?, last(k));
+    let [h, _, rstd] = composed(x, k, None, None, eps);
+    let gw = weight.into_iter().fold(g.clone(), |g, w| g * w);
+    let mean = |t: Term| MEAN_DIM.call((t, dims.clone(), true));
+    let dx = rstd * (gw.clone() - mean(gw.clone()) - h.clone() * mean(gw * h.clone()));
+    let rows: Ints = (0..(c.ndim(0) - k) as i64).collect();
+    let over_rows = |t: Term| if rows.is_empty() { t } else { t.sum(&rows, false) };
+    let given = |i: usize, t: Term| if c.call.args[i].is_none() && !c.wants(i) { Ok(None) } else { t.ok().map(Some) };
+    Ok(vec![Some(dx.ok()?), given(2, over_rows(g.clone() * h))?, given(3, over_rows(g))?])
+}
+
+pub static LAYER_NORM_BACKWARD: Op = Op {
+    sig: "_layer_norm_backward(Tensor grad, Tensor input, int[] normalized_shape, Tensor? weight, Tensor mean, Tensor rstd) -> Tensor[]",
+    doc: "The gradients of `layer_norm` by input, weight and bias, in one pass.",
+    forms: HIDDEN,
+    body: kernel(
+        |c| {
+            let x = c.tensor(1)?;
+            let shape = crate::layout::to_shape(c.ints(2)?)?;
+            if c.tensor(0)?.shape() != x.shape() || !x.shape().ends_with(&shape) {
+                return Err(Error::runtime("the gradient must have the shape of the input"));
+            }
+            let one = Spec::new(&shape, x.dtype(), x.device());
+            Ok(smallvec![Spec::like(x), one.clone(), one])
+        },
+        backward,
+        None,
+    ),
+    vjp: Vjp::None("the composite gradient is recorded instead"),
+    samples: &["f32[2,3], f32[2,3], (3,), f32[3], f32[2,1], f32[2,1](pos)"],
+    errors: &[("f32[2,3], f32[2,2], (2,), None, f32[2,1], f32[2,1]", "RuntimeError", "shape of the input")],
+    ..OP
+};
+
+fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
+    let shape = matrix(c.tensor(1)?, c.ints(2)?.len());
+    let [rows, cols] = shape;
+    let (g, x) = (seen(c.tensor(0)?, &shape)?, seen(c.tensor(1)?, &shape)?);
+    let (mean, rstd) = (seen(c.tensor(4)?, &[rows])?, seen(c.tensor(5)?, &[rows])?);
+    let weight = c.opt_tensor(3).map(|t| seen(t, &[cols])).transpose()?;
+    let (dx, dw, db) = (seen(&out[0], &shape)?, seen(&out[1], &[cols])?, seen(&out[2], &[cols])?);
+    let operands = Operands {
+        grad: g.cpu_view()?,
+        input: x.cpu_view()?,
+        mean: mean.cpu_view()?,
+        rstd: rstd.cpu_view()?,
+        weight: weight.as_ref().map(|w| w.cpu_view()).transpose()?,
+        dx: dx.cpu_view()?,
+        dw: Some(dw.cpu_view()?),
+        db: Some(db.cpu_view()?),
+    };
+    // SAFETY: all operands are dense and of the sizes given; the outputs are new.
+    unsafe { layer_norm_backward(&operands) };
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! Tensors in the shape of another one, or of its dtype and device: `zeros_like`, `new_zeros` and their kin; `empty`.
+
+use super::create::scalar_dtype;
+use crate::device::Device;
+use crate::dtype::{DType, Scalar, default_dtype};
+use crate::error::Result;
+use crate::layout::{Layout, to_shape};
+use crate::op::*;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[
+    &EMPTY,
+    &EMPTY_STRIDED,
+    &EMPTY_LIKE,
+    &ZEROS_LIKE,
+    &ONES_LIKE,
+    &FULL_LIKE,
+    &NEW_EMPTY,
+    &NEW_ZEROS,
+    &NEW_ONES,
+    &NEW_FULL,
+    &SCALAR_TENSOR,
+    &ZERO_,
+];
+
+pub static EMPTY: Op = Op {
+    sig: "empty(Size size, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "A tensor whose values are whatever the memory held; float32 by default.",
+    forms: FO,
+    body: composite(|c| {
+        let shape = to_shape(c.ints(0)?)?;
+        Ok(smallvec![Tensor::empty(&shape, c.dtype(1).unwrap_or_else(default_dtype), c.device(2).unwrap_or_default())?])
+    }),
+    vjp: Vjp::None("creation"),
+    samples: &["(0, 3)", "(0,), dtype=int64"],
+    errors: &[("(-1,)", "RuntimeError", "negative dimension")],
+    reference: "np.empty(x0)",
+    ..OP
+};
+
+pub static EMPTY_STRIDED: Op = Op {
+    sig: "empty_strided(Size size, int[] stride, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "A tensor of the given sizes and strides whose values are whatever the memory held.",
+    forms: F,
+    body: composite(|c| {
+        let (dtype, device) = (c.dtype(2).unwrap_or_else(default_dtype), c.device(3).unwrap_or_default());
+        let layout = Layout::as_strided(c.ints(0)?, c.ints(1)?, 0, isize::MAX as usize / 16)?;
+        Ok(smallvec![Tensor::empty(&[layout.end()], dtype, device)?.with_layout(layout)])
+    }),
+    vjp: Vjp::None("creation"),
+    samples: &["(0, 3), (3, 1)"],
+    errors: &[
+        ("(2,), (1, 1)", "RuntimeError", "mismatch in length"),
+        ("(2,), (-1,)", "RuntimeError", "Negative strides"),
+    ],
+    ..OP
+};
+
+/// A new tensor in the shape of `t`, in the order of its dimensions in memory where it has no gaps.
+pub(super) fn like(t: &Tensor, dtype: Option<DType>, device: Option<Device>) -> Result<Tensor> {
+    let (dtype, device, l) = (dtype.unwrap_or(t.dtype()), device.unwrap_or(t.device()), t.layout());
+    if l.is_contiguous() || !l.is_dense() {
+        return Tensor::empty(&l.shape, dtype, device);
+    }
+    Ok(Tensor::empty(&[l.numel()], dtype, device)?.with_layout(Layout { offset: 0, ..l.clone() }))
+}
+
+/// Arguments (self, .., dtype, device, requires_grad), the dtype being at `at`.
+fn filled_like(c: &Call, at: usize, value: Option<Scalar>) -> Result<Outputs> {
+    let t = like(c.tensor(0)?, c.dtype(at), c.device(at + 1))?;
+    if let Some(v) = value {
+        t.fill_raw(v)?;
+    }
+    Ok(smallvec![t])
+}
+
+#[allow(clippy::declare_interior_mutable_const)]
+const LIKE: Op = Op { forms: F, vjp: Vjp::None("creation"), errors: &[("'a'", "TypeError", "must be Tensor")], ..OP };
+
+pub static EMPTY_LIKE: Op = Op {
+    sig: "empty_like(Tensor self, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "A tensor in the shape of another whose values are whatever the memory held.",
+    body: composite(|c| filled_like(c, 1, None)),
+    samples: &["f32[0,3]"],
+    reference: "np.empty_like(x0)",
+    ..LIKE
+};
+pub static ZEROS_LIKE: Op = Op {
+    sig: "zeros_like(Tensor self, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "Zeros in the shape of another tensor.",
+    body: composite(|c| filled_like(c, 1, Some(Scalar::Int(0)))),
+    samples: &["f32[2,3]", "i64[2]", "f32[2], dtype=int64"],
+    reference: "np.zeros_like(x0, dtype=dtype)",
+    ..LIKE
+};
+pub static ONES_LIKE: Op = Op {
+    sig: "ones_like(Tensor self, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "Ones in the shape of another tensor.",
+    body: composite(|c| filled_like(c, 1, Some(Scalar::Int(1)))),
+    samples: &["f32[2,3]", "i64[2]", "f32[2], dtype=bool"],
+    reference: "np.ones_like(x0, dtype=dtype)",
+    ..LIKE
+};
+pub static FULL_LIKE: Op = Op {
+    sig: "full_like(Tensor self, Scalar fill_value, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "One number in the shape of another tensor.",
+    body: composite(|c| filled_like(c, 2, Some(c.scalar(1)?))),
+    samples: &["f32[2,3], 2.5", "i64[2], 3", "f32[2], 1, dtype=float64"],
+    errors: &[("'a', 1", "TypeError", "must be Tensor")],
+    reference: "np.full_like(x0, fill_value, dtype=dtype)",
+    ..LIKE
+};
+
+/// Arguments (self, size, .., dtype, device, requires_grad), the dtype being at `at`.
+fn new_filled(c: &Call, at: usize, value: Option<Scalar>) -> Result<Outputs> {
+    let (t, shape) = (c.tensor(0)?, to_shape(c.ints(1)?)?);
+    let out = Tensor::empty(&shape, c.dtype(at).unwrap_or(t.dtype()), c.device(at + 1).unwrap_or(t.device()))?;
+    if let Some(v) = value {
+        out.fill_raw(v)?;
+    }
+    Ok(smallvec![out])
+}
+
+#[allow(clippy::declare_interior_mutable_const)]
+const NEW: Op = Op {
+    forms: M,
+    vjp: Vjp::None("creation"),
+    errors: &[("f32[2], (-1,)", "RuntimeError", "negative dimension")],
+    ..OP
+};
+
+pub static NEW_EMPTY: Op = Op {
+    sig: "new_empty(Tensor self, Size size, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "An uninitialised tensor of self's dtype and device.",
+    body: composite(|c| new_filled(c, 2, None)),
+    samples: &["f32[2], (0, 3)"],
+    reference: "np.empty(size, x0.dtype)",
+    ..NEW
+};
+pub static NEW_ZEROS: Op = Op {
+    sig: "new_zeros(Tensor self, Size size, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "Zeros of self's dtype and device.",
+    body: composite(|c| new_filled(c, 2, Some(Scalar::Int(0)))),
+    samples: &["f32[2], (2, 3)", "i64[2], (2,)"],
+    reference: "np.zeros(size, x0.dtype)",
+    ..NEW
+};
+pub static NEW_ONES: Op = Op {
+    sig: "new_ones(Tensor self, Size size, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "Ones of self's dtype and device.",
+    body: composite(|c| new_filled(c, 2, Some(Scalar::Int(1)))),
+    samples: &["f32[2], (2, 3)", "i64[2], (2,)"],
+    reference: "np.ones(size, x0.dtype)",
+    ..NEW
+};
+pub static NEW_FULL: Op = Op {
+    sig: "new_full(Tensor self, Size size, Scalar fill_value, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "One number, in self's dtype and on its device.",
+    body: composite(|c| new_filled(c, 3, Some(c.scalar(2)?))),
+    samples: &["f32[2], (2, 3), 1.5", "i64[2], (2,), 7"],
+    errors: &[("f32[2], (-1,), 0", "RuntimeError", "negative dimension")],
+    reference: "np.full(size, fill_value, x0.dtype)",
+    ..NEW
+};
+
+pub static SCALAR_TENSOR: Op = Op {
+    sig: "scalar_tensor(Scalar s, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "A 0-d tensor of one number; float32 by default, whatever the number.",
+    forms: F,
+    body: composite(|c| {
+        let s = c.scalar(0)?;
+        let dtype = c.dtype(1).unwrap_or_else(|| match scalar_dtype(s) {
+            d if d.is_complex() => d,
+            _ => default_dtype(),
+        });
+        Ok(smallvec![Tensor::scalar(s, dtype, c.device(2).unwrap_or_default())?])
+    }),
+    vjp: Vjp::None("creation"),
+    samples: &["2.5", "3, dtype=int64"],
+    errors: &[("'a'", "TypeError", "must be")],
+    reference: "np.array(s)",
+    ..OP
+};
+
+fn clear(_: &Call, out: &[Tensor]) -> Result<()> {
+    out[0].fill_raw(Scalar::Int(0))
+}
+
+pub static ZERO_: Op = Op {
+    sig: "zero_(Tensor self) -> Tensor",
+    doc: "Writes zero everywhere in `self`.",
+    forms: ONLY_INPLACE,
+    body: kernel_into(clear, Some(clear)),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]),
+    samples: &["f32[2,3]", "i64[4]"],
+    errors: &[("'a'", "TypeError", "must be Tensor")],
+    reference: "np.zeros_like(x0)",
+    ..OP
+};

@@ -1,0 +1,262 @@
+//! Products that are added to a tensor: addmm, addmv, addbmm, baddbmm, addr: `beta * self + alpha * product`.
+//!
+//! The matrix product accumulates into a copy of self, so the sum costs no pass of its own. Where `beta` is zero self
+//! is not read: its NaNs do not count.
+
+use super::{BMM, MM, product_cpu, same_dtype};
+use crate::error::{Error, Result, Show};
+use crate::layout::Dims;
+use crate::op::*;
+use crate::ops::needs::quiet;
+use crate::ops::view::PERMUTE;
+use crate::tensor::Tensor;
+
+pub static OPS: &[&Op] = &[&ADDMM, &ADDMV, &ADDBMM, &BADDBMM, &ADDR];
+
+/// self must broadcast to the product's shape, and be of its dtype.
+fn spec(c: &Call, shape: &[usize]) -> Result<Specs> {
+    let (s, a, b) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
+    same_dtype(a, b)?;
+    if s.dtype() != a.dtype() {
+        return Err(Error::runtime(format!(
+            "self and mat2 must have the same dtype, but got {} and {}",
+            s.dtype().scalar_type_name(),
+            b.dtype().scalar_type_name()
+        )));
+    }
+    let sizes: Ints = shape.iter().map(|&d| d as i64).collect();
+    s.layout().expand(&sizes)?;
+    Ok(Spec::one(shape, a.dtype(), a.device()))
+}
+
+fn factors(c: &Call) -> Result<(f64, f64)> {
+    Ok((c.float(3)?, c.float(4)?))
+}
+
+/// `beta * self + alpha * a @ b`, the operands seen as matrices or batches of them.
+fn added(c: &Call, out: &Tensor, a: &Tensor, b: &Tensor, seen: &Tensor) -> Result<()> {
+    let (beta, alpha) = factors(c)?;
+    if beta != 0.0 {
+        out.copy_raw(c.tensor(0)?)?;
+    }
+    if a.size(a.ndim() - 1) == 0 && beta == 0.0 {
+        return out.fill_raw(crate::dtype::Scalar::Int(0));
+    }
+    product_cpu(a, b, seen, alpha, beta)
+}
+
+pub(super) fn check_mm(a: &Tensor, b: &Tensor) -> Result<()> {
+    for (t, name) in [(a, "self"), (b, "mat2")] {
+        if t.ndim() != 2 {
+            return Err(Error::runtime(format!("{name} must be a matrix, got {}-D tensor", t.ndim())));
+        }
+    }
+    if a.size(1) != b.size(0) {
+        return Err(Error::runtime(format!(
+            "mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})",
+            a.size(0),
+            a.size(1),
+            b.size(0),
+            b.size(1)
+        )));
+    }
+    Ok(())
+}
+
+/// The gradient times the real or complex number in argument `i`.
+fn scaled(c: &Back, i: usize) -> Term {
+    c.g_times(i)
+}
+
+pub static ADDMM: Op = Op {
+    sig: "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    doc: "`beta * self + alpha * mat1 @ mat2` for matrices [n, k] and [k, m]; `self` broadcasts to [n, m].",
+    forms: FMIO,
+    body: kernel(
+        |c| {
+            let (a, b) = (c.tensor(1)?, c.tensor(2)?);
+            check_mm(a, b)?;
+            spec(c, &[a.size(0), b.size(1)])
+        },
+        |c, out| added(c, &out[0], c.tensor(1)?, c.tensor(2)?, &out[0]),
+        None,
+    ),
+    vjp: Vjp::Each(&[
+        d(0, 0, |c| scaled(c, 3)),
+        d(1, A2, |c| MM.call((scaled(c, 4), c.arg(2).t().conj()))),
+        d(2, A1, |c| MM.call((c.arg(1).t().conj(), scaled(c, 4)))),
+    ]),
+    samples: &[
+        "f32[2,4], f32[2,3], f32[3,4]",
+        "f32[4], f32[2,3], f32[3,4], beta=0.5, alpha=2",
+        "i64[2,2], i64[2,3], i64[3,2]",
+        "c64[2,2], c64[2,2], c64[2,2]",
+    ],
+    errors: &[
+        ("f32[4], f32[2,3], f32[2,4]", "RuntimeError", "cannot be multiplied"),
+        ("f32[5], f32[2,3], f32[3,4]", "RuntimeError", "must match the existing size"),
+        ("f32[4], f32[3], f32[3,4]", "RuntimeError", "must be a matrix"),
+    ],
+    reference: "beta * x0 + alpha * (x1 @ x2)",
+    ..OP
+};
+
+pub static ADDMV: Op = Op {
+    sig: "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    doc: "`beta * self + alpha * mat @ vec` for a matrix [n, k] and a vector [k]; `self` broadcasts to [n].",
+    forms: FMIO,
+    body: kernel(
+        |c| {
+            let (s, a, v) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
+            if a.ndim() != 2 || v.ndim() != 1 || s.ndim() > 1 {
+                return Err(Error::runtime(format!(
+                    "vector + matrix @ vector expected, got {}, {}, {}",
+                    s.ndim(),
+                    a.ndim(),
+                    v.ndim()
+                )));
+            }
+            if a.size(1) != v.size(0) {
+                let n = s.shape().first().copied().unwrap_or(1);
+                return Err(Error::runtime(format!(
+                    "size mismatch, got input ({n}), mat ({}x{}), vec ({})",
+                    a.size(0),
+                    a.size(1),
+                    v.size(0)
+                )));
+            }
+            spec(c, &[a.size(0)])
+        },
+        |c, out| {
+            let v = c.tensor(2)?;
+            added(
+                c,
+                &out[0],
+                c.tensor(1)?,
+                &v.with_layout(v.layout().unsqueeze(1)),
+                &out[0].with_layout(out[0].layout().unsqueeze(1)),
+            )
+        },
+        None,
+    ),
+    vjp: Vjp::Each(&[
+        d(0, 0, |c| scaled(c, 3)),
+        d(1, A2, |c| scaled(c, 4).unsqueeze(1) * c.arg(2).conj()),
+        d(2, A1, |c| super::MV.call((c.arg(1).t().conj(), scaled(c, 4)))),
+    ]),
+    samples: &["f32[2], f32[2,3], f32[3]", "f32[2], f32[2,3], f32[3], beta=0.5, alpha=2"],
+    errors: &[("f32[2], f32[2,3], f32[2]", "RuntimeError", "size mismatch")],
+    reference: "beta * x0 + alpha * (x1 @ x2)",
+    ..OP
+};
+
+fn check_batches(a: &Tensor, b: &Tensor) -> Result<()> {
+    for (t, name) in [(a, "batch1"), (b, "batch2")] {
+        if t.ndim() != 3 {
+            return Err(Error::runtime(format!("{name} must be a 3D tensor, got shape {}", Show(t.shape()))));
+        }
+    }
+    if a.size(0) != b.size(0) || a.size(2) != b.size(1) {
+        return Err(Error::runtime(format!(
+            "Expected size for first two dimensions of batch2 tensor to be: [{}, {}] but got: [{}, {}].",
+            a.size(0),
+            a.size(2),
+            b.size(0),
+            b.size(1)
+        )));
+    }
+    Ok(())
+}
+
+pub static BADDBMM: Op = Op {
+    sig: "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    doc: "`beta * self + alpha * batch1 @ batch2` for batches [b, n, k] and [b, k, m]; `self` broadcasts to [b, n, m].",
+    forms: FMIO,
+    body: kernel(
+        |c| {
+            let (a, b) = (c.tensor(1)?, c.tensor(2)?);
+            check_batches(a, b)?;
+            spec(c, &[a.size(0), a.size(1), b.size(2)])
+        },
+        |c, out| added(c, &out[0], c.tensor(1)?, c.tensor(2)?, &out[0]),
+        None,
+    ),
+    vjp: Vjp::Each(&[
+        d(0, 0, |c| scaled(c, 3)),
+        d(1, A2, |c| BMM.call((scaled(c, 4), c.arg(2).mt().conj()))),
+        d(2, A1, |c| BMM.call((c.arg(1).mt().conj(), scaled(c, 4)))),
+    ]),
+    samples: &["f32[2,3,2], f32[2,3,4], f32[2,4,2]", "f32[3,2], f32[2,3,4], f32[2,4,2], beta=0.5, alpha=2"],
+    errors: &[("f32[3,2], f32[2,3,4], f32[2,3,2]", "RuntimeError", "Expected size for first two dimensions")],
+    reference: "beta * x0 + alpha * (x1 @ x2)",
+    ..OP
+};
+
+pub static ADDBMM: Op = Op {
+    sig: "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    doc: "`beta * self + alpha * sum(batch1 @ batch2)` over the batch: [b, n, k] and [b, k, m] give [n, m].",
+    forms: FMIO,
+    body: composite(|c| {
+        let (a, b) = (c.tensor(1)?, c.tensor(2)?);
+        check_batches(a, b)?;
+        let [batch, n, k, m] = [a.size(0), a.size(1), a.size(2), b.size(2)].map(|d| d as i64);
+        quiet(|| {
+            let rows = PERMUTE.call((a, [1, 0, 2])).reshape(&[n, batch * k]);
+            let columns = Term::from(b).reshape(&[batch * k, m]);
+            ADDMM.calls((c.tensor(0)?, rows, columns, c.scalar(3)?, c.scalar(4)?))
+        })
+    }),
+    vjp: Vjp::Each(&[
+        d(0, 0, |c| scaled(c, 3)),
+        d(1, A2, |c| BMM.call((over_batch(c), c.arg(2).mt().conj()))),
+        d(2, A1, |c| BMM.call((c.arg(1).mt().conj(), over_batch(c)))),
+    ]),
+    samples: &["f32[3,2], f32[2,3,4], f32[2,4,2]", "f32[2], f32[2,3,4], f32[2,4,2], beta=0.5, alpha=2"],
+    errors: &[("f32[3,2], f32[2,3,4], f32[2,3,2]", "RuntimeError", "Expected size for first two dimensions")],
+    reference: "beta * x0 + alpha * (x1 @ x2).sum(0)",
+    ..OP
+};
+
+/// The scaled gradient once for each product of the batch.
+fn over_batch(c: &Back) -> Term {
+    let g = scaled(c, 4);
+    let sizes: Ints = [c.shape(1)[0] as i64].into_iter().chain(g.sizes()).collect();
+    g.expand(&sizes)
+}
+
+pub static ADDR: Op = Op {
+    sig: "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    doc: "`beta * self + alpha * outer(vec1, vec2)`; `self` broadcasts to [n, m].",
+    forms: FMIO,
+    body: composite(|c| {
+        let (v, w) = (c.tensor(1)?, c.tensor(2)?);
+        if v.ndim() != 1 || w.ndim() != 1 {
+            return Err(Error::runtime(format!(
+                "addr: Expected 1-D argument vec1 and vec2, but got {}-D and {}-D",
+                v.ndim(),
+                w.ndim()
+            )));
+        }
+        let shape: Dims = [v.size(0), w.size(0)].as_slice().into();
+        let sizes: Ints = shape.iter().map(|&d| d as i64).collect();
+        c.tensor(0)?.layout().expand(&sizes)?;
+        quiet(|| {
+            let product = Term::from(v).unsqueeze(1) * w * c.scalar(4)?;
+            let beta = c.scalar(3)?;
+            if beta.to_c128() == num_complex::Complex::ZERO {
+                product.outputs()
+            } else {
+                (Term::from(c.tensor(0)?) * beta + product).outputs()
+            }
+        })
+    }),
+    vjp: Vjp::Each(&[
+        d(0, 0, |c| scaled(c, 3)),
+        d(1, A2, |c| super::MV.call((scaled(c, 4), c.arg(2).conj()))),
+        d(2, A1, |c| super::MV.call((scaled(c, 4).t(), c.arg(1).conj()))),
+    ]),
+    samples: &["f32[2,3], f32[2], f32[3]", "f32[3], f32[2], f32[3], beta=0.5, alpha=2"],
+    errors: &[("f32[2,3], f32[2,1], f32[3]", "RuntimeError", "Expected 1-D argument")],
+    reference: "beta * x0 + alpha * np.outer(x1, x2)",
+    ..OP
+};

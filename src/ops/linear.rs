@@ -1,0 +1,119 @@
+//! Layers that are a product or a mask: linear, dropout.
+
+use super::arith::MUL;
+use super::linalg::MATMUL;
+use super::linalg::added::ADDMM;
+use super::needs::quiet;
+use super::view::UNSAFE_VIEW;
+use crate::cpu::philox::Philox;
+use crate::cpu::random::bernoulli;
+use crate::dtype::Scalar;
+use crate::error::{Error, Result};
+use crate::op::generator::default_generator;
+use crate::op::*;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[&LINEAR, &DROPOUT, &F_DROPOUT, &DROPOUT_MASK];
+
+pub static LINEAR: Op = Op {
+    sig: "nn.functional.linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+    doc: "`input @ weight.T + bias`: [.., k] and [m, k] give [.., m].",
+    forms: F,
+    body: composite(linear),
+    vjp: Vjp::Composite,
+    samples: &[
+        "f32[2,3], f32[4,3], f32[4]",
+        "f32[2,3], f32[4,3]",
+        "f32[2,2,3], f32[4,3], f32[4]",
+        "f32[3], f32[4,3], f32[4]",
+        "f32[2,3], f32[3]",
+        "f32[2,2,3], f32[4,3]",
+    ],
+    errors: &[
+        ("f32[2,3], f32[4,2]", "RuntimeError", "cannot be multiplied"),
+        ("f32[2,3], f32[4,2], f32[4]", "RuntimeError", "cannot be multiplied"),
+    ],
+    ..OP
+};
+
+fn linear(c: &Call) -> Result<Outputs> {
+    let (x, w) = (c.tensor(0)?, Term::from(c.tensor(1)?).t());
+    let Some(bias) = c.opt_tensor(2) else { return MATMUL.calls((x, w)) };
+    if x.ndim() == 2 {
+        return ADDMM.calls((bias, x, w));
+    }
+    if x.ndim() == 0 || !x.is_contiguous() || x.numel() == 0 || c.tensor(1)?.ndim() != 2 {
+        return (MATMUL.call((x, w)) + bias).outputs();
+    }
+    // One large product is better than a batch of small ones.
+    let mut sizes = Term::from(x).sizes();
+    let k = sizes.pop().unwrap_or(1);
+    sizes.push(c.tensor(1)?.size(0) as i64);
+    UNSAFE_VIEW.calls((ADDMM.call((bias, Term::from(x).reshape(&[-1, k]), w)), sizes))
+}
+
+/// A mask of zeros, with probability `p`, and `1 / (1 - p)`.
+pub static DROPOUT_MASK: Op = Op {
+    sig: "_dropout_mask(Tensor self, float p) -> Tensor",
+    doc: "For each element 0 with probability `p`, else `1 / (1 - p)`, from the default generator.",
+    forms: HIDDEN,
+    body: kernel(|c| Ok(smallvec![Spec::like(c.tensor(0)?)]), mask, None),
+    vjp: Vjp::None("random"),
+    samples: &["f32[2,3], 0.5"],
+    errors: &[("'a', 0.5", "TypeError", "must be Tensor")],
+    reference: "shape",
+    ..OP
+};
+
+fn mask(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (out, keep) = (&out[0], 1.0 - c.float(1)?);
+    let (seed, offset) = default_generator().take(out.numel());
+    // SAFETY: the output is new and dense.
+    unsafe { bernoulli(out.numel(), out.ptr()?, out.dtype(), keep, Philox { seed, offset }) };
+    if keep > 0.0 {
+        quiet(|| MUL.call_inplace((out, 1.0 / keep)))?;
+    }
+    Ok(())
+}
+
+fn dropout(x: &Tensor, p: f64, train: bool, inplace: bool) -> Result<Outputs> {
+    if !(0.0..=1.0).contains(&p) {
+        return Err(Error::value(format!(
+            "dropout probability has to be between 0 and 1, but got {}",
+            Scalar::Float(p)
+        )));
+    }
+    if !train || p == 0.0 || x.numel() == 0 {
+        return Ok(smallvec![x.clone()]);
+    }
+    if !x.dtype().is_differentiable() {
+        return Err(Error::runtime(
+            "result type Float can't be cast to the desired output type ".to_string() + x.dtype().scalar_type_name(),
+        ));
+    }
+    let mask = DROPOUT_MASK.call((x, p)).ok()?;
+    if inplace { Ok(smallvec![MUL.call_inplace((x, &mask))?]) } else { MUL.calls((x, &mask)) }
+}
+
+pub static DROPOUT: Op = Op {
+    sig: "dropout(Tensor input, float p, bool train) -> Tensor",
+    doc: "Zeroes elements with probability `p` and scales the others by `1 / (1 - p)`, where `train` is set.",
+    forms: F,
+    body: composite(|c| dropout(c.tensor(0)?, c.float(1)?, c.flag(2), false)),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3], 0.0, True", "f32[2,3], 0.5, False", "f32[2,3], 1.0, True"],
+    errors: &[("f32[2], 1.5, True", "ValueError", "between 0 and 1")],
+    ..OP
+};
+
+pub static F_DROPOUT: Op = Op {
+    sig: "nn.functional.dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
+    doc: "Zeroes elements with probability `p` and scales the others by `1 / (1 - p)`, where `training` is set.",
+    forms: F,
+    body: composite(|c| dropout(c.tensor(0)?, c.float(1)?, c.flag(2), c.flag(3))),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3], 0.0", "f32[2,3], 0.5, False", "f32[2,3], 1.0"],
+    errors: &[("f32[2], 1.5", "ValueError", "between 0 and 1")],
+    ..OP
+};

@@ -1,0 +1,56 @@
+//! Losses of `nn.functional`: what they share is how the values of a batch are reduced to one.
+
+pub mod bce;
+pub mod class;
+pub mod pointwise;
+pub mod similarity;
+
+use super::reduce::{MEAN, SUM};
+use crate::error::{Error, Result};
+use crate::op::*;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reduction {
+    None,
+    Mean,
+    Sum,
+}
+
+/// How the call wants its values reduced. The older `size_average` and `reduce` decide where they are given.
+pub(super) fn reduction(c: &Call) -> Result<Reduction> {
+    let flag = |name: &str| c.op.signature().index_of(name).and_then(|i| c.opt_scalar(i)).map(|s| s.to_bool());
+    let (average, reduce) = (flag("size_average"), flag("reduce"));
+    if average.is_some() || reduce.is_some() {
+        return Ok(match (average.unwrap_or(true), reduce.unwrap_or(true)) {
+            (true, true) => Reduction::Mean,
+            (false, true) => Reduction::Sum,
+            _ => Reduction::None,
+        });
+    }
+    match c.op.signature().index_of("reduction").and_then(|i| c.str(i)) {
+        Some("none") => Ok(Reduction::None),
+        Some("mean") => Ok(Reduction::Mean),
+        Some("sum") => Ok(Reduction::Sum),
+        other => Err(Error::value(format!("{} is not a valid value for reduction", other.unwrap_or("None")))),
+    }
+}
+
+/// The values reduced as the call says.
+pub(super) fn reduced(c: &Call, values: Term) -> Result<Outputs> {
+    match reduction(c)? {
+        Reduction::None => values.outputs(),
+        Reduction::Mean => MEAN.calls((values,)),
+        Reduction::Sum => SUM.calls((values,)),
+    }
+}
+
+/// The gradient of each value before the reduction: arguments 0 and 1 broadcast against each other.
+pub(super) fn unreduced(c: &Back) -> Term {
+    match reduction(&c.call) {
+        Ok(Reduction::Mean) => {
+            let n: usize = crate::layout::broadcast(&c.shape(0), &c.shape(1)).map_or(1, |s| s.iter().product());
+            c.g() / n as f64
+        }
+        _ => c.g(),
+    }
+}

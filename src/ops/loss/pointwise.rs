@@ -1,0 +1,216 @@
+//! Losses that compare element with element: mse, l1, smooth_l1, huber, kl_div.
+//!
+//! Each is one elementwise rule and a reduction, recorded as one node with a formula for its gradient.
+
+use super::{reduced, unreduced};
+use crate::cpu::loops::Loops;
+use crate::cpu::num::{MapReal, Real};
+use crate::error::{Error, Result};
+use crate::op::*;
+use crate::ops::arith::DIV;
+use crate::ops::needs::quiet;
+
+pub static OPS: &[&Op] = &[
+    &MSE_LOSS,
+    &SQUARED_ERROR,
+    &L1_LOSS,
+    &F_SMOOTH_L1_LOSS,
+    &SMOOTH_L1_LOSS,
+    &SMOOTH_L1,
+    &HUBER_LOSS,
+    &HUBER,
+    &KL_DIV,
+];
+
+pub(super) const STEP: Vjp = Vjp::None("a step of a loss that has a gradient of its own");
+
+struct SquaredError;
+impl MapReal<2> for SquaredError {
+    #[inline(always)]
+    fn eval<T: Real>([x, y]: [T; 2]) -> T {
+        (x - y) * (x - y)
+    }
+}
+static SQUARED: Rule =
+    Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, SquaredError>(), wgsl: "(x - y) * (x - y)" };
+pub static SQUARED_ERROR: Op = Op {
+    sig: "_squared_error(Tensor self, Tensor target) -> Tensor",
+    doc: "`(self - target)^2`, element by element.",
+    forms: HIDDEN,
+    body: elementwise(&SQUARED),
+    vjp: STEP,
+    samples: &["f32[2,3], f32[2,3]"],
+    errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size")],
+    reference: "(x0 - x1)**2",
+    ..OP
+};
+
+fn difference(c: &Back) -> Term {
+    c.arg(0) - c.arg(1)
+}
+
+pub static MSE_LOSS: Op = Op {
+    sig: "nn.functional.mse_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
+    doc: "The mean squared error: `(input - target)^2`, averaged, summed or as it is.",
+    forms: F,
+    body: composite(|c| quiet(|| reduced(c, SQUARED_ERROR.call((c.tensor(0)?, c.tensor(1)?))))),
+    vjp: Vjp::Each(&[
+        d(0, A0 | A1, |c| unreduced(c) * 2.0 * difference(c)),
+        d(1, A0 | A1, |c| unreduced(c) * -2.0 * difference(c)),
+    ]),
+    samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3], reduction='none'", "f32[4], f32[4], reduction='sum'"],
+    errors: &[
+        ("f32[2], f32[2], reduction='no'", "ValueError", "not a valid value for reduction"),
+        ("f32[2,3], f32[4]", "RuntimeError", "must match the size"),
+    ],
+    ..OP
+};
+
+pub static L1_LOSS: Op = Op {
+    sig: "nn.functional.l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
+    doc: "The mean absolute error: `|input - target|`, averaged, summed or as it is.",
+    forms: F,
+    body: composite(|c| reduced(c, (Term::from(c.tensor(0)?) - c.tensor(1)?).abs())),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3], reduction='none'", "f32[4], f32[4], reduction='sum'"],
+    errors: &[("f32[2], f32[2], reduction='no'", "ValueError", "not a valid value for reduction")],
+    ..OP
+};
+
+struct Smooth;
+impl MapReal<3> for Smooth {
+    #[inline(always)]
+    fn eval<T: Real>([x, y, beta]: [T; 3]) -> T {
+        let (d, half) = ((x - y).abs(), T::from_f64(0.5));
+        if d < beta { half * d * d / beta } else { d - half * beta }
+    }
+}
+static SMOOTH: Rule = Rule {
+    operands: &[0, 1, 2],
+    loops: Loops::NONE.real::<3, Smooth>(),
+    wgsl: "where_(lt_(abs_(x - y), z), T(0.5) * (x - y) * (x - y) / z, abs_(x - y) - T(0.5) * z)",
+};
+pub static SMOOTH_L1: Op = Op {
+    sig: "_smooth_l1(Tensor self, Tensor target, Scalar beta) -> Tensor",
+    doc: "`d^2 / (2 beta)` where `d = |self - target|` is less than `beta`, else `d - beta / 2`.",
+    forms: HIDDEN,
+    body: elementwise(&SMOOTH),
+    vjp: STEP,
+    samples: &["f32[2,3], f32[2,3], 0.5"],
+    errors: &[("f32[2,3], f32[4], 0.5", "RuntimeError", "must match the size")],
+    reference: "np.where(abs(x0 - x1) < x2, (x0 - x1)**2 / (2 * x2), abs(x0 - x1) - x2 / 2)",
+    ..OP
+};
+
+fn smooth_slope(c: &Back) -> Term {
+    DIV.call((difference(c), c.float(5).unwrap_or(1.0))).clamp_(-1.0, 1.0)
+}
+
+pub static SMOOTH_L1_LOSS: Op = Op {
+    sig: "_smooth_l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', float beta=1.0) -> Tensor",
+    doc: "The smooth L1 loss for a positive `beta`.",
+    forms: HIDDEN,
+    body: composite(|c| quiet(|| reduced(c, SMOOTH_L1.call((c.tensor(0)?, c.tensor(1)?, c.float(5)?))))),
+    vjp: Vjp::Each(&[
+        d(0, A0 | A1, |c| unreduced(c) * smooth_slope(c)),
+        d(1, A0 | A1, |c| -unreduced(c) * smooth_slope(c)),
+    ]),
+    samples: &["f32[2,3], f32[2,3]"],
+    errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size")],
+    ..OP
+};
+
+pub static F_SMOOTH_L1_LOSS: Op = Op {
+    sig: "nn.functional.smooth_l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', float beta=1.0) -> Tensor",
+    doc: "Squared below `beta`, absolute above: `d^2 / (2 beta)` where `d < beta`, else `d - beta / 2`; averaged, summed or as it is.",
+    forms: F,
+    body: composite(|c| {
+        let beta = c.float(5)?;
+        if beta < 0.0 {
+            return Err(Error::runtime("smooth_l1_loss does not support negative values for beta."));
+        }
+        if beta == 0.0 {
+            return reduced(c, (Term::from(c.tensor(0)?) - c.tensor(1)?).abs());
+        }
+        SMOOTH_L1_LOSS.calls(c.args.iter().map(|v| v.reborrow()).collect::<Args>())
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[2,3], reduction='none', beta=0.5", "f32[4], f32[4], beta=0.0"],
+    errors: &[("f32[2], f32[2], beta=-1.0", "RuntimeError", "negative values for beta")],
+    ..OP
+};
+
+struct Huber;
+impl MapReal<3> for Huber {
+    #[inline(always)]
+    fn eval<T: Real>([x, y, delta]: [T; 3]) -> T {
+        let (d, half) = ((x - y).abs(), T::from_f64(0.5));
+        if d <= delta { half * d * d } else { delta * (d - half * delta) }
+    }
+}
+static HUBER_RULE: Rule = Rule {
+    operands: &[0, 1, 2],
+    loops: Loops::NONE.real::<3, Huber>(),
+    wgsl: "where_(le_(abs_(x - y), z), T(0.5) * (x - y) * (x - y), z * (abs_(x - y) - T(0.5) * z))",
+};
+pub static HUBER: Op = Op {
+    sig: "_huber(Tensor self, Tensor target, Scalar delta) -> Tensor",
+    doc: "`d^2 / 2` where `d = |self - target|` is at most `delta`, else `delta (d - delta / 2)`.",
+    forms: HIDDEN,
+    body: elementwise(&HUBER_RULE),
+    vjp: STEP,
+    samples: &["f32[2,3], f32[2,3], 0.5"],
+    errors: &[("f32[2,3], f32[4], 0.5", "RuntimeError", "must match the size")],
+    reference: "np.where(abs(x0 - x1) <= x2, (x0 - x1)**2 / 2, x2 * (abs(x0 - x1) - x2 / 2))",
+    ..OP
+};
+
+fn huber_slope(c: &Back) -> Term {
+    let delta = c.float(3).unwrap_or(1.0);
+    difference(c).clamp_(-delta, delta)
+}
+
+pub static HUBER_LOSS: Op = Op {
+    sig: "nn.functional.huber_loss(Tensor input, Tensor target, str reduction='mean', float delta=1.0, Tensor? weight=None) -> Tensor",
+    doc: "Half the square below `delta`, `delta` times the distance above; averaged, summed or as it is.",
+    forms: F,
+    body: composite(|c| {
+        let delta = c.float(3)?;
+        if delta <= 0.0 {
+            return Err(Error::runtime("huber_loss does not support non-positive values for delta."));
+        }
+        quiet(|| reduced(c, HUBER.call((c.tensor(0)?, c.tensor(1)?, delta))))
+    }),
+    vjp: Vjp::Each(&[
+        d(0, A0 | A1, |c| unreduced(c) * huber_slope(c)),
+        d(1, A0 | A1, |c| -unreduced(c) * huber_slope(c)),
+    ]),
+    samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[2,3], reduction='none', delta=0.5"],
+    errors: &[("f32[2], f32[2], delta=0.0", "RuntimeError", "non-positive values for delta")],
+    ..OP
+};
+
+pub static KL_DIV: Op = Op {
+    sig: "nn.functional.kl_div(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', bool log_target=False) -> Tensor",
+    doc: "The Kullback-Leibler divergence of a distribution from that whose logarithm is `input`: `target (log target - input)`.",
+    forms: F,
+    body: composite(kl_div),
+    vjp: Vjp::Composite,
+    samples: &[
+        "f32[2,3], f32[2,3](unit)",
+        "f32[2,3], f32[2,3](unit), reduction='batchmean'",
+        "f32[2,3], f32[2,3], reduction='none', log_target=True",
+    ],
+    errors: &[("f32[2], f32[2], reduction='no'", "ValueError", "not a valid value for reduction")],
+    ..OP
+};
+
+fn kl_div(c: &Call) -> Result<Outputs> {
+    let (x, t) = (c.tensor(0)?, Term::from(c.tensor(1)?));
+    let values = if c.flag(5) { t.clone().exp() * (t - x) } else { t.clone().xlogy_(t.clone()) - t * x };
+    if c.str(4) == Some("batchmean") {
+        let batch = x.shape().first().copied().unwrap_or(1);
+        return (values.sum_all() / batch).outputs();
+    }
+    reduced(c, values)
+}

@@ -1,0 +1,305 @@
+//! Masks: masked_fill, masked_select, masked_scatter, and the positions of what is true (nonzero, argwhere).
+
+use super::gather::apart;
+use super::shape::sizes;
+use super::slice::PLACE;
+use crate::cpu::index;
+use crate::cpu::loops::Loops;
+use crate::cpu::num::{MapNum, Num};
+use crate::dtype::{Category, DType};
+use crate::error::{Error, Result};
+use crate::gpu::{self, Places};
+use crate::layout::{Layout, broadcast};
+use crate::op::*;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] =
+    &[&MASKED_FILL, &MASKED_FILL_TENSOR, &MASKED_KEEP, &MASKED_SELECT, &MASKED_SCATTER, &NONZERO, &ARGWHERE];
+
+struct Replace;
+impl MapNum<3> for Replace {
+    #[inline(always)]
+    fn eval<T: Num>([x, mask, value]: [T; 3]) -> T {
+        if mask != T::zero() { value } else { x }
+    }
+}
+static REPLACE: Rule = Rule { operands: &[0, 1, 2], loops: Loops::NONE.num::<3, Replace>(), wgsl: "where_(y, z, x)" };
+
+/// Computed in the dtype of self, which the value must fit.
+fn fill_dtype(c: &Call, _: DType) -> Result<(DType, DType)> {
+    let (t, mask) = (c.tensor(0)?, c.tensor(1)?);
+    if mask.dtype() != DType::Bool {
+        return Err(Error::runtime(format!(
+            "masked_fill_ only supports boolean masks, but got mask with dtype {}",
+            mask.dtype().name()
+        )));
+    }
+    let category = match &c.args[2] {
+        Value::Scalar(s) => s.category(),
+        v => match v.as_tensor() {
+            Some(v) if v.ndim() > 0 => {
+                return Err(Error::runtime(format!(
+                    "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {} dimension(s).",
+                    v.ndim()
+                )));
+            }
+            v => v.map_or(Category::Bool, |v| v.dtype().category()),
+        },
+    };
+    let fractional = match &c.args[2] {
+        Value::Scalar(s) => category == Category::Float && s.to_f64().fract() != 0.0,
+        _ => category == Category::Float,
+    };
+    if category == Category::Complex && !t.dtype().is_complex() || fractional && t.dtype().is_int() {
+        return Err(Error::runtime(format!(
+            "value cannot be converted to type {} without overflow",
+            c_name(t.dtype())
+        )));
+    }
+    Ok((t.dtype(), t.dtype()))
+}
+
+/// The C++ name of a dtype, which this message of PyTorch's uses.
+fn c_name(d: DType) -> &'static str {
+    match d {
+        DType::Bool => "bool",
+        DType::U8 => "uint8_t",
+        DType::I8 => "int8_t",
+        DType::I16 => "int16_t",
+        DType::I32 => "int",
+        DType::I64 => "int64_t",
+        DType::F64 => "double",
+        DType::F32 => "float",
+        d => d.scalar_type_name(),
+    }
+}
+
+pub static MASKED_FILL: Op = Op {
+    sig: "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+    doc: "`value` where the bool `mask` is true, else `self`. Mask and self broadcast.",
+    forms: FMI,
+    promote: Promote::By(fill_dtype),
+    body: elementwise(&REPLACE),
+    vjp: Vjp::Each(&[d(0, A1, |c| c.g().masked_fill(c.arg(1)))]),
+    samples: &[
+        "f32[2,3], b8[2,3], 1.5",
+        "f32[2,3], b8[3], -inf",
+        "i64[4], b8[4], 7",
+        "f32[3], b8[2,3], 0",
+        "c64[2], b8[2], 1+2j",
+    ],
+    errors: &[
+        ("f32[2], f32[2], 0", "RuntimeError", "only supports boolean masks"),
+        ("f32[2], b8[3], 0", "RuntimeError", "must match the size"),
+        ("i64[2], b8[2], 1.5", "RuntimeError", "cannot be converted to type int64_t"),
+    ],
+    reference: "np.where(x1, np.asarray(value).astype(x0.dtype), x0)",
+    ..OP
+};
+
+pub static MASKED_FILL_TENSOR: Op = Op {
+    sig: "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
+    doc: "The number of a 0-d tensor where the bool `mask` is true, else `self`.",
+    forms: FMI,
+    promote: Promote::By(fill_dtype),
+    body: elementwise(&REPLACE),
+    vjp: Vjp::Each(&[
+        d(0, A1, |c| c.g().masked_fill(c.arg(1))),
+        d(2, A1, |c| MASKED_KEEP.call((c.g(), c.arg(1))).sum_all()),
+    ]),
+    node: "MaskedFillBackward1",
+    samples: &["f32[2,3], b8[2,3], f32[]", "f32[2,3], b8[3], f32[]"],
+    errors: &[("f32[2], b8[2], f32[2]", "RuntimeError", "0-dimensional value tensor")],
+    reference: "np.where(x1, x2, x0)",
+    ..OP
+};
+
+struct Keep;
+impl MapNum<2> for Keep {
+    #[inline(always)]
+    fn eval<T: Num>([x, mask]: [T; 2]) -> T {
+        if mask != T::zero() { x } else { T::zero() }
+    }
+}
+static KEEP: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.num::<2, Keep>(), wgsl: "where_(y, x, T(0))" };
+
+pub static MASKED_KEEP: Op = Op {
+    sig: "_masked_keep(Tensor self, Tensor mask) -> Tensor",
+    doc: "`self` where the mask is true, else zero.",
+    forms: HIDDEN,
+    promote: Promote::By(|c, _| Ok((c.tensor(0)?.dtype(), c.tensor(0)?.dtype()))),
+    body: elementwise(&KEEP),
+    vjp: Vjp::Each(&[d(0, A1, |c| MASKED_KEEP.call((c.g(), c.arg(1))))]),
+    samples: &["f32[2,3], b8[2,3]"],
+    errors: &[("f32[2], b8[3]", "RuntimeError", "must match the size")],
+    reference: "np.where(x1, x0, 0)",
+    ..OP
+};
+
+impl Term {
+    /// Zero where the mask is true.
+    pub fn masked_fill(self, mask: Term) -> Term {
+        MASKED_FILL.call((self, mask, 0))
+    }
+}
+
+/// A tensor read in a larger shape, without history.
+pub(super) fn stretched(t: &Tensor, shape: &[usize]) -> Tensor {
+    let layout =
+        Layout { shape: shape.into(), strides: t.layout().broadcast_strides(shape), offset: t.layout().offset };
+    t.with_layout(layout)
+}
+
+fn bool_mask(c: &Call, name: &str) -> Result<Tensor> {
+    let mask = c.tensor(1)?;
+    match mask.dtype() {
+        DType::Bool => Ok(mask.clone()),
+        d => Err(Error::runtime(format!("{name}: expected BoolTensor for mask, but got {}", d.scalar_type_name()))),
+    }
+}
+
+/// How many elements of a tensor are true.
+fn count(mask: &Tensor) -> Result<usize> {
+    if mask.device().is_gpu() {
+        return Ok(Places::find(&mask.gpu_view()?)?.count);
+    }
+    // SAFETY: a handle's layout lies within its storage.
+    Ok(unsafe { index::nonzero_count(mask.cpu_view()?) })
+}
+
+fn selected(c: &Call) -> Result<(Tensor, Tensor)> {
+    let (t, mask) = (c.tensor(0)?, bool_mask(c, "masked_select")?);
+    let shape = broadcast(t.shape(), mask.shape())?;
+    Ok((stretched(t, &shape), stretched(&mask, &shape)))
+}
+
+fn select_masked(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (t, mask) = selected(c)?;
+    if t.device().is_gpu() {
+        return gpu::masked_select(&t.gpu_view()?, &Places::find(&mask.gpu_view()?)?, &out[0].gpu_view()?);
+    }
+    // SAFETY: the layouts lie within their storages, and the output has as many elements as the mask selects.
+    unsafe { index::masked_select(t.cpu_view()?, mask.cpu_view()?, out[0].cpu_view()?) };
+    Ok(())
+}
+
+pub static MASKED_SELECT: Op = Op {
+    sig: "masked_select(Tensor self, Tensor mask) -> Tensor",
+    doc: "The elements where the bool `mask` is true, in row-major order, in one dimension. Mask and self broadcast.",
+    forms: FMO,
+    body: kernel(
+        |c| {
+            let (t, mask) = selected(c)?;
+            Ok(Spec::one(&[count(&mask)?], t.dtype(), t.device()))
+        },
+        select_masked,
+        Some(select_masked),
+    ),
+    vjp: Vjp::Each(&[d(0, A1, |c| {
+        let f = c.facts(0);
+        match broadcast(&f.shape, &c.shape(1)) {
+            Ok(shape) => MASKED_SCATTER.call((Term(Tensor::zeros(&shape, f.dtype, f.device)), c.arg(1), c.g())),
+            Err(e) => e.into(),
+        }
+    })]),
+    samples: &["f32[2,3], b8[2,3]", "f32[2,3], b8[3]", "i64[4], b8[4]", "f32[3], b8[2,3]"],
+    errors: &[
+        ("f32[2], b8[3]", "RuntimeError", "must match the size"),
+        ("f32[2], f32[2]", "RuntimeError", "expected BoolTensor"),
+    ],
+    reference: "np.broadcast_to(x0, np.broadcast(x0, x1).shape)[np.broadcast_to(x1, np.broadcast(x0, x1).shape)]",
+    ..OP
+};
+
+fn scatter_into(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (out, mask, source) = (&out[0], bool_mask(c, "masked_scatter_")?, c.tensor(2)?);
+    if source.dtype() != out.dtype() {
+        return Err(Error::runtime(format!(
+            "masked_scatter_: expected self and source to have same dtypes but got {} and {}",
+            out.dtype().scalar_type_name(),
+            source.dtype().scalar_type_name()
+        )));
+    }
+    mask.layout().expand(&sizes(out))?;
+    let mask = apart(&stretched(&mask, out.shape()), out)?;
+    if source.numel() < count(&mask)? {
+        return Err(Error::runtime(
+            "masked_scatter: expected self and source to have same number of elements: Number of elements of source < number of ones in mask",
+        ));
+    }
+    let flat = Tensor::empty(&[source.numel()], source.dtype(), source.device())?;
+    flat.with_layout(Layout::contiguous(source.shape())).copy_raw(source)?;
+    if out.device().is_gpu() {
+        return gpu::masked_scatter(&out.gpu_view()?, &Places::find(&mask.gpu_view()?)?, &flat.gpu_view()?);
+    }
+    // SAFETY: the layouts lie within their storages, mask and source lie apart, the source has elements enough.
+    unsafe { index::masked_scatter(out.cpu_view()?, mask.cpu_view()?, flat.cpu_view()?) };
+    Ok(())
+}
+
+pub static MASKED_SCATTER: Op = Op {
+    sig: "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+    doc: "Writes the elements of `source`, one after another, to where the bool `mask` is true.",
+    forms: FMI,
+    body: Body::Kernel(Kernel {
+        infer: |c| {
+            let (t, mask) = (c.tensor(0)?, bool_mask(c, "masked_scatter_")?);
+            Ok(Spec::one(&broadcast(t.shape(), mask.shape())?, t.dtype(), t.device()))
+        },
+        cpu: scatter_into,
+        gpu: Some(scatter_into),
+        updates_self: true,
+        any_device: false,
+    }),
+    vjp: Vjp::Each(&[
+        d(0, A1, |c| c.g().masked_fill(c.arg(1))),
+        d(2, A1, |c| {
+            let n: i64 = c.sizes(2).iter().product();
+            PLACE.call((MASKED_SELECT.call((c.g(), c.arg(1))), [n], [1], 0)).reshape(&c.sizes(2))
+        }),
+    ]),
+    samples: &["f32[2,3], b8[2,3], f32[6]", "f32[2,3], b8[3], f32[2,3]", "i64[4], b8[4], i64[4]"],
+    errors: &[
+        ("f32[3], b8[3](= 1, 1, 1), f32[2]", "RuntimeError", "Number of elements of source < number of ones in mask"),
+        ("f32[3], b8[3], f64[3]", "RuntimeError", "same dtypes"),
+    ],
+    ..OP
+};
+
+/// The positions of the true elements: [count, ndim], int64.
+pub(super) fn positions(t: &Tensor) -> Result<Tensor> {
+    if t.device().is_gpu() {
+        let places = Places::find(&t.gpu_view()?)?;
+        let out = Tensor::empty(&[places.count, t.ndim()], DType::I64, t.device())?;
+        gpu::nonzero(&places, t.shape(), &out.gpu_view()?)?;
+        return Ok(out);
+    }
+    let out = Tensor::empty(&[count(t)?, t.ndim()], DType::I64, t.device())?;
+    // SAFETY: the layouts lie within their storages, and the output has a row for each true element.
+    unsafe { index::nonzero(t.cpu_view()?, out.cpu_view()?) };
+    Ok(out)
+}
+
+pub static NONZERO: Op = Op {
+    sig: "nonzero(Tensor self) -> Tensor",
+    doc: "The indices of the elements that are not zero, one row each, in row-major order. Waits for the device.",
+    forms: FMO,
+    body: composite(|c| Ok(smallvec![positions(c.tensor(0)?)?])),
+    vjp: Vjp::None("indices"),
+    samples: &["f32[2,3](ties)", "b8[4]", "i64[2,2]", "f32[]", "f32[0,3]"],
+    errors: &[("'a'", "TypeError", "must be Tensor")],
+    reference: "np.argwhere(x0)",
+    ..OP
+};
+
+pub static ARGWHERE: Op = Op {
+    sig: "argwhere(Tensor self) -> Tensor",
+    doc: "The indices of the elements that are not zero, one row each: `nonzero` under NumPy's name.",
+    body: composite(|c| Ok(smallvec![positions(c.tensor(0)?)?])),
+    vjp: Vjp::None("indices"),
+    samples: &["f32[2,3](ties)", "b8[4]"],
+    errors: &[("'a'", "TypeError", "must be Tensor")],
+    reference: "np.argwhere(x0)",
+    ..OP
+};

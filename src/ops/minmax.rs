@@ -1,0 +1,300 @@
+//! The larger and the smaller of two, and clamp. NaN wins in `maximum`, `minimum` and `clamp`, and loses in `fmax` and `fmin`.
+//!
+//! At a tie the operands share the gradient equally; numbers as limits take all of it, so that it is zero at a limit.
+
+use super::rules::{BINARY, refused};
+use crate::cpu::loops::Loops;
+use crate::cpu::num::{MapOrdered, Ordered};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::op::*;
+
+pub static OPS: &[&Op] = &[
+    &MAXIMUM,
+    &MINIMUM,
+    &FMAX,
+    &FMIN,
+    &CLAMP_TENSOR,
+    &CLAMP,
+    &CLAMP_MIN_TENSOR,
+    &CLAMP_MIN,
+    &CLAMP_MAX_TENSOR,
+    &CLAMP_MAX,
+];
+
+struct Maximum;
+impl MapOrdered<2> for Maximum {
+    #[inline(always)]
+    fn eval<T: Ordered>([x, y]: [T; 2]) -> T {
+        x.maximum(y)
+    }
+}
+struct Minimum;
+impl MapOrdered<2> for Minimum {
+    #[inline(always)]
+    fn eval<T: Ordered>([x, y]: [T; 2]) -> T {
+        x.minimum(y)
+    }
+}
+static LARGER: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.ordered::<2, Maximum>(), wgsl: "max_(x, y)" };
+static SMALLER: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.ordered::<2, Minimum>(), wgsl: "min_(x, y)" };
+/// The same with `max`, which stands third in `clamp`.
+static SMALLER_THIRD: Rule = Rule { operands: &[0, 2], loops: Loops::NONE.ordered::<2, Minimum>(), wgsl: "min_(x, y)" };
+
+fn no_complex(c: &Call, d: DType) -> Result<(DType, DType)> {
+    if d.is_complex() {
+        return Err(Error::type_(format!("{} not implemented for complex tensors.", c.op.parsed().base)));
+    }
+    Ok((d, d))
+}
+
+/// The gradient, half of it where the condition holds.
+fn halved(c: &Back, tie: Term) -> Term {
+    (c.g() / 2).where_else(tie, c.g())
+}
+/// The gradient of one of two operands: zero where it loses, half at a tie, all of it where NaN forbids to say.
+fn shared_with(c: &Back, other: usize, loses: Term) -> Term {
+    halved(c, c.arg(0).equals(c.arg(other))).zero_where(loses)
+}
+fn shared(c: &Back, loses: Term) -> Term {
+    shared_with(c, 1, loses)
+}
+/// A limit of `clamp`; the infinity that limits nothing where there is none.
+fn limit(c: &Back, i: usize) -> Term {
+    match c.call.args[i].is_none() {
+        true => Term::number(crate::dtype::Scalar::Float(if i == 1 { f64::NEG_INFINITY } else { f64::INFINITY })),
+        false => c.arg(i),
+    }
+}
+
+#[allow(clippy::declare_interior_mutable_const)]
+const EXTREME: Op = Op {
+    forms: FMO,
+    promote: Promote::By(no_complex),
+    samples: &[
+        "f32[2,3], f32[2,3]",
+        "f32[2,3], f32[3]",
+        "f64[5](ties), f64[5](ties)",
+        "i64[4], i64[4]",
+        "b8[4], b8[4]",
+        "u8[3], f32[3]",
+    ],
+    errors: &[
+        ("f32[2,3], f32[4]", "RuntimeError", "must match the size"),
+        ("c64[2], c64[2]", "TypeError", "not implemented for complex"),
+    ],
+    ..BINARY
+};
+
+pub static MAXIMUM: Op = Op {
+    sig: "maximum(Tensor self, Tensor other) -> Tensor",
+    doc: "The larger of two, element by element; NaN if either is.",
+    body: elementwise(&LARGER),
+    vjp: Vjp::Each(&[
+        d(0, A0 | A1, |c| shared(c, c.arg(0).less(c.arg(1)))),
+        d(1, A0 | A1, |c| shared(c, c.arg(0).greater(c.arg(1)))),
+    ]),
+    reference: "np.maximum(x0, x1)",
+    ..EXTREME
+};
+pub static MINIMUM: Op = Op {
+    sig: "minimum(Tensor self, Tensor other) -> Tensor",
+    doc: "The smaller of two, element by element; NaN if either is.",
+    body: elementwise(&SMALLER),
+    vjp: Vjp::Each(&[
+        d(0, A0 | A1, |c| shared(c, c.arg(0).greater(c.arg(1)))),
+        d(1, A0 | A1, |c| shared(c, c.arg(0).less(c.arg(1)))),
+    ]),
+    reference: "np.minimum(x0, x1)",
+    ..EXTREME
+};
+
+struct FMax;
+impl MapOrdered<2> for FMax {
+    #[inline(always)]
+    fn eval<T: Ordered>([x, y]: [T; 2]) -> T {
+        x.fmax(y)
+    }
+}
+struct FMin;
+impl MapOrdered<2> for FMin {
+    #[inline(always)]
+    fn eval<T: Ordered>([x, y]: [T; 2]) -> T {
+        x.fmin(y)
+    }
+}
+static F_LARGER: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.ordered::<2, FMax>(), wgsl: "fmax_(x, y)" };
+static F_SMALLER: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.ordered::<2, FMin>(), wgsl: "fmin_(x, y)" };
+
+pub static FMAX: Op = Op {
+    sig: "fmax(Tensor self, Tensor other) -> Tensor",
+    doc: "The larger of two; where one is NaN the other.",
+    body: elementwise(&F_LARGER),
+    vjp: Vjp::Each(&[
+        d(0, A0 | A1, |c| c.g().zero_where(c.arg(0).at_least(c.arg(1)).either(c.arg(1).is_nan()).not())),
+        d(1, A0 | A1, |c| c.g().zero_where(c.arg(0).at_least(c.arg(1)).either(c.arg(1).is_nan()))),
+    ]),
+    samples: &["f32[2,3], f32[2,3]", "f32[10](special), f32[10](special)", "i64[4], i64[4]"],
+    reference: "np.fmax(x0, x1)",
+    ..EXTREME
+};
+pub static FMIN: Op = Op {
+    sig: "fmin(Tensor self, Tensor other) -> Tensor",
+    doc: "The smaller of two; where one is NaN the other.",
+    body: elementwise(&F_SMALLER),
+    vjp: Vjp::Each(&[
+        d(0, A0 | A1, |c| c.g().zero_where(c.arg(0).at_most(c.arg(1)).either(c.arg(1).is_nan()).not())),
+        d(1, A0 | A1, |c| c.g().zero_where(c.arg(0).at_most(c.arg(1)).either(c.arg(1).is_nan()))),
+    ]),
+    samples: &["f32[2,3], f32[2,3]", "f32[10](special), f32[10](special)", "i64[4], i64[4]"],
+    reference: "np.fmin(x0, x1)",
+    ..EXTREME
+};
+
+struct Clamp;
+impl MapOrdered<3> for Clamp {
+    #[inline(always)]
+    fn eval<T: Ordered>([x, low, high]: [T; 3]) -> T {
+        x.maximum(low).minimum(high)
+    }
+}
+static BETWEEN: Rule = Rule { operands: &[0, 1, 2], loops: Loops::NONE.ordered::<3, Clamp>(), wgsl: "clamp_(x, y, z)" };
+
+fn clamp_rule(c: &Call) -> Result<&'static Rule> {
+    match (c.args[1].is_none(), c.args[2].is_none()) {
+        (false, false) => Ok(&BETWEEN),
+        (false, true) => Ok(&LARGER),
+        (true, false) => Ok(&SMALLER_THIRD),
+        _ => Err(Error::runtime("torch.clamp: At least one of 'min' or 'max' must not be None")),
+    }
+}
+fn clamp_dtype(c: &Call, d: DType) -> Result<(DType, DType)> {
+    if d.is_complex() {
+        return Err(Error::not_implemented("clamp is not supported for complex types"));
+    }
+    if d == DType::Bool && c.op.parsed().base == "clamp" && !c.args[1].is_none() && !c.args[2].is_none() {
+        return Err(refused(c, d));
+    }
+    Ok((d, d))
+}
+
+/// Where no limit stopped `x`: strictly inside, so that the gradient at the limits is zero; NaN is not inside.
+fn inside(c: &Back) -> Term {
+    match (c.call.args[1].is_none(), c.call.args[2].is_none()) {
+        (false, true) => c.arg(0).greater(c.arg(1)),
+        (true, false) => c.arg(0).less(c.arg(2)),
+        _ => c.arg(0).greater(c.arg(1)).both(c.arg(0).less(c.arg(2))),
+    }
+}
+
+pub static CLAMP: Op = Op {
+    sig: "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+    doc: "Limits each element to `[min, max]`; NaN stays. Where min > max the result is max.",
+    aliases: &["clip"],
+    promote: Promote::By(clamp_dtype),
+    body: elementwise_by(clamp_rule, &[&BETWEEN, &LARGER, &SMALLER_THIRD]),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g().zero_where(inside(c).not()))]),
+    node: "ClampBackward1",
+    samples: &[
+        "f32[2,3], -0.5, 0.5",
+        "f32[2,3], min=0.1",
+        "f32[2,3], max=0.1",
+        "i64[4], -1, 2",
+        "i64[4], 0.5",
+        "f32[10](special), -1, 1",
+    ],
+    errors: &[
+        ("f32[2]", "RuntimeError", "At least one of 'min' or 'max' must not be None"),
+        ("c64[2], 0, 1", "RuntimeError", "not supported for complex"),
+    ],
+    reference: "np.clip(x0, min, max)",
+    ..BINARY
+};
+
+pub static CLAMP_TENSOR: Op = Op {
+    sig: "clamp.tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+    doc: "Limits each element to `[min, max]`, which broadcast; NaN stays.",
+    aliases: &["clip"],
+    promote: Promote::By(clamp_dtype),
+    body: elementwise_by(clamp_rule, &[&BETWEEN, &LARGER, &SMALLER_THIRD]),
+    vjp: Vjp::Each(&[
+        d(0, A0 | A1 | A2, |c| {
+            let (low, high) = (limit(c, 1), limit(c, 2));
+            let tie = c.arg(0).equals(&low).differs(c.arg(0).equals(&high));
+            halved(c, tie).zero_where(c.arg(0).less(low).either(c.arg(0).greater(high)))
+        }),
+        d(1, A0 | A1 | A2, |c| match c.call.args[2].is_none() {
+            true => shared(c, c.arg(0).greater(c.arg(1))),
+            false => halved(c, c.arg(0).equals(c.arg(1)))
+                .zero_where(c.arg(0).at_most(c.arg(1)).both(c.arg(1).at_most(c.arg(2))).not())
+                .zero_where(c.arg(0).equals(c.arg(1)).both(c.arg(1).equals(c.arg(2)))),
+        }),
+        d(2, A0 | A1 | A2, |c| match c.call.args[1].is_none() {
+            true => shared_with(c, 2, c.arg(0).less(c.arg(2))),
+            false => halved(c, c.arg(0).equals(c.arg(2)).both(c.arg(1).at_most(c.arg(2))))
+                .zero_where(c.arg(0).at_least(c.arg(2)).either(c.arg(1).greater(c.arg(2))).not())
+                .zero_where(c.arg(0).equals(c.arg(2)).both(c.arg(1).equals(c.arg(2)))),
+        }),
+    ]),
+    node: "ClampBackward0",
+    samples: &[
+        "f32[2,3], f32[3](neg), f32[3](pos)",
+        "f32[2,3], min=f32[3]",
+        "f32[2,3], max=f32[2,1]",
+        "i64[4], i64[4], i64[4]",
+    ],
+    errors: &[
+        ("f32[2,3], f32[4]", "RuntimeError", "must match the size"),
+        ("b8[2], b8[2]", "RuntimeError", "not implemented for 'Bool'"),
+    ],
+    ..BINARY
+};
+
+pub static CLAMP_MIN: Op = Op {
+    sig: "clamp_min(Tensor self, Scalar min) -> Tensor",
+    doc: "Limits each element from below.",
+    promote: Promote::By(clamp_dtype),
+    body: elementwise(&LARGER),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g().zero_where(c.arg(0).greater(c.arg(1)).not()))]),
+    samples: &["f32[2,3], 0.1", "i64[4], 0", "i64[4], 0.5"],
+    errors: &[("c64[2], 0", "RuntimeError", "not supported for complex")],
+    reference: "np.maximum(x0, x1)",
+    ..BINARY
+};
+pub static CLAMP_MIN_TENSOR: Op = Op {
+    sig: "clamp_min.tensor(Tensor self, Tensor min) -> Tensor",
+    doc: "Limits each element from below by another tensor's.",
+    promote: Promote::By(clamp_dtype),
+    body: elementwise(&LARGER),
+    vjp: Vjp::Each(&[
+        d(0, A0 | A1, |c| shared(c, c.arg(0).less(c.arg(1)))),
+        d(1, A0 | A1, |c| shared(c, c.arg(0).greater(c.arg(1)))),
+    ]),
+    node: "ClampMinBackward1",
+    reference: "np.maximum(x0, x1)",
+    ..BINARY
+};
+pub static CLAMP_MAX: Op = Op {
+    sig: "clamp_max(Tensor self, Scalar max) -> Tensor",
+    doc: "Limits each element from above.",
+    promote: Promote::By(clamp_dtype),
+    body: elementwise(&SMALLER),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g().zero_where(c.arg(0).less(c.arg(1)).not()))]),
+    samples: &["f32[2,3], 0.1", "i64[4], 0", "i64[4], 0.5"],
+    errors: &[("c64[2], 0", "RuntimeError", "not supported for complex")],
+    reference: "np.minimum(x0, x1)",
+    ..BINARY
+};
+pub static CLAMP_MAX_TENSOR: Op = Op {
+    sig: "clamp_max.tensor(Tensor self, Tensor max) -> Tensor",
+    doc: "Limits each element from above by another tensor's.",
+    promote: Promote::By(clamp_dtype),
+    body: elementwise(&SMALLER),
+    vjp: Vjp::Each(&[
+        d(0, A0 | A1, |c| shared(c, c.arg(0).greater(c.arg(1)))),
+        d(1, A0 | A1, |c| shared(c, c.arg(0).less(c.arg(1)))),
+    ]),
+    node: "ClampMaxBackward1",
+    reference: "np.minimum(x0, x1)",
+    ..BINARY
+};

@@ -1,0 +1,59 @@
+//! What reductions, losses and contraction share: unrecorded bodies, helpers of formulas, ops that are found by name.
+
+use super::compare::NE;
+use super::minmax::{CLAMP, CLAMP_MIN};
+use super::repeat::FLIP;
+use super::special::{SIGMOID, XLOGY};
+use crate::dtype::{DType, Scalar};
+use crate::error::{Error, Result};
+use crate::op::*;
+use crate::tensor::Tensor;
+
+/// The op of this full name, or an error that says that it is missing: for what this build may not have.
+pub(super) fn named(name: &str) -> Result<&'static Op> {
+    super::all()
+        .find(|op| op.name() == name)
+        .ok_or_else(|| Error::not_implemented(format!("this needs the op '{name}', which is not available")))
+}
+
+impl Term {
+    pub(super) fn ne_<'a>(self, other: impl IntoArg<'a>) -> Term {
+        NE.call((self, other))
+    }
+    pub(super) fn flip_(self, dim: i64) -> Term {
+        FLIP.call((self, [dim]))
+    }
+    pub(super) fn clamp_(self, low: f64, high: f64) -> Term {
+        CLAMP.call((self, low, high))
+    }
+    pub(super) fn clamp_min_(self, low: f64) -> Term {
+        CLAMP_MIN.call((self, low))
+    }
+    pub(super) fn sigmoid_(self) -> Term {
+        SIGMOID.call((self,))
+    }
+    pub(super) fn xlogy_(self, other: Term) -> Term {
+        XLOGY.call((self, other))
+    }
+}
+
+/// One number everywhere, in the shape of `like`.
+pub(super) fn full_like(like: &Tensor, dtype: DType, value: f64) -> Result<Tensor> {
+    let t = Tensor::empty(like.shape(), dtype, like.device())?;
+    t.fill_raw(Scalar::Float(value))?;
+    Ok(t)
+}
+
+/// Runs a body unrecorded: its op has a gradient formula and a node of its own.
+pub(super) fn quiet<R>(body: impl FnOnce() -> R) -> R {
+    let _guard = crate::autograd::GradGuard::new(false);
+    body()
+}
+
+impl Back<'_> {
+    /// How many elements each result folds.
+    pub(super) fn folded(&self) -> f64 {
+        let n = |shape: &[usize]| shape.iter().product::<usize>();
+        n(&self.shape(0)) as f64 / n(&self.output_facts[0].shape).max(1) as f64
+    }
+}

@@ -1,0 +1,323 @@
+//! Optimiser steps as ops: parameter and state change in one pass over memory.
+//!
+//! The arithmetic and its order are those of PyTorch's single-tensor optimisers. On the GPU the same steps are
+//! composed of elementwise ops.
+
+use super::arith::{ADD, MUL};
+use super::choose::{ADDCDIV, ADDCMUL, LERP_SCALAR};
+use super::needs::quiet;
+use crate::cpu::arith::Float;
+use crate::cpu::num::Fuse;
+use crate::cpu::parallel::par_for;
+use crate::cpu::simd::{self, Kernel};
+use crate::cpu::view::{Ptr, load, store};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::op::*;
+use crate::tensor::Tensor;
+
+pub static OPS: &[&Op] = &[&FUSED_ADAM_, &FUSED_SGD_];
+
+const STEP: Forms = Forms(Forms::HIDDEN | Forms::ONLY_INPLACE);
+/// Elements that pass through buffers at once, and that make a task.
+const CHUNK: usize = 2048;
+
+/// Parameter, gradient and state tensors of one step.
+struct Operands {
+    tensors: Vec<Tensor>,
+}
+
+impl Operands {
+    /// Checks that all are floats of one shape. The first of `tensors` is the parameter.
+    fn new(param: &Tensor, others: &[&Tensor]) -> Result<Operands> {
+        if !param.dtype().is_float() || others.iter().any(|t| !t.dtype().is_float()) {
+            return Err(Error::not_implemented("optimiser steps are defined for floating point tensors"));
+        }
+        if others.iter().any(|t| t.shape() != param.shape()) {
+            return Err(Error::runtime("the gradient and the state must have the shape of the parameter"));
+        }
+        Ok(Operands { tensors: std::iter::once(param).chain(others.iter().copied()).cloned().collect() })
+    }
+    /// Runs `kernel` over runs of elements of all tensors, as `T`; writes back those that `written` names.
+    fn run<T: Float, const N: usize>(&self, written: [bool; N], kernel: impl Fn([&mut [T]; N]) + Sync) -> Result<()> {
+        let dense = self.tensors.iter().map(|t| t.dense_copy(t.dtype())).collect::<Result<Vec<_>>>()?;
+        let n = dense[0].numel();
+        let mut starts = [(Ptr(std::ptr::null_mut::<u8>()), DType::F32); N];
+        for (s, t) in starts.iter_mut().zip(&dense) {
+            *s = (Ptr(t.ptr()?), t.dtype());
+        }
+        par_for(n.div_ceil(CHUNK), 8, |chunks| {
+            let mut buffers = [(); N].map(|()| Vec::<T>::new());
+            for chunk in chunks {
+                let (from, len) = (chunk * CHUNK, CHUNK.min(n - chunk * CHUNK));
+                let mut slices = [(); N].map(|()| std::ptr::null_mut::<T>());
+                for i in 0..N {
+                    let (start, dtype) = starts[i];
+                    let at = start.at(from * dtype.size());
+                    slices[i] = if dtype == T::DTYPE {
+                        at.cast::<T>()
+                    } else {
+                        buffers[i].resize(CHUNK, T::ZERO);
+                        // SAFETY: the run lies inside the tensor and the buffer holds a chunk.
+                        unsafe { load(dtype, at, 1, len, buffers[i].as_mut_ptr()) };
+                        buffers[i].as_mut_ptr()
+                    };
+                }
+                // SAFETY: chunks are disjoint, and the tensors are distinct: `distinct` has checked.
+                kernel(slices.map(|p| unsafe { std::slice::from_raw_parts_mut(p, len) }));
+                for i in (0..N).filter(|&i| written[i] && starts[i].1 != T::DTYPE) {
+                    let (start, dtype) = starts[i];
+                    // SAFETY: as above.
+                    unsafe { store(dtype, start.at(from * dtype.size()), 1, len, buffers[i].as_ptr()) };
+                }
+            }
+        });
+        for ((t, d), _) in self.tensors.iter().zip(&dense).zip(written).filter(|((t, d), w)| *w && !t.same(d)) {
+            t.copy_raw(d)?;
+        }
+        Ok(())
+    }
+    /// No two tensors may share memory: the step would read what it has just written.
+    fn distinct(self) -> Result<Operands> {
+        let all = &self.tensors;
+        let shared = (0..all.len())
+            .any(|i| (0..i).any(|j| all[i].storage().same(all[j].storage()) && overlap(&all[i], &all[j])));
+        if shared {
+            Err(Error::runtime("the parameter, its gradient and its state must not share memory"))
+        } else {
+            Ok(self)
+        }
+    }
+}
+
+fn overlap(a: &Tensor, b: &Tensor) -> bool {
+    let span = |t: &Tensor| (t.layout().offset * t.dtype().size(), t.layout().end() * t.dtype().size());
+    let ((a0, a1), (b0, b1)) = (span(a), span(b));
+    a0 < b1 && b0 < a1
+}
+
+/// Each state tensor is written too: what saved it must notice.
+fn bump(states: &[&Tensor]) {
+    states.iter().for_each(|t| t.storage().bump());
+}
+
+pub static FUSED_ADAM_: Op = Op {
+    sig: "_fused_adam_(Tensor self, Tensor grad, Tensor exp_avg, Tensor exp_avg_sq, *, float lr, float beta1, float beta2, float eps, float weight_decay, float step, bool decoupled, bool maximize) -> Tensor",
+    doc: "One step of Adam (AdamW where `decoupled`): writes to the parameter, `exp_avg` and `exp_avg_sq`. `step` counts from 1.",
+    forms: STEP,
+    body: kernel_into(adam, Some(adam_composed)),
+    vjp: Vjp::None("an optimiser step"),
+    samples: &[
+        "f32[2,3](nograd), f32[2,3](nograd), f32[2,3](nograd), f32[2,3](pos, nograd), lr=0.1, beta1=0.9, beta2=0.99, eps=1e-08, weight_decay=0.1, step=3.0, decoupled=True, maximize=False",
+    ],
+    errors: &[(
+        "f32[2](nograd), f32[3](nograd), f32[2](nograd), f32[2](nograd), lr=0.1, beta1=0.9, beta2=0.99, eps=1e-08, weight_decay=0.0, step=1.0, decoupled=False, maximize=False",
+        "RuntimeError",
+        "must have the shape",
+    )],
+    ..OP
+};
+
+/// The numbers of a step of Adam.
+#[derive(Clone, Copy)]
+struct Adam {
+    lr: f64,
+    beta1: f64,
+    beta2: f64,
+    eps: f64,
+    decay: f64,
+    decoupled: bool,
+    maximize: bool,
+    /// `lr / (1 - beta1^step)` and `sqrt(1 - beta2^step)`.
+    size: f64,
+    root: f64,
+}
+
+impl Adam {
+    fn of(c: &Call) -> Result<Adam> {
+        let (lr, beta1, beta2, step) = (c.float(4)?, c.float(5)?, c.float(6)?, c.float(9)?);
+        Ok(Adam {
+            lr,
+            beta1,
+            beta2,
+            eps: c.float(7)?,
+            decay: c.float(8)?,
+            decoupled: c.flag(10),
+            maximize: c.flag(11),
+            size: lr / (1.0 - beta1.powf(step)),
+            root: (1.0 - beta2.powf(step)).sqrt(),
+        })
+    }
+}
+
+struct AdamRun<'a, T>(Adam, [&'a mut [T]; 4]);
+
+impl<T: Float> Kernel for AdamRun<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<F: Fuse>(self) {
+        let AdamRun(s, [p, g, m, v]) = self;
+        let n = T::from_f64;
+        let sign = n(if s.maximize { -1.0 } else { 1.0 });
+        let (shrink, decay) = if s.decoupled { (n(1.0 - s.lr * s.decay), T::ZERO) } else { (T::ONE, n(s.decay)) };
+        let (w1, b2, w2) = (n(1.0 - s.beta1), n(s.beta2), n(1.0 - s.beta2));
+        let (root, eps, size) = (n(s.root), n(s.eps), n(-s.size));
+        for (((p, g), m), v) in p.iter_mut().zip(g.iter()).zip(m.iter_mut()).zip(v.iter_mut()) {
+            let old = p.times(shrink);
+            let g = g.times(sign).plus(old.times(decay));
+            *m = m.plus(w1.times(g.minus(*m)));
+            *v = v.times(b2).plus(w2.times(g).times(g));
+            *p = old.plus(size.times(*m).divide(v.sqrt().divide(root).plus(eps)));
+        }
+    }
+}
+
+fn adam(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (s, states) = (Adam::of(c)?, [c.tensor(2)?, c.tensor(3)?]);
+    let o = Operands::new(&out[0], &[c.tensor(1)?, states[0], states[1]])?.distinct()?;
+    let written = [true, false, true, true];
+    if out[0].dtype() == DType::F64 {
+        o.run::<f64, 4>(written, |t| simd::run(AdamRun(s, t)))?;
+    } else {
+        o.run::<f32, 4>(written, |t| simd::run(AdamRun(s, t)))?;
+    }
+    bump(&states);
+    Ok(())
+}
+
+fn adam_composed(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (s, p, m, v) = (Adam::of(c)?, &out[0], c.tensor(2)?, c.tensor(3)?);
+    quiet(|| {
+        let mut g = Term::from(c.tensor(1)?);
+        if s.maximize {
+            g = -g;
+        }
+        if s.decoupled {
+            MUL.call_inplace((p, 1.0 - s.lr * s.decay))?;
+        } else if s.decay != 0.0 {
+            g = g + Term::from(p) * s.decay;
+        }
+        LERP_SCALAR.call_inplace((m, &g, 1.0 - s.beta1))?;
+        MUL.call_inplace((v, s.beta2))?;
+        ADDCMUL.call_inplace((v, &g, &g, 1.0 - s.beta2))?;
+        let denominator = Term::from(v).sqrt() / s.root + s.eps;
+        ADDCDIV.call_inplace((p, m, denominator, -s.size)).map(drop)
+    })
+}
+
+pub static FUSED_SGD_: Op = Op {
+    sig: "_fused_sgd_(Tensor self, Tensor grad, Tensor? momentum_buffer, *, float lr, float momentum, float dampening, float weight_decay, bool nesterov, bool maximize, bool first) -> Tensor",
+    doc: "One step of stochastic gradient descent: writes to the parameter and, with momentum, to `momentum_buffer`, which `first` fills.",
+    forms: STEP,
+    body: kernel_into(sgd, Some(sgd_composed)),
+    vjp: Vjp::None("an optimiser step"),
+    samples: &[
+        "f32[2,3](nograd), f32[2,3](nograd), None, lr=0.1, momentum=0.0, dampening=0.0, weight_decay=0.1, nesterov=False, maximize=False, first=False",
+        "f32[2,3](nograd), f32[2,3](nograd), f32[2,3](nograd), lr=0.1, momentum=0.9, dampening=0.0, weight_decay=0.0, nesterov=True, maximize=True, first=False",
+    ],
+    errors: &[(
+        "f32[2](nograd), f32[3](nograd), None, lr=0.1, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, maximize=False, first=False",
+        "RuntimeError",
+        "must have the shape",
+    )],
+    ..OP
+};
+
+#[derive(Clone, Copy)]
+struct Sgd {
+    lr: f64,
+    momentum: f64,
+    dampening: f64,
+    decay: f64,
+    nesterov: bool,
+    maximize: bool,
+    first: bool,
+}
+
+impl Sgd {
+    fn of(c: &Call) -> Result<Sgd> {
+        Ok(Sgd {
+            lr: c.float(3)?,
+            momentum: c.float(4)?,
+            dampening: c.float(5)?,
+            decay: c.float(6)?,
+            nesterov: c.flag(7),
+            maximize: c.flag(8),
+            first: c.flag(9),
+        })
+    }
+}
+
+struct SgdRun<'a, T> {
+    s: Sgd,
+    p: &'a mut [T],
+    g: &'a mut [T],
+    buffer: Option<&'a mut [T]>,
+}
+
+impl<T: Float> Kernel for SgdRun<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<F: Fuse>(self) {
+        let (s, n) = (self.s, T::from_f64);
+        let (sign, decay, lr) = (n(if s.maximize { -1.0 } else { 1.0 }), n(s.decay), n(-s.lr));
+        let Some(buffer) = self.buffer else {
+            self.p
+                .iter_mut()
+                .zip(self.g.iter())
+                .for_each(|(p, g)| *p = p.plus(lr.times(g.times(sign).plus(p.times(decay)))));
+            return;
+        };
+        let (momentum, kept) = (n(s.momentum), n(1.0 - s.dampening));
+        for ((p, g), b) in self.p.iter_mut().zip(self.g.iter()).zip(buffer.iter_mut()) {
+            let g = g.times(sign).plus(p.times(decay));
+            *b = if s.first { g } else { b.times(momentum).plus(kept.times(g)) };
+            *p = p.plus(lr.times(if s.nesterov { g.plus(momentum.times(*b)) } else { *b }));
+        }
+    }
+}
+
+fn sgd(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (s, g, buffer) = (Sgd::of(c)?, c.tensor(1)?, c.opt_tensor(2).filter(|_| c.float(4).is_ok_and(|m| m != 0.0)));
+    let wide = out[0].dtype() == DType::F64;
+    let Some(b) = buffer else {
+        let o = Operands::new(&out[0], &[g])?.distinct()?;
+        return if wide {
+            o.run::<f64, 2>([true, false], |[p, g]| simd::run(SgdRun { s, p, g, buffer: None }))
+        } else {
+            o.run::<f32, 2>([true, false], |[p, g]| simd::run(SgdRun { s, p, g, buffer: None }))
+        };
+    };
+    let o = Operands::new(&out[0], &[g, b])?.distinct()?;
+    let written = [true, false, true];
+    if wide {
+        o.run::<f64, 3>(written, |[p, g, b]| simd::run(SgdRun { s, p, g, buffer: Some(b) }))?;
+    } else {
+        o.run::<f32, 3>(written, |[p, g, b]| simd::run(SgdRun { s, p, g, buffer: Some(b) }))?;
+    }
+    bump(&[b]);
+    Ok(())
+}
+
+fn sgd_composed(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (s, p) = (Sgd::of(c)?, &out[0]);
+    quiet(|| {
+        let mut g = Term::from(c.tensor(1)?);
+        if s.maximize {
+            g = -g;
+        }
+        if s.decay != 0.0 {
+            g = g + Term::from(p) * s.decay;
+        }
+        if let Some(b) = c.opt_tensor(2).filter(|_| s.momentum != 0.0) {
+            if s.first {
+                super::copy::COPY_.call_inplace((b, &g))?;
+            } else {
+                MUL.call_inplace((b, s.momentum))?;
+                ADD.call_inplace((b, &g, 1.0 - s.dampening))?;
+            }
+            g = if s.nesterov { g + Term::from(b) * s.momentum } else { Term::from(b) };
+        }
+        ADD.call_inplace((p, &g, -s.lr)).map(drop)
+    })
+}

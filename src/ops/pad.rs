@@ -1,0 +1,295 @@
+//! Padding: constant, reflect, replicate and circular.
+//!
+//! The constant mode is a fill and one copy. Reflect and replicate read through an index for each padded dimension,
+//! so their gradient is an indexed addition. Circular joins slices.
+
+use super::index::INDEX_PUT;
+use super::join::CAT;
+use super::view::SLICE;
+use crate::dtype::Scalar;
+use crate::error::{Error, Result, Show};
+use crate::layout::{Dims, Layout};
+use crate::op::*;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[
+    &PAD,
+    &CONSTANT_PAD_ND,
+    &REFLECTION_PAD1D,
+    &REFLECTION_PAD2D,
+    &REFLECTION_PAD3D,
+    &REPLICATION_PAD1D,
+    &REPLICATION_PAD2D,
+    &REPLICATION_PAD3D,
+];
+
+pub static PAD: Op = Op {
+    sig: "nn.functional.pad(Tensor input, int[] pad, str mode='constant', Scalar? value=None) -> Tensor",
+    doc: "Pads the last dimensions by `pad`, pairs (before, after) from the last dimension on: 'constant', 'reflect', 'replicate' or 'circular'. Negative pads crop.",
+    forms: F,
+    body: composite(|c| {
+        let (t, pad, mode) = (c.tensor(0)?, c.ints(1)?, c.str(2).unwrap_or("constant"));
+        if pad.len() % 2 != 0 {
+            return Err(Error::runtime("Padding length must be divisible by 2"));
+        }
+        if pad.len() > 2 * t.ndim() {
+            return Err(Error::runtime(format!(
+                "Padding length should be less than or equal to two times the input dimension but got padding length {} and input of dimension {}",
+                pad.len(),
+                t.ndim()
+            )));
+        }
+        if mode == "constant" {
+            return CONSTANT_PAD_ND.calls((t, pad, c.opt_scalar(3).unwrap_or(Scalar::Int(0))));
+        }
+        if c.opt_scalar(3).is_some_and(|v| v.to_f64() != 0.0) {
+            return Err(Error::runtime(format!("Padding mode \"{mode}\" doesn't take in value argument")));
+        }
+        let which = pad.len() / 2;
+        if !matches!(which, 1..=3) || t.ndim() != which + 1 && t.ndim() != which + 2 {
+            return Err(Error::not_implemented(format!(
+                "Padding size {} is not supported for {}D input tensor.\nSupported combinations for non-constant padding:\n  \
+                 - 2D or 3D input: padding size = 2 (pads last dimension)\n  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n  \
+                 - 4D or 5D input: padding size = 6 (pads last 3 dimensions)",
+                pad.len(),
+                t.ndim()
+            )));
+        }
+        match mode {
+            "reflect" => [&REFLECTION_PAD1D, &REFLECTION_PAD2D, &REFLECTION_PAD3D][which - 1].calls((t, pad)),
+            "replicate" => [&REPLICATION_PAD1D, &REPLICATION_PAD2D, &REPLICATION_PAD3D][which - 1].calls((t, pad)),
+            "circular" => circular(t, pad),
+            _ => Err(Error::not_implemented(format!("Unrecognised padding mode {mode}"))),
+        }
+    }),
+    vjp: Vjp::Composite,
+    samples: &[
+        "f32[2,3], (1, 2)",
+        "f32[2,3], (1, -1, 0, 2), 'constant', 1.5",
+        "f32[1,2,4], (2, 1), mode='reflect'",
+        "f32[1,2,3,3], (1, 2, 2, 0), mode='reflect'",
+        "f32[1,2,4], (5, 1), mode='replicate'",
+        "f32[1,2,4], (2, 1), mode='circular'",
+        "i64[3], (1, 1), value=7",
+    ],
+    errors: &[
+        ("f32[3], (1,)", "RuntimeError", "must be divisible by 2"),
+        ("f32[3], (1, 1, 1, 1)", "RuntimeError", "less than or equal to two times"),
+        (
+            "f32[1,2,3], (3, 1), mode='reflect'",
+            "RuntimeError",
+            "Padding size should be less than the corresponding input dimension",
+        ),
+        ("f32[2,3], (1, 1), mode='odd'", "NotImplementedError", "Unrecognised padding mode odd"),
+    ],
+    ..OP
+};
+
+/// The pads of each dimension, first dimension first.
+fn by_dim(ndim: usize, pad: &[i64]) -> Vec<(i64, i64)> {
+    let mut out = vec![(0, 0); ndim];
+    for (i, p) in pad.chunks_exact(2).enumerate().take(ndim) {
+        out[ndim - 1 - i] = (p[0], p[1]);
+    }
+    out
+}
+
+fn padded_shape(t: &[usize], pad: &[i64]) -> Result<Dims> {
+    let mut shape = Dims::new();
+    for (d, (&n, (before, after))) in t.iter().zip(by_dim(t.len(), pad)).enumerate() {
+        let size = n as i64 + before + after;
+        if size < 0 {
+            return Err(Error::runtime(format!(
+                "The input size {n}, plus negative padding {before} and {after}, resulted in a negative output size, which is invalid. Check dimension {d} of your input."
+            )));
+        }
+        shape.push(size as usize);
+    }
+    Ok(shape)
+}
+
+/// The part of the input that stays, and where it goes.
+fn kept(from: &Layout, into: &Layout, pad: &[i64]) -> (Layout, Layout) {
+    let (mut from, mut into) = (from.clone(), into.clone());
+    for (d, (before, after)) in by_dim(from.ndim(), pad).into_iter().enumerate() {
+        let cut = (-before).max(0) as usize;
+        let length = (from.shape[d] as i64 + before.min(0) + after.min(0)).max(0) as usize;
+        from = from.slice(d, (cut.min(from.shape[d]), length, 1));
+        into = into.slice(d, ((before.max(0) as usize).min(into.shape[d]), length, 1));
+    }
+    (from, into)
+}
+
+fn pad_constant(c: &Call, out: &[Tensor]) -> Result<()> {
+    let t = c.tensor(0)?;
+    out[0].fill_raw(c.scalar(2)?)?;
+    let (from, into) = kept(t.layout(), out[0].layout(), c.ints(1)?);
+    out[0].with_layout(into).copy_raw(&t.with_layout(from))
+}
+
+pub static CONSTANT_PAD_ND: Op = Op {
+    sig: "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor",
+    doc: "Pads the last dimensions with a number; negative pads crop.",
+    forms: F,
+    body: kernel(
+        |c| {
+            let t = c.tensor(0)?;
+            Ok(Spec::one(&padded_shape(t.shape(), c.ints(1)?)?, t.dtype(), t.device()))
+        },
+        pad_constant,
+        Some(pad_constant),
+    ),
+    vjp: Vjp::Each(&[d(0, 0, |c| {
+        let back: Ints = c.ints(1).unwrap_or(&[]).iter().map(|p| -p).collect();
+        CONSTANT_PAD_ND.call((c.g(), back, 0))
+    })]),
+    samples: &["f32[2,3], (1, 2)", "f32[2,3], (-1, 1), 2.5"],
+    errors: &[("f32[2], (-2, -1)", "RuntimeError", "negative output size")],
+    ..OP
+};
+
+/// Reads position `i`, which may lie outside `0..n`, inside it.
+type Fold = fn(i: i64, n: i64) -> i64;
+
+fn reflect(i: i64, n: i64) -> i64 {
+    let i = i.abs();
+    if i >= n { 2 * (n - 1) - i } else { i }
+}
+fn replicate(i: i64, n: i64) -> i64 {
+    i.clamp(0, n - 1)
+}
+
+/// One index for each dimension, none where nothing is padded before the first that is.
+fn indices(shape: &[usize], pad: &[i64], device: crate::device::Device, fold: Fold) -> Result<Vec<Option<Tensor>>> {
+    let (ndim, depth) = (shape.len(), pad.len() / 2);
+    let pads = by_dim(ndim, pad);
+    let one = |d: usize| -> Result<Option<Tensor>> {
+        if d + depth < ndim {
+            return Ok(None);
+        }
+        let (n, (before, after)) = (shape[d] as i64, pads[d]);
+        let list: Vec<i64> = (-before..n + after).map(|i| fold(i, n)).collect();
+        let mut sizes: Dims = smallvec![1; depth];
+        sizes[d + depth - ndim] = list.len();
+        Term(Tensor::from_slice(&list, &sizes)).to_device(device).ok().map(Some)
+    };
+    (0..ndim).map(one).collect()
+}
+
+fn folded_spec(c: &Call) -> Result<Specs> {
+    let (t, pad) = (c.tensor(0)?, c.ints(1)?);
+    let pads = by_dim(t.ndim(), pad);
+    let reflects = c.op.name().starts_with("_reflection");
+    for (d, &(before, after)) in pads.iter().enumerate() {
+        let n = t.size(d) as i64;
+        if reflects && (before >= n && before > 0 || after >= n && after > 0) {
+            return Err(Error::runtime(format!(
+                "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding ({before}, {after}) at dimension {d} of input {}",
+                Show(t.shape())
+            )));
+        }
+        if n == 0 && (before != 0 || after != 0) {
+            return Err(Error::runtime(format!(
+                "Expected the padded dimensions of the input to be non-zero, got {}",
+                Show(t.shape())
+            )));
+        }
+    }
+    Ok(Spec::one(&padded_shape(t.shape(), pad)?, t.dtype(), t.device()))
+}
+
+fn fold_of(c: &Op) -> Fold {
+    if c.sig.starts_with("_reflection") { reflect } else { replicate }
+}
+
+fn folded(c: &Call, out: &[Tensor]) -> Result<()> {
+    let t = c.tensor(0)?;
+    if out[0].numel() == 0 {
+        return Ok(());
+    }
+    let list = indices(t.shape(), c.ints(1)?, t.device(), fold_of(c.op))?;
+    let list = super::index::aligned(&list)?;
+    super::index::read(t, &list, &out[0])
+}
+
+#[allow(clippy::declare_interior_mutable_const)]
+const FOLDED: Op = Op {
+    doc: "Pads the last dimensions with elements of the input.",
+    forms: HIDDEN,
+    body: kernel(folded_spec, folded, Some(folded)),
+    vjp: Vjp::Each(&[d(0, 0, |c| {
+        let f = c.facts(0);
+        match indices(&f.shape, c.ints(1).unwrap_or(&[]), f.device, fold_of(c.call.op)) {
+            Ok(list) => INDEX_PUT.call((c.zeros(0), list, c.g(), true)),
+            Err(e) => e.into(),
+        }
+    })]),
+    errors: &[("f32[1,0], (1, 1)", "RuntimeError", "input")],
+    ..OP
+};
+
+pub static REFLECTION_PAD1D: Op = Op {
+    sig: "_reflection_pad1d(Tensor self, int[] padding) -> Tensor",
+    node: "ReflectionPad1DBackward0",
+    samples: &["f32[2,4], (2, 1)"],
+    ..FOLDED
+};
+pub static REFLECTION_PAD2D: Op = Op {
+    sig: "_reflection_pad2d(Tensor self, int[] padding) -> Tensor",
+    node: "ReflectionPad2DBackward0",
+    samples: &["f32[2,3,4], (2, 1, 1, 0)"],
+    ..FOLDED
+};
+pub static REFLECTION_PAD3D: Op = Op {
+    sig: "_reflection_pad3d(Tensor self, int[] padding) -> Tensor",
+    node: "ReflectionPad3DBackward0",
+    samples: &["f32[1,2,3,4], (2, 1, 1, 0, 0, 1)"],
+    ..FOLDED
+};
+pub static REPLICATION_PAD1D: Op = Op {
+    sig: "_replication_pad1d(Tensor self, int[] padding) -> Tensor",
+    node: "ReplicationPad1DBackward0",
+    samples: &["f32[2,4], (5, 1)"],
+    ..FOLDED
+};
+pub static REPLICATION_PAD2D: Op = Op {
+    sig: "_replication_pad2d(Tensor self, int[] padding) -> Tensor",
+    node: "ReplicationPad2DBackward0",
+    samples: &["f32[2,3,4], (2, 1, 1, 0)"],
+    ..FOLDED
+};
+pub static REPLICATION_PAD3D: Op = Op {
+    sig: "_replication_pad3d(Tensor self, int[] padding) -> Tensor",
+    node: "ReplicationPad3DBackward0",
+    samples: &["f32[1,2,3,4], (2, 1, 1, 0, 0, 1)"],
+    ..FOLDED
+};
+
+/// Dimension by dimension, the ends of the input joined to its other side.
+fn circular(t: &Tensor, pad: &[i64]) -> Result<Outputs> {
+    let mut out = t.clone();
+    for (d, (before, after)) in by_dim(t.ndim(), pad).into_iter().enumerate() {
+        let n = t.size(d) as i64;
+        if before > n || after > n {
+            return Err(Error::runtime("Padding value causes wrapping around more than once."));
+        }
+        if n + before + after < 0 {
+            return Err(Error::runtime("Negative padding value is resulting in an empty dimension."));
+        }
+        if before == 0 && after == 0 {
+            continue;
+        }
+        let slice = |from: i64, to: i64| SLICE.call((&out, d, from.max(0), to.max(0))).ok();
+        let mut parts = Vec::new();
+        if before > 0 {
+            parts.push(slice(n - before, n)?);
+        }
+        parts.push(slice(-before.min(0), n + after.min(0))?);
+        if after > 0 {
+            parts.push(slice(0, after)?);
+        }
+        out = CAT.call((parts, d)).ok()?;
+    }
+    Ok(smallvec![out])
+}

@@ -1,0 +1,396 @@
+//! Random numbers: the distributions, in place and as new tensors.
+//!
+//! Every draw goes through `draw`: Philox by element index (Note [Random numbers]), so that a seed gives the same
+//! values on every device, at any thread count and for any strides.
+
+use crate::cpu::philox::Philox;
+use crate::cpu::random;
+use crate::device::Device;
+use crate::dtype::{DType, default_dtype};
+use crate::error::{Error, Result};
+use crate::gpu;
+use crate::layout::to_shape;
+use crate::op::generator::default_generator;
+use crate::op::*;
+use crate::tensor::{Meta, Tensor};
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[
+    &RAND,
+    &RANDN,
+    &RANDINT,
+    &RANDINT_LOW,
+    &RANDPERM,
+    &RAND_LIKE,
+    &RANDN_LIKE,
+    &RANDINT_LIKE,
+    &RANDINT_LIKE_LOW,
+    &UNIFORM_,
+    &NORMAL_,
+    &EXPONENTIAL_,
+    &RANDOM_,
+    &RANDOM_TO_,
+    &RANDOM_FROM_,
+];
+
+/// A distribution with its parameters.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Draw {
+    Uniform {
+        from: f64,
+        to: f64,
+    },
+    Normal {
+        mean: f64,
+        std: f64,
+    },
+    Exponential {
+        rate: f64,
+    },
+    Bernoulli {
+        p: f64,
+    },
+    /// `low == high`: every 64-bit integer.
+    Int {
+        low: i64,
+        high: i64,
+    },
+}
+
+impl Draw {
+    fn shader(self) -> gpu::Random {
+        match self {
+            Draw::Uniform { from, to } => gpu::Random::Uniform { from, to },
+            Draw::Normal { mean, std } => gpu::Random::Normal { mean, std },
+            Draw::Exponential { rate } => gpu::Random::Exponential { lambda: rate },
+            Draw::Bernoulli { p } => gpu::Random::Bernoulli { p },
+            Draw::Int { low, high } => gpu::Random::Int { low, high },
+        }
+    }
+}
+
+/// The key of the next draw of argument `at`'s generator, or of the default one.
+pub(super) fn key(c: &dyn Arguments, at: usize, n: usize) -> Philox {
+    let (seed, offset) = c.generator(at).unwrap_or(default_generator()).take(n);
+    Philox { seed, offset }
+}
+
+/// Fills `out` with draws.
+pub(super) fn draw(out: &Tensor, rule: Draw, key: Philox) -> Result<()> {
+    if out.dtype().is_complex() {
+        return draw_complex(out, rule, key);
+    }
+    let float_only = !matches!(rule, Draw::Bernoulli { .. } | Draw::Int { .. });
+    if float_only && !out.dtype().is_float() {
+        let kernel = match rule {
+            Draw::Uniform { .. } => "check_uniform_bounds",
+            Draw::Normal { .. } => "normal_kernel_cpu",
+            _ => "exponential_cpu",
+        };
+        return Err(Error::not_implemented(format!(
+            "\"{kernel}\" not implemented for '{}'",
+            out.dtype().scalar_type_name()
+        )));
+    }
+    let (n, dtype) = (out.numel(), out.dtype());
+    if out.device().is_gpu() && gpu::supports(dtype) {
+        return gpu::random(rule.shader(), key.seed, key.offset, &out.gpu_view()?);
+    }
+    let direct = out.device() == Device::Cpu && out.is_contiguous();
+    let target = if direct { out.clone() } else { Tensor::empty(out.shape(), dtype, Device::Cpu)? };
+    let p = target.ptr()?;
+    // SAFETY: the target is contiguous and holds `n` elements of its dtype.
+    unsafe {
+        match rule {
+            Draw::Uniform { from, to } => random::uniform(n, p, dtype, from, to, key),
+            Draw::Normal { mean, std } => random::normal(n, p, dtype, mean, std, key),
+            Draw::Exponential { rate } => random::exponential(n, p, dtype, rate, key),
+            Draw::Bernoulli { p: chance } => random::bernoulli(n, p, dtype, chance, key),
+            Draw::Int { low, high } => random::random_int(n, p, dtype, low, high, key),
+        }
+    }
+    if direct { Ok(()) } else { out.copy_raw(&target) }
+}
+
+/// Real and imaginary parts are drawn one after the other; a normal number has variance one in all.
+fn draw_complex(out: &Tensor, rule: Draw, key: Philox) -> Result<()> {
+    let rule = match rule {
+        Draw::Normal { mean, std } => Draw::Normal { mean, std: std / std::f64::consts::SQRT_2 },
+        other => other,
+    };
+    let m = out.meta();
+    let mut layout = m.layout.clone();
+    layout.strides.iter_mut().for_each(|s| *s *= 2);
+    layout.offset *= 2;
+    layout.shape.push(2);
+    layout.strides.push(1);
+    draw(&Tensor::from_meta(Meta { storage: m.storage.clone(), layout, dtype: m.dtype.to_real() }), rule, key)
+}
+
+/// A new tensor of draws: the generator, dtype and device stand at `at` and after it.
+fn created(c: &Call, size: &[i64], at: usize, otherwise: DType, rule: Draw) -> Result<Outputs> {
+    let out =
+        Tensor::empty(&to_shape(size)?, c.dtype(at + 1).unwrap_or(otherwise), c.device(at + 2).unwrap_or_default())?;
+    draw(&out, rule, key(c, at, out.numel()))?;
+    Ok(smallvec![out])
+}
+
+const UNIT: Draw = Draw::Uniform { from: 0.0, to: 1.0 };
+const STANDARD: Draw = Draw::Normal { mean: 0.0, std: 1.0 };
+
+#[allow(clippy::declare_interior_mutable_const)]
+const CREATION: Op = Op {
+    forms: FO,
+    vjp: Vjp::None("random numbers"),
+    errors: &[("(-1,)", "RuntimeError", "negative dimension")],
+    ..OP
+};
+
+pub static RAND: Op = Op {
+    sig: "rand(Size size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "Random numbers, uniform in [0, 1).",
+    body: composite(|c| created(c, c.ints(0)?, 1, default_dtype(), UNIT)),
+    samples: &["(0, 3)"],
+    ..CREATION
+};
+
+pub static RANDN: Op = Op {
+    sig: "randn(Size size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "Random numbers of the normal distribution with mean 0 and variance 1.",
+    body: composite(|c| created(c, c.ints(0)?, 1, default_dtype(), STANDARD)),
+    samples: &["(0, 3)"],
+    ..CREATION
+};
+
+/// The integers of `[low, high)`, which must not be empty.
+fn between(low: i64, high: i64) -> Result<Draw> {
+    if low >= high {
+        return Err(Error::runtime(format!(
+            "random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )));
+    }
+    Ok(Draw::Int { low, high })
+}
+
+pub static RANDINT: Op = Op {
+    sig: "randint(int high, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "Random integers of [0, high); int64 by default.",
+    body: composite(|c| created(c, c.ints(1)?, 2, DType::I64, between(0, c.int(0)?)?)),
+    samples: &["1, (2, 3)", "5, (0,)"],
+    errors: &[
+        ("0, (2,)", "RuntimeError", "expects 'from' to be less than 'to'"),
+        ("2, (-1,)", "RuntimeError", "negative dimension"),
+    ],
+    reference: "np.zeros(size, 'int64')",
+    ..CREATION
+};
+
+pub static RANDINT_LOW: Op = Op {
+    sig: "randint.low(int low, int high, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "Random integers of [low, high); int64 by default.",
+    body: composite(|c| created(c, c.ints(2)?, 3, DType::I64, between(c.int(0)?, c.int(1)?)?)),
+    samples: &["3, 4, (2, 3)"],
+    errors: &[("3, 3, (2,)", "RuntimeError", "expects 'from' to be less than 'to'")],
+    reference: "np.full(size, low, 'int64')",
+    ..CREATION
+};
+
+pub static RANDPERM: Op = Op {
+    sig: "randperm(int n, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "The integers 0 .. n - 1 in random order; int64 by default.",
+    body: composite(|c| {
+        let n = c.int(0)?;
+        if n < 0 {
+            return Err(Error::runtime(format!("n must be non-negative, got{n}")));
+        }
+        let t = Tensor::empty(&[n as usize], DType::I64, Device::Cpu)?;
+        // SAFETY: the new block holds `n` int64.
+        unsafe { random::randperm(n as usize, t.ptr()?.cast(), key(c, 1, n as usize)) };
+        Term(Ok(t)).to_dtype(c.dtype(2).unwrap_or(DType::I64)).to_device(c.device(3).unwrap_or_default()).outputs()
+    }),
+    samples: &["1", "0"],
+    errors: &[("-1", "RuntimeError", "n must be non-negative")],
+    reference: "np.arange(n)",
+    ..CREATION
+};
+
+/// Draws in the shape of argument 0: generator, dtype and device stand at `at` and after it.
+fn created_like(c: &Call, at: usize, rule: Draw) -> Result<Outputs> {
+    let out = super::like::like(c.tensor(0)?, c.dtype(at + 1), c.device(at + 2))?;
+    draw(&out, rule, key(c, at, out.numel()))?;
+    Ok(smallvec![out])
+}
+
+#[allow(clippy::declare_interior_mutable_const)]
+const LIKE: Op =
+    Op { forms: F, vjp: Vjp::None("random numbers"), errors: &[("'a'", "TypeError", "must be Tensor")], ..OP };
+
+pub static RAND_LIKE: Op = Op {
+    sig: "rand_like(Tensor self, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "Random numbers, uniform in [0, 1), in the shape of another tensor.",
+    body: composite(|c| created_like(c, 1, UNIT)),
+    samples: &["f32[0,3]"],
+    ..LIKE
+};
+pub static RANDN_LIKE: Op = Op {
+    sig: "randn_like(Tensor self, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "Normal random numbers in the shape of another tensor.",
+    body: composite(|c| created_like(c, 1, STANDARD)),
+    samples: &["f32[0,3]"],
+    ..LIKE
+};
+pub static RANDINT_LIKE: Op = Op {
+    sig: "randint_like(Tensor self, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "Random integers of [0, high) in the shape and dtype of another tensor.",
+    body: composite(|c| created_like(c, 2, between(0, c.int(1)?)?)),
+    samples: &["f32[2,3], 1", "i64[2], 1"],
+    errors: &[("f32[2], 0", "RuntimeError", "expects 'from' to be less than 'to'")],
+    reference: "np.zeros_like(x0)",
+    ..LIKE
+};
+pub static RANDINT_LIKE_LOW: Op = Op {
+    sig: "randint_like.low(Tensor self, int low, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "Random integers of [low, high) in the shape and dtype of another tensor.",
+    body: composite(|c| created_like(c, 3, between(c.int(1)?, c.int(2)?)?)),
+    samples: &["i64[2], 3, 4"],
+    errors: &[("f32[2], 3, 3", "RuntimeError", "expects 'from' to be less than 'to'")],
+    reference: "np.full_like(x0, low)",
+    ..LIKE
+};
+
+/// An in-place draw; the generator stands at `at`.
+fn redraw(c: &Call, out: &[Tensor], at: usize, rule: Draw) -> Result<()> {
+    draw(&out[0], rule, key(c, at, out[0].numel()))
+}
+
+#[allow(clippy::declare_interior_mutable_const)]
+const INPLACE: Op =
+    Op { forms: ONLY_INPLACE, vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]), samples: &["f32[0,3]"], ..OP };
+
+/// A body that writes draws into self.
+const fn drawing(run: Run) -> Body {
+    kernel_into(run, Some(run))
+}
+type Run = fn(&Call, &[Tensor]) -> Result<()>;
+
+pub static UNIFORM_: Op = Op {
+    sig: "uniform_(Tensor self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor",
+    doc: "Fills self with random numbers, uniform in [from, to).",
+    body: drawing(|c, out| {
+        let (from, to) = (c.float(1)?, c.float(2)?);
+        if from > to {
+            return Err(Error::runtime(format!(
+                "uniform_ expects to return a [from, to) range, but found from={from} > to={to}"
+            )));
+        }
+        redraw(c, out, 3, Draw::Uniform { from, to })
+    }),
+    errors: &[
+        ("f32[2], 2, 1", "RuntimeError", "expects to return a [from, to) range"),
+        ("i64[2]", "NotImplementedError", "not implemented for 'Long'"),
+    ],
+    ..INPLACE
+};
+
+pub static NORMAL_: Op = Op {
+    sig: "normal_(Tensor self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor",
+    doc: "Fills self with random numbers of the normal distribution.",
+    body: drawing(|c, out| {
+        let (mean, std) = (c.float(1)?, c.float(2)?);
+        if std < 0.0 || std.is_nan() {
+            return Err(Error::runtime(format!("normal expects std >= 0.0, but found std {std}")));
+        }
+        redraw(c, out, 3, Draw::Normal { mean, std })
+    }),
+    errors: &[
+        ("f32[2], 0, -1", "RuntimeError", "normal expects std >= 0.0"),
+        ("i64[2]", "NotImplementedError", "not implemented for 'Long'"),
+    ],
+    ..INPLACE
+};
+
+pub static EXPONENTIAL_: Op = Op {
+    sig: "exponential_(Tensor self, float lambd=1.0, *, Generator? generator=None) -> Tensor",
+    doc: "Fills self with random numbers of the exponential distribution of rate `lambd`.",
+    body: drawing(|c, out| {
+        let rate = c.float(1)?;
+        if rate <= 0.0 || rate.is_nan() {
+            return Err(Error::runtime(format!("exponential_ expects lambda > 0.0, but found lambda={rate}")));
+        }
+        redraw(c, out, 2, Draw::Exponential { rate })
+    }),
+    errors: &[
+        ("f32[2], 0", "RuntimeError", "expects lambda > 0.0"),
+        ("i64[2]", "NotImplementedError", "not implemented for 'Long'"),
+    ],
+    ..INPLACE
+};
+
+/// The largest integer up to which a dtype holds all integers.
+fn last_whole(d: DType) -> i64 {
+    match d {
+        DType::Bool => 1,
+        DType::U8 => u8::MAX as i64,
+        DType::I8 => i8::MAX as i64,
+        DType::I16 => i16::MAX as i64,
+        DType::U16 => u16::MAX as i64,
+        DType::I32 => i32::MAX as i64,
+        DType::U32 => u32::MAX as i64,
+        DType::F16 => 1 << 11,
+        DType::BF16 => 1 << 8,
+        DType::F32 | DType::C64 => 1 << 24,
+        DType::F64 | DType::C128 => 1 << 53,
+        DType::I64 | DType::U64 => i64::MAX,
+    }
+}
+
+pub static RANDOM_: Op = Op {
+    sig: "random_(Tensor self, *, Generator? generator=None) -> Tensor",
+    doc: "Fills self with random integers from 0 to the largest that its dtype holds exactly.",
+    body: drawing(|c, out| {
+        let high = last_whole(out[0].dtype());
+        redraw(c, out, 1, Draw::Int { low: 0, high: high.wrapping_add((high != i64::MAX) as i64) })
+    }),
+    node: "RandomBackward2",
+    errors: &[("'a'", "TypeError", "must be Tensor")],
+    ..INPLACE
+};
+
+pub static RANDOM_TO_: Op = Op {
+    sig: "random_.to(Tensor self, int to, *, Generator? generator=None) -> Tensor",
+    doc: "Fills self with random integers of [0, to).",
+    body: drawing(|c, out| redraw(c, out, 2, between(0, c.int(1)?)?)),
+    node: "RandomBackward1",
+    samples: &["f32[2,3], 1", "i64[2], 1"],
+    errors: &[("f32[2], 0", "RuntimeError", "expects 'from' to be less than 'to'")],
+    reference: "np.zeros_like(x0)",
+    ..INPLACE
+};
+
+pub static RANDOM_FROM_: Op = Op {
+    sig: "random_.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor",
+    doc: "Fills self with random integers of [from, to).",
+    body: drawing(|c, out| {
+        let to = c.opt_int(2).unwrap_or_else(|| last_whole(out[0].dtype()).saturating_add(1));
+        redraw(c, out, 3, between(c.int(1)?, to)?)
+    }),
+    samples: &["f32[2,3], 3, 4"],
+    errors: &[("f32[2], 3, 3", "RuntimeError", "expects 'from' to be less than 'to'")],
+    reference: "np.full_like(x0, 3)",
+    ..INPLACE
+};
+
+/// Uniform numbers of [0, 1) as float64 on the host, for what is sampled there.
+pub(super) fn uniforms(n: usize, key: Philox) -> Result<Tensor> {
+    let t = Tensor::empty(&[n], DType::F64, Device::Cpu)?;
+    draw(&t, UNIT, key)?;
+    Ok(t)
+}
+
+/// Uniform numbers in the shape of `p`, in the float dtype that chances are compared in.
+pub(super) fn chances(p: &Tensor, key: Philox) -> Result<Tensor> {
+    let dtype = if p.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+    let t = Tensor::empty(p.shape(), dtype, p.device())?;
+    draw(&t, UNIT, key)?;
+    Ok(t)
+}

@@ -1,0 +1,202 @@
+//! Numbers that follow from their position: arange, linspace, logspace, eye.
+
+use crate::cpu::sequence::{self, Sequence};
+use crate::device::Device;
+use crate::dtype::{DType, Scalar, default_dtype};
+use crate::error::{Error, Result};
+use crate::layout::checked_numel;
+use crate::op::*;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[&ARANGE, &ARANGE_START, &ARANGE_STEP, &LINSPACE, &LOGSPACE, &EYE, &EYE_M];
+
+/// The first `n` numbers of a sequence; computed on the CPU, so that every device has the same.
+fn tabulate(n: usize, dtype: DType, device: Option<Device>, rule: Sequence) -> Result<Outputs> {
+    checked_numel(&[n])?;
+    let t = Tensor::empty(&[n], dtype, Device::Cpu)?;
+    // SAFETY: the new block holds `n` elements of the dtype.
+    unsafe { sequence::fill(t.ptr()?, dtype, n, rule) };
+    Term(Ok(t)).to_device(device.unwrap_or_default()).outputs()
+}
+
+/// Arguments (.., dtype, device, requires_grad), the dtype being at `at`.
+fn arange(c: &Call, at: usize, start: Scalar, end: Scalar, step: Scalar) -> Result<Outputs> {
+    let all = [start, end, step];
+    if all.iter().any(|s| matches!(s, Scalar::Complex(..))) {
+        return Err(Error::runtime("value cannot be converted to type double without overflow"));
+    }
+    let whole = all.iter().all(|s| matches!(s, Scalar::Int(_) | Scalar::Bool(_)));
+    let dtype = c.dtype(at).unwrap_or_else(|| if whole { DType::I64 } else { default_dtype() });
+    if dtype == DType::Bool || dtype.is_complex() || dtype.is_storage_only() {
+        return Err(Error::not_implemented(format!(
+            "\"arange_cpu\" not implemented for '{}'",
+            dtype.scalar_type_name()
+        )));
+    }
+    let [a, b, s] = all.map(Scalar::to_f64);
+    if !s.is_finite() {
+        return Err(Error::runtime(format!("step must be finite but got {s}").replace("NaN", "nan")));
+    }
+    if s == 0.0 {
+        return Err(Error::runtime("step must be nonzero"));
+    }
+    if !a.is_finite() || !b.is_finite() {
+        return Err(Error::runtime(format!("unsupported range: {a} -> {b}")));
+    }
+    if (s > 0.0 && b < a) || (s < 0.0 && b > a) {
+        return Err(Error::runtime("upper bound and lower bound inconsistent with step sign"));
+    }
+    if whole {
+        let [a, b, s] = all.map(|x| i128::from(x.to_i64()));
+        let n = (b - a + s - s.signum()) / s;
+        return tabulate(size(n as f64)?, dtype, c.device(at + 1), Sequence::Ints { start: a as i64, step: s as i64 });
+    }
+    let n = size(((b - a) / s).ceil())?;
+    // An integer dtype converts the bounds before it counts.
+    let rule = match dtype.is_int() {
+        true => Sequence::Ints { start: start.to_i64(), step: step.to_i64() },
+        false => Sequence::Floats { start: a, step: s },
+    };
+    tabulate(n, dtype, c.device(at + 1), rule)
+}
+
+fn size(n: f64) -> Result<usize> {
+    if n > isize::MAX as f64 / 16.0 {
+        return Err(Error::runtime("invalid size, possible overflow?"));
+    }
+    Ok(n.max(0.0) as usize)
+}
+
+pub static ARANGE: Op = Op {
+    sig: "arange(Scalar end, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "The numbers 0, 1, .. below `end`: int64 for an integer, the default float otherwise.",
+    forms: FO,
+    body: composite(|c| arange(c, 1, Scalar::Int(0), c.scalar(0)?, Scalar::Int(1))),
+    vjp: Vjp::None("creation"),
+    samples: &["5", "3.5", "4, dtype=float32", "0"],
+    errors: &[
+        ("-1", "RuntimeError", "inconsistent with step sign"),
+        ("inf", "RuntimeError", "unsupported range"),
+        ("3, dtype=bool", "NotImplementedError", "not implemented for 'Bool'"),
+    ],
+    reference: "np.arange(end, dtype=dtype or ('int64' if isinstance(end, int) else 'float32'))",
+    ..OP
+};
+
+pub static ARANGE_START: Op = Op {
+    sig: "arange.start(Scalar start, Scalar end, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "The numbers from `start` on, below `end`, in steps of one.",
+    forms: F,
+    body: composite(|c| arange(c, 2, c.scalar(0)?, c.scalar(1)?, Scalar::Int(1))),
+    vjp: Vjp::None("creation"),
+    samples: &["2, 5", "0.5, 3", "-2, 2"],
+    errors: &[("5, 0", "RuntimeError", "inconsistent with step sign")],
+    reference: "np.arange(start, end)",
+    ..OP
+};
+
+pub static ARANGE_STEP: Op = Op {
+    sig: "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "The numbers `start + i * step` before `end`.",
+    forms: FO,
+    body: composite(|c| arange(c, 3, c.scalar(0)?, c.scalar(1)?, c.scalar(2)?)),
+    vjp: Vjp::None("creation"),
+    samples: &["0, 6, 2", "3, 0, -1", "0, 1, 0.3", "0, 5, 2.5", "1, 10, 3, dtype=float64"],
+    errors: &[
+        ("0, 5, 0", "RuntimeError", "step must be nonzero"),
+        ("0, 5, -1", "RuntimeError", "inconsistent with step sign"),
+        ("0, 5, nan", "RuntimeError", "step must be finite"),
+    ],
+    reference: "np.arange(start, end, step)",
+    ..OP
+};
+
+/// Real and, for complex bounds, imaginary line: arguments (start, end, steps, ..), the dtype being at `at`.
+fn line(c: &Call, at: usize, base: Option<f64>) -> Result<Outputs> {
+    let (start, end, steps) = (c.scalar(0)?, c.scalar(1)?, c.int(2)?);
+    if steps < 0 {
+        return Err(Error::runtime("number of steps must be non-negative"));
+    }
+    let is_complex = [start, end].iter().any(|s| matches!(s, Scalar::Complex(..)));
+    let dtype = c.dtype(at).unwrap_or_else(|| if is_complex { default_dtype().to_complex() } else { default_dtype() });
+    let (n, device) = (steps as usize, c.device(at + 1));
+    let rule = |start: f64, end: f64| match base {
+        None => Sequence::Line { start, end, n },
+        Some(base) => Sequence::Powers { start, end, n, base },
+    };
+    if !is_complex {
+        return tabulate(n, dtype, device, rule(start.to_f64(), end.to_f64()));
+    }
+    if base.is_some() || !dtype.is_complex() {
+        return Err(Error::runtime("value cannot be converted to type double without overflow"));
+    }
+    let (a, b) = (start.to_c128(), end.to_c128());
+    let re = tabulate(n, dtype, device, rule(a.re, b.re))?;
+    let im = tabulate(n, dtype, device, rule(a.im, b.im))?;
+    (Term::from(&im[0]) * Scalar::Complex(0.0, 1.0) + &re[0]).outputs()
+}
+
+pub static LINSPACE: Op = Op {
+    sig: "linspace(Scalar start, Scalar end, int steps, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "`steps` numbers from `start` to `end`, both included, at equal distances.",
+    forms: FO,
+    body: composite(|c| line(c, 3, None)),
+    vjp: Vjp::None("creation"),
+    samples: &["0, 1, 5", "-3, 3, 4, dtype=int64", "2, 1, 1", "0, 1, 0"],
+    errors: &[("0, 1, -1", "RuntimeError", "number of steps must be non-negative")],
+    reference: "np.linspace(start, end, steps)",
+    ..OP
+};
+
+pub static LOGSPACE: Op = Op {
+    sig: "logspace(Scalar start, Scalar end, int steps, float base=10.0, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "`base` to the powers of `steps` numbers from `start` to `end` at equal distances.",
+    forms: FO,
+    body: composite(|c| line(c, 4, Some(c.float(3)?))),
+    vjp: Vjp::None("creation"),
+    samples: &["0, 2, 3", "0, 3, 4, base=2", "-1, 1, 5, dtype=float64"],
+    errors: &[("0, 1, -1", "RuntimeError", "number of steps must be non-negative")],
+    reference: "np.logspace(start, end, steps, base=base)",
+    ..OP
+};
+
+/// Zeros with ones on the diagonal, the dtype at `at`.
+fn eye(c: &Call, at: usize, rows: i64, columns: i64) -> Result<Outputs> {
+    for (name, v) in [("n", rows), ("m", columns)] {
+        if v < 0 {
+            return Err(Error::runtime(format!("{name} must be greater or equal to 0, got {v}")));
+        }
+    }
+    let t = Tensor::zeros(
+        &[rows as usize, columns as usize],
+        c.dtype(at).unwrap_or_else(default_dtype),
+        c.device(at + 1).unwrap_or_default(),
+    )?;
+    t.with_layout(t.layout().diagonal(0, 0, 1)?).fill_raw(Scalar::Int(1))?;
+    Ok(smallvec![t])
+}
+
+pub static EYE: Op = Op {
+    sig: "eye(int n, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "The identity matrix.",
+    forms: FO,
+    body: composite(|c| eye(c, 1, c.int(0)?, c.int(0)?)),
+    vjp: Vjp::None("creation"),
+    samples: &["3", "0", "2, dtype=bool"],
+    errors: &[("-1", "RuntimeError", "n must be greater or equal to 0, got -1")],
+    reference: "np.eye(n)",
+    ..OP
+};
+
+pub static EYE_M: Op = Op {
+    sig: "eye.m(int n, int m, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "A matrix of zeros with ones on its diagonal.",
+    forms: FO,
+    body: composite(|c| eye(c, 2, c.int(0)?, c.int(1)?)),
+    vjp: Vjp::None("creation"),
+    samples: &["2, 3", "3, 2, dtype=int64"],
+    errors: &[("2, -1", "RuntimeError", "m must be greater or equal to 0, got -1")],
+    reference: "np.eye(n, m)",
+    ..OP
+};

@@ -1,0 +1,339 @@
+//! Reductions over dimensions or everything: what they share, and sum, mean, prod.
+//!
+//! Maxima and minima, truth values, moments, norms and NaN-skipping sums have files of their own in this folder.
+
+pub mod extreme;
+pub mod moments;
+pub mod nan;
+pub mod norm;
+pub mod truth;
+
+use super::copy::COPY_;
+use super::view::{SELECT, SLICE};
+use crate::cpu::reduce::{self, Reduce};
+use crate::dtype::{Category, DType, Scalar};
+use crate::error::{Error, Result};
+use crate::layout::{Dims, Layout, wrap_dim, wrap_dims};
+use crate::op::*;
+use crate::tensor::Tensor;
+
+pub static OPS: &[&Op] = &[&SUM, &SUM_DIM, &MEAN, &MEAN_DIM, &PROD, &PROD_DIM];
+
+/// The dimensions a reduction runs over: those given, or all where none are.
+pub(super) fn reduced_dims(c: &Call, arg: Option<usize>) -> Result<Dims> {
+    let n = c.tensor(0)?.ndim();
+    let mut dims = match arg.and_then(|a| c.opt_ints(a)) {
+        Some(d) if !d.is_empty() => wrap_dims(d, n)?,
+        _ => (0..n).collect(),
+    };
+    dims.sort_unstable();
+    dims.retain(|d| *d < n); // a 0-d tensor has the dimension 0 by name only
+    Ok(dims)
+}
+
+/// The shape after reducing, with the reduced dimensions kept as ones or dropped.
+pub(super) fn reduced_shape(shape: &[usize], dims: &[usize], keep: bool) -> Dims {
+    let size = |(i, &d): (usize, &usize)| match (dims.contains(&i), keep) {
+        (false, _) => Some(d),
+        (true, true) => Some(1),
+        (true, false) => None,
+    };
+    shape.iter().enumerate().filter_map(size).collect()
+}
+
+/// The output as the kernels want it: with the reduced dimensions as ones.
+pub(super) fn keepdim_form(input: &Tensor, dims: &[usize], out: &Tensor) -> Tensor {
+    let shape = reduced_shape(input.shape(), dims, true);
+    out.with_layout(Layout { offset: out.layout().offset, ..Layout::contiguous(&shape) })
+}
+
+/// Which reduction a kernel runs: a type, because kernels are plain functions.
+pub(super) trait Kind {
+    const CPU: Reduce;
+    const GPU: u8;
+}
+
+pub(super) fn run_cpu<K: Kind>(c: &Call, out: &[Tensor], dims: &[usize]) -> Result<()> {
+    let t = c.tensor(0)?;
+    let kept = keepdim_form(t, dims, &out[0]);
+    // SAFETY: both layouts lie within their storages and the output has the keepdim shape of the input.
+    unsafe { reduce::reduce(K::CPU, t.cpu_view()?, dims, kept.cpu_view()?) }
+}
+pub(super) fn run_gpu<K: Kind>(c: &Call, out: &[Tensor], dims: &[usize]) -> Result<()> {
+    let t = c.tensor(0)?;
+    let kept = keepdim_form(t, dims, &out[0]);
+    let _ = (K::GPU, kept.gpu_view()?);
+    Err(crate::error::Error::not_implemented("TEMP"))
+}
+
+fn all_cpu<K: Kind>(c: &Call, out: &[Tensor]) -> Result<()> {
+    run_cpu::<K>(c, out, &reduced_dims(c, None)?)
+}
+fn all_gpu<K: Kind>(c: &Call, out: &[Tensor]) -> Result<()> {
+    run_gpu::<K>(c, out, &reduced_dims(c, None)?)
+}
+fn dims_cpu<K: Kind>(c: &Call, out: &[Tensor]) -> Result<()> {
+    run_cpu::<K>(c, out, &reduced_dims(c, Some(1))?)
+}
+fn dims_gpu<K: Kind>(c: &Call, out: &[Tensor]) -> Result<()> {
+    run_gpu::<K>(c, out, &reduced_dims(c, Some(1))?)
+}
+
+/// A reduction of everything: arguments (self, ..).
+pub(super) const fn over_all<K: Kind>(infer: fn(&Call) -> Result<Specs>) -> Body {
+    kernel(infer, all_cpu::<K>, Some(all_gpu::<K>))
+}
+/// A reduction over `dim`: arguments (self, dim, keepdim, ..).
+pub(super) const fn over_dims<K: Kind>(infer: fn(&Call) -> Result<Specs>) -> Body {
+    kernel(infer, dims_cpu::<K>, Some(dims_gpu::<K>))
+}
+
+/// Sums of integers and bools are int64.
+fn sum_dtype(t: &Tensor, asked: Option<DType>) -> DType {
+    asked.unwrap_or(if t.dtype().category() <= Category::Int { DType::I64 } else { t.dtype() })
+}
+
+struct Total;
+impl Kind for Total {
+    const CPU: Reduce = Reduce::Sum;
+    const GPU: u8 = 0;
+}
+
+pub static SUM: Op = Op {
+    sig: "sum(Tensor self, *, DType? dtype=None) -> Tensor",
+    doc: "The sum of all elements. Integers and bools sum to int64.",
+    body: over_all::<Total>(|c| {
+        let t = c.tensor(0)?;
+        Ok(Spec::one(&[], sum_dtype(t, c.dtype(1)), t.device()))
+    }),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g().expand(&c.sizes(0)))]),
+    samples: &["f32[2,3]", "i64[4]", "b8[5]", "f32[2,3], dtype=float64"],
+    errors: &[("'a'", "TypeError", "must be Tensor")],
+    reference: "np.sum(x0, dtype=dtype)",
+    ..OP
+};
+
+pub static SUM_DIM: Op = Op {
+    sig: "sum.dim(Tensor self, int[1]? dim, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    doc: "The sum over the given dimensions; `keepdim` keeps them with size one.",
+    forms: FMO,
+    body: over_dims::<Total>(|c| {
+        let t = c.tensor(0)?;
+        Ok(Spec::one(
+            &reduced_shape(t.shape(), &reduced_dims(c, Some(1))?, c.flag(2)),
+            sum_dtype(t, c.dtype(3)),
+            t.device(),
+        ))
+    }),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g().expand_reduced(c, 1, 2))]),
+    node: "SumBackward1",
+    samples: &["f32[2,3], 0", "f32[2,3,4], (0, 2), True", "f32[2,3], -1, dtype=float64", "i64[2,3], 1"],
+    errors: &[
+        ("f32[2,3], 2", "IndexError", "Dimension out of range"),
+        ("f32[2,3], (0, 0)", "RuntimeError", "multiple times"),
+    ],
+    reference: "np.sum(x0, axis=x1, keepdims=keepdim, dtype=dtype)",
+    ..OP
+};
+
+/// The dtype of a mean: floating or complex only.
+pub(super) fn float_only(c: &Call, asked: Option<DType>) -> Result<DType> {
+    let d = asked.unwrap_or(c.tensor(0)?.dtype());
+    if d.is_differentiable() {
+        return Ok(d);
+    }
+    let what = if asked.is_some() { "Optional" } else { "Input" };
+    Err(Error::not_implemented(format!(
+        "could not infer output dtype. {what} dtype must be either a floating point or complex dtype. Got: {}",
+        d.scalar_type_name()
+    )))
+}
+
+struct Average;
+impl Kind for Average {
+    const CPU: Reduce = Reduce::Mean;
+    const GPU: u8 = 1;
+}
+
+pub static MEAN: Op = Op {
+    sig: "mean(Tensor self, *, DType? dtype=None) -> Tensor",
+    doc: "The mean of all elements: their sum divided by their number. Floating or complex only; nan of nothing.",
+    forms: FMO,
+    body: over_all::<Average>(|c| Ok(Spec::one(&[], float_only(c, c.dtype(1))?, c.tensor(0)?.device()))),
+    vjp: Vjp::Each(&[d(0, 0, |c| (c.g() / c.folded()).expand(&c.sizes(0)))]),
+    samples: &["f32[2,3]", "f32[0]", "i64[4], dtype=float32", "f64[3]", "c64[3]", "bf16[5]"],
+    errors: &[
+        ("i64[3]", "NotImplementedError", "could not infer output dtype"),
+        ("f32[3], dtype=int64", "NotImplementedError", "Optional dtype"),
+    ],
+    reference: "np.mean(x0)",
+    ..OP
+};
+
+pub static MEAN_DIM: Op = Op {
+    sig: "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    doc: "The mean over the given dimensions; `keepdim` keeps them with size one.",
+    forms: FMO,
+    body: over_dims::<Average>(|c| {
+        let t = c.tensor(0)?;
+        let dtype = float_only(c, c.dtype(3))?;
+        Ok(Spec::one(&reduced_shape(t.shape(), &reduced_dims(c, Some(1))?, c.flag(2)), dtype, t.device()))
+    }),
+    vjp: Vjp::Each(&[d(0, 0, |c| (c.g() / c.folded()).expand_reduced(c, 1, 2))]),
+    node: "MeanBackward1",
+    samples: &["f32[2,3], 0", "f32[2,3,4], (0, 2), True", "f32[2,3], None", "i64[2,3], 1, dtype=float64"],
+    errors: &[
+        ("f32[2,3], 2", "IndexError", "Dimension out of range"),
+        ("b8[2,3], 0", "NotImplementedError", "could not infer output dtype"),
+    ],
+    reference: "np.mean(x0, axis=x1, keepdims=keepdim)",
+    ..OP
+};
+
+struct Product;
+impl Kind for Product {
+    const CPU: Reduce = Reduce::Prod;
+    const GPU: u8 = 2;
+}
+
+pub static PROD: Op = Op {
+    sig: "prod(Tensor self, *, DType? dtype=None) -> Tensor",
+    doc: "The product of all elements; one of nothing. Integers and bools multiply to int64. The gradient holds at zeros too.",
+    body: over_all::<Product>(|c| {
+        let t = c.tensor(0)?;
+        Ok(Spec::one(&[], sum_dtype(t, c.dtype(1)), t.device()))
+    }),
+    vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
+        let flat = c.arg(0).reshape(&[-1]);
+        product_backward(c.g(), flat, c.out(0), 0).reshape(&c.sizes(0))
+    })]),
+    samples: &["f32[2,3]", "f32[2,2](=2,0,3,4)", "f32[2,2](=2,0,0,4)", "f32[]", "i32[4]", "b8[5]", "c64[3]", "f32[0]"],
+    errors: &[("'a'", "TypeError", "must be Tensor")],
+    reference: "np.prod(x0)",
+    ..OP
+};
+
+pub static PROD_DIM: Op = Op {
+    sig: "prod.dim(Tensor self, int dim, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    doc: "The product along one dimension; `keepdim` keeps it with size one.",
+    forms: FMO,
+    body: kernel(
+        |c| {
+            let t = c.tensor(0)?;
+            Ok(Spec::one(&reduced_shape(t.shape(), &one_dim(c, 1)?, c.flag(2)), sum_dtype(t, c.dtype(3)), t.device()))
+        },
+        |c, out| run_cpu::<Product>(c, out, &one_dim(c, 1)?),
+        Some(|c, out| run_gpu::<Product>(c, out, &one_dim(c, 1)?)),
+    ),
+    vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
+        let (g, y) = (c.g().restore_dims(c, 1, 2), c.out(0).restore_dims(c, 1, 2));
+        product_backward(g, c.arg(0), y, c.int(1).unwrap_or(0))
+    })]),
+    node: "ProdBackward1",
+    samples: &[
+        "f32[2,3], 0",
+        "f32[2,3], -1, True",
+        "f32[2,3](=1,0,2,0,0,3), 1",
+        "i32[2,3], 1",
+        "f32[2,3], 1, dtype=float64",
+    ],
+    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
+    reference: "np.prod(x0, axis=x1, keepdims=keepdim)",
+    ..OP
+};
+
+/// The one dimension in argument `arg`, as a list; empty for a 0-d tensor.
+pub(super) fn one_dim(c: &Call, arg: usize) -> Result<Dims> {
+    let n = c.tensor(0)?.ndim();
+    let dim = wrap_dim(c.int(arg)?, n)?;
+    Ok(if n == 0 { Dims::new() } else { Dims::from_elem(dim, 1) })
+}
+
+/// The gradient of a product along `dim`: the product of the others, by division where no element is zero.
+fn product_backward(g: Term, x: Term, y: Term, dim: i64) -> Term {
+    let no_zero = truth::ALL.call((&x,)).get().is_some_and(is_true);
+    match x.ndim() {
+        0 => g,
+        _ if no_zero => g * (y / x).conj(),
+        _ => g * products_of_others(x.transpose(dim, -1)).transpose(dim, -1).conj(),
+    }
+}
+
+/// Whether a 0-d tensor is nan.
+pub(super) fn is_nan(t: &Term) -> bool {
+    let number = |t: &Tensor| t.dense_copy(t.dtype()).and_then(|t| t.element(t.layout().offset));
+    t.get().is_some_and(|t| number(t).is_ok_and(|s| s.to_f64().is_nan()))
+}
+
+/// A bool on any device, read.
+pub(super) fn is_true(t: &Tensor) -> bool {
+    t.dense_copy(DType::Bool).and_then(|t| t.element(t.layout().offset)).is_ok_and(|s| s.to_bool())
+}
+
+/// For each element along the last dimension the product of all others: products of pairs on the way up, handed to
+/// the partner on the way down. Multiplications alone, so it holds at zeros and differentiates to any order.
+fn products_of_others(x: Term) -> Term {
+    let mut sizes = x.sizes();
+    let n = sizes.last().copied().unwrap_or(0);
+    if n <= 1 {
+        return x.filled(1.0);
+    }
+    if n % 2 == 1 {
+        return SLICE.call((products_of_others(padded_with_one(x)), -1, 0, n));
+    }
+    *sizes.last_mut().expect("at least one dimension") = n / 2;
+    sizes.push(2);
+    let pairs = x.clone().reshape(&sizes);
+    let others = products_of_others(pairs.clone().select(-1, 0) * pairs.clone().select(-1, 1));
+    (others.unsqueeze(-1) * pairs.flip_(-1)).reshape(&x.sizes())
+}
+
+/// One more element, a one, at the end of the last dimension.
+fn padded_with_one(x: Term) -> Term {
+    let padded = x.0.and_then(|x| {
+        let mut shape: Dims = x.shape().into();
+        let n = shape.pop().unwrap_or(0);
+        shape.push(n + 1);
+        let whole = Tensor::empty(&shape, x.dtype(), x.device())?;
+        whole.fill_raw(Scalar::Int(1))?;
+        COPY_.call_inplace((SLICE.call((&whole, -1, 0, n)), &x))?;
+        Ok(whole)
+    });
+    Term(padded)
+}
+
+impl Term {
+    /// One number everywhere, in the term's shape and dtype.
+    pub(super) fn filled(&self, value: f64) -> Term {
+        Term(self.dup().0.and_then(|t| super::needs::full_like(&t, t.dtype(), value)))
+    }
+    pub(super) fn select(self, dim: i64, index: i64) -> Term {
+        SELECT.call((self, dim, index))
+    }
+    pub fn expand(self, sizes: &[i64]) -> Term {
+        super::view::EXPAND.call((self, sizes))
+    }
+    pub fn sum_all(self) -> Term {
+        SUM.call((self,))
+    }
+    pub fn sum(self, dims: &[i64], keepdim: bool) -> Term {
+        SUM_DIM.call((self, dims, keepdim))
+    }
+    /// Puts reduced dimensions back (argument `dim`, unless argument `keepdim` kept them) and expands to the input's shape.
+    pub fn expand_reduced(self, c: &Back, dim: usize, keepdim: usize) -> Term {
+        self.restore_dims(c, dim, keepdim).expand(&c.sizes(0))
+    }
+    /// Puts reduced dimensions back as ones.
+    pub fn restore_dims(self, c: &Back, dim: usize, keepdim: usize) -> Term {
+        if c.flag(keepdim) || c.ndim(0) == 0 {
+            return self;
+        }
+        let n = c.ndim(0);
+        let dims: Dims = match c.opt_ints(dim).map(|d| d.to_vec()).or(c.opt_int(dim).map(|d| vec![d])) {
+            Some(d) if !d.is_empty() => d.iter().map(|&d| d.rem_euclid(n as i64) as usize).collect(),
+            _ => (0..n).collect(),
+        };
+        let kept: Ints = reduced_shape(&c.shape(0), &dims, true).iter().map(|&d| d as i64).collect();
+        self.reshape(&kept)
+    }
+}

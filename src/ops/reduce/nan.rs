@@ -1,0 +1,74 @@
+//! Sums and means that skip NaN.
+
+use super::{SUM, SUM_DIM};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::op::*;
+use crate::ops::needs::quiet;
+use crate::tensor::Tensor;
+
+pub static OPS: &[&Op] = &[&NANSUM, &NANMEAN];
+
+/// The dimensions in argument 1 that are really given.
+fn given(c: &Call) -> Option<Ints> {
+    c.opt_ints(1).filter(|d| !d.is_empty()).map(Ints::from_slice)
+}
+
+fn sum(t: Term, dims: Option<Ints>, keepdim: bool, dtype: Option<DType>) -> Term {
+    let n = t.ndim() as i64;
+    match dims {
+        Some(dims) => SUM_DIM.call((t, dims, keepdim, dtype)),
+        None if keepdim => SUM_DIM.call((t, (0..n).collect::<Ints>(), true, dtype)),
+        None => SUM.call((t, dtype)),
+    }
+}
+
+fn without_nan(t: &Tensor) -> Term {
+    let t = Term::from(t);
+    if t.get().is_some_and(|t| t.dtype().is_differentiable()) { t.clone().zero_where(t.is_nan()) } else { t }
+}
+
+pub static NANSUM: Op = Op {
+    sig: "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    doc: "The sum of the elements that are not nan, of all or over the given dimensions.",
+    forms: FMO,
+    body: composite(|c| {
+        let t = c.tensor(0)?;
+        if t.dtype().is_complex() {
+            return Err(Error::runtime("nansum does not support complex inputs"));
+        }
+        quiet(|| sum(without_nan(t), given(c), c.flag(2), c.dtype(3)).outputs())
+    }),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g().expand_reduced(c, 1, 2) * c.arg(0).is_nan().equals(0))]),
+    samples: &["f32[2,3]", "f32[4](=1,nan,3,nan)", "f32[2,2](=1,nan,3,4), 0", "f32[2,3], (0, 1), True", "i64[4]"],
+    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range"), ("c64[2]", "RuntimeError", "complex")],
+    reference: "np.nansum(x0, axis=dim, keepdims=keepdim)",
+    ..OP
+};
+
+pub static NANMEAN: Op = Op {
+    sig: "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    doc: "The mean of the elements that are not nan, of all or over the given dimensions.",
+    forms: FMO,
+    body: composite(nanmean),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3]", "f32[4](=1,nan,3,nan)", "f32[2,2](=1,nan,3,4), 0", "f32[2,3], (0, 1), True"],
+    errors: &[
+        ("i64[3]", "NotImplementedError", "floating point or complex"),
+        ("f32[2,3], 2", "IndexError", "Dimension out of range"),
+    ],
+    reference: "np.nanmean(x0, axis=dim, keepdims=keepdim)",
+    ..OP
+};
+
+fn nanmean(c: &Call) -> Result<Outputs> {
+    let t = c.tensor(0)?;
+    if !t.dtype().is_differentiable() {
+        return Err(Error::not_implemented(format!(
+            "expected input to have floating point or complex dtype but got {}",
+            t.dtype().scalar_type_name()
+        )));
+    }
+    let count = quiet(|| sum(Term::from(t).is_nan().equals(0), given(c), c.flag(2), None));
+    (NANSUM.call((t, given(c), c.flag(2), c.dtype(3))) / count).outputs()
+}

@@ -1,0 +1,291 @@
+//! Vector norms, the norms of matrices that are made of them, and the logarithm of a sum of exponentials.
+//!
+//! `norm` and `linalg.norm` choose between `linalg.vector_norm` and, for two dimensions, matrix norms.
+
+use super::{SUM_DIM, keepdim_form, reduced_dims, reduced_shape};
+use crate::cpu::reduce::{Reduce, reduce};
+use crate::dtype::{Category, DType, Scalar, default_dtype};
+use crate::error::{Error, Result, Show};
+use crate::op::*;
+use crate::ops::needs::named;
+use crate::ops::reduce::extreme::{AMAX, AMIN};
+use crate::tensor::Tensor;
+
+pub static OPS: &[&Op] =
+    &[&VECTOR_NORM, &MATRIX_NORM, &MATRIX_NORM_STR, &LINALG_NORM, &LINALG_NORM_STR, &NORM, &NORM_STR, &LOGSUMEXP];
+
+fn infer_norm(c: &Call) -> Result<Specs> {
+    let t = c.tensor(0)?;
+    let d = t.dtype();
+    if !d.is_differentiable() {
+        let name = d.scalar_type_name();
+        return Err(Error::not_implemented(format!(
+            "Expected a floating point or complex tensor as input. Got {name}"
+        )));
+    }
+    if let Some(asked) = c.dtype(4)
+        && !asked.is_differentiable()
+    {
+        let name = asked.scalar_type_name();
+        return Err(Error::runtime(format!("dtype should be floating point or complex, but got {name}")));
+    }
+    let dims = reduced_dims(c, Some(2))?;
+    let order = c.float(1)?;
+    let nothing = dims.iter().any(|&d| t.size(d) == 0);
+    if nothing && (order < 0.0 || order == f64::INFINITY) {
+        return Err(Error::runtime(format!(
+            "cannot compute the {order} norm on an empty tensor because the operation does not have an identity"
+        )));
+    }
+    let dtype = c.dtype(4).unwrap_or(d).to_real();
+    Ok(Spec::one(&reduced_shape(t.shape(), &dims, c.flag(3)), dtype, t.device()))
+}
+
+fn run_norm(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (t, dims) = (c.tensor(0)?, reduced_dims(c, Some(2))?);
+    let kept = keepdim_form(t, &dims, &out[0]);
+    // SAFETY: both layouts lie within their storages and the output, new, has the keepdim shape of the input.
+    unsafe { reduce(Reduce::Norm(c.float(1)?), t.cpu_view()?, &dims, kept.cpu_view()?) }
+}
+
+pub static VECTOR_NORM: Op = Op {
+    sig: "linalg.vector_norm(Tensor x, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    doc: "The vector norm `sum(|x|^ord)^(1/ord)` of all elements or over the given dimensions; `inf`: the greatest, `-inf`: the least absolute value, `0`: the number that are not zero.",
+    forms: FO,
+    body: kernel(infer_norm, run_norm, None),
+    vjp: Vjp::Each(&[d(0, A0 | OUT0, norm_backward)]),
+    node: "LinalgVectorNormBackward0",
+    samples: &[
+        "f32[2,3]",
+        "f32[2,3], 1",
+        "f32[2,3], 3, 0",
+        "f32[2,3], inf, 1, True",
+        "f32[2,3], 0",
+        "f32[2,3](pos), 0.5",
+        "f32[2,3], -inf, 0",
+        "c64[3]",
+        "f32[2,3], 2, (0, 1), dtype=float64",
+    ],
+    errors: &[
+        ("i64[3]", "NotImplementedError", "floating point or complex"),
+        ("f32[0], inf", "RuntimeError", "does not have an identity"),
+        ("f32[2], 2, 1", "IndexError", "Dimension out of range"),
+    ],
+    ..OP
+};
+
+/// Source: the derivative of `(sum |x|^p)^(1/p)`: `sgn(x) (|x| / norm)^(p - 1)`; zero where the norm is zero.
+fn norm_backward(c: &Back) -> Term {
+    let (g, x, n) = (c.g().restore_dims(c, 2, 3), c.arg(0), c.out(0).restore_dims(c, 2, 3));
+    let p = c.float(1).unwrap_or(2.0);
+    let at_zero = |t: Term| t.zero_where(n.clone().equals(0));
+    match p {
+        0.0 => c.zeros(0),
+        1.0 => x.sgn() * g,
+        2.0 => x * at_zero(g / n.clone()),
+        p if p.is_infinite() => {
+            let hits = x.clone().abs().equals(n);
+            let dims = norm_dims(c);
+            let count = if dims.is_empty() { hits.clone() } else { hits.clone().sum(&dims, true) };
+            x.sgn() * hits * (g / count)
+        }
+        p if p < 1.0 => {
+            let zero = x.clone().equals(0);
+            x.clone().sgn() * x.abs().pow(p - 1.0).zero_where(zero) * g * n.pow(1.0 - p)
+        }
+        p if p < 2.0 => x.clone().sgn() * x.abs().pow(p - 1.0) * at_zero(g * n.clone().pow(1.0 - p)),
+        p => x.clone() * x.abs().pow(p - 2.0) * at_zero(g / n.clone().pow(p - 1.0)),
+    }
+}
+
+fn norm_dims(c: &Back) -> Ints {
+    match c.opt_ints(2) {
+        Some(d) if !d.is_empty() && c.ndim(0) > 0 => d.into(),
+        _ => (0..c.ndim(0) as i64).collect(),
+    }
+}
+
+/// The norm of a vector, or of a matrix where two dimensions are given, as `torch.norm` understands its arguments.
+pub static NORM: Op = Op {
+    sig: "norm(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    doc: "The vector norm of order `p` of all elements or over the given dimensions; see `linalg.vector_norm`.",
+    body: composite(|c| {
+        let order = c.opt_scalar(1).unwrap_or(Scalar::Int(2));
+        VECTOR_NORM.call((c.tensor(0)?, order, c.args[2].reborrow(), c.flag(3), c.dtype(4))).outputs()
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3]", "f32[2,3], 1", "f32[2,3], 2, 0", "f32[2,3], 3, (0, 1), True", "f32[2,3], inf"],
+    errors: &[("i64[3]", "NotImplementedError", "floating point or complex")],
+    ..OP
+};
+
+pub static NORM_STR: Op = Op {
+    sig: "norm.str(Tensor self, str p, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    doc: "The Frobenius norm ('fro') or the sum of the singular values ('nuc').",
+    body: composite(|c| match c.str(1) {
+        Some("fro") => VECTOR_NORM.call((c.tensor(0)?, 2, c.args[2].reborrow(), c.flag(3), c.dtype(4))).outputs(),
+        Some("nuc") => nuclear(c.tensor(0)?, c.opt_ints(2).unwrap_or(&[]), c.flag(3)).outputs(),
+        p => {
+            Err(Error::runtime(format!("only valid string values are 'fro' and 'nuc', found {}", p.unwrap_or("None"))))
+        }
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3], 'fro'", "f32[2,3], 'fro', 0", "f32[2,3], 'fro', (0, 1), True"],
+    errors: &[("f32[2,3], 'abc'", "RuntimeError", "only valid string values")],
+    ..OP
+};
+
+/// The dimensions of a matrix norm: the two given, of a matrix both.
+fn matrix_dims(t: &Tensor, dims: &[i64]) -> Result<(i64, i64)> {
+    match (dims, t.ndim()) {
+        (&[a, b], _) => Ok((a, b)),
+        ([], 2) => Ok((0, 1)),
+        _ => Err(Error::runtime(format!(
+            "The input tensor A must have at least 2 dimensions and dim must be a 2-tuple; got shape {} and dim {}",
+            Show(t.shape()),
+            Show(dims)
+        ))),
+    }
+}
+
+/// Singular values of the matrices in two dimensions, in the last dimension.
+fn singular_values(t: &Tensor, (a, b): (i64, i64)) -> Term {
+    let n = t.ndim() as i64;
+    let (a, b) = (a.rem_euclid(n), b.rem_euclid(n));
+    let order: Ints = (0..n).filter(|d| *d != a && *d != b).chain([a, b]).collect();
+    Term(named("linalg.svdvals").and_then(|op| op.call((crate::ops::view::PERMUTE.call((t, order)),)).ok()))
+}
+
+fn nuclear(t: &Tensor, dims: &[i64], keepdim: bool) -> Term {
+    match matrix_dims(t, dims) {
+        Ok(d) => kept(singular_values(t, d).sum(&[-1], false), t, d, keepdim),
+        Err(e) => e.into(),
+    }
+}
+
+/// Puts the two dimensions of a matrix norm back as ones.
+fn kept(y: Term, t: &Tensor, (a, b): (i64, i64), keepdim: bool) -> Term {
+    let n = t.ndim() as i64;
+    let (a, b) = (a.rem_euclid(n), b.rem_euclid(n));
+    if keepdim { y.unsqueeze(a.min(b)).unsqueeze(a.max(b)) } else { y }
+}
+
+fn matrix_norm(t: &Tensor, order: f64, dims: &[i64], keepdim: bool, dtype: Option<DType>) -> Result<Term> {
+    let converted = Term::from(t).to_dtype(dtype.unwrap_or(t.dtype())).ok()?;
+    let t = &converted;
+    let (a, b) = matrix_dims(t, dims)?;
+    let n = t.ndim() as i64;
+    let pick = if order > 0.0 { &AMAX } else { &AMIN };
+    let (first, second) = if order.is_infinite() { (b, a) } else { (a, b) };
+    match order.abs() {
+        2.0 => Ok(kept(pick.call((singular_values(t, (a, b)), [-1])), t, (a, b), keepdim)),
+        1.0 | f64::INFINITY => {
+            let sums = SUM_DIM.call((Term::from(t).abs(), [first], true));
+            let y = pick.call((sums, [second], true));
+            Ok(if keepdim { y } else { crate::ops::view::SQUEEZE_DIM.call((y, [a.rem_euclid(n), b.rem_euclid(n)])) })
+        }
+        _ => Err(Error::runtime(format!("Order {order} not supported."))),
+    }
+}
+
+pub static MATRIX_NORM: Op = Op {
+    sig: "linalg.matrix_norm(Tensor A, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    doc: "A matrix norm: 1 and -1 (column sums), inf and -inf (row sums), 2 and -2 (singular values).",
+    forms: F,
+    body: composite(|c| matrix_norm(c.tensor(0)?, c.float(1)?, c.ints(2)?, c.flag(3), c.dtype(4))?.outputs()),
+    vjp: Vjp::Composite,
+    samples: &["f32[3,4], 1", "f32[2,3,4], inf", "f32[3,4], -1, (0, 1), True"],
+    errors: &[("f32[3,4], 3", "RuntimeError", "not supported")],
+    ..OP
+};
+
+pub static MATRIX_NORM_STR: Op = Op {
+    sig: "linalg.matrix_norm.str(Tensor A, str ord='fro', int[] dim=[-2, -1], bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    doc: "The Frobenius ('fro') or nuclear ('nuc') norm of matrices.",
+    forms: F,
+    body: composite(|c| matrix_norm_str(c, c.ints(2)?)),
+    vjp: Vjp::Composite,
+    samples: &["f32[3,4]", "f32[2,3,4], 'fro', keepdim=True"],
+    errors: &[("f32[3,4], 'abc'", "RuntimeError", "not supported")],
+    ..OP
+};
+
+fn matrix_norm_str(c: &Call, dims: &[i64]) -> Result<Outputs> {
+    let t = c.tensor(0)?;
+    match c.str(1) {
+        Some("fro") => {
+            let (a, b) = matrix_dims(t, dims)?;
+            VECTOR_NORM.call((t, 2, [a, b], c.flag(3), c.dtype(4))).outputs()
+        }
+        Some("nuc") => nuclear(t, dims, c.flag(3)).outputs(),
+        p => Err(Error::runtime(format!("Order {} not supported.", p.unwrap_or("None")))),
+    }
+}
+
+pub static LINALG_NORM: Op = Op {
+    sig: "linalg.norm(Tensor A, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    doc: "A vector norm, or a matrix norm where two dimensions are given or `A` is a matrix and `ord` is given.",
+    forms: FO,
+    body: composite(|c| {
+        let (t, dims) = (c.tensor(0)?, c.opt_ints(2));
+        let matrix = dims.map_or(t.ndim() == 2, |d| d.len() == 2);
+        match c.opt_scalar(1) {
+            Some(order) if matrix => {
+                matrix_norm(t, order.to_f64(), dims.unwrap_or(&[]), c.flag(3), c.dtype(4))?.outputs()
+            }
+            Some(_) if dims.is_none() && t.ndim() > 2 => Err(Error::runtime(format!(
+                "If dim is not specified but ord is, the input must be 1D or 2D. Got {}D.",
+                t.ndim()
+            ))),
+            order => {
+                let order = order.unwrap_or(Scalar::Int(2));
+                VECTOR_NORM.call((t, order, c.args[2].reborrow(), c.flag(3), c.dtype(4))).outputs()
+            }
+        }
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3]", "f32[4], 1", "f32[3,4], 1", "f32[2,3,4], inf, (1, 2)", "f32[2,3], None, 0", "f32[2,3,4]"],
+    errors: &[("f32[2,3,4], 2", "RuntimeError", "must be 1D or 2D")],
+    ..OP
+};
+
+pub static LINALG_NORM_STR: Op = Op {
+    sig: "linalg.norm.str(Tensor A, str ord, int[]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    doc: "The Frobenius ('fro') or nuclear ('nuc') norm of a matrix.",
+    forms: FO,
+    body: composite(|c| matrix_norm_str(c, c.opt_ints(2).unwrap_or(&[]))),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3], 'fro'", "f32[2,3,4], 'fro', (1, 2), True"],
+    errors: &[("f32[2,3], 'abc'", "RuntimeError", "not supported")],
+    ..OP
+};
+
+fn run_logsumexp(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (t, dims) = (c.tensor(0)?, reduced_dims(c, Some(1))?);
+    let kept = keepdim_form(t, &dims, &out[0]);
+    // SAFETY: as in `run_norm`.
+    unsafe { reduce(Reduce::LogSumExp, t.cpu_view()?, &dims, kept.cpu_view()?) }
+}
+
+pub static LOGSUMEXP: Op = Op {
+    sig: "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+    doc: "The logarithm of the sum of exponentials over the given dimensions, without overflow.",
+    aliases: &["special.logsumexp"],
+    forms: FMO,
+    body: kernel(
+        |c| {
+            let t = c.tensor(0)?;
+            let dtype = if t.dtype().category() < Category::Float { default_dtype() } else { t.dtype() };
+            Ok(Spec::one(&reduced_shape(t.shape(), &reduced_dims(c, Some(1))?, c.flag(2)), dtype, t.device()))
+        },
+        run_logsumexp,
+        None,
+    ),
+    vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
+        c.g().restore_dims(c, 1, 2) * (c.arg(0) - c.out(0).restore_dims(c, 1, 2)).exp()
+    })]),
+    samples: &["f32[2,3], 0", "f32[2,3](big), 1, True", "f32[2,3,4], (0, 2)", "i64[3], 0", "f32[], 0"],
+    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
+    reference: "np.log(np.sum(np.exp(x0), axis=dim, keepdims=keepdim))",
+    ..OP
+};

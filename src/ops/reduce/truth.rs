@@ -1,0 +1,99 @@
+//! Truth values and counts: any, all, count_nonzero. The result is bool, but uint8 stays uint8, as in PyTorch.
+
+use super::{Kind, over_all, over_dims, reduced_dims, reduced_shape};
+use crate::cpu::reduce::Reduce;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::op::*;
+use crate::tensor::Tensor;
+
+pub static OPS: &[&Op] = &[&ANY, &ANY_DIM, &ALL, &ALL_DIM, &COUNT_NONZERO];
+
+struct Any;
+impl Kind for Any {
+    const CPU: Reduce = Reduce::Any;
+    const GPU: u8 = 5;
+}
+struct All;
+impl Kind for All {
+    const CPU: Reduce = Reduce::All;
+    const GPU: u8 = 6;
+}
+
+fn truth_dtype(t: &Tensor) -> DType {
+    if t.dtype() == DType::U8 { DType::U8 } else { DType::Bool }
+}
+fn infer_all(c: &Call) -> Result<Specs> {
+    let t = c.tensor(0)?;
+    Ok(Spec::one(&[], truth_dtype(t), t.device()))
+}
+fn infer_dims(c: &Call) -> Result<Specs> {
+    let t = c.tensor(0)?;
+    Ok(Spec::one(&reduced_shape(t.shape(), &reduced_dims(c, Some(1))?, c.flag(2)), truth_dtype(t), t.device()))
+}
+const NO_GRADIENT: Vjp = Vjp::None("the result is a truth value");
+
+pub static ANY: Op = Op {
+    sig: "any(Tensor self) -> Tensor",
+    doc: "Whether any element is true (not zero). Bool, or uint8 for uint8; false of nothing.",
+    forms: FMO,
+    body: over_all::<Any>(infer_all),
+    vjp: NO_GRADIENT,
+    samples: &["b8[2,3]", "f32[4](zeros)", "u8[3]", "i64[0]", "c64[2]"],
+    errors: &[("'a'", "TypeError", "must be Tensor")],
+    reference: "np.any(x0)",
+    ..OP
+};
+
+pub static ANY_DIM: Op = Op {
+    sig: "any.dim(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
+    doc: "Whether any element over the given dimensions is true.",
+    forms: FMO,
+    body: over_dims::<Any>(infer_dims),
+    vjp: NO_GRADIENT,
+    samples: &["b8[2,3], 0", "f32[2,3](ties), 1, True", "u8[2,3], -1", "b8[2,3,2], (0, 2)"],
+    errors: &[("b8[2,3], 2", "IndexError", "Dimension out of range")],
+    reference: "np.any(x0, axis=dim, keepdims=keepdim)",
+    ..OP
+};
+
+pub static ALL: Op = Op {
+    sig: "all(Tensor self) -> Tensor",
+    doc: "Whether all elements are true (not zero). Bool, or uint8 for uint8; true of nothing.",
+    forms: FMO,
+    body: over_all::<All>(infer_all),
+    vjp: NO_GRADIENT,
+    samples: &["b8[2,3]", "f32[4](ones)", "u8[3]", "i64[0]", "c64[2]"],
+    errors: &[("'a'", "TypeError", "must be Tensor")],
+    reference: "np.all(x0)",
+    ..OP
+};
+
+pub static ALL_DIM: Op = Op {
+    sig: "all.dim(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
+    doc: "Whether all elements over the given dimensions are true.",
+    forms: FMO,
+    body: over_dims::<All>(infer_dims),
+    vjp: NO_GRADIENT,
+    samples: &["b8[2,3], 0", "f32[2,3](ties), 1, True", "u8[2,3], -1", "b8[2,3,2], (0, 2)"],
+    errors: &[("b8[2,3], 2", "IndexError", "Dimension out of range")],
+    reference: "np.all(x0, axis=dim, keepdims=keepdim)",
+    ..OP
+};
+
+pub static COUNT_NONZERO: Op = Op {
+    sig: "count_nonzero(Tensor self, int[1]? dim=None) -> Tensor",
+    doc: "The number of elements that are not zero, of all or over the given dimensions; int64.",
+    body: composite(|c| {
+        let marks = Term::from(c.tensor(0)?).ne_(0);
+        match c.opt_ints(1) {
+            Some(dims) if !dims.is_empty() => super::SUM_DIM.call((marks, dims)).outputs(),
+            _ => super::SUM.call((marks,)).outputs(),
+        }
+    }),
+    vjp: Vjp::None("a count"),
+    samples: &["i64[2,3]", "f32[2,3](ties), 0", "b8[2,3,2], (0, 2)", "f32[0]"],
+    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
+    reference: "np.count_nonzero(x0, axis=dim)",
+    ..OP
+};

@@ -1,0 +1,190 @@
+//! Repeating: repeat, tile, repeat_interleave. Copies, block by block.
+
+use super::shape::sizes;
+use super::view::{EXPAND, RESHAPE};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::layout::{Dims, Layout, to_shape, wrap_dim};
+use crate::op::*;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[&REPEAT, &TILE, &REPEAT_INTERLEAVE_INT, &REPEAT_INTERLEAVE, &REPEAT_INTERLEAVE_INDEX];
+
+fn repeat_spec(c: &Call) -> Result<Specs> {
+    let (t, repeats) = (c.tensor(0)?, to_shape(c.ints(1)?)?);
+    if repeats.len() < t.ndim() {
+        return Err(Error::runtime(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor",
+        ));
+    }
+    let lead = repeats.len() - t.ndim();
+    let shape: Dims =
+        repeats.iter().enumerate().map(|(i, &r)| if i < lead { r } else { r * t.size(i - lead) }).collect();
+    Ok(Spec::one(&shape, t.dtype(), t.device()))
+}
+
+/// The output is read as [repeat, size, repeat, size, ..], to which the input broadcasts.
+fn repeat(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (t, repeats) = (c.tensor(0)?, c.ints(1)?);
+    let lead = repeats.len() - t.ndim();
+    let (mut target, mut source): (Dims, Layout) =
+        (smallvec![], Layout { offset: t.layout().offset, ..Layout::default() });
+    for (i, &r) in repeats.iter().enumerate() {
+        target.push(r as usize);
+        source.shape.push(1);
+        source.strides.push(0);
+        if i >= lead {
+            target.push(t.size(i - lead));
+            source.shape.push(t.size(i - lead));
+            source.strides.push(t.strides()[i - lead]);
+        }
+    }
+    out[0].with_layout(Layout::contiguous(&target)).copy_raw(&t.with_layout(source))
+}
+
+pub static REPEAT: Op = Op {
+    sig: "repeat(Tensor self, Size repeats) -> Tensor",
+    doc: "The tensor repeated along each dimension; more repeats than dimensions add dimensions in front.",
+    forms: M,
+    body: kernel(repeat_spec, repeat, Some(repeat)),
+    vjp: Vjp::Each(&[d(0, 0, |c| {
+        let (shape, repeats) = (c.sizes(0), c.ints(1).unwrap_or(&[]));
+        let lead = repeats.len() - shape.len();
+        let parts: Ints =
+            repeats.iter().enumerate().flat_map(|(i, &r)| [r, if i < lead { 1 } else { shape[i - lead] }]).collect();
+        let dims: Ints = (0..repeats.len() as i64).map(|i| 2 * i).collect();
+        if dims.is_empty() { c.g() } else { c.g().reshape(&parts).sum(&dims, false).reshape(&shape) }
+    })]),
+    samples: &["f32[3], (2,)", "f32[2,3], (1, 2)", "f32[2], (2, 3)", "f32[2], (0,)", "i64[2], (2,)"],
+    errors: &[
+        ("f32[2,3], (2,)", "RuntimeError", "can not be smaller"),
+        ("f32[2], (-1,)", "RuntimeError", "negative dimension"),
+    ],
+    reference: "np.tile(x0, repeats)",
+    ..OP
+};
+
+pub static TILE: Op = Op {
+    sig: "tile(Tensor self, Size dims) -> Tensor",
+    doc: "The tensor repeated along each dimension; missing counts in front are ones.",
+    body: composite(|c| {
+        let (t, dims) = (c.tensor(0)?, c.ints(1)?);
+        let mut repeats: Ints = smallvec![1; t.ndim().saturating_sub(dims.len())];
+        repeats.extend_from_slice(dims);
+        REPEAT.calls((t, repeats))
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3], (2,)", "f32[3], (2, 2)", "f32[2,3], (1, 2)"],
+    errors: &[("f32[2], (-1,)", "RuntimeError", "negative dimension")],
+    reference: "np.tile(x0, dims)",
+    ..OP
+};
+
+/// The dimension, or a flat view and 0 where none was given.
+pub(super) fn dim_or_flat(t: &Tensor, dim: Option<i64>) -> Result<(Tensor, usize)> {
+    match dim {
+        Some(d) => Ok((t.clone(), wrap_dim(d, t.ndim())?)),
+        None => Ok((RESHAPE.call((t, [-1])).ok()?, 0)),
+    }
+}
+
+pub static REPEAT_INTERLEAVE_INT: Op = Op {
+    sig: "repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+    doc: "Each element (or slice along `dim`) repeated in place; without `dim` the input is flattened.",
+    body: composite(|c| {
+        let repeats = c.int(1)?;
+        if repeats < 0 {
+            return Err(Error::runtime("Repeats must be non-negative"));
+        }
+        let (t, dim) = dim_or_flat(c.tensor(0)?, c.opt_int(2))?;
+        let mut wide = sizes(&t);
+        let n = wide.get(dim).copied().unwrap_or(1);
+        wide.insert((dim + 1).min(wide.len()), repeats);
+        let mut flat = sizes(&t);
+        match flat.get_mut(dim) {
+            Some(d) => *d = n * repeats,
+            None => flat.push(repeats),
+        }
+        let expanded = EXPAND.call((Term::from(&t).unsqueeze((dim + 1).min(t.ndim()) as i64), wide));
+        RESHAPE.calls((super::copy::CLONE.call((expanded,)), flat))
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[3], 2", "f32[2,3], 2, 1", "f32[2,3], 3, dim=0", "f32[2,2], 2"],
+    errors: &[("f32[2], -1", "RuntimeError", "non-negative")],
+    reference: "np.repeat(x0, repeats, axis=dim)",
+    ..OP
+};
+
+/// The index that repeats position `i` `repeats[i]` times.
+fn interleave_index(repeats: &Tensor) -> Result<Tensor> {
+    if repeats.ndim() > 1 {
+        return Err(Error::runtime("repeat_interleave only accept 0D or 1D vector as repeat"));
+    }
+    if !matches!(repeats.dtype(), DType::I64 | DType::I32) {
+        return Err(Error::runtime("repeats has to be Long or Int tensor"));
+    }
+    let counts = super::take::int_list(repeats)?;
+    if counts.iter().any(|&r| r < 0) {
+        return Err(Error::runtime("repeats can not be negative"));
+    }
+    let total = counts.iter().try_fold(0usize, |n, &r| n.checked_add(r as usize)).unwrap_or(usize::MAX);
+    crate::layout::checked_numel(&[total])?;
+    let index: Vec<i64> =
+        counts.iter().enumerate().flat_map(|(i, &r)| std::iter::repeat_n(i as i64, r as usize)).collect();
+    let t = Tensor::from_slice(&index, &[total])?;
+    Term(Ok(t)).to_device(repeats.device()).ok()
+}
+
+fn check_output_size(asked: Option<i64>, index: &Tensor) -> Result<()> {
+    match asked {
+        Some(n) if n != index.numel() as i64 => {
+            Err(Error::runtime("repeat_interleave: allocated size does not match required size"))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub static REPEAT_INTERLEAVE: Op = Op {
+    sig: "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+    doc: "Slice `i` along `dim` repeated `repeats[i]` times; without `dim` the input is flattened.",
+    body: composite(|c| {
+        let (t, dim) = dim_or_flat(c.tensor(0)?, c.opt_int(2))?;
+        let mut repeats = c.tensor(1)?.clone();
+        let n = t.shape().get(dim).copied().unwrap_or(1);
+        if repeats.ndim() == 0 || (repeats.ndim() == 1 && repeats.size(0) == 1) {
+            repeats = EXPAND.call((RESHAPE.call((&repeats, [1])), [n as i64])).ok()?;
+        } else if repeats.ndim() != 1 || repeats.size(0) != n {
+            return Err(Error::runtime(format!(
+                "repeats must have the same size as input along dim, but got repeats.size(0) = {} and input.size({dim}) = {n}",
+                repeats.size(0)
+            )));
+        }
+        let index = interleave_index(&repeats)?;
+        check_output_size(c.opt_int(3), &index)?;
+        super::select::INDEX_SELECT.calls((&t, dim, &index))
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[3], i64[3](= 1, 0, 2)", "f32[2,3], i64[2](= 2, 1), 0", "f32[2,2], i64[1](= 2), 1"],
+    errors: &[
+        ("f32[3], i64[2](= 1, 2)", "RuntimeError", "same size as input"),
+        ("f32[2], i64[2](= 1, -1)", "RuntimeError", "can not be negative"),
+    ],
+    reference: "np.repeat(x0, x1, axis=dim)",
+    ..OP
+};
+
+pub static REPEAT_INTERLEAVE_INDEX: Op = Op {
+    sig: "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor",
+    doc: "The index that holds `i` `repeats[i]` times.",
+    body: composite(|c| {
+        let index = interleave_index(c.tensor(0)?)?;
+        check_output_size(c.opt_int(1), &index)?;
+        Ok(smallvec![index])
+    }),
+    vjp: Vjp::None("indices"),
+    samples: &["i64[3](= 1, 0, 2)"],
+    errors: &[("f32[2]", "RuntimeError", "Long or Int")],
+    reference: "np.repeat(np.arange(len(x0)), x0)",
+    ..OP
+};

@@ -1,0 +1,165 @@
+//! What declarations of elementwise families share: functions of a real and a complex formula, promotions, refusals.
+//!
+//! `EXP` and its kin are an `Analytic` pair of formulas; `analytic::<Exp>("exp_(x)")` makes the rule of it. The
+//! promotions here are those that several ops have in common and that `Promote` has no word for.
+
+use crate::cpu::loops::Loops;
+use crate::cpu::num::{MapComplex, MapReal, Real};
+use crate::device::Device;
+use crate::dtype::{Category, DType, Operands, c128};
+use crate::error::{Error, Result};
+use crate::op::*;
+use crate::tensor::Tensor;
+
+/// A function of one number, real or complex.
+pub trait Analytic {
+    fn real<T: Real>(x: T) -> T;
+    fn complex(x: c128) -> c128;
+}
+
+/// The rule of an `Analytic`.
+pub struct Of<F>(F);
+
+impl<F: Analytic> MapReal<1> for Of<F> {
+    #[inline(always)]
+    fn eval<T: Real>([x]: [T; 1]) -> T {
+        F::real(x)
+    }
+}
+impl<F: Analytic> MapComplex<1> for Of<F> {
+    fn eval([x]: [c128; 1]) -> c128 {
+        F::complex(x)
+    }
+}
+
+/// A function of one number, real and complex.
+pub const fn analytic<F: Analytic>(wgsl: &'static str) -> Rule {
+    Rule { operands: &[0], loops: Loops::NONE.real::<1, Of<F>>().complex::<1, Of<F>>(), wgsl }
+}
+/// A function of one real number.
+pub const fn real<R: MapReal<1>>(wgsl: &'static str) -> Rule {
+    Rule { operands: &[0], loops: Loops::NONE.real::<1, R>(), wgsl }
+}
+/// A function of two real numbers.
+pub const fn real2<R: MapReal<2>>(wgsl: &'static str) -> Rule {
+    Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, R>(), wgsl }
+}
+
+const NOT_A_TENSOR: (&str, &str, &str) = ("'a'", "TypeError", "must be Tensor");
+
+/// Functions of one number that give floats: integers become the default float dtype.
+#[allow(clippy::declare_interior_mutable_const)]
+pub const FLOAT_UNARY: Op = Op {
+    forms: FMIO,
+    promote: Promote::Float,
+    samples: &["f32[2,3]", "f64[3]", "i64[4]", "c64[3]"],
+    errors: &[NOT_A_TENSOR],
+    ..OP
+};
+
+/// Functions of one number that keep the dtype.
+#[allow(clippy::declare_interior_mutable_const)]
+pub const UNARY: Op = Op { forms: FMIO, samples: &["f32[2,3]", "i64[4]"], errors: &[NOT_A_TENSOR], ..OP };
+
+/// Functions of two tensors that keep the dtype.
+#[allow(clippy::declare_interior_mutable_const)]
+pub const BINARY: Op = Op {
+    forms: FMIO,
+    samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3]", "f64[2,1], f64[1,2]"],
+    errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size")],
+    ..OP
+};
+
+/// The gradient of a step function.
+pub const FLAT: Vjp = Vjp::Each(&[d(0, 0, |c| c.zeros(0))]);
+
+#[cold]
+pub fn refused(c: &Call, dtype: DType) -> Error {
+    let device = c.device_of_args().kind();
+    Error::not_implemented(format!(
+        "\"{}_{device}\" not implemented for '{}'",
+        c.op.parsed().base.trim_start_matches('_'),
+        dtype.scalar_type_name()
+    ))
+}
+
+/// The common dtype, which must not be bool.
+pub fn no_bool(c: &Call, common: DType) -> Result<(DType, DType)> {
+    if common == DType::Bool { Err(refused(c, common)) } else { Ok((common, common)) }
+}
+
+/// The dtype of the first argument: numbers beside it do not promote.
+pub fn of_self(c: &Call, _: DType) -> Result<(DType, DType)> {
+    let d = c.tensor(0)?.dtype();
+    Ok((d, d))
+}
+
+/// `of_self` without bool.
+pub fn of_self_no_bool(c: &Call, _: DType) -> Result<(DType, DType)> {
+    no_bool(c, c.tensor(0)?.dtype())
+}
+
+/// The common dtype of the tensors alone: numbers beside them do not promote.
+pub fn of_tensors(c: &Call, _: DType) -> Result<(DType, DType)> {
+    let mut ops = Operands::default();
+    c.all_tensors().for_each(|t| ops.tensor(t.dtype(), t.ndim()));
+    let d = ops.result().ok_or_else(|| Error::internal("no tensor among the arguments"))?;
+    Ok((d, d))
+}
+
+/// The common dtype of arguments that must be of one dtype, as in PyTorch.
+pub fn same_dtype(c: &Call, names: &[(usize, &str)]) -> Result<(DType, DType)> {
+    let d = c.tensor(0)?.dtype();
+    for &(i, name) in names {
+        if let Some(t) = c.opt_tensor(i).filter(|t| t.dtype() != d) {
+            return Err(Error::runtime(format!(
+                "expected dtype {} for `{name}` but got dtype {}",
+                c_name(d),
+                c_name(t.dtype())
+            )));
+        }
+    }
+    Ok((d, d))
+}
+
+/// The dtype's name in C++, as PyTorch's message has it.
+fn c_name(d: DType) -> &'static str {
+    match d {
+        DType::F32 => "float",
+        DType::F64 => "double",
+        DType::I64 => "long int",
+        DType::I32 => "int",
+        DType::I16 => "short int",
+        DType::I8 => "signed char",
+        DType::U8 => "unsigned char",
+        DType::F16 => "c10::Half",
+        DType::BF16 => "c10::BFloat16",
+        DType::C64 => "c10::complex<float>",
+        DType::C128 => "c10::complex<double>",
+        d => d.name(),
+    }
+}
+
+/// For division of integers: no bool, and no zero in argument 1. Only the CPU looks; a GPU would have to wait for it.
+pub fn divisible(c: &Call, common: DType) -> Result<(DType, DType)> {
+    no_bool(c, common)?;
+    if common.category() == Category::Int {
+        let zero = match &c.args[1] {
+            Value::Scalar(s) => s.to_i64() == 0,
+            v => v.as_tensor().map(has_zero).transpose()?.unwrap_or(false),
+        };
+        if zero {
+            return Err(Error::runtime("ZeroDivisionError"));
+        }
+    }
+    Ok((common, common))
+}
+
+fn has_zero(t: &Tensor) -> Result<bool> {
+    if t.device() != Device::Cpu || t.numel() == 0 {
+        return Ok(false);
+    }
+    let whole = t.dense_copy(DType::I64)?;
+    // SAFETY: `whole` is contiguous, of this dtype, and lives through the scan.
+    Ok(unsafe { std::slice::from_raw_parts(whole.ptr()? as *const i64, whole.numel()) }.contains(&0))
+}

@@ -1,0 +1,318 @@
+//! Draws whose parameters are tensors: bernoulli, normal, multinomial.
+
+use super::compare::LT;
+use super::random::{Draw, chances, draw, key, uniforms};
+use crate::dtype::{DType, default_dtype};
+use crate::error::{Error, Result};
+use crate::layout::{broadcast, to_shape};
+use crate::op::*;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[
+    &BERNOULLI,
+    &BERNOULLI_P,
+    &BERNOULLI_,
+    &BERNOULLI_TENSOR_,
+    &NORMAL_TENSORS,
+    &NORMAL_MEANS,
+    &NORMAL_STDS,
+    &NORMAL,
+    &MULTINOMIAL,
+];
+
+/// One where a uniform number is below `p`; `p` has the output's shape or broadcasts to it.
+fn flips(out: &Tensor, p: &Tensor, key: crate::cpu::philox::Philox) -> Result<()> {
+    if !p.dtype().is_float() {
+        return Err(Error::runtime(format!(
+            "expected probabilities tensor to have floating type, got {}",
+            p.dtype().scalar_type_name()
+        )));
+    }
+    let p = super::mask::stretched(&p.detach(), out.shape());
+    let wild = LT.call((&p, 0)).or(LT.call((1, &p))).any_true()?;
+    if wild {
+        return Err(Error::runtime(
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)",
+        ));
+    }
+    out.copy_raw(&LT.call((&chances(&p, key)?, &p)).ok()?)
+}
+
+impl Term {
+    /// Whether any element is true, on the host.
+    fn any_true(self) -> Result<bool> {
+        Ok(super::mask::positions(&self.ok()?)?.numel() > 0)
+    }
+    fn or(self, other: Term) -> Term {
+        super::logical::LOGICAL_OR.call((self, other))
+    }
+}
+
+fn chance(p: f64) -> Result<Draw> {
+    if !(0.0..=1.0).contains(&p) {
+        return Err(Error::runtime(format!("bernoulli_ expects p to be in [0, 1], but got p={p}")));
+    }
+    Ok(Draw::Bernoulli { p })
+}
+
+fn like_self(c: &Call) -> Result<Specs> {
+    Ok(smallvec![Spec::like(c.tensor(0)?)])
+}
+
+const NO_SLOPE: Vjp = Vjp::Each(&[d(0, 0, |c| c.zeros(0))]);
+type Run = fn(&Call, &[Tensor]) -> Result<()>;
+
+const FLIP_EACH: Run = |c, out| {
+    let p = c.tensor(0)?;
+    flips(&out[0], p, key(c, 1, p.numel()))
+};
+
+pub static BERNOULLI: Op = Op {
+    sig: "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
+    doc: "Ones with the probabilities that self holds, else zeros.",
+    forms: FMO,
+    body: kernel(like_self, FLIP_EACH, Some(FLIP_EACH)),
+    vjp: NO_SLOPE,
+    samples: &["f32[2,3](zeros)", "f32[4](ones)"],
+    errors: &[("f32[2](= 2, 0)", "RuntimeError", "p_in >= 0 && p_in <= 1")],
+    reference: "x0",
+    ..OP
+};
+
+pub static BERNOULLI_P: Op = Op {
+    sig: "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+    doc: "Ones with probability `p`, else zeros, in the shape of self.",
+    body: kernel(
+        like_self,
+        |c, out| draw(&out[0], chance(c.float(1)?)?, key(c, 2, out[0].numel())),
+        Some(|c, out| draw(&out[0], chance(c.float(1)?)?, key(c, 2, out[0].numel()))),
+    ),
+    vjp: NO_SLOPE,
+    node: "BernoulliBackward1",
+    samples: &["f32[2,3], 0.0", "f32[4], 1.0"],
+    errors: &[("f32[2], 2.0", "RuntimeError", "expects p to be in [0, 1]")],
+    reference: "np.full_like(x0, p)",
+    ..OP
+};
+
+const FLIP_ALL: Run = |c, out| draw(&out[0], chance(c.float(1)?)?, key(c, 2, out[0].numel()));
+
+pub static BERNOULLI_: Op = Op {
+    sig: "bernoulli_(Tensor self, float p=0.5, *, Generator? generator=None) -> Tensor",
+    doc: "Fills self with ones with probability `p`, else zeros.",
+    forms: ONLY_INPLACE,
+    body: kernel_into(FLIP_ALL, Some(FLIP_ALL)),
+    vjp: NO_SLOPE,
+    node: "BernoulliBackward2",
+    samples: &["f32[2,3], 0.0", "i64[4], 1.0"],
+    errors: &[("f32[2], 2.0", "RuntimeError", "expects p to be in [0, 1]")],
+    reference: "np.full_like(x0, p)",
+    ..OP
+};
+
+const FLIP_BY: Run = |c, out| {
+    let p = c.tensor(1)?;
+    if !broadcast(out[0].shape(), p.shape()).is_ok_and(|s| s.as_slice() == out[0].shape()) {
+        p.layout().expand(&super::shape::sizes(&out[0]))?;
+    }
+    flips(&out[0], p, key(c, 2, out[0].numel()))
+};
+
+pub static BERNOULLI_TENSOR_: Op = Op {
+    sig: "bernoulli_.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
+    doc: "Fills self with ones with the probabilities that `p` holds, else zeros.",
+    forms: ONLY_INPLACE,
+    body: kernel_into(FLIP_BY, Some(FLIP_BY)),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.zeros(1))]),
+    node: "BernoulliBackward1",
+    samples: &["f32[2,3], f32[3](zeros)"],
+    errors: &[("f32[2], f32[2](= 2, 0)", "RuntimeError", "p_in >= 0 && p_in <= 1")],
+    reference: "np.zeros_like(x0)",
+    ..OP
+};
+
+/// `mean + std * z`, either of them a number or a tensor.
+fn normal(c: &Call, out: &[Tensor]) -> Result<()> {
+    let std = |v: &Value| v.as_tensor().map(|t| t.detach());
+    if let Some(s) = std(&c.args[1])
+        && LT.call((&s, 0)).any_true()?
+    {
+        return Err(Error::runtime("normal expects all elements of std >= 0.0"));
+    }
+    if let Some(s) = c.opt_float(1)
+        && s < 0.0
+    {
+        return Err(Error::runtime(format!("normal expects std >= 0.0, but found std {s}")));
+    }
+    draw(&out[0], Draw::Normal { mean: 0.0, std: 1.0 }, key(c, 2, out[0].numel()))?;
+    let part = |v: &Value| match v.as_tensor() {
+        Some(t) => Value::Owned(t.detach()),
+        None => v.reborrow().into_owned(),
+    };
+    let scaled = Term::from(&out[0]) * part(&c.args[1]) + part(&c.args[0]);
+    out[0].copy_raw(&scaled.ok()?)
+}
+
+fn normal_spec(c: &Call) -> Result<Specs> {
+    let mut shape = crate::layout::Dims::new();
+    for t in c.all_tensors() {
+        shape = broadcast(&shape, t.shape())?;
+    }
+    let first = c.all_tensors().next().ok_or_else(|| Error::internal("normal: no tensor"))?;
+    if !first.dtype().is_differentiable() {
+        return Err(Error::not_implemented(format!(
+            "\"normal_kernel_cpu\" not implemented for '{}'",
+            first.dtype().scalar_type_name()
+        )));
+    }
+    Ok(Spec::one(&shape, first.dtype(), first.device()))
+}
+
+#[allow(clippy::declare_interior_mutable_const)]
+const GAUSS: Op = Op { forms: FO, body: kernel(normal_spec, normal, Some(normal)), ..OP };
+
+pub static NORMAL_TENSORS: Op = Op {
+    sig: "normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
+    doc: "Normal random numbers with these means and standard deviations.",
+    vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.zeros(1))]),
+    node: "NormalBackward3",
+    samples: &["f32[2,3], f32[3](zeros)"],
+    errors: &[("f32[2], f32[2](= -1, 0)", "RuntimeError", "normal expects all elements of std >= 0.0")],
+    reference: "x0",
+    ..GAUSS
+};
+pub static NORMAL_MEANS: Op = Op {
+    sig: "normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor",
+    doc: "Normal random numbers with these means and one standard deviation.",
+    vjp: NO_SLOPE,
+    node: "NormalBackward1",
+    samples: &["f32[2,3], 0.0"],
+    errors: &[("f32[2], -1.0", "RuntimeError", "normal expects std >= 0.0")],
+    reference: "x0",
+    ..GAUSS
+};
+pub static NORMAL_STDS: Op = Op {
+    sig: "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
+    doc: "Normal random numbers with one mean and these standard deviations.",
+    vjp: Vjp::Each(&[d(1, 0, |c| c.zeros(1))]),
+    node: "NormalBackward2",
+    samples: &["2.0, f32[2,3](zeros)"],
+    errors: &[("0.0, f32[2](= -1, 0)", "RuntimeError", "normal expects all elements of std >= 0.0")],
+    reference: "np.full_like(x1, 2)",
+    ..GAUSS
+};
+
+pub static NORMAL: Op = Op {
+    sig: "normal(float mean, float std, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "Normal random numbers of a shape.",
+    forms: FO,
+    body: composite(|c| {
+        let (mean, std) = (c.float(0)?, c.float(1)?);
+        if std < 0.0 {
+            return Err(Error::runtime(format!("normal expects std >= 0.0, but found std {std}")));
+        }
+        let dtype = c.dtype(4).unwrap_or_else(default_dtype);
+        let out = Tensor::empty(&to_shape(c.ints(2)?)?, dtype, c.device(5).unwrap_or_default())?;
+        draw(&out, Draw::Normal { mean, std }, key(c, 3, out.numel()))?;
+        Ok(smallvec![out])
+    }),
+    vjp: Vjp::None("random numbers"),
+    samples: &["2.0, 0.0, (2, 3)"],
+    errors: &[("0.0, -1.0, (2,)", "RuntimeError", "normal expects std >= 0.0")],
+    reference: "np.full(size, mean)",
+    ..OP
+};
+
+/// Weights of each row as float64 on the host, checked.
+fn weights(p: &Tensor) -> Result<(Vec<f64>, usize)> {
+    let host = p.dense_copy(DType::F64)?;
+    let n = p.shape().last().copied().unwrap_or(0);
+    let all: Vec<f64> =
+        (0..host.numel()).map(|i| Ok(host.element(host.layout().offset + i)?.to_f64())).collect::<Result<_>>()?;
+    if all.iter().any(|w| !w.is_finite() || *w < 0.0) {
+        return Err(Error::runtime("probability tensor contains either `inf`, `nan` or element < 0"));
+    }
+    if all.chunks(n.max(1)).any(|row| row.iter().sum::<f64>() <= 0.0) {
+        return Err(Error::runtime("invalid multinomial distribution (sum of probabilities <= 0)"));
+    }
+    Ok((all, n))
+}
+
+/// The category whose share of the running sum holds `u`.
+fn pick(row: &[f64], u: f64) -> i64 {
+    let mut rest = u * row.iter().sum::<f64>();
+    let mut last = 0;
+    for (i, &w) in row.iter().enumerate().filter(|(_, w)| **w > 0.0) {
+        last = i as i64;
+        if rest < w {
+            break;
+        }
+        rest -= w;
+    }
+    last
+}
+
+fn multinomial(c: &Call) -> Result<Outputs> {
+    let (p, k, replacement) = (c.tensor(0)?, c.int(1)?, c.flag(2));
+    if p.ndim() == 0 || p.ndim() > 2 {
+        return Err(Error::runtime("prob_dist must be 1 or 2 dim"));
+    }
+    if !p.dtype().is_float() {
+        return Err(Error::runtime(format!(
+            "multinomial only supports floating-point dtypes for prob_dist, got: {}",
+            p.dtype().scalar_type_name()
+        )));
+    }
+    if k <= 0 {
+        return Err(Error::runtime("cannot sample n_sample <= 0 samples"));
+    }
+    if !replacement && k as usize > p.size(p.ndim() - 1) {
+        return Err(Error::runtime("cannot sample n_sample > prob_dist.size(-1) samples without replacement"));
+    }
+    let (k, (all, n)) = (k as usize, weights(p)?);
+    let rows = all.len().checked_div(n).unwrap_or(0);
+    let draws = rows * if replacement { k } else { n };
+    let u = uniforms(draws, key(c, 3, draws))?;
+    let at = |i: usize| -> Result<f64> { Ok(u.element(i)?.to_f64()) };
+    let mut picked: Vec<i64> = Vec::with_capacity(rows * k);
+    for (r, row) in all.chunks(n.max(1)).enumerate() {
+        if replacement {
+            for j in 0..k {
+                picked.push(pick(row, at(r * k + j)?));
+            }
+            continue;
+        }
+        // A race of exponential clocks: the first k to ring are a sample without replacement.
+        let mut clocks =
+            (0..n).map(|i| Ok((-(1.0 - at(r * n + i)?).ln() / row[i], i as i64))).collect::<Result<Vec<_>>>()?;
+        clocks.retain(|&(_, i)| row[i as usize] > 0.0);
+        if clocks.len() < k {
+            return Err(Error::runtime(
+                "invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)",
+            ));
+        }
+        clocks.sort_by(|a, b| a.0.total_cmp(&b.0));
+        picked.extend(clocks[..k].iter().map(|c| c.1));
+    }
+    let mut shape: crate::layout::Dims = p.shape().into();
+    shape[p.ndim() - 1] = k;
+    let t = Term(Tensor::from_slice(&picked, &shape));
+    t.to_device(p.device()).outputs()
+}
+
+pub static MULTINOMIAL: Op = Op {
+    sig: "multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
+    doc: "Draws categories with the weights of each row, which need not sum to one. Returns their indices.",
+    forms: FMO,
+    body: composite(multinomial),
+    vjp: Vjp::None("indices"),
+    samples: &["f32[3](= 0, 1, 0), 1", "f32[2,2](= 0, 1, 2, 0), 3, True"],
+    errors: &[
+        ("f32[2](= 1, 1), 3", "RuntimeError", "without replacement"),
+        ("f32[2](= -1, 1), 1", "RuntimeError", "element < 0"),
+        ("f32[2](= 0, 0), 1", "RuntimeError", "sum of probabilities <= 0"),
+        ("f32[2](= 1, 1), 0", "RuntimeError", "n_sample <= 0"),
+    ],
+    ..OP
+};

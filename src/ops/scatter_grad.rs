@@ -1,0 +1,115 @@
+//! The gradients of `scatter_reduce`, in differentiable calls. Source of the formulas: PyTorch's definition of the
+//! gradient at ties (equal shares) and at zeros of a product.
+
+use super::gather::{GATHER, SCATTER_ADD, SCATTER_REDUCE, SCATTER_VALUE};
+use crate::cpu::loops::Loops;
+use crate::cpu::num::{MapNum, Num};
+use crate::dtype::Scalar;
+use crate::error::{Error, Result};
+use crate::op::*;
+use crate::tensor::Tensor;
+
+pub static OPS: &[&Op] = &[&SAME];
+
+struct Equal;
+impl MapNum<2> for Equal {
+    #[inline(always)]
+    fn eval<T: Num>([x, y]: [T; 2]) -> T {
+        if x == y { T::one() } else { T::zero() }
+    }
+}
+static EQUAL: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.num::<2, Equal>(), wgsl: "eq_(x, y)" };
+
+pub static SAME: Op = Op {
+    sig: "_same(Tensor self, Tensor other) -> Tensor",
+    doc: "One where two tensors are equal, else zero, in their own dtype.",
+    forms: HIDDEN,
+    body: elementwise(&EQUAL),
+    vjp: Vjp::None("constant almost everywhere"),
+    samples: &["f32[4](ties), f32[4](ties)"],
+    errors: &[("f32[2], f32[3]", "RuntimeError", "must match the size")],
+    reference: "(x0 == x1).astype(x0.dtype)",
+    ..OP
+};
+
+/// A tensor filled with one number.
+fn full(c: &Back, arg: usize, value: i64) -> Term {
+    let f = c.facts(arg);
+    let t = Tensor::empty(&f.shape, f.dtype, f.device).and_then(|t| t.fill_raw(Scalar::Int(value)).map(|()| t));
+    Term(t)
+}
+
+fn gathered(c: &Back, t: &Term) -> Term {
+    GATHER.call((t, c.int(1).unwrap_or(0), c.arg(2)))
+}
+
+pub(super) fn scatter_reduce(c: &Back) -> Result<Vec<Option<Tensor>>> {
+    let (dim, include_self) = (c.int(1)?, c.flag(5));
+    if c.shape(2) != c.shape(3) {
+        return Err(Error::runtime("scatter_reduce(): the gradient needs an index of the source's shape"));
+    }
+    let (whole, part) = match c.str(4).unwrap_or("sum") {
+        "sum" => (c.g(), gathered(c, &c.g())),
+        "mean" => {
+            let ones = SCATTER_ADD.call((full(c, 0, include_self as i64), dim, c.arg(2), full(c, 3, 1)));
+            let count = ones.dup() + is_zero(&ones);
+            let g = c.g() / count;
+            (g.dup(), gathered(c, &g))
+        }
+        "prod" => product(c)?,
+        _ => extreme(c)?,
+    };
+    let whole = if include_self { whole } else { SCATTER_VALUE.call((whole, dim, c.arg(2), 0)) };
+    Ok(vec![Some(whole.ok()?), Some(part.ok()?)])
+}
+
+/// One where an element is zero, else zero, in the dtype of `t`.
+fn is_zero(t: &Term) -> Term {
+    equal(t, &(t.dup() * 0.0))
+}
+
+fn equal(a: &Term, b: &Term) -> Term {
+    SAME.call((a, b))
+}
+
+/// The product without zeros over the factor; at a lone zero the product of the others.
+fn product(c: &Back) -> Result<(Term, Term)> {
+    let (dim, include_self) = (c.int(1)?, c.flag(5));
+    let self_zero = is_zero(&c.arg(0));
+    let src_zero = is_zero(&c.arg(3));
+    let masked_self = c.arg(0) + self_zero.dup();
+    let masked_src = c.arg(3) + src_zero.dup();
+    let reduce = |a: &Term, b: &Term| -> Result<Term> {
+        let args: Args = smallvec::smallvec![
+            a.into_arg()?,
+            dim.into(),
+            c.arg(2).into_arg()?,
+            b.into_arg()?,
+            "prod".into(),
+            include_self.into()
+        ];
+        Ok(SCATTER_REDUCE.call(args))
+    };
+    // With the zeros of self read as ones: the derivative in self is what multiplies it.
+    let others = reduce(&masked_self, &c.arg(3))?;
+    let whole = c.g() * (others / masked_self.dup());
+    let zeros = SCATTER_ADD.call((full(c, 0, 0), dim, c.arg(2), src_zero.dup()));
+    let count = gathered(c, &zeros);
+    let without = reduce(&c.arg(0), &masked_src)?;
+    let single = gathered(c, &(c.g() * without)) / masked_src.dup();
+    let usual = gathered(c, &(c.g() * c.out(0))) / masked_src;
+    let full_zero = equal(&count, &full(c, 3, 1)) * src_zero.dup();
+    let none = 1.0 - src_zero;
+    Ok((whole, single * full_zero + usual * none))
+}
+
+/// Every element that equals the extreme has an equal share.
+fn extreme(c: &Back) -> Result<(Term, Term)> {
+    let dim = c.int(1)?;
+    let self_hit = equal(&c.arg(0), &c.out(0));
+    let src_hit = equal(&c.arg(3), &gathered(c, &c.out(0)));
+    let self_hit = if c.flag(5) { self_hit } else { SCATTER_VALUE.call((self_hit, dim, c.arg(2), 0)) };
+    let count = SCATTER_ADD.call((self_hit.dup(), dim, c.arg(2), src_hit.dup()));
+    let share = c.g() / (count.dup() + is_zero(&count));
+    Ok((self_hit * share.dup(), src_hit * gathered(c, &share)))
+}

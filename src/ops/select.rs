@@ -1,0 +1,270 @@
+//! One index for each slice of a dimension: index_select, index_add, index_copy, index_fill, index_reduce.
+
+use super::gather::{apart, long, reduce_mode};
+use crate::cpu::index;
+use crate::dtype::Scalar;
+use crate::error::{Error, Result};
+use crate::gpu;
+use crate::layout::{Dims, wrap_dim};
+use crate::op::*;
+use crate::tensor::Tensor;
+
+pub static OPS: &[&Op] = &[&INDEX_SELECT, &INDEX_ADD, &INDEX_COPY, &INDEX_FILL, &INDEX_FILL_TENSOR, &INDEX_REDUCE];
+
+fn vector(c: &dyn Arguments, name: &str) -> Result<Tensor> {
+    let index = c.tensor(2)?;
+    if index.ndim() > 1 {
+        return Err(Error::index(format!("{name}(): Index is supposed to be a vector, but got dim: {}", index.ndim())));
+    }
+    long(index, || Error::runtime(format!("{name}(): Expected dtype int32 or int64 for index")))
+}
+
+/// The shape of a 0-d tensor counts as one element.
+fn with_dim(shape: &[usize], dim: usize, n: usize) -> Dims {
+    let mut out: Dims = shape.into();
+    if let Some(d) = out.get_mut(dim) {
+        *d = n;
+    }
+    out
+}
+
+fn select_spec(c: &Call) -> Result<Specs> {
+    let (t, index) = (c.tensor(0)?, vector(c, "index_select")?);
+    let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    if t.ndim() == 0 && index.numel() != 1 {
+        return Err(Error::runtime(format!(
+            "index_select(): Index to scalar can have only 1 value, got {} value(s)",
+            index.numel()
+        )));
+    }
+    Ok(Spec::one(&with_dim(t.shape(), dim, index.numel()), t.dtype(), t.device()))
+}
+
+fn run_select(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (t, index) = (c.tensor(0)?, vector(c, "index_select")?);
+    let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    if t.device().is_gpu() {
+        return gpu::index_select(&t.gpu_view()?, dim, &index.gpu_view()?, &out[0].gpu_view()?);
+    }
+    // SAFETY: the layouts lie within their storages; the output is fresh and has the inferred shape.
+    unsafe { index::index_select(t.cpu_view()?, dim, index.cpu_view()?, out[0].cpu_view()?) }
+}
+
+pub static INDEX_SELECT: Op = Op {
+    sig: "index_select(Tensor self, int dim, Tensor index) -> Tensor",
+    doc: "The slices of a dimension that a 1-d index names, in its order, copied.",
+    forms: FMO,
+    body: kernel(select_spec, run_select, Some(run_select)),
+    vjp: Vjp::Each(&[d(0, A2, |c| {
+        let dim = c.int(1).unwrap_or(0);
+        INDEX_ADD.call((c.zeros(0), dim, c.arg(2), c.g()))
+    })]),
+    samples: &[
+        "f32[3,4], 0, i64[2](= 2, 0)",
+        "f32[2,3], -1, i64[4](0..3)",
+        "f32[3], 0, i64[](= 1)",
+        "f32[3], 0, i32[2](= 0, 0)",
+    ],
+    errors: &[
+        ("f32[3], 0, i64[1](= 3)", "IndexError", "index out of range in self"),
+        ("f32[3], 0, i64[1,1](= 0)", "IndexError", "Index is supposed to be a vector"),
+        ("f32[3], 1, i64[1](= 0)", "IndexError", "Dimension out of range"),
+    ],
+    reference: "np.take(x0, np.atleast_1d(x2), axis=dim)",
+    ..OP
+};
+
+/// What `index_add` and `index_copy` share: the index, the dimension, and a source that fits.
+fn prepared(c: &Call, out: &Tensor, name: &str) -> Result<(usize, Tensor, Tensor)> {
+    let (source, index) = (c.tensor(3)?, vector(c, name)?);
+    let dim = wrap_dim(c.int(1)?, out.ndim())?;
+    if out.dtype() != source.dtype() {
+        return Err(Error::runtime(format!(
+            "{name}(): self ({}) and source ({}) must have the same scalar type",
+            out.dtype().scalar_type_name(),
+            source.dtype().scalar_type_name()
+        )));
+    }
+    let have = source.shape().get(dim).copied().unwrap_or(1);
+    if have != index.numel() {
+        return Err(Error::index(format!(
+            "{name}(): Number of indices ({}) should be equal to source.size(dim): ({have}), for dim: {dim}",
+            index.numel()
+        )));
+    }
+    let want = with_dim(out.shape(), dim, index.numel());
+    if source.ndim() > 0 && out.ndim() > 0 && source.shape() != &*want {
+        return Err(Error::runtime(format!(
+            "{name}(): Source/destination tensor must have same slice shapes. Destination slice shape: {} at dimension {dim} and source slice shape: {} at dimension {dim}.",
+            crate::error::Show(out.layout().select(dim, 0).shape.as_slice()),
+            crate::error::Show(source.layout().select(dim.min(source.ndim() - 1), 0).shape.as_slice())
+        )));
+    }
+    Ok((dim, index, apart(source, out)?))
+}
+
+fn run_add(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (dim, index, source) = prepared(c, &out[0], "index_add")?;
+    if source.device().is_gpu() {
+        return gpu::index_add(&out[0].gpu_view()?, dim, &index.gpu_view()?, &source.gpu_view()?, c.float(4)?);
+    }
+    // SAFETY: the layouts lie within their storages, the shapes were checked, the source lies apart.
+    unsafe { index::index_add(out[0].cpu_view()?, dim, index.cpu_view()?, source.cpu_view()?, c.scalar(4)?) }
+}
+
+pub static INDEX_ADD: Op = Op {
+    sig: "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+    doc: "Adds slice `i` of `source`, times `alpha`, to slice `index[i]` of `self`; indices may repeat.",
+    forms: FMIO,
+    body: kernel_into(run_add, Some(run_add)),
+    vjp: Vjp::Each(&[
+        d(0, 0, |c| c.g()),
+        d(3, A2, |c| {
+            let picked = INDEX_SELECT.call((c.g_times(4), c.int(1).unwrap_or(0), c.arg(2)));
+            picked.reshape(&c.sizes(3))
+        }),
+    ]),
+    samples: &[
+        "f32[3,2], 0, i64[2](= 2, 0), f32[2,2]",
+        "f32[4], 0, i64[3](= 1, 1, 3), f32[3], alpha=2",
+        "i64[3], 0, i64[1](= 0), i64[1]",
+        "f32[2,3], -1, i64[2](= 0, 2), f32[2,2]",
+    ],
+    errors: &[
+        ("f32[3], 0, i64[1](= 3), f32[1]", "IndexError", "index out of range in self"),
+        (
+            "f32[3], 0, i64[2](= 0, 1), f32[1]",
+            "IndexError",
+            "Number of indices (2) should be equal to source.size(dim)",
+        ),
+        ("f32[3], 0, i64[1](= 0), f64[1]", "RuntimeError", "must have the same scalar type"),
+    ],
+    ..OP
+};
+
+fn run_copy(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (dim, index, source) = prepared(c, &out[0], "index_copy_")?;
+    if source.device().is_gpu() {
+        return gpu::index_copy(&out[0].gpu_view()?, dim, &index.gpu_view()?, &source.gpu_view()?);
+    }
+    // SAFETY: as in `run_add`.
+    unsafe { index::index_copy(out[0].cpu_view()?, dim, index.cpu_view()?, source.cpu_view()?) }
+}
+
+pub static INDEX_COPY: Op = Op {
+    sig: "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
+    doc: "Writes slice `i` of `source` over slice `index[i]` of `self`.",
+    forms: FMIO,
+    body: kernel_into(run_copy, Some(run_copy)),
+    vjp: Vjp::Each(&[
+        d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1).unwrap_or(0), c.arg(2), 0))),
+        d(3, A2, |c| INDEX_SELECT.call((c.g(), c.int(1).unwrap_or(0), c.arg(2))).reshape(&c.sizes(3))),
+    ]),
+    samples: &[
+        "f32[3,2], 0, i64[2](= 2, 0), f32[2,2]",
+        "f32[2,3], 1, i64[1](= 1), f32[2,1]",
+        "i64[3], 0, i64[1](= 0), i64[1]",
+    ],
+    errors: &[
+        ("f32[3], 0, i64[1](= 3), f32[1]", "IndexError", "index 3 is out of bounds for dimension 0 with size 3"),
+        (
+            "f32[3], 0, i64[2](= 0, 1), f32[1]",
+            "IndexError",
+            "Number of indices (2) should be equal to source.size(dim)",
+        ),
+    ],
+    ..OP
+};
+
+fn run_fill(c: &Call, out: &[Tensor]) -> Result<()> {
+    let index = vector(c, "index_fill_")?;
+    let dim = wrap_dim(c.int(1)?, out[0].ndim())?;
+    let value = fill_value(c, &out[0])?;
+    if out[0].device().is_gpu() {
+        return gpu::index_fill(&out[0].gpu_view()?, dim, &index.gpu_view()?, value);
+    }
+    // SAFETY: the layouts lie within their storages; the index is copied by the kernel before it writes.
+    unsafe { index::index_fill(out[0].cpu_view()?, dim, index.cpu_view()?, value) }
+}
+
+/// The number to fill with, from a number or a 0-d tensor.
+pub(super) fn fill_value(c: &Call, out: &Tensor) -> Result<Scalar> {
+    let value = match &c.args[3] {
+        Value::Scalar(s) => *s,
+        v => match v.as_tensor() {
+            Some(t) if t.ndim() == 0 => super::take::item(t)?,
+            t => {
+                let n = t.map_or(0, |t| t.ndim());
+                return Err(Error::runtime(format!(
+                    "Only supports 0-dimension value tensor, but got tensor with {n} dimensions."
+                )));
+            }
+        },
+    };
+    if matches!(value, Scalar::Complex(..)) && !out.dtype().is_complex() {
+        return Err(Error::runtime("index_fill_(): Converting complex Scalar to non-complex type is not supported"));
+    }
+    Ok(value)
+}
+
+pub static INDEX_FILL: Op = Op {
+    sig: "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+    doc: "Writes a number over the slices of a dimension that an index names. Negative indices count from the end.",
+    forms: FMI,
+    body: kernel_into(run_fill, Some(run_fill)),
+    vjp: Vjp::Each(&[d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1).unwrap_or(0), c.arg(2), 0)))]),
+    samples: &["f32[3,2], 0, i64[2](= 2, 0), 1.5", "f32[2,3], 1, i64[1](= -1), -1", "i64[3], 0, i64[1](= 0), 7"],
+    errors: &[("f32[3], 0, i64[1](= 3), 1", "IndexError", "index 3 is out of bounds for dimension 0 with size 3")],
+    ..OP
+};
+
+pub static INDEX_FILL_TENSOR: Op = Op {
+    sig: "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
+    doc: "Writes the number of a 0-d tensor over the slices of a dimension that an index names.",
+    forms: FMI,
+    body: kernel_into(run_fill, Some(run_fill)),
+    vjp: Vjp::Each(&[
+        d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1).unwrap_or(0), c.arg(2), 0))),
+        d(3, A2, |c| INDEX_SELECT.call((c.g(), c.int(1).unwrap_or(0), wrapped(c))).sum_all()),
+    ]),
+    node: "IndexFillBackward1",
+    samples: &["f32[3,2], 0, i64[2](= 2, 0), f32[]"],
+    errors: &[("f32[3], 0, i64[1](= 0), f32[1]", "RuntimeError", "Only supports 0-dimension value tensor")],
+    ..OP
+};
+
+/// The index with negative entries wrapped, which `index_select` refuses; each slice once, as it was written once.
+fn wrapped(c: &Back) -> Term {
+    let n = c.shape(0).get(wrap_dim(c.int(1).unwrap_or(0), c.ndim(0)).unwrap_or(0)).copied().unwrap_or(1) as i64;
+    let kept = c.arg(2).ok().and_then(|t| super::take::int_list(&t)).and_then(|list| {
+        let mut all: Vec<i64> = list.iter().map(|&i| if i < 0 { i + n } else { i }).collect();
+        all.sort_unstable();
+        all.dedup();
+        Tensor::from_slice(&all, &[all.len()])
+    });
+    Term(kept).to_device(c.facts(2).device)
+}
+
+pub static INDEX_REDUCE: Op = Op {
+    sig: "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
+    doc: "Combines slice `i` of `source` with slice `index[i]` of `self`: 'prod', 'mean', 'amax' or 'amin'.",
+    forms: FMIO,
+    body: kernel_into(
+        |c, out| {
+            let (dim, index, source) = prepared(c, &out[0], "index_reduce")?;
+            let mode = reduce_mode(c, 4)?;
+            // SAFETY: as in `run_add`.
+            unsafe {
+                index::index_reduce(out[0].cpu_view()?, dim, index.cpu_view()?, source.cpu_view()?, mode, c.flag(5))
+            }
+        },
+        None,
+    ),
+    vjp: Vjp::None("the gradient of index_reduce is not written yet: use scatter_reduce"),
+    samples: &[
+        "f32[3,2], 0, i64[3](= 0, 2, 0), f32[3,2], 'prod'",
+        "f32[3], 0, i64[2](= 0, 0), f32[2], 'amax', include_self=False",
+    ],
+    errors: &[("f32[3], 0, i64[1](= 0), f32[1], 'sum'", "RuntimeError", "reduce")],
+    ..OP
+};

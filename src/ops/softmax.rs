@@ -1,0 +1,208 @@
+//! Softmax and its logarithm: the composites, the fused kernels that run in their stead, and their gradients.
+//!
+//! `softmax(x) = exp(x - max) / sum(exp(x - max))` along one dimension. The gradients are ops of their own, in one pass
+//! over memory, and differentiate again.
+
+use crate::cpu::softmax::{softmax, softmax_backward};
+use crate::error::{Error, Result};
+use crate::layout::wrap_dim;
+use crate::op::*;
+use crate::ops::reduce::extreme::AMAX;
+use crate::ops::reduce::norm::LOGSUMEXP;
+use crate::tensor::Tensor;
+
+pub static OPS: &[&Op] = &[
+    &SOFTMAX,
+    &LOG_SOFTMAX,
+    &FUSED_SOFTMAX,
+    &FUSED_LOG_SOFTMAX,
+    &SOFTMAX_BACKWARD,
+    &LOG_SOFTMAX_BACKWARD,
+    &F_SOFTMAX,
+    &F_LOG_SOFTMAX,
+    &F_SOFTMIN,
+];
+
+fn infer(c: &Call) -> Result<Specs> {
+    let t = c.tensor(0)?;
+    wrap_dim(c.int(1)?, t.ndim())?;
+    let dtype = c.dtype(2).unwrap_or(t.dtype());
+    if !dtype.is_float() {
+        let op = c.op.parsed().base.trim_start_matches('_');
+        let name = dtype.scalar_type_name();
+        return Err(Error::not_implemented(format!("\"{op}_lastdim_kernel_impl\" not implemented for '{name}'")));
+    }
+    Ok(Spec::one(t.shape(), dtype, t.device()))
+}
+
+fn forward<const LOG: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
+    let t = c.tensor(0)?;
+    let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    // SAFETY: both layouts lie within their storages and the output is new, of the same shape.
+    unsafe { softmax(t.cpu_view()?, dim, out[0].cpu_view()?, LOG) }
+}
+
+fn backward<const LOG: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (g, y) = (c.tensor(0)?, c.tensor(1)?);
+    let dim = wrap_dim(c.int(2)?, y.ndim())?;
+    // SAFETY: as in `forward`; `g` and `y` have the output's shape.
+    unsafe { softmax_backward(g.cpu_view()?, y.cpu_view()?, dim, out[0].cpu_view()?, LOG) }
+}
+
+fn infer_backward(c: &Call) -> Result<Specs> {
+    let (g, y) = (c.tensor(0)?, c.tensor(1)?);
+    if g.shape() != y.shape() {
+        return Err(Error::runtime("the gradient must have the shape of the output"));
+    }
+    wrap_dim(c.int(2)?, y.ndim())?;
+    Ok(Spec::one(y.shape(), y.dtype(), y.device()))
+}
+
+/// The input in the dtype it is computed in.
+fn converted(c: &Call) -> Result<Term> {
+    infer(c)?;
+    let t = c.tensor(0)?;
+    Ok(Term::from(t).to_dtype(c.dtype(2).unwrap_or(t.dtype())))
+}
+
+pub static SOFTMAX: Op = Op {
+    sig: "softmax(Tensor self, int dim, DType? dtype=None) -> Tensor",
+    doc: "`exp(x) / sum(exp(x))` along a dimension: positive, with sum one. Floating only, or `dtype` says as what.",
+    aliases: &["special.softmax"],
+    body: composite_with(
+        |c| {
+            let (x, dim) = (converted(c)?, c.int(1)?);
+            let e = (x.clone() - AMAX.call((x, [dim], true))).exp();
+            (e.clone() / e.sum(&[dim], true)).outputs()
+        },
+        &FUSED_SOFTMAX,
+        |_| true,
+    ),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3], 0", "f32[2,3,4], -1", "f32[2,3](big), 1", "i64[3], 0, dtype=float32", "f?[5], 0", "f32[], 0"],
+    errors: &[
+        ("f32[2,3], 2", "IndexError", "Dimension out of range"),
+        ("i64[3], 0", "NotImplementedError", "not implemented for 'Long'"),
+    ],
+    reference: "np.exp(x0 - np.max(x0, axis=x1, keepdims=True)) / np.sum(np.exp(x0 - np.max(x0, axis=x1, keepdims=True)), axis=x1, keepdims=True) if x0.ndim else np.ones(())",
+    ..OP
+};
+
+pub static LOG_SOFTMAX: Op = Op {
+    sig: "log_softmax(Tensor self, int dim, DType? dtype=None) -> Tensor",
+    doc: "The logarithm of softmax along a dimension, `x - log(sum(exp(x)))`, without overflow.",
+    aliases: &["special.log_softmax"],
+    body: composite_with(
+        |c| {
+            let (x, dim) = (converted(c)?, c.int(1)?);
+            (x.clone() - LOGSUMEXP.call((x, [dim], true))).outputs()
+        },
+        &FUSED_LOG_SOFTMAX,
+        |_| true,
+    ),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3], 0", "f32[2,3,4], -1", "f32[2,3](big), 1", "i64[3], 0, dtype=float32", "f?[5], 0", "f32[], 0"],
+    errors: &[
+        ("f32[2,3], 2", "IndexError", "Dimension out of range"),
+        ("i64[3], 0", "NotImplementedError", "not implemented for 'Long'"),
+    ],
+    ..OP
+};
+
+pub static FUSED_SOFTMAX: Op = Op {
+    sig: "_softmax(Tensor self, int dim, DType? dtype=None) -> Tensor",
+    doc: "`softmax` in one pass over memory.",
+    forms: HIDDEN,
+    body: kernel(infer, forward::<false>, None),
+    vjp: Vjp::Each(&[d(0, OUT0, |c| SOFTMAX_BACKWARD.call((c.g(), c.out(0), c.int(1).unwrap_or(0))))]),
+    samples: &["f32[2,3], 0", "f32[2,3], 1"],
+    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
+    ..OP
+};
+
+pub static FUSED_LOG_SOFTMAX: Op = Op {
+    sig: "_log_softmax(Tensor self, int dim, DType? dtype=None) -> Tensor",
+    doc: "`log_softmax` in one pass over memory.",
+    forms: HIDDEN,
+    body: kernel(infer, forward::<true>, None),
+    vjp: Vjp::Each(&[d(0, OUT0, |c| LOG_SOFTMAX_BACKWARD.call((c.g(), c.out(0), c.int(1).unwrap_or(0))))]),
+    samples: &["f32[2,3], 0", "f32[2,3], 1"],
+    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
+    ..OP
+};
+
+/// The sum along argument 2, kept.
+fn along(c: &Back, t: Term) -> Term {
+    if c.ndim(1) == 0 { t } else { t.sum(&[c.int(2).unwrap_or(0)], true) }
+}
+
+pub static SOFTMAX_BACKWARD: Op = Op {
+    sig: "_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor",
+    doc: "The gradient of softmax: `(grad - sum(grad * output)) * output`.",
+    forms: HIDDEN,
+    body: kernel(infer_backward, backward::<false>, None),
+    vjp: Vjp::Each(&[
+        d(0, A1, |c| SOFTMAX_BACKWARD.call((c.g(), c.arg(1), c.int(2).unwrap_or(0)))),
+        d(1, A0 | A1, |c| {
+            let (h, g, y) = (c.g(), c.arg(0), c.arg(1));
+            h.clone() * (g.clone() - along(c, g.clone() * y.clone())) - g * along(c, h * y)
+        }),
+    ]),
+    node: "SoftmaxBackwardDataBackward0",
+    samples: &["f32[2,3], f32[2,3](unit), 1"],
+    errors: &[("f32[2,3], f32[2,2], 1", "RuntimeError", "shape of the output")],
+    ..OP
+};
+
+pub static LOG_SOFTMAX_BACKWARD: Op = Op {
+    sig: "_log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor",
+    doc: "The gradient of log_softmax: `grad - exp(output) * sum(grad)`.",
+    forms: HIDDEN,
+    body: kernel(infer_backward, backward::<true>, None),
+    vjp: Vjp::Each(&[
+        d(0, A1, |c| c.g() - along(c, c.g() * c.arg(1).exp())),
+        d(1, A0 | A1, |c| -c.g() * c.arg(1).exp() * along(c, c.arg(0))),
+    ]),
+    node: "LogSoftmaxBackwardDataBackward0",
+    samples: &["f32[2,3], f32[2,3](neg), 1"],
+    errors: &[("f32[2,3], f32[2,2], 1", "RuntimeError", "shape of the output")],
+    ..OP
+};
+
+/// The dimension that `nn.functional` takes where none is given (with a warning in Python): 0 for 0, 1 and 3 dimensions, else 1.
+fn chosen_dim(c: &Call) -> Result<i64> {
+    Ok(c.opt_int(1).unwrap_or(i64::from(!matches!(c.tensor(0)?.ndim(), 0 | 1 | 3))))
+}
+
+pub static F_SOFTMAX: Op = Op {
+    sig: "nn.functional.softmax(Tensor input, int? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor",
+    doc: "See `softmax`.",
+    forms: F,
+    body: composite(|c| SOFTMAX.calls((c.tensor(0)?, chosen_dim(c)?, c.dtype(3)))),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3], 1", "f32[2,3], dim=0, dtype=float64"],
+    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
+    ..OP
+};
+
+pub static F_LOG_SOFTMAX: Op = Op {
+    sig: "nn.functional.log_softmax(Tensor input, int? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor",
+    doc: "See `log_softmax`.",
+    forms: F,
+    body: composite(|c| LOG_SOFTMAX.calls((c.tensor(0)?, chosen_dim(c)?, c.dtype(3)))),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3], 1", "f32[2,3], dim=0, dtype=float64"],
+    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
+    ..OP
+};
+
+pub static F_SOFTMIN: Op = Op {
+    sig: "nn.functional.softmin(Tensor input, int? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor",
+    doc: "The softmax of the negated input: the least element has the greatest share.",
+    forms: F,
+    body: composite(|c| SOFTMAX.calls((-Term::from(c.tensor(0)?), chosen_dim(c)?, c.dtype(3)))),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3], 1"],
+    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
+    ..OP
+};

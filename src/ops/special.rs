@@ -1,0 +1,349 @@
+//! Special functions: error functions, gamma functions, the logistic sigmoid and its inverse, x log y.
+
+use super::rules::{Analytic, BINARY, FLOAT_UNARY, analytic, real, real2};
+use crate::cpu::loops::Loops;
+use crate::cpu::num::{Fp, MapReal, Plain, Real};
+use crate::dtype::c128;
+use crate::error::Error;
+use crate::op::*;
+use std::f64::consts::FRAC_2_SQRT_PI;
+
+pub static OPS: &[&Op] = &[
+    &ERF,
+    &ERFC,
+    &ERFINV,
+    &LGAMMA,
+    &DIGAMMA,
+    &POLYGAMMA,
+    &SIGMOID,
+    &LOGIT,
+    &XLOGY,
+    &XLOGY_SCALAR_SELF,
+    &XLOGY_SCALAR_OTHER,
+];
+
+struct Erf;
+impl MapReal<1> for Erf {
+    #[inline(always)]
+    fn eval<T: Real>([x]: [T; 1]) -> T {
+        x.erf()
+    }
+}
+pub static ERF: Op = Op {
+    sig: "erf(Tensor self) -> Tensor",
+    doc: "The error function, `2/sqrt(pi) * integral of exp(-t^2) from 0 to x`.",
+    aliases: &["special.erf"],
+    body: elementwise(&real::<Erf>("erf_(x)")),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g() * ((-c.arg(0).square()).exp() * FRAC_2_SQRT_PI))]),
+    samples: REAL,
+    errors: NOT_COMPLEX,
+    reference: "scipy.special.erf(x0)",
+    ..FLOAT_UNARY
+};
+const REAL: &[&str] = &["f32[2,3]", "f64[3]", "i64[4]"];
+const NOT_COMPLEX: &[(&str, &str, &str)] = &[("c64[2]", "RuntimeError", "not implemented for 'ComplexFloat'")];
+
+struct Erfc;
+impl MapReal<1> for Erfc {
+    #[inline(always)]
+    fn eval<T: Real>([x]: [T; 1]) -> T {
+        x.erfc()
+    }
+}
+pub static ERFC: Op = Op {
+    sig: "erfc(Tensor self) -> Tensor",
+    doc: "`1 - erf(x)`, exact for large x.",
+    aliases: &["special.erfc"],
+    body: elementwise(&real::<Erfc>("erfc_(x)")),
+    vjp: Vjp::Each(&[d(0, A0, |c| -(c.g() * ((-c.arg(0).square()).exp() * FRAC_2_SQRT_PI)))]),
+    samples: REAL,
+    errors: NOT_COMPLEX,
+    reference: "scipy.special.erfc(x0)",
+    ..FLOAT_UNARY
+};
+
+struct ErfInv;
+impl MapReal<1> for ErfInv {
+    fn eval<T: Real>([x]: [T; 1]) -> T {
+        T::from_f64(erfinv(x.to_f64()))
+    }
+}
+/// Giles' single-precision approximation ("Approximating the erfinv function", 2011), then two Newton steps.
+fn erfinv(x: f64) -> f64 {
+    if x.abs() >= 1.0 || x.is_nan() {
+        return if x.abs() == 1.0 { x * f64::INFINITY } else { f64::NAN };
+    }
+    let w = -((1.0 - x) * (1.0 + x)).ln();
+    let near = [
+        2.81022636e-08,
+        3.43273939e-07,
+        -3.5233877e-06,
+        -4.39150654e-06,
+        0.00021858087,
+        -0.00125372503,
+        -0.00417768164,
+        0.246640727,
+        1.50140941,
+    ];
+    let far = [
+        -0.000200214257,
+        0.000100950558,
+        0.00134934322,
+        -0.00367342844,
+        0.00573950773,
+        -0.0076224613,
+        0.00943887047,
+        1.00167406,
+        2.83297682,
+    ];
+    let (coefficients, t) = if w < 5.0 { (near, w - 2.5) } else { (far, w.sqrt() - 3.0) };
+    let mut y = coefficients.iter().fold(0.0, |p, c| p * t + c) * x;
+    for _ in 0..2 {
+        // In the tails `erfc` keeps the difference exact.
+        let error = if y.abs() > 0.5 {
+            (1.0 - x.abs() - plain(y.abs()).erfc().to_f64()) * x.signum()
+        } else {
+            plain(y).erf().to_f64() - x
+        };
+        let slope = FRAC_2_SQRT_PI * (-y * y).exp();
+        let step = error / slope;
+        y -= step / (1.0 + y * step);
+    }
+    y
+}
+/// A number of the class that the error functions are written for.
+fn plain(x: f64) -> Fp<f64, Plain> {
+    Fp::new(x)
+}
+
+pub static ERFINV: Op = Op {
+    sig: "erfinv(Tensor self) -> Tensor",
+    doc: "The inverse of `erf`; infinite at -1 and 1, NaN beyond.",
+    aliases: &["special.erfinv"],
+    body: elementwise(&real::<ErfInv>("")),
+    vjp: Vjp::Each(&[d(0, OUT0, |c| c.g() * (c.out(0).square().exp() * FRAC_2_SQRT_PI.recip()))]),
+    samples: &["f32[2,3](sym)", "f64[3](sym)"],
+    errors: NOT_COMPLEX,
+    reference: "scipy.special.erfinv(x0)",
+    ..FLOAT_UNARY
+};
+
+struct LGamma;
+impl MapReal<1> for LGamma {
+    #[inline(always)]
+    fn eval<T: Real>([x]: [T; 1]) -> T {
+        x.lgamma()
+    }
+}
+pub static LGAMMA: Op = Op {
+    sig: "lgamma(Tensor self) -> Tensor",
+    doc: "The logarithm of the absolute value of the gamma function.",
+    aliases: &["special.gammaln"],
+    body: elementwise(&real::<LGamma>("lgamma_(x)")),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g() * DIGAMMA.call((c.arg(0),)))]),
+    samples: &["f32[2,3](pos)", "f64[3]", "i64[4](1..9)"],
+    errors: NOT_COMPLEX,
+    reference: "scipy.special.gammaln(x0)",
+    ..FLOAT_UNARY
+};
+
+struct Digamma;
+impl MapReal<1> for Digamma {
+    #[inline(always)]
+    fn eval<T: Real>([x]: [T; 1]) -> T {
+        x.digamma()
+    }
+}
+pub static DIGAMMA: Op = Op {
+    sig: "digamma(Tensor self) -> Tensor",
+    doc: "The derivative of `lgamma`.",
+    aliases: &["special.digamma", "special.psi"],
+    body: elementwise(&real::<Digamma>("digamma_(x)")),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g() * POLYGAMMA.call((1, c.arg(0))))]),
+    samples: &["f32[2,3](pos)", "f64[3]", "i64[4](1..9)"],
+    errors: NOT_COMPLEX,
+    reference: "scipy.special.digamma(x0)",
+    ..FLOAT_UNARY
+};
+
+struct PolyGamma;
+impl MapReal<2> for PolyGamma {
+    fn eval<T: Real>([n, x]: [T; 2]) -> T {
+        T::from_f64(polygamma(n.to_f64(), x.to_f64()))
+    }
+}
+/// `(-1)^(n+1) n! zeta(n+1, x)`.
+fn polygamma(n: f64, x: f64) -> f64 {
+    if n == 0.0 {
+        return crate::cpu::special::digamma(x);
+    }
+    let sign = if n % 2.0 == 0.0 { -1.0 } else { 1.0 };
+    sign * crate::cpu::special::lgamma(n + 1.0).exp() * zeta(n + 1.0, x)
+}
+/// Hurwitz's zeta by Euler and Maclaurin: terms up to 10, the integral of the rest, and Bernoulli corrections.
+fn zeta(s: f64, mut x: f64) -> f64 {
+    const BERNOULLI: [f64; 10] = [
+        1.0 / 12.0,
+        -1.0 / 720.0,
+        1.0 / 30240.0,
+        -1.0 / 1209600.0,
+        1.0 / 47900160.0,
+        -691.0 / 1307674368000.0,
+        1.0 / 74724249600.0,
+        -3617.0 / 10670622842880000.0,
+        43867.0 / 5109094217170944000.0,
+        -174611.0 / 802857662698291200000.0,
+    ];
+    if x <= 0.0 && x == x.floor() {
+        return f64::INFINITY;
+    }
+    let mut sum = 0.0;
+    while x < 10.0 {
+        sum += x.powf(-s);
+        x += 1.0;
+    }
+    sum += x.powf(1.0 - s) / (s - 1.0) + 0.5 * x.powf(-s);
+    let mut factor = s * x.powf(-s - 1.0);
+    for (k, b) in BERNOULLI.iter().enumerate() {
+        sum += factor * b;
+        let j = s + 2.0 * k as f64;
+        factor *= (j + 1.0) * (j + 2.0) / (x * x);
+    }
+    sum
+}
+static DERIVATIVES: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, PolyGamma>(), wgsl: "" };
+pub static POLYGAMMA: Op = Op {
+    sig: "polygamma(int n, Tensor self) -> Tensor",
+    doc: "The n-th derivative of `digamma`.",
+    aliases: &["special.polygamma"],
+    forms: FO,
+    promote: Promote::By(|c, d| {
+        if c.int(0)? < 0 {
+            return Err(Error::runtime("polygamma(n, x) does not support negative n."));
+        }
+        let d = if d.category() < crate::dtype::Category::Float { crate::dtype::default_dtype() } else { d };
+        Ok((d, d))
+    }),
+    body: elementwise(&DERIVATIVES),
+    vjp: Vjp::Each(&[d(1, A1, |c| c.g() * POLYGAMMA.call((c.int(0).unwrap_or(0) + 1, c.arg(1))))]),
+    samples: &["1, f32[4](= 0.5, 1.0, 2.5, 7.0)", "2, f64[3](= 0.3, 1.5, 4.0)", "0, f32[3](pos)"],
+    errors: &[("-1, f32[2]", "RuntimeError", "does not support negative n")],
+    reference: "scipy.special.polygamma(x0, x1)",
+    ..OP
+};
+
+struct Sigmoid;
+impl Analytic for Sigmoid {
+    #[inline(always)]
+    fn real<T: Real>(x: T) -> T {
+        x.sigmoid()
+    }
+    fn complex(x: c128) -> c128 {
+        let one = c128::new(1.0, 0.0);
+        one / (one + (-x).exp())
+    }
+}
+pub static SIGMOID: Op = Op {
+    sig: "sigmoid(Tensor self) -> Tensor",
+    doc: "The logistic function `1 / (1 + exp(-x))`.",
+    aliases: &["special.expit", "nn.functional.sigmoid"],
+    body: elementwise(&analytic::<Sigmoid>("sigmoid_(x)")),
+    vjp: Vjp::Each(&[d(0, OUT0, |c| c.g() * ((1.0 - c.out(0)) * c.out(0)).conj())]),
+    reference: "scipy.special.expit(x0)",
+    ..FLOAT_UNARY
+};
+
+struct Logit;
+impl MapReal<1> for Logit {
+    #[inline(always)]
+    fn eval<T: Real>([x]: [T; 1]) -> T {
+        (x / (T::one() - x)).ln()
+    }
+}
+struct LogitWithin;
+impl MapReal<2> for LogitWithin {
+    #[inline(always)]
+    fn eval<T: Real>([x, eps]: [T; 2]) -> T {
+        let x = x.maximum(eps).minimum(T::one() - eps);
+        (x / (T::one() - x)).ln()
+    }
+}
+static LOG_ODDS: Rule = real::<Logit>("ln_(div_(x, T(1) - x))");
+static LOG_ODDS_WITHIN: Rule = real2::<LogitWithin>("ln_(div_(clamp_(x, y, T(1) - y), T(1) - clamp_(x, y, T(1) - y)))");
+pub static LOGIT: Op = Op {
+    sig: "logit(Tensor self, float? eps=None) -> Tensor",
+    doc: "The inverse of `sigmoid`, `log(x / (1 - x))`; with `eps` the input is limited to `[eps, 1 - eps]`.",
+    aliases: &["special.logit"],
+    body: elementwise_by(
+        |c| Ok(if c.args[1].is_none() { &LOG_ODDS } else { &LOG_ODDS_WITHIN }),
+        &[&LOG_ODDS, &LOG_ODDS_WITHIN],
+    ),
+    vjp: Vjp::Each(&[d(0, A0, |c| {
+        let (eps, slope) = (c.opt_float(1), c.g() / (c.arg(0) * (1.0 - c.arg(0))));
+        let outside = c.arg(0).less(eps.unwrap_or(0.0)).either(c.arg(0).greater(1.0 - eps.unwrap_or(0.0)));
+        outside.choose(if eps.is_some() { 0.0 } else { f64::NAN }, slope)
+    })]),
+    samples: &["f32[2,3](unit)", "f64[3](unit)", "f32[2,3](unit), 0.2", "i64[3](0..2)"],
+    errors: NOT_COMPLEX,
+    reference: "scipy.special.logit(x0 if eps is None else np.clip(x0, eps, 1 - eps))",
+    ..FLOAT_UNARY
+};
+
+struct XLogY;
+impl MapReal<2> for XLogY {
+    #[inline(always)]
+    fn eval<T: Real>([x, y]: [T; 2]) -> T {
+        let product = x * y.ln();
+        if x == T::zero() && !y.is_nan() { T::zero() } else { product }
+    }
+}
+static X_LOG_Y: Rule = real2::<XLogY>("where_(flag(!truth(x) && !is_nan(y)), T(0), x * ln_(y))");
+fn slope_x(c: &Back) -> Term {
+    let settled = c.arg(0).equals(0).both(c.arg(1).at_most(0));
+    c.g() * c.arg(1).log().zero_where(settled)
+}
+pub static XLOGY: Op = Op {
+    sig: "xlogy(Tensor self, Tensor other) -> Tensor",
+    doc: "`self * log(other)`, and zero where `self` is zero.",
+    aliases: &["special.xlogy"],
+    promote: Promote::Float,
+    body: elementwise(&X_LOG_Y),
+    vjp: Vjp::Each(&[d(0, A0 | A1, slope_x), d(1, A0 | A1, |c| c.g() * c.arg(0) / c.arg(1))]),
+    samples: &["f32[2,3], f32[2,3](pos)", "f32[2,3](ties), f32[3](pos)", "i64[4], i64[4](1..5)"],
+    reference: "scipy.special.xlogy(x0, x1)",
+    ..BINARY
+};
+pub static XLOGY_SCALAR_SELF: Op = Op {
+    sig: "xlogy.scalar(Scalar self, Tensor other) -> Tensor",
+    doc: "A number times `log(other)`.",
+    forms: FO,
+    promote: Promote::Float,
+    body: elementwise(&X_LOG_Y),
+    vjp: Vjp::Each(&[d(1, A1, |c| c.g() * c.arg(0) / c.arg(1))]),
+    node: "XlogyBackward1",
+    samples: &["2, f32[2,3](pos)", "0, f32[3](pos)"],
+    errors: &[("2, c64[2]", "RuntimeError", "not implemented for 'ComplexFloat'")],
+    reference: "scipy.special.xlogy(x0, x1)",
+    ..OP
+};
+pub static XLOGY_SCALAR_OTHER: Op = Op {
+    sig: "xlogy.number(Tensor self, Scalar other) -> Tensor",
+    doc: "`self` times the logarithm of a number.",
+    promote: Promote::Float,
+    body: elementwise(&X_LOG_Y),
+    vjp: Vjp::Each(&[d(0, A0, slope_x)]),
+    node: "XlogyBackward2",
+    samples: &["f32[2,3], 2.5", "f32[3](ties), 2"],
+    errors: &[("c64[2], 2", "RuntimeError", "not implemented for 'ComplexFloat'")],
+    reference: "scipy.special.xlogy(x0, x1)",
+    ..BINARY
+};
+
+impl Term {
+    pub fn sigmoid(self) -> Term {
+        SIGMOID.call((self,))
+    }
+    pub fn erf(self) -> Term {
+        ERF.call((self,))
+    }
+}

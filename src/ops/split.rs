@@ -1,0 +1,92 @@
+//! A dimension in parts, all of them views: split and unbind. Their gradients join the parts again.
+
+use super::slice::split_layouts;
+use crate::error::{Error, Result};
+use crate::layout::wrap_dim;
+use crate::op::*;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[&SPLIT, &SPLIT_SIZES, &SPLIT_WITH_SIZES, &UNBIND];
+
+pub static SPLIT: Op = Op {
+    sig: "split(Tensor self, int split_size_or_sections, int dim=0) -> Tensor[]",
+    doc: "Cuts a dimension into parts of a size; the last one may be smaller.",
+    body: Body::View(|c| {
+        let (t, step) = (c.tensor(0)?, c.int(1)?);
+        let dim = wrap_nonscalar(t, c.int(2)?, "split expects at least a 1-dimensional tensor")?;
+        let n = t.size(dim) as i64;
+        if step < 0 {
+            return Err(Error::runtime(format!("split expects split_size be non-negative, but got split_size={step}")));
+        }
+        if step == 0 && n != 0 {
+            return Err(Error::runtime(format!(
+                "split_size can only be 0 if dimension size is 0, but got dimension size of {n}"
+            )));
+        }
+        let sizes: Ints =
+            if n == 0 { smallvec![0] } else { (0..n).step_by(step as usize).map(|i| step.min(n - i)).collect() };
+        split_layouts(c, 2, &sizes)
+    }),
+    vjp: Vjp::Each(&[d(0, 0, |c| joined(c))]),
+    samples: &["f32[5,2], 2", "f32[2,4], 2, 1", "f32[3], 5"],
+    errors: &[("f32[5], -1", "RuntimeError", "non-negative"), ("f32[5], 0", "RuntimeError", "can only be 0")],
+    ..OP
+};
+
+pub static SPLIT_SIZES: Op = Op {
+    sig: "split.sizes(Tensor self, int[] split_size_or_sections, int dim=0) -> Tensor[]",
+    doc: "Cuts a dimension into parts of the given sizes.",
+    body: Body::View(|c| split_layouts(c, 2, c.ints(1)?)),
+    vjp: Vjp::Each(&[d(0, 0, |c| joined(c))]),
+    node: "SplitWithSizesBackward0",
+    samples: &["f32[5,2], (2, 3)", "f32[2,4], (4,), 1"],
+    errors: &[
+        ("f32[5], (2, 2)", "RuntimeError", "split_with_sizes expects"),
+        ("f32[5], (-1, 6)", "RuntimeError", "non-negative"),
+    ],
+    ..OP
+};
+
+pub static SPLIT_WITH_SIZES: Op = Op {
+    sig: "split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
+    doc: "Cuts a dimension into parts of the given sizes.",
+    body: composite(|c| SPLIT_SIZES.calls((c.tensor(0)?, c.ints(1)?, c.int(2)?))),
+    vjp: Vjp::Composite,
+    samples: &["f32[5,2], (2, 3)", "f32[2,4], (1, 3), -1"],
+    errors: &[("f32[5], (2, 2)", "RuntimeError", "split_with_sizes expects")],
+    ..OP
+};
+
+/// The gradients of the parts of a split, zeros where none came back, put together again.
+fn joined(c: &Back) -> Term {
+    let parts: Result<Vec<_>> = (0..c.grads.len()).map(|i| c.gi(i).ok()).collect();
+    parts.map_or_else(Term::from, |p| super::join::CAT.call((p, c.int(2).unwrap_or(0))))
+}
+
+pub static UNBIND: Op = Op {
+    sig: "unbind(Tensor self, int dim=0) -> Tensor[]",
+    doc: "Each index of a dimension as a view of its own.",
+    body: Body::View(|c| {
+        let t = c.tensor(0)?;
+        let dim = wrap_dim(c.int(1)?, t.ndim())?;
+        if t.ndim() == 0 {
+            return Err(Error::index("Dimension specified as 0 but tensor has no dimensions"));
+        }
+        Ok((0..t.size(dim)).map(|i| (t.layout().select(dim, i), t.dtype())).collect())
+    }),
+    vjp: Vjp::Each(&[d(0, 0, |c| {
+        let parts: Result<Vec<_>> = (0..c.grads.len()).map(|i| c.gi(i).ok()).collect();
+        parts.map_or_else(Term::from, |p| super::join::STACK.call((p, c.int(1).unwrap_or(0))))
+    })]),
+    samples: &["f32[3,2]", "f32[2,3], 1"],
+    errors: &[("f32[2], 2", "IndexError", "Dimension out of range")],
+    ..OP
+};
+
+/// Wraps a dimension of a tensor that has dimensions.
+pub(super) fn wrap_nonscalar(t: &crate::tensor::Tensor, dim: i64, otherwise: &str) -> Result<usize> {
+    if t.ndim() == 0 {
+        return Err(Error::runtime(otherwise));
+    }
+    wrap_dim(dim, t.ndim())
+}

@@ -1,0 +1,117 @@
+//! `as_strided`: any sizes and strides over the storage of a tensor, and the gradient of views that repeat elements.
+//!
+//! The gradient needs to know how the input itself lay in the storage, so that is noted when the view is made.
+
+use super::view::one;
+use crate::error::Result;
+use crate::layout::{Dims, Layout};
+use crate::op::*;
+
+pub static OPS: &[&Op] = &[&AS_STRIDED, &AS_STRIDED_VIEW, &AS_STRIDED_];
+
+pub static AS_STRIDED: Op = Op {
+    sig: "as_strided(Tensor self, Size size, int[] stride, int? storage_offset=None) -> Tensor",
+    doc: "A view of the storage with any sizes and strides (in elements). Errors where it would reach beyond the storage.",
+    body: composite(|c| {
+        let t = c.tensor(0)?;
+        let offset = c.opt_int(3).unwrap_or(t.layout().offset as i64);
+        AS_STRIDED_VIEW.calls((t, c.ints(1)?, c.ints(2)?, offset, geometry(t.layout())))
+    }),
+    vjp: Vjp::Composite,
+    samples: &[
+        "f32[6], (2, 2), (2, 1)",
+        "f32[6], (2, 2), (2, 1), 1",
+        "f32[2,3], (3, 2), (1, 3)",
+        "f32[5], (4, 2), (1, 1)",
+    ],
+    errors: &[
+        ("f32[4], (5,), (1,)", "RuntimeError", "out of bounds"),
+        ("f32[4], (2,), (-1,)", "RuntimeError", "Negative strides"),
+    ],
+    ..OP
+};
+
+/// Strides and offset in one list: how the input of `as_strided` lay, which its gradient must know.
+pub(crate) fn geometry(l: &Layout) -> Ints {
+    l.strides.iter().chain([&l.offset]).map(|&s| s as i64).collect()
+}
+
+fn strided(c: &Call) -> Result<Layouts> {
+    let t = c.tensor(0)?;
+    let offset = c.opt_int(3).unwrap_or(t.layout().offset as i64);
+    one(c, Layout::as_strided(c.ints(1)?, c.ints(2)?, offset, t.storage().bytes() / t.dtype().size())?)
+}
+
+/// `as_strided` with the geometry of its input noted; without it the input counts as contiguous.
+pub static AS_STRIDED_VIEW: Op = Op {
+    sig: "_as_strided(Tensor self, Size size, int[] stride, int? storage_offset=None, int[]? geometry=None) -> Tensor",
+    doc: "A view with any sizes and strides of a tensor whose own strides and offset are `geometry`.",
+    forms: HIDDEN,
+    body: Body::View(strided),
+    vjp: Vjp::Each(&[d(0, 0, |c| match strided_pair(c) {
+        Ok((whole, part)) => as_strided_grad(c.g(), &whole, &part),
+        Err(e) => e.into(),
+    })]),
+    samples: &["f32[6], (2, 2), (2, 1), 1"],
+    errors: &[("f32[4], (5,), (1,)", "RuntimeError", "out of bounds")],
+    ..OP
+};
+
+pub static AS_STRIDED_: Op = Op {
+    sig: "as_strided_(Tensor self, Size size, int[] stride, int? storage_offset=None) -> Tensor",
+    doc: "Gives the tensor itself other sizes and strides over its storage.",
+    forms: ONLY_INPLACE,
+    body: Body::View(strided),
+    vjp: Vjp::None("changes the handle"),
+    samples: &["f32[6](nograd), (2, 2), (2, 1)"],
+    errors: &[("f32[4](nograd), (5,), (1,)", "RuntimeError", "out of bounds")],
+    ..OP
+};
+
+/// The layouts of the input and the output of a recorded `_as_strided`.
+fn strided_pair(c: &Back) -> Result<(Layout, Layout)> {
+    let shape = c.shape(0);
+    let whole = match c.call.args.get(4).and_then(|v| if let Value::Ints(g) = v { Some(g) } else { None }) {
+        Some(g) => {
+            let all: Dims = g.iter().map(|&s| s as usize).collect();
+            Layout { strides: all[..shape.len()].into(), offset: all[shape.len()], shape }
+        }
+        None => Layout::contiguous(&shape),
+    };
+    let offset = c.opt_int(3).unwrap_or(whole.offset as i64);
+    Ok((whole, Layout::as_strided(c.ints(1)?, c.ints(2)?, offset, usize::MAX)?))
+}
+
+/// Whether two indices may reach one element: exact for layouts whose dimensions nest, else on the safe side.
+fn may_overlap(l: &Layout) -> bool {
+    let mut dims: Vec<(usize, usize)> =
+        l.strides.iter().copied().zip(l.shape.iter().copied()).filter(|&(_, d)| d != 1).collect();
+    dims.sort_unstable();
+    let mut reach = 0;
+    dims.iter().any(|&(s, d)| {
+        let meets = s <= reach;
+        reach += s * d.saturating_sub(1);
+        meets
+    })
+}
+
+/// The gradient of a view `part` of the storage of `whole`: each element goes back to the position it was read from,
+/// positions that were read repeatedly add up, and `whole` takes what lies at its own positions.
+pub(super) fn as_strided_grad(g: Term, whole: &Layout, part: &Layout) -> Term {
+    let sizes = |l: &Layout| l.shape.iter().map(|&d| d as i64).collect::<Ints>();
+    let span = whole.end().max(part.end());
+    let plain = whole.is_contiguous() && whole.offset == 0 && span == whole.numel();
+    if !may_overlap(part) && plain {
+        return super::slice::PLACE.call((g, sizes(whole), &*part.strides, part.offset));
+    }
+    let flat = if may_overlap(part) {
+        super::take::add_at(g, part, span)
+    } else {
+        super::slice::PLACE.call((g, [span as i64], &*part.strides, part.offset))
+    };
+    if plain {
+        flat.reshape(&sizes(whole))
+    } else {
+        AS_STRIDED_VIEW.call((flat, sizes(whole), &*whole.strides, whole.offset))
+    }
+}

@@ -1,0 +1,228 @@
+//! Indices into the flattened tensor: take, put, take_along_dim; and reading small tensors on the host.
+
+use super::gather::{apart, cast_raw, long};
+use super::view::{EXPAND, RESHAPE};
+use crate::cpu::index;
+use crate::dtype::{DType, Scalar};
+use crate::error::{Error, Result};
+use crate::gpu;
+use crate::layout::{Dims, Layout, Odometer, wrap_dim};
+use crate::op::*;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[&TAKE, &PUT, &TAKE_ALONG_DIM];
+
+/// The number in a tensor of one element. Waits for the device.
+pub(super) fn item(t: &Tensor) -> Result<Scalar> {
+    let host = t.dense_copy(t.dtype())?;
+    host.element(host.layout().offset)
+}
+
+/// The numbers of an integer tensor in row-major order. Waits for the device.
+pub(super) fn int_list(t: &Tensor) -> Result<Vec<i64>> {
+    let host = t.dense_copy(DType::I64)?;
+    (0..host.numel()).map(|i| Ok(host.element(host.layout().offset + i)?.to_i64())).collect()
+}
+
+/// Adds each element of `g` at the position that `part` gives it in a flat tensor of `span` elements.
+pub(super) fn add_at(g: Term, part: &Layout, span: usize) -> Term {
+    let mut at = Odometer::new(&part.shape, [&part.strides], 0);
+    let positions: Vec<i64> = (0..part.numel())
+        .map(|_| {
+            let here = at.offsets[0] + part.offset;
+            at.step();
+            here as i64
+        })
+        .collect();
+    let Some(t) = g.get() else { return g };
+    let zeros = Term(Tensor::zeros(&[span], t.dtype(), t.device()));
+    let index = Term(Tensor::from_slice(&positions, &[positions.len()])).to_device(t.device());
+    super::select::INDEX_ADD.call((zeros, 0, index, g.reshape(&[-1])))
+}
+
+/// Which elements of the flattened tensor are meant, negative ones wrapped, as a flat list with bounds checked.
+fn flat_index(t: &Tensor, index: &Tensor, name: &str) -> Result<Tensor> {
+    let index = long(index, || {
+        Error::runtime(format!(
+            "{name}(): Expected a long tensor for index, but got {}",
+            index.dtype().scalar_type_name()
+        ))
+    })?;
+    let n = t.numel() as i64;
+    let mut list = int_list(&index)?;
+    for i in &mut list {
+        if *i < -n || *i >= n {
+            return Err(Error::index(format!("out of range: tried to access index {i} on a tensor of {n} elements.")));
+        }
+        *i += if *i < 0 { n } else { 0 };
+    }
+    Term(Tensor::from_slice(&list, &[list.len()])).to_device(t.device()).ok()
+}
+
+/// All elements of a tensor in one dimension, in place where its memory allows.
+fn flat(t: &Tensor) -> Result<Tensor> {
+    let n = t.numel();
+    match t.layout().view_strides(&[n]) {
+        Some(strides) => Ok(t.with_layout(Layout { shape: smallvec![n], strides, offset: t.layout().offset })),
+        None => Ok(cast_raw(t, t.dtype())?.with_layout(Layout::contiguous(&[n]))),
+    }
+}
+
+fn run_take(c: &Call, out: &[Tensor]) -> Result<()> {
+    let t = c.tensor(0)?;
+    if t.numel() == 0 && out[0].numel() > 0 {
+        return Err(Error::index("take(): tried to take from an empty tensor"));
+    }
+    let index = flat_index(t, c.tensor(1)?, "take")?;
+    let (source, target) = (flat(t)?, out[0].with_layout(Layout::contiguous(&[out[0].numel()])));
+    if t.device().is_gpu() {
+        return gpu::index_select(&source.gpu_view()?, 0, &index.gpu_view()?, &target.gpu_view()?);
+    }
+    // SAFETY: the layouts lie within their storages; the output is fresh and has as many elements as the index.
+    unsafe { index::index_select(source.cpu_view()?, 0, index.cpu_view()?, target.cpu_view()?) }
+}
+
+pub static TAKE: Op = Op {
+    sig: "take(Tensor self, Tensor index) -> Tensor",
+    doc: "The elements of the flattened tensor at the given indices; negative ones count from the end. The result has the index's shape.",
+    forms: FMO,
+    body: kernel(
+        |c| {
+            let (t, index) = (c.tensor(0)?, c.tensor(1)?);
+            long(index, || {
+                Error::runtime(format!(
+                    "take(): Expected a long tensor for index, but got {}",
+                    index.dtype().scalar_type_name()
+                ))
+            })?;
+            Ok(Spec::one(index.shape(), t.dtype(), t.device()))
+        },
+        run_take,
+        Some(run_take),
+    ),
+    vjp: Vjp::Each(&[d(0, A1, |c| PUT.call((c.zeros(0), c.arg(1), c.g(), true)))]),
+    samples: &["f32[2,3], i64[2](= 0, 5)", "f32[4], i64[2,2](= 0, -1, 1, 1)"],
+    errors: &[
+        ("f32[2], i64[1](= 2)", "IndexError", "out of range"),
+        ("f32[2], f32[1]", "RuntimeError", "Expected a long tensor"),
+    ],
+    reference: "np.take(x0, x1)",
+    ..OP
+};
+
+fn run_put(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (index, source, out) = (c.tensor(1)?, c.tensor(2)?, &out[0]);
+    if source.dtype() != out.dtype() {
+        return Err(Error::runtime(format!(
+            "put_(): self and source expected to have the same dtype, but got self.dtype = {} and source.dtype = {}",
+            out.dtype().scalar_type_name(),
+            source.dtype().scalar_type_name()
+        )));
+    }
+    if source.numel() != index.numel() {
+        return Err(Error::runtime(format!(
+            "put_(): Expected source and index to have the same number of elements, but got source.numel() = {}, index.numel() = {}",
+            source.numel(),
+            index.numel()
+        )));
+    }
+    let index = flat_index(out, index, "put_")?;
+    let source = flat(&apart(source, out)?)?;
+    let target = flat(out)?;
+    if out.device().is_gpu() {
+        let (o, i, s) = (target.gpu_view()?, index.gpu_view()?, source.gpu_view()?);
+        if c.flag(3) {
+            gpu::index_add(&o, 0, &i, &s, 1.0)?
+        } else {
+            gpu::index_copy(&o, 0, &i, &s)?
+        }
+        return finish(&target, out);
+    }
+    // SAFETY: the layouts lie within their storages; the source lies apart; index and source have one shape.
+    unsafe {
+        let (o, i, s) = (target.cpu_view()?, index.cpu_view()?, source.cpu_view()?);
+        if c.flag(3) {
+            index::index_add(o, 0, i, s, Scalar::Int(1))?;
+        } else {
+            index::index_copy(o, 0, i, s)?;
+        }
+    }
+    finish(&target, out)
+}
+
+/// Brings a flat copy of the output back, where one had to be made.
+fn finish(target: &Tensor, out: &Tensor) -> Result<()> {
+    if target.storage().same(out.storage()) {
+        return Ok(());
+    }
+    out.copy_raw(&target.with_layout(Layout::contiguous(out.shape())))
+}
+
+pub static PUT: Op = Op {
+    sig: "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+    doc: "Writes `source` at indices of the flattened tensor, or adds it there if `accumulate`.",
+    forms: FMI,
+    body: kernel_into(run_put, Some(run_put)),
+    vjp: Vjp::Each(&[
+        d(0, A1, |c| match c.flag(3) {
+            true => c.g(),
+            false => {
+                let g = c.g();
+                let zeros = TAKE.call((&g, c.arg(1))) * 0.0;
+                PUT.call((g, c.arg(1), zeros))
+            }
+        }),
+        d(2, A1, |c| TAKE.call((c.g(), c.arg(1))).reshape(&c.sizes(2))),
+    ]),
+    samples: &["f32[2,3], i64[2](= 0, 5), f32[2]", "f32[4], i64[2,2](= 0, -1, 1, 1), f32[4], accumulate=True"],
+    errors: &[
+        ("f32[2], i64[1](= 2), f32[1]", "IndexError", "out of range"),
+        ("f32[2], i64[1](= 0), f32[2]", "RuntimeError", "same number of elements"),
+    ],
+    ..OP
+};
+
+pub static TAKE_ALONG_DIM: Op = Op {
+    sig: "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
+    doc: "`gather` with `self` and `indices` broadcast against each other except in `dim`; without `dim` both are flattened.",
+    forms: FMO,
+    body: composite(|c| {
+        let (t, index) = (c.tensor(0)?, c.tensor(1)?);
+        if index.dtype() != DType::I64 {
+            return Err(Error::runtime(format!(
+                "torch.take_along_dim(): dtype of indices should be Long but got {}",
+                index.dtype().scalar_type_name()
+            )));
+        }
+        let Some(dim) = c.opt_int(2) else {
+            return super::gather::GATHER.calls((RESHAPE.call((t, [-1])), 0, RESHAPE.call((index, [-1]))));
+        };
+        if t.ndim() != index.ndim() {
+            return Err(Error::runtime(format!(
+                "torch.take_along_dim(): input and indices should have the same number of dimensions, but got {} dimensions for input, and {} dimensions for indices",
+                t.ndim(),
+                index.ndim()
+            )));
+        }
+        let dim = wrap_dim(dim, t.ndim())?;
+        let with = |shape: &[usize], n: usize| {
+            let mut s: Dims = shape.into();
+            if let Some(d) = s.get_mut(dim) {
+                *d = n;
+            }
+            s
+        };
+        let common = crate::layout::broadcast(&with(t.shape(), 1), &with(index.shape(), 1))?;
+        let wide = |x: &Tensor| EXPAND.call((x, &*with(&common, x.shape().get(dim).copied().unwrap_or(1))));
+        super::gather::GATHER.calls((wide(t), dim, wide(index)))
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3], i64[2,1](= 2, 0), 1", "f32[2,3], i64[3](= 0, 5, 1)", "f32[2,3], i64[1,2](= 0, 1), 1"],
+    errors: &[
+        ("f32[2,3], i64[3](= 0, 0, 0), 1", "RuntimeError", "same number of dimensions"),
+        ("f32[2], f32[2], 0", "RuntimeError", "should be Long"),
+    ],
+    reference: "np.take_along_axis(x0, x1, axis=dim)",
+    ..OP
+};

@@ -1,0 +1,223 @@
+//! Triangles and diagonals of matrices: tril, triu, their indices, diag and diag_embed.
+
+use super::slice::DIAGONAL;
+use crate::cpu::flip;
+use crate::dtype::{DType, Scalar};
+use crate::error::{Error, Result};
+use crate::layout::{Dims, wrap_dim};
+use crate::op::*;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[&TRIL, &TRIU, &TRIL_INDICES, &TRIU_INDICES, &DIAG, &DIAG_EMBED, &DIAGONAL_COPY, &DIAGFLAT];
+
+fn matrix<'a>(c: &'a Call) -> Result<&'a Tensor> {
+    let t = c.tensor(0)?;
+    match t.ndim() {
+        0 | 1 => Err(Error::runtime(format!("{}: input tensor must have at least 2 dimensions", c.op.parsed().base))),
+        _ => Ok(t),
+    }
+}
+
+fn tri_cpu<const UPPER: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
+    // SAFETY: both layouts lie within their storages and have one shape; `infer` has checked the rank.
+    unsafe { flip::triangle(matrix(c)?.cpu_view()?, c.int(1)?, UPPER, out[0].cpu_view()?) };
+    Ok(())
+}
+
+/// Row by row: the part that is zeroed is filled.
+fn tri_gpu<const UPPER: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
+    let t = matrix(c)?;
+    let n = t.ndim();
+    out[0].copy_raw(t)?;
+    for row in 0..t.size(n - 2) {
+        let line = out[0].layout().select(n - 2, row);
+        let columns = t.size(n - 1);
+        let edge =
+            (row as i64).saturating_add(c.int(1)?).saturating_add(!UPPER as i64).clamp(0, columns as i64) as usize;
+        let cleared = if UPPER { (0, edge, 1) } else { (edge, columns - edge, 1) };
+        if cleared.1 > 0 {
+            out[0].with_layout(line.slice(n - 2, cleared)).fill_raw(Scalar::Int(0))?;
+        }
+    }
+    Ok(())
+}
+
+fn like_matrix(c: &Call) -> Result<Specs> {
+    Ok(smallvec![Spec::like(matrix(c)?)])
+}
+
+pub static TRIL: Op = Op {
+    sig: "tril(Tensor self, int diagonal=0) -> Tensor",
+    doc: "The lower triangle of matrices, zeros above the given diagonal.",
+    forms: FMIO,
+    body: kernel(like_matrix, tri_cpu::<false>, Some(tri_gpu::<false>)),
+    vjp: Vjp::Each(&[d(0, 0, |c| TRIL.call((c.g(), c.int(1).unwrap_or(0))))]),
+    samples: &["f32[3,3]", "f32[2,3,4], 1", "f32[3,2], -1", "i64[3,3]"],
+    errors: &[("f32[3]", "RuntimeError", "at least 2 dimensions")],
+    reference: "np.tril(x0, diagonal)",
+    ..OP
+};
+
+pub static TRIU: Op = Op {
+    sig: "triu(Tensor self, int diagonal=0) -> Tensor",
+    doc: "The upper triangle of matrices, zeros below the given diagonal.",
+    forms: FMIO,
+    body: kernel(like_matrix, tri_cpu::<true>, Some(tri_gpu::<true>)),
+    vjp: Vjp::Each(&[d(0, 0, |c| TRIU.call((c.g(), c.int(1).unwrap_or(0))))]),
+    samples: &["f32[3,3]", "f32[2,3,4], 1", "f32[3,2], -1", "i64[3,3]"],
+    errors: &[("f32[3]", "RuntimeError", "at least 2 dimensions")],
+    reference: "np.triu(x0, diagonal)",
+    ..OP
+};
+
+/// Row and column numbers of a triangle as a [2, n] tensor.
+fn tri_indices(c: &Call, upper: bool) -> Result<Outputs> {
+    let (rows, cols, offset) = (c.int(0)?, c.int(1)?, c.int(2)?);
+    if rows < 0 || cols < 0 {
+        let (name, v) = if rows < 0 { ("row", rows) } else { ("col", cols) };
+        return Err(Error::runtime(format!("{name} must be non-negative, got{v}")));
+    }
+    let (mut r, mut k) = (Vec::new(), Vec::new());
+    for i in 0..rows {
+        let edge = i.saturating_add(offset).saturating_add(!upper as i64).clamp(0, cols);
+        let kept = if upper { edge..cols } else { 0..edge };
+        r.extend(kept.clone().map(|_| i));
+        k.extend(kept);
+    }
+    let n = r.len();
+    r.extend(k);
+    let t = Term(Tensor::from_slice(&r, &[2, n]));
+    t.to_dtype(c.dtype(3).unwrap_or(DType::I64)).to_device(c.device(4).unwrap_or_default()).outputs()
+}
+
+pub static TRIL_INDICES: Op = Op {
+    sig: "tril_indices(int row, int col, int offset=0, *, DType? dtype=None, Device? device=None) -> Tensor",
+    doc: "Rows and columns of the lower triangle of a `row` x `col` matrix, in row-major order, as a [2, n] tensor.",
+    forms: F,
+    body: composite(|c| tri_indices(c, false)),
+    vjp: Vjp::None("indices"),
+    samples: &["3, 3", "2, 4, 1", "3, 2, -1"],
+    errors: &[("-1, 2", "RuntimeError", "row must be non-negative")],
+    reference: "np.stack(np.tril_indices(row, offset, col))",
+    ..OP
+};
+
+pub static TRIU_INDICES: Op = Op {
+    sig: "triu_indices(int row, int col, int offset=0, *, DType? dtype=None, Device? device=None) -> Tensor",
+    doc: "Rows and columns of the upper triangle of a `row` x `col` matrix, in row-major order, as a [2, n] tensor.",
+    forms: F,
+    body: composite(|c| tri_indices(c, true)),
+    vjp: Vjp::None("indices"),
+    samples: &["3, 3", "2, 4, 1", "3, 2, -1"],
+    errors: &[("2, -1", "RuntimeError", "col must be non-negative")],
+    reference: "np.stack(np.triu_indices(row, offset, col))",
+    ..OP
+};
+
+/// The two dimensions of the result that the diagonal runs over, and the result's shape.
+fn embedded(c: &dyn Arguments) -> Result<(usize, usize, Dims)> {
+    let (t, offset) = (c.tensor(0)?, c.int(1)?);
+    let n = t.ndim() + 1;
+    let (a, b) = (wrap_dim(c.int(2)?, n)?, wrap_dim(c.int(3)?, n)?);
+    if a == b {
+        return Err(Error::runtime(format!("diagonal dimensions cannot be identical {}, {}", c.int(2)?, c.int(3)?)));
+    }
+    let Some((&last, front)) = t.shape().split_last() else {
+        return Err(Error::dim_range(-1, 0));
+    };
+    let side = last + offset.unsigned_abs() as usize;
+    let mut shape: Dims = front.into();
+    shape.insert(a.min(b), side);
+    shape.insert(a.max(b), side);
+    Ok((a, b, shape))
+}
+
+fn embed(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (a, b, _) = embedded(c)?;
+    out[0].fill_raw(Scalar::Int(0))?;
+    out[0].with_layout(out[0].layout().diagonal(c.int(1)?, a as i64, b as i64)?).copy_raw(c.tensor(0)?)
+}
+
+pub static DIAG_EMBED: Op = Op {
+    sig: "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+    doc: "Matrices whose diagonals are the last dimension of the input, zeros elsewhere.",
+    body: kernel(
+        |c| {
+            let t = c.tensor(0)?;
+            Ok(Spec::one(&embedded(c)?.2, t.dtype(), t.device()))
+        },
+        embed,
+        Some(embed),
+    ),
+    vjp: Vjp::Each(&[d(0, 0, |c| {
+        let at = |i| c.int(i).unwrap_or(0);
+        DIAGONAL.call((c.g(), at(1), at(2), at(3)))
+    })]),
+    samples: &["f32[3]", "f32[2,3], 1", "f32[2,3], -1, 0, 2"],
+    errors: &[
+        ("f32[3], 0, 1, 1", "RuntimeError", "cannot be identical"),
+        ("f32[3], 0, 0, 2", "IndexError", "Dimension out of range"),
+    ],
+    ..OP
+};
+
+pub static DIAG: Op = Op {
+    sig: "diag(Tensor self, int diagonal=0) -> Tensor",
+    doc: "The diagonal of a matrix, copied, or the matrix with the given diagonal.",
+    forms: FMO,
+    body: composite(|c| {
+        let t = c.tensor(0)?;
+        match t.ndim() {
+            1 => DIAG_EMBED.calls((t, c.int(1)?)),
+            2 => DIAGONAL_COPY.calls((t, c.int(1)?)),
+            n => Err(Error::runtime(format!("diag(): Supports 1D or 2D tensors. Got {n}D"))),
+        }
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[3]", "f32[3,4]", "f32[2], 1", "f32[3,3], -1"],
+    errors: &[("f32[2,2,2]", "RuntimeError", "Supports 1D or 2D tensors")],
+    reference: "np.diag(x0, diagonal)",
+    ..OP
+};
+
+fn diagonal_of(t: &Tensor, c: &dyn Arguments) -> Result<Tensor> {
+    Ok(t.with_layout(t.layout().diagonal(c.int(1)?, c.int(2)?, c.int(3)?)?))
+}
+
+pub static DIAGONAL_COPY: Op = Op {
+    sig: "diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+    doc: "The diagonal of two dimensions in new memory.",
+    forms: F,
+    body: kernel(
+        |c| Ok(smallvec![Spec::like(&diagonal_of(c.tensor(0)?, c)?)]),
+        |c, out| out[0].copy_raw(&diagonal_of(c.tensor(0)?, c)?),
+        Some(|c, out| out[0].copy_raw(&diagonal_of(c.tensor(0)?, c)?)),
+    ),
+    vjp: Vjp::Each(&[d(0, 0, |c| {
+        let at = |i| c.int(i).unwrap_or(0);
+        c.unwindow(|l| l.diagonal(at(1), at(2), at(3)))
+    })]),
+    node: "DiagonalBackward0_copy",
+    samples: &["f32[3,4]", "f32[2,3,4], 1, 1, 2"],
+    errors: &[("f32[3,3], 0, 1, 1", "RuntimeError", "cannot be identical")],
+    reference: "np.diagonal(x0, offset, dim1, dim2)",
+    ..OP
+};
+
+pub static DIAGFLAT: Op = Op {
+    sig: "diagflat(Tensor self, int offset=0) -> Tensor",
+    doc: "The matrix whose diagonal holds all elements of the input.",
+    body: composite(|c| Term::from(c.tensor(0)?).contiguous().reshape(&[-1]).diag_embed(c.int(1)?).outputs()),
+    vjp: Vjp::Composite,
+    samples: &["f32[3]", "f32[2,2], 1"],
+    errors: &[("'a'", "TypeError", "must be Tensor")],
+    reference: "np.diagflat(x0, offset)",
+    ..OP
+};
+
+impl Term {
+    pub fn diag_embed(self, offset: i64) -> Term {
+        DIAG_EMBED.call((self, offset))
+    }
+}

@@ -1,0 +1,148 @@
+//! GPU queries, and what lies under a tensor: its storage.
+
+use super::kinds::{PyDevice, to_device};
+use super::object::Handle;
+use crate::device::Device;
+use crate::gpu;
+use crate::layout::{Layout, to_shape};
+use crate::dtype::DType;
+use crate::tensor::{Meta, Tensor};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+/// The device of tensors that are made without one.
+#[pyfunction]
+pub fn get_default_device() -> PyDevice {
+    PyDevice(Device::default())
+}
+#[pyfunction]
+pub fn set_default_device(device: &Bound<PyAny>) -> PyResult<()> {
+    let d = if device.is_none() { Some(Device::Cpu) } else { to_device(device)? };
+    crate::device::set_default_device(d.ok_or_else(|| PyTypeError::new_err("set_default_device(): expected a device or a string"))?);
+    Ok(())
+}
+
+/// Whether a GPU (or a software Vulkan driver) answers.
+#[pyfunction]
+pub fn _gpu_is_available() -> bool {
+    gpu::is_available()
+}
+#[pyfunction]
+pub fn _gpu_device_count() -> usize {
+    gpu::device_count()
+}
+#[pyfunction]
+#[pyo3(signature = (index=0))]
+pub fn _gpu_device_name(index: usize) -> PyResult<String> {
+    Ok(gpu::device_name(index)?)
+}
+/// Waits until all submitted work has completed.
+#[pyfunction]
+#[pyo3(signature = (index=0))]
+pub fn _gpu_synchronize(py: Python, index: usize) -> PyResult<()> {
+    let _ = index;
+    Ok(py.detach(gpu::synchronize)?)
+}
+#[pyfunction]
+#[pyo3(signature = (index=0))]
+pub fn _gpu_memory_allocated(index: usize) -> usize {
+    let _ = index;
+    gpu::memory_allocated()
+}
+/// Counters of dispatches, submissions, pipelines, bind groups, buffers and bytes.
+#[pyfunction]
+#[pyo3(signature = (index=0))]
+pub fn _gpu_stats(py: Python, index: usize) -> PyResult<Bound<PyDict>> {
+    let _ = index;
+    let d = PyDict::new(py);
+    for (k, v) in gpu::stats() {
+        d.set_item(k, v)?;
+    }
+    Ok(d)
+}
+
+/// (identity of the storage, its bytes, strides, offset in elements, address of the first element or 0 on a GPU).
+#[pyfunction]
+pub fn _storage_info(t: Handle) -> (usize, usize, Vec<usize>, usize, usize) {
+    let t = t.0;
+    let address = if t.device() == Device::Cpu { t.ptr().map_or(0, |p| p as usize) } else { 0 };
+    (t.storage().id(), t.storage().bytes(), t.strides().to_vec(), t.layout().offset, address)
+}
+
+/// A number that is equal for tensors of one storage.
+#[pyfunction]
+pub fn _storage_key(t: Handle) -> usize {
+    t.0.storage().id()
+}
+
+/// The bytes of the whole storage of a tensor, copied to the host.
+#[pyfunction]
+pub fn _storage_bytes<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, PyBytes>> {
+    let t = t.0;
+    let size = t.dtype().size();
+    let whole = t.with_layout(Layout::contiguous(&[t.storage().bytes() / size])).dense_copy(t.dtype())?;
+    // SAFETY: `whole` is contiguous on the CPU and holds these bytes.
+    let bytes = unsafe { std::slice::from_raw_parts(whole.ptr()?, whole.numel() * size) };
+    Ok(PyBytes::new(py, bytes))
+}
+
+/// A one-dimensional CPU tensor of a dtype from its bytes.
+#[pyfunction]
+pub fn _from_storage_bytes(data: &[u8], dtype: PyRef<super::kinds::PyDType>) -> PyResult<Handle> {
+    let size = dtype.0.size();
+    if data.len() % size != 0 {
+        return Err(PyRuntimeError::new_err(format!("{} bytes are no whole number of {} elements", data.len(), dtype.0)));
+    }
+    let t = Tensor::empty(&[data.len() / size], dtype.0, Device::Cpu)?;
+    // SAFETY: the new block holds exactly these bytes and is not shared yet.
+    unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), t.ptr()?, data.len()) };
+    if dtype.0 == DType::Bool && data.iter().any(|&b| b > 1) {
+        return Err(PyRuntimeError::new_err("bytes other than 0 and 1 are no bool elements"));
+    }
+    Ok(Handle(t))
+}
+
+/// `resize_`: another shape over the same storage, which grows where it must.
+#[pyfunction]
+pub fn _resize(t: Handle, sizes: Vec<i64>) -> PyResult<()> {
+    if t.0.requires_grad() {
+        return Err(PyRuntimeError::new_err("cannot resize variables that require grad"));
+    }
+    let tensor = t.0;
+    let shape = to_shape(&sizes)?;
+    crate::dispatch::resize(&tensor, &shape)?;
+    tensor.storage().bump();
+    Ok(())
+}
+
+/// `set_`: the storage, shape and strides of another tensor.
+#[pyfunction]
+#[pyo3(signature = (t, source, offset=None, sizes=None, strides=None))]
+pub fn _set_(
+    t: Handle,
+    source: Handle,
+    offset: Option<i64>,
+    sizes: Option<Vec<i64>>,
+    strides: Option<Vec<i64>>,
+) -> PyResult<()> {
+    let mut meta: Meta = source.0.meta().clone();
+    if let Some(sizes) = sizes {
+        let shape = to_shape(&sizes)?;
+        let strides =
+            strides.unwrap_or_else(|| crate::layout::contiguous_strides(&shape).iter().map(|&s| s as i64).collect());
+        let capacity = meta.storage.bytes() / meta.dtype.size();
+        meta.layout = Layout::as_strided(&sizes, &strides, offset.unwrap_or(0), capacity)?;
+    }
+    if meta.dtype != t.0.dtype() {
+        return Err(PyRuntimeError::new_err(format!(
+            "Could not set tensor of type {} to a tensor of type {}",
+            meta.dtype,
+            t.0.dtype()
+        )));
+    }
+    // SAFETY: no reference from `meta()` of this handle is held, and the interpreter lock is.
+    unsafe { t.0.set_meta(meta) };
+    t.0.storage().bump();
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! Tensors as Python data: `item`, `tolist`, `repr`, `__array_interface__`.
+
+use super::object::{Handle, borrow};
+use crate::device::Device;
+use crate::dtype::{DType, Scalar};
+use crate::error::{Error, Result};
+use crate::tensor::Tensor;
+use crate::tensor::print;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyComplex, PyDict, PyList, PyTuple};
+
+/// The one element of a tensor as a number.
+pub fn item(t: &Tensor) -> Result<Scalar> {
+    let n = t.numel();
+    if n != 1 {
+        return Err(Error::runtime(format!("a Tensor with {n} elements cannot be converted to Scalar")));
+    }
+    if t.device() == Device::Cpu { t.element(t.layout().offset) } else { t.dense_copy(t.dtype())?.element(0) }
+}
+
+pub fn scalar_object<'py>(py: Python<'py>, s: Scalar) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match s {
+        Scalar::Bool(b) => pyo3::types::PyBool::new(py, b).to_owned().into_any(),
+        Scalar::Int(i) => i.into_pyobject(py)?.into_any(),
+        Scalar::UInt(u) => u.into_pyobject(py)?.into_any(),
+        Scalar::Float(f) => f.into_pyobject(py)?.into_any(),
+        Scalar::Complex(re, im) => PyComplex::from_doubles(py, re, im).into_any(),
+    })
+}
+
+/// The value of a tensor of one element as a Python number.
+#[pyfunction]
+pub fn _item<'py>(py: Python<'py>, t: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let t = borrow(t.as_ptr()).ok_or_else(|| PyTypeError::new_err("item(): expected a Tensor"))?;
+    scalar_object(py, item(t)?)
+}
+
+/// The elements as nested lists (a number for 0-d).
+#[pyfunction]
+pub fn _tolist<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, PyAny>> {
+    let host = t.0.dense_copy(t.0.dtype())?;
+    let mut position = host.layout().offset;
+    nest(py, &host, 0, &mut position)
+}
+
+fn nest<'py>(py: Python<'py>, t: &Tensor, depth: usize, position: &mut usize) -> PyResult<Bound<'py, PyAny>> {
+    if depth == t.ndim() {
+        *position += 1;
+        return scalar_object(py, t.element(*position - 1)?);
+    }
+    let list = PyList::empty(py);
+    for _ in 0..t.size(depth) {
+        list.append(nest(py, t, depth + 1, position)?)?;
+    }
+    Ok(list.into_any())
+}
+
+/// The printed form of a tensor, PyTorch's to the character. `prefix` is what stands before the bracket.
+#[pyfunction]
+#[pyo3(signature = (t, prefix=None))]
+pub fn _repr(t: Handle, prefix: Option<&str>) -> PyResult<String> {
+    Ok(text(&t.0, prefix.unwrap_or("tensor("))?)
+}
+
+fn text(t: &Tensor, prefix: &str) -> Result<String> {
+    let made_by = crate::autograd::history::grad_fn(t)?;
+    // A tensor on the GPU is brought over once, not element by element.
+    let host = if t.device() == Device::Cpu { t.clone() } else { t.dense_copy(t.dtype())? };
+    let layout = host.layout();
+    let get = |index: &[usize]| {
+        let at = layout.offset + index.iter().zip(&layout.strides).map(|(i, s)| i * s).sum::<usize>();
+        host.element(at).unwrap_or(Scalar::Float(f64::NAN))
+    };
+    Ok(print::format(&print::PrintInput {
+        prefix,
+        shape: t.shape(),
+        dtype: t.dtype(),
+        get: &get,
+        device: t.device(),
+        requires_grad: t.requires_grad(),
+        grad_fn: made_by.as_ref().map(|e| e.node.name()),
+    }))
+}
+
+/// NumPy's array interface: shares the memory of a CPU tensor.
+#[pyfunction]
+pub fn _array_interface<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, PyDict>> {
+    let t = t.0;
+    if t.device() != Device::Cpu {
+        return Err(PyTypeError::new_err(format!(
+            "can't convert {} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.",
+            t.device()
+        )));
+    }
+    let typestr = match t.dtype() {
+        DType::Bool => "|b1",
+        DType::U8 => "|u1",
+        DType::I8 => "|i1",
+        DType::I16 => "<i2",
+        DType::I32 => "<i4",
+        DType::I64 => "<i8",
+        DType::U16 => "<u2",
+        DType::U32 => "<u4",
+        DType::U64 => "<u8",
+        DType::F16 => "<f2",
+        DType::F32 => "<f4",
+        DType::F64 => "<f8",
+        DType::C64 => "<c8",
+        DType::C128 => "<c16",
+        DType::BF16 => {
+            return Err(PyTypeError::new_err("Got unsupported ScalarType BFloat16. Convert with .float() first."));
+        }
+    };
+    if t.requires_grad() {
+        return Err(PyRuntimeError::new_err(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
+        ));
+    }
+    let d = PyDict::new(py);
+    d.set_item("version", 3)?;
+    d.set_item("typestr", typestr)?;
+    d.set_item("shape", PyTuple::new(py, t.shape())?)?;
+    d.set_item("strides", PyTuple::new(py, t.strides().iter().map(|s| s * t.dtype().size()))?)?;
+    d.set_item("data", (t.ptr()? as usize, t.storage().is_read_only()))?;
+    Ok(d)
+}
+
+#[pyfunction]
+#[pyo3(signature = (precision=None, threshold=None, edgeitems=None, linewidth=None, sci_mode=None))]
+pub fn _set_printoptions(
+    precision: Option<usize>,
+    threshold: Option<f64>,
+    edgeitems: Option<usize>,
+    linewidth: Option<usize>,
+    sci_mode: Option<bool>,
+) {
+    let mut o = print::options();
+    o.precision = precision.unwrap_or(o.precision);
+    o.threshold = threshold.map_or(o.threshold, |t| if t.is_finite() && t >= 0.0 { t as usize } else { usize::MAX });
+    o.edgeitems = edgeitems.unwrap_or(o.edgeitems);
+    o.linewidth = linewidth.unwrap_or(o.linewidth);
+    o.sci_mode = sci_mode;
+    print::set_options(o);
+}

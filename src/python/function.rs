@@ -1,0 +1,245 @@
+//! Python code in the graph: custom functions and hooks. Each takes the interpreter lock when the engine calls it.
+
+use super::graph::with_python;
+use super::object::{Handle, borrow, wrap_bound};
+use crate::autograd::hooks::{PostHook, PreHook, TensorHook};
+use crate::autograd::node::{self, Work};
+use crate::autograd::saved::{Saved, SavedHooks, Unpack};
+use crate::autograd::{self, Custom, Node, history};
+use crate::error::Result;
+use crate::op::gradient::Facts;
+use crate::ops::view;
+use crate::tensor::{Edge, Tensor};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use smallvec::SmallVec;
+use std::any::Any;
+use std::sync::{Arc, Mutex, Weak};
+
+fn objects<'py>(py: Python<'py>, grads: &[Option<Tensor>]) -> PyResult<Bound<'py, PyTuple>> {
+    let one = |g: &Option<Tensor>| match g {
+        Some(t) => wrap_bound(py, t.clone()),
+        None => Ok(py.None().into_bound(py)),
+    };
+    PyTuple::new(py, grads.iter().map(one).collect::<PyResult<Vec<_>>>()?)
+}
+
+fn tensors(o: &Bound<PyAny>) -> PyResult<Vec<Option<Tensor>>> {
+    if borrow(o.as_ptr()).is_some() {
+        return Ok(vec![borrow(o.as_ptr()).cloned()]);
+    }
+    let one = |i: PyResult<Bound<PyAny>>| -> PyResult<Option<Tensor>> {
+        let i = i?;
+        match borrow(i.as_ptr()) {
+            Some(t) => Ok(Some(t.clone())),
+            None if i.is_none() => Ok(None),
+            None => Err(PyTypeError::new_err(format!("expected Tensor or None, got {}", super::parse::type_name(&i)))),
+        }
+    };
+    o.try_iter()?.map(one).collect()
+}
+
+/// A hook on one gradient; None keeps it.
+pub fn tensor_hook(hook: Py<PyAny>) -> TensorHook {
+    Arc::new(move |g| {
+        with_python(|py| {
+            let r = hook.bind(py).call1((wrap_bound(py, g.clone())?,))?;
+            if r.is_none() {
+                return Ok(None);
+            }
+            let new = borrow(r.as_ptr()).ok_or_else(|| {
+                PyTypeError::new_err(format!("hook: expected Tensor, got {}", super::parse::type_name(&r)))
+            })?;
+            if new.shape() != g.shape() {
+                return Err(PyRuntimeError::new_err("hook: the returned gradient has another size than the gradient"));
+            }
+            Ok(Some(new.clone()))
+        })
+    })
+}
+
+pub fn pre_hook(hook: Py<PyAny>) -> PreHook {
+    Arc::new(move |grads| {
+        with_python(|py| {
+            let r = hook.bind(py).call1((objects(py, grads)?,))?;
+            if r.is_none() { Ok(None) } else { tensors(&r).map(Some) }
+        })
+    })
+}
+
+pub fn post_hook(hook: Py<PyAny>) -> PostHook {
+    Arc::new(move |results, grads| {
+        with_python(|py| {
+            let r = hook.bind(py).call1((objects(py, results)?, objects(py, grads)?))?;
+            if r.is_none() { Ok(None) } else { tensors(&r).map(Some) }
+        })
+    })
+}
+
+/// Hooks that keep a saved tensor as any Python object.
+pub fn saved_hooks(pack: Py<PyAny>, unpack: Py<PyAny>) -> SavedHooks {
+    let unpack = Arc::new(unpack);
+    Arc::new(move |t| {
+        let (packed, unpack) = with_python(|py| {
+            let p = pack.bind(py).call1((wrap_bound(py, t.clone())?,))?;
+            Ok((p.unbind(), unpack.clone()))
+        })?;
+        let back: Unpack = Box::new(move || {
+            with_python(|py| {
+                let r = unpack.bind(py).call1((packed.bind(py),))?;
+                borrow(r.as_ptr()).cloned().ok_or_else(|| PyTypeError::new_err("saved tensor hooks: unpack_hook must return a Tensor"))
+            })
+        });
+        Ok(back)
+    })
+}
+
+/// The node's side of a custom function: its context, and what it saved.
+pub struct PyFunction {
+    context: Py<PyAny>,
+    saved: Arc<SavedList>,
+    /// For each edge the position of its argument, since backward answers for every argument.
+    arguments: Vec<usize>,
+}
+
+impl PyFunction {
+    pub fn context(&self) -> &Py<PyAny> {
+        &self.context
+    }
+}
+
+struct SavedList {
+    items: Mutex<Option<Vec<Option<Saved>>>>,
+    node: Mutex<Weak<Node>>,
+}
+
+impl Custom for PyFunction {
+    fn apply(&self, _node: &Arc<Node>, grads: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
+        with_python(|py| {
+            let r = self.context.bind(py).call_method1("_run_backward", (objects(py, grads)?,))?;
+            let all = tensors(&r)?;
+            Ok(self.arguments.iter().map(|&i| all.get(i).cloned().flatten()).collect())
+        })
+    }
+    fn release(&self) {
+        let old = self.saved.items.lock().unwrap_or_else(|e| e.into_inner()).take();
+        drop(old);
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// What `ctx.saved_tensors` reads: the saved tensors, checked against their versions.
+#[pyclass]
+pub struct SavedTensors(Arc<SavedList>);
+
+#[pymethods]
+impl SavedTensors {
+    fn unpack<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let node = self.0.node.lock().unwrap_or_else(|e| e.into_inner()).upgrade();
+        let items = self.0.items.lock().unwrap_or_else(|e| e.into_inner());
+        let (Some(items), Some(node)) = (items.as_ref(), node) else { return Err(node::freed().into()) };
+        let unpacked =
+            items.iter().map(|s| s.as_ref().map(|s| s.unpack(&node)).transpose()).collect::<Result<Vec<_>>>()?;
+        objects(py, &unpacked)
+    }
+}
+
+/// Records a custom function: gives its outputs one node. Returns the outputs and the saved tensors.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub fn _function_apply<'py>(
+    py: Python<'py>,
+    ctx: Py<PyAny>,
+    name: &str,
+    args: &Bound<'py, PyTuple>,
+    outputs: &Bound<'py, PyTuple>,
+    dirty: &Bound<'py, PyTuple>,
+    non_differentiable: &Bound<'py, PyTuple>,
+    to_save: &Bound<'py, PyTuple>,
+) -> PyResult<(Bound<'py, PyTuple>, SavedTensors)> {
+    let (edges, arguments) = edges(args)?;
+    let among = |list: &Bound<'py, PyTuple>, o: &Bound<'py, PyAny>| list.iter().any(|x| x.is(o));
+    // Made before the node, so that nothing is half done if one is refused.
+    let mut results: Vec<(Bound<'py, PyAny>, Option<Tensor>)> = Vec::new();
+    for o in outputs.iter() {
+        let Some(t) = borrow(o.as_ptr()) else {
+            results.push((o, None));
+            continue;
+        };
+        let is_dirty = among(dirty, &o);
+        if is_dirty {
+            let _recording = autograd::GradGuard::new(true);
+            history::check_inplace(t, name, true)?;
+        }
+        let is_input = args.iter().any(|a| a.is(&o));
+        let out = if is_input && !is_dirty { fresh_view(py, t)? } else { o.clone() };
+        let skip = among(non_differentiable, &o) || !t.dtype().is_differentiable();
+        let tensor = borrow(out.as_ptr()).cloned();
+        results.push((out, if skip { None } else { tensor }));
+    }
+    let facts = results.iter().map(|(o, _)| borrow(o.as_ptr()).map_or_else(none_facts, Facts::of)).collect();
+    let saved = Arc::new(SavedList { items: Mutex::new(None), node: Mutex::new(Weak::new()) });
+    let work = Work::Custom(Box::new(PyFunction { context: ctx, saved: saved.clone(), arguments }));
+    let node = Node::new(name, work, edges, facts);
+    *saved.node.lock().unwrap_or_else(|e| e.into_inner()) = Arc::downgrade(&node);
+    let mut items = Vec::new();
+    for s in to_save.iter() {
+        let position = outputs.iter().position(|o| o.is(&s));
+        let one = |t: &Tensor| match position {
+            Some(i) => Saved::output(t, i),
+            None => Saved::input(t),
+        };
+        items.push(borrow(s.as_ptr()).map(one).transpose()?);
+    }
+    *saved.items.lock().unwrap_or_else(|e| e.into_inner()) = Some(items);
+    for (i, (_, t)) in results.iter().enumerate() {
+        if let Some(t) = t {
+            if among(dirty, &results[i].0) && t.view_info().is_some() {
+                history::rebase(t, &node)?;
+            } else {
+                history::set_history(t, &node, i);
+            }
+        }
+    }
+    Ok((PyTuple::new(py, results.into_iter().map(|(o, _)| o))?, SavedTensors(saved)))
+}
+
+/// One edge for each tensor argument, with the position of the argument.
+fn edges(args: &Bound<PyTuple>) -> PyResult<(SmallVec<[Option<Edge>; 2]>, Vec<usize>)> {
+    let (mut edges, mut positions) = (SmallVec::new(), Vec::new());
+    for (i, a) in args.iter().enumerate() {
+        if let Some(t) = borrow(a.as_ptr()) {
+            edges.push(history::grad_edge(t)?);
+            positions.push(i);
+        }
+    }
+    Ok((edges, positions))
+}
+
+/// An input returned unchanged becomes a view of itself, with a history of its own.
+fn fresh_view<'py>(py: Python<'py>, t: &Tensor) -> PyResult<Bound<'py, PyAny>> {
+    let _off = autograd::GradGuard::new(false);
+    wrap_bound(py, view::ALIAS.call((&t.detach(),)).ok()?)
+}
+
+fn none_facts() -> Facts {
+    Facts { shape: Default::default(), dtype: crate::dtype::DType::F32, device: Default::default() }
+}
+
+/// Live storages and nodes, for leak tests.
+#[pyfunction]
+pub fn live_counts() -> (usize, usize) {
+    (crate::storage::live_count(), node::live_count())
+}
+
+/// The node that accumulates into a leaf, or that made a tensor, with the output number.
+#[pyfunction]
+pub fn _gradient_edge<'py>(py: Python<'py>, t: Handle) -> PyResult<Option<(Bound<'py, PyAny>, u32)>> {
+    match history::grad_edge(&t.0)? {
+        Some(e) => Ok(Some((super::graph::node_object(py, Node::of(&e.node))?, e.output))),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,178 @@
+//! The properties of `Tensor` that Rust answers: a table of names, getters and setters behind two border functions.
+
+use super::error::{guard, guard_object};
+use super::kinds::{PyDevice, dtype_object, size_object};
+use super::object::{borrow, wrap};
+use super::parse::type_name;
+use crate::autograd::history;
+use crate::tensor::{Meta, RETAINS, Tensor};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+use std::ffi::{CStr, c_int, c_void};
+
+type Get = fn(Python, &Tensor) -> PyResult<*mut PyObject>;
+type Set = fn(&Tensor, Option<&Bound<PyAny>>) -> PyResult<()>;
+
+struct Property {
+    name: &'static CStr,
+    doc: &'static CStr,
+    get: Get,
+    set: Option<Set>,
+}
+
+fn number(py: Python, n: usize) -> PyResult<*mut PyObject> {
+    Ok(n.into_pyobject(py)?.into_any().into_ptr())
+}
+
+fn optional(py: Python, t: Option<Tensor>) -> PyResult<*mut PyObject> {
+    match t {
+        Some(t) => wrap(py, t),
+        None => Ok(py.None().into_ptr()),
+    }
+}
+
+fn boolean(py: Python, b: bool) -> PyResult<*mut PyObject> {
+    Ok(pyo3::types::PyBool::new(py, b).to_owned().into_any().into_ptr())
+}
+
+const fn read(name: &'static CStr, doc: &'static CStr, get: Get) -> Property {
+    Property { name, doc, get, set: None }
+}
+const fn write(name: &'static CStr, doc: &'static CStr, get: Get, set: Set) -> Property {
+    Property { name, doc, get, set: Some(set) }
+}
+
+static PROPERTIES: &[Property] = &[
+    read(c"shape", c"The sizes of the dimensions.", |py, t| size_object(py, t.shape())),
+    read(c"dtype", c"The type of the elements.", |py, t| Ok(dtype_object(py, t.dtype())?.into_ptr())),
+    read(c"device", c"Where the tensor lives.", |py, t| Ok(Py::new(py, PyDevice(t.device()))?.into_ptr())),
+    read(c"ndim", c"The number of dimensions.", |py, t| number(py, t.ndim())),
+    read(c"itemsize", c"Bytes per element.", |py, t| number(py, t.dtype().size())),
+    read(c"nbytes", c"Bytes of all elements.", |py, t| number(py, t.numel() * t.dtype().size())),
+    read(c"_version", c"How often the storage has been written in place.", |py, t| number(py, t.version() as usize)),
+    read(c"is_leaf", c"True for tensors that no recorded op made.", |py, t| boolean(py, t.is_leaf())),
+    read(c"is_gpu", c"Whether the tensor is on a GPU.", |py, t| boolean(py, t.device().is_gpu())),
+    read(c"retains_grad", c"Whether a non-leaf keeps its gradient.", |py, t| boolean(py, t.flag(RETAINS))),
+    read(c"grad_fn", c"The node of the backward graph that made the tensor; None for leaves.", |py, t| {
+        super::graph::edge_object(py, history::grad_fn(t)?)
+    }),
+    read(c"output_nr", c"Which output of its grad_fn the tensor is.", |py, t| {
+        number(py, history::grad_fn(t)?.map_or(0, |e| e.output as usize))
+    }),
+    read(c"_base", c"The tensor whose storage this is a view of; None if it is none.", |py, t| {
+        optional(py, t.view_info().map(|v| v.base.clone()))
+    }),
+    write(
+        c"requires_grad",
+        c"Whether gradients are computed for the tensor.",
+        |py, t| boolean(py, t.requires_grad()),
+        set_requires_grad,
+    ),
+    write(c"grad", c"The accumulated gradient, or None.", |py, t| optional(py, t.grad()), set_grad),
+    write(
+        c"data",
+        c"The same memory without history; assigning gives the tensor other memory.",
+        |py, t| wrap(py, data(t)),
+        set_data,
+    ),
+];
+
+fn data(t: &Tensor) -> Tensor {
+    // `.data` has a version counter of its own in PyTorch; here it shares it, so a write through it is noticed.
+    t.detach()
+}
+
+fn set_requires_grad(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
+    let v = v.ok_or_else(|| PyRuntimeError::new_err("requires_grad cannot be deleted"))?;
+    let on = v.extract::<bool>().map_err(|_| PyTypeError::new_err("requires_grad must be a bool"))?;
+    super::graph::change_requires_grad(t, on)
+}
+
+fn set_grad(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
+    let Some(v) = v.filter(|v| !v.is_none()) else {
+        t.set_grad(None);
+        return Ok(());
+    };
+    let g = borrow(v.as_ptr()).ok_or_else(|| {
+        PyTypeError::new_err(format!(
+            "assigned grad expected to be a Tensor or None but got grad of type {}",
+            type_name(v)
+        ))
+    })?;
+    if g.same(t) {
+        return Err(PyRuntimeError::new_err("can't assign Variable as its own grad"));
+    }
+    if g.dtype() != t.dtype() {
+        return Err(PyRuntimeError::new_err(format!(
+            "attempting to assign a gradient with dtype '{}' to a tensor with dtype '{}'. The gradient must match the tensor's dtype.",
+            g.dtype(),
+            t.dtype()
+        )));
+    }
+    if g.device() != t.device() {
+        return Err(PyRuntimeError::new_err(format!(
+            "attempting to assign a gradient located on device with index '{}' to a tensor located on device with index '{}'. Please ensure the gradient and the tensor are on the same device",
+            g.device(),
+            t.device()
+        )));
+    }
+    if g.shape() != t.shape() {
+        return Err(PyRuntimeError::new_err(format!(
+            "attempting to assign a gradient of size '{}' to a tensor of size '{}'. Please ensure that the gradient and the tensor are the same size",
+            crate::error::Show(g.shape()),
+            crate::error::Show(t.shape())
+        )));
+    }
+    t.set_grad(Some(g.clone()));
+    Ok(())
+}
+
+fn set_data(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
+    let v =
+        v.and_then(|v| borrow(v.as_ptr())).ok_or_else(|| PyTypeError::new_err("Variable data has to be a tensor"))?;
+    if t.requires_grad() && !v.dtype().is_differentiable() {
+        return Err(PyRuntimeError::new_err(
+            "data set to a tensor that requires gradients must be floating point or complex dtype",
+        ));
+    }
+    let meta: Meta = v.meta().clone();
+    if t.device() == meta.storage.device() && t.shape() == meta.layout.shape.as_slice() && t.dtype() == meta.dtype {
+        // The accumulator stays valid.
+    } else {
+        t.slot().accumulator = None;
+    }
+    // SAFETY: no reference from `meta()` of this handle is held, and the interpreter lock is.
+    unsafe { t.set_meta(meta) };
+    Ok(())
+}
+
+unsafe extern "C" fn get(o: *mut PyObject, property: *mut c_void) -> *mut PyObject {
+    guard_object(|py| {
+        // SAFETY: the closure is an entry of the static table.
+        let p = unsafe { &*property.cast::<Property>() };
+        (p.get)(py, borrow(o).ok_or_else(|| PyTypeError::new_err("expected a Tensor"))?)
+    })
+}
+
+unsafe extern "C" fn set(o: *mut PyObject, value: *mut PyObject, property: *mut c_void) -> c_int {
+    guard(-1, |py| {
+        // SAFETY: the closure is an entry of the static table; `value` is null on deletion, else live.
+        let (p, value) = unsafe { (&*property.cast::<Property>(), Bound::from_borrowed_ptr_or_opt(py, value)) };
+        let setter = p.set.ok_or_else(|| PyTypeError::new_err("the attribute is read-only"))?;
+        setter(borrow(o).ok_or_else(|| PyTypeError::new_err("expected a Tensor"))?, value.as_ref())?;
+        Ok(0)
+    })
+}
+
+/// The table as the type wants it, without its end mark.
+pub fn table() -> Vec<ffi::PyGetSetDef> {
+    let def = |p: &'static Property| ffi::PyGetSetDef {
+        name: p.name.as_ptr(),
+        get: Some(get),
+        set: p.set.map(|_| set as ffi::setter),
+        doc: p.doc.as_ptr(),
+        closure: std::ptr::from_ref(p).cast_mut().cast(),
+    };
+    PROPERTIES.iter().map(def).collect()
+}

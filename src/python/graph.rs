@@ -1,0 +1,404 @@
+//! The backward graph in Python: nodes, edges, running backward, requires_grad, grad mode.
+
+use super::error::carry;
+use super::object::{Handle, borrow, wrap_bound};
+use crate::autograd::node::Work;
+use crate::autograd::{self, Node, Request, history, hooks, mode};
+use crate::op::Value;
+use crate::tensor::{Edge, HAS_FN, LEAF_GRAD, Tensor};
+use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError};
+use pyo3::ffi::PyObject;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple, PyType};
+use std::sync::Arc;
+
+/// A node of the backward graph: `y.grad_fn`. Two objects of one node are equal.
+#[pyclass(name = "Node", module = "rustgrad.autograd.graph", subclass, weakref, dict)]
+pub struct PyNode {
+    node: Option<Arc<Node>>,
+}
+
+static CLASSES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+
+/// The object of a node, of a class named after it (`AddBackward0`).
+pub fn node_object<'py>(py: Python<'py>, node: Arc<Node>) -> PyResult<Bound<'py, PyAny>> {
+    let classes = CLASSES.get_or_init(py, || PyDict::new(py).unbind()).bind(py);
+    let class = match classes.get_item(&*node.name)? {
+        Some(c) => c,
+        None => {
+            let kwargs = PyDict::new(py);
+            kwargs.set_item("__module__", "rustgrad.autograd.graph")?;
+            let base = PyTuple::new(py, [py.get_type::<PyNode>()])?;
+            let c = py.get_type::<PyType>().call1((&*node.name, base, kwargs))?;
+            classes.set_item(&*node.name, &c)?;
+            c
+        }
+    };
+    let object = class.call0()?;
+    object.cast::<PyNode>()?.borrow_mut().node = Some(node);
+    Ok(object)
+}
+
+pub fn edge_object(py: Python, edge: Option<Edge>) -> PyResult<*mut PyObject> {
+    match edge {
+        Some(e) => Ok(node_object(py, Node::of(&e.node))?.into_ptr()),
+        None => Ok(py.None().into_ptr()),
+    }
+}
+
+impl PyNode {
+    pub fn get(&self) -> PyResult<&Arc<Node>> {
+        self.node
+            .as_ref()
+            .ok_or_else(|| PyTypeError::new_err("a Node is made by recording an op, not by calling its class"))
+    }
+}
+
+#[pymethods]
+impl PyNode {
+    #[new]
+    fn new() -> PyNode {
+        PyNode { node: None }
+    }
+    /// PyTorch's name of the node.
+    fn name(&self) -> PyResult<String> {
+        Ok(self.get()?.name.to_string())
+    }
+    /// The nodes that come next in backward, each with the number of its input: one for each differentiable argument.
+    #[getter]
+    fn next_functions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let one = |e: &Option<Edge>| -> PyResult<Bound<'py, PyTuple>> {
+            match e {
+                Some(e) => {
+                    PyTuple::new(py, [node_object(py, Node::of(&e.node))?, e.output.into_pyobject(py)?.into_any()])
+                }
+                None => PyTuple::new(py, [py.None().into_bound(py), 0u32.into_pyobject(py)?.into_any()]),
+            }
+        };
+        PyTuple::new(py, self.get()?.edges.iter().map(one).collect::<PyResult<Vec<_>>>()?)
+    }
+    /// The leaf that an AccumulateGrad node adds to.
+    #[getter]
+    fn variable<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match &self.get()?.work {
+            Work::Accumulate(t) => wrap_bound(py, t.clone()),
+            _ => Err(PyAttributeError::new_err(format!("'{}' object has no attribute 'variable'", self.get()?.name))),
+        }
+    }
+    /// A dict of the user's own.
+    #[getter]
+    fn metadata<'py>(slf: &Bound<'py, PyNode>) -> PyResult<Bound<'py, PyAny>> {
+        let node = slf.borrow().get()?.clone();
+        let kept = node.python.get_or_init(|| Box::new(PyDict::new(slf.py()).unbind()));
+        match kept.downcast_ref::<Py<PyDict>>() {
+            Some(d) => Ok(d.bind(slf.py()).clone().into_any()),
+            None => Ok(PyDict::new(slf.py()).into_any()),
+        }
+    }
+    #[getter]
+    fn _sequence_nr(&self) -> PyResult<u64> {
+        Ok(self.get()?.seq)
+    }
+    /// Shape, dtype and device of each output of the forward op.
+    #[getter]
+    fn _input_metadata(&self, py: Python) -> PyResult<Vec<InputMetadata>> {
+        let one = |f: &crate::op::gradient::Facts| {
+            let size = super::kinds::size_object(py, &f.shape)?;
+            Ok(InputMetadata {
+                // SAFETY: `size_object` returns a new reference.
+                shape: unsafe { Bound::from_owned_ptr(py, size) }.unbind(),
+                dtype: super::kinds::dtype_object(py, f.dtype)?,
+                device: Py::new(py, super::kinds::PyDevice(f.device))?.into_any(),
+            })
+        };
+        self.get()?.outputs.iter().map(one).collect()
+    }
+    /// `_saved_self`, `_saved_other`, `_saved_result`: what the node keeps.
+    fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let node = self.get()?;
+        if let Some(what) = name.strip_prefix("_saved_") {
+            match node.saved(what)? {
+                Some(Value::Owned(t)) => return wrap_bound(py, t),
+                Some(Value::Scalar(s)) => return super::export::scalar_object(py, s),
+                Some(Value::Ints(v)) => return Ok(PyTuple::new(py, v.iter())?.into_any()),
+                _ => {}
+            }
+        }
+        if let Work::Custom(c) = &node.work
+            && let Some(f) = c.as_any().downcast_ref::<super::function::PyFunction>()
+        {
+            return f.context().bind(py).getattr(name);
+        }
+        Err(PyAttributeError::new_err(format!("'{}' object has no attribute '{name}'", node.name)))
+    }
+    fn __repr__(&self) -> PyResult<String> {
+        let node = self.get()?;
+        Ok(format!("<{} object at {:#x}>", node.name, Arc::as_ptr(node) as usize))
+    }
+    fn __hash__(&self) -> PyResult<usize> {
+        Ok(Arc::as_ptr(self.get()?) as usize >> 4)
+    }
+    fn __eq__(&self, other: &Bound<PyAny>) -> bool {
+        let Ok(o) = other.cast::<PyNode>() else { return false };
+        matches!((&self.node, &o.borrow().node), (Some(a), Some(b)) if Arc::ptr_eq(a, b))
+    }
+    /// Runs `hook(grad_inputs, grad_outputs)` after the node; it may return other gradients for its inputs.
+    fn register_hook<'py>(&self, py: Python<'py>, hook: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let id = hooks::next_id();
+        self.get()?.hooks().post.push((id, super::function::post_hook(hook)));
+        removable(py, self.get()?.clone(), id)
+    }
+    /// Runs `hook(grad_outputs)` before the node; it may return other gradients.
+    fn register_prehook<'py>(&self, py: Python<'py>, hook: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let id = hooks::next_id();
+        self.get()?.hooks().pre.push((id, super::function::pre_hook(hook)));
+        removable(py, self.get()?.clone(), id)
+    }
+}
+
+/// A handle that removes a node's hook.
+fn removable<'py>(py: Python<'py>, node: Arc<Node>, id: u64) -> PyResult<Bound<'py, PyAny>> {
+    Ok(Bound::new(py, HookHandle { owner: Owner::Node(Arc::downgrade(&node)), id })?.into_any())
+}
+
+/// What a node expects of one incoming gradient.
+#[pyclass(frozen, module = "rustgrad.autograd.graph")]
+pub struct InputMetadata {
+    #[pyo3(get)]
+    shape: Py<PyAny>,
+    #[pyo3(get)]
+    dtype: Py<PyAny>,
+    #[pyo3(get)]
+    device: Py<PyAny>,
+}
+
+enum Owner {
+    Node(std::sync::Weak<Node>),
+    Tensor(std::sync::Weak<crate::tensor::TensorImpl>),
+}
+
+/// What registering a hook returns: `remove()` takes the hook away; also a context manager.
+#[pyclass(name = "RemovableHandle", module = "rustgrad.utils.hooks")]
+pub struct HookHandle {
+    owner: Owner,
+    #[pyo3(get)]
+    id: u64,
+}
+
+#[pymethods]
+impl HookHandle {
+    fn remove(&self) {
+        match &self.owner {
+            Owner::Node(n) => {
+                if let Some(n) = n.upgrade() {
+                    let mut h = n.hooks();
+                    h.pre.retain(|x| x.0 != self.id);
+                    h.post.retain(|x| x.0 != self.id);
+                }
+            }
+            Owner::Tensor(t) => {
+                if let Some(t) = t.upgrade() {
+                    hooks::remove_tensor_hook(&Tensor(t), self.id);
+                }
+            }
+        }
+    }
+    fn __enter__(slf: Py<HookHandle>) -> Py<HookHandle> {
+        slf
+    }
+    fn __exit__(&self, _t: Py<PyAny>, _v: Py<PyAny>, _b: Py<PyAny>) {
+        self.remove();
+    }
+}
+
+/// `t.register_hook(hook)`: the hook sees the gradient and may return another.
+#[pyfunction]
+pub fn _register_hook(t: Handle, hook: Py<PyAny>) -> PyResult<HookHandle> {
+    let id = hooks::register_tensor_hook(&t.0, super::function::tensor_hook(hook))?;
+    Ok(HookHandle { owner: Owner::Tensor(Arc::downgrade(&t.0.0)), id })
+}
+#[pyfunction]
+pub fn _register_post_accumulate_grad_hook(t: Handle, hook: Py<PyAny>) -> PyResult<HookHandle> {
+    let id = hooks::register_post_accumulate(&t.0, super::function::tensor_hook(hook))?;
+    Ok(HookHandle { owner: Owner::Tensor(Arc::downgrade(&t.0.0)), id })
+}
+#[pyfunction]
+pub fn _retain_grad(t: Handle) -> PyResult<()> {
+    Ok(hooks::retain_grad(&t.0)?)
+}
+
+/// Marks a fresh tensor; integers are refused.
+pub fn set_requires_grad(t: &Tensor, on: bool) -> PyResult<()> {
+    if on && !t.dtype().is_differentiable() {
+        return Err(PyRuntimeError::new_err("Only Tensors of floating point and complex dtype can require gradients"));
+    }
+    t.set_flag(LEAF_GRAD, on);
+    Ok(())
+}
+
+/// `t.requires_grad = on` by the user: non-leaves cannot be switched off.
+pub fn change_requires_grad(t: &Tensor, on: bool) -> PyResult<()> {
+    if t.flag(HAS_FN) {
+        if on {
+            return Ok(());
+        }
+        return Err(PyRuntimeError::new_err(
+            "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that doesn't \
+             require differentiation use var_no_grad = var.detach().",
+        ));
+    }
+    if on && !t.dtype().is_differentiable() {
+        return Err(PyRuntimeError::new_err("only Tensors of floating point dtype can require gradients"));
+    }
+    set_requires_grad(t, on)
+}
+
+#[pyfunction]
+pub fn _requires_grad_(t: &Bound<PyAny>, on: bool) -> PyResult<()> {
+    change_requires_grad(
+        borrow(t.as_ptr()).ok_or_else(|| PyTypeError::new_err("requires_grad_(): expected a Tensor"))?,
+        on,
+    )
+}
+
+/// A tensor without history on the same memory.
+#[pyfunction]
+pub fn _detach(t: Handle) -> Handle {
+    Handle(t.0.detach())
+}
+
+/// Cuts a tensor off from the node that made it.
+#[pyfunction]
+pub fn _detach_(t: Handle) -> PyResult<()> {
+    if t.0.view_info().is_some_and(|v| v.base.requires_grad()) {
+        return Err(PyRuntimeError::new_err(
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution.",
+        ));
+    }
+    let old = t.0.slot().grad_fn.take();
+    t.0.set_flag(HAS_FN | LEAF_GRAD, false);
+    drop(old);
+    Ok(())
+}
+
+/// The edge of a tensor that requires grad, or of a node object with an output number.
+fn edge_of(t: &Tensor) -> PyResult<Option<Edge>> {
+    Ok(history::grad_edge(t)?)
+}
+
+/// A tensor, or an object with `node` and `output_nr`, as an edge.
+fn edge_like(o: &Bound<PyAny>) -> PyResult<Option<Edge>> {
+    if let Some(t) = borrow(o.as_ptr()) {
+        return edge_of(t);
+    }
+    let node = o.getattr("node")?;
+    let node = node.cast::<PyNode>()?.borrow().get()?.clone();
+    Ok(Some(Edge { node, output: o.getattr("output_nr")?.extract()? }))
+}
+
+/// Backward from `outputs` with their gradients. With `accumulate` gradients go to `.grad` (of `inputs` alone where given),
+/// else they are returned.
+#[pyfunction]
+pub fn _run_backward<'py>(
+    py: Python<'py>,
+    outputs: Vec<Bound<'py, PyAny>>,
+    grads: Vec<Option<Handle>>,
+    keep_graph: bool,
+    create_graph: bool,
+    inputs: Vec<Bound<'py, PyAny>>,
+    allow_unused: bool,
+    accumulate: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut roots = Vec::new();
+    for (i, (out, grad)) in outputs.iter().zip(grads).enumerate() {
+        let edge = edge_like(out)?;
+        match (edge, grad) {
+            (Some(e), Some(g)) => roots.push((e, g.0)),
+            (Some(_), None) => {}
+            (None, _) => {
+                return Err(PyRuntimeError::new_err(format!(
+                    "element {i} of tensors does not require grad and does not have a grad_fn"
+                )));
+            }
+        }
+    }
+    let mut edges = Vec::new();
+    for i in &inputs {
+        edges.push(
+            edge_like(i)?
+                .ok_or_else(|| PyRuntimeError::new_err("One of the differentiated Tensors does not require grad"))?,
+        );
+    }
+    let chosen = (!accumulate || !inputs.is_empty()).then_some(edges.as_slice());
+    let request = Request { roots, keep_graph, create_graph, inputs: chosen };
+    let captured = py.detach(|| autograd::run(request))?;
+    if accumulate {
+        let _mode = autograd::GradGuard::new(create_graph);
+        for (t, g) in inputs.iter().zip(captured) {
+            if let (Some(g), Some(t)) = (g, borrow(t.as_ptr())) {
+                autograd::engine::accumulate(t, g)?;
+            }
+        }
+        return Ok(py.None().into_bound(py));
+    }
+    let one = |(g, _): (Option<Tensor>, &Bound<'py, PyAny>)| match g {
+        Some(g) => wrap_bound(py, g),
+        None if allow_unused => Ok(py.None().into_bound(py)),
+        None => Err(PyRuntimeError::new_err(
+            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.",
+        )),
+    };
+    Ok(PyTuple::new(py, captured.into_iter().zip(&inputs).map(one).collect::<PyResult<Vec<_>>>()?)?.into_any())
+}
+
+/// Whether ops are recorded in this thread.
+#[pyfunction]
+pub fn is_grad_enabled() -> bool {
+    mode::grad_enabled()
+}
+#[pyfunction]
+pub fn _set_grad_enabled(on: bool) -> bool {
+    mode::set_grad_enabled(on)
+}
+/// Whether inference mode is on in this thread.
+#[pyfunction]
+pub fn is_inference_mode_enabled() -> bool {
+    mode::inference_enabled()
+}
+#[pyfunction]
+pub fn _set_inference_mode(on: bool) -> bool {
+    mode::set_inference_enabled(on)
+}
+#[pyfunction]
+#[pyo3(signature = (on, check_nan=true))]
+pub fn _set_anomaly_enabled(on: bool, check_nan: bool) {
+    mode::set_anomaly(match (on, check_nan) {
+        (false, _) => 0,
+        (true, false) => 1,
+        (true, true) => 2,
+    });
+}
+#[pyfunction]
+pub fn _is_anomaly_enabled() -> bool {
+    mode::anomaly() > 0
+}
+#[pyfunction]
+pub fn _is_anomaly_check_nan_enabled() -> bool {
+    mode::anomaly() > 1
+}
+
+/// Packs and unpacks saved tensors by Python functions until they are popped.
+#[pyfunction]
+pub fn _push_saved_tensors_hooks(pack: Py<PyAny>, unpack: Py<PyAny>) {
+    autograd::saved::push_hooks(super::function::saved_hooks(pack, unpack));
+}
+#[pyfunction]
+pub fn _pop_saved_tensors_hooks() {
+    autograd::saved::pop_hooks();
+}
+
+/// Calls a Python function from the engine, under the interpreter lock.
+pub fn with_python<T>(f: impl FnOnce(Python) -> PyResult<T>) -> crate::error::Result<T> {
+    Python::attach(|py| f(py).map_err(carry))
+}

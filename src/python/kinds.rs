@@ -1,0 +1,258 @@
+//! The small Python types: dtype, device, Size, Generator.
+
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::op::Generator;
+use crate::op::generator::{default_generator, fresh_seed};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// The type of an element, such as `rustgrad.float32`.
+#[pyclass(name = "dtype", module = "rustgrad", frozen)]
+pub struct PyDType(pub DType);
+
+static DTYPES: PyOnceLock<Vec<Py<PyDType>>> = PyOnceLock::new();
+
+/// The one object of a dtype.
+pub fn dtype_object(py: Python, d: DType) -> PyResult<Py<PyAny>> {
+    let all = DTYPES
+        .get_or_try_init(py, || DType::ALL.iter().map(|&d| Py::new(py, PyDType(d))).collect::<PyResult<Vec<_>>>())?;
+    Ok(all[d as usize].clone_ref(py).into_any())
+}
+
+#[pymethods]
+impl PyDType {
+    fn __repr__(&self) -> String {
+        format!("torch.{}", self.0.name())
+    }
+    fn __reduce__(&self) -> &'static str {
+        self.0.name()
+    }
+    #[getter]
+    fn is_floating_point(&self) -> bool {
+        self.0.is_float()
+    }
+    #[getter]
+    fn is_complex(&self) -> bool {
+        self.0.is_complex()
+    }
+    #[getter]
+    fn is_signed(&self) -> bool {
+        self.0.is_signed()
+    }
+    /// Bytes per element.
+    #[getter]
+    fn itemsize(&self) -> usize {
+        self.0.size()
+    }
+    fn to_real(&self, py: Python) -> PyResult<Py<PyAny>> {
+        dtype_object(py, self.0.to_real())
+    }
+    fn to_complex(&self, py: Python) -> PyResult<Py<PyAny>> {
+        dtype_object(py, self.0.to_complex())
+    }
+    /// The name without the module: `float32`.
+    #[getter]
+    fn _name(&self) -> &'static str {
+        self.0.name()
+    }
+    /// The name in old type strings: `Float`.
+    #[getter]
+    fn _scalar_type_name(&self) -> &'static str {
+        self.0.scalar_type_name()
+    }
+}
+
+/// A dtype from what users pass: a dtype object or a Python number type.
+pub fn to_dtype(o: &Bound<PyAny>) -> Option<DType> {
+    if let Ok(d) = o.cast::<PyDType>() {
+        return Some(d.get().0);
+    }
+    let p = o.as_ptr();
+    // SAFETY: only addresses are compared.
+    unsafe {
+        if p == (&raw mut ffi::PyFloat_Type).cast() {
+            Some(crate::dtype::default_dtype())
+        } else if p == (&raw mut ffi::PyLong_Type).cast() {
+            Some(DType::I64)
+        } else if p == (&raw mut ffi::PyBool_Type).cast() {
+            Some(DType::Bool)
+        } else if p == (&raw mut ffi::PyComplex_Type).cast() {
+            Some(crate::dtype::default_dtype().to_complex())
+        } else {
+            None
+        }
+    }
+}
+
+/// Where a tensor lives: `device('cpu')`, `device('gpu', 0)`.
+#[pyclass(name = "device", module = "rustgrad", frozen, eq, hash)]
+#[derive(PartialEq, Eq, Hash)]
+pub struct PyDevice(pub Device);
+
+#[pymethods]
+impl PyDevice {
+    #[new]
+    #[pyo3(signature = (r#type, index=None))]
+    fn new(r#type: &Bound<PyAny>, index: Option<u8>) -> PyResult<PyDevice> {
+        let d = to_device(r#type)?
+            .ok_or_else(|| PyTypeError::new_err("device(): argument 'type' must be str or device"))?;
+        Ok(PyDevice(match (d, index) {
+            (Device::Gpu(_), Some(i)) => Device::Gpu(i),
+            (d, _) => d,
+        }))
+    }
+    #[getter]
+    fn r#type(&self) -> &'static str {
+        self.0.kind()
+    }
+    #[getter]
+    fn index(&self) -> Option<u8> {
+        self.0.index()
+    }
+    fn __repr__(&self) -> String {
+        match self.0.index() {
+            None => format!("device(type='{}')", self.0.kind()),
+            Some(i) => format!("device(type='{}', index={i})", self.0.kind()),
+        }
+    }
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+    fn __reduce__(&self, py: Python) -> PyResult<(Py<PyAny>, (String,))> {
+        Ok((py.get_type::<PyDevice>().into_any().unbind(), (self.0.to_string(),)))
+    }
+}
+
+/// A device from what users pass: a device object or a string.
+pub fn to_device(o: &Bound<PyAny>) -> PyResult<Option<Device>> {
+    if let Ok(d) = o.cast::<PyDevice>() {
+        return Ok(Some(d.get().0));
+    }
+    match o.extract::<&str>() {
+        Ok(s) => Ok(Some(Device::parse(s)?)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// A source of random numbers with its own seed and position.
+#[pyclass(name = "Generator", module = "rustgrad", frozen)]
+pub struct PyGenerator(pub Arc<Generator>);
+
+#[pymethods]
+impl PyGenerator {
+    #[new]
+    #[pyo3(signature = (device=None))]
+    fn new(device: Option<&Bound<PyAny>>) -> PyResult<PyGenerator> {
+        let device = device.map(to_device).transpose()?.flatten().unwrap_or_default();
+        Ok(PyGenerator(Arc::new(Generator::new(67280421310721, device))))
+    }
+    /// Sets the seed and starts from its first number.
+    fn manual_seed<'py>(slf: Bound<'py, PyGenerator>, seed: i128) -> PyResult<Bound<'py, PyGenerator>> {
+        slf.get().0.set_state(to_seed(seed)?, 0);
+        Ok(slf)
+    }
+    fn initial_seed(&self) -> u64 {
+        self.0.state().0
+    }
+    fn seed(&self) -> u64 {
+        let s = fresh_seed();
+        self.0.set_state(s, 0);
+        s
+    }
+    #[getter]
+    fn device(&self) -> PyDevice {
+        PyDevice(self.0.device)
+    }
+    /// Seed and position as a byte tensor.
+    fn get_state(&self) -> PyResult<super::object::Handle> {
+        let (seed, offset) = self.0.state();
+        let bytes: Vec<u8> = seed.to_le_bytes().into_iter().chain(offset.to_le_bytes()).collect();
+        Ok(super::object::Handle(crate::tensor::Tensor::from_slice(&bytes, &[16])?))
+    }
+    fn set_state(&self, new_state: super::object::Handle) -> PyResult<()> {
+        let t = new_state.0;
+        if t.dtype() != DType::U8 || t.numel() != 16 {
+            return Err(PyTypeError::new_err("RNG state must be a torch.ByteTensor of 16 elements"));
+        }
+        let host = t.dense_copy(DType::U8)?;
+        let word = |at: usize| -> PyResult<u64> {
+            (0..8).try_fold(0u64, |w, i| Ok(w | (host.element(host.layout().offset + at + i)?.to_i64() as u64) << (8 * i)))
+        };
+        self.0.set_state(word(0)?, word(8)?);
+        Ok(())
+    }
+}
+
+fn to_seed(seed: i128) -> PyResult<u64> {
+    if seed < -(1 << 63) || seed >= 1 << 64 {
+        return Err(PyRuntimeError::new_err("Overflow when unpacking long: the seed must fit in 64 bits"));
+    }
+    Ok(seed as u64)
+}
+
+/// The generator that ops use when none is given.
+#[pyfunction]
+pub fn _default_generator() -> PyGenerator {
+    PyGenerator(default_generator().clone())
+}
+
+/// Seeds the default generator, for every device, and starts from its first number. Returns it.
+#[pyfunction]
+pub fn manual_seed(seed: i128) -> PyResult<PyGenerator> {
+    default_generator().set_state(to_seed(seed)?, 0);
+    Ok(_default_generator())
+}
+/// Seeds the default generator with a number of the system's, and returns it.
+#[pyfunction]
+pub fn seed() -> u64 {
+    let s = fresh_seed();
+    default_generator().set_state(s, 0);
+    s
+}
+/// The seed of the default generator.
+#[pyfunction]
+pub fn initial_seed() -> u64 {
+    default_generator().state().0
+}
+
+static SIZE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Makes `Size`, a subclass of tuple whose methods Python adds.
+pub fn create_size(py: Python) -> PyResult<*mut ffi::PyObject> {
+    let mut slots = [super::object::slot(0, std::ptr::null_mut())];
+    let mut spec = ffi::PyType_Spec {
+        name: c"rustgrad.Size".as_ptr(),
+        basicsize: 0,
+        itemsize: 0,
+        flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_BASETYPE) as u32,
+        slots: slots.as_mut_ptr(),
+    };
+    // SAFETY: spec and bases are valid for the call; sizes are inherited from tuple.
+    let t = unsafe { ffi::PyType_FromSpecWithBases(&raw mut spec, (&raw mut ffi::PyTuple_Type).cast()) };
+    if t.is_null() {
+        return Err(PyErr::fetch(py));
+    }
+    SIZE.store(t.cast(), Ordering::Release);
+    Ok(t)
+}
+
+/// A `Size` of these numbers. A new reference.
+pub fn size_object(py: Python, dims: &[usize]) -> PyResult<*mut ffi::PyObject> {
+    let class = SIZE.load(Ordering::Relaxed);
+    // SAFETY: a tuple subclass is allocated with room for `dims.len()` items, each of which is set.
+    unsafe {
+        let o = ffi::PyType_GenericAlloc(class, dims.len() as ffi::Py_ssize_t);
+        if o.is_null() {
+            return Err(PyErr::fetch(py));
+        }
+        for (i, &d) in dims.iter().enumerate() {
+            ffi::PyTuple_SET_ITEM(o, i as ffi::Py_ssize_t, ffi::PyLong_FromSize_t(d));
+        }
+        Ok(o)
+    }
+}

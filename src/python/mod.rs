@@ -1,0 +1,116 @@
+//! The extension module `rustgrad._C`: values cross the border here, and nothing is computed.
+
+mod callable;
+mod construct;
+mod device;
+mod error;
+mod export;
+mod function;
+mod getset;
+mod graph;
+mod index;
+mod kinds;
+mod number;
+mod object;
+mod parse;
+mod table;
+
+use crate::dtype::DType;
+use pyo3::prelude::*;
+
+#[pymodule]
+#[pyo3(name = "_C")]
+fn extension(m: &Bound<PyModule>) -> PyResult<()> {
+    let py = m.py();
+    let owned = |p: *mut pyo3::ffi::PyObject| {
+        // SAFETY: each constructor returns a new reference.
+        unsafe { Bound::from_owned_ptr(py, p) }
+    };
+    let tensor = owned(object::create(py, &number::table())?);
+    let size = owned(kinds::create_size(py)?);
+    callable::create_type(py)?;
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add("default_generator", Py::new(py, kinds::_default_generator())?)?;
+    m.add("Tensor", &tensor)?;
+    m.add("Size", size)?;
+    m.add_class::<kinds::PyDType>()?;
+    m.add_class::<kinds::PyDevice>()?;
+    m.add_class::<kinds::PyGenerator>()?;
+    m.add_class::<graph::PyNode>()?;
+    m.add_class::<graph::HookHandle>()?;
+    m.add("InternalError", py.get_type::<error::InternalError>())?;
+    m.add("OutOfMemoryError", py.get_type::<error::OutOfMemoryError>())?;
+    for d in DType::ALL {
+        m.add(d.name(), kinds::dtype_object(py, d)?)?;
+    }
+    functions(m)?;
+    m.add("ops", table::install(py, &tensor)?)?;
+    Ok(())
+}
+
+fn functions(m: &Bound<PyModule>) -> PyResult<()> {
+    let list = [
+        wrap_pyfunction!(object::_set_legacy_new, m)?,
+        wrap_pyfunction!(object::_make_subclass, m)?,
+        wrap_pyfunction!(kinds::_default_generator, m)?,
+        wrap_pyfunction!(construct::tensor, m)?,
+        wrap_pyfunction!(construct::as_tensor, m)?,
+        wrap_pyfunction!(construct::from_numpy, m)?,
+        wrap_pyfunction!(export::_item, m)?,
+        wrap_pyfunction!(export::_tolist, m)?,
+        wrap_pyfunction!(export::_repr, m)?,
+        wrap_pyfunction!(export::_array_interface, m)?,
+        wrap_pyfunction!(export::_set_printoptions, m)?,
+        wrap_pyfunction!(graph::_register_hook, m)?,
+        wrap_pyfunction!(graph::_register_post_accumulate_grad_hook, m)?,
+        wrap_pyfunction!(graph::_retain_grad, m)?,
+        wrap_pyfunction!(graph::_requires_grad_, m)?,
+        wrap_pyfunction!(graph::_detach, m)?,
+        wrap_pyfunction!(graph::_detach_, m)?,
+        wrap_pyfunction!(graph::_run_backward, m)?,
+        wrap_pyfunction!(graph::is_grad_enabled, m)?,
+        wrap_pyfunction!(graph::_set_grad_enabled, m)?,
+        wrap_pyfunction!(graph::is_inference_mode_enabled, m)?,
+        wrap_pyfunction!(graph::_set_inference_mode, m)?,
+        wrap_pyfunction!(graph::_set_anomaly_enabled, m)?,
+        wrap_pyfunction!(graph::_is_anomaly_enabled, m)?,
+        wrap_pyfunction!(graph::_is_anomaly_check_nan_enabled, m)?,
+        wrap_pyfunction!(function::_function_apply, m)?,
+        wrap_pyfunction!(function::live_counts, m)?,
+        wrap_pyfunction!(function::_gradient_edge, m)?,
+        wrap_pyfunction!(table::op_table, m)?,
+        wrap_pyfunction!(table::_call_composite, m)?,
+        wrap_pyfunction!(table::_result_type, m)?,
+        wrap_pyfunction!(table::promote_types, m)?,
+        wrap_pyfunction!(table::can_cast, m)?,
+        wrap_pyfunction!(table::get_default_dtype, m)?,
+        wrap_pyfunction!(table::set_default_dtype, m)?,
+        wrap_pyfunction!(table::get_num_threads, m)?,
+        wrap_pyfunction!(table::set_num_threads, m)?,
+        wrap_pyfunction!(table::_empty_cache, m)?,
+        wrap_pyfunction!(table::_memory, m)?,
+        wrap_pyfunction!(device::_gpu_is_available, m)?,
+        wrap_pyfunction!(device::_gpu_device_count, m)?,
+        wrap_pyfunction!(device::_gpu_device_name, m)?,
+        wrap_pyfunction!(device::_gpu_synchronize, m)?,
+        wrap_pyfunction!(device::_gpu_memory_allocated, m)?,
+        wrap_pyfunction!(device::_gpu_stats, m)?,
+        wrap_pyfunction!(device::get_default_device, m)?,
+        wrap_pyfunction!(device::set_default_device, m)?,
+        wrap_pyfunction!(device::_storage_info, m)?,
+        wrap_pyfunction!(device::_storage_key, m)?,
+        wrap_pyfunction!(device::_storage_bytes, m)?,
+        wrap_pyfunction!(device::_from_storage_bytes, m)?,
+        wrap_pyfunction!(kinds::manual_seed, m)?,
+        wrap_pyfunction!(kinds::seed, m)?,
+        wrap_pyfunction!(kinds::initial_seed, m)?,
+        wrap_pyfunction!(graph::_push_saved_tensors_hooks, m)?,
+        wrap_pyfunction!(graph::_pop_saved_tensors_hooks, m)?,
+        wrap_pyfunction!(device::_resize, m)?,
+        wrap_pyfunction!(device::_set_, m)?,
+    ];
+    for f in list {
+        m.add_function(f)?;
+    }
+    Ok(())
+}

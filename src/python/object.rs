@@ -1,0 +1,306 @@
+//! The Python type `Tensor`: a heap type of our own, so that creating one costs an allocation and a pointer.
+//!
+//! Note [Identity]: a handle knows its live Python object, so the same tensor is the same object for as long as Python
+//! holds it. When Python lets go while Rust still holds the handle (a gradient, a graph), the object's class and
+//! attributes are kept with the handle and put into the next object, so a `Parameter` stays one.
+
+use super::error::guard_object;
+use crate::tensor::{PY_STASH, Tensor};
+use pyo3::ffi::{self, PyObject, PyTypeObject};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple, PyType};
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+#[repr(C)]
+pub struct TensorObject {
+    base: PyObject,
+    tensor: Option<Tensor>,
+    dict: *mut PyObject,
+    weakrefs: *mut PyObject,
+}
+
+static TYPE: AtomicPtr<PyTypeObject> = AtomicPtr::new(null_mut());
+/// Python's `_tensor._new`, which understands `Tensor(2, 3)` and `Tensor([..])`.
+static LEGACY_NEW: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
+
+/// What outlives the Python object of a tensor.
+struct Stash {
+    class: Py<PyType>,
+    dict: Option<Py<PyDict>>,
+}
+
+pub fn tensor_type() -> *mut PyTypeObject {
+    TYPE.load(Ordering::Relaxed)
+}
+
+#[inline]
+pub fn is_tensor(o: *mut PyObject) -> bool {
+    let t = tensor_type();
+    // SAFETY: `o` is a live object of the caller, `t` our type, which is never freed.
+    unsafe { ffi::Py_TYPE(o) == t || ffi::PyType_IsSubtype(ffi::Py_TYPE(o), t) != 0 }
+}
+
+/// The tensor in an object, borrowed for as long as the caller keeps the object alive.
+#[inline]
+pub fn borrow<'a>(o: *mut PyObject) -> Option<&'a Tensor> {
+    if !is_tensor(o) {
+        return None;
+    }
+    // SAFETY: an instance of our type has this layout; the tensor is set at creation and taken only at deallocation.
+    unsafe { (*o.cast::<TensorObject>()).tensor.as_ref() }
+}
+
+/// The Python object of a tensor: the live one, or a new one. A new reference.
+pub fn wrap(py: Python, tensor: Tensor) -> PyResult<*mut PyObject> {
+    let live = tensor.0.py.load(Ordering::Acquire).cast::<PyObject>();
+    if !live.is_null() {
+        // SAFETY: the pointer is cleared before its object dies, under the interpreter lock that we hold.
+        unsafe { ffi::Py_INCREF(live) };
+        return Ok(live);
+    }
+    if tensor.flag(PY_STASH) {
+        return unstash(py, tensor);
+    }
+    // SAFETY: our type is a GC type of fixed size; every field is set below. It stays untracked until it has attributes.
+    unsafe {
+        let o = ffi::PyObject_GC_New::<TensorObject>(tensor_type());
+        if o.is_null() {
+            return Err(PyErr::fetch(py));
+        }
+        tensor.0.py.store(o.cast(), Ordering::Release);
+        (&raw mut (*o).tensor).write(Some(tensor));
+        (*o).dict = null_mut();
+        (*o).weakrefs = null_mut();
+        Ok(o.cast())
+    }
+}
+
+pub fn wrap_bound<'py>(py: Python<'py>, tensor: Tensor) -> PyResult<Bound<'py, PyAny>> {
+    let p = wrap(py, tensor)?;
+    // SAFETY: `wrap` returns a new reference.
+    Ok(unsafe { Bound::from_owned_ptr(py, p) })
+}
+
+/// A new object of a subclass around a tensor that has no object yet.
+pub fn wrap_as(py: Python, tensor: Tensor, class: *mut PyTypeObject) -> PyResult<*mut PyObject> {
+    // SAFETY: `class` is our type or a subclass, so its instances start with our layout; generic alloc zeroes them.
+    unsafe {
+        let o = ffi::PyType_GenericAlloc(class, 0).cast::<TensorObject>();
+        if o.is_null() {
+            return Err(PyErr::fetch(py));
+        }
+        tensor.0.py.store(o.cast(), Ordering::Release);
+        (&raw mut (*o).tensor).write(Some(tensor));
+        Ok(o.cast())
+    }
+}
+
+fn unstash(py: Python, tensor: Tensor) -> PyResult<*mut PyObject> {
+    let kept = tensor.slot().rare().python.take();
+    tensor.set_flag(PY_STASH, false);
+    let Some(stash) = kept.and_then(|k| k.downcast::<Stash>().ok()) else { return wrap(py, tensor) };
+    let o = wrap_as(py, tensor, stash.class.as_ptr().cast())?;
+    if let Some(d) = stash.dict {
+        // SAFETY: the new object's dict is null; it takes over our reference.
+        unsafe { (*o.cast::<TensorObject>()).dict = d.into_ptr() };
+    }
+    Ok(o)
+}
+
+unsafe extern "C" fn dealloc(o: *mut PyObject) {
+    // SAFETY: called once by the interpreter for an instance of our layout whose last reference went.
+    unsafe {
+        ffi::PyObject_GC_UnTrack(o.cast());
+        let this = o.cast::<TensorObject>();
+        if !(*this).weakrefs.is_null() {
+            ffi::PyObject_ClearWeakRefs(o);
+        }
+        let class = ffi::Py_TYPE(o);
+        let tensor = (*this).tensor.take();
+        let dict = std::mem::replace(&mut (*this).dict, null_mut());
+        if let Some(t) = &tensor {
+            t.0.py.store(null_mut(), Ordering::Release);
+            if t.owners() > 1 && (class != tensor_type() || !dict.is_null()) {
+                let py = Python::assume_attached();
+                let class =
+                    Bound::from_borrowed_ptr(py, class.cast::<PyObject>()).cast_into_unchecked::<PyType>().unbind();
+                let dict =
+                    Bound::from_borrowed_ptr_or_opt(py, dict).map(|d| d.cast_into_unchecked::<PyDict>().unbind());
+                t.slot().rare().python = Some(Box::new(Stash { class, dict }));
+                t.set_flag(PY_STASH, true);
+            }
+        }
+        ffi::Py_XDECREF(dict);
+        drop(tensor);
+        if let Some(free) = (*class).tp_free {
+            free(o.cast());
+        }
+        ffi::Py_DECREF(class.cast());
+    }
+}
+
+unsafe extern "C" fn traverse(o: *mut PyObject, visit: ffi::visitproc, arg: *mut c_void) -> c_int {
+    // SAFETY: the collector calls this with a live instance.
+    unsafe {
+        for p in [(*o.cast::<TensorObject>()).dict, ffi::Py_TYPE(o).cast()] {
+            if !p.is_null() {
+                let r = visit(p, arg);
+                if r != 0 {
+                    return r;
+                }
+            }
+        }
+    }
+    0
+}
+
+unsafe extern "C" fn clear(o: *mut PyObject) -> c_int {
+    // SAFETY: as above; the dict is detached before it is released.
+    unsafe {
+        let dict = std::mem::replace(&mut (*o.cast::<TensorObject>()).dict, null_mut());
+        ffi::Py_XDECREF(dict);
+    }
+    0
+}
+
+/// Attributes make an object part of possible cycles, so it is tracked from then on.
+unsafe extern "C" fn setattr(o: *mut PyObject, name: *mut PyObject, value: *mut PyObject) -> c_int {
+    // SAFETY: the interpreter passes live objects (`value` null on deletion, which the generic function knows).
+    unsafe {
+        let r = ffi::PyObject_GenericSetAttr(o, name, value);
+        if r == 0 && !(*o.cast::<TensorObject>()).dict.is_null() && ffi::PyObject_GC_IsTracked(o) == 0 {
+            ffi::PyObject_GC_Track(o.cast());
+        }
+        r
+    }
+}
+
+unsafe extern "C" fn new(class: *mut PyTypeObject, args: *mut PyObject, kwargs: *mut PyObject) -> *mut PyObject {
+    guard_object(|py| {
+        let hook = LEGACY_NEW.load(Ordering::Relaxed);
+        // SAFETY: the interpreter passes live objects; the hook is never freed.
+        unsafe {
+            let hook = Bound::from_borrowed_ptr(py, hook);
+            let args = Bound::from_borrowed_ptr(py, args).cast_into_unchecked::<PyTuple>();
+            let kwargs = Bound::from_borrowed_ptr_or_opt(py, kwargs).map(|k| k.cast_into_unchecked::<PyDict>());
+            let made = hook.call(args, kwargs.as_ref())?;
+            if class == tensor_type() {
+                return Ok(made.into_ptr());
+            }
+            let t = borrow(made.as_ptr())
+                .ok_or_else(|| pyo3::exceptions::PyTypeError::new_err("Tensor: expected a tensor"))?;
+            wrap_as(py, t.detach(), class)
+        }
+    })
+}
+
+/// Makes the type, with the given slots beside those of this file.
+pub fn create(py: Python, extra: &[ffi::PyType_Slot]) -> PyResult<*mut PyObject> {
+    let members = Box::leak(Box::new([
+        member(c"__dictoffset__", std::mem::offset_of!(TensorObject, dict)),
+        member(c"__weaklistoffset__", std::mem::offset_of!(TensorObject, weakrefs)),
+        // SAFETY: the all-zero entry ends the table.
+        unsafe { std::mem::zeroed() },
+    ]));
+    let mut getset = super::getset::table();
+    getset.push(ffi::PyGetSetDef {
+        name: c"__dict__".as_ptr(),
+        get: Some(ffi::PyObject_GenericGetDict),
+        set: Some(ffi::PyObject_GenericSetDict),
+        doc: std::ptr::null(),
+        closure: null_mut(),
+    });
+    // SAFETY: the all-zero entry ends the table.
+    getset.push(unsafe { std::mem::zeroed() });
+    let getset = getset.leak();
+    let mut slots = vec![
+        slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
+        slot(ffi::Py_tp_traverse, traverse as *mut c_void),
+        slot(ffi::Py_tp_clear, clear as *mut c_void),
+        slot(ffi::Py_tp_setattro, setattr as *mut c_void),
+        slot(ffi::Py_tp_new, new as *mut c_void),
+        slot(ffi::Py_tp_members, members.as_mut_ptr().cast()),
+        slot(ffi::Py_tp_getset, getset.as_mut_ptr().cast()),
+    ];
+    slots.extend_from_slice(extra);
+    slots.push(slot(0, null_mut()));
+    let mut spec = ffi::PyType_Spec {
+        name: c"rustgrad.Tensor".as_ptr(),
+        basicsize: size_of::<TensorObject>() as c_int,
+        itemsize: 0,
+        flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_BASETYPE | ffi::Py_TPFLAGS_HAVE_GC) as u32,
+        slots: slots.as_mut_ptr(),
+    };
+    // SAFETY: the spec and its slots are valid for the call; tables that the type keeps are leaked.
+    let t = unsafe { ffi::PyType_FromSpec(&raw mut spec) };
+    if t.is_null() {
+        return Err(PyErr::fetch(py));
+    }
+    TYPE.store(t.cast(), Ordering::Release);
+    Ok(t)
+}
+
+pub fn slot(id: c_int, f: *mut c_void) -> ffi::PyType_Slot {
+    ffi::PyType_Slot { slot: id, pfunc: f }
+}
+
+fn member(name: &'static std::ffi::CStr, offset: usize) -> ffi::PyMemberDef {
+    ffi::PyMemberDef {
+        name: name.as_ptr(),
+        type_code: ffi::Py_T_PYSSIZET,
+        offset: offset as ffi::Py_ssize_t,
+        flags: ffi::Py_READONLY,
+        doc: std::ptr::null(),
+    }
+}
+
+/// Names the Python function behind `Tensor(...)`.
+#[pyfunction]
+pub fn _set_legacy_new(f: Py<PyAny>) {
+    LEGACY_NEW.store(f.into_ptr(), Ordering::Release);
+}
+
+/// `Tensor._make_subclass(cls, data, requires_grad)`: a tensor of class `cls` on the memory of `data`.
+#[pyfunction]
+#[pyo3(signature = (cls, data, requires_grad=false))]
+pub fn _make_subclass<'py>(
+    py: Python<'py>,
+    cls: &Bound<'py, PyType>,
+    data: Handle,
+    requires_grad: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: both are live type objects.
+    if unsafe { ffi::PyType_IsSubtype(cls.as_ptr().cast(), tensor_type()) } == 0 {
+        return Err(pyo3::exceptions::PyTypeError::new_err("_make_subclass: cls must be a subclass of Tensor"));
+    }
+    let t = data.0.detach();
+    super::graph::set_requires_grad(&t, requires_grad)?;
+    let o = wrap_as(py, t, cls.as_ptr().cast())?;
+    // SAFETY: `wrap_as` returns a new reference.
+    Ok(unsafe { Bound::from_owned_ptr(py, o) })
+}
+
+/// A tensor argument or result of a `#[pyfunction]`.
+pub struct Handle(pub Tensor);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Handle {
+    type Error = PyErr;
+    fn extract(o: Borrowed<'a, 'py, PyAny>) -> PyResult<Handle> {
+        match borrow(o.as_ptr()) {
+            Some(t) => Ok(Handle(t.clone())),
+            None => {
+                Err(pyo3::exceptions::PyTypeError::new_err(format!("expected a Tensor, got {}", o.get_type().name()?)))
+            }
+        }
+    }
+}
+impl<'py> IntoPyObject<'py> for Handle {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        wrap_bound(py, self.0)
+    }
+}

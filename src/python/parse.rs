@@ -1,0 +1,440 @@
+//! Python arguments -> `Value`s by signature: one pass over the parameters, no strings compared unless keywords are given.
+
+use super::kinds::{PyGenerator, to_device, to_dtype};
+use super::object::borrow;
+use crate::dtype::Scalar;
+use crate::op::{Args, Ints, Kind, Param, Signature, Value};
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+
+/// The arguments of a vectorcall.
+#[derive(Clone, Copy)]
+pub struct Given<'a> {
+    pub positional: &'a [*mut PyObject],
+    /// Keyword names (a tuple, or null) and their values.
+    pub names: *mut PyObject,
+    pub values: &'a [*mut PyObject],
+}
+
+/// Why a signature does not fit: made into words only when no overload fits.
+pub enum Misfit {
+    TooMany,
+    Missing(usize),
+    Unknown(String),
+    Twice(usize),
+    Kind {
+        param: usize,
+        position: Option<usize>,
+        got: String,
+    },
+    /// The value itself is wrong (too large an int, a bad device string): raised at once.
+    Raise(PyErr),
+}
+
+impl From<PyErr> for Misfit {
+    fn from(e: PyErr) -> Misfit {
+        Misfit::Raise(e)
+    }
+}
+
+impl<'a> Given<'a> {
+    /// # Safety
+    /// The pointers are those of a vectorcall in progress.
+    pub unsafe fn new(args: *const *mut PyObject, nargsf: usize, names: *mut PyObject) -> Given<'a> {
+        // SAFETY: `args` holds `n` positional values followed by one for each keyword name.
+        unsafe {
+            let n = ffi::PyVectorcall_NARGS(nargsf) as usize;
+            let k = if names.is_null() { 0 } else { ffi::PyTuple_GET_SIZE(names) as usize };
+            let all: &[*mut PyObject] = if n + k == 0 { &[] } else { std::slice::from_raw_parts(args, n + k) };
+            Given { positional: &all[..n], names, values: &all[n..] }
+        }
+    }
+    pub fn keyword_count(&self) -> usize {
+        self.values.len()
+    }
+    /// The name of keyword `i`.
+    pub fn keyword(&self, py: Python<'a>, i: usize) -> &'a str {
+        // SAFETY: `i` is below the tuple's length and keyword names are str.
+        let name = unsafe { Borrowed::from_ptr(py, ffi::PyTuple_GET_ITEM(self.names, i as ffi::Py_ssize_t)) };
+        let mut n = 0;
+        // SAFETY: the UTF-8 form is cached in the str, which the caller's tuple keeps alive.
+        unsafe {
+            let p = ffi::PyUnicode_AsUTF8AndSize(name.as_ptr(), &raw mut n);
+            if p.is_null() {
+                ffi::PyErr_Clear();
+                return "";
+            }
+            std::str::from_utf8_unchecked(std::slice::from_raw_parts(p.cast::<u8>(), n as usize))
+        }
+    }
+    /// The value of a keyword, if given.
+    pub fn find(&self, py: Python<'a>, name: &str) -> Option<*mut PyObject> {
+        (0..self.keyword_count()).find(|&i| self.keyword(py, i) == name).map(|i| self.values[i])
+    }
+}
+
+/// Names that NumPy users write for PyTorch's, and `input` for `self`.
+fn same_name(param: &str, given: &str) -> bool {
+    param == given
+        || matches!(
+            (param, given),
+            ("self", "input" | "x") | ("input", "self") | ("dim", "axis") | ("keepdim", "keepdims") | ("other", "x2")
+        )
+}
+
+/// Fits arguments to a signature. `skip` names a keyword that the caller takes care of (`out`).
+pub fn parse<'a>(py: Python<'a>, sig: &'static Signature, given: Given<'a>, skip: &str) -> Result<Args<'a>, Misfit> {
+    let params = &sig.params;
+    let mut args: Args<'a> = Args::new();
+    let mut used = 0;
+    for (i, p) in params.iter().enumerate() {
+        if i < sig.positional && used < given.positional.len() {
+            let rest = &given.positional[used..];
+            let (value, n) = positional(py, p, rest, i + 1 == sig.positional, used).map_err(|m| {
+                if let Misfit::Kind { got, .. } = m { Misfit::Kind { param: i, position: Some(used), got } } else { m }
+            })?;
+            args.push(value);
+            used += n;
+            continue;
+        }
+        match keyword(py, p, i, &given)? {
+            Some(v) => args.push(v),
+            None => match &p.default {
+                Some(d) => args.push(d.clone()),
+                None => return Err(Misfit::Missing(i)),
+            },
+        }
+    }
+    if used < given.positional.len() {
+        return Err(Misfit::TooMany);
+    }
+    if given.keyword_count() > 0 {
+        check_keywords(py, sig, &given, used, skip)?;
+    }
+    Ok(args)
+}
+
+fn check_keywords(py: Python, sig: &'static Signature, given: &Given, used: usize, skip: &str) -> Result<(), Misfit> {
+    for k in 0..given.keyword_count() {
+        let name = given.keyword(py, k);
+        match sig.params.iter().position(|p| same_name(p.name, name)) {
+            Some(i) if i < used.min(sig.positional) => return Err(Misfit::Twice(i)),
+            Some(_) => {}
+            None if name == skip => {}
+            None => return Err(Misfit::Unknown(name.to_string())),
+        }
+    }
+    Ok(())
+}
+
+fn keyword<'a>(py: Python<'a>, p: &Param, index: usize, given: &Given<'a>) -> Result<Option<Value<'a>>, Misfit> {
+    for k in 0..given.keyword_count() {
+        if same_name(p.name, given.keyword(py, k)) {
+            // SAFETY: the value is a live argument of the call.
+            let o = unsafe { Borrowed::from_ptr(py, given.values[k]) };
+            return match convert(p, o)? {
+                Some(v) => Ok(Some(v)),
+                None => Err(Misfit::Kind { param: index, position: None, got: type_name(&o) }),
+            };
+        }
+    }
+    Ok(None)
+}
+
+/// One parameter from positional values: most take one, a shape or a list of tensors may take all that are left.
+fn positional<'a>(
+    py: Python<'a>,
+    p: &Param,
+    rest: &[*mut PyObject],
+    last: bool,
+    _at: usize,
+) -> Result<(Value<'a>, usize), Misfit> {
+    // SAFETY: the values are live arguments of the call.
+    let first: Borrowed<'a, 'a, PyAny> = unsafe { Borrowed::from_ptr(py, rest[0]) };
+    let varargs = match p.kind {
+        Kind::Size => is_int(&first) && (rest.len() > 1 || last),
+        Kind::Ints | Kind::IntOrInts => last && rest.len() > 1 && is_int(&first),
+        Kind::Tensors => borrow(rest[0]).is_some(),
+        _ => false,
+    };
+    if varargs && p.kind == Kind::Tensors {
+        let list: Option<Vec<_>> = rest.iter().map(|&o| borrow(o).map(|t| Some(t.clone()))).collect();
+        return list.map(|l| (Value::Tensors(l), rest.len())).ok_or(Misfit::TooMany);
+    }
+    if varargs {
+        let mut ints = Ints::new();
+        for &o in rest {
+            // SAFETY: as above.
+            let o = unsafe { Borrowed::from_ptr(py, o) };
+            ints.push(to_int(&o)?.ok_or_else(|| Misfit::Kind { param: 0, position: None, got: type_name(&o) })?);
+        }
+        return Ok((Value::Ints(ints), rest.len()));
+    }
+    match convert(p, first)? {
+        Some(v) => Ok((v, 1)),
+        None => Err(Misfit::Kind { param: 0, position: None, got: type_name(&first) }),
+    }
+}
+
+pub fn type_name(o: &Bound<PyAny>) -> String {
+    o.get_type().name().map_or_else(|_| "object".into(), |n| n.to_string())
+}
+
+/// One value of the parameter's kind; `None` where the type does not fit.
+fn convert<'a>(p: &Param, o: Borrowed<'a, 'a, PyAny>) -> Result<Option<Value<'a>>, Misfit> {
+    let raw = o.as_ptr();
+    match p.kind {
+        Kind::Tensor => {
+            if let Some(t) = borrow(raw) {
+                return Ok(Some(Value::Tensor(t)));
+            }
+        }
+        Kind::Operand => {
+            if let Some(t) = borrow(raw) {
+                return Ok(Some(Value::Tensor(t)));
+            }
+            if let Some(s) = to_scalar(&o)? {
+                return Ok(Some(Value::Scalar(s)));
+            }
+        }
+        _ => {
+            if o.is_none() {
+                let takes_none = p.optional || matches!(p.default, Some(Value::None));
+                return Ok(takes_none.then_some(Value::None));
+            }
+            return convert_plain(p.kind, &o);
+        }
+    }
+    let takes_none = o.is_none() && (p.optional || matches!(p.default, Some(Value::None)));
+    Ok(takes_none.then_some(Value::None))
+}
+
+fn convert_plain<'a>(kind: Kind, o: &Borrowed<'a, 'a, PyAny>) -> Result<Option<Value<'a>>, Misfit> {
+    Ok(match kind {
+        Kind::Scalar => to_scalar_or_item(o)?.map(Value::Scalar),
+        Kind::Int => to_int(o)?.map(|i| Value::Scalar(Scalar::Int(i))),
+        Kind::Float => match to_scalar_or_item(o)? {
+            Some(Scalar::Complex(..)) | None => None,
+            Some(s) => Some(Value::Scalar(Scalar::Float(s.to_f64()))),
+        },
+        Kind::Bool => to_bool(o).map(|b| Value::Scalar(Scalar::Bool(b))),
+        Kind::Ints | Kind::Size => int_list(o)?.map(Value::Ints),
+        Kind::IntOrInts => match to_int(o)? {
+            Some(i) => Some(Value::Ints([i].as_slice().into())),
+            None => int_list(o)?.map(Value::Ints),
+        },
+        Kind::Floats => scalar_list(o)?.map(Value::Scalars),
+        Kind::DType => to_dtype(o).map(Value::DType),
+        Kind::Device => to_device(o)?.map(Value::Device),
+        Kind::Str => o.extract::<&str>().ok().map(|s| Value::Str(s.into())),
+        Kind::Generator => o.cast::<PyGenerator>().ok().map(|g| Value::Generator(g.get().0.clone())),
+        Kind::Tensors | Kind::OptTensors => tensor_list(o, kind == Kind::OptTensors)?.map(Value::Tensors),
+        Kind::Tensor | Kind::Operand => unreachable!("handled by the caller"),
+    })
+}
+
+/// A Python or NumPy number; `None` for anything else. Integers beyond 64 bits are an error.
+pub fn to_scalar(o: &Bound<PyAny>) -> PyResult<Option<Scalar>> {
+    let p = o.as_ptr();
+    // SAFETY: `p` is a live object; the checks and conversions follow its type.
+    unsafe {
+        if ffi::PyFloat_Check(p) != 0 {
+            return Ok(Some(Scalar::Float(ffi::PyFloat_AS_DOUBLE(p))));
+        }
+        if ffi::PyBool_Check(p) != 0 {
+            return Ok(Some(Scalar::Bool(p == ffi::Py_True())));
+        }
+        if ffi::PyLong_Check(p) != 0 {
+            return long_scalar(o).map(Some);
+        }
+        if ffi::PyComplex_Check(p) != 0 {
+            return Ok(Some(Scalar::Complex(ffi::PyComplex_RealAsDouble(p), ffi::PyComplex_ImagAsDouble(p))));
+        }
+    }
+    numpy_scalar(o)
+}
+
+fn long_scalar(o: &Bound<PyAny>) -> PyResult<Scalar> {
+    let mut overflow = 0;
+    // SAFETY: `o` is an int.
+    let v = unsafe { ffi::PyLong_AsLongLongAndOverflow(o.as_ptr(), &raw mut overflow) };
+    if overflow == 0 {
+        return Ok(Scalar::Int(v));
+    }
+    match o.extract::<u64>() {
+        Ok(u) => Ok(Scalar::UInt(u)),
+        Err(_) => Err(PyOverflowError::new_err("Overflow when unpacking long: the number must fit in 64 bits")),
+    }
+}
+
+/// NumPy's scalars answer to `item()`; arrays and tensors are left to others.
+fn numpy_scalar(o: &Bound<PyAny>) -> PyResult<Option<Scalar>> {
+    let t = o.get_type();
+    if !t.module().is_ok_and(|m| m == "numpy") || t.name().is_ok_and(|n| n == "ndarray") || !o.hasattr("item")? {
+        return Ok(None);
+    }
+    let item = o.call_method0("item")?;
+    if item.is(o) || item.get_type().is(&t) { Ok(None) } else { to_scalar(&item) }
+}
+
+/// A number, or the number in a 0-d tensor that needs no gradient.
+fn to_scalar_or_item(o: &Bound<PyAny>) -> PyResult<Option<Scalar>> {
+    if let Some(s) = to_scalar(o)? {
+        return Ok(Some(s));
+    }
+    match borrow(o.as_ptr()) {
+        Some(t) if t.numel() == 1 && !t.requires_grad() => Ok(Some(super::export::item(t)?)),
+        _ => Ok(None),
+    }
+}
+
+fn is_int(o: &Bound<PyAny>) -> bool {
+    // SAFETY: `o` is a live object.
+    unsafe {
+        ffi::PyLong_Check(o.as_ptr()) != 0 || (ffi::PyIndex_Check(o.as_ptr()) != 0 && borrow(o.as_ptr()).is_none())
+    }
+}
+
+/// An int (not a bool), anything with `__index__`, or a 0-d integer tensor.
+pub fn to_int(o: &Bound<PyAny>) -> PyResult<Option<i64>> {
+    let p = o.as_ptr();
+    // SAFETY: `p` is a live object.
+    let (long, boolean, index) =
+        unsafe { (ffi::PyLong_Check(p) != 0, ffi::PyBool_Check(p) != 0, ffi::PyIndex_Check(p) != 0) };
+    if boolean {
+        return Ok(None);
+    }
+    if long {
+        return match long_scalar(o)? {
+            Scalar::Int(i) => Ok(Some(i)),
+            _ => Err(PyOverflowError::new_err("Overflow when unpacking long: the number must fit in 64 bits")),
+        };
+    }
+    if let Some(t) = borrow(p) {
+        let whole = t.numel() == 1 && t.dtype().is_int();
+        return if whole { Ok(Some(super::export::item(t)?.to_i64())) } else { Ok(None) };
+    }
+    if index { Ok(Some(o.extract::<i64>()?)) } else { Ok(None) }
+}
+
+fn to_bool(o: &Bound<PyAny>) -> Option<bool> {
+    // SAFETY: `o` is a live object.
+    if unsafe { ffi::PyBool_Check(o.as_ptr()) } != 0 {
+        return Some(o.is_truthy().unwrap_or(false));
+    }
+    match numpy_scalar(o) {
+        Ok(Some(Scalar::Bool(b))) => Some(b),
+        _ => None,
+    }
+}
+
+/// The items of a list or tuple.
+fn sequence<'py>(o: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyAny>>> {
+    // SAFETY: `o` is a live object.
+    let fits = unsafe { ffi::PyList_Check(o.as_ptr()) != 0 || ffi::PyTuple_Check(o.as_ptr()) != 0 };
+    if !fits {
+        return None;
+    }
+    o.try_iter().ok()?.collect::<PyResult<Vec<_>>>().ok()
+}
+
+fn int_list(o: &Bound<PyAny>) -> PyResult<Option<Ints>> {
+    let Some(items) = sequence(o) else { return Ok(None) };
+    items.iter().map(to_int).collect::<PyResult<Option<Ints>>>()
+}
+fn scalar_list(o: &Bound<PyAny>) -> PyResult<Option<Vec<Scalar>>> {
+    let Some(items) = sequence(o) else { return Ok(None) };
+    items.iter().map(to_scalar_or_item).collect()
+}
+fn tensor_list(o: &Bound<PyAny>, holes: bool) -> PyResult<Option<Vec<Option<crate::tensor::Tensor>>>> {
+    let Some(items) = sequence(o) else { return Ok(None) };
+    let one = |i: &Bound<PyAny>| match borrow(i.as_ptr()) {
+        Some(t) => Some(Some(t.clone())),
+        None => (holes && i.is_none()).then_some(None),
+    };
+    Ok(items.iter().map(one).collect())
+}
+
+/// The words for arguments that fit no overload, PyTorch's where there is one signature.
+pub fn explain(name: &str, sigs: &[&'static Signature], misfit: Misfit, given: &Given, py: Python) -> PyErr {
+    if let Misfit::Raise(e) = misfit {
+        return e;
+    }
+    if sigs.len() > 1 {
+        // SAFETY: live arguments of the call.
+        let shown = |o: *mut PyObject| type_name(&unsafe { Borrowed::from_ptr(py, o) }.to_owned());
+        let positional = given.positional.iter().map(|&o| shown(o));
+        let keywords =
+            (0..given.keyword_count()).map(|k| format!("{}={}", given.keyword(py, k), shown(given.values[k])));
+        let got: Vec<String> = positional.chain(keywords).collect();
+        let expected: Vec<String> = sigs.iter().map(|s| format!("\n * {}", show(s))).collect();
+        return PyTypeError::new_err(format!(
+            "{name}() received an invalid combination of arguments - got ({}), but expected one of:{}",
+            got.join(", "),
+            expected.concat()
+        ));
+    }
+    let sig = sigs[0];
+    PyTypeError::new_err(match misfit {
+        Misfit::TooMany => format!(
+            "{name}() takes {} positional arguments but {} were given. Signature: {}",
+            sig.positional,
+            given.positional.len(),
+            show(sig)
+        ),
+        Misfit::Missing(i) => {
+            let missing: Vec<_> =
+                sig.params[i..].iter().filter(|p| p.default.is_none()).map(|p| format!("\"{}\"", public(p))).collect();
+            format!(
+                "{name}() missing {} required positional arguments: {}. Signature: {}",
+                missing.len(),
+                missing.join(", "),
+                show(sig)
+            )
+        }
+        Misfit::Unknown(k) => format!("{name}() got an unexpected keyword argument '{k}'. Signature: {}", show(sig)),
+        Misfit::Twice(i) => format!("{name}() got multiple values for argument '{}'", public(&sig.params[i])),
+        Misfit::Kind { param, position, got } => {
+            let p = &sig.params[param];
+            let place = position.map_or(String::new(), |i| format!(" (position {})", i + 1));
+            format!("{name}(): argument '{}'{place} must be {}, not {got}", public(p), kind_words(p.kind))
+        }
+        Misfit::Raise(_) => unreachable!("returned above"),
+    })
+}
+
+fn public(p: &Param) -> &'static str {
+    if p.name == "self" { "input" } else { p.name }
+}
+
+fn kind_words(k: Kind) -> &'static str {
+    match k {
+        Kind::Tensor => "Tensor",
+        Kind::Tensors | Kind::OptTensors => "tuple of Tensors",
+        Kind::Operand => "Tensor or Number",
+        Kind::Scalar => "Number",
+        Kind::Int => "int",
+        Kind::Float => "float",
+        Kind::Bool => "bool",
+        Kind::Ints | Kind::Size | Kind::IntOrInts => "tuple of ints",
+        Kind::Floats => "tuple of floats",
+        Kind::DType => "torch.dtype",
+        Kind::Device => "torch.device",
+        Kind::Str => "str",
+        Kind::Generator => "Generator",
+    }
+}
+
+/// `(Tensor input, int dim, *, dtype dtype)`: a signature in an error message.
+fn show(sig: &Signature) -> String {
+    let mut parts = Vec::new();
+    for (i, p) in sig.params.iter().enumerate() {
+        if i == sig.positional && p.keyword_only {
+            parts.push("*".to_string());
+        }
+        let default = p.default_text.map_or(String::new(), |d| format!(" = {d}"));
+        parts.push(format!("{} {}{default}", kind_words(p.kind), public(p)));
+    }
+    format!("({})", parts.join(", "))
+}

@@ -1,0 +1,264 @@
+//! The op table in Python: callables by name, and the rows that tests, stubs and docs read.
+
+use super::callable;
+use super::parse::type_name;
+use crate::device::Device;
+use crate::dispatch;
+use crate::op::{Body, Forms, Op, Param, Returns, Vjp};
+use crate::ops;
+use pyo3::exceptions::{PyKeyError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+use std::collections::BTreeMap;
+
+/// Overloads by public name, aliases included, in the order of the table.
+fn by_name() -> BTreeMap<&'static str, Vec<&'static Op>> {
+    let mut out: BTreeMap<&'static str, Vec<&'static Op>> = BTreeMap::new();
+    for op in ops::all() {
+        for name in std::iter::once(op.public()).chain(op.aliases.iter().copied()) {
+            out.entry(name).or_default().push(op);
+        }
+    }
+    out
+}
+
+fn leaf_name(name: &'static str) -> &'static str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+/// The dict of public functions, and the methods set on `Tensor`.
+pub fn install<'py>(py: Python<'py>, tensor: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, ops) in by_name() {
+        let has = |bit: u8| ops.iter().copied().filter(|o| o.forms.has(bit)).collect::<Vec<_>>();
+        let functions: Vec<&'static Op> =
+            ops.iter().copied().filter(|o| o.forms.has(Forms::FUNCTION) || o.forms.has(Forms::HIDDEN)).collect();
+        if !functions.is_empty() {
+            dict.set_item(name, callable::make(py, leaf_name(name), functions, false)?)?;
+        }
+        if name.contains('.') {
+            if !has(Forms::INPLACE).is_empty() {
+                let inplace: &'static str = Box::leak(format!("{name}_").into_boxed_str());
+                dict.set_item(inplace, callable::make(py, leaf_name(inplace), has(Forms::INPLACE), true)?)?;
+            }
+            continue;
+        }
+        let methods = has(Forms::METHOD);
+        if !methods.is_empty() {
+            tensor.setattr(name, callable::make(py, name, methods, false)?)?;
+        }
+        let inplace = has(Forms::INPLACE);
+        if !inplace.is_empty() {
+            let name: &'static str = Box::leak(format!("{name}_").into_boxed_str());
+            let f = callable::make(py, name, inplace, true)?;
+            tensor.setattr(name, &f)?;
+            if !dict.contains(name)? {
+                dict.set_item(name, f)?;
+            }
+        }
+    }
+    Ok(dict)
+}
+
+/// `add(input, other, *, alpha=1, out=None)`: a signature as Python writes it.
+pub fn python_signature(op: &'static Op, name: &str) -> String {
+    let sig = op.signature();
+    let mut parts = Vec::new();
+    for (i, p) in sig.params.iter().enumerate() {
+        if i == sig.positional && p.keyword_only {
+            parts.push("*".to_string());
+        }
+        parts.push(python_param(p));
+    }
+    if op.forms.has(Forms::OUT) && !name.ends_with('_') {
+        if sig.positional == sig.params.len() {
+            parts.push("*".to_string());
+        }
+        parts.push("out=None".to_string());
+    }
+    let returns = match &sig.returns {
+        Returns::One => "Tensor".to_string(),
+        Returns::Named(n) => format!("({})", n.join(", ")),
+        Returns::Many => "tuple of Tensors".to_string(),
+    };
+    format!("{name}({}) -> {returns}", parts.join(", "))
+}
+
+fn python_param(p: &Param) -> String {
+    let name = if p.name == "self" { "input" } else { p.name };
+    match p.default_text {
+        Some(d) => format!("{name}={d}"),
+        None => name.to_string(),
+    }
+}
+
+fn kind(op: &Op) -> &'static str {
+    match op.body {
+        Body::Elementwise(_) => "elementwise",
+        Body::Kernel(_) => "kernel",
+        Body::View(_) => "view",
+        Body::Composite { .. } => "composite",
+        Body::Unset => "unset",
+    }
+}
+
+/// One dict an op: everything the tests, the stubs and the docs are derived from.
+#[pyfunction]
+pub fn op_table(py: Python) -> PyResult<Bound<PyList>> {
+    let list = PyList::empty(py);
+    for op in ops::all() {
+        let d = PyDict::new(py);
+        let has = |bit: u8| op.forms.has(bit);
+        d.set_item("name", op.name())?;
+        d.set_item("public", op.public())?;
+        d.set_item("aliases", PyTuple::new(py, op.aliases)?)?;
+        d.set_item("signature", op.sig)?;
+        d.set_item("python_signature", python_signature(op, op.parsed().base))?;
+        d.set_item("kind", kind(op))?;
+        d.set_item("doc", op.doc)?;
+        d.set_item("function", has(Forms::FUNCTION))?;
+        d.set_item("method", has(Forms::METHOD))?;
+        d.set_item("inplace", has(Forms::INPLACE) || has(Forms::ONLY_INPLACE))?;
+        d.set_item("only_inplace", has(Forms::ONLY_INPLACE))?;
+        d.set_item("out", has(Forms::OUT))?;
+        d.set_item("hidden", has(Forms::HIDDEN))?;
+        d.set_item("differentiable", op.is_differentiable())?;
+        d.set_item("no_grad_reason", if let Vjp::None(r) = op.vjp { Some(r) } else { None })?;
+        d.set_item("node", op.parsed().node)?;
+        d.set_item("gpu", op.runs_on_gpu())?;
+        d.set_item("fused", matches!(op.body, Body::Composite { fused: Some(_), .. }))?;
+        d.set_item("samples", PyList::new(py, op.samples)?)?;
+        d.set_item("errors", PyList::new(py, op.errors)?)?;
+        d.set_item("reference", (!op.reference.is_empty()).then_some(op.reference))?;
+        d.set_item("params", params(py, op)?)?;
+        d.set_item(
+            "returns",
+            match &op.signature().returns {
+                Returns::One => "Tensor".to_string(),
+                Returns::Many => "Tensor[]".to_string(),
+                Returns::Named(n) => format!("({})", n.join(", ")),
+            },
+        )?;
+        d.set_item("dtypes", PyList::new(py, dtypes(op))?)?;
+        list.append(d)?;
+    }
+    Ok(list)
+}
+
+fn params<'py>(py: Python<'py>, op: &'static Op) -> PyResult<Bound<'py, PyList>> {
+    let one = |p: &Param| -> PyResult<Bound<'py, PyDict>> {
+        let d = PyDict::new(py);
+        d.set_item("name", p.name)?;
+        d.set_item("type", p.kind.python())?;
+        d.set_item("optional", p.optional)?;
+        d.set_item("default", p.default_text)?;
+        d.set_item("keyword_only", p.keyword_only)?;
+        Ok(d)
+    };
+    PyList::new(py, op.signature().params.iter().map(one).collect::<PyResult<Vec<_>>>()?)
+}
+
+/// The dtypes that an elementwise op computes in; empty where the family does not say.
+fn dtypes(op: &Op) -> Vec<&'static str> {
+    let Body::Elementwise(e) = &op.body else { return Vec::new() };
+    let rules = e.rules();
+    let all = crate::dtype::DType::ALL.into_iter().filter(|d| !d.is_storage_only());
+    all.filter(|&d| rules.iter().any(|r| r.loops.supports(d))).map(|d| d.short()).collect()
+}
+
+/// Calls the composite body of an op that also has a fused one: `_call_composite("softmax", x, 0)`.
+#[pyfunction]
+#[pyo3(signature = (name, *args))]
+pub fn _call_composite<'py>(py: Python<'py>, name: &str, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+    let op = ops::all().find(|o| o.name() == name).ok_or_else(|| PyKeyError::new_err(name.to_string()))?;
+    let items: Vec<_> = args.iter().map(|a| a.as_ptr()).collect();
+    // SAFETY: `items` are the live arguments of this call; there are no keywords.
+    let given = unsafe { super::parse::Given::new(items.as_ptr(), items.len(), std::ptr::null_mut()) };
+    let parsed = super::parse::parse(py, op.signature(), given, "").map_err(|_| {
+        PyTypeError::new_err(format!(
+            "{name}: the arguments do not fit (got {})",
+            args.iter().map(|a| type_name(&a)).collect::<Vec<_>>().join(", ")
+        ))
+    })?;
+    let mut out = dispatch::call_composite(op, &parsed)?;
+    super::object::wrap_bound(py, out.swap_remove(0))
+}
+
+/// The dtype that two or more operands (tensors or numbers) promote to.
+#[pyfunction]
+pub fn _result_type(py: Python, operands: &Bound<PyTuple>) -> PyResult<Py<PyAny>> {
+    let mut ops = crate::dtype::Operands::default();
+    for o in operands.iter() {
+        match super::object::borrow(o.as_ptr()) {
+            Some(t) => ops.tensor(t.dtype(), t.ndim()),
+            None => match super::parse::to_scalar(&o)? {
+                Some(s) => ops.scalar(s),
+                None => {
+                    return Err(PyTypeError::new_err(format!(
+                        "result_type(): argument must be Tensor or Number, not {}",
+                        type_name(&o)
+                    )));
+                }
+            },
+        }
+    }
+    let d = ops.result().ok_or_else(|| PyTypeError::new_err("result_type(): expected at least one operand"))?;
+    super::kinds::dtype_object(py, d)
+}
+
+#[pyfunction]
+pub fn promote_types(
+    py: Python,
+    type1: PyRef<super::kinds::PyDType>,
+    type2: PyRef<super::kinds::PyDType>,
+) -> PyResult<Py<PyAny>> {
+    super::kinds::dtype_object(py, crate::dtype::promote(type1.0, type2.0))
+}
+
+/// Whether a value of one dtype may be written into another: categories may only rise.
+#[pyfunction]
+pub fn can_cast(from_: PyRef<super::kinds::PyDType>, to: PyRef<super::kinds::PyDType>) -> bool {
+    let (a, b) = (from_.0, to.0);
+    let negative = a.is_signed() && a.is_int() && !b.is_signed() && b.is_int();
+    let _ = negative;
+    a.category() <= b.category()
+}
+
+#[pyfunction]
+pub fn get_default_dtype(py: Python) -> PyResult<Py<PyAny>> {
+    super::kinds::dtype_object(py, crate::dtype::default_dtype())
+}
+#[pyfunction]
+pub fn set_default_dtype(d: &Bound<PyAny>) -> PyResult<()> {
+    match super::kinds::to_dtype(d) {
+        Some(d) if d.is_float() => {
+            crate::dtype::set_default_dtype(d);
+            Ok(())
+        }
+        _ => Err(PyTypeError::new_err("only floating-point types are supported as the default type")),
+    }
+}
+#[pyfunction]
+pub fn get_num_threads() -> usize {
+    crate::cpu::parallel::num_threads()
+}
+#[pyfunction]
+pub fn set_num_threads(n: isize) -> PyResult<()> {
+    if n <= 0 {
+        return Err(pyo3::exceptions::PyRuntimeError::new_err("set_num_threads expects a positive integer"));
+    }
+    crate::cpu::parallel::set_num_threads(n as usize);
+    Ok(())
+}
+#[pyfunction]
+pub fn _empty_cache() {
+    crate::cpu::pool::empty_cache();
+    crate::gpu::empty_cache();
+}
+#[pyfunction]
+pub fn _memory(device: &str) -> PyResult<(usize, usize)> {
+    Ok(match Device::parse(device)? {
+        Device::Cpu => (crate::cpu::pool::memory_allocated(), crate::cpu::pool::memory_reserved()),
+        Device::Gpu(_) => (crate::gpu::memory_allocated(), crate::gpu::memory_reserved()),
+    })
+}

@@ -1,0 +1,158 @@
+"""Records PyTorch's modules: python tests/golden/record_nn.py > tests/golden/nn.json
+
+Each case is an expression that makes a module, the shapes of its inputs, its printed form, its state's keys and
+shapes, and output and gradients for fixed values (`values` below, which the test uses too). Parameters are set to
+fixed values as well, so that nothing depends on the generator.
+"""
+
+import json
+import warnings
+
+import torch
+from torch import nn
+
+# expression, input shapes (or "classes" for a target of class indices, "unit" for values in (0, 1))
+CASES = [
+    ("nn.Linear(3, 2)", [[4, 3]]),
+    ("nn.Linear(3, 2, bias=False)", [[2, 2, 3]]),
+    ("nn.Bilinear(3, 4, 2)", [[5, 3], [5, 4]]),
+    ("nn.Identity(54, unused=1)", [[2, 3]]),
+    ("nn.Flatten()", [[2, 3, 4]]),
+    ("nn.Flatten(0, 1)", [[2, 3, 4]]),
+    ("nn.Unflatten(1, (2, 3))", [[2, 6]]),
+    ("nn.Dropout(0.3).eval()", [[2, 3]]),
+    ("nn.LayerNorm(4)", [[3, 4]]),
+    ("nn.LayerNorm((2, 4), eps=1e-3)", [[3, 2, 4]]),
+    ("nn.LayerNorm(4, bias=False)", [[3, 4]]),
+    ("nn.LayerNorm(4, elementwise_affine=False)", [[3, 4]]),
+    ("nn.ReLU()", [[3, 4]]),
+    ("nn.ReLU(inplace=True)", [[3, 4]]),
+    ("nn.ReLU6()", [[3, 4]]),
+    ("nn.Hardtanh(-0.5, 0.75)", [[3, 4]]),
+    ("nn.LeakyReLU()", [[3, 4]]),
+    ("nn.LeakyReLU(0.2, inplace=True)", [[3, 4]]),
+    ("nn.ELU()", [[3, 4]]),
+    ("nn.ELU(alpha=0.5, inplace=True)", [[3, 4]]),
+    ("nn.CELU(alpha=0.5)", [[3, 4]]),
+    ("nn.SELU()", [[3, 4]]),
+    ("nn.SiLU()", [[3, 4]]),
+    ("nn.Mish()", [[3, 4]]),
+    ("nn.GELU()", [[3, 4]]),
+    ("nn.GELU(approximate='tanh')", [[3, 4]]),
+    ("nn.GLU()", [[3, 4]]),
+    ("nn.Sigmoid()", [[3, 4]]),
+    ("nn.LogSigmoid()", [[3, 4]]),
+    ("nn.Hardsigmoid()", [[3, 4]]),
+    ("nn.Hardswish()", [[3, 4]]),
+    ("nn.Hardshrink()", [[3, 4]]),
+    ("nn.Softshrink(0.3)", [[3, 4]]),
+    ("nn.Softplus(beta=2.0, threshold=3.0)", [[3, 4]]),
+    ("nn.Softsign()", [[3, 4]]),
+    ("nn.Tanh()", [[3, 4]]),
+    ("nn.Tanhshrink()", [[3, 4]]),
+    ("nn.Threshold(0.1, 20.0)", [[3, 4]]),
+    ("nn.PReLU()", [[3, 4]]),
+    ("nn.PReLU(4, init=0.1)", [[3, 4]]),
+    ("nn.Softmax(dim=1)", [[3, 4]]),
+    ("nn.Softmax2d()", [[2, 3, 4]]),
+    ("nn.Softmin(dim=0)", [[3, 4]]),
+    ("nn.LogSoftmax(dim=-1)", [[3, 4]]),
+    ("nn.MSELoss()", [[3, 4], [3, 4]]),
+    ("nn.MSELoss(reduction='sum')", [[3, 4], [3, 4]]),
+    ("nn.L1Loss()", [[3, 4], [3, 4]]),
+    ("nn.L1Loss(reduction='none')", [[3, 4], [3, 4]]),
+    ("nn.SmoothL1Loss(beta=0.5)", [[3, 4], [3, 4]]),
+    ("nn.HuberLoss(delta=0.5)", [[3, 4], [3, 4]]),
+    ("nn.BCELoss()", ["unit", "unit"]),
+    ("nn.BCEWithLogitsLoss()", [[3, 4], "unit"]),
+    ("nn.BCEWithLogitsLoss(pos_weight=torch.tensor([0.5, 1.0, 2.0, 3.0], dtype=torch.float64))", [[3, 4], "unit"]),
+    ("nn.CrossEntropyLoss()", [[3, 4], "classes"]),
+    ("nn.CrossEntropyLoss(label_smoothing=0.1, reduction='sum')", [[3, 4], "classes"]),
+    ("nn.CrossEntropyLoss(ignore_index=2)", [[3, 4], "classes"]),
+    ("nn.CrossEntropyLoss(weight=torch.tensor([0.5, 1.0, 2.0, 3.0], dtype=torch.float64))", [[3, 4], "classes"]),
+    ("nn.NLLLoss()", [[3, 4], "classes"]),
+    ("nn.KLDivLoss(reduction='batchmean')", [[3, 4], "unit"]),
+    ("nn.PoissonNLLLoss()", [[3, 4], "unit"]),
+    ("nn.SoftMarginLoss()", [[3, 4], [3, 4]]),
+    ("nn.Embedding(5, 3)", ["classes"]),
+    ("nn.Embedding(5, 3, padding_idx=1)", ["classes"]),
+    ("nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Sequential(nn.Linear(4, 2), nn.Sigmoid()))", [[2, 3]]),
+]
+
+# Printed forms and keys of what has no forward to try.
+PRINTED = [
+    "nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)])",
+    "nn.ModuleList()",
+    "nn.ModuleDict({'a': nn.ReLU(), 'b': nn.ModuleList([nn.Linear(1, 2)])})",
+    "nn.ParameterList([torch.zeros(2, 3), torch.ones(1)])",
+    "nn.ParameterDict({'b': torch.zeros(2), 'a': torch.ones(2, 2)})",
+    "nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.ReLU(), nn.Dropout(0.25)))",
+    "nn.Sequential()",
+    "nn.Linear(2, 3).weight.shape",
+    "nn.Linear(2, 3).type(torch.float64).bias.dtype",
+]
+
+
+def values(kind):
+    """Fixed inputs: irregular, on both sides of the branch points, none on one."""
+    if kind == "classes":
+        return [2, 0, 3], "int64"
+    shape = [3, 4] if kind == "unit" else kind
+    n = 1
+    for size in shape:
+        n *= size
+    flat = [((7 * i + 3) % 23 - 11) / 6.5 for i in range(n)]
+    if kind == "unit":
+        flat = [(v + 2) / 4 for v in flat]
+    for size in reversed(shape[1:]):
+        flat = [flat[i : i + size] for i in range(0, len(flat), size)]
+    return flat, "float64"
+
+
+def fixed_parameters(torch, module):
+    """Sets every parameter to a pattern."""
+    with torch.no_grad():
+        for k, p in enumerate(module.parameters()):
+            pattern = torch.arange(p.numel(), dtype=torch.float64).mul(0.7).add(k).sin().reshape(p.shape)
+            p.copy_(pattern)
+
+
+def run(torch, expression, kinds):
+    """(module, inputs, output, gradients of inputs and parameters)."""
+    module = eval(expression, {"torch": torch, "nn": torch.nn}).double()  # noqa: S307 - expressions of this file
+    fixed_parameters(torch, module)
+    inputs = []
+    for i, kind in enumerate(kinds):
+        data, dtype = values(kind)
+        t = torch.tensor(data, dtype=getattr(torch, dtype))
+        inputs.append(t.requires_grad_() if dtype == "float64" and i == 0 else t)
+    # In-place modules may not change a leaf.
+    first = inputs[0].clone() if inputs[0].requires_grad else inputs[0]
+    output = module(first, *inputs[1:])
+    weights = torch.arange(output.numel(), dtype=torch.float64).add(1.0).mul(0.3).cos().reshape(output.shape)
+    (output * weights).sum().backward()
+    grads = [t.grad for t in (*inputs, *module.parameters()) if t.requires_grad]
+    return module, output, grads
+
+
+def main():
+    cases = []
+    for expression, kinds in CASES:
+        module, output, grads = run(torch, expression, kinds)
+        cases.append(
+            {
+                "expression": expression,
+                "kinds": kinds,
+                "repr": repr(module),
+                "state": [[k, list(v.shape)] for k, v in module.state_dict().items()],
+                "output": output.tolist(),
+                "grads": [g.tolist() for g in grads],
+            }
+        )
+    printed = [[e, repr(eval(e, {"torch": torch, "nn": nn}))] for e in PRINTED]  # noqa: S307 - expressions of this file
+    print(json.dumps({"torch": torch.__version__.split("+")[0], "cases": cases, "printed": printed}, indent=1))
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main()

@@ -1,0 +1,252 @@
+"""The Python half of autograd: `grad` and `backward`, gradcheck, Jacobians, modes, hooks on saved tensors."""
+
+import importlib
+
+import pytest
+
+
+@pytest.fixture
+def autograd(torch):
+    return torch.autograd
+
+
+def double(torch, *values):
+    return torch.tensor(list(values), dtype=torch.float64).requires_grad_()
+
+
+def test_grad(torch, autograd):
+    x, y, unused = double(torch, 2.0), double(torch, 3.0), double(torch, 1.0)
+    assert [g.item() for g in autograd.grad(x * y, [x, y])] == [3, 2]
+    assert x.grad is None
+    with pytest.raises(RuntimeError, match="appears to not have been used in the graph"):
+        autograd.grad(x * y, [x, unused])
+    assert autograd.grad(x * y, [x, unused], allow_unused=True)[1] is None
+    assert autograd.grad(x * y, [x, unused], materialize_grads=True)[1].tolist() == [0]
+    named = autograd.grad(x * y, {"x": x, "y": y})
+    assert {k: g.item() for k, g in named.items()} == {"x": 3, "y": 2}
+    (first,) = autograd.grad(x**3, x, create_graph=True)
+    assert autograd.grad(first, x)[0].item() == 12
+    rows = autograd.grad(x * double(torch, 1.0, 2.0), x, torch.eye(2, dtype=torch.float64), is_grads_batched=True)
+    assert rows[0].tolist() == [[1], [2]]
+
+
+def test_grad_errors(torch, autograd):
+    x = double(torch, 1.0, 2.0)
+    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
+        autograd.grad(x * 2, x)
+    with pytest.raises(RuntimeError, match=r"Mismatch in shape: grad_output\[0\] has a shape of torch.Size\(\[3\]\)"):
+        autograd.grad(x * 2, x, torch.ones(3, dtype=torch.float64))
+    with pytest.raises(TypeError, match="gradients can be either Tensors or None, but got int"):
+        autograd.grad(x * 2, x, [1])
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        autograd.grad(x.detach().sum(), x)
+    with pytest.raises(ValueError, match="Expected allow_unused to be True"):
+        autograd.grad(x.sum(), x, allow_unused=False, materialize_grads=True)
+    with pytest.raises(RuntimeError, match="cannot be empty"):
+        autograd.backward(x.sum(), inputs=[])
+
+
+def test_backward(torch, autograd):
+    x, y = double(torch, 1.0), double(torch, 2.0)
+    autograd.backward([x * y, x + y], [torch.ones(1, dtype=torch.float64), None])
+    assert x.grad.item() == 3 and y.grad.item() == 2
+    autograd.backward(x * y, inputs=[y])
+    assert x.grad.item() == 3 and y.grad.item() == 3
+
+
+def test_modes(torch):
+    x = double(torch, 1.0)
+
+    @torch.no_grad()
+    def silent():
+        return (x * 2).requires_grad
+
+    @torch.no_grad
+    def bare():
+        return (x * 2).requires_grad
+
+    @torch.enable_grad()
+    def loud():
+        return (x * 2).requires_grad
+
+    assert not silent() and not bare() and silent.__name__ == "silent"
+    with torch.no_grad():
+        assert loud()
+        with torch.set_grad_enabled(True):
+            assert torch.is_grad_enabled()
+        assert not torch.is_grad_enabled()
+    torch.set_grad_enabled(False)
+    assert not torch.is_grad_enabled()
+    torch.set_grad_enabled(True)
+    with pytest.raises(ZeroDivisionError), torch.no_grad():
+        1 / 0  # noqa: B018
+    assert torch.is_grad_enabled()
+    with torch.inference_mode(False):
+        assert torch.is_grad_enabled()
+
+
+def test_modes_of_generators(torch):
+    @torch.no_grad()
+    def steps():
+        received = yield torch.is_grad_enabled()
+        assert received == "sent" and not torch.is_grad_enabled()
+        try:
+            yield torch.is_grad_enabled()
+        except KeyError:
+            assert not torch.is_grad_enabled()
+            yield "caught"
+        return "end"
+
+    generator = steps()
+    assert next(generator) is False and torch.is_grad_enabled()
+    assert generator.send("sent") is False and torch.is_grad_enabled()
+    assert generator.throw(KeyError()) == "caught" and torch.is_grad_enabled()
+    with pytest.raises(StopIteration) as stop:
+        next(generator)
+    assert stop.value.value == "end"
+
+
+def test_gradcheck_finds_errors(torch, autograd):
+    class Wrong(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.saved_tensors[0]
+
+    x = double(torch, 1.0, 2.0)
+    error = importlib.import_module(torch.__name__ + ".autograd.gradcheck").GradcheckError
+    with pytest.raises(error, match="Jacobian mismatch for output 0 with respect to input 0,\nnumerical:tensor"):
+        autograd.gradcheck(Wrong.apply, (x,))
+    assert autograd.gradcheck(Wrong.apply, (x,), raise_exception=False) is False
+    with pytest.raises(ValueError, match="at least one input tensor to require gradient"):
+        autograd.gradcheck(torch.sin, (x.detach(),))
+    with pytest.warns(UserWarning, match="Input #0 requires gradient and is not a double precision"):
+        autograd.gradcheck(torch.sin, (torch.zeros(1, requires_grad=True),), raise_exception=False)
+    with pytest.raises(RuntimeError, match="The 0th input has a dimension with stride 0"):
+        autograd.gradcheck(torch.sin, (x.detach()[:1].expand(3).requires_grad_(),))
+
+    class Ignores(Wrong):
+        @staticmethod
+        def backward(ctx, grad):
+            return 2 * ctx.saved_tensors[0]
+
+    with pytest.raises(error, match="backward not multiplied by grad_output"):
+        autograd.gradcheck(Ignores.apply, (double(torch, 1.0),))
+
+
+def test_gradcheck_accepts(torch, autograd):
+    x, w = double(torch, 0.5, 1.0, 2.0), torch.tensor([[1.0, -2.0, 0.5]] * 2, dtype=torch.float64).requires_grad_()
+    assert autograd.gradcheck(lambda x, w: (w.matmul(x).tanh(), x.sum()), (x, w))
+    assert autograd.gradgradcheck(lambda x, w: w.matmul(x).tanh(), (x, w))
+    assert autograd.gradcheck(lambda x: x.detach().sum() * 0 + x.sum(), x)
+    assert autograd.gradcheck(lambda x: x * 2, x.detach().t().requires_grad_() if x.dim() == 2 else x)
+    strided = torch.arange(6.0, dtype=torch.float64).reshape(2, 3).t().requires_grad_()
+    assert autograd.gradcheck(lambda x: x * x, strided) and autograd.gradcheck(torch.sin, double(torch))
+
+
+def test_gradcheck_of_complex_functions(torch, autograd):
+    z = torch.tensor([0.5 + 1j, -1.0 + 0.25j], dtype=torch.complex128).requires_grad_()
+    assert autograd.gradcheck(lambda z: z * z + z.conj(), z)
+    assert autograd.gradcheck(lambda z: z.abs(), z)
+    assert autograd.gradgradcheck(lambda z: z * z, z)
+
+
+def test_jacobians(torch, autograd):
+    functional = importlib.import_module(torch.__name__ + ".autograd.functional")
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0])
+    assert functional.jacobian(lambda x: x * x, x).tolist() == [[2, 0], [0, 4]]
+    both = functional.jacobian(lambda x, y: (x * y, y.sum()), (x, y))
+    assert both[0][0].tolist() == [[3, 0], [0, 3]] and both[0][1].tolist() == [[1], [2]]
+    assert both[1][0].tolist() == [0, 0]
+    assert functional.hessian(lambda x: (x**3).sum(), x).tolist() == [[6, 0], [0, 12]]
+    blocks = functional.hessian(lambda x, y: (x * x * y).sum(), (x, y))
+    assert blocks[0][1].tolist() == [[2], [4]] and blocks[1][1].tolist() == [[0]]
+    v = torch.tensor([1.0, -1.0])
+    out, product = functional.vjp(lambda x: x**2, x, v)
+    assert out.tolist() == [1, 4] and product.tolist() == [2, -4]
+    assert functional.jvp(lambda x: x**2, x, v)[1].tolist() == [2, -4]
+    assert functional.hvp(lambda x: (x**3).sum(), x, v)[1].tolist() == [6, -12]
+    assert functional.vhp(lambda x: (x**3).sum(), x, v)[1].tolist() == [6, -12]
+
+
+def test_errors_of_jacobians(torch, autograd):
+    functional = importlib.import_module(torch.__name__ + ".autograd.functional")
+    x = torch.tensor([1.0, 2.0])
+    with pytest.raises(TypeError, match="given to jacobian must be either a Tensor or a tuple of Tensors"):
+        functional.jacobian(lambda x: x, 3.0)
+    with pytest.raises(RuntimeError, match="The vector v can only be None if the user-provided function returns"):
+        functional.vjp(lambda x: x * 2, x)
+    with pytest.raises(RuntimeError, match="v has invalid size: should be torch.Size"):
+        functional.vjp(lambda x: x * 2, x, torch.ones(3))
+    with pytest.raises(RuntimeError, match="should contain a single element"):
+        functional.hessian(lambda x: x * 2, x)
+    with pytest.raises(RuntimeError, match="Output 0 of the user-provided function does not require gradients"):
+        functional.jacobian(lambda x: torch.ones(1), x, strict=True)
+    assert functional.jacobian(lambda x: torch.ones(1), x).tolist() == [[0, 0]]
+
+
+def test_saved_tensors_hooks(torch, autograd):
+    graph = importlib.import_module(torch.__name__ + ".autograd.graph")
+    packed, unpacked = [], []
+
+    def pack(t):
+        packed.append(tuple(t.shape))
+        return t.detach().clone()
+
+    def unpack(t):
+        unpacked.append(tuple(t.shape))
+        return t
+
+    x = double(torch, 1.0, 2.0)
+    with graph.saved_tensors_hooks(pack, unpack):
+        y = (x * x).sum()
+    assert packed and not unpacked
+    y.backward()
+    assert x.grad.tolist() == [2, 4] and len(unpacked) == len(packed)
+    with graph.save_on_cpu():
+        z = x.exp()
+    z.sum().backward()
+
+
+def test_multi_grad_hook(torch, autograd):
+    graph = importlib.import_module(torch.__name__ + ".autograd.graph")
+    x, y = double(torch, 1.0), double(torch, 2.0)
+    seen = []
+    with graph.register_multi_grad_hook([x, y], lambda grads: seen.append([g.item() for g in grads])):
+        (x * y).backward()
+    (x * y).backward()
+    assert seen == [[2, 1]]
+
+
+def test_gradient_edge(torch, autograd):
+    graph = importlib.import_module(torch.__name__ + ".autograd.graph")
+    x = double(torch, 2.0)
+    y = x * 3
+    edge = graph.get_gradient_edge(y)
+    assert edge.node is y.grad_fn and edge.output_nr == 0
+    assert graph.get_gradient_edge(x).node.variable is x
+    (g,) = autograd.grad(y * 2, edge)
+    assert g.item() == 2
+
+
+def test_anomaly_mode(torch, autograd):
+    x = double(torch, -1.0)
+    with pytest.warns(UserWarning, match="Anomaly Detection has been enabled"), autograd.detect_anomaly():
+        y = x.sqrt().sum()
+        with pytest.raises(RuntimeError, match="returned nan values"):
+            y.backward()
+    with autograd.set_detect_anomaly(False):
+        x.sqrt().sum().backward()
+
+
+def test_variable(torch, autograd):
+    t = torch.ones(2)
+    v = autograd.Variable(t, requires_grad=True)
+    assert type(v) is torch.Tensor and v.requires_grad and v.data_ptr() == t.data_ptr()
+    assert isinstance(t, autograd.Variable) and not autograd.Variable(t).requires_grad
+    variable = importlib.import_module(torch.__name__ + ".autograd.variable")
+    assert variable.Variable is autograd.Variable

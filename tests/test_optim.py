@@ -1,0 +1,319 @@
+"""Optimizers and schedulers: trajectories recorded from PyTorch, state, groups, hooks, errors.
+
+`golden/optim.json` holds the record, `golden/record_optim.py` the problem that it was made with.
+"""
+
+import copy
+import importlib.util
+import json
+import math
+import pickle
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+RECORD = json.loads((GOLDEN / "optim.json").read_text())
+
+
+def load_recorder():
+    """The recorder's module, without the torch that it imports at its top."""
+    source = (GOLDEN / "record_optim.py").read_text().replace("import torch\n", "")
+    spec = importlib.util.spec_from_loader("record_optim", loader=None)
+    module = importlib.util.module_from_spec(spec)
+    exec(compile(source, "record_optim.py", "exec"), module.__dict__)
+    return module
+
+
+RECORDER = load_recorder()
+
+
+def close(got, want, rtol=1e-10, atol=1e-12):
+    if isinstance(want, list):
+        assert len(got) == len(want)
+        for g, w in zip(got, want, strict=True):
+            close(g, w, rtol, atol)
+    else:
+        assert math.isclose(got, want, rel_tol=rtol, abs_tol=atol), f"{got} != {want}"
+
+
+def label(case):
+    return case["name"] + "".join(f"-{k}={v}" for k, v in case["options"].items())
+
+
+def fused_choices(torch, name):
+    """The composed form, and the default one, which is fused where the build has the op."""
+    return ({"fused": False}, {}) if name in ("SGD", "Adam", "AdamW") else ({},)
+
+
+@pytest.mark.parametrize("case", RECORD["optimizers"], ids=label)
+def test_trajectory(torch, case):
+    for extra in fused_choices(torch, case["name"]):
+        params, optimizer, closure = RECORDER.problem(torch, case["name"], {**case["options"], **extra}, torch.float64)
+        for step in case["steps"]:
+            loss = optimizer.step(closure)
+            close(loss.item(), step["loss"])
+            close([p.tolist() for p in params], step["params"])
+        assert set(case["state"]) <= set(optimizer.state_dict()["state"].get(0, {}))
+        assert set(case["group"]) <= set(optimizer.param_groups[0])
+
+
+@pytest.mark.parametrize("case", RECORD["optimizers"], ids=label)
+def test_trajectory_in_single_precision(torch, device, case):
+    params, optimizer, closure = RECORDER.problem(torch, case["name"], case["options"], torch.float32)
+    if device == "gpu":
+        moved = [p.detach().to("gpu").requires_grad_() for p in params]
+        options = {k: tuple(v) if isinstance(v, list) else v for k, v in case["options"].items()}
+        optimizer = getattr(torch.optim, case["name"])(moved, **options)
+        x, y = (torch.tensor(v).to("gpu") for v in (RECORDER.X, RECORDER.Y))
+        params = moved
+
+        def closure():
+            optimizer.zero_grad()
+            loss = ((x.matmul(moved[0].t()) + moved[1] - y) ** 2).mean()
+            loss.backward()
+            return loss
+
+    for step in case["steps"]:
+        optimizer.step(closure)
+        close([p.tolist() for p in params], step["params"], rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("case", RECORD["schedulers"], ids=label)
+def test_scheduler(torch, case):
+    p = torch.zeros(1, requires_grad=True)
+    optimizer = torch.optim.SGD([p], lr=0.2, momentum=0.9)
+    scheduler = getattr(torch.optim.lr_scheduler, case["name"])(optimizer, **case["options"])
+    for k, (lr, momentum) in enumerate(case["rates"]):
+        close(optimizer.param_groups[0]["lr"], lr)
+        close(optimizer.param_groups[0]["momentum"], momentum)
+        close(scheduler.get_last_lr()[0], lr)
+        optimizer.step()
+        scheduler.step()
+        if k == 4:
+            saved = copy.deepcopy(scheduler.state_dict())
+            scheduler = getattr(torch.optim.lr_scheduler, case["name"])(optimizer, **case["options"])
+            optimizer.param_groups[0].update(lr=case["rates"][5][0], momentum=case["rates"][5][1])
+            scheduler.load_state_dict(saved)
+
+
+@pytest.mark.parametrize("case", RECORD["plateau"], ids=lambda c: "-".join(map(str, c["options"].values())))
+def test_plateau(torch, case):
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.2)
+    scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **case["options"])
+    for metric, lr in zip(RECORDER.METRICS, case["rates"], strict=True):
+        metric = -metric if case["options"].get("mode") == "max" else metric
+        scheduler.step(torch.tensor(metric, dtype=torch.float64))
+        close(optimizer.param_groups[0]["lr"], lr)
+
+
+def quadratic(torch, make, steps=3, **kwargs):
+    p = torch.tensor([1.0, -2.0], requires_grad=True)
+    optimizer = make([p], **kwargs)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        (p * p).sum().backward()
+        optimizer.step()
+    return p, optimizer
+
+
+def test_lambda_schedulers_and_composition(torch):
+    schedulers = torch.optim.lr_scheduler
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    scheduler = schedulers.LambdaLR(optimizer, lambda epoch: 0.5**epoch)
+    rates = []
+    for _ in range(3):
+        rates.append(scheduler.get_last_lr()[0])
+        optimizer.step()
+        scheduler.step()
+    assert rates == [1.0, 0.5, 0.25]
+
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    warm = schedulers.ConstantLR(optimizer, factor=0.1, total_iters=2)
+    decay = schedulers.ExponentialLR(optimizer, gamma=0.9)
+    scheduler = schedulers.SequentialLR(optimizer, [warm, decay], milestones=[2])
+    rates = []
+    for _ in range(5):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        scheduler.step()
+    close(rates, [0.1, 0.1, 1.0, 0.9, 0.81])
+
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    halves = schedulers.StepLR(optimizer, 2, gamma=0.5)
+    scheduler = schedulers.ChainedScheduler([halves, schedulers.ExponentialLR(optimizer, gamma=0.1)])
+    rates = []
+    for _ in range(3):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        scheduler.step()
+    close(rates, [1.0, 0.1, 0.005])
+
+
+def test_scheduler_warns_about_the_order(torch):
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2)
+    with pytest.warns(UserWarning, match="before `optimizer.step\\(\\)`"):
+        scheduler.step()
+    with pytest.warns(UserWarning, match="get_last_lr"):
+        scheduler.get_lr()
+
+
+def test_repr(torch):
+    assert repr(torch.optim.Adam([torch.zeros(1)], lr=0.25)) == RECORD["repr"]
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
+def test_resume_continues_the_trajectory(torch, name):
+    make = getattr(torch.optim, name)
+    kwargs = {"lr": 0.1, **({"momentum": 0.9} if name in ("SGD", "RMSprop") else {})}
+    whole, _ = quadratic(torch, make, steps=6, **kwargs)
+    half, optimizer = quadratic(torch, make, steps=3, **kwargs)
+    saved = pickle.loads(pickle.dumps(optimizer.state_dict()))
+    p = half.detach().clone().requires_grad_()
+    resumed = make([p], **kwargs)
+    resumed.load_state_dict(saved)
+    for _ in range(3):
+        resumed.zero_grad()
+        (p * p).sum().backward()
+        resumed.step()
+    assert p.tolist() == whole.tolist()
+    assert pickle.loads(pickle.dumps(resumed)).state_dict().keys() == resumed.state_dict().keys()
+
+
+def test_groups_have_options_of_their_own(torch):
+    a, b, c = (torch.ones(1, requires_grad=True) for _ in range(3))
+    optimizer = torch.optim.SGD([{"params": a}, {"params": [b], "lr": 0.5}], lr=0.1)
+    optimizer.add_param_group({"params": [c], "lr": 0.0})
+    (a + b + c).sum().backward()
+    optimizer.step()
+    close([a.item(), b.item(), c.item()], [0.9, 0.5, 1.0], rtol=1e-6)
+    state = optimizer.state_dict()
+    assert [g["params"] for g in state["param_groups"]] == [[0], [1], [2]]
+
+
+def test_named_parameters(torch):
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.named_parameters(), lr=0.1)
+    assert optimizer.param_groups[0]["param_names"] == ["weight", "bias"]
+    with pytest.raises(ValueError, match="with/without names"):
+        optimizer.add_param_group({"params": [torch.zeros(1, requires_grad=True)]})
+
+
+def test_parameters_without_gradients_are_left_alone(torch):
+    a, b = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+    optimizer = torch.optim.Adam([a, b], lr=0.1)
+    a.sum().backward()
+    optimizer.step()
+    assert b.item() == 1.0 and a.item() != 1.0 and list(optimizer.state_dict()["state"]) == [0]
+
+
+def test_zero_grad(torch):
+    p = torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.SGD([p], lr=0.1)
+    p.sum().backward()
+    optimizer.zero_grad(set_to_none=False)
+    assert p.grad.tolist() == [0, 0]
+    optimizer.zero_grad()
+    assert p.grad is None
+
+
+def test_hooks(torch):
+    calls = []
+    p = torch.ones(1, requires_grad=True)
+    optimizer = torch.optim.SGD([p], lr=0.1)
+    handles = [
+        optimizer.register_step_pre_hook(lambda o, args, kwargs: calls.append("pre")),
+        optimizer.register_step_post_hook(lambda o, args, kwargs: calls.append("post")),
+        optimizer.register_state_dict_pre_hook(lambda o: calls.append("state pre")),
+        optimizer.register_state_dict_post_hook(lambda o, s: {**s, "extra": 1}),
+        optimizer.register_load_state_dict_pre_hook(lambda o, s: calls.append("load pre")),
+        optimizer.register_load_state_dict_post_hook(lambda o: calls.append("load post")),
+    ]
+    optimizer.step()
+    state = optimizer.state_dict()
+    optimizer.load_state_dict(state)
+    assert calls == ["pre", "post", "state pre", "load pre", "load post"] and state["extra"] == 1
+    for handle in handles:
+        handle.remove()
+    optimizer.step()
+    assert len(calls) == 5
+
+
+def test_learning_rate_may_be_a_tensor(torch):
+    a, _ = quadratic(torch, torch.optim.Adam, lr=0.1)
+    b, _ = quadratic(torch, torch.optim.Adam, lr=torch.tensor(0.1))
+    close(a.tolist(), b.tolist(), rtol=1e-6)
+
+
+def test_differentiable_step(torch):
+    start = torch.tensor([1.0, -2.0], dtype=torch.float64, requires_grad=True)
+    p = start.clone()
+    optimizer = torch.optim.SGD([p], lr=0.1, differentiable=True)
+    p.grad = torch.tensor([0.5, 0.5], dtype=torch.float64)
+    optimizer.step()
+    p.sum().backward()
+    assert start.grad.tolist() == [1, 1]
+
+
+def test_own_optimizer(torch):
+    class Plain(torch.optim.Optimizer):
+        def __init__(self, params, lr):
+            super().__init__(params, {"lr": lr})
+
+        def step(self, closure=None):
+            with torch.no_grad():
+                for group in self.param_groups:
+                    for p in group["params"]:
+                        p.add_(p.grad, alpha=-group["lr"])
+
+    p, optimizer = quadratic(torch, Plain, steps=1, lr=0.25)
+    assert p.tolist() == [0.5, -1.0]
+    ran = []
+    optimizer.register_step_post_hook(lambda *a: ran.append(1))
+    optimizer.step()
+    assert ran == [1]
+
+
+BAD = [
+    ("SGD", {"lr": -1.0}, ValueError, "Invalid learning rate: -1.0"),
+    ("SGD", {"momentum": -0.5}, ValueError, "Invalid momentum value: -0.5"),
+    ("SGD", {"nesterov": True}, ValueError, "Nesterov momentum requires a momentum and zero dampening"),
+    ("SGD", {"weight_decay": -1}, ValueError, "Invalid weight_decay value: -1"),
+    ("Adam", {"betas": (1.0, 0.9)}, ValueError, "Invalid beta parameter at index 0: 1.0"),
+    ("Adam", {"eps": -1e-8}, ValueError, "Invalid epsilon value: -1e-08"),
+    ("Adam", {"lr": -0.1}, ValueError, "Invalid learning rate: -0.1"),
+    ("AdamW", {"weight_decay": -1.0}, ValueError, "Invalid weight_decay value: -1.0"),
+    ("RMSprop", {"alpha": -1.0}, ValueError, "Invalid alpha value: -1.0"),
+    ("Adagrad", {"lr_decay": -1.0}, ValueError, "Invalid lr_decay value: -1.0"),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "error", "message"), BAD, ids=lambda v: str(v)[:30])
+def test_bad_options(torch, name, options, error, message):
+    with pytest.raises(error, match=message.replace("(", "\\(")):
+        getattr(torch.optim, name)([torch.zeros(1, requires_grad=True)], **options)
+
+
+def test_bad_parameters(torch):
+    leaf = torch.zeros(1, requires_grad=True)
+    sgd = torch.optim.SGD
+    with pytest.raises(ValueError, match="empty parameter list"):
+        sgd([], lr=0.1)
+    with pytest.raises(TypeError, match="should be an iterable of Tensors or dicts, but got torch.FloatTensor"):
+        sgd(leaf, lr=0.1)
+    with pytest.raises(TypeError, match="one of the params is int"):
+        sgd([3], lr=0.1)
+    with pytest.raises(ValueError, match="can't optimize a non-leaf Tensor"):
+        sgd([leaf * 2], lr=0.1)
+    with pytest.raises(ValueError, match="more than one parameter group"):
+        sgd([{"params": [leaf]}, {"params": [leaf]}], lr=0.1)
+    optimizer = sgd([leaf], lr=0.1)
+    with pytest.raises(TypeError, match="param_group must be a dict"):
+        optimizer.add_param_group([leaf])
+    with pytest.raises(ValueError, match="different number of parameter groups"):
+        optimizer.load_state_dict({"state": {}, "param_groups": []})
+    with pytest.raises(ValueError, match="doesn't match the size of optimizer's group"):
+        optimizer.load_state_dict({"state": {}, "param_groups": [{"params": [0, 1]}]})
+    with pytest.raises(NotImplementedError):
+        torch.optim.Optimizer([leaf], {"lr": 1}).step()

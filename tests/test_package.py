@@ -1,0 +1,206 @@
+"""The package around the core: names, files, typed constructors, pictures of graphs, running unmodified scripts."""
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from support import target
+
+own = pytest.mark.skipif(target.STAND_IN, reason="what only rustgrad has")
+
+
+def python(*arguments, **kwargs):
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=120, **kwargs)
+
+
+@own
+def test_import_is_light():
+    code = "import sys, rustgrad; print([m for m in ('numpy', 'inspect', 'rustgrad.nn', 'rustgrad.viz') if m in sys.modules])"
+    assert python("-c", code).stdout.strip() == "[]"
+
+
+def test_names(torch):
+    assert torch.float is torch.float32 and torch.long is torch.int64 and torch.half is torch.float16
+    assert torch.inf == float("inf") and torch.pi > 3.14 and torch.newaxis is None
+    assert torch.is_tensor(torch.ones(1)) and not torch.is_tensor(1)
+    assert torch.typename(torch.ones(1)) == "torch.FloatTensor" and torch.numel(torch.ones(2, 3)) == 6
+    assert torch.is_floating_point(torch.ones(1)) and not torch.is_complex(torch.ones(1))
+    assert torch.broadcast_shapes((2, 1), (3,), 1) == torch.Size([2, 3])
+    with pytest.raises(RuntimeError, match="Attempting to broadcast a dimension of length 3 at -1"):
+        torch.broadcast_shapes((2,), (3,))
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        torch.nonsense  # noqa: B018
+    assert {"nn", "optim", "no_grad", "tensor"} <= set(dir(torch))
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+def test_finfo(torch, name):
+    import numpy
+
+    info = torch.finfo(getattr(torch, name))
+    assert info.dtype == name and info.bits == {"float16": 16, "bfloat16": 16, "float32": 32, "float64": 64}[name]
+    if name != "bfloat16":
+        expected = numpy.finfo(name)
+        assert (info.eps, info.max, info.min, info.tiny) == tuple(
+            float(v) for v in (expected.eps, expected.max, expected.min, expected.tiny)
+        )
+
+
+def test_limits_printed(torch):
+    assert repr(torch.finfo(torch.float32)) == (
+        "finfo(resolution=1e-06, min=-3.40282e+38, max=3.40282e+38, eps=1.19209e-07, smallest_normal=1.17549e-38, "
+        "tiny=1.17549e-38, dtype=float32)"
+    )
+    assert repr(torch.iinfo(torch.int8)) == "iinfo(min=-128, max=127, dtype=int8)"
+    assert torch.iinfo(torch.uint8).max == 255 and torch.iinfo(torch.int64).min == -(2**63)
+    with pytest.raises(TypeError, match="requires a floating point input type"):
+        torch.finfo(torch.int32)
+    with pytest.raises(TypeError, match="torch.bool is not supported by torch.iinfo"):
+        torch.iinfo(torch.bool)
+
+
+def test_typed_constructors(torch):
+    assert torch.FloatTensor(2, 3).shape == (2, 3) and torch.LongTensor([1, 2]).dtype == torch.int64
+    assert torch.DoubleTensor((2, 3)).tolist() == [2, 3] and torch.ByteTensor().shape == (0,)
+    assert torch.FloatTensor(torch.Size([2])).shape == (2,)
+    assert isinstance(torch.ones(1), torch.FloatTensor) and not isinstance(torch.ones(1), torch.LongTensor)
+    assert repr(torch.IntTensor) == "<class 'torch.IntTensor'>"
+
+
+@pytest.mark.filterwarnings("ignore:torch.set_default_tensor_type")
+def test_default_tensor_type(torch):
+    torch.set_default_tensor_type("torch.DoubleTensor")
+    assert torch.ones(1).dtype == torch.float64
+    torch.set_default_tensor_type(torch.FloatTensor)
+    with pytest.raises(TypeError, match="only floating-point types are supported as the default type"):
+        torch.set_default_tensor_type(torch.IntTensor)
+
+
+def test_print_options(torch):
+    torch.set_printoptions(precision=2)
+    assert repr(torch.tensor([1 / 3])) == "tensor([0.33])"
+    torch.set_printoptions(profile="default", sci_mode=True)
+    assert repr(torch.tensor([0.5])) == "tensor([5.0000e-01])"
+    torch.set_printoptions(profile="default")
+    assert repr(torch.tensor([1 / 3])) == "tensor([0.3333])"
+
+
+def test_save_and_load(torch, tmp_path):
+    x = torch.arange(6.0).reshape(2, 3)
+    model = torch.nn.Linear(2, 1)
+    saved = {"x": x, "row": x[1], "state": model.state_dict(), "epoch": 3, "rate": 0.5, "names": ["a", ("b", None)]}
+    torch.save(saved, tmp_path / "file.pt")
+    loaded = torch.load(tmp_path / "file.pt")
+    assert loaded["x"].tolist() == x.tolist() and loaded["names"] == ["a", ("b", None)] and loaded["epoch"] == 3
+    loaded["row"].fill_(7)
+    assert loaded["x"][1].tolist() == [7, 7, 7]
+    torch.nn.Linear(2, 1).load_state_dict(loaded["state"])
+    with pytest.raises(FileNotFoundError):
+        torch.load(tmp_path / "none.pt")
+
+
+@own
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "bfloat16", "float64", "complex64"])
+def test_every_dtype_is_saved(torch, tmp_path, dtype):
+    x = torch.tensor([0, 1, 1]).to(getattr(torch, dtype))
+    torch.save(x, tmp_path / "x")
+    y = torch.load(tmp_path / "x")
+    assert y.dtype == x.dtype and y.tolist() == x.tolist()
+
+
+@own
+def test_files_execute_nothing(torch, tmp_path):
+    with pytest.raises(TypeError, match="Hint: save model.state_dict\\(\\) instead"):
+        torch.save(torch.nn.Linear(1, 1), tmp_path / "m")
+    (tmp_path / "bad").write_bytes(b"cos\nsystem\n(S'true'\ntR.")
+    with pytest.raises(RuntimeError, match="not a file written by rustgrad.save"):
+        torch.load(tmp_path / "bad")
+
+
+def test_fork_rng(torch):
+    torch.manual_seed(3)
+    with torch.random.fork_rng():
+        torch.rand(5)
+    a = torch.rand(2).tolist()
+    torch.manual_seed(3)
+    assert torch.rand(2).tolist() == a
+
+
+@own
+def test_graph_as_a_picture(torch, tmp_path):
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+    loss = torch.nn.functional.cross_entropy(model(torch.ones(5, 3)), torch.tensor([0, 1, 0, 1, 0]))
+    path = tmp_path / "graph.svg"
+    svg = torch.viz.draw(loss, {"loss": loss, **dict(model.named_parameters())}, path, title="a < b")
+    assert path.read_text() == svg
+    root = ElementTree.fromstring(svg)
+    texts = [t.text for t in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"0.weight", "0.bias", "2.weight", "2.bias", "loss", "4×3", "scalar", "a < b"} <= set(texts)
+    assert texts.count("AccumulateGrad") == 5 and "ReluBackward0" in texts
+    boxes = [
+        (float(r.get("x")), float(r.get("y")), float(r.get("width")), float(r.get("height")))
+        for g in root.iter("{http://www.w3.org/2000/svg}g")
+        if g.get("class")
+        for r in g.findall("{http://www.w3.org/2000/svg}rect")
+    ]
+    assert len(boxes) >= 12
+    for i, (x, y, w, h) in enumerate(boxes):
+        for x2, y2, w2, h2 in boxes[i + 1 :]:
+            assert x + w <= x2 or x2 + w2 <= x or y + h <= y2 or y2 + h2 <= y, "boxes overlap"
+    with pytest.raises(ValueError, match="has no graph"):
+        torch.viz.draw(torch.ones(1))
+
+
+@own
+def test_layout_is_layered():
+    from rustgrad.viz._layout import layout
+
+    edges = [(a, b) for a in range(30) for b in range(a + 1, 30) if (a * 7 + b * 3) % 11 == 0]
+    picture = layout({n: (40.0, 20.0) for n in range(30)}, edges)
+    for a, b in edges:
+        assert picture.boxes[a].y < picture.boxes[b].y
+    assert all(0 <= b.x - b.width / 2 and b.x + b.width / 2 <= picture.width for b in picture.boxes.values())
+
+
+@own
+def test_cuda_is_not_pretended(torch):
+    assert torch.cuda.is_available() is False and torch.cuda.device_count() == 0
+    with pytest.raises(RuntimeError, match="there is no CUDA in rustgrad"):
+        torch.cuda.get_device_name()
+
+
+@own
+def test_unmodified_scripts_run(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import sys
+            import torch
+            import torch.nn as nn
+            import torch.nn.functional as F
+            from torch import optim
+            from torch.utils.data import DataLoader, TensorDataset
+
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+            model = nn.Linear(2, 1).to(device)
+            data = DataLoader(TensorDataset(torch.ones(4, 2), torch.zeros(4, 1)), batch_size=2)
+            optimizer = optim.SGD(model.parameters(), lr=0.1)
+            for x, y in data:
+                optimizer.zero_grad()
+                F.mse_loss(model(x.to(device)), y.to(device)).backward()
+                optimizer.step()
+            print(torch.nn.Linear is nn.Linear, sys.argv[1:], __name__, torch.__name__)
+            """
+        )
+    )
+    done = python("-m", "rustgrad", str(script), "--flag", env={**os.environ})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "True ['--flag'] __main__ rustgrad"
+    assert python("-m", "rustgrad").returncode == 2
+    script.write_text("import torch.distributed")
+    assert re.search("No module named 'torch.distributed'", python("-m", "rustgrad", str(script)).stderr)

@@ -1,0 +1,56 @@
+"""Runs the programs of the documents that the project was created from, and compares what they print.
+
+Each test is named after its document. On the GPU the same program runs with it as the default device;
+its tensors then also print where they are, and nothing else may differ. Addresses are left out.
+"""
+
+import contextlib
+import io
+import re
+
+import pytest
+from seed_programs import PROGRAMS
+from seed_tensors import CPU_ONLY, TENSORS
+
+
+def plain(text):
+    """Text without addresses (a notebook prints `<X at 0x1>` for `<X object at 0x1>`), devices, and outer blanks."""
+    text = re.sub(r"<(\w+)(?: object)? at 0x[0-9a-fA-F]+>", r"<\1>", text)
+    text = re.sub(r", device='gpu:\d+'", "", text)
+    return re.sub(r"[ \t]+\n", "\n", text).strip()
+
+
+def run(torch, code, device):
+    """What the program prints."""
+    code = re.sub(r"^import torch$", "", code, flags=re.M)
+    code = re.sub(r"^from torch\b", f"from {torch.__name__}", code, flags=re.M)
+    out = io.StringIO()
+    torch.set_default_device(device)
+    try:
+        with contextlib.redirect_stdout(out):
+            exec(compile(code, "seed", "exec"), {"torch": torch, "show": lambda x: print(repr(x))})
+    finally:
+        torch.set_default_device("cpu")
+    return out.getvalue()
+
+
+def named(programs):
+    return [pytest.param(code, output, id=f"{document}-{name}") for document, name, code, output in programs]
+
+
+@pytest.mark.parametrize(("code", "output"), named(PROGRAMS))
+def test_graph(torch, device, code, output):
+    assert plain(run(torch, code, device)) == plain(output)
+
+
+@pytest.mark.parametrize(("code", "output"), named(TENSORS))
+def test_tensors(torch, device, code, output):
+    assert plain(run(torch, code, device)) == plain(output)
+
+
+@pytest.mark.parametrize(("code", "output"), named(CPU_ONLY))
+@pytest.mark.filterwarnings("ignore:torch.set_default_tensor_type")
+def test_on_the_cpu(torch, code, output):
+    if "numpy" in code:
+        pytest.importorskip("numpy")
+    assert plain(run(torch, code, "cpu")) == plain(output)
