@@ -1,5 +1,6 @@
 //! Kernels on a real adapter (a software one will do). Without any, each test prints why it did nothing.
 
+mod conformance;
 mod elementwise;
 mod index;
 mod kernels;
