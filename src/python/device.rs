@@ -3,9 +3,9 @@
 use super::kinds::{PyDevice, to_device};
 use super::object::Handle;
 use crate::device::Device;
+use crate::dtype::DType;
 use crate::gpu;
 use crate::layout::{Layout, to_shape};
-use crate::dtype::DType;
 use crate::tensor::{Meta, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -92,7 +92,11 @@ pub fn _storage_bytes<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, Py
 pub fn _from_storage_bytes(data: &[u8], dtype: PyRef<super::kinds::PyDType>) -> PyResult<Handle> {
     let size = dtype.0.size();
     if data.len() % size != 0 {
-        return Err(PyRuntimeError::new_err(format!("{} bytes are no whole number of {} elements", data.len(), dtype.0)));
+        return Err(PyRuntimeError::new_err(format!(
+            "{} bytes are no whole number of {} elements",
+            data.len(),
+            dtype.0
+        )));
     }
     let t = Tensor::empty(&[data.len() / size], dtype.0, Device::Cpu)?;
     // SAFETY: the new block holds exactly these bytes and is not shared yet.

@@ -3,6 +3,7 @@
 mod callable;
 mod construct;
 mod device;
+mod dlpack;
 mod error;
 mod export;
 mod function;
@@ -65,6 +66,10 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(graph::_register_post_accumulate_grad_hook, m)?,
         wrap_pyfunction!(graph::_retain_grad, m)?,
         wrap_pyfunction!(graph::_requires_grad_, m)?,
+        wrap_pyfunction!(graph::_is_inference, m)?,
+        wrap_pyfunction!(dlpack::_to_dlpack, m)?,
+        wrap_pyfunction!(dlpack::_from_dlpack, m)?,
+        wrap_pyfunction!(object::_as_subclass, m)?,
         wrap_pyfunction!(graph::_detach, m)?,
         wrap_pyfunction!(graph::_detach_, m)?,
         wrap_pyfunction!(graph::_run_backward, m)?,
@@ -104,6 +109,8 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(kinds::manual_seed, m)?,
         wrap_pyfunction!(kinds::seed, m)?,
         wrap_pyfunction!(kinds::initial_seed, m)?,
+        wrap_pyfunction!(kinds::get_rng_state, m)?,
+        wrap_pyfunction!(kinds::set_rng_state, m)?,
         wrap_pyfunction!(graph::_push_saved_tensors_hooks, m)?,
         wrap_pyfunction!(graph::_pop_saved_tensors_hooks, m)?,
         wrap_pyfunction!(device::_resize, m)?,
