@@ -192,3 +192,8 @@ fn highest_() -> T {
 fn finite(x: T) -> T {
     return select(x, T(0), is_inf(x));
 }
+
+// @for bool
+fn not_(x: i32) -> i32 {
+    return 1 - x;
+}
