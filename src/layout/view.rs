@@ -181,7 +181,7 @@ impl Layout {
                     Show(sizes)
                 )));
             }
-            if numel % known != 0 {
+            if !numel.is_multiple_of(known) {
                 return Err(bad());
             }
             shape[i] = numel / known;
