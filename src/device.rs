@@ -2,13 +2,30 @@
 
 use crate::error::{Error, Result};
 use std::fmt;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 /// A device. `Gpu(i)` is the i-th adapter that wgpu lists; all of a process's GPU tensors of one index share a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Device {
-    #[default]
     Cpu,
     Gpu(u8),
+}
+
+/// Where tensors are made when no device is given: 0 is the CPU, i + 1 the i-th GPU.
+static DEFAULT: AtomicU16 = AtomicU16::new(0);
+
+/// The device that `set_default_device` chose; the CPU until then.
+impl Default for Device {
+    fn default() -> Device {
+        match DEFAULT.load(Ordering::Relaxed) {
+            0 => Device::Cpu,
+            i => Device::Gpu((i - 1) as u8),
+        }
+    }
+}
+
+pub fn set_default_device(d: Device) {
+    DEFAULT.store(d.index().map_or(0, |i| u16::from(i) + 1), Ordering::Relaxed);
 }
 
 impl Device {

@@ -34,8 +34,14 @@ impl Buffer {
     }
 }
 
+/// The memory of a storage: its own, or that of another storage under a version counter of its own (`.data`).
+enum Memory {
+    Own(Buffer),
+    Of(Storage),
+}
+
 struct Inner {
-    first: Buffer,
+    first: Memory,
     /// Set by `grow`; null means `first`.
     current: AtomicPtr<Buffer>,
     // Boxed: `current` points into it, so a buffer must not move when the list grows.
@@ -64,9 +70,16 @@ impl Drop for Inner {
 
 impl Storage {
     pub fn new(buffer: Buffer, device: Device) -> Storage {
+        Storage::build(Memory::Own(buffer), device)
+    }
+    /// The same memory with a version counter of its own: writes through it are not noticed by saved tensors.
+    pub fn unversioned(&self) -> Storage {
+        Storage::build(Memory::Of(self.root().clone()), self.device())
+    }
+    fn build(first: Memory, device: Device) -> Storage {
         LIVE.fetch_add(1, Ordering::Relaxed);
         Storage(Arc::new(Inner {
-            first: buffer,
+            first,
             current: AtomicPtr::new(std::ptr::null_mut()),
             grown: Mutex::new(Vec::new()),
             device,
@@ -83,10 +96,22 @@ impl Storage {
     pub fn device(&self) -> Device {
         self.0.device
     }
+    fn root(&self) -> &Storage {
+        match &self.0.first {
+            Memory::Own(_) => self,
+            Memory::Of(s) => s,
+        }
+    }
     pub fn buffer(&self) -> &Buffer {
         let p = self.0.current.load(Ordering::Acquire);
-        // SAFETY: `current` is null or points into `grown`, whose boxes live as long as `self.0`.
-        if p.is_null() { &self.0.first } else { unsafe { &*p } }
+        if !p.is_null() {
+            // SAFETY: `current` is null or points into `grown`, whose boxes live as long as `self.0`.
+            return unsafe { &*p };
+        }
+        match &self.0.first {
+            Memory::Own(b) => b,
+            Memory::Of(s) => s.buffer(),
+        }
     }
     pub fn bytes(&self) -> usize {
         self.buffer().bytes()
@@ -119,18 +144,21 @@ impl Storage {
         self.0.version.fetch_add(1, Ordering::AcqRel);
     }
     pub fn same(&self, other: &Storage) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.root().0, &other.root().0)
     }
     /// A number that tells storages apart while they live.
     pub fn id(&self) -> usize {
-        Arc::as_ptr(&self.0) as usize
+        Arc::as_ptr(&self.root().0) as usize
     }
     /// How many tensors share the storage.
     pub fn owners(&self) -> usize {
-        Arc::strong_count(&self.0)
+        Arc::strong_count(&self.root().0)
     }
     /// Makes room for `bytes`, keeping what is there (`resize_`). The old block stays until the storage goes.
     pub fn grow(&self, bytes: usize) -> Result<()> {
+        if let Memory::Of(s) = &self.0.first {
+            return s.grow(bytes);
+        }
         let old = self.buffer();
         if bytes <= old.bytes() {
             return Ok(());

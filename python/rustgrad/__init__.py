@@ -9,6 +9,7 @@ import importlib
 import math as _math
 
 from . import _C
+from ._tensor import from_numpy as from_numpy
 from ._dtype_info import finfo as finfo
 from ._dtype_info import iinfo as iinfo
 from ._functions import *  # noqa: F403

@@ -4,6 +4,12 @@ from . import _C
 from ._base import Tensor, typename
 
 __all__ = [
+    "allclose",
+    "equal",
+    "from_dlpack",
+    "is_nonzero",
+    "is_same_size",
+    "result_type",
     "broadcast_shapes",
     "is_complex",
     "is_floating_point",
@@ -93,3 +99,34 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
     options.update({k: v for k, v in given.items() if v is not None})
     options["sci_mode"] = sci_mode
     _C._set_printoptions(**options)
+
+
+def equal(input, other):
+    """Whether two tensors have the same size and elements."""
+    return _tensor("equal", input).equal(_tensor("equal", other))
+
+
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Whether all elements are close: `|input - other| <= atol + rtol * |other|`."""
+    return _tensor("allclose", input).allclose(other, rtol, atol, equal_nan)
+
+
+def is_nonzero(input):
+    """Whether the one element of a tensor is not zero."""
+    return bool(_tensor("is_nonzero", input))
+
+
+def is_same_size(input, other):
+    """Whether two tensors have the same size."""
+    return _tensor("is_same_size", input).shape == other.shape
+
+
+def result_type(tensor1, tensor2):
+    """The dtype that an operation on two tensors or numbers gives."""
+    return _C._result_type((tensor1, tensor2))
+
+
+def from_dlpack(ext_tensor):
+    """A tensor that shares memory with an object that knows DLPack, or with a capsule; a capsule is used up."""
+    capsule = ext_tensor.__dlpack__() if hasattr(ext_tensor, "__dlpack__") else ext_tensor
+    return _C._from_dlpack(capsule)

@@ -280,7 +280,8 @@ class _Methods:
         return self
 
     def is_inference(self):
-        return False
+        """Whether the tensor was made in inference mode."""
+        return _C._is_inference(self)
 
     # --- copies ----------------------------------------------------------------------------------------------
     def __deepcopy__(self, memo):
@@ -294,7 +295,7 @@ class _Methods:
             return memo[id(self)]
         import copy
 
-        new = Tensor._make_subclass(type(self), self.detach().clone(), self.requires_grad)
+        new = Tensor._make_subclass(type(self), _copy_with_storage(self.detach(), memo), self.requires_grad)
         memo[id(self)] = new
         new.__dict__ = copy.deepcopy(self.__dict__, memo)
         if self.grad is not None:
@@ -308,9 +309,11 @@ class _Methods:
 
     def __reduce_ex__(self, protocol):
         state = self.__dict__ or None
-        data = self.detach().cpu().contiguous()
+        # Dimensions in the order of memory, so that a transposed tensor comes back with its strides.
+        order = sorted(range(self.ndim), key=lambda d: -self.stride(d))
+        data = self.detach().cpu().permute(order).contiguous()
         raw = bytes(memoryview(_bytes(data)))
-        args = (type(self), raw, tuple(self.shape), self.dtype._name, self.requires_grad, str(self.device))
+        args = (type(self), raw, tuple(data.shape), order, self.dtype._name, self.requires_grad, str(self.device))
         return (_rebuild, args, state)
 
     def __setstate__(self, state):
@@ -335,6 +338,17 @@ class _Methods:
     def allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
         """Whether all elements are close: `|self - other| <= atol + rtol * |other|`."""
         return bool(ops["isclose"](self, other, rtol, atol, equal_nan).all().item())
+
+    def as_subclass(self, cls):
+        """The same memory and history as an instance of `cls`."""
+        return _C._as_subclass(self, cls)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """A DLPack capsule that shares the memory of a CPU tensor."""
+        return _C._to_dlpack(self.clone() if copy else self)
+
+    def __dlpack_device__(self):
+        return (1, 0) if self.device.type == "cpu" else (7, self.device.index)
 
     def is_same_size(self, other):
         return self.shape == other.shape
@@ -373,6 +387,24 @@ class _Methods:
     def mH(self):
         """The conjugate transpose of the last two dimensions."""
         return self.mT.conj()
+
+    @property
+    def real(self):
+        """The real part, a view; the tensor itself if it is real."""
+        return ops["real"](self) if self.dtype.is_complex else self
+
+    @real.setter
+    def real(self, value):
+        self.real.copy_(value) if isinstance(value, Tensor) else self.real.fill_(value)
+
+    @property
+    def imag(self):
+        """The imaginary part of a complex tensor, a view."""
+        return ops["imag"](self)
+
+    @imag.setter
+    def imag(self, value):
+        self.imag.copy_(value) if isinstance(value, Tensor) else self.imag.fill_(value)
 
     @property
     def layout(self):
@@ -423,13 +455,24 @@ def _bytes(data):
     return (ctypes.c_char * n).from_address(data.data_ptr()) if n else b""
 
 
-def _rebuild(cls, raw, shape, dtype, requires_grad, device):
+def _copy_with_storage(data, memo):
+    """A copy that shares memory with the copies of tensors that shared it: views stay views of each other."""
+    if data.is_gpu:
+        return data.clone()
+    key = ("storage", _C._storage_key(data), data.dtype._name)
+    if key not in memo:
+        memo[key] = _C._from_storage_bytes(_C._storage_bytes(data), data.dtype)
+    return memo[key].as_strided(data.shape, data.stride(), data.storage_offset())
+
+
+def _rebuild(cls, raw, shape, order, dtype, requires_grad, device):
     out = ops["empty"](shape, dtype=getattr(_C, dtype))
     if raw:
         import ctypes
 
         ctypes.memmove(out.data_ptr(), raw, len(raw))
-    return Tensor._make_subclass(cls, out.to(device), requires_grad)
+    inverse = sorted(range(len(order)), key=order.__getitem__)
+    return Tensor._make_subclass(cls, out.permute(inverse).to(device), requires_grad)
 
 
 def _sizes(sizes):

@@ -11,7 +11,7 @@ use crate::layout::Layout;
 use crate::op::Value;
 use crate::op::gradient::Facts;
 use crate::tensor::slot::Creation;
-use crate::tensor::{Edge, HAS_FN, RETAINS, Tensor};
+use crate::tensor::{Edge, HAS_FN, INFERENCE, RETAINS, Tensor};
 use smallvec::{SmallVec, smallvec};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -93,6 +93,11 @@ pub fn check_inplace(t: &Tensor, name: &str, recorded: bool) -> Result<()> {
     if t.storage().is_read_only() {
         return Err(Error::runtime(
             "the tensor's memory is read-only (it belongs to a read-only array); expected writable memory. Clone it first.",
+        ));
+    }
+    if t.flag(INFERENCE) && !super::mode::inference_enabled() {
+        return Err(Error::runtime(
+            "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal tensor before doing inplace update.",
         ));
     }
     if !grad_enabled() {

@@ -6,7 +6,7 @@
 
 use super::node::Node;
 use crate::error::{Error, Result};
-use crate::tensor::{Edge, HAS_FN, Meta, Tensor};
+use crate::tensor::{Edge, HAS_FN, INFERENCE, Meta, Tensor};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -36,6 +36,11 @@ pub enum Saved {
 
 impl Saved {
     pub fn input(t: &Tensor) -> Result<Saved> {
+        if t.flag(INFERENCE) {
+            return Err(Error::runtime(
+                "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor and use it in autograd.",
+            ));
+        }
         match packed(t)? {
             Some(unpack) => Ok(Saved::Packed { unpack, edge: super::history::grad_edge(t)? }),
             None => Ok(Saved::Input { tensor: t.clone(), version: t.version() }),

@@ -36,8 +36,8 @@ pub unsafe fn copy(shape: &[usize], src: &Input, out: &Output) {
     let (src, dst) = (Shared(ptr), Shared(out.ptr));
     par_for(space.tiles, grain, |tiles| {
         let mut scratch = Scratch::take();
-        for t in tiles {
-            let tile = space.tile(t);
+        let mut tile = space.tile(tiles.start);
+        for _ in tiles {
             let ((dims_out, whole_out), (dims_in, whole_in)) = (tile.block(0), tile.block(1));
             // SAFETY: blocks lie within the operands; a buffer holds a tile of either dtype; tiles are disjoint.
             unsafe {
@@ -45,7 +45,7 @@ pub unsafe fn copy(shape: &[usize], src: &Input, out: &Output) {
                 let target = dst.get().add(tile.offset(0) * to);
                 if !whole_in {
                     let buffer = if step.is_none() && whole_out { target } else { scratch.buffer(0) };
-                    gather(from, at, &dims_in, buffer);
+                    gather(from, at, dims_in, buffer);
                     at = buffer;
                 }
                 if let Some(step) = step {
@@ -54,9 +54,10 @@ pub unsafe fn copy(shape: &[usize], src: &Input, out: &Output) {
                     at = buffer;
                 }
                 if at != target {
-                    scatter(to, at, target, &dims_out);
+                    scatter(to, at, target, dims_out);
                 }
             }
+            tile.advance();
         }
     });
 }
@@ -98,22 +99,23 @@ pub unsafe fn fill(shape: &[usize], out: &Output, value: Scalar) {
     par_for(space.tiles, GRAIN.div_ceil(space.len), |tiles| {
         let mut scratch = Scratch::take();
         let mut ready = false;
-        for t in tiles {
-            let tile = space.tile(t);
+        let mut tile = space.tile(tiles.start);
+        for _ in tiles {
             let (dims, whole) = tile.block(0);
             // SAFETY: blocks lie within the output, a buffer holds a tile, tiles are disjoint.
             unsafe {
                 let target = dst.get().add(tile.offset(0) * size);
                 if whole {
                     splat(size, element.as_ptr().cast(), target, tile.len);
-                    continue;
+                } else {
+                    if !ready {
+                        splat(size, element.as_ptr().cast(), scratch.buffer(0), space.len);
+                        ready = true;
+                    }
+                    scatter(size, scratch.buffer(0), target, dims);
                 }
-                if !ready {
-                    splat(size, element.as_ptr().cast(), scratch.buffer(0), space.len);
-                    ready = true;
-                }
-                scatter(size, scratch.buffer(0), target, &dims);
             }
+            tile.advance();
         }
     });
 }

@@ -321,24 +321,33 @@ impl Task {
                 pointers[k] = buffer;
             }
         }
-        for t in tiles {
-            let tile = self.space.tile(t);
+        let mut tile = self.space.tile(tiles.start);
+        let mut held = [usize::MAX; MAX_INPUTS];
+        for _ in tiles {
             // SAFETY: the caller's promise.
-            unsafe { self.tile(&tile, &mut pointers, &mut scratch) };
+            unsafe { self.tile(&tile, &mut pointers, &mut held, &mut scratch) };
+            tile.advance();
         }
     }
 
+    /// `held` says which full tile of an operand its buffer holds: a row that is broadcast is gathered once.
+    ///
     /// SAFETY: as `run`.
-    unsafe fn tile(&self, tile: &Tile, pointers: &mut Pointers, scratch: &mut Scratch) {
+    unsafe fn tile(&self, tile: &Tile, pointers: &mut Pointers, held: &mut [usize; MAX_INPUTS], scratch: &mut Scratch) {
         // SAFETY: blocks lie within the operands, buffers hold a tile of the widest dtype, and buffers, operands
         // and output are distinct, but for an output that is an input too: then `direct` is unset.
         unsafe {
             for (k, feed) in self.feeds.iter().enumerate().filter(|(_, f)| f.constant.is_none()) {
                 let (dims, whole) = tile.block(k + 1);
-                let mut at = feed.ptr.add(tile.offset(k + 1) * feed.size);
+                let offset = tile.offset(k + 1);
+                if held[k] == offset && tile.is_full() {
+                    continue;
+                }
+                held[k] = if tile.is_full() && !whole { offset } else { usize::MAX };
+                let mut at = feed.ptr.add(offset * feed.size);
                 let mut free = 2 * k;
                 if !whole {
-                    gather(feed.size, at, &dims, scratch.buffer(free));
+                    gather(feed.size, at, dims, scratch.buffer(free));
                     at = scratch.buffer(free);
                     free += 1;
                 }
@@ -364,7 +373,7 @@ impl Task {
                 (at, free) = (to, free + 1);
             }
             if at != target {
-                scatter(self.out_size, at, target, &dims);
+                scatter(self.out_size, at, target, dims);
             }
         }
     }

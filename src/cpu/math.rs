@@ -109,7 +109,7 @@ pub fn horner<B: Float, F: Fuse, const N: usize>(x: B, c: [B; N]) -> B {
     let square = x * x;
     let mut z = c[N - 2];
     for i in (0..N - 2).rev() {
-        let chain = if (N - 1 - i) % 2 == 0 { &mut y } else { &mut z };
+        let chain = if (N - 1 - i).is_multiple_of(2) { &mut y } else { &mut z };
         *chain = fma::<B, F>(*chain, square, c[i]);
     }
     if N % 2 == 1 { fma::<B, F>(z, x, y) } else { fma::<B, F>(y, x, z) }

@@ -90,8 +90,8 @@ unsafe fn transpose<U: Copy>(
                 let from = src.add(r + c * from_col);
                 let square: [[U; SQUARE]; SQUARE] =
                     std::array::from_fn(|j| (from.add(j * from_col) as *const [U; SQUARE]).read_unaligned());
-                for i in 0..SQUARE {
-                    let line: [U; SQUARE] = std::array::from_fn(|j| square[j][i]);
+                let lines: [[U; SQUARE]; SQUARE] = std::array::from_fn(|i| std::array::from_fn(|j| square[j][i]));
+                for (i, line) in lines.into_iter().enumerate() {
                     (dst.add((r + i) * to_row + c) as *mut [U; SQUARE]).write_unaligned(line);
                 }
             }

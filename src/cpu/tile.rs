@@ -34,18 +34,26 @@ pub struct Space {
     grid: Dims,
     /// The dimension along which tiles follow each other: consecutive memory of a transposed operand.
     first: usize,
+    /// The blocks of a full tile.
+    blocks: SmallVec<[Block; 4]>,
     /// The number of tiles.
     pub tiles: usize,
     /// Elements of a full tile.
     pub len: usize,
 }
 
-/// One tile of a space.
+/// A tile as a block of one operand, and whether that is contiguous.
+type Block = (SmallVec<[Dim; 5]>, bool);
+
+/// A walk through consecutive tiles.
 pub struct Tile<'a> {
     space: &'a Space,
     start: Dims,
     size: Dims,
+    /// Elements of the present tile.
     pub len: usize,
+    /// The blocks of a tile cut short by the end of some dimension.
+    cut: SmallVec<[Block; 4]>,
 }
 
 impl Space {
@@ -58,6 +66,7 @@ impl Space {
             tile: Dims::new(),
             grid: Dims::new(),
             first: 0,
+            blocks: SmallVec::new(),
             tiles: 1,
             len: 1,
         };
@@ -108,6 +117,7 @@ impl Space {
         self.grid = self.shape.iter().zip(&self.tile).map(|(&s, &t)| s.div_ceil(t)).collect();
         self.tiles = self.grid.iter().product();
         self.len = self.tile.iter().product();
+        self.blocks = self.strides.iter().map(|s| block(&self.tile, s)).collect();
     }
     /// The dimension in which some operand moves least, where it jumps cache lines in the innermost one.
     fn transposed(&self, operands: &[Walk]) -> Option<usize> {
@@ -115,17 +125,22 @@ impl Space {
         let jumping = self.strides.iter().zip(operands).filter(|(s, o)| s[inner] * o.size >= 32);
         jumping.filter_map(|(s, _)| (0..inner).filter(|&d| s[d] > 0 && s[d] < s[inner]).min_by_key(|&d| s[d])).next()
     }
+    /// The walk that starts at tile `index`.
     pub fn tile(&self, mut index: usize) -> Tile<'_> {
         let n = self.shape.len();
-        let (mut start, mut size): (Dims, Dims) = (SmallVec::from_elem(0, n), SmallVec::from_elem(0, n));
-        let others = (0..n).rev().filter(|&d| d != self.first);
-        for d in (n > 0).then_some(self.first).into_iter().chain(others) {
+        let mut start: Dims = SmallVec::from_elem(0, n);
+        for d in self.steps() {
             start[d] = (index % self.grid[d]) * self.tile[d];
             index /= self.grid[d];
-            size[d] = self.tile[d].min(self.shape[d] - start[d]);
         }
-        let len = size.iter().product();
-        Tile { space: self, start, size, len }
+        let mut tile = Tile { space: self, start, size: self.tile.clone(), len: self.len, cut: SmallVec::new() };
+        tile.fit();
+        tile
+    }
+    /// The dimensions in the order in which tiles follow each other.
+    fn steps(&self) -> impl Iterator<Item = usize> {
+        let (n, first) = (self.shape.len(), self.first);
+        (n > 0).then_some(first).into_iter().chain((0..n).rev().filter(move |&d| d != first))
     }
     /// All operands walk the whole space as one run.
     pub fn is_contiguous(&self) -> bool {
@@ -146,22 +161,62 @@ fn order(shape: &[usize], strides: &[usize]) -> Dims {
     order
 }
 
+/// A box of these sizes as a block, from the outermost dimension of more than one element.
+fn block(sizes: &[usize], strides: &[usize]) -> Block {
+    let dims: SmallVec<[Dim; 5]> = sizes.iter().zip(strides).filter(|d| *d.0 != 1).map(|(&n, &s)| (n, s)).collect();
+    let mut step = 1;
+    let contiguous = dims.iter().rev().all(|&(n, s)| {
+        let ok = s == step;
+        step *= n;
+        ok
+    });
+    (dims, contiguous)
+}
+
 impl Tile<'_> {
+    /// Moves on to the next tile; after the last one the first follows.
+    #[inline]
+    pub fn advance(&mut self) {
+        for d in self.space.steps() {
+            self.start[d] += self.space.tile[d];
+            if self.start[d] < self.space.shape[d] {
+                break;
+            }
+            self.start[d] = 0;
+        }
+        self.fit();
+    }
+    /// Sizes and blocks for the present start.
+    #[inline]
+    fn fit(&mut self) {
+        let space = self.space;
+        let mut full = true;
+        for d in 0..self.start.len() {
+            self.size[d] = space.tile[d].min(space.shape[d] - self.start[d]);
+            full &= self.size[d] == space.tile[d];
+        }
+        self.cut.clear();
+        self.len = space.len;
+        if !full {
+            self.cut.extend(space.strides.iter().map(|s| block(&self.size, s)));
+            self.len = self.size.iter().product();
+        }
+    }
+    /// Not cut short by the end of some dimension.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.cut.is_empty()
+    }
     /// Where operand `k` starts in this tile, in elements.
+    #[inline]
     pub fn offset(&self, k: usize) -> usize {
         self.start.iter().zip(&self.space.strides[k]).map(|(i, s)| i * s).sum()
     }
     /// The tile as a block of operand `k`, and whether that is contiguous.
-    pub fn block(&self, k: usize) -> (SmallVec<[Dim; 5]>, bool) {
-        let dims: SmallVec<[Dim; 5]> =
-            self.size.iter().zip(&self.space.strides[k]).filter(|d| *d.0 != 1).map(|(&n, &s)| (n, s)).collect();
-        let mut step = 1;
-        let contiguous = dims.iter().rev().all(|&(n, s)| {
-            let ok = s == step;
-            step *= n;
-            ok
-        });
-        (dims, contiguous)
+    #[inline]
+    pub fn block(&self, k: usize) -> (&[Dim], bool) {
+        let (dims, whole) = if self.cut.is_empty() { &self.space.blocks[k] } else { &self.cut[k] };
+        (dims, *whole)
     }
 }
 

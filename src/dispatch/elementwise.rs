@@ -14,8 +14,6 @@ use smallvec::SmallVec;
 /// Where a result goes: into a new tensor, or into one that is there.
 pub(super) struct Target<'a> {
     pub out: &'a Tensor,
-    /// In place or `out=` of fixed shape: an operand may not broadcast the target.
-    pub context: &'static str,
 }
 
 enum Operand<'a> {

@@ -62,7 +62,7 @@ fn reads_self(op: &Op) -> bool {
 fn run_into(call: &Call, target: &Tensor) -> Result<()> {
     match &call.op.body {
         Body::Elementwise(e) => {
-            elementwise::run(call, e.rule(call)?, Some(elementwise::Target { out: target, context: "in place" }))?;
+            elementwise::run(call, e.rule(call)?, Some(elementwise::Target { out: target }))?;
             Ok(())
         }
         Body::Kernel(k) if k.updates_self => {

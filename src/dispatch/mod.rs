@@ -18,7 +18,7 @@ use crate::op::{
     Args, Arguments, Body, Call, IntoArgs, Kernel, Layouts, Op, Outputs, Returns, Spec, Term, Value, Vjp, tracer,
 };
 use crate::tensor::slot::Creation;
-use crate::tensor::{Meta, Tensor};
+use crate::tensor::{INFERENCE, Meta, Tensor};
 use smallvec::{SmallVec, smallvec};
 
 /// Calls an op on complete arguments (defaults filled in).
@@ -26,7 +26,9 @@ pub fn call(op: &'static Op, args: &[Value]) -> Result<Outputs> {
     let call = Call { op, args };
     let outputs = forward(&call).map_err(|e| e.in_op(op.parsed().base))?;
     tracer::trace(op, args, &outputs);
-    if needs_record(&call) {
+    if autograd::mode::inference_enabled() {
+        outputs.iter().for_each(|t| t.set_flag(INFERENCE, true));
+    } else if needs_record(&call) {
         record(&call, &outputs).map_err(|e| e.in_op(op.parsed().base))?;
     }
     Ok(outputs)

@@ -30,7 +30,7 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
         let rule = e.rule(&whole)?;
         let spec = elementwise::infer(&whole, rule)?.swap_remove(0);
         if spec.shape.as_slice() == out.shape() {
-            let target = elementwise::Target { out, context: "out" };
+            let target = elementwise::Target { out };
             elementwise::run(&whole, rule, Some(target))?;
             out.storage().bump();
             return Ok(());

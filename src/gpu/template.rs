@@ -37,13 +37,14 @@ impl Compute {
     }
 }
 
-const PRELUDE: [&str; 6] = [
+const PRELUDE: [&str; 7] = [
     include_str!("../../shaders/prelude.wgsl"),
     include_str!("../../shaders/prelude_compare.wgsl"),
     include_str!("../../shaders/prelude_f32.wgsl"),
     include_str!("../../shaders/prelude_f64.wgsl"),
     include_str!("../../shaders/prelude_special.wgsl"),
     include_str!("../../shaders/prelude_erf.wgsl"),
+    include_str!("../../shaders/prelude_gamma.wgsl"),
 ];
 
 /// The items of the prelude by name, one table per compute type.

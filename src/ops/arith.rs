@@ -31,7 +31,9 @@ fn by_alpha(c: &Call, plain: &'static Rule, scaled: &'static Rule) -> Result<&'s
     }
     let most = c.all_tensors().map(|t| t.dtype().category()).max().unwrap_or(Category::Complex);
     match alpha.category() {
-        Category::Bool if most != Category::Bool => Err(Error::runtime("Boolean alpha only supported for Boolean results.")),
+        Category::Bool if most != Category::Bool => {
+            Err(Error::runtime("Boolean alpha only supported for Boolean results."))
+        }
         Category::Float if most < Category::Float => {
             Err(Error::runtime("For integral input tensors, argument alpha must not be a floating point number."))
         }

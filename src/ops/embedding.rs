@@ -6,10 +6,10 @@ use super::select::INDEX_COPY;
 use crate::cpu::index::{index_add, index_select};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
+use crate::gpu;
 use crate::layout::Layout;
 use crate::op::*;
 use crate::tensor::Tensor;
-use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&EMBEDDING, &F_EMBEDDING, &EMBEDDING_BACKWARD, &ONE_HOT];
 
@@ -50,11 +50,22 @@ fn lookup(c: &Call, out: &[Tensor]) -> Result<()> {
     unsafe { index_select(w.cpu_view()?, 0, at.cpu_view()?, out.cpu_view()?) }.map_err(|_| Error::index(OUT_OF_RANGE))
 }
 
+/// A tensor on the GPU as rows of `width`, its indices as a vector.
+fn gpu_rows(t: &Tensor, sizes: &[i64]) -> Result<Tensor> {
+    quiet(|| Term::from(t).reshape(sizes).ok())
+}
+
+fn lookup_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (w, at) = (c.tensor(0)?, gpu_rows(c.tensor(1)?, &[-1])?);
+    let rows = [at.numel() as i64, w.size(1) as i64];
+    gpu::index_select(&w.gpu_view()?, 0, &at.gpu_view()?, &gpu_rows(&out[0], &rows)?.gpu_view()?)
+}
+
 pub static EMBEDDING: Op = Op {
     sig: "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
     doc: "The rows of `weight` at `indices`. The row `padding_idx` gets no gradient; `sparse` makes no difference.",
     forms: F,
-    body: kernel(infer, lookup, None),
+    body: kernel(infer, lookup, Some(lookup_gpu)),
     vjp: Vjp::Each(&[d(0, A1, |c| {
         let (n, pad) = (c.shape(0)[0] as i64, c.int(2).unwrap_or(-1));
         EMBEDDING_BACKWARD.call((c.g(), c.arg(1), n, pad, c.flag(3)))
@@ -86,7 +97,7 @@ pub static EMBEDDING_BACKWARD: Op = Op {
             Ok(Spec::one(&[n.max(0) as usize, width], g.dtype(), g.device()))
         },
         scatter_rows,
-        None,
+        Some(scatter_rows_gpu),
     ),
     vjp: Vjp::Each(&[d(0, A1, |c| {
         let rows = EMBEDDING.call((c.g(), c.arg(1)));
@@ -111,6 +122,26 @@ fn scatter_rows(c: &Call, out: &[Tensor]) -> Result<()> {
     // SAFETY: the layouts lie within their storages, the output is new, and the kernel checks the indices.
     unsafe { index_add(out.cpu_view()?, 0, at.cpu_view()?, g.cpu_view()?, Scalar::Int(1)) }
         .map_err(|_| Error::index(OUT_OF_RANGE))?;
+    let pad = c.int(3)?;
+    if pad >= 0 && (pad as usize) < out.size(0) {
+        out.with_layout(out.layout().select(0, pad as usize)).fill_raw(Scalar::Int(0))?;
+    }
+    Ok(())
+}
+
+fn scatter_rows_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (out, at) = (&out[0], gpu_rows(c.tensor(1)?, &[-1])?);
+    out.fill_raw(Scalar::Int(0))?;
+    if c.flag(4) {
+        return Err(Error::not_implemented(
+            "scale_grad_by_freq is not supported on the gpu yet. Move the weight to the cpu.",
+        ));
+    }
+    if at.numel() == 0 || out.numel() == 0 {
+        return Ok(());
+    }
+    let g = gpu_rows(c.tensor(0)?, &[at.numel() as i64, out.size(1) as i64])?;
+    gpu::index_add(&out.gpu_view()?, 0, &at.gpu_view()?, &g.gpu_view()?, 1.0)?;
     let pad = c.int(3)?;
     if pad >= 0 && (pad as usize) < out.size(0) {
         out.with_layout(out.layout().select(0, pad as usize)).fill_raw(Scalar::Int(0))?;

@@ -173,7 +173,11 @@ impl MapReal<2> for LogAddExp {
 impl MapComplex<2> for LogAddExp {
     fn eval([x, y]: [c128; 2]) -> c128 {
         let (high, low) = if x.re >= y.re { (x, y) } else { (y, x) };
-        if high.re.is_infinite() && high.re == low.re { (x.exp() + y.exp()).ln() } else { high + Log1p::complex((low - high).exp()) }
+        if high.re.is_infinite() && high.re == low.re {
+            (x.exp() + y.exp()).ln()
+        } else {
+            high + Log1p::complex((low - high).exp())
+        }
     }
 }
 static LOG_ADD_EXP: Rule = Rule {

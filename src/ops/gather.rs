@@ -6,6 +6,7 @@ use super::slice::PLACE;
 use crate::cpu::index::{self, Mode, Source};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
+use crate::gpu;
 use crate::layout::{Layout, contiguous_strides, wrap_dim};
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -32,6 +33,11 @@ pub(super) fn cast_raw(t: &Tensor, dtype: DType) -> Result<Tensor> {
 /// `t`, or a copy of it where it shares memory with the tensor that is written to.
 pub(super) fn apart(t: &Tensor, out: &Tensor) -> Result<Tensor> {
     if t.storage().same(out.storage()) { cast_raw(t, t.dtype()) } else { Ok(t.clone()) }
+}
+
+/// The tensor itself on the CPU, a copy of a GPU tensor there.
+pub(super) fn on_host(t: &Tensor) -> Result<Tensor> {
+    if t.device().is_gpu() { t.dense_copy(t.dtype()) } else { Ok(t.clone()) }
 }
 
 /// A 0-d tensor as one of one element: kernels want a dimension.
@@ -71,12 +77,15 @@ fn gather_spec(c: &Call) -> Result<Specs> {
     Ok(Spec::one(c.tensor(2)?.shape(), t.dtype(), t.device()))
 }
 
-fn gather_cpu(c: &Call, out: &[Tensor]) -> Result<()> {
+fn run_gather(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, index, out) = (raised(c.tensor(0)?), element_index(c, "gather")?, raised(&out[0]));
     if index.numel() == 0 {
         return Ok(());
     }
     let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    if out.device().is_gpu() {
+        return gpu::gather(&t.gpu_view()?, dim, &index.gpu_view()?, &out.gpu_view()?);
+    }
     // SAFETY: the layouts lie within their storages; shapes were checked; the output is fresh.
     unsafe { index::gather(t.cpu_view()?, dim, index.cpu_view()?, out.cpu_view()?) }
 }
@@ -85,7 +94,7 @@ pub static GATHER: Op = Op {
     sig: "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     doc: "Picks along `dim` by an index for each element: `out[i][j] = self[index[i][j]][j]` for `dim` 0. The result has the index's shape.",
     forms: FMO,
-    body: kernel(gather_spec, gather_cpu, None),
+    body: kernel(gather_spec, run_gather, Some(run_gather)),
     vjp: Vjp::Each(&[d(0, A2, |c| SCATTER_ADD.call((c.zeros(0), c.int(1).unwrap_or(0), c.arg(2), c.g())))]),
     samples: &[
         "f32[3,4], 0, i64[2,4](0..3)",
@@ -124,12 +133,40 @@ fn scatter_as(c: &Call, out: &[Tensor], name: &str, mode: Mode, include_self: bo
             Show(source.as_ref().map_or(index.shape(), |s| s.shape()))
         )));
     }
+    let index = apart(&index, &out)?;
+    if out.device().is_gpu() {
+        let (mode, exact) = shader_mode(mode, include_self);
+        if exact {
+            let from = match &source {
+                Some(s) => gpu::Input::View(s.gpu_view()?),
+                None => gpu::Input::Scalar(c.scalar(3)?),
+            };
+            return gpu::scatter(&out.gpu_view()?, dim, &index.gpu_view()?, &from, mode);
+        }
+    }
+    // What has no shader is computed on the host.
+    let (target, index) = (on_host(&out)?, on_host(&index)?);
+    let source = source.as_ref().map(on_host).transpose()?;
     let from = match &source {
         Some(s) => Source::View(s.cpu_view()?),
         None => Source::Scalar(c.scalar(3)?),
     };
     // SAFETY: the layouts lie within their storages, the shapes were checked, index and source lie apart.
-    unsafe { index::scatter(out.cpu_view()?, dim, apart(&index, &out)?.cpu_view()?, from, mode, include_self) }
+    unsafe { index::scatter(target.cpu_view()?, dim, index.cpu_view()?, from, mode, include_self)? };
+    if out.device().is_gpu() { out.copy_raw(&target) } else { Ok(()) }
+}
+
+/// The shader's mode, and whether it does what is asked.
+fn shader_mode(mode: Mode, include_self: bool) -> (gpu::ScatterMode, bool) {
+    let (known, exact) = match mode {
+        Mode::Set => return (gpu::ScatterMode::Set, true),
+        Mode::Add => (gpu::ScatterMode::Add, true),
+        Mode::Mul => (gpu::ScatterMode::Mul, true),
+        Mode::Max => (gpu::ScatterMode::Max, true),
+        Mode::Min => (gpu::ScatterMode::Min, true),
+        Mode::Mean => (gpu::ScatterMode::Add, false),
+    };
+    (known, exact && include_self)
 }
 
 fn source_for(source: &Tensor, index: &Tensor, out: &Tensor, name: &str) -> Result<Tensor> {
@@ -145,6 +182,11 @@ fn source_for(source: &Tensor, index: &Tensor, out: &Tensor, name: &str) -> Resu
         )));
     }
     apart(source, out)
+}
+
+/// A kernel that chooses its device itself and writes into self.
+const fn everywhere(run: fn(&Call, &[Tensor]) -> Result<()>) -> Body {
+    kernel_into(run, Some(run))
 }
 
 /// `reduce=` of `scatter_reduce` and `index_reduce`.
@@ -191,7 +233,7 @@ pub static SCATTER: Op = Op {
     sig: "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     doc: "Writes `src` along `dim` by an index for each element: `self[index[i][j]][j] = src[i][j]` for `dim` 0.",
     forms: FMIO,
-    body: kernel_into(|c, out| scatter_as(c, out, "scatter", Mode::Set, true), None),
+    body: everywhere(|c, out| scatter_as(c, out, "scatter", Mode::Set, true)),
     vjp: Vjp::Each(&[d(0, A2, |c| c.unwritten(c.g())), d(3, A2, |c| c.scattered(c.g()))]),
     samples: &[
         "f32[3,4], 0, i64[2,4](= 0, 1, 2, 0, 1, 2, 0, 1), f32[2,4]",
@@ -210,7 +252,7 @@ pub static SCATTER_VALUE: Op = Op {
     sig: "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
     doc: "Writes a number along `dim` by an index for each element.",
     forms: FMIO,
-    body: kernel_into(|c, out| scatter_as(c, out, "scatter", Mode::Set, true), None),
+    body: everywhere(|c, out| scatter_as(c, out, "scatter", Mode::Set, true)),
     vjp: Vjp::Each(&[d(0, A2, |c| c.unwritten(c.g()))]),
     node: "ScatterBackward1",
     samples: &["f32[3,4], 0, i64[2,4](0..3), 1.5", "f32[2,3], 1, i64[2,1](= 2, 0), -1", "i64[3], 0, i64[2](= 2, 0), 7"],
@@ -222,7 +264,7 @@ pub static SCATTER_REDUCE_SRC: Op = Op {
     sig: "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
     doc: "As `scatter`, but adds (`reduce='add'`) or multiplies ('multiply').",
     forms: FMIO,
-    body: kernel_into(|c, out| scatter_as(c, out, "scatter", old_mode(c)?, true), None),
+    body: everywhere(|c, out| scatter_as(c, out, "scatter", old_mode(c)?, true)),
     vjp: Vjp::None("PyTorch has no gradient either; scatter_reduce has"),
     samples: &[
         "f32[3](nograd), 0, i64[3](= 0, 2, 0), f32[3](nograd), reduce='add'",
@@ -240,7 +282,7 @@ pub static SCATTER_REDUCE_VALUE: Op = Op {
     sig: "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
     doc: "As `scatter` with a number, but adds (`reduce='add'`) or multiplies ('multiply').",
     forms: FMIO,
-    body: kernel_into(|c, out| scatter_as(c, out, "scatter", old_mode(c)?, true), None),
+    body: everywhere(|c, out| scatter_as(c, out, "scatter", old_mode(c)?, true)),
     vjp: Vjp::None("PyTorch has no gradient either; scatter_reduce has"),
     samples: &[
         "f32[3](nograd), 0, i64[3](= 0, 2, 0), 2.5, reduce='add'",
@@ -254,7 +296,7 @@ pub static SCATTER_ADD: Op = Op {
     sig: "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     doc: "Adds `src` along `dim` by an index for each element; indices may repeat.",
     forms: FMIO,
-    body: kernel_into(|c, out| scatter_as(c, out, "scatter_add", Mode::Add, true), None),
+    body: everywhere(|c, out| scatter_as(c, out, "scatter_add", Mode::Add, true)),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(3, A2, |c| c.scattered(c.g()))]),
     samples: &[
         "f32[3,4], 0, i64[2,4](0..3), f32[2,4]",
@@ -272,7 +314,7 @@ pub static SCATTER_REDUCE: Op = Op {
     sig: "scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
     doc: "Combines `src` with `self` along `dim` by an index for each element: 'sum', 'prod', 'mean', 'amax' or 'amin'.",
     forms: FMIO,
-    body: kernel_into(|c, out| scatter_as(c, out, "scatter_reduce", reduce_mode(c, 4)?, c.flag(5)), None),
+    body: everywhere(|c, out| scatter_as(c, out, "scatter_reduce", reduce_mode(c, 4)?, c.flag(5))),
     vjp: Vjp::Joint(Joint { args: &[0, 3], saves: A0 | A2 | A3 | OUT0, formula: super::scatter_grad::scatter_reduce }),
     samples: &[
         "f32[3], 0, i64[4](= 0, 2, 0, 0), f32[4], 'sum'",

@@ -9,6 +9,7 @@ use crate::cpu::index;
 use crate::cpu::view::View;
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
+use crate::gpu;
 use crate::layout::{Dims, broadcast};
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -52,6 +53,9 @@ pub(super) fn aligned(list: &Indices) -> Result<Indices> {
 
 /// Writes `t[list]` to `out`, which has its shape.
 pub(super) fn read(t: &Tensor, list: &Indices, out: &Tensor) -> Result<()> {
+    if out.device().is_gpu() {
+        return gpu::index_get(&t.gpu_view()?, &gpu_views(list)?, &out.gpu_view()?);
+    }
     // SAFETY: the layouts lie within their storages; the output is fresh and has the shape that was inferred.
     unsafe { index::index_get(t.cpu_view()?, &views(list)?, out.cpu_view()?) }
 }
@@ -88,6 +92,10 @@ fn no_broadcast(list: &Indices) -> Error {
 
 fn views(list: &Indices) -> Result<Vec<Option<View<'_>>>> {
     list.iter().map(|i| i.as_ref().map(|t| t.cpu_view()).transpose()).collect()
+}
+
+fn gpu_views(list: &Indices) -> Result<Vec<Option<gpu::View<'_>>>> {
+    list.iter().map(|i| i.as_ref().map(|t| t.gpu_view()).transpose()).collect()
 }
 
 /// The shape of `t[indices]`.
@@ -161,7 +169,7 @@ pub static INDEX_KERNEL: Op = Op {
             Ok(Spec::one(&result_shape(t, &whole_list(c)?), t.dtype(), t.device()))
         },
         |c, out| read(c.tensor(0)?, &whole_list(c)?, &out[0]),
-        None,
+        Some(|c, out| read(c.tensor(0)?, &whole_list(c)?, &out[0])),
     ),
     vjp: Vjp::Each(&[d(0, A1, |c| INDEX_PUT.call((c.zeros(0), c.call.args[1].clone(), c.g(), true)))]),
     samples: &["f32[3,4], [i64[2](= 2, 0)]", "f32[3,4], [None, i64[2](= 2, 0)]"],
@@ -193,8 +201,13 @@ fn put(c: &Call, out: &[Tensor]) -> Result<()> {
     }
     let values = apart(&stretched(values, &shape), out)?;
     let list: Result<Indices> = list.into_iter().map(|i| i.map(|i| apart(&i, out)).transpose()).collect();
+    let list = list?;
+    if out.device().is_gpu() {
+        let values = Term(Ok(values)).to_device(out.device()).ok()?;
+        return gpu::index_put(&out.gpu_view()?, &gpu_views(&list)?, &values.gpu_view()?, c.flag(3));
+    }
     // SAFETY: the layouts lie within their storages; indices and values lie apart from the output and fit it.
-    unsafe { index::index_put(out.cpu_view()?, &views(&list?)?, values.cpu_view()?, c.flag(3)) }
+    unsafe { index::index_put(out.cpu_view()?, &views(&list)?, values.cpu_view()?, c.flag(3)) }
 }
 
 pub static INDEX_PUT: Op = Op {
@@ -204,7 +217,7 @@ pub static INDEX_PUT: Op = Op {
     body: Body::Kernel(Kernel {
         infer: |c| Ok(smallvec::smallvec![Spec::like(c.tensor(0)?)]),
         cpu: put,
-        gpu: None,
+        gpu: Some(put),
         updates_self: true,
         // Indices may come from the CPU.
         any_device: true,

@@ -4,6 +4,7 @@
 
 use crate::cpu::index::{Mode, Source, gather, scatter};
 use crate::error::Result;
+use crate::gpu;
 use crate::layout::{to_shape, wrap_dim};
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -20,7 +21,7 @@ pub static PUT_ALONG: Op = Op {
             Ok(Spec::one(&to_shape(c.ints(3)?)?, t.dtype(), t.device()))
         },
         put,
-        None,
+        Some(put_gpu),
     ),
     vjp: Vjp::Each(&[d(0, A1, |c| TAKE_ALONG.call((c.g(), c.arg(1), c.int(2).unwrap_or(0))))]),
     samples: &["f32[2,2], i64[2,2](0..3), 1, (2, 3)"],
@@ -36,6 +37,17 @@ fn put(c: &Call, out: &[Tensor]) -> Result<()> {
     unsafe { scatter(out.cpu_view()?, dim, index.cpu_view()?, Source::View(t.cpu_view()?), Mode::Add, true) }
 }
 
+fn put_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (t, index, out) = (c.tensor(0)?, c.tensor(1)?, &out[0]);
+    let dim = wrap_dim(c.int(2)?, out.ndim())?;
+    out.fill_raw(crate::dtype::Scalar::Int(0))?;
+    if out.ndim() == 0 {
+        return out.copy_raw(t);
+    }
+    let source = gpu::Input::View(t.gpu_view()?);
+    gpu::scatter(&out.gpu_view()?, dim, &index.gpu_view()?, &source, gpu::ScatterMode::Add)
+}
+
 pub static TAKE_ALONG: Op = Op {
     sig: "_take_along(Tensor self, Tensor index, int dim) -> Tensor",
     doc: "The elements of `self` at the positions `index` along `dim`.",
@@ -46,7 +58,7 @@ pub static TAKE_ALONG: Op = Op {
             Ok(Spec::one(index.shape(), t.dtype(), t.device()))
         },
         take,
-        None,
+        Some(take_gpu),
     ),
     vjp: Vjp::Each(&[d(0, A1, |c| PUT_ALONG.call((c.g(), c.arg(1), c.int(2).unwrap_or(0), &*c.sizes(0))))]),
     samples: &["f32[2,3], i64[2,2](0..3), 1"],
@@ -59,4 +71,13 @@ fn take(c: &Call, out: &[Tensor]) -> Result<()> {
     let dim = wrap_dim(c.int(2)?, t.ndim())?;
     // SAFETY: the layouts lie within their storages, `out` is new, and the kernel checks every index.
     unsafe { gather(t.cpu_view()?, dim, index.cpu_view()?, out[0].cpu_view()?) }
+}
+
+fn take_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (t, index) = (c.tensor(0)?, c.tensor(1)?);
+    let dim = wrap_dim(c.int(2)?, t.ndim())?;
+    if t.ndim() == 0 {
+        return out[0].copy_raw(t);
+    }
+    gpu::gather(&t.gpu_view()?, dim, &index.gpu_view()?, &out[0].gpu_view()?)
 }

@@ -160,11 +160,7 @@ fn gradients(c: &Back) -> Result<Vec<Option<Tensor>>> {
             c.out(2).into_arg()?,
         ];
         let parts = LAYER_NORM_BACKWARD.calls(args)?;
-        return Ok(parts
-            .into_iter()
-            .enumerate()
-            .map(|(i, t)| (i == 0 || !c.call.args[i + 1].is_none()).then_some(t))
-            .collect());
+        return Ok(parts.into_iter().zip([0, 2, 3]).map(|(t, arg)| c.wants(arg).then_some(t)).collect());
     }
     let (eps, dims) = (c.float(4)?, last(k));
     let [h, _, rstd] = composed(x, k, None, None, eps);
@@ -173,8 +169,8 @@ fn gradients(c: &Back) -> Result<Vec<Option<Tensor>>> {
     let dx = rstd * (gw.clone() - mean(gw.clone()) - h.clone() * mean(gw * h.clone()));
     let rows: Ints = (0..(c.ndim(0) - k) as i64).collect();
     let over_rows = |t: Term| if rows.is_empty() { t } else { t.sum(&rows, false) };
-    let given = |i: usize, t: Term| if c.call.args[i].is_none() && !c.wants(i) { Ok(None) } else { t.ok().map(Some) };
-    Ok(vec![Some(dx.ok()?), given(2, over_rows(g.clone() * h))?, given(3, over_rows(g))?])
+    let given = |arg: usize, t: Term| if c.wants(arg) { t.ok().map(Some) } else { Ok(None) };
+    Ok(vec![given(0, dx)?, given(2, over_rows(g.clone() * h))?, given(3, over_rows(g))?])
 }
 
 pub static LAYER_NORM_BACKWARD: Op = Op {

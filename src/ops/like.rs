@@ -50,7 +50,10 @@ pub static EMPTY_STRIDED: Op = Op {
     }),
     vjp: Vjp::None("creation"),
     samples: &["(0, 3), (3, 1)"],
-    errors: &[("(2,), (1, 1)", "RuntimeError", "mismatch in length"), ("(2,), (-1,)", "RuntimeError", "Negative strides")],
+    errors: &[
+        ("(2,), (1, 1)", "RuntimeError", "mismatch in length"),
+        ("(2,), (-1,)", "RuntimeError", "Negative strides"),
+    ],
     ..OP
 };
 
@@ -73,12 +76,7 @@ fn filled_like(c: &Call, at: usize, value: Option<Scalar>) -> Result<Outputs> {
 }
 
 #[allow(clippy::declare_interior_mutable_const)]
-const LIKE: Op = Op {
-    forms: F,
-    vjp: Vjp::None("creation"),
-    errors: &[("'a'", "TypeError", "must be Tensor")],
-    ..OP
-};
+const LIKE: Op = Op { forms: F, vjp: Vjp::None("creation"), errors: &[("'a'", "TypeError", "must be Tensor")], ..OP };
 
 pub static EMPTY_LIKE: Op = Op {
     sig: "empty_like(Tensor self, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",

@@ -8,7 +8,8 @@ use super::view::UNSAFE_VIEW;
 use crate::cpu::philox::Philox;
 use crate::cpu::random::bernoulli;
 use crate::dtype::Scalar;
-use crate::error::{Error, Result};
+use crate::error::{Class, Error, Result};
+use crate::gpu;
 use crate::op::generator::default_generator;
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -58,7 +59,7 @@ pub static DROPOUT_MASK: Op = Op {
     sig: "_dropout_mask(Tensor self, float p) -> Tensor",
     doc: "For each element 0 with probability `p`, else `1 / (1 - p)`, from the default generator.",
     forms: HIDDEN,
-    body: kernel(|c| Ok(smallvec![Spec::like(c.tensor(0)?)]), mask, None),
+    body: kernel(|c| Ok(smallvec![Spec::like(c.tensor(0)?)]), mask, Some(mask)),
     vjp: Vjp::None("random"),
     samples: &["f32[2,3], 0.5"],
     errors: &[("'a', 0.5", "TypeError", "must be Tensor")],
@@ -69,20 +70,24 @@ pub static DROPOUT_MASK: Op = Op {
 fn mask(c: &Call, out: &[Tensor]) -> Result<()> {
     let (out, keep) = (&out[0], 1.0 - c.float(1)?);
     let (seed, offset) = default_generator().take(out.numel());
-    // SAFETY: the output is new and dense.
-    unsafe { bernoulli(out.numel(), out.ptr()?, out.dtype(), keep, Philox { seed, offset }) };
+    if out.device().is_gpu() {
+        gpu::random(gpu::Random::Bernoulli { p: keep }, seed, offset, &out.gpu_view()?)?;
+    } else {
+        // SAFETY: the output is new and dense.
+        unsafe { bernoulli(out.numel(), out.ptr()?, out.dtype(), keep, Philox { seed, offset }) };
+    }
     if keep > 0.0 {
         quiet(|| MUL.call_inplace((out, 1.0 / keep)))?;
     }
     Ok(())
 }
 
-fn dropout(x: &Tensor, p: f64, train: bool, inplace: bool) -> Result<Outputs> {
+fn dropout(x: &Tensor, p: f64, train: bool, inplace: bool, refusal: Class) -> Result<Outputs> {
     if !(0.0..=1.0).contains(&p) {
-        return Err(Error::value(format!(
-            "dropout probability has to be between 0 and 1, but got {}",
-            Scalar::Float(p)
-        )));
+        return Err(Error::new(
+            refusal,
+            format!("dropout probability has to be between 0 and 1, but got {}", Scalar::Float(p)),
+        ));
     }
     if !train || p == 0.0 || x.numel() == 0 {
         return Ok(smallvec![x.clone()]);
@@ -100,10 +105,10 @@ pub static DROPOUT: Op = Op {
     sig: "dropout(Tensor input, float p, bool train) -> Tensor",
     doc: "Zeroes elements with probability `p` and scales the others by `1 / (1 - p)`, where `train` is set.",
     forms: F,
-    body: composite(|c| dropout(c.tensor(0)?, c.float(1)?, c.flag(2), false)),
+    body: composite(|c| dropout(c.tensor(0)?, c.float(1)?, c.flag(2), false, Class::Runtime)),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], 0.0, True", "f32[2,3], 0.5, False", "f32[2,3], 1.0, True"],
-    errors: &[("f32[2], 1.5, True", "ValueError", "between 0 and 1")],
+    errors: &[("f32[2], 1.5, True", "RuntimeError", "between 0 and 1")],
     ..OP
 };
 
@@ -111,7 +116,7 @@ pub static F_DROPOUT: Op = Op {
     sig: "nn.functional.dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
     doc: "Zeroes elements with probability `p` and scales the others by `1 / (1 - p)`, where `training` is set.",
     forms: F,
-    body: composite(|c| dropout(c.tensor(0)?, c.float(1)?, c.flag(2), c.flag(3))),
+    body: composite(|c| dropout(c.tensor(0)?, c.float(1)?, c.flag(2), c.flag(3), Class::Value)),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], 0.0", "f32[2,3], 0.5, False", "f32[2,3], 1.0"],
     errors: &[("f32[2], 1.5", "ValueError", "between 0 and 1")],

@@ -8,6 +8,7 @@ use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapNum, Num};
 use crate::dtype::{Category, DType};
 use crate::error::{Error, Result};
+use crate::gpu::{self, Places};
 use crate::layout::{Layout, broadcast};
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -160,18 +161,27 @@ fn bool_mask(c: &Call, name: &str) -> Result<Tensor> {
 
 /// How many elements of a tensor are true.
 fn count(mask: &Tensor) -> Result<usize> {
+    if mask.device().is_gpu() {
+        return Ok(Places::find(&mask.gpu_view()?)?.count);
+    }
     // SAFETY: a handle's layout lies within its storage.
     Ok(unsafe { index::nonzero_count(mask.cpu_view()?) })
-}
-
-fn on_host(t: &Tensor) -> Result<Tensor> {
-    t.dense_copy(t.dtype())
 }
 
 fn selected(c: &Call) -> Result<(Tensor, Tensor)> {
     let (t, mask) = (c.tensor(0)?, bool_mask(c, "masked_select")?);
     let shape = broadcast(t.shape(), mask.shape())?;
     Ok((stretched(t, &shape), stretched(&mask, &shape)))
+}
+
+fn select_masked(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (t, mask) = selected(c)?;
+    if t.device().is_gpu() {
+        return gpu::masked_select(&t.gpu_view()?, &Places::find(&mask.gpu_view()?)?, &out[0].gpu_view()?);
+    }
+    // SAFETY: the layouts lie within their storages, and the output has as many elements as the mask selects.
+    unsafe { index::masked_select(t.cpu_view()?, mask.cpu_view()?, out[0].cpu_view()?) };
+    Ok(())
 }
 
 pub static MASKED_SELECT: Op = Op {
@@ -181,15 +191,10 @@ pub static MASKED_SELECT: Op = Op {
     body: kernel(
         |c| {
             let (t, mask) = selected(c)?;
-            Ok(Spec::one(&[count(&on_host(&mask)?)?], t.dtype(), t.device()))
+            Ok(Spec::one(&[count(&mask)?], t.dtype(), t.device()))
         },
-        |c, out| {
-            let (t, mask) = selected(c)?;
-            // SAFETY: the layouts lie within their storages, and the output has as many elements as the mask selects.
-            unsafe { index::masked_select(t.cpu_view()?, mask.cpu_view()?, out[0].cpu_view()?) };
-            Ok(())
-        },
-        None,
+        select_masked,
+        Some(select_masked),
     ),
     vjp: Vjp::Each(&[d(0, A1, |c| {
         let f = c.facts(0);
@@ -225,6 +230,9 @@ fn scatter_into(c: &Call, out: &[Tensor]) -> Result<()> {
     }
     let flat = Tensor::empty(&[source.numel()], source.dtype(), source.device())?;
     flat.with_layout(Layout::contiguous(source.shape())).copy_raw(source)?;
+    if out.device().is_gpu() {
+        return gpu::masked_scatter(&out.gpu_view()?, &Places::find(&mask.gpu_view()?)?, &flat.gpu_view()?);
+    }
     // SAFETY: the layouts lie within their storages, mask and source lie apart, the source has elements enough.
     unsafe { index::masked_scatter(out.cpu_view()?, mask.cpu_view()?, flat.cpu_view()?) };
     Ok(())
@@ -240,7 +248,7 @@ pub static MASKED_SCATTER: Op = Op {
             Ok(Spec::one(&broadcast(t.shape(), mask.shape())?, t.dtype(), t.device()))
         },
         cpu: scatter_into,
-        gpu: None,
+        gpu: Some(scatter_into),
         updates_self: true,
         any_device: false,
     }),
@@ -261,11 +269,16 @@ pub static MASKED_SCATTER: Op = Op {
 
 /// The positions of the true elements: [count, ndim], int64.
 pub(super) fn positions(t: &Tensor) -> Result<Tensor> {
-    let host = on_host(t)?;
-    let out = Tensor::empty(&[count(&host)?, t.ndim()], DType::I64, Default::default())?;
+    if t.device().is_gpu() {
+        let places = Places::find(&t.gpu_view()?)?;
+        let out = Tensor::empty(&[places.count, t.ndim()], DType::I64, t.device())?;
+        gpu::nonzero(&places, t.shape(), &out.gpu_view()?)?;
+        return Ok(out);
+    }
+    let out = Tensor::empty(&[count(t)?, t.ndim()], DType::I64, t.device())?;
     // SAFETY: the layouts lie within their storages, and the output has a row for each true element.
-    unsafe { index::nonzero(host.cpu_view()?, out.cpu_view()?) };
-    Term(Ok(out)).to_device(t.device()).ok()
+    unsafe { index::nonzero(t.cpu_view()?, out.cpu_view()?) };
+    Ok(out)
 }
 
 pub static NONZERO: Op = Op {

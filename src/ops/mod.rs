@@ -38,6 +38,7 @@ pub mod power;
 pub mod random;
 pub mod range;
 pub mod reduce;
+pub mod reorder;
 pub mod repeat;
 pub mod round;
 pub mod rules;
@@ -90,6 +91,7 @@ pub static OPS: &[&[&Op]] = &[
     logical::OPS,
     loss::bce::OPS,
     loss::class::OPS,
+    loss::nll::OPS,
     loss::pointwise::OPS,
     loss::similarity::OPS,
     mask::OPS,
@@ -101,10 +103,12 @@ pub static OPS: &[&[&Op]] = &[
     range::OPS,
     reduce::OPS,
     reduce::extreme::OPS,
+    reduce::median::OPS,
     reduce::moments::OPS,
     reduce::nan::OPS,
     reduce::norm::OPS,
     reduce::truth::OPS,
+    reorder::OPS,
     repeat::OPS,
     round::OPS,
     sample::OPS,

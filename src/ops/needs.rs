@@ -2,7 +2,7 @@
 
 use super::compare::NE;
 use super::minmax::{CLAMP, CLAMP_MIN};
-use super::repeat::FLIP;
+use super::reorder::FLIP;
 use super::special::{SIGMOID, XLOGY};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};

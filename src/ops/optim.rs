@@ -206,7 +206,7 @@ fn adam_composed(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static FUSED_SGD_: Op = Op {
-    sig: "_fused_sgd_(Tensor self, Tensor grad, Tensor? momentum_buffer, *, float lr, float momentum, float dampening, float weight_decay, bool nesterov, bool maximize, bool first) -> Tensor",
+    sig: "_fused_sgd_(Tensor self, Tensor grad, Tensor? momentum_buffer, *, float lr, float momentum, float dampening, float weight_decay, bool nesterov, bool maximize, bool first=False) -> Tensor",
     doc: "One step of stochastic gradient descent: writes to the parameter and, with momentum, to `momentum_buffer`, which `first` fills.",
     forms: STEP,
     body: kernel_into(sgd, Some(sgd_composed)),

@@ -76,7 +76,11 @@ pub static PAD: Op = Op {
     errors: &[
         ("f32[3], (1,)", "RuntimeError", "must be divisible by 2"),
         ("f32[3], (1, 1, 1, 1)", "RuntimeError", "less than or equal to two times"),
-        ("f32[1,2,3], (3, 1), mode='reflect'", "RuntimeError", "Padding size should be less than the corresponding input dimension"),
+        (
+            "f32[1,2,3], (3, 1), mode='reflect'",
+            "RuntimeError",
+            "Padding size should be less than the corresponding input dimension",
+        ),
         ("f32[2,3], (1, 1), mode='odd'", "NotImplementedError", "Unrecognised padding mode odd"),
     ],
     ..OP
@@ -186,7 +190,10 @@ fn folded_spec(c: &Call) -> Result<Specs> {
             )));
         }
         if n == 0 && (before != 0 || after != 0) {
-            return Err(Error::runtime(format!("Expected the padded dimensions of the input to be non-zero, got {}", Show(t.shape()))));
+            return Err(Error::runtime(format!(
+                "Expected the padded dimensions of the input to be non-zero, got {}",
+                Show(t.shape())
+            )));
         }
     }
     Ok(Spec::one(&padded_shape(t.shape(), pad)?, t.dtype(), t.device()))
@@ -210,7 +217,7 @@ fn folded(c: &Call, out: &[Tensor]) -> Result<()> {
 const FOLDED: Op = Op {
     doc: "Pads the last dimensions with elements of the input.",
     forms: HIDDEN,
-    body: kernel(folded_spec, folded, None),
+    body: kernel(folded_spec, folded, Some(folded)),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let f = c.facts(0);
         match indices(&f.shape, c.ints(1).unwrap_or(&[]), f.device, fold_of(c.call.op)) {
@@ -286,4 +293,3 @@ fn circular(t: &Tensor, pad: &[i64]) -> Result<Outputs> {
     }
     Ok(smallvec![out])
 }
-

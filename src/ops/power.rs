@@ -128,9 +128,7 @@ pub static POW: Op = Op {
         "i64[4], 3",
         "c64[3], 2",
     ],
-    errors: &[
-        ("i64[3], -1", "RuntimeError", "Integers to negative integer powers are not allowed."),
-    ],
+    errors: &[("i64[3], -1", "RuntimeError", "Integers to negative integer powers are not allowed.")],
     reference: "np.power(x0, x1)",
     ..OP
 };

@@ -8,6 +8,7 @@ use crate::cpu::random;
 use crate::device::Device;
 use crate::dtype::{DType, default_dtype};
 use crate::error::{Error, Result};
+use crate::gpu;
 use crate::layout::to_shape;
 use crate::op::generator::default_generator;
 use crate::op::*;
@@ -35,12 +36,37 @@ pub static OPS: &[&Op] = &[
 /// A distribution with its parameters.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Draw {
-    Uniform { from: f64, to: f64 },
-    Normal { mean: f64, std: f64 },
-    Exponential { rate: f64 },
-    Bernoulli { p: f64 },
+    Uniform {
+        from: f64,
+        to: f64,
+    },
+    Normal {
+        mean: f64,
+        std: f64,
+    },
+    Exponential {
+        rate: f64,
+    },
+    Bernoulli {
+        p: f64,
+    },
     /// `low == high`: every 64-bit integer.
-    Int { low: i64, high: i64 },
+    Int {
+        low: i64,
+        high: i64,
+    },
+}
+
+impl Draw {
+    fn shader(self) -> gpu::Random {
+        match self {
+            Draw::Uniform { from, to } => gpu::Random::Uniform { from, to },
+            Draw::Normal { mean, std } => gpu::Random::Normal { mean, std },
+            Draw::Exponential { rate } => gpu::Random::Exponential { lambda: rate },
+            Draw::Bernoulli { p } => gpu::Random::Bernoulli { p },
+            Draw::Int { low, high } => gpu::Random::Int { low, high },
+        }
+    }
 }
 
 /// The key of the next draw of argument `at`'s generator, or of the default one.
@@ -61,9 +87,15 @@ pub(super) fn draw(out: &Tensor, rule: Draw, key: Philox) -> Result<()> {
             Draw::Normal { .. } => "normal_kernel_cpu",
             _ => "exponential_cpu",
         };
-        return Err(Error::not_implemented(format!("\"{kernel}\" not implemented for '{}'", out.dtype().scalar_type_name())));
+        return Err(Error::not_implemented(format!(
+            "\"{kernel}\" not implemented for '{}'",
+            out.dtype().scalar_type_name()
+        )));
     }
     let (n, dtype) = (out.numel(), out.dtype());
+    if out.device().is_gpu() && gpu::supports(dtype) {
+        return gpu::random(rule.shader(), key.seed, key.offset, &out.gpu_view()?);
+    }
     let direct = out.device() == Device::Cpu && out.is_contiguous();
     let target = if direct { out.clone() } else { Tensor::empty(out.shape(), dtype, Device::Cpu)? };
     let p = target.ptr()?;
@@ -97,7 +129,8 @@ fn draw_complex(out: &Tensor, rule: Draw, key: Philox) -> Result<()> {
 
 /// A new tensor of draws: the generator, dtype and device stand at `at` and after it.
 fn created(c: &Call, size: &[i64], at: usize, otherwise: DType, rule: Draw) -> Result<Outputs> {
-    let out = Tensor::empty(&to_shape(size)?, c.dtype(at + 1).unwrap_or(otherwise), c.device(at + 2).unwrap_or_default())?;
+    let out =
+        Tensor::empty(&to_shape(size)?, c.dtype(at + 1).unwrap_or(otherwise), c.device(at + 2).unwrap_or_default())?;
     draw(&out, rule, key(c, at, out.numel()))?;
     Ok(smallvec![out])
 }
@@ -132,7 +165,9 @@ pub static RANDN: Op = Op {
 /// The integers of `[low, high)`, which must not be empty.
 fn between(low: i64, high: i64) -> Result<Draw> {
     if low >= high {
-        return Err(Error::runtime(format!("random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")));
+        return Err(Error::runtime(format!(
+            "random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )));
     }
     Ok(Draw::Int { low, high })
 }
@@ -142,7 +177,10 @@ pub static RANDINT: Op = Op {
     doc: "Random integers of [0, high); int64 by default.",
     body: composite(|c| created(c, c.ints(1)?, 2, DType::I64, between(0, c.int(0)?)?)),
     samples: &["1, (2, 3)", "5, (0,)"],
-    errors: &[("0, (2,)", "RuntimeError", "expects 'from' to be less than 'to'"), ("2, (-1,)", "RuntimeError", "negative dimension")],
+    errors: &[
+        ("0, (2,)", "RuntimeError", "expects 'from' to be less than 'to'"),
+        ("2, (-1,)", "RuntimeError", "negative dimension"),
+    ],
     reference: "np.zeros(size, 'int64')",
     ..CREATION
 };
@@ -226,7 +264,8 @@ fn redraw(c: &Call, out: &[Tensor], at: usize, rule: Draw) -> Result<()> {
 }
 
 #[allow(clippy::declare_interior_mutable_const)]
-const INPLACE: Op = Op { forms: ONLY_INPLACE, vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]), samples: &["f32[0,3]"], ..OP };
+const INPLACE: Op =
+    Op { forms: ONLY_INPLACE, vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]), samples: &["f32[0,3]"], ..OP };
 
 /// A body that writes draws into self.
 const fn drawing(run: Run) -> Body {
@@ -240,11 +279,16 @@ pub static UNIFORM_: Op = Op {
     body: drawing(|c, out| {
         let (from, to) = (c.float(1)?, c.float(2)?);
         if from > to {
-            return Err(Error::runtime(format!("uniform_ expects to return a [from, to) range, but found from={from} > to={to}")));
+            return Err(Error::runtime(format!(
+                "uniform_ expects to return a [from, to) range, but found from={from} > to={to}"
+            )));
         }
         redraw(c, out, 3, Draw::Uniform { from, to })
     }),
-    errors: &[("f32[2], 2, 1", "RuntimeError", "expects to return a [from, to) range"), ("i64[2]", "NotImplementedError", "not implemented for 'Long'")],
+    errors: &[
+        ("f32[2], 2, 1", "RuntimeError", "expects to return a [from, to) range"),
+        ("i64[2]", "NotImplementedError", "not implemented for 'Long'"),
+    ],
     ..INPLACE
 };
 
@@ -258,7 +302,10 @@ pub static NORMAL_: Op = Op {
         }
         redraw(c, out, 3, Draw::Normal { mean, std })
     }),
-    errors: &[("f32[2], 0, -1", "RuntimeError", "normal expects std >= 0.0"), ("i64[2]", "NotImplementedError", "not implemented for 'Long'")],
+    errors: &[
+        ("f32[2], 0, -1", "RuntimeError", "normal expects std >= 0.0"),
+        ("i64[2]", "NotImplementedError", "not implemented for 'Long'"),
+    ],
     ..INPLACE
 };
 
@@ -272,7 +319,10 @@ pub static EXPONENTIAL_: Op = Op {
         }
         redraw(c, out, 2, Draw::Exponential { rate })
     }),
-    errors: &[("f32[2], 0", "RuntimeError", "expects lambda > 0.0"), ("i64[2]", "NotImplementedError", "not implemented for 'Long'")],
+    errors: &[
+        ("f32[2], 0", "RuntimeError", "expects lambda > 0.0"),
+        ("i64[2]", "NotImplementedError", "not implemented for 'Long'"),
+    ],
     ..INPLACE
 };
 
@@ -344,4 +394,3 @@ pub(super) fn chances(p: &Tensor, key: Philox) -> Result<Tensor> {
     draw(&t, UNIT, key)?;
     Ok(t)
 }
-

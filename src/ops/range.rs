@@ -29,7 +29,10 @@ fn arange(c: &Call, at: usize, start: Scalar, end: Scalar, step: Scalar) -> Resu
     let whole = all.iter().all(|s| matches!(s, Scalar::Int(_) | Scalar::Bool(_)));
     let dtype = c.dtype(at).unwrap_or_else(|| if whole { DType::I64 } else { default_dtype() });
     if dtype == DType::Bool || dtype.is_complex() || dtype.is_storage_only() {
-        return Err(Error::not_implemented(format!("\"arange_cpu\" not implemented for '{}'", dtype.scalar_type_name())));
+        return Err(Error::not_implemented(format!(
+            "\"arange_cpu\" not implemented for '{}'",
+            dtype.scalar_type_name()
+        )));
     }
     let [a, b, s] = all.map(Scalar::to_f64);
     if !s.is_finite() {
@@ -72,7 +75,11 @@ pub static ARANGE: Op = Op {
     body: composite(|c| arange(c, 1, Scalar::Int(0), c.scalar(0)?, Scalar::Int(1))),
     vjp: Vjp::None("creation"),
     samples: &["5", "3.5", "4, dtype=float32", "0"],
-    errors: &[("-1", "RuntimeError", "inconsistent with step sign"), ("inf", "RuntimeError", "unsupported range"), ("3, dtype=bool", "NotImplementedError", "not implemented for 'Bool'")],
+    errors: &[
+        ("-1", "RuntimeError", "inconsistent with step sign"),
+        ("inf", "RuntimeError", "unsupported range"),
+        ("3, dtype=bool", "NotImplementedError", "not implemented for 'Bool'"),
+    ],
     reference: "np.arange(end, dtype=dtype or ('int64' if isinstance(end, int) else 'float32'))",
     ..OP
 };
@@ -96,7 +103,11 @@ pub static ARANGE_STEP: Op = Op {
     body: composite(|c| arange(c, 3, c.scalar(0)?, c.scalar(1)?, c.scalar(2)?)),
     vjp: Vjp::None("creation"),
     samples: &["0, 6, 2", "3, 0, -1", "0, 1, 0.3", "0, 5, 2.5", "1, 10, 3, dtype=float64"],
-    errors: &[("0, 5, 0", "RuntimeError", "step must be nonzero"), ("0, 5, -1", "RuntimeError", "inconsistent with step sign"), ("0, 5, nan", "RuntimeError", "step must be finite")],
+    errors: &[
+        ("0, 5, 0", "RuntimeError", "step must be nonzero"),
+        ("0, 5, -1", "RuntimeError", "inconsistent with step sign"),
+        ("0, 5, nan", "RuntimeError", "step must be finite"),
+    ],
     reference: "np.arange(start, end, step)",
     ..OP
 };

@@ -24,12 +24,17 @@ pub static OPS: &[&Op] = &[
 /// One where a uniform number is below `p`; `p` has the output's shape or broadcasts to it.
 fn flips(out: &Tensor, p: &Tensor, key: crate::cpu::philox::Philox) -> Result<()> {
     if !p.dtype().is_float() {
-        return Err(Error::runtime(format!("expected probabilities tensor to have floating type, got {}", p.dtype().scalar_type_name())));
+        return Err(Error::runtime(format!(
+            "expected probabilities tensor to have floating type, got {}",
+            p.dtype().scalar_type_name()
+        )));
     }
     let p = super::mask::stretched(&p.detach(), out.shape());
     let wild = LT.call((&p, 0)).or(LT.call((1, &p))).any_true()?;
     if wild {
-        return Err(Error::runtime("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"));
+        return Err(Error::runtime(
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)",
+        ));
     }
     out.copy_raw(&LT.call((&chances(&p, key)?, &p)).ok()?)
 }
@@ -156,7 +161,10 @@ fn normal_spec(c: &Call) -> Result<Specs> {
     }
     let first = c.all_tensors().next().ok_or_else(|| Error::internal("normal: no tensor"))?;
     if !first.dtype().is_differentiable() {
-        return Err(Error::not_implemented(format!("\"normal_kernel_cpu\" not implemented for '{}'", first.dtype().scalar_type_name())));
+        return Err(Error::not_implemented(format!(
+            "\"normal_kernel_cpu\" not implemented for '{}'",
+            first.dtype().scalar_type_name()
+        )));
     }
     Ok(Spec::one(&shape, first.dtype(), first.device()))
 }
@@ -220,7 +228,8 @@ pub static NORMAL: Op = Op {
 fn weights(p: &Tensor) -> Result<(Vec<f64>, usize)> {
     let host = p.dense_copy(DType::F64)?;
     let n = p.shape().last().copied().unwrap_or(0);
-    let all: Vec<f64> = (0..host.numel()).map(|i| Ok(host.element(host.layout().offset + i)?.to_f64())).collect::<Result<_>>()?;
+    let all: Vec<f64> =
+        (0..host.numel()).map(|i| Ok(host.element(host.layout().offset + i)?.to_f64())).collect::<Result<_>>()?;
     if all.iter().any(|w| !w.is_finite() || *w < 0.0) {
         return Err(Error::runtime("probability tensor contains either `inf`, `nan` or element < 0"));
     }
@@ -250,7 +259,10 @@ fn multinomial(c: &Call) -> Result<Outputs> {
         return Err(Error::runtime("prob_dist must be 1 or 2 dim"));
     }
     if !p.dtype().is_float() {
-        return Err(Error::runtime(format!("multinomial only supports floating-point dtypes for prob_dist, got: {}", p.dtype().scalar_type_name())));
+        return Err(Error::runtime(format!(
+            "multinomial only supports floating-point dtypes for prob_dist, got: {}",
+            p.dtype().scalar_type_name()
+        )));
     }
     if k <= 0 {
         return Err(Error::runtime("cannot sample n_sample <= 0 samples"));
@@ -272,10 +284,13 @@ fn multinomial(c: &Call) -> Result<Outputs> {
             continue;
         }
         // A race of exponential clocks: the first k to ring are a sample without replacement.
-        let mut clocks = (0..n).map(|i| Ok((-(1.0 - at(r * n + i)?).ln() / row[i], i as i64))).collect::<Result<Vec<_>>>()?;
+        let mut clocks =
+            (0..n).map(|i| Ok((-(1.0 - at(r * n + i)?).ln() / row[i], i as i64))).collect::<Result<Vec<_>>>()?;
         clocks.retain(|&(_, i)| row[i as usize] > 0.0);
         if clocks.len() < k {
-            return Err(Error::runtime("invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)"));
+            return Err(Error::runtime(
+                "invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)",
+            ));
         }
         clocks.sort_by(|a, b| a.0.total_cmp(&b.0));
         picked.extend(clocks[..k].iter().map(|c| c.1));
@@ -301,4 +316,3 @@ pub static MULTINOMIAL: Op = Op {
     ],
     ..OP
 };
-

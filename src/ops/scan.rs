@@ -11,6 +11,7 @@ use crate::cpu::scan::{Scan, cumulative};
 use crate::cpu::view::Ptr;
 use crate::dtype::{Category, DType, Element, c128};
 use crate::error::{Error, Result};
+use crate::gpu;
 use crate::layout::wrap_dim;
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -34,11 +35,22 @@ fn run(kind: Scan, c: &Call, out: &[Tensor]) -> Result<()> {
     unsafe { cumulative(kind, t.cpu_view()?, dim, out[0].cpu_view()?, indices) }
 }
 
+fn run_gpu(kind: gpu::Scan, c: &Call, out: &[Tensor]) -> Result<()> {
+    let t = c.tensor(0)?;
+    let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    if t.ndim() == 0 {
+        out.iter().skip(1).try_for_each(|i| i.fill_raw(crate::dtype::Scalar::Int(0)))?;
+        return out[0].copy_raw(t);
+    }
+    let indices = out.get(1).map(|i| i.gpu_view()).transpose()?;
+    gpu::cumulative(kind, &t.gpu_view()?, dim, &out[0].gpu_view()?, indices.as_ref())
+}
+
 pub static CUMSUM: Op = Op {
     sig: "cumsum(Tensor self, int dim, *, DType? dtype=None) -> Tensor",
     doc: "The running sum along a dimension. Integers and bools accumulate in int64.",
     forms: FMIO,
-    body: kernel(infer_sum, |c, out| run(Scan::Sum, c, out), None),
+    body: kernel(infer_sum, |c, out| run(Scan::Sum, c, out), Some(|c, out| run_gpu(gpu::Scan::Sum, c, out))),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let dim = c.int(1).unwrap_or(0);
         if c.ndim(0) == 0 { c.g() } else { CUMSUM.call((c.g().flip_(dim), dim)).flip_(dim) }
@@ -61,7 +73,7 @@ pub static CUMPROD: Op = Op {
     sig: "cumprod(Tensor self, int dim, *, DType? dtype=None) -> Tensor",
     doc: "The running product along a dimension. Integers and bools accumulate in int64. The gradient holds at zeros too.",
     forms: FMIO,
-    body: kernel(infer_sum, |c, out| run(Scan::Prod, c, out), None),
+    body: kernel(infer_sum, |c, out| run(Scan::Prod, c, out), Some(|c, out| run_gpu(gpu::Scan::Prod, c, out))),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
         let (g, x, y, dim) = (c.g(), c.arg(0).conj(), c.out(0).conj(), c.int(1).unwrap_or(0));
         if c.ndim(0) == 0 {
@@ -116,7 +128,7 @@ pub static CUMMAX: Op = Op {
     sig: "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
     doc: "The running maximum along a dimension and its position, the last of equals.",
     forms: FMO,
-    body: kernel(infer_extreme, |c, out| run(Scan::Max, c, out), None),
+    body: kernel(infer_extreme, |c, out| run(Scan::Max, c, out), Some(|c, out| run_gpu(gpu::Scan::Max, c, out))),
     vjp: Vjp::Each(&[d(0, OUT1, at_positions)]),
     samples: &["f32[2,3], 0", "f32[2,4](ties), 1", "i64[4], 0", "b8[4], 0", "f32[], 0"],
     errors: &[
@@ -130,7 +142,7 @@ pub static CUMMIN: Op = Op {
     sig: "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
     doc: "The running minimum along a dimension and its position, the last of equals.",
     forms: FMO,
-    body: kernel(infer_extreme, |c, out| run(Scan::Min, c, out), None),
+    body: kernel(infer_extreme, |c, out| run(Scan::Min, c, out), Some(|c, out| run_gpu(gpu::Scan::Min, c, out))),
     vjp: Vjp::Each(&[d(0, OUT1, at_positions)]),
     samples: &["f32[2,3], 0", "f32[2,4](ties), 1", "i64[4], 0", "b8[4], 0", "f32[], 0"],
     errors: &[
@@ -155,7 +167,7 @@ pub static LOGCUMSUMEXP: Op = Op {
             Ok(smallvec![Spec::like(t)])
         },
         |c, out| run(Scan::LogSumExp, c, out),
-        None,
+        Some(|c, out| run_gpu(gpu::Scan::LogSumExp, c, out)),
     ),
     // With r[k] = sum over i >= k of g[i] exp(y[k] - y[i]) the gradient is exp(x - y) r: every exponent is <= 0.
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
@@ -190,7 +202,7 @@ pub static RECURRENCE: Op = Op {
             Ok(Spec::one(b.shape(), dtype, b.device()))
         },
         recurrence,
-        None,
+        Some(recurrence), // through the host: only gradients of running products come here
     ),
     vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | OUT0, formula: recurrence_backward }),
     samples: &["f32[2,4], f32[2,4], 1", "f32[3,2], f32[3,2], 0, False"],
@@ -201,7 +213,7 @@ pub static RECURRENCE: Op = Op {
 fn recurrence(c: &Call, out: &[Tensor]) -> Result<()> {
     let dtype = if out[0].dtype().is_complex() { DType::C128 } else { DType::F64 };
     let dense = |i: usize| c.tensor(i).and_then(|t| t.dense_copy(dtype));
-    let (a, b, s) = (dense(0)?, dense(1)?, Tensor::empty(out[0].shape(), dtype, out[0].device())?);
+    let (a, b, s) = (dense(0)?, dense(1)?, Tensor::empty(out[0].shape(), dtype, crate::device::Device::Cpu)?);
     let dim = wrap_dim(c.int(2)?, b.ndim())?;
     let shape = b.shape();
     let (length, inner) = (shape.get(dim).copied().unwrap_or(1), shape.iter().skip(dim + 1).product::<usize>());

@@ -4,6 +4,7 @@ use super::gather::{apart, long, reduce_mode};
 use crate::cpu::index;
 use crate::dtype::Scalar;
 use crate::error::{Error, Result};
+use crate::gpu;
 use crate::layout::{Dims, wrap_dim};
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -39,9 +40,12 @@ fn select_spec(c: &Call) -> Result<Specs> {
     Ok(Spec::one(&with_dim(t.shape(), dim, index.numel()), t.dtype(), t.device()))
 }
 
-fn select_cpu(c: &Call, out: &[Tensor]) -> Result<()> {
+fn run_select(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, index) = (c.tensor(0)?, vector(c, "index_select")?);
     let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    if t.device().is_gpu() {
+        return gpu::index_select(&t.gpu_view()?, dim, &index.gpu_view()?, &out[0].gpu_view()?);
+    }
     // SAFETY: the layouts lie within their storages; the output is fresh and has the inferred shape.
     unsafe { index::index_select(t.cpu_view()?, dim, index.cpu_view()?, out[0].cpu_view()?) }
 }
@@ -50,7 +54,7 @@ pub static INDEX_SELECT: Op = Op {
     sig: "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     doc: "The slices of a dimension that a 1-d index names, in its order, copied.",
     forms: FMO,
-    body: kernel(select_spec, select_cpu, None),
+    body: kernel(select_spec, run_select, Some(run_select)),
     vjp: Vjp::Each(&[d(0, A2, |c| {
         let dim = c.int(1).unwrap_or(0);
         INDEX_ADD.call((c.zeros(0), dim, c.arg(2), c.g()))
@@ -99,8 +103,11 @@ fn prepared(c: &Call, out: &Tensor, name: &str) -> Result<(usize, Tensor, Tensor
     Ok((dim, index, apart(source, out)?))
 }
 
-fn add_cpu(c: &Call, out: &[Tensor]) -> Result<()> {
+fn run_add(c: &Call, out: &[Tensor]) -> Result<()> {
     let (dim, index, source) = prepared(c, &out[0], "index_add")?;
+    if source.device().is_gpu() {
+        return gpu::index_add(&out[0].gpu_view()?, dim, &index.gpu_view()?, &source.gpu_view()?, c.float(4)?);
+    }
     // SAFETY: the layouts lie within their storages, the shapes were checked, the source lies apart.
     unsafe { index::index_add(out[0].cpu_view()?, dim, index.cpu_view()?, source.cpu_view()?, c.scalar(4)?) }
 }
@@ -109,7 +116,7 @@ pub static INDEX_ADD: Op = Op {
     sig: "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
     doc: "Adds slice `i` of `source`, times `alpha`, to slice `index[i]` of `self`; indices may repeat.",
     forms: FMIO,
-    body: kernel_into(add_cpu, None),
+    body: kernel_into(run_add, Some(run_add)),
     vjp: Vjp::Each(&[
         d(0, 0, |c| c.g()),
         d(3, A2, |c| {
@@ -135,9 +142,12 @@ pub static INDEX_ADD: Op = Op {
     ..OP
 };
 
-fn copy_cpu(c: &Call, out: &[Tensor]) -> Result<()> {
+fn run_copy(c: &Call, out: &[Tensor]) -> Result<()> {
     let (dim, index, source) = prepared(c, &out[0], "index_copy_")?;
-    // SAFETY: as in `add_cpu`.
+    if source.device().is_gpu() {
+        return gpu::index_copy(&out[0].gpu_view()?, dim, &index.gpu_view()?, &source.gpu_view()?);
+    }
+    // SAFETY: as in `run_add`.
     unsafe { index::index_copy(out[0].cpu_view()?, dim, index.cpu_view()?, source.cpu_view()?) }
 }
 
@@ -145,7 +155,7 @@ pub static INDEX_COPY: Op = Op {
     sig: "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
     doc: "Writes slice `i` of `source` over slice `index[i]` of `self`.",
     forms: FMIO,
-    body: kernel_into(copy_cpu, None),
+    body: kernel_into(run_copy, Some(run_copy)),
     vjp: Vjp::Each(&[
         d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1).unwrap_or(0), c.arg(2), 0))),
         d(3, A2, |c| INDEX_SELECT.call((c.g(), c.int(1).unwrap_or(0), c.arg(2))).reshape(&c.sizes(3))),
@@ -166,10 +176,13 @@ pub static INDEX_COPY: Op = Op {
     ..OP
 };
 
-fn fill_cpu(c: &Call, out: &[Tensor]) -> Result<()> {
+fn run_fill(c: &Call, out: &[Tensor]) -> Result<()> {
     let index = vector(c, "index_fill_")?;
     let dim = wrap_dim(c.int(1)?, out[0].ndim())?;
     let value = fill_value(c, &out[0])?;
+    if out[0].device().is_gpu() {
+        return gpu::index_fill(&out[0].gpu_view()?, dim, &index.gpu_view()?, value);
+    }
     // SAFETY: the layouts lie within their storages; the index is copied by the kernel before it writes.
     unsafe { index::index_fill(out[0].cpu_view()?, dim, index.cpu_view()?, value) }
 }
@@ -198,7 +211,7 @@ pub static INDEX_FILL: Op = Op {
     sig: "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
     doc: "Writes a number over the slices of a dimension that an index names. Negative indices count from the end.",
     forms: FMI,
-    body: kernel_into(fill_cpu, None),
+    body: kernel_into(run_fill, Some(run_fill)),
     vjp: Vjp::Each(&[d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1).unwrap_or(0), c.arg(2), 0)))]),
     samples: &["f32[3,2], 0, i64[2](= 2, 0), 1.5", "f32[2,3], 1, i64[1](= -1), -1", "i64[3], 0, i64[1](= 0), 7"],
     errors: &[("f32[3], 0, i64[1](= 3), 1", "IndexError", "index 3 is out of bounds for dimension 0 with size 3")],
@@ -209,7 +222,7 @@ pub static INDEX_FILL_TENSOR: Op = Op {
     sig: "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
     doc: "Writes the number of a 0-d tensor over the slices of a dimension that an index names.",
     forms: FMI,
-    body: kernel_into(fill_cpu, None),
+    body: kernel_into(run_fill, Some(run_fill)),
     vjp: Vjp::Each(&[
         d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1).unwrap_or(0), c.arg(2), 0))),
         d(3, A2, |c| INDEX_SELECT.call((c.g(), c.int(1).unwrap_or(0), wrapped(c))).sum_all()),
@@ -240,7 +253,7 @@ pub static INDEX_REDUCE: Op = Op {
         |c, out| {
             let (dim, index, source) = prepared(c, &out[0], "index_reduce")?;
             let mode = reduce_mode(c, 4)?;
-            // SAFETY: as in `add_cpu`.
+            // SAFETY: as in `run_add`.
             unsafe {
                 index::index_reduce(out[0].cpu_view()?, dim, index.cpu_view()?, source.cpu_view()?, mode, c.flag(5))
             }

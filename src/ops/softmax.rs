@@ -5,6 +5,7 @@
 
 use crate::cpu::softmax::{softmax, softmax_backward};
 use crate::error::{Error, Result};
+use crate::gpu;
 use crate::layout::wrap_dim;
 use crate::op::*;
 use crate::ops::reduce::extreme::AMAX;
@@ -47,6 +48,21 @@ fn backward<const LOG: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     let dim = wrap_dim(c.int(2)?, y.ndim())?;
     // SAFETY: as in `forward`; `g` and `y` have the output's shape.
     unsafe { softmax_backward(g.cpu_view()?, y.cpu_view()?, dim, out[0].cpu_view()?, LOG) }
+}
+
+/// A 0-d tensor is a line of one element.
+fn lines(t: &Tensor) -> Tensor {
+    if t.ndim() == 0 { t.with_layout(t.layout().unsqueeze(0)) } else { t.clone() }
+}
+fn forward_gpu<const LOG: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
+    let t = c.tensor(0)?;
+    let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    gpu::softmax(&lines(t).gpu_view()?, dim, &lines(&out[0]).gpu_view()?, LOG)
+}
+fn backward_gpu<const LOG: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (g, y) = (lines(c.tensor(0)?), lines(c.tensor(1)?));
+    let dim = wrap_dim(c.int(2)?, y.ndim())?;
+    gpu::softmax_backward(&g.gpu_view()?, &y.gpu_view()?, dim, &lines(&out[0]).gpu_view()?, LOG)
 }
 
 fn infer_backward(c: &Call) -> Result<Specs> {
@@ -113,7 +129,7 @@ pub static FUSED_SOFTMAX: Op = Op {
     sig: "_softmax(Tensor self, int dim, DType? dtype=None) -> Tensor",
     doc: "`softmax` in one pass over memory.",
     forms: HIDDEN,
-    body: kernel(infer, forward::<false>, None),
+    body: kernel(infer, forward::<false>, Some(forward_gpu::<false>)),
     vjp: Vjp::Each(&[d(0, OUT0, |c| SOFTMAX_BACKWARD.call((c.g(), c.out(0), c.int(1).unwrap_or(0))))]),
     samples: &["f32[2,3], 0", "f32[2,3], 1"],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
@@ -124,7 +140,7 @@ pub static FUSED_LOG_SOFTMAX: Op = Op {
     sig: "_log_softmax(Tensor self, int dim, DType? dtype=None) -> Tensor",
     doc: "`log_softmax` in one pass over memory.",
     forms: HIDDEN,
-    body: kernel(infer, forward::<true>, None),
+    body: kernel(infer, forward::<true>, Some(forward_gpu::<true>)),
     vjp: Vjp::Each(&[d(0, OUT0, |c| LOG_SOFTMAX_BACKWARD.call((c.g(), c.out(0), c.int(1).unwrap_or(0))))]),
     samples: &["f32[2,3], 0", "f32[2,3], 1"],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
@@ -140,7 +156,7 @@ pub static SOFTMAX_BACKWARD: Op = Op {
     sig: "_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor",
     doc: "The gradient of softmax: `(grad - sum(grad * output)) * output`.",
     forms: HIDDEN,
-    body: kernel(infer_backward, backward::<false>, None),
+    body: kernel(infer_backward, backward::<false>, Some(backward_gpu::<false>)),
     vjp: Vjp::Each(&[
         d(0, A1, |c| SOFTMAX_BACKWARD.call((c.g(), c.arg(1), c.int(2).unwrap_or(0)))),
         d(1, A0 | A1, |c| {
@@ -158,7 +174,7 @@ pub static LOG_SOFTMAX_BACKWARD: Op = Op {
     sig: "_log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor",
     doc: "The gradient of log_softmax: `grad - exp(output) * sum(grad)`.",
     forms: HIDDEN,
-    body: kernel(infer_backward, backward::<true>, None),
+    body: kernel(infer_backward, backward::<true>, Some(backward_gpu::<true>)),
     vjp: Vjp::Each(&[
         d(0, A1, |c| c.g() - along(c, c.g() * c.arg(1).exp())),
         d(1, A0 | A1, |c| -c.g() * c.arg(1).exp() * along(c, c.arg(0))),

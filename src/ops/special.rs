@@ -120,7 +120,7 @@ pub static ERFINV: Op = Op {
     sig: "erfinv(Tensor self) -> Tensor",
     doc: "The inverse of `erf`; infinite at -1 and 1, NaN beyond.",
     aliases: &["special.erfinv"],
-    body: elementwise(&real::<ErfInv>("")),
+    body: elementwise(&real::<ErfInv>("erfinv_(x)")),
     vjp: Vjp::Each(&[d(0, OUT0, |c| c.g() * (c.out(0).square().exp() * FRAC_2_SQRT_PI.recip()))]),
     samples: &["f32[2,3](sym)", "f64[3](sym)"],
     errors: NOT_COMPLEX,
@@ -197,6 +197,10 @@ fn zeta(s: f64, mut x: f64) -> f64 {
     if x <= 0.0 && x == x.floor() {
         return f64::INFINITY;
     }
+    // Far below zero the sum would never end; nothing of such an argument is left after the decimal point.
+    if x < -1e5 || x.is_nan() {
+        return f64::NAN;
+    }
     let mut sum = 0.0;
     while x < 10.0 {
         sum += x.powf(-s);
@@ -211,7 +215,7 @@ fn zeta(s: f64, mut x: f64) -> f64 {
     }
     sum
 }
-static DERIVATIVES: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, PolyGamma>(), wgsl: "" };
+static DERIVATIVES: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, PolyGamma>(), wgsl: "polygamma_(x, y)" };
 pub static POLYGAMMA: Op = Op {
     sig: "polygamma(int n, Tensor self) -> Tensor",
     doc: "The n-th derivative of `digamma`.",

@@ -5,6 +5,7 @@ use super::view::{EXPAND, RESHAPE};
 use crate::cpu::index;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
+use crate::gpu;
 use crate::layout::{Dims, Layout, Odometer, wrap_dim};
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -68,13 +69,16 @@ fn flat(t: &Tensor) -> Result<Tensor> {
     }
 }
 
-fn take_cpu(c: &Call, out: &[Tensor]) -> Result<()> {
+fn run_take(c: &Call, out: &[Tensor]) -> Result<()> {
     let t = c.tensor(0)?;
     if t.numel() == 0 && out[0].numel() > 0 {
         return Err(Error::index("take(): tried to take from an empty tensor"));
     }
     let index = flat_index(t, c.tensor(1)?, "take")?;
     let (source, target) = (flat(t)?, out[0].with_layout(Layout::contiguous(&[out[0].numel()])));
+    if t.device().is_gpu() {
+        return gpu::index_select(&source.gpu_view()?, 0, &index.gpu_view()?, &target.gpu_view()?);
+    }
     // SAFETY: the layouts lie within their storages; the output is fresh and has as many elements as the index.
     unsafe { index::index_select(source.cpu_view()?, 0, index.cpu_view()?, target.cpu_view()?) }
 }
@@ -94,8 +98,8 @@ pub static TAKE: Op = Op {
             })?;
             Ok(Spec::one(index.shape(), t.dtype(), t.device()))
         },
-        take_cpu,
-        None,
+        run_take,
+        Some(run_take),
     ),
     vjp: Vjp::Each(&[d(0, A1, |c| PUT.call((c.zeros(0), c.arg(1), c.g(), true)))]),
     samples: &["f32[2,3], i64[2](= 0, 5)", "f32[4], i64[2,2](= 0, -1, 1, 1)"],
@@ -107,7 +111,7 @@ pub static TAKE: Op = Op {
     ..OP
 };
 
-fn put_cpu(c: &Call, out: &[Tensor]) -> Result<()> {
+fn run_put(c: &Call, out: &[Tensor]) -> Result<()> {
     let (index, source, out) = (c.tensor(1)?, c.tensor(2)?, &out[0]);
     if source.dtype() != out.dtype() {
         return Err(Error::runtime(format!(
@@ -126,6 +130,15 @@ fn put_cpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let index = flat_index(out, index, "put_")?;
     let source = flat(&apart(source, out)?)?;
     let target = flat(out)?;
+    if out.device().is_gpu() {
+        let (o, i, s) = (target.gpu_view()?, index.gpu_view()?, source.gpu_view()?);
+        if c.flag(3) {
+            gpu::index_add(&o, 0, &i, &s, 1.0)?
+        } else {
+            gpu::index_copy(&o, 0, &i, &s)?
+        }
+        return finish(&target, out);
+    }
     // SAFETY: the layouts lie within their storages; the source lies apart; index and source have one shape.
     unsafe {
         let (o, i, s) = (target.cpu_view()?, index.cpu_view()?, source.cpu_view()?);
@@ -135,18 +148,22 @@ fn put_cpu(c: &Call, out: &[Tensor]) -> Result<()> {
             index::index_copy(o, 0, i, s)?;
         }
     }
+    finish(&target, out)
+}
+
+/// Brings a flat copy of the output back, where one had to be made.
+fn finish(target: &Tensor, out: &Tensor) -> Result<()> {
     if target.storage().same(out.storage()) {
-        Ok(())
-    } else {
-        out.copy_raw(&target.with_layout(Layout::contiguous(out.shape())))
+        return Ok(());
     }
+    out.copy_raw(&target.with_layout(Layout::contiguous(out.shape())))
 }
 
 pub static PUT: Op = Op {
     sig: "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
     doc: "Writes `source` at indices of the flattened tensor, or adds it there if `accumulate`.",
     forms: FMI,
-    body: kernel_into(put_cpu, None),
+    body: kernel_into(run_put, Some(run_put)),
     vjp: Vjp::Each(&[
         d(0, A1, |c| match c.flag(3) {
             true => c.g(),

@@ -1,14 +1,27 @@
 //! GPU queries, and what lies under a tensor: its storage.
 
+use super::kinds::{PyDevice, to_device};
 use super::object::Handle;
 use crate::device::Device;
+use crate::dtype::DType;
 use crate::gpu;
 use crate::layout::{Layout, to_shape};
-use crate::dtype::DType;
 use crate::tensor::{Meta, Tensor};
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+
+/// The device of tensors that are made without one.
+#[pyfunction]
+pub fn get_default_device() -> PyDevice {
+    PyDevice(Device::default())
+}
+#[pyfunction]
+pub fn set_default_device(device: &Bound<PyAny>) -> PyResult<()> {
+    let d = if device.is_none() { Some(Device::Cpu) } else { to_device(device)? };
+    crate::device::set_default_device(d.ok_or_else(|| PyTypeError::new_err("set_default_device(): expected a device or a string"))?);
+    Ok(())
+}
 
 /// Whether a GPU (or a software Vulkan driver) answers.
 #[pyfunction]
@@ -79,7 +92,11 @@ pub fn _storage_bytes<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, Py
 pub fn _from_storage_bytes(data: &[u8], dtype: PyRef<super::kinds::PyDType>) -> PyResult<Handle> {
     let size = dtype.0.size();
     if data.len() % size != 0 {
-        return Err(PyRuntimeError::new_err(format!("{} bytes are no whole number of {} elements", data.len(), dtype.0)));
+        return Err(PyRuntimeError::new_err(format!(
+            "{} bytes are no whole number of {} elements",
+            data.len(),
+            dtype.0
+        )));
     }
     let t = Tensor::empty(&[data.len() / size], dtype.0, Device::Cpu)?;
     // SAFETY: the new block holds exactly these bytes and is not shared yet.

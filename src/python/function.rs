@@ -88,7 +88,9 @@ pub fn saved_hooks(pack: Py<PyAny>, unpack: Py<PyAny>) -> SavedHooks {
         let back: Unpack = Box::new(move || {
             with_python(|py| {
                 let r = unpack.bind(py).call1((packed.bind(py),))?;
-                borrow(r.as_ptr()).cloned().ok_or_else(|| PyTypeError::new_err("saved tensor hooks: unpack_hook must return a Tensor"))
+                borrow(r.as_ptr())
+                    .cloned()
+                    .ok_or_else(|| PyTypeError::new_err("saved tensor hooks: unpack_hook must return a Tensor"))
             })
         });
         Ok(back)

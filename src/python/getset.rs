@@ -79,8 +79,9 @@ static PROPERTIES: &[Property] = &[
 ];
 
 fn data(t: &Tensor) -> Tensor {
-    // `.data` has a version counter of its own in PyTorch; here it shares it, so a write through it is noticed.
-    t.detach()
+    // As in PyTorch, `.data` has a version counter of its own: autograd does not notice writes through it.
+    let meta = t.meta().clone();
+    Tensor::from_meta(Meta { storage: meta.storage.unversioned(), ..meta })
 }
 
 fn set_requires_grad(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {

@@ -5,7 +5,7 @@ use super::object::{Handle, borrow, wrap_bound};
 use crate::autograd::node::Work;
 use crate::autograd::{self, Node, Request, history, hooks, mode};
 use crate::op::Value;
-use crate::tensor::{Edge, HAS_FN, LEAF_GRAD, Tensor};
+use crate::tensor::{Edge, HAS_FN, INFERENCE, LEAF_GRAD, Tensor};
 use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
@@ -21,8 +21,24 @@ pub struct PyNode {
 
 static CLASSES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
 
+/// Live node objects by the address of their node, so that a node is one object for as long as Python holds it.
+static OBJECTS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
 /// The object of a node, of a class named after it (`AddBackward0`).
 pub fn node_object<'py>(py: Python<'py>, node: Arc<Node>) -> PyResult<Bound<'py, PyAny>> {
+    let new = || Ok::<_, PyErr>(py.import("weakref")?.getattr("WeakValueDictionary")?.call0()?.unbind());
+    let objects = OBJECTS.get_or_try_init(py, new)?.bind(py);
+    let key = Arc::as_ptr(&node) as usize;
+    let known = objects.call_method1("get", (key,))?;
+    if !known.is_none() {
+        return Ok(known);
+    }
+    let object = new_node_object(py, node)?;
+    objects.set_item(key, &object)?;
+    Ok(object)
+}
+
+fn new_node_object<'py>(py: Python<'py>, node: Arc<Node>) -> PyResult<Bound<'py, PyAny>> {
     let classes = CLASSES.get_or_init(py, || PyDict::new(py).unbind()).bind(py);
     let class = match classes.get_item(&*node.name)? {
         Some(c) => c,
@@ -260,6 +276,12 @@ pub fn _requires_grad_(t: &Bound<PyAny>, on: bool) -> PyResult<()> {
         borrow(t.as_ptr()).ok_or_else(|| PyTypeError::new_err("requires_grad_(): expected a Tensor"))?,
         on,
     )
+}
+
+/// Whether a tensor was made in inference mode.
+#[pyfunction]
+pub fn _is_inference(t: Handle) -> bool {
+    t.0.flag(INFERENCE)
 }
 
 /// A tensor without history on the same memory.

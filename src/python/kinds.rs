@@ -181,7 +181,9 @@ impl PyGenerator {
         }
         let host = t.dense_copy(DType::U8)?;
         let word = |at: usize| -> PyResult<u64> {
-            (0..8).try_fold(0u64, |w, i| Ok(w | (host.element(host.layout().offset + at + i)?.to_i64() as u64) << (8 * i)))
+            (0..8).try_fold(0u64, |w, i| {
+                Ok(w | (host.element(host.layout().offset + at + i)?.to_i64() as u64) << (8 * i))
+            })
         };
         self.0.set_state(word(0)?, word(8)?);
         Ok(())
@@ -213,6 +215,15 @@ pub fn seed() -> u64 {
     let s = fresh_seed();
     default_generator().set_state(s, 0);
     s
+}
+/// The state of the default generator as a byte tensor.
+#[pyfunction]
+pub fn get_rng_state() -> PyResult<super::object::Handle> {
+    _default_generator().get_state()
+}
+#[pyfunction]
+pub fn set_rng_state(new_state: super::object::Handle) -> PyResult<()> {
+    _default_generator().set_state(new_state)
 }
 /// The seed of the default generator.
 #[pyfunction]

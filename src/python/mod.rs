@@ -3,6 +3,7 @@
 mod callable;
 mod construct;
 mod device;
+mod dlpack;
 mod error;
 mod export;
 mod function;
@@ -29,6 +30,8 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     let tensor = owned(object::create(py, &number::table())?);
     let size = owned(kinds::create_size(py)?);
     callable::create_type(py)?;
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add("default_generator", Py::new(py, kinds::_default_generator())?)?;
     m.add("Tensor", &tensor)?;
     m.add("Size", size)?;
     m.add_class::<kinds::PyDType>()?;
@@ -63,6 +66,10 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(graph::_register_post_accumulate_grad_hook, m)?,
         wrap_pyfunction!(graph::_retain_grad, m)?,
         wrap_pyfunction!(graph::_requires_grad_, m)?,
+        wrap_pyfunction!(graph::_is_inference, m)?,
+        wrap_pyfunction!(dlpack::_to_dlpack, m)?,
+        wrap_pyfunction!(dlpack::_from_dlpack, m)?,
+        wrap_pyfunction!(object::_as_subclass, m)?,
         wrap_pyfunction!(graph::_detach, m)?,
         wrap_pyfunction!(graph::_detach_, m)?,
         wrap_pyfunction!(graph::_run_backward, m)?,
@@ -93,6 +100,8 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(device::_gpu_synchronize, m)?,
         wrap_pyfunction!(device::_gpu_memory_allocated, m)?,
         wrap_pyfunction!(device::_gpu_stats, m)?,
+        wrap_pyfunction!(device::get_default_device, m)?,
+        wrap_pyfunction!(device::set_default_device, m)?,
         wrap_pyfunction!(device::_storage_info, m)?,
         wrap_pyfunction!(device::_storage_key, m)?,
         wrap_pyfunction!(device::_storage_bytes, m)?,
@@ -100,6 +109,8 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(kinds::manual_seed, m)?,
         wrap_pyfunction!(kinds::seed, m)?,
         wrap_pyfunction!(kinds::initial_seed, m)?,
+        wrap_pyfunction!(kinds::get_rng_state, m)?,
+        wrap_pyfunction!(kinds::set_rng_state, m)?,
         wrap_pyfunction!(graph::_push_saved_tensors_hooks, m)?,
         wrap_pyfunction!(graph::_pop_saved_tensors_hooks, m)?,
         wrap_pyfunction!(device::_resize, m)?,

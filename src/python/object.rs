@@ -133,7 +133,11 @@ unsafe extern "C" fn dealloc(o: *mut PyObject) {
             }
         }
         ffi::Py_XDECREF(dict);
-        drop(tensor);
+        match tensor {
+            // What is freed with a graph may be Python's (contexts, hooks): the bindings must know that the lock is held.
+            Some(t) if t.requires_grad() => Python::attach(|_| drop(t)),
+            t => drop(t),
+        }
         if let Some(free) = (*class).tp_free {
             free(o.cast());
         }
@@ -278,6 +282,19 @@ pub fn _make_subclass<'py>(
     let t = data.0.detach();
     super::graph::set_requires_grad(&t, requires_grad)?;
     let o = wrap_as(py, t, cls.as_ptr().cast())?;
+    // SAFETY: `wrap_as` returns a new reference.
+    Ok(unsafe { Bound::from_owned_ptr(py, o) })
+}
+
+/// `t.as_subclass(cls)`: the same memory and history as an instance of `cls`.
+#[pyfunction]
+pub fn _as_subclass<'py>(py: Python<'py>, t: Handle, cls: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: both are live type objects.
+    if unsafe { ffi::PyType_IsSubtype(cls.as_ptr().cast(), tensor_type()) } == 0 {
+        return Err(pyo3::exceptions::PyTypeError::new_err("as_subclass: cls must be a subclass of Tensor"));
+    }
+    let view = crate::ops::view::ALIAS.call((&t.0,)).ok()?;
+    let o = wrap_as(py, view, cls.as_ptr().cast())?;
     // SAFETY: `wrap_as` returns a new reference.
     Ok(unsafe { Bound::from_owned_ptr(py, o) })
 }

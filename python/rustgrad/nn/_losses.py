@@ -1,12 +1,14 @@
-"""Loss functions: PyTorch's arguments (the legacy `size_average` and `reduce` included) over the table's ops.
-
-A loss that the table has is called there; the others are written with other ops.
-"""
+"""Losses whose arguments need handling in Python (warnings about sizes), or that are written with other ops."""
 
 import warnings
 
-from .._base import clamp, exp, log, log1p, ops, where
-from ._activations import logsigmoid
+from .._base import clamp, exp, log, ops, where
+
+_mse_loss = ops["nn.functional.mse_loss"]
+_l1_loss = ops["nn.functional.l1_loss"]
+_smooth_l1_loss = ops["nn.functional.smooth_l1_loss"]
+_huber_loss = ops["nn.functional.huber_loss"]
+_logsigmoid = ops["nn.functional.logsigmoid"]
 
 
 def legacy_reduction(size_average, reduce, emit_warning=True):
@@ -17,7 +19,7 @@ def legacy_reduction(size_average, reduce, emit_warning=True):
     if emit_warning:
         warnings.warn(
             f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
-            stacklevel=3,
+            stacklevel=4,
         )
     return reduction
 
@@ -38,157 +40,51 @@ def _reduce(loss, reduction):
     raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
-def _warn_size(input, target):
-    if target.size() != input.size():
-        warnings.warn(
-            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). "
-            "This will likely lead to incorrect results due to broadcasting. "
-            "Please ensure they have the same size.",
-            stacklevel=3,
-        )
-
-
-_cross_entropy = ops["nn.functional.cross_entropy"]
-_nll_loss = ops["nn.functional.nll_loss"]
-_native = {name[14:]: op for name, op in ops.items() if name.startswith("nn.functional.")}
-
-
-def cross_entropy(
-    input,
-    target,
-    weight=None,
-    size_average=None,
-    ignore_index=-100,
-    reduce=None,
-    reduction="mean",
-    label_smoothing=0.0,
-):
-    """Cross entropy between logits and class indices or class probabilities.
-
-    Args:
-        input: logits `(C)`, `(N, C)` or `(N, C, d1, ...)`.
-        target: indices `()`, `(N)`, `(N, d1, ...)`, or probabilities of the input's shape.
-        weight: `(C)`, a weight for each class.
-        ignore_index (int): targets of this index do not count.
-        reduction (str): "none", "mean" or "sum".
-        label_smoothing (float): in [0, 1], the share of the uniform distribution in the target.
-    """
-    reduction = _reduction(reduction, size_average, reduce)
-    return _cross_entropy(
-        input,
-        target,
-        weight=weight,
-        ignore_index=ignore_index,
-        reduction=reduction,
-        label_smoothing=label_smoothing,
-    )
-
-
-def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
-    """Negative log likelihood: minus the target's entry of `input` (log probabilities); shapes as `cross_entropy`."""
-    reduction = _reduction(reduction, size_average, reduce)
-    return _nll_loss(input, target, weight=weight, ignore_index=ignore_index, reduction=reduction)
-
-
-def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
-    """Mean of (input - target) ** 2; shapes broadcast, with a warning if they differ."""
-    _warn_size(input, target)
-    reduction = _reduction(reduction, size_average, reduce)
-    if weight is None and "mse_loss" in _native:
-        return _native["mse_loss"](input, target, reduction=reduction)
-    return _weighted((input - target) ** 2, weight, reduction)
-
-
 def _weighted(loss, weight, reduction):
-    if weight is None:
-        return _reduce(loss, reduction)
     if weight.size() != loss.size():
         raise ValueError("Weights and input must have the same size.")
     loss = loss * weight
     return loss.sum() / weight.sum() if reduction == "mean" else _reduce(loss, reduction)
 
 
+def _warn_size(input, target):
+    if target.shape != input.shape:
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). "
+            "This will likely lead to incorrect results due to broadcasting. "
+            "Please ensure they have the same size.",
+            stacklevel=3,
+        )
+
+
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """Mean of (input - target) ** 2; shapes broadcast, with a warning if they differ."""
+    _warn_size(input, target)
+    reduction = _reduction(reduction, size_average, reduce)
+    if weight is None:
+        return _mse_loss(input, target, reduction=reduction)
+    return _weighted(_mse_loss(input, target, reduction="none"), weight, reduction)
+
+
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """Mean of |input - target|; shapes broadcast, with a warning if they differ."""
     _warn_size(input, target)
-    return _weighted((input - target).abs(), weight, _reduction(reduction, size_average, reduce))
+    reduction = _reduction(reduction, size_average, reduce)
+    if weight is None:
+        return _l1_loss(input, target, reduction=reduction)
+    return _weighted(_l1_loss(input, target, reduction="none"), weight, reduction)
 
 
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """0.5 * d ** 2 / beta where d = |input - target| < beta, else d - 0.5 * beta."""
     _warn_size(input, target)
-    reduction = _reduction(reduction, size_average, reduce)
-    if beta < 0:
-        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    if beta == 0:
-        return l1_loss(input, target, reduction=reduction)
-    distance = (input - target).abs()
-    return _reduce(where(distance < beta, distance * distance * (0.5 / beta), distance - 0.5 * beta), reduction)
+    return _smooth_l1_loss(input, target, reduction=_reduction(reduction, size_average, reduce), beta=beta)
 
 
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """0.5 * d ** 2 where d = |input - target| <= delta, else delta * (d - 0.5 * delta)."""
     _warn_size(input, target)
-    if delta <= 0:
-        raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    distance = (input - target).abs()
-    loss = where(distance <= delta, distance * distance * 0.5, (distance - 0.5 * delta) * delta)
-    return _weighted(loss, weight, reduction)
-
-
-def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
-    """-(t * log(x) + (1 - t) * log(1 - x)) for probabilities x; the logarithms are at least -100.
-
-    Raises:
-        ValueError: the shapes differ.
-    """
-    reduction = _reduction(reduction, size_average, reduce)
-    if target.size() != input.size():
-        raise ValueError(
-            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is "
-            "deprecated. Please ensure they have the same size."
-        )
-    loss = (target - 1) * clamp(log1p(-input), min=-100) - target * clamp(log(input), min=-100)
-    return _reduce(loss if weight is None else loss * weight, reduction)
-
-
-def binary_cross_entropy_with_logits(
-    input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
-):
-    """Binary cross entropy of sigmoid(input), stable for large logits; `pos_weight` multiplies the positive term.
-
-    Raises:
-        ValueError: the shapes differ.
-    """
-    reduction = _reduction(reduction, size_average, reduce)
-    if target.size() != input.size():
-        raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
-    positive = logsigmoid(input)
-    if pos_weight is not None:
-        positive = positive * ((pos_weight - 1) * target + 1)
-    loss = (1 - target) * input - positive
-    return _reduce(loss if weight is None else loss * weight, reduction)
-
-
-def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
-    """target * (log(target) - input), where `input` holds log probabilities; "batchmean" divides by the batch."""
-    if size_average is not None or reduce is not None:
-        reduction = legacy_reduction(size_average, reduce)
-    elif reduction == "mean":
-        warnings.warn(
-            "reduction: 'mean' divides the total loss by both the batch size and the support size."
-            "'batchmean' divides only by the batch size, and aligns with the KL div math definition."
-            "'mean' will be changed to behave the same as 'batchmean' in the next major release.",
-            stacklevel=2,
-        )
-    if log_target:
-        loss = exp(target) * (target - input)
-    else:
-        # 0 * log(0) counts as 0.
-        loss = target * log(where(target == 0, 1.0, target)) - target * input
-    if reduction == "batchmean":
-        return loss.sum() / input.size(0) if input.dim() else loss.sum()
-    return _reduce(loss, reduction)
+    return _huber_loss(input, target, reduction=reduction, delta=delta, weight=weight)
 
 
 def poisson_nll_loss(
@@ -207,7 +103,7 @@ def poisson_nll_loss(
 
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """log(1 + exp(-target * input)) for targets of -1 and 1."""
-    return _reduce(-logsigmoid(target * input), _reduction(reduction, size_average, reduce))
+    return _reduce(-_logsigmoid(target * input), _reduction(reduction, size_average, reduce))
 
 
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):

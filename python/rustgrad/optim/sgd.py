@@ -1,6 +1,6 @@
 """Stochastic gradient descent with momentum (Sutskever et al. 2013 for Nesterov's form)."""
 
-from .._base import Tensor, ops
+from .._base import Tensor, ops, zeros_like
 from .optimizer import Optimizer, check_lr, check_not_negative, to_scalar
 
 __all__ = ["SGD"]
@@ -76,10 +76,16 @@ class SGD(Optimizer):
             grad = p.grad
             if grad is None:
                 continue
-            buffer = self.state[p].get("momentum_buffer") if momentum else None
-            if not use_fused or (momentum and buffer is None) or p.is_complex():
+            if not use_fused or p.is_complex():
                 self._update(group, p, grad, lr)
                 continue
+            buffer, first = None, False
+            if momentum:
+                state = self.state[p]
+                buffer = state.get("momentum_buffer")
+                if buffer is None:
+                    buffer, first = zeros_like(p), True
+                    state["momentum_buffer"] = buffer
             _fused_sgd(
                 p,
                 grad,
@@ -87,9 +93,10 @@ class SGD(Optimizer):
                 lr=lr,
                 momentum=momentum,
                 dampening=group["dampening"],
-                weight_decay=group["weight_decay"],
+                weight_decay=to_scalar(group["weight_decay"]),
                 nesterov=group["nesterov"],
                 maximize=group["maximize"],
+                first=first,
             )
 
     def _update(self, group, param, grad, lr):

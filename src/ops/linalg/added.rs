@@ -3,7 +3,7 @@
 //! The matrix product accumulates into a copy of self, so the sum costs no pass of its own. Where `beta` is zero self
 //! is not read: its NaNs do not count.
 
-use super::{BMM, MM, product_cpu, same_dtype};
+use super::{BMM, MM, product_of, same_dtype};
 use crate::error::{Error, Result, Show};
 use crate::layout::Dims;
 use crate::op::*;
@@ -42,7 +42,15 @@ fn added(c: &Call, out: &Tensor, a: &Tensor, b: &Tensor, seen: &Tensor) -> Resul
     if a.size(a.ndim() - 1) == 0 && beta == 0.0 {
         return out.fill_raw(crate::dtype::Scalar::Int(0));
     }
-    product_cpu(a, b, seen, alpha, beta)
+    product_of(a, b, seen, alpha, beta)
+}
+
+fn added_matrices(c: &Call, out: &[Tensor]) -> Result<()> {
+    added(c, &out[0], c.tensor(1)?, c.tensor(2)?, &out[0])
+}
+fn added_vector(c: &Call, out: &[Tensor]) -> Result<()> {
+    let column = |t: &Tensor| t.with_layout(t.layout().unsqueeze(1));
+    added(c, &out[0], c.tensor(1)?, &column(c.tensor(2)?), &column(&out[0]))
 }
 
 pub(super) fn check_mm(a: &Tensor, b: &Tensor) -> Result<()> {
@@ -78,8 +86,8 @@ pub static ADDMM: Op = Op {
             check_mm(a, b)?;
             spec(c, &[a.size(0), b.size(1)])
         },
-        |c, out| added(c, &out[0], c.tensor(1)?, c.tensor(2)?, &out[0]),
-        None,
+        added_matrices,
+        Some(added_matrices),
     ),
     vjp: Vjp::Each(&[
         d(0, 0, |c| scaled(c, 3)),
@@ -127,17 +135,8 @@ pub static ADDMV: Op = Op {
             }
             spec(c, &[a.size(0)])
         },
-        |c, out| {
-            let v = c.tensor(2)?;
-            added(
-                c,
-                &out[0],
-                c.tensor(1)?,
-                &v.with_layout(v.layout().unsqueeze(1)),
-                &out[0].with_layout(out[0].layout().unsqueeze(1)),
-            )
-        },
-        None,
+        added_vector,
+        Some(added_vector),
     ),
     vjp: Vjp::Each(&[
         d(0, 0, |c| scaled(c, 3)),
@@ -178,8 +177,8 @@ pub static BADDBMM: Op = Op {
             check_batches(a, b)?;
             spec(c, &[a.size(0), a.size(1), b.size(2)])
         },
-        |c, out| added(c, &out[0], c.tensor(1)?, c.tensor(2)?, &out[0]),
-        None,
+        added_matrices,
+        Some(added_matrices),
     ),
     vjp: Vjp::Each(&[
         d(0, 0, |c| scaled(c, 3)),

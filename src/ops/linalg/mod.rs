@@ -13,10 +13,13 @@ use crate::op::*;
 use crate::tensor::Tensor;
 use vectors::{DOT, MV};
 
-pub static OPS: &[&Op] = &[&MM, &BMM, &MATMUL];
+pub static OPS: &[&Op] = &[&MM, &BMM, &MATMUL, &DROP_DIM];
 
 /// out = alpha * a @ b + beta * out on batched matrices.
-fn product_cpu(a: &Tensor, b: &Tensor, out: &Tensor, alpha: f64, beta: f64) -> Result<()> {
+fn product_of(a: &Tensor, b: &Tensor, out: &Tensor, alpha: f64, beta: f64) -> Result<()> {
+    if out.device().is_gpu() {
+        return gpu::matmul(&a.gpu_view()?, &b.gpu_view()?, &out.gpu_view()?, alpha, beta);
+    }
     // SAFETY: the layouts lie within their storages and the shapes were checked by the caller.
     unsafe { gemm::matmul(a.cpu_view()?, b.cpu_view()?, out.cpu_view()?, alpha, beta) }
 }
@@ -33,10 +36,7 @@ pub(super) fn same_dtype(a: &Tensor, b: &Tensor) -> Result<()> {
 }
 
 fn product(c: &Call, out: &[Tensor]) -> Result<()> {
-    product_cpu(c.tensor(0)?, c.tensor(1)?, &out[0], 1.0, 0.0)
-}
-fn product_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    gpu::matmul(&c.tensor(0)?.gpu_view()?, &c.tensor(1)?.gpu_view()?, &out[0].gpu_view()?, 1.0, 0.0)
+    product_of(c.tensor(0)?, c.tensor(1)?, &out[0], 1.0, 0.0)
 }
 
 pub static MM: Op = Op {
@@ -66,7 +66,7 @@ pub static MM: Op = Op {
             Ok(Spec::one(&[a.size(0), b.size(1)], a.dtype(), a.device()))
         },
         product,
-        Some(product_gpu),
+        Some(product),
     ),
     vjp: Vjp::Each(&[
         d(0, A1, |c| MM.call((c.g(), c.arg(1).t().conj()))),
@@ -108,7 +108,7 @@ pub static BMM: Op = Op {
             Ok(Spec::one(&[a.size(0), a.size(1), b.size(2)], a.dtype(), a.device()))
         },
         product,
-        Some(product_gpu),
+        Some(product),
     ),
     vjp: Vjp::Each(&[
         d(0, A1, |c| BMM.call((c.g(), c.arg(1).transpose(1, 2).conj()))),
@@ -155,8 +155,12 @@ fn matmul(a: &Tensor, b: &Tensor) -> Term {
         .into(),
         (1, 1) => DOT.call((a, b)),
         (2, 1) => MV.call((a, b)),
-        (1, 2) => MM.call((Term::from(a).unsqueeze(0), b)).squeeze(0),
+        (1, 2) => DROP_DIM.call((MM.call((Term::from(a).unsqueeze(0), b)), 0)),
         (2, 2) => MM.call((a, b)),
+        (_, 1) if a.is_contiguous() && a.numel() > 0 && a.shape().last() == b.shape().last() => {
+            let flat = Term::from(a).reshape(&[-1, b.numel() as i64]);
+            UNSAFE_VIEW.call((MV.call((flat, b)), &a.shape()[..a.ndim() - 1]))
+        }
         (1, _) => matmul_batched(Term::from(a).unsqueeze(0), b.into()).squeeze(-2),
         (_, 1) => matmul_batched(a.into(), Term::from(b).unsqueeze(1)).squeeze(-1),
         // A batch of rows against one matrix is one large product.
@@ -213,3 +217,20 @@ impl Term {
         super::view::SQUEEZE_DIM.call((self, [dim]))
     }
 }
+
+/// A dimension of size one dropped from a fresh result: named apart so that `grad_fn` reads as in PyTorch.
+pub static DROP_DIM: Op = Op {
+    sig: "_squeeze(Tensor self, int dim) -> Tensor",
+    doc: "Drops a dimension of size one.",
+    forms: HIDDEN,
+    body: Body::View(|c| {
+        let t = c.tensor(0)?;
+        let dim = crate::layout::wrap_dim(c.int(1)?, t.ndim())?;
+        super::view::one(c, t.layout().squeeze(|d| d == dim))
+    }),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
+    node: "SqueezeBackward4",
+    samples: &["f32[1,3], 0"],
+    errors: &[("f32[2], 1", "IndexError", "Dimension out of range")],
+    ..OP
+};

@@ -1,6 +1,6 @@
 //! Products of vectors and what is built from them: mv, dot, vdot, outer, trace, inner, kron, tensordot.
 
-use super::{MM, product_cpu, same_dtype};
+use super::{MM, product_of, same_dtype};
 use crate::error::{Error, Result, Show};
 use crate::layout::Layout;
 use crate::op::*;
@@ -18,6 +18,10 @@ fn column(t: &Tensor) -> Tensor {
 }
 fn row(t: &Tensor) -> Tensor {
     t.with_layout(t.layout().unsqueeze(0))
+}
+
+fn mv(c: &Call, out: &[Tensor]) -> Result<()> {
+    product_of(c.tensor(0)?, &column(c.tensor(1)?), &column(&out[0]), 1.0, 0.0)
 }
 
 pub static MV: Op = Op {
@@ -46,8 +50,8 @@ pub static MV: Op = Op {
             same_dtype(a, v)?;
             Ok(Spec::one(&[a.size(0)], a.dtype(), a.device()))
         },
-        |c, out| product_cpu(c.tensor(0)?, &column(c.tensor(1)?), &column(&out[0]), 1.0, 0.0),
-        None,
+        mv,
+        Some(mv),
     ),
     vjp: Vjp::Each(&[
         d(0, A1, |c| c.g().unsqueeze(1) * c.arg(1).conj()),
@@ -83,14 +87,22 @@ fn infer_dot(c: &Call) -> Result<Specs> {
 
 fn dot(a: &Tensor, b: &Tensor, out: &Tensor) -> Result<()> {
     let seen = out.with_layout(Layout { offset: out.layout().offset, ..Layout::contiguous(&[1, 1]) });
-    product_cpu(&row(a), &column(b), &seen, 1.0, 0.0)
+    product_of(&row(a), &column(b), &seen, 1.0, 0.0)
+}
+
+fn run_dot(c: &Call, out: &[Tensor]) -> Result<()> {
+    dot(c.tensor(0)?, c.tensor(1)?, &out[0])
+}
+fn run_vdot(c: &Call, out: &[Tensor]) -> Result<()> {
+    let a = quiet(|| Term::from(c.tensor(0)?).conj().ok())?;
+    dot(&a, c.tensor(1)?, &out[0])
 }
 
 pub static DOT: Op = Op {
     sig: "dot(Tensor self, Tensor tensor) -> Tensor",
     doc: "The dot product of two vectors: `sum(self * tensor)`, no conjugation.",
     forms: FMO,
-    body: kernel(infer_dot, |c, out| dot(c.tensor(0)?, c.tensor(1)?, &out[0]), None),
+    body: kernel(infer_dot, run_dot, Some(run_dot)),
     vjp: Vjp::Each(&[d(0, A1, |c| c.g() * c.arg(1).conj()), d(1, A0, |c| c.g() * c.arg(0).conj())]),
     samples: &["f32[3], f32[3]", "i64[3], i64[3]", "c64[3], c64[3]", "f32[0], f32[0]"],
     errors: &[
@@ -105,14 +117,7 @@ pub static VDOT: Op = Op {
     sig: "vdot(Tensor self, Tensor other) -> Tensor",
     doc: "The dot product of two vectors, the first one conjugated.",
     forms: FMO,
-    body: kernel(
-        infer_dot,
-        |c, out| {
-            let a = quiet(|| Term::from(c.tensor(0)?).conj().ok())?;
-            dot(&a, c.tensor(1)?, &out[0])
-        },
-        None,
-    ),
+    body: kernel(infer_dot, run_vdot, Some(run_vdot)),
     vjp: Vjp::Each(&[d(0, A1, |c| c.g().conj() * c.arg(1)), d(1, A0, |c| c.g() * c.arg(0))]),
     samples: &["f32[3], f32[3]", "c64[3], c64[3]"],
     errors: &[("f32[3], f32[2]", "RuntimeError", "inconsistent tensor size")],

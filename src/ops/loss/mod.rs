@@ -2,6 +2,7 @@
 
 pub mod bce;
 pub mod class;
+pub mod nll;
 pub mod pointwise;
 pub mod similarity;
 

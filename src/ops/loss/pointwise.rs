@@ -2,7 +2,7 @@
 //!
 //! Each is one elementwise rule and a reduction, recorded as one node with a formula for its gradient.
 
-use super::{reduced, unreduced};
+use super::{Reduction, reduced, reduction, unreduced};
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapReal, Real};
 use crate::error::{Error, Result};
@@ -12,12 +12,15 @@ use crate::ops::needs::quiet;
 
 pub static OPS: &[&Op] = &[
     &MSE_LOSS,
+    &MSE_LOSS_WEIGHTED,
     &SQUARED_ERROR,
     &L1_LOSS,
+    &L1_LOSS_WEIGHTED,
     &F_SMOOTH_L1_LOSS,
     &SMOOTH_L1_LOSS,
     &SMOOTH_L1,
     &HUBER_LOSS,
+    &HUBER_LOSS_WEIGHTED,
     &HUBER,
     &KL_DIV,
 ];
@@ -63,6 +66,43 @@ pub static MSE_LOSS: Op = Op {
         ("f32[2], f32[2], reduction='no'", "ValueError", "not a valid value for reduction"),
         ("f32[2,3], f32[4]", "RuntimeError", "must match the size"),
     ],
+    ..OP
+};
+
+fn weighted(c: &Call, values: Term, weight: usize, by_weight: bool) -> Result<Outputs> {
+    let w = c.tensor(weight)?;
+    if w.shape() != c.tensor(0)?.shape() {
+        return Err(Error::value("Weights and input must have the same size."));
+    }
+    let values = values * w;
+    match reduction(c)? {
+        Reduction::Mean if by_weight => (values.sum_all() / Term::from(w).sum_all()).outputs(),
+        _ => reduced(c, values),
+    }
+}
+
+pub static MSE_LOSS_WEIGHTED: Op = Op {
+    sig: "nn.functional.mse_loss.weighted(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', Tensor? weight=None) -> Tensor",
+    doc: "The squared error with a weight for each element; the mean is over the sum of the weights.",
+    forms: F,
+    body: composite(|c| {
+        let difference = Term::from(c.tensor(0)?) - c.tensor(1)?;
+        weighted(c, difference.square(), 5, true)
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3], f32[2,3], weight=f32[2,3](pos, nograd)"],
+    errors: &[("f32[2,3], f32[2,3], weight=f32[3](nograd)", "ValueError", "must have the same size")],
+    ..OP
+};
+
+pub static L1_LOSS_WEIGHTED: Op = Op {
+    sig: "nn.functional.l1_loss.weighted(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', Tensor? weight=None) -> Tensor",
+    doc: "The absolute error with a weight for each element; the mean is over the sum of the weights.",
+    forms: F,
+    body: composite(|c| weighted(c, (Term::from(c.tensor(0)?) - c.tensor(1)?).abs(), 5, true)),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3], f32[2,3], weight=f32[2,3](pos, nograd)"],
+    errors: &[("f32[2,3], f32[2,3], weight=f32[3](nograd)", "ValueError", "must have the same size")],
     ..OP
 };
 
@@ -171,7 +211,7 @@ fn huber_slope(c: &Back) -> Term {
 }
 
 pub static HUBER_LOSS: Op = Op {
-    sig: "nn.functional.huber_loss(Tensor input, Tensor target, str reduction='mean', float delta=1.0, Tensor? weight=None) -> Tensor",
+    sig: "nn.functional.huber_loss(Tensor input, Tensor target, str reduction='mean', float delta=1.0) -> Tensor",
     doc: "Half the square below `delta`, `delta` times the distance above; averaged, summed or as it is.",
     forms: F,
     body: composite(|c| {
@@ -187,6 +227,20 @@ pub static HUBER_LOSS: Op = Op {
     ]),
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[2,3], reduction='none', delta=0.5"],
     errors: &[("f32[2], f32[2], delta=0.0", "RuntimeError", "non-positive values for delta")],
+    ..OP
+};
+
+pub static HUBER_LOSS_WEIGHTED: Op = Op {
+    sig: "nn.functional.huber_loss.weighted(Tensor input, Tensor target, str reduction='mean', float delta=1.0, Tensor? weight=None) -> Tensor",
+    doc: "The Huber loss with a weight for each element.",
+    forms: F,
+    body: composite(|c| {
+        let values = HUBER_LOSS.call((c.tensor(0)?, c.tensor(1)?, "none", c.float(3)?));
+        weighted(c, values, 4, false)
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3], f32[2,3], weight=f32[2,3](pos, nograd)"],
+    errors: &[("f32[2,3], f32[2,3], weight=f32[3](nograd)", "ValueError", "must have the same size")],
     ..OP
 };
 

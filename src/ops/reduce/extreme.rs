@@ -8,6 +8,7 @@ use crate::cpu::argreduce::arg_reduce;
 use crate::cpu::reduce::Reduce;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::gpu;
 use crate::op::*;
 use crate::ops::index_along::PUT_ALONG;
 use crate::ops::minmax::{MAXIMUM, MINIMUM};
@@ -19,12 +20,12 @@ pub static OPS: &[&Op] = &[&MAX, &MAX_DIM, &MAX_OTHER, &MIN, &MIN_DIM, &MIN_OTHE
 struct Greatest;
 impl Kind for Greatest {
     const CPU: Reduce = Reduce::Max;
-    const GPU: u8 = 3;
+    const GPU: gpu::Reduce = gpu::Reduce::Max;
 }
 struct Least;
 impl Kind for Least {
     const CPU: Reduce = Reduce::Min;
-    const GPU: u8 = 4;
+    const GPU: gpu::Reduce = gpu::Reduce::Min;
 }
 
 fn infer_all(c: &Call) -> Result<Specs> {
@@ -59,7 +60,7 @@ fn not_empty(t: &Tensor, dims: &[usize]) -> Result<()> {
 }
 
 /// Where the input equals the extreme, each place weighted so that they sum to one.
-fn shared(g: Term, x: Term, y: Term, dims: &[i64]) -> Term {
+pub(super) fn shared(g: Term, x: Term, y: Term, dims: &[i64]) -> Term {
     let hits = if y.get().is_some_and(|y| y.ndim() == 0) && super::is_nan(&y) { x.is_nan() } else { x.equals(y) };
     let count = if dims.is_empty() { hits.clone().sum_all() } else { hits.clone().sum(dims, true) };
     g / count * hits
@@ -118,8 +119,17 @@ fn along<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     unsafe { arg_reduce(MAX, t.cpu_view()?, dim, Some(values.cpu_view()?), indices.cpu_view()?) }
 }
 
+fn along_gpu<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (t, dims) = (c.tensor(0)?, one_dim(c, 1)?);
+    if out[0].numel() == 0 {
+        return Ok(());
+    }
+    let (values, indices) = (keepdim_form(t, &dims, &out[0]), keepdim_form(t, &dims, &out[1]));
+    gpu::arg_reduce(MAX, &t.gpu_view()?, dims.first().copied(), Some(&values.gpu_view()?), &indices.gpu_view()?)
+}
+
 /// The gradient at the position that was found.
-fn at_position(c: &Back) -> Term {
+pub(super) fn at_position(c: &Back) -> Term {
     let (g, at) = (c.g().restore_dims(c, 1, 2), c.out(1).restore_dims(c, 1, 2));
     PUT_ALONG.call((g, at, c.int(1).unwrap_or(0), &*c.sizes(0)))
 }
@@ -128,7 +138,7 @@ pub static MAX_DIM: Op = Op {
     sig: "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     doc: "The greatest elements along a dimension and their positions, the first where several are equal.",
     forms: FMO,
-    body: kernel(infer_dim, along::<true>, None),
+    body: kernel(infer_dim, along::<true>, Some(along_gpu::<true>)),
     vjp: Vjp::Each(&[d(0, OUT1, at_position)]),
     samples: &["f32[2,3], 0", "f32[2,3,4], -1, True", "i64[2,3](perm), 1", "b8[3,2], 0", "f32[], 0"],
     errors: &[
@@ -143,7 +153,7 @@ pub static MIN_DIM: Op = Op {
     sig: "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     doc: "The least elements along a dimension and their positions, the first where several are equal.",
     forms: FMO,
-    body: kernel(infer_dim, along::<false>, None),
+    body: kernel(infer_dim, along::<false>, Some(along_gpu::<false>)),
     vjp: Vjp::Each(&[d(0, OUT1, at_position)]),
     samples: &["f32[2,3], 0", "f32[2,3,4], -1, True", "i64[2,3](perm), 1", "b8[3,2], 0", "f32[], 0"],
     errors: &[
@@ -272,11 +282,27 @@ fn positions<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     unsafe { arg_reduce(MAX, t.cpu_view()?, dims.first().copied().unwrap_or(0), None, indices.cpu_view()?) }
 }
 
+fn positions_gpu<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
+    let t = c.tensor(0)?;
+    if out[0].numel() == 0 {
+        return Ok(());
+    }
+    let (dim, dims) = match c.opt_int(1) {
+        None => (None, (0..t.ndim()).collect()),
+        Some(_) => {
+            let dims = one_dim(c, 1)?;
+            (dims.first().copied(), dims)
+        }
+    };
+    let indices = keepdim_form(t, &dims, &out[0]);
+    gpu::arg_reduce(MAX, &t.gpu_view()?, dim, None, &indices.gpu_view()?)
+}
+
 pub static ARGMAX: Op = Op {
     sig: "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
     doc: "The position of the greatest element along a dimension, or in the flattened tensor; the first of equals.",
     forms: FMO,
-    body: kernel(infer_arg, positions::<true>, None),
+    body: kernel(infer_arg, positions::<true>, Some(positions_gpu::<true>)),
     vjp: Vjp::None("a position"),
     samples: &["f32[2,3]", "f32[2,3], 0", "i64[2,3](perm), -1, True", "f32[2,3], None, True", "f32[]"],
     errors: &[
@@ -291,7 +317,7 @@ pub static ARGMIN: Op = Op {
     sig: "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
     doc: "The position of the least element along a dimension, or in the flattened tensor; the first of equals.",
     forms: FMO,
-    body: kernel(infer_arg, positions::<false>, None),
+    body: kernel(infer_arg, positions::<false>, Some(positions_gpu::<false>)),
     vjp: Vjp::None("a position"),
     samples: &["f32[2,3]", "f32[2,3], 0", "i64[2,3](perm), -1, True", "f32[2,3], None, True", "f32[]"],
     errors: &[("f32[0]", "IndexError", "Expected reduction dim to be specified"), ("c64[2]", "TypeError", "complex")],

@@ -6,6 +6,7 @@
 use super::{keepdim_form, reduced_dims, reduced_shape};
 use crate::cpu::var::var;
 use crate::error::{Error, Result};
+use crate::gpu;
 use crate::layout::Dims;
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -65,8 +66,15 @@ fn run<const SQRT: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     unsafe { var(t.cpu_view()?, &dims, correction(c), kept[0].cpu_view()?, mean, SQRT) }
 }
 
+fn run_gpu<const SQRT: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (t, dims) = (c.tensor(0)?, dims(c)?);
+    let kept: Vec<Tensor> = out.iter().map(|o| keepdim_form(t, &dims, o)).collect();
+    let mean = kept.get(1).map(|m| m.gpu_view()).transpose()?;
+    gpu::var(&t.gpu_view()?, &dims, correction(c), SQRT, &kept[0].gpu_view()?, mean.as_ref())
+}
+
 const fn moments<const SQRT: bool, const MEAN: bool>() -> Body {
-    kernel(infer::<MEAN>, run::<SQRT>, None)
+    kernel(infer::<MEAN>, run::<SQRT>, Some(run_gpu::<SQRT>))
 }
 
 /// Puts the reduced dimensions back, whatever the overload.

@@ -35,13 +35,13 @@ pub static NANSUM: Op = Op {
     body: composite(|c| {
         let t = c.tensor(0)?;
         if t.dtype().is_complex() {
-            return Err(Error::runtime("nansum does not support complex inputs"));
+            return Err(Error::not_implemented("nansum does not support complex inputs"));
         }
         quiet(|| sum(without_nan(t), given(c), c.flag(2), c.dtype(3)).outputs())
     }),
     vjp: Vjp::Each(&[d(0, A0, |c| c.g().expand_reduced(c, 1, 2) * c.arg(0).is_nan().equals(0))]),
     samples: &["f32[2,3]", "f32[4](=1,nan,3,nan)", "f32[2,2](=1,nan,3,4), 0", "f32[2,3], (0, 1), True", "i64[4]"],
-    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range"), ("c64[2]", "RuntimeError", "complex")],
+    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range"), ("c64[2]", "NotImplementedError", "complex")],
     reference: "np.nansum(x0, axis=dim, keepdims=keepdim)",
     ..OP
 };

@@ -6,6 +6,7 @@ use super::{SUM_DIM, keepdim_form, reduced_dims, reduced_shape};
 use crate::cpu::reduce::{Reduce, reduce};
 use crate::dtype::{Category, DType, Scalar, default_dtype};
 use crate::error::{Error, Result, Show};
+use crate::gpu;
 use crate::op::*;
 use crate::ops::needs::named;
 use crate::ops::reduce::extreme::{AMAX, AMIN};
@@ -48,11 +49,17 @@ fn run_norm(c: &Call, out: &[Tensor]) -> Result<()> {
     unsafe { reduce(Reduce::Norm(c.float(1)?), t.cpu_view()?, &dims, kept.cpu_view()?) }
 }
 
+fn run_norm_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (t, dims) = (c.tensor(0)?, reduced_dims(c, Some(2))?);
+    let kept = keepdim_form(t, &dims, &out[0]);
+    gpu::reduce(gpu::Reduce::Norm(c.float(1)?), &t.gpu_view()?, &dims, &kept.gpu_view()?)
+}
+
 pub static VECTOR_NORM: Op = Op {
     sig: "linalg.vector_norm(Tensor x, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
     doc: "The vector norm `sum(|x|^ord)^(1/ord)` of all elements or over the given dimensions; `inf`: the greatest, `-inf`: the least absolute value, `0`: the number that are not zero.",
     forms: FO,
-    body: kernel(infer_norm, run_norm, None),
+    body: kernel(infer_norm, run_norm, Some(run_norm_gpu)),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, norm_backward)]),
     node: "LinalgVectorNormBackward0",
     samples: &[
@@ -180,9 +187,9 @@ fn matrix_norm(t: &Tensor, order: f64, dims: &[i64], keepdim: bool, dtype: Optio
     match order.abs() {
         2.0 => Ok(kept(pick.call((singular_values(t, (a, b)), [-1])), t, (a, b), keepdim)),
         1.0 | f64::INFINITY => {
-            let sums = SUM_DIM.call((Term::from(t).abs(), [first], true));
-            let y = pick.call((sums, [second], true));
-            Ok(if keepdim { y } else { crate::ops::view::SQUEEZE_DIM.call((y, [a.rem_euclid(n), b.rem_euclid(n)])) })
+            let sums = SUM_DIM.call((Term::from(t).abs(), [first], keepdim));
+            let (f, s) = (first.rem_euclid(n), second.rem_euclid(n));
+            Ok(pick.call((sums, [if keepdim || s < f { s } else { s - 1 }], keepdim)))
         }
         _ => Err(Error::runtime(format!("Order {order} not supported."))),
     }
@@ -267,6 +274,12 @@ fn run_logsumexp(c: &Call, out: &[Tensor]) -> Result<()> {
     unsafe { reduce(Reduce::LogSumExp, t.cpu_view()?, &dims, kept.cpu_view()?) }
 }
 
+fn run_logsumexp_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (t, dims) = (c.tensor(0)?, reduced_dims(c, Some(1))?);
+    let kept = keepdim_form(t, &dims, &out[0]);
+    gpu::reduce(gpu::Reduce::LogSumExp, &t.gpu_view()?, &dims, &kept.gpu_view()?)
+}
+
 pub static LOGSUMEXP: Op = Op {
     sig: "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
     doc: "The logarithm of the sum of exponentials over the given dimensions, without overflow.",
@@ -279,7 +292,7 @@ pub static LOGSUMEXP: Op = Op {
             Ok(Spec::one(&reduced_shape(t.shape(), &reduced_dims(c, Some(1))?, c.flag(2)), dtype, t.device()))
         },
         run_logsumexp,
-        None,
+        Some(run_logsumexp_gpu),
     ),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
         c.g().restore_dims(c, 1, 2) * (c.arg(0) - c.out(0).restore_dims(c, 1, 2)).exp()

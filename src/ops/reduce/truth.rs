@@ -4,6 +4,7 @@ use super::{Kind, over_all, over_dims, reduced_dims, reduced_shape};
 use crate::cpu::reduce::Reduce;
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::gpu;
 use crate::op::*;
 use crate::tensor::Tensor;
 
@@ -12,12 +13,12 @@ pub static OPS: &[&Op] = &[&ANY, &ANY_DIM, &ALL, &ALL_DIM, &COUNT_NONZERO];
 struct Any;
 impl Kind for Any {
     const CPU: Reduce = Reduce::Any;
-    const GPU: u8 = 5;
+    const GPU: gpu::Reduce = gpu::Reduce::Any;
 }
 struct All;
 impl Kind for All {
     const CPU: Reduce = Reduce::All;
-    const GPU: u8 = 6;
+    const GPU: gpu::Reduce = gpu::Reduce::All;
 }
 
 fn truth_dtype(t: &Tensor) -> DType {
@@ -40,7 +41,7 @@ pub static ANY: Op = Op {
     body: over_all::<Any>(infer_all),
     vjp: NO_GRADIENT,
     samples: &["b8[2,3]", "f32[4](zeros)", "u8[3]", "i64[0]", "c64[2]"],
-    errors: &[("'a'", "TypeError", "must be Tensor")],
+    errors: &[("'a'", "TypeError", "invalid combination of arguments")],
     reference: "np.any(x0)",
     ..OP
 };
@@ -64,7 +65,7 @@ pub static ALL: Op = Op {
     body: over_all::<All>(infer_all),
     vjp: NO_GRADIENT,
     samples: &["b8[2,3]", "f32[4](ones)", "u8[3]", "i64[0]", "c64[2]"],
-    errors: &[("'a'", "TypeError", "must be Tensor")],
+    errors: &[("'a'", "TypeError", "invalid combination of arguments")],
     reference: "np.all(x0)",
     ..OP
 };

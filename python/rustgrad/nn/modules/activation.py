@@ -2,7 +2,10 @@
 
 import warnings
 
+from ..._base import empty
 from .. import functional as F
+from ..init import constant_
+from ..parameter import Parameter
 from .module import Module
 
 __all__ = [
@@ -18,12 +21,14 @@ __all__ = [
     "LogSigmoid",
     "LogSoftmax",
     "Mish",
+    "PReLU",
     "ReLU",
     "ReLU6",
     "SELU",
     "Sigmoid",
     "SiLU",
     "Softmax",
+    "Softmax2d",
     "Softmin",
     "Softplus",
     "Softshrink",
@@ -340,3 +345,35 @@ class LogSoftmax(_Dim):
 
     def forward(self, input):
         return F.log_softmax(input, self.dim, _stacklevel=5)
+
+
+class Softmax2d(Module):
+    """Softmax over the channels of `(N, C, H, W)` or `(C, H, W)`; ValueError for other ranks."""
+
+    def forward(self, input):
+        if input.dim() not in (3, 4):
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
+        return F.softmax(input, -3, _stacklevel=5)
+
+
+class PReLU(Module):
+    """x where x > 0, else weight * x, with a learned weight: one, or one for each channel (dimension 1)."""
+
+    __constants__ = ["num_parameters"]
+
+    def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.init = init
+        self.weight = Parameter(empty(num_parameters, device=device, dtype=dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Sets the weight to `init`."""
+        constant_(self.weight, self.init)
+
+    def forward(self, input):
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self):
+        return f"num_parameters={self.num_parameters}"

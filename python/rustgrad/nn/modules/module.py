@@ -238,10 +238,17 @@ class Module(Hooks, State, Traversal):
         self.add_module(name, module)
 
     def __getattr__(self, name):
+        # Unrolled: every use of a submodule or parameter in a forward comes through here.
         state = self.__dict__
-        for table in ("_parameters", "_modules", "_buffers"):
-            if table in state and name in state[table]:
-                return state[table][name]
+        modules = state.get("_modules")
+        if modules is not None and name in modules:
+            return modules[name]
+        params = state.get("_parameters")
+        if params is not None and name in params:
+            return params[name]
+        buffers = state.get("_buffers")
+        if buffers is not None and name in buffers:
+            return buffers[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def _forget(self, name, *tables):

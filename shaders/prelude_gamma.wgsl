@@ -1,0 +1,75 @@
+// The inverse error function and the derivatives of digamma, as in ops/special.rs.
+
+// @for float
+// Giles' approximation, then two Newton steps; in the tails `erfc` keeps the difference exact.
+fn erfinv_(x: T) -> T {
+    let a = abs_(x);
+    if (is_nan(x)) { return x; }
+    if (less(T(1), a)) { return nan_(); }
+    if (same(a, T(1))) { return from_parts(inf_(), x); }
+    let w = -ln_((T(1) - a) * (T(1) + a));
+    var p: T;
+    if (w < T(5)) {
+        let t = w - T(2.5);
+        p = T(2.81022636e-08);
+        p = p * t + T(3.43273939e-07);
+        p = p * t + T(-3.5233877e-06);
+        p = p * t + T(-4.39150654e-06);
+        p = p * t + T(0.00021858087);
+        p = p * t + T(-0.00125372503);
+        p = p * t + T(-0.00417768164);
+        p = p * t + T(0.246640727);
+        p = p * t + T(1.50140941);
+    } else {
+        let t = sqrt_(w) - T(3);
+        p = T(-0.000200214257);
+        p = p * t + T(0.000100950558);
+        p = p * t + T(0.00134934322);
+        p = p * t + T(-0.00367342844);
+        p = p * t + T(0.00573950773);
+        p = p * t + T(-0.0076224613);
+        p = p * t + T(0.00943887047);
+        p = p * t + T(1.00167406);
+        p = p * t + T(2.83297682);
+    }
+    var y = p * a;
+    for (var i = 0; i < 2; i++) {
+        var error: T;
+        if (y > T(0.5)) {
+            error = (T(1) - a) - erfc_(y);
+        } else {
+            error = erf_(y) - a;
+        }
+        let step = error / (T(1.12837916709551257) * exp_(-y * y));
+        y -= step / (T(1) + y * step);
+    }
+    return from_parts(y, x);
+}
+// Hurwitz's zeta by Euler and Maclaurin: terms up to 10, the integral of the rest, and Bernoulli corrections.
+fn zeta_(s: T, start: T) -> T {
+    if (start <= T(0) && same(start, floor_(start))) { return inf_(); }
+    if (start < T(-100000)) { return nan_(); }
+    var x = start;
+    var sum = T(0);
+    for (var i = 0; i < 100020 && x < T(10); i++) {
+        sum += pow_(x, -s);
+        x += T(1);
+    }
+    sum += pow_(x, T(1) - s) / (s - T(1)) + T(0.5) * pow_(x, -s);
+    var bernoulli = array<T, 6>(
+        T(8.3333333333333333e-2), T(-1.3888888888888889e-3), T(3.3068783068783069e-5), T(-8.2671957671957672e-7),
+        T(2.0876756987868099e-8), T(-5.2841901386874932e-10));
+    var factor = s * pow_(x, -s - T(1));
+    for (var k = 0; k < 6; k++) {
+        sum += factor * bernoulli[k];
+        let j = s + T(2) * T(k);
+        factor *= (j + T(1)) * (j + T(2)) / (x * x);
+    }
+    return sum;
+}
+fn polygamma_(n: T, x: T) -> T {
+    if (is_nan(x)) { return x; }
+    if (!truth(n)) { return digamma_(x); }
+    let odd = truth(fmod_(n, T(2)));
+    return select(T(-1), T(1), odd) * exp_(lgamma_(n + T(1))) * zeta_(n + T(1), x);
+}

@@ -1,0 +1,141 @@
+//! Medians: the lower of the two middle elements, where the number of elements is even.
+//!
+//! `median` is nan where any element is, `nanmedian` looks at the others. Along a dimension the gradient goes to the
+//! position that was found; of everything it is shared by equal elements.
+
+use super::extreme::{at_position, shared};
+use super::{keepdim_form, one_dim, reduced_shape};
+use crate::cpu::argreduce::arg_reduce;
+use crate::cpu::sort::{kth, sort};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::op::*;
+use crate::ops::index_along::TAKE_ALONG;
+use crate::ops::needs::quiet;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[&MEDIAN, &MEDIAN_DIM, &NANMEDIAN, &NANMEDIAN_DIM];
+
+fn infer_dim(c: &Call) -> Result<Specs> {
+    let t = c.tensor(0)?;
+    if t.dtype().is_complex() || t.dtype() == DType::Bool {
+        let (op, name) = (c.op.parsed().base, t.dtype().scalar_type_name());
+        return Err(Error::not_implemented(format!("\"{op}_out_impl\" not implemented for '{name}'")));
+    }
+    let dims = one_dim(c, 1)?;
+    if let Some(&d) = dims.iter().find(|&&d| t.size(d) == 0) {
+        return Err(Error::index(format!("Expected reduction dim {d} to have non-zero size.")));
+    }
+    let shape = reduced_shape(t.shape(), &dims, c.flag(2));
+    Ok(smallvec![Spec::new(&shape, t.dtype(), t.device()), Spec::new(&shape, DType::I64, t.device())])
+}
+
+/// Values and positions in the keepdim form, of `t` along `dim`.
+fn medians(t: &Tensor, dim: usize, skip_nan: bool) -> Result<(Tensor, Tensor)> {
+    let t = if t.ndim() == 0 { t.with_layout(t.layout().unsqueeze(0)) } else { t.clone() };
+    let new = |shape: &[usize], dtype| Tensor::empty(shape, dtype, t.device());
+    let one = reduced_shape(t.shape(), &[dim], true);
+    if skip_nan && t.dtype().is_float() {
+        let (values, indices) = (new(t.shape(), t.dtype())?, new(t.shape(), DType::I64)?);
+        // SAFETY: the layouts lie within their storages and the results are new.
+        unsafe { sort(t.cpu_view()?, dim, false, true, values.cpu_view()?, indices.cpu_view()?)? };
+        let numbers = Term::from(&t).is_nan().equals(0).sum(&[dim as i64], true);
+        let middle = ((numbers - 1).clamp_min_(0.0).to_dtype(DType::F64) / 2).to_dtype(DType::I64).ok()?;
+        let at = |t: &Tensor| TAKE_ALONG.call((t, &middle, dim)).ok();
+        return Ok((at(&values)?, at(&indices)?));
+    }
+    let (values, indices) = (new(&one, t.dtype())?, new(&one, DType::I64)?);
+    let k = t.size(dim).div_ceil(2);
+    // SAFETY: as above; `k` lies in the dimension, which is not empty.
+    unsafe { kth(t.cpu_view()?, dim, k, values.cpu_view()?, indices.cpu_view()?)? };
+    if !t.dtype().is_float() {
+        return Ok((values, indices));
+    }
+    // The greatest element is nan where there is one.
+    let (top, place) = (new(&one, t.dtype())?, new(&one, DType::I64)?);
+    // SAFETY: as above.
+    unsafe { arg_reduce(true, t.cpu_view()?, dim, Some(top.cpu_view()?), place.cpu_view()?)? };
+    let nan = Term::from(&top).is_nan();
+    Ok((nan.clone().choose(&top, &values).ok()?, nan.choose(&place, &indices).ok()?))
+}
+
+fn along<const SKIP: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (t, dims) = (c.tensor(0)?, one_dim(c, 1)?);
+    if out[0].numel() == 0 {
+        return Ok(());
+    }
+    let (values, indices) = quiet(|| medians(t, dims.first().copied().unwrap_or(0), SKIP))?;
+    for (o, r) in out.iter().zip([values, indices]) {
+        let kept = keepdim_form(t, &dims, o);
+        let seen = if t.ndim() == 0 { r.with_layout(crate::layout::Layout::contiguous(&[])) } else { r };
+        kept.copy_raw(&seen)?;
+    }
+    Ok(())
+}
+
+fn of_all<const SKIP: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
+    let t = c.tensor(0)?;
+    if t.numel() == 0 {
+        return out[0].fill_raw(crate::dtype::Scalar::Float(f64::NAN));
+    }
+    let (values, _) = quiet(|| medians(&Term::from(t).reshape(&[-1]).ok()?, 0, SKIP))?;
+    out[0].copy_raw(&values.with_layout(crate::layout::Layout::contiguous(&[])))
+}
+
+fn infer_all(c: &Call) -> Result<Specs> {
+    let t = c.tensor(0)?;
+    if t.dtype().is_complex() || t.dtype() == DType::Bool {
+        let (op, name) = (c.op.parsed().base, t.dtype().scalar_type_name());
+        return Err(Error::not_implemented(format!("\"{op}_impl\" not implemented for '{name}'")));
+    }
+    Ok(Spec::one(&[], t.dtype(), t.device()))
+}
+
+const SHARED: Vjp = Vjp::Each(&[d(0, A0 | OUT0, |c| shared(c.g(), c.arg(0), c.out(0), &[]))]);
+const AT_POSITION: Vjp = Vjp::Each(&[d(0, OUT1, at_position)]);
+
+pub static MEDIAN: Op = Op {
+    sig: "median(Tensor self) -> Tensor",
+    doc: "The median of all elements, the lower of two; nan if there is one.",
+    body: kernel(infer_all, of_all::<false>, None),
+    vjp: SHARED,
+    samples: &["f32[5]", "f32[2,3]", "i64[4]", "f32[4](=1,nan,3,2)", "f32[]"],
+    errors: &[("c64[2]", "NotImplementedError", "not implemented for")],
+    ..OP
+};
+
+pub static MEDIAN_DIM: Op = Op {
+    sig: "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    doc: "The medians along a dimension, the lower of two, and their positions; nan where there is one.",
+    forms: FMO,
+    body: kernel(infer_dim, along::<false>, None),
+    vjp: AT_POSITION,
+    samples: &["f32[2,3], 0", "f32[2,3,5], -1, True", "i64[2,4](perm), 1", "f32[2,2](=1,nan,3,2), 1", "f32[], 0"],
+    errors: &[
+        ("f32[0,3], 0", "IndexError", "to have non-zero size"),
+        ("f32[2,3], 2", "IndexError", "Dimension out of range"),
+    ],
+    ..OP
+};
+
+pub static NANMEDIAN: Op = Op {
+    sig: "nanmedian(Tensor self) -> Tensor",
+    doc: "The median of the elements that are not nan, the lower of two.",
+    body: kernel(infer_all, of_all::<true>, None),
+    vjp: SHARED,
+    samples: &["f32[5]", "f32[4](=1,nan,3,2)", "i64[4]", "f32[2](=nan,nan)"],
+    errors: &[("c64[2]", "NotImplementedError", "not implemented for")],
+    ..OP
+};
+
+pub static NANMEDIAN_DIM: Op = Op {
+    sig: "nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    doc: "The medians along a dimension of the elements that are not nan, and their positions.",
+    forms: FMO,
+    body: kernel(infer_dim, along::<true>, None),
+    vjp: AT_POSITION,
+    samples: &["f32[2,3], 0", "f32[2,4](=1,nan,3,2,nan,nan,5,4), 1", "i64[2,4](perm), 1", "f32[2,3,5], -1, True"],
+    errors: &[("f32[0,3], 0", "IndexError", "to have non-zero size")],
+    ..OP
+};

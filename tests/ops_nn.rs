@@ -1,0 +1,135 @@
+//! Reductions, losses, contraction and optimiser steps without Python: what the table of ops cannot say by samples.
+
+use rustgrad::autograd::{self, GradGuard, Request, history};
+use rustgrad::device::Device;
+use rustgrad::dtype::Scalar;
+use rustgrad::error::Result;
+use rustgrad::op::{Args, Term, Value};
+use rustgrad::ops::{layer_norm, linalg::einsum::EINSUM, loss::class::*, optim::*, reduce::*, softmax::*};
+use rustgrad::tensor::Tensor;
+
+fn tensor(data: &[f32], shape: &[usize]) -> Tensor {
+    Tensor::from_slice(data, shape).unwrap()
+}
+fn leaf(data: &[f32], shape: &[usize]) -> Tensor {
+    let t = tensor(data, shape);
+    t.set_flag(1, true);
+    t
+}
+fn wave(n: usize, step: f32) -> Vec<f32> {
+    (0..n).map(|i| (i as f32 * step).sin()).collect()
+}
+fn values(t: &Tensor) -> Vec<f64> {
+    let d = t.dense_copy(t.dtype()).unwrap();
+    (0..d.numel()).map(|i| d.element(d.layout().offset + i).unwrap().to_f64()).collect()
+}
+fn close(a: &[f64], b: &[f64], tolerance: f64) {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).for_each(|(x, y)| assert!((x - y).abs() <= tolerance * (1.0 + y.abs()), "{a:?} is not {b:?}"));
+}
+fn grad(y: &Tensor, x: &[&Tensor], create_graph: bool) -> Result<Vec<Tensor>> {
+    let one = Tensor::empty(y.shape(), y.dtype(), Device::Cpu)?;
+    one.fill_raw(Scalar::Int(1))?;
+    let inputs: Vec<_> = x.iter().map(|t| history::grad_edge(t).unwrap().unwrap()).collect();
+    let roots = vec![(history::grad_edge(y)?.unwrap(), one)];
+    let out = autograd::run(Request { roots, keep_graph: true, create_graph, inputs: Some(&inputs) })?;
+    Ok(out.into_iter().map(|g| g.expect("a gradient")).collect())
+}
+
+#[test]
+fn products_with_zeros_have_gradients_of_any_order() {
+    let x = leaf(&[2.0, 0.0, 3.0, 0.0, 5.0], &[5]);
+    let y = PROD.call((&x,)).ok().unwrap();
+    let g = grad(&y, &[&x], true).unwrap();
+    assert_eq!(values(&g[0]), vec![0.0; 5]);
+    // The mixed derivative by the two zeros is the product of the others.
+    let at = rustgrad::ops::view::SELECT.call((&g[0], 0, 1)).ok().unwrap();
+    assert_eq!(values(&grad(&at, &[&x], false).unwrap()[0]), vec![0.0, 0.0, 0.0, 30.0, 0.0]);
+}
+
+#[test]
+fn fused_softmax_is_the_composite() {
+    let x = tensor(&wave(60, 1.3), &[3, 4, 5]);
+    for dim in 0..3 {
+        let args: Args = smallvec::smallvec![Value::Tensor(&x), Value::from(dim), Value::None];
+        for op in [&SOFTMAX, &LOG_SOFTMAX] {
+            let composite = rustgrad::dispatch::call_composite(op, &args).unwrap();
+            close(&values(&op.call((&x, dim)).ok().unwrap()), &values(&composite[0]), 1e-6);
+        }
+    }
+}
+
+#[test]
+fn layer_norm_has_the_same_gradient_in_one_pass_and_recorded() {
+    let (x, w, b) = (leaf(&wave(700, 0.7), &[20, 35]), leaf(&wave(35, 0.3), &[35]), leaf(&wave(35, 0.2), &[35]));
+    let y = layer_norm::LAYER_NORM.call((&x, [35], &w, &b)).ok().unwrap();
+    let z = (Term::from(&y) * &y * &y).sum_all().ok().unwrap();
+    let (fused, recorded) = (grad(&z, &[&x, &w, &b], false).unwrap(), grad(&z, &[&x, &w, &b], true).unwrap());
+    fused.iter().zip(&recorded).for_each(|(a, b)| close(&values(a), &values(b), 1e-4));
+}
+
+#[test]
+fn cross_entropy_names_and_gradients() {
+    let x = leaf(&wave(12, 0.9), &[3, 4]);
+    let t = Tensor::from_slice(&[0i64, 3, -100], &[3]).unwrap();
+    let y = CROSS_ENTROPY.call((&x, &t)).ok().unwrap();
+    assert_eq!(history::grad_fn(&y).unwrap().unwrap().node.name(), "NllLossBackward0");
+    let g = values(&grad(&y, &[&x], false).unwrap()[0]);
+    let p = values(&SOFTMAX.call((&x, 1)).ok().unwrap());
+    let want: Vec<f64> = (0..12)
+        .map(|i| match i / 4 {
+            2 => 0.0,
+            row => (p[i] - f64::from(u8::from(i % 4 == [0, 3][row]))) / 2.0,
+        })
+        .collect();
+    close(&g, &want, 1e-6);
+}
+
+#[test]
+fn einsum_orders_and_broadcasts() {
+    let (a, b) = (tensor(&wave(24, 0.4), &[2, 3, 4]), tensor(&wave(20, 0.8), &[4, 5]));
+    let parts = |t: &[&Tensor]| t.iter().map(|t| (*t).clone()).collect::<Vec<_>>();
+    let y = EINSUM.call(("...j,jk->k...", parts(&[&a, &b]))).ok().unwrap();
+    assert_eq!(y.shape(), [5, 2, 3]);
+    let (va, vb) = (values(&a), values(&b));
+    let want: Vec<f64> = (0..30).map(|i| (0..4).map(|j| va[i % 6 * 4 + j] * vb[j * 5 + i / 6]).sum()).collect();
+    close(&values(&y), &want, 1e-6);
+    let square = tensor(&wave(9, 0.5), &[3, 3]);
+    let trace = EINSUM.call(("ii", parts(&[&square]))).ok().unwrap();
+    let v = values(&square);
+    close(&values(&trace), &[v[0] + v[4] + v[8]], 1e-6);
+}
+
+#[test]
+fn adam_steps_in_one_pass_are_the_formula() {
+    let _guard = GradGuard::new(false);
+    for n in [1, 5, 5000] {
+        let (p, g) = (tensor(&wave(n, 0.1), &[n]), tensor(&wave(n, 0.2), &[n]));
+        let (m, v) = (tensor(&wave(n, 0.3), &[n]), tensor(&vec![0.5; n], &[n]));
+        let before: Vec<Vec<f64>> = [&p, &g, &m, &v].iter().map(|t| values(t)).collect();
+        let args: Args = smallvec::smallvec![
+            Value::Tensor(&p),
+            Value::Tensor(&g),
+            Value::Tensor(&m),
+            Value::Tensor(&v),
+            0.01.into(),
+            0.9.into(),
+            0.99.into(),
+            1e-8.into(),
+            0.1.into(),
+            3.0.into(),
+            true.into(),
+            false.into()
+        ];
+        let version = m.version();
+        FUSED_ADAM_.call_inplace(args).unwrap();
+        assert!(m.version() > version, "the state was changed without notice");
+        let want = |i: usize| {
+            let m = 0.9 * before[2][i] + 0.1 * before[1][i];
+            let v = 0.99 * before[3][i] + 0.01 * before[1][i].powi(2);
+            let step = 0.01 / (1.0 - 0.9f64.powi(3)) * m / ((v / (1.0 - 0.99f64.powi(3))).sqrt() + 1e-8);
+            before[0][i] * (1.0 - 0.01 * 0.1) - step
+        };
+        close(&values(&p), &(0..n).map(want).collect::<Vec<_>>(), 1e-5);
+    }
+}
