@@ -118,7 +118,8 @@ impl Layout {
         self.shape.len()
     }
     pub fn numel(&self) -> usize {
-        self.shape.iter().product()
+        // Wraps only where a size is zero, and then the product is zero all the same.
+        self.shape.iter().fold(1, |n: usize, &d| n.wrapping_mul(d))
     }
     /// Row-major without gaps; dimensions of size one do not count, an empty tensor always is.
     pub fn is_contiguous(&self) -> bool {
@@ -131,7 +132,7 @@ impl Layout {
                 if s != step {
                     return false;
                 }
-                step *= d;
+                step = step.wrapping_mul(d);
             }
         }
         true
@@ -144,7 +145,7 @@ impl Layout {
         let mut step = 1;
         dims.iter().all(|&(s, d)| {
             let ok = s == step;
-            step *= d;
+            step = step.wrapping_mul(d);
             ok
         })
     }

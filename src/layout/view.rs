@@ -50,7 +50,7 @@ impl Layout {
     }
     pub fn unsqueeze(&self, dim: usize) -> Layout {
         let mut out = self.clone();
-        let stride = if dim < self.ndim() { self.shape[dim] * self.strides[dim] } else { 1 };
+        let stride = if dim < self.ndim() { self.shape[dim].saturating_mul(self.strides[dim]) } else { 1 };
         out.shape.insert(dim, 1);
         out.strides.insert(dim, stride);
         out
@@ -128,16 +128,16 @@ impl Layout {
         let mut run = 1;
         let mut base = self.strides.last().copied().unwrap_or(1);
         for i in (0..self.ndim()).rev() {
-            run *= self.shape[i];
-            let breaks = i == 0 || (self.shape[i - 1] != 1 && self.strides[i - 1] != run * base);
+            run = run.wrapping_mul(self.shape[i]);
+            let breaks = i == 0 || (self.shape[i - 1] != 1 && self.strides[i - 1] != run.wrapping_mul(base));
             if !breaks {
                 continue;
             }
             let mut taken = 1;
             while view > 0 && (taken < run || shape[view - 1] == 1) {
                 view -= 1;
-                strides[view] = taken * base;
-                taken *= shape[view];
+                strides[view] = taken.wrapping_mul(base);
+                taken = taken.wrapping_mul(shape[view]);
             }
             if taken != run {
                 return None;
