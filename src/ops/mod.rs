@@ -14,6 +14,7 @@ pub mod copy;
 pub mod create;
 pub mod division;
 pub mod embedding;
+pub mod embed;
 pub mod exp;
 pub mod gather;
 pub mod hard;
@@ -73,6 +74,7 @@ pub static OPS: &[&[&Op]] = &[
     complex::OPS,
     division::OPS,
     embedding::OPS,
+    embed::OPS,
     exp::OPS,
     gather::OPS,
     hard::OPS,
