@@ -36,7 +36,10 @@ fn selected(l: &Layout, c: &dyn Arguments) -> Result<Layout> {
     let (dim, index) = (wrap_dim(c.int(2)?, l.ndim())?, c.int(3)?);
     let n = l.shape.get(dim).copied().unwrap_or(0) as i64;
     if index < -n || index >= n {
-        return Err(Error::index(format!("select(): index {index} out of range for tensor of size {} at dimension {dim}", Show(&l.shape))));
+        return Err(Error::index(format!(
+            "select(): index {index} out of range for tensor of size {} at dimension {dim}",
+            Show(&l.shape)
+        )));
     }
     Ok(l.select(dim, index.rem_euclid(n) as usize))
 }
@@ -91,7 +94,10 @@ pub static SELECT_SCATTER: Op = Op {
     body: kernel(|c| written(c, selected), |c, out| write(c, out, selected), Some(|c, out| write(c, out, selected))),
     vjp: Vjp::Each(&[d(0, 0, of_self), d(1, 0, |c| of_src(c, &SELECT))]),
     samples: &["f32[2,3], f32[3], 0, 1", "f32[2,3], f32[2], -1, -1"],
-    errors: &[("f32[2,3], f32[3], 0, 5", "IndexError", "out of range"), ("f32[2,3], f32[2], 0, 1", "RuntimeError", "expected src to have a size equal to the slice")],
+    errors: &[
+        ("f32[2,3], f32[3], 0, 5", "IndexError", "out of range"),
+        ("f32[2,3], f32[2], 0, 1", "RuntimeError", "expected src to have a size equal to the slice"),
+    ],
     ..OP
 };
 

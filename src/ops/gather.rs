@@ -198,7 +198,9 @@ pub(super) fn reduce_mode(c: &Call, arg: usize) -> Result<Mode> {
         other if c.op.parsed().base == "scatter_reduce" => Err(Error::runtime(format!(
             "Expected 'reduce' to be one of 'sum', 'prod', 'mean', 'amax', 'amin' but got {other}."
         ))),
-        other => Err(Error::runtime(format!("index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {other}."))),
+        other => Err(Error::runtime(format!(
+            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {other}."
+        ))),
     }
 }
 

@@ -44,14 +44,15 @@ fn linear(c: &Call) -> Result<Outputs> {
     if x.ndim() == 2 {
         return ADDMM.calls((bias, x, w));
     }
-    if x.ndim() == 0 || !x.is_contiguous() || x.numel() == 0 || c.tensor(1)?.ndim() != 2 {
+    if x.ndim() == 0 || !x.is_contiguous() || c.tensor(1)?.ndim() != 2 {
         return (MATMUL.call((x, w)) + bias).outputs();
     }
     // One large product is better than a batch of small ones.
     let mut sizes = Term::from(x).sizes();
     let k = sizes.pop().unwrap_or(1);
+    let rows = sizes.iter().product::<i64>();
     sizes.push(c.tensor(1)?.size(0) as i64);
-    UNSAFE_VIEW.calls((ADDMM.call((bias, Term::from(x).reshape(&[-1, k]), w)), sizes))
+    UNSAFE_VIEW.calls((ADDMM.call((bias, Term::from(x).reshape(&[rows, k]), w)), sizes))
 }
 
 /// A mask of zeros, with probability `p`, and `1 / (1 - p)`.

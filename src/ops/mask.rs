@@ -52,7 +52,10 @@ fn fill_dtype(c: &Call, _: DType) -> Result<(DType, DType)> {
         _ => true,
     };
     if category == Category::Complex && !t.dtype().is_complex() || !fits {
-        return Err(Error::runtime(format!("value cannot be converted to type {} without overflow", c_name(t.dtype()))));
+        return Err(Error::runtime(format!(
+            "value cannot be converted to type {} without overflow",
+            c_name(t.dtype())
+        )));
     }
     Ok((t.dtype(), t.dtype()))
 }
@@ -165,7 +168,9 @@ fn bool_mask(c: &Call, name: &str) -> Result<Tensor> {
     let mask = c.tensor(1)?;
     match mask.dtype() {
         DType::Bool => Ok(mask.clone()),
-        d => Err(Error::runtime(format!("{name}: expected BoolTensor for mask, but got {}Tensor", d.scalar_type_name()))),
+        d => {
+            Err(Error::runtime(format!("{name}: expected BoolTensor for mask, but got {}Tensor", d.scalar_type_name())))
+        }
     }
 }
 
@@ -234,9 +239,7 @@ fn scatter_into(c: &Call, out: &[Tensor]) -> Result<()> {
     mask.layout().expand(&sizes(out))?;
     let mask = apart(&stretched(&mask, out.shape()), out)?;
     if source.numel() < count(&mask)? {
-        return Err(Error::runtime(
-            "Number of elements of source < number of ones in mask",
-        ));
+        return Err(Error::runtime("Number of elements of source < number of ones in mask"));
     }
     let flat = Tensor::empty(&[source.numel()], source.dtype(), source.device())?;
     flat.with_layout(Layout::contiguous(source.shape())).copy_raw(source)?;

@@ -15,6 +15,7 @@ pub mod create;
 pub mod division;
 pub mod embedding;
 pub mod embed;
+pub mod entropy;
 pub mod exp;
 pub mod gather;
 pub mod hard;
@@ -35,6 +36,7 @@ pub mod minmax;
 mod needs;
 pub mod optim;
 pub mod pad;
+pub mod number;
 pub mod power;
 pub mod random;
 pub mod range;
@@ -75,6 +77,7 @@ pub static OPS: &[&[&Op]] = &[
     division::OPS,
     embedding::OPS,
     embed::OPS,
+    entropy::OPS,
     exp::OPS,
     gather::OPS,
     hard::OPS,
@@ -100,6 +103,7 @@ pub static OPS: &[&[&Op]] = &[
     minmax::OPS,
     optim::OPS,
     pad::OPS,
+    number::OPS,
     power::OPS,
     random::OPS,
     range::OPS,

@@ -21,7 +21,12 @@ fn vector(c: &dyn Arguments, name: &str) -> Result<Tensor> {
             Show(index.shape())
         )));
     }
-    long(index, || Error::runtime(format!("{name}(): Expected dtype int32/int64 for index but got: {}", index.dtype().scalar_type_name())))
+    long(index, || {
+        Error::runtime(format!(
+            "{name}(): Expected dtype int32/int64 for index but got: {}",
+            index.dtype().scalar_type_name()
+        ))
+    })
 }
 
 /// The shape of a 0-d tensor counts as one element.
@@ -122,7 +127,9 @@ fn shape_mismatch(out: &Tensor, source: &Tensor) -> Error {
 fn in_bounds(e: Error, index: &Tensor, out: &Tensor, dim: usize) -> Error {
     let (n, list) = (out.shape().get(dim).copied().unwrap_or(1) as i64, super::take::int_list(index));
     match list.ok().and_then(|l| l.into_iter().find(|i| !(0..n).contains(i))) {
-        Some(i) if out.ndim() > 1 => Error::runtime(format!("index {i} is out of bounds for dimension 0 with size {n}")),
+        Some(i) if out.ndim() > 1 => {
+            Error::runtime(format!("index {i} is out of bounds for dimension 0 with size {n}"))
+        }
         _ => e,
     }
 }
@@ -173,7 +180,10 @@ fn copied(c: &Call, out: &Tensor) -> Result<(usize, Tensor, Tensor)> {
     let (index, source) = (c.tensor(2)?, c.tensor(3)?);
     let dim = wrap_dim(c.int(1)?, out.ndim())?;
     if index.dtype() != crate::dtype::DType::I64 {
-        return Err(Error::runtime(format!("index_copy_(): Expected a long tensor for index, but got {}", index.dtype().scalar_type_name())));
+        return Err(Error::runtime(format!(
+            "index_copy_(): Expected a long tensor for index, but got {}",
+            index.dtype().scalar_type_name()
+        )));
     }
     if out.dtype() != source.dtype() {
         return Err(Error::runtime(format!(
@@ -189,12 +199,15 @@ fn copied(c: &Call, out: &Tensor) -> Result<(usize, Tensor, Tensor)> {
     let want = with_dim(out.shape(), dim, n);
     if source.ndim() == 0 {
         if n != 1 {
-            return Err(Error::index(format!("index_copy_(): When source is scalar, index should have one element (got {n})")));
+            return Err(Error::index(format!(
+                "index_copy_(): When source is scalar, index should have one element (got {n})"
+            )));
         }
         return Ok((dim, index.clone(), apart(&super::mask::stretched(source, &want), out)?));
     }
     if source.ndim() != out.ndim() || (0..out.ndim()).any(|d| d != dim && source.size(d) != out.size(d)) {
-        let slice = |t: &Tensor| t.shape().iter().enumerate().filter(|(d, _)| *d != dim).map(|(_, &n)| n).collect::<Dims>();
+        let slice =
+            |t: &Tensor| t.shape().iter().enumerate().filter(|(d, _)| *d != dim).map(|(_, &n)| n).collect::<Dims>();
         return Err(Error::runtime(format!(
             "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: {} at dimension {dim} and source slice shape: {} at dimension {dim}.",
             spaced(&slice(out)),
@@ -202,7 +215,10 @@ fn copied(c: &Call, out: &Tensor) -> Result<(usize, Tensor, Tensor)> {
         )));
     }
     if source.size(dim) != n {
-        return Err(Error::index(format!("index_copy_(): Number of indices ({n}) should be equal to source.size(dim) ({})", source.size(dim))));
+        return Err(Error::index(format!(
+            "index_copy_(): Number of indices ({n}) should be equal to source.size(dim) ({})",
+            source.size(dim)
+        )));
     }
     Ok((dim, index.clone(), apart(source, out)?))
 }
@@ -219,7 +235,8 @@ fn run_copy(c: &Call, out: &[Tensor]) -> Result<()> {
     }
     let (o, i, s) = (out[0].cpu_view()?, index.cpu_view()?, source.cpu_view()?);
     // SAFETY: as in `run_add`.
-    unsafe { index::index_copy(o, dim, i, s) }.map_err(|e| Error::new(e.class(), format!("index_copy_(): {}", e.message())))
+    unsafe { index::index_copy(o, dim, i, s) }
+        .map_err(|e| Error::new(e.class(), format!("index_copy_(): {}", e.message())))
 }
 
 pub static INDEX_COPY: Op = Op {

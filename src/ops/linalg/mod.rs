@@ -157,9 +157,10 @@ fn matmul(a: &Tensor, b: &Tensor) -> Term {
         (2, 1) => MV.call((a, b)),
         (1, 2) => DROP_DIM.call((MM.call((Term::from(a).unsqueeze(0), b)), 0)),
         (2, 2) => MM.call((a, b)),
-        (_, 1) if a.is_contiguous() && a.numel() > 0 && a.shape().last() == b.shape().last() => {
-            let flat = Term::from(a).reshape(&[-1, b.numel() as i64]);
-            UNSAFE_VIEW.call((MV.call((flat, b)), &a.shape()[..a.ndim() - 1]))
+        (_, 1) if a.is_contiguous() && a.shape().last() == b.shape().last() => {
+            let lead = &a.shape()[..a.ndim() - 1];
+            let flat = Term::from(a).reshape(&[lead.iter().product::<usize>() as i64, b.numel() as i64]);
+            UNSAFE_VIEW.call((MV.call((flat, b)), lead))
         }
         (1, _) => matmul_batched(Term::from(a).unsqueeze(0), b.into()).squeeze(-2),
         (_, 1) => matmul_batched(a.into(), Term::from(b).unsqueeze(1)).squeeze(-1),

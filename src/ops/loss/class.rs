@@ -170,6 +170,9 @@ fn probabilities(c: &Call, class_dim: i64, smoothing: f64) -> Result<Outputs> {
             "Expected floating point type for target with class probabilities, got {name}"
         )));
     }
+    if x.ndim() == 0 {
+        return Err(Error::index("Dimension specified as 1 but tensor has no dimensions"));
+    }
     if c.int(4)? >= 0 {
         return Err(Error::runtime("ignore_index is not supported for floating point target"));
     }

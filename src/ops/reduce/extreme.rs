@@ -15,7 +15,7 @@ use crate::ops::minmax::{MAXIMUM, MINIMUM};
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&MAX, &MAX_DIM, &MAX_OTHER, &MIN, &MIN_DIM, &MIN_OTHER, &AMAX, &AMIN, &ARGMAX, &ARGMIN];
+pub static OPS: &[&Op] = &[&MAX, &MAX_OTHER, &MAX_DIM, &MIN, &MIN_OTHER, &MIN_DIM, &AMAX, &AMIN, &ARGMAX, &ARGMIN];
 
 struct Greatest;
 impl Kind for Greatest {

@@ -111,6 +111,7 @@ pub static MEDIAN_DIM: Op = Op {
     forms: FMO,
     body: kernel(infer_dim, along::<false>, None),
     vjp: AT_POSITION,
+    node: "MedianBackward1",
     samples: &["f32[2,3], 0", "f32[2,3,5], -1, True", "i64[2,4](perm), 1", "f32[2,2](=1,nan,3,2), 1", "f32[], 0"],
     errors: &[
         ("f32[0,3], 0", "IndexError", "to have non-zero size"),
@@ -135,6 +136,7 @@ pub static NANMEDIAN_DIM: Op = Op {
     forms: FMO,
     body: kernel(infer_dim, along::<true>, None),
     vjp: AT_POSITION,
+    node: "NanmedianBackward1",
     samples: &["f32[2,3], 0", "f32[2,4](=1,nan,3,2,nan,nan,5,4), 1", "i64[2,4](perm), 1", "f32[2,3,5], -1, True"],
     errors: &[("f32[0,3], 0", "IndexError", "to have non-zero size")],
     ..OP

@@ -91,7 +91,7 @@ fn norm_backward(c: &Back) -> Term {
         1.0 => x.sgn() * g,
         2.0 => x * at_zero(g / n.clone()),
         p if p.is_infinite() => {
-            let hits = x.clone().abs().equals(n);
+            let hits = x.clone().abs().equals(n).either(x.clone().is_nan());
             let dims = norm_dims(c);
             let count = if dims.is_empty() { hits.clone() } else { hits.clone().sum(&dims, true) };
             x.sgn() * hits * (g / count)
@@ -145,7 +145,11 @@ pub static NORM_STR: Op = Op {
 /// The dimensions of a matrix norm: the two given, of a matrix both.
 fn matrix_dims(t: &Tensor, dims: &[i64]) -> Result<(i64, i64)> {
     match (dims, t.ndim()) {
-        (&[a, b], _) => Ok((a, b)),
+        (_, 0 | 1) => Err(Error::runtime("The input tensor A must have at least 2 dimensions.")),
+        (&[a, b], n) => {
+            crate::layout::wrap_dims(dims, n)?;
+            Ok((a, b))
+        }
         ([], 2) => Ok((0, 1)),
         _ => Err(Error::runtime(format!(
             "The input tensor A must have at least 2 dimensions and dim must be a 2-tuple; got shape {} and dim {}",
@@ -240,7 +244,7 @@ pub static LINALG_NORM: Op = Op {
             Some(order) if matrix => {
                 matrix_norm(t, order.to_f64(), dims.unwrap_or(&[]), c.flag(3), c.dtype(4))?.outputs()
             }
-            Some(_) if dims.is_none() && t.ndim() > 2 => Err(Error::runtime(format!(
+            Some(_) if dims.is_none() && (t.ndim() > 2 || t.ndim() == 0) => Err(Error::runtime(format!(
                 "If dim is not specified but ord is, the input must be 1D or 2D. Got {}D.",
                 t.ndim()
             ))),
