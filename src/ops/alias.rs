@@ -112,11 +112,11 @@ pub static IMAG: Op = Op {
     forms: F,
     body: composite(|c| match c.tensor(0)?.dtype().is_complex() {
         true => part(c.tensor(0)?, 1),
-        false => Err(Error::runtime("imag is not implemented for tensors with non-complex dtypes.")),
+        false => Err(Error::type_("imag is not implemented for tensors with non-complex dtypes.")),
     }),
     vjp: Vjp::Composite,
     samples: &["c64[2,3]"],
-    errors: &[("f32[2]", "RuntimeError", "non-complex")],
+    errors: &[("f32[2]", "TypeError", "non-complex")],
     reference: "np.imag(x0)",
     ..OP
 };

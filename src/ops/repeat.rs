@@ -9,7 +9,7 @@ use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&REPEAT, &TILE, &REPEAT_INTERLEAVE_INT, &REPEAT_INTERLEAVE, &REPEAT_INTERLEAVE_INDEX];
+pub static OPS: &[&Op] = &[&REPEAT, &TILE, &REPEAT_INTERLEAVE, &REPEAT_INTERLEAVE_INT, &REPEAT_INTERLEAVE_INDEX];
 
 fn repeat_spec(c: &Call) -> Result<Specs> {
     let (t, repeats) = (c.tensor(0)?, to_shape(c.ints(1)?)?);

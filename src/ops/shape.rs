@@ -376,7 +376,7 @@ pub static MESHGRID: Op = Op {
             let mut ones: Ints = smallvec![1; list.len()];
             ones[i] = -1;
             let grid = EXPAND.call((VIEW.call((t, ones)), &*shape));
-            grids.push(if swap { grid.transpose(0, 1) } else { grid }.ok()?);
+            grids.push(grid.ok()?);
         }
         if swap {
             grids.swap(0, 1);

@@ -4,7 +4,7 @@
 //! memory, and its own gradient is the view again.
 
 use super::split::{SPLIT, SPLIT_SIZES, wrap_nonscalar};
-use super::strided::{AS_STRIDED_VIEW, as_strided_grad};
+use super::strided::{AS_STRIDED_VIEW, as_strided_grad, geometry};
 use super::view::{SLICE, one};
 use crate::error::{Error, Result, Show};
 use crate::layout::{Layout, to_shape, wrap_dim};
@@ -45,8 +45,10 @@ pub static PLACE: Op = Op {
         Some(place),
     ),
     vjp: Vjp::Each(&[d(0, 0, |c| {
-        let (stride, offset) = (c.ints(2).unwrap_or(&[]), c.int(3).unwrap_or(0));
-        AS_STRIDED_VIEW.call((c.g().contiguous(), c.sizes(0), stride, offset))
+        let g = c.g().contiguous();
+        let Some(l) = g.get().map(|t| t.layout().clone()) else { return g };
+        let (stride, offset) = (c.ints(2).unwrap_or(&[]), c.int(3).unwrap_or(0) + l.offset as i64);
+        AS_STRIDED_VIEW.call((g, c.sizes(0), stride, offset, geometry(&l)))
     })]),
     samples: &["f32[2,2], (6,), (2, 1), 1"],
     errors: &[("f32[5], (4,), (1,), 0", "RuntimeError", "out of bounds")],
