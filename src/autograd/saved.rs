@@ -27,11 +27,24 @@ pub fn pop_hooks() {
 }
 
 pub enum Saved {
-    Input { tensor: Tensor, version: u32 },
-    Output { meta: Meta, version: u32, output: u32 },
+    Input {
+        tensor: Tensor,
+        version: u32,
+    },
+    Output {
+        meta: Meta,
+        version: u32,
+        output: u32,
+    },
     /// Kept by hooks; the edge that made it is kept here.
-    Packed { unpack: Unpack, edge: Option<Edge> },
-    PackedOutput { unpack: Unpack, output: u32 },
+    Packed {
+        unpack: Unpack,
+        edge: Option<Edge>,
+    },
+    PackedOutput {
+        unpack: Unpack,
+        output: u32,
+    },
 }
 
 impl Saved {

@@ -215,7 +215,8 @@ fn zeta(s: f64, mut x: f64) -> f64 {
     }
     sum
 }
-static DERIVATIVES: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, PolyGamma>(), wgsl: "polygamma_(x, y)" };
+static DERIVATIVES: Rule =
+    Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, PolyGamma>(), wgsl: "polygamma_(x, y)" };
 pub static POLYGAMMA: Op = Op {
     sig: "polygamma(int n, Tensor self) -> Tensor",
     doc: "The n-th derivative of `digamma`.",

@@ -19,7 +19,9 @@ pub fn get_default_device() -> PyDevice {
 #[pyfunction]
 pub fn set_default_device(device: &Bound<PyAny>) -> PyResult<()> {
     let d = if device.is_none() { Some(Device::Cpu) } else { to_device(device)? };
-    crate::device::set_default_device(d.ok_or_else(|| PyTypeError::new_err("set_default_device(): expected a device or a string"))?);
+    crate::device::set_default_device(
+        d.ok_or_else(|| PyTypeError::new_err("set_default_device(): expected a device or a string"))?,
+    );
     Ok(())
 }
 

@@ -89,7 +89,10 @@ pub fn _to_dlpack<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, PyAny>
         return Err(PyBufferError::new_err("Can't export tensors that require gradient, use tensor.detach()"));
     }
     if t.device() != Device::Cpu {
-        return Err(PyBufferError::new_err(format!("__dlpack__: only cpu tensors can be exported, got {}. Copy it with .cpu() first.", t.device())));
+        return Err(PyBufferError::new_err(format!(
+            "__dlpack__: only cpu tensors can be exported, got {}. Copy it with .cpu() first.",
+            t.device()
+        )));
     }
     let data = t.ptr()?.cast();
     let mut shape: Vec<i64> = t.shape().iter().map(|&d| d as i64).collect();
@@ -146,7 +149,9 @@ pub fn _from_dlpack(capsule: &Bound<PyAny>) -> PyResult<Handle> {
     let m = unsafe {
         if ffi::PyCapsule_IsValid(p, NAME.as_ptr()) == 0 {
             ffi::PyErr_Clear();
-            return Err(PyRuntimeError::new_err("from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have already constructed a tensor from it once."));
+            return Err(PyRuntimeError::new_err(
+                "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have already constructed a tensor from it once.",
+            ));
         }
         ffi::PyCapsule_GetPointer(p, NAME.as_ptr()).cast::<Managed>()
     };
@@ -162,15 +167,29 @@ pub fn _from_dlpack(capsule: &Bound<PyAny>) -> PyResult<Handle> {
 
 fn describe(t: &DLTensor) -> PyResult<(DType, Layout)> {
     if t.device_type != CPU {
-        return Err(PyBufferError::new_err(format!("from_dlpack: device type {} is not supported; expected cpu memory", t.device_type)));
+        return Err(PyBufferError::new_err(format!(
+            "from_dlpack: device type {} is not supported; expected cpu memory",
+            t.device_type
+        )));
     }
     let dtype = dtype_of(t.code, t.bits).filter(|_| t.lanes == 1);
-    let dtype = dtype.ok_or_else(|| PyTypeError::new_err(format!("from_dlpack: unsupported element type (code {}, {} bits, {} lanes)", t.code, t.bits, t.lanes)))?;
-    let n = usize::try_from(t.ndim).map_err(|_| PyRuntimeError::new_err("from_dlpack: negative number of dimensions"))?;
+    let dtype = dtype.ok_or_else(|| {
+        PyTypeError::new_err(format!(
+            "from_dlpack: unsupported element type (code {}, {} bits, {} lanes)",
+            t.code, t.bits, t.lanes
+        ))
+    })?;
+    let n =
+        usize::try_from(t.ndim).map_err(|_| PyRuntimeError::new_err("from_dlpack: negative number of dimensions"))?;
     let read = |p: *mut i64| -> PyResult<Dims> {
         // SAFETY: the producer gives `ndim` numbers behind both pointers.
         let all = if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts(p, n) } };
-        all.iter().map(|&d| usize::try_from(d).map_err(|_| PyRuntimeError::new_err("from_dlpack: negative sizes or strides are not supported"))).collect()
+        all.iter()
+            .map(|&d| {
+                usize::try_from(d)
+                    .map_err(|_| PyRuntimeError::new_err("from_dlpack: negative sizes or strides are not supported"))
+            })
+            .collect()
     };
     let shape = read(t.shape)?;
     checked_numel(&shape)?;
