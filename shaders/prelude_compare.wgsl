@@ -140,6 +140,21 @@ fn xor_(x: T, y: T) -> T {
 fn not_(x: T) -> T {
     return ~x;
 }
+fn gcd_(x: T, y: T) -> T {
+    var a = abs_(x);
+    var b = abs_(y);
+    while (b != T(0)) {
+        let r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+fn lcm_(x: T, y: T) -> T {
+    let g = gcd_(x, y);
+    if (g == T(0)) { return g; }
+    return abs_((x / g) * y);
+}
 // @for i32
 fn shl_(x: i32, y: i32) -> i32 {
     return select(x << (u32(y) & 31u), 0, u32(y) > 31u);
@@ -176,4 +191,9 @@ fn highest_() -> T {
 }
 fn finite(x: T) -> T {
     return select(x, T(0), is_inf(x));
+}
+
+// @for bool
+fn not_(x: i32) -> i32 {
+    return 1 - x;
 }

@@ -268,4 +268,6 @@ def test_contexts_are_freed(torch, autograd):
     y.backward()
     del y
     gc.collect()
+    # What is dropped outside a call into the core is freed by the next one.
+    torch.is_grad_enabled()
     assert refs[0]() is None

@@ -53,12 +53,12 @@ pub trait Ordered: Num + PartialOrd {
     /// The larger; NaN if either is.
     #[inline(always)]
     fn maximum(self, o: Self) -> Self {
-        if self > o || self.is_nan() { self } else { o }
+        if self >= o || self.is_nan() { self } else { o }
     }
     /// The smaller; NaN if either is.
     #[inline(always)]
     fn minimum(self, o: Self) -> Self {
-        if self < o || self.is_nan() { self } else { o }
+        if self <= o || self.is_nan() { self } else { o }
     }
     /// The larger; the other one where one is NaN.
     #[inline(always)]

@@ -24,9 +24,16 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     }
     let name = op.parsed().base;
     history::check_inplace(&target, name, recorded)?;
-    if let Body::Composite { .. } = op.body {
-        // Recorded inside; the copy records the write.
-        let result = call(op, args)?.swap_remove(0);
+    let tracked = autograd::grad_enabled() && whole.all_tensors().any(|t| t.requires_grad());
+    let cut = tracked && matches!(op.vjp, Vjp::None(_));
+    if cut || matches!(op.body, Body::Composite { .. }) {
+        // The copy records the write: of a composite's graph, or of constants where the op has no gradient. What is
+        // recorded inside may save self, which the write would spoil.
+        let mut own: crate::op::Args = args.iter().map(|v| v.reborrow()).collect();
+        if tracked && !cut {
+            own[0] = Value::Owned((autograd::kit().clone)(&target)?);
+        }
+        let result = call(op, &own)?.swap_remove(0);
         elementwise::check_castable(result.dtype(), target.dtype())?;
         check_shape(&result, &target)?;
         (autograd::kit().copy_)(&target, &result)?;

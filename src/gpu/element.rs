@@ -90,7 +90,8 @@ fn decode(dtype: DType, word: &str) -> String {
 pub(super) fn cast(from: Compute, to: Compute, value: &str) -> String {
     use Compute::*;
     match (from, to) {
-        (a, b) if a == b => value.to_string(),
+        (a, Bool) if a != Bool => format!("i32(truth_{}({value}))", a.name()),
+        (a, b) if a.name() == b.name() => value.to_string(),
         (F32 | F64, I32 | I64) => format!("{}_to_{}({value})", from.name(), to.name()),
         _ => format!("{}({value})", to.name()),
     }

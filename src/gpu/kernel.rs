@@ -7,10 +7,13 @@
 use super::GpuBuffer;
 use super::context::gpu;
 use super::element::{self, Access, lanes};
-use super::launch::{Params, bind, declare_params, launch, narrow, scalar_from, scalar_words, too_large, word};
+use super::launch::{
+    GROUP, Params, bind, declare_params, grid_of_groups, launch, narrow, scalar_from, scalar_words, too_large, word,
+};
 use super::map::copy;
 use super::template::{Compute, render};
 use super::types::{Input, View};
+use super::validate;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::layout::{Dims, coalesce, contiguous_strides};
@@ -119,7 +122,8 @@ impl<'a> Kernel<'a> {
     }
     /// Binds the fault block as `buffer_fault`; the host looks at it when it next waits.
     pub fn faulting(mut self) -> Result<Self> {
-        let block = gpu()?.fault_block()?;
+        static HOLLOW: GpuBuffer = GpuBuffer::hollow(16);
+        let block = if validate::dry() { &HOLLOW } else { gpu()?.fault_block()? };
         let view = View { buffer: block, dtype: DType::U32, shape: &[4], strides: &[1], offset: 0 };
         self.faulting = true;
         Ok(self.operand("fault", view, Access::Atomic, Form::Words))
@@ -164,13 +168,22 @@ impl<'a> Kernel<'a> {
         self
     }
 
-    pub fn launch(mut self, groups: [u32; 3]) -> Result<()> {
-        let gpu = gpu()?;
+    /// Runs an invocation for each of `units`, in groups of 256.
+    pub fn launch(self, units: usize) -> Result<()> {
+        self.launch_groups(units.div_ceil(GROUP as usize))
+    }
+    /// Runs at least `groups` workgroups.
+    pub fn launch_groups(mut self, groups: usize) -> Result<()> {
         // Reads are bound first.
         self.operands.sort_by_key(|o| o.access != Access::Read);
         if let Some(name) = self.clash() {
             return Err(Error::internal(format!("{}: operand {name} shares its buffer with an output", self.family)));
         }
+        if validate::dry() {
+            return validate::check(&self.key(), &self.source());
+        }
+        let gpu = gpu()?;
+        let groups = grid_of_groups(gpu, groups)?;
         let mut params = Params::from_slice(&[0, 0, 0, 0]);
         let mut binds = SmallVec::<[_; 6]>::new();
         for operand in &self.operands {

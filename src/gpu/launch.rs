@@ -32,6 +32,7 @@ pub(super) fn scalar_words(s: Scalar, compute: Compute) -> [u32; 2] {
         Compute::F32 => (s.to_f64() as f32).to_bits() as u64,
         Compute::F64 => s.to_f64().to_bits(),
         Compute::I32 | Compute::I64 => s.to_i64() as u64,
+        Compute::Bool => s.to_bool() as u64,
     };
     [wide as u32, (wide >> 32) as u32]
 }
@@ -40,7 +41,7 @@ pub(super) fn scalar_words(s: Scalar, compute: Compute) -> [u32; 2] {
 pub(super) fn scalar_from(i: usize, compute: Compute) -> String {
     let (low, high) = (word(i), word(i + 1));
     match compute {
-        Compute::F32 | Compute::I32 => format!("bitcast<{}>({low})", compute.name()),
+        Compute::F32 | Compute::I32 | Compute::Bool => format!("bitcast<{}>({low})", compute.name()),
         _ => format!("bitcast<{}>((u64({high}) << 32u) | u64({low}))", compute.name()),
     }
 }

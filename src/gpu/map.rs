@@ -11,6 +11,7 @@ use super::element::{self, Access, lanes};
 use super::launch::{GROUP, Params, bind, declare_params, grid, launch, narrow, scalar_from, scalar_words, word};
 use super::template::{Compute, render};
 use super::types::{Input, View};
+use super::validate;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::layout::{Dims, coalesce, contiguous_strides};
@@ -49,7 +50,10 @@ pub fn map(shape: &[usize], inputs: &[Input], out: &View, compute: DType, expr: 
             require(v.dtype)?;
         }
     }
-    let compute = Compute::of(compute).ok_or_else(|| Error::internal("no compute type"))?;
+    let compute = match compute {
+        DType::Bool => Compute::Bool,
+        d => Compute::of(d).ok_or_else(|| Error::internal("no compute type"))?,
+    };
     run(shape, inputs, out, compute, expr)
 }
 
@@ -102,7 +106,7 @@ pub(super) fn zero(buffer: &GpuBuffer) -> Result<()> {
 }
 
 fn run(shape: &[usize], inputs: &[Input], out: &View, compute: Compute, expr: &'static str) -> Result<()> {
-    if shape.contains(&0) {
+    if shape.contains(&0) || validate::dry() {
         return Ok(());
     }
     if inputs.len() > NAMES.len() {
@@ -236,7 +240,7 @@ impl Variant<'_> {
     }
     pub fn key(&self) -> String {
         let mut key = String::with_capacity(96);
-        let _ = write!(key, "map {} in {}:", self.expr, self.compute.name());
+        let _ = write!(key, "map {} in {:?}:", self.expr, self.compute);
         for operand in self.operands {
             let _ = match operand {
                 Operand::Scalar => write!(key, " number"),

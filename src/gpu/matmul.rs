@@ -5,9 +5,7 @@
 
 use super::GpuBuffer;
 use super::adapter::require;
-use super::context::gpu;
 use super::kernel::{Kernel, apart};
-use super::launch::grid_of_groups;
 use super::reduce::{compute_of, dtype_of, reduce};
 use super::types::{Input, Reduce, View};
 use crate::dtype::Scalar;
@@ -161,5 +159,5 @@ fn run(tile: &Tile, a: &View, b: &View, out: &View, alpha: f64, beta: f64) -> Re
         .text("a_first", if a_first { "true" } else { "false" })
         .text("b_first", if b_first { "true" } else { "false" })
         .variant(tile.name)
-        .launch(grid_of_groups(gpu()?, batch * tiles_m * tiles_n)?)
+        .launch_groups(batch * tiles_m * tiles_n)
 }

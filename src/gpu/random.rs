@@ -4,9 +4,7 @@
 //! device divides and takes roots correctly rounded, else they differ in the last place.
 
 use super::adapter::require;
-use super::context::gpu;
 use super::kernel::Kernel;
-use super::launch::{GROUP, grid};
 use super::reduce::compute_of;
 use super::template::Compute;
 use super::types::{Random, View};
@@ -58,7 +56,7 @@ pub fn random(kind: Random, seed: u64, offset: u64, out: &View) -> Result<()> {
         Random::Bernoulli { p } => (bernoulli(start(own, 4)?, p), 4),
         Random::Int { low, high } => integers(&start, low, high)?,
     };
-    kernel.launch(grid(gpu()?, count.div_ceil(per_block), GROUP)?)
+    kernel.launch(count.div_ceil(per_block))
 }
 
 fn kernel<'a>(compute: Compute, per_block: usize, seed: u64, offset: u64, out: &View<'a>) -> Result<Kernel<'a>> {

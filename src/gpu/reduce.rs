@@ -7,9 +7,7 @@
 
 use super::GpuBuffer;
 use super::adapter::require;
-use super::context::gpu;
 use super::kernel::{Kernel, apart};
-use super::launch::{GROUP, grid, grid_of_groups};
 use super::map::copy;
 use super::template::Compute;
 use super::types::{Input, Reduce, View};
@@ -88,7 +86,7 @@ pub fn reduce(kind: Reduce, input: &View, dims: &[usize], out: &View) -> Result<
 
 /// The fold of a vector norm of order `p`.
 fn norm(p: f64) -> Fold {
-    if p == f64::INFINITY || p == f64::NEG_INFINITY {
+    if p.is_infinite() {
         return Fold { load: "abs_(x)".into(), ..if p > 0.0 { Fold::plain("0", "max_(a, b)", None) } else { MIN } };
     }
     if p == 0.0 {
@@ -143,7 +141,7 @@ pub(super) fn dtype_of(compute: Compute) -> DType {
     match compute {
         Compute::F32 => DType::F32,
         Compute::F64 => DType::F64,
-        Compute::I32 => DType::I32,
+        Compute::I32 | Compute::Bool => DType::I32,
         Compute::I64 => DType::I64,
     }
 }
@@ -227,14 +225,14 @@ impl<'a> Job<'a> {
     }
     fn threads(&self, out: &View<'a>, outputs: usize, count: usize) -> Result<()> {
         let kernel = self.kernel(out, outputs, count, self.fold)?.part("thread", "body", THREAD);
-        kernel.launch(grid(gpu()?, outputs, GROUP)?)
+        kernel.launch(outputs)
     }
     fn groups(&self, out: &View<'a>, outputs: usize, count: usize, splits: usize, fold: &Fold) -> Result<()> {
         self.kernel(out, outputs, count, fold)?
             .number("splits", splits)?
             .number("chunk", count.div_ceil(splits))?
             .part("group", "body", GROUPED)
-            .launch(grid_of_groups(gpu()?, outputs * splits)?)
+            .launch_groups(outputs * splits)
     }
 }
 
@@ -271,6 +269,5 @@ pub fn arg_reduce(is_max: bool, input: &View, dim: Option<usize>, values: Option
             .walk("values", v.shape, v.strides)
             .text("store", "write_values({{values}} + walk_values(o), top);");
     }
-    let gpu = gpu()?;
-    kernel.launch(if few { grid_of_groups(gpu, outputs)? } else { grid(gpu, outputs, GROUP)? })
+    if few { kernel.launch_groups(outputs) } else { kernel.launch(outputs) }
 }

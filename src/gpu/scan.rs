@@ -4,9 +4,7 @@
 //! the pieces' results are scanned, and each invocation walks its piece again from what lies before it.
 
 use super::adapter::require;
-use super::context::gpu;
 use super::kernel::{Kernel, apart};
-use super::launch::{GROUP, grid, grid_of_groups};
 use super::reduce::compute_of;
 use super::types::{Scan, View};
 use crate::error::Result;
@@ -64,9 +62,9 @@ pub fn cumulative(kind: Scan, input: &View, dim: usize, out: &View, indices: Opt
                 .text("store", "write_indices({{indices}} + walk_indices(line) + i * {{indices_step}}, i32(at));");
         }
         if length <= SHORT || lines >= MANY {
-            kernel.part("thread", "body", THREAD).launch(grid(gpu()?, lines, GROUP)?)
+            kernel.part("thread", "body", THREAD).launch(lines)
         } else {
-            kernel.part("group", "body", WHOLE).launch(grid_of_groups(gpu()?, lines)?)
+            kernel.part("group", "body", WHOLE).launch_groups(lines)
         }
     })
 }

@@ -3,9 +3,7 @@
 //! Short rows are one invocation's work, long ones a workgroup's. The maximum is subtracted first.
 
 use super::adapter::require;
-use super::context::gpu;
 use super::kernel::{Kernel, apart};
-use super::launch::{GROUP, grid, grid_of_groups};
 use super::reduce::compute_of;
 use super::types::View;
 use crate::error::Result;
@@ -80,9 +78,9 @@ fn rows(passes: &Passes, x: &View, y: Option<&View>, dim: usize, out: &View) -> 
                 .text("let_y", "let y = read_y({{y}} + walk_y(row) + i * {{y_step}});");
         }
         if length <= SHORT {
-            kernel.part("thread", "body", THREAD).launch(grid(gpu()?, count, GROUP)?)
+            kernel.part("thread", "body", THREAD).launch(count)
         } else {
-            kernel.part("group", "body", WHOLE).launch(grid_of_groups(gpu()?, count)?)
+            kernel.part("group", "body", WHOLE).launch_groups(count)
         }
     })
 }

@@ -1,7 +1,7 @@
 //! WGSL from templates: `{{name}}` holes, the compute type `T`, and the functions of the prelude that are used.
 //!
 //! The prelude is written once for all compute types. A line `// @for f32 f64` says for which types the items
-//! below it are meant (`all`, `float` and `int` are groups); within them `T` is the type itself. A kernel gets the
+//! below it are meant (`all`, `float` and `int` are groups; later items replace earlier ones); within them `T` is the type itself. A kernel gets the
 //! items that it names, and those that these name, and nothing else: short sources compile fast and read well.
 
 use std::collections::{HashMap, HashSet};
@@ -14,16 +14,18 @@ pub(super) enum Compute {
     F64,
     I32,
     I64,
+    /// i32 whose values are truth values: negation is logical.
+    Bool,
 }
 
 impl Compute {
-    pub const ALL: [Compute; 4] = [Compute::F32, Compute::F64, Compute::I32, Compute::I64];
+    pub const ALL: [Compute; 5] = [Compute::F32, Compute::F64, Compute::I32, Compute::I64, Compute::Bool];
 
     pub const fn name(self) -> &'static str {
         match self {
             Compute::F32 => "f32",
             Compute::F64 => "f64",
-            Compute::I32 => "i32",
+            Compute::I32 | Compute::Bool => "i32",
             Compute::I64 => "i64",
         }
     }
@@ -31,7 +33,8 @@ impl Compute {
         match group {
             "all" => true,
             "float" => matches!(self, Compute::F32 | Compute::F64),
-            "int" => matches!(self, Compute::I32 | Compute::I64),
+            "int" => !matches!(self, Compute::F32 | Compute::F64),
+            "bool" => self == Compute::Bool,
             name => name == self.name(),
         }
     }
@@ -53,7 +56,7 @@ struct Items {
 }
 
 fn items(compute: Compute) -> &'static Items {
-    static TABLES: OnceLock<[Items; 4]> = OnceLock::new();
+    static TABLES: OnceLock<[Items; 5]> = OnceLock::new();
     &TABLES.get_or_init(|| Compute::ALL.map(parse))[compute as usize]
 }
 

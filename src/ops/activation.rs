@@ -96,7 +96,8 @@ struct Gelu;
 impl MapReal<1> for Gelu {
     #[inline(always)]
     fn eval<T: Real>([x]: [T; 1]) -> T {
-        T::from_f64(0.5) * x * (T::one() + (x * T::from_f64(std::f64::consts::FRAC_1_SQRT_2)).erf())
+        let half = T::from_f64(0.5) * x;
+        half + half * (x * T::from_f64(std::f64::consts::FRAC_1_SQRT_2)).erf()
     }
 }
 struct GeluTanh;
@@ -107,7 +108,7 @@ impl MapReal<1> for GeluTanh {
         T::from_f64(0.5) * x * (T::one() + inner.tanh())
     }
 }
-static GELU_ERF: Rule = real::<Gelu>("T(0.5) * x * (T(1) + erf_(x * T(0.707106781186547524)))");
+static GELU_ERF: Rule = real::<Gelu>("T(0.5) * x + T(0.5) * x * erf_(x * T(0.707106781186547524))");
 static GELU_TANH: Rule =
     real::<GeluTanh>("T(0.5) * x * (T(1) + tanh_(T(0.797884560802865356) * (x + T(0.044715) * x * x * x)))");
 

@@ -6,7 +6,7 @@ use crate::dtype::{Category, DType, c128};
 use crate::error::{Error, Result};
 use crate::op::*;
 
-pub static OPS: &[&Op] = &[&ADD, &SUB, &RSUB, &MUL, &DIV, &NEG];
+pub static OPS: &[&Op] = &[&ADD, &SUB, &RSUB_TENSOR, &RSUB, &MUL, &DIV, &NEG];
 
 struct Plus;
 impl MapNum<2> for Plus {
@@ -44,10 +44,21 @@ fn by_alpha(c: &Call, plain: &'static Rule, scaled: &'static Rule) -> Result<&'s
     }
 }
 
+/// The dtype of the two operands: `alpha` never promotes them.
+fn without_alpha(c: &Call, common: DType) -> Result<(DType, DType)> {
+    let is_bool = |v: &Value| match v {
+        Value::Scalar(s) => s.category() == Category::Bool,
+        v => v.as_tensor().is_some_and(|t| t.dtype() == DType::Bool),
+    };
+    let d = if is_bool(&c.args[0]) && is_bool(&c.args[1]) { DType::Bool } else { common };
+    Ok((d, d))
+}
+
 pub static ADD: Op = Op {
     sig: "add(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
     doc: "Adds `other`, scaled by `alpha`, element by element: `self + alpha * other`. Broadcasts; integers promote.",
     forms: FMIO,
+    promote: Promote::By(without_alpha),
     body: elementwise_by(|c| by_alpha(c, &PLUS, &PLUS_SCALED), &[&PLUS, &PLUS_SCALED]),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(1, 0, |c| c.g_times(2))]),
     samples: &[
@@ -127,18 +138,28 @@ impl MapNum<3> for ReverseMinus {
 static REVERSE_MINUS: Rule =
     Rule { operands: &[0, 1, 2], loops: Loops::NONE.num::<3, ReverseMinus>(), wgsl: "y - z * x" };
 
-pub static RSUB: Op = Op {
-    sig: "rsub(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
+#[allow(clippy::declare_interior_mutable_const)]
+const REVERSED: Op = Op {
     doc: "Subtracts `self`, scaled by `alpha`, from `other`: `other - alpha * self`.",
     forms: F,
     promote: Promote::By(no_bool),
     body: elementwise(&REVERSE_MINUS),
     vjp: Vjp::Each(&[d(0, 0, |c| -c.g_times(2)), d(1, 0, |c| c.g())]),
-    node: "RsubBackward1",
-    samples: &["f32[2,3], f32[2,3]", "f32[2,3], 1", "f32[2,3], f32[3], alpha=2"],
     errors: &[("b8[2], b8[2]", "RuntimeError", "two bool tensors")],
     reference: "x1 - alpha * x0",
     ..OP
+};
+pub static RSUB_TENSOR: Op = Op {
+    sig: "rsub.tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3], alpha=2"],
+    ..REVERSED
+};
+pub static RSUB: Op = Op {
+    sig: "rsub(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
+    node: "RsubBackward1",
+    samples: &["f32[2,3], 1", "i64[4], 2.5"],
+    errors: &[("b8[2], True", "RuntimeError", "two bool tensors")],
+    ..REVERSED
 };
 
 struct Times;

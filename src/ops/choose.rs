@@ -1,13 +1,16 @@
 //! Choosing and mixing: where, lerp, addcmul, addcdiv, nan_to_num.
 
+use super::mask::NONZERO;
 use super::rules::{BINARY, of_self, of_tensors, refused, same_dtype};
+use super::split::UNBIND;
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapComplex, MapNum, MapOrdered, MapReal, Num, Ordered, Real};
 use crate::dtype::{Category, DType, Operands, c128};
 use crate::error::{Error, Result};
 use crate::op::*;
 
-pub static OPS: &[&Op] = &[&WHERE, &WHERE_METHOD, &LERP, &LERP_SCALAR, &ADDCMUL, &ADDCDIV, &NAN_TO_NUM, &FINITE];
+pub static OPS: &[&Op] =
+    &[&WHERE, &WHERE_INDICES, &WHERE_METHOD, &LERP, &LERP_SCALAR, &ADDCMUL, &ADDCDIV, &NAN_TO_NUM, &FINITE];
 
 struct Choose;
 impl MapNum<3> for Choose {
@@ -58,6 +61,18 @@ pub static WHERE: Op = Op {
         ("b8[2], f32[3], f32[3]", "RuntimeError", "must match the size"),
     ],
     reference: "np.where(x0, x1, x2)",
+    ..OP
+};
+
+pub static WHERE_INDICES: Op = Op {
+    sig: "where.indices(Tensor condition) -> Tensor[]",
+    doc: "Where the condition holds: one tensor of indices for each dimension.",
+    forms: F,
+    body: composite(|c| UNBIND.calls((NONZERO.call((c.tensor(0)?,)), 1))),
+    vjp: Vjp::None("indices are whole numbers"),
+    samples: &["b8[2,3]", "f32[4](ties)"],
+    errors: &[("'a'", "TypeError", "invalid combination")],
+    reference: "[i for i in np.nonzero(x0)]",
     ..OP
 };
 

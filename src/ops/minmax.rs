@@ -245,7 +245,7 @@ pub static CLAMP_TENSOR: Op = Op {
     ],
     errors: &[
         ("f32[2,3], f32[4]", "RuntimeError", "must match the size"),
-        ("b8[2], b8[2]", "RuntimeError", "not implemented for 'Bool'"),
+        ("b8[2], b8[2], b8[2]", "RuntimeError", "not implemented for 'Bool'"),
     ],
     ..BINARY
 };

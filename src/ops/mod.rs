@@ -14,6 +14,7 @@ pub mod copy;
 pub mod create;
 pub mod division;
 pub mod embedding;
+pub mod entropy;
 pub mod exp;
 pub mod gather;
 pub mod hard;
@@ -34,6 +35,7 @@ pub mod minmax;
 mod needs;
 pub mod optim;
 pub mod pad;
+pub mod number;
 pub mod power;
 pub mod random;
 pub mod range;
@@ -73,6 +75,7 @@ pub static OPS: &[&[&Op]] = &[
     complex::OPS,
     division::OPS,
     embedding::OPS,
+    entropy::OPS,
     exp::OPS,
     gather::OPS,
     hard::OPS,
@@ -98,6 +101,7 @@ pub static OPS: &[&[&Op]] = &[
     minmax::OPS,
     optim::OPS,
     pad::OPS,
+    number::OPS,
     power::OPS,
     random::OPS,
     range::OPS,

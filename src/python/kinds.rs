@@ -72,20 +72,18 @@ pub fn to_dtype(o: &Bound<PyAny>) -> Option<DType> {
     if let Ok(d) = o.cast::<PyDType>() {
         return Some(d.get().0);
     }
-    let p = o.as_ptr();
-    // SAFETY: only addresses are compared.
-    unsafe {
-        if p == (&raw mut ffi::PyFloat_Type).cast() {
-            Some(crate::dtype::default_dtype())
-        } else if p == (&raw mut ffi::PyLong_Type).cast() {
-            Some(DType::I64)
-        } else if p == (&raw mut ffi::PyBool_Type).cast() {
-            Some(DType::Bool)
-        } else if p == (&raw mut ffi::PyComplex_Type).cast() {
-            Some(crate::dtype::default_dtype().to_complex())
-        } else {
-            None
-        }
+    // Only addresses are compared.
+    let is = |class: *mut ffi::PyTypeObject| o.as_ptr() == class.cast();
+    if is(&raw mut ffi::PyFloat_Type) {
+        Some(crate::dtype::default_dtype())
+    } else if is(&raw mut ffi::PyLong_Type) {
+        Some(DType::I64)
+    } else if is(&raw mut ffi::PyBool_Type) {
+        Some(DType::Bool)
+    } else if is(&raw mut ffi::PyComplex_Type) {
+        Some(crate::dtype::default_dtype().to_complex())
+    } else {
+        None
     }
 }
 

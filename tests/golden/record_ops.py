@@ -22,7 +22,10 @@ def listing() -> list[dict]:
     """What has to be recorded: public name and samples of every op."""
     from support.optable import ops
 
-    return [{"public": op.public, "samples": op.sample_texts(), "grad": op.differentiable} for op in ops()]
+    return [
+        {"public": op.public, "samples": op.written_out(), "grad": op.differentiable, "hidden": op.hidden}
+        for op in ops()
+    ]
 
 
 def flat(array):
@@ -30,7 +33,7 @@ def flat(array):
     import numpy as np
 
     if array.dtype.kind == "c":
-        return [[float(v.real), float(v.imag)] for v in array.reshape(-1)]
+        return [[float(str(v.real)), float(str(v.imag))] for v in array.reshape(-1)]
     if array.dtype in (np.float32, np.float16):
         return [float(str(v)) for v in array.reshape(-1)]
     return array.reshape(-1).tolist()
@@ -49,23 +52,44 @@ def describe(value):
     return {"is": value if isinstance(value, (bool, int, float, str, type(None))) else str(value)}
 
 
+def torch_call(public: str, args: list, kwargs: dict):
+    """The call as PyTorch spells it: the function, else the method, else with a list's tensors as arguments."""
+    from support import target
+    from support.optable import invoke
+
+    try:
+        return invoke(public, args, kwargs)
+    except (TypeError, RuntimeError) as error:
+        first = args[0] if args else None
+        if isinstance(first, list) and "expected Tensor" in str(error):
+            return invoke(public, [*first, *args[1:]], kwargs)
+        if not isinstance(first, target.torch.Tensor) or "." in public or not hasattr(first, public):
+            raise
+        try:
+            return getattr(first, public)(*args[1:], **kwargs)
+        except Exception:
+            raise error from None
+
+
 def answer(public: str, text: str, grad: bool) -> dict:
     """What the call gives: {"out": ...}, with {"grads": ...} where they flow, or {"error": class}."""
     from support import target
-    from support.optable import invoke
     from support.samples import parse
 
     call = parse(text)
     try:
         target.torch.manual_seed(0)
         args, kwargs, leaves = target.build(call, grad=grad)
-        out = invoke(public, args, kwargs)
+        out = torch_call(public, args, kwargs)
     except Exception as error:
         return {"error": type(error).__name__, "message": str(error).split("\n")[0][:160]}
     found = {"out": describe(out)}
     outputs = target.carriers(out)
     if grad and outputs and leaves:
-        found["grads"] = [describe(g) for g in target.gradients(outputs, leaves)]
+        try:
+            found["grads"] = [describe(g) for g in target.gradients(outputs, leaves)]
+        except RuntimeError as error:
+            found["no grads"] = str(error)[:160]
     return found
 
 
@@ -92,6 +116,8 @@ def record(rows: list[dict]) -> dict:
     calls = {}
     for row in rows:
         public, grad = row["public"], row["grad"]
+        if row["hidden"]:
+            continue  # a step of another op: PyTorch's step of the same name, if any, is another one
         if not known_to_torch(public):
             print(f"record_ops: PyTorch has no public {public}; its reference must be NumPy", file=sys.stderr)
             continue

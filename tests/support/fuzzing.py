@@ -170,7 +170,7 @@ def fuzz(op: Op, calls: int, note) -> list[str]:
         text = f"{op.public}({', '.join(map(describe, args))}, {', '.join(f'{k}={describe(v)}' for k, v in kwargs.items())})"
         note(text)
         try:
-            out = op.function(*args, **kwargs)
+            out = op.call(*args, **kwargs)
             [target.to_numpy(t) for t in target.tensors(out) if t.numel() < 10_000]
         except BaseException as error:
             if says_panic(error) or not isinstance(error, ALLOWED):

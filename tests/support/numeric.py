@@ -55,8 +55,8 @@ def check(function, inputs) -> str | None:
     for i, (got, want) in enumerate(zip(analytic, expected)):
         if got.shape != want.shape:
             return f"input {i}: the gradient's shape {got.shape} is not {want.shape}"
-        scale = max(1.0, float(np.abs(want).max(initial=0.0)))
-        wrong = ~(np.abs(got - want) <= ATOL * scale + RTOL * np.abs(want))
+        scale = max(1.0, float(np.abs(want, where=np.isfinite(want), out=np.zeros(want.shape)).max(initial=0.0)))
+        wrong = ~(np.abs(got - want) <= ATOL * scale + RTOL * np.abs(want)) & np.isfinite(want)
         if wrong.any():
             at = tuple(int(x[0]) for x in np.nonzero(wrong)) if wrong.ndim else ()
             return f"input {i}, element {at}: gradient {got[at]:.9g}, by differences {want[at]:.9g}"

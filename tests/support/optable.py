@@ -21,6 +21,7 @@ class Op:
     signature: str
     kind: str = "composite"
     doc: str = ""
+    function: bool = True
     method: bool = False
     inplace: bool = False
     out: bool = False
@@ -37,11 +38,23 @@ class Op:
     reference: str | None = None
 
     @property
+    def undefined(self) -> bool:
+        """Whether only shape and dtype are said: random values, or memory as it comes."""
+        return self.reference == "shape" or "Generator" in self.signature or self.leaf.startswith("empty")
+
+    @property
     def leaf(self) -> str:
         return self.public.rsplit(".", 1)[-1]
 
-    def function(self, *args, **kwargs):
-        return invoke(self.public, args, kwargs)
+    def call(self, *args, **kwargs):
+        """The op as Python has it: the function, or the method where there is no function."""
+        if self.function or self.hidden or not args:
+            return invoke(self.public, args, kwargs)
+        return invoke(f"Tensor.{self.leaf}", args, kwargs)
+
+    def written_out(self) -> list[str]:
+        """Every sample in every dtype that it stands for: what is recorded."""
+        return [text for sample in self.samples for text in expand(sample, self.dtypes)]
 
     def sample_texts(self) -> list[str]:
         """The samples, those for several dtypes written out; PyTorch decides which of the dtypes there are."""
@@ -58,7 +71,7 @@ class Op:
     def run(self, args, kwargs):
         """The call, from a fixed random state, so that random ops repeat themselves."""
         target.torch.manual_seed(0)
-        return self.function(*args, **kwargs)
+        return self.call(*args, **kwargs)
 
     def placed(self, args, kwargs, device: str) -> dict:
         """The named arguments, with a device where the op makes a tensor of none."""

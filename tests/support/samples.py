@@ -96,8 +96,8 @@ def map_value(value, change):
 
 
 def spread(rng, n, low, high):
-    """n distinct values between low and high in random order, none on a whole or half number for the usual bounds."""
-    return low + (rng.permutation(n) + 0.37) / max(n, 1) * (high - low)
+    """n distinct values between low and high in random order; two tensors of one call share none either."""
+    return low + (rng.permutation(n) + rng.uniform(0.2, 0.8)) / max(n, 1) * (high - low)
 
 
 def spd(rng, spec):
@@ -238,7 +238,8 @@ def value(text: str, seed: str, count: list[int]):
 def tensor_spec(dtype, shape, words, seed):
     words = words.strip()
     if words.startswith("="):
-        return TensorSpec(dtype, shape, words, False, seed)
+        values = words.removesuffix("nograd").rstrip(", ")
+        return TensorSpec(dtype, shape, values, values != words, seed)
     parts = [w.strip() for w in words.split(",") if w.strip()]
     fills = [w for w in parts if w != "nograd"]
     if len(fills) > 1 or any(f not in FILLS and ".." not in f for f in fills):

@@ -40,6 +40,8 @@ def dtype_name(dtype) -> str:
 def make(spec: TensorSpec, device: str = "cpu", array: np.ndarray | None = None):
     """A fresh contiguous tensor of the spec's dtype."""
     array = spec.array() if array is None else array
+    if not array.size:
+        return torch.zeros(array.shape, dtype=dtype_of(spec.dtype)).to(device)
     tensor = torch.tensor(np.ascontiguousarray(array), dtype=dtype_of(spec.dtype)).reshape(array.shape)
     return tensor if device == "cpu" else tensor.to(device)
 
@@ -80,7 +82,9 @@ def tensors(result) -> list:
 
 def to_numpy(tensor) -> np.ndarray:
     tensor = tensor.detach().cpu()
-    tensor = tensor.resolve_conj() if STAND_IN else tensor
+    if STAND_IN:
+        tensor = tensor.resolve_conj().resolve_neg()
+        tensor = tensor.to(torch.complex64) if tensor.dtype == torch.complex32 else tensor
     if tensor.dtype == torch.bfloat16:
         tensor = tensor.to(torch.float32)
     return np.array(tensor.numpy())

@@ -7,9 +7,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::gpu::GpuBuffer;
 use crate::gpu::adapter::require;
-use crate::gpu::context::gpu;
 use crate::gpu::kernel::{Kernel, apart};
-use crate::gpu::launch::{GROUP, grid};
 use crate::gpu::reduce::compute_of;
 use crate::gpu::template::Compute;
 use crate::gpu::types::View;
@@ -60,7 +58,7 @@ pub fn index_get(input: &View, indices: &[Option<View>], out: &View) -> Result<(
         write_out({{out}} + walk_out(unit), read_x({{x}} + walk_x(unit) + u32(place) * {{scale}}));
     }",
             )
-            .launch(grid(gpu()?, n, GROUP)?)
+            .launch(n)
     })
 }
 
@@ -100,7 +98,7 @@ fn put(out: &View, plan: &Plan, values: &View) -> Result<()> {
         write_out({{out}} + walk_out(unit) + u32(place) * {{scale}}, read_values({{values}} + walk_values(unit)));
     }",
         )
-        .launch(grid(gpu()?, n, GROUP)?)
+        .launch(n)
 }
 
 /// In order where there are few positions (or the dtype has no atomic updates), else by compare and swap.
@@ -141,7 +139,7 @@ fn add(out: &View, plan: &Plan, values: &View) -> Result<()> {
         )
     };
     let body = format!("{head}\n        {}\n    }}", one.replace("{{store}}", store));
-    kernel.text("body", body).launch(grid(gpu()?, units, GROUP)?)
+    kernel.text("body", body).launch(units)
 }
 
 impl Plan {
@@ -196,5 +194,5 @@ fn accumulate_offsets(index: &View, size: usize, stride: usize, dim: usize, tabl
             "body",
             "let old = read_out(at);\n        write_out(at, select(old, old + i32(i * {{step}}), old >= 0));",
         )
-        .launch(grid(gpu()?, n, GROUP)?)
+        .launch(n)
 }

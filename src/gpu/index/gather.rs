@@ -2,9 +2,7 @@
 
 use super::{Check, Words, dim_of, repeated, without};
 use crate::error::Result;
-use crate::gpu::context::gpu;
 use crate::gpu::kernel::{Kernel, apart};
-use crate::gpu::launch::{GROUP, grid};
 use crate::gpu::template::Compute;
 use crate::gpu::types::View;
 use crate::layout::Dims;
@@ -45,6 +43,6 @@ fn take(input: &View, dim: usize, index: &View, out: &View, check: Check) -> Res
             .number("step", stride * x.scale)?
             .check(check, dim, size)?
             .part("", "body", "write_out(at, read_x({{x}} + walk_x(e) + i * {{step}}));")
-            .launch(grid(gpu()?, shape.iter().product(), GROUP)?)
+            .launch(shape.iter().product())
     })
 }

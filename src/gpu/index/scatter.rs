@@ -8,9 +8,7 @@ use super::{Check, Words, dim_of, repeated, without};
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::gpu::adapter::require;
-use crate::gpu::context::gpu;
 use crate::gpu::kernel::{Kernel, apart};
-use crate::gpu::launch::{GROUP, grid};
 use crate::gpu::reduce::compute_of;
 use crate::gpu::template::Compute;
 use crate::gpu::types::{Input, ScatterMode, View};
@@ -159,7 +157,7 @@ impl Writes<'_> {
             (_, ScatterMode::Set) => "write_out(at, v);",
             _ => "write_out(at, combine(read_out(at), v));",
         };
-        self.with_source(kernel.text("store", store), &shape, parallel)?.launch(grid(gpu()?, units, GROUP)?)
+        self.with_source(kernel.text("store", store), &shape, parallel)?.launch(units)
     }
 
     fn with_source<'k>(&'k self, kernel: Kernel<'k>, shape: &[usize], parallel: bool) -> Result<Kernel<'k>> {

@@ -1,7 +1,9 @@
 //! Kernels on a real adapter (a software one will do). Without any, each test prints why it did nothing.
 
+mod conformance;
 mod elementwise;
 mod index;
+mod kernels;
 mod linear;
 mod math;
 mod random;

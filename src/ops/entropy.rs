@@ -1,0 +1,110 @@
+//! Special functions of probability: xlog1py, entr, the normal distribution function, and the gated linear unit.
+
+use super::rules::{BINARY, FLOAT_UNARY, real, real2};
+use super::special::{ERFC, ERFINV, SIGMOID};
+use super::split::SPLIT;
+use crate::cpu::num::{MapReal, Real};
+use crate::error::{Error, Result};
+use crate::layout::wrap_dim;
+use crate::op::*;
+use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
+
+pub static OPS: &[&Op] = &[&XLOG1PY, &ENTR, &NDTR, &NDTRI, &GLU];
+
+struct XLog1pY;
+impl MapReal<2> for XLog1pY {
+    #[inline(always)]
+    fn eval<T: Real>([x, y]: [T; 2]) -> T {
+        let product = x * y.log1p();
+        if x == T::zero() && !y.is_nan() { T::zero() } else { product }
+    }
+}
+pub static XLOG1PY: Op = Op {
+    sig: "special.xlog1py(Tensor input, Tensor other) -> Tensor",
+    doc: "`input * log1p(other)`, and zero where `input` is zero.",
+    forms: FO,
+    promote: Promote::Float,
+    body: elementwise(&real2::<XLog1pY>("where_(flag(!truth(x) && !is_nan(y)), T(0), x * log1p_(y))")),
+    vjp: Vjp::Each(&[
+        d(0, A0 | A1, |c| {
+            let settled = c.arg(0).equals(0).both(c.arg(1).at_most(-1));
+            c.g() * c.arg(1).log1p().zero_where(settled)
+        }),
+        d(1, A0 | A1, |c| c.g() * c.arg(0) / (c.arg(1) + 1)),
+    ]),
+    samples: &["f32[2,3], f32[2,3](pos)", "f32[2,3](ties), f32[3](pos)", "i64[4], i64[4](1..5)"],
+    reference: "scipy.special.xlog1py(x0, x1)",
+    ..BINARY
+};
+
+struct Entr;
+impl MapReal<1> for Entr {
+    #[inline(always)]
+    fn eval<T: Real>([x]: [T; 1]) -> T {
+        let positive = -x * x.ln();
+        let rest = if x == T::zero() { T::zero() } else { -T::infinity() };
+        if x > T::zero() || x.is_nan() { positive } else { rest }
+    }
+}
+pub static ENTR: Op = Op {
+    sig: "special.entr(Tensor input) -> Tensor",
+    doc: "The entropy `-x log(x)`: zero at zero, minus infinity below.",
+    forms: FO,
+    body: elementwise(&real::<Entr>(
+        "where_(isnan_(x), x, where_(gt_(x, T(0)), -x * ln_(x), where_(eq_(x, T(0)), T(0), -inf_())))",
+    )),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g() * (-c.arg(0).log() - 1))]),
+    samples: &["f32[2,3](pos)", "f64[3](pos)", "i64[4](0..5)"],
+    reference: "scipy.special.entr(x0)",
+    ..FLOAT_UNARY
+};
+
+pub static NDTR: Op = Op {
+    sig: "special.ndtr(Tensor input) -> Tensor",
+    doc: "The normal distribution function.",
+    forms: FO,
+    body: composite(|c| (ERFC.call((Term::from(c.tensor(0)?) * -FRAC_1_SQRT_2,)) * 0.5).outputs()),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3]", "f64[3]", "i64[4]"],
+    reference: "scipy.special.ndtr(x0)",
+    ..FLOAT_UNARY
+};
+pub static NDTRI: Op = Op {
+    sig: "special.ndtri(Tensor input) -> Tensor",
+    doc: "The inverse of the normal distribution function.",
+    forms: FO,
+    body: composite(|c| (ERFINV.call((Term::from(c.tensor(0)?) * 2 - 1,)) * SQRT_2).outputs()),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3](unit)", "f64[3](unit)"],
+    reference: "scipy.special.ndtri(x0)",
+    ..FLOAT_UNARY
+};
+
+pub static GLU: Op = Op {
+    sig: "nn.functional.glu(Tensor input, int dim=-1) -> Tensor",
+    doc: "The first half of a dimension times the sigmoid of the second. arXiv:1612.08083.",
+    forms: F,
+    body: composite(glu),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,4]", "f32[4,3], 0", "f64[2,2,6]"],
+    errors: &[
+        ("f32[2,3]", "RuntimeError", "Halving dimension must be even, but dimension 1 is size 3"),
+        ("f32[]", "RuntimeError", "glu does not support 0-dimensional tensors"),
+    ],
+    reference: "np.split(x0, 2, dim)[0] * scipy.special.expit(np.split(x0, 2, dim)[1])",
+    ..OP
+};
+fn glu(c: &Call) -> Result<Outputs> {
+    let x = c.tensor(0)?;
+    if x.ndim() == 0 {
+        return Err(Error::runtime("glu does not support 0-dimensional tensors"));
+    }
+    let dim = wrap_dim(c.int(1)?, x.ndim())?;
+    if x.size(dim) % 2 != 0 {
+        let n = x.size(dim);
+        return Err(Error::runtime(format!("Halving dimension must be even, but dimension {dim} is size {n}")));
+    }
+    let half = [x.size(dim) as i64 / 2; 2];
+    let parts = SPLIT.calls((x, half, dim))?;
+    (Term::from(&parts[0]) * SIGMOID.call((&parts[1],))).outputs()
+}

@@ -1,0 +1,152 @@
+//! Functions of two numbers that stand apart: hypot, float_power, ldexp, nextafter, and gcd and lcm of integers.
+
+use super::power::{POW, POW_SCALAR, POW_TENSOR};
+use super::rules::{BINARY, no_bool, real2};
+use crate::cpu::loops::Loops;
+use crate::cpu::num::{MapInt, MapReal, Real};
+use crate::dtype::{DType, Scalar};
+use crate::error::Result;
+use crate::op::*;
+
+pub static OPS: &[&Op] = &[&HYPOT, &FLOAT_POWER, &FLOAT_POWER_SCALAR, &LDEXP, &NEXTAFTER, &GCD, &LCM];
+
+struct Hypot;
+impl MapReal<2> for Hypot {
+    #[inline(always)]
+    fn eval<T: Real>([x, y]: [T; 2]) -> T {
+        x.hypot(y)
+    }
+}
+pub static HYPOT: Op = Op {
+    sig: "hypot(Tensor self, Tensor other) -> Tensor",
+    doc: "The hypotenuse `sqrt(self^2 + other^2)` without overflow.",
+    body: elementwise(&real2::<Hypot>("hypot_(x, y)")),
+    vjp: Vjp::Each(&[
+        d(0, A0 | OUT0, |c| c.g() * (c.arg(0) / c.out(0))),
+        d(1, A1 | OUT0, |c| c.g() * (c.arg(1) / c.out(0))),
+    ]),
+    reference: "np.hypot(x0, x1)",
+    ..BINARY
+};
+
+/// A number as the double or complex double that `float_power` computes in.
+fn wide(s: Scalar) -> Scalar {
+    if matches!(s, Scalar::Complex(..)) { s } else { Scalar::Float(s.to_f64()) }
+}
+fn wide_dtype(c: &Call) -> DType {
+    let complex = c.args.iter().any(|v| match v {
+        Value::Scalar(s) => matches!(s, Scalar::Complex(..)),
+        v => v.as_tensor().is_some_and(|t| t.dtype().is_complex()),
+    });
+    if complex { DType::C128 } else { DType::F64 }
+}
+
+pub static FLOAT_POWER: Op = Op {
+    sig: "float_power(Tensor self, Operand exponent) -> Tensor",
+    doc: "`pow` in double precision, whatever the dtypes.",
+    forms: FMO,
+    body: composite(|c| {
+        let (d, base) = (wide_dtype(c), Term::from(c.tensor(0)?));
+        match c.opt_scalar(1) {
+            Some(s) => POW.calls((base.to_dtype(d), wide(s))),
+            None => POW_TENSOR.calls((base.to_dtype(d), Term::from(c.tensor(1)?).to_dtype(d))),
+        }
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3](pos), f32[3]", "i64[4](1..5), 2", "f32[3](pos), 0.5", "i64[4](1..5), i64[4](1..3)"],
+    errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size")],
+    reference: "np.float_power(x0, x1)",
+    ..OP
+};
+pub static FLOAT_POWER_SCALAR: Op = Op {
+    sig: "float_power.scalar(Scalar self, Tensor exponent) -> Tensor",
+    doc: "A number to the power of each element, in double precision.",
+    forms: FO,
+    body: composite(|c| POW_SCALAR.calls((wide(c.scalar(0)?), Term::from(c.tensor(1)?).to_dtype(wide_dtype(c))))),
+    vjp: Vjp::Composite,
+    samples: &["2, f32[2,3]", "2, i64[3](0..4)"],
+    errors: &[("2, 'a'", "TypeError", "invalid combination")],
+    reference: "np.float_power(x0, x1)",
+    ..OP
+};
+
+pub static LDEXP: Op = Op {
+    sig: "ldexp(Tensor self, Tensor other) -> Tensor",
+    doc: "`self * 2^other`.",
+    body: composite(|c| (Term::from(c.tensor(0)?) * POW_SCALAR.call((2.0, c.tensor(1)?))).outputs()),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3], i64[3]", "f32[3], f32[3]", "i64[4], i64[4](0..5)"],
+    reference: "x0 * 2.0 ** x1",
+    ..BINARY
+};
+
+struct NextAfter;
+impl MapReal<2> for NextAfter {
+    #[inline(always)]
+    fn eval<T: Real>([x, y]: [T; 2]) -> T {
+        x.next_after(y)
+    }
+}
+pub static NEXTAFTER: Op = Op {
+    sig: "nextafter(Tensor self, Tensor other) -> Tensor",
+    doc: "The next floating-point number after `self` towards `other`.",
+    body: elementwise(&real2::<NextAfter>("")),
+    vjp: Vjp::None("a step between neighbouring numbers"),
+    reference: "np.nextafter(x0, x1)",
+    ..BINARY
+};
+
+/// Euclid's algorithm; the result is not negative.
+fn gcd(x: i64, y: i64) -> i64 {
+    let (mut a, mut b) = (x.unsigned_abs(), y.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a as i64
+}
+struct Gcd;
+impl MapInt<2> for Gcd {
+    fn eval([x, y]: [i64; 2]) -> i64 {
+        gcd(x, y)
+    }
+}
+struct Lcm;
+impl MapInt<2> for Lcm {
+    fn eval([x, y]: [i64; 2]) -> i64 {
+        match gcd(x, y) {
+            0 => 0,
+            g => (x.wrapping_div(g)).wrapping_mul(y).wrapping_abs(),
+        }
+    }
+}
+static COMMON_DIVISOR: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.int::<2, Gcd>(), wgsl: "gcd_(x, y)" };
+static COMMON_MULTIPLE: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.int::<2, Lcm>(), wgsl: "lcm_(x, y)" };
+
+#[allow(clippy::declare_interior_mutable_const)]
+const WHOLE: Op = Op {
+    promote: Promote::By(whole),
+    vjp: Vjp::None("integers have no gradient"),
+    samples: &["i64[2,3], i64[3]", "u8[4], u8[4]", "i32[4], i64[4]"],
+    errors: &[
+        ("f32[2], f32[2]", "RuntimeError", "not implemented for 'Float'"),
+        ("b8[2], b8[2]", "RuntimeError", "not implemented for 'Bool'"),
+    ],
+    ..BINARY
+};
+fn whole(c: &Call, d: DType) -> Result<(DType, DType)> {
+    no_bool(c, d)
+}
+pub static GCD: Op = Op {
+    sig: "gcd(Tensor self, Tensor other) -> Tensor",
+    doc: "The greatest common divisor of integers, not negative.",
+    body: elementwise(&COMMON_DIVISOR),
+    reference: "np.gcd(x0, x1)",
+    ..WHOLE
+};
+pub static LCM: Op = Op {
+    sig: "lcm(Tensor self, Tensor other) -> Tensor",
+    doc: "The least common multiple of integers, not negative.",
+    body: elementwise(&COMMON_MULTIPLE),
+    reference: "np.lcm(x0, x1)",
+    ..WHOLE
+};
