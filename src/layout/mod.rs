@@ -123,7 +123,7 @@ impl Layout {
     }
     /// Row-major without gaps; dimensions of size one do not count, an empty tensor always is.
     pub fn is_contiguous(&self) -> bool {
-        let mut step = 1;
+        let mut step = 1usize;
         for (&d, &s) in self.shape.iter().zip(&self.strides).rev() {
             if d == 0 {
                 return true;
@@ -142,7 +142,7 @@ impl Layout {
         let mut dims: SmallVec<[(usize, usize); 5]> =
             self.strides.iter().zip(&self.shape).filter(|&(_, &d)| d != 1).map(|(&s, &d)| (s, d)).collect();
         dims.sort_unstable();
-        let mut step = 1;
+        let mut step = 1usize;
         dims.iter().all(|&(s, d)| {
             let ok = s == step;
             step = step.wrapping_mul(d);

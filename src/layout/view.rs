@@ -125,7 +125,7 @@ impl Layout {
         let mut strides: Dims = SmallVec::from_elem(0, shape.len());
         // Walks from the last dimension, one run of memory-adjacent old dimensions at a time.
         let mut view = shape.len();
-        let mut run = 1;
+        let mut run = 1usize;
         let mut base = self.strides.last().copied().unwrap_or(1);
         for i in (0..self.ndim()).rev() {
             run = run.wrapping_mul(self.shape[i]);
@@ -133,7 +133,7 @@ impl Layout {
             if !breaks {
                 continue;
             }
-            let mut taken = 1;
+            let mut taken = 1usize;
             while view > 0 && (taken < run || shape[view - 1] == 1) {
                 view -= 1;
                 strides[view] = taken.wrapping_mul(base);

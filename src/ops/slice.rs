@@ -209,7 +209,10 @@ pub static CHUNK: Op = Op {
         }
         let dim = wrap_dim(c.int(2)?, t.ndim())?;
         if t.size(dim) == 0 && chunks > 1 << 20 {
-            return Err(Error::runtime(format!("chunk: {chunks} empty chunks are too many; expected at most {}", 1 << 20)));
+            return Err(Error::runtime(format!(
+                "chunk: {chunks} empty chunks are too many; expected at most {}",
+                1 << 20
+            )));
         }
         match t.size(dim).div_ceil(chunks as usize) as i64 {
             0 => SPLIT_SIZES.calls((t, Ints::from_elem(0, chunks as usize), dim)),
