@@ -14,7 +14,7 @@ import traceback
 from dataclasses import replace
 
 from support import target
-from support.optable import Op, ops
+from support.optable import Op, public_ops
 from support.samples import DTYPES, TensorSpec, parse
 from support.signature import Param, params
 from support.target import torch
@@ -201,7 +201,7 @@ def main():
         os.ftruncate(place, len(line))
 
     limit_memory()
-    for op in ops()[first:last]:
+    for op in public_ops()[first:last]:
         for problem in fuzz(op, calls, note):
             print(problem)
     print("done")
