@@ -4,23 +4,56 @@ import re
 
 # (property, or "property on device"; op) -> reason
 XFAIL: dict[tuple[str, str], str] = {
-    ("edges on gpu", "embedding"): "an index out of bounds on the GPU is reported at the next copy to the host, not by the op itself",
-    ("edges on gpu", "gather"): "an index out of bounds on the GPU is reported at the next copy to the host, not by the op itself",
-    ("edges on gpu", "scatter.value"): "an index out of bounds on the GPU is reported at the next copy to the host, not by the op itself",
-    ("edges on gpu", "scatter_add"): "an index out of bounds on the GPU is reported at the next copy to the host, not by the op itself",
-    ("edges on gpu", "index_select"): "an index out of bounds on the GPU is reported at the next copy to the host, not by the op itself",
-    ("edges on gpu", "nn.functional.nll_loss"): "an index out of bounds on the GPU is reported at the next copy to the host, not by the op itself",
-    ("edges on gpu", "nn.functional.cross_entropy"): "an index out of bounds on the GPU is reported at the next copy to the host, not by the op itself",
-    ("edges on gpu", "nn.functional.binary_cross_entropy"): "the GPU does not check that probabilities lie between 0 and 1",
+    (
+        "edges on gpu",
+        "embedding",
+    ): "an index out of bounds on the GPU is reported at the next copy to the host, not by the op itself",
+    (
+        "edges on gpu",
+        "gather",
+    ): "an index out of bounds on the GPU is reported at the next copy to the host, not by the op itself",
+    (
+        "edges on gpu",
+        "scatter.value",
+    ): "an index out of bounds on the GPU is reported at the next copy to the host, not by the op itself",
+    (
+        "edges on gpu",
+        "scatter_add",
+    ): "an index out of bounds on the GPU is reported at the next copy to the host, not by the op itself",
+    (
+        "edges on gpu",
+        "index_select",
+    ): "an index out of bounds on the GPU is reported at the next copy to the host, not by the op itself",
+    (
+        "edges on gpu",
+        "nn.functional.nll_loss",
+    ): "an index out of bounds on the GPU is reported at the next copy to the host, not by the op itself",
+    (
+        "edges on gpu",
+        "nn.functional.cross_entropy",
+    ): "an index out of bounds on the GPU is reported at the next copy to the host, not by the op itself",
+    (
+        "edges on gpu",
+        "nn.functional.binary_cross_entropy",
+    ): "the GPU does not check that probabilities lie between 0 and 1",
     ("edges", "index_put"): "a 0-d tensor indexed by a mask is accepted; PyTorch refuses it",
     ("edges on gpu", "relu"): "the sign of a zero result: fast-math in WGSL",
     ("edges on gpu", "nn.functional.softshrink"): "the sign of a zero result: fast-math in WGSL",
     ("edges on gpu", "lerp"): "infinity minus infinity: the two-sided form keeps infinity where PyTorch has NaN",
-    ("edges", "nn.functional.pad"): "padding of 0-d tensors and cropping beyond the size are accepted; PyTorch refuses them",
-    ("edges", "constant_pad_nd"): "padding of 0-d tensors and cropping beyond the size are accepted; PyTorch refuses them",
+    (
+        "edges",
+        "nn.functional.pad",
+    ): "padding of 0-d tensors and cropping beyond the size are accepted; PyTorch refuses them",
+    (
+        "edges",
+        "constant_pad_nd",
+    ): "padding of 0-d tensors and cropping beyond the size are accepted; PyTorch refuses them",
     ("edges", "linalg.matrix_norm"): "the norm of a matrix without columns is refused; PyTorch gives zero",
     ("edges", "linalg.norm"): "the norm of a matrix without columns is refused; PyTorch gives zero",
-    ("edges", "repeat_interleave.self_int"): "a 0-d tensor is repeated along dimension 0; PyTorch refuses dim=0 beyond its range",
+    (
+        "edges",
+        "repeat_interleave.self_int",
+    ): "a 0-d tensor is repeated along dimension 0; PyTorch refuses dim=0 beyond its range",
     ("edges on cpu", "adjoint"): "a 0-d complex tensor is not conjugated",
     ("result dtype", "view_as_complex"): "complex32 does not exist here",
     ("result dtype", "complex"): "complex32 does not exist here",
@@ -32,7 +65,10 @@ XFAIL: dict[tuple[str, str], str] = {
     ("result dtype", "nn.functional.mse_loss.weighted"): "squared errors of integers are not computed",
     ("result dtype", "logsumexp"): "not defined for complex numbers yet",
     ("result dtype", "logcumsumexp"): "not defined for complex numbers yet",
-    ("gradcheck", "native_layer_norm"): "the gradient through the statistics is not formed; layer_norm"s is exact",
+    (
+        "gradcheck",
+        "native_layer_norm",
+    ): "the gradient through the statistics is not formed; layer_norm has the exact one",
     ("gradcheck", "_nll_loss_backward"): "a step of nll_loss: linear in its gradient, constant in the logits",
     ("forward on gpu", "gcd"): "the shader keeps the sign of an argument",
     ("same as CPU", "gcd"): "the shader keeps the sign of an argument",
