@@ -47,7 +47,14 @@ def curves(history, path, name):
     epochs = np.arange(1, len(history["loss"]) + 1)
     with plt.rc_context(STYLE):
         figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
-        _panel(left, epochs, history["loss"], history["held_out_loss"], "Cross entropy", lambda v: f"{v:.3f}")
+        _panel(
+            left,
+            epochs,
+            history["loss"],
+            history["held_out_loss"],
+            "Cross entropy (smoothed labels)",
+            lambda v: f"{v:.3f}",
+        )
         left.set_yscale("log")
         left.yaxis.set_major_formatter(lambda v, _: f"{v:g}")
         percent = [np.array(history[key]) * 100 for key in ("accuracy", "held_out_accuracy")]
