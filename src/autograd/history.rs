@@ -120,10 +120,11 @@ pub fn check_inplace(t: &Tensor, name: &str, recorded: bool) -> Result<()> {
     let creation = view.creation.load(Ordering::Acquire);
     if (recorded || t.requires_grad()) && creation == Creation::MultiOutput as u8 {
         return Err(Error::runtime(format!(
-            "Output 0 of {} is a view and is being modified inplace. This view is the output of a function that returns \
+            "Output {} of {} is a view and is being modified inplace. This view is the output of a function that returns \
              multiple views. Such functions do not allow the output views to be modified inplace. You should replace the \
              inplace operation by an out-of-place one.",
-            grad_fn(t)?.map_or("a function".to_string(), |e| e.node.name().to_string())
+            grad_fn(t)?.map_or(0, |e| e.output),
+            grad_fn(t)?.map_or("a function".to_string(), |e| e.node.name().trim_end_matches("Backward0").to_string())
         )));
     }
     if recorded && creation == Creation::NoGrad as u8 {

@@ -43,9 +43,8 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     let kept = recorded && reads_self(op);
     let mut own: crate::op::Args = args.iter().map(|v| v.reborrow()).collect();
     if kept {
-        let before = Tensor::empty(target.shape(), target.dtype(), target.device())?;
-        before.copy_raw(&target)?;
-        own[0] = Value::Owned(before);
+        // Recorded, so that a second derivative finds its way on.
+        own[0] = Value::Owned((autograd::kit().clone)(&target)?);
     }
     run_into(&whole, &target)?;
     target.storage().bump();

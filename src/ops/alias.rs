@@ -112,11 +112,11 @@ pub static IMAG: Op = Op {
     forms: F,
     body: composite(|c| match c.tensor(0)?.dtype().is_complex() {
         true => part(c.tensor(0)?, 1),
-        false => Err(Error::runtime("imag is not implemented for tensors with non-complex dtypes.")),
+        false => Err(Error::type_("imag is not implemented for tensors with non-complex dtypes.")),
     }),
     vjp: Vjp::Composite,
     samples: &["c64[2,3]"],
-    errors: &[("f32[2]", "RuntimeError", "non-complex")],
+    errors: &[("f32[2]", "TypeError", "non-complex")],
     reference: "np.imag(x0)",
     ..OP
 };
@@ -165,7 +165,7 @@ pub static VIEW_AS_COMPLEX: Op = Op {
         if l.strides[last] != 1 {
             return Err(Error::runtime("Tensor must have a last dimension with stride 1"));
         }
-        let even = |s: usize| s % 2 == 0;
+        let even = |s: usize| s.is_multiple_of(2);
         if !l.strides[..last].iter().zip(&l.shape).all(|(&s, &d)| even(s) || d == 1) {
             return Err(Error::runtime("Tensor must have a stride divisible by 2 for all but last dimension"));
         }

@@ -113,26 +113,15 @@ pub static GATHER: Op = Op {
 };
 
 /// Checks a scatter and runs it: argument 3 is the source, a tensor or a number.
-fn scatter_as(c: &Call, out: &[Tensor], name: &str, mode: Mode, include_self: bool) -> Result<()> {
-    let (out, index) = (raised(&out[0]), element_index(c, name)?);
+fn scatter_as(c: &Call, out: &[Tensor], mode: Mode, include_self: bool) -> Result<()> {
+    let (out, index) = (raised(&out[0]), element_index(c, "scatter")?);
     let dim = wrap_dim(c.int(1)?, out.ndim())?;
     if index.numel() == 0 {
         return Ok(());
     }
     same_rank(&out, &index, "self")?;
-    let source = match c.opt_tensor(3) {
-        None => None,
-        Some(s) => Some(source_for(&raised(s), &index, &out, name)?),
-    };
-    if let Some(d) = (0..out.ndim()).find(|&d| d != dim && index.size(d) > out.size(d)) {
-        let _ = d;
-        return Err(Error::runtime(format!(
-            "Expected index {} to be no larger than self {} apart from dimension {dim} and to be no larger size than src {}",
-            Show(index.shape()),
-            Show(out.shape()),
-            Show(source.as_ref().map_or(index.shape(), |s| s.shape()))
-        )));
-    }
+    let source = c.opt_tensor(3).map(|s| source_for(&raised(s), &index, &out)).transpose()?;
+    check_fit(&out, dim, &index, source.as_ref())?;
     let index = apart(&index, &out)?;
     if out.device().is_gpu() {
         let (mode, exact) = shader_mode(mode, include_self);
@@ -169,19 +158,28 @@ fn shader_mode(mode: Mode, include_self: bool) -> (gpu::ScatterMode, bool) {
     (known, exact && include_self)
 }
 
-fn source_for(source: &Tensor, index: &Tensor, out: &Tensor, name: &str) -> Result<Tensor> {
+fn source_for(source: &Tensor, index: &Tensor, out: &Tensor) -> Result<Tensor> {
     if source.dtype() != out.dtype() {
-        return Err(Error::runtime(format!("{name}(): Expected self.dtype to be equal to src.dtype")));
+        return Err(Error::runtime("scatter(): Expected self.dtype to be equal to src.dtype"));
     }
     same_rank(source, index, "src")?;
-    if (0..index.ndim()).any(|d| index.size(d) > source.size(d)) {
-        return Err(Error::runtime(format!(
-            "Expected index {} to be no larger size than src {}",
-            Show(index.shape()),
-            Show(source.shape())
-        )));
-    }
     apart(source, out)
+}
+
+/// The index may exceed neither the source nor, apart from `dim`, the target.
+fn check_fit(out: &Tensor, dim: usize, index: &Tensor, source: Option<&Tensor>) -> Result<()> {
+    let n = index.ndim();
+    let beyond_out = (0..n).any(|d| d != dim && index.size(d) > out.size(d));
+    let beyond_source = source.is_some_and(|s| (0..n).any(|d| index.size(d) > s.size(d)));
+    if !beyond_out && !beyond_source {
+        return Ok(());
+    }
+    let source = source.map_or(String::new(), |s| format!(" and to be no larger size than src {}", Show(s.shape())));
+    Err(Error::runtime(format!(
+        "Expected index {} to be no larger than self {} apart from dimension {dim}{source}",
+        Show(index.shape()),
+        Show(out.shape())
+    )))
 }
 
 /// A kernel that chooses its device itself and writes into self.
@@ -197,7 +195,12 @@ pub(super) fn reduce_mode(c: &Call, arg: usize) -> Result<Mode> {
         "mean" => Ok(Mode::Mean),
         "amax" => Ok(Mode::Max),
         "amin" => Ok(Mode::Min),
-        _ => Err(Error::runtime("reduce argument must be either sum, prod, mean, amax or amin.")),
+        other if c.op.parsed().base == "scatter_reduce" => Err(Error::runtime(format!(
+            "Expected 'reduce' to be one of 'sum', 'prod', 'mean', 'amax', 'amin' but got {other}."
+        ))),
+        other => Err(Error::runtime(format!(
+            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {other}."
+        ))),
     }
 }
 
@@ -233,7 +236,7 @@ pub static SCATTER: Op = Op {
     sig: "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     doc: "Writes `src` along `dim` by an index for each element: `self[index[i][j]][j] = src[i][j]` for `dim` 0.",
     forms: FMIO,
-    body: everywhere(|c, out| scatter_as(c, out, "scatter", Mode::Set, true)),
+    body: everywhere(|c, out| scatter_as(c, out, Mode::Set, true)),
     vjp: Vjp::Each(&[d(0, A2, |c| c.unwritten(c.g())), d(3, A2, |c| c.scattered(c.g()))]),
     samples: &[
         "f32[3,4], 0, i64[2,4](= 0, 1, 2, 0, 1, 2, 0, 1), f32[2,4]",
@@ -252,7 +255,7 @@ pub static SCATTER_VALUE: Op = Op {
     sig: "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
     doc: "Writes a number along `dim` by an index for each element.",
     forms: FMIO,
-    body: everywhere(|c, out| scatter_as(c, out, "scatter", Mode::Set, true)),
+    body: everywhere(|c, out| scatter_as(c, out, Mode::Set, true)),
     vjp: Vjp::Each(&[d(0, A2, |c| c.unwritten(c.g()))]),
     node: "ScatterBackward1",
     samples: &["f32[3,4], 0, i64[2,4](0..3), 1.5", "f32[2,3], 1, i64[2,1](= 2, 0), -1", "i64[3], 0, i64[2](= 2, 0), 7"],
@@ -264,7 +267,7 @@ pub static SCATTER_REDUCE_SRC: Op = Op {
     sig: "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
     doc: "As `scatter`, but adds (`reduce='add'`) or multiplies ('multiply').",
     forms: FMIO,
-    body: everywhere(|c, out| scatter_as(c, out, "scatter", old_mode(c)?, true)),
+    body: everywhere(|c, out| scatter_as(c, out, old_mode(c)?, true)),
     vjp: Vjp::None("PyTorch has no gradient either; scatter_reduce has"),
     samples: &[
         "f32[3](nograd), 0, i64[3](= 0, 2, 0), f32[3](nograd), reduce='add'",
@@ -282,7 +285,7 @@ pub static SCATTER_REDUCE_VALUE: Op = Op {
     sig: "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
     doc: "As `scatter` with a number, but adds (`reduce='add'`) or multiplies ('multiply').",
     forms: FMIO,
-    body: everywhere(|c, out| scatter_as(c, out, "scatter", old_mode(c)?, true)),
+    body: everywhere(|c, out| scatter_as(c, out, old_mode(c)?, true)),
     vjp: Vjp::None("PyTorch has no gradient either; scatter_reduce has"),
     samples: &[
         "f32[3](nograd), 0, i64[3](= 0, 2, 0), 2.5, reduce='add'",
@@ -296,7 +299,7 @@ pub static SCATTER_ADD: Op = Op {
     sig: "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     doc: "Adds `src` along `dim` by an index for each element; indices may repeat.",
     forms: FMIO,
-    body: everywhere(|c, out| scatter_as(c, out, "scatter_add", Mode::Add, true)),
+    body: everywhere(|c, out| scatter_as(c, out, Mode::Add, true)),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(3, A2, |c| c.scattered(c.g()))]),
     samples: &[
         "f32[3,4], 0, i64[2,4](0..3), f32[2,4]",
@@ -314,7 +317,7 @@ pub static SCATTER_REDUCE: Op = Op {
     sig: "scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
     doc: "Combines `src` with `self` along `dim` by an index for each element: 'sum', 'prod', 'mean', 'amax' or 'amin'.",
     forms: FMIO,
-    body: everywhere(|c, out| scatter_as(c, out, "scatter_reduce", reduce_mode(c, 4)?, c.flag(5))),
+    body: everywhere(|c, out| scatter_as(c, out, reduce_mode(c, 4)?, c.flag(5))),
     vjp: Vjp::Joint(Joint { args: &[0, 3], saves: A0 | A2 | A3 | OUT0, formula: super::scatter_grad::scatter_reduce }),
     samples: &[
         "f32[3], 0, i64[4](= 0, 2, 0, 0), f32[4], 'sum'",

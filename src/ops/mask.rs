@@ -6,7 +6,7 @@ use super::slice::PLACE;
 use crate::cpu::index;
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapNum, Num};
-use crate::dtype::{Category, DType};
+use crate::dtype::{Category, DType, Scalar};
 use crate::error::{Error, Result};
 use crate::gpu::{self, Places};
 use crate::layout::{Layout, broadcast};
@@ -20,11 +20,11 @@ pub static OPS: &[&Op] =
 struct Replace;
 impl MapNum<3> for Replace {
     #[inline(always)]
-    fn eval<T: Num>([x, mask, value]: [T; 3]) -> T {
+    fn eval<T: Num>([mask, x, value]: [T; 3]) -> T {
         if mask != T::zero() { value } else { x }
     }
 }
-static REPLACE: Rule = Rule { operands: &[0, 1, 2], loops: Loops::NONE.num::<3, Replace>(), wgsl: "where_(y, z, x)" };
+static REPLACE: Rule = Rule { operands: &[1, 0, 2], loops: Loops::NONE.num::<3, Replace>(), wgsl: "where_(x, z, y)" };
 
 /// Computed in the dtype of self, which the value must fit.
 fn fill_dtype(c: &Call, _: DType) -> Result<(DType, DType)> {
@@ -47,17 +47,30 @@ fn fill_dtype(c: &Call, _: DType) -> Result<(DType, DType)> {
             v => v.map_or(Category::Bool, |v| v.dtype().category()),
         },
     };
-    let fractional = match &c.args[2] {
-        Value::Scalar(s) => category == Category::Float && s.to_f64().fract() != 0.0,
-        _ => category == Category::Float,
+    let fits = match &c.args[2] {
+        Value::Scalar(s) => in_range(*s, t.dtype()),
+        _ => true,
     };
-    if category == Category::Complex && !t.dtype().is_complex() || fractional && t.dtype().is_int() {
+    if category == Category::Complex && !t.dtype().is_complex() || !fits {
         return Err(Error::runtime(format!(
             "value cannot be converted to type {} without overflow",
             c_name(t.dtype())
         )));
     }
     Ok((t.dtype(), t.dtype()))
+}
+
+/// Whether an integer dtype holds the number, its fraction dropped; unsigned ones take small negative numbers too.
+fn in_range(value: Scalar, d: DType) -> bool {
+    let (low, high) = match d {
+        DType::U8 => (-255.0, 255.0),
+        DType::I8 => (-128.0, 127.0),
+        DType::I16 => (-32768.0, 32767.0),
+        DType::I32 => (-2147483648.0, 2147483647.0),
+        DType::I64 => (-9.3e18, 9.3e18),
+        _ => return true,
+    };
+    (low..=high).contains(&value.to_f64().trunc())
 }
 
 /// The C++ name of a dtype, which this message of PyTorch's uses.
@@ -91,8 +104,8 @@ pub static MASKED_FILL: Op = Op {
     ],
     errors: &[
         ("f32[2], f32[2], 0", "RuntimeError", "only supports boolean masks"),
-        ("f32[2], b8[3], 0", "RuntimeError", "must match the size"),
-        ("i64[2], b8[2], 1.5", "RuntimeError", "cannot be converted to type int64_t"),
+        ("f32[2], b8[3], 0", "RuntimeError", "must match the size of tensor b (2)"),
+        ("u8[2], b8[2], 300", "RuntimeError", "cannot be converted to type uint8_t"),
     ],
     reference: "np.where(x1, np.asarray(value).astype(x0.dtype), x0)",
     ..OP
@@ -155,7 +168,9 @@ fn bool_mask(c: &Call, name: &str) -> Result<Tensor> {
     let mask = c.tensor(1)?;
     match mask.dtype() {
         DType::Bool => Ok(mask.clone()),
-        d => Err(Error::runtime(format!("{name}: expected BoolTensor for mask, but got {}", d.scalar_type_name()))),
+        d => {
+            Err(Error::runtime(format!("{name}: expected BoolTensor for mask, but got {}Tensor", d.scalar_type_name())))
+        }
     }
 }
 
@@ -170,7 +185,7 @@ fn count(mask: &Tensor) -> Result<usize> {
 
 fn selected(c: &Call) -> Result<(Tensor, Tensor)> {
     let (t, mask) = (c.tensor(0)?, bool_mask(c, "masked_select")?);
-    let shape = broadcast(t.shape(), mask.shape())?;
+    let shape = broadcast(mask.shape(), t.shape())?;
     Ok((stretched(t, &shape), stretched(&mask, &shape)))
 }
 
@@ -216,7 +231,7 @@ fn scatter_into(c: &Call, out: &[Tensor]) -> Result<()> {
     let (out, mask, source) = (&out[0], bool_mask(c, "masked_scatter_")?, c.tensor(2)?);
     if source.dtype() != out.dtype() {
         return Err(Error::runtime(format!(
-            "masked_scatter_: expected self and source to have same dtypes but got {} and {}",
+            "masked_scatter: expected self and source to have same dtypes but got{} and {}",
             out.dtype().scalar_type_name(),
             source.dtype().scalar_type_name()
         )));
@@ -224,9 +239,7 @@ fn scatter_into(c: &Call, out: &[Tensor]) -> Result<()> {
     mask.layout().expand(&sizes(out))?;
     let mask = apart(&stretched(&mask, out.shape()), out)?;
     if source.numel() < count(&mask)? {
-        return Err(Error::runtime(
-            "masked_scatter: expected self and source to have same number of elements: Number of elements of source < number of ones in mask",
-        ));
+        return Err(Error::runtime("Number of elements of source < number of ones in mask"));
     }
     let flat = Tensor::empty(&[source.numel()], source.dtype(), source.device())?;
     flat.with_layout(Layout::contiguous(source.shape())).copy_raw(source)?;
@@ -245,7 +258,7 @@ pub static MASKED_SCATTER: Op = Op {
     body: Body::Kernel(Kernel {
         infer: |c| {
             let (t, mask) = (c.tensor(0)?, bool_mask(c, "masked_scatter_")?);
-            Ok(Spec::one(&broadcast(t.shape(), mask.shape())?, t.dtype(), t.device()))
+            Ok(Spec::one(&broadcast(mask.shape(), t.shape())?, t.dtype(), t.device()))
         },
         cpu: scatter_into,
         gpu: Some(scatter_into),

@@ -14,6 +14,7 @@ pub mod copy;
 pub mod create;
 pub mod division;
 pub mod embedding;
+pub mod embed;
 pub mod entropy;
 pub mod exp;
 pub mod gather;
@@ -75,6 +76,7 @@ pub static OPS: &[&[&Op]] = &[
     complex::OPS,
     division::OPS,
     embedding::OPS,
+    embed::OPS,
     entropy::OPS,
     exp::OPS,
     gather::OPS,

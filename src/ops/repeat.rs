@@ -9,7 +9,7 @@ use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&REPEAT, &TILE, &REPEAT_INTERLEAVE_INT, &REPEAT_INTERLEAVE, &REPEAT_INTERLEAVE_INDEX];
+pub static OPS: &[&Op] = &[&REPEAT, &TILE, &REPEAT_INTERLEAVE, &REPEAT_INTERLEAVE_INT, &REPEAT_INTERLEAVE_INDEX];
 
 fn repeat_spec(c: &Call) -> Result<Specs> {
     let (t, repeats) = (c.tensor(0)?, to_shape(c.ints(1)?)?);
@@ -103,7 +103,7 @@ pub static REPEAT_INTERLEAVE_INT: Op = Op {
         wide.insert((dim + 1).min(wide.len()), repeats);
         let mut flat = sizes(&t);
         match flat.get_mut(dim) {
-            Some(d) => *d = n * repeats,
+            Some(d) => *d = n.saturating_mul(repeats),
             None => flat.push(repeats),
         }
         let expanded = EXPAND.call((Term::from(&t).unsqueeze((dim + 1).min(t.ndim()) as i64), wide));

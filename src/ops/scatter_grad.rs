@@ -108,7 +108,6 @@ fn extreme(c: &Back) -> Result<(Term, Term)> {
     let dim = c.int(1)?;
     let self_hit = equal(&c.arg(0), &c.out(0));
     let src_hit = equal(&c.arg(3), &gathered(c, &c.out(0)));
-    let self_hit = if c.flag(5) { self_hit } else { SCATTER_VALUE.call((self_hit, dim, c.arg(2), 0)) };
     let count = SCATTER_ADD.call((self_hit.dup(), dim, c.arg(2), src_hit.dup()));
     let share = c.g() / (count.dup() + is_zero(&count));
     Ok((self_hit * share.dup(), src_hit * gathered(c, &share)))

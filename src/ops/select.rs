@@ -3,7 +3,7 @@
 use super::gather::{apart, long, reduce_mode};
 use crate::cpu::index;
 use crate::dtype::Scalar;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::layout::{Dims, wrap_dim};
 use crate::op::*;
@@ -14,9 +14,19 @@ pub static OPS: &[&Op] = &[&INDEX_SELECT, &INDEX_ADD, &INDEX_COPY, &INDEX_FILL, 
 fn vector(c: &dyn Arguments, name: &str) -> Result<Tensor> {
     let index = c.tensor(2)?;
     if index.ndim() > 1 {
-        return Err(Error::index(format!("{name}(): Index is supposed to be a vector, but got dim: {}", index.ndim())));
+        return Err(Error::index(format!(
+            "{name}(): Index is supposed to be a vector, but got dim: {} with type: {} and size: {}",
+            index.ndim(),
+            index.dtype().scalar_type_name(),
+            Show(index.shape())
+        )));
     }
-    long(index, || Error::runtime(format!("{name}(): Expected dtype int32 or int64 for index")))
+    long(index, || {
+        Error::runtime(format!(
+            "{name}(): Expected dtype int32/int64 for index but got: {}",
+            index.dtype().scalar_type_name()
+        ))
+    })
 }
 
 /// The shape of a 0-d tensor counts as one element.
@@ -74,7 +84,7 @@ pub static INDEX_SELECT: Op = Op {
     ..OP
 };
 
-/// What `index_add` and `index_copy` share: the index, the dimension, and a source that fits.
+/// The index, the dimension and a source that fits: of `index_add` and `index_reduce`.
 fn prepared(c: &Call, out: &Tensor, name: &str) -> Result<(usize, Tensor, Tensor)> {
     let (source, index) = (c.tensor(3)?, vector(c, name)?);
     let dim = wrap_dim(c.int(1)?, out.ndim())?;
@@ -85,31 +95,54 @@ fn prepared(c: &Call, out: &Tensor, name: &str) -> Result<(usize, Tensor, Tensor
             source.dtype().scalar_type_name()
         )));
     }
+    if source.ndim() != out.ndim() {
+        if source.ndim() == 0 {
+            return Err(Error::index("Dimension specified as 0 but tensor has no dimensions"));
+        }
+        return Err(shape_mismatch(out, source));
+    }
     let have = source.shape().get(dim).copied().unwrap_or(1);
     if have != index.numel() {
-        return Err(Error::index(format!(
+        return Err(Error::runtime(format!(
             "{name}(): Number of indices ({}) should be equal to source.size(dim): ({have}), for dim: {dim}",
             index.numel()
         )));
     }
-    let want = with_dim(out.shape(), dim, index.numel());
-    if source.ndim() > 0 && out.ndim() > 0 && source.shape() != &*want {
-        return Err(Error::runtime(format!(
-            "{name}(): Source/destination tensor must have same slice shapes. Destination slice shape: {} at dimension {dim} and source slice shape: {} at dimension {dim}.",
-            crate::error::Show(out.layout().select(dim, 0).shape.as_slice()),
-            crate::error::Show(source.layout().select(dim.min(source.ndim() - 1), 0).shape.as_slice())
-        )));
+    if source.shape() != &*with_dim(out.shape(), dim, index.numel()) {
+        return Err(shape_mismatch(out, source));
     }
     Ok((dim, index, apart(source, out)?))
 }
 
+#[cold]
+fn shape_mismatch(out: &Tensor, source: &Tensor) -> Error {
+    Error::runtime(format!(
+        "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {} source.shape = {}",
+        Show(out.shape()),
+        Show(source.shape())
+    ))
+}
+
+/// Bounds of the index in PyTorch's words: they depend on the rank, and so does the class.
+fn in_bounds(e: Error, index: &Tensor, out: &Tensor, dim: usize) -> Error {
+    let (n, list) = (out.shape().get(dim).copied().unwrap_or(1) as i64, super::take::int_list(index));
+    match list.ok().and_then(|l| l.into_iter().find(|i| !(0..n).contains(i))) {
+        Some(i) if out.ndim() > 1 => {
+            Error::runtime(format!("index {i} is out of bounds for dimension 0 with size {n}"))
+        }
+        _ => e,
+    }
+}
+
 fn run_add(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (dim, index, source) = prepared(c, &out[0], "index_add")?;
+    let (dim, index, source) = prepared(c, &out[0], "index_add_")?;
     if source.device().is_gpu() {
         return gpu::index_add(&out[0].gpu_view()?, dim, &index.gpu_view()?, &source.gpu_view()?, c.float(4)?);
     }
+    let (o, i, s) = (out[0].cpu_view()?, index.cpu_view()?, source.cpu_view()?);
     // SAFETY: the layouts lie within their storages, the shapes were checked, the source lies apart.
-    unsafe { index::index_add(out[0].cpu_view()?, dim, index.cpu_view()?, source.cpu_view()?, c.scalar(4)?) }
+    let added = unsafe { index::index_add(o, dim, i, s, c.scalar(4)?) };
+    added.map_err(|e| in_bounds(e, &index, &out[0], dim))
 }
 
 pub static INDEX_ADD: Op = Op {
@@ -142,13 +175,68 @@ pub static INDEX_ADD: Op = Op {
     ..OP
 };
 
+/// What `index_copy` checks.
+fn copied(c: &Call, out: &Tensor) -> Result<(usize, Tensor, Tensor)> {
+    let (index, source) = (c.tensor(2)?, c.tensor(3)?);
+    let dim = wrap_dim(c.int(1)?, out.ndim())?;
+    if index.dtype() != crate::dtype::DType::I64 {
+        return Err(Error::runtime(format!(
+            "index_copy_(): Expected a long tensor for index, but got {}",
+            index.dtype().scalar_type_name()
+        )));
+    }
+    if out.dtype() != source.dtype() {
+        return Err(Error::runtime(format!(
+            "index_copy_(): self and source expected to have the same dtype, but got (self) {} and (source) {}",
+            out.dtype().scalar_type_name(),
+            source.dtype().scalar_type_name()
+        )));
+    }
+    let n = index.numel();
+    if index.ndim() > 1 {
+        return Err(Error::index(format!("index_copy_(): Index should have dimension 1 or 0 (got {})", index.ndim())));
+    }
+    let want = with_dim(out.shape(), dim, n);
+    if source.ndim() == 0 {
+        if n != 1 {
+            return Err(Error::index(format!(
+                "index_copy_(): When source is scalar, index should have one element (got {n})"
+            )));
+        }
+        return Ok((dim, index.clone(), apart(&super::mask::stretched(source, &want), out)?));
+    }
+    if source.ndim() != out.ndim() || (0..out.ndim()).any(|d| d != dim && source.size(d) != out.size(d)) {
+        let slice =
+            |t: &Tensor| t.shape().iter().enumerate().filter(|(d, _)| *d != dim).map(|(_, &n)| n).collect::<Dims>();
+        return Err(Error::runtime(format!(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: {} at dimension {dim} and source slice shape: {} at dimension {dim}.",
+            spaced(&slice(out)),
+            spaced(&slice(source))
+        )));
+    }
+    if source.size(dim) != n {
+        return Err(Error::index(format!(
+            "index_copy_(): Number of indices ({n}) should be equal to source.size(dim) ({})",
+            source.size(dim)
+        )));
+    }
+    Ok((dim, index.clone(), apart(source, out)?))
+}
+
+/// A shape as this one message prints it.
+fn spaced(shape: &[usize]) -> String {
+    shape.iter().map(usize::to_string).collect::<Vec<_>>().join(" ")
+}
+
 fn run_copy(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (dim, index, source) = prepared(c, &out[0], "index_copy_")?;
+    let (dim, index, source) = copied(c, &out[0])?;
     if source.device().is_gpu() {
         return gpu::index_copy(&out[0].gpu_view()?, dim, &index.gpu_view()?, &source.gpu_view()?);
     }
+    let (o, i, s) = (out[0].cpu_view()?, index.cpu_view()?, source.cpu_view()?);
     // SAFETY: as in `run_add`.
-    unsafe { index::index_copy(out[0].cpu_view()?, dim, index.cpu_view()?, source.cpu_view()?) }
+    unsafe { index::index_copy(o, dim, i, s) }
+        .map_err(|e| Error::new(e.class(), format!("index_copy_(): {}", e.message())))
 }
 
 pub static INDEX_COPY: Op = Op {
@@ -196,7 +284,7 @@ pub(super) fn fill_value(c: &Call, out: &Tensor) -> Result<Scalar> {
             t => {
                 let n = t.map_or(0, |t| t.ndim());
                 return Err(Error::runtime(format!(
-                    "Only supports 0-dimension value tensor, but got tensor with {n} dimensions."
+                    "index_fill_ only supports a 0-dimensional value tensor, but got tensor with {n} dimension(s)."
                 )));
             }
         },
@@ -229,7 +317,7 @@ pub static INDEX_FILL_TENSOR: Op = Op {
     ]),
     node: "IndexFillBackward1",
     samples: &["f32[3,2], 0, i64[2](= 2, 0), f32[]"],
-    errors: &[("f32[3], 0, i64[1](= 0), f32[1]", "RuntimeError", "Only supports 0-dimension value tensor")],
+    errors: &[("f32[3], 0, i64[1](= 0), f32[1]", "RuntimeError", "only supports a 0-dimensional value tensor")],
     ..OP
 };
 
@@ -251,7 +339,7 @@ pub static INDEX_REDUCE: Op = Op {
     forms: FMIO,
     body: kernel_into(
         |c, out| {
-            let (dim, index, source) = prepared(c, &out[0], "index_reduce")?;
+            let (dim, index, source) = prepared(c, &out[0], "index_reduce_")?;
             let mode = reduce_mode(c, 4)?;
             // SAFETY: as in `run_add`.
             unsafe {

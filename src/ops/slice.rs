@@ -4,7 +4,7 @@
 //! memory, and its own gradient is the view again.
 
 use super::split::{SPLIT, SPLIT_SIZES, wrap_nonscalar};
-use super::strided::{AS_STRIDED_VIEW, as_strided_grad};
+use super::strided::{AS_STRIDED_VIEW, as_strided_grad, geometry};
 use super::view::{SLICE, one};
 use crate::error::{Error, Result, Show};
 use crate::layout::{Layout, to_shape, wrap_dim};
@@ -45,8 +45,10 @@ pub static PLACE: Op = Op {
         Some(place),
     ),
     vjp: Vjp::Each(&[d(0, 0, |c| {
-        let (stride, offset) = (c.ints(2).unwrap_or(&[]), c.int(3).unwrap_or(0));
-        AS_STRIDED_VIEW.call((c.g().contiguous(), c.sizes(0), stride, offset))
+        let g = c.g().contiguous();
+        let Some(l) = g.get().map(|t| t.layout().clone()) else { return g };
+        let (stride, offset) = (c.ints(2).unwrap_or(&[]), c.int(3).unwrap_or(0) + l.offset as i64);
+        AS_STRIDED_VIEW.call((g, c.sizes(0), stride, offset, geometry(&l)))
     })]),
     samples: &["f32[2,2], (6,), (2, 1), 1"],
     errors: &[("f32[5], (4,), (1,), 0", "RuntimeError", "out of bounds")],
@@ -206,6 +208,12 @@ pub static CHUNK: Op = Op {
             return Err(Error::runtime(format!("chunk expects `chunks` to be greater than 0, got: {chunks}")));
         }
         let dim = wrap_dim(c.int(2)?, t.ndim())?;
+        if t.size(dim) == 0 && chunks > 1 << 20 {
+            return Err(Error::runtime(format!(
+                "chunk: {chunks} empty chunks are too many; expected at most {}",
+                1 << 20
+            )));
+        }
         match t.size(dim).div_ceil(chunks as usize) as i64 {
             0 => SPLIT_SIZES.calls((t, Ints::from_elem(0, chunks as usize), dim)),
             size => SPLIT.calls((t, size, dim)),
@@ -313,8 +321,12 @@ fn hsplit(c: &Call) -> Result<Outputs> {
     named_split(c, "hsplit", 1, if c.tensor(0)?.ndim() == 1 { 0 } else { 1 })
 }
 
+// A fresh cell for every literal is what taking over its parts must give.
+#[allow(clippy::declare_interior_mutable_const)]
 const NAMED: Op =
     Op { vjp: Vjp::Composite, errors: &[("f32[], 2", "RuntimeError", "requires a tensor with at least")], ..OP };
+// A fresh cell for every literal is what taking over its parts must give.
+#[allow(clippy::declare_interior_mutable_const)]
 const NAMED_INDICES: Op =
     Op { vjp: Vjp::Composite, errors: &[("f32[], (1,)", "RuntimeError", "requires a tensor with at least")], ..OP };
 

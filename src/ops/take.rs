@@ -1,6 +1,6 @@
 //! Indices into the flattened tensor: take, put, take_along_dim; and reading small tensors on the host.
 
-use super::gather::{apart, cast_raw, long};
+use super::gather::{apart, cast_raw};
 use super::view::{EXPAND, RESHAPE};
 use crate::cpu::index;
 use crate::dtype::{DType, Scalar};
@@ -41,9 +41,14 @@ pub(super) fn add_at(g: Term, part: &Layout, span: usize) -> Term {
     super::select::INDEX_ADD.call((zeros, 0, index, g.reshape(&[-1])))
 }
 
+/// These ops take no int32.
+fn exactly_long(index: &Tensor, refuse: impl FnOnce() -> Error) -> Result<Tensor> {
+    if index.dtype() == DType::I64 { Ok(index.clone()) } else { Err(refuse()) }
+}
+
 /// Which elements of the flattened tensor are meant, negative ones wrapped, as a flat list with bounds checked.
 fn flat_index(t: &Tensor, index: &Tensor, name: &str) -> Result<Tensor> {
-    let index = long(index, || {
+    let index = exactly_long(index, || {
         Error::runtime(format!(
             "{name}(): Expected a long tensor for index, but got {}",
             index.dtype().scalar_type_name()
@@ -90,7 +95,7 @@ pub static TAKE: Op = Op {
     body: kernel(
         |c| {
             let (t, index) = (c.tensor(0)?, c.tensor(1)?);
-            long(index, || {
+            exactly_long(index, || {
                 Error::runtime(format!(
                     "take(): Expected a long tensor for index, but got {}",
                     index.dtype().scalar_type_name()
@@ -121,7 +126,7 @@ fn run_put(c: &Call, out: &[Tensor]) -> Result<()> {
         )));
     }
     if source.numel() != index.numel() {
-        return Err(Error::runtime(format!(
+        return Err(Error::index(format!(
             "put_(): Expected source and index to have the same number of elements, but got source.numel() = {}, index.numel() = {}",
             source.numel(),
             index.numel()
@@ -178,7 +183,7 @@ pub static PUT: Op = Op {
     samples: &["f32[2,3], i64[2](= 0, 5), f32[2]", "f32[4], i64[2,2](= 0, -1, 1, 1), f32[4], accumulate=True"],
     errors: &[
         ("f32[2], i64[1](= 2), f32[1]", "IndexError", "out of range"),
-        ("f32[2], i64[1](= 0), f32[2]", "RuntimeError", "same number of elements"),
+        ("f32[2], i64[1](= 0), f32[2]", "IndexError", "same number of elements"),
     ],
     ..OP
 };

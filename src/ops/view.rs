@@ -256,7 +256,7 @@ pub static SLICE: Op = Op {
     ..OP
 };
 
-fn sliced(l: &Layout, c: &dyn Arguments) -> Result<Layout> {
+pub(super) fn sliced(l: &Layout, c: &dyn Arguments) -> Result<Layout> {
     let dim = wrap_dim(c.int(1)?, l.ndim())?;
     let slice = crate::layout::Slice { start: c.opt_int(2), stop: c.opt_int(3), step: c.opt_int(4) };
     Ok(l.slice(dim, slice.resolve(l.shape[dim])?))
