@@ -11,6 +11,7 @@ import math as _math
 from . import _C
 from ._dtype_info import finfo as finfo
 from ._dtype_info import iinfo as iinfo
+from ._formats import *  # noqa: F403
 from ._functions import *  # noqa: F403
 from ._tensor import from_numpy as from_numpy
 from ._typed import *  # noqa: F403

@@ -112,6 +112,8 @@ from ._C import ceil as ceil
 ceil_: object
 celu: object
 cfloat: object
+from ._formats import channels_last as channels_last
+from ._formats import channels_last_3d as channels_last_3d
 from ._C import chunk as chunk
 from ._C import clamp as clamp
 clamp_: object
@@ -132,6 +134,7 @@ from ._C import conj as conj
 from ._C import conj_physical as conj_physical
 conj_physical_: object
 from ._C import constant_pad_nd as constant_pad_nd
+from ._formats import contiguous_format as contiguous_format
 from ._C import copysign as copysign
 copysign_: object
 from ._C import cos as cos
@@ -284,6 +287,7 @@ from ._C import isposinf as isposinf
 from ._C import isreal as isreal
 from ._C import kron as kron
 from ._C import layer_norm as layer_norm
+from ._formats import layout as layout
 from ._C import lcm as lcm
 lcm_: object
 from ._C import ldexp as ldexp
@@ -340,6 +344,7 @@ from ._C import max as max
 from ._C import maximum as maximum
 from ._C import mean as mean
 from ._C import median as median
+from ._formats import memory_format as memory_format
 from ._C import meshgrid as meshgrid
 from ._C import min as min
 from ._C import minimum as minimum
@@ -390,6 +395,7 @@ from ._C import positive as positive
 from ._C import pow as pow
 pow_: object
 from ._C import prelu as prelu
+from ._formats import preserve_format as preserve_format
 from ._C import prod as prod
 from ._C import promote_types as promote_types
 from ._C import put as put
@@ -472,6 +478,7 @@ squeeze_: object
 from ._C import stack as stack
 from ._C import std as std
 from ._C import std_mean as std_mean
+from ._formats import strided as strided
 from ._C import sub as sub
 sub_: object
 subtract: object
