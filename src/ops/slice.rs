@@ -240,7 +240,11 @@ fn cut_at(t: &Tensor, dim: usize, bounds: &[i64]) -> Result<Outputs> {
 /// Parts whose sizes differ by one at most, the larger ones first.
 fn cut_evenly(t: &Tensor, dim: usize, sections: i64) -> Result<Outputs> {
     if sections > 1 << 20 {
-        return Err(Error::runtime(format!("tensor_split: {} sections are too many; expected at most {}", sections, 1 << 20)));
+        return Err(Error::runtime(format!(
+            "tensor_split: {} sections are too many; expected at most {}",
+            sections,
+            1 << 20
+        )));
     }
     if sections <= 0 {
         return Err(Error::runtime(format!("number of sections must be larger than 0, got {sections}")));
