@@ -34,7 +34,7 @@ fn elementwise_specials() {
     unary("x + T(1)", |v| v + 1.0);
     // Not here: `x * T(0)` and `x - x`, which WGSL lets a driver fold to zero. No rule has a literal like that.
     unary("ne_(x, x)", |v| (v != v) as i32 as f32);
-    unary("max_(x, T(0))", |v| if v.is_nan() { v } else { v.max(0.0) + 0.0 });
+    unary("max_(x, T(0))", |v| if v.is_nan() || v >= 0.0 { v } else { 0.0 });
     unary("clamp_(x, T(-1), T(1))", |v| v.clamp(-1.0, 1.0));
     unary("relu_(x)", |v| if v > 0.0 || v.is_nan() { v } else { 0.0 });
     unary("sigmoid_(x)", |v| 1.0 / (1.0 + (-v).exp()));
