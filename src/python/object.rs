@@ -135,7 +135,12 @@ unsafe extern "C" fn dealloc(o: *mut PyObject) {
         ffi::Py_XDECREF(dict);
         match tensor {
             // What is freed with a graph may be Python's (contexts, hooks): the bindings must know that the lock is held.
-            Some(t) if t.requires_grad() => Python::attach(|_| drop(t)),
+            // While the interpreter shuts down it takes no more calls: the graph is left to the end of the process.
+            Some(t) if t.requires_grad() => {
+                let mut held = Some(t);
+                Python::try_attach(|_| drop(held.take()));
+                std::mem::forget(held);
+            }
             t => drop(t),
         }
         if let Some(free) = (*class).tp_free {
