@@ -19,7 +19,7 @@ JOBS   ?= 2
 TEST_PROFILE ?= dev
 # A Python that can import torch, for `make parity` and for the peer's column of `make bench`.
 TORCH_PYTHON ?=
-CONFORMANCE ?= ../shared/conformance/opinfo
+CONFORMANCE ?=
 
 SOURCES := $(shell find src shaders python -type f \( -name '*.rs' -o -name '*.wgsl' -o -name '*.py' -o -name '*.pyi' -o -name py.typed \)) \
            Cargo.toml Cargo.lock pyproject.toml $(wildcard README.md)
@@ -84,7 +84,7 @@ parity: $(STAMPS)/extra-test $(STAMPS)/wheel-$(TEST_PROFILE) ## Compare with PyT
 	$(BIN)/python tests/golden/record_ops.py --list > target/op_samples.json
 	$(TORCH_PYTHON) tests/golden/record_ops.py target/op_samples.json > target/ops_live.json
 	RUSTGRAD_GOLDEN=target/ops_live.json $(PYTEST) -n $(JOBS) tests/test_ops.py
-	@if test -f $(CONFORMANCE)/run_opinfo.py; then \
+	@if test -n "$(CONFORMANCE)"; then \
 	   PYTHONPATH=$$($(BIN)/python -c 'import os, rustgrad; print(os.path.dirname(os.path.dirname(rustgrad.__file__)))') \
 	   $(TORCH_PYTHON) $(CONFORMANCE)/run_opinfo.py --target rustgrad --out target/opinfo.json; \
 	 else echo "parity: no OpInfo runner at CONFORMANCE=$(CONFORMANCE); skipped"; fi

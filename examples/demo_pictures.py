@@ -4,6 +4,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+import matplotlib.ticker
 import numpy as np
 
 INK, GREY, GRID = "#1f2733", "#8d97a8", "#e6e9ee"
@@ -27,12 +28,12 @@ STYLE = {
 }
 
 
-def _panel(axis, epochs, train, held, title, label):
+def _panel(axis, epochs, train, held, title, label, offset):
     axis.plot(epochs, train, color=BLUE, linewidth=2, label="training (with dropout)")
     axis.plot(epochs, held, color=ORANGE, linewidth=2, label="held out")
     axis.scatter([epochs[-1]], [held[-1]], color=ORANGE, s=28, zorder=3)
     axis.annotate(
-        label(held[-1]), (epochs[-1], held[-1]), xytext=(0, 9), textcoords="offset points",
+        label(held[-1]), (epochs[-1], held[-1]), xytext=(0, offset), textcoords="offset points",
         ha="right", color=ORANGE, fontweight="bold",
     )  # fmt: skip
     axis.set_title(title, pad=12)
@@ -47,11 +48,21 @@ def curves(history, path, name):
     epochs = np.arange(1, len(history["loss"]) + 1)
     with plt.rc_context(STYLE):
         figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
-        _panel(left, epochs, history["loss"], history["held_out_loss"], "Cross entropy", lambda v: f"{v:.3f}")
+        _panel(
+            left,
+            epochs,
+            history["loss"],
+            history["held_out_loss"],
+            "Cross entropy (smoothed labels)",
+            lambda v: f"{v:.3f}",
+        )
         left.set_yscale("log")
+        low, high = left.get_ylim()
+        left.set_yticks([t for t in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.6, 0.8, 1, 1.5, 2, 3) if low <= t <= high])
         left.yaxis.set_major_formatter(lambda v, _: f"{v:g}")
+        left.yaxis.set_minor_locator(matplotlib.ticker.NullLocator())
         percent = [np.array(history[key]) * 100 for key in ("accuracy", "held_out_accuracy")]
-        _panel(right, epochs, *percent, "Accuracy", lambda v: f"{v:.1f} %")
+        _panel(right, epochs, *percent, "Accuracy", lambda v: f"{v:.1f} %", -18)
         # The first epochs would squeeze the rest: the scale shows errors, halved at equal distances.
         right.set_yscale("function", functions=(lambda v: -np.log2(102 - v), lambda v: 102 - 2.0 ** (-v)))
         right.set_ylim(min(80, percent[1].min(), percent[0].min()), 100.6)
@@ -64,7 +75,7 @@ def curves(history, path, name):
         plt.close(figure)
 
 
-def _mistake(axes, image, label, probabilities):
+def _mistake(axes, image, label, probabilities, top):
     picture, bars = axes
     guess = int(probabilities.argmax())
     picture.imshow(image, cmap="Greys", vmin=0, vmax=1, interpolation="nearest")
@@ -77,7 +88,7 @@ def _mistake(axes, image, label, probabilities):
     picture.set_title(f"read as {guess}", loc="right", color=RED, fontsize=10, fontweight="normal", pad=5)
     colours = [GREEN if d == label else RED if d == guess else GREY for d in range(10)]
     bars.bar(range(10), probabilities, color=colours, width=0.75)
-    bars.set_ylim(0, 1)
+    bars.set_ylim(0, top)
     bars.set_xlim(-0.6, 9.6)
     bars.set_xticks(range(10))
     bars.tick_params(axis="x", length=0, labelsize=7, pad=2)
@@ -102,7 +113,7 @@ def mistakes(images, labels, probabilities, path, most=24):
             pair = (grid[2 * row, column], grid[2 * row + 1, column])
             for axis in pair:
                 axis.set_visible(True)
-            _mistake(pair, images[k], int(labels[k]), probabilities[k])
+            _mistake(pair, images[k], int(labels[k]), probabilities[k], probabilities[shown].max())
         which = f"the {len(shown)} surest of {len(wrong)}" if len(wrong) > len(shown) else f"all {len(wrong)}"
         title = f"Mistakes on held-out digits: {which}" if len(wrong) else "No mistakes on the held-out digits"
         figure.suptitle(f"{title}, of {len(labels)} images", x=0.01, ha="left", fontsize=12, color=GREY)

@@ -104,7 +104,7 @@ x = torch.ones(2, 3)
 y = torch.rand(2, 3)
 print("x:\\n", x)
 assert (x+y).tolist() == torch.add(x, y).tolist()
-result = torch.Tensor(2, 3)  # the document's 5 x 3 is resized with a warning
+result = torch.Tensor(2, 3).to(x.device)  # the document's 5 x 3 is resized with a warning
 torch.add(x, y, out=result)
 assert result.tolist() == (x + y).tolist()
 y.add_(x)

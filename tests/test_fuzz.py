@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 from support import target
-from support.optable import ops
+from support.optable import public_ops
 
 CALLS = int(os.environ.get("RUSTGRAD_FUZZ_CALLS", "150"))
 CHUNK = 10
 SECONDS = 120
 
 
-@pytest.mark.parametrize("first", range(0, len(ops()), CHUNK))
+@pytest.mark.parametrize("first", range(0, len(public_ops()), CHUNK))
 def test_no_call_crashes_or_raises_what_it_may_not(first, tmp_path):
     place = tmp_path / "last_call"
     place.touch()

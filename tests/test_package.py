@@ -1,6 +1,7 @@
 """The package around the core: names, files, typed constructors, pictures of graphs, running unmodified scripts."""
 
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -32,6 +33,8 @@ def test_names(torch):
     assert torch.broadcast_shapes((2, 1), (3,), 1) == torch.Size([2, 3])
     with pytest.raises(RuntimeError, match="Attempting to broadcast a dimension of length 3 at -1"):
         torch.broadcast_shapes((2,), (3,))
+    assert repr(torch.ones(1).layout) == "torch.strided" and torch.ones(1).layout is torch.strided
+    assert pickle.loads(pickle.dumps(torch.preserve_format)) is torch.preserve_format
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         torch.nonsense  # noqa: B018
     assert {"nn", "optim", "no_grad", "tensor"} <= set(dir(torch))

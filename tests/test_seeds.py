@@ -16,7 +16,7 @@ from seed_tensors import CPU_ONLY, TENSORS
 def plain(text):
     """Text without addresses (a notebook prints `<X at 0x1>` for `<X object at 0x1>`), devices, and outer blanks."""
     text = re.sub(r"<(\w+)(?: object)? at 0x[0-9a-fA-F]+>", r"<\1>", text)
-    text = re.sub(r", device='gpu:\d+'", "", text)
+    text = re.sub(r",\s+device='gpu:\d+'", "", text)
     return re.sub(r"[ \t]+\n", "\n", text).strip()
 
 

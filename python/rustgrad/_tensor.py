@@ -555,7 +555,7 @@ def _legacy(dtype, device, args, kwargs):
 
 
 def _new(*args, **kwargs):
-    return _legacy(_C.get_default_dtype(), "cpu", args, kwargs)
+    return _legacy(_C.get_default_dtype(), _C.get_default_device(), args, kwargs)
 
 
 def from_numpy(ndarray):

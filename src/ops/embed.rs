@@ -57,6 +57,9 @@ fn shifted(c: &dyn Arguments) -> Shifted<'_> {
 }
 
 fn slice(l: &Layout, c: &dyn Arguments) -> Result<Layout> {
+    if l.ndim() == 0 {
+        return Err(Error::runtime("slice() cannot be applied to a 0-dim tensor."));
+    }
     sliced(l, &shifted(c))
 }
 

@@ -231,7 +231,6 @@ pub static INDEX_PUT: Op = Op {
         "f32[3,4], [i64[2](= 2, 0)], f32[2,4]",
         "f32[3,4], [i64[2](= 2, 2), i64[2](= 1, 1)], f32[2], True",
         "f32[2,3], [b8[2,3]], f32[]",
-        "f32[3,2], [None, i64[1](= -1)], f32[3,1]",
     ],
     errors: &[
         ("f32[3], [i64[1](= 5)], f32[1]", "IndexError", "index 5 is out of bounds for dimension 0 with size 3"),

@@ -209,10 +209,7 @@ pub static CHUNK: Op = Op {
         }
         let dim = wrap_dim(c.int(2)?, t.ndim())?;
         if t.size(dim) == 0 && chunks > 1 << 20 {
-            return Err(Error::runtime(format!(
-                "chunk: {chunks} empty chunks are too many; expected at most {}",
-                1 << 20
-            )));
+            return Err(Error::runtime(format!("{chunks} empty chunks are too many; at most {}", 1 << 20)));
         }
         match t.size(dim).div_ceil(chunks as usize) as i64 {
             0 => SPLIT_SIZES.calls((t, Ints::from_elem(0, chunks as usize), dim)),
@@ -239,6 +236,9 @@ fn cut_at(t: &Tensor, dim: usize, bounds: &[i64]) -> Result<Outputs> {
 
 /// Parts whose sizes differ by one at most, the larger ones first.
 fn cut_evenly(t: &Tensor, dim: usize, sections: i64) -> Result<Outputs> {
+    if sections > 1 << 20 {
+        return Err(Error::runtime(format!("{sections} sections are too many; expected at most {}", 1 << 20)));
+    }
     if sections <= 0 {
         return Err(Error::runtime(format!("number of sections must be larger than 0, got {sections}")));
     }

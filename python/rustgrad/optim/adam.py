@@ -13,8 +13,10 @@ def as_real(*tensors):
     return [t if t is None else ops["view_as_real"](t) for t in tensors]
 
 
-def _check_betas(betas):
+def _check_betas(betas, whole):
     for i, beta in enumerate(betas):
+        if isinstance(beta, Tensor) and whole:
+            raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
         if not 0.0 <= beta < 1.0:
             raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
         if isinstance(beta, Tensor) and beta.numel() != 1:
@@ -73,7 +75,7 @@ class Adam(Optimizer):
         check_lr(lr)
         if not 0.0 <= eps:
             raise ValueError(f"Invalid epsilon value: {eps}")
-        _check_betas(betas)
+        _check_betas(betas, foreach and not capturable)
         check_not_negative(weight_decay=weight_decay)
         defaults = {
             "lr": lr,

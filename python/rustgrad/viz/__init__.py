@@ -25,7 +25,8 @@ def _short_dtype(dtype):
 def _node_lines(node):
     """The shapes of a node's outputs, from what it expects as gradients."""
     metadata = getattr(node, "_input_metadata", None) or ()
-    return [_shape(m.shape) + _short_dtype(m.dtype) for m in metadata if m is not None]
+    shapes = [_shape(m.shape) + _short_dtype(m.dtype) for m in metadata if m is not None]
+    return [" · ".join(shapes)] if len(shapes) <= 3 and shapes else shapes
 
 
 def _collect(roots):
