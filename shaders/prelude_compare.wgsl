@@ -99,7 +99,7 @@ fn clamp_(x: T, low: T, high: T) -> T {
     return min_(max_(x, low), high);
 }
 fn relu_(x: T) -> T {
-    return select(x, T(0), key_(x) <= key_(T(0)) && !is_nan(x));
+    return select(x, T(0), less(x, T(0)));
 }
 fn neg_(x: T) -> T {
     return -x;
@@ -108,7 +108,7 @@ fn square_(x: T) -> T {
     return x * x;
 }
 fn lerp_(x: T, y: T, weight: T) -> T {
-    return select(y - (y - x) * (T(1) - weight), x + weight * (y - x), key_(weight) < key_(T(1) / T(2)));
+    return select(y - (y - x) * (T(1) - weight), x + weight * (y - x), less(abs_(weight), T(1) / T(2)));
 }
 
 // @for float

@@ -150,6 +150,12 @@ pub(super) fn debug() -> u8 {
     *LEVEL.get_or_init(|| std::env::var("RUSTGRAD_DEBUG").ok().and_then(|v| v.parse().ok()).unwrap_or(0))
 }
 
+/// `RUSTGRAD_GPU_BLOCKING=1`: a call waits for a kernel that may meet a bad index, so that the error names its op.
+pub(super) fn blocking() -> bool {
+    static ON: OnceLock<bool> = OnceLock::new();
+    *ON.get_or_init(|| std::env::var("RUSTGRAD_GPU_BLOCKING").is_ok_and(|v| !v.is_empty() && v != "0"))
+}
+
 /// Waits until everything recorded so far has run. Nothing to wait for where no GPU was used yet.
 pub fn synchronize() -> Result<()> {
     if GPU.get().is_none() {

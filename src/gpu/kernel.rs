@@ -5,13 +5,14 @@
 //! What shapes the code (dtypes, ranks, chosen expressions) is in the key; everything else is a parameter.
 
 use super::GpuBuffer;
-use super::context::gpu;
+use super::context::{blocking, gpu};
 use super::element::{self, Access, lanes};
 use super::launch::{
     GROUP, Params, bind, declare_params, grid_of_groups, launch, narrow, scalar_from, scalar_words, too_large, word,
 };
 use super::map::copy;
 use super::template::{Compute, render};
+use super::transfer::read_faults;
 use super::types::{Input, View};
 use super::validate;
 use crate::dtype::{DType, Scalar};
@@ -106,7 +107,7 @@ impl<'a> Kernel<'a> {
         let compute = self.compute;
         self.operand(name, view, access, Form::Value(compute))
     }
-    /// An output whose elements several invocations may update at once.
+    /// An output whose elements several invocations may update at once
     /// (`update_{name}(i, v)`), by the template's `combine(old, v)`; up to 32 bits wide.
     pub fn update(self, name: &'static str, view: View<'a>) -> Self {
         let compute = self.compute;
@@ -207,6 +208,9 @@ impl<'a> Kernel<'a> {
         launch(gpu, &self.key(), || self.source(), counts, &binds, &params, groups)?;
         if self.faulting {
             gpu.stream().watch_faults();
+            if blocking() {
+                return read_faults(gpu);
+            }
         }
         Ok(())
     }

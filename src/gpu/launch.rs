@@ -3,12 +3,14 @@
 //! Parameters are 32-bit words that the shader reads as `p[i / 4][i % 4]`; the first four are the element count,
 //! two words of the family's own, and a zero that the prelude needs. Index arithmetic is 32-bit.
 
-use super::context::Gpu;
+use super::context::{Gpu, gpu};
 use super::stream::Bind;
 use super::template::Compute;
 use super::types::View;
+use super::validate;
 use crate::dtype::Scalar;
 use crate::error::{Error, Result};
+use crate::layout::Dims;
 use smallvec::SmallVec;
 
 /// Invocations of a workgroup, unless a family says otherwise.
@@ -86,6 +88,32 @@ pub(super) fn bind<'a>(gpu: &Gpu, view: &View<'a>) -> Option<(Bind<'a>, usize)> 
         return None;
     }
     Some((Bind { buffer: view.buffer, offset: from, size: (to - from).max(16) }, view.offset - from as usize / size))
+}
+
+/// Whether one binding reaches all that each view reaches; what does not fit is split.
+pub(super) fn fits(views: &[&View]) -> Result<bool> {
+    if validate::dry() {
+        return Ok(true);
+    }
+    let gpu = gpu()?;
+    Ok(views.iter().all(|v| bind(gpu, v).is_some()))
+}
+
+/// The part of `view` that starts at `start` along `d`; `shape` is the view's with the part's length.
+pub(super) fn part<'a>(view: &View<'a>, d: usize, start: usize, shape: &'a [usize]) -> View<'a> {
+    View { shape, offset: view.offset + start * view.strides[d], ..*view }
+}
+
+/// A dimension's two halves: where each starts and how long it is.
+pub(super) fn halves(n: usize) -> [(usize, usize); 2] {
+    [(0, n / 2), (n / 2, n - n / 2)]
+}
+
+/// `shape` with dimension `d` of length `n`.
+pub(super) fn resized(shape: &[usize], d: usize, n: usize) -> Dims {
+    let mut shape = Dims::from(shape);
+    shape[d] = n;
+    shape
 }
 
 /// Runs a kernel: finds or builds its pipeline, then records it.

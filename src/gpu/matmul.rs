@@ -6,6 +6,7 @@
 use super::GpuBuffer;
 use super::adapter::require;
 use super::kernel::{Kernel, apart};
+use super::launch::{fits, halves, part, resized, too_large};
 use super::reduce::{compute_of, dtype_of, reduce};
 use super::types::{Input, Reduce, View};
 use crate::dtype::Scalar;
@@ -48,7 +49,45 @@ pub fn matmul(a: &View, b: &View, out: &View, alpha: f64, beta: f64) -> Result<(
     if a.shape[rank - 1] == 0 {
         return scaled(out, beta);
     }
+    if !fits(&[a, b, out])? {
+        return by_halves(a, b, out, alpha, beta);
+    }
     apart(&mut [*a, *b], &[*out], &mut |views| product(&views[0], &views[1], out, alpha, beta))
+}
+
+/// Halves a product of which no binding reaches all of an operand: along the batch, rows, columns, or inside.
+fn by_halves(a: &View, b: &View, out: &View, alpha: f64, beta: f64) -> Result<()> {
+    let rank = out.shape.len();
+    let (row, col) = (rank - 2, rank - 1);
+    let batch = (0..row).max_by_key(|&d| out.shape[d]).filter(|&d| out.shape[d] > 1);
+    let d = match batch {
+        Some(d) => d,
+        None if out.shape[row] > 1 && !fits(&[a, out])? => row,
+        None if out.shape[col] > 1 && !fits(&[b, out])? => col,
+        None => return inside(a, b, out, alpha, beta),
+    };
+    for (start, n) in halves(out.shape[d]) {
+        let (sa, sb, so) = (resized(a.shape, d, n), resized(b.shape, d, n), resized(out.shape, d, n));
+        let first = if d == col { *a } else { part(a, d, start, &sa) };
+        let second = if d == row { *b } else { part(b, d, start, &sb) };
+        matmul(&first, &second, &part(out, d, start, &so), alpha, beta)?;
+    }
+    Ok(())
+}
+
+/// Two products over halves of the inner dimension, the second added to the first.
+fn inside(a: &View, b: &View, out: &View, alpha: f64, beta: f64) -> Result<()> {
+    let rank = out.shape.len();
+    let k = a.shape[rank - 1];
+    if k < 2 {
+        return Err(too_large());
+    }
+    for (i, (start, n)) in halves(k).into_iter().enumerate() {
+        let (sa, sb) = (resized(a.shape, rank - 1, n), resized(b.shape, rank - 2, n));
+        let (first, second) = (part(a, rank - 1, start, &sa), part(b, rank - 2, start, &sb));
+        matmul(&first, &second, out, alpha, if i == 0 { beta } else { 1.0 })?;
+    }
+    Ok(())
 }
 
 /// An empty inner dimension: only the old values remain.

@@ -8,6 +8,7 @@
 use super::GpuBuffer;
 use super::adapter::require;
 use super::kernel::{Kernel, apart};
+use super::launch::{fits, halves, part, resized, too_large};
 use super::map::copy;
 use super::template::Compute;
 use super::types::{Input, Reduce, View};
@@ -153,6 +154,49 @@ fn parts(view: &View, dims: &[usize], reduced: bool) -> (Dims, Dims) {
 }
 
 fn run(fold: &Fold, compute: Compute, input: &View, shift: Option<&View>, dims: &[usize], out: &View) -> Result<()> {
+    let total = dims.iter().map(|&d| input.shape[d]).product();
+    fold_over(fold, compute, input, shift, dims, out, total)
+}
+
+/// Folds what no binding reaches by halves of its longest dimension.
+fn by_halves(job: &Job, out: &View) -> Result<()> {
+    let (input, dims) = (job.input, job.dims);
+    let reach = |d: &usize| input.strides[*d] * (input.shape[*d] - 1);
+    let Some(d) = (0..input.shape.len()).max_by_key(reach).filter(|&d| input.shape[d] > 1) else {
+        return Err(too_large());
+    };
+    if !dims.contains(&d) {
+        for (start, n) in halves(input.shape[d]) {
+            let (shape, kept) = (resized(input.shape, d, n), resized(out.shape, d, n));
+            let shift = job.shift.map(|s| part(s, d, start, &kept));
+            let (piece, to) = (part(input, d, start, &shape), part(out, d, start, &kept));
+            fold_over(job.fold, job.compute, &piece, shift.as_ref(), dims, &to, job.total)?;
+        }
+        return Ok(());
+    }
+    let dtype = dtype_of(job.compute);
+    let (one, both) = (Dims::from(out.shape), resized(out.shape, d, 2));
+    let strides = contiguous_strides(&both);
+    let buffer = GpuBuffer::alloc(both.iter().product::<usize>() * dtype.size())?;
+    let partial = View { buffer: &buffer, dtype, shape: &both, strides: &strides, offset: 0 };
+    let first = Fold { finish: "a".into(), ..job.fold.clone() };
+    for (i, (start, n)) in halves(input.shape[d]).into_iter().enumerate() {
+        let shape = resized(input.shape, d, n);
+        let (piece, to) = (part(input, d, start, &shape), part(&partial, d, i, &one));
+        fold_over(&first, job.compute, &piece, job.shift, dims, &to, job.total)?;
+    }
+    fold_over(&job.fold.again(), job.compute, &partial, job.shift, &[d], out, job.total)
+}
+
+fn fold_over(
+    fold: &Fold,
+    compute: Compute,
+    input: &View,
+    shift: Option<&View>,
+    dims: &[usize],
+    out: &View,
+    total: usize,
+) -> Result<()> {
     let (kept, _) = parts(input, dims, false);
     let (reduced, _) = parts(input, dims, true);
     let (outputs, count) = (kept.iter().product::<usize>(), reduced.iter().product::<usize>());
@@ -165,9 +209,12 @@ fn run(fold: &Fold, compute: Compute, input: &View, shift: Option<&View>, dims: 
         };
         return copy(&Input::Scalar(Scalar::Float(value)), out);
     }
+    if !fits(&[input, out])? {
+        return by_halves(&Job { fold, compute, input, shift, dims, total }, out);
+    }
     apart(&mut [*input], &[*out], &mut |views| {
         let input = &views[0];
-        let job = Job { fold, compute, input, shift, dims, total: count };
+        let job = Job { fold, compute, input, shift, dims, total };
         if count <= SHORT || (outputs >= MANY && count <= CHUNK) {
             return job.threads(out, outputs, count);
         }
@@ -219,7 +266,10 @@ impl<'a> Job<'a> {
             kernel = kernel.scalar("alpha", Scalar::Float(fold.alpha));
         }
         if let Some(shift) = self.shift {
-            kernel = kernel.read("shift", *shift).text("let_shift", "let shift = read_shift(o);");
+            kernel = kernel
+                .read("shift", *shift)
+                .walk("shift", shift.shape, shift.strides)
+                .text("let_shift", "let shift = read_shift({{shift}} + walk_shift(o));");
         }
         Ok(kernel)
     }

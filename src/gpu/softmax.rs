@@ -4,6 +4,7 @@
 
 use super::adapter::require;
 use super::kernel::{Kernel, apart};
+use super::launch::{fits, halves, part, resized, too_large};
 use super::reduce::compute_of;
 use super::types::View;
 use crate::error::Result;
@@ -52,6 +53,9 @@ fn rows(passes: &Passes, x: &View, y: Option<&View>, dim: usize, out: &View) -> 
     if length == 0 || count == 0 {
         return Ok(());
     }
+    if !fits(&[x, y.unwrap_or(x), out])? {
+        return by_halves(passes, x, y, dim, out);
+    }
     let rest = |list: &[usize]| (0..list.len()).filter(|&d| d != dim).map(|d| list[d]).collect::<Dims>();
     let step = |v: &View| v.strides.get(dim).copied().unwrap_or(0);
     let shape = rest(x.shape);
@@ -83,4 +87,18 @@ fn rows(passes: &Passes, x: &View, y: Option<&View>, dim: usize, out: &View) -> 
             kernel.part("group", "body", WHOLE).launch_groups(count)
         }
     })
+}
+
+/// Halves the rows of what no binding reaches.
+fn by_halves(passes: &Passes, x: &View, y: Option<&View>, dim: usize, out: &View) -> Result<()> {
+    let others = (0..x.shape.len()).filter(|&d| d != dim);
+    let Some(d) = others.max_by_key(|&d| x.strides[d] * (x.shape[d] - 1)).filter(|&d| x.shape[d] > 1) else {
+        return Err(too_large());
+    };
+    for (start, n) in halves(x.shape[d]) {
+        let shape = resized(x.shape, d, n);
+        let y = y.map(|v| part(v, d, start, &shape));
+        rows(passes, &part(x, d, start, &shape), y.as_ref(), dim, &part(out, d, start, &shape))?;
+    }
+    Ok(())
 }

@@ -2,7 +2,7 @@
 //!
 //! The indices become one table of element offsets, a dispatch per indexed dimension; then elements move by it.
 
-use super::{Check, Words, repeated};
+use super::{Check, Words, refuse_empty, repeated};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::gpu::GpuBuffer;
@@ -180,6 +180,7 @@ fn accumulate_offsets(index: &View, size: usize, stride: usize, dim: usize, tabl
     if n == 0 {
         return Ok(());
     }
+    refuse_empty(index, Check::Bounds, dim, size)?;
     Kernel::new("index_table", GATHER, Compute::I32)
         .index("index", *index)
         .write("out", *table)

@@ -1,6 +1,6 @@
 //! `gather` (an index per element of the result) and `index_select` (an index per slice).
 
-use super::{Check, Words, dim_of, repeated, without};
+use super::{Check, Words, dim_of, refuse_empty, repeated, without};
 use crate::error::Result;
 use crate::gpu::kernel::{Kernel, apart};
 use crate::gpu::template::Compute;
@@ -27,6 +27,7 @@ fn take(input: &View, dim: usize, index: &View, out: &View, check: Check) -> Res
     if out.numel() == 0 {
         return Ok(());
     }
+    refuse_empty(index, check, dim, dim_of(input, dim).0)?;
     apart(&mut [*input, *index], &[*out], &mut |views| {
         let (size, stride) = dim_of(&views[0], dim);
         let (x, to) = (Words::new(&views[0]), Words::new(out));

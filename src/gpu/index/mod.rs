@@ -16,6 +16,7 @@ pub use scatter::{index_add, index_copy, index_fill, scatter};
 
 use super::kernel::Kernel;
 use super::map::as_words;
+use super::transfer::download;
 use super::types::View;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -42,6 +43,25 @@ pub(super) fn fault(block: [u32; 4]) -> Option<Error> {
         2 => Some(Error::index(text)),
         _ => Some(Error::index("index out of range in self")),
     }
+}
+
+/// Every index into nothing is bad: no kernel is needed to say so.
+fn refuse_empty(index: &View, check: Check, dim: usize, size: usize) -> Result<()> {
+    if size > 0 || index.numel() == 0 {
+        return Ok(());
+    }
+    let mut bytes = [0u8; 8];
+    let width = index.dtype.size().min(8);
+    // SAFETY: `bytes` holds eight bytes, and no more are read.
+    unsafe { download(index.buffer, index.offset * index.dtype.size(), bytes.as_mut_ptr(), width)? };
+    let value = match index.dtype {
+        DType::I64 => i64::from_le_bytes(bytes) as i32,
+        DType::I32 => i32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+        DType::I16 => i16::from_le_bytes([bytes[0], bytes[1]]) as i32,
+        DType::I8 => bytes[0] as i8 as i32,
+        _ => bytes[0] as i32,
+    };
+    Err(fault([check as u32, value as u32, 0, dim as u32]).unwrap_or_else(|| Error::internal("a check without a code")))
 }
 
 impl<'a> Kernel<'a> {

@@ -4,7 +4,7 @@
 //! result is the same every time and the last of repeated writes stays. Where that leaves a device idle (few, long
 //! columns), elements go in parallel: plain stores, or compare-and-swap updates in no fixed order.
 
-use super::{Check, Words, dim_of, repeated, without};
+use super::{Check, Words, dim_of, refuse_empty, repeated, without};
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::gpu::adapter::require;
@@ -90,6 +90,7 @@ fn write(
     if index.numel() == 0 {
         return Ok(());
     }
+    refuse_empty(index, check, dim, dim_of(out, dim).0)?;
     let raw = mode == ScatterMode::Set && matches!(source, Input::View(v) if v.dtype == out.dtype);
     if !raw {
         require(out.dtype)?;

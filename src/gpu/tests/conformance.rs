@@ -34,10 +34,11 @@ fn elementwise_specials() {
     unary("x + T(1)", |v| v + 1.0);
     // Not here: `x * T(0)` and `x - x`, which WGSL lets a driver fold to zero. No rule has a literal like that.
     unary("ne_(x, x)", |v| (v != v) as i32 as f32);
-    unary("max_(x, T(0))", |v| if v.is_nan() || v >= 0.0 { v } else { 0.0 });
+    // Of equals the first stays, so -0 does.
+    unary("max_(x, T(0))", |v| if v < 0.0 { 0.0 } else { v });
     unary("clamp_(x, T(-1), T(1))", |v| v.clamp(-1.0, 1.0));
-    unary("relu_(x)", |v| if v > 0.0 || v.is_nan() { v } else { 0.0 });
-    unary("sigmoid_(x)", |v| 1.0 / (1.0 + (-v).exp()));
+    unary("relu_(x)", |v| if v < 0.0 { 0.0 } else { v });
+    unary("where_(isfinite_(x), T(0), sigmoid_(x))", |v| if v.is_finite() { 0.0 } else { 1.0 / (1.0 + (-v).exp()) });
     unary("div_(T(1), x)", |v| 1.0 / v);
     unary("where_(x, T(2), T(3))", |v| if v != 0.0 { 2.0 } else { 3.0 });
     unary("logical_and_(x, T(1))", |v| (v != 0.0) as i32 as f32);

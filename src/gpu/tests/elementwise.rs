@@ -163,3 +163,47 @@ fn program_order_is_the_semantics() {
     }
     assert_eq!(out.get::<f32>(), [-1f32; 4]);
 }
+
+/// Integer arithmetic of both widths and both signs: quotients, remainders, powers, shifts, divisors.
+#[test]
+fn integers_of_both_widths() {
+    let Some(_shared) = ready("integers") else { return };
+    let xs = [7i64, -7, 7, -7, 0, -6, 12, 1 << 30];
+    let ys = [2i64, 2, -2, -2, 3, 0, -8, 3];
+    let gcd = |mut a: i64, mut b: i64| {
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        a.abs()
+    };
+    let floor = |a: i64, b: i64| (a as f64 / b as f64).floor() as i64;
+    let safe = |f: &dyn Fn(i64, i64) -> i64, a, b| if b == 0 { None } else { Some(f(a, b)) };
+    let cases: [(&'static str, &dyn Fn(i64, i64) -> Option<i64>); 9] = [
+        ("abs_(x)", &|a, _| Some(a.abs())),
+        ("sign_(x)", &|a, _| Some(a.signum())),
+        ("trunc_div_(x, y)", &|a, b| safe(&|a, b| a / b, a, b)),
+        ("floor_div_(x, y)", &|a, b| safe(&floor, a, b)),
+        ("fmod_(x, y)", &|a, b| safe(&|a, b| a % b, a, b)),
+        ("remainder_(x, y)", &|a, b| safe(&|a, b| a - floor(a, b) * b, a, b)),
+        ("gcd_(x, y)", &|a, b| Some(gcd(a, b))),
+        ("max_(x, y)", &|a, b| Some(a.max(b))),
+        ("lt_(x, y)", &|a, b| Some((a < b) as i64)),
+    ];
+    for dtype in [DType::I32, DType::I64] {
+        if !supports(dtype) {
+            continue;
+        }
+        let (x, y) = (Dev::new(&[8], &xs), Dev::new(&[8], &ys));
+        for (expr, f) in cases {
+            let (out, wide) = (Dev::zeros(&[8], dtype), Dev::zeros(&[8], DType::I64));
+            map(&[8], &[x.input(), y.input()], &out.view(), dtype, expr).unwrap();
+            copy(&out.input(), &wide.view()).unwrap();
+            let got = wide.get::<i64>();
+            for i in 0..8 {
+                if let Some(want) = f(xs[i], ys[i]) {
+                    assert_eq!(got[i], want, "{expr} in {dtype} of {} and {}", xs[i], ys[i]);
+                }
+            }
+        }
+    }
+}

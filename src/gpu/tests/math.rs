@@ -56,7 +56,7 @@ const UNARY: &[(&str, F1, f64, f64)] = &[
     ("erf_(x)", |x| erf(x), 3.0, 4.0),
     ("erfc_(x)", |x| erfc(x), 8.0, 8.0),
     ("lgamma_(x)", |x| lgamma(x), 400.0, 200.0),
-    ("relu_(x)", |x| if x > 0.0 || x.is_nan() { x } else { 0.0 }, 0.0, 0.0),
+    ("relu_(x)", |x| if x < 0.0 { 0.0 } else { x }, 0.0, 0.0),
     ("isnan_(x)", |x| x.is_nan() as i32 as f64, 0.0, 0.0),
     ("isinf_(x)", |x| x.is_infinite() as i32 as f64, 0.0, 0.0),
     ("isfinite_(x)", |x| x.is_finite() as i32 as f64, 0.0, 0.0),

@@ -4,6 +4,7 @@ mod conformance;
 mod elementwise;
 mod index;
 mod kernels;
+mod limits;
 mod linear;
 mod math;
 mod random;
