@@ -59,6 +59,62 @@ fn by_columns((_, row_stride): Dim, (_, stride): Dim) -> bool {
     stride > 1 && row_stride > 0 && row_stride < stride
 }
 
+/// Transposes `SQUARE` columns of `SQUARE` elements into as many rows.
+///
+/// SAFETY: the elements are in bounds, and the two do not overlap.
+#[inline(always)]
+unsafe fn square<U: Copy>(src: *const U, from_col: usize, dst: *mut U, to_row: usize) {
+    // SAFETY: the caller's promise; SSE2 belongs to x86-64.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        match size_of::<U>() {
+            4 => return square_32(src.cast(), from_col, dst.cast(), to_row),
+            8 => {
+                for (r, c) in [(0, 0), (0, 2), (2, 0), (2, 2)] {
+                    square_64(src.add(r + c * from_col).cast(), from_col, dst.add(r * to_row + c).cast(), to_row);
+                }
+                return;
+            }
+            _ => {}
+        }
+        for i in 0..SQUARE {
+            (0..SQUARE).for_each(|j| *dst.add(i * to_row + j) = *src.add(i + j * from_col));
+        }
+    }
+}
+
+/// SAFETY: as `square`.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn square_32(src: *const f32, from_col: usize, dst: *mut f32, to_row: usize) {
+    use std::arch::x86_64::*;
+    // SAFETY: four elements at the start of each of four columns and rows.
+    unsafe {
+        let [a, b, c, d] = std::array::from_fn(|j| _mm_loadu_ps(src.add(j * from_col)));
+        let (p, q) = (_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));
+        let (r, s) = (_mm_unpacklo_ps(c, d), _mm_unpackhi_ps(c, d));
+        let lines = [_mm_movelh_ps(p, r), _mm_movehl_ps(r, p), _mm_movelh_ps(q, s), _mm_movehl_ps(s, q)];
+        for (i, line) in lines.into_iter().enumerate() {
+            _mm_storeu_ps(dst.add(i * to_row), line);
+        }
+    }
+}
+
+/// Two by two.
+///
+/// SAFETY: as `square`.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn square_64(src: *const f64, from_col: usize, dst: *mut f64, to_row: usize) {
+    use std::arch::x86_64::*;
+    // SAFETY: two elements at the start of each of two columns and rows.
+    unsafe {
+        let (a, b) = (_mm_loadu_pd(src), _mm_loadu_pd(src.add(from_col)));
+        _mm_storeu_pd(dst, _mm_unpacklo_pd(a, b));
+        _mm_storeu_pd(dst.add(to_row), _mm_unpackhi_pd(a, b));
+    }
+}
+
 /// Rows and columns that are moved through registers at a time.
 const SQUARE: usize = 4;
 
@@ -87,13 +143,7 @@ unsafe fn transpose<U: Copy>(
         }
         for c in (0..whole_cols).step_by(SQUARE) {
             for r in (0..whole_rows).step_by(SQUARE) {
-                let from = src.add(r + c * from_col);
-                let square: [[U; SQUARE]; SQUARE] =
-                    std::array::from_fn(|j| (from.add(j * from_col) as *const [U; SQUARE]).read_unaligned());
-                let lines: [[U; SQUARE]; SQUARE] = std::array::from_fn(|i| std::array::from_fn(|j| square[j][i]));
-                for (i, line) in lines.into_iter().enumerate() {
-                    (dst.add((r + i) * to_row + c) as *mut [U; SQUARE]).write_unaligned(line);
-                }
+                square(src.add(r + c * from_col), from_col, dst.add(r * to_row + c), to_row);
             }
         }
         (0..whole_cols).for_each(|c| (whole_rows..rows).for_each(|r| one(r, c)));
