@@ -3,6 +3,7 @@
 use super::copy::{copy, fill};
 use super::loops::Loops;
 use super::map::{Input, Output, map};
+use super::math::TRIG_LIMIT;
 use super::num::*;
 use crate::dtype::{DType, Element, Scalar, bf16, c64, c128, f16};
 use crate::layout::{Odometer, contiguous_strides};
@@ -26,6 +27,16 @@ impl MapReal<1> for Tanh {
         x.tanh()
     }
 }
+struct Sin;
+impl MapReal<1> for Sin {
+    const CHECKED: bool = true;
+    fn ordinary<T: Real>([x]: [T; 1]) -> bool {
+        x.abs() < T::from_f64(TRIG_LIMIT)
+    }
+    fn eval<T: Real>([x]: [T; 1]) -> T {
+        x.sin()
+    }
+}
 struct Shift;
 impl MapInt<2> for Shift {
     fn eval([a, b]: [i64; 2]) -> i64 {
@@ -41,6 +52,7 @@ impl RealOfComplex<1> for Magnitude {
 static ADD: Loops = Loops::NONE.num::<2, Add>();
 static LESS: Loops = Loops::NONE.test_ordered::<2, Less>();
 static TANH: Loops = Loops::NONE.real::<1, Tanh>();
+static SIN: Loops = Loops::NONE.real::<1, Sin>();
 static SHIFT: Loops = Loops::NONE.int::<2, Shift>();
 static MAGNITUDE: Loops = Loops::NONE.real_of_complex::<1, Magnitude>();
 
@@ -278,4 +290,37 @@ fn casts_follow_x86_out_of_range() {
     assert_eq!(cast_all::<c128, bool>(&[c128::new(0.0, 2.0), c128::new(0.0, 0.0)]), [true, false]);
     assert_eq!(cast_all::<f64, f16>(&[65519.0, 65520.0, 1e-8]), [65504.0, f64::INFINITY, 0.0].map(f16::from_f64));
     assert!(cast_all::<f32, bf16>(&[f32::NAN])[0].is_nan());
+}
+
+#[test]
+fn angles_of_any_size_are_right_anywhere_in_a_tensor() {
+    let n = 1000;
+    let mut x = Memory::new(DType::F32, n, |i| i as i64);
+    x.set(70, Scalar::Float(1e22));
+    x.set(999, Scalar::Float(-3e38));
+    let z = Memory::new(DType::F32, n, |_| 0);
+    // SAFETY: both hold `n` elements.
+    unsafe { map(&[n], &[x.input(&[1])], &z.output(&[1]), DType::F32, &SIN) };
+    for i in 0..n {
+        let want = x.get(i).to_f64().sin();
+        assert!((z.get(i).to_f64() - want).abs() < 1e-7, "{i}: {:?} for {want}", z.get(i));
+    }
+}
+
+#[test]
+fn transposes_of_every_element_size_and_odd_shape() {
+    for dtype in [DType::U8, DType::F16, DType::F32, DType::F64, DType::C128] {
+        for (rows, cols) in [(1, 7), (3, 5), (4, 4), (33, 70), (130, 67), (257, 129)] {
+            let x = Memory::new(dtype, rows * cols, |i| (i % 251) as i64 / 2);
+            let z = Memory::new(dtype, rows * cols, |_| 99);
+            // SAFETY: both hold `rows * cols` elements; first the input is transposed, then the output.
+            unsafe { copy(&[rows, cols], &x.input(&[1, rows]), &z.output(&[cols, 1])) };
+            let same = (0..rows * cols).all(|k| z.get(k) == x.get((k % cols) * rows + k / cols));
+            assert!(same, "{dtype} {rows} {cols}");
+            // SAFETY: as above.
+            unsafe { copy(&[rows, cols], &x.input(&[cols, 1]), &z.output(&[1, rows])) };
+            let same = (0..rows * cols).all(|k| z.get((k % cols) * rows + k / cols) == x.get(k));
+            assert!(same, "{dtype} {rows} {cols}");
+        }
+    }
 }

@@ -13,6 +13,8 @@ use crate::tensor::Tensor;
 
 /// A function of one number, real or complex.
 pub trait Analytic {
+    /// The largest argument for which the vector formula is accurate; libm computes beyond it.
+    const LIMIT: f64 = f64::INFINITY;
     fn real<T: Real>(x: T) -> T;
     fn complex(x: c128) -> c128;
 }
@@ -21,6 +23,12 @@ pub trait Analytic {
 pub struct Of<F>(F);
 
 impl<F: Analytic> MapReal<1> for Of<F> {
+    const CHECKED: bool = F::LIMIT < f64::INFINITY;
+    #[inline(always)]
+    fn ordinary<T: Real>([x]: [T; 1]) -> bool {
+        let beyond = x.abs() > T::from_f64(F::LIMIT);
+        !beyond
+    }
     #[inline(always)]
     fn eval<T: Real>([x]: [T; 1]) -> T {
         F::real(x)

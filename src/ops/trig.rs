@@ -3,6 +3,7 @@
 //! Gradients are the textbook's, written with `square` and `rsqrt` so that they differentiate again.
 
 use super::rules::{Analytic, BINARY, FLOAT_UNARY, analytic, real, real2};
+use crate::cpu::math::TRIG_LIMIT;
 use crate::cpu::num::{MapReal, Real};
 use crate::dtype::{DType, c128};
 use crate::error::{Error, Result};
@@ -13,6 +14,7 @@ pub static OPS: &[&Op] = &[&SIN, &COS, &TAN, &ASIN, &ACOS, &ATAN, &ATAN2, &SINC,
 
 struct Sin;
 impl Analytic for Sin {
+    const LIMIT: f64 = TRIG_LIMIT;
     #[inline(always)]
     fn real<T: Real>(x: T) -> T {
         x.sin()
@@ -32,6 +34,7 @@ pub static SIN: Op = Op {
 
 struct Cos;
 impl Analytic for Cos {
+    const LIMIT: f64 = TRIG_LIMIT;
     #[inline(always)]
     fn real<T: Real>(x: T) -> T {
         x.cos()
@@ -51,6 +54,7 @@ pub static COS: Op = Op {
 
 struct Tan;
 impl Analytic for Tan {
+    const LIMIT: f64 = TRIG_LIMIT;
     #[inline(always)]
     fn real<T: Real>(x: T) -> T {
         x.tan()
@@ -156,6 +160,7 @@ pub static ATAN2: Op = Op {
 
 struct Sinc;
 impl Analytic for Sinc {
+    const LIMIT: f64 = TRIG_LIMIT / 4.0;
     #[inline(always)]
     fn real<T: Real>(x: T) -> T {
         let p = x * T::from_f64(PI);
