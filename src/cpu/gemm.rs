@@ -6,6 +6,7 @@
 use super::num::Fuse;
 use super::parallel::{num_threads, par_for};
 use super::simd::{self, Kernel};
+use super::temp::Temp;
 use super::view::{Ptr, View, load, store};
 use super::walk::for_lines;
 use crate::dtype::{DType, Element, c64, c128};
@@ -34,7 +35,7 @@ pub unsafe fn matmul(a: View, b: View, out: View, alpha: f64, beta: f64) -> Resu
             DType::F64 => batched(a, b, out, alpha, beta),
             DType::C64 => batched(a, b, out, c64::new(alpha as f32, 0.0), c64::new(beta as f32, 0.0)),
             DType::C128 => batched(a, b, out, c128::new(alpha, 0.0), c128::new(beta, 0.0)),
-            DType::F16 | DType::BF16 => widened(a, b, out, alpha, beta),
+            DType::F16 | DType::BF16 => widened(a, b, out, alpha, beta)?,
             DType::U8 => batched(a, b, out, alpha as i64 as u8, beta as i64 as u8),
             DType::I8 => batched(a, b, out, alpha as i64 as i8, beta as i64 as i8),
             DType::I16 => batched(a, b, out, alpha as i64 as i16, beta as i64 as i16),
@@ -298,39 +299,40 @@ unsafe fn batched<T: Multiply>(a: View, b: View, out: View, alpha: T, beta: T) {
 
 /// A half-precision operand as f32: the dimensions that are broadcast are kept once.
 struct Wide {
-    data: Vec<f32>,
+    data: Temp<f32>,
     strides: Dims,
 }
 impl Wide {
-    unsafe fn new(v: View, read: bool) -> Wide {
+    unsafe fn new(v: View, read: bool) -> Result<Wide> {
         let compact: Dims = v.shape.iter().zip(v.strides).map(|(&n, &s)| if s == 0 { 1 } else { n }).collect();
         let mut strides = contiguous_strides(&compact);
-        let mut data = vec![0f32; compact.iter().product()];
+        let data: Temp<f32> = Temp::new(compact.iter().product())?;
         if read {
-            let slots = Ptr(data.as_mut_ptr());
+            let slots = Ptr(data.ptr());
             for_lines(&compact, [v.strides, &strides], |[i, o], n, [di, _]| {
                 // SAFETY: the run lies inside the operand and the copy; a contiguous copy has runs of step one.
                 unsafe { load(v.dtype, v.at(i), di, n, slots.at(o)) }
             });
         }
         strides.iter_mut().zip(&compact).zip(v.shape).for_each(|((s, &c), &n)| *s = if c == n { *s } else { 0 });
-        Wide { data, strides }
+        Ok(Wide { data, strides })
     }
     fn view<'a>(&'a self, v: &View<'a>) -> View<'a> {
-        View { ptr: self.data.as_ptr() as *mut u8, dtype: DType::F32, shape: v.shape, strides: &self.strides }
+        View { ptr: self.data.ptr() as *mut u8, dtype: DType::F32, shape: v.shape, strides: &self.strides }
     }
 }
 
-unsafe fn widened(a: View, b: View, out: View, alpha: f64, beta: f64) {
+unsafe fn widened(a: View, b: View, out: View, alpha: f64, beta: f64) -> Result<()> {
     // SAFETY: handed on to the caller.
     unsafe {
-        let (wide_a, wide_b, wide_out) = (Wide::new(a, true), Wide::new(b, true), Wide::new(out, beta != 0.0));
+        let (wide_a, wide_b, wide_out) = (Wide::new(a, true)?, Wide::new(b, true)?, Wide::new(out, beta != 0.0)?);
         batched(wide_a.view(&a), wide_b.view(&b), wide_out.view(&out), alpha as f32, beta as f32);
         let result = wide_out.view(&out);
         for_lines(out.shape, [result.strides, out.strides], |[r, o], n, [_, d_out]| {
             store(out.dtype, out.at(o), d_out, n, result.at(r) as *const f32);
         });
     }
+    Ok(())
 }
 
 #[cfg(test)]

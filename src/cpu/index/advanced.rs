@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::layout::{Dims, Odometer, coalesce};
 use crate::with_dtype;
 use smallvec::SmallVec;
+use std::ops::Range;
 
 /// The shape of `input[indices]`, where `shape` is what the index tensors broadcast to.
 pub fn index_shape(input: &[usize], indexed: &[bool], shape: &[usize]) -> Dims {
@@ -127,38 +128,60 @@ fn add<T: Element>(a: T, b: T) -> T {
 }
 
 impl Plan<'_> {
-    /// Calls `f(full, dense)` with the offsets of each index position of a range, in order.
-    fn walk(&self, range: std::ops::Range<usize>, mut f: impl FnMut(usize, usize)) {
-        let mut offsets = [0usize; CHUNK];
-        let mut at = Odometer::new(&self.shape, [&self.steps], range.start);
+    /// Calls `f(full, dense)` with the offsets of the index positions of a range, a chunk at a time, in order.
+    fn walk(&self, range: Range<usize>, mut f: impl FnMut(&[usize], &[usize])) {
+        let (mut full, mut dense) = ([0usize; CHUNK], [0usize; CHUNK]);
+        let (shape, [steps]) = coalesce(&self.shape, [&self.steps]);
+        let mut at = Odometer::new(&shape, [&steps], range.start);
         for start in range.clone().step_by(CHUNK) {
             let n = CHUNK.min(range.end - start);
-            offsets[..n].fill(0);
-            self.axes.iter().for_each(|axis| axis.add(&self.shape, start, &mut offsets[..n]));
-            for &offset in &offsets[..n] {
-                f(offset, at.offsets[0]);
-                at.step();
+            full[..n].fill(0);
+            self.axes.iter().for_each(|axis| axis.add(&self.shape, start, &mut full[..n]));
+            if shape.len() <= 1 {
+                let step = steps.first().copied().unwrap_or(0);
+                dense[..n].iter_mut().enumerate().for_each(|(i, d)| *d = (start + i) * step);
+            } else {
+                for d in &mut dense[..n] {
+                    *d = at.offsets[0];
+                    at.step();
+                }
             }
+            f(&full[..n], &dense[..n]);
         }
     }
     /// Calls `f(full, dense)` for every pair of elements, in parallel over everything.
     unsafe fn each<T>(&self, full: View, dense: View, f: impl Fn(*mut T, *mut T) + Sync) {
         let slice = self.rest.iter().product::<usize>();
-        par_for(self.count, (1 << 15) / slice.max(1), |range| {
-            self.walk(range, |a, b| self.slice(full.at(a) as *mut T, dense.at(b) as *mut T, 0, slice, &f));
-        });
+        par_for(self.count, (1 << 15) / slice.max(1), |range| self.slices(&full, &dense, range, 0..slice, &f));
     }
     /// The same, in the order of the index tensors where they may name an element twice: parallel over slices only.
     unsafe fn in_order<T>(&self, full: View, dense: View, f: impl Fn(*mut T, *mut T) + Sync) {
         let slice = self.rest.iter().product::<usize>();
-        let grain = ((1 << 15) / self.count.max(1)).max(64);
         if self.count == 0 {
             return;
         }
-        par_for(slice, grain, |range| {
-            self.walk(0..self.count, |a, b| {
-                self.slice(full.at(a) as *mut T, dense.at(b) as *mut T, range.start, range.end, &f);
-            });
+        let grain = ((1 << 15) / self.count).max(64);
+        par_for(slice, grain, |range| self.slices(&full, &dense, 0..self.count, range, &f));
+    }
+    /// Elements `part` of the slices of a range of index positions.
+    #[inline(always)]
+    fn slices<T>(
+        &self,
+        full: &View,
+        dense: &View,
+        range: Range<usize>,
+        part: Range<usize>,
+        f: &impl Fn(*mut T, *mut T),
+    ) {
+        let (full, dense) = (full.ptr as *mut T, dense.ptr as *mut T);
+        let single = self.rest.is_empty() && part == (0..1);
+        self.walk(range, |a, b| {
+            let pairs = a.iter().zip(b).map(|(&a, &b)| (full.wrapping_add(a), dense.wrapping_add(b)));
+            if single {
+                pairs.for_each(|(a, b)| f(a, b));
+            } else {
+                pairs.for_each(|(a, b)| self.slice(a, b, part.start, part.end, f));
+            }
         });
     }
     /// Elements `from..to` of one slice.

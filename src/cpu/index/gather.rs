@@ -100,11 +100,17 @@ unsafe fn slices(input: View, dim: usize, index: View, out: View) -> std::result
     let mut others = Others::new(out.shape, [out.strides, input.strides], dim);
     let (run, [d_out, d_in]) = others.pop();
     let runs = others.count();
+    let whole = runs == 1 && (run == 1 || (d_out, d_in) == (1, 1));
     par_for(count, (1 << 15) / (runs * run), |range| {
         for i in range {
             // SAFETY: the index has been checked, and slices of the result are disjoint.
             unsafe {
                 let place = *(index.at(i * step) as *const i64) as usize;
+                if whole {
+                    let (src, dst) = (input.at(place * stride), out.at(i * out_step));
+                    std::ptr::copy_nonoverlapping(src, dst, run * bytes);
+                    continue;
+                }
                 let mut at = others.walk(0);
                 for _ in 0..runs {
                     let dst = out.at(i * out_step + at.offsets[0]);

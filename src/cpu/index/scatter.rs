@@ -6,7 +6,7 @@
 use super::combine::{Add, AddScaled, Combine, Max, Min, Mode, Mul, Set};
 use super::{check, out_of_bounds, out_of_range, out_of_reach};
 use crate::cpu::num::Fuse;
-use crate::cpu::parallel::par_for;
+use crate::cpu::parallel::{num_threads, par_for};
 use crate::cpu::simd::{self, Kernel};
 use crate::cpu::view::View;
 use crate::cpu::walk::{Others, for_lines};
@@ -120,10 +120,11 @@ unsafe fn typed<T: Element, C: Combine>(out: View, dim: usize, index: View, sour
     let mut others = Others::new(index.shape, [out.strides, index.strides, source.strides], dim);
     let (width, [d_out, di, ds]) = others.pop();
     let units = others.count();
-    // A few tiles even where one would do: they are what runs in parallel.
-    let tile = if units < 4 && length * width > 1 << 16 { width.div_ceil(4).clamp(16, TILE) } else { TILE };
+    // Tiles are what runs in parallel; elements of different tiles never meet, so their size changes no result.
+    let threads = if units == 1 && length * width > 1 << 16 { num_threads() } else { 1 };
+    let tile = width.div_ceil(threads).clamp(16, TILE);
     let tiles = width.div_ceil(tile);
-    let along = width == 1 || (index_step != 0 && index_step < di);
+    let along = width == 1 || stride < d_out;
     par_for(units * tiles, (1 << 14) / (length * width.min(tile)).max(1), |range| {
         let mut at = others.walk(range.start / tiles);
         for unit in range {

@@ -11,8 +11,8 @@ use crate::dtype::Element;
 /// Columns of a tile: its accumulators stay in L1, and its rows are long enough for the prefetcher.
 const TILE: usize = 4096;
 /// Columns where rows are converted first, and how many rows at once: they stay in L1.
-const NARROW: usize = 1024;
-const CONVERTED: usize = 4;
+const NARROW: usize = 2048;
+const CONVERTED: usize = 2;
 /// Rows that one accumulator takes before it is merged with others.
 const ROWS: usize = 64;
 

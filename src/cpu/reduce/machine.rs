@@ -11,7 +11,7 @@ use crate::cpu::parallel::par_for;
 use crate::cpu::simd;
 use crate::cpu::view::{Ptr, View, load, store};
 use crate::dtype::Element;
-use crate::layout::contiguous_strides;
+use crate::layout::{Dims, contiguous_strides};
 use std::mem::MaybeUninit;
 
 /// Elements of a run that are folded at once; converted operands pass through a buffer of this size.
@@ -27,7 +27,9 @@ const MANY: usize = 32;
 /// Both operands must be in bounds; `out` has the input's shape with the reduced dimensions of size one.
 pub unsafe fn run<T: Element, R: Rule<T>>(rule: R, input: View, reduced: &dyn Fn(usize) -> bool, out: View) {
     let kept = Nest::new(&input, &out, |d| !reduced(d));
-    let folded = Nest::new(&input, &out, reduced);
+    // What is folded has no place in the output, so its strides there are nothing to go by.
+    let none = Dims::from_elem(0, input.ndim());
+    let folded = Nest::new(&input, &View { strides: &none, ..out }, reduced);
     let dense = |n: &Nest| n.input.last().copied().unwrap_or(usize::MAX);
     let few = folded.shape.last().is_none_or(|&n| n < 16) && kept.shape.last().is_some_and(|&n| n >= 64);
     let job = Job { rule, input, out, total: folded.count(), mark: std::marker::PhantomData::<T> };

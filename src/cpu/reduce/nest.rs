@@ -84,11 +84,12 @@ impl<A: Copy> Pairwise<A> {
     }
     #[inline(always)]
     pub fn finish(self, merge: impl Fn(A, A) -> A) -> Option<A> {
-        let mut result = None;
-        for level in (0..64).filter(|&l| self.count >> l & 1 == 1) {
+        let (mut result, mut left) = (None, self.count);
+        while left != 0 {
             // SAFETY: as in `push`.
-            let acc = unsafe { self.levels[level].assume_init() };
+            let acc = unsafe { self.levels[left.trailing_zeros() as usize].assume_init() };
             result = Some(result.map_or(acc, |r| merge(acc, r)));
+            left &= left - 1;
         }
         result
     }

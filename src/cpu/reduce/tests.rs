@@ -2,6 +2,7 @@
 //! it, empty inputs, and the same bits at any number of threads.
 //! Tolerances follow the dtype of the accumulator.
 use super::{Reduce, reduce};
+use crate::cpu::parallel::{num_threads, set_num_threads};
 use crate::cpu::testing::{Array, Rng, close, ravel, shape, unravel};
 use crate::dtype::DType;
 
@@ -122,4 +123,44 @@ fn nan_and_infinity() {
     // SAFETY: as above.
     unsafe { reduce(Reduce::LogSumExp, a.view(), &[1], b.view()).unwrap() };
     close(&b.reals()[..2], &[nan, f64::INFINITY], 0.0);
+}
+
+#[test]
+fn the_bits_do_not_depend_on_the_threads() {
+    let mut rng = Rng(77);
+    let cases: [(&[usize], &[usize]); 6] = [
+        (&[1_000_003], &[0]),
+        (&[700, 900], &[0]),
+        (&[700, 900], &[1]),
+        (&[300_000, 3], &[0]),
+        (&[40, 8, 900], &[0, 2]),
+        (&[5, 9000, 6], &[1]),
+    ];
+    for (s, dims) in cases {
+        let a = Array::random(&mut rng, DType::F32, s);
+        let kept: Vec<usize> = s.iter().enumerate().map(|(i, &n)| if dims.contains(&i) { 1 } else { n }).collect();
+        for kind in [Reduce::Sum, Reduce::Norm(2.0), Reduce::LogSumExp] {
+            let mut seen = Vec::new();
+            let before = num_threads();
+            for threads in [1, 2, 3, 7] {
+                let b = Array::zeros(DType::F32, &kept);
+                set_num_threads(threads);
+                // SAFETY: both arrays own their layouts.
+                unsafe { reduce(kind, a.view(), dims, b.view()).unwrap() };
+                seen.push(b.reals());
+            }
+            set_num_threads(before);
+            assert!(seen.windows(2).all(|w| w[0] == w[1]), "{kind:?} {s:?} {dims:?}");
+        }
+    }
+}
+
+#[test]
+fn channels_between_reduced_dimensions() {
+    let mut rng = Rng(79);
+    let a = Array::of(DType::F32, &[6, 3, 5, 40], &(0..3600).map(|_| rng.value()).collect::<Vec<_>>());
+    let b = Array::zeros(DType::F32, &[1, 3, 1, 1]);
+    // SAFETY: both arrays own their layouts.
+    unsafe { reduce(Reduce::Sum, a.view(), &[0, 2, 3], b.view()).unwrap() };
+    close(&b.reals(), &naive(Reduce::Sum, &a, &[0, 2, 3]), 1e-5);
 }

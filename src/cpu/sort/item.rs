@@ -44,7 +44,15 @@ impl Item for u128 {
 }
 
 /// An element that has a key.
-pub trait Key: Element {
+pub trait Key: Element + PartialEq {
+    /// The least element, where all lie so close to it that the difference makes a short key.
+    fn base(_all: &[Self]) -> Option<Self> {
+        None
+    }
+    /// The item with a short key.
+    fn short(self, _base: Self, flip: bool, place: usize) -> u64 {
+        pack_32(0, flip, place)
+    }
     type Item: Item;
     /// The item of this element at a position; `flip` reverses the order of the keys, not of the positions.
     fn item(self, flip: bool, place: usize) -> Self::Item;
@@ -94,6 +102,14 @@ impl Key for f64 {
     }
 }
 impl Key for i64 {
+    fn base(all: &[i64]) -> Option<i64> {
+        let (low, high) = all.iter().fold((i64::MAX, i64::MIN), |(l, h), &v| (l.min(v), h.max(v)));
+        (high.checked_sub(low)? <= u32::MAX as i64).then_some(low)
+    }
+    #[inline(always)]
+    fn short(self, base: i64, flip: bool, place: usize) -> u64 {
+        pack_32((self - base) as u32, flip, place)
+    }
     type Item = u128;
     #[inline(always)]
     fn item(self, flip: bool, place: usize) -> u128 {

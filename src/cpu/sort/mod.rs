@@ -13,11 +13,15 @@ mod tests;
 pub use select::{kth, topk};
 
 use super::parallel::par_for;
+use super::temp::Temp;
 use super::view::{View, load, store};
 use super::walk::Others;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
+use crate::layout::Dims;
 use item::{Item, Key};
+use radix::Sorter;
+use std::sync::Mutex;
 
 /// Sorts each line along `dim`; `values` has the input's dtype, `indices` is int64. `stable` changes nothing: the
 /// sort always is.
@@ -32,28 +36,30 @@ pub unsafe fn sort(
     values: View,
     indices: View,
 ) -> Result<()> {
-    let flip = descending;
     // SAFETY: handed on to the caller.
-    unsafe { by_type(input, dim, values, indices, Whole { flip }) }
+    unsafe { by_type(input, dim, values, indices, Whole { flip: descending }) }
 }
 
 /// What is done with each line, for each key type.
 trait PerLine: Sync {
-    /// Puts the wanted items of a line into order.
-    fn pick<T: Key>(&self, line: &Line) -> Vec<T::Item>;
+    /// Writes the wanted elements of some lines in their order.
+    fn lines<T: Key>(&self, lines: &mut dyn Iterator<Item = Line>, length: usize) -> Result<()>;
     /// Elements that a line costs.
     fn cost(&self, length: usize) -> usize;
 }
 
-/// One line of the input.
+/// One line of the input, and where its results go.
 struct Line<'a> {
     input: &'a View<'a>,
     offset: usize,
     step: usize,
     length: usize,
+    /// The results with their offsets and strides along the line.
+    values: (&'a View<'a>, usize, usize),
+    indices: (&'a View<'a>, usize, usize),
 }
 impl Line<'_> {
-    /// Elements `from..from + buffer.len()`.
+    /// Elements from `from` on.
     fn read<T: Element>(&self, from: usize, buffer: &mut [T]) {
         // SAFETY: lines lie inside the input, which the caller of the kernel vouches for.
         unsafe {
@@ -61,7 +67,27 @@ impl Line<'_> {
             load(self.input.dtype, at, self.step, buffer.len(), buffer.as_mut_ptr());
         }
     }
+    /// Writes the elements that the items stand for, and their positions.
+    fn write<T: Element, I: Item>(&self, items: &[I], value: impl Fn(usize) -> T) {
+        let (mut values, mut places) = ([T::default(); CHUNK], [0i64; CHUNK]);
+        for (c, chunk) in items.chunks(CHUNK).enumerate() {
+            for (i, item) in chunk.iter().enumerate() {
+                places[i] = item.place() as i64;
+                values[i] = value(item.place());
+            }
+            let (v, v_offset, v_step) = self.values;
+            let (p, p_offset, p_step) = self.indices;
+            // SAFETY: results have as many elements as there are items, which the caller of the kernel vouches for.
+            unsafe {
+                store(v.dtype, v.at(v_offset + c * CHUNK * v_step), v_step, chunk.len(), values.as_ptr());
+                store(DType::I64, p.at(p_offset + c * CHUNK * p_step), p_step, chunk.len(), places.as_ptr());
+            }
+        }
+    }
 }
+
+/// Results that are written at once.
+const CHUNK: usize = 1024;
 
 unsafe fn by_type<P: PerLine>(input: View, dim: usize, values: View, indices: View, what: P) -> Result<()> {
     // SAFETY: handed on to the caller.
@@ -70,50 +96,36 @@ unsafe fn by_type<P: PerLine>(input: View, dim: usize, values: View, indices: Vi
             DType::C64 | DType::C128 => {
                 return Err(Error::not_implemented("sort: complex numbers have no order"));
             }
-            DType::F16 | DType::BF16 | DType::F32 => lines::<f32, P>(input, dim, values, indices, what),
-            DType::F64 => lines::<f64, P>(input, dim, values, indices, what),
-            DType::I64 | DType::U32 | DType::U64 => lines::<i64, P>(input, dim, values, indices, what),
-            _ => lines::<i32, P>(input, dim, values, indices, what),
+            DType::F16 | DType::BF16 | DType::F32 => lines::<f32, P>(input, dim, values, indices, what)?,
+            DType::F64 => lines::<f64, P>(input, dim, values, indices, what)?,
+            DType::I64 | DType::U32 | DType::U64 => lines::<i64, P>(input, dim, values, indices, what)?,
+            _ => lines::<i32, P>(input, dim, values, indices, what)?,
         }
     }
     Ok(())
 }
 
-unsafe fn lines<T: Key, P: PerLine>(input: View, dim: usize, values: View, indices: View, what: P) {
+unsafe fn lines<T: Key, P: PerLine>(input: View, dim: usize, values: View, indices: View, what: P) -> Result<()> {
     let (length, step) = input.dim(dim);
     if input.numel() == 0 || indices.numel() == 0 {
-        return;
+        return Ok(());
     }
-    let one: Vec<usize> = input.shape.iter().enumerate().map(|(d, &n)| if d == dim { 1 } else { n }).collect();
+    let one: Dims = input.shape.iter().enumerate().map(|(d, &n)| if d == dim { 1 } else { n }).collect();
     let others = Others::new(&one, [input.strides, values.strides, indices.strides], dim);
     let (v_step, i_step) = (values.dim(dim).1, indices.dim(dim).1);
-    par_for(others.count(), (1 << 12) / what.cost(length).max(1), |range| {
+    let failed = Mutex::new(None);
+    par_for(others.count(), (1 << 13) / what.cost(length).max(1), |range| {
         let mut at = others.walk(range.start);
-        for _ in range {
-            let line = Line { input: &input, offset: at.offsets[0], step, length };
-            let items = what.pick::<T>(&line);
-            let places: Vec<i64> = items.iter().map(|i| i.place() as i64).collect();
-            let sorted = read_at::<T>(&line, &places);
-            // SAFETY: the results are those of this line, of as many elements.
-            unsafe {
-                store(values.dtype, values.at(at.offsets[1]), v_step, sorted.len(), sorted.as_ptr());
-                store(DType::I64, indices.at(at.offsets[2]), i_step, places.len(), places.as_ptr());
-            }
+        let mut lines = range.map(|_| {
+            let [offset, v, i] = at.offsets;
             at.step();
+            Line { input: &input, offset, step, length, values: (&values, v, v_step), indices: (&indices, i, i_step) }
+        });
+        if let Err(e) = what.lines::<T>(&mut lines, length) {
+            failed.lock().unwrap_or_else(|e| e.into_inner()).replace(e);
         }
     });
-}
-
-/// The elements at `places`: through a copy of the line where most of it is wanted.
-fn read_at<T: Element>(line: &Line, places: &[i64]) -> Vec<T> {
-    if places.len() * 8 > line.length {
-        let mut all = vec![T::default(); line.length];
-        line.read(0, &mut all);
-        return places.iter().map(|&p| all[p as usize]).collect();
-    }
-    let mut out = vec![T::default(); places.len()];
-    out.iter_mut().zip(places).for_each(|(x, &p)| line.read(p as usize, std::slice::from_mut(x)));
-    out
+    failed.into_inner().unwrap_or_else(|e| e.into_inner()).map_or(Ok(()), Err)
 }
 
 /// The whole line, in order.
@@ -121,12 +133,30 @@ struct Whole {
     flip: bool,
 }
 impl PerLine for Whole {
-    fn pick<T: Key>(&self, line: &Line) -> Vec<T::Item> {
-        let mut all = vec![T::default(); line.length];
-        line.read(0, &mut all);
-        let mut items: Vec<T::Item> = all.iter().enumerate().map(|(i, x)| x.item(self.flip, i)).collect();
-        radix::sort(&mut items);
-        items
+    fn lines<T: Key>(&self, lines: &mut dyn Iterator<Item = Line>, length: usize) -> Result<()> {
+        let mut all: Temp<T> = Temp::filled(length, T::default())?;
+        // SAFETY: filled just now.
+        let all = unsafe { all.slice_mut() };
+        let (mut long, mut short): (Option<Sorter<T::Item>>, Option<Sorter<u64>>) = (None, None);
+        for line in lines {
+            line.read(0, all);
+            if let Some(base) = T::base(all) {
+                let sorter = match &mut short {
+                    Some(s) => s,
+                    none => none.insert(Sorter::new(length)?),
+                };
+                let sorted = sorter.sort(length, |i| all[i].short(base, self.flip, i));
+                line.write(sorted, |place| all[place]);
+                continue;
+            }
+            let sorter = match &mut long {
+                Some(s) => s,
+                none => none.insert(Sorter::new(length)?),
+            };
+            let sorted = sorter.sort(length, |i| all[i].item(self.flip, i));
+            line.write(sorted, |place| all[place]);
+        }
+        Ok(())
     }
     fn cost(&self, length: usize) -> usize {
         length * 4

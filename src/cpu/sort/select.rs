@@ -4,7 +4,8 @@
 //! one comparison. The survivors collect in a small pool that is cut back to k when it is full.
 
 use super::item::{Item, Key};
-use super::{Line, PerLine, by_type, radix};
+use super::{Line, PerLine, by_type};
+use crate::cpu::temp::Temp;
 use crate::cpu::view::View;
 use crate::error::Result;
 
@@ -45,20 +46,23 @@ struct Best {
     flip: bool,
 }
 impl PerLine for Best {
-    fn pick<T: Key>(&self, line: &Line) -> Vec<T::Item> {
-        let mut pool = best::<T>(line, self.k, self.flip);
-        if pool.len() > 4096 {
-            // The radix sort wants positions in order.
-            pool.sort_unstable_by_key(|i| i.place());
-            radix::sort(&mut pool);
-        } else {
+    fn lines<T: Key>(&self, lines: &mut dyn Iterator<Item = Line>, _: usize) -> Result<()> {
+        for line in lines {
+            let mut pool = best::<T>(&line, self.k, self.flip);
             pool.sort_unstable();
+            line.write(&pool, |place| element::<T>(&line, place));
         }
-        pool
+        Ok(())
     }
     fn cost(&self, length: usize) -> usize {
         length
     }
+}
+
+fn element<T: Key>(line: &Line, place: usize) -> T {
+    let mut x = T::default();
+    line.read(place, std::slice::from_mut(&mut x));
+    x
 }
 
 /// The `k` smallest items of a line, in any order.
@@ -107,11 +111,18 @@ struct Nth {
     k: usize,
 }
 impl PerLine for Nth {
-    fn pick<T: Key>(&self, line: &Line) -> Vec<T::Item> {
-        let mut all = vec![T::default(); line.length];
-        line.read(0, &mut all);
-        let mut items: Vec<T::Item> = all.iter().enumerate().map(|(i, x)| x.item(false, i)).collect();
-        vec![*items.select_nth_unstable(self.k - 1).1]
+    fn lines<T: Key>(&self, lines: &mut dyn Iterator<Item = Line>, length: usize) -> Result<()> {
+        let mut all: Temp<T> = Temp::filled(length, T::default())?;
+        let mut items: Temp<T::Item> = Temp::filled(length, T::Item::default())?;
+        // SAFETY: both have been filled.
+        let (all, items) = unsafe { (all.slice_mut(), items.slice_mut()) };
+        for line in lines {
+            line.read(0, all);
+            items.iter_mut().zip(&*all).enumerate().for_each(|(i, (item, x))| *item = x.item(false, i));
+            let nth = *items.select_nth_unstable(self.k - 1).1;
+            line.write(&[nth], |place| all[place]);
+        }
+        Ok(())
     }
     fn cost(&self, length: usize) -> usize {
         length * 2
