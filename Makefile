@@ -22,7 +22,7 @@ TORCH_PYTHON ?=
 CONFORMANCE ?= ../shared/conformance/opinfo
 
 SOURCES := $(shell find src shaders python -type f \( -name '*.rs' -o -name '*.wgsl' -o -name '*.py' -o -name '*.pyi' -o -name py.typed \)) \
-           Cargo.toml Cargo.lock pyproject.toml README.md
+           Cargo.toml Cargo.lock pyproject.toml $(wildcard README.md)
 PYTEST  := $(BIN)/python -m pytest
 
 .PHONY: help demo test parity golden bench docs wheel lint clean test-rust test-python

@@ -1,3 +1,6 @@
+// The position of an extreme, one workgroup for each output: invocations stride over the reduced elements,
+// then halve their candidates in workgroup memory. Equal values keep the first position.
+// Part of arg_reduce.wgsl, chosen where outputs are few and long.
 var<workgroup> best: array<T, 256>;
 var<workgroup> place: array<u32, 256>;
 

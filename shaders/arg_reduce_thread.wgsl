@@ -1,3 +1,6 @@
+// The position of an extreme, one invocation for each output: a plain loop over the reduced elements.
+// Equal values keep the first position.
+// Part of arg_reduce.wgsl, chosen where outputs are many or short.
 @compute @workgroup_size(256)
 fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
     let o = g.y * (groups.x * 256u) + g.x;

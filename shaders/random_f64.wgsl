@@ -1,3 +1,6 @@
+// Uniform and normal numbers in 64 bits: two Philox words make the 53 bits of a fraction.
+// The same words and the same arithmetic as the CPU, so both devices draw the same numbers.
+// Part of random.wgsl, for devices with 64-bit floats.
 fn top_53(low: u32, high: u32) -> f64 {
     return f64(((u64(high) << 32u) | u64(low)) >> 11u);
 }

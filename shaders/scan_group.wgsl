@@ -1,3 +1,6 @@
+// A scan, one workgroup for each line: the line is cut into runs, each run is folded, the folds are scanned in
+// workgroup memory, and each run is walked again from its start value.
+// Part of scan.wgsl, chosen where lines are few and long.
 var<workgroup> parts: array<T, 256>;
 var<workgroup> places: array<u32, 256>;
 

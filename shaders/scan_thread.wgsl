@@ -1,3 +1,6 @@
+// A scan, one invocation for each line: a plain loop that carries the running value along.
+// Nothing is shared between invocations.
+// Part of scan.wgsl, chosen where lines are many or short.
 @compute @workgroup_size(256)
 fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
     let line = g.y * (groups.x * 256u) + g.x;

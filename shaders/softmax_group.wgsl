@@ -1,3 +1,6 @@
+// Softmax, one workgroup for each line: the maximum, then the sum of exponentials, are folded in workgroup
+// memory, then the results are written.
+// Part of softmax.wgsl, chosen where lines are few and long.
 var<workgroup> parts: array<T, 256>;
 
 @compute @workgroup_size(256)

@@ -1,3 +1,6 @@
+// Softmax, one invocation for each line: three passes over the line, for the maximum, the sum and the results.
+// Nothing is shared between invocations.
+// Part of softmax.wgsl, chosen where lines are many or short.
 @compute @workgroup_size(256)
 fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
     let row = g.y * (groups.x * 256u) + g.x;

@@ -6,6 +6,9 @@ rustgrad_lavapipe() {
   ls /usr/share/vulkan/icd.d/lvp_icd*.json /usr/local/share/vulkan/icd.d/lvp_icd*.json /etc/vulkan/icd.d/lvp_icd*.json 2>/dev/null | head -n 1 || true
 }
 
+# Without it the loader's Wayland layer complains on stderr, to no effect.
+export XDG_RUNTIME_DIR="${XDG_RUNTIME_DIR:-/tmp}"
+
 if [ "$(uname -s)" = Linux ] && [ -z "${VK_DRIVER_FILES:-}${VK_ICD_FILENAMES:-}" ]; then
   if [ -z "$(ls /usr/share/vulkan/icd.d/*.json /usr/local/share/vulkan/icd.d/*.json /etc/vulkan/icd.d/*.json 2>/dev/null || true)" ]; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

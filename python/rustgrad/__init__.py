@@ -9,10 +9,10 @@ import importlib
 import math as _math
 
 from . import _C
-from ._tensor import from_numpy as from_numpy
 from ._dtype_info import finfo as finfo
 from ._dtype_info import iinfo as iinfo
 from ._functions import *  # noqa: F403
+from ._tensor import from_numpy as from_numpy
 from ._typed import *  # noqa: F403
 from .autograd.grad_mode import enable_grad as enable_grad
 from .autograd.grad_mode import inference_mode as inference_mode

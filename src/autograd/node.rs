@@ -313,8 +313,11 @@ pub fn collect_edges(call: &Call) -> Result<SmallVec<[Option<Edge>; 2]>> {
     Ok(edges)
 }
 
+/// What a dropped node leaves to be dropped in turn.
+type Remains = (SmallVec<[Option<Edge>; 2]>, Option<Box<OpState>>);
+
 thread_local! {
-    static PENDING: RefCell<Vec<(SmallVec<[Option<Edge>; 2]>, Option<Box<OpState>>)>> = const { RefCell::new(Vec::new()) };
+    static PENDING: RefCell<Vec<Remains>> = const { RefCell::new(Vec::new()) };
     static DRAINING: Cell<bool> = const { Cell::new(false) };
 }
 

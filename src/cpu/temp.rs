@@ -13,7 +13,7 @@ pub struct Temp<T> {
 
 impl<T: Copy> Temp<T> {
     pub fn new(len: usize) -> Result<Temp<T>> {
-        let bytes = len.checked_mul(size_of::<T>()).unwrap_or(usize::MAX);
+        let bytes = len.saturating_mul(size_of::<T>());
         Ok(Temp { buffer: CpuBuffer::alloc(bytes)?, len, mark: PhantomData })
     }
     pub fn filled(len: usize, value: T) -> Result<Temp<T>> {

@@ -37,7 +37,11 @@ impl Scalar {
             Scalar::Int(i) => i,
             Scalar::UInt(u) => u as i64,
             Scalar::Float(f) | Scalar::Complex(f, _) => {
-                if f >= -9.223372036854775808e18 && f < 9.223372036854775808e18 { f as i64 } else { i64::MIN }
+                if (i64::MIN as f64..-(i64::MIN as f64)).contains(&f) {
+                    f as i64
+                } else {
+                    i64::MIN
+                }
             }
         }
     }

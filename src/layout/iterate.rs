@@ -12,7 +12,8 @@ pub fn coalesce<const N: usize>(shape: &[usize], strides: [&[usize]; N]) -> (Dim
         if shape[i] == 1 {
             continue;
         }
-        let merges = !dims.is_empty() && out.iter().zip(&strides).all(|(o, s)| o[o.len() - 1] == s[i] * shape[i]);
+        let merges =
+            !dims.is_empty() && out.iter().zip(&strides).all(|(o, s)| o[o.len() - 1] == s[i].wrapping_mul(shape[i]));
         if merges {
             *dims.last_mut().unwrap() *= shape[i];
             out.iter_mut().zip(&strides).for_each(|(o, s)| *o.last_mut().unwrap() = s[i]);

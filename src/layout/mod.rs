@@ -118,11 +118,12 @@ impl Layout {
         self.shape.len()
     }
     pub fn numel(&self) -> usize {
-        self.shape.iter().product()
+        // Wraps only where a size is zero, and then the product is zero all the same.
+        self.shape.iter().fold(1, |n: usize, &d| n.wrapping_mul(d))
     }
     /// Row-major without gaps; dimensions of size one do not count, an empty tensor always is.
     pub fn is_contiguous(&self) -> bool {
-        let mut step = 1;
+        let mut step = 1usize;
         for (&d, &s) in self.shape.iter().zip(&self.strides).rev() {
             if d == 0 {
                 return true;
@@ -131,7 +132,7 @@ impl Layout {
                 if s != step {
                     return false;
                 }
-                step *= d;
+                step = step.wrapping_mul(d);
             }
         }
         true
@@ -141,10 +142,10 @@ impl Layout {
         let mut dims: SmallVec<[(usize, usize); 5]> =
             self.strides.iter().zip(&self.shape).filter(|&(_, &d)| d != 1).map(|(&s, &d)| (s, d)).collect();
         dims.sort_unstable();
-        let mut step = 1;
+        let mut step = 1usize;
         dims.iter().all(|&(s, d)| {
             let ok = s == step;
-            step *= d;
+            step = step.wrapping_mul(d);
             ok
         })
     }

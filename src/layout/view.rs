@@ -50,7 +50,7 @@ impl Layout {
     }
     pub fn unsqueeze(&self, dim: usize) -> Layout {
         let mut out = self.clone();
-        let stride = if dim < self.ndim() { self.shape[dim] * self.strides[dim] } else { 1 };
+        let stride = if dim < self.ndim() { self.shape[dim].saturating_mul(self.strides[dim]) } else { 1 };
         out.shape.insert(dim, 1);
         out.strides.insert(dim, stride);
         out
@@ -125,19 +125,19 @@ impl Layout {
         let mut strides: Dims = SmallVec::from_elem(0, shape.len());
         // Walks from the last dimension, one run of memory-adjacent old dimensions at a time.
         let mut view = shape.len();
-        let mut run = 1;
+        let mut run = 1usize;
         let mut base = self.strides.last().copied().unwrap_or(1);
         for i in (0..self.ndim()).rev() {
-            run *= self.shape[i];
-            let breaks = i == 0 || (self.shape[i - 1] != 1 && self.strides[i - 1] != run * base);
+            run = run.wrapping_mul(self.shape[i]);
+            let breaks = i == 0 || (self.shape[i - 1] != 1 && self.strides[i - 1] != run.wrapping_mul(base));
             if !breaks {
                 continue;
             }
-            let mut taken = 1;
+            let mut taken = 1usize;
             while view > 0 && (taken < run || shape[view - 1] == 1) {
                 view -= 1;
-                strides[view] = taken * base;
-                taken *= shape[view];
+                strides[view] = taken.wrapping_mul(base);
+                taken = taken.wrapping_mul(shape[view]);
             }
             if taken != run {
                 return None;
@@ -181,7 +181,7 @@ impl Layout {
                     Show(sizes)
                 )));
             }
-            if numel % known != 0 {
+            if !numel.is_multiple_of(known) {
                 return Err(bad());
             }
             shape[i] = numel / known;

@@ -82,6 +82,7 @@ pub struct Op {
 }
 
 /// The parts of an `Op` that literals take over with `..OP`.
+#[allow(clippy::declare_interior_mutable_const)] // see `Cache::NEW`
 pub const OP: Op = Op {
     sig: "",
     doc: "",

@@ -165,7 +165,7 @@ pub static VIEW_AS_COMPLEX: Op = Op {
         if l.strides[last] != 1 {
             return Err(Error::runtime("Tensor must have a last dimension with stride 1"));
         }
-        let even = |s: usize| s % 2 == 0;
+        let even = |s: usize| s.is_multiple_of(2);
         if !l.strides[..last].iter().zip(&l.shape).all(|(&s, &d)| even(s) || d == 1) {
             return Err(Error::runtime("Tensor must have a stride divisible by 2 for all but last dimension"));
         }

@@ -68,7 +68,12 @@ pub static WHERE_INDICES: Op = Op {
     sig: "where.indices(Tensor condition) -> Tensor[]",
     doc: "Where the condition holds: one tensor of indices for each dimension.",
     forms: F,
-    body: composite(|c| UNBIND.calls((NONZERO.call((c.tensor(0)?,)), 1))),
+    body: composite(|c| {
+        let t = c.tensor(0)?;
+        // A single element counts as one dimension.
+        let t = if t.ndim() == 0 { Term::from(t).unsqueeze(0) } else { Term::from(t) };
+        UNBIND.calls((NONZERO.call((t,)), 1))
+    }),
     vjp: Vjp::None("indices are whole numbers"),
     samples: &["b8[2,3]", "f32[4](ties)"],
     errors: &[("'a'", "TypeError", "invalid combination")],

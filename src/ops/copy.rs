@@ -151,11 +151,7 @@ impl MapNum<1> for Identity {
 pub static CONJ: Op = Op {
     sig: "conj(Tensor self) -> Tensor",
     doc: "The complex conjugate; a real tensor is returned as it is. (A copy here, not a lazy view.)",
-    body: composite_with(
-        |c| Ok(smallvec![c.tensor(0)?.clone()]),
-        &CONJ_PHYSICAL,
-        |c| c.tensor(0).is_ok_and(|t| t.dtype().is_complex()),
-    ),
+    body: composite(|c| Term::from(c.tensor(0)?).conj().outputs()),
     vjp: Vjp::Composite,
     samples: &["f32[2,3]", "c64[3]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],

@@ -1,13 +1,13 @@
 //! Special functions of probability: xlog1py, entr, the normal distribution function, and the gated linear unit.
 
-use super::rules::{BINARY, FLOAT_UNARY, real, real2};
-use super::special::{ERFC, ERFINV, SIGMOID};
-use super::split::SPLIT;
+use super::rules::{BINARY, FLOAT_UNARY, real, real2, refused};
+use super::special::{ERFC, SIGMOID, erfinv};
+use super::split::SPLIT_WITH_SIZES;
 use crate::cpu::num::{MapReal, Real};
 use crate::error::{Error, Result};
 use crate::layout::wrap_dim;
 use crate::op::*;
-use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
+use std::f64::consts::{FRAC_1_SQRT_2, PI, SQRT_2};
 
 pub static OPS: &[&Op] = &[&XLOG1PY, &ENTR, &NDTR, &NDTRI, &GLU];
 
@@ -32,6 +32,7 @@ pub static XLOG1PY: Op = Op {
         }),
         d(1, A0 | A1, |c| c.g() * c.arg(0) / (c.arg(1) + 1)),
     ]),
+    node: "SpecialXlog1PyBackward0",
     samples: &["f32[2,3], f32[2,3](pos)", "f32[2,3](ties), f32[3](pos)", "i64[4], i64[4](1..5)"],
     reference: "scipy.special.xlog1py(x0, x1)",
     ..BINARY
@@ -54,6 +55,7 @@ pub static ENTR: Op = Op {
         "where_(isnan_(x), x, where_(gt_(x, T(0)), -x * ln_(x), where_(eq_(x, T(0)), T(0), -inf_())))",
     )),
     vjp: Vjp::Each(&[d(0, A0, |c| c.g() * (-c.arg(0).log() - 1))]),
+    node: "SpecialEntrBackward0",
     samples: &["f32[2,3](pos)", "f64[3](pos)", "i64[4](0..5)"],
     reference: "scipy.special.entr(x0)",
     ..FLOAT_UNARY
@@ -69,12 +71,19 @@ pub static NDTR: Op = Op {
     reference: "scipy.special.ndtr(x0)",
     ..FLOAT_UNARY
 };
+struct Ndtri;
+impl MapReal<1> for Ndtri {
+    fn eval<T: Real>([x]: [T; 1]) -> T {
+        T::from_f64(SQRT_2 * erfinv(2.0 * x.to_f64() - 1.0))
+    }
+}
 pub static NDTRI: Op = Op {
     sig: "special.ndtri(Tensor input) -> Tensor",
     doc: "The inverse of the normal distribution function.",
     forms: FO,
-    body: composite(|c| (ERFINV.call((Term::from(c.tensor(0)?) * 2 - 1,)) * SQRT_2).outputs()),
-    vjp: Vjp::Composite,
+    body: elementwise(&real::<Ndtri>("erfinv_(x * T(2) - T(1)) * T(1.41421356237309505)")),
+    vjp: Vjp::Each(&[d(0, OUT0, |c| c.g() * ((c.out(0).square() * 0.5).exp() * (2.0 * PI).sqrt()))]),
+    node: "SpecialNdtriBackward0",
     samples: &["f32[2,3](unit)", "f64[3](unit)"],
     reference: "scipy.special.ndtri(x0)",
     ..FLOAT_UNARY
@@ -96,6 +105,9 @@ pub static GLU: Op = Op {
 };
 fn glu(c: &Call) -> Result<Outputs> {
     let x = c.tensor(0)?;
+    if !x.dtype().is_float() {
+        return Err(refused(c, x.dtype()));
+    }
     if x.ndim() == 0 {
         return Err(Error::runtime("glu does not support 0-dimensional tensors"));
     }
@@ -104,7 +116,6 @@ fn glu(c: &Call) -> Result<Outputs> {
         let n = x.size(dim);
         return Err(Error::runtime(format!("Halving dimension must be even, but dimension {dim} is size {n}")));
     }
-    let half = [x.size(dim) as i64 / 2; 2];
-    let parts = SPLIT.calls((x, half, dim))?;
+    let parts = SPLIT_WITH_SIZES.calls((x, [x.size(dim) as i64 / 2; 2], dim))?;
     (Term::from(&parts[0]) * SIGMOID.call((&parts[1],))).outputs()
 }

@@ -274,6 +274,7 @@ impl Term {
     pub fn differs(self, other: Term) -> Term {
         LOGICAL_XOR.call((self, other))
     }
+    #[allow(clippy::should_implement_trait)] // `!` would read as bitwise
     pub fn not(self) -> Term {
         LOGICAL_NOT.call((self,))
     }

@@ -4,7 +4,7 @@ use super::power::{POW, POW_SCALAR, POW_TENSOR};
 use super::rules::{BINARY, no_bool, real2};
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapInt, MapReal, Real};
-use crate::dtype::{DType, Scalar};
+use crate::dtype::{Category, DType, Scalar, default_dtype};
 use crate::error::Result;
 use crate::op::*;
 
@@ -73,7 +73,13 @@ pub static FLOAT_POWER_SCALAR: Op = Op {
 pub static LDEXP: Op = Op {
     sig: "ldexp(Tensor self, Tensor other) -> Tensor",
     doc: "`self * 2^other`.",
-    body: composite(|c| (Term::from(c.tensor(0)?) * POW_SCALAR.call((2.0, c.tensor(1)?))).outputs()),
+    body: composite(|c| {
+        let (x, mut n) = (c.tensor(0)?, Term::from(c.tensor(1)?));
+        if n.get().is_some_and(|t| t.dtype().category() < Category::Float) {
+            n = n.to_dtype(if x.dtype().is_float() { x.dtype() } else { default_dtype() });
+        }
+        (Term::from(x) * POW_SCALAR.call((2.0, n))).outputs()
+    }),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], i64[3]", "f32[3], f32[3]", "i64[4], i64[4](0..5)"],
     reference: "x0 * 2.0 ** x1",
@@ -91,7 +97,7 @@ pub static NEXTAFTER: Op = Op {
     sig: "nextafter(Tensor self, Tensor other) -> Tensor",
     doc: "The next floating-point number after `self` towards `other`.",
     body: elementwise(&real2::<NextAfter>("")),
-    vjp: Vjp::None("a step between neighbouring numbers"),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(1, 0, |c| c.zeros(1))]),
     reference: "np.nextafter(x0, x1)",
     ..BINARY
 };

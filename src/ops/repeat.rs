@@ -103,7 +103,7 @@ pub static REPEAT_INTERLEAVE_INT: Op = Op {
         wide.insert((dim + 1).min(wide.len()), repeats);
         let mut flat = sizes(&t);
         match flat.get_mut(dim) {
-            Some(d) => *d = n * repeats,
+            Some(d) => *d = n.saturating_mul(repeats),
             None => flat.push(repeats),
         }
         let expanded = EXPAND.call((Term::from(&t).unsqueeze((dim + 1).min(t.ndim()) as i64), wide));

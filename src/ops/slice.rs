@@ -208,6 +208,12 @@ pub static CHUNK: Op = Op {
             return Err(Error::runtime(format!("chunk expects `chunks` to be greater than 0, got: {chunks}")));
         }
         let dim = wrap_dim(c.int(2)?, t.ndim())?;
+        if t.size(dim) == 0 && chunks > 1 << 20 {
+            return Err(Error::runtime(format!(
+                "chunk: {chunks} empty chunks are too many; expected at most {}",
+                1 << 20
+            )));
+        }
         match t.size(dim).div_ceil(chunks as usize) as i64 {
             0 => SPLIT_SIZES.calls((t, Ints::from_elem(0, chunks as usize), dim)),
             size => SPLIT.calls((t, size, dim)),
@@ -315,8 +321,12 @@ fn hsplit(c: &Call) -> Result<Outputs> {
     named_split(c, "hsplit", 1, if c.tensor(0)?.ndim() == 1 { 0 } else { 1 })
 }
 
+// A fresh cell for every literal is what taking over its parts must give.
+#[allow(clippy::declare_interior_mutable_const)]
 const NAMED: Op =
     Op { vjp: Vjp::Composite, errors: &[("f32[], 2", "RuntimeError", "requires a tensor with at least")], ..OP };
+// A fresh cell for every literal is what taking over its parts must give.
+#[allow(clippy::declare_interior_mutable_const)]
 const NAMED_INDICES: Op =
     Op { vjp: Vjp::Composite, errors: &[("f32[], (1,)", "RuntimeError", "requires a tensor with at least")], ..OP };
 

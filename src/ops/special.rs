@@ -69,7 +69,7 @@ impl MapReal<1> for ErfInv {
     }
 }
 /// Giles' single-precision approximation ("Approximating the erfinv function", 2011), then two Newton steps.
-fn erfinv(x: f64) -> f64 {
+pub(super) fn erfinv(x: f64) -> f64 {
     if x.abs() >= 1.0 || x.is_nan() {
         return if x.abs() == 1.0 { x * f64::INFINITY } else { f64::NAN };
     }

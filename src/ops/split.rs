@@ -27,7 +27,7 @@ pub static SPLIT: Op = Op {
             if n == 0 { smallvec![0] } else { (0..n).step_by(step as usize).map(|i| step.min(n - i)).collect() };
         split_layouts(c, 2, &sizes)
     }),
-    vjp: Vjp::Each(&[d(0, 0, |c| joined(c))]),
+    vjp: Vjp::Each(&[d(0, 0, joined)]),
     samples: &["f32[5,2], 2", "f32[2,4], 2, 1", "f32[3], 5"],
     errors: &[("f32[5], -1", "RuntimeError", "non-negative"), ("f32[5], 0", "RuntimeError", "can only be 0")],
     ..OP
@@ -37,7 +37,7 @@ pub static SPLIT_SIZES: Op = Op {
     sig: "split.sizes(Tensor self, int[] split_size_or_sections, int dim=0) -> Tensor[]",
     doc: "Cuts a dimension into parts of the given sizes.",
     body: Body::View(|c| split_layouts(c, 2, c.ints(1)?)),
-    vjp: Vjp::Each(&[d(0, 0, |c| joined(c))]),
+    vjp: Vjp::Each(&[d(0, 0, joined)]),
     node: "SplitWithSizesBackward0",
     samples: &["f32[5,2], (2, 3)", "f32[2,4], (4,), 1"],
     errors: &[

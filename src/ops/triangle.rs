@@ -78,8 +78,11 @@ fn tri_indices(c: &Call, upper: bool) -> Result<Outputs> {
         let (name, v) = if rows < 0 { ("row", rows) } else { ("col", cols) };
         return Err(Error::runtime(format!("{name} must be non-negative, got{v}")));
     }
+    if rows.checked_mul(cols).is_none_or(|n| n > 1 << 28) {
+        return Err(Error::out_of_memory((rows as usize).saturating_mul(cols as usize).saturating_mul(16), "cpu"));
+    }
     let (mut r, mut k) = (Vec::new(), Vec::new());
-    for i in 0..rows {
+    for i in 0..if cols == 0 { 0 } else { rows } {
         let edge = i.saturating_add(offset).saturating_add(!upper as i64).clamp(0, cols);
         let kept = if upper { edge..cols } else { 0..edge };
         r.extend(kept.clone().map(|_| i));

@@ -301,7 +301,7 @@ pub fn as_tensor(data: &Bound<PyAny>, dtype: Option<&Bound<PyAny>>, device: Opti
 /// A tensor that shares memory with a NumPy array, both ways. A read-only array gives a tensor that refuses to be written.
 #[pyfunction]
 pub fn from_numpy(ndarray: &Bound<PyAny>) -> PyResult<Handle> {
-    let is_array = ndarray.get_type().name()?.to_string() == "ndarray" || ndarray.hasattr("__array_interface__")?;
+    let is_array = ndarray.get_type().name()? == "ndarray" || ndarray.hasattr("__array_interface__")?;
     match if is_array { array(ndarray)? } else { None } {
         Some(t) => Ok(Handle(t)),
         None => Err(PyTypeError::new_err(format!("expected np.ndarray (got {})", type_name(ndarray)))),

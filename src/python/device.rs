@@ -93,7 +93,7 @@ pub fn _storage_bytes<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, Py
 #[pyfunction]
 pub fn _from_storage_bytes(data: &[u8], dtype: PyRef<super::kinds::PyDType>) -> PyResult<Handle> {
     let size = dtype.0.size();
-    if data.len() % size != 0 {
+    if !data.len().is_multiple_of(size) {
         return Err(PyRuntimeError::new_err(format!(
             "{} bytes are no whole number of {} elements",
             data.len(),

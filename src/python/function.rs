@@ -210,6 +210,7 @@ pub fn _function_apply<'py>(
 }
 
 /// One edge for each tensor argument, with the position of the argument.
+#[allow(clippy::type_complexity)] // edges and positions, taken apart at once
 fn edges(args: &Bound<PyTuple>) -> PyResult<(SmallVec<[Option<Edge>; 2]>, Vec<usize>)> {
     let (mut edges, mut positions) = (SmallVec::new(), Vec::new());
     for (i, a) in args.iter().enumerate() {

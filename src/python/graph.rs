@@ -322,6 +322,7 @@ fn edge_like(o: &Bound<PyAny>) -> PyResult<Option<Edge>> {
 /// Backward from `outputs` with their gradients. With `accumulate` gradients go to `.grad` (of `inputs` alone where given),
 /// else they are returned.
 #[pyfunction]
+#[allow(clippy::too_many_arguments)] // one call from Python, all of them needed
 pub fn _run_backward<'py>(
     py: Python<'py>,
     outputs: Vec<Bound<'py, PyAny>>,

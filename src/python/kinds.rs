@@ -189,7 +189,7 @@ impl PyGenerator {
 }
 
 fn to_seed(seed: i128) -> PyResult<u64> {
-    if seed < -(1 << 63) || seed >= 1 << 64 {
+    if !(-(1 << 63)..1 << 64).contains(&seed) {
         return Err(PyRuntimeError::new_err("Overflow when unpacking long: the seed must fit in 64 bits"));
     }
     Ok(seed as u64)

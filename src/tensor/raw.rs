@@ -73,7 +73,7 @@ impl Tensor {
         // SAFETY: `packed` is contiguous and fully written.
         let bytes = unsafe { std::slice::from_raw_parts(packed.ptr()?, packed.numel() * dtype.size()) };
         let whole = self.is_contiguous() && self.dtype() == dtype && self.shape() == src.shape();
-        if whole && self.layout().offset * dtype.size() % 4 == 0 && bytes.len() % 4 == 0 {
+        if whole && (self.layout().offset * dtype.size()).is_multiple_of(4) && bytes.len().is_multiple_of(4) {
             return gpu::upload(bytes, self.storage().gpu_buffer()?, self.layout().offset * dtype.size());
         }
         gpu::upload(bytes, staging.storage().gpu_buffer()?, 0)?;

@@ -1,3 +1,6 @@
+//! Matrix products against a plain triple loop in f64: every dtype, random shapes, transposes, batches that
+//! broadcast, alpha and beta, and the same bits at any number of threads.
+//! Shapes are small and odd, so that every edge of the tiles is met.
 use super::*;
 use crate::cpu::parallel::set_num_threads;
 use crate::cpu::testing::{Array, Rng, close};

@@ -1,3 +1,6 @@
+//! Indexing against loops over unravelled indices: gather, scatter in every mode, selection, advanced indexing,
+//! masks; and that an index out of bounds is an error before anything is written.
+//! Shapes and strides are random.
 use super::*;
 use crate::cpu::testing::{Array, Rng, close, ravel, shape, unravel};
 use crate::dtype::{DType, Scalar, c128};

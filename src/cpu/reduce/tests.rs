@@ -1,3 +1,6 @@
+//! Reductions against plain loops in f64 over random shapes, strides, dtypes and dimensions; NaN where PyTorch has
+//! it, empty inputs, and the same bits at any number of threads.
+//! Tolerances follow the dtype of the accumulator.
 use super::{Reduce, reduce};
 use crate::cpu::testing::{Array, Rng, close, ravel, shape, unravel};
 use crate::dtype::DType;

@@ -1,3 +1,6 @@
+//! Sorting against the standard library: stable order, both directions, NaN last, positions of equal values, the
+//! k best, and random shapes and strides.
+//! Keys of every dtype are met.
 use super::*;
 use crate::cpu::testing::{Array, Rng, shape, unravel};
 use std::cmp::Ordering;

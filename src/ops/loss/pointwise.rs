@@ -70,7 +70,7 @@ pub static MSE_LOSS: Op = Op {
 };
 
 fn weighted(c: &Call, values: Term, weight: usize, by_weight: bool) -> Result<Outputs> {
-    let w = c.tensor(weight)?;
+    let Some(w) = c.opt_tensor(weight) else { return reduced(c, values) };
     if w.shape() != c.tensor(0)?.shape() {
         return Err(Error::value("Weights and input must have the same size."));
     }

@@ -60,8 +60,14 @@ fn medians(t: &Tensor, dim: usize, skip_nan: bool) -> Result<(Tensor, Tensor)> {
     Ok((nan.clone().choose(&top, &values).ok()?, nan.choose(&place, &indices).ok()?))
 }
 
+/// The input where sorting exists: a tensor on the GPU passes through the host.
+fn on_host(c: &Call) -> Result<Tensor> {
+    let t = c.tensor(0)?;
+    t.dense_copy(t.dtype())
+}
+
 fn along<const SKIP: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (t, dims) = (c.tensor(0)?, one_dim(c, 1)?);
+    let (t, dims) = (&on_host(c)?, one_dim(c, 1)?);
     if out[0].numel() == 0 {
         return Ok(());
     }
@@ -75,7 +81,7 @@ fn along<const SKIP: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 fn of_all<const SKIP: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
-    let t = c.tensor(0)?;
+    let t = &on_host(c)?;
     if t.numel() == 0 {
         return out[0].fill_raw(crate::dtype::Scalar::Float(f64::NAN));
     }
@@ -98,7 +104,7 @@ const AT_POSITION: Vjp = Vjp::Each(&[d(0, OUT1, at_position)]);
 pub static MEDIAN: Op = Op {
     sig: "median(Tensor self) -> Tensor",
     doc: "The median of all elements, the lower of two; nan if there is one.",
-    body: kernel(infer_all, of_all::<false>, None),
+    body: kernel(infer_all, of_all::<false>, Some(of_all::<false>)),
     vjp: SHARED,
     samples: &["f32[5]", "f32[2,3]", "i64[4]", "f32[4](=1,nan,3,2)", "f32[]"],
     errors: &[("c64[2]", "NotImplementedError", "not implemented for")],
@@ -109,7 +115,7 @@ pub static MEDIAN_DIM: Op = Op {
     sig: "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     doc: "The medians along a dimension, the lower of two, and their positions; nan where there is one.",
     forms: FMO,
-    body: kernel(infer_dim, along::<false>, None),
+    body: kernel(infer_dim, along::<false>, Some(along::<false>)),
     vjp: AT_POSITION,
     node: "MedianBackward1",
     samples: &["f32[2,3], 0", "f32[2,3,5], -1, True", "i64[2,4](perm), 1", "f32[2,2](=1,nan,3,2), 1", "f32[], 0"],
@@ -123,7 +129,7 @@ pub static MEDIAN_DIM: Op = Op {
 pub static NANMEDIAN: Op = Op {
     sig: "nanmedian(Tensor self) -> Tensor",
     doc: "The median of the elements that are not nan, the lower of two.",
-    body: kernel(infer_all, of_all::<true>, None),
+    body: kernel(infer_all, of_all::<true>, Some(of_all::<true>)),
     vjp: SHARED,
     samples: &["f32[5]", "f32[4](=1,nan,3,2)", "i64[4]", "f32[2](=nan,nan)"],
     errors: &[("c64[2]", "NotImplementedError", "not implemented for")],
@@ -134,7 +140,7 @@ pub static NANMEDIAN_DIM: Op = Op {
     sig: "nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     doc: "The medians along a dimension of the elements that are not nan, and their positions.",
     forms: FMO,
-    body: kernel(infer_dim, along::<true>, None),
+    body: kernel(infer_dim, along::<true>, Some(along::<true>)),
     vjp: AT_POSITION,
     node: "NanmedianBackward1",
     samples: &["f32[2,3], 0", "f32[2,4](=1,nan,3,2,nan,nan,5,4), 1", "i64[2,4](perm), 1", "f32[2,3,5], -1, True"],
