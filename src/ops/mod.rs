@@ -48,10 +48,12 @@ pub mod rules;
 pub mod sample;
 pub mod scan;
 pub mod scatter_grad;
+pub mod search;
 pub mod select;
 pub mod shape;
 pub mod slice;
 pub mod softmax;
+pub mod sort;
 pub mod special;
 pub mod split;
 pub mod strided;
@@ -120,10 +122,12 @@ pub static OPS: &[&[&Op]] = &[
     sample::OPS,
     scan::OPS,
     scatter_grad::OPS,
+    search::OPS,
     select::OPS,
     shape::OPS,
     slice::OPS,
     softmax::OPS,
+    sort::OPS,
     special::OPS,
     split::OPS,
     strided::OPS,

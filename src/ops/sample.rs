@@ -24,8 +24,8 @@ pub static OPS: &[&Op] = &[
 /// One where a uniform number is below `p`; `p` has the output's shape or broadcasts to it.
 fn flips(out: &Tensor, p: &Tensor, key: crate::cpu::philox::Philox) -> Result<()> {
     if !p.dtype().is_float() {
-        return Err(Error::runtime(format!(
-            "expected probabilities tensor to have floating type, got {}",
+        return Err(Error::not_implemented(format!(
+            "\"bernoulli_tensor_cpu_p_\" not implemented for '{}'",
             p.dtype().scalar_type_name()
         )));
     }
@@ -260,7 +260,7 @@ fn multinomial(c: &Call) -> Result<Outputs> {
     }
     if !p.dtype().is_float() {
         return Err(Error::runtime(format!(
-            "multinomial only supports floating-point dtypes for prob_dist, got: {}",
+            "multinomial only supports floating-point dtypes for input, got: {}",
             p.dtype().scalar_type_name()
         )));
     }
@@ -283,15 +283,10 @@ fn multinomial(c: &Call) -> Result<Outputs> {
             }
             continue;
         }
-        // A race of exponential clocks: the first k to ring are a sample without replacement.
+        // A race of exponential clocks: the first k to ring are a sample without replacement; weight zero rings never.
         let mut clocks =
             (0..n).map(|i| Ok((-(1.0 - at(r * n + i)?).ln() / row[i], i as i64))).collect::<Result<Vec<_>>>()?;
-        clocks.retain(|&(_, i)| row[i as usize] > 0.0);
-        if clocks.len() < k {
-            return Err(Error::runtime(
-                "invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)",
-            ));
-        }
+        clocks.iter_mut().filter(|c| row[c.1 as usize] == 0.0).for_each(|c| c.0 = f64::INFINITY);
         clocks.sort_by(|a, b| a.0.total_cmp(&b.0));
         picked.extend(clocks[..k].iter().map(|c| c.1));
     }

@@ -1,0 +1,255 @@
+//! Where values belong and how often they occur: searchsorted, bucketize, bincount, histc.
+//!
+//! Computed on the host: the results of bincount and histc have sizes or ranges that depend on the data anyway.
+
+use super::take::int_list;
+use crate::device::Device;
+use crate::dtype::{DType, Scalar};
+use crate::error::{Error, Result, Show};
+use crate::op::*;
+use crate::tensor::Tensor;
+
+pub static OPS: &[&Op] = &[&SEARCHSORTED, &SEARCHSORTED_SCALAR, &BUCKETIZE, &BUCKETIZE_SCALAR, &BINCOUNT, &HISTC];
+
+/// The elements in row-major order as float64.
+fn floats(t: &Tensor) -> Result<Vec<f64>> {
+    let host = t.dense_copy(DType::F64)?;
+    (0..host.numel()).map(|i| Ok(host.element(host.layout().offset + i)?.to_f64())).collect()
+}
+
+/// The first place where `value` may stand: before equal elements, or after them (`right`). NaN is the greatest.
+fn place<T: PartialOrd>(sorted: &[T], value: &T, right: bool) -> usize {
+    let (mut from, mut to) = (0, sorted.len());
+    while from < to {
+        let middle = from + (to - from) / 2;
+        let beyond = if right { sorted[middle] > *value } else { sorted[middle] >= *value };
+        if beyond {
+            to = middle;
+        } else {
+            from = middle + 1;
+        }
+    }
+    from
+}
+
+/// For each row of values, places in the same row of the boundaries, or in the only one.
+fn places<T: PartialOrd>(sorted: &[T], values: &[T], rows: usize, right: bool) -> Vec<i64> {
+    let (n, m) = (sorted.len() / rows.max(1), values.len() / rows.max(1));
+    let one = |(i, v): (usize, &T)| {
+        let row = i / m.max(1);
+        place(&sorted[row * n..(row + 1) * n], v, right) as i64
+    };
+    values.iter().enumerate().map(one).collect()
+}
+
+/// Arguments: how the flags stand from `at` on (out_int32, right, side).
+fn search(c: &Call, sorted: &Tensor, values: &Tensor, at: usize, side: Option<&str>) -> Result<Outputs> {
+    let right = match side {
+        None => c.flag(at + 1),
+        Some("right") => true,
+        Some("left") if c.flag(at + 1) => {
+            return Err(Error::runtime(
+                "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True",
+            ));
+        }
+        Some("left") => false,
+        Some(other) => {
+            return Err(Error::runtime(format!(
+                "torch.searchsorted(): side can only be 'left' or 'right' but got {other}"
+            )));
+        }
+    };
+    let last = sorted.ndim().saturating_sub(1);
+    let flat = sorted.ndim() <= 1;
+    if !flat && (values.ndim() != sorted.ndim() || values.shape()[..last] != sorted.shape()[..last]) {
+        return Err(Error::runtime(format!(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, but we got boundaries tensor {} and input value tensor {}",
+            Show(sorted.shape()),
+            Show(values.shape())
+        )));
+    }
+    let rows = if flat { 1 } else { sorted.shape()[..last].iter().product() };
+    let whole = !sorted.dtype().is_float() && !values.dtype().is_float();
+    let found = match whole {
+        true => places(&int_list(sorted)?, &int_list(values)?, rows, right),
+        false => places(&floats(sorted)?, &floats(values)?, rows, right),
+    };
+    let dtype = if c.flag(at) { DType::I32 } else { DType::I64 };
+    Term(Tensor::from_slice(&found, values.shape())).to_dtype(dtype).to_device(values.device()).outputs()
+}
+
+/// `sorted` in the order of `sorter`, where one is given.
+fn ordered(c: &Call, sorter: usize) -> Result<Tensor> {
+    let sorted = c.tensor(0)?.detach();
+    let Some(order) = c.opt_tensor(sorter) else { return Ok(sorted) };
+    if order.shape() != sorted.shape() {
+        return Err(Error::runtime("torch.searchsorted(): boundary and sorter must have the same size"));
+    }
+    super::gather::GATHER.call((&sorted, -1, order)).ok()
+}
+
+pub static SEARCHSORTED: Op = Op {
+    sig: "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    doc: "For each value the place in the sorted last dimension where it belongs: before equal elements, or after them with `right`.",
+    forms: FO,
+    body: composite(|c| search(c, &ordered(c, 5)?, c.tensor(1)?, 2, c.str(4))),
+    vjp: Vjp::None("indices"),
+    samples: &[
+        "f32[3](= 1, 3, 5), f32[4](= 0, 1, 4, 6)",
+        "i64[3](= 1, 3, 5), i64[2,2](= 0, 3, 5, 6), right=True",
+        "f32[2,2](= 1, 3, 2, 4), f32[2,1](= 3, 1), out_int32=True",
+    ],
+    errors: &[
+        ("f32[2,3], f32[5]", "RuntimeError", "first N-1 dimensions"),
+        ("f32[2], f32[2], side='up'", "RuntimeError", "side can only be"),
+    ],
+    ..OP
+};
+
+pub static SEARCHSORTED_SCALAR: Op = Op {
+    sig: "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    doc: "The place in a sorted sequence where a number belongs.",
+    forms: F,
+    body: composite(|c| search(c, &ordered(c, 5)?, &number(c, 1, 0)?, 2, c.str(4))),
+    vjp: Vjp::None("indices"),
+    samples: &["f32[3](= 1, 3, 5), 2.0"],
+    errors: &[("f32[2], 1.0, side='up'", "RuntimeError", "side can only be")],
+    reference: "np.searchsorted(x0, x1)",
+    ..OP
+};
+
+/// A number argument as a 0-d tensor that compares exactly, on the device of argument `like`.
+fn number(c: &Call, at: usize, like: usize) -> Result<Tensor> {
+    let s = c.scalar(at)?;
+    let dtype = if matches!(s, Scalar::Float(_)) { DType::F64 } else { DType::I64 };
+    Term(Tensor::scalar(s, dtype, Device::Cpu)).to_device(c.tensor(like)?.device()).ok()
+}
+
+fn boundaries(c: &Call) -> Result<Tensor> {
+    let b = c.tensor(1)?;
+    match b.ndim() {
+        1 => Ok(b.detach()),
+        n => Err(Error::runtime(format!("boundaries tensor must be 1 dimension, but got dim({n})"))),
+    }
+}
+
+pub static BUCKETIZE: Op = Op {
+    sig: "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+    doc: "For each value the bucket between sorted boundaries that it falls in.",
+    forms: FO,
+    body: composite(|c| search(c, &boundaries(c)?, c.tensor(0)?, 2, None)),
+    vjp: Vjp::None("indices"),
+    samples: &["f32[4](= 0, 1, 4, 6), f32[3](= 1, 3, 5)", "f32[2,2](= 0, 1, 4, 6), f32[3](= 1, 3, 5), right=True"],
+    errors: &[("f32[2], f32[1,2]", "RuntimeError", "boundaries tensor must be 1 dimension")],
+    ..OP
+};
+
+pub static BUCKETIZE_SCALAR: Op = Op {
+    sig: "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+    doc: "The bucket between sorted boundaries that a number falls in.",
+    forms: F,
+    body: composite(|c| search(c, &boundaries(c)?, &number(c, 0, 1)?, 2, None)),
+    vjp: Vjp::None("indices"),
+    samples: &["2, f32[3](= 1, 3, 5)"],
+    errors: &[("2, f32[1,2]", "RuntimeError", "boundaries tensor must be 1 dimension")],
+    ..OP
+};
+
+pub static BINCOUNT: Op = Op {
+    sig: "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor",
+    doc: "How often each number 0, 1, .. occurs, or the sum of its weights.",
+    body: composite(|c| {
+        let (t, least) = (c.tensor(0)?, c.int(2)?);
+        if !t.dtype().is_int() {
+            return Err(Error::not_implemented(format!(
+                "\"bincount_cpu\" not implemented for '{}'",
+                t.dtype().scalar_type_name()
+            )));
+        }
+        let list = int_list(t)?;
+        if t.ndim() != 1 || list.iter().any(|&i| i < 0) {
+            return Err(Error::runtime("bincount only supports 1-d non-negative integral inputs."));
+        }
+        if least < 0 {
+            return Err(Error::runtime("minlength should be >= 0"));
+        }
+        let n = list.iter().max().map_or(0, |&m| m.saturating_add(1)).max(least) as usize;
+        crate::layout::checked_numel(&[n])?;
+        let Some(w) = c.opt_tensor(1) else {
+            let mut counts = vec![0i64; n];
+            list.iter().for_each(|&i| counts[i as usize] += 1);
+            return Term(Tensor::from_slice(&counts, &[n])).to_device(t.device()).outputs();
+        };
+        if w.shape() != t.shape() {
+            return Err(Error::runtime("weights should be 1-d and have the same length as input"));
+        }
+        let mut sums = vec![0f64; n];
+        list.iter().zip(floats(w)?).for_each(|(&i, x)| sums[i as usize] += x);
+        let dtype = if w.dtype() == DType::F32 { DType::F32 } else { DType::F64 };
+        Term(Tensor::from_slice(&sums, &[n])).to_dtype(dtype).to_device(t.device()).outputs()
+    }),
+    vjp: Vjp::None("counts"),
+    samples: &["i64[4](= 0, 2, 2, 5)", "i64[4](= 0, 2, 2, 1), f32[4](nograd)", "i64[2](= 0, 1), minlength=4"],
+    errors: &[
+        ("i64[1](= -1)", "RuntimeError", "non-negative"),
+        ("f32[2]", "NotImplementedError", "not implemented for 'Float'"),
+    ],
+    reference: "np.bincount(x0, x1 if weights is not None else None, minlength)",
+    ..OP
+};
+
+/// Counts of `bins` equal intervals of [low, high]; the last one is closed.
+fn histogram(list: &[f64], bins: usize, low: f64, high: f64) -> Vec<f64> {
+    let mut counts = vec![0f64; bins];
+    for &x in list.iter().filter(|&&x| x >= low && x <= high) {
+        let bin = ((x - low) / (high - low) * bins as f64) as usize;
+        counts[bin.min(bins - 1)] += 1.0;
+    }
+    counts
+}
+
+pub static HISTC: Op = Op {
+    sig: "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
+    doc: "Counts of equal intervals between `min` and `max`, or between the least and the greatest element where both are 0.",
+    forms: FMO,
+    body: composite(|c| {
+        let (t, bins) = (c.tensor(0)?, c.int(1)?);
+        if !t.dtype().is_float() {
+            return Err(Error::not_implemented(format!(
+                "\"histogram_cpu\" not implemented for '{}'",
+                t.dtype().scalar_type_name()
+            )));
+        }
+        if bins <= 0 {
+            return Err(Error::runtime(format!("torch.histogram(): bins must be > 0, but got {bins} for dimension 0")));
+        }
+        let (mut low, mut high) = (c.float(2)?, c.float(3)?);
+        if low > high {
+            return Err(Error::runtime("torch.histc: max must be larger than min"));
+        }
+        let list = floats(t)?;
+        if low == high && !list.is_empty() {
+            let any_nan = list.iter().any(|x| x.is_nan());
+            low = if any_nan { f64::NAN } else { list.iter().copied().fold(f64::INFINITY, f64::min) };
+            high = if any_nan { f64::NAN } else { list.iter().copied().fold(f64::NEG_INFINITY, f64::max) };
+        }
+        if !low.is_finite() || !high.is_finite() {
+            return Err(Error::runtime(
+                format!("torch.histc: range of [{low}, {high}] is not finite").replace("NaN", "nan"),
+            ));
+        }
+        if low == high {
+            (low, high) = (low - 1.0, high + 1.0);
+        }
+        let counts = histogram(&list, bins as usize, low, high);
+        Term(Tensor::from_slice(&counts, &[bins as usize])).to_dtype(t.dtype()).to_device(t.device()).outputs()
+    }),
+    vjp: Vjp::None("counts"),
+    samples: &["f32[5](nograd, 0..6), 3", "f32[5](nograd, 0..6), 4, 0, 4"],
+    errors: &[
+        ("f32[2], 0", "RuntimeError", "bins must be > 0"),
+        ("f32[2], 3, 5, 1", "RuntimeError", "max must be larger than min"),
+        ("i64[2], 3", "NotImplementedError", "not implemented for 'Long'"),
+    ],
+    ..OP
+};

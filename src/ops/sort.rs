@@ -1,0 +1,255 @@
+//! Order along a dimension: sort, argsort, the k best, the k-th.
+//!
+//! Sorts are always stable and NaN is the greatest number. Tensors on the GPU pass through the host.
+
+use super::gather::{SCATTER_ADD, on_host, raised};
+use crate::cpu::sort::{kth, sort, topk};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::layout::{Dims, wrap_dim};
+use crate::op::*;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[&SORT, &SORT_STABLE, &ARGSORT, &ARGSORT_STABLE, &MSORT, &TOPK, &KTHVALUE];
+
+/// The gradient of values that were found at positions (output 1) along argument `dim`.
+fn at_positions(c: &Back, dim: usize, g: Term, places: Term) -> Term {
+    SCATTER_ADD.call((c.zeros(0), c.int(dim).unwrap_or(0), places, g))
+}
+
+fn real(c: &Call, what: &str) -> Result<()> {
+    if c.tensor(0)?.dtype().is_complex() {
+        return Err(Error::type_(format!(
+            "{what} does not support complex dtypes on {}",
+            c.tensor(0)?.device().kind().to_uppercase()
+        )));
+    }
+    Ok(())
+}
+
+/// Values and positions of one shape.
+fn pair(t: &Tensor, shape: &[usize]) -> Specs {
+    smallvec![Spec::new(shape, t.dtype(), t.device()), Spec::new(shape, DType::I64, t.device())]
+}
+
+/// Runs `f(input, values, indices)` on the host, with one dimension at least.
+fn hosted(t: &Tensor, out: &[Tensor], f: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Result<()>) -> Result<()> {
+    let input = raised(&on_host(t)?);
+    if !t.device().is_gpu() {
+        return f(&input, &raised(&out[0]), &raised(&out[1]));
+    }
+    let new = |o: &Tensor| Tensor::empty(o.shape(), o.dtype(), Default::default());
+    let (values, indices) = (new(&out[0])?, new(&out[1])?);
+    f(&input, &raised(&values), &raised(&indices))?;
+    out[0].copy_raw(&values)?;
+    out[1].copy_raw(&indices)
+}
+
+/// Arguments (self, .., dim, descending), `dim` at `at`.
+fn sort_spec(c: &Call, at: usize) -> Result<Specs> {
+    let t = c.tensor(0)?;
+    real(c, " Sort")?;
+    wrap_dim(c.int(at)?, t.ndim())?;
+    Ok(pair(t, t.shape()))
+}
+
+fn run_sort(c: &Call, out: &[Tensor], at: usize) -> Result<()> {
+    let t = c.tensor(0)?;
+    if t.numel() == 0 {
+        return Ok(());
+    }
+    let (dim, descending) = (wrap_dim(c.int(at)?, t.ndim())?, c.flag(at + 1));
+    hosted(t, out, |t, values, indices| {
+        // SAFETY: the layouts lie within their storages; the results are fresh and have the input's shape.
+        unsafe { sort(t.cpu_view()?, dim, descending, true, values.cpu_view()?, indices.cpu_view()?) }
+    })
+}
+
+pub static SORT: Op = Op {
+    sig: "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+    doc: "Sorts along a dimension and says where each element came from. Stable; NaN is the greatest.",
+    forms: FMO,
+    body: kernel(|c| sort_spec(c, 1), |c, out| run_sort(c, out, 1), Some(|c, out| run_sort(c, out, 1))),
+    vjp: Vjp::Each(&[d(0, OUT1, |c| at_positions(c, 1, c.g(), c.out(1)))]),
+    samples: &["f32[5]", "f32[2,3], 0", "f32[2,3], -1, True", "i64[4]", "f32[4](= 1, nan, 3, 2)", "b8[4]", "f32[]"],
+    errors: &[
+        ("f32[2], 1", "IndexError", "Dimension out of range"),
+        ("c64[2]", "TypeError", "Sort does not support complex dtypes"),
+    ],
+    ..OP
+};
+
+pub static SORT_STABLE: Op = Op {
+    sig: "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+    doc: "Sorts along a dimension; equal elements keep their order, whatever `stable` says.",
+    forms: FMO,
+    body: kernel(|c| sort_spec(c, 2), |c, out| run_sort(c, out, 2), Some(|c, out| run_sort(c, out, 2))),
+    vjp: Vjp::Each(&[d(0, OUT1, |c| at_positions(c, 2, c.g(), c.out(1)))]),
+    node: "SortBackward0",
+    samples: &["f32[2,3](ties), stable=True", "f32[2,3], stable=False, dim=0, descending=True"],
+    errors: &[("f32[2], stable=True, dim=1", "IndexError", "Dimension out of range")],
+    ..OP
+};
+
+pub static ARGSORT: Op = Op {
+    sig: "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+    doc: "The positions that would sort a dimension.",
+    body: composite(|c| {
+        Ok(smallvec![SORT.calls((Term::from(c.tensor(0)?).cut(), c.int(1)?, c.flag(2)))?.swap_remove(1)])
+    }),
+    vjp: Vjp::None("indices"),
+    samples: &["f32[5]", "f32[2,3], 0", "f32[2,3], -1, True"],
+    errors: &[("f32[2], 1", "IndexError", "Dimension out of range")],
+    ..OP
+};
+
+pub static ARGSORT_STABLE: Op = Op {
+    sig: "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
+    doc: "The positions that would sort a dimension; equal elements keep their order.",
+    body: composite(|c| {
+        Ok(smallvec![SORT.calls((Term::from(c.tensor(0)?).cut(), c.int(2)?, c.flag(3)))?.swap_remove(1)])
+    }),
+    vjp: Vjp::None("indices"),
+    samples: &["f32[5](ties), stable=True", "f32[2,3], stable=True, dim=0"],
+    errors: &[("f32[2], stable=True, dim=1", "IndexError", "Dimension out of range")],
+    ..OP
+};
+
+pub static MSORT: Op = Op {
+    sig: "msort(Tensor self) -> Tensor",
+    doc: "Sorts along the first dimension.",
+    forms: FMO,
+    body: composite(|c| {
+        let mut both = SORT.calls((c.tensor(0)?, 0))?;
+        both.truncate(1);
+        Ok(both)
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[3,2]", "f32[4]"],
+    errors: &[("c64[2]", "TypeError", "Sort does not support complex dtypes")],
+    reference: "np.sort(x0, axis=0)",
+    ..OP
+};
+
+/// The shape with `n` elements along a dimension; a 0-d shape stays.
+fn with_size(t: &Tensor, dim: usize, n: usize) -> Dims {
+    let mut shape: Dims = t.shape().into();
+    if let Some(d) = shape.get_mut(dim) {
+        *d = n;
+    }
+    shape
+}
+
+pub static TOPK: Op = Op {
+    sig: "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
+    doc: "The `k` largest (or smallest) elements along a dimension, best first, and where they are.",
+    forms: FMO,
+    body: kernel(
+        |c| {
+            let (t, k) = (c.tensor(0)?, c.int(1)?);
+            real(c, "topk")?;
+            if t.dtype() == DType::Bool {
+                return Err(Error::not_implemented(format!(
+                    "topk does not support bool dtypes on {}",
+                    t.device().kind().to_uppercase()
+                )));
+            }
+            let dim = wrap_dim(c.int(2)?, t.ndim())?;
+            if k < 0 || k > t.shape().get(dim).copied().unwrap_or(1) as i64 {
+                return Err(Error::runtime("selected index k out of range"));
+            }
+            Ok(pair(t, &with_size(t, dim, k as usize)))
+        },
+        run_topk,
+        Some(run_topk),
+    ),
+    vjp: Vjp::Each(&[d(0, OUT1, |c| at_positions(c, 2, c.g(), c.out(1)))]),
+    samples: &["f32[5], 2", "f32[2,4], 3, 1", "f32[3,2], 1, 0, False", "i64[4], 2", "f32[], 1"],
+    errors: &[
+        ("f32[3], 4", "RuntimeError", "selected index k out of range"),
+        ("b8[3], 1", "NotImplementedError", "bool dtypes"),
+    ],
+    ..OP
+};
+
+fn run_topk(c: &Call, out: &[Tensor]) -> Result<()> {
+    let t = c.tensor(0)?;
+    if out[0].numel() == 0 {
+        return Ok(());
+    }
+    let (k, dim) = (c.int(1)? as usize, wrap_dim(c.int(2)?, t.ndim())?);
+    if k == 0 {
+        return Ok(());
+    }
+    hosted(t, out, |t, values, indices| {
+        // SAFETY: the layouts lie within their storages; the results are fresh and have `k` elements along `dim`.
+        unsafe { topk(t.cpu_view()?, dim, k, c.flag(3), true, values.cpu_view()?, indices.cpu_view()?) }
+    })
+}
+
+pub static KTHVALUE: Op = Op {
+    sig: "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    doc: "The `k`-th smallest element along a dimension, counted from one, and where it is.",
+    forms: FMO,
+    body: kernel(
+        |c| {
+            let (t, k) = (c.tensor(0)?, c.int(1)?);
+            real(c, "kthvalue")?;
+            let dim = wrap_dim(c.int(2)?, t.ndim())?;
+            if k < 1 || k > t.shape().get(dim).copied().unwrap_or(1) as i64 {
+                return Err(Error::runtime(format!("kthvalue(): selected number k out of range for dimension {dim}")));
+            }
+            let mut shape = with_size(t, dim, 1);
+            if !c.flag(3) && !shape.is_empty() {
+                shape.remove(dim);
+            }
+            Ok(pair(t, &shape))
+        },
+        run_kth,
+        Some(run_kth),
+    ),
+    vjp: Vjp::Each(&[d(0, OUT1, |c| {
+        let dim = c.int(2).unwrap_or(0);
+        match c.flag(3) || c.ndim(0) == 0 {
+            true => at_positions(c, 2, c.g(), c.out(1)),
+            false => at_positions(c, 2, c.g().unsqueeze(dim), c.out(1).unsqueeze(dim)),
+        }
+    })]),
+    samples: &["f32[5], 2", "f32[2,4], 3, 1", "f32[3,2], 1, 0, True", "i64[4], 2"],
+    errors: &[
+        ("f32[3], 4", "RuntimeError", "selected number k out of range"),
+        ("f32[3], 0", "RuntimeError", "selected number k out of range"),
+    ],
+    ..OP
+};
+
+fn run_kth(c: &Call, out: &[Tensor]) -> Result<()> {
+    let t = c.tensor(0)?;
+    if out[0].numel() == 0 {
+        return Ok(());
+    }
+    let (k, dim) = (c.int(1)? as usize, wrap_dim(c.int(2)?, t.ndim())?);
+    let dropped = !c.flag(3) && t.ndim() > 0;
+    hosted(t, out, |t, values, indices| {
+        let kept = |o: &Tensor| match dropped {
+            true => o.with_layout(crate::layout::Layout {
+                offset: o.layout().offset,
+                ..crate::layout::Layout::contiguous(&with_size(t, dim, 1))
+            }),
+            false => o.clone(),
+        };
+        // SAFETY: the layouts lie within their storages; the results are fresh and have one element along `dim`.
+        unsafe { kth(t.cpu_view()?, dim, k, kept(values).cpu_view()?, kept(indices).cpu_view()?) }
+    })
+}
+
+impl Term {
+    /// The same values without history.
+    fn cut(self) -> Term {
+        match self.0 {
+            Ok(t) => Term(Ok(t.detach())),
+            e => Term(e),
+        }
+    }
+}
