@@ -13,8 +13,8 @@ pub mod complex;
 pub mod copy;
 pub mod create;
 pub mod division;
-pub mod embedding;
 pub mod embed;
+pub mod embedding;
 pub mod entropy;
 pub mod exp;
 pub mod gather;
@@ -34,9 +34,9 @@ pub mod loss;
 pub mod mask;
 pub mod minmax;
 mod needs;
+pub mod number;
 pub mod optim;
 pub mod pad;
-pub mod number;
 pub mod power;
 pub mod random;
 pub mod range;
@@ -77,8 +77,8 @@ pub static OPS: &[&[&Op]] = &[
     compare::OPS,
     complex::OPS,
     division::OPS,
-    embedding::OPS,
     embed::OPS,
+    embedding::OPS,
     entropy::OPS,
     exp::OPS,
     gather::OPS,
@@ -103,9 +103,9 @@ pub static OPS: &[&[&Op]] = &[
     loss::similarity::OPS,
     mask::OPS,
     minmax::OPS,
+    number::OPS,
     optim::OPS,
     pad::OPS,
-    number::OPS,
     power::OPS,
     random::OPS,
     range::OPS,
