@@ -119,6 +119,12 @@ class Tensor:
         """The position of the greatest element along a dimension, or in the flattened tensor; the first of equals."""
     def argmin(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
         """The position of the least element along a dimension, or in the flattened tensor; the first of equals."""
+    @overload
+    def argsort(self, dim: _int = -1, descending: _bool = False) -> Tensor:
+        """The positions that would sort a dimension."""
+    @overload
+    def argsort(self, *, stable: _bool, dim: _int = -1, descending: _bool = False) -> Tensor:
+        """The positions that would sort a dimension; equal elements keep their order."""
     def argwhere(self) -> Tensor:
         """The indices of the elements that are not zero, one row each: `nonzero` under NumPy's name."""
     def as_strided(self, size: _int | Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
@@ -161,6 +167,8 @@ class Tensor:
     @overload
     def bernoulli_(self, p: Tensor, *, generator: Generator | None = None) -> Tensor:
         """Fills self with ones with the probabilities that `p` holds, else zeros."""
+    def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
+        """How often each number 0, 1, .. occurs, or the sum of its weights."""
     def bitwise_and(self, other: Tensor | _Number) -> Tensor:
         """The bits that both have; for bool `and`."""
     def bitwise_and_(self, other: Tensor | _Number) -> Tensor:
@@ -411,6 +419,8 @@ class Tensor:
         """0 for negative numbers, 1 for positive ones, `values` at zero."""
     def heaviside_(self, values: Tensor) -> Tensor:
         """0 for negative numbers, 1 for positive ones, `values` at zero."""
+    def histc(self, bins: _int = 100, min: _Number = 0, max: _Number = 0) -> Tensor:
+        """Counts of equal intervals between `min` and `max`, or between the least and the greatest element where both are 0."""
     @overload
     def hsplit(self, sections: _int) -> tuple[Tensor, ...]:
         """Cuts into equal parts along columns (dimension 1; 0 of a 1-d tensor)."""
@@ -469,6 +479,8 @@ class Tensor:
         """Whether an element has no imaginary part."""
     def kron(self, other: Tensor) -> Tensor:
         """The Kronecker product: each element of `self` times all of `other`, as blocks."""
+    def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+        """The `k`-th smallest element along a dimension, counted from one, and where it is."""
     def lcm(self, other: Tensor) -> Tensor:
         """The least common multiple of integers, not negative."""
     def lcm_(self, other: Tensor) -> Tensor:
@@ -609,6 +621,8 @@ class Tensor:
     @overload
     def movedim(self, source: Sequence[_int], destination: Sequence[_int]) -> Tensor:
         """Moves dimensions to other places; the others keep their order."""
+    def msort(self) -> Tensor:
+        """Sorts along the first dimension."""
     def mul(self, other: Tensor | _Number) -> Tensor:
         """Multiplies element by element: `self * other`. Broadcasts; integers promote."""
     def mul_(self, other: Tensor | _Number) -> Tensor:
@@ -834,6 +848,12 @@ class Tensor:
     def softmax(self, dim: _int, dtype: _dtype | None = None) -> Tensor:
         """`exp(x) / sum(exp(x))` along a dimension: positive, with sum one. Floating only, or `dtype` says as what."""
     @overload
+    def sort(self, dim: _int = -1, descending: _bool = False) -> tuple[Tensor, Tensor]:
+        """Sorts along a dimension and says where each element came from. Stable; NaN is the greatest."""
+    @overload
+    def sort(self, *, stable: _bool | None, dim: _int = -1, descending: _bool = False) -> tuple[Tensor, Tensor]:
+        """Sorts along a dimension; equal elements keep their order, whatever `stable` says."""
+    @overload
     def split(self, split_size_or_sections: _int, dim: _int = 0) -> tuple[Tensor, ...]:
         """Cuts a dimension into parts of a size; the last one may be smaller."""
     @overload
@@ -907,6 +927,8 @@ class Tensor:
         """Cuts a dimension by a CPU tensor: a 0-d one is the number of sections, a 1-d one holds indices."""
     def tile(self, dims: _int | Sequence[_int]) -> Tensor:
         """The tensor repeated along each dimension; missing counts in front are ones."""
+    def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> tuple[Tensor, Tensor]:
+        """The `k` largest (or smallest) elements along a dimension, best first, and where they are."""
     def trace(self) -> Tensor:
         """The sum of the diagonal of a matrix."""
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
@@ -1312,6 +1334,12 @@ def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, ou
     """The position of the greatest element along a dimension, or in the flattened tensor; the first of equals."""
 def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
     """The position of the least element along a dimension, or in the flattened tensor; the first of equals."""
+@overload
+def argsort(input: Tensor, dim: _int = -1, descending: _bool = False) -> Tensor:
+    """The positions that would sort a dimension."""
+@overload
+def argsort(input: Tensor, *, stable: _bool, dim: _int = -1, descending: _bool = False) -> Tensor:
+    """The positions that would sort a dimension; equal elements keep their order."""
 def argwhere(input: Tensor) -> Tensor:
     """The indices of the elements that are not zero, one row each: `nonzero` under NumPy's name."""
 def as_strided(input: Tensor, size: _int | Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
@@ -1352,6 +1380,8 @@ def bernoulli(input: Tensor, *, generator: Generator | None = None, out: Any = N
 @overload
 def bernoulli(input: Tensor, p: _float, *, generator: Generator | None = None, out: Any = None) -> Tensor:
     """Ones with probability `p`, else zeros, in the shape of self."""
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
+    """How often each number 0, 1, .. occurs, or the sum of its weights."""
 @overload
 def bitwise_and(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     """The bits that both have; for bool `and`."""
@@ -1392,6 +1422,12 @@ def broadcast_tensors(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Every tensor expanded to the shape that all of them broadcast to."""
 def broadcast_to(input: Tensor, size: _int | Sequence[_int]) -> Tensor:
     """Expanded to a shape: `expand` under another name."""
+@overload
+def bucketize(input: Tensor, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Any = None) -> Tensor:
+    """For each value the bucket between sorted boundaries that it falls in."""
+@overload
+def bucketize(input: _Number, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Any = None) -> Tensor:
+    """The bucket between sorted boundaries that a number falls in."""
 def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
     """Joins tensors along a dimension that exists; all other sizes agree. Dtypes promote; empty 1-d tensors are skipped."""
 def ceil(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1566,6 +1602,8 @@ def hardshrink(input: Tensor, lambd: _Number = 0.5) -> Tensor:
     """Zero where `|x| <= lambd`, else `x`."""
 def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     """0 for negative numbers, 1 for positive ones, `values` at zero."""
+def histc(input: Tensor, bins: _int = 100, min: _Number = 0, max: _Number = 0, *, out: Any = None) -> Tensor:
+    """Counts of equal intervals between `min` and `max`, or between the least and the greatest element where both are 0."""
 @overload
 def hsplit(input: Tensor, sections: _int) -> tuple[Tensor, ...]:
     """Cuts into equal parts along columns (dimension 1; 0 of a 1-d tensor)."""
@@ -1612,6 +1650,8 @@ def isreal(input: Tensor) -> Tensor:
     """Whether an element has no imaginary part."""
 def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The Kronecker product: each element of `self` times all of `other`, as blocks."""
+def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> tuple[Tensor, Tensor]:
+    """The `k`-th smallest element along a dimension, counted from one, and where it is."""
 def layer_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor:
     """Normalises over the last dimensions, those of `normalized_shape`, to mean 0 and variance 1; then scales and shifts."""
 def lcm(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
@@ -1718,6 +1758,8 @@ def movedim(input: Tensor, source: _int, destination: _int) -> Tensor:
 @overload
 def movedim(input: Tensor, source: Sequence[_int], destination: Sequence[_int]) -> Tensor:
     """Moves dimensions to other places; the others keep their order."""
+def msort(input: Tensor, *, out: Any = None) -> Tensor:
+    """Sorts along the first dimension."""
 def mul(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     """Multiplies element by element: `self * other`. Broadcasts; integers promote."""
 def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None, out: Any = None) -> Tensor:
@@ -1891,6 +1933,12 @@ def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: An
     """Adds `src` along `dim` by an index for each element; indices may repeat."""
 def scatter_reduce(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True, out: Any = None) -> Tensor:
     """Combines `src` with `self` along `dim` by an index for each element: 'sum', 'prod', 'mean', 'amax' or 'amin'."""
+@overload
+def searchsorted(sorted_sequence: Tensor, self: Tensor, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter: Tensor | None = None, out: Any = None) -> Tensor:
+    """For each value the place in the sorted last dimension where it belongs: before equal elements, or after them with `right`."""
+@overload
+def searchsorted(sorted_sequence: Tensor, self: _Number, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter: Tensor | None = None, out: Any = None) -> Tensor:
+    """The place in a sorted sequence where a number belongs."""
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """One index of a dimension, which disappears."""
 def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
@@ -1913,6 +1961,12 @@ def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None 
     """A copy of self with `src` written over a slice of a dimension."""
 def softmax(input: Tensor, dim: _int, dtype: _dtype | None = None) -> Tensor:
     """`exp(x) / sum(exp(x))` along a dimension: positive, with sum one. Floating only, or `dtype` says as what."""
+@overload
+def sort(input: Tensor, dim: _int = -1, descending: _bool = False, *, out: Any = None) -> tuple[Tensor, Tensor]:
+    """Sorts along a dimension and says where each element came from. Stable; NaN is the greatest."""
+@overload
+def sort(input: Tensor, *, stable: _bool | None, dim: _int = -1, descending: _bool = False, out: Any = None) -> tuple[Tensor, Tensor]:
+    """Sorts along a dimension; equal elements keep their order, whatever `stable` says."""
 @overload
 def split(input: Tensor, split_size_or_sections: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """Cuts a dimension into parts of a size; the last one may be smaller."""
@@ -1982,6 +2036,8 @@ def tensordot(a: Tensor, b: Tensor, dims: _int = 2) -> Tensor:
     """Sums products over the last `dims` dimensions of `a` and the first of `b`."""
 def tile(input: Tensor, dims: _int | Sequence[_int]) -> Tensor:
     """The tensor repeated along each dimension; missing counts in front are ones."""
+def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Any = None) -> tuple[Tensor, Tensor]:
+    """The `k` largest (or smallest) elements along a dimension, best first, and where they are."""
 def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix."""
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:

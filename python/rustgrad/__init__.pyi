@@ -66,6 +66,7 @@ arctanh: object
 arctanh_: object
 from ._C import argmax as argmax
 from ._C import argmin as argmin
+from ._C import argsort as argsort
 from ._C import argwhere as argwhere
 from ._C import as_strided as as_strided
 from ._C import as_tensor as as_tensor
@@ -87,6 +88,7 @@ from ._C import baddbmm as baddbmm
 baddbmm_: object
 from ._C import bernoulli as bernoulli
 from ._C import bfloat16 as bfloat16
+from ._C import bincount as bincount
 from ._C import bitwise_and as bitwise_and
 bitwise_and_: object
 from ._C import bitwise_left_shift as bitwise_left_shift
@@ -105,6 +107,7 @@ from ._C import bool as bool
 from ._functions import broadcast_shapes as broadcast_shapes
 from ._C import broadcast_tensors as broadcast_tensors
 from ._C import broadcast_to as broadcast_to
+from ._C import bucketize as bucketize
 from ._C import can_cast as can_cast
 from ._C import cat as cat
 cdouble: object
@@ -244,6 +247,7 @@ half: object
 from ._C import hardshrink as hardshrink
 from ._C import heaviside as heaviside
 heaviside_: object
+from ._C import histc as histc
 from ._C import hsplit as hsplit
 from ._C import hstack as hstack
 from ._C import hypot as hypot
@@ -286,6 +290,7 @@ from ._C import isneginf as isneginf
 from ._C import isposinf as isposinf
 from ._C import isreal as isreal
 from ._C import kron as kron
+from ._C import kthvalue as kthvalue
 from ._C import layer_norm as layer_norm
 from ._formats import layout as layout
 from ._C import lcm as lcm
@@ -351,6 +356,7 @@ from ._C import minimum as minimum
 from ._C import mm as mm
 moveaxis: object
 from ._C import movedim as movedim
+from ._C import msort as msort
 from ._C import mul as mul
 mul_: object
 from ._C import multinomial as multinomial
@@ -437,6 +443,7 @@ from ._C import scatter_add as scatter_add
 scatter_add_: object
 from ._C import scatter_reduce as scatter_reduce
 scatter_reduce_: object
+from ._C import searchsorted as searchsorted
 from ._C import seed as seed
 from ._C import select as select
 from ._C import select_scatter as select_scatter
@@ -466,6 +473,7 @@ from ._C import sinh as sinh
 sinh_: object
 from ._C import slice_scatter as slice_scatter
 from ._C import softmax as softmax
+from ._C import sort as sort
 from . import special as special
 from ._C import split as split
 from ._C import split_with_sizes as split_with_sizes
@@ -501,6 +509,7 @@ from ._C import tensor_split as tensor_split
 from ._C import tensordot as tensordot
 threshold: object
 from ._C import tile as tile
+from ._C import topk as topk
 from ._C import trace as trace
 from ._C import transpose as transpose
 transpose_: object
