@@ -78,6 +78,9 @@ golden: $(STAMPS)/extra-test $(STAMPS)/wheel-$(TEST_PROFILE) ## Record PyTorch's
 	$(TORCH_PYTHON) tests/golden/record_ops.py target/op_samples.json > target/ops.json
 	$(TORCH_PYTHON) tests/golden/record_printing.py > target/printing.json
 	mv target/ops.json target/printing.json tests/golden/
+	RUSTGRAD_TEST_MODULE=torch $(TORCH_PYTHON) tests/golden/record_tables.py
+	$(TORCH_PYTHON) tests/golden/record_names.py > target/names.json && mv target/names.json tests/golden/
+	$(TORCH_PYTHON) tests/golden/record_checkpoint.py
 
 parity: $(STAMPS)/extra-test $(STAMPS)/wheel-$(TEST_PROFILE) ## Compare with PyTorch live: TORCH_PYTHON=python-with-torch.
 	@test -n "$(TORCH_PYTHON)" || { echo "parity: say which Python has torch, as in: make parity TORCH_PYTHON=~/torch/bin/python"; exit 1; }
@@ -92,7 +95,7 @@ parity: $(STAMPS)/extra-test $(STAMPS)/wheel-$(TEST_PROFILE) ## Compare with PyT
 bench: $(STAMPS)/extra-test $(STAMPS)/wheel-dist ## Time the rows of benches/RESULTS.md; TORCH_PYTHON adds the peer's column.
 	$(BIN)/python benches/run.py $(if $(TORCH_PYTHON),--peer-python $(TORCH_PYTHON))
 
-docs: $(STAMPS)/wheel-$(TEST_PROFILE) ## Write docs/ops.md and the type stubs from the op table.
+docs: $(STAMPS)/wheel-$(TEST_PROFILE) ## Write docs/ops.md, the type stubs and the list of absent names.
 	$(BIN)/python tools/generate.py
 
 wheel: $(STAMPS)/tools ## The release wheel, in dist/.

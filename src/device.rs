@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use std::fmt;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
 /// A device. `Gpu(i)` is the i-th adapter that wgpu lists; all of a process's GPU tensors of one index share a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,8 +28,15 @@ pub fn set_default_device(d: Device) {
     DEFAULT.store(d.index().map_or(0, |i| u16::from(i) + 1), Ordering::Relaxed);
 }
 
+static CUDA_ALIAS: AtomicBool = AtomicBool::new(false);
+
+/// Lets `cuda` stand for the GPU, for programs that are run unmodified.
+pub fn set_cuda_alias(on: bool) {
+    CUDA_ALIAS.store(on, Ordering::Relaxed);
+}
+
 impl Device {
-    /// Parses `cpu`, `gpu`, `gpu:0`.
+    /// Parses `cpu`, `gpu`, `gpu:0`; `cuda` too while it stands for the GPU.
     pub fn parse(s: &str) -> Result<Device> {
         let (kind, index) = s.split_once(':').map_or((s, None), |(k, i)| (k, Some(i)));
         let index = match index {
@@ -39,6 +46,7 @@ impl Device {
         match (kind, index) {
             ("cpu", None | Some(0)) => Ok(Device::Cpu),
             ("gpu", i) => Ok(Device::Gpu(i.unwrap_or(0))),
+            ("cuda", i) if CUDA_ALIAS.load(Ordering::Relaxed) => Ok(Device::Gpu(i.unwrap_or(0))),
             ("cuda" | "mps" | "xpu" | "vulkan" | "wgpu", _) => Err(Error::runtime(format!(
                 "device '{s}' is not known here; expected 'cpu' or 'gpu'. Use device=\"gpu\": it drives any vendor's GPU."
             ))),

@@ -201,6 +201,70 @@ print("Trying to backward through the graph a second time" in refused(lambda: y.
         "True\nTrue\nTrue",
     ),
     (
+        "002_eb5d88cff90534e4",
+        "retained_and_created_graphs",
+        """
+from torch.autograd import Variable
+a = Variable(torch.tensor([3.]), requires_grad=True)
+y = a * a * a
+y.backward(retain_graph=True)
+y.backward(retain_graph=True)
+show(a.grad)
+first, = torch.autograd.grad(y, a, create_graph=True)
+second, = torch.autograd.grad(first, a)
+show((first, second))
+z = a * torch.tensor([2.])
+z.backward(torch.tensor([10.]))
+show(a.grad)
+""",
+        "tensor([54.])\n(tensor([27.], grad_fn=<AddBackward0>), tensor([18.]))\ntensor([74.])",
+    ),
+    (
+        "003_b3701e6c44a0c983",
+        "created_graph_printed",
+        # The document's CloneBackward is an old release's name of the node.
+        """
+w = torch.tensor([1.], requires_grad=True)
+x = torch.tensor([2.], requires_grad=True)
+loss = torch.cat([(w + x) * (w + 1), w + x])
+loss.backward(gradient=torch.tensor([1.,1.]),create_graph=True)
+show(w.grad)
+""",
+        "tensor([6.], grad_fn=<CopyBackwards>)",
+    ),
+    (
+        "003_b3701e6c44a0c983",
+        "weights_of_several_losses",
+        """
+x = torch.tensor([1., 2., 3., 4., 5.], requires_grad=True)
+m = torch.arange(20.).reshape(5, 4)
+y = x.reshape(1, 5) @ m
+assert y.shape == (1, 4)
+y.backward(torch.ones(1, 4), retain_graph=True)
+show(x.grad)  # the columns of the Jacobian, added up
+x.grad.zero_()  # gradients add up until they are set to zero
+torch.autograd.backward([y], [torch.tensor([[1., 0., 0., 2.]])], retain_graph=True)
+show(x.grad)
+torch.autograd.backward(tensors=y, grad_tensors=torch.tensor([[1., 0., 0., 2.]]), retain_graph=False)
+show(x.grad)
+""",
+        "tensor([ 6., 22., 38., 54., 70.])\ntensor([ 6., 18., 30., 42., 54.])\ntensor([ 12.,  36.,  60.,  84., 108.])",
+    ),
+    (
+        "003_b3701e6c44a0c983",
+        "leaves_in_place",
+        """
+free = torch.tensor([1., 2.])
+free.add_(1)
+w = torch.tensor([1., 2.], requires_grad=True)
+y = w.exp()
+y.add_(1)  # an op on what a leaf gave, in place
+w.data.mul_(2)
+show((free, w, y.requires_grad, y.is_leaf, free.is_leaf, free.grad_fn))
+""",
+        "(tensor([2., 3.]), tensor([2., 4.], requires_grad=True), True, False, True, None)",
+    ),
+    (
         "004_5732ac93e8ea0c51",
         "variable",
         """

@@ -1,6 +1,6 @@
 """The programs of document 004 on tensors themselves: creating, viewing, indexing, types, NumPy.
 
-The form is that of `seed_programs`. What lives in NumPy's memory stays on the CPU.
+The form is that of `seed_programs`; what stays on the CPU is in `seed_on_cpu`.
 """
 
 TENSORS = [
@@ -23,6 +23,7 @@ y = torch.rand(2, 3)
 z = torch.zeros(2, 3)  # the document says torch.zero, which does not exist
 m = torch.arange(1, 6, 2)
 n = torch.eye(2, 3)
+assert not hasattr(torch, "zero") and x.shape == (4, 3) and (0 <= y).all() and (y < 1).all()
 print("zero_tensor:\\n", z)
 print("arange|_tensor:\\n", m)
 print("diagonal_tensor:\\n", n)
@@ -93,8 +94,10 @@ d1 = b1.resize_(1, 3)
 d2 = b2.resize_(3, 3)
 print(d1)
 assert d2.shape == (3, 3) and d2[:2].tolist() == [[0, 1, 2], [3, 4, 5]]
+assert d1 is b1 and a.tolist() == [0, 1, 2, 3, 4, 5]  # what the smaller shape leaves out is kept
+print(b1.resize_(2, 3))
 """,
-        "tensor([[0, 1, 2]])",
+        "tensor([[0, 1, 2]])\ntensor([[0, 1, 2],\n        [3, 4, 5]])",
     ),
     (
         "004_5732ac93e8ea0c51",
@@ -104,9 +107,15 @@ x = torch.ones(2, 3)
 y = torch.rand(2, 3)
 print("x:\\n", x)
 assert (x+y).tolist() == torch.add(x, y).tolist()
-result = torch.Tensor(2, 3).to(x.device)  # the document's 5 x 3 is resized with a warning
-torch.add(x, y, out=result)
+import warnings
+result = torch.Tensor(5, 3).to(x.device)
+with warnings.catch_warnings(record=True) as heard:
+    warnings.simplefilter("always")
+    torch.add(x, y, out=result)
+assert "An output with one or more elements was resized since it had shape [5, 3]" in str(heard[0].message)
 assert result.tolist() == (x + y).tolist()
+assert x.add(y).tolist() == result.tolist() and x.tolist() == torch.ones(2, 3).tolist()  # x is not changed
+assert torch.sum(x).item() == x.sum().item() == 6
 y.add_(x)
 assert y.tolist() == result.tolist()
 """,
@@ -134,6 +143,139 @@ tensor([[ True, False,  True, False],
 tensor([0.7942, 1.4201, 1.3923, 0.9130, 1.3881, 0.0780, 0.5636])
 tensor([[ 0.7942, -0.8665,  1.4201, -0.6606],
         [ 1.3923, -1.0253, -0.9995,  0.9130]])""",
+    ),
+    (
+        "004_5732ac93e8ea0c51",
+        "shared_memory",
+        """
+a = torch.arange(12.).reshape(3, 4)
+a[0][:] = 7
+a[:, 0][2] = -1
+a.view(12)[5] = 50
+show(a)
+chosen = a[a > 6]
+assert chosen.tolist() == a.masked_select(a > 6).tolist()
+chosen.zero_()
+rows = a[torch.tensor([0, 1])]
+rows.zero_()
+show(a)  # what masks and index tensors choose is a copy
+t = a.t()
+t[0, 1] = 40
+show(a[1])
+b = torch.ones(2, 3)
+assert b.t_() is b and b.shape == (3, 2)
+wide = torch.ones(3, 1).expand(3, 1000)
+assert wide.stride() == (1, 0)
+""",
+        """tensor([[ 7.,  7.,  7.,  7.],
+        [ 4., 50.,  6.,  7.],
+        [-1.,  9., 10., 11.]])
+tensor([[ 7.,  7.,  7.,  7.],
+        [ 4., 50.,  6.,  7.],
+        [-1.,  9., 10., 11.]])
+tensor([40., 50.,  6.,  7.])""",
+    ),
+    (
+        "004_5732ac93e8ea0c51",
+        "selection_functions",
+        """
+a = torch.arange(12).view(3, 4)
+print(a.index_select(0, torch.tensor([0, 2])))
+print(torch.masked_select(a, a > 8))
+print(torch.nonzero(a > 8))
+print(torch.gather(a, 1, torch.tensor([[0], [1], [2]])))
+""",
+        """tensor([[ 0,  1,  2,  3],
+        [ 8,  9, 10, 11]])
+tensor([ 9, 10, 11])
+tensor([[2, 1],
+        [2, 2],
+        [2, 3]])
+tensor([[ 0],
+        [ 5],
+        [10]])""",
+    ),
+    (
+        "004_5732ac93e8ea0c51",
+        "linear_algebra",
+        """
+a = torch.arange(9.).view(3, 3)
+b = torch.eye(3) * 2
+print(a.trace(), a.diag())
+print(a.triu())
+print(a.tril())
+print(a.mm(b))
+print(torch.bmm(a.view(1, 3, 3), b.view(1, 3, 3)).shape)
+print(torch.addmm(b, a, b))
+print(torch.addmv(torch.ones(3), a, torch.ones(3)))
+print(torch.addbmm(b, a.view(1, 3, 3), b.view(1, 3, 3)).equal(torch.addmm(b, a, b)))
+print(torch.baddbmm(b.view(1, 3, 3), a.view(1, 3, 3), b.view(1, 3, 3)).shape)
+print(a.t())
+print(a[0].dot(a[1]))
+""",
+        """tensor(12.) tensor([0., 4., 8.])
+tensor([[0., 1., 2.],
+        [0., 4., 5.],
+        [0., 0., 8.]])
+tensor([[0., 0., 0.],
+        [3., 4., 0.],
+        [6., 7., 8.]])
+tensor([[ 0.,  2.,  4.],
+        [ 6.,  8., 10.],
+        [12., 14., 16.]])
+torch.Size([1, 3, 3])
+tensor([[ 2.,  2.,  4.],
+        [ 6., 10., 10.],
+        [12., 14., 18.]])
+tensor([ 4., 13., 22.])
+True
+torch.Size([1, 3, 3])
+tensor([[0., 3., 6.],
+        [1., 4., 7.],
+        [2., 5., 8.]])
+tensor(14.)""",
+    ),
+    (
+        "004_5732ac93e8ea0c51",
+        "pointwise_functions",
+        """
+a = torch.tensor([[-1.5, 0.25], [2., -0.75]])
+for name in "abs ceil floor round trunc exp sigmoid tanh cos sin cosh asin".split():
+    print(name, getattr(torch, name)(a.clamp(-1, 1) if name == "asin" else a))
+print(a.abs().sqrt(), a.abs().log(), a.pow(2), a.fmod(1), a.clamp(min=0), a.div(2), torch.atan2(a, a + 3))
+""",
+        """abs tensor([[1.5000, 0.2500],
+        [2.0000, 0.7500]])
+ceil tensor([[-1.,  1.],
+        [ 2., -0.]])
+floor tensor([[-2.,  0.],
+        [ 2., -1.]])
+round tensor([[-2.,  0.],
+        [ 2., -1.]])
+trunc tensor([[-1.,  0.],
+        [ 2., -0.]])
+exp tensor([[0.2231, 1.2840],
+        [7.3891, 0.4724]])
+sigmoid tensor([[0.1824, 0.5622],
+        [0.8808, 0.3208]])
+tanh tensor([[-0.9051,  0.2449],
+        [ 0.9640, -0.6351]])
+cos tensor([[ 0.0707,  0.9689],
+        [-0.4161,  0.7317]])
+sin tensor([[-0.9975,  0.2474],
+        [ 0.9093, -0.6816]])
+cosh tensor([[2.3524, 1.0314],
+        [3.7622, 1.2947]])
+asin tensor([[-1.5708,  0.2527],
+        [ 1.5708, -0.8481]])
+tensor([[1.2247, 0.5000],
+        [1.4142, 0.8660]]) tensor([[ 0.4055, -1.3863],
+        [ 0.6931, -0.2877]]) tensor([[2.2500, 0.0625],
+        [4.0000, 0.5625]]) tensor([[-0.5000,  0.2500],
+        [ 0.0000, -0.7500]]) tensor([[0.0000, 0.2500],
+        [2.0000, 0.0000]]) tensor([[-0.7500,  0.1250],
+        [ 1.0000, -0.3750]]) tensor([[-0.7854,  0.0768],
+        [ 0.3805, -0.3218]])""",
     ),
     (
         "004_5732ac93e8ea0c51",
@@ -228,53 +370,10 @@ y = torch.tensor([3, 4])
 id_before = id(y)
 torch.add(x, y, out=y)
 print(id(y) == id_before)
+y += x
+y.add_(x)
+print(id(y) == id_before, y)
 """,
-        "False\nTrue\nTrue",
-    ),
-]
-
-CPU_ONLY = [
-    (
-        "004_5732ac93e8ea0c51",
-        "default_type",
-        """
-torch.set_default_tensor_type('torch.FloatTensor')
-a = torch.Tensor(2, 3)
-print(a.type())
-print(torch.LongTensor([0, 1]))
-""",
-        "torch.FloatTensor\ntensor([0, 1])",
-    ),
-    (
-        "004_5732ac93e8ea0c51",
-        "numpy",
-        """
-a = torch.ones(5)
-b = a.numpy()
-print(a, b)
-a += 1
-print(a, b)
-b += 1
-print(a, b)
-import numpy as np
-m = np.zeros(5)
-n = torch.from_numpy(m)
-print(m, n)
-m += 1
-print(m, n)
-n += 1
-print(m, n)
-z = np.ones(3)
-x = torch.tensor(z)
-z += 1
-print(z, x)
-""",
-        """tensor([1., 1., 1., 1., 1.]) [1. 1. 1. 1. 1.]
-tensor([2., 2., 2., 2., 2.]) [2. 2. 2. 2. 2.]
-tensor([3., 3., 3., 3., 3.]) [3. 3. 3. 3. 3.]
-[0. 0. 0. 0. 0.] tensor([0., 0., 0., 0., 0.], dtype=torch.float64)
-[1. 1. 1. 1. 1.] tensor([1., 1., 1., 1., 1.], dtype=torch.float64)
-[2. 2. 2. 2. 2.] tensor([2., 2., 2., 2., 2.], dtype=torch.float64)
-[2. 2. 2.] tensor([1., 1., 1.], dtype=torch.float64)""",
+        "False\nTrue\nTrue\nTrue tensor([ 6, 10])",
     ),
 ]

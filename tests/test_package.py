@@ -1,4 +1,4 @@
-"""The package around the core: names, files, typed constructors, pictures of graphs, running unmodified scripts."""
+"""The package around the core: names, typed constructors, settings, pictures of graphs, running unmodified scripts."""
 
 import os
 import pickle
@@ -92,38 +92,6 @@ def test_print_options(torch):
     assert repr(torch.tensor([1 / 3])) == "tensor([0.3333])"
 
 
-def test_save_and_load(torch, tmp_path):
-    x = torch.arange(6.0).reshape(2, 3)
-    model = torch.nn.Linear(2, 1)
-    saved = {"x": x, "row": x[1], "state": model.state_dict(), "epoch": 3, "rate": 0.5, "names": ["a", ("b", None)]}
-    torch.save(saved, tmp_path / "file.pt")
-    loaded = torch.load(tmp_path / "file.pt")
-    assert loaded["x"].tolist() == x.tolist() and loaded["names"] == ["a", ("b", None)] and loaded["epoch"] == 3
-    loaded["row"].fill_(7)
-    assert loaded["x"][1].tolist() == [7, 7, 7]
-    torch.nn.Linear(2, 1).load_state_dict(loaded["state"])
-    with pytest.raises(FileNotFoundError):
-        torch.load(tmp_path / "none.pt")
-
-
-@own
-@pytest.mark.parametrize("dtype", ["bool", "int8", "float16", "bfloat16", "float64", "complex64"])
-def test_every_dtype_is_saved(torch, tmp_path, dtype):
-    x = torch.tensor([0, 1, 1]).to(getattr(torch, dtype))
-    torch.save(x, tmp_path / "x")
-    y = torch.load(tmp_path / "x")
-    assert y.dtype == x.dtype and y.tolist() == x.tolist()
-
-
-@own
-def test_files_execute_nothing(torch, tmp_path):
-    with pytest.raises(TypeError, match="Hint: save model.state_dict\\(\\) instead"):
-        torch.save(torch.nn.Linear(1, 1), tmp_path / "m")
-    (tmp_path / "bad").write_bytes(b"cos\nsystem\n(S'true'\ntR.")
-    with pytest.raises(RuntimeError, match="not a file written by rustgrad.save"):
-        torch.load(tmp_path / "bad")
-
-
 def test_fork_rng(torch):
     torch.manual_seed(3)
     with torch.random.fork_rng():
@@ -174,6 +142,69 @@ def test_cuda_is_not_pretended(torch):
     assert torch.cuda.is_available() is False and torch.cuda.device_count() == 0
     with pytest.raises(RuntimeError, match="there is no CUDA in rustgrad"):
         torch.cuda.get_device_name()
+    with pytest.raises(RuntimeError, match="there is no CUDA in rustgrad"):
+        torch.ones(1).cuda()
+    assert (
+        not torch.ones(1).is_cuda and not torch.backends.cudnn.is_available() and not torch.backends.mps.is_available()
+    )
+
+
+@own
+def test_settings_are_remembered(torch):
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    assert torch.are_deterministic_algorithms_enabled() and torch.get_deterministic_debug_mode() == 1
+    torch.set_deterministic_debug_mode("default")
+    assert not torch.are_deterministic_algorithms_enabled()
+    torch.set_float32_matmul_precision("high")
+    assert torch.get_float32_matmul_precision() == "high"
+    torch.set_float32_matmul_precision("highest")
+    with pytest.raises(RuntimeError, match="expected highest"):
+        torch.set_float32_matmul_precision("low")
+    with pytest.raises(TypeError, match="must be bool"):
+        torch.use_deterministic_algorithms(1)
+    assert torch.set_flush_denormal(False) is False and torch.get_num_interop_threads() == 1
+
+
+@own
+def test_accelerator(torch):
+    assert torch.accelerator.is_available() == torch.gpu.is_available()
+    assert torch.accelerator.current_accelerator() == torch.device("gpu")
+    with torch.accelerator.device_index(None):
+        assert torch.accelerator.current_device_index() == 0
+    with pytest.raises(RuntimeError, match="expected 0"):
+        torch.accelerator.set_device_index(3)
+
+
+def run_unmodified(tmp_path, program, *arguments):
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(program))
+    return python("-m", "rustgrad", str(script), *arguments, env={**os.environ})
+
+
+@own
+def test_cuda_programs_run_on_the_gpu(tmp_path):
+    """Document 004 on the GPU: the block runs as it is where there is one."""
+    if target.gpu_reason():
+        pytest.skip(target.gpu_reason())
+    done = run_unmodified(
+        tmp_path,
+        """
+        import torch
+        x = torch.ones(2)
+        if torch.cuda.is_available():
+            device = torch.device("cuda")
+            y = torch.ones_like(x, device=device)
+            x = x.to(device)
+            z = x + y
+            print(z)
+            print(z.to("cpu", torch.double))
+            print(x.cuda() is x, x.is_cuda, torch.cuda.device_count() > 0, z.cpu().is_cuda)
+        """,
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.sub(r"device='\w+:0'", "device=?", done.stdout).splitlines() == [
+        "tensor([2., 2.], device=?)", "tensor([2., 2.], dtype=torch.float64)", "True True True False",
+    ]  # fmt: skip
 
 
 @own

@@ -9,8 +9,9 @@ import io
 import re
 
 import pytest
+from seed_on_cpu import CPU_ONLY
 from seed_programs import PROGRAMS
-from seed_tensors import CPU_ONLY, TENSORS
+from seed_tensors import TENSORS
 
 
 def plain(text):

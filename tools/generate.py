@@ -1,4 +1,4 @@
-"""Writes what is derived from the op table: docs/ops.md and the type stubs. `--check` only compares.
+"""Writes what is derived: docs/ops.md, the type stubs, the list of absent names in docs/. `--check` only compares.
 
     python tools/generate.py [--check]      # with rustgrad installed; `make docs` does it
 
@@ -7,6 +7,7 @@ is typed by NATIVE below where that says more than `Any`, and is found by lookin
 """
 
 import inspect
+import json
 import sys
 import types
 from pathlib import Path
@@ -236,10 +237,35 @@ def ops_page(table: list[dict]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def absent_names() -> str:
+    """The page for PyTorch's users with the list of names that are not here, by namespace."""
+    page = ROOT / "docs" / "coming_from_pytorch.md"
+    head, mark, _ = page.read_text().partition("do not edit below -->\n")
+    golden = json.loads((ROOT / "tests" / "golden" / "names.json").read_text())
+    lines = [f"Public names of PyTorch {golden['version'].split('+')[0]}, by namespace, that are not here:", ""]
+    for space, names in golden["names"].items():
+        home = find(space)
+        missing = [n for n in names.split() if not hasattr(home, n)] if home else []
+        title = "torch" if space == "torch" else f"torch.{space}"
+        if missing or not home:
+            count = f"{len(missing)} of {len(names.split())}" if home else "all"
+            lines += [f"- `{title}` ({count})" + (": " + " ".join(f"`{n}`" for n in missing) if missing else "")]
+    return head + mark + "\n" + "\n".join(lines) + "\n"
+
+
+def find(space: str):
+    """The namespace of ours, None where it is absent."""
+    found = rustgrad
+    for part in [] if space == "torch" else space.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
 def main():
     table = _C.op_table()
     files = {
         ROOT / "docs" / "ops.md": ops_page(table),
+        ROOT / "docs" / "coming_from_pytorch.md": absent_names(),
         PACKAGE / "_C.pyi": extension_stub(table),
         PACKAGE / "__init__.pyi": package_stub(table),
     }

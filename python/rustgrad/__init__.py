@@ -8,17 +8,19 @@ first use, and NumPy is never imported by rustgrad itself.
 import importlib
 import math as _math
 
-from . import _C
+from . import _C, _size, _tensor, storage  # noqa: F401
 from ._dtype_info import finfo as finfo
 from ._dtype_info import iinfo as iinfo
 from ._formats import *  # noqa: F403
 from ._functions import *  # noqa: F403
-from ._tensor import from_numpy as from_numpy
+from ._settings import *  # noqa: F403
 from ._typed import *  # noqa: F403
 from .autograd.grad_mode import enable_grad as enable_grad
 from .autograd.grad_mode import inference_mode as inference_mode
 from .autograd.grad_mode import no_grad as no_grad
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from .storage import TypedStorage as TypedStorage
+from .storage import UntypedStorage as UntypedStorage
 from .version import __version__ as __version__
 
 _ALIASES = {
@@ -32,7 +34,9 @@ _ALIASES = {
     "long": "int64",
 }
 _SUBMODULES = (
+    "accelerator",
     "autograd",
+    "backends",
     "cuda",
     "gpu",
     "linalg",
@@ -40,6 +44,7 @@ _SUBMODULES = (
     "optim",
     "random",
     "serialization",
+    "storage",
     "special",
     "utils",
     "version",
@@ -60,6 +65,7 @@ def _fill_namespace(names):
         if name[0] != "_" and name != "ops":
             names[name] = value
     names.update({name: op for name, op in _C.ops.items() if "." not in name})
+    names.update(storage.make_types())
     names.update({alias: getattr(_C, name) for alias, name in _ALIASES.items()})
     return [name for name in names if name[0] != "_" and name not in ("importlib", "annotations")]
 

@@ -47,10 +47,8 @@ def install():
     sys.modules["torch"] = rustgrad
     if not any(isinstance(f, _Finder) for f in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
-    alias = getattr(rustgrad._C, "_set_cuda_alias", None)
-    if alias is not None:
-        alias(True)
-    importlib.import_module("rustgrad.cuda")._stands_for_gpu = alias is not None
+    rustgrad._C._set_cuda_alias(True)
+    importlib.import_module("rustgrad.cuda")._stands_for_gpu = True
 
 
 def main(argv):

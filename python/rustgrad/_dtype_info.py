@@ -12,7 +12,7 @@ _FLOATS = {
     "float64": (64, 52, -1022, 1023, 15),
 }
 _COMPLEX = {"complex64": "float32", "complex128": "float64"}
-_INTS = {"uint8": (8, False), "int8": (8, True), "int16": (16, True), "int32": (32, True), "int64": (64, True)}
+_INTS = {f"{sign}int{bits}": (bits, not sign) for sign in ("", "u") for bits in (8, 16, 32, 64)}
 
 
 def _name(dtype):
@@ -84,4 +84,4 @@ class iinfo:
         return hash(self.dtype)
 
     def __repr__(self):
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

@@ -1,10 +1,20 @@
-"""Functions of the top level that are no ops: questions about objects, settings, shapes without data."""
+"""Functions of the top level that are no ops: questions about objects, shapes without data, sharing of memory."""
 
 from . import _C
 from ._base import Tensor, typename
+from .storage import TypedStorage, UntypedStorage
 
 __all__ = [
     "allclose",
+    "asarray",
+    "get_device",
+    "is_conj",
+    "is_inference",
+    "is_neg",
+    "is_signed",
+    "is_storage",
+    "resolve_conj",
+    "resolve_neg",
     "equal",
     "from_dlpack",
     "is_nonzero",
@@ -13,14 +23,10 @@ __all__ = [
     "broadcast_shapes",
     "is_complex",
     "is_floating_point",
-    "is_grad_enabled",
     "is_tensor",
     "numel",
-    "set_printoptions",
     "typename",
 ]
-
-is_grad_enabled = _C.is_grad_enabled
 
 
 def is_tensor(obj):
@@ -49,6 +55,97 @@ def is_complex(input):
     return _tensor("is_complex", input).is_complex()
 
 
+def is_signed(input):
+    """Whether the dtype has negative numbers."""
+    return _tensor("is_signed", input).is_signed()
+
+
+def is_inference(input):
+    """Whether the tensor was made in inference mode."""
+    return _tensor("is_inference", input).is_inference()
+
+
+def is_conj(input):
+    """False: conjugates are always computed."""
+    return _tensor("is_conj", input).is_conj()
+
+
+def is_neg(input):
+    """False: there are no lazy negatives."""
+    return _tensor("is_neg", input).is_neg()
+
+
+def resolve_conj(input):
+    """The tensor itself: conjugates are always computed."""
+    return _tensor("resolve_conj", input)
+
+
+def resolve_neg(input):
+    """The tensor itself: there are no lazy negatives."""
+    return _tensor("resolve_neg", input)
+
+
+def get_device(input):
+    """The number of the tensor's GPU; -1 on the CPU."""
+    return _tensor("get_device", input).get_device()
+
+
+def is_storage(obj):
+    """Whether `obj` is a storage."""
+    return isinstance(obj, (TypedStorage, UntypedStorage))
+
+
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """A tensor of `obj`: a tensor, an array, a DLPack or buffer object, a number or nested sequences.
+
+    Args:
+        obj (object): shares its memory with the result where nothing has to be converted.
+        dtype, device: of the result. Default: those of `obj`.
+        copy (bool): copy always (True), never (False), or where it is needed (None).
+        requires_grad (bool): whether gradients are recorded.
+
+    Raises:
+        ValueError: `copy=False` and a copy is needed.
+    """
+    shared = _shared(obj, dtype)
+    if shared is None:
+        if copy is False:
+            raise ValueError("asarray: a sequence or a number is always copied; expected copy=None or True")
+        return _C.tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
+    wanted = shared.to(device=device, dtype=dtype)
+    if wanted is not shared and copy is False:
+        raise ValueError("can't alias tensor with dtype or device that differ. Hint: copy=None copies where it must")
+    if copy and wanted is shared:
+        wanted = shared.clone()
+    if requires_grad is False and wanted.requires_grad:
+        wanted = wanted.detach()
+    return wanted.requires_grad_() if requires_grad else wanted
+
+
+def _shared(obj, dtype):
+    """A tensor over the memory of an object, None where it has none to share."""
+    if isinstance(obj, Tensor) or hasattr(obj, "__array_interface__"):
+        return _C.as_tensor(obj)
+    if hasattr(obj, "__dlpack__"):
+        return from_dlpack(obj)
+    try:
+        kind = memoryview(obj).format
+    except TypeError:
+        return None
+    return _C.frombuffer(obj, dtype=dtype or _BUFFER_KINDS.get(kind, _C.uint8))
+
+
+_BUFFER_KINDS = {
+    "f": _C.float32,
+    "d": _C.float64,
+    "b": _C.int8,
+    "h": _C.int16,
+    "i": _C.int32,
+    "l": _C.int64,
+    "?": _C.bool,
+}
+
+
 def broadcast_shapes(*shapes):
     """The shape to which shapes (tuples, or ints for one dimension) broadcast.
 
@@ -70,35 +167,6 @@ def broadcast_shapes(*shapes):
                 )
             result[i] = shape[i]
     return _C.Size(result)
-
-
-_PROFILES = {
-    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
-    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
-    "full": {"precision": 4, "threshold": float("inf"), "edgeitems": 3, "linewidth": 80},
-}
-
-
-def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
-    """Sets how tensors are printed.
-
-    Args:
-        precision (int): digits after the point. Default: 4.
-        threshold (float): elements above which the middle is left out. Default: 1000.
-        edgeitems (int): elements shown at both ends then. Default: 3.
-        linewidth (int): characters in a line. Default: 80.
-        profile (str): "default", "short" or "full"; the other arguments override it.
-        sci_mode (bool): scientific notation always or never; by default where the values ask for it.
-    """
-    options = {}
-    if profile is not None:
-        if profile not in _PROFILES:
-            raise ValueError(f"set_printoptions: unknown profile {profile!r}; expected one of {list(_PROFILES)}")
-        options.update(_PROFILES[profile])
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    options.update({k: v for k, v in given.items() if v is not None})
-    options["sci_mode"] = sci_mode
-    _C._set_printoptions(**options)
 
 
 def equal(input, other):

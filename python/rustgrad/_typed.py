@@ -47,6 +47,8 @@ class _TypedMeta(type):
                     f"expected a tensor of type {cls} (got {first.type()}); use tensor.to(dtype) to convert it"
                 )
             return first.detach()
+        if isinstance(first, (bool, float, complex, str)):
+            raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
         return _C.tensor(first, dtype=cls.dtype, device=device)
 
     def __instancecheck__(cls, instance):

@@ -3,6 +3,7 @@
 Under `python -m rustgrad script.py` the answers are the GPU's instead, whatever its vendor.
 """
 
+from . import _C
 from . import gpu as _gpu
 
 __all__ = [
@@ -10,10 +11,20 @@ __all__ = [
     "device_count",
     "empty_cache",
     "get_device_name",
+    "get_rng_state",
+    "get_rng_state_all",
+    "initial_seed",
     "is_available",
+    "is_bf16_supported",
+    "is_initialized",
     "manual_seed",
     "manual_seed_all",
     "memory_allocated",
+    "seed",
+    "seed_all",
+    "set_device",
+    "set_rng_state",
+    "set_rng_state_all",
     "synchronize",
 ]
 
@@ -71,3 +82,46 @@ def manual_seed(seed):
 
 
 manual_seed_all = manual_seed
+
+
+def is_initialized():
+    """What `is_available` says: nothing has to be initialised."""
+    return is_available()
+
+
+def is_bf16_supported(including_emulation=True):
+    """False: bfloat16 is computed on the CPU only."""
+    return False
+
+
+def set_device(device):
+    """Chooses the GPU that "cuda" means under `python -m rustgrad`: number 0; RuntimeError without one."""
+    index = _gpu_or("_index")(device)
+    if index != 0:
+        raise RuntimeError(f"set_device: invalid device {device}; expected 0. One GPU is used per process.")
+
+
+# One generator serves all devices, so the state of "the GPU's" is its state.
+initial_seed = _C.initial_seed
+seed = seed_all = _C.seed
+
+
+def get_rng_state(device="cuda"):
+    """The state of the generator, which serves all devices."""
+    return _C.get_rng_state()
+
+
+def set_rng_state(new_state, device="cuda"):
+    """Sets the state of the generator, which serves all devices."""
+    _C.set_rng_state(new_state)
+
+
+def get_rng_state_all():
+    """The state of the generator in a list: one state serves all devices."""
+    return [_C.get_rng_state()]
+
+
+def set_rng_state_all(new_states):
+    """Sets the state of the generator from a list of one."""
+    for state in new_states:
+        _C.set_rng_state(state)

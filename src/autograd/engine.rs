@@ -258,13 +258,20 @@ pub fn accumulate(leaf: &Tensor, grad: Tensor) -> Result<()> {
     match leaf.grad() {
         None => {
             let ours = grad.owners() == 1 && grad.storage().owners() == 1 && grad.is_contiguous() && !recorded;
-            let grad = if ours && grad.layout().offset == 0 { grad } else { (kit().clone)(&grad)? };
+            let grad = if ours && grad.layout().offset == 0 { grad } else { copied(&grad)? };
             leaf.set_grad(Some(grad));
         }
         Some(old) if !recorded && !old.requires_grad() => (kit().add_)(&old, &grad)?,
         Some(old) => leaf.set_grad(Some((kit().add)(&old, &grad)?)),
     }
     Ok(())
+}
+
+/// A gradient of its own, recorded as a copy into fresh memory, which is what PyTorch's graph shows.
+fn copied(grad: &Tensor) -> Result<Tensor> {
+    let fresh = Tensor::empty(grad.shape(), grad.dtype(), grad.device())?;
+    (kit().copy_)(&fresh, grad)?;
+    Ok(fresh)
 }
 
 fn run_post(hooks: &Mutex<hooks::Hooks>, results: &mut super::node::Grads, grads: &[Option<Tensor>]) -> Result<()> {

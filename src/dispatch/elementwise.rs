@@ -47,7 +47,7 @@ fn dtypes(call: &Call, list: &OperandList) -> Result<(DType, DType)> {
             let mut ops = Operands::default();
             for o in list {
                 match o {
-                    Operand::Tensor(t) => ops.tensor(t.dtype(), t.ndim()),
+                    Operand::Tensor(t) => ops.tensor(t.dtype(), t.ndim())?,
                     Operand::Number(s) => ops.scalar(*s),
                 }
             }

@@ -5,6 +5,7 @@
 
 use super::DType::{self, *};
 use super::Scalar;
+use crate::error::{Error, Result};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,12 +27,24 @@ pub fn set_default_dtype(d: DType) {
     DEFAULT.store(d as u8, Ordering::Relaxed);
 }
 
-/// The dtype that two tensors of equal standing promote to.
-pub fn promote(a: DType, b: DType) -> DType {
+/// The dtype that two tensors of equal standing promote to. The stored unsigned dtypes promote to floats alone.
+pub fn promote(a: DType, b: DType) -> Result<DType> {
+    let (ca, cb) = (a.category(), b.category());
+    if a != b && (a.is_storage_only() || b.is_storage_only()) && ca.max(cb) != Category::Float {
+        return Err(Error::runtime(format!(
+            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {} and {}",
+            a.scalar_type_name(),
+            b.scalar_type_name()
+        )));
+    }
+    Ok(promoted(a, b))
+}
+
+fn promoted(a: DType, b: DType) -> DType {
+    let (ca, cb) = (a.category(), b.category());
     if a == b {
         return a;
     }
-    let (ca, cb) = (a.category(), b.category());
     if ca != cb {
         let (low, high) = if ca < cb { (a, b) } else { (b, a) };
         // A real float lends its width to a complex of smaller parts.
@@ -73,15 +86,7 @@ fn promote_ints(a: DType, b: DType) -> DType {
         }
         _ => {
             let (u, s) = if a.is_signed() { (b, a) } else { (a, b) };
-            if s.size() > u.size() {
-                s
-            } else {
-                match u {
-                    U8 => I16,
-                    U16 => I32,
-                    _ => I64,
-                }
-            }
+            if s.size() > u.size() { s } else { I16 }
         }
     }
 }
@@ -95,9 +100,10 @@ pub struct Operands {
 }
 
 impl Operands {
-    pub fn tensor(&mut self, d: DType, ndim: usize) {
+    pub fn tensor(&mut self, d: DType, ndim: usize) -> Result<()> {
         let slot = if ndim > 0 { &mut self.dims } else { &mut self.zero };
-        *slot = Some(slot.map_or(d, |p| promote(p, d)));
+        *slot = Some(slot.map_or(Ok(d), |p| promote(p, d))?);
+        Ok(())
     }
     pub fn scalar(&mut self, s: Scalar) {
         let c = s.category();

@@ -27,8 +27,7 @@ impl Slice {
         let clip = |v: i64| if v < 0 { v.saturating_add(n).max(0) } else { v.min(n) };
         let start = clip(self.start.unwrap_or(0));
         let stop = clip(self.stop.unwrap_or(n)).max(start);
-        let length = (stop - start + step - 1) / step.max(1);
-        Ok((start as usize, if step > n { (stop > start) as usize } else { length as usize }, step as usize))
+        Ok((start as usize, ((stop - start).saturating_add(step - 1) / step) as usize, step as usize))
     }
 }
 
@@ -115,6 +114,10 @@ impl Layout {
             out.strides.push(stride);
         }
         checked_numel(&out.shape)?;
+        // A new dimension of one element steps over what follows it, as in PyTorch.
+        for i in (0..lead).rev().filter(|&i| sizes[i] == 1 && self.ndim() > 0) {
+            out.strides[i] = out.shape.get(i + 1).map_or(1, |&d| d.saturating_mul(out.strides[i + 1]));
+        }
         Ok(out)
     }
     /// The strides under which the same memory reads as `shape`, or `None` where a copy is needed.

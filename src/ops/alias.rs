@@ -2,7 +2,7 @@
 
 use super::view::SELECT;
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::{Class, Error, Result};
 use crate::layout::Layout;
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -128,7 +128,7 @@ pub static VIEW_AS_REAL: Op = Op {
     body: Body::View(|c| {
         let t = c.tensor(0)?;
         if !t.dtype().is_complex() {
-            return Err(Error::runtime("view_as_real is only supported for complex tensors"));
+            return Err(Error::type_("view_as_real is only supported for complex tensors"));
         }
         let mut l = t.layout().clone();
         l.strides.iter_mut().for_each(|s| *s *= 2);
@@ -139,7 +139,7 @@ pub static VIEW_AS_REAL: Op = Op {
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| VIEW_AS_COMPLEX.call((c.g().contiguous(),)))]),
     samples: &["c64[2,3]", "c64[]"],
-    errors: &[("f32[2]", "RuntimeError", "only supported for complex")],
+    errors: &[("f32[2]", "TypeError", "only supported for complex")],
     ..OP
 };
 
@@ -150,10 +150,14 @@ pub static VIEW_AS_COMPLEX: Op = Op {
     body: Body::View(|c| {
         let t = c.tensor(0)?;
         if !t.dtype().is_float() || t.dtype() == DType::BF16 || t.dtype() == DType::F16 {
-            return Err(Error::runtime(format!(
-                "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {}",
-                t.dtype().scalar_type_name()
-            )));
+            let class = if t.dtype().is_complex() { Class::Type } else { Class::NotImplemented };
+            return Err(Error::new(
+                class,
+                format!(
+                    "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {}",
+                    t.dtype().scalar_type_name()
+                ),
+            ));
         }
         let l = t.layout();
         let Some(last) = l.ndim().checked_sub(1) else {

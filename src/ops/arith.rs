@@ -20,11 +20,12 @@ impl MapNum<3> for PlusScaled {
         x + a * y
     }
 }
-static PLUS: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.num::<2, Plus>(), wgsl: "x + y" };
-static PLUS_SCALED: Rule = Rule { operands: &[0, 1, 2], loops: Loops::NONE.num::<3, PlusScaled>(), wgsl: "x + z * y" };
+pub(super) static PLUS: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.num::<2, Plus>(), wgsl: "x + y" };
+pub(super) static PLUS_SCALED: Rule =
+    Rule { operands: &[0, 1, 2], loops: Loops::NONE.num::<3, PlusScaled>(), wgsl: "x + z * y" };
 
 /// The plain rule where `alpha` is one; else `alpha` must fit the tensors, which it may not promote.
-fn by_alpha(c: &Call, plain: &'static Rule, scaled: &'static Rule) -> Result<&'static Rule> {
+pub(super) fn by_alpha(c: &Call, plain: &'static Rule, scaled: &'static Rule) -> Result<&'static Rule> {
     let alpha = c.scalar(2)?;
     if alpha.is_one() {
         return Ok(plain);
@@ -45,7 +46,7 @@ fn by_alpha(c: &Call, plain: &'static Rule, scaled: &'static Rule) -> Result<&'s
 }
 
 /// The dtype of the two operands: `alpha` never promotes them.
-fn without_alpha(c: &Call, common: DType) -> Result<(DType, DType)> {
+pub(super) fn without_alpha(c: &Call, common: DType) -> Result<(DType, DType)> {
     let is_bool = |v: &Value| match v {
         Value::Scalar(s) => s.category() == Category::Bool,
         v => v.as_tensor().is_some_and(|t| t.dtype() == DType::Bool),
@@ -86,22 +87,21 @@ impl MapNum<3> for MinusScaled {
         x - a * y
     }
 }
-static MINUS: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.num::<2, Minus>(), wgsl: "x - y" };
-static MINUS_SCALED: Rule =
+pub(super) static MINUS: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.num::<2, Minus>(), wgsl: "x - y" };
+pub(super) static MINUS_SCALED: Rule =
     Rule { operands: &[0, 1, 2], loops: Loops::NONE.num::<3, MinusScaled>(), wgsl: "x - z * y" };
 
 /// Subtraction of bools is refused, as in PyTorch and NumPy.
-fn no_bool(c: &Call, common: DType) -> Result<(DType, DType)> {
+pub(super) fn no_bool(c: &Call, common: DType) -> Result<(DType, DType)> {
     let is_bool = |v: &Value| match v {
         Value::Scalar(s) => matches!(s, crate::dtype::Scalar::Bool(_)),
         v => v.as_tensor().is_some_and(|t| t.dtype() == DType::Bool),
     };
-    let tensor = |v: &Value| v.as_tensor().is_some() && is_bool(v);
     match (&c.args[0], &c.args[1]) {
         (a, b) if is_bool(a) && is_bool(b) => Err(Error::not_implemented(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
         )),
-        (a, b) if tensor(a) || tensor(b) => Err(Error::not_implemented(
+        (a, b) if is_bool(a) || is_bool(b) => Err(Error::not_implemented(
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or \
              `logical_not()` operator instead.",
         )),
@@ -168,7 +168,7 @@ impl MapNum<2> for Times {
         x * y
     }
 }
-static TIMES: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.num::<2, Times>(), wgsl: "x * y" };
+pub(super) static TIMES: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.num::<2, Times>(), wgsl: "x * y" };
 
 pub static MUL: Op = Op {
     sig: "mul(Tensor self, Operand other) -> Tensor",

@@ -34,7 +34,7 @@ fn choices(c: &Call, _: DType) -> Result<(DType, DType)> {
     for v in &c.args[1..3] {
         match v {
             Value::Scalar(s) => ops.scalar(*s),
-            v => v.tensors().for_each(|t| ops.tensor(t.dtype(), t.ndim())),
+            v => v.tensors().try_for_each(|t| ops.tensor(t.dtype(), t.ndim()))?,
         }
     }
     let d = ops.result().ok_or_else(|| Error::internal("where: nothing to choose from"))?;

@@ -12,6 +12,7 @@ use crate::op::*;
 
 pub static OPS: &[&Op] = &[
     &DIV_MODE,
+    &DIV_MODE_SCALAR,
     &FLOOR_DIVIDE,
     &FLOOR_DIVIDE_SCALAR,
     &REMAINDER,
@@ -112,22 +113,25 @@ fn mode_dtype(c: &Call, common: DType) -> Result<(DType, DType)> {
     }
 }
 
+static MODES: &[&Rule] = &[&super::arith::QUOTIENT, &TRUNC_DIV, &FLOOR_DIV];
+
+fn by_mode(c: &Call) -> Result<&'static Rule> {
+    match c.str(2) {
+        None => Ok(MODES[0]),
+        Some("trunc") => Ok(MODES[1]),
+        Some("floor") => Ok(MODES[2]),
+        Some(other) => Err(Error::runtime(format!(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{other}'"
+        ))),
+    }
+}
+
 pub static DIV_MODE: Op = Op {
     sig: "div.mode(Tensor self, Operand other, *, str? rounding_mode) -> Tensor",
     doc: "Divides and rounds: not at all (None), towards zero ('trunc'), or down ('floor').",
     aliases: &["divide"],
     promote: Promote::By(mode_dtype),
-    body: elementwise_by(
-        |c| match c.str(2) {
-            None => Ok(&super::arith::QUOTIENT),
-            Some("trunc") => Ok(&TRUNC_DIV),
-            Some("floor") => Ok(&FLOOR_DIV),
-            Some(other) => Err(Error::runtime(format!(
-                "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{other}'"
-            ))),
-        },
-        &[&super::arith::QUOTIENT, &TRUNC_DIV, &FLOOR_DIV],
-    ),
+    body: elementwise_by(by_mode, MODES),
     vjp: Vjp::Each(&[
         d(0, A1, |c| if c.str(2).is_some() { c.zeros(0) } else { c.g() / c.arg(1).conj() }),
         d(1, A0 | A1, |c| {
@@ -149,6 +153,23 @@ pub static DIV_MODE: Op = Op {
         ("b8[2], b8[2], rounding_mode='floor'", "RuntimeError", "not implemented for 'Bool'"),
     ],
     ..BINARY
+};
+
+pub static DIV_MODE_SCALAR: Op = Op {
+    sig: "div.scalar_mode(Scalar self, Tensor other, *, str? rounding_mode) -> Tensor",
+    doc: "Divides a number by each element and rounds, as `rounding_mode` says.",
+    aliases: &["divide"],
+    forms: FO,
+    promote: Promote::By(mode_dtype),
+    body: elementwise_by(by_mode, MODES),
+    vjp: Vjp::Each(&[d(1, A1, |c| match c.str(2) {
+        Some(_) => c.zeros(1),
+        None => -c.g_times(0) / c.arg(1).square().conj(),
+    })]),
+    node: "DivBackward2",
+    samples: &["5, f32[2,3](nonzero), rounding_mode='trunc'", "7, i64[4](1..5), rounding_mode='floor'"],
+    errors: &[("1, f32[2], rounding_mode='up'", "RuntimeError", "div expected rounding_mode to be one of")],
+    ..OP
 };
 
 #[allow(clippy::declare_interior_mutable_const)]

@@ -187,15 +187,17 @@ fn put(c: &Call, out: &[Tensor]) -> Result<()> {
     let list = prepare(out, &c.args[1])?;
     if list.iter().all(Option::is_none) {
         let skips = c.args[1].tensors().any(|m| super::take::item(m).is_ok_and(|s| !s.to_bool()));
-        return if skips { Ok(()) } else { out.copy_raw(&apart(values, out)?) };
+        if skips {
+            return Ok(());
+        }
+        if !broadcast(out.shape(), values.shape()).is_ok_and(|s| s[..] == *out.shape()) {
+            return Err(no_place(values.shape(), out.shape()));
+        }
+        return out.copy_raw(&apart(values, out)?);
     }
     let shape = result_shape(out, &list);
     if !broadcast(&shape, values.shape()).is_ok_and(|s| s == shape) {
-        return Err(Error::runtime(format!(
-            "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}",
-            Show(values.shape()),
-            Show(&shape)
-        )));
+        return Err(no_place(values.shape(), &shape));
     }
     let values = apart(&stretched(values, &shape), out)?;
     let list: Result<Indices> = list.into_iter().map(|i| i.map(|i| apart(&i, out)).transpose()).collect();
@@ -206,6 +208,15 @@ fn put(c: &Call, out: &[Tensor]) -> Result<()> {
     }
     // SAFETY: the layouts lie within their storages; indices and values lie apart from the output and fit it.
     unsafe { index::index_put(out.cpu_view()?, &views(&list)?, values.cpu_view()?, c.flag(3)) }
+}
+
+#[cold]
+fn no_place(values: &[usize], place: &[usize]) -> Error {
+    Error::runtime(format!(
+        "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}",
+        Show(values),
+        Show(place)
+    ))
 }
 
 pub static INDEX_PUT: Op = Op {
@@ -236,6 +247,7 @@ pub static INDEX_PUT: Op = Op {
         ("f32[3], [i64[1](= 5)], f32[1]", "IndexError", "index 5 is out of bounds for dimension 0 with size 3"),
         ("f32[3], [i64[2](= 0, 1)], f32[3]", "RuntimeError", "cannot be broadcast to indexing result of shape [2]"),
         ("f32[3], [i64[1](= 0)], f64[1]", "RuntimeError", "source and destination dtypes match"),
+        ("f32[], [b8[](ones)], f32[2]", "RuntimeError", "shape mismatch: value tensor of shape [2]"),
     ],
     ..OP
 };

@@ -52,7 +52,7 @@ fn cat_spec(c: &Call) -> Result<Specs> {
         }
         shape[dim] += t.size(dim);
     }
-    let dtype = list.iter().skip(1).fold(list[0].dtype(), |d, t| promote(d, t.dtype()));
+    let dtype = list.iter().skip(1).try_fold(list[0].dtype(), |d, t| promote(d, t.dtype()))?;
     Ok(Spec::one(&shape, dtype, list[0].device()))
 }
 
@@ -124,7 +124,7 @@ fn stack_spec(c: &Call) -> Result<Specs> {
     }
     let mut shape: crate::layout::Dims = first.shape().into();
     shape.insert(dim, list.len());
-    let dtype = list.iter().skip(1).fold(first.dtype(), |d, t| promote(d, t.dtype()));
+    let dtype = list.iter().skip(1).try_fold(first.dtype(), |d, t| promote(d, t.dtype()))?;
     Ok(Spec::one(&shape, dtype, first.device()))
 }
 
@@ -269,7 +269,7 @@ pub static BLOCK_DIAG: Op = Op {
                 return Ok(Spec::one(&[1, 0], crate::dtype::default_dtype(), Default::default()));
             };
             let total = |d: usize| list.iter().map(|t| t.size(d)).sum();
-            let dtype = list.iter().skip(1).fold(first.dtype(), |d, t| promote(d, t.dtype()));
+            let dtype = list.iter().skip(1).try_fold(first.dtype(), |d, t| promote(d, t.dtype()))?;
             Ok(Spec::one(&[total(0), total(1)], dtype, first.device()))
         },
         block_diag,

@@ -35,6 +35,7 @@ pub mod mask;
 pub mod minmax;
 mod needs;
 pub mod number;
+pub mod number_first;
 pub mod optim;
 pub mod pad;
 pub mod power;
@@ -104,6 +105,7 @@ pub static OPS: &[&[&Op]] = &[
     mask::OPS,
     minmax::OPS,
     number::OPS,
+    number_first::OPS,
     optim::OPS,
     pad::OPS,
     power::OPS,

@@ -86,7 +86,7 @@ fn power_dtype(c: &Call, common: DType) -> Result<(DType, DType)> {
 fn number_dtype(c: &Call, _: DType) -> Result<(DType, DType)> {
     let (t, e) = (c.tensor(0)?, c.scalar(1)?);
     let mut ops = crate::dtype::Operands::default();
-    ops.tensor(t.dtype(), t.ndim());
+    ops.tensor(t.dtype(), t.ndim())?;
     ops.scalar(e);
     let common = ops.result().unwrap_or(t.dtype());
     if common.category() == Category::Int && e.to_f64() < 0.0 {

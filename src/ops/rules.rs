@@ -110,7 +110,7 @@ pub fn of_self_no_bool(c: &Call, _: DType) -> Result<(DType, DType)> {
 /// The common dtype of the tensors alone: numbers beside them do not promote.
 pub fn of_tensors(c: &Call, _: DType) -> Result<(DType, DType)> {
     let mut ops = Operands::default();
-    c.all_tensors().for_each(|t| ops.tensor(t.dtype(), t.ndim()));
+    c.all_tensors().try_for_each(|t| ops.tensor(t.dtype(), t.ndim()))?;
     let d = ops.result().ok_or_else(|| Error::internal("no tensor among the arguments"))?;
     Ok((d, d))
 }

@@ -198,7 +198,7 @@ pub static RECURRENCE: Op = Op {
         |c| {
             let (a, b) = (c.tensor(0)?, c.tensor(1)?);
             wrap_dim(c.int(2)?, b.ndim())?;
-            let dtype = crate::dtype::promote(a.dtype(), b.dtype());
+            let dtype = crate::dtype::promote(a.dtype(), b.dtype())?;
             Ok(Spec::one(b.shape(), dtype, b.device()))
         },
         recurrence,

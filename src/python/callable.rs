@@ -7,9 +7,10 @@ use super::error::guard_object;
 use super::object::{borrow, slot, wrap};
 use super::parse::{Given, Misfit, explain, parse};
 use crate::dispatch;
+use crate::error::Show;
 use crate::op::{Args, Forms, Op, Outputs, Returns, Signature, Value};
 use crate::tensor::Tensor;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -146,8 +147,26 @@ fn into_out(py: Python, op: &'static Op, args: &Args, out: *mut PyObject) -> PyR
             })?
         }
     };
+    let before: Vec<_> = outs.iter().map(|t| t.meta().layout.shape.clone()).collect();
     dispatch::call_out(op, args, &outs)?;
+    for (t, old) in outs.iter().zip(before).filter(|(t, old)| t.shape() != &old[..] && !old.contains(&0)) {
+        warn_resized(py, &old, t.shape())?;
+    }
     Ok(out.into_ptr())
+}
+
+/// An `out` of another shape is resized, with PyTorch's warning unless it was empty.
+#[cold]
+fn warn_resized(py: Python, old: &[usize], new: &[usize]) -> PyResult<()> {
+    let text = format!(
+        "An output with one or more elements was resized since it had shape {}, which does not match the required output \
+         shape {}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they \
+         have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with \
+         t.resize_(0).",
+        Show(old),
+        Show(new)
+    );
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, 1)
 }
 
 fn to_python(py: Python, entry: &'static Entry, index: usize, mut outputs: Outputs) -> PyResult<*mut PyObject> {

@@ -11,16 +11,17 @@ use crate::ops::copy::TO_COPY;
 use crate::storage::{Buffer, Storage};
 use crate::tensor::{Meta, Tensor};
 use crate::with_dtype;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString, PyTuple};
 
-/// What the elements of nested data have in common.
+/// The elements of nested data, and the dtype that they promote to.
 struct Leaves {
     values: Vec<Scalar>,
-    category: Option<Category>,
-    /// The dtype of tensors or arrays among the leaves, which outranks the default of their category.
     dtype: Option<DType>,
+    /// The caller has a dtype, so that what cannot be converted is a TypeError, not a dtype that cannot be inferred.
+    wanted: bool,
 }
 
 /// A tensor from data, on the CPU first and moved where it is wanted.
@@ -36,19 +37,14 @@ pub fn from_data(o: &Bound<PyAny>, dtype: Option<DType>, device: Device) -> PyRe
 }
 
 fn from_nested(o: &Bound<PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
+    if is_text(o) {
+        return Err(PyTypeError::new_err(format!("new(): invalid data type '{}'", type_name(o))));
+    }
     let shape = nested_shape(o)?;
     let n = crate::layout::checked_numel(&shape)?;
-    let mut leaves = Leaves { values: Vec::with_capacity(n.min(1 << 20)), category: None, dtype: None };
+    let mut leaves = Leaves { values: Vec::with_capacity(n.min(1 << 20)), dtype: None, wanted: dtype.is_some() };
     collect(o, &shape, 0, &mut leaves)?;
-    let natural = match leaves.category {
-        None => default_dtype(),
-        Some(_) if leaves.dtype.is_some() => leaves.dtype.unwrap_or(DType::F32),
-        Some(Category::Bool) => DType::Bool,
-        Some(Category::Int) => DType::I64,
-        Some(Category::Float) => default_dtype(),
-        Some(Category::Complex) => default_dtype().to_complex(),
-    };
-    let dtype = dtype.unwrap_or(natural);
+    let dtype = dtype.or(leaves.dtype).unwrap_or_else(default_dtype);
     let out = Tensor::empty(&shape, dtype, Device::Cpu)?;
     check_range(&leaves.values, dtype)?;
     with_dtype!(dtype, T => {
@@ -63,6 +59,12 @@ fn from_nested(o: &Bound<PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
 
 /// Integers that the dtype cannot hold are an error, as in PyTorch.
 fn check_range(values: &[Scalar], dtype: DType) -> PyResult<()> {
+    if !dtype.is_complex() && dtype != DType::Bool && values.iter().any(|v| v.category() == Category::Complex) {
+        return Err(PyTypeError::new_err(match dtype.is_int() {
+            true => "'complex' object cannot be interpreted as an integer",
+            false => "must be real number, not complex",
+        }));
+    }
     if !dtype.is_int() {
         return Ok(());
     }
@@ -72,15 +74,14 @@ fn check_range(values: &[Scalar], dtype: DType) -> PyResult<()> {
     for v in values {
         let wide = match *v {
             Scalar::Int(i) => i128::from(i),
-            Scalar::UInt(u) => i128::from(u),
-            Scalar::Complex(..) => {
-                return Err(PyTypeError::new_err("'complex' object cannot be interpreted as an integer"));
-            }
+            Scalar::UInt(u) if dtype == DType::U64 => i128::from(u),
+            Scalar::Float(f) if !f.is_finite() => i128::MAX,
+            Scalar::UInt(_) => return Err(PyValueError::new_err("Overflow when unpacking long long")),
             _ => continue,
         };
         // Negative numbers wrap into unsigned types in PyTorch up to their width.
         if wide > high || wide < low.min(-(1i128 << (bits - 1))) {
-            return Err(pyo3::exceptions::PyRuntimeError::new_err(format!(
+            return Err(PyRuntimeError::new_err(format!(
                 "value cannot be converted to type {} without overflow",
                 dtype.name()
             )));
@@ -90,19 +91,23 @@ fn check_range(values: &[Scalar], dtype: DType) -> PyResult<()> {
 }
 
 fn is_nested(o: &Bound<PyAny>) -> bool {
-    o.is_instance_of::<PyList>()
-        || o.is_instance_of::<PyTuple>()
-        || borrow(o.as_ptr()).is_some_and(|t| t.ndim() > 0)
-        || (o.hasattr("__getitem__").unwrap_or(false)
-            && o.hasattr("__len__").unwrap_or(false)
-            && !o.is_instance_of::<PyString>()
-            && !o.is_instance_of::<PyDict>())
+    if o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>() {
+        return true;
+    }
+    if let Some(t) = borrow(o.as_ptr()) {
+        return t.ndim() > 0;
+    }
+    o.hasattr("__getitem__").unwrap_or(false) && o.len().is_ok() && !is_text(o) && !o.is_instance_of::<PyDict>()
+}
+
+fn is_text(o: &Bound<PyAny>) -> bool {
+    o.is_instance_of::<PyString>() || o.is_instance_of::<PyBytes>()
 }
 
 /// The shape that the first items at each depth suggest; `collect` checks the rest against it.
 fn nested_shape(o: &Bound<PyAny>) -> PyResult<Dims> {
     let (mut shape, mut at) = (Dims::new(), o.clone());
-    while is_nested(&at) && to_scalar(&at)?.is_none() {
+    while is_nested(&at) && to_scalar(&at).map_err(as_value_error)?.is_none() {
         let n = at.len()?;
         shape.push(n);
         if shape.len() > 64 {
@@ -142,29 +147,64 @@ fn leaf(o: &Bound<PyAny>, out: &mut Leaves) -> PyResult<()> {
     let (s, dtype) = match borrow(o.as_ptr()) {
         Some(t) if t.numel() == 1 => (super::export::item(t)?, Some(t.dtype())),
         Some(_) => return Err(PyValueError::new_err("only one element tensors can be converted to Python scalars")),
-        None => match to_scalar(o)? {
-            Some(s) => (s, None),
+        None => match to_scalar(o).map_err(as_value_error)? {
+            Some(s) => (s, numpy_dtype(o)),
             None if is_nested(o) => {
-                return Err(PyValueError::new_err(format!("expected a number, got a sequence of length {}", o.len()?)));
+                return Err(PyTypeError::new_err(format!("expected a number, got a {} of {}", type_name(o), o.len()?)));
             }
-            None if o.is_instance_of::<PyString>() => {
-                return Err(PyTypeError::new_err("new(): invalid data type 'str'"));
+            None if is_text(o) => {
+                return Err(PyValueError::new_err(format!("too many dimensions '{}'", type_name(o))));
             }
-            None => return Err(PyTypeError::new_err(format!("Could not infer dtype of {}", type_name(o)))),
+            None if out.wanted => {
+                return Err(PyTypeError::new_err(format!("must be a number, not {}", type_name(o))));
+            }
+            None => return Err(PyRuntimeError::new_err(format!("Could not infer dtype of {}", type_name(o)))),
         },
     };
-    if let Some(d) = dtype {
-        out.dtype = Some(out.dtype.map_or(d, |p| crate::dtype::promote(p, d)));
+    let d = dtype.unwrap_or_else(|| natural(s));
+    if out.dtype != Some(d) {
+        out.dtype = Some(out.dtype.map_or(Ok(d), |p| crate::dtype::promote(p, d))?);
     }
-    let c = s.category();
-    out.category = Some(out.category.map_or(c, |p| p.max(c)));
     out.values.push(s);
     Ok(())
 }
 
+/// The dtype of a Python number.
+fn natural(s: Scalar) -> DType {
+    match s.category() {
+        Category::Bool => DType::Bool,
+        Category::Int => DType::I64,
+        Category::Float => default_dtype(),
+        Category::Complex => default_dtype().to_complex(),
+    }
+}
+
+/// The dtype of a NumPy scalar; Python's own numbers have none.
+fn numpy_dtype(o: &Bound<PyAny>) -> Option<DType> {
+    // SAFETY: a live object; exact types are compared.
+    let own = unsafe {
+        let p = o.as_ptr();
+        ffi::PyFloat_CheckExact(p) != 0 || ffi::PyLong_CheckExact(p) != 0 || ffi::PyBool_Check(p) != 0
+    };
+    if own {
+        return None;
+    }
+    let text: String = o.getattr("dtype").ok()?.getattr("str").ok()?.extract().ok()?;
+    typestr_dtype(&text)
+}
+
+/// PyTorch reports numbers beyond 64 bits in data as ValueError.
+fn as_value_error(e: PyErr) -> PyErr {
+    Python::attach(|py| match e.is_instance_of::<PyOverflowError>(py) {
+        true => PyValueError::new_err("Overflow when unpacking long long"),
+        false => e,
+    })
+}
+
 /// A tensor that shares the memory of an object with `__array_interface__` (NumPy's arrays and scalars).
 fn array(o: &Bound<PyAny>) -> PyResult<Option<Tensor>> {
-    if o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>() || o.is_instance_of::<pyo3::types::PyFloat>() {
+    // The commonest types have no such attribute, and asking takes time.
+    if o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>() || o.is_exact_instance_of::<PyFloat>() {
         return Ok(None);
     }
     let Ok(interface) = o.getattr("__array_interface__") else { return Ok(None) };
@@ -196,6 +236,12 @@ fn share(o: &Bound<PyAny>, interface: &Bound<PyDict>) -> PyResult<Tensor> {
         interface.get_item(k)?.ok_or_else(|| PyValueError::new_err(format!("__array_interface__ lacks '{k}'")))
     };
     let typestr: String = need("typestr")?.extract()?;
+    if typestr.starts_with('>') {
+        return Err(PyValueError::new_err(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not \
+             supported.",
+        ));
+    }
     let dtype = typestr_dtype(&typestr).ok_or_else(|| {
         PyTypeError::new_err(format!(
             "can't convert np.ndarray of type {typestr}. The only supported types are: float64, float32, float16, complex64, complex128, \
@@ -293,9 +339,14 @@ pub fn as_tensor(data: &Bound<PyAny>, dtype: Option<&Bound<PyAny>>, device: Opti
     let Some(t) = shared else { return Ok(Handle(from_data(data, dtype, device.unwrap_or_default())?)) };
     let (dtype, device) = (dtype.unwrap_or(t.dtype()), device.unwrap_or(t.device()));
     if t.dtype() == dtype && t.device() == device {
+        warn_if_read_only(data, &t)?;
         return Ok(Handle(t));
     }
     Ok(Handle(TO_COPY.call((&t, dtype, device)).ok()?))
+}
+
+fn warn_if_read_only(source: &Bound<PyAny>, shared: &Tensor) -> PyResult<()> {
+    if shared.storage().is_read_only() { super::buffer::warn_read_only(source.py(), "NumPy array") } else { Ok(()) }
 }
 
 /// A tensor that shares memory with a NumPy array, both ways. A read-only array gives a tensor that refuses to be written.
@@ -303,7 +354,10 @@ pub fn as_tensor(data: &Bound<PyAny>, dtype: Option<&Bound<PyAny>>, device: Opti
 pub fn from_numpy(ndarray: &Bound<PyAny>) -> PyResult<Handle> {
     let is_array = ndarray.get_type().name()? == "ndarray" || ndarray.hasattr("__array_interface__")?;
     match if is_array { array(ndarray)? } else { None } {
-        Some(t) => Ok(Handle(t)),
+        Some(t) => {
+            warn_if_read_only(ndarray, &t)?;
+            Ok(Handle(t))
+        }
         None => Err(PyTypeError::new_err(format!("expected np.ndarray (got {})", type_name(ndarray)))),
     }
 }

@@ -16,6 +16,7 @@ use pyo3::types::{PyBytes, PyDict};
 pub fn get_default_device() -> PyDevice {
     PyDevice(Device::default())
 }
+/// Sets the device of tensors that are made without one; None means the CPU.
 #[pyfunction]
 pub fn set_default_device(device: &Bound<PyAny>) -> PyResult<()> {
     let d = if device.is_none() { Some(Device::Cpu) } else { to_device(device)? };
@@ -23,6 +24,12 @@ pub fn set_default_device(device: &Bound<PyAny>) -> PyResult<()> {
         d.ok_or_else(|| PyTypeError::new_err("set_default_device(): expected a device or a string"))?,
     );
     Ok(())
+}
+
+/// Lets `cuda` stand for the GPU in this process.
+#[pyfunction]
+pub fn _set_cuda_alias(on: bool) {
+    crate::device::set_cuda_alias(on);
 }
 
 /// Whether a GPU (or a software Vulkan driver) answers.

@@ -9,7 +9,7 @@ use crate::dtype::DType;
 use crate::op::{Op, Value};
 use crate::ops::{copy, view};
 use crate::tensor::Tensor;
-use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PySlice, PyTuple};
@@ -19,7 +19,8 @@ use std::sync::OnceLock;
 /// One part of an index.
 enum Part {
     Int(i64),
-    Slice(Option<i64>, Option<i64>, i64),
+    /// Start, stop, step, clipped to 64 bits.
+    Slice(i64, i64, i64),
     None,
     Ellipsis,
     Bool(bool),
@@ -29,14 +30,39 @@ enum Part {
 fn parts(key: &Bound<PyAny>) -> PyResult<Vec<Part>> {
     match key.cast::<PyTuple>() {
         Ok(t) => t.iter().map(|o| part(&o)).collect(),
+        Err(_) if stands_for_a_tuple(key)? => key.try_iter()?.map(|o| part(&o?)).collect(),
         Err(_) => Ok(vec![part(key)?]),
     }
 }
 
+/// As in old NumPy: a short list that holds a sequence, a tensor, a slice, None or Ellipsis is a tuple of indices.
+fn stands_for_a_tuple(key: &Bound<PyAny>) -> PyResult<bool> {
+    if borrow(key.as_ptr()).is_some() || !is_sequence(key) || key.hasattr("__array_interface__")? || key.len()? >= 32 {
+        return Ok(false);
+    }
+    for o in key.try_iter()? {
+        let o = o?;
+        let many = borrow(o.as_ptr()).is_some() || is_sequence(&o);
+        if many || o.is_none() || o.is_instance_of::<PySlice>() || o.is_instance_of::<PyEllipsis>() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// A list, a range, an array of one or more dimensions: what has items in order. A NumPy number has none.
+fn is_sequence(o: &Bound<PyAny>) -> bool {
+    // SAFETY: a live object. A 0-d array claims to be a sequence, but has no length.
+    unsafe { ffi::PySequence_Check(o.as_ptr()) != 0 && o.len().is_ok() }
+}
+
 fn part(o: &Bound<PyAny>) -> PyResult<Part> {
     if let Some(t) = borrow(o.as_ptr()) {
-        let whole = t.ndim() == 0 && t.dtype().is_int();
-        return Ok(if whole { Part::Int(super::export::item(t)?.to_i64()) } else { Part::Tensor(t.clone()) });
+        return Ok(match (t.ndim(), t.dtype()) {
+            (0, DType::Bool | DType::U8) => Part::Bool(super::export::item(t)?.to_bool()),
+            (0, DType::I8 | DType::I16 | DType::I32 | DType::I64) => Part::Int(super::export::item(t)?.to_i64()),
+            _ => Part::Tensor(t.clone()),
+        });
     }
     if o.is_none() {
         return Ok(Part::None);
@@ -45,35 +71,40 @@ fn part(o: &Bound<PyAny>) -> PyResult<Part> {
         return Ok(Part::Ellipsis);
     }
     if let Ok(s) = o.cast::<PySlice>() {
-        let bound = |name: &str| -> PyResult<Option<i64>> {
-            let v = s.getattr(name)?;
-            if v.is_none() {
-                return Ok(None);
-            }
-            to_int(&v)?.map(Some).ok_or_else(|| {
-                PyTypeError::new_err("slice indices must be integers or None or have an __index__ method")
-            })
-        };
-        return Ok(Part::Slice(bound("start")?, bound("stop")?, bound("step")?.unwrap_or(1)));
+        let (mut start, mut stop, mut step) = (0, 0, 0);
+        // SAFETY: `s` is a slice and the places are ours.
+        if unsafe { ffi::PySlice_Unpack(s.as_ptr(), &raw mut start, &raw mut stop, &raw mut step) } < 0 {
+            return Err(PyErr::fetch(o.py()));
+        }
+        if step < 0 {
+            return Err(PyValueError::new_err("step must be greater than zero. Use flip() to reverse a dimension."));
+        }
+        return Ok(Part::Slice(start as i64, stop as i64, step as i64));
     }
     // SAFETY: a live object.
     if unsafe { ffi::PyBool_Check(o.as_ptr()) } != 0 {
         return Ok(Part::Bool(o.is_truthy()?));
     }
-    if let Some(i) = to_int(o)? {
-        return Ok(Part::Int(i));
-    }
-    let sequence = o.hasattr("__len__")? && !o.is_instance_of::<pyo3::types::PyString>();
+    let sequence = is_sequence(o);
     if !sequence {
+        if let Some(i) = whole(o)? {
+            return Ok(Part::Int(i));
+        }
         return Err(PyIndexError::new_err(format!(
             "only integers, slices (`:`), ellipsis (`...`), None and long, int, byte or bool Variables are valid indices (got {})",
             type_name(o)
         )));
     }
     let t = super::construct::from_data(o, None, Device::Cpu)?;
-    // An empty list selects nothing; it has no dtype of its own.
-    let t = if t.numel() == 0 && t.dtype().is_float() { Tensor::empty(t.shape(), DType::I64, Device::Cpu)? } else { t };
-    Ok(Part::Tensor(t))
+    // Numbers that are no integers are cut to them, as in PyTorch; an empty list has no dtype of its own.
+    Ok(Part::Tensor(if t.dtype().is_float() { copy::TO_COPY.call((&t, DType::I64)).ok()? } else { t }))
+}
+
+fn whole(o: &Bound<PyAny>) -> PyResult<Option<i64>> {
+    to_int(o).map_err(|e| match e.is_instance_of::<PyOverflowError>(o.py()) {
+        true => PyValueError::new_err("Overflow when unpacking long long"),
+        false => e,
+    })
 }
 
 /// How many dimensions a part takes up.
@@ -96,9 +127,9 @@ fn slice(t: &Tensor, parts: &[Part]) -> PyResult<(Tensor, Vec<Option<Tensor>>)> 
     for p in parts {
         match p {
             Part::Int(i) => out = select(&out, dim, *i, t)?,
-            Part::Slice(None, None, 1) => dim += 1,
+            Part::Slice(0, i64::MAX, 1) => dim += 1,
             Part::Slice(start, stop, step) => {
-                out = view::SLICE.call((&out, dim, *start, *stop, *step)).ok()?;
+                out = view::SLICE.call((&out, dim, Some(*start), Some(*stop), *step)).ok()?;
                 dim += 1;
             }
             Part::None => {

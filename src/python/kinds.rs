@@ -49,10 +49,16 @@ impl PyDType {
     fn itemsize(&self) -> usize {
         self.0.size()
     }
+    /// The dtype of the parts of a complex dtype; a real dtype itself.
     fn to_real(&self, py: Python) -> PyResult<Py<PyAny>> {
         dtype_object(py, self.0.to_real())
     }
+    /// The complex dtype whose parts have this dtype. Errors: RuntimeError for dtypes that are no floats.
     fn to_complex(&self, py: Python) -> PyResult<Py<PyAny>> {
+        if !self.0.is_float() && !self.0.is_complex() {
+            let text = format!("Unknown Complex ScalarType for {}", self.0.scalar_type_name());
+            return Err(PyRuntimeError::new_err(text));
+        }
         dtype_object(py, self.0.to_complex())
     }
     /// The name without the module: `float32`.
@@ -154,9 +160,11 @@ impl PyGenerator {
         slf.get().0.set_state(to_seed(seed)?, 0);
         Ok(slf)
     }
+    /// The seed that the generator was last given.
     fn initial_seed(&self) -> u64 {
         self.0.state().0
     }
+    /// Seeds the generator with a number of the system's, and returns it.
     fn seed(&self) -> u64 {
         let s = fresh_seed();
         self.0.set_state(s, 0);
@@ -172,6 +180,7 @@ impl PyGenerator {
         let bytes: Vec<u8> = seed.to_le_bytes().into_iter().chain(offset.to_le_bytes()).collect();
         Ok(super::object::Handle(crate::tensor::Tensor::from_slice(&bytes, &[16])?))
     }
+    /// Sets seed and position from what `get_state` gave. Errors: RuntimeError for another size.
     fn set_state(&self, new_state: super::object::Handle) -> PyResult<()> {
         let t = new_state.0;
         if t.dtype() != DType::U8 || t.numel() != 16 {
@@ -219,6 +228,7 @@ pub fn seed() -> u64 {
 pub fn get_rng_state() -> PyResult<super::object::Handle> {
     _default_generator().get_state()
 }
+/// Sets seed and position of the default generator from what `get_rng_state` gave.
 #[pyfunction]
 pub fn set_rng_state(new_state: super::object::Handle) -> PyResult<()> {
     _default_generator().set_state(new_state)

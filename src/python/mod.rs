@@ -1,5 +1,6 @@
 //! The extension module `rustgrad._C`: values cross the border here, and nothing is computed.
 
+mod buffer;
 mod callable;
 mod construct;
 mod device;
@@ -57,6 +58,9 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(construct::tensor, m)?,
         wrap_pyfunction!(construct::as_tensor, m)?,
         wrap_pyfunction!(construct::from_numpy, m)?,
+        wrap_pyfunction!(buffer::frombuffer, m)?,
+        wrap_pyfunction!(buffer::_storage_as_bytes, m)?,
+        wrap_pyfunction!(buffer::_over_storage, m)?,
         wrap_pyfunction!(export::_item, m)?,
         wrap_pyfunction!(export::_tolist, m)?,
         wrap_pyfunction!(export::_repr, m)?,
@@ -101,6 +105,7 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(device::_gpu_memory_allocated, m)?,
         wrap_pyfunction!(device::_gpu_stats, m)?,
         wrap_pyfunction!(device::get_default_device, m)?,
+        wrap_pyfunction!(device::_set_cuda_alias, m)?,
         wrap_pyfunction!(device::set_default_device, m)?,
         wrap_pyfunction!(device::_storage_info, m)?,
         wrap_pyfunction!(device::_storage_key, m)?,

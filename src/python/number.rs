@@ -4,7 +4,9 @@ use super::error::guard_object;
 use super::object::{borrow, slot, wrap};
 use super::parse::to_scalar;
 use crate::dispatch;
+use crate::dtype::Category;
 use crate::op::{Args, Op, Value};
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use std::ffi::{c_int, c_void};
@@ -175,6 +177,11 @@ unsafe extern "C" fn inplace_power(a: *mut PyObject, b: *mut PyObject, _modulo: 
 
 unsafe extern "C" fn unary<const I: usize>(a: *mut PyObject) -> *mut PyObject {
     guard_object(|py| match (operand(py, a)?, slots().unary[I]) {
+        (Some(x), Some(_))
+            if UNARY[I] == "bitwise_not" && x.as_tensor().is_some_and(|t| t.dtype().category() > Category::Int) =>
+        {
+            Err(PyTypeError::new_err("~ (operator.invert) is only implemented on integer and Boolean-type tensors"))
+        }
         (Some(x), Some(op)) => call(py, op, smallvec::smallvec![x]),
         _ => Ok(not_implemented()),
     })

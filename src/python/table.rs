@@ -190,7 +190,7 @@ pub fn _result_type(py: Python, operands: &Bound<PyTuple>) -> PyResult<Py<PyAny>
     let mut ops = crate::dtype::Operands::default();
     for o in operands.iter() {
         match super::object::borrow(o.as_ptr()) {
-            Some(t) => ops.tensor(t.dtype(), t.ndim()),
+            Some(t) => ops.tensor(t.dtype(), t.ndim())?,
             None => match super::parse::to_scalar(&o)? {
                 Some(s) => ops.scalar(s),
                 None => {
@@ -206,28 +206,29 @@ pub fn _result_type(py: Python, operands: &Bound<PyTuple>) -> PyResult<Py<PyAny>
     super::kinds::dtype_object(py, d)
 }
 
+/// The dtype to which two dtypes promote. Errors: RuntimeError where they do not.
 #[pyfunction]
 pub fn promote_types(
     py: Python,
     type1: PyRef<super::kinds::PyDType>,
     type2: PyRef<super::kinds::PyDType>,
 ) -> PyResult<Py<PyAny>> {
-    super::kinds::dtype_object(py, crate::dtype::promote(type1.0, type2.0))
+    super::kinds::dtype_object(py, crate::dtype::promote(type1.0, type2.0)?)
 }
 
 /// Whether a value of one dtype may be written into another: categories may only rise.
 #[pyfunction]
 pub fn can_cast(from_: PyRef<super::kinds::PyDType>, to: PyRef<super::kinds::PyDType>) -> bool {
     let (a, b) = (from_.0, to.0);
-    let negative = a.is_signed() && a.is_int() && !b.is_signed() && b.is_int();
-    let _ = negative;
     a.category() <= b.category()
 }
 
+/// The dtype of Python floats in new tensors.
 #[pyfunction]
 pub fn get_default_dtype(py: Python) -> PyResult<Py<PyAny>> {
     super::kinds::dtype_object(py, crate::dtype::default_dtype())
 }
+/// Sets the dtype of Python floats in new tensors. Errors: TypeError for a dtype that is not floating point.
 #[pyfunction]
 pub fn set_default_dtype(d: &Bound<PyAny>) -> PyResult<()> {
     match super::kinds::to_dtype(d) {
@@ -238,10 +239,12 @@ pub fn set_default_dtype(d: &Bound<PyAny>) -> PyResult<()> {
         _ => Err(PyTypeError::new_err("only floating-point types are supported as the default type")),
     }
 }
+/// The number of threads that one operation may use.
 #[pyfunction]
 pub fn get_num_threads() -> usize {
     crate::cpu::parallel::num_threads()
 }
+/// Sets the number of threads that one operation may use; results do not depend on it.
 #[pyfunction]
 pub fn set_num_threads(n: isize) -> PyResult<()> {
     if n <= 0 {

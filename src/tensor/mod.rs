@@ -199,6 +199,10 @@ impl Tensor {
             return Err(Error::internal("element: position beyond the storage"));
         }
         let base = m.storage.cpu_ptr()?;
+        if m.dtype == DType::Bool {
+            // SAFETY: the position was checked. Memory shared as bool may hold any byte: all but zero are true.
+            return Ok(Scalar::Bool(unsafe { *base.add(position) } != 0));
+        }
         Ok(crate::with_dtype!(m.dtype, T => {
             // SAFETY: the position was checked against the storage; blocks are aligned for every dtype or read unaligned.
             unsafe { base.cast::<T>().add(position).read_unaligned() }.to_scalar()

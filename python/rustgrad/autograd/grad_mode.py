@@ -70,6 +70,7 @@ class _Mode:
         return context_decorator(self.clone, orig_func)
 
     def clone(self):
+        """Another context of the same kind and mode."""
         return type(self)()
 
     def __exit__(self, exc_type, exc_value, traceback):
@@ -132,6 +133,7 @@ class set_grad_enabled(_Mode):
     __repr__ = __str__
 
     def clone(self):
+        """Another context of the same kind and mode."""
         return type(self)(self.mode)
 
 
@@ -162,6 +164,7 @@ class inference_mode(_Mode):
         _set_grad_enabled(grad)
 
     def clone(self):
+        """Another context of the same kind and mode."""
         return type(self)(self.mode)
 
 
@@ -181,4 +184,5 @@ class set_multithreading_enabled(_Mode):
         pass
 
     def clone(self):
+        """Another context of the same kind and mode."""
         return type(self)(self.mode)

@@ -1,5 +1,7 @@
 """`rustgrad.autograd.variable`: the old `Variable`, which is a tensor."""
 
+import warnings
+
 from .. import _C
 from .._base import Tensor
 
@@ -19,6 +21,9 @@ class Variable(metaclass=_VariableMeta):
             data = _C.ops["empty"](0)
         if not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        if volatile is not None:
+            text = "volatile was removed and now has no effect. Use `with torch.no_grad():` instead."
+            warnings.warn(text, UserWarning, stacklevel=2)
         if not requires_grad:
             return data.detach()
         return data.detach().requires_grad_()

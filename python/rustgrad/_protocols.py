@@ -1,0 +1,151 @@
+"""What Python asks of a tensor: printing, length, iteration, truth; NumPy and DLPack; copies and pickles."""
+
+from . import _C, _utils
+from ._C import Tensor
+from .storage import storage_of
+
+
+class Methods:
+    """A part of the body of `Tensor`."""
+
+    def numpy(self, *, force=False):
+        """The same memory as a NumPy array.
+
+        Raises:
+            RuntimeError: the tensor requires grad (use `detach()`), unless `force`.
+            TypeError: it is on a GPU (use `cpu()`), or its dtype is not one of NumPy's.
+        """
+        import numpy
+
+        if force:
+            return self.detach().cpu().numpy()
+        return numpy.asarray(_Array(self))
+
+    # NumPy leaves operators between an array and a tensor to the tensor.
+    __array_priority__ = 1000
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.numpy()
+        if copy is False and dtype is not None and array.dtype != dtype:
+            raise ValueError(f"__array__: a copy is needed to convert from {array.dtype} to {dtype}")
+        return array.astype(dtype or array.dtype, copy=bool(copy))
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        if array.dtype == bool:
+            array = array.astype("uint8")
+            return _C.from_numpy(array).to(_C.bool)
+        return _C.from_numpy(array)
+
+    def __repr__(self, *, tensor_contents=None):
+        kind = type(self)
+        prefix = "tensor(" if kind is Tensor or kind.__name__ == "Parameter" else f"{kind.__name__}("
+        return _C._repr(self, prefix)
+
+    __str__ = __repr__
+
+    def __format__(self, spec):
+        if self.ndim == 0:
+            return self.item().__format__(spec)
+        return object.__format__(self, spec)
+
+    def __len__(self):
+        if self.ndim == 0:
+            raise TypeError("len() of a 0-d tensor")
+        return self.shape[0]
+
+    def __iter__(self):
+        if self.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __reversed__(self):
+        return self if self.ndim == 0 else self.flip(0)
+
+    def __contains__(self, element):
+        if not isinstance(element, (Tensor, int, float, complex)):
+            raise RuntimeError(
+                f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+            )
+        return bool((self == element).any().item())
+
+    def __bool__(self):
+        n = self.numel()
+        if n != 1:
+            what = "no values" if n == 0 else "more than one value"
+            raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
+        return bool(_C._item(self))
+
+    def __int__(self):
+        return int(_C._item(self))
+
+    def __float__(self):
+        return float(_C._item(self))
+
+    def __complex__(self):
+        return complex(_C._item(self))
+
+    def __index__(self):
+        if self.dtype.is_floating_point or self.dtype.is_complex or self.numel() != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(_C._item(self))
+
+    def __dir__(self):
+        return sorted({*dir(type(self)), *self.__dict__})
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """A DLPack capsule that shares the memory of a CPU tensor."""
+        return _C._to_dlpack(self.clone() if copy else self)
+
+    def __dlpack_device__(self):
+        """(device type, number) in DLPack's terms: 1 is the CPU, 7 Vulkan."""
+        return (1, 0) if self.device.type == "cpu" else (7, self.device.index)
+
+    # --- copies ----------------------------------------------------------------------------------------------
+    def __deepcopy__(self, memo):
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  "
+                "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, "
+                "see https://github.com/pytorch/pytorch/pull/103001"
+            )
+        if id(self) in memo:
+            return memo[id(self)]
+        import copy
+
+        memory = copy.deepcopy(storage_of(self), memo)
+        data = _C._over_storage(
+            memory._tensor, self.dtype, self.storage_offset(), list(self.shape), list(self.stride())
+        )
+        new = Tensor._make_subclass(type(self), data, self.requires_grad)
+        memo[id(self)] = new
+        new.__dict__ = copy.deepcopy(self.__dict__, memo)
+        if self.grad is not None:
+            new.grad = copy.deepcopy(self.grad, memo)
+        return new
+
+    def __copy__(self):
+        new = Tensor._make_subclass(type(self), self.detach(), self.requires_grad)
+        new.__dict__.update(self.__dict__)
+        return new
+
+    def __reduce_ex__(self, protocol):
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Tensor: only leaves of the graph can be pickled; this one was computed and requires grad. Hint: detach() it."
+            )
+        where = (self.storage_offset(), tuple(self.shape), self.stride(), self.requires_grad, None, self.dtype)
+        made = (_utils._rebuild_tensor_v3, (storage_of(self), *where))
+        if type(self) is Tensor and not self.__dict__:
+            return made
+        return (_utils._rebuild_from_type_v2, (made[0], type(self), made[1], dict(self.__dict__)))
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+
+
+class _Array:
+    """What NumPy makes an array of: the memory of a tensor, which the array keeps alive."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+        self.__array_interface__ = _C._array_interface(tensor)

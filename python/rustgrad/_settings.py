@@ -1,0 +1,141 @@
+"""Settings of the whole process: printing, determinism, precision, warnings, threads.
+
+Results here never depend on the number of threads and float32 products are always computed in float32, so the
+switches for determinism and precision only remember what a program asked for.
+"""
+
+from . import _C
+
+__all__ = [
+    "are_deterministic_algorithms_enabled",
+    "get_deterministic_debug_mode",
+    "get_float32_matmul_precision",
+    "get_num_interop_threads",
+    "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled",
+    "is_deterministic_algorithms_warn_only_enabled",
+    "is_grad_enabled",
+    "is_warn_always_enabled",
+    "set_deterministic_debug_mode",
+    "set_float32_matmul_precision",
+    "set_flush_denormal",
+    "set_printoptions",
+    "set_warn_always",
+    "use_deterministic_algorithms",
+]
+
+is_grad_enabled = _C.is_grad_enabled
+_asked = {"deterministic": 0, "precision": "highest", "warn_always": False}
+
+_PROFILES = {
+    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
+    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
+    "full": {"precision": 4, "threshold": float("inf"), "edgeitems": 3, "linewidth": 80},
+}
+
+
+def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
+    """Sets how tensors are printed.
+
+    Args:
+        precision (int): digits after the point. Default: 4.
+        threshold (float): elements above which the middle is left out. Default: 1000.
+        edgeitems (int): elements shown at both ends then. Default: 3.
+        linewidth (int): characters in a line. Default: 80.
+        profile (str): "default", "short" or "full"; the other arguments override it.
+        sci_mode (bool): scientific notation always or never; by default where the values ask for it.
+    """
+    options = {}
+    if profile is not None:
+        if profile not in _PROFILES:
+            raise ValueError(f"set_printoptions: unknown profile {profile!r}; expected one of {list(_PROFILES)}")
+        options.update(_PROFILES[profile])
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    options.update({k: v for k, v in given.items() if v is not None})
+    options["sci_mode"] = sci_mode
+    _C._set_printoptions(**options)
+
+
+def use_deterministic_algorithms(mode, *, warn_only=False):
+    """Remembers the wish; every algorithm here is deterministic, whatever it is.
+
+    Raises:
+        TypeError: `mode` is not a bool.
+    """
+    if not isinstance(mode, bool):
+        raise TypeError(f"_set_deterministic_algorithms(): argument 'mode' must be bool, not {type(mode).__name__}")
+    _asked["deterministic"] = (1 if warn_only else 2) if mode else 0
+
+
+def are_deterministic_algorithms_enabled():
+    """Whether `use_deterministic_algorithms(True)` was asked for."""
+    return _asked["deterministic"] > 0
+
+
+def is_deterministic_algorithms_warn_only_enabled():
+    """Whether it was asked for with `warn_only`."""
+    return _asked["deterministic"] == 1
+
+
+def get_deterministic_debug_mode():
+    """0, 1 or 2: "default", "warn" or "error"."""
+    return _asked["deterministic"]
+
+
+def set_deterministic_debug_mode(debug_mode):
+    """The same wish as a mode: 0 or "default", 1 or "warn", 2 or "error"."""
+    modes = {"default": 0, "warn": 1, "error": 2}
+    mode = modes.get(debug_mode, debug_mode)
+    if mode not in (0, 1, 2):
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected 0, 1 or 2 or one of {list(modes)}, but got {debug_mode}"
+        )
+    _asked["deterministic"] = mode
+
+
+def set_float32_matmul_precision(precision):
+    """Remembers the wish; products of float32 matrices are always computed in float32.
+
+    Raises:
+        RuntimeError: not "highest", "high" or "medium".
+    """
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(
+            f"set_float32_matmul_precision: unknown precision {precision!r}; expected highest, high or medium"
+        )
+    _asked["precision"] = precision
+
+
+def get_float32_matmul_precision():
+    """The precision that was asked for; "highest" by default."""
+    return _asked["precision"]
+
+
+def set_flush_denormal(mode):
+    """False: denormal numbers are kept on every processor; PyTorch answers so where it cannot flush them."""
+    return False
+
+
+def get_num_interop_threads():
+    """1: operations run one after the other."""
+    return 1
+
+
+def set_warn_always(mode):
+    """Remembers the wish; which warnings repeat is up to Python's `warnings` filters."""
+    _asked["warn_always"] = bool(mode)
+
+
+def is_warn_always_enabled():
+    """Whether `set_warn_always(True)` was asked for."""
+    return _asked["warn_always"]
+
+
+def is_anomaly_enabled():
+    """Whether anomaly detection is on."""
+    return _C._is_anomaly_enabled()
+
+
+def is_anomaly_check_nan_enabled():
+    """Whether anomaly detection looks for NaN."""
+    return _C._is_anomaly_check_nan_enabled()

@@ -1,0 +1,57 @@
+"""`rustgrad.accelerator`: the GPU by the name that fits any device; what `rustgrad.gpu` answers."""
+
+from . import gpu as _gpu
+from ._C import device as _device
+
+__all__ = [
+    "current_accelerator",
+    "current_device_idx",
+    "current_device_index",
+    "device_count",
+    "device_index",
+    "empty_cache",
+    "is_available",
+    "memory_allocated",
+    "set_device_idx",
+    "set_device_index",
+    "synchronize",
+]
+
+is_available = _gpu.is_available
+device_count = _gpu.device_count
+synchronize = _gpu.synchronize
+empty_cache = _gpu.empty_cache
+memory_allocated = _gpu.memory_allocated
+current_device_index = current_device_idx = _gpu.current_device
+
+
+def current_accelerator(check_available=False):
+    """The device of the accelerator, `device("gpu")`; None where `check_available` and there is none."""
+    return _device("gpu") if is_available() or not check_available else None
+
+
+def set_device_index(device):
+    """Chooses what "gpu" means; there is one device, number 0.
+
+    Raises:
+        RuntimeError: another number.
+    """
+    if _gpu._index(device) != 0:
+        raise RuntimeError(f"set_device_index: invalid device {device}; expected 0. One GPU is used per process.")
+
+
+set_device_idx = set_device_index
+
+
+class device_index:
+    """`with device_index(0):` a block on one device, or on the current one where it is None."""
+
+    def __init__(self, device):
+        self.idx = device
+
+    def __enter__(self):
+        if self.idx is not None:
+            set_device_index(self.idx)
+
+    def __exit__(self, *error):
+        pass

@@ -1,0 +1,22 @@
+"""`rustgrad.backends`: honest answers to questions about libraries that are not here.
+
+Scripts write `backends.cudnn.benchmark = True` or ask `backends.mps.is_available()`; the switches are plain
+attributes without effect, and nothing is available.
+"""
+
+from types import SimpleNamespace
+
+from . import cuda, cudnn, mps
+
+__all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
+
+
+def _nothing(name):
+    def is_available():
+        return False
+
+    is_available.__doc__ = f"False: {name} is not used."
+    return SimpleNamespace(__name__=f"rustgrad.backends.{name}", is_available=is_available)
+
+
+mkl, mkldnn, openmp = _nothing("mkl"), _nothing("mkldnn"), _nothing("openmp")

@@ -1,0 +1,10 @@
+"""Switches of CUDA's libraries, which are not here: remembered, without effect."""
+
+from types import SimpleNamespace
+
+matmul = SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=False)
+
+
+def is_built():
+    """False: rustgrad is built without CUDA."""
+    return False

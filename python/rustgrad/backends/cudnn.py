@@ -1,0 +1,16 @@
+"""Switches of cuDNN, which is not here: remembered, without effect."""
+
+enabled = False
+benchmark = False
+deterministic = True
+allow_tf32 = False
+
+
+def is_available():
+    """False: there is no CUDA here."""
+    return False
+
+
+def version():
+    """None: there is no cuDNN."""
+    return None

@@ -1,0 +1,57 @@
+//! Arithmetic functions whose first argument is a number: `add(1, x)`, `mul(2, x)`.
+//!
+//! Operators on a number and a tensor do not come here (`2 - x` is `rsub`); only the functions do, as PyTorch lets a
+//! few of them take a number for a tensor.
+
+use super::arith::{MINUS, MINUS_SCALED, PLUS, PLUS_SCALED, QUOTIENT, TIMES, by_alpha, no_bool, without_alpha};
+use crate::op::*;
+
+pub static OPS: &[&Op] = &[&ADD_SCALAR, &SUB_SCALAR, &MUL_SCALAR, &DIV_SCALAR];
+
+#[allow(clippy::declare_interior_mutable_const)]
+const NUMBER_FIRST: Op = Op {
+    forms: FO,
+    samples: &["2, f32[2,3]", "2.5, f32[3]", "3, i64[4](1..5)", "2.5, i64[4](1..5)"],
+    errors: &[("2, 'a'", "TypeError", "invalid combination")],
+    ..OP
+};
+pub static ADD_SCALAR: Op = Op {
+    sig: "add.scalar(Scalar self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    doc: "Adds each element, scaled by `alpha`, to a number.",
+    promote: Promote::By(without_alpha),
+    body: elementwise_by(|c| by_alpha(c, &PLUS, &PLUS_SCALED), &[&PLUS, &PLUS_SCALED]),
+    vjp: Vjp::Each(&[d(1, 0, |c| c.g_times(2))]),
+    node: "AddBackward0",
+    reference: "x0 + alpha * x1",
+    ..NUMBER_FIRST
+};
+pub static SUB_SCALAR: Op = Op {
+    sig: "sub.scalar(Scalar self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    doc: "Subtracts each element, scaled by `alpha`, from a number. Bool is refused.",
+    promote: Promote::By(no_bool),
+    body: elementwise_by(|c| by_alpha(c, &MINUS, &MINUS_SCALED), &[&MINUS, &MINUS_SCALED]),
+    vjp: Vjp::Each(&[d(1, 0, |c| -c.g_times(2))]),
+    node: "SubBackward0",
+    reference: "x0 - alpha * x1",
+    ..NUMBER_FIRST
+};
+pub static MUL_SCALAR: Op = Op {
+    sig: "mul.scalar(Scalar self, Tensor other) -> Tensor",
+    doc: "Multiplies a number by each element.",
+    body: elementwise(&TIMES),
+    vjp: Vjp::Each(&[d(1, 0, |c| c.g_times(0))]),
+    node: "MulBackward0",
+    reference: "x0 * x1",
+    ..NUMBER_FIRST
+};
+pub static DIV_SCALAR: Op = Op {
+    sig: "div.scalar(Scalar self, Tensor other) -> Tensor",
+    doc: "Divides a number by each element.",
+    promote: Promote::Float,
+    body: elementwise(&QUOTIENT),
+    vjp: Vjp::Each(&[d(1, A1, |c| -c.g_times(0) / c.arg(1).square().conj())]),
+    node: "DivBackward0",
+    reference: "x0 / x1",
+    samples: &["2, f32[2,3](nonzero)", "2.5, f32[3](nonzero)", "3, i64[4](1..5)", "2.5, i64[4](1..5)"],
+    ..NUMBER_FIRST
+};

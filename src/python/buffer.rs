@@ -1,0 +1,141 @@
+//! Memory by its bytes: tensors over objects with the buffer protocol, and the bytes under a tensor as a tensor.
+
+use super::kinds::{PyDType, to_dtype};
+use super::object::Handle;
+use super::parse::type_name;
+use crate::cpu::buffer::CpuBuffer;
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::layout::Layout;
+use crate::storage::{Buffer, Storage};
+use crate::tensor::{Meta, Tensor};
+use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+/// An exported buffer: the exporter keeps the memory until this is dropped.
+struct Exported(Box<ffi::Py_buffer>);
+
+// SAFETY: the view is plain data, and it is released under the interpreter lock.
+unsafe impl Send for Exported {}
+// SAFETY: as above; nothing is mutated through a shared reference.
+unsafe impl Sync for Exported {}
+
+impl Exported {
+    /// The bytes of an object, writable where it allows that.
+    fn of(o: &Bound<PyAny>) -> PyResult<Exported> {
+        for flags in [ffi::PyBUF_WRITABLE, ffi::PyBUF_SIMPLE] {
+            let mut view = Box::new(ffi::Py_buffer::new());
+            // SAFETY: `o` is live and `view` is ours to fill.
+            if unsafe { ffi::PyObject_GetBuffer(o.as_ptr(), &raw mut *view, flags) } == 0 {
+                return Ok(Exported(view));
+            }
+            // SAFETY: the interpreter lock is held; the error of the last try is told below in our words.
+            unsafe { ffi::PyErr_Clear() };
+        }
+        Err(PyValueError::new_err("object does not implement Python buffer protocol."))
+    }
+}
+
+impl Drop for Exported {
+    fn drop(&mut self) {
+        // SAFETY: the view was filled by `PyObject_GetBuffer` and is released once.
+        Python::attach(|_| unsafe { ffi::PyBuffer_Release(&raw mut *self.0) });
+    }
+}
+
+/// A one-dimensional tensor that shares the memory of an object with the buffer protocol.
+///
+/// Args: `count` elements (-1: all) from byte `offset` on. Errors: ValueError for an object without the protocol, an
+/// empty one, or a range that does not fit. Memory that is read-only gives a warning and a tensor that refuses writes.
+#[pyfunction]
+#[pyo3(signature = (buffer, *, dtype, count=-1, offset=0, requires_grad=false))]
+pub fn frombuffer(
+    buffer: &Bound<PyAny>,
+    dtype: &Bound<PyAny>,
+    count: i64,
+    offset: i64,
+    requires_grad: bool,
+) -> PyResult<Handle> {
+    let kind = to_dtype(dtype).ok_or_else(|| {
+        PyTypeError::new_err(format!("frombuffer(): argument 'dtype' must be torch.dtype, not {}", type_name(dtype)))
+    })?;
+    let exported = Exported::of(buffer)?;
+    let (bytes, start, read_only) = (exported.0.len as i64, exported.0.buf, exported.0.readonly != 0);
+    let n = elements(bytes, kind.size() as i64, count, offset)?;
+    // SAFETY: the offset lies within the exported bytes.
+    let first = unsafe { start.cast::<u8>().offset(offset as isize) };
+    if first as usize % kind.size().min(8) != 0 {
+        return Err(PyValueError::new_err(format!(
+            "frombuffer: the memory at offset {offset} is not aligned for {kind}. Copy the bytes first."
+        )));
+    }
+    if read_only {
+        warn_read_only(buffer.py(), "buffer")?;
+    }
+    let memory = CpuBuffer::foreign(first, n * kind.size(), Box::new(exported), read_only);
+    let storage = Storage::new(Buffer::Cpu(memory), Device::Cpu);
+    let t = Tensor::from_meta(Meta { storage, layout: Layout::contiguous(&[n]), dtype: kind });
+    super::graph::set_requires_grad(&t, requires_grad)?;
+    Ok(Handle(t))
+}
+
+/// How many elements of `size` bytes a range of a buffer holds.
+fn elements(bytes: i64, size: i64, count: i64, offset: i64) -> PyResult<usize> {
+    let refuse = |text: String| Err(PyValueError::new_err(text));
+    if bytes <= 0 || count == 0 {
+        return refuse(format!("both buffer length ({bytes}) and count ({count}) must not be 0"));
+    }
+    if offset < 0 || offset >= bytes {
+        return refuse(format!(
+            "offset ({offset} bytes) must be non-negative and no greater than buffer length ({bytes} bytes) minus 1"
+        ));
+    }
+    let rest = bytes - offset;
+    if count > 0 {
+        return match count.checked_mul(size) {
+            Some(wanted) if wanted <= rest => Ok(count as usize),
+            _ => refuse(format!(
+                "requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be greater than \
+                 actual buffer length ({bytes} bytes)"
+            )),
+        };
+    }
+    if rest % size != 0 {
+        return refuse(format!(
+            "buffer length ({rest} bytes) after offset ({offset} bytes) must be a multiple of element size ({size})"
+        ));
+    }
+    Ok((rest / size) as usize)
+}
+
+/// PyTorch's warning for memory that may not be written; here writing is refused, there it is undefined.
+pub fn warn_read_only(py: Python, what: &str) -> PyResult<()> {
+    let text = format!(
+        "The given {what} is not writable, and writing to the tensor will be refused. You may want to copy it to protect \
+         its data or to make it writable."
+    );
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, 1)
+}
+
+/// A tensor of a dtype over the storage of another: sizes, strides and offset in elements, which must lie within it.
+#[pyfunction]
+pub fn _over_storage(
+    source: Handle,
+    dtype: PyRef<PyDType>,
+    offset: i64,
+    sizes: Vec<i64>,
+    strides: Vec<i64>,
+) -> PyResult<Handle> {
+    let storage = source.0.storage().clone();
+    let layout = Layout::as_strided(&sizes, &strides, offset, storage.bytes() / dtype.0.size())?;
+    Ok(Handle(Tensor::from_meta(Meta { storage, layout, dtype: dtype.0 })))
+}
+
+/// The storage of a tensor as bytes: a uint8 tensor of one dimension over all of it.
+#[pyfunction]
+pub fn _storage_as_bytes(t: Handle) -> Handle {
+    let storage = t.0.storage().clone();
+    let layout = Layout::contiguous(&[storage.bytes()]);
+    Handle(Tensor::from_meta(Meta { storage, layout, dtype: DType::U8 }))
+}

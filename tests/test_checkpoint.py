@@ -1,0 +1,217 @@
+"""`save` and `load`: PyTorch's own files are read, ours come back as they were, and no file makes anything run."""
+
+import io
+import pickle
+import zipfile
+from collections import Counter, OrderedDict, defaultdict
+from pathlib import Path
+
+import pytest
+from support import target
+
+GOLDEN = Path(__file__).parent / "golden"
+own = pytest.mark.skipif(target.STAND_IN, reason="what only rustgrad has")
+KINDS = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128".split()
+
+
+def through_a_file(torch, value, **options):
+    file = io.BytesIO()
+    torch.save(value, file)
+    file.seek(0)
+    return torch.load(file, **options)
+
+
+@pytest.mark.parametrize("mmap", [None, True])
+def test_pytorch_files(torch, mmap):
+    got = torch.load(GOLDEN / "checkpoint.pt", mmap=mmap)
+    assert got["x"].tolist() == [[0, 1, 2], [3, 4, 5]] and got["transposed"].stride() == (1, 3)
+    got["row"][0] = 30
+    assert got["x"][1, 0] == 30 == got["transposed"][0, 1], "tensors that shared memory share it again"
+    assert got["leaf"].requires_grad and got["leaf"].is_leaf and got["scalar"].item() == 3
+    assert isinstance(got["parameter"], torch.nn.Parameter) and got["parameter"][1, 2] == 6
+    assert got["empty"].shape == (0, 3) and got["noted"].note == "kept"
+    for name, tensor in got["kinds"].items():
+        assert tensor.dtype == getattr(torch, name) and tensor.to(torch.float32).tolist() == [0, 1, 1]
+    assert got["stored"].dtype == torch.uint16 and got["stored"].tolist() == [1, 65535]
+    assert got["plain"] == [1, 2.5, True, None, "text", b"bytes", (1, (2,)), {3}, 1j, OrderedDict(a=1)]
+    assert got["facts"] == [torch.float32, torch.device("cpu"), torch.Size([2, 3])]
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
+    model.load_state_dict(got["state"])
+    optimizer = torch.optim.Adam(model.parameters())
+    optimizer.load_state_dict(got["optimizer"])
+    assert optimizer.state_dict()["state"][0]["step"] == 1
+
+
+def test_pytorch_files_of_before_1_6(torch):
+    got = torch.load(GOLDEN / "checkpoint_legacy.pt")
+    got["row"][0] = 30
+    assert got["x"][1].tolist() == [30, 4, 5] and got["leaf"].requires_grad
+    assert list(got["state"]) == ["0.weight", "0.bias"]
+
+
+@own
+@pytest.mark.parametrize("weights_only", [None, True, False])
+def test_modules_do_not_load(torch, weights_only):
+    with pytest.raises(pickle.UnpicklingError, match="GLOBAL torch.nn.modules.linear.Linear was not an allowed global"):
+        torch.load(GOLDEN / "checkpoint_module.pt", weights_only=weights_only)
+
+
+@pytest.mark.parametrize("dtype", [*KINDS, pytest.param("uint32", marks=own)])
+def test_every_dtype(torch, dtype):
+    x = torch.tensor([[0, 1, 1], [1, 0, 1]]).to(getattr(torch, dtype)).t()
+    y = through_a_file(torch, x)
+    assert y.dtype == x.dtype and y.tolist() == x.tolist() and y.stride() == (1, 3)
+
+
+def test_containers(torch):
+    x = torch.arange(6.0).reshape(2, 3)
+    value = {
+        "a": [x, x[1], (x[:, 0], None)], 3: {1.5, "s"}, "e": frozenset([1]), "i": float("inf"), "b": b"\xff\x00",
+        "o": OrderedDict(b=1, a=2), "c": Counter("aab"), "d": defaultdict(list, k=[1]), "n": -(2**70), "z": 2j,
+        "t": torch.bfloat16, "v": x.device, "s": x.shape, "l": slice(1, 2),
+    }  # fmt: skip
+    got = through_a_file(torch, value, weights_only=False)
+    got["a"][1].fill_(7)
+    assert got["a"][0].tolist() == [[0, 1, 2], [7, 7, 7]] and got["a"][2][0].tolist() == [0, 7]
+    assert {k: v for k, v in got.items() if k != "a"} == {k: v for k, v in value.items() if k != "a"}
+    assert got["t"] is torch.bfloat16 and type(got["s"]) is torch.Size and got["d"].default_factory is list
+
+
+def test_parameters_and_attributes(torch):
+    weight = torch.nn.Parameter(torch.ones(2), requires_grad=False)
+    weight.tag = "w"
+    noted = torch.zeros(2, requires_grad=True)
+    noted.tag = [1]
+    got = through_a_file(torch, [weight, noted, weight.data])
+    assert isinstance(got[0], torch.nn.Parameter) and not got[0].requires_grad and got[0].tag == "w"
+    assert got[1].requires_grad and got[1].tag == [1]
+    got[2][0] = 5
+    assert got[0][0] == 5
+
+
+def test_state_dicts_keep_their_metadata(torch, tmp_path):
+    model = torch.nn.Linear(2, 1)
+    torch.save(model.state_dict(), tmp_path / "model.pt")
+    state = torch.load(tmp_path / "model.pt")
+    assert state._metadata == model.state_dict()._metadata
+    torch.nn.Linear(2, 1).load_state_dict(state)
+    with zipfile.ZipFile(tmp_path / "model.pt") as archive:
+        assert "model/data.pkl" in archive.namelist() and archive.read("model/version") == b"3\n"
+        for info in archive.infolist():
+            if "/data/" in info.filename:
+                start = info.header_offset + 30 + len(info.filename) + len(info.extra)
+                assert start % 64 == 0, "storages are aligned, so that a mapped file can be used as it is"
+
+
+def test_map_location(torch, device):
+    x = torch.arange(3.0)
+    for place in (device, torch.device(device), {"cpu": device}, lambda storage, location: None):
+        got = through_a_file(torch, x, map_location=place)
+        wanted = "cpu" if callable(place) and not isinstance(place, torch.device) else device
+        assert got.device.type == wanted and got.tolist() == [0, 1, 2]
+    if not target.STAND_IN:
+        back = through_a_file(torch, {"x": x.to(device), "y": x.to(device)[1:]})
+        assert back["x"].device.type == device and back["y"].tolist() == [1, 2]
+        assert through_a_file(torch, x.to(device), map_location="cpu").device.type == "cpu"
+
+
+@own
+def test_what_cannot_be_stored_is_refused(torch):
+    for value in (torch.nn.Linear(1, 1), lambda: 1, object(), {"a": [open]}, Path("x")):
+        with pytest.raises(TypeError, match="save: cannot store an object of type"):
+            torch.save(value, io.BytesIO())
+
+
+class Point:
+    """A class that only an explicit permission lets in."""
+
+    def __init__(self):
+        self.x = 1
+
+
+@own
+def test_safe_globals(torch):
+    with torch.serialization.safe_globals([Point]):
+        file = io.BytesIO()
+        torch.save([Point()], file)
+        file.seek(0)
+        assert torch.load(file)[0].x == 1
+    file.seek(0)
+    assert torch.serialization.get_safe_globals() == []
+    with pytest.raises(pickle.UnpicklingError, match="Point was not an allowed global"):
+        torch.load(file)
+
+
+class Attack:
+    """Pickles as a call of a function that leaves a trace."""
+
+    def __init__(self, function, *arguments):
+        self.call = (function, arguments)
+
+    def __reduce__(self):
+        return self.call
+
+
+def archive(pickled, **entries):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as made:
+        made.writestr("archive/data.pkl", pickled)
+        for name, data in entries.items():
+            made.writestr(f"archive/data/{name}", data)
+    file.seek(0)
+    return file
+
+
+@own
+def test_nothing_is_executed(torch, tmp_path):
+    import os
+    import subprocess
+
+    trace = tmp_path / "trace"
+    attacks = [
+        Attack(os.mkdir, str(trace)),
+        Attack(eval, f"open({str(trace)!r}, 'w')"),
+        Attack(subprocess.call, ["true"]),
+    ]
+    for attack in [*attacks, {"deep": [Attack(getattr, "text", "upper")]}, Attack(exec, "1"), Attack(__import__, "os")]:
+        for file in (archive(pickle.dumps(attack)), archive(pickle.dumps(attack, 4)), io.BytesIO(pickle.dumps(attack))):
+            for weights_only in (None, False):
+                file.seek(0)
+                with pytest.raises((pickle.UnpicklingError, RuntimeError)):
+                    torch.load(file, weights_only=weights_only)
+    assert not trace.exists()
+
+
+@own
+def test_damaged_files(torch, tmp_path):
+    file = io.BytesIO()
+    torch.save({"x": torch.arange(100.0), "y": [torch.ones(3), "text"]}, file)
+    whole = file.getvalue()
+    for cut in range(0, len(whole), 97):
+        with pytest.raises((RuntimeError, pickle.UnpicklingError)):
+            torch.load(io.BytesIO(whole[:cut]))
+    for at in range(40, len(whole), 61):
+        bad = bytearray(whole)
+        bad[at] ^= 0x55
+        try:
+            torch.load(io.BytesIO(bytes(bad)))
+        except (RuntimeError, pickle.UnpicklingError, NotImplementedError):
+            pass
+    with pytest.raises(FileNotFoundError):
+        torch.load(tmp_path / "none.pt")
+    with pytest.raises(RuntimeError, match="not a checkpoint"):
+        torch.load(io.BytesIO(b"plain text"))
+    with pytest.raises(ValueError, match="mmap"):
+        torch.load(io.BytesIO(whole), mmap=True)
+
+
+@own
+def test_storages_too_small_for_their_tensors(torch):
+    file = io.BytesIO()
+    torch.save(torch.arange(8.0), file)
+    with zipfile.ZipFile(file) as made:
+        pickled = made.read("archive/data.pkl")
+    with pytest.raises(RuntimeError, match="storage 0 has 4 bytes, but 32 are used"):
+        torch.load(archive(pickled, **{"0": b"abcd"}))
+    with pytest.raises(RuntimeError, match="out of bounds for storage"):
+        torch.load(archive(pickled.replace(b"K\x08\x85", b"K\x7f\x85"), **{"0": bytes(32)}))
