@@ -46,13 +46,13 @@ class _Methods:
 
     def is_contiguous(self, memory_format=None):
         """Whether the memory is row-major without gaps; with `channels_last`, whether channels lie together."""
-        if self.numel() == 0:
-            return True
         order = list(range(self.ndim))
         if memory_format is not None and memory_format._name.startswith("channels_last"):
             if self.ndim != (5 if memory_format._name.endswith("3d") else 4):
                 return False
             order = [0, *order[2:], 1]
+        if self.numel() == 0:
+            return True
         step, strides = 1, self.stride()
         for d, s in ((self.shape[i], strides[i]) for i in reversed(order)):
             if d != 1:

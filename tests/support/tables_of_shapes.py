@@ -6,6 +6,7 @@ import numpy as np
 
 from support import tables
 from support.tables import short
+from support.tables_of_forms import forms
 from support.target import torch
 
 # --- indexing ------------------------------------------------------------------------------------------------
@@ -150,4 +151,5 @@ TABLES = {
     "construction": (tables.construction, False),
     "indexing": (indexing, False),
     "views": (views, False),
+    "forms": (forms, True),
 }
