@@ -41,12 +41,12 @@ class Methods:
         prefix = "tensor(" if kind is Tensor or kind.__name__ == "Parameter" else f"{kind.__name__}("
         return _C._repr(self, prefix)
 
-    __str__ = __repr__
-
     def __format__(self, spec):
         if self.ndim == 0:
             return self.item().__format__(spec)
-        return object.__format__(self, spec)
+        if spec:
+            raise TypeError(f"unsupported format string passed to {type(self).__name__}.__format__")
+        return str(self)
 
     def __len__(self):
         if self.ndim == 0:

@@ -100,6 +100,10 @@ pub static COPY_: Op = Op {
 
 fn fill(c: &Call, out: &[Tensor]) -> Result<()> {
     match &c.args[1] {
+        Value::Scalar(crate::dtype::Scalar::Complex(_, im)) if *im != 0.0 && !out[0].dtype().is_complex() => {
+            let name = out[0].dtype().name();
+            Err(Error::runtime(format!("value cannot be converted to type {name} without overflow")))
+        }
         Value::Scalar(s) => out[0].fill_raw(*s),
         _ => {
             let v = c.tensor(1)?;

@@ -168,11 +168,11 @@ class Optimizer:
                 param_state["step"] = step_tensor(param_state["step"])
 
     def __repr__(self):
-        lines = [f"{type(self).__name__} ("]
+        groups = []
         for i, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {i}")
-            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
-        return "\n".join(lines) + "\n)"
+            lines = [f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params"]
+            groups.append(f"\nParameter Group {i}\n" + "".join(lines))
+        return f"{type(self).__name__} (" + "".join(groups) + ")"
 
     def _register(self, table, hook, prepend=False):
         handle = RemovableHandle(table)
