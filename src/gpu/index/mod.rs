@@ -16,11 +16,14 @@ pub use scatter::{index_add, index_copy, index_fill, scatter};
 
 use super::kernel::Kernel;
 use super::map::as_words;
+use super::template::Compute;
 use super::transfer::download;
-use super::types::View;
+use super::types::{Refusal, View};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Dims;
+
+const TABLE: &str = include_str!("../../../shaders/table.wgsl");
 
 /// Whose words a bad index is reported in; the number is what the kernel leaves in the fault block.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,8 +44,18 @@ pub(super) fn fault(block: [u32; 4]) -> Option<Error> {
         0 => None,
         1 => Some(Error::runtime(text)),
         2 => Some(Error::index(text)),
-        _ => Some(Error::index("index out of range in self")),
+        3 => Some(Error::index("index out of range in self")),
+        other => Refusal::TEXTS.get(other as usize - FIRST_REFUSAL).map(|text| Error::runtime(*text)),
     }
+}
+
+const FIRST_REFUSAL: usize = 4;
+/// Raises an error, when the host next waits, if any element of `mask` is true.
+pub fn refuse_where(mask: &View, what: Refusal) -> Result<()> {
+    let kernel = Kernel::new("refuse", TABLE, Compute::I32).read("mask", *mask).walk("mask", mask.shape, mask.strides);
+    let kernel = kernel.number("units", mask.numel())?.bits("code", (what as usize + FIRST_REFUSAL) as u32);
+    let body = "if (read_mask({{mask}} + walk_mask(unit)) != 0) { atomicMax(&buffer_fault[0], {{code}}); }";
+    kernel.text("combine", "v").part("", "body", body).faulting()?.launch(mask.numel())
 }
 
 /// Every index into nothing is bad: no kernel is needed to say so.
