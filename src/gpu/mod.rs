@@ -59,7 +59,7 @@ pub use {
     },
     index::{
         Places, gather, index_add, index_copy, index_fill, index_get, index_put, index_select, masked_scatter,
-        masked_select, nonzero, refuse_where, scatter,
+        masked_select, nonzero, pick_class, put_class, refuse_where, scatter,
     },
     map::{copy, line, map, ramp},
     matmul::matmul,

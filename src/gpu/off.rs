@@ -134,6 +134,12 @@ pub fn update(
 ) -> Result<()> {
     absent()
 }
+pub fn pick_class(_input: &View, _dim: usize, _class: &View, _out: &View) -> Result<()> {
+    absent()
+}
+pub fn put_class(_out: &View, _dim: usize, _class: &View, _source: &View) -> Result<()> {
+    absent()
+}
 pub fn refuse_where(_mask: &View, _what: Refusal) -> Result<()> {
     absent()
 }

@@ -97,13 +97,16 @@ pub enum Refusal {
     NoProbability,
     NoChance,
     NoWeights,
+    /// Where the tensor is zero, not where it is true.
+    DivisionByZero,
 }
 impl Refusal {
     /// In the order of the variants.
-    pub(super) const TEXTS: [&'static str; 3] = [
+    pub(super) const TEXTS: [&'static str; 4] = [
         "all elements of input should be between 0 and 1",
         "Expected p_in >= 0 && p_in <= 1 to be true, but got false.",
         "invalid multinomial distribution: expected finite weights that are not negative and have a positive sum",
+        "ZeroDivisionError",
     ];
 }
 

@@ -224,7 +224,7 @@ fn one_hot(c: &Call) -> Result<Outputs> {
     if t.numel() == 0 && asked <= 0 {
         return Err(Error::runtime("Can not infer total number of classes from empty tensor."));
     }
-    if t.device().is_gpu() && t.numel() > 0 {
+    if t.device().is_gpu() {
         return one_hot_gpu(t, asked);
     }
     let at = flat(t)?;
@@ -258,7 +258,10 @@ fn classes(least: i64, needed: i64, asked: i64) -> Result<usize> {
 }
 
 fn one_hot_gpu(t: &Tensor, asked: i64) -> Result<Outputs> {
-    let [least, greatest] = super::search_gpu::range(t)?.map(Scalar::to_i64);
+    let [least, greatest] = match t.numel() {
+        0 => [0, -1],
+        _ => super::search_gpu::range(t)?.map(Scalar::to_i64),
+    };
     let n = classes(least, greatest + 1, asked)?;
     let shape: Vec<usize> = t.shape().iter().copied().chain([n]).collect();
     let zeros = Tensor::zeros(&shape, DType::I64, t.device())?;

@@ -69,7 +69,7 @@ pub(super) fn multinomial(p: &Tensor, k: usize, replacement: bool, key: Philox) 
         gpu::refuse_where(&bad.ok()?.gpu_view()?, Refusal::NoWeights)?;
         if !replacement {
             let clocks = -(-Term(chances(&p, key))).log1p() / &p;
-            let clocks = clocks.where_else(Term::from(&p).equals(0), Term(full_like(&p, wide, f64::INFINITY)));
+            let clocks = clocks.where_else(Term::from(&p).ne_(0), Term(full_like(&p, wide, f64::INFINITY)));
             return Ok(TOPK.calls((clocks, k, -1, false))?.swap_remove(1));
         }
         let mut shape = p.shape().to_vec();

@@ -24,6 +24,7 @@ XFAIL: dict[tuple[str, str], str] = {
     ("result dtype", "complex"): "complex32 does not exist here",
     ("result dtype", "polar"): "complex32 does not exist here",
     ("same as CPU", "view_as_complex"): "the GPU has no complex numbers",
+    ("on device", "view_as_complex"): "the GPU has no complex numbers",
     ("strided on gpu", "view_as_complex"): "the GPU has no complex numbers",
     ("result dtype", "native_layer_norm"): "statistics of half precision stay in float32",
     ("result dtype", "addr"): "bool inputs give int64; PyTorch has a logical form",

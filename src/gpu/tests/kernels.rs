@@ -48,7 +48,7 @@ const ALL_TYPES: [&str; 3] = [
 const FLOATS: [&str; 2] = [
     "acos_ acosh_ asin_ asinh_ atan_ atanh_ cos_ cosh_ digamma_ erf_ erfc_ exp2_ exp_ expm1_ frac_ lgamma_ ln_ log10_ \
      log1p_ log2_ recip_ rsqrt_ sigmoid_ sin_ sinh_ softplus_ sqrt_ tan_ tanh_",
-    "atan2_ copysign_ hypot_ log_add_exp_",
+    "atan2_ copysign_ hypot_ log_add_exp_ nextafter_",
 ];
 const INTEGERS: [&str; 2] = ["not_", "and_ or_ shl_ shr_ xor_"];
 

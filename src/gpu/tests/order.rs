@@ -115,12 +115,13 @@ fn steps_of_optimisers() {
 
 #[test]
 fn refusals_come_back_when_the_host_waits() {
+    const ALL: [Refusal; 4] = [Refusal::NoProbability, Refusal::NoChance, Refusal::NoWeights, Refusal::DivisionByZero];
     let Some(_alone) = alone("refusals") else { return };
-    for (what, text) in [Refusal::NoProbability, Refusal::NoChance, Refusal::NoWeights].into_iter().zip(Refusal::TEXTS)
-    {
-        refuse_where(&Dev::new(&[3], &[false, false, false]).view(), what).unwrap();
+    for (what, text) in ALL.into_iter().zip(Refusal::TEXTS) {
+        let good = what == Refusal::DivisionByZero;
+        refuse_where(&Dev::new(&[3], &[good; 3]).view(), what).unwrap();
         synchronize().unwrap();
-        refuse_where(&Dev::new(&[3], &[false, true, false]).view(), what).unwrap();
+        refuse_where(&Dev::new(&[3], &[good, !good, good]).view(), what).unwrap();
         assert_eq!(synchronize().unwrap_err().message(), text);
         synchronize().unwrap();
     }
@@ -140,6 +141,9 @@ fn order_and_steps_validate() {
                 let [a, b] = [(); 2].map(|()| Hollow::new(&[4, n], dtype, strided));
                 recurrence(&a.view(), &b.view(), 1, strided, &x.view())?;
                 refuse_where(&x.view(), Refusal::NoProbability)?;
+                refuse_where(&x.view(), Refusal::DivisionByZero)?;
+                pick_class(&x.view(), 1, &index.view(), &b.view())?;
+                put_class(&x.view(), 1, &index.view(), &b.view())?;
                 if dtype.is_float() {
                     steps([&x, &a, &b, &Hollow::new(&[4, n], DType::F32, strided)])?;
                 }

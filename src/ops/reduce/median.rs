@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::op::*;
 use crate::ops::index_along::TAKE_ALONG;
 use crate::ops::logical::RIGHT_SHIFT;
+use crate::ops::minmax::CLAMP_MIN;
 use crate::ops::needs::quiet;
 use crate::ops::sort::{kth_into, sort_into};
 use crate::tensor::Tensor;
@@ -40,7 +41,7 @@ fn medians(t: &Tensor, dim: usize, skip_nan: bool) -> Result<(Tensor, Tensor)> {
         let (values, indices) = (new(t.shape(), t.dtype())?, new(t.shape(), DType::I64)?);
         sort_into(&t, dim, false, &values, &indices)?;
         let numbers = Term::from(&t).is_nan().equals(0).sum(&[dim as i64], true);
-        let middle = RIGHT_SHIFT.call(((numbers - 1).clamp_min_(0.0), 1)).ok()?;
+        let middle = RIGHT_SHIFT.call((CLAMP_MIN.call((numbers - 1, 0)), 1)).ok()?;
         let at = |t: &Tensor| TAKE_ALONG.call((t, &middle, dim)).ok();
         return Ok((at(&values)?, at(&indices)?));
     }
