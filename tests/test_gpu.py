@@ -55,7 +55,11 @@ def test_memory_is_counted():
 
 
 def test_another_index_is_refused():
-    for make in (lambda: torch.ones(2, device="gpu:1"), lambda: torch.ones(2).to("gpu:7"), lambda: torch.ones(2, device=1)):
+    for make in (
+        lambda: torch.ones(2, device="gpu:1"),
+        lambda: torch.ones(2).to("gpu:7"),
+        lambda: torch.ones(2, device=1),
+    ):
         with pytest.raises(RuntimeError, match="invalid device index"):
             make()
     assert torch.ones(2, device=0).device == torch.device("gpu:0")

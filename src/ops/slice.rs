@@ -288,13 +288,7 @@ pub static TENSOR_SPLIT_TENSOR: Op = Op {
                 "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor of dtype int64",
             ));
         }
-        if how.device().is_gpu() {
-            return Err(Error::runtime(format!(
-                "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on {}",
-                how.device()
-            )));
-        }
-        let numbers = super::take::int_list(how)?;
+        let numbers = super::split::numbers_of(how)?;
         if how.ndim() == 0 { cut_evenly(t, dim, numbers[0]) } else { cut_at(t, dim, &numbers) }
     }),
     vjp: Vjp::Composite,
