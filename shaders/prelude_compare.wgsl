@@ -163,6 +163,11 @@ fn shr_(x: i32, y: i32) -> i32 {
     return x >> min(u32(y), 31u);
 }
 // @for i64
+// By the sign's mask: as a selection lavapipe loses it where the operand was widened from i32.
+fn abs_(x: i64) -> i64 {
+    let sign = x >> 63u;
+    return (x ^ sign) - sign;
+}
 fn shl_(x: i64, y: i64) -> i64 {
     return select(x << (u32(y) & 63u), i64(0), bitcast<u64>(y) > u64(63));
 }

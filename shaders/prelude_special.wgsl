@@ -300,3 +300,18 @@ fn pow_(x: T, y: T) -> T {
     }
     return r;
 }
+
+// @for f32
+fn nextafter_(x: f32, y: f32) -> f32 {
+    if (is_nan(x) || is_nan(y)) { return nan_(); }
+    if (same(x, y)) { return y; }
+    if (same(x, f32(0))) { return from_parts(bitcast<f32>(bits_(1u)), y); }
+    return bitcast<f32>(bitcast<i32>(x) + select(-1, 1, less(x, y) != is_negative(x)));
+}
+// @for f64
+fn nextafter_(x: f64, y: f64) -> f64 {
+    if (is_nan(x) || is_nan(y)) { return nan_(); }
+    if (same(x, y)) { return y; }
+    if (same(x, f64(0))) { return from_parts(bitcast<f64>(u64(bits_(1u))), y); }
+    return bitcast<f64>(bitcast<i64>(x) + select(i64(-1), i64(1), less(x, y) != is_negative(x)));
+}

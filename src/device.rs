@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
-/// A device. `Gpu(i)` is the i-th adapter that wgpu lists; all of a process's GPU tensors of one index share a queue.
+/// A device. A process drives one GPU, `Gpu(0)`; allocating on another index is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Device {
     Cpu,

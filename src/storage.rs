@@ -25,6 +25,10 @@ impl Buffer {
         }
     }
     fn alloc(bytes: usize, device: Device, zeroed: bool) -> Result<Buffer> {
+        if let Device::Gpu(i @ 1..) = device {
+            // Says that there is no such device, or no device at all.
+            gpu::device_name(i as usize)?;
+        }
         Ok(match (device, zeroed) {
             (Device::Cpu, false) => Buffer::Cpu(CpuBuffer::alloc(bytes)?),
             (Device::Cpu, true) => Buffer::Cpu(CpuBuffer::zeroed(bytes)?),

@@ -17,6 +17,7 @@ PROPERTIES = {
     "gradcheck": (properties.gradcheck, "cpu", lambda op: op.differentiable),
     "gradgradcheck": (properties.gradgradcheck, "cpu", lambda op: op.differentiable),
     "same as CPU": (properties.same_as_cpu, "gpu", lambda op: True),
+    "on device": (properties.on_device, "gpu", lambda op: op.gpu),
     "strided": (properties.strided, "both", lambda op: True),
     "expanded": (properties.expanded, "both", lambda op: True),
     "edges": (properties.edges, "both", lambda op: True),
@@ -25,7 +26,7 @@ PROPERTIES = {
     "out": (properties.out, "both", lambda op: op.out),
     "method": (properties.method, "cpu", lambda op: op.method and "." not in op.public),
     "fused": (properties.fused, "both", lambda op: op.fused),
-    "errors": (properties.errors, "cpu", lambda op: True),
+    "errors": (properties.errors, "both", lambda op: True),
     "example": (properties.example, "cpu", lambda op: ">>>" in op.doc),
 }
 

@@ -1,4 +1,10 @@
-"""`rustgrad.gpu`: what can be asked of and done with the GPU (any vendor's, through wgpu)."""
+"""`rustgrad.gpu`: what can be asked of and done with the GPU (any vendor's, through wgpu).
+
+A process drives one adapter, the device `gpu:0`; the environment variable `RUSTGRAD_GPU` picks it. A function that takes
+a device takes None, a number, a string or a `rustgrad.device`, and raises RuntimeError for one that is not there.
+"""
+
+from types import SimpleNamespace
 
 from . import _C
 from ._C import device
@@ -8,10 +14,16 @@ __all__ = [
     "device_count",
     "empty_cache",
     "get_device_name",
+    "get_device_properties",
     "is_available",
     "manual_seed",
     "manual_seed_all",
+    "max_memory_allocated",
     "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "reset_peak_memory_stats",
+    "set_device",
     "stats",
     "synchronize",
 ]
@@ -19,14 +31,15 @@ __all__ = [
 
 def _index(which):
     """The number of a device given as None, number, string or `device`."""
-    if which is None:
-        return 0
-    if isinstance(which, int):
-        return which
-    which = device(which)
-    if which.type != "gpu":
-        raise ValueError(f"Expected a gpu device, but got: {which}")
-    return which.index or 0
+    if which is not None and not isinstance(which, int):
+        which = device(which)
+        if which.type != "gpu":
+            raise ValueError(f"Expected a gpu device, but got: {which}")
+        which = which.index
+    index = which or 0
+    if index != 0:
+        raise RuntimeError(f"invalid device index {index}; this process drives one GPU, gpu:0 (RUSTGRAD_GPU picks it)")
+    return index
 
 
 def is_available():
@@ -35,7 +48,7 @@ def is_available():
 
 
 def device_count():
-    """The number of adapters."""
+    """The number of devices: 1, or 0 where there is no adapter."""
     return _C._gpu_device_count()
 
 
@@ -44,8 +57,13 @@ def current_device():
     return 0
 
 
+def set_device(device):
+    """Accepts the one device there is."""
+    _index(device)
+
+
 def get_device_name(device=None):
-    """The adapter's name, for instance "NVIDIA H200" or "llvmpipe (LLVM 15.0.6, 256 bits)".
+    """The adapter's name, for instance "NVIDIA H200 (Vulkan)" or "llvmpipe (LLVM 15.0.6, 256 bits) (Vulkan)".
 
     Raises:
         RuntimeError: there is no such adapter.
@@ -53,19 +71,64 @@ def get_device_name(device=None):
     return _C._gpu_device_name(_index(device))
 
 
+def get_device_properties(device=None):
+    """What driver and adapter say of themselves: name, backend, type, driver, limits in bytes, has_int64, has_float64.
+
+    Raises:
+        RuntimeError: there is no such adapter.
+    """
+    _index(device)
+    found = _C._gpu_properties()
+    numbers = {k: int(v) for k, v in found.items() if k.startswith("max_")}
+    flags = {k: v == "true" for k, v in found.items() if k.startswith("has_")}
+    return SimpleNamespace(**found | numbers | flags)
+
+
 def synchronize(device=None):
-    """Waits until everything submitted to the device is done."""
-    _C._gpu_synchronize(_index(device))
+    """Waits until everything submitted to the device is done; errors found on the device are raised here at the latest."""
+    _index(device)
+    _C._gpu_synchronize()
 
 
 def memory_allocated(device=None):
     """Bytes held by tensors on the device."""
-    return _C._gpu_memory_allocated(_index(device))
+    _index(device)
+    return _C._gpu_memory()[0]
+
+
+def max_memory_allocated(device=None):
+    """The most bytes that tensors held on the device since the start or since `reset_peak_memory_stats`."""
+    _index(device)
+    return _C._gpu_memory()[1]
+
+
+def memory_reserved(device=None):
+    """Bytes held by tensors and by the pool of buffers that wait to be used again."""
+    _index(device)
+    return _C._gpu_memory()[2]
+
+
+def reset_peak_memory_stats(device=None):
+    """Starts `max_memory_allocated` again from what is held now."""
+    _index(device)
+    _C._gpu_reset_peak_memory()
+
+
+def memory_stats(device=None):
+    """The three figures of memory under PyTorch's names."""
+    _index(device)
+    current, peak, reserved = _C._gpu_memory()
+    return {
+        "allocated_bytes.all.current": current,
+        "allocated_bytes.all.peak": peak,
+        "reserved_bytes.all.current": reserved,
+    }
 
 
 def stats(device=None):
-    """Counters as a dict: dispatches, submissions, pipelines, pooled bytes and the like."""
-    return _C._gpu_stats(_index(device))
+    """Counters as a dict: dispatches, submits, waits, numbers and tensors read back, pipelines, buffers and bytes."""
+    _index(device)
+    return _C._gpu_stats()
 
 
 def empty_cache():

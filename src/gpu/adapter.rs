@@ -118,6 +118,22 @@ pub fn device_name(index: usize) -> Result<String> {
     }
 }
 
+/// What the driver and the adapter say of themselves, as (name, value); the limits are in bytes.
+pub fn properties() -> Result<Vec<(&'static str, String)>> {
+    let found = found().map_err(unavailable)?;
+    let (info, caps) = (found.adapter.get_info(), &found.caps);
+    Ok(vec![
+        ("name", info.name.clone()),
+        ("backend", format!("{:?}", info.backend)),
+        ("type", format!("{:?}", info.device_type)),
+        ("driver", format!("{} {}", info.driver, info.driver_info).trim().to_string()),
+        ("max_buffer_size", caps.max_buffer.to_string()),
+        ("max_binding_size", caps.max_binding.to_string()),
+        ("has_int64", caps.int64.to_string()),
+        ("has_float64", caps.float64.to_string()),
+    ])
+}
+
 /// Whether the device computes in this dtype. Copies of equal dtype work for every dtype.
 pub fn supports(dtype: DType) -> bool {
     let Ok(found) = found() else { return false };

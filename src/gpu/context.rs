@@ -172,6 +172,18 @@ pub fn memory_allocated() -> usize {
     existing().map_or(0, |g| g.pool().allocated())
 }
 
+/// The most that `memory_allocated` was since the start, or since it was reset.
+pub fn max_memory_allocated() -> usize {
+    existing().map_or(0, |g| g.pool().peak())
+}
+
+/// Starts `max_memory_allocated` again from what is held now.
+pub fn reset_peak_memory() {
+    if let Some(gpu) = existing() {
+        gpu.pool().reset_peak();
+    }
+}
+
 /// Bytes held by live buffers and by the pool.
 pub fn memory_reserved() -> usize {
     existing().map_or(0, |g| g.pool().reserved())

@@ -30,7 +30,7 @@ pub(super) struct Kernel<'a> {
     walks: SmallVec<[Walk; 6]>,
     numbers: SmallVec<[(&'static str, Number); 16]>,
     texts: SmallVec<[(&'static str, Cow<'static, str>); 8]>,
-    parts: SmallVec<[(&'static str, &'static str); 2]>,
+    parts: SmallVec<[(&'static str, Cow<'static, str>); 3]>,
     faulting: bool,
     constants: SmallVec<[(&'static str, usize); 6]>,
     variant: &'static str,
@@ -158,13 +158,9 @@ impl<'a> Kernel<'a> {
         self.constants.push((name, value));
         self
     }
-    pub fn variant(mut self, variant: &'static str) -> Self {
-        self.variant = variant;
-        self
-    }
     /// A larger piece of code that fills a hole; the name of the variant stands for it in the key.
-    pub fn part(mut self, variant: &'static str, name: &'static str, code: &'static str) -> Self {
-        self.parts.push((name, code));
+    pub fn part(mut self, variant: &'static str, name: &'static str, code: impl Into<Cow<'static, str>>) -> Self {
+        self.parts.push((name, code.into()));
         self.variant = variant;
         self
     }

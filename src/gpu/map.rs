@@ -57,6 +57,31 @@ pub fn map(shape: &[usize], inputs: &[Input], out: &View, compute: DType, expr: 
     run(shape, inputs, out, compute, expr)
 }
 
+/// `start + i * step` for element `i` of a contiguous `out`.
+pub fn ramp(start: Scalar, step: Scalar, out: &View) -> Result<()> {
+    tabulate(&[start, step], RAMP, out)
+}
+
+/// The numbers from `start` to `end` at equal distances, each computed from the nearer end.
+pub fn line(start: f64, end: f64, out: &View) -> Result<()> {
+    let last = out.numel().max(2) - 1;
+    let numbers = [start, (end - start) / last as f64, end, last as f64].map(Scalar::Float);
+    tabulate(&numbers, LINE, out)
+}
+pub(super) const RAMP: &str = "x + y * T(e + p[0].z)";
+pub(super) const LINE: &str = "select(x + y * T(e + p[0].z), z - y * (w - T(e + p[0].z)), T(2 * (e + p[0].z)) > w)";
+
+/// An expression of the position in a contiguous output.
+fn tabulate(numbers: &[Scalar], expr: &'static str, out: &View) -> Result<()> {
+    require(out.dtype)?;
+    let compute = match Compute::of(out.dtype) {
+        Some(Compute::I32) if require(DType::I64).is_ok() => Compute::I64,
+        compute => compute.ok_or_else(|| Error::internal("no compute type"))?,
+    };
+    let inputs: SmallVec<[Input; 4]> = numbers.iter().map(|s| Input::Scalar(*s)).collect();
+    run(out.shape, &inputs, out, compute, expr)
+}
+
 /// Copies with a cast, strided on both sides; a scalar fills. Equal dtypes are copied as bits, whatever they are.
 pub fn copy(src: &Input, out: &View) -> Result<()> {
     match src {
@@ -197,7 +222,8 @@ fn one(job: &Job, out: &View, views: &[(usize, View)]) -> Result<()> {
     let variant =
         Variant { expr: job.expr, compute: job.compute, operands: &operands, out: out.dtype, rank, out_contiguous };
 
-    let mut params = Params::from_slice(&[narrow(n)?, narrow(out_offset)?, 0, 0]);
+    let before = narrow(out.offset - job.out.offset)?;
+    let mut params = Params::from_slice(&[narrow(n)?, narrow(out_offset)?, before, 0]);
     let mut binds = SmallVec::<[_; 5]>::new();
     for (i, input) in job.inputs.iter().enumerate() {
         match (input, view_of(i)) {

@@ -6,7 +6,7 @@
 //! Without the `gpu` feature the same functions exist and answer that this build has no GPU support.
 
 mod types;
-pub use types::{Input, Random, Reduce, Scan, ScatterMode, View};
+pub use types::{Input, Random, Reduce, Refusal, Scan, ScatterMode, Step, View};
 
 #[cfg(feature = "gpu")]
 mod adapter;
@@ -35,7 +35,11 @@ mod reduce;
 #[cfg(feature = "gpu")]
 mod scan;
 #[cfg(feature = "gpu")]
+mod search;
+#[cfg(feature = "gpu")]
 mod softmax;
+#[cfg(feature = "gpu")]
+mod sort;
 #[cfg(feature = "gpu")]
 mod stream;
 #[cfg(feature = "gpu")]
@@ -43,24 +47,31 @@ mod template;
 #[cfg(feature = "gpu")]
 mod transfer;
 #[cfg(feature = "gpu")]
+mod update;
+#[cfg(feature = "gpu")]
 mod validate;
 
 #[cfg(feature = "gpu")]
 pub use {
-    adapter::{device_count, device_name, is_available, supports},
-    context::{empty_cache, memory_allocated, memory_reserved, stats, synchronize},
+    adapter::{device_count, device_name, is_available, properties, supports},
+    context::{
+        empty_cache, max_memory_allocated, memory_allocated, memory_reserved, reset_peak_memory, stats, synchronize,
+    },
     index::{
         Places, gather, index_add, index_copy, index_fill, index_get, index_put, index_select, masked_scatter,
-        masked_select, nonzero, scatter,
+        masked_select, nonzero, pick_class, put_class, refuse_where, scatter,
     },
-    map::{copy, map},
+    map::{copy, line, map, ramp},
     matmul::matmul,
     pool::GpuBuffer,
     random::random,
     reduce::{arg_reduce, reduce, var},
-    scan::cumulative,
+    scan::{cumulative, recurrence},
+    search::search,
     softmax::{softmax, softmax_backward},
+    sort::sort,
     transfer::{download, upload},
+    update::update,
     validate::validate_all,
 };
 

@@ -1,6 +1,6 @@
 //! The GPU room of a build without the `gpu` feature: the same functions, each of which says so.
 
-use super::{Input, Random, Reduce, Scan, ScatterMode, View};
+use super::{Input, Random, Reduce, Refusal, Scan, ScatterMode, Step, View};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 
@@ -42,6 +42,13 @@ pub fn synchronize() -> Result<()> {
 pub fn memory_allocated() -> usize {
     0
 }
+pub fn max_memory_allocated() -> usize {
+    0
+}
+pub fn reset_peak_memory() {}
+pub fn properties() -> Result<Vec<(&'static str, String)>> {
+    absent()
+}
 pub fn memory_reserved() -> usize {
     0
 }
@@ -58,6 +65,12 @@ pub unsafe fn download(_src: &GpuBuffer, _byte_offset: usize, _dst: *mut u8, _by
     absent()
 }
 pub fn map(_shape: &[usize], _inputs: &[Input], _out: &View, _compute: DType, _expr: &'static str) -> Result<()> {
+    absent()
+}
+pub fn ramp(_start: Scalar, _step: Scalar, _out: &View) -> Result<()> {
+    absent()
+}
+pub fn line(_start: f64, _end: f64, _out: &View) -> Result<()> {
     absent()
 }
 pub fn copy(_src: &Input, _out: &View) -> Result<()> {
@@ -95,6 +108,39 @@ pub fn softmax_backward(_grad: &View, _output: &View, _dim: usize, _out: &View, 
     absent()
 }
 pub fn cumulative(_kind: Scan, _input: &View, _dim: usize, _out: &View, _indices: Option<&View>) -> Result<()> {
+    absent()
+}
+pub fn recurrence(_a: &View, _b: &View, _dim: usize, _reverse: bool, _out: &View) -> Result<()> {
+    absent()
+}
+pub fn sort(
+    _input: &View,
+    _dim: usize,
+    _descending: bool,
+    _first: usize,
+    _values: &View,
+    _indices: &View,
+) -> Result<()> {
+    absent()
+}
+pub fn search(_sorted: &View, _values: &View, _right: bool, _compute: DType, _out: &View) -> Result<()> {
+    absent()
+}
+pub fn update(
+    _step: Step,
+    _changed: &[(&'static str, View)],
+    _read: (&'static str, View),
+    _numbers: &[(&'static str, f64)],
+) -> Result<()> {
+    absent()
+}
+pub fn pick_class(_input: &View, _dim: usize, _class: &View, _out: &View) -> Result<()> {
+    absent()
+}
+pub fn put_class(_out: &View, _dim: usize, _class: &View, _source: &View) -> Result<()> {
+    absent()
+}
+pub fn refuse_where(_mask: &View, _what: Refusal) -> Result<()> {
     absent()
 }
 pub fn gather(_input: &View, _dim: usize, _index: &View, _out: &View) -> Result<()> {

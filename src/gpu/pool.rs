@@ -28,6 +28,7 @@ pub(super) struct Raw {
 pub(super) struct Pool {
     free: BTreeMap<u64, Vec<Raw>>,
     live_bytes: u64,
+    peak_bytes: u64,
     free_bytes: u64,
     next_id: u64,
     created: u64,
@@ -122,15 +123,19 @@ impl Pool {
     fn take(&mut self, size: u64) -> Option<Raw> {
         let raw = self.free.get_mut(&size)?.pop()?;
         self.free_bytes -= size;
-        self.live_bytes += size;
         self.reused += 1;
+        self.lend(size);
         Some(raw)
     }
     fn adopt(&mut self, buffer: wgpu::Buffer, size: u64) -> Raw {
         self.next_id += 1;
         self.created += 1;
-        self.live_bytes += size;
+        self.lend(size);
         Raw { buffer, id: self.next_id, last_use: AtomicU64::new(0) }
+    }
+    fn lend(&mut self, size: u64) {
+        self.live_bytes += size;
+        self.peak_bytes = self.peak_bytes.max(self.live_bytes);
     }
     fn give(&mut self, raw: Raw) {
         let size = raw.buffer.size();
@@ -144,6 +149,12 @@ impl Pool {
     }
     pub fn allocated(&self) -> usize {
         self.live_bytes as usize
+    }
+    pub fn peak(&self) -> usize {
+        self.peak_bytes as usize
+    }
+    pub fn reset_peak(&mut self) {
+        self.peak_bytes = self.live_bytes;
     }
     pub fn reserved(&self) -> usize {
         (self.live_bytes + self.free_bytes) as usize

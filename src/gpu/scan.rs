@@ -13,6 +13,7 @@ use crate::layout::Dims;
 const TEMPLATE: &str = include_str!("../../shaders/scan.wgsl");
 const THREAD: &str = include_str!("../../shaders/scan_thread.wgsl");
 const WHOLE: &str = include_str!("../../shaders/scan_group.wgsl");
+const RECURRENCE: &str = include_str!("../../shaders/recurrence.wgsl");
 const SHORT: usize = 256;
 const MANY: usize = 4096;
 
@@ -67,4 +68,24 @@ pub fn cumulative(kind: Scan, input: &View, dim: usize, out: &View, indices: Opt
             kernel.part("group", "body", WHOLE).launch_groups(lines)
         }
     })
+}
+
+/// `out[k] = b[k] + a[k] * out[k - 1]` along `dim`, or from the end where `reverse`; all of one shape.
+pub fn recurrence(a: &View, b: &View, dim: usize, reverse: bool, out: &View) -> Result<()> {
+    require(out.dtype)?;
+    let length = out.shape.get(dim).copied().unwrap_or(1);
+    let lines = out.numel() / length.max(1);
+    if out.numel() == 0 {
+        return Ok(());
+    }
+    let rest = |list: &[usize]| (0..list.len()).filter(|&d| d != dim).map(|d| list[d]).collect::<Dims>();
+    let shape = rest(out.shape);
+    let mut kernel = Kernel::new("recurrence", RECURRENCE, compute_of(out.dtype)?);
+    for (name, step, view) in [("a", "a_step", a), ("b", "b_step", b), ("out", "out_step", out)] {
+        kernel = if name == "out" { kernel.write(name, *view) } else { kernel.read(name, *view) };
+        kernel = kernel.walk(name, &shape, &rest(view.strides));
+        kernel = kernel.number(step, view.strides.get(dim).copied().unwrap_or(0))?;
+    }
+    let kernel = kernel.number("lines", lines)?.number("length", length)?;
+    kernel.text("place", if reverse { "{{length}} - 1u - i" } else { "i" }).launch(lines)
 }

@@ -49,6 +49,10 @@ pub(super) struct Stream {
     pub watching: bool,
     dispatches: u64,
     submits: u64,
+    /// Waits for the device; downloads of one number, and of more than one.
+    waits: u64,
+    numbers_read: u64,
+    tensors_read: u64,
 }
 
 impl Stream {
@@ -70,6 +74,9 @@ impl Stream {
             watching: false,
             dispatches: 0,
             submits: 0,
+            waits: 0,
+            numbers_read: 0,
+            tensors_read: 0,
         }
     }
 
@@ -151,6 +158,7 @@ impl Stream {
     pub fn finish(&mut self, gpu: &Gpu) -> Result<()> {
         self.submit(gpu)?;
         self.flying.clear();
+        self.waits += 1;
         wait(gpu, None)
     }
     /// Whether a recorded command that was not submitted yet uses the buffer.
@@ -188,8 +196,18 @@ impl Stream {
             self.stage = Some(stage);
         }
     }
-    pub fn counters(&self) -> [(&'static str, u64); 2] {
-        [("dispatches", self.dispatches), ("submits", self.submits)]
+    /// Counts a download by what it brings: up to eight bytes are a number.
+    pub fn count_read(&mut self, bytes: usize) {
+        *(if bytes <= 8 { &mut self.numbers_read } else { &mut self.tensors_read }) += 1;
+    }
+    pub fn counters(&self) -> [(&'static str, u64); 5] {
+        [
+            ("dispatches", self.dispatches),
+            ("submits", self.submits),
+            ("waits", self.waits),
+            ("numbers read", self.numbers_read),
+            ("tensors read", self.tensors_read),
+        ]
     }
 }
 

@@ -70,6 +70,7 @@ pub unsafe fn download(src: &GpuBuffer, byte_offset: usize, dst: *mut u8, bytes:
         return Ok(());
     }
     let gpu = gpu()?;
+    gpu.stream().count_read(bytes);
     let mut done = 0;
     while done < bytes {
         let n = (bytes - done).min(PIECE);

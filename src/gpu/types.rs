@@ -83,6 +83,33 @@ pub enum Random {
     },
 }
 
+/// What an optimiser does to its parameter and state; formulas and their numbers are in `update`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Adam,
+    Sgd,
+    SgdMomentum,
+}
+
+/// What a kernel refuses beside indices: the text of a `RuntimeError`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    NoProbability,
+    NoChance,
+    NoWeights,
+    /// Where the tensor is zero, not where it is true.
+    DivisionByZero,
+}
+impl Refusal {
+    /// In the order of the variants.
+    pub(super) const TEXTS: [&'static str; 4] = [
+        "all elements of input should be between 0 and 1",
+        "Expected p_in >= 0 && p_in <= 1 to be true, but got false.",
+        "invalid multinomial distribution: expected finite weights that are not negative and have a positive sum",
+        "ZeroDivisionError",
+    ];
+}
+
 impl View<'_> {
     pub(super) fn numel(&self) -> usize {
         self.shape.iter().product()

@@ -1,10 +1,13 @@
 //! The hook through which `compile` and the profiler see calls; dispatch knows this trait and nothing else of them.
+//!
+//! `RUSTGRAD_DEBUG=1` (or more) prints each call behind the same check, so that it costs nothing where it is off.
 
 use super::Op;
 use super::value::{Outputs, Value};
+use crate::tensor::Tensor;
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Sees each call of this thread after it ran.
 pub trait Tracer {
@@ -13,6 +16,52 @@ pub trait Tracer {
 
 /// Tracers installed in any thread: zero keeps the hot path at one relaxed load.
 static INSTALLED: AtomicUsize = AtomicUsize::new(0);
+
+static PRINTING: AtomicBool = AtomicBool::new(false);
+
+/// Prints every call from now on if `RUSTGRAD_DEBUG` asks for it: when the module is loaded.
+pub fn print_if_asked() {
+    let level = std::env::var("RUSTGRAD_DEBUG").ok().and_then(|v| v.parse::<u8>().ok()).unwrap_or(0);
+    if level > 0 && !PRINTING.swap(true, Ordering::Relaxed) {
+        INSTALLED.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// `add(f32[2,3] gpu:0, 1, alpha=2) -> f32[2,3] gpu:0`; arguments that have their default are left out.
+fn describe(op: &'static Op, args: &[Value], outputs: &Outputs) -> String {
+    let params = &op.signature().params;
+    let given = params.iter().zip(args).enumerate().filter(|(_, (p, v))| p.default.as_ref().map(show) != Some(show(v)));
+    let texts = given.map(|(i, (p, v))| match p.default.is_some() && i > 0 {
+        true => format!("{}={}", p.name, show(v)),
+        false => show(v),
+    });
+    let results: Vec<String> = outputs.iter().map(tensor).collect();
+    format!("{}({}) -> {}", op.name(), texts.collect::<Vec<_>>().join(", "), results.join(", "))
+}
+
+fn tensor(t: &Tensor) -> String {
+    let sizes: Vec<String> = t.shape().iter().map(|d| d.to_string()).collect();
+    format!("{}[{}] {}", t.dtype().short(), sizes.join(","), t.device())
+}
+
+fn show(v: &Value) -> String {
+    match v {
+        Value::Tensor(t) => tensor(t),
+        Value::Owned(t) => tensor(t),
+        Value::Tensors(list) => {
+            let all: Vec<String> = list.iter().map(|t| t.as_ref().map_or("None".into(), tensor)).collect();
+            format!("[{}]", all.join(", "))
+        }
+        Value::None => "None".into(),
+        Value::Scalar(s) => s.to_string(),
+        Value::Ints(v) => format!("{:?}", v.as_slice()),
+        Value::Scalars(v) => format!("{v:?}"),
+        Value::DType(d) => d.name().into(),
+        Value::Device(d) => d.to_string(),
+        Value::Str(s) => format!("'{s}'"),
+        Value::Generator(_) => "generator".into(),
+    }
+}
 
 thread_local! {
     static TRACER: RefCell<Option<Rc<dyn Tracer>>> = const { RefCell::new(None) };
@@ -33,6 +82,9 @@ pub fn install(tracer: Option<Rc<dyn Tracer>>) -> Option<Rc<dyn Tracer>> {
 #[inline]
 pub fn trace(op: &'static Op, args: &[Value], outputs: &Outputs) {
     if INSTALLED.load(Ordering::Relaxed) != 0 {
+        if PRINTING.load(Ordering::Relaxed) {
+            eprintln!("op: {}", describe(op, args, outputs));
+        }
         let tracer = TRACER.with(|t| t.borrow().clone());
         if let Some(t) = tracer {
             t.traced(op, args, outputs);

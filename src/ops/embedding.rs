@@ -1,5 +1,6 @@
 //! Lookup by class: embedding with its gradient, one_hot.
 
+use super::gather::SCATTER_VALUE;
 use super::needs::quiet;
 use super::reduce::norm::VECTOR_NORM;
 use super::select::INDEX_COPY;
@@ -132,15 +133,16 @@ fn scatter_rows(c: &Call, out: &[Tensor]) -> Result<()> {
 fn scatter_rows_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let (out, at) = (&out[0], gpu_rows(c.tensor(1)?, &[-1])?);
     out.fill_raw(Scalar::Int(0))?;
-    if c.flag(4) {
-        return Err(Error::not_implemented(
-            "scale_grad_by_freq is not supported on the gpu yet. Move the weight to the cpu.",
-        ));
-    }
     if at.numel() == 0 || out.numel() == 0 {
         return Ok(());
     }
-    let g = gpu_rows(c.tensor(0)?, &[at.numel() as i64, out.size(1) as i64])?;
+    let mut g = gpu_rows(c.tensor(0)?, &[at.numel() as i64, out.size(1) as i64])?;
+    if c.flag(4) {
+        let counts = super::search_gpu::tally(&at, None, out.size(0), DType::I32)?;
+        g = quiet(|| {
+            (Term::from(&g) / EMBEDDING.call((Term::from(&counts).unsqueeze(-1), &at))).to_dtype(g.dtype()).ok()
+        })?;
+    }
     gpu::index_add(&out.gpu_view()?, 0, &at.gpu_view()?, &g.gpu_view()?, 1.0)?;
     let pad = c.int(3)?;
     if pad >= 0 && (pad as usize) < out.size(0) {
@@ -222,21 +224,15 @@ fn one_hot(c: &Call) -> Result<Outputs> {
     if t.numel() == 0 && asked <= 0 {
         return Err(Error::runtime("Can not infer total number of classes from empty tensor."));
     }
+    if t.device().is_gpu() {
+        return one_hot_gpu(t, asked);
+    }
     let at = flat(t)?;
     let values = (0..at.numel())
         .map(|i| at.element(at.layout().offset + i).map(Scalar::to_i64))
         .collect::<Result<Vec<i64>>>()?;
-    if values.iter().any(|&v| v < 0) {
-        return Err(Error::runtime("Class values must be non-negative."));
-    }
-    let needed = values.iter().max().map_or(0, |m| m + 1);
-    if asked != -1 && asked < 1 {
-        return Err(Error::runtime("num_classes should be positive"));
-    }
-    if asked != -1 && needed > asked {
-        return Err(Error::runtime("Class values must be smaller than num_classes."));
-    }
-    let n = if asked == -1 { needed } else { asked } as usize;
+    let least = values.iter().min().copied().unwrap_or(0);
+    let n = classes(least, values.iter().max().map_or(0, |m| m + 1), asked)?;
     let shape: Vec<usize> = t.shape().iter().copied().chain([n]).collect();
     let out = Tensor::zeros(&shape, DType::I64, crate::device::Device::Cpu)?;
     let start = out.ptr()?.cast::<i64>();
@@ -244,5 +240,30 @@ fn one_hot(c: &Call) -> Result<Outputs> {
         // SAFETY: the output is dense with `n` places for each index, and every index is less than `n`.
         unsafe { *start.add(i * n + *v as usize) = 1 };
     }
-    Term::from(&out).to_device(t.device()).outputs()
+    Ok(smallvec::smallvec![out])
+}
+
+/// How many classes there are, of labels from `least` on and below `needed`.
+fn classes(least: i64, needed: i64, asked: i64) -> Result<usize> {
+    if least < 0 {
+        return Err(Error::runtime("Class values must be non-negative."));
+    }
+    if asked != -1 && asked < 1 {
+        return Err(Error::runtime("num_classes should be positive"));
+    }
+    if asked != -1 && needed > asked {
+        return Err(Error::runtime("Class values must be smaller than num_classes."));
+    }
+    Ok(if asked == -1 { needed } else { asked } as usize)
+}
+
+fn one_hot_gpu(t: &Tensor, asked: i64) -> Result<Outputs> {
+    let [least, greatest] = match t.numel() {
+        0 => [0, -1],
+        _ => super::search_gpu::range(t)?.map(Scalar::to_i64),
+    };
+    let n = classes(least, greatest + 1, asked)?;
+    let shape: Vec<usize> = t.shape().iter().copied().chain([n]).collect();
+    let zeros = Tensor::zeros(&shape, DType::I64, t.device())?;
+    SCATTER_VALUE.calls((&zeros, -1, Term::from(t).unsqueeze(-1), 1))
 }

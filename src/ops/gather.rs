@@ -2,6 +2,7 @@
 //!
 //! Kernels take int64 indices of the operand's rank and check them before anything is written.
 
+use super::scatter_gpu::scatter_gpu;
 use super::slice::PLACE;
 use crate::cpu::index::{self, Mode, Source};
 use crate::dtype::DType;
@@ -33,11 +34,6 @@ pub(super) fn cast_raw(t: &Tensor, dtype: DType) -> Result<Tensor> {
 /// `t`, or a copy of it where it shares memory with the tensor that is written to.
 pub(super) fn apart(t: &Tensor, out: &Tensor) -> Result<Tensor> {
     if t.storage().same(out.storage()) { cast_raw(t, t.dtype()) } else { Ok(t.clone()) }
-}
-
-/// The tensor itself on the CPU, a copy of a GPU tensor there.
-pub(super) fn on_host(t: &Tensor) -> Result<Tensor> {
-    if t.device().is_gpu() { t.dense_copy(t.dtype()) } else { Ok(t.clone()) }
 }
 
 /// A 0-d tensor as one of one element: kernels want a dimension.
@@ -123,38 +119,18 @@ fn scatter_as(c: &Call, out: &[Tensor], mode: Mode, include_self: bool) -> Resul
     check_fit(&out, dim, &index, source.as_ref())?;
     let index = apart(&index, &out)?;
     if out.device().is_gpu() {
-        let (mode, exact) = shader_mode(mode, include_self);
-        if exact {
-            let from = match &source {
-                Some(s) => gpu::Input::View(s.gpu_view()?),
-                None => gpu::Input::Scalar(c.scalar(3)?),
-            };
-            return gpu::scatter(&out.gpu_view()?, dim, &index.gpu_view()?, &from, mode);
-        }
+        let from = match &source {
+            Some(s) => gpu::Input::View(s.gpu_view()?),
+            None => gpu::Input::Scalar(c.scalar(3)?),
+        };
+        return scatter_gpu(&out, dim, &index.gpu_view()?, &from, mode, include_self);
     }
-    // What has no shader is computed on the host.
-    let (target, index) = (on_host(&out)?, on_host(&index)?);
-    let source = source.as_ref().map(on_host).transpose()?;
     let from = match &source {
         Some(s) => Source::View(s.cpu_view()?),
         None => Source::Scalar(c.scalar(3)?),
     };
     // SAFETY: the layouts lie within their storages, the shapes were checked, index and source lie apart.
-    unsafe { index::scatter(target.cpu_view()?, dim, index.cpu_view()?, from, mode, include_self)? };
-    if out.device().is_gpu() { out.copy_raw(&target) } else { Ok(()) }
-}
-
-/// The shader's mode, and whether it does what is asked.
-fn shader_mode(mode: Mode, include_self: bool) -> (gpu::ScatterMode, bool) {
-    let (known, exact) = match mode {
-        Mode::Set => return (gpu::ScatterMode::Set, true),
-        Mode::Add => (gpu::ScatterMode::Add, true),
-        Mode::Mul => (gpu::ScatterMode::Mul, true),
-        Mode::Max => (gpu::ScatterMode::Max, true),
-        Mode::Min => (gpu::ScatterMode::Min, true),
-        Mode::Mean => (gpu::ScatterMode::Add, false),
-    };
-    (known, exact && include_self)
+    unsafe { index::scatter(out.cpu_view()?, dim, index.cpu_view()?, from, mode, include_self) }
 }
 
 fn source_for(source: &Tensor, index: &Tensor, out: &Tensor) -> Result<Tensor> {

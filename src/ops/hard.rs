@@ -167,7 +167,7 @@ impl MapReal<2> for SoftShrink {
 static SOFT_SHRINK: Rule = Rule {
     operands: &[0, 1],
     loops: Loops::NONE.real::<2, SoftShrink>(),
-    wgsl: "where_(gt_(x, y), x - y, where_(lt_(x, -y), x + y, where_(isnan_(x), x, T(0))))",
+    wgsl: "where_(gt_(x, y), x - y, where_(lt_(x, -y), x + y, where_(isnan_(x), x, copysign_(T(0), x))))",
 };
 pub static SOFTSHRINK: Op = Op {
     sig: "nn.functional.softshrink(Tensor input, Scalar lambd=0.5) -> Tensor",

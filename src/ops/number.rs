@@ -96,7 +96,7 @@ impl MapReal<2> for NextAfter {
 pub static NEXTAFTER: Op = Op {
     sig: "nextafter(Tensor self, Tensor other) -> Tensor",
     doc: "The next floating-point number after `self` towards `other`.",
-    body: elementwise(&real2::<NextAfter>("")),
+    body: elementwise(&real2::<NextAfter>("nextafter_(x, y)")),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(1, 0, |c| c.zeros(1))]),
     reference: "np.nextafter(x0, x1)",
     ..BINARY

@@ -1,11 +1,8 @@
 //! Optimiser steps as ops: parameter and state change in one pass over memory.
 //!
-//! The arithmetic and its order are those of PyTorch's single-tensor optimisers. On the GPU the same steps are
-//! composed of elementwise ops.
+//! The arithmetic and its order are those of PyTorch's single-tensor optimisers; on the GPU each step is one shader.
 
-use super::arith::{ADD, MUL};
-use super::choose::{ADDCDIV, ADDCMUL, LERP_SCALAR};
-use super::needs::quiet;
+use super::gather::cast_raw;
 use crate::cpu::arith::Float;
 use crate::cpu::num::Fuse;
 use crate::cpu::parallel::par_for;
@@ -13,6 +10,7 @@ use crate::cpu::simd::{self, Kernel};
 use crate::cpu::view::{Ptr, load, store};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::gpu::{self, Step};
 use crate::op::*;
 use crate::tensor::Tensor;
 
@@ -77,6 +75,21 @@ impl Operands {
         }
         Ok(())
     }
+    /// The step as one shader; the second tensor is the gradient, `changed` names the others by their places.
+    fn run_gpu(&self, step: Step, changed: &[(&'static str, usize)], numbers: &[(&'static str, f64)]) -> Result<()> {
+        // A buffer is bound once, and elements on top of each other (expanded) are not written in place.
+        let all = &self.tensors;
+        let bound =
+            |i: usize| all[i].layout().is_dense() && !all[..i].iter().any(|t| t.storage().same(all[i].storage()));
+        let own = |i: usize| if bound(i) { Ok(all[i].clone()) } else { cast_raw(&all[i], all[i].dtype()) };
+        let dense = (0..all.len()).map(own).collect::<Result<Vec<_>>>()?;
+        let views = changed.iter().map(|&(name, i)| Ok((name, dense[i].gpu_view()?))).collect::<Result<Vec<_>>>()?;
+        gpu::update(step, &views, ("g", dense[1].gpu_view()?), numbers)?;
+        for &(_, i) in changed.iter().filter(|&&(_, i)| !dense[i].storage().same(self.tensors[i].storage())) {
+            self.tensors[i].copy_raw(&dense[i])?;
+        }
+        Ok(())
+    }
     /// No two tensors may share memory: the step would read what it has just written.
     fn distinct(self) -> Result<Operands> {
         let all = &self.tensors;
@@ -105,7 +118,7 @@ pub static FUSED_ADAM_: Op = Op {
     sig: "_fused_adam_(Tensor self, Tensor grad, Tensor exp_avg, Tensor exp_avg_sq, *, float lr, float beta1, float beta2, float eps, float weight_decay, float step, bool decoupled, bool maximize) -> Tensor",
     doc: "One step of Adam (AdamW where `decoupled`): writes to the parameter, `exp_avg` and `exp_avg_sq`. `step` counts from 1.",
     forms: STEP,
-    body: kernel_into(adam, Some(adam_composed)),
+    body: kernel_into(adam, Some(adam_gpu)),
     vjp: Vjp::None("an optimiser step"),
     samples: &[
         "f32[2,3](nograd), f32[2,3](nograd), f32[2,3](nograd), f32[2,3](pos, nograd), lr=0.1, beta1=0.9, beta2=0.99, eps=1e-08, weight_decay=0.1, step=3.0, decoupled=True, maximize=False",
@@ -185,31 +198,30 @@ fn adam(c: &Call, out: &[Tensor]) -> Result<()> {
     Ok(())
 }
 
-fn adam_composed(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (s, p, m, v) = (Adam::of(c)?, &out[0], c.tensor(2)?, c.tensor(3)?);
-    quiet(|| {
-        let mut g = Term::from(c.tensor(1)?);
-        if s.maximize {
-            g = -g;
-        }
-        if s.decoupled {
-            MUL.call_inplace((p, 1.0 - s.lr * s.decay))?;
-        } else if s.decay != 0.0 {
-            g = g + Term::from(p) * s.decay;
-        }
-        LERP_SCALAR.call_inplace((m, &g, 1.0 - s.beta1))?;
-        MUL.call_inplace((v, s.beta2))?;
-        ADDCMUL.call_inplace((v, &g, &g, 1.0 - s.beta2))?;
-        let denominator = Term::from(v).sqrt() / s.root + s.eps;
-        ADDCDIV.call_inplace((p, m, denominator, -s.size)).map(drop)
-    })
+fn adam_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (s, states) = (Adam::of(c)?, [c.tensor(2)?, c.tensor(3)?]);
+    let o = Operands::new(&out[0], &[c.tensor(1)?, states[0], states[1]])?.distinct()?;
+    let numbers = [
+        ("shrink", if s.decoupled { 1.0 - s.lr * s.decay } else { 1.0 }),
+        ("decay", if s.decoupled { 0.0 } else { s.decay }),
+        ("sign", if s.maximize { -1.0 } else { 1.0 }),
+        ("w1", 1.0 - s.beta1),
+        ("b2", s.beta2),
+        ("w2", 1.0 - s.beta2),
+        ("size", -s.size),
+        ("root", s.root),
+        ("eps", s.eps),
+    ];
+    o.run_gpu(Step::Adam, &[("x", 0), ("m", 2), ("v", 3)], &numbers)?;
+    bump(&states);
+    Ok(())
 }
 
 pub static FUSED_SGD_: Op = Op {
     sig: "_fused_sgd_(Tensor self, Tensor grad, Tensor? momentum_buffer, *, float lr, float momentum, float dampening, float weight_decay, bool nesterov, bool maximize, bool first=False) -> Tensor",
     doc: "One step of stochastic gradient descent: writes to the parameter and, with momentum, to `momentum_buffer`, which `first` fills.",
     forms: STEP,
-    body: kernel_into(sgd, Some(sgd_composed)),
+    body: kernel_into(sgd, Some(sgd_gpu)),
     vjp: Vjp::None("an optimiser step"),
     samples: &[
         "f32[2,3](nograd), f32[2,3](nograd), None, lr=0.1, momentum=0.0, dampening=0.0, weight_decay=0.1, nesterov=False, maximize=False, first=False",
@@ -299,25 +311,17 @@ fn sgd(c: &Call, out: &[Tensor]) -> Result<()> {
     Ok(())
 }
 
-fn sgd_composed(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (s, p) = (Sgd::of(c)?, &out[0]);
-    quiet(|| {
-        let mut g = Term::from(c.tensor(1)?);
-        if s.maximize {
-            g = -g;
-        }
-        if s.decay != 0.0 {
-            g = g + Term::from(p) * s.decay;
-        }
-        if let Some(b) = c.opt_tensor(2).filter(|_| s.momentum != 0.0) {
-            if s.first {
-                super::copy::COPY_.call_inplace((b, &g))?;
-            } else {
-                MUL.call_inplace((b, s.momentum))?;
-                ADD.call_inplace((b, &g, 1.0 - s.dampening))?;
-            }
-            g = if s.nesterov { g + Term::from(b) * s.momentum } else { Term::from(b) };
-        }
-        ADD.call_inplace((p, &g, -s.lr)).map(drop)
-    })
+fn sgd_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (s, g, buffer) = (Sgd::of(c)?, c.tensor(1)?, c.opt_tensor(2).filter(|_| c.float(4).is_ok_and(|m| m != 0.0)));
+    let plain = [("lr", -s.lr), ("sign", if s.maximize { -1.0 } else { 1.0 }), ("decay", s.decay)];
+    let Some(b) = buffer else {
+        return Operands::new(&out[0], &[g])?.distinct()?.run_gpu(Step::Sgd, &[("x", 0)], &plain);
+    };
+    let flag = |on: bool| if on { 1.0 } else { 0.0 };
+    let momentum =
+        [("keep", flag(!s.first)), ("ahead", flag(s.nesterov)), ("momentum", s.momentum), ("kept", 1.0 - s.dampening)];
+    let numbers: Vec<_> = plain.into_iter().chain(momentum).collect();
+    Operands::new(&out[0], &[g, b])?.distinct()?.run_gpu(Step::SgdMomentum, &[("x", 0), ("b", 2)], &numbers)?;
+    bump(&[b]);
+    Ok(())
 }

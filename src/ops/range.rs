@@ -4,6 +4,7 @@ use crate::cpu::sequence::{self, Sequence};
 use crate::device::Device;
 use crate::dtype::{DType, Scalar, default_dtype};
 use crate::error::{Error, Result};
+use crate::gpu;
 use crate::layout::checked_numel;
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -11,13 +12,30 @@ use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&ARANGE, &ARANGE_START, &ARANGE_STEP, &LINSPACE, &LOGSPACE, &EYE, &EYE_M];
 
-/// The first `n` numbers of a sequence; computed on the CPU, so that every device has the same.
+/// The first `n` numbers of a sequence.
 fn tabulate(n: usize, dtype: DType, device: Option<Device>, rule: Sequence) -> Result<Outputs> {
     checked_numel(&[n])?;
+    let device = device.unwrap_or_default();
+    if device.is_gpu() && gpu::supports(dtype) && n > 0 {
+        let t = Tensor::empty(&[n], dtype, device)?;
+        let out = t.gpu_view()?;
+        match rule {
+            Sequence::Ints { start, step } => gpu::ramp(Scalar::Int(start), Scalar::Int(step), &out)?,
+            Sequence::Floats { start, step } => gpu::ramp(Scalar::Float(start), Scalar::Float(step), &out)?,
+            Sequence::Line { start, end, .. } if dtype.is_float() => gpu::line(start, end, &out)?,
+            _ => return from_host(n, dtype, device, rule),
+        }
+        return Ok(smallvec![t]);
+    }
+    from_host(n, dtype, device, rule)
+}
+
+/// Computed on the CPU in float64, then brought to the device: a table of powers, or integers that a line rounds to.
+fn from_host(n: usize, dtype: DType, device: Device, rule: Sequence) -> Result<Outputs> {
     let t = Tensor::empty(&[n], dtype, Device::Cpu)?;
     // SAFETY: the new block holds `n` elements of the dtype.
     unsafe { sequence::fill(t.ptr()?, dtype, n, rule) };
-    Term(Ok(t)).to_device(device.unwrap_or_default()).outputs()
+    Term(Ok(t)).to_device(device).outputs()
 }
 
 /// Arguments (.., dtype, device, requires_grad), the dtype being at `at`.

@@ -124,6 +124,9 @@ fn interleave_index(repeats: &Tensor) -> Result<Tensor> {
     if !matches!(repeats.dtype(), DType::I64 | DType::I32) {
         return Err(Error::runtime("repeats has to be Long or Int tensor"));
     }
+    if repeats.device().is_gpu() && repeats.numel() > 0 {
+        return interleave_index_gpu(repeats);
+    }
     let counts = super::take::int_list(repeats)?;
     if counts.iter().any(|&r| r < 0) {
         return Err(Error::runtime("repeats can not be negative"));
@@ -134,6 +137,21 @@ fn interleave_index(repeats: &Tensor) -> Result<Tensor> {
         counts.iter().enumerate().flat_map(|(i, &r)| std::iter::repeat_n(i as i64, r as usize)).collect();
     let t = Tensor::from_slice(&index, &[total])?;
     Term(Ok(t)).to_device(repeats.device()).ok()
+}
+
+/// The place of each number 0, 1, .. in the running sum of the repeats.
+fn interleave_index_gpu(repeats: &Tensor) -> Result<Tensor> {
+    let least = super::search_gpu::range(repeats)?[0].to_i64();
+    if least < 0 {
+        return Err(Error::runtime("repeats can not be negative"));
+    }
+    let ends = super::scan::CUMSUM.call((Term::from(repeats).reshape(&[-1]), 0)).ok()?;
+    let last = ends.with_layout(ends.layout().select(0, ends.numel() - 1));
+    let total = super::take::item(&last)?.to_i64() as usize;
+    crate::layout::checked_numel(&[total])?;
+    let each = Tensor::empty(&[total], DType::I64, repeats.device())?;
+    crate::gpu::ramp(0.into(), 1.into(), &each.gpu_view()?)?;
+    super::search_gpu::places(&ends, &each, true, DType::I64)
 }
 
 fn check_output_size(asked: Option<i64>, index: &Tensor) -> Result<()> {

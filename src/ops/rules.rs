@@ -8,6 +8,7 @@ use crate::cpu::num::{MapComplex, MapReal, Real};
 use crate::device::Device;
 use crate::dtype::{Category, DType, Operands, c128};
 use crate::error::{Error, Result};
+use crate::gpu;
 use crate::op::*;
 use crate::tensor::Tensor;
 
@@ -148,7 +149,7 @@ fn c_name(d: DType) -> &'static str {
     }
 }
 
-/// For division of integers: no bool, and no zero in argument 1. Only the CPU looks; a GPU would have to wait for it.
+/// For division of integers: no bool, and no zero in argument 1. The GPU looks too, and says so when the host waits.
 pub fn divisible(c: &Call, common: DType) -> Result<(DType, DType)> {
     no_bool(c, common)?;
     if common.category() == Category::Int {
@@ -164,7 +165,13 @@ pub fn divisible(c: &Call, common: DType) -> Result<(DType, DType)> {
 }
 
 fn has_zero(t: &Tensor) -> Result<bool> {
-    if t.device() != Device::Cpu || t.numel() == 0 {
+    if t.numel() == 0 {
+        return Ok(false);
+    }
+    if t.device() != Device::Cpu {
+        if gpu::supports(t.dtype()) {
+            gpu::refuse_where(&t.gpu_view()?, gpu::Refusal::DivisionByZero)?;
+        }
         return Ok(false);
     }
     let whole = t.dense_copy(DType::I64)?;

@@ -4,6 +4,7 @@ use super::compare::LT;
 use super::random::{Draw, chances, draw, key, uniforms};
 use crate::dtype::{DType, default_dtype};
 use crate::error::{Error, Result};
+use crate::gpu;
 use crate::layout::{broadcast, to_shape};
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -30,8 +31,10 @@ fn flips(out: &Tensor, p: &Tensor, key: crate::cpu::philox::Philox) -> Result<()
         )));
     }
     let p = super::mask::stretched(&p.detach(), out.shape());
-    let wild = LT.call((&p, 0)).or(LT.call((1, &p))).any_true()?;
-    if wild {
+    let wild = LT.call((&p, 0)).or(LT.call((1, &p)));
+    if p.device().is_gpu() {
+        gpu::refuse_where(&wild.ok()?.gpu_view()?, gpu::Refusal::NoChance)?;
+    } else if wild.any_true()? {
         return Err(Error::runtime(
             "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)",
         ));
@@ -270,7 +273,12 @@ fn multinomial(c: &Call) -> Result<Outputs> {
     if !replacement && k as usize > p.size(p.ndim() - 1) {
         return Err(Error::runtime("cannot sample n_sample > prob_dist.size(-1) samples without replacement"));
     }
-    let (k, (all, n)) = (k as usize, weights(p)?);
+    let k = k as usize;
+    if p.device().is_gpu() {
+        let draws = p.numel() / p.size(p.ndim() - 1).max(1) * if replacement { k } else { p.size(p.ndim() - 1) };
+        return Ok(smallvec![super::search_gpu::multinomial(p, k, replacement, key(c, 3, draws))?]);
+    }
+    let (all, n) = weights(p)?;
     let rows = all.len().checked_div(n).unwrap_or(0);
     let draws = rows * if replacement { k } else { n };
     let u = uniforms(draws, key(c, 3, draws))?;
@@ -292,8 +300,7 @@ fn multinomial(c: &Call) -> Result<Outputs> {
     }
     let mut shape: crate::layout::Dims = p.shape().into();
     shape[p.ndim() - 1] = k;
-    let t = Term(Tensor::from_slice(&picked, &shape));
-    t.to_device(p.device()).outputs()
+    Term(Tensor::from_slice(&picked, &shape)).outputs()
 }
 
 pub static MULTINOMIAL: Op = Op {

@@ -202,7 +202,12 @@ pub static RECURRENCE: Op = Op {
             Ok(Spec::one(b.shape(), dtype, b.device()))
         },
         recurrence,
-        Some(recurrence), // through the host: only gradients of running products come here
+        Some(|c, out| {
+            let dim = wrap_dim(c.int(2)?, out[0].ndim())?;
+            let b = c.tensor(1)?;
+            let a = super::view::EXPAND.call((c.tensor(0)?, b.shape())).ok()?;
+            gpu::recurrence(&a.gpu_view()?, &b.gpu_view()?, dim, c.flag(3), &out[0].gpu_view()?)
+        }),
     ),
     vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | OUT0, formula: recurrence_backward }),
     samples: &["f32[2,4], f32[2,4], 1", "f32[3,2], f32[3,2], 0, False"],

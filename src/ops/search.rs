@@ -1,13 +1,15 @@
 //! Where values belong and how often they occur: searchsorted, bucketize, bincount, histc.
 //!
-//! Computed on the host: the results of bincount and histc have sizes or ranges that depend on the data anyway.
+//! Loops on the CPU; on the GPU what `search_gpu` makes of shaders.
 
+use super::search_gpu::{range, tally};
 use super::take::int_list;
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::op::*;
 use crate::tensor::Tensor;
+use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&SEARCHSORTED, &SEARCHSORTED_SCALAR, &BUCKETIZE, &BUCKETIZE_SCALAR, &BINCOUNT, &HISTC];
 
@@ -68,14 +70,17 @@ fn search(c: &Call, sorted: &Tensor, values: &Tensor, at: usize, side: Option<&s
             Show(values.shape())
         )));
     }
+    let dtype = if c.flag(at) { DType::I32 } else { DType::I64 };
+    if values.device().is_gpu() {
+        return Ok(smallvec![super::search_gpu::places(sorted, values, right, dtype)?]);
+    }
     let rows = if flat { 1 } else { sorted.shape()[..last].iter().product() };
     let whole = !sorted.dtype().is_float() && !values.dtype().is_float();
     let found = match whole {
         true => places(&int_list(sorted)?, &int_list(values)?, rows, right),
         false => places(&floats(sorted)?, &floats(values)?, rows, right),
     };
-    let dtype = if c.flag(at) { DType::I32 } else { DType::I64 };
-    Term(Tensor::from_slice(&found, values.shape())).to_dtype(dtype).to_device(values.device()).outputs()
+    Term(Tensor::from_slice(&found, values.shape())).to_dtype(dtype).outputs()
 }
 
 /// `sorted` in the order of `sorter`, where one is given.
@@ -166,27 +171,39 @@ pub static BINCOUNT: Op = Op {
                 t.dtype().scalar_type_name()
             )));
         }
-        let list = int_list(t)?;
-        if t.ndim() != 1 || list.iter().any(|&i| i < 0) {
+        let list = if t.device().is_gpu() { Vec::new() } else { int_list(t)? };
+        let (least_seen, greatest) = match t.device().is_gpu() && t.numel() > 0 {
+            true => range(t).map(|r| r.map(Scalar::to_i64)).map(|[a, b]| (Some(a), Some(b)))?,
+            false => (list.iter().min().copied(), list.iter().max().copied()),
+        };
+        if t.ndim() != 1 || least_seen.is_some_and(|i| i < 0) {
             return Err(Error::runtime("bincount only supports 1-d non-negative integral inputs."));
         }
         if least < 0 {
             return Err(Error::runtime("minlength should be >= 0"));
         }
-        let n = list.iter().max().map_or(0, |&m| m.saturating_add(1)).max(least) as usize;
+        let n = greatest.map_or(0, |m| m.saturating_add(1)).max(least) as usize;
         crate::layout::checked_numel(&[n])?;
-        let Some(w) = c.opt_tensor(1) else {
-            let mut counts = vec![0i64; n];
-            list.iter().for_each(|&i| counts[i as usize] += 1);
-            return Term(Tensor::from_slice(&counts, &[n])).to_device(t.device()).outputs();
-        };
-        if w.shape() != t.shape() {
+        let weights = c.opt_tensor(1);
+        if weights.is_some_and(|w| w.shape() != t.shape()) {
             return Err(Error::runtime("weights should be 1-d and have the same length as input"));
         }
+        let dtype = match weights.map(|w| w.dtype()) {
+            None => DType::I64,
+            Some(DType::F32) => DType::F32,
+            Some(_) => DType::F64,
+        };
+        if t.device().is_gpu() {
+            return Ok(smallvec![tally(t, weights, n, dtype)?]);
+        }
+        let Some(w) = weights else {
+            let mut counts = vec![0i64; n];
+            list.iter().for_each(|&i| counts[i as usize] += 1);
+            return Term(Tensor::from_slice(&counts, &[n])).outputs();
+        };
         let mut sums = vec![0f64; n];
         list.iter().zip(floats(w)?).for_each(|(&i, x)| sums[i as usize] += x);
-        let dtype = if w.dtype() == DType::F32 { DType::F32 } else { DType::F64 };
-        Term(Tensor::from_slice(&sums, &[n])).to_dtype(dtype).to_device(t.device()).outputs()
+        Term(Tensor::from_slice(&sums, &[n])).to_dtype(dtype).outputs()
     }),
     vjp: Vjp::None("counts"),
     samples: &["i64[4](= 0, 2, 2, 5)", "i64[4](= 0, 2, 2, 1), f32[4](nograd)", "i64[2](= 0, 1), minlength=4"],
@@ -227,11 +244,8 @@ pub static HISTC: Op = Op {
         if low > high {
             return Err(Error::runtime("torch.histc: max must be larger than min"));
         }
-        let list = floats(t)?;
-        if low == high && !list.is_empty() {
-            let any_nan = list.iter().any(|x| x.is_nan());
-            low = if any_nan { f64::NAN } else { list.iter().copied().fold(f64::INFINITY, f64::min) };
-            high = if any_nan { f64::NAN } else { list.iter().copied().fold(f64::NEG_INFINITY, f64::max) };
+        if low == high && t.numel() > 0 {
+            [low, high] = range(t)?.map(Scalar::to_f64);
         }
         if !low.is_finite() || !high.is_finite() {
             return Err(Error::runtime(
@@ -241,8 +255,11 @@ pub static HISTC: Op = Op {
         if low == high {
             (low, high) = (low - 1.0, high + 1.0);
         }
-        let counts = histogram(&list, bins as usize, low, high);
-        Term(Tensor::from_slice(&counts, &[bins as usize])).to_dtype(t.dtype()).to_device(t.device()).outputs()
+        if t.device().is_gpu() {
+            return Ok(smallvec![super::search_gpu::histogram(t, bins as usize, low, high)?]);
+        }
+        let counts = histogram(&floats(t)?, bins as usize, low, high);
+        Term(Tensor::from_slice(&counts, &[bins as usize])).to_dtype(t.dtype()).outputs()
     }),
     vjp: Vjp::None("counts"),
     samples: &["f32[5](nograd, 0..6), 3", "f32[5](nograd, 0..6), 4, 0, 4"],

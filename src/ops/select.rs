@@ -1,6 +1,7 @@
 //! One index for each slice of a dimension: index_select, index_add, index_copy, index_fill, index_reduce.
 
-use super::gather::{apart, long, reduce_mode};
+use super::gather::{apart, long, raised, reduce_mode};
+use super::scatter_gpu::scatter_gpu;
 use crate::cpu::index;
 use crate::dtype::Scalar;
 use crate::error::{Error, Result, Show};
@@ -313,7 +314,10 @@ pub static INDEX_FILL_TENSOR: Op = Op {
     body: kernel_into(run_fill, Some(run_fill)),
     vjp: Vjp::Each(&[
         d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1).unwrap_or(0), c.arg(2), 0))),
-        d(3, A2, |c| INDEX_SELECT.call((c.g(), c.int(1).unwrap_or(0), wrapped(c))).sum_all()),
+        d(3, A2, |c| {
+            let kept = INDEX_FILL.call((c.zeros(0), c.int(1).unwrap_or(0), c.arg(2), 1)).equals(0);
+            c.g().zero_where(kept).sum_all()
+        }),
     ]),
     node: "IndexFillBackward1",
     samples: &["f32[3,2], 0, i64[2](= 2, 0), f32[]"],
@@ -321,33 +325,26 @@ pub static INDEX_FILL_TENSOR: Op = Op {
     ..OP
 };
 
-/// The index with negative entries wrapped, which `index_select` refuses; each slice once, as it was written once.
-fn wrapped(c: &Back) -> Term {
-    let n = c.shape(0).get(wrap_dim(c.int(1).unwrap_or(0), c.ndim(0)).unwrap_or(0)).copied().unwrap_or(1) as i64;
-    let kept = c.arg(2).ok().and_then(|t| super::take::int_list(&t)).and_then(|list| {
-        let mut all: Vec<i64> = list.iter().map(|&i| if i < 0 { i + n } else { i }).collect();
-        all.sort_unstable();
-        all.dedup();
-        Tensor::from_slice(&all, &[all.len()])
-    });
-    Term(kept).to_device(c.facts(2).device)
+fn run_reduce(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (out, (dim, index, source)) = (&out[0], prepared(c, &out[0], "index_reduce_")?);
+    let mode = reduce_mode(c, 4)?;
+    if out.device().is_gpu() {
+        // The index of a slice is the index of each of its elements.
+        let (out, source) = (raised(out), raised(&source));
+        let along = |d: usize| if d == dim { index.strides().first().copied().unwrap_or(0) } else { 0 };
+        let strides: Dims = (0..source.ndim()).map(along).collect();
+        let each = gpu::View { shape: source.shape(), strides: &strides, ..index.gpu_view()? };
+        return scatter_gpu(&out, dim, &each, &gpu::Input::View(source.gpu_view()?), mode, c.flag(5));
+    }
+    // SAFETY: as in `run_add`.
+    unsafe { index::index_reduce(out.cpu_view()?, dim, index.cpu_view()?, source.cpu_view()?, mode, c.flag(5)) }
 }
 
 pub static INDEX_REDUCE: Op = Op {
     sig: "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
     doc: "Combines slice `i` of `source` with slice `index[i]` of `self`: 'prod', 'mean', 'amax' or 'amin'.",
     forms: FMIO,
-    body: kernel_into(
-        |c, out| {
-            let (dim, index, source) = prepared(c, &out[0], "index_reduce_")?;
-            let mode = reduce_mode(c, 4)?;
-            // SAFETY: as in `run_add`.
-            unsafe {
-                index::index_reduce(out[0].cpu_view()?, dim, index.cpu_view()?, source.cpu_view()?, mode, c.flag(5))
-            }
-        },
-        None,
-    ),
+    body: kernel_into(run_reduce, Some(run_reduce)),
     vjp: Vjp::None("the gradient of index_reduce is not written yet: use scatter_reduce"),
     samples: &[
         "f32[3,2], 0, i64[3](= 0, 2, 0), f32[3,2], 'prod'",

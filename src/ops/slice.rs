@@ -288,7 +288,7 @@ pub static TENSOR_SPLIT_TENSOR: Op = Op {
                 "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor of dtype int64",
             ));
         }
-        let numbers = super::take::int_list(how)?;
+        let numbers = super::split::numbers_of(how)?;
         if how.ndim() == 0 { cut_evenly(t, dim, numbers[0]) } else { cut_at(t, dim, &numbers) }
     }),
     vjp: Vjp::Composite,

@@ -1,11 +1,12 @@
 //! Order along a dimension: sort, argsort, the k best, the k-th.
 //!
-//! Sorts are always stable and NaN is the greatest number. Tensors on the GPU pass through the host.
+//! Sorts are always stable and NaN is the greatest number. The GPU sorts whole lines whatever is asked of them.
 
-use super::gather::{SCATTER_ADD, on_host, raised};
+use super::gather::{SCATTER_ADD, raised};
 use crate::cpu::sort::{kth, sort, topk};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use crate::gpu;
 use crate::layout::{Dims, wrap_dim};
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -33,17 +34,24 @@ fn pair(t: &Tensor, shape: &[usize]) -> Specs {
     smallvec![Spec::new(shape, t.dtype(), t.device()), Spec::new(shape, DType::I64, t.device())]
 }
 
-/// Runs `f(input, values, indices)` on the host, with one dimension at least.
-fn hosted(t: &Tensor, out: &[Tensor], f: impl FnOnce(&Tensor, &Tensor, &Tensor) -> Result<()>) -> Result<()> {
-    let input = raised(&on_host(t)?);
-    if !t.device().is_gpu() {
-        return f(&input, &raised(&out[0]), &raised(&out[1]));
+/// Writes the elements of `t` along `dim` in order, and their positions.
+pub(super) fn sort_into(t: &Tensor, dim: usize, descending: bool, values: &Tensor, indices: &Tensor) -> Result<()> {
+    let (t, values, indices) = (raised(t), raised(values), raised(indices));
+    if t.device().is_gpu() {
+        return gpu::sort(&t.gpu_view()?, dim, descending, 0, &values.gpu_view()?, &indices.gpu_view()?);
     }
-    let new = |o: &Tensor| Tensor::empty(o.shape(), o.dtype(), Default::default());
-    let (values, indices) = (new(&out[0])?, new(&out[1])?);
-    f(&input, &raised(&values), &raised(&indices))?;
-    out[0].copy_raw(&values)?;
-    out[1].copy_raw(&indices)
+    // SAFETY: the layouts lie within their storages; the results are fresh and have the input's shape.
+    unsafe { sort(t.cpu_view()?, dim, descending, true, values.cpu_view()?, indices.cpu_view()?) }
+}
+
+/// Writes the `k`-th smallest element along `dim`, counted from one, and its position; results keep the dimension.
+pub(super) fn kth_into(t: &Tensor, dim: usize, k: usize, values: &Tensor, indices: &Tensor) -> Result<()> {
+    let (t, values, indices) = (raised(t), raised(values), raised(indices));
+    if t.device().is_gpu() {
+        return gpu::sort(&t.gpu_view()?, dim, false, k - 1, &values.gpu_view()?, &indices.gpu_view()?);
+    }
+    // SAFETY: the layouts lie within their storages; the results are fresh and have one element along `dim`.
+    unsafe { kth(t.cpu_view()?, dim, k, values.cpu_view()?, indices.cpu_view()?) }
 }
 
 /// Arguments (self, .., dim, descending), `dim` at `at`.
@@ -59,11 +67,7 @@ fn run_sort(c: &Call, out: &[Tensor], at: usize) -> Result<()> {
     if t.numel() == 0 {
         return Ok(());
     }
-    let (dim, descending) = (wrap_dim(c.int(at)?, t.ndim())?, c.flag(at + 1));
-    hosted(t, out, |t, values, indices| {
-        // SAFETY: the layouts lie within their storages; the results are fresh and have the input's shape.
-        unsafe { sort(t.cpu_view()?, dim, descending, true, values.cpu_view()?, indices.cpu_view()?) }
-    })
+    sort_into(t, wrap_dim(c.int(at)?, t.ndim())?, c.flag(at + 1), &out[0], &out[1])
 }
 
 pub static SORT: Op = Op {
@@ -182,10 +186,12 @@ fn run_topk(c: &Call, out: &[Tensor]) -> Result<()> {
     if k == 0 {
         return Ok(());
     }
-    hosted(t, out, |t, values, indices| {
-        // SAFETY: the layouts lie within their storages; the results are fresh and have `k` elements along `dim`.
-        unsafe { topk(t.cpu_view()?, dim, k, c.flag(3), true, values.cpu_view()?, indices.cpu_view()?) }
-    })
+    let (t, values, indices) = (raised(t), raised(&out[0]), raised(&out[1]));
+    if t.device().is_gpu() {
+        return gpu::sort(&t.gpu_view()?, dim, c.flag(3), 0, &values.gpu_view()?, &indices.gpu_view()?);
+    }
+    // SAFETY: the layouts lie within their storages; the results are fresh and have `k` elements along `dim`.
+    unsafe { topk(t.cpu_view()?, dim, k, c.flag(3), true, values.cpu_view()?, indices.cpu_view()?) }
 }
 
 pub static KTHVALUE: Op = Op {
@@ -230,18 +236,14 @@ fn run_kth(c: &Call, out: &[Tensor]) -> Result<()> {
         return Ok(());
     }
     let (k, dim) = (c.int(1)? as usize, wrap_dim(c.int(2)?, t.ndim())?);
-    let dropped = !c.flag(3) && t.ndim() > 0;
-    hosted(t, out, |t, values, indices| {
-        let kept = |o: &Tensor| match dropped {
-            true => o.with_layout(crate::layout::Layout {
-                offset: o.layout().offset,
-                ..crate::layout::Layout::contiguous(&with_size(t, dim, 1))
-            }),
-            false => o.clone(),
-        };
-        // SAFETY: the layouts lie within their storages; the results are fresh and have one element along `dim`.
-        unsafe { kth(t.cpu_view()?, dim, k, kept(values).cpu_view()?, kept(indices).cpu_view()?) }
-    })
+    let kept = |o: &Tensor| match !c.flag(3) && t.ndim() > 0 {
+        true => o.with_layout(crate::layout::Layout {
+            offset: o.layout().offset,
+            ..crate::layout::Layout::contiguous(&with_size(t, dim, 1))
+        }),
+        false => o.clone(),
+    };
+    kth_into(t, dim, k, &kept(&out[0]), &kept(&out[1]))
 }
 
 impl Term {

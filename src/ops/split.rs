@@ -4,6 +4,7 @@ use super::slice::split_layouts;
 use crate::error::{Error, Result};
 use crate::layout::wrap_dim;
 use crate::op::*;
+use crate::tensor::Tensor;
 use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&SPLIT, &SPLIT_SIZES, &SPLIT_WITH_SIZES, &UNBIND];
@@ -89,4 +90,15 @@ pub(super) fn wrap_nonscalar(t: &crate::tensor::Tensor, dim: i64, otherwise: &st
         return Err(Error::runtime(otherwise));
     }
     wrap_dim(dim, t.ndim())
+}
+
+/// Where a tensor of indices or sections cuts: it decides shapes, so it lies on the CPU.
+pub(super) fn numbers_of(how: &Tensor) -> Result<Vec<i64>> {
+    if how.device().is_gpu() {
+        let here = how.device();
+        return Err(Error::runtime(format!(
+            "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on {here}"
+        )));
+    }
+    super::take::int_list(how)
 }

@@ -1,6 +1,7 @@
 //! Indices into the flattened tensor: take, put, take_along_dim; and reading small tensors on the host.
 
 use super::gather::{apart, cast_raw};
+use super::needs::quiet;
 use super::view::{EXPAND, RESHAPE};
 use crate::cpu::index;
 use crate::dtype::{DType, Scalar};
@@ -46,7 +47,8 @@ fn exactly_long(index: &Tensor, refuse: impl FnOnce() -> Error) -> Result<Tensor
     if index.dtype() == DType::I64 { Ok(index.clone()) } else { Err(refuse()) }
 }
 
-/// Which elements of the flattened tensor are meant, negative ones wrapped, as a flat list with bounds checked.
+/// Which elements of the flattened tensor are meant, as a flat list; on the CPU negative ones are wrapped and bounds
+/// checked, on the GPU the kernels do that.
 fn flat_index(t: &Tensor, index: &Tensor, name: &str) -> Result<Tensor> {
     let index = exactly_long(index, || {
         Error::runtime(format!(
@@ -55,6 +57,9 @@ fn flat_index(t: &Tensor, index: &Tensor, name: &str) -> Result<Tensor> {
         ))
     })?;
     let n = t.numel() as i64;
+    if index.device().is_gpu() {
+        return quiet(|| Term::from(&index).reshape(&[-1]).ok());
+    }
     let mut list = int_list(&index)?;
     for i in &mut list {
         if *i < -n || *i >= n {
@@ -82,7 +87,7 @@ fn run_take(c: &Call, out: &[Tensor]) -> Result<()> {
     let index = flat_index(t, c.tensor(1)?, "take")?;
     let (source, target) = (flat(t)?, out[0].with_layout(Layout::contiguous(&[out[0].numel()])));
     if t.device().is_gpu() {
-        return gpu::index_select(&source.gpu_view()?, 0, &index.gpu_view()?, &target.gpu_view()?);
+        return gpu::index_get(&source.gpu_view()?, &[Some(index.gpu_view()?)], &target.gpu_view()?);
     }
     // SAFETY: the layouts lie within their storages; the output is fresh and has as many elements as the index.
     unsafe { index::index_select(source.cpu_view()?, 0, index.cpu_view()?, target.cpu_view()?) }
@@ -136,12 +141,7 @@ fn run_put(c: &Call, out: &[Tensor]) -> Result<()> {
     let source = flat(&apart(source, out)?)?;
     let target = flat(out)?;
     if out.device().is_gpu() {
-        let (o, i, s) = (target.gpu_view()?, index.gpu_view()?, source.gpu_view()?);
-        if c.flag(3) {
-            gpu::index_add(&o, 0, &i, &s, 1.0)?
-        } else {
-            gpu::index_copy(&o, 0, &i, &s)?
-        }
+        gpu::index_put(&target.gpu_view()?, &[Some(index.gpu_view()?)], &source.gpu_view()?, c.flag(3))?;
         return finish(&target, out);
     }
     // SAFETY: the layouts lie within their storages; the source lies apart; index and source have one shape.

@@ -48,22 +48,30 @@ pub fn _gpu_device_name(index: usize) -> PyResult<String> {
 }
 /// Waits until all submitted work has completed.
 #[pyfunction]
-#[pyo3(signature = (index=0))]
-pub fn _gpu_synchronize(py: Python, index: usize) -> PyResult<()> {
-    let _ = index;
+pub fn _gpu_synchronize(py: Python) -> PyResult<()> {
     Ok(py.detach(gpu::synchronize)?)
 }
+/// Bytes held by tensors, the most that they held, and bytes held with the pool.
 #[pyfunction]
-#[pyo3(signature = (index=0))]
-pub fn _gpu_memory_allocated(index: usize) -> usize {
-    let _ = index;
-    gpu::memory_allocated()
+pub fn _gpu_memory() -> (usize, usize, usize) {
+    (gpu::memory_allocated(), gpu::max_memory_allocated(), gpu::memory_reserved())
+}
+#[pyfunction]
+pub fn _gpu_reset_peak_memory() {
+    gpu::reset_peak_memory()
+}
+/// What the driver says of the adapter.
+#[pyfunction]
+pub fn _gpu_properties(py: Python) -> PyResult<Bound<PyDict>> {
+    let d = PyDict::new(py);
+    for (k, v) in gpu::properties()? {
+        d.set_item(k, v)?;
+    }
+    Ok(d)
 }
 /// Counters of dispatches, submissions, pipelines, bind groups, buffers and bytes.
 #[pyfunction]
-#[pyo3(signature = (index=0))]
-pub fn _gpu_stats(py: Python, index: usize) -> PyResult<Bound<PyDict>> {
-    let _ = index;
+pub fn _gpu_stats(py: Python) -> PyResult<Bound<PyDict>> {
     let d = PyDict::new(py);
     for (k, v) in gpu::stats() {
         d.set_item(k, v)?;

@@ -137,10 +137,12 @@ pub fn to_device(o: &Bound<PyAny>) -> PyResult<Option<Device>> {
     if let Ok(d) = o.cast::<PyDevice>() {
         return Ok(Some(d.get().0));
     }
-    match o.extract::<&str>() {
-        Ok(s) => Ok(Some(Device::parse(s)?)),
-        Err(_) => Ok(None),
+    if let Ok(s) = o.extract::<&str>() {
+        return Ok(Some(Device::parse(s)?));
     }
+    // A number is an accelerator's, as in PyTorch.
+    let is_number = o.is_instance_of::<pyo3::types::PyInt>() && !o.is_instance_of::<pyo3::types::PyBool>();
+    Ok(if is_number { o.extract::<u8>().ok().map(Device::Gpu) } else { None })
 }
 
 /// A source of random numbers with its own seed and position.

@@ -102,7 +102,9 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(device::_gpu_device_count, m)?,
         wrap_pyfunction!(device::_gpu_device_name, m)?,
         wrap_pyfunction!(device::_gpu_synchronize, m)?,
-        wrap_pyfunction!(device::_gpu_memory_allocated, m)?,
+        wrap_pyfunction!(device::_gpu_memory, m)?,
+        wrap_pyfunction!(device::_gpu_reset_peak_memory, m)?,
+        wrap_pyfunction!(device::_gpu_properties, m)?,
         wrap_pyfunction!(device::_gpu_stats, m)?,
         wrap_pyfunction!(device::get_default_device, m)?,
         wrap_pyfunction!(device::_set_cuda_alias, m)?,
@@ -124,5 +126,6 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
     for f in list {
         m.add_function(f)?;
     }
+    crate::op::tracer::print_if_asked();
     Ok(())
 }

@@ -4,42 +4,7 @@ import re
 
 # (property, or "property on device"; op) -> reason
 XFAIL: dict[tuple[str, str], str] = {
-    (
-        "edges on gpu",
-        "embedding",
-    ): "an index out of bounds on the GPU is reported at the next copy to the host, not by the op itself",
-    (
-        "edges on gpu",
-        "gather",
-    ): "an index out of bounds on the GPU is reported at the next copy to the host, not by the op itself",
-    (
-        "edges on gpu",
-        "scatter.value",
-    ): "an index out of bounds on the GPU is reported at the next copy to the host, not by the op itself",
-    (
-        "edges on gpu",
-        "scatter_add",
-    ): "an index out of bounds on the GPU is reported at the next copy to the host, not by the op itself",
-    (
-        "edges on gpu",
-        "index_select",
-    ): "an index out of bounds on the GPU is reported at the next copy to the host, not by the op itself",
-    (
-        "edges on gpu",
-        "nn.functional.nll_loss",
-    ): "an index out of bounds on the GPU is reported at the next copy to the host, not by the op itself",
-    (
-        "edges on gpu",
-        "nn.functional.cross_entropy",
-    ): "an index out of bounds on the GPU is reported at the next copy to the host, not by the op itself",
-    (
-        "edges on gpu",
-        "nn.functional.binary_cross_entropy",
-    ): "the GPU does not check that probabilities lie between 0 and 1",
     ("edges", "index_put"): "a 0-d tensor indexed by a mask is accepted; PyTorch refuses it",
-    ("edges on gpu", "relu"): "the sign of a zero result: fast-math in WGSL",
-    ("edges on gpu", "nn.functional.softshrink"): "the sign of a zero result: fast-math in WGSL",
-    ("edges on gpu", "lerp"): "infinity minus infinity: the two-sided form keeps infinity where PyTorch has NaN",
     (
         "edges",
         "nn.functional.pad",
@@ -59,6 +24,7 @@ XFAIL: dict[tuple[str, str], str] = {
     ("result dtype", "complex"): "complex32 does not exist here",
     ("result dtype", "polar"): "complex32 does not exist here",
     ("same as CPU", "view_as_complex"): "the GPU has no complex numbers",
+    ("on device", "view_as_complex"): "the GPU has no complex numbers",
     ("strided on gpu", "view_as_complex"): "the GPU has no complex numbers",
     ("result dtype", "native_layer_norm"): "statistics of half precision stay in float32",
     ("result dtype", "addr"): "bool inputs give int64; PyTorch has a logical form",
@@ -70,10 +36,6 @@ XFAIL: dict[tuple[str, str], str] = {
         "native_layer_norm",
     ): "the gradient through the statistics is not formed; layer_norm has the exact one",
     ("gradcheck", "_nll_loss_backward"): "a step of nll_loss: linear in its gradient, constant in the logits",
-    ("forward on gpu", "gcd"): "the shader keeps the sign of an argument",
-    ("same as CPU", "gcd"): "the shader keeps the sign of an argument",
-    ("expanded on gpu", "_fused_adam_"): "expanded state is refused on the GPU, as in-place ops refuse it",
-    ("expanded on gpu", "_fused_sgd_"): "expanded state is refused on the GPU, as in-place ops refuse it",
     ("errors", "nn.functional.glu"): "another wording",
     ("errors", "scatter_reduce"): "another wording",
     ("errors", "index_add"): "RuntimeError where PyTorch has IndexError",

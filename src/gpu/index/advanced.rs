@@ -2,7 +2,7 @@
 //!
 //! The indices become one table of element offsets, a dispatch per indexed dimension; then elements move by it.
 
-use super::{Check, Words, refuse_empty, repeated};
+use super::{Check, TABLE, Words, refuse_empty, repeated};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::gpu::GpuBuffer;
@@ -14,7 +14,6 @@ use crate::gpu::types::View;
 use crate::layout::{Dims, contiguous_strides};
 
 const GATHER: &str = include_str!("../../../shaders/gather.wgsl");
-const TABLE: &str = include_str!("../../../shaders/table.wgsl");
 /// Repeated additions of up to this many index positions are made in order.
 const IN_ORDER: usize = 2048;
 

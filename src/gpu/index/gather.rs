@@ -14,6 +14,11 @@ pub fn gather(input: &View, dim: usize, index: &View, out: &View) -> Result<()> 
     take(input, dim, index, out, Check::Reach)
 }
 
+/// `gather` by the classes of a loss, which are checked in its words.
+pub fn pick_class(input: &View, dim: usize, class: &View, out: &View) -> Result<()> {
+    take(input, dim, class, out, Check::Class)
+}
+
 /// Slices of `input` along `dim`, in the order of a one-dimensional `index`.
 pub fn index_select(input: &View, dim: usize, index: &View, out: &View) -> Result<()> {
     let mut strides: Dims = out.shape.iter().map(|_| 0).collect();

@@ -3,7 +3,7 @@
 //! A scan over the mask counts; each true element then writes its row-major position to the place of its count.
 //! How many there are decides a shape, so this waits for the device.
 
-use super::{Words, repeated};
+use super::{TABLE, Words, repeated};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::gpu::GpuBuffer;
@@ -17,8 +17,6 @@ use crate::gpu::transfer::download;
 use crate::gpu::types::{Input, Scan, View};
 use crate::gpu::validate;
 use crate::layout::contiguous_strides;
-
-const TABLE: &str = include_str!("../../../shaders/table.wgsl");
 
 /// The row-major positions of the true elements of a mask, in order.
 pub struct Places {

@@ -10,17 +10,20 @@ mod mask;
 mod scatter;
 
 pub use advanced::{index_get, index_put};
-pub use gather::{gather, index_select};
+pub use gather::{gather, index_select, pick_class};
 pub use mask::{Places, masked_scatter, masked_select, nonzero};
-pub use scatter::{index_add, index_copy, index_fill, scatter};
+pub use scatter::{index_add, index_copy, index_fill, put_class, scatter};
 
 use super::kernel::Kernel;
 use super::map::as_words;
+use super::reduce::compute_of;
 use super::transfer::download;
-use super::types::View;
+use super::types::{Refusal, View};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Dims;
+
+const TABLE: &str = include_str!("../../../shaders/table.wgsl");
 
 /// Whose words a bad index is reported in; the number is what the kernel leaves in the fault block.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,6 +34,8 @@ pub(super) enum Check {
     Bounds = 2,
     /// Selection, addition, embedding.
     Range = 3,
+    /// Classes of a loss.
+    Class = 4,
 }
 
 /// The error that the fault block holds: code, index, size, dimension.
@@ -41,8 +46,29 @@ pub(super) fn fault(block: [u32; 4]) -> Option<Error> {
         0 => None,
         1 => Some(Error::runtime(text)),
         2 => Some(Error::index(text)),
-        _ => Some(Error::index("index out of range in self")),
+        3 => Some(Error::index("index out of range in self")),
+        4 => Some(Error::index(format!("Target {} is out of bounds.", index as i32))),
+        other => Refusal::TEXTS.get(other as usize - FIRST_REFUSAL).map(|text| Error::runtime(*text)),
     }
+}
+
+const FIRST_REFUSAL: usize = 5;
+/// Raises an error, when the host next waits, if any element of `mask` is true.
+pub fn refuse_where(mask: &View, what: Refusal) -> Result<()> {
+    let kernel = Kernel::new("refuse", TABLE, compute_of(mask.dtype)?).read("mask", *mask).walk(
+        "mask",
+        mask.shape,
+        mask.strides,
+    );
+    let kernel = kernel.number("units", mask.numel())?.bits("code", (what as usize + FIRST_REFUSAL) as u32);
+    let body =
+        "if (truth(read_mask({{mask}} + walk_mask(unit))) == {{wanted}}) { atomicMax(&buffer_fault[0], {{code}}); }";
+    kernel
+        .text("combine", "v")
+        .text("wanted", if what == Refusal::DivisionByZero { "false" } else { "true" })
+        .part("", "body", body)
+        .faulting()?
+        .launch(mask.numel())
 }
 
 /// Every index into nothing is bad: no kernel is needed to say so.

@@ -30,6 +30,11 @@ pub fn scatter(out: &View, dim: usize, index: &View, source: &Input, mode: Scatt
     write(out, dim, index, source, mode, Check::Reach, 1.0)
 }
 
+/// Writes to the classes of a loss, which are checked in its words.
+pub fn put_class(out: &View, dim: usize, class: &View, source: &View) -> Result<()> {
+    write(out, dim, class, &Input::View(*source), ScatterMode::Set, Check::Class, 1.0)
+}
+
 /// Adds `alpha * source` slice by slice to the slices of `out` along `dim` that a one-dimensional `index` names.
 pub fn index_add(out: &View, dim: usize, index: &View, source: &View, alpha: f64) -> Result<()> {
     slices(out, dim, index, &Input::View(*source), source.shape, ScatterMode::Add, Check::Range, alpha)

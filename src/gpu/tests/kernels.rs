@@ -10,7 +10,7 @@ use crate::layout::contiguous_strides;
 
 const COMPUTE: [DType; 4] = [DType::F32, DType::F64, DType::I32, DType::I64];
 
-fn known() -> impl Iterator<Item = DType> + Clone {
+pub(super) fn known() -> impl Iterator<Item = DType> + Clone {
     DType::ALL.into_iter().filter(|&d| Compute::of(d).is_some())
 }
 
@@ -48,7 +48,7 @@ const ALL_TYPES: [&str; 3] = [
 const FLOATS: [&str; 2] = [
     "acos_ acosh_ asin_ asinh_ atan_ atanh_ cos_ cosh_ digamma_ erf_ erfc_ exp2_ exp_ expm1_ frac_ lgamma_ ln_ log10_ \
      log1p_ log2_ recip_ rsqrt_ sigmoid_ sin_ sinh_ softplus_ sqrt_ tan_ tanh_",
-    "atan2_ copysign_ hypot_ log_add_exp_",
+    "atan2_ copysign_ hypot_ log_add_exp_ nextafter_",
 ];
 const INTEGERS: [&str; 2] = ["not_", "and_ or_ shl_ shr_ xor_"];
 
@@ -68,7 +68,7 @@ fn every_function_of_the_prelude_validates() {
 }
 
 /// A tensor without memory.
-struct Hollow {
+pub(super) struct Hollow {
     buffer: GpuBuffer,
     dtype: DType,
     shape: Vec<usize>,
@@ -76,7 +76,7 @@ struct Hollow {
 }
 impl Hollow {
     /// Strided tensors have their dimensions in the reverse order of memory.
-    fn new(shape: &[usize], dtype: DType, strided: bool) -> Hollow {
+    pub(super) fn new(shape: &[usize], dtype: DType, strided: bool) -> Hollow {
         let mut strides = contiguous_strides(shape).to_vec();
         if strided {
             strides = contiguous_strides(&shape.iter().rev().copied().collect::<Vec<_>>()).to_vec();
@@ -85,7 +85,7 @@ impl Hollow {
         let bytes = shape.iter().product::<usize>() * dtype.size();
         Hollow { buffer: GpuBuffer::alloc(bytes).unwrap(), dtype, shape: shape.to_vec(), strides }
     }
-    fn view(&self) -> View<'_> {
+    pub(super) fn view(&self) -> View<'_> {
         View { buffer: &self.buffer, dtype: self.dtype, shape: &self.shape, strides: &self.strides, offset: 0 }
     }
 }
@@ -214,4 +214,30 @@ fn random_validates() {
         Ok(())
     })
     .unwrap();
+}
+
+/// The files of shaders/ by the test that validates them: a new one without a test fails here.
+const VALIDATED: [(&str, &str); 6] = [
+    (
+        "every_function_of_the_prelude_validates",
+        "prelude prelude_compare prelude_erf prelude_f32 prelude_f64 prelude_gamma prelude_special map",
+    ),
+    ("reductions_validate", "reduce reduce_group reduce_thread arg_reduce arg_reduce_group arg_reduce_thread"),
+    ("products_scans_and_softmax_validate", "matmul scan scan_group scan_thread softmax softmax_group softmax_thread"),
+    ("indexing_validates", "gather scatter table"),
+    ("random_validates", "random random_f32 random_f64"),
+    ("order_and_steps_validate", "sort search recurrence update"),
+];
+
+#[test]
+fn every_shader_is_validated_by_some_test() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("shaders");
+    let mut there: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|f| f.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    let mut named: Vec<&str> = VALIDATED.iter().flat_map(|(_, files)| files.split_whitespace()).collect();
+    there.sort();
+    named.sort();
+    assert_eq!(there, named);
 }

@@ -5,6 +5,7 @@ use super::{Reduction, reduced, reduction};
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapReal, Real};
 use crate::error::{Error, Result, Show};
+use crate::gpu;
 use crate::op::*;
 use crate::ops::needs::quiet;
 use crate::ops::reduce::extreme::{AMAX, AMIN};
@@ -98,8 +99,13 @@ fn check_probabilities(x: &Tensor, t: &Tensor) -> Result<()> {
         let (a, b) = (t.dtype().scalar_type_name(), x.dtype().scalar_type_name());
         return Err(Error::runtime(format!("Found dtype {a} but expected {b}")));
     }
-    if x.numel() == 0 || x.device().is_gpu() || !x.dtype().is_float() {
-        return Ok(()); // on the gpu the check would wait for the device
+    if x.numel() == 0 || !x.dtype().is_float() {
+        return Ok(());
+    }
+    if x.device().is_gpu() {
+        // NaN is refused too.
+        let inside = |t: Term| t.dup().at_least(0.0).both(t.at_most(1.0)).not().ok();
+        return gpu::refuse_where(&quiet(|| inside(Term::from(x)))?.gpu_view()?, gpu::Refusal::NoProbability);
     }
     let number = |op: &'static Op| quiet(|| op.call((x,)).ok()).and_then(|t| t.element(t.layout().offset));
     let (low, high) = (number(&AMIN)?.to_f64(), number(&AMAX)?.to_f64());

@@ -4,10 +4,12 @@
 
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Error, Result};
+use crate::gpu;
 use crate::layout::Layout;
 use crate::op::*;
-use crate::ops::index_along::{PUT_ALONG, TAKE_ALONG};
+use crate::ops::index_along::TAKE_ALONG;
 use crate::ops::needs::quiet;
+use crate::ops::view::EXPAND;
 use crate::tensor::Tensor;
 use crate::with_dtype;
 use smallvec::smallvec;
@@ -206,7 +208,10 @@ fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
         let x = c.tensor(0)?;
         let dim = i64::from(x.ndim() > 1);
         let (at, weight) = located(c, x.ndim())?;
-        let picked = TAKE_ALONG.call((x, at, dim)).squeeze(dim);
+        let at = at.ok()?;
+        let picked = Tensor::empty(at.shape(), x.dtype(), x.device())?;
+        gpu::pick_class(&x.gpu_view()?, dim as usize, &at.gpu_view()?, &picked.gpu_view()?)?;
+        let picked = Term::from(&picked).squeeze(dim);
         let (values, total) = (-(picked * weight.clone()), weight.sum_all());
         out[1].copy_raw(&total.dup().ok()?)?;
         out[0].copy_raw(&match c.int(3)? {
@@ -226,6 +231,8 @@ fn backward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
         if how == MEAN {
             g = g / c.tensor(5)?;
         }
-        out.copy_raw(&PUT_ALONG.call((g.unsqueeze(dim), at, dim, out.shape())).ok()?)
+        let (g, at) = (EXPAND.call((g, c.tensor(1)?.shape())).unsqueeze(dim).ok()?, at.ok()?);
+        out.fill_raw(Scalar::Int(0))?;
+        gpu::put_class(&out.gpu_view()?, dim as usize, &at.gpu_view()?, &g.gpu_view()?)
     })
 }

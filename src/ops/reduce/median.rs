@@ -3,15 +3,16 @@
 //! `median` is nan where any element is, `nanmedian` looks at the others. Along a dimension the gradient goes to the
 //! position that was found; of everything it is shared by equal elements.
 
-use super::extreme::{at_position, shared};
+use super::extreme::{MAX_DIM, at_position, shared};
 use super::{keepdim_form, one_dim, reduced_shape};
-use crate::cpu::argreduce::arg_reduce;
-use crate::cpu::sort::{kth, sort};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::ops::index_along::TAKE_ALONG;
+use crate::ops::logical::RIGHT_SHIFT;
+use crate::ops::minmax::CLAMP_MIN;
 use crate::ops::needs::quiet;
+use crate::ops::sort::{kth_into, sort_into};
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -38,36 +39,25 @@ fn medians(t: &Tensor, dim: usize, skip_nan: bool) -> Result<(Tensor, Tensor)> {
     let one = reduced_shape(t.shape(), &[dim], true);
     if skip_nan && t.dtype().is_float() {
         let (values, indices) = (new(t.shape(), t.dtype())?, new(t.shape(), DType::I64)?);
-        // SAFETY: the layouts lie within their storages and the results are new.
-        unsafe { sort(t.cpu_view()?, dim, false, true, values.cpu_view()?, indices.cpu_view()?)? };
+        sort_into(&t, dim, false, &values, &indices)?;
         let numbers = Term::from(&t).is_nan().equals(0).sum(&[dim as i64], true);
-        let middle = ((numbers - 1).clamp_min_(0.0).to_dtype(DType::F64) / 2).to_dtype(DType::I64).ok()?;
+        let middle = RIGHT_SHIFT.call((CLAMP_MIN.call((numbers - 1, 0)), 1)).ok()?;
         let at = |t: &Tensor| TAKE_ALONG.call((t, &middle, dim)).ok();
         return Ok((at(&values)?, at(&indices)?));
     }
     let (values, indices) = (new(&one, t.dtype())?, new(&one, DType::I64)?);
-    let k = t.size(dim).div_ceil(2);
-    // SAFETY: as above; `k` lies in the dimension, which is not empty.
-    unsafe { kth(t.cpu_view()?, dim, k, values.cpu_view()?, indices.cpu_view()?)? };
+    kth_into(&t, dim, t.size(dim).div_ceil(2), &values, &indices)?;
     if !t.dtype().is_float() {
         return Ok((values, indices));
     }
     // The greatest element is nan where there is one.
-    let (top, place) = (new(&one, t.dtype())?, new(&one, DType::I64)?);
-    // SAFETY: as above.
-    unsafe { arg_reduce(true, t.cpu_view()?, dim, Some(top.cpu_view()?), place.cpu_view()?)? };
-    let nan = Term::from(&top).is_nan();
-    Ok((nan.clone().choose(&top, &values).ok()?, nan.choose(&place, &indices).ok()?))
-}
-
-/// The input where sorting exists: a tensor on the GPU passes through the host.
-fn on_host(c: &Call) -> Result<Tensor> {
-    let t = c.tensor(0)?;
-    t.dense_copy(t.dtype())
+    let top = MAX_DIM.calls((&t, dim as i64, true))?;
+    let nan = Term::from(&top[0]).is_nan();
+    Ok((nan.clone().choose(&top[0], &values).ok()?, nan.choose(&top[1], &indices).ok()?))
 }
 
 fn along<const SKIP: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (t, dims) = (&on_host(c)?, one_dim(c, 1)?);
+    let (t, dims) = (c.tensor(0)?, one_dim(c, 1)?);
     if out[0].numel() == 0 {
         return Ok(());
     }
@@ -81,7 +71,7 @@ fn along<const SKIP: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 fn of_all<const SKIP: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
-    let t = &on_host(c)?;
+    let t = c.tensor(0)?;
     if t.numel() == 0 {
         return out[0].fill_raw(crate::dtype::Scalar::Float(f64::NAN));
     }

@@ -1,0 +1,144 @@
+"""The GPU device from Python: what it says of itself, how it refuses, what `RUSTGRAD_DEBUG` prints, how tensors leave it."""
+
+import copy
+import io
+import os
+import pickle
+import subprocess
+import sys
+
+import pytest
+from conftest import need
+from support import target
+
+torch = target.torch
+pytestmark = pytest.mark.skipif(target.STAND_IN, reason="what only rustgrad has")
+
+
+@pytest.fixture(autouse=True)
+def gpu():
+    need("gpu")
+
+
+def python(code: str, **environment) -> subprocess.CompletedProcess:
+    env = {**os.environ, **environment}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=env)
+
+
+def test_what_it_says_of_itself():
+    gpu = torch.gpu
+    assert gpu.is_available() and gpu.device_count() == 1 and gpu.current_device() == 0
+    properties = gpu.get_device_properties("gpu:0")
+    assert properties.name in gpu.get_device_name(0) and properties.max_buffer_size >= properties.max_binding_size > 0
+    assert isinstance(properties.has_float64, bool)
+    assert not torch.cuda.is_available()
+    for call in (gpu.get_device_name, gpu.synchronize, gpu.memory_allocated, gpu.set_device, gpu.stats):
+        with pytest.raises(RuntimeError, match="invalid device index 3"):
+            call(3)
+    with pytest.raises(ValueError, match="Expected a gpu device"):
+        gpu.synchronize("cpu")
+
+
+def test_memory_is_counted():
+    gpu = torch.gpu
+    gpu.reset_peak_memory_stats()
+    before = gpu.memory_allocated()
+    x = torch.zeros(1 << 20, device="gpu")
+    assert gpu.memory_allocated() >= before + x.nbytes and gpu.max_memory_allocated() >= before + x.nbytes
+    del x
+    assert gpu.memory_allocated() == before and gpu.max_memory_allocated() > before
+    assert gpu.memory_reserved() > before
+    gpu.reset_peak_memory_stats()
+    assert gpu.max_memory_allocated() == before == gpu.memory_stats()["allocated_bytes.all.current"]
+    gpu.empty_cache()
+    assert gpu.memory_reserved() < before + 4 * (1 << 20)
+
+
+def test_another_index_is_refused():
+    for make in (
+        lambda: torch.ones(2, device="gpu:1"),
+        lambda: torch.ones(2).to("gpu:7"),
+        lambda: torch.ones(2, device=1),
+    ):
+        with pytest.raises(RuntimeError, match="invalid device index"):
+            make()
+    assert torch.ones(2, device=0).device == torch.device("gpu:0")
+
+
+def test_where_there_is_no_adapter():
+    code = """import rustgrad as torch
+print(torch.gpu.is_available(), torch.gpu.device_count(), torch.gpu.memory_allocated(), torch.gpu.stats())
+for call in (lambda: torch.ones(2, device="gpu"), torch.gpu.get_device_name, torch.gpu.get_device_properties):
+    try:
+        call()
+    except RuntimeError as error:
+        print("no GPU is available" in str(error) and "device='cpu'" in str(error))
+torch.gpu.synchronize(); torch.gpu.empty_cache()
+"""
+    nothing = {"VK_DRIVER_FILES": "/nonexistent.json", "VK_ICD_FILENAMES": "/nonexistent.json"}
+    done = python(code, **nothing)
+    assert done.stdout.split("\n")[:4] == ["False 0 0 {}", "True", "True", "True"], done.stderr
+
+
+def test_tensors_leave_it():
+    x = torch.arange(6, device="gpu").reshape(2, 3).float().requires_grad_()
+    for y in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x), copy.copy(x)):
+        assert y.device == x.device and y.requires_grad and y.tolist() == x.tolist()
+    assert repr(x[:, 1].detach()) == "tensor([1., 4.], device='gpu:0')"
+    file = io.BytesIO()
+    torch.save({"x": x.detach(), "row": x.detach()[1]}, file)
+    for where, device in ((None, "gpu"), ("cpu", "cpu"), ({"gpu:0": "cpu"}, "cpu"), (torch.device("gpu"), "gpu")):
+        file.seek(0)
+        loaded = torch.load(file, map_location=where)
+        assert loaded["x"].device.type == loaded["row"].device.type == device
+        assert loaded["row"].tolist() == [3.0, 4.0, 5.0]
+    with pytest.raises(TypeError, match="can't convert gpu:0 device type tensor to numpy. Use Tensor.cpu\\(\\)"):
+        x.detach().numpy()
+    with pytest.raises(BufferError, match="only cpu tensors can be exported"):
+        x.detach().__dlpack__()
+
+
+def test_mixed_devices_are_named():
+    x, w = torch.ones(2, 2, device="gpu"), torch.ones(2, 2)
+    text = "Expected all tensors to be on the same device, but found at least two devices, gpu:0 and cpu!"
+    for call in (lambda: x + w, lambda: x @ w, lambda: torch.cat([x, w]), lambda: torch.where(x > 0, x, w)):
+        with pytest.raises(RuntimeError, match=text):
+            call()
+    assert (x + torch.tensor(1.0)).device.type == "gpu"
+
+
+def test_a_bad_index_comes_back_when_the_host_waits():
+    x = torch.arange(4, device="gpu")
+    y = x[torch.tensor([9], device="gpu")]
+    with pytest.raises(IndexError, match="index 9 is out of bounds for dimension 0 with size 4"):
+        y.tolist()
+    assert x.tolist() == [0, 1, 2, 3]
+    code = "import rustgrad as torch; torch.arange(4, device='gpu')[torch.tensor([9], device='gpu')]"
+    assert "IndexError" in python(code, RUSTGRAD_GPU_BLOCKING="1").stderr
+    assert python(code).returncode == 0
+
+
+def test_debug_levels():
+    code = """import rustgrad as torch
+x = torch.ones(2, 3, device="gpu", requires_grad=True)
+y = torch.add(x, 1, alpha=2).sum()
+"""
+    ops = ["op: add(f32[2,3] gpu:0, 1, alpha=2) -> f32[2,3] gpu:0", "op: sum(f32[2,3] gpu:0) -> f32[] gpu:0"]
+    heard = {level: python(code, RUSTGRAD_DEBUG=str(level)).stderr for level in range(5)}
+    assert heard[0] == ""
+    assert [line for line in ops if line not in heard[1]] == [] and "gpu:" not in heard[1].replace("gpu:0", "")
+    assert "gpu: reduce" in heard[2] and "fn main" not in heard[2]
+    assert "fn main" in heard[3] and " us " not in heard[3]
+    assert " us " in heard[4]
+
+
+def test_steps_of_optimisers_are_one_kernel():
+    for make in (lambda p: torch.optim.Adam([p]), lambda p: torch.optim.SGD([p], lr=0.1, momentum=0.9)):
+        p = torch.ones(100, device="gpu", requires_grad=True)
+        p.grad = torch.ones(100, device="gpu")
+        optimizer = make(p)
+        optimizer.step()
+        before = torch.gpu.stats()
+        optimizer.step()
+        after = torch.gpu.stats()
+        assert after["dispatches"] - before["dispatches"] == 1 and after["waits"] == before["waits"]
