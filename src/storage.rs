@@ -24,6 +24,7 @@ impl Buffer {
             Buffer::Gpu(b) => b.bytes(),
         }
     }
+    #[inline]
     fn alloc(bytes: usize, device: Device, zeroed: bool) -> Result<Buffer> {
         Ok(match (device, zeroed) {
             (Device::Cpu, false) => Buffer::Cpu(CpuBuffer::alloc(bytes)?),
@@ -69,6 +70,7 @@ impl Drop for Inner {
 }
 
 impl Storage {
+    #[inline]
     pub fn new(buffer: Buffer, device: Device) -> Storage {
         Storage::build(Memory::Own(buffer), device)
     }
@@ -76,6 +78,7 @@ impl Storage {
     pub fn unversioned(&self) -> Storage {
         Storage::build(Memory::Of(self.root().clone()), self.device())
     }
+    #[inline]
     fn build(first: Memory, device: Device) -> Storage {
         LIVE.fetch_add(1, Ordering::Relaxed);
         Storage(Arc::new(Inner {
@@ -93,6 +96,7 @@ impl Storage {
     pub fn zeroed(bytes: usize, device: Device) -> Result<Storage> {
         Ok(Storage::new(Buffer::alloc(bytes, device, true)?, device))
     }
+    #[inline]
     pub fn device(&self) -> Device {
         self.0.device
     }
@@ -102,6 +106,7 @@ impl Storage {
             Memory::Of(s) => s,
         }
     }
+    #[inline]
     pub fn buffer(&self) -> &Buffer {
         let p = self.0.current.load(Ordering::Acquire);
         if !p.is_null() {
@@ -117,6 +122,7 @@ impl Storage {
         self.buffer().bytes()
     }
     /// The address of the first byte on the CPU.
+    #[inline]
     pub fn cpu_ptr(&self) -> Result<*mut u8> {
         match self.buffer() {
             Buffer::Cpu(b) => Ok(b.ptr()),

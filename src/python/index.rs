@@ -13,6 +13,7 @@ use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PySlice, PyTuple};
+use smallvec::SmallVec;
 use std::ffi::c_int;
 use std::sync::OnceLock;
 
@@ -26,17 +27,29 @@ enum Part {
     Tensor(Tensor),
 }
 
-fn parts(key: &Bound<PyAny>) -> PyResult<Vec<Part>> {
+type Parts = SmallVec<[Part; 4]>;
+
+fn parts(key: &Bound<PyAny>) -> PyResult<Parts> {
+    let mut parts = Parts::new();
     match key.cast::<PyTuple>() {
-        Ok(t) => t.iter().map(|o| part(&o)).collect(),
-        Err(_) => Ok(vec![part(key)?]),
+        Ok(t) => {
+            for o in t.iter() {
+                parts.push(part(&o)?);
+            }
+        }
+        Err(_) => parts.push(part(key)?),
     }
+    Ok(parts)
 }
 
 fn part(o: &Bound<PyAny>) -> PyResult<Part> {
     if let Some(t) = borrow(o.as_ptr()) {
         let whole = t.ndim() == 0 && t.dtype().is_int();
         return Ok(if whole { Part::Int(super::export::item(t)?.to_i64()) } else { Part::Tensor(t.clone()) });
+    }
+    // The most frequent part; a bool is no int here.
+    if let Some(i) = to_int(o)? {
+        return Ok(Part::Int(i));
     }
     if o.is_none() {
         return Ok(Part::None);
@@ -59,9 +72,6 @@ fn part(o: &Bound<PyAny>) -> PyResult<Part> {
     // SAFETY: a live object.
     if unsafe { ffi::PyBool_Check(o.as_ptr()) } != 0 {
         return Ok(Part::Bool(o.is_truthy()?));
-    }
-    if let Some(i) = to_int(o)? {
-        return Ok(Part::Int(i));
     }
     let sequence = o.hasattr("__len__")? && !o.is_instance_of::<pyo3::types::PyString>();
     if !sequence {
