@@ -1,4 +1,4 @@
-"""The rows of benches/RESULTS.md, for one module: python benches/rows.py MODULE prints {row: seconds}.
+"""The rows of benches/RESULTS.md, for one module: python benches/rows.py MODULE [THREADS] prints {row: seconds}.
 
 The same program times rustgrad and its peer, each in a process of its own; run.py calls it in turns. A row's time is
 the median over several stretches, each long enough for the clock.
@@ -9,6 +9,7 @@ import json
 import sys
 import time
 
+MILLION = 1_000_000
 STRETCH = 0.05
 REPEATS = 7
 
@@ -117,15 +118,186 @@ def matrices(torch) -> dict:
     return found
 
 
+def small_matrices(torch) -> dict:
+    found = {}
+    for n in (8, 16, 32):
+        a = torch.rand(n, n)
+        found[f"matmul f32, {n}"] = timed(lambda a=a: a @ a)
+    a, b = torch.rand(64, 32, 64), torch.rand(64, 64, 32)
+    q = torch.rand(8, 8, 64, 32)
+    x, w, bias = torch.rand(32, 256), torch.rand(256, 256), torch.rand(256)
+    return found | {
+        "bmm, 64 of 32 x 64 x 32": timed(lambda: a @ b),
+        "einsum bhid,bhjd->bhij": timed(lambda: torch.einsum("bhid,bhjd->bhij", q, q)),
+        "linear 32 x 256 x 256": timed(lambda: torch.nn.functional.linear(x, w, bias)),
+    }
+
+
+def pointwise(torch) -> dict:
+    """Elementwise work on a million."""
+    x, y, z = torch.rand(MILLION), torch.rand(MILLION), torch.randn(MILLION)
+    whole = torch.randint(0, 1 << 40, (MILLION,))
+    return {
+        "exp, 1M": timed(lambda: torch.exp(z)),
+        "tanh, 1M": timed(lambda: torch.tanh(z)),
+        "sigmoid, 1M": timed(lambda: torch.sigmoid(z)),
+        "log, 1M": timed(lambda: torch.log(x)),
+        "clamp, 1M": timed(lambda: x.clamp(0.2, 0.8)),
+        "pow 2.5, 1M": timed(lambda: x**2.5),
+        "gelu, 1M": timed(lambda: torch.nn.functional.gelu(z)),
+        "x > y, 1M": timed(lambda: x > y),
+        "int64 // 7, 1M": timed(lambda: whole // 7),
+        "arange, 1M": timed(lambda: torch.arange(MILLION)),
+    }
+
+
+def reductions(torch) -> dict:
+    big, k, x = torch.rand(4096, 4096), torch.rand(1000, 1000), torch.rand(MILLION)
+    mask = x > 0.5
+    return {
+        "sum(0), 4096 x 4096": timed(lambda: big.sum(0)),
+        "sum(1), 4096 x 4096": timed(lambda: big.sum(1)),
+        "var, 1M": timed(lambda: x.var()),
+        "var(1), 1000 x 1000": timed(lambda: k.var(1)),
+        "argmax, 1M": timed(lambda: x.argmax()),
+        "max(1), 1000 x 1000": timed(lambda: k.max(1)),
+        "any, 1M": timed(lambda: mask.any()),
+        "all, 1M": timed(lambda: mask.all()),
+        "cumsum, 1M": timed(lambda: x.cumsum(0)),
+        "cumsum(0), 1000 x 1000": timed(lambda: k.cumsum(0)),
+    }
+
+
+def indexing(torch) -> dict:
+    x, y, k = torch.rand(MILLION), torch.rand(MILLION), torch.rand(1000, 1000)
+    at, mask = torch.randint(0, MILLION, (MILLION,)), torch.randn(MILLION) > 0
+    columns, rows = torch.randint(0, 1000, (1000, 1000)), torch.randint(0, 1000, (1000,))
+    w, zeros = torch.rand(MILLION), torch.zeros(1000, 1000)
+
+    def put():
+        w[at] = y
+
+    def put_mask():
+        w[mask] = 1.0
+
+    return {
+        "x[idx], 1M": timed(lambda: x[at]),
+        "x[mask], 1M": timed(lambda: x[mask]),
+        "x[idx] = v, 1M": timed(put),
+        "x[mask] = 1, 1M": timed(put_mask),
+        "gather(1), 1000 x 1000": timed(lambda: k.gather(1, columns)),
+        "gather(0), 1000 x 1000": timed(lambda: k.gather(0, columns)),
+        "scatter(1), 1000 x 1000": timed(lambda: zeros.scatter(1, columns, k)),
+        "scatter_add(0), 1000 x 1000": timed(lambda: zeros.scatter_add(0, columns, k)),
+        "index_select(0), 1000 x 1000": timed(lambda: k.index_select(0, rows)),
+        "index_select(1), 1000 x 1000": timed(lambda: k.index_select(1, rows)),
+        "masked_fill, 1M": timed(lambda: x.masked_fill(mask, 1.0)),
+        "masked_select, 1M": timed(lambda: x.masked_select(mask)),
+        "where, 1M": timed(lambda: torch.where(mask, x, y)),
+        "index_add, 1M": timed(lambda: x.index_add(0, at, y)),
+        "take, 1M": timed(lambda: torch.take(x, at)),
+        "nonzero, 1M": timed(lambda: torch.nonzero(mask)),
+    }
+
+
+def ordering(torch) -> dict:
+    x, whole, k = torch.rand(MILLION), torch.randint(0, 1 << 40, (MILLION,)), torch.rand(1000, 1000)
+    few = torch.randint(0, 1000, (MILLION,))
+    slow = {"repeats": 3}
+    return {
+        "sort, 1M float32": timed(lambda: torch.sort(x), **slow),
+        "sort, 1M int64": timed(lambda: torch.sort(whole), **slow),
+        "argsort, 1M": timed(lambda: torch.argsort(x), **slow),
+        "sort(-1), 1000 x 1000": timed(lambda: torch.sort(k, dim=-1), **slow),
+        "topk 10, 1M": timed(lambda: torch.topk(x, 10)),
+        "topk 1000, 1M": timed(lambda: torch.topk(x, 1000)),
+        "topk 5, rows of 1000 x 1000": timed(lambda: torch.topk(k, 5, dim=-1)),
+        "bincount, 1M": timed(lambda: torch.bincount(few)),
+    }
+
+
+def sets(torch) -> dict:
+    few = torch.randint(0, 1000, (MILLION,))
+    return {"unique, 1M of 1,000": timed(lambda: torch.unique(few), repeats=3)}
+
+
+def moving(torch) -> dict:
+    k, image = torch.rand(1000, 1000), torch.rand(8, 32, 64, 64)
+    return {
+        "cat(0), 2 of 1M": timed(lambda: torch.cat([k, k], 0)),
+        "cat(1), 2 of 1M": timed(lambda: torch.cat([k, k], 1)),
+        "stack, 2 of 1M": timed(lambda: torch.stack([k, k])),
+        "stack(-1), 2 of 1M": timed(lambda: torch.stack([k, k], -1)),
+        "t().contiguous(), 1000 x 1000": timed(lambda: k.t().contiguous()),
+        "NCHW to NHWC, 1M": timed(lambda: image.permute(0, 2, 3, 1).contiguous()),
+        "flip(1), 1000 x 1000": timed(lambda: k.flip(1)),
+        "repeat(2, 2), 1000 x 1000": timed(lambda: k.repeat(2, 2)),
+        "tril, 1000 x 1000": timed(lambda: torch.tril(k)),
+    }
+
+
+def layers(torch) -> dict:
+    functional = torch.nn.functional
+    k, w, b = torch.rand(1000, 1000), torch.rand(1000), torch.rand(1000)
+    table, words = torch.rand(5000, 256), torch.randint(0, 5000, (64, 64))
+    scores, target = torch.rand(1000, 1000).requires_grad_(), torch.randint(0, 1000, (1000,))
+
+    def cross_entropy():
+        scores.grad = None
+        functional.cross_entropy(scores, target).backward()
+
+    return {
+        "softmax(1), 1000 x 1000": timed(lambda: torch.softmax(k, 1)),
+        "layer_norm, 1000 x 1000": timed(lambda: functional.layer_norm(k, (1000,), w, b)),
+        "embedding, 4096 of 256": timed(lambda: functional.embedding(words, table)),
+        "cross_entropy and backward, 1000 x 1000": timed(cross_entropy),
+    }
+
+
+def draws(torch) -> dict:
+    x = torch.rand(MILLION)
+    return {
+        "rand, 1M": timed(lambda: torch.rand(MILLION)),
+        "randn, 1M": timed(lambda: torch.randn(MILLION)),
+        "randperm, 1M": timed(lambda: torch.randperm(MILLION)),
+        "dropout, 1M": timed(lambda: torch.nn.functional.dropout(x, 0.5)),
+    }
+
+
 def texts(torch) -> dict:
     x = torch.rand(1000, 1000)
-    return {"repr, 1000 x 1000": timed(lambda: repr(x)), "repr, 10": timed(lambda: repr(x[0, :10]))}
+    return {
+        "repr, 1000 x 1000": timed(lambda: repr(x)),
+        "repr, 10": timed(lambda: repr(x[0, :10])),
+        "tolist, 1M": timed(lambda: x.tolist(), repeats=3),
+    }
+
+
+PARTS = (
+    calls,
+    chain,
+    training,
+    large,
+    matrices,
+    small_matrices,
+    pointwise,
+    reductions,
+    indexing,
+    ordering,
+    sets,
+    moving,
+    layers,
+    draws,
+    texts,
+)
 
 
 def main():
     torch = importlib.import_module(sys.argv[1])
+    if len(sys.argv) > 2:
+        torch.set_num_threads(int(sys.argv[2]))
     found = {}
-    for part in (calls, chain, training, large, matrices, texts):
+    for part in PARTS:
         try:
             found |= part(torch)
         except Exception as error:  # a row that cannot run yet is reported, not hidden

@@ -2,6 +2,7 @@
 
     python benches/run.py --peer-python ~/torch/bin/python     # the peer's column; without it, rustgrad's times alone
     python benches/run.py --build                              # clean and incremental build times too (minutes)
+    python benches/run.py --threads 1                          # one thread each, for a machine that is not idle
 
 Each module runs in processes of its own, in turns, and a row's figure is the median over the rounds. Goals are the
 project's; a row without one is there to be watched.
@@ -44,6 +45,50 @@ GOALS = {
     "matmul f32, 1024": 1.15,
     "matmul f32, 2048": 1.15,
     "repr, 1000 x 1000": 0.5,
+    **dict.fromkeys(("exp, 1M", "tanh, 1M", "sigmoid, 1M"), 0.7),
+    **dict.fromkeys(("sum(0), 4096 x 4096", "sum(1), 4096 x 4096"), 1.0),
+    **dict.fromkeys(
+        (
+            "x[idx], 1M",
+            "x[mask], 1M",
+            "x[idx] = v, 1M",
+            "x[mask] = 1, 1M",
+            "gather(1), 1000 x 1000",
+            "gather(0), 1000 x 1000",
+            "scatter(1), 1000 x 1000",
+            "scatter_add(0), 1000 x 1000",
+            "index_select(0), 1000 x 1000",
+            "index_select(1), 1000 x 1000",
+            "masked_fill, 1M",
+            "masked_select, 1M",
+            "where, 1M",
+            "index_add, 1M",
+            "take, 1M",
+            "nonzero, 1M",
+            "sort, 1M float32",
+            "sort, 1M int64",
+            "argsort, 1M",
+            "sort(-1), 1000 x 1000",
+            "topk 10, 1M",
+            "topk 1000, 1M",
+            "topk 5, rows of 1000 x 1000",
+        ),
+        1.0,
+    ),
+    **dict.fromkeys(
+        (
+            "cat(0), 2 of 1M",
+            "cat(1), 2 of 1M",
+            "stack, 2 of 1M",
+            "stack(-1), 2 of 1M",
+            "t().contiguous(), 1000 x 1000",
+            "NCHW to NHWC, 1M",
+            "flip(1), 1000 x 1000",
+            "repeat(2, 2), 1000 x 1000",
+            "tril, 1000 x 1000",
+        ),
+        0.7,
+    ),
 }
 
 
@@ -51,13 +96,14 @@ def median(values: list[float]) -> float:
     return sorted(values)[len(values) // 2]
 
 
-def rounds(pythons: dict[str, str], count: int) -> dict[str, dict]:
+def rounds(pythons: dict[str, str], count: int, threads: list[str]) -> dict[str, dict]:
     """Runs rows.py for each module in turns; {module: {"version", "rows": {row: median}}}."""
     found: dict[str, list] = {module: [] for module in pythons}
     for turn in range(count):
         for module, python in pythons.items():
             print(f"round {turn + 1} of {count}: {module}", file=sys.stderr)
-            out = subprocess.run([python, ROOT / "benches" / "rows.py", module], capture_output=True, text=True)
+            command = [python, ROOT / "benches" / "rows.py", module, *threads]
+            out = subprocess.run(command, capture_output=True, text=True)
             if out.returncode:
                 sys.exit(f"{module} failed:\n{out.stderr}")
             found[module].append(json.loads(out.stdout))
@@ -160,12 +206,14 @@ def main():
     parser.add_argument("--peer-python", help="a Python that can import the peer")
     parser.add_argument("--peer", default="torch", help="the peer's module (torch)")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, help="threads for each module (its default)")
     parser.add_argument("--build", action="store_true", help="measure build times too")
     parser.add_argument("--dry", action="store_true", help="print, write nothing")
     options = parser.parse_args()
     peer = options.peer if options.peer_python else None
     pythons = {"rustgrad": sys.executable} | ({peer: options.peer_python} if peer else {})
-    results = rounds(pythons, options.rounds)
+    threads = [] if options.threads is None else [str(options.threads)]
+    results = rounds(pythons, options.rounds, threads)
     lines = table(results, peer)
     own = import_times(sys.executable, "rustgrad")
     other = import_times(options.peer_python, peer) if peer else None
@@ -174,7 +222,8 @@ def main():
     )
     lines += wheel_row() + (build_times() if options.build else [])
     versions = ", ".join(f"{module} {r['version']}" for module, r in results.items())
-    text = "\n".join([f"## {date.today()}, {commit()}", "", f"{machine()}. {versions}.", "", *lines, "", ""])
+    used = f" {options.threads} thread(s) each." if threads else ""
+    text = "\n".join([f"## {date.today()}, {commit()}", "", f"{machine()}. {versions}.{used}", "", *lines, "", ""])
     print(text)
     if not options.dry:
         before = RESULTS.read_text() if RESULTS.exists() else HEAD

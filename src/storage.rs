@@ -24,6 +24,7 @@ impl Buffer {
             Buffer::Gpu(b) => b.bytes(),
         }
     }
+    #[inline]
     fn alloc(bytes: usize, device: Device, zeroed: bool) -> Result<Buffer> {
         if let Device::Gpu(i @ 1..) = device {
             // Says that there is no such device, or no device at all.
@@ -73,6 +74,7 @@ impl Drop for Inner {
 }
 
 impl Storage {
+    #[inline]
     pub fn new(buffer: Buffer, device: Device) -> Storage {
         Storage::build(Memory::Own(buffer), device)
     }
@@ -80,6 +82,7 @@ impl Storage {
     pub fn unversioned(&self) -> Storage {
         Storage::build(Memory::Of(self.root().clone()), self.device())
     }
+    #[inline]
     fn build(first: Memory, device: Device) -> Storage {
         LIVE.fetch_add(1, Ordering::Relaxed);
         Storage(Arc::new(Inner {
@@ -97,6 +100,7 @@ impl Storage {
     pub fn zeroed(bytes: usize, device: Device) -> Result<Storage> {
         Ok(Storage::new(Buffer::alloc(bytes, device, true)?, device))
     }
+    #[inline]
     pub fn device(&self) -> Device {
         self.0.device
     }
@@ -106,6 +110,7 @@ impl Storage {
             Memory::Of(s) => s,
         }
     }
+    #[inline]
     pub fn buffer(&self) -> &Buffer {
         let p = self.0.current.load(Ordering::Acquire);
         if !p.is_null() {
@@ -121,6 +126,7 @@ impl Storage {
         self.buffer().bytes()
     }
     /// The address of the first byte on the CPU.
+    #[inline]
     pub fn cpu_ptr(&self) -> Result<*mut u8> {
         match self.buffer() {
             Buffer::Cpu(b) => Ok(b.ptr()),

@@ -14,6 +14,7 @@ use crate::op::{Arguments, Back, Call, OUT0, Op, Term, Value, Vjp};
 use crate::tensor::{Edge, GradFn, Tensor};
 use smallvec::SmallVec;
 use std::any::Any;
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -44,6 +45,7 @@ pub enum Work {
 }
 
 /// What an op's formula reads.
+#[derive(Default)]
 pub struct OpState {
     pub args: SmallVec<[Value<'static>; 3]>,
     pub inputs: SmallVec<[(usize, Saved); 2]>,
@@ -60,7 +62,7 @@ pub enum State {
 }
 
 pub struct Node {
-    pub name: Box<str>,
+    pub name: Cow<'static, str>,
     pub seq: u64,
     pub work: Work,
     pub edges: SmallVec<[Option<Edge>; 2]>,
@@ -86,7 +88,12 @@ pub fn live_count() -> usize {
 }
 
 impl Node {
-    pub fn new(name: &str, work: Work, edges: SmallVec<[Option<Edge>; 2]>, outputs: SmallVec<[Facts; 1]>) -> Arc<Node> {
+    pub fn new(
+        name: impl Into<Cow<'static, str>>,
+        work: Work,
+        edges: SmallVec<[Option<Edge>; 2]>,
+        outputs: SmallVec<[Facts; 1]>,
+    ) -> Arc<Node> {
         LIVE.fetch_add(1, Ordering::Relaxed);
         let seq = SEQ.fetch_add(1, Ordering::Relaxed);
         Arc::new(Node { name: name.into(), seq, work, edges, outputs, hooks: OnceLock::new(), python: OnceLock::new() })
@@ -240,8 +247,8 @@ pub fn freed() -> Error {
 pub fn record(call: &Call, outputs: &[Tensor], edges: SmallVec<[Option<Edge>; 2]>) -> Result<Arc<Node>> {
     let op = call.op;
     let saves = wanted_saves(op, &edges);
-    let mut state =
-        OpState { args: SmallVec::new(), inputs: SmallVec::new(), outputs: SmallVec::new(), facts: SmallVec::new() };
+    // Filled where it stays: it is too large to be moved about.
+    let mut state = Box::<OpState>::default();
     for (i, v) in call.args.iter().enumerate() {
         let keep = i < 16 && saves & (1 << i) != 0;
         for t in v.tensors() {
@@ -262,6 +269,7 @@ pub fn record(call: &Call, outputs: &[Tensor], edges: SmallVec<[Option<Edge>; 2]
         }
         state.args.push(match v {
             Value::Tensor(_) | Value::Owned(_) => Value::None,
+            Value::Scalar(s) => Value::Scalar(*s),
             Value::Tensors(_) => Value::Tensors(Vec::new()),
             other => other.clone().into_owned(),
         });
@@ -271,8 +279,9 @@ pub fn record(call: &Call, outputs: &[Tensor], edges: SmallVec<[Option<Edge>; 2]
             state.outputs.push((i, Saved::output(t, i)?));
         }
     }
-    let facts = outputs.iter().map(Facts::of).collect();
-    let work = Work::Op { op, state: Mutex::new(State::Ready(Box::new(state))) };
+    let mut facts = SmallVec::new();
+    outputs.iter().for_each(|t| facts.push(Facts::of(t)));
+    let work = Work::Op { op, state: Mutex::new(State::Ready(state)) };
     Ok(Node::new(op.parsed().node, work, edges, facts))
 }
 
@@ -286,12 +295,13 @@ fn wanted_saves(op: &Op, edges: &[Option<Edge>]) -> u32 {
 }
 
 /// The arguments that have a gradient formula, in edge order.
-pub fn differentiable_args(op: &Op) -> SmallVec<[usize; 4]> {
-    match &op.vjp {
-        Vjp::Each(list) => list.iter().map(|g| g.arg).collect(),
-        Vjp::Joint(j) => j.args.into(),
-        _ => SmallVec::new(),
-    }
+pub fn differentiable_args(op: &Op) -> impl Iterator<Item = usize> + '_ {
+    let (each, joint): (&[crate::op::Grad], &[usize]) = match &op.vjp {
+        Vjp::Each(list) => (list, &[]),
+        Vjp::Joint(j) => (&[], j.args),
+        _ => (&[], &[]),
+    };
+    each.iter().map(|g| g.arg).chain(joint.iter().copied())
 }
 
 /// One edge for each differentiable argument; a number or a tensor without gradient has none.

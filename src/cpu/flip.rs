@@ -45,14 +45,30 @@ unsafe fn flipped<T: Copy>(input: View, dims: &[usize], out: View) {
                 to += i * out.strides[d];
                 from += if dims.contains(&d) { outer[d] - 1 - i } else { i } * input.strides[d];
             }
-            let (src, dst) = (input.at(from) as *const T, out.at(to) as *mut T);
-            for j in 0..n {
-                let k = if mirrored { n - 1 - j } else { j };
-                // SAFETY: both indices are within the shape; rows are disjoint.
-                unsafe { *dst.add(j * step_out) = *src.add(k * step_in) };
-            }
+            // SAFETY: both rows are within the shape; rows are disjoint.
+            unsafe { move_row(input.at(from) as *const T, step_in, out.at(to) as *mut T, step_out, n, mirrored) };
         }
     });
+}
+
+/// Copies `n` elements, in reverse order if `mirrored`.
+///
+/// SAFETY: both rows are in bounds and do not overlap.
+unsafe fn move_row<T: Copy>(src: *const T, step_in: usize, dst: *mut T, step_out: usize, n: usize, mirrored: bool) {
+    // SAFETY: the caller's promise; only neighbours are seen as slices.
+    unsafe {
+        if step_in != 1 || step_out != 1 {
+            return (0..n).for_each(|j| {
+                *dst.add(j * step_out) = *src.add(if mirrored { n - 1 - j } else { j } * step_in);
+            });
+        }
+        let (src, dst) = (std::slice::from_raw_parts(src, n), std::slice::from_raw_parts_mut(dst, n));
+        if mirrored {
+            dst.iter_mut().zip(src.iter().rev()).for_each(|(d, s)| *d = *s);
+        } else {
+            dst.copy_from_slice(src);
+        }
+    }
 }
 
 /// Copies the elements with `column - row <= diagonal` (or `>=`, for the upper triangle) of the last two dimensions
@@ -93,11 +109,16 @@ unsafe fn triangular<T: Copy + Default>(input: View, diagonal: i64, upper: bool,
             let first_beyond = ((row % outer[last - 1]) as i64).saturating_add(diagonal);
             let edge = first_beyond.saturating_add(!upper as i64).clamp(0, n as i64) as usize;
             let (src, dst) = (input.at(from) as *const T, out.at(to) as *mut T);
-            for j in 0..n {
-                // SAFETY: the index is within the shape; rows are disjoint.
-                unsafe {
-                    *dst.add(j * step_out) = if (j < edge) != upper { *src.add(j * step_in) } else { T::default() }
-                };
+            let (kept, cleared) = if upper { (edge..n, 0..edge) } else { (0..edge, edge..n) };
+            // SAFETY: both ranges are within the row; rows are disjoint, or the input's own.
+            unsafe {
+                if step_in == 1 && step_out == 1 {
+                    std::ptr::copy(src.add(kept.start), dst.add(kept.start), kept.len());
+                    std::ptr::write_bytes(dst.add(cleared.start), 0, cleared.len());
+                } else {
+                    kept.for_each(|j| *dst.add(j * step_out) = *src.add(j * step_in));
+                    cleared.for_each(|j| *dst.add(j * step_out) = T::default());
+                }
             }
         }
     });

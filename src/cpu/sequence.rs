@@ -49,11 +49,24 @@ fn line(start: f64, end: f64, n: usize, i: usize) -> f64 {
 pub unsafe fn fill(out: *mut u8, dtype: DType, n: usize, rule: Sequence) {
     with_dtype!(dtype, T => {
         let out = Ptr(out as *mut T);
-        par_for(n, GRAIN, |range| {
-            for i in range {
-                // SAFETY: the caller vouches for `n` elements; ranges are disjoint.
-                unsafe { *out.at(i) = T::from_scalar(rule.at(i)) };
+        // The frequent rules have loops of their own, which vectorise.
+        match rule {
+            Sequence::Ints { start, step } => {
+                tabulate(out, n, |i| T::from_scalar(Sequence::Ints { start, step }.at(i)));
             }
-        });
+            Sequence::Floats { start, step } => {
+                tabulate(out, n, |i| T::from_scalar(Sequence::Floats { start, step }.at(i)));
+            }
+            rule => tabulate(out, n, |i| T::from_scalar(rule.at(i))),
+        }
+    });
+}
+
+fn tabulate<T>(out: Ptr<T>, n: usize, f: impl Fn(usize) -> T + Sync) {
+    par_for(n, GRAIN, |range| {
+        for i in range {
+            // SAFETY: the caller of `fill` vouches for `n` elements; ranges are disjoint.
+            unsafe { *out.at(i) = f(i) };
+        }
     });
 }

@@ -3,10 +3,10 @@
 use super::{mixed_devices, no_gpu_dtype, no_shader};
 use crate::cpu::map::{self, Input, Output};
 use crate::device::Device;
-use crate::dtype::{Category, DType, Operands, Scalar, default_dtype};
+use crate::dtype::{Category, DType, Operands, default_dtype};
 use crate::error::{Error, Result, Show};
 use crate::gpu;
-use crate::layout::{Dims, broadcast};
+use crate::layout::{Dims, broadcast, same_dims};
 use crate::op::{Call, Promote, Rule, Spec, Specs, Value};
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
@@ -16,45 +16,64 @@ pub(super) struct Target<'a> {
     pub out: &'a Tensor,
 }
 
-enum Operand<'a> {
-    Tensor(&'a Tensor),
-    Number(Scalar),
+/// What the operands of a call have in common, found in one pass over them.
+struct Common<'a> {
+    dtype: DType,
+    device: Device,
+    /// The shape of the first tensor, and the broadcast one where they differ.
+    first: Option<&'a Dims>,
+    joined: Option<Dims>,
 }
 
-type OperandList<'a> = SmallVec<[Operand<'a>; 4]>;
-
-fn operands<'a>(call: &'a Call, rule: &Rule) -> Result<OperandList<'a>> {
-    rule.operands
-        .iter()
-        .map(|&i| match &call.args[i] {
-            Value::Scalar(s) => Ok(Operand::Number(*s)),
-            v => v.as_tensor().map(Operand::Tensor).ok_or_else(|| {
-                Error::type_(format!(
-                    "argument '{}' must be Tensor or Number, not None",
-                    call.op.signature().params[i].name
-                ))
-            }),
-        })
-        .collect()
+impl Common<'_> {
+    fn shape(&self) -> &[usize] {
+        self.joined.as_ref().or(self.first).map_or(&[], |d| d.as_slice())
+    }
+    fn into_shape(self) -> Dims {
+        self.joined.or_else(|| self.first.map(same_dims)).unwrap_or_default()
+    }
 }
 
-/// The dtype computed in and the dtype of the result.
-fn dtypes(call: &Call, list: &OperandList) -> Result<(DType, DType)> {
-    let common = match list.as_slice() {
-        [Operand::Tensor(a)] => a.dtype(),
-        [Operand::Tensor(a), Operand::Tensor(b)] if a.dtype() == b.dtype() => a.dtype(),
-        list => {
-            let mut ops = Operands::default();
-            for o in list {
-                match o {
-                    Operand::Tensor(t) => ops.tensor(t.dtype(), t.ndim())?,
-                    Operand::Number(s) => ops.scalar(*s),
-                }
+fn common<'a>(call: &'a Call, rule: &Rule, target: Option<&Tensor>) -> Result<Common<'a>> {
+    let (mut dtypes, mut device) = (Operands::default(), target.map(|t| t.device()));
+    let (mut first, mut joined): (Option<&Dims>, Option<Dims>) = (None, None);
+    for &i in rule.operands {
+        let t = match &call.args[i] {
+            Value::Scalar(s) => {
+                dtypes.scalar(*s);
+                continue;
             }
-            ops.result().ok_or_else(|| Error::internal("an elementwise op without operands"))?
+            v => v.as_tensor().ok_or_else(|| no_operand(call, i))?,
+        };
+        let m = t.meta();
+        let (shape, on) = (&m.layout.shape, m.storage.device());
+        dtypes.tensor(m.dtype, shape.len())?;
+        // A 0-d CPU tensor joins any device.
+        if on != Device::Cpu || !shape.is_empty() {
+            if device.is_some_and(|d| d != on) {
+                return Err(mixed_devices(device.unwrap_or_default(), on));
+            }
+            device = Some(on);
         }
-    };
-    promoted(call, common)
+        match first {
+            None => first = Some(shape),
+            Some(f) if joined.is_none() && same(f, shape) => {}
+            Some(f) => joined = Some(broadcast(joined.as_ref().unwrap_or(f), shape)?),
+        }
+    }
+    let dtype = dtypes.result().ok_or_else(|| Error::internal("an elementwise op without operands"))?;
+    Ok(Common { dtype, device: device.unwrap_or_default(), first, joined })
+}
+
+/// Equality of short slices, without the call to memcmp.
+fn same(a: &[usize], b: &[usize]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x == y)
+}
+
+#[cold]
+fn no_operand(call: &Call, i: usize) -> Error {
+    let name = call.op.signature().params[i].name;
+    Error::type_(format!("argument '{name}' must be Tensor or Number, not None"))
 }
 
 /// What an op computes in and returns when its operands promote to `common`.
@@ -69,63 +88,30 @@ pub fn promoted(call: &Call, common: DType) -> Result<(DType, DType)> {
     })
 }
 
-fn shape_of(list: &OperandList) -> Result<Dims> {
-    let mut shapes = list.iter().filter_map(|o| if let Operand::Tensor(t) = o { Some(t.shape()) } else { None });
-    let mut shape: Dims = shapes.next().unwrap_or(&[]).into();
-    for s in shapes {
-        if s != shape.as_slice() {
-            shape = broadcast(&shape, s)?;
-        }
-    }
-    Ok(shape)
-}
-
-/// The device of the operands; 0-d CPU tensors join any device.
-fn device_of(list: &OperandList, target: Option<&Tensor>) -> Result<Device> {
-    let mut device = target.map(|t| t.device());
-    let mut joins = Device::Cpu;
-    for o in list {
-        if let Operand::Tensor(t) = o {
-            let d = t.device();
-            if d == Device::Cpu && t.ndim() == 0 {
-                continue;
-            }
-            match device {
-                None => device = Some(d),
-                Some(have) if have != d => return Err(mixed_devices(have, d)),
-                _ => {}
-            }
-            joins = d;
-        }
-    }
-    Ok(device.unwrap_or(joins))
-}
-
 pub(super) fn infer(call: &Call, rule: &Rule) -> Result<Specs> {
-    let list = operands(call, rule)?;
-    let (_, result) = dtypes(call, &list)?;
-    Ok(Spec::one(&shape_of(&list)?, result, device_of(&list, None)?))
+    let c = common(call, rule, None)?;
+    Ok(Spec::one(c.shape(), promoted(call, c.dtype)?.1, c.device))
 }
 
 pub(super) fn run(call: &Call, rule: &'static Rule, target: Option<Target>) -> Result<Tensor> {
-    let list = operands(call, rule)?;
-    let (compute, result) = dtypes(call, &list)?;
-    let device = device_of(&list, target.as_ref().map(|t| t.out))?;
-    check_support(call, rule, compute, device)?;
-    let shape = shape_of(&list)?;
+    let c = common(call, rule, target.as_ref().map(|t| t.out))?;
+    let (compute, result) = promoted(call, c.dtype)?;
+    check_support(call, rule, compute, c.device)?;
+    let device = c.device;
     let out = match &target {
-        None => Tensor::empty(&shape, result, device)?,
+        None => Tensor::of_shape(c.into_shape(), result, device)?,
         Some(t) => {
-            check_target(t, &shape, result)?;
+            check_target(t, c.shape(), result)?;
             t.out.clone()
         }
     };
     if out.numel() == 0 {
         return Ok(out);
     }
+    let job = Job { call, rule, compute, out: &out, held: held(call, rule, &out, target.is_some())? };
     match device {
-        Device::Cpu => on_cpu(&list, rule, compute, &out, target.is_some())?,
-        Device::Gpu(_) => on_gpu(&list, rule, compute, &out, target.is_some())?,
+        Device::Cpu => job.on_cpu()?,
+        Device::Gpu(_) => job.on_gpu()?,
     }
     Ok(out)
 }
@@ -200,65 +186,78 @@ fn resolve_overlap(t: &Tensor, out: &Tensor) -> Result<Option<Tensor>> {
     Ok(Some(copy))
 }
 
-fn on_cpu(list: &OperandList, rule: &Rule, compute: DType, out: &Tensor, shared: bool) -> Result<()> {
-    let m = out.meta();
-    let shape = &m.layout.shape;
-    let mut copies: SmallVec<[Tensor; 2]> = SmallVec::new();
-    let mut strides: SmallVec<[Dims; 4]> = SmallVec::new();
-    let mut pointers: SmallVec<[(*const u8, DType); 4]> = SmallVec::new();
-    for o in list {
-        let Operand::Tensor(t) = o else {
-            strides.push(Dims::new());
-            pointers.push((std::ptr::null(), compute));
-            continue;
-        };
-        let copy = if shared { resolve_overlap(t, out)? } else { None };
-        let t = copy.as_ref().unwrap_or(t);
-        let l = t.layout();
-        strides.push(if l.shape == *shape { l.strides.clone() } else { l.broadcast_strides(shape) });
-        pointers.push((t.ptr()?, t.dtype()));
-        copies.extend(copy);
-    }
-    let inputs: SmallVec<[Input; 4]> = list
-        .iter()
-        .zip(pointers.iter().zip(&strides))
-        .map(|(o, (&(ptr, dtype), strides))| match o {
-            Operand::Number(s) => Input::Scalar(*s),
-            Operand::Tensor(_) => Input::Strided { ptr, dtype, strides },
-        })
-        .collect();
-    let output = Output { ptr: out.ptr()?, dtype: m.dtype, strides: &m.layout.strides };
-    // SAFETY: every layout lies within its storage; strides are broadcast to the output's shape; operands that overlap
-    // the output other than exactly were copied or refused.
-    unsafe { map::map(shape, &inputs, &output, compute, &rule.loops) };
-    Ok(())
+/// A tensor operand that is not read as it is: what stands for it, and its strides over the output's shape.
+struct Held {
+    operand: usize,
+    copy: Option<Tensor>,
+    strides: Option<Dims>,
 }
 
-fn on_gpu(list: &OperandList, rule: &Rule, compute: DType, out: &Tensor, shared: bool) -> Result<()> {
-    let shape = out.shape();
-    let mut held: SmallVec<[Option<Tensor>; 4]> = SmallVec::new();
-    let mut strides: SmallVec<[Dims; 4]> = SmallVec::new();
-    for o in list {
-        let copy = match o {
-            Operand::Tensor(t) if t.device().is_gpu() && shared => resolve_overlap(t, out)?,
-            _ => None,
-        };
-        strides.push(match o {
-            Operand::Tensor(t) => copy.as_ref().unwrap_or(t).layout().broadcast_strides(shape),
-            Operand::Number(_) => Dims::new(),
-        });
-        held.push(copy);
+fn held(call: &Call, rule: &Rule, out: &Tensor, shared: bool) -> Result<SmallVec<[Held; 2]>> {
+    let mut held = SmallVec::new();
+    for &operand in rule.operands {
+        let Some(t) = call.args[operand].as_tensor() else { continue };
+        let spread = !same(t.shape(), out.shape());
+        if spread || (shared && !t.same(out)) {
+            let copy = if shared { resolve_overlap(t, out)? } else { None };
+            let strides = spread.then(|| copy.as_ref().unwrap_or(t).layout().broadcast_strides(out.shape()));
+            held.push(Held { operand, copy, strides });
+        }
     }
-    let mut inputs: SmallVec<[gpu::Input; 4]> = SmallVec::new();
-    for ((o, copy), strides) in list.iter().zip(&held).zip(&strides) {
-        inputs.push(match o {
-            Operand::Number(s) => gpu::Input::Scalar(*s),
-            Operand::Tensor(t) if !t.device().is_gpu() => gpu::Input::Scalar(t.element(t.layout().offset)?),
-            Operand::Tensor(t) => {
-                let t = copy.as_ref().unwrap_or(t);
-                gpu::Input::View(gpu::View { shape, strides, ..t.gpu_view()? })
-            }
-        });
+    Ok(held)
+}
+
+/// A call whose result has its place.
+struct Job<'a> {
+    call: &'a Call<'a>,
+    rule: &'static Rule,
+    compute: DType,
+    out: &'a Tensor,
+    held: SmallVec<[Held; 2]>,
+}
+
+impl Job<'_> {
+    /// What is read for a tensor operand: the tensor or its copy, and strides over the output's shape.
+    fn source<'a>(&'a self, operand: usize, t: &'a Tensor) -> (&'a Tensor, &'a [usize]) {
+        let held = self.held.iter().find(|h| h.operand == operand);
+        let t = held.and_then(|h| h.copy.as_ref()).unwrap_or(t);
+        (t, held.and_then(|h| h.strides.as_deref()).unwrap_or(t.strides()))
     }
-    gpu::map(shape, &inputs, &out.gpu_view()?, compute, rule.wgsl)
+
+    fn on_cpu(&self) -> Result<()> {
+        let mut inputs: SmallVec<[Input; 4]> = SmallVec::new();
+        for &i in self.rule.operands {
+            inputs.push(match &self.call.args[i] {
+                Value::Scalar(s) => Input::Scalar(*s),
+                v => {
+                    let (t, strides) = self.source(i, v.as_tensor().ok_or_else(|| no_operand(self.call, i))?);
+                    Input::Strided { ptr: t.ptr()?, dtype: t.dtype(), strides }
+                }
+            });
+        }
+        let m = self.out.meta();
+        let output = Output { ptr: self.out.ptr()?, dtype: m.dtype, strides: &m.layout.strides };
+        // SAFETY: every layout lies within its storage; strides are broadcast to the output's shape; operands that
+        // overlap the output other than exactly were copied or refused.
+        unsafe { map::map(&m.layout.shape, &inputs, &output, self.compute, &self.rule.loops) };
+        Ok(())
+    }
+
+    fn on_gpu(&self) -> Result<()> {
+        let shape = self.out.shape();
+        let mut inputs: SmallVec<[gpu::Input; 4]> = SmallVec::new();
+        for &i in self.rule.operands {
+            inputs.push(match &self.call.args[i] {
+                Value::Scalar(s) => gpu::Input::Scalar(*s),
+                v => {
+                    let (t, strides) = self.source(i, v.as_tensor().ok_or_else(|| no_operand(self.call, i))?);
+                    match t.device() {
+                        Device::Cpu => gpu::Input::Scalar(t.element(t.layout().offset)?),
+                        Device::Gpu(_) => gpu::Input::View(gpu::View { shape, strides, ..t.gpu_view()? }),
+                    }
+                }
+            });
+        }
+        gpu::map(shape, &inputs, &self.out.gpu_view()?, self.compute, self.rule.wgsl)
+    }
 }

@@ -19,7 +19,7 @@ use crate::op::{
 };
 use crate::tensor::slot::Creation;
 use crate::tensor::{INFERENCE, Meta, Tensor};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 /// Calls an op on complete arguments (defaults filled in).
 pub fn call(op: &'static Op, args: &[Value]) -> Result<Outputs> {
@@ -36,7 +36,7 @@ pub fn call(op: &'static Op, args: &[Value]) -> Result<Outputs> {
 
 fn forward(call: &Call) -> Result<Outputs> {
     match &call.op.body {
-        Body::Elementwise(e) => Ok(smallvec![elementwise::run(call, e.rule(call)?, None)?]),
+        Body::Elementwise(e) => Ok(Outputs::from_buf([elementwise::run(call, e.rule(call)?, None)?])),
         Body::Kernel(k) => run_kernel(call, k),
         Body::View(f) => make_views(call, f(call)?),
         Body::Composite { run, fused, when } => match fused {
@@ -121,13 +121,16 @@ fn make_views(call: &Call, layouts: Layouts) -> Result<Outputs> {
         _ => Creation::Default,
     };
     let storage = base.storage();
-    let view = |(layout, dtype)| base.make_view(Meta { storage: storage.clone(), layout, dtype }, creation);
-    Ok(layouts.into_iter().map(view).collect())
+    let mut views = Outputs::new();
+    for (layout, dtype) in layouts {
+        views.push(base.make_view(Meta { storage: storage.clone(), layout, dtype }, creation));
+    }
+    Ok(views)
 }
 
 /// Whether the call is to be recorded: grad mode is on and an argument with a gradient formula requires grad.
 fn needs_record(call: &Call) -> bool {
-    let wants = |i: usize| call.args[i].tensors().any(|t| t.requires_grad());
+    let wants = |i: usize| call.args[i].any_tensor(|t| t.requires_grad());
     autograd::grad_enabled()
         && match &call.op.vjp {
             Vjp::Each(list) => list.iter().any(|g| wants(g.arg)),
@@ -161,7 +164,7 @@ pub fn infer(op: &'static Op, args: &[Value]) -> Result<SmallVec<[Spec; 1]>> {
 }
 
 /// Fills the arguments that were left out with their defaults.
-pub fn complete<'a>(op: &'static Op, mut args: Args<'a>) -> Result<Args<'a>> {
+pub fn complete(op: &'static Op, args: &mut Args) -> Result<()> {
     let params = &op.signature().params;
     if args.len() > params.len() {
         return Err(Error::type_(format!("takes {} arguments but {} were given", params.len(), args.len()))
@@ -173,7 +176,7 @@ pub fn complete<'a>(op: &'static Op, mut args: Args<'a>) -> Result<Args<'a>> {
             None => return Err(Error::type_(format!("missing required argument '{}'", p.name)).in_op(op.parsed().base)),
         }
     }
-    Ok(args)
+    Ok(())
 }
 
 impl Op {
@@ -185,10 +188,14 @@ impl Op {
     }
     /// Calls the op and returns every output.
     pub fn calls<'a>(&'static self, args: impl IntoArgs<'a>) -> Result<Outputs> {
-        call(self, &complete(self, args.into_args()?)?)
+        let mut args = args.into_args()?;
+        complete(self, &mut args)?;
+        call(self, &args)
     }
     /// Calls the op in place on its first argument.
     pub fn call_inplace<'a>(&'static self, args: impl IntoArgs<'a>) -> Result<Tensor> {
-        call_inplace(self, &complete(self, args.into_args()?)?)
+        let mut args = args.into_args()?;
+        complete(self, &mut args)?;
+        call_inplace(self, &args)
     }
 }

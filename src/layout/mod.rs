@@ -15,11 +15,35 @@ use smallvec::SmallVec;
 /// A shape or strides; up to five dimensions lie inline.
 pub type Dims = SmallVec<[usize; 5]>;
 
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Debug, PartialEq, Eq, Default)]
 pub struct Layout {
     pub shape: Dims,
     pub strides: Dims,
     pub offset: usize,
+}
+
+// By hand: the derived one clones the dimensions one by one, which every view would pay for.
+impl Clone for Layout {
+    #[inline]
+    fn clone(&self) -> Layout {
+        Layout { shape: same_dims(&self.shape), strides: same_dims(&self.strides), offset: self.offset }
+    }
+}
+
+/// A copy of `d`, in whole words where its dimensions lie inline.
+#[inline]
+pub fn same_dims(d: &Dims) -> Dims {
+    if d.spilled() {
+        return dims(d);
+    }
+    // SAFETY: inline dimensions are plain numbers, and nothing else is owned.
+    unsafe { std::ptr::read(d) }
+}
+
+/// A copy of a shape or of strides.
+#[inline]
+pub fn dims(d: &[usize]) -> Dims {
+    Dims::from_slice(d)
 }
 
 /// Elements of a shape; an error where the product does not fit.
@@ -76,6 +100,7 @@ pub fn wrap_dims(dims: &[i64], ndim: usize) -> Result<Dims> {
 }
 
 /// The strides of a row-major tensor of this shape.
+#[inline]
 pub fn contiguous_strides(shape: &[usize]) -> Dims {
     let mut strides: Dims = SmallVec::from_elem(1, shape.len());
     let mut step = 1usize;
@@ -111,12 +136,19 @@ pub fn broadcast(a: &[usize], b: &[usize]) -> Result<Dims> {
 }
 
 impl Layout {
+    #[inline]
     pub fn contiguous(shape: &[usize]) -> Layout {
-        Layout { shape: shape.into(), strides: contiguous_strides(shape), offset: 0 }
+        Layout::of(dims(shape))
+    }
+    /// The row-major layout of a shape.
+    #[inline]
+    pub fn of(shape: Dims) -> Layout {
+        Layout { strides: contiguous_strides(&shape), shape, offset: 0 }
     }
     pub fn ndim(&self) -> usize {
         self.shape.len()
     }
+    #[inline]
     pub fn numel(&self) -> usize {
         // Wraps only where a size is zero, and then the product is zero all the same.
         self.shape.iter().fold(1, |n: usize, &d| n.wrapping_mul(d))

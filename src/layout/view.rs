@@ -161,8 +161,8 @@ impl Layout {
     pub fn infer_shape(&self, sizes: &[i64]) -> Result<Dims> {
         let numel = self.numel();
         let bad = || Error::runtime(format!("shape '{}' is invalid for input of size {numel}", Show(sizes)));
-        let mut known = 1usize;
-        let mut hole = None;
+        let (mut known, mut hole) = (1usize, None);
+        let mut shape = Dims::new();
         for (i, &s) in sizes.iter().enumerate() {
             match s {
                 -1 if hole.is_some() => return Err(Error::runtime("only one dimension can be inferred")),
@@ -175,8 +175,8 @@ impl Layout {
                 }
                 s => known = known.checked_mul(s as usize).ok_or_else(bad)?,
             }
+            shape.push(s.max(0) as usize);
         }
-        let mut shape: Dims = sizes.iter().map(|&s| s.max(0) as usize).collect();
         if let Some(i) = hole {
             if known == 0 {
                 return Err(Error::runtime(format!(

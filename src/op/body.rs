@@ -6,7 +6,7 @@ use crate::cpu::loops::Loops;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::layout::{Dims, Layout};
+use crate::layout::{Dims, Layout, dims};
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
 
@@ -46,7 +46,7 @@ pub type Specs = SmallVec<[Spec; 1]>;
 
 impl Spec {
     pub fn new(shape: &[usize], dtype: DType, device: Device) -> Spec {
-        Spec { shape: shape.into(), dtype, device }
+        Spec { shape: dims(shape), dtype, device }
     }
     pub fn like(t: &Tensor) -> Spec {
         Spec::new(t.shape(), t.dtype(), t.device())

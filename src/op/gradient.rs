@@ -9,7 +9,7 @@ use super::value::{Arguments, Value};
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
-use crate::layout::Dims;
+use crate::layout::{Dims, same_dims};
 use crate::tensor::Tensor;
 
 /// Which tensors a formula reads: arguments by position, outputs from `OUT0` on. Only these are saved.
@@ -61,7 +61,7 @@ pub struct Facts {
 
 impl Facts {
     pub fn of(t: &Tensor) -> Facts {
-        Facts { shape: t.shape().into(), dtype: t.dtype(), device: t.device() }
+        Facts { shape: same_dims(&t.layout().shape), dtype: t.dtype(), device: t.device() }
     }
 }
 

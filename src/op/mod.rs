@@ -113,12 +113,13 @@ impl Cache {
     #[allow(clippy::declare_interior_mutable_const)]
     pub const NEW: Cache = Cache(AtomicPtr::new(std::ptr::null_mut()));
 
-    fn get_or_init(&self, make: impl FnOnce() -> Parsed) -> &'static Parsed {
-        let known = self.0.load(Ordering::Acquire);
-        if !known.is_null() {
-            // SAFETY: set once, below, to a leaked box.
-            return unsafe { &*known };
-        }
+    #[inline]
+    fn get(&self) -> Option<&'static Parsed> {
+        // SAFETY: null, or set once, below, to a leaked box.
+        unsafe { self.0.load(Ordering::Acquire).as_ref() }
+    }
+    #[cold]
+    fn init(&self, make: impl FnOnce() -> Parsed) -> &'static Parsed {
         let new = Box::into_raw(Box::new(make()));
         match self.0.compare_exchange(std::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: `new` was just leaked and is never freed.
@@ -135,12 +136,15 @@ impl Cache {
 }
 
 impl Op {
+    #[inline]
     pub fn parsed(&'static self) -> &'static Parsed {
-        self.cache.get_or_init(|| {
-            let signature = Signature::parse(self.sig).unwrap_or_else(|e| panic!("signature of {}: {e}", self.sig));
-            let base = base_name(signature.name);
-            let node = if self.node.is_empty() { leak(node_name(base)) } else { self.node };
-            Parsed { signature, node, base }
+        self.cache.get().unwrap_or_else(|| {
+            self.cache.init(|| {
+                let signature = Signature::parse(self.sig).unwrap_or_else(|e| panic!("signature of {}: {e}", self.sig));
+                let base = base_name(signature.name);
+                let node = if self.node.is_empty() { leak(node_name(base)) } else { self.node };
+                Parsed { signature, node, base }
+            })
         })
     }
     pub fn signature(&'static self) -> &'static Signature {

@@ -32,6 +32,7 @@ pub type Args<'a> = SmallVec<[Value<'a>; 6]>;
 pub type Outputs = SmallVec<[Tensor; 1]>;
 
 impl<'a> Value<'a> {
+    #[inline]
     pub fn as_tensor(&self) -> Option<&Tensor> {
         match self {
             Value::Tensor(t) => Some(t),
@@ -41,6 +42,14 @@ impl<'a> Value<'a> {
     }
     pub fn is_none(&self) -> bool {
         matches!(self, Value::None)
+    }
+    /// Whether a tensor in this argument is such: `tensors().any(test)`, as the road of every call needs it.
+    #[inline]
+    pub fn any_tensor(&self, test: impl FnMut(&Tensor) -> bool) -> bool {
+        match self {
+            Value::Tensors(list) => list.iter().flatten().any(test),
+            v => v.as_tensor().is_some_and(test),
+        }
     }
     /// The tensors in this argument, one or a list.
     pub fn tensors(&self) -> impl Iterator<Item = &Tensor> {

@@ -62,7 +62,7 @@ impl MapInt<2> for FloorDiv {
             return 0;
         }
         let q = x.wrapping_div(y);
-        if x.wrapping_rem(y) != 0 && ((x < 0) != (y < 0)) { q - 1 } else { q }
+        if (x < 0) != (y < 0) && q.wrapping_mul(y) != x { q - 1 } else { q }
     }
 }
 

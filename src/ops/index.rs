@@ -4,7 +4,7 @@
 //! index for each dimension. Masks become the indices of their true elements, then all indices broadcast.
 
 use super::gather::{apart, cast_raw};
-use super::mask::{positions, stretched};
+use super::mask::{fill_where, positions, stretched};
 use crate::cpu::index;
 use crate::cpu::view::View;
 use crate::dtype::DType;
@@ -175,6 +175,15 @@ pub static INDEX_KERNEL: Op = Op {
     ..OP
 };
 
+/// The mask of `out[mask] = number` on the CPU, where it fits and shares no memory with the output.
+fn lone_mask<'a>(c: &'a Call, out: &Tensor, value: &Tensor) -> Option<&'a Tensor> {
+    let Value::Tensors(list) = &c.args[1] else { return None };
+    let [Some(mask)] = list.as_slice() else { return None };
+    let plain = mask.dtype() == DType::Bool && mask.ndim() > 0 && value.ndim() == 0 && !c.flag(3);
+    let here = [out, mask, value].iter().all(|t| !t.device().is_gpu()) && !mask.storage().same(out.storage());
+    (plain && here && out.shape().starts_with(mask.shape())).then_some(mask)
+}
+
 fn put(c: &Call, out: &[Tensor]) -> Result<()> {
     let (out, values) = (&out[0], c.tensor(2)?);
     if values.dtype() != out.dtype() {
@@ -183,6 +192,9 @@ fn put(c: &Call, out: &[Tensor]) -> Result<()> {
             out.dtype().scalar_type_name(),
             values.dtype().scalar_type_name()
         )));
+    }
+    if let Some(mask) = lone_mask(c, out, values) {
+        return fill_where(out, mask, values.element(values.layout().offset)?);
     }
     let list = prepare(out, &c.args[1])?;
     if list.iter().all(Option::is_none) {

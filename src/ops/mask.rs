@@ -5,11 +5,12 @@ use super::shape::sizes;
 use super::slice::PLACE;
 use crate::cpu::index;
 use crate::cpu::loops::Loops;
+use crate::cpu::map;
 use crate::cpu::num::{MapNum, Num};
 use crate::dtype::{Category, DType, Scalar};
 use crate::error::{Error, Result};
 use crate::gpu::{self, Places};
-use crate::layout::{Layout, broadcast};
+use crate::layout::{Layout, broadcast, dims};
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -162,6 +163,22 @@ pub(super) fn stretched(t: &Tensor, shape: &[usize]) -> Tensor {
     let layout =
         Layout { shape: shape.into(), strides: t.layout().broadcast_strides(shape), offset: t.layout().offset };
     t.with_layout(layout)
+}
+
+/// `out[mask] = value` for a mask over the leading dimensions: without the positions of what is true.
+pub(super) fn fill_where(out: &Tensor, mask: &Tensor, value: Scalar) -> Result<()> {
+    let (o, m) = (out.cpu_view()?, mask.cpu_view()?);
+    let mut strides = dims(m.strides);
+    strides.resize(o.ndim(), 0);
+    let inputs = [
+        map::Input::Strided { ptr: m.ptr, dtype: m.dtype, strides: &strides },
+        map::Input::Strided { ptr: o.ptr, dtype: o.dtype, strides: o.strides },
+        map::Input::Scalar(value),
+    ];
+    let target = map::Output { ptr: o.ptr, dtype: o.dtype, strides: o.strides };
+    // SAFETY: both layouts lie within their storages, the mask apart; the output is read where it is written.
+    unsafe { map::map(o.shape, &inputs, &target, o.dtype, &REPLACE.loops) };
+    Ok(())
 }
 
 fn bool_mask(c: &Call, name: &str) -> Result<Tensor> {

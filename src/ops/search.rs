@@ -16,7 +16,8 @@ pub static OPS: &[&Op] = &[&SEARCHSORTED, &SEARCHSORTED_SCALAR, &BUCKETIZE, &BUC
 /// The elements in row-major order as float64.
 fn floats(t: &Tensor) -> Result<Vec<f64>> {
     let host = t.dense_copy(DType::F64)?;
-    (0..host.numel()).map(|i| Ok(host.element(host.layout().offset + i)?.to_f64())).collect()
+    // SAFETY: the copy is contiguous, of float64, and lives on while it is read.
+    Ok(unsafe { std::slice::from_raw_parts(host.ptr()?.cast::<f64>(), host.numel()) }.to_vec())
 }
 
 /// The first place where `value` may stand: before equal elements, or after them (`right`). NaN is the greatest.

@@ -20,7 +20,7 @@ use crate::tensor::Tensor;
 /// For each value the place where it belongs in its row of `sorted`, or in the only row.
 pub(super) fn places(sorted: &Tensor, values: &Tensor, right: bool, dtype: DType) -> Result<Tensor> {
     let whole = !sorted.dtype().is_float() && !values.dtype().is_float();
-    let common = if whole { DType::I64 } else { promote(sorted.dtype(), values.dtype()) };
+    let common = if whole { DType::I64 } else { promote(sorted.dtype(), values.dtype())? };
     let compute = if gpu::supports(common) { common } else { DType::F32 };
     let near = |t: &Tensor| if gpu::supports(t.dtype()) { Ok(t.clone()) } else { Term::from(t).to_dtype(compute).ok() };
     let (sorted, values) = (near(sorted)?, near(values)?);

@@ -23,7 +23,8 @@ pub(super) fn item(t: &Tensor) -> Result<Scalar> {
 /// The numbers of an integer tensor in row-major order. Waits for the device.
 pub(super) fn int_list(t: &Tensor) -> Result<Vec<i64>> {
     let host = t.dense_copy(DType::I64)?;
-    (0..host.numel()).map(|i| Ok(host.element(host.layout().offset + i)?.to_i64())).collect()
+    // SAFETY: the copy is contiguous, of int64, and lives on while it is read.
+    Ok(unsafe { std::slice::from_raw_parts(host.ptr()?.cast::<i64>(), host.numel()) }.to_vec())
 }
 
 /// Adds each element of `g` at the position that `part` gives it in a flat tensor of `span` elements.

@@ -24,7 +24,7 @@ pub static OPS: &[&Op] = &[
 
 /// One view of the dtype of self.
 pub(super) fn one(c: &Call, layout: Layout) -> Result<Layouts> {
-    Ok(smallvec![(layout, c.tensor(0)?.dtype())])
+    Ok(Layouts::from_buf([(layout, c.tensor(0)?.dtype())]))
 }
 
 pub static VIEW: Op = Op {

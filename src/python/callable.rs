@@ -96,8 +96,7 @@ fn run(py: Python, entry: &'static Entry, index: usize, args: &Args, given: &Giv
 
 /// Large work runs without the interpreter lock; the arguments' tensors are owned meanwhile (Note [Metadata]).
 pub fn unlocked<T: Send>(py: Python, args: &Args, f: impl FnOnce() -> crate::error::Result<T>) -> PyResult<T> {
-    let large = args.iter().flat_map(|v| v.tensors()).any(|t| t.numel() >= RELEASE_LOCK_FROM);
-    if !large {
+    if !args.iter().any(|v| v.any_tensor(|t| t.numel() >= RELEASE_LOCK_FROM)) {
         return Ok(f()?);
     }
     let _owned: SmallVec<[Tensor; 4]> = args.iter().flat_map(|v| v.tensors()).cloned().collect();

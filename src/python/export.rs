@@ -49,11 +49,8 @@ fn nest<'py>(py: Python<'py>, t: &Tensor, depth: usize, position: &mut usize) ->
         *position += 1;
         return scalar_object(py, t.element(*position - 1)?);
     }
-    let list = PyList::empty(py);
-    for _ in 0..t.size(depth) {
-        list.append(nest(py, t, depth + 1, position)?)?;
-    }
-    Ok(list.into_any())
+    let items = (0..t.size(depth)).map(|_| nest(py, t, depth + 1, position)).collect::<PyResult<Vec<_>>>()?;
+    Ok(PyList::new(py, items)?.into_any())
 }
 
 /// The printed form of a tensor, PyTorch's to the character. `prefix` is what stands before the bracket.

@@ -185,7 +185,7 @@ pub fn _function_apply<'py>(
     let facts = results.iter().map(|(o, _)| borrow(o.as_ptr()).map_or_else(none_facts, Facts::of)).collect();
     let saved = Arc::new(SavedList { items: Mutex::new(None), node: Mutex::new(Weak::new()) });
     let work = Work::Custom(Box::new(PyFunction { context: ctx, saved: saved.clone(), arguments }));
-    let node = Node::new(name, work, edges, facts);
+    let node = Node::new(name.to_string(), work, edges, facts);
     *saved.node.lock().unwrap_or_else(|e| e.into_inner()) = Arc::downgrade(&node);
     let mut items = Vec::new();
     for s in to_save.iter() {

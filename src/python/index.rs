@@ -12,7 +12,8 @@ use crate::tensor::Tensor;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
-use pyo3::types::{PyEllipsis, PySlice, PyTuple};
+use pyo3::types::{PyEllipsis, PyInt, PySlice, PyTuple};
+use smallvec::SmallVec;
 use std::ffi::c_int;
 use std::sync::OnceLock;
 
@@ -27,12 +28,24 @@ enum Part {
     Tensor(Tensor),
 }
 
-fn parts(key: &Bound<PyAny>) -> PyResult<Vec<Part>> {
+type Parts = SmallVec<[Part; 4]>;
+
+fn parts(key: &Bound<PyAny>) -> PyResult<Parts> {
+    let mut parts = Parts::new();
     match key.cast::<PyTuple>() {
-        Ok(t) => t.iter().map(|o| part(&o)).collect(),
-        Err(_) if stands_for_a_tuple(key)? => key.try_iter()?.map(|o| part(&o?)).collect(),
-        Err(_) => Ok(vec![part(key)?]),
+        Ok(t) => {
+            for o in t.iter() {
+                parts.push(part(&o)?);
+            }
+        }
+        Err(_) if stands_for_a_tuple(key)? => {
+            for o in key.try_iter()? {
+                parts.push(part(&o?)?);
+            }
+        }
+        Err(_) => parts.push(part(key)?),
     }
+    Ok(parts)
 }
 
 /// As in old NumPy: a short list that holds a sequence, a tensor, a slice, None or Ellipsis is a tuple of indices.
@@ -63,6 +76,10 @@ fn part(o: &Bound<PyAny>) -> PyResult<Part> {
             (0, DType::I8 | DType::I16 | DType::I32 | DType::I64) => Part::Int(super::export::item(t)?.to_i64()),
             _ => Part::Tensor(t.clone()),
         });
+    }
+    // The most frequent part first.
+    if o.is_exact_instance_of::<PyInt>() {
+        return Ok(whole(o)?.map_or(Part::None, Part::Int));
     }
     if o.is_none() {
         return Ok(Part::None);

@@ -4,8 +4,9 @@ use super::error::guard_object;
 use super::object::{borrow, slot, wrap};
 use super::parse::to_scalar;
 use crate::dispatch;
-use crate::dtype::Category;
+use crate::dtype::{Category, Scalar};
 use crate::op::{Args, Op, Value};
+use crate::tensor::Tensor;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -54,8 +55,8 @@ enum Reflected {
 }
 
 impl Operator {
-    fn of(&self, right: &Value) -> &'static Op {
-        if right.as_tensor().is_some() { self.tensor } else { self.number }
+    fn of(&self, right: &Operand) -> &'static Op {
+        if right.is_tensor() { self.tensor } else { self.number }
     }
 }
 
@@ -101,20 +102,52 @@ fn not_implemented() -> *mut PyObject {
     }
 }
 
+/// One side of an operator: small, and read as it was written, which a moved `Value` is not (the processor then waits
+/// for its own stores).
+#[derive(Clone, Copy)]
+enum Operand<'a> {
+    Tensor(&'a Tensor),
+    Number(Scalar),
+}
+
+impl Operand<'_> {
+    fn is_tensor(&self) -> bool {
+        matches!(self, Operand::Tensor(_))
+    }
+}
+
 /// A tensor or number operand; anything else leaves the operator to the other side.
-fn operand<'a>(py: Python<'a>, o: *mut PyObject) -> PyResult<Option<Value<'a>>> {
+#[inline]
+fn operand<'a>(py: Python<'a>, o: *mut PyObject) -> PyResult<Option<Operand<'a>>> {
     if let Some(t) = borrow(o) {
-        return Ok(Some(Value::Tensor(t)));
+        return Ok(Some(Operand::Tensor(t)));
     }
     // SAFETY: a live operand of the slot's caller.
     let o = unsafe { Borrowed::from_ptr(py, o) };
-    Ok(to_scalar(&o)?.map(Value::Scalar))
+    Ok(to_scalar(&o)?.map(Operand::Number))
 }
 
-fn call(py: Python, op: &'static Op, args: Args) -> PyResult<*mut PyObject> {
-    let args = dispatch::complete(op, args)?;
+fn fill<'a>(op: &'static Op, operands: &[Operand<'a>], args: &mut Args<'a>) -> PyResult<()> {
+    for o in operands {
+        args.push(match *o {
+            Operand::Tensor(t) => Value::Tensor(t),
+            Operand::Number(s) => Value::Scalar(s),
+        });
+    }
+    Ok(dispatch::complete(op, args)?)
+}
+
+fn call(py: Python, op: &'static Op, operands: &[Operand]) -> PyResult<*mut PyObject> {
+    let mut args = Args::new();
+    fill(op, operands, &mut args)?;
     let mut out = super::callable::unlocked(py, &args, || dispatch::call(op, &args))?;
     wrap(py, out.swap_remove(0))
+}
+
+fn change(py: Python, op: &'static Op, operands: &[Operand]) -> PyResult<*mut PyObject> {
+    let mut args = Args::new();
+    fill(op, operands, &mut args)?;
+    wrap(py, super::callable::unlocked(py, &args, || dispatch::call_inplace(op, &args))?)
 }
 
 unsafe extern "C" fn binary<const I: usize>(a: *mut PyObject, b: *mut PyObject) -> *mut PyObject {
@@ -122,20 +155,21 @@ unsafe extern "C" fn binary<const I: usize>(a: *mut PyObject, b: *mut PyObject) 
         let (Some(x), Some(y), Some(operator)) = (operand(py, a)?, operand(py, b)?, &slots().binary[I]) else {
             return Ok(not_implemented());
         };
-        if x.as_tensor().is_some() {
-            return call(py, operator.of(&y), smallvec::smallvec![x, y]);
+        if x.is_tensor() {
+            return call(py, operator.of(&y), &[x, y]);
         }
         match operator.reflected {
-            Reflected::Swapped(op) => call(py, op, smallvec::smallvec![y, x]),
+            Reflected::Swapped(op) => call(py, op, &[y, x]),
             Reflected::NumberFirst(op) if op.signature().params[0].kind == crate::op::Kind::Tensor => {
                 Ok(not_implemented())
             }
-            Reflected::NumberFirst(op) => call(py, op, smallvec::smallvec![x, y]),
+            Reflected::NumberFirst(op) => call(py, op, &[x, y]),
             Reflected::Reciprocal => {
                 let s = slots();
                 let (Some(r), Some(mul)) = (s.reciprocal, s.mul) else { return Ok(not_implemented()) };
+                let Operand::Tensor(y) = y else { return Ok(not_implemented()) };
                 let inverse = r.call((y,)).ok()?;
-                call(py, mul, smallvec::smallvec![Value::Tensor(&inverse), x])
+                call(py, mul, &[Operand::Tensor(&inverse), x])
             }
         }
     })
@@ -146,10 +180,7 @@ unsafe extern "C" fn inplace<const I: usize>(a: *mut PyObject, b: *mut PyObject)
         let (Some(x), Some(y), Some(operator)) = (operand(py, a)?, operand(py, b)?, &slots().binary[I]) else {
             return Ok(not_implemented());
         };
-        let op = operator.of(&y);
-        let args = dispatch::complete(op, smallvec::smallvec![x, y])?;
-        let t = super::callable::unlocked(py, &args, || dispatch::call_inplace(op, &args))?;
-        wrap(py, t)
+        change(py, operator.of(&y), &[x, y])
     })
 }
 
@@ -159,8 +190,8 @@ unsafe extern "C" fn power(a: *mut PyObject, b: *mut PyObject, _modulo: *mut PyO
             return Ok(not_implemented());
         };
         match operator.reflected {
-            Reflected::NumberFirst(op) if x.as_tensor().is_none() => call(py, op, smallvec::smallvec![x, y]),
-            _ => call(py, operator.of(&y), smallvec::smallvec![x, y]),
+            Reflected::NumberFirst(op) if !x.is_tensor() => call(py, op, &[x, y]),
+            _ => call(py, operator.of(&y), &[x, y]),
         }
     })
 }
@@ -170,26 +201,25 @@ unsafe extern "C" fn inplace_power(a: *mut PyObject, b: *mut PyObject, _modulo: 
         let (Some(x), Some(y), Some(operator)) = (operand(py, a)?, operand(py, b)?, &slots().pow) else {
             return Ok(not_implemented());
         };
-        let op = operator.of(&y);
-        wrap(py, dispatch::call_inplace(op, &dispatch::complete(op, smallvec::smallvec![x, y])?)?)
+        change(py, operator.of(&y), &[x, y])
     })
 }
 
 unsafe extern "C" fn unary<const I: usize>(a: *mut PyObject) -> *mut PyObject {
     guard_object(|py| match (operand(py, a)?, slots().unary[I]) {
         (Some(x), Some(_))
-            if UNARY[I] == "bitwise_not" && x.as_tensor().is_some_and(|t| t.dtype().category() > Category::Int) =>
+            if UNARY[I] == "bitwise_not" && matches!(x, Operand::Tensor(t) if t.dtype().category() > Category::Int) =>
         {
             Err(PyTypeError::new_err("~ (operator.invert) is only implemented on integer and Boolean-type tensors"))
         }
-        (Some(x), Some(op)) => call(py, op, smallvec::smallvec![x]),
+        (Some(x), Some(op)) => call(py, op, &[x]),
         _ => Ok(not_implemented()),
     })
 }
 
 unsafe extern "C" fn compare(a: *mut PyObject, b: *mut PyObject, which: c_int) -> *mut PyObject {
     guard_object(|py| match (operand(py, a)?, operand(py, b)?, slots().compare[which as usize]) {
-        (Some(x), Some(y), Some(op)) => call(py, op, smallvec::smallvec![x, y]),
+        (Some(x), Some(y), Some(op)) => call(py, op, &[x, y]),
         _ => Ok(not_implemented()),
     })
 }

@@ -9,6 +9,7 @@ use crate::tensor::{PY_STASH, Tensor};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
+use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -22,6 +23,45 @@ pub struct TensorObject {
 }
 
 static TYPE: AtomicPtr<PyTypeObject> = AtomicPtr::new(null_mut());
+/// Dead objects of the type itself, to be used again: as CPython does for its own small types.
+static FREE: FreeList =
+    FreeList { objects: UnsafeCell::new([null_mut(); KEPT]), count: Cell::new(0), room: Cell::new(0) };
+const KEPT: usize = 64;
+
+struct FreeList {
+    objects: UnsafeCell<[*mut PyObject; KEPT]>,
+    count: Cell<usize>,
+    /// `KEPT`, or zero on an interpreter without a lock.
+    room: Cell<usize>,
+}
+
+// SAFETY: only used under the interpreter lock; where there is none there is no room.
+unsafe impl Sync for FreeList {}
+
+impl FreeList {
+    /// SAFETY: the caller holds the interpreter lock.
+    #[inline]
+    unsafe fn pop(&self) -> Option<*mut PyObject> {
+        let n = self.count.get().checked_sub(1)?;
+        self.count.set(n);
+        // SAFETY: the caller's promise; the first `count` entries are set.
+        Some(unsafe { (*self.objects.get())[n] })
+    }
+    /// Whether there was room for it.
+    ///
+    /// SAFETY: the caller holds the interpreter lock; `o` is an untracked object of the type itself with no reference left.
+    #[inline]
+    unsafe fn push(&self, o: *mut PyObject) -> bool {
+        let n = self.count.get();
+        if n == self.room.get() {
+            return false;
+        }
+        self.count.set(n + 1);
+        // SAFETY: the caller's promise; `n` is in range.
+        unsafe { (*self.objects.get())[n] = o };
+        true
+    }
+}
 /// Python's `_tensor._new`, which understands `Tensor(2, 3)` and `Tensor([..])`.
 static LEGACY_NEW: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
 
@@ -65,7 +105,10 @@ pub fn wrap(py: Python, tensor: Tensor) -> PyResult<*mut PyObject> {
     }
     // SAFETY: our type is a GC type of fixed size; every field is set below. It stays untracked until it has attributes.
     unsafe {
-        let o = ffi::PyObject_GC_New::<TensorObject>(tensor_type());
+        let o = match FREE.pop() {
+            Some(o) => ffi::PyObject_Init(o, tensor_type()).cast::<TensorObject>(),
+            None => ffi::PyObject_GC_New::<TensorObject>(tensor_type()),
+        };
         if o.is_null() {
             return Err(PyErr::fetch(py));
         }
@@ -143,7 +186,8 @@ unsafe extern "C" fn dealloc(o: *mut PyObject) {
             }
             t => drop(t),
         }
-        if let Some(free) = (*class).tp_free {
+        let kept = class == tensor_type() && FREE.push(o);
+        if let Some(free) = (*class).tp_free.filter(|_| !kept) {
             free(o.cast());
         }
         ffi::Py_DECREF(class.cast());
@@ -248,6 +292,11 @@ pub fn create(py: Python, extra: &[ffi::PyType_Slot]) -> PyResult<*mut PyObject>
         return Err(PyErr::fetch(py));
     }
     TYPE.store(t.cast(), Ordering::Release);
+    let locked = match py.import("sys")?.getattr("_is_gil_enabled") {
+        Ok(f) => f.call0()?.is_truthy()?,
+        Err(_) => true,
+    };
+    FREE.room.set(if locked { KEPT } else { 0 });
     Ok(t)
 }
 

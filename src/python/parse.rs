@@ -91,11 +91,14 @@ pub fn parse<'a>(py: Python<'a>, sig: &'static Signature, given: Given<'a>, skip
     for (i, p) in params.iter().enumerate() {
         if i < sig.positional && used < given.positional.len() {
             let rest = &given.positional[used..];
-            let (value, n) = positional(py, p, rest, i + 1 == sig.positional, used).map_err(|m| {
+            if let (Kind::Tensor | Kind::Operand, Some(t)) = (p.kind, borrow(rest[0])) {
+                args.push(Value::Tensor(t));
+                used += 1;
+                continue;
+            }
+            used += positional(py, p, rest, i + 1 == sig.positional, &mut args).map_err(|m| {
                 if let Misfit::Kind { got, .. } = m { Misfit::Kind { param: i, position: Some(used), got } } else { m }
             })?;
-            args.push(value);
-            used += n;
             continue;
         }
         match keyword(py, p, i, &given)? {
@@ -143,13 +146,14 @@ fn keyword<'a>(py: Python<'a>, p: &Param, index: usize, given: &Given<'a>) -> Re
 }
 
 /// One parameter from positional values: most take one, a shape or a list of tensors may take all that are left.
+/// Answers with how many it took.
 fn positional<'a>(
     py: Python<'a>,
     p: &Param,
     rest: &[*mut PyObject],
     last: bool,
-    _at: usize,
-) -> Result<(Value<'a>, usize), Misfit> {
+    args: &mut Args<'a>,
+) -> Result<usize, Misfit> {
     // SAFETY: the values are live arguments of the call.
     let first: Borrowed<'a, 'a, PyAny> = unsafe { Borrowed::from_ptr(py, rest[0]) };
     let varargs = match p.kind {
@@ -160,7 +164,8 @@ fn positional<'a>(
     };
     if varargs && p.kind == Kind::Tensors {
         let list: Option<Vec<_>> = rest.iter().map(|&o| borrow(o).map(|t| Some(t.clone()))).collect();
-        return list.map(|l| (Value::Tensors(l), rest.len())).ok_or(Misfit::TooMany);
+        args.push(Value::Tensors(list.ok_or(Misfit::TooMany)?));
+        return Ok(rest.len());
     }
     if varargs {
         let mut ints = Ints::new();
@@ -169,12 +174,14 @@ fn positional<'a>(
             let o = unsafe { Borrowed::from_ptr(py, o) };
             ints.push(to_int(&o)?.ok_or_else(|| Misfit::Kind { param: 0, position: None, got: type_name(&o) })?);
         }
-        return Ok((Value::Ints(ints), rest.len()));
+        args.push(Value::Ints(ints));
+        return Ok(rest.len());
     }
     match convert(p, first)? {
-        Some(v) => Ok((v, 1)),
-        None => Err(Misfit::Kind { param: 0, position: None, got: type_name(&first) }),
+        Some(v) => args.push(v),
+        None => return Err(Misfit::Kind { param: 0, position: None, got: type_name(&first) }),
     }
+    Ok(1)
 }
 
 pub fn type_name(o: &Bound<PyAny>) -> String {
@@ -300,8 +307,7 @@ fn is_int(o: &Bound<PyAny>) -> bool {
 pub fn to_int(o: &Bound<PyAny>) -> PyResult<Option<i64>> {
     let p = o.as_ptr();
     // SAFETY: `p` is a live object.
-    let (long, boolean, index) =
-        unsafe { (ffi::PyLong_Check(p) != 0, ffi::PyBool_Check(p) != 0, ffi::PyIndex_Check(p) != 0) };
+    let (long, boolean) = unsafe { (ffi::PyLong_Check(p) != 0, ffi::PyBool_Check(p) != 0) };
     if boolean {
         return Ok(None);
     }
@@ -315,7 +321,8 @@ pub fn to_int(o: &Bound<PyAny>) -> PyResult<Option<i64>> {
         let whole = t.numel() == 1 && t.dtype().is_int();
         return if whole { Ok(Some(super::export::item(t)?.to_i64())) } else { Ok(None) };
     }
-    if index { Ok(Some(o.extract::<i64>()?)) } else { Ok(None) }
+    // SAFETY: as above.
+    if unsafe { ffi::PyIndex_Check(p) } != 0 { Ok(Some(o.extract::<i64>()?)) } else { Ok(None) }
 }
 
 fn to_bool(o: &Bound<PyAny>) -> Option<bool> {

@@ -14,7 +14,7 @@ pub use slot::{Edge, GradFn, Slot, ViewInfo};
 use crate::device::Device;
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Error, Result};
-use crate::layout::{Layout, checked_numel};
+use crate::layout::{Dims, Layout, checked_numel, dims};
 use crate::storage::Storage;
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -77,9 +77,11 @@ fn free_replaced(mut p: *mut Replaced) {
 }
 
 impl Tensor {
+    #[inline]
     pub fn from_meta(meta: Meta) -> Tensor {
         Tensor::build(meta, None)
     }
+    #[inline]
     pub fn build(meta: Meta, view: Option<ViewInfo>) -> Tensor {
         Tensor(Arc::new(TensorImpl {
             first: UnsafeCell::new(meta),
@@ -92,9 +94,13 @@ impl Tensor {
     }
     /// Uninitialised, contiguous.
     pub fn empty(shape: &[usize], dtype: DType, device: Device) -> Result<Tensor> {
-        let bytes = checked_numel(shape)? * dtype.size();
+        Tensor::of_shape(dims(shape), dtype, device)
+    }
+    /// `empty` with a shape that is given away.
+    pub fn of_shape(shape: Dims, dtype: DType, device: Device) -> Result<Tensor> {
+        let bytes = checked_numel(&shape)? * dtype.size();
         let storage = Storage::alloc(bytes, device)?;
-        Ok(Tensor::from_meta(Meta { storage, layout: Layout::contiguous(shape), dtype }))
+        Ok(Tensor::from_meta(Meta { storage, layout: Layout::of(shape), dtype }))
     }
     pub fn zeros(shape: &[usize], dtype: DType, device: Device) -> Result<Tensor> {
         let bytes = checked_numel(shape)? * dtype.size();
@@ -148,6 +154,7 @@ impl Tensor {
     pub fn shape(&self) -> &[usize] {
         &self.layout().shape
     }
+    #[inline]
     pub fn strides(&self) -> &[usize] {
         &self.layout().strides
     }
@@ -157,6 +164,7 @@ impl Tensor {
     pub fn size(&self, dim: usize) -> usize {
         self.shape()[dim]
     }
+    #[inline]
     pub fn numel(&self) -> usize {
         self.layout().numel()
     }
@@ -164,6 +172,7 @@ impl Tensor {
     pub fn dtype(&self) -> DType {
         self.meta().dtype
     }
+    #[inline]
     pub fn storage(&self) -> &Storage {
         &self.meta().storage
     }
@@ -178,6 +187,7 @@ impl Tensor {
         self.storage().version()
     }
     /// The address of the first element on the CPU.
+    #[inline]
     pub fn ptr(&self) -> Result<*mut u8> {
         let m = self.meta();
         Ok(m.storage.cpu_ptr()?.wrapping_add(m.layout.offset * m.dtype.size()))

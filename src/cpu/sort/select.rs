@@ -67,8 +67,10 @@ fn element<T: Key>(line: &Line, place: usize) -> T {
 
 /// The `k` smallest items of a line, in any order.
 fn best<T: Key>(line: &Line, k: usize, flip: bool) -> Vec<T::Item> {
-    let mut pool: Vec<T::Item> = Vec::with_capacity((2 * k + 2 * CHUNK).min(line.length));
+    let mut pool: Vec<T::Item> = Vec::with_capacity((4 * k + 2 * CHUNK).min(line.length));
     let mut threshold = None;
+    // The first cut comes early: until then nothing is turned away.
+    let mut limit = 4 * k + 4 * GROUP;
     let mut buffer = [T::default(); CHUNK];
     for start in (0..line.length).step_by(CHUNK) {
         let n = CHUNK.min(line.length - start);
@@ -84,9 +86,10 @@ fn best<T: Key>(line: &Line, k: usize, flip: bool) -> Vec<T::Item> {
                     }
                 }
             }
-        }
-        if pool.len() >= 2 * k + CHUNK {
-            threshold = cut(&mut pool, k);
+            if pool.len() >= limit {
+                threshold = cut(&mut pool, k);
+                limit = 2 * k + CHUNK;
+            }
         }
     }
     cut(&mut pool, k);
