@@ -174,6 +174,7 @@ pub fn _function_apply<'py>(
         let is_dirty = among(dirty, &o);
         if is_dirty {
             let _recording = autograd::GradGuard::new(true);
+            history::check_writable(t)?;
             history::check_inplace(t, name, true)?;
         }
         let is_input = args.iter().any(|a| a.is(&o));
