@@ -77,7 +77,8 @@ golden: $(STAMPS)/extra-test $(STAMPS)/wheel-$(TEST_PROFILE) ## Record PyTorch's
 	$(BIN)/python tests/golden/record_ops.py --list > target/op_samples.json
 	$(TORCH_PYTHON) tests/golden/record_ops.py target/op_samples.json > target/ops.json
 	$(TORCH_PYTHON) tests/golden/record_printing.py > target/printing.json
-	mv target/ops.json target/printing.json tests/golden/
+	$(TORCH_PYTHON) tests/golden/record_graph.py > target/graph.json
+	mv target/ops.json target/printing.json target/graph.json tests/golden/
 
 parity: $(STAMPS)/extra-test $(STAMPS)/wheel-$(TEST_PROFILE) ## Compare with PyTorch live: TORCH_PYTHON=python-with-torch.
 	@test -n "$(TORCH_PYTHON)" || { echo "parity: say which Python has torch, as in: make parity TORCH_PYTHON=~/torch/bin/python"; exit 1; }

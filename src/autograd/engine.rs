@@ -107,7 +107,7 @@ impl Pass<'_> {
     fn visit(&mut self, node: Arc<Node>, mut grads: SmallVec<[Option<Tensor>; 1]>, keep: bool) -> Result<()> {
         let accumulates = matches!(node.work, Work::Accumulate(_));
         if let Some(h) = node.hooks_if_any() {
-            hooks::run_before(h, &mut grads)?;
+            hooks::run_before(&node, h, &mut grads)?;
         }
         if accumulates {
             return self.visit_leaf(&node, grads);
@@ -166,10 +166,11 @@ impl Pass<'_> {
             self.capture(node, &grads);
             return Ok(());
         }
-        accumulate(leaf, grad)?;
-        for hook in hooks::leaf_hooks(leaf, true) {
-            hook(leaf)?;
+        if node.hooks_if_any().is_some() {
+            grads[0] = Some(grad.clone());
         }
+        accumulate(leaf, grad)?;
+        after_accumulation(leaf)?;
         if let Some(h) = node.hooks_if_any() {
             run_post(h, &mut SmallVec::new(), &grads)?;
         }
@@ -268,6 +269,11 @@ pub fn accumulate(leaf: &Tensor, grad: Tensor) -> Result<()> {
         Some(old) => leaf.set_grad(Some((kit().add)(&old, &grad)?)),
     }
     Ok(())
+}
+
+/// Runs what waits for a leaf's gradient.
+pub fn after_accumulation(leaf: &Tensor) -> Result<()> {
+    hooks::leaf_hooks(leaf, true).iter().try_for_each(|hook| hook(leaf).map(drop))
 }
 
 fn run_post(hooks: &Mutex<hooks::Hooks>, results: &mut super::node::Grads, grads: &[Option<Tensor>]) -> Result<()> {

@@ -137,7 +137,8 @@ pub fn check_writable(t: &Tensor) -> Result<()> {
 pub fn check_inplace(t: &Tensor, name: &str, tracked: bool) -> Result<()> {
     if t.flag(INFERENCE) && !super::mode::inference_enabled() {
         return Err(Error::runtime(
-            "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal tensor before doing inplace update.",
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor \
+             before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.",
         ));
     }
     if !tracked {

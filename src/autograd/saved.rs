@@ -63,7 +63,9 @@ impl Saved {
     pub fn input(t: &Tensor) -> Result<Saved> {
         if t.flag(INFERENCE) {
             return Err(Error::runtime(
-                "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor and use it in autograd.",
+                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in \
+                 computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it \
+                 in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.",
             ));
         }
         match packed(t)? {

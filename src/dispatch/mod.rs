@@ -27,10 +27,9 @@ pub fn call(op: &'static Op, args: &[Value]) -> Result<Outputs> {
     let outputs = forward(&call).map_err(|e| e.in_op(op.parsed().base))?;
     tracer::trace(op, args, &outputs);
     if autograd::mode::inference_enabled() {
-        // A view is what its base is; a composite's tensors were made by the ops that it called.
-        if matches!(op.body, Body::Elementwise(_) | Body::Kernel(_)) {
-            outputs.iter().for_each(|t| t.set_flag(INFERENCE, true));
-        }
+        // What is new; a view is what its base is, and a composite may give an argument back.
+        let new = |t: &&Tensor| t.owners() == 1 && t.storage().owners() == 1;
+        outputs.iter().filter(new).for_each(|t| t.set_flag(INFERENCE, true));
     } else if needs_record(&call) {
         record(&call, &outputs).map_err(|e| e.in_op(op.parsed().base))?;
     }

@@ -8,7 +8,7 @@ use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&CLONE, &CONTIGUOUS, &TO_COPY, &COPY_, &FILL_, &FILL_TENSOR_, &CONJ, &CONJ_PHYSICAL, &REAL];
+pub static OPS: &[&Op] = &[&CLONE, &CONTIGUOUS, &TO_COPY, &COPY_, &FILL_TENSOR_, &FILL_, &CONJ, &CONJ_PHYSICAL, &REAL];
 
 fn copy_first(c: &Call, out: &[Tensor]) -> Result<()> {
     out[0].copy_raw(c.tensor(0)?)

@@ -6,12 +6,13 @@ use super::object::{Handle, borrow, wrap_bound};
 use crate::autograd::node::Work;
 use crate::autograd::{self, Node, Request, history, hooks};
 use crate::tensor::{Edge, HAS_FN, INFERENCE, LEAF_GRAD, Tensor};
-use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError, PyUserWarning};
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A node of the backward graph: `y.grad_fn`. Two objects of one node are equal.
 #[pyclass(name = "Node", module = "rustgrad.autograd.graph", subclass, weakref, dict)]
@@ -116,7 +117,7 @@ impl PyNode {
     fn metadata<'py>(slf: &Bound<'py, PyNode>) -> PyResult<Bound<'py, PyDict>> {
         Ok(metadata(slf.py(), slf.borrow().get()?))
     }
-    #[getter]
+    /// Rises from node to node: the engine visits nodes by falling number.
     fn _sequence_nr(&self) -> PyResult<u64> {
         Ok(self.get()?.seq)
     }
@@ -198,6 +199,11 @@ pub fn set_requires_grad(t: &Tensor, on: bool) -> PyResult<()> {
     if on && !t.dtype().is_differentiable() {
         return Err(PyRuntimeError::new_err("Only Tensors of floating point and complex dtype can require gradients"));
     }
+    if on && t.flag(INFERENCE) && !autograd::mode::inference_enabled() {
+        return Err(PyRuntimeError::new_err(
+            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.",
+        ));
+    }
     t.set_flag(LEAF_GRAD, on);
     Ok(())
 }
@@ -244,7 +250,7 @@ pub fn _detach(t: Handle) -> Handle {
 pub fn _detach_(t: Handle) -> PyResult<()> {
     if t.0.view_info().is_some_and(|v| v.base.requires_grad()) {
         return Err(PyRuntimeError::new_err(
-            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution.",
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution.",
         ));
     }
     let old = t.0.slot().grad_fn.take();
@@ -256,6 +262,16 @@ pub fn _detach_(t: Handle) -> PyResult<()> {
 /// The edge of a tensor that requires grad, or of a node object with an output number.
 fn edge_of(t: &Tensor) -> PyResult<Option<Edge>> {
     Ok(history::grad_edge(t)?)
+}
+
+/// Once in a program, as in PyTorch.
+fn warn_of_cycle(py: Python) -> PyResult<()> {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    if WARNED.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    let text = c"Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak.";
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
 }
 
 /// A tensor, or an object with `node` and `output_nr`, as an edge.
@@ -302,6 +318,9 @@ pub fn _run_backward<'py>(
                 .ok_or_else(|| PyRuntimeError::new_err("One of the differentiated Tensors does not require grad"))?,
         );
     }
+    if accumulate && create_graph {
+        warn_of_cycle(py)?;
+    }
     let chosen = (!accumulate || !inputs.is_empty()).then_some(edges.as_slice());
     let request = Request { roots, keep_graph, create_graph, inputs: chosen };
     let captured = py.detach(|| autograd::run(request))?;
@@ -310,18 +329,19 @@ pub fn _run_backward<'py>(
         for (t, g) in inputs.iter().zip(captured) {
             if let (Some(g), Some(t)) = (g, borrow(t.as_ptr())) {
                 autograd::engine::accumulate(t, g)?;
+                autograd::engine::after_accumulation(t)?;
             }
         }
         return Ok(py.None().into_bound(py));
     }
-    let one = |(g, _): (Option<Tensor>, &Bound<'py, PyAny>)| match g {
+    let one = |(i, g): (usize, Option<Tensor>)| match g {
         Some(g) => wrap_bound(py, g),
         None if allow_unused => Ok(py.None().into_bound(py)),
-        None => Err(PyRuntimeError::new_err(
-            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.",
-        )),
+        None => Err(PyRuntimeError::new_err(format!(
+            "The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
+        ))),
     };
-    Ok(PyTuple::new(py, captured.into_iter().zip(&inputs).map(one).collect::<PyResult<Vec<_>>>()?)?.into_any())
+    Ok(PyTuple::new(py, captured.into_iter().enumerate().map(one).collect::<PyResult<Vec<_>>>()?)?.into_any())
 }
 
 /// Calls a Python function from the engine, under the interpreter lock.

@@ -241,7 +241,9 @@ impl Tensor {
     }
     /// A new handle on the same storage without history; shares the version counter.
     pub fn detach(&self) -> Tensor {
-        Tensor::from_meta(self.meta().clone())
+        let t = Tensor::from_meta(self.meta().clone());
+        t.set_flag(INFERENCE, self.flag(INFERENCE));
+        t
     }
     /// A new handle on the same storage with another layout, without history.
     pub fn with_layout(&self, layout: Layout) -> Tensor {

@@ -48,8 +48,9 @@ def switched(torch):
     switch = torch.autograd.set_detect_anomaly(True)
     inside = torch.is_anomaly_enabled()
     torch.autograd.set_detect_anomaly(False)
-    switch.__enter__()
-    return [inside, torch.is_anomaly_enabled()]
+    outside = torch.is_anomaly_enabled()
+    switch.__exit__(None, None, None)
+    return [inside, outside, torch.is_anomaly_enabled()]
 
 
 def own_error(torch):
