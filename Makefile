@@ -77,7 +77,8 @@ golden: $(STAMPS)/extra-test $(STAMPS)/wheel-$(TEST_PROFILE) ## Record PyTorch's
 	$(BIN)/python tests/golden/record_ops.py --list > target/op_samples.json
 	$(TORCH_PYTHON) tests/golden/record_ops.py target/op_samples.json > target/ops.json
 	$(TORCH_PYTHON) tests/golden/record_printing.py > target/printing.json
-	mv target/ops.json target/printing.json tests/golden/
+	$(TORCH_PYTHON) tests/golden/record_graph.py > target/graph.json
+	mv target/ops.json target/printing.json target/graph.json tests/golden/
 	RUSTGRAD_TEST_MODULE=torch $(TORCH_PYTHON) tests/golden/record_tables.py
 	$(TORCH_PYTHON) tests/golden/record_names.py > target/names.json && mv target/names.json tests/golden/
 	$(TORCH_PYTHON) tests/golden/record_checkpoint.py

@@ -9,7 +9,7 @@ use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::gpu::{self, GpuBuffer};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 pub enum Buffer {
@@ -54,6 +54,10 @@ struct Inner {
     grown: Mutex<Vec<Box<Buffer>>>,
     device: Device,
     version: AtomicU32,
+    /// A node of a graph has saved a tensor on this storage: writes to it are worth a mark.
+    saved: AtomicBool,
+    /// Where the last such write came from; see `autograd::witness`.
+    mark: AtomicU32,
 }
 
 /// Shared ownership of a buffer; equal when it is the same buffer.
@@ -91,6 +95,8 @@ impl Storage {
             grown: Mutex::new(Vec::new()),
             device,
             version: AtomicU32::new(0),
+            saved: AtomicBool::new(false),
+            mark: AtomicU32::new(0),
         }))
     }
     /// Uninitialised memory: the caller writes before anyone reads, or it is `empty`.
@@ -152,6 +158,18 @@ impl Storage {
     /// Only `dispatch` calls this: one bump for each in-place op.
     pub fn bump(&self) {
         self.0.version.fetch_add(1, Ordering::AcqRel);
+    }
+    pub fn is_saved(&self) -> bool {
+        self.0.saved.load(Ordering::Relaxed)
+    }
+    pub fn set_saved(&self) {
+        self.0.saved.store(true, Ordering::Relaxed);
+    }
+    pub fn mark(&self) -> u32 {
+        self.0.mark.load(Ordering::Relaxed)
+    }
+    pub fn set_mark(&self, mark: u32) {
+        self.0.mark.store(mark, Ordering::Relaxed);
     }
     pub fn same(&self, other: &Storage) -> bool {
         Arc::ptr_eq(&self.root().0, &other.root().0)

@@ -241,7 +241,7 @@ class _Methods:
                 f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor. "
                 "For batches of matrices, consider using tensor.mH"
             )
-        return self.T.conj() if self.ndim else self.conj()
+        return self.transpose(0, 1).conj() if self.ndim == 2 else self.conj()
 
     @property
     def mH(self):

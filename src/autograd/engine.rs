@@ -107,7 +107,7 @@ impl Pass<'_> {
     fn visit(&mut self, node: Arc<Node>, mut grads: SmallVec<[Option<Tensor>; 1]>, keep: bool) -> Result<()> {
         let accumulates = matches!(node.work, Work::Accumulate(_));
         if let Some(h) = node.hooks_if_any() {
-            hooks::run_before(h, &mut grads)?;
+            hooks::run_before(&node, h, &mut grads)?;
         }
         if accumulates {
             return self.visit_leaf(&node, grads);
@@ -117,7 +117,13 @@ impl Pass<'_> {
         if wanted == 0 {
             return Ok(());
         }
-        let mut results = node.apply(&grads, wanted).map_err(|e| name_node(e, &node))?;
+        let mut results = match super::mode::anomaly() {
+            0 => node.apply(&grads, wanted)?,
+            level => super::witness::watched(&node, || {
+                let results = node.apply(&grads, wanted)?;
+                if level >= 2 { check_nan(&node, &results) } else { Ok(()) }.map(|()| results)
+            })?,
+        };
         if results.len() < node.edges.len() {
             return Err(Error::runtime(format!(
                 "function {} returned an incorrect number of gradients (expected {}, got {})",
@@ -133,9 +139,6 @@ impl Pass<'_> {
             node.release();
         }
         drop(grads);
-        if super::mode::anomaly() >= 2 {
-            check_nan(&node, &results)?;
-        }
         for (i, (edge, grad)) in node.edges.iter().zip(results).enumerate() {
             if let (Some(e), Some(g)) = (edge, grad) {
                 let target = Node::of_ref(&e.node);
@@ -163,10 +166,11 @@ impl Pass<'_> {
             self.capture(node, &grads);
             return Ok(());
         }
-        accumulate(leaf, grad)?;
-        for hook in hooks::leaf_hooks(leaf, true) {
-            hook(leaf)?;
+        if node.hooks_if_any().is_some() {
+            grads[0] = Some(grad.clone());
         }
+        accumulate(leaf, grad)?;
+        after_accumulation(leaf)?;
         if let Some(h) = node.hooks_if_any() {
             run_post(h, &mut SmallVec::new(), &grads)?;
         }
@@ -274,6 +278,11 @@ fn copied(grad: &Tensor) -> Result<Tensor> {
     Ok(fresh)
 }
 
+/// Runs what waits for a leaf's gradient.
+pub fn after_accumulation(leaf: &Tensor) -> Result<()> {
+    hooks::leaf_hooks(leaf, true).iter().try_for_each(|hook| hook(leaf).map(drop))
+}
+
 fn run_post(hooks: &Mutex<hooks::Hooks>, results: &mut super::node::Grads, grads: &[Option<Tensor>]) -> Result<()> {
     let post = hooks.lock().unwrap_or_else(|e| e.into_inner()).post.clone();
     for (_, hook) in post {
@@ -287,37 +296,10 @@ fn run_post(hooks: &Mutex<hooks::Hooks>, results: &mut super::node::Grads, grads
 fn check_nan(node: &Node, results: &[Option<Tensor>]) -> Result<()> {
     for (i, g) in results.iter().enumerate() {
         if let Some(g) = g
-            && has_nan(g)?
+            && (kit().has_nan)(g)?
         {
             return Err(Error::runtime(format!("Function '{}' returned nan values in its {i}th output.", node.name)));
         }
     }
     Ok(())
-}
-
-fn has_nan(t: &Tensor) -> Result<bool> {
-    if !t.dtype().is_differentiable() {
-        return Ok(false);
-    }
-    let flat = t.dense_copy(t.dtype())?;
-    for i in 0..flat.numel() {
-        let c = flat.element(flat.layout().offset + i)?.to_c128();
-        if c.re.is_nan() || c.im.is_nan() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-#[cold]
-fn name_node(e: Error, node: &Node) -> Error {
-    if super::mode::anomaly() > 0
-        && let Some(trace) = node.python.get().and_then(|p| p.downcast_ref::<String>())
-    {
-        return Error::new(
-            e.class(),
-            format!("{e}\nError detected in {}. Traceback of forward call that caused the error:\n{trace}", node.name),
-        );
-    }
-    e
 }

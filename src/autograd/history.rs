@@ -2,19 +2,23 @@
 //!
 //! Note [View history]: the base of a family of views owns the history of their storage. Writing in place to a view
 //! gives the base a new node, `CopySlices`, which applies the op's backward to the view's part of the gradient; every
-//! view whose recorded version is behind the storage's then reads its history off the base anew (`AsStrided`).
+//! view whose recorded version is behind the storage's then reads its history off the base anew (`AsStrided`, or the
+//! same views again where the dtype changed on the way).
 
-use super::node::{Grads, Node, OpState, State, Work};
-use super::{grad_enabled, kit};
+use super::kit;
+use super::node::{Grads, Node, Work};
+use crate::device::Device;
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::op::Value;
 use crate::op::gradient::Facts;
+use crate::op::{Args, Call, Ints, Value};
+use crate::storage::Storage;
 use crate::tensor::slot::Creation;
-use crate::tensor::{Edge, HAS_FN, INFERENCE, RETAINS, Tensor};
+use crate::tensor::{Edge, HAS_FN, INFERENCE, Meta, RETAINS, Replay, Tensor, ViewInfo};
 use smallvec::{SmallVec, smallvec};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 
 /// The edge that a node using `t` gets: the node that made it, or the accumulator of a leaf. `None`: no gradient.
 pub fn grad_edge(t: &Tensor) -> Result<Option<Edge>> {
@@ -56,34 +60,65 @@ fn refresh_view(t: &Tensor) -> Result<()> {
     if view.version.load(Ordering::Acquire) == now || !view.base.flag(HAS_FN) {
         return Ok(());
     }
-    let node = as_strided_node(t, &view.base)?;
-    set_history(t, &node, 0);
+    check_creation(t, view, "its base or another view of its base has been")?;
+    let Edge { node, output } = view_edge(t, view)?;
+    set_history(t, &Node::of(&node), output as usize);
     view.version.store(now, Ordering::Release);
-    if t.flag(RETAINS) {
-        super::hooks::attach_retain(t)?;
-    }
-    Ok(())
+    follow_retained(t)
 }
 
-/// The node of `base.as_strided(geometry of view)`.
-fn as_strided_node(view: &Tensor, base: &Tensor) -> Result<Arc<Node>> {
-    let l = view.layout();
-    let ints = |d: &[usize]| Value::Ints(d.iter().map(|&x| x as i64).collect());
-    let mut geometry = base.layout().strides.clone();
-    geometry.push(base.layout().offset);
-    let state = OpState {
-        args: smallvec![Value::None, ints(&l.shape), ints(&l.strides), Value::from(l.offset), ints(&geometry)],
-        inputs: SmallVec::new(),
-        outputs: SmallVec::new(),
-        facts: smallvec![(0, Facts::of(base))],
+/// The edge of the view made anew from its base, as the base is now.
+fn view_edge(t: &Tensor, view: &ViewInfo) -> Result<Edge> {
+    let _recording = super::GradGuard::new(true);
+    let fresh = match &view.replay {
+        Some(again) => again(&view.base)?,
+        None => window(&view.base, t.layout(), t.layout().offset as i64)?,
     };
-    let op = kit().as_strided;
-    let work = Work::Op { op, state: Mutex::new(State::Ready(Box::new(state))) };
-    Ok(Node::new(op.parsed().node, work, smallvec![grad_edge(base)?], smallvec![Facts::of(view)]))
+    let edge = fresh.slot().grad_fn.clone();
+    edge.ok_or_else(|| Error::internal("a view of a tensor with history has none"))
 }
 
-/// May `t` be written in place? PyTorch's errors where history forbids it.
-pub fn check_inplace(t: &Tensor, name: &str, recorded: bool) -> Result<()> {
+/// The part of a storage that `layout` with another offset describes.
+fn window(of: &Tensor, layout: &Layout, offset: i64) -> Result<Tensor> {
+    let geometry = of.layout().strides.iter().chain([&of.layout().offset]).map(|&s| s as i64).collect::<Ints>();
+    kit().as_strided.call((of, &*layout.shape, &*layout.strides, offset, geometry)).ok()
+}
+
+/// `window` for a tensor that lies elsewhere than the one `layout` was taken from, whose offset was `from`.
+fn moved_window(of: &Tensor, layout: &Layout, from: usize) -> Result<Tensor> {
+    window(of, layout, of.layout().offset as i64 + layout.offset as i64 - from as i64)
+}
+
+/// How a new view of `whole` is made again from its base; none where strides over the base say it.
+pub fn replay(call: &Call, whole: &Tensor, layout: &Layout, dtype: DType) -> Option<Replay> {
+    let parent = whole.view_info();
+    let before = parent.and_then(|v| v.replay.clone());
+    let same_type = whole.dtype() == dtype;
+    if same_type && before.is_none() {
+        return None;
+    }
+    let (from, to) = (whole.layout().clone(), layout.clone());
+    let start = parent.map(|v| v.base.layout().offset);
+    let again = move |base: &Tensor| match (&before, start) {
+        (Some(f), _) => f(base),
+        (None, Some(start)) => moved_window(base, &from, start),
+        (None, None) => Ok(base.clone()),
+    };
+    if same_type {
+        let from = whole.layout().offset;
+        return Some(Arc::new(move |base| moved_window(&again(base)?, &to, from)));
+    }
+    let op = call.op;
+    let args: Vec<Value<'static>> = call.args.iter().skip(1).map(|v| v.clone().into_owned()).collect();
+    Some(Arc::new(move |base| {
+        let whole = again(base)?;
+        let all: Args = [Value::Tensor(&whole)].into_iter().chain(args.iter().map(|v| v.reborrow())).collect();
+        op.call(all).ok()
+    }))
+}
+
+/// May the memory of `t` be written?
+pub fn check_writable(t: &Tensor) -> Result<()> {
     if t.layout().has_internal_overlap() {
         return Err(Error::runtime(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. \
@@ -95,47 +130,82 @@ pub fn check_inplace(t: &Tensor, name: &str, recorded: bool) -> Result<()> {
             "the tensor's memory is read-only (it belongs to a read-only array); expected writable memory. Clone it first.",
         ));
     }
+    Ok(())
+}
+
+/// May `t` be changed in place? PyTorch's errors where history forbids it.
+pub fn check_inplace(t: &Tensor, name: &str, tracked: bool) -> Result<()> {
     if t.flag(INFERENCE) && !super::mode::inference_enabled() {
         return Err(Error::runtime(
-            "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal tensor before doing inplace update.",
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor \
+             before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.",
         ));
     }
-    if !grad_enabled() {
+    if !tracked {
         return Ok(());
     }
-    let base_needs = t.view_info().is_some_and(|v| v.base.requires_grad() && v.base.is_leaf());
+    if let Some(view) = t.view_info() {
+        check_creation(t, view, "is being")?;
+        if t.requires_grad() && view.base.is_leaf() {
+            return Err(Error::runtime(format!(
+                "a view of a leaf Variable that requires grad is being used in an in-place operation. \
+                 Wrap '{name}' in no_grad(), or write to a clone."
+            )));
+        }
+    }
     if t.is_leaf() && t.requires_grad() {
         return Err(Error::runtime(format!(
             "a leaf Variable that requires grad is being used in an in-place operation. \
              Wrap '{name}' in no_grad(), or write to a clone."
         )));
     }
-    if base_needs {
-        return Err(Error::runtime(format!(
-            "a view of a leaf Variable that requires grad is being used in an in-place operation. \
-             Wrap '{name}' in no_grad(), or write to a clone."
-        )));
-    }
-    let Some(view) = t.view_info() else { return Ok(()) };
-    let creation = view.creation.load(Ordering::Acquire);
-    if (recorded || t.requires_grad()) && creation == Creation::MultiOutput as u8 {
-        return Err(Error::runtime(format!(
-            "Output {} of {} is a view and is being modified inplace. This view is the output of a function that returns \
-             multiple views. Such functions do not allow the output views to be modified inplace. You should replace the \
-             inplace operation by an out-of-place one.",
-            grad_fn(t)?.map_or(0, |e| e.output),
-            grad_fn(t)?.map_or("a function".to_string(), |e| e.node.name().trim_end_matches("Backward0").to_string())
-        )));
-    }
-    if recorded && creation == Creation::NoGrad as u8 {
-        return Err(Error::runtime(
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use \
-             case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the \
-             inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside \
-             (if you want the inplace to be tracked).",
-        ));
-    }
     Ok(())
+}
+
+/// PyTorch's errors where the way in which a view was made forbids that it, or its base, is written with history.
+fn check_creation(t: &Tensor, view: &ViewInfo, what: &str) -> Result<()> {
+    let creation = view.creation.load(Ordering::Acquire);
+    if creation == Creation::Default as u8 {
+        return Ok(());
+    }
+    let made_by = t.slot().grad_fn.as_ref().map(|e| (e.output, e.node.name().to_string()));
+    Err(Error::runtime(forbidden_write(creation, made_by, what)))
+}
+
+/// A node's name as PyTorch's messages have it: `Mul` of `MulBackward0`.
+pub fn short_name(node: &str) -> &str {
+    node.rfind("Backward").map_or(node, |i| &node[..i])
+}
+
+#[cold]
+fn forbidden_write(creation: u8, made_by: Option<(u32, String)>, what: &str) -> String {
+    let modes = [
+        (Creation::NoGrad as u8, "no_grad", "with grad mode enabled"),
+        (Creation::Inference as u8, "inference", "in normal mode"),
+    ];
+    if let Some((_, mode, when)) = modes.iter().find(|m| m.0 == creation) {
+        let block = if *mode == "inference" { "inference_mode" } else { mode };
+        let view = match made_by {
+            Some((i, n)) => format!("Output {i} of {} is a view of a view which", short_name(&n)),
+            None => "A view".into(),
+        };
+        return format!(
+            "{view} was created in {mode} mode and {what} modified inplace {when}. Given that this use case is ambiguous \
+             and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either \
+             both inside the {block} block (if you don't want the inplace to be tracked) or both outside (if you want \
+             the inplace to be tracked)."
+        );
+    }
+    let (i, n) = made_by.unwrap_or((0, "a function".into()));
+    let why = if creation == Creation::MultiOutput as u8 {
+        "This view is the output of a function that returns multiple views. Such functions do not allow the output views \
+         to be modified inplace. You should replace the inplace operation by an out-of-place one."
+    } else {
+        "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic \
+         to handle view+inplace would override the custom backward associated with the custom Function, leading to \
+         incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+    };
+    format!("Output {i} of {} is a view and {what} modified inplace. {why}", short_name(&n))
 }
 
 /// After an in-place op on `t` that was recorded as `node`: rewrites the history of `t`, or of its base.
@@ -145,53 +215,90 @@ pub fn rebase(t: &Tensor, node: &Arc<Node>) -> Result<()> {
         Some(view) => {
             let base = &view.base;
             let before = grad_edge(base)?;
-            let (geometry, whole) = (t.layout().clone(), Facts::of(base));
             let mut edges: SmallVec<[Option<Edge>; 2]> = smallvec![before];
             edges.extend(node.edges.iter().skip(1).cloned());
-            let work =
-                Work::CopySlices(CopySlices { inner: node.clone(), geometry, base_offset: base.layout().offset });
-            let copy = Node::new("CopySlices", work, edges, smallvec![whole]);
+            let part = Part { base: base.layout().clone(), view: t.layout().clone(), replay: view.replay.clone() };
+            let work = Work::CopySlices(CopySlices { inner: node.clone(), part });
+            let copy = Node::new("CopySlices", work, edges, smallvec![Facts::of(base)]);
             set_history(base, &copy, 0);
-            let fresh = as_strided_node(t, base)?;
-            set_history(t, &fresh, 0);
+            let Edge { node, output } = view_edge(t, view)?;
+            set_history(t, &Node::of(&node), output as usize);
             view.version.store(t.version(), Ordering::Release);
-            if base.flag(RETAINS) {
-                super::hooks::attach_retain(base)?;
-            }
+            follow_retained(base)?;
         }
     }
+    follow_retained(t)
+}
+
+/// `retain_grad` means the tensor as it is now: after its history changed it waits at the new node.
+pub fn follow_retained(t: &Tensor) -> Result<()> {
     if t.flag(RETAINS) { super::hooks::attach_retain(t) } else { Ok(()) }
+}
+
+/// How a view lay in its base when it was written.
+struct Part {
+    base: Layout,
+    view: Layout,
+    replay: Option<Replay>,
+}
+
+impl Part {
+    /// Memory that lies as the base did, so that the view lies in it as it did in the base.
+    fn like_base(&self, dtype: DType, device: Device) -> Result<Tensor> {
+        let layout = Layout { offset: 0, ..self.base.clone() };
+        let bytes = layout.end() * dtype.size();
+        // Gaps that a view may reach have no gradient.
+        let storage = if layout.is_dense() { Storage::alloc(bytes, device)? } else { Storage::zeroed(bytes, device)? };
+        Ok(Tensor::from_meta(Meta { storage, layout, dtype }))
+    }
+    /// The view's place in a tensor that lies as the base did.
+    fn of(&self, base: &Tensor) -> Result<Tensor> {
+        match &self.replay {
+            Some(again) => again(base),
+            None => moved_window(base, &self.view, self.base.offset),
+        }
+    }
 }
 
 /// The backward of an in-place op on a view, seen from the base.
 pub struct CopySlices {
     pub inner: Arc<Node>,
-    /// Where the view lies in the storage.
-    geometry: Layout,
-    base_offset: usize,
+    part: Part,
 }
 
 impl CopySlices {
     /// The view's part of the gradient goes through the op's backward; the rest passes unchanged.
-    pub fn apply(&self, grads: &[Option<Tensor>], wanted: u64) -> Result<Grads> {
+    pub fn apply(&self, node: &Arc<Node>, grads: &[Option<Tensor>], wanted: u64) -> Result<Grads> {
         let k = kit();
         let Some(grad) = &grads[0] else { return Ok(SmallVec::from_elem(None, self.inner.edges.len().max(1))) };
-        // A contiguous copy laid out like the base (which is contiguous where autograd made it).
-        let result = (k.clone)(grad)?;
-        let l = &self.geometry;
-        let part = k.as_strided.call((&result, &*l.shape, &*l.strides, l.offset - self.base_offset)).ok()?;
+        let result = self.part.like_base(grad.dtype(), grad.device())?;
+        (k.copy_)(&result, grad)?;
+        let part = self.part.of(&result)?;
         let inside = (k.clone)(&part)?;
-        let mut out = self.inner.apply(&[Some(inside)], wanted | 1)?;
+        let owner = self.view_node(node, &result)?;
+        let mut out = self.inner.apply_as(&owner, &[Some(inside)], wanted)?;
+        if wanted & 1 == 0 {
+            return Ok(out);
+        }
+        let zero = || Tensor::zeros(&[], part.dtype(), part.device());
+        let first = out.first_mut().and_then(Option::take).map_or_else(zero, Ok)?;
+        (k.copy_)(&part, &first)?;
         match out.first_mut() {
-            Some(first) => {
-                match first.take() {
-                    Some(g) => (k.copy_)(&part, &g)?,
-                    None => part.fill_raw(crate::dtype::Scalar::Int(0))?,
-                }
-                *first = Some(result);
-            }
+            Some(slot) => *slot = Some(result),
             None => out.push(Some(result)),
         }
         Ok(out)
+    }
+
+    /// The node that made the written view, as a saved result must name it when gradients are recorded: a view of what
+    /// this node made. It is made when asked for, since it points here and must not be owned from here.
+    fn view_node(&self, node: &Arc<Node>, like: &Tensor) -> Result<Arc<Node>> {
+        if !super::grad_enabled() {
+            return Ok(self.inner.clone());
+        }
+        let base = self.part.like_base(like.dtype(), like.device())?;
+        set_history(&base, node, 0);
+        let edge = self.part.of(&base)?.slot().grad_fn.clone();
+        edge.map(|e| Node::of(&e.node)).ok_or_else(|| Error::internal("a view of a tensor with history has none"))
     }
 }

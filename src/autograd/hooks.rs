@@ -93,7 +93,7 @@ pub fn leaf_hooks(t: &Tensor, post: bool) -> Vec<TensorHook> {
 }
 
 /// Runs what precedes a node: tensor hooks and node pre-hooks on its incoming gradients, then `retain_grad`.
-pub fn run_before(hooks: &Mutex<Hooks>, grads: &mut [Option<Tensor>]) -> Result<()> {
+pub fn run_before(node: &Arc<Node>, hooks: &Mutex<Hooks>, grads: &mut [Option<Tensor>]) -> Result<()> {
     // Copied out, so that a hook may register or remove hooks.
     let (tensor, pre, retains) = {
         let h = hooks.lock().unwrap_or_else(|e| e.into_inner());
@@ -122,6 +122,12 @@ pub fn run_before(hooks: &Mutex<Hooks>, grads: &mut [Option<Tensor>]) -> Result<
     for (output, weak) in retains {
         if let (Some(t), Some(Some(g))) = (weak.upgrade(), grads.get(output as usize)) {
             let t = Tensor(t);
+            // The tensor may have been changed in place since: it waits at another node now.
+            let moved =
+                t.slot().grad_fn.as_ref().is_none_or(|e| !std::ptr::addr_eq(Arc::as_ptr(&e.node), Arc::as_ptr(node)));
+            if moved {
+                continue;
+            }
             let total = match t.grad() {
                 Some(old) => (super::kit().add)(&old, g)?,
                 None => g.clone(),

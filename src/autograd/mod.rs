@@ -5,9 +5,11 @@
 pub mod engine;
 pub mod history;
 pub mod hooks;
+pub mod inspect;
 pub mod mode;
 pub mod node;
 pub mod saved;
+pub mod witness;
 
 pub use engine::{Request, run};
 pub use mode::{GradGuard, grad_enabled, set_grad_enabled};
@@ -27,6 +29,7 @@ pub struct Kit {
     /// The real part of a complex gradient that reached a real tensor.
     pub real: fn(&Tensor) -> Result<Tensor>,
     pub clone: fn(&Tensor) -> Result<Tensor>,
+    pub has_nan: fn(&Tensor) -> Result<bool>,
     pub copy_: fn(&Tensor, &Tensor) -> Result<()>,
     pub as_strided: &'static Op,
 }

@@ -69,7 +69,7 @@ pub struct Node {
     /// Shape, dtype and device of each output of the forward op.
     pub outputs: SmallVec<[Facts; 1]>,
     hooks: OnceLock<Box<Mutex<Hooks>>>,
-    /// Where the node was made (anomaly mode), `metadata` and other rarities of Python.
+    /// `metadata`: a dict of Python.
     pub python: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
@@ -96,7 +96,12 @@ impl Node {
     ) -> Arc<Node> {
         LIVE.fetch_add(1, Ordering::Relaxed);
         let seq = SEQ.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Node { name: name.into(), seq, work, edges, outputs, hooks: OnceLock::new(), python: OnceLock::new() })
+        let (hooks, python) = (OnceLock::new(), OnceLock::new());
+        let node = Arc::new(Node { name: name.into(), seq, work, edges, outputs, hooks, python });
+        if super::mode::anomaly() > 0 {
+            super::witness::made(&node);
+        }
+        node
     }
     /// The node behind an edge. Every `GradFn` of the crate is a `Node`.
     pub fn of(node: &Arc<dyn GradFn>) -> Arc<Node> {
@@ -133,9 +138,13 @@ impl Node {
     }
     /// Runs the formula: one gradient for each edge.
     pub fn apply(self: &Arc<Node>, grads: &[Option<Tensor>], wanted: u64) -> Result<Grads> {
+        self.apply_as(self, grads, wanted)
+    }
+    /// As `apply`, where saved outputs belong to another node than this one: after a write to a view.
+    pub fn apply_as(self: &Arc<Node>, owner: &Arc<Node>, grads: &[Option<Tensor>], wanted: u64) -> Result<Grads> {
         match &self.work {
-            Work::Op { op, state } => self.apply_op(op, state, grads, wanted),
-            Work::CopySlices(c) => c.apply(grads, wanted),
+            Work::Op { op, state } => self.apply_op(op, state, owner, grads, wanted),
+            Work::CopySlices(c) => c.apply(self, grads, wanted),
             Work::Custom(c) => Ok(c.apply(self, grads)?.into()),
             Work::Fails(message) => Err(Error::runtime(message.clone())),
             Work::Accumulate(_) => Err(Error::internal("AccumulateGrad is the engine's own")),
@@ -146,10 +155,11 @@ impl Node {
         self: &Arc<Node>,
         op: &'static Op,
         state: &Mutex<State>,
+        owner: &Arc<Node>,
         grads: &[Option<Tensor>],
         wanted: u64,
     ) -> Result<Grads> {
-        let (args, outputs, facts) = self.unpack(state)?;
+        let (args, outputs, facts) = self.unpack(state, owner)?;
         let mut back = Back {
             call: Call { op, args: &args },
             grads,
@@ -178,15 +188,16 @@ impl Node {
     }
 
     #[allow(clippy::type_complexity)]
-    fn unpack(
+    pub(super) fn unpack(
         self: &Arc<Node>,
         state: &Mutex<State>,
+        owner: &Arc<Node>,
     ) -> Result<(SmallVec<[Value<'static>; 3]>, Grads, SmallVec<[(usize, Facts); 2]>)> {
         let guard = state.lock().unwrap_or_else(|e| e.into_inner());
         let State::Ready(s) = &*guard else { return Err(freed()) };
         let mut args = s.args.clone();
         for (at, saved) in &s.inputs {
-            let t = saved.unpack(self)?;
+            let t = saved.unpack(owner)?;
             match &mut args[at & ((1 << LIST_ITEM) - 1)] {
                 // Holes in a list (`Tensor?[]`) keep their places.
                 Value::Tensors(list) => {
@@ -199,19 +210,9 @@ impl Node {
         }
         let mut outputs: Grads = SmallVec::from_elem(None, self.outputs.len());
         for (i, saved) in &s.outputs {
-            outputs[*i] = Some(saved.unpack(self)?);
+            outputs[*i] = Some(saved.unpack(owner)?);
         }
         Ok((args, outputs, s.facts.clone()))
-    }
-
-    /// A saved tensor by name (`_saved_self`, `_saved_result`): for looking at a graph.
-    pub fn saved(self: &Arc<Node>, name: &str) -> Result<Option<Value<'static>>> {
-        let Work::Op { op, state } = &self.work else { return Ok(None) };
-        let (args, outputs, _) = self.unpack(state)?;
-        if name == "result" {
-            return Ok(outputs.iter().flatten().next().cloned().map(Value::Owned));
-        }
-        Ok(op.signature().index_of(name).map(|i| args[i].clone()).filter(|v| !v.is_none()))
     }
 }
 
@@ -243,8 +244,18 @@ pub fn freed() -> Error {
     )
 }
 
-/// Records a call: which tensors the formulas read is kept, and nothing else.
+/// Records a call under the op's name.
 pub fn record(call: &Call, outputs: &[Tensor], edges: SmallVec<[Option<Edge>; 2]>) -> Result<Arc<Node>> {
+    record_as(call.op.parsed().node, call, outputs, edges)
+}
+
+/// Records a call under a name of its own. Which tensors the formulas read is kept, and nothing else.
+pub fn record_as(
+    name: &'static str,
+    call: &Call,
+    outputs: &[Tensor],
+    edges: SmallVec<[Option<Edge>; 2]>,
+) -> Result<Arc<Node>> {
     let op = call.op;
     let saves = wanted_saves(op, &edges);
     // Filled where it stays: it is too large to be moved about.
@@ -282,7 +293,7 @@ pub fn record(call: &Call, outputs: &[Tensor], edges: SmallVec<[Option<Edge>; 2]
     let mut facts = SmallVec::new();
     outputs.iter().for_each(|t| facts.push(Facts::of(t)));
     let work = Work::Op { op, state: Mutex::new(State::Ready(state)) };
-    Ok(Node::new(op.parsed().node, work, edges, facts))
+    Ok(Node::new(name, work, edges, facts))
 }
 
 /// Only what the wanted gradients read is saved: `w * x` keeps `x` alone when only `w` requires grad.

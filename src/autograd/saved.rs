@@ -17,10 +17,21 @@ pub type SavedHooks = Arc<dyn Fn(&Tensor) -> Result<Unpack> + Send + Sync>;
 
 thread_local! {
     static HOOKS: RefCell<Vec<SavedHooks>> = const { RefCell::new(Vec::new()) };
+    static DISABLED: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-pub fn push_hooks(hooks: SavedHooks) {
+/// Installs hooks; an error where they are disabled.
+pub fn push_hooks(hooks: SavedHooks) -> Result<()> {
+    allowed()?;
     HOOKS.with(|h| h.borrow_mut().push(hooks));
+    Ok(())
+}
+/// Hooks are refused with this message from now on, in this thread; answers with the message before.
+pub fn disable_hooks(message: Option<String>) -> Option<String> {
+    DISABLED.replace(message)
+}
+fn allowed() -> Result<()> {
+    DISABLED.with_borrow(|d| d.as_ref().map_or(Ok(()), |m| Err(Error::runtime(m.clone()))))
 }
 pub fn pop_hooks() {
     HOOKS.with(|h| h.borrow_mut().pop());
@@ -30,6 +41,7 @@ pub enum Saved {
     Input {
         tensor: Tensor,
         version: u32,
+        leaf: bool,
     },
     Output {
         meta: Meta,
@@ -51,26 +63,37 @@ impl Saved {
     pub fn input(t: &Tensor) -> Result<Saved> {
         if t.flag(INFERENCE) {
             return Err(Error::runtime(
-                "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor and use it in autograd.",
+                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in \
+                 computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it \
+                 in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.",
             ));
         }
         match packed(t)? {
             Some(unpack) => Ok(Saved::Packed { unpack, edge: super::history::grad_edge(t)? }),
-            None => Ok(Saved::Input { tensor: t.clone(), version: t.version() }),
+            None => {
+                t.storage().set_saved();
+                Ok(Saved::Input { tensor: t.clone(), version: t.version(), leaf: t.is_leaf() })
+            }
         }
     }
     pub fn output(t: &Tensor, output: usize) -> Result<Saved> {
         match packed(t)? {
             // The edge is the node itself, which must not own itself; `unpack` puts it back by the number.
             Some(unpack) => Ok(Saved::PackedOutput { unpack, output: output as u32 }),
-            None => Ok(Saved::Output { meta: t.meta().clone(), version: t.version(), output: output as u32 }),
+            None => {
+                t.storage().set_saved();
+                Ok(Saved::Output { meta: t.meta().clone(), version: t.version(), output: output as u32 })
+            }
         }
     }
     /// The tensor as it was; an error where it has been modified since.
     pub fn unpack(&self, owner: &Arc<Node>) -> Result<Tensor> {
         match self {
-            Saved::Input { tensor, version } => {
+            Saved::Input { tensor, version, leaf } => {
                 check(tensor, *version)?;
+                if tensor.is_leaf() && !leaf {
+                    return Err(detached());
+                }
                 Ok(tensor.clone())
             }
             Saved::Output { meta, version, output } => {
@@ -86,6 +109,38 @@ impl Saved {
             }
         }
     }
+}
+
+impl Saved {
+    /// Packs what is kept as it is by hooks.
+    pub fn repack(&mut self, hooks: &SavedHooks) -> Result<()> {
+        allowed()?;
+        *self = match self {
+            Saved::Input { tensor, version, .. } => {
+                check(tensor, *version)?;
+                Saved::Packed { unpack: hooks(&tensor.detach())?, edge: super::history::grad_edge(tensor)? }
+            }
+            Saved::Output { meta, output, .. } => {
+                Saved::PackedOutput { unpack: hooks(&Tensor::from_meta(meta.clone()))?, output: *output }
+            }
+            _ => {
+                return Err(Error::runtime(
+                    "Calling register_hooks on a saved tensor whose hooks have already been set. \
+                     Hint: only one pair of hooks is allowed at a time.",
+                ));
+            }
+        };
+        Ok(())
+    }
+}
+
+#[cold]
+pub fn freed_hooks() -> Error {
+    Error::runtime(
+        "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed \
+         when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph \
+         a second time or if you need to access saved variables after calling backward.",
+    )
 }
 
 /// What the innermost hooks make of a tensor; they see it without history.
@@ -109,15 +164,32 @@ fn check(t: &Tensor, saved: u32) -> Result<()> {
         return Ok(());
     }
     let made_by = match &t.slot().grad_fn {
-        Some(e) => format!(", which is output {} of {},", e.output, e.node.name()),
+        Some(e) => format!(", which is output {} of {},", e.output, super::history::short_name(e.node.name())),
         None => String::new(),
     };
+    let hint = match super::mode::anomaly() {
+        0 => {
+            "enable anomaly detection to find the operation that failed to compute its gradient, with \
+             torch.autograd.set_detect_anomaly(True, check_nan=False)."
+        }
+        _ => {
+            "the backtrace further above shows the operation that failed to compute its gradient. The variable in \
+             question was changed in there or anywhere later. Good luck!"
+        }
+    };
+    let place = super::witness::last_write(t).map_or(String::new(), |p| format!(" It was changed last by {p}."));
     Err(Error::runtime(format!(
         "one of the variables needed for gradient computation has been modified by an inplace operation: \
-         [torch.{}Tensor {}]{made_by} is at version {now}; expected version {saved} instead. \
-         Hint: enable anomaly detection to find the operation that failed to compute its gradient, with \
-         torch.autograd.set_detect_anomaly(True).",
+         [torch.{}Tensor {}]{made_by} is at version {now}; expected version {saved} instead. Hint: {hint}{place}",
         t.dtype().scalar_type_name(),
         crate::error::Show(t.shape()),
     )))
+}
+
+#[cold]
+fn detached() -> Error {
+    Error::runtime(
+        "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, please \
+         use out-of-place `.detach()` instead",
+    )
 }

@@ -1,7 +1,7 @@
 //! In-place calls: the op writes to its first argument, whose version rises and whose history is rewritten.
 
 use super::{call, elementwise, launch, needs_record};
-use crate::autograd::{self, history, node};
+use crate::autograd::{self, history, node, witness};
 use crate::error::{Error, Result};
 use crate::op::{A0, Arguments, Body, Call, Forms, Op, Value, Vjp, tracer};
 use crate::tensor::{Meta, Tensor};
@@ -18,13 +18,15 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     if !op.forms.has(Forms::INPLACE | Forms::ONLY_INPLACE) {
         return Err(Error::internal("the op has no in-place form"));
     }
-    let recorded = needs_record(&whole);
+    let tracked = autograd::grad_enabled() && whole.all_tensors().any(|t| t.requires_grad());
+    let name = op.parsed().base;
+    history::check_inplace(&target, name, tracked)?;
+    // Integers have no gradient, whatever is written into them.
+    let recorded = needs_record(&whole) && target.dtype().is_differentiable();
     if let Body::View(f) = &op.body {
         return change_view(&whole, f(&whole)?.swap_remove(0).0, recorded);
     }
-    let name = op.parsed().base;
-    history::check_inplace(&target, name, recorded)?;
-    let tracked = autograd::grad_enabled() && whole.all_tensors().any(|t| t.requires_grad());
+    history::check_writable(&target)?;
     let cut = tracked && matches!(op.vjp, Vjp::None(_));
     if cut || matches!(op.body, Body::Composite { .. }) {
         // The copy records the write: of a composite's graph, or of constants where the op has no gradient. What is
@@ -36,8 +38,7 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
         let result = call(op, &own)?.swap_remove(0);
         elementwise::check_castable(result.dtype(), target.dtype())?;
         check_shape(&result, &target)?;
-        (autograd::kit().copy_)(&target, &result)?;
-        return Ok(target);
+        return adopt(op, target, &result, tracked && !cut);
     }
     // A formula that reads the value before the write needs a copy of it.
     let kept = recorded && reads_self(op);
@@ -46,13 +47,29 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
         // Recorded, so that a second derivative finds its way on.
         own[0] = Value::Owned((autograd::kit().clone)(&target)?);
     }
+    let edges = if recorded { node::collect_edges(&whole)? } else { Default::default() };
     run_into(&whole, &target)?;
-    target.storage().bump();
+    witness::written(&target, op);
     tracer::trace(op, args, &smallvec![target.clone()]);
     if recorded {
-        let edges = node::collect_edges(&whole)?;
-        let node = node::record(&Call { op, args: &own }, std::slice::from_ref(&target), edges)?;
+        let node =
+            node::record_as(op.parsed().inplace_node, &Call { op, args: &own }, std::slice::from_ref(&target), edges)?;
         history::rebase(&target, &node)?;
+    }
+    Ok(target)
+}
+
+/// Writes a composite's result into `target`, which takes over its history where it is no view and can.
+fn adopt(op: &'static Op, target: Tensor, result: &Tensor, tracked: bool) -> Result<Tensor> {
+    let made = if tracked { history::grad_fn(result)? } else { None };
+    match made {
+        Some(e) if target.view_info().is_none() && target.dtype() == result.dtype() => {
+            target.copy_raw(result)?;
+            witness::written(&target, op);
+            history::set_history(&target, &node::Node::of(&e.node), e.output as usize);
+            history::follow_retained(&target)?;
+        }
+        _ => (autograd::kit().copy_)(&target, result)?,
     }
     Ok(target)
 }
@@ -102,6 +119,11 @@ fn check_shape(result: &Tensor, target: &Tensor) -> Result<()> {
 /// `t_()`, `squeeze_()`: the handle itself changes its layout.
 fn change_view(call: &Call, layout: crate::layout::Layout, recorded: bool) -> Result<Tensor> {
     let target = call.tensor(0)?.clone();
+    if target.view_info().is_some_and(|v| v.replay.is_some()) {
+        return Err(Error::not_implemented(
+            "the dtype of this view differs from that of its base; expected one dtype. Use the out-of-place op.",
+        ));
+    }
     let edges = if recorded { Some(node::collect_edges(call)?) } else { None };
     let mut own: crate::op::Args = call.args.iter().map(|v| v.reborrow()).collect();
     if recorded {
@@ -110,9 +132,14 @@ fn change_view(call: &Call, layout: crate::layout::Layout, recorded: bool) -> Re
     let meta = Meta { layout, ..target.meta().clone() };
     // SAFETY: no reference from `meta()` of this handle is held here; Python calls come under the interpreter lock.
     unsafe { target.set_meta(meta) };
-    target.storage().bump();
+    witness::written(&target, call.op);
     if let Some(edges) = edges {
-        let node = node::record(&Call { op: call.op, args: &own }, std::slice::from_ref(&target), edges)?;
+        let node = node::record_as(
+            call.op.parsed().inplace_node,
+            &Call { op: call.op, args: &own },
+            std::slice::from_ref(&target),
+            edges,
+        )?;
         history::set_history(&target, &node, 0);
         if let Some(v) = target.view_info() {
             v.version.store(target.version(), std::sync::atomic::Ordering::Release);

@@ -11,7 +11,7 @@ pub use elementwise::promoted;
 pub use inplace::call_inplace;
 pub use out::{call_out, resize};
 
-use crate::autograd::{self, node};
+use crate::autograd::{self, history, node};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::op::{
@@ -27,7 +27,9 @@ pub fn call(op: &'static Op, args: &[Value]) -> Result<Outputs> {
     let outputs = forward(&call).map_err(|e| e.in_op(op.parsed().base))?;
     tracer::trace(op, args, &outputs);
     if autograd::mode::inference_enabled() {
-        outputs.iter().for_each(|t| t.set_flag(INFERENCE, true));
+        // What is new; a view is what its base is, and a composite may give an argument back.
+        let new = |t: &&Tensor| t.owners() == 1 && t.storage().owners() == 1;
+        outputs.iter().filter(new).for_each(|t| t.set_flag(INFERENCE, true));
     } else if needs_record(&call) {
         record(&call, &outputs).map_err(|e| e.in_op(op.parsed().base))?;
     }
@@ -114,16 +116,23 @@ pub(crate) fn mixed_devices(a: Device, b: Device) -> Error {
 }
 
 fn make_views(call: &Call, layouts: Layouts) -> Result<Outputs> {
-    let base = call.tensor(0)?;
+    let whole = call.tensor(0)?;
+    let storage = whole.storage();
+    if matches!(call.op.vjp, Vjp::None(_)) {
+        // Gradients do not pass, so history has no part in it: another tensor on the same memory.
+        let view = |(layout, dtype)| Tensor::from_meta(Meta { storage: storage.clone(), layout, dtype });
+        return Ok(layouts.into_iter().map(view).collect());
+    }
     let creation = match (autograd::grad_enabled(), &call.op.signature().returns) {
+        _ if autograd::mode::inference_enabled() => Creation::Inference,
         (false, _) => Creation::NoGrad,
         (true, Returns::Many) => Creation::MultiOutput,
         _ => Creation::Default,
     };
-    let storage = base.storage();
     let mut views = Outputs::new();
     for (layout, dtype) in layouts {
-        views.push(base.make_view(Meta { storage: storage.clone(), layout, dtype }, creation));
+        let replay = history::replay(call, whole, &layout, dtype);
+        views.push(whole.make_view(Meta { storage: storage.clone(), layout, dtype }, creation, replay));
     }
     Ok(views)
 }

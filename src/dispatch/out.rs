@@ -1,7 +1,7 @@
 //! `out=`: results go into tensors that the caller gave, resized where their shape differs.
 
 use super::{call, elementwise};
-use crate::autograd::{GradGuard, grad_enabled};
+use crate::autograd::{GradGuard, grad_enabled, witness};
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::op::{Body, Call, Op, Value};
@@ -32,7 +32,7 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
         if spec.shape.as_slice() == out.shape() {
             let target = elementwise::Target { out };
             elementwise::run(&whole, rule, Some(target))?;
-            out.storage().bump();
+            witness::written(out, op);
             return Ok(());
         }
     }
@@ -49,7 +49,7 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
     for (r, out) in results.iter().zip(outs) {
         resize(out, r.shape())?;
         out.copy_raw(r)?;
-        out.storage().bump();
+        witness::written(out, op);
     }
     Ok(())
 }

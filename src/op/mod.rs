@@ -72,6 +72,8 @@ pub struct Op {
     pub vjp: Vjp,
     /// PyTorch's node name where it is not `<Name>Backward0`.
     pub node: &'static str,
+    /// The same for the in-place form, where that has another one (`t_`: `TBackward1`).
+    pub inplace_node: &'static str,
     /// Calls in the sample language of `tests/support/samples.py`.
     pub samples: &'static [&'static str],
     /// A call, the class it raises, a part of the message.
@@ -92,6 +94,7 @@ pub const OP: Op = Op {
     body: Body::Unset,
     vjp: Vjp::Unset,
     node: "",
+    inplace_node: "",
     samples: &[],
     errors: &[],
     reference: "",
@@ -104,6 +107,7 @@ pub struct Cache(AtomicPtr<Parsed>);
 pub struct Parsed {
     pub signature: Signature,
     pub node: &'static str,
+    pub inplace_node: &'static str,
     /// `sum` of `sum.dim`, without the namespace.
     pub base: &'static str,
 }
@@ -143,7 +147,8 @@ impl Op {
                 let signature = Signature::parse(self.sig).unwrap_or_else(|e| panic!("signature of {}: {e}", self.sig));
                 let base = base_name(signature.name);
                 let node = if self.node.is_empty() { leak(node_name(base)) } else { self.node };
-                Parsed { signature, node, base }
+                let inplace_node = if self.inplace_node.is_empty() { node } else { self.inplace_node };
+                Parsed { signature, node, inplace_node, base }
             })
         })
     }

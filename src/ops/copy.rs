@@ -8,7 +8,7 @@ use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&CLONE, &CONTIGUOUS, &TO_COPY, &COPY_, &FILL_, &CONJ, &CONJ_PHYSICAL, &REAL];
+pub static OPS: &[&Op] = &[&CLONE, &CONTIGUOUS, &TO_COPY, &COPY_, &FILL_TENSOR_, &FILL_, &CONJ, &CONJ_PHYSICAL, &REAL];
 
 fn copy_first(c: &Call, out: &[Tensor]) -> Result<()> {
     out[0].copy_raw(c.tensor(0)?)
@@ -119,8 +119,27 @@ fn fill(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static FILL_: Op = Op {
-    sig: "fill_(Tensor self, Operand value) -> Tensor",
+    sig: "fill_.Scalar(Tensor self, Scalar value) -> Tensor",
     doc: "Writes one number everywhere in `self`.",
+    vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]),
+    node: "FillBackward2",
+    samples: &["f32[2,3], 2.5", "i64[4], 3"],
+    errors: &[("f32[2], 'a'", "TypeError", "fill_")],
+    ..FILL
+};
+
+pub static FILL_TENSOR_: Op = Op {
+    sig: "fill_.Tensor(Tensor self, Tensor value) -> Tensor",
+    doc: "Writes the number in a 0-d tensor everywhere in `self`.",
+    vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.g().sum_all())]),
+    node: "FillBackward3",
+    samples: &["f32[2,3], f32[]", "i64[4], i64[]"],
+    errors: &[("f32[2], f32[2]", "RuntimeError", "0-dimension")],
+    ..FILL
+};
+
+#[allow(clippy::declare_interior_mutable_const)]
+const FILL: Op = Op {
     forms: ONLY_INPLACE,
     body: Body::Kernel(Kernel {
         infer: |c| Ok(smallvec![Spec::like(c.tensor(0)?)]),
@@ -129,9 +148,6 @@ pub static FILL_: Op = Op {
         updates_self: true,
         any_device: true,
     }),
-    vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.g().sum_all())]),
-    samples: &["f32[2,3], 2.5", "i64[4], 3"],
-    errors: &[("f32[2], f32[2]", "RuntimeError", "0-dimension")],
     reference: "np.full_like(x0, x1)",
     ..OP
 };

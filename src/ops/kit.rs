@@ -1,6 +1,6 @@
 //! Operators on terms, helpers that formulas share, and the ops that the engine needs.
 
-use super::{arith, copy, reduce, view};
+use super::{arith, compare, copy, reduce, view};
 use crate::autograd::Kit;
 use crate::dtype::DType;
 use crate::error::Result;
@@ -114,6 +114,14 @@ pub fn sum_to(t: &Tensor, shape: &[usize]) -> Result<Tensor> {
     if summed.shape() == shape { Ok(summed) } else { view::RESHAPE.call((&summed, shape)).ok() }
 }
 
+fn has_nan(t: &Tensor) -> Result<bool> {
+    if !t.dtype().is_differentiable() {
+        return Ok(false);
+    }
+    let any = reduce::truth::ANY.call((compare::ISNAN.call((t,)),)).to_device(crate::device::Device::Cpu).ok()?;
+    Ok(any.element(any.layout().offset)?.to_bool())
+}
+
 static KIT: Kit = Kit {
     add: |a, b| arith::ADD.call((a, b)).ok(),
     add_: |a, b| arith::ADD.call_inplace((a, b)).map(drop),
@@ -121,6 +129,7 @@ static KIT: Kit = Kit {
     cast: |t, d| copy::TO_COPY.call((t, d)).ok(),
     real: |t| copy::REAL.call((t,)).ok(),
     clone: |t| copy::CLONE.call((t,)).ok(),
+    has_nan,
     copy_: |t, src| copy::COPY_.call_inplace((t, src)).map(drop),
     as_strided: &super::strided::AS_STRIDED_VIEW,
 };

@@ -17,6 +17,7 @@ pub static OPS: &[&Op] = &[
     &EXPAND,
     &SQUEEZE,
     &SQUEEZE_DIM,
+    &SQUEEZE_DIMS,
     &UNSQUEEZE,
     &SELECT,
     &SLICE,
@@ -126,6 +127,7 @@ pub static TRANSPOSE: Op = Op {
         one(c, t.layout().transpose(wrap_dim(c.int(1)?, t.ndim())?, wrap_dim(c.int(2)?, t.ndim())?))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| TRANSPOSE.call((c.g(), c.int(1).unwrap_or(0), c.int(2).unwrap_or(0))))]),
+    inplace_node: "TransposeBackward1",
     samples: &["f32[2,3], 0, 1", "f32[2,3,4], -1, 0"],
     errors: &[("f32[2,3], 0, 2", "IndexError", "Dimension out of range")],
     reference: "np.swapaxes(x0, x1, x2)",
@@ -145,7 +147,7 @@ pub static T: Op = Op {
         }
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| T.call((c.g(),)))]),
-    node: "TBackward0",
+    inplace_node: "TBackward1",
     samples: &["f32[2,3]", "f32[3]"],
     errors: &[("f32[2,3,4]", "RuntimeError", "<= 2 dimensions")],
     reference: "x0.T",
@@ -169,6 +171,7 @@ pub static SQUEEZE: Op = Op {
     forms: FMI,
     body: Body::View(|c| one(c, c.tensor(0)?.layout().squeeze(|_| true))),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
+    inplace_node: "SqueezeBackward3",
     samples: &["f32[1,3,1]", "f32[2]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
     reference: "np.squeeze(x0)",
@@ -176,7 +179,24 @@ pub static SQUEEZE: Op = Op {
 };
 
 pub static SQUEEZE_DIM: Op = Op {
-    sig: "squeeze.dim(Tensor self, int[1] dim) -> Tensor",
+    sig: "squeeze.dim(Tensor self, int dim) -> Tensor",
+    doc: "Drops a dimension if it is of size one.",
+    forms: FMI,
+    body: Body::View(|c| {
+        let t = c.tensor(0)?;
+        let dim = wrap_dim(c.int(1)?, t.ndim())?;
+        one(c, t.layout().squeeze(|i| i == dim))
+    }),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
+    node: "SqueezeBackward1",
+    inplace_node: "SqueezeBackward4",
+    samples: &["f32[1,3,1], 0", "f32[2,3], 1", "f32[1], -1"],
+    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
+    ..OP
+};
+
+pub static SQUEEZE_DIMS: Op = Op {
+    sig: "squeeze.dims(Tensor self, int[] dim) -> Tensor",
     doc: "Drops the given dimensions where they are of size one.",
     forms: FMI,
     body: Body::View(|c| {
@@ -185,9 +205,10 @@ pub static SQUEEZE_DIM: Op = Op {
         one(c, t.layout().squeeze(|i| dims.contains(&i)))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
-    node: "SqueezeBackward1",
-    samples: &["f32[1,3,1], 0", "f32[1,3,1], (0, 2)", "f32[2,3], 1"],
-    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
+    node: "SqueezeBackward2",
+    inplace_node: "SqueezeBackward5",
+    samples: &["f32[1,3,1], (0, 2)", "f32[2,1,3], (1,)"],
+    errors: &[("f32[2,3], (2,)", "IndexError", "Dimension out of range")],
     ..OP
 };
 
@@ -200,6 +221,7 @@ pub static UNSQUEEZE: Op = Op {
         one(c, t.layout().unsqueeze(wrap_dim(c.int(1)?, t.ndim() + 1)?))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
+    inplace_node: "UnsqueezeBackward1",
     samples: &["f32[2,3], 0", "f32[2,3], -1", "f32[2,3], 1"],
     errors: &[("f32[2,3], 4", "IndexError", "Dimension out of range")],
     reference: "np.expand_dims(x0, x1)",

@@ -8,13 +8,14 @@ use crate::autograd::saved::{Saved, SavedHooks, Unpack};
 use crate::autograd::{self, Custom, Node, history};
 use crate::error::Result;
 use crate::op::gradient::Facts;
-use crate::ops::view;
+use crate::tensor::slot::Creation;
 use crate::tensor::{Edge, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use smallvec::SmallVec;
 use std::any::Any;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Weak};
 
 fn objects<'py>(py: Python<'py>, grads: &[Option<Tensor>]) -> PyResult<Bound<'py, PyTuple>> {
@@ -49,10 +50,12 @@ pub fn tensor_hook(hook: Py<PyAny>) -> TensorHook {
                 return Ok(None);
             }
             let new = borrow(r.as_ptr()).ok_or_else(|| {
-                PyTypeError::new_err(format!("hook: expected Tensor, got {}", super::parse::type_name(&r)))
+                let name = super::parse::type_name(&r);
+                PyTypeError::new_err(format!("expected Variable, but hook returned '{name}'"))
             })?;
             if new.shape() != g.shape() {
-                return Err(PyRuntimeError::new_err("hook: the returned gradient has another size than the gradient"));
+                let name = hook.getattr(py, "__name__").map_or("hook".into(), |n| n.to_string());
+                return Err(PyRuntimeError::new_err(format!("hook '{name}' has changed the size of value")));
             }
             Ok(Some(new.clone()))
         })
@@ -88,9 +91,12 @@ pub fn saved_hooks(pack: Py<PyAny>, unpack: Py<PyAny>) -> SavedHooks {
         let back: Unpack = Box::new(move || {
             with_python(|py| {
                 let r = unpack.bind(py).call1((packed.bind(py),))?;
-                borrow(r.as_ptr())
-                    .cloned()
-                    .ok_or_else(|| PyTypeError::new_err("saved tensor hooks: unpack_hook must return a Tensor"))
+                borrow(r.as_ptr()).cloned().ok_or_else(|| {
+                    PyTypeError::new_err(format!(
+                        "Output of saved tensor unpack_hook expected to be a Tensor but got result of type {}",
+                        super::parse::type_name(&r)
+                    ))
+                })
             })
         });
         Ok(back)
@@ -172,14 +178,16 @@ pub fn _function_apply<'py>(
             continue;
         };
         let is_dirty = among(dirty, &o);
-        if is_dirty {
-            let _recording = autograd::GradGuard::new(true);
-            history::check_inplace(t, name, true)?;
-        }
         let is_input = args.iter().any(|a| a.is(&o));
-        let out = if is_input && !is_dirty { fresh_view(py, t)? } else { o.clone() };
+        if is_dirty {
+            check_dirty(t, name)?;
+        }
+        let out = if is_input && !is_dirty { wrap_bound(py, fresh_view(t))? } else { o.clone() };
         let skip = among(non_differentiable, &o) || !t.dtype().is_differentiable();
         let tensor = borrow(out.as_ptr()).cloned();
+        if let (Some(t), false) = (&tensor, is_dirty) {
+            forbid_writes(t, outputs.len() > 1);
+        }
         results.push((out, if skip { None } else { tensor }));
     }
     let facts = results.iter().map(|(o, _)| borrow(o.as_ptr()).map_or_else(none_facts, Facts::of)).collect();
@@ -209,6 +217,26 @@ pub fn _function_apply<'py>(
     Ok((PyTuple::new(py, results.into_iter().map(|(o, _)| o))?, SavedTensors(saved)))
 }
 
+/// May a function have written to `t`?
+fn check_dirty(t: &Tensor, name: &str) -> PyResult<()> {
+    history::check_writable(t)?;
+    if t.is_leaf() && t.requires_grad() {
+        return Err(PyRuntimeError::new_err(
+            "a leaf Variable that requires grad has been used in an in-place operation.",
+        ));
+    }
+    let _recording = autograd::GradGuard::new(true);
+    Ok(history::check_inplace(t, name, true)?)
+}
+
+/// A write to a view that a function returned would go round its backward.
+fn forbid_writes(t: &Tensor, one_of_many: bool) {
+    if let Some(v) = t.view_info() {
+        let creation = if one_of_many { Creation::MultiOutput } else { Creation::Custom };
+        v.creation.store(creation as u8, Ordering::Release);
+    }
+}
+
 /// One edge for each tensor argument, with the position of the argument.
 #[allow(clippy::type_complexity)] // edges and positions, taken apart at once
 fn edges(args: &Bound<PyTuple>) -> PyResult<(SmallVec<[Option<Edge>; 2]>, Vec<usize>)> {
@@ -223,9 +251,8 @@ fn edges(args: &Bound<PyTuple>) -> PyResult<(SmallVec<[Option<Edge>; 2]>, Vec<us
 }
 
 /// An input returned unchanged becomes a view of itself, with a history of its own.
-fn fresh_view<'py>(py: Python<'py>, t: &Tensor) -> PyResult<Bound<'py, PyAny>> {
-    let _off = autograd::GradGuard::new(false);
-    wrap_bound(py, view::ALIAS.call((&t.detach(),)).ok()?)
+fn fresh_view(t: &Tensor) -> Tensor {
+    t.make_view(t.meta().clone(), Creation::Custom, t.view_info().and_then(|v| v.replay.clone()))
 }
 
 fn none_facts() -> Facts {

@@ -5,8 +5,8 @@ use super::kinds::{PyDevice, dtype_object, size_object};
 use super::object::{borrow, wrap};
 use super::parse::type_name;
 use crate::autograd::history;
-use crate::tensor::{Meta, RETAINS, Tensor};
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use crate::tensor::{HAS_FN, INFERENCE, Meta, RETAINS, Tensor};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use std::ffi::{CStr, c_int, c_void};
@@ -50,7 +50,12 @@ static PROPERTIES: &[Property] = &[
     read(c"ndim", c"The number of dimensions.", |py, t| number(py, t.ndim())),
     read(c"itemsize", c"Bytes per element.", |py, t| number(py, t.dtype().size())),
     read(c"nbytes", c"Bytes of all elements.", |py, t| number(py, t.numel() * t.dtype().size())),
-    read(c"_version", c"How often the storage has been written in place.", |py, t| number(py, t.version() as usize)),
+    read(c"_version", c"How often the storage has been written in place.", |py, t| {
+        if t.flag(INFERENCE) {
+            return Err(PyRuntimeError::new_err("Inference tensors do not track version counter."));
+        }
+        number(py, t.version() as usize)
+    }),
     read(c"is_leaf", c"True for tensors that no recorded op made.", |py, t| boolean(py, t.is_leaf())),
     read(c"is_gpu", c"Whether the tensor is on a GPU.", |py, t| boolean(py, t.device().is_gpu())),
     read(c"retains_grad", c"Whether a non-leaf keeps its gradient.", |py, t| boolean(py, t.flag(RETAINS))),
@@ -69,7 +74,7 @@ static PROPERTIES: &[Property] = &[
         |py, t| boolean(py, t.requires_grad()),
         set_requires_grad,
     ),
-    write(c"grad", c"The accumulated gradient, or None.", |py, t| optional(py, t.grad()), set_grad),
+    write(c"grad", c"The accumulated gradient, or None.", get_grad, set_grad),
     write(
         c"data",
         c"The same memory without history; assigning gives the tensor other memory.",
@@ -77,6 +82,20 @@ static PROPERTIES: &[Property] = &[
         set_data,
     ),
 ];
+
+fn get_grad(py: Python, t: &Tensor) -> PyResult<*mut PyObject> {
+    let grad = t.grad();
+    if grad.is_none() && t.flag(HAS_FN) && !t.flag(RETAINS) {
+        warn_of_non_leaf(py)?;
+    }
+    optional(py, grad)
+}
+
+#[cold]
+fn warn_of_non_leaf(py: Python) -> PyResult<()> {
+    let text = c"The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information.";
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
+}
 
 fn data(t: &Tensor) -> Tensor {
     // As in PyTorch, `.data` has a version counter of its own: autograd does not notice writes through it.
@@ -106,7 +125,7 @@ fn set_grad(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
     }
     if g.dtype() != t.dtype() {
         return Err(PyRuntimeError::new_err(format!(
-            "attempting to assign a gradient with dtype '{}' to a tensor with dtype '{}'. The gradient must match the tensor's dtype.",
+            "attempting to assign a gradient with dtype '{}' to a tensor with grad_dtype '{}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype).",
             g.dtype(),
             t.dtype()
         )));

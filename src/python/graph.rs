@@ -1,17 +1,18 @@
-//! The backward graph in Python: nodes, edges, running backward, requires_grad, grad mode.
+//! The backward graph in Python: nodes, edges, running backward, requires_grad.
 
 use super::error::carry;
+use super::hooks::removable;
 use super::object::{Handle, borrow, wrap_bound};
 use crate::autograd::node::Work;
-use crate::autograd::{self, Node, Request, history, hooks, mode};
-use crate::op::Value;
+use crate::autograd::{self, Node, Request, history, hooks};
 use crate::tensor::{Edge, HAS_FN, INFERENCE, LEAF_GRAD, Tensor};
-use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError, PyUserWarning};
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyTuple, PyType};
+use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A node of the backward graph: `y.grad_fn`. Two objects of one node are equal.
 #[pyclass(name = "Node", module = "rustgrad.autograd.graph", subclass, weakref, dict)]
@@ -63,6 +64,13 @@ pub fn edge_object(py: Python, edge: Option<Edge>) -> PyResult<*mut PyObject> {
     }
 }
 
+/// A node's dict, made when first asked for.
+pub fn metadata<'py>(py: Python<'py>, node: &Node) -> Bound<'py, PyDict> {
+    let kept = node.python.get_or_init(|| Box::new(PyDict::new(py).unbind()));
+    let dict = kept.downcast_ref::<Py<PyDict>>().expect("nothing else is kept there");
+    dict.bind(py).clone()
+}
+
 impl PyNode {
     pub fn get(&self) -> PyResult<&Arc<Node>> {
         self.node
@@ -77,9 +85,11 @@ impl PyNode {
     fn new() -> PyNode {
         PyNode { node: None }
     }
-    /// PyTorch's name of the node.
+    /// PyTorch's name of the node: nodes that are no op's have the namespace in it.
     fn name(&self) -> PyResult<String> {
-        Ok(self.get()?.name.to_string())
+        let node = self.get()?;
+        let own = matches!(node.work, Work::Custom(_)) || node.name.contains("Backward") && !node.name.ends_with('s');
+        Ok(format!("{}{}", if own { "" } else { "torch::autograd::" }, node.name))
     }
     /// The nodes that come next in backward, each with the number of its input: one for each differentiable argument.
     #[getter]
@@ -104,15 +114,10 @@ impl PyNode {
     }
     /// A dict of the user's own.
     #[getter]
-    fn metadata<'py>(slf: &Bound<'py, PyNode>) -> PyResult<Bound<'py, PyAny>> {
-        let node = slf.borrow().get()?.clone();
-        let kept = node.python.get_or_init(|| Box::new(PyDict::new(slf.py()).unbind()));
-        match kept.downcast_ref::<Py<PyDict>>() {
-            Some(d) => Ok(d.bind(slf.py()).clone().into_any()),
-            None => Ok(PyDict::new(slf.py()).into_any()),
-        }
+    fn metadata<'py>(slf: &Bound<'py, PyNode>) -> PyResult<Bound<'py, PyDict>> {
+        Ok(metadata(slf.py(), slf.borrow().get()?))
     }
-    #[getter]
+    /// Rises from node to node: the engine visits nodes by falling number.
     fn _sequence_nr(&self) -> PyResult<u64> {
         Ok(self.get()?.seq)
     }
@@ -130,16 +135,11 @@ impl PyNode {
         };
         self.get()?.outputs.iter().map(one).collect()
     }
-    /// `_saved_self`, `_saved_other`, `_saved_result`: what the node keeps.
+    /// `_saved_self`, `_raw_saved_self`: what the node keeps. Of a custom function: what its context has.
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let node = self.get()?;
-        if let Some(what) = name.strip_prefix("_saved_") {
-            match node.saved(what)? {
-                Some(Value::Owned(t)) => return wrap_bound(py, t),
-                Some(Value::Scalar(s)) => return super::export::scalar_object(py, s),
-                Some(Value::Ints(v)) => return Ok(PyTuple::new(py, v.iter())?.into_any()),
-                _ => {}
-            }
+        if let Some(found) = super::saved::attribute(py, node, name)? {
+            return Ok(found);
         }
         if let Work::Custom(c) = &node.work
             && let Some(f) = c.as_any().downcast_ref::<super::function::PyFunction>()
@@ -148,9 +148,19 @@ impl PyNode {
         }
         Err(PyAttributeError::new_err(format!("'{}' object has no attribute '{name}'", node.name)))
     }
+    fn __dir__<'py>(slf: &Bound<'py, PyNode>) -> PyResult<Bound<'py, PyList>> {
+        let py = slf.py();
+        let names = py.get_type::<PyAny>().call_method1("__dir__", (slf,))?.cast_into::<PyList>()?;
+        for name in slf.borrow().get()?.kept_names() {
+            names.append(format!("_saved_{name}"))?;
+            names.append(format!("_raw_saved_{name}"))?;
+        }
+        Ok(names)
+    }
     fn __repr__(&self) -> PyResult<String> {
         let node = self.get()?;
-        Ok(format!("<{} object at {:#x}>", node.name, Arc::as_ptr(node) as usize))
+        let module = if matches!(node.work, Work::Custom(_)) { "torch.autograd.function." } else { "" };
+        Ok(format!("<{module}{} object at {:#x}>", node.name, Arc::as_ptr(node) as usize))
     }
     fn __hash__(&self) -> PyResult<usize> {
         Ok(Arc::as_ptr(self.get()?) as usize >> 4)
@@ -173,11 +183,6 @@ impl PyNode {
     }
 }
 
-/// A handle that removes a node's hook.
-fn removable<'py>(py: Python<'py>, node: Arc<Node>, id: u64) -> PyResult<Bound<'py, PyAny>> {
-    Ok(Bound::new(py, HookHandle { owner: Owner::Node(Arc::downgrade(&node)), id })?.into_any())
-}
-
 /// What a node expects of one incoming gradient.
 #[pyclass(frozen, module = "rustgrad.autograd.graph")]
 pub struct InputMetadata {
@@ -189,66 +194,15 @@ pub struct InputMetadata {
     device: Py<PyAny>,
 }
 
-enum Owner {
-    Node(std::sync::Weak<Node>),
-    Tensor(std::sync::Weak<crate::tensor::TensorImpl>),
-}
-
-/// What registering a hook returns: `remove()` takes the hook away; also a context manager.
-#[pyclass(name = "RemovableHandle", module = "rustgrad.utils.hooks")]
-pub struct HookHandle {
-    owner: Owner,
-    #[pyo3(get)]
-    id: u64,
-}
-
-#[pymethods]
-impl HookHandle {
-    /// Takes the hook away; a second call does nothing.
-    fn remove(&self) {
-        match &self.owner {
-            Owner::Node(n) => {
-                if let Some(n) = n.upgrade() {
-                    let mut h = n.hooks();
-                    h.pre.retain(|x| x.0 != self.id);
-                    h.post.retain(|x| x.0 != self.id);
-                }
-            }
-            Owner::Tensor(t) => {
-                if let Some(t) = t.upgrade() {
-                    hooks::remove_tensor_hook(&Tensor(t), self.id);
-                }
-            }
-        }
-    }
-    fn __enter__(slf: Py<HookHandle>) -> Py<HookHandle> {
-        slf
-    }
-    fn __exit__(&self, _t: Py<PyAny>, _v: Py<PyAny>, _b: Py<PyAny>) {
-        self.remove();
-    }
-}
-
-/// `t.register_hook(hook)`: the hook sees the gradient and may return another.
-#[pyfunction]
-pub fn _register_hook(t: Handle, hook: Py<PyAny>) -> PyResult<HookHandle> {
-    let id = hooks::register_tensor_hook(&t.0, super::function::tensor_hook(hook))?;
-    Ok(HookHandle { owner: Owner::Tensor(Arc::downgrade(&t.0.0)), id })
-}
-#[pyfunction]
-pub fn _register_post_accumulate_grad_hook(t: Handle, hook: Py<PyAny>) -> PyResult<HookHandle> {
-    let id = hooks::register_post_accumulate(&t.0, super::function::tensor_hook(hook))?;
-    Ok(HookHandle { owner: Owner::Tensor(Arc::downgrade(&t.0.0)), id })
-}
-#[pyfunction]
-pub fn _retain_grad(t: Handle) -> PyResult<()> {
-    Ok(hooks::retain_grad(&t.0)?)
-}
-
 /// Marks a fresh tensor; integers are refused.
 pub fn set_requires_grad(t: &Tensor, on: bool) -> PyResult<()> {
     if on && !t.dtype().is_differentiable() {
         return Err(PyRuntimeError::new_err("Only Tensors of floating point and complex dtype can require gradients"));
+    }
+    if on && t.flag(INFERENCE) && !autograd::mode::inference_enabled() {
+        return Err(PyRuntimeError::new_err(
+            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.",
+        ));
     }
     t.set_flag(LEAF_GRAD, on);
     Ok(())
@@ -296,7 +250,7 @@ pub fn _detach(t: Handle) -> Handle {
 pub fn _detach_(t: Handle) -> PyResult<()> {
     if t.0.view_info().is_some_and(|v| v.base.requires_grad()) {
         return Err(PyRuntimeError::new_err(
-            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution.",
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution.",
         ));
     }
     let old = t.0.slot().grad_fn.take();
@@ -308,6 +262,16 @@ pub fn _detach_(t: Handle) -> PyResult<()> {
 /// The edge of a tensor that requires grad, or of a node object with an output number.
 fn edge_of(t: &Tensor) -> PyResult<Option<Edge>> {
     Ok(history::grad_edge(t)?)
+}
+
+/// Once in a program, as in PyTorch.
+fn warn_of_cycle(py: Python) -> PyResult<()> {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    if WARNED.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    let text = c"Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak.";
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
 }
 
 /// A tensor, or an object with `node` and `output_nr`, as an edge.
@@ -354,6 +318,9 @@ pub fn _run_backward<'py>(
                 .ok_or_else(|| PyRuntimeError::new_err("One of the differentiated Tensors does not require grad"))?,
         );
     }
+    if accumulate && create_graph {
+        warn_of_cycle(py)?;
+    }
     let chosen = (!accumulate || !inputs.is_empty()).then_some(edges.as_slice());
     let request = Request { roots, keep_graph, create_graph, inputs: chosen };
     let captured = py.detach(|| autograd::run(request))?;
@@ -362,64 +329,19 @@ pub fn _run_backward<'py>(
         for (t, g) in inputs.iter().zip(captured) {
             if let (Some(g), Some(t)) = (g, borrow(t.as_ptr())) {
                 autograd::engine::accumulate(t, g)?;
+                autograd::engine::after_accumulation(t)?;
             }
         }
         return Ok(py.None().into_bound(py));
     }
-    let one = |(g, _): (Option<Tensor>, &Bound<'py, PyAny>)| match g {
+    let one = |(i, g): (usize, Option<Tensor>)| match g {
         Some(g) => wrap_bound(py, g),
         None if allow_unused => Ok(py.None().into_bound(py)),
-        None => Err(PyRuntimeError::new_err(
-            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.",
-        )),
+        None => Err(PyRuntimeError::new_err(format!(
+            "The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
+        ))),
     };
-    Ok(PyTuple::new(py, captured.into_iter().zip(&inputs).map(one).collect::<PyResult<Vec<_>>>()?)?.into_any())
-}
-
-/// Whether ops are recorded in this thread.
-#[pyfunction]
-pub fn is_grad_enabled() -> bool {
-    mode::grad_enabled()
-}
-#[pyfunction]
-pub fn _set_grad_enabled(on: bool) -> bool {
-    mode::set_grad_enabled(on)
-}
-/// Whether inference mode is on in this thread.
-#[pyfunction]
-pub fn is_inference_mode_enabled() -> bool {
-    mode::inference_enabled()
-}
-#[pyfunction]
-pub fn _set_inference_mode(on: bool) -> bool {
-    mode::set_inference_enabled(on)
-}
-#[pyfunction]
-#[pyo3(signature = (on, check_nan=true))]
-pub fn _set_anomaly_enabled(on: bool, check_nan: bool) {
-    mode::set_anomaly(match (on, check_nan) {
-        (false, _) => 0,
-        (true, false) => 1,
-        (true, true) => 2,
-    });
-}
-#[pyfunction]
-pub fn _is_anomaly_enabled() -> bool {
-    mode::anomaly() > 0
-}
-#[pyfunction]
-pub fn _is_anomaly_check_nan_enabled() -> bool {
-    mode::anomaly() > 1
-}
-
-/// Packs and unpacks saved tensors by Python functions until they are popped.
-#[pyfunction]
-pub fn _push_saved_tensors_hooks(pack: Py<PyAny>, unpack: Py<PyAny>) {
-    autograd::saved::push_hooks(super::function::saved_hooks(pack, unpack));
-}
-#[pyfunction]
-pub fn _pop_saved_tensors_hooks() {
-    autograd::saved::pop_hooks();
+    Ok(PyTuple::new(py, captured.into_iter().enumerate().map(one).collect::<PyResult<Vec<_>>>()?)?.into_any())
 }
 
 /// Calls a Python function from the engine, under the interpreter lock.

@@ -5,9 +5,9 @@ use super::error::{guard, guard_object};
 use super::object::{borrow, wrap};
 use super::parse::{to_int, to_scalar, type_name};
 use crate::device::Device;
-use crate::dtype::DType;
-use crate::op::{Op, Value};
-use crate::ops::{copy, view};
+use crate::dtype::{DType, Scalar};
+use crate::op::Op;
+use crate::ops::{copy, mask, select, view};
 use crate::tensor::Tensor;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi::{self, PyObject};
@@ -246,10 +246,16 @@ fn assign(t: &Tensor, key: &Bound<PyAny>, value: &Bound<PyAny>) -> PyResult<()> 
     }
     if indices.is_empty() {
         match (number, given) {
-            (Some(s), _) => copy::FILL_.call_inplace((&out, Value::Scalar(s)))?,
+            (Some(s), _) => copy::FILL_.call_inplace((&out, s))?,
+            (_, Some(v)) if out.same(t) && v.ndim() == 0 => copy::FILL_TENSOR_.call_inplace((&out, v))?,
             (_, Some(v)) => copy::COPY_.call_inplace((&out, strip(v, out.ndim())?))?,
             _ => unreachable!("checked above"),
         };
+        return Ok(());
+    }
+    if let Some(s) = number
+        && fill_at(&out, &indices, s)?
+    {
         return Ok(());
     }
     let value = match (number, given) {
@@ -260,6 +266,29 @@ fn assign(t: &Tensor, key: &Bound<PyAny>, value: &Bound<PyAny>) -> PyResult<()> 
     };
     op(&INDEX_PUT, "index_put")?.call_inplace((&out, indices, &value))?;
     Ok(())
+}
+
+/// A number at one index: `index_fill_` for a list of positions, `masked_fill_` for a mask, as PyTorch has it. False
+/// where it is neither.
+fn fill_at(out: &Tensor, indices: &[Option<Tensor>], number: Scalar) -> PyResult<bool> {
+    let dim = indices.len() - 1;
+    let (Some(index), true) = (&indices[dim], indices[..dim].iter().all(Option::is_none)) else { return Ok(false) };
+    if index.device() != out.device() || matches!(number, Scalar::Complex(..)) && !out.dtype().is_complex() {
+        return Ok(false);
+    }
+    let covered = out.shape().get(dim..dim + index.ndim());
+    match index.dtype() {
+        DType::I64 if index.ndim() == 1 && out.ndim() > 0 => {
+            select::INDEX_FILL.call_inplace((out, dim, index, number))?;
+        }
+        DType::Bool if index.ndim() > 0 && covered == Some(index.shape()) => {
+            let ones = std::iter::repeat_n(1, out.ndim() - dim - index.ndim());
+            let sizes: crate::op::Ints = index.shape().iter().map(|&d| d as i64).chain(ones).collect();
+            mask::MASKED_FILL.call_inplace((out, view::VIEW.call((index, sizes)).ok()?, number))?;
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
 }
 
 /// A value may have more leading ones than the target: `x[0] = ones(1, 1, 3)`.

@@ -10,12 +10,16 @@ mod export;
 mod function;
 mod getset;
 mod graph;
+mod hooks;
 mod index;
 mod kinds;
+mod mode;
 mod number;
 mod object;
 mod parse;
+mod saved;
 mod table;
+mod witness;
 
 use crate::dtype::DType;
 use pyo3::prelude::*;
@@ -39,7 +43,8 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     m.add_class::<kinds::PyDevice>()?;
     m.add_class::<kinds::PyGenerator>()?;
     m.add_class::<graph::PyNode>()?;
-    m.add_class::<graph::HookHandle>()?;
+    m.add_class::<hooks::HookHandle>()?;
+    m.add_class::<saved::SavedTensor>()?;
     m.add("InternalError", py.get_type::<error::InternalError>())?;
     m.add("OutOfMemoryError", py.get_type::<error::OutOfMemoryError>())?;
     for d in DType::ALL {
@@ -47,6 +52,7 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     }
     functions(m)?;
     m.add("ops", table::install(py, &tensor)?)?;
+    witness::start(py)?;
     Ok(())
 }
 
@@ -66,9 +72,9 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(export::_repr, m)?,
         wrap_pyfunction!(export::_array_interface, m)?,
         wrap_pyfunction!(export::_set_printoptions, m)?,
-        wrap_pyfunction!(graph::_register_hook, m)?,
-        wrap_pyfunction!(graph::_register_post_accumulate_grad_hook, m)?,
-        wrap_pyfunction!(graph::_retain_grad, m)?,
+        wrap_pyfunction!(hooks::_register_hook, m)?,
+        wrap_pyfunction!(hooks::_register_post_accumulate_grad_hook, m)?,
+        wrap_pyfunction!(hooks::_retain_grad, m)?,
         wrap_pyfunction!(graph::_requires_grad_, m)?,
         wrap_pyfunction!(graph::_is_inference, m)?,
         wrap_pyfunction!(dlpack::_to_dlpack, m)?,
@@ -77,13 +83,13 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(graph::_detach, m)?,
         wrap_pyfunction!(graph::_detach_, m)?,
         wrap_pyfunction!(graph::_run_backward, m)?,
-        wrap_pyfunction!(graph::is_grad_enabled, m)?,
-        wrap_pyfunction!(graph::_set_grad_enabled, m)?,
-        wrap_pyfunction!(graph::is_inference_mode_enabled, m)?,
-        wrap_pyfunction!(graph::_set_inference_mode, m)?,
-        wrap_pyfunction!(graph::_set_anomaly_enabled, m)?,
-        wrap_pyfunction!(graph::_is_anomaly_enabled, m)?,
-        wrap_pyfunction!(graph::_is_anomaly_check_nan_enabled, m)?,
+        wrap_pyfunction!(mode::is_grad_enabled, m)?,
+        wrap_pyfunction!(mode::_set_grad_enabled, m)?,
+        wrap_pyfunction!(mode::is_inference_mode_enabled, m)?,
+        wrap_pyfunction!(mode::_set_inference_mode, m)?,
+        wrap_pyfunction!(mode::_set_anomaly_enabled, m)?,
+        wrap_pyfunction!(mode::is_anomaly_enabled, m)?,
+        wrap_pyfunction!(mode::is_anomaly_check_nan_enabled, m)?,
         wrap_pyfunction!(function::_function_apply, m)?,
         wrap_pyfunction!(function::live_counts, m)?,
         wrap_pyfunction!(function::_gradient_edge, m)?,
@@ -118,8 +124,9 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(kinds::initial_seed, m)?,
         wrap_pyfunction!(kinds::get_rng_state, m)?,
         wrap_pyfunction!(kinds::set_rng_state, m)?,
-        wrap_pyfunction!(graph::_push_saved_tensors_hooks, m)?,
-        wrap_pyfunction!(graph::_pop_saved_tensors_hooks, m)?,
+        wrap_pyfunction!(mode::_push_saved_tensors_hooks, m)?,
+        wrap_pyfunction!(mode::_pop_saved_tensors_hooks, m)?,
+        wrap_pyfunction!(mode::_disable_saved_tensors_hooks, m)?,
         wrap_pyfunction!(device::_resize, m)?,
         wrap_pyfunction!(device::_set_, m)?,
     ];

@@ -9,7 +9,7 @@ pub mod print;
 pub mod raw;
 pub mod slot;
 
-pub use slot::{Edge, GradFn, Slot, ViewInfo};
+pub use slot::{Edge, GradFn, Replay, Slot, ViewInfo};
 
 use crate::device::Device;
 use crate::dtype::{DType, Element, Scalar};
@@ -223,7 +223,8 @@ impl Tensor {
     // --- autograd slot -------------------------------------------------------------------------
     #[inline]
     pub fn requires_grad(&self) -> bool {
-        self.flag(LEAF_GRAD | HAS_FN)
+        // A view made without recording counts by its base, as in PyTorch.
+        self.flag(LEAF_GRAD | HAS_FN) || self.view_info().is_some_and(|v| v.base.flag(LEAF_GRAD | HAS_FN))
     }
     #[inline]
     pub fn flag(&self, bits: u8) -> bool {
@@ -255,7 +256,9 @@ impl Tensor {
     }
     /// A new handle on the same storage without history; shares the version counter.
     pub fn detach(&self) -> Tensor {
-        Tensor::from_meta(self.meta().clone())
+        let t = Tensor::from_meta(self.meta().clone());
+        t.set_flag(INFERENCE, self.flag(INFERENCE));
+        t
     }
     /// A new handle on the same storage with another layout, without history.
     pub fn with_layout(&self, layout: Layout) -> Tensor {

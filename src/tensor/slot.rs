@@ -2,9 +2,9 @@
 //!
 //! The graph itself lives in `autograd`; here is only what a tensor holds of it, behind the trait `GradFn`.
 
-use super::{Meta, Tensor};
+use super::{INFERENCE, Meta, Tensor};
 use std::any::Any;
-use std::sync::atomic::{AtomicU8, AtomicU32};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
 /// A node of the backward graph, as tensors see it.
@@ -56,21 +56,32 @@ pub enum Creation {
     NoGrad = 1,
     MultiOutput = 2,
     Custom = 3,
+    Inference = 4,
 }
+
+/// Makes a view again from its base, where strides alone cannot say it: the dtype changed on the way.
+pub type Replay = Arc<dyn Fn(&Tensor) -> crate::error::Result<Tensor> + Send + Sync>;
 
 /// A view knows the tensor that owns the history of their storage.
 pub struct ViewInfo {
     pub base: Tensor,
     pub creation: AtomicU8,
+    pub replay: Option<Replay>,
     /// The storage version up to which the view's own `grad_fn` is current; see Note [View history].
     pub version: AtomicU32,
 }
 
 impl Tensor {
     /// A view of `self` (or of the base of `self`) that takes part in view-and-in-place history.
-    pub fn make_view(&self, meta: Meta, creation: Creation) -> Tensor {
-        let base = self.view_info().map_or(self, |v| &v.base).clone();
+    pub fn make_view(&self, meta: Meta, creation: Creation, replay: Option<Replay>) -> Tensor {
+        let parent = self.view_info();
+        let base = parent.map_or(self, |v| &v.base).clone();
         let version = AtomicU32::new(meta.storage.version());
-        Tensor::build(meta, Some(ViewInfo { base, creation: AtomicU8::new(creation as u8), version }))
+        // What forbids in-place writes to a view forbids them to views of it.
+        let inherited = parent.map(|v| v.creation.load(Ordering::Acquire)).filter(|_| creation == Creation::Default);
+        let creation = AtomicU8::new(inherited.unwrap_or(creation as u8));
+        let view = Tensor::build(meta, Some(ViewInfo { base, creation, replay, version }));
+        view.set_flag(INFERENCE, self.flag(INFERENCE));
+        view
     }
 }

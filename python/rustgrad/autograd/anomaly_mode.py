@@ -21,7 +21,7 @@ class set_detect_anomaly:
     """
 
     def __init__(self, mode, check_nan=True):
-        self.prev = (_C._is_anomaly_enabled(), _C._is_anomaly_check_nan_enabled())
+        self.prev = (_C.is_anomaly_enabled(), _C.is_anomaly_check_nan_enabled())
         _C._set_anomaly_enabled(mode, check_nan)
 
     def __enter__(self):
@@ -43,7 +43,7 @@ class detect_anomaly:
         )
 
     def __enter__(self):
-        self.prev = (_C._is_anomaly_enabled(), _C._is_anomaly_check_nan_enabled())
+        self.prev = (_C.is_anomaly_enabled(), _C.is_anomaly_check_nan_enabled())
         _C._set_anomaly_enabled(True, self.check_nan)
 
     def __exit__(self, *args):

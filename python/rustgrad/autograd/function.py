@@ -104,10 +104,7 @@ def _run_backward(self, grads):
         )
     for i, (r, needed) in enumerate(zip(results, self.needs_input_grad, strict=True)):
         if r is not None and not isinstance(r, Tensor):
-            raise TypeError(
-                f"function {_name(fn)} returned an invalid gradient at index {i} - expected a Tensor or None, "
-                f"got {type(r).__name__}"
-            )
+            raise RuntimeError(f"expected Variable or None (got {type(r).__name__})")
         if r is not None and not needed and not self._is_tensor[i]:
             raise RuntimeError(
                 f"function {_name(fn)} returned a gradient different than None at position {i + 1}, "
@@ -235,12 +232,6 @@ def _bind_arguments(forward, args, kwargs):
 def _record(cls, ctx, args, output):
     single = not isinstance(output, tuple)
     outputs = (output,) if single else output
-    for i, out in enumerate(outputs):
-        if single and not isinstance(out, Tensor):
-            raise TypeError(
-                f"{_name(cls)}.forward: expected Tensor or tuple of Tensor (got {type(out).__name__}) "
-                f"for return value {i}"
-            )
     for dirty in ctx._dirty:
         if not any(dirty is out for out in outputs):
             raise RuntimeError(

@@ -10,6 +10,7 @@ from .._base import Tensor
 __all__ = [
     "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "register_multi_grad_hook",
@@ -82,6 +83,56 @@ def disable_saved_tensors_hooks(error_message):
         yield
     finally:
         _C._disable_saved_tensors_hooks(before)
+
+
+class _MutationContext:
+    """What `allow_mutation_on_saved_tensors` gives: `clear()` forgets the copies."""
+
+    def __init__(self):
+        self.copies = []
+
+    def clear(self):
+        """Frees the copies; graphs recorded in the block can then no longer be differentiated."""
+        for kept in self.copies:
+            kept.clear()
+        self.copies.clear()
+
+
+_mutation = threading.local()
+
+
+@contextlib.contextmanager
+def allow_mutation_on_saved_tensors():
+    """Inside the block, tensors may be changed in place after an op saved them: backward sees what they were.
+
+    Yields:
+        An object whose `clear()` frees the copies.
+
+    Raises:
+        RuntimeError: blocks are nested, or backward runs after the block.
+    """
+    if getattr(_mutation, "context", None) is not None:
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    context = _mutation.context = _MutationContext()
+
+    def pack(t):
+        context.copies.append([t.clone()])
+        return context.copies[-1]
+
+    def unpack(kept):
+        if not kept:
+            raise RuntimeError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was "
+                "originally recorded."
+            )
+        return kept[0]
+
+    try:
+        with saved_tensors_hooks(pack, unpack):
+            yield context
+    finally:
+        context.clear()
+        _mutation.context = None
 
 
 class _Handles:

@@ -1,0 +1,101 @@
+//! Looking into a node: what it keeps, by PyTorch's names, all of them derived from the op's literal.
+//!
+//! `self`, `other`: an argument that a formula reads, unpacked. `result`, or the name of a result: an output that a
+//! formula reads. `dim`, `alpha`: any argument that is no tensor. `self_sym_sizes`, `self_sym_numel`: what is known of
+//! any tensor argument.
+
+use super::Node;
+use super::node::{State, Work};
+use super::saved::SavedHooks;
+use crate::error::Result;
+use crate::op::{Kind, OUT0, Op, Returns, Value, Vjp};
+use std::sync::Arc;
+
+/// Where something that a node keeps is found.
+#[derive(Clone, Copy)]
+enum Place {
+    Input(usize),
+    Output(usize),
+    Plain(usize),
+    Sizes(usize),
+    Numel(usize),
+}
+
+/// What all formulas of an op read.
+fn saves(op: &Op) -> u32 {
+    match &op.vjp {
+        Vjp::Each(list) => list.iter().fold(0, |all, g| all | g.saves),
+        Vjp::Joint(j) => j.saves,
+        _ => 0,
+    }
+}
+
+fn output_names(op: &'static Op) -> Vec<String> {
+    match &op.signature().returns {
+        Returns::One => vec!["result".into()],
+        Returns::Named(names) => names.iter().map(|n| n.to_string()).collect(),
+        Returns::Many => Vec::new(),
+    }
+}
+
+fn holds_tensors(kind: Kind) -> bool {
+    matches!(kind, Kind::Tensor | Kind::Tensors | Kind::OptTensors | Kind::Operand)
+}
+
+fn place(op: &'static Op, name: &str) -> Option<Place> {
+    if let Some(i) = output_names(op).iter().position(|n| n == name)
+        && saves(op) & (OUT0 << i) != 0
+    {
+        return Some(Place::Output(i));
+    }
+    let s = op.signature();
+    if let Some(i) = s.index_of(name) {
+        let read = i < 16 && saves(op) & (1 << i) != 0;
+        return match holds_tensors(s.params[i].kind) {
+            true => read.then_some(Place::Input(i)),
+            false => Some(Place::Plain(i)),
+        };
+    }
+    let tensor = |n: &str| s.index_of(n).filter(|&i| holds_tensors(s.params[i].kind));
+    let sizes = name.strip_suffix("_sym_sizes").and_then(tensor).map(Place::Sizes);
+    sizes.or_else(|| name.strip_suffix("_sym_numel").and_then(tensor).map(Place::Numel))
+}
+
+impl Node {
+    /// The names under which the node keeps something.
+    pub fn kept_names(&self) -> Vec<String> {
+        let Work::Op { op, .. } = &self.work else { return Vec::new() };
+        let params = op.signature().params.iter().map(|p| p.name.to_string());
+        let mut names: Vec<String> = params.chain(output_names(op)).filter(|n| place(op, n).is_some()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// What the node keeps under a name; `Value::None` where the gradients that are wanted did not need it.
+    pub fn kept(self: &Arc<Node>, name: &str) -> Result<Option<Value<'static>>> {
+        let Work::Op { op, state } = &self.work else { return Ok(None) };
+        let Some(place) = place(op, name) else { return Ok(None) };
+        let (args, outputs, facts) = self.unpack(state, self)?;
+        let sizes = |i: usize| facts.iter().find(|(a, _)| *a == i).map(|(_, f)| f.shape.clone()).unwrap_or_default();
+        Ok(Some(match place {
+            Place::Input(i) | Place::Plain(i) => args[i].clone(),
+            Place::Output(i) => outputs[i].clone().map_or(Value::None, Value::Owned),
+            Place::Sizes(i) => Value::Ints(sizes(i).iter().map(|&d| d as i64).collect()),
+            Place::Numel(i) => Value::from(sizes(i).iter().product::<usize>()),
+        }))
+    }
+
+    /// Packs what was saved under a name by hooks, after the fact. `None`: there is no such tensor.
+    pub fn repack(self: &Arc<Node>, name: &str, hooks: &SavedHooks) -> Result<Option<()>> {
+        let Work::Op { op, state } = &self.work else { return Ok(None) };
+        let mut guard = state.lock().unwrap_or_else(|e| e.into_inner());
+        let State::Ready(kept) = &mut *guard else { return Err(super::saved::freed_hooks()) };
+        let found = match place(op, name) {
+            Some(Place::Input(i)) => kept.inputs.iter_mut().find(|(at, _)| *at == i).map(|(_, s)| s),
+            Some(Place::Output(i)) => kept.outputs.iter_mut().find(|(at, _)| *at == i).map(|(_, s)| s),
+            _ => None,
+        };
+        found.map(|saved| saved.repack(hooks)).transpose()
+    }
+}
