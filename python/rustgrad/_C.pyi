@@ -671,8 +671,12 @@ class Tensor:
         """The next floating-point number after `self` towards `other`."""
     def nextafter_(self, other: Tensor) -> Tensor:
         """The next floating-point number after `self` towards `other`."""
-    def nonzero(self) -> Tensor:
+    @overload
+    def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor:
         """The indices of the elements that are not zero, one row each, in row-major order. Waits for the device."""
+    @overload
+    def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
+        """The same as one tensor of indices for each dimension: what indexes the elements that are not zero."""
     @overload
     def norm(self, p: _Number | None = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor:
         """The vector norm of order `p` of all elements or over the given dimensions; see `linalg.vector_norm`."""
@@ -685,6 +689,10 @@ class Tensor:
         """The products of each element of one vector with each of another: [n] and [m] give [n, m]."""
     def permute(self, dims: _int | Sequence[_int]) -> Tensor:
         """Reorders the dimensions."""
+    def polygamma(self, n: _int) -> Tensor:
+        """The n-th derivative of `digamma`."""
+    def polygamma_(self, n: _int) -> Tensor:
+        """The n-th derivative of `digamma`."""
     def positive(self) -> Tensor:
         """The tensor itself; bool is refused."""
     @overload
@@ -1498,9 +1506,9 @@ def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
     """The matrix whose diagonal holds all elements of the input."""
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """The diagonal of two dimensions as a view; it becomes the last dimension. `offset` moves it up (or, negative, down)."""
-def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Any = None) -> Tensor:
     """The diagonal of two dimensions in new memory."""
-def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Any = None) -> Tensor:
     """A copy of self with `src` written over a diagonal."""
 def digamma(input: Tensor, *, out: Any = None) -> Tensor:
     """The derivative of `lgamma`."""
@@ -1598,7 +1606,7 @@ def ge(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     """Whether `self >= other`, element by element."""
 def gt(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     """Whether `self > other`, element by element."""
-def hardshrink(input: Tensor, lambd: _Number = 0.5) -> Tensor:
+def hardshrink(input: Tensor, lambd: _Number = 0.5, *, out: Any = None) -> Tensor:
     """Zero where `|x| <= lambd`, else `x`."""
 def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     """0 for negative numbers, 1 for positive ones, `values` at zero."""
@@ -1678,7 +1686,7 @@ def log1p(input: Tensor, *, out: Any = None) -> Tensor:
     """`log(1 + x)`, exact near zero."""
 def log2(input: Tensor, *, out: Any = None) -> Tensor:
     """The logarithm to base two."""
-def log_softmax(input: Tensor, dim: _int, dtype: _dtype | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: _int, dtype: _dtype | None = None, *, out: Any = None) -> Tensor:
     """The logarithm of softmax along a dimension, `x - log(sum(exp(x)))`, without overflow."""
 def logaddexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """`log(exp(self) + exp(other))` without overflow."""
@@ -1792,13 +1800,17 @@ def neg(input: Tensor, *, out: Any = None) -> Tensor:
     """Negates element by element: `-self`. Bool is refused."""
 def nextafter(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The next floating-point number after `self` towards `other`."""
-def nonzero(input: Tensor, *, out: Any = None) -> Tensor:
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[False] = False, out: Any = None) -> Tensor:
     """The indices of the elements that are not zero, one row each, in row-major order. Waits for the device."""
 @overload
-def norm(input: Tensor, p: _Number | None = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor:
+def nonzero(input: Tensor, *, as_tuple: Literal[True], out: Any = None) -> tuple[Tensor, ...]:
+    """The same as one tensor of indices for each dimension: what indexes the elements that are not zero."""
+@overload
+def norm(input: Tensor, p: _Number | None = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Any = None) -> Tensor:
     """The vector norm of order `p` of all elements or over the given dimensions; see `linalg.vector_norm`."""
 @overload
-def norm(input: Tensor, p: _str, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor:
+def norm(input: Tensor, p: _str, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Any = None) -> Tensor:
     """The Frobenius norm ('fro') or the sum of the singular values ('nuc')."""
 @overload
 def normal(mean: Tensor, std: Tensor, *, generator: Generator | None = None, out: Any = None) -> Tensor:
@@ -1941,7 +1953,7 @@ def searchsorted(sorted_sequence: Tensor, self: _Number, *, out_int32: _bool = F
     """The place in a sorted sequence where a number belongs."""
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """One index of a dimension, which disappears."""
-def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
+def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int, *, out: Any = None) -> Tensor:
     """A copy of self with `src` written over one index of a dimension."""
 def sgn(input: Tensor, *, out: Any = None) -> Tensor:
     """The direction of a complex number, `x / |x|`, zero at zero; for real ones -1, 0 or 1."""
@@ -1957,9 +1969,9 @@ def sinc(input: Tensor, *, out: Any = None) -> Tensor:
     """`sin(pi x) / (pi x)`, and 1 at zero."""
 def sinh(input: Tensor, *, out: Any = None) -> Tensor:
     """The hyperbolic sine."""
-def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
+def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Any = None) -> Tensor:
     """A copy of self with `src` written over a slice of a dimension."""
-def softmax(input: Tensor, dim: _int, dtype: _dtype | None = None) -> Tensor:
+def softmax(input: Tensor, dim: _int, dtype: _dtype | None = None, *, out: Any = None) -> Tensor:
     """`exp(x) / sum(exp(x))` along a dimension: positive, with sum one. Floating only, or `dtype` says as what."""
 @overload
 def sort(input: Tensor, dim: _int = -1, descending: _bool = False, *, out: Any = None) -> tuple[Tensor, Tensor]:
@@ -2032,7 +2044,7 @@ def tensor_split(input: Tensor, indices: Sequence[_int], dim: _int = 0) -> tuple
 @overload
 def tensor_split(input: Tensor, tensor_indices_or_sections: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """Cuts a dimension by a CPU tensor: a 0-d one is the number of sections, a 1-d one holds indices."""
-def tensordot(a: Tensor, b: Tensor, dims: _int = 2) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, dims: _int = 2, *, out: Any = None) -> Tensor:
     """Sums products over the last `dims` dimensions of `a` and the first of `b`."""
 def tile(input: Tensor, dims: _int | Sequence[_int]) -> Tensor:
     """The tensor repeated along each dimension; missing counts in front are ones."""

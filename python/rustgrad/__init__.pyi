@@ -177,7 +177,7 @@ from ._C import dsplit as dsplit
 from ._C import dstack as dstack
 from ._C import dtype as dtype
 e: float
-from ._C import einsum as einsum
+from ._functions import einsum as einsum
 from ._C import embedding as embedding
 from ._C import empty as empty
 from ._C import empty_like as empty_like
@@ -397,6 +397,7 @@ from ._C import permute as permute
 pi: float
 from ._C import polar as polar
 from ._C import polygamma as polygamma
+polygamma_: object
 from ._C import positive as positive
 from ._C import pow as pow
 pow_: object
@@ -506,7 +507,7 @@ from ._C import tanh as tanh
 tanh_: object
 from ._C import tensor as tensor
 from ._C import tensor_split as tensor_split
-from ._C import tensordot as tensordot
+from ._functions import tensordot as tensordot
 threshold: object
 from ._C import tile as tile
 from ._C import topk as topk

@@ -115,6 +115,7 @@ pub static FUSED_ADAM_: Op = Op {
         "RuntimeError",
         "must have the shape",
     )],
+    sharing: Some(Sharing::Any),
     ..OP
 };
 
@@ -220,6 +221,7 @@ pub static FUSED_SGD_: Op = Op {
         "RuntimeError",
         "must have the shape",
     )],
+    sharing: Some(Sharing::Any),
     ..OP
 };
 

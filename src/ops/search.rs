@@ -2,6 +2,7 @@
 //!
 //! Computed on the host: the results of bincount and histc have sizes or ranges that depend on the data anyway.
 
+use super::needs::buffer;
 use super::take::int_list;
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
@@ -176,14 +177,14 @@ pub static BINCOUNT: Op = Op {
         let n = list.iter().max().map_or(0, |&m| m.saturating_add(1)).max(least) as usize;
         crate::layout::checked_numel(&[n])?;
         let Some(w) = c.opt_tensor(1) else {
-            let mut counts = vec![0i64; n];
+            let mut counts = buffer(0i64, n)?;
             list.iter().for_each(|&i| counts[i as usize] += 1);
             return Term(Tensor::from_slice(&counts, &[n])).to_device(t.device()).outputs();
         };
         if w.shape() != t.shape() {
             return Err(Error::runtime("weights should be 1-d and have the same length as input"));
         }
-        let mut sums = vec![0f64; n];
+        let mut sums = buffer(0f64, n)?;
         list.iter().zip(floats(w)?).for_each(|(&i, x)| sums[i as usize] += x);
         let dtype = if w.dtype() == DType::F32 { DType::F32 } else { DType::F64 };
         Term(Tensor::from_slice(&sums, &[n])).to_dtype(dtype).to_device(t.device()).outputs()
@@ -199,13 +200,13 @@ pub static BINCOUNT: Op = Op {
 };
 
 /// Counts of `bins` equal intervals of [low, high]; the last one is closed.
-fn histogram(list: &[f64], bins: usize, low: f64, high: f64) -> Vec<f64> {
-    let mut counts = vec![0f64; bins];
+fn histogram(list: &[f64], bins: usize, low: f64, high: f64) -> Result<Vec<f64>> {
+    let mut counts = buffer(0f64, bins)?;
     for &x in list.iter().filter(|&&x| x >= low && x <= high) {
-        let bin = ((x - low) / (high - low) * bins as f64) as usize;
+        let bin = ((x - low) * bins as f64 / (high - low)) as usize;
         counts[bin.min(bins - 1)] += 1.0;
     }
-    counts
+    Ok(counts)
 }
 
 pub static HISTC: Op = Op {
@@ -241,7 +242,7 @@ pub static HISTC: Op = Op {
         if low == high {
             (low, high) = (low - 1.0, high + 1.0);
         }
-        let counts = histogram(&list, bins as usize, low, high);
+        let counts = histogram(&list, bins as usize, low, high)?;
         Term(Tensor::from_slice(&counts, &[bins as usize])).to_dtype(t.dtype()).to_device(t.device()).outputs()
     }),
     vjp: Vjp::None("counts"),
@@ -251,5 +252,6 @@ pub static HISTC: Op = Op {
         ("f32[2], 3, 5, 1", "RuntimeError", "max must be larger than min"),
         ("i64[2], 3", "NotImplementedError", "not implemented for 'Long'"),
     ],
+    out_dtype: Some(OutDType::Same),
     ..OP
 };

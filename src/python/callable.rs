@@ -7,6 +7,7 @@ use super::error::guard_object;
 use super::object::{borrow, slot, wrap};
 use super::parse::{Given, Misfit, explain, parse};
 use crate::dispatch;
+use crate::error::Show;
 use crate::op::{Args, Forms, Op, Outputs, Returns, Signature, Value};
 use crate::tensor::Tensor;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -146,8 +147,27 @@ fn into_out(py: Python, op: &'static Op, args: &Args, out: *mut PyObject) -> PyR
             })?
         }
     };
+    let before: Vec<_> = outs.iter().map(|t| t.layout().shape.clone()).collect();
     dispatch::call_out(op, args, &outs)?;
+    outs.iter().zip(&before).try_for_each(|(t, shape)| warn_resized(py, shape, t))?;
     Ok(out.into_ptr())
+}
+
+/// An output that held something else is better emptied first.
+fn warn_resized(py: Python, before: &[usize], out: &Tensor) -> PyResult<()> {
+    if before == out.shape() || before.contains(&0) {
+        return Ok(());
+    }
+    let words = format!(
+        "An output with one or more elements was resized since it had shape {}, which does not match the required output \
+         shape {}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they \
+         have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with \
+         t.resize_(0).",
+        Show(before),
+        Show(out.shape())
+    );
+    let category = py.get_type::<pyo3::exceptions::PyUserWarning>();
+    PyErr::warn(py, &category, &std::ffi::CString::new(words)?, 1)
 }
 
 fn to_python(py: Python, entry: &'static Entry, index: usize, mut outputs: Outputs) -> PyResult<*mut PyObject> {

@@ -199,6 +199,7 @@ fn assign(t: &Tensor, key: &Bound<PyAny>, value: &Bound<PyAny>) -> PyResult<()> 
     if indices.is_empty() {
         match (number, given) {
             (Some(s), _) => copy::FILL_.call_inplace((&out, Value::Scalar(s)))?,
+            (_, Some(v)) if v.ndim() == 0 => copy::FILL_.call_inplace((&out, v))?,
             (_, Some(v)) => copy::COPY_.call_inplace((&out, strip(v, out.ndim())?))?,
             _ => unreachable!("checked above"),
         };

@@ -11,6 +11,7 @@ mod getset;
 mod graph;
 mod index;
 mod kinds;
+mod memory;
 mod number;
 mod object;
 mod parse;
