@@ -47,6 +47,7 @@ from ._C import all as all
 from ._functions import allclose as allclose
 from ._C import amax as amax
 from ._C import amin as amin
+from ._C import aminmax as aminmax
 from ._C import angle as angle
 from ._C import any as any
 from ._C import arange as arange
@@ -146,6 +147,7 @@ from ._C import cosh as cosh
 cosh_: object
 from ._C import cosine_similarity as cosine_similarity
 from ._C import count_nonzero as count_nonzero
+from ._C import cross as cross
 from . import cuda as cuda
 from ._C import cummax as cummax
 from ._C import cummin as cummin
@@ -354,6 +356,7 @@ from ._C import meshgrid as meshgrid
 from ._C import min as min
 from ._C import minimum as minimum
 from ._C import mm as mm
+from ._C import mode as mode
 moveaxis: object
 from ._C import movedim as movedim
 from ._C import msort as msort
@@ -531,6 +534,8 @@ from ._C import uint64 as uint64
 from ._C import uint8 as uint8
 from ._C import unbind as unbind
 from ._C import unflatten as unflatten
+from ._C import unique as unique
+from ._C import unique_consecutive as unique_consecutive
 from ._C import unsqueeze as unsqueeze
 unsqueeze_: object
 from . import utils as utils

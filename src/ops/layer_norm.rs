@@ -147,7 +147,7 @@ pub static NATIVE_LAYER_NORM: Op = Op {
     samples: &[
         "f32[2,3], (3,), None, None, 1e-05",
         "f32[4,5], (5,), f32[5], f32[5], 1e-05",
-        "bf16[2,3], (3,), f32[3], f32[3], 1e-05",
+        "bf16[2,3], (3,), f32[3](nograd), f32[3](nograd), 1e-05",
     ],
     errors: &[("f32[2,3], (2,), None, None, 1e-05", "RuntimeError", "Given normalized_shape")],
     ..OP
