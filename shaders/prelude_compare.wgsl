@@ -123,7 +123,7 @@ fn copysign_(x: T, y: T) -> T {
 }
 // @for int
 fn abs_(x: T) -> T {
-    return select(x, -x, x < T(0));
+    return max(x, -x);
 }
 fn sign_(x: T) -> T {
     return flag(x > T(0)) - flag(x < T(0));

@@ -10,16 +10,20 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import need
 from support import target
-from support.optable import public_ops
+from support.optable import ops
 
 CALLS = int(os.environ.get("RUSTGRAD_FUZZ_CALLS", "150"))
 CHUNK = 10
 SECONDS = 120
 
 
-@pytest.mark.parametrize("first", range(0, len(public_ops()), CHUNK))
-def test_no_call_crashes_or_raises_what_it_may_not(first, tmp_path):
+@pytest.mark.parametrize(
+    ("device", "first"), [(d, first) for d in ("cpu", "gpu") for first in range(0, len(ops()), CHUNK)]
+)
+def test_no_call_crashes_or_raises_what_it_may_not(device, first, tmp_path):
+    need(device)
     place = tmp_path / "last_call"
     place.touch()
     command = [
@@ -30,8 +34,9 @@ def test_no_call_crashes_or_raises_what_it_may_not(first, tmp_path):
         "support.fuzzing",
         str(first),
         str(first + CHUNK),
-        str(CALLS),
+        str(CALLS if device == "cpu" else CALLS // 5),
         str(place),
+        device,
     ]
     environment = {
         **os.environ,

@@ -33,7 +33,8 @@ _Number = bool | int | float | complex
 '''
 # Tensor has members called int, float, bool, dtype and device: annotations use other names for the types.
 TYPES = {
-    "Tensor": "Tensor", "Tensor[]": "Sequence[Tensor]", "Tensor?[]": "Sequence[Tensor | None]",
+    "Tensor": "Tensor", "Tensor[]": "Sequence[Tensor]", "Tensors": "Sequence[Tensor]",
+    "True": "Literal[True]", "False": "Literal[False]", "Tensor?[]": "Sequence[Tensor | None]",
     "Operand": "Tensor | _Number", "Scalar": "_Number", "int": "_int", "float": "_float", "bool": "_bool",
     "int[]": "Sequence[_int]", "int[1]": "_int | Sequence[_int]", "float[]": "Sequence[_float]",
     "Size": "_int | Sequence[_int]", "DType": "_dtype", "Device": "_device | _str | _int", "str": "_str",

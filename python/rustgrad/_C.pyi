@@ -107,6 +107,8 @@ class Tensor:
         """The greatest elements over the given dimensions. The gradient is shared evenly by equal elements."""
     def amin(self, dim: _int | Sequence[_int] = [], keepdim: _bool = False) -> Tensor:
         """The least elements over the given dimensions. The gradient is shared evenly by equal elements."""
+    def aminmax(self, *, dim: _int | None = None, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+        """The least and the greatest elements, of all or along a dimension. The gradient is shared evenly by equal elements."""
     def angle(self) -> Tensor:
         """The angle of a complex number in radians; of real ones 0 or pi."""
     @overload
@@ -197,6 +199,8 @@ class Tensor:
         """The matrix products of a batch: [b, n, k] and [b, k, m] give [b, n, m]."""
     def broadcast_to(self, size: _int | Sequence[_int]) -> Tensor:
         """Expanded to a shape: `expand` under another name."""
+    def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """Fills self with numbers of the Cauchy distribution."""
     def ceil(self) -> Tensor:
         """The smallest whole number that is not less."""
     def ceil_(self) -> Tensor:
@@ -244,9 +248,9 @@ class Tensor:
     def conj(self) -> Tensor:
         """The complex conjugate; a real tensor is returned as it is. (A copy here, not a lazy view.)"""
     def conj_physical(self) -> Tensor:
-        """The complex conjugate in new memory."""
+        """The complex conjugate in new memory; a real tensor is returned as it is."""
     def conj_physical_(self) -> Tensor:
-        """The complex conjugate in new memory."""
+        """The complex conjugate in new memory; a real tensor is returned as it is."""
     def contiguous(self) -> Tensor:
         """The tensor itself if its memory is row-major without gaps, else a copy that is."""
     def copy_(self, src: Tensor, non_blocking: _bool = False) -> Tensor:
@@ -273,6 +277,8 @@ class Tensor:
         """The hyperbolic cosine."""
     def count_nonzero(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
         """The number of elements that are not zero, of all or over the given dimensions; int64."""
+    def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
+        """The cross product along a dimension of length 3, by default the first that is of that length."""
     def cummax(self, dim: _int) -> tuple[Tensor, Tensor]:
         """The running maximum along a dimension and its position, the last of equals."""
     def cummin(self, dim: _int) -> tuple[Tensor, Tensor]:
@@ -409,6 +415,8 @@ class Tensor:
         """Whether `self >= other`, element by element."""
     def ge_(self, other: Tensor | _Number) -> Tensor:
         """Whether `self >= other`, element by element."""
+    def geometric_(self, p: _float, *, generator: Generator | None = None) -> Tensor:
+        """Fills self with numbers of trials up to the first success, each of probability `p`."""
     def gt(self, other: Tensor | _Number) -> Tensor:
         """Whether `self > other`, element by element."""
     def gt_(self, other: Tensor | _Number) -> Tensor:
@@ -525,6 +533,8 @@ class Tensor:
         """The logarithm to base two."""
     def log2_(self) -> Tensor:
         """The logarithm to base two."""
+    def log_normal_(self, mean: _float = 1.0, std: _float = 2.0, *, generator: Generator | None = None) -> Tensor:
+        """Fills self with numbers whose logarithms are of the normal distribution."""
     def log_softmax(self, dim: _int, dtype: _dtype | None = None) -> Tensor:
         """The logarithm of softmax along a dimension, `x - log(sum(exp(x)))`, without overflow."""
     def logaddexp(self, other: Tensor) -> Tensor:
@@ -615,6 +625,8 @@ class Tensor:
         """The smaller of two, element by element; NaN if either is."""
     def mm(self, mat2: Tensor) -> Tensor:
         """The matrix product of [n, k] and [k, m]: [n, m]."""
+    def mode(self, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+        """The most frequent element along a dimension, the least of several, and the position of its last occurrence."""
     @overload
     def movedim(self, source: _int, destination: _int) -> Tensor:
         """Moves one dimension to another place; the others keep their order."""
@@ -671,8 +683,12 @@ class Tensor:
         """The next floating-point number after `self` towards `other`."""
     def nextafter_(self, other: Tensor) -> Tensor:
         """The next floating-point number after `self` towards `other`."""
-    def nonzero(self) -> Tensor:
+    @overload
+    def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor:
         """The indices of the elements that are not zero, one row each, in row-major order. Waits for the device."""
+    @overload
+    def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
+        """The same as one tensor of indices for each dimension: what indexes the elements that are not zero."""
     @overload
     def norm(self, p: _Number | None = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor:
         """The vector norm of order `p` of all elements or over the given dimensions; see `linalg.vector_norm`."""
@@ -685,6 +701,10 @@ class Tensor:
         """The products of each element of one vector with each of another: [n] and [m] give [n, m]."""
     def permute(self, dims: _int | Sequence[_int]) -> Tensor:
         """Reorders the dimensions."""
+    def polygamma(self, n: _int) -> Tensor:
+        """The n-th derivative of `digamma`."""
+    def polygamma_(self, n: _int) -> Tensor:
+        """The n-th derivative of `digamma`."""
     def positive(self) -> Tensor:
         """The tensor itself; bool is refused."""
     @overload
@@ -955,6 +975,30 @@ class Tensor:
         """Windows of `size`, `step` apart, of a dimension, as a view: the windows take its place, their elements come last."""
     def uniform_(self, from: _float = 0.0, to: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fills self with random numbers, uniform in [from, to)."""
+    @overload
+    def unique(self, sorted: _bool = True, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: _int | None = None) -> Tensor:
+        """The distinct elements in ascending order, or the distinct slices along `dim` in lexicographic order."""
+    @overload
+    def unique(self, sorted: _bool = True, return_inverse: Literal[True] = True, return_counts: Literal[False] = False, dim: _int | None = None) -> tuple[Tensor, ...]:
+        """The distinct elements, and for each element of the input the position of its like among them."""
+    @overload
+    def unique(self, sorted: _bool = True, return_inverse: Literal[False] = False, return_counts: Literal[True] = True, dim: _int | None = None) -> tuple[Tensor, ...]:
+        """The distinct elements and how often each occurs."""
+    @overload
+    def unique(self, sorted: _bool = True, return_inverse: Literal[True] = True, return_counts: Literal[True] = True, dim: _int | None = None) -> tuple[Tensor, ...]:
+        """The distinct elements, for each element the position of its like, and how often each occurs."""
+    @overload
+    def unique_consecutive(self, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: _int | None = None) -> Tensor:
+        """The elements, or slices along `dim`, that differ from the one before."""
+    @overload
+    def unique_consecutive(self, return_inverse: Literal[True] = True, return_counts: Literal[False] = False, dim: _int | None = None) -> tuple[Tensor, ...]:
+        """The elements that differ from the one before, and for each element the position of its run."""
+    @overload
+    def unique_consecutive(self, return_inverse: Literal[False] = False, return_counts: Literal[True] = True, dim: _int | None = None) -> tuple[Tensor, ...]:
+        """The elements that differ from the one before, and the lengths of their runs."""
+    @overload
+    def unique_consecutive(self, return_inverse: Literal[True] = True, return_counts: Literal[True] = True, dim: _int | None = None) -> tuple[Tensor, ...]:
+        """The elements that differ from the one before, the position of each element's run, and the lengths of the runs."""
     def unsqueeze(self, dim: _int) -> Tensor:
         """Inserts a dimension of size one."""
     def unsqueeze_(self, dim: _int) -> Tensor:
@@ -1349,6 +1393,8 @@ def amax(input: Tensor, dim: _int | Sequence[_int] = [], keepdim: _bool = False,
     """The greatest elements over the given dimensions. The gradient is shared evenly by equal elements."""
 def amin(input: Tensor, dim: _int | Sequence[_int] = [], keepdim: _bool = False, *, out: Any = None) -> Tensor:
     """The least elements over the given dimensions. The gradient is shared evenly by equal elements."""
+def aminmax(input: Tensor, *, dim: _int | None = None, keepdim: _bool = False, out: Any = None) -> tuple[Tensor, Tensor]:
+    """The least and the greatest elements, of all or along a dimension. The gradient is shared evenly by equal elements."""
 def angle(input: Tensor, *, out: Any = None) -> Tensor:
     """The angle of a complex number in radians; of real ones 0 or pi."""
 @overload
@@ -1497,7 +1543,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate; a real tensor is returned as it is. (A copy here, not a lazy view.)"""
 def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
-    """The complex conjugate in new memory."""
+    """The complex conjugate in new memory; a real tensor is returned as it is."""
 def constant_pad_nd(input: Tensor, pad: Sequence[_int], value: _Number = 0) -> Tensor:
     """Pads the last dimensions with a number; negative pads crop."""
 @overload
@@ -1514,6 +1560,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08
     """`x1 . x2 / (|x1| |x2|)` along a dimension; each norm counts as no less than `eps`. Broadcasts."""
 def count_nonzero(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """The number of elements that are not zero, of all or over the given dimensions; int64."""
+def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor:
+    """The cross product along a dimension of length 3, by default the first that is of that length."""
 def cummax(input: Tensor, dim: _int, *, out: Any = None) -> tuple[Tensor, Tensor]:
     """The running maximum along a dimension and its position, the last of equals."""
 def cummin(input: Tensor, dim: _int, *, out: Any = None) -> tuple[Tensor, Tensor]:
@@ -1534,9 +1582,9 @@ def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
     """The matrix whose diagonal holds all elements of the input."""
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """The diagonal of two dimensions as a view; it becomes the last dimension. `offset` moves it up (or, negative, down)."""
-def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Any = None) -> Tensor:
     """The diagonal of two dimensions in new memory."""
-def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Any = None) -> Tensor:
     """A copy of self with `src` written over a diagonal."""
 def digamma(input: Tensor, *, out: Any = None) -> Tensor:
     """The derivative of `lgamma`."""
@@ -1640,7 +1688,7 @@ def ge(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     """Whether `self >= other`, element by element."""
 def gt(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     """Whether `self > other`, element by element."""
-def hardshrink(input: Tensor, lambd: _Number = 0.5) -> Tensor:
+def hardshrink(input: Tensor, lambd: _Number = 0.5, *, out: Any = None) -> Tensor:
     """Zero where `|x| <= lambd`, else `x`."""
 def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     """0 for negative numbers, 1 for positive ones, `values` at zero."""
@@ -1720,7 +1768,7 @@ def log1p(input: Tensor, *, out: Any = None) -> Tensor:
     """`log(1 + x)`, exact near zero."""
 def log2(input: Tensor, *, out: Any = None) -> Tensor:
     """The logarithm to base two."""
-def log_softmax(input: Tensor, dim: _int, dtype: _dtype | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: _int, dtype: _dtype | None = None, *, out: Any = None) -> Tensor:
     """The logarithm of softmax along a dimension, `x - log(sum(exp(x)))`, without overflow."""
 def logaddexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """`log(exp(self) + exp(other))` without overflow."""
@@ -1794,6 +1842,8 @@ def minimum(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The smaller of two, element by element; NaN if either is."""
 def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     """The matrix product of [n, k] and [k, m]: [n, m]."""
+def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> tuple[Tensor, Tensor]:
+    """The most frequent element along a dimension, the least of several, and the position of its last occurrence."""
 @overload
 def movedim(input: Tensor, source: _int, destination: _int) -> Tensor:
     """Moves one dimension to another place; the others keep their order."""
@@ -1838,13 +1888,17 @@ def neg(input: Tensor, *, out: Any = None) -> Tensor:
     """Negates element by element: `-self`. Bool is refused."""
 def nextafter(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The next floating-point number after `self` towards `other`."""
-def nonzero(input: Tensor, *, out: Any = None) -> Tensor:
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[False] = False, out: Any = None) -> Tensor:
     """The indices of the elements that are not zero, one row each, in row-major order. Waits for the device."""
 @overload
-def norm(input: Tensor, p: _Number | None = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor:
+def nonzero(input: Tensor, *, as_tuple: Literal[True], out: Any = None) -> tuple[Tensor, ...]:
+    """The same as one tensor of indices for each dimension: what indexes the elements that are not zero."""
+@overload
+def norm(input: Tensor, p: _Number | None = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Any = None) -> Tensor:
     """The vector norm of order `p` of all elements or over the given dimensions; see `linalg.vector_norm`."""
 @overload
-def norm(input: Tensor, p: _str, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor:
+def norm(input: Tensor, p: _str, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Any = None) -> Tensor:
     """The Frobenius norm ('fro') or the sum of the singular values ('nuc')."""
 @overload
 def normal(mean: Tensor, std: Tensor, *, generator: Generator | None = None, out: Any = None) -> Tensor:
@@ -1987,7 +2041,7 @@ def searchsorted(sorted_sequence: Tensor, self: _Number, *, out_int32: _bool = F
     """The place in a sorted sequence where a number belongs."""
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """One index of a dimension, which disappears."""
-def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
+def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int, *, out: Any = None) -> Tensor:
     """A copy of self with `src` written over one index of a dimension."""
 def sgn(input: Tensor, *, out: Any = None) -> Tensor:
     """The direction of a complex number, `x / |x|`, zero at zero; for real ones -1, 0 or 1."""
@@ -2003,9 +2057,9 @@ def sinc(input: Tensor, *, out: Any = None) -> Tensor:
     """`sin(pi x) / (pi x)`, and 1 at zero."""
 def sinh(input: Tensor, *, out: Any = None) -> Tensor:
     """The hyperbolic sine."""
-def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
+def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Any = None) -> Tensor:
     """A copy of self with `src` written over a slice of a dimension."""
-def softmax(input: Tensor, dim: _int, dtype: _dtype | None = None) -> Tensor:
+def softmax(input: Tensor, dim: _int, dtype: _dtype | None = None, *, out: Any = None) -> Tensor:
     """`exp(x) / sum(exp(x))` along a dimension: positive, with sum one. Floating only, or `dtype` says as what."""
 @overload
 def sort(input: Tensor, dim: _int = -1, descending: _bool = False, *, out: Any = None) -> tuple[Tensor, Tensor]:
@@ -2082,7 +2136,7 @@ def tensor_split(input: Tensor, indices: Sequence[_int], dim: _int = 0) -> tuple
 @overload
 def tensor_split(input: Tensor, tensor_indices_or_sections: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """Cuts a dimension by a CPU tensor: a 0-d one is the number of sections, a 1-d one holds indices."""
-def tensordot(a: Tensor, b: Tensor, dims: _int = 2) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, dims: _int = 2, *, out: Any = None) -> Tensor:
     """Sums products over the last `dims` dimensions of `a` and the first of `b`."""
 def tile(input: Tensor, dims: _int | Sequence[_int]) -> Tensor:
     """The tensor repeated along each dimension; missing counts in front are ones."""
@@ -2106,6 +2160,30 @@ def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """Each index of a dimension as a view of its own."""
 def unflatten(input: Tensor, dim: _int, sizes: Sequence[_int]) -> Tensor:
     """Splits one dimension into several; one of the sizes may be -1. A view where possible."""
+@overload
+def unique(input: Tensor, sorted: _bool = True, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: _int | None = None) -> Tensor:
+    """The distinct elements in ascending order, or the distinct slices along `dim` in lexicographic order."""
+@overload
+def unique(input: Tensor, sorted: _bool = True, return_inverse: Literal[True] = True, return_counts: Literal[False] = False, dim: _int | None = None) -> tuple[Tensor, ...]:
+    """The distinct elements, and for each element of the input the position of its like among them."""
+@overload
+def unique(input: Tensor, sorted: _bool = True, return_inverse: Literal[False] = False, return_counts: Literal[True] = True, dim: _int | None = None) -> tuple[Tensor, ...]:
+    """The distinct elements and how often each occurs."""
+@overload
+def unique(input: Tensor, sorted: _bool = True, return_inverse: Literal[True] = True, return_counts: Literal[True] = True, dim: _int | None = None) -> tuple[Tensor, ...]:
+    """The distinct elements, for each element the position of its like, and how often each occurs."""
+@overload
+def unique_consecutive(input: Tensor, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: _int | None = None) -> Tensor:
+    """The elements, or slices along `dim`, that differ from the one before."""
+@overload
+def unique_consecutive(input: Tensor, return_inverse: Literal[True] = True, return_counts: Literal[False] = False, dim: _int | None = None) -> tuple[Tensor, ...]:
+    """The elements that differ from the one before, and for each element the position of its run."""
+@overload
+def unique_consecutive(input: Tensor, return_inverse: Literal[False] = False, return_counts: Literal[True] = True, dim: _int | None = None) -> tuple[Tensor, ...]:
+    """The elements that differ from the one before, and the lengths of their runs."""
+@overload
+def unique_consecutive(input: Tensor, return_inverse: Literal[True] = True, return_counts: Literal[True] = True, dim: _int | None = None) -> tuple[Tensor, ...]:
+    """The elements that differ from the one before, the position of each element's run, and the lengths of the runs."""
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """Inserts a dimension of size one."""
 @overload

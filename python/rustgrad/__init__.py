@@ -8,7 +8,7 @@ first use, and NumPy is never imported by rustgrad itself.
 import importlib
 import math as _math
 
-from . import _C, _size, _tensor, storage  # noqa: F401
+from . import _C, _functions, _size, _tensor, storage  # noqa: F401
 from ._dtype_info import finfo as finfo
 from ._dtype_info import iinfo as iinfo
 from ._formats import *  # noqa: F403
@@ -64,7 +64,7 @@ def _fill_namespace(names):
     for name, value in vars(_C).items():
         if name[0] != "_" and name != "ops":
             names[name] = value
-    names.update({name: op for name, op in _C.ops.items() if "." not in name})
+    names.update({name: op for name, op in _C.ops.items() if "." not in name and name not in _functions.__all__})
     names.update(storage.make_types())
     names.update({alias: getattr(_C, name) for alias, name in _ALIASES.items()})
     return [name for name in names if name[0] != "_" and name not in ("importlib", "annotations")]

@@ -62,6 +62,7 @@ from ._C import all as all
 from ._functions import allclose as allclose
 from ._C import amax as amax
 from ._C import amin as amin
+from ._C import aminmax as aminmax
 from ._C import angle as angle
 from ._C import any as any
 from ._C import arange as arange
@@ -164,6 +165,7 @@ from ._C import cosh as cosh
 cosh_: object
 from ._C import cosine_similarity as cosine_similarity
 from ._C import count_nonzero as count_nonzero
+from ._C import cross as cross
 from . import cuda as cuda
 from ._C import cummax as cummax
 from ._C import cummin as cummin
@@ -195,7 +197,7 @@ from ._C import dsplit as dsplit
 from ._C import dstack as dstack
 from ._C import dtype as dtype
 e: float
-from ._C import einsum as einsum
+from ._functions import einsum as einsum
 from ._C import embedding as embedding
 from ._C import empty as empty
 from ._C import empty_like as empty_like
@@ -386,6 +388,7 @@ from ._C import meshgrid as meshgrid
 from ._C import min as min
 from ._C import minimum as minimum
 from ._C import mm as mm
+from ._C import mode as mode
 moveaxis: object
 from ._C import movedim as movedim
 from ._C import msort as msort
@@ -429,6 +432,7 @@ from ._C import permute as permute
 pi: float
 from ._C import polar as polar
 from ._C import polygamma as polygamma
+polygamma_: object
 from ._C import positive as positive
 from ._C import pow as pow
 pow_: object
@@ -545,7 +549,7 @@ from ._C import tanh as tanh
 tanh_: object
 from ._C import tensor as tensor
 from ._C import tensor_split as tensor_split
-from ._C import tensordot as tensordot
+from ._functions import tensordot as tensordot
 threshold: object
 from ._C import tile as tile
 from ._C import topk as topk
@@ -569,6 +573,8 @@ from ._C import uint64 as uint64
 from ._C import uint8 as uint8
 from ._C import unbind as unbind
 from ._C import unflatten as unflatten
+from ._C import unique as unique
+from ._C import unique_consecutive as unique_consecutive
 from ._C import unsqueeze as unsqueeze
 unsqueeze_: object
 from ._settings import use_deterministic_algorithms as use_deterministic_algorithms

@@ -7,6 +7,7 @@ from .storage import TypedStorage, UntypedStorage
 __all__ = [
     "allclose",
     "asarray",
+    "einsum",
     "get_device",
     "is_conj",
     "is_inference",
@@ -25,6 +26,7 @@ __all__ = [
     "is_floating_point",
     "is_tensor",
     "numel",
+    "tensordot",
     "typename",
 ]
 
@@ -177,6 +179,50 @@ def equal(input, other):
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether all elements are close: `|input - other| <= atol + rtol * |other|`."""
     return _tensor("allclose", input).allclose(other, rtol, atol, equal_nan)
+
+
+def tensordot(a, b, dims=2, out=None):
+    """Sums products over the last `dims` dimensions of `a` and the first of `b`, or over pairs of dimensions.
+
+    Args:
+        dims (int, or two lists of ints, or a tensor of either): how many dimensions, or those of `a` and those of `b`.
+    """
+    if isinstance(dims, Tensor):
+        dims = dims.tolist()
+    if isinstance(dims, (list, tuple)):
+        if len(dims) != 2:
+            raise RuntimeError(f"tensordot: expected dims to be an int or two lists, got {len(dims)} lists")
+        return _C.ops["_tensordot"](a, b, *dims, out=out)
+    return _C.ops["tensordot"](a, b, dims, out=out)
+
+
+def _letters(subscripts):
+    """A list of subscripts as part of an equation: 0 is A, 26 is a, Ellipsis is three dots."""
+    letters = []
+    for s in subscripts:
+        if s is not ... and not 0 <= s < 52:
+            raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
+        letters.append("..." if s is ... else chr(ord("A") + s if s < 26 else ord("a") + s - 26))
+    return "".join(letters)
+
+
+def einsum(*args):
+    """Multiplies operands and sums over index letters: `einsum("ij,jk->ik", a, b)`.
+
+    Each operand may be followed by its subscripts as a list instead: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
+    """
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, "
+            "or at least one operand and its subscripts list"
+        )
+    if isinstance(args[0], Tensor):
+        pairs = len(args) // 2
+        equation = ",".join(_letters(s) for s in args[1 : 2 * pairs : 2])
+        if len(args) % 2:
+            equation += "->" + _letters(args[-1])
+        return _C.ops["einsum"](equation, list(args[0 : 2 * pairs : 2]))
+    return _C.ops["einsum"](*args)
 
 
 def is_nonzero(input):

@@ -8,6 +8,7 @@ pub mod argreduce;
 pub mod arith;
 pub mod buffer;
 pub mod cast;
+pub mod complex;
 pub mod convert;
 pub mod copy;
 mod distributions;

@@ -160,7 +160,7 @@ pub(super) fn check_castable(result: DType, into: DType) -> Result<()> {
     Ok(())
 }
 
-/// An operand that overlaps the target without being it is read from a copy, or refused as PyTorch refuses it.
+/// An operand that overlaps the target without being it is read from a copy; what PyTorch refuses has been refused.
 fn resolve_overlap(t: &Tensor, out: &Tensor) -> Result<Option<Tensor>> {
     let (a, b) = (t.meta(), out.meta());
     if !a.storage.same(&b.storage) || (a.layout == b.layout && a.dtype == b.dtype) {
@@ -174,12 +174,6 @@ fn resolve_overlap(t: &Tensor, out: &Tensor) -> Result<Option<Tensor>> {
     let apart = a.layout.end() * sa <= b.layout.offset * sb || b.layout.end() * sb <= a.layout.offset * sa;
     if apart {
         return Ok(None);
-    }
-    if a.layout.is_dense() && b.layout.is_dense() {
-        return Err(Error::runtime(
-            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory \
-             location. Please clone() the tensor before performing the operation.",
-        ));
     }
     let copy = Tensor::empty(t.shape(), t.dtype(), t.device())?;
     copy.copy_raw(t)?;

@@ -1,9 +1,9 @@
 //! In-place calls: the op writes to its first argument, whose version rises and whose history is rewritten.
 
-use super::{call, elementwise, launch, needs_record};
+use super::{call, elementwise, launch, needs_record, overlap};
 use crate::autograd::{self, history, node, witness};
 use crate::error::{Error, Result};
-use crate::op::{A0, Arguments, Body, Call, Forms, Op, Value, Vjp, tracer};
+use crate::op::{A0, Arguments, Body, Call, Forms, Op, Sharing, Value, Vjp, tracer};
 use crate::tensor::{Meta, Tensor};
 use smallvec::smallvec;
 
@@ -18,6 +18,12 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     if !op.forms.has(Forms::INPLACE | Forms::ONLY_INPLACE) {
         return Err(Error::internal("the op has no in-place form"));
     }
+    if op.sharing == Some(Sharing::Uniform) && target.layout().has_internal_overlap() && !target.requires_grad() {
+        // Each place once.
+        let mut own: crate::op::Args = args.iter().map(|v| v.reborrow()).collect();
+        own[0] = Value::Owned(target.with_layout(target.layout().unexpanded()));
+        return inplace(op, &own).map(|_| target);
+    }
     let tracked = autograd::grad_enabled() && whole.all_tensors().any(|t| t.requires_grad());
     let name = op.parsed().base;
     history::check_inplace(&target, name, tracked)?;
@@ -27,6 +33,7 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
         return change_view(&whole, f(&whole)?.swap_remove(0).0, recorded);
     }
     history::check_writable(&target)?;
+    overlap::check(&whole, 1, &target)?;
     let cut = tracked && matches!(op.vjp, Vjp::None(_));
     if cut || matches!(op.body, Body::Composite { .. }) {
         // The copy records the write: of a composite's graph, or of constants where the op has no gradient. What is

@@ -6,6 +6,7 @@
 mod elementwise;
 mod inplace;
 mod out;
+mod overlap;
 
 pub use elementwise::promoted;
 pub use inplace::call_inplace;
@@ -153,7 +154,8 @@ fn record(call: &Call, outputs: &[Tensor]) -> Result<()> {
         return Ok(());
     }
     let node = node::record(call, outputs, node::collect_edges(call)?)?;
-    for (i, t) in outputs.iter().enumerate() {
+    let carriers = if call.op.first_only { 1 } else { outputs.len() };
+    for (i, t) in outputs.iter().enumerate().take(carriers) {
         if t.dtype().is_differentiable() {
             autograd::history::set_history(t, &node, i);
         }

@@ -1,10 +1,11 @@
 //! `out=`: results go into tensors that the caller gave, resized where their shape differs.
 
-use super::{call, elementwise};
+use super::{call, elementwise, overlap};
 use crate::autograd::{GradGuard, grad_enabled, witness};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::op::{Body, Call, Op, Value};
+use crate::op::{Body, Call, Op, OutDType, Value};
 use crate::tensor::{Meta, Tensor};
 
 /// Calls `op` and writes its results into `outs`. Nothing is written when anything is wrong.
@@ -25,10 +26,14 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
              Please clone() the tensor before performing the operation.",
         ));
     }
+    outs.iter().try_for_each(|out| overlap::check(&whole, 0, out))?;
     let _no_grad = GradGuard::new(false);
     if let (Body::Elementwise(e), [out]) = (&op.body, outs) {
         let rule = e.rule(&whole)?;
         let spec = elementwise::infer(&whole, rule)?.swap_remove(0);
+        if out_dtype(op) == OutDType::Same {
+            check_same(spec.dtype, out.dtype())?;
+        }
         if spec.shape.as_slice() == out.shape() {
             let target = elementwise::Target { out };
             elementwise::run(&whole, rule, Some(target))?;
@@ -36,7 +41,15 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
             return Ok(());
         }
     }
-    let results = call(op, args)?;
+    let mut own: crate::op::Args = args.iter().map(|v| v.reborrow()).collect();
+    let rule = out_dtype(op);
+    if let (OutDType::Every, Some(i)) = (rule, op.signature().index_of("dtype"))
+        && own[i].is_none()
+        && let [out] = outs
+    {
+        own[i] = Value::DType(out.dtype());
+    }
+    let results = call(op, &own)?;
     if results.len() != outs.len() {
         return Err(Error::type_(format!("out= expects {} tensors, got {}", results.len(), outs.len())));
     }
@@ -44,7 +57,11 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
         if r.device() != out.device() {
             return Err(super::mixed_devices(r.device(), out.device()));
         }
-        elementwise::check_castable(r.dtype(), out.dtype())?;
+        match rule {
+            OutDType::Castable => elementwise::check_castable(r.dtype(), out.dtype())?,
+            OutDType::Same => check_same(r.dtype(), out.dtype())?,
+            OutDType::Every => {}
+        }
     }
     for (r, out) in results.iter().zip(outs) {
         resize(out, r.shape())?;
@@ -52,6 +69,24 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
         witness::written(out, op);
     }
     Ok(())
+}
+
+fn out_dtype(op: &Op) -> OutDType {
+    op.out_dtype.unwrap_or(match op.body {
+        Body::Kernel(_) => OutDType::Same,
+        _ => OutDType::Castable,
+    })
+}
+
+fn check_same(result: DType, out: DType) -> Result<()> {
+    if result == out {
+        return Ok(());
+    }
+    Err(Error::runtime(format!(
+        "Expected out tensor to have dtype {}, but got {} instead",
+        result.cpp_name(),
+        out.cpp_name()
+    )))
 }
 
 /// Gives a tensor another shape, keeping its memory where that is large enough (`resize_`).

@@ -93,6 +93,26 @@ impl DType {
             U64 => "UInt64",
         }
     }
+    /// The type as C++ spells it, which some of PyTorch's messages show.
+    pub const fn cpp_name(self) -> &'static str {
+        match self {
+            Bool => "bool",
+            U8 => "unsigned char",
+            I8 => "signed char",
+            I16 => "short int",
+            I32 => "int",
+            I64 => "long int",
+            F16 => "c10::Half",
+            BF16 => "c10::BFloat16",
+            F32 => "float",
+            F64 => "double",
+            C64 => "c10::complex<float>",
+            C128 => "c10::complex<double>",
+            U16 => "short unsigned int",
+            U32 => "unsigned int",
+            U64 => "long unsigned int",
+        }
+    }
     /// The prefix in test samples and debug output: `f32`.
     pub const fn short(self) -> &'static str {
         match self {

@@ -39,8 +39,9 @@ impl<'a, const N: usize> Odometer<'a, N> {
         let mut index: SmallVec<[usize; 5]> = SmallVec::from_elem(0, shape.len());
         let mut offsets = [0; N];
         for d in (0..shape.len()).rev() {
-            index[d] = start % shape[d];
-            start /= shape[d];
+            // An empty shape has a start too, which nobody reads.
+            index[d] = start % shape[d].max(1);
+            start /= shape[d].max(1);
             for (o, s) in offsets.iter_mut().zip(&strides) {
                 *o += index[d] * s[d];
             }

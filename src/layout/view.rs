@@ -27,7 +27,8 @@ impl Slice {
         let clip = |v: i64| if v < 0 { v.saturating_add(n).max(0) } else { v.min(n) };
         let start = clip(self.start.unwrap_or(0));
         let stop = clip(self.stop.unwrap_or(n)).max(start);
-        Ok((start as usize, ((stop - start).saturating_add(step - 1) / step) as usize, step as usize))
+        let length = ((stop - start) as usize).div_ceil(step as usize);
+        Ok((start as usize, length, step as usize))
     }
 }
 
@@ -119,6 +120,12 @@ impl Layout {
             out.strides[i] = out.shape.get(i + 1).map_or(1, |&d| d.saturating_mul(out.strides[i + 1]));
         }
         Ok(out)
+    }
+    /// Expanded dimensions taken back to size one.
+    pub fn unexpanded(&self) -> Layout {
+        let mut out = self.clone();
+        out.shape.iter_mut().zip(&self.strides).filter(|(d, s)| **d > 1 && **s == 0).for_each(|(d, _)| *d = 1);
+        out
     }
     /// The strides under which the same memory reads as `shape`, or `None` where a copy is needed.
     pub fn view_strides(&self, shape: &[usize]) -> Option<Dims> {

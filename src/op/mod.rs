@@ -58,6 +58,29 @@ pub const FMI: Forms = Forms(Forms::FUNCTION | Forms::METHOD | Forms::INPLACE);
 pub const ONLY_INPLACE: Forms = Forms(Forms::METHOD | Forms::ONLY_INPLACE);
 pub const HIDDEN: Forms = Forms(Forms::HIDDEN);
 
+/// What memory a tensor that is written to (in place, or by `out=`) may share with the other operands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// Any: operands are read to the end before the first element is written.
+    Any,
+    /// An operand may be that tensor itself, not overlap it in part.
+    Exact,
+    Nothing,
+    /// Anything, and its own elements may share places: the same number goes everywhere.
+    Uniform,
+}
+
+/// The dtypes that `out=` takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum OutDType {
+    /// Those to which the result can be cast.
+    Castable,
+    /// The result's own.
+    Same,
+    /// All: it decides what is computed.
+    Every,
+}
+
 pub struct Op {
     /// Name, parameters, result: see `signature`.
     pub sig: &'static str,
@@ -70,6 +93,12 @@ pub struct Op {
     pub promote: Promote,
     pub body: Body,
     pub vjp: Vjp,
+    /// By default as the body's kind has it: see `dispatch::overlap`.
+    pub sharing: Option<Sharing>,
+    /// By default `Same` for kernels, `Castable` for the rest.
+    pub out_dtype: Option<OutDType>,
+    /// Outputs after the first are by-products without a gradient.
+    pub first_only: bool,
     /// PyTorch's node name where it is not `<Name>Backward0`.
     pub node: &'static str,
     /// The same for the in-place form, where that has another one (`t_`: `TBackward1`).
@@ -93,6 +122,9 @@ pub const OP: Op = Op {
     promote: Promote::Arith,
     body: Body::Unset,
     vjp: Vjp::Unset,
+    first_only: false,
+    sharing: None,
+    out_dtype: None,
     node: "",
     inplace_node: "",
     samples: &[],

@@ -11,6 +11,8 @@ use crate::dtype::Scalar;
 pub enum Kind {
     Tensor,
     Tensors,
+    /// A list of tensors, or the rest of the positional arguments.
+    TensorArgs,
     /// A list of tensors in which `None` may stand.
     OptTensors,
     /// A tensor or a number; a number keeps its low rank in promotion.
@@ -19,6 +21,8 @@ pub enum Kind {
     Int,
     Float,
     Bool,
+    /// One bool: overloads that differ in what they return tell themselves apart by it.
+    Is(bool),
     /// `int[]` takes a list; `int[1]` also one number.
     Ints,
     IntOrInts,
@@ -36,6 +40,9 @@ impl Kind {
         Some(match s {
             "Tensor" => Kind::Tensor,
             "Tensor[]" => Kind::Tensors,
+            "Tensors" => Kind::TensorArgs,
+            "True" => Kind::Is(true),
+            "False" => Kind::Is(false),
             "Tensor?[]" => Kind::OptTensors,
             "Operand" => Kind::Operand,
             "Scalar" => Kind::Scalar,
@@ -57,7 +64,9 @@ impl Kind {
     pub fn python(self) -> &'static str {
         match self {
             Kind::Tensor => "Tensor",
-            Kind::Tensors => "Sequence[Tensor]",
+            Kind::Tensors | Kind::TensorArgs => "Sequence[Tensor]",
+            Kind::Is(true) => "Literal[True]",
+            Kind::Is(false) => "Literal[False]",
             Kind::OptTensors => "Sequence[Tensor | None]",
             Kind::Operand => "Tensor | Number",
             Kind::Scalar => "Number",

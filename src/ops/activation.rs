@@ -115,6 +115,7 @@ static GELU_TANH: Rule =
 pub static GELU: Op = Op {
     sig: "nn.functional.gelu(Tensor input, *, str approximate='none') -> Tensor",
     doc: "`x * Phi(x)` with the normal distribution function, or its approximation by 'tanh'. arXiv:1606.08415.",
+    forms: FO,
     body: elementwise_by(
         |c| match c.str(1) {
             Some("tanh") => Ok(&GELU_TANH),
@@ -303,6 +304,7 @@ static SOFT: Rule = Rule {
 pub static SOFTPLUS: Op = Op {
     sig: "nn.functional.softplus(Tensor input, Scalar beta=1.0, Scalar threshold=20.0) -> Tensor",
     doc: "`log(1 + exp(beta * x)) / beta`, and `x` where `beta * x > threshold`.",
+    forms: FO,
     body: elementwise(&SOFT),
     vjp: Vjp::Each(&[d(0, A0, |c| {
         let n = |i| Value::Scalar(c.scalar(i).unwrap_or(1.0.into()));
@@ -324,9 +326,12 @@ static LOG_SIGMOID: Rule = real::<LogSigmoid>("min_(x, T(0)) - log1p_(exp_(-abs_
 pub static LOGSIGMOID: Op = Op {
     sig: "nn.functional.logsigmoid(Tensor input) -> Tensor",
     doc: "`log(sigmoid(x))` without overflow.",
+    forms: FO,
     body: elementwise(&LOG_SIGMOID),
     vjp: Vjp::Each(&[d(0, A0, |c| c.g() * (-c.arg(0)).sigmoid())]),
     node: "LogSigmoidBackward0",
     reference: "-np.logaddexp(0, -x0)",
+    out_dtype: Some(OutDType::Same),
+    sharing: Some(Sharing::Any),
     ..ACTIVATION
 };

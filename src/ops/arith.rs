@@ -245,5 +245,6 @@ pub static NEG: Op = Op {
     samples: &["f32[2,3]", "i64[4]", "c64[3]"],
     errors: &[("b8[2]", "RuntimeError", "bool tensor")],
     reference: "-x0",
+    out_dtype: Some(OutDType::Same),
     ..OP
 };

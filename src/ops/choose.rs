@@ -61,6 +61,7 @@ pub static WHERE: Op = Op {
         ("b8[2], f32[3], f32[3]", "RuntimeError", "must match the size"),
     ],
     reference: "np.where(x0, x1, x2)",
+    out_dtype: Some(OutDType::Same),
     ..OP
 };
 
@@ -127,6 +128,7 @@ pub static LERP: Op = Op {
         ("i64[2], i64[2], i64[2]", "RuntimeError", "not implemented for 'Long'"),
     ],
     reference: "x0 + x2 * (x1 - x0)",
+    out_dtype: Some(OutDType::Same),
     ..BINARY
 };
 pub static LERP_SCALAR: Op = Op {
@@ -238,6 +240,8 @@ pub static NAN_TO_NUM: Op = Op {
     vjp: Vjp::Composite,
     samples: &["f32[2,5](special)", "f32[10](special), nan=1.5, posinf=2.0, neginf=-3.0", "i64[4]", "f64[10](special)"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
+    sharing: Some(Sharing::Exact),
+    out_dtype: Some(OutDType::Same),
     ..OP
 };
 

@@ -238,6 +238,7 @@ pub static ISPOSINF: Op = Op {
     samples: &["f32[2,5](special)", "i64[4]"],
     errors: &[("c64[2]", "TypeError", "does not support complex inputs")],
     reference: "np.isposinf(x0)",
+    out_dtype: Some(OutDType::Same),
     ..TEST
 };
 
@@ -259,6 +260,7 @@ pub static ISNEGINF: Op = Op {
     samples: &["f32[2,5](special)", "i64[4]"],
     errors: &[("c64[2]", "TypeError", "does not support complex inputs")],
     reference: "np.isneginf(x0)",
+    out_dtype: Some(OutDType::Same),
     ..TEST
 };
 
@@ -303,6 +305,7 @@ pub static SIGNBIT: Op = Op {
     samples: &["f32[2,5](special)", "i64[4]"],
     errors: &[("c64[2]", "RuntimeError", "not implemented for complex tensors")],
     reference: "np.signbit(x0)",
+    out_dtype: Some(OutDType::Same),
     ..TEST
 };
 

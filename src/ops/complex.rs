@@ -56,6 +56,7 @@ pub static COMPLEX: Op = Op {
         d(1, 0, |c| (c.g() * Value::Scalar(Scalar::Complex(0.0, -1.0))).real_part()),
     ]),
     reference: "x0 + 1j * x1",
+    out_dtype: Some(OutDType::Same),
     ..PARTS
 };
 
@@ -76,6 +77,7 @@ pub static POLAR: Op = Op {
         d(1, OUT0, |c| (c.g() * (c.out(0) * Value::Scalar(Scalar::Complex(0.0, 1.0))).conj()).real_part()),
     ]),
     reference: "x0 * np.exp(1j * x1)",
+    out_dtype: Some(OutDType::Same),
     ..PARTS
 };
 

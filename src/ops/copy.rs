@@ -8,7 +8,8 @@ use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&CLONE, &CONTIGUOUS, &TO_COPY, &COPY_, &FILL_TENSOR_, &FILL_, &CONJ, &CONJ_PHYSICAL, &REAL];
+pub static OPS: &[&Op] =
+    &[&CLONE, &CONTIGUOUS, &TO_COPY, &COPY_, &FILL_TENSOR_, &FILL_, &CONJ, &CONJ_PHYSICAL, &CONJUGATED, &REAL];
 
 fn copy_first(c: &Call, out: &[Tensor]) -> Result<()> {
     out[0].copy_raw(c.tensor(0)?)
@@ -95,6 +96,7 @@ pub static COPY_: Op = Op {
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3]", "i64[3], f32[3]"],
     errors: &[("f32[2], f32[3]", "RuntimeError", "must match")],
     reference: "np.broadcast_to(x1, x0.shape).astype(x0.dtype)",
+    sharing: Some(Sharing::Exact),
     ..OP
 };
 
@@ -149,6 +151,7 @@ const FILL: Op = Op {
         any_device: true,
     }),
     reference: "np.full_like(x0, x1)",
+    sharing: Some(Sharing::Uniform),
     ..OP
 };
 
@@ -181,8 +184,25 @@ pub static CONJ: Op = Op {
 
 pub static CONJ_PHYSICAL: Op = Op {
     sig: "conj_physical(Tensor self) -> Tensor",
-    doc: "The complex conjugate in new memory.",
+    doc: "The complex conjugate in new memory; a real tensor is returned as it is.",
     forms: FMIO,
+    body: composite(|c| {
+        let t = c.tensor(0)?;
+        if t.dtype().is_complex() { CONJUGATED.calls((t,)) } else { Ok(smallvec![t.clone()]) }
+    }),
+    vjp: Vjp::Composite,
+    samples: &["c64[3]", "f32[2]"],
+    errors: &[("'a'", "TypeError", "must be Tensor")],
+    reference: "np.conj(x0)",
+    sharing: Some(Sharing::Exact),
+    out_dtype: Some(OutDType::Same),
+    ..OP
+};
+
+pub static CONJUGATED: Op = Op {
+    sig: "_conj_physical(Tensor self) -> Tensor",
+    doc: "The complex conjugate in new memory.",
+    forms: HIDDEN,
     body: elementwise(&CONJUGATE),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().conj())]),
     samples: &["c64[3]", "f32[2]"],
@@ -215,7 +235,7 @@ pub static REAL: Op = Op {
 
 impl Term {
     pub fn conj(self) -> Term {
-        if self.is_complex() { CONJ_PHYSICAL.call((self,)) } else { self }
+        if self.is_complex() { CONJUGATED.call((self,)) } else { self }
     }
     pub fn real_part(self) -> Term {
         if self.is_complex() { REAL.call((self,)) } else { self }

@@ -28,6 +28,7 @@ pub static ZEROS: Op = Op {
     samples: &["(2, 3)", "(0,), dtype=int64", "()"],
     errors: &[("(-1,)", "RuntimeError", "negative dimension")],
     reference: "np.zeros(x0)",
+    out_dtype: Some(OutDType::Every),
     ..OP
 };
 
@@ -40,6 +41,7 @@ pub static ONES: Op = Op {
     samples: &["(2, 3)", "(2,), dtype=int64"],
     errors: &[("(-1,)", "RuntimeError", "negative dimension")],
     reference: "np.ones(x0)",
+    out_dtype: Some(OutDType::Every),
     ..OP
 };
 
@@ -55,6 +57,7 @@ pub static FULL: Op = Op {
     samples: &["(2, 3), 2.5", "(2,), 3", "(2,), True"],
     errors: &[("(-1,), 1", "RuntimeError", "negative dimension")],
     reference: "np.full(x0, x1)",
+    out_dtype: Some(OutDType::Every),
     ..OP
 };
 

@@ -94,6 +94,7 @@ fn of_self(c: &Back) -> Term {
 pub static SELECT_SCATTER: Op = Op {
     sig: "select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor",
     doc: "A copy of self with `src` written over one index of a dimension.",
+    forms: FMO,
     body: kernel(|c| written(c, selected), |c, out| write(c, out, selected), Some(|c, out| write(c, out, selected))),
     vjp: Vjp::Each(&[d(0, 0, of_self), d(1, 0, |c| of_src(c, &SELECT))]),
     samples: &["f32[2,3], f32[3], 0, 1", "f32[2,3], f32[2], -1, -1"],
@@ -107,6 +108,7 @@ pub static SELECT_SCATTER: Op = Op {
 pub static SLICE_SCATTER: Op = Op {
     sig: "slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
     doc: "A copy of self with `src` written over a slice of a dimension.",
+    forms: FMO,
     body: kernel(|c| written(c, slice), |c, out| write(c, out, slice), Some(|c, out| write(c, out, slice))),
     vjp: Vjp::Each(&[d(0, 0, of_self), d(1, 0, |c| of_src(c, &SLICE))]),
     samples: &["f32[4,3], f32[2,3], 0, 1, 3", "f32[2,4], f32[2,2], dim=1, step=2"],
@@ -117,6 +119,7 @@ pub static SLICE_SCATTER: Op = Op {
 pub static DIAGONAL_SCATTER: Op = Op {
     sig: "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
     doc: "A copy of self with `src` written over a diagonal.",
+    forms: FMO,
     body: kernel(|c| written(c, diagonal), |c, out| write(c, out, diagonal), Some(|c, out| write(c, out, diagonal))),
     vjp: Vjp::Each(&[d(0, 0, of_self), d(1, 0, |c| of_src(c, &DIAGONAL))]),
     samples: &["f32[3,3], f32[3]", "f32[2,3], f32[2], 1"],

@@ -1,14 +1,14 @@
 //! Lookup by class: embedding with its gradient, one_hot.
 
 use super::gather::SCATTER_VALUE;
-use super::needs::quiet;
+use super::needs::{buffer, quiet};
 use super::reduce::norm::VECTOR_NORM;
 use super::select::INDEX_COPY;
 use crate::cpu::index::{index_add, index_select};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::gpu;
-use crate::layout::Layout;
+use crate::layout::{Layout, to_shape};
 use crate::op::*;
 use crate::tensor::Tensor;
 
@@ -19,14 +19,19 @@ fn infer(c: &Call) -> Result<Specs> {
     if w.ndim() != 2 {
         return Err(Error::runtime("'weight' must be 2-D"));
     }
+    check_indices(at)?;
+    let shape: Vec<usize> = at.shape().iter().copied().chain([w.size(1)]).collect();
+    Ok(Spec::one(&shape, w.dtype(), w.device()))
+}
+
+fn check_indices(at: &Tensor) -> Result<()> {
     if !matches!(at.dtype(), DType::I64 | DType::I32) {
         return Err(Error::runtime(format!(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got torch.{}Tensor instead (while checking arguments for embedding)",
             at.dtype().scalar_type_name()
         )));
     }
-    let shape: Vec<usize> = at.shape().iter().copied().chain([w.size(1)]).collect();
-    Ok(Spec::one(&shape, w.dtype(), w.device()))
+    Ok(())
 }
 
 /// Indices as a dense vector of int64.
@@ -93,9 +98,13 @@ pub static EMBEDDING_BACKWARD: Op = Op {
     forms: HIDDEN,
     body: kernel(
         |c| {
-            let (g, n) = (c.tensor(0)?, c.int(2)?);
-            let width = g.shape().last().copied().ok_or_else(|| Error::runtime("the gradient must have rows"))?;
-            Ok(Spec::one(&[n.max(0) as usize, width], g.dtype(), g.device()))
+            let (g, at) = (c.tensor(0)?, c.tensor(1)?);
+            check_indices(at)?;
+            let width = match g.shape().split_last() {
+                Some((width, rows)) if rows == at.shape() => *width,
+                _ => return Err(Error::runtime("the gradient must have one row for each index")),
+            };
+            Ok(Spec::one(&to_shape(&[c.int(2)?, width as i64])?, g.dtype(), g.device()))
         },
         scatter_rows,
         Some(scatter_rows_gpu),
@@ -153,7 +162,7 @@ fn scatter_rows_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
 
 /// Each row divided by how often its index occurs.
 fn by_frequency(g: &Tensor, at: &Tensor, n: usize) -> Result<Tensor> {
-    let mut counts = vec![0f64; n];
+    let mut counts = buffer(0f64, n)?;
     let index = |i: usize| at.element(at.layout().offset + i).map(Scalar::to_i64);
     for i in 0..at.numel() {
         let k = usize::try_from(index(i)?).ok().filter(|k| *k < n).ok_or_else(|| Error::index(OUT_OF_RANGE))?;

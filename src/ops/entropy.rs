@@ -9,7 +9,7 @@ use crate::layout::wrap_dim;
 use crate::op::*;
 use std::f64::consts::{FRAC_1_SQRT_2, PI, SQRT_2};
 
-pub static OPS: &[&Op] = &[&XLOG1PY, &ENTR, &NDTR, &NDTRI, &GLU];
+pub static OPS: &[&Op] = &[&XLOG1PY, &XLOG1PY_SCALAR_SELF, &XLOG1PY_SCALAR_OTHER, &ENTR, &NDTR, &NDTRI, &GLU];
 
 struct XLog1pY;
 impl MapReal<2> for XLog1pY {
@@ -19,21 +19,49 @@ impl MapReal<2> for XLog1pY {
         if x == T::zero() && !y.is_nan() { T::zero() } else { product }
     }
 }
+static X_LOG1P_Y: Rule = real2::<XLog1pY>("where_(flag(!truth(x) && !is_nan(y)), T(0), x * log1p_(y))");
+fn slope_x(c: &Back) -> Term {
+    let settled = c.arg(0).equals(0).both(c.arg(1).at_most(-1));
+    c.g() * c.arg(1).log1p().zero_where(settled)
+}
+fn slope_y(c: &Back) -> Term {
+    c.g() * c.arg(0) / (c.arg(1) + 1)
+}
 pub static XLOG1PY: Op = Op {
     sig: "special.xlog1py(Tensor input, Tensor other) -> Tensor",
     doc: "`input * log1p(other)`, and zero where `input` is zero.",
     forms: FO,
     promote: Promote::Float,
-    body: elementwise(&real2::<XLog1pY>("where_(flag(!truth(x) && !is_nan(y)), T(0), x * log1p_(y))")),
-    vjp: Vjp::Each(&[
-        d(0, A0 | A1, |c| {
-            let settled = c.arg(0).equals(0).both(c.arg(1).at_most(-1));
-            c.g() * c.arg(1).log1p().zero_where(settled)
-        }),
-        d(1, A0 | A1, |c| c.g() * c.arg(0) / (c.arg(1) + 1)),
-    ]),
+    body: elementwise(&X_LOG1P_Y),
+    vjp: Vjp::Each(&[d(0, A0 | A1, slope_x), d(1, A0 | A1, slope_y)]),
     node: "SpecialXlog1PyBackward0",
     samples: &["f32[2,3], f32[2,3](pos)", "f32[2,3](ties), f32[3](pos)", "i64[4], i64[4](1..5)"],
+    reference: "scipy.special.xlog1py(x0, x1)",
+    ..BINARY
+};
+pub static XLOG1PY_SCALAR_SELF: Op = Op {
+    sig: "special.xlog1py.self_scalar(Scalar input, Tensor other) -> Tensor",
+    doc: "A number times `log1p(other)`.",
+    forms: FO,
+    promote: Promote::Float,
+    body: elementwise(&X_LOG1P_Y),
+    vjp: Vjp::Each(&[d(1, A1, slope_y)]),
+    node: "SpecialXlog1PyBackward1",
+    samples: &["2, f32[2,3](pos)", "0, f32[3](pos)"],
+    errors: &[("2, c64[2]", "RuntimeError", "not implemented for 'ComplexFloat'")],
+    reference: "scipy.special.xlog1py(x0, x1)",
+    ..OP
+};
+pub static XLOG1PY_SCALAR_OTHER: Op = Op {
+    sig: "special.xlog1py.other_scalar(Tensor input, Scalar other) -> Tensor",
+    doc: "`input` times `log1p` of a number.",
+    forms: FO,
+    promote: Promote::Float,
+    body: elementwise(&X_LOG1P_Y),
+    vjp: Vjp::Each(&[d(0, A0, slope_x)]),
+    node: "SpecialXlog1PyBackward2",
+    samples: &["f32[2,3], 2.5", "f32[3](ties), 2"],
+    errors: &[("c64[2], 2", "RuntimeError", "not implemented for 'ComplexFloat'")],
     reference: "scipy.special.xlog1py(x0, x1)",
     ..BINARY
 };

@@ -46,6 +46,9 @@ pub(super) fn raised(t: &Tensor) -> Tensor {
 
 fn element_index(c: &dyn Arguments, name: &str) -> Result<Tensor> {
     let index = c.tensor(2)?;
+    if index.numel() == 0 {
+        return Tensor::empty(raised(index).shape(), DType::I64, index.device()); // of any dtype, as in PyTorch
+    }
     let long = long(index, || Error::runtime(format!("{name}(): Expected dtype int32/int64 for index")))?;
     Ok(raised(&long))
 }
@@ -97,6 +100,7 @@ pub static GATHER: Op = Op {
         "f32[2,3], -1, i64[2,5](0..3)",
         "f32[3], 0, i64[2](= 2, 2)",
         "i64[3,2], 1, i64[2,2](0..2)",
+        "f32[2,3], 0, f32[0](nograd)",
     ],
     errors: &[
         ("f32[2,3], 0, i64[3](= 0, 0, 0)", "RuntimeError", "same number of dimensions as input"),
@@ -104,6 +108,7 @@ pub static GATHER: Op = Op {
         ("f32[2,3], 0, f32[1,3]", "RuntimeError", "Expected dtype"),
         ("f32[2,2], 0, i64[1,3](= 0, 0, 0)", "RuntimeError", "to be no larger than self"),
     ],
+    sharing: Some(Sharing::Nothing),
     ..OP
 };
 
@@ -168,11 +173,11 @@ pub(super) fn reduce_mode(c: &Call, arg: usize) -> Result<Mode> {
         "sum" if arg == 4 && c.op.parsed().base == "scatter_reduce" => Ok(Mode::Add),
         "prod" => Ok(Mode::Mul),
         "mean" => Ok(Mode::Mean),
-        "amax" => Ok(Mode::Max),
-        "amin" => Ok(Mode::Min),
-        other if c.op.parsed().base == "scatter_reduce" => Err(Error::runtime(format!(
-            "Expected 'reduce' to be one of 'sum', 'prod', 'mean', 'amax', 'amin' but got {other}."
-        ))),
+        "amax" | "max" => Ok(Mode::Max),
+        "amin" | "min" => Ok(Mode::Min),
+        other if c.op.parsed().base == "scatter_reduce" => {
+            Err(Error::runtime(format!("reduce argument must be either sum, prod, mean, amax or amin, got {other}.")))
+        }
         other => Err(Error::runtime(format!(
             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {other}."
         ))),
@@ -293,7 +298,7 @@ pub static SCATTER_REDUCE: Op = Op {
     doc: "Combines `src` with `self` along `dim` by an index for each element: 'sum', 'prod', 'mean', 'amax' or 'amin'.",
     forms: FMIO,
     body: everywhere(|c, out| scatter_as(c, out, reduce_mode(c, 4)?, c.flag(5))),
-    vjp: Vjp::Joint(Joint { args: &[0, 3], saves: A0 | A2 | A3 | OUT0, formula: super::scatter_grad::scatter_reduce }),
+    vjp: Vjp::Joint(Joint { args: &[0, 3], saves: A0 | A2 | A3 | OUT0, formula: super::scatter_grad::reduced }),
     samples: &[
         "f32[3], 0, i64[4](= 0, 2, 0, 0), f32[4], 'sum'",
         "f32[3], 0, i64[4](= 0, 2, 0, 0), f32[4], 'prod'",
@@ -302,7 +307,7 @@ pub static SCATTER_REDUCE: Op = Op {
         "f32[3,2], 0, i64[3,2](0..3), f32[3,2], 'amin', include_self=False",
     ],
     errors: &[(
-        "f32[3], 0, i64[1](= 0), f32[1], 'max'",
+        "f32[3], 0, i64[1](= 0), f32[1], 'most'",
         "RuntimeError",
         "must be either sum, prod, mean, amax or amin",
     )],

@@ -148,7 +148,7 @@ pub static HARDSHRINK: Op = Op {
     sig: "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
     doc: "Zero where `|x| <= lambd`, else `x`.",
     aliases: &["nn.functional.hardshrink"],
-    forms: FM,
+    forms: FMO,
     body: elementwise(&HARD_SHRINK),
     vjp: Vjp::Each(&[d(0, A0, shrink_slope)]),
     samples: &["f32[2,3]", "f64[4], 0.8", "f32[10](special)"],
@@ -172,6 +172,7 @@ static SOFT_SHRINK: Rule = Rule {
 pub static SOFTSHRINK: Op = Op {
     sig: "nn.functional.softshrink(Tensor input, Scalar lambd=0.5) -> Tensor",
     doc: "`x` moved towards zero by `lambd`, and zero where `|x| <= lambd`.",
+    forms: FO,
     promote: Promote::By(|c, d| {
         let (lambda, own) = (c.float(1)?, c.tensor(0)?.dtype());
         if !(0.0..).contains(&lambda) {
@@ -262,6 +263,7 @@ pub static PRELU: Op = Op {
     errors: &[
         ("f32[2,3], f32[2]", "RuntimeError", "Mismatch of parameter numbers and input channel size"),
         ("f32[2,3], f64[3]", "RuntimeError", "Type promoting not supported"),
+        ("f32[2,3], f32[3,1]", "RuntimeError", "a scalar or 1D tensor"),
     ],
     ..ACTIVATION
 };
@@ -272,6 +274,12 @@ fn prelu(c: &Call) -> Result<Outputs> {
             "Type promoting not supported. Got {} and {}",
             x.dtype().scalar_type_name(),
             w.dtype().scalar_type_name()
+        )));
+    }
+    if w.ndim() > 1 {
+        return Err(Error::runtime(format!(
+            "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {}",
+            w.ndim()
         )));
     }
     if w.numel() != 1 {

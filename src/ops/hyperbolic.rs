@@ -1,6 +1,7 @@
 //! Hyperbolic functions and their inverses.
 
 use super::rules::{Analytic, FLOAT_UNARY, analytic};
+use crate::cpu::complex;
 use crate::cpu::num::Real;
 use crate::dtype::c128;
 use crate::op::*;
@@ -51,13 +52,8 @@ impl Analytic for Tanh {
     fn real<T: Real>(x: T) -> T {
         x.tanh()
     }
-    /// Beyond 20 the real part is one to the last bit and the quotient would overflow.
     fn complex(x: c128) -> c128 {
-        if x.re.abs() > 20.0 && x.im.is_finite() {
-            let decay = 4.0 * (-2.0 * x.re.abs()).exp();
-            return c128::new(1f64.copysign(x.re), decay * x.im.sin() * x.im.cos());
-        }
-        x.tanh()
+        complex::tanh(x)
     }
 }
 pub static TANH: Op = Op {
@@ -77,7 +73,7 @@ impl Analytic for Asinh {
         x.asinh()
     }
     fn complex(x: c128) -> c128 {
-        x.asinh()
+        complex::asinh(x)
     }
 }
 pub static ASINH: Op = Op {
@@ -97,7 +93,7 @@ impl Analytic for Acosh {
         x.acosh()
     }
     fn complex(x: c128) -> c128 {
-        x.acosh()
+        complex::acosh(x)
     }
 }
 pub static ACOSH: Op = Op {
@@ -118,7 +114,7 @@ impl Analytic for Atanh {
         x.atanh()
     }
     fn complex(x: c128) -> c128 {
-        x.atanh()
+        complex::atanh(x)
     }
 }
 pub static ATANH: Op = Op {

@@ -157,14 +157,27 @@ fn mask_of_nothing(t: &Tensor, given: &Value) -> Result<Outputs> {
     INDEX_KERNEL.calls((Term::from(t).unsqueeze(0), vec![Some(index)]))
 }
 
+/// Checks for what `prepare` gives.
+fn check_prepared(t: &Tensor, list: &Indices) -> Result<()> {
+    let first = list.iter().flatten().next().ok_or_else(|| Error::index("at least one index tensor is needed"))?;
+    if list.len() > t.ndim() {
+        return Err(Error::index(format!("too many indices for tensor of dimension {}", t.ndim())));
+    }
+    if list.iter().flatten().any(|i| i.dtype() != DType::I64 || i.shape() != first.shape()) {
+        return Err(Error::index("indices of dtype int64 and of one shape are needed"));
+    }
+    Ok(())
+}
+
 pub static INDEX_KERNEL: Op = Op {
     sig: "_index(Tensor self, Tensor?[] indices) -> Tensor",
     doc: "`self[indices]` with int64 indices of one shape.",
     forms: HIDDEN,
     body: kernel(
         |c| {
-            let t = c.tensor(0)?;
-            Ok(Spec::one(&result_shape(t, &whole_list(c)?), t.dtype(), t.device()))
+            let (t, list) = (c.tensor(0)?, whole_list(c)?);
+            check_prepared(t, &list)?;
+            Ok(Spec::one(&result_shape(t, &list), t.dtype(), t.device()))
         },
         |c, out| read(c.tensor(0)?, &whole_list(c)?, &out[0]),
         Some(|c, out| read(c.tensor(0)?, &whole_list(c)?, &out[0])),
@@ -184,6 +197,18 @@ fn lone_mask<'a>(c: &'a Call, out: &Tensor, value: &Tensor) -> Option<&'a Tensor
     (plain && here && out.shape().starts_with(mask.shape())).then_some(mask)
 }
 
+/// The values read in the shape of what is written.
+fn fitting(values: &Tensor, shape: &[usize]) -> Result<Tensor> {
+    if !broadcast(shape, values.shape()).is_ok_and(|s| s.as_slice() == shape) {
+        return Err(Error::runtime(format!(
+            "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}",
+            Show(values.shape()),
+            Show(shape)
+        )));
+    }
+    Ok(stretched(values, shape))
+}
+
 fn put(c: &Call, out: &[Tensor]) -> Result<()> {
     let (out, values) = (&out[0], c.tensor(2)?);
     if values.dtype() != out.dtype() {
@@ -197,21 +222,15 @@ fn put(c: &Call, out: &[Tensor]) -> Result<()> {
         return fill_where(out, mask, values.element(values.layout().offset)?);
     }
     let list = prepare(out, &c.args[1])?;
+    if out.ndim() == 0 && c.args[1].tensors().next().is_some() {
+        return Err(Error::index("too many indices for tensor of dimension 0 (got 1)"));
+    }
     if list.iter().all(Option::is_none) {
         let skips = c.args[1].tensors().any(|m| super::take::item(m).is_ok_and(|s| !s.to_bool()));
-        if skips {
-            return Ok(());
-        }
-        if !broadcast(out.shape(), values.shape()).is_ok_and(|s| s[..] == *out.shape()) {
-            return Err(no_place(values.shape(), out.shape()));
-        }
-        return out.copy_raw(&apart(values, out)?);
+        return if skips { Ok(()) } else { out.copy_raw(&apart(&fitting(values, out.shape())?, out)?) };
     }
     let shape = result_shape(out, &list);
-    if !broadcast(&shape, values.shape()).is_ok_and(|s| s == shape) {
-        return Err(no_place(values.shape(), &shape));
-    }
-    let values = apart(&stretched(values, &shape), out)?;
+    let values = apart(&fitting(values, &shape)?, out)?;
     let list: Result<Indices> = list.into_iter().map(|i| i.map(|i| apart(&i, out)).transpose()).collect();
     let list = list?;
     if out.device().is_gpu() {
@@ -220,15 +239,6 @@ fn put(c: &Call, out: &[Tensor]) -> Result<()> {
     }
     // SAFETY: the layouts lie within their storages; indices and values lie apart from the output and fit it.
     unsafe { index::index_put(out.cpu_view()?, &views(&list)?, values.cpu_view()?, c.flag(3)) }
-}
-
-#[cold]
-fn no_place(values: &[usize], place: &[usize]) -> Error {
-    Error::runtime(format!(
-        "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}",
-        Show(values),
-        Show(place)
-    ))
 }
 
 pub static INDEX_PUT: Op = Op {
@@ -259,7 +269,8 @@ pub static INDEX_PUT: Op = Op {
         ("f32[3], [i64[1](= 5)], f32[1]", "IndexError", "index 5 is out of bounds for dimension 0 with size 3"),
         ("f32[3], [i64[2](= 0, 1)], f32[3]", "RuntimeError", "cannot be broadcast to indexing result of shape [2]"),
         ("f32[3], [i64[1](= 0)], f64[1]", "RuntimeError", "source and destination dtypes match"),
-        ("f32[], [b8[](ones)], f32[2]", "RuntimeError", "shape mismatch: value tensor of shape [2]"),
+        ("f32[3], [], f32[4]", "RuntimeError", "cannot be broadcast to indexing result of shape [3]"),
+        ("f32[], [b8[](= 1)], f32[]", "IndexError", "too many indices for tensor of dimension 0"),
     ],
     ..OP
 };

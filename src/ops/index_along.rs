@@ -3,7 +3,8 @@
 //! What selects values (max, median, cummax, nll_loss) hands its gradient back through these.
 
 use crate::cpu::index::{Mode, Source, gather, scatter};
-use crate::error::Result;
+use crate::dtype::DType;
+use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::layout::{to_shape, wrap_dim};
 use crate::op::*;
@@ -11,14 +12,35 @@ use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&PUT_ALONG, &TAKE_ALONG];
 
+/// Checks that `index` holds positions along `dim` of a tensor of this shape.
+fn fits(index: &Tensor, shape: &[usize], dim: i64) -> Result<()> {
+    let dim = wrap_dim(dim, shape.len())?;
+    if index.dtype() != DType::I64 {
+        return Err(Error::runtime("the index must be of dtype int64"));
+    }
+    let within = |d: usize| d == dim || index.size(d) <= shape[d];
+    if index.ndim() != shape.len() || !(0..shape.len()).all(within) {
+        return Err(Error::runtime(format!(
+            "an index of shape {} does not fit a tensor of shape {}",
+            Show(index.shape()),
+            Show(shape)
+        )));
+    }
+    Ok(())
+}
+
 pub static PUT_ALONG: Op = Op {
     sig: "_put_along(Tensor self, Tensor index, int dim, int[] size) -> Tensor",
     doc: "Zeros of shape `size` with `self` added at the positions `index` along `dim`.",
     forms: HIDDEN,
     body: kernel(
         |c| {
-            let t = c.tensor(0)?;
-            Ok(Spec::one(&to_shape(c.ints(3)?)?, t.dtype(), t.device()))
+            let (t, index, shape) = (c.tensor(0)?, c.tensor(1)?, to_shape(c.ints(3)?)?);
+            if t.shape() != index.shape() {
+                return Err(Error::runtime("one index for each element is needed"));
+            }
+            fits(index, &shape, c.int(2)?)?;
+            Ok(Spec::one(&shape, t.dtype(), t.device()))
         },
         put,
         Some(put_gpu),
@@ -55,6 +77,7 @@ pub static TAKE_ALONG: Op = Op {
     body: kernel(
         |c| {
             let (t, index) = (c.tensor(0)?, c.tensor(1)?);
+            fits(index, t.shape(), c.int(2)?)?;
             Ok(Spec::one(index.shape(), t.dtype(), t.device()))
         },
         take,

@@ -88,6 +88,8 @@ pub static CAT: Op = Op {
         ("[f32[2], f32[2]], 1", "IndexError", "Dimension out of range"),
     ],
     reference: "np.concatenate(x0, axis=dim)",
+    sharing: Some(Sharing::Nothing),
+    out_dtype: Some(OutDType::Castable),
     ..OP
 };
 
@@ -152,6 +154,8 @@ pub static STACK: Op = Op {
         ("[f32[2]], 2", "IndexError", "Dimension out of range"),
     ],
     reference: "np.stack(x0, axis=dim)",
+    sharing: Some(Sharing::Nothing),
+    out_dtype: Some(OutDType::Castable),
     ..OP
 };
 
@@ -176,6 +180,7 @@ pub static HSTACK: Op = Op {
     samples: &["[f32[2], f32[3]]", "[f32[2,1], f32[2,3]]", "[f32[], f32[2]]"],
     errors: &[("[f32[2,1], f32[3,1]]", "RuntimeError", "Sizes of tensors must match")],
     reference: "np.hstack(x0)",
+    sharing: Some(Sharing::Nothing),
     ..OP
 };
 
@@ -192,6 +197,7 @@ pub static VSTACK: Op = Op {
     samples: &["[f32[2], f32[2]]", "[f32[1,2], f32[2,2]]"],
     errors: &[("[f32[2], f32[3]]", "RuntimeError", "Sizes of tensors must match")],
     reference: "np.vstack(x0)",
+    sharing: Some(Sharing::Nothing),
     ..OP
 };
 
@@ -207,6 +213,7 @@ pub static DSTACK: Op = Op {
     samples: &["[f32[2], f32[2]]", "[f32[2,3], f32[2,3]]"],
     errors: &[("[f32[2], f32[3]]", "RuntimeError", "Sizes of tensors must match")],
     reference: "np.dstack(x0)",
+    sharing: Some(Sharing::Nothing),
     ..OP
 };
 
@@ -225,6 +232,7 @@ pub static COLUMN_STACK: Op = Op {
     samples: &["[f32[2], f32[2]]", "[f32[2], f32[2,3]]"],
     errors: &[("[f32[2], f32[3]]", "RuntimeError", "Sizes of tensors must match")],
     reference: "np.column_stack(x0)",
+    sharing: Some(Sharing::Nothing),
     ..OP
 };
 
@@ -259,7 +267,7 @@ fn block_diag(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static BLOCK_DIAG: Op = Op {
-    sig: "block_diag(Tensor[] tensors) -> Tensor",
+    sig: "block_diag(Tensors tensors) -> Tensor",
     doc: "A matrix with the given matrices on its diagonal and zeros elsewhere.",
     forms: F,
     body: kernel(

@@ -68,7 +68,9 @@ fn infer(c: &Call) -> Result<Specs> {
     let x = c.tensor(0)?;
     let (wide, kept) = (x.ndim() - c.ints(1)?.len(), x.shape());
     let stats: Dims = kept.iter().enumerate().map(|(i, &d)| if i < wide { d } else { 1 }).collect();
-    let dtype = if x.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+    // Of the dtype of the input, or of parameters that are wider.
+    let mixed = [2, 3].iter().any(|&i| c.opt_tensor(i).is_some_and(|t| t.dtype() == DType::F32));
+    let dtype = if mixed && x.dtype() != DType::F64 { DType::F32 } else { x.dtype() };
     let stat = Spec::new(&stats, dtype, x.device());
     Ok(smallvec![Spec::like(x), stat.clone(), stat])
 }
@@ -103,9 +105,10 @@ fn last(k: usize) -> Ints {
 }
 
 fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    let of = |i: usize| c.opt_tensor(i).map(Term::from);
-    let parts =
-        quiet(|| c.ints(1).map(|s| composed(of(0).expect("input"), s.len(), of(2), of(3), c.float(4).unwrap_or(0.0))))?;
+    let (x, k, eps) = (c.tensor(0)?, c.ints(1)?.len(), c.float(4)?);
+    // Half types are computed in f32, as on the CPU.
+    let wide = |t: &Tensor| Term::from(t).to_dtype(if t.dtype() == DType::F64 { DType::F64 } else { DType::F32 });
+    let parts = quiet(|| composed(wide(x), k, c.opt_tensor(2).map(wide), c.opt_tensor(3).map(wide), eps));
     parts.into_iter().zip(out).try_for_each(|(p, o)| o.copy_raw(&p.ok()?))
 }
 
@@ -140,7 +143,12 @@ pub static NATIVE_LAYER_NORM: Op = Op {
     forms: F,
     body: kernel(infer, forward, Some(forward_gpu)),
     vjp: Vjp::Joint(Joint { args: &[0, 2, 3], saves: A0 | A2 | OUT1 | OUT2, formula: gradients }),
-    samples: &["f32[2,3], (3,), None, None, 1e-05", "f32[4,5], (5,), f32[5], f32[5], 1e-05"],
+    first_only: true,
+    samples: &[
+        "f32[2,3], (3,), None, None, 1e-05",
+        "f32[4,5], (5,), f32[5], f32[5], 1e-05",
+        "bf16[2,3], (3,), f32[3](nograd), f32[3](nograd), 1e-05",
+    ],
     errors: &[("f32[2,3], (2,), None, None, 1e-05", "RuntimeError", "Given normalized_shape")],
     ..OP
 };
@@ -184,7 +192,17 @@ pub static LAYER_NORM_BACKWARD: Op = Op {
             if c.tensor(0)?.shape() != x.shape() || !x.shape().ends_with(&shape) {
                 return Err(Error::runtime("the gradient must have the shape of the input"));
             }
-            let one = Spec::new(&shape, x.dtype(), x.device());
+            let [rows, _] = matrix(x, shape.len());
+            if c.opt_tensor(3).is_some_and(|w| w.shape() != shape.as_slice()) {
+                return Err(Error::runtime("the weight must have the shape that is normalised"));
+            }
+            if c.tensor(4)?.numel() != rows || c.tensor(5)?.numel() != rows {
+                return Err(Error::runtime("one mean and one deviation a row are needed"));
+            }
+            if c.all_tensors().any(|t| !t.dtype().is_float()) {
+                return Err(Error::runtime("floating point tensors are needed"));
+            }
+            let one = Spec::new(&shape, c.opt_tensor(3).map_or(x.dtype(), |w| w.dtype()), x.device());
             Ok(smallvec![Spec::like(x), one.clone(), one])
         },
         backward,

@@ -36,6 +36,7 @@ pub static EMPTY: Op = Op {
     samples: &["(0, 3)", "(0,), dtype=int64"],
     errors: &[("(-1,)", "RuntimeError", "negative dimension")],
     reference: "np.empty(x0)",
+    out_dtype: Some(OutDType::Every),
     ..OP
 };
 
@@ -196,5 +197,6 @@ pub static ZERO_: Op = Op {
     samples: &["f32[2,3]", "i64[4]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
     reference: "np.zeros_like(x0)",
+    sharing: Some(Sharing::Uniform),
     ..OP
 };

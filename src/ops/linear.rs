@@ -20,7 +20,7 @@ pub static OPS: &[&Op] = &[&LINEAR, &DROPOUT, &F_DROPOUT, &DROPOUT_MASK];
 pub static LINEAR: Op = Op {
     sig: "nn.functional.linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
     doc: "`input @ weight.T + bias`: [.., k] and [m, k] give [.., m].",
-    forms: F,
+    forms: FO,
     body: composite(linear),
     vjp: Vjp::Composite,
     samples: &[
@@ -35,6 +35,7 @@ pub static LINEAR: Op = Op {
         ("f32[2,3], f32[4,2]", "RuntimeError", "cannot be multiplied"),
         ("f32[2,3], f32[4,2], f32[4]", "RuntimeError", "cannot be multiplied"),
     ],
+    out_dtype: Some(OutDType::Same),
     ..OP
 };
 

@@ -201,6 +201,7 @@ pub static BITWISE_NOT: Op = Op {
     samples: &["i64[2,3]", "u8[4]", "b8[4]", "i32[3]"],
     errors: &[("f32[2]", "RuntimeError", "not implemented for 'Float'")],
     reference: "np.invert(x0)",
+    out_dtype: Some(OutDType::Same),
     ..UNARY
 };
 

@@ -15,8 +15,16 @@ use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] =
-    &[&MASKED_FILL, &MASKED_FILL_TENSOR, &MASKED_KEEP, &MASKED_SELECT, &MASKED_SCATTER, &NONZERO, &ARGWHERE];
+pub static OPS: &[&Op] = &[
+    &MASKED_FILL,
+    &MASKED_FILL_TENSOR,
+    &MASKED_KEEP,
+    &MASKED_SELECT,
+    &MASKED_SCATTER,
+    &NONZERO,
+    &NONZERO_TUPLE,
+    &ARGWHERE,
+];
 
 struct Replace;
 impl MapNum<3> for Replace {
@@ -109,6 +117,7 @@ pub static MASKED_FILL: Op = Op {
         ("u8[2], b8[2], 300", "RuntimeError", "cannot be converted to type uint8_t"),
     ],
     reference: "np.where(x1, np.asarray(value).astype(x0.dtype), x0)",
+    sharing: Some(Sharing::Exact),
     ..OP
 };
 
@@ -126,6 +135,7 @@ pub static MASKED_FILL_TENSOR: Op = Op {
     samples: &["f32[2,3], b8[2,3], f32[]", "f32[2,3], b8[3], f32[]"],
     errors: &[("f32[2], b8[2], f32[2]", "RuntimeError", "0-dimensional value tensor")],
     reference: "np.where(x1, x2, x0)",
+    sharing: Some(Sharing::Any),
     ..OP
 };
 
@@ -241,6 +251,7 @@ pub static MASKED_SELECT: Op = Op {
         ("f32[2], f32[2]", "RuntimeError", "expected BoolTensor"),
     ],
     reference: "np.broadcast_to(x0, np.broadcast(x0, x1).shape)[np.broadcast_to(x1, np.broadcast(x0, x1).shape)]",
+    sharing: Some(Sharing::Nothing),
     ..OP
 };
 
@@ -294,6 +305,7 @@ pub static MASKED_SCATTER: Op = Op {
         ("f32[3], b8[3](= 1, 1, 1), f32[2]", "RuntimeError", "Number of elements of source < number of ones in mask"),
         ("f32[3], b8[3], f64[3]", "RuntimeError", "same dtypes"),
     ],
+    sharing: Some(Sharing::Any),
     ..OP
 };
 
@@ -312,7 +324,7 @@ pub(super) fn positions(t: &Tensor) -> Result<Tensor> {
 }
 
 pub static NONZERO: Op = Op {
-    sig: "nonzero(Tensor self) -> Tensor",
+    sig: "nonzero(Tensor self, *, False as_tuple=False) -> Tensor",
     doc: "The indices of the elements that are not zero, one row each, in row-major order. Waits for the device.",
     forms: FMO,
     body: composite(|c| Ok(smallvec![positions(c.tensor(0)?)?])),
@@ -320,6 +332,18 @@ pub static NONZERO: Op = Op {
     samples: &["f32[2,3](ties)", "b8[4]", "i64[2,2]", "f32[]", "f32[0,3]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
     reference: "np.argwhere(x0)",
+    out_dtype: Some(OutDType::Same),
+    ..OP
+};
+
+pub static NONZERO_TUPLE: Op = Op {
+    sig: "nonzero.tuple(Tensor self, *, True as_tuple) -> Tensor[]",
+    doc: "The same as one tensor of indices for each dimension: what indexes the elements that are not zero.",
+    body: composite(|c| super::choose::WHERE_INDICES.calls((c.tensor(0)?,))),
+    vjp: Vjp::None("indices"),
+    samples: &["f32[2,3](ties), as_tuple=True", "f32[], as_tuple=True"],
+    errors: &[("f32[2], as_tuple=3", "TypeError", "invalid combination")],
+    reference: "[i for i in np.nonzero(np.atleast_1d(x0))]",
     ..OP
 };
 

@@ -208,6 +208,7 @@ pub static CLAMP: Op = Op {
         ("c64[2], 0, 1", "RuntimeError", "not supported for complex"),
     ],
     reference: "np.clip(x0, min, max)",
+    out_dtype: Some(OutDType::Same),
     ..BINARY
 };
 
@@ -259,6 +260,7 @@ pub static CLAMP_MIN: Op = Op {
     samples: &["f32[2,3], 0.1", "i64[4], 0", "i64[4], 0.5"],
     errors: &[("c64[2], 0", "RuntimeError", "not supported for complex")],
     reference: "np.maximum(x0, x1)",
+    out_dtype: Some(OutDType::Same),
     ..BINARY
 };
 pub static CLAMP_MIN_TENSOR: Op = Op {
@@ -283,6 +285,7 @@ pub static CLAMP_MAX: Op = Op {
     samples: &["f32[2,3], 0.1", "i64[4], 0", "i64[4], 0.5"],
     errors: &[("c64[2], 0", "RuntimeError", "not supported for complex")],
     reference: "np.minimum(x0, x1)",
+    out_dtype: Some(OutDType::Same),
     ..BINARY
 };
 pub static CLAMP_MAX_TENSOR: Op = Op {

@@ -17,6 +17,7 @@ pub mod embed;
 pub mod embedding;
 pub mod entropy;
 pub mod exp;
+pub mod fillers;
 pub mod gather;
 pub mod hard;
 pub mod hard_backward;
@@ -63,6 +64,7 @@ pub mod strided;
 pub mod take;
 pub mod triangle;
 pub mod trig;
+pub mod unique;
 pub mod view;
 
 use crate::op::Op;
@@ -84,6 +86,7 @@ pub static OPS: &[&[&Op]] = &[
     embedding::OPS,
     entropy::OPS,
     exp::OPS,
+    fillers::OPS,
     gather::OPS,
     hard::OPS,
     hard_backward::OPS,
@@ -95,6 +98,7 @@ pub static OPS: &[&[&Op]] = &[
     like::OPS,
     linalg::OPS,
     linalg::added::OPS,
+    linalg::cross::OPS,
     linalg::einsum::OPS,
     linalg::vectors::OPS,
     linear::OPS,
@@ -114,8 +118,10 @@ pub static OPS: &[&[&Op]] = &[
     random::OPS,
     range::OPS,
     reduce::OPS,
+    reduce::aminmax::OPS,
     reduce::extreme::OPS,
     reduce::median::OPS,
+    reduce::mode::OPS,
     reduce::moments::OPS,
     reduce::nan::OPS,
     reduce::norm::OPS,
@@ -138,6 +144,7 @@ pub static OPS: &[&[&Op]] = &[
     take::OPS,
     triangle::OPS,
     trig::OPS,
+    unique::OPS,
 ];
 
 /// Every op.

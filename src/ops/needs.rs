@@ -44,6 +44,14 @@ pub(super) fn full_like(like: &Tensor, dtype: DType, value: f64) -> Result<Tenso
     Ok(t)
 }
 
+/// A buffer on the host whose length the caller of an op chose: too long is an error, not an abort.
+pub(super) fn buffer<T: Clone>(value: T, n: usize) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(n).map_err(|_| Error::out_of_memory(n.saturating_mul(size_of::<T>()), "cpu"))?;
+    all.resize(n, value);
+    Ok(all)
+}
+
 /// Runs a body unrecorded: its op has a gradient formula and a node of its own.
 pub(super) fn quiet<R>(body: impl FnOnce() -> R) -> R {
     let _guard = crate::autograd::GradGuard::new(false);

@@ -83,6 +83,7 @@ pub static LDEXP: Op = Op {
     vjp: Vjp::Composite,
     samples: &["f32[2,3], i64[3]", "f32[3], f32[3]", "i64[4], i64[4](0..5)"],
     reference: "x0 * 2.0 ** x1",
+    sharing: Some(Sharing::Exact),
     ..BINARY
 };
 

@@ -128,6 +128,7 @@ pub static FUSED_ADAM_: Op = Op {
         "RuntimeError",
         "must have the shape",
     )],
+    sharing: Some(Sharing::Any),
     ..OP
 };
 
@@ -232,6 +233,7 @@ pub static FUSED_SGD_: Op = Op {
         "RuntimeError",
         "must have the shape",
     )],
+    sharing: Some(Sharing::Any),
     ..OP
 };
 

@@ -8,7 +8,7 @@ use super::join::CAT;
 use super::view::SLICE;
 use crate::dtype::Scalar;
 use crate::error::{Error, Result, Show};
-use crate::layout::{Dims, Layout};
+use crate::layout::{Dims, Layout, checked_numel};
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -30,16 +30,7 @@ pub static PAD: Op = Op {
     forms: F,
     body: composite(|c| {
         let (t, pad, mode) = (c.tensor(0)?, c.ints(1)?, c.str(2).unwrap_or("constant"));
-        if pad.len() % 2 != 0 {
-            return Err(Error::runtime("Padding length must be divisible by 2"));
-        }
-        if pad.len() > 2 * t.ndim() {
-            return Err(Error::runtime(format!(
-                "Padding length should be less than or equal to two times the input dimension but got padding length {} and input of dimension {}",
-                pad.len(),
-                t.ndim()
-            )));
-        }
+        check_pairs(t.ndim(), pad)?;
         if mode == "constant" {
             return CONSTANT_PAD_ND.calls((t, pad, c.opt_scalar(3).unwrap_or(Scalar::Int(0))));
         }
@@ -71,6 +62,8 @@ pub static PAD: Op = Op {
         "f32[1,2,3,3], (1, 2, 2, 0), mode='reflect'",
         "f32[1,2,4], (5, 1), mode='replicate'",
         "f32[1,2,4], (2, 1), mode='circular'",
+        "f32[1,2,4], (2, -1), mode='circular'",
+        "f32[1,1,3,3], (-1, 2, 1, -1), mode='circular'",
         "i64[3], (1, 1), value=7",
     ],
     errors: &[
@@ -86,6 +79,19 @@ pub static PAD: Op = Op {
     ..OP
 };
 
+fn check_pairs(ndim: usize, pad: &[i64]) -> Result<()> {
+    if pad.len() % 2 != 0 {
+        return Err(Error::runtime("Padding length must be divisible by 2"));
+    }
+    if pad.len() > 2 * ndim {
+        return Err(Error::runtime(format!(
+            "Padding length should be less than or equal to two times the input dimension but got padding length {} and input of dimension {ndim}",
+            pad.len(),
+        )));
+    }
+    Ok(())
+}
+
 /// The pads of each dimension, first dimension first.
 fn by_dim(ndim: usize, pad: &[i64]) -> Vec<(i64, i64)> {
     let mut out = vec![(0, 0); ndim];
@@ -98,7 +104,7 @@ fn by_dim(ndim: usize, pad: &[i64]) -> Vec<(i64, i64)> {
 fn padded_shape(t: &[usize], pad: &[i64]) -> Result<Dims> {
     let mut shape = Dims::new();
     for (d, (&n, (before, after))) in t.iter().zip(by_dim(t.len(), pad)).enumerate() {
-        let size = n as i64 + before + after;
+        let size = (n as i64).saturating_add(before).saturating_add(after);
         if size < 0 {
             return Err(Error::runtime(format!(
                 "The input size {n}, plus negative padding {before} and {after}, resulted in a negative output size, which is invalid. Check dimension {d} of your input."
@@ -106,7 +112,23 @@ fn padded_shape(t: &[usize], pad: &[i64]) -> Result<Dims> {
         }
         shape.push(size as usize);
     }
+    checked_numel(&shape)?;
     Ok(shape)
+}
+
+/// What is cropped may not exceed the size, even where padding on the other side would make up for it.
+fn check_crop(t: &[usize], pad: &[i64]) -> Result<()> {
+    let fits = |(&n, (before, after)): (&usize, (i64, i64))| {
+        (n as i64).saturating_add(before.min(0)).saturating_add(after.min(0)) >= 0
+    };
+    if t.iter().zip(by_dim(t.len(), pad)).all(fits) {
+        return Ok(());
+    }
+    Err(Error::runtime(format!(
+        "narrow(): length must be non-negative. The padding {} crops more than the input of shape {} has.",
+        Show(pad),
+        Show(t)
+    )))
 }
 
 /// The part of the input that stays, and where it goes.
@@ -114,9 +136,9 @@ fn kept(from: &Layout, into: &Layout, pad: &[i64]) -> (Layout, Layout) {
     let (mut from, mut into) = (from.clone(), into.clone());
     for (d, (before, after)) in by_dim(from.ndim(), pad).into_iter().enumerate() {
         let cut = (-before).max(0) as usize;
-        let length = (from.shape[d] as i64 + before.min(0) + after.min(0)).max(0) as usize;
-        from = from.slice(d, (cut.min(from.shape[d]), length, 1));
-        into = into.slice(d, ((before.max(0) as usize).min(into.shape[d]), length, 1));
+        let length = (from.shape[d] as i64 + before.min(0) + after.min(0)) as usize;
+        from = from.slice(d, (cut, length, 1));
+        into = into.slice(d, (before.max(0) as usize, length, 1));
     }
     (from, into)
 }
@@ -134,8 +156,11 @@ pub static CONSTANT_PAD_ND: Op = Op {
     forms: F,
     body: kernel(
         |c| {
-            let t = c.tensor(0)?;
-            Ok(Spec::one(&padded_shape(t.shape(), c.ints(1)?)?, t.dtype(), t.device()))
+            let (t, pad) = (c.tensor(0)?, c.ints(1)?);
+            check_pairs(t.ndim(), pad)?;
+            let shape = padded_shape(t.shape(), pad)?;
+            check_crop(t.shape(), pad)?;
+            Ok(Spec::one(&shape, t.dtype(), t.device()))
         },
         pad_constant,
         Some(pad_constant),
@@ -144,8 +169,12 @@ pub static CONSTANT_PAD_ND: Op = Op {
         let back: Ints = c.ints(1).unwrap_or(&[]).iter().map(|p| -p).collect();
         CONSTANT_PAD_ND.call((c.g(), back, 0))
     })]),
-    samples: &["f32[2,3], (1, 2)", "f32[2,3], (-1, 1), 2.5"],
-    errors: &[("f32[2], (-2, -1)", "RuntimeError", "negative output size")],
+    samples: &["f32[2,3], (1, 2)", "f32[2,3], (-1, 1), 2.5", "f32[], ()"],
+    errors: &[
+        ("f32[2], (-2, -1)", "RuntimeError", "negative output size"),
+        ("f32[2], (-3, 3)", "RuntimeError", "length must be non-negative"),
+        ("f32[2], (1, 4611686018427387904)", "RuntimeError", "overflowed"),
+    ],
     ..OP
 };
 
@@ -179,6 +208,7 @@ fn indices(shape: &[usize], pad: &[i64], device: crate::device::Device, fold: Fo
 
 fn folded_spec(c: &Call) -> Result<Specs> {
     let (t, pad) = (c.tensor(0)?, c.ints(1)?);
+    check_pairs(t.ndim(), pad)?;
     let pads = by_dim(t.ndim(), pad);
     let reflects = c.op.name().starts_with("_reflection");
     for (d, &(before, after)) in pads.iter().enumerate() {
@@ -196,7 +226,9 @@ fn folded_spec(c: &Call) -> Result<Specs> {
             )));
         }
     }
-    Ok(Spec::one(&padded_shape(t.shape(), pad)?, t.dtype(), t.device()))
+    let shape = padded_shape(t.shape(), pad)?;
+    check_crop(t.shape(), pad)?;
+    Ok(Spec::one(&shape, t.dtype(), t.device()))
 }
 
 fn fold_of(c: &Op) -> Fold {
@@ -207,6 +239,9 @@ fn folded(c: &Call, out: &[Tensor]) -> Result<()> {
     let t = c.tensor(0)?;
     if out[0].numel() == 0 {
         return Ok(());
+    }
+    if c.ints(1)?.is_empty() {
+        return out[0].copy_raw(t);
     }
     let list = indices(t.shape(), c.ints(1)?, t.device(), fold_of(c.op))?;
     let list = super::index::aligned(&list)?;
@@ -271,21 +306,24 @@ fn circular(t: &Tensor, pad: &[i64]) -> Result<Outputs> {
     let mut out = t.clone();
     for (d, (before, after)) in by_dim(t.ndim(), pad).into_iter().enumerate() {
         let n = t.size(d) as i64;
-        if before > n || after > n {
-            return Err(Error::runtime("Padding value causes wrapping around more than once."));
-        }
-        if n + before + after < 0 {
+        // What is cropped is gone before the ends are joined.
+        let (cut, kept) =
+            (before.min(0).saturating_neg(), n.saturating_add(before.min(0)).saturating_add(after.min(0)));
+        if kept < 0 {
             return Err(Error::runtime("Negative padding value is resulting in an empty dimension."));
+        }
+        if before > kept || after > kept {
+            return Err(Error::runtime("Padding value causes wrapping around more than once."));
         }
         if before == 0 && after == 0 {
             continue;
         }
-        let slice = |from: i64, to: i64| SLICE.call((&out, d, from.max(0), to.max(0))).ok();
+        let slice = |from: i64, to: i64| SLICE.call((&out, d, cut + from, cut + to)).ok();
         let mut parts = Vec::new();
         if before > 0 {
-            parts.push(slice(n - before, n)?);
+            parts.push(slice(kept - before, kept)?);
         }
-        parts.push(slice(-before.min(0), n + after.min(0))?);
+        parts.push(slice(0, kept)?);
         if after > 0 {
             parts.push(slice(0, after)?);
         }

@@ -4,6 +4,7 @@
 //! PyTorch. Exponents that are a few multiplications or a root take that road, which is exact and ten times faster.
 
 use super::rules::{Analytic, FLOAT_UNARY, analytic, refused};
+use crate::cpu::complex;
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapComplex, MapInt, MapNum, MapReal, Num, Real};
 use crate::dtype::{Category, DType, Scalar, c128};
@@ -204,6 +205,7 @@ pub static SQUARE: Op = Op {
     samples: &["f32[2,3]", "i64[4]", "c64[3]", "b8[3]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
     reference: "np.square(x0)",
+    sharing: Some(Sharing::Exact),
     ..OP
 };
 
@@ -214,7 +216,7 @@ impl Analytic for Sqrt {
         x.sqrt()
     }
     fn complex(x: c128) -> c128 {
-        x.sqrt()
+        complex::sqrt(x)
     }
 }
 pub static SQRT: Op = Op {
@@ -234,7 +236,7 @@ impl Analytic for Rsqrt {
         x.rsqrt()
     }
     fn complex(x: c128) -> c128 {
-        c128::new(1.0, 0.0) / x.sqrt()
+        c128::new(1.0, 0.0) / complex::sqrt(x)
     }
 }
 pub static RSQRT: Op = Op {

@@ -112,7 +112,7 @@ pub(super) fn draw(out: &Tensor, rule: Draw, key: Philox) -> Result<()> {
     if direct { Ok(()) } else { out.copy_raw(&target) }
 }
 
-/// Real and imaginary parts are drawn one after the other; a normal number has variance one in all.
+/// Real and imaginary parts one after the other; a normal number has variance one in all.
 fn draw_complex(out: &Tensor, rule: Draw, key: Philox) -> Result<()> {
     let rule = match rule {
         Draw::Normal { mean, std } => Draw::Normal { mean, std: std / std::f64::consts::SQRT_2 },
@@ -143,6 +143,7 @@ const CREATION: Op = Op {
     forms: FO,
     vjp: Vjp::None("random numbers"),
     errors: &[("(-1,)", "RuntimeError", "negative dimension")],
+    out_dtype: Some(OutDType::Every),
     ..OP
 };
 

@@ -99,6 +99,7 @@ pub static ARANGE: Op = Op {
         ("3, dtype=bool", "NotImplementedError", "not implemented for 'Bool'"),
     ],
     reference: "np.arange(end, dtype=dtype or ('int64' if isinstance(end, int) else 'float32'))",
+    out_dtype: Some(OutDType::Every),
     ..OP
 };
 
@@ -111,6 +112,7 @@ pub static ARANGE_START: Op = Op {
     samples: &["2, 5", "0.5, 3", "-2, 2"],
     errors: &[("5, 0", "RuntimeError", "inconsistent with step sign")],
     reference: "np.arange(start, end)",
+    out_dtype: Some(OutDType::Every),
     ..OP
 };
 
@@ -127,6 +129,7 @@ pub static ARANGE_STEP: Op = Op {
         ("0, 5, nan", "RuntimeError", "step must be finite"),
     ],
     reference: "np.arange(start, end, step)",
+    out_dtype: Some(OutDType::Every),
     ..OP
 };
 
@@ -144,7 +147,9 @@ fn line(c: &Call, at: usize, base: Option<f64>) -> Result<Outputs> {
         Some(base) => Sequence::Powers { start, end, n, base },
     };
     if !is_complex {
-        return tabulate(n, dtype, device, rule(start.to_f64(), end.to_f64()));
+        // An integer dtype converts the ends first.
+        let end_of = |s: Scalar| if dtype.is_int() { s.to_i64() as f64 } else { s.to_f64() };
+        return tabulate(n, dtype, device, rule(end_of(start), end_of(end)));
     }
     if base.is_some() || !dtype.is_complex() {
         return Err(Error::runtime("value cannot be converted to type double without overflow"));
@@ -161,9 +166,9 @@ pub static LINSPACE: Op = Op {
     forms: FO,
     body: composite(|c| line(c, 3, None)),
     vjp: Vjp::None("creation"),
-    samples: &["0, 1, 5", "-3, 3, 4, dtype=int64", "2, 1, 1", "0, 1, 0"],
+    samples: &["0, 1, 5", "-3, 3, 4, dtype=int64", "4.3, -3, 8, dtype=int64", "2, 1, 1", "0, 1, 0"],
     errors: &[("0, 1, -1", "RuntimeError", "number of steps must be non-negative")],
-    reference: "np.linspace(start, end, steps)",
+    out_dtype: Some(OutDType::Every),
     ..OP
 };
 
@@ -173,9 +178,9 @@ pub static LOGSPACE: Op = Op {
     forms: FO,
     body: composite(|c| line(c, 4, Some(c.float(3)?))),
     vjp: Vjp::None("creation"),
-    samples: &["0, 2, 3", "0, 3, 4, base=2", "-1, 1, 5, dtype=float64"],
+    samples: &["0, 2, 3", "0, 3, 4, base=2", "-1, 1, 5, dtype=float64", "0, 1.2, 4, dtype=int64"],
     errors: &[("0, 1, -1", "RuntimeError", "number of steps must be non-negative")],
-    reference: "np.logspace(start, end, steps, base=base)",
+    out_dtype: Some(OutDType::Every),
     ..OP
 };
 
@@ -204,6 +209,7 @@ pub static EYE: Op = Op {
     samples: &["3", "0", "2, dtype=bool"],
     errors: &[("-1", "RuntimeError", "n must be greater or equal to 0, got -1")],
     reference: "np.eye(n)",
+    out_dtype: Some(OutDType::Every),
     ..OP
 };
 
@@ -216,5 +222,6 @@ pub static EYE_M: Op = Op {
     samples: &["2, 3", "3, 2, dtype=int64"],
     errors: &[("2, -1", "RuntimeError", "m must be greater or equal to 0, got -1")],
     reference: "np.eye(n, m)",
+    out_dtype: Some(OutDType::Every),
     ..OP
 };

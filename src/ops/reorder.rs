@@ -96,6 +96,9 @@ fn roll_args(c: &Call) -> Result<()> {
             dims.len()
         )));
     }
+    if c.tensor(0)?.ndim() == 0 {
+        return Err(Error::index(format!("Dimension specified as {} but tensor has no dimensions", dims[0])));
+    }
     dims.iter().try_for_each(|&d| wrap_dim(d, c.tensor(0)?.ndim()).map(drop))
 }
 
@@ -106,6 +109,7 @@ fn roll_dims(c: &Call, out: &[Tensor]) -> Result<()> {
     let mut sums: Vec<(usize, i64)> = Vec::new();
     for (&s, &d) in c.ints(1)?.iter().zip(dims) {
         let d = wrap_dim(d, t.ndim())?;
+        let s = s % t.size(d).max(1) as i64;
         match sums.iter_mut().find(|(k, _)| *k == d) {
             Some((_, sum)) => *sum += s,
             None => sums.push((d, s)),

@@ -84,6 +84,9 @@ pub static TILE: Op = Op {
 /// The dimension, or a flat view and 0 where none was given.
 pub(super) fn dim_or_flat(t: &Tensor, dim: Option<i64>) -> Result<(Tensor, usize)> {
     match dim {
+        Some(d) if t.ndim() == 0 => {
+            Err(Error::index(format!("Dimension specified as {d} but tensor has no dimensions")))
+        }
         Some(d) => Ok((t.clone(), wrap_dim(d, t.ndim())?)),
         None => Ok((RESHAPE.call((t, [-1])).ok()?, 0)),
     }
@@ -98,20 +101,26 @@ pub static REPEAT_INTERLEAVE_INT: Op = Op {
             return Err(Error::runtime("Repeats must be non-negative"));
         }
         let (t, dim) = dim_or_flat(c.tensor(0)?, c.opt_int(2))?;
-        let mut wide = sizes(&t);
-        let n = wide.get(dim).copied().unwrap_or(1);
-        wide.insert((dim + 1).min(wide.len()), repeats);
-        let mut flat = sizes(&t);
-        match flat.get_mut(dim) {
-            Some(d) => *d = n.saturating_mul(repeats),
-            None => flat.push(repeats),
+        let (mut wide, mut flat) = (sizes(&t), sizes(&t));
+        flat[dim] = flat[dim].saturating_mul(repeats);
+        if c.opt_int(3).is_some_and(|asked| asked != flat[dim]) {
+            return Err(Error::runtime(format!(
+                "repeat_interleave: Invalid output_size, expected {} but got {}",
+                flat[dim],
+                c.int(3)?
+            )));
         }
-        let expanded = EXPAND.call((Term::from(&t).unsqueeze((dim + 1).min(t.ndim()) as i64), wide));
+        wide.insert(dim + 1, repeats);
+        let expanded = EXPAND.call((Term::from(&t).unsqueeze(dim as i64 + 1), wide));
         RESHAPE.calls((super::copy::CLONE.call((expanded,)), flat))
     }),
     vjp: Vjp::Composite,
-    samples: &["f32[3], 2", "f32[2,3], 2, 1", "f32[2,3], 3, dim=0", "f32[2,2], 2"],
-    errors: &[("f32[2], -1", "RuntimeError", "non-negative")],
+    samples: &["f32[3], 2", "f32[2,3], 2, 1", "f32[2,3], 3, dim=0", "f32[2,2], 2", "f32[], 2"],
+    errors: &[
+        ("f32[2], -1", "RuntimeError", "non-negative"),
+        ("f32[], 2, 0", "IndexError", "no dimensions"),
+        ("f32[2], 2, 0, output_size=3", "RuntimeError", "expected 4 but got 3"),
+    ],
     reference: "np.repeat(x0, repeats, axis=dim)",
     ..OP
 };

@@ -64,6 +64,7 @@ pub static FLOOR: Op = Op {
     doc: "The largest whole number that is not greater.",
     body: elementwise(&rounding::<Floor>("floor_(x)")),
     reference: "np.floor(x0)",
+    out_dtype: Some(OutDType::Same),
     ..ROUNDING
 };
 
@@ -79,6 +80,7 @@ pub static CEIL: Op = Op {
     doc: "The smallest whole number that is not less.",
     body: elementwise(&rounding::<Ceil>("ceil_(x)")),
     reference: "np.ceil(x0)",
+    out_dtype: Some(OutDType::Same),
     ..ROUNDING
 };
 
@@ -95,6 +97,7 @@ pub static TRUNC: Op = Op {
     aliases: &["fix"],
     body: elementwise(&rounding::<Trunc>("trunc_(x)")),
     reference: "np.trunc(x0)",
+    out_dtype: Some(OutDType::Same),
     ..ROUNDING
 };
 
@@ -108,8 +111,10 @@ impl MapReal<1> for Round {
 pub static ROUND: Op = Op {
     sig: "round(Tensor self) -> Tensor",
     doc: "The nearest whole number; halves go to the even one.",
+    aliases: &["special.round"],
     body: elementwise(&rounding::<Round>("round_(x)")),
     reference: "np.round(x0)",
+    out_dtype: Some(OutDType::Same),
     ..ROUNDING
 };
 
@@ -134,6 +139,7 @@ static ROUND_FROM: Rule = real2::<RoundFrom>("round_(div_(x, y)) * y");
 pub static ROUND_DECIMALS: Op = Op {
     sig: "round.decimals(Tensor self, *, int decimals) -> Tensor",
     doc: "Rounds to a number of decimals, negative ones to tens, hundreds and so on.",
+    aliases: &["special.round"],
     forms: FMIO,
     body: composite(|c| {
         let (t, n) = (c.tensor(0)?, c.int(1)?);
@@ -146,6 +152,8 @@ pub static ROUND_DECIMALS: Op = Op {
     samples: &["f32[2,3], decimals=1", "f64[4](big), decimals=-1", "f32[3], decimals=0"],
     errors: &[("i64[2], decimals=1", "RuntimeError", "not implemented for 'Long'")],
     reference: "np.round(x0, decimals)",
+    sharing: Some(Sharing::Exact),
+    out_dtype: Some(OutDType::Same),
     ..OP
 };
 
@@ -177,6 +185,7 @@ pub static FRAC: Op = Op {
     samples: &["f32[2,3]", "f64[4](big)"],
     errors: &[("i64[2]", "RuntimeError", "not implemented for 'Long'")],
     reference: "x0 - np.trunc(x0)",
+    out_dtype: Some(OutDType::Same),
     ..UNARY
 };
 
@@ -204,6 +213,7 @@ pub static ABS: Op = Op {
     samples: &["f32[2,3]", "i64[4]", "u8[3]", "c64[3]", "f64[3](ties)"],
     errors: &[("b8[2]", "RuntimeError", "not implemented for 'Bool'")],
     reference: "np.abs(x0)",
+    out_dtype: Some(OutDType::Same),
     ..UNARY
 };
 
@@ -240,6 +250,7 @@ pub static SIGN: Op = Op {
     samples: &["f32[2,3]", "i64[4]", "u8[3]", "b8[3]", "f32[4](ties)"],
     errors: &[("c64[2]", "RuntimeError", "not intended to support complex")],
     reference: "np.sign(x0)",
+    out_dtype: Some(OutDType::Same),
     ..UNARY
 };
 pub static SGN: Op = Op {
@@ -255,6 +266,7 @@ pub static SGN: Op = Op {
         across.zero_where(size.equals(0))
     })]),
     samples: &["f32[2,3]", "i64[4]", "c64[3]"],
+    out_dtype: Some(OutDType::Same),
     ..UNARY
 };
 
@@ -339,6 +351,7 @@ pub static HEAVISIDE: Op = Op {
     samples: &["f32[2,3](ties), f32[3]", "i64[4], i64[4]"],
     errors: &[("f32[2], f64[2]", "RuntimeError", "different dtypes")],
     reference: "np.heaviside(x0, x1)",
+    out_dtype: Some(OutDType::Same),
     ..BINARY
 };
 

@@ -5,7 +5,7 @@ use super::random::{Draw, chances, draw, key, uniforms};
 use crate::dtype::{DType, default_dtype};
 use crate::error::{Error, Result};
 use crate::gpu;
-use crate::layout::{broadcast, to_shape};
+use crate::layout::{broadcast, checked_numel, to_shape};
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -80,6 +80,8 @@ pub static BERNOULLI: Op = Op {
     samples: &["f32[2,3](zeros)", "f32[4](ones)"],
     errors: &[("f32[2](= 2, 0)", "RuntimeError", "p_in >= 0 && p_in <= 1")],
     reference: "x0",
+    sharing: Some(Sharing::Exact),
+    out_dtype: Some(OutDType::Every),
     ..OP
 };
 
@@ -132,6 +134,7 @@ pub static BERNOULLI_TENSOR_: Op = Op {
     samples: &["f32[2,3], f32[3](zeros)"],
     errors: &[("f32[2], f32[2](= 2, 0)", "RuntimeError", "p_in >= 0 && p_in <= 1")],
     reference: "np.zeros_like(x0)",
+    sharing: Some(Sharing::Exact),
     ..OP
 };
 
@@ -183,6 +186,8 @@ pub static NORMAL_TENSORS: Op = Op {
     samples: &["f32[2,3], f32[3](zeros)"],
     errors: &[("f32[2], f32[2](= -1, 0)", "RuntimeError", "normal expects all elements of std >= 0.0")],
     reference: "x0",
+    sharing: Some(Sharing::Exact),
+    out_dtype: Some(OutDType::Castable),
     ..GAUSS
 };
 pub static NORMAL_MEANS: Op = Op {
@@ -193,6 +198,8 @@ pub static NORMAL_MEANS: Op = Op {
     samples: &["f32[2,3], 0.0"],
     errors: &[("f32[2], -1.0", "RuntimeError", "normal expects std >= 0.0")],
     reference: "x0",
+    sharing: Some(Sharing::Exact),
+    out_dtype: Some(OutDType::Castable),
     ..GAUSS
 };
 pub static NORMAL_STDS: Op = Op {
@@ -203,6 +210,8 @@ pub static NORMAL_STDS: Op = Op {
     samples: &["2.0, f32[2,3](zeros)"],
     errors: &[("0.0, f32[2](= -1, 0)", "RuntimeError", "normal expects all elements of std >= 0.0")],
     reference: "np.full_like(x1, 2)",
+    sharing: Some(Sharing::Exact),
+    out_dtype: Some(OutDType::Castable),
     ..GAUSS
 };
 
@@ -236,7 +245,8 @@ fn weights(p: &Tensor) -> Result<(Vec<f64>, usize)> {
     if all.iter().any(|w| !w.is_finite() || *w < 0.0) {
         return Err(Error::runtime("probability tensor contains either `inf`, `nan` or element < 0"));
     }
-    if all.chunks(n.max(1)).any(|row| row.iter().sum::<f64>() <= 0.0) {
+    let no_category = n == 0 && p.shape()[..p.ndim() - 1].iter().all(|&rows| rows > 0);
+    if no_category || all.chunks(n.max(1)).any(|row| row.iter().sum::<f64>() <= 0.0) {
         return Err(Error::runtime("invalid multinomial distribution (sum of probabilities <= 0)"));
     }
     Ok((all, n))
@@ -280,10 +290,10 @@ fn multinomial(c: &Call) -> Result<Outputs> {
     }
     let (all, n) = weights(p)?;
     let rows = all.len().checked_div(n).unwrap_or(0);
-    let draws = rows * if replacement { k } else { n };
+    let draws = checked_numel(&[rows, if replacement { k } else { n }])?;
     let u = uniforms(draws, key(c, 3, draws))?;
     let at = |i: usize| -> Result<f64> { Ok(u.element(i)?.to_f64()) };
-    let mut picked: Vec<i64> = Vec::with_capacity(rows * k);
+    let mut picked = Vec::new();
     for (r, row) in all.chunks(n.max(1)).enumerate() {
         if replacement {
             for j in 0..k {
@@ -316,5 +326,6 @@ pub static MULTINOMIAL: Op = Op {
         ("f32[2](= 0, 0), 1", "RuntimeError", "sum of probabilities <= 0"),
         ("f32[2](= 1, 1), 0", "RuntimeError", "n_sample <= 0"),
     ],
+    out_dtype: Some(OutDType::Same),
     ..OP
 };

@@ -66,6 +66,8 @@ pub static CUMSUM: Op = Op {
     ],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
     reference: "np.cumsum(x0, axis=x1) if x0.ndim else x0",
+    sharing: Some(Sharing::Exact),
+    out_dtype: Some(OutDType::Every),
     ..OP
 };
 
@@ -92,6 +94,8 @@ pub static CUMPROD: Op = Op {
     ],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
     reference: "np.cumprod(x0, axis=x1) if x0.ndim else x0",
+    sharing: Some(Sharing::Exact),
+    out_dtype: Some(OutDType::Every),
     ..OP
 };
 
@@ -160,29 +164,47 @@ pub static LOGCUMSUMEXP: Op = Op {
         |c| {
             let t = c.tensor(0)?;
             wrap_dim(c.int(1)?, t.ndim())?;
-            if !t.dtype().is_float() {
+            if !t.dtype().is_differentiable() {
                 let name = t.dtype().scalar_type_name();
                 return Err(Error::not_implemented(format!("\"logcumsumexp_out_cpu\" not implemented for '{name}'")));
             }
             Ok(smallvec![Spec::like(t)])
         },
-        |c, out| run(Scan::LogSumExp, c, out),
+        |c, out| match c.tensor(0)?.dtype().is_complex() {
+            true => complex_logcumsumexp(c, out),
+            false => run(Scan::LogSumExp, c, out),
+        },
         Some(|c, out| run_gpu(gpu::Scan::LogSumExp, c, out)),
     ),
     // With r[k] = sum over i >= k of g[i] exp(y[k] - y[i]) the gradient is exp(x - y) r: every exponent is <= 0.
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
         let (g, x, y, dim) = (c.g(), c.arg(0), c.out(0), c.int(1).unwrap_or(0));
         let decay = last_set(&(y.clone() - shifted(&y, dim, -1, 0.0)), dim, f64::NEG_INFINITY).exp();
-        if c.ndim(0) == 0 { g } else { (x - y).exp() * RECURRENCE.call((decay, g, dim, true)) }
+        if c.ndim(0) == 0 { g } else { (x - y).exp().conj() * RECURRENCE.call((decay.conj(), g, dim, true)) }
     })]),
-    samples: &["f32[2,3], 0", "f32[2,3](big), 1", "f64[4], 0", "f32[], 0"],
+    samples: &["f32[2,3], 0", "f32[2,3](big), 1", "f64[4], 0", "f32[], 0", "c64[2,4], 1"],
     errors: &[
         ("f32[2,3], 2", "IndexError", "Dimension out of range"),
         ("i64[3], 0", "NotImplementedError", "logcumsumexp_out_cpu"),
     ],
-    reference: "np.logaddexp.accumulate(x0, axis=x1) if x0.ndim else x0",
+    sharing: Some(Sharing::Exact),
     ..OP
 };
+
+fn complex_logcumsumexp(c: &Call, out: &[Tensor]) -> Result<()> {
+    let x = c.tensor(0)?.dense_copy(DType::C128)?;
+    let s = Tensor::empty(x.shape(), DType::C128, crate::device::Device::Cpu)?;
+    let nothing = c128::new(f64::NEG_INFINITY, 0.0);
+    Lines::along(x.shape(), wrap_dim(c.int(1)?, x.ndim())?, false)
+        .run(&x, &x, &s, nothing, |sum, x, _| log_add(sum, x))?;
+    out[0].copy_raw(&s)
+}
+
+/// `ln(exp(a) + exp(b))`: the greater one in front, so that nothing overflows.
+fn log_add(a: c128, b: c128) -> c128 {
+    let (low, high) = if a.re < b.re { (a, b) } else { (b, a) };
+    if high.re == f64::NEG_INFINITY { high } else { high + (1.0 + (low - high).exp()).ln() }
+}
 
 /// The last place along `dim` set to a number.
 fn last_set(t: &Term, dim: i64, fill: f64) -> Term {
@@ -198,6 +220,9 @@ pub static RECURRENCE: Op = Op {
         |c| {
             let (a, b) = (c.tensor(0)?, c.tensor(1)?);
             wrap_dim(c.int(2)?, b.ndim())?;
+            if a.shape() != b.shape() {
+                return Err(Error::runtime("factors and terms must have one shape"));
+            }
             let dtype = crate::dtype::promote(a.dtype(), b.dtype())?;
             Ok(Spec::one(b.shape(), dtype, b.device()))
         },
@@ -220,13 +245,11 @@ fn recurrence(c: &Call, out: &[Tensor]) -> Result<()> {
     let dense = |i: usize| c.tensor(i).and_then(|t| t.dense_copy(dtype));
     let (a, b, s) = (dense(0)?, dense(1)?, Tensor::empty(out[0].shape(), dtype, crate::device::Device::Cpu)?);
     let dim = wrap_dim(c.int(2)?, b.ndim())?;
-    let shape = b.shape();
-    let (length, inner) = (shape.get(dim).copied().unwrap_or(1), shape.iter().skip(dim + 1).product::<usize>());
-    let job = Lines { length, inner, outer: shape.iter().take(dim).product(), reverse: c.flag(3) };
+    let job = Lines::along(b.shape(), dim, c.flag(3));
     if dtype == DType::F64 {
-        job.run::<f64>(&a, &b, &s)?
+        job.run(&a, &b, &s, 0.0, |sum, a: f64, b| b + a * sum)?
     } else {
-        job.run::<c128>(&a, &b, &s)?
+        job.run(&a, &b, &s, c128::default(), |sum, a: c128, b| b + a * sum)?
     }
     out[0].copy_raw(&s)
 }
@@ -239,23 +262,32 @@ struct Lines {
 }
 
 impl Lines {
-    fn run<T: Element + std::ops::Add<Output = T> + std::ops::Mul<Output = T>>(
+    fn along(shape: &[usize], dim: usize, reverse: bool) -> Lines {
+        let product = |dims: &[usize]| dims.iter().product();
+        let after = shape.get(dim + 1..).unwrap_or(&[]);
+        let outer = product(&shape[..dim.min(shape.len())]);
+        Lines { length: shape.get(dim).copied().unwrap_or(1), inner: product(after), outer, reverse }
+    }
+    /// `s[k] = step(s[k - 1], a[k], b[k])`, or from the end; `start` stands before the first.
+    fn run<T: Element>(
         &self,
         a: &Tensor,
         b: &Tensor,
         s: &Tensor,
+        start: T,
+        step: impl Fn(T, T, T) -> T + Sync,
     ) -> Result<()> {
         let [a, b, s] = [Ptr(a.ptr()?.cast::<T>()), Ptr(b.ptr()?.cast::<T>()), Ptr(s.ptr()?.cast::<T>())];
         par_for(self.outer * self.inner, (1 << 14) / self.length.max(1), |lines| {
             for line in lines {
-                let start = line / self.inner * self.inner * self.length + line % self.inner;
-                let mut acc = T::default();
+                let first = line / self.inner * self.inner * self.length + line % self.inner;
+                let mut acc = start;
                 for k in 0..self.length {
                     let k = if self.reverse { self.length - 1 - k } else { k };
-                    let at = start + k * self.inner;
+                    let at = first + k * self.inner;
                     // SAFETY: the three blocks are dense, of one shape, and lines are disjoint.
                     unsafe {
-                        acc = *b.at(at) + *a.at(at) * acc;
+                        acc = step(acc, *a.at(at), *b.at(at));
                         *s.at(at) = acc;
                     }
                 }

@@ -1,10 +1,10 @@
-//! The gradients of `scatter_reduce`, in differentiable calls. Source of the formulas: PyTorch's definition of the
+//! The gradients of `scatter_reduce` and `index_reduce`, in differentiable calls. Source of the formulas: PyTorch's definition of the
 //! gradient at ties (equal shares) and at zeros of a product.
 
 use super::gather::{GATHER, SCATTER_ADD, SCATTER_REDUCE, SCATTER_VALUE};
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapNum, Num};
-use crate::dtype::Scalar;
+use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -39,19 +39,34 @@ fn full(c: &Back, arg: usize, value: i64) -> Term {
     Term(t)
 }
 
-fn gathered(c: &Back, t: &Term) -> Term {
-    GATHER.call((t, c.int(1).unwrap_or(0), c.arg(2)))
+/// An index for each element of the source: `index_reduce` has one for each slice.
+fn index(c: &Back) -> Term {
+    if c.call.op.parsed().base == "scatter_reduce" {
+        return c.arg(2);
+    }
+    if c.ndim(3) == 0 {
+        return c.arg(2).to_dtype(DType::I64).reshape(&[]);
+    }
+    let dim = c.int(1).unwrap_or(0).rem_euclid(c.ndim(3) as i64) as usize;
+    let mut sizes = Ints::from_elem(1, c.ndim(3));
+    sizes[dim] = c.shape(3)[dim] as i64;
+    c.arg(2).to_dtype(DType::I64).reshape(&sizes).expand(&c.sizes(3))
 }
 
-pub(super) fn scatter_reduce(c: &Back) -> Result<Vec<Option<Tensor>>> {
+fn gathered(c: &Back, t: &Term) -> Term {
+    GATHER.call((t, c.int(1).unwrap_or(0), index(c)))
+}
+
+/// The gradients of arguments 0 (self) and 3 (the source).
+pub(super) fn reduced(c: &Back) -> Result<Vec<Option<Tensor>>> {
     let (dim, include_self) = (c.int(1)?, c.flag(5));
-    if c.shape(2) != c.shape(3) {
+    if index(c).sizes() != c.sizes(3) {
         return Err(Error::runtime("scatter_reduce(): the gradient needs an index of the source's shape"));
     }
     let (whole, part) = match c.str(4).unwrap_or("sum") {
         "sum" => (c.g(), gathered(c, &c.g())),
         "mean" => {
-            let ones = SCATTER_ADD.call((full(c, 0, include_self as i64), dim, c.arg(2), full(c, 3, 1)));
+            let ones = SCATTER_ADD.call((full(c, 0, include_self as i64), dim, index(c), full(c, 3, 1)));
             let count = ones.dup() + is_zero(&ones);
             let g = c.g() / count;
             (g.dup(), gathered(c, &g))
@@ -59,7 +74,7 @@ pub(super) fn scatter_reduce(c: &Back) -> Result<Vec<Option<Tensor>>> {
         "prod" => product(c)?,
         _ => extreme(c)?,
     };
-    let whole = if include_self { whole } else { SCATTER_VALUE.call((whole, dim, c.arg(2), 0)) };
+    let whole = if include_self { whole } else { SCATTER_VALUE.call((whole, dim, index(c), 0)) };
     Ok(vec![Some(whole.ok()?), Some(part.ok()?)])
 }
 
@@ -83,7 +98,7 @@ fn product(c: &Back) -> Result<(Term, Term)> {
         let args: Args = smallvec::smallvec![
             a.into_arg()?,
             dim.into(),
-            c.arg(2).into_arg()?,
+            index(c).into_arg()?,
             b.into_arg()?,
             "prod".into(),
             include_self.into()
@@ -93,7 +108,7 @@ fn product(c: &Back) -> Result<(Term, Term)> {
     // With the zeros of self read as ones: the derivative in self is what multiplies it.
     let others = reduce(&masked_self, &c.arg(3))?;
     let whole = c.g() * (others / masked_self.dup());
-    let zeros = SCATTER_ADD.call((full(c, 0, 0), dim, c.arg(2), src_zero.dup()));
+    let zeros = SCATTER_ADD.call((full(c, 0, 0), dim, index(c), src_zero.dup()));
     let count = gathered(c, &zeros);
     let without = reduce(&c.arg(0), &masked_src)?;
     let single = gathered(c, &(c.g() * without)) / masked_src.dup();
@@ -108,7 +123,7 @@ fn extreme(c: &Back) -> Result<(Term, Term)> {
     let dim = c.int(1)?;
     let self_hit = equal(&c.arg(0), &c.out(0));
     let src_hit = equal(&c.arg(3), &gathered(c, &c.out(0)));
-    let count = SCATTER_ADD.call((self_hit.dup(), dim, c.arg(2), src_hit.dup()));
+    let count = SCATTER_ADD.call((self_hit.dup(), dim, index(c), src_hit.dup()));
     let share = c.g() / (count.dup() + is_zero(&count));
     Ok((self_hit * share.dup(), src_hit * gathered(c, &share)))
 }

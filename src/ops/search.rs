@@ -2,6 +2,7 @@
 //!
 //! Loops on the CPU; on the GPU what `search_gpu` makes of shaders.
 
+use super::needs::buffer;
 use super::search_gpu::{range, tally};
 use super::take::int_list;
 use crate::device::Device;
@@ -198,11 +199,11 @@ pub static BINCOUNT: Op = Op {
             return Ok(smallvec![tally(t, weights, n, dtype)?]);
         }
         let Some(w) = weights else {
-            let mut counts = vec![0i64; n];
+            let mut counts = buffer(0i64, n)?;
             list.iter().for_each(|&i| counts[i as usize] += 1);
             return Term(Tensor::from_slice(&counts, &[n])).outputs();
         };
-        let mut sums = vec![0f64; n];
+        let mut sums = buffer(0f64, n)?;
         list.iter().zip(floats(w)?).for_each(|(&i, x)| sums[i as usize] += x);
         Term(Tensor::from_slice(&sums, &[n])).to_dtype(dtype).outputs()
     }),
@@ -217,13 +218,13 @@ pub static BINCOUNT: Op = Op {
 };
 
 /// Counts of `bins` equal intervals of [low, high]; the last one is closed.
-fn histogram(list: &[f64], bins: usize, low: f64, high: f64) -> Vec<f64> {
-    let mut counts = vec![0f64; bins];
+fn histogram(list: &[f64], bins: usize, low: f64, high: f64) -> Result<Vec<f64>> {
+    let mut counts = buffer(0f64, bins)?;
     for &x in list.iter().filter(|&&x| x >= low && x <= high) {
-        let bin = ((x - low) / (high - low) * bins as f64) as usize;
+        let bin = ((x - low) * bins as f64 / (high - low)) as usize;
         counts[bin.min(bins - 1)] += 1.0;
     }
-    counts
+    Ok(counts)
 }
 
 pub static HISTC: Op = Op {
@@ -259,7 +260,7 @@ pub static HISTC: Op = Op {
         if t.device().is_gpu() {
             return Ok(smallvec![super::search_gpu::histogram(t, bins as usize, low, high)?]);
         }
-        let counts = histogram(&floats(t)?, bins as usize, low, high);
+        let counts = histogram(&floats(t)?, bins as usize, low, high)?;
         Term(Tensor::from_slice(&counts, &[bins as usize])).to_dtype(t.dtype()).outputs()
     }),
     vjp: Vjp::None("counts"),
@@ -269,5 +270,6 @@ pub static HISTC: Op = Op {
         ("f32[2], 3, 5, 1", "RuntimeError", "max must be larger than min"),
         ("i64[2], 3", "NotImplementedError", "not implemented for 'Long'"),
     ],
+    out_dtype: Some(OutDType::Same),
     ..OP
 };

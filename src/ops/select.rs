@@ -82,6 +82,7 @@ pub static INDEX_SELECT: Op = Op {
         ("f32[3], 1, i64[1](= 0)", "IndexError", "Dimension out of range"),
     ],
     reference: "np.take(x0, np.atleast_1d(x2), axis=dim)",
+    sharing: Some(Sharing::Nothing),
     ..OP
 };
 
@@ -168,7 +169,7 @@ pub static INDEX_ADD: Op = Op {
         ("f32[3], 0, i64[1](= 3), f32[1]", "IndexError", "index out of range in self"),
         (
             "f32[3], 0, i64[2](= 0, 1), f32[1]",
-            "IndexError",
+            "RuntimeError",
             "Number of indices (2) should be equal to source.size(dim)",
         ),
         ("f32[3], 0, i64[1](= 0), f64[1]", "RuntimeError", "must have the same scalar type"),
@@ -345,9 +346,14 @@ pub static INDEX_REDUCE: Op = Op {
     doc: "Combines slice `i` of `source` with slice `index[i]` of `self`: 'prod', 'mean', 'amax' or 'amin'.",
     forms: FMIO,
     body: kernel_into(run_reduce, Some(run_reduce)),
-    vjp: Vjp::None("the gradient of index_reduce is not written yet: use scatter_reduce"),
+    vjp: Vjp::Joint(Joint { args: &[0, 3], saves: A0 | A2 | A3 | OUT0, formula: super::scatter_grad::reduced }),
     samples: &[
         "f32[3,2], 0, i64[3](= 0, 2, 0), f32[3,2], 'prod'",
+        "f32[2,3], -1, i64[2](= 1, 1), f32[2,2], 'mean'",
+        "f32[3,2], 0, i64[2](= 2, 2), f32[2,2], 'amin'",
+        "f32[3], 0, i64[3](= 0, 2, 0), f32[3], 'mean', include_self=False",
+        "f32[], 0, i64[1](= 0), f32[], 'amax'",
+        "i64[2], 0, i64[2](= 0, 0), i64[2](= -3, -4), 'mean', include_self=False",
         "f32[3], 0, i64[2](= 0, 0), f32[2], 'amax', include_self=False",
     ],
     errors: &[("f32[3], 0, i64[1](= 0), f32[1], 'sum'", "RuntimeError", "reduce")],

@@ -212,6 +212,7 @@ pub static ADJOINT: Op = Op {
     body: composite(|c| {
         let t = c.tensor(0)?;
         match t.ndim() {
+            0 if t.dtype().is_complex() => Term::from(t).conj().outputs(),
             0 => super::view::ALIAS.calls((t,)),
             1 => Err(Error::runtime(
                 "tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.",
@@ -220,7 +221,7 @@ pub static ADJOINT: Op = Op {
         }
     }),
     vjp: Vjp::Composite,
-    samples: &["f32[2,3]", "c64[2,3]", "f32[2,3,4]"],
+    samples: &["f32[2,3]", "c64[2,3]", "f32[2,3,4]", "c64[]"],
     errors: &[("f32[2]", "RuntimeError", "only supported on matrices")],
     ..OP
 };
@@ -287,7 +288,7 @@ pub static ATLEAST_1D: Op = Op {
     ..ATLEAST
 };
 pub static ATLEAST_1D_LIST: Op = Op {
-    sig: "atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]",
+    sig: "atleast_1d.Sequence(Tensors tensors) -> Tensor[]",
     doc: "Each tensor with one dimension at least.",
     body: composite(|c| Ok(all_at_least(c, 1)?.into())),
     samples: &["[f32[], f32[2]]"],
@@ -302,7 +303,7 @@ pub static ATLEAST_2D: Op = Op {
     ..ATLEAST
 };
 pub static ATLEAST_2D_LIST: Op = Op {
-    sig: "atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]",
+    sig: "atleast_2d.Sequence(Tensors tensors) -> Tensor[]",
     doc: "Each tensor with two dimensions at least.",
     body: composite(|c| Ok(all_at_least(c, 2)?.into())),
     samples: &["[f32[], f32[2]]"],
@@ -317,7 +318,7 @@ pub static ATLEAST_3D: Op = Op {
     ..ATLEAST
 };
 pub static ATLEAST_3D_LIST: Op = Op {
-    sig: "atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]",
+    sig: "atleast_3d.Sequence(Tensors tensors) -> Tensor[]",
     doc: "Each tensor with three dimensions at least.",
     body: composite(|c| Ok(all_at_least(c, 3)?.into())),
     samples: &["[f32[], f32[2]]"],
@@ -334,7 +335,7 @@ pub(super) fn broadcast_all(list: &[Tensor]) -> Result<Vec<Tensor>> {
 }
 
 pub static BROADCAST_TENSORS: Op = Op {
-    sig: "broadcast_tensors(Tensor[] tensors) -> Tensor[]",
+    sig: "broadcast_tensors(Tensors tensors) -> Tensor[]",
     doc: "Every tensor expanded to the shape that all of them broadcast to.",
     forms: F,
     body: composite(|c| Ok(broadcast_all(&c.tensors(0))?.into())),
@@ -345,7 +346,7 @@ pub static BROADCAST_TENSORS: Op = Op {
 };
 
 pub static MESHGRID: Op = Op {
-    sig: "meshgrid(Tensor[] tensors, *, str? indexing=None) -> Tensor[]",
+    sig: "meshgrid(Tensors tensors, *, str? indexing=None) -> Tensor[]",
     doc: "Grids of coordinates from 1-d tensors, as views. `indexing` is 'ij' (the default) or 'xy', which swaps the first two.",
     forms: F,
     body: composite(|c| {

@@ -384,7 +384,7 @@ pub(super) fn split_layouts(c: &Call, arg: usize, sizes: &[i64]) -> Result<Layou
             Show(sizes)
         )));
     }
-    if sizes.iter().sum::<i64>() != n {
+    if sizes.iter().try_fold(0i64, |sum, &p| sum.checked_add(p)) != Some(n) {
         return Err(Error::runtime(format!(
             "split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but got split_sizes={}",
             Show(sizes)

@@ -70,6 +70,9 @@ fn infer_backward(c: &Call) -> Result<Specs> {
     if g.shape() != y.shape() {
         return Err(Error::runtime("the gradient must have the shape of the output"));
     }
+    if !g.dtype().is_float() || !y.dtype().is_float() {
+        return Err(Error::runtime("floating point tensors are needed"));
+    }
     wrap_dim(c.int(2)?, y.ndim())?;
     Ok(Spec::one(y.shape(), y.dtype(), y.device()))
 }
@@ -84,6 +87,7 @@ fn converted(c: &Call) -> Result<Term> {
 pub static SOFTMAX: Op = Op {
     sig: "softmax(Tensor self, int dim, DType? dtype=None) -> Tensor",
     doc: "`exp(x) / sum(exp(x))` along a dimension: positive, with sum one. Floating only, or `dtype` says as what.",
+    forms: FMO,
     aliases: &["special.softmax"],
     body: composite_with(
         |c| {
@@ -101,12 +105,14 @@ pub static SOFTMAX: Op = Op {
         ("i64[3], 0", "NotImplementedError", "not implemented for 'Long'"),
     ],
     reference: "np.exp(x0 - np.max(x0, axis=x1, keepdims=True)) / np.sum(np.exp(x0 - np.max(x0, axis=x1, keepdims=True)), axis=x1, keepdims=True) if x0.ndim else np.ones(())",
+    out_dtype: Some(OutDType::Same),
     ..OP
 };
 
 pub static LOG_SOFTMAX: Op = Op {
     sig: "log_softmax(Tensor self, int dim, DType? dtype=None) -> Tensor",
     doc: "The logarithm of softmax along a dimension, `x - log(sum(exp(x)))`, without overflow.",
+    forms: FMO,
     aliases: &["special.log_softmax"],
     body: composite_with(
         |c| {
@@ -122,6 +128,7 @@ pub static LOG_SOFTMAX: Op = Op {
         ("f32[2,3], 2", "IndexError", "Dimension out of range"),
         ("i64[3], 0", "NotImplementedError", "not implemented for 'Long'"),
     ],
+    out_dtype: Some(OutDType::Same),
     ..OP
 };
 

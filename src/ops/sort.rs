@@ -81,6 +81,7 @@ pub static SORT: Op = Op {
         ("f32[2], 1", "IndexError", "Dimension out of range"),
         ("c64[2]", "TypeError", "Sort does not support complex dtypes"),
     ],
+    sharing: Some(Sharing::Exact),
     ..OP
 };
 
@@ -93,6 +94,7 @@ pub static SORT_STABLE: Op = Op {
     node: "SortBackward0",
     samples: &["f32[2,3](ties), stable=True", "f32[2,3], stable=False, dim=0, descending=True"],
     errors: &[("f32[2], stable=True, dim=1", "IndexError", "Dimension out of range")],
+    sharing: Some(Sharing::Exact),
     ..OP
 };
 
@@ -133,6 +135,8 @@ pub static MSORT: Op = Op {
     samples: &["f32[3,2]", "f32[4]"],
     errors: &[("c64[2]", "TypeError", "Sort does not support complex dtypes")],
     reference: "np.sort(x0, axis=0)",
+    sharing: Some(Sharing::Exact),
+    out_dtype: Some(OutDType::Same),
     ..OP
 };
 
@@ -169,11 +173,12 @@ pub static TOPK: Op = Op {
         Some(run_topk),
     ),
     vjp: Vjp::Each(&[d(0, OUT1, |c| at_positions(c, 2, c.g(), c.out(1)))]),
-    samples: &["f32[5], 2", "f32[2,4], 3, 1", "f32[3,2], 1, 0, False", "i64[4], 2", "f32[], 1"],
+    samples: &["f32[5], 2", "f32[2,4], 3, 1", "f32[3,2], 1, 0, False", "i64[4](= 3, 1, 4, 2), 2", "f32[], 1"],
     errors: &[
         ("f32[3], 4", "RuntimeError", "selected index k out of range"),
         ("b8[3], 1", "NotImplementedError", "bool dtypes"),
     ],
+    sharing: Some(Sharing::Exact),
     ..OP
 };
 
@@ -222,11 +227,12 @@ pub static KTHVALUE: Op = Op {
             false => at_positions(c, 2, c.g().unsqueeze(dim), c.out(1).unsqueeze(dim)),
         }
     })]),
-    samples: &["f32[5], 2", "f32[2,4], 3, 1", "f32[3,2], 1, 0, True", "i64[4], 2"],
+    samples: &["f32[5], 2", "f32[2,4], 3, 1", "f32[3,2], 1, 0, True", "i64[4](= 3, 1, 4, 2), 2"],
     errors: &[
         ("f32[3], 4", "RuntimeError", "selected number k out of range"),
         ("f32[3], 0", "RuntimeError", "selected number k out of range"),
     ],
+    sharing: Some(Sharing::Nothing),
     ..OP
 };
 

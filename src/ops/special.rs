@@ -15,6 +15,7 @@ pub static OPS: &[&Op] = &[
     &LGAMMA,
     &DIGAMMA,
     &POLYGAMMA,
+    &POLYGAMMA_OF,
     &SIGMOID,
     &LOGIT,
     &XLOGY,
@@ -177,6 +178,11 @@ fn polygamma(n: f64, x: f64) -> f64 {
     if n == 0.0 {
         return crate::cpu::special::digamma(x);
     }
+    if n == 1.0 && x < 0.5 {
+        // The reflection formula.
+        let s = (std::f64::consts::PI * (x - x.round())).sin();
+        return (std::f64::consts::PI / s).powi(2) - zeta(2.0, 1.0 - x);
+    }
     let sign = if n % 2.0 == 0.0 { -1.0 } else { 1.0 };
     sign * crate::cpu::special::lgamma(n + 1.0).exp() * zeta(n + 1.0, x)
 }
@@ -237,6 +243,19 @@ pub static POLYGAMMA: Op = Op {
     ..OP
 };
 
+/// The same as a method: `x.polygamma(2)`.
+pub static POLYGAMMA_OF: Op = Op {
+    sig: "polygamma.method(Tensor self, int n) -> Tensor",
+    doc: "The n-th derivative of `digamma`.",
+    forms: Forms(Forms::METHOD | Forms::INPLACE),
+    body: composite(|c| POLYGAMMA.calls((c.int(1)?, c.tensor(0)?))),
+    vjp: Vjp::Composite,
+    samples: &["f32[4](= 0.5, 1.0, 2.5, 7.0), 1", "f64[3](= 0.3, 1.5, 4.0), 2"],
+    errors: &[("f32[2], -1", "RuntimeError", "does not support negative n")],
+    reference: "scipy.special.polygamma(x1, x0)",
+    ..OP
+};
+
 struct Sigmoid;
 impl Analytic for Sigmoid {
     #[inline(always)]
@@ -269,12 +288,17 @@ struct LogitWithin;
 impl MapReal<2> for LogitWithin {
     #[inline(always)]
     fn eval<T: Real>([x, eps]: [T; 2]) -> T {
-        let x = x.maximum(eps).minimum(T::one() - eps);
+        // Where eps > 0.5 the bounds cross: the lower one is looked at first.
+        let upper = T::one() - eps;
+        let below = if x > upper { upper } else { x };
+        let x = if x < eps { eps } else { below };
         (x / (T::one() - x)).ln()
     }
 }
 static LOG_ODDS: Rule = real::<Logit>("ln_(div_(x, T(1) - x))");
-static LOG_ODDS_WITHIN: Rule = real2::<LogitWithin>("ln_(div_(clamp_(x, y, T(1) - y), T(1) - clamp_(x, y, T(1) - y)))");
+static LOG_ODDS_WITHIN: Rule = real2::<LogitWithin>(
+    "ln_(div_(where_(lt_(x, y), y, min_(x, T(1) - y)), T(1) - where_(lt_(x, y), y, min_(x, T(1) - y))))",
+);
 pub static LOGIT: Op = Op {
     sig: "logit(Tensor self, float? eps=None) -> Tensor",
     doc: "The inverse of `sigmoid`, `log(x / (1 - x))`; with `eps` the input is limited to `[eps, 1 - eps]`.",
@@ -288,9 +312,9 @@ pub static LOGIT: Op = Op {
         let outside = c.arg(0).less(eps.unwrap_or(0.0)).either(c.arg(0).greater(1.0 - eps.unwrap_or(0.0)));
         outside.choose(if eps.is_some() { 0.0 } else { f64::NAN }, slope)
     })]),
-    samples: &["f32[2,3](unit)", "f64[3](unit)", "f32[2,3](unit), 0.2", "i64[3](0..2)"],
+    samples: &["f32[2,3](unit)", "f64[3](unit)", "f32[2,3](unit), 0.2", "f32[2,3](unit), 0.7", "i64[3](0..2)"],
     errors: NOT_COMPLEX,
-    reference: "scipy.special.logit(x0 if eps is None else np.clip(x0, eps, 1 - eps))",
+    reference: "scipy.special.logit(x0 if eps is None else np.where(x0 < eps, eps, np.minimum(x0, 1 - eps)))",
     ..FLOAT_UNARY
 };
 

@@ -3,7 +3,7 @@
 //! The gradient needs to know how the input itself lay in the storage, so that is noted when the view is made.
 
 use super::view::one;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layout::{Dims, Layout};
 use crate::op::*;
 
@@ -39,7 +39,16 @@ pub(crate) fn geometry(l: &Layout) -> Ints {
 fn strided(c: &Call) -> Result<Layouts> {
     let t = c.tensor(0)?;
     let offset = c.opt_int(3).unwrap_or(t.layout().offset as i64);
-    one(c, Layout::as_strided(c.ints(1)?, c.ints(2)?, offset, t.storage().bytes() / t.dtype().size())?)
+    let capacity = t.storage().bytes() / t.dtype().size();
+    if let Some(g) = c.args.get(4).and_then(known_geometry) {
+        let (own, strides) = g.split_last().ok_or_else(|| Error::runtime("the geometry ends with an offset"))?;
+        Layout::as_strided(&Term::from(t).sizes(), strides, *own, capacity)?;
+    }
+    one(c, Layout::as_strided(c.ints(1)?, c.ints(2)?, offset, capacity)?)
+}
+
+fn known_geometry<'a>(v: &'a Value) -> Option<&'a Ints> {
+    if let Value::Ints(g) = v { Some(g) } else { None }
 }
 
 /// `as_strided` with the geometry of its input noted; without it the input counts as contiguous.
@@ -71,7 +80,7 @@ pub static AS_STRIDED_: Op = Op {
 /// The layouts of the input and the output of a recorded `_as_strided`.
 fn strided_pair(c: &Back) -> Result<(Layout, Layout)> {
     let shape = c.shape(0);
-    let whole = match c.call.args.get(4).and_then(|v| if let Value::Ints(g) = v { Some(g) } else { None }) {
+    let whole = match c.call.args.get(4).and_then(known_geometry) {
         Some(g) => {
             let all: Dims = g.iter().map(|&s| s as usize).collect();
             Layout { strides: all[..shape.len()].into(), offset: all[shape.len()], shape }

@@ -119,6 +119,7 @@ pub static TAKE: Op = Op {
         ("f32[2], f32[1]", "RuntimeError", "Expected a long tensor"),
     ],
     reference: "np.take(x0, x1)",
+    sharing: Some(Sharing::Nothing),
     ..OP
 };
 
@@ -221,7 +222,13 @@ pub static TAKE_ALONG_DIM: Op = Op {
         };
         let common = crate::layout::broadcast(&with(t.shape(), 1), &with(index.shape(), 1))?;
         let wide = |x: &Tensor| EXPAND.call((x, &*with(&common, x.shape().get(dim).copied().unwrap_or(1))));
-        super::gather::GATHER.calls((wide(t), dim, wide(index)))
+        let n = t.shape().get(dim).copied().unwrap_or(1);
+        if n == 0 && index.numel() > 0 {
+            return Err(Error::index(format!("torch.take_along_dim(): dimension {dim} of the input is empty")));
+        }
+        // Every index counts, modulo the size.
+        let wrapped = if n == 0 { wide(index) } else { super::division::REMAINDER_NUMBER.call((wide(index), n)) };
+        super::gather::GATHER.calls((wide(t), dim, wrapped))
     }),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], i64[2,1](= 2, 0), 1", "f32[2,3], i64[3](= 0, 5, 1)", "f32[2,3], i64[1,2](= 0, 1), 1"],
@@ -230,5 +237,7 @@ pub static TAKE_ALONG_DIM: Op = Op {
         ("f32[2], f32[2], 0", "RuntimeError", "should be Long"),
     ],
     reference: "np.take_along_axis(x0, x1, axis=dim)",
+    sharing: Some(Sharing::Nothing),
+    out_dtype: Some(OutDType::Same),
     ..OP
 };

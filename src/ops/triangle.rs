@@ -181,6 +181,7 @@ pub static DIAG: Op = Op {
     samples: &["f32[3]", "f32[3,4]", "f32[2], 1", "f32[3,3], -1"],
     errors: &[("f32[2,2,2]", "RuntimeError", "Supports 1D or 2D tensors")],
     reference: "np.diag(x0, diagonal)",
+    out_dtype: Some(OutDType::Same),
     ..OP
 };
 
@@ -191,7 +192,7 @@ fn diagonal_of(t: &Tensor, c: &dyn Arguments) -> Result<Tensor> {
 pub static DIAGONAL_COPY: Op = Op {
     sig: "diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
     doc: "The diagonal of two dimensions in new memory.",
-    forms: F,
+    forms: FO,
     body: kernel(
         |c| Ok(smallvec![Spec::like(&diagonal_of(c.tensor(0)?, c)?)]),
         |c, out| out[0].copy_raw(&diagonal_of(c.tensor(0)?, c)?),

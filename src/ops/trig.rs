@@ -3,6 +3,7 @@
 //! Gradients are the textbook's, written with `square` and `rsqrt` so that they differentiate again.
 
 use super::rules::{Analytic, BINARY, FLOAT_UNARY, analytic, real, real2};
+use crate::cpu::complex;
 use crate::cpu::math::TRIG_LIMIT;
 use crate::cpu::num::{MapReal, Real};
 use crate::dtype::{DType, c128};
@@ -60,7 +61,7 @@ impl Analytic for Tan {
         x.tan()
     }
     fn complex(x: c128) -> c128 {
-        x.tan()
+        complex::tan(x)
     }
 }
 pub static TAN: Op = Op {
@@ -82,7 +83,7 @@ impl Analytic for Asin {
         x.asin()
     }
     fn complex(x: c128) -> c128 {
-        x.asin()
+        complex::asin(x)
     }
 }
 pub static ASIN: Op = Op {
@@ -103,7 +104,7 @@ impl Analytic for Acos {
         x.acos()
     }
     fn complex(x: c128) -> c128 {
-        x.acos()
+        complex::acos(x)
     }
 }
 pub static ACOS: Op = Op {
@@ -124,7 +125,7 @@ impl Analytic for Atan {
         x.atan()
     }
     fn complex(x: c128) -> c128 {
-        x.atan()
+        complex::atan(x)
     }
 }
 pub static ATAN: Op = Op {

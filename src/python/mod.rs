@@ -14,6 +14,7 @@ mod hooks;
 mod index;
 mod kinds;
 mod mode;
+mod memory;
 mod number;
 mod object;
 mod parse;

@@ -125,6 +125,7 @@ fn check_keywords(py: Python, sig: &'static Signature, given: &Given, used: usiz
             Some(i) if i < used.min(sig.positional) => return Err(Misfit::Twice(i)),
             Some(_) => {}
             None if name == skip => {}
+            None if super::memory::accepts(py, sig, name, given.values[k])? => {}
             None => return Err(Misfit::Unknown(name.to_string())),
         }
     }
@@ -159,10 +160,10 @@ fn positional<'a>(
     let varargs = match p.kind {
         Kind::Size => is_int(&first) && (rest.len() > 1 || last),
         Kind::Ints | Kind::IntOrInts => last && rest.len() > 1 && is_int(&first),
-        Kind::Tensors => borrow(rest[0]).is_some(),
+        Kind::TensorArgs => borrow(rest[0]).is_some(),
         _ => false,
     };
-    if varargs && p.kind == Kind::Tensors {
+    if varargs && p.kind == Kind::TensorArgs {
         let list: Option<Vec<_>> = rest.iter().map(|&o| borrow(o).map(|t| Some(t.clone()))).collect();
         args.push(Value::Tensors(list.ok_or(Misfit::TooMany)?));
         return Ok(rest.len());
@@ -220,12 +221,14 @@ fn convert<'a>(p: &Param, o: Borrowed<'a, 'a, PyAny>) -> Result<Option<Value<'a>
 fn convert_plain<'a>(kind: Kind, o: &Borrowed<'a, 'a, PyAny>) -> Result<Option<Value<'a>>, Misfit> {
     Ok(match kind {
         Kind::Scalar => to_scalar_or_item(o)?.map(Value::Scalar),
+        Kind::Int if is_list_like(o) => None,
         Kind::Int => to_int(o)?.map(|i| Value::Scalar(Scalar::Int(i))),
         Kind::Float => match to_scalar_or_item(o)? {
             Some(Scalar::Complex(..)) | None => None,
             Some(s) => Some(Value::Scalar(Scalar::Float(s.to_f64()))),
         },
         Kind::Bool => to_bool(o).map(|b| Value::Scalar(Scalar::Bool(b))),
+        Kind::Is(wanted) => to_bool(o).filter(|&b| b == wanted).map(|b| Value::Scalar(Scalar::Bool(b))),
         Kind::Ints | Kind::Size => int_list(o)?.map(Value::Ints),
         Kind::IntOrInts => match to_int(o)? {
             Some(i) => Some(Value::Ints([i].as_slice().into())),
@@ -236,7 +239,9 @@ fn convert_plain<'a>(kind: Kind, o: &Borrowed<'a, 'a, PyAny>) -> Result<Option<V
         Kind::Device => to_device(o)?.map(Value::Device),
         Kind::Str => o.extract::<&str>().ok().map(|s| Value::Str(s.into())),
         Kind::Generator => o.cast::<PyGenerator>().ok().map(|g| Value::Generator(g.get().0.clone())),
-        Kind::Tensors | Kind::OptTensors => tensor_list(o, kind == Kind::OptTensors)?.map(Value::Tensors),
+        Kind::Tensors | Kind::TensorArgs | Kind::OptTensors => {
+            tensor_list(o, kind == Kind::OptTensors)?.map(Value::Tensors)
+        }
         Kind::Tensor | Kind::Operand => unreachable!("handled by the caller"),
     })
 }
@@ -291,9 +296,14 @@ fn to_scalar_or_item(o: &Bound<PyAny>) -> PyResult<Option<Scalar>> {
         return Ok(Some(s));
     }
     match borrow(o.as_ptr()) {
-        Some(t) if t.numel() == 1 && !t.requires_grad() => Ok(Some(super::export::item(t)?)),
+        Some(t) if t.ndim() == 0 && !t.requires_grad() => Ok(Some(super::export::item(t)?)),
         _ => Ok(None),
     }
+}
+
+/// A tensor with dimensions, which is no number even if it holds one.
+fn is_list_like(o: &Bound<PyAny>) -> bool {
+    borrow(o.as_ptr()).is_some_and(|t| t.ndim() > 0)
 }
 
 fn is_int(o: &Bound<PyAny>) -> bool {
@@ -418,12 +428,12 @@ fn public(p: &Param) -> &'static str {
 fn kind_words(k: Kind) -> &'static str {
     match k {
         Kind::Tensor => "Tensor",
-        Kind::Tensors | Kind::OptTensors => "tuple of Tensors",
+        Kind::Tensors | Kind::TensorArgs | Kind::OptTensors => "tuple of Tensors",
         Kind::Operand => "Tensor or Number",
         Kind::Scalar => "Number",
         Kind::Int => "int",
         Kind::Float => "float",
-        Kind::Bool => "bool",
+        Kind::Bool | Kind::Is(_) => "bool",
         Kind::Ints | Kind::Size | Kind::IntOrInts => "tuple of ints",
         Kind::Floats => "tuple of floats",
         Kind::DType => "torch.dtype",

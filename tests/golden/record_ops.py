@@ -5,7 +5,7 @@
 
 `make golden TORCH_PYTHON=...` does both. A call's answer holds dtypes, shapes, values and gradients, or the class of the
 error. Beside each sample its edges are recorded (no rows, no columns, 0-d, special values), and for the
-first sample the result's dtype for every dtype of the inputs.
+first sample the result's dtype for every dtype of the inputs and what is taken as `out`.
 """
 
 import json
@@ -23,7 +23,13 @@ def listing() -> list[dict]:
     from support.optable import ops
 
     return [
-        {"public": op.public, "samples": op.written_out(), "grad": op.differentiable, "hidden": op.hidden}
+        {
+            "public": op.public,
+            "samples": op.written_out(),
+            "grad": op.differentiable,
+            "hidden": op.hidden,
+            "out": op.out,
+        }
         for op in ops()
     ]
 
@@ -100,6 +106,21 @@ def result_dtype(public: str, text: str) -> str:
     return ",".join(o.get("dtype", "none") for o in outs)
 
 
+def outs(public: str, text: str) -> dict:
+    """For each kind of `out`, whether the call takes it; empty where PyTorch has no `out` or refuses the call."""
+    from support import target
+    from support.outs import taken
+    from support.samples import parse
+
+    try:
+        args, kwargs, _ = target.build(parse(text))
+        result = torch_call(public, args, kwargs)
+        found = taken(lambda *a, **k: torch_call(public, list(a), k), parse(text), result)
+    except Exception:
+        return {}
+    return found if any(found.values()) else {}
+
+
 def known_to_torch(public: str) -> bool:
     from support import target
 
@@ -126,6 +147,8 @@ def record(rows: list[dict]) -> dict:
             if i < 3:
                 for what, edge in edge_variants(text).items():
                     calls[key(public, edge, what)] = answer(public, edge, False)
+        if row.get("out") and row["samples"]:
+            calls[key(public, row["samples"][0], "outs")] = outs(public, row["samples"][0])
         swept = next((t for t in row["samples"] if "f32[" in t), None)
         if swept:
             found = {d: result_dtype(public, retyped(swept, d)) for d in DTYPE_SWEEP}

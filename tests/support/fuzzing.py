@@ -1,6 +1,6 @@
 """Random calls of one op, good and bad: run in a process of its own by tests/test_fuzz.py.
 
-    python -m support.fuzzing FIRST LAST CALLS      # ops FIRST..LAST of the table, CALLS each
+    python -m support.fuzzing FIRST LAST CALLS PLACE DEVICE      # ops FIRST..LAST of the table, CALLS each
 
 Half of the calls start from a sample and change one argument; half are random by the signature. Before each call its
 text goes to stderr's place on disk, so that a crash is known by its call. Absurd sizes are few and huge: they must fail
@@ -14,7 +14,7 @@ import traceback
 from dataclasses import replace
 
 from support import target
-from support.optable import Op, public_ops
+from support.optable import Op, ops
 from support.samples import DTYPES, TensorSpec, parse
 from support.signature import Param, params
 from support.target import torch
@@ -74,10 +74,12 @@ def good(rng: random.Random, param: Param):
         return None
     if kind == "Tensor":
         return tensor(rng)
-    if kind in ("Tensor[]", "Tensor?[]"):
+    if kind in ("Tensor[]", "Tensors", "Tensor?[]"):
         return [tensor(rng) for _ in range(rng.randrange(4))]
     if kind == "Operand":
         return rng.choice([tensor(rng), rng.choice(INTS), rng.choice(FLOATS), 1j, True])
+    if kind in ("True", "False"):
+        return kind == "True"
     if kind == "bool":
         return rng.random() < 0.5
     if kind == "int":
@@ -151,7 +153,8 @@ def changed_sample(rng: random.Random, op: Op):
 
 def describe(value) -> str:
     if isinstance(value, torch.Tensor):
-        return f"<{target.dtype_name(value.dtype)}{list(value.shape)} strides {value.stride()}>"
+        place = "" if value.device.type == "cpu" else f" on {value.device}"
+        return f"<{target.dtype_name(value.dtype)}{list(value.shape)} strides {value.stride()}{place}>"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(describe(v) for v in value) + "]"
     return repr(value)[:60]
@@ -162,17 +165,37 @@ def says_panic(error: BaseException) -> bool:
     return internal or "panicked" in str(error) or "internal error" in str(error).lower()
 
 
-def fuzz(op: Op, calls: int, note) -> list[str]:
-    rng = random.Random(f"fuzz {op.name}")
+def moved(rng: random.Random, value, device: str):
+    """The tensors of a value on the device, one in eight elsewhere."""
+    if isinstance(value, torch.Tensor):
+        grad = value.requires_grad
+        place = device if rng.random() < 0.875 else "cpu"
+        return value if place == "cpu" else value.detach().to(place).requires_grad_(grad)
+    if isinstance(value, (list, tuple)):
+        return type(value)(moved(rng, v, device) for v in value)
+    return value
+
+
+def fuzz(op: Op, calls: int, note, device: str, salt: str) -> list[str]:
+    """Calls the op and, where its results carry a gradient, goes back through it."""
+    rng = random.Random(f"fuzz {op.name}{salt}")
     problems = []
     for _ in range(calls):
         make = changed_sample if op.samples and rng.random() < 0.5 else random_call
         args, kwargs = make(rng, op)
+        try:
+            args, kwargs = moved(rng, args, device), {k: moved(rng, v, device) for k, v in kwargs.items()}
+        except RuntimeError:
+            continue  # a dtype that the device does not have
         text = f"{op.public}({', '.join(map(describe, args))}, {', '.join(f'{k}={describe(v)}' for k, v in kwargs.items())})"
         note(text)
         try:
             out = op.call(*args, **kwargs)
-            [target.to_numpy(t) for t in target.tensors(out) if t.numel() < 10_000]
+            results = [t for t in target.tensors(out) if t.numel() < 10_000]
+            [target.to_numpy(t) for t in results]
+            for result in results:
+                if result.requires_grad and not result.is_leaf:
+                    result.backward(torch.ones_like(result), retain_graph=True)
         except BaseException as error:
             if says_panic(error) or not isinstance(error, ALLOWED):
                 last = traceback.format_exception_only(error)[-1].strip()
@@ -194,16 +217,19 @@ def limit_memory():
 
 def main():
     first, last, calls = map(int, sys.argv[1:4])
-    place = os.open(sys.argv[4], os.O_WRONLY | os.O_CREAT)
+    place, device = os.open(sys.argv[4], os.O_WRONLY | os.O_CREAT), sys.argv[5]
+    salt = os.environ.get("RUSTGRAD_FUZZ_SALT", "")
 
     def note(text):
         line = text[:2000].encode()
         os.pwrite(place, line, 0)
         os.ftruncate(place, len(line))
 
+    if device == "gpu":
+        torch.zeros(1, device=device)  # the driver's own memory comes before the limit
     limit_memory()
-    for op in public_ops()[first:last]:
-        for problem in fuzz(op, calls, note):
+    for op in ops()[first:last]:
+        for problem in fuzz(op, calls, note, device, salt):
             print(problem)
     print("done")
 

@@ -112,8 +112,3 @@ def recorded(op: Op, text: str, what: str = "") -> dict | None:
 
 def key(public: str, text: str, what: str = "") -> str:
     return f"{public}({text})" + (f" {what}" if what else "")
-
-
-def public_ops() -> list[Op]:
-    """The ops that users can name. Hidden ones are steps of these, whose callers check the arguments."""
-    return [op for op in ops() if not op.hidden]

@@ -11,6 +11,7 @@ import numpy as np
 from support import numeric, target
 from support.checking import UNSTATED, compare, dtypes, each, may_refuse, referenced, run, same, shapes, unrecord
 from support.optable import Op, key, recorded
+from support.outs import taken
 from support.samples import Call, TensorSpec, doubled, edge_variants, parse, retyped
 from support.signature import bind, params
 from support.target import torch
@@ -303,29 +304,26 @@ def out(op: Op, device: str):
         call_out(empty)
         if difference := same(empty, target.tensors(expected)):
             return f"resized: {difference}"
-        return "" if several else wrong_out(op, call_out, expected) or aliased_out(op, call, device)
+        return "" if several else wrong_out(op, call, call_out, expected) or aliased_out(op, call, device)
 
     return each(op, check, name="out")
 
 
-def wrong_out(op: Op, call_out, expected) -> str:
-    """`out` of a wider dtype takes the result; of a lower category, or with elements on top of each other, it is refused."""
-    if target.dtype_name(expected.dtype) in ("float32", "float16"):
-        if op.kind == "elementwise":
-            wide = torch.zeros(expected.shape, dtype=torch.float64, device=expected.device)
-            call_out([wide])
-            if difference := compare(wide.to(expected.dtype), target.loose(expected)):
-                return f"out of float64: {difference}"
-        goals = [torch.zeros(expected.shape, dtype=torch.int64, device=expected.device)]
-        if expected.numel() > 1:
-            goals.append(torch.zeros(1, dtype=expected.dtype, device=expected.device).expand(expected.shape))
-        for goal in goals:
-            try:
-                call_out([goal])
-            except (RuntimeError, TypeError):
-                continue
-            return f"out of {goal.dtype}, strides {goal.stride()}, was accepted"
-    return ""
+def wrong_out(op: Op, call: Call, call_out, expected) -> str:
+    """`out` of other dtypes, or of memory that an operand shares, is taken or refused as PyTorch does."""
+    if expected.numel() > 1:
+        try:
+            call_out([torch.zeros(1, dtype=expected.dtype, device=expected.device).expand(expected.shape)])
+            return "an expanded out was accepted"
+        except RuntimeError:
+            pass
+    want = recorded(op, call.text, "outs")
+    if not want or expected.device.type != "cpu":
+        return ""
+    got = taken(op.call, call, expected)
+    return "".join(
+        f"out {kind}: taken is {got[kind]}, PyTorch's {want[kind]}; " for kind in got if got[kind] != want[kind]
+    )
 
 
 def aliased_out(op: Op, call: Call, device: str) -> str:

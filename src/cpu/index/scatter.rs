@@ -88,7 +88,7 @@ unsafe fn average(out: View, dim: usize, index: View, include_self: bool) {
                 *p = T::from_scalar(match (*p).to_scalar() {
                     Scalar::Float(x) => Scalar::Float(x / count as f64),
                     Scalar::Complex(re, im) => Scalar::Complex(re / count as f64, im / count as f64),
-                    x => Scalar::Int(x.to_i64() / count),
+                    x => Scalar::Int(x.to_i64().div_euclid(count)), // rounds down
                 });
             }
         }

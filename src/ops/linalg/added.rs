@@ -4,6 +4,7 @@
 //! is not read: its NaNs do not count.
 
 use super::{BMM, MM, product_of, same_dtype};
+use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::layout::Dims;
 use crate::op::*;
@@ -29,13 +30,13 @@ fn spec(c: &Call, shape: &[usize]) -> Result<Specs> {
     Ok(Spec::one(shape, a.dtype(), a.device()))
 }
 
-fn factors(c: &Call) -> Result<(f64, f64)> {
-    Ok((c.float(3)?, c.float(4)?))
-}
-
 /// `beta * self + alpha * a @ b`, the operands seen as matrices or batches of them.
 fn added(c: &Call, out: &Tensor, a: &Tensor, b: &Tensor, seen: &Tensor) -> Result<()> {
-    let (beta, alpha) = factors(c)?;
+    let (beta, alpha) = (c.scalar(3)?, c.scalar(4)?);
+    if [beta, alpha].iter().any(|s| s.to_c128().im != 0.0) {
+        return scaled_apart(c, out, a, b, seen);
+    }
+    let (beta, alpha) = (beta.to_f64(), alpha.to_f64());
     if beta != 0.0 {
         out.copy_raw(c.tensor(0)?)?;
     }
@@ -43,6 +44,16 @@ fn added(c: &Call, out: &Tensor, a: &Tensor, b: &Tensor, seen: &Tensor) -> Resul
         return out.fill_raw(crate::dtype::Scalar::Int(0));
     }
     product_of(a, b, seen, alpha, beta)
+}
+
+/// The factors of the matrix product are real, so complex ones come in afterwards.
+fn scaled_apart(c: &Call, out: &Tensor, a: &Tensor, b: &Tensor, seen: &Tensor) -> Result<()> {
+    if a.size(a.ndim() - 1) == 0 {
+        out.fill_raw(Scalar::Int(0))?;
+    } else {
+        product_of(a, b, seen, 1.0, 0.0)?;
+    }
+    quiet(|| out.copy_raw(&(Term::from(out) * c.scalar(4)? + Term::from(c.tensor(0)?) * c.scalar(3)?).ok()?))
 }
 
 fn added_matrices(c: &Call, out: &[Tensor]) -> Result<()> {
@@ -99,6 +110,7 @@ pub static ADDMM: Op = Op {
         "f32[4], f32[2,3], f32[3,4], beta=0.5, alpha=2",
         "i64[2,2], i64[2,3], i64[3,2]",
         "c64[2,2], c64[2,2], c64[2,2]",
+        "c64[2,2], c64[2,2], c64[2,2], beta=1+2j, alpha=0.5j",
     ],
     errors: &[
         ("f32[4], f32[2,3], f32[2,4]", "RuntimeError", "cannot be multiplied"),
@@ -223,6 +235,26 @@ fn over_batch(c: &Back) -> Term {
     g.expand(&sizes)
 }
 
+/// Integers are not scaled by fractions.
+fn check_whole(c: &Call) -> Result<()> {
+    let fraction = |i: usize| matches!(c.opt_scalar(i), Some(Scalar::Float(_) | Scalar::Complex(..)));
+    let name = [(3, "beta"), (4, "alpha")].into_iter().find(|&(i, _)| fraction(i));
+    match name {
+        Some((_, name)) if !c.all_tensors().any(|t| t.dtype().is_differentiable()) => Err(Error::runtime(format!(
+            "For integral input tensors, argument {name} must not be a floating point number."
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Of bools, a product is "and", a sum "or", and a factor keeps its operand or drops it.
+fn addr_of_bools(c: &Call) -> Result<Outputs> {
+    let (beta, alpha) = (c.scalar(3)?.to_bool(), c.scalar(4)?.to_bool());
+    let product = Term::from(c.tensor(1)?).unsqueeze(1).both(Term::from(c.tensor(2)?)).both(Term::number(alpha.into()));
+    let product = product.to_dtype(DType::Bool);
+    if beta { product.either(Term::from(c.tensor(0)?)).outputs() } else { product.outputs() }
+}
+
 pub static ADDR: Op = Op {
     sig: "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     doc: "`beta * self + alpha * outer(vec1, vec2)`; `self` broadcasts to [n, m].",
@@ -239,6 +271,10 @@ pub static ADDR: Op = Op {
         let shape: Dims = [v.size(0), w.size(0)].as_slice().into();
         let sizes: Ints = shape.iter().map(|&d| d as i64).collect();
         c.tensor(0)?.layout().expand(&sizes)?;
+        check_whole(c)?;
+        if c.all_tensors().all(|t| t.dtype() == DType::Bool) {
+            return quiet(|| addr_of_bools(c));
+        }
         quiet(|| {
             let product = Term::from(v).unsqueeze(1) * w * c.scalar(4)?;
             let beta = c.scalar(3)?;
@@ -254,8 +290,16 @@ pub static ADDR: Op = Op {
         d(1, A2, |c| super::MV.call((scaled(c, 4), c.arg(2).conj()))),
         d(2, A1, |c| super::MV.call((scaled(c, 4).t(), c.arg(1).conj()))),
     ]),
-    samples: &["f32[2,3], f32[2], f32[3]", "f32[3], f32[2], f32[3], beta=0.5, alpha=2"],
-    errors: &[("f32[2,3], f32[2,1], f32[3]", "RuntimeError", "Expected 1-D argument")],
-    reference: "beta * x0 + alpha * np.outer(x1, x2)",
+    samples: &[
+        "f32[2,3], f32[2], f32[3]",
+        "f32[3], f32[2], f32[3], beta=0.5, alpha=2",
+        "b8[2,3], b8[2], b8[3]",
+        "b8[3], b8[2], b8[3], beta=0",
+    ],
+    errors: &[
+        ("f32[2,3], f32[2,1], f32[3]", "RuntimeError", "Expected 1-D argument"),
+        ("i64[2,3], i64[2], i64[3], beta=0.5", "RuntimeError", "must not be a floating point number"),
+    ],
+    sharing: Some(Sharing::Exact),
     ..OP
 };

@@ -15,7 +15,7 @@ use crate::tensor::Tensor;
 pub static OPS: &[&Op] = &[&EINSUM];
 
 pub static EINSUM: Op = Op {
-    sig: "einsum(str equation, Tensor[] operands) -> Tensor",
+    sig: "einsum(str equation, Tensors operands) -> Tensor",
     doc: "Multiplies operands and sums over index letters: letters that are not in the output after `->` are summed. Without `->` the output has the letters that occur once, in alphabetical order. `...` stands for dimensions that broadcast.",
     forms: F,
     body: composite(|c| einsum(c.str(0).unwrap_or(""), c.tensors(1))?.outputs()),
@@ -229,8 +229,9 @@ fn einsum(equation: &str, operands: Vec<Tensor>) -> Result<Term> {
     if aligned.len() == 1 {
         return Ok(SUM_DIM.call((result, (plan.kept as i64..plan.order.len() as i64).collect::<Ints>())));
     }
-    let sizes: Ints = result.sizes()[..plan.kept].into();
-    Ok(result.reshape(&sizes))
+    let result = result.ok()?;
+    let sizes: Ints = result.shape()[..plan.kept].iter().map(|&d| d as i64).collect();
+    Ok(Term::from(&result).reshape(&sizes))
 }
 
 fn check_sizes(aligned: &[Tensor], plan: &Plan) -> Result<()> {

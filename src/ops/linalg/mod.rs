@@ -1,6 +1,7 @@
 //! Contraction: mm, bmm, matmul here; products that are added, products of vectors, einsum in files of their own.
 
 pub mod added;
+pub mod cross;
 pub mod einsum;
 pub mod vectors;
 
@@ -126,6 +127,7 @@ pub static BMM: Op = Op {
 pub static MATMUL: Op = Op {
     sig: "matmul(Tensor self, Tensor other) -> Tensor",
     doc: "The matrix product in every rank: vectors are rows or columns, leading dimensions broadcast as batches.",
+    aliases: &["linalg.matmul"],
     forms: FMO,
     body: composite(|c| matmul(c.tensor(0)?, c.tensor(1)?).outputs()),
     vjp: Vjp::Composite,
@@ -142,6 +144,7 @@ pub static MATMUL: Op = Op {
         ("f32[], f32[2]", "RuntimeError", "both arguments to matmul need to be at least 1D"),
     ],
     reference: "x0 @ x1",
+    out_dtype: Some(OutDType::Same),
     ..OP
 };
 

@@ -143,6 +143,7 @@ pub static OUTER: Op = Op {
     samples: &["f32[2], f32[3]", "i64[2], f32[3]", "c64[2], c64[2]"],
     errors: &[("f32[2,2], f32[3]", "RuntimeError", "Expected 1-D argument self")],
     reference: "np.outer(x0, x1)",
+    sharing: Some(Sharing::Exact),
     ..OP
 };
 
@@ -194,6 +195,7 @@ pub static INNER: Op = Op {
     samples: &["f32[3], f32[3]", "f32[2,3], f32[4,3]", "f32[], f32[2]"],
     errors: &[("f32[3], f32[2]", "RuntimeError", "the last dimension must match")],
     reference: "np.inner(x0, x1)",
+    out_dtype: Some(OutDType::Same),
     ..OP
 };
 
@@ -206,6 +208,7 @@ pub static VECDOT: Op = Op {
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[2,3], dim=0", "c64[3], c64[3]"],
     errors: &[("f32[2], f32[3]", "RuntimeError", "must match the size")],
     reference: "np.sum(np.conj(x0) * x1, axis=dim)",
+    out_dtype: Some(OutDType::Same),
     ..OP
 };
 
@@ -230,13 +233,14 @@ pub static KRON: Op = Op {
     samples: &["f32[2,2], f32[2,3]", "f32[3], f32[2,2]"],
     errors: &[("'a', f32[2]", "TypeError", "must be Tensor")],
     reference: "np.kron(x0, x1)",
+    sharing: Some(Sharing::Exact),
     ..OP
 };
 
 pub static TENSORDOT: Op = Op {
     sig: "tensordot(Tensor a, Tensor b, int dims=2) -> Tensor",
     doc: "Sums products over the last `dims` dimensions of `a` and the first of `b`.",
-    forms: F,
+    forms: FO,
     body: composite(|c| {
         let (a, b, n) = (c.tensor(0)?, c.tensor(1)?, c.int(2)?);
         if n < 0 {
@@ -256,20 +260,27 @@ pub static TENSORDOT: Op = Op {
         ("f32[2,3], f32[2,3], 1", "RuntimeError", "contracted dimensions need to match"),
     ],
     reference: "np.tensordot(x0, x1, dims)",
+    out_dtype: Some(OutDType::Same),
     ..OP
 };
 
 pub static TENSORDOT_DIMS: Op = Op {
-    sig: "_tensordot(Tensor a, Tensor b, int[] dims_a, int[] dims_b) -> Tensor",
+    sig: "_tensordot(Tensor a, Tensor b, int[] dims_self, int[] dims_other) -> Tensor",
     doc: "Sums products over pairs of dimensions: what `tensordot` with two lists calls.",
-    forms: HIDDEN,
+    forms: Forms(Forms::HIDDEN | Forms::OUT),
     body: composite(|c| tensordot(c.tensor(0)?, c.tensor(1)?, c.ints(2)?, c.ints(3)?)?.outputs()),
     vjp: Vjp::Composite,
-    samples: &["f32[2,3,4], f32[4,2], (0, 2), (1, 0)"],
+    samples: &["f32[2,3,4], f32[4,2], (0, 2), (1, 0)", "f32[1,2], f32[3,2], (0, 1), (0, 1)"],
     errors: &[("f32[2,3], f32[2,3], (0,), (1,)", "RuntimeError", "contracted dimensions need to match")],
-    reference: "np.tensordot(x0, x1, (dims_a, dims_b))",
+    out_dtype: Some(OutDType::Same),
     ..OP
 };
+
+/// `t` summed over those of its contracted dimensions that meet a dimension of size one.
+fn single(t: &Tensor, dims: &[usize], other: &Tensor, others: &[usize]) -> Result<Tensor> {
+    let alone: Ints = dims.iter().zip(others).filter(|(_, o)| other.size(**o) == 1).map(|(&d, _)| d as i64).collect();
+    if alone.iter().all(|&d| t.size(d as usize) == 1) { Ok(t.clone()) } else { Term::from(t).sum(&alone, true).ok() }
+}
 
 /// Permutes so that the contracted dimensions meet, multiplies as matrices, and gives the rest its shape back.
 fn tensordot(a: &Tensor, b: &Tensor, dims_a: &[i64], dims_b: &[i64]) -> Result<Term> {
@@ -278,6 +289,7 @@ fn tensordot(a: &Tensor, b: &Tensor, dims_a: &[i64], dims_b: &[i64]) -> Result<T
     }
     let da = crate::layout::wrap_dims(dims_a, a.ndim())?;
     let db = crate::layout::wrap_dims(dims_b, b.ndim())?;
+    let (a, b) = (&single(a, &da, b, &db)?, &single(b, &db, a, &da)?);
     for (&x, &y) in da.iter().zip(&db) {
         if a.size(x) != b.size(y) {
             return Err(Error::runtime(format!(

@@ -3,7 +3,7 @@
 //! The input is `[classes]`, `[batch, classes]` or `[batch, classes, d1, ..]`, the target of class indices the same
 //! without the classes. Reduced by the mean, the sum is divided by the total weight of the targets that count.
 
-use super::nll::{MEAN, NLL, NLL_2D, NONE, Sizes};
+use super::nll::{MEAN, NLL, NLL_2D, NONE, SUM, Sizes};
 use super::{Reduction, reduction};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
@@ -15,23 +15,21 @@ use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&NLL_LOSS, &CROSS_ENTROPY, &DIVIDED];
 
-fn check(x: &Tensor, t: &Tensor, weight: Option<&Tensor>) -> Result<()> {
-    if x.ndim() == 0 {
+/// Checks targets and weights against an input of this shape and dtype.
+pub(super) fn check(x: &[usize], dtype: DType, t: &Tensor, weight: Option<&Tensor>) -> Result<()> {
+    if x.is_empty() {
         return Err(Error::value("Expected 1 or more dimensions (got 0)"));
     }
-    if x.ndim() > 1 && (t.ndim() == 0 || x.size(0) != t.size(0)) {
+    if x.len() > 1 && t.shape().first() != x.first() {
         let n = t.shape().first().copied().unwrap_or(0);
-        return Err(Error::value(format!(
-            "Expected input batch_size ({}) to match target batch_size ({n}).",
-            x.size(0)
-        )));
+        return Err(Error::value(format!("Expected input batch_size ({}) to match target batch_size ({n}).", x[0])));
     }
-    let classes = Sizes::of(x.shape()).classes;
-    let want: Vec<usize> = if x.ndim() == 1 { vec![] } else { [&x.shape()[..1], &x.shape()[2..]].concat() };
+    let classes = Sizes::of(x).classes;
+    let want: Vec<usize> = if x.len() == 1 { vec![] } else { [&x[..1], &x[2..]].concat() };
     if t.shape() != want {
-        return Err(Error::runtime(match x.ndim() {
+        return Err(Error::runtime(match x.len() {
             1 | 2 => "0D or 1D target tensor expected, multi-target not supported".to_string(),
-            4 => format!("size mismatch (got input: {} , target: {}", Show(x.shape()), Show(t.shape())),
+            4 => format!("size mismatch (got input: {} , target: {}", Show(x), Show(t.shape())),
             _ => format!("Expected target size {}, got {}", Show(&want), Show(t.shape())),
         }));
     }
@@ -41,10 +39,10 @@ fn check(x: &Tensor, t: &Tensor, weight: Option<&Tensor>) -> Result<()> {
             t.dtype().scalar_type_name()
         )));
     }
-    if !x.dtype().is_float() {
+    if !dtype.is_float() {
         return Err(Error::not_implemented(format!(
             "\"nll_loss_out_frame\" not implemented for '{}'",
-            x.dtype().scalar_type_name()
+            dtype.scalar_type_name()
         )));
     }
     match weight {
@@ -52,23 +50,22 @@ fn check(x: &Tensor, t: &Tensor, weight: Option<&Tensor>) -> Result<()> {
             "weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: {}",
             Show(w.shape())
         ))),
-        Some(w) if w.dtype() != x.dtype() => Err(Error::runtime(format!(
+        Some(w) if w.dtype() != dtype => Err(Error::runtime(format!(
             "expected scalar type {} but found {}",
-            x.dtype().scalar_type_name(),
+            dtype.scalar_type_name(),
             w.dtype().scalar_type_name()
         ))),
         _ => Ok(()),
     }
 }
 
-/// (loss, total weight) after the checks of `nll_loss`.
+/// (loss, total weight).
 fn nll(c: &Call, x: &Tensor, weight: usize, how: Reduction, ignored: i64) -> Result<Outputs> {
     let (t, w) = (c.tensor(1)?, c.opt_tensor(weight));
-    check(x, t, w)?;
     let how = match how {
         Reduction::None => NONE,
         Reduction::Mean => MEAN,
-        Reduction::Sum => 2,
+        Reduction::Sum => SUM,
     };
     let op = if x.ndim() > 2 { &NLL_2D } else { &NLL };
     op.calls((x, t, w, how, ignored))

@@ -2,6 +2,7 @@
 //!
 //! On the CPU one walk over the targets; on the GPU the same with gather and scatter.
 
+use super::class::check;
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Error, Result};
 use crate::gpu;
@@ -64,9 +65,16 @@ fn for_targets(c: &Call, sizes: &Sizes, mut f: impl FnMut(usize, usize, f64)) ->
 
 pub(super) const MEAN: i64 = 1;
 pub(super) const NONE: i64 = 0;
+pub(super) const SUM: i64 = 2;
+
+fn check_reduction(how: i64) -> Result<()> {
+    if (NONE..=SUM).contains(&how) { Ok(()) } else { Err(Error::value(format!("{how} is not a valid reduction"))) }
+}
 
 fn infer(c: &Call) -> Result<Specs> {
     let (x, t) = (c.tensor(0)?, c.tensor(1)?);
+    check(x.shape(), x.dtype(), t, c.opt_tensor(2))?;
+    check_reduction(c.int(3)?)?;
     let shape = if c.int(3)? == NONE { t.shape() } else { &[] };
     Ok(smallvec![Spec::new(shape, x.dtype(), x.device()), Spec::new(&[], x.dtype(), x.device())])
 }
@@ -121,6 +129,7 @@ pub static NLL: Op = Op {
     body: kernel(infer, forward, Some(forward_gpu)),
     vjp: Vjp::Each(&[d(0, A1 | A2 | OUT1, grad_input)]),
     node: "NllLossBackward0",
+    first_only: true,
     samples: &["f32[3,4], i64[3](0..4)", "f32[3,4], i64[3](0..4), f32[4](pos, nograd), 0"],
     errors: &[("f32[1,4], i64[1](=5)", "IndexError", "Target 5 is out of bounds")],
     ..OP
@@ -134,6 +143,7 @@ pub static NLL_2D: Op = Op {
     body: kernel(infer, forward, Some(forward_gpu)),
     vjp: Vjp::Each(&[d(0, A1 | A2 | OUT1, grad_input)]),
     node: "NllLoss2DBackward0",
+    first_only: true,
     samples: &["f32[2,4,3], i64[2,3](0..4)"],
     errors: &[("f32[1,4,1], i64[1,1](=5)", "IndexError", "Target 5 is out of bounds")],
     ..OP
@@ -146,8 +156,15 @@ pub static NLL_BACKWARD: Op = Op {
     forms: HIDDEN,
     body: kernel(
         |c| {
-            let g = c.tensor(0)?;
-            Ok(Spec::one(&crate::layout::to_shape(c.ints(6)?)?, g.dtype(), g.device()))
+            let (g, t, how) = (c.tensor(0)?, c.tensor(1)?, c.int(3)?);
+            let shape = crate::layout::to_shape(c.ints(6)?)?;
+            check(&shape, g.dtype(), t, c.opt_tensor(2))?;
+            check_reduction(how)?;
+            let fits = if how == NONE { g.shape() == t.shape() } else { g.ndim() == 0 };
+            if !fits || c.tensor(5)?.ndim() != 0 {
+                return Err(Error::runtime("the gradient must have the shape of the loss, the total weight none"));
+            }
+            Ok(Spec::one(&shape, g.dtype(), g.device()))
         },
         backward,
         Some(backward_gpu),

@@ -35,7 +35,7 @@ fn cosine_similarity(c: &Call) -> Result<Outputs> {
 pub static NORMALIZE: Op = Op {
     sig: "nn.functional.normalize(Tensor input, float p=2.0, int[1] dim=1, float eps=1e-12) -> Tensor",
     doc: "Divides by the norm of order `p` along a dimension, which counts as no less than `eps`.",
-    forms: F,
+    forms: FO,
     body: composite(|c| {
         let x = c.tensor(0)?;
         let length = VECTOR_NORM.call((x, c.scalar(1)?, c.ints(2)?, true)).clamp_min_(c.float(3)?);
@@ -44,5 +44,6 @@ pub static NORMALIZE: Op = Op {
     vjp: Vjp::Composite,
     samples: &["f32[2,3]", "f32[2,3], 1.0, 0", "f32[2,3,4], dim=2"],
     errors: &[("f32[3]", "IndexError", "Dimension out of range")],
+    sharing: Some(Sharing::Exact),
     ..OP
 };

@@ -79,6 +79,7 @@ pub static MAX: Op = Op {
         ("c64[2]", "NotImplementedError", "max_all"),
     ],
     reference: "np.max(x0)",
+    out_dtype: Some(OutDType::Castable),
     ..OP
 };
 
@@ -95,6 +96,7 @@ pub static MIN: Op = Op {
         ("c64[2]", "NotImplementedError", "min_all"),
     ],
     reference: "np.min(x0)",
+    out_dtype: Some(OutDType::Castable),
     ..OP
 };
 
@@ -146,6 +148,7 @@ pub static MAX_DIM: Op = Op {
         ("f32[2,3], 2", "IndexError", "Dimension out of range"),
         ("c64[2], 0", "TypeError", "does not support complex"),
     ],
+    sharing: Some(Sharing::Exact),
     ..OP
 };
 
@@ -160,6 +163,7 @@ pub static MIN_DIM: Op = Op {
         ("f32[0,3], 0", "IndexError", "to have non-zero size"),
         ("f32[2,3], 2", "IndexError", "Dimension out of range"),
     ],
+    sharing: Some(Sharing::Exact),
     ..OP
 };
 
@@ -172,6 +176,7 @@ pub static MAX_OTHER: Op = Op {
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], i64[3]"],
     errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size")],
     reference: "np.maximum(x0, x1)",
+    sharing: Some(Sharing::Exact),
     ..OP
 };
 
@@ -184,6 +189,7 @@ pub static MIN_OTHER: Op = Op {
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], i64[3]"],
     errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size")],
     reference: "np.minimum(x0, x1)",
+    sharing: Some(Sharing::Exact),
     ..OP
 };
 

@@ -2,8 +2,10 @@
 //!
 //! Maxima and minima, truth values, moments, norms and NaN-skipping sums have files of their own in this folder.
 
+pub mod aminmax;
 pub mod extreme;
 pub mod median;
+pub mod mode;
 pub mod moments;
 pub mod nan;
 pub mod norm;
@@ -134,6 +136,7 @@ pub static SUM_DIM: Op = Op {
         ("f32[2,3], (0, 0)", "RuntimeError", "multiple times"),
     ],
     reference: "np.sum(x0, axis=x1, keepdims=keepdim, dtype=dtype)",
+    out_dtype: Some(OutDType::Every),
     ..OP
 };
 
@@ -168,6 +171,7 @@ pub static MEAN: Op = Op {
         ("f32[3], dtype=int64", "NotImplementedError", "Optional dtype"),
     ],
     reference: "np.mean(x0)",
+    out_dtype: Some(OutDType::Castable),
     ..OP
 };
 
@@ -188,6 +192,7 @@ pub static MEAN_DIM: Op = Op {
         ("b8[2,3], 0", "NotImplementedError", "could not infer output dtype"),
     ],
     reference: "np.mean(x0, axis=x1, keepdims=keepdim)",
+    out_dtype: Some(OutDType::Castable),
     ..OP
 };
 
@@ -240,6 +245,7 @@ pub static PROD_DIM: Op = Op {
     ],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
     reference: "np.prod(x0, axis=x1, keepdims=keepdim)",
+    out_dtype: Some(OutDType::Every),
     ..OP
 };
 

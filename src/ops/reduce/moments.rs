@@ -140,6 +140,7 @@ pub static VAR: Op = Op {
     samples: ALL_SAMPLES,
     errors: ERRORS,
     reference: "np.var(x0, ddof=int(unbiased))",
+    out_dtype: Some(OutDType::Castable),
     ..OP
 };
 pub static VAR_DIM: Op = Op {
@@ -151,6 +152,7 @@ pub static VAR_DIM: Op = Op {
     samples: DIM_SAMPLES,
     errors: DIM_ERRORS,
     reference: "np.var(x0, axis=dim, ddof=int(unbiased), keepdims=keepdim)",
+    out_dtype: Some(OutDType::Castable),
     ..OP
 };
 pub static VAR_CORRECTION: Op = Op {
@@ -162,6 +164,7 @@ pub static VAR_CORRECTION: Op = Op {
     samples: CORRECTION_SAMPLES,
     errors: DIM_ERRORS,
     reference: "np.var(x0, axis=dim, ddof=correction, keepdims=keepdim)",
+    out_dtype: Some(OutDType::Castable),
     ..OP
 };
 pub static STD: Op = Op {
@@ -172,6 +175,7 @@ pub static STD: Op = Op {
     samples: ALL_SAMPLES,
     errors: ERRORS,
     reference: "np.std(x0, ddof=int(unbiased))",
+    out_dtype: Some(OutDType::Castable),
     ..OP
 };
 pub static STD_DIM: Op = Op {
@@ -183,6 +187,7 @@ pub static STD_DIM: Op = Op {
     samples: DIM_SAMPLES,
     errors: DIM_ERRORS,
     reference: "np.std(x0, axis=dim, ddof=int(unbiased), keepdims=keepdim)",
+    out_dtype: Some(OutDType::Castable),
     ..OP
 };
 pub static STD_CORRECTION: Op = Op {
@@ -194,6 +199,7 @@ pub static STD_CORRECTION: Op = Op {
     samples: CORRECTION_SAMPLES,
     errors: DIM_ERRORS,
     reference: "np.std(x0, axis=dim, ddof=correction, keepdims=keepdim)",
+    out_dtype: Some(OutDType::Castable),
     ..OP
 };
 pub static VAR_MEAN: Op = Op {

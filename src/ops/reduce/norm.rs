@@ -8,7 +8,7 @@ use crate::dtype::{Category, DType, Scalar, default_dtype};
 use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::op::*;
-use crate::ops::needs::named;
+use crate::ops::needs::{named, quiet};
 use crate::ops::reduce::extreme::{AMAX, AMIN};
 use crate::tensor::Tensor;
 
@@ -116,6 +116,7 @@ fn norm_dims(c: &Back) -> Ints {
 pub static NORM: Op = Op {
     sig: "norm(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
     doc: "The vector norm of order `p` of all elements or over the given dimensions; see `linalg.vector_norm`.",
+    forms: FMO,
     body: composite(|c| {
         let order = c.opt_scalar(1).unwrap_or(Scalar::Int(2));
         VECTOR_NORM.call((c.tensor(0)?, order, c.args[2].reborrow(), c.flag(3), c.dtype(4))).outputs()
@@ -129,6 +130,7 @@ pub static NORM: Op = Op {
 pub static NORM_STR: Op = Op {
     sig: "norm.str(Tensor self, str p, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
     doc: "The Frobenius norm ('fro') or the sum of the singular values ('nuc').",
+    forms: FMO,
     body: composite(|c| match c.str(1) {
         Some("fro") => VECTOR_NORM.call((c.tensor(0)?, 2, c.args[2].reborrow(), c.flag(3), c.dtype(4))).outputs(),
         Some("nuc") => nuclear(c.tensor(0)?, c.opt_ints(2).unwrap_or(&[]), c.flag(3)).outputs(),
@@ -147,22 +149,29 @@ fn matrix_dims(t: &Tensor, dims: &[i64]) -> Result<(i64, i64)> {
     match (dims, t.ndim()) {
         (_, 0 | 1) => Err(Error::runtime("The input tensor A must have at least 2 dimensions.")),
         (&[a, b], n) => {
-            crate::layout::wrap_dims(dims, n)?;
+            if crate::layout::wrap_dim(a, n)? == crate::layout::wrap_dim(b, n)? {
+                return Err(Error::runtime(format!("dims must be different. Got ({a}, {b})")));
+            }
             Ok((a, b))
         }
         ([], 2) => Ok((0, 1)),
         _ => Err(Error::runtime(format!(
-            "The input tensor A must have at least 2 dimensions and dim must be a 2-tuple; got shape {} and dim {}",
-            Show(t.shape()),
-            Show(dims)
+            "dim must be a 2-tuple. Got {}; the input has shape {}",
+            Show(dims),
+            Show(t.shape())
         ))),
     }
 }
 
-/// Singular values of the matrices in two dimensions, in the last dimension.
+/// Singular values of the matrices in two dimensions, in the last dimension. Empty matrices have none.
 fn singular_values(t: &Tensor, (a, b): (i64, i64)) -> Term {
     let n = t.ndim() as i64;
     let (a, b) = (a.rem_euclid(n), b.rem_euclid(n));
+    if t.size(a as usize) == 0 || t.size(b as usize) == 0 {
+        let (gone, empty) = if t.size(a as usize) == 0 { (b, a) } else { (a, b) };
+        let rest: Ints = (0..n).filter(|d| *d != a && *d != b).chain([empty, gone]).collect();
+        return SUM_DIM.call((crate::ops::view::PERMUTE.call((Term::from(t).abs(), rest)), [-1]));
+    }
     let order: Ints = (0..n).filter(|d| *d != a && *d != b).chain([a, b]).collect();
     Term(named("linalg.svdvals").and_then(|op| op.call((crate::ops::view::PERMUTE.call((t, order)),)).ok()))
 }
@@ -186,14 +195,25 @@ fn matrix_norm(t: &Tensor, order: f64, dims: &[i64], keepdim: bool, dtype: Optio
     let t = &converted;
     let (a, b) = matrix_dims(t, dims)?;
     let n = t.ndim() as i64;
-    let pick = if order > 0.0 { &AMAX } else { &AMIN };
+    // The greatest of no absolute values is zero, their sum; the least does not exist.
+    let pick = |x: Term, dim: i64, keepdim: bool| {
+        let empty = x.get().is_some_and(|t| t.size(dim.rem_euclid(t.ndim() as i64) as usize) == 0);
+        let op = if order < 0.0 {
+            &AMIN
+        } else if empty {
+            &SUM_DIM
+        } else {
+            &AMAX
+        };
+        op.call((x, [dim], keepdim))
+    };
     let (first, second) = if order.is_infinite() { (b, a) } else { (a, b) };
     match order.abs() {
-        2.0 => Ok(kept(pick.call((singular_values(t, (a, b)), [-1])), t, (a, b), keepdim)),
+        2.0 => Ok(kept(pick(singular_values(t, (a, b)), -1, false), t, (a, b), keepdim)),
         1.0 | f64::INFINITY => {
             let sums = SUM_DIM.call((Term::from(t).abs(), [first], keepdim));
             let (f, s) = (first.rem_euclid(n), second.rem_euclid(n));
-            Ok(pick.call((sums, [if keepdim || s < f { s } else { s - 1 }], keepdim)))
+            Ok(pick(sums, if keepdim || s < f { s } else { s - 1 }, keepdim))
         }
         _ => Err(Error::runtime(format!("Order {order} not supported."))),
     }
@@ -202,21 +222,25 @@ fn matrix_norm(t: &Tensor, order: f64, dims: &[i64], keepdim: bool, dtype: Optio
 pub static MATRIX_NORM: Op = Op {
     sig: "linalg.matrix_norm(Tensor A, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, DType? dtype=None) -> Tensor",
     doc: "A matrix norm: 1 and -1 (column sums), inf and -inf (row sums), 2 and -2 (singular values).",
-    forms: F,
+    forms: FO,
     body: composite(|c| matrix_norm(c.tensor(0)?, c.float(1)?, c.ints(2)?, c.flag(3), c.dtype(4))?.outputs()),
     vjp: Vjp::Composite,
-    samples: &["f32[3,4], 1", "f32[2,3,4], inf", "f32[3,4], -1, (0, 1), True"],
-    errors: &[("f32[3,4], 3", "RuntimeError", "not supported")],
+    samples: &["f32[3,4], 1", "f32[2,3,4], inf", "f32[3,4], -1, (0, 1), True", "f32[3,0], 2"],
+    errors: &[
+        ("f32[3,4], 3", "RuntimeError", "Order 3 not supported"),
+        ("f32[3,3], 1, (0, 0)", "RuntimeError", "dims must be different"),
+        ("f32[3,3], 1, (0,)", "RuntimeError", "dim must be a 2-tuple"),
+    ],
     ..OP
 };
 
 pub static MATRIX_NORM_STR: Op = Op {
     sig: "linalg.matrix_norm.str(Tensor A, str ord='fro', int[] dim=[-2, -1], bool keepdim=False, *, DType? dtype=None) -> Tensor",
     doc: "The Frobenius ('fro') or nuclear ('nuc') norm of matrices.",
-    forms: F,
+    forms: FO,
     body: composite(|c| matrix_norm_str(c, c.ints(2)?)),
     vjp: Vjp::Composite,
-    samples: &["f32[3,4]", "f32[2,3,4], 'fro', keepdim=True"],
+    samples: &["f32[3,4]", "f32[2,3,4], 'fro', keepdim=True", "f32[2,0,3], 'nuc'"],
     errors: &[("f32[3,4], 'abc'", "RuntimeError", "not supported")],
     ..OP
 };
@@ -257,6 +281,7 @@ pub static LINALG_NORM: Op = Op {
     vjp: Vjp::Composite,
     samples: &["f32[2,3]", "f32[4], 1", "f32[3,4], 1", "f32[2,3,4], inf, (1, 2)", "f32[2,3], None, 0", "f32[2,3,4]"],
     errors: &[("f32[2,3,4], 2", "RuntimeError", "must be 1D or 2D")],
+    out_dtype: Some(OutDType::Same),
     ..OP
 };
 
@@ -268,12 +293,30 @@ pub static LINALG_NORM_STR: Op = Op {
     vjp: Vjp::Composite,
     samples: &["f32[2,3], 'fro'", "f32[2,3,4], 'fro', (1, 2), True"],
     errors: &[("f32[2,3], 'abc'", "RuntimeError", "not supported")],
+    out_dtype: Some(OutDType::Same),
     ..OP
 };
+
+/// Of complex numbers, with other ops: the greatest real part is taken out of the sum.
+fn complex_logsumexp(t: &Tensor, dims: &[usize], kept: &Tensor) -> Result<()> {
+    let dims: Ints = dims.iter().map(|&d| d as i64).collect();
+    let sum_of = |x: Term| if dims.is_empty() { x.exp() } else { x.exp().sum(&dims, true) };
+    quiet(|| {
+        if t.numel() == 0 || dims.is_empty() {
+            return kept.copy_raw(&sum_of(Term::from(t)).log().ok()?);
+        }
+        let top = AMAX.call((Term::from(t).real_part(), dims.clone(), true));
+        let top = top.clone().zero_where(top.abs().equals(f64::INFINITY));
+        kept.copy_raw(&(sum_of(Term::from(t) - top.clone()).log() + top).ok()?)
+    })
+}
 
 fn run_logsumexp(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, dims) = (c.tensor(0)?, reduced_dims(c, Some(1))?);
     let kept = keepdim_form(t, &dims, &out[0]);
+    if t.dtype().is_complex() {
+        return complex_logsumexp(t, &dims, &kept);
+    }
     // SAFETY: as in `run_norm`.
     unsafe { reduce(Reduce::LogSumExp, t.cpu_view()?, &dims, kept.cpu_view()?) }
 }
@@ -299,10 +342,11 @@ pub static LOGSUMEXP: Op = Op {
         Some(run_logsumexp_gpu),
     ),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
-        c.g().restore_dims(c, 1, 2) * (c.arg(0) - c.out(0).restore_dims(c, 1, 2)).exp()
+        c.g().restore_dims(c, 1, 2) * (c.arg(0) - c.out(0).restore_dims(c, 1, 2)).exp().conj()
     })]),
-    samples: &["f32[2,3], 0", "f32[2,3](big), 1, True", "f32[2,3,4], (0, 2)", "i64[3], 0", "f32[], 0"],
+    samples: &["f32[2,3], 0", "f32[2,3](big), 1, True", "f32[2,3,4], (0, 2)", "i64[3], 0", "f32[], 0", "c64[2,3], 1"],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
     reference: "np.log(np.sum(np.exp(x0), axis=dim, keepdims=keepdim))",
+    out_dtype: Some(OutDType::Castable),
     ..OP
 };

@@ -1,0 +1,67 @@
+//! Memory that a tensor which is written to shares with what is read: refused where PyTorch refuses it.
+//!
+//! Like PyTorch's test this one looks at ranges of bytes, and only of tensors without gaps: what has gaps and
+//! overlaps all the same is read from a copy where the op needs that.
+
+use crate::error::{Error, Result};
+use crate::op::{Body, Call, Op, Sharing};
+use crate::tensor::Tensor;
+
+/// How the memory of two tensors meets.
+#[derive(PartialEq)]
+enum Overlap {
+    None,
+    Partial,
+    Same,
+}
+
+fn overlap(a: &Tensor, b: &Tensor) -> Overlap {
+    if !a.storage().same(b.storage()) {
+        return Overlap::None;
+    }
+    let range = |t: &Tensor| (t.layout().offset * t.dtype().size(), t.layout().end() * t.dtype().size());
+    let ((a0, a1), (b0, b1)) = (range(a), range(b));
+    if a0 >= b1 || b0 >= a1 || !a.layout().is_dense() || !b.layout().is_dense() {
+        Overlap::None
+    } else if (a0, a1) == (b0, b1) && a.strides() == b.strides() {
+        Overlap::Same
+    } else {
+        Overlap::Partial
+    }
+}
+
+/// What the op says, or else what its kind of body does: kernels that write into self read the others meanwhile.
+fn sharing(op: &Op) -> Sharing {
+    op.sharing.unwrap_or(match &op.body {
+        Body::Elementwise(_) => Sharing::Exact,
+        Body::Kernel(k) if k.updates_self => Sharing::Nothing,
+        _ => Sharing::Any,
+    })
+}
+
+/// Checks the arguments from `first` on against a tensor that is written to. Self is read before a kernel writes.
+pub(super) fn check(call: &Call, first: usize, out: &Tensor) -> Result<()> {
+    let allowed = sharing(call.op);
+    if matches!(allowed, Sharing::Any | Sharing::Uniform) {
+        return Ok(());
+    }
+    let updates = matches!(&call.op.body, Body::Kernel(k) if k.updates_self);
+    for (i, arg) in call.args.iter().enumerate().skip(first) {
+        let exact = allowed == Sharing::Exact || (updates && i == 0);
+        for t in arg.tensors() {
+            let met = overlap(t, out);
+            if met == Overlap::Partial || (met == Overlap::Same && !exact) {
+                return Err(refused());
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn refused() -> Error {
+    Error::runtime(
+        "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory \
+         location. Please clone() the tensor before performing the operation.",
+    )
+}

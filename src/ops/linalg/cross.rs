@@ -1,0 +1,75 @@
+//! The cross product of vectors with three elements.
+
+use super::same_dtype;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::layout::{broadcast, wrap_dim};
+use crate::op::*;
+use crate::ops::needs::quiet;
+use crate::ops::reorder::ROLL;
+use crate::ops::view::EXPAND;
+
+pub static OPS: &[&Op] = &[&LINALG_CROSS, &CROSS];
+
+fn product(c: &Call) -> Result<Outputs> {
+    let (a, b, dim) = (c.tensor(0)?, c.tensor(1)?, c.int(2)?);
+    if a.ndim() != b.ndim() {
+        return Err(Error::runtime("linalg.cross: inputs must have the same number of dimensions."));
+    }
+    let at = wrap_dim(dim, a.ndim())?;
+    let [m, n] = [a, b].map(|t| t.shape().get(at).copied().unwrap_or(1));
+    if m != 3 || n != 3 {
+        return Err(Error::runtime(format!(
+            "linalg.cross: inputs dimension {dim} must have length 3. Got {m} and {n}"
+        )));
+    }
+    same_dtype(a, b)?;
+    if a.dtype() == DType::Bool {
+        return Err(Error::not_implemented("\"cross\" not implemented for 'Bool'"));
+    }
+    let shape = broadcast(a.shape(), b.shape())?;
+    quiet(|| {
+        let turned = |t, by: i64| ROLL.call((EXPAND.call((t, &*shape)), [-by], [at as i64]));
+        (turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)).outputs()
+    })
+}
+
+pub static LINALG_CROSS: Op = Op {
+    sig: "linalg.cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor",
+    doc: "The cross product along a dimension of length 3; the other dimensions broadcast.",
+    forms: FO,
+    body: composite(product),
+    vjp: Vjp::Each(&[
+        d(0, A1, |c| LINALG_CROSS.call((c.arg(1).conj(), c.g(), c.int(2).unwrap_or(-1)))),
+        d(1, A0, |c| LINALG_CROSS.call((c.g(), c.arg(0).conj(), c.int(2).unwrap_or(-1)))),
+    ]),
+    node: "LinalgCrossBackward0",
+    samples: &["f32[3], f32[3]", "f32[2,3], f32[1,3]", "f32[3,2], f32[3,2], dim=0", "c64[2,3], c64[2,3]"],
+    errors: &[
+        ("f32[2,2], f32[2,2]", "RuntimeError", "must have length 3. Got 2 and 2"),
+        ("f32[2,3], f32[3]", "RuntimeError", "same number of dimensions"),
+    ],
+    reference: "np.cross(x0, x1, axis=dim)",
+    out_dtype: Some(OutDType::Same),
+    sharing: Some(Sharing::Exact),
+    ..OP
+};
+
+pub static CROSS: Op = Op {
+    sig: "cross(Tensor self, Tensor other, int? dim=None) -> Tensor",
+    doc: "The cross product along a dimension of length 3, by default the first that is of that length.",
+    forms: FMO,
+    body: composite(|c| {
+        let (a, b) = (c.tensor(0)?, c.tensor(1)?);
+        let first = || a.shape().iter().position(|&d| d == 3).map(|d| d as i64);
+        let dim = c.opt_int(2).or_else(first);
+        let dim = dim.ok_or_else(|| Error::runtime("no dimension of size 3 in input"))?;
+        LINALG_CROSS.calls((a, b, dim))
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3], f32[2,3]", "f32[3,3], f32[3,3]", "f32[2,3], f32[2,3], 1", "i64[3], i64[3]"],
+    errors: &[("f32[2,2], f32[2,2]", "RuntimeError", "no dimension of size 3 in input")],
+    out_dtype: Some(OutDType::Same),
+    sharing: Some(Sharing::Exact),
+    ..OP
+};

@@ -1,0 +1,103 @@
+"""Writes to memory that is read in the same call, or that several elements share: refused where PyTorch refuses them."""
+
+import pytest
+from support.target import torch
+
+SHARED = "some elements of the input tensor and the written-to tensor refer to a single memory location"
+STACKED = "more than one element of the written-to tensor refers to a single memory location"
+
+
+def memory(dtype=None):
+    """Eight numbers, and two runs of four that overlap."""
+    x = torch.arange(0, 8, dtype=dtype or torch.float32)
+    return x, x[:4], x[1:5]
+
+
+ALL = torch.arange(0, 4)
+REFUSED = {
+    "copy_": lambda x, a, b: a.copy_(b),
+    "assignment": lambda x, a, b: x.__setitem__(slice(1, 5), a),
+    "add_": lambda x, a, b: a.add_(b),
+    "add_ of a transpose": lambda x, a, b: a.view(2, 2).add_(a.view(2, 2).t()),
+    "addcmul_": lambda x, a, b: a.addcmul_(b, b),
+    "lerp_": lambda x, a, b: a.lerp_(torch.ones(4), b),
+    "clamp_": lambda x, a, b: a.clamp_(b, b),
+    "addr_": lambda x, a, b: x[:4].view(2, 2).addr_(x[1:3], x[2:4]),
+    "scatter_, source": lambda x, a, b: a.scatter_(0, ALL, b),
+    "scatter_, itself": lambda x, a, b: a.scatter_(0, ALL, a),
+    "index_add_": lambda x, a, b: a.index_add_(0, ALL, b),
+    "index_add_, itself": lambda x, a, b: a.index_add_(0, ALL, a),
+    "index_copy_": lambda x, a, b: a.index_copy_(0, ALL, b),
+    "index_put_": lambda x, a, b: a.index_put_((ALL,), b),
+    "put_": lambda x, a, b: a.put_(ALL, b),
+    "out of cat": lambda x, a, b: torch.cat([a, torch.ones(1)], out=x[2:7]),
+    "out of gather": lambda x, a, b: torch.gather(a, 0, ALL, out=a),
+    "out of add": lambda x, a, b: torch.add(a, 1, out=b),
+}
+TAKEN = {
+    "copy_": lambda x, a, b: a.copy_(a),
+    "add_": lambda x, a, b: a.add_(a),
+    "add_ of every second": lambda x, a, b: x[::2].add_(x[1::2]),
+    "fill_ with an element": lambda x, a, b: a.fill_(a[1]),
+    "assignment of an element": lambda x, a, b: a.__setitem__(slice(None), a[1]),
+    "masked_scatter_": lambda x, a, b: a.masked_scatter_(torch.ones(4).bool(), b),
+    "addmm_": lambda x, a, b: a.view(2, 2).addmm_(b.view(2, 2), b.view(2, 2)),
+    "addbmm_": lambda x, a, b: a.view(2, 2).addbmm_(b.view(1, 2, 2), b.view(1, 2, 2)),
+    "out of add": lambda x, a, b: torch.add(a, 1, out=a),
+    "out of cumsum": lambda x, a, b: torch.cumsum(a, 0, out=a),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_shared_memory_is_refused(name):
+    x, a, b = memory()
+    with pytest.raises(RuntimeError, match=SHARED):
+        REFUSED[name](x, a, b)
+    assert x.tolist() == list(range(8)), "a refused call wrote something"
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_shared_memory_that_is_read_in_time_is_taken(name):
+    TAKEN[name](*memory())
+
+
+@pytest.mark.parametrize("name", ["scatter_", "index_fill_"])
+def test_an_index_may_not_be_what_it_writes_to(name):
+    index = torch.zeros(4, dtype=torch.int64)
+    with pytest.raises(RuntimeError, match=SHARED):
+        getattr(index, name)(0, index, 1)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda t: t.add_(1),
+        lambda t: t.copy_(torch.ones(3)),
+        lambda t: t.normal_(),
+        lambda t: t.clamp_(0),
+        lambda t: t.scatter_(0, torch.tensor([0]), 1.0),
+        lambda t: torch.add(t, 1, out=t),
+    ],
+)
+def test_elements_on_top_of_each_other_are_not_written(write):
+    with pytest.raises(RuntimeError, match=STACKED):
+        write(torch.zeros(1).expand(3))
+
+
+def test_a_resized_output_warns():
+    out = torch.ones(2)
+    with pytest.warns(UserWarning, match=r"An output with one or more elements was resized since it had shape \[2\]"):
+        torch.add(torch.ones(3), 1, out=out)
+    assert out.tolist() == [2, 2, 2]
+
+
+def test_an_empty_output_is_resized_in_silence(recwarn):
+    out = torch.empty(0)
+    torch.add(torch.ones(3), 1, out=out)
+    assert out.shape == (3,) and not recwarn.list
+
+
+def test_out_decides_the_dtype_of_a_sum():
+    out = torch.zeros(2, dtype=torch.int64)
+    torch.sum(torch.tensor([[1.6, 1.6], [2.0, 3.0]]), 1, out=out)
+    assert out.tolist() == [2, 5]
