@@ -1,25 +1,14 @@
 // out = beta out + alpha a b, batched. A workgroup computes a tile of TM x TN, TK of the inner dimension at a time
-// from shared memory; an invocation holds RM x RN sums, each in a variable of its own: as an array some compilers keep
-// them in memory.
+// from shared memory; an invocation holds RM x RN sums in registers.
 {{declarations}}
 const TM = {{TM}}u;
 const TN = {{TN}}u;
 const TK = {{TK}}u;
+const RM = {{RM}}u;
 const RN = {{RN}}u;
 const LANES = {{lanes}}u;
 var<workgroup> tile_a: array<T, {{TM}} * {{TK}}>;
 var<workgroup> tile_b: array<T, {{TK}} * {{TN}}>;
-
-// Element (r, c) of the result, where it is one.
-fn store(batch: u32, r: u32, c: u32, sum: T) {
-    if (r < {{m}} && c < {{n}}) {
-        let at = {{out}} + walk_out(batch) + r * {{out_row}} + c * {{out_col}};
-        var v = sum;
-        {{scale}}
-        {{old}}
-        write_out(at, v);
-    }
-}
 
 @compute @workgroup_size({{lanes}})
 fn main(
@@ -34,9 +23,9 @@ fn main(
     let col0 = (unit % tiles) % {{tiles_n}} * TN;
     let from_a = {{a}} + walk_a(batch);
     let from_b = {{b}} + walk_b(batch);
-    let row = lane / (TN / RN) * {{RM}}u;
+    let row = lane / (TN / RN) * RM;
     let col = lane % (TN / RN);
-    {{sums}}
+    var sums: array<array<T, {{RN}}>, {{RM}}>;
     for (var depth = 0u; depth < {{k}}; depth += TK) {
         for (var i = lane; i < TM * TK; i += LANES) {
             let r = select(i % TM, i / TK, {{a_first}});
@@ -58,12 +47,33 @@ fn main(
         }
         workgroupBarrier();
         for (var d = 0u; d < TK; d++) {
-            {{products}}
+            var right: array<T, {{RN}}>;
+            for (var j = 0u; j < RN; j++) {
+                right[j] = tile_b[d * TN + col + j * (TN / RN)];
+            }
+            for (var i = 0u; i < RM; i++) {
+                let left = tile_a[d * TM + row + i];
+                for (var j = 0u; j < RN; j++) {
+                    sums[i][j] += left * right[j];
+                }
+            }
         }
         workgroupBarrier();
     }
     if (unit >= tiles * {{batch}}) {
         return;
     }
-    {{stores}}
+    for (var i = 0u; i < RM; i++) {
+        for (var j = 0u; j < RN; j++) {
+            let r = row0 + row + i;
+            let c = col0 + col + j * (TN / RN);
+            if (r < {{m}} && c < {{n}}) {
+                let at = {{out}} + walk_out(batch) + r * {{out_row}} + c * {{out_col}};
+                var v = sums[i][j];
+                {{scale}}
+                {{old}}
+                write_out(at, v);
+            }
+        }
+    }
 }

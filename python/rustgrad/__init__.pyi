@@ -27,6 +27,7 @@ LongTensor: object
 from ._C import Node as Node
 from ._C import OutOfMemoryError as OutOfMemoryError
 from ._C import RemovableHandle as RemovableHandle
+from ._C import SavedTensor as SavedTensor
 ShortStorage: object
 ShortTensor: object
 from ._C import Size as Size
@@ -300,8 +301,8 @@ from ._C import int16 as int16
 from ._C import int32 as int32
 from ._C import int64 as int64
 from ._C import int8 as int8
-from ._settings import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
-from ._settings import is_anomaly_enabled as is_anomaly_enabled
+from ._C import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
+from ._C import is_anomaly_enabled as is_anomaly_enabled
 from ._functions import is_complex as is_complex
 from ._functions import is_conj as is_conj
 from ._settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled

@@ -30,7 +30,7 @@ pub(super) struct Kernel<'a> {
     walks: SmallVec<[Walk; 6]>,
     numbers: SmallVec<[(&'static str, Number); 16]>,
     texts: SmallVec<[(&'static str, Cow<'static, str>); 8]>,
-    parts: SmallVec<[(&'static str, Cow<'static, str>); 3]>,
+    parts: SmallVec<[(&'static str, Cow<'static, str>); 2]>,
     faulting: bool,
     constants: SmallVec<[(&'static str, usize); 6]>,
     variant: &'static str,
@@ -156,6 +156,10 @@ impl<'a> Kernel<'a> {
     /// A number that the code is compiled with; the name of the variant stands for it in the key.
     pub fn constant(mut self, name: &'static str, value: usize) -> Self {
         self.constants.push((name, value));
+        self
+    }
+    pub fn variant(mut self, variant: &'static str) -> Self {
+        self.variant = variant;
         self
     }
     /// A larger piece of code that fills a hole; the name of the variant stands for it in the key.

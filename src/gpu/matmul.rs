@@ -12,7 +12,6 @@ use super::types::{Input, Reduce, View};
 use crate::dtype::Scalar;
 use crate::error::{Error, Result};
 use crate::layout::{Dims, contiguous_strides};
-use std::sync::OnceLock;
 
 const TEMPLATE: &str = include_str!("../../shaders/matmul.wgsl");
 
@@ -24,47 +23,12 @@ struct Tile {
     depth: usize,
     per_row: usize,
     per_col: usize,
-    code: OnceLock<Unrolled>,
 }
-
-/// The WGSL of an invocation's sums: their variables, a step of the inner dimension, and how they are stored.
-struct Unrolled {
-    sums: String,
-    products: String,
-    stores: String,
-}
-
-impl Tile {
-    const fn new(name: &'static str, [rows, cols, depth]: [usize; 3], [per_row, per_col]: [usize; 2]) -> Tile {
-        Tile { name, rows, cols, depth, per_row, per_col, code: OnceLock::new() }
-    }
-    fn code(&self) -> &Unrolled {
-        self.code.get_or_init(|| {
-            let each = |f: &dyn Fn(usize, usize) -> String| -> String {
-                (0..self.per_row)
-                    .flat_map(|i| (0..self.per_col).map(move |j| f(i, j)))
-                    .collect::<Vec<_>>()
-                    .join("\n    ")
-            };
-            let right = (0..self.per_col).map(|j| format!("let right{j} = tile_b[d * TN + col + {j}u * (TN / RN)];"));
-            let left = (0..self.per_row).map(|i| format!("let left{i} = tile_a[d * TM + row + {i}u];"));
-            let loads = right.chain(left).collect::<Vec<_>>().join("\n    ");
-            Unrolled {
-                sums: each(&|i, j| format!("var sum{i}_{j} = T(0);")),
-                products: format!("{loads}\n    {}", each(&|i, j| format!("sum{i}_{j} += left{i} * right{j};"))),
-                stores: each(&|i, j| {
-                    format!("store(batch, row0 + row + {i}u, col0 + col + {j}u * (TN / RN), sum{i}_{j});")
-                }),
-            }
-        })
-    }
-}
-
-static LARGE: Tile = Tile::new("128x128", [128, 128, 8], [8, 8]);
-static MEDIUM: Tile = Tile::new("64x64", [64, 64, 16], [4, 4]);
-static SMALL: Tile = Tile::new("32x32", [32, 32, 16], [2, 2]);
-static FLAT: Tile = Tile::new("4x64", [4, 64, 16], [1, 1]);
-static TALL: Tile = Tile::new("64x4", [64, 4, 16], [1, 1]);
+const LARGE: Tile = Tile { name: "128x128", rows: 128, cols: 128, depth: 8, per_row: 8, per_col: 8 };
+const MEDIUM: Tile = Tile { name: "64x64", rows: 64, cols: 64, depth: 16, per_row: 4, per_col: 4 };
+const SMALL: Tile = Tile { name: "32x32", rows: 32, cols: 32, depth: 16, per_row: 2, per_col: 2 };
+const FLAT: Tile = Tile { name: "4x64", rows: 4, cols: 64, depth: 16, per_row: 1, per_col: 1 };
+const TALL: Tile = Tile { name: "64x4", rows: 64, cols: 4, depth: 16, per_row: 1, per_col: 1 };
 
 /// Workgroups that keep a device busy, and the shortest inner dimension worth splitting.
 const BUSY: usize = 128;
@@ -182,7 +146,7 @@ fn split(a: &View, b: &View, out: &View, alpha: f64, splits: usize) -> Result<()
     reduce(Reduce::Sum, &partial, &[0], &last)
 }
 
-fn run(tile: &'static Tile, a: &View, b: &View, out: &View, alpha: f64, beta: f64) -> Result<()> {
+fn run(tile: &Tile, a: &View, b: &View, out: &View, alpha: f64, beta: f64) -> Result<()> {
     let rank = out.shape.len();
     let (m, n, k) = (out.shape[rank - 2], out.shape[rank - 1], a.shape[rank - 1]);
     let batch: usize = out.shape[..rank - 2].iter().product();
@@ -230,12 +194,9 @@ fn run(tile: &'static Tile, a: &View, b: &View, out: &View, alpha: f64, beta: f6
     if beta != 0.0 {
         kernel = kernel.scalar("beta", Scalar::Float(beta)).text("old", "v += {{beta}} * read_out(at);");
     }
-    let code = tile.code();
     kernel
         .text("a_first", if a_first { "true" } else { "false" })
         .text("b_first", if b_first { "true" } else { "false" })
-        .part(tile.name, "sums", &*code.sums)
-        .part(tile.name, "products", &*code.products)
-        .part(tile.name, "stores", &*code.stores)
+        .variant(tile.name)
         .launch_groups(batch * tiles_m * tiles_n)
 }

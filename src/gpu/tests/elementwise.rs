@@ -178,7 +178,8 @@ fn integers_of_both_widths() {
     };
     let floor = |a: i64, b: i64| (a as f64 / b as f64).floor() as i64;
     let safe = |f: &dyn Fn(i64, i64) -> i64, a, b| if b == 0 { None } else { Some(f(a, b)) };
-    let cases: [(&'static str, &dyn Fn(i64, i64) -> Option<i64>); 9] = [
+    type Case<'a> = (&'static str, &'a dyn Fn(i64, i64) -> Option<i64>);
+    let cases: [Case<'_>; 9] = [
         ("abs_(x)", &|a, _| Some(a.abs())),
         ("sign_(x)", &|a, _| Some(a.signum())),
         ("trunc_div_(x, y)", &|a, b| safe(&|a, b| a / b, a, b)),
