@@ -220,7 +220,7 @@ impl Layout {
             if offset >= 0 { rows.min(cols.saturating_sub(offset)) } else { rows.saturating_add(offset).min(cols) }
                 .max(0) as usize;
         let mut start = self.offset;
-        if length > 0 {
+        if length > 0 && self.numel() > 0 {
             start += if offset >= 0 {
                 offset as usize * self.strides[b]
             } else {
@@ -230,7 +230,7 @@ impl Layout {
         let keep: Dims = (0..self.ndim()).filter(|&d| d != a && d != b).collect();
         let mut out = self.permute(&keep);
         out.shape.push(length);
-        out.strides.push(self.strides[a] + self.strides[b]);
+        out.strides.push(self.strides[a].saturating_add(self.strides[b]));
         out.offset = start;
         Ok(out)
     }
@@ -257,7 +257,10 @@ impl Layout {
         let last = shape.iter().zip(strides).try_fold(offset as usize, |n, (&d, &s)| {
             d.saturating_sub(1).checked_mul(s as usize).and_then(|m| n.checked_add(m))
         });
-        if !empty && last.is_none_or(|l| l >= capacity) {
+        // An empty view reads nothing, but its offset is still counted in bytes.
+        let beyond =
+            if empty { offset as usize > isize::MAX as usize / 16 } else { last.is_none_or(|l| l >= capacity) };
+        if beyond {
             return Err(Error::runtime(format!(
                 "setStorage: sizes {}, strides {}, storage offset {offset} are out of bounds for storage of {capacity} elements",
                 Show(sizes),

@@ -80,7 +80,7 @@ pub static PAD: Op = Op {
 };
 
 fn check_pairs(ndim: usize, pad: &[i64]) -> Result<()> {
-    if pad.len() % 2 != 0 {
+    if !pad.len().is_multiple_of(2) {
         return Err(Error::runtime("Padding length must be divisible by 2"));
     }
     if pad.len() > 2 * ndim {

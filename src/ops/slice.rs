@@ -7,7 +7,7 @@ use super::split::{SPLIT, SPLIT_SIZES, wrap_nonscalar};
 use super::strided::{AS_STRIDED_VIEW, as_strided_grad, geometry};
 use super::view::{SLICE, one};
 use crate::error::{Error, Result, Show};
-use crate::layout::{Layout, to_shape, wrap_dim};
+use crate::layout::{Layout, checked_numel, to_shape, wrap_dim};
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -38,7 +38,7 @@ pub static PLACE: Op = Op {
         |c| {
             let (g, shape) = (c.tensor(0)?, to_shape(c.ints(1)?)?);
             let sizes: Ints = g.shape().iter().map(|&d| d as i64).collect();
-            Layout::as_strided(&sizes, c.ints(2)?, c.int(3)?, shape.iter().product())?;
+            Layout::as_strided(&sizes, c.ints(2)?, c.int(3)?, checked_numel(&shape)?)?;
             Ok(Spec::one(&shape, g.dtype(), g.device()))
         },
         place,

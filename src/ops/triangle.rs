@@ -129,7 +129,7 @@ fn embedded(c: &dyn Arguments) -> Result<(usize, usize, Dims)> {
     let Some((&last, front)) = t.shape().split_last() else {
         return Err(Error::dim_range(-1, 0));
     };
-    let side = last + offset.unsigned_abs() as usize;
+    let side = last.saturating_add(offset.unsigned_abs() as usize);
     let mut shape: Dims = front.into();
     shape.insert(a.min(b), side);
     shape.insert(a.max(b), side);

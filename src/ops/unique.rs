@@ -35,7 +35,8 @@ struct Kinds {
 
 /// NaN is greater than every number and differs from itself.
 fn compare<T: PartialOrd>(a: &[T], b: &[T]) -> Ordering {
-    let one = |(x, y): (&T, &T)| x.partial_cmp(y).unwrap_or_else(|| (x != x).cmp(&(y != y)));
+    let is_nan = |v: &T| v.partial_cmp(v).is_none();
+    let one = |(x, y): (&T, &T)| x.partial_cmp(y).unwrap_or_else(|| is_nan(x).cmp(&is_nan(y)));
     a.iter().zip(b).map(one).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
 }
 
