@@ -26,6 +26,7 @@ pub struct HookHandle {
 
 #[pymethods]
 impl HookHandle {
+    /// Takes the hook away; a second call does nothing.
     fn remove(&self) {
         match &self.owner {
             Owner::Node(n) => {
