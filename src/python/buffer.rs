@@ -65,7 +65,7 @@ pub fn frombuffer(
     let n = elements(bytes, kind.size() as i64, count, offset)?;
     // SAFETY: the offset lies within the exported bytes.
     let first = unsafe { start.cast::<u8>().offset(offset as isize) };
-    if first as usize % kind.size().min(8) != 0 {
+    if !(first as usize).is_multiple_of(kind.size().min(8)) {
         return Err(PyValueError::new_err(format!(
             "frombuffer: the memory at offset {offset} is not aligned for {kind}. Copy the bytes first."
         )));
