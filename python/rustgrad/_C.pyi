@@ -37,6 +37,10 @@ class RemovableHandle:
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
     id: Any
     remove: Any
+class SavedTensor:
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    register_hooks: Any
+    unpack: Any
 class Size(tuple[int, ...]):
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 class device:
@@ -359,7 +363,11 @@ class Tensor:
         """`exp(x) - 1`, exact near zero."""
     def exponential_(self, lambd: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fills self with random numbers of the exponential distribution of rate `lambd`."""
-    def fill_(self, value: Tensor | _Number) -> Tensor:
+    @overload
+    def fill_(self, value: Tensor) -> Tensor:
+        """Writes the number in a 0-d tensor everywhere in `self`."""
+    @overload
+    def fill_(self, value: _Number) -> Tensor:
         """Writes one number everywhere in `self`."""
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """Joins the dimensions from `start_dim` to `end_dim`, both included, into one. A view where possible."""
@@ -873,13 +881,19 @@ class Tensor:
     def squeeze(self) -> Tensor:
         """Drops every dimension of size one."""
     @overload
-    def squeeze(self, dim: _int | Sequence[_int]) -> Tensor:
+    def squeeze(self, dim: _int) -> Tensor:
+        """Drops a dimension if it is of size one."""
+    @overload
+    def squeeze(self, dim: Sequence[_int]) -> Tensor:
         """Drops the given dimensions where they are of size one."""
     @overload
     def squeeze_(self) -> Tensor:
         """Drops every dimension of size one."""
     @overload
-    def squeeze_(self, dim: _int | Sequence[_int]) -> Tensor:
+    def squeeze_(self, dim: _int) -> Tensor:
+        """Drops a dimension if it is of size one."""
+    @overload
+    def squeeze_(self, dim: Sequence[_int]) -> Tensor:
         """Drops the given dimensions where they are of size one."""
     @overload
     def std(self, unbiased: _bool = True) -> Tensor:
@@ -1206,6 +1220,7 @@ def _call_composite(*args: Any, **kwargs: Any) -> Any: ...
 def _default_generator(*args: Any, **kwargs: Any) -> Any: ...
 def _detach(*args: Any, **kwargs: Any) -> Any: ...
 def _detach_(*args: Any, **kwargs: Any) -> Any: ...
+def _disable_saved_tensors_hooks(*args: Any, **kwargs: Any) -> Any: ...
 def _empty_cache(*args: Any, **kwargs: Any) -> Any: ...
 def _from_dlpack(*args: Any, **kwargs: Any) -> Any: ...
 def _from_storage_bytes(*args: Any, **kwargs: Any) -> Any: ...
@@ -1217,8 +1232,6 @@ def _gpu_memory_allocated(*args: Any, **kwargs: Any) -> Any: ...
 def _gpu_stats(*args: Any, **kwargs: Any) -> Any: ...
 def _gpu_synchronize(*args: Any, **kwargs: Any) -> Any: ...
 def _gradient_edge(*args: Any, **kwargs: Any) -> Any: ...
-def _is_anomaly_check_nan_enabled(*args: Any, **kwargs: Any) -> Any: ...
-def _is_anomaly_enabled(*args: Any, **kwargs: Any) -> Any: ...
 def _is_inference(*args: Any, **kwargs: Any) -> Any: ...
 def _item(*args: Any, **kwargs: Any) -> Any: ...
 def _make_subclass(*args: Any, **kwargs: Any) -> Any: ...
@@ -1264,6 +1277,8 @@ int16: _dtype
 int32: _dtype
 int64: _dtype
 int8: _dtype
+def is_anomaly_check_nan_enabled(*args: Any, **kwargs: Any) -> Any: ...
+def is_anomaly_enabled(*args: Any, **kwargs: Any) -> Any: ...
 def is_grad_enabled(*args: Any, **kwargs: Any) -> Any: ...
 def is_inference_mode_enabled(*args: Any, **kwargs: Any) -> Any: ...
 def live_counts(*args: Any, **kwargs: Any) -> Any: ...
@@ -1983,7 +1998,10 @@ def square(input: Tensor, *, out: Any = None) -> Tensor:
 def squeeze(input: Tensor) -> Tensor:
     """Drops every dimension of size one."""
 @overload
-def squeeze(input: Tensor, dim: _int | Sequence[_int]) -> Tensor:
+def squeeze(input: Tensor, dim: _int) -> Tensor:
+    """Drops a dimension if it is of size one."""
+@overload
+def squeeze(input: Tensor, dim: Sequence[_int]) -> Tensor:
     """Drops the given dimensions where they are of size one."""
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
     """Joins tensors of one shape along a new dimension. Dtypes promote."""

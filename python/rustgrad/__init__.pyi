@@ -16,6 +16,7 @@ LongTensor: object
 from ._C import Node as Node
 from ._C import OutOfMemoryError as OutOfMemoryError
 from ._C import RemovableHandle as RemovableHandle
+from ._C import SavedTensor as SavedTensor
 ShortTensor: object
 from ._C import Size as Size
 from ._C import Tensor as Tensor
@@ -275,6 +276,8 @@ from ._C import int16 as int16
 from ._C import int32 as int32
 from ._C import int64 as int64
 from ._C import int8 as int8
+from ._C import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
+from ._C import is_anomaly_enabled as is_anomaly_enabled
 from ._functions import is_complex as is_complex
 from ._functions import is_floating_point as is_floating_point
 from ._C import is_grad_enabled as is_grad_enabled

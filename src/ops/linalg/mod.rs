@@ -215,7 +215,7 @@ impl Term {
         MM.call((self, b))
     }
     pub fn squeeze(self, dim: i64) -> Term {
-        super::view::SQUEEZE_DIM.call((self, [dim]))
+        super::view::SQUEEZE_DIM.call((self, dim))
     }
 }
 
