@@ -31,7 +31,6 @@ const MACROS: usize = 3;
 /// Files that may be longer: (path, reason).
 const LONG_FILES: &[(&str, &str)] = &[
     ("python/rustgrad/_tensor.py", "the body of one class, which reads best whole"),
-    ("src/cpu/math_tests.rs", "one table of functions with their references"),
     ("src/python/parse.rs", "one conversion for each kind of parameter"),
 ];
 /// Functions that may be longer: (path, name, reason).

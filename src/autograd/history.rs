@@ -218,7 +218,7 @@ pub fn rebase(t: &Tensor, node: &Arc<Node>) -> Result<()> {
             let mut edges: SmallVec<[Option<Edge>; 2]> = smallvec![before];
             edges.extend(node.edges.iter().skip(1).cloned());
             let part = Part { base: base.layout().clone(), view: t.layout().clone(), replay: view.replay.clone() };
-            let work = Work::CopySlices(CopySlices { inner: node.clone(), part });
+            let work = Work::CopySlices(Box::new(CopySlices { inner: node.clone(), part }));
             let copy = Node::new("CopySlices", work, edges, smallvec![Facts::of(base)]);
             set_history(base, &copy, 0);
             let Edge { node, output } = view_edge(t, view)?;

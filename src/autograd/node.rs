@@ -37,7 +37,7 @@ pub enum Work {
     /// Adds to `.grad` of a leaf.
     Accumulate(Tensor),
     /// An in-place write to a view of a tensor with history; see `history`.
-    CopySlices(super::history::CopySlices),
+    CopySlices(Box<super::history::CopySlices>),
     Custom(Box<dyn Custom>),
     /// The value was changed in a way that has no gradient; using it in backward is an error.
     Fails(String),

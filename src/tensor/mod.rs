@@ -39,6 +39,7 @@ pub(crate) const HAS_FN: u8 = 2;
 pub(crate) const INFERENCE: u8 = 4;
 pub(crate) const RETAINS: u8 = 8;
 /// The Python class and attributes are kept in the slot: see Note [Identity] in `python`.
+#[cfg(feature = "python")]
 pub(crate) const PY_STASH: u8 = 16;
 
 pub struct TensorImpl {

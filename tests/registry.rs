@@ -1,0 +1,115 @@
+//! Completeness of the op table: what `docs`, stubs and tests derive from a row must be there, for every row.
+//!
+//! The Python table (`tests/test_ops.py`) checks what a row computes; this one, without an interpreter, what it says.
+
+use rustgrad::op::{Body, Forms, Op, Vjp, public_name};
+use rustgrad::ops::all;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// Fails with every op for which `problem` has words.
+fn every_row(problem: impl Fn(&'static Op) -> Option<String>) {
+    let found: Vec<String> = all().filter_map(|op| problem(op).map(|p| format!("  {}: {p}", op.name()))).collect();
+    assert!(found.is_empty(), "{} rows are incomplete:\n{}", found.len(), found.join("\n"));
+}
+
+fn first_sentence(doc: &str) -> &str {
+    doc.split("\n\n").next().unwrap_or("").trim()
+}
+
+#[test]
+fn every_row_has_a_document() {
+    every_row(|op| {
+        let first = first_sentence(op.doc);
+        (first.len() < 10 || !first.ends_with(['.', ':', ')', '`'])).then(|| format!("doc {first:?} is no sentence"))
+    });
+}
+
+#[test]
+fn every_row_has_samples_and_an_error_sample() {
+    every_row(|op| match (op.samples.is_empty(), op.errors.is_empty()) {
+        (true, _) => Some("no sample".into()),
+        (_, true) => Some("no error sample".into()),
+        _ => op.errors.iter().find(|(_, class, part)| class.is_empty() || part.is_empty()).map(|e| format!("{e:?}")),
+    });
+}
+
+#[test]
+fn every_row_has_a_gradient_or_says_why_not() {
+    every_row(|op| match (&op.vjp, &op.body) {
+        (_, Body::Unset) => Some("no body".into()),
+        (Vjp::Unset, _) => Some("neither a gradient nor a reason".into()),
+        (Vjp::None(reason), _) if reason.len() < 5 => Some(format!("{reason:?} is no reason")),
+        (Vjp::Composite, Body::Composite { .. }) => None,
+        (Vjp::Composite, _) => Some("says composite, but its body is a kernel".into()),
+        (Vjp::Each(list), _) if list.is_empty() => Some("an empty list of gradients".into()),
+        (Vjp::Each(list), _) => {
+            let count = op.signature().params.len();
+            list.iter().find(|g| g.arg >= count).map(|g| format!("a gradient of argument {} of {count}", g.arg))
+        }
+        _ => None,
+    });
+}
+
+#[test]
+fn every_row_has_a_fitting_name() {
+    every_row(|op| {
+        let leaf = op.public().rsplit('.').next().unwrap_or("");
+        let (hidden, writes) = (op.forms.has(Forms::HIDDEN), op.forms.has(Forms::ONLY_INPLACE));
+        if hidden {
+            return None;
+        }
+        if leaf.starts_with('_') {
+            return Some("only a hidden op starts with an underscore".into());
+        }
+        if writes != leaf.ends_with('_') {
+            return Some("an op that only writes to self, and no other, ends with an underscore".into());
+        }
+        (op.forms.has(Forms::OUT) && op.signature().params.iter().any(|p| p.name == "out"))
+            .then(|| "`out` is derived, not a parameter".into())
+    });
+}
+
+#[test]
+fn no_name_is_given_twice() {
+    let mut owners: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for op in all() {
+        owners.entry(op.name()).or_default().push(op.name());
+        for alias in op.aliases {
+            // An alias may serve several overloads of one op, never two ops.
+            let owned = owners.entry(alias).or_default();
+            if !owned.iter().any(|o| public_name(o) == op.public()) {
+                owned.push(op.name());
+            }
+        }
+    }
+    owners.retain(|_, ops| ops.len() > 1);
+    assert!(owners.is_empty(), "names of several ops: {owners:?}");
+}
+
+/// `pub static X: Op` in `text`.
+fn literals(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|l| l.trim().strip_prefix("pub static ")?.split_once(": Op =").map(|(name, _)| name))
+}
+
+#[test]
+fn every_literal_is_in_a_list() {
+    let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ops")];
+    let (mut count, mut lost) = (0, Vec::new());
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            open.extend(fs::read_dir(&path).unwrap().map(|e| e.unwrap().path()));
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        for name in literals(&text) {
+            count += 1;
+            if !text.contains(&format!("&{name}")) {
+                lost.push(format!("{name} in {}", path.display()));
+            }
+        }
+    }
+    assert!(lost.is_empty(), "literals in no list: {lost:?}");
+    assert_eq!(count, all().count(), "as many literals as rows");
+}
