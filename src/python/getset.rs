@@ -125,7 +125,7 @@ fn set_grad(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
     }
     if g.dtype() != t.dtype() {
         return Err(PyRuntimeError::new_err(format!(
-            "attempting to assign a gradient with dtype '{}' to a tensor with grad_dtype '{}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype).",
+            "attempting to assign a gradient with dtype '{}' to a tensor with dtype '{}'. The gradient must match the tensor's dtype.",
             g.dtype(),
             t.dtype()
         )));
