@@ -13,23 +13,22 @@ pub fn accepts(py: Python, sig: &'static Signature, keyword: &str, value: *mut P
     let name = public_name(sig.name);
     let creates = sig.index_of("requires_grad").is_some();
     let formed = matches!(name, "empty" | "clone" | "contiguous") || name.ends_with("_like");
-    // SAFETY: a live argument of the call.
-    let value = unsafe { Borrowed::from_ptr(py, value) }.repr()?.to_string();
-    let one_of = |known: &[&str]| known.contains(&value.as_str());
-    let error = match keyword {
-        "layout" if creates => (!one_of(&["None", "torch.strided"]))
-            .then(|| PyNotImplementedError::new_err(format!("{name}: expected layout torch.strided, got {value}"))),
-        "pin_memory" if creates => (!one_of(&["None", "False"])).then(|| {
-            PyRuntimeError::new_err(format!("{name}: no device needs pinned memory here; expected pin_memory=False"))
-        }),
-        "memory_format" if formed => {
-            (!one_of(&["None", "torch.contiguous_format", "torch.preserve_format"])).then(|| {
-                PyNotImplementedError::new_err(format!(
-                    "{name}: expected torch.contiguous_format or torch.preserve_format, got {value}"
-                ))
-            })
-        }
+    let known: &[&str] = match keyword {
+        "layout" if creates => &["None", "torch.strided"],
+        "pin_memory" if creates => &["None", "False"],
+        "memory_format" if formed => &["None", "torch.contiguous_format", "torch.preserve_format"],
         _ => return Ok(false),
     };
-    error.map_or(Ok(true), Err)
+    // SAFETY: a live argument of the call.
+    let value = unsafe { Borrowed::from_ptr(py, value) }.repr()?.to_string();
+    match known.contains(&value.as_str()) {
+        true => Ok(true),
+        false if keyword == "pin_memory" => Err(PyRuntimeError::new_err(format!(
+            "{name}: no device needs pinned memory here; expected pin_memory=False"
+        ))),
+        false => Err(PyNotImplementedError::new_err(format!(
+            "{name}: expected {keyword} {}, got {value}",
+            known[1..].join(" or ")
+        ))),
+    }
 }
