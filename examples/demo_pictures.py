@@ -55,6 +55,7 @@ def curves(history, path, name):
             history["held_out_loss"],
             "Cross entropy (smoothed labels)",
             lambda v: f"{v:.3f}",
+            10,
         )
         left.set_yscale("log")
         low, high = left.get_ylim()

@@ -4,10 +4,6 @@ import re
 
 # (property, or "property on device"; op) -> reason
 XFAIL: dict[tuple[str, str], str] = {
-    (
-        "on device",
-        "nn.functional.huber_loss.weighted",
-    ): "one tensor is read where the weight is a keyword; the cause is not found",
     ("on device", "unique"): "distinct elements are found on the host; there is no shader yet",
     ("on device", "unique.inverse"): "distinct elements are found on the host; there is no shader yet",
     ("on device", "unique.counts"): "distinct elements are found on the host; there is no shader yet",
