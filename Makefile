@@ -68,7 +68,7 @@ lint: $(STAMPS)/tools ## cargo fmt, clippy, ruff; changes nothing.
 test-rust: $(STAMPS)/tools ## Rust tests; no interpreter needed.
 	. tools/vulkan.sh; cargo test --locked --quiet
 
-test-python: $(STAMPS)/extra-test $(STAMPS)/wheel-$(TEST_PROFILE) ## Stubs and generated pages, then pytest on CPU and, through Vulkan, on the GPU device.
+test-python: $(STAMPS)/extra-test $(STAMPS)/extra-demo $(STAMPS)/wheel-$(TEST_PROFILE) ## Stubs and generated pages, then pytest on CPU and, through Vulkan, on the GPU device.
 	$(BIN)/python tools/generate.py --check
 	. tools/vulkan.sh; $(PYTEST) -n $(JOBS)
 
