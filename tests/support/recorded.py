@@ -28,7 +28,12 @@ def plain(value):
         return plain(value.detach().tolist())
     if isinstance(value, type):
         return value.__name__
-    return str(value).replace("rustgrad.", "torch.")
+    return words(value)
+
+
+def words(value):
+    """A text as PyTorch says it, without tracebacks and source positions, which are those of the machine."""
+    return re.split(r" \(Triggered internally|  File ", str(value).replace("rustgrad.", "torch."))[0].strip()
 
 
 def outcome(case, torch):
@@ -38,11 +43,11 @@ def outcome(case, torch):
         try:
             found = {"value": plain(case(torch))}
         except Exception as error:
-            found = {"error": type(error).__name__, "message": str(error).replace("rustgrad.", "torch.")}
+            found = {"error": type(error).__name__, "message": words(error)}
     # PyTorch warns of this once in a process, so it depends on what ran before.
     caught = [w for w in caught if "create a reference cycle" not in str(w.message)]
     if caught:
-        found["warnings"] = [[w.category.__name__, str(w.message).replace("rustgrad.", "torch.")] for w in caught]
+        found["warnings"] = [[w.category.__name__, words(w.message)] for w in caught]
     return found
 
 
@@ -54,12 +59,7 @@ def same(got, want):
         return False
     texts = [(got.get("message", ""), want.get("message", ""))]
     texts += [(g[1], w[1]) for g, w in zip(got.get("warnings", ()), want.get("warnings", ()))]
-    return all(core(w) in g for g, w in texts)
-
-
-def core(message):
-    """The part of a message that is compared: without source positions, tracebacks and a final full stop."""
-    return re.split(r" \(Triggered internally|  File ", message)[0].strip().rstrip(".")
+    return all(w.rstrip(".") in g for g, w in texts)
 
 
 def names(node, depth=6):
