@@ -2,7 +2,7 @@
 
 use super::kinds::{PyDType, to_dtype};
 use super::object::Handle;
-use super::parse::type_name;
+use super::values::type_name;
 use crate::cpu::buffer::CpuBuffer;
 use crate::device::Device;
 use crate::dtype::DType;

@@ -137,7 +137,7 @@ fn into_out(py: Python, op: &'static Op, args: &Args, out: *mut PyObject) -> PyR
                 PyTypeError::new_err(format!(
                     "{}(): argument 'out' must be Tensor, not {}",
                     op.parsed().base,
-                    super::parse::type_name(&out)
+                    super::values::type_name(&out)
                 ))
             })?;
             let tensors: Option<Vec<Tensor>> = items.iter().map(|o| borrow(o.as_ptr()).cloned()).collect();

@@ -2,7 +2,7 @@
 
 use super::kinds::{to_device, to_dtype};
 use super::object::{Handle, borrow};
-use super::parse::{to_scalar, type_name};
+use super::values::{to_scalar, type_name};
 use crate::cpu::buffer::CpuBuffer;
 use crate::device::Device;
 use crate::dtype::{Category, DType, Element, Scalar, default_dtype};

@@ -35,7 +35,7 @@ fn tensors(o: &Bound<PyAny>) -> PyResult<Vec<Option<Tensor>>> {
         match borrow(i.as_ptr()) {
             Some(t) => Ok(Some(t.clone())),
             None if i.is_none() => Ok(None),
-            None => Err(PyTypeError::new_err(format!("expected Tensor or None, got {}", super::parse::type_name(&i)))),
+            None => Err(PyTypeError::new_err(format!("expected Tensor or None, got {}", super::values::type_name(&i)))),
         }
     };
     o.try_iter()?.map(one).collect()
@@ -50,7 +50,7 @@ pub fn tensor_hook(hook: Py<PyAny>) -> TensorHook {
                 return Ok(None);
             }
             let new = borrow(r.as_ptr()).ok_or_else(|| {
-                let name = super::parse::type_name(&r);
+                let name = super::values::type_name(&r);
                 PyTypeError::new_err(format!("expected Variable, but hook returned '{name}'"))
             })?;
             if new.shape() != g.shape() {
@@ -94,7 +94,7 @@ pub fn saved_hooks(pack: Py<PyAny>, unpack: Py<PyAny>) -> SavedHooks {
                 borrow(r.as_ptr()).cloned().ok_or_else(|| {
                     PyTypeError::new_err(format!(
                         "Output of saved tensor unpack_hook expected to be a Tensor but got result of type {}",
-                        super::parse::type_name(&r)
+                        super::values::type_name(&r)
                     ))
                 })
             })

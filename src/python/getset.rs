@@ -3,7 +3,7 @@
 use super::error::{guard, guard_object};
 use super::kinds::{PyDevice, dtype_object, size_object};
 use super::object::{borrow, wrap};
-use super::parse::type_name;
+use super::values::type_name;
 use crate::autograd::history;
 use crate::tensor::{HAS_FN, INFERENCE, Meta, RETAINS, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning};

@@ -3,7 +3,7 @@
 
 use super::error::{guard, guard_object};
 use super::object::{borrow, wrap};
-use super::parse::{to_int, to_scalar, type_name};
+use super::values::{to_int, to_scalar, type_name};
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::op::Op;

@@ -20,6 +20,7 @@ mod object;
 mod parse;
 mod saved;
 mod table;
+mod values;
 mod witness;
 
 use crate::dtype::DType;

@@ -2,7 +2,7 @@
 
 use super::error::guard_object;
 use super::object::{borrow, slot, wrap};
-use super::parse::to_scalar;
+use super::values::to_scalar;
 use crate::dispatch;
 use crate::dtype::{Category, Scalar};
 use crate::op::{Args, Op, Value};

@@ -2,9 +2,12 @@
 
 use super::kinds::{PyGenerator, to_device, to_dtype};
 use super::object::borrow;
+use super::values::{
+    int_list, is_int, is_list_like, scalar_list, tensor_list, to_bool, to_int, to_scalar, to_scalar_or_item, type_name,
+};
 use crate::dtype::Scalar;
 use crate::op::{Args, Ints, Kind, Param, Signature, Value};
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 
@@ -185,10 +188,6 @@ fn positional<'a>(
     Ok(1)
 }
 
-pub fn type_name(o: &Bound<PyAny>) -> String {
-    o.get_type().name().map_or_else(|_| "object".into(), |n| n.to_string())
-}
-
 /// One value of the parameter's kind; `None` where the type does not fit.
 fn convert<'a>(p: &Param, o: Borrowed<'a, 'a, PyAny>) -> Result<Option<Value<'a>>, Misfit> {
     let raw = o.as_ptr();
@@ -244,133 +243,6 @@ fn convert_plain<'a>(kind: Kind, o: &Borrowed<'a, 'a, PyAny>) -> Result<Option<V
         }
         Kind::Tensor | Kind::Operand => unreachable!("handled by the caller"),
     })
-}
-
-/// A Python or NumPy number; `None` for anything else. Integers beyond 64 bits are an error.
-pub fn to_scalar(o: &Bound<PyAny>) -> PyResult<Option<Scalar>> {
-    let p = o.as_ptr();
-    // SAFETY: `p` is a live object; the checks and conversions follow its type.
-    unsafe {
-        if ffi::PyFloat_Check(p) != 0 {
-            return Ok(Some(Scalar::Float(ffi::PyFloat_AS_DOUBLE(p))));
-        }
-        if ffi::PyBool_Check(p) != 0 {
-            return Ok(Some(Scalar::Bool(p == ffi::Py_True())));
-        }
-        if ffi::PyLong_Check(p) != 0 {
-            return long_scalar(o).map(Some);
-        }
-        if ffi::PyComplex_Check(p) != 0 {
-            return Ok(Some(Scalar::Complex(ffi::PyComplex_RealAsDouble(p), ffi::PyComplex_ImagAsDouble(p))));
-        }
-    }
-    numpy_scalar(o)
-}
-
-fn long_scalar(o: &Bound<PyAny>) -> PyResult<Scalar> {
-    let mut overflow = 0;
-    // SAFETY: `o` is an int.
-    let v = unsafe { ffi::PyLong_AsLongLongAndOverflow(o.as_ptr(), &raw mut overflow) };
-    if overflow == 0 {
-        return Ok(Scalar::Int(v));
-    }
-    match o.extract::<u64>() {
-        Ok(u) => Ok(Scalar::UInt(u)),
-        Err(_) => Err(PyOverflowError::new_err("Overflow when unpacking long: the number must fit in 64 bits")),
-    }
-}
-
-/// NumPy's scalars answer to `item()`; arrays and tensors are left to others.
-fn numpy_scalar(o: &Bound<PyAny>) -> PyResult<Option<Scalar>> {
-    let t = o.get_type();
-    if !t.module().is_ok_and(|m| m == "numpy") || t.name().is_ok_and(|n| n == "ndarray") || !o.hasattr("item")? {
-        return Ok(None);
-    }
-    let item = o.call_method0("item")?;
-    if item.is(o) || item.get_type().is(&t) { Ok(None) } else { to_scalar(&item) }
-}
-
-/// A number, or the number in a 0-d tensor that needs no gradient.
-fn to_scalar_or_item(o: &Bound<PyAny>) -> PyResult<Option<Scalar>> {
-    if let Some(s) = to_scalar(o)? {
-        return Ok(Some(s));
-    }
-    match borrow(o.as_ptr()) {
-        Some(t) if t.ndim() == 0 && !t.requires_grad() => Ok(Some(super::export::item(t)?)),
-        _ => Ok(None),
-    }
-}
-
-/// A tensor with dimensions, which is no number even if it holds one.
-fn is_list_like(o: &Bound<PyAny>) -> bool {
-    borrow(o.as_ptr()).is_some_and(|t| t.ndim() > 0)
-}
-
-fn is_int(o: &Bound<PyAny>) -> bool {
-    // SAFETY: `o` is a live object.
-    unsafe {
-        ffi::PyLong_Check(o.as_ptr()) != 0 || (ffi::PyIndex_Check(o.as_ptr()) != 0 && borrow(o.as_ptr()).is_none())
-    }
-}
-
-/// An int (not a bool), anything with `__index__`, or a 0-d integer tensor.
-pub fn to_int(o: &Bound<PyAny>) -> PyResult<Option<i64>> {
-    let p = o.as_ptr();
-    // SAFETY: `p` is a live object.
-    let (long, boolean) = unsafe { (ffi::PyLong_Check(p) != 0, ffi::PyBool_Check(p) != 0) };
-    if boolean {
-        return Ok(None);
-    }
-    if long {
-        return match long_scalar(o)? {
-            Scalar::Int(i) => Ok(Some(i)),
-            _ => Err(PyOverflowError::new_err("Overflow when unpacking long: the number must fit in 64 bits")),
-        };
-    }
-    if let Some(t) = borrow(p) {
-        let whole = t.numel() == 1 && t.dtype().is_int();
-        return if whole { Ok(Some(super::export::item(t)?.to_i64())) } else { Ok(None) };
-    }
-    // SAFETY: as above.
-    if unsafe { ffi::PyIndex_Check(p) } != 0 { Ok(Some(o.extract::<i64>()?)) } else { Ok(None) }
-}
-
-fn to_bool(o: &Bound<PyAny>) -> Option<bool> {
-    // SAFETY: `o` is a live object.
-    if unsafe { ffi::PyBool_Check(o.as_ptr()) } != 0 {
-        return Some(o.is_truthy().unwrap_or(false));
-    }
-    match numpy_scalar(o) {
-        Ok(Some(Scalar::Bool(b))) => Some(b),
-        _ => None,
-    }
-}
-
-/// The items of a list or tuple.
-fn sequence<'py>(o: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyAny>>> {
-    // SAFETY: `o` is a live object.
-    let fits = unsafe { ffi::PyList_Check(o.as_ptr()) != 0 || ffi::PyTuple_Check(o.as_ptr()) != 0 };
-    if !fits {
-        return None;
-    }
-    o.try_iter().ok()?.collect::<PyResult<Vec<_>>>().ok()
-}
-
-fn int_list(o: &Bound<PyAny>) -> PyResult<Option<Ints>> {
-    let Some(items) = sequence(o) else { return Ok(None) };
-    items.iter().map(to_int).collect::<PyResult<Option<Ints>>>()
-}
-fn scalar_list(o: &Bound<PyAny>) -> PyResult<Option<Vec<Scalar>>> {
-    let Some(items) = sequence(o) else { return Ok(None) };
-    items.iter().map(to_scalar_or_item).collect()
-}
-fn tensor_list(o: &Bound<PyAny>, holes: bool) -> PyResult<Option<Vec<Option<crate::tensor::Tensor>>>> {
-    let Some(items) = sequence(o) else { return Ok(None) };
-    let one = |i: &Bound<PyAny>| match borrow(i.as_ptr()) {
-        Some(t) => Some(Some(t.clone())),
-        None => (holes && i.is_none()).then_some(None),
-    };
-    Ok(items.iter().map(one).collect())
 }
 
 /// The words for arguments that fit no overload, PyTorch's where there is one signature.

@@ -1,7 +1,7 @@
 //! The op table in Python: callables by name, and the rows that tests, stubs and docs read.
 
 use super::callable;
-use super::parse::type_name;
+use super::values::type_name;
 use crate::device::Device;
 use crate::dispatch;
 use crate::op::{Body, Forms, Op, Param, Returns, Vjp};
@@ -191,7 +191,7 @@ pub fn _result_type(py: Python, operands: &Bound<PyTuple>) -> PyResult<Py<PyAny>
     for o in operands.iter() {
         match super::object::borrow(o.as_ptr()) {
             Some(t) => ops.tensor(t.dtype(), t.ndim())?,
-            None => match super::parse::to_scalar(&o)? {
+            None => match super::values::to_scalar(&o)? {
                 Some(s) => ops.scalar(s),
                 None => {
                     return Err(PyTypeError::new_err(format!(
