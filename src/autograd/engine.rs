@@ -16,9 +16,10 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex};
 
-/// Hashes node addresses: a multiply is enough, they are distinct and aligned.
+/// Hashes addresses: a multiply is enough, they are distinct and aligned.
 #[derive(Default)]
 pub struct PointerHash(u64);
+pub type PointerHasher = BuildHasherDefault<PointerHash>;
 impl Hasher for PointerHash {
     fn finish(&self) -> u64 {
         self.0
@@ -27,11 +28,15 @@ impl Hasher for PointerHash {
         unreachable!("only addresses are hashed")
     }
     fn write_usize(&mut self, p: usize) {
-        self.0 = (p as u64 >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = (self.0.rotate_left(5) ^ (p as u64 >> 4)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+    /// A number beside an address.
+    fn write_i32(&mut self, i: i32) {
+        self.0 = (self.0.rotate_left(5) ^ i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 }
-type NodeMap<T> = HashMap<usize, T, BuildHasherDefault<PointerHash>>;
-type NodeSet = HashSet<usize, BuildHasherDefault<PointerHash>>;
+type NodeMap<T> = HashMap<usize, T, PointerHasher>;
+type NodeSet = HashSet<usize, PointerHasher>;
 
 /// One backward pass.
 pub struct Request<'a> {

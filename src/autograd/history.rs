@@ -48,9 +48,7 @@ pub fn grad_fn(t: &Tensor) -> Result<Option<Edge>> {
 
 /// Sets the node that made `t`.
 pub fn set_history(t: &Tensor, node: &Arc<Node>, output: usize) {
-    let old = t.slot().grad_fn.replace(Edge { node: node.clone(), output: output as u32 });
-    t.set_flag(HAS_FN, true);
-    drop(old);
+    t.set_grad_fn(Edge { node: node.clone(), output: output as u32 });
 }
 
 /// See Note [View history].

@@ -5,7 +5,7 @@
 //! any tensor argument.
 
 use super::Node;
-use super::node::{State, Work};
+use super::node::{Place as Kept, State, Unpacked, Work};
 use super::saved::SavedHooks;
 use crate::error::Result;
 use crate::op::{Kind, OUT0, Op, Returns, Value, Vjp};
@@ -76,7 +76,7 @@ impl Node {
     pub fn kept(self: &Arc<Node>, name: &str) -> Result<Option<Value<'static>>> {
         let Work::Op { op, state } = &self.work else { return Ok(None) };
         let Some(place) = place(op, name) else { return Ok(None) };
-        let (args, outputs, facts) = self.unpack(state, self)?;
+        let Unpacked { args, outputs, facts } = self.unpack(op, state, self)?;
         let sizes = |i: usize| facts.iter().find(|(a, _)| *a == i).map(|(_, f)| f.shape.clone()).unwrap_or_default();
         Ok(Some(match place {
             Place::Input(i) | Place::Plain(i) => args[i].clone(),
@@ -91,11 +91,12 @@ impl Node {
         let Work::Op { op, state } = &self.work else { return Ok(None) };
         let mut guard = state.lock().unwrap_or_else(|e| e.into_inner());
         let State::Ready(kept) = &mut *guard else { return Err(super::saved::freed_hooks()) };
-        let found = match place(op, name) {
-            Some(Place::Input(i)) => kept.inputs.iter_mut().find(|(at, _)| *at == i).map(|(_, s)| s),
-            Some(Place::Output(i)) => kept.outputs.iter_mut().find(|(at, _)| *at == i).map(|(_, s)| s),
-            _ => None,
+        let at = match place(op, name) {
+            Some(Place::Input(i)) => Kept::Input(i as u32),
+            Some(Place::Output(i)) => Kept::Output(i as u32),
+            _ => return Ok(None),
         };
-        found.map(|saved| saved.repack(hooks)).transpose()
+        let found = kept.tensors.iter_mut().find(|(p, _)| *p == at);
+        found.map(|(_, saved)| saved.repack(hooks, &self.outputs)).transpose()
     }
 }

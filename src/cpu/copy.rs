@@ -1,7 +1,8 @@
 //! Copies and fills: any strides to any strides, any dtype to any dtype.
 
 use super::convert::{ConvertFn, converter};
-use super::map::{Input, Output, Shared, store};
+use super::flat::Shared;
+use super::map::{Input, Output, store};
 use super::parallel::par_for;
 use super::strided::{gather, scatter, splat};
 use super::tile::{Scratch, Space, Walk};

@@ -13,6 +13,7 @@ pub mod convert;
 pub mod copy;
 mod distributions;
 mod float;
+pub mod flat;
 pub mod flip;
 mod float32;
 mod float64;

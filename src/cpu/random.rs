@@ -12,8 +12,8 @@
 
 use super::convert::converter;
 use super::distributions::*;
+use super::flat::Shared;
 use super::isa::{Isa, isa};
-use super::map::Shared;
 use super::parallel::par_for;
 use super::philox::{LANES, Philox, Words};
 use crate::dtype::{DType, Element};

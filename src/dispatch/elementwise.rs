@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::dtype::{Category, DType, Operands, default_dtype};
 use crate::error::{Error, Result, Show};
 use crate::gpu;
-use crate::layout::{Dims, broadcast, same_dims};
+use crate::layout::{Dims, broadcast, same, same_dims};
 use crate::op::{Call, Promote, Rule, Spec, Specs, Value};
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
@@ -63,11 +63,6 @@ fn common<'a>(call: &'a Call, rule: &Rule, target: Option<&Tensor>) -> Result<Co
     }
     let dtype = dtypes.result().ok_or_else(|| Error::internal("an elementwise op without operands"))?;
     Ok(Common { dtype, device: device.unwrap_or_default(), first, joined })
-}
-
-/// Equality of short slices, without the call to memcmp.
-fn same(a: &[usize], b: &[usize]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x == y)
 }
 
 #[cold]

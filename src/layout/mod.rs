@@ -46,6 +46,12 @@ pub fn dims(d: &[usize]) -> Dims {
     Dims::from_slice(d)
 }
 
+/// Equality of short lists, without the call to memcmp.
+#[inline]
+pub fn same(a: &[usize], b: &[usize]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x == y)
+}
+
 /// Elements of a shape; an error where the product does not fit.
 pub fn checked_numel(shape: &[usize]) -> Result<usize> {
     // A zero anywhere makes the tensor empty whatever the other sizes are.
@@ -168,6 +174,16 @@ impl Layout {
             }
         }
         true
+    }
+    /// With the strides that `Layout::of` gives the shape.
+    #[inline]
+    pub fn is_row_major(&self) -> bool {
+        let mut step = 1usize;
+        self.shape.iter().zip(&self.strides).rev().all(|(&d, &s)| {
+            let exact = s == step;
+            step = step.saturating_mul(d.max(1));
+            exact
+        })
     }
     /// Covers a run of memory without gaps or repeats, in some order of its dimensions.
     pub fn is_dense(&self) -> bool {

@@ -230,7 +230,12 @@ impl Tensor {
     pub fn flag(&self, bits: u8) -> bool {
         self.0.flags.load(Ordering::Acquire) & bits != 0
     }
+    #[inline]
     pub fn set_flag(&self, bits: u8, on: bool) {
+        // A locked instruction only where something changes.
+        if self.0.flags.load(Ordering::Acquire) & bits == if on { bits } else { 0 } {
+            return;
+        }
         if on {
             self.0.flags.fetch_or(bits, Ordering::AcqRel);
         } else {
