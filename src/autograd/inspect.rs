@@ -5,7 +5,7 @@
 //! any tensor argument.
 
 use super::Node;
-use super::node::{Place as Kept, State, Unpacked, Work};
+use super::node::{Place as Kept, Unpacked, Work};
 use super::saved::SavedHooks;
 use crate::error::Result;
 use crate::op::{Kind, OUT0, Op, Returns, Value, Vjp};
@@ -90,7 +90,7 @@ impl Node {
     pub fn repack(self: &Arc<Node>, name: &str, hooks: &SavedHooks) -> Result<Option<()>> {
         let Work::Op { op, state } = &self.work else { return Ok(None) };
         let mut guard = state.lock().unwrap_or_else(|e| e.into_inner());
-        let State::Ready(kept) = &mut *guard else { return Err(super::saved::freed_hooks()) };
+        let Some(kept) = &mut *guard else { return Err(super::saved::freed_hooks()) };
         let at = match place(op, name) {
             Some(Place::Input(i)) => Kept::Input(i as u32),
             Some(Place::Output(i)) => Kept::Output(i as u32),

@@ -68,10 +68,8 @@ pub enum Place {
     Output(u32),
 }
 
-pub enum State {
-    Ready(Kept),
-    Freed,
-}
+/// `None` once it was freed.
+pub type State = Option<Kept>;
 
 pub struct Node {
     pub name: Cow<'static, str>,
@@ -130,9 +128,9 @@ impl Node {
         match &self.work {
             Work::Op { state, .. } => {
                 let mut s = state.lock().unwrap_or_else(|e| e.into_inner());
-                let saved_any = matches!(&*s, State::Ready(kept) if !kept.tensors.is_empty());
+                let saved_any = s.as_ref().is_some_and(|kept| !kept.tensors.is_empty());
                 if saved_any {
-                    let old = std::mem::replace(&mut *s, State::Freed);
+                    let old = s.take();
                     drop(s);
                     drop(old);
                 }
@@ -201,7 +199,7 @@ impl Node {
         owner: &Arc<Node>,
     ) -> Result<Unpacked> {
         let guard = state.lock().unwrap_or_else(|e| e.into_inner());
-        let State::Ready(kept) = &*guard else { return Err(freed()) };
+        let Some(kept) = &*guard else { return Err(freed()) };
         let mut args = SmallVec::from_elem(Value::None, op.signature().params.len());
         for (i, v) in &kept.plain {
             args[*i as usize] = v.clone();
@@ -292,7 +290,7 @@ pub fn record_as(
             kept.tensors.push((Place::Output(i as u32), Saved::output(t, i)?));
         }
     }
-    let work = Work::Op { op: call.op, state: Mutex::new(State::Ready(kept)) };
+    let work = Work::Op { op: call.op, state: Mutex::new(Some(kept)) };
     Ok(Node::new(name, work, edges, made))
 }
 
@@ -385,8 +383,7 @@ impl Drop for Node {
         };
         let depth = DEPTH.get();
         if depth >= NESTED {
-            let state = state.map_or(State::Freed, |s| std::mem::replace(s, State::Freed));
-            let remains = (std::mem::take(&mut self.edges), state);
+            let remains = (std::mem::take(&mut self.edges), state.and_then(Option::take));
             // During thread teardown the list is gone; what is left then drops in place.
             if PENDING.try_with(|p| p.borrow_mut().push(remains)).is_ok() {
                 WAITING.set(true);
@@ -396,7 +393,7 @@ impl Drop for Node {
         DEPTH.set(depth + 1);
         self.edges.clear();
         if let Some(s) = state {
-            *s = State::Freed;
+            *s = None;
         }
         while depth == 0 && WAITING.get() {
             match PENDING.try_with(|p| p.borrow_mut().pop()) {
