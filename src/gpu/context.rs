@@ -5,7 +5,7 @@
 
 use super::adapter::{Caps, found, unavailable};
 use super::pool::{GpuBuffer, Pool};
-use super::stream::Stream;
+use super::stream::{PATIENCE, Stream};
 use crate::error::{Error, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -84,6 +84,15 @@ extern "C" fn after_fork_in_child() {
     FORKED.store(true, Ordering::Relaxed);
 }
 
+/// A driver that is torn down while it works crashes: what was submitted ends first. Registered after the driver was
+/// loaded, so it runs before the driver's own handlers.
+#[cfg(unix)]
+extern "C" fn before_exit() {
+    if let Some(gpu) = existing() {
+        let _ = gpu.device.poll(wgpu::PollType::Wait { submission_index: None, timeout: Some(PATIENCE) });
+    }
+}
+
 fn create() -> std::result::Result<Gpu, String> {
     let found = found().map_err(str::to_string)?;
     let mut features = wgpu::Features::empty();
@@ -108,9 +117,10 @@ fn create() -> std::result::Result<Gpu, String> {
     let sink = fault.clone();
     device.set_device_lost_callback(move |reason, message| sink.raise(format!("{reason:?}: {message}"), true));
     #[cfg(unix)]
-    // SAFETY: the handler only stores to a static atomic, which is async-signal-safe.
+    // SAFETY: one handler only stores to a static atomic, which is async-signal-safe; the other waits, with a limit.
     unsafe {
         libc::pthread_atfork(None, None, Some(after_fork_in_child));
+        libc::atexit(before_exit);
     }
     let stream = Mutex::new(Stream::new(&device, found.caps));
     Ok(Gpu {

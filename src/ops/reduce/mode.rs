@@ -44,7 +44,7 @@ fn mode(c: &Call, out: &[Tensor]) -> Result<()> {
     let part = |start| sorted[0].with_layout(sorted[0].layout().slice(dim, (start, n - 1, 1)));
     let places = |from: usize| ARANGE_START.call((from, n, DType::I64, t.device())).reshape(&along(t.ndim(), dim));
     // Where each element's run began: the greatest place so far at which one did. The first begins at zero.
-    let begins = Term(Ok(part(1))).ne_(&part(0)) * places(1);
+    let begins = Term(Ok(part(1))).ne_(part(0)) * places(1);
     let mut pad: Ints = smallvec![0; 2 * (t.ndim() - dim)];
     pad[2 * (t.ndim() - dim) - 2] = 1;
     let began = CUMMAX.calls((CONSTANT_PAD_ND.call((begins, pad)), dim))?.swap_remove(0);
