@@ -4,6 +4,7 @@ A process drives one adapter, the device `gpu:0`; the environment variable `RUST
 a device takes None, a number, a string or a `rustgrad.device`, and raises RuntimeError for one that is not there.
 """
 
+import atexit
 from types import SimpleNamespace
 
 from . import _C
@@ -27,6 +28,9 @@ __all__ = [
     "stats",
     "synchronize",
 ]
+
+# A driver that still compiles or runs kernels while the process leaves can crash.
+atexit.register(_C._gpu_settle)
 
 
 def _index(which):

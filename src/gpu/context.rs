@@ -84,15 +84,6 @@ extern "C" fn after_fork_in_child() {
     FORKED.store(true, Ordering::Relaxed);
 }
 
-/// A driver that is torn down while it works crashes: what was submitted ends first. Registered after the driver was
-/// loaded, so it runs before the driver's own handlers.
-#[cfg(unix)]
-extern "C" fn before_exit() {
-    if let Some(gpu) = existing() {
-        let _ = gpu.device.poll(wgpu::PollType::Wait { submission_index: None, timeout: Some(PATIENCE) });
-    }
-}
-
 fn create() -> std::result::Result<Gpu, String> {
     let found = found().map_err(str::to_string)?;
     let mut features = wgpu::Features::empty();
@@ -117,10 +108,9 @@ fn create() -> std::result::Result<Gpu, String> {
     let sink = fault.clone();
     device.set_device_lost_callback(move |reason, message| sink.raise(format!("{reason:?}: {message}"), true));
     #[cfg(unix)]
-    // SAFETY: one handler only stores to a static atomic, which is async-signal-safe; the other waits, with a limit.
+    // SAFETY: the handler only stores to a static atomic, which is async-signal-safe.
     unsafe {
         libc::pthread_atfork(None, None, Some(after_fork_in_child));
-        libc::atexit(before_exit);
     }
     let stream = Mutex::new(Stream::new(&device, found.caps));
     Ok(Gpu {
@@ -175,6 +165,14 @@ pub fn synchronize() -> Result<()> {
     super::transfer::read_faults(gpu)?;
     gpu.stream().finish(gpu)?;
     gpu.check()
+}
+
+/// Waits for what was submitted, nothing else: a driver that still works while a process leaves can crash. Called while
+/// threads have their local storage, which wgpu needs; that of `atexit` in C is too late.
+pub fn settle() {
+    if let Some(gpu) = existing() {
+        let _ = gpu.device.poll(wgpu::PollType::Wait { submission_index: None, timeout: Some(PATIENCE) });
+    }
 }
 
 /// Bytes held by live buffers.
