@@ -5,6 +5,7 @@ a device takes None, a number, a string or a `rustgrad.device`, and raises Runti
 """
 
 import atexit
+import contextlib
 from types import SimpleNamespace
 
 from . import _C
@@ -29,8 +30,12 @@ __all__ = [
     "synchronize",
 ]
 
-# A driver that still compiles or runs kernels while the process leaves can crash.
-atexit.register(_C._gpu_settle)
+
+@atexit.register
+def _settle():
+    """Waits for the device: a software driver that still compiles while the process leaves often crashes."""
+    with contextlib.suppress(RuntimeError, IndexError):
+        _C._gpu_synchronize()
 
 
 def _index(which):

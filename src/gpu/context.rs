@@ -5,7 +5,7 @@
 
 use super::adapter::{Caps, found, unavailable};
 use super::pool::{GpuBuffer, Pool};
-use super::stream::{PATIENCE, Stream};
+use super::stream::Stream;
 use crate::error::{Error, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -165,14 +165,6 @@ pub fn synchronize() -> Result<()> {
     super::transfer::read_faults(gpu)?;
     gpu.stream().finish(gpu)?;
     gpu.check()
-}
-
-/// Waits for what was submitted, nothing else: a driver that still works while a process leaves can crash. Called while
-/// threads have their local storage, which wgpu needs; that of `atexit` in C is too late.
-pub fn settle() {
-    if let Some(gpu) = existing() {
-        let _ = gpu.device.poll(wgpu::PollType::Wait { submission_index: None, timeout: Some(PATIENCE) });
-    }
 }
 
 /// Bytes held by live buffers.

@@ -57,8 +57,7 @@ mod validate;
 pub use {
     adapter::{device_count, device_name, is_available, properties, supports},
     context::{
-        empty_cache, max_memory_allocated, memory_allocated, memory_reserved, reset_peak_memory, settle, stats,
-        synchronize,
+        empty_cache, max_memory_allocated, memory_allocated, memory_reserved, reset_peak_memory, stats, synchronize,
     },
     index::{
         Places, gather, index_add, index_copy, index_fill, index_get, index_put, index_select, masked_scatter,

@@ -36,7 +36,6 @@ pub fn device_name(_index: usize) -> Result<String> {
 pub fn supports(_dtype: DType) -> bool {
     false
 }
-pub fn settle() {}
 pub fn synchronize() -> Result<()> {
     Ok(())
 }

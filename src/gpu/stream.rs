@@ -23,7 +23,7 @@ const IN_FLIGHT: usize = 16;
 /// The mappable buffer that is kept.
 const SMALL_STAGE: u64 = 64 << 10;
 /// A wait longer than this counts as a hung device.
-pub(super) const PATIENCE: Duration = Duration::from_secs(600);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A buffer bound to a kernel: a window of `size` bytes at `offset`, or the whole buffer if `size` is zero.
 #[derive(Clone, Copy)]

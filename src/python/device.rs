@@ -51,11 +51,6 @@ pub fn _gpu_device_name(index: usize) -> PyResult<String> {
 pub fn _gpu_synchronize(py: Python) -> PyResult<()> {
     Ok(py.detach(gpu::synchronize)?)
 }
-/// Waits for what was submitted and says nothing of errors: for the end of a process.
-#[pyfunction]
-pub fn _gpu_settle(py: Python) {
-    py.detach(gpu::settle)
-}
 /// Bytes held by tensors, the most that they held, and bytes held with the pool.
 #[pyfunction]
 pub fn _gpu_memory() -> (usize, usize, usize) {

@@ -110,7 +110,6 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(device::_gpu_device_count, m)?,
         wrap_pyfunction!(device::_gpu_device_name, m)?,
         wrap_pyfunction!(device::_gpu_synchronize, m)?,
-        wrap_pyfunction!(device::_gpu_settle, m)?,
         wrap_pyfunction!(device::_gpu_memory, m)?,
         wrap_pyfunction!(device::_gpu_reset_peak_memory, m)?,
         wrap_pyfunction!(device::_gpu_properties, m)?,
