@@ -4,17 +4,6 @@ import re
 
 # (property, or "property on device"; op) -> reason
 XFAIL: dict[tuple[str, str], str] = {
-    ("on device", "unique"): "distinct elements are found on the host; there is no shader yet",
-    ("on device", "unique.inverse"): "distinct elements are found on the host; there is no shader yet",
-    ("on device", "unique.counts"): "distinct elements are found on the host; there is no shader yet",
-    ("on device", "unique.inverse_counts"): "distinct elements are found on the host; there is no shader yet",
-    ("on device", "unique_consecutive"): "distinct elements are found on the host; there is no shader yet",
-    ("on device", "unique_consecutive.inverse"): "distinct elements are found on the host; there is no shader yet",
-    ("on device", "unique_consecutive.counts"): "distinct elements are found on the host; there is no shader yet",
-    (
-        "on device",
-        "unique_consecutive.inverse_counts",
-    ): "distinct elements are found on the host; there is no shader yet",
     ("result dtype", "view_as_complex"): "complex32 does not exist here",
     ("result dtype", "complex"): "complex32 does not exist here",
     ("result dtype", "polar"): "complex32 does not exist here",
