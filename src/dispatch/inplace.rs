@@ -32,7 +32,15 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     if let Body::View(f) = &op.body {
         return change_view(&whole, f(&whole)?.swap_remove(0).0, recorded);
     }
-    history::check_writable(&target)?;
+    match &op.expanded {
+        Some(e) if target.layout().has_internal_overlap() && !target.requires_grad() => {
+            witness::warn(e.warning)?;
+            if let Some(own) = (e.once)(&whole)? {
+                return inplace(op, &own).map(|_| target);
+            }
+        }
+        _ => history::check_writable(&target)?,
+    }
     overlap::check(&whole, 1, &target)?;
     let cut = tracked && matches!(op.vjp, Vjp::None(_));
     if cut || matches!(op.body, Body::Composite { .. }) {

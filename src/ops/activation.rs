@@ -333,5 +333,6 @@ pub static LOGSIGMOID: Op = Op {
     reference: "-np.logaddexp(0, -x0)",
     out_dtype: Some(OutDType::Same),
     sharing: Some(Sharing::Any),
+    keeps: Some("self=input"),
     ..ACTIVATION
 };

@@ -118,6 +118,7 @@ pub static ADDMM: Op = Op {
         ("f32[4], f32[3], f32[3,4]", "RuntimeError", "must be a matrix"),
     ],
     reference: "beta * x0 + alpha * (x1 @ x2)",
+    keeps: Some("alpha beta mat1 mat1_sym_sizes mat2 mat2_sym_sizes"),
     ..OP
 };
 

@@ -266,5 +266,6 @@ pub static STD_MEAN_CORRECTION: Op = Op {
     samples: CORRECTION_SAMPLES,
     errors: DIM_ERRORS,
     reference: "(np.std(x0, axis=dim, ddof=correction, keepdims=keepdim), np.mean(x0, axis=dim, keepdims=keepdim))",
+    keeps: Some("correction dim keepdim self"),
     ..OP
 };
