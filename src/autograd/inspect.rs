@@ -19,6 +19,8 @@ enum Place {
     Plain(usize),
     Sizes(usize),
     Numel(usize),
+    /// One size: of a tensor, along a dimension.
+    Size(usize, usize),
 }
 
 /// What all formulas of an op read.
@@ -57,6 +59,9 @@ fn place(op: &'static Op, name: &str) -> Option<Place> {
         };
     }
     let tensor = |n: &str| s.index_of(n).filter(|&i| holds_tensors(s.params[i].kind));
+    if let Some((of, dim)) = name.split_once("_sym_argsize_") {
+        return Some(Place::Size(tensor(of)?, dim.parse().ok()?));
+    }
     let sizes = name.strip_suffix("_sym_sizes").and_then(tensor).map(Place::Sizes);
     sizes.or_else(|| name.strip_suffix("_sym_numel").and_then(tensor).map(Place::Numel))
 }
@@ -103,6 +108,7 @@ impl Node {
             Place::Output(i) => outputs[i].clone().map_or(Value::None, Value::Owned),
             Place::Sizes(i) => Value::Ints(sizes(i).iter().map(|&d| d as i64).collect()),
             Place::Numel(i) => Value::from(sizes(i).iter().product::<usize>()),
+            Place::Size(i, dim) => sizes(i).get(dim).map_or(Value::None, |&n| Value::from(n)),
         }))
     }
 

@@ -1,8 +1,9 @@
 //! What the interpreter knows and the graph does not: where the running program is.
 //!
-//! Two errors and all warnings need it. A saved tensor that was changed names the op and the line that changed it: dispatch notes a mark
-//! on the storage, but only where a node has saved it, so that nothing else pays. Anomaly mode keeps where a node was
-//! made, and shows it when its backward fails. `python` installs the witness; without one there is nothing to tell.
+//! Two errors and all warnings need it. A saved tensor that was changed names the op and the line that changed it:
+//! dispatch notes a mark on the storage, but only where a node has saved it, so that nothing else pays. Anomaly mode
+//! keeps where a node was made, and shows it when its backward fails. `python` installs the witness; without one there
+//! is nothing to tell.
 
 use super::Node;
 use crate::error::Result;

@@ -27,6 +27,7 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
         ));
     }
     outs.iter().try_for_each(|out| overlap::check(&whole, 0, out))?;
+    overlap::check_apart(op, outs)?;
     let _no_grad = GradGuard::new(false);
     if let (Body::Elementwise(e), [out]) = (&op.body, outs) {
         let rule = e.rule(&whole)?;

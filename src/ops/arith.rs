@@ -160,6 +160,7 @@ pub static RSUB: Op = Op {
     node: "RsubBackward1",
     samples: &["f32[2,3], 1", "i64[4], 2.5"],
     errors: &[("b8[2], True", "RuntimeError", "two bool tensors")],
+    keeps: Some("alpha"),
     ..REVERSED
 };
 

@@ -28,6 +28,9 @@ fn copy_first(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 impl Term {
+    pub fn contiguous(self) -> Term {
+        CONTIGUOUS.call((self,))
+    }
     /// A row-major copy.
     pub fn packed(self) -> Term {
         CLONE.call((self, Value::Format(Format::Contiguous)))

@@ -265,8 +265,8 @@ fn redraw(c: &Call, out: &[Tensor], at: usize, rule: Draw) -> Result<()> {
 }
 
 #[allow(clippy::declare_interior_mutable_const)]
-const INPLACE: Op =
-    Op { forms: ONLY_INPLACE, vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]), samples: &["f32[0,3]"], ..OP };
+const INPLACE: Op = Op { forms: ONLY_INPLACE, vjp: OVERWRITTEN, keeps: Some(""), samples: &["f32[0,3]"], ..OP };
+const OVERWRITTEN: Vjp = Vjp::Each(&[d(0, 0, |c| c.zeros(0))]);
 
 /// A body that writes draws into self.
 const fn drawing(run: Run) -> Body {
@@ -290,7 +290,6 @@ pub static UNIFORM_: Op = Op {
         ("f32[2], 2, 1", "RuntimeError", "expects to return a [from, to) range"),
         ("i64[2]", "NotImplementedError", "not implemented for 'Long'"),
     ],
-    keeps: Some(""),
     ..INPLACE
 };
 
@@ -308,7 +307,6 @@ pub static NORMAL_: Op = Op {
         ("f32[2], 0, -1", "RuntimeError", "normal expects std >= 0.0"),
         ("i64[2]", "NotImplementedError", "not implemented for 'Long'"),
     ],
-    keeps: Some(""),
     ..INPLACE
 };
 
@@ -326,7 +324,6 @@ pub static EXPONENTIAL_: Op = Op {
         ("f32[2], 0", "RuntimeError", "expects lambda > 0.0"),
         ("i64[2]", "NotImplementedError", "not implemented for 'Long'"),
     ],
-    keeps: Some(""),
     ..INPLACE
 };
 
@@ -368,7 +365,6 @@ pub static RANDOM_TO_: Op = Op {
     samples: &["f32[2,3], 1", "i64[2], 1"],
     errors: &[("f32[2], 0", "RuntimeError", "expects 'from' to be less than 'to'")],
     reference: "np.zeros_like(x0)",
-    keeps: Some(""),
     ..INPLACE
 };
 
@@ -382,7 +378,6 @@ pub static RANDOM_FROM_: Op = Op {
     samples: &["f32[2,3], 3, 4"],
     errors: &[("f32[2], 3, 3", "RuntimeError", "expects 'from' to be less than 'to'")],
     reference: "np.full_like(x0, 3)",
-    keeps: Some(""),
     ..INPLACE
 };
 

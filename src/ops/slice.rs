@@ -73,12 +73,6 @@ impl Back<'_> {
     }
 }
 
-impl Term {
-    pub fn contiguous(self) -> Term {
-        super::copy::CONTIGUOUS.call((self,))
-    }
-}
-
 pub static NARROW: Op = Op {
     sig: "narrow(Tensor self, int dim, int start, int length) -> Tensor",
     doc: "The indices `start .. start + length` of a dimension, as a view.",

@@ -81,6 +81,7 @@ pub static UNSAFE_VIEW: Op = Op {
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
     samples: &["f32[2,6], (3, 4)"],
     errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6")],
+    keeps: Some("self_sym_sizes"),
     ..OP
 };
 
@@ -280,6 +281,7 @@ pub static SLICE: Op = Op {
     vjp: Vjp::Each(&[d(0, 0, |c| c.unwindow(|l| sliced(l, c)))]),
     samples: &["f32[5,3], 0, 1, 4", "f32[5,3], 0, 0, 5, 2", "f32[5,3], 1, -2"],
     errors: &[("f32[5], 0, 0, 3, 0", "ValueError", "greater than zero")],
+    keeps: Some("dim end self_sym_sizes start step"),
     ..OP
 };
 

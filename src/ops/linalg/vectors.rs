@@ -170,6 +170,7 @@ pub static TRACE: Op = Op {
     samples: &["f32[3,3]", "f32[2,4]", "i64[3,3]"],
     errors: &[("f32[3]", "RuntimeError", "expected a matrix")],
     reference: "np.trace(x0)",
+    keeps: Some("self_sym_sizes"),
     ..OP
 };
 

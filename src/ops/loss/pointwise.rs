@@ -158,6 +158,7 @@ pub static SMOOTH_L1_LOSS: Op = Op {
     ]),
     samples: &["f32[2,3], f32[2,3]"],
     errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size")],
+    keeps: Some("beta reduction self=input target"),
     ..OP
 };
 
