@@ -8,6 +8,7 @@ use super::kit;
 use super::mode::GradGuard;
 use super::node::{Node, Work};
 use crate::error::{Error, Result, Show};
+use crate::layout::{Layout, contiguous_strides, same_dims};
 use crate::op::gradient::Facts;
 use crate::tensor::{Edge, Tensor};
 use smallvec::SmallVec;
@@ -266,8 +267,10 @@ pub fn accumulate(leaf: &Tensor, grad: Tensor) -> Result<()> {
     let recorded = super::grad_enabled();
     match leaf.grad() {
         None => {
-            let ours = grad.owners() == 1 && grad.storage().owners() == 1 && grad.is_contiguous() && !recorded;
-            let grad = if ours && grad.layout().offset == 0 { grad } else { copied(&grad)? };
+            let ours = grad.owners() == 1 && grad.storage().owners() == 1 && !recorded;
+            let wanted = grad_layout(leaf);
+            let fits = grad.layout().offset == 0 && grad.layout().lies_as(&wanted.strides);
+            let grad = if ours && fits { grad } else { copied(&grad, wanted)? };
             leaf.set_grad(Some(grad));
         }
         Some(old) if !recorded && !old.requires_grad() => (kit().add_)(&old, &grad)?,
@@ -276,9 +279,16 @@ pub fn accumulate(leaf: &Tensor, grad: Tensor) -> Result<()> {
     Ok(())
 }
 
+/// A gradient lies as its leaf does where that has no gaps, so that optimisers walk both as one; else row-major.
+fn grad_layout(leaf: &Tensor) -> Layout {
+    let l = leaf.layout();
+    let strides = if l.is_dense() { same_dims(&l.strides) } else { contiguous_strides(&l.shape) };
+    Layout { shape: same_dims(&l.shape), strides, offset: 0 }
+}
+
 /// A gradient of its own, recorded as a copy into fresh memory, which is what PyTorch's graph shows.
-fn copied(grad: &Tensor) -> Result<Tensor> {
-    let fresh = Tensor::empty(grad.shape(), grad.dtype(), grad.device())?;
+fn copied(grad: &Tensor, layout: Layout) -> Result<Tensor> {
+    let fresh = Tensor::of_layout(layout, grad.dtype(), grad.device())?;
     (kit().copy_)(&fresh, grad)?;
     Ok(fresh)
 }

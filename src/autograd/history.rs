@@ -117,12 +117,23 @@ pub fn replay(call: &Call, whole: &Tensor, layout: &Layout, dtype: DType) -> Opt
 
 /// May the memory of `t` be written?
 pub fn check_writable(t: &Tensor) -> Result<()> {
+    check_places(t)?;
+    check_memory(t)
+}
+
+/// Each element has a place of its own.
+fn check_places(t: &Tensor) -> Result<()> {
     if t.layout().has_internal_overlap() {
         return Err(Error::runtime(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. \
              Please clone() the tensor before performing the operation.",
         ));
     }
+    Ok(())
+}
+
+/// The memory belongs to no read-only array.
+pub fn check_memory(t: &Tensor) -> Result<()> {
     if t.storage().is_read_only() {
         return Err(Error::runtime(
             "the tensor's memory is read-only (it belongs to a read-only array); expected writable memory. Clone it first.",

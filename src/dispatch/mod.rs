@@ -71,7 +71,8 @@ fn run_kernel(call: &Call, k: &Kernel) -> Result<Outputs> {
         check_devices(call)?;
     }
     let specs = (k.infer)(call)?;
-    let outputs = specs.iter().map(|s| Tensor::empty(&s.shape, s.dtype, s.device)).collect::<Result<Outputs>>()?;
+    let outputs =
+        specs.into_iter().map(|s| Tensor::of_layout(s.layout, s.dtype, s.device)).collect::<Result<Outputs>>()?;
     if k.updates_self {
         outputs[0].copy_raw(call.tensor(0)?)?;
     }

@@ -4,9 +4,11 @@
 //! Strides are never negative (PyTorch refuses them too). Every view is a function from layout to layout.
 
 mod iterate;
+mod order;
 mod view;
 
 pub use iterate::{Odometer, coalesce};
+pub use order::{Format, memory_order, result_strides};
 pub use view::{Slice, SliceSpec};
 
 use crate::error::{Error, Result, Show};

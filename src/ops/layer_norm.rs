@@ -150,6 +150,7 @@ pub static NATIVE_LAYER_NORM: Op = Op {
         "f32[3,2,300], (300,), f32[300], f32[300], 1e-05",
     ],
     errors: &[("f32[2,3], (2,), None, None, 1e-05", "RuntimeError", "Given normalized_shape")],
+    keeps: Some("input normalized_shape weight"),
     ..OP
 };
 

@@ -115,6 +115,9 @@ impl Witness for Interpreter {
     fn report(&self, node: &Arc<Node>) {
         Python::attach(|py| warn(py, node).unwrap_or_else(|e| e.write_unraisable(py, None)));
     }
+    fn warn(&self, text: &str) -> crate::error::Result<()> {
+        Python::attach(|py| warning(py, text.into()).map_err(super::error::carry))
+    }
 }
 
 /// Warns where a failing node was made, then where the node whose backward made it was, and so on.

@@ -102,6 +102,12 @@ impl Tensor {
         let storage = Storage::alloc(bytes, device)?;
         Ok(Tensor::from_meta(Meta { storage, layout: Layout::of(shape), dtype }))
     }
+    /// Uninitialised, laid out so in memory of its own.
+    pub fn of_layout(layout: Layout, dtype: DType, device: Device) -> Result<Tensor> {
+        let n = checked_numel(&layout.shape)?;
+        let bytes = if n == 0 { 0 } else { layout.end() * dtype.size() };
+        Ok(Tensor::from_meta(Meta { storage: Storage::alloc(bytes, device)?, layout, dtype }))
+    }
     pub fn zeros(shape: &[usize], dtype: DType, device: Device) -> Result<Tensor> {
         let bytes = checked_numel(shape)? * dtype.size();
         let storage = Storage::zeroed(bytes, device)?;

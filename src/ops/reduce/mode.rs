@@ -78,5 +78,6 @@ pub static MODE: Op = Op {
         ("f32[2,0]", "IndexError", "to have non-zero size"),
         ("c64[2]", "NotImplementedError", "not implemented for"),
     ],
+    keeps: Some("dim indices keepdim self_sym_sizes"),
     ..OP
 };
