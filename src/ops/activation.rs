@@ -96,7 +96,8 @@ struct Gelu;
 impl MapReal<1> for Gelu {
     #[inline(always)]
     fn eval<T: Real>([x]: [T; 1]) -> T {
-        x * x.normal().0
+        // Of -0 the sum makes 0, as PyTorch's kernel does.
+        x * x.normal().0 + T::zero()
     }
 }
 struct GeluTanh;
