@@ -41,11 +41,12 @@ fn abreast<T: PartialOrd + Copy>(sorted: &[T], values: &[T], right: bool) -> [us
     let Some(&first) = values.first() else { return from };
     let values: [T; ABREAST] = std::array::from_fn(|k| values.get(k).copied().unwrap_or(first));
     for _ in 0..usize::BITS - sorted.len().leading_zeros() {
-        for k in 0..ABREAST {
-            let middle = from[k] + (to[k] - from[k]) / 2;
-            let Some(&x) = sorted.get(middle).filter(|_| from[k] < to[k]) else { continue };
-            let beyond = if right { x > values[k] } else { x >= values[k] };
-            (from[k], to[k]) = if beyond { (from[k], middle) } else { (middle + 1, to[k]) };
+        for ((from, to), &value) in from.iter_mut().zip(&mut to).zip(&values) {
+            let middle = *from + (*to - *from) / 2;
+            let Some(&x) = sorted.get(middle).filter(|_| *from < *to) else { continue };
+            let beyond = if right { x > value } else { x >= value };
+            // Two selects, not a branch that half of the steps guess wrong.
+            (*from, *to) = if beyond { (*from, middle) } else { (middle + 1, *to) };
         }
     }
     from
