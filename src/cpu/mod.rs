@@ -32,12 +32,14 @@ pub mod philox;
 pub mod pool;
 pub mod reduce;
 pub mod scan;
+pub mod search;
 pub mod sequence;
 pub mod simd;
 pub mod softmax;
 pub mod sort;
 pub mod random;
 pub mod special;
+mod stream;
 pub mod strided;
 pub mod temp;
 #[cfg(test)]

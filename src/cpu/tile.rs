@@ -146,6 +146,13 @@ impl Space {
     pub fn is_contiguous(&self) -> bool {
         self.shape.is_empty() || (self.shape.len() == 1 && self.strides.iter().all(|s| s[0] == 1))
     }
+    /// Bytes that follow each other in all operands, of elements of `size` bytes.
+    pub fn run_bytes(&self, size: usize) -> usize {
+        match self.shape.last() {
+            Some(n) if self.strides.iter().all(|s| s.last() == Some(&1)) => n * size,
+            _ => size,
+        }
+    }
     /// Operand `k` is one element, repeated.
     pub fn is_constant(&self, k: usize) -> bool {
         self.strides[k].iter().all(|&s| s == 0)

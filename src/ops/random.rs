@@ -206,7 +206,7 @@ pub static RANDPERM: Op = Op {
         }
         let t = Tensor::empty(&[n as usize], DType::I64, Device::Cpu)?;
         // SAFETY: the new block holds `n` int64.
-        unsafe { random::randperm(n as usize, t.ptr()?.cast(), key(c, 1, n as usize)) };
+        unsafe { random::randperm(n as usize, t.ptr()?.cast(), key(c, 1, n as usize))? };
         Term(Ok(t)).to_dtype(c.dtype(2).unwrap_or(DType::I64)).to_device(c.device(3).unwrap_or_default()).outputs()
     }),
     samples: &["1", "0"],
