@@ -137,23 +137,10 @@ impl PerLine for Whole {
         let mut all: Temp<T> = Temp::filled(length, T::default())?;
         // SAFETY: filled just now.
         let all = unsafe { all.slice_mut() };
-        let (mut long, mut short): (Option<Sorter<T::Item>>, Option<Sorter<u64>>) = (None, None);
+        let mut sorter = Sorter::new(length)?;
         for line in lines {
             line.read(0, all);
-            if let Some(base) = T::base(all) {
-                let sorter = match &mut short {
-                    Some(s) => s,
-                    none => none.insert(Sorter::new(length)?),
-                };
-                let sorted = sorter.sort(length, |i| all[i].short(base, self.flip, i));
-                line.write(sorted, |place| all[place]);
-                continue;
-            }
-            let sorter = match &mut long {
-                Some(s) => s,
-                none => none.insert(Sorter::new(length)?),
-            };
-            let sorted = sorter.sort(length, |i| all[i].item(self.flip, i));
+            let sorted = sorter.line(all, self.flip)?;
             line.write(sorted, |place| all[place]);
         }
         Ok(())

@@ -80,3 +80,25 @@ fn nan_infinity_and_zeros() {
     assert_eq!(i.reals(), [0.0, 3.0, 1.0, 2.0, 6.0, 7.0, 4.0, 5.0]);
     assert!(v.reals()[3].is_sign_negative());
 }
+
+#[test]
+fn long_keys_that_hardly_differ() {
+    let mut rng = Rng(53);
+    let n = 300_000;
+    // Far apart; close together beside one that is far away; ties of short keys by the thousand.
+    let spreads: [fn(&mut Rng, usize) -> i64; 3] = [
+        |rng, _| (rng.below(1 << 50)) as i64 - (1 << 49),
+        |rng, i| if i == 7 { i64::MIN } else { rng.below(1000) as i64 },
+        |rng, i| ((i % 3) as i64) << 60 | rng.below(1 << 20) as i64,
+    ];
+    for make in spreads {
+        let values: Vec<i64> = (0..n).map(|i| make(&mut rng, i)).collect();
+        for flip in [false, true] {
+            let mut want: Vec<usize> = (0..n).collect();
+            want.sort_by(|&a, &b| if flip { values[b].cmp(&values[a]) } else { values[a].cmp(&values[b]) });
+            let mut sorter = Sorter::new(n).unwrap();
+            let got = sorter.line(&values, flip).unwrap();
+            assert!(got.iter().zip(want).all(|(&item, place)| item.place() == place));
+        }
+    }
+}
