@@ -48,8 +48,8 @@ fn exactly_long(index: &Tensor, refuse: impl FnOnce() -> Error) -> Result<Tensor
     if index.dtype() == DType::I64 { Ok(index.clone()) } else { Err(refuse()) }
 }
 
-/// Which elements of the flattened tensor are meant, as a flat list; on the CPU negative ones are wrapped and bounds
-/// checked, on the GPU the kernels do that.
+/// Which elements of the flattened tensor are meant, as a flat list; the kernels wrap negative ones. On the CPU bounds
+/// are checked here, on the GPU the kernels do that.
 fn flat_index(t: &Tensor, index: &Tensor, name: &str) -> Result<Tensor> {
     let index = exactly_long(index, || {
         Error::runtime(format!(
@@ -57,18 +57,14 @@ fn flat_index(t: &Tensor, index: &Tensor, name: &str) -> Result<Tensor> {
             index.dtype().scalar_type_name()
         ))
     })?;
-    let n = t.numel() as i64;
-    if index.device().is_gpu() {
-        return quiet(|| Term::from(&index).reshape(&[-1]).ok());
+    let index = quiet(|| Term::from(&index).reshape(&[-1]).ok())?;
+    let n = t.numel();
+    // SAFETY: the layout lies within its storage.
+    let wrong = if index.device().is_gpu() { None } else { unsafe { index::find_wrong(index.cpu_view()?, n) } };
+    match wrong {
+        None => Ok(index),
+        Some(i) => Err(Error::index(format!("out of range: tried to access index {i} on a tensor of {n} elements."))),
     }
-    let mut list = int_list(&index)?;
-    for i in &mut list {
-        if *i < -n || *i >= n {
-            return Err(Error::index(format!("out of range: tried to access index {i} on a tensor of {n} elements.")));
-        }
-        *i += if *i < 0 { n } else { 0 };
-    }
-    Term(Tensor::from_slice(&list, &[list.len()])).to_device(t.device()).ok()
 }
 
 /// All elements of a tensor in one dimension, in place where its memory allows.
@@ -91,7 +87,7 @@ fn run_take(c: &Call, out: &[Tensor]) -> Result<()> {
         return gpu::index_get(&source.gpu_view()?, &[Some(index.gpu_view()?)], &target.gpu_view()?);
     }
     // SAFETY: the layouts lie within their storages; the output is fresh and has as many elements as the index.
-    unsafe { index::index_select(source.cpu_view()?, 0, index.cpu_view()?, target.cpu_view()?) }
+    unsafe { index::index_get(source.cpu_view()?, &[Some(index.cpu_view()?)], target.cpu_view()?) }
 }
 
 pub static TAKE: Op = Op {
@@ -148,14 +144,7 @@ fn run_put(c: &Call, out: &[Tensor]) -> Result<()> {
         return finish(&target, out);
     }
     // SAFETY: the layouts lie within their storages; the source lies apart; index and source have one shape.
-    unsafe {
-        let (o, i, s) = (target.cpu_view()?, index.cpu_view()?, source.cpu_view()?);
-        if c.flag(3) {
-            index::index_add(o, 0, i, s, Scalar::Int(1))?;
-        } else {
-            index::index_copy(o, 0, i, s)?;
-        }
-    }
+    unsafe { index::index_put(target.cpu_view()?, &[Some(index.cpu_view()?)], source.cpu_view()?, c.flag(3))? };
     finish(&target, out)
 }
 

@@ -41,6 +41,15 @@ unsafe fn check(index: View, low: i64, size: usize) -> std::result::Result<(), i
     found.offset().map_or(Ok(()), |at| Err(unsafe { *(index.at(at) as *const i64) }))
 }
 
+/// An index outside `-size..size`, if there is one.
+///
+/// # Safety
+/// `index` must be in bounds.
+pub unsafe fn find_wrong(index: View, size: usize) -> Option<i64> {
+    // SAFETY: handed on to the caller.
+    unsafe { check(index, -(size as i64), size) }.err()
+}
+
 /// The first bad index that several threads have met, by its offset: the same one however they were scheduled.
 struct Found(AtomicUsize);
 impl Default for Found {
