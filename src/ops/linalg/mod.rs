@@ -2,7 +2,16 @@
 
 pub mod added;
 pub mod cross;
+pub mod derived;
+pub mod determinant;
+pub mod eigen;
 pub mod einsum;
+pub mod factors;
+mod kit;
+pub mod orthogonal;
+pub mod powers;
+pub mod solve;
+pub mod spectral;
 pub mod vectors;
 
 use super::view::{EXPAND, T, TRANSPOSE, UNSAFE_VIEW};
