@@ -203,7 +203,8 @@ def lu(A, pivot=True, get_infos=False, out=None):
     Raises:
         RuntimeError: U has a zero pivot, and `get_infos` is False.
     """
-    result = tuple(_C.ops["_lu_with_info"](A, pivot, not get_infos))[: 3 if get_infos else 2]
+    result = _C.ops["_lu_with_info"](A, pivot, not get_infos)
+    result = result if get_infos else tuple(result)[:2]
     if out is None:
         return result
     for to, tensor in zip(out, result, strict=True):

@@ -105,7 +105,7 @@ pub static LINALG_VANDER: Op = Op {
     body: composite(|c| {
         let x = c.tensor(0)?;
         let n = c.opt_int(1).unwrap_or(x.shape().last().copied().unwrap_or(1) as i64);
-        if n < 1 {
+        if n <= 1 {
             return Err(Error::runtime("N must be greater than 1."));
         }
         let x = if x.dtype() == crate::dtype::DType::Bool {
@@ -116,8 +116,8 @@ pub static LINALG_VANDER: Op = Op {
         powers(if x.ndim() == 0 { x.unsqueeze(0) } else { x }, n).outputs()
     }),
     vjp: Vjp::Composite,
-    samples: &["f32[3]", "f32[2,3], N=4", "i64[3], N=2", "f32[3], N=1"],
-    errors: &[("f32[3], N=0", "RuntimeError", "N must be greater than 1.")],
+    samples: &["f32[3]", "f32[2,3], N=4", "i64[3], N=2"],
+    errors: &[("f32[3], N=1", "RuntimeError", "N must be greater than 1.")],
     ..OP
 };
 

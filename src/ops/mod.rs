@@ -105,6 +105,7 @@ pub static OPS: &[&[&Op]] = &[
     like::OPS,
     linalg::OPS,
     linalg::added::OPS,
+    linalg::cholesky::OPS,
     linalg::cross::OPS,
     linalg::derived::OPS,
     linalg::determinant::OPS,

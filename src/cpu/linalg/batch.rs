@@ -39,7 +39,8 @@ impl<T: Field> At<'_, T> {
         let (ptr, shape, strides) = self.core(k);
         let mut m = Mat::zeros(shape[0], shape[1]);
         let dtype = self.views[k].dtype;
-        for i in 0..m.rows {
+        let rows = if m.cols == 0 { 0 } else { m.rows };
+        for i in 0..rows {
             // SAFETY: the row lies within the operand, which the caller of `over` vouches for.
             unsafe {
                 load(
@@ -61,6 +62,9 @@ impl<T: Field> At<'_, T> {
     pub fn vector<E: Element>(&self, k: usize) -> Vec<E> {
         let (ptr, shape, strides) = self.core(k);
         let mut v = vec![E::default(); shape[0]];
+        if v.is_empty() {
+            return v;
+        }
         // SAFETY: as in `matrix`.
         unsafe { load(self.views[k].dtype, ptr, strides[0], v.len(), v.as_mut_ptr()) };
         v
@@ -69,7 +73,8 @@ impl<T: Field> At<'_, T> {
         let (ptr, shape, strides) = self.core(k);
         assert_eq!(shape, [m.rows, m.cols]);
         let dtype = self.views[k].dtype;
-        for i in 0..m.rows {
+        let rows = if m.cols == 0 { 0 } else { m.rows };
+        for i in 0..rows {
             // SAFETY: the row lies within the output, which only this matrix of the batch writes.
             unsafe {
                 store(dtype, ptr.wrapping_add(i * strides[0] * dtype.size()), strides[1], m.cols, m.row(i).as_ptr())
@@ -79,6 +84,9 @@ impl<T: Field> At<'_, T> {
     pub fn store_vector<E: Element>(&self, k: usize, v: &[E]) {
         let (ptr, shape, strides) = self.core(k);
         assert_eq!(shape, [v.len()]);
+        if v.is_empty() {
+            return;
+        }
         // SAFETY: as in `store`.
         unsafe { store(self.views[k].dtype, ptr, strides[0], v.len(), v.as_ptr()) };
     }

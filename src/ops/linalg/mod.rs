@@ -1,6 +1,7 @@
 //! Contraction: mm, bmm, matmul here; products that are added, products of vectors, einsum in files of their own.
 
 pub mod added;
+pub mod cholesky;
 pub mod cross;
 pub mod derived;
 pub mod determinant;

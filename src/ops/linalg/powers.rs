@@ -37,7 +37,14 @@ pub static MATRIX_POWER: Op = Op {
         }
     }),
     vjp: Vjp::Composite,
-    samples: &["f32[3,3], 2", "f32[2,3,3], 5", "f32[3,3], 0", "f32[3,3](spd), -2", "f32[2,2], 1", "c64[2,2], 3"],
+    samples: &[
+        "f32[3,3], 2",
+        "f32[2,3,3], 5",
+        "f32[3,3](nograd), 0",
+        "f32[3,3](spd), -2",
+        "f32[2,2], 1",
+        "c64[2,2], 3",
+    ],
     errors: &[
         ("f32[2,3], 2", "RuntimeError", "linalg.matrix_power: A must be batches of square matrices"),
         ("f32[2,2](zeros), -1", "LinAlgError", "linalg.inv: The diagonal element 1 is zero"),
@@ -208,7 +215,7 @@ pub static TENSORSOLVE: Op = Op {
         let (mut t, b) = (c.tensor(0)?.clone(), c.tensor(1)?);
         if let Some(dims) = c.opt_ints(2) {
             let to: Ints = (-(dims.len() as i64)..0).collect();
-            t = crate::ops::shape::MOVEDIM.call((&t, dims, to)).ok()?;
+            t = crate::ops::shape::MOVEDIM_LIST.call((&t, dims, to)).ok()?;
         }
         let ([_, last], [rows, cols]) = halves(&t, b.ndim());
         if rows != cols {

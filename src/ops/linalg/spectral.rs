@@ -172,6 +172,7 @@ pub static SVD: Op = Op {
             "linalg.svd: The algorithm failed to converge because the input matrix contained",
         ),
     ],
+    reference: "shape",
     ..MATRIX
 };
 
@@ -208,6 +209,7 @@ pub static TORCH_SVD: Op = Op {
     vjp: Vjp::Composite,
     samples: &["f32[3,2]", "f32[2,2,2]", "f32[2,3](nograd), False", "f32[2,3], True, False"],
     errors: &[("f32[2]", "RuntimeError", "2 dimensions")],
+    reference: "shape",
     ..MATRIX
 };
 
