@@ -48,7 +48,33 @@ NOT_ABOUT = [
     ("edges", "var_mean", "special", "PyTorch's running mean turns infinity into NaN"),
     ("edges", "std_mean", "special", "PyTorch's running mean turns infinity into NaN"),
     ("edges", "native_layer_norm", "special", "PyTorch's running mean turns infinity into NaN"),
+    ("grad", "pinv", "hermitian=True", "half of each off-diagonal pair's derivative by convention"),
+    ("on device", "matrix_norm", r", -?2$", "singular values have no shader"),
 ]
+NOT_ABOUT += [
+    ("expanded", op, "", "an expanded matrix has equal rows: it is singular")
+    for op in (
+        "cholesky",
+        "lu_factor",
+        "lu_with_info",
+        "matrix_power",
+        "tensorinv",
+        "tensorsolve",
+        "inv",
+        "inverse",
+        "solve",
+    )
+]
+NOT_ABOUT += [
+    ("grad", op, "", "one triangle is read and the gradient is Hermitian, by PyTorch's convention")
+    for op in ("cholesky", "cholesky_ex", "linalg_eigh", "eigh", "eigvalsh")
+]
+NOT_ABOUT += [
+    ("edges", op, "special", "which NaNs and infinities come out depends on the order of LAPACK's steps")
+    for op in (
+        "trapezoid", "cholesky_ex", "cond", "slogdet", "eigvalsh", "qr", "geqrf", "householder_product", "ormqr",
+    )
+]  # fmt: skip
 
 
 def not_about(name: str, leaf: str, text: str) -> str:
