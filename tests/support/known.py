@@ -49,7 +49,6 @@ NOT_ABOUT = [
     ("edges", "std_mean", "special", "PyTorch's running mean turns infinity into NaN"),
     ("edges", "native_layer_norm", "special", "PyTorch's running mean turns infinity into NaN"),
     ("grad", "pinv", "hermitian=True", "half of each off-diagonal pair's derivative by convention"),
-    ("on device", "matrix_norm", r", -?2$", "singular values have no shader"),
 ]
 NOT_ABOUT += [
     ("expanded", op, "", "an expanded matrix has equal rows: it is singular")
