@@ -144,3 +144,18 @@ fn is_negative(v: T) -> bool {
 fn bits_(b: u32) -> u32 {
     return b | p[0].w;
 }
+var<workgroup> row_parts: array<T, 256>;
+// The sum over the LANES invocations that share a row (a power of two, a constant of the kernel), for each of them.
+fn row_sum(part: T, local: u32) -> T {
+    row_parts[local] = part;
+    for (var width = LANES / 2u; width > 0u; width = width >> 1u) {
+        workgroupBarrier();
+        if (local % LANES < width) {
+            row_parts[local] += row_parts[local + width];
+        }
+    }
+    workgroupBarrier();
+    let sum = row_parts[local - local % LANES];
+    workgroupBarrier();
+    return sum;
+}

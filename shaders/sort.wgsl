@@ -5,12 +5,7 @@
 fn ordered(a: T, b: T) -> bool {
     return less(a, b) || (is_nan(b) && !is_nan(a));
 }
-fn before(a: T, b: T) -> bool {
-    return {{before}};
-}
-fn element(line: u32, at: u32) -> T {
-    return read_x({{x}} + walk_x(line) + at * {{x_step}});
-}
+{{keys}}
 
 @compute @workgroup_size(256)
 fn main(@builtin(global_invocation_id) g: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {

@@ -9,7 +9,8 @@ use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::gpu::{self, GpuBuffer};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use crate::tally::{self, Count};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 pub enum Buffer {
@@ -64,16 +65,9 @@ struct Inner {
 #[derive(Clone)]
 pub struct Storage(Arc<Inner>);
 
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-
-/// How many storages are alive: leak tests compare it before and after.
-pub fn live_count() -> usize {
-    LIVE.load(Ordering::Relaxed)
-}
-
 impl Drop for Inner {
     fn drop(&mut self) {
-        LIVE.fetch_sub(1, Ordering::Relaxed);
+        tally::add(Count::Storages, -1);
     }
 }
 
@@ -88,7 +82,7 @@ impl Storage {
     }
     #[inline]
     fn build(first: Memory, device: Device) -> Storage {
-        LIVE.fetch_add(1, Ordering::Relaxed);
+        tally::add(Count::Storages, 1);
         Storage(Arc::new(Inner {
             first,
             current: AtomicPtr::new(std::ptr::null_mut()),

@@ -1,5 +1,17 @@
 """The programs of document 004 that stay on the CPU: old typed constructors, files, NumPy's memory, `Variable`."""
 
+# What the document shows for CUDA: nothing happens without it; test_package runs it under `python -m rustgrad`.
+CUDA = """
+x = torch.ones(2)
+if torch.cuda.is_available():
+    device = torch.device("cuda")
+    y = torch.ones_like(x, device=device)
+    x = x.to(device)
+    z = x + y
+    print(z)
+    print(z.to("cpu", torch.double))
+"""
+
 CPU_ONLY = [
     (
         "004_5732ac93e8ea0c51",
@@ -119,17 +131,7 @@ Variable data has to be a tensor, but got list""",
     (
         "004_5732ac93e8ea0c51",
         "gpu",
-        # What the document shows for CUDA runs where there is CUDA; test_package runs it under `python -m rustgrad`.
-        """
-x = torch.ones(2)
-if torch.cuda.is_available():
-    device = torch.device("cuda")
-    y = torch.ones_like(x, device=device)
-    x = x.to(device)
-    z = x + y
-    print(z)
-    print(z.to("cpu", torch.double))
-""",
+        CUDA,
         "",
     ),
 ]

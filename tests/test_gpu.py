@@ -132,13 +132,57 @@ y = torch.add(x, 1, alpha=2).sum()
     assert " us " in heard[4]
 
 
+def dispatches(call) -> int:
+    """How many kernels the call runs; it may not wait for the device."""
+    before = torch.gpu.stats()
+    call()
+    after = torch.gpu.stats()
+    assert after["waits"] == before["waits"]
+    return after["dispatches"] - before["dispatches"]
+
+
 def test_steps_of_optimisers_are_one_kernel():
     for make in (lambda p: torch.optim.Adam([p]), lambda p: torch.optim.SGD([p], lr=0.1, momentum=0.9)):
         p = torch.ones(100, device="gpu", requires_grad=True)
         p.grad = torch.ones(100, device="gpu")
         optimizer = make(p)
         optimizer.step()
-        before = torch.gpu.stats()
-        optimizer.step()
-        after = torch.gpu.stats()
-        assert after["dispatches"] - before["dispatches"] == 1 and after["waits"] == before["waits"]
+        assert dispatches(optimizer.step) == 1
+
+
+def test_layer_norm_is_one_kernel_and_its_gradient_two():
+    x, w, b = (torch.ones(s, device="gpu", requires_grad=True) for s in ((2, 5, 40), 40, 40))
+    g = torch.ones(2, 5, 40, device="gpu")
+    assert dispatches(lambda: torch.nn.functional.layer_norm(x, (40,), w, b)) == 1
+    y = torch.nn.functional.layer_norm(x, (40,), w, b)
+    assert dispatches(lambda: torch.autograd.grad(y, (x, w, b), g)) == 2
+
+
+def test_long_loops_do_not_end_early():
+    """lavapipe ends the loops of an invocation after 65,535 turns, all of them together, without a word."""
+    n = 70_001
+    at = torch.arange(n, device="gpu") % 3
+    for dtype in (torch.int64, torch.float32):
+        ones = torch.ones(n, dtype=dtype, device="gpu")
+        zeros = torch.zeros(3, dtype=dtype, device="gpu")
+        want = [23334, 23334, 23333]
+        assert zeros.index_add(0, at, ones).tolist() == want
+        assert zeros.scatter_add(0, at, ones).tolist() == want
+        assert zeros.index_put((at,), ones, accumulate=True).tolist() == want
+    for reverse, last in ((False, n - 1), (True, 0)):
+        ones = torch.ones(n, device="gpu")
+        assert torch._C.ops["_linear_recurrence"](ones, ones, 0, reverse)[last].item() == n
+    late = (torch.arange(n, device="gpu") == n - 1).to(torch.uint8)
+    assert late.unsqueeze(1).expand(n, 1500).argmax(0).unique().tolist() == [n - 1]
+    assert (torch.ones(2, 3, n, device="gpu") @ torch.ones(2, n, 3, device="gpu")).unique().tolist() == [n]
+    if torch.gpu.get_device_properties(0).type == "Cpu":
+        with pytest.raises(RuntimeError, match="rows are too long for a software adapter"):
+            torch.zeros(6_000_000, device="gpu").softmax(0)
+
+
+def test_rows_of_any_width_are_put_in_order():
+    x = torch.zeros(90, 1100, dtype=torch.int64)
+    x[:, 1099] = torch.arange(90) * 7 % 11
+    x[:, 511] = torch.arange(90) % 2
+    for got, want in zip(*(t.unique(dim=0, return_inverse=True, return_counts=True) for t in (x.to("gpu"), x))):
+        assert torch.equal(got.cpu(), want)

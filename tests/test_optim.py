@@ -79,6 +79,15 @@ def test_trajectory_in_single_precision(torch, device, case):
         close([p.tolist() for p in params], step["params"], rtol=2e-4, atol=2e-5)
 
 
+@pytest.mark.parametrize("options", [{"momentum": 0.9}, {"momentum": 0.0}, {}], ids=["momentum", "SGD", "Adam"])
+def test_no_decay_leaves_infinite_parameters_alone(torch, device, options):
+    p = torch.tensor([float("inf"), 1.0], device=device, requires_grad=True)
+    p.grad = torch.ones(2, device=device)
+    optimizer = torch.optim.SGD([p], lr=0.5, **options) if options else torch.optim.Adam([p], lr=0.5)
+    optimizer.step()
+    close(p.tolist(), [float("inf"), 0.5], rtol=1e-6)
+
+
 @pytest.mark.parametrize("case", RECORD["schedulers"], ids=label)
 def test_scheduler(torch, case):
     p = torch.zeros(1, requires_grad=True)

@@ -56,6 +56,18 @@ def test_shared_memory_is_refused(name):
     assert x.tolist() == list(range(8)), "a refused call wrote something"
 
 
+def test_results_that_lie_on_each_other_are_refused():
+    x, both = torch.arange(4.0), torch.zeros(())
+    with pytest.raises(ValueError, match="out= tensors must not overlap"):
+        torch.aminmax(x, out=(both, both))
+
+
+def test_an_empty_tensor_is_no_place_for_what_it_is_part_of():
+    nothing = torch.zeros(0)
+    with pytest.raises(RuntimeError, match=SHARED):
+        torch.cat([nothing, torch.ones(2)], out=nothing)
+
+
 @pytest.mark.parametrize("name", TAKEN)
 def test_shared_memory_that_is_read_in_time_is_taken(name):
     TAKEN[name](*memory())

@@ -9,6 +9,7 @@ import textwrap
 import xml.etree.ElementTree as ElementTree
 
 import pytest
+from seed_on_cpu import CUDA
 from support import target
 
 own = pytest.mark.skipif(target.STAND_IN, reason="what only rustgrad has")
@@ -186,21 +187,8 @@ def test_cuda_programs_run_on_the_gpu(tmp_path):
     """Document 004 on the GPU: the block runs as it is where there is one."""
     if target.gpu_reason():
         pytest.skip(target.gpu_reason())
-    done = run_unmodified(
-        tmp_path,
-        """
-        import torch
-        x = torch.ones(2)
-        if torch.cuda.is_available():
-            device = torch.device("cuda")
-            y = torch.ones_like(x, device=device)
-            x = x.to(device)
-            z = x + y
-            print(z)
-            print(z.to("cpu", torch.double))
-            print(x.cuda() is x, x.is_cuda, torch.cuda.device_count() > 0, z.cpu().is_cuda)
-        """,
-    )
+    more = "print(x.cuda() is x, x.is_cuda, torch.cuda.device_count() > 0, z.cpu().is_cuda)"
+    done = run_unmodified(tmp_path, f"import torch\n{CUDA}{more}")
     assert done.returncode == 0, done.stderr
     assert re.sub(r"device='\w+:0'", "device=?", done.stdout).splitlines() == [
         "tensor([2., 2.], device=?)", "tensor([2., 2.], dtype=torch.float64)", "True True True False",

@@ -132,6 +132,8 @@ def test_memory_that_may_not_be_written(torch):
             y[0] = 1
     with pytest.raises(RuntimeError, match="read-only|not writ"):
         x.add_(1)
+    with pytest.raises(RuntimeError, match="read-only|not writ"):
+        x.expand(2, 4).index_fill_(0, torch.tensor([0]), 1)
     assert torch.tensor(array).add_(1).tolist() == [1, 2, 3] and array.tolist() == [0, 1, 2]
     with pytest.raises(ValueError, match="not aligned for"):
         torch.frombuffer(bytearray(9), dtype=torch.float32, offset=1, count=2)

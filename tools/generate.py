@@ -38,7 +38,7 @@ TYPES = {
     "Operand": "Tensor | _Number", "Scalar": "_Number", "int": "_int", "float": "_float", "bool": "_bool",
     "int[]": "Sequence[_int]", "int[1]": "_int | Sequence[_int]", "float[]": "Sequence[_float]",
     "Size": "_int | Sequence[_int]", "DType": "_dtype", "Device": "_device | _str | _int", "str": "_str",
-    "Generator": "Generator",
+    "Generator": "Generator", "MemoryFormat": "memory_format",
 }  # fmt: skip
 # Natives with a type that cannot be read off them: members of Tensor, then of the module.
 NATIVE_TENSOR = {

@@ -253,16 +253,16 @@ class Tensor:
     @overload
     def clamp_min_(self, min: _Number) -> Tensor:
         """Limits each element from below."""
-    def clone(self) -> Tensor:
-        """A copy with its own memory. Differentiable."""
+    def clone(self, *, memory_format: memory_format | None = None) -> Tensor:
+        """A copy with its own memory, with the dimensions in the order that they have there. Differentiable."""
     def conj(self) -> Tensor:
         """The complex conjugate; a real tensor is returned as it is. (A copy here, not a lazy view.)"""
     def conj_physical(self) -> Tensor:
         """The complex conjugate in new memory; a real tensor is returned as it is."""
     def conj_physical_(self) -> Tensor:
         """The complex conjugate in new memory; a real tensor is returned as it is."""
-    def contiguous(self) -> Tensor:
-        """The tensor itself if its memory is row-major without gaps, else a copy that is."""
+    def contiguous(self, *, memory_format: memory_format | None = None) -> Tensor:
+        """The tensor itself if its memory is row-major (or in the given format) without gaps, else a copy that is."""
     def copy_(self, src: Tensor, non_blocking: _bool = False) -> Tensor:
         """Writes `src`, broadcast and converted, into `self`. Devices may differ."""
     @overload
@@ -1615,8 +1615,8 @@ def clamp_min(input: Tensor, min: Tensor, *, out: Any = None) -> Tensor:
 @overload
 def clamp_min(input: Tensor, min: _Number, *, out: Any = None) -> Tensor:
     """Limits each element from below."""
-def clone(input: Tensor) -> Tensor:
-    """A copy with its own memory. Differentiable."""
+def clone(input: Tensor, *, memory_format: memory_format | None = None) -> Tensor:
+    """A copy with its own memory, with the dimensions in the order that they have there. Differentiable."""
 def column_stack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     """Joins along columns; a 1-d tensor is one column."""
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
@@ -1715,9 +1715,9 @@ def einsum(equation: _str, operands: Sequence[Tensor]) -> Tensor:
     """Multiplies operands and sums over index letters: letters that are not in the output after `->` are summed. Without `->` the output has the letters that occur once, in alphabetical order. `...` stands for dimensions that broadcast."""
 def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
     """The rows of `weight` at `indices`. The row `padding_idx` gets no gradient; `sparse` makes no difference."""
-def empty(size: _int | Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
+def empty(size: _int | Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None, out: Any = None) -> Tensor:
     """A tensor whose values are whatever the memory held; float32 by default."""
-def empty_like(input: Tensor, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+def empty_like(input: Tensor, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
     """A tensor in the shape of another whose values are whatever the memory held."""
 def empty_strided(size: _int | Sequence[_int], stride: Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
     """A tensor of the given sizes and strides whose values are whatever the memory held."""
@@ -1777,7 +1777,7 @@ def frac(input: Tensor, *, out: Any = None) -> Tensor:
     """What `trunc` cuts off, with the sign of the element."""
 def full(size: _int | Sequence[_int], fill_value: _Number, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
     """A tensor of one number; the dtype follows the number: bool, int64 or the default float."""
-def full_like(input: Tensor, fill_value: _Number, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+def full_like(input: Tensor, fill_value: _Number, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
     """One number in the shape of another tensor."""
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Any = None) -> Tensor:
     """Picks along `dim` by an index for each element: `out[i][j] = self[index[i][j]][j]` for `dim` 0. The result has the index's shape."""
@@ -2038,7 +2038,7 @@ def normal(mean: _float, std: _float, size: Sequence[_int], *, generator: Genera
     """Normal random numbers of a shape."""
 def ones(size: _int | Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
     """A tensor of ones; float32 by default."""
-def ones_like(input: Tensor, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+def ones_like(input: Tensor, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
     """Ones in the shape of another tensor."""
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: _bool = True, transpose: _bool = False, *, out: Any = None) -> Tensor:
     """The square Q of reflections (see `geqrf`), or its adjoint, times `other`, from the left or the right."""
@@ -2085,7 +2085,7 @@ def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
     """Radians to degrees."""
 def rand(size: _int | Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
     """Random numbers, uniform in [0, 1)."""
-def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
     """Random numbers, uniform in [0, 1), in the shape of another tensor."""
 @overload
 def randint(high: _int, size: Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
@@ -2094,14 +2094,14 @@ def randint(high: _int, size: Sequence[_int], *, generator: Generator | None = N
 def randint(low: _int, high: _int, size: Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
     """Random integers of [low, high); int64 by default."""
 @overload
-def randint_like(input: Tensor, high: _int, *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+def randint_like(input: Tensor, high: _int, *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
     """Random integers of [0, high) in the shape and dtype of another tensor."""
 @overload
-def randint_like(input: Tensor, low: _int, high: _int, *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+def randint_like(input: Tensor, low: _int, high: _int, *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
     """Random integers of [low, high) in the shape and dtype of another tensor."""
 def randn(size: _int | Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
     """Random numbers of the normal distribution with mean 0 and variance 1."""
-def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
     """Normal random numbers in the shape of another tensor."""
 def randperm(n: _int, *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
     """The integers 0 .. n - 1 in random order; int64 by default."""
@@ -2151,7 +2151,7 @@ def rsqrt(input: Tensor, *, out: Any = None) -> Tensor:
 def rsub(input: Tensor, other: Tensor, *, alpha: _Number = 1) -> Tensor:
     """Subtracts `self`, scaled by `alpha`, from `other`: `other - alpha * self`."""
 @overload
-def rsub(input: Tensor, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
+def rsub(input: Tensor, other: _Number, *, alpha: _Number = 1) -> Tensor:
     """Subtracts `self`, scaled by `alpha`, from `other`: `other - alpha * self`."""
 def scalar_tensor(s: _Number, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
     """A 0-d tensor of one number; float32 by default, whatever the number."""
@@ -2390,5 +2390,5 @@ def xlogy(input: Tensor, other: _Number, *, out: Any = None) -> Tensor:
     """`self` times the logarithm of a number."""
 def zeros(size: _int | Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
     """A tensor of zeros; float32 by default."""
-def zeros_like(input: Tensor, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+def zeros_like(input: Tensor, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
     """Zeros in the shape of another tensor."""

@@ -3,6 +3,7 @@
 from . import _C
 from ._C import Size, Tensor, ops
 from ._C import dtype as _dtype
+from ._formats import preserve_format
 
 DTYPES = {
     "float": _C.float32, "double": _C.float64, "half": _C.float16, "bfloat16": _C.bfloat16, "int": _C.int32,
@@ -18,13 +19,15 @@ class Methods:
     def to(self, *args, **kwargs):
         """The tensor in another dtype or on another device: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`.
 
-        Returns the tensor itself where nothing changes, unless `copy=True`.
+        Returns the tensor itself where nothing changes, unless `copy=True`. A copy keeps the order of the dimensions in
+        memory, or has that of `memory_format`.
         """
-        dtype, device, copy = _to_arguments(args, kwargs)
+        dtype, device, copy, layout = _to_arguments(args, kwargs)
         dtype, device = dtype or self.dtype, device if device is not None else self.device
-        if not copy and dtype == self.dtype and _same_device(device, self.device):
+        formed = layout in (None, preserve_format) or self.is_contiguous(memory_format=layout)
+        if not copy and formed and dtype == self.dtype and _same_device(device, self.device):
             return self
-        return ops["_to_copy"](self, dtype, device)
+        return ops["_to_copy"](self, dtype, device, layout)
 
     def type(self, dtype=None, non_blocking=False):
         """Without an argument the type's name (`torch.FloatTensor`), else the tensor in that type."""
@@ -39,7 +42,7 @@ class Methods:
 
     def cpu(self, memory_format=None):
         """The tensor on the CPU."""
-        return self.to("cpu")
+        return self.to("cpu", memory_format=memory_format)
 
     def gpu(self, device=None, non_blocking=False):
         """The tensor on the GPU."""
@@ -50,7 +53,7 @@ class Methods:
         from . import cuda
 
         cuda._gpu_or("current_device")
-        return self.to("gpu" if device is None else device)
+        return self.to("gpu" if device is None else device, memory_format=memory_format)
 
     def get_device(self):
         """The number of the GPU; -1 on the CPU."""
@@ -88,7 +91,7 @@ class Methods:
 
 def cast_method(name, dtype):
     def method(self, memory_format=None):
-        return self.to(dtype)
+        return self.to(dtype, memory_format=memory_format)
 
     method.__name__ = name
     method.__doc__ = f"The tensor as {dtype._name}."
@@ -104,8 +107,8 @@ def _to_arguments(args, kwargs):
     dtype, device = kwargs.pop("dtype", None), kwargs.pop("device", None)
     copy = kwargs.pop("copy", False)
     other = kwargs.pop("other", None)
-    for name in ("non_blocking", "memory_format"):
-        kwargs.pop(name, None)
+    kwargs.pop("non_blocking", None)
+    layout = kwargs.pop("memory_format", None)
     if kwargs:
         raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
     args = list(args)
@@ -129,7 +132,7 @@ def _to_arguments(args, kwargs):
         copy = flags[1]
     if other is not None:
         dtype, device = dtype or other.dtype, device or other.device
-    return dtype, device, copy
+    return dtype, device, copy, layout
 
 
 def _named_type(name):

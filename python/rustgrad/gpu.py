@@ -4,6 +4,8 @@ A process drives one adapter, the device `gpu:0`; the environment variable `RUST
 a device takes None, a number, a string or a `rustgrad.device`, and raises RuntimeError for one that is not there.
 """
 
+import atexit
+import contextlib
 from types import SimpleNamespace
 
 from . import _C
@@ -27,6 +29,13 @@ __all__ = [
     "stats",
     "synchronize",
 ]
+
+
+@atexit.register
+def _settle():
+    """Waits for the device: a software driver that still compiles while the process leaves often crashes."""
+    with contextlib.suppress(RuntimeError, IndexError):
+        _C._gpu_synchronize()
 
 
 def _index(which):

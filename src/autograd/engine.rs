@@ -8,6 +8,7 @@ use super::kit;
 use super::mode::GradGuard;
 use super::node::{Node, Work};
 use crate::error::{Error, Result, Show};
+use crate::layout::{Layout, contiguous_strides, same_dims};
 use crate::op::gradient::Facts;
 use crate::tensor::{Edge, Tensor};
 use smallvec::SmallVec;
@@ -16,9 +17,10 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex};
 
-/// Hashes node addresses: a multiply is enough, they are distinct and aligned.
+/// Hashes addresses: a multiply is enough, they are distinct and aligned.
 #[derive(Default)]
 pub struct PointerHash(u64);
+pub type PointerHasher = BuildHasherDefault<PointerHash>;
 impl Hasher for PointerHash {
     fn finish(&self) -> u64 {
         self.0
@@ -27,11 +29,15 @@ impl Hasher for PointerHash {
         unreachable!("only addresses are hashed")
     }
     fn write_usize(&mut self, p: usize) {
-        self.0 = (p as u64 >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = (self.0.rotate_left(5) ^ (p as u64 >> 4)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+    /// A number beside an address.
+    fn write_i32(&mut self, i: i32) {
+        self.0 = (self.0.rotate_left(5) ^ i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 }
-type NodeMap<T> = HashMap<usize, T, BuildHasherDefault<PointerHash>>;
-type NodeSet = HashSet<usize, BuildHasherDefault<PointerHash>>;
+type NodeMap<T> = HashMap<usize, T, PointerHasher>;
+type NodeSet = HashSet<usize, PointerHasher>;
 
 /// One backward pass.
 pub struct Request<'a> {
@@ -261,8 +267,10 @@ pub fn accumulate(leaf: &Tensor, grad: Tensor) -> Result<()> {
     let recorded = super::grad_enabled();
     match leaf.grad() {
         None => {
-            let ours = grad.owners() == 1 && grad.storage().owners() == 1 && grad.is_contiguous() && !recorded;
-            let grad = if ours && grad.layout().offset == 0 { grad } else { copied(&grad)? };
+            let ours = grad.owners() == 1 && grad.storage().owners() == 1 && !recorded;
+            let wanted = grad_layout(leaf);
+            let fits = grad.layout().offset == 0 && grad.layout().lies_as(&wanted.strides);
+            let grad = if ours && fits { grad } else { copied(&grad, wanted)? };
             leaf.set_grad(Some(grad));
         }
         Some(old) if !recorded && !old.requires_grad() => (kit().add_)(&old, &grad)?,
@@ -271,9 +279,16 @@ pub fn accumulate(leaf: &Tensor, grad: Tensor) -> Result<()> {
     Ok(())
 }
 
+/// A gradient lies as its leaf does where that has no gaps, so that optimisers walk both as one; else row-major.
+fn grad_layout(leaf: &Tensor) -> Layout {
+    let l = leaf.layout();
+    let strides = if l.is_dense() { same_dims(&l.strides) } else { contiguous_strides(&l.shape) };
+    Layout { shape: same_dims(&l.shape), strides, offset: 0 }
+}
+
 /// A gradient of its own, recorded as a copy into fresh memory, which is what PyTorch's graph shows.
-fn copied(grad: &Tensor) -> Result<Tensor> {
-    let fresh = Tensor::empty(grad.shape(), grad.dtype(), grad.device())?;
+fn copied(grad: &Tensor, layout: Layout) -> Result<Tensor> {
+    let fresh = Tensor::of_layout(layout, grad.dtype(), grad.device())?;
     (kit().copy_)(&fresh, grad)?;
     Ok(fresh)
 }

@@ -48,9 +48,7 @@ pub fn grad_fn(t: &Tensor) -> Result<Option<Edge>> {
 
 /// Sets the node that made `t`.
 pub fn set_history(t: &Tensor, node: &Arc<Node>, output: usize) {
-    let old = t.slot().grad_fn.replace(Edge { node: node.clone(), output: output as u32 });
-    t.set_flag(HAS_FN, true);
-    drop(old);
+    t.set_grad_fn(Edge { node: node.clone(), output: output as u32 });
 }
 
 /// See Note [View history].
@@ -119,12 +117,23 @@ pub fn replay(call: &Call, whole: &Tensor, layout: &Layout, dtype: DType) -> Opt
 
 /// May the memory of `t` be written?
 pub fn check_writable(t: &Tensor) -> Result<()> {
+    check_places(t)?;
+    check_memory(t)
+}
+
+/// Each element has a place of its own.
+fn check_places(t: &Tensor) -> Result<()> {
     if t.layout().has_internal_overlap() {
         return Err(Error::runtime(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. \
              Please clone() the tensor before performing the operation.",
         ));
     }
+    Ok(())
+}
+
+/// The memory belongs to no read-only array.
+pub fn check_memory(t: &Tensor) -> Result<()> {
     if t.storage().is_read_only() {
         return Err(Error::runtime(
             "the tensor's memory is read-only (it belongs to a read-only array); expected writable memory. Clone it first.",

@@ -1,11 +1,11 @@
-//! Looking into a node: what it keeps, by PyTorch's names, all of them derived from the op's literal.
+//! Looking into a node: what it keeps, by PyTorch's names, which the op's literal gives where they do not follow.
 //!
 //! `self`, `other`: an argument that a formula reads, unpacked. `result`, or the name of a result: an output that a
-//! formula reads. `dim`, `alpha`: any argument that is no tensor. `self_sym_sizes`, `self_sym_numel`: what is known of
-//! any tensor argument.
+//! formula reads. `dim`, `alpha`: an argument that is no tensor. `self_sym_sizes`, `self_sym_numel`: what is known of
+//! any tensor argument, where the literal says that the node shows it.
 
 use super::Node;
-use super::node::{State, Work};
+use super::node::{Place as Kept, Unpacked, Work};
 use super::saved::SavedHooks;
 use crate::error::Result;
 use crate::op::{Kind, OUT0, Op, Returns, Value, Vjp};
@@ -19,6 +19,8 @@ enum Place {
     Plain(usize),
     Sizes(usize),
     Numel(usize),
+    /// One size: of a tensor, along a dimension.
+    Size(usize, usize),
 }
 
 /// What all formulas of an op read.
@@ -57,16 +59,39 @@ fn place(op: &'static Op, name: &str) -> Option<Place> {
         };
     }
     let tensor = |n: &str| s.index_of(n).filter(|&i| holds_tensors(s.params[i].kind));
+    if let Some((of, dim)) = name.split_once("_sym_argsize_") {
+        return Some(Place::Size(tensor(of)?, dim.parse().ok()?));
+    }
     let sizes = name.strip_suffix("_sym_sizes").and_then(tensor).map(Place::Sizes);
     sizes.or_else(|| name.strip_suffix("_sym_numel").and_then(tensor).map(Place::Numel))
+}
+
+/// The names that a node of the op shows, and what stands behind each.
+fn shown(op: &'static Op) -> Vec<(String, Place)> {
+    let named = |name: &str, of: &str| place(op, of).map(|p| (name.to_string(), p));
+    if let Some(list) = op.keeps {
+        let split = |entry: &'static str| entry.split_once('=').unwrap_or((entry, entry));
+        return list.split_whitespace().map(split).filter_map(|(name, of)| named(name, of)).collect();
+    }
+    let about_making = |k: Kind| matches!(k, Kind::DType | Kind::Device | Kind::Format | Kind::Generator);
+    let params = op.signature().params.iter().enumerate().filter(|(_, p)| !about_making(p.kind));
+    // PyTorch's nodes call it `self` where its functions say otherwise.
+    let own = params
+        .map(|(i, p)| if i == 0 && matches!(p.name, "input" | "x") { ("self", p.name) } else { (p.name, p.name) });
+    let mut all: Vec<_> = own.filter_map(|(name, of)| named(name, of)).collect();
+    all.extend(output_names(op).iter().filter_map(|n| named(n, n)));
+    all
+}
+
+fn find(op: &'static Op, name: &str) -> Option<Place> {
+    shown(op).into_iter().find(|(n, _)| n == name).map(|(_, p)| p)
 }
 
 impl Node {
     /// The names under which the node keeps something.
     pub fn kept_names(&self) -> Vec<String> {
         let Work::Op { op, .. } = &self.work else { return Vec::new() };
-        let params = op.signature().params.iter().map(|p| p.name.to_string());
-        let mut names: Vec<String> = params.chain(output_names(op)).filter(|n| place(op, n).is_some()).collect();
+        let mut names: Vec<String> = shown(op).into_iter().map(|(name, _)| name).collect();
         names.sort_unstable();
         names.dedup();
         names
@@ -75,14 +100,15 @@ impl Node {
     /// What the node keeps under a name; `Value::None` where the gradients that are wanted did not need it.
     pub fn kept(self: &Arc<Node>, name: &str) -> Result<Option<Value<'static>>> {
         let Work::Op { op, state } = &self.work else { return Ok(None) };
-        let Some(place) = place(op, name) else { return Ok(None) };
-        let (args, outputs, facts) = self.unpack(state, self)?;
+        let Some(place) = find(op, name) else { return Ok(None) };
+        let Unpacked { args, outputs, facts } = self.unpack(op, state, self)?;
         let sizes = |i: usize| facts.iter().find(|(a, _)| *a == i).map(|(_, f)| f.shape.clone()).unwrap_or_default();
         Ok(Some(match place {
             Place::Input(i) | Place::Plain(i) => args[i].clone(),
             Place::Output(i) => outputs[i].clone().map_or(Value::None, Value::Owned),
             Place::Sizes(i) => Value::Ints(sizes(i).iter().map(|&d| d as i64).collect()),
             Place::Numel(i) => Value::from(sizes(i).iter().product::<usize>()),
+            Place::Size(i, dim) => sizes(i).get(dim).map_or(Value::None, |&n| Value::from(n)),
         }))
     }
 
@@ -90,12 +116,13 @@ impl Node {
     pub fn repack(self: &Arc<Node>, name: &str, hooks: &SavedHooks) -> Result<Option<()>> {
         let Work::Op { op, state } = &self.work else { return Ok(None) };
         let mut guard = state.lock().unwrap_or_else(|e| e.into_inner());
-        let State::Ready(kept) = &mut *guard else { return Err(super::saved::freed_hooks()) };
-        let found = match place(op, name) {
-            Some(Place::Input(i)) => kept.inputs.iter_mut().find(|(at, _)| *at == i).map(|(_, s)| s),
-            Some(Place::Output(i)) => kept.outputs.iter_mut().find(|(at, _)| *at == i).map(|(_, s)| s),
-            _ => None,
+        let Some(kept) = &mut *guard else { return Err(super::saved::freed_hooks()) };
+        let at = match find(op, name) {
+            Some(Place::Input(i)) => Kept::Input(i as u32),
+            Some(Place::Output(i)) => Kept::Output(i as u32),
+            _ => return Ok(None),
         };
-        found.map(|saved| saved.repack(hooks)).transpose()
+        let found = kept.tensors.iter_mut().find(|(p, _)| *p == at);
+        found.map(|(_, saved)| saved.repack(hooks, &self.outputs)).transpose()
     }
 }

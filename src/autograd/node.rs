@@ -3,20 +3,22 @@
 //! Note [Sequence numbers]: a node is created after every node it has an edge to, so its number is larger. The engine
 //! visits nodes by falling number; that is a topological order without counting dependencies first.
 //!
-//! Note [Iterative drop]: dropping a node hands its edges and saved tensors to a list of the thread that the outermost
-//! drop empties, so that a chain of a million nodes neither overflows the stack nor takes more than linear time.
+//! Note [Iterative drop]: where drops of nodes nest too deep, a node hands its edges and saved tensors to a list of the
+//! thread that the outermost drop empties, so that a chain of a million nodes neither overflows the stack nor takes more
+//! than linear time.
 
 use super::hooks::Hooks;
 use super::saved::Saved;
 use crate::error::{Error, Result};
 use crate::op::gradient::Facts;
 use crate::op::{Arguments, Back, Call, OUT0, Op, Term, Value, Vjp};
+use crate::tally::{self, Count};
 use crate::tensor::{Edge, GradFn, Tensor};
 use smallvec::SmallVec;
 use std::any::Any;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 pub type Grads = SmallVec<[Option<Tensor>; 2]>;
@@ -44,22 +46,30 @@ pub enum Work {
     Fails(String),
 }
 
-/// What an op's formula reads.
+/// What an op's formula reads, and no more: a call on small tensors costs about as much as its node.
 #[derive(Default)]
-pub struct OpState {
-    pub args: SmallVec<[Value<'static>; 3]>,
-    pub inputs: SmallVec<[(usize, Saved); 2]>,
-    pub outputs: SmallVec<[(usize, Saved); 1]>,
-    pub facts: SmallVec<[(usize, Facts); 2]>,
+pub struct Kept {
+    /// Arguments that are no tensors, by position; `None` is not kept.
+    pub plain: SmallVec<[(u32, Value<'static>); 1]>,
+    /// Tensors by their place: see `Place`.
+    pub tensors: SmallVec<[(Place, Saved); 2]>,
+    /// Tensor arguments with the facts of the first output, a bit for each position.
+    like_output: u32,
+    /// Facts of the other tensor arguments, by position (the items of a list one after another).
+    facts: Vec<(u32, Facts)>,
 }
 
-/// A saved item of a list argument has its place in the list above these bits of the argument's position.
-const LIST_ITEM: u32 = 8;
-
-pub enum State {
-    Ready(Box<OpState>),
-    Freed,
+/// Where a saved tensor belongs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Input(u32),
+    /// An item of a list argument: position and item.
+    Item(u32, u32),
+    Output(u32),
 }
+
+/// `None` once it was freed.
+pub type State = Option<Kept>;
 
 pub struct Node {
     pub name: Cow<'static, str>,
@@ -80,12 +90,6 @@ impl GradFn for Node {
 }
 
 static SEQ: AtomicU64 = AtomicU64::new(0);
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-
-/// How many nodes are alive, for leak tests.
-pub fn live_count() -> usize {
-    LIVE.load(Ordering::Relaxed)
-}
 
 impl Node {
     pub fn new(
@@ -94,7 +98,7 @@ impl Node {
         edges: SmallVec<[Option<Edge>; 2]>,
         outputs: SmallVec<[Facts; 1]>,
     ) -> Arc<Node> {
-        LIVE.fetch_add(1, Ordering::Relaxed);
+        tally::add(Count::Nodes, 1);
         let seq = SEQ.fetch_add(1, Ordering::Relaxed);
         let (hooks, python) = (OnceLock::new(), OnceLock::new());
         let node = Arc::new(Node { name: name.into(), seq, work, edges, outputs, hooks, python });
@@ -124,9 +128,9 @@ impl Node {
         match &self.work {
             Work::Op { state, .. } => {
                 let mut s = state.lock().unwrap_or_else(|e| e.into_inner());
-                let saved_any = matches!(&*s, State::Ready(o) if !o.inputs.is_empty() || !o.outputs.is_empty());
+                let saved_any = s.as_ref().is_some_and(|kept| !kept.tensors.is_empty());
                 if saved_any {
-                    let old = std::mem::replace(&mut *s, State::Freed);
+                    let old = s.take();
                     drop(s);
                     drop(old);
                 }
@@ -159,7 +163,7 @@ impl Node {
         grads: &[Option<Tensor>],
         wanted: u64,
     ) -> Result<Grads> {
-        let (args, outputs, facts) = self.unpack(state, owner)?;
+        let Unpacked { args, outputs, facts } = self.unpack(op, state, owner)?;
         let mut back = Back {
             call: Call { op, args: &args },
             grads,
@@ -187,33 +191,51 @@ impl Node {
         }
     }
 
-    #[allow(clippy::type_complexity)]
+    /// The call again: arguments, the outputs that are read, and the facts of its tensors.
     pub(super) fn unpack(
         self: &Arc<Node>,
+        op: &'static Op,
         state: &Mutex<State>,
         owner: &Arc<Node>,
-    ) -> Result<(SmallVec<[Value<'static>; 3]>, Grads, SmallVec<[(usize, Facts); 2]>)> {
+    ) -> Result<Unpacked> {
         let guard = state.lock().unwrap_or_else(|e| e.into_inner());
-        let State::Ready(s) = &*guard else { return Err(freed()) };
-        let mut args = s.args.clone();
-        for (at, saved) in &s.inputs {
-            let t = saved.unpack(owner)?;
-            match &mut args[at & ((1 << LIST_ITEM) - 1)] {
-                // Holes in a list (`Tensor?[]`) keep their places.
-                Value::Tensors(list) => {
-                    let item = at >> LIST_ITEM;
-                    list.resize(list.len().max(item + 1), None);
-                    list[item] = Some(t);
-                }
-                slot => *slot = Value::Owned(t),
-            }
+        let Some(kept) = &*guard else { return Err(freed()) };
+        let mut args = SmallVec::from_elem(Value::None, op.signature().params.len());
+        for (i, v) in &kept.plain {
+            args[*i as usize] = v.clone();
         }
         let mut outputs: Grads = SmallVec::from_elem(None, self.outputs.len());
-        for (i, saved) in &s.outputs {
-            outputs[*i] = Some(saved.unpack(owner)?);
+        for (place, saved) in &kept.tensors {
+            let t = saved.unpack(owner, &self.outputs)?;
+            match *place {
+                Place::Input(i) => args[i as usize] = Value::Owned(t),
+                Place::Output(i) => outputs[i as usize] = Some(t),
+                // Holes in a list (`Tensor?[]`) keep their places.
+                Place::Item(i, item) => {
+                    if let Value::Tensors(list) = &mut args[i as usize] {
+                        list.resize(list.len().max(item as usize + 1), None);
+                        list[item as usize] = Some(t);
+                    }
+                }
+            }
         }
-        Ok((args, outputs, s.facts.clone()))
+        let mut facts: SmallVec<[(usize, Facts); 2]> = SmallVec::new();
+        facts.extend(bits(kept.like_output).map(|i| (i, self.outputs[0].clone())));
+        facts.extend(kept.facts.iter().map(|(i, f)| (*i as usize, f.clone())));
+        Ok(Unpacked { args, outputs, facts })
     }
+}
+
+/// What a formula is given.
+pub(super) struct Unpacked {
+    pub args: SmallVec<[Value<'static>; 3]>,
+    pub outputs: Grads,
+    pub facts: SmallVec<[(usize, Facts); 2]>,
+}
+
+/// The positions of the bits that are set.
+fn bits(mask: u32) -> impl Iterator<Item = usize> {
+    (0..32).filter(move |i| mask & (1 << i) != 0)
 }
 
 /// Bits by edge -> bits by argument position (a list argument owns as many edges as it has items).
@@ -256,44 +278,50 @@ pub fn record_as(
     outputs: &[Tensor],
     edges: SmallVec<[Option<Edge>; 2]>,
 ) -> Result<Arc<Node>> {
-    let op = call.op;
-    let saves = wanted_saves(op, &edges);
-    // Filled where it stays: it is too large to be moved about.
-    let mut state = Box::<OpState>::default();
+    let saves = wanted_saves(call.op, &edges);
+    let mut made = SmallVec::new();
+    outputs.iter().for_each(|t| made.push(Facts::of(t)));
+    let mut kept = Kept::default();
     for (i, v) in call.args.iter().enumerate() {
-        let keep = i < 16 && saves & (1 << i) != 0;
-        for t in v.tensors() {
-            state.facts.push((i, Facts::of(t)));
-        }
-        match v {
-            Value::Tensors(list) if keep => {
-                for (k, t) in list.iter().enumerate().filter_map(|(k, t)| Some((k, t.as_ref()?))) {
-                    state.inputs.push((i | (k << LIST_ITEM), Saved::input(t)?));
-                }
-            }
-            v if keep => {
-                if let Some(t) = v.as_tensor() {
-                    state.inputs.push((i, Saved::input(t)?));
-                }
-            }
-            _ => {}
-        }
-        state.args.push(match v {
-            Value::Tensor(_) | Value::Owned(_) => Value::None,
-            Value::Scalar(s) => Value::Scalar(*s),
-            Value::Tensors(_) => Value::Tensors(Vec::new()),
-            other => other.clone().into_owned(),
-        });
+        kept.argument(i as u32, v, i < 16 && saves & (1 << i) != 0, made.first())?;
     }
     for (i, t) in outputs.iter().enumerate() {
         if saves & (OUT0 << i.min(15)) != 0 {
-            state.outputs.push((i, Saved::output(t, i)?));
+            kept.tensors.push((Place::Output(i as u32), Saved::output(t, i)?));
         }
     }
-    let mut facts = SmallVec::new();
-    outputs.iter().for_each(|t| facts.push(Facts::of(t)));
-    let work = Work::Op { op, state: Mutex::new(State::Ready(state)) };
-    Ok(Node::new(name, work, edges, facts))
+    let work = Work::Op { op: call.op, state: Mutex::new(Some(kept)) };
+    Ok(Node::new(name, work, edges, made))
+}
+
+impl Kept {
+    fn argument(&mut self, i: u32, v: &Value, read: bool, output: Option<&Facts>) -> Result<()> {
+        match v {
+            Value::None => {}
+            Value::Tensor(_) | Value::Owned(_) => {
+                let Some(t) = v.as_tensor() else { return Ok(()) };
+                match output {
+                    Some(f) if f.fit(t) && i < 32 => self.like_output |= 1 << i,
+                    _ => self.facts.push((i, Facts::of(t))),
+                }
+                if read {
+                    self.tensors.push((Place::Input(i), Saved::input(t)?));
+                }
+            }
+            Value::Tensors(list) => {
+                for (k, t) in list.iter().enumerate().filter_map(|(k, t)| Some((k, t.as_ref()?))) {
+                    self.facts.push((i, Facts::of(t)));
+                    if read {
+                        self.tensors.push((Place::Item(i, k as u32), Saved::input(t)?));
+                    }
+                }
+                self.plain.push((i, Value::Tensors(Vec::new())));
+            }
+            Value::Scalar(s) => self.plain.push((i, Value::Scalar(*s))),
+            other => self.plain.push((i, other.clone().into_owned())),
+        }
+        Ok(())
+    }
 }
 
 /// Only what the wanted gradients read is saved: `w * x` keeps `x` alone when only `w` requires grad.
@@ -334,38 +362,45 @@ pub fn collect_edges(call: &Call) -> Result<SmallVec<[Option<Edge>; 2]>> {
     Ok(edges)
 }
 
+/// How deep drops may nest before they wait for their turn.
+const NESTED: u32 = 32;
+
 /// What a dropped node leaves to be dropped in turn.
-type Remains = (SmallVec<[Option<Edge>; 2]>, Option<Box<OpState>>);
+type Remains = (SmallVec<[Option<Edge>; 2]>, State);
 
 thread_local! {
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    static WAITING: Cell<bool> = const { Cell::new(false) };
     static PENDING: RefCell<Vec<Remains>> = const { RefCell::new(Vec::new()) };
-    static DRAINING: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Drop for Node {
     fn drop(&mut self) {
-        LIVE.fetch_sub(1, Ordering::Relaxed);
-        let edges = std::mem::take(&mut self.edges);
+        tally::add(Count::Nodes, -1);
         let state = match &mut self.work {
-            Work::Op { state, .. } => {
-                match std::mem::replace(state.get_mut().unwrap_or_else(|e| e.into_inner()), State::Freed) {
-                    State::Ready(s) => Some(s),
-                    State::Freed => None,
-                }
-            }
+            Work::Op { state, .. } => Some(state.get_mut().unwrap_or_else(|e| e.into_inner())),
             _ => None,
         };
-        if edges.iter().all(Option::is_none) && state.is_none() {
+        let depth = DEPTH.get();
+        if depth >= NESTED {
+            let remains = (std::mem::take(&mut self.edges), state.and_then(Option::take));
+            // During thread teardown the list is gone; what is left then drops in place.
+            if PENDING.try_with(|p| p.borrow_mut().push(remains)).is_ok() {
+                WAITING.set(true);
+            }
             return;
         }
-        // During thread teardown the list is gone; what is left then drops in place.
-        let queued = PENDING.try_with(|p| p.borrow_mut().push((edges, state))).is_ok();
-        if !queued || DRAINING.try_with(|d| d.replace(true)).unwrap_or(true) {
-            return;
+        DEPTH.set(depth + 1);
+        self.edges.clear();
+        if let Some(s) = state {
+            *s = None;
         }
-        while let Ok(Some(item)) = PENDING.try_with(|p| p.borrow_mut().pop()) {
-            drop(item);
+        while depth == 0 && WAITING.get() {
+            match PENDING.try_with(|p| p.borrow_mut().pop()) {
+                Ok(Some(item)) => drop(item),
+                _ => WAITING.set(false),
+            }
         }
-        let _ = DRAINING.try_with(|d| d.set(false));
+        DEPTH.set(depth);
     }
 }

@@ -6,7 +6,10 @@
 
 use super::node::Node;
 use crate::error::{Error, Result};
-use crate::tensor::{Edge, HAS_FN, INFERENCE, Meta, Tensor};
+use crate::layout::Layout;
+use crate::op::gradient::Facts;
+use crate::storage::Storage;
+use crate::tensor::{Edge, INFERENCE, Meta, Tensor};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -37,6 +40,7 @@ pub fn pop_hooks() {
     HOOKS.with(|h| h.borrow_mut().pop());
 }
 
+/// Small, since every node has room for two.
 pub enum Saved {
     Input {
         tensor: Tensor,
@@ -44,19 +48,20 @@ pub enum Saved {
         leaf: bool,
     },
     Output {
-        meta: Meta,
+        storage: Storage,
+        /// Where it is not row-major from the start of its storage.
+        layout: Option<Box<Layout>>,
         version: u32,
         output: u32,
     },
-    /// Kept by hooks; the edge that made it is kept here.
-    Packed {
-        unpack: Unpack,
-        edge: Option<Edge>,
-    },
-    PackedOutput {
-        unpack: Unpack,
-        output: u32,
-    },
+    Packed(Box<Packed>),
+    PackedOutput(Box<(Unpack, u32)>),
+}
+
+/// Kept by hooks, with the edge that made it.
+pub struct Packed {
+    unpack: Unpack,
+    edge: Option<Edge>,
 }
 
 impl Saved {
@@ -69,7 +74,7 @@ impl Saved {
             ));
         }
         match packed(t)? {
-            Some(unpack) => Ok(Saved::Packed { unpack, edge: super::history::grad_edge(t)? }),
+            Some(unpack) => Ok(Saved::Packed(Box::new(Packed { unpack, edge: super::history::grad_edge(t)? }))),
             None => {
                 t.storage().set_saved();
                 Ok(Saved::Input { tensor: t.clone(), version: t.version(), leaf: t.is_leaf() })
@@ -79,15 +84,19 @@ impl Saved {
     pub fn output(t: &Tensor, output: usize) -> Result<Saved> {
         match packed(t)? {
             // The edge is the node itself, which must not own itself; `unpack` puts it back by the number.
-            Some(unpack) => Ok(Saved::PackedOutput { unpack, output: output as u32 }),
+            Some(unpack) => Ok(Saved::PackedOutput(Box::new((unpack, output as u32)))),
             None => {
-                t.storage().set_saved();
-                Ok(Saved::Output { meta: t.meta().clone(), version: t.version(), output: output as u32 })
+                let m = t.meta();
+                m.storage.set_saved();
+                let plain = m.layout.offset == 0 && m.layout.is_row_major();
+                let layout = (!plain).then(|| Box::new(m.layout.clone()));
+                let version = m.storage.version();
+                Ok(Saved::Output { storage: m.storage.clone(), layout, version, output: output as u32 })
             }
         }
     }
-    /// The tensor as it was; an error where it has been modified since.
-    pub fn unpack(&self, owner: &Arc<Node>) -> Result<Tensor> {
+    /// The tensor as it was; an error where it has been modified since. `made` are the facts of its node's outputs.
+    pub fn unpack(&self, owner: &Arc<Node>, made: &[Facts]) -> Result<Tensor> {
         match self {
             Saved::Input { tensor, version, leaf } => {
                 check(tensor, *version)?;
@@ -96,32 +105,39 @@ impl Saved {
                 }
                 Ok(tensor.clone())
             }
-            Saved::Output { meta, version, output } => {
-                let t = Tensor::from_meta(meta.clone());
-                t.slot().grad_fn = Some(Edge { node: owner.clone(), output: *output });
-                t.set_flag(HAS_FN, true);
+            Saved::Output { version, output, .. } => {
+                let t = self.output_tensor(made)?;
+                t.set_grad_fn(Edge { node: owner.clone(), output: *output });
                 check(&t, *version)?;
                 Ok(t)
             }
-            Saved::Packed { unpack, edge } => Ok(with_edge(unpack()?, edge.clone())),
-            Saved::PackedOutput { unpack, output } => {
-                Ok(with_edge(unpack()?, Some(Edge { node: owner.clone(), output: *output })))
-            }
+            Saved::Packed(p) => Ok(with_edge((p.unpack)()?, p.edge.clone())),
+            Saved::PackedOutput(p) => Ok(with_edge(p.0()?, Some(Edge { node: owner.clone(), output: p.1 }))),
         }
     }
-}
 
-impl Saved {
+    /// A saved output without its history.
+    fn output_tensor(&self, made: &[Facts]) -> Result<Tensor> {
+        let Saved::Output { storage, layout, output, .. } = self else {
+            return Err(Error::internal("no saved output"));
+        };
+        let facts = &made[*output as usize];
+        let layout = layout.as_ref().map_or_else(|| Layout::contiguous(&facts.shape), |l| Layout::clone(l));
+        Ok(Tensor::from_meta(Meta { storage: storage.clone(), layout, dtype: facts.dtype }))
+    }
+
     /// Packs what is kept as it is by hooks.
-    pub fn repack(&mut self, hooks: &SavedHooks) -> Result<()> {
+    pub fn repack(&mut self, hooks: &SavedHooks, made: &[Facts]) -> Result<()> {
         allowed()?;
         *self = match self {
             Saved::Input { tensor, version, .. } => {
                 check(tensor, *version)?;
-                Saved::Packed { unpack: hooks(&tensor.detach())?, edge: super::history::grad_edge(tensor)? }
+                let edge = super::history::grad_edge(tensor)?;
+                Saved::Packed(Box::new(Packed { unpack: hooks(&tensor.detach())?, edge }))
             }
-            Saved::Output { meta, output, .. } => {
-                Saved::PackedOutput { unpack: hooks(&Tensor::from_meta(meta.clone()))?, output: *output }
+            Saved::Output { output, .. } => {
+                let output = *output;
+                Saved::PackedOutput(Box::new((hooks(&self.output_tensor(made)?)?, output)))
             }
             _ => {
                 return Err(Error::runtime(
@@ -152,8 +168,7 @@ fn packed(t: &Tensor) -> Result<Option<Unpack>> {
 fn with_edge(t: Tensor, edge: Option<Edge>) -> Tensor {
     let t = t.detach();
     if let Some(e) = edge {
-        t.slot().grad_fn = Some(e);
-        t.set_flag(HAS_FN, true);
+        t.set_grad_fn(e);
     }
     t
 }

@@ -1,10 +1,12 @@
 //! What the interpreter knows and the graph does not: where the running program is.
 //!
-//! Two errors need it. A saved tensor that was changed names the op and the line that changed it: dispatch notes a mark
-//! on the storage, but only where a node has saved it, so that nothing else pays. Anomaly mode keeps where a node was
-//! made, and shows it when its backward fails. `python` installs the witness; without one there is nothing to tell.
+//! Two errors and all warnings need it. A saved tensor that was changed names the op and the line that changed it:
+//! dispatch notes a mark on the storage, but only where a node has saved it, so that nothing else pays. Anomaly mode
+//! keeps where a node was made, and shows it when its backward fails. `python` installs the witness; without one there
+//! is nothing to tell.
 
 use super::Node;
+use crate::error::Result;
 use crate::op::Op;
 use crate::tensor::Tensor;
 use std::cell::RefCell;
@@ -19,6 +21,8 @@ pub trait Witness: Send + Sync {
     fn made(&self, node: &Node, parent: Option<&Arc<Node>>);
     /// Warns that the backward of a node failed, and says where it was made.
     fn report(&self, node: &Arc<Node>);
+    /// A warning to the user, which the interpreter may turn into an error.
+    fn warn(&self, text: &str) -> Result<()>;
 }
 
 static WITNESS: OnceLock<Box<dyn Witness>> = OnceLock::new();
@@ -44,6 +48,12 @@ pub fn written(t: &Tensor, op: &'static Op) {
     }
 }
 
+/// Warns the user.
+#[cold]
+pub fn warn(text: &str) -> Result<()> {
+    WITNESS.get().map_or(Ok(()), |w| w.warn(text))
+}
+
 /// Which op changed a tensor last, and where.
 pub fn last_write(t: &Tensor) -> Option<String> {
     match t.storage().mark() {
@@ -62,7 +72,7 @@ pub fn made(node: &Node) {
 
 /// Anomaly mode: runs the backward of a node, and reports it if it fails.
 #[cold]
-pub fn watched<T>(node: &Arc<Node>, run: impl FnOnce() -> crate::error::Result<T>) -> crate::error::Result<T> {
+pub fn watched<T>(node: &Arc<Node>, run: impl FnOnce() -> Result<T>) -> Result<T> {
     let before = RUNNING.replace(Some(node.clone()));
     let result = run();
     RUNNING.set(before);

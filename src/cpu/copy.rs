@@ -1,14 +1,23 @@
 //! Copies and fills: any strides to any strides, any dtype to any dtype.
+//!
+//! Where both operands have runs of neighbours, the runs are moved (`runs`): whole tensors, what `cat`, `stack`,
+//! `repeat`, `roll` and crops put side by side. Else tiles are gathered, converted and scattered through L1.
+//! What is too large to be found in the cache again is written past it (`stream`).
 
 use super::convert::{ConvertFn, converter};
-use super::map::{Input, Output, Shared, store};
+use super::flat::Shared;
+use super::map::{Input, Output, store};
 use super::parallel::par_for;
+use super::stream::{fence, is_large, move_past_cache};
 use super::strided::{gather, scatter, splat};
 use super::tile::{Scratch, Space, Walk};
+use super::walk::for_runs;
 use crate::dtype::Scalar;
 
 /// Elements that make a task worth a thread.
 const GRAIN: usize = 1 << 17;
+/// Bytes of a run that are worth more than a tile.
+const RUN: usize = 128;
 
 /// `out[i] = src[i]`, cast to the output's dtype.
 ///
@@ -28,9 +37,15 @@ pub unsafe fn copy(shape: &[usize], src: &Input, out: &Output) {
     let walks = [Walk { strides: out.strides, size: to }, Walk { strides, size: from }];
     let space = Space::new(shape, &walks, from.max(to));
     let step = converter(dtype, out.dtype);
-    if space.is_contiguous() {
+    let n = shape.iter().product();
+    let large = step.is_none() && is_large(n * to);
+    if space.is_contiguous() && !large {
         // SAFETY: both are contiguous runs of as many elements.
-        return unsafe { run(shape.iter().product(), ptr, from, out.ptr, to, step) };
+        return unsafe { run(n, ptr, from, out.ptr, to, step) };
+    }
+    if step.is_none() && space.run_bytes(to) >= RUN {
+        // SAFETY: the runs cover the operands.
+        return unsafe { runs(&space, to, ptr, out.ptr, large) };
     }
     let grain = GRAIN.div_ceil(space.len);
     let (src, dst) = (Shared(ptr), Shared(out.ptr));
@@ -58,6 +73,29 @@ pub unsafe fn copy(shape: &[usize], src: &Input, out: &Output) {
                 }
             }
             tile.advance();
+        }
+    });
+}
+
+/// Moves the runs of neighbours that make up the space, past the cache if `large`; elements are `size` bytes.
+///
+/// SAFETY: every element of the space is in bounds; the operands do not overlap.
+unsafe fn runs(space: &Space, size: usize, src: *const u8, dst: *mut u8, large: bool) {
+    let (src, dst) = (Shared(src), Shared(dst));
+    let each = |[o, i]: [usize; 2], n: usize| {
+        // SAFETY: runs lie within the space and are disjoint; `fence` follows.
+        unsafe {
+            let (src, dst) = (src.get().add(i * size), dst.get().add(o * size));
+            if large {
+                move_past_cache(src, dst, n * size);
+            } else {
+                std::ptr::copy_nonoverlapping(src, dst, n * size);
+            }
+        }
+    };
+    for_runs(&space.shape, [&space.strides[0], &space.strides[1]], GRAIN, each, || {
+        if large {
+            fence()
         }
     });
 }

@@ -166,6 +166,11 @@ impl<B: Float, F: Fuse> Real for Fp<B, F> {
         Fp::new(self.0.erfc::<F>())
     }
     #[inline(always)]
+    fn normal(self) -> (Self, Self) {
+        let (below, bell) = self.0.normal::<F>();
+        (Fp::new(below), Fp::new(bell))
+    }
+    #[inline(always)]
     fn lgamma(self) -> Self {
         Fp::new(B::of(special::lgamma(self.0.to_f64())))
     }

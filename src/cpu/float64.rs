@@ -225,6 +225,11 @@ impl Float for f64 {
         p / a * (1.0 + rest * (1.0 + rest * (0.5 + rest / 6.0))) * math::exp::<f64, F>(-head * head)
     }
     #[inline(always)]
+    fn normal<F: Fuse>(self) -> (Self, Self) {
+        let below = 0.5 + 0.5 * math::erf::<f64, F>(self * std::f64::consts::FRAC_1_SQRT_2);
+        (below, math::exp::<f64, F>(-0.5 * self * self))
+    }
+    #[inline(always)]
     fn erfc<F: Fuse>(self) -> Self {
         let a = self.abs();
         let large = Self::erfc_large::<F>(if a < 1.0 { 1.0 } else { a });

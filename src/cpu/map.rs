@@ -5,7 +5,8 @@
 //! is converted and scattered out. So one loop per dtype serves all layouts, and mixed dtypes need no temporary tensor.
 
 use super::convert::{ConvertFn, converter};
-use super::loops::{Class, Entry, LoopFn, Loops};
+use super::flat::{Flat, MAX_INPUTS, NO_POINTERS, Pointers, Shared};
+use super::loops::{LoopFn, Loops};
 use super::parallel::par_for;
 use super::strided::{gather, scatter, splat};
 use super::tile::{CHUNK_BYTES, Scratch, Space, Tile, Walk, is_contiguous};
@@ -29,23 +30,6 @@ pub struct Output<'a> {
     pub strides: &'a [usize],
 }
 
-/// The most operands that a rule may have.
-pub const MAX_INPUTS: usize = 8;
-type Pointers = [*const u8; MAX_INPUTS];
-
-/// A pointer that tasks share; what they do with it is disjoint by construction.
-#[derive(Clone, Copy)]
-pub(super) struct Shared<T>(pub T);
-// SAFETY: each task reads operands and writes its own part of the output only.
-unsafe impl<T> Send for Shared<T> {}
-// SAFETY: as above.
-unsafe impl<T> Sync for Shared<T> {}
-impl<T: Copy> Shared<T> {
-    pub(super) fn get(&self) -> T {
-        self.0
-    }
-}
-
 /// `out[i] = loop(inputs[i] converted to compute)`, converted to the output's dtype. `loops` must support `compute`.
 ///
 /// # Safety
@@ -54,18 +38,16 @@ impl<T: Copy> Shared<T> {
 #[inline]
 pub unsafe fn map(shape: &[usize], inputs: &[Input], out: &Output, compute: DType, loops: &Loops) {
     let n: usize = shape.iter().product();
-    let Some((class, entry)) = loops.select(compute) else {
+    let Some(flat) = loops.flat(compute) else {
         panic!("map: no loop computes in {compute}");
     };
     debug_assert!(inputs.len() <= MAX_INPUTS);
     if n == 0 {
         return;
     }
-    let own = class.dtype();
-    let call = Call { n, compute, class, entry, grain: loops.grain };
-    let same_memory = own == compute || (own == DType::U8 && compute == DType::Bool);
-    if out.dtype == entry.result && same_memory && is_contiguous(shape, out.strides) {
-        let mut pointers: Pointers = [std::ptr::null(); MAX_INPUTS];
+    let call = Call { n, compute, flat };
+    if out.dtype == flat.result() && flat.reads(compute) && is_contiguous(shape, out.strides) {
+        let mut pointers = NO_POINTERS;
         let mut constants = false;
         let direct = inputs.iter().zip(&mut pointers).all(|(x, p)| match *x {
             Input::Strided { ptr, dtype, strides } if dtype == compute && is_contiguous(shape, strides) => {
@@ -83,7 +65,7 @@ pub unsafe fn map(shape: &[usize], inputs: &[Input], out: &Output, compute: DTyp
                 if constants {
                     call.repeated(&mut pointers, inputs, out)
                 } else {
-                    call.contiguous(&pointers, inputs.len(), out)
+                    flat.run(&pointers, inputs.len(), out.ptr, n)
                 }
             };
         }
@@ -109,39 +91,15 @@ struct Short([u8; SHORT]);
 struct Call<'a> {
     n: usize,
     compute: DType,
-    class: Class,
-    entry: &'a Entry,
-    grain: usize,
+    flat: Flat<'a>,
 }
 
 impl Call<'_> {
-    /// SAFETY: `n` contiguous elements each, of the loop's types.
-    #[inline]
-    unsafe fn contiguous(&self, inputs: &Pointers, count: usize, out: &Output) {
-        let f = self.entry.function();
-        if self.n <= self.grain {
-            // SAFETY: the caller's promise.
-            return unsafe { f(inputs.as_ptr(), out.ptr, self.n) };
-        }
-        let (size_in, size_out) = (self.class.dtype().size(), out.dtype.size());
-        let (base, out) = (Shared(inputs), Shared(out.ptr));
-        par_for(self.n, self.grain, |r| {
-            let mut part: Pointers = [std::ptr::null(); MAX_INPUTS];
-            // SAFETY: ranges lie within `0..n` and are disjoint.
-            unsafe {
-                for (p, b) in part.iter_mut().zip(&base.get()[..count]) {
-                    *p = b.add(r.start * size_in);
-                }
-                f(part.as_ptr(), out.get().add(r.start * size_out), r.len());
-            }
-        });
-    }
-
     /// Contiguous operands and constants, whose pointers are null: they are repeated, once per task.
     ///
     /// SAFETY: as `contiguous`.
     unsafe fn repeated(&self, pointers: &mut Pointers, inputs: &[Input], out: &Output) {
-        let (own, f) = (self.class.dtype(), self.entry.function());
+        let (own, f) = (self.flat.class.dtype(), self.flat.entry.function());
         let (size, size_out, count) = (own.size(), out.dtype.size(), inputs.len());
         let mut values = [[0u64; 2]; MAX_INPUTS];
         for ((v, p), x) in values.iter_mut().zip(pointers.iter()).zip(inputs) {
@@ -164,7 +122,7 @@ impl Call<'_> {
             }
         }
         let (base, out) = (Shared(&*pointers), Shared(out.ptr));
-        par_for(self.n, self.grain, |r| {
+        par_for(self.n, self.flat.grain, |r| {
             let mut scratch = Scratch::take();
             let chunk = CHUNK_BYTES / size;
             let mut part = *base.get();
@@ -191,7 +149,7 @@ impl Call<'_> {
     /// SAFETY: as `map`.
     #[inline(never)]
     unsafe fn general(&self, shape: &[usize], inputs: &[Input], out: &Output) {
-        let (own, result, compute) = (self.class.dtype(), self.entry.result, self.compute);
+        let (own, result, compute) = (self.flat.class.dtype(), self.flat.entry.result, self.compute);
         let zeros: SmallVec<[usize; 8]> = SmallVec::from_elem(0, shape.len());
         let mut walks: SmallVec<[Walk; 5]> = SmallVec::new();
         walks.push(Walk { strides: out.strides, size: out.dtype.size() });
@@ -211,7 +169,7 @@ impl Call<'_> {
         let task = Shared(Task {
             space,
             feeds,
-            f: self.entry.function(),
+            f: self.flat.entry.function(),
             own_size: own.size(),
             out: out.ptr,
             out_size: out.dtype.size(),
@@ -219,7 +177,7 @@ impl Call<'_> {
             direct,
         });
         let (tiles, len) = (task.0.space.tiles, task.0.space.len);
-        par_for(tiles, self.grain.div_ceil(len), |r| {
+        par_for(tiles, self.flat.grain.div_ceil(len), |r| {
             let task = &task;
             // SAFETY: tiles are disjoint, and the operands are as the caller promised.
             unsafe { task.0.run(r) }

@@ -70,6 +70,8 @@ pub trait Float:
     fn erf_tail<F: Fuse>(z: Self) -> Self;
     /// erfc a for a of 0.95 and more; f32 gives it to the precision that erf needs.
     fn erfc_large<F: Fuse>(a: Self) -> Self;
+    /// The normal distribution function and `exp(-x^2 / 2)`.
+    fn normal<F: Fuse>(self) -> (Self, Self);
     fn pow<F: Fuse>(self, e: Self) -> Self;
     fn erfc<F: Fuse>(self) -> Self;
     fn log10_of_parts(ln_m: Self, e: Self) -> Self;

@@ -123,6 +123,8 @@ pub trait Real: Ordered + Div<Output = Self> {
     fn fmod(self, o: Self) -> Self;
     fn erf(self) -> Self;
     fn erfc(self) -> Self;
+    /// The normal distribution function and `exp(-x^2 / 2)`; f64 gives the former to an absolute error.
+    fn normal(self) -> (Self, Self);
     fn lgamma(self) -> Self;
     fn digamma(self) -> Self;
     /// The next float from `self` towards `to`.

@@ -8,10 +8,10 @@
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use super::buffer::ALIGN;
+use crate::tally::{self, Count};
 
 const SMALL_MAX: usize = 32 << 10;
 const HUGE: usize = 2 << 20;
@@ -35,19 +35,9 @@ struct Free {
     next: *mut Free,
 }
 
-/// Bytes in use and bytes held from the system. Only its thread writes a counter, so no locked
-/// instruction is needed; the sums over all of them are what counts (a block may be freed elsewhere).
-#[derive(Default)]
-struct Counter {
-    allocated: AtomicIsize,
-    reserved: AtomicIsize,
-    vacant: AtomicBool,
-}
-
 struct Local {
     lists: [Cell<*mut Free>; CLASSES],
     counts: [Cell<usize>; CLASSES],
-    counter: Cell<Option<&'static Counter>>,
 }
 
 thread_local! {
@@ -55,18 +45,10 @@ thread_local! {
         Local {
             lists: [const { Cell::new(std::ptr::null_mut()) }; CLASSES],
             counts: [const { Cell::new(0) }; CLASSES],
-            counter: Cell::new(None),
         }
     };
 }
 
-static COUNTERS: Mutex<Vec<&'static Counter>> = Mutex::new(Vec::new());
-/// Used by what runs while its thread is being torn down.
-static LATE: Mutex<Counter> = Mutex::new(Counter {
-    allocated: AtomicIsize::new(0),
-    reserved: AtomicIsize::new(0),
-    vacant: AtomicBool::new(false),
-});
 /// Free larger blocks as (size, address), and the sum of their sizes.
 static SHARED: Mutex<(BTreeSet<(usize, usize)>, usize)> = Mutex::new((BTreeSet::new(), 0));
 
@@ -84,22 +66,6 @@ fn class_size(class: usize) -> usize {
 }
 
 impl Local {
-    #[inline]
-    fn counter(&self) -> &'static Counter {
-        self.counter.get().unwrap_or_else(|| {
-            let c = vacant_counter();
-            self.counter.set(Some(c));
-            c
-        })
-    }
-    #[inline]
-    fn count(&self, allocated: isize, reserved: isize) {
-        let c = self.counter();
-        c.allocated.store(c.allocated.load(Relaxed) + allocated, Relaxed);
-        if reserved != 0 {
-            c.reserved.store(c.reserved.load(Relaxed) + reserved, Relaxed);
-        }
-    }
     fn clear(&self) {
         for class in 0..CLASSES {
             let mut p = self.lists[class].replace(std::ptr::null_mut());
@@ -109,7 +75,7 @@ impl Local {
                 let next = unsafe { (*p).next };
                 // SAFETY: as above; nothing refers to the block any more.
                 unsafe { release(p as *mut u8, class_size(class)) };
-                self.count(0, -(class_size(class) as isize));
+                count(0, -(class_size(class) as isize));
                 p = next;
             }
         }
@@ -119,29 +85,14 @@ impl Local {
 impl Drop for Local {
     fn drop(&mut self) {
         self.clear();
-        if let Some(c) = self.counter.get() {
-            c.vacant.store(true, Relaxed);
-        }
     }
 }
 
-/// A counter left by a thread that ended, or a new one; its sums stay valid either way.
-#[cold]
-fn vacant_counter() -> &'static Counter {
-    let mut all = lock(&COUNTERS);
-    if let Some(c) = all.iter().find(|c| c.vacant.swap(false, Relaxed)) {
-        return c;
-    }
-    let c: &'static Counter = Box::leak(Box::default());
-    all.push(c);
-    c
-}
-
+#[inline]
 fn count(allocated: isize, reserved: isize) {
-    if LOCAL.try_with(|l| l.count(allocated, reserved)).is_err() {
-        let c = lock(&LATE);
-        c.allocated.fetch_add(allocated, Relaxed);
-        c.reserved.fetch_add(reserved, Relaxed);
+    tally::add(Count::Allocated, allocated);
+    if reserved != 0 {
+        tally::add(Count::Reserved, reserved);
     }
 }
 
@@ -164,7 +115,7 @@ pub fn take(bytes: usize) -> Option<Block> {
         // SAFETY: a listed block is free memory of this thread whose first bytes hold the link.
         l.lists[class].set(unsafe { (*head).next });
         l.counts[class].set(l.counts[class].get() - 1);
-        l.count(capacity as isize, 0);
+        count(capacity as isize, 0);
         head as *mut u8
     });
     match hit {
@@ -194,7 +145,7 @@ pub unsafe fn give(ptr: *mut u8, capacity: usize) {
         unsafe { node.write(Free { next: l.lists[class].get() }) };
         l.lists[class].set(node);
         l.counts[class].set(n + 1);
-        l.count(-(capacity as isize), 0);
+        count(-(capacity as isize), 0);
         true
     });
     if kept != Ok(true) {
@@ -340,17 +291,13 @@ pub fn empty_cache() {
     release_all(blocks);
 }
 
-fn sum(read: impl Fn(&Counter) -> isize) -> usize {
-    let late = read(&lock(&LATE));
-    (lock(&COUNTERS).iter().map(|c| read(c)).sum::<isize>() + late).max(0) as usize
-}
 /// Bytes in blocks that are in use.
 pub fn memory_allocated() -> usize {
-    sum(|c| c.allocated.load(Relaxed))
+    tally::sum(Count::Allocated)
 }
 /// Bytes held from the system: in use or cached.
 pub fn memory_reserved() -> usize {
-    sum(|c| c.reserved.load(Relaxed))
+    tally::sum(Count::Reserved)
 }
 
 #[cfg(test)]

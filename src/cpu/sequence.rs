@@ -1,6 +1,8 @@
 //! Numbers that follow from their position: arange, linspace, logspace.
 
+use super::num::Fuse;
 use super::parallel::par_for;
+use super::simd::{self, Kernel};
 use super::view::Ptr;
 use crate::dtype::{DType, Element, Scalar};
 use crate::with_dtype;
@@ -49,24 +51,44 @@ fn line(start: f64, end: f64, n: usize, i: usize) -> f64 {
 pub unsafe fn fill(out: *mut u8, dtype: DType, n: usize, rule: Sequence) {
     with_dtype!(dtype, T => {
         let out = Ptr(out as *mut T);
-        // The frequent rules have loops of their own, which vectorise.
-        match rule {
-            Sequence::Ints { start, step } => {
-                tabulate(out, n, |i| T::from_scalar(Sequence::Ints { start, step }.at(i)));
+        par_for(n, GRAIN, |range| {
+            for first in range.clone().step_by(PIECE) {
+                // SAFETY: the caller vouches for `n` elements; ranges are disjoint.
+                let piece = unsafe { std::slice::from_raw_parts_mut(out.at(first), PIECE.min(range.end - first)) };
+                simd::run(Piece { out: piece, first, rule });
             }
-            Sequence::Floats { start, step } => {
-                tabulate(out, n, |i| T::from_scalar(Sequence::Floats { start, step }.at(i)));
-            }
-            rule => tabulate(out, n, |i| T::from_scalar(rule.at(i))),
-        }
+        });
     });
 }
 
-fn tabulate<T>(out: Ptr<T>, n: usize, f: impl Fn(usize) -> T + Sync) {
-    par_for(n, GRAIN, |range| {
-        for i in range {
-            // SAFETY: the caller of `fill` vouches for `n` elements; ranges are disjoint.
-            unsafe { *out.at(i) = f(i) };
+/// Numbers that are written at once: their positions from the first on are exact and cheap as i32.
+const PIECE: usize = 4096;
+
+/// The numbers of a sequence from position `first` on. The frequent rules have loops of their own.
+struct Piece<'a, T> {
+    out: &'a mut [T],
+    first: usize,
+    rule: Sequence,
+}
+impl<T: Element> Kernel for Piece<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<F: Fuse>(self) {
+        let Piece { out, first, rule } = self;
+        let places = out.iter_mut().zip(0i32..);
+        match rule {
+            Sequence::Ints { start, step } => {
+                let mut next = start.wrapping_add(step.wrapping_mul(first as i64));
+                for (x, _) in places {
+                    *x = T::from_scalar(Scalar::Int(next));
+                    next = next.wrapping_add(step);
+                }
+            }
+            Sequence::Floats { start, step } => {
+                let first = first as f64;
+                places.for_each(|(x, j)| *x = T::from_scalar(Scalar::Float(start + (first + j as f64) * step)));
+            }
+            rule => places.for_each(|(x, j)| *x = T::from_scalar(rule.at(first + j as usize))),
         }
-    });
+    }
 }

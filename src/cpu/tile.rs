@@ -7,7 +7,7 @@
 //! operands are only broadcast along others, it is a piece of a row, which needs no gathering at all.
 
 use super::strided::Dim;
-use crate::layout::Dims;
+use crate::layout::{Dims, memory_order};
 use smallvec::SmallVec;
 use std::cell::Cell;
 
@@ -59,7 +59,7 @@ pub struct Tile<'a> {
 impl Space {
     /// `widest` is the size of the largest element that a tile is held in.
     pub fn new(shape: &[usize], operands: &[Walk], widest: usize) -> Space {
-        let order = order(shape, operands[0].strides);
+        let order = memory_order(shape, operands[0].strides);
         let mut space = Space {
             shape: Dims::new(),
             strides: operands.iter().map(|_| Dims::new()).collect(),
@@ -146,19 +146,17 @@ impl Space {
     pub fn is_contiguous(&self) -> bool {
         self.shape.is_empty() || (self.shape.len() == 1 && self.strides.iter().all(|s| s[0] == 1))
     }
+    /// Bytes that follow each other in all operands, of elements of `size` bytes.
+    pub fn run_bytes(&self, size: usize) -> usize {
+        match self.shape.last() {
+            Some(n) if self.strides.iter().all(|s| s.last() == Some(&1)) => n * size,
+            _ => size,
+        }
+    }
     /// Operand `k` is one element, repeated.
     pub fn is_constant(&self, k: usize) -> bool {
         self.strides[k].iter().all(|&s| s == 0)
     }
-}
-
-/// The dimensions of more than one element, by descending stride of the output.
-fn order(shape: &[usize], strides: &[usize]) -> Dims {
-    let mut order: Dims = (0..shape.len()).filter(|&d| shape[d] != 1).collect();
-    if !order.is_sorted_by_key(|&d| std::cmp::Reverse(strides[d])) {
-        order.sort_by_key(|&d| std::cmp::Reverse(strides[d]));
-    }
-    order
 }
 
 /// A box of these sizes as a block, from the outermost dimension of more than one element.

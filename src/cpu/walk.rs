@@ -18,22 +18,37 @@ pub fn for_lines<const N: usize>(
     if shape.contains(&0) {
         return;
     }
-    let (mut dims, mut merged) = coalesce(shape, strides);
-    let n = dims.pop().unwrap_or(1);
-    let steps: [usize; N] = std::array::from_fn(|k| merged[k].pop().unwrap_or(1));
-    let outer: [&[usize]; N] = std::array::from_fn(|k| &merged[k][..]);
+    let (dims, merged) = coalesce(shape, strides);
+    let steps: [usize; N] = std::array::from_fn(|k| merged[k].last().copied().unwrap_or(1));
+    for_runs(&dims, std::array::from_fn(|k| &merged[k][..]), TASK, |at, n| f(at, n, steps), || ());
+}
+
+/// `for_lines` along the last dimension of a shape that is merged already and not empty; `task` elements are worth a
+/// task, and `done` is called at the end of each.
+pub fn for_runs<const N: usize>(
+    shape: &[usize],
+    strides: [&[usize]; N],
+    task: usize,
+    f: impl Fn([usize; N], usize) + Sync,
+    done: impl Fn() + Sync,
+) {
+    let n = shape.last().copied().unwrap_or(1);
+    let steps: [usize; N] = std::array::from_fn(|k| strides[k].last().copied().unwrap_or(1));
+    let dims = &shape[..shape.len().saturating_sub(1)];
+    let outer = strides.map(|s| &s[..dims.len()]);
     let pieces = n.div_ceil(LINE);
     let units = dims.iter().product::<usize>() * pieces;
-    par_for(units, TASK / n.min(LINE), |range| {
-        let mut at = Odometer::new(&dims, outer, range.start / pieces);
+    par_for(units, task / n.min(LINE), |range| {
+        let mut at = Odometer::new(dims, outer, range.start / pieces);
         for unit in range {
             let start = unit % pieces * LINE;
             let count = LINE.min(n - start);
-            f(std::array::from_fn(|k| at.offsets[k] + start * steps[k]), count, steps);
+            f(std::array::from_fn(|k| at.offsets[k] + start * steps[k]), count);
             if start + count == n {
                 at.step();
             }
         }
+        done();
     });
 }
 

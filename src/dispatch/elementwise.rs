@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::dtype::{Category, DType, Operands, default_dtype};
 use crate::error::{Error, Result, Show};
 use crate::gpu;
-use crate::layout::{Dims, broadcast, same_dims};
+use crate::layout::{Dims, Layout, broadcast, result_strides, same, same_dims};
 use crate::op::{Call, Promote, Rule, Spec, Specs, Value};
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
@@ -23,6 +23,8 @@ struct Common<'a> {
     /// The shape of the first tensor, and the broadcast one where they differ.
     first: Option<&'a Dims>,
     joined: Option<Dims>,
+    /// Every operand is row-major, so the result is.
+    row_major: bool,
 }
 
 impl Common<'_> {
@@ -37,6 +39,7 @@ impl Common<'_> {
 fn common<'a>(call: &'a Call, rule: &Rule, target: Option<&Tensor>) -> Result<Common<'a>> {
     let (mut dtypes, mut device) = (Operands::default(), target.map(|t| t.device()));
     let (mut first, mut joined): (Option<&Dims>, Option<Dims>) = (None, None);
+    let mut row_major = true;
     for &i in rule.operands {
         let t = match &call.args[i] {
             Value::Scalar(s) => {
@@ -48,6 +51,7 @@ fn common<'a>(call: &'a Call, rule: &Rule, target: Option<&Tensor>) -> Result<Co
         let m = t.meta();
         let (shape, on) = (&m.layout.shape, m.storage.device());
         dtypes.tensor(m.dtype, shape.len())?;
+        row_major &= shape.len() < 2 || m.layout.is_contiguous();
         // A 0-d CPU tensor joins any device.
         if on != Device::Cpu || !shape.is_empty() {
             if device.is_some_and(|d| d != on) {
@@ -62,12 +66,7 @@ fn common<'a>(call: &'a Call, rule: &Rule, target: Option<&Tensor>) -> Result<Co
         }
     }
     let dtype = dtypes.result().ok_or_else(|| Error::internal("an elementwise op without operands"))?;
-    Ok(Common { dtype, device: device.unwrap_or_default(), first, joined })
-}
-
-/// Equality of short slices, without the call to memcmp.
-fn same(a: &[usize], b: &[usize]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x == y)
+    Ok(Common { dtype, device: device.unwrap_or_default(), first, joined, row_major })
 }
 
 #[cold]
@@ -93,13 +92,27 @@ pub(super) fn infer(call: &Call, rule: &Rule) -> Result<Specs> {
     Ok(Spec::one(c.shape(), promoted(call, c.dtype)?.1, c.device))
 }
 
+/// The layout of a result of operands that are not all row-major: their own where they have one, else in their order.
+#[cold]
+fn followed(call: &Call, rule: &Rule, shape: Dims) -> Layout {
+    let operands = || rule.operands.iter().filter_map(|&i| call.args[i].as_tensor()).map(|t| t.layout());
+    let one =
+        operands().next().filter(|l| l.is_dense() && operands().all(|o| o.shape == shape && o.strides == l.strides));
+    let strides = one.map(|l| same_dims(&l.strides)).unwrap_or_else(|| {
+        let spread: SmallVec<[Dims; 4]> = operands().map(|l| l.broadcast_strides(&shape)).collect();
+        result_strides(&shape, &spread.iter().map(|s| s.as_slice()).collect::<SmallVec<[&[usize]; 4]>>())
+    });
+    Layout { shape, strides, offset: 0 }
+}
+
 pub(super) fn run(call: &Call, rule: &'static Rule, target: Option<Target>) -> Result<Tensor> {
     let c = common(call, rule, target.as_ref().map(|t| t.out))?;
     let (compute, result) = promoted(call, c.dtype)?;
     check_support(call, rule, compute, c.device)?;
     let device = c.device;
     let out = match &target {
-        None => Tensor::of_shape(c.into_shape(), result, device)?,
+        None if c.row_major => Tensor::of_shape(c.into_shape(), result, device)?,
+        None => Tensor::of_layout(followed(call, rule, c.into_shape()), result, device)?,
         Some(t) => {
             check_target(t, c.shape(), result)?;
             t.out.clone()

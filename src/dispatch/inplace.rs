@@ -18,12 +18,6 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     if !op.forms.has(Forms::INPLACE | Forms::ONLY_INPLACE) {
         return Err(Error::internal("the op has no in-place form"));
     }
-    if op.sharing == Some(Sharing::Uniform) && target.layout().has_internal_overlap() && !target.requires_grad() {
-        // Each place once.
-        let mut own: crate::op::Args = args.iter().map(|v| v.reborrow()).collect();
-        own[0] = Value::Owned(target.with_layout(target.layout().unexpanded()));
-        return inplace(op, &own).map(|_| target);
-    }
     let tracked = autograd::grad_enabled() && whole.all_tensors().any(|t| t.requires_grad());
     let name = op.parsed().base;
     history::check_inplace(&target, name, tracked)?;
@@ -32,7 +26,9 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     if let Body::View(f) = &op.body {
         return change_view(&whole, f(&whole)?.swap_remove(0).0, recorded);
     }
-    history::check_writable(&target)?;
+    if let Some(own) = writing_once(&whole, &target)? {
+        return inplace(op, &own).map(|_| target);
+    }
     overlap::check(&whole, 1, &target)?;
     let cut = tracked && matches!(op.vjp, Vjp::None(_));
     if cut || matches!(op.body, Body::Composite { .. }) {
@@ -64,6 +60,26 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
         history::rebase(&target, &node)?;
     }
     Ok(target)
+}
+
+/// For a target whose elements share places: the arguments of a call that writes each place once, if there are such.
+fn writing_once(call: &Call, target: &Tensor) -> Result<Option<crate::op::Args<'static>>> {
+    if !target.layout().has_internal_overlap() || target.requires_grad() {
+        return history::check_writable(target).map(|()| None);
+    }
+    if call.op.sharing == Some(Sharing::Uniform) {
+        let mut own: crate::op::Args = call.args.iter().map(|v| v.clone().into_owned()).collect();
+        own[0] = Value::Owned(target.with_layout(target.layout().unexpanded()));
+        return Ok(Some(own));
+    }
+    match &call.op.expanded {
+        Some(e) => {
+            history::check_memory(target)?;
+            witness::warn(e.warning)?;
+            (e.once)(call)
+        }
+        None => history::check_writable(target).map(|()| None),
+    }
 }
 
 /// Writes a composite's result into `target`, which takes over its history where it is no view and can.

@@ -3,6 +3,7 @@
 //! Always in that order. Autograd and tracing are steps here, not wrappers that repeat every op. This is also the hot
 //! path: an elementwise call on small tensors does nothing but these steps, once each.
 
+mod direct;
 mod elementwise;
 mod inplace;
 mod out;
@@ -19,27 +20,34 @@ use crate::op::{
     Args, Arguments, Body, Call, IntoArgs, Kernel, Layouts, Op, Outputs, Returns, Spec, Term, Value, Vjp, tracer,
 };
 use crate::tensor::slot::Creation;
-use crate::tensor::{INFERENCE, Meta, Tensor};
+use crate::tensor::{Edge, INFERENCE, Meta, Tensor};
 use smallvec::SmallVec;
 
 /// Calls an op on complete arguments (defaults filled in).
 pub fn call(op: &'static Op, args: &[Value]) -> Result<Outputs> {
     let call = Call { op, args };
-    let outputs = forward(&call).map_err(|e| e.in_op(op.parsed().title))?;
+    let mut outputs = forward(&call).map_err(|e| e.in_op(op.parsed().title))?;
     tracer::trace(op, args, &outputs);
     if autograd::mode::inference_enabled() {
         // What is new; a view is what its base is, and a composite may give an argument back.
         let new = |t: &&Tensor| t.owners() == 1 && t.storage().owners() == 1;
         outputs.iter().filter(new).for_each(|t| t.set_flag(INFERENCE, true));
     } else if needs_record(&call) {
-        record(&call, &outputs).map_err(|e| e.in_op(op.parsed().title))?;
+        record(&call, &mut outputs).map_err(|e| e.in_op(op.parsed().title))?;
     }
     Ok(outputs)
 }
 
 fn forward(call: &Call) -> Result<Outputs> {
     match &call.op.body {
-        Body::Elementwise(e) => Ok(Outputs::from_buf([elementwise::run(call, e.rule(call)?, None)?])),
+        Body::Elementwise(e) => {
+            let rule = e.rule(call)?;
+            let out = match direct::run(call, rule)? {
+                Some(out) => out,
+                None => elementwise::run(call, rule, None)?,
+            };
+            Ok(Outputs::from_buf([out]))
+        }
         Body::Kernel(k) => run_kernel(call, k),
         Body::View(f) => make_views(call, f(call)?),
         Body::Composite { .. } if call.op.on_host && call.device_of_args().is_gpu() => {
@@ -66,7 +74,8 @@ fn run_kernel(call: &Call, k: &Kernel) -> Result<Outputs> {
         check_devices(call)?;
     }
     let specs = (k.infer)(call)?;
-    let outputs = specs.iter().map(|s| Tensor::empty(&s.shape, s.dtype, s.device)).collect::<Result<Outputs>>()?;
+    let outputs =
+        specs.into_iter().map(|s| Tensor::of_layout(s.layout, s.dtype, s.device)).collect::<Result<Outputs>>()?;
     if k.updates_self {
         outputs[0].copy_raw(call.tensor(0)?)?;
     }
@@ -152,15 +161,15 @@ fn needs_record(call: &Call) -> bool {
         }
 }
 
-fn record(call: &Call, outputs: &[Tensor]) -> Result<()> {
+fn record(call: &Call, outputs: &mut [Tensor]) -> Result<()> {
     if !outputs.iter().any(|t| t.dtype().is_differentiable()) {
         return Ok(());
     }
     let node = node::record(call, outputs, node::collect_edges(call)?)?;
     let carriers = if call.op.first_only { 1 } else { outputs.len() };
-    for (i, t) in outputs.iter().enumerate().take(carriers) {
+    for (i, t) in outputs.iter_mut().enumerate().take(carriers) {
         if t.dtype().is_differentiable() {
-            autograd::history::set_history(t, &node, i);
+            t.set_first_grad_fn(Edge { node: node.clone(), output: i as u32 });
         }
     }
     Ok(())

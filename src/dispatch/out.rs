@@ -27,6 +27,7 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
         ));
     }
     outs.iter().try_for_each(|out| overlap::check(&whole, 0, out))?;
+    overlap::check_apart(op, outs)?;
     let _no_grad = GradGuard::new(false);
     if let (Body::Elementwise(e), [out]) = (&op.body, outs) {
         let rule = e.rule(&whole)?;
@@ -34,7 +35,7 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
         if out_dtype(op) == OutDType::Same {
             check_same(spec.dtype, out.dtype())?;
         }
-        if spec.shape.as_slice() == out.shape() {
+        if spec.layout.shape.as_slice() == out.shape() {
             let target = elementwise::Target { out };
             elementwise::run(&whole, rule, Some(target))?;
             witness::written(out, op);
@@ -64,7 +65,9 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
         }
     }
     for (r, out) in results.iter().zip(outs) {
-        resize(out, r.shape())?;
+        if out.shape() != r.shape() {
+            lay_out(out, r.layout().fresh())?;
+        }
         out.copy_raw(r)?;
         witness::written(out, op);
     }
@@ -91,11 +94,13 @@ fn check_same(result: DType, out: DType) -> Result<()> {
 
 /// Gives a tensor another shape, keeping its memory where that is large enough (`resize_`).
 pub fn resize(t: &Tensor, shape: &[usize]) -> Result<()> {
-    if t.shape() == shape {
-        return Ok(());
-    }
+    if t.shape() == shape { Ok(()) } else { lay_out(t, Layout::contiguous(shape)) }
+}
+
+/// Gives a tensor another layout from its present offset on.
+fn lay_out(t: &Tensor, layout: Layout) -> Result<()> {
     let m = t.meta().clone();
-    let layout = Layout { offset: m.layout.offset, ..Layout::contiguous(shape) };
+    let layout = Layout { offset: m.layout.offset, ..layout };
     m.storage.grow(layout.end() * m.dtype.size())?;
     // SAFETY: `m` is a copy, so no reference from `meta()` is held; Python calls come under the interpreter lock.
     unsafe { t.set_meta(Meta { layout, ..m }) };

@@ -4,7 +4,7 @@
 //! overlaps all the same is read from a copy where the op needs that.
 
 use crate::error::{Error, Result};
-use crate::op::{Body, Call, Op, Sharing};
+use crate::op::{Body, Call, Op, Returns, Sharing};
 use crate::tensor::Tensor;
 
 /// How the memory of two tensors meets.
@@ -16,6 +16,9 @@ enum Overlap {
 }
 
 fn overlap(a: &Tensor, b: &Tensor) -> Overlap {
+    if a.same(b) {
+        return Overlap::Same; // without elements too
+    }
     if !a.storage().same(b.storage()) {
         return Overlap::None;
     }
@@ -56,6 +59,19 @@ pub(super) fn check(call: &Call, first: usize, out: &Tensor) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Checks that results which are written one after another lie apart.
+pub(super) fn check_apart(op: &'static Op, outs: &[Tensor]) -> Result<()> {
+    let shared = |i: usize| outs[..i].iter().any(|t| overlap(t, &outs[i]) != Overlap::None);
+    if !(1..outs.len()).any(shared) {
+        return Ok(());
+    }
+    let names: Vec<String> = match &op.signature().returns {
+        Returns::Named(names) => names.iter().map(|n| format!("`{n}`")).collect(),
+        _ => Vec::new(),
+    };
+    Err(Error::value(format!("the {} out= tensors must not overlap.", names.join(" and "))))
 }
 
 #[cold]

@@ -20,6 +20,8 @@ pub(super) struct Caps {
     pub max_groups: u32,
     pub storage_align: u64,
     pub uniform_align: u32,
+    /// How often the loops of an invocation may turn in all: lavapipe ends them then, as if they were done.
+    pub max_turns: usize,
 }
 
 pub(super) struct Found {
@@ -95,6 +97,7 @@ fn caps_of(adapter: &wgpu::Adapter) -> Caps {
         max_groups: limits.max_compute_workgroups_per_dimension,
         storage_align: limits.min_storage_buffer_offset_alignment.max(16) as u64,
         uniform_align: limits.min_uniform_buffer_offset_alignment,
+        max_turns: if adapter.get_info().device_type == wgpu::DeviceType::Cpu { 65_000 } else { usize::MAX },
     }
 }
 

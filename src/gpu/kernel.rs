@@ -147,6 +147,17 @@ impl<'a> Kernel<'a> {
         self.numbers.push((name, Number::Scalar(scalar_words(value, self.compute))));
         self
     }
+    /// Says how often the loops of an invocation turn in all, which a software adapter limits.
+    pub fn turns(self, turns: usize) -> Result<Self> {
+        if validate::dry() || turns <= gpu()?.caps.max_turns {
+            return Ok(self);
+        }
+        Err(Error::runtime(format!(
+            "{}: the rows are too long for a software adapter, whose loops end after {} turns. Use device='cpu'.",
+            self.family,
+            gpu()?.caps.max_turns
+        )))
+    }
     /// Code that fills a hole; it belongs to the key.
     pub fn text(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
         self.texts.push((name, value.into()));

@@ -13,6 +13,10 @@ use crate::error::{Error, Result};
 use crate::layout::Dims;
 use smallvec::SmallVec;
 
+/// Turns that one invocation's loop takes where a dispatch can be followed by another that goes on: drivers stop
+/// kernels that take seconds, and lavapipe ends all loops of an invocation after 65,535 turns without a word.
+pub(super) const TURNS: usize = 1 << 14;
+
 /// Invocations of a workgroup, unless a family says otherwise.
 pub(super) const GROUP: u32 = 256;
 

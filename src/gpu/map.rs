@@ -14,7 +14,7 @@ use super::types::{Input, View};
 use super::validate;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
-use crate::layout::{Dims, coalesce, contiguous_strides};
+use crate::layout::{Dims, coalesce, contiguous_strides, memory_order};
 use smallvec::SmallVec;
 use std::fmt::Write;
 
@@ -142,7 +142,11 @@ fn run(shape: &[usize], inputs: &[Input], out: &View, compute: Compute, expr: &'
         Some(Input::View(v)) => v.strides,
         _ => &zeros[..],
     };
-    let (shape, strides) = coalesce::<5>(shape, [of(0), of(1), of(2), of(3), out.strides]);
+    // Invocations follow each other in the memory of the output.
+    let order = memory_order(shape, out.strides);
+    let pick = |list: &[usize]| order.iter().map(|&d| list[d]).collect::<Dims>();
+    let all = [of(0), of(1), of(2), of(3), out.strides].map(pick);
+    let (shape, strides) = coalesce::<5>(&pick(shape), std::array::from_fn(|k| &all[k][..]));
     let offset = |i: &Input| if let Input::View(v) = i { v.offset } else { 0 };
     let mut offsets = [0; 5];
     inputs.iter().enumerate().for_each(|(i, input)| offsets[i] = offset(input));

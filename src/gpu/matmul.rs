@@ -6,7 +6,7 @@
 use super::GpuBuffer;
 use super::adapter::require;
 use super::kernel::{Kernel, apart};
-use super::launch::{fits, halves, part, resized, too_large};
+use super::launch::{TURNS, fits, halves, part, resized, too_large};
 use super::reduce::{compute_of, dtype_of, reduce};
 use super::types::{Input, Reduce, View};
 use crate::dtype::Scalar;
@@ -33,6 +33,8 @@ const TALL: Tile = Tile { name: "64x4", rows: 64, cols: 4, depth: 16, per_row: 1
 /// Workgroups that keep a device busy, and the shortest inner dimension worth splitting.
 const BUSY: usize = 128;
 const DEEP: usize = 1024;
+/// The longest inner dimension of one kernel, whose loops turn several times for each of its elements.
+const DEEPEST: usize = TURNS;
 
 /// `out = beta * out + alpha * a @ b` for `[.., m, k] x [.., k, n] -> [.., m, n]`; the leading dimensions are equal
 /// (broadcast with strides of zero), the dtypes are too. Half types are summed in float32. Where `beta` is zero,
@@ -114,6 +116,9 @@ fn product(a: &View, b: &View, out: &View, alpha: f64, beta: f64) -> Result<()> 
     let splits = (BUSY / groups).min(k / (DEEP / 2));
     if splits > 1 && k >= DEEP && batch == 1 && beta == 0.0 {
         return split(a, b, out, alpha, splits);
+    }
+    if k > DEEPEST {
+        return inside(a, b, out, alpha, beta);
     }
     run(tile, a, b, out, alpha, beta)
 }

@@ -6,7 +6,7 @@
 //! Without the `gpu` feature the same functions exist and answer that this build has no GPU support.
 
 mod types;
-pub use types::{Input, Random, Reduce, Refusal, Scan, ScatterMode, Step, View};
+pub use types::{Input, NormGrad, Random, Reduce, Refusal, Scan, ScatterMode, Step, View};
 
 #[cfg(feature = "gpu")]
 mod adapter;
@@ -24,6 +24,8 @@ mod launch;
 mod map;
 #[cfg(feature = "gpu")]
 mod matmul;
+#[cfg(feature = "gpu")]
+mod norm;
 #[cfg(feature = "gpu")]
 mod pipeline;
 #[cfg(feature = "gpu")]
@@ -63,13 +65,14 @@ pub use {
     },
     map::{copy, line, map, ramp},
     matmul::matmul,
+    norm::{layer_norm, layer_norm_backward},
     pool::GpuBuffer,
     random::random,
     reduce::{arg_reduce, reduce, var},
     scan::{cumulative, recurrence},
     search::search,
     softmax::{softmax, softmax_backward},
-    sort::sort,
+    sort::{sort, sort_rows},
     transfer::{download, upload},
     update::update,
     validate::validate_all,

@@ -1,6 +1,6 @@
 //! The GPU room of a build without the `gpu` feature: the same functions, each of which says so.
 
-use super::{Input, Random, Reduce, Refusal, Scan, ScatterMode, Step, View};
+use super::{Input, NormGrad, Random, Reduce, Refusal, Scan, ScatterMode, Step, View};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 
@@ -121,6 +121,21 @@ pub fn sort(
     _values: &View,
     _indices: &View,
 ) -> Result<()> {
+    absent()
+}
+pub fn sort_rows(_input: &View, _positions: &View) -> Result<()> {
+    absent()
+}
+pub fn layer_norm(
+    _input: &View,
+    _weight: Option<View>,
+    _bias: Option<View>,
+    _eps: f64,
+    _out: [&View; 3],
+) -> Result<()> {
+    absent()
+}
+pub fn layer_norm_backward(_from: &NormGrad, _dx: &View, _dw: &View, _db: &View) -> Result<()> {
     absent()
 }
 pub fn search(_sorted: &View, _values: &View, _right: bool, _compute: DType, _out: &View) -> Result<()> {

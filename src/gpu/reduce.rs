@@ -301,7 +301,7 @@ pub fn arg_reduce(is_max: bool, input: &View, dim: Option<usize>, values: Option
     if count == 0 {
         return Err(Error::index("Expected reduction dim to be specified for input.numel() == 0."));
     }
-    let few = outputs < 1024 && count > SHORT;
+    let few = count > SHORT && (outputs < 1024 || count > CHUNK);
     let (variant, body) = if few { ("group", ARG_GROUP) } else { ("thread", ARG_THREAD) };
     let mut kernel = Kernel::new("arg_reduce", ARG, compute_of(input.dtype)?)
         .read("x", *input)
@@ -319,5 +319,5 @@ pub fn arg_reduce(is_max: bool, input: &View, dim: Option<usize>, values: Option
             .walk("values", v.shape, v.strides)
             .text("store", "write_values({{values}} + walk_values(o), top);");
     }
-    if few { kernel.launch_groups(outputs) } else { kernel.launch(outputs) }
+    if few { kernel.turns(count.div_ceil(256))?.launch_groups(outputs) } else { kernel.launch(outputs) }
 }

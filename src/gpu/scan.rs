@@ -5,6 +5,7 @@
 
 use super::adapter::require;
 use super::kernel::{Kernel, apart};
+use super::launch::TURNS;
 use super::reduce::compute_of;
 use super::types::{Scan, View};
 use crate::error::Result;
@@ -65,7 +66,7 @@ pub fn cumulative(kind: Scan, input: &View, dim: usize, out: &View, indices: Opt
         if length <= SHORT || lines >= MANY {
             kernel.part("thread", "body", THREAD).launch(lines)
         } else {
-            kernel.part("group", "body", WHOLE).launch_groups(lines)
+            kernel.turns(length.div_ceil(256) * 2)?.part("group", "body", WHOLE).launch_groups(lines)
         }
     })
 }
@@ -80,12 +81,16 @@ pub fn recurrence(a: &View, b: &View, dim: usize, reverse: bool, out: &View) -> 
     }
     let rest = |list: &[usize]| (0..list.len()).filter(|&d| d != dim).map(|d| list[d]).collect::<Dims>();
     let shape = rest(out.shape);
-    let mut kernel = Kernel::new("recurrence", RECURRENCE, compute_of(out.dtype)?);
-    for (name, step, view) in [("a", "a_step", a), ("b", "b_step", b), ("out", "out_step", out)] {
-        kernel = if name == "out" { kernel.write(name, *view) } else { kernel.read(name, *view) };
-        kernel = kernel.walk(name, &shape, &rest(view.strides));
-        kernel = kernel.number(step, view.strides.get(dim).copied().unwrap_or(0))?;
+    for first in (0..length).step_by(TURNS) {
+        let mut kernel = Kernel::new("recurrence", RECURRENCE, compute_of(out.dtype)?);
+        for (name, step, view) in [("a", "a_step", a), ("b", "b_step", b), ("out", "out_step", out)] {
+            kernel = if name == "out" { kernel.write(name, *view) } else { kernel.read(name, *view) };
+            kernel = kernel.walk(name, &shape, &rest(view.strides));
+            kernel = kernel.number(step, view.strides.get(dim).copied().unwrap_or(0))?;
+        }
+        kernel = kernel.number("lines", lines)?.number("length", length)?;
+        kernel = kernel.number("first", first)?.number("last", (first + TURNS).min(length))?;
+        kernel.text("place", if reverse { "{{length}} - 1u - i" } else { "i" }).launch(lines)?;
     }
-    let kernel = kernel.number("lines", lines)?.number("length", length)?;
-    kernel.text("place", if reverse { "{{length}} - 1u - i" } else { "i" }).launch(lines)
+    Ok(())
 }

@@ -91,6 +91,17 @@ pub enum Step {
     SgdMomentum,
 }
 
+/// What the gradients of a layer normalisation are computed from: `grad` and `input` are dense `[rows, cols]`, the
+/// statistics `[rows]`, the weight `[cols]`.
+#[derive(Clone, Copy)]
+pub struct NormGrad<'a> {
+    pub grad: View<'a>,
+    pub input: View<'a>,
+    pub mean: View<'a>,
+    pub rstd: View<'a>,
+    pub weight: Option<View<'a>>,
+}
+
 /// What a kernel refuses beside indices: the text of a `RuntimeError`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {

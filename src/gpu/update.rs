@@ -16,15 +16,22 @@ const fn formula(step: Step) -> (&'static str, &'static str) {
         Step::Adam => (
             "adam",
             "let old = x * {{shrink}};
-    g = g * {{sign}} + old * {{decay}};
+    g = g * {{sign}};
+    if ({{decay}} != 0.0) { g += old * {{decay}}; }
     m += {{w1}} * (g - m);
     v = v * {{b2}} + {{w2}} * g * g;
     x = old + {{size}} * m / (sqrt_(v) / {{root}} + {{eps}});",
         ),
-        Step::Sgd => ("sgd", "x += {{lr}} * (g * {{sign}} + x * {{decay}});"),
+        Step::Sgd => (
+            "sgd",
+            "g = g * {{sign}};
+    if ({{decay}} != 0.0) { g += x * {{decay}}; }
+    x += {{lr}} * g;",
+        ),
         Step::SgdMomentum => (
             "sgd with momentum",
-            "g = g * {{sign}} + x * {{decay}};
+            "g = g * {{sign}};
+    if ({{decay}} != 0.0) { g += x * {{decay}}; }
     if ({{keep}} != 0.0) { b = b * {{momentum}} + {{kept}} * g; } else { b = g; }
     if ({{ahead}} != 0.0) { g += {{momentum}} * b; } else { g = b; }
     x += {{lr}} * g;",

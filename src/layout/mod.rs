@@ -4,9 +4,11 @@
 //! Strides are never negative (PyTorch refuses them too). Every view is a function from layout to layout.
 
 mod iterate;
+mod order;
 mod view;
 
 pub use iterate::{Odometer, coalesce};
+pub use order::{Format, memory_order, result_strides};
 pub use view::{Slice, SliceSpec};
 
 use crate::error::{Error, Result, Show};
@@ -44,6 +46,12 @@ pub fn same_dims(d: &Dims) -> Dims {
 #[inline]
 pub fn dims(d: &[usize]) -> Dims {
     Dims::from_slice(d)
+}
+
+/// Equality of short lists, without the call to memcmp.
+#[inline]
+pub fn same(a: &[usize], b: &[usize]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x == y)
 }
 
 /// Elements of a shape; an error where the product does not fit.
@@ -168,6 +176,16 @@ impl Layout {
             }
         }
         true
+    }
+    /// With the strides that `Layout::of` gives the shape.
+    #[inline]
+    pub fn is_row_major(&self) -> bool {
+        let mut step = 1usize;
+        self.shape.iter().zip(&self.strides).rev().all(|(&d, &s)| {
+            let exact = s == step;
+            step = step.saturating_mul(d.max(1));
+            exact
+        })
     }
     /// Covers a run of memory without gaps or repeats, in some order of its dimensions.
     pub fn is_dense(&self) -> bool {

@@ -129,7 +129,7 @@ impl Layout {
     }
     /// The strides under which the same memory reads as `shape`, or `None` where a copy is needed.
     pub fn view_strides(&self, shape: &[usize]) -> Option<Dims> {
-        if self.numel() == 0 {
+        if self.is_row_major() || self.numel() == 0 {
             return Some(super::contiguous_strides(shape));
         }
         let mut strides: Dims = SmallVec::from_elem(0, shape.len());

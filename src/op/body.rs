@@ -6,7 +6,7 @@ use crate::cpu::loops::Loops;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::layout::{Dims, Layout, dims};
+use crate::layout::Layout;
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
 
@@ -35,10 +35,10 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Shape, dtype and device of a result that is still to be allocated.
+/// Layout, dtype and device of a result that is still to be allocated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
-    pub shape: Dims,
+    pub layout: Layout,
     pub dtype: DType,
     pub device: Device,
 }
@@ -46,10 +46,15 @@ pub type Specs = SmallVec<[Spec; 1]>;
 
 impl Spec {
     pub fn new(shape: &[usize], dtype: DType, device: Device) -> Spec {
-        Spec { shape: dims(shape), dtype, device }
+        Spec { layout: Layout::contiguous(shape), dtype, device }
     }
+    /// Of the tensor's shape, row-major.
     pub fn like(t: &Tensor) -> Spec {
         Spec::new(t.shape(), t.dtype(), t.device())
+    }
+    /// Of the tensor's shape, with the dimensions in their order in memory.
+    pub fn following(t: &Tensor) -> Spec {
+        Spec { layout: t.layout().fresh(), dtype: t.dtype(), device: t.device() }
     }
     pub fn one(shape: &[usize], dtype: DType, device: Device) -> Specs {
         SmallVec::from_elem(Spec::new(shape, dtype, device), 1)
@@ -144,7 +149,7 @@ pub const fn elementwise_by(pick: fn(&Call) -> Result<&'static Rule>, all: &'sta
 pub const fn kernel(infer: fn(&Call) -> Result<Specs>, cpu: Run, gpu: Option<Run>) -> Body {
     Body::Kernel(Kernel { infer, cpu, gpu, updates_self: false, any_device: false })
 }
-/// A kernel that changes a copy of its first argument, or, in place, that argument itself.
+/// A kernel that changes a row-major copy of its first argument, or, in place, that argument itself.
 pub const fn kernel_into(cpu: Run, gpu: Option<Run>) -> Body {
     Body::Kernel(Kernel { infer: like_self, cpu, gpu, updates_self: true, any_device: false })
 }
@@ -153,6 +158,12 @@ pub const fn composite(run: fn(&Call) -> Result<Outputs>) -> Body {
 }
 pub const fn composite_with(run: fn(&Call) -> Result<Outputs>, fused: &'static Op, when: fn(&Call) -> bool) -> Body {
     Body::Composite { run, fused: Some(fused), when }
+}
+
+/// `kernel_into` with a copy that lies as the first argument does.
+pub const fn kernel_into_clone(cpu: Run, gpu: Option<Run>) -> Body {
+    let infer = |c: &Call| Ok(SmallVec::from_elem(Spec::following(c.tensor(0)?), 1));
+    Body::Kernel(Kernel { infer, cpu, gpu, updates_self: true, any_device: false })
 }
 
 fn like_self(c: &Call) -> Result<Specs> {

@@ -9,7 +9,7 @@ use super::value::{Arguments, Value};
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
-use crate::layout::{Dims, same_dims};
+use crate::layout::{Dims, same, same_dims};
 use crate::tensor::Tensor;
 
 /// Which tensors a formula reads: arguments by position, outputs from `OUT0` on. Only these are saved.
@@ -62,6 +62,11 @@ pub struct Facts {
 impl Facts {
     pub fn of(t: &Tensor) -> Facts {
         Facts { shape: same_dims(&t.layout().shape), dtype: t.dtype(), device: t.device() }
+    }
+    /// Whether they are those of `t`.
+    pub fn fit(&self, t: &Tensor) -> bool {
+        let m = t.meta();
+        self.dtype == m.dtype && self.device == m.storage.device() && same(&self.shape, &m.layout.shape)
     }
 }
 

@@ -13,7 +13,7 @@ pub mod value;
 
 pub use body::{
     Body, Call, Kernel, Layouts, Promote, Rule, Spec, Specs, composite, composite_with, elementwise, elementwise_by,
-    kernel, kernel_into,
+    kernel, kernel_into, kernel_into_clone,
 };
 pub use generator::Generator;
 pub use gradient::{A0, A1, A2, A3, Back, Grad, Joint, OUT0, OUT1, OUT2, Vjp, d};
@@ -21,6 +21,7 @@ pub use signature::{Kind, Param, Returns, Signature};
 pub use term::{IntoArg, IntoArgs, Term};
 pub use value::{Args, Arguments, Ints, Outputs, Value};
 
+use crate::error::Result;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// The forms in which an op is offered to Python.
@@ -70,6 +71,15 @@ pub enum Sharing {
     Uniform,
 }
 
+/// How an op writes in place to a tensor whose elements share places (an expanded one).
+#[derive(Clone, Copy)]
+pub struct Expanded {
+    /// PyTorch deprecates it.
+    pub warning: &'static str,
+    /// The arguments of a call that writes each place once; `None` where the call itself may write a place again.
+    pub once: fn(&Call) -> Result<Option<Args<'static>>>,
+}
+
 /// The dtypes that `out=` takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum OutDType {
@@ -95,6 +105,8 @@ pub struct Op {
     pub vjp: Vjp,
     /// By default as the body's kind has it: see `dispatch::overlap`.
     pub sharing: Option<Sharing>,
+    /// By default a tensor whose elements share places is refused in place.
+    pub expanded: Option<Expanded>,
     /// By default `Same` for kernels, `Castable` for the rest.
     pub out_dtype: Option<OutDType>,
     /// Outputs after the first are by-products without a gradient.
@@ -105,6 +117,9 @@ pub struct Op {
     pub node: &'static str,
     /// The same for the in-place form, where that has another one (`t_`: `TBackward1`).
     pub inplace_node: &'static str,
+    /// What the node shows as `_saved_*`, where that is not what formulas read and the other arguments are: arguments,
+    /// results, `x_sym_sizes`, `x_sym_numel` and `x_sym_argsize_0` of a tensor `x`; `a=b` shows `b` as `a`.
+    pub keeps: Option<&'static str>,
     /// Calls in the sample language of `tests/support/samples.py`.
     pub samples: &'static [&'static str],
     /// A call, the class it raises, a part of the message.
@@ -127,9 +142,11 @@ pub const OP: Op = Op {
     first_only: false,
     on_host: false,
     sharing: None,
+    expanded: None,
     out_dtype: None,
     node: "",
     inplace_node: "",
+    keeps: None,
     samples: &[],
     errors: &[],
     reference: "",

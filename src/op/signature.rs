@@ -31,6 +31,7 @@ pub enum Kind {
     Size,
     DType,
     Device,
+    Format,
     Str,
     Generator,
 }
@@ -55,6 +56,7 @@ impl Kind {
             "Size" => Kind::Size,
             "DType" => Kind::DType,
             "Device" => Kind::Device,
+            "MemoryFormat" => Kind::Format,
             "str" => Kind::Str,
             "Generator" => Kind::Generator,
             _ => return None,
@@ -79,6 +81,7 @@ impl Kind {
             Kind::Size => "int | Sequence[int]",
             Kind::DType => "dtype",
             Kind::Device => "device | str",
+            Kind::Format => "memory_format",
             Kind::Str => "str",
             Kind::Generator => "Generator",
         }

@@ -59,6 +59,7 @@ fn show(v: &Value) -> String {
         Value::DType(d) => d.name().into(),
         Value::Device(d) => d.to_string(),
         Value::Str(s) => format!("'{s}'"),
+        Value::Format(f) => f.name().into(),
         Value::Generator(_) => "generator".into(),
     }
 }

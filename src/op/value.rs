@@ -4,6 +4,7 @@ use super::generator::Generator;
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
+use crate::layout::Format;
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub enum Value<'a> {
     Scalars(Vec<Scalar>),
     DType(DType),
     Device(Device),
+    Format(Format),
     Str(Arc<str>),
     Generator(Arc<Generator>),
 }
@@ -71,6 +73,7 @@ impl<'a> Value<'a> {
             Value::Scalars(v) => Value::Scalars(v),
             Value::DType(d) => Value::DType(d),
             Value::Device(d) => Value::Device(d),
+            Value::Format(f) => Value::Format(f),
             Value::Str(s) => Value::Str(s),
             Value::Generator(g) => Value::Generator(g),
         }
@@ -141,6 +144,12 @@ pub trait Arguments {
     fn device(&self, i: usize) -> Option<Device> {
         match &self.arguments()[i] {
             Value::Device(d) => Some(*d),
+            _ => None,
+        }
+    }
+    fn format(&self, i: usize) -> Option<Format> {
+        match &self.arguments()[i] {
+            Value::Format(f) => Some(*f),
             _ => None,
         }
     }

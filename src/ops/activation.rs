@@ -96,8 +96,8 @@ struct Gelu;
 impl MapReal<1> for Gelu {
     #[inline(always)]
     fn eval<T: Real>([x]: [T; 1]) -> T {
-        let half = T::from_f64(0.5) * x;
-        half + half * (x * T::from_f64(std::f64::consts::FRAC_1_SQRT_2)).erf()
+        // Of -0 the sum makes 0, as PyTorch's kernel does.
+        x * x.normal().0 + T::zero()
     }
 }
 struct GeluTanh;
@@ -246,8 +246,11 @@ const ELU_BEHIND: Op = Op {
 };
 pub static ELU: Op =
     Op { sig: "_elu(Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) -> Tensor", ..ELU_BEHIND };
-pub static CELU: Op =
-    Op { sig: "_celu(Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) -> Tensor", ..ELU_BEHIND };
+pub static CELU: Op = Op {
+    sig: "_celu(Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) -> Tensor",
+    keeps: Some("alpha self"),
+    ..ELU_BEHIND
+};
 
 pub static NN_ELU: Op = Op {
     sig: "nn.functional.elu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor",
@@ -333,5 +336,6 @@ pub static LOGSIGMOID: Op = Op {
     reference: "-np.logaddexp(0, -x0)",
     out_dtype: Some(OutDType::Same),
     sharing: Some(Sharing::Any),
+    keeps: Some("self=input"),
     ..ACTIVATION
 };

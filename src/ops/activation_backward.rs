@@ -70,9 +70,8 @@ struct GeluBackward;
 impl MapReal<2> for GeluBackward {
     #[inline(always)]
     fn eval<T: Real>([g, x]: [T; 2]) -> T {
-        let n = |v: f64| T::from_f64(v);
-        let below = n(0.5) * (T::one() + (x * n(FRAC_1_SQRT_2)).erf());
-        g * (below + x * (n(-0.5) * x * x).exp() * n(0.5 * GELU_SCALE))
+        let (below, bell) = x.normal();
+        g * (below + x * bell * T::from_f64(0.5 * GELU_SCALE))
     }
 }
 struct GeluTanhBackward;

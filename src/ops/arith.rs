@@ -155,10 +155,12 @@ pub static RSUB_TENSOR: Op = Op {
     ..REVERSED
 };
 pub static RSUB: Op = Op {
-    sig: "rsub(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
+    sig: "rsub(Tensor self, Scalar other, *, Scalar alpha=1) -> Tensor",
+    vjp: Vjp::Each(&[d(0, 0, |c| -c.g_times(2))]),
     node: "RsubBackward1",
     samples: &["f32[2,3], 1", "i64[4], 2.5"],
     errors: &[("b8[2], True", "RuntimeError", "two bool tensors")],
+    keeps: Some("alpha"),
     ..REVERSED
 };
 

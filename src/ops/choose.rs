@@ -293,6 +293,7 @@ pub static FINITE: Op = Op {
     vjp: Vjp::Each(&[d(0, A0, |c| c.g() * super::compare::ISFINITE.call((c.arg(0),)))]),
     samples: &["f32[2,5](special), 0.0, 1.0, -1.0"],
     errors: &[("'a', 0.0, 1.0, -1.0", "TypeError", "must be Tensor")],
+    keeps: Some("self"),
     ..OP
 };
 

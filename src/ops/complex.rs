@@ -57,6 +57,7 @@ pub static COMPLEX: Op = Op {
     ]),
     reference: "x0 + 1j * x1",
     out_dtype: Some(OutDType::Same),
+    keeps: Some(""),
     ..PARTS
 };
 
@@ -78,6 +79,7 @@ pub static POLAR: Op = Op {
     ]),
     reference: "x0 * np.exp(1j * x1)",
     out_dtype: Some(OutDType::Same),
+    keeps: Some("result"),
     ..PARTS
 };
 

@@ -4,15 +4,37 @@ use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapComplex, MapNum, Num, RealOfComplex};
 use crate::dtype::{DType, c128};
 use crate::error::{Error, Result};
+use crate::layout::Format;
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] =
-    &[&CLONE, &CONTIGUOUS, &TO_COPY, &COPY_, &FILL_TENSOR_, &FILL_, &CONJ, &CONJ_PHYSICAL, &CONJUGATED, &REAL];
+pub static OPS: &[&Op] = &[
+    &CLONE,
+    &CONTIGUOUS,
+    &TO_COPY,
+    &COPY_,
+    &FILL_TENSOR_,
+    &FILL_,
+    &CONJ,
+    &CONJ_PHYSICAL,
+    &CONJUGATED_VIEW,
+    &CONJUGATED,
+    &REAL,
+];
 
 fn copy_first(c: &Call, out: &[Tensor]) -> Result<()> {
     out[0].copy_raw(c.tensor(0)?)
+}
+
+impl Term {
+    pub fn contiguous(self) -> Term {
+        CONTIGUOUS.call((self,))
+    }
+    /// A row-major copy.
+    pub fn packed(self) -> Term {
+        CLONE.call((self, Value::Format(Format::Contiguous)))
+    }
 }
 
 /// A kernel that copies its first argument into an output of the given spec, on any device.
@@ -21,9 +43,12 @@ const fn copying(infer: fn(&Call) -> Result<Specs>) -> Body {
 }
 
 pub static CLONE: Op = Op {
-    sig: "clone(Tensor self) -> Tensor",
-    doc: "A copy with its own memory. Differentiable.",
-    body: copying(|c| Ok(smallvec![Spec::like(c.tensor(0)?)])),
+    sig: "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+    doc: "A copy with its own memory, with the dimensions in the order that they have there. Differentiable.",
+    body: copying(|c| {
+        let (t, format) = (c.tensor(0)?, c.format(1).unwrap_or(Format::Preserve));
+        Ok(smallvec![Spec { layout: t.layout().formed(format)?, ..Spec::following(t) }])
+    }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g())]),
     samples: &["f32[2,3]", "i64[4]", "b8[2]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
@@ -32,12 +57,19 @@ pub static CLONE: Op = Op {
 };
 
 pub static CONTIGUOUS: Op = Op {
-    sig: "contiguous(Tensor self) -> Tensor",
-    doc: "The tensor itself if its memory is row-major without gaps, else a copy that is.",
+    sig: "contiguous(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+    doc: "The tensor itself if its memory is row-major (or in the given format) without gaps, else a copy that is.",
     forms: M,
     body: composite(|c| {
-        let t = c.tensor(0)?;
-        if t.is_contiguous() { Ok(smallvec![t.clone()]) } else { CLONE.calls((t,)) }
+        let (t, format) = (c.tensor(0)?, c.format(1).unwrap_or(Format::Contiguous));
+        if format == Format::Preserve {
+            return Err(Error::runtime("preserve memory format is unsupported by the contiguous operator"));
+        }
+        let lies_so = match format {
+            Format::Contiguous => t.is_contiguous(),
+            _ => t.layout().lies_as(&format.strides(t.shape())?),
+        };
+        if lies_so { Ok(smallvec![t.clone()]) } else { CLONE.calls((t, Value::Format(format))) }
     }),
     vjp: Vjp::Composite,
     samples: &["f32[2,3]"],
@@ -47,12 +79,17 @@ pub static CONTIGUOUS: Op = Op {
 };
 
 pub static TO_COPY: Op = Op {
-    sig: "_to_copy(Tensor self, DType? dtype=None, Device? device=None) -> Tensor",
+    sig: "_to_copy(Tensor self, DType? dtype=None, Device? device=None, MemoryFormat? memory_format=None) -> Tensor",
     doc: "A copy in another dtype or on another device: what `to`, `float()`, `cpu()` call when there is something to do.",
     forms: HIDDEN,
     body: copying(|c| {
         let t = c.tensor(0)?;
-        Ok(Spec::one(t.shape(), c.dtype(1).unwrap_or(t.dtype()), c.device(2).unwrap_or(t.device())))
+        let layout = t.layout().formed(c.format(3).unwrap_or(Format::Preserve))?;
+        Ok(smallvec![Spec {
+            layout,
+            dtype: c.dtype(1).unwrap_or(t.dtype()),
+            device: c.device(2).unwrap_or(t.device())
+        }])
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let f = c.facts(0);
@@ -85,7 +122,7 @@ pub static COPY_: Op = Op {
     doc: "Writes `src`, broadcast and converted, into `self`. Devices may differ.",
     forms: ONLY_INPLACE,
     body: Body::Kernel(Kernel {
-        infer: |c| Ok(smallvec![Spec::like(c.tensor(0)?)]),
+        infer: |c| Ok(smallvec![Spec::following(c.tensor(0)?)]),
         cpu: copy_into,
         gpu: Some(copy_into),
         updates_self: true,
@@ -97,6 +134,7 @@ pub static COPY_: Op = Op {
     errors: &[("f32[2], f32[3]", "RuntimeError", "must match")],
     reference: "np.broadcast_to(x1, x0.shape).astype(x0.dtype)",
     sharing: Some(Sharing::Exact),
+    keeps: Some(""),
     ..OP
 };
 
@@ -127,6 +165,7 @@ pub static FILL_: Op = Op {
     node: "FillBackward2",
     samples: &["f32[2,3], 2.5", "i64[4], 3"],
     errors: &[("f32[2], 'a'", "TypeError", "fill_")],
+    keeps: Some(""),
     ..FILL
 };
 
@@ -137,6 +176,7 @@ pub static FILL_TENSOR_: Op = Op {
     node: "FillBackward3",
     samples: &["f32[2,3], f32[]", "i64[4], i64[]"],
     errors: &[("f32[2], f32[2]", "RuntimeError", "0-dimension")],
+    sharing: Some(Sharing::Any),
     ..FILL
 };
 
@@ -144,7 +184,7 @@ pub static FILL_TENSOR_: Op = Op {
 const FILL: Op = Op {
     forms: ONLY_INPLACE,
     body: Body::Kernel(Kernel {
-        infer: |c| Ok(smallvec![Spec::like(c.tensor(0)?)]),
+        infer: |c| Ok(smallvec![Spec::following(c.tensor(0)?)]),
         cpu: fill,
         gpu: Some(fill),
         updates_self: true,
@@ -199,9 +239,16 @@ pub static CONJ_PHYSICAL: Op = Op {
     ..OP
 };
 
-pub static CONJUGATED: Op = Op {
-    sig: "_conj_physical(Tensor self) -> Tensor",
-    doc: "The complex conjugate in new memory.",
+pub static CONJUGATED_VIEW: Op = Op {
+    sig: "_conj(Tensor self) -> Tensor",
+    doc: "The complex conjugate, which PyTorch has as a view: what `conj`, `mH` and `adjoint` record.",
+    node: "ConjBackward0",
+    ..CONJUGATED_BASE
+};
+pub static CONJUGATED: Op =
+    Op { sig: "_conj_physical(Tensor self) -> Tensor", doc: "The complex conjugate in new memory.", ..CONJUGATED_BASE };
+#[allow(clippy::declare_interior_mutable_const)]
+const CONJUGATED_BASE: Op = Op {
     forms: HIDDEN,
     body: elementwise(&CONJUGATE),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().conj())]),
@@ -235,7 +282,7 @@ pub static REAL: Op = Op {
 
 impl Term {
     pub fn conj(self) -> Term {
-        if self.is_complex() { CONJUGATED.call((self,)) } else { self }
+        if self.is_complex() { CONJUGATED_VIEW.call((self,)) } else { self }
     }
     pub fn real_part(self) -> Term {
         if self.is_complex() { REAL.call((self,)) } else { self }

@@ -235,6 +235,7 @@ pub static REMAINDER_NUMBER: Op = Op {
     body: elementwise(&REMAINS),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g())]),
     reference: "np.remainder(x0, x1)",
+    keeps: Some(""),
     ..WHOLE_NUMBER
 };
 pub static REMAINDER_SCALAR: Op = Op {
@@ -261,5 +262,6 @@ pub static FMOD_NUMBER: Op = Op {
     body: elementwise(&C_REMAINS),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g())]),
     reference: "np.fmod(x0, x1)",
+    keeps: Some(""),
     ..WHOLE_NUMBER
 };

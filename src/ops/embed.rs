@@ -24,7 +24,9 @@ fn written(c: &Call, view: View) -> Result<Specs> {
             Show(&part.shape)
         )));
     }
-    Ok(smallvec![Spec::like(t)])
+    // Gaps stay: PyTorch copies the memory, not the elements.
+    let layout = if t.layout().has_internal_overlap() { t.layout().fresh() } else { t.layout().clone() };
+    Ok(smallvec![Spec { layout: Layout { offset: 0, ..layout }, ..Spec::like(t) }])
 }
 
 fn write(c: &Call, out: &[Tensor], view: View) -> Result<()> {

@@ -89,6 +89,7 @@ pub static EMBEDDING: Op = Op {
         ("f32[4,3], f32[2]", "RuntimeError", "scalar types: Long, Int"),
     ],
     reference: "x0[x1]",
+    keeps: Some("indices padding_idx scale_grad_by_freq sparse weight_sym_argsize_0"),
     ..OP
 };
 

@@ -35,7 +35,8 @@ fn refused(kernel: &str, t: &Tensor) -> Error {
 
 // A fresh cell for every literal is what taking over its parts must give.
 #[allow(clippy::declare_interior_mutable_const)]
-const FILLER: Op = Op { forms: ONLY_INPLACE, vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]), reference: "shape", ..OP };
+const FILLER: Op =
+    Op { forms: ONLY_INPLACE, vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]), keeps: Some(""), reference: "shape", ..OP };
 
 pub static GEOMETRIC_: Op = Op {
     sig: "geometric_(Tensor self, float p, *, Generator? generator=None) -> Tensor",

@@ -109,6 +109,7 @@ pub static GATHER: Op = Op {
         ("f32[2,2], 0, i64[1,3](= 0, 0, 0)", "RuntimeError", "to be no larger than self"),
     ],
     sharing: Some(Sharing::Nothing),
+    keeps: Some("dim index sparse_grad"),
     ..OP
 };
 
@@ -240,6 +241,7 @@ pub static SCATTER_VALUE: Op = Op {
     node: "ScatterBackward1",
     samples: &["f32[3,4], 0, i64[2,4](0..3), 1.5", "f32[2,3], 1, i64[2,1](= 2, 0), -1", "i64[3], 0, i64[2](= 2, 0), 7"],
     errors: &[("f32[3], 0, i64[1](= 3), 1", "RuntimeError", "index 3 is out of bounds for dimension 0 with size 3")],
+    keeps: Some("dim index"),
     ..OP
 };
 

@@ -218,6 +218,7 @@ pub static THRESHOLD: Op = Op {
     vjp: Vjp::Each(&[d(0, A0, |c| back::THRESHOLD_BACKWARD.call((c.g(), c.arg(0), c.scalar(1).unwrap_or(0.into()))))]),
     samples: &["f32[2,3], 0.1, 2.0"],
     errors: &[("b8[2], 0, 1", "RuntimeError", "not implemented for 'Bool'")],
+    keeps: Some("self threshold"),
     ..ACTIVATION
 };
 pub static NN_THRESHOLD: Op = Op {

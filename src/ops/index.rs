@@ -246,7 +246,7 @@ pub static INDEX_PUT: Op = Op {
     doc: "`self[indices] = values`, or `+=` if `accumulate`, which adds up where indices repeat. Values broadcast.",
     forms: FMI,
     body: Body::Kernel(Kernel {
-        infer: |c| Ok(smallvec::smallvec![Spec::like(c.tensor(0)?)]),
+        infer: |c| Ok(smallvec::smallvec![Spec::following(c.tensor(0)?)]),
         cpu: put,
         gpu: Some(put),
         updates_self: true,
@@ -272,6 +272,11 @@ pub static INDEX_PUT: Op = Op {
         ("f32[3], [], f32[4]", "RuntimeError", "cannot be broadcast to indexing result of shape [3]"),
         ("f32[], [b8[](= 1)], f32[]", "IndexError", "too many indices for tensor of dimension 0"),
     ],
+    expanded: Some(Expanded {
+        warning: "Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor before performing this \
+                  operation. This also applies to advanced indexing e.g. tensor[indices] = tensor",
+        once: |_| Ok(None),
+    }),
     ..OP
 };
 

@@ -286,6 +286,7 @@ pub static BLOCK_DIAG: Op = Op {
     vjp: Vjp::Joint(Joint { args: &[0], saves: 0, formula: unblock }),
     samples: &["[f32[2,2], f32[1,3]]", "[f32[2], f32[]]", "[f32[1,1], i64[1,2]]"],
     errors: &[("[f32[1,1,1]]", "RuntimeError", "2 or fewer dimensions")],
+    keeps: Some(""),
     ..OP
 };
 

@@ -8,6 +8,7 @@ use crate::cpu::norm::layer_norm;
 use crate::cpu::norm_grad::{Operands, layer_norm_backward};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
+use crate::gpu::{self, NormGrad};
 use crate::layout::{Dims, Layout};
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -56,9 +57,9 @@ fn matrix(x: &Tensor, k: usize) -> [usize; 2] {
     [rows.iter().product(), cols.iter().product()]
 }
 
-/// A dense tensor seen as rows and columns, or as a vector.
+/// A tensor, made dense where it is, seen as rows and columns or as a vector.
 fn seen(t: &Tensor, shape: &[usize]) -> Result<Tensor> {
-    let t = t.dense_copy(t.dtype())?;
+    let t = quiet(|| Term::from(t).contiguous().ok())?;
     let layout = Layout { offset: t.layout().offset, ..Layout::contiguous(shape) };
     Ok(t.with_layout(layout))
 }
@@ -82,6 +83,12 @@ fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
     let vector = |i: usize| c.opt_tensor(i).map(|t| seen(t, &[cols])).transpose();
     let (x, weight, bias) = (seen(x, &shape)?, vector(2)?, vector(3)?);
     let (y, mean, rstd) = (seen(&out[0], &shape)?, seen(&out[1], &[rows])?, seen(&out[2], &[rows])?);
+    if x.device().is_gpu() {
+        let (weight, bias) =
+            (weight.as_ref().map(|t| t.gpu_view()).transpose()?, bias.as_ref().map(|t| t.gpu_view()).transpose()?);
+        let out = [&y.gpu_view()?, &mean.gpu_view()?, &rstd.gpu_view()?];
+        return gpu::layer_norm(&x.gpu_view()?, weight, bias, c.float(4)?, out);
+    }
     let (weight, bias) =
         (weight.as_ref().map(|t| t.cpu_view()).transpose()?, bias.as_ref().map(|t| t.cpu_view()).transpose()?);
     // SAFETY: all operands are dense and of the sizes given; the outputs are new.
@@ -102,14 +109,6 @@ fn composed(x: Term, k: usize, weight: Option<Term>, bias: Option<Term>, eps: f6
 
 fn last(k: usize) -> Ints {
     (-(k as i64)..0).collect()
-}
-
-fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (x, k, eps) = (c.tensor(0)?, c.ints(1)?.len(), c.float(4)?);
-    // Half types are computed in f32, as on the CPU.
-    let wide = |t: &Tensor| Term::from(t).to_dtype(if t.dtype() == DType::F64 { DType::F64 } else { DType::F32 });
-    let parts = quiet(|| composed(wide(x), k, c.opt_tensor(2).map(wide), c.opt_tensor(3).map(wide), eps));
-    parts.into_iter().zip(out).try_for_each(|(p, o)| o.copy_raw(&p.ok()?))
 }
 
 pub static LAYER_NORM: Op = Op {
@@ -141,15 +140,17 @@ pub static NATIVE_LAYER_NORM: Op = Op {
     sig: "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> Tensor[]",
     doc: "`layer_norm` with the mean and the reciprocal standard deviation of each row.",
     forms: F,
-    body: kernel(infer, forward, Some(forward_gpu)),
+    body: kernel(infer, forward, Some(forward)),
     vjp: Vjp::Joint(Joint { args: &[0, 2, 3], saves: A0 | A2 | OUT1 | OUT2, formula: gradients }),
     first_only: true,
     samples: &[
         "f32[2,3], (3,), None, None, 1e-05",
         "f32[4,5], (5,), f32[5], f32[5], 1e-05",
         "bf16[2,3], (3,), f32[3](nograd), f32[3](nograd), 1e-05",
+        "f32[3,2,300], (300,), f32[300], f32[300], 1e-05",
     ],
     errors: &[("f32[2,3], (2,), None, None, 1e-05", "RuntimeError", "Given normalized_shape")],
+    keeps: Some("input normalized_shape weight"),
     ..OP
 };
 
@@ -157,8 +158,7 @@ pub static NATIVE_LAYER_NORM: Op = Op {
 fn gradients(c: &Back) -> Result<Vec<Option<Tensor>>> {
     let (x, g, k) = (c.arg(0), c.g(), c.ints(1)?.len());
     let weight = c.opt_tensor(2);
-    let fused = !crate::autograd::grad_enabled() && !c.facts(0).device.is_gpu();
-    if fused {
+    if !crate::autograd::grad_enabled() {
         let args: Args = smallvec![
             g.into_arg()?,
             x.into_arg()?,
@@ -206,10 +206,13 @@ pub static LAYER_NORM_BACKWARD: Op = Op {
             Ok(smallvec![Spec::like(x), one.clone(), one])
         },
         backward,
-        None,
+        Some(backward),
     ),
     vjp: Vjp::None("the composite gradient is recorded instead"),
-    samples: &["f32[2,3], f32[2,3], (3,), f32[3], f32[2,1], f32[2,1](pos)"],
+    samples: &[
+        "f32[2,3], f32[2,3], (3,), f32[3], f32[2,1], f32[2,1](pos)",
+        "f32[130,20], f32[130,20], (20,), None, f32[130,1], f32[130,1](pos)",
+    ],
     errors: &[("f32[2,3], f32[2,2], (2,), None, f32[2,1], f32[2,1]", "RuntimeError", "shape of the input")],
     ..OP
 };
@@ -221,6 +224,16 @@ fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
     let (mean, rstd) = (seen(c.tensor(4)?, &[rows])?, seen(c.tensor(5)?, &[rows])?);
     let weight = c.opt_tensor(3).map(|t| seen(t, &[cols])).transpose()?;
     let (dx, dw, db) = (seen(&out[0], &shape)?, seen(&out[1], &[cols])?, seen(&out[2], &[cols])?);
+    if x.device().is_gpu() {
+        let from = NormGrad {
+            grad: g.gpu_view()?,
+            input: x.gpu_view()?,
+            mean: mean.gpu_view()?,
+            rstd: rstd.gpu_view()?,
+            weight: weight.as_ref().map(|w| w.gpu_view()).transpose()?,
+        };
+        return gpu::layer_norm_backward(&from, &dx.gpu_view()?, &dw.gpu_view()?, &db.gpu_view()?);
+    }
     let operands = Operands {
         grad: g.cpu_view()?,
         input: x.cpu_view()?,

@@ -1,10 +1,9 @@
 //! Tensors in the shape of another one, or of its dtype and device: `zeros_like`, `new_zeros` and their kin; `empty`.
 
 use super::create::scalar_dtype;
-use crate::device::Device;
-use crate::dtype::{DType, Scalar, default_dtype};
-use crate::error::Result;
-use crate::layout::{Layout, to_shape};
+use crate::dtype::{Scalar, default_dtype};
+use crate::error::{Error, Result};
+use crate::layout::{Format, Layout, to_shape};
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -25,12 +24,18 @@ pub static OPS: &[&Op] = &[
 ];
 
 pub static EMPTY: Op = Op {
-    sig: "empty(Size size, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "empty(Size size, *, DType? dtype=None, Device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     doc: "A tensor whose values are whatever the memory held; float32 by default.",
     forms: FO,
     body: composite(|c| {
-        let shape = to_shape(c.ints(0)?)?;
-        Ok(smallvec![Tensor::empty(&shape, c.dtype(1).unwrap_or_else(default_dtype), c.device(2).unwrap_or_default())?])
+        let layout = Layout::of(to_shape(c.ints(0)?)?);
+        let layout = match c.format(4) {
+            Some(Format::Preserve) => return Err(Error::runtime("unsupported memory format option Preserve")),
+            Some(format) => layout.formed(format)?,
+            None => layout,
+        };
+        let (dtype, device) = (c.dtype(1).unwrap_or_else(default_dtype), c.device(2).unwrap_or_default());
+        Ok(smallvec![Tensor::of_layout(layout, dtype, device)?])
     }),
     vjp: Vjp::None("creation"),
     samples: &["(0, 3)", "(0,), dtype=int64"],
@@ -47,7 +52,7 @@ pub static EMPTY_STRIDED: Op = Op {
     body: composite(|c| {
         let (dtype, device) = (c.dtype(2).unwrap_or_else(default_dtype), c.device(3).unwrap_or_default());
         let layout = Layout::as_strided(c.ints(0)?, c.ints(1)?, 0, isize::MAX as usize / 16)?;
-        Ok(smallvec![Tensor::empty(&[layout.end()], dtype, device)?.with_layout(layout)])
+        Ok(smallvec![Tensor::of_layout(layout, dtype, device)?])
     }),
     vjp: Vjp::None("creation"),
     samples: &["(0, 3), (3, 1)"],
@@ -58,18 +63,16 @@ pub static EMPTY_STRIDED: Op = Op {
     ..OP
 };
 
-/// A new tensor in the shape of `t`, in the order of its dimensions in memory where it has no gaps.
-pub(super) fn like(t: &Tensor, dtype: Option<DType>, device: Option<Device>) -> Result<Tensor> {
-    let (dtype, device, l) = (dtype.unwrap_or(t.dtype()), device.unwrap_or(t.device()), t.layout());
-    if l.is_contiguous() || !l.is_dense() {
-        return Tensor::empty(&l.shape, dtype, device);
-    }
-    Ok(Tensor::empty(&[l.numel()], dtype, device)?.with_layout(Layout { offset: 0, ..l.clone() }))
+/// A new tensor in the shape of argument 0: dtype, device, requires_grad and memory_format stand at `at` and after it.
+pub(super) fn like(c: &Call, at: usize) -> Result<Tensor> {
+    let t = c.tensor(0)?;
+    let layout = t.layout().formed(c.format(at + 3).unwrap_or(Format::Preserve))?;
+    Tensor::of_layout(layout, c.dtype(at).unwrap_or(t.dtype()), c.device(at + 1).unwrap_or(t.device()))
 }
 
-/// Arguments (self, .., dtype, device, requires_grad), the dtype being at `at`.
+/// `like`, filled.
 fn filled_like(c: &Call, at: usize, value: Option<Scalar>) -> Result<Outputs> {
-    let t = like(c.tensor(0)?, c.dtype(at), c.device(at + 1))?;
+    let t = like(c, at)?;
     if let Some(v) = value {
         t.fill_raw(v)?;
     }
@@ -80,7 +83,7 @@ fn filled_like(c: &Call, at: usize, value: Option<Scalar>) -> Result<Outputs> {
 const LIKE: Op = Op { forms: F, vjp: Vjp::None("creation"), errors: &[("'a'", "TypeError", "must be Tensor")], ..OP };
 
 pub static EMPTY_LIKE: Op = Op {
-    sig: "empty_like(Tensor self, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "empty_like(Tensor self, *, DType? dtype=None, Device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     doc: "A tensor in the shape of another whose values are whatever the memory held.",
     body: composite(|c| filled_like(c, 1, None)),
     samples: &["f32[0,3]"],
@@ -88,7 +91,7 @@ pub static EMPTY_LIKE: Op = Op {
     ..LIKE
 };
 pub static ZEROS_LIKE: Op = Op {
-    sig: "zeros_like(Tensor self, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "zeros_like(Tensor self, *, DType? dtype=None, Device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     doc: "Zeros in the shape of another tensor.",
     body: composite(|c| filled_like(c, 1, Some(Scalar::Int(0)))),
     samples: &["f32[2,3]", "i64[2]", "f32[2], dtype=int64"],
@@ -96,7 +99,7 @@ pub static ZEROS_LIKE: Op = Op {
     ..LIKE
 };
 pub static ONES_LIKE: Op = Op {
-    sig: "ones_like(Tensor self, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "ones_like(Tensor self, *, DType? dtype=None, Device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     doc: "Ones in the shape of another tensor.",
     body: composite(|c| filled_like(c, 1, Some(Scalar::Int(1)))),
     samples: &["f32[2,3]", "i64[2]", "f32[2], dtype=bool"],
@@ -104,7 +107,7 @@ pub static ONES_LIKE: Op = Op {
     ..LIKE
 };
 pub static FULL_LIKE: Op = Op {
-    sig: "full_like(Tensor self, Scalar fill_value, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "full_like(Tensor self, Scalar fill_value, *, DType? dtype=None, Device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     doc: "One number in the shape of another tensor.",
     body: composite(|c| filled_like(c, 2, Some(c.scalar(1)?))),
     samples: &["f32[2,3], 2.5", "i64[2], 3", "f32[2], 1, dtype=float64"],

@@ -1,6 +1,7 @@
 //! Masks: masked_fill, masked_select, masked_scatter, and the positions of what is true (nonzero, argwhere).
 
 use super::gather::apart;
+use super::reduce::truth::ANY_DIM;
 use super::shape::sizes;
 use super::slice::PLACE;
 use crate::cpu::index;
@@ -97,6 +98,19 @@ fn c_name(d: DType) -> &'static str {
     }
 }
 
+const MANY: Option<Expanded> = Some(Expanded {
+    warning: "Use of masked_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing this \
+              operation. This also applies to advanced indexing e.g. tensor[mask] = scalar",
+    once: |c| {
+        let t = c.tensor(0)?;
+        let dims: Ints = (0..t.ndim()).filter(|&d| t.strides()[d] == 0).map(|d| d as i64).collect();
+        let hit =
+            ANY_DIM.call((stretched(c.tensor(1)?, &broadcast(t.shape(), c.tensor(1)?.shape())?), dims, true)).ok()?;
+        let whole = t.with_layout(t.layout().unexpanded());
+        Ok(Some(smallvec![Value::Owned(whole), Value::Owned(hit), c.args[2].clone().into_owned()]))
+    },
+});
+
 pub static MASKED_FILL: Op = Op {
     sig: "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
     doc: "`value` where the bool `mask` is true, else `self`. Mask and self broadcast.",
@@ -118,6 +132,8 @@ pub static MASKED_FILL: Op = Op {
     ],
     reference: "np.where(x1, np.asarray(value).astype(x0.dtype), x0)",
     sharing: Some(Sharing::Exact),
+    expanded: MANY,
+    keeps: Some("mask"),
     ..OP
 };
 
@@ -136,6 +152,7 @@ pub static MASKED_FILL_TENSOR: Op = Op {
     errors: &[("f32[2], b8[2], f32[2]", "RuntimeError", "0-dimensional value tensor")],
     reference: "np.where(x1, x2, x0)",
     sharing: Some(Sharing::Any),
+    expanded: MANY,
     ..OP
 };
 
@@ -252,6 +269,7 @@ pub static MASKED_SELECT: Op = Op {
     ],
     reference: "np.broadcast_to(x0, np.broadcast(x0, x1).shape)[np.broadcast_to(x1, np.broadcast(x0, x1).shape)]",
     sharing: Some(Sharing::Nothing),
+    keeps: Some("mask"),
     ..OP
 };
 
@@ -306,18 +324,23 @@ pub static MASKED_SCATTER: Op = Op {
         ("f32[3], b8[3], f64[3]", "RuntimeError", "same dtypes"),
     ],
     sharing: Some(Sharing::Any),
+    keeps: Some("mask source_sym_sizes"),
     ..OP
 };
 
-/// The positions of the true elements: [count, ndim], int64.
+/// The positions of the true elements: [count, ndim], int64, the positions along each dimension one after another.
 pub(super) fn positions(t: &Tensor) -> Result<Tensor> {
+    let new = |n: usize| -> Result<Tensor> {
+        let out = Tensor::empty(&[t.ndim(), n], DType::I64, t.device())?;
+        Ok(out.with_layout(out.layout().transpose(0, 1)))
+    };
     if t.device().is_gpu() {
         let places = Places::find(&t.gpu_view()?)?;
-        let out = Tensor::empty(&[places.count, t.ndim()], DType::I64, t.device())?;
+        let out = new(places.count)?;
         gpu::nonzero(&places, t.shape(), &out.gpu_view()?)?;
         return Ok(out);
     }
-    let out = Tensor::empty(&[count(t)?, t.ndim()], DType::I64, t.device())?;
+    let out = new(count(t)?)?;
     // SAFETY: the layouts lie within their storages, and the output has a row for each true element.
     unsafe { index::nonzero(t.cpu_view()?, out.cpu_view()?) };
     Ok(out)

@@ -1,5 +1,6 @@
 //! Functions of two numbers that stand apart: hypot, float_power, ldexp, nextafter, and gcd and lcm of integers.
 
+use super::needs::quiet;
 use super::power::{POW, POW_SCALAR, POW_TENSOR};
 use super::rules::{BINARY, no_bool, real2};
 use crate::cpu::loops::Loops;
@@ -78,9 +79,12 @@ pub static LDEXP: Op = Op {
         if n.get().is_some_and(|t| t.dtype().category() < Category::Float) {
             n = n.to_dtype(if x.dtype().is_float() { x.dtype() } else { default_dtype() });
         }
-        (Term::from(x) * POW_SCALAR.call((2.0, n))).outputs()
+        quiet(|| (Term::from(x) * POW_SCALAR.call((2.0, n))).outputs())
     }),
-    vjp: Vjp::Composite,
+    vjp: Vjp::Each(&[
+        d(0, A1, |c| LDEXP.call((c.g(), c.arg(1)))),
+        d(1, OUT0, |c| c.g() * c.out(0) * std::f64::consts::LN_2),
+    ]),
     samples: &["f32[2,3], i64[3]", "f32[3], f32[3]", "i64[4], i64[4](0..5)"],
     reference: "x0 * 2.0 ** x1",
     sharing: Some(Sharing::Exact),
@@ -100,6 +104,7 @@ pub static NEXTAFTER: Op = Op {
     body: elementwise(&real2::<NextAfter>("nextafter_(x, y)")),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(1, 0, |c| c.zeros(1))]),
     reference: "np.nextafter(x0, x1)",
+    keeps: Some(""),
     ..BINARY
 };
 

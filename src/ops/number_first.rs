@@ -23,6 +23,7 @@ pub static ADD_SCALAR: Op = Op {
     vjp: Vjp::Each(&[d(1, 0, |c| c.g_times(2))]),
     node: "AddBackward0",
     reference: "x0 + alpha * x1",
+    keeps: Some("alpha"),
     ..NUMBER_FIRST
 };
 pub static SUB_SCALAR: Op = Op {
@@ -33,6 +34,7 @@ pub static SUB_SCALAR: Op = Op {
     vjp: Vjp::Each(&[d(1, 0, |c| -c.g_times(2))]),
     node: "SubBackward0",
     reference: "x0 - alpha * x1",
+    keeps: Some("alpha"),
     ..NUMBER_FIRST
 };
 pub static MUL_SCALAR: Op = Op {
@@ -42,6 +44,7 @@ pub static MUL_SCALAR: Op = Op {
     vjp: Vjp::Each(&[d(1, 0, |c| c.g_times(0))]),
     node: "MulBackward0",
     reference: "x0 * x1",
+    keeps: Some("self"),
     ..NUMBER_FIRST
 };
 pub static DIV_SCALAR: Op = Op {

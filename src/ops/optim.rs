@@ -11,6 +11,7 @@ use crate::cpu::view::{Ptr, load, store};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::gpu::{self, Step};
+use crate::layout::Layout;
 use crate::op::*;
 use crate::tensor::Tensor;
 
@@ -34,7 +35,11 @@ impl Operands {
         if others.iter().any(|t| t.shape() != param.shape()) {
             return Err(Error::runtime("the gradient and the state must have the shape of the parameter"));
         }
-        Ok(Operands { tensors: std::iter::once(param).chain(others.iter().copied()).cloned().collect() })
+        let all = std::iter::once(param).chain(others.iter().copied());
+        // Tensors that lie alike are walked as one run of memory.
+        let alike = param.layout().is_dense() && others.iter().all(|t| t.layout().lies_as(param.strides()));
+        let flat = |t: &Tensor| Layout { offset: t.layout().offset, ..Layout::contiguous(&[t.numel()]) };
+        Ok(Operands { tensors: all.map(|t| if alike { t.with_layout(flat(t)) } else { t.clone() }).collect() })
     }
     /// Runs `kernel` over runs of elements of all tensors, as `T`; writes back those that `written` names.
     fn run<T: Float, const N: usize>(&self, written: [bool; N], kernel: impl Fn([&mut [T]; N]) + Sync) -> Result<()> {
@@ -164,6 +169,12 @@ impl Adam {
     }
 }
 
+/// The gradient with the decay, which is left out where it is zero: zero times an infinite parameter is no number.
+#[inline(always)]
+fn decayed<T: Float>(g: T, p: T, decay: T, decays: bool) -> T {
+    if decays { g.plus(p.times(decay)) } else { g }
+}
+
 struct AdamRun<'a, T>(Adam, [&'a mut [T]; 4]);
 
 impl<T: Float> Kernel for AdamRun<'_, T> {
@@ -174,11 +185,12 @@ impl<T: Float> Kernel for AdamRun<'_, T> {
         let n = T::from_f64;
         let sign = n(if s.maximize { -1.0 } else { 1.0 });
         let (shrink, decay) = if s.decoupled { (n(1.0 - s.lr * s.decay), T::ZERO) } else { (T::ONE, n(s.decay)) };
+        let decays = !s.decoupled && s.decay != 0.0;
         let (w1, b2, w2) = (n(1.0 - s.beta1), n(s.beta2), n(1.0 - s.beta2));
         let (root, eps, size) = (n(s.root), n(s.eps), n(-s.size));
         for (((p, g), m), v) in p.iter_mut().zip(g.iter()).zip(m.iter_mut()).zip(v.iter_mut()) {
             let old = p.times(shrink);
-            let g = g.times(sign).plus(old.times(decay));
+            let g = decayed(g.times(sign), old, decay, decays);
             *m = m.plus(w1.times(g.minus(*m)));
             *v = v.times(b2).plus(w2.times(g).times(g));
             *p = old.plus(size.times(*m).divide(v.sqrt().divide(root).plus(eps)));
@@ -275,16 +287,17 @@ impl<T: Float> Kernel for SgdRun<'_, T> {
     fn run<F: Fuse>(self) {
         let (s, n) = (self.s, T::from_f64);
         let (sign, decay, lr) = (n(if s.maximize { -1.0 } else { 1.0 }), n(s.decay), n(-s.lr));
+        let decays = s.decay != 0.0;
         let Some(buffer) = self.buffer else {
             self.p
                 .iter_mut()
                 .zip(self.g.iter())
-                .for_each(|(p, g)| *p = p.plus(lr.times(g.times(sign).plus(p.times(decay)))));
+                .for_each(|(p, g)| *p = p.plus(lr.times(decayed(g.times(sign), *p, decay, decays))));
             return;
         };
         let (momentum, kept) = (n(s.momentum), n(1.0 - s.dampening));
         for ((p, g), b) in self.p.iter_mut().zip(self.g.iter()).zip(buffer.iter_mut()) {
-            let g = g.times(sign).plus(p.times(decay));
+            let g = decayed(g.times(sign), *p, decay, decays);
             *b = if s.first { g } else { b.times(momentum).plus(kept.times(g)) };
             *p = p.plus(lr.times(if s.nesterov { g.plus(momentum.times(*b)) } else { *b }));
         }

@@ -175,6 +175,7 @@ pub static CONSTANT_PAD_ND: Op = Op {
         ("f32[2], (-3, 3)", "RuntimeError", "length must be non-negative"),
         ("f32[2], (1, 4611686018427387904)", "RuntimeError", "overflowed"),
     ],
+    keeps: Some("pad"),
     ..OP
 };
 

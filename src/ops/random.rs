@@ -206,7 +206,7 @@ pub static RANDPERM: Op = Op {
         }
         let t = Tensor::empty(&[n as usize], DType::I64, Device::Cpu)?;
         // SAFETY: the new block holds `n` int64.
-        unsafe { random::randperm(n as usize, t.ptr()?.cast(), key(c, 1, n as usize)) };
+        unsafe { random::randperm(n as usize, t.ptr()?.cast(), key(c, 1, n as usize))? };
         Term(Ok(t)).to_dtype(c.dtype(2).unwrap_or(DType::I64)).to_device(c.device(3).unwrap_or_default()).outputs()
     }),
     samples: &["1", "0"],
@@ -215,9 +215,9 @@ pub static RANDPERM: Op = Op {
     ..CREATION
 };
 
-/// Draws in the shape of argument 0: generator, dtype and device stand at `at` and after it.
+/// Draws in the shape of argument 0: generator, dtype and what follows it stand at `at` and after it.
 fn created_like(c: &Call, at: usize, rule: Draw) -> Result<Outputs> {
-    let out = super::like::like(c.tensor(0)?, c.dtype(at + 1), c.device(at + 2))?;
+    let out = super::like::like(c, at + 1)?;
     draw(&out, rule, key(c, at, out.numel()))?;
     Ok(smallvec![out])
 }
@@ -227,21 +227,21 @@ const LIKE: Op =
     Op { forms: F, vjp: Vjp::None("random numbers"), errors: &[("'a'", "TypeError", "must be Tensor")], ..OP };
 
 pub static RAND_LIKE: Op = Op {
-    sig: "rand_like(Tensor self, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "rand_like(Tensor self, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     doc: "Random numbers, uniform in [0, 1), in the shape of another tensor.",
     body: composite(|c| created_like(c, 1, UNIT)),
     samples: &["f32[0,3]"],
     ..LIKE
 };
 pub static RANDN_LIKE: Op = Op {
-    sig: "randn_like(Tensor self, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "randn_like(Tensor self, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     doc: "Normal random numbers in the shape of another tensor.",
     body: composite(|c| created_like(c, 1, STANDARD)),
     samples: &["f32[0,3]"],
     ..LIKE
 };
 pub static RANDINT_LIKE: Op = Op {
-    sig: "randint_like(Tensor self, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "randint_like(Tensor self, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     doc: "Random integers of [0, high) in the shape and dtype of another tensor.",
     body: composite(|c| created_like(c, 2, between(0, c.int(1)?)?)),
     samples: &["f32[2,3], 1", "i64[2], 1"],
@@ -250,7 +250,7 @@ pub static RANDINT_LIKE: Op = Op {
     ..LIKE
 };
 pub static RANDINT_LIKE_LOW: Op = Op {
-    sig: "randint_like.low(Tensor self, int low, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "randint_like.low(Tensor self, int low, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     doc: "Random integers of [low, high) in the shape and dtype of another tensor.",
     body: composite(|c| created_like(c, 3, between(c.int(1)?, c.int(2)?)?)),
     samples: &["i64[2], 3, 4"],
@@ -265,8 +265,8 @@ fn redraw(c: &Call, out: &[Tensor], at: usize, rule: Draw) -> Result<()> {
 }
 
 #[allow(clippy::declare_interior_mutable_const)]
-const INPLACE: Op =
-    Op { forms: ONLY_INPLACE, vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]), samples: &["f32[0,3]"], ..OP };
+const INPLACE: Op = Op { forms: ONLY_INPLACE, vjp: OVERWRITTEN, keeps: Some(""), samples: &["f32[0,3]"], ..OP };
+const OVERWRITTEN: Vjp = Vjp::Each(&[d(0, 0, |c| c.zeros(0))]);
 
 /// A body that writes draws into self.
 const fn drawing(run: Run) -> Body {

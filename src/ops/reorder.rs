@@ -38,7 +38,7 @@ pub static FLIP: Op = Op {
     body: kernel(
         |c| {
             flipped(c)?;
-            Ok(smallvec![Spec::like(c.tensor(0)?)])
+            Ok(smallvec![Spec::following(c.tensor(0)?)])
         },
         |c, out| flip_cpu(c.tensor(0)?, &flipped(c)?, &out[0]),
         Some(|c, out| flip_gpu(c.tensor(0)?, &flipped(c)?, &out[0])),
@@ -206,8 +206,8 @@ pub static ROT90: Op = Op {
     body: kernel(
         |c| {
             let ((a, b, k), t) = (turn(c)?, c.tensor(0)?);
-            let shape = if k % 2 == 1 { t.layout().transpose(a, b).shape } else { t.shape().into() };
-            Ok(Spec::one(&shape, t.dtype(), t.device()))
+            let spec = if k == 0 { Spec::like(t) } else { Spec::following(t) };
+            Ok(smallvec![if k % 2 == 1 { Spec { layout: spec.layout.transpose(a, b), ..spec } } else { spec }])
         },
         |c, out| rotate(c, out, flip_cpu),
         Some(|c, out| rotate(c, out, flip_gpu)),

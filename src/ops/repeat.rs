@@ -62,6 +62,7 @@ pub static REPEAT: Op = Op {
         ("f32[2], (-1,)", "RuntimeError", "negative dimension"),
     ],
     reference: "np.tile(x0, repeats)",
+    keeps: Some("repeats self_sym_sizes"),
     ..OP
 };
 
@@ -112,7 +113,7 @@ pub static REPEAT_INTERLEAVE_INT: Op = Op {
         }
         wide.insert(dim + 1, repeats);
         let expanded = EXPAND.call((Term::from(&t).unsqueeze(dim as i64 + 1), wide));
-        RESHAPE.calls((super::copy::CLONE.call((expanded,)), flat))
+        RESHAPE.calls((expanded.packed(), flat))
     }),
     vjp: Vjp::Composite,
     samples: &["f32[3], 2", "f32[2,3], 2, 1", "f32[2,3], 3, dim=0", "f32[2,2], 2", "f32[], 2"],

@@ -143,7 +143,7 @@ pub static ROUND_DECIMALS: Op = Op {
     forms: FMIO,
     body: composite(|c| {
         let (t, n) = (c.tensor(0)?, c.int(1)?);
-        if n == 0 {
+        if n == 0 && !t.dtype().is_float() {
             return ROUND.calls((t,));
         }
         SCALED_ROUND.calls((t, 10f64.powi(n.unsigned_abs().min(400) as i32), n < 0))
@@ -167,6 +167,7 @@ pub static SCALED_ROUND: Op = Op {
     node: "RoundBackward1",
     samples: &["f32[2,3], 10.0, False", "f32[2,3], 10.0, True"],
     errors: &[("i64[2], 10.0, False", "RuntimeError", "not implemented for 'Long'")],
+    keeps: Some(""),
     ..OP
 };
 
@@ -318,6 +319,7 @@ pub static COPYSIGN_SCALAR: Op = Op {
     samples: &["f32[2,3], -1.0", "i64[4], -1"],
     errors: &[("c64[2], 1.0", "RuntimeError", "not implemented for 'ComplexFloat'")],
     reference: "np.copysign(x0, x1)",
+    keeps: Some("result self"),
     ..BINARY
 };
 

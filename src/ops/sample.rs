@@ -113,6 +113,7 @@ pub static BERNOULLI_: Op = Op {
     samples: &["f32[2,3], 0.0", "i64[4], 1.0"],
     errors: &[("f32[2], 2.0", "RuntimeError", "expects p to be in [0, 1]")],
     reference: "np.full_like(x0, p)",
+    keeps: Some(""),
     ..OP
 };
 
@@ -188,6 +189,7 @@ pub static NORMAL_TENSORS: Op = Op {
     reference: "x0",
     sharing: Some(Sharing::Exact),
     out_dtype: Some(OutDType::Castable),
+    keeps: Some("mean_sym_sizes std_sym_sizes"),
     ..GAUSS
 };
 pub static NORMAL_MEANS: Op = Op {
@@ -200,6 +202,7 @@ pub static NORMAL_MEANS: Op = Op {
     reference: "x0",
     sharing: Some(Sharing::Exact),
     out_dtype: Some(OutDType::Castable),
+    keeps: Some("mean_sym_sizes"),
     ..GAUSS
 };
 pub static NORMAL_STDS: Op = Op {
@@ -212,6 +215,7 @@ pub static NORMAL_STDS: Op = Op {
     reference: "np.full_like(x1, 2)",
     sharing: Some(Sharing::Exact),
     out_dtype: Some(OutDType::Castable),
+    keeps: Some("std_sym_sizes"),
     ..GAUSS
 };
 

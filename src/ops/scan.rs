@@ -139,6 +139,7 @@ pub static CUMMAX: Op = Op {
         ("f32[2,3], 2", "IndexError", "Dimension out of range"),
         ("c64[2], 0", "NotImplementedError", "cummax_cpu"),
     ],
+    keeps: Some("dim indices"),
     ..OP
 };
 
@@ -153,6 +154,7 @@ pub static CUMMIN: Op = Op {
         ("f32[2,3], 2", "IndexError", "Dimension out of range"),
         ("c64[2], 0", "NotImplementedError", "cummin_cpu"),
     ],
+    keeps: Some("dim indices"),
     ..OP
 };
 

@@ -4,9 +4,9 @@
 
 use super::needs::buffer;
 use super::search_gpu::{range, tally};
-use super::take::int_list;
+use crate::cpu::search;
 use crate::device::Device;
-use crate::dtype::{DType, Scalar};
+use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -14,40 +14,33 @@ use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&SEARCHSORTED, &SEARCHSORTED_SCALAR, &BUCKETIZE, &BUCKETIZE_SCALAR, &BINCOUNT, &HISTC];
 
-/// The elements in row-major order as float64.
-fn floats(t: &Tensor) -> Result<Vec<f64>> {
-    let host = t.dense_copy(DType::F64)?;
-    // SAFETY: the copy is contiguous, of float64, and lives on while it is read.
-    Ok(unsafe { std::slice::from_raw_parts(host.ptr()?.cast::<f64>(), host.numel()) }.to_vec())
-}
-
-/// The first place where `value` may stand: before equal elements, or after them (`right`). NaN is the greatest.
-fn place<T: PartialOrd>(sorted: &[T], value: &T, right: bool) -> usize {
-    let (mut from, mut to) = (0, sorted.len());
-    while from < to {
-        let middle = from + (to - from) / 2;
-        let beyond = if right { sorted[middle] > *value } else { sorted[middle] >= *value };
-        if beyond {
-            to = middle;
-        } else {
-            from = middle + 1;
-        }
+/// A contiguous CPU tensor of this dtype, and its elements in row-major order.
+struct Dense(Tensor);
+impl Dense {
+    fn floats(t: &Tensor) -> Result<Dense> {
+        Ok(Dense(t.dense_copy(DType::F64)?))
     }
-    from
+    fn ints(t: &Tensor) -> Result<Dense> {
+        Ok(Dense(t.dense_copy(DType::I64)?))
+    }
+    fn elements<T: Element>(&self) -> Result<&[T]> {
+        debug_assert!(self.0.dtype() == T::DTYPE);
+        // SAFETY: the tensor is contiguous, of this dtype, and lives as long as the slice.
+        Ok(unsafe { std::slice::from_raw_parts(self.0.ptr()?.cast::<T>(), self.0.numel()) })
+    }
 }
 
 /// For each row of values, places in the same row of the boundaries, or in the only one.
-fn places<T: PartialOrd>(sorted: &[T], values: &[T], rows: usize, right: bool) -> Vec<i64> {
-    let (n, m) = (sorted.len() / rows.max(1), values.len() / rows.max(1));
-    let one = |(i, v): (usize, &T)| {
-        let row = i / m.max(1);
-        place(&sorted[row * n..(row + 1) * n], v, right) as i64
-    };
-    values.iter().enumerate().map(one).collect()
+fn places<T: Element + PartialOrd>(sorted: Dense, values: Dense, rows: usize, right: bool) -> Result<Tensor> {
+    let found = Tensor::empty(values.0.shape(), DType::I64, Device::Cpu)?;
+    // SAFETY: the new block holds as many int64 as there are values; any bits are one.
+    let out = unsafe { std::slice::from_raw_parts_mut(found.ptr()?.cast::<i64>(), found.numel()) };
+    search::places(sorted.elements::<T>()?, values.elements::<T>()?, rows, right, out);
+    Ok(found)
 }
 
 /// Arguments: how the flags stand from `at` on (out_int32, right, side).
-fn search(c: &Call, sorted: &Tensor, values: &Tensor, at: usize, side: Option<&str>) -> Result<Outputs> {
+fn search_in(c: &Call, sorted: &Tensor, values: &Tensor, at: usize, side: Option<&str>) -> Result<Outputs> {
     let right = match side {
         None => c.flag(at + 1),
         Some("right") => true,
@@ -79,10 +72,10 @@ fn search(c: &Call, sorted: &Tensor, values: &Tensor, at: usize, side: Option<&s
     let rows = if flat { 1 } else { sorted.shape()[..last].iter().product() };
     let whole = !sorted.dtype().is_float() && !values.dtype().is_float();
     let found = match whole {
-        true => places(&int_list(sorted)?, &int_list(values)?, rows, right),
-        false => places(&floats(sorted)?, &floats(values)?, rows, right),
+        true => places::<i64>(Dense::ints(sorted)?, Dense::ints(values)?, rows, right),
+        false => places::<f64>(Dense::floats(sorted)?, Dense::floats(values)?, rows, right),
     };
-    Term(Tensor::from_slice(&found, values.shape())).to_dtype(dtype).outputs()
+    Term(found).to_dtype(dtype).outputs()
 }
 
 /// `sorted` in the order of `sorter`, where one is given.
@@ -99,7 +92,7 @@ pub static SEARCHSORTED: Op = Op {
     sig: "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
     doc: "For each value the place in the sorted last dimension where it belongs: before equal elements, or after them with `right`.",
     forms: FO,
-    body: composite(|c| search(c, &ordered(c, 5)?, c.tensor(1)?, 2, c.str(4))),
+    body: composite(|c| search_in(c, &ordered(c, 5)?, c.tensor(1)?, 2, c.str(4))),
     vjp: Vjp::None("indices"),
     samples: &[
         "f32[3](= 1, 3, 5), f32[4](= 0, 1, 4, 6)",
@@ -117,7 +110,7 @@ pub static SEARCHSORTED_SCALAR: Op = Op {
     sig: "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
     doc: "The place in a sorted sequence where a number belongs.",
     forms: F,
-    body: composite(|c| search(c, &ordered(c, 5)?, &number(c, 1, 0)?, 2, c.str(4))),
+    body: composite(|c| search_in(c, &ordered(c, 5)?, &number(c, 1, 0)?, 2, c.str(4))),
     vjp: Vjp::None("indices"),
     samples: &["f32[3](= 1, 3, 5), 2.0"],
     errors: &[("f32[2], 1.0, side='up'", "RuntimeError", "side can only be")],
@@ -144,7 +137,7 @@ pub static BUCKETIZE: Op = Op {
     sig: "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
     doc: "For each value the bucket between sorted boundaries that it falls in.",
     forms: FO,
-    body: composite(|c| search(c, &boundaries(c)?, c.tensor(0)?, 2, None)),
+    body: composite(|c| search_in(c, &boundaries(c)?, c.tensor(0)?, 2, None)),
     vjp: Vjp::None("indices"),
     samples: &["f32[4](= 0, 1, 4, 6), f32[3](= 1, 3, 5)", "f32[2,2](= 0, 1, 4, 6), f32[3](= 1, 3, 5), right=True"],
     errors: &[("f32[2], f32[1,2]", "RuntimeError", "boundaries tensor must be 1 dimension")],
@@ -155,7 +148,7 @@ pub static BUCKETIZE_SCALAR: Op = Op {
     sig: "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
     doc: "The bucket between sorted boundaries that a number falls in.",
     forms: F,
-    body: composite(|c| search(c, &boundaries(c)?, &number(c, 0, 1)?, 2, None)),
+    body: composite(|c| search_in(c, &boundaries(c)?, &number(c, 0, 1)?, 2, None)),
     vjp: Vjp::None("indices"),
     samples: &["2, f32[3](= 1, 3, 5)"],
     errors: &[("2, f32[1,2]", "RuntimeError", "boundaries tensor must be 1 dimension")],
@@ -173,18 +166,22 @@ pub static BINCOUNT: Op = Op {
                 t.dtype().scalar_type_name()
             )));
         }
-        let list = if t.device().is_gpu() { Vec::new() } else { int_list(t)? };
-        let (least_seen, greatest) = match t.device().is_gpu() && t.numel() > 0 {
-            true => range(t).map(|r| r.map(Scalar::to_i64)).map(|[a, b]| (Some(a), Some(b)))?,
-            false => (list.iter().min().copied(), list.iter().max().copied()),
+        let host = if t.device().is_gpu() { None } else { Some(Dense::ints(t)?) };
+        let list: &[i64] = match &host {
+            Some(host) => host.elements()?,
+            None => &[],
         };
-        if t.ndim() != 1 || least_seen.is_some_and(|i| i < 0) {
+        let greatest = match t.device().is_gpu() && t.numel() > 0 {
+            true => range(t).map(|r| r.map(Scalar::to_i64)).map(|[a, b]| Some((b, a < 0)))?,
+            false => search::greatest(list),
+        };
+        if t.ndim() != 1 || greatest.is_some_and(|(_, negative)| negative) {
             return Err(Error::runtime("bincount only supports 1-d non-negative integral inputs."));
         }
         if least < 0 {
             return Err(Error::runtime("minlength should be >= 0"));
         }
-        let n = greatest.map_or(0, |m| m.saturating_add(1)).max(least) as usize;
+        let n = greatest.map_or(0, |(m, _)| m.saturating_add(1)).max(least) as usize;
         crate::layout::checked_numel(&[n])?;
         let weights = c.opt_tensor(1);
         if weights.is_some_and(|w| w.shape() != t.shape()) {
@@ -200,11 +197,12 @@ pub static BINCOUNT: Op = Op {
         }
         let Some(w) = weights else {
             let mut counts = buffer(0i64, n)?;
-            list.iter().for_each(|&i| counts[i as usize] += 1);
+            search::count(list, &mut counts);
             return Term(Tensor::from_slice(&counts, &[n])).outputs();
         };
         let mut sums = buffer(0f64, n)?;
-        list.iter().zip(floats(w)?).for_each(|(&i, x)| sums[i as usize] += x);
+        let weights = Dense::floats(w)?;
+        list.iter().zip(weights.elements::<f64>()?).for_each(|(&i, x)| sums[i as usize] += x);
         Term(Tensor::from_slice(&sums, &[n])).to_dtype(dtype).outputs()
     }),
     vjp: Vjp::None("counts"),
@@ -260,7 +258,7 @@ pub static HISTC: Op = Op {
         if t.device().is_gpu() {
             return Ok(smallvec![super::search_gpu::histogram(t, bins as usize, low, high)?]);
         }
-        let counts = histogram(&floats(t)?, bins as usize, low, high)?;
+        let counts = histogram(Dense::floats(t)?.elements()?, bins as usize, low, high)?;
         Term(Tensor::from_slice(&counts, &[bins as usize])).to_dtype(t.dtype()).outputs()
     }),
     vjp: Vjp::None("counts"),

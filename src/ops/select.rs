@@ -83,6 +83,7 @@ pub static INDEX_SELECT: Op = Op {
     ],
     reference: "np.take(x0, np.atleast_1d(x2), axis=dim)",
     sharing: Some(Sharing::Nothing),
+    keeps: Some("dim index self_sym_sizes"),
     ..OP
 };
 
@@ -174,6 +175,7 @@ pub static INDEX_ADD: Op = Op {
         ),
         ("f32[3], 0, i64[1](= 0), f64[1]", "RuntimeError", "must have the same scalar type"),
     ],
+    keeps: Some("alpha dim index"),
     ..OP
 };
 
@@ -263,6 +265,7 @@ pub static INDEX_COPY: Op = Op {
             "Number of indices (2) should be equal to source.size(dim)",
         ),
     ],
+    keeps: Some("dim index"),
     ..OP
 };
 
@@ -297,14 +300,22 @@ pub(super) fn fill_value(c: &Call, out: &Tensor) -> Result<Scalar> {
     Ok(value)
 }
 
+const MANY: Option<Expanded> = Some(Expanded {
+    warning: "Use of index_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing this \
+              operation. This also applies to advanced indexing e.g. tensor[mask] = scalar",
+    once: |_| Ok(None),
+});
+
 pub static INDEX_FILL: Op = Op {
     sig: "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
     doc: "Writes a number over the slices of a dimension that an index names. Negative indices count from the end.",
     forms: FMI,
-    body: kernel_into(run_fill, Some(run_fill)),
+    body: kernel_into_clone(run_fill, Some(run_fill)),
     vjp: Vjp::Each(&[d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1).unwrap_or(0), c.arg(2), 0)))]),
     samples: &["f32[3,2], 0, i64[2](= 2, 0), 1.5", "f32[2,3], 1, i64[1](= -1), -1", "i64[3], 0, i64[1](= 0), 7"],
     errors: &[("f32[3], 0, i64[1](= 3), 1", "IndexError", "index 3 is out of bounds for dimension 0 with size 3")],
+    expanded: MANY,
+    keeps: Some("dim index"),
     ..OP
 };
 
@@ -312,7 +323,7 @@ pub static INDEX_FILL_TENSOR: Op = Op {
     sig: "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
     doc: "Writes the number of a 0-d tensor over the slices of a dimension that an index names.",
     forms: FMI,
-    body: kernel_into(run_fill, Some(run_fill)),
+    body: kernel_into_clone(run_fill, Some(run_fill)),
     vjp: Vjp::Each(&[
         d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1).unwrap_or(0), c.arg(2), 0))),
         d(3, A2, |c| {
@@ -323,6 +334,7 @@ pub static INDEX_FILL_TENSOR: Op = Op {
     node: "IndexFillBackward1",
     samples: &["f32[3,2], 0, i64[2](= 2, 0), f32[]"],
     errors: &[("f32[3], 0, i64[1](= 0), f32[1]", "RuntimeError", "only supports a 0-dimensional value tensor")],
+    expanded: MANY,
     ..OP
 };
 

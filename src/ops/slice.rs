@@ -73,12 +73,6 @@ impl Back<'_> {
     }
 }
 
-impl Term {
-    pub fn contiguous(self) -> Term {
-        super::copy::CONTIGUOUS.call((self,))
-    }
-}
-
 pub static NARROW: Op = Op {
     sig: "narrow(Tensor self, int dim, int start, int length) -> Tensor",
     doc: "The indices `start .. start + length` of a dimension, as a view.",
@@ -147,6 +141,7 @@ pub static DIAGONAL: Op = Op {
         ("f32[3,3], 0, 0, 2", "IndexError", "Dimension out of range"),
     ],
     reference: "np.diagonal(x0, offset, dim1, dim2)",
+    keeps: Some("dim1 dim2 offset self_sym_sizes"),
     ..OP
 };
 
@@ -167,6 +162,7 @@ pub static UNFOLD: Op = Op {
         ("f32[3], 0, 4, 1", "RuntimeError", "maximum size for tensor at dimension 0 is 3 but size is 4"),
         ("f32[3], 0, 2, 0", "RuntimeError", "step is 0 but must be > 0"),
     ],
+    keeps: Some("dimension self_sym_sizes size step"),
     ..OP
 };
 

@@ -29,6 +29,12 @@ fn real(c: &Call, what: &str) -> Result<()> {
     Ok(())
 }
 
+/// Values and positions laid out as the input is.
+fn pair_like(t: &Tensor) -> Specs {
+    let values = Spec::following(t);
+    smallvec![values.clone(), Spec { dtype: DType::I64, ..values }]
+}
+
 /// Values and positions of one shape.
 fn pair(t: &Tensor, shape: &[usize]) -> Specs {
     smallvec![Spec::new(shape, t.dtype(), t.device()), Spec::new(shape, DType::I64, t.device())]
@@ -59,7 +65,7 @@ fn sort_spec(c: &Call, at: usize) -> Result<Specs> {
     let t = c.tensor(0)?;
     real(c, " Sort")?;
     wrap_dim(c.int(at)?, t.ndim())?;
-    Ok(pair(t, t.shape()))
+    Ok(pair_like(t))
 }
 
 fn run_sort(c: &Call, out: &[Tensor], at: usize) -> Result<()> {
@@ -82,6 +88,7 @@ pub static SORT: Op = Op {
         ("c64[2]", "TypeError", "Sort does not support complex dtypes"),
     ],
     sharing: Some(Sharing::Exact),
+    keeps: Some("dim indices self_sym_sizes"),
     ..OP
 };
 
@@ -91,7 +98,8 @@ pub static SORT_STABLE: Op = Op {
     forms: FMO,
     body: kernel(|c| sort_spec(c, 2), |c, out| run_sort(c, out, 2), Some(|c, out| run_sort(c, out, 2))),
     vjp: Vjp::Each(&[d(0, OUT1, |c| at_positions(c, 2, c.g(), c.out(1)))]),
-    node: "SortBackward0",
+    node: "SortBackward1",
+    keeps: Some("dim indices self_sym_sizes"),
     samples: &["f32[2,3](ties), stable=True", "f32[2,3], stable=False, dim=0, descending=True"],
     errors: &[("f32[2], stable=True, dim=1", "IndexError", "Dimension out of range")],
     sharing: Some(Sharing::Exact),
@@ -179,6 +187,7 @@ pub static TOPK: Op = Op {
         ("b8[3], 1", "NotImplementedError", "bool dtypes"),
     ],
     sharing: Some(Sharing::Exact),
+    keeps: Some("dim indices self_sym_sizes"),
     ..OP
 };
 
@@ -233,6 +242,7 @@ pub static KTHVALUE: Op = Op {
         ("f32[3], 0", "RuntimeError", "selected number k out of range"),
     ],
     sharing: Some(Sharing::Nothing),
+    keeps: Some("dim indices keepdim self_sym_sizes"),
     ..OP
 };
 

@@ -126,6 +126,7 @@ pub static ERFINV: Op = Op {
     samples: &["f32[2,3](sym)", "f64[3](sym)"],
     errors: NOT_COMPLEX,
     reference: "scipy.special.erfinv(x0)",
+    keeps: Some(""),
     ..FLOAT_UNARY
 };
 

@@ -31,6 +31,7 @@ pub static SPLIT: Op = Op {
     vjp: Vjp::Each(&[d(0, 0, joined)]),
     samples: &["f32[5,2], 2", "f32[2,4], 2, 1", "f32[3], 5"],
     errors: &[("f32[5], -1", "RuntimeError", "non-negative"), ("f32[5], 0", "RuntimeError", "can only be 0")],
+    keeps: Some("dim self_sym_sizes split_size=split_size_or_sections"),
     ..OP
 };
 
@@ -45,6 +46,7 @@ pub static SPLIT_SIZES: Op = Op {
         ("f32[5], (2, 2)", "RuntimeError", "split_with_sizes expects"),
         ("f32[5], (-1, 6)", "RuntimeError", "non-negative"),
     ],
+    keeps: Some("dim self_sym_sizes split_sizes=split_size_or_sections"),
     ..OP
 };
 

@@ -63,6 +63,7 @@ pub static AS_STRIDED_VIEW: Op = Op {
     })]),
     samples: &["f32[6], (2, 2), (2, 1), 1"],
     errors: &[("f32[4], (5,), (1,)", "RuntimeError", "out of bounds")],
+    keeps: Some("size storage_offset stride"),
     ..OP
 };
 

@@ -120,6 +120,7 @@ pub static TAKE: Op = Op {
     ],
     reference: "np.take(x0, x1)",
     sharing: Some(Sharing::Nothing),
+    keeps: Some("index"),
     ..OP
 };
 
@@ -170,7 +171,7 @@ pub static PUT: Op = Op {
     sig: "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
     doc: "Writes `source` at indices of the flattened tensor, or adds it there if `accumulate`.",
     forms: FMI,
-    body: kernel_into(run_put, Some(run_put)),
+    body: kernel_into_clone(run_put, Some(run_put)),
     vjp: Vjp::Each(&[
         d(0, A1, |c| match c.flag(3) {
             true => c.g(),
@@ -187,6 +188,7 @@ pub static PUT: Op = Op {
         ("f32[2], i64[1](= 2), f32[1]", "IndexError", "out of range"),
         ("f32[2], i64[1](= 0), f32[2]", "IndexError", "same number of elements"),
     ],
+    keeps: Some("accumulate index"),
     ..OP
 };
 

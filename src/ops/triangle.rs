@@ -206,6 +206,7 @@ pub static DIAGONAL_COPY: Op = Op {
     samples: &["f32[3,4]", "f32[2,3,4], 1, 1, 2"],
     errors: &[("f32[3,3], 0, 1, 1", "RuntimeError", "cannot be identical")],
     reference: "np.diagonal(x0, offset, dim1, dim2)",
+    keeps: Some("dim1 dim2 offset self_sym_sizes"),
     ..OP
 };
 

@@ -1,13 +1,20 @@
 //! Distinct elements, or slices along a dimension: all of them in order, or those that differ from the one before.
 //!
-//! Rows are compared on the host, as float64 or int64, which hold every dtype exactly; what is found are positions, so
-//! the values are one selection from the input. Each NaN is distinct, as in PyTorch.
+//! Made of other ops, so that every device finds them where the tensor is: an order (`sort`; for slices the order of
+//! rows), a flag wherever the next kind begins, and running counts of flags. Each NaN is distinct, as in PyTorch.
 
+use super::compare::NE;
+use super::create::{FULL, ONES};
+use super::join::CAT;
+use super::mask::NONZERO;
 use super::needs::quiet;
-use super::select::INDEX_SELECT;
-use super::view::RESHAPE;
+use super::reduce::truth::ANY_DIM;
+use super::scan::CUMSUM;
+use super::select::{INDEX_COPY, INDEX_SELECT};
+use super::sort::SORT;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
+use crate::gpu;
 use crate::layout::wrap_dim;
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -15,6 +22,7 @@ use smallvec::smallvec;
 use std::cmp::Ordering;
 
 pub static OPS: &[&Op] = &[
+    &ROW_ORDER,
     &UNIQUE,
     &UNIQUE_INVERSE,
     &UNIQUE_COUNTS,
@@ -25,96 +33,153 @@ pub static OPS: &[&Op] = &[
     &CONSECUTIVE_BOTH,
 ];
 
-/// For each distinct row the position of one of its kind, how many there are, and for each row the number of its kind.
-#[derive(Default)]
-struct Kinds {
-    first: Vec<i64>,
-    counts: Vec<i64>,
-    inverse: Vec<i64>,
-}
-
-/// NaN is greater than every number and differs from itself.
+/// NaN is greater than every number.
 fn compare<T: PartialOrd>(a: &[T], b: &[T]) -> Ordering {
     let is_nan = |v: &T| v.partial_cmp(v).is_none();
     let one = |(x, y): (&T, &T)| x.partial_cmp(y).unwrap_or_else(|| is_nan(x).cmp(&is_nan(y)));
     a.iter().zip(b).map(one).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
 }
 
-/// Rows of `width` elements, `rows` of them; sorted first, or taken as they come.
-fn kinds<T: PartialOrd>(all: &[T], rows: usize, width: usize, sorted: bool) -> Kinds {
-    let row = |i: usize| &all[i * width..(i + 1) * width];
-    let mut order: Vec<usize> = (0..rows).collect();
-    if sorted {
-        order.sort_by(|&a, &b| compare(row(a), row(b)));
-    }
-    let mut found = Kinds { inverse: vec![0; rows], ..Kinds::default() };
-    for (k, &i) in order.iter().enumerate() {
-        if k == 0 || row(i) != row(order[k - 1]) {
-            found.first.push(i as i64);
-            found.counts.push(0);
-        }
-        *found.counts.last_mut().expect("a kind was pushed") += 1;
-        found.inverse[i] = found.first.len() as i64 - 1;
-    }
-    found
+/// The order of the rows of a matrix on the host, compared in a dtype that holds its own exactly.
+fn order_in<T: Element + PartialOrd>(t: &Tensor, out: &Tensor) -> Result<()> {
+    let host = t.dense_copy(T::DTYPE)?;
+    let width = t.size(1);
+    // SAFETY: the dense copy holds `numel` elements of `T` from its first one on.
+    let all = unsafe { std::slice::from_raw_parts(host.ptr()?.cast::<T>(), host.numel()) };
+    let row = |i: i64| &all[i as usize * width..][..width];
+    let mut order: Vec<i64> = (0..t.size(0) as i64).collect();
+    order.sort_by(|&a, &b| compare(row(a), row(b)));
+    out.copy_raw(&Tensor::from_slice(&order, &[order.len()])?)
 }
 
-/// The elements of a dense tensor on the host.
-fn elements<T: Element>(t: &Tensor, dtype: DType) -> Result<Vec<T>> {
-    let host = t.dense_copy(dtype)?;
-    let start = host.ptr()?.cast::<T>();
-    // SAFETY: the dense copy holds `numel` elements of the dtype of `T` from its first one on.
-    Ok((0..host.numel()).map(|i| unsafe { *start.add(i) }).collect())
+pub static ROW_ORDER: Op = Op {
+    sig: "_row_order(Tensor self) -> Tensor",
+    doc: "The positions that put the rows of a matrix in lexicographic order; equal rows keep theirs. NaN is the greatest.",
+    forms: HIDDEN,
+    body: kernel(
+        |c| {
+            let t = c.tensor(0)?;
+            if t.ndim() != 2 || t.dtype().is_complex() || t.dtype().is_storage_only() {
+                return Err(Error::runtime("the rows of a matrix of real numbers are ordered"));
+            }
+            Ok(Spec::one(&t.shape()[..1], DType::I64, t.device()))
+        },
+        |c, out| match c.tensor(0)?.dtype().is_float() {
+            true => order_in::<f64>(c.tensor(0)?, &out[0]),
+            false => order_in::<i64>(c.tensor(0)?, &out[0]),
+        },
+        Some(|c, out| gpu::sort_rows(&c.tensor(0)?.gpu_view()?, &out[0].gpu_view()?)),
+    ),
+    vjp: Vjp::None("positions"),
+    samples: &["i64[5,3](0..2)", "f32[4,2](= 1, nan, 1, 2, 0, 3, 1, 2)", "b8[70,3]"],
+    errors: &[("f32[3]", "RuntimeError", "rows of a matrix"), ("c64[2,2]", "RuntimeError", "real numbers")],
+    reference: "np.lexsort(x0.T[::-1])",
+    ..OP
+};
+
+/// What there is to compare: a vector, or a matrix with a row for each slice along `along`.
+fn rows_of(t: &Tensor, along: usize) -> Result<Tensor> {
+    // Arithmetic with these is refused; int64 holds what they hold, but for the largest uint64.
+    let t = if t.dtype().is_storage_only() { Term::from(t).to_dtype(DType::I64).ok()? } else { t.clone() };
+    if t.ndim() <= 1 {
+        return Ok(t);
+    }
+    let (rows, width) = (t.size(along), t.numel() / t.size(along).max(1));
+    Term::from(&t).transpose(0, along as i64).reshape(&[rows as i64, width as i64]).ok()
 }
 
-/// (values, inverse, counts) of the input, flat or along `dim`.
-fn distinct(c: &Call, dim: Option<i64>, sorted: bool) -> Result<[Tensor; 3]> {
+/// Part of a vector or matrix, from `start` on.
+fn piece(t: &Tensor, start: usize, n: usize) -> Tensor {
+    t.with_layout(t.layout().slice(0, (start, n, 1)))
+}
+
+/// What was asked for beside the values.
+#[derive(Clone, Copy)]
+struct Asked {
+    inverse: bool,
+    counts: bool,
+}
+
+/// (values, inverse, counts), as asked, of a tensor along a dimension.
+fn distinct(t: &Tensor, along: usize, sorted: bool, asked: Asked) -> Result<Outputs> {
+    let (rows, device) = (t.size(along), t.device());
+    if rows == 0 {
+        let none = || Tensor::empty(&[0], DType::I64, device);
+        let extras = [asked.inverse, asked.counts].into_iter().filter(|&a| a).map(|_| none());
+        return std::iter::once(Ok(t.clone())).chain(extras).collect();
+    }
+    let mut all = rows_of(t, along)?;
+    let mut order = None;
+    if sorted && all.ndim() == 1 {
+        let mut both = SORT.calls((&all, 0))?;
+        (order, all) = (both.pop(), both.swap_remove(0));
+    } else if sorted {
+        let found = ROW_ORDER.call((&all,)).ok()?;
+        all = INDEX_SELECT.call((&all, 0, &found)).ok()?;
+        order = Some(found);
+    }
+    let mut differs = NE.call((&piece(&all, 1, rows - 1), &piece(&all, 0, rows - 1)));
+    if all.ndim() == 2 {
+        differs = ANY_DIM.call((differs, [1]));
+    }
+    let first = ONES.call(([1], DType::Bool, device)).ok()?;
+    let starts = joined(&first, &differs.ok()?)?;
+    let places = NONZERO.call((&starts,)).reshape(&[-1]).ok()?;
+    let select = |t: &Tensor, d: usize, at: &Tensor| INDEX_SELECT.call((t, d, at)).ok();
+    let chosen = order.as_ref().map_or(Ok(places.clone()), |o| select(o, 0, &places))?;
+    let mut out: Outputs = smallvec![select(t, along, &chosen)?];
+    if asked.inverse {
+        let kind = (CUMSUM.call((&starts, 0)) - 1).ok()?;
+        out.push(match &order {
+            Some(o) => INDEX_COPY.call((&kind, 0, o, &kind)).ok()?,
+            None => kind,
+        });
+    }
+    if asked.counts {
+        let end = FULL.call(([1], rows as i64, DType::I64, device)).ok()?;
+        let ends = joined(&piece(&places, 1, places.numel() - 1), &end)?;
+        out.push((Term::from(&ends) - &places).ok()?);
+    }
+    Ok(out)
+}
+
+fn joined(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    CAT.call((vec![a.clone(), b.clone()], 0)).ok()
+}
+
+/// The checks, and a flat input where no dimension is given.
+fn checked(c: &Call, dim: Option<i64>, sorted: bool, asked: Asked) -> Result<Outputs> {
     let t = c.tensor(0)?;
     if t.dtype().is_complex() {
         let name = t.dtype().scalar_type_name();
         return Err(Error::not_implemented(format!("\"unique\" not implemented for '{name}'")));
     }
-    let (t, along) = match dim {
-        None => (RESHAPE.call((t, [-1])).ok()?, 0),
-        Some(d) if t.ndim() == 0 => {
-            return Err(Error::index(format!("Dimension specified as {d} but tensor has no dimensions")));
+    let Some(dim) = dim else {
+        let mut out = distinct(&Term::from(t).reshape(&[-1]).ok()?, 0, sorted, asked)?;
+        if asked.inverse {
+            out[1] = Term::from(&out[1]).reshape(&Term::from(t).sizes()).ok()?;
         }
-        Some(d) => (t.clone(), wrap_dim(d, t.ndim())?),
+        return Ok(out);
     };
+    if t.ndim() == 0 {
+        return Err(Error::index(format!("Dimension specified as {dim} but tensor has no dimensions")));
+    }
+    let along = wrap_dim(dim, t.ndim())?;
     if (0..t.ndim()).any(|d| d != along && t.size(d) == 0) {
         return Err(Error::runtime(
             "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied",
         ));
     }
-    let rows = t.shape().get(along).copied().unwrap_or(1);
-    let front = if t.ndim() > 1 { Term::from(&t).transpose(0, along as i64).ok()? } else { t.clone() };
-    let width = t.numel().checked_div(rows).unwrap_or(0);
-    let found = match t.dtype().is_float() {
-        true => kinds(&elements::<f64>(&front, DType::F64)?, rows, width, sorted),
-        false => kinds(&elements::<i64>(&front, DType::I64)?, rows, width, sorted),
-    };
-    let tensor = |list: &[i64]| Term(Tensor::from_slice(list, &[list.len()])).to_device(t.device());
-    let values = INDEX_SELECT.call((&t, along, tensor(&found.first))).ok()?;
-    let inverse = match dim {
-        None => tensor(&found.inverse).reshape(&Term::from(c.tensor(0)?).sizes()),
-        Some(_) => tensor(&found.inverse),
-    };
-    Ok([values, inverse.ok()?, tensor(&found.counts).ok()?])
+    distinct(t, along, sorted, asked)
 }
 
-/// What `unique` was asked for: the dimension is its argument 4, `INVERSE` and `COUNTS` say which results.
+/// `unique`, whose dimension is argument 4.
 fn unique<const INVERSE: bool, const COUNTS: bool>(c: &Call) -> Result<Outputs> {
-    chosen::<INVERSE, COUNTS>(quiet(|| distinct(c, c.opt_int(4), true))?)
+    quiet(|| checked(c, c.opt_int(4), true, Asked { inverse: INVERSE, counts: COUNTS }))
 }
-/// The same for `unique_consecutive`, whose dimension is argument 3.
+/// `unique_consecutive`, whose dimension is argument 3.
 fn consecutive<const INVERSE: bool, const COUNTS: bool>(c: &Call) -> Result<Outputs> {
-    chosen::<INVERSE, COUNTS>(quiet(|| distinct(c, c.opt_int(3), false))?)
-}
-fn chosen<const INVERSE: bool, const COUNTS: bool>([values, inverse, counts]: [Tensor; 3]) -> Result<Outputs> {
-    let mut out: Outputs = smallvec![values];
-    out.extend(INVERSE.then_some(inverse));
-    out.extend(COUNTS.then_some(counts));
-    Ok(out)
+    quiet(|| checked(c, c.opt_int(3), false, Asked { inverse: INVERSE, counts: COUNTS }))
 }
 
 // A fresh cell for every literal is what taking over its parts must give.
@@ -129,14 +194,25 @@ pub static UNIQUE: Op = Op {
     sig: "unique(Tensor self, bool sorted=True, False return_inverse=False, False return_counts=False, int? dim=None) -> Tensor",
     doc: "The distinct elements in ascending order, or the distinct slices along `dim` in lexicographic order.",
     body: composite(unique::<false, false>),
-    samples: &["i64[2,4](0..3)", "f32[5](nograd, ties)", "i64[4,2](0..2), dim=0", "b8[4]", "i64[](= 3)"],
+    samples: &[
+        "i64[2,4](0..3)",
+        "f32[5](nograd, ties)",
+        "i64[4,2](0..2), dim=0",
+        "i64[2,70,3](0..1), dim=1",
+        "b8[4]",
+        "i64[](= 3)",
+    ],
     ..DISTINCT
 };
 pub static UNIQUE_INVERSE: Op = Op {
     sig: "unique.inverse(Tensor self, bool sorted=True, True return_inverse=True, False return_counts=False, int? dim=None) -> Tensor[]",
     doc: "The distinct elements, and for each element of the input the position of its like among them.",
     body: composite(unique::<true, false>),
-    samples: &["i64[2,4](0..3), return_inverse=True", "i64[4,2](0..2), True, True, dim=0"],
+    samples: &[
+        "i64[2,4](0..3), return_inverse=True",
+        "i64[4,2](0..2), True, True, dim=0",
+        "i64[300](0..9), return_inverse=True",
+    ],
     errors: &[("c64[2](nograd), return_inverse=True", "NotImplementedError", "not implemented for")],
     ..DISTINCT
 };

@@ -1,6 +1,5 @@
 //! Views: the same memory under another shape. Layout arithmetic only; the data stays where it is.
 
-use super::copy::CLONE;
 use crate::error::{Error, Result};
 use crate::layout::{Dims, Layout, wrap_dim, wrap_dims};
 use crate::op::*;
@@ -39,6 +38,7 @@ pub static VIEW: Op = Op {
         ("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6"),
         ("f32[2,3], (-1, -1)", "RuntimeError", "only one dimension can be inferred"),
     ],
+    keeps: Some("self_sym_sizes"),
     ..OP
 };
 
@@ -62,7 +62,7 @@ pub static RESHAPE: Op = Op {
         let shape = t.layout().infer_shape(sizes)?;
         match t.layout().view_strides(&shape) {
             Some(_) => VIEW.calls((t, sizes)),
-            None => UNSAFE_VIEW.calls((CLONE.call((t,)), sizes)),
+            None => UNSAFE_VIEW.calls((Term::from(t).packed(), sizes)),
         }
     }),
     vjp: Vjp::Composite,
@@ -81,6 +81,7 @@ pub static UNSAFE_VIEW: Op = Op {
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
     samples: &["f32[2,6], (3, 4)"],
     errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6")],
+    keeps: Some("self_sym_sizes"),
     ..OP
 };
 
@@ -162,6 +163,7 @@ pub static EXPAND: Op = Op {
     vjp: Vjp::Each(&[d(0, 0, |c| c.g())]),
     samples: &["f32[1,3], (2, 3)", "f32[3], (2, -1)", "f32[2,1], (2, 4)"],
     errors: &[("f32[2,3], (2, 4)", "RuntimeError", "must match the existing size")],
+    keeps: Some("self_sym_sizes"),
     ..OP
 };
 
@@ -175,6 +177,7 @@ pub static SQUEEZE: Op = Op {
     samples: &["f32[1,3,1]", "f32[2]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
     reference: "np.squeeze(x0)",
+    keeps: Some("self_sym_sizes"),
     ..OP
 };
 
@@ -192,6 +195,7 @@ pub static SQUEEZE_DIM: Op = Op {
     inplace_node: "SqueezeBackward4",
     samples: &["f32[1,3,1], 0", "f32[2,3], 1", "f32[1], -1"],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
+    keeps: Some("dim self_sym_sizes"),
     ..OP
 };
 
@@ -209,6 +213,7 @@ pub static SQUEEZE_DIMS: Op = Op {
     inplace_node: "SqueezeBackward5",
     samples: &["f32[1,3,1], (0, 2)", "f32[2,1,3], (1,)"],
     errors: &[("f32[2,3], (2,)", "IndexError", "Dimension out of range")],
+    keeps: Some("dim self_sym_sizes"),
     ..OP
 };
 
@@ -258,6 +263,7 @@ pub static SELECT: Op = Op {
         ("f32[2,3], 3, 0", "IndexError", "Dimension out of range"),
     ],
     reference: "np.take(x0, x2, axis=x1)",
+    keeps: Some("dim index self_sym_sizes"),
     ..OP
 };
 
@@ -275,6 +281,7 @@ pub static SLICE: Op = Op {
     vjp: Vjp::Each(&[d(0, 0, |c| c.unwindow(|l| sliced(l, c)))]),
     samples: &["f32[5,3], 0, 1, 4", "f32[5,3], 0, 0, 5, 2", "f32[5,3], 1, -2"],
     errors: &[("f32[5], 0, 0, 3, 0", "ValueError", "greater than zero")],
+    keeps: Some("dim end self_sym_sizes start step"),
     ..OP
 };
 

@@ -8,6 +8,7 @@ use crate::autograd::saved::{Saved, SavedHooks, Unpack};
 use crate::autograd::{self, Custom, Node, history};
 use crate::error::Result;
 use crate::op::gradient::Facts;
+use crate::tally::{self, Count};
 use crate::tensor::slot::Creation;
 use crate::tensor::{Edge, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -149,8 +150,10 @@ impl SavedTensors {
         let node = self.0.node.lock().unwrap_or_else(|e| e.into_inner()).upgrade();
         let items = self.0.items.lock().unwrap_or_else(|e| e.into_inner());
         let (Some(items), Some(node)) = (items.as_ref(), node) else { return Err(node::freed().into()) };
-        let unpacked =
-            items.iter().map(|s| s.as_ref().map(|s| s.unpack(&node)).transpose()).collect::<Result<Vec<_>>>()?;
+        let unpacked = items
+            .iter()
+            .map(|s| s.as_ref().map(|s| s.unpack(&node, &node.outputs)).transpose())
+            .collect::<Result<Vec<_>>>()?;
         objects(py, &unpacked)
     }
 }
@@ -262,7 +265,7 @@ fn none_facts() -> Facts {
 /// Live storages and nodes, for leak tests.
 #[pyfunction]
 pub fn live_counts() -> (usize, usize) {
-    (crate::storage::live_count(), node::live_count())
+    (tally::sum(Count::Storages), tally::sum(Count::Nodes))
 }
 
 /// The node that accumulates into a leaf, or that made a tensor, with the output number.

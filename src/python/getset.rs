@@ -125,9 +125,10 @@ fn set_grad(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
     }
     if g.dtype() != t.dtype() {
         return Err(PyRuntimeError::new_err(format!(
-            "attempting to assign a gradient with dtype '{}' to a tensor with dtype '{}'. The gradient must match the tensor's dtype.",
-            g.dtype(),
-            t.dtype()
+            "attempting to assign a gradient with dtype '{}' to a tensor with grad_dtype '{}'. The gradient must match the \
+             tensor's grad_dtype (defaults to the tensor's dtype). Convert it with .to(tensor.dtype).",
+            g.dtype().cpp_name(),
+            t.dtype().scalar_type_name()
         )));
     }
     if g.device() != t.device() {

@@ -1,22 +1,31 @@
-//! Keywords that ask how a new tensor lies in memory: `layout`, `pin_memory`, `memory_format`.
+//! How a new tensor lies in memory: the value `memory_format`, and keywords that can only ask for what is done anyway.
 //!
-//! Tensors here are strided, row-major where nothing else follows from their operands, and on ordinary memory. The
-//! ops that make tensors take these keywords for that, and say so where they ask for something else.
+//! Tensors here are strided and on ordinary memory. The ops that make tensors take `layout` and `pin_memory` for that,
+//! and say so where they ask for something else.
 
+use crate::layout::Format;
 use crate::op::{Signature, public_name};
 use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError};
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 
+/// The format that an object of the Python class `memory_format` stands for.
+pub fn format_of(o: &Bound<PyAny>) -> PyResult<Option<Format>> {
+    if o.get_type().name()? != "memory_format" {
+        return Ok(None);
+    }
+    let name = o.getattr("_name")?;
+    let name = name.extract::<&str>()?;
+    Ok(Format::ALL.into_iter().find(|f| f.name() == name))
+}
+
 /// Whether an op takes a keyword that is not in its signature; an error where it takes it with other values.
 pub fn accepts(py: Python, sig: &'static Signature, keyword: &str, value: *mut PyObject) -> PyResult<bool> {
     let name = public_name(sig.name);
-    let creates = sig.index_of("requires_grad").is_some();
-    let formed = matches!(name, "empty" | "clone" | "contiguous") || name.ends_with("_like");
     let known: &[&str] = match keyword {
-        "layout" if creates => &["None", "torch.strided"],
-        "pin_memory" if creates => &["None", "False"],
-        "memory_format" if formed => &["None", "torch.contiguous_format", "torch.preserve_format"],
+        _ if sig.index_of("requires_grad").is_none() => return Ok(false),
+        "layout" => &["None", "torch.strided"],
+        "pin_memory" => &["None", "False"],
         _ => return Ok(false),
     };
     // SAFETY: a live argument of the call.

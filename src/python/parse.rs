@@ -236,6 +236,7 @@ fn convert_plain<'a>(kind: Kind, o: &Borrowed<'a, 'a, PyAny>) -> Result<Option<V
         Kind::Floats => scalar_list(o)?.map(Value::Scalars),
         Kind::DType => to_dtype(o).map(Value::DType),
         Kind::Device => to_device(o)?.map(Value::Device),
+        Kind::Format => super::memory::format_of(o)?.map(Value::Format),
         Kind::Str => o.extract::<&str>().ok().map(|s| Value::Str(s.into())),
         Kind::Generator => o.cast::<PyGenerator>().ok().map(|g| Value::Generator(g.get().0.clone())),
         Kind::Tensors | Kind::TensorArgs | Kind::OptTensors => {
@@ -310,6 +311,7 @@ fn kind_words(k: Kind) -> &'static str {
         Kind::Floats => "tuple of floats",
         Kind::DType => "torch.dtype",
         Kind::Device => "torch.device",
+        Kind::Format => "torch.memory_format",
         Kind::Str => "str",
         Kind::Generator => "Generator",
     }

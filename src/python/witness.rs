@@ -5,6 +5,7 @@
 
 use super::graph::{metadata, node_object};
 use crate::autograd::Node;
+use crate::autograd::engine::PointerHasher;
 use crate::autograd::witness::{Witness, install};
 use crate::op::{Forms, Op};
 use pyo3::exceptions::PyUserWarning;
@@ -32,7 +33,7 @@ struct Place {
 #[derive(Default)]
 struct Places {
     /// By code object, instruction and op.
-    known: HashMap<(usize, i32, usize), u32>,
+    known: HashMap<(usize, i32, usize), u32, PointerHasher>,
     list: Vec<Place>,
 }
 
@@ -113,6 +114,9 @@ impl Witness for Interpreter {
     }
     fn report(&self, node: &Arc<Node>) {
         Python::attach(|py| warn(py, node).unwrap_or_else(|e| e.write_unraisable(py, None)));
+    }
+    fn warn(&self, text: &str) -> crate::error::Result<()> {
+        Python::attach(|py| warning(py, text.into()).map_err(super::error::carry))
     }
 }
 

@@ -102,6 +102,12 @@ impl Tensor {
         let storage = Storage::alloc(bytes, device)?;
         Ok(Tensor::from_meta(Meta { storage, layout: Layout::of(shape), dtype }))
     }
+    /// Uninitialised, laid out so in memory of its own.
+    pub fn of_layout(layout: Layout, dtype: DType, device: Device) -> Result<Tensor> {
+        let n = checked_numel(&layout.shape)?;
+        let bytes = if n == 0 { 0 } else { layout.end() * dtype.size() };
+        Ok(Tensor::from_meta(Meta { storage: Storage::alloc(bytes, device)?, layout, dtype }))
+    }
     pub fn zeros(shape: &[usize], dtype: DType, device: Device) -> Result<Tensor> {
         let bytes = checked_numel(shape)? * dtype.size();
         let storage = Storage::zeroed(bytes, device)?;
@@ -230,7 +236,12 @@ impl Tensor {
     pub fn flag(&self, bits: u8) -> bool {
         self.0.flags.load(Ordering::Acquire) & bits != 0
     }
+    #[inline]
     pub fn set_flag(&self, bits: u8, on: bool) {
+        // A locked instruction only where something changes.
+        if self.0.flags.load(Ordering::Acquire) & bits == if on { bits } else { 0 } {
+            return;
+        }
         if on {
             self.0.flags.fetch_or(bits, Ordering::AcqRel);
         } else {

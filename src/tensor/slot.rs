@@ -2,7 +2,7 @@
 //!
 //! The graph itself lives in `autograd`; here is only what a tensor holds of it, behind the trait `GradFn`.
 
-use super::{INFERENCE, Meta, Tensor};
+use super::{HAS_FN, INFERENCE, Meta, Tensor};
 use std::any::Any;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
@@ -72,6 +72,22 @@ pub struct ViewInfo {
 }
 
 impl Tensor {
+    /// Sets the node that made the tensor.
+    pub fn set_grad_fn(&self, edge: Edge) {
+        let old = self.slot().grad_fn.replace(edge);
+        self.set_flag(HAS_FN, true);
+        drop(old); // outside the lock: dropping may walk a graph
+    }
+    /// The same for a tensor that was just made: no lock where nobody else knows it yet.
+    pub fn set_first_grad_fn(&mut self, edge: Edge) {
+        match Arc::get_mut(&mut self.0) {
+            Some(t) => {
+                *t.flags.get_mut() |= HAS_FN;
+                t.slot.get_mut().unwrap_or_else(|e| e.into_inner()).grad_fn = Some(edge);
+            }
+            None => self.set_grad_fn(edge),
+        }
+    }
     /// A view of `self` (or of the base of `self`) that takes part in view-and-in-place history.
     pub fn make_view(&self, meta: Meta, creation: Creation, replay: Option<Replay>) -> Tensor {
         let parent = self.view_info();

@@ -80,6 +80,7 @@ def torch_call(public: str, args: list, kwargs: dict):
 def answer(public: str, text: str, grad: bool) -> dict:
     """What the call gives: {"out": ...}, with {"grads": ...} where they flow, or {"error": class}."""
     from support import target
+    from support.nodes import nodes
     from support.samples import parse
 
     call = parse(text)
@@ -91,12 +92,25 @@ def answer(public: str, text: str, grad: bool) -> dict:
         return {"error": type(error).__name__, "message": str(error).split("\n")[0][:160]}
     found = {"out": describe(out)}
     outputs = target.carriers(out)
+    if grad and outputs:
+        found["nodes"] = nodes(outputs)
     if grad and outputs and leaves:
         try:
             found["grads"] = [describe(g) for g in target.gradients(outputs, leaves)]
         except RuntimeError as error:
             found["no grads"] = str(error)[:160]
     return found
+
+
+def layouts(public: str, text: str) -> dict:
+    """The strides of the results, for several layouts of the arguments; empty where PyTorch refuses the call."""
+    from support.layouts import strides
+    from support.samples import parse
+
+    try:
+        return strides(lambda args, kwargs: torch_call(public, args, kwargs), parse(text))
+    except Exception:
+        return {}
 
 
 def result_dtype(public: str, text: str) -> str:
@@ -132,7 +146,7 @@ def known_to_torch(public: str) -> bool:
 
 def record(rows: list[dict]) -> dict:
     from support.optable import key
-    from support.samples import edge_variants, retyped
+    from support.samples import edge_variants, parse, retyped
 
     calls = {}
     for row in rows:
@@ -144,6 +158,8 @@ def record(rows: list[dict]) -> dict:
             continue
         for i, text in enumerate(row["samples"]):
             calls[key(public, text)] = answer(public, text, grad)
+            if any(len(t.shape) > 1 for t in parse(text).tensors()):
+                calls[key(public, text, "strides")] = layouts(public, text)
             if i < 3:
                 for what, edge in edge_variants(text).items():
                     calls[key(public, edge, what)] = answer(public, edge, False)

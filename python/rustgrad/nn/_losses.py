@@ -84,7 +84,8 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """0.5 * d ** 2 where d = |input - target| <= delta, else delta * (d - 0.5 * delta)."""
     _warn_size(input, target)
-    return _huber_loss(input, target, reduction=reduction, delta=delta, weight=weight)
+    weighting = {} if weight is None else {"weight": weight}
+    return _huber_loss(input, target, reduction=reduction, delta=delta, **weighting)
 
 
 def poisson_nll_loss(

@@ -19,6 +19,8 @@ from ._losses import (
     soft_margin_loss,
 )
 
+_glu = ops["nn.functional.glu"]
+
 __all__ = [
     "bilinear",
     "glu",
@@ -80,11 +82,7 @@ def glu(input, dim=-1):
     """
     if input.dim() == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
-    size = input.size(dim)
-    if size % 2:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {dim % input.dim()} is size {size}")
-    half = size // 2
-    return input.narrow(dim, 0, half) * sigmoid(input.narrow(dim, half, half))
+    return _glu(input, dim)
 
 
 def bilinear(input1, input2, weight, bias=None):

@@ -82,7 +82,10 @@ impl Kernel for Within<'_> {
     type Output = bool;
     #[inline(always)]
     fn run<F: Fuse>(self) -> bool {
-        self.index.iter().fold(true, |good, &v| good & (v >= self.low) & (v < self.high))
+        // A difference below zero is an index out of range; one that wraps goes with one that does not.
+        let (low, last) = (self.low, self.high - 1);
+        let signs = |&v: &i64| v.wrapping_sub(low) | last.wrapping_sub(v);
+        self.index.iter().fold(0, |all, v| all | signs(v)) >= 0
     }
 }
 

@@ -218,6 +218,17 @@ impl Unary for Erf {
         c::erf(x)
     }
 }
+/// The normal distribution function below zero.
+pub struct Below;
+impl Unary for Below {
+    const NAME: &'static str = "normal";
+    fn f<T: Real>(x: T) -> T {
+        x.normal().0
+    }
+    fn want(x: f64) -> f64 {
+        0.5 * c::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
+    }
+}
 pub struct Erfc;
 impl Unary for Erfc {
     const NAME: &'static str = "erfc";

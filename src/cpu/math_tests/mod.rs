@@ -106,6 +106,7 @@ fn errors_are_within_ulps() {
     check(case::<Atanh>((-1.0, 1.0), (2.5, 3.0)));
     check(case::<Erf>((-6.0, 6.0), (2.5, 2.5)));
     check(case::<Erfc>((-6.0, 27.0), (1.5, 8.0)));
+    check(case::<Below>((-1.0, 6.0), (6.0, 8.0)));
 }
 
 /// Both of a function's halves, in f32: (argument, value), -0 told from 0.

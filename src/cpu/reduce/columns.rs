@@ -13,6 +13,8 @@ const TILE: usize = 4096;
 /// Columns where rows are converted first, and how many rows at once: they stay in L1.
 const NARROW: usize = 2048;
 const CONVERTED: usize = 2;
+/// Parts that the rows under a tile are cut into at most: their accumulators are merged by one thread.
+const MOST_PARTS: usize = 32;
 /// Rows that one accumulator takes before it is merged with others.
 const ROWS: usize = 64;
 
@@ -56,7 +58,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         let group = if gapless { (256 / width).clamp(1, self.total) } else { 1 };
         let rows = self.total / group;
         let units = kept.count() * width.div_ceil(tile);
-        let parts = self.parts(units, tile, rows.div_ceil(ROWS));
+        let parts = self.parts(units, tile, rows.div_ceil(ROWS)).min(MOST_PARTS);
         Tiling { kept, folded, width, tile, in_stride, out_stride, group, rows, parts }
     }
 
@@ -69,19 +71,34 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
             par_for(units, grain, |range| range.for_each(|u| unsafe { self.write_tile(t, u, &self.part(t, u, 0)) }));
             return;
         }
-        let mut partial: Vec<Vec<R::Acc>> = vec![Vec::new(); units * t.parts];
+        let mut partial = vec![self.rule.empty(); units * t.parts * t.tile];
         let slots = Ptr(partial.as_mut_ptr());
         par_for(units * t.parts, 1, |range| {
             for i in range {
-                // SAFETY: each index is visited once.
-                unsafe { *slots.at(i) = self.part(t, i / t.parts, i % t.parts) };
+                // SAFETY: each index is visited once, and a part has at most as many columns as a tile.
+                unsafe {
+                    let acc = self.part(t, i / t.parts, i % t.parts);
+                    std::ptr::copy_nonoverlapping(acc.as_ptr(), slots.at(i * t.tile), acc.len());
+                }
             }
         });
-        for (unit, accs) in partial.chunks_mut(t.parts).enumerate() {
-            let mut stack = Vec::new();
-            accs.iter_mut().for_each(|a| self.push(&mut stack, std::mem::take(a)));
+        for (unit, parts) in partial.chunks_mut(t.parts * t.tile).enumerate() {
+            self.merge_parts(parts, t.tile);
             // SAFETY: handed on to the caller.
-            unsafe { self.write_tile(t, unit, &self.collapse(stack)) };
+            unsafe { self.write_tile(t, unit, &parts[..t.tile(unit).2]) };
+        }
+    }
+
+    /// Merges parts of `tile` accumulators each pairwise, into the first.
+    fn merge_parts(&self, parts: &mut [R::Acc], tile: usize) {
+        let mut step = tile;
+        while step < parts.len() {
+            for pair in parts.chunks_mut(2 * step).filter(|pair| pair.len() > step) {
+                let (into, from) = pair.split_at_mut(step);
+                let (into, from) = (&mut into[..tile], &from[..tile]);
+                simd::run(Merge { rule: self.rule, into, from, mark: self.mark });
+            }
+            step *= 2;
         }
     }
 

@@ -101,6 +101,10 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         let pieces = outer * per_run;
         let parts = self.parts(results, 1, pieces);
         let fold = |base: usize, part: usize| {
+            if pieces == 1 {
+                // SAFETY: the run lies inside the input.
+                return unsafe { self.block(base, stride, run) };
+            }
             let (from, to) = (pieces * part / parts, pieces * (part + 1) / parts);
             let mut at = folded.walk(from / per_run);
             self.merge((from..to).map(|piece| {

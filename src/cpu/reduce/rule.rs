@@ -109,14 +109,15 @@ impl<T: Copy, S: Step<T>> Rule<T> for Lanes<S> {
         let rule = self.0;
         // SAFETY: the caller vouches for `width` elements of each row and of `acc`.
         unsafe {
-            let mut quads = rows.chunks_exact(4);
-            for q in &mut quads {
+            // The addresses are copied out of the slice: read again after each store, they would keep the loop scalar.
+            let (quads, rest) = rows.as_chunks::<4>();
+            for &[p, q, r, s] in quads {
                 for j in 0..width {
-                    let a = rule.step(rule.step(*acc.add(j), *q[0].add(j)), *q[1].add(j));
-                    *acc.add(j) = rule.step(rule.step(a, *q[2].add(j)), *q[3].add(j));
+                    let a = rule.step(rule.step(*acc.add(j), *p.add(j)), *q.add(j));
+                    *acc.add(j) = rule.step(rule.step(a, *r.add(j)), *s.add(j));
                 }
             }
-            for r in quads.remainder() {
+            for &r in rest {
                 for j in 0..width {
                     *acc.add(j) = rule.step(*acc.add(j), *r.add(j));
                 }

@@ -44,7 +44,7 @@ impl Item for u128 {
 }
 
 /// An element that has a key.
-pub trait Key: Element + PartialEq {
+pub trait Key: Element + PartialOrd {
     /// The least element, where all lie so close to it that the difference makes a short key.
     fn base(_all: &[Self]) -> Option<Self> {
         None

@@ -87,7 +87,7 @@ impl Line<'_> {
 }
 
 /// Results that are written at once.
-const CHUNK: usize = 1024;
+const CHUNK: usize = 128;
 
 unsafe fn by_type<P: PerLine>(input: View, dim: usize, values: View, indices: View, what: P) -> Result<()> {
     // SAFETY: handed on to the caller.

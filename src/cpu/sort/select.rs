@@ -1,16 +1,18 @@
 //! The k best of a line, and the k-th.
 //!
-//! Elements stream past a threshold, the worst of the k best so far: on random data almost all are turned away by
-//! one comparison. The survivors collect in a small pool that is cut back to k when it is full.
+//! Elements stream past a threshold, the worst of the k best so far: on random data almost all are turned away, a
+//! group at a time, by one comparison each. The survivors collect in a small pool that is cut back to k when it is full.
 
 use super::item::{Item, Key};
 use super::{Line, PerLine, by_type};
+use crate::cpu::num::Fuse;
+use crate::cpu::simd::{self, Kernel};
 use crate::cpu::temp::Temp;
 use crate::cpu::view::View;
 use crate::error::Result;
 
-/// Elements that are read at once.
-const CHUNK: usize = 1024;
+/// Elements that are read at once: a group for each bit of a mask.
+const CHUNK: usize = 64 * GROUP;
 /// Elements that are compared with the threshold before any of them is looked at.
 const GROUP: usize = 16;
 
@@ -67,33 +69,57 @@ fn element<T: Key>(line: &Line, place: usize) -> T {
 
 /// The `k` smallest items of a line, in any order.
 fn best<T: Key>(line: &Line, k: usize, flip: bool) -> Vec<T::Item> {
-    let mut pool: Vec<T::Item> = Vec::with_capacity((4 * k + 2 * CHUNK).min(line.length));
-    let mut threshold = None;
-    // The first cut comes early: until then nothing is turned away.
-    let mut limit = 4 * k + 4 * GROUP;
+    let limit = 2 * k + GROUP;
+    let mut pool: Vec<T::Item> = Vec::with_capacity((limit + GROUP).min(line.length));
+    let mut threshold: Option<T::Item> = None;
     let mut buffer = [T::default(); CHUNK];
     for start in (0..line.length).step_by(CHUNK) {
-        let n = CHUNK.min(line.length - start);
-        line.read(start, &mut buffer[..n]);
-        for (g, group) in buffer[..n].chunks(GROUP).enumerate() {
-            let first = start + g * GROUP;
-            match threshold {
-                None => pool.extend(group.iter().enumerate().map(|(i, x)| x.item(flip, first + i))),
-                Some(t) => {
-                    if group.iter().fold(false, |any, x| any | x.item(flip, 0).key_below(t)) {
-                        let items = group.iter().enumerate().map(|(i, x)| x.item(flip, first + i));
-                        pool.extend(items.filter(|i| i.key_below(t)));
-                    }
-                }
-            }
+        let chunk = &mut buffer[..CHUNK.min(line.length - start)];
+        line.read(start, chunk);
+        let chunk = &*chunk;
+        let candidates = |threshold: Option<T::Item>| match threshold {
+            Some(t) => simd::run(Candidates { chunk, worst: element(line, t.place()), flip }),
+            None => u64::MAX,
+        };
+        let mut groups = candidates(threshold);
+        let mut g = groups.trailing_zeros() as usize;
+        while g * GROUP < chunk.len() {
+            let group = &chunk[g * GROUP..chunk.len().min((g + 1) * GROUP)];
+            let items = group.iter().enumerate().map(|(i, x)| x.item(flip, start + g * GROUP + i));
+            pool.extend(items.filter(|i| threshold.is_none_or(|t| i.key_below(t))));
             if pool.len() >= limit {
                 threshold = cut(&mut pool, k);
-                limit = 2 * k + CHUNK;
+                groups = candidates(threshold);
             }
+            g += 1;
+            g += groups.unbounded_shr(g as u32).trailing_zeros() as usize;
         }
     }
     cut(&mut pool, k);
     pool
+}
+
+/// The groups of a chunk that may have an element better than `worst`, as bits; NaN always may be.
+struct Candidates<'a, T> {
+    chunk: &'a [T],
+    worst: T,
+    flip: bool,
+}
+impl<T: Key> Kernel for Candidates<'_, T> {
+    type Output = u64;
+    #[inline(always)]
+    #[allow(clippy::neg_cmp_op_on_partial_ord)] // an unordered element is not turned away
+    fn run<F: Fuse>(self) -> u64 {
+        let Candidates { chunk, worst, flip } = self;
+        let any = |group: &[T]| match flip {
+            true => group.iter().fold(false, |any, x| any | !(*x <= worst)),
+            false => group.iter().fold(false, |any, x| any | !(*x >= worst)),
+        };
+        let (whole, rest) = chunk.as_chunks::<GROUP>();
+        let last = (!rest.is_empty() && any(rest)) as u64;
+        let marks = whole.iter().enumerate().fold(0, |all, (g, group)| all | (any(group) as u64) << g);
+        marks | last.unbounded_shl(whole.len() as u32)
+    }
 }
 
 /// Keeps the `k` smallest; returns the greatest of them.

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::gpu::GpuBuffer;
 use crate::gpu::adapter::require;
 use crate::gpu::kernel::{Kernel, apart};
+use crate::gpu::launch::TURNS;
 use crate::gpu::reduce::compute_of;
 use crate::gpu::template::Compute;
 use crate::gpu::types::View;
@@ -104,13 +105,22 @@ fn put(out: &View, plan: &Plan, values: &View) -> Result<()> {
 fn add(out: &View, plan: &Plan, values: &View) -> Result<()> {
     let positions: usize = plan.shape.iter().product();
     let parallel = positions > IN_ORDER && out.dtype.size() <= 4;
+    let turns = if parallel { positions } else { TURNS };
+    (0..positions).step_by(turns).try_for_each(|first| {
+        let last = (first + turns).min(positions);
+        add_some(out, plan, values, parallel, first, last)
+    })
+}
+
+/// Adds the values of every position at once, or of those from `first` to `last` in order.
+fn add_some(out: &View, plan: &Plan, values: &View, parallel: bool, first: usize, last: usize) -> Result<()> {
     let is_index = |d: usize| plan.full_strides[d] == 0 && plan.table_strides[d] != 0;
     let rest: Dims = (0..plan.result.len()).filter(|&d| !is_index(d)).collect();
     let pick = |list: &[usize], dims: &[usize]| dims.iter().map(|&d| list[d]).collect::<Dims>();
     let indexed: Dims = (0..plan.result.len()).filter(|&d| is_index(d)).collect();
     let (rest_shape, index_shape) = (pick(&plan.result, &rest), pick(&plan.result, &indexed));
     let columns: usize = rest_shape.iter().product();
-    let units = if parallel { columns * positions } else { columns };
+    let units = if parallel { columns * (last - first) } else { columns };
     let kernel = Kernel::new("index_add", TABLE, compute_of(out.dtype)?)
         .read("values", *values)
         .read_as("table", plan.view(), Compute::I32)
@@ -119,7 +129,8 @@ fn add(out: &View, plan: &Plan, values: &View) -> Result<()> {
         .walk("table", &index_shape, &pick(&plan.table_strides, &indexed))
         .walk("out", &rest_shape, &pick(&plan.full_strides, &rest))
         .number("units", units)?
-        .number("positions", positions)?
+        .number("first", first)?
+        .number("last", last)?
         .number("columns", columns)?
         .text("combine", "old + v");
     let kernel = if parallel { kernel.update("out", *out) } else { kernel.write("out", *out) };
@@ -133,7 +144,7 @@ fn add(out: &View, plan: &Plan, values: &View) -> Result<()> {
         ("let q = unit / {{columns}};\n    let column = unit % {{columns}};\n    {", "update_out(at, v);")
     } else {
         (
-            "let column = unit;\n    for (var q = 0u; q < {{positions}}; q++) {",
+            "let column = unit;\n    for (var q = {{first}}; q < {{last}}; q++) {",
             "write_out(at, combine(read_out(at), v));",
         )
     };

@@ -9,6 +9,7 @@ use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::gpu::adapter::require;
 use crate::gpu::kernel::{Kernel, apart};
+use crate::gpu::launch::TURNS;
 use crate::gpu::reduce::compute_of;
 use crate::gpu::template::Compute;
 use crate::gpu::types::{Input, ScatterMode, View};
@@ -21,7 +22,7 @@ const IN_ORDER: usize = 2048;
 /// This many columns keep a device busy.
 const COLUMNS: usize = 8192;
 
-const IN_COLUMNS: &str = "for (var j = 0u; j < {{length}}; j++) {
+const IN_COLUMNS: &str = "for (var j = {{first}}; j < {{last}}; j++) {
         one(unit, j);
     }";
 
@@ -129,6 +130,12 @@ impl Writes<'_> {
         let columns = self.index.numel() / length;
         let narrow = self.raw || self.out.dtype.size() <= 4;
         let parallel = columns < COLUMNS && length > IN_ORDER && narrow;
+        let turns = if parallel { length } else { TURNS };
+        (0..length).step_by(turns).try_for_each(|first| self.dispatch(parallel, first, (first + turns).min(length)))
+    }
+
+    /// Writes every element at once, or those of each column from `first` to `last` in order.
+    fn dispatch(&self, parallel: bool, first: usize, last: usize) -> Result<()> {
         let (size, out_stride) = dim_of(self.out, self.dim);
         let to = Words::new(self.out);
         let scale = if self.raw { to.scale } else { 1 };
@@ -153,7 +160,8 @@ impl Writes<'_> {
             .number("index_step", if parallel { 0 } else { dim_of(self.index, self.dim).1 })?
             .number("out_step", out_stride * scale)?
             .number("units", units)?
-            .number("length", length)?
+            .number("first", first)?
+            .number("last", last)?
             .check(self.check, self.dim, size)?
             .text("combine", combine(self.mode))
             .text("body", if parallel { "one(unit, 0u);" } else { IN_COLUMNS });

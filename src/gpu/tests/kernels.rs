@@ -217,7 +217,7 @@ fn random_validates() {
 }
 
 /// The files of shaders/ by the test that validates them: a new one without a test fails here.
-const VALIDATED: [(&str, &str); 6] = [
+const VALIDATED: [(&str, &str); 7] = [
     (
         "every_function_of_the_prelude_validates",
         "prelude prelude_compare prelude_erf prelude_f32 prelude_f64 prelude_gamma prelude_special map",
@@ -227,6 +227,7 @@ const VALIDATED: [(&str, &str); 6] = [
     ("indexing_validates", "gather scatter table"),
     ("random_validates", "random random_f32 random_f64"),
     ("order_and_steps_validate", "sort search recurrence update"),
+    ("layer_norm_validates", "layer_norm layer_norm_grad layer_norm_sums"),
 ];
 
 #[test]

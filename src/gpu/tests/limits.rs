@@ -37,7 +37,16 @@ fn tensors_beyond_one_binding_are_split() {
     softmax(&a.view(), 1, &a.view(), false).unwrap();
     reduce(Reduce::Sum, &a.view(), &[1], &by_row.view()).unwrap();
     assert!(by_row.get::<f32>().iter().all(|v| (v - 1.0).abs() < 1e-4));
-    drop(a);
+    let [mean, rstd] = [(); 2].map(|()| Dev::zeros(&[rows], DType::F32));
+    copy(&Input::Scalar(Scalar::Float(0.5)), &a.view()).unwrap();
+    let y = Dev::zeros(&[rows, cols], DType::F32);
+    layer_norm(&a.view(), None, None, 1e-5, [&y.view(), &mean.view(), &rstd.view()]).unwrap();
+    assert!(mean.get::<f32>().iter().all(|v| *v == 0.5));
+    let [dw, db] = [(); 2].map(|()| Dev::zeros(&[cols], DType::F32));
+    let from = NormGrad { grad: a.view(), input: a.view(), mean: mean.view(), rstd: rstd.view(), weight: None };
+    layer_norm_backward(&from, &y.view(), &dw.view(), &db.view()).unwrap();
+    assert!(db.get::<f32>().iter().all(|v| *v == rows as f32 / 2.0));
+    drop((a, y));
     empty_cache();
 }
 

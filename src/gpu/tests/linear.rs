@@ -4,7 +4,7 @@ use super::super::{Scan, cumulative, matmul, softmax, softmax_backward, supports
 use super::*;
 use crate::dtype::f16;
 
-fn numbers(n: usize, seed: usize) -> Vec<f32> {
+pub(super) fn numbers(n: usize, seed: usize) -> Vec<f32> {
     (0..n).map(|i| (((i + seed) * 7919 % 1009) as f32 - 500.0) / 250.0).collect()
 }
 

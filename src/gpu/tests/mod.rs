@@ -7,6 +7,7 @@ mod kernels;
 mod limits;
 mod linear;
 mod math;
+mod norm;
 mod order;
 mod random;
 mod reduce;

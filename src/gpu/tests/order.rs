@@ -59,6 +59,25 @@ fn sorts_lines_of_every_length() {
 }
 
 #[test]
+fn sorts_rows() {
+    let Some(_shared) = ready("rows") else { return };
+    for (rows, cols) in [(1usize, 3usize), (50, 2), (300, 3), (1000, 1)] {
+        let specials = [NAN, INF, -INF, -0.0, 0.0, 1.0];
+        let data: Vec<f32> = (0..rows * cols).map(|i| specials[i * 7919 % 1009 % 6]).collect();
+        let at = Dev::zeros(&[rows], DType::I64);
+        sort_rows(&Dev::new(&[rows, cols], &data).view(), &at.view()).unwrap();
+        let key = |i: usize| {
+            let digit =
+                |v: &f32| if v.is_nan() { 5 } else { [-INF, 0.0, 1.0, INF].iter().position(|w| w == v).unwrap() };
+            data[i * cols..][..cols].iter().map(digit).collect::<Vec<_>>()
+        };
+        let mut want: Vec<usize> = (0..rows).collect();
+        want.sort_by_key(|&i| key(i));
+        assert_eq!(at.get::<i64>(), want.iter().map(|&i| i as i64).collect::<Vec<_>>(), "{rows} {cols}");
+    }
+}
+
+#[test]
 fn searches_lines() {
     let Some(_shared) = ready("search") else { return };
     let sorted = Dev::new(&[2, 4], &[-INF, 1f32, 1., INF, 0., 2., 4., NAN]);
@@ -136,6 +155,7 @@ fn order_and_steps_validate() {
                 let x = Hollow::new(&[4, n], dtype, strided);
                 let index = Hollow::new(&[4, n], DType::I64, strided);
                 sort(&x.view(), 1, strided, 0, &Hollow::new(&[4, n], dtype, false).view(), &index.view())?;
+                sort_rows(&x.view(), &Hollow::new(&[4], DType::I64, strided).view())?;
                 for (out, right) in [(DType::I64, false), (DType::I32, true)] {
                     search(&x.view(), &x.view(), right, dtype, &Hollow::new(&[4, n], out, strided).view())?;
                 }

@@ -118,6 +118,7 @@ pub static ADDMM: Op = Op {
         ("f32[4], f32[3], f32[3,4]", "RuntimeError", "must be a matrix"),
     ],
     reference: "beta * x0 + alpha * (x1 @ x2)",
+    keeps: Some("alpha beta mat1 mat1_sym_sizes mat2 mat2_sym_sizes"),
     ..OP
 };
 
@@ -225,6 +226,7 @@ pub static ADDBMM: Op = Op {
     samples: &["f32[3,2], f32[2,3,4], f32[2,4,2]", "f32[2], f32[2,3,4], f32[2,4,2], beta=0.5, alpha=2"],
     errors: &[("f32[3,2], f32[2,3,4], f32[2,3,2]", "RuntimeError", "Expected size for first two dimensions")],
     reference: "beta * x0 + alpha * (x1 @ x2).sum(0)",
+    keeps: Some("alpha batch1 batch1_sym_argsize_0 batch1_sym_argsize_1 batch2 batch2_sym_argsize_2 beta"),
     ..OP
 };
 

@@ -39,7 +39,7 @@ pub static CHOLESKY_EX: Op = Op {
         |c| {
             let a = c.tensor(0)?;
             square(a, "linalg.cholesky")?;
-            Ok(smallvec![Spec::like(a), infos(a)])
+            Ok(smallvec![columns_like(a), infos(a)])
         },
         |c, out| {
             let a = c.tensor(0)?;

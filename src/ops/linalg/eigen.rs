@@ -9,19 +9,22 @@ use crate::cpu::linalg::{At, Batch, Field, spectrum};
 use crate::dtype::c128;
 use crate::error::{Error, Result};
 use crate::op::*;
-use crate::ops::needs::quiet;
 use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&EIGH_STEP, &EIGH, &EIGVALSH, &EIG, &EIGVALS_STEP, &EIGVALS];
 
 struct Eigh {
+    upper: bool,
     vectors: bool,
 }
 impl Batch for Eigh {
     fn one<T: Field>(&self, at: &At<T>) -> Result<()> {
-        let mut a = at.matrix(0).doubled();
+        let a = at.matrix(0).doubled();
+        // The upper triangle is the lower one of the adjoint.
+        let mut a = if self.upper { a.adjoint() } else { a };
         for i in 0..a.rows {
             a[(i, i)] = <T::Double as Field>::of(num_complex::ComplexFloat::re(a[(i, i)]));
+            a.row_mut(i)[i + 1..].fill(Default::default());
         }
         if !a.is_finite() {
             at.store_vector(1, &vec![f64::NAN; a.rows]);
@@ -56,21 +59,13 @@ pub static EIGH_STEP: Op = Op {
     body: kernel(
         |c| {
             let a = c.tensor(0)?;
-            let vectors = if c.flag(2) { Spec::like(a) } else { Spec::new(&[0], a.dtype(), a.device()) };
+            let vectors = if c.flag(2) { columns_like(a) } else { Spec::new(&[0], a.dtype(), a.device()) };
             Ok(smallvec![part(a, &[a.size(a.ndim() - 1)], a.dtype().to_real()), vectors])
         },
         |c, out| {
             let (a, vectors) = (c.tensor(0)?, c.flag(2));
             let into = if vectors { &out[1] } else { a };
-            // The upper triangle read by columns is the lower one of the conjugate, and so are the vectors.
-            match upper(c)? {
-                false => run(&[a, &out[0], into], a.ndim() - 2, &Eigh { vectors }),
-                true => {
-                    run(&[&turned(a), &out[0], into], a.ndim() - 2, &Eigh { vectors })?;
-                    let conjugate = vectors && a.dtype().is_complex();
-                    if conjugate { quiet(|| into.copy_raw(&Term::from(into).conj().ok()?)) } else { Ok(()) }
-                }
-            }
+            run(&[a, &out[0], into], a.ndim() - 2, &Eigh { upper: upper(c)?, vectors })
         },
         None,
     ),
@@ -165,7 +160,8 @@ pub static EIG: Op = Op {
             let a = c.tensor(0)?;
             square(a, "linalg.eig")?;
             let d = a.dtype().to_complex();
-            Ok(smallvec![part(a, &[a.size(a.ndim() - 1)], d), part(a, &a.shape()[a.ndim() - 2..], d)])
+            let n = a.size(a.ndim() - 1);
+            Ok(smallvec![part(a, &[n], d), columns(a, n, n, d)])
         },
         |c, out| run(&[c.tensor(0)?, &out[0], &out[1]], out[0].ndim() - 1, &Eig { vectors: true }),
         None,

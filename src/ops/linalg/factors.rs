@@ -44,7 +44,7 @@ pub static LU_FACTOR_EX: Op = Op {
                 return Err(Error::runtime(text).in_op("linalg.lu_factor"));
             }
             let (m, n) = sizes(a);
-            Ok(smallvec![Spec::like(a), part(a, &[m.min(n)], DType::I32), infos(a)])
+            Ok(smallvec![columns_like(a), part(a, &[m.min(n)], DType::I32), infos(a)])
         },
         |c, out| {
             let a = c.tensor(0)?;

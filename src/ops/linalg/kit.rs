@@ -60,7 +60,17 @@ pub(super) fn part(t: &Tensor, core: &[usize], dtype: DType) -> Spec {
     let shape: Dims = lead(t).iter().chain(core).copied().collect();
     Spec::new(&shape, dtype, t.device())
 }
-/// The same, one for each number of a batch.
+/// The same of matrices that lie column by column, as LAPACK leaves them.
+pub(super) fn columns(t: &Tensor, rows: usize, cols: usize, dtype: DType) -> Spec {
+    let spec = part(t, &[cols, rows], dtype);
+    Spec { layout: spec.layout.transpose(t.ndim() - 2, t.ndim() - 1), ..spec }
+}
+/// The same of the shape and dtype of `t`.
+pub(super) fn columns_like(t: &Tensor) -> Spec {
+    let (m, n) = sizes(t);
+    columns(t, m, n, t.dtype())
+}
+/// One number for each matrix.
 pub(super) fn infos(t: &Tensor) -> Spec {
     part(t, &[], DType::I32)
 }
@@ -84,10 +94,7 @@ pub(super) fn run(operands: &[&Tensor], lead: usize, work: &impl Batch) -> Resul
 }
 /// The tensor with its last two dimensions exchanged, without history.
 pub(super) fn turned(t: &Tensor) -> Tensor {
-    let (mut layout, n) = (t.layout().clone(), t.ndim());
-    layout.shape.swap(n - 2, n - 1);
-    layout.strides.swap(n - 2, n - 1);
-    t.with_layout(layout)
+    t.with_layout(t.layout().transpose(t.ndim() - 2, t.ndim() - 1))
 }
 
 /// An error if a matrix of the batch failed: `info` has a number for each, zero where all went well.

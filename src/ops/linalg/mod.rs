@@ -89,6 +89,7 @@ pub static MM: Op = Op {
         ("f32[2], f32[2]", "RuntimeError", "must be matrices"),
     ],
     reference: "x0 @ x1",
+    keeps: Some("mat2 mat2_sym_sizes self self_sym_sizes"),
     ..OP
 };
 

@@ -55,8 +55,8 @@ pub static QR_STEP: Op = Op {
             let (a, (complete, with_q)) = (c.tensor(0)?, mode(c)?);
             let (m, n) = sizes(a);
             let k = if complete { m } else { m.min(n) };
-            let q = if with_q { part(a, &[m, k], a.dtype()) } else { Spec::new(&[0], a.dtype(), a.device()) };
-            Ok(smallvec![q, part(a, &[k, n], a.dtype())])
+            let q = if with_q { columns(a, m, k, a.dtype()) } else { Spec::new(&[0], a.dtype(), a.device()) };
+            Ok(smallvec![q, columns(a, k, n, a.dtype())])
         },
         |c, out| {
             let (a, (_, with_q)) = (c.tensor(0)?, mode(c)?);
@@ -104,8 +104,8 @@ pub static QR: Op = Op {
         }
         // The first columns decide Q, the others are seen in its basis.
         let out = QR_STEP.calls((Term::from(a).cut_out(-1, 0, m), mode))?;
-        let rest = Term::from(&out[0]).mh().at(Term::from(a).cut_out(-1, m, n - m)).ok()?;
-        all([Term::from(&out[0]), CAT.call((vec![out[1].clone(), rest], -1))])
+        let rest = Term::from(&out[0]).mh().at(Term::from(a).cut_out(-1, m, n - m));
+        all([Term::from(&out[0]), join([Term::from(&out[1]).mt(), rest.mt()], -2).mt()])
     }),
     vjp: Vjp::Composite,
     samples: &[
@@ -147,7 +147,7 @@ pub static GEQRF: Op = Op {
             let a = c.tensor(0)?;
             matrices(a, "geqrf")?;
             let (m, n) = sizes(a);
-            Ok(smallvec![Spec::like(a), part(a, &[m.min(n)], a.dtype())])
+            Ok(smallvec![columns_like(a), part(a, &[m.min(n)], a.dtype())])
         },
         |c, out| run(&[c.tensor(0)?, &out[0], &out[1]], out[0].ndim() - 2, &Raw),
         None,
@@ -172,7 +172,7 @@ pub static REFLECTIONS: Op = Op {
     doc: "`linalg.householder_product` in blocks.",
     forms: HIDDEN,
     body: kernel(
-        |c| Ok(smallvec![Spec::like(c.tensor(0)?)]),
+        |c| Ok(smallvec![columns_like(c.tensor(0)?)]),
         |c, out| run(&[c.tensor(0)?, c.tensor(1)?, &out[0]], out[0].ndim() - 2, &Reflections),
         None,
     ),

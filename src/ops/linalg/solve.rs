@@ -38,7 +38,7 @@ pub static INV_EX: Op = Op {
         |c| {
             let a = c.tensor(0)?;
             square(a, "linalg.inv")?;
-            Ok(smallvec![Spec::like(a), infos(a)])
+            Ok(smallvec![columns_like(a), infos(a)])
         },
         |c, out| {
             let a = c.tensor(0)?;
@@ -103,7 +103,7 @@ pub static SOLVE_STEP: Op = Op {
     sig: "_linalg_solve_ex(Tensor A, Tensor B) -> (Tensor result, Tensor info)",
     doc: "The solutions of `A X = B` where both have the same leading dimensions.",
     body: kernel(
-        |c| Ok(smallvec![Spec::like(c.tensor(1)?), infos(c.tensor(0)?)]),
+        |c| Ok(smallvec![columns_like(c.tensor(1)?), infos(c.tensor(0)?)]),
         |c, out| run(&[c.tensor(0)?, c.tensor(1)?, &out[0], &out[1]], out[1].ndim(), &Solve),
         None,
     ),
@@ -228,7 +228,7 @@ pub static TRIANGULAR_STEP: Op = Op {
     sig: "_linalg_solve_triangular(Tensor A, Tensor B, bool upper, bool left, bool unitriangular) -> Tensor",
     doc: "The solutions of triangular systems where both have the same leading dimensions.",
     body: kernel(
-        |c| Ok(smallvec![Spec::like(c.tensor(1)?)]),
+        |c| Ok(smallvec![columns_like(c.tensor(1)?)]),
         |c, out| {
             let (a, b, upper, left) = (c.tensor(0)?, c.tensor(1)?, c.flag(2), c.flag(3));
             let work = Triangular(Triangle { upper: upper == left, unit: c.flag(4) });

@@ -54,8 +54,8 @@ pub static SVD_STEP: Op = Op {
             let none = || Spec::new(&[0], d, a.device());
             Ok(match (c.flag(1), c.flag(2)) {
                 (_, false) => smallvec![none(), values, none()],
-                (true, _) => smallvec![part(a, &[m, m], d), values, part(a, &[n, n], d)],
-                (false, _) => smallvec![part(a, &[m, k], d), values, part(a, &[k, n], d)],
+                (true, _) => smallvec![columns(a, m, m, d), values, columns(a, n, n, d)],
+                (false, _) => smallvec![columns(a, m, k, d), values, columns(a, k, n, d)],
             })
         },
         |c, out| {
@@ -216,7 +216,7 @@ pub static TORCH_SVD: Op = Op {
 impl Spec {
     /// Zeros of this shape.
     fn zeros(&self) -> Result<Tensor> {
-        let t = Tensor::empty(&self.shape, self.dtype, self.device)?;
+        let t = Tensor::of_layout(self.layout.clone(), self.dtype, self.device)?;
         t.fill_raw(Scalar::Int(0))?;
         Ok(t)
     }

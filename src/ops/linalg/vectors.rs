@@ -170,6 +170,7 @@ pub static TRACE: Op = Op {
     samples: &["f32[3,3]", "f32[2,4]", "i64[3,3]"],
     errors: &[("f32[3]", "RuntimeError", "expected a matrix")],
     reference: "np.trace(x0)",
+    keeps: Some("self_sym_sizes"),
     ..OP
 };
 
@@ -203,7 +204,14 @@ pub static VECDOT: Op = Op {
     sig: "linalg.vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
     doc: "The dot products of vectors along a dimension, the first conjugated; other dimensions broadcast.",
     forms: FO,
-    body: composite(|c| SUM_DIM.call((Term::from(c.tensor(0)?).conj() * c.tensor(1)?, [c.int(2)?])).outputs()),
+    body: composite(|c| {
+        let (x, y) = (c.tensor(0)?, c.tensor(1)?);
+        if x.dtype().is_complex() && x.ndim() == 1 && x.shape() == y.shape() && x.dtype() == y.dtype() {
+            crate::layout::wrap_dim(c.int(2)?, 1)?;
+            return VDOT.calls((x, y));
+        }
+        SUM_DIM.call((Term::from(x).conj() * y, [c.int(2)?])).outputs()
+    }),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[2,3], dim=0", "c64[3], c64[3]"],
     errors: &[("f32[2], f32[3]", "RuntimeError", "must match the size")],
@@ -227,7 +235,10 @@ pub static KRON: Op = Op {
             |s: &[i64], first: bool| -> Ints { s.iter().flat_map(|&d| if first { [d, 1] } else { [1, d] }).collect() };
         let product = Term::from(a).reshape(&apart(&sa, true)) * Term::from(b).reshape(&apart(&sb, false));
         let sizes: Ints = sa.iter().zip(&sb).map(|(x, y)| x * y).collect();
-        UNSAFE_VIEW.call((product, sizes)).outputs()
+        let merges = product
+            .get()
+            .is_none_or(|t| t.layout().view_strides(&sizes.iter().map(|&d| d as usize).collect::<Vec<_>>()).is_some());
+        UNSAFE_VIEW.call((if merges { product } else { product.packed() }, sizes)).outputs()
     }),
     vjp: Vjp::Composite,
     samples: &["f32[2,2], f32[2,3]", "f32[3], f32[2,2]"],

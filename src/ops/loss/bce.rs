@@ -84,6 +84,7 @@ pub static BCE: Op = Op {
         ("f32[2](=1.5,0.5), f32[2](unit)", "RuntimeError", "between 0 and 1"),
         ("f32[2](unit), f32[3](unit)", "ValueError", "Using a target size"),
     ],
+    keeps: Some("reduction self=input target weight"),
     ..OP
 };
 
@@ -185,6 +186,7 @@ pub static BCE_LOGITS: Op = Op {
         "f32[4](big), f32[4](unit), reduction='none'",
     ],
     errors: &[("f32[2], f32[3]", "ValueError", "must be the same as input size")],
+    keeps: Some("pos_weight reduction self=input target weight"),
     ..OP
 };
 const POS: u32 = 1 << 6;

@@ -66,6 +66,7 @@ pub static MSE_LOSS: Op = Op {
         ("f32[2], f32[2], reduction='no'", "ValueError", "not a valid value for reduction"),
         ("f32[2,3], f32[4]", "RuntimeError", "must match the size"),
     ],
+    keeps: Some("reduction self=input target"),
     ..OP
 };
 
@@ -157,6 +158,7 @@ pub static SMOOTH_L1_LOSS: Op = Op {
     ]),
     samples: &["f32[2,3], f32[2,3]"],
     errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size")],
+    keeps: Some("beta reduction self=input target"),
     ..OP
 };
 
@@ -177,6 +179,7 @@ pub static F_SMOOTH_L1_LOSS: Op = Op {
     vjp: Vjp::Composite,
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[2,3], reduction='none', beta=0.5", "f32[4], f32[4], beta=0.0"],
     errors: &[("f32[2], f32[2], beta=-1.0", "RuntimeError", "negative values for beta")],
+    keeps: Some("beta reduction self=input target"),
     ..OP
 };
 

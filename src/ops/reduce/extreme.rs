@@ -149,6 +149,7 @@ pub static MAX_DIM: Op = Op {
         ("c64[2], 0", "TypeError", "does not support complex"),
     ],
     sharing: Some(Sharing::Exact),
+    keeps: Some("dim indices keepdim self_sym_sizes"),
     ..OP
 };
 
@@ -164,6 +165,7 @@ pub static MIN_DIM: Op = Op {
         ("f32[2,3], 2", "IndexError", "Dimension out of range"),
     ],
     sharing: Some(Sharing::Exact),
+    keeps: Some("dim indices keepdim self_sym_sizes"),
     ..OP
 };
 

@@ -113,6 +113,7 @@ pub static MEDIAN_DIM: Op = Op {
         ("f32[0,3], 0", "IndexError", "to have non-zero size"),
         ("f32[2,3], 2", "IndexError", "Dimension out of range"),
     ],
+    keeps: Some("dim indices keepdim self_sym_sizes"),
     ..OP
 };
 
@@ -135,5 +136,6 @@ pub static NANMEDIAN_DIM: Op = Op {
     node: "NanmedianBackward1",
     samples: &["f32[2,3], 0", "f32[2,4](=1,nan,3,2,nan,nan,5,4), 1", "i64[2,4](perm), 1", "f32[2,3,5], -1, True"],
     errors: &[("f32[0,3], 0", "IndexError", "to have non-zero size")],
+    keeps: Some("dim indices keepdim self_sym_sizes"),
     ..OP
 };

@@ -113,6 +113,7 @@ pub static SUM: Op = Op {
     samples: &["f32[2,3]", "i64[4]", "b8[5]", "f32[2,3], dtype=float64"],
     errors: &[("'a'", "TypeError", "invalid combination of arguments")],
     reference: "np.sum(x0, dtype=dtype)",
+    keeps: Some("self_sym_sizes"),
     ..OP
 };
 
@@ -137,6 +138,7 @@ pub static SUM_DIM: Op = Op {
     ],
     reference: "np.sum(x0, axis=x1, keepdims=keepdim, dtype=dtype)",
     out_dtype: Some(OutDType::Every),
+    keeps: Some("dim keepdim self_sym_sizes"),
     ..OP
 };
 
@@ -172,6 +174,7 @@ pub static MEAN: Op = Op {
     ],
     reference: "np.mean(x0)",
     out_dtype: Some(OutDType::Castable),
+    keeps: Some("self_sym_numel self_sym_sizes"),
     ..OP
 };
 
@@ -193,6 +196,7 @@ pub static MEAN_DIM: Op = Op {
     ],
     reference: "np.mean(x0, axis=x1, keepdims=keepdim)",
     out_dtype: Some(OutDType::Castable),
+    keeps: Some("dim keepdim self_sym_numel self_sym_sizes"),
     ..OP
 };
 

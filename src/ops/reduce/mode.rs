@@ -3,10 +3,13 @@
 use super::{keepdim_form, one_dim, reduced_shape};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
-use crate::layout::Layout;
 use crate::op::*;
+use crate::ops::gather::GATHER;
 use crate::ops::needs::quiet;
-use crate::ops::reduce::extreme::at_position;
+use crate::ops::pad::CONSTANT_PAD_ND;
+use crate::ops::range::ARANGE_START;
+use crate::ops::reduce::extreme::{ARGMAX, at_position};
+use crate::ops::scan::CUMMAX;
 use crate::ops::sort::SORT_STABLE;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -36,49 +39,45 @@ fn mode(c: &Call, out: &[Tensor]) -> Result<()> {
         out[1].fill_raw(Scalar::Int(0))?;
         return out[0].copy_raw(t);
     };
-    let lines = Term::from(t).transpose(dim as i64, -1).ok()?;
-    let [values, places] = quiet(|| -> Result<[Tensor; 2]> {
-        let sorted = SORT_STABLE.calls((&lines, true, -1, false))?;
-        Ok([sorted[0].dense_copy(t.dtype())?, sorted[1].dense_copy(DType::I64)?])
-    })?;
-    let at = |t: &Tensor, i: usize| t.element(t.layout().offset + i);
+    let sorted = SORT_STABLE.calls((t, true, dim, false))?;
     let n = t.size(dim);
-    let (mut picked, mut index) = (Vec::new(), Vec::new());
-    for line in 0..values.numel() / n {
-        let (mut run, mut longest, mut end) = (0, 0, 0);
-        for k in 0..n {
-            let i = line * n + k;
-            run = if k > 0 && at(&values, i)? == at(&values, i - 1)? { run + 1 } else { 1 };
-            if run > longest {
-                (longest, end) = (run, i);
-            }
-        }
-        picked.push(end as i64);
-        index.push(at(&places, end)?.to_i64());
-    }
-    let mut shape = lines.shape().to_vec();
-    shape[lines.ndim() - 1] = 1;
-    let values = values.with_layout(Layout { offset: values.layout().offset, ..Layout::contiguous(&[values.numel()]) });
-    let values =
-        crate::ops::select::INDEX_SELECT.call((&values, 0, Term(Tensor::from_slice(&picked, &[picked.len()]))));
-    let sizes: Ints = shape.iter().map(|&d| d as i64).collect();
-    let index = Term(Tensor::from_slice(&index, &[index.len()]));
-    for (o, r) in out.iter().zip([values, index]) {
-        keepdim_form(t, &dims, o).copy_raw(&r.reshape(&sizes).transpose(dim as i64, -1).ok()?)?;
+    let part = |start| sorted[0].with_layout(sorted[0].layout().slice(dim, (start, n - 1, 1)));
+    let places = |from: usize| ARANGE_START.call((from, n, DType::I64, t.device())).reshape(&along(t.ndim(), dim));
+    // Where each element's run began: the greatest place so far at which one did. The first begins at zero.
+    let begins = Term(Ok(part(1))).ne_(part(0)) * places(1);
+    let mut pad: Ints = smallvec![0; 2 * (t.ndim() - dim)];
+    pad[2 * (t.ndim() - dim) - 2] = 1;
+    let began = CUMMAX.calls((CONSTANT_PAD_ND.call((begins, pad)), dim))?.swap_remove(0);
+    let end = ARGMAX.call((places(0) - &began, dim, true)).ok()?;
+    for (o, all) in out.iter().zip(&sorted) {
+        keepdim_form(t, &dims, o).copy_raw(&GATHER.call((all, dim, &end)).ok()?)?;
     }
     Ok(())
+}
+
+/// The sizes of a vector that lies along one of several dimensions.
+fn along(ndim: usize, dim: usize) -> Ints {
+    (0..ndim).map(|d| if d == dim { -1 } else { 1 }).collect()
 }
 
 pub static MODE: Op = Op {
     sig: "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     doc: "The most frequent element along a dimension, the least of several, and the position of its last occurrence.",
     forms: FMO,
-    body: kernel(infer, |c, out| quiet(|| mode(c, out)), None),
+    body: kernel(infer, |c, out| quiet(|| mode(c, out)), Some(|c, out| quiet(|| mode(c, out)))),
     vjp: Vjp::Each(&[d(0, OUT1, at_position)]),
-    samples: &["f32[2,5](ties)", "i64[3,4](0..3), 0", "f32[2,5](ties), 1, True", "b8[5]", "f32[]"],
+    samples: &[
+        "f32[2,5](ties)",
+        "i64[3,4](0..3), 0",
+        "f32[2,5](ties), 1, True",
+        "i64[3,2,4](0..2), 1",
+        "b8[5]",
+        "f32[]",
+    ],
     errors: &[
         ("f32[2,0]", "IndexError", "to have non-zero size"),
         ("c64[2]", "NotImplementedError", "not implemented for"),
     ],
+    keeps: Some("dim indices keepdim self_sym_sizes"),
     ..OP
 };

@@ -153,6 +153,7 @@ pub static VAR_DIM: Op = Op {
     errors: DIM_ERRORS,
     reference: "np.var(x0, axis=dim, ddof=int(unbiased), keepdims=keepdim)",
     out_dtype: Some(OutDType::Castable),
+    keeps: Some("correction=unbiased dim keepdim self"),
     ..OP
 };
 pub static VAR_CORRECTION: Op = Op {
@@ -188,6 +189,7 @@ pub static STD_DIM: Op = Op {
     errors: DIM_ERRORS,
     reference: "np.std(x0, axis=dim, ddof=int(unbiased), keepdims=keepdim)",
     out_dtype: Some(OutDType::Castable),
+    keeps: Some("correction=unbiased dim keepdim result self"),
     ..OP
 };
 pub static STD_CORRECTION: Op = Op {
@@ -222,6 +224,7 @@ pub static VAR_MEAN_DIM: Op = Op {
     samples: DIM_SAMPLES,
     errors: DIM_ERRORS,
     reference: "(np.var(x0, axis=dim, ddof=int(unbiased), keepdims=keepdim), np.mean(x0, axis=dim, keepdims=keepdim))",
+    keeps: Some("correction=unbiased dim keepdim self"),
     ..OP
 };
 pub static VAR_MEAN_CORRECTION: Op = Op {
@@ -266,5 +269,6 @@ pub static STD_MEAN_CORRECTION: Op = Op {
     samples: CORRECTION_SAMPLES,
     errors: DIM_ERRORS,
     reference: "(np.std(x0, axis=dim, ddof=correction, keepdims=keepdim), np.mean(x0, axis=dim, keepdims=keepdim))",
+    keeps: Some("correction dim keepdim self"),
     ..OP
 };

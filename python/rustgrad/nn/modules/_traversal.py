@@ -13,12 +13,12 @@ _COMPLEX_WARNING = (
 
 
 def _parse_to(args, kwargs):
-    """(device, dtype, non_blocking) of the arguments of `Module.to`, in any of its forms."""
+    """(device, dtype, non_blocking, memory_format) of the arguments of `Module.to`, in any of its forms."""
     args = list(args)
     to_device, to_dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
     non_blocking = kwargs.pop("non_blocking", False)
     kwargs.pop("copy", None)
-    kwargs.pop("memory_format", None)
+    memory_format = kwargs.pop("memory_format", None)
     if "tensor" in kwargs:
         args.insert(0, kwargs.pop("tensor"))
     if kwargs:
@@ -42,7 +42,7 @@ def _parse_to(args, kwargs):
         )
     if to_device is not None and not isinstance(to_device, device):
         to_device = device(to_device)
-    return to_device, to_dtype, non_blocking
+    return to_device, to_dtype, non_blocking, memory_format
 
 
 class Traversal:
@@ -195,7 +195,7 @@ class Traversal:
         Raises:
             TypeError: `dtype` is neither floating point nor complex.
         """
-        to_device, to_dtype, non_blocking = _parse_to(args, kwargs)
+        to_device, to_dtype, non_blocking, memory_format = _parse_to(args, kwargs)
         if to_dtype is not None:
             if not (to_dtype.is_floating_point or to_dtype.is_complex):
                 raise TypeError(
@@ -206,7 +206,9 @@ class Traversal:
 
         def convert(t):
             cast = to_dtype if t.is_floating_point() or t.is_complex() else None
-            return t.to(device=to_device or t.device, dtype=cast or t.dtype, non_blocking=non_blocking)
+            # A format of channels says nothing of vectors and matrices.
+            layout = memory_format if t.dim() in (4, 5) else None
+            return t.to(to_device or t.device, cast or t.dtype, non_blocking, memory_format=layout)
 
         return self._apply(convert)
 

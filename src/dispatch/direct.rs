@@ -1,0 +1,48 @@
+//! The shortest way of an elementwise call, which most small calls take: CPU tensors of one dtype and shape, row-major.
+//!
+//! There is nothing to promote, broadcast, convert or copy: one pass over the operands shows it, and the loop runs on
+//! them as they lie. Whatever does not fit, errors included, is left to `elementwise`, which computes the same.
+
+use super::elementwise::promoted;
+use crate::cpu::flat::NO_POINTERS;
+use crate::device::Device;
+use crate::error::Result;
+use crate::layout::{Layout, same};
+use crate::op::{Call, Rule};
+use crate::storage::Storage;
+use crate::tensor::{Meta, Tensor};
+
+/// The result; `None` where the call must take the long way.
+#[inline]
+pub(super) fn run(call: &Call, rule: &'static Rule) -> Result<Option<Tensor>> {
+    let mut pointers = NO_POINTERS;
+    let mut first: Option<&Meta> = None;
+    for (p, &i) in pointers.iter_mut().zip(rule.operands) {
+        let Some(m) = call.args[i].as_tensor().map(Tensor::meta) else { return Ok(None) };
+        let fits = m.storage.device() == Device::Cpu
+            && match first {
+                None => m.layout.is_row_major(),
+                Some(f) => {
+                    m.dtype == f.dtype
+                        && same(&m.layout.shape, &f.layout.shape)
+                        && same(&m.layout.strides, &f.layout.strides)
+                }
+            };
+        if !fits {
+            return Ok(None);
+        }
+        first.get_or_insert(m);
+        *p = m.storage.cpu_ptr()?.wrapping_add(m.layout.offset * m.dtype.size());
+    }
+    let Some(Meta { layout, dtype, .. }) = first else { return Ok(None) };
+    let (compute, result) = promoted(call, *dtype)?;
+    let Some(flat) = rule.loops.flat(compute).filter(|f| compute == *dtype && f.reads(compute) && f.result() == result)
+    else {
+        return Ok(None);
+    };
+    let n = layout.numel();
+    let storage = Storage::alloc(n * result.size(), Device::Cpu)?;
+    // SAFETY: every operand has `n` contiguous elements of `compute` from its pointer on, and the block is as large.
+    unsafe { flat.run(&pointers, rule.operands.len(), storage.cpu_ptr()?, n) };
+    Ok(Some(Tensor::from_meta(Meta { storage, layout: Layout { offset: 0, ..layout.clone() }, dtype: result })))
+}

@@ -1,0 +1,145 @@
+//! The order of dimensions in memory: what a result takes over from its operands, and what a memory format asks for.
+//!
+//! A new tensor has no gaps. Its dimensions lie in the order in which those of the operands lie; where operands
+//! disagree the first one that tells two dimensions apart decides, and where none does the order is row-major.
+
+use super::{Dims, Layout, contiguous_strides, same_dims};
+use crate::error::{Error, Result};
+use smallvec::SmallVec;
+use std::cmp::Ordering;
+
+/// How a new tensor is asked to lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Contiguous,
+    /// As the tensor that it is made of.
+    Preserve,
+    ChannelsLast,
+    ChannelsLast3d,
+}
+
+impl Format {
+    pub const ALL: [Format; 4] = [Format::Contiguous, Format::Preserve, Format::ChannelsLast, Format::ChannelsLast3d];
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Contiguous => "contiguous_format",
+            Format::Preserve => "preserve_format",
+            Format::ChannelsLast => "channels_last",
+            Format::ChannelsLast3d => "channels_last_3d",
+        }
+    }
+    /// The strides of a tensor of this shape in this format, which says more than that a tensor is followed.
+    pub fn strides(self, shape: &[usize]) -> Result<Dims> {
+        let rank = match self {
+            Format::ChannelsLast => 4,
+            Format::ChannelsLast3d => 5,
+            Format::Contiguous | Format::Preserve => return Ok(contiguous_strides(shape)),
+        };
+        if shape.len() != rank {
+            return Err(Error::runtime(format!("required rank {rank} tensor to use {} format", self.name())));
+        }
+        let inner_first: Dims = [1].into_iter().chain((2..rank).rev()).chain([0]).collect();
+        Ok(dense_strides(shape, &inner_first))
+    }
+}
+
+impl Layout {
+    /// The layout of a new tensor in the shape of this one: with these strides where they leave no gaps, else without
+    /// gaps and with the dimensions in this order.
+    pub fn fresh(&self) -> Layout {
+        let strides = match self.is_contiguous() || self.is_dense() {
+            true => same_dims(&self.strides),
+            false => result_strides(&self.shape, &[&self.strides]),
+        };
+        Layout { shape: same_dims(&self.shape), strides, offset: 0 }
+    }
+    /// `fresh` in a memory format.
+    pub fn formed(&self, format: Format) -> Result<Layout> {
+        Ok(match format {
+            Format::Preserve => self.fresh(),
+            _ => Layout { shape: same_dims(&self.shape), strides: format.strides(&self.shape)?, offset: 0 },
+        })
+    }
+    /// Whether this is how elements lie in a tensor of those strides, but for dimensions of size one.
+    pub fn lies_as(&self, strides: &[usize]) -> bool {
+        self.shape.iter().zip(&self.strides).zip(strides).all(|((&d, a), b)| d == 1 || a == b)
+    }
+}
+
+/// The strides of the result of operands with these strides over `shape` (zero where they are broadcast).
+pub fn result_strides(shape: &[usize], operands: &[&[usize]]) -> Dims {
+    let n = shape.len();
+    let mut inner_first: Dims = (0..n).rev().collect();
+    // By insertion: dimensions that no operand tells apart are neither moved nor in the way of others.
+    for i in 1..n {
+        let mut at = i;
+        for before in (0..i).rev() {
+            match compare(shape, operands, inner_first[before], inner_first[at]) {
+                Ordering::Greater => {
+                    inner_first.swap(before, at);
+                    at = before;
+                }
+                Ordering::Less => break,
+                Ordering::Equal => {}
+            }
+        }
+    }
+    dense_strides(shape, &inner_first)
+}
+
+/// Whether dimension `a` lies outside (`Greater`) or inside of `b`.
+fn compare(shape: &[usize], operands: &[&[usize]], a: usize, b: usize) -> Ordering {
+    for s in operands.iter().filter(|s| s[a] != 0 && s[b] != 0) {
+        match s[a].cmp(&s[b]) {
+            Ordering::Equal if shape[a] > shape[b] => return Ordering::Greater,
+            Ordering::Equal => {}
+            told => return told,
+        }
+    }
+    Ordering::Equal
+}
+
+fn dense_strides(shape: &[usize], inner_first: &[usize]) -> Dims {
+    let mut strides: Dims = SmallVec::from_elem(1, shape.len());
+    let mut step = 1usize;
+    for &d in inner_first {
+        strides[d] = step;
+        step = step.saturating_mul(shape[d].max(1));
+    }
+    strides
+}
+
+/// The dimensions of more than one element, from the outermost in memory to the innermost.
+pub fn memory_order(shape: &[usize], strides: &[usize]) -> Dims {
+    let mut order: Dims = (0..shape.len()).filter(|&d| shape[d] != 1).collect();
+    if !order.is_sorted_by_key(|&d| std::cmp::Reverse(strides[d])) {
+        order.sort_by_key(|&d| std::cmp::Reverse(strides[d]));
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_follows_its_operands() {
+        let strides = |shape: &[usize], operands: &[&[usize]]| result_strides(shape, operands).to_vec();
+        assert_eq!(strides(&[2, 3], &[&[3, 1]]), [3, 1]);
+        assert_eq!(strides(&[2, 3], &[&[1, 2]]), [1, 2]);
+        // A gap closes; a broadcast dimension is placed by the other operand, or stays.
+        assert_eq!(strides(&[2, 3, 4], &[&[2, 16, 4]]), [1, 8, 2]);
+        assert_eq!(strides(&[2, 3], &[&[0, 1], &[1, 2]]), [1, 2]);
+        assert_eq!(strides(&[2, 3], &[&[0, 1], &[1, 0]]), [3, 1]);
+        // The first operand decides.
+        assert_eq!(strides(&[2, 3], &[&[1, 2], &[3, 1]]), [1, 2]);
+    }
+
+    #[test]
+    fn formats_have_their_strides() {
+        let of = |f: Format| f.strides(&[2, 3, 4, 5]).unwrap().to_vec();
+        assert_eq!(of(Format::Contiguous), [60, 20, 5, 1]);
+        assert_eq!(of(Format::ChannelsLast), [60, 1, 15, 3]);
+        assert!(Format::ChannelsLast3d.strides(&[2, 3]).is_err());
+    }
+}
