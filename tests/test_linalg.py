@@ -92,13 +92,46 @@ def test_vectors_whose_sign_does_not_matter_have_gradients(dtype):
         w, v = torch.linalg.eigh(x.mH @ x)
         return v[..., :1] @ v[..., :1].mH, w
 
+    def positive(x):
+        a = x.mH @ x + torch.eye(3, dtype=x.dtype)
+        return torch.linalg.cholesky(a), torch.linalg.cholesky(a, upper=True), torch.linalg.eigvalsh(a, "U")
+
     def general(x):
         w, v = torch.linalg.eig(x[:3])
         return w.abs().sort().values, (v.abs() ** 2).sum(1).sum()
 
-    for f in (projector, hermitian, general):
+    for f in (projector, hermitian, positive, general):
         assert torch.autograd.gradcheck(f, (a,))
         assert torch.autograd.gradgradcheck(f, (a,))
+
+
+def test_the_pseudoinverse_of_hermitian_matrices_has_gradients():
+    a = torch.tensor(matrix((3, 3), "float64"), requires_grad=True)
+    for check in (torch.autograd.gradcheck, torch.autograd.gradgradcheck):
+        assert check(lambda x: torch.linalg.pinv(x @ x.mT + torch.eye(3, dtype=x.dtype), hermitian=True), (a,))
+
+
+def test_the_other_triangle_is_not_read():
+    a = torch.tensor([[2.0, float("nan")], [1.0, 3.0]])
+    want = torch.tensor([[2.0, 1.0], [1.0, 3.0]])
+    for got, uplo in ((a, "L"), (a.mT, "U")):
+        assert torch.equal(torch.linalg.eigvalsh(got, uplo), torch.linalg.eigvalsh(want))
+        assert torch.equal(
+            torch.linalg.cholesky(got, upper=uplo == "U"), torch.linalg.cholesky(want, upper=uplo == "U")
+        )
+
+
+def test_results_lie_column_by_column():
+    a = torch.tensor(matrix((2, 3, 3), "float32"))
+    for t in (torch.linalg.inv(a), torch.linalg.qr(a).Q, torch.linalg.svd(a).Vh, torch.linalg.solve(a, a)):
+        assert t.stride() == (9, 1, 3)
+
+
+def test_the_largest_component_of_a_vector_is_positive():
+    a = torch.tensor(matrix((5, 4), "complex128"))
+    for vectors in (torch.linalg.svd(a, full_matrices=False).U, torch.linalg.eigh(a[:4] + a[:4].mH)[1]):
+        top = vectors.gather(0, vectors.abs().argmax(0, keepdim=True))
+        assert torch.allclose(top, top.abs().to(top.dtype))
 
 
 def test_gradients_that_depend_on_a_phase_are_refused():

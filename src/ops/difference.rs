@@ -84,18 +84,18 @@ pub static DIFF: Op = Op {
         ("f32[3], -1", "RuntimeError", "order must be non-negative but got -1"),
         ("f32[2,3], prepend=f32[1]", "RuntimeError", "the same dimension as input"),
     ],
-    out_dtype: Some(OutDType::Same),
+    sharing: Some(Sharing::Exact),
     ..OP
 };
 
-/// The areas of the trapezoids between neighbours, `y` of any size along `dim` but zero; `width` is a number or a tensor.
-fn areas(y: &Term, dim: usize, width: Term) -> Term {
-    let n = size_of(y, dim) - 1;
-    (run_of(y, dim, 1, n) + run_of(y, dim, 0, n)) * width / 2.0
+/// The distances of samples: everywhere the same, or between each and the next.
+enum Width {
+    Even(f64),
+    Between(Term),
 }
 
 /// The widths between sample points `x`, in the shape of `y`; points may be given once for all lines.
-fn widths(c: &Call, y: &Tensor, x: &Tensor, dim: usize) -> Result<Term> {
+fn widths(c: &Call, y: &Tensor, x: &Tensor, dim: usize) -> Result<Width> {
     let one = x.ndim() == 1;
     let at = if one {
         0
@@ -112,14 +112,14 @@ fn widths(c: &Call, y: &Tensor, x: &Tensor, dim: usize) -> Result<Term> {
     };
     if one && size_of(&x, 0) != y.size(dim) {
         let op = c.op.parsed().base;
-        return Err(Error::runtime(format!("There must be one `x` value for each sample point")).in_op(op));
+        return Err(Error::runtime("There must be one `x` value for each sample point").in_op(op));
     }
     let w = steps(&x, at);
     if !one {
-        return Ok(w);
+        return Ok(Width::Between(w));
     }
     let shape: Ints = (0..y.ndim()).map(|d| if d == dim { size_of(&w, 0) as i64 } else { 1 }).collect();
-    Ok(w.reshape(&shape))
+    Ok(Width::Between(w.reshape(&shape)))
 }
 
 /// Argument 0, and the dimension that argument `at` names.
@@ -135,19 +135,23 @@ fn curve<'a>(c: &'a Call, at: usize) -> Result<(&'a Tensor, usize)> {
     Ok((y, wrap_dim(c.int(at)?, y.ndim())?))
 }
 
-fn width_number(c: &Call) -> Result<Term> {
-    Ok(Term::number(c.scalar(1)?))
-}
-
-/// The sum of the areas, or their running sums; zero where there are no samples.
-fn integral(y: &Tensor, dim: usize, width: Result<Term>, running: bool) -> Result<Outputs> {
-    let width = width?;
+/// The sum of the areas of the trapezoids between neighbours, or running sums; zero where there are no samples.
+fn integral(y: &Tensor, dim: usize, width: Width, running: bool) -> Result<Outputs> {
     if y.size(dim) == 0 {
         let shape: Vec<usize> = (0..y.ndim()).filter(|&d| running || d != dim).map(|d| y.size(d)).collect();
         return Term(Tensor::zeros(&shape, y.dtype(), y.device())).outputs();
     }
-    let parts = areas(&y.into(), dim, width);
-    if running { CUMSUM.call((parts, dim)) } else { parts.sum(&[dim as i64], false) }.outputs()
+    let (y, n) = (Term::from(y), y.size(dim) - 1);
+    let pairs = || run_of(&y, dim, 1, n) + run_of(&y, dim, 0, n);
+    let end = |at: usize| super::view::SELECT.call((&y, dim, at));
+    let sum = |t: Term| t.sum(&[dim as i64], false);
+    match (width, running) {
+        (Width::Even(h), false) => (sum(y.clone()) - (end(0) + end(n)) * 0.5) * h,
+        (Width::Even(h), true) => CUMSUM.call((pairs() * (h / 2.0), dim)),
+        (Width::Between(w), false) => sum(pairs() * w) / 2.0,
+        (Width::Between(w), true) => CUMSUM.call((pairs() * w, dim)) / 2.0,
+    }
+    .outputs()
 }
 
 pub static TRAPEZOID: Op = Op {
@@ -157,7 +161,7 @@ pub static TRAPEZOID: Op = Op {
     forms: F,
     body: composite(|c| {
         let (y, dim) = curve(c, 2)?;
-        integral(y, dim, width_number(c), false)
+        integral(y, dim, Width::Even(c.float(1)?), false)
     }),
     vjp: Vjp::Composite,
     samples: &["f32[5]", "f32[2,4], dx=0.5", "f32[3,2], dim=0", "i64[4]", "f32[2,1]"],
@@ -174,7 +178,7 @@ pub static TRAPEZOID_X: Op = Op {
     forms: F,
     body: composite(|c| {
         let (y, dim) = curve(c, 2)?;
-        integral(y, dim, widths(c, y, c.tensor(1)?, dim), false)
+        integral(y, dim, widths(c, y, c.tensor(1)?, dim)?, false)
     }),
     vjp: Vjp::Composite,
     samples: &[
@@ -193,7 +197,7 @@ pub static CUMULATIVE_TRAPEZOID: Op = Op {
     forms: F,
     body: composite(|c| {
         let (y, dim) = curve(c, 2)?;
-        integral(y, dim, width_number(c), true)
+        integral(y, dim, Width::Even(c.float(1)?), true)
     }),
     vjp: Vjp::Composite,
     samples: &["f32[5]", "f32[2,4], dx=0.5", "f32[3,2], dim=0", "i64[4]"],
@@ -206,7 +210,7 @@ pub static CUMULATIVE_TRAPEZOID_X: Op = Op {
     forms: F,
     body: composite(|c| {
         let (y, dim) = curve(c, 2)?;
-        integral(y, dim, widths(c, y, c.tensor(1)?, dim), true)
+        integral(y, dim, widths(c, y, c.tensor(1)?, dim)?, true)
     }),
     vjp: Vjp::Composite,
     samples: &["f32[5], f32[5]", "f32[2,4], f32[4]", "f32[2,3], f32[2,3], dim=0"],

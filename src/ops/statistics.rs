@@ -8,6 +8,7 @@ use super::reduce::truth::ANY_DIM;
 use super::reduce::{MEAN_DIM, SUM, SUM_DIM};
 use super::round::{CEIL, FLOOR, ROUND};
 use super::sort::SORT;
+use super::view::TRANSPOSE;
 use crate::dtype::{Category, DType, Scalar, default_dtype};
 use crate::error::{Error, Result};
 use crate::layout::wrap_dim;
@@ -43,23 +44,15 @@ fn quantile(c: &Call, q: &Tensor, skip_nan: bool) -> Result<Outputs> {
         ));
     }
     // The dimension comes last; all of them are one where none is given.
-    let x = match c.opt_int(2) {
-        Some(d) => super::view::TRANSPOSE.call((Term::from(t).unsqueeze(-1), wrap_dim(d, t.ndim())?, -1)),
-        None => Term::from(t).reshape(&[-1]),
-    };
-    let whole = c.opt_int(2).is_none();
-    let values = at_ranks(x, Term::from(q).reshape(&[-1]), skip_nan, way);
-    // [.., Q] with a one where the dimension was: Q comes first, and goes where q is one number.
-    let values = super::shape::MOVEDIM.call((values, -1, 0));
-    let values = match (whole, c.flag(3)) {
-        (true, true) => {
-            let shape: Ints = std::iter::once(q.numel() as i64).chain(std::iter::repeat_n(1, t.ndim())).collect();
-            values.reshape(&shape)
-        }
-        (false, false) => values.squeeze(wrap_dim(c.int(2)?, t.ndim())? as i64 + 1),
-        _ => values,
-    };
-    if q.ndim() == 0 { values.squeeze(0) } else { values }.outputs()
+    let dim = c.opt_int(2).map(|d| wrap_dim(d, t.ndim())).transpose()?;
+    let goes = |d: usize| dim.is_none_or(|dim| dim == d);
+    let rest = (0..t.ndim()).filter(|&d| c.flag(3) || !goes(d)).map(|d| if goes(d) { 1 } else { t.size(d) as i64 });
+    let shape: Ints = rest.chain([-1]).collect();
+    let x = dim.map_or(t.into(), |d| TRANSPOSE.call((Term::from(t).unsqueeze(-1), d, -1)));
+    let values = at_ranks(x.reshape(&shape), Term::from(q).reshape(&[-1]), skip_nan, way);
+    // Several q come first.
+    let values = if q.ndim() == 0 { values } else { TRANSPOSE.call((values.unsqueeze(0), 0, -1)) };
+    super::linalg::DROP_DIM.calls((values, -1))
 }
 
 /// The values of each line of `x` at the shares `q` of its order.
@@ -123,6 +116,7 @@ fn by_number(c: &Call, skip_nan: bool) -> Result<Outputs> {
 #[allow(clippy::declare_interior_mutable_const)]
 const BY_TENSOR: Op = Op {
     forms: FMO,
+    out_dtype: Some(OutDType::Same),
     vjp: Vjp::Composite,
     samples: &[
         "f32[5], f32[3](unit)",

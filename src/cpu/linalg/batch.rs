@@ -113,13 +113,13 @@ fn walk<T: Field>(views: &[View], lead: usize, work: &impl Batch) -> Result<()> 
     failed.into_inner().unwrap_or_else(|e| e.into_inner()).map_or(Ok(()), Err)
 }
 
-/// Calls `work` for each matrix of the batch, in the element type of the first operand.
+/// Calls `work` for each matrix of the batch, in the element type of the first operand, but no less than single precision.
 ///
 /// # Safety
 /// All operands must be in bounds, have the same `lead` first sizes, and outputs must not overlap other operands.
 pub unsafe fn over(views: &[View], lead: usize, work: &impl Batch) -> Result<()> {
     match views[0].dtype {
-        DType::F32 => walk::<f32>(views, lead, work),
+        DType::F32 | DType::F16 | DType::BF16 => walk::<f32>(views, lead, work),
         DType::F64 => walk::<f64>(views, lead, work),
         DType::C64 => walk::<c64>(views, lead, work),
         DType::C128 => walk::<c128>(views, lead, work),

@@ -70,6 +70,7 @@ pub static CHOLESKY_EX: Op = Op {
         ("f32[2,3]", "RuntimeError", "linalg.cholesky: A must be batches of square"),
         ("f32[2,2](zeros), check_errors=True", "LinAlgError", "linalg.cholesky_ex: The factorization could not be"),
     ],
+    keeps: Some("L upper"),
     ..MATRIX
 };
 
@@ -133,6 +134,7 @@ pub static CHOLESKY_SOLVE: Op = Op {
         "c64[2,2,1], c64[2,2](spd, nograd)",
     ],
     errors: &[("f32[2,1], f32[2,3]", "RuntimeError", "square")],
+    out_dtype: Some(OutDType::Castable),
     ..MATRIX
 };
 
@@ -151,5 +153,6 @@ pub static CHOLESKY_INVERSE: Op = Op {
     })]),
     samples: &["f32[3,3](spd, nograd)", "f32[2,2,2](spd, nograd), True", "c64[2,2](spd, nograd)"],
     errors: &[("f32[2,3]", "RuntimeError", "cholesky_inverse: A must be batches of square matrices")],
+    out_dtype: Some(OutDType::Castable),
     ..MATRIX
 };

@@ -7,7 +7,7 @@ use super::spectral::{SVD_STEP, SVDVALS};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::op::*;
-use crate::ops::choose::WHERE;
+use crate::ops::choose::{NAN_TO_NUM, WHERE};
 use crate::ops::needs::quiet;
 use crate::ops::reduce::SUM_DIM;
 use crate::ops::reduce::extreme::AMAX;
@@ -94,7 +94,7 @@ fn pinv_checked(a: &Tensor) -> Result<()> {
 }
 
 pub static PINV: Op = Op {
-    sig: "linalg.pinv(Tensor A, *, Operand? atol=None, Operand? rtol=None, bool hermitian=False) -> Tensor",
+    sig: "linalg.pinv(Tensor self, *, Operand? atol=None, Operand? rtol=None, bool hermitian=False) -> Tensor",
     doc: "The pseudoinverse (Moore-Penrose); singular values up to `max(atol, rtol * greatest)` count as zero.",
     body: composite(|c| {
         let a = c.tensor(0)?;
@@ -113,6 +113,8 @@ pub static PINV: Op = Op {
         "f32[0,3]",
     ],
     errors: &[("i64[2,2]", "RuntimeError", "expected a tensor with 2 or more dimensions of float, double, cfloat or")],
+    keeps: Some("result self"),
+    out_dtype: Some(OutDType::Castable),
     ..MATRIX
 };
 
@@ -154,6 +156,7 @@ pub static MATRIX_RANK: Op = Op {
         "f32[0,2]",
     ],
     errors: &[("f32[2]", "RuntimeError", "must have at least 2 dimensions")],
+    out_dtype: Some(OutDType::Castable),
     ..MATRIX
 };
 
@@ -181,7 +184,7 @@ fn least_squares(c: &Call) -> Result<Outputs> {
         return refuse("input.size(-2) should match other.size(-2)");
     }
     let rcond = c.opt_scalar(2).unwrap_or(Scalar::Float(epsilon(a.dtype()) * m.max(n) as f64));
-    let x = PINV.call((a, 0.0, rcond)).at(&b).ok()?;
+    let x = PINV.call((a, 0.0, rcond)).at_by_columns(&b).ok()?;
     let none = |d: DType| Term(Tensor::empty(&[0], d, a.device()));
     let rank = MATRIX_RANK.call((a, Value::None, false, 0.0, rcond)).ok()?;
     let full = quiet(|| crate::ops::reduce::truth::ALL.call((Term::from(&rank).equals(n),)).ok())?;
@@ -214,6 +217,7 @@ pub static LSTSQ: Op = Op {
         ("f32[3,2], f32[2,1]", "RuntimeError", "torch.linalg.lstsq: input.size(-2) should match other.size(-2)"),
         ("f32[3,2], f32[3,1], driver='x'", "RuntimeError", "should be one of (gels, gelsy, gelsd, gelss)"),
     ],
+    out_dtype: Some(OutDType::Castable),
     ..MATRIX
 };
 
@@ -224,18 +228,22 @@ fn condition_dims(a: &Tensor) -> Result<()> {
     }
 }
 
-/// `norm(A) norm(inv(A))`, infinite where A has no inverse.
+/// `norm(A) norm(inv(A))`, infinite where A has no inverse, zero of matrices without elements.
 fn condition(a: &Tensor, shown: String, norm: impl Fn(Term) -> Term) -> Result<Outputs> {
     condition_dims(a)?;
+    if a.numel() == 0 {
+        return Term(Tensor::zeros(lead(a), a.dtype().to_real(), a.device())).outputs();
+    }
     let (m, n) = sizes(a);
     if m != n {
         return Err(Error::runtime(format!(
             "linalg.cond(ord={shown}): A must be batches of square matrices, but they are {m} by {n} matrices"
         )));
     }
-    let inverse = INV_EX.calls((a,))?;
-    let product = norm(a.into()) * norm(Term::from(&inverse[0]));
-    WHERE.calls((Term::from(&inverse[1]).equals(0), product, f64::INFINITY))
+    let found = INV_EX.calls((a,))?;
+    let inverse = WHERE.call((Term::from(&found[1]).equals(0).whole(), &found[0], f64::INFINITY));
+    let infinity = f64::INFINITY;
+    NAN_TO_NUM.calls((norm(a.into()) * norm(inverse), infinity, infinity, -infinity))
 }
 
 pub static COND: Op = Op {
@@ -253,9 +261,9 @@ pub static COND: Op = Op {
         if k == 0 {
             return SUM_DIM.calls((values, [-1]));
         }
-        let value = |i: usize| crate::ops::view::SELECT.call((&values, -1, i));
+        let value = |i: usize| Term::from(&values).cut_out(-1, i, 1);
         let (most, least) = (value(0), value(k - 1));
-        if order > 0.0 { most / least } else { least / most }.outputs()
+        if order > 0.0 { most / least } else { least / most }.squeeze(-1).outputs()
     }),
     vjp: Vjp::Composite,
     samples: &["f32[3,3]", "f32[2,3,2]", "f32[3,3], 1", "f32[2,3,3], inf", "f32[3,3], -2", "f32[2,2](zeros), 1"],
@@ -263,6 +271,7 @@ pub static COND: Op = Op {
         ("f32[2,3], 1", "RuntimeError", "linalg.cond(ord=1): A must be batches of square matrices"),
         ("f32[2]", "RuntimeError", "linalg.cond: The input tensor must have at least 2 dimensions."),
     ],
+    out_dtype: Some(OutDType::Castable),
     ..MATRIX
 };
 
@@ -270,11 +279,17 @@ pub static COND_STR: Op = Op {
     sig: "linalg.cond.str(Tensor A, str p) -> Tensor",
     doc: "The condition number in the Frobenius ('fro') or nuclear ('nuc') norm.",
     body: composite(|c| {
-        let order = c.str(1).unwrap_or("fro");
+        let (a, order) = (c.tensor(0)?, c.str(1).unwrap_or("fro"));
+        let squares = a.ndim() >= 2 && sizes(a).0 == sizes(a).1;
+        if order == "nuc" && squares && a.numel() > 0 {
+            let values = SVDVALS.call((a,));
+            return (values.clone().sum(&[-1], false) * values.recip().sum(&[-1], false)).outputs();
+        }
         condition(c.tensor(0)?, order.to_string(), |t| MATRIX_NORM_STR.call((t, order)))
     }),
     vjp: Vjp::Composite,
     samples: &["f32[3,3], 'fro'", "f32[2,2,2], 'nuc'"],
     errors: &[("f32[2,3], 'nuc'", "RuntimeError", "linalg.cond(ord=nuc): A must be batches of square matrices")],
+    out_dtype: Some(OutDType::Castable),
     ..MATRIX
 };

@@ -70,8 +70,9 @@ pub static EIGH_STEP: Op = Op {
         None,
     ),
     vjp: Vjp::Each(&[d(0, OUT0 | OUT1, |c| Term(eigh_backward(c).and_then(Term::ok)))]),
-    samples: &["f32[3,3]", "f32[3,3], 'U'", "f32[2,2], 'L', False"],
+    samples: &["f32[3,3]", "f32[3,3], 'U'", "f32[2,2](nograd), 'L', False"],
     errors: &[("f32[2,2], 'X'", "RuntimeError", "Expected UPLO argument to be 'L' or 'U', but got X")],
+    keeps: Some("eigenvalues eigenvectors"),
     ..STEP
 };
 
@@ -222,7 +223,7 @@ pub static EIGVALS: Op = Op {
         }
     }),
     vjp: Vjp::Composite,
-    samples: &["f32[2,2](= 4, 1, 2, 3)", "c64[2,2](nograd)", "f32[2,2,2](= 4, 1, 2, 3, 1, 2, 2, 1)"],
+    samples: &["f32[2,2](= 4, 1, 2, 3)", "c64[2,2](nograd)", "f32[2,2,2](= 4, 1, 2, 3, 5, 1, 2, 2)"],
     errors: &[("f32[2,3]", "RuntimeError", "linalg.eigvals: A must be batches of square matrices")],
     reference: "shape",
     ..MATRIX

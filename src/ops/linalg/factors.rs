@@ -60,6 +60,7 @@ pub static LU_FACTOR_EX: Op = Op {
         ("f32[2,2], pivot=False", "RuntimeError", "LU without pivoting is not implemented on the CPU"),
         ("f32[2,2](zeros), check_errors=True", "RuntimeError", "torch.linalg.lu_factor_ex: U[1,1] is zero"),
     ],
+    keeps: Some("LU pivots pivot"),
     ..MATRIX
 };
 
@@ -70,7 +71,7 @@ fn lu_backward(c: &Back) -> Term {
     let shape = c.shape(0);
     let (m, n) = (shape[shape.len() - 2], shape[shape.len() - 1]);
     let k = m.min(n);
-    let p = PERMUTATION.call((c.out(1), m, c.facts(0).dtype));
+    let p = PERMUTATION.call((c.out(1), m)).to_dtype(c.facts(0).dtype);
     // The square part, and the rows below or the columns beside it.
     let corner = |t: Term| t.cut_out(-2, 0, k).cut_out(-1, 0, k);
     let beside = |t: Term| if m > n { t.cut_out(-2, k, m - k) } else { t.cut_out(-1, k, n - k) };
@@ -147,13 +148,13 @@ impl Batch for Permutation {
 }
 
 pub static PERMUTATION: Op = Op {
-    sig: "_permutation(Tensor pivots, int n, DType dtype) -> Tensor",
+    sig: "_permutation(Tensor pivots, int n) -> Tensor",
     doc: "The permutation P of `A = P L U` from the rows that were exchanged.",
     body: kernel(
         |c| {
             let (p, n) = (c.tensor(0)?, c.int(1)? as usize);
             let shape: Vec<usize> = p.shape()[..p.ndim() - 1].iter().copied().chain([n, n]).collect();
-            Ok(Spec::one(&shape, c.dtype(2).unwrap_or(DType::F32), p.device()))
+            Ok(Spec::one(&shape, DType::F32, p.device()))
         },
         |c, out| {
             out[0].fill_raw(crate::dtype::Scalar::Int(0))?;
@@ -162,8 +163,8 @@ pub static PERMUTATION: Op = Op {
         None,
     ),
     vjp: Vjp::None("pivots are integers"),
-    samples: &["i32[3](= 2, 3, 3), 3, float32"],
-    errors: &[("i32[1](= 9), 3, float32", "RuntimeError", "between 1 and 3")],
+    samples: &["i32[3](= 2, 3, 3), 3"],
+    errors: &[("i32[1](= 9), 3", "RuntimeError", "between 1 and 3")],
     ..STEP
 };
 
@@ -173,7 +174,7 @@ fn unpacked(lu: &Tensor, pivots: &Tensor) -> Result<[Term; 3]> {
     let k = m.min(n);
     let low = Term::from(lu).cut_out(-1, 0, k).lower(-1);
     let one = crate::ops::range::EYE_M.call((m, k, lu.dtype(), lu.device()));
-    Ok([PERMUTATION.call((pivots, m, lu.dtype())), low + one, Term::from(lu).cut_out(-2, 0, k).upper(0)])
+    Ok([PERMUTATION.call((pivots, m)).to_dtype(lu.dtype()), low + one, Term::from(lu).cut_out(-2, 0, k).upper(0)])
 }
 
 pub static LU_UNPACK: Op = Op {
@@ -181,7 +182,7 @@ pub static LU_UNPACK: Op = Op {
     doc: "P, L and U of `A = P L U` from what `linalg.lu_factor` gives; parts that are not wanted are empty.",
     body: composite(|c| {
         let (lu, pivots) = (c.tensor(0)?, c.tensor(1)?);
-        matrices(lu, "lu_unpack")?;
+        ranked(lu, "lu_unpack")?;
         if pivots.dtype() != DType::I32 {
             let text = "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function is intended to be used with the output produced by torch.linalg.lu_factor";
             return Err(Error::runtime(text));
@@ -226,18 +227,19 @@ fn lu_solved(lu: &Tensor, pivots: &Tensor, b: &Tensor, left: bool, adjoint: bool
         let text = format!("LU and B must have the same dtype, but got {x} and {y}");
         return Err(Error::runtime(text).in_op(name));
     }
-    let p = PERMUTATION.call((pivots, lu.size(lu.ndim() - 1), lu.dtype()));
+    let p = PERMUTATION.call((pivots, lu.size(lu.ndim() - 1))).to_dtype(lu.dtype());
+    let (lu, b) = (Term::from(lu), Term::from(b));
+    // X A = B is conj(A)^H X^T = B^T.
+    let (lu, b, adjoint) = if left { (lu, b, adjoint) } else { (lu.conj(), b.mt(), !adjoint) };
     let solve = |b: Term, upper: bool| match adjoint {
-        false => triangular(lu.into(), b, upper, left, !upper),
-        true => triangular(Term::from(lu).mh(), b, !upper, left, !upper),
+        false => triangular(lu.clone(), b, upper, true, !upper),
+        true => triangular(lu.clone().mh(), b, !upper, true, !upper),
     };
-    // The last factor of A that meets X is the last one solved for.
-    Ok(match (left, adjoint) {
-        (true, false) => solve(solve(p.mt().at(b), false), true),
-        (true, true) => p.at(solve(solve(b.into(), true), false)),
-        (false, false) => solve(solve(b.into(), true), false).at(p.mt()),
-        (false, true) => solve(solve(Term::from(b).at(p), false), true),
-    })
+    let x = match adjoint {
+        false => solve(solve(p.mt().at(b), false), true),
+        true => p.at_by_columns(solve(solve(b, true), false)),
+    };
+    Ok(if left { x } else { x.mt() })
 }
 
 pub static LU_SOLVE: Op = Op {

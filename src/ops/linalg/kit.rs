@@ -13,19 +13,25 @@ use crate::ops::slice::DIAGONAL;
 use crate::ops::triangle::{TRIL, TRIU};
 use crate::tensor::Tensor;
 
-/// The parts that ops on matrices take over: there is no shader for any.
+/// The parts that ops on matrices take over: there is no shader for any, and most write the result's own dtype.
 #[allow(clippy::declare_interior_mutable_const)]
-pub(super) const MATRIX: Op = Op { forms: FO, on_host: true, ..OP };
+pub(super) const MATRIX: Op = Op { forms: FO, on_host: true, out_dtype: Some(OutDType::Same), ..OP };
 /// A step of one of them.
 #[allow(clippy::declare_interior_mutable_const)]
 pub(super) const STEP: Op = Op { forms: HIDDEN, ..MATRIX };
 
-/// At least a matrix, of a dtype that is decomposed; `name` says who asks.
-pub(super) fn matrices(t: &Tensor, name: &'static str) -> Result<()> {
-    let (d, shown) = (t.dtype(), t.dtype().scalar_type_name());
-    if t.ndim() < 2 {
-        return Err(Error::runtime("The input tensor A must have at least 2 dimensions.").in_op(name));
+/// At least a matrix, of any dtype; `name` says who asks.
+pub(super) fn ranked(t: &Tensor, name: &'static str) -> Result<()> {
+    match t.ndim() {
+        0 | 1 => Err(Error::runtime("The input tensor A must have at least 2 dimensions.").in_op(name)),
+        _ => Ok(()),
     }
+}
+
+/// At least a matrix, of a dtype that is decomposed.
+pub(super) fn matrices(t: &Tensor, name: &'static str) -> Result<()> {
+    ranked(t, name)?;
+    let (d, shown) = (t.dtype(), t.dtype().scalar_type_name());
     if !d.is_differentiable() {
         let text = format!("Expected a floating point or complex tensor as input. Got {shown}");
         return Err(Error::not_implemented(text).in_op(name));
@@ -36,15 +42,20 @@ pub(super) fn matrices(t: &Tensor, name: &'static str) -> Result<()> {
     Ok(())
 }
 
+/// The same, square.
 pub(super) fn square(t: &Tensor, name: &'static str) -> Result<()> {
-    if t.ndim() >= 2 {
-        let (m, n) = sizes(t);
-        if m != n {
-            let text = format!("A must be batches of square matrices, but they are {m} by {n} matrices");
-            return Err(Error::runtime(text).in_op(name));
-        }
-    }
+    square_of_any(t, name)?;
     matrices(t, name)
+}
+/// Square matrices of any dtype.
+pub(super) fn square_of_any(t: &Tensor, name: &'static str) -> Result<()> {
+    ranked(t, name)?;
+    let (m, n) = sizes(t);
+    if m == n {
+        return Ok(());
+    }
+    let text = format!("A must be batches of square matrices, but they are {m} by {n} matrices");
+    Err(Error::runtime(text).in_op(name))
 }
 
 /// Rows and columns.
@@ -135,6 +146,10 @@ impl Term {
     /// The matrix product.
     pub(super) fn at<'a>(self, b: impl IntoArg<'a>) -> Term {
         MATMUL.call((self, b))
+    }
+    /// The same, lying column by column.
+    pub(super) fn at_by_columns(self, b: impl Into<Term>) -> Term {
+        b.into().mt().at(self.mt()).mt()
     }
     /// The conjugate transpose.
     pub(super) fn mh(self) -> Term {

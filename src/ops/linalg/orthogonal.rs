@@ -155,6 +155,7 @@ pub static GEQRF: Op = Op {
     vjp: Vjp::None("not implemented, as in PyTorch; linalg.qr has a gradient"),
     samples: &["f32[3,2]", "f32[2,2,3]", "c64[2,2]"],
     errors: &[("f32[2]", "RuntimeError", "must have at least 2 dimensions")],
+    out_dtype: Some(OutDType::Castable),
     ..MATRIX
 };
 
@@ -231,6 +232,7 @@ pub static HOUSEHOLDER_PRODUCT: Op = Op {
         ("f32[2,3], f32[2]", "RuntimeError", "input.shape[-2] must be greater than or equal to input.shape[-1]"),
         ("f32[3,2], f32[3]", "RuntimeError", "input.shape[-1] must be greater than or equal to tau.shape[-1]"),
     ],
+    out_dtype: Some(OutDType::Castable),
     ..MATRIX
 };
 
@@ -248,7 +250,7 @@ pub static ORMQR: Op = Op {
         let padded = CAT.call((vec![Term::from(a).cut_out(-1, 0, n.min(m)).ok()?, more], -1));
         let q = HOUSEHOLDER_PRODUCT.call((padded, tau));
         let q = if c.flag(4) { q.mh() } else { q };
-        if c.flag(3) { q.at(other) } else { Term::from(other).at(q) }.outputs()
+        if c.flag(3) { q.at_by_columns(other) } else { Term::from(other).at_by_columns(q) }.outputs()
     }),
     vjp: Vjp::Composite,
     samples: &["f32[3,2], f32[2], f32[3,4]", "f32[3,2], f32[2], f32[4,3], False, True"],

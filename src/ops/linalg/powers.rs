@@ -4,6 +4,7 @@ use super::kit::*;
 use super::solve::{INV, SOLVE};
 use crate::cpu::linalg::exponential;
 use crate::cpu::linalg::{At, Batch, Field};
+use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -18,9 +19,12 @@ pub static MATRIX_POWER: Op = Op {
     forms: FMO,
     body: composite(|c| {
         let (a, n) = (c.tensor(0)?, c.int(1)?);
-        square(a, "linalg.matrix_power")?;
+        square_of_any(a, "linalg.matrix_power")?;
         if n == 0 {
             return Term::from(a).eye().expand(&Term::from(a).sizes()).contiguous().outputs();
+        }
+        if n == 1 {
+            return Term::from(a).packed().outputs();
         }
         let mut square = if n < 0 { INV.call((a,)) } else { a.into() };
         let (mut rest, mut result) = (n.unsigned_abs(), None::<Term>);
@@ -77,8 +81,14 @@ pub static MATRIX_EXP: Op = Op {
     forms: FM,
     body: kernel(
         |c| {
-            square(c.tensor(0)?, "linalg.matrix_exp")?;
-            Ok(smallvec![Spec::like(c.tensor(0)?)])
+            let (a, name) = (c.tensor(0)?, "linalg.matrix_exp");
+            let half = matches!(a.dtype(), DType::F16 | DType::BF16);
+            if half {
+                square_of_any(a, name)?
+            } else {
+                square(a, name)?
+            }
+            Ok(smallvec![Spec::like(a)])
         },
         |c, out| run(&[c.tensor(0)?, &out[0]], out[0].ndim() - 2, &Exponential),
         None,
@@ -141,8 +151,14 @@ fn multiplied(tensors: Vec<Tensor>) -> Result<Outputs> {
     }
     let dims: Vec<usize> = seen.iter().map(|t| t.size(0)).chain([seen[n - 1].size(1)]).collect();
     let product = chain(&seen, &best_splits(&dims), 0, n - 1);
-    let product = if row { product.squeeze(0) } else { product };
-    if column { product.squeeze(-1) } else { product }.outputs()
+    let mut shape: Ints = smallvec![dims[0] as i64, dims[n] as i64];
+    if column {
+        shape.remove(1);
+    }
+    if row {
+        shape.remove(0);
+    }
+    crate::ops::view::VIEW.calls((product, shape))
 }
 
 pub static MULTI_DOT: Op = Op {
@@ -151,6 +167,7 @@ pub static MULTI_DOT: Op = Op {
     forms: FO,
     body: composite(|c| multiplied(c.tensors(0))),
     vjp: Vjp::Composite,
+    out_dtype: Some(OutDType::Same),
     samples: &["[f32[2,3], f32[3,4]]", "[f32[2,3], f32[3,4], f32[4,2]]", "[f32[3], f32[3,4], f32[4,2], f32[2]]"],
     errors: &[
         ("[f32[2,3]]", "RuntimeError", "expected at least 2 tensors but got 1"),
@@ -163,23 +180,31 @@ pub static CHAIN_MATMUL: Op = Op {
     sig: "chain_matmul(Tensors matrices) -> Tensor",
     doc: "The product of several matrices in the cheapest order; see `linalg.multi_dot`.",
     forms: F,
-    body: composite(|c| match c.tensors(0) {
-        one if one.len() == 1 => Ok(one.into_iter().collect()),
-        all => multiplied(all),
+    body: composite(|c| {
+        let matrices = c.tensors(0);
+        if let Some(t) = matrices.iter().find(|t| t.ndim() != 2) {
+            return Err(Error::runtime(format!("Tensor dimension is {}, expected 2 instead.", t.ndim())));
+        }
+        if matrices.len() == 1 { crate::ops::copy::CLONE.calls((&matrices[0],)) } else { multiplied(matrices) }
     }),
     vjp: Vjp::Composite,
     samples: &["[f32[2,3], f32[3,4], f32[4,2]]", "[f32[2,3]]"],
-    errors: &[("[f32[2,3], f32[2,3]]", "RuntimeError", "cannot be multiplied")],
+    errors: &[
+        ("[f32[2,3], f32[2,3]]", "RuntimeError", "cannot be multiplied"),
+        ("[f32[2,3], f32[3]]", "RuntimeError", "Tensor dimension is 1, expected 2 instead."),
+    ],
     ..OP
 };
 
 /// The sizes before and from `at` on, and their products.
-fn halves(t: &Tensor, at: usize) -> ([Ints; 2], [i64; 2]) {
+fn halves(t: &Tensor, at: usize) -> Result<([Ints; 2], [i64; 2])> {
     let part = |s: &[usize]| s.iter().map(|&d| d as i64).collect::<Ints>();
-    let at = at.min(t.ndim());
+    if at > t.ndim() {
+        return Err(Error::runtime(format!("expected a tensor of at least {at} dimensions, got {}", t.ndim())));
+    }
     let (a, b) = (part(&t.shape()[..at]), part(&t.shape()[at..]));
     let counts = [a.iter().product(), b.iter().product()];
-    ([a, b], counts)
+    Ok(([a, b], counts))
 }
 
 pub static TENSORINV: Op = Op {
@@ -190,7 +215,7 @@ pub static TENSORINV: Op = Op {
         if ind <= 0 {
             return Err(Error::runtime(format!("Expected a strictly positive integer for 'ind', but got {ind}")));
         }
-        let ([first, last], [rows, cols]) = halves(t, ind as usize);
+        let ([first, last], [rows, cols]) = halves(t, ind as usize)?;
         if rows != cols {
             return Err(Error::runtime(format!(
                 "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got {cols} != {rows}"
@@ -205,6 +230,7 @@ pub static TENSORINV: Op = Op {
         ("f32[2,3,4]", "RuntimeError", "but got 4 != 6"),
         ("f32[2,2], 0", "RuntimeError", "Expected a strictly positive integer for 'ind', but got 0"),
     ],
+    out_dtype: Some(OutDType::Castable),
     ..MATRIX
 };
 
@@ -217,7 +243,7 @@ pub static TENSORSOLVE: Op = Op {
             let to: Ints = (-(dims.len() as i64)..0).collect();
             t = crate::ops::shape::MOVEDIM_LIST.call((&t, dims, to)).ok()?;
         }
-        let ([_, last], [rows, cols]) = halves(&t, b.ndim());
+        let ([_, last], [rows, cols]) = halves(&t, b.ndim())?;
         if rows != cols {
             return Err(Error::runtime(format!(
                 "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got {cols} != {rows}"
@@ -228,6 +254,7 @@ pub static TENSORSOLVE: Op = Op {
     }),
     vjp: Vjp::Composite,
     samples: &["f32[2,3,6], f32[2,3]", "f32[2,6,3], f32[2,3], (1,)"],
-    errors: &[("f32[2,3,6], f32[2,2]", "RuntimeError", "but got")],
+    errors: &[("f32[2,3,4], f32[2,3]", "RuntimeError", "but got 4 != 6"), ("f32[2], f32[2,1]", "RuntimeError", "")],
+    out_dtype: Some(OutDType::Castable),
     ..MATRIX
 };

@@ -53,6 +53,7 @@ pub static INV_EX: Op = Op {
         ("f32[2,3]", "RuntimeError", "linalg.inv: A must be batches of square matrices"),
         ("f32[2,2](zeros), check_errors=True", "RuntimeError", "linalg.inv_ex: The diagonal element 1 is zero"),
     ],
+    keeps: Some("inverse"),
     ..MATRIX
 };
 
@@ -243,6 +244,7 @@ pub static TRIANGULAR_STEP: Op = Op {
     vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | OUT0, formula: triangular_backward }),
     samples: &["f32[3,3](spd), f32[3,2], True, True, False", "f32[3,3](spd), f32[2,3], False, False, True"],
     errors: &[("f32[2,2], 1, True, True, True", "TypeError", "must be Tensor")],
+    keeps: Some("self=A result left upper unitriangular"),
     ..STEP
 };
 
@@ -297,7 +299,7 @@ pub static TRIANGULAR_SOLVE: Op = Op {
         square(a, "triangular_solve")?;
         compatible(a, b, true, "triangular_solve")?;
         let (a, b) = together(a.into(), b.into())?;
-        let copy = crate::ops::copy::CLONE.call((&a,));
+        let copy = a.clone().mt().packed().mt();
         let x = match c.flag(3) {
             true => triangular(a.mt(), b, !upper, true, c.flag(4)),
             false => triangular(a, b, upper, true, c.flag(4)),

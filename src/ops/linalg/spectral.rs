@@ -66,8 +66,9 @@ pub static SVD_STEP: Op = Op {
         None,
     ),
     vjp: Vjp::Each(&[d(0, OUT0 | OUT1 | OUT2, |c| Term(svd_backward(c).and_then(Term::ok)))]),
-    samples: &["f32[3,2]", "f32[2,2], False, False"],
+    samples: &["f32[3,2]", "f32[2,2](nograd), False, False"],
     errors: &[("1", "TypeError", "must be Tensor")],
+    keeps: Some("U S Vh full_matrices"),
     ..STEP
 };
 
@@ -204,7 +205,7 @@ pub static TORCH_SVD: Op = Op {
         }
         let side = |n: usize| Term(part(a, &[n, n], a.dtype()).zeros());
         let (m, n) = sizes(a);
-        all([side(m), SVDVALS.call((a,)), side(n)])
+        all([side(m), SVDVALS.call((a,)), side(n).mt()])
     }),
     vjp: Vjp::Composite,
     samples: &["f32[3,2]", "f32[2,2,2]", "f32[2,3](nograd), False", "f32[2,3], True, False"],
