@@ -324,6 +324,12 @@ pub static GRADIENT_TENSORS: Op = Op {
     forms: F,
     body: composite(|c| {
         let points = c.tensors(1);
+        if let Some(t) = points.iter().find(|t| t.ndim() != 1) {
+            let n = t.ndim();
+            return Err(Error::runtime(format!(
+                "torch.gradient expected each element of spacing to have one dimension, but got an element with {n} dimensions"
+            )));
+        }
         slopes(c, |i| Ok(Spacing::Points(points[i].clone())), Some(points.len()))
     }),
     vjp: Vjp::Composite,

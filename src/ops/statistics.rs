@@ -38,6 +38,9 @@ fn quantile(c: &Call, q: &Tensor, skip_nan: bool) -> Result<Outputs> {
     if q.dtype() != t.dtype() {
         return refuse("q tensor must be same dtype as the input tensor");
     }
+    if q.device() != t.device() {
+        return refuse("q tensor must be on the same device as the input tensor");
+    }
     if !WAYS.contains(&way) {
         return refuse(format!(
             "interpolation must be one of linear, lower, higher, midpoint or nearest, but got {way}"
@@ -82,7 +85,7 @@ fn at_ranks(x: Term, q: Term, skip_nan: bool, way: &str) -> Term {
     let pick = |at: Term| {
         let sizes = at.sizes();
         let wide: Ints =
-            sorted.sizes().iter().take(sorted.ndim() - 1).copied().chain([sizes[sizes.len() - 1]]).collect();
+            sorted.sizes().iter().take(sorted.ndim().saturating_sub(1)).copied().chain(sizes.last().copied()).collect();
         GATHER.call((sorted.clone(), -1, at.cut().to_dtype(DType::I64).expand(&wide)))
     };
     let low = pick(below.clone());

@@ -3,7 +3,7 @@
 //! As in PyTorch, `cholesky_solve` and `cholesky_inverse` have a gradient for the whole factor, not its triangle alone.
 
 use super::kit::*;
-use super::solve::triangular;
+use super::solve::{compatible, triangular};
 use crate::cpu::linalg::{At, Batch, Field, factor};
 use crate::error::{Error, Result};
 use crate::op::*;
@@ -115,6 +115,7 @@ pub static CHOLESKY_SOLVE: Op = Op {
     forms: FMO,
     body: composite(|c| {
         square(c.tensor(1)?, "cholesky_solve")?;
+        compatible(c.tensor(1)?, c.tensor(0)?, true, "cholesky_solve")?;
         quiet(|| cholesky_solved(c.tensor(0)?.into(), c.tensor(1)?, c.flag(2)).outputs())
     }),
     vjp: Vjp::Joint(Joint {
@@ -133,7 +134,10 @@ pub static CHOLESKY_SOLVE: Op = Op {
         "f32[3,2], f32[3,3](spd, nograd), True",
         "c64[2,2,1], c64[2,2](spd, nograd)",
     ],
-    errors: &[("f32[2,1], f32[2,3]", "RuntimeError", "square")],
+    errors: &[
+        ("f32[2,1], f32[2,3]", "RuntimeError", "square"),
+        ("f32[3], f32[2,2]", "RuntimeError", "at least 2 dimensions"),
+    ],
     out_dtype: Some(OutDType::Castable),
     ..MATRIX
 };

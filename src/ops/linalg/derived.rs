@@ -228,17 +228,22 @@ fn condition_dims(a: &Tensor) -> Result<()> {
     }
 }
 
+/// The condition of matrices without elements.
+fn nothing(a: &Tensor) -> Result<Outputs> {
+    Term(Tensor::zeros(lead(a), a.dtype().to_real(), a.device())).outputs()
+}
+
 /// `norm(A) norm(inv(A))`, infinite where A has no inverse, zero of matrices without elements.
 fn condition(a: &Tensor, shown: String, norm: impl Fn(Term) -> Term) -> Result<Outputs> {
     condition_dims(a)?;
-    if a.numel() == 0 {
-        return Term(Tensor::zeros(lead(a), a.dtype().to_real(), a.device())).outputs();
-    }
     let (m, n) = sizes(a);
     if m != n {
         return Err(Error::runtime(format!(
             "linalg.cond(ord={shown}): A must be batches of square matrices, but they are {m} by {n} matrices"
         )));
+    }
+    if a.numel() == 0 {
+        return nothing(a);
     }
     let found = INV_EX.calls((a,))?;
     let inverse = WHERE.call((Term::from(&found[1]).equals(0).whole(), &found[0], f64::INFINITY));
@@ -251,16 +256,16 @@ pub static COND: Op = Op {
     doc: "The condition number `norm(A) norm(inv(A))`; of order 2 (the default) the greatest over the least singular value.",
     body: composite(|c| {
         let (a, order) = (c.tensor(0)?, c.opt_float(1).unwrap_or(2.0));
+        condition_dims(a)?;
+        if a.numel() == 0 {
+            return nothing(a);
+        }
         if order.abs() != 2.0 {
             let shown = c.scalar(1)?;
             return condition(a, shown.to_string(), |t| MATRIX_NORM.call((t, order)));
         }
-        condition_dims(a)?;
         let values = SVDVALS.call((a,)).ok()?;
         let k = values.shape()[values.ndim() - 1];
-        if k == 0 {
-            return SUM_DIM.calls((values, [-1]));
-        }
         let value = |i: usize| Term::from(&values).cut_out(-1, i, 1);
         let (most, least) = (value(0), value(k - 1));
         if order > 0.0 { most / least } else { least / most }.squeeze(-1).outputs()

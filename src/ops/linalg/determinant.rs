@@ -33,7 +33,11 @@ pub static DET_STEP: Op = Op {
     sig: "_linalg_det(Tensor A) -> Tensor",
     doc: "The determinants of square matrices.",
     body: kernel(
-        |c| Ok(smallvec![part(c.tensor(0)?, &[], c.tensor(0)?.dtype())]),
+        |c| {
+            let a = c.tensor(0)?;
+            square(a, "linalg.det")?;
+            Ok(smallvec![part(a, &[], a.dtype())])
+        },
         |c, out| run(&[c.tensor(0)?, &out[0]], out[0].ndim(), &Det),
         None,
     ),
@@ -69,7 +73,10 @@ pub static ADJUGATE: Op = Op {
     sig: "_adjugate(Tensor A) -> Tensor",
     doc: "`det(A) inv(A)`, which singular matrices have too: the derivative of the determinant.",
     body: kernel(
-        |c| Ok(smallvec![Spec::like(c.tensor(0)?)]),
+        |c| {
+            square(c.tensor(0)?, "linalg.det")?;
+            Ok(smallvec![Spec::like(c.tensor(0)?)])
+        },
         |c, out| run(&[c.tensor(0)?, &out[0]], out[0].ndim() - 2, &Adjugate),
         None,
     ),
@@ -86,10 +93,7 @@ pub static ADJUGATE: Op = Op {
 #[allow(clippy::declare_interior_mutable_const)]
 const DETERMINANT: Op = Op {
     doc: "The determinants of square matrices.",
-    body: composite(|c| {
-        square(c.tensor(0)?, "linalg.det")?;
-        DET_STEP.calls((c.tensor(0)?,))
-    }),
+    body: composite(|c| DET_STEP.calls((c.tensor(0)?,))),
     vjp: Vjp::Composite,
     samples: &["f32[3,3]", "f32[2,3,3]", "f32[2,2](zeros)", "c64[2,2]", "f32[0,0]"],
     errors: &[("f32[2,3]", "RuntimeError", "linalg.det: A must be batches of square matrices, but they are 2 by 3")],
@@ -120,6 +124,7 @@ pub static SLOGDET_STEP: Op = Op {
     body: kernel(
         |c| {
             let (a, d) = (c.tensor(0)?, c.tensor(0)?.dtype());
+            square(a, "linalg.slogdet")?;
             Ok(smallvec![part(a, &[], d), part(a, &[], d.to_real())])
         },
         |c, out| run(&[c.tensor(0)?, &out[0], &out[1]], out[0].ndim(), &Slogdet),
@@ -139,10 +144,7 @@ pub static SLOGDET_STEP: Op = Op {
 #[allow(clippy::declare_interior_mutable_const)]
 const SIGN_AND_LOG: Op = Op {
     doc: "Signs (of absolute value one, or zero) and logarithms of the absolute values of determinants.",
-    body: composite(|c| {
-        square(c.tensor(0)?, "linalg.slogdet")?;
-        SLOGDET_STEP.calls((c.tensor(0)?,))
-    }),
+    body: composite(|c| SLOGDET_STEP.calls((c.tensor(0)?,))),
     vjp: Vjp::Composite,
     samples: &["f32[3,3]", "f32[2,3,3]", "f32[2,2](zeros)", "c64[2,2]", "f32[0,0]"],
     errors: &[("f32[2,3]", "RuntimeError", "linalg.slogdet: A must be batches of square matrices")],

@@ -59,6 +59,8 @@ pub static EIGH_STEP: Op = Op {
     body: kernel(
         |c| {
             let a = c.tensor(0)?;
+            upper(c)?;
+            square(a, "linalg.eigh")?;
             let vectors = if c.flag(2) { columns_like(a) } else { Spec::new(&[0], a.dtype(), a.device()) };
             Ok(smallvec![part(a, &[a.size(a.ndim() - 1)], a.dtype().to_real()), vectors])
         },
@@ -95,11 +97,7 @@ fn eigh_backward(c: &Back) -> Result<Term> {
 pub static EIGH: Op = Op {
     sig: "linalg.eigh(Tensor A, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)",
     doc: "Eigenvalues in rising order and orthonormal eigenvectors of symmetric or Hermitian matrices, of which one triangle is read.",
-    body: composite(|c| {
-        upper(c)?;
-        square(c.tensor(0)?, "linalg.eigh")?;
-        EIGH_STEP.calls((c.tensor(0)?, c.str(1).unwrap_or("L")))
-    }),
+    body: composite(|c| EIGH_STEP.calls((c.tensor(0)?, c.str(1).unwrap_or("L")))),
     vjp: Vjp::Composite,
     samples: &[
         "f32[3,3](spd)",
@@ -120,12 +118,8 @@ pub static EIGVALSH: Op = Op {
     sig: "linalg.eigvalsh(Tensor A, str UPLO='L') -> Tensor",
     doc: "The eigenvalues in rising order of symmetric or Hermitian matrices.",
     body: composite(|c| {
-        upper(c)?;
         let a = c.tensor(0)?;
-        square(a, "linalg.eigh")?;
-        Ok(smallvec![
-            EIGH_STEP.calls((a, c.str(1).unwrap_or("L"), grad_enabled() && a.requires_grad()))?.swap_remove(0)
-        ])
+        first(&EIGH_STEP, (a, c.str(1).unwrap_or("L"), grad_enabled() && a.requires_grad())).outputs()
     }),
     vjp: Vjp::Composite,
     samples: &["f32[3,3](spd)", "f32[2,3,3](spd), 'U'", "c64[2,2](spd)"],
@@ -200,6 +194,7 @@ pub static EIGVALS_STEP: Op = Op {
     body: kernel(
         |c| {
             let a = c.tensor(0)?;
+            square(a, "linalg.eigvals")?;
             Ok(smallvec![part(a, &[a.size(a.ndim() - 1)], a.dtype().to_complex())])
         },
         |c, out| run(&[c.tensor(0)?, &out[0]], out[0].ndim() - 1, &Eig { vectors: false }),

@@ -1,10 +1,11 @@
 //! LU with its permutation, and what is solved with it.
 
 use super::kit::*;
-use super::solve::triangular;
+use super::solve::{compatible, triangular};
 use crate::cpu::linalg::{At, Batch, Field, Mat, factor};
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Show};
+use crate::layout::Dims;
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -152,7 +153,10 @@ pub static PERMUTATION: Op = Op {
     doc: "The permutation P of `A = P L U` from the rows that were exchanged.",
     body: kernel(
         |c| {
-            let (p, n) = (c.tensor(0)?, c.int(1)? as usize);
+            let (p, n) = (c.tensor(0)?, c.int(1)?.max(0) as usize);
+            if p.ndim() == 0 {
+                return Err(Error::runtime("expected pivots of at least one dimension, got a number"));
+            }
             let shape: Vec<usize> = p.shape()[..p.ndim() - 1].iter().copied().chain([n, n]).collect();
             Ok(Spec::one(&shape, DType::F32, p.device()))
         },
@@ -167,6 +171,12 @@ pub static PERMUTATION: Op = Op {
     errors: &[("i32[1](= 9), 3", "RuntimeError", "between 1 and 3")],
     ..STEP
 };
+
+/// The shape of the pivots of LU: one for each row or column, whichever are fewer.
+fn pivots_shape(lu: &Tensor) -> Dims {
+    let (m, n) = sizes(lu);
+    lead(lu).iter().copied().chain([m.min(n)]).collect()
+}
 
 /// P, L and U from the output of `lu_factor`.
 fn unpacked(lu: &Tensor, pivots: &Tensor) -> Result<[Term; 3]> {
@@ -183,6 +193,11 @@ pub static LU_UNPACK: Op = Op {
     body: composite(|c| {
         let (lu, pivots) = (c.tensor(0)?, c.tensor(1)?);
         ranked(lu, "lu_unpack")?;
+        let (want, got) = (pivots_shape(lu), pivots.shape());
+        if want.as_slice() != got {
+            let text = format!("Expected LU_pivots to have shape {} but got {} instead.", Show(&want), Show(got));
+            return Err(Error::value(text));
+        }
         if pivots.dtype() != DType::I32 {
             let text = "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function is intended to be used with the output produced by torch.linalg.lu_factor";
             return Err(Error::runtime(text));
@@ -198,7 +213,10 @@ pub static LU_UNPACK: Op = Op {
         "f32[2,3], i32[2](= 2, 2), False",
         "f32[3,2], i32[2](= 2, 2), True, False",
     ],
-    errors: &[("f32[2,2], i64[2]", "RuntimeError", "torch.int32")],
+    errors: &[
+        ("f32[2,2], i64[2]", "RuntimeError", "torch.int32"),
+        ("f32[2,2], i32[]", "ValueError", "Expected LU_pivots to have shape [2] but got [] instead."),
+    ],
     ..MATRIX
 };
 
@@ -222,6 +240,11 @@ fn lu_solved(lu: &Tensor, pivots: &Tensor, b: &Tensor, left: bool, adjoint: bool
     if pivots.dtype() != DType::I32 {
         return Err(Error::runtime("pivots should be a Tensor of scalar type torch.int32").in_op(name));
     }
+    if pivots_shape(lu).as_slice() != pivots.shape() {
+        let text = "Number of pivots per batch should be same as the dimension of the matrix";
+        return Err(Error::runtime(text).in_op(name));
+    }
+    compatible(lu, b, left, name)?;
     if lu.dtype() != b.dtype() {
         let (x, y) = (lu.dtype().scalar_type_name(), b.dtype().scalar_type_name());
         let text = format!("LU and B must have the same dtype, but got {x} and {y}");
@@ -255,6 +278,7 @@ pub static LU_SOLVE: Op = Op {
     ],
     errors: &[
         ("f32[2,2], i64[2], f32[2,1]", "RuntimeError", "pivots should be a Tensor of scalar type torch.int32"),
+        ("f32[2,2], i32[3], f32[2,1]", "RuntimeError", "Number of pivots per batch should be same as the dimension"),
         ("f32[2,3], i32[2], f32[2,1]", "RuntimeError", "square"),
     ],
     ..MATRIX

@@ -245,6 +245,7 @@ pub static DROP_DIM: Op = Op {
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
     node: "SqueezeBackward4",
+    keeps: Some("dim self_sym_sizes"),
     samples: &["f32[1,3], 0"],
     errors: &[("f32[2], 1", "IndexError", "Dimension out of range")],
     ..OP

@@ -53,6 +53,7 @@ pub static QR_STEP: Op = Op {
     body: kernel(
         |c| {
             let (a, (complete, with_q)) = (c.tensor(0)?, mode(c)?);
+            matrices(a, "linalg.qr")?;
             let (m, n) = sizes(a);
             let k = if complete { m } else { m.min(n) };
             let q = if with_q { columns(a, m, k, a.dtype()) } else { Spec::new(&[0], a.dtype(), a.device()) };
@@ -173,7 +174,10 @@ pub static REFLECTIONS: Op = Op {
     doc: "`linalg.householder_product` in blocks.",
     forms: HIDDEN,
     body: kernel(
-        |c| Ok(smallvec![columns_like(c.tensor(0)?)]),
+        |c| {
+            check_reflections(c)?;
+            Ok(smallvec![columns_like(c.tensor(0)?)])
+        },
         |c, out| run(&[c.tensor(0)?, c.tensor(1)?, &out[0]], out[0].ndim() - 2, &Reflections),
         None,
     ),

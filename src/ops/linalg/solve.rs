@@ -3,7 +3,7 @@
 use super::kit::*;
 use crate::cpu::linalg::triangular::{Triangle, solve, solve_square};
 use crate::cpu::linalg::{At, Batch, Field, Mat};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Show};
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -100,11 +100,36 @@ impl Batch for Solve {
     }
 }
 
+/// Arguments A and B of a step make systems: of one dtype, of the same leading dimensions.
+fn fits(c: &Call, left: bool) -> Result<()> {
+    let (a, b, name) = (c.tensor(0)?, c.tensor(1)?, c.op.parsed().title);
+    square(a, name)?;
+    same_dtype(a, b, name)?;
+    compatible(a, b, left, name)?;
+    if lead(a) == lead(b) {
+        return Ok(());
+    }
+    let text = format!("expected the same leading dimensions, got {} and {}", Show(a.shape()), Show(b.shape()));
+    Err(Error::runtime(text).in_op(name))
+}
+
+fn same_dtype(a: &Tensor, b: &Tensor, name: &'static str) -> Result<()> {
+    let (x, y) = (a.dtype().scalar_type_name(), b.dtype().scalar_type_name());
+    if x == y {
+        return Ok(());
+    }
+    let text = format!("Expected A and B to have the same dtype, but found A of type {x} and B of type {y} instead");
+    Err(Error::runtime(text).in_op(name))
+}
+
 pub static SOLVE_STEP: Op = Op {
     sig: "_linalg_solve_ex(Tensor A, Tensor B) -> (Tensor result, Tensor info)",
     doc: "The solutions of `A X = B` where both have the same leading dimensions.",
     body: kernel(
-        |c| Ok(smallvec![columns_like(c.tensor(1)?), infos(c.tensor(0)?)]),
+        |c| {
+            fits(c, true)?;
+            Ok(smallvec![columns_like(c.tensor(1)?), infos(c.tensor(0)?)])
+        },
         |c, out| run(&[c.tensor(0)?, c.tensor(1)?, &out[0], &out[1]], out[1].ndim(), &Solve),
         None,
     ),
@@ -125,12 +150,7 @@ pub static SOLVE_STEP: Op = Op {
 fn solved(a: &Tensor, b: &Tensor, left: bool) -> Result<Outputs> {
     let name = "linalg.solve";
     square(a, name)?;
-    if a.dtype() != b.dtype() {
-        let (x, y) = (a.dtype().scalar_type_name(), b.dtype().scalar_type_name());
-        let text =
-            format!("Expected A and B to have the same dtype, but found A of type {x} and B of type {y} instead");
-        return Err(Error::runtime(text).in_op(name));
-    }
+    same_dtype(a, b, name)?;
     let vector = b.ndim() == 1 || (b.ndim() == a.ndim() - 1 && b.shape() == &a.shape()[..b.ndim()]);
     if vector && !left {
         let text = "Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)";
@@ -147,7 +167,7 @@ fn solved(a: &Tensor, b: &Tensor, left: bool) -> Result<Outputs> {
 }
 
 /// B has as many rows (or columns) as A.
-fn compatible(a: &Tensor, b: &Tensor, left: bool, name: &'static str) -> Result<()> {
+pub(super) fn compatible(a: &Tensor, b: &Tensor, left: bool, name: &'static str) -> Result<()> {
     if b.ndim() < 2 {
         return Err(Error::runtime("The input tensor B must have at least 2 dimensions.").in_op(name));
     }
@@ -229,7 +249,10 @@ pub static TRIANGULAR_STEP: Op = Op {
     sig: "_linalg_solve_triangular(Tensor A, Tensor B, bool upper, bool left, bool unitriangular) -> Tensor",
     doc: "The solutions of triangular systems where both have the same leading dimensions.",
     body: kernel(
-        |c| Ok(smallvec![columns_like(c.tensor(1)?)]),
+        |c| {
+            fits(c, c.flag(3))?;
+            Ok(smallvec![columns_like(c.tensor(1)?)])
+        },
         |c, out| {
             let (a, b, upper, left) = (c.tensor(0)?, c.tensor(1)?, c.flag(2), c.flag(3));
             let work = Triangular(Triangle { upper: upper == left, unit: c.flag(4) });
