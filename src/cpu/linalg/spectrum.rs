@@ -13,7 +13,7 @@ fn taken<T: Double>(m: MatRef<'_, T>) -> Mat<T> {
 }
 fn scale<T: Double>(m: &mut Mat<T>, j: usize, by: T) {
     for i in 0..m.rows {
-        m[(i, j)] = m[(i, j)] * by;
+        m[(i, j)] *= by;
     }
 }
 
