@@ -244,6 +244,38 @@ def test_a_million_nodes(torch):
     gc.collect()
 
 
+def doubling(torch):
+    """A custom function whose node reaches the one before it by what it saved, too."""
+
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    return Double.apply
+
+
+@pytest.mark.parametrize("kind", ["custom functions", "saved operands", "writes to views"])
+def test_long_chains_are_dropped_whatever_holds_them(torch, kind):
+    x = leaf(torch, [1.0, 2.0])
+    double = doubling(torch)
+    y = x * 1
+    for _ in range(50_000):
+        if kind == "custom functions":
+            y = double(y)
+        elif kind == "saved operands":
+            y = y * y
+        else:
+            y[0].mul_(1.0)
+    del y
+    gc.collect()
+
+
 def test_wide_and_shared_graphs_take_linear_time(torch):
     x = leaf(torch, 1.0)
     y = x

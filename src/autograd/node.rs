@@ -2,10 +2,6 @@
 //!
 //! Note [Sequence numbers]: a node is created after every node it has an edge to, so its number is larger. The engine
 //! visits nodes by falling number; that is a topological order without counting dependencies first.
-//!
-//! Note [Iterative drop]: where drops of nodes nest too deep, a node hands its edges and saved tensors to a list of the
-//! thread that the outermost drop empties, so that a chain of a million nodes neither overflows the stack nor takes more
-//! than linear time.
 
 use super::hooks::Hooks;
 use super::saved::Saved;
@@ -17,7 +13,6 @@ use crate::tensor::{Edge, GradFn, Tensor};
 use smallvec::SmallVec;
 use std::any::Any;
 use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
@@ -360,47 +355,4 @@ pub fn collect_edges(call: &Call) -> Result<SmallVec<[Option<Edge>; 2]>> {
         }
     }
     Ok(edges)
-}
-
-/// How deep drops may nest before they wait for their turn.
-const NESTED: u32 = 32;
-
-/// What a dropped node leaves to be dropped in turn.
-type Remains = (SmallVec<[Option<Edge>; 2]>, State);
-
-thread_local! {
-    static DEPTH: Cell<u32> = const { Cell::new(0) };
-    static WAITING: Cell<bool> = const { Cell::new(false) };
-    static PENDING: RefCell<Vec<Remains>> = const { RefCell::new(Vec::new()) };
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        tally::add(Count::Nodes, -1);
-        let state = match &mut self.work {
-            Work::Op { state, .. } => Some(state.get_mut().unwrap_or_else(|e| e.into_inner())),
-            _ => None,
-        };
-        let depth = DEPTH.get();
-        if depth >= NESTED {
-            let remains = (std::mem::take(&mut self.edges), state.and_then(Option::take));
-            // During thread teardown the list is gone; what is left then drops in place.
-            if PENDING.try_with(|p| p.borrow_mut().push(remains)).is_ok() {
-                WAITING.set(true);
-            }
-            return;
-        }
-        DEPTH.set(depth + 1);
-        self.edges.clear();
-        if let Some(s) = state {
-            *s = None;
-        }
-        while depth == 0 && WAITING.get() {
-            match PENDING.try_with(|p| p.borrow_mut().pop()) {
-                Ok(Some(item)) => drop(item),
-                _ => WAITING.set(false),
-            }
-        }
-        DEPTH.set(depth);
-    }
 }

@@ -6,6 +6,7 @@ use super::simd::{self, Kernel};
 use super::view::Ptr;
 use crate::dtype::{DType, Element, Scalar};
 use crate::with_dtype;
+use std::mem::MaybeUninit;
 
 /// Elements that make a task worth a thread.
 const GRAIN: usize = 1 << 14;
@@ -50,7 +51,7 @@ fn line(start: f64, end: f64, n: usize, i: usize) -> f64 {
 /// `out` has room for `n` elements of `dtype`.
 pub unsafe fn fill(out: *mut u8, dtype: DType, n: usize, rule: Sequence) {
     with_dtype!(dtype, T => {
-        let out = Ptr(out as *mut T);
+        let out = Ptr(out as *mut MaybeUninit<T>);
         par_for(n, GRAIN, |range| {
             for first in range.clone().step_by(PIECE) {
                 // SAFETY: the caller vouches for `n` elements; ranges are disjoint.
@@ -66,7 +67,7 @@ const PIECE: usize = 4096;
 
 /// The numbers of a sequence from position `first` on. The frequent rules have loops of their own.
 struct Piece<'a, T> {
-    out: &'a mut [T],
+    out: &'a mut [MaybeUninit<T>],
     first: usize,
     rule: Sequence,
 }
@@ -80,15 +81,19 @@ impl<T: Element> Kernel for Piece<'_, T> {
             Sequence::Ints { start, step } => {
                 let mut next = start.wrapping_add(step.wrapping_mul(first as i64));
                 for (x, _) in places {
-                    *x = T::from_scalar(Scalar::Int(next));
+                    x.write(T::from_scalar(Scalar::Int(next)));
                     next = next.wrapping_add(step);
                 }
             }
             Sequence::Floats { start, step } => {
                 let first = first as f64;
-                places.for_each(|(x, j)| *x = T::from_scalar(Scalar::Float(start + (first + j as f64) * step)));
+                places.for_each(|(x, j)| {
+                    x.write(T::from_scalar(Scalar::Float(start + (first + j as f64) * step)));
+                });
             }
-            rule => places.for_each(|(x, j)| *x = T::from_scalar(rule.at(first + j as usize))),
+            rule => places.for_each(|(x, j)| {
+                x.write(T::from_scalar(rule.at(first + j as usize)));
+            }),
         }
     }
 }
