@@ -132,7 +132,7 @@ impl Batch for Permutation {
         let order = at.matrix(0).rows;
         let mut rows: Vec<usize> = (0..order).collect();
         for (i, &p) in pivots.iter().enumerate() {
-            match usize::try_from(p - 1) {
+            match usize::try_from(i64::from(p) - 1) {
                 Ok(p) if p < order && i < order => rows.swap(i, p),
                 _ => {
                     return Err(Error::runtime(format!(
