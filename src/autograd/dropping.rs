@@ -13,11 +13,14 @@ use std::cell::{Cell, RefCell};
 /// How deep drops may nest before they wait for their turn.
 const NESTED: u32 = 32;
 
+/// What a node that is dropped leaves behind.
+type Parts = (SmallVec<[Option<Edge>; 2]>, Work);
+
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     static WAITING: Cell<bool> = const { Cell::new(false) };
     /// What dropped nodes left to be dropped in turn.
-    static PENDING: RefCell<Vec<(SmallVec<[Option<Edge>; 2]>, Work)>> = const { RefCell::new(Vec::new()) };
+    static PENDING: RefCell<Vec<Parts>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Drop for Node {
