@@ -17,6 +17,8 @@ pub enum Class {
     NotImplemented,
     Memory,
     Buffer,
+    /// A matrix that is singular, or a decomposition that does not converge.
+    LinAlg,
     /// A panic caught at the border: our bug, reported as one.
     Internal,
     /// An exception raised by Python code that Rust called (a hook, a custom function).
@@ -60,6 +62,10 @@ impl Error {
     #[cold]
     pub fn not_implemented(message: impl Into<String>) -> Error {
         Error::new(Class::NotImplemented, message)
+    }
+    #[cold]
+    pub fn linalg(message: impl Into<String>) -> Error {
+        Error::new(Class::LinAlg, message)
     }
     #[cold]
     pub fn internal(message: impl Into<String>) -> Error {

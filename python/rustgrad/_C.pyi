@@ -43,6 +43,8 @@ class SavedTensor:
     unpack: Any
 class Size(tuple[int, ...]):
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+class _LinAlgError(RuntimeError):
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 class device:
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
     index: Any
@@ -209,6 +211,10 @@ class Tensor:
         """The smallest whole number that is not less."""
     def ceil_(self) -> Tensor:
         """The smallest whole number that is not less."""
+    def cholesky_inverse(self, upper: _bool = False) -> Tensor:
+        """The inverse of A from its Cholesky factor."""
+    def cholesky_solve(self, input2: Tensor, upper: _bool = False) -> Tensor:
+        """The solutions of `A X = self`, where `input2` is the Cholesky factor of A."""
     def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
         """Cuts a dimension into at most `chunks` parts of equal size; the last one may be smaller."""
     @overload
@@ -271,6 +277,8 @@ class Tensor:
     @overload
     def copysign_(self, other: _Number) -> Tensor:
         """The size of each element with the sign of a number."""
+    def corrcoef(self) -> Tensor:
+        """The correlation coefficients of variables (rows) over observations (columns)."""
     def cos(self) -> Tensor:
         """The cosine of radians."""
     def cos_(self) -> Tensor:
@@ -281,6 +289,8 @@ class Tensor:
         """The hyperbolic cosine."""
     def count_nonzero(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
         """The number of elements that are not zero, of all or over the given dimensions; int64."""
+    def cov(self, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+        """The covariances of variables (rows) over observations (columns), which may be weighted."""
     def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
         """The cross product along a dimension of length 3, by default the first that is of that length."""
     def cummax(self, dim: _int) -> tuple[Tensor, Tensor]:
@@ -299,6 +309,8 @@ class Tensor:
         """Degrees to radians."""
     def deg2rad_(self) -> Tensor:
         """Degrees to radians."""
+    def det(self) -> Tensor:
+        """The determinants of square matrices."""
     def detach(self) -> Tensor:
         """The same memory without history: gradients stop here. Shares the version counter."""
     def diag(self, diagonal: _int = 0) -> Tensor:
@@ -311,10 +323,14 @@ class Tensor:
         """The diagonal of two dimensions as a view; it becomes the last dimension. `offset` moves it up (or, negative, down)."""
     def diagonal_scatter(self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """A copy of self with `src` written over a diagonal."""
+    def diff(self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
+        """The differences of neighbours along a dimension, `n` times over; of bools, whether they differ."""
     def digamma(self) -> Tensor:
         """The derivative of `lgamma`."""
     def digamma_(self) -> Tensor:
         """The derivative of `lgamma`."""
+    def dist(self, other: Tensor, p: _Number = 2) -> Tensor:
+        """The `p`-norm of the difference of two tensors."""
     @overload
     def div(self, other: Tensor | _Number) -> Tensor:
         """Divides element by element: `self / other`. True division: integers give the default float dtype."""
@@ -425,6 +441,8 @@ class Tensor:
         """Whether `self >= other`, element by element."""
     def geometric_(self, p: _float, *, generator: Generator | None = None) -> Tensor:
         """Fills self with numbers of trials up to the first success, each of probability `p`."""
+    def geqrf(self) -> tuple[Tensor, Tensor]:
+        """QR as reflections: R above the diagonal, the vectors below it, and the factors `tau`; see `linalg.householder_product`."""
     def gt(self, other: Tensor | _Number) -> Tensor:
         """Whether `self > other`, element by element."""
     def gt_(self, other: Tensor | _Number) -> Tensor:
@@ -479,6 +497,8 @@ class Tensor:
         """The slices of a dimension that a 1-d index names, in its order, copied."""
     def inner(self, other: Tensor) -> Tensor:
         """The dot products over the last dimensions: [.., k] and [.., k]; a number multiplies."""
+    def inverse(self) -> Tensor:
+        """The inverses of square matrices; a `LinAlgError` if one is singular."""
     def isclose(self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
         """Whether `|self - other| <= atol + rtol * |other|`; equal infinities are close, NaN only to NaN if `equal_nan`."""
     def isfinite(self) -> Tensor:
@@ -551,6 +571,8 @@ class Tensor:
         """`log2(2^self + 2^other)` without overflow."""
     def logcumsumexp(self, dim: _int) -> Tensor:
         """The logarithm of the running sum of exponentials along a dimension, without overflow."""
+    def logdet(self) -> Tensor:
+        """The logarithms of determinants; NaN where one is negative."""
     def logical_and(self, other: Tensor) -> Tensor:
         """Whether both are nonzero, element by element."""
     def logical_and_(self, other: Tensor) -> Tensor:
@@ -577,6 +599,8 @@ class Tensor:
         """Whether `self < other`, element by element."""
     def lt_(self, other: Tensor | _Number) -> Tensor:
         """Whether `self < other`, element by element."""
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+        """The solutions of `A X = self` from what `linalg.lu_factor` gave for A."""
     @overload
     def masked_fill(self, mask: Tensor, value: _Number) -> Tensor:
         """`value` where the bool `mask` is true, else `self`. Mask and self broadcast."""
@@ -663,6 +687,12 @@ class Tensor:
     @overload
     def nanmedian(self, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
         """The medians along a dimension of the elements that are not nan, and their positions."""
+    @overload
+    def nanquantile(self, q: Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear') -> Tensor:
+        """As `quantile`; NaNs are left out."""
+    @overload
+    def nanquantile(self, q: _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear') -> Tensor:
+        """As `quantile`; NaNs are left out."""
     def nansum(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor:
         """The sum of the elements that are not nan, of all or over the given dimensions."""
     @overload
@@ -705,10 +735,14 @@ class Tensor:
         """The Frobenius norm ('fro') or the sum of the singular values ('nuc')."""
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fills self with random numbers of the normal distribution."""
+    def ormqr(self, tau: Tensor, other: Tensor, left: _bool = True, transpose: _bool = False) -> Tensor:
+        """The square Q of reflections (see `geqrf`), or its adjoint, times `other`, from the left or the right."""
     def outer(self, vec2: Tensor) -> Tensor:
         """The products of each element of one vector with each of another: [n] and [m] give [n, m]."""
     def permute(self, dims: _int | Sequence[_int]) -> Tensor:
         """Reorders the dimensions."""
+    def pinverse(self, rcond: _float = 1e-15) -> Tensor:
+        """The pseudoinverse; see `linalg.pinv`."""
     def polygamma(self, n: _int) -> Tensor:
         """The n-th derivative of `digamma`."""
     def polygamma_(self, n: _int) -> Tensor:
@@ -739,6 +773,12 @@ class Tensor:
         """Writes `source` at indices of the flattened tensor, or adds it there if `accumulate`."""
     def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """Writes `source` at indices of the flattened tensor, or adds it there if `accumulate`."""
+    @overload
+    def quantile(self, q: Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear') -> Tensor:
+        """The values at the shares `q` (0 to 1) of the order of all elements or along a dimension; several q come first."""
+    @overload
+    def quantile(self, q: _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear') -> Tensor:
+        """The value at the share `q` (0 to 1) of the order of all elements or along a dimension."""
     def rad2deg(self) -> Tensor:
         """Radians to degrees."""
     def rad2deg_(self) -> Tensor:
@@ -774,6 +814,10 @@ class Tensor:
     @overload
     def remainder_(self, other: _Number) -> Tensor:
         """The remainder of the division by a number, with its sign."""
+    def renorm(self, p: _Number, dim: _int, maxnorm: _Number) -> Tensor:
+        """Each slice along `dim` whose `p`-norm exceeds `maxnorm` scaled down to it."""
+    def renorm_(self, p: _Number, dim: _int, maxnorm: _Number) -> Tensor:
+        """Each slice along `dim` whose `p`-norm exceeds `maxnorm` scaled down to it."""
     def repeat(self, repeats: _int | Sequence[_int]) -> Tensor:
         """The tensor repeated along each dimension; more repeats than dimensions add dimensions in front."""
     @overload
@@ -873,6 +917,8 @@ class Tensor:
         """The hyperbolic sine."""
     def slice_scatter(self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
         """A copy of self with `src` written over a slice of a dimension."""
+    def slogdet(self) -> tuple[Tensor, Tensor]:
+        """Signs (of absolute value one, or zero) and logarithms of the absolute values of determinants."""
     def softmax(self, dim: _int, dtype: _dtype | None = None) -> Tensor:
         """`exp(x) / sum(exp(x))` along a dimension: positive, with sum one. Floating only, or `dtype` says as what."""
     @overload
@@ -934,6 +980,8 @@ class Tensor:
     @overload
     def sum(self, dim: _int | Sequence[_int] | None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor:
         """The sum over the given dimensions; `keepdim` keeps them with size one."""
+    def svd(self, some: _bool = True, compute_uv: _bool = True) -> tuple[Tensor, Tensor, Tensor]:
+        """`self = U diag(S) V^H`; see `linalg.svd`. Without `compute_uv` zeros stand for the vectors."""
     def t(self) -> Tensor:
         """The transpose of a matrix; tensors of fewer dimensions are returned as views."""
     def t_(self) -> Tensor:
@@ -969,6 +1017,8 @@ class Tensor:
         """Swaps two dimensions."""
     def transpose_(self, dim0: _int, dim1: _int) -> Tensor:
         """Swaps two dimensions."""
+    def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> tuple[Tensor, Tensor]:
+        """The solution X of `A X = self` for triangular A, and a copy of A; see `linalg.solve_triangular`."""
     def tril(self, diagonal: _int = 0) -> Tensor:
         """The lower triangle of matrices, zeros above the given diagonal."""
     def tril_(self, diagonal: _int = 0) -> Tensor:
@@ -1232,6 +1282,8 @@ class Tensor:
     mH: Any
     mT: Tensor
     def map_(self, *args: Any, **kwargs: Any) -> Any: ...
+    def matrix_exp(self, *args: Any, **kwargs: Any) -> Any: ...
+    def matrix_power(self, *args: Any, **kwargs: Any) -> Any: ...
     def moveaxis(self, *args: Any, **kwargs: Any) -> Any: ...
     def multiply(self, *args: Any, **kwargs: Any) -> Any: ...
     def multiply_(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -1248,6 +1300,7 @@ class Tensor:
     def not_equal_(self, *args: Any, **kwargs: Any) -> Any: ...
     def numel(self) -> _int: ...
     def numpy(self, *, force: _bool = False) -> Any: ...
+    def orgqr(self, *args: Any, **kwargs: Any) -> Any: ...
     output_nr: Any
     def pin_memory(self, *args: Any, **kwargs: Any) -> Any: ...
     real: Any
@@ -1528,10 +1581,20 @@ def bucketize(input: Tensor, boundaries: Tensor, *, out_int32: _bool = False, ri
 @overload
 def bucketize(input: _Number, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Any = None) -> Tensor:
     """The bucket between sorted boundaries that a number falls in."""
+def cartesian_prod(tensors: Sequence[Tensor]) -> Tensor:
+    """All rows with one element of each vector, the last one changing fastest."""
 def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
     """Joins tensors along a dimension that exists; all other sizes agree. Dtypes promote; empty 1-d tensors are skipped."""
+def cdist(x1: Tensor, x2: Tensor, p: _float = 2, compute_mode: _str | None = None) -> Tensor:
+    """The `p`-norm distances of each row of [.., P, M] to each row of [.., R, M]: [.., P, R]. Always computed from differences."""
 def ceil(input: Tensor, *, out: Any = None) -> Tensor:
     """The smallest whole number that is not less."""
+def chain_matmul(matrices: Sequence[Tensor]) -> Tensor:
+    """The product of several matrices in the cheapest order; see `linalg.multi_dot`."""
+def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:
+    """The inverse of A from its Cholesky factor."""
+def cholesky_solve(input: Tensor, input2: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:
+    """The solutions of `A X = self`, where `input2` is the Cholesky factor of A."""
 def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """Cuts a dimension into at most `chunks` parts of equal size; the last one may be smaller."""
 @overload
@@ -1556,6 +1619,8 @@ def clone(input: Tensor, *, memory_format: memory_format | None = None) -> Tenso
     """A copy with its own memory, with the dimensions in the order that they have there. Differentiable."""
 def column_stack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     """Joins along columns; a 1-d tensor is one column."""
+def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
+    """All choices of `r` elements of a vector in their order, as rows; with replacement an element may repeat."""
 def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
     """`real + i * imag`."""
 def conj(input: Tensor) -> Tensor:
@@ -1570,6 +1635,8 @@ def copysign(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 @overload
 def copysign(input: Tensor, other: _Number, *, out: Any = None) -> Tensor:
     """The size of each element with the sign of a number."""
+def corrcoef(input: Tensor) -> Tensor:
+    """The correlation coefficients of variables (rows) over observations (columns)."""
 def cos(input: Tensor, *, out: Any = None) -> Tensor:
     """The cosine of radians."""
 def cosh(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1578,6 +1645,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08
     """`x1 . x2 / (|x1| |x2|)` along a dimension; each norm counts as no less than `eps`. Broadcasts."""
 def count_nonzero(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """The number of elements that are not zero, of all or over the given dimensions; int64."""
+def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+    """The covariances of variables (rows) over observations (columns), which may be weighted."""
 def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor:
     """The cross product along a dimension of length 3, by default the first that is of that length."""
 def cummax(input: Tensor, dim: _int, *, out: Any = None) -> tuple[Tensor, Tensor]:
@@ -1588,8 +1657,16 @@ def cumprod(input: Tensor, dim: _int, *, dtype: _dtype | None = None, out: Any =
     """The running product along a dimension. Integers and bools accumulate in int64. The gradient holds at zeros too."""
 def cumsum(input: Tensor, dim: _int, *, dtype: _dtype | None = None, out: Any = None) -> Tensor:
     """The running sum along a dimension. Integers and bools accumulate in int64."""
+@overload
+def cumulative_trapezoid(y: Tensor, *, dx: _Number = 1, dim: _int = -1) -> Tensor:
+    """The running integral of samples `dx` apart along a dimension by the trapezoid rule."""
+@overload
+def cumulative_trapezoid(y: Tensor, x: Tensor, *, dim: _int = -1) -> Tensor:
+    """The running integral of samples at `x` along a dimension by the trapezoid rule."""
 def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
     """Degrees to radians."""
+def det(input: Tensor) -> Tensor:
+    """The determinants of square matrices."""
 def detach(input: Tensor) -> Tensor:
     """The same memory without history: gradients stop here. Shares the version counter."""
 def diag(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
@@ -1604,8 +1681,12 @@ def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 
     """The diagonal of two dimensions in new memory."""
 def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Any = None) -> Tensor:
     """A copy of self with `src` written over a diagonal."""
+def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Any = None) -> Tensor:
+    """The differences of neighbours along a dimension, `n` times over; of bools, whether they differ."""
 def digamma(input: Tensor, *, out: Any = None) -> Tensor:
     """The derivative of `lgamma`."""
+def dist(input: Tensor, other: Tensor, p: _Number = 2) -> Tensor:
+    """The `p`-norm of the difference of two tensors."""
 @overload
 def div(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     """Divides element by element: `self / other`. True division: integers give the default float dtype."""
@@ -1704,6 +1785,17 @@ def gcd(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The greatest common divisor of integers, not negative."""
 def ge(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     """Whether `self >= other`, element by element."""
+def geqrf(input: Tensor, *, out: Any = None) -> tuple[Tensor, Tensor]:
+    """QR as reflections: R above the diagonal, the vectors below it, and the factors `tau`; see `linalg.householder_product`."""
+@overload
+def gradient(input: Tensor, *, spacing: _Number | None = None, dim: _int | Sequence[_int] | None = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
+    """Slopes along each dimension, or the given ones, of samples `spacing` apart: differences of second order, at the ends of order `edge_order`."""
+@overload
+def gradient(input: Tensor, *, spacing: Sequence[_float], dim: _int | Sequence[_int] | None = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
+    """Slopes of samples that are as far apart as each dimension's spacing says."""
+@overload
+def gradient(input: Tensor, *, spacing: Sequence[Tensor], dim: _int | Sequence[_int] | None = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
+    """Slopes of samples at the given points of each dimension."""
 def gt(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     """Whether `self > other`, element by element."""
 def hardshrink(input: Tensor, lambd: _Number = 0.5, *, out: Any = None) -> Tensor:
@@ -1742,6 +1834,8 @@ def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Any = None) ->
     """The slices of a dimension that a 1-d index names, in its order, copied."""
 def inner(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The dot products over the last dimensions: [.., k] and [.., k]; a number multiplies."""
+def inverse(input: Tensor, *, out: Any = None) -> Tensor:
+    """The inverses of square matrices; a `LinAlgError` if one is singular."""
 def isclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
     """Whether `|self - other| <= atol + rtol * |other|`; equal infinities are close, NaN only to NaN if `equal_nan`."""
 def isfinite(input: Tensor) -> Tensor:
@@ -1794,6 +1888,8 @@ def logaddexp2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """`log2(2^self + 2^other)` without overflow."""
 def logcumsumexp(input: Tensor, dim: _int, *, out: Any = None) -> Tensor:
     """The logarithm of the running sum of exponentials along a dimension, without overflow."""
+def logdet(input: Tensor) -> Tensor:
+    """The logarithms of determinants; NaN where one is negative."""
 def logical_and(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """Whether both are nonzero, element by element."""
 def logical_not(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1810,6 +1906,10 @@ def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False,
     """The logarithm of the sum of exponentials over the given dimensions, without overflow."""
 def lt(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     """Whether `self < other`, element by element."""
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
+    """The solutions of `A X = self` from what `linalg.lu_factor` gave for A."""
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: Any = None) -> tuple[Tensor, Tensor, Tensor]:
+    """P, L and U of `A = P L U` from what `linalg.lu_factor` gives; parts that are not wanted are empty."""
 @overload
 def masked_fill(input: Tensor, mask: Tensor, value: _Number) -> Tensor:
     """`value` where the bool `mask` is true, else `self`. Mask and self broadcast."""
@@ -1890,6 +1990,12 @@ def nanmedian(input: Tensor, *, out: Any = None) -> Tensor:
 @overload
 def nanmedian(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Any = None) -> tuple[Tensor, Tensor]:
     """The medians along a dimension of the elements that are not nan, and their positions."""
+@overload
+def nanquantile(input: Tensor, q: Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Any = None) -> Tensor:
+    """As `quantile`; NaNs are left out."""
+@overload
+def nanquantile(input: Tensor, q: _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Any = None) -> Tensor:
+    """As `quantile`; NaNs are left out."""
 def nansum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Any = None) -> Tensor:
     """The sum of the elements that are not nan, of all or over the given dimensions."""
 @overload
@@ -1934,10 +2040,16 @@ def ones(size: _int | Sequence[_int], *, dtype: _dtype | None = None, device: _d
     """A tensor of ones; float32 by default."""
 def ones_like(input: Tensor, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
     """Ones in the shape of another tensor."""
+def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: _bool = True, transpose: _bool = False, *, out: Any = None) -> Tensor:
+    """The square Q of reflections (see `geqrf`), or its adjoint, times `other`, from the left or the right."""
 def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
     """The products of each element of one vector with each of another: [n] and [m] give [n, m]."""
+def pdist(input: Tensor, p: _float = 2) -> Tensor:
+    """The `p`-norm distances of each pair of the N rows of a matrix, N (N - 1) / 2 of them, row by row."""
 def permute(input: Tensor, dims: _int | Sequence[_int]) -> Tensor:
     """Reorders the dimensions."""
+def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
+    """The pseudoinverse; see `linalg.pinv`."""
 def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
     """`abs * exp(i * angle)`."""
 def polygamma(n: _int, self: Tensor, *, out: Any = None) -> Tensor:
@@ -1963,6 +2075,12 @@ def prod(input: Tensor, dim: _int, keepdim: _bool = False, *, dtype: _dtype | No
     """The product along one dimension; `keepdim` keeps it with size one."""
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """Writes `source` at indices of the flattened tensor, or adds it there if `accumulate`."""
+@overload
+def quantile(input: Tensor, q: Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Any = None) -> Tensor:
+    """The values at the shares `q` (0 to 1) of the order of all elements or along a dimension; several q come first."""
+@overload
+def quantile(input: Tensor, q: _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Any = None) -> Tensor:
+    """The value at the share `q` (0 to 1) of the order of all elements or along a dimension."""
 def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
     """Radians to degrees."""
 def rand(size: _int | Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
@@ -2004,6 +2122,8 @@ def remainder(input: Tensor, other: _Number, *, out: Any = None) -> Tensor:
 @overload
 def remainder(input: _Number, other: Tensor, *, out: Any = None) -> Tensor:
     """The remainder of a number divided by each element: `number % tensor`."""
+def renorm(input: Tensor, p: _Number, dim: _int, maxnorm: _Number, *, out: Any = None) -> Tensor:
+    """Each slice along `dim` whose `p`-norm exceeds `maxnorm` scaled down to it."""
 @overload
 def repeat_interleave(input: Tensor, repeats: Tensor, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor:
     """Slice `i` along `dim` repeated `repeats[i]` times; without `dim` the input is flattened."""
@@ -2077,6 +2197,8 @@ def sinh(input: Tensor, *, out: Any = None) -> Tensor:
     """The hyperbolic sine."""
 def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Any = None) -> Tensor:
     """A copy of self with `src` written over a slice of a dimension."""
+def slogdet(input: Tensor, *, out: Any = None) -> tuple[Tensor, Tensor]:
+    """Signs (of absolute value one, or zero) and logarithms of the absolute values of determinants."""
 def softmax(input: Tensor, dim: _int, dtype: _dtype | None = None, *, out: Any = None) -> Tensor:
     """`exp(x) / sum(exp(x))` along a dimension: positive, with sum one. Floating only, or `dtype` says as what."""
 @overload
@@ -2138,6 +2260,8 @@ def sum(input: Tensor, *, dtype: _dtype | None = None, out: Any = None) -> Tenso
 @overload
 def sum(input: Tensor, dim: _int | Sequence[_int] | None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Any = None) -> Tensor:
     """The sum over the given dimensions; `keepdim` keeps them with size one."""
+def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Any = None) -> tuple[Tensor, Tensor, Tensor]:
+    """`self = U diag(S) V^H`; see `linalg.svd`. Without `compute_uv` zeros stand for the vectors."""
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; tensors of fewer dimensions are returned as views."""
 def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
@@ -2167,6 +2291,14 @@ def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix."""
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Swaps two dimensions."""
+@overload
+def trapezoid(y: Tensor, *, dx: _Number = 1, dim: _int = -1) -> Tensor:
+    """The integral of samples `dx` apart along a dimension by the trapezoid rule."""
+@overload
+def trapezoid(y: Tensor, x: Tensor, *, dim: _int = -1) -> Tensor:
+    """The integral of samples at `x` along a dimension by the trapezoid rule."""
+def triangular_solve(input: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Any = None) -> tuple[Tensor, Tensor]:
+    """The solution X of `A X = self` for triangular A, and a copy of A; see `linalg.solve_triangular`."""
 def tril(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
     """The lower triangle of matrices, zeros above the given diagonal."""
 def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None) -> Tensor:
@@ -2207,6 +2339,8 @@ def unique_consecutive(input: Tensor, return_inverse: Literal[True] = True, retu
     """The elements that differ from the one before, the position of each element's run, and the lengths of the runs."""
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """Inserts a dimension of size one."""
+def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
+    """The powers of each element of a vector as columns, falling (or increasing) from left to right."""
 @overload
 def var(input: Tensor, unbiased: _bool = True, *, out: Any = None) -> Tensor:
     """The variance of all elements: the mean squared distance from the mean, over n - 1, or n where not `unbiased`."""

@@ -129,14 +129,19 @@ from ._C import broadcast_tensors as broadcast_tensors
 from ._C import broadcast_to as broadcast_to
 from ._C import bucketize as bucketize
 from ._C import can_cast as can_cast
+from ._C import cartesian_prod as cartesian_prod
 from ._C import cat as cat
+from ._C import cdist as cdist
 cdouble: object
 from ._C import ceil as ceil
 ceil_: object
 celu: object
 cfloat: object
+from ._C import chain_matmul as chain_matmul
 from ._formats import channels_last as channels_last
 from ._formats import channels_last_3d as channels_last_3d
+from ._C import cholesky_inverse as cholesky_inverse
+from ._C import cholesky_solve as cholesky_solve
 from ._C import chunk as chunk
 from ._C import clamp as clamp
 clamp_: object
@@ -148,6 +153,7 @@ clip: object
 clip_: object
 from ._C import clone as clone
 from ._C import column_stack as column_stack
+from ._C import combinations as combinations
 from ._C import complex as complex
 from ._C import complex128 as complex128
 from ._C import complex64 as complex64
@@ -160,12 +166,14 @@ from ._C import constant_pad_nd as constant_pad_nd
 from ._formats import contiguous_format as contiguous_format
 from ._C import copysign as copysign
 copysign_: object
+from ._C import corrcoef as corrcoef
 from ._C import cos as cos
 cos_: object
 from ._C import cosh as cosh
 cosh_: object
 from ._C import cosine_similarity as cosine_similarity
 from ._C import count_nonzero as count_nonzero
+from ._C import cov as cov
 from ._C import cross as cross
 from . import cuda as cuda
 from ._C import cummax as cummax
@@ -174,9 +182,11 @@ from ._C import cumprod as cumprod
 cumprod_: object
 from ._C import cumsum as cumsum
 cumsum_: object
+from ._C import cumulative_trapezoid as cumulative_trapezoid
 from ._C import default_generator as default_generator
 from ._C import deg2rad as deg2rad
 deg2rad_: object
+from ._C import det as det
 from ._C import detach as detach
 from ._C import device as device
 from ._C import diag as diag
@@ -185,8 +195,10 @@ from ._C import diagflat as diagflat
 from ._C import diagonal as diagonal
 from ._C import diagonal_copy as diagonal_copy
 from ._C import diagonal_scatter as diagonal_scatter
+from ._C import diff as diff
 from ._C import digamma as digamma
 digamma_: object
+from ._C import dist as dist
 from ._C import div as div
 div_: object
 divide: object
@@ -253,6 +265,7 @@ from ._C import gcd as gcd
 gcd_: object
 from ._C import ge as ge
 ge_: object
+from ._C import geqrf as geqrf
 ger: object
 from ._C import get_default_device as get_default_device
 from ._C import get_default_dtype as get_default_dtype
@@ -263,6 +276,7 @@ from ._settings import get_num_interop_threads as get_num_interop_threads
 from ._C import get_num_threads as get_num_threads
 from ._C import get_rng_state as get_rng_state
 from . import gpu as gpu
+from ._C import gradient as gradient
 greater: object
 greater_: object
 greater_equal: object
@@ -301,6 +315,7 @@ from ._C import int16 as int16
 from ._C import int32 as int32
 from ._C import int64 as int64
 from ._C import int8 as int8
+from ._C import inverse as inverse
 from ._C import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from ._C import is_anomaly_enabled as is_anomaly_enabled
 from ._functions import is_complex as is_complex
@@ -358,6 +373,7 @@ from ._C import log_softmax as log_softmax
 from ._C import logaddexp as logaddexp
 from ._C import logaddexp2 as logaddexp2
 from ._C import logcumsumexp as logcumsumexp
+from ._C import logdet as logdet
 from ._C import logical_and as logical_and
 logical_and_: object
 from ._C import logical_not as logical_not
@@ -373,6 +389,9 @@ from ._C import logsumexp as logsumexp
 long: object
 from ._C import lt as lt
 lt_: object
+from ._functions import lu as lu
+from ._C import lu_solve as lu_solve
+from ._C import lu_unpack as lu_unpack
 from ._C import manual_seed as manual_seed
 from ._C import masked_fill as masked_fill
 masked_fill_: object
@@ -380,6 +399,8 @@ from ._C import masked_scatter as masked_scatter
 masked_scatter_: object
 from ._C import masked_select as masked_select
 from ._C import matmul as matmul
+matrix_exp: object
+matrix_power: object
 from ._C import max as max
 from ._C import maximum as maximum
 from ._C import mean as mean
@@ -404,6 +425,7 @@ from ._C import nan_to_num as nan_to_num
 nan_to_num_: object
 from ._C import nanmean as nanmean
 from ._C import nanmedian as nanmedian
+from ._C import nanquantile as nanquantile
 from ._C import nansum as nansum
 from ._C import narrow as narrow
 from ._C import native_layer_norm as native_layer_norm
@@ -428,9 +450,13 @@ from ._C import ones as ones
 from ._C import ones_like as ones_like
 from ._C import op_table as op_table
 from . import optim as optim
+orgqr: object
+from ._C import ormqr as ormqr
 from ._C import outer as outer
+from ._C import pdist as pdist
 from ._C import permute as permute
 pi: float
+from ._C import pinverse as pinverse
 from ._C import polar as polar
 from ._C import polygamma as polygamma
 polygamma_: object
@@ -443,6 +469,7 @@ from ._C import prod as prod
 from ._C import promote_types as promote_types
 from ._C import put as put
 put_: object
+from ._C import quantile as quantile
 from ._C import rad2deg as rad2deg
 rad2deg_: object
 from ._C import rand as rand
@@ -461,6 +488,8 @@ from ._C import relu as relu
 relu_: object
 from ._C import remainder as remainder
 remainder_: object
+from ._C import renorm as renorm
+renorm_: object
 from ._C import repeat_interleave as repeat_interleave
 from ._C import reshape as reshape
 from ._functions import resolve_conj as resolve_conj
@@ -515,6 +544,7 @@ sinc_: object
 from ._C import sinh as sinh
 sinh_: object
 from ._C import slice_scatter as slice_scatter
+from ._C import slogdet as slogdet
 from ._C import softmax as softmax
 from ._C import sort as sort
 from . import special as special
@@ -536,6 +566,7 @@ sub_: object
 subtract: object
 subtract_: object
 from ._C import sum as sum
+from ._C import svd as svd
 swapaxes: object
 swapaxes_: object
 swapdims: object
@@ -557,6 +588,9 @@ from ._C import topk as topk
 from ._C import trace as trace
 from ._C import transpose as transpose
 transpose_: object
+from ._C import trapezoid as trapezoid
+trapz: object
+from ._C import triangular_solve as triangular_solve
 from ._C import tril as tril
 tril_: object
 from ._C import tril_indices as tril_indices
@@ -580,6 +614,7 @@ from ._C import unsqueeze as unsqueeze
 unsqueeze_: object
 from ._settings import use_deterministic_algorithms as use_deterministic_algorithms
 from . import utils as utils
+from ._C import vander as vander
 from ._C import var as var
 from ._C import var_mean as var_mean
 from ._C import vdot as vdot

@@ -14,6 +14,7 @@ __all__ = [
     "is_neg",
     "is_signed",
     "is_storage",
+    "lu",
     "resolve_conj",
     "resolve_neg",
     "equal",
@@ -194,6 +195,21 @@ def tensordot(a, b, dims=2, out=None):
             raise RuntimeError(f"tensordot: expected dims to be an int or two lists, got {len(dims)} lists")
         return _C.ops["_tensordot"](a, b, *dims, out=out)
     return _C.ops["tensordot"](a, b, dims, out=out)
+
+
+def lu(A, pivot=True, get_infos=False, out=None):
+    """L and U in one matrix and the rows that were exchanged, as `linalg.lu_factor`; also how it went, if asked.
+
+    Raises:
+        RuntimeError: U has a zero pivot, and `get_infos` is False.
+    """
+    result = _C.ops["_lu_with_info"](A, pivot, not get_infos)
+    result = result if get_infos else tuple(result)[:2]
+    if out is None:
+        return result
+    for to, tensor in zip(out, result, strict=True):
+        to.resize_(tensor.shape).copy_(tensor)
+    return tuple(out)
 
 
 def _letters(subscripts):

@@ -9,7 +9,7 @@ use smallvec::smallvec;
 
 /// Calls `op` in place on its first argument and returns that tensor.
 pub fn call_inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
-    inplace(op, args).map_err(|e| e.in_op(op.parsed().base))
+    inplace(op, args).map_err(|e| e.in_op(op.parsed().title))
 }
 
 fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {

@@ -26,14 +26,14 @@ use smallvec::SmallVec;
 /// Calls an op on complete arguments (defaults filled in).
 pub fn call(op: &'static Op, args: &[Value]) -> Result<Outputs> {
     let call = Call { op, args };
-    let mut outputs = forward(&call).map_err(|e| e.in_op(op.parsed().base))?;
+    let mut outputs = forward(&call).map_err(|e| e.in_op(op.parsed().title))?;
     tracer::trace(op, args, &outputs);
     if autograd::mode::inference_enabled() {
         // What is new; a view is what its base is, and a composite may give an argument back.
         let new = |t: &&Tensor| t.owners() == 1 && t.storage().owners() == 1;
         outputs.iter().filter(new).for_each(|t| t.set_flag(INFERENCE, true));
     } else if needs_record(&call) {
-        record(&call, &mut outputs).map_err(|e| e.in_op(op.parsed().base))?;
+        record(&call, &mut outputs).map_err(|e| e.in_op(op.parsed().title))?;
     }
     Ok(outputs)
 }
@@ -50,6 +50,9 @@ fn forward(call: &Call) -> Result<Outputs> {
         }
         Body::Kernel(k) => run_kernel(call, k),
         Body::View(f) => make_views(call, f(call)?),
+        Body::Composite { .. } if call.op.on_host && call.device_of_args().is_gpu() => {
+            Err(no_shader(call.device_of_args()))
+        }
         Body::Composite { run, fused, when } => match fused {
             Some(f) if when(call) => self::call(f, call.args),
             _ => run(call),
@@ -61,7 +64,7 @@ fn forward(call: &Call) -> Result<Outputs> {
 /// The composite body of an op that also has a fused one: the oracle of the fused kernel.
 pub fn call_composite(op: &'static Op, args: &[Value]) -> Result<Outputs> {
     match &op.body {
-        Body::Composite { run, .. } => run(&Call { op, args }).map_err(|e| e.in_op(op.parsed().base)),
+        Body::Composite { run, .. } => run(&Call { op, args }).map_err(|e| e.in_op(op.parsed().title)),
         _ => call(op, args),
     }
 }
@@ -180,7 +183,7 @@ pub fn infer(op: &'static Op, args: &[Value]) -> Result<SmallVec<[Spec; 1]>> {
         Body::Elementwise(e) => elementwise::infer(&call, e.rule(&call)?),
         _ => Err(Error::not_implemented("shape inference without running")),
     }
-    .map_err(|e| e.in_op(op.parsed().base))
+    .map_err(|e| e.in_op(op.parsed().title))
 }
 
 /// Fills the arguments that were left out with their defaults.
@@ -188,12 +191,14 @@ pub fn complete(op: &'static Op, args: &mut Args) -> Result<()> {
     let params = &op.signature().params;
     if args.len() > params.len() {
         return Err(Error::type_(format!("takes {} arguments but {} were given", params.len(), args.len()))
-            .in_op(op.parsed().base));
+            .in_op(op.parsed().title));
     }
     for p in &params[args.len()..] {
         match &p.default {
             Some(v) => args.push(v.clone()),
-            None => return Err(Error::type_(format!("missing required argument '{}'", p.name)).in_op(op.parsed().base)),
+            None => {
+                return Err(Error::type_(format!("missing required argument '{}'", p.name)).in_op(op.parsed().title));
+            }
         }
     }
     Ok(())

@@ -111,6 +111,8 @@ pub struct Op {
     pub out_dtype: Option<OutDType>,
     /// Outputs after the first are by-products without a gradient.
     pub first_only: bool,
+    /// A composite of steps that have no shader.
+    pub on_host: bool,
     /// PyTorch's node name where it is not `<Name>Backward0`.
     pub node: &'static str,
     /// The same for the in-place form, where that has another one (`t_`: `TBackward1`).
@@ -138,6 +140,7 @@ pub const OP: Op = Op {
     body: Body::Unset,
     vjp: Vjp::Unset,
     first_only: false,
+    on_host: false,
     sharing: None,
     expanded: None,
     out_dtype: None,
@@ -159,6 +162,8 @@ pub struct Parsed {
     pub inplace_node: &'static str,
     /// `sum` of `sum.dim`, without the namespace.
     pub base: &'static str,
+    /// What its errors go by: the base, in `linalg` with the namespace, as PyTorch's do.
+    pub title: &'static str,
 }
 
 impl Cache {
@@ -195,9 +200,10 @@ impl Op {
             self.cache.init(|| {
                 let signature = Signature::parse(self.sig).unwrap_or_else(|e| panic!("signature of {}: {e}", self.sig));
                 let base = base_name(signature.name);
-                let node = if self.node.is_empty() { leak(node_name(base)) } else { self.node };
+                let title = title(signature.name, base);
+                let node = if self.node.is_empty() { leak(node_name(title)) } else { self.node };
                 let inplace_node = if self.inplace_node.is_empty() { node } else { self.inplace_node };
-                Parsed { signature, node, inplace_node, base }
+                Parsed { signature, node, inplace_node, base, title }
             })
         })
     }
@@ -219,7 +225,8 @@ impl Op {
         match &self.body {
             Body::Elementwise(e) => e.wgsl_known(),
             Body::Kernel(k) => k.gpu.is_some(),
-            Body::View(_) | Body::Composite { .. } => true,
+            Body::View(_) => true,
+            Body::Composite { .. } => !self.on_host,
             Body::Unset => false,
         }
     }
@@ -243,10 +250,19 @@ fn base_name(name: &'static str) -> &'static str {
     public.rfind('.').map_or(public, |i| &public[i + 1..])
 }
 
+/// `linalg.inv` of `linalg.inv` and of a step `_linalg_inv`; elsewhere the base.
+fn title(name: &'static str, base: &'static str) -> &'static str {
+    match base.strip_prefix("_linalg_") {
+        Some(step) => leak(format!("linalg.{step}")),
+        None if name.starts_with("linalg.") => public_name(name),
+        None => base,
+    }
+}
+
 /// `log_softmax` -> `LogSoftmaxBackward0`.
-fn node_name(base: &str) -> String {
+fn node_name(title: &str) -> String {
     let mut out = String::new();
-    for part in base.trim_matches('_').split('_') {
+    for part in title.trim_matches('_').split(['_', '.']) {
         let mut c = part.chars();
         out.extend(c.next().map(|f| f.to_ascii_uppercase()));
         out.push_str(c.as_str());

@@ -8,10 +8,13 @@ pub mod activation_backward;
 pub mod alias;
 pub mod arith;
 pub mod choose;
+pub mod combine;
 pub mod compare;
 pub mod complex;
 pub mod copy;
 pub mod create;
+pub mod difference;
+pub mod distance;
 pub mod division;
 pub mod embed;
 pub mod embedding;
@@ -60,6 +63,7 @@ pub mod softmax;
 pub mod sort;
 pub mod special;
 pub mod split;
+pub mod statistics;
 pub mod strided;
 pub mod take;
 pub mod triangle;
@@ -79,8 +83,11 @@ pub static OPS: &[&[&Op]] = &[
     activation_backward::OPS,
     alias::OPS,
     choose::OPS,
+    combine::OPS,
     compare::OPS,
     complex::OPS,
+    difference::OPS,
+    distance::OPS,
     division::OPS,
     embed::OPS,
     embedding::OPS,
@@ -98,8 +105,17 @@ pub static OPS: &[&[&Op]] = &[
     like::OPS,
     linalg::OPS,
     linalg::added::OPS,
+    linalg::cholesky::OPS,
     linalg::cross::OPS,
+    linalg::derived::OPS,
+    linalg::determinant::OPS,
+    linalg::eigen::OPS,
     linalg::einsum::OPS,
+    linalg::factors::OPS,
+    linalg::orthogonal::OPS,
+    linalg::powers::OPS,
+    linalg::solve::OPS,
+    linalg::spectral::OPS,
     linalg::vectors::OPS,
     linear::OPS,
     logical::OPS,
@@ -140,6 +156,7 @@ pub static OPS: &[&[&Op]] = &[
     sort::OPS,
     special::OPS,
     split::OPS,
+    statistics::OPS,
     strided::OPS,
     take::OPS,
     triangle::OPS,

@@ -1,4 +1,4 @@
-//! What reductions, losses and contraction share: unrecorded bodies, helpers of formulas, ops that are found by name.
+//! What reductions, losses and contraction share: unrecorded bodies, helpers of formulas.
 
 use super::compare::NE;
 use super::minmax::{CLAMP, CLAMP_MIN};
@@ -8,13 +8,6 @@ use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::tensor::Tensor;
-
-/// The op of this full name, or an error that says that it is missing: for what this build may not have.
-pub(super) fn named(name: &str) -> Result<&'static Op> {
-    super::all()
-        .find(|op| op.name() == name)
-        .ok_or_else(|| Error::not_implemented(format!("this needs the op '{name}', which is not available")))
-}
 
 impl Term {
     pub(super) fn ne_<'a>(self, other: impl IntoArg<'a>) -> Term {

@@ -264,7 +264,7 @@ fn run_kth(c: &Call, out: &[Tensor]) -> Result<()> {
 
 impl Term {
     /// The same values without history.
-    fn cut(self) -> Term {
+    pub(super) fn cut(self) -> Term {
         match self.0 {
             Ok(t) => Term(Ok(t.detach())),
             e => Term(e),

@@ -298,7 +298,7 @@ pub fn make<'py>(
     ops: Vec<&'static Op>,
     inplace: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let named = ops.iter().map(|op| named_tuple(py, name, op)).collect::<PyResult<Vec<_>>>()?;
+    let named = ops.iter().map(|op| named_tuple(py, op)).collect::<PyResult<Vec<_>>>()?;
     let entry = Box::leak(Box::new(Entry { name, ops, inplace, named }));
     // SAFETY: generic alloc gives room for our layout; both fields are set before anyone sees the object.
     unsafe {
@@ -313,10 +313,11 @@ pub fn make<'py>(
 }
 
 /// The result class of an op that returns several named tensors: a tuple with attributes, `torch.return_types.max`.
-fn named_tuple(py: Python, name: &str, op: &'static Op) -> PyResult<Option<Py<PyAny>>> {
+fn named_tuple(py: Python, op: &'static Op) -> PyResult<Option<Py<PyAny>>> {
     let Returns::Named(fields) = &op.signature().returns else { return Ok(None) };
     let make = py.import("rustgrad._structseq")?.getattr("make")?;
     let kwargs = PyDict::new(py);
     kwargs.set_item("fields", fields.clone())?;
+    let name = op.public().trim_start_matches('_').replace('.', "_");
     Ok(Some(make.call((name,), Some(&kwargs))?.unbind()))
 }

@@ -9,6 +9,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pyo3::create_exception!(rustgrad, InternalError, PyRuntimeError, "A bug in rustgrad itself; please report it.");
 pyo3::create_exception!(rustgrad, OutOfMemoryError, PyRuntimeError, "No memory left on a device.");
 
+pyo3::create_exception!(
+    rustgrad.linalg,
+    LinAlgError,
+    PyRuntimeError,
+    "A matrix is singular, or a decomposition did not converge."
+);
+
 impl From<Error> for PyErr {
     fn from(mut e: Error) -> PyErr {
         if let Some(p) = e.take_payload()
@@ -24,6 +31,7 @@ impl From<Error> for PyErr {
             Class::Index => PyIndexError::new_err(message),
             Class::NotImplemented => PyNotImplementedError::new_err(message),
             Class::Memory => OutOfMemoryError::new_err(message),
+            Class::LinAlg => LinAlgError::new_err(message),
             Class::Buffer => PyBufferError::new_err(message),
             Class::Internal | Class::Python => InternalError::new_err(message),
         }

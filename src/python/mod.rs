@@ -49,6 +49,7 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     m.add_class::<saved::SavedTensor>()?;
     m.add("InternalError", py.get_type::<error::InternalError>())?;
     m.add("OutOfMemoryError", py.get_type::<error::OutOfMemoryError>())?;
+    m.add("_LinAlgError", py.get_type::<error::LinAlgError>())?;
     for d in DType::ALL {
         m.add(d.name(), kinds::dtype_object(py, d)?)?;
     }

@@ -99,6 +99,31 @@ XFAIL: dict[tuple[str, str], str] = {
     ("errors", "nn.functional.glu"): "another wording",
 }
 
+COMPOSED = (
+    "vander", "combinations", "cdist", "pdist", "dist", "renorm", "linalg.lstsq", "linalg.lu", "lu_unpack",
+    "linalg.lu_solve", "lu_solve", "linalg.householder_product", "ormqr", "triangular_solve", "linalg.solve",
+    "linalg.solve_ex",
+)  # fmt: skip
+XFAIL |= {
+    (check, op): "put together from other ops, whose nodes it shows"
+    for check in ("node names", "nodes keep")
+    for op in COMPOSED
+}
+XFAIL |= {
+    (check, op): "a product with a number has the node of a product"
+    for check in ("node names", "nodes keep")
+    for op in ("trapezoid.dx", "trapezoid.x", "cumulative_trapezoid.x")
+}
+XFAIL |= {
+    ("nodes keep", op): "its formula reads the matrix or the results, and not the factors"
+    for op in ("linalg.det", "det", "linalg.slogdet", "slogdet", "linalg.svd", "linalg.svdvals", "svd")
+}
+XFAIL[("nodes keep", "cholesky_solve")] = "its formula does not read the right hand side"
+XFAIL[("nodes keep", "linalg.matrix_power")] = "strides of factors are not kept"
+XFAIL[("node names", "linalg.tensorinv")] = "a reshaped inverse is a view"
+XFAIL[("strides on cpu", "linalg.lstsq")] = "PyTorch's solution is a part of LAPACK's longer columns"
+XFAIL[("strides", "renorm")] = "PyTorch makes this result row-major; here it follows its argument"
+
 # Samples that a property is not about: (property, op without namespace and underscores, pattern in the sample, reason).
 NOT_ABOUT = [
     ("strided", "as_strided", "", "reads the storage, not the elements"),
@@ -117,6 +142,37 @@ NOT_ABOUT = [
     ("edges", "var_mean", "special", "PyTorch's running mean turns infinity into NaN"),
     ("edges", "std_mean", "special", "PyTorch's running mean turns infinity into NaN"),
     ("edges", "native_layer_norm", "special", "PyTorch's running mean turns infinity into NaN"),
+    ("edges", "svdvals", r"f32\[2,3\]\(special", "PyTorch's LAPACK raises for some shapes and gives NaN for others"),
+    ("edges", "cond", "'nuc'", "PyTorch's LAPACK raises for some shapes and gives NaN for others"),
+    ("edges", "eigvalsh", "special", "PyTorch's LAPACK raises for some matrices with NaN and gives NaN for others"),
+    ("gradcheck", "lstsq", "driver='gels[sd]'", "as in PyTorch no gradient passes through the singular values"),
+    ("nodes", "diff", r"f32\[3\], 0$", "a clone, where PyTorch writes a copy"),
+    ("nodes", "corrcoef", "c64", "a complex number keeps no parts: its formula reads sizes alone"),
+    (
+        "nodes",
+        "qr",
+        r"f32\[[02],[34]\]",
+        "of wide matrices the first columns decide Q, and the others are seen in its basis",
+    ),
+]
+# The first rows of expanded matrices are equal, so these are singular.
+SINGLE = r"^[fc]\d+\[\d+,\d+\]"
+EQUAL_ROWS = {
+    **dict.fromkeys(("cholesky", "lu_factor", "lu_with_info", "inv", "inverse", "solve"), SINGLE),
+    **dict.fromkeys(("tensorinv", "tensorsolve"), ""),
+    "matrix_power": ", -2",
+}
+NOT_ABOUT += [("expanded", op, text, "an expanded matrix is singular") for op, text in EQUAL_ROWS.items()]
+# One triangle is read and the gradient is Hermitian, by PyTorch's convention: `test_linalg.py` checks it by differences.
+ONE_TRIANGLE = dict.fromkeys(("cholesky", "cholesky_ex", "linalg_eigh", "eigh", "eigvalsh"), "")
+NOT_ABOUT += [
+    (check, op, text, "the gradient is that of Hermitian matrices")
+    for check in ("gradcheck", "gradgradcheck")
+    for op, text in (ONE_TRIANGLE | {"pinv": "hermitian=True"}).items()
+]
+NOT_ABOUT += [
+    ("edges", op, "special", "which NaNs and infinities come out depends on the order of LAPACK's steps")
+    for op in ("cholesky_ex", "slogdet", "qr", "geqrf", "householder_product", "ormqr")
 ]
 
 

@@ -169,7 +169,8 @@ def refuses(op: Op, call: Call):
     try:
         op.run(args, op.placed(args, kwargs, "gpu"))
     except (RuntimeError, NotImplementedError) as error:
-        names = op.leaf.strip("_") in str(error) and "gpu" in str(error)
+        # A step of `linalg.qr` goes by the name of that.
+        names = op.leaf.strip("_").removeprefix("linalg_") in str(error) and "gpu" in str(error)
         return "" if names else f"the message does not name the op and the device: {error}"
     return "the op says that it does not run on the gpu, but it did"
 
@@ -368,6 +369,8 @@ def errors(op: Op, device: str):
                 torch.gpu.synchronize()
             problems.append(f"{text}: no error; {name} with {part!r} is declared")
         except Exception as error:
+            if device == "gpu" and not op.gpu and "no shader" in str(error):
+                continue  # refused before its values are looked at
             right_class = name in {c.__name__ for c in type(error).__mro__}
             no_overload = name == "TypeError" and "invalid combination of arguments" in str(error)
             # What the device finds is said by the kernel that found it: the class is PyTorch's, the words are its own.

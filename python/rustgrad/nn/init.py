@@ -194,14 +194,11 @@ def orthogonal_(tensor, gain=1, generator=None):
 
     Raises:
         ValueError: fewer than 2 dimensions.
-        NotImplementedError: the build has no QR decomposition.
     """
     if tensor.ndimension() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:
         return tensor
-    if "linalg.qr" not in ops:
-        raise NotImplementedError("orthogonal_ needs linalg.qr, which this version does not have yet")
     rows = tensor.size(0)
     flat = tensor.new_empty((rows, tensor.numel() // rows)).normal_(0, 1, generator=generator)
     wide = flat.size(0) < flat.size(1)

@@ -1,8 +1,18 @@
 //! Contraction: mm, bmm, matmul here; products that are added, products of vectors, einsum in files of their own.
 
 pub mod added;
+pub mod cholesky;
 pub mod cross;
+pub mod derived;
+pub mod determinant;
+pub mod eigen;
 pub mod einsum;
+pub mod factors;
+mod kit;
+pub mod orthogonal;
+pub mod powers;
+pub mod solve;
+pub mod spectral;
 pub mod vectors;
 
 use super::view::{EXPAND, T, TRANSPOSE, UNSAFE_VIEW};
@@ -235,6 +245,7 @@ pub static DROP_DIM: Op = Op {
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
     node: "SqueezeBackward4",
+    keeps: Some("dim self_sym_sizes"),
     samples: &["f32[1,3], 0"],
     errors: &[("f32[2], 1", "IndexError", "Dimension out of range")],
     ..OP

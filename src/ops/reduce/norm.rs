@@ -8,7 +8,7 @@ use crate::dtype::{Category, DType, Scalar, default_dtype};
 use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::op::*;
-use crate::ops::needs::{named, quiet};
+use crate::ops::needs::quiet;
 use crate::ops::reduce::extreme::{AMAX, AMIN};
 use crate::tensor::Tensor;
 
@@ -61,7 +61,6 @@ pub static VECTOR_NORM: Op = Op {
     forms: FO,
     body: kernel(infer_norm, run_norm, Some(run_norm_gpu)),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, norm_backward)]),
-    node: "LinalgVectorNormBackward0",
     samples: &[
         "f32[2,3]",
         "f32[2,3], 1",
@@ -173,7 +172,7 @@ fn singular_values(t: &Tensor, (a, b): (i64, i64)) -> Term {
         return SUM_DIM.call((crate::ops::view::PERMUTE.call((Term::from(t).abs(), rest)), [-1]));
     }
     let order: Ints = (0..n).filter(|d| *d != a && *d != b).chain([a, b]).collect();
-    Term(named("linalg.svdvals").and_then(|op| op.call((crate::ops::view::PERMUTE.call((t, order)),)).ok()))
+    crate::ops::linalg::spectral::SVDVALS.call((crate::ops::view::PERMUTE.call((t, order)),))
 }
 
 fn nuclear(t: &Tensor, dims: &[i64], keepdim: bool) -> Term {

@@ -1,0 +1,128 @@
+//! Walking batches of matrices: every operand has the same leading dimensions and a core of two, one or no dimensions.
+
+use super::mat::{Field, Mat};
+use crate::cpu::parallel::par_for;
+use crate::cpu::view::{View, load, store};
+use crate::dtype::{DType, Element, c64, c128};
+use crate::error::{Error, Result};
+use std::marker::PhantomData;
+use std::sync::Mutex;
+
+/// Work on one matrix of a batch, for each element type.
+pub trait Batch: Sync {
+    /// Reads what it needs through `at` and stores every output.
+    fn one<T: Field>(&self, at: &At<T>) -> Result<()>;
+}
+
+/// The operands of one matrix in the batch.
+pub struct At<'a, T> {
+    views: &'a [View<'a>],
+    /// Leading dimensions of the operands, and which of their matrices this is.
+    lead: usize,
+    index: usize,
+    mark: PhantomData<T>,
+}
+
+impl<T: Field> At<'_, T> {
+    /// The address of the core of an operand, its sizes and strides.
+    fn core(&self, k: usize) -> (*mut u8, &[usize], &[usize]) {
+        let v = &self.views[k];
+        let (mut rest, mut offset) = (self.index, 0);
+        for d in (0..self.lead).rev() {
+            offset += rest % v.shape[d] * v.strides[d];
+            rest /= v.shape[d];
+        }
+        (v.at(offset), &v.shape[self.lead..], &v.strides[self.lead..])
+    }
+    /// Operand `k` as a matrix.
+    pub fn matrix(&self, k: usize) -> Mat<T> {
+        let (ptr, shape, strides) = self.core(k);
+        let mut m = Mat::zeros(shape[0], shape[1]);
+        let dtype = self.views[k].dtype;
+        let rows = if m.cols == 0 { 0 } else { m.rows };
+        for i in 0..rows {
+            // SAFETY: the row lies within the operand, which the caller of `over` vouches for.
+            unsafe {
+                load(
+                    dtype,
+                    ptr.wrapping_add(i * strides[0] * dtype.size()),
+                    strides[1],
+                    m.cols,
+                    m.row_mut(i).as_mut_ptr(),
+                )
+            };
+        }
+        m
+    }
+    /// How many columns operand `k` has.
+    pub fn cols(&self, k: usize) -> usize {
+        self.core(k).1[1]
+    }
+    /// Operand `k` as a vector.
+    pub fn vector<E: Element>(&self, k: usize) -> Vec<E> {
+        let (ptr, shape, strides) = self.core(k);
+        let mut v = vec![E::default(); shape[0]];
+        if v.is_empty() {
+            return v;
+        }
+        // SAFETY: as in `matrix`.
+        unsafe { load(self.views[k].dtype, ptr, strides[0], v.len(), v.as_mut_ptr()) };
+        v
+    }
+    pub fn store<E: Field>(&self, k: usize, m: &Mat<E>) {
+        let (ptr, shape, strides) = self.core(k);
+        assert_eq!(shape, [m.rows, m.cols]);
+        let dtype = self.views[k].dtype;
+        let rows = if m.cols == 0 { 0 } else { m.rows };
+        for i in 0..rows {
+            // SAFETY: the row lies within the output, which only this matrix of the batch writes.
+            unsafe {
+                store(dtype, ptr.wrapping_add(i * strides[0] * dtype.size()), strides[1], m.cols, m.row(i).as_ptr())
+            };
+        }
+    }
+    pub fn store_vector<E: Element>(&self, k: usize, v: &[E]) {
+        let (ptr, shape, strides) = self.core(k);
+        assert_eq!(shape, [v.len()]);
+        if v.is_empty() {
+            return;
+        }
+        // SAFETY: as in `store`.
+        unsafe { store(self.views[k].dtype, ptr, strides[0], v.len(), v.as_ptr()) };
+    }
+    pub fn store_number<E: Element>(&self, k: usize, x: E) {
+        // SAFETY: as in `store`; the core is one element.
+        unsafe { store(self.views[k].dtype, self.core(k).0, 1, 1, &x) };
+    }
+}
+
+/// Multiplications that are worth a task of their own.
+const TASK: usize = 1 << 16;
+
+fn walk<T: Field>(views: &[View], lead: usize, work: &impl Batch) -> Result<()> {
+    let count: usize = views[0].shape[..lead].iter().product();
+    let order = views.iter().flat_map(|v| &v.shape[lead..]).copied().max().unwrap_or(1).max(1);
+    let failed = Mutex::new(None);
+    par_for(count, (TASK / order.saturating_pow(3)).max(1), |range| {
+        for index in range {
+            if let Err(e) = work.one::<T>(&At { views, lead, index, mark: PhantomData }) {
+                failed.lock().unwrap_or_else(|e| e.into_inner()).replace(e);
+            }
+        }
+    });
+    failed.into_inner().unwrap_or_else(|e| e.into_inner()).map_or(Ok(()), Err)
+}
+
+/// Calls `work` for each matrix of the batch, in the element type of the first operand, but no less than single precision.
+///
+/// # Safety
+/// All operands must be in bounds, have the same `lead` first sizes, and outputs must not overlap other operands.
+pub unsafe fn over(views: &[View], lead: usize, work: &impl Batch) -> Result<()> {
+    match views[0].dtype {
+        DType::F32 | DType::F16 | DType::BF16 => walk::<f32>(views, lead, work),
+        DType::F64 => walk::<f64>(views, lead, work),
+        DType::C64 => walk::<c64>(views, lead, work),
+        DType::C128 => walk::<c128>(views, lead, work),
+        d => Err(Error::not_implemented(format!("not implemented for '{}'", d.scalar_type_name()))),
+    }
+}

@@ -1,0 +1,147 @@
+//! Elements of vectors combined: cartesian_prod, combinations, and powers as columns (vander).
+
+use super::join::{CAT, STACK};
+use super::reorder::FLIP;
+use super::scan::CUMPROD;
+use super::select::INDEX_SELECT;
+use super::shape::MESHGRID;
+use crate::dtype::Scalar;
+use crate::error::{Error, Result, Show};
+use crate::op::*;
+use crate::tensor::Tensor;
+
+pub static OPS: &[&Op] = &[&CARTESIAN_PROD, &COMBINATIONS, &LINALG_VANDER, &VANDER];
+
+fn vector(t: &Tensor) -> Result<()> {
+    match t.ndim() {
+        1 => Ok(()),
+        _ => Err(Error::runtime(format!("Expect a 1D vector, but got shape {}", Show(t.shape())))),
+    }
+}
+
+pub static CARTESIAN_PROD: Op = Op {
+    sig: "cartesian_prod(Tensors tensors) -> Tensor",
+    doc: "All rows with one element of each vector, the last one changing fastest.",
+    forms: F,
+    body: composite(|c| {
+        let tensors = c.tensors(0);
+        tensors.iter().try_for_each(vector)?;
+        if tensors.len() == 1 {
+            return Ok(tensors.into_iter().collect());
+        }
+        let grids = MESHGRID.calls((tensors, "ij"))?;
+        let columns = grids.iter().map(|t| Term::from(t).reshape(&[-1]).ok()).collect::<Result<Vec<_>>>()?;
+        STACK.calls((columns, 1))
+    }),
+    vjp: Vjp::Composite,
+    samples: &["[f32[2], f32[3]]", "[i64[2], i64[2], i64[2]]", "[f32[3]]", "[f32[2], f32[0]]"],
+    errors: &[("[f32[2,3]]", "RuntimeError", "Expect a 1D vector, but got shape [2, 3]")],
+    ..OP
+};
+
+/// Ways to choose `r` of `n` in rising order, one after another.
+fn choices(n: usize, r: usize, repeat: bool) -> Result<Vec<i64>> {
+    let (mut all, mut now): (Vec<i64>, Vec<usize>) = (Vec::new(), Vec::new());
+    let first = |i: usize| if repeat { 0 } else { i };
+    if n == 0 || (!repeat && r > n) {
+        return Ok(all);
+    }
+    now.extend((0..r).map(first));
+    loop {
+        all.try_reserve(r).map_err(|_| Error::out_of_memory(all.len().saturating_mul(16), "cpu"))?;
+        all.extend(now.iter().map(|&i| i as i64));
+        let most = |at: usize| if repeat { n - 1 } else { n - r + at };
+        let Some(at) = (0..r).rev().find(|&at| now[at] < most(at)) else { return Ok(all) };
+        let next = now[at] + 1;
+        now[at..].iter_mut().enumerate().for_each(|(i, x)| *x = next + if repeat { 0 } else { i });
+    }
+}
+
+pub static COMBINATIONS: Op = Op {
+    sig: "combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor",
+    doc: "All choices of `r` elements of a vector in their order, as rows; with replacement an element may repeat.",
+    forms: F,
+    body: composite(|c| {
+        let (t, r) = (c.tensor(0)?, c.int(1)?);
+        vector(t)?;
+        if r < 0 {
+            return Err(Error::runtime(format!("Expect a non-negative number, but got {r}")));
+        }
+        if r == 0 {
+            return Term(Tensor::empty(&[0], t.dtype(), t.device())).outputs();
+        }
+        let index = choices(t.numel(), r as usize, c.flag(2))?;
+        let rows = (index.len() as i64) / r;
+        let index = Term(Tensor::from_slice(&index, &[index.len()])).to_device(t.device());
+        INDEX_SELECT.call((t, 0, index)).reshape(&[rows, r]).outputs()
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[4]", "f32[3], 2, True", "i64[4], 3", "f32[3], 5", "f32[3], 0", "f32[3], 1"],
+    errors: &[
+        ("f32[2,3]", "RuntimeError", "Expect a 1D vector, but got shape [2, 3]"),
+        ("f32[3], -1", "RuntimeError", "Expect a non-negative number, but got -1"),
+    ],
+    ..OP
+};
+
+/// `n` powers of each element, from zero on.
+fn powers(x: Term, n: i64) -> Term {
+    let sizes: Ints = x.sizes();
+    let with = |last: i64| -> Ints { sizes.iter().copied().chain([last]).collect() };
+    let Some(t) = x.get() else { return x };
+    let shape: Vec<usize> = sizes.iter().map(|&d| d as usize).chain([1]).collect();
+    let one = Tensor::empty(&shape, t.dtype(), t.device()).and_then(|one| one.fill_raw(Scalar::Int(1)).map(|()| one));
+    let rest = CUMPROD.call((x.unsqueeze(-1).expand(&with(n - 1)), -1));
+    match (one, rest.ok()) {
+        (Ok(one), Ok(rest)) => CAT.call((vec![one, rest], -1)),
+        (Err(e), _) | (_, Err(e)) => e.into(),
+    }
+}
+
+pub static LINALG_VANDER: Op = Op {
+    sig: "linalg.vander(Tensor x, *, int? N=None) -> Tensor",
+    doc: "The Vandermonde matrix: the powers 0 to `N - 1` of each element in a new last dimension.",
+    forms: F,
+    body: composite(|c| {
+        let x = c.tensor(0)?;
+        let n = c.opt_int(1).unwrap_or(x.shape().last().copied().unwrap_or(1) as i64);
+        if n <= 1 {
+            return Err(Error::runtime("N must be greater than 1."));
+        }
+        let x = if x.dtype() == crate::dtype::DType::Bool {
+            Term::from(x).to_dtype(crate::dtype::DType::I64)
+        } else {
+            x.into()
+        };
+        powers(if x.ndim() == 0 { x.unsqueeze(0) } else { x }, n).outputs()
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[3]", "f32[2,3], N=4", "i64[3], N=2"],
+    errors: &[("f32[3], N=1", "RuntimeError", "N must be greater than 1.")],
+    ..OP
+};
+
+pub static VANDER: Op = Op {
+    sig: "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
+    doc: "The powers of each element of a vector as columns, falling (or increasing) from left to right.",
+    forms: F,
+    body: composite(|c| {
+        let x = c.tensor(0)?;
+        if x.ndim() != 1 {
+            return Err(Error::runtime("x must be a one-dimensional tensor."));
+        }
+        let n = c.opt_int(1).unwrap_or(x.size(0) as i64);
+        if n < 0 {
+            return Err(Error::runtime(format!("N must be non-negative, but got {n}")));
+        }
+        if n == 0 {
+            return Term(Tensor::empty(&[x.size(0), 0], x.dtype(), x.device())).outputs();
+        }
+        let rising = powers(x.into(), n);
+        if c.flag(2) { rising } else { FLIP.call((rising, [1])) }.outputs()
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[3]", "f32[3], 2, True", "i64[3], 4", "f32[2], 0"],
+    errors: &[("f32[2,3]", "RuntimeError", "x must be a one-dimensional tensor.")],
+    ..OP
+};

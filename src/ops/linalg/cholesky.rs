@@ -1,0 +1,162 @@
+//! Cholesky's factor of positive-definite matrices, and what is solved with it.
+//!
+//! As in PyTorch, `cholesky_solve` and `cholesky_inverse` have a gradient for the whole factor, not its triangle alone.
+
+use super::kit::*;
+use super::solve::{compatible, triangular};
+use crate::cpu::linalg::{At, Batch, Field, factor};
+use crate::error::{Error, Result};
+use crate::op::*;
+use crate::ops::needs::quiet;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[&CHOLESKY_EX, &CHOLESKY, &CHOLESKY_SOLVE, &CHOLESKY_INVERSE];
+
+struct Cholesky;
+impl Batch for Cholesky {
+    fn one<T: Field>(&self, at: &At<T>) -> Result<()> {
+        let mut a = at.matrix(0);
+        let failed = factor::cholesky(&mut a)?;
+        at.store(1, &a);
+        at.store_number(2, failed as i32);
+        Ok(())
+    }
+}
+
+fn is_positive(info: &Tensor, name: &'static str) -> Result<()> {
+    succeeded(info, name, Error::linalg, |i| {
+        format!(
+            "The factorization could not be completed because the input is not positive-definite (the leading minor of order {i} is not positive-definite)."
+        )
+    })
+}
+
+pub static CHOLESKY_EX: Op = Op {
+    sig: "linalg.cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
+    doc: "L of `A = L L^H` (or its adjoint) for positive-definite A, and the order of the first minor that is not positive. One triangle is read.",
+    body: kernel(
+        |c| {
+            let a = c.tensor(0)?;
+            square(a, "linalg.cholesky")?;
+            Ok(smallvec![columns_like(a), infos(a)])
+        },
+        |c, out| {
+            let a = c.tensor(0)?;
+            match c.flag(1) {
+                false => run(&[a, &out[0], &out[1]], a.ndim() - 2, &Cholesky)?,
+                true => run(&[&turned(a), &turned(&out[0]), &out[1]], a.ndim() - 2, &Cholesky)?,
+            }
+            if c.flag(2) { is_positive(&out[1], "linalg.cholesky_ex") } else { Ok(()) }
+        },
+        None,
+    ),
+    vjp: Vjp::Each(&[d(0, OUT0, |c| {
+        let turn = |t: Term| if c.flag(1) { t.mh() } else { t };
+        let (l, g) = (turn(c.out(0)), turn(c.g()));
+        // Half of the Hermitian matrix that the lower triangle of L^H gL stands for.
+        let phi = l.clone().mh().at(g);
+        let inner = (phi.clone().lower(0) + phi.lower(-1).mh()) * 0.5;
+        triangular(l.clone(), triangular(l.mh(), inner, true, true, false), false, false, false)
+    })]),
+    samples: &[
+        "f32[3,3](spd)",
+        "f32[2,3,3](spd), upper=True",
+        "c64[2,2](spd, nograd)",
+        "f32[2,2](= -1, 0, 0, 1)",
+        "f32[0,0]",
+    ],
+    errors: &[
+        ("f32[2,3]", "RuntimeError", "linalg.cholesky: A must be batches of square"),
+        ("f32[2,2](zeros), check_errors=True", "LinAlgError", "linalg.cholesky_ex: The factorization could not be"),
+    ],
+    keeps: Some("L upper"),
+    ..MATRIX
+};
+
+pub static CHOLESKY: Op = Op {
+    sig: "linalg.cholesky(Tensor self, *, bool upper=False) -> Tensor",
+    doc: "The lower triangle L of `A = L L^H`, or its adjoint, for positive-definite matrices; a `LinAlgError` if one is not.",
+    body: composite(|c| {
+        let mut out = CHOLESKY_EX.calls((c.tensor(0)?, c.flag(1)))?;
+        is_positive(&out[1], "linalg.cholesky")?;
+        out.truncate(1);
+        Ok(out)
+    }),
+    vjp: Vjp::Composite,
+    samples: &[
+        "f32[3,3](spd)",
+        "f32[2,3,3](spd)",
+        "f32[3,3](spd), upper=True",
+        "c64[3,3](spd, nograd)",
+        "f32[2,0,0]",
+        "f32[50,50](spd, nograd)",
+    ],
+    errors: &[
+        ("f32[2,2](zeros)", "LinAlgError", "(the leading minor of order 1 is not positive-definite)"),
+        ("f32[2,2,2](zeros)", "LinAlgError", "linalg.cholesky: (Batch element 0): The factorization"),
+        ("f32[2,3]", "RuntimeError", "linalg.cholesky: A must be batches of square matrices"),
+    ],
+    ..MATRIX
+};
+
+/// X of `A X = B` for the Cholesky factor of A.
+fn cholesky_solved(b: Term, factor: &Tensor, upper: bool) -> Term {
+    let adjoint = Term::from(factor).mh();
+    match upper {
+        false => triangular(adjoint, triangular(factor.into(), b, false, true, false), true, true, false),
+        true => triangular(factor.into(), triangular(adjoint, b, false, true, false), true, true, false),
+    }
+}
+
+pub static CHOLESKY_SOLVE: Op = Op {
+    sig: "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
+    doc: "The solutions of `A X = self`, where `input2` is the Cholesky factor of A.",
+    forms: FMO,
+    body: composite(|c| {
+        square(c.tensor(1)?, "cholesky_solve")?;
+        compatible(c.tensor(1)?, c.tensor(0)?, true, "cholesky_solve")?;
+        quiet(|| cholesky_solved(c.tensor(0)?.into(), c.tensor(1)?, c.flag(2)).outputs())
+    }),
+    vjp: Vjp::Joint(Joint {
+        args: &[0, 1],
+        saves: A1 | OUT0,
+        formula: |c| {
+            let g = CHOLESKY_SOLVE.call((c.g(), c.arg(1), c.flag(2))).ok()?;
+            let half = Term::from(&g).at(c.out(0).mh());
+            let both = half.clone() + half.mh();
+            let factor = if c.flag(2) { -c.arg(1).at(both) } else { -both.at(c.arg(1)) };
+            Ok(vec![Some(g), Some(factor.ok()?)])
+        },
+    }),
+    samples: &[
+        "f32[3,2], f32[3,3](spd, nograd)",
+        "f32[3,2], f32[3,3](spd, nograd), True",
+        "c64[2,2,1], c64[2,2](spd, nograd)",
+    ],
+    errors: &[
+        ("f32[2,1], f32[2,3]", "RuntimeError", "square"),
+        ("f32[3], f32[2,2]", "RuntimeError", "at least 2 dimensions"),
+    ],
+    out_dtype: Some(OutDType::Castable),
+    ..MATRIX
+};
+
+pub static CHOLESKY_INVERSE: Op = Op {
+    sig: "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
+    doc: "The inverse of A from its Cholesky factor.",
+    forms: FMO,
+    body: composite(|c| {
+        let l = c.tensor(0)?;
+        square(l, "cholesky_inverse")?;
+        quiet(|| cholesky_solved(Term::from(l).eye(), l, c.flag(1)).outputs())
+    }),
+    vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
+        let both = c.out(0).at(c.g() + c.g().mh()).at(c.out(0));
+        if c.flag(1) { -c.arg(0).at(both) } else { -both.at(c.arg(0)) }
+    })]),
+    samples: &["f32[3,3](spd, nograd)", "f32[2,2,2](spd, nograd), True", "c64[2,2](spd, nograd)"],
+    errors: &[("f32[2,3]", "RuntimeError", "cholesky_inverse: A must be batches of square matrices")],
+    out_dtype: Some(OutDType::Castable),
+    ..MATRIX
+};

@@ -1,0 +1,300 @@
+//! What follows from decompositions: pseudoinverse, least squares, rank, condition.
+
+use super::eigen::{EIGH, EIGVALSH};
+use super::kit::*;
+use super::solve::INV_EX;
+use super::spectral::{SVD_STEP, SVDVALS};
+use crate::dtype::{DType, Scalar};
+use crate::error::{Error, Result, Show};
+use crate::op::*;
+use crate::ops::choose::{NAN_TO_NUM, WHERE};
+use crate::ops::needs::quiet;
+use crate::ops::reduce::SUM_DIM;
+use crate::ops::reduce::extreme::AMAX;
+use crate::ops::reduce::norm::{MATRIX_NORM, MATRIX_NORM_STR};
+use crate::tensor::Tensor;
+
+pub static OPS: &[&Op] = &[&PINV, &PINVERSE, &LSTSQ, &MATRIX_RANK, &COND, &COND_STR];
+
+pub(super) fn epsilon(d: DType) -> f64 {
+    if d.to_real() == DType::F64 { f64::EPSILON } else { f32::EPSILON.into() }
+}
+
+/// Arguments `atol`, `rtol` (numbers or tensors) at `at` as the bound under which a singular value counts as zero;
+/// `top` holds the greatest ones, with a last dimension of one. Without either, `rtol` is epsilon times the size.
+fn bound(c: &Call, at: usize, a: &Tensor, top: Term) -> Term {
+    let (m, n) = sizes(a);
+    let given = |i: usize| match (c.opt_tensor(i), c.opt_scalar(i)) {
+        (Some(t), _) => Some(Term::from(t).unsqueeze(-1)),
+        (_, Some(s)) => Some(Term::number(s)),
+        _ => None,
+    };
+    let usual = || Term::number(Scalar::Float(epsilon(a.dtype()) * m.max(n) as f64));
+    let (absolute, relative) = (given(at), given(at + 1));
+    let relative = match (&absolute, relative) {
+        (_, Some(r)) => r,
+        (Some(x), None) => WHERE.call((x.clone().greater(0.0), 0.0, usual())),
+        (None, None) => usual(),
+    };
+    let scaled = top * relative;
+    match absolute {
+        Some(x) => crate::ops::minmax::MAXIMUM.call((scaled, x)),
+        None => scaled,
+    }
+}
+
+/// The greatest of values, with a last dimension of one; zero of none.
+fn top(values: Term) -> Term {
+    let empty = values.get().is_some_and(|t| t.shape().last() == Some(&0));
+    if empty { SUM_DIM.call((values, [-1], true)) } else { AMAX.call((values, [-1], true)) }
+}
+
+/// The pseudoinverse with the bound of arguments `at` and `at + 1`.
+fn pseudoinverse(c: &Call, a: &Tensor, at: usize, hermitian: bool) -> Term {
+    let inverted = |values: Term| {
+        let small = values.clone().abs().at_most(bound(c, at, a, top(values.clone().abs())));
+        values.recip().zero_where(small).unsqueeze(-2)
+    };
+    let parts = if hermitian { EIGH.calls((a,)) } else { SVD_STEP.calls((a,)) };
+    match parts {
+        Ok(p) if hermitian => (Term::from(&p[1]) * inverted(Term::from(&p[0]))).at(Term::from(&p[1]).mh()),
+        Ok(p) => (Term::from(&p[2]).mh() * inverted(Term::from(&p[1]))).at(Term::from(&p[0]).mh()),
+        Err(e) => e.into(),
+    }
+}
+
+/// Source: G. Golub and V. Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems" (1973).
+fn pinv_backward(c: &Back) -> Term {
+    let (a, x, g) = (c.arg(0), c.out(0), c.g().mh());
+    let shape = c.shape(0);
+    let xh = || x.clone().mh();
+    if shape[shape.len() - 2] <= shape[shape.len() - 1] {
+        let k = g.clone().at(&x);
+        let kx = k.clone().at(xh());
+        let rest = (g - k.clone().at(&a)).clone();
+        kx.clone() - x.clone().at(k).mh() - a.at(&x).at(kx) + xh().at(&x).at(rest)
+    } else {
+        let k = x.clone().at(&g);
+        let xk = xh().at(&k);
+        let rest = g - a.clone().at(&k);
+        xk.clone() - k.at(&x).mh() - xk.at(&x).at(a) + rest.at(&x).at(xh())
+    }
+}
+
+fn pinv_checked(a: &Tensor) -> Result<()> {
+    let fits = a.ndim() >= 2 && matches!(a.dtype(), DType::F32 | DType::F64 | DType::C64 | DType::C128);
+    if fits {
+        return Ok(());
+    }
+    Err(Error::runtime(format!(
+        "linalg.pinv({}{{{}}}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types",
+        a.dtype().scalar_type_name(),
+        Show(a.shape())
+    )))
+}
+
+pub static PINV: Op = Op {
+    sig: "linalg.pinv(Tensor self, *, Operand? atol=None, Operand? rtol=None, bool hermitian=False) -> Tensor",
+    doc: "The pseudoinverse (Moore-Penrose); singular values up to `max(atol, rtol * greatest)` count as zero.",
+    body: composite(|c| {
+        let a = c.tensor(0)?;
+        pinv_checked(a)?;
+        quiet(|| pseudoinverse(c, a, 1, c.flag(3)).outputs())
+    }),
+    vjp: Vjp::Each(&[d(0, A0 | OUT0, pinv_backward)]),
+    samples: &[
+        "f32[3,3]",
+        "f32[2,2,3]",
+        "f32[3,2]",
+        "f32[3,3](spd), hermitian=True",
+        "f32[3,2](nograd), rtol=0.5",
+        "f32[2,2](zeros)",
+        "c64[2,3]",
+        "f32[0,3]",
+    ],
+    errors: &[("i64[2,2]", "RuntimeError", "expected a tensor with 2 or more dimensions of float, double, cfloat or")],
+    keeps: Some("result self"),
+    out_dtype: Some(OutDType::Castable),
+    ..MATRIX
+};
+
+pub static PINVERSE: Op = Op {
+    sig: "pinverse(Tensor self, float rcond=1e-15) -> Tensor",
+    doc: "The pseudoinverse; see `linalg.pinv`.",
+    forms: FM,
+    body: composite(|c| PINV.calls((c.tensor(0)?, 0.0, c.float(1)?))),
+    vjp: Vjp::Composite,
+    samples: &["f32[3,2]", "f32[2,3], 0.001"],
+    errors: &[("f32[2]", "RuntimeError", "expected a tensor with 2 or more dimensions")],
+    ..MATRIX
+};
+
+pub static MATRIX_RANK: Op = Op {
+    sig: "linalg.matrix_rank(Tensor A, Operand? tol=None, bool hermitian=False, *, Operand? atol=None, Operand? rtol=None) -> Tensor",
+    doc: "How many singular values are greater than `max(atol, rtol * greatest)`; `tol` is an absolute bound.",
+    body: composite(|c| {
+        let a = &c.tensor(0)?.detach();
+        if a.ndim() < 2 {
+            let text = "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.";
+            return Err(Error::runtime(text));
+        }
+        let values = if c.flag(2) { EIGVALSH.call((a,)).abs() } else { SVDVALS.call((a,)) };
+        let least = match (c.opt_tensor(1), c.opt_scalar(1)) {
+            (Some(t), _) => Term::from(t).unsqueeze(-1),
+            (_, Some(s)) => Term::number(s),
+            _ => bound(c, 3, a, top(values.clone())),
+        };
+        SUM_DIM.calls((values.greater(least), [-1]))
+    }),
+    vjp: Vjp::None("a count"),
+    samples: &[
+        "f32[3,3]",
+        "f32[2,3,2]",
+        "f32[3,3](ones)",
+        "f32[3,3](spd), hermitian=True",
+        "f32[2,2], 100.0",
+        "f32[0,2]",
+    ],
+    errors: &[("f32[2]", "RuntimeError", "must have at least 2 dimensions")],
+    out_dtype: Some(OutDType::Castable),
+    ..MATRIX
+};
+
+const DRIVERS: [&str; 4] = ["gels", "gelsy", "gelsd", "gelss"];
+
+/// Solution, residuals, rank and singular values, each empty where the driver does not give it.
+fn least_squares(c: &Call) -> Result<Outputs> {
+    let (a, b, name) = (c.tensor(0)?, c.tensor(1)?, "torch.linalg.lstsq");
+    let refuse = |text: &str| Err(Error::runtime(text).in_op(name));
+    let driver = c.str(3).unwrap_or("gelsy");
+    matrices(a, name)?;
+    if !DRIVERS.contains(&driver) {
+        return refuse("parameter `driver` should be one of (gels, gelsy, gelsd, gelss)");
+    }
+    if b.dtype() != a.dtype() {
+        return refuse("input.dtype() and other.dtype() should be the same");
+    }
+    let (m, n) = sizes(a);
+    let vector = b.ndim() == a.ndim() - 1 && b.shape() == &a.shape()[..b.ndim()];
+    let b = if vector { Term::from(b).unsqueeze(-1).ok()? } else { b.clone() };
+    if b.ndim() < 2 {
+        return refuse("other must have at least 1 dimension");
+    }
+    if b.size(b.ndim() - 2) != m {
+        return refuse("input.size(-2) should match other.size(-2)");
+    }
+    let rcond = c.opt_scalar(2).unwrap_or(Scalar::Float(epsilon(a.dtype()) * m.max(n) as f64));
+    let x = PINV.call((a, 0.0, rcond)).at_by_columns(&b).ok()?;
+    let none = |d: DType| Term(Tensor::empty(&[0], d, a.device()));
+    let rank = MATRIX_RANK.call((a, Value::None, false, 0.0, rcond)).ok()?;
+    let full = quiet(|| crate::ops::reduce::truth::ALL.call((Term::from(&rank).equals(n),)).ok())?;
+    let residuals = if m > n && driver != "gelsy" && full.element(full.layout().offset)?.to_bool() {
+        (Term::from(a).at(&x) - &b).abs().square().sum(&[-2], false)
+    } else {
+        none(a.dtype().to_real())
+    };
+    let solution = if vector { Term::from(x).squeeze(-1) } else { x.into() };
+    let rank = if driver == "gels" { none(DType::I64) } else { rank.into() };
+    let with_values = ["gelsd", "gelss"].contains(&driver);
+    let values = if with_values { SVDVALS.call((a.detach(),)) } else { none(a.dtype().to_real()) };
+    all([solution, residuals, rank, values])
+}
+
+pub static LSTSQ: Op = Op {
+    sig: "linalg.lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
+    doc: "The X of least norm that makes `|A X - B|` least. Any driver solves by singular values; what else is given is as the driver has it.",
+    body: composite(least_squares),
+    vjp: Vjp::Composite,
+    samples: &[
+        "f32[3,2], f32[3,2]",
+        "f32[3,2], f32[3,2], driver='gels'",
+        "f32[2,3,2], f32[2,3,1], driver='gelsd'",
+        "f32[2,3], f32[2,1], driver='gelss'",
+        "f32[3,3], f32[3]",
+        "c64[3,2], c64[3,1]",
+    ],
+    errors: &[
+        ("f32[3,2], f32[2,1]", "RuntimeError", "torch.linalg.lstsq: input.size(-2) should match other.size(-2)"),
+        ("f32[3,2], f32[3,1], driver='x'", "RuntimeError", "should be one of (gels, gelsy, gelsd, gelss)"),
+    ],
+    out_dtype: Some(OutDType::Castable),
+    ..MATRIX
+};
+
+fn condition_dims(a: &Tensor) -> Result<()> {
+    match a.ndim() {
+        0 | 1 => Err(Error::runtime("The input tensor must have at least 2 dimensions.").in_op("linalg.cond")),
+        _ => Ok(()),
+    }
+}
+
+/// The condition of matrices without elements.
+fn nothing(a: &Tensor) -> Result<Outputs> {
+    Term(Tensor::zeros(lead(a), a.dtype().to_real(), a.device())).outputs()
+}
+
+/// `norm(A) norm(inv(A))`, infinite where A has no inverse, zero of matrices without elements.
+fn condition(a: &Tensor, shown: String, norm: impl Fn(Term) -> Term) -> Result<Outputs> {
+    condition_dims(a)?;
+    let (m, n) = sizes(a);
+    if m != n {
+        return Err(Error::runtime(format!(
+            "linalg.cond(ord={shown}): A must be batches of square matrices, but they are {m} by {n} matrices"
+        )));
+    }
+    if a.numel() == 0 {
+        return nothing(a);
+    }
+    let found = INV_EX.calls((a,))?;
+    let inverse = WHERE.call((Term::from(&found[1]).equals(0).whole(), &found[0], f64::INFINITY));
+    let infinity = f64::INFINITY;
+    NAN_TO_NUM.calls((norm(a.into()) * norm(inverse), infinity, infinity, -infinity))
+}
+
+pub static COND: Op = Op {
+    sig: "linalg.cond(Tensor A, Scalar? p=None) -> Tensor",
+    doc: "The condition number `norm(A) norm(inv(A))`; of order 2 (the default) the greatest over the least singular value.",
+    body: composite(|c| {
+        let (a, order) = (c.tensor(0)?, c.opt_float(1).unwrap_or(2.0));
+        condition_dims(a)?;
+        if a.numel() == 0 {
+            return nothing(a);
+        }
+        if order.abs() != 2.0 {
+            let shown = c.scalar(1)?;
+            return condition(a, shown.to_string(), |t| MATRIX_NORM.call((t, order)));
+        }
+        let values = SVDVALS.call((a,)).ok()?;
+        let k = values.shape()[values.ndim() - 1];
+        let value = |i: usize| Term::from(&values).cut_out(-1, i, 1);
+        let (most, least) = (value(0), value(k - 1));
+        if order > 0.0 { most / least } else { least / most }.squeeze(-1).outputs()
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[3,3]", "f32[2,3,2]", "f32[3,3], 1", "f32[2,3,3], inf", "f32[3,3], -2", "f32[2,2](zeros), 1"],
+    errors: &[
+        ("f32[2,3], 1", "RuntimeError", "linalg.cond(ord=1): A must be batches of square matrices"),
+        ("f32[2]", "RuntimeError", "linalg.cond: The input tensor must have at least 2 dimensions."),
+    ],
+    out_dtype: Some(OutDType::Castable),
+    ..MATRIX
+};
+
+pub static COND_STR: Op = Op {
+    sig: "linalg.cond.str(Tensor A, str p) -> Tensor",
+    doc: "The condition number in the Frobenius ('fro') or nuclear ('nuc') norm.",
+    body: composite(|c| {
+        let (a, order) = (c.tensor(0)?, c.str(1).unwrap_or("fro"));
+        let squares = a.ndim() >= 2 && sizes(a).0 == sizes(a).1;
+        if order == "nuc" && squares && a.numel() > 0 {
+            let values = SVDVALS.call((a,));
+            return (values.clone().sum(&[-1], false) * values.recip().sum(&[-1], false)).outputs();
+        }
+        condition(c.tensor(0)?, order.to_string(), |t| MATRIX_NORM_STR.call((t, order)))
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[3,3], 'fro'", "f32[2,2,2], 'nuc'"],
+    errors: &[("f32[2,3], 'nuc'", "RuntimeError", "linalg.cond(ord=nuc): A must be batches of square matrices")],
+    out_dtype: Some(OutDType::Castable),
+    ..MATRIX
+};

@@ -1,0 +1,175 @@
+//! Determinants, their signs and logarithms.
+
+use super::kit::*;
+use super::solve::INV_EX;
+use crate::cpu::linalg::triangular::{Triangle, solve};
+use crate::cpu::linalg::{At, Batch, Field, Mat, factor};
+use crate::error::Result;
+use crate::op::*;
+use crate::ops::alias::IMAG;
+use crate::ops::complex::COMPLEX;
+use num_complex::ComplexFloat;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[&DET_STEP, &ADJUGATE, &LINALG_DET, &DET, &SLOGDET_STEP, &LINALG_SLOGDET, &SLOGDET, &LOGDET];
+
+/// The factors of a matrix whose product is its determinant: the diagonal of U, and the sign of the permutation.
+fn factors<T: Field>(a: &mut Mat<T>) -> Result<Vec<T>> {
+    let (pivots, _) = factor::lu(a)?;
+    let odd = pivots.iter().enumerate().filter(|(i, p)| i != *p).count() % 2 == 1;
+    let sign = if odd { T::default() - T::one() } else { T::one() };
+    Ok(std::iter::once(sign).chain((0..a.rows).map(|i| a[(i, i)])).collect())
+}
+
+struct Det;
+impl Batch for Det {
+    fn one<T: Field>(&self, at: &At<T>) -> Result<()> {
+        at.store_number(1, factors(&mut at.matrix(0))?.into_iter().fold(T::one(), |x, f| x * f));
+        Ok(())
+    }
+}
+
+pub static DET_STEP: Op = Op {
+    sig: "_linalg_det(Tensor A) -> Tensor",
+    doc: "The determinants of square matrices.",
+    body: kernel(
+        |c| {
+            let a = c.tensor(0)?;
+            square(a, "linalg.det")?;
+            Ok(smallvec![part(a, &[], a.dtype())])
+        },
+        |c, out| run(&[c.tensor(0)?, &out[0]], out[0].ndim(), &Det),
+        None,
+    ),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g().whole() * ADJUGATE.call((c.arg(0),)).mh())]),
+    samples: &["f32[3,3]", "c64[2,2]"],
+    errors: &[("1", "TypeError", "must be Tensor")],
+    ..STEP
+};
+
+/// A zero pivot stands for a tiny one, which the product with the determinant takes out again.
+struct Adjugate;
+impl Batch for Adjugate {
+    fn one<T: Field>(&self, at: &At<T>) -> Result<()> {
+        let mut a = at.matrix(0);
+        let (pivots, _) = factor::lu(&mut a)?;
+        let mut x = Mat::identity(a.rows, a.rows);
+        let mut det = T::one();
+        for (i, &p) in pivots.iter().enumerate() {
+            if a[(i, i)] == T::default() {
+                a[(i, i)] = T::from_scalar(crate::dtype::Scalar::Float(super::derived::epsilon(T::DTYPE)));
+            }
+            det = det * if i == p { a[(i, i)] } else { T::default() - a[(i, i)] };
+            x.swap_rows(i, p);
+        }
+        solve(&a, &mut x, Triangle { upper: false, unit: true })?;
+        solve(&a, &mut x, Triangle { upper: true, unit: false })?;
+        at.store(1, &x.map(|y| y * det));
+        Ok(())
+    }
+}
+
+pub static ADJUGATE: Op = Op {
+    sig: "_adjugate(Tensor A) -> Tensor",
+    doc: "`det(A) inv(A)`, which singular matrices have too: the derivative of the determinant.",
+    body: kernel(
+        |c| {
+            square(c.tensor(0)?, "linalg.det")?;
+            Ok(smallvec![Spec::like(c.tensor(0)?)])
+        },
+        |c, out| run(&[c.tensor(0)?, &out[0]], out[0].ndim() - 2, &Adjugate),
+        None,
+    ),
+    vjp: Vjp::Each(&[d(0, A0, |c| {
+        let (x, det) = (first(&INV_EX, (c.arg(0),)).mh(), DET_STEP.call((c.arg(0),)).conj().whole());
+        let turned = (c.g() * x.clone().mt()).sum(&[-2, -1], true);
+        det * (turned * x.clone() - x.clone().at(c.g()).at(x))
+    })]),
+    samples: &["f32[3,3]", "f32[2,2](zeros)", "c64[2,2]"],
+    errors: &[("1", "TypeError", "must be Tensor")],
+    ..STEP
+};
+
+#[allow(clippy::declare_interior_mutable_const)]
+const DETERMINANT: Op = Op {
+    doc: "The determinants of square matrices.",
+    body: composite(|c| DET_STEP.calls((c.tensor(0)?,))),
+    vjp: Vjp::Composite,
+    samples: &["f32[3,3]", "f32[2,3,3]", "f32[2,2](zeros)", "c64[2,2]", "f32[0,0]"],
+    errors: &[("f32[2,3]", "RuntimeError", "linalg.det: A must be batches of square matrices, but they are 2 by 3")],
+    reference: "np.linalg.det(x0)",
+    ..MATRIX
+};
+pub static LINALG_DET: Op = Op { sig: "linalg.det(Tensor A) -> Tensor", ..DETERMINANT };
+pub static DET: Op = Op { sig: "det(Tensor self) -> Tensor", forms: FM, ..DETERMINANT };
+
+struct Slogdet;
+impl Batch for Slogdet {
+    fn one<T: Field>(&self, at: &At<T>) -> Result<()> {
+        let (mut sign, mut log) = (T::one(), T::Real::default());
+        for f in factors(&mut at.matrix(0))? {
+            let size = f.abs();
+            log = log + size.ln().re();
+            sign = if f == T::default() { f } else { sign * f / T::of(size) };
+        }
+        at.store_number(1, sign);
+        at.store_number(2, log);
+        Ok(())
+    }
+}
+
+pub static SLOGDET_STEP: Op = Op {
+    sig: "_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
+    doc: "Signs and logarithms of determinants.",
+    body: kernel(
+        |c| {
+            let (a, d) = (c.tensor(0)?, c.tensor(0)?.dtype());
+            square(a, "linalg.slogdet")?;
+            Ok(smallvec![part(a, &[], d), part(a, &[], d.to_real())])
+        },
+        |c, out| run(&[c.tensor(0)?, &out[0], &out[1]], out[0].ndim(), &Slogdet),
+        None,
+    ),
+    vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
+        let inverse = first(&INV_EX, (c.arg(0),)).mh();
+        let turn = || -IMAG.call((c.gi(0).conj() * c.out(0),));
+        let g = if inverse.is_complex() { COMPLEX.call((c.gi(1), turn())) } else { c.gi(1) };
+        g.whole() * inverse
+    })]),
+    samples: &["f32[3,3]", "c64[2,2]"],
+    errors: &[("1", "TypeError", "must be Tensor")],
+    ..STEP
+};
+
+#[allow(clippy::declare_interior_mutable_const)]
+const SIGN_AND_LOG: Op = Op {
+    doc: "Signs (of absolute value one, or zero) and logarithms of the absolute values of determinants.",
+    body: composite(|c| SLOGDET_STEP.calls((c.tensor(0)?,))),
+    vjp: Vjp::Composite,
+    samples: &["f32[3,3]", "f32[2,3,3]", "f32[2,2](zeros)", "c64[2,2]", "f32[0,0]"],
+    errors: &[("f32[2,3]", "RuntimeError", "linalg.slogdet: A must be batches of square matrices")],
+    ..MATRIX
+};
+pub static LINALG_SLOGDET: Op =
+    Op { sig: "linalg.slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", ..SIGN_AND_LOG };
+pub static SLOGDET: Op =
+    Op { sig: "slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)", forms: FMO, ..SIGN_AND_LOG };
+
+pub static LOGDET: Op = Op {
+    sig: "logdet(Tensor self) -> Tensor",
+    doc: "The logarithms of determinants; NaN where one is negative.",
+    forms: FM,
+    body: composite(|c| {
+        square(c.tensor(0)?, "logdet")?;
+        let out = SLOGDET_STEP.calls((c.tensor(0)?,))?;
+        let (sign, log) = (Term::from(&out[0]), Term::from(&out[1]));
+        match sign.is_complex() {
+            true => (sign.log() + log).outputs(),
+            false => crate::ops::choose::WHERE.calls((sign.equals(-1.0), f64::NAN, log)),
+        }
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[3,3](spd)", "f32[2,3,3](spd)", "c64[2,2]", "f32[0,0]"],
+    errors: &[("f32[2,3]", "RuntimeError", "logdet: A must be batches of square matrices")],
+    ..MATRIX
+};

@@ -1,0 +1,225 @@
+//! Eigenvalues and their vectors, of Hermitian and of any square matrices.
+//!
+//! Gradients: PyTorch's derivation (`linalg_eig_backward`); vectors keep their length and have no phase of their own.
+
+use super::kit::*;
+use super::spectral::{gaps, phase_free, skew};
+use crate::autograd::grad_enabled;
+use crate::cpu::linalg::{At, Batch, Field, spectrum};
+use crate::dtype::c128;
+use crate::error::{Error, Result};
+use crate::op::*;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[&EIGH_STEP, &EIGH, &EIGVALSH, &EIG, &EIGVALS_STEP, &EIGVALS];
+
+struct Eigh {
+    upper: bool,
+    vectors: bool,
+}
+impl Batch for Eigh {
+    fn one<T: Field>(&self, at: &At<T>) -> Result<()> {
+        let a = at.matrix(0).doubled();
+        // The upper triangle is the lower one of the adjoint.
+        let mut a = if self.upper { a.adjoint() } else { a };
+        for i in 0..a.rows {
+            a[(i, i)] = <T::Double as Field>::of(num_complex::ComplexFloat::re(a[(i, i)]));
+            a.row_mut(i)[i + 1..].fill(Default::default());
+        }
+        if !a.is_finite() {
+            at.store_vector(1, &vec![f64::NAN; a.rows]);
+            if self.vectors {
+                at.store(2, &a.map(|_| <T::Double as Field>::of(f64::NAN)));
+            }
+        } else if self.vectors {
+            let (values, vectors) = spectrum::eigh(&a)?;
+            at.store_vector(1, &values);
+            at.store(2, &vectors);
+        } else {
+            at.store_vector(1, &spectrum::eigenvalues_h(&a)?);
+        }
+        Ok(())
+    }
+}
+
+/// Argument 1: which triangle is read.
+fn upper(c: &impl Arguments) -> Result<bool> {
+    match c.str(1) {
+        Some("L" | "l") => Ok(false),
+        Some("U" | "u") => Ok(true),
+        other => {
+            Err(Error::runtime(format!("Expected UPLO argument to be 'L' or 'U', but got {}", other.unwrap_or(""))))
+        }
+    }
+}
+
+pub static EIGH_STEP: Op = Op {
+    sig: "_linalg_eigh(Tensor A, str UPLO='L', bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)",
+    doc: "Eigenvalues and vectors of Hermitian matrices.",
+    body: kernel(
+        |c| {
+            let a = c.tensor(0)?;
+            upper(c)?;
+            square(a, "linalg.eigh")?;
+            let vectors = if c.flag(2) { columns_like(a) } else { Spec::new(&[0], a.dtype(), a.device()) };
+            Ok(smallvec![part(a, &[a.size(a.ndim() - 1)], a.dtype().to_real()), vectors])
+        },
+        |c, out| {
+            let (a, vectors) = (c.tensor(0)?, c.flag(2));
+            let into = if vectors { &out[1] } else { a };
+            run(&[a, &out[0], into], a.ndim() - 2, &Eigh { upper: upper(c)?, vectors })
+        },
+        None,
+    ),
+    vjp: Vjp::Each(&[d(0, OUT0 | OUT1, |c| Term(eigh_backward(c).and_then(Term::ok)))]),
+    samples: &["f32[3,3]", "f32[3,3], 'U'", "f32[2,2](nograd), 'L', False"],
+    errors: &[("f32[2,2], 'X'", "RuntimeError", "Expected UPLO argument to be 'L' or 'U', but got X")],
+    keeps: Some("eigenvalues eigenvectors"),
+    ..STEP
+};
+
+fn eigh_backward(c: &Back) -> Result<Term> {
+    let (values, v) = (c.out(0), c.out(1));
+    let diagonal = c.gi(0);
+    if !c.has_grad(1) {
+        return Ok((v.clone() * diagonal.unsqueeze(-2)).at(v.mh()));
+    }
+    let inner = v.clone().mh().at(c.gi(1));
+    if inner.get().is_none_or(|t| t.numel() == 0) {
+        return Ok(c.zeros(0));
+    }
+    phase_free(inner.clone().diagonals(), "linalg_eigh_backward", "eigenvectors", "quantity")?;
+    let inner = skew(inner) * 0.5 / gaps(values);
+    let free = inner.clone() - inner.diagonals().diag_embed(0) + diagonal.diag_embed(0);
+    Ok(v.clone().at(free).at(v.mh()))
+}
+
+pub static EIGH: Op = Op {
+    sig: "linalg.eigh(Tensor A, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)",
+    doc: "Eigenvalues in rising order and orthonormal eigenvectors of symmetric or Hermitian matrices, of which one triangle is read.",
+    body: composite(|c| EIGH_STEP.calls((c.tensor(0)?, c.str(1).unwrap_or("L")))),
+    vjp: Vjp::Composite,
+    samples: &[
+        "f32[3,3](spd)",
+        "f32[2,3,3](spd), 'U'",
+        "c64[2,2](spd, nograd)",
+        "f32[0,0](nograd)",
+        "f32[40,40](spd, nograd)",
+    ],
+    errors: &[
+        ("f32[2,3]", "RuntimeError", "linalg.eigh: A must be batches of square matrices"),
+        ("f32[2,2], 'X'", "RuntimeError", "Expected UPLO argument to be 'L' or 'U', but got X"),
+    ],
+    reference: "shape",
+    ..MATRIX
+};
+
+pub static EIGVALSH: Op = Op {
+    sig: "linalg.eigvalsh(Tensor A, str UPLO='L') -> Tensor",
+    doc: "The eigenvalues in rising order of symmetric or Hermitian matrices.",
+    body: composite(|c| {
+        let a = c.tensor(0)?;
+        first(&EIGH_STEP, (a, c.str(1).unwrap_or("L"), grad_enabled() && a.requires_grad())).outputs()
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[3,3](spd)", "f32[2,3,3](spd), 'U'", "c64[2,2](spd)"],
+    errors: &[("f32[2,3]", "RuntimeError", "linalg.eigh: A must be batches of square matrices")],
+    ..MATRIX
+};
+
+struct Eig {
+    vectors: bool,
+}
+impl Batch for Eig {
+    fn one<T: Field>(&self, at: &At<T>) -> Result<()> {
+        let a = at.matrix(0).doubled();
+        if !a.is_finite() {
+            return Err(Error::runtime("torch.linalg.eig: input tensor should not contain infs or NaNs."));
+        }
+        if self.vectors {
+            let (values, vectors) = spectrum::eig(&a)?;
+            at.store_vector::<c128>(1, &values);
+            at.store(2, &vectors);
+        } else {
+            at.store_vector::<c128>(1, &spectrum::eigenvalues(&a)?);
+        }
+        Ok(())
+    }
+}
+
+pub static EIG: Op = Op {
+    sig: "linalg.eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)",
+    doc: "Complex eigenvalues, in no order, and eigenvectors of length one of square matrices.",
+    body: kernel(
+        |c| {
+            let a = c.tensor(0)?;
+            square(a, "linalg.eig")?;
+            let d = a.dtype().to_complex();
+            let n = a.size(a.ndim() - 1);
+            Ok(smallvec![part(a, &[n], d), columns(a, n, n, d)])
+        },
+        |c, out| run(&[c.tensor(0)?, &out[0], &out[1]], out[0].ndim() - 1, &Eig { vectors: true }),
+        None,
+    ),
+    vjp: Vjp::Each(&[d(0, OUT0 | OUT1, |c| Term(eig_backward(c).and_then(Term::ok)))]),
+    samples: &["f32[3,3](nograd)", "f32[2,2,2](nograd)", "c64[2,2](nograd)", "f32[0,0](nograd)"],
+    errors: &[
+        ("f32[2,3]", "RuntimeError", "linalg.eig: A must be batches of square matrices"),
+        ("f32[1,1](= inf)", "RuntimeError", "input tensor should not contain infs or NaNs"),
+    ],
+    reference: "shape",
+    ..MATRIX
+};
+
+fn eig_backward(c: &Back) -> Result<Term> {
+    let (values, v, diagonal) = (c.out(0), c.out(1), c.gi(0));
+    let back = |inner: Term| super::solve::SOLVE.call((v.clone().mh(), inner.at(v.clone().mh())));
+    if !c.has_grad(1) {
+        return Ok(back(diagonal.diag_embed(0)));
+    }
+    let inner = v.clone().mh().at(c.gi(1));
+    if inner.get().is_none_or(|t| t.numel() == 0) {
+        return Ok(c.zeros(0));
+    }
+    phase_free(inner.clone().diagonals(), "linalg_eig_backward", "eigenvectors", "quantity")?;
+    // Vectors keep their length: their own direction is taken out.
+    let length = v.clone().mh().at(v.clone() * inner.clone().diagonals().real_part().unsqueeze(-2));
+    let inner = (inner - length) / gaps(values).conj();
+    Ok(back(inner.clone() - inner.diagonals().diag_embed(0) + diagonal.diag_embed(0)))
+}
+
+pub static EIGVALS_STEP: Op = Op {
+    sig: "_linalg_eigvals(Tensor A) -> Tensor",
+    doc: "Eigenvalues without vectors.",
+    body: kernel(
+        |c| {
+            let a = c.tensor(0)?;
+            square(a, "linalg.eigvals")?;
+            Ok(smallvec![part(a, &[a.size(a.ndim() - 1)], a.dtype().to_complex())])
+        },
+        |c, out| run(&[c.tensor(0)?, &out[0]], out[0].ndim() - 1, &Eig { vectors: false }),
+        None,
+    ),
+    vjp: Vjp::None("linalg.eig runs where a gradient is wanted"),
+    samples: &["f32[3,3](nograd)"],
+    errors: &[("1", "TypeError", "must be Tensor")],
+    ..STEP
+};
+
+pub static EIGVALS: Op = Op {
+    sig: "linalg.eigvals(Tensor A) -> Tensor",
+    doc: "The complex eigenvalues of square matrices, in no order.",
+    body: composite(|c| {
+        let a = c.tensor(0)?;
+        square(a, "linalg.eigvals")?;
+        match grad_enabled() && a.requires_grad() {
+            true => first(&EIG, (a,)).outputs(),
+            false => EIGVALS_STEP.calls((a,)),
+        }
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,2](= 4, 1, 2, 3)", "c64[2,2](nograd)", "f32[2,2,2](= 4, 1, 2, 3, 5, 1, 2, 2)"],
+    errors: &[("f32[2,3]", "RuntimeError", "linalg.eigvals: A must be batches of square matrices")],
+    reference: "shape",
+    ..MATRIX
+};

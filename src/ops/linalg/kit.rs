@@ -1,0 +1,180 @@
+//! What the decompositions share: their checks with PyTorch's wording, the run over a batch, matrix methods of terms.
+
+use super::MATMUL;
+use crate::cpu::linalg::{Batch, over};
+use crate::cpu::view::View;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::layout::{Dims, broadcast};
+use crate::op::*;
+use crate::ops::join::CAT;
+use crate::ops::range::EYE;
+use crate::ops::slice::DIAGONAL;
+use crate::ops::triangle::{TRIL, TRIU};
+use crate::tensor::Tensor;
+
+/// The parts that ops on matrices take over: there is no shader for any, and most write the result's own dtype.
+#[allow(clippy::declare_interior_mutable_const)]
+pub(super) const MATRIX: Op = Op { forms: FO, on_host: true, out_dtype: Some(OutDType::Same), ..OP };
+/// A step of one of them.
+#[allow(clippy::declare_interior_mutable_const)]
+pub(super) const STEP: Op = Op { forms: HIDDEN, ..MATRIX };
+
+/// At least a matrix, of any dtype; `name` says who asks.
+pub(super) fn ranked(t: &Tensor, name: &'static str) -> Result<()> {
+    match t.ndim() {
+        0 | 1 => Err(Error::runtime("The input tensor A must have at least 2 dimensions.").in_op(name)),
+        _ => Ok(()),
+    }
+}
+
+/// At least a matrix, of a dtype that is decomposed.
+pub(super) fn matrices(t: &Tensor, name: &'static str) -> Result<()> {
+    ranked(t, name)?;
+    let (d, shown) = (t.dtype(), t.dtype().scalar_type_name());
+    if !d.is_differentiable() {
+        let text = format!("Expected a floating point or complex tensor as input. Got {shown}");
+        return Err(Error::not_implemented(text).in_op(name));
+    }
+    if matches!(d, DType::F16 | DType::BF16) {
+        return Err(Error::not_implemented(format!("Low precision dtypes not supported. Got {shown}")).in_op(name));
+    }
+    Ok(())
+}
+
+/// The same, square.
+pub(super) fn square(t: &Tensor, name: &'static str) -> Result<()> {
+    square_of_any(t, name)?;
+    matrices(t, name)
+}
+/// Square matrices of any dtype.
+pub(super) fn square_of_any(t: &Tensor, name: &'static str) -> Result<()> {
+    ranked(t, name)?;
+    let (m, n) = sizes(t);
+    if m == n {
+        return Ok(());
+    }
+    let text = format!("A must be batches of square matrices, but they are {m} by {n} matrices");
+    Err(Error::runtime(text).in_op(name))
+}
+
+/// Rows and columns.
+pub(super) fn sizes(t: &Tensor) -> (usize, usize) {
+    (t.size(t.ndim() - 2), t.size(t.ndim() - 1))
+}
+/// The leading dimensions.
+pub(super) fn lead(t: &Tensor) -> &[usize] {
+    &t.shape()[..t.ndim() - 2]
+}
+/// A result with the leading dimensions of `t`.
+pub(super) fn part(t: &Tensor, core: &[usize], dtype: DType) -> Spec {
+    let shape: Dims = lead(t).iter().chain(core).copied().collect();
+    Spec::new(&shape, dtype, t.device())
+}
+/// The same of matrices that lie column by column, as LAPACK leaves them.
+pub(super) fn columns(t: &Tensor, rows: usize, cols: usize, dtype: DType) -> Spec {
+    let spec = part(t, &[cols, rows], dtype);
+    Spec { layout: spec.layout.transpose(t.ndim() - 2, t.ndim() - 1), ..spec }
+}
+/// The same of the shape and dtype of `t`.
+pub(super) fn columns_like(t: &Tensor) -> Spec {
+    let (m, n) = sizes(t);
+    columns(t, m, n, t.dtype())
+}
+/// One number for each matrix.
+pub(super) fn infos(t: &Tensor) -> Spec {
+    part(t, &[], DType::I32)
+}
+
+/// Both with the leading dimensions to which theirs broadcast.
+pub(super) fn together(a: Term, b: Term) -> Result<(Term, Term)> {
+    let (a, b) = (a.ok()?, b.ok()?);
+    let batch = broadcast(lead(&a), lead(&b))?;
+    let wide = |t: &Tensor| {
+        let shape: Ints = batch.iter().chain(&t.shape()[t.ndim() - 2..]).map(|&d| d as i64).collect();
+        Term::from(t).expand(&shape)
+    };
+    Ok((wide(&a), wide(&b)))
+}
+
+/// Runs `work` on every matrix of the operands, inputs first.
+pub(super) fn run(operands: &[&Tensor], lead: usize, work: &impl Batch) -> Result<()> {
+    let views = operands.iter().map(|t| t.cpu_view()).collect::<Result<Vec<View>>>()?;
+    // SAFETY: layouts lie within their storages, outputs are new, and the specs made the leading sizes equal.
+    unsafe { over(&views, lead, work) }
+}
+/// The tensor with its last two dimensions exchanged, without history.
+pub(super) fn turned(t: &Tensor) -> Tensor {
+    t.with_layout(t.layout().transpose(t.ndim() - 2, t.ndim() - 1))
+}
+
+/// An error if a matrix of the batch failed: `info` has a number for each, zero where all went well.
+pub(super) fn succeeded(
+    info: &Tensor,
+    name: &'static str,
+    error: fn(String) -> Error,
+    text: fn(i64) -> String,
+) -> Result<()> {
+    let flat = info.dense_copy(DType::I32)?;
+    for i in 0..flat.numel() {
+        let code = flat.element(flat.layout().offset + i)?.to_i64();
+        if code != 0 {
+            let which = if info.ndim() > 0 { format!("(Batch element {i}): ") } else { String::new() };
+            return Err(error(format!("{which}{}", text(code))).in_op(name));
+        }
+    }
+    Ok(())
+}
+
+/// Two terms one after another along a dimension.
+pub(super) fn join(parts: [Term; 2], dim: i64) -> Term {
+    match parts.into_iter().map(Term::ok).collect::<Result<Vec<Tensor>>>() {
+        Ok(parts) => CAT.call((parts, dim)),
+        Err(e) => e.into(),
+    }
+}
+/// Several terms as the outputs of a composite.
+pub(super) fn all<const N: usize>(terms: [Term; N]) -> Result<Outputs> {
+    terms.into_iter().map(Term::ok).collect()
+}
+/// One output of an op that has several.
+pub(super) fn first<'a>(op: &'static Op, args: impl IntoArgs<'a>) -> Term {
+    Term(op.calls(args).map(|mut out| out.swap_remove(0)))
+}
+
+impl Term {
+    /// The matrix product.
+    pub(super) fn at<'a>(self, b: impl IntoArg<'a>) -> Term {
+        MATMUL.call((self, b))
+    }
+    /// The same, lying column by column.
+    pub(super) fn at_by_columns(self, b: impl Into<Term>) -> Term {
+        b.into().mt().at(self.mt()).mt()
+    }
+    /// The conjugate transpose.
+    pub(super) fn mh(self) -> Term {
+        if self.is_complex() { self.mt().conj() } else { self.mt() }
+    }
+    pub(super) fn lower(self, diagonal: i64) -> Term {
+        TRIL.call((self, diagonal))
+    }
+    pub(super) fn upper(self, diagonal: i64) -> Term {
+        TRIU.call((self, diagonal))
+    }
+    pub(super) fn diagonals(self) -> Term {
+        DIAGONAL.call((self, 0, -2, -1))
+    }
+    /// One number for each matrix, so that it multiplies the whole matrix.
+    pub(super) fn whole(self) -> Term {
+        self.unsqueeze(-1).unsqueeze(-1)
+    }
+    /// `n` columns (or rows: `dim` -2) from `start`.
+    pub(super) fn cut_out(self, dim: i64, start: usize, n: usize) -> Term {
+        crate::ops::slice::NARROW.call((self, dim, start, n))
+    }
+    /// The identity of the order of these matrices, in their dtype.
+    pub(super) fn eye(&self) -> Term {
+        let Some(t) = self.get() else { return self.dup() };
+        EYE.call((t.size(t.ndim() - 1), t.dtype(), t.device()))
+    }
+}

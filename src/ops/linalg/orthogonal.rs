@@ -1,0 +1,263 @@
+//! QR and products of Householder reflections.
+
+use super::kit::*;
+use super::solve::triangular;
+use crate::cpu::linalg::{At, Batch, Field, reflect};
+use crate::error::{Error, Result};
+use crate::op::*;
+use crate::ops::join::CAT;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[&QR_STEP, &QR, &GEQRF, &REFLECTIONS, &HOUSEHOLDER_PRODUCT, &ORMQR];
+
+/// Rows of R, or none of Q, where fewer are wanted.
+struct Qr {
+    with_q: bool,
+}
+impl Batch for Qr {
+    fn one<T: Field>(&self, at: &At<T>) -> Result<()> {
+        let mut a = at.matrix(0);
+        let taus = reflect::qr(&mut a)?;
+        if self.with_q {
+            let cols = at.cols(1);
+            at.store(1, &reflect::q(&a, &taus, cols)?);
+        }
+        let rows = if self.with_q { at.cols(1) } else { taus.len() };
+        let mut r = a.block(0..rows, 0..a.cols);
+        for i in 0..r.rows {
+            let end = i.min(r.cols);
+            r.row_mut(i)[..end].fill(T::default());
+        }
+        at.store(2, &r);
+        Ok(())
+    }
+}
+
+/// Argument 1, the mode, as (whether Q is complete, whether there is one).
+fn mode(c: &impl Arguments) -> Result<(bool, bool)> {
+    match c.str(1) {
+        Some("reduced") => Ok((false, true)),
+        Some("complete") => Ok((true, true)),
+        Some("r") => Ok((false, false)),
+        other => Err(Error::runtime(format!(
+            "qr received unrecognized mode '{}' but expected one of 'reduced' (default), 'r', or 'complete'",
+            other.unwrap_or("")
+        ))),
+    }
+}
+
+pub static QR_STEP: Op = Op {
+    sig: "_linalg_qr(Tensor A, str mode) -> (Tensor Q, Tensor R)",
+    doc: "Q and R by Householder reflections.",
+    body: kernel(
+        |c| {
+            let (a, (complete, with_q)) = (c.tensor(0)?, mode(c)?);
+            matrices(a, "linalg.qr")?;
+            let (m, n) = sizes(a);
+            let k = if complete { m } else { m.min(n) };
+            let q = if with_q { columns(a, m, k, a.dtype()) } else { Spec::new(&[0], a.dtype(), a.device()) };
+            Ok(smallvec![q, columns(a, k, n, a.dtype())])
+        },
+        |c, out| {
+            let (a, (_, with_q)) = (c.tensor(0)?, mode(c)?);
+            let q = if with_q { &out[0] } else { a };
+            run(&[a, q, &out[1]], a.ndim() - 2, &Qr { with_q })
+        },
+        None,
+    ),
+    vjp: Vjp::Each(&[d(0, OUT0 | OUT1, |c| Term(qr_backward(c).and_then(Term::ok)))]),
+    samples: &["f32[3,2], 'reduced'", "c64[2,2], 'complete'", "f32[3,2](nograd), 'r'"],
+    errors: &[("f32[2,2], 'x'", "RuntimeError", "unrecognized mode 'x'")],
+    ..STEP
+};
+
+/// `[gQ + Q sym(triu(gR R^H - Q^H gQ))] R^-H` for A with at least as many rows as columns.
+fn qr_backward(c: &Back) -> Result<Term> {
+    let (complete, with_q) = mode(c)?;
+    let shape = c.shape(0);
+    if !with_q {
+        return Err(Error::runtime(
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you are going to differentiate through linalg.qr.",
+        ));
+    }
+    if complete && shape[shape.len() - 2] > shape[shape.len() - 1] {
+        return Err(Error::runtime(
+            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols.",
+        ));
+    }
+    let (q, r) = (c.out(0), c.out(1));
+    let inner = c.gi(1).at(r.clone().mh()) - q.clone().mh().at(c.gi(0));
+    let half = (inner.clone().upper(0) + inner.upper(1)) * 0.5;
+    let whole = c.gi(0) + q.at(half.clone() + half.mh());
+    Ok(triangular(r.mh(), whole, false, false, false))
+}
+
+pub static QR: Op = Op {
+    sig: "linalg.qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)",
+    doc: "Q with orthonormal columns and an upper triangle R with `A = Q R`; 'reduced', 'complete' (Q is square), or 'r' (R alone).",
+    body: composite(|c| {
+        let (a, (_, with_q), mode) = (c.tensor(0)?, mode(c)?, c.str(1).unwrap_or("reduced"));
+        matrices(a, "linalg.qr")?;
+        let (m, n) = sizes(a);
+        if m >= n || !with_q {
+            return QR_STEP.calls((a, mode));
+        }
+        // The first columns decide Q, the others are seen in its basis.
+        let out = QR_STEP.calls((Term::from(a).cut_out(-1, 0, m), mode))?;
+        let rest = Term::from(&out[0]).mh().at(Term::from(a).cut_out(-1, m, n - m));
+        all([Term::from(&out[0]), join([Term::from(&out[1]).mt(), rest.mt()], -2).mt()])
+    }),
+    vjp: Vjp::Composite,
+    samples: &[
+        "f32[3,3]",
+        "f32[2,4,2]",
+        "f32[2,4]",
+        "f32[4,2](nograd), 'complete'",
+        "f32[2,3], 'complete'",
+        "f32[3,2](nograd), 'r'",
+        "c64[3,2]",
+        "f32[0,3]",
+        "f32[3,0](nograd), 'complete'",
+        "f32[70,40](nograd)",
+    ],
+    errors: &[
+        ("f32[2,2], 'x'", "RuntimeError", "qr received unrecognized mode 'x'"),
+        ("f32[2]", "RuntimeError", "linalg.qr: The input tensor A must have at least 2 dimensions."),
+    ],
+    ..MATRIX
+};
+
+struct Raw;
+impl Batch for Raw {
+    fn one<T: Field>(&self, at: &At<T>) -> Result<()> {
+        let mut a = at.matrix(0);
+        let taus = reflect::qr(&mut a)?;
+        at.store(1, &a);
+        at.store_vector(2, &taus);
+        Ok(())
+    }
+}
+
+pub static GEQRF: Op = Op {
+    sig: "geqrf(Tensor self) -> (Tensor a, Tensor tau)",
+    doc: "QR as reflections: R above the diagonal, the vectors below it, and the factors `tau`; see `linalg.householder_product`.",
+    forms: FMO,
+    body: kernel(
+        |c| {
+            let a = c.tensor(0)?;
+            matrices(a, "geqrf")?;
+            let (m, n) = sizes(a);
+            Ok(smallvec![columns_like(a), part(a, &[m.min(n)], a.dtype())])
+        },
+        |c, out| run(&[c.tensor(0)?, &out[0], &out[1]], out[0].ndim() - 2, &Raw),
+        None,
+    ),
+    vjp: Vjp::None("not implemented, as in PyTorch; linalg.qr has a gradient"),
+    samples: &["f32[3,2]", "f32[2,2,3]", "c64[2,2]"],
+    errors: &[("f32[2]", "RuntimeError", "must have at least 2 dimensions")],
+    out_dtype: Some(OutDType::Castable),
+    ..MATRIX
+};
+
+struct Reflections;
+impl Batch for Reflections {
+    fn one<T: Field>(&self, at: &At<T>) -> Result<()> {
+        let a = at.matrix(0);
+        at.store(2, &reflect::q(&a, &at.vector(1), a.cols)?);
+        Ok(())
+    }
+}
+
+pub static REFLECTIONS: Op = Op {
+    sig: "_householder_product(Tensor self, Tensor tau) -> Tensor",
+    doc: "`linalg.householder_product` in blocks.",
+    forms: HIDDEN,
+    body: kernel(
+        |c| {
+            check_reflections(c)?;
+            Ok(smallvec![columns_like(c.tensor(0)?)])
+        },
+        |c, out| run(&[c.tensor(0)?, c.tensor(1)?, &out[0]], out[0].ndim() - 2, &Reflections),
+        None,
+    ),
+    vjp: Vjp::None("the composite runs where a gradient is wanted"),
+    samples: &["f32[3,2](nograd), f32[2](nograd)", "c64[3,3](nograd), c64[2](nograd)"],
+    errors: &[("f32[2,2], 1", "TypeError", "must be Tensor")],
+    ..MATRIX
+};
+
+fn check_reflections(c: &Call) -> Result<()> {
+    let (a, tau, name) = (c.tensor(0)?, c.tensor(1)?, "torch.linalg.householder_product");
+    matrices(a, name)?;
+    let (m, n) = sizes(a);
+    let problem = if m < n {
+        "input.shape[-2] must be greater than or equal to input.shape[-1]".to_string()
+    } else if tau.ndim() + 1 != a.ndim() || tau.shape()[..tau.ndim() - 1] != *lead(a) {
+        format!("Expected tau to have one dimension less than input, got {} and {}", tau.ndim(), a.ndim())
+    } else if tau.size(tau.ndim() - 1) > n {
+        "input.shape[-1] must be greater than or equal to tau.shape[-1]".to_string()
+    } else if tau.dtype() != a.dtype() {
+        let (x, y) = (tau.dtype().scalar_type_name(), a.dtype().scalar_type_name());
+        format!("tau dtype {x} does not match input dtype {y}")
+    } else {
+        return Ok(());
+    };
+    Err(Error::runtime(problem).in_op(name))
+}
+
+/// The reflections one by one, the last first.
+fn reflected(c: &Call) -> Result<Outputs> {
+    check_reflections(c)?;
+    let (a, tau) = (c.tensor(0)?, c.tensor(1)?);
+    if !(a.requires_grad() || tau.requires_grad()) || !crate::autograd::grad_enabled() {
+        return REFLECTIONS.calls((a, tau));
+    }
+    let (m, n) = sizes(a);
+    let v = Term::from(a).lower(-1) + crate::ops::range::EYE_M.call((m, n, a.dtype(), a.device()));
+    let mut q = crate::ops::range::EYE_M.call((m, n, a.dtype(), a.device()));
+    for j in (0..tau.size(tau.ndim() - 1)).rev() {
+        let column = v.clone().cut_out(-1, j, 1);
+        let factor = Term::from(tau).cut_out(-1, j, 1).unsqueeze(-1);
+        q = q.clone() - factor * column.clone().at(column.mh().at(q));
+    }
+    q.outputs()
+}
+
+pub static HOUSEHOLDER_PRODUCT: Op = Op {
+    sig: "linalg.householder_product(Tensor input, Tensor tau) -> Tensor",
+    doc: "The first columns of the product of reflections `I - tau v v^H`, whose vectors stand below the diagonal: Q of `geqrf`.",
+    aliases: &["orgqr"],
+    forms: FMO,
+    body: composite(reflected),
+    vjp: Vjp::Composite,
+    samples: &["f32[3,2], f32[2]", "f32[2,3,3], f32[2,2]", "c64[3,2], c64[2]"],
+    errors: &[
+        ("f32[2,3], f32[2]", "RuntimeError", "input.shape[-2] must be greater than or equal to input.shape[-1]"),
+        ("f32[3,2], f32[3]", "RuntimeError", "input.shape[-1] must be greater than or equal to tau.shape[-1]"),
+    ],
+    out_dtype: Some(OutDType::Castable),
+    ..MATRIX
+};
+
+pub static ORMQR: Op = Op {
+    sig: "ormqr(Tensor self, Tensor tau, Tensor other, bool left=True, bool transpose=False) -> Tensor",
+    doc: "The square Q of reflections (see `geqrf`), or its adjoint, times `other`, from the left or the right.",
+    forms: FMO,
+    body: composite(|c| {
+        let (a, tau, other) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
+        matrices(a, "ormqr")?;
+        let (m, n) = sizes(a);
+        let mut shape: Ints = a.shape().iter().map(|&d| d as i64).collect();
+        *shape.last_mut().expect("a matrix") = m.saturating_sub(n) as i64;
+        let more = Tensor::zeros(&shape.iter().map(|&d| d as usize).collect::<Vec<_>>(), a.dtype(), a.device())?;
+        let padded = CAT.call((vec![Term::from(a).cut_out(-1, 0, n.min(m)).ok()?, more], -1));
+        let q = HOUSEHOLDER_PRODUCT.call((padded, tau));
+        let q = if c.flag(4) { q.mh() } else { q };
+        if c.flag(3) { q.at_by_columns(other) } else { Term::from(other).at_by_columns(q) }.outputs()
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[3,2], f32[2], f32[3,4]", "f32[3,2], f32[2], f32[4,3], False, True"],
+    errors: &[("f32[3], f32[2], f32[3,1]", "RuntimeError", "at least 2 dimensions")],
+    ..MATRIX
+};

@@ -1,0 +1,224 @@
+"""Linear algebra where the table of ops cannot look: vectors that are unique up to a sign, exceptions, threads, devices.
+
+Decompositions are checked by what they promise: the product is the matrix, vectors are orthonormal.
+"""
+
+import re
+
+import numpy as np
+import pytest
+import rustgrad as torch
+
+SHAPES = [(1, 1), (3, 3), (5, 3), (3, 5), (40, 40), (2, 7, 4), (70, 33), (130, 130), (0, 3), (3, 0), (2, 0, 0)]
+SQUARE = [s for s in SHAPES if s[-1] == s[-2]]
+DTYPES = ["float32", "float64", "complex64", "complex128"]
+
+
+def matrix(shape, dtype, seed=0):
+    rng = np.random.RandomState(seed)
+    a = rng.randn(*shape)
+    return (a + 1j * rng.randn(*shape) if "complex" in dtype else a).astype(dtype)
+
+
+def same(got, want, dtype):
+    got = got.numpy() if isinstance(got, torch.Tensor) else got
+    exact = 1e-10 if dtype in ("float64", "complex128") else 2e-3
+    np.testing.assert_allclose(got, want, rtol=exact, atol=exact * max(1, *want.shape[-2:]))
+
+
+def adjoint(a):
+    return np.swapaxes(a, -1, -2).conj()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_singular_vectors_make_the_matrix(shape, dtype):
+    a = matrix(shape, dtype)
+    for full in (False, True):
+        u, s, vh = (t.numpy() for t in torch.linalg.svd(torch.tensor(a), full_matrices=full))
+        k = s.shape[-1]
+        same((u[..., :k] * s[..., None, :]) @ vh[..., :k, :], a, dtype)
+        same(adjoint(u) @ u, np.broadcast_to(np.eye(u.shape[-1]), (*shape[:-2], u.shape[-1], u.shape[-1])), dtype)
+        same(vh @ adjoint(vh), np.broadcast_to(np.eye(vh.shape[-2]), (*shape[:-2], vh.shape[-2], vh.shape[-2])), dtype)
+        assert (np.diff(s) <= 0).all() and (s >= 0).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SQUARE, ids=str)
+@pytest.mark.parametrize("uplo", ["L", "U"])
+def test_hermitian_eigenvectors_make_the_matrix(shape, dtype, uplo):
+    a = matrix(shape, dtype)
+    a = a + adjoint(a)
+    read = np.tril(a) if uplo == "L" else np.triu(a)
+    w, v = (t.numpy() for t in torch.linalg.eigh(torch.tensor(read), uplo))
+    same((v * w[..., None, :]) @ adjoint(v), a, dtype)
+    assert (np.diff(w) >= 0).all()
+    same(torch.linalg.eigvalsh(torch.tensor(read), uplo), w, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SQUARE, ids=str)
+def test_eigenvectors_keep_their_direction(shape, dtype):
+    a = matrix(shape, dtype)
+    w, v = (t.numpy() for t in torch.linalg.eig(torch.tensor(a)))
+    same(a @ v, v * w[..., None, :], dtype)
+    same(np.linalg.norm(v, axis=-2), np.ones(w.shape), dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_factors_make_the_matrix(shape, dtype):
+    a = matrix(shape, dtype)
+    for mode in ("reduced", "complete"):
+        q, r = (t.numpy() for t in torch.linalg.qr(torch.tensor(a), mode))
+        same(q @ r, a, dtype)
+        assert not np.tril(r, -1).any()
+        same(adjoint(q) @ q, np.broadcast_to(np.eye(q.shape[-1]), (*shape[:-2], q.shape[-1], q.shape[-1])), dtype)
+    p, low, up = (t.numpy() for t in torch.linalg.lu(torch.tensor(a)))
+    same(p @ low @ up, a, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_vectors_whose_sign_does_not_matter_have_gradients(dtype):
+    """The projector on some vectors, and the matrix put together again, whose gradient is that of the identity."""
+    wide = "complex128" if "complex" in dtype else "float64"
+    a = torch.tensor(matrix((4, 3), wide), requires_grad=True)
+
+    def projector(x):
+        u, s, vh = torch.linalg.svd(x, full_matrices=False)
+        return u[..., :2] @ u[..., :2].mH, (u * s) @ vh, vh[:1].mH @ vh[:1], s
+
+    def hermitian(x):
+        w, v = torch.linalg.eigh(x.mH @ x)
+        return v[..., :1] @ v[..., :1].mH, w
+
+    def positive(x):
+        a = x.mH @ x + torch.eye(3, dtype=x.dtype)
+        return torch.linalg.cholesky(a), torch.linalg.cholesky(a, upper=True), torch.linalg.eigvalsh(a, "U")
+
+    def general(x):
+        w, v = torch.linalg.eig(x[:3])
+        return w.abs().sort().values, (v.abs() ** 2).sum(1).sum()
+
+    for f in (projector, hermitian, positive, general):
+        assert torch.autograd.gradcheck(f, (a,))
+        assert torch.autograd.gradgradcheck(f, (a,))
+
+
+def test_the_pseudoinverse_of_hermitian_matrices_has_gradients():
+    a = torch.tensor(matrix((3, 3), "float64"), requires_grad=True)
+    for check in (torch.autograd.gradcheck, torch.autograd.gradgradcheck):
+        assert check(lambda x: torch.linalg.pinv(x @ x.mT + torch.eye(3, dtype=x.dtype), hermitian=True), (a,))
+
+
+def test_the_other_triangle_is_not_read():
+    a = torch.tensor([[2.0, float("nan")], [1.0, 3.0]])
+    want = torch.tensor([[2.0, 1.0], [1.0, 3.0]])
+    for got, uplo in ((a, "L"), (a.mT, "U")):
+        assert torch.equal(torch.linalg.eigvalsh(got, uplo), torch.linalg.eigvalsh(want))
+        assert torch.equal(
+            torch.linalg.cholesky(got, upper=uplo == "U"), torch.linalg.cholesky(want, upper=uplo == "U")
+        )
+
+
+def test_results_lie_column_by_column():
+    a = torch.tensor(matrix((2, 3, 3), "float32"))
+    for t in (torch.linalg.inv(a), torch.linalg.qr(a).Q, torch.linalg.svd(a).Vh, torch.linalg.solve(a, a)):
+        assert t.stride() == (9, 1, 3)
+
+
+def test_the_largest_component_of_a_vector_is_positive():
+    a = torch.tensor(matrix((5, 4), "complex128"))
+    for vectors in (torch.linalg.svd(a, full_matrices=False).U, torch.linalg.eigh(a[:4] + a[:4].mH)[1]):
+        top = vectors.gather(0, vectors.abs().argmax(0, keepdim=True))
+        assert torch.allclose(top, top.abs().to(top.dtype))
+
+
+def test_gradients_that_depend_on_a_phase_are_refused():
+    x = torch.tensor(matrix((3, 3), "complex128"), requires_grad=True)
+    for loss in (
+        lambda: torch.linalg.svd(x).U.real.sum(),
+        lambda: torch.linalg.eigh(x @ x.mH)[1].real.sum(),
+        lambda: torch.linalg.eig(x)[1].real.sum(),
+    ):
+        with pytest.raises(RuntimeError, match="specified up to multiplication by e\\^\\{i phi\\}"):
+            loss().backward()
+    x = torch.randn(3, 2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="not differentiable when mode='complete' and nrows > ncols"):
+        torch.linalg.qr(x, "complete")[0].sum().backward()
+    with pytest.raises(RuntimeError, match="depends on Q, which is not computed when mode='r'"):
+        torch.linalg.qr(x, "r")[1].sum().backward()
+
+
+def test_the_error_class_is_a_runtime_error():
+    assert issubclass(torch.linalg.LinAlgError, RuntimeError)
+    message = "linalg.inv: The diagonal element 1 is zero, the inversion could not be completed because the input matrix is singular."
+    with pytest.raises(torch.linalg.LinAlgError, match=f"^{re.escape(message)}$"):
+        torch.zeros(2, 2).inverse()
+
+
+def test_results_have_pytorchs_names():
+    assert repr(torch.linalg.slogdet(torch.eye(2))).startswith("torch.return_types.linalg_slogdet(\nsign=tensor(1.),\n")
+    assert torch.linalg.svd(torch.eye(2)).Vh.shape == (2, 2)
+    assert torch.eye(2).svd().V.shape == (2, 2)
+    assert str(torch.eye(2, requires_grad=True).inverse().grad_fn).startswith("<LinalgInvExBackward0")
+
+
+def test_norms_by_singular_values():
+    a = torch.tensor(matrix((2, 3, 4), "float64"))
+    s = torch.linalg.svdvals(a)
+    assert torch.allclose(torch.linalg.matrix_norm(a, 2), s[..., 0])
+    assert torch.allclose(torch.linalg.matrix_norm(a, -2), s[..., -1])
+    assert torch.allclose(torch.linalg.matrix_norm(a, "nuc", keepdim=True), s.sum(-1)[:, None, None])
+    assert torch.allclose(torch.linalg.norm(a[0], 2), s[0, 0])
+    assert torch.allclose(torch.norm(a[0], "nuc"), s[0].sum())
+
+
+def test_results_do_not_depend_on_the_number_of_threads():
+    a = torch.tensor(matrix((3, 150, 150), "float32"))
+    before = torch.get_num_threads()
+
+    def everything():
+        found = [
+            torch.linalg.inv(a),
+            *torch.linalg.svd(a),
+            *torch.linalg.qr(a),
+            *torch.linalg.eigh(a),
+            torch.linalg.det(a),
+        ]
+        return [t.numpy().tobytes() for t in found]
+
+    try:
+        torch.set_num_threads(1)
+        alone = everything()
+        torch.set_num_threads(4)
+        assert everything() == alone
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_lu_of_the_top_level():
+    a = torch.tensor(matrix((3, 3), "float32"))
+    lu, pivots = torch.lu(a)
+    assert pivots.dtype == torch.int32 and len(torch.lu(a, get_infos=True)) == 3
+    p, low, up = torch.lu_unpack(lu, pivots)
+    assert torch.allclose(p @ low @ up, a, atol=1e-5)
+    with pytest.raises(RuntimeError, match="U\\[1,1\\] is zero"):
+        torch.lu(torch.zeros(2, 2))
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (3, 5), (5, 3), (4, 2, 3)])
+def test_orthogonal_(shape):
+    w = torch.nn.init.orthogonal_(torch.empty(*shape), gain=2.0).flatten(1)
+    short = w @ w.t() if w.shape[0] <= w.shape[1] else w.t() @ w
+    assert torch.allclose(short, 4.0 * torch.eye(min(w.shape)), atol=1e-5)
+
+
+def test_what_is_not_finite():
+    nan = torch.full((2, 2), float("nan"))
+    with pytest.raises(torch.linalg.LinAlgError, match="contained non-finite values"):
+        torch.linalg.svd(nan)
+    with pytest.raises(RuntimeError, match="should not contain infs or NaNs"):
+        torch.linalg.eigvals(nan)
+    assert torch.linalg.eigvalsh(nan).isnan().all() and torch.linalg.inv(nan).isnan().all()
+    assert torch.linalg.det(nan).isnan() and torch.matrix_exp(nan).isnan().all()
