@@ -4,6 +4,7 @@
 //! that has not started yet, so a busy machine costs nothing but the lost help. Ranges depend on `n`, `grain`
 //! and the thread count: a reduction must split by size itself. After a `fork` the child builds a new pool.
 
+use crate::error::Result;
 use std::any::Any;
 use std::cell::Cell;
 use std::ops::Range;
@@ -62,6 +63,17 @@ pub fn par_for(n: usize, grain: usize, f: impl Fn(Range<usize>) + Sync) {
         return;
     }
     spread(n, grain, &f);
+}
+
+/// The same where `f` may fail: one of the errors, after all ranges have ended.
+pub fn try_par_for(n: usize, grain: usize, f: impl Fn(Range<usize>) -> Result<()> + Sync) -> Result<()> {
+    let failed = Mutex::new(None);
+    par_for(n, grain, |range| {
+        if let Err(e) = f(range) {
+            failed.lock().unwrap_or_else(|e| e.into_inner()).replace(e);
+        }
+    });
+    failed.into_inner().unwrap_or_else(|e| e.into_inner()).map_or(Ok(()), Err)
 }
 
 #[inline(never)]

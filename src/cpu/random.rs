@@ -16,7 +16,7 @@ use super::flat::Shared;
 use super::isa::{Isa, isa};
 use super::parallel::par_for;
 use super::philox::{LANES, Philox, Words};
-use super::temp::Temp;
+use super::sort::Sorter;
 use crate::dtype::{DType, Element};
 use crate::error::Result;
 
@@ -93,48 +93,22 @@ pub unsafe fn random_int(n: usize, out: *mut u8, dtype: DType, low: i64, high: i
     }
 }
 
-/// Bits that one pass over the keys of a random order sorts by: twice as many places to write to cost 2.5 times as much.
-const DIGIT: u32 = 10;
-
 /// A random order of `0..n`, for `n` up to 2^32: the indices sorted by a 64-bit word each.
 ///
 /// # Safety
 /// `out` holds `n` aligned elements.
 pub unsafe fn randperm(n: usize, out: *mut i64, philox: Philox) -> Result<()> {
-    let other: Temp<u64> = Temp::new(n)?;
     // SAFETY: `out` has room for the high halves.
     let order = unsafe {
         draw(n, out.cast(), DType::I64, High, philox);
         std::slice::from_raw_parts_mut(out as *mut u64, n)
     };
-    // A key in the upper half, its index in the lower: three passes sort by the key's upper 30 bits.
-    let digit = |item: u64, shift: u32| (item >> shift) as usize & ((1 << DIGIT) - 1);
-    let passes = [3, 2, 1].map(|k| 64 - k * DIGIT);
-    let mut starts = [[0usize; (1 << DIGIT) + 1]; 3];
-    for (i, item) in order.iter_mut().enumerate() {
-        *item = *item << 32 | i as u64;
-        passes.iter().zip(&mut starts).for_each(|(&shift, starts)| starts[digit(*item, shift) + 1] += 1);
-    }
-    let (mut from, mut to) = (order.as_mut_ptr(), other.ptr());
-    for (shift, starts) in passes.into_iter().zip(&mut starts) {
-        (0..1 << DIGIT).for_each(|d| starts[d + 1] += starts[d]);
-        for i in 0..n {
-            // SAFETY: both blocks hold `n` items; the counts give each a place of its own.
-            unsafe {
-                let item = *from.add(i);
-                let place = &mut starts[digit(item, shift)];
-                to.add(*place).write(item);
-                *place += 1;
-            }
-        }
-        std::mem::swap(&mut from, &mut to);
-    }
-    // What shares those bits is ordered by the whole word.
+    let mut sorter = Sorter::new(n)?;
+    let sorted = sorter.sort(n, |i| order[i] << 32 | i as u64);
+    // Equal high halves are ordered by the low ones.
     let low = |item: u64| philox.block((item & 0xffff_ffff) / 2)[2 * (item & 1) as usize];
-    // SAFETY: the last pass has written `n` items there.
-    let sorted = unsafe { std::slice::from_raw_parts_mut(from, n) };
-    for run in sorted.chunk_by_mut(|a, b| a >> passes[0] == b >> passes[0]).filter(|run| run.len() > 1) {
-        run.sort_unstable_by(|&a, &b| (a >> 32).cmp(&(b >> 32)).then_with(|| low(a).cmp(&low(b))));
+    for run in sorted.chunk_by_mut(|a, b| a >> 32 == b >> 32).filter(|run| run.len() > 1) {
+        run.sort_unstable_by_key(|&item| low(item));
     }
     order.iter_mut().zip(sorted).for_each(|(o, item)| *o = *item & 0xffff_ffff);
     Ok(())

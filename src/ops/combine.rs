@@ -1,6 +1,6 @@
 //! Elements of vectors combined: cartesian_prod, combinations, and powers as columns (vander).
 
-use super::join::{CAT, STACK};
+use super::join::{STACK, joined};
 use super::reorder::FLIP;
 use super::scan::CUMPROD;
 use super::select::INDEX_SELECT;
@@ -91,11 +91,7 @@ fn powers(x: Term, n: i64) -> Term {
     let Some(t) = x.get() else { return x };
     let shape: Vec<usize> = sizes.iter().map(|&d| d as usize).chain([1]).collect();
     let one = Tensor::empty(&shape, t.dtype(), t.device()).and_then(|one| one.fill_raw(Scalar::Int(1)).map(|()| one));
-    let rest = CUMPROD.call((x.unsqueeze(-1).expand(&with(n - 1)), -1));
-    match (one, rest.ok()) {
-        (Ok(one), Ok(rest)) => CAT.call((vec![one, rest], -1)),
-        (Err(e), _) | (_, Err(e)) => e.into(),
-    }
+    joined([Term(one), CUMPROD.call((x.unsqueeze(-1).expand(&with(n - 1)), -1))], -1)
 }
 
 pub static LINALG_VANDER: Op = Op {

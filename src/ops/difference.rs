@@ -1,7 +1,7 @@
 //! Differences and sums along a dimension: diff, the trapezoid rule, numerical gradients.
 
 use super::compare::NE;
-use super::join::CAT;
+use super::join::{CAT, joined};
 use super::scan::CUMSUM;
 use super::slice::NARROW;
 use crate::dtype::{DType, Scalar};
@@ -24,12 +24,6 @@ pub static OPS: &[&Op] = &[
 /// `n` elements of a dimension from `start`.
 fn run_of(t: &Term, dim: usize, start: usize, n: usize) -> Term {
     NARROW.call((t, dim, start, n))
-}
-fn joined(parts: Vec<Term>, dim: usize) -> Term {
-    match parts.into_iter().map(Term::ok).collect::<Result<Vec<Tensor>>>() {
-        Ok(parts) => CAT.call((parts, dim)),
-        Err(e) => e.into(),
-    }
 }
 fn size_of(t: &Term, dim: usize) -> usize {
     t.get().map_or(0, |t| t.size(dim))
@@ -64,7 +58,7 @@ pub static DIFF: Op = Op {
             return super::copy::CLONE.calls((x,));
         }
         for _ in 0..n.min(size_of(&x, dim) as i64 + 1) {
-            x = steps(&x.0.map(Term::from).unwrap_or_else(Term::from), dim);
+            x = steps(&x, dim);
         }
         x.outputs()
     }),
@@ -96,30 +90,19 @@ enum Width {
 
 /// The widths between sample points `x`, in the shape of `y`; points may be given once for all lines.
 fn widths(c: &Call, y: &Tensor, x: &Tensor, dim: usize) -> Result<Width> {
-    let one = x.ndim() == 1;
-    let at = if one {
-        0
-    } else {
-        wrap_dim(dim as i64 - y.ndim() as i64 + x.ndim().max(y.ndim()) as i64, x.ndim().max(y.ndim()))?
-    };
-    let x = match (one, x.ndim() < y.ndim()) {
-        (false, true) => {
-            let shape: Ints =
-                std::iter::repeat_n(1, y.ndim() - x.ndim()).chain(x.shape().iter().map(|&d| d as i64)).collect();
-            Term::from(x).reshape(&shape)
-        }
-        _ => Term::from(x),
-    };
-    if one && size_of(&x, 0) != y.size(dim) {
+    if x.ndim() != 1 {
+        // Both have their last dimensions in common; those that `x` lacks are of size one.
+        let lacks = y.ndim().saturating_sub(x.ndim());
+        let shape: Ints = std::iter::repeat_n(1, lacks).chain(x.shape().iter().map(|&d| d as i64)).collect();
+        let at = dim + shape.len() - y.ndim();
+        return Ok(Width::Between(steps(&Term::from(x).reshape(&shape), at)));
+    }
+    if x.size(0) != y.size(dim) {
         let op = c.op.parsed().base;
         return Err(Error::runtime("There must be one `x` value for each sample point").in_op(op));
     }
-    let w = steps(&x, at);
-    if !one {
-        return Ok(Width::Between(w));
-    }
-    let shape: Ints = (0..y.ndim()).map(|d| if d == dim { size_of(&w, 0) as i64 } else { 1 }).collect();
-    Ok(Width::Between(w.reshape(&shape)))
+    let shape: Ints = (0..y.ndim()).map(|d| if d == dim { -1 } else { 1 }).collect();
+    Ok(Width::Between(steps(&x.into(), 0).reshape(&shape)))
 }
 
 /// Argument 0, and the dimension that argument `at` names.
@@ -246,7 +229,7 @@ fn slope(t: &Tensor, dim: usize, spacing: &Spacing, edge: usize) -> Term {
                     (last * 3.0 - before * 4.0 + f(n - 3, 1)) / (2.0 * h),
                 ),
             };
-            joined(vec![left, middle, right], dim)
+            joined([left, middle, right], dim as i64)
         }
         Spacing::Points(x) => {
             let h = steps(&Term::from(x), 0);
@@ -264,7 +247,7 @@ fn slope(t: &Tensor, dim: usize, spacing: &Spacing, edge: usize) -> Term {
                     -parabola_end([last, before, f(n - 3, 1)], w(n - 2, 1), w(n - 3, 1)),
                 ),
             };
-            joined(vec![left, middle, right], dim)
+            joined([left, middle, right], dim as i64)
         }
     }
 }

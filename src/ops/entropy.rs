@@ -1,6 +1,6 @@
 //! Special functions of probability: xlog1py, entr, the normal distribution function, and the gated linear unit.
 
-use super::join::CAT;
+use super::join::joined;
 use super::needs::quiet;
 use super::rules::{BINARY, FLOAT_UNARY, real, real2, refused};
 use super::special::{ERFC, erfinv};
@@ -164,5 +164,5 @@ fn glu_backward(c: &Back) -> Result<Vec<Option<Tensor>>> {
     let [a, b] = halves(c.arg(0), dim)?;
     let (g, s) = (c.g(), b.sigmoid());
     let right = g.clone() * a * s.clone() * (1.0 - s.clone());
-    Ok(vec![Some(CAT.call((vec![(g * s).ok()?, right.ok()?], dim)).ok()?)])
+    Ok(vec![Some(joined([g * s, right], dim as i64).ok()?)])
 }

@@ -151,7 +151,7 @@ pub static INDEX: Op = Op {
 };
 
 fn mask_of_nothing(t: &Tensor, given: &Value) -> Result<Outputs> {
-    let truth = given.tensors().map(|m| Ok(super::take::item(m)?.to_bool())).collect::<Result<Vec<_>>>()?;
+    let truth = given.tensors().map(|m| Ok(super::host::item(m)?.to_bool())).collect::<Result<Vec<_>>>()?;
     let zeros = vec![0i64; truth.iter().all(|&b| b) as usize];
     let index = Term(Tensor::from_slice(&zeros, &[zeros.len()])).to_device(t.device()).ok()?;
     INDEX_KERNEL.calls((Term::from(t).unsqueeze(0), vec![Some(index)]))
@@ -226,7 +226,7 @@ fn put(c: &Call, out: &[Tensor]) -> Result<()> {
         return Err(Error::index("too many indices for tensor of dimension 0 (got 1)"));
     }
     if list.iter().all(Option::is_none) {
-        let skips = c.args[1].tensors().any(|m| super::take::item(m).is_ok_and(|s| !s.to_bool()));
+        let skips = c.args[1].tensors().any(|m| super::host::item(m).is_ok_and(|s| !s.to_bool()));
         return if skips { Ok(()) } else { out.copy_raw(&apart(&fitting(values, out.shape())?, out)?) };
     }
     let shape = result_shape(out, &list);

@@ -11,6 +11,14 @@ use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&CAT, &STACK, &HSTACK, &VSTACK, &DSTACK, &COLUMN_STACK, &BLOCK_DIAG];
 
+/// Terms one after another along a dimension.
+pub(super) fn joined(parts: impl IntoIterator<Item = Term>, dim: i64) -> Term {
+    match parts.into_iter().map(Term::ok).collect::<Result<Vec<Tensor>>>() {
+        Ok(parts) => CAT.call((parts, dim)),
+        Err(e) => e.into(),
+    }
+}
+
 /// An empty 1-d tensor takes part in no shape check: an old habit of PyTorch's that programs rely on.
 fn is_legacy_empty(shape: &[usize]) -> bool {
     shape == [0]

@@ -1,5 +1,6 @@
 //! Operators on terms, helpers that formulas share, and the ops that the engine needs.
 
+use super::host::item;
 use super::{arith, compare, copy, reduce, view};
 use crate::autograd::Kit;
 use crate::dtype::DType;
@@ -118,8 +119,7 @@ fn has_nan(t: &Tensor) -> Result<bool> {
     if !t.dtype().is_differentiable() {
         return Ok(false);
     }
-    let any = reduce::truth::ANY.call((compare::ISNAN.call((t,)),)).to_device(crate::device::Device::Cpu).ok()?;
-    Ok(any.element(any.layout().offset)?.to_bool())
+    Ok(item(&reduce::truth::ANY.call((compare::ISNAN.call((t,)),)).ok()?)?.to_bool())
 }
 
 static KIT: Kit = Kit {

@@ -25,6 +25,7 @@ pub mod gather;
 pub mod hard;
 pub mod hard_backward;
 pub mod hyperbolic;
+mod host;
 pub mod index;
 pub mod index_along;
 pub mod join;

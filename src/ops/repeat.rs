@@ -137,7 +137,7 @@ fn interleave_index(repeats: &Tensor) -> Result<Tensor> {
     if repeats.device().is_gpu() && repeats.numel() > 0 {
         return interleave_index_gpu(repeats);
     }
-    let counts = super::take::int_list(repeats)?;
+    let counts = super::host::int_list(repeats)?;
     if counts.iter().any(|&r| r < 0) {
         return Err(Error::runtime("repeats can not be negative"));
     }
@@ -157,7 +157,7 @@ fn interleave_index_gpu(repeats: &Tensor) -> Result<Tensor> {
     }
     let ends = super::scan::CUMSUM.call((Term::from(repeats).reshape(&[-1]), 0)).ok()?;
     let last = ends.with_layout(ends.layout().select(0, ends.numel() - 1));
-    let total = super::take::item(&last)?.to_i64() as usize;
+    let total = super::host::item(&last)?.to_i64() as usize;
     crate::layout::checked_numel(&[total])?;
     let each = Tensor::empty(&[total], DType::I64, repeats.device())?;
     crate::gpu::ramp(0.into(), 1.into(), &each.gpu_view()?)?;

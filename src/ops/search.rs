@@ -2,6 +2,7 @@
 //!
 //! Loops on the CPU; on the GPU what `search_gpu` makes of shaders.
 
+use super::host::Dense;
 use super::needs::buffer;
 use super::search_gpu::{range, tally};
 use crate::cpu::search;
@@ -14,28 +15,12 @@ use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&SEARCHSORTED, &SEARCHSORTED_SCALAR, &BUCKETIZE, &BUCKETIZE_SCALAR, &BINCOUNT, &HISTC];
 
-/// A contiguous CPU tensor of this dtype, and its elements in row-major order.
-struct Dense(Tensor);
-impl Dense {
-    fn floats(t: &Tensor) -> Result<Dense> {
-        Ok(Dense(t.dense_copy(DType::F64)?))
-    }
-    fn ints(t: &Tensor) -> Result<Dense> {
-        Ok(Dense(t.dense_copy(DType::I64)?))
-    }
-    fn elements<T: Element>(&self) -> Result<&[T]> {
-        debug_assert!(self.0.dtype() == T::DTYPE);
-        // SAFETY: the tensor is contiguous, of this dtype, and lives as long as the slice.
-        Ok(unsafe { std::slice::from_raw_parts(self.0.ptr()?.cast::<T>(), self.0.numel()) })
-    }
-}
-
 /// For each row of values, places in the same row of the boundaries, or in the only one.
-fn places<T: Element + PartialOrd>(sorted: Dense, values: Dense, rows: usize, right: bool) -> Result<Tensor> {
-    let found = Tensor::empty(values.0.shape(), DType::I64, Device::Cpu)?;
+fn places<T: Element + PartialOrd>(sorted: &Tensor, values: &Tensor, rows: usize, right: bool) -> Result<Tensor> {
+    let found = Tensor::empty(values.shape(), DType::I64, Device::Cpu)?;
     // SAFETY: the new block holds as many int64 as there are values; any bits are one.
     let out = unsafe { std::slice::from_raw_parts_mut(found.ptr()?.cast::<i64>(), found.numel()) };
-    search::places(sorted.elements::<T>()?, values.elements::<T>()?, rows, right, out);
+    search::places(Dense::<T>::of(sorted)?.elements()?, Dense::<T>::of(values)?.elements()?, rows, right, out);
     Ok(found)
 }
 
@@ -72,8 +57,8 @@ fn search_in(c: &Call, sorted: &Tensor, values: &Tensor, at: usize, side: Option
     let rows = if flat { 1 } else { sorted.shape()[..last].iter().product() };
     let whole = !sorted.dtype().is_float() && !values.dtype().is_float();
     let found = match whole {
-        true => places::<i64>(Dense::ints(sorted)?, Dense::ints(values)?, rows, right),
-        false => places::<f64>(Dense::floats(sorted)?, Dense::floats(values)?, rows, right),
+        true => places::<i64>(sorted, values, rows, right),
+        false => places::<f64>(sorted, values, rows, right),
     };
     Term(found).to_dtype(dtype).outputs()
 }
@@ -166,7 +151,7 @@ pub static BINCOUNT: Op = Op {
                 t.dtype().scalar_type_name()
             )));
         }
-        let host = if t.device().is_gpu() { None } else { Some(Dense::ints(t)?) };
+        let host = if t.device().is_gpu() { None } else { Some(Dense::<i64>::of(t)?) };
         let list: &[i64] = match &host {
             Some(host) => host.elements()?,
             None => &[],
@@ -201,8 +186,8 @@ pub static BINCOUNT: Op = Op {
             return Term(Tensor::from_slice(&counts, &[n])).outputs();
         };
         let mut sums = buffer(0f64, n)?;
-        let weights = Dense::floats(w)?;
-        list.iter().zip(weights.elements::<f64>()?).for_each(|(&i, x)| sums[i as usize] += x);
+        let weights = Dense::<f64>::of(w)?;
+        list.iter().zip(weights.elements()?).for_each(|(&i, x)| sums[i as usize] += x);
         Term(Tensor::from_slice(&sums, &[n])).to_dtype(dtype).outputs()
     }),
     vjp: Vjp::None("counts"),
@@ -258,7 +243,7 @@ pub static HISTC: Op = Op {
         if t.device().is_gpu() {
             return Ok(smallvec![super::search_gpu::histogram(t, bins as usize, low, high)?]);
         }
-        let counts = histogram(Dense::floats(t)?.elements()?, bins as usize, low, high)?;
+        let counts = histogram(Dense::<f64>::of(t)?.elements()?, bins as usize, low, high)?;
         Term(Tensor::from_slice(&counts, &[bins as usize])).to_dtype(t.dtype()).outputs()
     }),
     vjp: Vjp::None("counts"),

@@ -3,13 +3,13 @@
 use super::arith::MUL;
 use super::choose::WHERE;
 use super::compare::LT;
+use super::host::item;
 use super::needs::{full_like, quiet};
 use super::random::chances;
 use super::reduce::extreme::{AMAX, AMIN};
 use super::scan::CUMSUM;
 use super::select::INDEX_ADD;
 use super::sort::TOPK;
-use super::take::item;
 use crate::cpu::philox::Philox;
 use crate::dtype::{DType, promote};
 use crate::error::{Error, Result};

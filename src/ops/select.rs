@@ -128,7 +128,7 @@ fn shape_mismatch(out: &Tensor, source: &Tensor) -> Error {
 
 /// Bounds of the index in PyTorch's words: they depend on the rank, and so does the class.
 fn in_bounds(e: Error, index: &Tensor, out: &Tensor, dim: usize) -> Error {
-    let (n, list) = (out.shape().get(dim).copied().unwrap_or(1) as i64, super::take::int_list(index));
+    let (n, list) = (out.shape().get(dim).copied().unwrap_or(1) as i64, super::host::int_list(index));
     match list.ok().and_then(|l| l.into_iter().find(|i| !(0..n).contains(i))) {
         Some(i) if out.ndim() > 1 => {
             Error::runtime(format!("index {i} is out of bounds for dimension 0 with size {n}"))
@@ -285,7 +285,7 @@ pub(super) fn fill_value(c: &Call, out: &Tensor) -> Result<Scalar> {
     let value = match &c.args[3] {
         Value::Scalar(s) => *s,
         v => match v.as_tensor() {
-            Some(t) if t.ndim() == 0 => super::take::item(t)?,
+            Some(t) if t.ndim() == 0 => super::host::item(t)?,
             t => {
                 let n = t.map_or(0, |t| t.ndim());
                 return Err(Error::runtime(format!(

@@ -95,7 +95,7 @@ pub static NARROW_TENSOR: Op = Op {
         if start.ndim() != 0 || !start.dtype().is_int() {
             return Err(Error::runtime("start must be an 0-dim integral Tensor."));
         }
-        narrow(c, super::take::item(start)?.to_i64())
+        narrow(c, super::host::item(start)?.to_i64())
     }),
     vjp: Vjp::Composite,
     samples: &["f32[3,4], 0, i64[](= 1), 2"],

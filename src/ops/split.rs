@@ -62,8 +62,7 @@ pub static SPLIT_WITH_SIZES: Op = Op {
 
 /// The gradients of the parts of a split, zeros where none came back, put together again.
 fn joined(c: &Back) -> Term {
-    let parts: Result<Vec<_>> = (0..c.grads.len()).map(|i| c.gi(i).ok()).collect();
-    parts.map_or_else(Term::from, |p| super::join::CAT.call((p, c.int(2).unwrap_or(0))))
+    super::join::joined((0..c.grads.len()).map(|i| c.gi(i)), c.int(2).unwrap_or(0))
 }
 
 pub static UNBIND: Op = Op {
@@ -102,5 +101,5 @@ pub(super) fn numbers_of(how: &Tensor) -> Result<Vec<i64>> {
             "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on {here}"
         )));
     }
-    super::take::int_list(how)
+    super::host::int_list(how)
 }

@@ -2,9 +2,10 @@
 
 use super::compare::ISNAN;
 use super::gather::GATHER;
+use super::host::item;
 use super::minmax::{CLAMP, CLAMP_MIN};
 use super::reduce::extreme::MIN;
-use super::reduce::truth::ANY_DIM;
+use super::reduce::truth::{ALL, ANY_DIM};
 use super::reduce::{MEAN_DIM, SUM, SUM_DIM};
 use super::round::{CEIL, FLOOR, ROUND};
 use super::sort::SORT;
@@ -99,9 +100,8 @@ fn at_ranks(x: Term, q: Term, skip_nan: bool, way: &str) -> Term {
 /// q within [0, 1], read on the host.
 fn shares(q: &Tensor) -> Result<()> {
     let inside = Term::from(q).cut().at_least(0.0).both(Term::from(q).cut().at_most(1.0));
-    let all = if q.numel() == 0 { return Ok(()) } else { MIN.call((inside.to_dtype(DType::U8),)) };
-    let all = all.to_device(crate::device::Device::Cpu).ok()?;
-    if all.element(all.layout().offset)?.to_bool() { Ok(()) } else { refuse("q values must be in the range [0, 1]") }
+    let all = item(&ALL.call((inside,)).ok()?)?.to_bool();
+    if all { Ok(()) } else { refuse("q values must be in the range [0, 1]") }
 }
 
 fn by_tensor(c: &Call, skip_nan: bool) -> Result<Outputs> {
@@ -201,11 +201,8 @@ fn weights(t: Option<&Tensor>, count: usize, name: &str, whole: bool) -> Result<
             w.numel()
         )));
     }
-    if count > 0 {
-        let least = MIN.call((Term::from(w).cut(),)).to_device(crate::device::Device::Cpu).ok()?;
-        if least.element(least.layout().offset)?.to_f64() < 0.0 {
-            return Err(Error::runtime(format!("cov(): {name} cannot be negative")));
-        }
+    if count > 0 && item(&MIN.call((Term::from(w).cut(),)).ok()?)?.to_f64() < 0.0 {
+        return Err(Error::runtime(format!("cov(): {name} cannot be negative")));
     }
     Ok(Some(w.into()))
 }

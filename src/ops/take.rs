@@ -1,10 +1,10 @@
-//! Indices into the flattened tensor: take, put, take_along_dim; and reading small tensors on the host.
+//! Indices into the flattened tensor: take, put, take_along_dim.
 
 use super::gather::{apart, cast_raw};
 use super::needs::quiet;
 use super::view::{EXPAND, RESHAPE};
 use crate::cpu::index;
-use crate::dtype::{DType, Scalar};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::gpu;
 use crate::layout::{Dims, Layout, Odometer, wrap_dim};
@@ -13,19 +13,6 @@ use crate::tensor::Tensor;
 use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&TAKE, &PUT, &TAKE_ALONG_DIM];
-
-/// The number in a tensor of one element. Waits for the device.
-pub(super) fn item(t: &Tensor) -> Result<Scalar> {
-    let host = t.dense_copy(t.dtype())?;
-    host.element(host.layout().offset)
-}
-
-/// The numbers of an integer tensor in row-major order. Waits for the device.
-pub(super) fn int_list(t: &Tensor) -> Result<Vec<i64>> {
-    let host = t.dense_copy(DType::I64)?;
-    // SAFETY: the copy is contiguous, of int64, and lives on while it is read.
-    Ok(unsafe { std::slice::from_raw_parts(host.ptr()?.cast::<i64>(), host.numel()) }.to_vec())
-}
 
 /// Adds each element of `g` at the position that `part` gives it in a flat tensor of `span` elements.
 pub(super) fn add_at(g: Term, part: &Layout, span: usize) -> Term {

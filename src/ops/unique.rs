@@ -5,7 +5,8 @@
 
 use super::compare::NE;
 use super::create::{FULL, ONES};
-use super::join::CAT;
+use super::host::Dense;
+use super::join::joined;
 use super::mask::NONZERO;
 use super::needs::quiet;
 use super::reduce::truth::ANY_DIM;
@@ -42,10 +43,8 @@ fn compare<T: PartialOrd>(a: &[T], b: &[T]) -> Ordering {
 
 /// The order of the rows of a matrix on the host, compared in a dtype that holds its own exactly.
 fn order_in<T: Element + PartialOrd>(t: &Tensor, out: &Tensor) -> Result<()> {
-    let host = t.dense_copy(T::DTYPE)?;
-    let width = t.size(1);
-    // SAFETY: the dense copy holds `numel` elements of `T` from its first one on.
-    let all = unsafe { std::slice::from_raw_parts(host.ptr()?.cast::<T>(), host.numel()) };
+    let host = Dense::<T>::of(t)?;
+    let (width, all) = (t.size(1), host.elements()?);
     let row = |i: i64| &all[i as usize * width..][..width];
     let mut order: Vec<i64> = (0..t.size(0) as i64).collect();
     order.sort_by(|&a, &b| compare(row(a), row(b)));
@@ -122,8 +121,7 @@ fn distinct(t: &Tensor, along: usize, sorted: bool, asked: Asked) -> Result<Outp
     if all.ndim() == 2 {
         differs = ANY_DIM.call((differs, [1]));
     }
-    let first = ONES.call(([1], DType::Bool, device)).ok()?;
-    let starts = joined(&first, &differs.ok()?)?;
+    let starts = joined([ONES.call(([1], DType::Bool, device)), differs], 0).ok()?;
     let places = NONZERO.call((&starts,)).reshape(&[-1]).ok()?;
     let select = |t: &Tensor, d: usize, at: &Tensor| INDEX_SELECT.call((t, d, at)).ok();
     let chosen = order.as_ref().map_or(Ok(places.clone()), |o| select(o, 0, &places))?;
@@ -136,15 +134,11 @@ fn distinct(t: &Tensor, along: usize, sorted: bool, asked: Asked) -> Result<Outp
         });
     }
     if asked.counts {
-        let end = FULL.call(([1], rows as i64, DType::I64, device)).ok()?;
-        let ends = joined(&piece(&places, 1, places.numel() - 1), &end)?;
-        out.push((Term::from(&ends) - &places).ok()?);
+        let end = FULL.call(([1], rows as i64, DType::I64, device));
+        let ends = joined([Term::from(piece(&places, 1, places.numel() - 1)), end], 0);
+        out.push((ends - &places).ok()?);
     }
     Ok(out)
-}
-
-fn joined(a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    CAT.call((vec![a.clone(), b.clone()], 0)).ok()
 }
 
 /// The checks, and a flat input where no dimension is given.

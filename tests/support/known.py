@@ -2,127 +2,62 @@
 
 import re
 
-# (property, or "property on device"; op) -> reason
-XFAIL: dict[tuple[str, str], str] = {
-    ("result dtype", "view_as_complex"): "complex32 does not exist here",
-    ("result dtype", "complex"): "complex32 does not exist here",
-    ("result dtype", "polar"): "complex32 does not exist here",
-    ("same as CPU", "view_as_complex"): "the GPU has no complex numbers",
-    ("on device", "view_as_complex"): "the GPU has no complex numbers",
-    ("strided on gpu", "view_as_complex"): "the GPU has no complex numbers",
-    ("result dtype", "nn.functional.mse_loss.weighted"): "squared errors of integers are not computed",
+ROW_MAJOR = "PyTorch makes this result row-major; here it follows its argument"
+NO_COMPLEX = "the GPU has no complex numbers"
+# (properties, or "property on device", set off by commas; ops, by blanks; reason)
+KNOWN = [
+    ("result dtype", "view_as_complex complex polar", "complex32 does not exist here"),
+    ("same as CPU, on device, strided on gpu", "view_as_complex", NO_COMPLEX),
+    ("result dtype", "nn.functional.mse_loss.weighted", "squared errors of integers are not computed"),
     (
         "gradcheck",
         "native_layer_norm",
-    ): "as in PyTorch no gradient passes through the statistics, though they depend on the input",
-    ("gradcheck", "_nll_loss_backward"): "a step of nll_loss: linear in its gradient, constant in the logits",
-    ("strides", "nn.functional.logsigmoid"): "PyTorch makes this result row-major; here it follows its argument",
-    ("strides", "masked_fill.Scalar"): "PyTorch makes this result row-major; here it follows its argument",
-    ("strides", "masked_fill.Tensor"): "PyTorch makes this result row-major; here it follows its argument",
-    ("strides", "float_power.scalar"): "PyTorch makes this result row-major; here it follows its argument",
-    ("strides", "pow.scalar"): "PyTorch makes this result row-major; here it follows its argument",
-    ("strides", "addr"): "of bools it is put together from other ops",
-    ("strides on cpu", "adjoint"): "a computed conjugate has no gaps",
-    ("strides", "unique.counts"): "PyTorch sorts columns",
-    ("node names", "remainder.scalar"): "PyTorch has no gradient here",
-    ("node names", "bernoulli.p"): "PyTorch has no gradient here",
-    ("node names", "special.ndtr"): "a product with a number has the node of a product",
-    ("node names", "nn.functional.pad"): "circular padding is a concatenation, not writes to views",
-    ("nodes keep", "remainder.scalar"): "PyTorch has no gradient here",
-    ("nodes keep", "bernoulli.p"): "PyTorch has no gradient here",
-    ("nodes keep", "special.ndtr"): "a product with a number has the node of a product",
-    ("nodes keep", "nn.functional.pad"): "its formula reads sizes alone",
-    ("nodes keep", "complex"): "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
-    ("nodes keep", "gather"): "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
+        "as in PyTorch its statistics pass no gradient, though they depend on the input",
+    ),
+    ("gradcheck", "_nll_loss_backward", "a step of nll_loss: linear in its gradient, constant in the logits"),
+    ("strides", "nn.functional.logsigmoid masked_fill.Scalar masked_fill.Tensor", ROW_MAJOR),
+    ("strides", "float_power.scalar pow.scalar renorm", ROW_MAJOR),
+    ("strides", "addr", "of bools it is put together from other ops"),
+    ("strides", "unique.counts", "PyTorch sorts columns"),
+    ("strides on cpu", "adjoint", "a computed conjugate has no gaps"),
+    ("strides on cpu", "linalg.lstsq", "PyTorch's solution is a part of LAPACK's longer columns"),
+    ("node names, nodes keep", "remainder.scalar bernoulli.p", "PyTorch has no gradient here"),
+    (
+        "node names, nodes keep",
+        "special.ndtr trapezoid.dx trapezoid.x cumulative_trapezoid.x",
+        "a product with a number has the node of a product",
+    ),
+    (
+        "node names, nodes keep",
+        "vander combinations cdist pdist dist renorm linalg.lstsq linalg.lu lu_unpack linalg.lu_solve lu_solve "
+        "linalg.householder_product ormqr triangular_solve linalg.solve linalg.solve_ex",
+        "put together from other ops, whose nodes it shows",
+    ),
+    ("node names", "nn.functional.pad", "circular padding is a concatenation, not writes to views"),
+    ("node names", "linalg.tensorinv", "a reshaped inverse is a view"),
     (
         "nodes keep",
-        "index_add",
-    ): "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
-    (
-        "nodes keep",
-        "index_copy",
-    ): "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
-    (
-        "nodes keep",
-        "masked_select",
-    ): "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
-    (
-        "nodes keep",
-        "nextafter",
-    ): "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
-    (
-        "nodes keep",
-        "mul.scalar",
-    ): "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
-    ("nodes keep", "cummax"): "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
-    ("nodes keep", "cummin"): "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
-    ("nodes keep", "take"): "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
-    ("nodes keep", "put"): "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
-    (
-        "nodes keep",
-        "take_along_dim",
-    ): "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
-    ("nodes keep", "erfinv"): "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
-    (
-        "nodes keep",
-        "layer_norm",
-    ): "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
-    (
-        "nodes keep",
-        "native_layer_norm",
-    ): "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
-    (
-        "nodes keep",
-        "nn.functional.nll_loss",
-    ): "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
-    (
-        "nodes keep",
-        "nn.functional.cross_entropy",
-    ): "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
-    (
-        "nodes keep",
+        "nn.functional.pad complex gather index_add index_copy masked_select nextafter mul.scalar cummax cummin take put "
+        "take_along_dim erfinv layer_norm native_layer_norm nn.functional.nll_loss nn.functional.cross_entropy "
         "nn.functional.logsigmoid",
-    ): "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
-    ("nodes keep", "mm"): "strides of factors are not kept",
-    ("nodes keep", "matmul"): "strides of factors are not kept",
-    ("nodes keep", "addmm"): "strides of factors are not kept",
-    ("nodes keep", "nn.functional.linear"): "strides of factors are not kept",
-    ("nodes keep", "var"): "the form without dimensions has no arguments to keep, and the mean is not kept",
-    ("nodes keep", "std"): "the form without dimensions has no arguments to keep, and the mean is not kept",
-    ("nodes keep", "var_mean"): "the form without dimensions has no arguments to keep, and the mean is not kept",
-    ("nodes keep", "std_mean"): "the form without dimensions has no arguments to keep, and the mean is not kept",
-    ("nodes keep", "std_mean.dim"): "the form without dimensions has no arguments to keep, and the mean is not kept",
+        "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
+    ),
+    ("nodes keep", "mm matmul addmm nn.functional.linear linalg.matrix_power", "strides of factors are not kept"),
     (
         "nodes keep",
-        "std_mean.correction",
-    ): "the form without dimensions has no arguments to keep, and the mean is not kept",
-    ("errors", "nn.functional.glu"): "another wording",
-}
-
-COMPOSED = (
-    "vander", "combinations", "cdist", "pdist", "dist", "renorm", "linalg.lstsq", "linalg.lu", "lu_unpack",
-    "linalg.lu_solve", "lu_solve", "linalg.householder_product", "ormqr", "triangular_solve", "linalg.solve",
-    "linalg.solve_ex",
-)  # fmt: skip
-XFAIL |= {
-    (check, op): "put together from other ops, whose nodes it shows"
-    for check in ("node names", "nodes keep")
-    for op in COMPOSED
-}
-XFAIL |= {
-    (check, op): "a product with a number has the node of a product"
-    for check in ("node names", "nodes keep")
-    for op in ("trapezoid.dx", "trapezoid.x", "cumulative_trapezoid.x")
-}
-XFAIL |= {
-    ("nodes keep", op): "its formula reads the matrix or the results, and not the factors"
-    for op in ("linalg.det", "det", "linalg.slogdet", "slogdet", "linalg.svd", "linalg.svdvals", "svd")
-}
-XFAIL[("nodes keep", "cholesky_solve")] = "its formula does not read the right hand side"
-XFAIL[("nodes keep", "linalg.matrix_power")] = "strides of factors are not kept"
-XFAIL[("node names", "linalg.tensorinv")] = "a reshaped inverse is a view"
-XFAIL[("strides on cpu", "linalg.lstsq")] = "PyTorch's solution is a part of LAPACK's longer columns"
-XFAIL[("strides", "renorm")] = "PyTorch makes this result row-major; here it follows its argument"
+        "var std var_mean std_mean std_mean.dim std_mean.correction",
+        "the form without dimensions has no arguments to keep, and the mean is not kept",
+    ),
+    (
+        "nodes keep",
+        "linalg.det det linalg.slogdet slogdet linalg.svd linalg.svdvals svd",
+        "its formula reads the matrix or the results, and not the factors",
+    ),
+    ("nodes keep", "cholesky_solve", "its formula does not read the right hand side"),
+    ("errors", "nn.functional.glu", "another wording"),
+]
+# (property, op) -> reason
+XFAIL = {(prop, op): reason for props, ops, reason in KNOWN for prop in props.split(", ") for op in ops.split()}
 
 # Samples that a property is not about: (property, op without namespace and underscores, pattern in the sample, reason).
 NOT_ABOUT = [

@@ -1,12 +1,11 @@
 //! Walking batches of matrices: every operand has the same leading dimensions and a core of two, one or no dimensions.
 
 use super::mat::{Field, Mat};
-use crate::cpu::parallel::par_for;
+use crate::cpu::parallel::try_par_for;
 use crate::cpu::view::{View, load, store};
 use crate::dtype::{DType, Element, c64, c128};
 use crate::error::{Error, Result};
 use std::marker::PhantomData;
-use std::sync::Mutex;
 
 /// Work on one matrix of a batch, for each element type.
 pub trait Batch: Sync {
@@ -102,15 +101,9 @@ const TASK: usize = 1 << 16;
 fn walk<T: Field>(views: &[View], lead: usize, work: &impl Batch) -> Result<()> {
     let count: usize = views[0].shape[..lead].iter().product();
     let order = views.iter().flat_map(|v| &v.shape[lead..]).copied().max().unwrap_or(1).max(1);
-    let failed = Mutex::new(None);
-    par_for(count, (TASK / order.saturating_pow(3)).max(1), |range| {
-        for index in range {
-            if let Err(e) = work.one::<T>(&At { views, lead, index, mark: PhantomData }) {
-                failed.lock().unwrap_or_else(|e| e.into_inner()).replace(e);
-            }
-        }
-    });
-    failed.into_inner().unwrap_or_else(|e| e.into_inner()).map_or(Ok(()), Err)
+    try_par_for(count, (TASK / order.saturating_pow(3)).max(1), |mut range| {
+        range.try_for_each(|index| work.one::<T>(&At { views, lead, index, mark: PhantomData }))
+    })
 }
 
 /// Calls `work` for each matrix of the batch, in the element type of the first operand, but no less than single precision.

@@ -47,10 +47,15 @@ fn part<T: Field>(a: &Mat<T>, b: &mut Mat<T>, what: Triangle, rows: Range<usize>
 /// The solution of `A X = B` by LU, and the number of the first zero pivot. `a` is overwritten with its factors.
 pub fn solve_square<T: Field>(a: &mut Mat<T>, b: &mut Mat<T>) -> Result<usize> {
     let (pivots, singular) = factor::lu(a)?;
+    solve_factored(a, &pivots, b)?;
+    Ok(singular)
+}
+
+/// The same from what `factor::lu` left in `a`.
+pub fn solve_factored<T: Field>(a: &Mat<T>, pivots: &[usize], b: &mut Mat<T>) -> Result<()> {
     for (i, &p) in pivots.iter().enumerate() {
         b.swap_rows(i, p);
     }
     solve(a, b, Triangle { upper: false, unit: true })?;
-    solve(a, b, Triangle { upper: true, unit: false })?;
-    Ok(singular)
+    solve(a, b, Triangle { upper: true, unit: false })
 }

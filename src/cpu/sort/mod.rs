@@ -10,9 +10,10 @@ mod select;
 #[cfg(test)]
 mod tests;
 
+pub use radix::Sorter;
 pub use select::{kth, topk};
 
-use super::parallel::par_for;
+use super::parallel::try_par_for;
 use super::temp::Temp;
 use super::view::{View, load, store};
 use super::walk::Others;
@@ -20,8 +21,6 @@ use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::layout::Dims;
 use item::{Item, Key};
-use radix::Sorter;
-use std::sync::Mutex;
 
 /// Sorts each line along `dim`; `values` has the input's dtype, `indices` is int64. `stable` changes nothing: the
 /// sort always is.
@@ -113,19 +112,15 @@ unsafe fn lines<T: Key, P: PerLine>(input: View, dim: usize, values: View, indic
     let one: Dims = input.shape.iter().enumerate().map(|(d, &n)| if d == dim { 1 } else { n }).collect();
     let others = Others::new(&one, [input.strides, values.strides, indices.strides], dim);
     let (v_step, i_step) = (values.dim(dim).1, indices.dim(dim).1);
-    let failed = Mutex::new(None);
-    par_for(others.count(), (1 << 13) / what.cost(length).max(1), |range| {
+    try_par_for(others.count(), (1 << 13) / what.cost(length).max(1), |range| {
         let mut at = others.walk(range.start);
         let mut lines = range.map(|_| {
             let [offset, v, i] = at.offsets;
             at.step();
             Line { input: &input, offset, step, length, values: (&values, v, v_step), indices: (&indices, i, i_step) }
         });
-        if let Err(e) = what.lines::<T>(&mut lines, length) {
-            failed.lock().unwrap_or_else(|e| e.into_inner()).replace(e);
-        }
-    });
-    failed.into_inner().unwrap_or_else(|e| e.into_inner()).map_or(Ok(()), Err)
+        what.lines::<T>(&mut lines, length)
+    })
 }
 
 /// The whole line, in order.

@@ -56,7 +56,7 @@ impl Sorter {
     }
 
     /// Sorts `n` items, as many as there is room for, that `make` gives for the positions in ascending order.
-    fn sort(&mut self, n: usize, make: impl Fn(usize) -> u64 + Sync) -> &mut [u64] {
+    pub fn sort(&mut self, n: usize, make: impl Fn(usize) -> u64 + Sync) -> &mut [u64] {
         let (mut from, mut to) = (Ptr(self.items.ptr()), Ptr(self.other.ptr()));
         if compared(n) {
             // SAFETY: the memory holds `n` items, all of which are written before they are read.

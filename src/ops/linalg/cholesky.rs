@@ -78,10 +78,8 @@ pub static CHOLESKY: Op = Op {
     sig: "linalg.cholesky(Tensor self, *, bool upper=False) -> Tensor",
     doc: "The lower triangle L of `A = L L^H`, or its adjoint, for positive-definite matrices; a `LinAlgError` if one is not.",
     body: composite(|c| {
-        let mut out = CHOLESKY_EX.calls((c.tensor(0)?, c.flag(1)))?;
-        is_positive(&out[1], "linalg.cholesky")?;
-        out.truncate(1);
-        Ok(out)
+        let out = CHOLESKY_EX.calls((c.tensor(0)?, c.flag(1)))?;
+        without_info(out, |info| is_positive(info, "linalg.cholesky"))
     }),
     vjp: Vjp::Composite,
     samples: &[

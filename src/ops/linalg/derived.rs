@@ -8,6 +8,7 @@ use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::op::*;
 use crate::ops::choose::{NAN_TO_NUM, WHERE};
+use crate::ops::host::item;
 use crate::ops::needs::quiet;
 use crate::ops::reduce::SUM_DIM;
 use crate::ops::reduce::extreme::AMAX;
@@ -71,7 +72,7 @@ fn pinv_backward(c: &Back) -> Term {
     if shape[shape.len() - 2] <= shape[shape.len() - 1] {
         let k = g.clone().at(&x);
         let kx = k.clone().at(xh());
-        let rest = (g - k.clone().at(&a)).clone();
+        let rest = g - k.clone().at(&a);
         kx.clone() - x.clone().at(k).mh() - a.at(&x).at(kx) + xh().at(&x).at(rest)
     } else {
         let k = x.clone().at(&g);
@@ -188,7 +189,7 @@ fn least_squares(c: &Call) -> Result<Outputs> {
     let none = |d: DType| Term(Tensor::empty(&[0], d, a.device()));
     let rank = MATRIX_RANK.call((a, Value::None, false, 0.0, rcond)).ok()?;
     let full = quiet(|| crate::ops::reduce::truth::ALL.call((Term::from(&rank).equals(n),)).ok())?;
-    let residuals = if m > n && driver != "gelsy" && full.element(full.layout().offset)?.to_bool() {
+    let residuals = if m > n && driver != "gelsy" && item(&full)?.to_bool() {
         (Term::from(a).at(&x) - &b).abs().square().sum(&[-2], false)
     } else {
         none(a.dtype().to_real())

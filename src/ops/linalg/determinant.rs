@@ -2,7 +2,7 @@
 
 use super::kit::*;
 use super::solve::INV_EX;
-use crate::cpu::linalg::triangular::{Triangle, solve};
+use crate::cpu::linalg::triangular::solve_factored;
 use crate::cpu::linalg::{At, Batch, Field, Mat, factor};
 use crate::error::Result;
 use crate::op::*;
@@ -60,10 +60,8 @@ impl Batch for Adjugate {
                 a[(i, i)] = T::from_scalar(crate::dtype::Scalar::Float(super::derived::epsilon(T::DTYPE)));
             }
             det = det * if i == p { a[(i, i)] } else { T::default() - a[(i, i)] };
-            x.swap_rows(i, p);
         }
-        solve(&a, &mut x, Triangle { upper: false, unit: true })?;
-        solve(&a, &mut x, Triangle { upper: true, unit: false })?;
+        solve_factored(&a, &pivots, &mut x)?;
         at.store(1, &x.map(|y| y * det));
         Ok(())
     }

@@ -93,8 +93,8 @@ fn lu_backward(c: &Back) -> Term {
     let by_u = |t: Term| triangular(square.clone().mh(), t, false, false, false);
     let whole = match rest {
         None => by_l(by_u(inner)),
-        Some((_, gx)) if m > n => join([by_l(by_u(inner)), by_u(gx)], -2),
-        Some((_, gx)) => join([by_l(by_u(inner)), by_l(gx)], -1),
+        Some((_, gx)) if m > n => joined([by_l(by_u(inner)), by_u(gx)], -2),
+        Some((_, gx)) => joined([by_l(by_u(inner)), by_l(gx)], -1),
     };
     p.at(whole)
 }
@@ -103,10 +103,8 @@ pub static LU_FACTOR: Op = Op {
     sig: "linalg.lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
     doc: "L and U of `A = P L U` in one matrix and the rows (from one) that were exchanged; an error if U has a zero pivot.",
     body: composite(|c| {
-        let mut out = LU_FACTOR_EX.calls((c.tensor(0)?, c.flag(1)))?;
-        has_pivots(&out[2], "torch.linalg.lu_factor")?;
-        out.truncate(2);
-        Ok(out)
+        let out = LU_FACTOR_EX.calls((c.tensor(0)?, c.flag(1)))?;
+        without_info(out, |info| has_pivots(info, "torch.linalg.lu_factor"))
     }),
     vjp: Vjp::Composite,
     samples: &["f32[3,3]", "f32[2,3,2]"],
@@ -129,7 +127,7 @@ struct Permutation;
 impl Batch for Permutation {
     fn one<T: Field>(&self, at: &At<T>) -> Result<()> {
         let pivots = at.vector::<i32>(1);
-        let order = at.matrix(0).rows;
+        let order = at.cols(0);
         let mut rows: Vec<usize> = (0..order).collect();
         for (i, &p) in pivots.iter().enumerate() {
             match usize::try_from(i64::from(p) - 1) {
@@ -160,10 +158,7 @@ pub static PERMUTATION: Op = Op {
             let shape: Vec<usize> = p.shape()[..p.ndim() - 1].iter().copied().chain([n, n]).collect();
             Ok(Spec::one(&shape, DType::F32, p.device()))
         },
-        |c, out| {
-            out[0].fill_raw(crate::dtype::Scalar::Int(0))?;
-            run(&[&out[0], c.tensor(0)?], out[0].ndim() - 2, &Permutation)
-        },
+        |c, out| run(&[&out[0], c.tensor(0)?], out[0].ndim() - 2, &Permutation),
         None,
     ),
     vjp: Vjp::None("pivots are integers"),

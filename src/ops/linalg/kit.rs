@@ -7,7 +7,8 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::{Dims, broadcast};
 use crate::op::*;
-use crate::ops::join::CAT;
+use crate::ops::host::int_list;
+pub(super) use crate::ops::join::joined;
 use crate::ops::range::EYE;
 use crate::ops::slice::DIAGONAL;
 use crate::ops::triangle::{TRIL, TRIU};
@@ -115,24 +116,17 @@ pub(super) fn succeeded(
     error: fn(String) -> Error,
     text: fn(i64) -> String,
 ) -> Result<()> {
-    let flat = info.dense_copy(DType::I32)?;
-    for i in 0..flat.numel() {
-        let code = flat.element(flat.layout().offset + i)?.to_i64();
-        if code != 0 {
-            let which = if info.ndim() > 0 { format!("(Batch element {i}): ") } else { String::new() };
-            return Err(error(format!("{which}{}", text(code))).in_op(name));
-        }
-    }
-    Ok(())
+    let codes = int_list(info)?;
+    let Some((i, &code)) = codes.iter().enumerate().find(|(_, code)| **code != 0) else { return Ok(()) };
+    let which = if info.ndim() > 0 { format!("(Batch element {i}): ") } else { String::new() };
+    Err(error(format!("{which}{}", text(code))).in_op(name))
+}
+/// The outputs before the last one, which says what failed and is not given; `check` makes an error of it.
+pub(super) fn without_info(mut out: Outputs, check: impl FnOnce(&Tensor) -> Result<()>) -> Result<Outputs> {
+    let info = out.pop().ok_or_else(|| Error::internal("a decomposition without its info"))?;
+    check(&info).map(|()| out)
 }
 
-/// Two terms one after another along a dimension.
-pub(super) fn join(parts: [Term; 2], dim: i64) -> Term {
-    match parts.into_iter().map(Term::ok).collect::<Result<Vec<Tensor>>>() {
-        Ok(parts) => CAT.call((parts, dim)),
-        Err(e) => e.into(),
-    }
-}
 /// Several terms as the outputs of a composite.
 pub(super) fn all<const N: usize>(terms: [Term; N]) -> Result<Outputs> {
     terms.into_iter().map(Term::ok).collect()

@@ -5,8 +5,6 @@ use super::solve::triangular;
 use crate::cpu::linalg::{At, Batch, Field, reflect};
 use crate::error::{Error, Result};
 use crate::op::*;
-use crate::ops::join::CAT;
-use crate::tensor::Tensor;
 use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&QR_STEP, &QR, &GEQRF, &REFLECTIONS, &HOUSEHOLDER_PRODUCT, &ORMQR];
@@ -106,7 +104,7 @@ pub static QR: Op = Op {
         // The first columns decide Q, the others are seen in its basis.
         let out = QR_STEP.calls((Term::from(a).cut_out(-1, 0, m), mode))?;
         let rest = Term::from(&out[0]).mh().at(Term::from(a).cut_out(-1, m, n - m));
-        all([Term::from(&out[0]), join([Term::from(&out[1]).mt(), rest.mt()], -2).mt()])
+        all([Term::from(&out[0]), joined([Term::from(&out[1]).mt(), rest.mt()], -2).mt()])
     }),
     vjp: Vjp::Composite,
     samples: &[
@@ -248,10 +246,8 @@ pub static ORMQR: Op = Op {
         let (a, tau, other) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
         matrices(a, "ormqr")?;
         let (m, n) = sizes(a);
-        let mut shape: Ints = a.shape().iter().map(|&d| d as i64).collect();
-        *shape.last_mut().expect("a matrix") = m.saturating_sub(n) as i64;
-        let more = Tensor::zeros(&shape.iter().map(|&d| d as usize).collect::<Vec<_>>(), a.dtype(), a.device())?;
-        let padded = CAT.call((vec![Term::from(a).cut_out(-1, 0, n.min(m)).ok()?, more], -1));
+        let more = Term(part(a, &[m, m.saturating_sub(n)], a.dtype()).zeros());
+        let padded = joined([Term::from(a).cut_out(-1, 0, n.min(m)), more], -1);
         let q = HOUSEHOLDER_PRODUCT.call((padded, tau));
         let q = if c.flag(4) { q.mh() } else { q };
         if c.flag(3) { q.at_by_columns(other) } else { Term::from(other).at_by_columns(q) }.outputs()

@@ -70,7 +70,7 @@ fn exp_backward(c: &Back) -> Term {
     let (a, g) = (c.arg(0).mh(), c.g());
     let shape = c.shape(0);
     let n = shape[shape.len() - 1];
-    let whole = join([join([a.clone(), g], -1), join([c.zeros(0), a], -1)], -2);
+    let whole = joined([joined([a.clone(), g], -1), joined([c.zeros(0), a], -1)], -2);
     MATRIX_EXP.call((whole,)).cut_out(-2, 0, n).cut_out(-1, n, n)
 }
 

@@ -58,10 +58,7 @@ pub static INV_EX: Op = Op {
 };
 
 fn inverse(c: &Call) -> Result<Outputs> {
-    let mut out = INV_EX.calls((c.tensor(0)?,))?;
-    not_invertible(&out[1], "linalg.inv")?;
-    out.truncate(1);
-    Ok(out)
+    without_info(INV_EX.calls((c.tensor(0)?,))?, |info| not_invertible(info, "linalg.inv"))
 }
 
 #[allow(clippy::declare_interior_mutable_const)]
@@ -208,10 +205,8 @@ pub static SOLVE: Op = Op {
     sig: "linalg.solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
     doc: "The solutions of `A X = B`, or with `left=False` of `X A = B`. `B` may be vectors; leading dimensions broadcast.",
     body: composite(|c| {
-        let mut out = solved(c.tensor(0)?, c.tensor(1)?, c.flag(2))?;
-        not_solvable(&out[1], "torch.linalg.solve")?;
-        out.truncate(1);
-        Ok(out)
+        let out = solved(c.tensor(0)?, c.tensor(1)?, c.flag(2))?;
+        without_info(out, |info| not_solvable(info, "torch.linalg.solve"))
     }),
     vjp: Vjp::Composite,
     samples: &[

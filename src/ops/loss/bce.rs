@@ -7,6 +7,7 @@ use crate::cpu::num::{MapReal, Real};
 use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::op::*;
+use crate::ops::host::item;
 use crate::ops::needs::quiet;
 use crate::ops::reduce::extreme::{AMAX, AMIN};
 use crate::tensor::Tensor;
@@ -108,7 +109,7 @@ fn check_probabilities(x: &Tensor, t: &Tensor) -> Result<()> {
         let inside = |t: Term| t.dup().at_least(0.0).both(t.at_most(1.0)).not().ok();
         return gpu::refuse_where(&quiet(|| inside(Term::from(x)))?.gpu_view()?, gpu::Refusal::NoProbability);
     }
-    let number = |op: &'static Op| quiet(|| op.call((x,)).ok()).and_then(|t| t.element(t.layout().offset));
+    let number = |op: &'static Op| quiet(|| op.call((x,)).ok()).and_then(|t| item(&t));
     let (low, high) = (number(&AMIN)?.to_f64(), number(&AMAX)?.to_f64());
     if low >= 0.0 && high <= 1.0 {
         Ok(())

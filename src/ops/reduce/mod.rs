@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::gpu;
 use crate::layout::{Dims, Layout, wrap_dim, wrap_dims};
 use crate::op::*;
+use crate::ops::host::item;
 use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&SUM, &SUM_DIM, &MEAN, &MEAN_DIM, &PROD, &PROD_DIM];
@@ -272,13 +273,12 @@ fn product_backward(g: Term, x: Term, y: Term, dim: i64) -> Term {
 
 /// Whether a 0-d tensor is nan.
 pub(super) fn is_nan(t: &Term) -> bool {
-    let number = |t: &Tensor| t.dense_copy(t.dtype()).and_then(|t| t.element(t.layout().offset));
-    t.get().is_some_and(|t| number(t).is_ok_and(|s| s.to_f64().is_nan()))
+    t.get().is_some_and(|t| item(t).is_ok_and(|s| s.to_f64().is_nan()))
 }
 
 /// A bool on any device, read.
 pub(super) fn is_true(t: &Tensor) -> bool {
-    t.dense_copy(DType::Bool).and_then(|t| t.element(t.layout().offset)).is_ok_and(|s| s.to_bool())
+    item(t).is_ok_and(|s| s.to_bool())
 }
 
 /// For each element along the last dimension the product of all others: products of pairs on the way up, handed to

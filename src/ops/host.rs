@@ -1,0 +1,33 @@
+//! Reading tensors on the host: numbers, lists, dense copies. Waits for the device.
+
+use crate::dtype::{Element, Scalar};
+use crate::error::Result;
+use crate::tensor::Tensor;
+
+/// The number in a tensor of one element.
+pub(super) fn item(t: &Tensor) -> Result<Scalar> {
+    let host = t.dense_copy(t.dtype())?;
+    host.element(host.layout().offset)
+}
+
+/// The numbers of an integer tensor in row-major order.
+pub(super) fn int_list(t: &Tensor) -> Result<Vec<i64>> {
+    Ok(Dense::<i64>::of(t)?.elements()?.to_vec())
+}
+
+/// A contiguous CPU tensor of the dtype of `T`, and its elements in row-major order.
+pub(super) struct Dense<T> {
+    tensor: Tensor,
+    mark: std::marker::PhantomData<T>,
+}
+
+impl<T: Element> Dense<T> {
+    /// `t` itself where it is so already, else a converted copy.
+    pub(super) fn of(t: &Tensor) -> Result<Dense<T>> {
+        Ok(Dense { tensor: t.dense_copy(T::DTYPE)?, mark: std::marker::PhantomData })
+    }
+    pub(super) fn elements(&self) -> Result<&[T]> {
+        // SAFETY: the tensor is contiguous, of this dtype, and lives as long as the slice.
+        Ok(unsafe { std::slice::from_raw_parts(self.tensor.ptr()?.cast::<T>(), self.tensor.numel()) })
+    }
+}
