@@ -9,6 +9,7 @@ use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::gpu::{self, GpuBuffer};
+use crate::place;
 use crate::tally::{self, Count};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -83,7 +84,7 @@ impl Storage {
     #[inline]
     fn build(first: Memory, device: Device) -> Storage {
         tally::add(Count::Storages, 1);
-        Storage(Arc::new(Inner {
+        Storage(place::arc(|| Inner {
             first,
             current: AtomicPtr::new(std::ptr::null_mut()),
             grown: Mutex::new(Vec::new()),

@@ -6,10 +6,11 @@
 use super::hooks;
 use super::kit;
 use super::mode::GradGuard;
-use super::node::{Node, Work};
+use super::node::Node;
+use crate::device::Device;
+use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::layout::{Layout, contiguous_strides, same_dims};
-use crate::op::gradient::Facts;
 use crate::tensor::{Edge, Tensor};
 use smallvec::SmallVec;
 use std::collections::hash_map::Entry;
@@ -48,8 +49,14 @@ pub struct Request<'a> {
     pub inputs: Option<&'a [Edge]>,
 }
 
+/// What gradients wait for.
+enum Target {
+    Node(Arc<Node>),
+    Leaf(Tensor),
+}
+
 struct Waiting {
-    node: Arc<Node>,
+    target: Target,
     grads: SmallVec<[Option<Tensor>; 1]>,
 }
 
@@ -80,29 +87,38 @@ pub fn run(request: Request) -> Result<Vec<Option<Tensor>>> {
         pass.deliver(&edge, grad)?;
     }
     while let Some(Turn(_, key)) = pass.heap.pop() {
-        let Some(Waiting { node, grads }) = pass.waiting.remove(&key) else { continue };
-        pass.visit(node, grads, request.keep_graph)?;
+        match pass.waiting.remove(&key) {
+            Some(Waiting { target: Target::Node(node), grads }) => pass.visit(node, grads, request.keep_graph)?,
+            Some(Waiting { target: Target::Leaf(leaf), grads }) => pass.visit_leaf(&leaf, grads)?,
+            None => {}
+        }
     }
     Ok(pass.captured)
 }
 
 impl Pass<'_> {
-    /// Adds a gradient to what waits for a node.
+    /// Adds a gradient to what waits for a node or leaf.
     fn deliver(&mut self, edge: &Edge, grad: Tensor) -> Result<()> {
-        let key = Arc::as_ptr(&edge.node).cast::<()>() as usize;
+        let key = edge.key();
         if self.needed.as_ref().is_some_and(|n| !n.contains(&key)) {
             return Ok(());
         }
         let waiting = match self.waiting.entry(key) {
             Entry::Occupied(e) => e.into_mut(),
             Entry::Vacant(e) => {
-                let node = Node::of(&edge.node);
-                self.heap.push(Turn(node.seq, key));
-                let n = node.outputs.len().max(edge.output as usize + 1);
-                e.insert(Waiting { node, grads: SmallVec::from_elem(None, n) })
+                let (turn, inputs, target) = match edge {
+                    Edge::Node(node, _) => {
+                        let node = Node::of(node);
+                        (node.seq, node.outputs.len(), Target::Node(node))
+                    }
+                    Edge::Leaf(to) => (to.turn(), 1, Target::Leaf(to.leaf().clone())),
+                };
+                self.heap.push(Turn(turn, key));
+                let inputs = inputs.max(edge.output() as usize + 1);
+                e.insert(Waiting { target, grads: SmallVec::from_elem(None, inputs) })
             }
         };
-        let slot = &mut waiting.grads[edge.output as usize];
+        let slot = &mut waiting.grads[edge.output() as usize];
         *slot = Some(match slot.take() {
             None => grad,
             Some(old) => (kit().add)(&old, &grad)?,
@@ -111,14 +127,10 @@ impl Pass<'_> {
     }
 
     fn visit(&mut self, node: Arc<Node>, mut grads: SmallVec<[Option<Tensor>; 1]>, keep: bool) -> Result<()> {
-        let accumulates = matches!(node.work, Work::Accumulate(_));
         if let Some(h) = node.hooks_if_any() {
             hooks::run_before(&node, h, &mut grads)?;
         }
-        if accumulates {
-            return self.visit_leaf(&node, grads);
-        }
-        self.capture(&node, &grads);
+        self.capture(Arc::as_ptr(&node) as usize, &grads);
         let wanted = self.wanted_edges(&node);
         if wanted == 0 {
             return Ok(());
@@ -147,11 +159,12 @@ impl Pass<'_> {
         drop(grads);
         for (i, (edge, grad)) in node.edges.iter().zip(results).enumerate() {
             if let (Some(e), Some(g)) = (edge, grad) {
-                let target = Node::of_ref(&e.node);
-                let facts = target.outputs.get(e.output as usize);
-                let g = match facts {
-                    Some(f) => fit(g, f, &node, i)?,
-                    None => g,
+                let g = match e {
+                    Edge::Node(target, output) => match Node::of_ref(target).outputs.get(*output as usize) {
+                        Some(f) => fit(g, (&f.shape, f.dtype, f.device), &node, i)?,
+                        None => g,
+                    },
+                    Edge::Leaf(to) => fit(g, (to.leaf().shape(), to.leaf().dtype(), to.leaf().device()), &node, i)?,
                 };
                 self.deliver(e, g)?;
             }
@@ -159,8 +172,12 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn visit_leaf(&mut self, node: &Arc<Node>, mut grads: SmallVec<[Option<Tensor>; 1]>) -> Result<()> {
-        let Work::Accumulate(leaf) = &node.work else { return Ok(()) };
+    fn visit_leaf(&mut self, leaf: &Tensor, mut grads: SmallVec<[Option<Tensor>; 1]>) -> Result<()> {
+        let node = leaf.accumulator().map(|n| Node::of(&n));
+        let hooks = node.as_ref().and_then(|n| Some((n, n.hooks_if_any()?)));
+        if let Some((node, h)) = hooks {
+            hooks::run_before(node, h, &mut grads)?;
+        }
         let Some(mut grad) = grads[0].take() else { return Ok(()) };
         for hook in hooks::leaf_hooks(leaf, false) {
             if let Some(new) = hook(&grad)? {
@@ -169,24 +186,24 @@ impl Pass<'_> {
         }
         if self.needed.is_some() {
             grads[0] = Some(grad);
-            self.capture(node, &grads);
+            self.capture(leaf.id(), &grads);
             return Ok(());
         }
-        if node.hooks_if_any().is_some() {
+        if hooks.is_some() {
             grads[0] = Some(grad.clone());
         }
         accumulate(leaf, grad)?;
         after_accumulation(leaf)?;
-        if let Some(h) = node.hooks_if_any() {
+        if let Some((_, h)) = hooks {
             run_post(h, &mut SmallVec::new(), &grads)?;
         }
         Ok(())
     }
 
-    fn capture(&mut self, node: &Arc<Node>, grads: &[Option<Tensor>]) {
+    fn capture(&mut self, key: usize, grads: &[Option<Tensor>]) {
         for (i, edge) in self.inputs.iter().enumerate() {
-            if std::ptr::addr_eq(Arc::as_ptr(&edge.node), Arc::as_ptr(node)) {
-                self.captured[i] = grads.get(edge.output as usize).cloned().flatten();
+            if edge.key() == key {
+                self.captured[i] = grads.get(edge.output() as usize).cloned().flatten();
             }
         }
     }
@@ -196,8 +213,7 @@ impl Pass<'_> {
         let mut bits = 0u64;
         for (i, edge) in node.edges.iter().enumerate() {
             let Some(e) = edge else { continue };
-            let key = Arc::as_ptr(&e.node).cast::<()>() as usize;
-            if self.needed.as_ref().is_none_or(|n| n.contains(&key)) {
+            if self.needed.as_ref().is_none_or(|n| n.contains(&e.key())) {
                 bits |= if i < 64 { 1 << i } else { u64::MAX };
             }
         }
@@ -209,17 +225,17 @@ impl Pass<'_> {
 fn needed(roots: &[(Edge, Tensor)], inputs: &[Edge]) -> NodeSet {
     let mut seen = NodeSet::default();
     let mut all: Vec<Arc<Node>> = Vec::new();
-    let mut stack: Vec<Arc<Node>> = roots.iter().map(|(e, _)| Node::of(&e.node)).collect();
+    let mut stack: Vec<Arc<Node>> = roots.iter().filter_map(|(e, _)| e.node()).map(Node::of).collect();
     while let Some(n) = stack.pop() {
         if seen.insert(Arc::as_ptr(&n) as usize) {
-            stack.extend(n.edges.iter().flatten().map(|e| Node::of(&e.node)));
+            stack.extend(n.edges.iter().flatten().filter_map(Edge::node).map(Node::of));
             all.push(n);
         }
     }
-    let mut out: NodeSet = inputs.iter().map(|e| Arc::as_ptr(&e.node).cast::<()>() as usize).collect();
+    let mut out: NodeSet = inputs.iter().map(Edge::key).collect();
     all.sort_unstable_by_key(|n| n.seq);
     for n in &all {
-        if n.edges.iter().flatten().any(|e| out.contains(&(Arc::as_ptr(&e.node).cast::<()>() as usize))) {
+        if n.edges.iter().flatten().any(|e| out.contains(&e.key())) {
             out.insert(Arc::as_ptr(n) as usize);
         }
     }
@@ -227,35 +243,36 @@ fn needed(roots: &[(Edge, Tensor)], inputs: &[Edge]) -> NodeSet {
 }
 
 /// Makes a gradient fit what it is the gradient of: sums broadcast dimensions, takes the real part, casts.
-fn fit(grad: Tensor, facts: &Facts, node: &Node, index: usize) -> Result<Tensor> {
-    if grad.dtype() == facts.dtype && grad.shape() == facts.shape.as_slice() && grad.device() == facts.device {
+fn fit(grad: Tensor, wanted: (&[usize], DType, Device), node: &Node, index: usize) -> Result<Tensor> {
+    let (shape, dtype, device) = wanted;
+    if grad.dtype() == dtype && grad.shape() == shape && grad.device() == device {
         return Ok(grad);
     }
     let mut g = grad;
-    if g.device() != facts.device {
+    if g.device() != device {
         return Err(Error::runtime(format!(
             "Function {} returned an invalid gradient at index {index} - expected device {} but got {}",
             node.name,
-            facts.device,
+            device,
             g.device()
         )));
     }
-    if g.shape() != facts.shape.as_slice() {
-        let fits = crate::layout::broadcast(g.shape(), &facts.shape).is_ok_and(|s| s.as_slice() == g.shape());
+    if g.shape() != shape {
+        let fits = crate::layout::broadcast(g.shape(), shape).is_ok_and(|s| s.as_slice() == g.shape());
         if !fits {
             return Err(Error::runtime(format!(
                 "Function {} returned an invalid gradient at index {index} - got {} but expected shape compatible with {}",
                 node.name,
                 Show(g.shape()),
-                Show(&facts.shape)
+                Show(shape)
             )));
         }
-        g = (kit().sum_to)(&g, &facts.shape)?;
+        g = (kit().sum_to)(&g, shape)?;
     }
-    if g.dtype().is_complex() && !facts.dtype.is_complex() {
+    if g.dtype().is_complex() && !dtype.is_complex() {
         g = (kit().real)(&g)?;
     }
-    if g.dtype() != facts.dtype { (kit().cast)(&g, facts.dtype) } else { Ok(g) }
+    if g.dtype() != dtype { (kit().cast)(&g, dtype) } else { Ok(g) }
 }
 
 /// Accumulations of all threads take turns, so that concurrent backward calls lose nothing.

@@ -6,38 +6,59 @@
 //! same views again where the dtype changed on the way).
 
 use super::kit;
-use super::node::{Grads, Node, Work};
+use super::node::{Edges, Grads, Node, Work};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::op::gradient::Facts;
 use crate::op::{Args, Call, Ints, Value};
+use crate::place;
 use crate::storage::Storage;
 use crate::tensor::slot::Creation;
-use crate::tensor::{Edge, HAS_FN, INFERENCE, Meta, RETAINS, Replay, Tensor, ViewInfo};
+use crate::tensor::{Edge, GradFn, HAS_FN, INFERENCE, LeafUse, Meta, RETAINS, Replay, Tensor, ViewInfo};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The edge that a node using `t` gets: the node that made it, or the accumulator of a leaf. `None`: no gradient.
+/// The edge that a node using `t` gets: to the node that made it, or to the leaf that it is. `None`: no gradient.
 pub fn grad_edge(t: &Tensor) -> Result<Option<Edge>> {
+    let mut edges = Edges::new();
+    push_edge(t, &mut edges)?;
+    Ok(edges.pop().flatten())
+}
+
+/// Adds the `grad_edge` of `t`: written to its place, since moving it would cost more than making it.
+#[inline]
+pub fn push_edge(t: &Tensor, edges: &mut Edges) -> Result<()> {
     refresh_view(t)?;
     if t.flag(HAS_FN) {
-        return Ok(t.slot().grad_fn.clone());
+        place::push(edges, || t.slot().grad_fn.clone());
+    } else if t.requires_grad() {
+        place::push(edges, || Some(Edge::Leaf(LeafUse::new(t, super::node::next_seq))));
+    } else {
+        place::push(edges, || None);
     }
-    if !t.requires_grad() {
-        return Ok(None);
+    Ok(())
+}
+
+/// The node that an edge leads to, which for a leaf is made here (Note [Leaves] in `tensor::slot`), and its input.
+pub fn target(edge: &Edge) -> (Arc<Node>, u32) {
+    match edge {
+        Edge::Node(node, output) => (Node::of(node), *output),
+        Edge::Leaf(to) => (accumulator(to.leaf()), 0),
     }
-    let mut slot = t.slot();
-    if let Some(node) = slot.accumulator.as_ref().and_then(|w| w.upgrade()) {
-        return Ok(Some(Edge { node, output: 0 }));
+}
+
+fn accumulator(leaf: &Tensor) -> Arc<Node> {
+    if let Some(known) = leaf.accumulator() {
+        return Node::of(&known);
     }
-    let node: Arc<Node> =
-        Node::new("AccumulateGrad", Work::Accumulate(t.clone()), SmallVec::new(), smallvec![Facts::of(t)]);
-    let weak: std::sync::Weak<dyn crate::tensor::GradFn> = Arc::downgrade(&node) as _;
-    slot.accumulator = Some(weak);
-    Ok(Some(Edge { node, output: 0 }))
+    let work = Work::Accumulate(leaf.clone());
+    let node = Node::new("AccumulateGrad", work, SmallVec::new(), smallvec![Facts::of(leaf)]);
+    let shared: Arc<dyn GradFn> = node.clone();
+    leaf.set_accumulator(Some(&shared));
+    node
 }
 
 /// `grad_fn` as Python sees it: none for leaves.
@@ -48,7 +69,7 @@ pub fn grad_fn(t: &Tensor) -> Result<Option<Edge>> {
 
 /// Sets the node that made `t`.
 pub fn set_history(t: &Tensor, node: &Arc<Node>, output: usize) {
-    t.set_grad_fn(Edge { node: node.clone(), output: output as u32 });
+    t.set_grad_fn(Edge::Node(node.clone(), output as u32));
 }
 
 /// See Note [View history].
@@ -59,8 +80,7 @@ fn refresh_view(t: &Tensor) -> Result<()> {
         return Ok(());
     }
     check_creation(t, view, "its base or another view of its base has been")?;
-    let Edge { node, output } = view_edge(t, view)?;
-    set_history(t, &Node::of(&node), output as usize);
+    t.set_grad_fn(view_edge(t, view)?);
     view.version.store(now, Ordering::Release);
     follow_retained(t)
 }
@@ -177,7 +197,7 @@ fn check_creation(t: &Tensor, view: &ViewInfo, what: &str) -> Result<()> {
     if creation == Creation::Default as u8 {
         return Ok(());
     }
-    let made_by = t.slot().grad_fn.as_ref().map(|e| (e.output, e.node.name().to_string()));
+    let made_by = t.slot().grad_fn.as_ref().map(|e| (e.output(), e.name().to_string()));
     Err(Error::runtime(forbidden_write(creation, made_by, what)))
 }
 
@@ -224,14 +244,13 @@ pub fn rebase(t: &Tensor, node: &Arc<Node>) -> Result<()> {
         Some(view) => {
             let base = &view.base;
             let before = grad_edge(base)?;
-            let mut edges: SmallVec<[Option<Edge>; 2]> = smallvec![before];
+            let mut edges: Edges = smallvec![before];
             edges.extend(node.edges.iter().skip(1).cloned());
             let part = Part { base: base.layout().clone(), view: t.layout().clone(), replay: view.replay.clone() };
             let work = Work::CopySlices(Box::new(CopySlices { inner: node.clone(), part }));
             let copy = Node::new("CopySlices", work, edges, smallvec![Facts::of(base)]);
             set_history(base, &copy, 0);
-            let Edge { node, output } = view_edge(t, view)?;
-            set_history(t, &Node::of(&node), output as usize);
+            t.set_grad_fn(view_edge(t, view)?);
             view.version.store(t.version(), Ordering::Release);
             follow_retained(base)?;
         }
@@ -308,6 +327,9 @@ impl CopySlices {
         let base = self.part.like_base(like.dtype(), like.device())?;
         set_history(&base, node, 0);
         let edge = self.part.of(&base)?.slot().grad_fn.clone();
-        edge.map(|e| Node::of(&e.node)).ok_or_else(|| Error::internal("a view of a tensor with history has none"))
+        edge.as_ref()
+            .and_then(Edge::node)
+            .map(Node::of)
+            .ok_or_else(|| Error::internal("a view of a tensor with history has none"))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::node::Node;
 use crate::error::{Error, Result};
-use crate::tensor::{HAS_FN, RETAINS, Tensor, TensorImpl};
+use crate::tensor::{Edge, RETAINS, Tensor, TensorImpl};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -36,7 +36,7 @@ pub fn register_tensor_hook(t: &Tensor, hook: TensorHook) -> Result<u64> {
     }
     let id = next_id();
     match super::history::grad_edge(t)? {
-        Some(e) if t.flag(HAS_FN) => Node::of(&e.node).hooks().tensor.push((id, e.output, hook)),
+        Some(Edge::Node(node, output)) => Node::of_ref(&node).hooks().tensor.push((id, output, hook)),
         _ => t.slot().rare().hooks.push((id, Arc::new(hook))),
     }
     Ok(id)
@@ -44,8 +44,8 @@ pub fn register_tensor_hook(t: &Tensor, hook: TensorHook) -> Result<u64> {
 
 pub fn remove_tensor_hook(t: &Tensor, id: u64) {
     let edge = t.slot().grad_fn.clone();
-    if let Some(e) = edge {
-        Node::of(&e.node).hooks().tensor.retain(|h| h.0 != id);
+    if let Some(Edge::Node(node, _)) = edge {
+        Node::of_ref(&node).hooks().tensor.retain(|h| h.0 != id);
     }
     let mut slot = t.slot();
     if let Some(r) = &mut slot.rare {
@@ -78,8 +78,8 @@ pub fn retain_grad(t: &Tensor) -> Result<()> {
 
 /// Ties `retain_grad` to the node that makes `t` now; called again when history is rebased.
 pub fn attach_retain(t: &Tensor) -> Result<()> {
-    if let Some(e) = super::history::grad_edge(t)? {
-        Node::of(&e.node).hooks().retains.push((e.output, Arc::downgrade(&t.0)));
+    if let Some(Edge::Node(node, output)) = super::history::grad_edge(t)? {
+        Node::of_ref(&node).hooks().retains.push((output, Arc::downgrade(&t.0)));
     }
     Ok(())
 }
@@ -123,8 +123,7 @@ pub fn run_before(node: &Arc<Node>, hooks: &Mutex<Hooks>, grads: &mut [Option<Te
         if let (Some(t), Some(Some(g))) = (weak.upgrade(), grads.get(output as usize)) {
             let t = Tensor(t);
             // The tensor may have been changed in place since: it waits at another node now.
-            let moved =
-                t.slot().grad_fn.as_ref().is_none_or(|e| !std::ptr::addr_eq(Arc::as_ptr(&e.node), Arc::as_ptr(node)));
+            let moved = t.slot().grad_fn.as_ref().is_none_or(|e| e.key() != Arc::as_ptr(node) as usize);
             if moved {
                 continue;
             }

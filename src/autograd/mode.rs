@@ -2,33 +2,40 @@
 
 use std::cell::Cell;
 
+/// In one place: a call reads several of them, and finding a thread's own is a call itself.
+struct Modes {
+    grad: Cell<bool>,
+    inference: Cell<bool>,
+    anomaly: Cell<u8>,
+}
+
 thread_local! {
-    static GRAD: Cell<bool> = const { Cell::new(true) };
-    static INFERENCE: Cell<bool> = const { Cell::new(false) };
-    static ANOMALY: Cell<u8> = const { Cell::new(0) };
+    static MODES: Modes =
+        const { Modes { grad: Cell::new(true), inference: Cell::new(false), anomaly: Cell::new(0) } };
 }
 
 #[inline]
 pub fn grad_enabled() -> bool {
-    GRAD.get()
+    MODES.with(|m| m.grad.get())
 }
 /// Sets grad mode and answers with the mode before.
 pub fn set_grad_enabled(on: bool) -> bool {
-    GRAD.replace(on)
+    MODES.with(|m| m.grad.replace(on))
 }
 #[inline]
 pub fn inference_enabled() -> bool {
-    INFERENCE.get()
+    MODES.with(|m| m.inference.get())
 }
 pub fn set_inference_enabled(on: bool) -> bool {
-    INFERENCE.replace(on)
+    MODES.with(|m| m.inference.replace(on))
 }
 /// Anomaly mode: 0 off, 1 records where nodes were made, 2 also checks gradients for NaN.
+#[inline]
 pub fn anomaly() -> u8 {
-    ANOMALY.get()
+    MODES.with(|m| m.anomaly.get())
 }
 pub fn set_anomaly(level: u8) -> u8 {
-    ANOMALY.replace(level)
+    MODES.with(|m| m.anomaly.replace(level))
 }
 
 /// Sets grad mode until it is dropped.

@@ -7,7 +7,8 @@ use super::hooks::Hooks;
 use super::saved::Saved;
 use crate::error::{Error, Result};
 use crate::op::gradient::Facts;
-use crate::op::{Arguments, Back, Call, OUT0, Op, Term, Value, Vjp};
+use crate::op::{Back, Call, OUT0, Op, Term, Value, Vjp};
+use crate::place;
 use crate::tally::{self, Count};
 use crate::tensor::{Edge, GradFn, Tensor};
 use smallvec::SmallVec;
@@ -17,6 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 pub type Grads = SmallVec<[Option<Tensor>; 2]>;
+/// One for each differentiable argument.
+pub type Edges = SmallVec<[Option<Edge>; 2]>;
 
 /// A backward written outside the op table: a Python `autograd.Function`.
 pub trait Custom: Send + Sync {
@@ -70,7 +73,7 @@ pub struct Node {
     pub name: Cow<'static, str>,
     pub seq: u64,
     pub work: Work,
-    pub edges: SmallVec<[Option<Edge>; 2]>,
+    pub edges: Edges,
     /// Shape, dtype and device of each output of the forward op.
     pub outputs: SmallVec<[Facts; 1]>,
     hooks: OnceLock<Box<Mutex<Hooks>>>,
@@ -86,21 +89,31 @@ impl GradFn for Node {
 
 static SEQ: AtomicU64 = AtomicU64::new(0);
 
+pub fn next_seq() -> u64 {
+    SEQ.fetch_add(1, Ordering::Relaxed)
+}
+
 impl Node {
     pub fn new(
         name: impl Into<Cow<'static, str>>,
         work: Work,
-        edges: SmallVec<[Option<Edge>; 2]>,
+        edges: Edges,
         outputs: SmallVec<[Facts; 1]>,
     ) -> Arc<Node> {
-        tally::add(Count::Nodes, 1);
-        let seq = SEQ.fetch_add(1, Ordering::Relaxed);
-        let (hooks, python) = (OnceLock::new(), OnceLock::new());
-        let node = Arc::new(Node { name: name.into(), seq, work, edges, outputs, hooks, python });
-        if super::mode::anomaly() > 0 {
-            super::witness::made(&node);
-        }
+        let node = Node::place(name.into(), work, edges, outputs);
+        node.witnessed();
         node
+    }
+    /// Makes a node where it stays: it has some 400 bytes, and moving them would cost as much as making them.
+    fn place(name: Cow<'static, str>, work: Work, edges: Edges, outputs: SmallVec<[Facts; 1]>) -> Arc<Node> {
+        tally::add(Count::Nodes, 1);
+        let seq = next_seq();
+        place::arc(|| Node { name, seq, work, edges, outputs, hooks: OnceLock::new(), python: OnceLock::new() })
+    }
+    fn witnessed(self: &Arc<Node>) {
+        if super::mode::anomaly() > 0 {
+            super::witness::made(self);
+        }
     }
     /// The node behind an edge. Every `GradFn` of the crate is a `Node`.
     pub fn of(node: &Arc<dyn GradFn>) -> Arc<Node> {
@@ -262,21 +275,39 @@ pub fn freed() -> Error {
 }
 
 /// Records a call under the op's name.
-pub fn record(call: &Call, outputs: &[Tensor], edges: SmallVec<[Option<Edge>; 2]>) -> Result<Arc<Node>> {
-    record_as(call.op.parsed().node, call, outputs, edges)
+pub fn record(call: &Call, outputs: &[Tensor]) -> Result<Arc<Node>> {
+    recorded(call.op.parsed().node, call, outputs, |edges| collect_edges(call, edges))
 }
 
-/// Records a call under a name of its own. Which tensors the formulas read is kept, and nothing else.
-pub fn record_as(
+/// Records a call under a name of its own, with edges that were collected before it changed its arguments.
+pub fn record_as(name: &'static str, call: &Call, outputs: &[Tensor], edges: Edges) -> Result<Arc<Node>> {
+    recorded(name, call, outputs, |place| {
+        *place = edges;
+        Ok(())
+    })
+}
+
+/// Which tensors the formulas read is kept, and nothing else.
+#[inline]
+fn recorded(
     name: &'static str,
     call: &Call,
     outputs: &[Tensor],
-    edges: SmallVec<[Option<Edge>; 2]>,
+    connect: impl FnOnce(&mut Edges) -> Result<()>,
 ) -> Result<Arc<Node>> {
-    let saves = wanted_saves(call.op, &edges);
-    let mut made = SmallVec::new();
-    outputs.iter().for_each(|t| made.push(Facts::of(t)));
-    let mut kept = Kept::default();
+    let work = Work::Op { op: call.op, state: Mutex::new(Some(Kept::default())) };
+    let mut node = Node::place(name.into(), work, Edges::new(), SmallVec::new());
+    // SAFETY: it is new.
+    let Node { work: Work::Op { state, .. }, outputs: made, edges, seq, .. } = (unsafe { place::new_mut(&mut node) })
+    else {
+        return Ok(node);
+    };
+    connect(edges)?;
+    // After the turns of leaves, which the edges set.
+    *seq = next_seq();
+    let saves = wanted_saves(call.op, edges);
+    outputs.iter().for_each(|t| place::push(made, || Facts::of(t)));
+    let kept = state.get_mut().unwrap_or_else(|e| e.into_inner()).get_or_insert_default();
     for (i, v) in call.args.iter().enumerate() {
         kept.argument(i as u32, v, i < 16 && saves & (1 << i) != 0, made.first())?;
     }
@@ -285,8 +316,8 @@ pub fn record_as(
             kept.tensors.push((Place::Output(i as u32), Saved::output(t, i)?));
         }
     }
-    let work = Work::Op { op: call.op, state: Mutex::new(Some(kept)) };
-    Ok(Node::new(name, work, edges, made))
+    node.witnessed();
+    Ok(node)
 }
 
 impl Kept {
@@ -312,7 +343,7 @@ impl Kept {
                 }
                 self.plain.push((i, Value::Tensors(Vec::new())));
             }
-            Value::Scalar(s) => self.plain.push((i, Value::Scalar(*s))),
+            Value::Scalar(s) => place::push(&mut self.plain, || (i, Value::Scalar(*s))),
             other => self.plain.push((i, other.clone().into_owned())),
         }
         Ok(())
@@ -339,20 +370,25 @@ pub fn differentiable_args(op: &Op) -> impl Iterator<Item = usize> + '_ {
 }
 
 /// One edge for each differentiable argument; a number or a tensor without gradient has none.
-pub fn collect_edges(call: &Call) -> Result<SmallVec<[Option<Edge>; 2]>> {
-    let mut edges = SmallVec::new();
+pub fn edges(call: &Call) -> Result<Edges> {
+    let mut edges = Edges::new();
+    collect_edges(call, &mut edges).map(|()| edges)
+}
+
+#[inline]
+fn collect_edges(call: &Call, edges: &mut Edges) -> Result<()> {
     for i in differentiable_args(call.op) {
-        match &call.arguments()[i] {
+        match &call.args[i] {
             Value::Tensors(list) => {
                 for t in list.iter().flatten() {
-                    edges.push(super::history::grad_edge(t)?);
+                    super::history::push_edge(t, edges)?;
                 }
             }
-            v => edges.push(match v.as_tensor() {
-                Some(t) => super::history::grad_edge(t)?,
-                None => None,
-            }),
+            v => match v.as_tensor() {
+                Some(t) => super::history::push_edge(t, edges)?,
+                None => place::push(edges, || None),
+            },
         }
     }
-    Ok(edges)
+    Ok(())
 }

@@ -107,12 +107,12 @@ impl Saved {
             }
             Saved::Output { version, output, .. } => {
                 let t = self.output_tensor(made)?;
-                t.set_grad_fn(Edge { node: owner.clone(), output: *output });
+                t.set_grad_fn(Edge::Node(owner.clone(), *output));
                 check(&t, *version)?;
                 Ok(t)
             }
             Saved::Packed(p) => Ok(with_edge((p.unpack)()?, p.edge.clone())),
-            Saved::PackedOutput(p) => Ok(with_edge(p.0()?, Some(Edge { node: owner.clone(), output: p.1 }))),
+            Saved::PackedOutput(p) => Ok(with_edge(p.0()?, Some(Edge::Node(owner.clone(), p.1)))),
         }
     }
 
@@ -179,7 +179,7 @@ fn check(t: &Tensor, saved: u32) -> Result<()> {
         return Ok(());
     }
     let made_by = match &t.slot().grad_fn {
-        Some(e) => format!(", which is output {} of {},", e.output, super::history::short_name(e.node.name())),
+        Some(e) => format!(", which is output {} of {},", e.output(), super::history::short_name(e.name())),
         None => String::new(),
     };
     let hint = match super::mode::anomaly() {

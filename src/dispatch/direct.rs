@@ -44,5 +44,6 @@ pub(super) fn run(call: &Call, rule: &'static Rule) -> Result<Option<Tensor>> {
     let storage = Storage::alloc(n * result.size(), Device::Cpu)?;
     // SAFETY: every operand has `n` contiguous elements of `compute` from its pointer on, and the block is as large.
     unsafe { flat.run(&pointers, rule.operands.len(), storage.cpu_ptr()?, n) };
-    Ok(Some(Tensor::from_meta(Meta { storage, layout: Layout { offset: 0, ..layout.clone() }, dtype: result })))
+    let layout = || Layout { offset: 0, ..layout.clone() };
+    Ok(Some(Tensor::build(|| Meta { storage, layout: layout(), dtype: result }, || None)))
 }

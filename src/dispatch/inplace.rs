@@ -24,7 +24,7 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     // Integers have no gradient, whatever is written into them.
     let recorded = needs_record(&whole) && target.dtype().is_differentiable();
     if let Body::View(f) = &op.body {
-        return change_view(&whole, f(&whole)?.swap_remove(0).0, recorded);
+        return change_view(&whole, f(&whole)?, recorded);
     }
     if let Some(own) = writing_once(&whole, &target)? {
         return inplace(op, &own).map(|_| target);
@@ -50,13 +50,13 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
         // Recorded, so that a second derivative finds its way on.
         own[0] = Value::Owned((autograd::kit().clone)(&target)?);
     }
-    let edges = if recorded { node::collect_edges(&whole)? } else { Default::default() };
+    let edges = if recorded { node::edges(&whole)? } else { Default::default() };
     run_into(&whole, &target)?;
     witness::written(&target, op);
     tracer::trace(op, args, &smallvec![target.clone()]);
     if recorded {
-        let node =
-            node::record_as(op.parsed().inplace_node, &Call { op, args: &own }, std::slice::from_ref(&target), edges)?;
+        let again = Call { op, args: &own };
+        let node = node::record_as(op.parsed().inplace_node, &again, std::slice::from_ref(&target), edges)?;
         history::rebase(&target, &node)?;
     }
     Ok(target)
@@ -89,7 +89,7 @@ fn adopt(op: &'static Op, target: Tensor, result: &Tensor, tracked: bool) -> Res
         Some(e) if target.view_info().is_none() && target.dtype() == result.dtype() => {
             target.copy_raw(result)?;
             witness::written(&target, op);
-            history::set_history(&target, &node::Node::of(&e.node), e.output as usize);
+            target.set_grad_fn(e);
             history::follow_retained(&target)?;
         }
         _ => (autograd::kit().copy_)(&target, result)?,
@@ -119,10 +119,12 @@ fn run_into(call: &Call, target: &Tensor) -> Result<()> {
             launch(call, k, std::slice::from_ref(target))
         }
         Body::Kernel(k) => {
-            let result = super::run_kernel(call, k)?.swap_remove(0);
+            let mut outputs = crate::op::Outputs::new();
+            super::run_kernel(call, k, &mut outputs)?;
+            let result = &outputs[0];
             elementwise::check_castable(result.dtype(), target.dtype())?;
-            check_shape(&result, target)?;
-            target.copy_raw(&result)
+            check_shape(result, target)?;
+            target.copy_raw(result)
         }
         _ => Err(Error::internal("no in-place road for this body")),
     }
@@ -147,7 +149,7 @@ fn change_view(call: &Call, layout: crate::layout::Layout, recorded: bool) -> Re
             "the dtype of this view differs from that of its base; expected one dtype. Use the out-of-place op.",
         ));
     }
-    let edges = if recorded { Some(node::collect_edges(call)?) } else { None };
+    let edges = if recorded { Some(node::edges(call)?) } else { None };
     let mut own: crate::op::Args = call.args.iter().map(|v| v.reborrow()).collect();
     if recorded {
         own[0] = Value::Owned(target.detach());

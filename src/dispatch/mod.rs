@@ -15,50 +15,66 @@ pub use out::{call_out, resize};
 
 use crate::autograd::{self, history, node};
 use crate::device::Device;
+use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::op::{
-    Args, Arguments, Body, Call, IntoArgs, Kernel, Layouts, Op, Outputs, Returns, Spec, Term, Value, Vjp, tracer,
-};
+use crate::layout::Layout;
+use crate::op::{Args, Arguments, Body, Call, IntoArgs, Kernel, Op, Outputs, Spec, Term, Value, Vjp, tracer};
+use crate::place;
 use crate::tensor::slot::Creation;
 use crate::tensor::{Edge, INFERENCE, Meta, Tensor};
 use smallvec::SmallVec;
 
 /// Calls an op on complete arguments (defaults filled in).
 pub fn call(op: &'static Op, args: &[Value]) -> Result<Outputs> {
+    let mut outputs = Outputs::new();
+    call_into(op, args, &mut outputs).map(|()| outputs)
+}
+
+/// `call`, where the results stay where they are written.
+pub fn call_into(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Result<()> {
     let call = Call { op, args };
-    let mut outputs = forward(&call).map_err(|e| e.in_op(op.parsed().title))?;
-    tracer::trace(op, args, &outputs);
+    forward(&call, outputs).map_err(|e| e.in_op(op.parsed().title))?;
+    tracer::trace(op, args, outputs);
     if autograd::mode::inference_enabled() {
         // What is new; a view is what its base is, and a composite may give an argument back.
         let new = |t: &&Tensor| t.owners() == 1 && t.storage().owners() == 1;
         outputs.iter().filter(new).for_each(|t| t.set_flag(INFERENCE, true));
     } else if needs_record(&call) {
-        record(&call, &mut outputs).map_err(|e| e.in_op(op.parsed().title))?;
+        record(&call, outputs).map_err(|e| e.in_op(op.parsed().title))?;
     }
-    Ok(outputs)
+    Ok(())
 }
 
-fn forward(call: &Call) -> Result<Outputs> {
+fn forward(call: &Call, outputs: &mut Outputs) -> Result<()> {
     match &call.op.body {
         Body::Elementwise(e) => {
             let rule = e.rule(call)?;
-            let out = match direct::run(call, rule)? {
+            outputs.push(match direct::run(call, rule)? {
                 Some(out) => out,
                 None => elementwise::run(call, rule, None)?,
-            };
-            Ok(Outputs::from_buf([out]))
+            });
         }
-        Body::Kernel(k) => run_kernel(call, k),
-        Body::View(f) => make_views(call, f(call)?),
+        Body::Kernel(k) => run_kernel(call, k, outputs)?,
+        Body::View(f) => outputs.push(view(call, f(call)?, call.tensor(0)?.dtype(), Creation::Default)?),
+        Body::ViewAs(f) => {
+            let (layout, dtype) = f(call)?;
+            outputs.push(view(call, layout, dtype, Creation::Default)?);
+        }
+        Body::Views(f) => {
+            for layout in f(call)? {
+                outputs.push(view(call, layout, call.tensor(0)?.dtype(), Creation::MultiOutput)?);
+            }
+        }
         Body::Composite { .. } if call.op.on_host && call.device_of_args().is_gpu() => {
-            Err(no_shader(call.device_of_args()))
+            return Err(no_shader(call.device_of_args()));
         }
         Body::Composite { run, fused, when } => match fused {
-            Some(f) if when(call) => self::call(f, call.args),
-            _ => run(call),
+            Some(f) if when(call) => call_into(f, call.args, outputs)?,
+            _ => *outputs = run(call)?,
         },
-        Body::Unset => Err(Error::internal("the op has no body")),
+        Body::Unset => return Err(Error::internal("the op has no body")),
     }
+    Ok(())
 }
 
 /// The composite body of an op that also has a fused one: the oracle of the fused kernel.
@@ -69,18 +85,17 @@ pub fn call_composite(op: &'static Op, args: &[Value]) -> Result<Outputs> {
     }
 }
 
-fn run_kernel(call: &Call, k: &Kernel) -> Result<Outputs> {
+fn run_kernel(call: &Call, k: &Kernel, outputs: &mut Outputs) -> Result<()> {
     if !k.any_device {
         check_devices(call)?;
     }
-    let specs = (k.infer)(call)?;
-    let outputs =
-        specs.into_iter().map(|s| Tensor::of_layout(s.layout, s.dtype, s.device)).collect::<Result<Outputs>>()?;
+    for s in (k.infer)(call)? {
+        outputs.push(Tensor::of_layout(s.layout, s.dtype, s.device)?);
+    }
     if k.updates_self {
         outputs[0].copy_raw(call.tensor(0)?)?;
     }
-    launch(call, k, &outputs)?;
-    Ok(outputs)
+    launch(call, k, outputs)
 }
 
 /// Runs a kernel on the device of its outputs.
@@ -105,7 +120,7 @@ fn no_shader(device: Device) -> Error {
     ))
 }
 #[cold]
-fn no_gpu_dtype(d: crate::dtype::DType) -> Error {
+fn no_gpu_dtype(d: DType) -> Error {
     Error::not_implemented(format!(
         "this gpu does not compute in {d}. Convert the tensor, or move it to the cpu with .cpu()."
     ))
@@ -128,26 +143,21 @@ pub(crate) fn mixed_devices(a: Device, b: Device) -> Error {
     ))
 }
 
-fn make_views(call: &Call, layouts: Layouts) -> Result<Outputs> {
+/// A view of the first argument, made as `creation` says where gradients are recorded.
+#[inline]
+fn view(call: &Call, layout: Layout, dtype: DType, creation: Creation) -> Result<Tensor> {
     let whole = call.tensor(0)?;
-    let storage = whole.storage();
     if matches!(call.op.vjp, Vjp::None(_)) {
         // Gradients do not pass, so history has no part in it: another tensor on the same memory.
-        let view = |(layout, dtype)| Tensor::from_meta(Meta { storage: storage.clone(), layout, dtype });
-        return Ok(layouts.into_iter().map(view).collect());
+        return Ok(Tensor::from_meta(Meta { storage: whole.storage().clone(), layout, dtype }));
     }
-    let creation = match (autograd::grad_enabled(), &call.op.signature().returns) {
+    let creation = match autograd::grad_enabled() {
         _ if autograd::mode::inference_enabled() => Creation::Inference,
-        (false, _) => Creation::NoGrad,
-        (true, Returns::Many) => Creation::MultiOutput,
-        _ => Creation::Default,
+        true => creation,
+        false => Creation::NoGrad,
     };
-    let mut views = Outputs::new();
-    for (layout, dtype) in layouts {
-        let replay = history::replay(call, whole, &layout, dtype);
-        views.push(whole.make_view(Meta { storage: storage.clone(), layout, dtype }, creation, replay));
-    }
-    Ok(views)
+    let replay = history::replay(call, whole, &layout, dtype);
+    Ok(whole.make_view(Meta { storage: whole.storage().clone(), layout, dtype }, creation, replay))
 }
 
 /// Whether the call is to be recorded: grad mode is on and an argument with a gradient formula requires grad.
@@ -165,11 +175,15 @@ fn record(call: &Call, outputs: &mut [Tensor]) -> Result<()> {
     if !outputs.iter().any(|t| t.dtype().is_differentiable()) {
         return Ok(());
     }
-    let node = node::record(call, outputs, node::collect_edges(call)?)?;
+    let node = node::record(call, outputs)?;
+    if let [t] = outputs {
+        t.set_first_grad_fn(Edge::Node(node, 0));
+        return Ok(());
+    }
     let carriers = if call.op.first_only { 1 } else { outputs.len() };
     for (i, t) in outputs.iter_mut().enumerate().take(carriers) {
         if t.dtype().is_differentiable() {
-            t.set_first_grad_fn(Edge { node: node.clone(), output: i as u32 });
+            t.set_first_grad_fn(Edge::Node(node.clone(), i as u32));
         }
     }
     Ok(())
@@ -195,7 +209,7 @@ pub fn complete(op: &'static Op, args: &mut Args) -> Result<()> {
     }
     for p in &params[args.len()..] {
         match &p.default {
-            Some(v) => args.push(v.clone()),
+            Some(v) => place::push(args, || v.clone()),
             None => {
                 return Err(Error::type_(format!("missing required argument '{}'", p.name)).in_op(op.parsed().title));
             }

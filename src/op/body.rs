@@ -123,13 +123,15 @@ pub struct Kernel {
     pub any_device: bool,
 }
 
-pub type Layouts = SmallVec<[(Layout, DType); 1]>;
-
 pub enum Body {
     Elementwise(Elementwise),
     Kernel(Kernel),
-    /// Layout arithmetic only.
-    View(fn(&Call) -> Result<Layouts>),
+    /// Layout arithmetic only: the elements of the first argument, of its dtype, lie so.
+    View(fn(&Call) -> Result<Layout>),
+    /// The same bytes as another dtype.
+    ViewAs(fn(&Call) -> Result<(Layout, DType)>),
+    /// Any number of views.
+    Views(fn(&Call) -> Result<Vec<Layout>>),
     /// Written with other ops. Where a fused op is named it runs instead whenever its condition holds;
     /// the composite is its oracle.
     Composite {

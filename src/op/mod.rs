@@ -12,8 +12,8 @@ pub mod tracer;
 pub mod value;
 
 pub use body::{
-    Body, Call, Kernel, Layouts, Promote, Rule, Spec, Specs, composite, composite_with, elementwise, elementwise_by,
-    kernel, kernel_into, kernel_into_clone,
+    Body, Call, Kernel, Promote, Rule, Spec, Specs, composite, composite_with, elementwise, elementwise_by, kernel,
+    kernel_into, kernel_into_clone,
 };
 pub use generator::Generator;
 pub use gradient::{A0, A1, A2, A3, Back, Grad, Joint, OUT0, OUT1, OUT2, Vjp, d};
@@ -225,7 +225,7 @@ impl Op {
         match &self.body {
             Body::Elementwise(e) => e.wgsl_known(),
             Body::Kernel(k) => k.gpu.is_some(),
-            Body::View(_) => true,
+            Body::View(_) | Body::ViewAs(_) | Body::Views(_) => true,
             Body::Composite { .. } => !self.on_host,
             Body::Unset => false,
         }

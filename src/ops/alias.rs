@@ -72,10 +72,10 @@ pub static VIEW_DTYPE: Op = Op {
     sig: "view.dtype(Tensor self, DType dtype) -> Tensor",
     doc: "The same bytes read as another dtype; where element sizes differ the last dimension changes its size.",
     forms: M,
-    body: Body::View(|c| {
+    body: Body::ViewAs(|c| {
         let t = c.tensor(0)?;
         let to = c.dtype(1).unwrap_or(t.dtype());
-        Ok(smallvec![(resized(t.layout(), t.dtype(), to)?, to)])
+        Ok((resized(t.layout(), t.dtype(), to)?, to))
     }),
     vjp: Vjp::None("bits have no derivative"),
     samples: &["f32[2,4], int32", "f32[2,4], uint8", "f32[2,4], float64"],
@@ -125,7 +125,7 @@ pub static VIEW_AS_REAL: Op = Op {
     sig: "view_as_real(Tensor self) -> Tensor",
     doc: "A complex tensor as pairs of real numbers in a new last dimension of size two, as a view.",
     forms: F,
-    body: Body::View(|c| {
+    body: Body::ViewAs(|c| {
         let t = c.tensor(0)?;
         if !t.dtype().is_complex() {
             return Err(Error::type_("view_as_real is only supported for complex tensors"));
@@ -135,7 +135,7 @@ pub static VIEW_AS_REAL: Op = Op {
         l.offset *= 2;
         l.shape.push(2);
         l.strides.push(1);
-        Ok(smallvec![(l, t.dtype().to_real())])
+        Ok((l, t.dtype().to_real()))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| VIEW_AS_COMPLEX.call((c.g().contiguous(),)))]),
     samples: &["c64[2,3]", "c64[]"],
@@ -147,7 +147,7 @@ pub static VIEW_AS_COMPLEX: Op = Op {
     sig: "view_as_complex(Tensor self) -> Tensor",
     doc: "Pairs of real numbers in the last dimension, of size two, as complex numbers: a view.",
     forms: F,
-    body: Body::View(|c| {
+    body: Body::ViewAs(|c| {
         let t = c.tensor(0)?;
         if !t.dtype().is_float() || t.dtype() == DType::BF16 || t.dtype() == DType::F16 {
             let class = if t.dtype().is_complex() { Class::Type } else { Class::NotImplemented };
@@ -179,7 +179,7 @@ pub static VIEW_AS_COMPLEX: Op = Op {
         let mut out = l.select(last, 0);
         out.strides.iter_mut().for_each(|s| *s /= 2);
         out.offset /= 2;
-        Ok(smallvec![(out, t.dtype().to_complex())])
+        Ok((out, t.dtype().to_complex()))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| VIEW_AS_REAL.call((c.g(),)))]),
     samples: &["f32[2,2]", "f64[3,1,2]"],

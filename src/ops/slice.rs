@@ -5,12 +5,11 @@
 
 use super::split::{SPLIT, SPLIT_SIZES, wrap_nonscalar};
 use super::strided::{AS_STRIDED_VIEW, as_strided_grad, geometry};
-use super::view::{SLICE, one};
+use super::view::SLICE;
 use crate::error::{Error, Result, Show};
 use crate::layout::{Layout, checked_numel, to_shape, wrap_dim};
 use crate::op::*;
 use crate::tensor::Tensor;
-use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[
     &NARROW,
@@ -130,7 +129,7 @@ pub static DIAGONAL: Op = Op {
     sig: "diagonal(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
     doc: "The diagonal of two dimensions as a view; it becomes the last dimension. `offset` moves it up (or, negative, down).",
     aliases: &["linalg.diagonal"],
-    body: Body::View(|c| one(c, c.tensor(0)?.layout().diagonal(c.int(1)?, c.int(2)?, c.int(3)?)?)),
+    body: Body::View(|c| c.tensor(0)?.layout().diagonal(c.int(1)?, c.int(2)?, c.int(3)?)),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let at = |i| c.int(i).unwrap_or(0);
         c.unwindow(|l| l.diagonal(at(1), at(2), at(3)))
@@ -149,7 +148,7 @@ pub static UNFOLD: Op = Op {
     sig: "unfold(Tensor self, int dimension, int size, int step) -> Tensor",
     doc: "Windows of `size`, `step` apart, of a dimension, as a view: the windows take its place, their elements come last.",
     forms: M,
-    body: Body::View(|c| one(c, unfolded(c.tensor(0)?.layout(), c)?)),
+    body: Body::View(|c| unfolded(c.tensor(0)?.layout(), c)),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let whole = Layout::contiguous(&c.shape(0));
         match unfolded(&whole, c) {
@@ -370,7 +369,7 @@ pub static DSPLIT_INDICES: Op = Op {
 };
 
 /// Parts of one dimension with the given sizes, which add up to it.
-pub(super) fn split_layouts(c: &Call, arg: usize, sizes: &[i64]) -> Result<Layouts> {
+pub(super) fn split_layouts(c: &Call, arg: usize, sizes: &[i64]) -> Result<Vec<Layout>> {
     let t = c.tensor(0)?;
     let dim = wrap_nonscalar(t, c.int(arg)?, "split expects at least a 1-dimensional tensor")?;
     let n = t.size(dim) as i64;
@@ -387,9 +386,9 @@ pub(super) fn split_layouts(c: &Call, arg: usize, sizes: &[i64]) -> Result<Layou
         )));
     }
     let mut start = 0;
-    let mut out: Layouts = smallvec![];
+    let mut out = Vec::with_capacity(sizes.len());
     for &p in sizes {
-        out.push((t.layout().slice(dim, (start, p as usize, 1)), t.dtype()));
+        out.push(t.layout().slice(dim, (start, p as usize, 1)));
         start += p as usize;
     }
     Ok(out)

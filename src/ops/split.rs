@@ -12,7 +12,7 @@ pub static OPS: &[&Op] = &[&SPLIT, &SPLIT_SIZES, &SPLIT_WITH_SIZES, &UNBIND];
 pub static SPLIT: Op = Op {
     sig: "split(Tensor self, int split_size_or_sections, int dim=0) -> Tensor[]",
     doc: "Cuts a dimension into parts of a size; the last one may be smaller.",
-    body: Body::View(|c| {
+    body: Body::Views(|c| {
         let (t, step) = (c.tensor(0)?, c.int(1)?);
         let dim = wrap_nonscalar(t, c.int(2)?, "split expects at least a 1-dimensional tensor")?;
         let n = t.size(dim) as i64;
@@ -38,7 +38,7 @@ pub static SPLIT: Op = Op {
 pub static SPLIT_SIZES: Op = Op {
     sig: "split.sizes(Tensor self, int[] split_size_or_sections, int dim=0) -> Tensor[]",
     doc: "Cuts a dimension into parts of the given sizes.",
-    body: Body::View(|c| split_layouts(c, 2, c.ints(1)?)),
+    body: Body::Views(|c| split_layouts(c, 2, c.ints(1)?)),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
     node: "SplitWithSizesBackward0",
     samples: &["f32[5,2], (2, 3)", "f32[2,4], (4,), 1"],
@@ -68,13 +68,13 @@ fn joined(c: &Back) -> Term {
 pub static UNBIND: Op = Op {
     sig: "unbind(Tensor self, int dim=0) -> Tensor[]",
     doc: "Each index of a dimension as a view of its own.",
-    body: Body::View(|c| {
+    body: Body::Views(|c| {
         let t = c.tensor(0)?;
         let dim = wrap_dim(c.int(1)?, t.ndim())?;
         if t.ndim() == 0 {
             return Err(Error::index("Dimension specified as 0 but tensor has no dimensions"));
         }
-        Ok((0..t.size(dim)).map(|i| (t.layout().select(dim, i), t.dtype())).collect())
+        Ok((0..t.size(dim)).map(|i| t.layout().select(dim, i)).collect())
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let parts: Result<Vec<_>> = (0..c.grads.len()).map(|i| c.gi(i).ok()).collect();

@@ -2,7 +2,6 @@
 //!
 //! The gradient needs to know how the input itself lay in the storage, so that is noted when the view is made.
 
-use super::view::one;
 use crate::error::{Error, Result};
 use crate::layout::{Dims, Layout};
 use crate::op::*;
@@ -36,7 +35,7 @@ pub(crate) fn geometry(l: &Layout) -> Ints {
     l.strides.iter().chain([&l.offset]).map(|&s| s as i64).collect()
 }
 
-fn strided(c: &Call) -> Result<Layouts> {
+fn strided(c: &Call) -> Result<Layout> {
     let t = c.tensor(0)?;
     let offset = c.opt_int(3).unwrap_or(t.layout().offset as i64);
     let capacity = t.storage().bytes() / t.dtype().size();
@@ -44,7 +43,7 @@ fn strided(c: &Call) -> Result<Layouts> {
         let (own, strides) = g.split_last().ok_or_else(|| Error::runtime("the geometry ends with an offset"))?;
         Layout::as_strided(&Term::from(t).sizes(), strides, *own, capacity)?;
     }
-    one(c, Layout::as_strided(c.ints(1)?, c.ints(2)?, offset, capacity)?)
+    Layout::as_strided(c.ints(1)?, c.ints(2)?, offset, capacity)
 }
 
 fn known_geometry<'a>(v: &'a Value) -> Option<&'a Ints> {

@@ -22,16 +22,11 @@ pub static OPS: &[&Op] = &[
     &SLICE,
 ];
 
-/// One view of the dtype of self.
-pub(super) fn one(c: &Call, layout: Layout) -> Result<Layouts> {
-    Ok(Layouts::from_buf([(layout, c.tensor(0)?.dtype())]))
-}
-
 pub static VIEW: Op = Op {
     sig: "view(Tensor self, Size size) -> Tensor",
     doc: "The same memory under another shape; -1 stands for what is left. Errors where a copy would be needed.",
     forms: M,
-    body: Body::View(|c| one(c, c.tensor(0)?.layout().view(c.ints(1)?)?)),
+    body: Body::View(|c| c.tensor(0)?.layout().view(c.ints(1)?)),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
     samples: &["f32[2,6], (3, 4)", "f32[2,6], (-1,)", "f32[2,3], (1, 2, 3)"],
     errors: &[
@@ -46,7 +41,7 @@ pub static ALIAS: Op = Op {
     sig: "alias(Tensor self) -> Tensor",
     doc: "Another view of the whole tensor: `x[...]`.",
     forms: HIDDEN,
-    body: Body::View(|c| one(c, c.tensor(0)?.layout().clone())),
+    body: Body::View(|c| Ok(c.tensor(0)?.layout().clone())),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g())]),
     samples: &["f32[2,3]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
@@ -77,7 +72,7 @@ pub static UNSAFE_VIEW: Op = Op {
     sig: "_unsafe_view(Tensor self, Size size) -> Tensor",
     doc: "`view` of memory that nothing else refers to.",
     forms: HIDDEN,
-    body: Body::View(|c| one(c, c.tensor(0)?.layout().view(c.ints(1)?)?)),
+    body: Body::View(|c| c.tensor(0)?.layout().view(c.ints(1)?)),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
     samples: &["f32[2,6], (3, 4)"],
     errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6")],
@@ -90,7 +85,7 @@ pub static PERMUTE: Op = Op {
     doc: "Reorders the dimensions.",
     body: Body::View(|c| {
         let t = c.tensor(0)?;
-        one(c, t.layout().permute(&permutation(c.ints(1)?, t.ndim())?))
+        Ok(t.layout().permute(&permutation(c.ints(1)?, t.ndim())?))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let dims = c.ints(1).unwrap_or(&[]);
@@ -125,7 +120,7 @@ pub static TRANSPOSE: Op = Op {
     forms: FMI,
     body: Body::View(|c| {
         let t = c.tensor(0)?;
-        one(c, t.layout().transpose(wrap_dim(c.int(1)?, t.ndim())?, wrap_dim(c.int(2)?, t.ndim())?))
+        Ok(t.layout().transpose(wrap_dim(c.int(1)?, t.ndim())?, wrap_dim(c.int(2)?, t.ndim())?))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| TRANSPOSE.call((c.g(), c.int(1).unwrap_or(0), c.int(2).unwrap_or(0))))]),
     inplace_node: "TransposeBackward1",
@@ -142,8 +137,8 @@ pub static T: Op = Op {
     body: Body::View(|c| {
         let t = c.tensor(0)?;
         match t.ndim() {
-            0 | 1 => one(c, t.layout().clone()),
-            2 => one(c, t.layout().transpose(0, 1)),
+            0 | 1 => Ok(t.layout().clone()),
+            2 => Ok(t.layout().transpose(0, 1)),
             n => Err(Error::runtime(format!("t() expects a tensor with <= 2 dimensions, but self is {n}D"))),
         }
     }),
@@ -159,7 +154,7 @@ pub static EXPAND: Op = Op {
     sig: "expand(Tensor self, Size size) -> Tensor",
     doc: "Repeats dimensions of size one without copying; -1 keeps a size.",
     forms: M,
-    body: Body::View(|c| one(c, c.tensor(0)?.layout().expand(c.ints(1)?)?)),
+    body: Body::View(|c| c.tensor(0)?.layout().expand(c.ints(1)?)),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g())]),
     samples: &["f32[1,3], (2, 3)", "f32[3], (2, -1)", "f32[2,1], (2, 4)"],
     errors: &[("f32[2,3], (2, 4)", "RuntimeError", "must match the existing size")],
@@ -171,7 +166,7 @@ pub static SQUEEZE: Op = Op {
     sig: "squeeze(Tensor self) -> Tensor",
     doc: "Drops every dimension of size one.",
     forms: FMI,
-    body: Body::View(|c| one(c, c.tensor(0)?.layout().squeeze(|_| true))),
+    body: Body::View(|c| Ok(c.tensor(0)?.layout().squeeze(|_| true))),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
     inplace_node: "SqueezeBackward3",
     samples: &["f32[1,3,1]", "f32[2]"],
@@ -188,7 +183,7 @@ pub static SQUEEZE_DIM: Op = Op {
     body: Body::View(|c| {
         let t = c.tensor(0)?;
         let dim = wrap_dim(c.int(1)?, t.ndim())?;
-        one(c, t.layout().squeeze(|i| i == dim))
+        Ok(t.layout().squeeze(|i| i == dim))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
     node: "SqueezeBackward1",
@@ -206,7 +201,7 @@ pub static SQUEEZE_DIMS: Op = Op {
     body: Body::View(|c| {
         let t = c.tensor(0)?;
         let dims = wrap_dims(c.ints(1)?, t.ndim())?;
-        one(c, t.layout().squeeze(|i| dims.contains(&i)))
+        Ok(t.layout().squeeze(|i| dims.contains(&i)))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
     node: "SqueezeBackward2",
@@ -223,7 +218,7 @@ pub static UNSQUEEZE: Op = Op {
     forms: FMI,
     body: Body::View(|c| {
         let t = c.tensor(0)?;
-        one(c, t.layout().unsqueeze(wrap_dim(c.int(1)?, t.ndim() + 1)?))
+        Ok(t.layout().unsqueeze(wrap_dim(c.int(1)?, t.ndim() + 1)?))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
     inplace_node: "UnsqueezeBackward1",
@@ -249,7 +244,7 @@ pub static SELECT: Op = Op {
                 crate::error::Show(t.shape())
             )));
         }
-        one(c, t.layout().select(dim, index.rem_euclid(n) as usize))
+        Ok(t.layout().select(dim, index.rem_euclid(n) as usize))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         c.unwindow(|l| {
@@ -276,7 +271,7 @@ pub static SLICE: Op = Op {
         if t.ndim() == 0 {
             return Err(Error::runtime("slice() cannot be applied to a 0-dim tensor."));
         }
-        one(c, sliced(t.layout(), c)?)
+        sliced(t.layout(), c)
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.unwindow(|l| sliced(l, c)))]),
     samples: &["f32[5,3], 0, 1, 4", "f32[5,3], 0, 0, 5, 2", "f32[5,3], 1, -2"],

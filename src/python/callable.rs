@@ -60,10 +60,11 @@ unsafe extern "C" fn vectorcall(
 
 fn call(py: Python, entry: &'static Entry, given: Given) -> PyResult<*mut PyObject> {
     let mut last = Misfit::TooMany;
+    let mut args = Args::new();
     for (i, op) in entry.ops.iter().enumerate() {
         let skip = if op.forms.has(Forms::OUT) && !entry.inplace { "out" } else { "" };
-        match parse(py, op.signature(), given, skip) {
-            Ok(args) => return run(py, entry, i, &args, &given),
+        match parse(py, op.signature(), &given, skip, &mut args) {
+            Ok(()) => return run(py, entry, i, &args, &given),
             Err(Misfit::Raise(e)) => return Err(e),
             Err(m) => last = m,
         }
@@ -90,7 +91,8 @@ fn run(py: Python, entry: &'static Entry, index: usize, args: &Args, given: &Giv
             return with_requires_grad(py, entry, index, args);
         }
     }
-    let outputs = unlocked(py, args, || dispatch::call(op, args))?;
+    let mut outputs = Outputs::new();
+    unlocked(py, args, || dispatch::call_into(op, args, &mut outputs))?;
     to_python(py, entry, index, outputs)
 }
 

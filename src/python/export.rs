@@ -76,7 +76,7 @@ fn text(t: &Tensor, prefix: &str) -> Result<String> {
         get: &get,
         device: t.device(),
         requires_grad: t.requires_grad(),
-        grad_fn: made_by.as_ref().map(|e| e.node.name()),
+        grad_fn: made_by.as_ref().map(crate::tensor::Edge::name),
     }))
 }
 

@@ -1,20 +1,19 @@
 //! Python code in the graph: custom functions and hooks. Each takes the interpreter lock when the engine calls it.
 
 use super::graph::with_python;
-use super::object::{Handle, borrow, wrap_bound};
+use super::object::{Handle, borrow, to_graph, wrap_bound};
 use crate::autograd::hooks::{PostHook, PreHook, TensorHook};
-use crate::autograd::node::{self, Work};
+use crate::autograd::node::{self, Edges, Work};
 use crate::autograd::saved::{Saved, SavedHooks, Unpack};
 use crate::autograd::{self, Custom, Node, history};
 use crate::error::Result;
 use crate::op::gradient::Facts;
 use crate::tally::{self, Count};
+use crate::tensor::Tensor;
 use crate::tensor::slot::Creation;
-use crate::tensor::{Edge, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use smallvec::SmallVec;
 use std::any::Any;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Weak};
@@ -44,6 +43,7 @@ fn tensors(o: &Bound<PyAny>) -> PyResult<Vec<Option<Tensor>>> {
 
 /// A hook on one gradient; None keeps it.
 pub fn tensor_hook(hook: Py<PyAny>) -> TensorHook {
+    let hook = to_graph(hook);
     Arc::new(move |g| {
         with_python(|py| {
             let r = hook.bind(py).call1((wrap_bound(py, g.clone())?,))?;
@@ -64,6 +64,7 @@ pub fn tensor_hook(hook: Py<PyAny>) -> TensorHook {
 }
 
 pub fn pre_hook(hook: Py<PyAny>) -> PreHook {
+    let hook = to_graph(hook);
     Arc::new(move |grads| {
         with_python(|py| {
             let r = hook.bind(py).call1((objects(py, grads)?,))?;
@@ -73,6 +74,7 @@ pub fn pre_hook(hook: Py<PyAny>) -> PreHook {
 }
 
 pub fn post_hook(hook: Py<PyAny>) -> PostHook {
+    let hook = to_graph(hook);
     Arc::new(move |results, grads| {
         with_python(|py| {
             let r = hook.bind(py).call1((objects(py, results)?, objects(py, grads)?))?;
@@ -83,7 +85,7 @@ pub fn post_hook(hook: Py<PyAny>) -> PostHook {
 
 /// Hooks that keep a saved tensor as any Python object.
 pub fn saved_hooks(pack: Py<PyAny>, unpack: Py<PyAny>) -> SavedHooks {
-    let unpack = Arc::new(unpack);
+    let (pack, unpack) = (to_graph(pack), Arc::new(unpack));
     Arc::new(move |t| {
         let (packed, unpack) = with_python(|py| {
             let p = pack.bind(py).call1((wrap_bound(py, t.clone())?,))?;
@@ -195,7 +197,7 @@ pub fn _function_apply<'py>(
     }
     let facts = results.iter().map(|(o, _)| borrow(o.as_ptr()).map_or_else(none_facts, Facts::of)).collect();
     let saved = Arc::new(SavedList { items: Mutex::new(None), node: Mutex::new(Weak::new()) });
-    let work = Work::Custom(Box::new(PyFunction { context: ctx, saved: saved.clone(), arguments }));
+    let work = Work::Custom(Box::new(PyFunction { context: to_graph(ctx), saved: saved.clone(), arguments }));
     let node = Node::new(name.to_string(), work, edges, facts);
     *saved.node.lock().unwrap_or_else(|e| e.into_inner()) = Arc::downgrade(&node);
     let mut items = Vec::new();
@@ -241,12 +243,11 @@ fn forbid_writes(t: &Tensor, one_of_many: bool) {
 }
 
 /// One edge for each tensor argument, with the position of the argument.
-#[allow(clippy::type_complexity)] // edges and positions, taken apart at once
-fn edges(args: &Bound<PyTuple>) -> PyResult<(SmallVec<[Option<Edge>; 2]>, Vec<usize>)> {
-    let (mut edges, mut positions) = (SmallVec::new(), Vec::new());
+fn edges(args: &Bound<PyTuple>) -> PyResult<(Edges, Vec<usize>)> {
+    let (mut edges, mut positions) = (Edges::new(), Vec::new());
     for (i, a) in args.iter().enumerate() {
         if let Some(t) = borrow(a.as_ptr()) {
-            edges.push(history::grad_edge(t)?);
+            history::push_edge(t, &mut edges)?;
             positions.push(i);
         }
     }
@@ -272,7 +273,10 @@ pub fn live_counts() -> (usize, usize) {
 #[pyfunction]
 pub fn _gradient_edge<'py>(py: Python<'py>, t: Handle) -> PyResult<Option<(Bound<'py, PyAny>, u32)>> {
     match history::grad_edge(&t.0)? {
-        Some(e) => Ok(Some((super::graph::node_object(py, Node::of(&e.node))?, e.output))),
+        Some(e) => {
+            let (node, input) = history::target(&e);
+            Ok(Some((super::graph::node_object(py, node)?, input)))
+        }
         None => Ok(None),
     }
 }

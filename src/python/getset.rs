@@ -63,7 +63,7 @@ static PROPERTIES: &[Property] = &[
         super::graph::edge_object(py, history::grad_fn(t)?)
     }),
     read(c"output_nr", c"Which output of its grad_fn the tensor is.", |py, t| {
-        number(py, history::grad_fn(t)?.map_or(0, |e| e.output as usize))
+        number(py, history::grad_fn(t)?.map_or(0, |e| e.output() as usize))
     }),
     read(c"_base", c"The tensor whose storage this is a view of; None if it is none.", |py, t| {
         optional(py, t.view_info().map(|v| v.base.clone()))
@@ -158,10 +158,9 @@ fn set_data(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
         ));
     }
     let meta: Meta = v.meta().clone();
-    if t.device() == meta.storage.device() && t.shape() == meta.layout.shape.as_slice() && t.dtype() == meta.dtype {
-        // The accumulator stays valid.
-    } else {
-        t.slot().accumulator = None;
+    let same = t.device() == meta.storage.device() && t.shape() == meta.layout.shape.as_slice();
+    if !same || t.dtype() != meta.dtype {
+        t.set_accumulator(None);
     }
     // SAFETY: no reference from `meta()` of this handle is held, and the interpreter lock is.
     unsafe { t.set_meta(meta) };

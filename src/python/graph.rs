@@ -2,7 +2,7 @@
 
 use super::error::carry;
 use super::hooks::removable;
-use super::object::{Handle, borrow, wrap_bound};
+use super::object::{Handle, borrow, to_graph, wrap_bound};
 use crate::autograd::node::Work;
 use crate::autograd::{self, Node, Request, history, hooks};
 use crate::tensor::{Edge, HAS_FN, INFERENCE, LEAF_GRAD, Tensor};
@@ -59,14 +59,14 @@ fn new_node_object<'py>(py: Python<'py>, node: Arc<Node>) -> PyResult<Bound<'py,
 
 pub fn edge_object(py: Python, edge: Option<Edge>) -> PyResult<*mut PyObject> {
     match edge {
-        Some(e) => Ok(node_object(py, Node::of(&e.node))?.into_ptr()),
+        Some(e) => Ok(node_object(py, history::target(&e).0)?.into_ptr()),
         None => Ok(py.None().into_ptr()),
     }
 }
 
 /// A node's dict, made when first asked for.
 pub fn metadata<'py>(py: Python<'py>, node: &Node) -> Bound<'py, PyDict> {
-    let kept = node.python.get_or_init(|| Box::new(PyDict::new(py).unbind()));
+    let kept = node.python.get_or_init(|| Box::new(to_graph(PyDict::new(py).unbind())));
     let dict = kept.downcast_ref::<Py<PyDict>>().expect("nothing else is kept there");
     dict.bind(py).clone()
 }
@@ -97,7 +97,8 @@ impl PyNode {
         let one = |e: &Option<Edge>| -> PyResult<Bound<'py, PyTuple>> {
             match e {
                 Some(e) => {
-                    PyTuple::new(py, [node_object(py, Node::of(&e.node))?, e.output.into_pyobject(py)?.into_any()])
+                    let (node, input) = history::target(e);
+                    PyTuple::new(py, [node_object(py, node)?, input.into_pyobject(py)?.into_any()])
                 }
                 None => PyTuple::new(py, [py.None().into_bound(py), 0u32.into_pyobject(py)?.into_any()]),
             }
@@ -281,7 +282,10 @@ fn edge_like(o: &Bound<PyAny>) -> PyResult<Option<Edge>> {
     }
     let node = o.getattr("node")?;
     let node = node.cast::<PyNode>()?.borrow().get()?.clone();
-    Ok(Some(Edge { node, output: o.getattr("output_nr")?.extract()? }))
+    match &node.work {
+        Work::Accumulate(leaf) => edge_of(leaf),
+        _ => Ok(Some(Edge::Node(node, o.getattr("output_nr")?.extract()?))),
+    }
 }
 
 /// Backward from `outputs` with their gradients. With `accumulate` gradients go to `.grad` (of `inputs` alone where given),

@@ -5,7 +5,8 @@ use super::object::{borrow, slot, wrap};
 use super::values::to_scalar;
 use crate::dispatch;
 use crate::dtype::{Category, Scalar};
-use crate::op::{Args, Op, Value};
+use crate::op::{Args, Op, Outputs, Value};
+use crate::place;
 use crate::tensor::Tensor;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
@@ -129,10 +130,10 @@ fn operand<'a>(py: Python<'a>, o: *mut PyObject) -> PyResult<Option<Operand<'a>>
 
 fn fill<'a>(op: &'static Op, operands: &[Operand<'a>], args: &mut Args<'a>) -> PyResult<()> {
     for o in operands {
-        args.push(match *o {
-            Operand::Tensor(t) => Value::Tensor(t),
-            Operand::Number(s) => Value::Scalar(s),
-        });
+        match *o {
+            Operand::Tensor(t) => place::push(args, || Value::Tensor(t)),
+            Operand::Number(s) => place::push(args, || Value::Scalar(s)),
+        }
     }
     Ok(dispatch::complete(op, args)?)
 }
@@ -140,7 +141,8 @@ fn fill<'a>(op: &'static Op, operands: &[Operand<'a>], args: &mut Args<'a>) -> P
 fn call(py: Python, op: &'static Op, operands: &[Operand]) -> PyResult<*mut PyObject> {
     let mut args = Args::new();
     fill(op, operands, &mut args)?;
-    let mut out = super::callable::unlocked(py, &args, || dispatch::call(op, &args))?;
+    let mut out = Outputs::new();
+    super::callable::unlocked(py, &args, || dispatch::call_into(op, &args, &mut out))?;
     wrap(py, out.swap_remove(0))
 }
 

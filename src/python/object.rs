@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 #[repr(C)]
 pub struct TensorObject {
@@ -64,6 +64,15 @@ impl FreeList {
 }
 /// Python's `_tensor._new`, which understands `Tensor(2, 3)` and `Tensor([..])`.
 static LEGACY_NEW: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
+
+/// Whether a graph may own objects of Python.
+static IN_GRAPHS: AtomicBool = AtomicBool::new(false);
+
+/// Whatever a graph or a tensor is to own passes through here.
+pub fn to_graph<T>(object: Py<T>) -> Py<T> {
+    IN_GRAPHS.store(true, Ordering::Relaxed);
+    object
+}
 
 /// What outlives the Python object of a tensor.
 struct Stash {
@@ -171,7 +180,7 @@ unsafe extern "C" fn dealloc(o: *mut PyObject) {
                     Bound::from_borrowed_ptr(py, class.cast::<PyObject>()).cast_into_unchecked::<PyType>().unbind();
                 let dict =
                     Bound::from_borrowed_ptr_or_opt(py, dict).map(|d| d.cast_into_unchecked::<PyDict>().unbind());
-                t.slot().rare().python = Some(Box::new(Stash { class, dict }));
+                t.slot().rare().python = Some(Box::new(Stash { class: to_graph(class), dict }));
                 t.set_flag(PY_STASH, true);
             }
         }
@@ -179,7 +188,7 @@ unsafe extern "C" fn dealloc(o: *mut PyObject) {
         match tensor {
             // What is freed with a graph may be Python's (contexts, hooks): the bindings must know that the lock is held.
             // While the interpreter shuts down it takes no more calls: the graph is left to the end of the process.
-            Some(t) if t.requires_grad() => {
+            Some(t) if IN_GRAPHS.load(Ordering::Relaxed) && t.requires_grad() => {
                 let mut held = Some(t);
                 Python::try_attach(|_| drop(held.take()));
                 std::mem::forget(held);

@@ -3,10 +3,12 @@
 use super::kinds::{PyGenerator, to_device, to_dtype};
 use super::object::borrow;
 use super::values::{
-    int_list, is_int, is_list_like, scalar_list, tensor_list, to_bool, to_int, to_scalar, to_scalar_or_item, type_name,
+    exact_int, int_list, is_int, is_list_like, scalar_list, tensor_list, to_bool, to_int, to_scalar, to_scalar_or_item,
+    type_name,
 };
 use crate::dtype::Scalar;
 use crate::op::{Args, Ints, Kind, Param, Signature, Value};
+use crate::place;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -86,28 +88,34 @@ fn same_name(param: &str, given: &str) -> bool {
         )
 }
 
-/// Fits arguments to a signature. `skip` names a keyword that the caller takes care of (`out`).
-pub fn parse<'a>(py: Python<'a>, sig: &'static Signature, given: Given<'a>, skip: &str) -> Result<Args<'a>, Misfit> {
+/// Fits arguments to a signature, into `args`, where they stay. `skip` names a keyword that the caller takes care of (`out`).
+pub fn parse<'a>(
+    py: Python<'a>,
+    sig: &'static Signature,
+    given: &Given<'a>,
+    skip: &str,
+    args: &mut Args<'a>,
+) -> Result<(), Misfit> {
     let params = &sig.params;
-    let mut args: Args<'a> = Args::new();
     let mut used = 0;
+    args.clear();
     for (i, p) in params.iter().enumerate() {
         if i < sig.positional && used < given.positional.len() {
             let rest = &given.positional[used..];
             if let (Kind::Tensor | Kind::Operand, Some(t)) = (p.kind, borrow(rest[0])) {
-                args.push(Value::Tensor(t));
+                place::push(args, || Value::Tensor(t));
                 used += 1;
                 continue;
             }
-            used += positional(py, p, rest, i + 1 == sig.positional, &mut args).map_err(|m| {
+            used += positional(py, p, rest, i + 1 == sig.positional, args).map_err(|m| {
                 if let Misfit::Kind { got, .. } = m { Misfit::Kind { param: i, position: Some(used), got } } else { m }
             })?;
             continue;
         }
-        match keyword(py, p, i, &given)? {
+        match keyword(py, p, i, given)? {
             Some(v) => args.push(v),
             None => match &p.default {
-                Some(d) => args.push(d.clone()),
+                Some(d) => place::push(args, || d.clone()),
                 None => return Err(Misfit::Missing(i)),
             },
         }
@@ -116,9 +124,9 @@ pub fn parse<'a>(py: Python<'a>, sig: &'static Signature, given: Given<'a>, skip
         return Err(Misfit::TooMany);
     }
     if given.keyword_count() > 0 {
-        check_keywords(py, sig, &given, used, skip)?;
+        check_keywords(py, sig, given, used, skip)?;
     }
-    Ok(args)
+    Ok(())
 }
 
 fn check_keywords(py: Python, sig: &'static Signature, given: &Given, used: usize, skip: &str) -> Result<(), Misfit> {
@@ -172,18 +180,21 @@ fn positional<'a>(
         return Ok(rest.len());
     }
     if varargs {
-        let mut ints = Ints::new();
+        place::push(args, || Value::Ints(Ints::new()));
+        let Some(Value::Ints(ints)) = args.last_mut() else { return Err(Misfit::TooMany) };
         for &o in rest {
             // SAFETY: as above.
             let o = unsafe { Borrowed::from_ptr(py, o) };
             ints.push(to_int(&o)?.ok_or_else(|| Misfit::Kind { param: 0, position: None, got: type_name(&o) })?);
         }
-        args.push(Value::Ints(ints));
         return Ok(rest.len());
     }
-    match convert(p, first)? {
-        Some(v) => args.push(v),
-        None => return Err(Misfit::Kind { param: 0, position: None, got: type_name(&first) }),
+    match (p.kind, exact_int(&first)) {
+        (Kind::Int, Some(n)) => place::push(args, || Value::Scalar(Scalar::Int(n))),
+        _ => match convert(p, first)? {
+            Some(v) => args.push(v),
+            None => return Err(Misfit::Kind { param: 0, position: None, got: type_name(&first) }),
+        },
     }
     Ok(1)
 }

@@ -96,7 +96,7 @@ fn kind(op: &Op) -> &'static str {
     match op.body {
         Body::Elementwise(_) => "elementwise",
         Body::Kernel(_) => "kernel",
-        Body::View(_) => "view",
+        Body::View(_) | Body::ViewAs(_) | Body::Views(_) => "view",
         Body::Composite { .. } => "composite",
         Body::Unset => "unset",
     }
@@ -174,7 +174,8 @@ pub fn _call_composite<'py>(py: Python<'py>, name: &str, args: &Bound<'py, PyTup
     let items: Vec<_> = args.iter().map(|a| a.as_ptr()).collect();
     // SAFETY: `items` are the live arguments of this call; there are no keywords.
     let given = unsafe { super::parse::Given::new(items.as_ptr(), items.len(), std::ptr::null_mut()) };
-    let parsed = super::parse::parse(py, op.signature(), given, "").map_err(|_| {
+    let mut parsed = crate::op::Args::new();
+    super::parse::parse(py, op.signature(), &given, "", &mut parsed).map_err(|_| {
         PyTypeError::new_err(format!(
             "{name}: the arguments do not fit (got {})",
             args.iter().map(|a| type_name(&a)).collect::<Vec<_>>().join(", ")

@@ -81,6 +81,19 @@ pub fn is_int(o: &Bound<PyAny>) -> bool {
     }
 }
 
+/// An object of the type int itself that fits.
+#[inline]
+pub fn exact_int(o: &Bound<PyAny>) -> Option<i64> {
+    let mut overflow = 0;
+    // SAFETY: `o` is a live object, and an int where it is read.
+    unsafe {
+        if ffi::PyLong_CheckExact(o.as_ptr()) == 0 {
+            return None;
+        }
+        Some(ffi::PyLong_AsLongLongAndOverflow(o.as_ptr(), &raw mut overflow)).filter(|_| overflow == 0)
+    }
+}
+
 /// An int (not a bool), anything with `__index__`, or a 0-d integer tensor.
 pub fn to_int(o: &Bound<PyAny>) -> PyResult<Option<i64>> {
     let p = o.as_ptr();

@@ -9,16 +9,17 @@ pub mod print;
 pub mod raw;
 pub mod slot;
 
-pub use slot::{Edge, GradFn, Replay, Slot, ViewInfo};
+pub use slot::{Edge, GradFn, LeafUse, Replay, Slot, ViewInfo};
 
 use crate::device::Device;
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Error, Result};
 use crate::layout::{Dims, Layout, checked_numel, dims};
+use crate::place;
 use crate::storage::Storage;
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What a handle shows of its storage.
@@ -41,11 +42,16 @@ pub(crate) const RETAINS: u8 = 8;
 /// The Python class and attributes are kept in the slot: see Note [Identity] in `python`.
 #[cfg(feature = "python")]
 pub(crate) const PY_STASH: u8 = 16;
+/// An `AccumulateGrad` has been made for this leaf.
+const ACCUMULATES: u8 = 32;
 
 pub struct TensorImpl {
     first: UnsafeCell<Meta>,
     replaced: AtomicPtr<Replaced>,
     flags: AtomicU8,
+    /// Edges to this leaf, and when its turn is: see Note [Leaves].
+    uses: AtomicU32,
+    turn: AtomicU64,
     slot: Mutex<Slot>,
     view: Option<ViewInfo>,
     /// The live Python object of this handle, borrowed; owned by `python`.
@@ -79,16 +85,19 @@ fn free_replaced(mut p: *mut Replaced) {
 impl Tensor {
     #[inline]
     pub fn from_meta(meta: Meta) -> Tensor {
-        Tensor::build(meta, None)
+        Tensor::build(|| meta, || None)
     }
-    #[inline]
-    pub fn build(meta: Meta, view: Option<ViewInfo>) -> Tensor {
-        Tensor(Arc::new(TensorImpl {
-            first: UnsafeCell::new(meta),
+    /// A tensor of what the functions return, built where it stays.
+    #[inline(always)]
+    pub fn build(meta: impl FnOnce() -> Meta, view: impl FnOnce() -> Option<ViewInfo>) -> Tensor {
+        Tensor(place::arc(|| TensorImpl {
+            first: UnsafeCell::new(meta()),
             replaced: AtomicPtr::new(std::ptr::null_mut()),
             flags: AtomicU8::new(0),
+            uses: AtomicU32::new(0),
+            turn: AtomicU64::new(0),
             slot: Mutex::new(Slot::default()),
-            view,
+            view: view(),
             py: AtomicPtr::new(std::ptr::null_mut()),
         }))
     }

@@ -1,8 +1,12 @@
 //! The autograd slot of a tensor: its gradient, the edge to the node that made it, its hooks, its base if it is a view.
 //!
 //! The graph itself lives in `autograd`; here is only what a tensor holds of it, behind the trait `GradFn`.
+//!
+//! Note [Leaves]: an edge to a leaf is the leaf itself, without a node in between. Such edges are counted, and the first
+//! one gives the leaf its turn, a sequence number below that of every node with an edge to it. The `AccumulateGrad`
+//! that programs see is made when one asks for it; it lives as long as there are edges to the leaf, as PyTorch's does.
 
-use super::{HAS_FN, INFERENCE, Meta, Tensor};
+use super::{ACCUMULATES, HAS_FN, INFERENCE, Meta, Tensor};
 use std::any::Any;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
@@ -13,11 +17,76 @@ pub trait GradFn: Any + Send + Sync {
     fn name(&self) -> &str;
 }
 
-/// The `output`-th gradient that a node expects.
+/// Where a gradient goes.
 #[derive(Clone)]
-pub struct Edge {
-    pub node: Arc<dyn GradFn>,
-    pub output: u32,
+pub enum Edge {
+    /// The `output`-th gradient that a node expects.
+    Node(Arc<dyn GradFn>, u32),
+    Leaf(LeafUse),
+}
+
+impl Edge {
+    /// What tells targets apart: their address.
+    pub fn key(&self) -> usize {
+        match self {
+            Edge::Node(node, _) => Arc::as_ptr(node).cast::<()>() as usize,
+            Edge::Leaf(leaf) => leaf.0.id(),
+        }
+    }
+    pub fn node(&self) -> Option<&Arc<dyn GradFn>> {
+        match self {
+            Edge::Node(node, _) => Some(node),
+            Edge::Leaf(_) => None,
+        }
+    }
+    pub fn output(&self) -> u32 {
+        match self {
+            Edge::Node(_, output) => *output,
+            Edge::Leaf(_) => 0,
+        }
+    }
+    /// The name of the node, which for a leaf need not be there.
+    pub fn name(&self) -> &str {
+        self.node().map_or("AccumulateGrad", |n| n.name())
+    }
+}
+
+/// An edge to a leaf; see Note [Leaves].
+pub struct LeafUse(Tensor);
+
+impl LeafUse {
+    /// `turn` is asked for a sequence number where no other edge to the leaf lives.
+    #[inline]
+    pub fn new(leaf: &Tensor, turn: impl FnOnce() -> u64) -> LeafUse {
+        // Who comes second and reads the turn before it is set finds an earlier one, which is as good.
+        if leaf.0.uses.fetch_add(1, Ordering::AcqRel) == 0 {
+            leaf.0.turn.store(turn(), Ordering::Release);
+            leaf.keep_accumulator();
+        }
+        LeafUse(leaf.clone())
+    }
+    pub fn leaf(&self) -> &Tensor {
+        &self.0
+    }
+    pub fn turn(&self) -> u64 {
+        self.0.0.turn.load(Ordering::Acquire)
+    }
+}
+
+impl Clone for LeafUse {
+    fn clone(&self) -> LeafUse {
+        self.0.0.uses.fetch_add(1, Ordering::AcqRel);
+        LeafUse(self.0.clone())
+    }
+}
+
+impl Drop for LeafUse {
+    #[inline]
+    fn drop(&mut self) {
+        if self.0.0.uses.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.keep_accumulator();
+        }
+    }
 }
 
 /// A hook is a boxed value of `autograd`; tensors only carry it.
@@ -27,8 +96,6 @@ pub type HookList = Vec<(u64, Arc<dyn Any + Send + Sync>)>;
 pub struct Slot {
     pub grad: Option<Tensor>,
     pub grad_fn: Option<Edge>,
-    /// The node that adds to `grad`; it owns the tensor, so the tensor only knows it weakly.
-    pub accumulator: Option<Weak<dyn GradFn>>,
     pub rare: Option<Box<Rare>>,
 }
 
@@ -40,6 +107,14 @@ pub struct Rare {
     /// Python attributes and class that outlive the Python object.
     pub python: Option<Box<dyn Any + Send + Sync>>,
     pub name: Option<String>,
+    accumulator: Accumulator,
+}
+
+/// The node of a leaf. It owns the leaf, so the leaf owns it only where there are edges, which own the leaf too.
+#[derive(Default)]
+struct Accumulator {
+    known: Option<Weak<dyn GradFn>>,
+    kept: Option<Arc<dyn GradFn>>,
 }
 
 impl Slot {
@@ -72,6 +147,33 @@ pub struct ViewInfo {
 }
 
 impl Tensor {
+    /// The `AccumulateGrad` of this leaf if there is one.
+    pub fn accumulator(&self) -> Option<Arc<dyn GradFn>> {
+        if !self.flag(ACCUMULATES) {
+            return None;
+        }
+        self.slot().rare().accumulator.known.as_ref().and_then(Weak::upgrade)
+    }
+    /// Sets the `AccumulateGrad` of this leaf.
+    pub fn set_accumulator(&self, node: Option<&Arc<dyn GradFn>>) {
+        self.slot().rare().accumulator.known = node.map(Arc::downgrade);
+        self.set_flag(ACCUMULATES, true);
+        self.keep_accumulator();
+    }
+    /// Owns the node of the leaf where there are edges to it.
+    fn keep_accumulator(&self) {
+        if !self.flag(ACCUMULATES) {
+            return;
+        }
+        let mut slot = self.slot();
+        let node = &mut slot.rare().accumulator;
+        let used = self.0.uses.load(Ordering::Acquire) > 0;
+        let keep = if used { node.known.as_ref().and_then(Weak::upgrade) } else { None };
+        let old = std::mem::replace(&mut node.kept, keep);
+        drop(slot);
+        drop(old); // outside the lock: it owns hooks
+    }
+
     /// Sets the node that made the tensor.
     pub fn set_grad_fn(&self, edge: Edge) {
         let old = self.slot().grad_fn.replace(edge);
@@ -89,6 +191,7 @@ impl Tensor {
         }
     }
     /// A view of `self` (or of the base of `self`) that takes part in view-and-in-place history.
+    #[inline]
     pub fn make_view(&self, meta: Meta, creation: Creation, replay: Option<Replay>) -> Tensor {
         let parent = self.view_info();
         let base = parent.map_or(self, |v| &v.base).clone();
@@ -96,7 +199,7 @@ impl Tensor {
         // What forbids in-place writes to a view forbids them to views of it.
         let inherited = parent.map(|v| v.creation.load(Ordering::Acquire)).filter(|_| creation == Creation::Default);
         let creation = AtomicU8::new(inherited.unwrap_or(creation as u8));
-        let view = Tensor::build(meta, Some(ViewInfo { base, creation, replay, version }));
+        let view = Tensor::build(|| meta, || Some(ViewInfo { base, creation, replay, version }));
         view.set_flag(INFERENCE, self.flag(INFERENCE));
         view
     }
