@@ -100,14 +100,13 @@ impl Node {
         edges: Edges,
         outputs: SmallVec<[Facts; 1]>,
     ) -> Arc<Node> {
-        let node = Node::place(name.into(), work, edges, outputs);
+        let node = Node::place(next_seq(), name.into(), work, edges, outputs);
         node.witnessed();
         node
     }
     /// Makes a node where it stays: it has some 400 bytes, and moving them would cost as much as making them.
-    fn place(name: Cow<'static, str>, work: Work, edges: Edges, outputs: SmallVec<[Facts; 1]>) -> Arc<Node> {
+    fn place(seq: u64, name: Cow<'static, str>, work: Work, edges: Edges, outputs: SmallVec<[Facts; 1]>) -> Arc<Node> {
         tally::add(Count::Nodes, 1);
-        let seq = next_seq();
         place::arc(|| Node { name, seq, work, edges, outputs, hooks: OnceLock::new(), python: OnceLock::new() })
     }
     fn witnessed(self: &Arc<Node>) {
@@ -296,7 +295,7 @@ fn recorded(
     connect: impl FnOnce(&mut Edges) -> Result<()>,
 ) -> Result<Arc<Node>> {
     let work = Work::Op { op: call.op, state: Mutex::new(Some(Kept::default())) };
-    let mut node = Node::place(name.into(), work, Edges::new(), SmallVec::new());
+    let mut node = Node::place(0, name.into(), work, Edges::new(), SmallVec::new());
     // SAFETY: it is new.
     let Node { work: Work::Op { state, .. }, outputs: made, edges, seq, .. } = (unsafe { place::new_mut(&mut node) })
     else {

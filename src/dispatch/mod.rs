@@ -18,8 +18,9 @@ use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::op::{Args, Arguments, Body, Call, IntoArgs, Kernel, Op, Outputs, Spec, Term, Value, Vjp, tracer};
-use crate::place;
+use crate::op::{
+    Args, Arguments, Body, Call, IntoArgs, Kernel, Op, Outputs, Spec, Term, Value, Vjp, push_default, tracer,
+};
 use crate::tensor::slot::Creation;
 use crate::tensor::{Edge, INFERENCE, Meta, Tensor};
 use smallvec::SmallVec;
@@ -209,7 +210,7 @@ pub fn complete(op: &'static Op, args: &mut Args) -> Result<()> {
     }
     for p in &params[args.len()..] {
         match &p.default {
-            Some(v) => place::push(args, || v.clone()),
+            Some(v) => push_default(args, v),
             None => {
                 return Err(Error::type_(format!("missing required argument '{}'", p.name)).in_op(op.parsed().title));
             }

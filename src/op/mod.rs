@@ -19,7 +19,7 @@ pub use generator::Generator;
 pub use gradient::{A0, A1, A2, A3, Back, Grad, Joint, OUT0, OUT1, OUT2, Vjp, d};
 pub use signature::{Kind, Param, Returns, Signature};
 pub use term::{IntoArg, IntoArgs, Term};
-pub use value::{Args, Arguments, Ints, Outputs, Value};
+pub use value::{Args, Arguments, Ints, Outputs, Value, push_default};
 
 use crate::error::Result;
 use std::sync::atomic::{AtomicPtr, Ordering};

@@ -5,6 +5,7 @@ use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::layout::Format;
+use crate::place;
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -32,6 +33,15 @@ pub enum Value<'a> {
 pub type Args<'a> = SmallVec<[Value<'a>; 6]>;
 /// What an op returns: nearly always one tensor.
 pub type Outputs = SmallVec<[Tensor; 1]>;
+
+/// Adds a default. Numbers, which nearly all are, are copied to their place, not through a clone elsewhere.
+#[inline]
+pub fn push_default<'a>(args: &mut Args<'a>, value: &Value<'static>) {
+    match value {
+        Value::Scalar(s) => place::push(args, || Value::Scalar(*s)),
+        other => args.push(other.clone()),
+    }
+}
 
 impl<'a> Value<'a> {
     #[inline]

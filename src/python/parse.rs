@@ -7,7 +7,7 @@ use super::values::{
     type_name,
 };
 use crate::dtype::Scalar;
-use crate::op::{Args, Ints, Kind, Param, Signature, Value};
+use crate::op::{Args, Ints, Kind, Param, Signature, Value, push_default};
 use crate::place;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
@@ -115,7 +115,7 @@ pub fn parse<'a>(
         match keyword(py, p, i, given)? {
             Some(v) => args.push(v),
             None => match &p.default {
-                Some(d) => place::push(args, || d.clone()),
+                Some(d) => push_default(args, d),
                 None => return Err(Misfit::Missing(i)),
             },
         }
