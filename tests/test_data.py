@@ -109,7 +109,7 @@ def test_collate(torch, data):
     collate = data.default_collate
     assert collate([1, 2]).dtype == torch.int64 and collate([1.5, 2.0]).dtype == torch.float64
     assert collate([True, False]).dtype == torch.bool
-    assert collate(["a", "b"]) == ["a", "b"]
+    assert collate(["a", "b"]) == ["a", "b"] and collate([("a", 1), ("b", 2)])[0] == ("a", "b")
     assert collate([torch.ones(2), torch.zeros(2)]).shape == (2, 2)
     made = collate([{"a": 1, "b": (2.0, "x")}, {"a": 3, "b": (4.0, "y")}])
     assert made["a"].tolist() == [1, 3] and made["b"][0].tolist() == [2, 4] and list(made["b"][1]) == ["x", "y"]

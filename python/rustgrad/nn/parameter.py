@@ -6,7 +6,7 @@ A buffer is a plain tensor that carries a mark, so that `isinstance(t, Buffer)` 
 
 from collections import OrderedDict
 
-from .._base import Tensor, empty
+from .._base import Tensor, _disabled_torch_function_impl, empty
 
 __all__ = ["Buffer", "Parameter"]
 
@@ -36,6 +36,9 @@ class Parameter(Tensor):
             return Tensor._make_subclass(cls, param.detach(), requires_grad)
         param._is_param = True
         return param
+
+    # Results of ops on parameters are plain tensors.
+    __torch_function__ = _disabled_torch_function_impl
 
     def __deepcopy__(self, memo):
         if id(self) in memo:
