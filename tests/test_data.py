@@ -94,6 +94,15 @@ def test_shuffling_follows_the_seed(torch, data):
     assert [b.item() for b in loader] != [b.item() for b in loader]
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_pass_is_an_iterator_that_knows_its_length(torch, data, workers):
+    batches = iter(data.DataLoader(range(10), batch_size=4, num_workers=workers))
+    assert len(batches) == 3 and next(batches).tolist() == [0, 1, 2, 3] and iter(batches) is batches
+    assert [b.tolist() for b in batches] == [[4, 5, 6, 7], [8, 9]]
+    with pytest.raises(StopIteration):
+        next(batches)
+
+
 def test_loader_lengths(torch, data):
     assert len(data.DataLoader(Squares(10), batch_size=3)) == 4
     assert len(data.DataLoader(Squares(10), batch_size=3, drop_last=True)) == 3

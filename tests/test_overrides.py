@@ -76,6 +76,17 @@ def test_parameters_give_plain_tensors(torch):
         assert type(p * 2) is torch.Tensor and type(p[0]) is torch.Tensor and type(p.detach()) is torch.Tensor
 
 
+def test_a_parameter_of_a_subclass(torch, kind):
+    model = torch.nn.Module()
+    model.w = torch.nn.Parameter(torch.ones(1).as_subclass(kind))
+    assert type(model.w) is kind and isinstance(model.w, torch.nn.Parameter) and list(model.parameters()) == [model.w]
+    assert repr(model.w) == "Parameter(Kind([1.], requires_grad=True))"
+    assert not isinstance(torch.ones(1), torch.nn.Parameter) and not issubclass(kind, torch.nn.Parameter)
+    special = type("Special", (torch.nn.Parameter,), {})(torch.ones(1))
+    assert repr(special) == "Parameter containing:\nParameter(Special([1.], requires_grad=True))"
+    assert isinstance(special, torch.nn.Parameter) and not isinstance(torch.nn.Parameter(torch.ones(1)), type(special))
+
+
 def test_copies_and_pickles(torch):
     t = torch.ones(2).as_subclass(Pickled.of(torch))
     t.note = "kept"

@@ -41,8 +41,10 @@ class Methods:
 
     def __repr__(self, *, tensor_contents=None):
         kind = type(self)
-        prefix = "tensor(" if kind is Tensor or kind.__name__ == "Parameter" else f"{kind.__name__}("
-        return _C._repr(self, prefix)
+        if kind is Tensor or kind.__name__ == "Parameter":
+            return _C._repr(self, "tensor(")
+        text = _C._repr(self, f"{kind.__name__}(")
+        return f"Parameter({text})" if getattr(self, "_is_param", False) else text
 
     def __format__(self, spec):
         if self.ndim == 0:
@@ -146,10 +148,6 @@ class Methods:
         return new
 
     def __reduce_ex__(self, protocol):
-        if not self.is_leaf:
-            raise RuntimeError(
-                "Tensor: only leaves of the graph can be pickled; this one was computed and requires grad. Hint: detach() it."
-            )
         where = (self.storage_offset(), tuple(self.shape), self.stride(), self.requires_grad, None, self.dtype)
         made = (_utils._rebuild_tensor_v3, (storage_of(self), *where))
         if type(self) is Tensor and not self.__dict__:

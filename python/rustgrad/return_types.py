@@ -17,7 +17,7 @@ def _make(name, fields):
         return (type(self), (tuple(self),))
 
     members = {"__repr__": __repr__, "__reduce__": __reduce__, "__slots__": (), "_fields": tuple(fields)}
-    members["__module__"] = __name__
+    members |= {"__module__": __name__, "__doc__": f"The results of `{name}`: {', '.join(fields)}."}
     for i, field in enumerate(fields):
         members[field] = property(lambda self, i=i: self[i], doc=f"Item {i}.")
     return globals().setdefault(name, type(name, (tuple,), members))

@@ -11,7 +11,13 @@ from .._base import Tensor, _disabled_torch_function_impl, empty
 __all__ = ["Buffer", "Parameter"]
 
 
-class Parameter(Tensor):
+class _ParameterMeta(type(Tensor)):
+    def __instancecheck__(cls, instance):
+        marked = cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
+        return marked or super().__instancecheck__(instance)
+
+
+class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor that is a parameter of a module: assigned as an attribute, it appears in `parameters()`.
 
     Args:
@@ -37,6 +43,7 @@ class Parameter(Tensor):
         param._is_param = True
         return param
 
+    _is_param = True
     # Results of ops on parameters are plain tensors.
     __torch_function__ = _disabled_torch_function_impl
 
