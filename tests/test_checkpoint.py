@@ -49,6 +49,37 @@ def test_pytorch_files_of_before_1_6(torch):
     assert list(got["state"]) == ["0.weight", "0.bias"]
 
 
+@pytest.mark.parametrize("protocol", [2, 4])
+@pytest.mark.parametrize("place", [None, "cpu", {"cpu": "cpu"}, lambda storage, location: storage])
+def test_the_format_of_before_1_6_both_ways(torch, tmp_path, protocol, place):
+    base = torch.arange(12.0)
+    kinds = [torch.ones(2).to(getattr(torch, kind)) for kind in KINDS]
+    saved = {"base": base, "view": base.view(3, 4)[1:, ::2], "kinds": kinds, "none": torch.zeros(0, 3), "b": b"x"}
+    torch.save(saved, tmp_path / "old.pt", pickle_protocol=protocol, _use_new_zipfile_serialization=False)
+    with open(tmp_path / "old.pt", "rb") as file:
+        assert [pickle.load(file), pickle.load(file)] == [0x1950A86A20F9469CFC6C, 1001]
+    got = torch.load(tmp_path / "old.pt", map_location=place, weights_only=protocol == 2)
+    got["base"][4] = 40
+    assert got["view"].tolist() == [[40, 6], [8, 10]] and got["view"].stride() == (4, 2) and got["b"] == b"x"
+    assert [t.dtype for t in got["kinds"]] == [t.dtype for t in kinds] and got["none"].shape == (0, 3)
+
+
+def test_the_old_format_has_one_dtype_for_a_storage(torch):
+    base = torch.ones(2)
+    with pytest.raises(RuntimeError, match="Cannot save multiple tensors or storages that view the same data"):
+        torch.save([base, base.view(torch.int32)], io.BytesIO(), _use_new_zipfile_serialization=False)
+
+
+def test_files_that_cannot_be_opened(torch, tmp_path):
+    (tmp_path / "empty.pt").touch()
+    with pytest.raises(EOFError):
+        torch.load(tmp_path / "empty.pt")
+    with pytest.raises(RuntimeError, match="Parent directory .*absent does not exist"):
+        torch.save([1], tmp_path / "absent" / "x.pt")
+    with pytest.raises(FileNotFoundError):
+        torch.load(tmp_path / "absent.pt")
+
+
 @own
 @pytest.mark.parametrize("weights_only", [None, True, False])
 def test_modules_do_not_load(torch, weights_only):
@@ -188,7 +219,7 @@ def test_damaged_files(torch, tmp_path):
     torch.save({"x": torch.arange(100.0), "y": [torch.ones(3), "text"]}, file)
     whole = file.getvalue()
     for cut in range(0, len(whole), 97):
-        with pytest.raises((RuntimeError, pickle.UnpicklingError)):
+        with pytest.raises((RuntimeError, EOFError, pickle.UnpicklingError)):
             torch.load(io.BytesIO(whole[:cut]))
     for at in range(40, len(whole), 61):
         bad = bytearray(whole)

@@ -94,6 +94,15 @@ def test_shuffling_follows_the_seed(torch, data):
     assert [b.item() for b in loader] != [b.item() for b in loader]
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_pass_is_an_iterator_that_knows_its_length(torch, data, workers):
+    batches = iter(data.DataLoader(range(10), batch_size=4, num_workers=workers))
+    assert len(batches) == 3 and next(batches).tolist() == [0, 1, 2, 3] and iter(batches) is batches
+    assert [b.tolist() for b in batches] == [[4, 5, 6, 7], [8, 9]]
+    with pytest.raises(StopIteration):
+        next(batches)
+
+
 def test_loader_lengths(torch, data):
     assert len(data.DataLoader(Squares(10), batch_size=3)) == 4
     assert len(data.DataLoader(Squares(10), batch_size=3, drop_last=True)) == 3
@@ -109,7 +118,7 @@ def test_collate(torch, data):
     collate = data.default_collate
     assert collate([1, 2]).dtype == torch.int64 and collate([1.5, 2.0]).dtype == torch.float64
     assert collate([True, False]).dtype == torch.bool
-    assert collate(["a", "b"]) == ["a", "b"]
+    assert collate(["a", "b"]) == ["a", "b"] and collate([("a", 1), ("b", 2)])[0] == ("a", "b")
     assert collate([torch.ones(2), torch.zeros(2)]).shape == (2, 2)
     made = collate([{"a": 1, "b": (2.0, "x")}, {"a": 3, "b": (4.0, "y")}])
     assert made["a"].tolist() == [1, 3] and made["b"][0].tolist() == [2, 4] and list(made["b"][1]) == ["x", "y"]

@@ -190,7 +190,9 @@ def test_misuse_of_function(torch, autograd):
     with pytest.raises(NotImplementedError, match="You must implement the forward function"):
         Empty.apply(x)
     with pytest.warns(DeprecationWarning, match="should not be instantiated"):
-        Empty()
+        old = Empty()
+    with pytest.raises(RuntimeError, match="Legacy autograd function with non-static forward"):
+        old(x)
 
     class NoBackward(autograd.Function):
         @staticmethod

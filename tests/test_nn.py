@@ -180,7 +180,8 @@ def test_clipping(torch):
     assert utils.clip_grad_norm_(params, 1.3).item() == 13.0
     close(params[0].grad.tolist() + params[1].grad.tolist(), [0.3, 0.4, 1.2], 1e-5)
     fill()
-    assert utils.clip_grad_norm_(params, 100.0, norm_type=math.inf).item() == 12.0
+    with pytest.warns(FutureWarning, match="deprecated in favor of `torch.nn.utils.clip_grad_norm_`"):
+        assert utils.clip_grad_norm(params, 100.0, norm_type=math.inf).item() == 12.0
     assert params[1].grad.tolist() == [12.0]
     utils.clip_grad_value_(params, 3.5)
     assert params[0].grad.tolist() == [3, 3.5] and params[1].grad.tolist() == [3.5]

@@ -98,6 +98,8 @@ def test_pickle_keeps_grad_flags_and_parameters(torch):
     parameter = torch.nn.Parameter(torch.ones(2))
     back = pickle.loads(pickle.dumps(parameter))
     assert isinstance(back, torch.nn.Parameter) and back.requires_grad
+    back = pickle.loads(pickle.dumps(leaf * 2))
+    assert back.is_leaf and back.requires_grad and back.tolist() == [2, 2]
 
 
 def test_copies(torch):

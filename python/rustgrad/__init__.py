@@ -43,6 +43,7 @@ _SUBMODULES = (
     "nn",
     "optim",
     "random",
+    "return_types",
     "serialization",
     "storage",
     "special",

@@ -12,6 +12,7 @@ ComplexDoubleStorage: object
 ComplexDoubleTensor: object
 ComplexFloatStorage: object
 ComplexFloatTensor: object
+from ._C import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 DoubleStorage: object
 DoubleTensor: object
 FloatStorage: object
@@ -495,6 +496,7 @@ from ._C import reshape as reshape
 from ._functions import resolve_conj as resolve_conj
 from ._functions import resolve_neg as resolve_neg
 from ._functions import result_type as result_type
+from . import return_types as return_types
 from ._C import roll as roll
 from ._C import rot90 as rot90
 from ._C import round as round

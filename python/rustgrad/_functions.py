@@ -256,7 +256,21 @@ def result_type(tensor1, tensor2):
     return _C._result_type((tensor1, tensor2))
 
 
-def from_dlpack(ext_tensor):
-    """A tensor that shares memory with an object that knows DLPack, or with a capsule; a capsule is used up."""
-    capsule = ext_tensor.__dlpack__() if hasattr(ext_tensor, "__dlpack__") else ext_tensor
-    return _C._from_dlpack(capsule)
+def from_dlpack(ext_tensor, *, device=None, copy=None):
+    """A tensor that shares memory with an object that knows DLPack, or with a capsule; a capsule is used up.
+
+    Args:
+        device (device, optional): where the tensor is wanted; by default where the memory is.
+        copy (bool, optional): always or never copy; by default only where the owner must.
+    """
+    if not hasattr(ext_tensor, "__dlpack__"):
+        if device is not None or copy is not None:
+            raise AssertionError("device and copy kwargs not supported when ext_tensor is already a DLPack capsule.")
+        return _C._from_dlpack(ext_tensor)
+    wanted = {} if copy is None else {"copy": copy}
+    try:
+        capsule = ext_tensor.__dlpack__(max_version=(1, 0), **wanted)
+    except TypeError:  # before version 1.0
+        capsule = ext_tensor.__dlpack__(**wanted)
+    shared = _C._from_dlpack(capsule)
+    return shared if device is None else shared.to(device)

@@ -1,7 +1,10 @@
 """What Python asks of a tensor: printing, length, iteration, truth; NumPy and DLPack; copies and pickles."""
 
+import functools
+import warnings
+
 from . import _C, _utils
-from ._C import Tensor
+from ._C import Size, Tensor
 from .storage import storage_of
 
 
@@ -38,8 +41,10 @@ class Methods:
 
     def __repr__(self, *, tensor_contents=None):
         kind = type(self)
-        prefix = "tensor(" if kind is Tensor or kind.__name__ == "Parameter" else f"{kind.__name__}("
-        return _C._repr(self, prefix)
+        if kind is Tensor or kind.__name__ == "Parameter":
+            return _C._repr(self, "tensor(")
+        text = _C._repr(self, f"{kind.__name__}(")
+        return f"Parameter({text})" if getattr(self, "_is_param", False) else text
 
     def __format__(self, spec):
         if self.ndim == 0:
@@ -76,13 +81,13 @@ class Methods:
         return bool(_C._item(self))
 
     def __int__(self):
-        return int(_C._item(self))
+        return int(_number(self, "int64_t"))
 
     def __float__(self):
-        return float(_C._item(self))
+        return float(_number(self, "double"))
 
     def __complex__(self):
-        return complex(_C._item(self))
+        return complex(_number(self, "complex<double>"))
 
     def __index__(self):
         if self.dtype.is_floating_point or self.dtype.is_complex or self.numel() != 1:
@@ -94,11 +99,25 @@ class Methods:
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """A DLPack capsule that shares the memory of a CPU tensor."""
-        return _C._to_dlpack(self.clone() if copy else self)
+        if stream is not None:
+            raise AssertionError("stream should be None on cpu.")
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError(f"__dlpack__: cannot export to device {tuple(dl_device)}. Copy the tensor there first.")
+        versioned = max_version is not None and max_version[0] >= 1
+        return _C._to_dlpack(self.clone() if copy else self, versioned, bool(copy))
 
     def __dlpack_device__(self):
         """(device type, number) in DLPack's terms: 1 is the CPU, 7 Vulkan."""
         return (1, 0) if self.device.type == "cpu" else (7, self.device.index)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        """What ops on a subclass of `Tensor` do: their results are of that class. A subclass may do otherwise."""
+        if not all(issubclass(cls, t) for t in types):
+            return NotImplemented
+        with _C.DisableTorchFunctionSubclass():
+            result = func(*args, **(kwargs or {}))
+        return _in_class(result, cls)
 
     # --- copies ----------------------------------------------------------------------------------------------
     def __deepcopy__(self, memo):
@@ -129,10 +148,6 @@ class Methods:
         return new
 
     def __reduce_ex__(self, protocol):
-        if not self.is_leaf:
-            raise RuntimeError(
-                "Tensor: only leaves of the graph can be pickled; this one was computed and requires grad. Hint: detach() it."
-            )
         where = (self.storage_offset(), tuple(self.shape), self.stride(), self.requires_grad, None, self.dtype)
         made = (_utils._rebuild_tensor_v3, (storage_of(self), *where))
         if type(self) is Tensor and not self.__dict__:
@@ -141,6 +156,38 @@ class Methods:
 
     def __setstate__(self, state):
         self.__dict__.update(state)
+
+
+def _number(tensor, kind):
+    """The one element of a tensor, for a conversion to Python's number of that kind."""
+    if tensor.numel() != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    if tensor.requires_grad:
+        _warn_of_history()
+    value = _C._item(tensor)
+    if isinstance(value, complex) and "complex" not in kind:
+        if value.imag:
+            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+        return value.real
+    return value
+
+
+@functools.cache
+def _warn_of_history():
+    warnings.warn(
+        "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+        "Consider using tensor.detach() first.",
+        stacklevel=4,
+    )
+
+
+def _in_class(result, cls):
+    """Tensors among the results of an op as objects of a subclass."""
+    if isinstance(result, Tensor):
+        return result if isinstance(result, cls) else result.as_subclass(cls)
+    if isinstance(result, (tuple, list)) and not isinstance(result, Size):
+        return type(result)(_in_class(r, cls) for r in result)
+    return result
 
 
 class _Array:

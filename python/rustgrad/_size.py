@@ -1,9 +1,19 @@
 """The methods of `Size`: a tuple that stays a `Size` when it is sliced or added to."""
 
+import operator
+
 from ._C import Size
 
 
 def _install_size():
+    def new(cls, iterable=()):
+        items = tuple(iterable)
+        for i, item in enumerate(items):
+            if not hasattr(item, "__index__"):
+                kind = type(item).__name__
+                raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{kind}')")
+        return tuple.__new__(cls, map(operator.index, items))
+
     def numel(self):
         """The number of elements of a tensor of this size."""
         n = 1
@@ -16,6 +26,7 @@ def _install_size():
         return Size(got) if isinstance(index, slice) else got
 
     Size.__doc__ = "The sizes of a tensor: a tuple of ints that knows `numel()`."
+    Size.__new__ = new
     Size.numel = numel
     Size.__getitem__ = getitem
     Size.__add__ = lambda self, other: Size(tuple.__add__(self, tuple(other)))

@@ -4,6 +4,9 @@ What computes is an op of the table and is set on the class by the extension mod
 `_conversions`, Python's protocols (printing, NumPy, pickle) in `_protocols`.
 """
 
+import functools
+import warnings
+
 from . import _C, _conversions, _protocols, storage
 from ._C import Tensor, ops
 
@@ -184,6 +187,10 @@ class _Methods:
         _C._detach_(self)
         return self
 
+    def _is_view(self):
+        """Whether the tensor is a view of another one."""
+        return self._base is not None
+
     def is_inference(self):
         """Whether the tensor was made in inference mode."""
         return _C._is_inference(self)
@@ -220,6 +227,8 @@ class _Methods:
     @property
     def T(self):
         """The dimensions in reverse order."""
+        if self.ndim != 2:
+            _warn_of_T()
         return self.permute(*range(self.ndim - 1, -1, -1)) if self.ndim else self.permute(())
 
     @property
@@ -324,6 +333,16 @@ _ABSENT = dict([
 ])  # fmt: skip
 
 
+@functools.cache
+def _warn_of_T():
+    warnings.warn(
+        "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an "
+        "error in a future release. Consider `x.mT` to transpose batches of matrices or "
+        "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.",
+        stacklevel=3,
+    )
+
+
 def _wrapped(dim, n):
     if n == 0:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
@@ -351,6 +370,7 @@ def _install():
     Tensor._make_subclass = staticmethod(_C._make_subclass)
     Tensor.__doc__ = "A multi-dimensional array of one dtype on one device, with its place in the backward graph."
     Tensor.__module__ = "rustgrad"
+    Tensor.__name__ = Tensor.__qualname__ = "Tensor"  # in messages too, as in PyTorch
     _C._set_legacy_new(_conversions.legacy_new)
 
 

@@ -84,9 +84,9 @@ def _known_globals():
 class _Pickler(pickle._Pickler):
     """Pickles tensors as PyTorch does, and refuses what `load` could not read back."""
 
-    def __init__(self, file, protocol):
+    def __init__(self, file, protocol, legacy=False):
         super().__init__(file, protocol)
-        self.storages = {}
+        self.storages, self.kinds, self.legacy = {}, {}, legacy
         self.names = {value: where for where, value in _known_globals().items() if callable(value)}
         self.names[codecs.encode] = ("_codecs", "encode")
 
@@ -96,8 +96,14 @@ class _Pickler(pickle._Pickler):
         untyped = obj.untyped()
         place = self.storages.setdefault(untyped, str(len(self.storages)))
         typed = isinstance(obj, TypedStorage)
+        dtype = self.kinds.setdefault(place, obj.dtype if typed else _C.uint8)
         kind = _Name("torch", _NAMES[obj.dtype]) if typed else _Name("torch.storage", "UntypedStorage")
-        return ("storage", kind, place, str(untyped.device), obj.size())
+        made = ("storage", kind, place, str(untyped.device), obj.size())
+        if not self.legacy:
+            return made
+        if typed and dtype != obj.dtype:
+            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+        return (*made, None)
 
     def reducer_override(self, obj):
         if isinstance(obj, Tensor):
@@ -157,11 +163,20 @@ def save(
         obj: tensors, numbers, strings, bytes, None, dtypes, devices, and lists, tuples, dicts and sets of them.
         f (path or binary file).
         pickle_protocol (int): of the pickle in the file. Default: 2.
+        _use_new_zipfile_serialization (bool): False writes the format of PyTorch before 1.6.
 
     Raises:
         TypeError: `obj` holds something else, such as a module.
+        RuntimeError: the directory of `f` does not exist.
     """
+    if isinstance(f, (str, os.PathLike)) and not os.path.isdir(parent := os.path.dirname(os.fspath(f)) or "."):
+        raise RuntimeError(f"Parent directory {parent} does not exist.")
     data = io.BytesIO()
+    if not _use_new_zipfile_serialization:
+        _write_legacy(data, obj, pickle_protocol)
+        with open(f, "wb") if isinstance(f, (str, os.PathLike)) else contextlib.nullcontext(f) as file:
+            file.write(data.getvalue())
+        return
     pickler = _Pickler(data, pickle_protocol)
     pickler.dump(obj)
     root = os.path.splitext(os.path.basename(os.fspath(f)))[0] if isinstance(f, (str, os.PathLike)) else "archive"
@@ -171,6 +186,20 @@ def save(
         for storage, place in pickler.storages.items():
             _entry(archive, f"{root}/data/{place}", _C._storage_bytes(storage._tensor))
         _entry(archive, f"{root}/version", b"3\n")
+
+
+def _write_legacy(file, obj, protocol):
+    """Pickles in a row: a magic number, a version, facts of the machine, the object, storage keys; then raw bytes."""
+    sizes = {"short": 2, "int": 4, "long": 4}
+    machine = {"protocol_version": 1001, "little_endian": True, "type_sizes": sizes}
+    for fact in (_LEGACY_MAGIC, 1001, machine):
+        pickle.dump(fact, file, protocol)
+    pickler = _Pickler(file, protocol, legacy=True)
+    pickler.dump(obj)
+    pickle.dump(list(pickler.storages.values()), file, protocol)
+    for storage, place in pickler.storages.items():
+        file.write(struct.pack("<q", storage.nbytes() // pickler.kinds[place].itemsize))
+        file.write(_C._storage_bytes(storage._tensor))
 
 
 def _entry(archive, name, data, align=64):
@@ -247,6 +276,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
 
     Raises:
         FileNotFoundError: no such file.
+        EOFError: it is empty.
         pickle.UnpicklingError: it holds more than values, containers and tensors.
         RuntimeError: not a checkpoint, or a damaged one.
     """
@@ -254,7 +284,10 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         raise ValueError("f must be a file path in order to use the mmap argument")
     with open(f, "rb") if isinstance(f, (str, os.PathLike)) else contextlib.nullcontext(f) as file:
         start = file.tell()
-        is_zip = file.read(4) == b"PK\x03\x04"
+        magic = file.read(4)
+        if not magic:
+            raise EOFError("load: the file is empty; expected a checkpoint")
+        is_zip = magic == b"PK\x03\x04"
         file.seek(start)
         encoding = pickle_load_args.get("encoding", "utf-8")
         try:
@@ -295,7 +328,7 @@ def _mapping(file):
 
 
 def _load_legacy(file, map_location, encoding):
-    """Pickles in a row: a magic number, a version, facts of the machine, the object, storage keys; then raw bytes."""
+    """What `_write_legacy` writes."""
     flats = {}
 
     def fetch(key, nbytes, dtype):

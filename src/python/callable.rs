@@ -5,6 +5,7 @@
 
 use super::error::guard_object;
 use super::object::{borrow, slot, wrap};
+use super::overrides;
 use super::parse::{Given, Misfit, explain, parse};
 use crate::dispatch;
 use crate::error::Show;
@@ -54,11 +55,16 @@ unsafe extern "C" fn vectorcall(
     guard_object(|py| {
         // SAFETY: `o` is one of our objects, whose entry is never freed; the rest are the parts of a vectorcall.
         let (entry, given) = unsafe { (&*(*o.cast::<OpObject>()).entry, Given::new(args, nargsf, names)) };
-        call(py, entry, given)
+        call(py, o, entry, given)
     })
 }
 
-fn call(py: Python, entry: &'static Entry, given: Given) -> PyResult<*mut PyObject> {
+fn call(py: Python, o: *mut PyObject, entry: &'static Entry, given: Given) -> PyResult<*mut PyObject> {
+    if overrides::active()
+        && let Some(answer) = overrides::call(py, o, &given)?
+    {
+        return Ok(answer);
+    }
     let mut last = Misfit::TooMany;
     let mut args = Args::new();
     for (i, op) in entry.ops.iter().enumerate() {
@@ -68,6 +74,9 @@ fn call(py: Python, entry: &'static Entry, given: Given) -> PyResult<*mut PyObje
             Err(Misfit::Raise(e)) => return Err(e),
             Err(m) => last = m,
         }
+    }
+    if let Some(answer) = overrides::call(py, o, &given)? {
+        return Ok(answer);
     }
     let sigs: Vec<&'static Signature> = entry.ops.iter().map(|o| o.signature()).collect();
     Err(explain(entry.name, &sigs, last, &given, py))
@@ -317,7 +326,7 @@ pub fn make<'py>(
 /// The result class of an op that returns several named tensors: a tuple with attributes, `torch.return_types.max`.
 fn named_tuple(py: Python, op: &'static Op) -> PyResult<Option<Py<PyAny>>> {
     let Returns::Named(fields) = &op.signature().returns else { return Ok(None) };
-    let make = py.import("rustgrad._structseq")?.getattr("make")?;
+    let make = py.import("rustgrad.return_types")?.getattr("_make")?;
     let kwargs = PyDict::new(py);
     kwargs.set_item("fields", fields.clone())?;
     let name = op.public().trim_start_matches('_').replace('.', "_");

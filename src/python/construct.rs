@@ -201,14 +201,18 @@ fn as_value_error(e: PyErr) -> PyErr {
     })
 }
 
-/// A tensor that shares the memory of an object with `__array_interface__` (NumPy's arrays and scalars).
+/// A tensor that shares the memory of an object with `__array_interface__` (NumPy's arrays and scalars), or of the array
+/// that the object makes of itself (a series, a tensor of another library).
 fn array(o: &Bound<PyAny>) -> PyResult<Option<Tensor>> {
     // The commonest types have no such attribute, and asking takes time.
     if o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>() || o.is_exact_instance_of::<PyFloat>() {
         return Ok(None);
     }
-    let Ok(interface) = o.getattr("__array_interface__") else { return Ok(None) };
-    share(o, interface.cast::<PyDict>()?).map(Some)
+    if let Ok(interface) = o.getattr("__array_interface__") {
+        return share(o, interface.cast::<PyDict>()?).map(Some);
+    }
+    let Ok(made) = o.call_method0("__array__") else { return Ok(None) };
+    share(&made, made.getattr("__array_interface__")?.cast::<PyDict>()?).map(Some)
 }
 
 fn typestr_dtype(s: &str) -> Option<DType> {

@@ -1,7 +1,8 @@
 //! DLPack, both ways: a capsule shares the memory of a CPU tensor with any library that knows the protocol.
 //!
-//! Source: DLPack 0.8, `DLManagedTensor`. A capsule is named `dltensor` until it is taken and `used_dltensor` after;
-//! whoever holds it when it dies calls the deleter, once.
+//! Source: DLPack 0.8, `DLManagedTensor`, and 1.0, `DLManagedTensorVersioned`, which also says that memory may not be
+//! written. A capsule is named `dltensor` until it is taken and `used_dltensor` after; whoever holds it when it dies
+//! calls the deleter, once.
 
 use super::object::Handle;
 use crate::cpu::buffer::CpuBuffer;
@@ -15,9 +16,9 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use std::ffi::{CStr, c_void};
 
-const NAME: &CStr = c"dltensor";
-const USED: &CStr = c"used_dltensor";
 const CPU: i32 = 1;
+const READ_ONLY: u64 = 1;
+const COPIED: u64 = 2;
 
 #[repr(C)]
 struct DLTensor {
@@ -33,16 +34,75 @@ struct DLTensor {
     byte_offset: u64,
 }
 
-#[repr(C)]
-struct Managed {
-    tensor: DLTensor,
-    context: *mut c_void,
-    deleter: Option<unsafe extern "C" fn(*mut Managed)>,
+/// A generation of the protocol: what its capsules hold.
+trait Managed: Sized {
+    const NAME: &CStr;
+    const USED: &CStr;
+    fn new(tensor: DLTensor, flags: u64, deleter: unsafe extern "C" fn(*mut Self)) -> Self;
+    fn tensor(&self) -> PyResult<&DLTensor>;
+    fn is_read_only(&self) -> bool;
+    fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)>;
 }
 
-/// What an exported capsule owns.
-struct Exported {
-    managed: Managed,
+#[repr(C)]
+struct Plain {
+    tensor: DLTensor,
+    context: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut Plain)>,
+}
+
+impl Managed for Plain {
+    const NAME: &CStr = c"dltensor";
+    const USED: &CStr = c"used_dltensor";
+    fn new(tensor: DLTensor, _flags: u64, deleter: unsafe extern "C" fn(*mut Self)) -> Self {
+        Plain { tensor, context: std::ptr::null_mut(), deleter: Some(deleter) }
+    }
+    fn tensor(&self) -> PyResult<&DLTensor> {
+        Ok(&self.tensor)
+    }
+    fn is_read_only(&self) -> bool {
+        false
+    }
+    fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)> {
+        self.deleter
+    }
+}
+
+#[repr(C)]
+struct Versioned {
+    major: u32,
+    minor: u32,
+    context: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut Versioned)>,
+    flags: u64,
+    tensor: DLTensor,
+}
+
+impl Managed for Versioned {
+    const NAME: &CStr = c"dltensor_versioned";
+    const USED: &CStr = c"used_dltensor_versioned";
+    fn new(tensor: DLTensor, flags: u64, deleter: unsafe extern "C" fn(*mut Self)) -> Self {
+        Versioned { major: 1, minor: 0, context: std::ptr::null_mut(), deleter: Some(deleter), flags, tensor }
+    }
+    fn tensor(&self) -> PyResult<&DLTensor> {
+        // Another major version may have another layout after the deleter.
+        match self.major {
+            1 => Ok(&self.tensor),
+            v => Err(PyBufferError::new_err(format!("from_dlpack: DLPack version {v} is not supported; expected 1"))),
+        }
+    }
+    fn is_read_only(&self) -> bool {
+        self.flags & READ_ONLY != 0
+    }
+    fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)> {
+        self.deleter
+    }
+}
+
+/// What an exported capsule owns; `managed` comes first, so that a pointer to it is one to the whole.
+#[repr(C)]
+struct Exported<M> {
+    managed: M,
     _owner: Tensor,
     _shape: Vec<i64>,
     _strides: Vec<i64>,
@@ -64,26 +124,27 @@ fn dtype_of(code: u8, bits: u8) -> Option<DType> {
     DType::ALL.into_iter().find(|&d| code_of(d) == (code, bits))
 }
 
-unsafe extern "C" fn delete(m: *mut Managed) {
-    // SAFETY: `context` is the box made by `_to_dlpack`; the protocol calls the deleter once.
-    drop(unsafe { Box::from_raw((*m).context.cast::<Exported>()) });
+unsafe extern "C" fn delete<M: Managed>(m: *mut M) {
+    // SAFETY: `m` is the start of the box made by `export`; the protocol calls the deleter once.
+    drop(unsafe { Box::from_raw(m.cast::<Exported<M>>()) });
 }
 
-unsafe extern "C" fn capsule_died(capsule: *mut ffi::PyObject) {
+unsafe extern "C" fn capsule_died<M: Managed>(capsule: *mut ffi::PyObject) {
     // SAFETY: called by the interpreter; a capsule under its first name was never taken, so its deleter is ours to call.
     unsafe {
-        if ffi::PyCapsule_IsValid(capsule, NAME.as_ptr()) != 0 {
-            let m = ffi::PyCapsule_GetPointer(capsule, NAME.as_ptr()).cast::<Managed>();
-            if let Some(d) = (*m).deleter {
+        if ffi::PyCapsule_IsValid(capsule, M::NAME.as_ptr()) != 0 {
+            let m = ffi::PyCapsule_GetPointer(capsule, M::NAME.as_ptr()).cast::<M>();
+            if let Some(d) = (*m).deleter() {
                 d(m);
             }
         }
     }
 }
 
-/// A capsule that shares the memory of a CPU tensor.
+/// A capsule that shares the memory of a CPU tensor; a `versioned` one can say that it may not be written.
 #[pyfunction]
-pub fn _to_dlpack<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, PyAny>> {
+#[pyo3(signature = (t, versioned=false, copied=false))]
+pub fn _to_dlpack<'py>(py: Python<'py>, t: Handle, versioned: bool, copied: bool) -> PyResult<Bound<'py, PyAny>> {
     let t = t.0;
     if t.requires_grad() {
         return Err(PyBufferError::new_err("Can't export tensors that require gradient, use tensor.detach()"));
@@ -94,6 +155,17 @@ pub fn _to_dlpack<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, PyAny>
             t.device()
         )));
     }
+    let read_only = t.storage().is_read_only();
+    if read_only && !versioned {
+        return Err(PyBufferError::new_err(
+            "__dlpack__: the memory is read-only, which capsules before version 1.0 cannot say. Export a clone().",
+        ));
+    }
+    let flags = if read_only { READ_ONLY } else { 0 } | if copied { COPIED } else { 0 };
+    if versioned { export::<Versioned>(py, t, flags) } else { export::<Plain>(py, t, flags) }
+}
+
+fn export<M: Managed>(py: Python, t: Tensor, flags: u64) -> PyResult<Bound<PyAny>> {
     let data = t.ptr()?.cast();
     let mut shape: Vec<i64> = t.shape().iter().map(|&d| d as i64).collect();
     let mut strides: Vec<i64> = t.strides().iter().map(|&d| d as i64).collect();
@@ -110,12 +182,11 @@ pub fn _to_dlpack<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, PyAny>
         strides: strides.as_mut_ptr(),
         byte_offset: 0,
     };
-    let managed = Managed { tensor, context: std::ptr::null_mut(), deleter: Some(delete) };
+    let managed = M::new(tensor, flags, delete::<M>);
     let raw = Box::into_raw(Box::new(Exported { managed, _owner: t, _shape: shape, _strides: strides }));
     // SAFETY: `raw` was just leaked; the capsule owns it from here on.
     unsafe {
-        (*raw).managed.context = raw.cast();
-        let capsule = ffi::PyCapsule_New((&raw mut (*raw).managed).cast(), NAME.as_ptr(), Some(capsule_died));
+        let capsule = ffi::PyCapsule_New(raw.cast(), M::NAME.as_ptr(), Some(capsule_died::<M>));
         if capsule.is_null() {
             drop(Box::from_raw(raw));
             return Err(PyErr::fetch(py));
@@ -125,16 +196,16 @@ pub fn _to_dlpack<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, PyAny>
 }
 
 /// Calls the deleter of a capsule that was taken.
-struct Taken(*mut Managed);
+struct Taken<M: Managed>(*mut M);
 // SAFETY: the protocol lets any thread call the deleter, once.
-unsafe impl Send for Taken {}
+unsafe impl<M: Managed> Send for Taken<M> {}
 // SAFETY: as above; nothing is read through it.
-unsafe impl Sync for Taken {}
-impl Drop for Taken {
+unsafe impl<M: Managed> Sync for Taken<M> {}
+impl<M: Managed> Drop for Taken<M> {
     fn drop(&mut self) {
         // SAFETY: we own the capsule's content; foreign deleters may touch Python, so the lock is held.
         Python::attach(|_| unsafe {
-            if let Some(d) = (*self.0).deleter {
+            if let Some(d) = (*self.0).deleter() {
                 d(self.0);
             }
         });
@@ -144,24 +215,35 @@ impl Drop for Taken {
 /// A tensor that shares the memory of a DLPack capsule.
 #[pyfunction]
 pub fn _from_dlpack(capsule: &Bound<PyAny>) -> PyResult<Handle> {
-    let p = capsule.as_ptr();
-    // SAFETY: validity under the name is checked before the pointer is read.
-    let m = unsafe {
-        if ffi::PyCapsule_IsValid(p, NAME.as_ptr()) == 0 {
-            ffi::PyErr_Clear();
-            return Err(PyRuntimeError::new_err(
-                "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have already constructed a tensor from it once.",
-            ));
-        }
-        ffi::PyCapsule_GetPointer(p, NAME.as_ptr()).cast::<Managed>()
+    let named = |name: &CStr| {
+        // SAFETY: any live object may be asked.
+        unsafe { ffi::PyCapsule_IsValid(capsule.as_ptr(), name.as_ptr()) != 0 }
     };
-    // SAFETY: the producer's struct lives until its deleter is called.
-    let t = unsafe { &(*m).tensor };
+    if named(Versioned::NAME) {
+        return import::<Versioned>(capsule);
+    }
+    if named(Plain::NAME) {
+        return import::<Plain>(capsule);
+    }
+    Err(PyRuntimeError::new_err(
+        "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have already constructed a tensor from it once.",
+    ))
+}
+
+/// The content of a capsule whose name was checked.
+fn import<M: Managed + 'static>(capsule: &Bound<PyAny>) -> PyResult<Handle> {
+    let p = capsule.as_ptr();
+    // SAFETY: a capsule of this name holds an `M`, which lives until its deleter is called.
+    let (m, managed) = unsafe {
+        let m = ffi::PyCapsule_GetPointer(p, M::NAME.as_ptr()).cast::<M>();
+        (m, &*m)
+    };
+    let (t, read_only) = (managed.tensor()?, managed.is_read_only());
     let (dtype, layout) = describe(t)?;
     // SAFETY: the capsule is valid; the new name says that its content has an owner, `Taken`.
-    unsafe { ffi::PyCapsule_SetName(p, USED.as_ptr()) };
+    unsafe { ffi::PyCapsule_SetName(p, M::USED.as_ptr()) };
     let data = t.data.cast::<u8>().wrapping_add(t.byte_offset as usize);
-    let buffer = CpuBuffer::foreign(data, layout.end() * dtype.size(), Box::new(Taken(m)), false);
+    let buffer = CpuBuffer::foreign(data, layout.end() * dtype.size(), Box::new(Taken(m)), read_only);
     Ok(Handle(Tensor::from_meta(Meta { storage: Storage::new(Buffer::Cpu(buffer), Device::Cpu), layout, dtype })))
 }
 

@@ -78,7 +78,7 @@ static PROPERTIES: &[Property] = &[
     write(
         c"data",
         c"The same memory without history; assigning gives the tensor other memory.",
-        |py, t| wrap(py, data(t)),
+        |py, t| super::overrides::wrap_like(py, data(t), t),
         set_data,
     ),
 ];

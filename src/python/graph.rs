@@ -242,8 +242,10 @@ pub fn _is_inference(t: Handle) -> bool {
 
 /// A tensor without history on the same memory.
 #[pyfunction]
-pub fn _detach(t: Handle) -> Handle {
-    Handle(t.0.detach())
+pub fn _detach(py: Python, t: Handle) -> PyResult<Bound<PyAny>> {
+    let p = super::overrides::wrap_like(py, t.0.detach(), &t.0)?;
+    // SAFETY: `wrap_like` returns a new reference.
+    Ok(unsafe { Bound::from_owned_ptr(py, p) })
 }
 
 /// Cuts a tensor off from the node that made it.

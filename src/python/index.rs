@@ -3,6 +3,7 @@
 
 use super::error::{guard, guard_object};
 use super::object::{borrow, wrap};
+use super::overrides;
 use super::values::{to_int, to_scalar, type_name};
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
@@ -207,6 +208,11 @@ static INDEX_PUT: OnceLock<Option<&'static Op>> = OnceLock::new();
 
 pub unsafe extern "C" fn get(o: *mut PyObject, key: *mut PyObject) -> *mut PyObject {
     guard_object(|py| {
+        if overrides::active()
+            && let Some(answer) = overrides::slot(py, "__getitem__", &[o, key])?
+        {
+            return Ok(answer);
+        }
         // SAFETY: the slot is called on a tensor with a live key.
         let (t, key) = unsafe { (borrow(o).expect("a tensor's slot"), Borrowed::from_ptr(py, key)) };
         let (out, indices) = slice(t, &parts(&key)?)?;
@@ -223,6 +229,13 @@ pub unsafe extern "C" fn set(o: *mut PyObject, key: *mut PyObject, value: *mut P
     guard(-1, |py| {
         if value.is_null() {
             return Err(PyTypeError::new_err("Tensor does not support deleting items"));
+        }
+        if overrides::active()
+            && let Some(answer) = overrides::slot(py, "__setitem__", &[o, key, value])?
+        {
+            // SAFETY: the answer is a new reference, which nobody wants.
+            unsafe { ffi::Py_DECREF(answer) };
+            return Ok(0);
         }
         // SAFETY: the slot is called on a tensor with a live key and value.
         let (t, key, value) = unsafe {

@@ -17,6 +17,7 @@ mod mode;
 mod memory;
 mod number;
 mod object;
+mod overrides;
 mod parse;
 mod saved;
 mod table;
@@ -54,6 +55,7 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
         m.add(d.name(), kinds::dtype_object(py, d)?)?;
     }
     functions(m)?;
+    overrides::install(m)?;
     m.add("ops", table::install(py, &tensor)?)?;
     witness::start(py)?;
     Ok(())

@@ -1,8 +1,9 @@
 //! The number, comparison and item slots of `Tensor`: straight to dispatch, without a lookup by name.
 
 use super::error::guard_object;
-use super::object::{borrow, slot, wrap};
-use super::values::to_scalar;
+use super::object::{borrow, is_tensor, slot, wrap};
+use super::overrides;
+use super::values::{to_scalar, type_name};
 use crate::dispatch;
 use crate::dtype::{Category, Scalar};
 use crate::op::{Args, Op, Outputs, Value};
@@ -14,20 +15,21 @@ use pyo3::prelude::*;
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
-/// Python's binary operators: the op, and what a number on the left calls (`""`: the same op, number first).
-const BINARY: [(&str, &str); 12] = [
-    ("add", "add~"),
-    ("sub", "rsub~"),
-    ("mul", "mul~"),
-    ("div", "rdiv"),
-    ("floor_divide", "floor_divide.scalar"),
-    ("remainder", "remainder.scalar"),
-    ("matmul", ""),
-    ("bitwise_and", "bitwise_and~"),
-    ("bitwise_or", "bitwise_or~"),
-    ("bitwise_xor", "bitwise_xor~"),
-    ("bitwise_left_shift", "bitwise_left_shift.scalar"),
-    ("bitwise_right_shift", "bitwise_right_shift.scalar"),
+/// Python's binary operators: the op, what a number on the left calls (`""`: the same op, number first), and the method
+/// for the tensor on the right.
+const BINARY: [(&str, &str, &str); 12] = [
+    ("add", "add~", "__radd__"),
+    ("sub", "rsub~", "__rsub__"),
+    ("mul", "mul~", "__rmul__"),
+    ("div", "rdiv", "__rtruediv__"),
+    ("floor_divide", "floor_divide.scalar", "__rfloordiv__"),
+    ("remainder", "remainder.scalar", "__rmod__"),
+    ("matmul", "", "__rmatmul__"),
+    ("bitwise_and", "bitwise_and~", "__rand__"),
+    ("bitwise_or", "bitwise_or~", "__ror__"),
+    ("bitwise_xor", "bitwise_xor~", "__rxor__"),
+    ("bitwise_left_shift", "bitwise_left_shift.scalar", "__rlshift__"),
+    ("bitwise_right_shift", "bitwise_right_shift.scalar", "__rrshift__"),
 ];
 const UNARY: [&str; 4] = ["neg", "positive", "abs", "bitwise_not"];
 const COMPARE: [&str; 6] = ["lt", "le", "eq", "ne", "gt", "ge"];
@@ -69,7 +71,7 @@ fn find(name: &str) -> Option<&'static Op> {
 
 fn slots() -> &'static Slots {
     SLOTS.get_or_init(|| {
-        let binary = |&(name, reflected): &(&str, &str)| {
+        let binary = |&(name, reflected, _): &(&str, &str, &str)| {
             let tensor = find(name)?;
             let reflected = match (reflected, reflected.strip_suffix('~')) {
                 ("rdiv", _) => Reflected::Reciprocal,
@@ -152,10 +154,22 @@ fn change(py: Python, op: &'static Op, operands: &[Operand]) -> PyResult<*mut Py
     wrap(py, super::callable::unlocked(py, &args, || dispatch::call_inplace(op, &args))?)
 }
 
+/// The answer of a class that takes an operator over, by the methods for the tensor on the left and on the right.
+#[cold]
+fn taken(py: Python, [left, right]: [&str; 2], a: *mut PyObject, b: *mut PyObject) -> PyResult<Option<*mut PyObject>> {
+    if is_tensor(a) { overrides::slot(py, left, &[a, b]) } else { overrides::slot(py, right, &[b, a]) }
+}
+
 unsafe extern "C" fn binary<const I: usize>(a: *mut PyObject, b: *mut PyObject) -> *mut PyObject {
     guard_object(|py| {
+        let methods = [BINARY[I].0, BINARY[I].2];
+        if overrides::active()
+            && let Some(answer) = taken(py, methods, a, b)?
+        {
+            return Ok(answer);
+        }
         let (Some(x), Some(y), Some(operator)) = (operand(py, a)?, operand(py, b)?, &slots().binary[I]) else {
-            return Ok(not_implemented());
+            return Ok(taken(py, methods, a, b)?.unwrap_or_else(not_implemented));
         };
         if x.is_tensor() {
             return call(py, operator.of(&y), &[x, y]);
@@ -179,6 +193,11 @@ unsafe extern "C" fn binary<const I: usize>(a: *mut PyObject, b: *mut PyObject) 
 
 unsafe extern "C" fn inplace<const I: usize>(a: *mut PyObject, b: *mut PyObject) -> *mut PyObject {
     guard_object(|py| {
+        if overrides::active()
+            && let Some(answer) = overrides::slot(py, &format!("{}_", BINARY[I].0), &[a, b])?
+        {
+            return Ok(answer);
+        }
         let (Some(x), Some(y), Some(operator)) = (operand(py, a)?, operand(py, b)?, &slots().binary[I]) else {
             return Ok(not_implemented());
         };
@@ -188,8 +207,14 @@ unsafe extern "C" fn inplace<const I: usize>(a: *mut PyObject, b: *mut PyObject)
 
 unsafe extern "C" fn power(a: *mut PyObject, b: *mut PyObject, _modulo: *mut PyObject) -> *mut PyObject {
     guard_object(|py| {
+        let methods = ["pow", "__rpow__"];
+        if overrides::active()
+            && let Some(answer) = taken(py, methods, a, b)?
+        {
+            return Ok(answer);
+        }
         let (Some(x), Some(y), Some(operator)) = (operand(py, a)?, operand(py, b)?, &slots().pow) else {
-            return Ok(not_implemented());
+            return Ok(taken(py, methods, a, b)?.unwrap_or_else(not_implemented));
         };
         match operator.reflected {
             Reflected::NumberFirst(op) if !x.is_tensor() => call(py, op, &[x, y]),
@@ -200,6 +225,11 @@ unsafe extern "C" fn power(a: *mut PyObject, b: *mut PyObject, _modulo: *mut PyO
 
 unsafe extern "C" fn inplace_power(a: *mut PyObject, b: *mut PyObject, _modulo: *mut PyObject) -> *mut PyObject {
     guard_object(|py| {
+        if overrides::active()
+            && let Some(answer) = overrides::slot(py, "pow_", &[a, b])?
+        {
+            return Ok(answer);
+        }
         let (Some(x), Some(y), Some(operator)) = (operand(py, a)?, operand(py, b)?, &slots().pow) else {
             return Ok(not_implemented());
         };
@@ -208,21 +238,48 @@ unsafe extern "C" fn inplace_power(a: *mut PyObject, b: *mut PyObject, _modulo: 
 }
 
 unsafe extern "C" fn unary<const I: usize>(a: *mut PyObject) -> *mut PyObject {
-    guard_object(|py| match (operand(py, a)?, slots().unary[I]) {
-        (Some(x), Some(_))
-            if UNARY[I] == "bitwise_not" && matches!(x, Operand::Tensor(t) if t.dtype().category() > Category::Int) =>
+    guard_object(|py| {
+        if overrides::active()
+            && let Some(answer) = overrides::slot(py, UNARY[I], &[a])?
         {
-            Err(PyTypeError::new_err("~ (operator.invert) is only implemented on integer and Boolean-type tensors"))
+            return Ok(answer);
         }
-        (Some(x), Some(op)) => call(py, op, &[x]),
-        _ => Ok(not_implemented()),
+        match (operand(py, a)?, slots().unary[I]) {
+            (Some(Operand::Tensor(t)), Some(_))
+                if UNARY[I] == "bitwise_not" && t.dtype().category() > Category::Int =>
+            {
+                Err(PyTypeError::new_err("~ (operator.invert) is only implemented on integer and Boolean-type tensors"))
+            }
+            (Some(x), Some(op)) => call(py, op, &[x]),
+            _ => Ok(not_implemented()),
+        }
     })
 }
 
 unsafe extern "C" fn compare(a: *mut PyObject, b: *mut PyObject, which: c_int) -> *mut PyObject {
-    guard_object(|py| match (operand(py, a)?, operand(py, b)?, slots().compare[which as usize]) {
-        (Some(x), Some(y), Some(op)) => call(py, op, &[x, y]),
-        _ => Ok(not_implemented()),
+    guard_object(|py| {
+        let method = COMPARE[which as usize];
+        if overrides::active()
+            && let Some(answer) = overrides::slot(py, method, &[a, b])?
+        {
+            return Ok(answer);
+        }
+        let (Some(x), Some(op)) = (operand(py, a)?, slots().compare[which as usize]) else {
+            return Ok(not_implemented());
+        };
+        if let Some(y) = operand(py, b)? {
+            return call(py, op, &[x, y]);
+        }
+        // SAFETY: a live operand of the slot's caller.
+        let other = unsafe { Bound::from_borrowed_ptr(py, b) };
+        // NumPy leaves comparing to the tensor; as in PyTorch only == knows arrays.
+        if which == ffi::Py_EQ
+            && type_name(&other) == "ndarray"
+            && let Ok(array) = super::construct::from_numpy(&other)
+        {
+            return call(py, op, &[x, Operand::Tensor(&array.0)]);
+        }
+        Ok(overrides::slot(py, method, &[a, b])?.unwrap_or_else(not_implemented))
     })
 }
 

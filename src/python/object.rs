@@ -145,6 +145,7 @@ pub fn wrap_as(py: Python, tensor: Tensor, class: *mut PyTypeObject) -> PyResult
         }
         tensor.0.py.store(o.cast(), Ordering::Release);
         (&raw mut (*o).tensor).write(Some(tensor));
+        super::overrides::note(py, class);
         Ok(o.cast())
     }
 }

@@ -169,6 +169,12 @@ class Function(metaclass=_FunctionMeta):
             stacklevel=2,
         )
 
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
+            "function with static forward method."
+        )
+
     @staticmethod
     def forward(*args, **kwargs):
         """Computes the outputs; tensors it makes are not recorded."""

@@ -6,12 +6,18 @@ A buffer is a plain tensor that carries a mark, so that `isinstance(t, Buffer)` 
 
 from collections import OrderedDict
 
-from .._base import Tensor, empty
+from .._base import Tensor, _disabled_torch_function_impl, empty
 
 __all__ = ["Buffer", "Parameter"]
 
 
-class Parameter(Tensor):
+class _ParameterMeta(type(Tensor)):
+    def __instancecheck__(cls, instance):
+        marked = cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
+        return marked or super().__instancecheck__(instance)
+
+
+class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor that is a parameter of a module: assigned as an attribute, it appears in `parameters()`.
 
     Args:
@@ -36,6 +42,10 @@ class Parameter(Tensor):
             return Tensor._make_subclass(cls, param.detach(), requires_grad)
         param._is_param = True
         return param
+
+    _is_param = True
+    # Results of ops on parameters are plain tensors.
+    __torch_function__ = _disabled_torch_function_impl
 
     def __deepcopy__(self, memo):
         if id(self) in memo:

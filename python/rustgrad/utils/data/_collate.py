@@ -72,7 +72,7 @@ def _collate_sequence(batch):
 def default_collate(batch):
     """Stacks samples: tensors and arrays along a new first dimension, numbers into a tensor, containers by part.
 
-    Strings stay a list. Floats become float64, ints int64.
+    Strings stay as they are. Floats become float64, ints int64.
 
     Raises:
         TypeError: a sample of another type.
@@ -88,7 +88,7 @@ def default_collate(batch):
     if isinstance(first, int):
         return tensor(list(batch))
     if isinstance(first, (str, bytes)):
-        return list(batch) if isinstance(batch, tuple) else batch
+        return batch
     if isinstance(first, Mapping):
         columns = {key: default_collate([sample[key] for sample in batch]) for key in first}
         return _rebuild(first, columns, MutableMapping)

@@ -51,6 +51,22 @@ def _iterable_fetcher(batched, collate_fn, batch_size, drop_last):
     return make
 
 
+class _Pass:
+    """The batches of one pass over a loader: an iterator that knows how many there are."""
+
+    def __init__(self, loader, batches):
+        self._loader, self._batches = loader, batches
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return next(self._batches)
+
+    def __len__(self):
+        return len(self._loader)
+
+
 class DataLoader:
     """Iterates over a data set in batches.
 
@@ -187,9 +203,7 @@ class DataLoader:
         return iter(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
     def __iter__(self):
-        if self.num_workers == 0:
-            return self._iterate_here()
-        return self._iterate_workers()
+        return _Pass(self, self._iterate_here() if self.num_workers == 0 else self._iterate_workers())
 
     def _iterate_here(self):
         fetch = self._make_fetch()(self.dataset)

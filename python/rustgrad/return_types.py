@@ -1,7 +1,12 @@
-"""Result classes of ops that return several named tensors: tuples with attributes, `torch.return_types.max`."""
+"""Result classes of ops that return several named tensors: tuples with attributes, `torch.return_types.max`.
+
+The extension module asks for one for each such op; they become attributes of this module, where pickles find them.
+"""
+
+__all__ = []
 
 
-def make(name, fields):
+def _make(name, fields):
     """A tuple subclass with one property for each field; its repr is PyTorch's."""
 
     def __repr__(self):
@@ -9,13 +14,10 @@ def make(name, fields):
         return f"torch.return_types.{name}(\n{parts})"
 
     def __reduce__(self):
-        return (_rebuild, (name, tuple(fields), tuple(self)))
+        return (type(self), (tuple(self),))
 
     members = {"__repr__": __repr__, "__reduce__": __reduce__, "__slots__": (), "_fields": tuple(fields)}
+    members |= {"__module__": __name__, "__doc__": f"The results of `{name}`: {', '.join(fields)}."}
     for i, field in enumerate(fields):
         members[field] = property(lambda self, i=i: self[i], doc=f"Item {i}.")
-    return type(name, (tuple,), members)
-
-
-def _rebuild(name, fields, values):
-    return make(name, fields)(values)
+    return globals().setdefault(name, type(name, (tuple,), members))

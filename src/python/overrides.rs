@@ -1,0 +1,190 @@
+//! `__torch_function__`: classes that take over the ops that are called on their objects.
+//!
+//! Objects that are no tensors are looked for only where no signature fits, and subclasses of `Tensor` only once one has
+//! an object: an ordinary call pays for one load. A class whose `__torch_function__` is `_disabled_torch_function_impl`
+//! (`Parameter`) takes over nothing.
+
+use super::object::{tensor_type, wrap, wrap_as};
+use super::parse::Given;
+use crate::tensor::Tensor;
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi::{PyObject, PyTypeObject};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple, PyType};
+use std::cell::Cell;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+/// Whether an object of a subclass that takes calls over was ever made.
+static ACTIVE: AtomicBool = AtomicBool::new(false);
+/// What a class has for `__torch_function__` when it takes over nothing.
+static NOTHING: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
+
+thread_local! {
+    /// How many blocks of `DisableTorchFunctionSubclass` this thread is in.
+    static DISABLED: Cell<usize> = const { Cell::new(0) };
+}
+
+#[inline]
+pub fn active() -> bool {
+    ACTIVE.load(Ordering::Relaxed)
+}
+
+/// The `__torch_function__` of a class, unless it takes over nothing.
+fn handler<'py>(class: &Bound<'py, PyType>) -> Option<Bound<'py, PyAny>> {
+    if class.as_ptr().cast() == tensor_type() {
+        return None;
+    }
+    let found = class.getattr_opt(intern!(class.py(), "__torch_function__")).ok()??;
+    (found.as_ptr() != NOTHING.load(Ordering::Relaxed)).then_some(found)
+}
+
+/// Notes that an object of a subclass of `Tensor` is made.
+pub fn note(py: Python, class: *mut PyTypeObject) {
+    // SAFETY: a live class of the caller.
+    let class = unsafe { Bound::from_borrowed_ptr(py, class.cast::<PyObject>()).cast_into_unchecked::<PyType>() };
+    if !active() && handler(&class).is_some() {
+        ACTIVE.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The object of a tensor, in the class of the tensor that it was made from.
+pub fn wrap_like(py: Python, tensor: Tensor, model: &Tensor) -> PyResult<*mut PyObject> {
+    let live = model.0.py.load(Ordering::Acquire).cast::<PyObject>();
+    if active() && !live.is_null() {
+        // SAFETY: the pointer is cleared before its object dies, under the interpreter lock that we hold.
+        let class = unsafe { Bound::from_borrowed_ptr(py, live) }.get_type();
+        if handler(&class).is_some() {
+            return wrap_as(py, tensor, class.as_ptr().cast());
+        }
+    }
+    wrap(py, tensor)
+}
+
+/// A class and its `__torch_function__`.
+type Taker<'py> = (Bound<'py, PyType>, Bound<'py, PyAny>);
+
+/// The classes among the arguments and in their lists, subclasses first.
+fn takers<'py>(py: Python<'py>, args: impl Iterator<Item = *mut PyObject>) -> Vec<Taker<'py>> {
+    let mut found: Vec<Taker> = Vec::new();
+    let mut look = |o: &Bound<'py, PyAny>| {
+        let class = o.get_type();
+        if found.iter().any(|(c, _)| c.is(&class)) {
+            return;
+        }
+        if let Some(h) = handler(&class) {
+            let before = found.iter().position(|(c, _)| class.is_subclass(c).unwrap_or(false));
+            found.insert(before.unwrap_or(found.len()), (class, h));
+        }
+    };
+    for p in args {
+        // SAFETY: live arguments of a call in progress.
+        let o = unsafe { Bound::from_borrowed_ptr(py, p) };
+        if o.is_instance_of::<PyTuple>() || o.is_instance_of::<pyo3::types::PyList>() {
+            o.try_iter().into_iter().flatten().flatten().for_each(|item| look(&item));
+        } else {
+            look(&o);
+        }
+    }
+    found
+}
+
+/// Offers a call to the classes of its arguments: the answer, which may be `NotImplemented`, or `None` without takers.
+fn offer<'py>(
+    py: Python<'py>,
+    function: &Bound<'py, PyAny>,
+    positional: &[*mut PyObject],
+    keywords: &[(&str, *mut PyObject)],
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if DISABLED.get() > 0 {
+        return Ok(None);
+    }
+    let takers = takers(py, positional.iter().copied().chain(keywords.iter().map(|k| k.1)));
+    if takers.is_empty() {
+        return Ok(None);
+    }
+    // SAFETY: live arguments of a call in progress.
+    let object = |&p: &*mut PyObject| unsafe { Bound::from_borrowed_ptr(py, p) };
+    let args = PyTuple::new(py, positional.iter().map(object))?;
+    let kwargs = PyDict::new(py);
+    for (name, value) in keywords {
+        kwargs.set_item(name, object(value))?;
+    }
+    let types = PyTuple::new(py, takers.iter().map(|t| &t.0))?;
+    let not = py.NotImplemented().into_bound(py);
+    for (_, handler) in &takers {
+        let answer = handler.call1((function, &types, &args, &kwargs))?;
+        if !answer.is(&not) {
+            return Ok(Some(answer));
+        }
+    }
+    Ok(Some(not))
+}
+
+/// A call of an op: the answer of a class that takes it over.
+pub fn call(py: Python, function: *mut PyObject, given: &Given) -> PyResult<Option<*mut PyObject>> {
+    // SAFETY: the op object of a call in progress.
+    let function = unsafe { Bound::from_borrowed_ptr(py, function) };
+    let keywords: Vec<_> = (0..given.keyword_count()).map(|k| (given.keyword(py, k), given.values[k])).collect();
+    let Some(answer) = offer(py, &function, given.positional, &keywords)? else { return Ok(None) };
+    if answer.is(py.NotImplemented()) {
+        let arguments = given.positional.iter().chain(given.values).copied();
+        let classes: String = takers(py, arguments).iter().map(|(c, _)| format!("\n  - {c}")).collect();
+        return Err(PyTypeError::new_err(format!(
+            "Multiple dispatch failed for '{}'; all __torch_function__ handlers returned NotImplemented:\n{classes}",
+            function.getattr("__name__")?
+        )));
+    }
+    Ok(Some(answer.into_ptr()))
+}
+
+/// A slot of `Tensor`, by the name of the method that does the same.
+pub fn slot(py: Python, method: &str, args: &[*mut PyObject]) -> PyResult<Option<*mut PyObject>> {
+    // SAFETY: our type is never freed.
+    let class = unsafe { Bound::from_borrowed_ptr(py, tensor_type().cast::<PyObject>()) };
+    let answer = offer(py, &class.getattr(method)?, args, &[])?;
+    Ok(answer.map(Bound::into_ptr))
+}
+
+/// A block in which subclasses of `Tensor` take over nothing.
+#[pyclass(module = "rustgrad._C")]
+pub struct DisableTorchFunctionSubclass;
+
+#[pymethods]
+impl DisableTorchFunctionSubclass {
+    #[new]
+    fn new() -> Self {
+        DisableTorchFunctionSubclass
+    }
+    fn __enter__(&self) {
+        DISABLED.set(DISABLED.get() + 1);
+    }
+    fn __exit__(&self, _class: Py<PyAny>, _value: Py<PyAny>, _trace: Py<PyAny>) {
+        DISABLED.set(DISABLED.get().saturating_sub(1));
+    }
+}
+
+/// `__torch_function__` of classes that take over nothing: calls the function as if the class had none.
+#[pyfunction]
+#[pyo3(signature = (func, types, args=None, kwargs=None))]
+pub fn _disabled_torch_function_impl<'py>(
+    func: &Bound<'py, PyAny>,
+    types: &Bound<'py, PyAny>,
+    args: Option<Bound<'py, PyTuple>>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _ = types;
+    DISABLED.set(DISABLED.get() + 1);
+    let result = func.call(args.unwrap_or_else(|| PyTuple::empty(func.py())), kwargs);
+    DISABLED.set(DISABLED.get() - 1);
+    result
+}
+
+/// Adds what Python needs of this file to the extension module.
+pub fn install(m: &Bound<PyModule>) -> PyResult<()> {
+    let nothing = wrap_pyfunction!(_disabled_torch_function_impl, m)?;
+    NOTHING.store(nothing.clone().into_any().into_ptr(), Ordering::Relaxed);
+    m.add_function(nothing)?;
+    m.add_class::<DisableTorchFunctionSubclass>()
+}

@@ -1,0 +1,176 @@
+"""Subclasses of `Tensor` keep their class through ops, and `__torch_function__` takes calls over."""
+
+import copy
+import pickle
+
+import pytest
+
+
+class Plain:
+    """A class that is no tensor; remembers what was called on it."""
+
+    def __init__(self, value):
+        self.value = value
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        def bare(a):
+            return a.value if isinstance(a, Plain) else a
+
+        result = func(*map(bare, args), **{k: bare(v) for k, v in (kwargs or {}).items()})
+        return func.__name__, [t.__name__ for t in types], result
+
+
+@pytest.fixture(scope="module")
+def kind(torch):
+    return type("Kind", (torch.Tensor,), {"__module__": __name__})
+
+
+MADE = {
+    "number slot": "t + 1",
+    "number on the left": "2 / t",
+    "plain tensor on the left": "torch.ones(2) * t",
+    "power": "2 ** t",
+    "unary": "-t",
+    "comparison": "t < 3",
+    "equality": "t == 3",
+    "method": "t.exp()",
+    "function": "torch.exp(t)",
+    "keyword": "torch.exp(input=t)",
+    "index": "t[0]",
+    "mask": "t[t > 1]",
+    "list of tensors": "torch.cat([torch.ones(2), t])",
+    "several results": "t.reshape(2, 1).max(0).values",
+    "tuple": "t.split(1)[0]",
+    "in place": "t.clone().add_(1)",
+    "transpose": "t.reshape(2, 1).T",
+    "detach": "t.detach()",
+    "data": "t.data",
+    "conversion": "t.double()",
+    "made like it": "torch.zeros_like(t)",
+    "functional": "torch.nn.functional.relu(t)",
+    "iteration": "next(iter(t))",
+}
+
+
+@pytest.mark.parametrize("code", MADE.values(), ids=MADE)
+def test_results_keep_the_class(torch, kind, code):
+    made = eval(code, {"torch": torch, "t": torch.tensor([1.0, 2.0]).as_subclass(kind)})
+    assert type(made) is kind
+    assert torch.equal(made.as_subclass(torch.Tensor), eval(code, {"torch": torch, "t": torch.tensor([1.0, 2.0])}))
+
+
+def test_a_subclass_prints_its_name_and_keeps_its_graph(torch, kind):
+    t = torch.tensor([1.0, 2.0], requires_grad=True).as_subclass(kind)
+    assert repr(t.detach()) == "Kind([1., 2.])" and type(t.shape) is torch.Size and type(t[0].item()) is float
+    leaf = torch.ones(2, requires_grad=True)
+    (leaf.as_subclass(kind) * 3).sum().backward()
+    assert leaf.grad.tolist() == [3, 3] and type(leaf.grad) is torch.Tensor
+
+
+def test_parameters_give_plain_tensors(torch):
+    class Special(torch.nn.Parameter):
+        pass
+
+    for p in (torch.nn.Parameter(torch.ones(2)), Special(torch.ones(2))):
+        assert type(p * 2) is torch.Tensor and type(p[0]) is torch.Tensor and type(p.detach()) is torch.Tensor
+
+
+def test_a_parameter_of_a_subclass(torch, kind):
+    model = torch.nn.Module()
+    model.w = torch.nn.Parameter(torch.ones(1).as_subclass(kind))
+    assert type(model.w) is kind and isinstance(model.w, torch.nn.Parameter) and list(model.parameters()) == [model.w]
+    assert repr(model.w) == "Parameter(Kind([1.], requires_grad=True))"
+    assert not isinstance(torch.ones(1), torch.nn.Parameter) and not issubclass(kind, torch.nn.Parameter)
+    special = type("Special", (torch.nn.Parameter,), {})(torch.ones(1))
+    assert repr(special) == "Parameter containing:\nParameter(Special([1.], requires_grad=True))"
+    assert isinstance(special, torch.nn.Parameter) and not isinstance(torch.nn.Parameter(torch.ones(1)), type(special))
+
+
+def test_copies_and_pickles(torch):
+    t = torch.ones(2).as_subclass(Pickled.of(torch))
+    t.note = "kept"
+    for made in (copy.copy(t), pickle.loads(pickle.dumps(t))):
+        assert type(made) is type(t) and made.note == "kept"
+
+
+class Pickled:
+    """Where pickles find the subclass."""
+
+    @classmethod
+    def of(cls, torch):
+        made = globals().get("_Pickled") or type("_Pickled", (torch.Tensor,), {"__module__": __name__})
+        return globals().setdefault("_Pickled", made)
+
+
+def test_a_subclass_sees_the_calls(torch):
+    seen = []
+
+    class Logged(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    t = torch.ones(2).as_subclass(Logged)
+    made = torch.stack([torch.add(t, 1) * 2, t]).sum()
+    t.mul_(2)
+    t[0] = 5
+    assert seen == ["add", "mul", "stack", "sum", "mul_", "__setitem__"] and type(made) is Logged
+
+
+def test_the_derived_class_answers_first(torch):
+    order = []
+
+    def answer(cls, func, types, args=(), kwargs=None):
+        order.append(cls.__name__)
+        return NotImplemented
+
+    body = {"__torch_function__": classmethod(answer)}
+    base = type("Base", (torch.Tensor,), body)
+    derived = type("Derived", (base,), body)
+    with pytest.raises(TypeError, match="Multiple dispatch failed for 'torch.add'|Multiple dispatch failed for 'add'"):
+        torch.add(torch.ones(2).as_subclass(base), torch.ones(2).as_subclass(derived))
+    assert order == ["Derived", "Base"]
+
+
+def test_a_class_that_is_no_tensor(torch):
+    two = Plain(torch.ones(2))
+    name, types, result = torch.add(two, two)
+    assert (name, types) == ("add", ["Plain"]) and result.tolist() == [2, 2]
+    assert torch.add(torch.ones(2), other=two)[2].tolist() == [2, 2]
+    assert (torch.ones(2) + two)[0] == "add" and (torch.ones(2) < two)[2].tolist() == [False, False]
+    assert torch.cat([torch.zeros(1), torch.ones(1)]).tolist() == [0, 1]
+    assert torch.stack([torch.zeros(2), Never()])[0] == "stack"
+
+
+class Never:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func.__name__, types
+
+
+def test_who_declines_leaves_the_operator_to_python(torch):
+    class Declines:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+    with pytest.raises(TypeError, match="unsupported operand"):
+        torch.ones(2) + Declines()
+    with pytest.raises(TypeError, match="Multiple dispatch failed"):
+        torch.add(torch.ones(2), Declines())
+    with pytest.raises(TypeError, match="invalid combination|must be Tensor"):
+        torch.exp(object())
+
+
+def test_errors_of_a_handler_come_through(torch):
+    class Broken(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            raise ValueError("mine")
+
+    t = torch.ones(2).as_subclass(Broken)
+    for call in (lambda: t + 1, lambda: torch.exp(t), lambda: t[0], lambda: t == 1, lambda: -t):
+        with pytest.raises(ValueError, match="mine"):
+            call()
