@@ -3,14 +3,15 @@
 //! The walk is a loop over a heap, so depth costs no stack. It needs no interpreter lock; Python hooks and custom
 //! functions take it themselves. Several threads may run backward over one graph: accumulation into a leaf is locked.
 
-use super::hooks;
 use super::kit;
 use super::mode::GradGuard;
 use super::node::{Node, Work};
+use super::{callbacks, hooks};
+use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::layout::{Layout, contiguous_strides, same_dims};
 use crate::op::gradient::Facts;
-use crate::tensor::{Edge, Tensor};
+use crate::tensor::{Edge, GRAD_DTYPE, Tensor};
 use smallvec::SmallVec;
 use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -68,6 +69,7 @@ struct Pass<'a> {
 /// Runs backward. Returns the gradients of `request.inputs` in order (empty without inputs).
 pub fn run(request: Request) -> Result<Vec<Option<Tensor>>> {
     let _mode = GradGuard::new(request.create_graph);
+    let running = callbacks::Pass::enter();
     let inputs = request.inputs.unwrap_or(&[]);
     let mut pass = Pass {
         heap: BinaryHeap::new(),
@@ -83,6 +85,7 @@ pub fn run(request: Request) -> Result<Vec<Option<Tensor>>> {
         let Some(Waiting { node, grads }) = pass.waiting.remove(&key) else { continue };
         pass.visit(node, grads, request.keep_graph)?;
     }
+    running.finish()?;
     Ok(pass.captured)
 }
 
@@ -150,7 +153,7 @@ impl Pass<'_> {
                 let target = Node::of_ref(&e.node);
                 let facts = target.outputs.get(e.output as usize);
                 let g = match facts {
-                    Some(f) => fit(g, f, &node, i)?,
+                    Some(f) => fit(g, f, target, &node, i)?,
                     None => g,
                 };
                 self.deliver(e, g)?;
@@ -226,9 +229,18 @@ fn needed(roots: &[(Edge, Tensor)], inputs: &[Edge]) -> NodeSet {
     out
 }
 
+/// The dtype that a gradient is cast to: that of what it is the gradient of, or what a leaf has in its place.
+fn grad_dtype(target: &Node, facts: &Facts, grad: &Tensor) -> DType {
+    match &target.work {
+        Work::Accumulate(leaf) if leaf.flag(GRAD_DTYPE) => leaf.grad_dtype().unwrap_or(grad.dtype()),
+        _ => facts.dtype,
+    }
+}
+
 /// Makes a gradient fit what it is the gradient of: sums broadcast dimensions, takes the real part, casts.
-fn fit(grad: Tensor, facts: &Facts, node: &Node, index: usize) -> Result<Tensor> {
-    if grad.dtype() == facts.dtype && grad.shape() == facts.shape.as_slice() && grad.device() == facts.device {
+fn fit(grad: Tensor, facts: &Facts, target: &Node, node: &Node, index: usize) -> Result<Tensor> {
+    let dtype = grad_dtype(target, facts, &grad);
+    if grad.dtype() == dtype && grad.shape() == facts.shape.as_slice() && grad.device() == facts.device {
         return Ok(grad);
     }
     let mut g = grad;
@@ -252,10 +264,10 @@ fn fit(grad: Tensor, facts: &Facts, node: &Node, index: usize) -> Result<Tensor>
         }
         g = (kit().sum_to)(&g, &facts.shape)?;
     }
-    if g.dtype().is_complex() && !facts.dtype.is_complex() {
+    if g.dtype().is_complex() && !dtype.is_complex() {
         g = (kit().real)(&g)?;
     }
-    if g.dtype() != facts.dtype { (kit().cast)(&g, facts.dtype) } else { Ok(g) }
+    if g.dtype() != dtype { (kit().cast)(&g, dtype) } else { Ok(g) }
 }
 
 /// Accumulations of all threads take turns, so that concurrent backward calls lose nothing.

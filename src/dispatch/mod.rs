@@ -166,9 +166,8 @@ fn record(call: &Call, outputs: &mut [Tensor]) -> Result<()> {
         return Ok(());
     }
     let node = node::record(call, outputs, node::collect_edges(call)?)?;
-    let carriers = if call.op.first_only { 1 } else { outputs.len() };
-    for (i, t) in outputs.iter_mut().enumerate().take(carriers) {
-        if t.dtype().is_differentiable() {
+    for (i, t) in outputs.iter_mut().enumerate() {
+        if t.dtype().is_differentiable() && !call.op.constant.contains(&i) {
             t.set_first_grad_fn(Edge { node: node.clone(), output: i as u32 });
         }
     }

@@ -64,6 +64,10 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
             OutDType::Every => {}
         }
     }
+    for (r, out) in results.iter().zip(outs).filter(|(r, out)| r.shape() != out.shape()) {
+        let grown = Layout { offset: out.layout().offset, ..r.layout().fresh() };
+        overlap::check(&whole, 0, &out.with_layout(grown))?;
+    }
     for (r, out) in results.iter().zip(outs) {
         if out.shape() != r.shape() {
             lay_out(out, r.layout().fresh())?;

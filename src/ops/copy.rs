@@ -39,7 +39,14 @@ impl Term {
 
 /// A kernel that copies its first argument into an output of the given spec, on any device.
 const fn copying(infer: fn(&Call) -> Result<Specs>) -> Body {
-    Body::Kernel(Kernel { infer, cpu: copy_first, gpu: Some(copy_first), updates_self: false, any_device: true })
+    Body::Kernel(Kernel {
+        infer,
+        cpu: copy_first,
+        gpu: Some(copy_first),
+        updates_self: false,
+        onto_self: false,
+        any_device: true,
+    })
 }
 
 pub static CLONE: Op = Op {
@@ -126,6 +133,7 @@ pub static COPY_: Op = Op {
         cpu: copy_into,
         gpu: Some(copy_into),
         updates_self: true,
+        onto_self: false,
         any_device: true,
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.g().to_device(c.facts(1).device))]),
@@ -182,12 +190,13 @@ pub static FILL_TENSOR_: Op = Op {
 
 #[allow(clippy::declare_interior_mutable_const)]
 const FILL: Op = Op {
-    forms: ONLY_INPLACE,
+    forms: INPLACE_FUNCTION,
     body: Body::Kernel(Kernel {
         infer: |c| Ok(smallvec![Spec::following(c.tensor(0)?)]),
         cpu: fill,
         gpu: Some(fill),
         updates_self: true,
+        onto_self: false,
         any_device: true,
     }),
     reference: "np.full_like(x0, x1)",

@@ -67,10 +67,12 @@ pub mod split;
 pub mod statistics;
 pub mod strided;
 pub mod take;
+mod through;
 pub mod triangle;
 pub mod trig;
 pub mod unique;
 pub mod view;
+pub mod view_copy;
 
 use crate::op::Op;
 
@@ -113,8 +115,10 @@ pub static OPS: &[&[&Op]] = &[
     linalg::eigen::OPS,
     linalg::einsum::OPS,
     linalg::factors::OPS,
+    linalg::ldl::OPS,
     linalg::orthogonal::OPS,
     linalg::powers::OPS,
+    linalg::roots::OPS,
     linalg::solve::OPS,
     linalg::spectral::OPS,
     linalg::vectors::OPS,
@@ -163,6 +167,7 @@ pub static OPS: &[&[&Op]] = &[
     triangle::OPS,
     trig::OPS,
     unique::OPS,
+    view_copy::OPS,
 ];
 
 /// Every op.

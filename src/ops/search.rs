@@ -1,4 +1,4 @@
-//! Where values belong and how often they occur: searchsorted, bucketize, bincount, histc.
+//! Where values belong, whether and how often they occur: searchsorted, bucketize, isin, bincount, histc.
 //!
 //! Loops on the CPU; on the GPU what `search_gpu` makes of shaders.
 
@@ -13,7 +13,8 @@ use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&SEARCHSORTED, &SEARCHSORTED_SCALAR, &BUCKETIZE, &BUCKETIZE_SCALAR, &BINCOUNT, &HISTC];
+pub static OPS: &[&Op] =
+    &[&SEARCHSORTED, &SEARCHSORTED_SCALAR, &BUCKETIZE, &BUCKETIZE_SCALAR, &BINCOUNT, &HISTC, &ISIN];
 
 /// For each row of values, places in the same row of the boundaries, or in the only one.
 fn places<T: Element + PartialOrd>(sorted: &Tensor, values: &Tensor, rows: usize, right: bool) -> Result<Tensor> {
@@ -254,5 +255,61 @@ pub static HISTC: Op = Op {
         ("i64[2], 3", "NotImplementedError", "not implemented for 'Long'"),
     ],
     out_dtype: Some(OutDType::Same),
+    ..OP
+};
+
+/// An argument of `isin`: a tensor, or a number as one.
+fn values(c: &Call, i: usize) -> Result<(Tensor, DType)> {
+    let t = match c.opt_scalar(i) {
+        Some(s) => Term::number(s).ok()?,
+        None => c.tensor(i)?.clone(),
+    };
+    let d = t.dtype();
+    if d == DType::Bool || d.is_complex() {
+        let name = d.scalar_type_name();
+        return Err(Error::not_implemented(format!("Unsupported input type encountered for isin(): {name}")));
+    }
+    Ok((t, d))
+}
+
+pub static ISIN: Op = Op {
+    sig: "isin(Operand elements, Operand test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
+    doc: "Whether each element is among the test elements, or with `invert` is not. `assume_unique` changes nothing.",
+    forms: FO,
+    body: composite(|c| {
+        if c.opt_scalar(0).is_some() && c.opt_scalar(1).is_some() {
+            return Err(Error::type_("expected a tensor among elements and test_elements, got two numbers"));
+        }
+        let ((all, d), (list, e)) = (values(c, 0)?, values(c, 1)?);
+        let common = match (c.opt_scalar(0), c.opt_scalar(1)) {
+            (Some(_), _) => e,
+            (_, Some(s)) if !(matches!(s, Scalar::Float(_)) && d.is_int()) => d,
+            _ => crate::dtype::promote(d, e)?,
+        };
+        let n = list.numel() as i64;
+        if n == 0 {
+            return super::needs::full_like(&all, DType::Bool, f64::from(c.flag(3))).map(|t| smallvec![t]);
+        }
+        let all = Term::from(&all).to_device(list.device()).to_dtype(common);
+        let list = Term::from(&list).to_device(all.get().map_or(list.device(), |t| t.device())).to_dtype(common);
+        let sorted = Term(super::sort::SORT.calls((list.reshape(&[-1]),)).map(|mut out| out.swap_remove(0)));
+        let place = super::minmax::CLAMP.call((SEARCHSORTED.call((&sorted, &all)), Value::None, n - 1));
+        let found = super::take::TAKE.call((sorted, place));
+        if c.flag(3) { found.ne_(all) } else { found.equals(all) }.outputs()
+    }),
+    vjp: Vjp::None("a truth value"),
+    samples: &[
+        "f32[2,3](nograd), f32[2](nograd)",
+        "i64[5](0..6), i64[3](0..6)",
+        "i64[5](0..6), i64[2,2](0..6), invert=True",
+        "i64[5](0..3), 2",
+        "2, i64[3](0..3)",
+        "f32[3](nograd), i64[0]",
+    ],
+    errors: &[
+        ("b8[2], b8[2]", "NotImplementedError", "Unsupported input type encountered for isin(): Bool"),
+        ("1, 2", "TypeError", "isin"),
+    ],
+    reference: "np.isin(x0, x1, invert=invert)",
     ..OP
 };

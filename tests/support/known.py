@@ -27,11 +27,12 @@ KNOWN = [
         "special.ndtr trapezoid.dx trapezoid.x cumulative_trapezoid.x",
         "a product with a number has the node of a product",
     ),
+    ("node names, nodes keep", "vander combinations", "put together from other ops, whose nodes it shows"),
     (
-        "node names, nodes keep",
-        "vander combinations cdist pdist dist renorm linalg.lstsq linalg.lu lu_unpack linalg.lu_solve lu_solve "
-        "linalg.householder_product ormqr triangular_solve linalg.solve linalg.solve_ex",
-        "put together from other ops, whose nodes it shows",
+        "nodes keep",
+        "cdist pdist dist linalg.lstsq linalg.lu lu_unpack linalg.lu_solve lu_solve linalg.householder_product ormqr "
+        "triangular_solve linalg.solve linalg.solve_ex linalg.polar as_strided_copy",
+        "the arguments are kept, from which its gradient computes again what PyTorch keeps",
     ),
     ("node names", "nn.functional.pad", "circular padding is a concatenation, not writes to views"),
     ("node names", "linalg.tensorinv", "a reshaped inverse is a view"),
