@@ -258,7 +258,7 @@ def test_cdist_in_tiles(shape, p):
     got, want = (torch.autograd.grad(y, [a, b], g, retain_graph=True) for y in (found, whole))
     again = torch.autograd.grad(found, [a, b], g, create_graph=True)
     for x, y, z in zip(got, want, again, strict=True):
-        assert torch.allclose(x, y) and torch.allclose(z, y) and z.requires_grad == (p not in (1.0, float("inf")))
+        assert torch.allclose(x, y) and torch.allclose(z, y) and z.requires_grad
     (only,) = torch.autograd.grad(torch.cdist(a.detach(), b, p), b, g)
     assert torch.allclose(only, want[1])
 

@@ -97,6 +97,12 @@ def test_elements_on_top_of_each_other_are_not_written(write):
         write(torch.zeros(1).expand(3))
 
 
+def added(shape, beta):
+    """Products of batches added to ones of that shape, expanded."""
+    a, b = torch.arange(12).view(2, 3, 2), torch.arange(8).view(2, 2, 2)
+    return torch.ones(shape, dtype=torch.int64).expand(2, 3, 2).baddbmm_(a, b, beta=beta)
+
+
 @pytest.mark.parametrize(
     ("write", "want"),
     [
@@ -105,6 +111,13 @@ def test_elements_on_top_of_each_other_are_not_written(write):
         (lambda: torch.arange(1.0, 4).expand(3, 3).triu_(-1), [[0, 2, 3]] * 3),
         (lambda: torch.arange(1.0, 5).reshape(2, 2).expand(2, 2, 2).triu_(), [[[1, 2], [0, 4]]] * 2),
         (lambda: torch.arange(1.0, 10).as_strided((3, 3), (2, 1)).triu_(), [[1, 2, 0], [0, 4, 0], [0, 0, 7]]),
+        (lambda: torch.ones(1).expand(3).addmv_(torch.arange(9.0).view(3, 3), torch.ones(3)), [37] * 3),
+        (lambda: torch.ones(1).expand(3).addmv_(torch.arange(9.0).view(3, 3), torch.ones(3), beta=2), [65] * 3),
+        (lambda: torch.ones(1).expand(3).addmv_(torch.arange(9.0).view(3, 3), torch.ones(3), beta=0), [21] * 3),
+        (lambda: added((1, 3, 2), 2), [[[74, 89], [102, 129], [130, 169]]] * 2),
+        (lambda: added((2, 1, 2), 2), [[[38, 61]] * 3, [[550, 657]] * 3]),
+        (lambda: added((2, 3, 1), 1), [[[6] * 2, [18] * 2, [30] * 2], [[146] * 2, [190] * 2, [234] * 2]]),
+        (lambda: added((1, 1, 1), 2), [[[24463] * 2] * 3] * 2),
         (lambda: torch.nn.functional.threshold(torch.arange(1.0, 4).expand(2, 3), 2, 9, True), [[9, 9, 3]] * 2),
     ],
 )

@@ -232,7 +232,12 @@ def unravel_index(indices, shape):
         TypeError: the indices are no tensor of integers, or the shape no integer or sequence of integers.
         ValueError: a size is negative.
     """
-    if not isinstance(indices, Tensor) or indices.is_floating_point() or indices.is_complex() or indices.dtype == _C.bool:
+    if (
+        not isinstance(indices, Tensor)
+        or indices.is_floating_point()
+        or indices.is_complex()
+        or indices.dtype == _C.bool
+    ):
         kind = indices.dtype if isinstance(indices, Tensor) else type(indices)
         raise TypeError(f"expected 'indices' to be integer dtype, but got {kind}")
     shape = (shape,) if isinstance(shape, int) else tuple(shape)

@@ -205,6 +205,7 @@ pub static SQUARE: Op = Op {
     samples: &["f32[2,3]", "i64[4]", "c64[3]", "b8[3]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
     reference: "np.square(x0)",
+    sharing: Some(Sharing::Exact),
     ..OP
 };
 

@@ -258,18 +258,17 @@ pub static HISTC: Op = Op {
     ..OP
 };
 
-/// An argument of `isin`: a tensor, or a number as one.
-fn values(c: &Call, i: usize) -> Result<(Tensor, DType)> {
-    let t = match c.opt_scalar(i) {
-        Some(s) => Term::number(s).ok()?,
-        None => c.tensor(i)?.clone(),
-    };
-    let d = t.dtype();
-    if d == DType::Bool || d.is_complex() {
-        let name = d.scalar_type_name();
-        return Err(Error::not_implemented(format!("Unsupported input type encountered for isin(): {name}")));
+/// Whether each element of one tensor is in another: its place among the sorted ones holds it.
+fn contained(all: &Tensor, list: &Tensor) -> Result<Term> {
+    let common = crate::dtype::promote(all.dtype(), list.dtype())?;
+    if list.numel() == 0 {
+        return super::needs::full_like(all, DType::Bool, 0.0).map(Term::from);
     }
-    Ok((t, d))
+    let (all, list) = (Term::from(all).to_dtype(common), Term::from(list).to_dtype(common));
+    let sorted = Term(super::sort::SORT.calls((list.reshape(&[-1]),)).map(|mut out| out.swap_remove(0)));
+    let last = sorted.get().map_or(0, |t| t.numel() as i64 - 1);
+    let place = super::minmax::CLAMP.call((SEARCHSORTED.call((&sorted, &all)), Value::None, last));
+    Ok(super::take::TAKE.call((sorted, place)).equals(all))
 }
 
 pub static ISIN: Op = Op {
@@ -277,25 +276,17 @@ pub static ISIN: Op = Op {
     doc: "Whether each element is among the test elements, or with `invert` is not. `assume_unique` changes nothing.",
     forms: FO,
     body: composite(|c| {
-        if c.opt_scalar(0).is_some() && c.opt_scalar(1).is_some() {
-            return Err(Error::type_("expected a tensor among elements and test_elements, got two numbers"));
+        if let Some(t) = c.all_tensors().find(|t| t.dtype() == DType::Bool || t.dtype().is_complex()) {
+            let name = t.dtype().scalar_type_name();
+            return Err(Error::not_implemented(format!("Unsupported input type encountered for isin(): {name}")));
         }
-        let ((all, d), (list, e)) = (values(c, 0)?, values(c, 1)?);
-        let common = match (c.opt_scalar(0), c.opt_scalar(1)) {
-            (Some(_), _) => e,
-            (_, Some(s)) if !(matches!(s, Scalar::Float(_)) && d.is_int()) => d,
-            _ => crate::dtype::promote(d, e)?,
+        let found = match (c.opt_scalar(0), c.opt_scalar(1)) {
+            (Some(_), Some(_)) => return Err(Error::type_("expected a tensor, got two numbers")),
+            (Some(s), None) => super::reduce::truth::ANY.call((Term::from(c.tensor(1)?).equals(s),)),
+            (None, Some(s)) => Term::from(c.tensor(0)?).equals(s),
+            (None, None) => contained(c.tensor(0)?, c.tensor(1)?)?,
         };
-        let n = list.numel() as i64;
-        if n == 0 {
-            return super::needs::full_like(&all, DType::Bool, f64::from(c.flag(3))).map(|t| smallvec![t]);
-        }
-        let all = Term::from(&all).to_device(list.device()).to_dtype(common);
-        let list = Term::from(&list).to_device(all.get().map_or(list.device(), |t| t.device())).to_dtype(common);
-        let sorted = Term(super::sort::SORT.calls((list.reshape(&[-1]),)).map(|mut out| out.swap_remove(0)));
-        let place = super::minmax::CLAMP.call((SEARCHSORTED.call((&sorted, &all)), Value::None, n - 1));
-        let found = super::take::TAKE.call((sorted, place));
-        if c.flag(3) { found.ne_(all) } else { found.equals(all) }.outputs()
+        if c.flag(3) { found.not() } else { found }.outputs()
     }),
     vjp: Vjp::None("a truth value"),
     samples: &[

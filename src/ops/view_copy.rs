@@ -65,7 +65,8 @@ fn of_view(op: &'static Op, c: &Back) -> Term {
 }
 
 #[allow(clippy::declare_interior_mutable_const)]
-const COPY: Op = Op { forms: FO, errors: &[("'a'", "TypeError", "must be Tensor")], ..OP };
+const COPY: Op =
+    Op { forms: FO, out_dtype: Some(OutDType::Same), errors: &[("'a'", "TypeError", "must be Tensor")], ..OP };
 
 pub static ALIAS_COPY: Op = Op {
     sig: "alias_copy(Tensor self) -> Tensor",
@@ -259,18 +260,6 @@ pub static UNSQUEEZE_COPY: Op = Op {
     ..COPY
 };
 
-pub static VIEW_COPY: Op = Op {
-    sig: "view_copy(Tensor self, Size size) -> Tensor",
-    doc: "`view` into new memory.",
-    body: kernel(|c| specs(&VIEW, c), |c, out| copied(&VIEW, c, out), Some(|c, out| copied(&VIEW, c, out))),
-    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&VIEW, c))]),
-    node: "ViewBackward0_copy",
-    samples: &["f32[2,6], (3, 4)"],
-    errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6")],
-    keeps: Some("self_sym_sizes"),
-    ..COPY
-};
-
 pub static VIEW_AS_REAL_COPY: Op = Op {
     sig: "view_as_real_copy(Tensor self) -> Tensor",
     doc: "`view_as_real` into new memory.",
@@ -286,7 +275,7 @@ pub static VIEW_AS_REAL_COPY: Op = Op {
     ..COPY
 };
 
-/// `as_strided` and `narrow` are no single views, so their steps are copied.
+/// `as_strided`, `reshape` and `narrow` are no single views, so what they give is copied.
 fn packed(c: &Call, op: &'static Op) -> Result<Outputs> {
     let view = op.call(c.args.iter().map(|v| v.reborrow()).collect::<Args>()).ok()?;
     let fresh = Tensor::empty(view.shape(), view.dtype(), view.device())?;
@@ -307,6 +296,18 @@ pub static AS_STRIDED_COPY: Op = Op {
     samples: &["f32[6], (2, 2), (2, 1), 1", "f32[5], (4, 2), (1, 1)"],
     errors: &[("f32[4], (5,), (1,)", "RuntimeError", "out of bounds")],
     keeps: Some("size storage_offset stride"),
+    ..COPY
+};
+
+pub static VIEW_COPY: Op = Op {
+    sig: "view_copy(Tensor self, Size size) -> Tensor",
+    doc: "`view` into new memory, of any tensor that can be reshaped so.",
+    body: composite(|c| quiet(|| packed(c, &RESHAPE))),
+    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&VIEW, c))]),
+    node: "ViewBackward0_copy",
+    samples: &["f32[2,6], (3, 4)"],
+    errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6")],
+    keeps: Some("self_sym_sizes"),
     ..COPY
 };
 

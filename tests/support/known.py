@@ -31,7 +31,7 @@ KNOWN = [
     (
         "nodes keep",
         "cdist pdist dist linalg.lstsq linalg.lu lu_unpack linalg.lu_solve lu_solve linalg.householder_product ormqr "
-        "triangular_solve linalg.solve linalg.solve_ex linalg.polar as_strided_copy",
+        "triangular_solve linalg.solve linalg.solve_ex linalg.polar",
         "the arguments are kept, from which its gradient computes again what PyTorch keeps",
     ),
     ("node names", "nn.functional.pad", "circular padding is a concatenation, not writes to views"),
@@ -64,6 +64,8 @@ XFAIL = {(prop, op): reason for props, ops, reason in KNOWN for prop in props.sp
 NOT_ABOUT = [
     ("strided", "as_strided", "", "reads the storage, not the elements"),
     ("expanded", "as_strided", "", "reads the storage, not the elements"),
+    ("strided", "as_strided_copy", "", "reads the storage, not the elements"),
+    ("expanded", "as_strided_copy", "", "reads the storage, not the elements"),
     ("grad", "bernoulli", "", "its gradient is zero by definition"),
     ("grad", "normal", "", "its gradient is zero by definition"),
     (
@@ -100,7 +102,7 @@ EQUAL_ROWS = {
 }
 NOT_ABOUT += [("expanded", op, text, "an expanded matrix is singular") for op, text in EQUAL_ROWS.items()]
 # One triangle is read and the gradient is Hermitian, by PyTorch's convention: `test_linalg.py` checks it by differences.
-ONE_TRIANGLE = dict.fromkeys(("cholesky", "cholesky_ex", "linalg_eigh", "eigh", "eigvalsh"), "")
+ONE_TRIANGLE = dict.fromkeys(("cholesky", "cholesky_ex", "linalg_eigh", "eigh", "eigvalsh", "matrix_sqrth"), "")
 NOT_ABOUT += [
     (check, op, text, "the gradient is that of Hermitian matrices")
     for check in ("gradcheck", "gradgradcheck")

@@ -20,7 +20,8 @@ fn roots(a: impl Into<Term>) -> Result<(Term, Term)> {
 fn root_backward(c: &Back) -> Result<Term> {
     let (v, s) = roots(c.arg(0))?;
     let inner = v.clone().mh().at(c.g()).at(&v) / (s.clone().unsqueeze(-1) + s.unsqueeze(-2));
-    Ok(v.clone().at(inner).at(v.mh()))
+    let whole = v.clone().at(inner).at(v.mh());
+    Ok((whole.clone() + whole.mh()) * 0.5)
 }
 
 pub static MATRIX_SQRTH: Op = Op {
@@ -41,6 +42,7 @@ pub static MATRIX_SQRTH: Op = Op {
         ("f32[2,3]", "RuntimeError", "linalg.matrix_sqrth: A must be batches of square matrices, but they are 2 by 3"),
         ("i64[2,2]", "NotImplementedError", "Expected a floating point or complex tensor as input. Got Long"),
     ],
+    keeps: Some("self=A"),
     ..MATRIX
 };
 

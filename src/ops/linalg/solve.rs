@@ -154,11 +154,18 @@ fn solved(a: &Tensor, b: &Tensor, left: bool) -> Result<Outputs> {
     }
     let b = if vector { Term::from(b).unsqueeze(-1).ok()? } else { b.clone() };
     compatible(a, &b, left, name)?;
+    let a_ndim = a.ndim();
     let (a, b) = together(a.into(), Term::from(b))?;
     let turn = |t: Term| if left { t } else { t.mt() };
     let mut out = SOLVE_STEP.calls((turn(a), turn(b)))?;
     let x = turn(Term::from(&out[0]));
-    out[0] = if vector { x.squeeze(-1) } else { x }.ok()?;
+    out[0] = match vector {
+        // A batch of vectors lies as a matrix does.
+        true if a_ndim > 2 => x.squeeze(-1).mt().packed().mt(),
+        true => x.squeeze(-1),
+        false => x,
+    }
+    .ok()?;
     Ok(out)
 }
 
