@@ -15,6 +15,8 @@ pub static OPS: &[&Op] = &[
     &TO_COPY,
     &COPY_,
     &FILL_TENSOR_,
+    &FILLED,
+    &FILLED_TENSOR,
     &FILL_,
     &CONJ,
     &CONJ_PHYSICAL,
@@ -185,6 +187,28 @@ pub static FILL_TENSOR_: Op = Op {
     samples: &["f32[2,3], f32[]", "i64[4], i64[]"],
     errors: &[("f32[2], f32[2]", "RuntimeError", "0-dimension")],
     sharing: Some(Sharing::Any),
+    ..FILL
+};
+
+pub static FILLED: Op = Op {
+    sig: "fill.Scalar(Tensor self, Scalar value) -> Tensor",
+    doc: "One number everywhere, in the shape and dtype of `self`.",
+    forms: F,
+    vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]),
+    samples: &["f32[2,3], 2.5", "i64[4], 3"],
+    errors: &[("f32[2], 'a'", "TypeError", "fill")],
+    keeps: Some(""),
+    ..FILL
+};
+
+pub static FILLED_TENSOR: Op = Op {
+    sig: "fill.Tensor(Tensor self, Tensor value) -> Tensor",
+    doc: "The number in a 0-d tensor everywhere, in the shape and dtype of `self`.",
+    forms: F,
+    vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.g().sum_all())]),
+    node: "FillBackward1",
+    samples: &["f32[2,3], f32[]", "i64[4], i64[]"],
+    errors: &[("f32[2], f32[2]", "RuntimeError", "0-dimension")],
     ..FILL
 };
 

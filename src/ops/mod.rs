@@ -21,6 +21,7 @@ pub mod embedding;
 pub mod entropy;
 pub mod exp;
 pub mod fillers;
+pub mod gamma;
 pub mod gather;
 pub mod hard;
 pub mod hard_backward;
@@ -97,6 +98,7 @@ pub static OPS: &[&[&Op]] = &[
     entropy::OPS,
     exp::OPS,
     fillers::OPS,
+    gamma::OPS,
     gather::OPS,
     hard::OPS,
     hard_backward::OPS,

@@ -64,8 +64,11 @@ XFAIL = {(prop, op): reason for props, ops, reason in KNOWN for prop in props.sp
 NOT_ABOUT = [
     ("strided", "as_strided", "", "reads the storage, not the elements"),
     ("expanded", "as_strided", "", "reads the storage, not the elements"),
-    ("strided", "as_strided_copy", "", "reads the storage, not the elements"),
-    ("expanded", "as_strided_copy", "", "reads the storage, not the elements"),
+    *(
+        (prop, f"as_strided_{kind}", "", "reads the storage, not the elements")
+        for prop in ("strided", "expanded")
+        for kind in ("copy", "scatter")
+    ),
     ("grad", "bernoulli", "", "its gradient is zero by definition"),
     ("grad", "normal", "", "its gradient is zero by definition"),
     (
