@@ -139,6 +139,8 @@ class Tensor:
         """A view of the storage with any sizes and strides (in elements). Errors where it would reach beyond the storage."""
     def as_strided_(self, size: _int | Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
         """Gives the tensor itself other sizes and strides over its storage."""
+    def as_strided_scatter(self, src: Tensor, size: _int | Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
+        """A copy of `self` with `src` where `as_strided` of it would be."""
     def asin(self) -> Tensor:
         """The arc sine in radians; NaN outside [-1, 1]."""
     def asin_(self) -> Tensor:
@@ -675,6 +677,10 @@ class Tensor:
         """Draws categories with the weights of each row, which need not sum to one. Returns their indices."""
     def mv(self, vec: Tensor) -> Tensor:
         """The product of a matrix [n, k] and a vector [k]: [n]."""
+    def mvlgamma(self, p: _int) -> Tensor:
+        """`p (p - 1) / 4 log(pi) + sum(lgamma(self - i / 2))` over i below `p`."""
+    def mvlgamma_(self, p: _int) -> Tensor:
+        """`p (p - 1) / 4 log(pi) + sum(lgamma(self - i / 2))` over i below `p`."""
     def nan_to_num(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor:
         """Replaces NaN (by 0), infinity and minus infinity (by the largest and smallest finite numbers) or by what is given."""
     def nan_to_num_(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor:
@@ -1506,6 +1512,8 @@ def as_strided(input: Tensor, size: _int | Sequence[_int], stride: Sequence[_int
     """A view of the storage with any sizes and strides (in elements). Errors where it would reach beyond the storage."""
 def as_strided_copy(input: Tensor, size: _int | Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None, *, out: Any = None) -> Tensor:
     """`as_strided` into new memory."""
+def as_strided_scatter(input: Tensor, src: Tensor, size: _int | Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None, *, out: Any = None) -> Tensor:
+    """A copy of `self` with `src` where `as_strided` of it would be."""
 def asin(input: Tensor, *, out: Any = None) -> Tensor:
     """The arc sine in radians; NaN outside [-1, 1]."""
 def asinh(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1753,6 +1761,12 @@ def eye(n: _int, *, dtype: _dtype | None = None, device: _device | _str | _int |
 def eye(n: _int, m: _int, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
     """A matrix of zeros with ones on its diagonal."""
 @overload
+def fill(input: Tensor, value: _Number) -> Tensor:
+    """One number everywhere, in the shape and dtype of `self`."""
+@overload
+def fill(input: Tensor, value: Tensor) -> Tensor:
+    """The number in a 0-d tensor everywhere, in the shape and dtype of `self`."""
+@overload
 def fill_(input: Tensor, value: Tensor) -> Tensor:
     """Writes the number in a 0-d tensor everywhere in `self`."""
 @overload
@@ -1999,6 +2013,8 @@ def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *,
     """Draws categories with the weights of each row, which need not sum to one. Returns their indices."""
 def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
     """The product of a matrix [n, k] and a vector [k]: [n]."""
+def mvlgamma(input: Tensor, p: _int, *, out: Any = None) -> Tensor:
+    """`p (p - 1) / 4 log(pi) + sum(lgamma(self - i / 2))` over i below `p`."""
 def nan_to_num(input: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None, *, out: Any = None) -> Tensor:
     """Replaces NaN (by 0), infinity and minus infinity (by the largest and smallest finite numbers) or by what is given."""
 def nanmean(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Any = None) -> Tensor:

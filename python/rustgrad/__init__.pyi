@@ -89,6 +89,7 @@ from ._C import argsort as argsort
 from ._C import argwhere as argwhere
 from ._C import as_strided as as_strided
 from ._C import as_strided_copy as as_strided_copy
+from ._C import as_strided_scatter as as_strided_scatter
 from ._C import as_tensor as as_tensor
 from ._functions import asarray as asarray
 from ._C import asin as asin
@@ -235,6 +236,7 @@ from ._C import expand_copy as expand_copy
 from ._C import expm1 as expm1
 expm1_: object
 from ._C import eye as eye
+from ._C import fill as fill
 from ._C import fill_ as fill_
 from ._dtype_info import finfo as finfo
 fix: object
@@ -425,6 +427,8 @@ from ._C import multinomial as multinomial
 multiply: object
 multiply_: object
 from ._C import mv as mv
+from ._C import mvlgamma as mvlgamma
+mvlgamma_: object
 nan: float
 from ._C import nan_to_num as nan_to_num
 nan_to_num_: object
