@@ -19,6 +19,12 @@ KNOWN = [
     ("strides", "float_power.scalar pow.scalar renorm", ROW_MAJOR),
     ("strides", "addr", "of bools it is put together from other ops"),
     ("strides", "unique.counts", "PyTorch sorts columns"),
+    ("strides", "as_strided_scatter", "a copy has no gaps"),
+    (
+        "gradient",
+        "as_strided_scatter",
+        "PyTorch's goes to the elements that were written over, ours to those that stay",
+    ),
     ("strides on cpu", "adjoint", "a computed conjugate has no gaps"),
     ("strides on cpu", "linalg.lstsq", "PyTorch's solution is a part of LAPACK's longer columns"),
     ("node names, nodes keep", "remainder.scalar bernoulli.p", "PyTorch has no gradient here"),
