@@ -205,6 +205,62 @@ def test_lu_of_the_top_level():
     assert torch.allclose(p @ low @ up, a, atol=1e-5)
     with pytest.raises(RuntimeError, match="U\\[1,1\\] is zero"):
         torch.lu(torch.zeros(2, 2))
+    assert all(torch.equal(x, y) for x, y in zip(a.lu(get_infos=True), torch.lu(a, get_infos=True), strict=True))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("hermitian", [False, True])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 3), (2, 7, 7), (40, 40), (0, 0)])
+def test_ldl(shape, hermitian, dtype):
+    a = matrix(shape, dtype)
+    a = a + (adjoint(a) if hermitian else np.swapaxes(a, -1, -2))
+    a[..., ::2, ::2] *= 0.01  # small pivots, so that blocks of two are taken
+    ld, pivots = torch.linalg.ldl_factor(torch.tensor(a), hermitian=hermitian)
+    b = matrix((*shape[:-1], 2), dtype, seed=1)
+    x = torch.linalg.ldl_solve(ld, pivots, torch.tensor(b), hermitian=hermitian)
+    same(a @ x.numpy(), b, dtype)
+    assert shape[-1] < 40 or (pivots < 0).any()
+
+
+def test_ldl_of_singular_matrices():
+    assert torch.linalg.ldl_factor_ex(torch.zeros(2, 2)).info == 1
+    with pytest.raises(RuntimeError, match=r"torch.linalg.ldl_factor: \(Batch element 1\): D\[2,2\] is zero"):
+        torch.linalg.ldl_factor(torch.stack([torch.eye(2), torch.ones(2, 2)]))
+
+
+@pytest.mark.parametrize("shape", [(30, 20), (20, 30), (2, 12, 9)])
+def test_lowrank(shape):
+    torch.manual_seed(0)
+    low = torch.tensor(matrix((*shape[:-1], 3), "float64") @ matrix((*shape[:-2], 3, shape[-1]), "float64", 1))
+    u, s, v = torch.svd_lowrank(low, q=5)
+    assert torch.allclose(u * s[..., None, :] @ v.mT, low) and s.shape == (*shape[:-2], 5)
+    assert torch.allclose(s[..., :3], torch.linalg.svdvals(low)[..., :3])
+    mean = low.mean(-2, keepdim=True)
+    u, s, v = torch.svd_lowrank(low, 6, 2, mean)
+    assert torch.allclose(u * s[..., None, :] @ v.mT, low - mean)
+    u, s, v = torch.pca_lowrank(low)
+    assert torch.allclose(u * s[..., None, :] @ v.mT, low - mean)
+    with pytest.raises(ValueError, match=r"q\(=50\) must be non-negative integer and not greater than min\(m, n\)"):
+        torch.pca_lowrank(low, 50)
+    with pytest.raises(ValueError, match=r"niter\(=-1\)"):
+        torch.pca_lowrank(low, niter=-1)
+
+
+@pytest.mark.parametrize("p", [0.5, 1.0, 2.0, 3.0, float("inf")])
+@pytest.mark.parametrize("shape", [((300, 20), (400, 20)), ((2, 50, 300), (60, 300)), ((1, 7), (30000, 7))])
+def test_cdist_in_tiles(shape, p):
+    a, b = (torch.tensor(matrix(s, "float64", i)).requires_grad_() for i, s in enumerate(shape))
+    found = torch.cdist(a, b, p, "donot_use_mm_for_euclid_dist")
+    assert torch.allclose(found, torch.cdist(a, b, p), atol=1e-6)
+    whole = torch.linalg.vector_norm(a[..., :, None, :] - b[..., None, :, :], p, -1)
+    assert torch.allclose(found, whole)
+    g = torch.tensor(matrix(tuple(found.shape), "float64", 2))
+    got, want = (torch.autograd.grad(y, [a, b], g, retain_graph=True) for y in (found, whole))
+    again = torch.autograd.grad(found, [a, b], g, create_graph=True)
+    for x, y, z in zip(got, want, again, strict=True):
+        assert torch.allclose(x, y) and torch.allclose(z, y) and z.requires_grad
+    (only,) = torch.autograd.grad(torch.cdist(a.detach(), b, p), b, g)
+    assert torch.allclose(only, want[1])
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (3, 5), (5, 3), (4, 2, 3)])

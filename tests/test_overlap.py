@@ -33,6 +33,7 @@ REFUSED = {
     "out of cat": lambda x, a, b: torch.cat([a, torch.ones(1)], out=x[2:7]),
     "out of gather": lambda x, a, b: torch.gather(a, 0, ALL, out=a),
     "out of add": lambda x, a, b: torch.add(a, 1, out=b),
+    "out of add, resized": lambda x, a, b: torch.add(x[1:3], 1, out=x[:1]),
 }
 TAKEN = {
     "copy_": lambda x, a, b: a.copy_(a),
@@ -94,6 +95,34 @@ def test_an_index_may_not_be_what_it_writes_to(name):
 def test_elements_on_top_of_each_other_are_not_written(write):
     with pytest.raises(RuntimeError, match=STACKED):
         write(torch.zeros(1).expand(3))
+
+
+def added(shape, beta):
+    """Products of batches added to ones of that shape, expanded."""
+    a, b = torch.arange(12).view(2, 3, 2), torch.arange(8).view(2, 2, 2)
+    return torch.ones(shape, dtype=torch.int64).expand(2, 3, 2).baddbmm_(a, b, beta=beta)
+
+
+@pytest.mark.parametrize(
+    ("write", "want"),
+    [
+        (lambda: torch.arange(1.0, 4).expand(3, 3).tril_(), [[1, 0, 0]] * 3),
+        (lambda: torch.arange(1.0, 4)[:, None].expand(3, 3).tril_(), [[0] * 3, [0] * 3, [3] * 3]),
+        (lambda: torch.arange(1.0, 4).expand(3, 3).triu_(-1), [[0, 2, 3]] * 3),
+        (lambda: torch.arange(1.0, 5).reshape(2, 2).expand(2, 2, 2).triu_(), [[[1, 2], [0, 4]]] * 2),
+        (lambda: torch.arange(1.0, 10).as_strided((3, 3), (2, 1)).triu_(), [[1, 2, 0], [0, 4, 0], [0, 0, 7]]),
+        (lambda: torch.ones(1).expand(3).addmv_(torch.arange(9.0).view(3, 3), torch.ones(3)), [37] * 3),
+        (lambda: torch.ones(1).expand(3).addmv_(torch.arange(9.0).view(3, 3), torch.ones(3), beta=2), [65] * 3),
+        (lambda: torch.ones(1).expand(3).addmv_(torch.arange(9.0).view(3, 3), torch.ones(3), beta=0), [21] * 3),
+        (lambda: added((1, 3, 2), 2), [[[74, 89], [102, 129], [130, 169]]] * 2),
+        (lambda: added((2, 1, 2), 2), [[[38, 61]] * 3, [[550, 657]] * 3]),
+        (lambda: added((2, 3, 1), 1), [[[6] * 2, [18] * 2, [30] * 2], [[146] * 2, [190] * 2, [234] * 2]]),
+        (lambda: added((1, 1, 1), 2), [[[24463] * 2] * 3] * 2),
+        (lambda: torch.nn.functional.threshold(torch.arange(1.0, 4).expand(2, 3), 2, 9, True), [[9, 9, 3]] * 2),
+    ],
+)
+def test_shared_places_that_may_be_written_more_than_once(write, want):
+    assert write().tolist() == want
 
 
 def test_a_resized_output_warns():

@@ -141,6 +141,8 @@ class Tensor:
         """A view of the storage with any sizes and strides (in elements). Errors where it would reach beyond the storage."""
     def as_strided_(self, size: _int | Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
         """Gives the tensor itself other sizes and strides over its storage."""
+    def as_strided_scatter(self, src: Tensor, size: _int | Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
+        """A copy of `self` with `src` where `as_strided` of it would be."""
     def asin(self) -> Tensor:
         """The arc sine in radians; NaN outside [-1, 1]."""
     def asin_(self) -> Tensor:
@@ -677,6 +679,10 @@ class Tensor:
         """Draws categories with the weights of each row, which need not sum to one. Returns their indices."""
     def mv(self, vec: Tensor) -> Tensor:
         """The product of a matrix [n, k] and a vector [k]: [n]."""
+    def mvlgamma(self, p: _int) -> Tensor:
+        """`p (p - 1) / 4 log(pi) + sum(lgamma(self - i / 2))` over i below `p`."""
+    def mvlgamma_(self, p: _int) -> Tensor:
+        """`p (p - 1) / 4 log(pi) + sum(lgamma(self - i / 2))` over i below `p`."""
     def nan_to_num(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor:
         """Replaces NaN (by 0), infinity and minus infinity (by the largest and smallest finite numbers) or by what is given."""
     def nan_to_num_(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor:
@@ -703,6 +709,8 @@ class Tensor:
     @overload
     def narrow(self, dim: _int, start: Tensor, length: _int) -> Tensor:
         """The indices from a 0-d integer tensor `start` on."""
+    def narrow_copy(self, dim: _int, start: _int, length: _int) -> Tensor:
+        """`narrow` into new memory."""
     def ne(self, other: Tensor | _Number) -> Tensor:
         """Whether `self != other`, element by element."""
     def ne_(self, other: Tensor | _Number) -> Tensor:
@@ -942,8 +950,6 @@ class Tensor:
     def sqrt_(self) -> Tensor:
         """The square root; NaN for negative numbers."""
     def square(self) -> Tensor:
-        """The square of each element: `pow(x, 2)`."""
-    def square_(self) -> Tensor:
         """The square of each element: `pow(x, 2)`."""
     @overload
     def squeeze(self) -> Tensor:
@@ -1242,6 +1248,7 @@ class Tensor:
     def get_device(self, *args: Any, **kwargs: Any) -> Any: ...
     def gpu(self) -> Tensor: ...
     grad: Tensor | None
+    grad_dtype: Any
     grad_fn: Any | None
     def greater(self, *args: Any, **kwargs: Any) -> Any: ...
     def greater_(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -1283,6 +1290,7 @@ class Tensor:
     def less_equal(self, *args: Any, **kwargs: Any) -> Any: ...
     def less_equal_(self, *args: Any, **kwargs: Any) -> Any: ...
     def long(self, *args: Any, **kwargs: Any) -> Any: ...
+    def lu(self, *args: Any, **kwargs: Any) -> Any: ...
     mH: Any
     mT: Tensor
     def map_(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -1325,6 +1333,7 @@ class Tensor:
     def share_memory_(self, *args: Any, **kwargs: Any) -> Any: ...
     def short(self, *args: Any, **kwargs: Any) -> Any: ...
     def size(self, dim: _int | None = None) -> Any: ...
+    def square_(self, *args: Any, **kwargs: Any) -> Any: ...
     def storage(self, *args: Any, **kwargs: Any) -> Any: ...
     def storage_offset(self, *args: Any, **kwargs: Any) -> Any: ...
     def storage_type(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -1347,6 +1356,7 @@ class Tensor:
 def _array_interface(*args: Any, **kwargs: Any) -> Any: ...
 def _as_subclass(*args: Any, **kwargs: Any) -> Any: ...
 def _call_composite(*args: Any, **kwargs: Any) -> Any: ...
+def _current_pass(*args: Any, **kwargs: Any) -> Any: ...
 def _default_generator(*args: Any, **kwargs: Any) -> Any: ...
 def _detach(*args: Any, **kwargs: Any) -> Any: ...
 def _detach_(*args: Any, **kwargs: Any) -> Any: ...
@@ -1372,6 +1382,7 @@ def _memory(*args: Any, **kwargs: Any) -> Any: ...
 def _over_storage(*args: Any, **kwargs: Any) -> Any: ...
 def _pop_saved_tensors_hooks(*args: Any, **kwargs: Any) -> Any: ...
 def _push_saved_tensors_hooks(*args: Any, **kwargs: Any) -> Any: ...
+def _queue_callback(*args: Any, **kwargs: Any) -> Any: ...
 def _register_hook(*args: Any, **kwargs: Any) -> Any: ...
 def _register_post_accumulate_grad_hook(*args: Any, **kwargs: Any) -> Any: ...
 def _repr(*args: Any, **kwargs: Any) -> Any: ...
@@ -1459,6 +1470,8 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha:
     """`beta * self + alpha * outer(vec1, vec2)`; `self` broadcasts to [n, m]."""
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions; real tensors are only transposed."""
+def alias_copy(input: Tensor, *, out: Any = None) -> Tensor:
+    """`alias` into new memory."""
 @overload
 def all(input: Tensor, *, out: Any = None) -> Tensor:
     """Whether all elements are true (not zero). Bool, or uint8 for uint8; true of nothing."""
@@ -1502,6 +1515,10 @@ def argwhere(input: Tensor) -> Tensor:
     """The indices of the elements that are not zero, one row each: `nonzero` under NumPy's name."""
 def as_strided(input: Tensor, size: _int | Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
     """A view of the storage with any sizes and strides (in elements). Errors where it would reach beyond the storage."""
+def as_strided_copy(input: Tensor, size: _int | Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None, *, out: Any = None) -> Tensor:
+    """`as_strided` into new memory."""
+def as_strided_scatter(input: Tensor, src: Tensor, size: _int | Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None, *, out: Any = None) -> Tensor:
+    """A copy of `self` with `src` where `as_strided` of it would be."""
 def asin(input: Tensor, *, out: Any = None) -> Tensor:
     """The arc sine in radians; NaN outside [-1, 1]."""
 def asinh(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1591,7 +1608,7 @@ def cartesian_prod(tensors: Sequence[Tensor]) -> Tensor:
 def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
     """Joins tensors along a dimension that exists; all other sizes agree. Dtypes promote; empty 1-d tensors are skipped."""
 def cdist(x1: Tensor, x2: Tensor, p: _float = 2, compute_mode: _str | None = None) -> Tensor:
-    """The `p`-norm distances of each row of [.., P, M] to each row of [.., R, M]: [.., P, R]. Always computed from differences."""
+    """The `p`-norm distances of each row of [.., P, M] to each row of [.., R, M]: [.., P, R]. `compute_mode` says whether those of order 2 may be made of a matrix product."""
 def ceil(input: Tensor, *, out: Any = None) -> Tensor:
     """The smallest whole number that is not less."""
 def chain_matmul(matrices: Sequence[Tensor]) -> Tensor:
@@ -1738,6 +1755,8 @@ def exp(input: Tensor, *, out: Any = None) -> Tensor:
     """The exponential `e^x`, element by element."""
 def exp2(input: Tensor, *, out: Any = None) -> Tensor:
     """Two to the power of each element."""
+def expand_copy(input: Tensor, size: _int | Sequence[_int], *, implicit: _bool = False, out: Any = None) -> Tensor:
+    """`expand` into new memory."""
 def expm1(input: Tensor, *, out: Any = None) -> Tensor:
     """`exp(x) - 1`, exact near zero."""
 @overload
@@ -1746,6 +1765,18 @@ def eye(n: _int, *, dtype: _dtype | None = None, device: _device | _str | _int |
 @overload
 def eye(n: _int, m: _int, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
     """A matrix of zeros with ones on its diagonal."""
+@overload
+def fill(input: Tensor, value: _Number) -> Tensor:
+    """One number everywhere, in the shape and dtype of `self`."""
+@overload
+def fill(input: Tensor, value: Tensor) -> Tensor:
+    """The number in a 0-d tensor everywhere, in the shape and dtype of `self`."""
+@overload
+def fill_(input: Tensor, value: Tensor) -> Tensor:
+    """Writes the number in a 0-d tensor everywhere in `self`."""
+@overload
+def fill_(input: Tensor, value: _Number) -> Tensor:
+    """Writes one number everywhere in `self`."""
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     """Joins the dimensions from `start_dim` to `end_dim`, both included, into one. A view where possible."""
 def flip(input: Tensor, dims: _int | Sequence[_int]) -> Tensor:
@@ -1845,6 +1876,8 @@ def isclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1
     """Whether `|self - other| <= atol + rtol * |other|`; equal infinities are close, NaN only to NaN if `equal_nan`."""
 def isfinite(input: Tensor) -> Tensor:
     """Whether an element is neither infinite nor NaN."""
+def isin(elements: Tensor | _Number, test_elements: Tensor | _Number, *, assume_unique: _bool = False, invert: _bool = False, out: Any = None) -> Tensor:
+    """Whether each element is among the test elements, or with `invert` is not. `assume_unique` changes nothing."""
 def isinf(input: Tensor) -> Tensor:
     """Whether an element is infinite."""
 def isnan(input: Tensor) -> Tensor:
@@ -1985,6 +2018,8 @@ def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *,
     """Draws categories with the weights of each row, which need not sum to one. Returns their indices."""
 def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
     """The product of a matrix [n, k] and a vector [k]: [n]."""
+def mvlgamma(input: Tensor, p: _int, *, out: Any = None) -> Tensor:
+    """`p (p - 1) / 4 log(pi) + sum(lgamma(self - i / 2))` over i below `p`."""
 def nan_to_num(input: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None, *, out: Any = None) -> Tensor:
     """Replaces NaN (by 0), infinity and minus infinity (by the largest and smallest finite numbers) or by what is given."""
 def nanmean(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Any = None) -> Tensor:
@@ -2009,6 +2044,8 @@ def narrow(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
 @overload
 def narrow(input: Tensor, dim: _int, start: Tensor, length: _int) -> Tensor:
     """The indices from a 0-d integer tensor `start` on."""
+def narrow_copy(input: Tensor, dim: _int, start: _int, length: _int, *, out: Any = None) -> Tensor:
+    """`narrow` into new memory."""
 def native_layer_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None, bias: Tensor | None, eps: _float) -> tuple[Tensor, ...]:
     """`layer_norm` with the mean and the reciprocal standard deviation of each row."""
 def ne(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
@@ -2053,6 +2090,8 @@ def pdist(input: Tensor, p: _float = 2) -> Tensor:
     """The `p`-norm distances of each pair of the N rows of a matrix, N (N - 1) / 2 of them, row by row."""
 def permute(input: Tensor, dims: _int | Sequence[_int]) -> Tensor:
     """Reorders the dimensions."""
+def permute_copy(input: Tensor, dims: _int | Sequence[_int], *, out: Any = None) -> Tensor:
+    """`permute` into new memory."""
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
     """The pseudoinverse; see `linalg.pinv`."""
 def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
@@ -2184,6 +2223,8 @@ def searchsorted(sorted_sequence: Tensor, self: _Number, *, out_int32: _bool = F
     """The place in a sorted sequence where a number belongs."""
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """One index of a dimension, which disappears."""
+def select_copy(input: Tensor, dim: _int, index: _int, *, out: Any = None) -> Tensor:
+    """`select` into new memory."""
 def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int, *, out: Any = None) -> Tensor:
     """A copy of self with `src` written over one index of a dimension."""
 def sgn(input: Tensor, *, out: Any = None) -> Tensor:
@@ -2200,6 +2241,8 @@ def sinc(input: Tensor, *, out: Any = None) -> Tensor:
     """`sin(pi x) / (pi x)`, and 1 at zero."""
 def sinh(input: Tensor, *, out: Any = None) -> Tensor:
     """The hyperbolic sine."""
+def slice_copy(input: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Any = None) -> Tensor:
+    """`slice` into new memory."""
 def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Any = None) -> Tensor:
     """A copy of self with `src` written over a slice of a dimension."""
 def slogdet(input: Tensor, *, out: Any = None) -> tuple[Tensor, Tensor]:
@@ -2218,8 +2261,12 @@ def split(input: Tensor, split_size_or_sections: _int, dim: _int = 0) -> tuple[T
 @overload
 def split(input: Tensor, split_size_or_sections: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
     """Cuts a dimension into parts of the given sizes."""
+def split_copy(input: Tensor, split_size: _int, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]:
+    """`split` into new memory."""
 def split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
     """Cuts a dimension into parts of the given sizes."""
+def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]:
+    """`split_with_sizes` into new memory."""
 def sqrt(input: Tensor, *, out: Any = None) -> Tensor:
     """The square root; NaN for negative numbers."""
 def square(input: Tensor, *, out: Any = None) -> Tensor:
@@ -2233,6 +2280,15 @@ def squeeze(input: Tensor, dim: _int) -> Tensor:
 @overload
 def squeeze(input: Tensor, dim: Sequence[_int]) -> Tensor:
     """Drops the given dimensions where they are of size one."""
+@overload
+def squeeze_copy(input: Tensor, *, out: Any = None) -> Tensor:
+    """`squeeze` into new memory."""
+@overload
+def squeeze_copy(input: Tensor, dim: _int, *, out: Any = None) -> Tensor:
+    """`squeeze` into new memory."""
+@overload
+def squeeze_copy(input: Tensor, dim: Sequence[_int], *, out: Any = None) -> Tensor:
+    """`squeeze` into new memory."""
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
     """Joins tensors of one shape along a new dimension. Dtypes promote."""
 @overload
@@ -2269,6 +2325,8 @@ def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Any
     """`self = U diag(S) V^H`; see `linalg.svd`. Without `compute_uv` zeros stand for the vectors."""
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; tensors of fewer dimensions are returned as views."""
+def t_copy(input: Tensor, *, out: Any = None) -> Tensor:
+    """`t` into new memory."""
 def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:
     """The elements of the flattened tensor at the given indices; negative ones count from the end. The result has the index's shape."""
 def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor:
@@ -2296,6 +2354,8 @@ def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix."""
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Swaps two dimensions."""
+def transpose_copy(input: Tensor, dim0: _int, dim1: _int, *, out: Any = None) -> Tensor:
+    """`transpose` into new memory."""
 @overload
 def trapezoid(y: Tensor, *, dx: _Number = 1, dim: _int = -1) -> Tensor:
     """The integral of samples `dx` apart along a dimension by the trapezoid rule."""
@@ -2316,8 +2376,12 @@ def trunc(input: Tensor, *, out: Any = None) -> Tensor:
     """The whole part."""
 def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """Each index of a dimension as a view of its own."""
+def unbind_copy(input: Tensor, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]:
+    """`unbind` into new memory."""
 def unflatten(input: Tensor, dim: _int, sizes: Sequence[_int]) -> Tensor:
     """Splits one dimension into several; one of the sizes may be -1. A view where possible."""
+def unfold_copy(input: Tensor, dimension: _int, size: _int, step: _int, *, out: Any = None) -> Tensor:
+    """`unfold` into new memory."""
 @overload
 def unique(input: Tensor, sorted: _bool = True, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: _int | None = None) -> Tensor:
     """The distinct elements in ascending order, or the distinct slices along `dim` in lexicographic order."""
@@ -2344,6 +2408,8 @@ def unique_consecutive(input: Tensor, return_inverse: Literal[True] = True, retu
     """The elements that differ from the one before, the position of each element's run, and the lengths of the runs."""
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """Inserts a dimension of size one."""
+def unsqueeze_copy(input: Tensor, dim: _int, *, out: Any = None) -> Tensor:
+    """`unsqueeze` into new memory."""
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
     """The powers of each element of a vector as columns, falling (or increasing) from left to right."""
 @overload
@@ -2370,6 +2436,10 @@ def view_as_complex(input: Tensor) -> Tensor:
     """Pairs of real numbers in the last dimension, of size two, as complex numbers: a view."""
 def view_as_real(input: Tensor) -> Tensor:
     """A complex tensor as pairs of real numbers in a new last dimension of size two, as a view."""
+def view_as_real_copy(input: Tensor, *, out: Any = None) -> Tensor:
+    """`view_as_real` into new memory."""
+def view_copy(input: Tensor, size: _int | Sequence[_int], *, out: Any = None) -> Tensor:
+    """`view` into new memory, of any tensor that can be reshaped so."""
 @overload
 def vsplit(input: Tensor, sections: _int) -> tuple[Tensor, ...]:
     """Cuts into equal parts along rows (dimension 0)."""
@@ -2393,6 +2463,8 @@ def xlogy(input: _Number, other: Tensor, *, out: Any = None) -> Tensor:
 @overload
 def xlogy(input: Tensor, other: _Number, *, out: Any = None) -> Tensor:
     """`self` times the logarithm of a number."""
+def zero_(input: Tensor) -> Tensor:
+    """Writes zero everywhere in `self`."""
 def zeros(size: _int | Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
     """A tensor of zeros; float32 by default."""
 def zeros_like(input: Tensor, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:

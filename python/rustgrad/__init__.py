@@ -13,6 +13,7 @@ from ._dtype_info import finfo as finfo
 from ._dtype_info import iinfo as iinfo
 from ._formats import *  # noqa: F403
 from ._functions import *  # noqa: F403
+from ._lowrank import *  # noqa: F403
 from ._settings import *  # noqa: F403
 from ._typed import *  # noqa: F403
 from .autograd.grad_mode import enable_grad as enable_grad

@@ -60,6 +60,7 @@ from ._C import addr as addr
 addr_: object
 from ._C import adjoint as adjoint
 from ._C import alias as alias
+from ._C import alias_copy as alias_copy
 from ._C import all as all
 from ._functions import allclose as allclose
 from ._C import amax as amax
@@ -88,6 +89,8 @@ from ._C import argmin as argmin
 from ._C import argsort as argsort
 from ._C import argwhere as argwhere
 from ._C import as_strided as as_strided
+from ._C import as_strided_copy as as_strided_copy
+from ._C import as_strided_scatter as as_strided_scatter
 from ._C import as_tensor as as_tensor
 from ._functions import asarray as asarray
 from ._C import asin as asin
@@ -230,9 +233,12 @@ from ._C import exp as exp
 from ._C import exp2 as exp2
 exp2_: object
 exp_: object
+from ._C import expand_copy as expand_copy
 from ._C import expm1 as expm1
 expm1_: object
 from ._C import eye as eye
+from ._C import fill as fill
+from ._C import fill_ as fill_
 from ._dtype_info import finfo as finfo
 fix: object
 fix_: object
@@ -335,6 +341,7 @@ from ._functions import is_tensor as is_tensor
 from ._settings import is_warn_always_enabled as is_warn_always_enabled
 from ._C import isclose as isclose
 from ._C import isfinite as isfinite
+from ._C import isin as isin
 from ._C import isinf as isinf
 from ._C import isnan as isnan
 from ._C import isneginf as isneginf
@@ -421,6 +428,8 @@ from ._C import multinomial as multinomial
 multiply: object
 multiply_: object
 from ._C import mv as mv
+from ._C import mvlgamma as mvlgamma
+mvlgamma_: object
 nan: float
 from ._C import nan_to_num as nan_to_num
 nan_to_num_: object
@@ -429,6 +438,7 @@ from ._C import nanmedian as nanmedian
 from ._C import nanquantile as nanquantile
 from ._C import nansum as nansum
 from ._C import narrow as narrow
+from ._C import narrow_copy as narrow_copy
 from ._C import native_layer_norm as native_layer_norm
 from ._C import ne as ne
 ne_: object
@@ -454,8 +464,10 @@ from . import optim as optim
 orgqr: object
 from ._C import ormqr as ormqr
 from ._C import outer as outer
+from ._lowrank import pca_lowrank as pca_lowrank
 from ._C import pdist as pdist
 from ._C import permute as permute
+from ._C import permute_copy as permute_copy
 pi: float
 from ._C import pinverse as pinverse
 from ._C import polar as polar
@@ -493,6 +505,7 @@ from ._C import renorm as renorm
 renorm_: object
 from ._C import repeat_interleave as repeat_interleave
 from ._C import reshape as reshape
+from ._functions import resize_as_ as resize_as_
 from ._functions import resolve_conj as resolve_conj
 from ._functions import resolve_neg as resolve_neg
 from ._functions import result_type as result_type
@@ -516,6 +529,7 @@ scatter_reduce_: object
 from ._C import searchsorted as searchsorted
 from ._C import seed as seed
 from ._C import select as select
+from ._C import select_copy as select_copy
 from ._C import select_scatter as select_scatter
 selu: object
 from . import serialization as serialization
@@ -545,19 +559,23 @@ from ._C import sinc as sinc
 sinc_: object
 from ._C import sinh as sinh
 sinh_: object
+from ._C import slice_copy as slice_copy
 from ._C import slice_scatter as slice_scatter
 from ._C import slogdet as slogdet
 from ._C import softmax as softmax
 from ._C import sort as sort
 from . import special as special
 from ._C import split as split
+from ._C import split_copy as split_copy
 from ._C import split_with_sizes as split_with_sizes
+from ._C import split_with_sizes_copy as split_with_sizes_copy
 from ._C import sqrt as sqrt
 sqrt_: object
 from ._C import square as square
-square_: object
+from ._functions import square_ as square_
 from ._C import squeeze as squeeze
 squeeze_: object
+from ._C import squeeze_copy as squeeze_copy
 from ._C import stack as stack
 from ._C import std as std
 from ._C import std_mean as std_mean
@@ -569,12 +587,14 @@ subtract: object
 subtract_: object
 from ._C import sum as sum
 from ._C import svd as svd
+from ._lowrank import svd_lowrank as svd_lowrank
 swapaxes: object
 swapaxes_: object
 swapdims: object
 swapdims_: object
 from ._C import t as t
 t_: object
+from ._C import t_copy as t_copy
 from ._C import take as take
 from ._C import take_along_dim as take_along_dim
 from ._C import tan as tan
@@ -590,6 +610,7 @@ from ._C import topk as topk
 from ._C import trace as trace
 from ._C import transpose as transpose
 transpose_: object
+from ._C import transpose_copy as transpose_copy
 from ._C import trapezoid as trapezoid
 trapz: object
 from ._C import triangular_solve as triangular_solve
@@ -609,11 +630,15 @@ from ._C import uint32 as uint32
 from ._C import uint64 as uint64
 from ._C import uint8 as uint8
 from ._C import unbind as unbind
+from ._C import unbind_copy as unbind_copy
 from ._C import unflatten as unflatten
+from ._C import unfold_copy as unfold_copy
 from ._C import unique as unique
 from ._C import unique_consecutive as unique_consecutive
+from ._functions import unravel_index as unravel_index
 from ._C import unsqueeze as unsqueeze
 unsqueeze_: object
+from ._C import unsqueeze_copy as unsqueeze_copy
 from ._settings import use_deterministic_algorithms as use_deterministic_algorithms
 from . import utils as utils
 from ._C import vander as vander
@@ -623,12 +648,15 @@ from ._C import vdot as vdot
 from . import version as version
 from ._C import view_as_complex as view_as_complex
 from ._C import view_as_real as view_as_real
+from ._C import view_as_real_copy as view_as_real_copy
+from ._C import view_copy as view_copy
 from . import viz as viz
 from ._C import vsplit as vsplit
 from ._C import vstack as vstack
 from ._C import where as where
 from ._C import xlogy as xlogy
 xlogy_: object
+from ._C import zero_ as zero_
 from ._C import zeros as zeros
 from ._C import zeros_like as zeros_like
 __version__: str

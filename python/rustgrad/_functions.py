@@ -15,6 +15,7 @@ __all__ = [
     "is_signed",
     "is_storage",
     "lu",
+    "resize_as_",
     "resolve_conj",
     "resolve_neg",
     "equal",
@@ -27,8 +28,10 @@ __all__ = [
     "is_floating_point",
     "is_tensor",
     "numel",
+    "square_",
     "tensordot",
     "typename",
+    "unravel_index",
 ]
 
 
@@ -210,6 +213,44 @@ def lu(A, pivot=True, get_infos=False, out=None):
     for to, tensor in zip(out, result, strict=True):
         to.resize_(tensor.shape).copy_(tensor)
     return tuple(out)
+
+
+def resize_as_(input, the_template, *, memory_format=None):
+    """`input` resized in place to the shape of another tensor."""
+    return input.resize_as_(the_template, memory_format)
+
+
+def square_(input):
+    """Each element squared, in place."""
+    return input.pow_(2)
+
+
+def unravel_index(indices, shape):
+    """The coordinates, one tensor for each dimension of `shape`, of positions in a flattened tensor of that shape.
+
+    Raises:
+        TypeError: the indices are no tensor of integers, or the shape no integer or sequence of integers.
+        ValueError: a size is negative.
+    """
+    if (
+        not isinstance(indices, Tensor)
+        or indices.is_floating_point()
+        or indices.is_complex()
+        or indices.dtype == _C.bool
+    ):
+        kind = indices.dtype if isinstance(indices, Tensor) else type(indices)
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {kind}")
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    for size in shape:
+        if not isinstance(size, int):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
+        if size < 0:
+            raise ValueError(f"'shape' cannot have negative values, but got {shape}")
+    found = []
+    for size in reversed(shape):
+        found.append(indices % size)
+        indices = indices.div(size, rounding_mode="floor")
+    return tuple(reversed(found))
 
 
 def _letters(subscripts):

@@ -7,7 +7,7 @@ What computes is an op of the table and is set on the class by the extension mod
 import functools
 import warnings
 
-from . import _C, _conversions, _protocols, storage
+from . import _C, _conversions, _functions, _protocols, storage
 from ._C import Tensor, ops
 
 
@@ -100,6 +100,14 @@ class _Methods:
     def resize_as(self, the_template):
         """The old out-of-place name of `reshape_as`."""
         return self.reshape(the_template.shape)
+
+    def square_(self):
+        """Each element squared, in place: `pow_(2)`, whose node the graph shows."""
+        return self.pow_(2)
+
+    def lu(self, pivot=True, get_infos=False):
+        """L and U in one matrix and the rows that were exchanged: `torch.lu`."""
+        return _functions.lu(self, pivot, get_infos)
 
     def dim_order(self, ambiguity_check=False):
         """The dimensions from the slowest in memory to the fastest."""

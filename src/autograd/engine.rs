@@ -3,10 +3,10 @@
 //! The walk is a loop over a heap, so depth costs no stack. It needs no interpreter lock; Python hooks and custom
 //! functions take it themselves. Several threads may run backward over one graph: accumulation into a leaf is locked.
 
-use super::hooks;
 use super::kit;
 use super::mode::GradGuard;
 use super::node::Node;
+use super::{callbacks, hooks};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
@@ -75,6 +75,7 @@ struct Pass<'a> {
 /// Runs backward. Returns the gradients of `request.inputs` in order (empty without inputs).
 pub fn run(request: Request) -> Result<Vec<Option<Tensor>>> {
     let _mode = GradGuard::new(request.create_graph);
+    let running = callbacks::Pass::enter();
     let inputs = request.inputs.unwrap_or(&[]);
     let mut pass = Pass {
         heap: BinaryHeap::new(),
@@ -93,6 +94,7 @@ pub fn run(request: Request) -> Result<Vec<Option<Tensor>>> {
             None => {}
         }
     }
+    running.finish()?;
     Ok(pass.captured)
 }
 
@@ -164,7 +166,11 @@ impl Pass<'_> {
                         Some(f) => fit(g, (&f.shape, f.dtype, f.device), &node, i)?,
                         None => g,
                     },
-                    Edge::Leaf(to) => fit(g, (to.leaf().shape(), to.leaf().dtype(), to.leaf().device()), &node, i)?,
+                    Edge::Leaf(to) => {
+                        let leaf = to.leaf();
+                        let dtype = leaf.grad_dtype().unwrap_or(g.dtype());
+                        fit(g, (leaf.shape(), dtype, leaf.device()), &node, i)?
+                    }
                 };
                 self.deliver(e, g)?;
             }

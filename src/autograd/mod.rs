@@ -2,6 +2,7 @@
 //!
 //! Recording is a step of `dispatch`; nothing here wraps or repeats an op.
 
+pub mod callbacks;
 mod dropping;
 pub mod engine;
 pub mod history;

@@ -97,6 +97,7 @@ unsafe fn triangular<T: Copy + Default>(input: View, diagonal: i64, upper: bool,
     if out.numel() == 0 {
         return;
     }
+    let in_place = input.ptr == out.ptr && input.strides == out.strides;
     par_for(outer.iter().product(), GRAIN.div_ceil(n), |rows| {
         for row in rows {
             let (mut rest, mut from, mut to) = (row, 0, 0);
@@ -110,7 +111,9 @@ unsafe fn triangular<T: Copy + Default>(input: View, diagonal: i64, upper: bool,
             let edge = first_beyond.saturating_add(!upper as i64).clamp(0, n as i64) as usize;
             let (src, dst) = (input.at(from) as *const T, out.at(to) as *mut T);
             let (kept, cleared) = if upper { (edge..n, 0..edge) } else { (0..edge, edge..n) };
-            // SAFETY: both ranges are within the row; rows are disjoint, or the input's own.
+            // In place what is kept stays as it is: rows that share places only ever clear them.
+            let kept = if in_place { 0..0 } else { kept };
+            // SAFETY: both ranges are within the row; rows are disjoint, or all write the same zeros.
             unsafe {
                 if step_in == 1 && step_out == 1 {
                     std::ptr::copy(src.add(kept.start), dst.add(kept.start), kept.len());

@@ -75,7 +75,7 @@ fn writing_once(call: &Call, target: &Tensor) -> Result<Option<crate::op::Args<'
     match &call.op.expanded {
         Some(e) => {
             history::check_memory(target)?;
-            witness::warn(e.warning)?;
+            e.warning.map_or(Ok(()), witness::warn)?;
             (e.once)(call)
         }
         None => history::check_writable(target).map(|()| None),
@@ -111,7 +111,7 @@ fn run_into(call: &Call, target: &Tensor) -> Result<()> {
             elementwise::run(call, e.rule(call)?, Some(elementwise::Target { out: target }))?;
             Ok(())
         }
-        Body::Kernel(k) if k.updates_self => {
+        Body::Kernel(k) if k.updates_self || k.onto_self => {
             if !k.any_device {
                 super::check_devices(call)?;
             }

@@ -181,9 +181,8 @@ fn record(call: &Call, outputs: &mut [Tensor]) -> Result<()> {
         t.set_first_grad_fn(Edge::Node(node, 0));
         return Ok(());
     }
-    let carriers = if call.op.first_only { 1 } else { outputs.len() };
-    for (i, t) in outputs.iter_mut().enumerate().take(carriers) {
-        if t.dtype().is_differentiable() {
+    for (i, t) in outputs.iter_mut().enumerate() {
+        if t.dtype().is_differentiable() && !call.op.constant.contains(&i) {
             t.set_first_grad_fn(Edge::Node(node.clone(), i as u32));
         }
     }

@@ -64,12 +64,22 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
             OutDType::Every => {}
         }
     }
-    for (r, out) in results.iter().zip(outs) {
+    write(&whole, &results, outs)
+}
+
+/// Writes results into tensors that are given another shape where they need it; what they reach then is checked first.
+fn write(call: &Call, results: &[Tensor], outs: &[Tensor]) -> Result<()> {
+    let pairs = || results.iter().zip(outs);
+    for (r, out) in pairs().filter(|(r, out)| r.shape() != out.shape()) {
+        let grown = Layout { offset: out.layout().offset, ..r.layout().fresh() };
+        overlap::check(call, 0, &out.with_layout(grown))?;
+    }
+    for (r, out) in pairs() {
         if out.shape() != r.shape() {
             lay_out(out, r.layout().fresh())?;
         }
         out.copy_raw(r)?;
-        witness::written(out, op);
+        witness::written(out, call.op);
     }
     Ok(())
 }

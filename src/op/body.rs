@@ -119,6 +119,8 @@ pub struct Kernel {
     pub gpu: Option<Run>,
     /// The output starts as a copy of the first argument and is changed in place (`scatter`, `masked_fill`).
     pub updates_self: bool,
+    /// In place the output is the first argument itself, which the kernel need not find untouched.
+    pub onto_self: bool,
     /// Tensors of several devices may meet (`copy_`, `to`).
     pub any_device: bool,
 }
@@ -149,11 +151,15 @@ pub const fn elementwise_by(pick: fn(&Call) -> Result<&'static Rule>, all: &'sta
     Body::Elementwise(Elementwise::By(pick, all))
 }
 pub const fn kernel(infer: fn(&Call) -> Result<Specs>, cpu: Run, gpu: Option<Run>) -> Body {
-    Body::Kernel(Kernel { infer, cpu, gpu, updates_self: false, any_device: false })
+    Body::Kernel(Kernel { infer, cpu, gpu, updates_self: false, onto_self: false, any_device: false })
+}
+/// A kernel that in place may write over its first argument while it reads it.
+pub const fn kernel_onto(infer: fn(&Call) -> Result<Specs>, cpu: Run, gpu: Option<Run>) -> Body {
+    Body::Kernel(Kernel { infer, cpu, gpu, updates_self: false, onto_self: true, any_device: false })
 }
 /// A kernel that changes a row-major copy of its first argument, or, in place, that argument itself.
 pub const fn kernel_into(cpu: Run, gpu: Option<Run>) -> Body {
-    Body::Kernel(Kernel { infer: like_self, cpu, gpu, updates_self: true, any_device: false })
+    Body::Kernel(Kernel { infer: like_self, cpu, gpu, updates_self: true, onto_self: false, any_device: false })
 }
 pub const fn composite(run: fn(&Call) -> Result<Outputs>) -> Body {
     Body::Composite { run, fused: None, when: |_| false }
@@ -165,7 +171,7 @@ pub const fn composite_with(run: fn(&Call) -> Result<Outputs>, fused: &'static O
 /// `kernel_into` with a copy that lies as the first argument does.
 pub const fn kernel_into_clone(cpu: Run, gpu: Option<Run>) -> Body {
     let infer = |c: &Call| Ok(SmallVec::from_elem(Spec::following(c.tensor(0)?), 1));
-    Body::Kernel(Kernel { infer, cpu, gpu, updates_self: true, any_device: false })
+    Body::Kernel(Kernel { infer, cpu, gpu, updates_self: true, onto_self: false, any_device: false })
 }
 
 fn like_self(c: &Call) -> Result<Specs> {

@@ -13,7 +13,7 @@ pub mod value;
 
 pub use body::{
     Body, Call, Kernel, Promote, Rule, Spec, Specs, composite, composite_with, elementwise, elementwise_by, kernel,
-    kernel_into, kernel_into_clone,
+    kernel_into, kernel_into_clone, kernel_onto,
 };
 pub use generator::Generator;
 pub use gradient::{A0, A1, A2, A3, Back, Grad, Joint, OUT0, OUT1, OUT2, Vjp, d};
@@ -57,6 +57,8 @@ pub const M: Forms = Forms(Forms::METHOD);
 pub const FMI: Forms = Forms(Forms::FUNCTION | Forms::METHOD | Forms::INPLACE);
 /// A method that writes to self; the name ends in `_`.
 pub const ONLY_INPLACE: Forms = Forms(Forms::METHOD | Forms::ONLY_INPLACE);
+/// The same, also as a function.
+pub const INPLACE_FUNCTION: Forms = Forms(Forms::FUNCTION | Forms::METHOD | Forms::ONLY_INPLACE);
 pub const HIDDEN: Forms = Forms(Forms::HIDDEN);
 
 /// What memory a tensor that is written to (in place, or by `out=`) may share with the other operands.
@@ -74,8 +76,8 @@ pub enum Sharing {
 /// How an op writes in place to a tensor whose elements share places (an expanded one).
 #[derive(Clone, Copy)]
 pub struct Expanded {
-    /// PyTorch deprecates it.
-    pub warning: &'static str,
+    /// Where PyTorch deprecates it.
+    pub warning: Option<&'static str>,
     /// The arguments of a call that writes each place once; `None` where the call itself may write a place again.
     pub once: fn(&Call) -> Result<Option<Args<'static>>>,
 }
@@ -109,8 +111,8 @@ pub struct Op {
     pub expanded: Option<Expanded>,
     /// By default `Same` for kernels, `Castable` for the rest.
     pub out_dtype: Option<OutDType>,
-    /// Outputs after the first are by-products without a gradient.
-    pub first_only: bool,
+    /// Outputs without a gradient, though their dtype could have one: by-products.
+    pub constant: &'static [usize],
     /// A composite of steps that have no shader.
     pub on_host: bool,
     /// PyTorch's node name where it is not `<Name>Backward0`.
@@ -139,7 +141,7 @@ pub const OP: Op = Op {
     promote: Promote::Arith,
     body: Body::Unset,
     vjp: Vjp::Unset,
-    first_only: false,
+    constant: &[],
     on_host: false,
     sharing: None,
     expanded: None,

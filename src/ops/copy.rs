@@ -15,6 +15,8 @@ pub static OPS: &[&Op] = &[
     &TO_COPY,
     &COPY_,
     &FILL_TENSOR_,
+    &FILLED,
+    &FILLED_TENSOR,
     &FILL_,
     &CONJ,
     &CONJ_PHYSICAL,
@@ -39,7 +41,14 @@ impl Term {
 
 /// A kernel that copies its first argument into an output of the given spec, on any device.
 const fn copying(infer: fn(&Call) -> Result<Specs>) -> Body {
-    Body::Kernel(Kernel { infer, cpu: copy_first, gpu: Some(copy_first), updates_self: false, any_device: true })
+    Body::Kernel(Kernel {
+        infer,
+        cpu: copy_first,
+        gpu: Some(copy_first),
+        updates_self: false,
+        onto_self: false,
+        any_device: true,
+    })
 }
 
 pub static CLONE: Op = Op {
@@ -126,6 +135,7 @@ pub static COPY_: Op = Op {
         cpu: copy_into,
         gpu: Some(copy_into),
         updates_self: true,
+        onto_self: false,
         any_device: true,
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.g().to_device(c.facts(1).device))]),
@@ -180,14 +190,37 @@ pub static FILL_TENSOR_: Op = Op {
     ..FILL
 };
 
+pub static FILLED: Op = Op {
+    sig: "fill.Scalar(Tensor self, Scalar value) -> Tensor",
+    doc: "One number everywhere, in the shape and dtype of `self`.",
+    forms: F,
+    vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]),
+    samples: &["f32[2,3], 2.5", "i64[4], 3"],
+    errors: &[("f32[2], 'a'", "TypeError", "fill")],
+    keeps: Some(""),
+    ..FILL
+};
+
+pub static FILLED_TENSOR: Op = Op {
+    sig: "fill.Tensor(Tensor self, Tensor value) -> Tensor",
+    doc: "The number in a 0-d tensor everywhere, in the shape and dtype of `self`.",
+    forms: F,
+    vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.g().sum_all())]),
+    node: "FillBackward1",
+    samples: &["f32[2,3], f32[]", "i64[4], i64[]"],
+    errors: &[("f32[2], f32[2]", "RuntimeError", "0-dimension")],
+    ..FILL
+};
+
 #[allow(clippy::declare_interior_mutable_const)]
 const FILL: Op = Op {
-    forms: ONLY_INPLACE,
+    forms: INPLACE_FUNCTION,
     body: Body::Kernel(Kernel {
         infer: |c| Ok(smallvec![Spec::following(c.tensor(0)?)]),
         cpu: fill,
         gpu: Some(fill),
         updates_self: true,
+        onto_self: false,
         any_device: true,
     }),
     reference: "np.full_like(x0, x1)",

@@ -1,48 +1,188 @@
 //! Distances between rows, and rows scaled to a greatest norm: cdist, pdist, dist, renorm.
+//!
+//! Each is one node whose gradient goes through its steps (`through.rs`). The differences of all pairs of rows would be
+//! far larger than what comes in and goes out, so `cdist` works in tiles of pairs, in both directions, or has a matrix
+//! product do the work: `|x - y|^2 = |x|^2 + |y|^2 - 2 x y`, less exact and much faster.
 
+use super::arith::ADD;
 use super::choose::WHERE;
+use super::join::joined;
+use super::linalg::MATMUL;
+use super::needs::quiet;
 use super::reduce::norm::{NORM, VECTOR_NORM};
 use super::select::INDEX_SELECT;
+use super::slice::NARROW;
+use super::view::VIEW;
+use crate::autograd::grad_enabled;
 use crate::dtype::Scalar;
 use crate::error::{Error, Result};
-use crate::layout::wrap_dim;
+use crate::layout::{broadcast, wrap_dim};
 use crate::op::*;
 use crate::tensor::Tensor;
 
-pub static OPS: &[&Op] = &[&CDIST, &PDIST, &DIST, &RENORM];
+pub static OPS: &[&Op] = &[&EUCLIDEAN, &TILED, &CDIST, &PDIST, &DIST, &RENORM];
 
 fn positive(p: f64, op: &str) -> Result<()> {
     if p >= 0.0 { Ok(()) } else { Err(Error::runtime(format!("{op} only supports non-negative p values"))) }
 }
 
+/// Arguments 0 and 1: rows of one length.
+fn rows_of<'a>(c: &'a Call) -> Result<(&'a Tensor, &'a Tensor)> {
+    let (a, b) = (c.tensor(0)?, c.tensor(1)?);
+    for (t, name) in [(a, "X1"), (b, "X2")] {
+        if t.ndim() < 2 {
+            let text = format!("cdist only supports at least 2D tensors, {name} got: {}D", t.ndim());
+            return Err(Error::runtime(text));
+        }
+        if !t.dtype().is_float() {
+            let d = t.dtype().scalar_type_name();
+            return Err(Error::runtime(format!("cdist only supports floating-point dtypes, {name} got: {d}")));
+        }
+    }
+    let (m, n) = (a.size(a.ndim() - 1), b.size(b.ndim() - 1));
+    if m != n {
+        return Err(Error::runtime(format!("X1 and X2 must have the same number of columns. X1: {m} X2: {n}")));
+    }
+    Ok((a, b))
+}
+
+/// Differences that are there at once: what a cache keeps, or what occupies a GPU.
+fn room(t: &Tensor) -> usize {
+    if t.device().is_gpu() { 1 << 24 } else { 1 << 17 }
+}
+
+type Rows = (usize, usize);
+
+/// The rows of either side in runs (first, count), so that the pairs of two runs are a tile.
+fn runs(a: &Tensor, b: &Tensor) -> Result<[Vec<Rows>; 2]> {
+    let rows = [a, b].map(|t| t.size(t.ndim() - 2));
+    let lead = broadcast(&a.shape()[..a.ndim() - 2], &b.shape()[..b.ndim() - 2])?;
+    let pair = lead.iter().product::<usize>().saturating_mul(a.size(a.ndim() - 1)).max(1);
+    let wide = (room(a) / pair).clamp(1, rows[1].max(1));
+    let high = (room(a) / pair.saturating_mul(wide)).clamp(1, rows[0].max(1));
+    let cut = |n: usize, step: usize| (0..n).step_by(step).map(|i| (i, step.min(n - i))).collect();
+    Ok([cut(rows[0], high), cut(rows[1], wide)])
+}
+
+fn cut(t: impl Into<Term>, dim: i64, (start, n): Rows) -> Term {
+    NARROW.call((t.into(), dim, start, n))
+}
+
+/// The distances of each row of argument 0 to each of argument 1.
+fn distances(c: &Call) -> Result<Outputs> {
+    let (a, b) = (c.tensor(0)?, c.tensor(1)?);
+    let gaps = Term::from(a).unsqueeze(-2) - Term::from(b).unsqueeze(-3);
+    if a.size(a.ndim() - 1) == 0 {
+        gaps.sum(&[-1], false).outputs()
+    } else {
+        VECTOR_NORM.calls((gaps, c.float(2)?, [-1]))
+    }
+}
+
+/// The same in tiles.
+fn tiled(c: &Call) -> Result<Outputs> {
+    let (a, b) = rows_of(c)?;
+    let [rows, others] = runs(a, b)?;
+    if rows.len() * others.len() < 2 {
+        return distances(c);
+    }
+    let tile = |r: Rows, o: Rows| {
+        let args = [Value::Owned(cut(a, -2, r).ok()?), Value::Owned(cut(b, -2, o).ok()?), c.args[2].reborrow()];
+        distances(&Call { op: c.op, args: &args }).map(|mut found| found.swap_remove(0))
+    };
+    let band = |r: Rows| joined(others.iter().map(|&o| Term(tile(r, o))), -1);
+    joined(rows.iter().map(|&r| band(r)), -2).outputs()
+}
+
+/// The gradients in tiles; where they are recorded, of all pairs at once.
+fn distances_backward(c: &Back) -> Result<Vec<Option<Tensor>>> {
+    let (a, b) = (c.arg(0).ok()?, c.arg(1).ok()?);
+    let [rows, others] = runs(&a, &b)?;
+    if grad_enabled() || rows.len() * others.len() < 2 {
+        return c.through(distances);
+    }
+    let sums = [0, 1].map(|i| c.wants(i).then(|| c.zeros(i)));
+    for &r in &rows {
+        for &o in &others {
+            let args =
+                [Value::Owned(cut(&a, -2, r).ok()?), Value::Owned(cut(&b, -2, o).ok()?), c.call.args[2].reborrow()];
+            let grads = [Some(cut(cut(c.g(), -2, r), -1, o).ok()?)];
+            let parts = Back { call: Call { op: c.call.op, args: &args }, grads: &grads, ..*c }.through(distances)?;
+            for ((sum, part), at) in sums.iter().zip(parts).zip([r, o]) {
+                if let (Some(sum), Some(part)) = (sum, part) {
+                    ADD.call_inplace((cut(sum.clone(), -2, at), part))?;
+                }
+            }
+        }
+    }
+    sums.into_iter().map(|s| s.map(Term::ok).transpose()).collect()
+}
+
+fn euclidean(c: &Call) -> Result<Outputs> {
+    let (a, b) = rows_of(c)?;
+    let [a, b] = [a, b].map(Term::from);
+    let squares = |t: &Term| (t.clone() * t).sum(&[-1], true);
+    let sum = squares(&a) + squares(&b).mt() - 2.0 * MATMUL.call((a, b.mt()));
+    sum.clamp_min_(0.0).sqrt().outputs()
+}
+
+/// The gradient of argument `i` is `sum(r (x - y))` over the rows y of the other, with r the gradient over the distance.
+fn euclidean_backward(c: &Back, i: usize) -> Term {
+    let ratio = (c.g() / c.out(0)).zero_where(c.out(0).equals(0));
+    let ratio = if i == 0 { ratio } else { ratio.mt() };
+    c.arg(i) * ratio.clone().sum(&[-1], true) - MATMUL.call((ratio, c.arg(1 - i)))
+}
+
+pub static EUCLIDEAN: Op = Op {
+    sig: "_euclidean_dist(Tensor x1, Tensor x2) -> Tensor",
+    doc: "`cdist` of order 2 by a matrix product.",
+    forms: HIDDEN,
+    body: composite(|c| quiet(|| euclidean(c))),
+    vjp: Vjp::Each(&[
+        d(0, A0 | A1 | OUT0, |c| euclidean_backward(c, 0)),
+        d(1, A0 | A1 | OUT0, |c| euclidean_backward(c, 1)),
+    ]),
+    samples: &["f32[3,2], f32[4,2]", "f32[2,3,2], f32[4,2]"],
+    errors: &[("f32[3,2], 1", "TypeError", "must be Tensor")],
+    ..OP
+};
+
+pub static TILED: Op = Op {
+    sig: "_cdist_forward(Tensor x1, Tensor x2, float p) -> Tensor",
+    doc: "`cdist` by differences.",
+    forms: HIDDEN,
+    body: composite(|c| quiet(|| tiled(c))),
+    vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: distances_backward }),
+    node: "CdistBackward0",
+    samples: &["f32[3,2], f32[4,2], 1.0"],
+    errors: &[("f32[3,2], 1, 1.0", "TypeError", "must be Tensor")],
+    ..OP
+};
+
+/// Whether order 2 is computed by a matrix product; by default of more rows than that pays for.
+fn by_product(mode: Option<&str>, a: &Tensor, b: &Tensor) -> Result<bool> {
+    let rows = |t: &Tensor| t.size(t.ndim() - 2);
+    match mode {
+        Some("use_mm_for_euclid_dist") => Ok(true),
+        Some("donot_use_mm_for_euclid_dist") => Ok(false),
+        None | Some("use_mm_for_euclid_dist_if_necessary") => Ok(rows(a) > 25 || rows(b) > 25),
+        Some(mode) => Err(Error::value(format!("{mode} is not a valid value for compute_mode"))),
+    }
+}
+
 pub static CDIST: Op = Op {
     sig: "cdist(Tensor x1, Tensor x2, float p=2, str? compute_mode=None) -> Tensor",
-    doc: "The `p`-norm distances of each row of [.., P, M] to each row of [.., R, M]: [.., P, R]. Always computed from differences.",
+    doc: "The `p`-norm distances of each row of [.., P, M] to each row of [.., R, M]: [.., P, R]. `compute_mode` says whether those of order 2 may be made of a matrix product.",
     forms: F,
     body: composite(|c| {
-        let (a, b, p) = (c.tensor(0)?, c.tensor(1)?, c.float(2)?);
-        for (t, name) in [(a, "X1"), (b, "X2")] {
-            if t.ndim() < 2 {
-                return Err(Error::runtime(format!(
-                    "cdist only supports at least 2D tensors, {name} got: {}D",
-                    t.ndim()
-                )));
-            }
-            if !t.dtype().is_float() {
-                let d = t.dtype().scalar_type_name();
-                return Err(Error::runtime(format!("cdist only supports floating-point dtypes, {name} got: {d}")));
-            }
+        let (a, b) = rows_of(c)?;
+        positive(c.float(2)?, "cdist")?;
+        let by_product = by_product(c.str(3), a, b)?;
+        if by_product && c.float(2)? == 2.0 && a.size(a.ndim() - 1) > 0 {
+            let found = EUCLIDEAN.call((a, b));
+            return VIEW.calls((&found, found.sizes()));
         }
-        let (m, n) = (a.size(a.ndim() - 1), b.size(b.ndim() - 1));
-        if m != n {
-            return Err(Error::runtime(format!("X1 and X2 must have the same number of columns. X1: {m} X2: {n}")));
-        }
-        positive(p, "cdist")?;
-        let gaps = Term::from(a).unsqueeze(-2) - Term::from(b).unsqueeze(-3);
-        if m == 0 {
-            return gaps.sum(&[-1], false).outputs();
-        }
-        VECTOR_NORM.calls((gaps, p, [-1]))
+        TILED.calls((a, b, c.float(2)?))
     }),
     vjp: Vjp::Composite,
     samples: &[
@@ -51,15 +191,32 @@ pub static CDIST: Op = Op {
         "f32[3,2], f32[2,2], 3.0",
         "f32[3,2], f32[2,2], inf",
         "f32[2,0], f32[3,0]",
+        "f32[0,2], f32[3,2]",
+        "f32[3,2], f32[4,2], 2.0, 'use_mm_for_euclid_dist'",
+        "f32[30,2], f32[2,2]",
     ],
     errors: &[
         ("f32[3], f32[3]", "RuntimeError", "cdist only supports at least 2D tensors, X1 got: 1D"),
         ("f32[2,3], f32[2,4]", "RuntimeError", "X1 and X2 must have the same number of columns. X1: 3 X2: 4"),
         ("f32[2,3], f32[2,3], -1.0", "RuntimeError", "cdist only supports non-negative p values"),
         ("i64[2,3], i64[2,3]", "RuntimeError", "cdist only supports floating-point dtypes, X1 got: Long"),
+        ("f32[2,3], f32[2,3], 2.0, 'x'", "ValueError", "x is not a valid value for compute_mode"),
     ],
     ..OP
 };
+
+/// The distances of each pair of rows.
+fn pairs(c: &Call) -> Result<Outputs> {
+    let (t, p) = (c.tensor(0)?, c.float(1)?);
+    let n = t.size(0) as i64;
+    let rows = |pick: fn(i64, i64) -> i64| {
+        let index: Vec<i64> = (0..n).flat_map(|i| (i + 1..n).map(move |j| pick(i, j))).collect();
+        let index = Term(Tensor::from_slice(&index, &[index.len()])).to_device(t.device());
+        INDEX_SELECT.call((t, 0, index))
+    };
+    let gaps = rows(|i, _| i) - rows(|_, j| j);
+    if t.size(1) == 0 || n < 2 { gaps.sum(&[-1], false).outputs() } else { VECTOR_NORM.calls((gaps, p, [-1])) }
+}
 
 pub static PDIST: Op = Op {
     sig: "pdist(Tensor self, float p=2) -> Tensor",
@@ -75,19 +232,9 @@ pub static PDIST: Op = Op {
             return Err(Error::runtime("pdist only supports floating-point dtypes"));
         }
         positive(p, "pdist")?;
-        let n = t.size(0) as i64;
-        let rows = |pick: fn(i64, i64) -> i64| {
-            let index: Vec<i64> = (0..n).flat_map(|i| (i + 1..n).map(move |j| pick(i, j))).collect();
-            let index = Term(Tensor::from_slice(&index, &[index.len()])).to_device(t.device());
-            INDEX_SELECT.call((t, 0, index))
-        };
-        let gaps = rows(|i, _| i) - rows(|_, j| j);
-        if t.size(1) == 0 || n < 2 {
-            return gaps.sum(&[-1], false).outputs();
-        }
-        VECTOR_NORM.calls((gaps, p, [-1]))
+        quiet(|| pairs(c))
     }),
-    vjp: Vjp::Composite,
+    vjp: Vjp::Joint(Joint { args: &[0], saves: A0, formula: |c| c.through(pairs) }),
     samples: &["f32[4,2]", "f32[3,3], 1.0", "f32[3,2], inf", "f32[1,3]"],
     errors: &[
         ("f32[3]", "RuntimeError", "pdist only supports 2D tensors, got: 1D"),
@@ -97,15 +244,29 @@ pub static PDIST: Op = Op {
     ..OP
 };
 
+fn distance(c: &Call) -> Result<Outputs> {
+    NORM.calls((Term::from(c.tensor(0)?) - c.tensor(1)?, c.scalar(2)?))
+}
+
 pub static DIST: Op = Op {
     sig: "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
     doc: "The `p`-norm of the difference of two tensors.",
-    body: composite(|c| NORM.calls((Term::from(c.tensor(0)?) - c.tensor(1)?, c.scalar(2)?))),
-    vjp: Vjp::Composite,
+    body: composite(|c| quiet(|| distance(c))),
+    vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: |c| c.through(distance) }),
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3], 1", "f32[3], f32[3], inf"],
     errors: &[("f32[2], f32[3]", "RuntimeError", "must match the size")],
     ..OP
 };
+
+fn renormed(c: &Call) -> Result<Outputs> {
+    let (t, most) = (c.tensor(0)?, c.scalar(3)?);
+    let dim = wrap_dim(c.int(2)?, t.ndim())?;
+    let others: Ints = (0..t.ndim()).filter(|&d| d != dim).map(|d| d as i64).collect();
+    let norm = VECTOR_NORM.call((t, c.float(1)?, others, true)).ok()?;
+    let scale = most.to_f64() * (Term::from(&norm) + 1e-7).recip();
+    let factor = WHERE.call((Term::from(&norm).greater(most), scale, Scalar::Float(1.0)));
+    (Term::from(t) * factor).outputs()
+}
 
 pub static RENORM: Op = Op {
     sig: "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
@@ -122,14 +283,9 @@ pub static RENORM: Op = Op {
         if t.ndim() < 2 {
             return Err(Error::runtime(format!("input needs at least 2 dimensions, got {} dimensions", t.ndim())));
         }
-        let dim = wrap_dim(c.int(2)?, t.ndim())?;
-        let others: Ints = (0..t.ndim()).filter(|&d| d != dim).map(|d| d as i64).collect();
-        let norm = VECTOR_NORM.call((t, p, others, true)).ok()?;
-        let scale = most.to_f64() * (Term::from(&norm) + 1e-7).recip();
-        let factor = WHERE.call((Term::from(&norm).greater(most), scale, Scalar::Float(1.0)));
-        (Term::from(t) * factor).outputs()
+        quiet(|| renormed(c))
     }),
-    vjp: Vjp::Composite,
+    vjp: Vjp::Joint(Joint { args: &[0], saves: A0, formula: |c| c.through(renormed) }),
     samples: &["f32[3,2], 2, 0, 1.0", "f32[2,3,2], 1, 1, 2.0", "f32[3,2], 3, -1, 100.0", "c64[2,2], 2, 0, 1.0"],
     errors: &[
         ("f32[3], 2, 0, 1.0", "RuntimeError", "renorm: input needs at least 2 dimensions, got 1 dimensions"),

@@ -219,6 +219,7 @@ pub static THRESHOLD: Op = Op {
     samples: &["f32[2,3], 0.1, 2.0"],
     errors: &[("b8[2], 0, 1", "RuntimeError", "not implemented for 'Bool'")],
     keeps: Some("self threshold"),
+    sharing: Some(Sharing::Uniform),
     ..ACTIVATION
 };
 pub static NN_THRESHOLD: Op = Op {

@@ -250,6 +250,7 @@ pub static INDEX_PUT: Op = Op {
         cpu: put,
         gpu: Some(put),
         updates_self: true,
+        onto_self: false,
         // Indices may come from the CPU.
         any_device: true,
     }),
@@ -273,8 +274,10 @@ pub static INDEX_PUT: Op = Op {
         ("f32[], [b8[](= 1)], f32[]", "IndexError", "too many indices for tensor of dimension 0"),
     ],
     expanded: Some(Expanded {
-        warning: "Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor before performing this \
+        warning: Some(
+            "Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor before performing this \
                   operation. This also applies to advanced indexing e.g. tensor[indices] = tensor",
+        ),
         once: |_| Ok(None),
     }),
     ..OP

@@ -142,7 +142,7 @@ pub static NATIVE_LAYER_NORM: Op = Op {
     forms: F,
     body: kernel(infer, forward, Some(forward)),
     vjp: Vjp::Joint(Joint { args: &[0, 2, 3], saves: A0 | A2 | OUT1 | OUT2, formula: gradients }),
-    first_only: true,
+    constant: &[1, 2],
     samples: &[
         "f32[2,3], (3,), None, None, 1e-05",
         "f32[4,5], (5,), f32[5], f32[5], 1e-05",

@@ -194,7 +194,7 @@ fn clear(_: &Call, out: &[Tensor]) -> Result<()> {
 pub static ZERO_: Op = Op {
     sig: "zero_(Tensor self) -> Tensor",
     doc: "Writes zero everywhere in `self`.",
-    forms: ONLY_INPLACE,
+    forms: INPLACE_FUNCTION,
     body: kernel_into(clear, Some(clear)),
     vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]),
     samples: &["f32[2,3]", "i64[4]"],

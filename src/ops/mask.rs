@@ -99,8 +99,10 @@ fn c_name(d: DType) -> &'static str {
 }
 
 const MANY: Option<Expanded> = Some(Expanded {
-    warning: "Use of masked_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing this \
+    warning: Some(
+        "Use of masked_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing this \
               operation. This also applies to advanced indexing e.g. tensor[mask] = scalar",
+    ),
     once: |c| {
         let t = c.tensor(0)?;
         let dims: Ints = (0..t.ndim()).filter(|&d| t.strides()[d] == 0).map(|d| d as i64).collect();
@@ -309,6 +311,7 @@ pub static MASKED_SCATTER: Op = Op {
         cpu: scatter_into,
         gpu: Some(scatter_into),
         updates_self: true,
+        onto_self: false,
         any_device: false,
     }),
     vjp: Vjp::Each(&[

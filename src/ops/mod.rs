@@ -21,6 +21,7 @@ pub mod embedding;
 pub mod entropy;
 pub mod exp;
 pub mod fillers;
+pub mod gamma;
 pub mod gather;
 pub mod hard;
 pub mod hard_backward;
@@ -67,10 +68,12 @@ pub mod split;
 pub mod statistics;
 pub mod strided;
 pub mod take;
+mod through;
 pub mod triangle;
 pub mod trig;
 pub mod unique;
 pub mod view;
+pub mod view_copy;
 
 use crate::op::Op;
 
@@ -95,6 +98,7 @@ pub static OPS: &[&[&Op]] = &[
     entropy::OPS,
     exp::OPS,
     fillers::OPS,
+    gamma::OPS,
     gather::OPS,
     hard::OPS,
     hard_backward::OPS,
@@ -113,8 +117,10 @@ pub static OPS: &[&[&Op]] = &[
     linalg::eigen::OPS,
     linalg::einsum::OPS,
     linalg::factors::OPS,
+    linalg::ldl::OPS,
     linalg::orthogonal::OPS,
     linalg::powers::OPS,
+    linalg::roots::OPS,
     linalg::solve::OPS,
     linalg::spectral::OPS,
     linalg::vectors::OPS,
@@ -163,6 +169,7 @@ pub static OPS: &[&[&Op]] = &[
     triangle::OPS,
     trig::OPS,
     unique::OPS,
+    view_copy::OPS,
 ];
 
 /// Every op.

@@ -1,4 +1,4 @@
-//! Where values belong and how often they occur: searchsorted, bucketize, bincount, histc.
+//! Where values belong, whether and how often they occur: searchsorted, bucketize, isin, bincount, histc.
 //!
 //! Loops on the CPU; on the GPU what `search_gpu` makes of shaders.
 
@@ -13,7 +13,8 @@ use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&SEARCHSORTED, &SEARCHSORTED_SCALAR, &BUCKETIZE, &BUCKETIZE_SCALAR, &BINCOUNT, &HISTC];
+pub static OPS: &[&Op] =
+    &[&SEARCHSORTED, &SEARCHSORTED_SCALAR, &BUCKETIZE, &BUCKETIZE_SCALAR, &BINCOUNT, &HISTC, &ISIN];
 
 /// For each row of values, places in the same row of the boundaries, or in the only one.
 fn places<T: Element + PartialOrd>(sorted: &Tensor, values: &Tensor, rows: usize, right: bool) -> Result<Tensor> {
@@ -254,5 +255,52 @@ pub static HISTC: Op = Op {
         ("i64[2], 3", "NotImplementedError", "not implemented for 'Long'"),
     ],
     out_dtype: Some(OutDType::Same),
+    ..OP
+};
+
+/// Whether each element of one tensor is in another: its place among the sorted ones holds it.
+fn contained(all: &Tensor, list: &Tensor) -> Result<Term> {
+    let common = crate::dtype::promote(all.dtype(), list.dtype())?;
+    if list.numel() == 0 {
+        return super::needs::full_like(all, DType::Bool, 0.0).map(Term::from);
+    }
+    let (all, list) = (Term::from(all).to_dtype(common), Term::from(list).to_dtype(common));
+    let sorted = Term(super::sort::SORT.calls((list.reshape(&[-1]),)).map(|mut out| out.swap_remove(0)));
+    let last = sorted.get().map_or(0, |t| t.numel() as i64 - 1);
+    let place = super::minmax::CLAMP.call((SEARCHSORTED.call((&sorted, &all)), Value::None, last));
+    Ok(super::take::TAKE.call((sorted, place)).equals(all))
+}
+
+pub static ISIN: Op = Op {
+    sig: "isin(Operand elements, Operand test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
+    doc: "Whether each element is among the test elements, or with `invert` is not. `assume_unique` changes nothing.",
+    forms: FO,
+    body: composite(|c| {
+        if let Some(t) = c.all_tensors().find(|t| t.dtype() == DType::Bool || t.dtype().is_complex()) {
+            let name = t.dtype().scalar_type_name();
+            return Err(Error::not_implemented(format!("Unsupported input type encountered for isin(): {name}")));
+        }
+        let found = match (c.opt_scalar(0), c.opt_scalar(1)) {
+            (Some(_), Some(_)) => return Err(Error::type_("expected a tensor, got two numbers")),
+            (Some(s), None) => super::reduce::truth::ANY.call((Term::from(c.tensor(1)?).equals(s),)),
+            (None, Some(s)) => Term::from(c.tensor(0)?).equals(s),
+            (None, None) => contained(c.tensor(0)?, c.tensor(1)?)?,
+        };
+        if c.flag(3) { found.not() } else { found }.outputs()
+    }),
+    vjp: Vjp::None("a truth value"),
+    samples: &[
+        "f32[2,3](nograd), f32[2](nograd)",
+        "i64[5](0..6), i64[3](0..6)",
+        "i64[5](0..6), i64[2,2](0..6), invert=True",
+        "i64[5](0..3), 2",
+        "2, i64[3](0..3)",
+        "f32[3](nograd), i64[0]",
+    ],
+    errors: &[
+        ("b8[2], b8[2]", "NotImplementedError", "Unsupported input type encountered for isin(): Bool"),
+        ("1, 2", "TypeError", "isin"),
+    ],
+    reference: "np.isin(x0, x1, invert=invert)",
     ..OP
 };

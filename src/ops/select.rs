@@ -301,8 +301,10 @@ pub(super) fn fill_value(c: &Call, out: &Tensor) -> Result<Scalar> {
 }
 
 const MANY: Option<Expanded> = Some(Expanded {
-    warning: "Use of index_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing this \
+    warning: Some(
+        "Use of index_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing this \
               operation. This also applies to advanced indexing e.g. tensor[mask] = scalar",
+    ),
     once: |_| Ok(None),
 });
 

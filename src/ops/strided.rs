@@ -2,11 +2,14 @@
 //!
 //! The gradient needs to know how the input itself lay in the storage, so that is noted when the view is made.
 
-use crate::error::{Error, Result};
+use super::copy::{CLONE, COPY_};
+use super::needs::quiet;
+use crate::error::{Error, Result, Show};
 use crate::layout::{Dims, Layout};
 use crate::op::*;
+use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&AS_STRIDED, &AS_STRIDED_VIEW, &AS_STRIDED_];
+pub static OPS: &[&Op] = &[&AS_STRIDED, &AS_STRIDED_VIEW, &AS_STRIDED_, &AS_STRIDED_SCATTER];
 
 pub static AS_STRIDED: Op = Op {
     sig: "as_strided(Tensor self, Size size, int[] stride, int? storage_offset=None) -> Tensor",
@@ -124,3 +127,33 @@ pub(super) fn as_strided_grad(g: Term, whole: &Layout, part: &Layout) -> Term {
         AS_STRIDED_VIEW.call((flat, sizes(whole), &*whole.strides, whole.offset))
     }
 }
+
+fn scattered(c: &Call) -> Result<Outputs> {
+    let (whole, src) = (CLONE.call((c.tensor(0)?,)).ok()?, c.tensor(1)?);
+    let part = AS_STRIDED.call((&whole, c.ints(2)?, c.ints(3)?, c.opt_int(4))).ok()?;
+    if part.shape() != src.shape() {
+        return Err(Error::runtime(format!(
+            "expected src to have a size equal to the slice of self. src size = {}, slice size = {}",
+            Show(src.shape()),
+            Show(part.shape())
+        )));
+    }
+    COPY_.call_inplace((&part, src))?;
+    Ok(smallvec![whole])
+}
+
+pub static AS_STRIDED_SCATTER: Op = Op {
+    sig: "as_strided_scatter(Tensor self, Tensor src, Size size, int[] stride, int? storage_offset=None) -> Tensor",
+    doc: "A copy of `self` with `src` where `as_strided` of it would be.",
+    forms: FMO,
+    body: composite(|c| quiet(|| scattered(c))),
+    vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: |c| c.through(scattered) }),
+    samples: &["f32[6], f32[2,2], (2, 2), (2, 1), 1", "f32[2,3], f32[2,2], (2, 2), (1, 2)"],
+    errors: &[
+        ("f32[4], f32[2], (3,), (1,)", "RuntimeError", "expected src to have a size equal to the slice of self"),
+        ("f32[4], f32[5], (5,), (1,)", "RuntimeError", "out of bounds"),
+    ],
+    keeps: Some("size storage_offset stride"),
+    out_dtype: Some(OutDType::Same),
+    ..OP
+};

@@ -29,7 +29,9 @@ fn tri_cpu<const UPPER: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
 fn tri_gpu<const UPPER: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     let t = matrix(c)?;
     let n = t.ndim();
-    out[0].copy_raw(t)?;
+    if !out[0].same(t) {
+        out[0].copy_raw(t)?;
+    }
     for row in 0..t.size(n - 2) {
         let line = out[0].layout().select(n - 2, row);
         let columns = t.size(n - 1);
@@ -47,15 +49,19 @@ fn like_matrix(c: &Call) -> Result<Specs> {
     Ok(smallvec![Spec::like(matrix(c)?)])
 }
 
+/// Only zeros are written, so a place that several elements share becomes zero if one of them is cleared.
+const SHARED_PLACES: Option<Expanded> = Some(Expanded { warning: None, once: |_| Ok(None) });
+
 pub static TRIL: Op = Op {
     sig: "tril(Tensor self, int diagonal=0) -> Tensor",
     doc: "The lower triangle of matrices, zeros above the given diagonal.",
     forms: FMIO,
-    body: kernel(like_matrix, tri_cpu::<false>, Some(tri_gpu::<false>)),
+    body: kernel_onto(like_matrix, tri_cpu::<false>, Some(tri_gpu::<false>)),
     vjp: Vjp::Each(&[d(0, 0, |c| TRIL.call((c.g(), c.int(1).unwrap_or(0))))]),
     samples: &["f32[3,3]", "f32[2,3,4], 1", "f32[3,2], -1", "i64[3,3]"],
     errors: &[("f32[3]", "RuntimeError", "at least 2 dimensions")],
     reference: "np.tril(x0, diagonal)",
+    expanded: SHARED_PLACES,
     ..OP
 };
 
@@ -63,11 +69,12 @@ pub static TRIU: Op = Op {
     sig: "triu(Tensor self, int diagonal=0) -> Tensor",
     doc: "The upper triangle of matrices, zeros below the given diagonal.",
     forms: FMIO,
-    body: kernel(like_matrix, tri_cpu::<true>, Some(tri_gpu::<true>)),
+    body: kernel_onto(like_matrix, tri_cpu::<true>, Some(tri_gpu::<true>)),
     vjp: Vjp::Each(&[d(0, 0, |c| TRIU.call((c.g(), c.int(1).unwrap_or(0))))]),
     samples: &["f32[3,3]", "f32[2,3,4], 1", "f32[3,2], -1", "i64[3,3]"],
     errors: &[("f32[3]", "RuntimeError", "at least 2 dimensions")],
     reference: "np.triu(x0, diagonal)",
+    expanded: SHARED_PLACES,
     ..OP
 };
 

@@ -162,7 +162,8 @@ fn into_out(py: Python, op: &'static Op, args: &Args, out: *mut PyObject) -> PyR
     for (t, old) in outs.iter().zip(before).filter(|(t, old)| t.shape() != &old[..] && !old.contains(&0)) {
         warn_resized(py, &old, t.shape())?;
     }
-    Ok(out.into_ptr())
+    // As in PyTorch a list of results is not handed back.
+    Ok(if op.signature().returns == Returns::Many { py.None().into_ptr() } else { out.into_ptr() })
 }
 
 /// An `out` of another shape is resized, with PyTorch's warning unless it was empty.

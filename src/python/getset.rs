@@ -1,7 +1,7 @@
 //! The properties of `Tensor` that Rust answers: a table of names, getters and setters behind two border functions.
 
 use super::error::{guard, guard_object};
-use super::kinds::{PyDevice, dtype_object, size_object};
+use super::kinds::{PyDType, PyDevice, dtype_object, size_object};
 use super::object::{borrow, wrap};
 use super::values::type_name;
 use crate::autograd::history;
@@ -76,6 +76,12 @@ static PROPERTIES: &[Property] = &[
     ),
     write(c"grad", c"The accumulated gradient, or None.", get_grad, set_grad),
     write(
+        c"grad_dtype",
+        c"The dtype that gradients are cast to: by default the tensor's; None for any. Only leaves can be given another.",
+        get_grad_dtype,
+        set_grad_dtype,
+    ),
+    write(
         c"data",
         c"The same memory without history; assigning gives the tensor other memory.",
         |py, t| super::overrides::wrap_like(py, data(t), t),
@@ -123,12 +129,14 @@ fn set_grad(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
     if g.same(t) {
         return Err(PyRuntimeError::new_err("can't assign Variable as its own grad"));
     }
-    if g.dtype() != t.dtype() {
+    if let Some(wanted) = t.grad_dtype().filter(|&d| d != g.dtype()) {
         return Err(PyRuntimeError::new_err(format!(
             "attempting to assign a gradient with dtype '{}' to a tensor with grad_dtype '{}'. The gradient must match the \
-             tensor's grad_dtype (defaults to the tensor's dtype). Convert it with .to(tensor.dtype).",
+             tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype attribute with a \
+             specific dtype, or None to allow any dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and \
+             its gradient may break downstream systems that assume they match.",
             g.dtype().cpp_name(),
-            t.dtype().scalar_type_name()
+            wanted.scalar_type_name()
         )));
     }
     if g.device() != t.device() {
@@ -146,6 +154,41 @@ fn set_grad(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
         )));
     }
     t.set_grad(Some(g.clone()));
+    Ok(())
+}
+
+fn get_grad_dtype(py: Python, t: &Tensor) -> PyResult<*mut PyObject> {
+    match t.grad_dtype() {
+        Some(d) => Ok(dtype_object(py, d)?.into_ptr()),
+        None => Ok(py.None().into_ptr()),
+    }
+}
+
+fn set_grad_dtype(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
+    let refuse = |text: String| Err(PyRuntimeError::new_err(text));
+    let Some(v) = v else { return refuse("grad_dtype cannot be deleted".into()) };
+    let dtype = v.cast::<PyDType>().ok().map(|d| d.get().0);
+    if dtype.is_none() && !v.is_none() {
+        return refuse(format!("grad_dtype must be a torch.dtype or None, but got {}", type_name(v)));
+    }
+    if !t.is_leaf() {
+        warn_of_non_leaf(v.py())?;
+        return refuse("grad_dtype can only be set on leaf tensors.".into());
+    }
+    if let Some(d) = dtype.filter(|&d| !d.is_differentiable() && d != t.dtype()) {
+        return refuse(format!("grad_dtype must be a floating point or complex dtype, but got {d}"));
+    }
+    if let (Some(d), Some(g)) = (dtype, t.grad())
+        && g.dtype() != d
+    {
+        return refuse(format!(
+            "Cannot set grad_dtype to '{}' because there is already a gradient with dtype '{}'. Please clear the gradient \
+             (.grad = None) before changing grad_dtype, or ensure the new grad_dtype matches the existing gradient's dtype.",
+            d.scalar_type_name(),
+            g.dtype().cpp_name()
+        ));
+    }
+    t.set_grad_dtype(dtype);
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Hooks as Python registers them: on the gradient of a tensor or on a node, each with a handle that removes it.
 
 use super::object::Handle;
-use crate::autograd::{Node, hooks};
+use crate::autograd::{Node, callbacks, hooks};
 use crate::tensor::Tensor;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -61,6 +61,17 @@ pub fn _register_hook(t: Handle, hook: Py<PyAny>) -> PyResult<HookHandle> {
 pub fn _register_post_accumulate_grad_hook(t: Handle, hook: Py<PyAny>) -> PyResult<HookHandle> {
     let id = hooks::register_post_accumulate(&t.0, super::function::tensor_hook(hook))?;
     Ok(HookHandle { owner: Owner::Tensor(Arc::downgrade(&t.0.0)), id })
+}
+/// Calls a function of no arguments when the backward pass that runs has ended.
+#[pyfunction]
+pub fn _queue_callback(callback: Py<PyAny>) -> PyResult<()> {
+    let call = move || super::graph::with_python(|py| callback.call0(py).map(drop));
+    Ok(callbacks::queue(Box::new(call))?)
+}
+/// The number of the backward pass that runs in this thread; -1 if there is none.
+#[pyfunction]
+pub fn _current_pass() -> i64 {
+    callbacks::current().map_or(-1, |id| id as i64)
 }
 #[pyfunction]
 pub fn _retain_grad(t: Handle) -> PyResult<()> {

@@ -80,6 +80,8 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(hooks::_register_hook, m)?,
         wrap_pyfunction!(hooks::_register_post_accumulate_grad_hook, m)?,
         wrap_pyfunction!(hooks::_retain_grad, m)?,
+        wrap_pyfunction!(hooks::_queue_callback, m)?,
+        wrap_pyfunction!(hooks::_current_pass, m)?,
         wrap_pyfunction!(graph::_requires_grad_, m)?,
         wrap_pyfunction!(graph::_is_inference, m)?,
         wrap_pyfunction!(dlpack::_to_dlpack, m)?,

@@ -5,13 +5,13 @@ use super::object::{borrow, is_tensor, slot, wrap};
 use super::overrides;
 use super::values::{to_scalar, type_name};
 use crate::dispatch;
-use crate::dtype::{Category, Scalar};
+use crate::dtype::Category;
 use crate::op::{Args, Op, Outputs, Value};
 use crate::place;
-use crate::tensor::Tensor;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
+use smallvec::smallvec;
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
@@ -58,8 +58,8 @@ enum Reflected {
 }
 
 impl Operator {
-    fn of(&self, right: &Operand) -> &'static Op {
-        if right.is_tensor() { self.tensor } else { self.number }
+    fn of(&self, right: &Value) -> &'static Op {
+        if right.as_tensor().is_some() { self.tensor } else { self.number }
     }
 }
 
@@ -105,53 +105,36 @@ fn not_implemented() -> *mut PyObject {
     }
 }
 
-/// One side of an operator: small, and read as it was written, which a moved `Value` is not (the processor then waits
-/// for its own stores).
-#[derive(Clone, Copy)]
-enum Operand<'a> {
-    Tensor(&'a Tensor),
-    Number(Scalar),
-}
-
-impl Operand<'_> {
-    fn is_tensor(&self) -> bool {
-        matches!(self, Operand::Tensor(_))
-    }
-}
-
-/// A tensor or number operand; anything else leaves the operator to the other side.
+/// Adds a tensor or number to the arguments, where it stays; false for anything else, which is left to the other side.
 #[inline]
-fn operand<'a>(py: Python<'a>, o: *mut PyObject) -> PyResult<Option<Operand<'a>>> {
+fn push<'a>(py: Python<'a>, o: *mut PyObject, args: &mut Args<'a>) -> PyResult<bool> {
     if let Some(t) = borrow(o) {
-        return Ok(Some(Operand::Tensor(t)));
+        place::push(args, || Value::Tensor(t));
+        return Ok(true);
     }
     // SAFETY: a live operand of the slot's caller.
     let o = unsafe { Borrowed::from_ptr(py, o) };
-    Ok(to_scalar(&o)?.map(Operand::Number))
-}
-
-fn fill<'a>(op: &'static Op, operands: &[Operand<'a>], args: &mut Args<'a>) -> PyResult<()> {
-    for o in operands {
-        match *o {
-            Operand::Tensor(t) => place::push(args, || Value::Tensor(t)),
-            Operand::Number(s) => place::push(args, || Value::Scalar(s)),
-        }
+    let number = to_scalar(&o)?;
+    if let Some(s) = number {
+        place::push(args, || Value::Scalar(s));
     }
-    Ok(dispatch::complete(op, args)?)
+    Ok(number.is_some())
 }
 
-fn call(py: Python, op: &'static Op, operands: &[Operand]) -> PyResult<*mut PyObject> {
-    let mut args = Args::new();
-    fill(op, operands, &mut args)?;
+fn both<'a>(py: Python<'a>, a: *mut PyObject, b: *mut PyObject, args: &mut Args<'a>) -> PyResult<bool> {
+    Ok(push(py, a, args)? && push(py, b, args)?)
+}
+
+fn call(py: Python, op: &'static Op, args: &mut Args) -> PyResult<*mut PyObject> {
+    dispatch::complete(op, args)?;
     let mut out = Outputs::new();
-    super::callable::unlocked(py, &args, || dispatch::call_into(op, &args, &mut out))?;
+    super::callable::unlocked(py, args, || dispatch::call_into(op, args, &mut out))?;
     wrap(py, out.swap_remove(0))
 }
 
-fn change(py: Python, op: &'static Op, operands: &[Operand]) -> PyResult<*mut PyObject> {
-    let mut args = Args::new();
-    fill(op, operands, &mut args)?;
-    wrap(py, super::callable::unlocked(py, &args, || dispatch::call_inplace(op, &args))?)
+fn change(py: Python, op: &'static Op, args: &mut Args) -> PyResult<*mut PyObject> {
+    dispatch::complete(op, args)?;
+    wrap(py, super::callable::unlocked(py, args, || dispatch::call_inplace(op, args))?)
 }
 
 /// The answer of a class that takes an operator over, by the methods for the tensor on the left and on the right.
@@ -168,24 +151,29 @@ unsafe extern "C" fn binary<const I: usize>(a: *mut PyObject, b: *mut PyObject) 
         {
             return Ok(answer);
         }
-        let (Some(x), Some(y), Some(operator)) = (operand(py, a)?, operand(py, b)?, &slots().binary[I]) else {
+        let mut args = Args::new();
+        let (true, Some(operator)) = (both(py, a, b, &mut args)?, &slots().binary[I]) else {
             return Ok(taken(py, methods, a, b)?.unwrap_or_else(not_implemented));
         };
-        if x.is_tensor() {
-            return call(py, operator.of(&y), &[x, y]);
+        if is_tensor(a) {
+            return call(py, operator.of(&args[1]), &mut args);
         }
         match operator.reflected {
-            Reflected::Swapped(op) => call(py, op, &[y, x]),
+            Reflected::Swapped(op) => {
+                args.swap(0, 1);
+                call(py, op, &mut args)
+            }
             Reflected::NumberFirst(op) if op.signature().params[0].kind == crate::op::Kind::Tensor => {
                 Ok(not_implemented())
             }
-            Reflected::NumberFirst(op) => call(py, op, &[x, y]),
+            Reflected::NumberFirst(op) => call(py, op, &mut args),
             Reflected::Reciprocal => {
-                let s = slots();
-                let (Some(r), Some(mul)) = (s.reciprocal, s.mul) else { return Ok(not_implemented()) };
-                let Operand::Tensor(y) = y else { return Ok(not_implemented()) };
-                let inverse = r.call((y,)).ok()?;
-                call(py, mul, &[Operand::Tensor(&inverse), x])
+                let (Some(reciprocal), Some(mul)) = (slots().reciprocal, slots().mul) else {
+                    return Ok(not_implemented());
+                };
+                args.swap(0, 1);
+                args[0] = Value::Owned(reciprocal.call((args[0].reborrow(),)).ok()?);
+                call(py, mul, &mut args)
             }
         }
     })
@@ -198,10 +186,11 @@ unsafe extern "C" fn inplace<const I: usize>(a: *mut PyObject, b: *mut PyObject)
         {
             return Ok(answer);
         }
-        let (Some(x), Some(y), Some(operator)) = (operand(py, a)?, operand(py, b)?, &slots().binary[I]) else {
-            return Ok(not_implemented());
-        };
-        change(py, operator.of(&y), &[x, y])
+        let mut args = Args::new();
+        match (both(py, a, b, &mut args)?, &slots().binary[I]) {
+            (true, Some(operator)) => change(py, operator.of(&args[1]), &mut args),
+            _ => Ok(not_implemented()),
+        }
     })
 }
 
@@ -213,12 +202,13 @@ unsafe extern "C" fn power(a: *mut PyObject, b: *mut PyObject, _modulo: *mut PyO
         {
             return Ok(answer);
         }
-        let (Some(x), Some(y), Some(operator)) = (operand(py, a)?, operand(py, b)?, &slots().pow) else {
+        let mut args = Args::new();
+        let (true, Some(operator)) = (both(py, a, b, &mut args)?, &slots().pow) else {
             return Ok(taken(py, methods, a, b)?.unwrap_or_else(not_implemented));
         };
         match operator.reflected {
-            Reflected::NumberFirst(op) if !x.is_tensor() => call(py, op, &[x, y]),
-            _ => call(py, operator.of(&y), &[x, y]),
+            Reflected::NumberFirst(op) if !is_tensor(a) => call(py, op, &mut args),
+            _ => call(py, operator.of(&args[1]), &mut args),
         }
     })
 }
@@ -230,10 +220,11 @@ unsafe extern "C" fn inplace_power(a: *mut PyObject, b: *mut PyObject, _modulo: 
         {
             return Ok(answer);
         }
-        let (Some(x), Some(y), Some(operator)) = (operand(py, a)?, operand(py, b)?, &slots().pow) else {
-            return Ok(not_implemented());
-        };
-        change(py, operator.of(&y), &[x, y])
+        let mut args = Args::new();
+        match (both(py, a, b, &mut args)?, &slots().pow) {
+            (true, Some(operator)) => change(py, operator.of(&args[1]), &mut args),
+            _ => Ok(not_implemented()),
+        }
     })
 }
 
@@ -244,15 +235,13 @@ unsafe extern "C" fn unary<const I: usize>(a: *mut PyObject) -> *mut PyObject {
         {
             return Ok(answer);
         }
-        match (operand(py, a)?, slots().unary[I]) {
-            (Some(Operand::Tensor(t)), Some(_))
-                if UNARY[I] == "bitwise_not" && t.dtype().category() > Category::Int =>
-            {
-                Err(PyTypeError::new_err("~ (operator.invert) is only implemented on integer and Boolean-type tensors"))
-            }
-            (Some(x), Some(op)) => call(py, op, &[x]),
-            _ => Ok(not_implemented()),
+        let (Some(t), Some(op)) = (borrow(a), slots().unary[I]) else { return Ok(not_implemented()) };
+        if UNARY[I] == "bitwise_not" && t.dtype().category() > Category::Int {
+            return Err(PyTypeError::new_err(
+                "~ (operator.invert) is only implemented on integer and Boolean-type tensors",
+            ));
         }
+        call(py, op, &mut smallvec![Value::Tensor(t)])
     })
 }
 
@@ -264,11 +253,12 @@ unsafe extern "C" fn compare(a: *mut PyObject, b: *mut PyObject, which: c_int) -
         {
             return Ok(answer);
         }
-        let (Some(x), Some(op)) = (operand(py, a)?, slots().compare[which as usize]) else {
+        let mut args = Args::new();
+        let (true, Some(op)) = (push(py, a, &mut args)?, slots().compare[which as usize]) else {
             return Ok(not_implemented());
         };
-        if let Some(y) = operand(py, b)? {
-            return call(py, op, &[x, y]);
+        if push(py, b, &mut args)? {
+            return call(py, op, &mut args);
         }
         // SAFETY: a live operand of the slot's caller.
         let other = unsafe { Bound::from_borrowed_ptr(py, b) };
@@ -277,7 +267,8 @@ unsafe extern "C" fn compare(a: *mut PyObject, b: *mut PyObject, which: c_int) -
             && type_name(&other) == "ndarray"
             && let Ok(array) = super::construct::from_numpy(&other)
         {
-            return call(py, op, &[x, Operand::Tensor(&array.0)]);
+            args.push(Value::Owned(array.0));
+            return call(py, op, &mut args);
         }
         Ok(overrides::slot(py, method, &[a, b])?.unwrap_or_else(not_implemented))
     })

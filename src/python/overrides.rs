@@ -42,9 +42,12 @@ fn handler<'py>(class: &Bound<'py, PyType>) -> Option<Bound<'py, PyAny>> {
 
 /// Notes that an object of a subclass of `Tensor` is made.
 pub fn note(py: Python, class: *mut PyTypeObject) {
+    if class == tensor_type() || active() {
+        return;
+    }
     // SAFETY: a live class of the caller.
     let class = unsafe { Bound::from_borrowed_ptr(py, class.cast::<PyObject>()).cast_into_unchecked::<PyType>() };
-    if !active() && handler(&class).is_some() {
+    if handler(&class).is_some() {
         ACTIVE.store(true, Ordering::Relaxed);
     }
 }

@@ -39,11 +39,13 @@ pub(crate) const LEAF_GRAD: u8 = 1;
 pub(crate) const HAS_FN: u8 = 2;
 pub(crate) const INFERENCE: u8 = 4;
 pub(crate) const RETAINS: u8 = 8;
+/// The gradient may have another dtype than the tensor: see `Tensor::grad_dtype`.
+pub(crate) const GRAD_DTYPE: u8 = 32;
 /// The Python class and attributes are kept in the slot: see Note [Identity] in `python`.
 #[cfg(feature = "python")]
 pub(crate) const PY_STASH: u8 = 16;
 /// An `AccumulateGrad` has been made for this leaf.
-const ACCUMULATES: u8 = 32;
+const ACCUMULATES: u8 = 64;
 
 pub struct TensorImpl {
     first: UnsafeCell<Meta>,

@@ -6,7 +6,8 @@
 //! one gives the leaf its turn, a sequence number below that of every node with an edge to it. The `AccumulateGrad`
 //! that programs see is made when one asks for it; it lives as long as there are edges to the leaf, as PyTorch's does.
 
-use super::{ACCUMULATES, HAS_FN, INFERENCE, Meta, Tensor};
+use super::{ACCUMULATES, GRAD_DTYPE, HAS_FN, INFERENCE, Meta, Tensor};
+use crate::dtype::DType;
 use std::any::Any;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
@@ -107,6 +108,8 @@ pub struct Rare {
     /// Python attributes and class that outlive the Python object.
     pub python: Option<Box<dyn Any + Send + Sync>>,
     pub name: Option<String>,
+    /// Where the flag `GRAD_DTYPE` is set: the dtype of the gradient, or any.
+    pub grad_dtype: Option<DType>,
     accumulator: Accumulator,
 }
 
@@ -189,6 +192,14 @@ impl Tensor {
             }
             None => self.set_grad_fn(edge),
         }
+    }
+    /// The dtype that the gradient has: the tensor's own unless another was set; `None`: any.
+    pub fn grad_dtype(&self) -> Option<DType> {
+        if self.flag(GRAD_DTYPE) { self.slot().rare().grad_dtype } else { Some(self.dtype()) }
+    }
+    pub fn set_grad_dtype(&self, dtype: Option<DType>) {
+        self.slot().rare().grad_dtype = dtype;
+        self.set_flag(GRAD_DTYPE, dtype != Some(self.dtype()));
     }
     /// A view of `self` (or of the base of `self`) that takes part in view-and-in-place history.
     #[inline]

@@ -72,6 +72,77 @@ def grad_batched_wrong(torch):
     torch.autograd.grad(a * a, a, torch.ones(2, 3), is_grads_batched=True)
 
 
+def grad_batched_sizes(torch):
+    a = leaf(torch)
+    torch.autograd.grad([a * a, a.sum()], a, [torch.eye(2), torch.ones(3)], is_grads_batched=True)
+
+
+def grad_batched_number(torch):
+    a = leaf(torch)
+    torch.autograd.grad((a * a).sum(), a, is_grads_batched=True)
+
+
+def grad_dtype(dtype):
+    def case(torch):
+        a = leaf(torch)
+        a.grad_dtype = dtype and getattr(torch, dtype)
+        found = [str(a.grad_dtype)]
+        (a.to(torch.float64) * 2).sum().backward()
+        (a * 2).sum().backward()
+        other = torch.autograd.grad((a * torch.ones(3, 2)).sum(), a)[0]
+        return [*found, str(a.grad.dtype), a.grad.tolist(), str(other.dtype), other.tolist()]
+
+    return case
+
+
+def grad_dtype_later(torch):
+    a = leaf(torch)
+    y = a * 2
+    a.grad_dtype = torch.float64
+    y.sum().backward()
+    return [str(a.grad.dtype), str(a.detach().grad_dtype), str((a * 2).grad_dtype), a.clone().grad_dtype == a.dtype]
+
+
+def grad_dtype_any(torch):
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g.double()
+
+    a, b = leaf(torch), leaf(torch)
+    a.grad_dtype = None
+    Twice.apply(a).sum().backward()
+    b.grad_dtype = None
+    b.grad = torch.ones(2, dtype=torch.float64)
+    return [str(a.grad.dtype), str(b.grad.dtype)]
+
+
+def grad_dtype_no_dtype(torch):
+    leaf(torch).grad_dtype = 3
+
+
+def grad_dtype_of_non_leaf(torch):
+    y = leaf(torch) * 2
+    y.grad_dtype = torch.float64
+
+
+def grad_dtype_beside_grad(torch):
+    a = leaf(torch)
+    a.grad = torch.ones(2)
+    a.grad_dtype = torch.float32
+    a.grad_dtype = torch.float64
+
+
+def grad_dtype_then_another_grad(torch):
+    a = leaf(torch)
+    a.grad_dtype = torch.float64
+    a.grad = torch.ones(2)
+
+
 def grad_only_inputs(torch):
     a = leaf(torch)
     return torch.autograd.grad(a.sum(), a, only_inputs=False)
@@ -205,7 +276,7 @@ def gradcheck_fast(torch):
 
 
 CASES = {k: v for k, v in globals().items() if callable(v) and getattr(v, "__module__", "") == __name__}
-for helper in ("leaf", "assign_grad", "functional", "both"):
+for helper in ("leaf", "assign_grad", "functional", "both", "grad_dtype"):
     del CASES[helper]
 CASES |= {
     "assign grad": assign_grad(lambda torch, a: torch.ones(2)),
@@ -214,6 +285,7 @@ CASES |= {
     "assign a number as grad": assign_grad(lambda torch, a: 3),
     "assign itself as grad": assign_grad(lambda torch, a: a),
 }
+CASES |= {f"grad_dtype {d}": grad_dtype(d) for d in ("float64", "float16", "complex64", "float32", None)}
 CUBE, X, V = both(lambda x: (x**3).sum()), (lambda torch, x, v: x), (lambda torch, x, v: v)
 SQUARE = both(lambda x: x * x)
 CONSTANT = both(lambda x: (x.detach() * 2).sum())

@@ -135,6 +135,38 @@ def multi(mode):
     return case
 
 
+def multi_in_each_pass(torch):
+    w, v, u, seen = leaf(torch), leaf(torch), leaf(torch), []
+    register = torch.autograd.graph.register_multi_grad_hook
+    register((w, v), lambda grads: seen.append(["all", len(grads)]))
+    register((w, u), lambda grads: seen.append(["some", grads[1]]))
+    register((w, v), lambda grad: seen.append("any"), mode="any")
+    for _ in range(2):
+        (w * v).sum().backward()
+    u.sum().backward()
+    return sorted(map(str, seen))
+
+
+def multi_of_nodes(torch):
+    w, seen = leaf(torch), []
+    a, b = w * 2, w * 3
+    torch.autograd.graph.register_multi_grad_hook((a, b), seen.append)
+    (a * b).sum().backward()
+    return seen
+
+
+def queued(torch):
+    w, seen = leaf(torch), []
+    queue = torch.autograd.graph.queue_callback
+    w.register_hook(lambda g: queue(lambda: seen.append(w.grad.clone())))
+    w.sum().backward()
+    return seen
+
+
+def queued_outside(torch):
+    torch.autograd.graph.queue_callback(lambda: None)
+
+
 def mutable_hook(torch):
     w, out = leaf(torch), []
     y = w * 1

@@ -19,6 +19,12 @@ KNOWN = [
     ("strides", "float_power.scalar pow.scalar renorm", ROW_MAJOR),
     ("strides", "addr", "of bools it is put together from other ops"),
     ("strides", "unique.counts", "PyTorch sorts columns"),
+    ("strides", "as_strided_scatter", "a copy has no gaps"),
+    (
+        "gradient",
+        "as_strided_scatter",
+        "PyTorch's goes to the elements that were written over, ours to those that stay",
+    ),
     ("strides on cpu", "adjoint", "a computed conjugate has no gaps"),
     ("strides on cpu", "linalg.lstsq", "PyTorch's solution is a part of LAPACK's longer columns"),
     ("node names, nodes keep", "remainder.scalar bernoulli.p", "PyTorch has no gradient here"),
@@ -27,11 +33,12 @@ KNOWN = [
         "special.ndtr trapezoid.dx trapezoid.x cumulative_trapezoid.x",
         "a product with a number has the node of a product",
     ),
+    ("node names, nodes keep", "vander combinations", "put together from other ops, whose nodes it shows"),
     (
-        "node names, nodes keep",
-        "vander combinations cdist pdist dist renorm linalg.lstsq linalg.lu lu_unpack linalg.lu_solve lu_solve "
-        "linalg.householder_product ormqr triangular_solve linalg.solve linalg.solve_ex",
-        "put together from other ops, whose nodes it shows",
+        "nodes keep",
+        "cdist pdist dist linalg.lstsq linalg.lu lu_unpack linalg.lu_solve lu_solve linalg.householder_product ormqr "
+        "triangular_solve linalg.solve linalg.solve_ex linalg.polar",
+        "the arguments are kept, from which its gradient computes again what PyTorch keeps",
     ),
     ("node names", "nn.functional.pad", "circular padding is a concatenation, not writes to views"),
     ("node names", "linalg.tensorinv", "a reshaped inverse is a view"),
@@ -63,6 +70,11 @@ XFAIL = {(prop, op): reason for props, ops, reason in KNOWN for prop in props.sp
 NOT_ABOUT = [
     ("strided", "as_strided", "", "reads the storage, not the elements"),
     ("expanded", "as_strided", "", "reads the storage, not the elements"),
+    *(
+        (prop, f"as_strided_{kind}", "", "reads the storage, not the elements")
+        for prop in ("strided", "expanded")
+        for kind in ("copy", "scatter")
+    ),
     ("grad", "bernoulli", "", "its gradient is zero by definition"),
     ("grad", "normal", "", "its gradient is zero by definition"),
     (
@@ -99,7 +111,7 @@ EQUAL_ROWS = {
 }
 NOT_ABOUT += [("expanded", op, text, "an expanded matrix is singular") for op, text in EQUAL_ROWS.items()]
 # One triangle is read and the gradient is Hermitian, by PyTorch's convention: `test_linalg.py` checks it by differences.
-ONE_TRIANGLE = dict.fromkeys(("cholesky", "cholesky_ex", "linalg_eigh", "eigh", "eigvalsh"), "")
+ONE_TRIANGLE = dict.fromkeys(("cholesky", "cholesky_ex", "linalg_eigh", "eigh", "eigvalsh", "matrix_sqrth"), "")
 NOT_ABOUT += [
     (check, op, text, "the gradient is that of Hermitian matrices")
     for check in ("gradcheck", "gradgradcheck")

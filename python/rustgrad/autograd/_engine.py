@@ -31,7 +31,7 @@ def _check_grad(i, out, grad, batched):
             raise RuntimeError(
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
                 "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
-                f"output, but a mismatch was detected: grad_output[{i}] has a shape of {grad.shape} and output[{i}] "
+                f"output, but a mismatch was detected: grad_output[{i}] has a shape of {first.shape[1:]} and output[{i}] "
                 f"has a shape of {out.shape}. If you only want some tensors in `grad_output` to be considered "
                 "batched, consider using vmap."
             )
@@ -181,7 +181,20 @@ def grad(
 
 
 def _batched(outputs, grads, retain_graph, create_graph, inputs, allow_unused):
-    size = next(g for g in grads if g is not None).size(0)
+    given = [g for g in grads if g is not None]
+    for g in given:
+        if g.dim() == 0:
+            raise ValueError(
+                "grad: vmap(vjp, in_dims=0, ...)(<inputs>): Got in_dim=0 for some input, but that input is a Tensor of "
+                "dimensionality 0 so expected in_dim to satisfy 0 <= in_dim < 0. With is_grads_batched=True dimension 0 "
+                "of every gradient is the batch, so each output needs one."
+            )
+    size, *others = dict.fromkeys(g.size(0) for g in given)
+    if others:
+        raise ValueError(
+            "grad: vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+            f"{[size, *others]} for the mapped dimension"
+        )
     rows = []
     for b in range(size):
         row = tuple(None if g is None else g[b] for g in grads)

@@ -13,6 +13,7 @@ __all__ = [
     "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
+    "queue_callback",
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
@@ -153,12 +154,22 @@ class _Handles:
         self.remove()
 
 
+def queue_callback(callback):
+    """Calls a function of no arguments when the backward pass that runs has ended.
+
+    Raises:
+        RuntimeError: no backward pass runs in this thread.
+    """
+    _C._queue_callback(callback)
+
+
 def register_multi_grad_hook(tensors, fn, *, mode="all"):
-    """Calls `fn` in backward: with all gradients (None for missing ones) once every one is known, or with the first.
+    """Calls `fn` once in each backward: with all gradients, as soon as all that come are there, or with the first.
 
     Args:
         tensors (sequence): tensors that require grad.
-        fn (callable): gets a list of gradients ("all") or one gradient ("any").
+        fn (callable): gets a list of gradients ("all"; None for a tensor that has no part in the graph) or one gradient
+            ("any").
         mode (str): "all" or "any".
 
     Returns:
@@ -167,23 +178,26 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     tensors = [t for t in tensors if isinstance(t, Tensor)]
-    lock = threading.Lock()
-    state = {"seen": {}, "fired": False}
+    state = threading.local()
+
+    def fire():
+        if not state.fired:
+            state.fired = True
+            fn([state.seen.get(i) for i in range(len(tensors))])
 
     def make(i):
         def hook(grad):
-            with lock:
+            first = getattr(state, "current", None) != _C._current_pass()
+            if first:
+                state.current, state.seen, state.fired = _C._current_pass(), {}, False
                 if mode == "any":
-                    ready, state["fired"] = not state["fired"], True
-                    result = grad
+                    fn(grad)
                 else:
-                    state["seen"][i] = grad
-                    ready = len(state["seen"]) == len(tensors)
-                    result = [state["seen"].get(k) for k in range(len(tensors))]
-                    if ready:
-                        state["seen"] = {}
-            if ready:
-                fn(result)
+                    # What is still missing at the end of the pass has no part in it.
+                    _C._queue_callback(fire)
+            state.seen[i] = grad
+            if mode == "all" and len(state.seen) == len(tensors):
+                fire()
 
         return hook
 

@@ -9,6 +9,7 @@
 pub mod batch;
 pub mod exponential;
 pub mod factor;
+pub mod ldl;
 pub mod mat;
 pub mod reflect;
 pub mod spectrum;

@@ -4,6 +4,7 @@
 //! is not read: its NaNs do not count.
 
 use super::{BMM, MM, product_of, same_dtype};
+use crate::autograd::{grad_enabled, history::check_writable};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::layout::Dims;
@@ -11,6 +12,7 @@ use crate::op::*;
 use crate::ops::needs::quiet;
 use crate::ops::view::PERMUTE;
 use crate::tensor::Tensor;
+use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&ADDMM, &ADDMV, &ADDBMM, &BADDBMM, &ADDR];
 
@@ -80,6 +82,53 @@ pub(super) fn check_mm(a: &Tensor, b: &Tensor) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+/// A place that several elements share takes them one after another, `p = beta * p + x` for each, as PyTorch's loops
+/// have it. So the factors are summed over shared dimensions, with the powers of beta that later steps multiply by.
+const ONE_AFTER_ANOTHER: Option<Expanded> = Some(Expanded {
+    warning: None,
+    once: |c| match grad_enabled() && c.all_tensors().any(|t| t.requires_grad()) {
+        true => check_writable(c.tensor(0)?).map(|()| None),
+        false => quiet(|| summed(c).map(Some)),
+    },
+});
+
+fn summed(c: &Call) -> Result<Args<'static>> {
+    if let Body::Kernel(k) = &c.op.body {
+        (k.infer)(c)?;
+    }
+    let (t, beta) = (c.tensor(0)?, c.scalar(3)?.to_f64());
+    let (mut a, mut b) = (Term::from(c.tensor(1)?), Term::from(c.tensor(2)?));
+    let rows = t.ndim().saturating_sub(2);
+    let mut steps = 1;
+    for d in (0..t.ndim()).rev().filter(|&d| t.strides()[d] == 0 && t.size(d) > 1) {
+        let n = t.size(d);
+        let weights: Vec<f64> = (0..n).map(|i| beta.powi((steps * (n - 1 - i)) as i32)).collect();
+        let weights = Term(Tensor::from_slice(&weights, &[n])).to_device(t.device()).to_dtype(t.dtype());
+        steps *= n;
+        if d == rows {
+            a = (a * weights.unsqueeze(-1)).sum(&[-2], true).to_dtype(t.dtype());
+        } else if d > rows {
+            b = (b * weights).sum(&[-1], true).to_dtype(t.dtype());
+        } else {
+            // The sum over a batch is one product of longer rows and columns.
+            let (from, to) = (a.sizes(), b.sizes());
+            let inner = n as i64 * from[2];
+            let weighted = a * weights.unsqueeze(-1).unsqueeze(-1);
+            a = PERMUTE.call((weighted, [1, 0, 2])).reshape(&[1, from[1], inner]);
+            b = b.reshape(&[1, inner, to[2]]);
+        }
+    }
+    let whole = t.with_layout(t.layout().unexpanded());
+    let beta = Scalar::Float(beta.powi(steps as i32));
+    Ok(smallvec![
+        Value::Owned(whole),
+        Value::Owned(a.ok()?),
+        Value::Owned(b.ok()?),
+        beta.into(),
+        c.args[4].clone().into_owned()
+    ])
 }
 
 /// The gradient times the real or complex number in argument `i`.
@@ -158,6 +207,7 @@ pub static ADDMV: Op = Op {
     ]),
     samples: &["f32[2], f32[2,3], f32[3]", "f32[2], f32[2,3], f32[3], beta=0.5, alpha=2"],
     errors: &[("f32[2], f32[2,3], f32[2]", "RuntimeError", "size mismatch")],
+    expanded: ONE_AFTER_ANOTHER,
     reference: "beta * x0 + alpha * (x1 @ x2)",
     ..OP
 };
@@ -201,6 +251,7 @@ pub static BADDBMM: Op = Op {
     samples: &["f32[2,3,2], f32[2,3,4], f32[2,4,2]", "f32[3,2], f32[2,3,4], f32[2,4,2], beta=0.5, alpha=2"],
     errors: &[("f32[3,2], f32[2,3,4], f32[2,3,2]", "RuntimeError", "Expected size for first two dimensions")],
     reference: "beta * x0 + alpha * (x1 @ x2)",
+    expanded: ONE_AFTER_ANOTHER,
     ..OP
 };
 

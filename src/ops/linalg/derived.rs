@@ -163,6 +163,28 @@ pub static MATRIX_RANK: Op = Op {
 
 const DRIVERS: [&str; 4] = ["gels", "gelsy", "gelsd", "gelss"];
 
+/// Whether the right hand side is a vector, or a batch of them.
+fn is_vector(a: &Tensor, b: &Tensor) -> bool {
+    b.ndim() == a.ndim() - 1 && b.shape() == &a.shape()[..b.ndim()]
+}
+
+/// The ratio to the greatest singular value up to which one counts as zero.
+fn cutoff(c: &Call, a: &Tensor) -> Scalar {
+    let (m, n) = sizes(a);
+    c.opt_scalar(2).unwrap_or(Scalar::Float(epsilon(a.dtype()) * m.max(n) as f64))
+}
+
+/// The solution, and where they are wanted the squares of what is left.
+fn fitted(c: &Call, with_residuals: bool) -> Result<Outputs> {
+    let (a, b) = (c.tensor(0)?, c.tensor(1)?);
+    let vector = is_vector(a, b);
+    let b = if vector { Term::from(b).unsqueeze(-1) } else { b.into() };
+    let x = PINV.call((a, 0.0, cutoff(c, a))).at_by_columns(b.clone());
+    let residuals =
+        if with_residuals { Some((Term::from(a).at(&x) - b).abs().square().sum(&[-2], false)) } else { None };
+    [Some(if vector { x.squeeze(-1) } else { x }), residuals].into_iter().flatten().map(Term::ok).collect()
+}
+
 /// Solution, residuals, rank and singular values, each empty where the driver does not give it.
 fn least_squares(c: &Call) -> Result<Outputs> {
     let (a, b, name) = (c.tensor(0)?, c.tensor(1)?, "torch.linalg.lstsq");
@@ -176,36 +198,40 @@ fn least_squares(c: &Call) -> Result<Outputs> {
         return refuse("input.dtype() and other.dtype() should be the same");
     }
     let (m, n) = sizes(a);
-    let vector = b.ndim() == a.ndim() - 1 && b.shape() == &a.shape()[..b.ndim()];
-    let b = if vector { Term::from(b).unsqueeze(-1).ok()? } else { b.clone() };
-    if b.ndim() < 2 {
-        return refuse("other must have at least 1 dimension");
+    if !is_vector(a, b) {
+        if b.ndim() < 2 {
+            return refuse("other must have at least 1 dimension");
+        }
+        if b.size(b.ndim() - 2) != m {
+            return refuse("input.size(-2) should match other.size(-2)");
+        }
     }
-    if b.size(b.ndim() - 2) != m {
-        return refuse("input.size(-2) should match other.size(-2)");
+    let none = |d: DType| Tensor::empty(&[0], d, a.device());
+    let rank = MATRIX_RANK.call((a, Value::None, false, 0.0, cutoff(c, a))).ok()?;
+    let full = item(&crate::ops::reduce::truth::ALL.call((Term::from(&rank).equals(n),)).ok()?)?.to_bool();
+    let mut out = fitted(c, m > n && driver != "gelsy" && full)?;
+    if out.len() < 2 {
+        out.push(none(a.dtype().to_real())?);
     }
-    let rcond = c.opt_scalar(2).unwrap_or(Scalar::Float(epsilon(a.dtype()) * m.max(n) as f64));
-    let x = PINV.call((a, 0.0, rcond)).at_by_columns(&b).ok()?;
-    let none = |d: DType| Term(Tensor::empty(&[0], d, a.device()));
-    let rank = MATRIX_RANK.call((a, Value::None, false, 0.0, rcond)).ok()?;
-    let full = quiet(|| crate::ops::reduce::truth::ALL.call((Term::from(&rank).equals(n),)).ok())?;
-    let residuals = if m > n && driver != "gelsy" && item(&full)?.to_bool() {
-        (Term::from(a).at(&x) - &b).abs().square().sum(&[-2], false)
-    } else {
-        none(a.dtype().to_real())
-    };
-    let solution = if vector { Term::from(x).squeeze(-1) } else { x.into() };
-    let rank = if driver == "gels" { none(DType::I64) } else { rank.into() };
+    out.push(if driver == "gels" { none(DType::I64)? } else { rank });
     let with_values = ["gelsd", "gelss"].contains(&driver);
-    let values = if with_values { SVDVALS.call((a.detach(),)) } else { none(a.dtype().to_real()) };
-    all([solution, residuals, rank, values])
+    out.push(if with_values { SVDVALS.call((a,)).ok()? } else { none(a.dtype().to_real())? });
+    Ok(out)
 }
 
 pub static LSTSQ: Op = Op {
     sig: "linalg.lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
     doc: "The X of least norm that makes `|A X - B|` least. Any driver solves by singular values; what else is given is as the driver has it.",
-    body: composite(least_squares),
-    vjp: Vjp::Composite,
+    body: composite(|c| quiet(|| least_squares(c))),
+    vjp: Vjp::Joint(Joint {
+        args: &[0, 1],
+        saves: A0 | A1,
+        formula: |c| {
+            let with_residuals = *c.output_facts[1].shape != [0];
+            c.through(|call| fitted(call, with_residuals))
+        },
+    }),
+    constant: &[3],
     samples: &[
         "f32[3,2], f32[3,2]",
         "f32[3,2], f32[3,2], driver='gels'",

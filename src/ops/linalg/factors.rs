@@ -7,6 +7,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::layout::Dims;
 use crate::op::*;
+use crate::ops::needs::quiet;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -182,6 +183,14 @@ fn unpacked(lu: &Tensor, pivots: &Tensor) -> Result<[Term; 3]> {
     Ok([PERMUTATION.call((pivots, m)).to_dtype(lu.dtype()), low + one, Term::from(lu).cut_out(-2, 0, k).upper(0)])
 }
 
+/// The same; what is not wanted is empty.
+fn wanted_parts(c: &Call) -> Result<Outputs> {
+    let (lu, data, order) = (c.tensor(0)?, c.flag(2), c.flag(3));
+    let [p, l, u] = unpacked(lu, c.tensor(1)?)?;
+    let none = || Term(Tensor::empty(&[0], lu.dtype(), lu.device()));
+    all([if order { p } else { none() }, if data { l } else { none() }, if data { u } else { none() }])
+}
+
 pub static LU_UNPACK: Op = Op {
     sig: "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
     doc: "P, L and U of `A = P L U` from what `linalg.lu_factor` gives; parts that are not wanted are empty.",
@@ -197,12 +206,10 @@ pub static LU_UNPACK: Op = Op {
             let text = "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function is intended to be used with the output produced by torch.linalg.lu_factor";
             return Err(Error::runtime(text));
         }
-        let [p, l, u] = unpacked(lu, pivots)?;
-        let none = || Term(Tensor::empty(&[0], lu.dtype(), lu.device()));
-        let (data, order) = (c.flag(2), c.flag(3));
-        all([if order { p } else { none() }, if data { l } else { none() }, if data { u } else { none() }])
+        quiet(|| wanted_parts(c))
     }),
-    vjp: Vjp::Composite,
+    vjp: Vjp::Joint(Joint { args: &[0], saves: A0 | A1, formula: |c| c.through(wanted_parts) }),
+    constant: &[0],
     samples: &[
         "f32[3,3], i32[3](= 2, 3, 3)",
         "f32[2,3], i32[2](= 2, 2), False",
@@ -215,22 +222,24 @@ pub static LU_UNPACK: Op = Op {
     ..MATRIX
 };
 
+fn all_factors(c: &Call) -> Result<Outputs> {
+    let out = LU_FACTOR_EX.calls((c.tensor(0)?, c.flag(1)))?;
+    all(unpacked(&out[0], &out[1])?)
+}
+
 pub static LU: Op = Op {
     sig: "linalg.lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
     doc: "A permutation P, a unit lower triangle L and an upper triangle U with `A = P L U`.",
-    body: composite(|c| {
-        let out = LU_FACTOR_EX.calls((c.tensor(0)?, c.flag(1)))?;
-        all(unpacked(&out[0], &out[1])?)
-    }),
-    vjp: Vjp::Composite,
+    body: composite(|c| quiet(|| all_factors(c))),
+    vjp: Vjp::Joint(Joint { args: &[0], saves: A0, formula: |c| c.through(all_factors) }),
+    constant: &[0],
     samples: &["f32[3,3]", "f32[2,2,3]", "f32[3,2]", "c64[2,2]", "f32[2,2](zeros)", "f32[0,2]"],
     errors: &[("f32[3]", "RuntimeError", "2")],
     ..MATRIX
 };
 
-/// X of `A X = B` (or `X A = B`), where A, or its adjoint, was factored.
-fn lu_solved(lu: &Tensor, pivots: &Tensor, b: &Tensor, left: bool, adjoint: bool) -> Result<Term> {
-    let name = "linalg.lu_solve";
+fn check_factored(c: &Call) -> Result<()> {
+    let (lu, pivots, b, left, name) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?, c.flag(3), "linalg.lu_solve");
     square(lu, name)?;
     if pivots.dtype() != DType::I32 {
         return Err(Error::runtime("pivots should be a Tensor of scalar type torch.int32").in_op(name));
@@ -245,6 +254,12 @@ fn lu_solved(lu: &Tensor, pivots: &Tensor, b: &Tensor, left: bool, adjoint: bool
         let text = format!("LU and B must have the same dtype, but got {x} and {y}");
         return Err(Error::runtime(text).in_op(name));
     }
+    Ok(())
+}
+
+/// X of `A X = B` (or `X A = B`), where A, or its adjoint, was factored.
+fn lu_solved(c: &Call) -> Result<Outputs> {
+    let (lu, pivots, b, left, adjoint) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?, c.flag(3), c.flag(4));
     let p = PERMUTATION.call((pivots, lu.size(lu.ndim() - 1))).to_dtype(lu.dtype());
     let (lu, b) = (Term::from(lu), Term::from(b));
     // X A = B is conj(A)^H X^T = B^T.
@@ -257,14 +272,17 @@ fn lu_solved(lu: &Tensor, pivots: &Tensor, b: &Tensor, left: bool, adjoint: bool
         false => solve(solve(p.mt().at(b), false), true),
         true => p.at_by_columns(solve(solve(b, true), false)),
     };
-    Ok(if left { x } else { x.mt() })
+    if left { x } else { x.mt() }.outputs()
 }
 
 pub static LU_SOLVE: Op = Op {
     sig: "linalg.lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor",
     doc: "The solutions of `A X = B`, `X A = B` or, with `adjoint`, of `A^H X = B`, from what `linalg.lu_factor` gave for A.",
-    body: composite(|c| lu_solved(c.tensor(0)?, c.tensor(1)?, c.tensor(2)?, c.flag(3), c.flag(4))?.outputs()),
-    vjp: Vjp::Composite,
+    body: composite(|c| {
+        check_factored(c)?;
+        quiet(|| lu_solved(c))
+    }),
+    vjp: Vjp::Joint(Joint { args: &[0, 2], saves: A0 | A1 | A2, formula: |c| c.through(lu_solved) }),
     samples: &[
         "f32[3,3](spd), i32[3](= 2, 3, 3), f32[3,2]",
         "f32[3,3](spd), i32[3](= 2, 3, 3), f32[3,2], adjoint=True",
@@ -283,7 +301,7 @@ pub static TORCH_LU_SOLVE: Op = Op {
     sig: "lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
     doc: "The solutions of `A X = self` from what `linalg.lu_factor` gave for A.",
     forms: FMO,
-    body: composite(|c| lu_solved(c.tensor(1)?, c.tensor(2)?, c.tensor(0)?, true, false)?.outputs()),
+    body: composite(|c| LU_SOLVE.calls((c.tensor(1)?, c.tensor(2)?, c.tensor(0)?))),
     vjp: Vjp::Composite,
     samples: &["f32[3,2], f32[3,3](spd), i32[3](= 2, 3, 3)"],
     errors: &[("f32[2,1], f32[2,3], i32[2]", "RuntimeError", "square")],

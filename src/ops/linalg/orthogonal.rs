@@ -3,11 +3,14 @@
 use super::kit::*;
 use super::solve::triangular;
 use crate::cpu::linalg::{At, Batch, Field, reflect};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Show};
 use crate::op::*;
+use crate::ops::needs::quiet;
+use crate::ops::range::EYE_M;
+use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&QR_STEP, &QR, &GEQRF, &REFLECTIONS, &HOUSEHOLDER_PRODUCT, &ORMQR];
+pub static OPS: &[&Op] = &[&QR_STEP, &QR, &GEQRF, &HOUSEHOLDER_PRODUCT, &ORMQR];
 
 /// Rows of R, or none of Q, where fewer are wanted.
 struct Qr {
@@ -167,24 +170,6 @@ impl Batch for Reflections {
     }
 }
 
-pub static REFLECTIONS: Op = Op {
-    sig: "_householder_product(Tensor self, Tensor tau) -> Tensor",
-    doc: "`linalg.householder_product` in blocks.",
-    forms: HIDDEN,
-    body: kernel(
-        |c| {
-            check_reflections(c)?;
-            Ok(smallvec![columns_like(c.tensor(0)?)])
-        },
-        |c, out| run(&[c.tensor(0)?, c.tensor(1)?, &out[0]], out[0].ndim() - 2, &Reflections),
-        None,
-    ),
-    vjp: Vjp::None("the composite runs where a gradient is wanted"),
-    samples: &["f32[3,2](nograd), f32[2](nograd)", "c64[3,3](nograd), c64[2](nograd)"],
-    errors: &[("f32[2,2], 1", "TypeError", "must be Tensor")],
-    ..MATRIX
-};
-
 fn check_reflections(c: &Call) -> Result<()> {
     let (a, tau, name) = (c.tensor(0)?, c.tensor(1)?, "torch.linalg.householder_product");
     matrices(a, name)?;
@@ -204,21 +189,17 @@ fn check_reflections(c: &Call) -> Result<()> {
     Err(Error::runtime(problem).in_op(name))
 }
 
-/// The reflections one by one, the last first.
+/// The reflections one by one, the last first: what the gradient goes through.
 fn reflected(c: &Call) -> Result<Outputs> {
-    check_reflections(c)?;
     let (a, tau) = (c.tensor(0)?, c.tensor(1)?);
-    if !(a.requires_grad() || tau.requires_grad()) || !crate::autograd::grad_enabled() {
-        return REFLECTIONS.calls((a, tau));
-    }
     let (m, n) = sizes(a);
-    let v = Term::from(a).lower(-1) + crate::ops::range::EYE_M.call((m, n, a.dtype(), a.device()));
-    let mut q = crate::ops::range::EYE_M.call((m, n, a.dtype(), a.device()));
-    for j in (0..tau.size(tau.ndim() - 1)).rev() {
+    let identity = EYE_M.call((m, n, a.dtype(), a.device()));
+    let v = Term::from(a).lower(-1) + identity.clone();
+    let q = (0..tau.size(tau.ndim() - 1)).rev().fold(identity, |q, j| {
         let column = v.clone().cut_out(-1, j, 1);
         let factor = Term::from(tau).cut_out(-1, j, 1).unsqueeze(-1);
-        q = q.clone() - factor * column.clone().at(column.mh().at(q));
-    }
+        q.clone() - factor * column.clone().at(column.mh().at(q))
+    });
     q.outputs()
 }
 
@@ -227,9 +208,16 @@ pub static HOUSEHOLDER_PRODUCT: Op = Op {
     doc: "The first columns of the product of reflections `I - tau v v^H`, whose vectors stand below the diagonal: Q of `geqrf`.",
     aliases: &["orgqr"],
     forms: FMO,
-    body: composite(reflected),
-    vjp: Vjp::Composite,
-    samples: &["f32[3,2], f32[2]", "f32[2,3,3], f32[2,2]", "c64[3,2], c64[2]"],
+    body: kernel(
+        |c| {
+            check_reflections(c)?;
+            Ok(smallvec![columns_like(c.tensor(0)?)])
+        },
+        |c, out| run(&[c.tensor(0)?, c.tensor(1)?, &out[0]], out[0].ndim() - 2, &Reflections),
+        None,
+    ),
+    vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: |c| c.through(reflected) }),
+    samples: &["f32[3,2], f32[2]", "f32[2,3,3], f32[2,2]", "c64[3,2], c64[2]", "f32[0,0], f32[0]"],
     errors: &[
         ("f32[2,3], f32[2]", "RuntimeError", "input.shape[-2] must be greater than or equal to input.shape[-1]"),
         ("f32[3,2], f32[3]", "RuntimeError", "input.shape[-1] must be greater than or equal to tau.shape[-1]"),
@@ -238,22 +226,77 @@ pub static HOUSEHOLDER_PRODUCT: Op = Op {
     ..MATRIX
 };
 
+fn check_multiplied(c: &Call) -> Result<()> {
+    let (a, tau, other, left) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?, c.flag(3));
+    for (t, name) in [(a, "input"), (other, "other")] {
+        if t.ndim() < 2 {
+            return Err(Error::runtime(format!("torch.ormqr: {name} must have at least 2 dimensions.")));
+        }
+    }
+    let ((m, n), (rows, cols)) = (sizes(a), sizes(other));
+    let (side, at) = if left { (rows, -2) } else { (cols, -1) };
+    let shown = |t: &Tensor| t.dtype().scalar_type_name();
+    let problem = if side != m {
+        format!("other.shape[{at}] must be equal to input.shape[-2]")
+    } else if tau.shape().last().is_none_or(|&k| k != side.min(n)) {
+        format!("tau.shape[-1] must be equal to min(other.shape[{at}], input.shape[-1])")
+    } else if tau.ndim() + 1 != a.ndim() {
+        let (x, y) = (tau.ndim(), a.ndim());
+        format!(
+            "Expected tau to have one dimension less than input, but got tau.ndim equal to {x} and input.ndim is equal to {y}"
+        )
+    } else if other.ndim() != a.ndim() {
+        let (x, y) = (other.ndim(), a.ndim());
+        format!(
+            "Expected other to have the same number of dimensions as input, but got other.ndim equal to {x} and input.ndim is equal to {y}"
+        )
+    } else if let Some((name, got)) =
+        [("tau", &tau.shape()[..tau.ndim() - 1]), ("other", lead(other))].into_iter().find(|(_, s)| *s != lead(a))
+    {
+        format!("Expected batch dimensions of {name} to be equal to input.shape[:-2], but got {}", Show(got))
+    } else if let Some((name, t)) = [("tau", tau), ("other", other)].into_iter().find(|(_, t)| t.dtype() != a.dtype()) {
+        format!(
+            "Expected input and {name} to have the same dtype, but input has dtype{} and {name} has dtype {}",
+            shown(a),
+            shown(t)
+        )
+    } else {
+        return matrices(a, "ormqr");
+    };
+    Err(Error::runtime(format!("torch.ormqr: {problem}")))
+}
+
+/// Q, or its adjoint, times the third argument, from the left or the right.
+fn multiplied(c: &Call) -> Result<Outputs> {
+    let (a, tau, other) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
+    let (m, n) = sizes(a);
+    let more = Term(part(a, &[m, m.saturating_sub(n)], a.dtype()).zeros());
+    let padded = joined([Term::from(a).cut_out(-1, 0, n.min(m)), more], -1);
+    let q = HOUSEHOLDER_PRODUCT.call((padded, tau));
+    let q = if c.flag(4) { q.mh() } else { q };
+    if c.flag(3) { q.at_by_columns(other) } else { Term::from(other).at_by_columns(q) }.outputs()
+}
+
 pub static ORMQR: Op = Op {
     sig: "ormqr(Tensor self, Tensor tau, Tensor other, bool left=True, bool transpose=False) -> Tensor",
     doc: "The square Q of reflections (see `geqrf`), or its adjoint, times `other`, from the left or the right.",
     forms: FMO,
     body: composite(|c| {
-        let (a, tau, other) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
-        matrices(a, "ormqr")?;
-        let (m, n) = sizes(a);
-        let more = Term(part(a, &[m, m.saturating_sub(n)], a.dtype()).zeros());
-        let padded = joined([Term::from(a).cut_out(-1, 0, n.min(m)), more], -1);
-        let q = HOUSEHOLDER_PRODUCT.call((padded, tau));
-        let q = if c.flag(4) { q.mh() } else { q };
-        if c.flag(3) { q.at_by_columns(other) } else { Term::from(other).at_by_columns(q) }.outputs()
+        check_multiplied(c)?;
+        quiet(|| multiplied(c))
     }),
-    vjp: Vjp::Composite,
+    vjp: Vjp::Joint(Joint { args: &[0, 1, 2], saves: A0 | A1 | A2, formula: |c| c.through(multiplied) }),
     samples: &["f32[3,2], f32[2], f32[3,4]", "f32[3,2], f32[2], f32[4,3], False, True"],
-    errors: &[("f32[3], f32[2], f32[3,1]", "RuntimeError", "at least 2 dimensions")],
+    errors: &[
+        ("f32[3], f32[2], f32[3,1]", "RuntimeError", "torch.ormqr: input must have at least 2 dimensions"),
+        ("f32[5,3], f32[3], f32[4,5]", "RuntimeError", "other.shape[-2] must be equal to input.shape[-2]"),
+        (
+            "f32[5,3], f32[4], f32[5,4]",
+            "RuntimeError",
+            "tau.shape[-1] must be equal to min(other.shape[-2], input.shape",
+        ),
+        ("f32[2,5,3], f32[3], f32[5,4]", "RuntimeError", "Expected tau to have one dimension less than input"),
+        ("f32[5,3], f64[3], f32[5,4]", "RuntimeError", "Expected input and tau to have the same dtype"),
+    ],
     ..MATRIX
 };

@@ -7,6 +7,7 @@ use crate::cpu::linalg::{At, Batch, Field};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::op::*;
+use crate::ops::copy::COPY_;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -21,7 +22,8 @@ pub static MATRIX_POWER: Op = Op {
         let (a, n) = (c.tensor(0)?, c.int(1)?);
         square_of_any(a, "linalg.matrix_power")?;
         if n == 0 {
-            return Term::from(a).eye().expand(&Term::from(a).sizes()).contiguous().outputs();
+            // As in PyTorch a copy that is overwritten, so that it has a node.
+            return COPY_.call_inplace((Term::from(a).packed(), Term::from(a).eye())).map(|t| smallvec![t]);
         }
         if n == 1 {
             return Term::from(a).packed().outputs();
@@ -41,14 +43,7 @@ pub static MATRIX_POWER: Op = Op {
         }
     }),
     vjp: Vjp::Composite,
-    samples: &[
-        "f32[3,3], 2",
-        "f32[2,3,3], 5",
-        "f32[3,3](nograd), 0",
-        "f32[3,3](spd), -2",
-        "f32[2,2], 1",
-        "c64[2,2], 3",
-    ],
+    samples: &["f32[3,3], 2", "f32[2,3,3], 5", "f32[3,3], 0", "f32[3,3](spd), -2", "f32[2,2], 1", "c64[2,2], 3"],
     errors: &[
         ("f32[2,3], 2", "RuntimeError", "linalg.matrix_power: A must be batches of square matrices"),
         ("f32[2,2](zeros), -1", "LinAlgError", "linalg.inv: The diagonal element 1 is zero"),

@@ -5,6 +5,7 @@ use crate::cpu::linalg::triangular::{Triangle, solve, solve_square};
 use crate::cpu::linalg::{At, Batch, Field, Mat};
 use crate::error::{Error, Result, Show};
 use crate::op::*;
+use crate::ops::needs::quiet;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -130,36 +131,41 @@ pub static SOLVE_STEP: Op = Op {
         |c, out| run(&[c.tensor(0)?, c.tensor(1)?, &out[0], &out[1]], out[1].ndim(), &Solve),
         None,
     ),
-    vjp: Vjp::Joint(Joint {
-        args: &[0, 1],
-        saves: A0 | OUT0,
-        formula: |c| {
-            let b = first(&SOLVE_STEP, (c.arg(0).mh(), c.g())).ok()?;
-            Ok(vec![Some((-Term::from(&b)).at(c.out(0).mh()).ok()?), Some(b)])
-        },
-    }),
-    samples: &["f32[3,3], f32[3,2]", "c64[2,2,2], c64[2,2,1]"],
+    vjp: Vjp::None("`linalg.solve_ex` has the gradient"),
+    samples: &["f32[3,3](nograd), f32[3,2](nograd)", "c64[2,2,2](nograd), c64[2,2,1](nograd)"],
     errors: &[("f32[2,2], 1", "TypeError", "must be Tensor")],
     ..STEP
 };
+
+/// Whether the right hand side is a vector, or a batch of them.
+fn is_vector(a: &[usize], b: &[usize]) -> bool {
+    b.len() == 1 || (b.len() == a.len() - 1 && *b == a[..b.len()])
+}
 
 /// X of `A X = B`, or `X A = B`; B may be a vector or a batch of them.
 fn solved(a: &Tensor, b: &Tensor, left: bool) -> Result<Outputs> {
     let name = "linalg.solve";
     square(a, name)?;
     same_dtype(a, b, name)?;
-    let vector = b.ndim() == 1 || (b.ndim() == a.ndim() - 1 && b.shape() == &a.shape()[..b.ndim()]);
+    let vector = is_vector(a.shape(), b.shape());
     if vector && !left {
         let text = "Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)";
         return Err(Error::runtime(text).in_op(name));
     }
     let b = if vector { Term::from(b).unsqueeze(-1).ok()? } else { b.clone() };
     compatible(a, &b, left, name)?;
+    let a_ndim = a.ndim();
     let (a, b) = together(a.into(), Term::from(b))?;
     let turn = |t: Term| if left { t } else { t.mt() };
     let mut out = SOLVE_STEP.calls((turn(a), turn(b)))?;
     let x = turn(Term::from(&out[0]));
-    out[0] = if vector { x.squeeze(-1) } else { x }.ok()?;
+    out[0] = match vector {
+        // A batch of vectors lies as a matrix does.
+        true if a_ndim > 2 => x.squeeze(-1).mt().packed().mt(),
+        true => x.squeeze(-1),
+        false => x,
+    }
+    .ok()?;
     Ok(out)
 }
 
@@ -177,6 +183,15 @@ pub(super) fn compatible(a: &Tensor, b: &Tensor, left: bool, name: &'static str)
     Ok(())
 }
 
+fn solve_backward(c: &Back) -> Result<Vec<Option<Tensor>>> {
+    let (left, vector) = (c.flag(2), is_vector(&c.shape(0), &c.shape(1)));
+    let column = |t: Term| if vector { t.unsqueeze(-1) } else { t };
+    let b = first(&SOLVE_EX, (c.arg(0).mh(), column(c.g()), left)).ok()?;
+    let (x, g) = (column(c.out(0)), -Term::from(&b));
+    let a = if left { g.at(x.mh()) } else { x.mh().at(g) };
+    Ok(vec![Some(a.ok()?), Some(if vector { Term::from(b).squeeze(-1).ok()? } else { b })])
+}
+
 fn not_solvable(info: &Tensor, name: &'static str) -> Result<()> {
     succeeded(info, name, Error::linalg, |_| "The solver failed because the input matrix is singular.".into())
 }
@@ -185,14 +200,15 @@ pub static SOLVE_EX: Op = Op {
     sig: "linalg.solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
     doc: "The solutions of `A X = B`, and for each zero, or the number of the first pivot that is zero.",
     body: composite(|c| {
-        let out = solved(c.tensor(0)?, c.tensor(1)?, c.flag(2))?;
+        let out = quiet(|| solved(c.tensor(0)?, c.tensor(1)?, c.flag(2)))?;
         if c.flag(3) {
             not_solvable(&out[1], "torch.linalg.solve_ex")?;
         }
         Ok(out)
     }),
-    vjp: Vjp::Composite,
-    samples: &["f32[3,3], f32[3,2]", "f32[3,3], f32[3]"],
+    vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | OUT0, formula: solve_backward }),
+    samples: &["f32[3,3], f32[3,2]", "f32[3,3], f32[3]", "f32[2,3,3], f32[2,3]", "c64[2,2], c64[2,2], left=False"],
+    keeps: Some("A left result"),
     errors: &[(
         "f32[2,2](zeros), f32[2], check_errors=True",
         "LinAlgError",
@@ -205,7 +221,7 @@ pub static SOLVE: Op = Op {
     sig: "linalg.solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
     doc: "The solutions of `A X = B`, or with `left=False` of `X A = B`. `B` may be vectors; leading dimensions broadcast.",
     body: composite(|c| {
-        let out = solved(c.tensor(0)?, c.tensor(1)?, c.flag(2))?;
+        let out = SOLVE_EX.calls((c.tensor(0)?, c.tensor(1)?, c.flag(2)))?;
         without_info(out, |info| not_solvable(info, "torch.linalg.solve"))
     }),
     vjp: Vjp::Composite,
@@ -285,12 +301,13 @@ pub(super) fn triangular(a: Term, b: Term, upper: bool, left: bool, unit: bool) 
 
 pub static SOLVE_TRIANGULAR: Op = Op {
     sig: "linalg.solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor",
-    doc: "The solutions of `A X = B`, or with `left=False` of `X A = B`, for triangular A; the other triangle is not read.",
+    doc: "The solutions of `A X = B`, or with `left=False` of `X A = B`, for triangular A, in its dtype; the other triangle is not read.",
     body: composite(|c| {
         let (a, b, name) = (c.tensor(0)?, c.tensor(1)?, "linalg.solve_triangular");
         square(a, name)?;
         compatible(a, b, c.flag(3), name)?;
-        triangular(a.into(), b.into(), c.flag(2), c.flag(3), c.flag(4)).outputs()
+        let b = Term::from(b).to_dtype(a.dtype());
+        triangular(a.into(), b, c.flag(2), c.flag(3), c.flag(4)).outputs()
     }),
     vjp: Vjp::Composite,
     samples: &[
@@ -299,6 +316,8 @@ pub static SOLVE_TRIANGULAR: Op = Op {
         "f32[3,3](spd), f32[2,3], upper=True, left=False",
         "f32[2,3,3](spd), f32[3,2], upper=False, unitriangular=True",
         "c64[2,2](spd), c64[2,2], upper=True",
+        "f32[2,2](spd), f64[2,1], upper=True",
+        "f64[2,2](spd), f32[2,1], upper=False",
     ],
     errors: &[
         ("f32[2,3], f32[2,2], upper=True", "RuntimeError", "linalg.solve_triangular: A must be batches of square"),
@@ -308,23 +327,27 @@ pub static SOLVE_TRIANGULAR: Op = Op {
     ..MATRIX
 };
 
+fn solved_and_copied(c: &Call) -> Result<Outputs> {
+    let (a, b) = together(c.tensor(1)?.into(), c.tensor(0)?.into())?;
+    let (copy, upper) = (a.clone().mt().packed().mt(), c.flag(2));
+    let x = match c.flag(3) {
+        true => triangular(a.mt(), b, !upper, true, c.flag(4)),
+        false => triangular(a, b, upper, true, c.flag(4)),
+    };
+    all([x, copy])
+}
+
 pub static TRIANGULAR_SOLVE: Op = Op {
     sig: "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
     doc: "The solution X of `A X = self` for triangular A, and a copy of A; see `linalg.solve_triangular`.",
     forms: FMO,
     body: composite(|c| {
-        let (b, a, upper) = (c.tensor(0)?, c.tensor(1)?, c.flag(2));
+        let (b, a) = (c.tensor(0)?, c.tensor(1)?);
         square(a, "triangular_solve")?;
         compatible(a, b, true, "triangular_solve")?;
-        let (a, b) = together(a.into(), b.into())?;
-        let copy = a.clone().mt().packed().mt();
-        let x = match c.flag(3) {
-            true => triangular(a.mt(), b, !upper, true, c.flag(4)),
-            false => triangular(a, b, upper, true, c.flag(4)),
-        };
-        all([x, copy])
+        quiet(|| solved_and_copied(c))
     }),
-    vjp: Vjp::Composite,
+    vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: |c| c.through(solved_and_copied) }),
     samples: &["f32[3,2], f32[3,3](spd)", "f32[3,2], f32[2,3,3](spd), False, True"],
     errors: &[("f32[2,2], f32[2,3]", "RuntimeError", "square")],
     ..MATRIX

@@ -129,7 +129,7 @@ pub static NLL: Op = Op {
     body: kernel(infer, forward, Some(forward_gpu)),
     vjp: Vjp::Each(&[d(0, A1 | A2 | OUT1, grad_input)]),
     node: "NllLossBackward0",
-    first_only: true,
+    constant: &[1],
     samples: &["f32[3,4], i64[3](0..4)", "f32[3,4], i64[3](0..4), f32[4](pos, nograd), 0"],
     errors: &[("f32[1,4], i64[1](=5)", "IndexError", "Target 5 is out of bounds")],
     ..OP
@@ -143,7 +143,7 @@ pub static NLL_2D: Op = Op {
     body: kernel(infer, forward, Some(forward_gpu)),
     vjp: Vjp::Each(&[d(0, A1 | A2 | OUT1, grad_input)]),
     node: "NllLoss2DBackward0",
-    first_only: true,
+    constant: &[1],
     samples: &["f32[2,4,3], i64[2,3](0..4)"],
     errors: &[("f32[1,4,1], i64[1,1](=5)", "IndexError", "Target 5 is out of bounds")],
     ..OP

@@ -1,0 +1,65 @@
+"""Decompositions of low rank by random projection: `svd_lowrank` and `pca_lowrank`.
+
+Source: N. Halko, P. G. Martinsson, J. A. Tropp, "Finding structure with randomness" (2011), algorithms 4.4 and 5.1.
+"""
+
+from ._base import ops
+
+__all__ = ["pca_lowrank", "svd_lowrank"]
+
+_qr, _svd = ops["linalg.qr"], ops["linalg.svd"]
+
+
+def _basis(matrix, adjoint, columns, passes):
+    """Orthonormal columns that nearly span the range of a matrix, given as two products: with it and its adjoint."""
+    q = _qr(matrix(columns)).Q
+    for _ in range(passes):
+        q = _qr(matrix(_qr(adjoint(q)).Q)).Q
+    return q
+
+
+def svd_lowrank(A, q=6, niter=2, M=None):
+    """U, S and V of a nearly optimal approximation `A - M = U diag(S) V^H` of rank `q`.
+
+    Args:
+        A (Tensor): matrices [.., m, n].
+        q (int, optional): a little more than the rank of `A`.
+        niter (int, optional): how often the random subspace is refined.
+        M (Tensor, optional): what is taken off, such as the means of columns; it broadcasts to the shape of `A`.
+
+    Returns:
+        A tuple of U [.., m, q], S [.., q] and V [.., n, q].
+    """
+    m, n = A.shape[-2:]
+    A = A if M is None else A - M.broadcast_to(A.shape)
+    if m < n:
+        u, s, v = svd_lowrank(A.mH, q, niter)
+        return v, s, u
+    start = ops["randn"](n, 6 if q is None else q, dtype=A.dtype, device=A.device)
+    basis = _basis(A.matmul, A.mH.matmul, start, 2 if niter is None else niter)
+    u, s, vh = _svd(basis.mH.matmul(A), full_matrices=False)
+    return basis.matmul(u), s, vh.mH
+
+
+def pca_lowrank(A, q=None, center=True, niter=2):
+    """The principal components of rows: `svd_lowrank` of `A`, centred by default.
+
+    Args:
+        A (Tensor): samples by features, [.., m, n].
+        q (int, optional): how many components; by default `min(6, m, n)`.
+        center (bool): take the mean of each column off.
+        niter (int): how often the random subspace is refined.
+
+    Returns:
+        A tuple of U [.., m, q], S [.., q] and V [.., n, q]; the columns of V are the directions.
+
+    Raises:
+        ValueError: `q` is negative or greater than a side of the matrix, or `niter` is negative.
+    """
+    m, n = A.shape[-2:]
+    q = min(6, m, n) if q is None else q
+    if not 0 <= q <= min(m, n):
+        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)={min(m, n)}")
+    if niter < 0:
+        raise ValueError(f"niter(={niter}) must be non-negative integer")
+    return svd_lowrank(A - A.mean(dim=-2, keepdim=True) if center else A, q, niter)

@@ -1,0 +1,336 @@
+//! Views in new memory: `permute_copy` and its kin, for each view its elements in a row-major tensor of their own.
+//!
+//! Layout, errors and gradient are those of the view op, which takes the same arguments; `diagonal_copy` stands beside
+//! `diag`, which it is the body of.
+
+use super::slice::{NARROW, UNFOLD};
+use super::split::{SPLIT, SPLIT_SIZES, UNBIND};
+use super::view::*;
+use super::{alias::VIEW_AS_REAL, strided::AS_STRIDED};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::layout::Layout;
+use crate::op::*;
+use crate::ops::needs::quiet;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[
+    &ALIAS_COPY,
+    &AS_STRIDED_COPY,
+    &EXPAND_COPY,
+    &NARROW_COPY,
+    &PERMUTE_COPY,
+    &SELECT_COPY,
+    &SLICE_COPY,
+    &SPLIT_COPY,
+    &SPLIT_WITH_SIZES_COPY,
+    &SQUEEZE_COPY,
+    &SQUEEZE_DIM_COPY,
+    &SQUEEZE_DIMS_COPY,
+    &T_COPY,
+    &TRANSPOSE_COPY,
+    &UNBIND_COPY,
+    &UNFOLD_COPY,
+    &UNSQUEEZE_COPY,
+    &VIEW_COPY,
+    &VIEW_AS_REAL_COPY,
+];
+
+/// The views that `op` makes with the arguments of `c`.
+fn views(op: &'static Op, c: &Call) -> Result<Vec<(Layout, DType)>> {
+    let call = Call { op, args: &c.args[..op.signature().params.len()] };
+    let own = call.tensor(0)?.dtype();
+    Ok(match &op.body {
+        Body::View(layout) => vec![(layout(&call)?, own)],
+        Body::ViewAs(view) => vec![view(&call)?],
+        Body::Views(layouts) => layouts(&call)?.into_iter().map(|l| (l, own)).collect(),
+        _ => return Err(Error::internal("a copy of what is no view")),
+    })
+}
+
+fn specs(op: &'static Op, c: &Call) -> Result<Specs> {
+    let device = c.tensor(0)?.device();
+    Ok(views(op, c)?.iter().map(|(layout, dtype)| Spec::new(&layout.shape, *dtype, device)).collect())
+}
+
+fn copied(op: &'static Op, c: &Call, out: &[Tensor]) -> Result<()> {
+    let whole = c.tensor(0)?;
+    views(op, c)?.into_iter().zip(out).try_for_each(|((layout, dtype), to)| {
+        let meta = crate::tensor::Meta { storage: whole.storage().clone(), layout, dtype };
+        to.copy_raw(&Tensor::from_meta(meta))
+    })
+}
+
+/// The gradient of the view.
+fn of_view(op: &'static Op, c: &Back) -> Term {
+    match &op.vjp {
+        Vjp::Each([grad]) => (grad.formula)(c),
+        _ => Error::internal("a view has one gradient").into(),
+    }
+}
+
+#[allow(clippy::declare_interior_mutable_const)]
+const COPY: Op =
+    Op { forms: FO, out_dtype: Some(OutDType::Same), errors: &[("'a'", "TypeError", "must be Tensor")], ..OP };
+
+pub static ALIAS_COPY: Op = Op {
+    sig: "alias_copy(Tensor self) -> Tensor",
+    doc: "`alias` into new memory.",
+    body: kernel(|c| specs(&ALIAS, c), |c, out| copied(&ALIAS, c, out), Some(|c, out| copied(&ALIAS, c, out))),
+    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&ALIAS, c))]),
+    node: "AliasBackward0_copy",
+    samples: &["f32[2,3]"],
+    ..COPY
+};
+
+pub static EXPAND_COPY: Op = Op {
+    sig: "expand_copy(Tensor self, Size size, *, bool implicit=False) -> Tensor",
+    doc: "`expand` into new memory.",
+    body: kernel(|c| specs(&EXPAND, c), |c, out| copied(&EXPAND, c, out), Some(|c, out| copied(&EXPAND, c, out))),
+    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&EXPAND, c))]),
+    node: "ExpandBackward0_copy",
+    samples: &["f32[1,3], (2, 3)"],
+    errors: &[("f32[2,3], (2, 4)", "RuntimeError", "must match the existing size")],
+    keeps: Some("self_sym_sizes"),
+    ..COPY
+};
+
+pub static PERMUTE_COPY: Op = Op {
+    sig: "permute_copy(Tensor self, Size dims) -> Tensor",
+    doc: "`permute` into new memory.",
+    body: kernel(|c| specs(&PERMUTE, c), |c, out| copied(&PERMUTE, c, out), Some(|c, out| copied(&PERMUTE, c, out))),
+    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&PERMUTE, c))]),
+    node: "PermuteBackward0_copy",
+    samples: &["f32[2,3,4], (2, 0, 1)"],
+    errors: &[("f32[2,3], (0, 0)", "RuntimeError", "multiple times")],
+    ..COPY
+};
+
+pub static SELECT_COPY: Op = Op {
+    sig: "select_copy(Tensor self, int dim, int index) -> Tensor",
+    doc: "`select` into new memory.",
+    body: kernel(|c| specs(&SELECT, c), |c, out| copied(&SELECT, c, out), Some(|c, out| copied(&SELECT, c, out))),
+    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&SELECT, c))]),
+    node: "SelectBackward0_copy",
+    samples: &["f32[2,3], 0, 1"],
+    errors: &[("f32[2,3], 0, 2", "IndexError", "out of range")],
+    keeps: Some("dim index self_sym_sizes"),
+    ..COPY
+};
+
+pub static SLICE_COPY: Op = Op {
+    sig: "slice_copy(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
+    doc: "`slice` into new memory.",
+    body: kernel(|c| specs(&SLICE, c), |c, out| copied(&SLICE, c, out), Some(|c, out| copied(&SLICE, c, out))),
+    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&SLICE, c))]),
+    node: "SliceBackward0_copy",
+    samples: &["f32[5,3], 0, 1, 4", "f32[5,3], 0, 0, 5, 2"],
+    errors: &[("f32[5], 1", "IndexError", "Dimension out of range")],
+    keeps: Some("dim end self_sym_sizes start step"),
+    ..COPY
+};
+
+pub static SPLIT_COPY: Op = Op {
+    sig: "split_copy(Tensor self, int split_size, int dim=0) -> Tensor[]",
+    doc: "`split` into new memory.",
+    body: kernel(|c| specs(&SPLIT, c), |c, out| copied(&SPLIT, c, out), Some(|c, out| copied(&SPLIT, c, out))),
+    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&SPLIT, c))]),
+    node: "SplitBackward0_copy",
+    samples: &["f32[5,2], 2"],
+    errors: &[("f32[5], -1", "RuntimeError", "non-negative")],
+    keeps: Some("dim self_sym_sizes split_size"),
+    ..COPY
+};
+
+pub static SPLIT_WITH_SIZES_COPY: Op = Op {
+    sig: "split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
+    doc: "`split_with_sizes` into new memory.",
+    body: kernel(
+        |c| specs(&SPLIT_SIZES, c),
+        |c, out| copied(&SPLIT_SIZES, c, out),
+        Some(|c, out| copied(&SPLIT_SIZES, c, out)),
+    ),
+    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&SPLIT_SIZES, c))]),
+    node: "SplitWithSizesBackward0_copy",
+    samples: &["f32[5,2], (2, 3)"],
+    errors: &[("f32[5], (2, 2)", "RuntimeError", "split_with_sizes expects")],
+    keeps: Some("dim self_sym_sizes split_sizes"),
+    ..COPY
+};
+
+pub static SQUEEZE_COPY: Op = Op {
+    sig: "squeeze_copy(Tensor self) -> Tensor",
+    doc: "`squeeze` into new memory.",
+    body: kernel(|c| specs(&SQUEEZE, c), |c, out| copied(&SQUEEZE, c, out), Some(|c, out| copied(&SQUEEZE, c, out))),
+    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&SQUEEZE, c))]),
+    node: "SqueezeBackward0_copy",
+    samples: &["f32[1,3,1]"],
+    keeps: Some("self_sym_sizes"),
+    ..COPY
+};
+
+pub static SQUEEZE_DIM_COPY: Op = Op {
+    sig: "squeeze_copy.dim(Tensor self, int dim) -> Tensor",
+    doc: "`squeeze` into new memory.",
+    body: kernel(
+        |c| specs(&SQUEEZE_DIM, c),
+        |c, out| copied(&SQUEEZE_DIM, c, out),
+        Some(|c, out| copied(&SQUEEZE_DIM, c, out)),
+    ),
+    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&SQUEEZE_DIM, c))]),
+    node: "SqueezeBackward1_copy",
+    samples: &["f32[1,3,1], 0"],
+    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
+    keeps: Some("dim self_sym_sizes"),
+    ..COPY
+};
+
+pub static SQUEEZE_DIMS_COPY: Op = Op {
+    sig: "squeeze_copy.dims(Tensor self, int[] dim) -> Tensor",
+    doc: "`squeeze` into new memory.",
+    body: kernel(
+        |c| specs(&SQUEEZE_DIMS, c),
+        |c, out| copied(&SQUEEZE_DIMS, c, out),
+        Some(|c, out| copied(&SQUEEZE_DIMS, c, out)),
+    ),
+    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&SQUEEZE_DIMS, c))]),
+    node: "SqueezeBackward2_copy",
+    samples: &["f32[1,3,1], (0, 2)"],
+    errors: &[("f32[2,3], (2,)", "IndexError", "Dimension out of range")],
+    keeps: Some("dim self_sym_sizes"),
+    ..COPY
+};
+
+pub static T_COPY: Op = Op {
+    sig: "t_copy(Tensor self) -> Tensor",
+    doc: "`t` into new memory.",
+    body: kernel(|c| specs(&T, c), |c, out| copied(&T, c, out), Some(|c, out| copied(&T, c, out))),
+    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&T, c))]),
+    node: "TBackward0_copy",
+    samples: &["f32[2,3]"],
+    errors: &[("f32[2,3,4]", "RuntimeError", "<= 2 dimensions")],
+    ..COPY
+};
+
+pub static TRANSPOSE_COPY: Op = Op {
+    sig: "transpose_copy(Tensor self, int dim0, int dim1) -> Tensor",
+    doc: "`transpose` into new memory.",
+    body: kernel(
+        |c| specs(&TRANSPOSE, c),
+        |c, out| copied(&TRANSPOSE, c, out),
+        Some(|c, out| copied(&TRANSPOSE, c, out)),
+    ),
+    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&TRANSPOSE, c))]),
+    node: "TransposeBackward0_copy",
+    samples: &["f32[2,3,4], -1, 0"],
+    errors: &[("f32[2,3], 0, 2", "IndexError", "Dimension out of range")],
+    ..COPY
+};
+
+pub static UNBIND_COPY: Op = Op {
+    sig: "unbind_copy(Tensor self, int dim=0) -> Tensor[]",
+    doc: "`unbind` into new memory.",
+    body: kernel(|c| specs(&UNBIND, c), |c, out| copied(&UNBIND, c, out), Some(|c, out| copied(&UNBIND, c, out))),
+    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&UNBIND, c))]),
+    node: "UnbindBackward0_copy",
+    samples: &["f32[2,3], 1"],
+    errors: &[("f32[2], 2", "IndexError", "Dimension out of range")],
+    ..COPY
+};
+
+pub static UNFOLD_COPY: Op = Op {
+    sig: "unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor",
+    doc: "`unfold` into new memory.",
+    body: kernel(|c| specs(&UNFOLD, c), |c, out| copied(&UNFOLD, c, out), Some(|c, out| copied(&UNFOLD, c, out))),
+    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&UNFOLD, c))]),
+    node: "UnfoldBackward0_copy",
+    samples: &["f32[7], 0, 3, 2"],
+    errors: &[("f32[3], 0, 2, 0", "RuntimeError", "step is 0 but must be > 0")],
+    keeps: Some("dimension self_sym_sizes size step"),
+    ..COPY
+};
+
+pub static UNSQUEEZE_COPY: Op = Op {
+    sig: "unsqueeze_copy(Tensor self, int dim) -> Tensor",
+    doc: "`unsqueeze` into new memory.",
+    body: kernel(
+        |c| specs(&UNSQUEEZE, c),
+        |c, out| copied(&UNSQUEEZE, c, out),
+        Some(|c, out| copied(&UNSQUEEZE, c, out)),
+    ),
+    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&UNSQUEEZE, c))]),
+    node: "UnsqueezeBackward0_copy",
+    samples: &["f32[2,3], -1"],
+    errors: &[("f32[2,3], 4", "IndexError", "Dimension out of range")],
+    ..COPY
+};
+
+pub static VIEW_AS_REAL_COPY: Op = Op {
+    sig: "view_as_real_copy(Tensor self) -> Tensor",
+    doc: "`view_as_real` into new memory.",
+    body: kernel(
+        |c| specs(&VIEW_AS_REAL, c),
+        |c, out| copied(&VIEW_AS_REAL, c, out),
+        Some(|c, out| copied(&VIEW_AS_REAL, c, out)),
+    ),
+    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&VIEW_AS_REAL, c))]),
+    node: "ViewAsRealBackward0_copy",
+    samples: &["c64[2,3]"],
+    errors: &[("f32[2]", "TypeError", "only supported for complex")],
+    ..COPY
+};
+
+/// `as_strided`, `reshape` and `narrow` are no single views, so what they give is copied.
+fn packed(c: &Call, op: &'static Op) -> Result<Outputs> {
+    let view = op.call(c.args.iter().map(|v| v.reborrow()).collect::<Args>()).ok()?;
+    let fresh = Tensor::empty(view.shape(), view.dtype(), view.device())?;
+    fresh.copy_raw(&view)?;
+    Ok(smallvec![fresh])
+}
+
+pub static AS_STRIDED_COPY: Op = Op {
+    sig: "as_strided_copy(Tensor self, Size size, int[] stride, int? storage_offset=None) -> Tensor",
+    doc: "`as_strided` into new memory.",
+    body: composite(|c| quiet(|| packed(c, &AS_STRIDED))),
+    vjp: Vjp::Joint(Joint {
+        args: &[0],
+        saves: A0,
+        formula: |c| c.through(|call| AS_STRIDED.calls(call.args.iter().map(|v| v.reborrow()).collect::<Args>())),
+    }),
+    node: "AsStridedBackward0_copy",
+    samples: &["f32[6], (2, 2), (2, 1), 1", "f32[5], (4, 2), (1, 1)"],
+    errors: &[("f32[4], (5,), (1,)", "RuntimeError", "out of bounds")],
+    keeps: Some("size storage_offset stride"),
+    ..COPY
+};
+
+pub static VIEW_COPY: Op = Op {
+    sig: "view_copy(Tensor self, Size size) -> Tensor",
+    doc: "`view` into new memory, of any tensor that can be reshaped so.",
+    body: composite(|c| quiet(|| packed(c, &RESHAPE))),
+    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&VIEW, c))]),
+    node: "ViewBackward0_copy",
+    samples: &["f32[2,6], (3, 4)"],
+    errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6")],
+    keeps: Some("self_sym_sizes"),
+    ..COPY
+};
+
+pub static NARROW_COPY: Op = Op {
+    sig: "narrow_copy(Tensor self, int dim, int start, int length) -> Tensor",
+    doc: "`narrow` into new memory.",
+    forms: FMO,
+    body: composite(|c| quiet(|| packed(c, &NARROW))),
+    vjp: Vjp::Each(&[d(0, 0, |c| {
+        c.unwindow(|l| {
+            let dim = crate::layout::wrap_dim(c.int(1)?, l.ndim())?;
+            let start = c.int(2)?.rem_euclid(l.shape[dim].max(1) as i64 + (c.int(2)? >= 0) as i64);
+            Ok(l.slice(dim, (start as usize, c.int(3)? as usize, 1)))
+        })
+    })]),
+    samples: &["f32[3,4], 0, 1, 2", "f32[3,4], -1, -3, 2", "f32[3], 0, 3, 0"],
+    errors: &[("f32[3], 0, 1, 3", "RuntimeError", "exceeds dimension size (3)")],
+    keeps: Some("dim length self_sym_sizes start"),
+    ..COPY
+};
