@@ -105,6 +105,25 @@ def test_several_outputs_and_missing_gradients(torch, autograd):
     assert seen[1][0] is None and x.grad.tolist() == [2, 2]
 
 
+def test_mark_dirty_counts_as_a_write(torch, autograd):
+    class Foreign(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            x.detach().numpy()[:] = 5
+            return x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 0
+
+    x = double(torch, 1.0, 2.0) * 1
+    square = x * x
+    assert Foreign.apply(x) is x and x._version == 1 and x.tolist() == [5, 5]
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        square.sum().backward()
+
+
 def test_mark_dirty(torch, autograd):
     class Increment(autograd.Function):
         @staticmethod

@@ -171,3 +171,8 @@ def test_result_classes_have_names(torch):
 def test_views_say_so(torch):
     base = torch.zeros(4)
     assert base[1:]._is_view() and not base._is_view() and not base.clone()._is_view()
+
+
+def test_indexing_by_bytes_warns(torch):
+    with pytest.warns(UserWarning, match="indexing with dtype torch.uint8 is now deprecated"):
+        assert torch.arange(3)[torch.tensor([1, 0, 1], dtype=torch.uint8)].tolist() == [0, 2]

@@ -108,14 +108,14 @@ class _Pickler(pickle._Pickler):
     def reducer_override(self, obj):
         if isinstance(obj, Tensor):
             return self.reduce_tensor(obj)
-        if isinstance(obj, (*_PLAIN, _Name, _C.dtype)) or type(obj) in _safe:
+        if type(obj) in _PLAIN or isinstance(obj, (_Name, _C.dtype)) or type(obj) in _safe:
             return NotImplemented
         if callable(obj) and (obj in self.names or obj in _safe):
             return obj.__name__
         raise TypeError(
             f"save: cannot store an object of type {type(obj).__module__}.{type(obj).__qualname__}; expected tensors, "
-            "numbers, strings and containers of them. Hint: save model.state_dict() instead of the model, or allow the "
-            "class with serialization.add_safe_globals."
+            "numbers, strings and containers of them. Hint: save model.state_dict() instead of the model, item() or "
+            "from_numpy() of what is NumPy's, or allow the class with serialization.add_safe_globals."
         )
 
     def reduce_tensor(self, t):

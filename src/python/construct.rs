@@ -247,8 +247,10 @@ fn share(o: &Bound<PyAny>, interface: &Bound<PyDict>) -> PyResult<Tensor> {
         ));
     }
     let dtype = typestr_dtype(&typestr).ok_or_else(|| {
+        let kind = o.getattr("dtype").and_then(|d| d.getattr("type")?.getattr("__name__"));
+        let kind = kind.map_or(typestr.clone(), |name| format!("numpy.{name}"));
         PyTypeError::new_err(format!(
-            "can't convert np.ndarray of type {typestr}. The only supported types are: float64, float32, float16, complex64, complex128, \
+            "can't convert np.ndarray of type {kind}. The only supported types are: float64, float32, float16, complex64, complex128, \
              int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
         ))
     })?;

@@ -186,6 +186,8 @@ pub fn _function_apply<'py>(
         let is_input = args.iter().any(|a| a.is(&o));
         if is_dirty {
             check_dirty(t, name)?;
+            // What wrote to it may have been no op.
+            t.storage().bump();
         }
         let out = if is_input && !is_dirty { wrap_bound(py, fresh_view(t))? } else { o.clone() };
         let skip = among(non_differentiable, &o) || !t.dtype().is_differentiable();

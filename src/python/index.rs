@@ -10,7 +10,7 @@ use crate::dtype::{DType, Scalar};
 use crate::op::Op;
 use crate::ops::{copy, mask, select, view};
 use crate::tensor::Tensor;
-use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyUserWarning, PyValueError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyEllipsis, PyInt, PySlice, PyTuple};
@@ -70,12 +70,23 @@ fn is_sequence(o: &Bound<PyAny>) -> bool {
     unsafe { ffi::PySequence_Check(o.as_ptr()) != 0 && o.len().is_ok() }
 }
 
+#[cold]
+fn warn_of_bytes(py: Python) -> PyResult<()> {
+    let text = c"indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.";
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
+}
+
 fn part(o: &Bound<PyAny>) -> PyResult<Part> {
     if let Some(t) = borrow(o.as_ptr()) {
         return Ok(match (t.ndim(), t.dtype()) {
             (0, DType::Bool | DType::U8) => Part::Bool(super::export::item(t)?.to_bool()),
             (0, DType::I8 | DType::I16 | DType::I32 | DType::I64) => Part::Int(super::export::item(t)?.to_i64()),
-            _ => Part::Tensor(t.clone()),
+            (_, dtype) => {
+                if dtype == DType::U8 {
+                    warn_of_bytes(o.py())?;
+                }
+                Part::Tensor(t.clone())
+            }
         });
     }
     // The most frequent part first.
