@@ -47,6 +47,8 @@ pub struct Extent {
 
 impl Extent {
     pub const NONE: Extent = Extent { low: u64::MAX, high: 0 };
+    /// All keys of 32 bits.
+    pub const WORD: Extent = Extent { low: 0, high: u32::MAX as u64 };
     pub fn of(keys: impl Iterator<Item = u64>) -> Extent {
         keys.fold(Extent::NONE, |e, k| e.with(Extent { low: k, high: k }))
     }

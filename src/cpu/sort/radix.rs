@@ -57,13 +57,11 @@ impl Sorter {
 
     /// The elements of a line in their order, as items with their positions.
     pub fn line<T: Key>(&mut self, all: &[T], flip: bool) -> Result<&mut [u64]> {
-        let extent = Mutex::new(Extent::NONE);
-        each_part(all.len(), self.counts.len().max(1), |_, range| {
-            let part = Extent::of(all[range].iter().map(|x| x.key()));
-            let mut whole = extent.lock().unwrap_or_else(|e| e.into_inner());
-            *whole = whole.with(part);
-        });
-        let spread = extent.into_inner().unwrap_or_else(|e| e.into_inner()).spread();
+        // What is compared whole needs no cutting.
+        let spread = match compared(all.len()) && size_of::<T>() <= size_of::<u32>() {
+            true => Extent::WORD.spread(),
+            false => extent(all, self.counts.len().max(1)).spread(),
+        };
         let items = self.sort(all.len(), spread.bits, |i| pack(spread.short(all[i].key()), flip, i));
         if spread.shift > 0 {
             settle(items, all, flip)?;
@@ -140,6 +138,17 @@ impl Sorter {
 unsafe fn slice<'a>(items: &Ptr<u64>, range: Range<usize>) -> &'a [u64] {
     // SAFETY: the caller's promise.
     unsafe { std::slice::from_raw_parts(items.at(range.start), range.len()) }
+}
+
+/// Where the keys of a line lie.
+fn extent<T: Key>(all: &[T], parts: usize) -> Extent {
+    let whole = Mutex::new(Extent::NONE);
+    each_part(all.len(), parts, |_, range| {
+        let part = Extent::of(all[range].iter().map(|x| x.key()));
+        let mut whole = whole.lock().unwrap_or_else(|e| e.into_inner());
+        *whole = whole.with(part);
+    });
+    whole.into_inner().unwrap_or_else(|e| e.into_inner())
 }
 
 fn each_part(n: usize, parts: usize, f: impl Fn(usize, Range<usize>) + Sync) {
