@@ -152,6 +152,7 @@ fn lanes<T: Copy, S: Step<T>, const L: usize>(rule: S, x: &[T]) -> S::Acc {
 
 /// Folds the quarters of a run side by side, lane by lane; the run is a multiple of `L` long.
 #[inline(always)]
+#[allow(clippy::needless_range_loop)] // loops over iterators are not always unrolled into vectors here
 fn streams<T: Copy, S: Step<T>, const L: usize>(rule: S, x: &[T]) -> [S::Acc; L] {
     let (quarter, width) = (x.len() / STREAMS, L / STREAMS);
     let mut acc = [rule.init(); L];
