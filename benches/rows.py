@@ -136,7 +136,7 @@ def small_matrices(torch) -> dict:
 def pointwise(torch) -> dict:
     """Elementwise work on a million."""
     x, y, z = torch.rand(MILLION), torch.rand(MILLION), torch.randn(MILLION)
-    whole = torch.randint(0, 1 << 40, (MILLION,))
+    whole, divisors = torch.randint(0, 1 << 40, (MILLION,)), torch.randint(1, 1000, (MILLION,))
     return {
         "exp, 1M": timed(lambda: torch.exp(z)),
         "tanh, 1M": timed(lambda: torch.tanh(z)),
@@ -147,6 +147,7 @@ def pointwise(torch) -> dict:
         "gelu, 1M": timed(lambda: torch.nn.functional.gelu(z)),
         "x > y, 1M": timed(lambda: x > y),
         "int64 // 7, 1M": timed(lambda: whole // 7),
+        "int64 % int64, 1M": timed(lambda: whole % divisors),
         "arange, 1M": timed(lambda: torch.arange(MILLION)),
     }
 
@@ -223,7 +224,14 @@ def sets(torch) -> dict:
 
 def moving(torch) -> dict:
     k, image = torch.rand(1000, 1000), torch.rand(8, 32, 64, 64)
+    small, large = torch.rand(16, 16), torch.rand(4000, 4000)
+    slow = {"stretch": 0.2, "repeats": 5}
     return {
+        "clone, 1M": timed(lambda: k.clone()),
+        "clone, 16M": timed(lambda: large.clone(), **slow),
+        "cat(1), 2 of 16 x 16": timed(lambda: torch.cat([small, small], 1)),
+        "stack(-1), 2 of 16 x 16": timed(lambda: torch.stack([small, small], -1)),
+        "cat(0), 2 of 16M": timed(lambda: torch.cat([large, large], 0), **slow),
         "cat(0), 2 of 1M": timed(lambda: torch.cat([k, k], 0)),
         "cat(1), 2 of 1M": timed(lambda: torch.cat([k, k], 1)),
         "stack, 2 of 1M": timed(lambda: torch.stack([k, k])),

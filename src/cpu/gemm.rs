@@ -16,8 +16,13 @@ use ::gemm::Parallelism;
 
 /// Multiplications that are worth a task of their own.
 const TASK: usize = 1 << 20;
-/// The shortest side of a panel.
-const SMALLEST: usize = 128;
+/// The shortest side of a panel, and of one whose sums are too long for one block of the crate.
+const SMALLEST: usize = 64;
+const SMALLEST_LONG: usize = 128;
+/// Up to here the crate takes a sum as one block, whatever the other sides.
+const LONG: usize = 512;
+/// Panels begin at multiples of this.
+const UNIT: usize = 32;
 
 /// `out = beta * out + alpha * a @ b` for `[.., m, k] x [.., k, n] -> [.., m, n]`; the leading dimensions are equal
 /// (broadcast with strides of zero), the dtypes are too. Where `beta` is zero, `out` is not read.
@@ -268,16 +273,17 @@ unsafe fn batched<T: Multiply>(a: View, b: View, out: View, alpha: T, beta: T) {
     // it is in, as long as panels are too large for the crate's special cases: so the bits are the same however
     // many there are (`the_bits_do_not_depend_on_the_panels`).
     let side = m.max(n);
-    let most = if batch >= num_threads() { 1 } else { num_threads().min(side / SMALLEST) };
-    let pieces = (work / TASK).clamp(1, most.max(1));
-    let panel = side.div_ceil(pieces).next_multiple_of(32).min(side);
-    let panels = side.div_ceil(panel);
+    let smallest = if k <= LONG { SMALLEST } else { SMALLEST_LONG };
+    let most = if batch >= num_threads() { 1 } else { num_threads().min(side / smallest) };
+    let panels = (work / TASK).clamp(1, most.max(1));
+    // The last panel takes what is left over: it is no smaller than the others.
+    let edge = |i: usize| if i == panels { side } else { side / UNIT * i / panels * UNIT };
     let share = (Ptr(a_matrix.ptr), Ptr(b_matrix.ptr), Ptr(out_matrix.ptr));
     par_for(batch * panels, (TASK * panels / work.max(1)).max(1), |range| {
         let mut at = Odometer::new(&shape, [&sa, &sb, &so], range.start / panels);
         for unit in range {
-            let start = unit % panels * panel;
-            let size = panel.min(side - start);
+            let (start, end) = (edge(unit % panels), edge(unit % panels + 1));
+            let size = end - start;
             let [oa, ob, oo] = at.offsets;
             let a = Matrix { ptr: share.0.at(oa), ..a_matrix };
             let b = Matrix { ptr: share.1.at(ob), ..b_matrix };
@@ -290,7 +296,7 @@ unsafe fn batched<T: Multiply>(a: View, b: View, out: View, alpha: T, beta: T) {
                     T::product([m, size, k], a, b.from(0, start), out.from(0, start), alpha, beta);
                 }
             }
-            if start + size == side {
+            if end == side {
                 at.step();
             }
         }

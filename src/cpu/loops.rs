@@ -242,6 +242,15 @@ impl<const N: usize, T: Real, R: MapReal<N>> Apply<N, T, T> for ViaReal<R> {
 impl<const N: usize, R: MapInt<N>> Apply<N, I64, I64> for ViaInt<R> {
     #[inline(always)]
     fn apply(x: [I64; N]) -> I64 {
+        Wrapping(R::quick(x.map(|v| v.0)))
+    }
+    const CHECKED: bool = R::ORDINARY.is_some();
+    #[inline(always)]
+    fn ordinary(x: [I64; N]) -> bool {
+        R::ORDINARY.is_none_or(|ordinary| ordinary(x.map(|v| v.0)))
+    }
+    #[inline(always)]
+    fn exact(x: [I64; N]) -> I64 {
         Wrapping(R::eval(x.map(|v| v.0)))
     }
 }

@@ -21,6 +21,7 @@ pub mod gemm;
 mod half_float;
 pub mod index;
 pub mod isa;
+pub mod join;
 pub mod linalg;
 pub mod loops;
 pub mod map;

@@ -1,13 +1,15 @@
 //! Layer normalisation of rows: mean and variance in one visit, then scale and shift, while the row is in cache.
 //!
-//! Half types are computed in f32. The mean and the reciprocal standard deviation are kept for the gradient.
+//! Rows are read and written where they lie; only those that are strided or of another dtype than the computing type
+//! (f32 for the half types) pass through a buffer. The mean and the reciprocal standard deviation are kept for the gradient.
 
 use super::arith::Float;
 use super::num::Fuse;
 use super::parallel::par_for;
 use super::reduce::rule::{Lanes, Rule};
-use super::reduce::rules::{Norm2, Sum};
+use super::reduce::rules::Sum;
 use super::simd::{self, Kernel};
+use super::var::Squares;
 use super::view::{View, load, store};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
@@ -16,7 +18,7 @@ use crate::error::{Error, Result};
 /// `mean` and `rstd` `[rows]`. The variance has no correction.
 ///
 /// # Safety
-/// All operands must be in bounds; `out` may be `input` itself, but nothing else may overlap.
+/// All operands must be in bounds; the results must not overlap the others.
 #[allow(clippy::too_many_arguments)] // the operands of one formula
 pub unsafe fn layer_norm(
     input: View,
@@ -63,14 +65,24 @@ unsafe fn rows<T: Float>(
     // SAFETY: handed on to the caller.
     let (weight, bias) = unsafe { (weight.map(|v| vector::<T>(v)), bias.map(|v| vector::<T>(v))) };
     par_for(count, (1 << 13) / cols.max(1), |range| {
-        let mut buffer = vec![T::ZERO; cols];
+        let own = |v: &View| v.dtype == T::DTYPE && v.strides[1] == 1;
+        let mut buffers = [&input, &out].map(|v| vec![T::ZERO; if own(v) { 0 } else { cols }]);
         for i in range {
+            let (from, to) = (input.at(i * input.strides[0]), out.at(i * out.strides[0]));
             // SAFETY: the row and the statistics are those of the operands.
             unsafe {
-                load(input.dtype, input.at(i * input.strides[0]), input.strides[1], cols, buffer.as_mut_ptr());
-                let (weight, bias) = (weight.as_deref(), bias.as_deref());
-                let (m, r) = simd::run(Row { x: &mut buffer, weight, bias, eps });
-                store(out.dtype, out.at(i * out.strides[0]), out.strides[1], cols, buffer.as_ptr());
+                let [a, b] = &mut buffers;
+                let x = if own(&input) {
+                    std::slice::from_raw_parts(from as *const T, cols)
+                } else {
+                    load(input.dtype, from, input.strides[1], cols, a.as_mut_ptr());
+                    &a[..]
+                };
+                let y = if own(&out) { std::slice::from_raw_parts_mut(to as *mut T, cols) } else { &mut b[..] };
+                let (m, r) = simd::run(Row { x, y, weight: weight.as_deref(), bias: bias.as_deref(), eps });
+                if !own(&out) {
+                    store(out.dtype, to, out.strides[1], cols, b.as_ptr());
+                }
                 store(mean.dtype, mean.at(i * mean.dim(0).1), 1, 1, &m);
                 store(rstd.dtype, rstd.at(i * rstd.dim(0).1), 1, 1, &r);
             }
@@ -79,39 +91,34 @@ unsafe fn rows<T: Float>(
 }
 
 struct Row<'a, T> {
-    x: &'a mut [T],
+    x: &'a [T],
+    y: &'a mut [T],
     weight: Option<&'a [T]>,
     bias: Option<&'a [T]>,
     eps: f64,
 }
 impl<T: Float> Kernel for Row<'_, T> {
+    /// The mean and the reciprocal standard deviation.
     type Output = (T, T);
     #[inline(always)]
     fn run<F: Fuse>(self) -> (T, T) {
-        normalise::<T, F>(self.x, self.weight, self.bias, self.eps)
-    }
-}
-
-/// Normalises one row in place; returns its mean and reciprocal standard deviation.
-#[inline(always)]
-fn normalise<T: Float, F: Fuse>(x: &mut [T], weight: Option<&[T]>, bias: Option<&[T]>, eps: f64) -> (T, T) {
-    let n = x.len();
-    // SAFETY: the slice has `n` elements.
-    let sum: T = unsafe { Lanes(Sum { mean: false }).block::<F>(x.as_ptr(), n) };
-    let mean = sum.over(n);
-    x.iter_mut().for_each(|v| *v = v.minus(mean));
-    // SAFETY: as above.
-    let squares: T = unsafe { Lanes(Norm2 { root: false }).block::<F>(x.as_ptr(), n) };
-    let rstd = T::from_f64(1.0 / (squares.to_f64() / n as f64 + eps).sqrt());
-    match (weight, bias) {
-        (Some(w), Some(b)) => {
-            x.iter_mut().zip(w).zip(b).for_each(|((v, &w), &b)| *v = v.times(rstd).times(w).plus(b));
+        let (x, n) = (self.x, self.x.len());
+        // SAFETY: the slice has `n` elements.
+        let sum: T = unsafe { Lanes(Sum { mean: false }).block::<F>(x.as_ptr(), n) };
+        let mean = sum.over(n);
+        // SAFETY: as above.
+        let squares: T = unsafe { Lanes(Squares(mean)).block::<F>(x.as_ptr(), n) };
+        let rstd = T::from_f64(1.0 / (squares.to_f64() / n as f64 + self.eps).sqrt());
+        let normal = |x: T| x.minus(mean).times(rstd);
+        let y = self.y.iter_mut().zip(x);
+        match (self.weight, self.bias) {
+            (Some(w), Some(b)) => y.zip(w).zip(b).for_each(|(((y, &x), &w), &b)| *y = normal(x).times(w).plus(b)),
+            (Some(w), None) => y.zip(w).for_each(|((y, &x), &w)| *y = normal(x).times(w)),
+            (None, Some(b)) => y.zip(b).for_each(|((y, &x), &b)| *y = normal(x).plus(b)),
+            (None, None) => y.for_each(|(y, &x)| *y = normal(x)),
         }
-        (Some(w), None) => x.iter_mut().zip(w).for_each(|(v, &w)| *v = v.times(rstd).times(w)),
-        (None, Some(b)) => x.iter_mut().zip(b).for_each(|(v, &b)| *v = v.times(rstd).plus(b)),
-        (None, None) => x.iter_mut().for_each(|v| *v = v.times(rstd)),
+        (mean, rstd)
     }
-    (mean, rstd)
 }
 
 #[cfg(test)]

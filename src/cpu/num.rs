@@ -175,6 +175,11 @@ pub trait MapReal<const N: usize> {
 /// Shifts, integer division: every integer dtype runs this in 64 bits. Use wrapping operations.
 pub trait MapInt<const N: usize> {
     fn eval(x: [i64; N]) -> i64;
+    /// Tells the operands that may go to `quick`, which vectors compute; blocks with others run `eval`.
+    const ORDINARY: Option<fn([i64; N]) -> bool> = None;
+    fn quick(x: [i64; N]) -> i64 {
+        Self::eval(x)
+    }
 }
 /// and, or, xor, not, in the width of the dtype.
 pub trait MapBits<const N: usize> {

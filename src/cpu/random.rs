@@ -16,7 +16,7 @@ use super::flat::Shared;
 use super::isa::{Isa, isa};
 use super::parallel::par_for;
 use super::philox::{LANES, Philox, Words};
-use super::sort::Sorter;
+use super::sort::{SHORT, Sorter};
 use crate::dtype::{DType, Element};
 use crate::error::Result;
 
@@ -104,11 +104,14 @@ pub unsafe fn randperm(n: usize, out: *mut i64, philox: Philox) -> Result<()> {
         std::slice::from_raw_parts_mut(out as *mut u64, n)
     };
     let mut sorter = Sorter::new(n)?;
-    let sorted = sorter.sort(n, |i| order[i] << 32 | i as u64);
-    // Equal high halves are ordered by the low ones.
-    let low = |item: u64| philox.block((item & 0xffff_ffff) / 2)[2 * (item & 1) as usize];
+    let sorted = sorter.sort(n, SHORT, |i| (order[i] >> (u32::BITS - SHORT) << 32) | i as u64);
+    // What the short keys leave tied is ordered by the whole words.
+    let word = |item: u64| {
+        let i = item & 0xffff_ffff;
+        (order[i as usize], philox.block(i / 2)[2 * (i & 1) as usize])
+    };
     for run in sorted.chunk_by_mut(|a, b| a >> 32 == b >> 32).filter(|run| run.len() > 1) {
-        run.sort_unstable_by_key(|&item| low(item));
+        run.sort_unstable_by_key(|&item| word(item));
     }
     order.iter_mut().zip(sorted).for_each(|(o, item)| *o = *item & 0xffff_ffff);
     Ok(())

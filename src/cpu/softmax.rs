@@ -8,12 +8,13 @@ use super::arith::{Float, greater};
 use super::num::Fuse;
 use super::parallel::par_for;
 use super::reduce::rule::{Lanes, Rule};
-use super::reduce::rules::{Max, Sum};
+use super::reduce::rules::{Max, Sum, SumExp};
 use super::simd::{self, Kernel};
 use super::view::{View, load, store};
 use super::walk::Others;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
+use std::marker::PhantomData;
 
 /// Elements of a line that are held at once.
 const LINE: usize = 16384;
@@ -153,18 +154,21 @@ impl<T: Float> Forward<'_, T> {
             if !whole {
                 input.read(start, &mut buffer[..n]);
             }
-            sum = sum.plus(exponentials::<T, F>(&mut buffer[..n], max));
+            let x = &mut buffer[..n];
+            // The logarithm needs no exponential but in the sum.
+            sum = sum.plus(if self.log { sum_exp::<T, F>(x, max) } else { exponentials::<T, F>(x, max) });
         }
         let (scale, log_sum) = (T::ONE.divide(sum), sum.ln());
         for (start, n) in pieces() {
             let x = &mut buffer[..n];
-            if self.log {
+            if !whole {
                 input.read(start, x);
+            }
+            if self.log {
                 x.iter_mut().for_each(|v| *v = v.minus(max).minus(log_sum));
             } else if whole {
                 x.iter_mut().for_each(|v| *v = v.times(scale));
             } else {
-                input.read(start, x);
                 x.iter_mut().for_each(|v| *v = v.minus(max).exp::<F>().times(scale));
             }
             out.write(start, x);
@@ -201,6 +205,13 @@ impl<T: Float> Forward<'_, T> {
             out.write_row(i, row);
         }
     }
+}
+
+/// The sum of `exp(x - max)`.
+#[inline(always)]
+fn sum_exp<T: Float, F: Fuse>(x: &[T], max: T) -> T {
+    // SAFETY: the slice has as many elements.
+    unsafe { Lanes(SumExp::<T, F>(max, PhantomData)).block::<F>(x.as_ptr(), x.len()) }
 }
 
 /// Turns `x` into `exp(x - max)`; returns the sum.

@@ -150,7 +150,7 @@ impl<T: Float> Rule<T> for Moments {
 
 /// The sum of squares about a mean.
 #[derive(Clone, Copy)]
-struct Squares<T>(T);
+pub(super) struct Squares<T>(pub T);
 impl<T: Float> Step<T> for Squares<T> {
     type Acc = T;
     type Out = T;

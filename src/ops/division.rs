@@ -26,6 +26,40 @@ const fn division<R: MapReal<2> + MapInt<2>>(wgsl: &'static str) -> Rule {
     Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, R>().int::<2, R>(), wgsl }
 }
 
+/// A whole quotient or its rest, in two ways.
+trait Whole {
+    /// For any integers; zero where the divisor is.
+    fn exact(x: [i64; 2]) -> i64;
+    /// From the whole number next to the quotient, and what it leaves of the dividend, which may have either sign.
+    fn settle(x: [i64; 2], q: i64, rest: i64) -> i64;
+}
+
+/// Operands for which f64 is right: below 2^50, and no division by zero.
+#[inline(always)]
+fn small([x, y]: [i64; 2]) -> bool {
+    let below = |v: i64| (v.wrapping_add(1 << 50) as u64) < 1 << 51;
+    below(x) & below(y) & (y != 0)
+}
+
+/// Small ones in f64, where the quotient, rounded, is next to the true one: vectors divide floats, but no integers.
+impl<R: Whole> MapInt<2> for R {
+    #[inline(always)]
+    fn eval(x: [i64; 2]) -> i64 {
+        R::exact(x)
+    }
+    const ORDINARY: Option<fn([i64; 2]) -> bool> = Some(small);
+    #[inline(always)]
+    fn quick(x: [i64; 2]) -> i64 {
+        // The sum of this and a smaller whole number holds that number in its low bits.
+        const MAGIC: f64 = 6755399441055744.0; // 1.5 * 2^52
+        let float = |v: i64| f64::from_bits(v.wrapping_add(MAGIC.to_bits() as i64) as u64) - MAGIC;
+        let whole = |v: f64| ((v + MAGIC).to_bits() as i64).wrapping_sub(MAGIC.to_bits() as i64);
+        let [a, b] = x.map(float);
+        let q = (a / b + MAGIC) - MAGIC;
+        R::settle(x, whole(q), whole(a - q * b))
+    }
+}
+
 struct TruncDiv;
 impl MapReal<2> for TruncDiv {
     #[inline(always)]
@@ -33,10 +67,16 @@ impl MapReal<2> for TruncDiv {
         (x / y).trunc()
     }
 }
-impl MapInt<2> for TruncDiv {
+impl Whole for TruncDiv {
     #[inline(always)]
-    fn eval([x, y]: [i64; 2]) -> i64 {
+    fn exact([x, y]: [i64; 2]) -> i64 {
         if y == 0 { 0 } else { x.wrapping_div(y) }
+    }
+    #[inline(always)]
+    fn settle([x, y]: [i64; 2], q: i64, rest: i64) -> i64 {
+        // A rest of the sign opposite to the dividend's: one step too far from zero.
+        let far = ((rest ^ x) < 0 && rest != 0) as i64;
+        if (x ^ y) < 0 { q + far } else { q - far }
     }
 }
 
@@ -55,14 +95,18 @@ impl MapReal<2> for FloorDiv {
         if y == zero { x / y } else { settled }
     }
 }
-impl MapInt<2> for FloorDiv {
+impl Whole for FloorDiv {
     #[inline(always)]
-    fn eval([x, y]: [i64; 2]) -> i64 {
+    fn exact([x, y]: [i64; 2]) -> i64 {
         if y == 0 {
             return 0;
         }
         let q = x.wrapping_div(y);
         if (x < 0) != (y < 0) && q.wrapping_mul(y) != x { q - 1 } else { q }
+    }
+    #[inline(always)]
+    fn settle([_, y]: [i64; 2], q: i64, rest: i64) -> i64 {
+        q - ((rest ^ y) < 0 && rest != 0) as i64
     }
 }
 
@@ -74,14 +118,18 @@ impl MapReal<2> for Remainder {
         if rest != T::zero() && ((y < T::zero()) != (rest < T::zero())) { rest + y } else { rest }
     }
 }
-impl MapInt<2> for Remainder {
+impl Whole for Remainder {
     #[inline(always)]
-    fn eval([x, y]: [i64; 2]) -> i64 {
+    fn exact([x, y]: [i64; 2]) -> i64 {
         if y == 0 {
             return 0;
         }
         let rest = x.wrapping_rem(y);
         if rest != 0 && ((rest < 0) != (y < 0)) { rest + y } else { rest }
+    }
+    #[inline(always)]
+    fn settle([_, y]: [i64; 2], _: i64, rest: i64) -> i64 {
+        if (rest ^ y) < 0 && rest != 0 { rest + y } else { rest }
     }
 }
 
@@ -92,10 +140,15 @@ impl MapReal<2> for Fmod {
         x.fmod(y)
     }
 }
-impl MapInt<2> for Fmod {
+impl Whole for Fmod {
     #[inline(always)]
-    fn eval([x, y]: [i64; 2]) -> i64 {
+    fn exact([x, y]: [i64; 2]) -> i64 {
         if y == 0 { 0 } else { x.wrapping_rem(y) }
+    }
+    #[inline(always)]
+    fn settle([x, y]: [i64; 2], _: i64, rest: i64) -> i64 {
+        let step = if (x ^ y) < 0 { -y } else { y };
+        if (rest ^ x) < 0 && rest != 0 { rest + step } else { rest }
     }
 }
 
@@ -265,3 +318,33 @@ pub static FMOD_NUMBER: Op = Op {
     keeps: Some(""),
     ..WHOLE_NUMBER
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agree<R: Whole>(x: [i64; 2]) {
+        assert_eq!(R::quick(x), R::eval(x), "{x:?}");
+    }
+
+    #[test]
+    fn quick_division_is_exact() {
+        let mut numbers = vec![0, 1, 2, 3, 7, (1 << 50) - 1, 1 << 49, (1 << 49) + 1, 1 << 26, (1 << 26) - 1, 94906267];
+        let mut state = 1u64;
+        for i in 0..300 {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            numbers.push((state >> (14 + i % 48)) as i64);
+        }
+        let signed: Vec<i64> = numbers.iter().flat_map(|&n| [n, -n]).chain([-(1 << 50)]).collect();
+        for &x in &signed {
+            for &y in signed.iter().filter(|&&y| y != 0) {
+                assert!(small([x, y]));
+                agree::<TruncDiv>([x, y]);
+                agree::<FloorDiv>([x, y]);
+                agree::<Remainder>([x, y]);
+                agree::<Fmod>([x, y]);
+            }
+        }
+        assert!(!small([1 << 50, 1]) && !small([1, -(1 << 50) - 1]) && !small([i64::MIN, 3]) && !small([3, 0]));
+    }
+}

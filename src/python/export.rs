@@ -2,10 +2,11 @@
 
 use super::object::{Handle, borrow};
 use crate::device::Device;
-use crate::dtype::{DType, Scalar};
+use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 use crate::tensor::print;
+use crate::with_dtype;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyDict, PyList, PyTuple};
@@ -40,17 +41,44 @@ pub fn _item<'py>(py: Python<'py>, t: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
 #[pyfunction]
 pub fn _tolist<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, PyAny>> {
     let host = t.0.dense_copy(t.0.dtype())?;
-    let mut position = host.layout().offset;
-    nest(py, &host, 0, &mut position)
+    if host.ndim() == 0 {
+        return scalar_object(py, item(&host)?);
+    }
+    with_dtype!(host.dtype(), T => {
+        // SAFETY: a dense copy holds as many elements of its dtype, in order.
+        let elements = unsafe { std::slice::from_raw_parts(host.ptr()? as *const T, host.numel()) };
+        Ok(Nested { shape: host.shape(), elements }.into_pyobject(py)?.into_any())
+    })
 }
 
-fn nest<'py>(py: Python<'py>, t: &Tensor, depth: usize, position: &mut usize) -> PyResult<Bound<'py, PyAny>> {
-    if depth == t.ndim() {
-        *position += 1;
-        return scalar_object(py, t.element(*position - 1)?);
+/// The elements of a dense array of one dimension at least, as nested lists.
+struct Nested<'a, T> {
+    shape: &'a [usize],
+    elements: &'a [T],
+}
+impl<'py, T: Element> IntoPyObject<'py> for Nested<'_, T> {
+    type Target = PyList;
+    type Output = Bound<'py, PyList>;
+    type Error = PyErr;
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let Nested { shape: &[n, ref inner @ ..], elements } = self else { unreachable!("0-d tensors are numbers") };
+        if inner.is_empty() {
+            return PyList::new(py, elements.iter().map(|&x| Number(x.to_scalar())));
+        }
+        let step = inner.iter().product::<usize>();
+        PyList::new(py, (0..n).map(|i| Nested { shape: inner, elements: &elements[i * step..(i + 1) * step] }))
     }
-    let items = (0..t.size(depth)).map(|_| nest(py, t, depth + 1, position)).collect::<PyResult<Vec<_>>>()?;
-    Ok(PyList::new(py, items)?.into_any())
+}
+
+struct Number(Scalar);
+impl<'py> IntoPyObject<'py> for Number {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+    #[inline]
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        scalar_object(py, self.0)
+    }
 }
 
 /// The printed form of a tensor, PyTorch's to the character. `prefix` is what stands before the bracket.

@@ -52,11 +52,13 @@ fn agrees_with_plain_loops() {
 #[test]
 fn the_bits_do_not_depend_on_the_panels() {
     let mut rng = Rng(37);
-    for (dtype, size) in [(DType::F32, [700, 300, 1300]), (DType::F64, [300, 520, 600]), (DType::C64, [390, 300, 90])] {
+    let wide = [(DType::F32, [700, 300, 1300]), (DType::F64, [300, 520, 600]), (DType::C64, [390, 300, 90])];
+    let small = [(DType::F32, [128, 128, 512]), (DType::F64, [257, 3, 500]), (DType::F32, [40, 193, 300])];
+    for (dtype, size) in wide.into_iter().chain(small) {
         let [m, n, k] = size;
         let (a, b) = (Array::random(&mut rng, dtype, &[m, k]), Array::random(&mut rng, dtype, &[k, n]));
         let mut seen = Vec::new();
-        for threads in [1, 2, 3, 4] {
+        for threads in [1, 2, 3, 4, 8] {
             let out = Array::zeros(dtype, &[m, n]);
             let before = num_threads();
             set_num_threads(threads);

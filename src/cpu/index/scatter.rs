@@ -183,7 +183,13 @@ impl<T: Element, C: Combine> Line<T, C> {
                 return (0..n).for_each(|t| update_one(row.add(t * d_out), *source.add(t * ds), rule));
             }
             if (d_out, di, ds, stride) == (0, 1, 1, 1) {
-                return (0..n).for_each(|t| update_one(out.add(*index.add(t) as usize), *source.add(t), rule));
+                // Several are read before the first is written: the compiler must take every write for one to the next.
+                let (index, source) = (std::slice::from_raw_parts(index, n), std::slice::from_raw_parts(source, n));
+                let ((groups, last), (values, rest)) = (index.as_chunks::<8>(), source.as_chunks::<8>());
+                for (&places, &values) in groups.iter().zip(values) {
+                    (0..8).for_each(|k| update_one(out.add(places[k] as usize), values[k], rule));
+                }
+                return last.iter().zip(rest).for_each(|(&i, &x)| update_one(out.add(i as usize), x, rule));
             }
             for t in 0..n {
                 let place = *index.add(t * di) as usize * stride + t * d_out;

@@ -14,8 +14,8 @@ use crate::dtype::Element;
 use crate::layout::{Dims, contiguous_strides};
 use std::mem::MaybeUninit;
 
-/// Elements of a run that are folded at once; converted operands pass through a buffer of this size.
-const BLOCK: usize = 4096;
+/// Elements that are converted at once, where the input is strided or of another dtype.
+const BUFFER: usize = 4096;
 /// Elements that a part of a cut reduction has at least.
 pub(super) const PART: usize = 1 << 16;
 /// More results than this are parallel work enough without cutting.
@@ -33,7 +33,7 @@ pub unsafe fn run<T: Element, R: Rule<T>>(rule: R, input: View, reduced: &dyn Fn
     let dense = |n: &Nest| n.input.last().copied().unwrap_or(usize::MAX);
     let few = folded.shape.last().is_none_or(|&n| n < 16) && kept.shape.last().is_some_and(|&n| n >= 64);
     let job = Job { rule, input, out, total: folded.count(), mark: std::marker::PhantomData::<T> };
-    if kept.count() == 1 && job.total <= BLOCK && job.total > 0 && folded.shape.len() <= 1 {
+    if kept.count() == 1 && job.total <= R::BLOCK && job.total > 0 && folded.shape.len() <= 1 {
         // Small and in one run: nothing to plan.
         let stride = folded.input.last().copied().unwrap_or(1);
         // SAFETY: the caller vouches for the operands.
@@ -97,7 +97,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
             // SAFETY: handed on to the caller.
             return unsafe { self.in_two_stages(&kept, &folded, run, stride) };
         }
-        let per_run = run.div_ceil(BLOCK);
+        let per_run = run.div_ceil(R::BLOCK);
         let pieces = outer * per_run;
         let parts = self.parts(results, 1, pieces);
         let fold = |base: usize, part: usize| {
@@ -108,8 +108,8 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
             let (from, to) = (pieces * part / parts, pieces * (part + 1) / parts);
             let mut at = folded.walk(from / per_run);
             self.merge((from..to).map(|piece| {
-                let start = piece % per_run * BLOCK;
-                let n = BLOCK.min(run - start);
+                let start = piece % per_run * R::BLOCK;
+                let n = R::BLOCK.min(run - start);
                 let offset = base + at.offsets[0] + start * stride;
                 if start + n == run {
                     at.step();
@@ -158,9 +158,9 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         par_for(partial.len(), PART / 2 / run, |range| {
             let mut at = all.walk(range.start);
             for _ in range {
-                let pieces = (0..run).step_by(BLOCK).map(|start| {
+                let pieces = (0..run).step_by(R::BLOCK).map(|start| {
                     // SAFETY: the piece lies inside the input.
-                    unsafe { self.block(at.offsets[0] + start * stride, stride, BLOCK.min(run - start)) }
+                    unsafe { self.block(at.offsets[0] + start * stride, stride, R::BLOCK.min(run - start)) }
                 });
                 // SAFETY: each slot is written once.
                 unsafe { *slots.at(at.offsets[1]) = self.merge(pieces) };
@@ -174,18 +174,31 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         }
     }
 
-    /// Folds one run, through a buffer where it is strided or of another dtype.
+    /// Folds one run.
     #[inline(always)]
     unsafe fn block(&self, offset: usize, stride: usize, n: usize) -> R::Acc {
         let x = self.input.at(offset);
-        // SAFETY: the caller vouches for the run; the buffer holds a block.
+        // SAFETY: the caller vouches for the run.
         unsafe {
             if self.input.dtype == T::DTYPE && (stride == 1 || n == 1) {
                 return simd::run(Block(self.rule, x as *const T, n));
             }
-            let mut buffer = [const { MaybeUninit::<T>::uninit() }; BLOCK];
-            load(self.input.dtype, x, stride, n, buffer.as_mut_ptr() as *mut T);
-            simd::run(Block(self.rule, buffer.as_ptr() as *const T, n))
+            self.converted(x, stride, n)
         }
+    }
+
+    /// Folds one run through a buffer.
+    #[inline(never)]
+    unsafe fn converted(&self, x: *const u8, stride: usize, n: usize) -> R::Acc {
+        let mut buffer = [const { MaybeUninit::<T>::uninit() }; BUFFER];
+        let buffer = buffer.as_mut_ptr() as *mut T;
+        self.merge((0..n).step_by(BUFFER).map(|start| {
+            let count = BUFFER.min(n - start);
+            // SAFETY: the caller vouches for the run, and the buffer has room for the count.
+            unsafe {
+                load(self.input.dtype, x.add(start * stride * self.input.dtype.size()), stride, count, buffer);
+                simd::run(Block(self.rule, buffer, count))
+            }
+        }))
     }
 }

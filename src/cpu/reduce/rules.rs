@@ -331,7 +331,7 @@ impl<T: Float> Rule<T> for LogSumExp {
 
 /// The sum of `exp(x - shift)`.
 #[derive(Clone, Copy)]
-struct SumExp<T, F>(T, PhantomData<fn() -> F>);
+pub struct SumExp<T, F>(pub T, pub PhantomData<fn() -> F>);
 impl<T: Float, F: Fuse> Step<T> for SumExp<T, F> {
     type Acc = T;
     type Out = T;

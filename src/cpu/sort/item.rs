@@ -36,25 +36,45 @@ pub trait Key: Element + PartialOrd {
     fn item(self, flip: bool, place: usize) -> Self::Item;
     /// An integer in the order of the elements.
     fn key(self) -> u64;
-    /// How the keys of some elements are made short.
-    fn spread<'a>(all: impl Iterator<Item = &'a Self>) -> Spread
-    where
-        Self: 'a;
 }
 
-/// Keys above `low`, of which so much is cut off below that 32 bits are left.
+/// The least and the greatest key.
+#[derive(Clone, Copy)]
+pub struct Extent {
+    low: u64,
+    high: u64,
+}
+
+impl Extent {
+    pub const NONE: Extent = Extent { low: u64::MAX, high: 0 };
+    /// All keys of 32 bits.
+    pub const WORD: Extent = Extent { low: 0, high: u32::MAX as u64 };
+    pub fn of(keys: impl Iterator<Item = u64>) -> Extent {
+        keys.fold(Extent::NONE, |e, k| e.with(Extent { low: k, high: k }))
+    }
+    #[inline(always)]
+    pub fn with(self, other: Extent) -> Extent {
+        Extent { low: self.low.min(other.low), high: self.high.max(other.high) }
+    }
+    /// How keys in between are made short.
+    pub fn spread(self) -> Spread {
+        let needed = u64::BITS - self.high.saturating_sub(self.low).leading_zeros();
+        let bits = if needed > u32::BITS { SHORT } else { needed };
+        Spread { low: self.low, shift: needed - bits, bits }
+    }
+}
+
+/// Bits to which longer keys are cut down: three digits of the radix sort.
+pub const SHORT: u32 = 30;
+
+/// Keys above `low`, of which `shift` bits are cut off below, so that `bits` are left.
 pub struct Spread {
     low: u64,
     pub shift: u32,
+    pub bits: u32,
 }
 
 impl Spread {
-    const NONE: Spread = Spread { low: 0, shift: 0 };
-    fn of(keys: impl Iterator<Item = u64>) -> Spread {
-        let (low, high) = keys.fold((u64::MAX, 0), |(l, h), k| (l.min(k), h.max(k)));
-        let bits = u64::BITS - high.saturating_sub(low).leading_zeros();
-        Spread { low, shift: bits.saturating_sub(u32::BITS) }
-    }
     #[inline(always)]
     pub fn short(&self, key: u64) -> u32 {
         ((key - self.low) >> self.shift) as u32
@@ -95,9 +115,6 @@ impl Key for f32 {
     fn key(self) -> u64 {
         u64::from(order_32(self))
     }
-    fn spread<'a>(_all: impl Iterator<Item = &'a f32>) -> Spread {
-        Spread::NONE
-    }
 }
 impl Key for i32 {
     type Item = u64;
@@ -108,9 +125,6 @@ impl Key for i32 {
     #[inline(always)]
     fn key(self) -> u64 {
         u64::from(self as u32 ^ 0x8000_0000)
-    }
-    fn spread<'a>(_all: impl Iterator<Item = &'a i32>) -> Spread {
-        Spread::NONE
     }
 }
 impl Key for f64 {
@@ -123,9 +137,6 @@ impl Key for f64 {
     fn key(self) -> u64 {
         order_64(self)
     }
-    fn spread<'a>(all: impl Iterator<Item = &'a f64>) -> Spread {
-        Spread::of(all.map(|x| x.key()))
-    }
 }
 impl Key for i64 {
     type Item = u128;
@@ -136,8 +147,5 @@ impl Key for i64 {
     #[inline(always)]
     fn key(self) -> u64 {
         self as u64 ^ 0x8000_0000_0000_0000
-    }
-    fn spread<'a>(all: impl Iterator<Item = &'a i64>) -> Spread {
-        Spread::of(all.map(|x| x.key()))
     }
 }

@@ -10,12 +10,13 @@ mod select;
 #[cfg(test)]
 mod tests;
 
+pub use item::SHORT;
 pub use radix::Sorter;
 pub use select::{kth, topk};
 
-use super::parallel::try_par_for;
+use super::parallel::{par_for, try_par_for};
 use super::temp::Temp;
-use super::view::{View, load, store};
+use super::view::{Ptr, View, load, store};
 use super::walk::Others;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
@@ -60,33 +61,38 @@ struct Line<'a> {
 impl Line<'_> {
     /// Elements from `from` on.
     fn read<T: Element>(&self, from: usize, buffer: &mut [T]) {
-        // SAFETY: lines lie inside the input, which the caller of the kernel vouches for.
-        unsafe {
-            let at = self.input.at(self.offset + from * self.step);
-            load(self.input.dtype, at, self.step, buffer.len(), buffer.as_mut_ptr());
-        }
+        let (n, buffer) = (buffer.len(), Ptr(buffer.as_mut_ptr()));
+        par_for(n, GRAIN, |r| {
+            let at = self.input.at(self.offset + (from + r.start) * self.step);
+            // SAFETY: lines lie inside the input, which the caller of the kernel vouches for; ranges are disjoint.
+            unsafe { load(self.input.dtype, at, self.step, r.len(), buffer.at(r.start)) }
+        });
     }
     /// Writes the elements that the items stand for, and their positions.
-    fn write<T: Element, I: Item>(&self, items: &[I], value: impl Fn(usize) -> T) {
-        let (mut values, mut places) = ([T::default(); CHUNK], [0i64; CHUNK]);
-        for (c, chunk) in items.chunks(CHUNK).enumerate() {
-            for (i, item) in chunk.iter().enumerate() {
-                places[i] = item.place() as i64;
-                values[i] = value(item.place());
+    fn write<T: Element, I: Item>(&self, items: &[I], value: impl Fn(usize) -> T + Sync) {
+        let ((v, v_offset, v_step), (p, p_offset, p_step)) = (self.values, self.indices);
+        par_for(items.len(), GRAIN, |range| {
+            let (mut values, mut places) = ([T::default(); CHUNK], [0i64; CHUNK]);
+            for start in range.clone().step_by(CHUNK) {
+                let chunk = &items[start..range.end.min(start + CHUNK)];
+                for (i, item) in chunk.iter().enumerate() {
+                    places[i] = item.place() as i64;
+                    values[i] = value(item.place());
+                }
+                // SAFETY: results have as many elements as there are items, which the caller of the kernel vouches for.
+                unsafe {
+                    store(v.dtype, v.at(v_offset + start * v_step), v_step, chunk.len(), values.as_ptr());
+                    store(DType::I64, p.at(p_offset + start * p_step), p_step, chunk.len(), places.as_ptr());
+                }
             }
-            let (v, v_offset, v_step) = self.values;
-            let (p, p_offset, p_step) = self.indices;
-            // SAFETY: results have as many elements as there are items, which the caller of the kernel vouches for.
-            unsafe {
-                store(v.dtype, v.at(v_offset + c * CHUNK * v_step), v_step, chunk.len(), values.as_ptr());
-                store(DType::I64, p.at(p_offset + c * CHUNK * p_step), p_step, chunk.len(), places.as_ptr());
-            }
-        }
+        });
     }
 }
 
 /// Results that are written at once.
 const CHUNK: usize = 128;
+/// Elements of a line whose reading and writing is worth a task of its own.
+const GRAIN: usize = 1 << 16;
 
 unsafe fn by_type<P: PerLine>(input: View, dim: usize, values: View, indices: View, what: P) -> Result<()> {
     // SAFETY: handed on to the caller.

@@ -2,20 +2,21 @@
 //!
 //! Long lines are cut into parts, a task each: every part counts its digits, the counts of all say where each part's
 //! items of a digit go, and the parts move theirs. The order is the same for any number of parts and threads.
-//! Keys of 64 bits are shortened to what tells most elements apart; runs that a short key leaves tied are sorted anew.
+//! Keys are shortened to what tells most elements apart; runs that a short key leaves tied are sorted anew.
 
-use super::item::{Key, Spread, pack};
+use super::item::{Extent, Key, pack};
 use crate::cpu::parallel::par_for;
 use crate::cpu::temp::Temp;
 use crate::cpu::view::Ptr;
 use crate::error::Result;
 use std::ops::Range;
+use std::sync::Mutex;
 
-/// Bits of a digit: 2,048 counters stay in L1, and 32-bit keys take three passes.
+/// Most bits of a digit: 32 take three passes. With 10, which do for most keys, a pass takes half as long as with 11.
 const BITS: u32 = 11;
 const BUCKETS: usize = 1 << BITS;
 /// Below this the comparison sort is faster.
-const SHORT: usize = 1024;
+const FEW: usize = 1024;
 /// Items of a part, and the most parts.
 const PART: usize = 1 << 17;
 const PARTS: usize = 16;
@@ -24,7 +25,7 @@ type Counts = [u32; BUCKETS];
 
 /// Whether a line of this length goes through the comparison sort; the counters have 32 bits.
 fn compared(length: usize) -> bool {
-    length < SHORT || length > u32::MAX as usize
+    length < FEW || length > u32::MAX as usize
 }
 
 /// Memory for sorting lines of up to `length` items.
@@ -35,8 +36,17 @@ pub struct Sorter {
     counts: Vec<Counts>,
 }
 
-fn digit(item: u64, shift: u32) -> usize {
-    (item >> (32 + shift)) as usize & (BUCKETS - 1)
+/// Where in an item the digit of a pass is.
+#[derive(Clone, Copy)]
+struct Digit {
+    shift: u32,
+    mask: usize,
+}
+impl Digit {
+    #[inline(always)]
+    fn of(self, item: u64) -> usize {
+        (item >> self.shift) as usize & self.mask & (BUCKETS - 1)
+    }
 }
 
 impl Sorter {
@@ -47,16 +57,21 @@ impl Sorter {
 
     /// The elements of a line in their order, as items with their positions.
     pub fn line<T: Key>(&mut self, all: &[T], flip: bool) -> Result<&mut [u64]> {
-        let spread = T::spread(all.iter());
-        let items = self.sort(all.len(), |i| pack(spread.short(all[i].key()), flip, i));
+        // What is compared whole needs no cutting.
+        let spread = match compared(all.len()) && size_of::<T>() <= size_of::<u32>() {
+            true => Extent::WORD.spread(),
+            false => extent(all, self.counts.len().max(1)).spread(),
+        };
+        let items = self.sort(all.len(), spread.bits, |i| pack(spread.short(all[i].key()), flip, i));
         if spread.shift > 0 {
             settle(items, all, flip)?;
         }
         Ok(items)
     }
 
-    /// Sorts `n` items, as many as there is room for, that `make` gives for the positions in ascending order.
-    pub fn sort(&mut self, n: usize, make: impl Fn(usize) -> u64 + Sync) -> &mut [u64] {
+    /// Sorts `n` items, as many as there is room for, that `make` gives for the positions in ascending order, by the low
+    /// `bits` of their keys; the others are alike.
+    pub fn sort(&mut self, n: usize, bits: u32, make: impl Fn(usize) -> u64 + Sync) -> &mut [u64] {
         let (mut from, mut to) = (Ptr(self.items.ptr()), Ptr(self.other.ptr()));
         if compared(n) {
             // SAFETY: the memory holds `n` items, all of which are written before they are read.
@@ -69,8 +84,10 @@ impl Sorter {
         }
         // SAFETY: the memory holds `n` items, and parts are disjoint.
         each_part(n, self.counts.len(), |_, range| range.for_each(|i| unsafe { from.at(i).write(make(i)) }));
-        for shift in (0..u32::BITS).step_by(BITS as usize) {
-            if self.pass(n, shift, &from, &to) {
+        let width = bits.div_ceil(bits.div_ceil(BITS).max(1)).max(1);
+        let mask = (1 << width) - 1;
+        for shift in (0..bits).step_by(width as usize) {
+            if self.pass(n, Digit { shift: 32 + shift, mask }, &from, &to) {
                 std::mem::swap(&mut from, &mut to);
             }
         }
@@ -79,17 +96,18 @@ impl Sorter {
     }
 
     /// Moves items by one digit; false where all have the same one and nothing moves.
-    fn pass(&mut self, n: usize, shift: u32, from: &Ptr<u64>, to: &Ptr<u64>) -> bool {
+    fn pass(&mut self, n: usize, digit: Digit, from: &Ptr<u64>, to: &Ptr<u64>) -> bool {
         let parts = self.counts.len();
         let counts = Ptr(self.counts.as_mut_ptr());
         each_part(n, parts, |part, range| {
             // SAFETY: a part has its own counters; all `n` items are written.
-            let counts: &mut Counts = unsafe { &mut *counts.at(part) };
+            let (counts, items) = unsafe { (&mut *counts.at(part), slice(from, range)) };
+            let here = digit; // in registers: behind the closure's pointer it would be read again for each item
             counts.fill(0);
-            range.for_each(|i| counts[digit(unsafe { *from.at(i) }, shift)] += 1);
+            items.iter().for_each(|&item| counts[here.of(item)] += 1);
         });
         // SAFETY: there is at least one item.
-        let first = digit(unsafe { *from.at(0) }, shift);
+        let first = digit.of(unsafe { *from.at(0) });
         if self.counts.iter().map(|c| c[first] as usize).sum::<usize>() == n {
             return false;
         }
@@ -103,17 +121,34 @@ impl Sorter {
         each_part(n, parts, |part, range| {
             // SAFETY: the counts say where the items of this part go: `n` places in all, each once.
             unsafe {
-                let counts: &mut Counts = &mut *counts.at(part);
-                for i in range {
-                    let item = *from.at(i);
-                    let slot = counts.get_unchecked_mut(digit(item, shift));
-                    to.at(*slot as usize).write(item);
+                let (counts, items, to) = (&mut *counts.at(part), slice(from, range), to.at(0));
+                let here = digit;
+                for &item in items {
+                    let slot = &mut counts[here.of(item)];
+                    to.add(*slot as usize).write(item);
                     *slot += 1;
                 }
             }
         });
         true
     }
+}
+
+/// SAFETY: the items have been written, and nobody writes them meanwhile.
+unsafe fn slice<'a>(items: &Ptr<u64>, range: Range<usize>) -> &'a [u64] {
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(items.at(range.start), range.len()) }
+}
+
+/// Where the keys of a line lie.
+fn extent<T: Key>(all: &[T], parts: usize) -> Extent {
+    let whole = Mutex::new(Extent::NONE);
+    each_part(all.len(), parts, |_, range| {
+        let part = Extent::of(all[range].iter().map(|x| x.key()));
+        let mut whole = whole.lock().unwrap_or_else(|e| e.into_inner());
+        *whole = whole.with(part);
+    });
+    whole.into_inner().unwrap_or_else(|e| e.into_inner())
 }
 
 fn each_part(n: usize, parts: usize, f: impl Fn(usize, Range<usize>) + Sync) {
@@ -125,14 +160,15 @@ fn each_part(n: usize, parts: usize, f: impl Fn(usize, Range<usize>) + Sync) {
 fn settle<T: Key>(items: &mut [u64], all: &[T], flip: bool) -> Result<()> {
     let place = |item: u64| item as u32 as usize;
     for run in items.chunk_by_mut(|a, b| a >> 32 == b >> 32).filter(|run| run.len() > 1) {
-        if run.len() < SHORT {
+        if run.len() < FEW {
             let key = |item: u64| all[place(item)].key();
             run.sort_unstable_by_key(|&i| (if flip { !key(i) } else { key(i) }, i));
             continue;
         }
-        let spread: Spread = T::spread(run.iter().map(|&i| &all[place(i)]));
+        let spread = Extent::of(run.iter().map(|&i| all[place(i)].key())).spread();
         let mut sorter = Sorter::new(run.len())?;
-        let sorted = sorter.sort(run.len(), |i| pack(spread.short(all[place(run[i])].key()), flip, place(run[i])));
+        let sorted =
+            sorter.sort(run.len(), spread.bits, |i| pack(spread.short(all[place(run[i])].key()), flip, place(run[i])));
         if spread.shift > 0 {
             settle(sorted, all, flip)?;
         }

@@ -1,0 +1,132 @@
+//! Parts side by side in every row of a result (`cat` and `stack` along an inner dimension), written in one visit.
+//!
+//! Part by part, a result of short runs would pass through the cache once for each part. Single elements of a few
+//! parts alternate (`stack` along the last dimension): loops that the compiler turns into shuffles of whole vectors.
+
+use super::parallel::par_for;
+use super::stream::{fence, is_large, move_past_cache};
+use super::view::Ptr;
+
+/// Elements that make a task worth a thread.
+const GRAIN: usize = 1 << 16;
+/// Bytes of a run that are worth a `memcpy`.
+const RUN: usize = 16;
+
+/// A contiguous part: where it lies, and its elements in each row.
+pub type Part = (*const u8, usize);
+
+/// Writes `rows` rows, each with its run of every part, to contiguous memory. False where this is no gain over
+/// copying part by part; nothing is written then.
+///
+/// # Safety
+/// Part and result hold as many aligned elements of `size` bytes (1, 2, 4, 8 or 16) as said, and do not overlap.
+pub unsafe fn join(size: usize, rows: usize, parts: &[Part], out: *mut u8) -> bool {
+    let (least, most) = parts.iter().fold((usize::MAX, 0), |(l, m), p| (l.min(p.1), m.max(p.1)));
+    // SAFETY: handed on to the caller; the type has the element's size.
+    unsafe {
+        if least == 1 && most == 1 {
+            return match size {
+                1 => alternate::<u8>(rows, parts, out.cast()),
+                2 => alternate::<u16>(rows, parts, out.cast()),
+                4 => alternate::<u32>(rows, parts, out.cast()),
+                8 => alternate::<u64>(rows, parts, out.cast()),
+                _ => alternate::<[u64; 2]>(rows, parts, out.cast()),
+            };
+        }
+        if rows < 2 || least * size < RUN || most > GRAIN {
+            return false;
+        }
+        runs(size, rows, parts, out);
+    }
+    true
+}
+
+/// SAFETY: as `join`.
+unsafe fn runs(size: usize, rows: usize, parts: &[Part], out: *mut u8) {
+    let width: usize = parts.iter().map(|p| p.1).sum();
+    let large = is_large(rows * width * size);
+    let parts: Vec<_> = parts.iter().map(|&(p, n)| (Ptr(p.cast_mut()), n * size)).collect();
+    let out = Ptr(out);
+    par_for(rows, GRAIN / width, |range| {
+        let mut to = range.start * width * size;
+        for row in range {
+            for (part, bytes) in &parts {
+                // SAFETY: rows are disjoint, and within the operands; `fence` follows.
+                unsafe {
+                    match large {
+                        true => move_past_cache(part.at(row * bytes), out.at(to), *bytes),
+                        false => std::ptr::copy_nonoverlapping(part.at(row * bytes), out.at(to), *bytes),
+                    }
+                }
+                to += bytes;
+            }
+        }
+        if large {
+            fence();
+        }
+    });
+}
+
+/// SAFETY: as `join`.
+unsafe fn alternate<T: Copy>(rows: usize, parts: &[Part], out: *mut T) -> bool {
+    // SAFETY: handed on to the caller.
+    unsafe {
+        match parts.len() {
+            2 => weave::<T, 2>(rows, parts, out),
+            3 => weave::<T, 3>(rows, parts, out),
+            4 => weave::<T, 4>(rows, parts, out),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// SAFETY: as `join`, with `N` parts.
+unsafe fn weave<T: Copy, const N: usize>(rows: usize, parts: &[Part], out: *mut T) {
+    let (parts, out): ([Ptr<T>; N], _) = (std::array::from_fn(|k| Ptr(parts[k].0.cast_mut().cast())), Ptr(out));
+    par_for(rows, GRAIN / N, |range| {
+        // SAFETY: every part has an element for each row, and ranges are disjoint.
+        let (sources, out): ([&[T]; N], _) = unsafe {
+            let source = |k: usize| std::slice::from_raw_parts(parts[k].at(range.start), range.len());
+            let out = out.at(range.start * N) as *mut [T; N];
+            (std::array::from_fn(source), std::slice::from_raw_parts_mut(out, range.len()))
+        };
+        for (i, group) in out.iter_mut().enumerate() {
+            *group = std::array::from_fn(|k| sources[k][i]);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<T: Copy + PartialEq + std::fmt::Debug>(rows: usize, widths: &[usize], make: impl Fn(usize) -> T) -> bool {
+        let sources: Vec<Vec<T>> =
+            widths.iter().enumerate().map(|(k, w)| (0..w * rows).map(|i| make(i * 7 + k)).collect()).collect();
+        let want: Vec<T> = (0..rows)
+            .flat_map(|r| sources.iter().zip(widths).flat_map(move |(s, w)| &s[r * w..(r + 1) * w]))
+            .copied()
+            .collect();
+        let mut got = vec![make(0); want.len()];
+        let parts: Vec<Part> = sources.iter().zip(widths).map(|(s, &w)| (s.as_ptr().cast(), w)).collect();
+        // SAFETY: each source has `rows` rows of its width, and the result room for them all.
+        let done = unsafe { join(size_of::<T>(), rows, &parts, got.as_mut_ptr().cast()) };
+        assert!(!done || got == want, "{widths:?}");
+        done
+    }
+
+    #[test]
+    fn rows_hold_the_parts_in_order() {
+        for rows in [1, 5, 70_001] {
+            for widths in [[1; 2].as_slice(), &[1; 3], &[1; 4]] {
+                assert!(check(rows, widths, |i| i as u8) && check(rows, widths, |i| i as u16));
+                assert!(check(rows, widths, |i| i as u32) && check(rows, widths, |i| [i as u64, 3]));
+            }
+        }
+        assert!(check(300, &[32, 1000, 47], |i| i as u32) && check(90_000, &[64, 65], |i| i as u64));
+        assert!(
+            !check(10, &[1; 5], |i| i as u32) && !check(10, &[1, 2], |i| i as u32) && !check(1, &[99; 2], |i| i as u64)
+        );
+    }
+}
