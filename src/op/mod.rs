@@ -113,6 +113,8 @@ pub struct Op {
     pub out_dtype: Option<OutDType>,
     /// Outputs without a gradient, though their dtype could have one: by-products.
     pub constant: &'static [usize],
+    /// The view op whose result it gives in new memory.
+    pub copies: Option<&'static Op>,
     /// A composite of steps that have no shader.
     pub on_host: bool,
     /// PyTorch's node name where it is not `<Name>Backward0`.
@@ -142,6 +144,7 @@ pub const OP: Op = Op {
     body: Body::Unset,
     vjp: Vjp::Unset,
     constant: &[],
+    copies: None,
     on_host: false,
     sharing: None,
     expanded: None,

@@ -79,6 +79,11 @@ fn distances(c: &Call) -> Result<Outputs> {
     }
 }
 
+/// The arguments for a tile: runs of the rows of either side, and the order.
+fn tile_of<'a>(a: &Tensor, b: &Tensor, r: Rows, o: Rows, order: &'a Value) -> Result<[Value<'a>; 3]> {
+    Ok([Value::Owned(cut(a, -2, r).ok()?), Value::Owned(cut(b, -2, o).ok()?), order.reborrow()])
+}
+
 /// The same in tiles.
 fn tiled(c: &Call) -> Result<Outputs> {
     let (a, b) = rows_of(c)?;
@@ -87,7 +92,7 @@ fn tiled(c: &Call) -> Result<Outputs> {
         return distances(c);
     }
     let tile = |r: Rows, o: Rows| {
-        let args = [Value::Owned(cut(a, -2, r).ok()?), Value::Owned(cut(b, -2, o).ok()?), c.args[2].reborrow()];
+        let args = tile_of(a, b, r, o, &c.args[2])?;
         distances(&Call { op: c.op, args: &args }).map(|mut found| found.swap_remove(0))
     };
     let band = |r: Rows| joined(others.iter().map(|&o| Term(tile(r, o))), -1);
@@ -104,8 +109,7 @@ fn distances_backward(c: &Back) -> Result<Vec<Option<Tensor>>> {
     let sums = [0, 1].map(|i| c.wants(i).then(|| c.zeros(i)));
     for &r in &rows {
         for &o in &others {
-            let args =
-                [Value::Owned(cut(&a, -2, r).ok()?), Value::Owned(cut(&b, -2, o).ok()?), c.call.args[2].reborrow()];
+            let args = tile_of(&a, &b, r, o, &c.call.args[2])?;
             let grads = [Some(cut(cut(c.g(), -2, r), -1, o).ok()?)];
             let parts = Back { call: Call { op: c.call.op, args: &args }, grads: &grads, ..*c }.through(distances)?;
             for ((sum, part), at) in sums.iter().zip(parts).zip([r, o]) {

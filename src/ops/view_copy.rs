@@ -37,8 +37,14 @@ pub static OPS: &[&Op] = &[
     &VIEW_AS_REAL_COPY,
 ];
 
-/// The views that `op` makes with the arguments of `c`.
-fn views(op: &'static Op, c: &Call) -> Result<Vec<(Layout, DType)>> {
+/// The view op that the op of a call copies.
+fn view_op(c: &Call) -> Result<&'static Op> {
+    c.op.copies.ok_or_else(|| Error::internal("a copy of no view"))
+}
+
+/// The views that it makes with the arguments of the call.
+fn views(c: &Call) -> Result<Vec<(Layout, DType)>> {
+    let op = view_op(c)?;
     let call = Call { op, args: &c.args[..op.signature().params.len()] };
     let own = call.tensor(0)?.dtype();
     Ok(match &op.body {
@@ -49,36 +55,42 @@ fn views(op: &'static Op, c: &Call) -> Result<Vec<(Layout, DType)>> {
     })
 }
 
-fn specs(op: &'static Op, c: &Call) -> Result<Specs> {
+fn specs(c: &Call) -> Result<Specs> {
     let device = c.tensor(0)?.device();
-    Ok(views(op, c)?.iter().map(|(layout, dtype)| Spec::new(&layout.shape, *dtype, device)).collect())
+    Ok(views(c)?.iter().map(|(layout, dtype)| Spec::new(&layout.shape, *dtype, device)).collect())
 }
 
-fn copied(op: &'static Op, c: &Call, out: &[Tensor]) -> Result<()> {
+fn copied(c: &Call, out: &[Tensor]) -> Result<()> {
     let whole = c.tensor(0)?;
-    views(op, c)?.into_iter().zip(out).try_for_each(|((layout, dtype), to)| {
+    views(c)?.into_iter().zip(out).try_for_each(|((layout, dtype), to)| {
         let meta = crate::tensor::Meta { storage: whole.storage().clone(), layout, dtype };
         to.copy_raw(&Tensor::from_meta(meta))
     })
 }
 
 /// The gradient of the view.
-fn of_view(op: &'static Op, c: &Back) -> Term {
-    match &op.vjp {
-        Vjp::Each([grad]) => (grad.formula)(c),
-        _ => Error::internal("a view has one gradient").into(),
+fn of_view(c: &Back) -> Term {
+    match view_op(&c.call).map(|op| &op.vjp) {
+        Ok(Vjp::Each([grad])) => (grad.formula)(c),
+        Ok(_) => Error::internal("a view has one gradient").into(),
+        Err(e) => e.into(),
     }
 }
 
 #[allow(clippy::declare_interior_mutable_const)]
-const COPY: Op =
-    Op { forms: FO, out_dtype: Some(OutDType::Same), errors: &[("'a'", "TypeError", "must be Tensor")], ..OP };
+const COPY: Op = Op {
+    forms: FO,
+    body: kernel(specs, copied, Some(copied)),
+    vjp: Vjp::Each(&[d(0, 0, of_view)]),
+    out_dtype: Some(OutDType::Same),
+    errors: &[("'a'", "TypeError", "must be Tensor")],
+    ..OP
+};
 
 pub static ALIAS_COPY: Op = Op {
     sig: "alias_copy(Tensor self) -> Tensor",
     doc: "`alias` into new memory.",
-    body: kernel(|c| specs(&ALIAS, c), |c, out| copied(&ALIAS, c, out), Some(|c, out| copied(&ALIAS, c, out))),
-    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&ALIAS, c))]),
+    copies: Some(&ALIAS),
     node: "AliasBackward0_copy",
     samples: &["f32[2,3]"],
     ..COPY
@@ -87,8 +99,7 @@ pub static ALIAS_COPY: Op = Op {
 pub static EXPAND_COPY: Op = Op {
     sig: "expand_copy(Tensor self, Size size, *, bool implicit=False) -> Tensor",
     doc: "`expand` into new memory.",
-    body: kernel(|c| specs(&EXPAND, c), |c, out| copied(&EXPAND, c, out), Some(|c, out| copied(&EXPAND, c, out))),
-    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&EXPAND, c))]),
+    copies: Some(&EXPAND),
     node: "ExpandBackward0_copy",
     samples: &["f32[1,3], (2, 3)"],
     errors: &[("f32[2,3], (2, 4)", "RuntimeError", "must match the existing size")],
@@ -99,8 +110,7 @@ pub static EXPAND_COPY: Op = Op {
 pub static PERMUTE_COPY: Op = Op {
     sig: "permute_copy(Tensor self, Size dims) -> Tensor",
     doc: "`permute` into new memory.",
-    body: kernel(|c| specs(&PERMUTE, c), |c, out| copied(&PERMUTE, c, out), Some(|c, out| copied(&PERMUTE, c, out))),
-    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&PERMUTE, c))]),
+    copies: Some(&PERMUTE),
     node: "PermuteBackward0_copy",
     samples: &["f32[2,3,4], (2, 0, 1)"],
     errors: &[("f32[2,3], (0, 0)", "RuntimeError", "multiple times")],
@@ -110,8 +120,7 @@ pub static PERMUTE_COPY: Op = Op {
 pub static SELECT_COPY: Op = Op {
     sig: "select_copy(Tensor self, int dim, int index) -> Tensor",
     doc: "`select` into new memory.",
-    body: kernel(|c| specs(&SELECT, c), |c, out| copied(&SELECT, c, out), Some(|c, out| copied(&SELECT, c, out))),
-    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&SELECT, c))]),
+    copies: Some(&SELECT),
     node: "SelectBackward0_copy",
     samples: &["f32[2,3], 0, 1"],
     errors: &[("f32[2,3], 0, 2", "IndexError", "out of range")],
@@ -122,8 +131,7 @@ pub static SELECT_COPY: Op = Op {
 pub static SLICE_COPY: Op = Op {
     sig: "slice_copy(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
     doc: "`slice` into new memory.",
-    body: kernel(|c| specs(&SLICE, c), |c, out| copied(&SLICE, c, out), Some(|c, out| copied(&SLICE, c, out))),
-    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&SLICE, c))]),
+    copies: Some(&SLICE),
     node: "SliceBackward0_copy",
     samples: &["f32[5,3], 0, 1, 4", "f32[5,3], 0, 0, 5, 2"],
     errors: &[("f32[5], 1", "IndexError", "Dimension out of range")],
@@ -134,8 +142,7 @@ pub static SLICE_COPY: Op = Op {
 pub static SPLIT_COPY: Op = Op {
     sig: "split_copy(Tensor self, int split_size, int dim=0) -> Tensor[]",
     doc: "`split` into new memory.",
-    body: kernel(|c| specs(&SPLIT, c), |c, out| copied(&SPLIT, c, out), Some(|c, out| copied(&SPLIT, c, out))),
-    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&SPLIT, c))]),
+    copies: Some(&SPLIT),
     node: "SplitBackward0_copy",
     samples: &["f32[5,2], 2"],
     errors: &[("f32[5], -1", "RuntimeError", "non-negative")],
@@ -146,12 +153,7 @@ pub static SPLIT_COPY: Op = Op {
 pub static SPLIT_WITH_SIZES_COPY: Op = Op {
     sig: "split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
     doc: "`split_with_sizes` into new memory.",
-    body: kernel(
-        |c| specs(&SPLIT_SIZES, c),
-        |c, out| copied(&SPLIT_SIZES, c, out),
-        Some(|c, out| copied(&SPLIT_SIZES, c, out)),
-    ),
-    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&SPLIT_SIZES, c))]),
+    copies: Some(&SPLIT_SIZES),
     node: "SplitWithSizesBackward0_copy",
     samples: &["f32[5,2], (2, 3)"],
     errors: &[("f32[5], (2, 2)", "RuntimeError", "split_with_sizes expects")],
@@ -162,8 +164,7 @@ pub static SPLIT_WITH_SIZES_COPY: Op = Op {
 pub static SQUEEZE_COPY: Op = Op {
     sig: "squeeze_copy(Tensor self) -> Tensor",
     doc: "`squeeze` into new memory.",
-    body: kernel(|c| specs(&SQUEEZE, c), |c, out| copied(&SQUEEZE, c, out), Some(|c, out| copied(&SQUEEZE, c, out))),
-    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&SQUEEZE, c))]),
+    copies: Some(&SQUEEZE),
     node: "SqueezeBackward0_copy",
     samples: &["f32[1,3,1]"],
     keeps: Some("self_sym_sizes"),
@@ -173,12 +174,7 @@ pub static SQUEEZE_COPY: Op = Op {
 pub static SQUEEZE_DIM_COPY: Op = Op {
     sig: "squeeze_copy.dim(Tensor self, int dim) -> Tensor",
     doc: "`squeeze` into new memory.",
-    body: kernel(
-        |c| specs(&SQUEEZE_DIM, c),
-        |c, out| copied(&SQUEEZE_DIM, c, out),
-        Some(|c, out| copied(&SQUEEZE_DIM, c, out)),
-    ),
-    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&SQUEEZE_DIM, c))]),
+    copies: Some(&SQUEEZE_DIM),
     node: "SqueezeBackward1_copy",
     samples: &["f32[1,3,1], 0"],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
@@ -189,12 +185,7 @@ pub static SQUEEZE_DIM_COPY: Op = Op {
 pub static SQUEEZE_DIMS_COPY: Op = Op {
     sig: "squeeze_copy.dims(Tensor self, int[] dim) -> Tensor",
     doc: "`squeeze` into new memory.",
-    body: kernel(
-        |c| specs(&SQUEEZE_DIMS, c),
-        |c, out| copied(&SQUEEZE_DIMS, c, out),
-        Some(|c, out| copied(&SQUEEZE_DIMS, c, out)),
-    ),
-    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&SQUEEZE_DIMS, c))]),
+    copies: Some(&SQUEEZE_DIMS),
     node: "SqueezeBackward2_copy",
     samples: &["f32[1,3,1], (0, 2)"],
     errors: &[("f32[2,3], (2,)", "IndexError", "Dimension out of range")],
@@ -205,8 +196,7 @@ pub static SQUEEZE_DIMS_COPY: Op = Op {
 pub static T_COPY: Op = Op {
     sig: "t_copy(Tensor self) -> Tensor",
     doc: "`t` into new memory.",
-    body: kernel(|c| specs(&T, c), |c, out| copied(&T, c, out), Some(|c, out| copied(&T, c, out))),
-    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&T, c))]),
+    copies: Some(&T),
     node: "TBackward0_copy",
     samples: &["f32[2,3]"],
     errors: &[("f32[2,3,4]", "RuntimeError", "<= 2 dimensions")],
@@ -216,12 +206,7 @@ pub static T_COPY: Op = Op {
 pub static TRANSPOSE_COPY: Op = Op {
     sig: "transpose_copy(Tensor self, int dim0, int dim1) -> Tensor",
     doc: "`transpose` into new memory.",
-    body: kernel(
-        |c| specs(&TRANSPOSE, c),
-        |c, out| copied(&TRANSPOSE, c, out),
-        Some(|c, out| copied(&TRANSPOSE, c, out)),
-    ),
-    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&TRANSPOSE, c))]),
+    copies: Some(&TRANSPOSE),
     node: "TransposeBackward0_copy",
     samples: &["f32[2,3,4], -1, 0"],
     errors: &[("f32[2,3], 0, 2", "IndexError", "Dimension out of range")],
@@ -231,8 +216,7 @@ pub static TRANSPOSE_COPY: Op = Op {
 pub static UNBIND_COPY: Op = Op {
     sig: "unbind_copy(Tensor self, int dim=0) -> Tensor[]",
     doc: "`unbind` into new memory.",
-    body: kernel(|c| specs(&UNBIND, c), |c, out| copied(&UNBIND, c, out), Some(|c, out| copied(&UNBIND, c, out))),
-    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&UNBIND, c))]),
+    copies: Some(&UNBIND),
     node: "UnbindBackward0_copy",
     samples: &["f32[2,3], 1"],
     errors: &[("f32[2], 2", "IndexError", "Dimension out of range")],
@@ -242,8 +226,7 @@ pub static UNBIND_COPY: Op = Op {
 pub static UNFOLD_COPY: Op = Op {
     sig: "unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor",
     doc: "`unfold` into new memory.",
-    body: kernel(|c| specs(&UNFOLD, c), |c, out| copied(&UNFOLD, c, out), Some(|c, out| copied(&UNFOLD, c, out))),
-    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&UNFOLD, c))]),
+    copies: Some(&UNFOLD),
     node: "UnfoldBackward0_copy",
     samples: &["f32[7], 0, 3, 2"],
     errors: &[("f32[3], 0, 2, 0", "RuntimeError", "step is 0 but must be > 0")],
@@ -254,12 +237,7 @@ pub static UNFOLD_COPY: Op = Op {
 pub static UNSQUEEZE_COPY: Op = Op {
     sig: "unsqueeze_copy(Tensor self, int dim) -> Tensor",
     doc: "`unsqueeze` into new memory.",
-    body: kernel(
-        |c| specs(&UNSQUEEZE, c),
-        |c, out| copied(&UNSQUEEZE, c, out),
-        Some(|c, out| copied(&UNSQUEEZE, c, out)),
-    ),
-    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&UNSQUEEZE, c))]),
+    copies: Some(&UNSQUEEZE),
     node: "UnsqueezeBackward0_copy",
     samples: &["f32[2,3], -1"],
     errors: &[("f32[2,3], 4", "IndexError", "Dimension out of range")],
@@ -269,12 +247,7 @@ pub static UNSQUEEZE_COPY: Op = Op {
 pub static VIEW_AS_REAL_COPY: Op = Op {
     sig: "view_as_real_copy(Tensor self) -> Tensor",
     doc: "`view_as_real` into new memory.",
-    body: kernel(
-        |c| specs(&VIEW_AS_REAL, c),
-        |c, out| copied(&VIEW_AS_REAL, c, out),
-        Some(|c, out| copied(&VIEW_AS_REAL, c, out)),
-    ),
-    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&VIEW_AS_REAL, c))]),
+    copies: Some(&VIEW_AS_REAL),
     node: "ViewAsRealBackward0_copy",
     samples: &["c64[2,3]"],
     errors: &[("f32[2]", "TypeError", "only supported for complex")],
@@ -308,8 +281,8 @@ pub static AS_STRIDED_COPY: Op = Op {
 pub static VIEW_COPY: Op = Op {
     sig: "view_copy(Tensor self, Size size) -> Tensor",
     doc: "`view` into new memory, of any tensor that can be reshaped so.",
+    copies: Some(&VIEW),
     body: composite(|c| quiet(|| packed(c, &RESHAPE))),
-    vjp: Vjp::Each(&[d(0, 0, |c| of_view(&VIEW, c))]),
     node: "ViewBackward0_copy",
     samples: &["f32[2,6], (3, 4)"],
     errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6")],
