@@ -1,6 +1,8 @@
 //! rustgrad: PyTorch's eager semantics in Rust. The map of the crate; each room uses only rooms above it.
 pub mod error;
 pub mod place;
+pub mod thread;
+pub mod heap;
 pub mod tally;
 pub mod dtype;
 pub mod layout;
@@ -15,3 +17,7 @@ pub mod dispatch;
 pub mod ops;
 #[cfg(feature = "python")]
 mod python;
+
+#[cfg(feature = "python")]
+#[global_allocator]
+static HEAP: heap::Heap = heap::Heap;

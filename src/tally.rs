@@ -4,7 +4,8 @@
 //! plain loads and stores. What one thread makes another may free, hence a row may be negative; only sums mean something.
 //! A thread that ends leaves its row, sums and all, to the next one that starts.
 
-use std::cell::Cell;
+use crate::heap;
+use crate::thread::{Counts, Own, own};
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
@@ -12,35 +13,34 @@ use std::sync::{Mutex, MutexGuard};
 pub enum Count {
     /// Bytes of host memory in use.
     Allocated,
-    /// Bytes of host memory held from the system: in use or cached.
-    Reserved,
     Storages,
     Nodes,
 }
-const COUNTS: usize = 4;
 
 #[derive(Default)]
 struct Row {
-    counts: [AtomicIsize; COUNTS],
+    counts: Counts,
     vacant: AtomicBool,
 }
 
 static ROWS: Mutex<Vec<&'static Row>> = Mutex::new(Vec::new());
 /// For what runs after a thread has given its row back; several threads may write it.
-static LATE: Row = Row { counts: [const { AtomicIsize::new(0) }; COUNTS], vacant: AtomicBool::new(false) };
+static LATE: Row = Row { counts: [const { AtomicIsize::new(0) }; 3], vacant: AtomicBool::new(false) };
 
 /// Gives the row back when its thread ends.
 struct Lease(&'static Row);
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        ROW.set(None);
+        own(|own| {
+            own.counts.set(None);
+            heap::keep(own, false);
+        });
         self.0.vacant.store(true, Ordering::Release);
     }
 }
 
 thread_local! {
-    static ROW: Cell<Option<&'static Row>> = const { Cell::new(None) };
     static LEASE: Lease = Lease(vacant());
 }
 
@@ -60,22 +60,29 @@ fn vacant() -> &'static Row {
 
 #[inline]
 pub fn add(what: Count, n: isize) {
-    match ROW.get() {
-        Some(row) => {
-            let count = &row.counts[what as usize];
+    own(|own| add_to(own, what, n))
+}
+
+/// `add` by a thread that has its own at hand.
+#[inline]
+pub fn add_to(own: &Own, what: Count, n: isize) {
+    match own.counts.get() {
+        Some(counts) => {
+            let count = &counts[what as usize];
             count.store(count.load(Ordering::Relaxed) + n, Ordering::Relaxed);
         }
-        None => first(what, n),
+        None => first(own, what, n),
     }
 }
 
 /// The first count of a thread, or one after its last.
 #[cold]
-fn first(what: Count, n: isize) {
+fn first(own: &Own, what: Count, n: isize) {
     match LEASE.try_with(|lease| lease.0) {
         Ok(row) => {
-            ROW.set(Some(row));
-            add(what, n);
+            own.counts.set(Some(&row.counts));
+            heap::keep(own, true);
+            add_to(own, what, n);
         }
         Err(_) => {
             LATE.counts[what as usize].fetch_add(n, Ordering::Relaxed);
@@ -96,14 +103,14 @@ mod tests {
 
     #[test]
     fn counts_of_threads_that_ended_stay() {
-        // `Reserved` of this test binary is also counted by the pool: only differences far above it are certain.
+        // The nodes of other tests are counted too: only differences far above it are certain.
         const MUCH: isize = 1 << 50;
-        let before = sum(Count::Reserved) as isize;
+        let before = sum(Count::Nodes) as isize;
         for _ in 0..3 {
-            std::thread::spawn(|| add(Count::Reserved, MUCH)).join().unwrap();
+            std::thread::spawn(|| add(Count::Nodes, MUCH)).join().unwrap();
         }
-        assert_eq!((sum(Count::Reserved) as isize - before + MUCH / 2) / MUCH, 3);
-        add(Count::Reserved, -3 * MUCH);
-        assert!((sum(Count::Reserved) as isize - before).abs() < MUCH / 2);
+        assert_eq!((sum(Count::Nodes) as isize - before + MUCH / 2) / MUCH, 3);
+        add(Count::Nodes, -3 * MUCH);
+        assert!((sum(Count::Nodes) as isize - before).abs() < MUCH / 2);
     }
 }

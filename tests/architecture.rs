@@ -7,8 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms in order. Those on one line are neighbours that do not know each other.
-const ROOMS: [&[&str]; 14] = [
-    &["error", "place", "tally"],
+const ROOMS: [&[&str]; 16] = [
+    &["error", "place", "thread"],
+    &["heap"],
+    &["tally"],
     &["dtype"],
     &["layout"],
     &["device"],

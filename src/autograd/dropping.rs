@@ -6,7 +6,8 @@
 
 use super::node::{Edges, Node, Work};
 use crate::tally::{self, Count};
-use std::cell::{Cell, RefCell};
+use crate::thread::{Own, own};
+use std::cell::RefCell;
 
 /// How deep drops may nest before they wait for their turn.
 const NESTED: u32 = 32;
@@ -14,35 +15,29 @@ const NESTED: u32 = 32;
 /// What a dropped node leaves to be dropped in turn.
 type Remains = (Edges, Work);
 
-struct Nest {
-    depth: Cell<u32>,
-    waiting: Cell<bool>,
-}
-
 thread_local! {
-    static NEST: Nest = const { Nest { depth: Cell::new(0), waiting: Cell::new(false) } };
     static PENDING: RefCell<Vec<Remains>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Drop for Node {
     fn drop(&mut self) {
-        tally::add(Count::Nodes, -1);
-        NEST.with(|nest| self.drop_in(nest));
+        own(|own| self.drop_in(own));
     }
 }
 
 impl Node {
-    fn drop_in(&mut self, nest: &Nest) {
-        let depth = nest.depth.get();
+    fn drop_in(&mut self, own: &Own) {
+        tally::add_to(own, Count::Nodes, -1);
+        let depth = own.drops.get();
         if depth >= NESTED {
             let remains = (std::mem::take(&mut self.edges), self.take_work());
             // During thread teardown the list is gone; what is left then drops in place.
             if PENDING.try_with(|p| p.borrow_mut().push(remains)).is_ok() {
-                nest.waiting.set(true);
+                own.drops_wait.set(true);
             }
             return;
         }
-        nest.depth.set(depth + 1);
+        own.drops.set(depth + 1);
         self.edges.clear();
         match &mut self.work {
             Work::Op { state, .. } => *state.get_mut().unwrap_or_else(|e| e.into_inner()) = None,
@@ -50,13 +45,13 @@ impl Node {
             // What it holds may lead to the nodes before, too.
             _ => drop(self.take_work()),
         }
-        while depth == 0 && nest.waiting.get() {
+        while depth == 0 && own.drops_wait.get() {
             match PENDING.try_with(|p| p.borrow_mut().pop()) {
                 Ok(Some(item)) => drop(item),
-                _ => nest.waiting.set(false),
+                _ => own.drops_wait.set(false),
             }
         }
-        nest.depth.set(depth);
+        own.drops.set(depth);
     }
 
     fn take_work(&mut self) -> Work {

@@ -17,6 +17,7 @@ use crate::place;
 use crate::storage::Storage;
 use crate::tensor::slot::Creation;
 use crate::tensor::{Edge, GradFn, HAS_FN, INFERENCE, LeafUse, Meta, RETAINS, Replay, Tensor, ViewInfo};
+use crate::thread::{Own, own};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,18 +25,18 @@ use std::sync::atomic::Ordering;
 /// The edge that a node using `t` gets: to the node that made it, or to the leaf that it is. `None`: no gradient.
 pub fn grad_edge(t: &Tensor) -> Result<Option<Edge>> {
     let mut edges = Edges::new();
-    push_edge(t, &mut edges)?;
+    own(|own| push_edge(own, t, &mut edges))?;
     Ok(edges.pop().flatten())
 }
 
 /// Adds the `grad_edge` of `t`: written to its place, since moving it would cost more than making it.
 #[inline]
-pub fn push_edge(t: &Tensor, edges: &mut Edges) -> Result<()> {
+pub fn push_edge(own: &Own, t: &Tensor, edges: &mut Edges) -> Result<()> {
     refresh_view(t)?;
     if t.flag(HAS_FN) {
         place::push(edges, || t.slot().grad_fn.clone());
     } else if t.requires_grad() {
-        place::push(edges, || Some(Edge::Leaf(LeafUse::new(t, super::node::next_seq))));
+        place::push(edges, || Some(Edge::Leaf(LeafUse::new(t, || super::node::seq_after(own, 0)))));
     } else {
         place::push(edges, || None);
     }

@@ -1,7 +1,8 @@
 //! A node of the backward graph: a name, edges to the nodes that come after it in backward, and what it needs.
 //!
-//! Note [Sequence numbers]: a node is created after every node it has an edge to, so its number is larger. The engine
-//! visits nodes by falling number; that is a topological order without counting dependencies first.
+//! Note [Sequence numbers]: a node's number is above that of every node it has an edge to. The engine visits nodes by
+//! falling number; that is a topological order without counting dependencies first. Each thread counts for itself, on
+//! from the largest number that it has met (Lamport's clock), so that counting costs no locked instruction.
 
 use super::hooks::Hooks;
 use super::saved::Saved;
@@ -11,10 +12,10 @@ use crate::op::{Back, Call, OUT0, Op, Term, Value, Vjp};
 use crate::place;
 use crate::tally::{self, Count};
 use crate::tensor::{Edge, GradFn, Tensor};
+use crate::thread::{Own, own};
 use smallvec::SmallVec;
 use std::any::Any;
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 pub type Grads = SmallVec<[Option<Tensor>; 2]>;
@@ -76,21 +77,35 @@ pub struct Node {
     pub edges: Edges,
     /// Shape, dtype and device of each output of the forward op.
     pub outputs: SmallVec<[Facts; 1]>,
-    hooks: OnceLock<Box<Mutex<Hooks>>>,
-    /// `metadata`: a dict of Python.
-    pub python: OnceLock<Box<dyn Any + Send + Sync>>,
+    rare: OnceLock<Box<Rare>>,
+}
+
+/// What few nodes have.
+#[derive(Default)]
+struct Rare {
+    hooks: Mutex<Hooks>,
+    python: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl GradFn for Node {
     fn name(&self) -> &str {
         &self.name
     }
+    fn seq(&self) -> u64 {
+        self.seq
+    }
 }
 
-static SEQ: AtomicU64 = AtomicU64::new(0);
+/// The next number of this thread that is above `met`.
+#[inline]
+pub fn seq_after(own: &Own, met: u64) -> u64 {
+    let seq = own.clock.get().max(met) + 1;
+    own.clock.set(seq);
+    seq
+}
 
-pub fn next_seq() -> u64 {
-    SEQ.fetch_add(1, Ordering::Relaxed)
+fn seq_of(own: &Own, edges: &Edges) -> u64 {
+    seq_after(own, edges.iter().flatten().map(Edge::seq).fold(0, u64::max))
 }
 
 impl Node {
@@ -100,17 +115,16 @@ impl Node {
         edges: Edges,
         outputs: SmallVec<[Facts; 1]>,
     ) -> Arc<Node> {
-        let node = Node::place(next_seq(), name.into(), work, edges, outputs);
-        node.witnessed();
-        node
+        own(|own| {
+            let (name, seq) = (name.into(), seq_of(own, &edges));
+            tally::add_to(own, Count::Nodes, 1);
+            let node = Arc::new(Node { name, seq, work, edges, outputs, rare: OnceLock::new() });
+            node.witnessed(own);
+            node
+        })
     }
-    /// Makes a node where it stays: it has some 400 bytes, and moving them would cost as much as making them.
-    fn place(seq: u64, name: Cow<'static, str>, work: Work, edges: Edges, outputs: SmallVec<[Facts; 1]>) -> Arc<Node> {
-        tally::add(Count::Nodes, 1);
-        place::arc(|| Node { name, seq, work, edges, outputs, hooks: OnceLock::new(), python: OnceLock::new() })
-    }
-    fn witnessed(self: &Arc<Node>) {
-        if super::mode::anomaly() > 0 {
+    fn witnessed(self: &Arc<Node>, own: &Own) {
+        if own.anomaly.get() > 0 {
             super::witness::made(self);
         }
     }
@@ -125,10 +139,17 @@ impl Node {
     }
     /// The hooks, made when first asked for.
     pub fn hooks(&self) -> MutexGuard<'_, Hooks> {
-        self.hooks.get_or_init(Default::default).lock().unwrap_or_else(|e| e.into_inner())
+        self.rare().hooks.lock().unwrap_or_else(|e| e.into_inner())
     }
     pub fn hooks_if_any(&self) -> Option<&Mutex<Hooks>> {
-        self.hooks.get().map(|b| &**b)
+        self.rare.get().map(|r| &r.hooks)
+    }
+    /// `metadata`, which Python makes: a dict.
+    pub fn python(&self) -> &OnceLock<Box<dyn Any + Send + Sync>> {
+        &self.rare().python
+    }
+    fn rare(&self) -> &Rare {
+        self.rare.get_or_init(Default::default)
     }
     /// Frees what was saved. Nodes that saved no tensor keep working, as in PyTorch.
     pub fn release(&self) {
@@ -274,36 +295,45 @@ pub fn freed() -> Error {
 }
 
 /// Records a call under the op's name.
-pub fn record(call: &Call, outputs: &[Tensor]) -> Result<Arc<Node>> {
-    recorded(call.op.parsed().node, call, outputs, |edges| collect_edges(call, edges))
+pub fn record(own: &Own, call: &Call, outputs: &[Tensor]) -> Result<Arc<Node>> {
+    recorded(own, call.op.parsed().node, call, outputs, |edges| collect_edges(own, call, edges))
 }
 
 /// Records a call under a name of its own, with edges that were collected before it changed its arguments.
 pub fn record_as(name: &'static str, call: &Call, outputs: &[Tensor], edges: Edges) -> Result<Arc<Node>> {
-    recorded(name, call, outputs, |place| {
+    let connect = |place: &mut Edges| {
         *place = edges;
         Ok(())
-    })
+    };
+    own(|own| recorded(own, name, call, outputs, connect))
 }
 
-/// Which tensors the formulas read is kept, and nothing else.
+/// Which tensors the formulas read is kept, and nothing else. The node is made where it stays: it has some 400 bytes,
+/// and moving them would cost as much as making them.
 #[inline]
 fn recorded(
+    own: &Own,
     name: &'static str,
     call: &Call,
     outputs: &[Tensor],
     connect: impl FnOnce(&mut Edges) -> Result<()>,
 ) -> Result<Arc<Node>> {
-    let work = Work::Op { op: call.op, state: Mutex::new(Some(Kept::default())) };
-    let mut node = Node::place(0, name.into(), work, Edges::new(), SmallVec::new());
+    tally::add_to(own, Count::Nodes, 1);
+    let mut node = place::arc(|| Node {
+        name: Cow::Borrowed(name),
+        seq: 0,
+        work: Work::Op { op: call.op, state: Mutex::new(Some(Kept::default())) },
+        edges: Edges::new(),
+        outputs: SmallVec::new(),
+        rare: OnceLock::new(),
+    });
     // SAFETY: it is new.
     let Node { work: Work::Op { state, .. }, outputs: made, edges, seq, .. } = (unsafe { place::new_mut(&mut node) })
     else {
         return Ok(node);
     };
     connect(edges)?;
-    // After the turns of leaves, which the edges set.
-    *seq = next_seq();
+    *seq = seq_of(own, edges);
     let saves = wanted_saves(call.op, edges);
     outputs.iter().for_each(|t| place::push(made, || Facts::of(t)));
     let kept = state.get_mut().unwrap_or_else(|e| e.into_inner()).get_or_insert_default();
@@ -315,11 +345,12 @@ fn recorded(
             kept.tensors.push((Place::Output(i as u32), Saved::output(t, i)?));
         }
     }
-    node.witnessed();
+    node.witnessed(own);
     Ok(node)
 }
 
 impl Kept {
+    #[inline]
     fn argument(&mut self, i: u32, v: &Value, read: bool, output: Option<&Facts>) -> Result<()> {
         match v {
             Value::None => {}
@@ -333,18 +364,22 @@ impl Kept {
                     self.tensors.push((Place::Input(i), Saved::input(t)?));
                 }
             }
-            Value::Tensors(list) => {
-                for (k, t) in list.iter().enumerate().filter_map(|(k, t)| Some((k, t.as_ref()?))) {
-                    self.facts.push((i, Facts::of(t)));
-                    if read {
-                        self.tensors.push((Place::Item(i, k as u32), Saved::input(t)?));
-                    }
-                }
-                self.plain.push((i, Value::Tensors(Vec::new())));
-            }
             Value::Scalar(s) => place::push(&mut self.plain, || (i, Value::Scalar(*s))),
+            Value::Tensors(list) => self.list(i, list, read)?,
             other => self.plain.push((i, other.clone().into_owned())),
         }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn list(&mut self, i: u32, list: &[Option<Tensor>], read: bool) -> Result<()> {
+        for (k, t) in list.iter().enumerate().filter_map(|(k, t)| Some((k, t.as_ref()?))) {
+            self.facts.push((i, Facts::of(t)));
+            if read {
+                self.tensors.push((Place::Item(i, k as u32), Saved::input(t)?));
+            }
+        }
+        self.plain.push((i, Value::Tensors(Vec::new())));
         Ok(())
     }
 }
@@ -371,23 +406,24 @@ pub fn differentiable_args(op: &Op) -> impl Iterator<Item = usize> + '_ {
 /// One edge for each differentiable argument; a number or a tensor without gradient has none.
 pub fn edges(call: &Call) -> Result<Edges> {
     let mut edges = Edges::new();
-    collect_edges(call, &mut edges).map(|()| edges)
+    own(|own| collect_edges(own, call, &mut edges)).map(|()| edges)
 }
 
 #[inline]
-fn collect_edges(call: &Call, edges: &mut Edges) -> Result<()> {
-    for i in differentiable_args(call.op) {
-        match &call.args[i] {
-            Value::Tensors(list) => {
-                for t in list.iter().flatten() {
-                    super::history::push_edge(t, edges)?;
-                }
+fn collect_edges(own: &Own, call: &Call, edges: &mut Edges) -> Result<()> {
+    let mut connect = |i: usize| match &call.args[i] {
+        Value::Tensors(list) => list.iter().flatten().try_for_each(|t| super::history::push_edge(own, t, edges)),
+        v => match v.as_tensor() {
+            Some(t) => super::history::push_edge(own, t, edges),
+            None => {
+                place::push(edges, || None);
+                Ok(())
             }
-            v => match v.as_tensor() {
-                Some(t) => super::history::push_edge(t, edges)?,
-                None => place::push(edges, || None),
-            },
-        }
+        },
+    };
+    match &call.op.vjp {
+        Vjp::Each(list) => list.iter().try_for_each(|g| connect(g.arg)),
+        Vjp::Joint(j) => j.args.iter().try_for_each(|&i| connect(i)),
+        _ => Ok(()),
     }
-    Ok(())
 }

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use std::any::Any;
 
 /// Alignment of every block that the pool hands out.
-pub const ALIGN: usize = 64;
+pub const ALIGN: usize = crate::heap::ALIGN;
 
 /// Blocks from this size on are zeroed by all threads.
 const PARALLEL_ZERO: usize = 8 << 20;

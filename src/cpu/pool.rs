@@ -1,24 +1,20 @@
 //! Where blocks of host memory come from and return to.
 //!
-//! Small blocks (up to 32 KiB) lie on free lists of the thread, a few nanoseconds away. Larger ones lie in
+//! Small blocks (up to 32 KiB) are the heap's, a few nanoseconds away. Larger ones lie in
 //! one shared cache, found by best fit within a quarter; from 2 MiB on they are mapped directly, on huge pages.
 //! The cache is what makes large out-of-place operations fast: a fresh mapping costs a page fault per page,
 //! several times the arithmetic. It holds at most an eighth of the machine's memory.
 
 use std::alloc::{Layout, alloc, dealloc};
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use super::buffer::ALIGN;
+use crate::heap;
 use crate::tally::{self, Count};
+use crate::thread::own;
 
-const SMALL_MAX: usize = 32 << 10;
 const HUGE: usize = 2 << 20;
-/// 16 steps of 64 bytes, then 2, 4, 8, 16 and 32 KiB.
-const CLASSES: usize = 21;
-/// Free bytes that a thread keeps of each class.
-const LOCAL_LIMIT: usize = 256 << 10;
 
 /// A block as the pool hands it out.
 #[derive(Clone, Copy)]
@@ -30,70 +26,11 @@ pub struct Block {
     pub zero: bool,
 }
 
-/// A free small block: its first bytes point to the next one.
-struct Free {
-    next: *mut Free,
-}
-
-struct Local {
-    lists: [Cell<*mut Free>; CLASSES],
-    counts: [Cell<usize>; CLASSES],
-}
-
-thread_local! {
-    static LOCAL: Local = const {
-        Local {
-            lists: [const { Cell::new(std::ptr::null_mut()) }; CLASSES],
-            counts: [const { Cell::new(0) }; CLASSES],
-        }
-    };
-}
-
 /// Free larger blocks as (size, address), and the sum of their sizes.
 static SHARED: Mutex<(BTreeSet<(usize, usize)>, usize)> = Mutex::new((BTreeSet::new(), 0));
 
 fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
     m.lock().unwrap_or_else(|e| e.into_inner())
-}
-
-#[inline]
-fn class_of(bytes: usize) -> usize {
-    if bytes <= 1024 { (bytes - 1) / 64 } else { 5 + (usize::BITS - (bytes - 1).leading_zeros()) as usize }
-}
-#[inline]
-fn class_size(class: usize) -> usize {
-    if class < 16 { (class + 1) * 64 } else { 1 << (class - 5) }
-}
-
-impl Local {
-    fn clear(&self) {
-        for class in 0..CLASSES {
-            let mut p = self.lists[class].replace(std::ptr::null_mut());
-            self.counts[class].set(0);
-            while !p.is_null() {
-                // SAFETY: the list holds free blocks of this class, each taken from the system once.
-                let next = unsafe { (*p).next };
-                // SAFETY: as above; nothing refers to the block any more.
-                unsafe { release(p as *mut u8, class_size(class)) };
-                count(0, -(class_size(class) as isize));
-                p = next;
-            }
-        }
-    }
-}
-
-impl Drop for Local {
-    fn drop(&mut self) {
-        self.clear();
-    }
-}
-
-#[inline]
-fn count(allocated: isize, reserved: isize) {
-    tally::add(Count::Allocated, allocated);
-    if reserved != 0 {
-        tally::add(Count::Reserved, reserved);
-    }
 }
 
 /// A block of at least `bytes`; `None` where the system has no memory left.
@@ -102,26 +39,19 @@ pub fn take(bytes: usize) -> Option<Block> {
     if bytes == 0 {
         return Some(Block { ptr: std::ptr::without_provenance_mut(ALIGN), capacity: 0, zero: true });
     }
-    if bytes > SMALL_MAX {
+    if bytes > heap::SMALL {
         return take_large(bytes);
     }
-    let class = class_of(bytes);
-    let capacity = class_size(class);
-    let hit = LOCAL.try_with(|l| {
-        let head = l.lists[class].get();
-        if head.is_null() {
-            return std::ptr::null_mut();
+    let class = heap::class_of(bytes);
+    let capacity = heap::class_size(class);
+    own(|own| {
+        let ptr = heap::take(own, class);
+        if ptr.is_null() {
+            return take_fresh(capacity);
         }
-        // SAFETY: a listed block is free memory of this thread whose first bytes hold the link.
-        l.lists[class].set(unsafe { (*head).next });
-        l.counts[class].set(l.counts[class].get() - 1);
-        count(capacity as isize, 0);
-        head as *mut u8
-    });
-    match hit {
-        Ok(ptr) if !ptr.is_null() => Some(Block { ptr, capacity, zero: false }),
-        _ => take_fresh(capacity),
-    }
+        tally::add_to(own, Count::Allocated, capacity as isize);
+        Some(Block { ptr, capacity, zero: false })
+    })
 }
 
 /// Gives a block back.
@@ -130,29 +60,15 @@ pub fn take(bytes: usize) -> Option<Block> {
 /// `ptr` and `capacity` come from one `take`, are given back once, and nothing uses the block any more.
 #[inline]
 pub unsafe fn give(ptr: *mut u8, capacity: usize) {
-    if capacity > SMALL_MAX {
+    if capacity > heap::SMALL {
         // SAFETY: the caller's promise.
         return unsafe { give_large(ptr, capacity) };
     }
-    let class = class_of(capacity);
-    let kept = LOCAL.try_with(|l| {
-        let n = l.counts[class].get();
-        if (n + 1) * capacity > LOCAL_LIMIT {
-            return false;
-        }
-        let node = ptr as *mut Free;
-        // SAFETY: the block is at least 64 bytes, aligned to 64, and free.
-        unsafe { node.write(Free { next: l.lists[class].get() }) };
-        l.lists[class].set(node);
-        l.counts[class].set(n + 1);
-        count(-(capacity as isize), 0);
-        true
-    });
-    if kept != Ok(true) {
-        count(-(capacity as isize), -(capacity as isize));
+    own(|own| {
+        tally::add_to(own, Count::Allocated, -(capacity as isize));
         // SAFETY: the caller's promise.
-        unsafe { release(ptr, capacity) };
-    }
+        unsafe { heap::give(own, heap::class_of(capacity), ptr) };
+    });
 }
 
 #[cold]
@@ -161,7 +77,7 @@ fn take_fresh(capacity: usize) -> Option<Block> {
         empty_cache();
         reserve(capacity)
     })?;
-    count(capacity as isize, capacity as isize);
+    tally::add(Count::Allocated, capacity as isize);
     Some(block)
 }
 
@@ -174,7 +90,7 @@ fn take_large(bytes: usize) -> Option<Block> {
             shared.0.remove(&(found, address));
             shared.1 -= found;
             drop(shared);
-            count(found as isize, 0);
+            tally::add(Count::Allocated, found as isize);
             return Some(Block { ptr: address as *mut u8, capacity: found, zero: false });
         }
     }
@@ -195,13 +111,12 @@ unsafe fn give_large(ptr: *mut u8, capacity: usize) {
             evicted.push((size, address));
         }
     }
-    count(-(capacity as isize), 0);
+    tally::add(Count::Allocated, -(capacity as isize));
     release_all(evicted);
 }
 
 fn release_all(blocks: impl IntoIterator<Item = (usize, usize)>) {
     for (size, address) in blocks {
-        count(0, -(size as isize));
         // SAFETY: the block was free in the cache and has just been taken out of it.
         unsafe { release(address as *mut u8, size) };
     }
@@ -209,7 +124,7 @@ fn release_all(blocks: impl IntoIterator<Item = (usize, usize)>) {
 
 /// Four steps per power of two up to 2 MiB, then whole huge pages.
 fn round_large(bytes: usize) -> Option<usize> {
-    let step = if bytes >= HUGE { HUGE } else { (bytes - 1).next_power_of_two().max(SMALL_MAX * 2) / 8 };
+    let step = if bytes >= HUGE { HUGE } else { (bytes - 1).next_power_of_two().max(heap::SMALL * 2) / 8 };
     bytes.checked_next_multiple_of(step).filter(|&b| b <= isize::MAX as usize / 2)
 }
 
@@ -282,7 +197,7 @@ fn map_huge(size: usize) -> Option<*mut u8> {
 
 /// Gives the free blocks of this thread and of the shared cache back to the system.
 pub fn empty_cache() {
-    let _ = LOCAL.try_with(|l| l.clear());
+    own(heap::clear);
     let blocks = {
         let mut shared = lock(&SHARED);
         shared.1 = 0;
@@ -297,7 +212,7 @@ pub fn memory_allocated() -> usize {
 }
 /// Bytes held from the system: in use or cached.
 pub fn memory_reserved() -> usize {
-    tally::sum(Count::Reserved)
+    memory_allocated() + lock(&SHARED).1
 }
 
 #[cfg(test)]
@@ -305,13 +220,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_hold_what_they_are_asked_for() {
-        for bytes in 1..=SMALL_MAX {
-            let c = class_of(bytes);
-            assert!(c < CLASSES && class_size(c) >= bytes && class_of(class_size(c)) == c, "{bytes}");
-            assert!(c == 0 || class_size(c - 1) < bytes, "{bytes}");
-        }
-        for bytes in [SMALL_MAX + 1, 100_000, HUGE - 1, HUGE, HUGE + 1, 1 << 30] {
+    fn sizes_hold_what_they_are_asked_for() {
+        for bytes in [heap::SMALL + 1, 100_000, HUGE - 1, HUGE, HUGE + 1, 1 << 30] {
             let r = round_large(bytes).unwrap();
             assert!(r >= bytes && (r <= bytes + bytes / 4 + HUGE), "{bytes} {r}");
         }

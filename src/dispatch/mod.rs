@@ -23,6 +23,7 @@ use crate::op::{
 };
 use crate::tensor::slot::Creation;
 use crate::tensor::{Edge, INFERENCE, Meta, Tensor};
+use crate::thread::{Own, own};
 use smallvec::SmallVec;
 
 /// Calls an op on complete arguments (defaults filled in).
@@ -36,14 +37,16 @@ pub fn call_into(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Resu
     let call = Call { op, args };
     forward(&call, outputs).map_err(|e| e.in_op(op.parsed().title))?;
     tracer::trace(op, args, outputs);
-    if autograd::mode::inference_enabled() {
-        // What is new; a view is what its base is, and a composite may give an argument back.
-        let new = |t: &&Tensor| t.owners() == 1 && t.storage().owners() == 1;
-        outputs.iter().filter(new).for_each(|t| t.set_flag(INFERENCE, true));
-    } else if needs_record(&call) {
-        record(&call, outputs).map_err(|e| e.in_op(op.parsed().title))?;
-    }
-    Ok(())
+    own(|own| {
+        if own.inference.get() {
+            // What is new; a view is what its base is, and a composite may give an argument back.
+            let new = |t: &&Tensor| t.owners() == 1 && t.storage().owners() == 1;
+            outputs.iter().filter(new).for_each(|t| t.set_flag(INFERENCE, true));
+        } else if own.grad.get() && wants_grad(&call) {
+            record(own, &call, outputs).map_err(|e| e.in_op(op.parsed().title))?;
+        }
+        Ok(())
+    })
 }
 
 fn forward(call: &Call, outputs: &mut Outputs) -> Result<()> {
@@ -163,27 +166,32 @@ fn view(call: &Call, layout: Layout, dtype: DType, creation: Creation) -> Result
 
 /// Whether the call is to be recorded: grad mode is on and an argument with a gradient formula requires grad.
 fn needs_record(call: &Call) -> bool {
-    let wants = |i: usize| call.args[i].any_tensor(|t| t.requires_grad());
-    autograd::grad_enabled()
-        && match &call.op.vjp {
-            Vjp::Each(list) => list.iter().any(|g| wants(g.arg)),
-            Vjp::Joint(j) => j.args.iter().any(|&i| wants(i)),
-            _ => false,
-        }
+    autograd::grad_enabled() && wants_grad(call)
 }
 
-fn record(call: &Call, outputs: &mut [Tensor]) -> Result<()> {
+fn wants_grad(call: &Call) -> bool {
+    let wants = |i: usize| call.args[i].any_tensor(|t| t.requires_grad());
+    match &call.op.vjp {
+        Vjp::Each(list) => list.iter().any(|g| wants(g.arg)),
+        Vjp::Joint(j) => j.args.iter().any(|&i| wants(i)),
+        _ => false,
+    }
+}
+
+fn record(own: &Own, call: &Call, outputs: &mut [Tensor]) -> Result<()> {
     if !outputs.iter().any(|t| t.dtype().is_differentiable()) {
         return Ok(());
     }
-    let node = node::record(call, outputs)?;
-    if let [t] = outputs {
-        t.set_first_grad_fn(Edge::Node(node, 0));
-        return Ok(());
-    }
-    for (i, t) in outputs.iter_mut().enumerate() {
-        if t.dtype().is_differentiable() && !call.op.constant.contains(&i) {
-            t.set_first_grad_fn(Edge::Node(node.clone(), i as u32));
+    let node = node::record(own, call, outputs)?;
+    match outputs {
+        // SAFETY: it was made here, and nobody took another handle to it since.
+        [t] if call.op.body.makes_outputs() && t.owners() == 1 => unsafe { t.set_first_grad_fn(Edge::Node(node, 0)) },
+        _ => {
+            for (i, t) in outputs.iter().enumerate() {
+                if t.dtype().is_differentiable() && !call.op.constant.contains(&i) {
+                    history::set_history(t, &node, i);
+                }
+            }
         }
     }
     Ok(())

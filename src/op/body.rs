@@ -144,6 +144,13 @@ pub enum Body {
     Unset,
 }
 
+impl Body {
+    /// Whether every output is a tensor that dispatch makes; a composite may give an argument back.
+    pub fn makes_outputs(&self) -> bool {
+        !matches!(self, Body::Composite { .. } | Body::Unset)
+    }
+}
+
 pub const fn elementwise(rule: &'static Rule) -> Body {
     Body::Elementwise(Elementwise::One(rule))
 }

@@ -11,6 +11,7 @@ use crate::op::gradient::Facts;
 use crate::tally::{self, Count};
 use crate::tensor::Tensor;
 use crate::tensor::slot::Creation;
+use crate::thread::own;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -249,7 +250,7 @@ fn edges(args: &Bound<PyTuple>) -> PyResult<(Edges, Vec<usize>)> {
     let (mut edges, mut positions) = (Edges::new(), Vec::new());
     for (i, a) in args.iter().enumerate() {
         if let Some(t) = borrow(a.as_ptr()) {
-            history::push_edge(t, &mut edges)?;
+            own(|own| history::push_edge(own, t, &mut edges))?;
             positions.push(i);
         }
     }

@@ -66,7 +66,7 @@ pub fn edge_object(py: Python, edge: Option<Edge>) -> PyResult<*mut PyObject> {
 
 /// A node's dict, made when first asked for.
 pub fn metadata<'py>(py: Python<'py>, node: &Node) -> Bound<'py, PyDict> {
-    let kept = node.python.get_or_init(|| Box::new(to_graph(PyDict::new(py).unbind())));
+    let kept = node.python().get_or_init(|| Box::new(to_graph(PyDict::new(py).unbind())));
     let dict = kept.downcast_ref::<Py<PyDict>>().expect("nothing else is kept there");
     dict.bind(py).clone()
 }

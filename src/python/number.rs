@@ -129,7 +129,8 @@ fn call(py: Python, op: &'static Op, args: &mut Args) -> PyResult<*mut PyObject>
     dispatch::complete(op, args)?;
     let mut out = Outputs::new();
     super::callable::unlocked(py, args, || dispatch::call_into(op, args, &mut out))?;
-    wrap(py, out.swap_remove(0))
+    // Operators have one result.
+    wrap(py, out.pop().expect("an operator has a result"))
 }
 
 fn change(py: Python, op: &'static Op, args: &mut Args) -> PyResult<*mut PyObject> {

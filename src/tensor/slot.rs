@@ -8,6 +8,7 @@
 
 use super::{ACCUMULATES, GRAD_DTYPE, HAS_FN, INFERENCE, Meta, Tensor};
 use crate::dtype::DType;
+use crate::place;
 use std::any::Any;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
@@ -16,6 +17,8 @@ use std::sync::{Arc, Weak};
 pub trait GradFn: Any + Send + Sync {
     /// PyTorch's name: `AddBackward0`.
     fn name(&self) -> &str;
+    /// Above that of every node and leaf with an edge from it.
+    fn seq(&self) -> u64;
 }
 
 /// Where a gradient goes.
@@ -44,6 +47,14 @@ impl Edge {
         match self {
             Edge::Node(_, output) => *output,
             Edge::Leaf(_) => 0,
+        }
+    }
+    /// When the engine visits the target: by falling number.
+    #[inline]
+    pub fn seq(&self) -> u64 {
+        match self {
+            Edge::Node(node, _) => node.seq(),
+            Edge::Leaf(leaf) => leaf.turn(),
         }
     }
     /// The name of the node, which for a leaf need not be there.
@@ -183,15 +194,15 @@ impl Tensor {
         self.set_flag(HAS_FN, true);
         drop(old); // outside the lock: dropping may walk a graph
     }
-    /// The same for a tensor that was just made: no lock where nobody else knows it yet.
-    pub fn set_first_grad_fn(&mut self, edge: Edge) {
-        match Arc::get_mut(&mut self.0) {
-            Some(t) => {
-                *t.flags.get_mut() |= HAS_FN;
-                t.slot.get_mut().unwrap_or_else(|e| e.into_inner()).grad_fn = Some(edge);
-            }
-            None => self.set_grad_fn(edge),
-        }
+    /// The same, without locked instructions.
+    ///
+    /// # Safety
+    /// No other handle to the tensor exists, a weak one included: it was just made.
+    pub unsafe fn set_first_grad_fn(&mut self, edge: Edge) {
+        // SAFETY: the caller's promise.
+        let new = unsafe { place::new_mut(&mut self.0) };
+        *new.flags.get_mut() |= HAS_FN;
+        new.slot.get_mut().unwrap_or_else(|e| e.into_inner()).grad_fn = Some(edge);
     }
     /// The dtype that the gradient has: the tensor's own unless another was set; `None`: any.
     pub fn grad_dtype(&self) -> Option<DType> {
