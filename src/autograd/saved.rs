@@ -36,6 +36,11 @@ pub fn disable_hooks(message: Option<String>) -> Option<String> {
 fn allowed() -> Result<()> {
     DISABLED.with_borrow(|d| d.as_ref().map_or(Ok(()), |m| Err(Error::runtime(m.clone()))))
 }
+/// Whether hooks pack what is saved now.
+#[inline]
+pub fn hooked() -> bool {
+    HOOKS.with(|h| !h.borrow().is_empty())
+}
 pub fn pop_hooks() {
     HOOKS.with(|h| h.borrow_mut().pop());
 }
@@ -159,10 +164,11 @@ pub fn freed_hooks() -> Error {
     )
 }
 
-/// What the innermost hooks make of a tensor; they see it without history.
+/// What the innermost hooks make of a tensor; what they compute is not recorded.
 fn packed(t: &Tensor) -> Result<Option<Unpack>> {
-    let hooks = HOOKS.with(|h| h.borrow().last().cloned());
-    hooks.map(|h| h(&t.detach())).transpose()
+    let Some(hooks) = HOOKS.with(|h| h.borrow().last().cloned()) else { return Ok(None) };
+    let _unrecorded = super::GradGuard::new(false);
+    hooks(t).map(Some)
 }
 
 fn with_edge(t: Tensor, edge: Option<Edge>) -> Tensor {

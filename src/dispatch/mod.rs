@@ -168,6 +168,7 @@ fn needs_record(call: &Call) -> bool {
         && match &call.op.vjp {
             Vjp::Each(list) => list.iter().any(|g| wants(g.arg)),
             Vjp::Joint(j) => j.args.iter().any(|&i| wants(i)),
+            Vjp::Missing => call.all_tensors().any(|t| t.requires_grad()),
             _ => false,
         }
 }
@@ -178,15 +179,15 @@ fn record(call: &Call, outputs: &mut [Tensor]) -> Result<()> {
     }
     let node = node::record(call, outputs)?;
     if let [t] = outputs {
-        t.set_first_grad_fn(Edge::Node(node, 0));
-        return Ok(());
+        t.set_first_grad_fn(Edge::Node(node.clone(), 0));
+        return node.pack_outputs(outputs);
     }
     for (i, t) in outputs.iter_mut().enumerate() {
         if t.dtype().is_differentiable() && !call.op.constant.contains(&i) {
             t.set_first_grad_fn(Edge::Node(node.clone(), i as u32));
         }
     }
-    Ok(())
+    node.pack_outputs(outputs)
 }
 
 /// Specs of the outputs a kernel would have, for shape inference without running.

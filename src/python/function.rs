@@ -204,14 +204,9 @@ pub fn _function_apply<'py>(
     *saved.node.lock().unwrap_or_else(|e| e.into_inner()) = Arc::downgrade(&node);
     let mut items = Vec::new();
     for s in to_save.iter() {
-        let position = outputs.iter().position(|o| o.is(&s));
-        let one = |t: &Tensor| match position {
-            Some(i) => Saved::output(t, i),
-            None => Saved::input(t),
-        };
-        items.push(borrow(s.as_ptr()).map(one).transpose()?);
+        let input = borrow(s.as_ptr()).filter(|_| !among(&outputs, &s));
+        items.push(input.map(Saved::input).transpose()?);
     }
-    *saved.items.lock().unwrap_or_else(|e| e.into_inner()) = Some(items);
     for (i, (_, t)) in results.iter().enumerate() {
         if let Some(t) = t {
             if among(dirty, &results[i].0) && t.view_info().is_some() {
@@ -221,6 +216,13 @@ pub fn _function_apply<'py>(
             }
         }
     }
+    // Outputs are saved with their history: hooks see it.
+    for (s, item) in to_save.iter().zip(&mut items) {
+        if let (Some(i), Some(t)) = (outputs.iter().position(|o| o.is(&s)), borrow(s.as_ptr())) {
+            *item = Some(Saved::output(t, i)?);
+        }
+    }
+    *saved.items.lock().unwrap_or_else(|e| e.into_inner()) = Some(items);
     Ok((PyTuple::new(py, results.into_iter().map(|(o, _)| o))?, SavedTensors(saved)))
 }
 

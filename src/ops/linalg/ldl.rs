@@ -46,7 +46,7 @@ pub static LDL_FACTOR_EX: Op = Op {
         },
         None,
     ),
-    vjp: Vjp::None("not implemented, as in PyTorch"),
+    vjp: Vjp::Missing,
     samples: &[
         "f32[3,3](spd)",
         "f64[4,4]",
@@ -74,7 +74,7 @@ pub static LDL_FACTOR: Op = Op {
         let out = LDL_FACTOR_EX.calls((c.tensor(0)?, c.flag(1)))?;
         without_info(out, |info| is_regular(info, "torch.linalg.ldl_factor"))
     }),
-    vjp: Vjp::None("not implemented, as in PyTorch"),
+    vjp: Vjp::Composite,
     samples: &["f32[3,3](spd)", "c64[2,2,2], hermitian=True"],
     errors: &[("f32[2,3]", "RuntimeError", "A must be batches of square matrices")],
     ..MATRIX
