@@ -40,7 +40,7 @@ TOLD = {
     "copy_": (lambda: torch.zeros(1).copy_(torch.tensor([1j])), "discards the imaginary part"),
     "std": (lambda: ones(1).std(), r"std\(\): degrees of freedom is <= 0"),
     "var_mean": (lambda: torch.var_mean(ones(1, 2), 0), r"var_mean\(\): degrees of freedom is <= 0"),
-    "T": (lambda: ones().T, "deprecated on 0-D tensors"),
+    "T": (lambda: torch.ones(()).T, "deprecated on 0-D tensors"),
     "resize": (lambda: ones(4).resize(2, 2), "non-inplace resize is deprecated"),
     "resize_as": (lambda: ones(4).resize_as(EYE), "non-inplace resize_as is deprecated"),
     "full hook": (lambda: hooked("register_full_backward_hook"), "since no inputs require gradients"),

@@ -9,7 +9,10 @@ pub static OPS: &[&Op] =
 
 /// Both sides of each piece, and its ends.
 const EVERYWHERE: &str = "f64[10](= -30, -8.1, -3, -0.4, 0, 1e-9, 0.7, 7.9, 8.1, 120)";
-const POSITIVE: &str = "f64[9](= 1e-9, 0.3, 1.9, 2.1, 5, 7.9, 8.1, 30, 120)";
+const POSITIVE: &str = "f64[8](= 0.3, 1.9, 2.1, 5.5, 7.9, 8.1, 30, 120)";
+const AT_ZERO: &str = "f64[4](= 0, -0.0, 1e-9, -1e-9, nograd)";
+/// For what has a kink at zero.
+const AWAY: &str = "f64[8](= -30, -8.1, -3, -0.4, 0.7, 7.9, 8.1, 120)";
 
 /// Functions of `special` that have no method and know no half precision.
 #[allow(clippy::declare_interior_mutable_const)]
@@ -22,7 +25,7 @@ const SPECIAL: Op = Op {
 };
 /// Those of positive numbers; zero is a pole.
 #[allow(clippy::declare_interior_mutable_const)]
-const OF_POSITIVE: Op = Op { samples: &["f32[2,3](pos)", POSITIVE, "i64[4](0..9)"], ..SPECIAL };
+const OF_POSITIVE: Op = Op { samples: &["f32[2,3](pos)", POSITIVE, AT_ZERO, "i64[4](0..9)"], ..SPECIAL };
 
 /// The gradient of a function y with the slope `rest - y / x`, which is a half at zero.
 fn with_quotient(c: &Back, rest: Term) -> Term {
@@ -50,6 +53,7 @@ pub static I0E: Op = Op {
     doc: "`exp(-|x|) i0(x)`.",
     body: elementwise(&wide(bessel::i0e, "i0e_(x)")),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| c.g() * (I1E.call((c.arg(0),)) - c.arg(0).sgn() * c.out(0)))]),
+    samples: &["f32[2,3]", AWAY, AT_ZERO, "i64[4]", "f16[3]"],
     reference: "scipy.special.i0e(x0)",
     ..OF_ANY
 };
@@ -66,6 +70,7 @@ pub static I1E: Op = Op {
     doc: "`exp(-|x|) i1(x)`.",
     body: elementwise(&wide(bessel::i1e, "i1e_(x)")),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| with_quotient(c, I0E.call((c.arg(0),)) - c.arg(0).sgn() * c.out(0)))]),
+    samples: &["f32[2,3]", AWAY, AT_ZERO, "i64[4]", "f16[3]"],
     reference: "scipy.special.i1e(x0)",
     ..OF_ANY
 };

@@ -7,7 +7,7 @@ use super::reorder::FLIP;
 use super::scan::CUMPROD;
 use super::shape::MESHGRID;
 use super::view::SLICE;
-use crate::dtype::Scalar;
+use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -107,11 +107,7 @@ pub static LINALG_VANDER: Op = Op {
         if n <= 1 {
             return Err(Error::runtime("N must be greater than 1."));
         }
-        let x = if x.dtype() == crate::dtype::DType::Bool {
-            Term::from(x).to_dtype(crate::dtype::DType::I64)
-        } else {
-            x.into()
-        };
+        let x = if x.dtype() == DType::Bool { Term::from(x).to_dtype(DType::I64) } else { x.into() };
         powers(if x.ndim() == 0 { x.unsqueeze(0) } else { x }, n).outputs()
     }),
     vjp: Vjp::Composite,
@@ -136,7 +132,8 @@ pub static VANDER: Op = Op {
         if n == 0 {
             return Term(Tensor::empty(&[x.size(0), 0], x.dtype(), x.device())).outputs();
         }
-        let rising = Tensor::empty(&[x.size(0), n as usize], x.dtype(), x.device())?;
+        let dtype = if x.dtype().is_differentiable() { x.dtype() } else { DType::I64 };
+        let rising = Tensor::empty(&[x.size(0), n as usize], dtype, x.device())?;
         rising.fill_raw(Scalar::Int(1))?;
         if n > 1 {
             let products = CUMPROD.call((Term::from(x).unsqueeze(-1).expand(&[x.size(0) as i64, n - 1]), -1));

@@ -236,7 +236,13 @@ pub static FREXP: Op = Op {
         quiet(|| Ok([MANTISSA.call((t,)).ok()?, EXPONENT.call((t,)).ok()?].into_iter().collect()))
     }),
     vjp: Vjp::Each(&[d(0, OUT1, |c| c.g() / c.out(1).to_dtype(c.facts(0).dtype).exp2())]),
-    samples: &["f32[2,3]", "f64[6](= 1, -3.5, 1e-310, 0.5, 1e300, 0)", "f16[3]", "f32[4](= inf, -inf, nan, 0, nograd)"],
+    samples: &[
+        "f32[2,3]",
+        "f64[3](= 1.5, -3.3, 0.7)",
+        "f64[6](= 1, -4, 1e-310, 0.5, 1e300, 0, nograd)",
+        "f16[3]",
+        "f32[4](= inf, -inf, nan, 0, nograd)",
+    ],
     errors: &[("i64[2]", "RuntimeError", "only supports floating-point dtypes")],
     reference: "np.frexp(x0)",
     ..OP

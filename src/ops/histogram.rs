@@ -3,6 +3,7 @@
 use super::choose::WHERE;
 use super::difference::DIFF;
 use super::host::Dense;
+use super::minmax::CLAMP;
 use super::needs::{buffer, quiet};
 use super::range::LINSPACE;
 use super::search::{BINCOUNT, SEARCHSORTED};
@@ -116,7 +117,7 @@ fn between(c: &Call, edges: Tensor, at: usize) -> Result<Outputs> {
     }
     let x = Term::from(t.detach()).reshape(&[-1]);
     let inside = x.dup().at_least(SELECT.call((&edges, 0, 0))).both(x.dup().at_most(SELECT.call((&edges, 0, -1))));
-    let place = (SEARCHSORTED.call((&edges, x, false, true)) - 1).clamp_(0.0, (bins - 1) as f64);
+    let place = CLAMP.call((SEARCHSORTED.call((&edges, x, false, true)) - 1, Value::None, bins - 1));
     let weights = weights.map(|w| Term::from(w.detach()).reshape(&[-1]).ok()).transpose()?;
     let counts = BINCOUNT.call((WHERE.call((inside, place, bins)), weights, bins + 1)).to_dtype(t.dtype());
     let counts = NARROW.call((counts, 0, 0, bins));

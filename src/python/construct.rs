@@ -372,6 +372,9 @@ pub fn from_numpy(ndarray: &Bound<PyAny>) -> PyResult<Handle> {
             warn_if_read_only(ndarray, &t)?;
             Ok(Handle(t))
         }
-        None => Err(PyTypeError::new_err(format!("expected np.ndarray (got {})", type_name(ndarray)))),
+        None => {
+            let kind = ndarray.get_type().fully_qualified_name()?;
+            Err(PyTypeError::new_err(format!("expected np.ndarray (got {kind})")))
+        }
     }
 }

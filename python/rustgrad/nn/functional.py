@@ -19,7 +19,6 @@ from ._losses import (
     soft_margin_loss,
 )
 
-
 __all__ = [
     "bilinear",
     "hinge_embedding_loss",
