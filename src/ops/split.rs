@@ -7,7 +7,8 @@ use crate::op::*;
 use crate::tensor::{Meta, Tensor};
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&SPLIT, &SPLIT_SIZES, &SPLIT_WITH_SIZES, &UNSAFE_SPLIT, &UNSAFE_SPLIT_WITH_SIZES, &UNBIND];
+pub static OPS: &[&Op] =
+    &[&SPLIT, &SPLIT_SIZES, &SPLIT_WITH_SIZES, &UNSAFE_SPLIT, &UNSAFE_SPLIT_WITH_SIZES, &CHUNK, &UNSAFE_CHUNK, &UNBIND];
 
 fn equal_parts(c: &Call) -> Result<Vec<Layout>> {
     let (t, step) = (c.tensor(0)?, c.int(1)?);
