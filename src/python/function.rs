@@ -202,7 +202,7 @@ pub fn _function_apply<'py>(
     let work = Work::Custom(Box::new(PyFunction { context: to_graph(ctx), saved: saved.clone(), arguments }));
     let node = Node::new(name.to_string(), work, edges, facts);
     *saved.node.lock().unwrap_or_else(|e| e.into_inner()) = Arc::downgrade(&node);
-    let input = |s: &Bound<PyAny>| borrow(s.as_ptr()).filter(|_| !among(outputs, s)).map(Saved::input).transpose();
+    let input = |s: &Bound<'py, PyAny>| borrow(s.as_ptr()).filter(|_| !among(outputs, s)).map(Saved::input).transpose();
     let mut items = to_save.iter().map(|s| input(&s)).collect::<Result<Vec<_>>>()?;
     for (i, (_, t)) in results.iter().enumerate() {
         if let Some(t) = t {
