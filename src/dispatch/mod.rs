@@ -179,8 +179,9 @@ fn record(call: &Call, outputs: &mut [Tensor]) -> Result<()> {
     }
     let node = node::record(call, outputs)?;
     if let [t] = outputs {
-        t.set_first_grad_fn(Edge::Node(node.clone(), 0));
-        return node.pack_outputs(outputs);
+        let packed = autograd::saved::hooked().then(|| node.clone());
+        t.set_first_grad_fn(Edge::Node(node, 0));
+        return packed.map_or(Ok(()), |node| node.pack_outputs(outputs));
     }
     for (i, t) in outputs.iter_mut().enumerate() {
         if t.dtype().is_differentiable() && !call.op.constant.contains(&i) {
