@@ -219,6 +219,8 @@ class Tensor:
         """The inverse of A from its Cholesky factor."""
     def cholesky_solve(self, input2: Tensor, upper: _bool = False) -> Tensor:
         """The solutions of `A X = self`, where `input2` is the Cholesky factor of A."""
+    def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+        """Cuts a dimension into at most `chunks` parts of equal size; the last one may be smaller."""
     @overload
     def clamp(self, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
         """Limits each element to `[min, max]`, which broadcast; NaN stays."""
@@ -1091,6 +1093,8 @@ class Tensor:
     @overload
     def unique_consecutive(self, return_inverse: Literal[True] = True, return_counts: Literal[True] = True, dim: _int | None = None) -> tuple[Tensor, ...]:
         """The elements that differ from the one before, the position of each element's run, and the lengths of the runs."""
+    def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+        """`chunk` into parts that autograd does not take for views."""
     def unsafe_split(self, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
         """`split` into parts that autograd does not take for views: in place they change without its notice."""
     def unsafe_split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
@@ -1648,6 +1652,8 @@ def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Any = None) ->
     """The inverse of A from its Cholesky factor."""
 def cholesky_solve(input: Tensor, input2: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:
     """The solutions of `A X = self`, where `input2` is the Cholesky factor of A."""
+def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    """Cuts a dimension into at most `chunks` parts of equal size; the last one may be smaller."""
 @overload
 def clamp(input: Tensor, min: Tensor | None = None, max: Tensor | None = None, *, out: Any = None) -> Tensor:
     """Limits each element to `[min, max]`, which broadcast; NaN stays."""
@@ -2459,6 +2465,8 @@ def unique_consecutive(input: Tensor, return_inverse: Literal[False] = False, re
 @overload
 def unique_consecutive(input: Tensor, return_inverse: Literal[True] = True, return_counts: Literal[True] = True, dim: _int | None = None) -> tuple[Tensor, ...]:
     """The elements that differ from the one before, the position of each element's run, and the lengths of the runs."""
+def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    """`chunk` into parts that autograd does not take for views."""
 def unsafe_split(input: Tensor, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """`split` into parts that autograd does not take for views: in place they change without its notice."""
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:

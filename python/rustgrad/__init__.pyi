@@ -150,6 +150,7 @@ from ._formats import channels_last as channels_last
 from ._formats import channels_last_3d as channels_last_3d
 from ._C import cholesky_inverse as cholesky_inverse
 from ._C import cholesky_solve as cholesky_solve
+from ._C import chunk as chunk
 from ._C import clamp as clamp
 clamp_: object
 from ._C import clamp_max as clamp_max
@@ -655,6 +656,7 @@ from ._C import unfold_copy as unfold_copy
 from ._C import unique as unique
 from ._C import unique_consecutive as unique_consecutive
 from ._functions import unravel_index as unravel_index
+from ._C import unsafe_chunk as unsafe_chunk
 from ._C import unsafe_split as unsafe_split
 from ._C import unsafe_split_with_sizes as unsafe_split_with_sizes
 from ._C import unsqueeze as unsqueeze
