@@ -79,6 +79,8 @@ NOT_ABOUT = [
         r"scale_grad|i64.*, -?\d",
         "padding_idx and scale_grad_by_freq change the gradient by definition",
     ),
+    ("gradient", "bessel_y0", r"5\.5", "PyTorch's Bessel functions are off by up to 4e-7 between 5 and 20"),
+    ("gradient", "bessel_y1", r"5\.5", "PyTorch's Bessel functions are off by up to 4e-7 between 5 and 20"),
     ("edges", "mode", "special", "how PyTorch counts NaNs depends on its sort"),
     ("edges", "topk", "special", "PyTorch's order of equal elements is that of its partial sort"),
     ("edges", "kthvalue", "special", "PyTorch's order of equal elements is that of its partial sort"),
