@@ -47,7 +47,10 @@ fn erfinv_(x: T) -> T {
 }
 // Hurwitz's zeta by Euler and Maclaurin: terms up to 10, the integral of the rest, and Bernoulli corrections.
 fn zeta_(s: T, start: T) -> T {
-    if (start <= T(0) && same(start, floor_(start))) { return inf_(); }
+    if (is_nan(s) || is_nan(start)) { return nan_(); }
+    if (s <= T(1) || (start <= T(0) && same(start, floor_(start)))) { return select(inf_(), nan_(), s < T(1)); }
+    // A power of a negative number is none.
+    if (start < T(0) && !same(s, floor_(s))) { return nan_(); }
     if (start < T(-100000)) { return nan_(); }
     var x = start;
     var sum = T(0);
@@ -56,11 +59,12 @@ fn zeta_(s: T, start: T) -> T {
         x += T(1);
     }
     sum += pow_(x, T(1) - s) / (s - T(1)) + T(0.5) * pow_(x, -s);
-    var bernoulli = array<T, 6>(
-        T(8.3333333333333333e-2), T(-1.3888888888888889e-3), T(3.3068783068783069e-5), T(-8.2671957671957672e-7),
-        T(2.0876756987868099e-8), T(-5.2841901386874932e-10));
+    var bernoulli = array<T, 10>(
+        T(0.08333333333333333), T(-0.001388888888888889), T(3.306878306878307e-05), T(-8.267195767195768e-07),
+        T(2.08767569878681e-08), T(-5.284190138687493e-10), T(1.3382536530684679e-11),
+        T(-3.3896802963225827e-13), T(8.586062056277845e-15), T(-2.174868698558062e-16));
     var factor = s * pow_(x, -s - T(1));
-    for (var k = 0; k < 6; k++) {
+    for (var k = 0; k < 10; k++) {
         sum += factor * bernoulli[k];
         let j = s + T(2) * T(k);
         factor *= (j + T(1)) * (j + T(2)) / (x * x);

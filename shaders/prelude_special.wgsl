@@ -315,3 +315,25 @@ fn nextafter_(x: f64, y: f64) -> f64 {
     if (same(x, f64(0))) { return from_parts(bitcast<f64>(u64(bits_(1u))), y); }
     return bitcast<f64>(bitcast<i64>(x) + select(i64(-1), i64(1), less(x, y) != is_negative(x)));
 }
+
+// @for f32
+fn exponent_(x: f32) -> f32 {
+    if (is_nan(x) || is_inf(x) || !truth(x)) { return f32(0); }
+    let e = i32((bitcast<u32>(x) >> 23u) & 0xffu);
+    if (e > 0) { return f32(e - 126); }
+    return f32(i32((bitcast<u32>(x * 16777216.0) >> 23u) & 0xffu) - 150);
+}
+// @for f64
+fn exponent_(x: f64) -> f64 {
+    if (is_nan(x) || is_inf(x) || !truth(x)) { return f64(0); }
+    let e = i32((bitcast<u64>(x) >> 52u) & 0x7fflu);
+    if (e > 0) { return f64(e - 1022); }
+    return f64(i32((bitcast<u64>(x * f64(18014398509481984.0)) >> 52u) & 0x7fflu) - 1076);
+}
+// @for float
+fn mantissa_(x: T) -> T {
+    if (is_nan(x) || is_inf(x) || !truth(x)) { return x; }
+    let e = exponent_(x);
+    let half = trunc_(e * T(0.5));
+    return x * exp2_(-half) * exp2_(half - e);
+}

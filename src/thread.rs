@@ -18,6 +18,8 @@ pub struct Own {
     pub grad: Cell<bool>,
     pub inference: Cell<bool>,
     pub anomaly: Cell<u8>,
+    /// `autograd::saved`: whether hooks pack what is saved.
+    pub hooked: Cell<bool>,
     /// `autograd::node`: the sequence number given last.
     pub clock: Cell<u64>,
     /// `autograd::dropping`: how deep drops of nodes nest, and whether some wait.
@@ -35,6 +37,7 @@ thread_local! {
             grad: Cell::new(true),
             inference: Cell::new(false),
             anomaly: Cell::new(0),
+            hooked: Cell::new(false),
             clock: Cell::new(0),
             drops: Cell::new(0),
             drops_wait: Cell::new(false),

@@ -354,3 +354,27 @@ def test_gradcheck(torch):
     x = torch.tensor([0.3, -0.7], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda t: (t * t).sin(), (x,))
     assert torch.autograd.gradgradcheck(lambda t: (t * t).sin(), (x,))
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda x: x // 2, "floor_divide"),
+        (lambda x: 2 // x, "floor_divide"),
+        (lambda x: (x * 1).floor_divide_(2), "floor_divide_"),
+        (lambda x: x.heaviside(x), "heaviside"),
+    ],
+)
+def test_what_has_no_formula_says_so_in_backward(torch, call, name):
+    y = call(leaf(torch, 3.0, 5.0))
+    assert y.grad_fn.name() == "torch::autograd::NotImplemented" and "grad_fn=<NotImplemented>" in repr(y)
+    with pytest.raises(RuntimeError, match=f"derivative for aten::{name} is not implemented"):
+        y.sum().backward()
+
+
+def test_arguments_without_a_formula_say_so_in_backward(torch):
+    a, x = leaf(torch, 2.0), leaf(torch, 1.0)
+    for f, name in ((torch.igamma, "igamma: input"), (torch.igammac, "igammac: input"), (torch.special.zeta, "zeta")):
+        torch.autograd.grad(f(a, x).sum(), x)
+        with pytest.raises(NotImplementedError, match=f"the derivative for '{name}' is not implemented"):
+            torch.autograd.grad(f(a, x).sum(), a)

@@ -189,6 +189,38 @@ def test_errors_of_jacobians(torch, autograd):
     assert functional.jacobian(lambda x: torch.ones(1), x).tolist() == [[0, 0]]
 
 
+def test_pack_hooks_see_the_tensors_themselves(torch, autograd):
+    seen = []
+
+    def pack(t):
+        assert not torch.is_grad_enabled()
+        seen.append(t)
+        return t.detach()
+
+    class Twice(autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            out = a * 2
+            ctx.save_for_backward(a, out)
+            return out
+
+        @staticmethod
+        def backward(ctx, g):
+            a, out = ctx.saved_tensors
+            return g * out / a
+
+    x = double(torch, 1.0, 2.0)
+    with autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+        y = x.exp()
+        z = y * x
+        w = (z * 1.0).sigmoid_()
+        v = Twice.apply(x)
+    assert [any(s is t for s in seen) for t in (y, x, w, v)] == [True] * 4
+    assert [s.grad_fn.name() for s in seen if s is y or s is w] == ["ExpBackward0"] * 2 + ["SigmoidBackward0"]
+    v.sum().backward()
+    assert x.grad.tolist() == [2, 2]
+
+
 def test_saved_tensors_hooks(torch, autograd):
     graph = importlib.import_module(torch.__name__ + ".autograd.graph")
     packed, unpacked = [], []

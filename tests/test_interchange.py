@@ -176,3 +176,10 @@ def test_views_say_so(torch):
 def test_indexing_by_bytes_warns(torch):
     with pytest.warns(UserWarning, match="indexing with dtype torch.uint8 is now deprecated"):
         assert torch.arange(3)[torch.tensor([1, 0, 1], dtype=torch.uint8)].tolist() == [0, 2]
+
+
+def test_numbers_of_numpy_are_no_arrays(torch):
+    for number in (np.float32(1), np.int64(1), np.bool_(True)):
+        with pytest.raises(TypeError, match=rf"expected np.ndarray \(got numpy\.{type(number).__name__}\)"):
+            torch.from_numpy(number)
+    assert torch.from_numpy(np.array(1.5)).item() == 1.5

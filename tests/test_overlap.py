@@ -142,3 +142,39 @@ def test_out_decides_the_dtype_of_a_sum():
     out = torch.zeros(2, dtype=torch.int64)
     torch.sum(torch.tensor([[1.6, 1.6], [2.0, 3.0]]), 1, out=out)
     assert out.tolist() == [2, 5]
+
+
+def leaf(*values):
+    return torch.tensor(list(values), requires_grad=True)
+
+
+def test_products_added_to_shared_places_are_recorded():
+    mat, vec = leaf(1.0, 2.0, 3.0, 4.0), leaf(1.0, 2.0)
+    base = torch.ones(1)
+    t = base.expand(2).addmv_(mat.reshape(2, 2), vec, alpha=3)
+    assert t.tolist() == [49, 49] and base.grad_fn.name() == "torch::autograd::CopySlices"
+    (t * torch.tensor([1.0, 2.0])).sum().backward()
+    assert mat.grad.tolist() == [9, 18, 9, 18] and vec.grad.tolist() == [36, 54]
+
+
+def test_unsafe_parts_share_memory_and_no_version():
+    x = leaf(1.0, 2.0, 3.0)
+    y = x * 1
+    first, rest = torch.unsafe_split_with_sizes(y, [1, 2])
+    assert not first._is_view() and first.data_ptr() == y.data_ptr()
+    first.add_(1)
+    assert (y._version, first._version, rest._version) == (0, 1, 0) and y.tolist() == [2, 2, 3]
+    (first.sum() + 2 * rest.sum()).backward()
+    assert x.grad.tolist() == [1, 2, 2]
+
+
+def test_fill_diagonal():
+    high = torch.zeros(5, 2).fill_diagonal_(1, wrap=True)
+    assert high.tolist() == [[1, 0], [0, 1], [0, 0], [1, 0], [0, 1]]
+    assert torch.zeros(2, 2, 2).fill_diagonal_(3).sum() == 6
+    with pytest.raises(RuntimeError, match="must be of equal length"):
+        torch.zeros(2, 3, 2).fill_diagonal_(1)
+    w = leaf(1.0, 2.0, 3.0, 4.0)
+    m = (w * 1).reshape(2, 2).fill_diagonal_(0)
+    m.sum().backward()
+    assert w.grad.tolist() == [0, 1, 1, 0]

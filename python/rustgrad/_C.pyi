@@ -433,6 +433,8 @@ class Tensor:
         """What `trunc` cuts off, with the sign of the element."""
     def frac_(self) -> Tensor:
         """What `trunc` cuts off, with the sign of the element."""
+    def frexp(self) -> tuple[Tensor, Tensor]:
+        """The mantissa in [1/2, 1) and the int32 exponent of `self = mantissa * 2^exponent`."""
     def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
         """Picks along `dim` by an index for each element: `out[i][j] = self[index[i][j]][j]` for `dim` 0. The result has the index's shape."""
     def gcd(self, other: Tensor) -> Tensor:
@@ -460,6 +462,12 @@ class Tensor:
     def histc(self, bins: _int = 100, min: _Number = 0, max: _Number = 0) -> Tensor:
         """Counts of equal intervals between `min` and `max`, or between the least and the greatest element where both are 0."""
     @overload
+    def histogram(self, bins: _int = 100, *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> tuple[Tensor, Tensor]:
+        """Counts of `bins` equal intervals of a range, by default that of the elements, and the edges of the intervals. The last one is closed."""
+    @overload
+    def histogram(self, bins: Tensor, *, weight: Tensor | None = None, density: _bool = False) -> tuple[Tensor, Tensor]:
+        """Counts between the rising edges in `bins`, and those edges. The last interval is closed."""
+    @overload
     def hsplit(self, sections: _int) -> tuple[Tensor, ...]:
         """Cuts into equal parts along columns (dimension 1; 0 of a 1-d tensor)."""
     @overload
@@ -469,6 +477,18 @@ class Tensor:
         """The hypotenuse `sqrt(self^2 + other^2)` without overflow."""
     def hypot_(self, other: Tensor) -> Tensor:
         """The hypotenuse `sqrt(self^2 + other^2)` without overflow."""
+    def i0(self) -> Tensor:
+        """The modified Bessel function of the first kind of order 0."""
+    def i0_(self) -> Tensor:
+        """The modified Bessel function of the first kind of order 0."""
+    def igamma(self, other: Tensor) -> Tensor:
+        """The regularised lower incomplete gamma function of order `self` at `other`."""
+    def igamma_(self, other: Tensor) -> Tensor:
+        """The regularised lower incomplete gamma function of order `self` at `other`."""
+    def igammac(self, other: Tensor) -> Tensor:
+        """The regularised upper incomplete gamma function of order `self` at `other`."""
+    def igammac_(self, other: Tensor) -> Tensor:
+        """The regularised upper incomplete gamma function of order `self` at `other`."""
     def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _Number = 1) -> Tensor:
         """Adds slice `i` of `source`, times `alpha`, to slice `index[i]` of `self`; indices may repeat."""
     def index_add_(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _Number = 1) -> Tensor:
@@ -737,6 +757,8 @@ class Tensor:
     @overload
     def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
         """The same as one tensor of indices for each dimension: what indexes the elements that are not zero."""
+    def nonzero_static(self, *, size: _int, fill_value: _int = -1) -> Tensor:
+        """The first `size` rows of `nonzero`; where there are fewer, `fill_value` fills the rest."""
     @overload
     def norm(self, p: _Number | None = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor:
         """The vector norm of order `p` of all elements or over the given dimensions; see `linalg.vector_norm`."""
@@ -1071,6 +1093,12 @@ class Tensor:
     @overload
     def unique_consecutive(self, return_inverse: Literal[True] = True, return_counts: Literal[True] = True, dim: _int | None = None) -> tuple[Tensor, ...]:
         """The elements that differ from the one before, the position of each element's run, and the lengths of the runs."""
+    def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+        """`chunk` into parts that autograd does not take for views."""
+    def unsafe_split(self, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+        """`split` into parts that autograd does not take for views: in place they change without its notice."""
+    def unsafe_split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+        """`split_with_sizes` into parts that autograd does not take for views."""
     def unsqueeze(self, dim: _int) -> Tensor:
         """Inserts a dimension of size one."""
     def unsqueeze_(self, dim: _int) -> Tensor:
@@ -1241,6 +1269,7 @@ class Tensor:
     dtype: _dtype
     def element_size(self, *args: Any, **kwargs: Any) -> Any: ...
     def equal(self, *args: Any, **kwargs: Any) -> Any: ...
+    def fill_diagonal_(self, *args: Any, **kwargs: Any) -> Any: ...
     def fix(self, *args: Any, **kwargs: Any) -> Any: ...
     def fix_(self, *args: Any, **kwargs: Any) -> Any: ...
     def float(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -1515,6 +1544,8 @@ def argwhere(input: Tensor) -> Tensor:
     """The indices of the elements that are not zero, one row each: `nonzero` under NumPy's name."""
 def as_strided(input: Tensor, size: _int | Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
     """A view of the storage with any sizes and strides (in elements). Errors where it would reach beyond the storage."""
+def as_strided_(input: Tensor, size: _int | Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
+    """Gives the tensor itself other sizes and strides over its storage."""
 def as_strided_copy(input: Tensor, size: _int | Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None, *, out: Any = None) -> Tensor:
     """`as_strided` into new memory."""
 def as_strided_scatter(input: Tensor, src: Tensor, size: _int | Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None, *, out: Any = None) -> Tensor:
@@ -1549,6 +1580,8 @@ def atleast_3d(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Each tensor with three dimensions at least."""
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Any = None) -> Tensor:
     """`beta * self + alpha * batch1 @ batch2` for batches [b, n, k] and [b, k, m]; `self` broadcasts to [b, n, m]."""
+def bartlett_window(window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+    """Bartlett's window: a triangle."""
 @overload
 def bernoulli(input: Tensor, *, generator: Generator | None = None, out: Any = None) -> Tensor:
     """Ones with the probabilities that self holds, else zeros."""
@@ -1589,6 +1622,8 @@ def bitwise_xor(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> T
 @overload
 def bitwise_xor(input: _Number, other: Tensor, *, out: Any = None) -> Tensor:
     """The bits that differ between a number and each element."""
+def blackman_window(window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+    """Blackman's window: two cosines on a pedestal."""
 def block_diag(tensors: Sequence[Tensor]) -> Tensor:
     """A matrix with the given matrices on its diagonal and zeros elsewhere."""
 def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
@@ -1811,6 +1846,8 @@ def fmod(input: Tensor, other: _Number, *, out: Any = None) -> Tensor:
     """The remainder of division by a number towards zero."""
 def frac(input: Tensor, *, out: Any = None) -> Tensor:
     """What `trunc` cuts off, with the sign of the element."""
+def frexp(input: Tensor, *, out: Any = None) -> tuple[Tensor, Tensor]:
+    """The mantissa in [1/2, 1) and the int32 exponent of `self = mantissa * 2^exponent`."""
 def full(size: _int | Sequence[_int], fill_value: _Number, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
     """A tensor of one number; the dtype follows the number: bool, int64 or the default float."""
 def full_like(input: Tensor, fill_value: _Number, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
@@ -1834,12 +1871,22 @@ def gradient(input: Tensor, *, spacing: Sequence[Tensor], dim: _int | Sequence[_
     """Slopes of samples at the given points of each dimension."""
 def gt(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     """Whether `self > other`, element by element."""
+def hamming_window(window_length: _int, periodic: _bool = True, alpha: _float = 0.54, beta: _float = 0.46, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+    """Hamming's window: a cosine times `beta` on a pedestal `alpha`."""
+def hann_window(window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+    """Hann's window: a raised cosine."""
 def hardshrink(input: Tensor, lambd: _Number = 0.5, *, out: Any = None) -> Tensor:
     """Zero where `|x| <= lambd`, else `x`."""
 def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     """0 for negative numbers, 1 for positive ones, `values` at zero."""
 def histc(input: Tensor, bins: _int = 100, min: _Number = 0, max: _Number = 0, *, out: Any = None) -> Tensor:
     """Counts of equal intervals between `min` and `max`, or between the least and the greatest element where both are 0."""
+@overload
+def histogram(input: Tensor, bins: _int = 100, *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> tuple[Tensor, Tensor]:
+    """Counts of `bins` equal intervals of a range, by default that of the elements, and the edges of the intervals. The last one is closed."""
+@overload
+def histogram(input: Tensor, bins: Tensor, *, weight: Tensor | None = None, density: _bool = False) -> tuple[Tensor, Tensor]:
+    """Counts between the rising edges in `bins`, and those edges. The last interval is closed."""
 @overload
 def hsplit(input: Tensor, sections: _int) -> tuple[Tensor, ...]:
     """Cuts into equal parts along columns (dimension 1; 0 of a 1-d tensor)."""
@@ -1850,6 +1897,12 @@ def hstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     """Joins along columns: dimension 1, or 0 where the tensors have only one."""
 def hypot(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The hypotenuse `sqrt(self^2 + other^2)` without overflow."""
+def i0(input: Tensor, *, out: Any = None) -> Tensor:
+    """The modified Bessel function of the first kind of order 0."""
+def igamma(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """The regularised lower incomplete gamma function of order `self` at `other`."""
+def igammac(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """The regularised upper incomplete gamma function of order `self` at `other`."""
 def imag(input: Tensor) -> Tensor:
     """The imaginary parts of a complex tensor, as a view."""
 def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: _Number = 1, out: Any = None) -> Tensor:
@@ -1888,6 +1941,8 @@ def isposinf(input: Tensor, *, out: Any = None) -> Tensor:
     """Whether an element is positive infinity."""
 def isreal(input: Tensor) -> Tensor:
     """Whether an element has no imaginary part."""
+def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+    """Kaiser's window: `i0(beta sqrt(1 - x^2)) / i0(beta)`."""
 def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The Kronecker product: each element of `self` times all of `other`, as blocks."""
 def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> tuple[Tensor, Tensor]:
@@ -2060,6 +2115,8 @@ def nonzero(input: Tensor, *, as_tuple: Literal[False] = False, out: Any = None)
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[True], out: Any = None) -> tuple[Tensor, ...]:
     """The same as one tensor of indices for each dimension: what indexes the elements that are not zero."""
+def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1, out: Any = None) -> Tensor:
+    """The first `size` rows of `nonzero`; where there are fewer, `fill_value` fills the rest."""
 @overload
 def norm(input: Tensor, p: _Number | None = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Any = None) -> Tensor:
     """The vector norm of order `p` of all elements or over the given dimensions; see `linalg.vector_norm`."""
@@ -2149,6 +2206,8 @@ def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: _dty
     """Normal random numbers in the shape of another tensor."""
 def randperm(n: _int, *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
     """The integers 0 .. n - 1 in random order; int64 by default."""
+def range(start: _Number, end: _Number, step: _Number = 1, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+    """The numbers from `start` to `end`, the end included: of the default float dtype. See `arange`."""
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension, in row-major order. A view where possible."""
 def real(input: Tensor) -> Tensor:
@@ -2406,6 +2465,12 @@ def unique_consecutive(input: Tensor, return_inverse: Literal[False] = False, re
 @overload
 def unique_consecutive(input: Tensor, return_inverse: Literal[True] = True, return_counts: Literal[True] = True, dim: _int | None = None) -> tuple[Tensor, ...]:
     """The elements that differ from the one before, the position of each element's run, and the lengths of the runs."""
+def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    """`chunk` into parts that autograd does not take for views."""
+def unsafe_split(input: Tensor, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    """`split` into parts that autograd does not take for views: in place they change without its notice."""
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+    """`split_with_sizes` into parts that autograd does not take for views."""
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """Inserts a dimension of size one."""
 def unsqueeze_copy(input: Tensor, dim: _int, *, out: Any = None) -> Tensor:

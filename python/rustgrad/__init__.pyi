@@ -89,6 +89,7 @@ from ._C import argmin as argmin
 from ._C import argsort as argsort
 from ._C import argwhere as argwhere
 from ._C import as_strided as as_strided
+from ._C import as_strided_ as as_strided_
 from ._C import as_strided_copy as as_strided_copy
 from ._C import as_strided_scatter as as_strided_scatter
 from ._C import as_tensor as as_tensor
@@ -110,6 +111,7 @@ from . import autograd as autograd
 from . import backends as backends
 from ._C import baddbmm as baddbmm
 baddbmm_: object
+from ._C import bartlett_window as bartlett_window
 from ._C import bernoulli as bernoulli
 from ._C import bfloat16 as bfloat16
 from ._C import bincount as bincount
@@ -125,6 +127,7 @@ from ._C import bitwise_right_shift as bitwise_right_shift
 bitwise_right_shift_: object
 from ._C import bitwise_xor as bitwise_xor
 bitwise_xor_: object
+from ._C import blackman_window as blackman_window
 from ._C import block_diag as block_diag
 from ._C import bmm as bmm
 from ._C import bool as bool
@@ -140,6 +143,7 @@ cdouble: object
 from ._C import ceil as ceil
 ceil_: object
 celu: object
+from ._functions import celu_ as celu_
 cfloat: object
 from ._C import chain_matmul as chain_matmul
 from ._formats import channels_last as channels_last
@@ -192,6 +196,7 @@ from ._C import deg2rad as deg2rad
 deg2rad_: object
 from ._C import det as det
 from ._C import detach as detach
+from ._functions import detach_ as detach_
 from ._C import device as device
 from ._C import diag as diag
 from ._C import diag_embed as diag_embed
@@ -262,6 +267,7 @@ fmod_: object
 from .random import fork_rng as fork_rng
 from ._C import frac as frac
 frac_: object
+from ._C import frexp as frexp
 from ._functions import from_dlpack as from_dlpack
 from ._C import from_numpy as from_numpy
 from ._C import frombuffer as frombuffer
@@ -291,14 +297,23 @@ greater_equal_: object
 from ._C import gt as gt
 gt_: object
 half: object
+from ._C import hamming_window as hamming_window
+from ._C import hann_window as hann_window
 from ._C import hardshrink as hardshrink
 from ._C import heaviside as heaviside
 heaviside_: object
 from ._C import histc as histc
+from ._C import histogram as histogram
 from ._C import hsplit as hsplit
 from ._C import hstack as hstack
 from ._C import hypot as hypot
 hypot_: object
+from ._C import i0 as i0
+i0_: object
+from ._C import igamma as igamma
+igamma_: object
+from ._C import igammac as igammac
+igammac_: object
 from ._dtype_info import iinfo as iinfo
 from ._C import imag as imag
 from ._C import index as index
@@ -347,6 +362,7 @@ from ._C import isnan as isnan
 from ._C import isneginf as isneginf
 from ._C import isposinf as isposinf
 from ._C import isreal as isreal
+from ._C import kaiser_window as kaiser_window
 from ._C import kron as kron
 from ._C import kthvalue as kthvalue
 from ._C import layer_norm as layer_norm
@@ -452,6 +468,7 @@ nextafter_: object
 from . import nn as nn
 from .autograd.grad_mode import no_grad as no_grad
 from ._C import nonzero as nonzero
+from ._C import nonzero_static as nonzero_static
 from ._C import norm as norm
 from ._C import normal as normal
 not_equal: object
@@ -493,6 +510,7 @@ from ._C import randn as randn
 from ._C import randn_like as randn_like
 from . import random as random
 from ._C import randperm as randperm
+from ._C import range as range
 from ._C import ravel as ravel
 from ._C import real as real
 from ._C import reciprocal as reciprocal
@@ -532,6 +550,7 @@ from ._C import select as select
 from ._C import select_copy as select_copy
 from ._C import select_scatter as select_scatter
 selu: object
+from ._functions import selu_ as selu_
 from . import serialization as serialization
 from .autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled
 from ._C import set_default_device as set_default_device
@@ -605,6 +624,7 @@ from ._C import tensor as tensor
 from ._C import tensor_split as tensor_split
 from ._functions import tensordot as tensordot
 threshold: object
+from ._functions import threshold_ as threshold_
 from ._C import tile as tile
 from ._C import topk as topk
 from ._C import trace as trace
@@ -636,6 +656,9 @@ from ._C import unfold_copy as unfold_copy
 from ._C import unique as unique
 from ._C import unique_consecutive as unique_consecutive
 from ._functions import unravel_index as unravel_index
+from ._C import unsafe_chunk as unsafe_chunk
+from ._C import unsafe_split as unsafe_split
+from ._C import unsafe_split_with_sizes as unsafe_split_with_sizes
 from ._C import unsqueeze as unsqueeze
 unsqueeze_: object
 from ._C import unsqueeze_copy as unsqueeze_copy

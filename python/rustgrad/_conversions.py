@@ -1,5 +1,7 @@
 """Tensors in another dtype or place: `to`, `type`, `float()` ..., and the old constructors `Tensor(2, 3)` and `new`."""
 
+import warnings
+
 from . import _C
 from ._C import Size, Tensor, ops
 from ._C import dtype as _dtype
@@ -82,7 +84,15 @@ class Methods:
     # --- constructors of the same kind -----------------------------------------------------------------------
     def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
         """A tensor of `data` with this tensor's dtype and device by default."""
-        return _C.tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+        dtype, device = dtype or self.dtype, device or self.device
+        if not isinstance(data, _C.Tensor):
+            return _C.tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than tensor.new_tensor(sourceTensor).",
+            stacklevel=2,
+        )
+        return data.detach().to(device, dtype, copy=True).requires_grad_(requires_grad)
 
     def new(self, *args, **kwargs):
         """The old constructor of this tensor's type: sizes give uninitialised memory, data is copied."""

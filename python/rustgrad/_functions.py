@@ -7,29 +7,33 @@ from .storage import TypedStorage, UntypedStorage
 __all__ = [
     "allclose",
     "asarray",
+    "broadcast_shapes",
+    "celu_",
+    "detach_",
     "einsum",
+    "equal",
+    "from_dlpack",
     "get_device",
+    "is_complex",
     "is_conj",
+    "is_floating_point",
     "is_inference",
     "is_neg",
+    "is_nonzero",
+    "is_same_size",
     "is_signed",
     "is_storage",
+    "is_tensor",
     "lu",
+    "numel",
     "resize_as_",
     "resolve_conj",
     "resolve_neg",
-    "equal",
-    "from_dlpack",
-    "is_nonzero",
-    "is_same_size",
     "result_type",
-    "broadcast_shapes",
-    "is_complex",
-    "is_floating_point",
-    "is_tensor",
-    "numel",
+    "selu_",
     "square_",
     "tensordot",
+    "threshold_",
     "typename",
     "unravel_index",
 ]
@@ -218,6 +222,41 @@ def lu(A, pivot=True, get_infos=False, out=None):
 def resize_as_(input, the_template, *, memory_format=None):
     """`input` resized in place to the shape of another tensor."""
     return input.resize_as_(the_template, memory_format)
+
+
+def _fill_diagonal(t, fill_value, wrap):
+    if t.ndim < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if t.ndim > 2 and len(set(t.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    (rows, columns), step = t.shape[:2], sum(t.stride())
+    t.as_strided((min(rows, columns),), (step,)).fill_(fill_value)
+    if wrap and t.ndim == 2 and rows > columns + 1:
+        # After a row without one the diagonal begins again.
+        below = -(-t.numel() // (columns + 1)) - columns
+        start = t.storage_offset() + t.stride(0) * (columns + 1)
+        t.as_strided((below,), (step,), start).fill_(fill_value)
+    return t
+
+
+def detach_(input):
+    """Cuts the tensor itself off its history."""
+    return input.detach_()
+
+
+def celu_(input, alpha=1.0):
+    """`celu` in place."""
+    return _C.ops["nn.functional.celu"](input, alpha, True)
+
+
+def selu_(input):
+    """`selu` in place."""
+    return _C.ops["nn.functional.selu"](input, True)
+
+
+def threshold_(input, threshold, value):
+    """`threshold` in place."""
+    return _C.ops["nn.functional.threshold"](input, threshold, value, True)
 
 
 def square_(input):

@@ -95,11 +95,17 @@ class _Methods:
 
     def resize(self, *sizes):
         """The old out-of-place name of `reshape`, which may not change the number of elements."""
+        warnings.warn("non-inplace resize is deprecated", stacklevel=2)
         return self.reshape(_sizes(sizes))
 
     def resize_as(self, the_template):
         """The old out-of-place name of `reshape_as`."""
+        warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
         return self.reshape(the_template.shape)
+
+    def fill_diagonal_(self, fill_value, wrap=False):
+        """Writes a number to the elements `[i, i, .., i]`; with `wrap` the diagonal of a high matrix begins again."""
+        return _functions._fill_diagonal(self, fill_value, wrap)
 
     def square_(self):
         """Each element squared, in place: `pow_(2)`, whose node the graph shows."""
@@ -235,7 +241,11 @@ class _Methods:
     @property
     def T(self):
         """The dimensions in reverse order."""
-        if self.ndim != 2:
+        if self.ndim == 0:
+            warnings.warn(
+                "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.", stacklevel=2
+            )
+        elif self.ndim != 2:
             _warn_of_T()
         return self.permute(*range(self.ndim - 1, -1, -1)) if self.ndim else self.permute(())
 

@@ -5,7 +5,8 @@
 //! any tensor argument, where the literal says that the node shows it.
 
 use super::Node;
-use super::node::{Place as Kept, Unpacked, Work};
+use super::kept::Place as Kept;
+use super::node::{Unpacked, Work};
 use super::saved::SavedHooks;
 use crate::error::Result;
 use crate::op::{Kind, OUT0, Op, Returns, Value, Vjp};

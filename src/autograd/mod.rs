@@ -8,6 +8,7 @@ pub mod engine;
 pub mod history;
 pub mod hooks;
 pub mod inspect;
+pub mod kept;
 pub mod mode;
 pub mod node;
 pub mod saved;

@@ -5,10 +5,11 @@
 //! from the largest number that it has met (Lamport's clock), so that counting costs no locked instruction.
 
 use super::hooks::Hooks;
-use super::saved::Saved;
+use super::kept::{Kept, Place, State};
+use super::saved::hooked;
 use crate::error::{Error, Result};
 use crate::op::gradient::Facts;
-use crate::op::{Back, Call, OUT0, Op, Term, Value, Vjp};
+use crate::op::{Back, Call, Op, Term, Value, Vjp};
 use crate::place;
 use crate::tally::{self, Count};
 use crate::tensor::{Edge, GradFn, Tensor};
@@ -44,31 +45,6 @@ pub enum Work {
     /// The value was changed in a way that has no gradient; using it in backward is an error.
     Fails(String),
 }
-
-/// What an op's formula reads, and no more: a call on small tensors costs about as much as its node.
-#[derive(Default)]
-pub struct Kept {
-    /// Arguments that are no tensors, by position; `None` is not kept.
-    pub plain: SmallVec<[(u32, Value<'static>); 1]>,
-    /// Tensors by their place: see `Place`.
-    pub tensors: SmallVec<[(Place, Saved); 2]>,
-    /// Tensor arguments with the facts of the first output, a bit for each position.
-    like_output: u32,
-    /// Facts of the other tensor arguments, by position (the items of a list one after another).
-    facts: Vec<(u32, Facts)>,
-}
-
-/// Where a saved tensor belongs.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    Input(u32),
-    /// An item of a list argument: position and item.
-    Item(u32, u32),
-    Output(u32),
-}
-
-/// `None` once it was freed.
-pub type State = Option<Kept>;
 
 pub struct Node {
     pub name: Cow<'static, str>,
@@ -150,6 +126,15 @@ impl Node {
     }
     fn rare(&self) -> &Rare {
         self.rare.get_or_init(Default::default)
+    }
+    /// Saves the outputs where hooks pack them: they see tensors with their history, so this comes after it is set.
+    pub fn pack_outputs(&self, outputs: &[Tensor]) -> Result<()> {
+        let (true, Work::Op { op, state }) = (own(hooked), &self.work) else { return Ok(()) };
+        let mut packed = Kept::default();
+        packed.outputs(wanted_saves(op, &self.edges), outputs)?;
+        let mut state = state.lock().unwrap_or_else(|e| e.into_inner());
+        state.get_or_insert_default().tensors.extend(packed.tensors);
+        Ok(())
     }
     /// Frees what was saved. Nodes that saved no tensor keep working, as in PyTorch.
     pub fn release(&self) {
@@ -296,16 +281,29 @@ pub fn freed() -> Error {
 
 /// Records a call under the op's name.
 pub fn record(own: &Own, call: &Call, outputs: &[Tensor]) -> Result<Arc<Node>> {
+    if let Vjp::Missing = call.op.vjp {
+        return Ok(missing(call, outputs, edges(call)?, ""));
+    }
     recorded(own, call.op.parsed().node, call, outputs, |edges| collect_edges(own, call, edges))
 }
 
 /// Records a call under a name of its own, with edges that were collected before it changed its arguments.
 pub fn record_as(name: &'static str, call: &Call, outputs: &[Tensor], edges: Edges) -> Result<Arc<Node>> {
+    if let Vjp::Missing = call.op.vjp {
+        return Ok(missing(call, outputs, edges, "_"));
+    }
     let connect = |place: &mut Edges| {
         *place = edges;
         Ok(())
     };
     own(|own| recorded(own, name, call, outputs, connect))
+}
+
+/// The node of a call without a formula; `form` is what PyTorch appends to the op's name.
+fn missing(call: &Call, outputs: &[Tensor], edges: Edges, form: &str) -> Arc<Node> {
+    let name = call.op.public().replace('.', "_");
+    let refusal = Work::Fails(format!("derivative for aten::{name}{form} is not implemented"));
+    Node::new("NotImplemented", refusal, edges, outputs.iter().map(Facts::of).collect())
 }
 
 /// Which tensors the formulas read is kept, and nothing else. The node is made where it stays: it has some 400 bytes,
@@ -340,48 +338,11 @@ fn recorded(
     for (i, v) in call.args.iter().enumerate() {
         kept.argument(i as u32, v, i < 16 && saves & (1 << i) != 0, made.first())?;
     }
-    for (i, t) in outputs.iter().enumerate() {
-        if saves & (OUT0 << i.min(15)) != 0 {
-            kept.tensors.push((Place::Output(i as u32), Saved::output(t, i)?));
-        }
+    if !hooked(own) {
+        kept.outputs(saves, outputs)?;
     }
     node.witnessed(own);
     Ok(node)
-}
-
-impl Kept {
-    #[inline]
-    fn argument(&mut self, i: u32, v: &Value, read: bool, output: Option<&Facts>) -> Result<()> {
-        match v {
-            Value::None => {}
-            Value::Tensor(_) | Value::Owned(_) => {
-                let Some(t) = v.as_tensor() else { return Ok(()) };
-                match output {
-                    Some(f) if f.fit(t) && i < 32 => self.like_output |= 1 << i,
-                    _ => self.facts.push((i, Facts::of(t))),
-                }
-                if read {
-                    self.tensors.push((Place::Input(i), Saved::input(t)?));
-                }
-            }
-            Value::Scalar(s) => place::push(&mut self.plain, || (i, Value::Scalar(*s))),
-            Value::Tensors(list) => self.list(i, list, read)?,
-            other => self.plain.push((i, other.clone().into_owned())),
-        }
-        Ok(())
-    }
-
-    #[inline(never)]
-    fn list(&mut self, i: u32, list: &[Option<Tensor>], read: bool) -> Result<()> {
-        for (k, t) in list.iter().enumerate().filter_map(|(k, t)| Some((k, t.as_ref()?))) {
-            self.facts.push((i, Facts::of(t)));
-            if read {
-                self.tensors.push((Place::Item(i, k as u32), Saved::input(t)?));
-            }
-        }
-        self.plain.push((i, Value::Tensors(Vec::new())));
-        Ok(())
-    }
 }
 
 /// Only what the wanted gradients read is saved: `w * x` keeps `x` alone when only `w` requires grad.
@@ -424,6 +385,7 @@ fn collect_edges(own: &Own, call: &Call, edges: &mut Edges) -> Result<()> {
     match &call.op.vjp {
         Vjp::Each(list) => list.iter().try_for_each(|g| connect(g.arg)),
         Vjp::Joint(j) => j.args.iter().try_for_each(|&i| connect(i)),
+        Vjp::Missing => call.all_tensors().try_for_each(|t| super::history::push_edge(own, t, edges)),
         _ => Ok(()),
     }
 }

@@ -10,6 +10,7 @@ use crate::layout::Layout;
 use crate::op::gradient::Facts;
 use crate::storage::Storage;
 use crate::tensor::{Edge, INFERENCE, Meta, Tensor};
+use crate::thread::{Own, own};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -26,8 +27,14 @@ thread_local! {
 /// Installs hooks; an error where they are disabled.
 pub fn push_hooks(hooks: SavedHooks) -> Result<()> {
     allowed()?;
-    HOOKS.with(|h| h.borrow_mut().push(hooks));
+    change_hooks(|list| list.push(hooks));
     Ok(())
+}
+fn change_hooks(change: impl FnOnce(&mut Vec<SavedHooks>)) {
+    HOOKS.with_borrow_mut(|list| {
+        change(list);
+        own(|own| own.hooked.set(!list.is_empty()));
+    });
 }
 /// Hooks are refused with this message from now on, in this thread; answers with the message before.
 pub fn disable_hooks(message: Option<String>) -> Option<String> {
@@ -36,8 +43,15 @@ pub fn disable_hooks(message: Option<String>) -> Option<String> {
 fn allowed() -> Result<()> {
     DISABLED.with_borrow(|d| d.as_ref().map_or(Ok(()), |m| Err(Error::runtime(m.clone()))))
 }
+/// Whether hooks pack what is saved now.
+#[inline]
+pub fn hooked(own: &Own) -> bool {
+    own.hooked.get()
+}
 pub fn pop_hooks() {
-    HOOKS.with(|h| h.borrow_mut().pop());
+    let mut last = None;
+    change_hooks(|list| last = list.pop());
+    drop(last); // outside the list: it may run Python
 }
 
 /// Small, since every node has room for two.
@@ -159,10 +173,12 @@ pub fn freed_hooks() -> Error {
     )
 }
 
-/// What the innermost hooks make of a tensor; they see it without history.
+/// What the innermost hooks make of a tensor; what they compute is not recorded.
 fn packed(t: &Tensor) -> Result<Option<Unpack>> {
-    let hooks = HOOKS.with(|h| h.borrow().last().cloned());
-    hooks.map(|h| h(&t.detach())).transpose()
+    let last = || HOOKS.with_borrow(|list| list.last().cloned());
+    let Some(hooks) = own(hooked).then(last).flatten() else { return Ok(None) };
+    let _unrecorded = super::GradGuard::new(false);
+    hooks(t).map(Some)
 }
 
 fn with_edge(t: Tensor, edge: Option<Edge>) -> Tensor {

@@ -6,6 +6,7 @@
 
 pub mod argreduce;
 pub mod arith;
+pub mod bessel;
 pub mod buffer;
 pub mod cast;
 pub mod complex;
@@ -19,6 +20,7 @@ mod float32;
 mod float64;
 pub mod gemm;
 mod half_float;
+pub mod incomplete;
 pub mod index;
 pub mod isa;
 pub mod join;
@@ -31,6 +33,7 @@ pub mod norm_grad;
 pub mod num;
 pub mod parallel;
 pub mod philox;
+pub mod polynomial;
 pub mod pool;
 pub mod reduce;
 pub mod scan;

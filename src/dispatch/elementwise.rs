@@ -111,7 +111,7 @@ pub(super) fn run(call: &Call, rule: &'static Rule, target: Option<Target>) -> R
     check_support(call, rule, compute, c.device)?;
     let device = c.device;
     let out = match &target {
-        None if c.row_major => Tensor::of_shape(c.into_shape(), result, device)?,
+        None if c.row_major || call.op.row_major => Tensor::of_shape(c.into_shape(), result, device)?,
         None => Tensor::of_layout(followed(call, rule, c.into_shape()), result, device)?,
         Some(t) => {
             check_target(t, c.shape(), result)?;

@@ -26,8 +26,9 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     if let Body::View(f) = &op.body {
         return change_view(&whole, f(&whole)?, recorded);
     }
-    if let Some(own) = writing_once(&whole, &target)? {
-        return inplace(op, &own).map(|_| target);
+    let once = writing_once(&whole, &target)?;
+    if let (Some(own), false) = (&once, recorded) {
+        return inplace(op, own).map(|_| target);
     }
     overlap::check(&whole, 1, &target)?;
     let cut = tracked && matches!(op.vjp, Vjp::None(_));
@@ -51,13 +52,20 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
         own[0] = Value::Owned((autograd::kit().clone)(&target)?);
     }
     let edges = if recorded { node::edges(&whole)? } else { Default::default() };
-    run_into(&whole, &target)?;
+    match once {
+        Some(own) => {
+            let _unrecorded = autograd::GradGuard::new(false);
+            inplace(op, &own)?;
+        }
+        None => run_into(&whole, &target)?,
+    }
     witness::written(&target, op);
     tracer::trace(op, args, &smallvec![target.clone()]);
     if recorded {
         let again = Call { op, args: &own };
         let node = node::record_as(op.parsed().inplace_node, &again, std::slice::from_ref(&target), edges)?;
         history::rebase(&target, &node)?;
+        node.pack_outputs(std::slice::from_ref(&target))?;
     }
     Ok(target)
 }

@@ -174,6 +174,7 @@ fn wants_grad(call: &Call) -> bool {
     match &call.op.vjp {
         Vjp::Each(list) => list.iter().any(|g| wants(g.arg)),
         Vjp::Joint(j) => j.args.iter().any(|&i| wants(i)),
+        Vjp::Missing => call.all_tensors().any(|t| t.requires_grad()),
         _ => false,
     }
 }
@@ -183,6 +184,7 @@ fn record(own: &Own, call: &Call, outputs: &mut [Tensor]) -> Result<()> {
         return Ok(());
     }
     let node = node::record(own, call, outputs)?;
+    let packed = autograd::saved::hooked(own).then(|| node.clone());
     match outputs {
         // SAFETY: it was made here, and nobody took another handle to it since.
         [t] if call.op.body.makes_outputs() && t.owners() == 1 => unsafe { t.set_first_grad_fn(Edge::Node(node, 0)) },
@@ -194,7 +196,7 @@ fn record(own: &Own, call: &Call, outputs: &mut [Tensor]) -> Result<()> {
             }
         }
     }
-    Ok(())
+    packed.map_or(Ok(()), |node| node.pack_outputs(outputs))
 }
 
 /// Specs of the outputs a kernel would have, for shape inference without running.

@@ -4,6 +4,7 @@
 //! below it are meant (`all`, `float` and `int` are groups; later items replace earlier ones); within them `T` is the type itself. A kernel gets the
 //! items that it names, and those that these name, and nothing else: short sources compile fast and read well.
 
+use crate::series::{self, Series};
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
@@ -40,7 +41,7 @@ impl Compute {
     }
 }
 
-const PRELUDE: [&str; 7] = [
+const PRELUDE: [&str; 9] = [
     include_str!("../../shaders/prelude.wgsl"),
     include_str!("../../shaders/prelude_compare.wgsl"),
     include_str!("../../shaders/prelude_f32.wgsl"),
@@ -48,6 +49,8 @@ const PRELUDE: [&str; 7] = [
     include_str!("../../shaders/prelude_special.wgsl"),
     include_str!("../../shaders/prelude_erf.wgsl"),
     include_str!("../../shaders/prelude_gamma.wgsl"),
+    include_str!("../../shaders/prelude_bessel.wgsl"),
+    include_str!("../../shaders/prelude_incomplete.wgsl"),
 ];
 
 /// The items of the prelude by name, one table per compute type.
@@ -87,7 +90,21 @@ fn parse(compute: Compute) -> Items {
             }
         }
     }
+    if compute.in_group("float") {
+        of.extend(series::ALL.iter().map(|&(name, series)| (name, &*sum_of(name, series, compute).leak())));
+    }
     Items { of }
+}
+
+/// The function that sums a series, by Clenshaw's recurrence; float32 needs no small coefficients.
+fn sum_of(name: &str, Series(all): &Series, compute: Compute) -> String {
+    let least = if compute == Compute::F32 { 1e-9 } else { 0.0 };
+    let kept = all.iter().rposition(|c| c.abs() > least).unwrap_or(0);
+    let mut text = format!("fn {name}(t: T) -> T {{\n    var a = T(0);\n    var b = T(0);\n    var c = T(0);\n");
+    for c in all[1..=kept].iter().rev() {
+        text += &format!("    c = T(2) * t * a - b + T({c:e});\n    b = a;\n    a = c;\n");
+    }
+    text + &format!("    return t * a - b + T({:e});\n}}\n", all[0])
 }
 
 fn item_name(item: &'static str) -> &'static str {

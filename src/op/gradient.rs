@@ -43,6 +43,8 @@ pub enum Vjp {
     Composite,
     /// Not differentiable, and why.
     None(&'static str),
+    /// Without a formula, in PyTorch too: the result has a node, and backward through it is an error.
+    Missing,
     Unset,
 }
 

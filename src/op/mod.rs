@@ -115,6 +115,10 @@ pub struct Op {
     pub constant: &'static [usize],
     /// The view op whose result it gives in new memory.
     pub copies: Option<&'static Op>,
+    /// What a call from Python warns of: that the op is deprecated, or its result not what one may expect.
+    pub warns: Option<fn(&Call) -> Option<String>>,
+    /// The result of an elementwise op is row-major, however its operands lie.
+    pub row_major: bool,
     /// A composite of steps that have no shader.
     pub on_host: bool,
     /// PyTorch's node name where it is not `<Name>Backward0`.
@@ -145,6 +149,8 @@ pub const OP: Op = Op {
     vjp: Vjp::Unset,
     constant: &[],
     copies: None,
+    warns: None,
+    row_major: false,
     on_host: false,
     sharing: None,
     expanded: None,
@@ -206,7 +212,7 @@ impl Op {
                 let signature = Signature::parse(self.sig).unwrap_or_else(|e| panic!("signature of {}: {e}", self.sig));
                 let base = base_name(signature.name);
                 let title = title(signature.name, base);
-                let node = if self.node.is_empty() { leak(node_name(title)) } else { self.node };
+                let node = if self.node.is_empty() { leak(node_name(signature.name, title)) } else { self.node };
                 let inplace_node = if self.inplace_node.is_empty() { node } else { self.inplace_node };
                 Parsed { signature, node, inplace_node, base, title }
             })
@@ -224,7 +230,7 @@ impl Op {
         public_name(self.name())
     }
     pub fn is_differentiable(&self) -> bool {
-        !matches!(self.vjp, Vjp::None(_) | Vjp::Unset)
+        !matches!(self.vjp, Vjp::None(_) | Vjp::Missing | Vjp::Unset)
     }
     pub fn runs_on_gpu(&self) -> bool {
         match &self.body {
@@ -264,13 +270,18 @@ fn title(name: &'static str, base: &'static str) -> &'static str {
     }
 }
 
-/// `log_softmax` -> `LogSoftmaxBackward0`.
-fn node_name(title: &str) -> String {
-    let mut out = String::new();
-    for part in title.trim_matches('_').split(['_', '.']) {
-        let mut c = part.chars();
-        out.extend(c.next().map(|f| f.to_ascii_uppercase()));
-        out.push_str(c.as_str());
+/// `log_softmax` -> `LogSoftmaxBackward0`, `special.i0e` -> `SpecialI0EBackward0`: capitals at starts and after digits.
+fn node_name(name: &str, title: &str) -> String {
+    let mut out = if name.starts_with("special.") { "Special".to_string() } else { String::new() };
+    let mut last = '_';
+    for c in title.trim_matches('_').chars() {
+        if last.is_ascii_digit() || "_.".contains(last) {
+            out.extend(c.to_uppercase());
+        } else {
+            out.push(c);
+        }
+        last = c;
     }
+    out.retain(|c| !"_.".contains(c));
     out + "Backward0"
 }

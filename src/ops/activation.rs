@@ -336,6 +336,7 @@ pub static LOGSIGMOID: Op = Op {
     reference: "-np.logaddexp(0, -x0)",
     out_dtype: Some(OutDType::Same),
     sharing: Some(Sharing::Any),
+    row_major: true,
     keeps: Some("self=input"),
     ..ACTIVATION
 };

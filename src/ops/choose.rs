@@ -1,16 +1,28 @@
 //! Choosing and mixing: where, lerp, addcmul, addcdiv, nan_to_num.
 
-use super::mask::NONZERO;
+use super::mask::{NONZERO, positions};
 use super::rules::{BINARY, of_self, of_tensors, refused, same_dtype};
 use super::split::UNBIND;
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapComplex, MapNum, MapOrdered, MapReal, Num, Ordered, Real};
-use crate::dtype::{Category, DType, Operands, c128};
+use crate::dtype::{Category, DType, Operands, Scalar, c128};
 use crate::error::{Error, Result};
 use crate::op::*;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
 
-pub static OPS: &[&Op] =
-    &[&WHERE, &WHERE_INDICES, &WHERE_METHOD, &LERP, &LERP_SCALAR, &ADDCMUL, &ADDCDIV, &NAN_TO_NUM, &FINITE];
+pub static OPS: &[&Op] = &[
+    &WHERE,
+    &WHERE_INDICES,
+    &NONZERO_STATIC,
+    &WHERE_METHOD,
+    &LERP,
+    &LERP_SCALAR,
+    &ADDCMUL,
+    &ADDCDIV,
+    &NAN_TO_NUM,
+    &FINITE,
+];
 
 struct Choose;
 impl MapNum<3> for Choose {
@@ -47,6 +59,13 @@ pub static WHERE: Op = Op {
     forms: FO,
     promote: Promote::By(choices),
     body: elementwise(&CHOOSE),
+    warns: Some(|c| {
+        c.opt_tensor(0).is_some_and(|t| t.dtype() == DType::U8).then(|| {
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of \
+             PyTorch. Use a boolean condition instead."
+                .into()
+        })
+    }),
     vjp: Vjp::Each(&[d(1, A0, |c| c.g().zero_where(c.arg(0).not())), d(2, A0, |c| c.g().zero_where(c.arg(0)))]),
     samples: &[
         "b8[2,3], f32[2,3], f32[2,3]",
@@ -79,6 +98,35 @@ pub static WHERE_INDICES: Op = Op {
     samples: &["b8[2,3]", "f32[4](ties)"],
     errors: &[("'a'", "TypeError", "invalid combination")],
     reference: "[i for i in np.nonzero(x0)]",
+    ..OP
+};
+
+pub static NONZERO_STATIC: Op = Op {
+    sig: "nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor",
+    doc: "The first `size` rows of `nonzero`; where there are fewer, `fill_value` fills the rest.",
+    forms: FMO,
+    body: composite(|c| {
+        let (t, size) = (c.tensor(0)?, c.int(1)?);
+        if size < 0 {
+            return Err(Error::runtime("nonzero_static: 'size' must be an non-negative integer"));
+        }
+        let found = positions(t)?;
+        let rows = Tensor::empty(&[size as usize, t.ndim()], DType::I64, t.device())?;
+        rows.fill_raw(Scalar::Int(c.int(2)?))?;
+        let first = |t: &Tensor| t.with_layout(t.layout().slice(0, (0, found.size(0).min(size as usize), 1)));
+        first(&rows).copy_raw(&first(&found))?;
+        Ok(smallvec![rows])
+    }),
+    vjp: Vjp::None("indices"),
+    samples: &[
+        "f32[2,3](ties), size=3",
+        "b8[4], size=9, fill_value=7",
+        "f32[], size=2",
+        "f32[0,3], size=2",
+        "i64[3], size=0",
+    ],
+    errors: &[("f32[2], size=-1", "RuntimeError", "must be an non-negative integer")],
+    out_dtype: Some(OutDType::Same),
     ..OP
 };
 

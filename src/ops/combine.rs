@@ -1,14 +1,17 @@
 //! Elements of vectors combined: cartesian_prod, combinations, and powers as columns (vander).
 
+use super::copy::COPY_;
+use super::index::INDEX;
 use super::join::{STACK, joined};
 use super::reorder::FLIP;
 use super::scan::CUMPROD;
-use super::select::INDEX_SELECT;
 use super::shape::MESHGRID;
-use crate::dtype::Scalar;
+use super::view::SLICE;
+use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::op::*;
 use crate::tensor::Tensor;
+use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&CARTESIAN_PROD, &COMBINATIONS, &LINALG_VANDER, &VANDER];
 
@@ -72,8 +75,8 @@ pub static COMBINATIONS: Op = Op {
         }
         let index = choices(t.numel(), r as usize, c.flag(2))?;
         let rows = (index.len() as i64) / r;
-        let index = Term(Tensor::from_slice(&index, &[index.len()])).to_device(t.device());
-        INDEX_SELECT.call((t, 0, index)).reshape(&[rows, r]).outputs()
+        let index = Term(Tensor::from_slice(&index, &[rows as usize, r as usize])).to_device(t.device()).ok()?;
+        INDEX.calls((t, vec![index]))
     }),
     vjp: Vjp::Composite,
     samples: &["f32[4]", "f32[3], 2, True", "i64[4], 3", "f32[3], 5", "f32[3], 0", "f32[3], 1"],
@@ -104,11 +107,7 @@ pub static LINALG_VANDER: Op = Op {
         if n <= 1 {
             return Err(Error::runtime("N must be greater than 1."));
         }
-        let x = if x.dtype() == crate::dtype::DType::Bool {
-            Term::from(x).to_dtype(crate::dtype::DType::I64)
-        } else {
-            x.into()
-        };
+        let x = if x.dtype() == DType::Bool { Term::from(x).to_dtype(DType::I64) } else { x.into() };
         powers(if x.ndim() == 0 { x.unsqueeze(0) } else { x }, n).outputs()
     }),
     vjp: Vjp::Composite,
@@ -133,8 +132,14 @@ pub static VANDER: Op = Op {
         if n == 0 {
             return Term(Tensor::empty(&[x.size(0), 0], x.dtype(), x.device())).outputs();
         }
-        let rising = powers(x.into(), n);
-        if c.flag(2) { rising } else { FLIP.call((rising, [1])) }.outputs()
+        let dtype = if x.dtype().is_differentiable() { x.dtype() } else { DType::I64 };
+        let rising = Tensor::empty(&[x.size(0), n as usize], dtype, x.device())?;
+        rising.fill_raw(Scalar::Int(1))?;
+        if n > 1 {
+            let products = CUMPROD.call((Term::from(x).unsqueeze(-1).expand(&[x.size(0) as i64, n - 1]), -1));
+            COPY_.call_inplace((SLICE.call((&rising, 1, 1, n)), products))?;
+        }
+        if c.flag(2) { Ok(smallvec![rising]) } else { FLIP.calls((rising, [1])) }
     }),
     vjp: Vjp::Composite,
     samples: &["f32[3]", "f32[3], 2, True", "i64[3], 4", "f32[2], 0"],

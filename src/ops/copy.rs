@@ -87,6 +87,11 @@ pub static CONTIGUOUS: Op = Op {
     ..OP
 };
 
+fn imaginary_lost(from: DType, to: DType) -> Option<String> {
+    let lost = from.is_complex() && !to.is_complex() && to != DType::Bool;
+    lost.then(|| "Casting complex values to real discards the imaginary part".into())
+}
+
 pub static TO_COPY: Op = Op {
     sig: "_to_copy(Tensor self, DType? dtype=None, Device? device=None, MemoryFormat? memory_format=None) -> Tensor",
     doc: "A copy in another dtype or on another device: what `to`, `float()`, `cpu()` call when there is something to do.",
@@ -100,6 +105,7 @@ pub static TO_COPY: Op = Op {
             device: c.device(2).unwrap_or(t.device())
         }])
     }),
+    warns: Some(|c| imaginary_lost(c.opt_tensor(0)?.dtype(), c.dtype(1)?)),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let f = c.facts(0);
         TO_COPY.call((c.g(), f.dtype, f.device))
@@ -127,6 +133,7 @@ fn copy_into(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static COPY_: Op = Op {
+    warns: Some(|c| imaginary_lost(c.opt_tensor(1)?.dtype(), c.opt_tensor(0)?.dtype())),
     sig: "copy_(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
     doc: "Writes `src`, broadcast and converted, into `self`. Devices may differ.",
     forms: ONLY_INPLACE,

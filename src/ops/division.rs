@@ -254,13 +254,12 @@ const WHOLE_SCALAR: Op = Op {
     errors: &[("5, i64[2](zeros)", "RuntimeError", "ZeroDivisionError")],
     ..WHOLE
 };
-const NO_SLOPE: Vjp = Vjp::None("PyTorch has none either; div(..., rounding_mode='floor') gives zeros");
 
 pub static FLOOR_DIVIDE: Op = Op {
     sig: "floor_divide(Tensor self, Operand other) -> Tensor",
     doc: "Divides and rounds down: `self // other`.",
     body: elementwise(&FLOOR_DIV),
-    vjp: NO_SLOPE,
+    vjp: Vjp::Missing,
     reference: "np.floor_divide(x0, x1)",
     ..WHOLE
 };
@@ -268,7 +267,7 @@ pub static FLOOR_DIVIDE_SCALAR: Op = Op {
     sig: "floor_divide.scalar(Scalar self, Tensor other) -> Tensor",
     doc: "Divides a number by each element and rounds down.",
     body: elementwise(&FLOOR_DIV),
-    vjp: NO_SLOPE,
+    vjp: Vjp::Missing,
     reference: "np.floor_divide(x0, x1)",
     ..WHOLE_SCALAR
 };

@@ -2,17 +2,19 @@
 
 use super::join::joined;
 use super::needs::quiet;
-use super::rules::{BINARY, FLOAT_UNARY, real, real2, refused};
-use super::special::{ERFC, erfinv};
+use super::rules::{BINARY, FLOAT_UNARY, full_float, real, real2, refused, wide};
+use super::special::ERFC;
 use super::split::SPLIT_WITH_SIZES;
 use crate::cpu::num::{MapReal, Real};
+use crate::cpu::special;
 use crate::error::{Error, Result};
 use crate::layout::wrap_dim;
 use crate::op::*;
 use crate::tensor::Tensor;
-use std::f64::consts::{FRAC_1_SQRT_2, PI, SQRT_2};
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, PI};
 
-pub static OPS: &[&Op] = &[&XLOG1PY, &XLOG1PY_SCALAR_SELF, &XLOG1PY_SCALAR_OTHER, &ENTR, &NDTR, &NDTRI, &GLU];
+pub static OPS: &[&Op] =
+    &[&XLOG1PY, &XLOG1PY_SCALAR_SELF, &XLOG1PY_SCALAR_OTHER, &ENTR, &NDTR, &NDTRI, &LOG_NDTR, &ERFCX, &GLU];
 
 struct XLog1pY;
 impl MapReal<2> for XLog1pY {
@@ -37,7 +39,6 @@ pub static XLOG1PY: Op = Op {
     promote: Promote::Float,
     body: elementwise(&X_LOG1P_Y),
     vjp: Vjp::Each(&[d(0, A0 | A1, slope_x), d(1, A0 | A1, slope_y)]),
-    node: "SpecialXlog1PyBackward0",
     samples: &["f32[2,3], f32[2,3](pos)", "f32[2,3](ties), f32[3](pos)", "i64[4], i64[4](1..5)"],
     reference: "scipy.special.xlog1py(x0, x1)",
     ..BINARY
@@ -86,7 +87,6 @@ pub static ENTR: Op = Op {
         "where_(isnan_(x), x, where_(gt_(x, T(0)), -x * ln_(x), where_(eq_(x, T(0)), T(0), -inf_())))",
     )),
     vjp: Vjp::Each(&[d(0, A0, |c| c.g() * (-c.arg(0).log() - 1))]),
-    node: "SpecialEntrBackward0",
     samples: &["f32[2,3](pos)", "f64[3](pos)", "i64[4](0..5)"],
     reference: "scipy.special.entr(x0)",
     ..FLOAT_UNARY
@@ -102,22 +102,48 @@ pub static NDTR: Op = Op {
     reference: "scipy.special.ndtr(x0)",
     ..FLOAT_UNARY
 };
-struct Ndtri;
-impl MapReal<1> for Ndtri {
-    fn eval<T: Real>([x]: [T; 1]) -> T {
-        T::from_f64(SQRT_2 * erfinv(2.0 * x.to_f64() - 1.0))
-    }
-}
 pub static NDTRI: Op = Op {
     sig: "special.ndtri(Tensor input) -> Tensor",
     doc: "The inverse of the normal distribution function.",
     forms: FO,
-    body: elementwise(&real::<Ndtri>("erfinv_(x * T(2) - T(1)) * T(1.41421356237309505)")),
+    body: elementwise(&wide(special::ndtri, "ndtri_(x)")),
     vjp: Vjp::Each(&[d(0, OUT0, |c| c.g() * ((c.out(0).square() * 0.5).exp() * (2.0 * PI).sqrt()))]),
-    node: "SpecialNdtriBackward0",
-    samples: &["f32[2,3](unit)", "f64[3](unit)"],
+    samples: &[
+        "f32[2,3](unit)",
+        "f64[3](unit)",
+        "f64[9](= 0, 1e-300, 1e-30, 1e-8, 0.01, 0.09, 0.5, 0.999999, 1, nograd)",
+    ],
     reference: "scipy.special.ndtri(x0)",
     ..FLOAT_UNARY
+};
+
+/// Functions that half precision is not known to.
+#[allow(clippy::declare_interior_mutable_const)]
+const FULL: Op = Op {
+    forms: FO,
+    promote: Promote::By(full_float),
+    errors: &[("f16[2]", "NotImplementedError", "not implemented for 'Half'")],
+    ..FLOAT_UNARY
+};
+pub static LOG_NDTR: Op = Op {
+    sig: "special.log_ndtr(Tensor input) -> Tensor",
+    doc: "The logarithm of the normal distribution function, exact in the tails.",
+    body: elementwise(&wide(special::log_ndtr, "log_ndtr_(x)")),
+    vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
+        c.g() * (-(c.out(0) + c.arg(0).square() * 0.5)).exp() * (2.0 * PI).sqrt().recip()
+    })]),
+    samples: &["f32[2,3]", "f64[7](= -200, -20, -1.1, -0.9, 0, 3, 9)", "i64[4]"],
+    reference: "scipy.special.log_ndtr(x0)",
+    ..FULL
+};
+pub static ERFCX: Op = Op {
+    sig: "special.erfcx(Tensor input) -> Tensor",
+    doc: "The scaled complementary error function `exp(x^2) erfc(x)`.",
+    body: elementwise(&wide(special::erfcx, "erfcx_(x)")),
+    vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| c.g() * (c.arg(0) * c.out(0) * 2 - FRAC_2_SQRT_PI))]),
+    samples: &["f32[2,3]", "f64[7](= -20, -1, 0, 0.5, 9, 1e3, 1e12)", "i64[4]"],
+    reference: "scipy.special.erfcx(x0)",
+    ..FULL
 };
 
 pub static GLU: Op = Op {
@@ -129,7 +155,7 @@ pub static GLU: Op = Op {
     samples: &["f32[2,4]", "f32[4,3], 0", "f64[2,2,6]"],
     errors: &[
         ("f32[2,3]", "RuntimeError", "Halving dimension must be even, but dimension 1 is size 3"),
-        ("f32[]", "RuntimeError", "glu does not support 0-dimensional tensors"),
+        ("f32[]", "RuntimeError", "glu does not support scalars because halving size must be even"),
     ],
     reference: "np.split(x0, 2, dim)[0] * scipy.special.expit(np.split(x0, 2, dim)[1])",
     ..OP
@@ -140,7 +166,7 @@ fn glu(c: &Call) -> Result<Outputs> {
         return Err(refused(c, x.dtype()));
     }
     if x.ndim() == 0 {
-        return Err(Error::runtime("glu does not support 0-dimensional tensors"));
+        return Err(Error::runtime("glu does not support scalars because halving size must be even"));
     }
     let dim = wrap_dim(c.int(1)?, x.ndim())?;
     if x.size(dim) % 2 != 0 {

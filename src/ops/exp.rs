@@ -2,14 +2,18 @@
 //!
 //! The float formulas are `cpu::float32` and `cpu::float64`; complex ones follow C99's principal branches.
 
-use super::rules::{Analytic, BINARY, FLOAT_UNARY, analytic, real2};
+use super::needs::quiet;
+use super::rules::{Analytic, BINARY, FLOAT_UNARY, UNARY, analytic, real2, refused, wide};
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapComplex, MapReal, Real};
-use crate::dtype::c128;
+use crate::cpu::special;
+use crate::dtype::{DType, c128};
+use crate::error::Error;
 use crate::op::*;
 use std::f64::consts::{LN_2, LN_10};
 
-pub static OPS: &[&Op] = &[&EXP, &EXP2, &EXPM1, &LOG, &LOG2, &LOG10, &LOG1P, &LOGADDEXP, &LOGADDEXP2];
+pub static OPS: &[&Op] =
+    &[&EXP, &EXP2, &EXPM1, &LOG, &LOG2, &LOG10, &LOG1P, &LOGADDEXP, &LOGADDEXP2, &FREXP, &MANTISSA, &EXPONENT];
 
 struct Exp;
 impl Analytic for Exp {
@@ -156,7 +160,6 @@ pub static LOG1P: Op = Op {
     aliases: &["special.log1p"],
     body: elementwise(&analytic::<Log1p>("log1p_(x)")),
     vjp: Vjp::Each(&[d(0, A0, |c| c.g() / (c.arg(0) + 1).conj())]),
-    node: "Log1PBackward0",
     samples: POSITIVE,
     reference: "np.log1p(x0)",
     ..FLOAT_UNARY
@@ -219,6 +222,51 @@ pub static LOGADDEXP2: Op = Op {
     ]),
     reference: "np.logaddexp2(x0, x1)",
     ..BINARY
+};
+
+pub static FREXP: Op = Op {
+    sig: "frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)",
+    doc: "The mantissa in [1/2, 1) and the int32 exponent of `self = mantissa * 2^exponent`.",
+    forms: FMO,
+    body: composite(|c| {
+        let t = c.tensor(0)?;
+        if !t.dtype().is_float() {
+            return Err(Error::runtime("torch.frexp() only supports floating-point dtypes"));
+        }
+        quiet(|| Ok([MANTISSA.call((t,)).ok()?, EXPONENT.call((t,)).ok()?].into_iter().collect()))
+    }),
+    vjp: Vjp::Each(&[d(0, OUT1, |c| c.g() / c.out(1).to_dtype(c.facts(0).dtype).exp2())]),
+    samples: &[
+        "f32[2,3]",
+        "f64[3](= 1.5, -3.3, 0.7)",
+        "f64[6](= 1, -4, 1e-310, 0.5, 1e300, 0, nograd)",
+        "f16[3]",
+        "f32[4](= inf, -inf, nan, 0, nograd)",
+    ],
+    errors: &[("i64[2]", "RuntimeError", "only supports floating-point dtypes")],
+    reference: "np.frexp(x0)",
+    ..OP
+};
+pub static MANTISSA: Op = Op {
+    sig: "_mantissa(Tensor self) -> Tensor",
+    doc: "The mantissa of `frexp`.",
+    forms: HIDDEN,
+    body: elementwise(&wide(special::mantissa, "mantissa_(x)")),
+    vjp: Vjp::None("a step of frexp"),
+    samples: &["f32[2,3]", "f64[3]"],
+    reference: "np.frexp(x0)[0]",
+    ..UNARY
+};
+pub static EXPONENT: Op = Op {
+    sig: "_exponent(Tensor self) -> Tensor",
+    doc: "The exponent of `frexp`.",
+    promote: Promote::By(|c, d| if d.is_float() { Ok((d, DType::I32)) } else { Err(refused(c, d)) }),
+    forms: HIDDEN,
+    body: elementwise(&wide(special::exponent, "exponent_(x)")),
+    vjp: Vjp::None("a step of frexp"),
+    samples: &["f32[2,3]", "f64[3]"],
+    reference: "np.frexp(x0)[1]",
+    ..UNARY
 };
 
 impl Term {

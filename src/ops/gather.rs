@@ -251,6 +251,13 @@ pub static SCATTER_REDUCE_SRC: Op = Op {
     forms: FMIO,
     body: everywhere(|c, out| scatter_as(c, out, old_mode(c)?, true)),
     vjp: Vjp::None("PyTorch has no gradient either; scatter_reduce has"),
+    warns: Some(|_| {
+        Some(
+            "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch release. \
+             Use torch.scatter_reduce instead for more reduction options."
+                .into(),
+        )
+    }),
     samples: &[
         "f32[3](nograd), 0, i64[3](= 0, 2, 0), f32[3](nograd), reduce='add'",
         "f32[3](nograd), 0, i64[3](= 0, 2, 0), f32[3](nograd), reduce='multiply'",

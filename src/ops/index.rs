@@ -183,6 +183,7 @@ pub static INDEX_KERNEL: Op = Op {
         Some(|c, out| read(c.tensor(0)?, &whole_list(c)?, &out[0])),
     ),
     vjp: Vjp::Each(&[d(0, A1, |c| INDEX_PUT.call((c.zeros(0), c.call.args[1].clone(), c.g(), true)))]),
+    keeps: Some("indices self_sym_sizes"),
     samples: &["f32[3,4], [i64[2](= 2, 0)]", "f32[3,4], [None, i64[2](= 2, 0)]"],
     errors: &[("f32[3], [i64[1](= 5)]", "IndexError", "index 5 is out of bounds for dimension 0 with size 3")],
     ..OP

@@ -120,6 +120,7 @@ pub static MASKED_FILL: Op = Op {
     promote: Promote::By(fill_dtype),
     body: elementwise(&REPLACE),
     vjp: Vjp::Each(&[d(0, A1, |c| c.g().masked_fill(c.arg(1)))]),
+    row_major: true,
     samples: &[
         "f32[2,3], b8[2,3], 1.5",
         "f32[2,3], b8[3], -inf",
@@ -150,6 +151,7 @@ pub static MASKED_FILL_TENSOR: Op = Op {
         d(2, A1, |c| MASKED_KEEP.call((c.g(), c.arg(1))).sum_all()),
     ]),
     node: "MaskedFillBackward1",
+    row_major: true,
     samples: &["f32[2,3], b8[2,3], f32[]", "f32[2,3], b8[3], f32[]"],
     errors: &[("f32[2], b8[2], f32[2]", "RuntimeError", "0-dimensional value tensor")],
     reference: "np.where(x1, x2, x0)",

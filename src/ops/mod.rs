@@ -7,6 +7,7 @@ pub mod activation;
 pub mod activation_backward;
 pub mod alias;
 pub mod arith;
+pub mod bessel;
 pub mod choose;
 pub mod combine;
 pub mod compare;
@@ -26,6 +27,7 @@ pub mod gather;
 pub mod hard;
 pub mod hard_backward;
 pub mod hyperbolic;
+pub mod histogram;
 mod host;
 pub mod index;
 pub mod index_along;
@@ -44,6 +46,7 @@ pub mod number;
 pub mod number_first;
 pub mod optim;
 pub mod pad;
+pub mod polynomial;
 pub mod power;
 pub mod random;
 pub mod range;
@@ -74,6 +77,7 @@ pub mod trig;
 pub mod unique;
 pub mod view;
 pub mod view_copy;
+pub mod window;
 
 use crate::op::Op;
 
@@ -86,6 +90,7 @@ pub static OPS: &[&[&Op]] = &[
     activation::OPS,
     activation_backward::OPS,
     alias::OPS,
+    bessel::OPS,
     choose::OPS,
     combine::OPS,
     compare::OPS,
@@ -102,6 +107,7 @@ pub static OPS: &[&[&Op]] = &[
     gather::OPS,
     hard::OPS,
     hard_backward::OPS,
+    histogram::OPS,
     hyperbolic::OPS,
     index::OPS,
     index_along::OPS,
@@ -137,6 +143,7 @@ pub static OPS: &[&[&Op]] = &[
     number_first::OPS,
     optim::OPS,
     pad::OPS,
+    polynomial::OPS,
     power::OPS,
     random::OPS,
     range::OPS,
@@ -170,6 +177,7 @@ pub static OPS: &[&[&Op]] = &[
     trig::OPS,
     unique::OPS,
     view_copy::OPS,
+    window::OPS,
 ];
 
 /// Every op.

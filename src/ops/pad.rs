@@ -265,39 +265,27 @@ const FOLDED: Op = Op {
     ..OP
 };
 
-pub static REFLECTION_PAD1D: Op = Op {
-    sig: "_reflection_pad1d(Tensor self, int[] padding) -> Tensor",
-    node: "ReflectionPad1DBackward0",
-    samples: &["f32[2,4], (2, 1)"],
-    ..FOLDED
-};
+pub static REFLECTION_PAD1D: Op =
+    Op { sig: "_reflection_pad1d(Tensor self, int[] padding) -> Tensor", samples: &["f32[2,4], (2, 1)"], ..FOLDED };
 pub static REFLECTION_PAD2D: Op = Op {
     sig: "_reflection_pad2d(Tensor self, int[] padding) -> Tensor",
-    node: "ReflectionPad2DBackward0",
     samples: &["f32[2,3,4], (2, 1, 1, 0)"],
     ..FOLDED
 };
 pub static REFLECTION_PAD3D: Op = Op {
     sig: "_reflection_pad3d(Tensor self, int[] padding) -> Tensor",
-    node: "ReflectionPad3DBackward0",
     samples: &["f32[1,2,3,4], (2, 1, 1, 0, 0, 1)"],
     ..FOLDED
 };
-pub static REPLICATION_PAD1D: Op = Op {
-    sig: "_replication_pad1d(Tensor self, int[] padding) -> Tensor",
-    node: "ReplicationPad1DBackward0",
-    samples: &["f32[2,4], (5, 1)"],
-    ..FOLDED
-};
+pub static REPLICATION_PAD1D: Op =
+    Op { sig: "_replication_pad1d(Tensor self, int[] padding) -> Tensor", samples: &["f32[2,4], (5, 1)"], ..FOLDED };
 pub static REPLICATION_PAD2D: Op = Op {
     sig: "_replication_pad2d(Tensor self, int[] padding) -> Tensor",
-    node: "ReplicationPad2DBackward0",
     samples: &["f32[2,3,4], (2, 1, 1, 0)"],
     ..FOLDED
 };
 pub static REPLICATION_PAD3D: Op = Op {
     sig: "_replication_pad3d(Tensor self, int[] padding) -> Tensor",
-    node: "ReplicationPad3DBackward0",
     samples: &["f32[1,2,3,4], (2, 1, 1, 0, 0, 1)"],
     ..FOLDED
 };

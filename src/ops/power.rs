@@ -190,6 +190,7 @@ pub static POW_SCALAR: Op = Op {
     body: elementwise(&POWER),
     vjp: Vjp::Each(&[d(1, A1 | OUT0, |c| exponent_slope(c, c.arg(0)))]),
     node: "PowBackward2",
+    row_major: true,
     samples: &["2, f32[2,3]", "2.5, f32[3]", "2, i64[4](0..5)"],
     errors: &[("2, 'a'", "TypeError", "invalid combination")],
     reference: "np.power(x0, x1)",

@@ -10,7 +10,7 @@ use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&ARANGE, &ARANGE_START, &ARANGE_STEP, &LINSPACE, &LOGSPACE, &EYE, &EYE_M];
+pub static OPS: &[&Op] = &[&ARANGE, &ARANGE_START, &ARANGE_STEP, &RANGE, &LINSPACE, &LOGSPACE, &EYE, &EYE_M];
 
 /// The first `n` numbers of a sequence.
 fn tabulate(n: usize, dtype: DType, device: Option<Device>, rule: Sequence) -> Result<Outputs> {
@@ -78,6 +78,44 @@ fn arange(c: &Call, at: usize, start: Scalar, end: Scalar, step: Scalar) -> Resu
     };
     tabulate(n, dtype, c.device(at + 1), rule)
 }
+
+/// The numbers from `start` to `end`, the end included.
+fn closed_range(c: &Call) -> Result<Outputs> {
+    let [start, end, step] = [0, 1, 2].map(|i| c.float(i));
+    let (start, end, step) = (start?, end?, step?);
+    if step == 0.0 {
+        return Err(Error::runtime("step must be nonzero"));
+    }
+    if !start.is_finite() || !end.is_finite() {
+        return Err(Error::runtime(format!("unsupported range: {start} -> {end}")));
+    }
+    if (step > 0.0 && end < start) || (step < 0.0 && end > start) {
+        return Err(Error::runtime("upper bound and lower bound inconsistent with step sign"));
+    }
+    let n = size(((end - start) / step).floor() + 1.0)?;
+    tabulate(n, c.dtype(3).unwrap_or_else(default_dtype), c.device(4), Sequence::Floats { start, step })
+}
+
+pub static RANGE: Op = Op {
+    sig: "range(Scalar start, Scalar end, Scalar step=1, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "The numbers from `start` to `end`, the end included: of the default float dtype. See `arange`.",
+    forms: F,
+    body: composite(closed_range),
+    vjp: Vjp::None("creation"),
+    warns: Some(|_| {
+        Some(
+            "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with \
+             Python's range builtin. Instead, use torch.arange, which produces values in [start, end)."
+                .into(),
+        )
+    }),
+    samples: &["1, 4", "1, 2, 0.5", "0, 3, dtype=int32", "3, 1, -1"],
+    errors: &[
+        ("3, 1", "RuntimeError", "inconsistent with step sign"),
+        ("1, 3, 0", "RuntimeError", "step must be nonzero"),
+    ],
+    ..OP
+};
 
 fn size(n: f64) -> Result<usize> {
     if n > isize::MAX as f64 / 16.0 {

@@ -6,7 +6,7 @@
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapComplex, MapReal, Real};
 use crate::device::Device;
-use crate::dtype::{Category, DType, Operands, c128};
+use crate::dtype::{Category, DType, Operands, c128, default_dtype};
 use crate::error::{Error, Result};
 use crate::gpu;
 use crate::op::*;
@@ -54,6 +54,34 @@ pub const fn real2<R: MapReal<2>>(wgsl: &'static str) -> Rule {
     Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, R>(), wgsl }
 }
 
+/// A function of f64 as a rule: it computes in f64 whatever the dtype.
+pub struct Wide<F>(F);
+
+impl<F: Copy + 'static> Wide<F> {
+    /// The function itself: the type of a function has one value, without bytes.
+    fn function() -> F {
+        const { assert!(size_of::<F>() == 0) };
+        // SAFETY: `F` has no bytes, is `Copy`, and has a value: `wide` and `wide2` were given one.
+        unsafe { std::mem::transmute_copy(&()) }
+    }
+}
+impl<F: Fn(f64) -> f64 + Copy + 'static> MapReal<1> for Wide<F> {
+    fn eval<T: Real>([x]: [T; 1]) -> T {
+        T::from_f64(Wide::<F>::function()(x.to_f64()))
+    }
+}
+impl<F: Fn(f64, f64) -> f64 + Copy + 'static> MapReal<2> for Wide<F> {
+    fn eval<T: Real>([x, y]: [T; 2]) -> T {
+        T::from_f64(Wide::<F>::function()(x.to_f64(), y.to_f64()))
+    }
+}
+pub const fn wide<F: Fn(f64) -> f64 + Copy + 'static>(_: F, wgsl: &'static str) -> Rule {
+    Rule { operands: &[0], loops: Loops::NONE.real::<1, Wide<F>>(), wgsl }
+}
+pub const fn wide2<F: Fn(f64, f64) -> f64 + Copy + 'static>(_: F, wgsl: &'static str) -> Rule {
+    Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, Wide<F>>(), wgsl }
+}
+
 const NOT_A_TENSOR: (&str, &str, &str) = ("'a'", "TypeError", "must be Tensor");
 
 /// Functions of one number that give floats: integers become the default float dtype.
@@ -95,6 +123,15 @@ pub fn refused(c: &Call, dtype: DType) -> Error {
 /// The common dtype, which must not be bool.
 pub fn no_bool(c: &Call, common: DType) -> Result<(DType, DType)> {
     if common == DType::Bool { Err(refused(c, common)) } else { Ok((common, common)) }
+}
+
+/// Floats of at least 32 bits; integers become the default float dtype.
+pub fn full_float(c: &Call, common: DType) -> Result<(DType, DType)> {
+    match common {
+        DType::F16 | DType::BF16 | DType::C64 | DType::C128 => Err(refused(c, common)),
+        DType::F32 | DType::F64 => Ok((common, common)),
+        _ => Ok((default_dtype(), default_dtype())),
+    }
 }
 
 /// The dtype of the first argument: numbers beside it do not promote.

@@ -1,4 +1,4 @@
-//! Where values belong, whether and how often they occur: searchsorted, bucketize, isin, bincount, histc.
+//! Where values belong, whether and how often they occur: searchsorted, bucketize, isin, bincount.
 //!
 //! Loops on the CPU; on the GPU what `search_gpu` makes of shaders.
 
@@ -13,8 +13,7 @@ use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] =
-    &[&SEARCHSORTED, &SEARCHSORTED_SCALAR, &BUCKETIZE, &BUCKETIZE_SCALAR, &BINCOUNT, &HISTC, &ISIN];
+pub static OPS: &[&Op] = &[&SEARCHSORTED, &SEARCHSORTED_SCALAR, &BUCKETIZE, &BUCKETIZE_SCALAR, &BINCOUNT, &ISIN];
 
 /// For each row of values, places in the same row of the boundaries, or in the only one.
 fn places<T: Element + PartialOrd>(sorted: &Tensor, values: &Tensor, rows: usize, right: bool) -> Result<Tensor> {
@@ -198,63 +197,6 @@ pub static BINCOUNT: Op = Op {
         ("f32[2]", "NotImplementedError", "not implemented for 'Float'"),
     ],
     reference: "np.bincount(x0, x1 if weights is not None else None, minlength)",
-    ..OP
-};
-
-/// Counts of `bins` equal intervals of [low, high]; the last one is closed.
-fn histogram(list: &[f64], bins: usize, low: f64, high: f64) -> Result<Vec<f64>> {
-    let mut counts = buffer(0f64, bins)?;
-    for &x in list.iter().filter(|&&x| x >= low && x <= high) {
-        let bin = ((x - low) * bins as f64 / (high - low)) as usize;
-        counts[bin.min(bins - 1)] += 1.0;
-    }
-    Ok(counts)
-}
-
-pub static HISTC: Op = Op {
-    sig: "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
-    doc: "Counts of equal intervals between `min` and `max`, or between the least and the greatest element where both are 0.",
-    forms: FMO,
-    body: composite(|c| {
-        let (t, bins) = (c.tensor(0)?, c.int(1)?);
-        if !t.dtype().is_float() {
-            return Err(Error::not_implemented(format!(
-                "\"histogram_cpu\" not implemented for '{}'",
-                t.dtype().scalar_type_name()
-            )));
-        }
-        if bins <= 0 {
-            return Err(Error::runtime(format!("torch.histogram(): bins must be > 0, but got {bins} for dimension 0")));
-        }
-        let (mut low, mut high) = (c.float(2)?, c.float(3)?);
-        if low > high {
-            return Err(Error::runtime("torch.histc: max must be larger than min"));
-        }
-        if low == high && t.numel() > 0 {
-            [low, high] = range(t)?.map(Scalar::to_f64);
-        }
-        if !low.is_finite() || !high.is_finite() {
-            return Err(Error::runtime(
-                format!("torch.histc: range of [{low}, {high}] is not finite").replace("NaN", "nan"),
-            ));
-        }
-        if low == high {
-            (low, high) = (low - 1.0, high + 1.0);
-        }
-        if t.device().is_gpu() {
-            return Ok(smallvec![super::search_gpu::histogram(t, bins as usize, low, high)?]);
-        }
-        let counts = histogram(Dense::<f64>::of(t)?.elements()?, bins as usize, low, high)?;
-        Term(Tensor::from_slice(&counts, &[bins as usize])).to_dtype(t.dtype()).outputs()
-    }),
-    vjp: Vjp::None("counts"),
-    samples: &["f32[5](nograd, 0..6), 3", "f32[5](nograd, 0..6), 4, 0, 4"],
-    errors: &[
-        ("f32[2], 0", "RuntimeError", "bins must be > 0"),
-        ("f32[2], 3, 5, 1", "RuntimeError", "max must be larger than min"),
-        ("i64[2], 3", "NotImplementedError", "not implemented for 'Long'"),
-    ],
-    out_dtype: Some(OutDType::Same),
     ..OP
 };
 

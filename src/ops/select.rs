@@ -360,6 +360,7 @@ pub static INDEX_REDUCE: Op = Op {
     doc: "Combines slice `i` of `source` with slice `index[i]` of `self`: 'prod', 'mean', 'amax' or 'amin'.",
     forms: FMIO,
     body: kernel_into(run_reduce, Some(run_reduce)),
+    warns: Some(|_| Some("index_reduce() is in beta and the API may change at any time.".into())),
     vjp: Vjp::Joint(Joint { args: &[0, 3], saves: A0 | A2 | A3 | OUT0, formula: super::scatter_grad::reduced }),
     samples: &[
         "f32[3,2], 0, i64[3](= 0, 2, 0), f32[3,2], 'prod'",

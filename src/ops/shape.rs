@@ -385,6 +385,10 @@ pub static MESHGRID: Op = Op {
         Ok(grids)
     }),
     vjp: Vjp::Composite,
+    warns: Some(|c| {
+        let text = "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.";
+        c.str(1).is_none().then(|| text.into())
+    }),
     samples: &["[f32[2], f32[3]]", "[f32[2], f32[3]], indexing='xy'", "[f32[], f32[2], f32[3]], indexing='ij'"],
     errors: &[
         ("[f32[2], f32[3]], indexing='yx'", "RuntimeError", "indexing must be one of"),

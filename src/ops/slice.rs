@@ -3,7 +3,7 @@
 //! Their gradient is one op, `_place`: zeros with the gradient written where the view read. It is one pass over
 //! memory, and its own gradient is the view again.
 
-use super::split::{SPLIT, SPLIT_SIZES, wrap_nonscalar};
+use super::split::wrap_nonscalar;
 use super::strided::{AS_STRIDED_VIEW, as_strided_grad, geometry};
 use super::view::SLICE;
 use crate::error::{Error, Result, Show};
@@ -17,7 +17,6 @@ pub static OPS: &[&Op] = &[
     &DIAGONAL,
     &UNFOLD,
     &PLACE,
-    &CHUNK,
     &TENSOR_SPLIT,
     &TENSOR_SPLIT_INDICES,
     &TENSOR_SPLIT_TENSOR,
@@ -190,32 +189,6 @@ fn unfolded(l: &Layout, c: &dyn Arguments) -> Result<Layout> {
     out.shape.push(size as usize);
     Ok(out)
 }
-
-pub static CHUNK: Op = Op {
-    sig: "chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
-    doc: "Cuts a dimension into at most `chunks` parts of equal size; the last one may be smaller.",
-    body: composite(|c| {
-        let (t, chunks) = (c.tensor(0)?, c.int(1)?);
-        if t.ndim() == 0 {
-            return Err(Error::runtime("chunk expects at least a 1-dimensional tensor"));
-        }
-        if chunks <= 0 {
-            return Err(Error::runtime(format!("chunk expects `chunks` to be greater than 0, got: {chunks}")));
-        }
-        let dim = wrap_dim(c.int(2)?, t.ndim())?;
-        if t.size(dim) == 0 && chunks > 1 << 20 {
-            return Err(Error::runtime(format!("{chunks} empty chunks are too many; at most {}", 1 << 20)));
-        }
-        match t.size(dim).div_ceil(chunks as usize) as i64 {
-            0 => SPLIT_SIZES.calls((t, Ints::from_elem(0, chunks as usize), dim)),
-            size => SPLIT.calls((t, size, dim)),
-        }
-    }),
-    vjp: Vjp::Composite,
-    samples: &["f32[5,2], 2", "f32[2,6], 4, 1", "f32[3], 5"],
-    errors: &[("f32[3], 0", "RuntimeError", "greater than 0")],
-    ..OP
-};
 
 /// Slices between neighbouring bounds; bounds beyond the dimension give empty parts.
 fn cut_at(t: &Tensor, dim: usize, bounds: &[i64]) -> Result<Outputs> {

@@ -1,8 +1,8 @@
 //! Special functions: error functions, gamma functions, the logistic sigmoid and its inverse, x log y.
 
-use super::rules::{Analytic, BINARY, FLOAT_UNARY, analytic, real, real2};
-use crate::cpu::loops::Loops;
-use crate::cpu::num::{Fp, MapReal, Plain, Real};
+use super::rules::{Analytic, BINARY, FLOAT_UNARY, analytic, real, real2, wide, wide2};
+use crate::cpu::num::{MapReal, Real};
+use crate::cpu::special as cpu;
 use crate::dtype::c128;
 use crate::error::Error;
 use crate::op::*;
@@ -63,65 +63,11 @@ pub static ERFC: Op = Op {
     ..FLOAT_UNARY
 };
 
-struct ErfInv;
-impl MapReal<1> for ErfInv {
-    fn eval<T: Real>([x]: [T; 1]) -> T {
-        T::from_f64(erfinv(x.to_f64()))
-    }
-}
-/// Giles' single-precision approximation ("Approximating the erfinv function", 2011), then two Newton steps.
-pub(super) fn erfinv(x: f64) -> f64 {
-    if x.abs() >= 1.0 || x.is_nan() {
-        return if x.abs() == 1.0 { x * f64::INFINITY } else { f64::NAN };
-    }
-    let w = -((1.0 - x) * (1.0 + x)).ln();
-    let near = [
-        2.81022636e-08,
-        3.43273939e-07,
-        -3.5233877e-06,
-        -4.39150654e-06,
-        0.00021858087,
-        -0.00125372503,
-        -0.00417768164,
-        0.246640727,
-        1.50140941,
-    ];
-    let far = [
-        -0.000200214257,
-        0.000100950558,
-        0.00134934322,
-        -0.00367342844,
-        0.00573950773,
-        -0.0076224613,
-        0.00943887047,
-        1.00167406,
-        2.83297682,
-    ];
-    let (coefficients, t) = if w < 5.0 { (near, w - 2.5) } else { (far, w.sqrt() - 3.0) };
-    let mut y = coefficients.iter().fold(0.0, |p, c| p * t + c) * x;
-    for _ in 0..2 {
-        // In the tails `erfc` keeps the difference exact.
-        let error = if y.abs() > 0.5 {
-            (1.0 - x.abs() - plain(y.abs()).erfc().to_f64()) * x.signum()
-        } else {
-            plain(y).erf().to_f64() - x
-        };
-        let slope = FRAC_2_SQRT_PI * (-y * y).exp();
-        let step = error / slope;
-        y -= step / (1.0 + y * step);
-    }
-    y
-}
-/// A number of the class that the error functions are written for.
-fn plain(x: f64) -> Fp<f64, Plain> {
-    Fp::new(x)
-}
-
 pub static ERFINV: Op = Op {
     sig: "erfinv(Tensor self) -> Tensor",
     doc: "The inverse of `erf`; infinite at -1 and 1, NaN beyond.",
     aliases: &["special.erfinv"],
-    body: elementwise(&real::<ErfInv>("erfinv_(x)")),
+    body: elementwise(&wide(cpu::erfinv, "erfinv_(x)")),
     vjp: Vjp::Each(&[d(0, OUT0, |c| c.g() * (c.out(0).square().exp() * FRAC_2_SQRT_PI.recip()))]),
     samples: &["f32[2,3](sym)", "f64[3](sym)"],
     errors: NOT_COMPLEX,
@@ -168,62 +114,7 @@ pub static DIGAMMA: Op = Op {
     ..FLOAT_UNARY
 };
 
-struct PolyGamma;
-impl MapReal<2> for PolyGamma {
-    fn eval<T: Real>([n, x]: [T; 2]) -> T {
-        T::from_f64(polygamma(n.to_f64(), x.to_f64()))
-    }
-}
-/// `(-1)^(n+1) n! zeta(n+1, x)`.
-fn polygamma(n: f64, x: f64) -> f64 {
-    if n == 0.0 {
-        return crate::cpu::special::digamma(x);
-    }
-    if n == 1.0 && x < 0.5 {
-        // The reflection formula.
-        let s = (std::f64::consts::PI * (x - x.round())).sin();
-        return (std::f64::consts::PI / s).powi(2) - zeta(2.0, 1.0 - x);
-    }
-    let sign = if n % 2.0 == 0.0 { -1.0 } else { 1.0 };
-    sign * crate::cpu::special::lgamma(n + 1.0).exp() * zeta(n + 1.0, x)
-}
-/// Hurwitz's zeta by Euler and Maclaurin: terms up to 10, the integral of the rest, and Bernoulli corrections.
-fn zeta(s: f64, mut x: f64) -> f64 {
-    const BERNOULLI: [f64; 10] = [
-        1.0 / 12.0,
-        -1.0 / 720.0,
-        1.0 / 30240.0,
-        -1.0 / 1209600.0,
-        1.0 / 47900160.0,
-        -691.0 / 1307674368000.0,
-        1.0 / 74724249600.0,
-        -3617.0 / 10670622842880000.0,
-        43867.0 / 5109094217170944000.0,
-        -174611.0 / 802857662698291200000.0,
-    ];
-    if x <= 0.0 && x == x.floor() {
-        return f64::INFINITY;
-    }
-    // Far below zero the sum would never end; nothing of such an argument is left after the decimal point.
-    if x < -1e5 || x.is_nan() {
-        return f64::NAN;
-    }
-    let mut sum = 0.0;
-    while x < 10.0 {
-        sum += x.powf(-s);
-        x += 1.0;
-    }
-    sum += x.powf(1.0 - s) / (s - 1.0) + 0.5 * x.powf(-s);
-    let mut factor = s * x.powf(-s - 1.0);
-    for (k, b) in BERNOULLI.iter().enumerate() {
-        sum += factor * b;
-        let j = s + 2.0 * k as f64;
-        factor *= (j + 1.0) * (j + 2.0) / (x * x);
-    }
-    sum
-}
-static DERIVATIVES: Rule =
-    Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, PolyGamma>(), wgsl: "polygamma_(x, y)" };
+static DERIVATIVES: Rule = wide2(cpu::polygamma, "polygamma_(x, y)");
 pub static POLYGAMMA: Op = Op {
     sig: "polygamma(int n, Tensor self) -> Tensor",
     doc: "The n-th derivative of `digamma`.",

@@ -1,33 +1,36 @@
-//! A dimension in parts, all of them views: split and unbind. Their gradients join the parts again.
+//! A dimension in parts, nearly all of them views: split, chunk and unbind. Their gradients join the parts again.
 
 use super::slice::split_layouts;
 use crate::error::{Error, Result};
-use crate::layout::wrap_dim;
+use crate::layout::{Layout, wrap_dim};
 use crate::op::*;
-use crate::tensor::Tensor;
+use crate::tensor::{Meta, Tensor};
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&SPLIT, &SPLIT_SIZES, &SPLIT_WITH_SIZES, &UNBIND];
+pub static OPS: &[&Op] =
+    &[&SPLIT, &SPLIT_SIZES, &SPLIT_WITH_SIZES, &UNSAFE_SPLIT, &UNSAFE_SPLIT_WITH_SIZES, &CHUNK, &UNSAFE_CHUNK, &UNBIND];
+
+fn equal_parts(c: &Call) -> Result<Vec<Layout>> {
+    let (t, step) = (c.tensor(0)?, c.int(1)?);
+    let dim = wrap_nonscalar(t, c.int(2)?, "split expects at least a 1-dimensional tensor")?;
+    let n = t.size(dim) as i64;
+    if step < 0 {
+        return Err(Error::runtime(format!("split expects split_size be non-negative, but got split_size={step}")));
+    }
+    if step == 0 && n != 0 {
+        return Err(Error::runtime(format!(
+            "split_size can only be 0 if dimension size is 0, but got dimension size of {n}"
+        )));
+    }
+    let sizes: Ints =
+        if n == 0 { smallvec![0] } else { (0..n).step_by(step as usize).map(|i| step.min(n - i)).collect() };
+    split_layouts(c, 2, &sizes)
+}
 
 pub static SPLIT: Op = Op {
     sig: "split(Tensor self, int split_size_or_sections, int dim=0) -> Tensor[]",
     doc: "Cuts a dimension into parts of a size; the last one may be smaller.",
-    body: Body::Views(|c| {
-        let (t, step) = (c.tensor(0)?, c.int(1)?);
-        let dim = wrap_nonscalar(t, c.int(2)?, "split expects at least a 1-dimensional tensor")?;
-        let n = t.size(dim) as i64;
-        if step < 0 {
-            return Err(Error::runtime(format!("split expects split_size be non-negative, but got split_size={step}")));
-        }
-        if step == 0 && n != 0 {
-            return Err(Error::runtime(format!(
-                "split_size can only be 0 if dimension size is 0, but got dimension size of {n}"
-            )));
-        }
-        let sizes: Ints =
-            if n == 0 { smallvec![0] } else { (0..n).step_by(step as usize).map(|i| step.min(n - i)).collect() };
-        split_layouts(c, 2, &sizes)
-    }),
+    body: Body::Views(equal_parts),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
     samples: &["f32[5,2], 2", "f32[2,4], 2, 1", "f32[3], 5"],
     errors: &[("f32[5], -1", "RuntimeError", "non-negative"), ("f32[5], 0", "RuntimeError", "can only be 0")],
@@ -57,6 +60,77 @@ pub static SPLIT_WITH_SIZES: Op = Op {
     vjp: Vjp::Composite,
     samples: &["f32[5,2], (2, 3)", "f32[2,4], (1, 3), -1"],
     errors: &[("f32[5], (2, 2)", "RuntimeError", "split_with_sizes expects")],
+    ..OP
+};
+
+/// Parts that are no views: they share memory, but each has a version counter of its own.
+fn apart(c: &Call, layouts: Vec<Layout>) -> Result<Outputs> {
+    let t = c.tensor(0)?;
+    let part = |layout| Tensor::from_meta(Meta { storage: t.storage().unversioned(), layout, dtype: t.dtype() });
+    Ok(layouts.into_iter().map(part).collect())
+}
+
+pub static UNSAFE_SPLIT: Op = Op {
+    sig: "unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]",
+    doc: "`split` into parts that autograd does not take for views: in place they change without its notice.",
+    body: composite(|c| apart(c, equal_parts(c)?)),
+    vjp: Vjp::Each(&[d(0, 0, joined)]),
+    samples: &["f32[5,2], 2", "f32[2,4], 2, 1", "i64[3], 5"],
+    errors: &[("f32[5], -1", "RuntimeError", "non-negative"), ("f32[], 2", "RuntimeError", "at least a 1-dimensional")],
+    keeps: Some("dim self_sym_sizes split_size"),
+    ..OP
+};
+
+pub static UNSAFE_SPLIT_WITH_SIZES: Op = Op {
+    sig: "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
+    doc: "`split_with_sizes` into parts that autograd does not take for views.",
+    body: composite(|c| apart(c, split_layouts(c, 2, c.ints(1)?)?)),
+    vjp: Vjp::Each(&[d(0, 0, joined)]),
+    samples: &["f32[5,2], (2, 3)", "f32[2,4], (1, 3), -1"],
+    errors: &[("f32[5], (2, 2)", "RuntimeError", "split_with_sizes expects")],
+    keeps: Some("dim self_sym_sizes split_sizes"),
+    ..OP
+};
+
+/// Chunks by ops that split into parts of a size, and of given sizes.
+fn chunked(c: &Call, equal: &'static Op, given: &'static Op) -> Result<Outputs> {
+    let (t, chunks) = (c.tensor(0)?, c.int(1)?);
+    if t.ndim() == 0 {
+        return Err(Error::runtime("chunk expects at least a 1-dimensional tensor"));
+    }
+    if chunks <= 0 {
+        return Err(Error::runtime(format!("chunk expects `chunks` to be greater than 0, got: {chunks}")));
+    }
+    let dim = wrap_dim(c.int(2)?, t.ndim())?;
+    if t.size(dim) == 0 && chunks > 1 << 20 {
+        return Err(Error::runtime(format!("{chunks} empty chunks are too many; at most {}", 1 << 20)));
+    }
+    match t.size(dim).div_ceil(chunks as usize) as i64 {
+        0 => given.calls((t, Ints::from_elem(0, chunks as usize), dim)),
+        size => equal.calls((t, size, dim)),
+    }
+}
+
+pub static CHUNK: Op = Op {
+    sig: "chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
+    doc: "Cuts a dimension into at most `chunks` parts of equal size; the last one may be smaller.",
+    body: composite(|c| chunked(c, &SPLIT, &SPLIT_SIZES)),
+    vjp: Vjp::Composite,
+    samples: &["f32[5,2], 2", "f32[2,6], 4, 1", "f32[3], 5"],
+    errors: &[("f32[3], 0", "RuntimeError", "greater than 0")],
+    ..OP
+};
+
+pub static UNSAFE_CHUNK: Op = Op {
+    sig: "unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
+    doc: "`chunk` into parts that autograd does not take for views.",
+    body: composite(|c| chunked(c, &UNSAFE_SPLIT, &UNSAFE_SPLIT_WITH_SIZES)),
+    vjp: Vjp::Composite,
+    samples: &["f32[5,2], 2", "f32[2,4], 3, -1"],
+    errors: &[
+        ("f32[5], 0", "RuntimeError", "greater than 0"),
+        ("f32[], 2", "RuntimeError", "at least a 1-dimensional"),
+    ],
     ..OP
 };
 

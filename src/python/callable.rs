@@ -9,7 +9,7 @@ use super::overrides;
 use super::parse::{Given, Misfit, explain, parse};
 use crate::dispatch;
 use crate::error::Show;
-use crate::op::{Args, Forms, Op, Outputs, Returns, Signature, Value};
+use crate::op::{Args, Call, Forms, Op, Outputs, Returns, Signature, Value};
 use crate::tensor::Tensor;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning};
 use pyo3::ffi::{self, PyObject};
@@ -84,6 +84,9 @@ fn call(py: Python, o: *mut PyObject, entry: &'static Entry, given: Given) -> Py
 
 fn run(py: Python, entry: &'static Entry, index: usize, args: &Args, given: &Given) -> PyResult<*mut PyObject> {
     let op = entry.ops[index];
+    if let Some(text) = op.warns.and_then(|warns| warns(&Call { op, args })) {
+        warn(py, text)?;
+    }
     if entry.inplace || op.forms.has(Forms::ONLY_INPLACE) {
         let t = unlocked(py, args, || dispatch::call_inplace(op, args))?;
         return wrap(py, t);
@@ -177,6 +180,11 @@ fn warn_resized(py: Python, old: &[usize], new: &[usize]) -> PyResult<()> {
         Show(old),
         Show(new)
     );
+    warn(py, text)
+}
+
+#[cold]
+fn warn(py: Python, text: String) -> PyResult<()> {
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, 1)
 }
 

@@ -11,7 +11,7 @@ use crate::ops::copy::TO_COPY;
 use crate::storage::{Buffer, Storage};
 use crate::tensor::{Meta, Tensor};
 use crate::with_dtype;
-use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyUserWarning, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString, PyTuple};
@@ -328,6 +328,11 @@ pub fn tensor(
     let _ = pin_memory;
     let (dtype, device) = kind_arguments(dtype, device)?;
     let source = borrow(data.as_ptr()).map(|t| t.device());
+    if source.is_some() {
+        let text = c"To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or \
+            sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).";
+        PyErr::warn(data.py(), &data.py().get_type::<PyUserWarning>(), text, 1)?;
+    }
     let t = from_data(data, dtype, device.or(source).unwrap_or_default())?;
     super::graph::set_requires_grad(&t, requires_grad)?;
     Ok(Handle(t))
@@ -358,12 +363,18 @@ fn warn_if_read_only(source: &Bound<PyAny>, shared: &Tensor) -> PyResult<()> {
 /// A tensor that shares memory with a NumPy array, both ways. A read-only array gives a tensor that refuses to be written.
 #[pyfunction]
 pub fn from_numpy(ndarray: &Bound<PyAny>) -> PyResult<Handle> {
-    let is_array = ndarray.get_type().name()? == "ndarray" || ndarray.hasattr("__array_interface__")?;
+    // NumPy's scalars have the attribute too; their common base is `numpy.generic`.
+    let is_scalar =
+        ndarray.get_type().mro().iter().any(|c| c.getattr("__name__").is_ok_and(|n| n.eq("generic").unwrap_or(false)));
+    let is_array = !is_scalar && ndarray.hasattr("__array_interface__")?;
     match if is_array { array(ndarray)? } else { None } {
         Some(t) => {
             warn_if_read_only(ndarray, &t)?;
             Ok(Handle(t))
         }
-        None => Err(PyTypeError::new_err(format!("expected np.ndarray (got {})", type_name(ndarray)))),
+        None => {
+            let kind = ndarray.get_type().fully_qualified_name()?;
+            Err(PyTypeError::new_err(format!("expected np.ndarray (got {kind})")))
+        }
     }
 }

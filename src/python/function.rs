@@ -203,16 +203,8 @@ pub fn _function_apply<'py>(
     let work = Work::Custom(Box::new(PyFunction { context: to_graph(ctx), saved: saved.clone(), arguments }));
     let node = Node::new(name.to_string(), work, edges, facts);
     *saved.node.lock().unwrap_or_else(|e| e.into_inner()) = Arc::downgrade(&node);
-    let mut items = Vec::new();
-    for s in to_save.iter() {
-        let position = outputs.iter().position(|o| o.is(&s));
-        let one = |t: &Tensor| match position {
-            Some(i) => Saved::output(t, i),
-            None => Saved::input(t),
-        };
-        items.push(borrow(s.as_ptr()).map(one).transpose()?);
-    }
-    *saved.items.lock().unwrap_or_else(|e| e.into_inner()) = Some(items);
+    let input = |s: &Bound<'py, PyAny>| borrow(s.as_ptr()).filter(|_| !among(outputs, s)).map(Saved::input).transpose();
+    let mut items = to_save.iter().map(|s| input(&s)).collect::<Result<Vec<_>>>()?;
     for (i, (_, t)) in results.iter().enumerate() {
         if let Some(t) = t {
             if among(dirty, &results[i].0) && t.view_info().is_some() {
@@ -222,6 +214,13 @@ pub fn _function_apply<'py>(
             }
         }
     }
+    // Outputs are saved with their history: hooks see it.
+    for (s, item) in to_save.iter().zip(&mut items) {
+        if let (Some(i), Some(t)) = (outputs.iter().position(|o| o.is(&s)), borrow(s.as_ptr())) {
+            *item = Some(Saved::output(t, i)?);
+        }
+    }
+    *saved.items.lock().unwrap_or_else(|e| e.into_inner()) = Some(items);
     Ok((PyTuple::new(py, results.into_iter().map(|(o, _)| o))?, SavedTensors(saved)))
 }
 

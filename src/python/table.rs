@@ -123,7 +123,14 @@ pub fn op_table(py: Python) -> PyResult<Bound<PyList>> {
         d.set_item("out", has(Forms::OUT))?;
         d.set_item("hidden", has(Forms::HIDDEN))?;
         d.set_item("differentiable", op.is_differentiable())?;
-        d.set_item("no_grad_reason", if let Vjp::None(r) = op.vjp { Some(r) } else { None })?;
+        d.set_item(
+            "no_grad_reason",
+            match op.vjp {
+                Vjp::None(reason) => Some(reason),
+                Vjp::Missing => Some("backward raises, as in PyTorch"),
+                _ => None,
+            },
+        )?;
         d.set_item("node", op.parsed().node)?;
         d.set_item("gpu", op.runs_on_gpu())?;
         d.set_item("fused", matches!(op.body, Body::Composite { fused: Some(_), .. }))?;

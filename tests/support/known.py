@@ -15,9 +15,7 @@ KNOWN = [
         "as in PyTorch its statistics pass no gradient, though they depend on the input",
     ),
     ("gradcheck", "_nll_loss_backward", "a step of nll_loss: linear in its gradient, constant in the logits"),
-    ("strides", "nn.functional.logsigmoid masked_fill.Scalar masked_fill.Tensor", ROW_MAJOR),
-    ("strides", "float_power.scalar pow.scalar renorm", ROW_MAJOR),
-    ("strides", "addr", "of bools it is put together from other ops"),
+    ("strides", "renorm", ROW_MAJOR),
     ("strides", "unique.counts", "PyTorch sorts columns"),
     ("strides", "as_strided_scatter", "a copy has no gaps"),
     (
@@ -33,7 +31,6 @@ KNOWN = [
         "special.ndtr trapezoid.dx trapezoid.x cumulative_trapezoid.x",
         "a product with a number has the node of a product",
     ),
-    ("node names, nodes keep", "vander combinations", "put together from other ops, whose nodes it shows"),
     (
         "nodes keep",
         "cdist pdist dist linalg.lstsq linalg.lu lu_unpack linalg.lu_solve lu_solve linalg.householder_product ormqr "
@@ -61,7 +58,6 @@ KNOWN = [
         "its formula reads the matrix or the results, and not the factors",
     ),
     ("nodes keep", "cholesky_solve", "its formula does not read the right hand side"),
-    ("errors", "nn.functional.glu", "another wording"),
 ]
 # (property, op) -> reason
 XFAIL = {(prop, op): reason for props, ops, reason in KNOWN for prop in props.split(", ") for op in ops.split()}
@@ -83,6 +79,8 @@ NOT_ABOUT = [
         r"scale_grad|i64.*, -?\d",
         "padding_idx and scale_grad_by_freq change the gradient by definition",
     ),
+    ("gradient", "bessel_y0", r"5\.5", "PyTorch's Bessel functions are off by up to 4e-7 between 5 and 20"),
+    ("gradient", "bessel_y1", r"5\.5", "PyTorch's Bessel functions are off by up to 4e-7 between 5 and 20"),
     ("edges", "mode", "special", "how PyTorch counts NaNs depends on its sort"),
     ("edges", "topk", "special", "PyTorch's order of equal elements is that of its partial sort"),
     ("edges", "kthvalue", "special", "PyTorch's order of equal elements is that of its partial sort"),

@@ -73,7 +73,7 @@ class save_on_cpu(saved_tensors_hooks):
     """Keeps what ops save for backward in the CPU's memory; `pin_memory` has no effect."""
 
     def __init__(self, pin_memory=False, device_type="gpu"):
-        super().__init__(lambda t: (t.device, t.cpu()), lambda packed: packed[1].to(packed[0]))
+        super().__init__(lambda t: (t.device, t.detach().cpu()), lambda packed: packed[1].to(packed[0]))
 
 
 @contextlib.contextmanager

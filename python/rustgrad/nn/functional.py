@@ -19,11 +19,8 @@ from ._losses import (
     soft_margin_loss,
 )
 
-_glu = ops["nn.functional.glu"]
-
 __all__ = [
     "bilinear",
-    "glu",
     "hinge_embedding_loss",
     "huber_loss",
     "l1_loss",
@@ -72,17 +69,6 @@ def softmin(input, dim=None, _stacklevel=3, dtype=None):
     if dim is None:
         dim = _implicit_dim("softmin", input.dim(), _stacklevel)
     return softmax(-input, dim, dtype=dtype)
-
-
-def glu(input, dim=-1):
-    """a * sigmoid(b), where a and b are the halves of `input` along `dim`.
-
-    Raises:
-        RuntimeError: a 0-d input, or an odd size.
-    """
-    if input.dim() == 0:
-        raise RuntimeError("glu does not support scalars because halving size must be even")
-    return _glu(input, dim)
 
 
 def bilinear(input1, input2, weight, bias=None):

@@ -168,6 +168,13 @@ class BackwardHook:
         return tuple(grads[i] for i in self.output_index)
 
     def _call_without_inputs(self):
+        if self.user_hooks:
+            warnings.warn(
+                "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs "
+                "require gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html"
+                "#torch.nn.Module.register_full_backward_hook for more details.",
+                stacklevel=5,
+            )
         none = (None,) * self.n_inputs
         for hook in self.user_hooks:
             out = hook(self.module, none, self.grad_outputs)

@@ -4,7 +4,6 @@
 //! is not read: its NaNs do not count.
 
 use super::{BMM, MM, product_of, same_dtype};
-use crate::autograd::{grad_enabled, history::check_writable};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::layout::Dims;
@@ -86,13 +85,7 @@ pub(super) fn check_mm(a: &Tensor, b: &Tensor) -> Result<()> {
 
 /// A place that several elements share takes them one after another, `p = beta * p + x` for each, as PyTorch's loops
 /// have it. So the factors are summed over shared dimensions, with the powers of beta that later steps multiply by.
-const ONE_AFTER_ANOTHER: Option<Expanded> = Some(Expanded {
-    warning: None,
-    once: |c| match grad_enabled() && c.all_tensors().any(|t| t.requires_grad()) {
-        true => check_writable(c.tensor(0)?).map(|()| None),
-        false => quiet(|| summed(c).map(Some)),
-    },
-});
+const ONE_AFTER_ANOTHER: Option<Expanded> = Some(Expanded { warning: None, once: |c| quiet(|| summed(c).map(Some)) });
 
 fn summed(c: &Call) -> Result<Args<'static>> {
     if let Body::Kernel(k) = &c.op.body {
@@ -305,7 +298,7 @@ fn addr_of_bools(c: &Call) -> Result<Outputs> {
     let (beta, alpha) = (c.scalar(3)?.to_bool(), c.scalar(4)?.to_bool());
     let product = Term::from(c.tensor(1)?).unsqueeze(1).both(Term::from(c.tensor(2)?)).both(Term::number(alpha.into()));
     let product = product.to_dtype(DType::Bool);
-    if beta { product.either(Term::from(c.tensor(0)?)).outputs() } else { product.outputs() }
+    if beta { Term::from(c.tensor(0)?).either(product).outputs() } else { product.outputs() }
 }
 
 pub static ADDR: Op = Op {

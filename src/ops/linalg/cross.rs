@@ -67,6 +67,13 @@ pub static CROSS: Op = Op {
         LINALG_CROSS.calls((a, b, dim))
     }),
     vjp: Vjp::Composite,
+    warns: Some(|c| {
+        c.opt_int(2).is_none().then(|| {
+            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply use \
+             torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future release."
+                .into()
+        })
+    }),
     samples: &["f32[2,3], f32[2,3]", "f32[3,3], f32[3,3]", "f32[2,3], f32[2,3], 1", "i64[3], i64[3]"],
     errors: &[("f32[2,2], f32[2,2]", "RuntimeError", "no dimension of size 3 in input")],
     out_dtype: Some(OutDType::Same),

@@ -303,6 +303,14 @@ pub static TORCH_LU_SOLVE: Op = Op {
     forms: FMO,
     body: composite(|c| LU_SOLVE.calls((c.tensor(1)?, c.tensor(2)?, c.tensor(0)?))),
     vjp: Vjp::Composite,
+    warns: Some(|_| {
+        Some(
+            "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release.\n\
+             Note that torch.linalg.lu_solve has its arguments reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be replaced \
+             with\nX = torch.linalg.lu_solve(LU, pivots, B)"
+                .into(),
+        )
+    }),
     samples: &["f32[3,2], f32[3,3](spd), i32[3](= 2, 3, 3)"],
     errors: &[("f32[2,1], f32[2,3], i32[2]", "RuntimeError", "square")],
     ..MATRIX

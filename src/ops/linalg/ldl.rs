@@ -5,6 +5,7 @@ use crate::cpu::linalg::{At, Batch, Field, ldl};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::op::*;
+use crate::ops::needs::quiet;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -46,7 +47,7 @@ pub static LDL_FACTOR_EX: Op = Op {
         },
         None,
     ),
-    vjp: Vjp::None("not implemented, as in PyTorch"),
+    vjp: Vjp::Missing,
     samples: &[
         "f32[3,3](spd)",
         "f64[4,4]",
@@ -71,10 +72,10 @@ pub static LDL_FACTOR: Op = Op {
     sig: "linalg.ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)",
     doc: "L and D of `A = L D L^T` (or `L D L^H`) in one lower triangle and which rows were exchanged; an error if D is singular.",
     body: composite(|c| {
-        let out = LDL_FACTOR_EX.calls((c.tensor(0)?, c.flag(1)))?;
+        let out = quiet(|| LDL_FACTOR_EX.calls((c.tensor(0)?, c.flag(1))))?;
         without_info(out, |info| is_regular(info, "torch.linalg.ldl_factor"))
     }),
-    vjp: Vjp::None("not implemented, as in PyTorch"),
+    vjp: Vjp::Missing,
     samples: &["f32[3,3](spd)", "c64[2,2,2], hermitian=True"],
     errors: &[("f32[2,3]", "RuntimeError", "A must be batches of square matrices")],
     ..MATRIX

@@ -183,6 +183,13 @@ pub static CHAIN_MATMUL: Op = Op {
         if matrices.len() == 1 { crate::ops::copy::CLONE.calls((&matrices[0],)) } else { multiplied(matrices) }
     }),
     vjp: Vjp::Composite,
+    warns: Some(|_| {
+        Some(
+            "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, \
+             which accepts a list of two or more tensors rather than multiple parameters."
+                .into(),
+        )
+    }),
     samples: &["[f32[2,3], f32[3,4], f32[4,2]]", "[f32[2,3]]"],
     errors: &[
         ("[f32[2,3], f32[2,3]]", "RuntimeError", "cannot be multiplied"),

@@ -348,6 +348,14 @@ pub static TRIANGULAR_SOLVE: Op = Op {
         quiet(|| solved_and_copied(c))
     }),
     vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: |c| c.through(solved_and_copied) }),
+    warns: Some(|_| {
+        Some(
+            "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future PyTorch \
+             release.\ntorch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of the \
+             inputs.\nX = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B)."
+                .into(),
+        )
+    }),
     samples: &["f32[3,2], f32[3,3](spd)", "f32[3,2], f32[2,3,3](spd), False, True"],
     errors: &[("f32[2,2], f32[2,3]", "RuntimeError", "square")],
     ..MATRIX

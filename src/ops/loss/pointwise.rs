@@ -253,6 +253,14 @@ pub static KL_DIV: Op = Op {
     forms: F,
     body: composite(kl_div),
     vjp: Vjp::Composite,
+    warns: Some(|c| {
+        (c.str(4) == Some("mean")).then(|| {
+            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the \
+             batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' \
+             in the next major release."
+                .into()
+        })
+    }),
     samples: &[
         "f32[2,3], f32[2,3](unit)",
         "f32[2,3], f32[2,3](unit), reduction='batchmean'",

@@ -73,6 +73,19 @@ fn run_gpu<const SQRT: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     gpu::var(&t.gpu_view()?, &dims, correction(c), SQRT, &kept[0].gpu_view()?, mean.as_ref())
 }
 
+/// The divisor is not positive.
+fn too_few(c: &Call) -> Option<String> {
+    let (t, dims) = (c.opt_tensor(0)?, dims(c).ok()?);
+    let n: usize = dims.iter().map(|&d| t.size(d)).product();
+    (n as f64 <= correction(c)).then(|| {
+        format!(
+            "{}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided \
+             by output numel).",
+            c.op.parsed().base
+        )
+    })
+}
+
 const fn moments<const SQRT: bool, const MEAN: bool>() -> Body {
     kernel(infer::<MEAN>, run::<SQRT>, Some(run_gpu::<SQRT>))
 }
@@ -136,6 +149,7 @@ pub static VAR: Op = Op {
     sig: "var(Tensor self, bool unbiased=True) -> Tensor",
     doc: "The variance of all elements: the mean squared distance from the mean, over n - 1, or n where not `unbiased`.",
     body: moments::<false, false>(),
+    warns: Some(too_few),
     vjp: VAR_VJP,
     samples: ALL_SAMPLES,
     errors: ERRORS,
@@ -148,6 +162,7 @@ pub static VAR_DIM: Op = Op {
     doc: "The variance over the given dimensions.",
     forms: FMO,
     body: moments::<false, false>(),
+    warns: Some(too_few),
     vjp: VAR_VJP,
     samples: DIM_SAMPLES,
     errors: DIM_ERRORS,
@@ -161,6 +176,7 @@ pub static VAR_CORRECTION: Op = Op {
     doc: "The variance over the given dimensions; the divisor is n - `correction` (1 where it is None).",
     forms: FMO,
     body: moments::<false, false>(),
+    warns: Some(too_few),
     vjp: VAR_VJP,
     samples: CORRECTION_SAMPLES,
     errors: DIM_ERRORS,
@@ -172,6 +188,7 @@ pub static STD: Op = Op {
     sig: "std(Tensor self, bool unbiased=True) -> Tensor",
     doc: "The standard deviation of all elements: the square root of `var`.",
     body: moments::<true, false>(),
+    warns: Some(too_few),
     vjp: STD_VJP,
     samples: ALL_SAMPLES,
     errors: ERRORS,
@@ -184,6 +201,7 @@ pub static STD_DIM: Op = Op {
     doc: "The standard deviation over the given dimensions.",
     forms: FMO,
     body: moments::<true, false>(),
+    warns: Some(too_few),
     vjp: STD_VJP,
     samples: DIM_SAMPLES,
     errors: DIM_ERRORS,
@@ -197,6 +215,7 @@ pub static STD_CORRECTION: Op = Op {
     doc: "The standard deviation over the given dimensions; the divisor is n - `correction` (1 where it is None).",
     forms: FMO,
     body: moments::<true, false>(),
+    warns: Some(too_few),
     vjp: STD_VJP,
     samples: CORRECTION_SAMPLES,
     errors: DIM_ERRORS,
@@ -209,6 +228,7 @@ pub static VAR_MEAN: Op = Op {
     doc: "The variance and the mean of all elements.",
     forms: F,
     body: moments::<false, true>(),
+    warns: Some(too_few),
     vjp: VAR_MEAN_VJP,
     samples: ALL_SAMPLES,
     errors: ERRORS,
@@ -220,6 +240,7 @@ pub static VAR_MEAN_DIM: Op = Op {
     doc: "The variance and the mean over the given dimensions.",
     forms: F,
     body: moments::<false, true>(),
+    warns: Some(too_few),
     vjp: VAR_MEAN_VJP,
     samples: DIM_SAMPLES,
     errors: DIM_ERRORS,
@@ -232,6 +253,7 @@ pub static VAR_MEAN_CORRECTION: Op = Op {
     doc: "The variance, divided by n - `correction`, and the mean over the given dimensions.",
     forms: F,
     body: moments::<false, true>(),
+    warns: Some(too_few),
     vjp: VAR_MEAN_VJP,
     samples: CORRECTION_SAMPLES,
     errors: DIM_ERRORS,
@@ -243,6 +265,7 @@ pub static STD_MEAN: Op = Op {
     doc: "The standard deviation and the mean of all elements.",
     forms: F,
     body: moments::<true, true>(),
+    warns: Some(too_few),
     vjp: STD_MEAN_VJP,
     samples: ALL_SAMPLES,
     errors: ERRORS,
@@ -254,6 +277,7 @@ pub static STD_MEAN_DIM: Op = Op {
     doc: "The standard deviation and the mean over the given dimensions.",
     forms: F,
     body: moments::<true, true>(),
+    warns: Some(too_few),
     vjp: STD_MEAN_VJP,
     samples: DIM_SAMPLES,
     errors: DIM_ERRORS,
@@ -265,6 +289,7 @@ pub static STD_MEAN_CORRECTION: Op = Op {
     doc: "The standard deviation, divided by n - `correction`, and the mean over the given dimensions.",
     forms: F,
     body: moments::<true, true>(),
+    warns: Some(too_few),
     vjp: STD_MEAN_VJP,
     samples: CORRECTION_SAMPLES,
     errors: DIM_ERRORS,

@@ -1,0 +1,74 @@
+//! What a node keeps of the call that made it: arguments and results that its formula reads, and facts of the others.
+
+use super::saved::Saved;
+use crate::error::Result;
+use crate::op::gradient::Facts;
+use crate::op::{OUT0, Value};
+use crate::place;
+use crate::tensor::Tensor;
+use smallvec::SmallVec;
+
+/// What an op's formula reads, and no more: a call on small tensors costs about as much as its node.
+#[derive(Default)]
+pub struct Kept {
+    /// Arguments that are no tensors, by position; `None` is not kept.
+    pub plain: SmallVec<[(u32, Value<'static>); 1]>,
+    /// Tensors by their place: see `Place`.
+    pub tensors: SmallVec<[(Place, Saved); 2]>,
+    /// Tensor arguments with the facts of the first output, a bit for each position.
+    pub(super) like_output: u32,
+    /// Facts of the other tensor arguments, by position (the items of a list one after another).
+    pub(super) facts: Vec<(u32, Facts)>,
+}
+
+/// Where a saved tensor belongs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Input(u32),
+    /// An item of a list argument: position and item.
+    Item(u32, u32),
+    Output(u32),
+}
+
+/// `None` once it was freed.
+pub type State = Option<Kept>;
+
+impl Kept {
+    pub(super) fn outputs(&mut self, saves: u32, outputs: &[Tensor]) -> Result<()> {
+        for (i, t) in outputs.iter().enumerate().filter(|(i, _)| saves & (OUT0 << i.min(&15)) != 0) {
+            self.tensors.push((Place::Output(i as u32), Saved::output(t, i)?));
+        }
+        Ok(())
+    }
+    #[inline]
+    pub(super) fn argument(&mut self, i: u32, v: &Value, read: bool, output: Option<&Facts>) -> Result<()> {
+        match v {
+            Value::None => {}
+            Value::Tensor(_) | Value::Owned(_) => {
+                let Some(t) = v.as_tensor() else { return Ok(()) };
+                match output {
+                    Some(f) if f.fit(t) && i < 32 => self.like_output |= 1 << i,
+                    _ => self.facts.push((i, Facts::of(t))),
+                }
+                if read {
+                    self.tensors.push((Place::Input(i), Saved::input(t)?));
+                }
+            }
+            Value::Scalar(s) => place::push(&mut self.plain, || (i, Value::Scalar(*s))),
+            Value::Tensors(list) => self.list(i, list, read)?,
+            other => self.plain.push((i, other.clone().into_owned())),
+        }
+        Ok(())
+    }
+    #[inline(never)]
+    fn list(&mut self, i: u32, list: &[Option<Tensor>], read: bool) -> Result<()> {
+        for (k, t) in list.iter().enumerate().filter_map(|(k, t)| Some((k, t.as_ref()?))) {
+            self.facts.push((i, Facts::of(t)));
+            if read {
+                self.tensors.push((Place::Item(i, k as u32), Saved::input(t)?));
+            }
+        }
+        self.plain.push((i, Value::Tensors(Vec::new())));
+        Ok(())
+    }
+}
