@@ -1,9 +1,10 @@
 //! One index for each slice of a dimension: index_select, index_add, index_copy, index_fill, index_reduce.
 
 use super::gather::{apart, long, raised, reduce_mode};
+use super::rules::no_kernel;
 use super::scatter_gpu::scatter_gpu;
 use crate::cpu::index;
-use crate::dtype::Scalar;
+use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::layout::{Dims, wrap_dim};
@@ -297,6 +298,7 @@ pub(super) fn fill_value(c: &Call, out: &Tensor) -> Result<Scalar> {
     if matches!(value, Scalar::Complex(..)) && !out.dtype().is_complex() {
         return Err(Error::runtime("index_fill_(): Converting complex Scalar to non-complex type is not supported"));
     }
+    value.check_fits(out.dtype())?;
     Ok(value)
 }
 
@@ -315,7 +317,10 @@ pub static INDEX_FILL: Op = Op {
     body: kernel_into_clone(run_fill, Some(run_fill)),
     vjp: Vjp::Each(&[d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1).unwrap_or(0), c.arg(2), 0)))]),
     samples: &["f32[3,2], 0, i64[2](= 2, 0), 1.5", "f32[2,3], 1, i64[1](= -1), -1", "i64[3], 0, i64[1](= 0), 7"],
-    errors: &[("f32[3], 0, i64[1](= 3), 1", "IndexError", "index 3 is out of bounds for dimension 0 with size 3")],
+    errors: &[
+        ("f32[3], 0, i64[1](= 3), 1", "IndexError", "index 3 is out of bounds for dimension 0 with size 3"),
+        ("f16[3], 0, i64[1](= 0), 7e4", "RuntimeError", "value cannot be converted to type c10::Half without overflow"),
+    ],
     expanded: MANY,
     keeps: Some("dim index"),
     ..OP
@@ -343,6 +348,9 @@ pub static INDEX_FILL_TENSOR: Op = Op {
 fn run_reduce(c: &Call, out: &[Tensor]) -> Result<()> {
     let (out, (dim, index, source)) = (&out[0], prepared(c, &out[0], "index_reduce_")?);
     let mode = reduce_mode(c, 4)?;
+    if out.dtype().is_complex() || out.dtype() == DType::Bool {
+        return Err(no_kernel("index_func_", out.dtype()));
+    }
     if out.device().is_gpu() {
         // The index of a slice is the index of each of its elements.
         let (out, source) = (raised(out), raised(&source));

@@ -298,10 +298,13 @@ pub static LINALG_NORM_STR: Op = Op {
 
 /// Of complex numbers, with other ops: the greatest real part is taken out of the sum.
 fn complex_logsumexp(t: &Tensor, dims: &[usize], kept: &Tensor) -> Result<()> {
+    if t.ndim() == 0 {
+        return kept.copy_raw(t);
+    }
     let dims: Ints = dims.iter().map(|&d| d as i64).collect();
-    let sum_of = |x: Term| if dims.is_empty() { x.exp() } else { x.exp().sum(&dims, true) };
+    let sum_of = |x: Term| x.exp().sum(&dims, true);
     quiet(|| {
-        if t.numel() == 0 || dims.is_empty() {
+        if t.numel() == 0 {
             return kept.copy_raw(&sum_of(Term::from(t)).log().ok()?);
         }
         let top = AMAX.call((Term::from(t).real_part(), dims.clone(), true));
@@ -343,7 +346,15 @@ pub static LOGSUMEXP: Op = Op {
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
         c.g().restore_dims(c, 1, 2) * (c.arg(0) - c.out(0).restore_dims(c, 1, 2)).exp().conj()
     })]),
-    samples: &["f32[2,3], 0", "f32[2,3](big), 1, True", "f32[2,3,4], (0, 2)", "i64[3], 0", "f32[], 0", "c64[2,3], 1"],
+    samples: &[
+        "f32[2,3], 0",
+        "f32[2,3](big), 1, True",
+        "f32[2,3,4], (0, 2)",
+        "i64[3], 0",
+        "f32[], 0",
+        "c64[2,3], 1",
+        "c64[](= 1000+1j), 0",
+    ],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
     reference: "np.log(np.sum(np.exp(x0), axis=dim, keepdims=keepdim))",
     out_dtype: Some(OutDType::Castable),
