@@ -226,18 +226,18 @@ impl MapReal<4> for EluBackward {
     #[inline(always)]
     fn eval<T: Real>([g, x, negative, input_scale]: [T; 4]) -> T {
         let below = g * negative * (x * input_scale).exp();
-        if x > T::zero() { g } else { below }
+        if x <= T::zero() { below } else { g }
     }
 }
 static ELU_SLOPE: Rule =
-    one_pass::<4, EluBackward>(&[0, 1, 2, 3], "where_(gt_(y, T(0)), x, x * z * exp_(min_(y, T(0)) * w))");
+    one_pass::<4, EluBackward>(&[0, 1, 2, 3], "where_(le_(y, T(0)), x * z * exp_(min_(y, T(0)) * w), x)");
 pub static ELU_BACKWARD: Op = Op {
     sig: "_elu_backward(Tensor grad, Tensor self, Scalar negative, Scalar input_scale) -> Tensor",
     body: formula(
         |c| {
             // The branch that is not taken must not overflow.
-            let below = (x(c)?.zero_where(x(c)?.at_least(0)) * number(c, 3)?).exp() * number(c, 2)?;
-            x(c)?.greater(0).choose(g(c)?, g(c)? * below).outputs()
+            let below = (x(c)?.zero_where(x(c)?.less(0).not()) * number(c, 3)?).exp() * number(c, 2)?;
+            x(c)?.at_most(0).choose(g(c)? * below, g(c)?).outputs()
         },
         &ELU_FUSED,
     ),

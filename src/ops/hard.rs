@@ -75,7 +75,6 @@ pub static NN_HARDTANH: Op = Op {
     }),
     samples: &["f32[2,3]", "f32[2,3], -0.5, 0.2", "i64[4]", "i64[4], -1.5, 2.5", "u8[4]", "f32[10](special)"],
     errors: &[("f32[2], 2.0, 1.0", "ValueError", "min_val cannot be greater than max_val"), HARDTANH_ERRORS[0]],
-    reference: "np.clip(x0, min_val, max_val)",
     ..ACTIVATION
 };
 pub static NN_RELU6: Op = Op {

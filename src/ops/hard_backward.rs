@@ -1,7 +1,8 @@
 //! Gradients of the activations made of straight pieces. One that is not straight has a formula and a fused op, as in
 //! `activation_backward`; the others are their own gradient, and flat in the input.
 //!
-//! That flatness is recorded: as in PyTorch a gradient taken with `create_graph=True` requires gradients again, and they are zero.
+//! That flatness is recorded: as in PyTorch a gradient taken with `create_graph=True` requires gradients again, which
+//! are zero.
 
 use super::activation_backward::{BACKWARD, FUSED, TWO_NUMBERS, TWO_NUMBERS_ERRORS, formula, g, one_pass, x};
 use super::rules::of_tensors;
@@ -75,10 +76,10 @@ struct ShrinkBackward;
 impl MapReal<3> for ShrinkBackward {
     #[inline(always)]
     fn eval<T: Real>([g, x, lambda]: [T; 3]) -> T {
-        if x < -lambda || x > lambda { g } else { T::zero() }
+        if x >= -lambda && x <= lambda { T::zero() } else { g }
     }
 }
-static SHRINK_SLOPE: Rule = one_pass::<3, ShrinkBackward>(&[0, 1, 2], "where_(gt_(abs_(y), z), x, T(0))");
+static SHRINK_SLOPE: Rule = one_pass::<3, ShrinkBackward>(&[0, 1, 2], "where_(le_(abs_(y), z), T(0), x)");
 pub static SHRINK_BACKWARD: Op = Op {
     sig: "_shrink_backward(Tensor grad, Tensor self, Scalar lambd) -> Tensor",
     body: elementwise(&SHRINK_SLOPE),
@@ -91,11 +92,11 @@ struct HardTanhBackward;
 impl MapReal<4> for HardTanhBackward {
     #[inline(always)]
     fn eval<T: Real>([g, x, low, high]: [T; 4]) -> T {
-        if x > low && x < high { g } else { T::zero() }
+        if x <= low || x >= high { T::zero() } else { g }
     }
 }
 static HARDTANH_SLOPE: Rule =
-    one_pass::<4, HardTanhBackward>(&[0, 1, 2, 3], "where_(logical_and_(gt_(y, z), lt_(y, w)), x, T(0))");
+    one_pass::<4, HardTanhBackward>(&[0, 1, 2, 3], "where_(logical_or_(le_(y, z), ge_(y, w)), T(0), x)");
 pub static HARDTANH_BACKWARD: Op = Op {
     sig: "_hardtanh_backward(Tensor grad, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
     body: elementwise(&HARDTANH_SLOPE),
@@ -126,19 +127,19 @@ impl MapReal<2> for HardSwishBackward {
     fn eval<T: Real>([g, x]: [T; 2]) -> T {
         let three = T::from_f64(3.0);
         let inside = g * (x / three + T::from_f64(0.5));
-        let upper = if x >= three { g } else { inside };
+        let upper = if x < three { inside } else { g };
         if x <= -three { T::zero() } else { upper }
     }
 }
 static HARDSWISH_SLOPE: Rule = one_pass::<2, HardSwishBackward>(
     &[0, 1],
-    "where_(le_(y, T(-3)), T(0), where_(ge_(y, T(3)), x, x * (y / T(3) + T(0.5))))",
+    "where_(le_(y, T(-3)), T(0), where_(lt_(y, T(3)), x * (y / T(3) + T(0.5)), x))",
 );
 pub static HARDSWISH_BACKWARD: Op = Op {
     sig: "_hardswish_backward(Tensor grad, Tensor self) -> Tensor",
     body: formula(
         |c| {
-            let upper = x(c)?.at_least(3).choose(g(c)?, g(c)? * (x(c)? / 3 + 0.5));
+            let upper = x(c)?.less(3).choose(g(c)? * (x(c)? / 3 + 0.5), g(c)?);
             upper.zero_where(x(c)?.at_most(-3)).outputs()
         },
         &HARDSWISH_FUSED,

@@ -1,10 +1,9 @@
 //! One index for each slice of a dimension: index_select, index_add, index_copy, index_fill, index_reduce.
 
 use super::gather::{apart, long, raised, reduce_mode};
-use super::rules::no_kernel;
 use super::scatter_gpu::scatter_gpu;
 use crate::cpu::index;
-use crate::dtype::{DType, Scalar};
+use crate::dtype::Scalar;
 use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::layout::{Dims, wrap_dim};
@@ -348,9 +347,6 @@ pub static INDEX_FILL_TENSOR: Op = Op {
 fn run_reduce(c: &Call, out: &[Tensor]) -> Result<()> {
     let (out, (dim, index, source)) = (&out[0], prepared(c, &out[0], "index_reduce_")?);
     let mode = reduce_mode(c, 4)?;
-    if out.dtype().is_complex() || out.dtype() == DType::Bool {
-        return Err(no_kernel("index_func_", out.dtype()));
-    }
     if out.device().is_gpu() {
         // The index of a slice is the index of each of its elements.
         let (out, source) = (raised(out), raised(&source));

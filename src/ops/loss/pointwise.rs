@@ -279,16 +279,19 @@ pub static KL_DIV: Op = Op {
     errors: &[
         ("f32[2], f32[2], reduction='no'", "ValueError", "not a valid value for reduction"),
         ("i64[2], i64[2]", "RuntimeError", "kl_div: Integral inputs not supported."),
+        ("f32[2], i64[2]", "RuntimeError", "kl_div: Integral inputs not supported."),
         ("c64[2], f32[2]", "RuntimeError", "kl_div: Complex inputs not supported."),
     ],
     ..OP
 };
 
 fn kl_div(c: &Call) -> Result<Outputs> {
-    let kind = c.tensor(0)?.dtype().category().max(c.tensor(1)?.dtype().category());
-    if kind != Category::Float {
-        let what = if kind == Category::Complex { "Complex" } else { "Integral" };
-        return Err(Error::runtime(format!("kl_div: {what} inputs not supported.")));
+    let kinds = [c.tensor(0)?.dtype().category(), c.tensor(1)?.dtype().category()];
+    if kinds.contains(&Category::Complex) {
+        return Err(Error::runtime("Complex inputs not supported."));
+    }
+    if kinds.iter().any(|k| *k < Category::Float) {
+        return Err(Error::runtime("Integral inputs not supported."));
     }
     let (x, t) = (c.tensor(0)?, Term::from(c.tensor(1)?));
     let values = if c.flag(5) { t.clone().exp() * (t - x) } else { t.clone().xlogy_(t.clone()) - t * x };

@@ -346,15 +346,7 @@ pub static LOGSUMEXP: Op = Op {
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
         c.g().restore_dims(c, 1, 2) * (c.arg(0) - c.out(0).restore_dims(c, 1, 2)).exp().conj()
     })]),
-    samples: &[
-        "f32[2,3], 0",
-        "f32[2,3](big), 1, True",
-        "f32[2,3,4], (0, 2)",
-        "i64[3], 0",
-        "f32[], 0",
-        "c64[2,3], 1",
-        "c64[](= 1000+1j), 0",
-    ],
+    samples: &["f32[2,3], 0", "f32[2,3](big), 1, True", "f32[2,3,4], (0, 2)", "i64[3], 0", "f32[], 0", "c64[2,3], 1"],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
     reference: "np.log(np.sum(np.exp(x0), axis=dim, keepdims=keepdim))",
     out_dtype: Some(OutDType::Castable),
