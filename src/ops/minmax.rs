@@ -243,7 +243,8 @@ fn clamp_dtype(c: &Call, d: DType) -> Result<(DType, DType)> {
 fn check_reach(c: &Call, d: DType, i: usize, most: bool) -> Result<()> {
     let Some(Scalar::Int(n)) = c.opt_scalar(i).filter(|_| d.is_int()) else { return Ok(()) };
     let (low, high) = d.int_range();
-    if if most { i128::from(n) >= low } else { i128::from(n) <= high } {
+    let reached = if most { i128::from(n) >= low } else { i128::from(n) <= high };
+    if reached {
         return Ok(());
     }
     Err(Error::runtime(format!(
