@@ -237,3 +237,56 @@ def test_threads_share_tensors(torch):
     [t.start() for t in threads]
     [t.join() for t in threads]
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    "dtype, value",
+    [("uint8", 256), ("uint8", -256), ("uint8", -1.0), ("int8", -128.5), ("int64", 1e19), ("int32", float("nan"))],
+)
+def test_numbers_that_do_not_fit(torch, dtype, value):
+    """A number that an element cannot hold is an error, whatever writes it."""
+    dtype = getattr(torch, dtype)
+    x, at, mask = torch.ones(2, dtype=dtype), torch.tensor([0]), torch.tensor([True, False])
+    writes = [
+        lambda: torch.tensor([value], dtype=dtype),
+        lambda: torch.full((2,), value, dtype=dtype),
+        lambda: torch.full_like(x, value),
+        lambda: x.new_full((2,), value),
+        lambda: x.fill_(value),
+        lambda: x.masked_fill(mask, value),
+        lambda: x.index_fill(0, at, value),
+        lambda: x.scatter(0, at, value),
+        lambda: x.__setitem__(0, value),
+        lambda: torch.nn.functional.pad(x, (1, 1), value=value),
+        lambda: torch.nn.functional.threshold(x, 0, value),
+    ]
+    for write in writes:
+        with pytest.raises(RuntimeError, match="cannot be converted to type .* without overflow"):
+            write()
+    assert x.tolist() == [1, 1]
+
+
+def test_halves_overflow_to_infinity(torch):
+    """Filled with too large a number a half float is infinite; a masked or indexed write refuses it."""
+    x = torch.full((2,), 7e4, dtype=torch.float16)
+    assert x.tolist() == x.fill_(-7e4).neg().tolist() == [float("inf")] * 2
+    with pytest.raises(RuntimeError, match="cannot be converted to type c10::Half without overflow"):
+        x.masked_fill(torch.tensor([True, False]), 7e4)
+
+
+def test_dtypes_of_whole_numbers(torch):
+    """Helpers written with other ops give PyTorch's dtypes too."""
+    small = torch.tensor([[1, 2]], dtype=torch.int8)
+    assert small.sum_to_size(1, 2).dtype == torch.int8 and small.sum_to_size(()).dtype == torch.int64
+    assert [c.dtype for c in torch.unravel_index(small, (4, 5))] == [torch.int64, torch.int64]
+    one = torch.ones(3, dtype=torch.int64)
+    loss = torch.nn.functional.margin_ranking_loss(torch.arange(3), one, one, reduction="none")
+    assert loss.dtype == torch.float32 and loss.tolist() == [1, 0, 0]
+
+
+def test_functions_far_out(torch):
+    x = torch.tensor([1e-30, 1e-6, 0, 1, 1.5])
+    want = torch.tensor([-11.464025, -4.7534243, -float("inf"), float("inf"), float("nan")])
+    assert torch.allclose(torch.special.ndtri(x), want, equal_nan=True)
+    # An angle is one within a turn.
+    assert abs(torch.logsumexp(torch.tensor(1000 + 7j), 0).item() - (1000 + 0.7168147j)) < 1e-4

@@ -285,7 +285,7 @@ def unravel_index(indices, shape):
             raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
         if size < 0:
             raise ValueError(f"'shape' cannot have negative values, but got {shape}")
-    found = []
+    indices, found = indices.to(_C.int64), []
     for size in reversed(shape):
         found.append(indices % size)
         indices = indices.div(size, rounding_mode="floor")

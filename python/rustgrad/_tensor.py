@@ -122,6 +122,8 @@ class _Methods:
     def sum_to_size(self, *size):
         """The sum over the dimensions that were broadcast from `size`."""
         size = _sizes(size)
+        if not size:
+            return self.sum()
         lead = self.ndim - len(size)
         fits = lead >= 0 and all(n in (1, d) for n, d in zip(size, self.shape[lead:], strict=True))
         if not fits:

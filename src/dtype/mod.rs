@@ -133,6 +133,43 @@ impl DType {
             U64 => "u64",
         }
     }
+    /// The least and the greatest number of an integer dtype.
+    pub fn int_range(self) -> (i128, i128) {
+        let bits = self.size() as u32 * 8;
+        match self.is_signed() {
+            true => (-(1 << (bits - 1)), (1 << (bits - 1)) - 1),
+            false => (0, (1 << bits) - 1),
+        }
+    }
+    /// The greatest finite number of a float dtype or of the parts of a complex one.
+    pub fn greatest_float(self) -> f64 {
+        match self {
+            F16 => 65504.0,
+            BF16 => 3.3895313892515355e38,
+            F32 | C64 => f64::from(f32::MAX),
+            _ => f64::MAX,
+        }
+    }
+    /// The name that PyTorch's message about numbers out of range gives the dtype.
+    pub fn c10_name(self) -> &'static str {
+        match self {
+            I32 => "int",
+            U8 => "uint8_t",
+            U16 => "uint16_t",
+            U32 => "uint32_t",
+            U64 => "uint64_t",
+            I8 => "int8_t",
+            I16 => "int16_t",
+            I64 => "int64_t",
+            F16 => "c10::Half",
+            BF16 => "c10::BFloat16",
+            F32 => "float",
+            F64 => "double",
+            C64 => "c10::complex<float>",
+            C128 => "c10::complex<double>",
+            Bool => "bool",
+        }
+    }
     pub fn from_name(name: &str) -> Option<DType> {
         DType::ALL.into_iter().find(|d| d.name() == name || d.short() == name)
     }

@@ -1,6 +1,7 @@
 //! A number that has not become a tensor: what a Python `bool`, `int`, `float` or `complex` is in a call.
 
-use super::{Category, Complex, c128};
+use super::{Category, Complex, DType, c128};
+use crate::error::{Error, Result};
 
 /// A number outside any tensor. Integers keep 64 bits; `UInt` holds what only uint64 can.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,6 +60,39 @@ impl Scalar {
             Scalar::Complex(re, im) => Complex::new(re, im),
             s => Complex::new(s.to_f64(), 0.0),
         }
+    }
+    /// Whether an element of the dtype can hold the number. As in PyTorch floats hold infinities, fractions are dropped,
+    /// and integers below zero wrap in an unsigned dtype if their size fits.
+    pub fn fits(self, d: DType) -> bool {
+        match self {
+            Scalar::Complex(re, im) if d.is_complex() => Scalar::Float(re).fits(d) && Scalar::Float(im).fits(d),
+            Scalar::Complex(re, im) => im == 0.0 && Scalar::Float(re).fits(d),
+            _ if d == DType::Bool => true,
+            Scalar::Float(f) if d.is_int() => {
+                let (low, high) = d.int_range();
+                (low as f64..(high + 1) as f64).contains(&f)
+            }
+            _ if d.is_int() => {
+                let (low, high) = d.int_range();
+                let low = if d.is_signed() { low } else { -high };
+                (low..=high).contains(&if let Scalar::UInt(u) = self {
+                    i128::from(u)
+                } else {
+                    i128::from(self.to_i64())
+                })
+            }
+            _ => {
+                let size = self.to_f64().abs();
+                !size.is_finite() || size <= d.greatest_float()
+            }
+        }
+    }
+    /// The error of a number that is to become an element which cannot hold it.
+    pub fn check_fits(self, d: DType) -> Result<()> {
+        if self.fits(d) {
+            return Ok(());
+        }
+        Err(Error::runtime(format!("value cannot be converted to type {} without overflow", d.c10_name())))
     }
     /// Whether the number equals one, in any kind: lets `alpha=1` take the plain road.
     pub fn is_one(self) -> bool {

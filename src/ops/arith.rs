@@ -215,7 +215,7 @@ pub static DIV: Op = Op {
     body: elementwise(&QUOTIENT),
     vjp: Vjp::Each(&[
         d(0, A1, |c| c.g() / c.arg(1).conj()),
-        d(1, A0 | A1, |c| -c.g() * (c.arg(0) / (c.arg(1) * c.arg(1))).conj()),
+        d(1, A0 | A1, |c| -c.g() * (c.arg(0) / c.arg(1) / c.arg(1)).conj()),
     ]),
     samples: &["f32[2,3], f32[2,3](nonzero)", "f32[2,3], f32[3](nonzero)", "f32[2,3], 2", "i64[4], i64[4](1..5)"],
     errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size")],

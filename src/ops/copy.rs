@@ -157,11 +157,7 @@ pub static COPY_: Op = Op {
 
 fn fill(c: &Call, out: &[Tensor]) -> Result<()> {
     match &c.args[1] {
-        Value::Scalar(crate::dtype::Scalar::Complex(_, im)) if *im != 0.0 && !out[0].dtype().is_complex() => {
-            let name = out[0].dtype().name();
-            Err(Error::runtime(format!("value cannot be converted to type {name} without overflow")))
-        }
-        Value::Scalar(s) => out[0].fill_raw(*s),
+        Value::Scalar(s) => super::create::fill_with(&out[0], *s),
         _ => {
             let v = c.tensor(1)?;
             if v.ndim() != 0 {
@@ -180,8 +176,15 @@ pub static FILL_: Op = Op {
     doc: "Writes one number everywhere in `self`.",
     vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]),
     node: "FillBackward2",
-    samples: &["f32[2,3], 2.5", "i64[4], 3"],
-    errors: &[("f32[2], 'a'", "TypeError", "fill_")],
+    samples: &["f32[2,3], 2.5", "i64[4], 3", "f32[2], inf"],
+    errors: &[
+        ("f32[2], 'a'", "TypeError", "fill_"),
+        ("u8[2], 256", "RuntimeError", "value cannot be converted to type uint8_t without overflow"),
+        ("u8[2], -1.0", "RuntimeError", "value cannot be converted to type uint8_t without overflow"),
+        ("i32[2], nan", "RuntimeError", "value cannot be converted to type int without overflow"),
+        ("f32[2], 1e40", "RuntimeError", "value cannot be converted to type float without overflow"),
+        ("f32[2], 1+1j", "RuntimeError", "value cannot be converted to type float without overflow"),
+    ],
     keeps: Some(""),
     ..FILL
 };

@@ -9,10 +9,16 @@ use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&ZEROS, &ONES, &FULL];
 
+/// Fills a tensor with a number that its dtype can hold; what is too large for a half float becomes infinite.
+pub(super) fn fill_with(t: &Tensor, value: Scalar) -> Result<()> {
+    value.check_fits(if t.dtype().is_float() && t.dtype().size() == 2 { DType::F32 } else { t.dtype() })?;
+    t.fill_raw(value)
+}
+
 /// Shape from argument 0, dtype and device from where they stand, one number everywhere.
 fn filled(c: &Call, dtype: DType, device: usize, value: Scalar) -> Result<Outputs> {
     let t = Tensor::empty(&to_shape(c.ints(0)?)?, dtype, c.device(device).unwrap_or_default())?;
-    t.fill_raw(value)?;
+    fill_with(&t, value)?;
     Ok(smallvec![t])
 }
 
@@ -55,7 +61,10 @@ pub static FULL: Op = Op {
     }),
     vjp: Vjp::None("creation"),
     samples: &["(2, 3), 2.5", "(2,), 3", "(2,), True"],
-    errors: &[("(-1,), 1", "RuntimeError", "negative dimension")],
+    errors: &[
+        ("(-1,), 1", "RuntimeError", "negative dimension"),
+        ("(2,), 300, dtype=uint8", "RuntimeError", "value cannot be converted to type uint8_t without overflow"),
+    ],
     reference: "np.full(x0, x1)",
     out_dtype: Some(OutDType::Every),
     ..OP

@@ -45,18 +45,18 @@ pub static DIFF: Op = Op {
         if t.ndim() == 0 {
             return Err(Error::runtime("diff expects input to be at least one-dimensional"));
         }
-        let dim = wrap_dim(c.int(2)?, t.ndim())?;
         if n < 0 {
             return Err(Error::runtime(format!("order must be non-negative but got {n}")));
         }
+        if n == 0 {
+            return super::copy::CLONE.calls((t,));
+        }
+        let dim = wrap_dim(c.int(2)?, t.ndim())?;
         let parts: Vec<Tensor> = [c.opt_tensor(3), Some(t), c.opt_tensor(4)].into_iter().flatten().cloned().collect();
         if parts.iter().any(|p| p.ndim() != t.ndim()) {
             return Err(Error::runtime("diff expects prepend or append to be the same dimension as input"));
         }
         let mut x = if parts.len() == 1 { Term::from(t) } else { CAT.call((parts, dim)) };
-        if n == 0 {
-            return super::copy::CLONE.calls((x,));
-        }
         for _ in 0..n.min(size_of(&x, dim) as i64 + 1) {
             x = steps(&x, dim);
         }
@@ -72,6 +72,7 @@ pub static DIFF: Op = Op {
         "f32[2,3], prepend=f32[2,1], append=f32[2,2]",
         "f32[3], 5",
         "f32[3], 0",
+        "f32[2,3], 0, prepend=f32[2,1]",
     ],
     errors: &[
         ("f32[]", "RuntimeError", "diff expects input to be at least one-dimensional"),

@@ -2,6 +2,7 @@
 
 use super::random::{Draw, draw, key};
 use super::round::CEIL;
+use super::rules::no_kernel;
 use super::trig::TAN;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -29,10 +30,6 @@ fn finished(c: &Call, values: Result<Term>) -> Result<Outputs> {
     values?.to_dtype(c.tensor(0)?.dtype()).outputs()
 }
 
-fn refused(kernel: &str, t: &Tensor) -> Error {
-    Error::not_implemented(format!("\"{kernel}\" not implemented for '{}'", t.dtype().scalar_type_name()))
-}
-
 // A fresh cell for every literal is what taking over its parts must give.
 #[allow(clippy::declare_interior_mutable_const)]
 const FILLER: Op =
@@ -47,7 +44,7 @@ pub static GEOMETRIC_: Op = Op {
             return Err(Error::runtime(format!("geometric_ expects p to be in (0, 1), but got p={p}")));
         }
         if t.dtype().is_complex() || t.dtype() == DType::Bool {
-            return Err(refused("geometric_cpu", t));
+            return Err(no_kernel("geometric_cpu", t.dtype()));
         }
         quiet(|| finished(c, uniform(c, 2).map(|u| CEIL.call((u.log() / (-p).ln_1p(),)).clamp_min_(1.0))))
     }),
@@ -92,7 +89,7 @@ pub static LOG_NORMAL_: Op = Op {
             return Err(Error::runtime(format!("log_normal_ expects std > 0.0, but found std={std}")));
         }
         if !t.dtype().is_float() {
-            return Err(refused("log_normal_cpu", t));
+            return Err(no_kernel("log_normal_cpu", t.dtype()));
         }
         quiet(|| finished(c, drawn(c, 3, Draw::Normal { mean, std }).map(Term::exp)))
     }),

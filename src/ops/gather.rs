@@ -116,6 +116,7 @@ pub static GATHER: Op = Op {
 /// Checks a scatter and runs it: argument 3 is the source, a tensor or a number.
 fn scatter_as(c: &Call, out: &[Tensor], mode: Mode, include_self: bool) -> Result<()> {
     let (out, index) = (raised(&out[0]), element_index(c, "scatter")?);
+    c.opt_scalar(3).map_or(Ok(()), |s| s.check_fits(out.dtype()))?;
     let dim = wrap_dim(c.int(1)?, out.ndim())?;
     if index.numel() == 0 {
         return Ok(());
@@ -240,7 +241,10 @@ pub static SCATTER_VALUE: Op = Op {
     vjp: Vjp::Each(&[d(0, A2, |c| c.unwritten(c.g()))]),
     node: "ScatterBackward1",
     samples: &["f32[3,4], 0, i64[2,4](0..3), 1.5", "f32[2,3], 1, i64[2,1](= 2, 0), -1", "i64[3], 0, i64[2](= 2, 0), 7"],
-    errors: &[("f32[3], 0, i64[1](= 3), 1", "RuntimeError", "index 3 is out of bounds for dimension 0 with size 3")],
+    errors: &[
+        ("f32[3], 0, i64[1](= 3), 1", "RuntimeError", "index 3 is out of bounds for dimension 0 with size 3"),
+        ("u8[3], 0, i64[1](= 0), 300", "RuntimeError", "value cannot be converted to type uint8_t without overflow"),
+    ],
     keeps: Some("dim index"),
     ..OP
 };

@@ -8,6 +8,7 @@ use crate::cpu::num::{MapOrdered, MapReal, Ordered, Real};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::*;
+use crate::ops::minmax::CLAMP;
 
 pub static OPS: &[&Op] = &[
     &HARDTANH,
@@ -67,11 +68,13 @@ pub static NN_HARDTANH: Op = Op {
         if low > high {
             return Err(Error::value("min_val cannot be greater than max_val"));
         }
-        run(c, 3, &HARDTANH, (c.tensor(0)?, low, high))
+        match c.tensor(0)? {
+            t if t.dtype().is_int() => run(c, 3, &CLAMP, (t, low as i64, high as i64)),
+            t => run(c, 3, &HARDTANH, (t, low, high)),
+        }
     }),
-    samples: &["f32[2,3]", "f32[2,3], -0.5, 0.2", "i64[4]", "f32[10](special)"],
+    samples: &["f32[2,3]", "f32[2,3], -0.5, 0.2", "i64[4]", "i64[4], -1.5, 2.5", "u8[4]", "f32[10](special)"],
     errors: &[("f32[2], 2.0, 1.0", "ValueError", "min_val cannot be greater than max_val"), HARDTANH_ERRORS[0]],
-    reference: "np.clip(x0, min_val, max_val)",
     ..ACTIVATION
 };
 pub static NN_RELU6: Op = Op {
@@ -209,15 +212,24 @@ impl MapOrdered<3> for Threshold {
 }
 static ABOVE: Rule =
     Rule { operands: &[0, 1, 2], loops: Loops::NONE.ordered::<3, Threshold>(), wgsl: "where_(le_(x, y), z, x)" };
+fn threshold_dtype(c: &Call, d: DType) -> Result<(DType, DType)> {
+    let own = of_self_no_bool(c, d)?;
+    c.scalar(1)?.check_fits(own.0)?;
+    c.scalar(2)?.check_fits(own.0)?;
+    Ok(own)
+}
 pub static THRESHOLD: Op = Op {
     sig: "_threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
     doc: "`x` where greater than `threshold`, else `value`.",
     forms: BEHIND,
-    promote: Promote::By(of_self_no_bool),
+    promote: Promote::By(threshold_dtype),
     body: elementwise(&ABOVE),
     vjp: Vjp::Each(&[d(0, A0, |c| back::THRESHOLD_BACKWARD.call((c.g(), c.arg(0), c.scalar(1).unwrap_or(0.into()))))]),
     samples: &["f32[2,3], 0.1, 2.0"],
-    errors: &[("b8[2], 0, 1", "RuntimeError", "not implemented for 'Bool'")],
+    errors: &[
+        ("b8[2], 0, 1", "RuntimeError", "not implemented for 'Bool'"),
+        ("u8[2], 1, 300", "RuntimeError", "value cannot be converted to type uint8_t without overflow"),
+    ],
     keeps: Some("self threshold"),
     sharing: Some(Sharing::Uniform),
     ..ACTIVATION
@@ -248,8 +260,8 @@ pub static PRELU_KERNEL: Op = Op {
     forms: HIDDEN,
     body: elementwise(&PRELU_OF),
     vjp: Vjp::Each(&[
-        d(0, A0 | A1, |c| c.g().where_else(c.arg(0).greater(0), c.g() * c.arg(1))),
-        d(1, A0 | A1, |c| (c.g() * c.arg(0)).zero_where(c.arg(0).greater(0))),
+        d(0, A0 | A1, |c| c.tied(c.g().where_else(c.arg(0).greater(0), c.g() * c.arg(1)), &[0, 1])),
+        d(1, A0 | A1, |c| c.tied((c.g() * c.arg(0)).zero_where(c.arg(0).greater(0)), &[0, 1])),
     ]),
     samples: &["f32[2,3], f32[3]"],
     errors: &[("i64[2], i64[2]", "RuntimeError", "not implemented for 'Long'")],

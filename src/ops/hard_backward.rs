@@ -1,6 +1,10 @@
-//! Gradients of the activations made of straight pieces: a formula and a fused op each, as in `activation_backward`.
+//! Gradients of the activations made of straight pieces. One that is not straight has a formula and a fused op, as in
+//! `activation_backward`; the others are their own gradient, and flat in the input.
+//!
+//! That flatness is recorded: as in PyTorch a gradient taken with `create_graph=True` requires gradients again, which
+//! are zero.
 
-use super::activation_backward::{BACKWARD, FUSED, TWO_NUMBERS, TWO_NUMBERS_ERRORS, formula, g, number, one_pass, x};
+use super::activation_backward::{BACKWARD, FUSED, TWO_NUMBERS, TWO_NUMBERS_ERRORS, formula, g, one_pass, x};
 use super::rules::of_tensors;
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapOrdered, MapReal, Ordered, Real};
@@ -9,16 +13,25 @@ use crate::op::*;
 pub static OPS: &[&Op] = &[
     &THRESHOLD_BACKWARD,
     &LEAKY_RELU_BACKWARD,
-    &LEAKY_RELU_FUSED,
     &SHRINK_BACKWARD,
-    &SHRINK_FUSED,
     &HARDTANH_BACKWARD,
-    &HARDTANH_FUSED,
     &HARDSIGMOID_BACKWARD,
-    &HARDSIGMOID_FUSED,
     &HARDSWISH_BACKWARD,
     &HARDSWISH_FUSED,
 ];
+
+/// Of slopes that are constant piece by piece: linear in `grad`, so that it is its own gradient there, and flat in `self`.
+#[allow(clippy::declare_interior_mutable_const)]
+const PIECEWISE: Op =
+    Op { promote: Promote::By(of_tensors), vjp: Vjp::Each(&[d(0, A1, again), d(1, 0, |c| c.zeros(1))]), ..BACKWARD };
+fn again(c: &Back) -> Term {
+    let mut args: Args = c.call.args.iter().map(|v| v.reborrow()).collect();
+    match c.g().into_arg() {
+        Ok(g) => args[0] = g,
+        Err(e) => return e.into(),
+    }
+    c.call.op.call(args)
+}
 
 struct ThresholdBackward;
 impl MapOrdered<3> for ThresholdBackward {
@@ -35,15 +48,10 @@ static PASS_ABOVE: Rule = Rule {
 pub static THRESHOLD_BACKWARD: Op = Op {
     sig: "_threshold_backward(Tensor grad, Tensor self, Scalar threshold) -> Tensor",
     doc: "The gradient where `self` is above the threshold, else zero.",
-    promote: Promote::By(of_tensors),
     body: elementwise(&PASS_ABOVE),
-    vjp: Vjp::Each(&[
-        d(0, A1, |c| THRESHOLD_BACKWARD.call((c.g(), c.arg(1), c.scalar(2).unwrap_or(0.into())))),
-        d(1, 0, |c| c.zeros(1)),
-    ]),
     samples: &["f32[2,3], f32[2,3], 0"],
     errors: &[("f32[2,3], f32[4], 0", "RuntimeError", "must match the size")],
-    ..BACKWARD
+    ..PIECEWISE
 };
 
 struct LeakyBackward;
@@ -58,17 +66,10 @@ const ONE_NUMBER: &[&str] = &["f32[2,3], f32[2,3], 0.3", "f64[4], f64[4], 0.5"];
 const ONE_NUMBER_ERRORS: &[(&str, &str, &str)] = &[("f32[2,3], f32[4], 0.3", "RuntimeError", "must match the size")];
 pub static LEAKY_RELU_BACKWARD: Op = Op {
     sig: "_leaky_relu_backward(Tensor grad, Tensor self, Scalar negative_slope) -> Tensor",
-    body: formula(|c| x(c)?.greater(0).choose(g(c)?, g(c)? * number(c, 2)?).outputs(), &LEAKY_RELU_FUSED),
-    samples: ONE_NUMBER,
-    errors: ONE_NUMBER_ERRORS,
-    ..BACKWARD
-};
-pub static LEAKY_RELU_FUSED: Op = Op {
-    sig: "_leaky_relu_backward_fused(Tensor grad, Tensor self, Scalar negative_slope) -> Tensor",
     body: elementwise(&LEAKY_SLOPE),
     samples: ONE_NUMBER,
     errors: ONE_NUMBER_ERRORS,
-    ..FUSED
+    ..PIECEWISE
 };
 
 struct ShrinkBackward;
@@ -81,17 +82,10 @@ impl MapReal<3> for ShrinkBackward {
 static SHRINK_SLOPE: Rule = one_pass::<3, ShrinkBackward>(&[0, 1, 2], "where_(le_(abs_(y), z), T(0), x)");
 pub static SHRINK_BACKWARD: Op = Op {
     sig: "_shrink_backward(Tensor grad, Tensor self, Scalar lambd) -> Tensor",
-    body: formula(|c| g(c)?.zero_where(x(c)?.abs().at_most(number(c, 2)?)).outputs(), &SHRINK_FUSED),
-    samples: ONE_NUMBER,
-    errors: ONE_NUMBER_ERRORS,
-    ..BACKWARD
-};
-pub static SHRINK_FUSED: Op = Op {
-    sig: "_shrink_backward_fused(Tensor grad, Tensor self, Scalar lambd) -> Tensor",
     body: elementwise(&SHRINK_SLOPE),
     samples: ONE_NUMBER,
     errors: ONE_NUMBER_ERRORS,
-    ..FUSED
+    ..PIECEWISE
 };
 
 struct HardTanhBackward;
@@ -105,20 +99,10 @@ static HARDTANH_SLOPE: Rule =
     one_pass::<4, HardTanhBackward>(&[0, 1, 2, 3], "where_(logical_or_(le_(y, z), ge_(y, w)), T(0), x)");
 pub static HARDTANH_BACKWARD: Op = Op {
     sig: "_hardtanh_backward(Tensor grad, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
-    body: formula(
-        |c| g(c)?.zero_where(x(c)?.at_most(number(c, 2)?).either(x(c)?.at_least(number(c, 3)?))).outputs(),
-        &HARDTANH_FUSED,
-    ),
-    samples: TWO_NUMBERS,
-    errors: TWO_NUMBERS_ERRORS,
-    ..BACKWARD
-};
-pub static HARDTANH_FUSED: Op = Op {
-    sig: "_hardtanh_backward_fused(Tensor grad, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
     body: elementwise(&HARDTANH_SLOPE),
     samples: TWO_NUMBERS,
     errors: TWO_NUMBERS_ERRORS,
-    ..FUSED
+    ..PIECEWISE
 };
 
 struct HardSigmoidBackward;
@@ -133,13 +117,8 @@ static HARDSIGMOID_SLOPE: Rule =
     one_pass::<2, HardSigmoidBackward>(&[0, 1], "where_(lt_(abs_(y), T(3)), x / T(6), T(0))");
 pub static HARDSIGMOID_BACKWARD: Op = Op {
     sig: "_hardsigmoid_backward(Tensor grad, Tensor self) -> Tensor",
-    body: formula(|c| x(c)?.abs().less(3).choose(g(c)? / 6, 0).outputs(), &HARDSIGMOID_FUSED),
-    ..BACKWARD
-};
-pub static HARDSIGMOID_FUSED: Op = Op {
-    sig: "_hardsigmoid_backward_fused(Tensor grad, Tensor self) -> Tensor",
     body: elementwise(&HARDSIGMOID_SLOPE),
-    ..FUSED
+    ..PIECEWISE
 };
 
 struct HardSwishBackward;

@@ -96,12 +96,18 @@ impl Analytic for Acosh {
         complex::acosh(x)
     }
 }
+/// Of complex numbers the product of two roots has the right branch; of real ones it would be NaN below -1.
+fn acosh_slope(c: &Back) -> Term {
+    let x = c.arg(0);
+    let slope = if x.is_complex() { (x.dup() - 1).rsqrt() * (x + 1).rsqrt() } else { (x.square() - 1).rsqrt() };
+    c.g() * slope.conj()
+}
 pub static ACOSH: Op = Op {
     sig: "acosh(Tensor self) -> Tensor",
     doc: "The inverse hyperbolic cosine; NaN below 1.",
     aliases: &["arccosh"],
     body: elementwise(&analytic::<Acosh>("acosh_(x)")),
-    vjp: Vjp::Each(&[d(0, A0, |c| c.g() * ((c.arg(0) - 1).rsqrt() * (c.arg(0) + 1).rsqrt()).conj())]),
+    vjp: Vjp::Each(&[d(0, A0, acosh_slope)]),
     samples: &["f32[2,3](gt1)", "f64[3](gt1)", "i64[4](1..9)", "c64[3]"],
     reference: "np.arccosh(x0)",
     ..FLOAT_UNARY

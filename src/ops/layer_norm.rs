@@ -178,7 +178,7 @@ fn gradients(c: &Back) -> Result<Vec<Option<Tensor>>> {
     let rows: Ints = (0..(c.ndim(0) - k) as i64).collect();
     let over_rows = |t: Term| if rows.is_empty() { t } else { t.sum(&rows, false) };
     let given = |arg: usize, t: Term| if c.wants(arg) { t.ok().map(Some) } else { Ok(None) };
-    Ok(vec![given(0, dx)?, given(2, over_rows(g.clone() * h))?, given(3, over_rows(g))?])
+    Ok(vec![given(0, dx)?, given(2, over_rows(g.clone() * h))?, given(3, c.tied(over_rows(g), &[0, 2]))?])
 }
 
 pub static LAYER_NORM_BACKWARD: Op = Op {

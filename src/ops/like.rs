@@ -1,6 +1,6 @@
 //! Tensors in the shape of another one, or of its dtype and device: `zeros_like`, `new_zeros` and their kin; `empty`.
 
-use super::create::scalar_dtype;
+use super::create::{fill_with, scalar_dtype};
 use crate::dtype::{Scalar, default_dtype};
 use crate::error::{Error, Result};
 use crate::layout::{Format, Layout, to_shape};
@@ -74,7 +74,7 @@ pub(super) fn like(c: &Call, at: usize) -> Result<Tensor> {
 fn filled_like(c: &Call, at: usize, value: Option<Scalar>) -> Result<Outputs> {
     let t = like(c, at)?;
     if let Some(v) = value {
-        t.fill_raw(v)?;
+        fill_with(&t, v)?;
     }
     Ok(smallvec![t])
 }
@@ -111,7 +111,10 @@ pub static FULL_LIKE: Op = Op {
     doc: "One number in the shape of another tensor.",
     body: composite(|c| filled_like(c, 2, Some(c.scalar(1)?))),
     samples: &["f32[2,3], 2.5", "i64[2], 3", "f32[2], 1, dtype=float64"],
-    errors: &[("'a', 1", "TypeError", "must be Tensor")],
+    errors: &[
+        ("'a', 1", "TypeError", "must be Tensor"),
+        ("i8[2], 128", "RuntimeError", "value cannot be converted to type int8_t without overflow"),
+    ],
     reference: "np.full_like(x0, fill_value, dtype=dtype)",
     ..LIKE
 };
@@ -121,7 +124,7 @@ fn new_filled(c: &Call, at: usize, value: Option<Scalar>) -> Result<Outputs> {
     let (t, shape) = (c.tensor(0)?, to_shape(c.ints(1)?)?);
     let out = Tensor::empty(&shape, c.dtype(at).unwrap_or(t.dtype()), c.device(at + 1).unwrap_or(t.device()))?;
     if let Some(v) = value {
-        out.fill_raw(v)?;
+        fill_with(&out, v)?;
     }
     Ok(smallvec![out])
 }

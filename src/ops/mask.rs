@@ -8,7 +8,7 @@ use crate::cpu::index;
 use crate::cpu::loops::Loops;
 use crate::cpu::map;
 use crate::cpu::num::{MapNum, Num};
-use crate::dtype::{Category, DType, Scalar};
+use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::gpu::{self, Places};
 use crate::layout::{Layout, broadcast, dims};
@@ -45,57 +45,25 @@ fn fill_dtype(c: &Call, _: DType) -> Result<(DType, DType)> {
             mask.dtype().name()
         )));
     }
-    let category = match &c.args[2] {
-        Value::Scalar(s) => s.category(),
-        v => match v.as_tensor() {
-            Some(v) if v.ndim() > 0 => {
-                return Err(Error::runtime(format!(
-                    "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {} dimension(s).",
-                    v.ndim()
-                )));
-            }
-            v => v.map_or(Category::Bool, |v| v.dtype().category()),
-        },
-    };
-    let fits = match &c.args[2] {
-        Value::Scalar(s) => in_range(*s, t.dtype()),
-        _ => true,
-    };
-    if category == Category::Complex && !t.dtype().is_complex() || !fits {
+    if let Some(v) = c.opt_tensor(2)
+        && v.ndim() > 0
+    {
         return Err(Error::runtime(format!(
-            "value cannot be converted to type {} without overflow",
-            c_name(t.dtype())
+            "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {} dimension(s).",
+            v.ndim()
         )));
     }
-    Ok((t.dtype(), t.dtype()))
-}
-
-/// Whether an integer dtype holds the number, its fraction dropped; unsigned ones take small negative numbers too.
-fn in_range(value: Scalar, d: DType) -> bool {
-    let (low, high) = match d {
-        DType::U8 => (-255.0, 255.0),
-        DType::I8 => (-128.0, 127.0),
-        DType::I16 => (-32768.0, 32767.0),
-        DType::I32 => (-2147483648.0, 2147483647.0),
-        DType::I64 => (-9.3e18, 9.3e18),
-        _ => return true,
-    };
-    (low..=high).contains(&value.to_f64().trunc())
-}
-
-/// The C++ name of a dtype, which this message of PyTorch's uses.
-fn c_name(d: DType) -> &'static str {
-    match d {
-        DType::Bool => "bool",
-        DType::U8 => "uint8_t",
-        DType::I8 => "int8_t",
-        DType::I16 => "int16_t",
-        DType::I32 => "int",
-        DType::I64 => "int64_t",
-        DType::F64 => "double",
-        DType::F32 => "float",
-        d => d.scalar_type_name(),
+    match &c.args[2] {
+        Value::Scalar(s) => s.check_fits(t.dtype())?,
+        v if v.as_tensor().is_some_and(|v| v.dtype().is_complex()) && !t.dtype().is_complex() => {
+            return Err(Error::runtime(format!(
+                "value cannot be converted to type {} without overflow",
+                t.dtype().c10_name()
+            )));
+        }
+        _ => {}
     }
+    Ok((t.dtype(), t.dtype()))
 }
 
 const MANY: Option<Expanded> = Some(Expanded {

@@ -5,7 +5,7 @@
 use super::rules::{BINARY, refused};
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapOrdered, Ordered};
-use crate::dtype::DType;
+use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::op::*;
 
@@ -41,6 +41,16 @@ static SMALLER: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.ordered::<2,
 /// The same with `max`, which stands third in `clamp`.
 static SMALLER_THIRD: Rule = Rule { operands: &[0, 2], loops: Loops::NONE.ordered::<2, Minimum>(), wgsl: "min_(x, y)" };
 
+struct Same;
+impl MapOrdered<1> for Same {
+    #[inline(always)]
+    fn eval<T: Ordered>([x]: [T; 1]) -> T {
+        x
+    }
+}
+/// Where no limit can stop anything.
+static UNLIMITED: Rule = Rule { operands: &[0], loops: Loops::NONE.ordered::<1, Same>(), wgsl: "x" };
+
 fn no_complex(c: &Call, d: DType) -> Result<(DType, DType)> {
     if d.is_complex() {
         return Err(Error::type_(format!("{} not implemented for complex tensors.", c.op.parsed().base)));
@@ -59,10 +69,10 @@ fn shared_with(c: &Back, other: usize, loses: Term) -> Term {
 fn shared(c: &Back, loses: Term) -> Term {
     shared_with(c, 1, loses)
 }
-/// A limit of `clamp`; the infinity that limits nothing where there is none.
+/// A limit of `clamp`; NaN, which nothing equals or exceeds, where there is none.
 fn limit(c: &Back, i: usize) -> Term {
     match c.call.args[i].is_none() {
-        true => Term::number(crate::dtype::Scalar::Float(if i == 1 { f64::NEG_INFINITY } else { f64::INFINITY })),
+        true => Term::number(Scalar::Float(f64::NAN)),
         false => c.arg(i),
     }
 }
@@ -126,15 +136,25 @@ impl MapOrdered<2> for FMin {
 static F_LARGER: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.ordered::<2, FMax>(), wgsl: "fmax_(x, y)" };
 static F_SMALLER: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.ordered::<2, FMin>(), wgsl: "fmin_(x, y)" };
 
+/// Where `self` is NaN and the other is not.
+fn self_is_no_number(c: &Back) -> Term {
+    c.arg(0).is_nan().both(c.arg(1).is_nan().not())
+}
+
 pub static FMAX: Op = Op {
     sig: "fmax(Tensor self, Tensor other) -> Tensor",
     doc: "The larger of two; where one is NaN the other.",
     body: elementwise(&F_LARGER),
     vjp: Vjp::Each(&[
-        d(0, A0 | A1, |c| c.g().zero_where(c.arg(0).at_least(c.arg(1)).either(c.arg(1).is_nan()).not())),
-        d(1, A0 | A1, |c| c.g().zero_where(c.arg(0).at_least(c.arg(1)).either(c.arg(1).is_nan()))),
+        d(0, A0 | A1, |c| shared(c, c.arg(0).less(c.arg(1)).either(self_is_no_number(c)))),
+        d(1, A0 | A1, |c| shared(c, c.arg(0).greater(c.arg(1)).either(c.arg(1).is_nan()))),
     ]),
-    samples: &["f32[2,3], f32[2,3]", "f32[10](special), f32[10](special)", "i64[4], i64[4]"],
+    samples: &[
+        "f32[2,3], f32[2,3]",
+        "f32[10](special), f32[10](special)",
+        "f64[5](ties), f64[5](ties)",
+        "i64[4], i64[4]",
+    ],
     reference: "np.fmax(x0, x1)",
     ..EXTREME
 };
@@ -143,10 +163,15 @@ pub static FMIN: Op = Op {
     doc: "The smaller of two; where one is NaN the other.",
     body: elementwise(&F_SMALLER),
     vjp: Vjp::Each(&[
-        d(0, A0 | A1, |c| c.g().zero_where(c.arg(0).at_most(c.arg(1)).either(c.arg(1).is_nan()).not())),
-        d(1, A0 | A1, |c| c.g().zero_where(c.arg(0).at_most(c.arg(1)).either(c.arg(1).is_nan()))),
+        d(0, A0 | A1, |c| shared(c, c.arg(0).greater(c.arg(1)).either(self_is_no_number(c)))),
+        d(1, A0 | A1, |c| shared(c, c.arg(0).less(c.arg(1)).either(c.arg(1).is_nan()))),
     ]),
-    samples: &["f32[2,3], f32[2,3]", "f32[10](special), f32[10](special)", "i64[4], i64[4]"],
+    samples: &[
+        "f32[2,3], f32[2,3]",
+        "f32[10](special), f32[10](special)",
+        "f64[5](ties), f64[5](ties)",
+        "i64[4], i64[4]",
+    ],
     reference: "np.fmin(x0, x1)",
     ..EXTREME
 };
@@ -171,17 +196,31 @@ impl MapOrdered<3> for ClampNumbers {
 }
 static BETWEEN_NUMBERS: Rule = Rule { loops: Loops::NONE.ordered::<3, ClampNumbers>(), ..BETWEEN };
 
+/// Whether the limit in argument `i` can stop an element: an integer that the dtype does not reach cannot.
+fn stops(c: &Call, i: usize, most: bool) -> bool {
+    match (&c.args[i], c.tensor(0)) {
+        (Value::None, _) => false,
+        (Value::Scalar(Scalar::Int(n)), Ok(t)) if t.dtype().is_int() => {
+            let (low, high) = t.dtype().int_range();
+            if most { i128::from(*n) <= high } else { i128::from(*n) >= low }
+        }
+        _ => true,
+    }
+}
+
+const CLAMPS: &[&Rule] = &[&BETWEEN, &BETWEEN_NUMBERS, &LARGER, &SMALLER_THIRD, &UNLIMITED];
 fn clamp_rule(c: &Call) -> Result<&'static Rule> {
     let number = |i: usize| c.opt_scalar(i).is_some_and(|s| !s.to_f64().is_nan());
-    if number(1) && number(2) {
-        return Ok(&BETWEEN_NUMBERS);
+    if c.args[1].is_none() && c.args[2].is_none() {
+        return Err(Error::runtime("torch.clamp: At least one of 'min' or 'max' must not be None"));
     }
-    match (c.args[1].is_none(), c.args[2].is_none()) {
-        (false, false) => Ok(&BETWEEN),
-        (false, true) => Ok(&LARGER),
-        (true, false) => Ok(&SMALLER_THIRD),
-        _ => Err(Error::runtime("torch.clamp: At least one of 'min' or 'max' must not be None")),
-    }
+    Ok(match (stops(c, 1, false), stops(c, 2, true)) {
+        (true, true) if number(1) && number(2) => &BETWEEN_NUMBERS,
+        (true, true) => &BETWEEN,
+        (true, false) => &LARGER,
+        (false, true) => &SMALLER_THIRD,
+        (false, false) => &UNLIMITED,
+    })
 }
 fn clamp_dtype(c: &Call, d: DType) -> Result<(DType, DType)> {
     if d.is_complex() {
@@ -190,7 +229,29 @@ fn clamp_dtype(c: &Call, d: DType) -> Result<(DType, DType)> {
     if d == DType::Bool && c.op.parsed().base == "clamp" && !c.args[1].is_none() && !c.args[2].is_none() {
         return Err(refused(c, d));
     }
+    let base = c.op.parsed().base;
+    if base != "clamp_max" {
+        check_reach(c, d, 1, false)?;
+    }
+    if base != "clamp_min" {
+        check_reach(c, d, if base == "clamp" { 2 } else { 1 }, true)?;
+    }
     Ok((d, d))
+}
+
+/// An integer limit that leaves nothing of an integer dtype is an error.
+fn check_reach(c: &Call, d: DType, i: usize, most: bool) -> Result<()> {
+    let Some(Scalar::Int(n)) = c.opt_scalar(i).filter(|_| d.is_int()) else { return Ok(()) };
+    let (low, high) = d.int_range();
+    let reached = if most { i128::from(n) >= low } else { i128::from(n) <= high };
+    if reached {
+        return Ok(());
+    }
+    Err(Error::runtime(format!(
+        "Clamp {} value {n} is outside the representable range of {}",
+        if most { "max" } else { "min" },
+        d.scalar_type_name()
+    )))
 }
 
 /// Where no limit stopped `x`: strictly inside, so that the gradient at the limits is zero; NaN is not inside.
@@ -207,7 +268,7 @@ pub static CLAMP: Op = Op {
     doc: "Limits each element to `[min, max]`; NaN stays. Where min > max the result is max.",
     aliases: &["clip"],
     promote: Promote::By(clamp_dtype),
-    body: elementwise_by(clamp_rule, &[&BETWEEN, &BETWEEN_NUMBERS, &LARGER, &SMALLER_THIRD]),
+    body: elementwise_by(clamp_rule, CLAMPS),
     vjp: Vjp::Each(&[d(0, A0, |c| c.g().zero_where(inside(c).not()))]),
     node: "ClampBackward1",
     samples: &[
@@ -217,8 +278,13 @@ pub static CLAMP: Op = Op {
         "i64[4], -1, 2",
         "i64[4], 0.5",
         "f32[10](special), -1, 1",
+        "u8[4], -1, 300",
+        "i8[4], -300, 3",
+        "u8[4], -1.5, 2",
     ],
     errors: &[
+        ("u8[2], 256", "RuntimeError", "Clamp min value 256 is outside the representable range of Byte"),
+        ("u8[2], max=-1", "RuntimeError", "Clamp max value -1 is outside the representable range of Byte"),
         ("f32[2]", "RuntimeError", "At least one of 'min' or 'max' must not be None"),
         ("c64[2], 0, 1", "RuntimeError", "not supported for complex"),
     ],
@@ -232,7 +298,7 @@ pub static CLAMP_TENSOR: Op = Op {
     doc: "Limits each element to `[min, max]`, which broadcast; NaN stays.",
     aliases: &["clip"],
     promote: Promote::By(clamp_dtype),
-    body: elementwise_by(clamp_rule, &[&BETWEEN, &BETWEEN_NUMBERS, &LARGER, &SMALLER_THIRD]),
+    body: elementwise_by(clamp_rule, CLAMPS),
     vjp: Vjp::Each(&[
         d(0, A0 | A1 | A2, |c| {
             let (low, high) = (limit(c, 1), limit(c, 2));
@@ -270,10 +336,13 @@ pub static CLAMP_MIN: Op = Op {
     sig: "clamp_min(Tensor self, Scalar min) -> Tensor",
     doc: "Limits each element from below.",
     promote: Promote::By(clamp_dtype),
-    body: elementwise(&LARGER),
+    body: elementwise_by(|c| Ok(if stops(c, 1, false) { &LARGER } else { &UNLIMITED }), &[&LARGER, &UNLIMITED]),
     vjp: Vjp::Each(&[d(0, A0, |c| c.g().zero_where(c.arg(0).greater(c.arg(1)).not()))]),
-    samples: &["f32[2,3], 0.1", "i64[4], 0", "i64[4], 0.5"],
-    errors: &[("c64[2], 0", "RuntimeError", "not supported for complex")],
+    samples: &["f32[2,3], 0.1", "i64[4], 0", "i64[4], 0.5", "u8[4], -1"],
+    errors: &[
+        ("u8[2], 256", "RuntimeError", "Clamp min value 256"),
+        ("c64[2], 0", "RuntimeError", "not supported for complex"),
+    ],
     reference: "np.maximum(x0, x1)",
     out_dtype: Some(OutDType::Same),
     ..BINARY
@@ -295,10 +364,13 @@ pub static CLAMP_MAX: Op = Op {
     sig: "clamp_max(Tensor self, Scalar max) -> Tensor",
     doc: "Limits each element from above.",
     promote: Promote::By(clamp_dtype),
-    body: elementwise(&SMALLER),
+    body: elementwise_by(|c| Ok(if stops(c, 1, true) { &SMALLER } else { &UNLIMITED }), &[&SMALLER, &UNLIMITED]),
     vjp: Vjp::Each(&[d(0, A0, |c| c.g().zero_where(c.arg(0).less(c.arg(1)).not()))]),
-    samples: &["f32[2,3], 0.1", "i64[4], 0", "i64[4], 0.5"],
-    errors: &[("c64[2], 0", "RuntimeError", "not supported for complex")],
+    samples: &["f32[2,3], 0.1", "i64[4], 0", "i64[4], 0.5", "u8[4], 256"],
+    errors: &[
+        ("u8[2], -1", "RuntimeError", "Clamp max value -1"),
+        ("c64[2], 0", "RuntimeError", "not supported for complex"),
+    ],
     reference: "np.minimum(x0, x1)",
     out_dtype: Some(OutDType::Same),
     ..BINARY

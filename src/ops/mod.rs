@@ -173,6 +173,7 @@ pub static OPS: &[&[&Op]] = &[
     statistics::OPS,
     strided::OPS,
     take::OPS,
+    through::OPS,
     triangle::OPS,
     trig::OPS,
     unique::OPS,

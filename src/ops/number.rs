@@ -82,10 +82,10 @@ pub static LDEXP: Op = Op {
         quiet(|| (Term::from(x) * POW_SCALAR.call((2.0, n))).outputs())
     }),
     vjp: Vjp::Each(&[
-        d(0, A1, |c| LDEXP.call((c.g(), c.arg(1)))),
-        d(1, OUT0, |c| c.g() * c.out(0) * std::f64::consts::LN_2),
+        d(0, A1, |c| LDEXP.call((c.g(), c.arg(1).conj()))),
+        d(1, OUT0, |c| c.g() * c.out(0).conj() * std::f64::consts::LN_2),
     ]),
-    samples: &["f32[2,3], i64[3]", "f32[3], f32[3]", "i64[4], i64[4](0..5)"],
+    samples: &["f32[2,3], i64[3]", "f32[3], f32[3]", "i64[4], i64[4](0..5)", "c64[3], c64[3]"],
     reference: "x0 * 2.0 ** x1",
     sharing: Some(Sharing::Exact),
     ..BINARY
@@ -102,7 +102,7 @@ pub static NEXTAFTER: Op = Op {
     sig: "nextafter(Tensor self, Tensor other) -> Tensor",
     doc: "The next floating-point number after `self` towards `other`.",
     body: elementwise(&real2::<NextAfter>("nextafter_(x, y)")),
-    vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(1, 0, |c| c.zeros(1))]),
+    vjp: Vjp::Each(&[d(0, A0 | A1, |c| c.g().zero_where(c.arg(0).equals(c.arg(1)))), d(1, 0, |c| c.zeros(1))]),
     reference: "np.nextafter(x0, x1)",
     keeps: Some(""),
     ..BINARY

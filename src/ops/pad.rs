@@ -5,8 +5,9 @@
 
 use super::index::INDEX_PUT;
 use super::join::CAT;
+use super::rules::no_kernel;
 use super::view::SLICE;
-use crate::dtype::Scalar;
+use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::layout::{Dims, Layout, checked_numel};
 use crate::op::*;
@@ -25,14 +26,18 @@ pub static OPS: &[&Op] = &[
 ];
 
 pub static PAD: Op = Op {
-    sig: "nn.functional.pad(Tensor input, int[] pad, str mode='constant', Scalar? value=None) -> Tensor",
+    sig: "nn.functional.pad(Tensor input, int[] pad, str mode='constant', float? value=None) -> Tensor",
     doc: "Pads the last dimensions by `pad`, pairs (before, after) from the last dimension on: 'constant', 'reflect', 'replicate' or 'circular'. Negative pads crop.",
     forms: F,
     body: composite(|c| {
         let (t, pad, mode) = (c.tensor(0)?, c.ints(1)?, c.str(2).unwrap_or("constant"));
         check_pairs(t.ndim(), pad)?;
         if mode == "constant" {
-            return CONSTANT_PAD_ND.calls((t, pad, c.opt_scalar(3).unwrap_or(Scalar::Int(0))));
+            return CONSTANT_PAD_ND.calls((
+                t,
+                pad,
+                c.opt_scalar(3).map_or(Scalar::Int(0), |v| Scalar::Float(v.to_f64())),
+            ));
         }
         if c.opt_scalar(3).is_some_and(|v| v.to_f64() != 0.0) {
             return Err(Error::runtime(format!("Padding mode \"{mode}\" doesn't take in value argument")));
@@ -75,6 +80,8 @@ pub static PAD: Op = Op {
             "Padding size should be less than the corresponding input dimension",
         ),
         ("f32[2,3], (1, 1), mode='odd'", "NotImplementedError", "Unrecognised padding mode odd"),
+        ("u8[3], (1, 1), value=-1", "RuntimeError", "value cannot be converted to type uint8_t without overflow"),
+        ("f32[3], (1, 1), value=1j", "TypeError", "must be float"),
     ],
     ..OP
 };
@@ -145,6 +152,7 @@ fn kept(from: &Layout, into: &Layout, pad: &[i64]) -> (Layout, Layout) {
 
 fn pad_constant(c: &Call, out: &[Tensor]) -> Result<()> {
     let t = c.tensor(0)?;
+    c.scalar(2)?.check_fits(t.dtype())?;
     out[0].fill_raw(c.scalar(2)?)?;
     let (from, into) = kept(t.layout(), out[0].layout(), c.ints(1)?);
     out[0].with_layout(into).copy_raw(&t.with_layout(from))
@@ -209,6 +217,9 @@ fn indices(shape: &[usize], pad: &[i64], device: crate::device::Device, fold: Fo
 
 fn folded_spec(c: &Call) -> Result<Specs> {
     let (t, pad) = (c.tensor(0)?, c.ints(1)?);
+    if t.dtype() == DType::Bool {
+        return Err(no_kernel(c.op.parsed().base.trim_start_matches('_'), DType::Bool));
+    }
     check_pairs(t.ndim(), pad)?;
     let pads = by_dim(t.ndim(), pad);
     let reflects = c.op.name().starts_with("_reflection");
@@ -254,14 +265,14 @@ const FOLDED: Op = Op {
     doc: "Pads the last dimensions with elements of the input.",
     forms: HIDDEN,
     body: kernel(folded_spec, folded, Some(folded)),
-    vjp: Vjp::Each(&[d(0, 0, |c| {
+    vjp: Vjp::Each(&[d(0, A0, |c| {
         let f = c.facts(0);
         match indices(&f.shape, c.ints(1).unwrap_or(&[]), f.device, fold_of(c.call.op)) {
-            Ok(list) => INDEX_PUT.call((c.zeros(0), list, c.g(), true)),
+            Ok(list) => c.tied(INDEX_PUT.call((c.zeros(0), list, c.g(), true)), &[0]),
             Err(e) => e.into(),
         }
     })]),
-    errors: &[("f32[1,0], (1, 1)", "RuntimeError", "input")],
+    errors: &[("f32[1,0], (1, 1)", "RuntimeError", "input"), ("b8[1,3], (1, 1)", "NotImplementedError", "for 'Bool'")],
     ..OP
 };
 

@@ -1,5 +1,6 @@
 //! Numbers that follow from their position: arange, linspace, logspace, eye.
 
+use super::rules::no_kernel;
 use crate::cpu::sequence::{self, Sequence};
 use crate::device::Device;
 use crate::dtype::{DType, Scalar, default_dtype};
@@ -179,6 +180,9 @@ fn line(c: &Call, at: usize, base: Option<f64>) -> Result<Outputs> {
     }
     let is_complex = [start, end].iter().any(|s| matches!(s, Scalar::Complex(..)));
     let dtype = c.dtype(at).unwrap_or_else(|| if is_complex { default_dtype().to_complex() } else { default_dtype() });
+    if dtype == DType::Bool {
+        return Err(no_kernel(if base.is_some() { "logspace_cpu" } else { "linspace_cpu" }, dtype));
+    }
     let (n, device) = (steps as usize, c.device(at + 1));
     let rule = |start: f64, end: f64| match base {
         None => Sequence::Line { start, end, n },
@@ -205,7 +209,10 @@ pub static LINSPACE: Op = Op {
     body: composite(|c| line(c, 3, None)),
     vjp: Vjp::None("creation"),
     samples: &["0, 1, 5", "-3, 3, 4, dtype=int64", "4.3, -3, 8, dtype=int64", "2, 1, 1", "0, 1, 0"],
-    errors: &[("0, 1, -1", "RuntimeError", "number of steps must be non-negative")],
+    errors: &[
+        ("0, 1, -1", "RuntimeError", "number of steps must be non-negative"),
+        ("0, 1, 2, dtype=bool", "NotImplementedError", "\"linspace_cpu\" not implemented for 'Bool'"),
+    ],
     out_dtype: Some(OutDType::Every),
     ..OP
 };

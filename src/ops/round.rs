@@ -297,7 +297,7 @@ impl MapReal<2> for CopySign {
 }
 static COPY_SIGN: Rule = real2::<CopySign>("copysign_(x, y)");
 fn sign_slope(c: &Back) -> Term {
-    c.g() * (c.out(0).sgn() * c.arg(0).sgn())
+    c.g() * (c.out(0) / c.arg(0)).zero_where(c.arg(0).equals(0))
 }
 pub static COPYSIGN: Op = Op {
     sig: "copysign(Tensor self, Tensor other) -> Tensor",

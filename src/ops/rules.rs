@@ -120,6 +120,11 @@ pub fn refused(c: &Call, dtype: DType) -> Error {
     ))
 }
 
+/// The error of a dtype for which PyTorch's kernel of this name does not exist.
+pub fn no_kernel(name: &str, d: DType) -> Error {
+    Error::not_implemented(format!("\"{name}\" not implemented for '{}'", d.scalar_type_name()))
+}
+
 /// The common dtype, which must not be bool.
 pub fn no_bool(c: &Call, common: DType) -> Result<(DType, DType)> {
     if common == DType::Bool { Err(refused(c, common)) } else { Ok((common, common)) }

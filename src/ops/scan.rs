@@ -5,6 +5,7 @@
 
 use super::copy::COPY_;
 use super::index_along::PUT_ALONG;
+use super::rules::no_kernel;
 use super::view::SLICE;
 use crate::cpu::parallel::par_for;
 use crate::cpu::scan::{Scan, cumulative};
@@ -24,7 +25,10 @@ fn infer_sum(c: &Call) -> Result<Specs> {
     let t = c.tensor(0)?;
     wrap_dim(c.int(1)?, t.ndim())?;
     let natural = if t.dtype().category() <= Category::Int { DType::I64 } else { t.dtype() };
-    Ok(Spec::one(t.shape(), c.dtype(2).unwrap_or(natural), t.device()))
+    match c.dtype(2).unwrap_or(natural) {
+        DType::Bool => Err(no_kernel(&format!("{}_out_cpu", c.op.parsed().base), DType::Bool)),
+        dtype => Ok(Spec::one(t.shape(), dtype, t.device())),
+    }
 }
 
 fn run(kind: Scan, c: &Call, out: &[Tensor]) -> Result<()> {
@@ -64,7 +68,10 @@ pub static CUMSUM: Op = Op {
         "f32[], 0",
         "c64[3], 0",
     ],
-    errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
+    errors: &[
+        ("f32[2,3], 2", "IndexError", "Dimension out of range"),
+        ("b8[2], 0, dtype=bool", "NotImplementedError", "\"cumsum_out_cpu\" not implemented for 'Bool'"),
+    ],
     reference: "np.cumsum(x0, axis=x1) if x0.ndim else x0",
     sharing: Some(Sharing::Exact),
     out_dtype: Some(OutDType::Every),

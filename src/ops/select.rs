@@ -297,6 +297,7 @@ pub(super) fn fill_value(c: &Call, out: &Tensor) -> Result<Scalar> {
     if matches!(value, Scalar::Complex(..)) && !out.dtype().is_complex() {
         return Err(Error::runtime("index_fill_(): Converting complex Scalar to non-complex type is not supported"));
     }
+    value.check_fits(out.dtype())?;
     Ok(value)
 }
 
@@ -315,7 +316,10 @@ pub static INDEX_FILL: Op = Op {
     body: kernel_into_clone(run_fill, Some(run_fill)),
     vjp: Vjp::Each(&[d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1).unwrap_or(0), c.arg(2), 0)))]),
     samples: &["f32[3,2], 0, i64[2](= 2, 0), 1.5", "f32[2,3], 1, i64[1](= -1), -1", "i64[3], 0, i64[1](= 0), 7"],
-    errors: &[("f32[3], 0, i64[1](= 3), 1", "IndexError", "index 3 is out of bounds for dimension 0 with size 3")],
+    errors: &[
+        ("f32[3], 0, i64[1](= 3), 1", "IndexError", "index 3 is out of bounds for dimension 0 with size 3"),
+        ("f16[3], 0, i64[1](= 0), 7e4", "RuntimeError", "value cannot be converted to type c10::Half without overflow"),
+    ],
     expanded: MANY,
     keeps: Some("dim index"),
     ..OP

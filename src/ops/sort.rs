@@ -3,6 +3,7 @@
 //! Sorts are always stable and NaN is the greatest number. The GPU sorts whole lines whatever is asked of them.
 
 use super::gather::{SCATTER_ADD, raised};
+use super::rules::no_kernel;
 use crate::cpu::sort::{kth, sort, topk};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -215,7 +216,9 @@ pub static KTHVALUE: Op = Op {
     body: kernel(
         |c| {
             let (t, k) = (c.tensor(0)?, c.int(1)?);
-            real(c, "kthvalue")?;
+            if t.dtype().is_complex() || t.dtype() == DType::Bool {
+                return Err(no_kernel("kthvalue_cpu", t.dtype()));
+            }
             let dim = wrap_dim(c.int(2)?, t.ndim())?;
             if k < 1 || k > t.shape().get(dim).copied().unwrap_or(1) as i64 {
                 return Err(Error::runtime(format!("kthvalue(): selected number k out of range for dimension {dim}")));

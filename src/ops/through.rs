@@ -5,10 +5,37 @@
 
 use crate::autograd::{GradGuard, Request, grad_enabled, history::grad_edge, run};
 use crate::error::{Error, Result};
-use crate::op::{Args, Arguments, Back, Call, Outputs, Value, Vjp};
+use crate::op::*;
 use crate::tensor::{Edge, LEAF_GRAD, Tensor};
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[&TIED];
+
+pub static TIED: Op = Op {
+    sig: "_tied(Tensor self, Tensor other) -> Tensor",
+    doc: "A copy of `self` that counts as a function of `other` too, of slope zero.",
+    forms: HIDDEN,
+    body: kernel(|c| Ok(smallvec![Spec::following(c.tensor(0)?)]), copied, Some(copied)),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(1, 0, |c| c.zeros(1))]),
+    samples: &["f32[2,3], f32[4]"],
+    errors: &[("f32[2], 1", "TypeError", "must be Tensor")],
+    reference: "x0",
+    ..OP
+};
+fn copied(c: &Call, out: &[Tensor]) -> Result<()> {
+    out[0].copy_raw(c.tensor(0)?)
+}
 
 impl Back<'_> {
+    /// A gradient that is recorded requires gradients wherever these saved arguments do, as that of PyTorch's one op
+    /// does, though its formula may not read them.
+    pub(super) fn tied(&self, gradient: Term, args: &[usize]) -> Term {
+        if !grad_enabled() || gradient.get().is_some_and(|g| g.requires_grad()) {
+            return gradient;
+        }
+        let tracked = args.iter().filter_map(|&i| self.opt_tensor(i)).filter(|t| t.requires_grad());
+        tracked.fold(gradient, |g, t| TIED.call((g, t)))
+    }
     /// The gradients of the arguments of a joint formula, where the op computes `steps`. It must save those arguments.
     pub(super) fn through(&self, steps: impl FnOnce(&Call) -> Result<Outputs>) -> Result<Vec<Option<Tensor>>> {
         let Vjp::Joint(joint) = &self.call.op.vjp else { return Err(Error::internal("a joint formula was expected")) };
@@ -29,9 +56,12 @@ impl Back<'_> {
         let request = Request { roots, keep_graph: recorded, create_graph: recorded, inputs: Some(&starts) };
         let mut found = run(request)?.into_iter();
         let nothing = |i: usize| self.call.tensor(i).and_then(|t| Tensor::zeros(t.shape(), t.dtype(), t.device()));
-        let gradient = |&i: &usize| match self.wants(i) {
-            true => found.next().flatten().map_or_else(|| nothing(i), Ok).map(Some),
-            false => Ok(None),
+        let gradient = |&i: &usize| {
+            if !self.wants(i) {
+                return Ok(None);
+            }
+            let g = found.next().flatten().map_or_else(|| nothing(i), Ok)?;
+            if recorded { self.tied(Term::from(&g), joint.args).ok().map(Some) } else { Ok(Some(g)) }
         };
         joint.args.iter().map(gradient).collect()
     }

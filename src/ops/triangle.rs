@@ -1,5 +1,6 @@
 //! Triangles and diagonals of matrices: tril, triu, their indices, diag and diag_embed.
 
+use super::rules::no_kernel;
 use super::slice::DIAGONAL;
 use crate::cpu::flip;
 use crate::dtype::{DType, Scalar};
@@ -81,6 +82,10 @@ pub static TRIU: Op = Op {
 /// Row and column numbers of a triangle as a [2, n] tensor.
 fn tri_indices(c: &Call, upper: bool) -> Result<Outputs> {
     let (rows, cols, offset) = (c.int(0)?, c.int(1)?, c.int(2)?);
+    let dtype = c.dtype(3).unwrap_or(DType::I64);
+    if !matches!(dtype, DType::I32 | DType::I64) {
+        return Err(no_kernel(c.op.parsed().base, dtype));
+    }
     if rows < 0 || cols < 0 {
         let (name, v) = if rows < 0 { ("row", rows) } else { ("col", cols) };
         return Err(Error::runtime(format!("{name} must be non-negative, got{v}")));
@@ -98,7 +103,7 @@ fn tri_indices(c: &Call, upper: bool) -> Result<Outputs> {
     let n = r.len();
     r.extend(k);
     let t = Term(Tensor::from_slice(&r, &[2, n]));
-    t.to_dtype(c.dtype(3).unwrap_or(DType::I64)).to_device(c.device(4).unwrap_or_default()).outputs()
+    t.to_dtype(dtype).to_device(c.device(4).unwrap_or_default()).outputs()
 }
 
 pub static TRIL_INDICES: Op = Op {

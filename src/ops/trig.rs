@@ -145,16 +145,18 @@ impl MapReal<2> for Atan2 {
         y.atan2(x)
     }
 }
+/// Argument `i` over the square of the distance from the origin; zero there.
+fn turn(c: &Back, i: usize) -> Term {
+    let square = c.arg(0).square() + c.arg(1).square();
+    (c.arg(i) / square.dup()).zero_where(square.equals(0))
+}
 pub static ATAN2: Op = Op {
     sig: "atan2(Tensor self, Tensor other) -> Tensor",
     doc: "The angle of the point (other, self) in radians, from -pi to pi.",
     aliases: &["arctan2"],
     promote: Promote::Float,
     body: elementwise(&real2::<Atan2>("atan2_(x, y)")),
-    vjp: Vjp::Each(&[
-        d(0, A0 | A1, |c| c.g() * (c.arg(1) / (c.arg(0).square() + c.arg(1).square()))),
-        d(1, A0 | A1, |c| -(c.g() * (c.arg(0) / (c.arg(0).square() + c.arg(1).square())))),
-    ]),
+    vjp: Vjp::Each(&[d(0, A0 | A1, |c| c.g() * turn(c, 1)), d(1, A0 | A1, |c| c.g() * -turn(c, 0))]),
     reference: "np.arctan2(x0, x1)",
     ..BINARY
 };
@@ -180,9 +182,9 @@ pub static SINC: Op = Op {
         "where_(x, div_(sin_(x * T(3.14159265358979324)), x * T(3.14159265358979324)), T(1))",
     )),
     vjp: Vjp::Each(&[d(0, A0, |c| {
-        let (x, p) = (c.arg(0), c.arg(0) * PI);
-        let slope = (p.dup() * p.dup().cos() - p.dup().sin()) / (p * x.dup());
-        (c.g() * slope.conj()).zero_where(x.equals(0))
+        let (p, over) = (c.arg(0) * PI, c.arg(0).square() * PI);
+        let slope = (p.dup() * p.dup().cos() - p.sin()) / over.dup();
+        (c.g() * slope.conj()).zero_where(over.equals(0))
     })]),
     reference: "np.sinc(x0)",
     ..FLOAT_UNARY

@@ -12,6 +12,7 @@ use super::needs::quiet;
 use super::reduce::truth::ANY_DIM;
 use super::scan::CUMSUM;
 use super::select::{INDEX_COPY, INDEX_SELECT};
+use super::shape::MOVEDIM;
 use super::sort::SORT;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
@@ -84,7 +85,7 @@ fn rows_of(t: &Tensor, along: usize) -> Result<Tensor> {
         return Ok(t);
     }
     let (rows, width) = (t.size(along), t.numel() / t.size(along).max(1));
-    Term::from(&t).transpose(0, along as i64).reshape(&[rows as i64, width as i64]).ok()
+    MOVEDIM.call((&t, along, 0)).reshape(&[rows as i64, width as i64]).ok()
 }
 
 /// Part of a vector or matrix, from `start` on.
@@ -193,6 +194,7 @@ pub static UNIQUE: Op = Op {
         "f32[5](nograd, ties)",
         "i64[4,2](0..2), dim=0",
         "i64[2,70,3](0..1), dim=1",
+        "i64[3,2,40](0..1), dim=2",
         "b8[4]",
         "i64[](= 3)",
     ],

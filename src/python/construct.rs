@@ -68,19 +68,11 @@ fn check_range(values: &[Scalar], dtype: DType) -> PyResult<()> {
     if !dtype.is_int() {
         return Ok(());
     }
-    let bits = dtype.size() as u32 * 8;
-    let (low, high) =
-        if dtype.is_signed() { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
     for v in values {
-        let wide = match *v {
-            Scalar::Int(i) => i128::from(i),
-            Scalar::UInt(u) if dtype == DType::U64 => i128::from(u),
-            Scalar::Float(f) if !f.is_finite() => i128::MAX,
-            Scalar::UInt(_) => return Err(PyValueError::new_err("Overflow when unpacking long long")),
-            _ => continue,
-        };
-        // Negative numbers wrap into unsigned types in PyTorch up to their width.
-        if wide > high || wide < low.min(-(1i128 << (bits - 1))) {
+        if matches!(v, Scalar::UInt(_)) && dtype != DType::U64 {
+            return Err(PyValueError::new_err("Overflow when unpacking long long"));
+        }
+        if !v.fits(dtype) {
             return Err(PyRuntimeError::new_err(format!(
                 "value cannot be converted to type {} without overflow",
                 dtype.name()

@@ -91,7 +91,7 @@ NOT_ABOUT = [
     ("edges", "cond", "'nuc'", "PyTorch's LAPACK raises for some shapes and gives NaN for others"),
     ("edges", "eigvalsh", "special", "PyTorch's LAPACK raises for some matrices with NaN and gives NaN for others"),
     ("gradcheck", "lstsq", "driver='gels[sd]'", "as in PyTorch no gradient passes through the singular values"),
-    ("nodes", "diff", r"f32\[3\], 0$", "a clone, where PyTorch writes a copy"),
+    ("nodes", "diff", r"\], 0($|, prepend)", "a clone, where PyTorch writes a copy"),
     ("nodes", "corrcoef", "c64", "a complex number keeps no parts: its formula reads sizes alone"),
     (
         "nodes",

@@ -121,4 +121,4 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
             f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
             f"{input1.size()}, input2: {input2.size()}, target: {target.size()} "
         )
-    return _reduce(clamp(-target * (input1 - input2) + margin, min=0), reduction)
+    return _reduce(clamp(-target * (input1 - input2) + float(margin), min=0), reduction)

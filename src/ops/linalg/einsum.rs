@@ -28,6 +28,7 @@ pub static EINSUM: Op = Op {
         "'...ij,...jk->...ik', [f32[2,2,3], f32[3,2]]",
         "'i,j,k->ijk', [f32[2], f32[3], f32[2]]",
         "'ij,ij->', [f32[2,3], f32[2,3]]",
+        "'ijk,ik->j', [i32[1,2,3], i32[1,3]]",
     ],
     errors: &[
         ("'ij,jk', [f32[2,3], f32[2,3]]", "RuntimeError", "does not broadcast"),
@@ -251,8 +252,11 @@ fn check_sizes(aligned: &[Tensor], plan: &Plan) -> Result<()> {
     Ok(())
 }
 
+/// The sum over dimensions that stay as ones; those that are ones already keep a small integer dtype.
 fn sum_kept(t: Term, dims: &[usize]) -> Term {
-    if dims.is_empty() { t } else { t.sum(&dims.iter().map(|&d| d as i64).collect::<Ints>(), true) }
+    let wide = |d: &&usize| t.get().is_none_or(|t| t.size(**d) != 1);
+    let wide: Ints = dims.iter().filter(wide).map(|&d| d as i64).collect();
+    if wide.is_empty() { t } else { t.sum(&wide, true) }
 }
 
 /// The product of two aligned operands, summed over `dims`, which stay as ones.

@@ -1,12 +1,14 @@
 //! Products of vectors and what is built from them: mv, dot, vdot, outer, trace, inner, kron, tensordot.
 
 use super::{MM, product_of, same_dtype};
+use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::layout::Layout;
 use crate::op::*;
 use crate::ops::copy::COPY_;
 use crate::ops::needs::quiet;
 use crate::ops::reduce::{SUM, SUM_DIM};
+use crate::ops::rules::no_kernel;
 use crate::ops::strided::AS_STRIDED;
 use crate::ops::view::{PERMUTE, UNSAFE_VIEW};
 use crate::tensor::Tensor;
@@ -155,6 +157,9 @@ pub static TRACE: Op = Op {
         if t.ndim() != 2 {
             return Err(Error::runtime(format!("expected a matrix, but got tensor with dim {}", t.ndim())));
         }
+        if t.dtype() == DType::Bool {
+            return Err(no_kernel("trace", DType::Bool));
+        }
         let diagonal = t.with_layout(t.layout().diagonal(0, 0, 1)?);
         quiet(|| SUM.calls((diagonal,)))
     }),
@@ -281,7 +286,11 @@ pub static TENSORDOT_DIMS: Op = Op {
     forms: Forms(Forms::HIDDEN | Forms::OUT),
     body: composite(|c| tensordot(c.tensor(0)?, c.tensor(1)?, c.ints(2)?, c.ints(3)?)?.outputs()),
     vjp: Vjp::Composite,
-    samples: &["f32[2,3,4], f32[4,2], (0, 2), (1, 0)", "f32[1,2], f32[3,2], (0, 1), (0, 1)"],
+    samples: &[
+        "f32[2,3,4], f32[4,2], (0, 2), (1, 0)",
+        "f32[1,2], f32[3,2], (0, 1), (0, 1)",
+        "u8[1,1,1], u8[2,1,2], (0, 1), (2, 0)",
+    ],
     errors: &[("f32[2,3], f32[2,3], (0,), (1,)", "RuntimeError", "contracted dimensions need to match")],
     out_dtype: Some(OutDType::Same),
     ..OP
@@ -290,7 +299,10 @@ pub static TENSORDOT_DIMS: Op = Op {
 /// `t` summed over those of its contracted dimensions that meet a dimension of size one.
 fn single(t: &Tensor, dims: &[usize], other: &Tensor, others: &[usize]) -> Result<Tensor> {
     let alone: Ints = dims.iter().zip(others).filter(|(_, o)| other.size(**o) == 1).map(|(&d, _)| d as i64).collect();
-    if alone.iter().all(|&d| t.size(d as usize) == 1) { Ok(t.clone()) } else { Term::from(t).sum(&alone, true).ok() }
+    if alone.iter().all(|&d| t.size(d as usize) == 1) {
+        return Ok(t.clone());
+    }
+    SUM_DIM.call((t, alone, true, t.dtype())).ok()
 }
 
 /// Permutes so that the contracted dimensions meet, multiplies as matrices, and gives the rest its shape back.

@@ -10,6 +10,7 @@ use crate::op::*;
 use crate::ops::host::item;
 use crate::ops::needs::quiet;
 use crate::ops::reduce::extreme::{AMAX, AMIN};
+use crate::ops::rules::no_kernel;
 use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&BCE, &BCE_VALUES, &BCE_LOGITS, &BCE_LOGITS_VALUES];
@@ -156,6 +157,9 @@ pub static BCE_LOGITS: Op = Op {
                 Show(x.shape())
             )));
         }
+        if !x.dtype().is_float() {
+            return Err(no_kernel("log_sigmoid_cpu", x.dtype()));
+        }
         let p = c.opt_tensor(6).map_or(Value::from(1.0), Value::from);
         quiet(|| {
             let values = BCE_LOGITS_VALUES.call(smallvec::smallvec![Value::from(x), Value::from(t), p] as Args);
@@ -186,7 +190,10 @@ pub static BCE_LOGITS: Op = Op {
         "f32[2,3], f32[2,3](unit), f32[3](pos, nograd), reduction='sum', pos_weight=f32[3](pos, nograd)",
         "f32[4](big), f32[4](unit), reduction='none'",
     ],
-    errors: &[("f32[2], f32[3]", "ValueError", "must be the same as input size")],
+    errors: &[
+        ("f32[2], f32[3]", "ValueError", "must be the same as input size"),
+        ("i64[2], i64[2]", "NotImplementedError", "\"log_sigmoid_cpu\" not implemented for 'Long'"),
+    ],
     keeps: Some("pos_weight reduction self=input target weight"),
     ..OP
 };

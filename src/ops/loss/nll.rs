@@ -118,7 +118,7 @@ fn grad_input(c: &Back) -> Term {
     };
     let args: Args =
         smallvec![g.into(), target.into(), weight, how.into(), ignored.into(), total.into(), c.sizes(0).into()];
-    NLL_BACKWARD.call(args)
+    c.tied(NLL_BACKWARD.call(args), &[0])
 }
 
 /// The negative log likelihood with `reduction` 0: none, 1: mean, 2: sum; also the total weight.
@@ -127,7 +127,7 @@ pub static NLL: Op = Op {
     doc: "`-weight[t] * self[t]` for each target class, reduced (0: not, 1: mean, 2: sum), and the total weight.",
     forms: HIDDEN,
     body: kernel(infer, forward, Some(forward_gpu)),
-    vjp: Vjp::Each(&[d(0, A1 | A2 | OUT1, grad_input)]),
+    vjp: Vjp::Each(&[d(0, A0 | A1 | A2 | OUT1, grad_input)]),
     node: "NllLossBackward0",
     constant: &[1],
     samples: &["f32[3,4], i64[3](0..4)", "f32[3,4], i64[3](0..4), f32[4](pos, nograd), 0"],
@@ -141,7 +141,7 @@ pub static NLL_2D: Op = Op {
     doc: "`_nll_loss` of an input with more dimensions.",
     forms: HIDDEN,
     body: kernel(infer, forward, Some(forward_gpu)),
-    vjp: Vjp::Each(&[d(0, A1 | A2 | OUT1, grad_input)]),
+    vjp: Vjp::Each(&[d(0, A0 | A1 | A2 | OUT1, grad_input)]),
     node: "NllLoss2DBackward0",
     constant: &[1],
     samples: &["f32[2,4,3], i64[2,3](0..4)"],

@@ -5,10 +5,12 @@
 use super::{Reduction, reduced, reduction, unreduced};
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapReal, Real};
+use crate::dtype::Category;
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::ops::arith::DIV;
 use crate::ops::needs::quiet;
+use crate::ops::rules::no_kernel;
 
 pub static OPS: &[&Op] = &[
     &MSE_LOSS,
@@ -143,6 +145,12 @@ pub static SMOOTH_L1: Op = Op {
     ..OP
 };
 
+/// Numbers beside the tensors would make floats of integers, for which PyTorch has no kernel.
+fn only_floats(c: &Call, kernel: &str) -> Result<()> {
+    let (x, t) = (c.tensor(0)?.dtype(), c.tensor(1)?.dtype());
+    if x.is_float() || t.is_float() { Ok(()) } else { Err(no_kernel(kernel, x)) }
+}
+
 fn smooth_slope(c: &Back) -> Term {
     DIV.call((difference(c), c.float(5).unwrap_or(1.0))).clamp_(-1.0, 1.0)
 }
@@ -151,13 +159,19 @@ pub static SMOOTH_L1_LOSS: Op = Op {
     sig: "_smooth_l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', float beta=1.0) -> Tensor",
     doc: "The smooth L1 loss for a positive `beta`.",
     forms: HIDDEN,
-    body: composite(|c| quiet(|| reduced(c, SMOOTH_L1.call((c.tensor(0)?, c.tensor(1)?, c.float(5)?))))),
+    body: composite(|c| {
+        only_floats(c, "smooth_l1_cpu")?;
+        quiet(|| reduced(c, SMOOTH_L1.call((c.tensor(0)?, c.tensor(1)?, c.float(5)?))))
+    }),
     vjp: Vjp::Each(&[
         d(0, A0 | A1, |c| unreduced(c) * smooth_slope(c)),
         d(1, A0 | A1, |c| -unreduced(c) * smooth_slope(c)),
     ]),
     samples: &["f32[2,3], f32[2,3]"],
-    errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size")],
+    errors: &[
+        ("f32[2,3], f32[4]", "RuntimeError", "must match the size"),
+        ("i64[2], i64[2]", "NotImplementedError", "\"smooth_l1_cpu\" not implemented for 'Long'"),
+    ],
     keeps: Some("beta reduction self=input target"),
     ..OP
 };
@@ -222,6 +236,7 @@ pub static HUBER_LOSS: Op = Op {
         if delta <= 0.0 {
             return Err(Error::runtime("huber_loss does not support non-positive values for delta."));
         }
+        only_floats(c, "huber_cpu")?;
         quiet(|| reduced(c, HUBER.call((c.tensor(0)?, c.tensor(1)?, delta))))
     }),
     vjp: Vjp::Each(&[
@@ -229,7 +244,10 @@ pub static HUBER_LOSS: Op = Op {
         d(1, A0 | A1, |c| -unreduced(c) * huber_slope(c)),
     ]),
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[2,3], reduction='none', delta=0.5"],
-    errors: &[("f32[2], f32[2], delta=0.0", "RuntimeError", "non-positive values for delta")],
+    errors: &[
+        ("f32[2], f32[2], delta=0.0", "RuntimeError", "non-positive values for delta"),
+        ("i64[2], i64[2]", "NotImplementedError", "\"huber_cpu\" not implemented for 'Long'"),
+    ],
     ..OP
 };
 
@@ -266,11 +284,23 @@ pub static KL_DIV: Op = Op {
         "f32[2,3], f32[2,3](unit), reduction='batchmean'",
         "f32[2,3], f32[2,3], reduction='none', log_target=True",
     ],
-    errors: &[("f32[2], f32[2], reduction='no'", "ValueError", "not a valid value for reduction")],
+    errors: &[
+        ("f32[2], f32[2], reduction='no'", "ValueError", "not a valid value for reduction"),
+        ("i64[2], i64[2]", "RuntimeError", "kl_div: Integral inputs not supported."),
+        ("f32[2], i64[2]", "RuntimeError", "kl_div: Integral inputs not supported."),
+        ("c64[2], f32[2]", "RuntimeError", "kl_div: Complex inputs not supported."),
+    ],
     ..OP
 };
 
 fn kl_div(c: &Call) -> Result<Outputs> {
+    let kinds = [c.tensor(0)?.dtype().category(), c.tensor(1)?.dtype().category()];
+    if kinds.contains(&Category::Complex) {
+        return Err(Error::runtime("Complex inputs not supported."));
+    }
+    if kinds.iter().any(|k| *k < Category::Float) {
+        return Err(Error::runtime("Integral inputs not supported."));
+    }
     let (x, t) = (c.tensor(0)?, Term::from(c.tensor(1)?));
     let values = if c.flag(5) { t.clone().exp() * (t - x) } else { t.clone().xlogy_(t.clone()) - t * x };
     if c.str(4) == Some("batchmean") {

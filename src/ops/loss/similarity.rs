@@ -1,6 +1,7 @@
 //! Cosine similarity and normalisation to unit length.
 
-use crate::error::Result;
+use crate::dtype::promote;
+use crate::error::{Error, Result};
 use crate::op::*;
 use crate::ops::reduce::SUM_DIM;
 use crate::ops::reduce::norm::VECTOR_NORM;
@@ -16,12 +17,22 @@ pub static COSINE_SIMILARITY: Op = Op {
     body: composite(cosine_similarity),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3], 1", "f32[2,3], f32[2,3], dim=0"],
-    errors: &[("f32[2,3], f32[2,3], 3", "IndexError", "Dimension out of range")],
+    errors: &[
+        ("f32[2,3], f32[2,3], 3", "IndexError", "Dimension out of range"),
+        ("i64[2,3], i64[2,3]", "RuntimeError", "expected common dtype to be floating point, yet common dtype is Long"),
+    ],
     ..OP
 };
 
 fn cosine_similarity(c: &Call) -> Result<Outputs> {
     let (a, b) = (c.tensor(0)?, c.tensor(1)?);
+    let common = promote(a.dtype(), b.dtype())?;
+    if !common.is_float() {
+        return Err(Error::runtime(format!(
+            "expected common dtype to be floating point, yet common dtype is {}",
+            common.scalar_type_name()
+        )));
+    }
     let shape = crate::layout::broadcast(a.shape(), b.shape())?;
     let dim = crate::layout::wrap_dim(c.int(2)?, shape.len())? as i64;
     let unit = |t| {

@@ -301,10 +301,11 @@ fn complex_logsumexp(t: &Tensor, dims: &[usize], kept: &Tensor) -> Result<()> {
     let dims: Ints = dims.iter().map(|&d| d as i64).collect();
     let sum_of = |x: Term| if dims.is_empty() { x.exp() } else { x.exp().sum(&dims, true) };
     quiet(|| {
-        if t.numel() == 0 || dims.is_empty() {
+        if t.numel() == 0 {
             return kept.copy_raw(&sum_of(Term::from(t)).log().ok()?);
         }
-        let top = AMAX.call((Term::from(t).real_part(), dims.clone(), true));
+        let real = Term::from(t).real_part();
+        let top = if dims.is_empty() { real } else { AMAX.call((real, dims.clone(), true)) };
         let top = top.clone().zero_where(top.abs().equals(f64::INFINITY));
         kept.copy_raw(&(sum_of(Term::from(t) - top.clone()).log() + top).ok()?)
     })
