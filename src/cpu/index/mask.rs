@@ -180,29 +180,26 @@ pub unsafe fn nonzero(input: View, out: View) {
 /// Writes the indices of the elements at `linear + found[i]` in row-major order, from a row of `out` on.
 ///
 /// SAFETY: `out` has a column for each dimension of the shape, and as many rows.
-unsafe fn write_indices(shape: &[usize], linear: usize, found: &[u16], out: View, row: usize) {
-    let Some((&size, outer)) = shape.split_last() else { return };
-    let write = |row: usize, d: usize, index: usize| {
-        // SAFETY: the caller's promise.
-        unsafe { *(out.at(row * out.strides[0] + d * out.strides[1]) as *mut i64) = index as i64 }
-    };
-    if outer.is_empty() {
-        return found.iter().enumerate().for_each(|(i, &p)| write(row + i, 0, linear + p as usize));
-    }
-    // What is found ascends: only the first in each line along the last dimension needs divisions. No line starts at
-    // the end of the piece, so the first of all is one.
-    let (mut first, mut line) = (linear + PIECE, Dims::from_elem(0, outer.len()));
-    for (i, &p) in found.iter().enumerate() {
-        let at = linear + p as usize;
-        if at.wrapping_sub(first) >= size {
-            first = at / size * size;
-            let mut rest = at / size;
-            for (index, &n) in line.iter_mut().zip(outer).rev() {
-                (*index, rest) = (rest % n, rest / n);
-            }
+unsafe fn write_indices(shape: &[usize], linear: usize, mut found: &[u16], out: View, mut row: usize) {
+    let (base, step) = (out.ptr as *mut i64, out.strides[0]);
+    // What is found ascends: the indices of the outer dimensions are worked out once for each line along the last.
+    while let (Some(&p), Some((&size, outer))) = (found.first(), shape.split_last()) {
+        let line = (linear + p as usize) / size;
+        let offset = (line * size).wrapping_sub(linear);
+        let column = |p: u16| (p as usize).wrapping_sub(offset);
+        let (here, rest) = found.split_at(found.iter().take_while(|&&p| column(p) < size).count());
+        let write = |d: usize, i: usize, index: usize| {
+            // SAFETY: the caller's promise.
+            unsafe { *base.add((row + i) * step + d * out.strides[1]) = index as i64 }
+        };
+        here.iter().enumerate().for_each(|(i, &p)| write(outer.len(), i, column(p)));
+        let mut above = line;
+        for (d, &n) in outer.iter().enumerate().rev() {
+            let index = above % n;
+            (0..here.len()).for_each(|i| write(d, i, index));
+            above /= n;
         }
-        line.iter().enumerate().for_each(|(d, &index)| write(row + i, d, index));
-        write(row + i, outer.len(), at - first);
+        (row, found) = (row + here.len(), rest);
     }
 }
 
@@ -255,16 +252,16 @@ unsafe fn compact<T: Copy, const BACK: bool>(full: View, mask: View, dense: View
                 // SAFETY: the runs are those of the operands, and `at` stays below the number of true elements.
                 unsafe {
                     let found = positions(truths(mask, m, dm, n, &mut buffer), &mut room);
-                    let full = full.at(f) as *mut T;
-                    for &p in found {
-                        let (full, dense) = (full.add(p as usize * df), dense.at(at * step) as *mut T);
+                    let (full, dense) = (full.at(f) as *mut T, dense.at(at * step) as *mut T);
+                    for (i, &p) in found.iter().enumerate() {
+                        let (full, dense) = (full.add(p as usize * df), dense.add(i * step));
                         if BACK {
                             *full = *dense;
                         } else {
                             *dense = *full;
                         }
-                        at += 1;
                     }
+                    at += found.len();
                 }
             });
         }
