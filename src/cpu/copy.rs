@@ -13,6 +13,7 @@ use super::strided::{gather, scatter, splat};
 use super::tile::{Scratch, Space, Walk};
 use super::walk::for_runs;
 use crate::dtype::Scalar;
+use crate::layout::Dims;
 
 /// Elements that make a task worth a thread.
 const GRAIN: usize = 1 << 17;
@@ -93,7 +94,12 @@ unsafe fn runs(space: &Space, size: usize, src: *const u8, dst: *mut u8, large: 
             }
         }
     };
-    for_runs(&space.shape, [&space.strides[0], &space.strides[1]], GRAIN, each, || {
+    // All places of a run of the source one after another: it is read once.
+    let mut order: Dims = (0..space.shape.len()).collect();
+    let outer = order.len().saturating_sub(1);
+    order[..outer].sort_by_key(|&d| space.strides[1][d] == 0);
+    let pick = |v: &Dims| order.iter().map(|&d| v[d]).collect::<Dims>();
+    for_runs(&pick(&space.shape), [&pick(&space.strides[0]), &pick(&space.strides[1])], GRAIN, each, || {
         if large {
             fence()
         }

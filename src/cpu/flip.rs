@@ -3,7 +3,9 @@
 //! Layouts have no negative strides, so a flip is a copy with its own walk: rows in parallel, each read from the
 //! mirrored place. A triangle copies part of each row and zeroes the rest.
 
+use super::num::Fuse;
 use super::parallel::par_for;
+use super::simd::{self, Kernel};
 use super::view::View;
 use crate::layout::Dims;
 
@@ -63,11 +65,20 @@ unsafe fn move_row<T: Copy>(src: *const T, step_in: usize, dst: *mut T, step_out
             });
         }
         let (src, dst) = (std::slice::from_raw_parts(src, n), std::slice::from_raw_parts_mut(dst, n));
-        if mirrored {
-            dst.iter_mut().zip(src.iter().rev()).for_each(|(d, s)| *d = *s);
-        } else {
-            dst.copy_from_slice(src);
-        }
+        if mirrored { simd::run(Mirror { src, dst }) } else { dst.copy_from_slice(src) }
+    }
+}
+
+/// Copies a row in reverse order.
+struct Mirror<'a, T> {
+    src: &'a [T],
+    dst: &'a mut [T],
+}
+impl<T: Copy> Kernel for Mirror<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<F: Fuse>(self) {
+        self.dst.iter_mut().zip(self.src.iter().rev()).for_each(|(d, s)| *d = *s);
     }
 }
 

@@ -1,14 +1,16 @@
 //! Cumulative sums, products, maxima, minima and log-sum-exps along one dimension.
 //!
 //! Floats accumulate in f64 (complex numbers in complex128, integers in i64), so that a running sum of a million
-//! f32 is still good to f32. A tile of neighbouring lines advances together where that walks memory in order.
+//! f32 is still good to f32. A tile of neighbouring lines advances together where that walks memory in order. Of a
+//! long line's blocks the totals are taken first; then each knows where it starts, and they run side by side.
 
 use super::arith::{Arith, Ordered};
 use super::parallel::par_for;
-use super::view::{View, load, store};
+use super::view::{Ptr, View, load, store};
 use super::walk::Others;
 use crate::dtype::{DType, Element, c128};
 use crate::error::{Error, Result};
+use std::ops::Range;
 
 /// What accumulates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +25,11 @@ pub enum Scan {
 /// Neighbouring lines that advance together, and elements of a line that are converted at once.
 const TILE: usize = 512;
 const RUN: usize = 2048;
-/// Parts of a run that are accumulated side by side.
+/// Parts of a run that are accumulated side by side, and sums of which a total is put together.
 const CHAINS: usize = 4;
+const LANES: usize = 16;
+/// Elements of a long line that are accumulated from their own start: a size that no number of threads changes.
+const BLOCK: usize = 1 << 15;
 
 /// One accumulating step.
 trait Rule<T: Copy>: Copy + Sync {
@@ -143,6 +148,10 @@ unsafe fn run<T: Element, R: Rule<T>>(rule: R, input: View, dim: usize, out: Vie
         mark: std::marker::PhantomData::<T>,
     };
     let (width, across) = others.pop();
+    if R::SPLITS && others.count() * width == 1 && job.length > BLOCK {
+        // SAFETY: handed on to the caller.
+        return unsafe { job.blocks() };
+    }
     // Lines that lie densely in memory are walked one by one, others a tile at a time.
     let tile = if job.steps[0] <= across[0] || width == 1 { 1 } else { TILE };
     let tiles = width.div_ceil(tile);
@@ -155,7 +164,7 @@ unsafe fn run<T: Element, R: Rule<T>>(rule: R, input: View, dim: usize, out: Vie
             // SAFETY: the lines are those of the operands.
             unsafe {
                 if n == 1 {
-                    job.line(base);
+                    job.line(base, 0..job.length, rule.first());
                 } else {
                     job.lines(base, n, across);
                 }
@@ -178,13 +187,48 @@ struct Job<'a, T, R> {
 }
 
 impl<T: Element, R: Rule<T>> Job<'_, T, R> {
-    unsafe fn line(&self, base: [usize; 3]) {
+    /// The only line, in blocks.
+    unsafe fn blocks(&self) {
+        let range = |block: usize| block * BLOCK..self.length.min((block + 1) * BLOCK);
+        let mut starts = vec![self.rule.first(); self.length.div_ceil(BLOCK)];
+        let slots = Ptr(starts.as_mut_ptr());
+        // SAFETY: each block has a slot of its own.
+        par_for(starts.len(), 1, |blocks| blocks.for_each(|b| unsafe { *slots.at(b) = self.total(range(b)) }));
+        let mut acc = self.rule.first();
+        for start in &mut starts {
+            let next = self.rule.step(acc, *start).0;
+            *start = std::mem::replace(&mut acc, next);
+        }
+        // SAFETY: blocks are disjoint parts of the line.
+        par_for(starts.len(), 1, |blocks| blocks.for_each(|b| unsafe { self.line([0; 3], range(b), starts[b]) }));
+    }
+
+    /// What a part of the only line adds up to.
+    unsafe fn total(&self, part: Range<usize>) -> T {
+        let (input, step) = (&self.views[0], self.steps[0]);
+        let mut buffer = [T::default(); RUN];
+        let mut lanes = [self.rule.first(); LANES];
+        for start in part.clone().step_by(RUN) {
+            let x = &mut buffer[..RUN.min(part.end - start)];
+            // SAFETY: the run lies inside the operand.
+            unsafe { load(input.dtype, input.at(start * step), step, x.len(), x.as_mut_ptr()) };
+            let (groups, rest) = x.as_chunks::<LANES>();
+            for group in groups {
+                (0..LANES).for_each(|k| lanes[k] = self.rule.step(lanes[k], group[k]).0);
+            }
+            lanes.iter_mut().zip(rest).for_each(|(lane, &v)| *lane = self.rule.step(*lane, v).0);
+        }
+        lanes.into_iter().fold(self.rule.first(), |acc, lane| self.rule.step(acc, lane).0)
+    }
+
+    /// Part of a line, from what has accumulated before it.
+    unsafe fn line(&self, base: [usize; 3], part: Range<usize>, mut acc: T) {
         let [input, out, index] = &self.views;
-        let mut buffer = vec![T::default(); RUN.min(self.length)];
+        let mut buffer = vec![T::default(); RUN.min(part.len())];
         let mut places = vec![0i64; if index.ptr.is_null() { 0 } else { buffer.len() }];
-        let (mut acc, mut place) = (self.rule.first(), 0);
-        for start in (0..self.length).step_by(RUN) {
-            let n = RUN.min(self.length - start);
+        let mut place = 0;
+        for start in part.clone().step_by(RUN) {
+            let n = RUN.min(part.end - start);
             let at: [usize; 3] = std::array::from_fn(|k| base[k] + start * self.steps[k]);
             // SAFETY: the run lies inside the operands, the buffers have room for it.
             unsafe {
@@ -318,6 +362,8 @@ mod tests {
             check(&mut rng, Scan::Sum, DType::F16, &s, 2e-2);
         }
         check(&mut rng, Scan::Sum, DType::F32, &[2, 100_000], 1e-3);
+        check(&mut rng, Scan::Sum, DType::F64, &[100_003], 1e-9);
+        check(&mut rng, Scan::Sum, DType::I32, &[100_003], 0.0);
         check(&mut rng, Scan::Max, DType::F32, &[3000, 700], 0.0);
     }
 }

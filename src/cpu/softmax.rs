@@ -1,8 +1,8 @@
 //! Softmax and its logarithm along one dimension, and their gradients.
 //!
-//! Lines that are dense in memory are handled one by one, in a buffer of the computing type (f32 for the half types)
-//! while they fit the cache, else in pieces that are read three times. Other lines go side by side, row by row, so
-//! that memory is walked in order; exponentials are then computed twice, which costs less than keeping them.
+//! Lines that are dense in memory are handled one by one where they lie, or through a buffer of the computing type (f32
+//! for the half types); what does not fit the cache, in pieces that are read three times. Other lines go side by side,
+//! row by row, so that memory is walked in order; exponentials are then computed twice, which costs less than keeping them.
 
 use super::arith::{Float, greater};
 use super::num::Fuse;
@@ -64,26 +64,43 @@ struct Tile<'a> {
     across: usize,
 }
 impl Tile<'_> {
-    /// Reads elements from `start` on of the only line.
-    fn read<T: Float>(&self, start: usize, buffer: &mut [T]) {
-        let v = &self.view;
-        // SAFETY: the caller of the kernel vouches for the operands, and tiles lie inside them.
-        unsafe { load(v.dtype, v.at(self.offset + start * self.along), self.along, buffer.len(), buffer.as_mut_ptr()) }
+    /// Whether the only line lies in memory as the loops read it.
+    fn is_own<T: Float>(&self) -> bool {
+        self.view.dtype == T::DTYPE && self.along == 1
     }
-    fn write<T: Float>(&self, start: usize, buffer: &[T]) {
+    /// `n` elements from `start` on of the only line: where they lie, else read into the buffer.
+    #[inline(always)]
+    fn piece<T: Float>(&self, start: usize, n: usize, buffer: *mut T) -> *const T {
+        let (v, at) = (&self.view, self.view.at(self.offset + start * self.along));
+        if self.is_own::<T>() {
+            return at as *const T;
+        }
+        // SAFETY: the caller of the kernel vouches for the operands, and tiles lie inside them; buffers hold a piece.
+        unsafe { load(v.dtype, at, self.along, n, buffer) };
+        buffer
+    }
+    /// Where such elements are to be written: where they lie, else the buffer, which `keep` then stores.
+    #[inline(always)]
+    fn place<T: Float>(&self, start: usize, buffer: *mut T) -> *mut T {
+        if self.is_own::<T>() { self.view.at(self.offset + start) as *mut T } else { buffer }
+    }
+    #[inline(always)]
+    fn keep<T: Float>(&self, start: usize, n: usize, buffer: *const T) {
         let v = &self.view;
-        // SAFETY: as in `read`.
-        unsafe { store(v.dtype, v.at(self.offset + start * self.along), self.along, buffer.len(), buffer.as_ptr()) }
+        if !self.is_own::<T>() {
+            // SAFETY: as in `piece`.
+            unsafe { store(v.dtype, v.at(self.offset + start * self.along), self.along, n, buffer) }
+        }
     }
     /// Reads element `i` of every line.
     fn read_row<T: Float>(&self, i: usize, buffer: &mut [T]) {
         let v = &self.view;
-        // SAFETY: as in `read`.
+        // SAFETY: as in `piece`.
         unsafe { load(v.dtype, v.at(self.offset + i * self.along), self.across, buffer.len(), buffer.as_mut_ptr()) }
     }
     fn write_row<T: Float>(&self, i: usize, buffer: &[T]) {
         let v = &self.view;
-        // SAFETY: as in `read`.
+        // SAFETY: as in `piece`.
         unsafe { store(v.dtype, v.at(self.offset + i * self.along), self.across, buffer.len(), buffer.as_ptr()) }
     }
 }
@@ -140,38 +157,45 @@ impl<T: Float> Kernel for Forward<'_, T> {
 impl<T: Float> Forward<'_, T> {
     #[inline(always)]
     fn line<F: Fuse>(self) {
-        let Job { tiles: [input, out], length, buffers: [buffer, _], .. } = self.job;
-        let whole = length <= LINE;
+        let Job { tiles: [input, out], length, buffers, .. } = self.job;
+        let [a, b] = buffers.map(|b| b.as_mut_ptr());
         let pieces = || (0..length).step_by(LINE).map(|start| (start, LINE.min(length - start)));
         let mut max = T::LOWEST;
         for (start, n) in pieces() {
-            input.read(start, &mut buffer[..n]);
-            // SAFETY: the buffer holds `n` elements.
-            max = greater(max, unsafe { Lanes(Max).block::<F>(buffer.as_ptr(), n) });
+            let x = input.piece(start, n, a);
+            // SAFETY: the piece has `n` elements.
+            max = greater(max, unsafe { Lanes(Max).block::<F>(x, n) });
         }
+        // A line of one piece is kept as exponentials; the logarithm needs none but in the sum.
+        let kept = length <= LINE && !self.log;
         let mut sum = T::ZERO;
         for (start, n) in pieces() {
-            if !whole {
-                input.read(start, &mut buffer[..n]);
-            }
-            let x = &mut buffer[..n];
-            // The logarithm needs no exponential but in the sum.
-            sum = sum.plus(if self.log { sum_exp::<T, F>(x, max) } else { exponentials::<T, F>(x, max) });
+            let x = input.piece(start, n, a);
+            // SAFETY: as above; the buffer has room for a piece.
+            sum = sum.plus(unsafe {
+                if kept {
+                    each([x], b, n, |[v]| v.minus(max).exp::<F>());
+                    Lanes(Sum { mean: false }).block::<F>(b, n)
+                } else {
+                    Lanes(SumExp::<T, F>(max, PhantomData)).block::<F>(x, n)
+                }
+            });
         }
         let (scale, log_sum) = (T::ONE.divide(sum), sum.ln());
         for (start, n) in pieces() {
-            let x = &mut buffer[..n];
-            if !whole {
-                input.read(start, x);
+            let x = if kept { b.cast_const() } else { input.piece(start, n, a) };
+            let y = out.place(start, a);
+            // SAFETY: all have `n` elements.
+            unsafe {
+                if self.log {
+                    each([x], y, n, |[v]| v.minus(max).minus(log_sum));
+                } else if kept {
+                    each([x], y, n, |[v]| v.times(scale));
+                } else {
+                    each([x], y, n, |[v]| v.minus(max).exp::<F>().times(scale));
+                }
             }
-            if self.log {
-                x.iter_mut().for_each(|v| *v = v.minus(max).minus(log_sum));
-            } else if whole {
-                x.iter_mut().for_each(|v| *v = v.times(scale));
-            } else {
-                x.iter_mut().for_each(|v| *v = v.minus(max).exp::<F>().times(scale));
-            }
-            out.write(start, x);
+            out.keep(start, n, a);
         }
     }
 
@@ -207,19 +231,15 @@ impl<T: Float> Forward<'_, T> {
     }
 }
 
-/// The sum of `exp(x - max)`.
+/// `y[i] = f(x[i])` for `n` elements; what is written may be one of the operands.
+///
+/// SAFETY: all must hold `n` elements, and not overlap but as a whole.
 #[inline(always)]
-fn sum_exp<T: Float, F: Fuse>(x: &[T], max: T) -> T {
-    // SAFETY: the slice has as many elements.
-    unsafe { Lanes(SumExp::<T, F>(max, PhantomData)).block::<F>(x.as_ptr(), x.len()) }
-}
-
-/// Turns `x` into `exp(x - max)`; returns the sum.
-#[inline(always)]
-fn exponentials<T: Float, F: Fuse>(x: &mut [T], max: T) -> T {
-    x.iter_mut().for_each(|v| *v = v.minus(max).exp::<F>());
-    // SAFETY: the slice has as many elements.
-    unsafe { Lanes(Sum { mean: false }).block::<F>(x.as_ptr(), x.len()) }
+unsafe fn each<T: Copy, const N: usize>(x: [*const T; N], y: *mut T, n: usize, f: impl Fn([T; N]) -> T) {
+    for i in 0..n {
+        // SAFETY: the caller's promise.
+        unsafe { *y.add(i) = f(x.map(|x| *x.add(i))) }
+    }
 }
 
 struct Backward<'a, T> {
@@ -237,29 +257,33 @@ impl<T: Float> Kernel for Backward<'_, T> {
 impl<T: Float> Backward<'_, T> {
     #[inline(always)]
     fn line<F: Fuse>(self) {
-        let Job { tiles: [output, grad, out], length, buffers: [a, b], .. } = self.job;
+        let Job { tiles: [output, grad, out], length, buffers, .. } = self.job;
+        let [a, b] = buffers.map(|b| b.as_mut_ptr());
         let pieces = || (0..length).step_by(LINE).map(|start| (start, LINE.min(length - start)));
         let mut sum = T::ZERO;
         for (start, n) in pieces() {
-            let (y, g) = (&mut a[..n], &mut b[..n]);
-            grad.read(start, g);
-            if !self.log {
-                output.read(start, y);
-                g.iter_mut().zip(&*y).for_each(|(g, &y)| *g = g.times(y));
+            let mut g = grad.piece(start, n, b);
+            // SAFETY: all have `n` elements.
+            unsafe {
+                if !self.log {
+                    let y = output.piece(start, n, a);
+                    each([g, y], b, n, |[g, y]| g.times(y));
+                    g = b;
+                }
+                sum = sum.plus(Lanes(Sum { mean: false }).block::<F>(g, n));
             }
-            // SAFETY: the buffer holds `n` elements.
-            sum = sum.plus(unsafe { Lanes(Sum { mean: false }).block::<F>(g.as_ptr(), n) });
         }
         for (start, n) in pieces() {
-            let (y, g) = (&mut a[..n], &mut b[..n]);
-            grad.read(start, g);
-            output.read(start, y);
-            if self.log {
-                g.iter_mut().zip(&*y).for_each(|(g, y)| *g = g.minus(y.exp::<F>().times(sum)));
-            } else {
-                g.iter_mut().zip(&*y).for_each(|(g, y)| *g = y.times(g.minus(sum)));
+            let (g, y, to) = (grad.piece(start, n, b), output.piece(start, n, a), out.place(start, a));
+            // SAFETY: as above.
+            unsafe {
+                if self.log {
+                    each([g, y], to, n, |[g, y]| g.minus(y.exp::<F>().times(sum)));
+                } else {
+                    each([g, y], to, n, |[g, y]| y.times(g.minus(sum)));
+                }
             }
-            out.write(start, g);
+            out.keep(start, n, a);
         }
     }
 
@@ -324,6 +348,14 @@ mod tests {
         let want: Vec<f64> =
             (0..g.len()).map(|i| if log { g[i] - p[i] * total[i] } else { p[i] * (g[i] - total[i]) }).collect();
         close(&out.reals(), &want, 3.0 * tolerance);
+        let (inside, over) = (Array::of(dtype, s, &x.reals()), Array::of(dtype, s, &g));
+        // SAFETY: as above; results may take the place of their operands.
+        unsafe {
+            softmax(inside.view(), dim, inside.view(), log).unwrap();
+            softmax_backward(over.view(), inside.view(), dim, over.view(), log).unwrap();
+        }
+        close(&inside.reals(), &y.reals(), tolerance);
+        close(&over.reals(), &want, 3.0 * tolerance);
     }
 
     #[test]

@@ -128,25 +128,28 @@ fn add<T: Element>(a: T, b: T) -> T {
 }
 
 impl Plan<'_> {
-    /// Calls `f(full, dense)` with the offsets of the index positions of a range, a chunk at a time, in order.
-    fn walk(&self, range: Range<usize>, mut f: impl FnMut(&[usize], &[usize])) {
+    /// Calls `f(full, dense, base)` with the offsets of the index positions of a range, a chunk at a time, in order;
+    /// those of the other operand are beyond `base`.
+    fn walk(&self, range: Range<usize>, mut f: impl FnMut(&[usize], &[usize], usize)) {
         let (mut full, mut dense) = ([0usize; CHUNK], [0usize; CHUNK]);
         let (shape, [steps]) = coalesce(&self.shape, [&self.steps]);
         let mut at = Odometer::new(&shape, [&steps], range.start);
+        // Along one dimension all chunks have the offsets of the first.
+        let line = (shape.len() <= 1).then(|| steps.first().copied().unwrap_or(0));
+        if let Some(step) = line {
+            dense.iter_mut().take(range.len()).enumerate().for_each(|(i, d)| *d = i * step);
+        }
         for start in range.clone().step_by(CHUNK) {
             let n = CHUNK.min(range.end - start);
             full[..n].fill(0);
             self.axes.iter().for_each(|axis| axis.add(&self.shape, start, &mut full[..n]));
-            if shape.len() <= 1 {
-                let step = steps.first().copied().unwrap_or(0);
-                dense[..n].iter_mut().enumerate().for_each(|(i, d)| *d = (start + i) * step);
-            } else {
+            if line.is_none() {
                 for d in &mut dense[..n] {
                     *d = at.offsets[0];
                     at.step();
                 }
             }
-            f(&full[..n], &dense[..n]);
+            f(&full[..n], &dense[..n], line.map_or(0, |step| start * step));
         }
     }
     /// Calls `f(full, dense)` for every pair of elements, in parallel over everything.
@@ -175,7 +178,8 @@ impl Plan<'_> {
     ) {
         let (full, dense) = (full.ptr as *mut T, dense.ptr as *mut T);
         let single = self.rest.is_empty() && part == (0..1);
-        self.walk(range, |a, b| {
+        self.walk(range, |a, b, base| {
+            let dense = dense.wrapping_add(base);
             let pairs = a.iter().zip(b).map(|(&a, &b)| (full.wrapping_add(a), dense.wrapping_add(b)));
             if single {
                 pairs.for_each(|(a, b)| f(a, b));
@@ -211,19 +215,21 @@ impl Plan<'_> {
 impl Axis<'_> {
     /// Adds the offsets of the index positions from `start` on.
     fn add(&self, shape: &[usize], start: usize, offsets: &mut [usize]) {
-        let wrap = |v: i64| (if v < 0 { v + self.size as i64 } else { v }) as usize * self.stride;
+        let place = |v: i64| (if v < 0 { v + self.size as i64 } else { v }) as usize;
         if self.index.is_contiguous() {
-            let p = self.index.at(start) as *const i64;
-            for (i, o) in offsets.iter_mut().enumerate() {
-                // SAFETY: positions lie inside the index, which the caller of the kernel vouches for.
-                *o += wrap(unsafe { *p.add(i) });
-            }
-            return;
+            // SAFETY: positions lie inside the index, which the caller of the kernel vouches for.
+            let index = unsafe { std::slice::from_raw_parts(self.index.at(start) as *const i64, offsets.len()) };
+            let pairs = offsets.iter_mut().zip(index);
+            // Vectors have no product of 64 bits.
+            return match self.stride {
+                1 => pairs.for_each(|(o, &v)| *o += place(v)),
+                stride => pairs.for_each(|(o, &v)| *o += place(v) * stride),
+            };
         }
         let mut at = Odometer::new(shape, [self.index.strides], start);
         for o in offsets {
             // SAFETY: as above.
-            *o += wrap(unsafe { *(self.index.at(at.offsets[0]) as *const i64) });
+            *o += place(unsafe { *(self.index.at(at.offsets[0]) as *const i64) }) * self.stride;
             at.step();
         }
     }

@@ -203,6 +203,19 @@ fn masks() {
 }
 
 #[test]
+fn any_byte_but_zero_is_true() {
+    let mut bytes = [0, 1, 2, 128, 255, 0, 3, 0, 7, 129, 0];
+    let mask = View { ptr: bytes.as_mut_ptr(), dtype: DType::Bool, shape: &[11], strides: &[1] };
+    let places = Array::zeros(DType::I64, &[7, 1]);
+    // SAFETY: the view is that of the bytes; there is a row for each that is not zero.
+    unsafe {
+        assert_eq!(nonzero_count(mask), 7);
+        nonzero(mask, places.view());
+    }
+    assert_eq!(places.reals(), [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 9.0]);
+}
+
+#[test]
 fn bad_indices_change_nothing() {
     let a = Array::of(DType::F32, &[3], &[1.0, 2.0, 3.0]);
     let out = Array::zeros(DType::F32, &[2]);

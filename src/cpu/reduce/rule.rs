@@ -102,9 +102,9 @@ impl<T: Copy, S: Step<T>> Rule<T> for Lanes<S> {
         // SAFETY: the caller vouches for `n` elements.
         let x = unsafe { std::slice::from_raw_parts(x, n) };
         match size_of::<S::Acc>() {
-            0..=4 => lanes::<T, S, 64>(self.0, x),
-            5..=8 => lanes::<T, S, 32>(self.0, x),
-            _ => lanes::<T, S, 8>(self.0, x),
+            0..=4 => lanes::<T, S, 16>(self.0, x),
+            5..=8 => lanes::<T, S, 8>(self.0, x),
+            _ => lanes::<T, S, 2>(self.0, x),
         }
     }
     #[inline(always)]
@@ -140,30 +140,35 @@ impl<T: Copy, S: Step<T>> Rule<T> for Lanes<S> {
 /// Places from which a run is read at once: the memory delivers more so.
 const STREAMS: usize = 4;
 
-/// Folds a run: what fills `L` lanes from four places at once, the rest eight lanes at a time, then one.
+/// Folds a run: what fills `W` lanes from each of four places at once, the rest eight lanes at a time, then one.
 #[inline(always)]
-fn lanes<T: Copy, S: Step<T>, const L: usize>(rule: S, x: &[T]) -> S::Acc {
-    let (body, tail) = x.split_at(x.len() - x.len() % L);
+fn lanes<T: Copy, S: Step<T>, const W: usize>(rule: S, x: &[T]) -> S::Acc {
+    let (body, tail) = x.split_at(x.len() - x.len() % (STREAMS * W));
     let (octets, rest) = tail.as_chunks::<8>();
     let end = rest.iter().fold(rule.init(), |acc, &v| rule.step(acc, v));
     let end = if octets.is_empty() { end } else { rule.merge(tree(rule, chunks(rule, octets)), end) };
-    if body.is_empty() { end } else { rule.merge(tree(rule, streams::<T, S, L>(rule, body)), end) }
+    if body.is_empty() { end } else { rule.merge(tree(rule, streams::<T, S, W>(rule, body)), end) }
 }
 
-/// Folds the quarters of a run side by side, lane by lane; the run is a multiple of `L` long.
+/// Folds the quarters of a run side by side, lane by lane, and puts them together; the run fills all lanes.
 #[inline(always)]
-#[allow(clippy::needless_range_loop)] // loops over iterators are not always unrolled into vectors here
-fn streams<T: Copy, S: Step<T>, const L: usize>(rule: S, x: &[T]) -> [S::Acc; L] {
-    let (quarter, width) = (x.len() / STREAMS, L / STREAMS);
-    let mut acc = [rule.init(); L];
-    for at in (0..quarter).step_by(width) {
-        for i in 0..L {
-            // SAFETY: a quarter is a multiple of `width` long, so `at + i % width` is below it.
-            acc[i] = rule.step(acc[i], unsafe { *x.get_unchecked(i / width * quarter + at + i % width) });
+#[allow(clippy::needless_range_loop)] // one index for two arrays
+fn streams<T: Copy, S: Step<T>, const W: usize>(rule: S, x: &[T]) -> [S::Acc; W] {
+    let quarter = x.len() / STREAMS;
+    let mut acc = [[rule.init(); W]; STREAMS];
+    for at in (0..quarter).step_by(W) {
+        // In this order of the loops they become vectors for all rules.
+        for i in 0..W {
+            for k in 0..STREAMS {
+                // SAFETY: a quarter is a multiple of `W` long.
+                acc[k][i] = rule.step(acc[k][i], unsafe { *x.get_unchecked(k * quarter + at + i) });
+            }
         }
     }
     // Seen together with what follows, the loop would be compiled for single lanes.
-    std::hint::black_box(acc)
+    let [p, q, r, s] = std::hint::black_box(acc);
+    let both = |a: [S::Acc; W], b: [S::Acc; W]| std::array::from_fn(|i| rule.merge(a[i], b[i]));
+    both(both(p, r), both(q, s))
 }
 
 /// Folds chunks lane by lane.
