@@ -1,9 +1,10 @@
 //! What a node keeps of the call that made it: arguments and results that its formula reads, and facts of the others.
 
 use super::saved::Saved;
+use crate::dtype::Scalar;
 use crate::error::Result;
 use crate::op::gradient::Facts;
-use crate::op::{OUT0, Value};
+use crate::op::{OUT0, Param, Value};
 use crate::place;
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
@@ -11,7 +12,7 @@ use smallvec::SmallVec;
 /// What an op's formula reads, and no more: a call on small tensors costs about as much as its node.
 #[derive(Default)]
 pub struct Kept {
-    /// Arguments that are no tensors, by position; `None` is not kept.
+    /// Arguments that are no tensors, by position: those that are not what the signature has by default, or `None`.
     pub plain: SmallVec<[(u32, Value<'static>); 1]>,
     /// Tensors by their place: see `Place`.
     pub tensors: SmallVec<[(Place, Saved); 2]>,
@@ -30,6 +31,17 @@ pub enum Place {
     Output(u32),
 }
 
+/// Whether it is the number, or the `None`, that the parameter has by default.
+#[inline]
+fn is_default(p: &Param, v: &Value) -> bool {
+    match (v, &p.default) {
+        (Value::None, None | Some(Value::None)) => true,
+        (Value::Scalar(Scalar::Float(a)), Some(Value::Scalar(Scalar::Float(b)))) => a.to_bits() == b.to_bits(),
+        (Value::Scalar(a), Some(Value::Scalar(b))) => a == b,
+        _ => false,
+    }
+}
+
 /// `None` once it was freed.
 pub type State = Option<Kept>;
 
@@ -40,13 +52,20 @@ impl Kept {
         }
         Ok(())
     }
+    /// Keeps argument `i` of parameter `p`.
     #[inline]
-    pub(super) fn argument(&mut self, i: u32, v: &Value, read: bool, output: Option<&Facts>) -> Result<()> {
+    pub(super) fn argument(
+        &mut self,
+        (i, p): (u32, &Param),
+        v: &Value,
+        read: bool,
+        like: Option<&Facts>,
+    ) -> Result<()> {
         match v {
-            Value::None => {}
+            v if is_default(p, v) => {}
             Value::Tensor(_) | Value::Owned(_) => {
                 let Some(t) = v.as_tensor() else { return Ok(()) };
-                match output {
+                match like {
                     Some(f) if f.fit(t) && i < 32 => self.like_output |= 1 << i,
                     _ => self.facts.push((i, Facts::of(t))),
                 }

@@ -213,7 +213,13 @@ impl Node {
     ) -> Result<Unpacked> {
         let guard = state.lock().unwrap_or_else(|e| e.into_inner());
         let Some(kept) = &*guard else { return Err(freed()) };
-        let mut args = SmallVec::from_elem(Value::None, op.signature().params.len());
+        let mut facts: SmallVec<[(usize, Facts); 2]> = SmallVec::new();
+        facts.extend(bits(kept.like_output).map(|i| (i, self.outputs[0].clone())));
+        facts.extend(kept.facts.iter().map(|(i, f)| (*i as usize, f.clone())));
+        let params = op.signature().params.iter();
+        let mut args: SmallVec<[Value; 3]> = params.map(|p| p.default.clone().unwrap_or_default()).collect();
+        // Tensors that no formula reads.
+        facts.iter().for_each(|(i, _)| args[*i] = Value::None);
         for (i, v) in &kept.plain {
             args[*i as usize] = v.clone();
         }
@@ -232,9 +238,6 @@ impl Node {
                 }
             }
         }
-        let mut facts: SmallVec<[(usize, Facts); 2]> = SmallVec::new();
-        facts.extend(bits(kept.like_output).map(|i| (i, self.outputs[0].clone())));
-        facts.extend(kept.facts.iter().map(|(i, f)| (*i as usize, f.clone())));
         Ok(Unpacked { args, outputs, facts })
     }
 }
@@ -335,8 +338,8 @@ fn recorded(
     let saves = wanted_saves(call.op, edges);
     outputs.iter().for_each(|t| place::push(made, || Facts::of(t)));
     let kept = state.get_mut().unwrap_or_else(|e| e.into_inner()).get_or_insert_default();
-    for (i, v) in call.args.iter().enumerate() {
-        kept.argument(i as u32, v, i < 16 && saves & (1 << i) != 0, made.first())?;
+    for (i, (v, p)) in call.args.iter().zip(&call.op.signature().params).enumerate() {
+        kept.argument((i as u32, p), v, i < 16 && saves & (1 << i) != 0, made.first())?;
     }
     if !hooked(own) {
         kept.outputs(saves, outputs)?;
