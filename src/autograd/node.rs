@@ -357,16 +357,6 @@ fn wanted_saves(op: &Op, edges: &[Option<Edge>]) -> u32 {
     }
 }
 
-/// The arguments that have a gradient formula, in edge order.
-pub fn differentiable_args(op: &Op) -> impl Iterator<Item = usize> + '_ {
-    let (each, joint): (&[crate::op::Grad], &[usize]) = match &op.vjp {
-        Vjp::Each(list) => (list, &[]),
-        Vjp::Joint(j) => (&[], j.args),
-        _ => (&[], &[]),
-    };
-    each.iter().map(|g| g.arg).chain(joint.iter().copied())
-}
-
 /// One edge for each differentiable argument; a number or a tensor without gradient has none.
 pub fn edges(call: &Call) -> Result<Edges> {
     let mut edges = Edges::new();

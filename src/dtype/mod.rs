@@ -153,7 +153,6 @@ impl DType {
     /// The name that PyTorch's message about numbers out of range gives the dtype.
     pub fn c10_name(self) -> &'static str {
         match self {
-            I32 => "int",
             U8 => "uint8_t",
             U16 => "uint16_t",
             U32 => "uint32_t",
@@ -161,13 +160,7 @@ impl DType {
             I8 => "int8_t",
             I16 => "int16_t",
             I64 => "int64_t",
-            F16 => "c10::Half",
-            BF16 => "c10::BFloat16",
-            F32 => "float",
-            F64 => "double",
-            C64 => "c10::complex<float>",
-            C128 => "c10::complex<double>",
-            Bool => "bool",
+            _ => self.cpp_name(),
         }
     }
     pub fn from_name(name: &str) -> Option<DType> {

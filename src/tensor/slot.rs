@@ -17,7 +17,7 @@ use std::sync::{Arc, Weak};
 pub trait GradFn: Any + Send + Sync {
     /// PyTorch's name: `AddBackward0`.
     fn name(&self) -> &str;
-    /// Above that of every node and leaf with an edge from it.
+    /// Its sequence number, above those of all that its edges lead to.
     fn seq(&self) -> u64;
 }
 
@@ -70,7 +70,8 @@ impl LeafUse {
     /// `turn` is asked for a sequence number where no other edge to the leaf lives.
     #[inline]
     pub fn new(leaf: &Tensor, turn: impl FnOnce() -> u64) -> LeafUse {
-        // Who comes second and reads the turn before it is set finds an earlier one, which is as good.
+        // Where two threads come first at once, the second may count on from an earlier turn than the one that is set:
+        // the leaf then may take its sum in two parts.
         if leaf.0.uses.fetch_add(1, Ordering::AcqRel) == 0 {
             leaf.0.turn.store(turn(), Ordering::Release);
             leaf.keep_accumulator();
