@@ -1,10 +1,13 @@
 //! Matrix products, batched, over any strides: the one door to the `gemm` crate.
 //!
-//! Floats and complex numbers go to the crate; half types are widened to f32 as whole operands, integers have a
-//! loop of their own. The split over threads is ours, by panels of a size that depends on the shapes alone.
+//! Floats and complex numbers go to the crate, large real ones on AVX2 to `blocked.rs`; half types are widened to f32
+//! as whole operands, integers have a loop of their own. The split over threads is ours.
+
+#[cfg(target_arch = "x86_64")]
+mod blocked;
 
 use super::num::Fuse;
-use super::parallel::{num_threads, par_for};
+use super::parallel::{num_threads, try_par_for};
 use super::simd::{self, Kernel};
 use super::temp::Temp;
 use super::view::{Ptr, View, load, store};
@@ -36,16 +39,16 @@ pub unsafe fn matmul(a: View, b: View, out: View, alpha: f64, beta: f64) -> Resu
     // SAFETY: handed on to the caller.
     unsafe {
         match out.dtype {
-            DType::F32 => batched(a, b, out, alpha as f32, beta as f32),
-            DType::F64 => batched(a, b, out, alpha, beta),
-            DType::C64 => batched(a, b, out, c64::new(alpha as f32, 0.0), c64::new(beta as f32, 0.0)),
-            DType::C128 => batched(a, b, out, c128::new(alpha, 0.0), c128::new(beta, 0.0)),
+            DType::F32 => batched(a, b, out, alpha as f32, beta as f32)?,
+            DType::F64 => batched(a, b, out, alpha, beta)?,
+            DType::C64 => batched(a, b, out, c64::new(alpha as f32, 0.0), c64::new(beta as f32, 0.0))?,
+            DType::C128 => batched(a, b, out, c128::new(alpha, 0.0), c128::new(beta, 0.0))?,
             DType::F16 | DType::BF16 => widened(a, b, out, alpha, beta)?,
-            DType::U8 => batched(a, b, out, alpha as i64 as u8, beta as i64 as u8),
-            DType::I8 => batched(a, b, out, alpha as i64 as i8, beta as i64 as i8),
-            DType::I16 => batched(a, b, out, alpha as i64 as i16, beta as i64 as i16),
-            DType::I32 => batched(a, b, out, alpha as i64 as i32, beta as i64 as i32),
-            DType::I64 => batched(a, b, out, alpha as i64, beta as i64),
+            DType::U8 => batched(a, b, out, alpha as i64 as u8, beta as i64 as u8)?,
+            DType::I8 => batched(a, b, out, alpha as i64 as i8, beta as i64 as i8)?,
+            DType::I16 => batched(a, b, out, alpha as i64 as i16, beta as i64 as i16)?,
+            DType::I32 => batched(a, b, out, alpha as i64 as i32, beta as i64 as i32)?,
+            DType::I64 => batched(a, b, out, alpha as i64, beta as i64)?,
             d => {
                 let name = d.scalar_type_name();
                 return Err(Error::not_implemented(format!("\"addmm_impl_cpu_\" not implemented for '{name}'")));
@@ -69,52 +72,84 @@ impl<T: Copy> Matrix<T> {
     fn from(self, i: usize, j: usize) -> Matrix<T> {
         Matrix { ptr: self.at(i, j), ..self }
     }
+    fn t(self) -> Matrix<T> {
+        Matrix { rows: self.cols, cols: self.rows, ..self }
+    }
 }
+
+/// `out = beta * out + alpha * a @ b` of a size `[m, n, k]` on one thread.
+///
+/// # Safety
+/// The matrices must be in bounds and `out` must not overlap the others.
+type Product<T> = unsafe fn([usize; 3], Matrix<T>, Matrix<T>, Matrix<T>, T, T) -> Result<()>;
 
 /// An element type that has a matrix product.
 trait Multiply: Element {
-    /// `out = beta * out + alpha * a @ b` on one thread.
-    ///
-    /// # Safety
-    /// The matrices must be in bounds and `out` must not overlap the others.
-    unsafe fn product(size: [usize; 3], a: Matrix<Self>, b: Matrix<Self>, out: Matrix<Self>, alpha: Self, beta: Self);
+    /// The function for products of this size `[m, n, k]`, or for parts of them.
+    fn product(size: [usize; 3]) -> Product<Self>;
 }
 
 /// The types that the `gemm` crate knows.
-trait Blas: Element {}
+trait Blas: Element {
+    /// A faster function for products of this size.
+    fn faster(_size: [usize; 3]) -> Option<Product<Self>> {
+        None
+    }
+}
+#[cfg(target_arch = "x86_64")]
+impl<T: blocked::Lanes> Blas for T {
+    fn faster(size: [usize; 3]) -> Option<Product<T>> {
+        blocked::product(size)
+    }
+}
+#[cfg(not(target_arch = "x86_64"))]
 impl Blas for f32 {}
+#[cfg(not(target_arch = "x86_64"))]
 impl Blas for f64 {}
 impl Blas for c64 {}
 impl Blas for c128 {}
 
 impl<T: Blas> Multiply for T {
-    unsafe fn product([m, n, k]: [usize; 3], a: Matrix<T>, b: Matrix<T>, out: Matrix<T>, alpha: T, beta: T) {
-        let s = |x: usize| x as isize;
-        // SAFETY: the caller vouches for the matrices. The crate's alpha scales the destination.
-        unsafe {
-            ::gemm::gemm(
-                m,
-                n,
-                k,
-                out.ptr,
-                s(out.cols),
-                s(out.rows),
-                beta != T::default(),
-                a.ptr,
-                s(a.cols),
-                s(a.rows),
-                b.ptr,
-                s(b.cols),
-                s(b.rows),
-                beta,
-                alpha,
-                false,
-                false,
-                false,
-                Parallelism::None,
-            );
-        }
+    fn product(size: [usize; 3]) -> Product<T> {
+        T::faster(size).unwrap_or(library)
     }
+}
+
+/// By the `gemm` crate.
+unsafe fn library<T: Blas>(
+    [m, n, k]: [usize; 3],
+    a: Matrix<T>,
+    b: Matrix<T>,
+    out: Matrix<T>,
+    alpha: T,
+    beta: T,
+) -> Result<()> {
+    let s = |x: usize| x as isize;
+    // SAFETY: the caller vouches for the matrices. The crate's alpha scales the destination.
+    unsafe {
+        ::gemm::gemm(
+            m,
+            n,
+            k,
+            out.ptr,
+            s(out.cols),
+            s(out.rows),
+            beta != T::default(),
+            a.ptr,
+            s(a.cols),
+            s(a.rows),
+            b.ptr,
+            s(b.cols),
+            s(b.rows),
+            beta,
+            alpha,
+            false,
+            false,
+            false,
+            Parallelism::None,
+        );
+    }
+    Ok(())
 }
 
 /// Integers that wrap around.
@@ -152,44 +187,42 @@ impl Wrap for i64 {
     }
 }
 impl Multiply for u8 {
-    unsafe fn product(size: [usize; 3], a: Matrix<u8>, b: Matrix<u8>, out: Matrix<u8>, alpha: u8, beta: u8) {
-        // SAFETY: handed on to the caller.
-        unsafe { integers(size, a, b, out, alpha, beta) }
+    fn product(_size: [usize; 3]) -> Product<u8> {
+        integers::<u8, 64>
     }
 }
 impl Multiply for i8 {
-    unsafe fn product(size: [usize; 3], a: Matrix<i8>, b: Matrix<i8>, out: Matrix<i8>, alpha: i8, beta: i8) {
-        // SAFETY: handed on to the caller.
-        unsafe { integers(size, a, b, out, alpha, beta) }
+    fn product(_size: [usize; 3]) -> Product<i8> {
+        integers::<i8, 64>
     }
 }
 impl Multiply for i16 {
-    unsafe fn product(size: [usize; 3], a: Matrix<i16>, b: Matrix<i16>, out: Matrix<i16>, alpha: i16, beta: i16) {
-        // SAFETY: handed on to the caller.
-        unsafe { integers(size, a, b, out, alpha, beta) }
+    fn product(_size: [usize; 3]) -> Product<i16> {
+        integers::<i16, 32>
     }
 }
 impl Multiply for i32 {
-    unsafe fn product(size: [usize; 3], a: Matrix<i32>, b: Matrix<i32>, out: Matrix<i32>, alpha: i32, beta: i32) {
-        // SAFETY: handed on to the caller.
-        unsafe { integers(size, a, b, out, alpha, beta) }
+    fn product(_size: [usize; 3]) -> Product<i32> {
+        integers::<i32, 16>
     }
 }
 impl Multiply for i64 {
-    unsafe fn product(size: [usize; 3], a: Matrix<i64>, b: Matrix<i64>, out: Matrix<i64>, alpha: i64, beta: i64) {
-        // SAFETY: handed on to the caller.
-        unsafe { integers(size, a, b, out, alpha, beta) }
+    fn product(_size: [usize; 3]) -> Product<i64> {
+        integers::<i64, 8>
     }
 }
 
-unsafe fn integers<T: Wrap>(size: [usize; 3], a: Matrix<T>, b: Matrix<T>, out: Matrix<T>, alpha: T, beta: T) {
-    // Two AVX2 registers wide, so that four rows of accumulators stay in registers.
-    match size_of::<T>() {
-        1 => simd::run(Integers::<T, 64> { size, a, b, out, alpha, beta }),
-        2 => simd::run(Integers::<T, 32> { size, a, b, out, alpha, beta }),
-        4 => simd::run(Integers::<T, 16> { size, a, b, out, alpha, beta }),
-        _ => simd::run(Integers::<T, 8> { size, a, b, out, alpha, beta }),
-    }
+/// Tiles of `W` columns are two AVX2 registers wide, so that four rows of accumulators stay in registers.
+unsafe fn integers<T: Wrap, const W: usize>(
+    size: [usize; 3],
+    a: Matrix<T>,
+    b: Matrix<T>,
+    out: Matrix<T>,
+    alpha: T,
+    beta: T,
+) -> Result<()> {
+    simd::run(Integers::<T, W> { size, a, b, out, alpha, beta });
+    Ok(())
 }
 
 /// Rows of the integer loop's tile.
@@ -250,7 +283,7 @@ impl<T: Wrap, const W: usize> Integers<T, W> {
 }
 
 /// Splits a batch of products into tasks.
-unsafe fn batched<T: Multiply>(a: View, b: View, out: View, alpha: T, beta: T) {
+unsafe fn batched<T: Multiply>(a: View, b: View, out: View, alpha: T, beta: T) -> Result<()> {
     let lead = out.ndim() - 2;
     let (mut m, n, k) = (out.shape[lead], out.shape[lead + 1], a.shape[lead + 1]);
     let matrix = |v: &View| Matrix { ptr: v.ptr as *mut T, rows: v.strides[lead], cols: v.strides[lead + 1] };
@@ -279,7 +312,8 @@ unsafe fn batched<T: Multiply>(a: View, b: View, out: View, alpha: T, beta: T) {
     // The last panel takes what is left over: it is no smaller than the others.
     let edge = |i: usize| if i == panels { side } else { side / UNIT * i / panels * UNIT };
     let share = (Ptr(a_matrix.ptr), Ptr(b_matrix.ptr), Ptr(out_matrix.ptr));
-    par_for(batch * panels, (TASK * panels / work.max(1)).max(1), |range| {
+    let product = T::product([m, n, k]);
+    try_par_for(batch * panels, (TASK * panels / work.max(1)).max(1), |range| {
         let mut at = Odometer::new(&shape, [&sa, &sb, &so], range.start / panels);
         for unit in range {
             let (start, end) = (edge(unit % panels), edge(unit % panels + 1));
@@ -291,16 +325,17 @@ unsafe fn batched<T: Multiply>(a: View, b: View, out: View, alpha: T, beta: T) {
             // SAFETY: the panel lies inside the matrices, and panels do not overlap.
             unsafe {
                 if m >= n {
-                    T::product([size, n, k], a.from(start, 0), b, out.from(start, 0), alpha, beta);
+                    product([size, n, k], a.from(start, 0), b, out.from(start, 0), alpha, beta)?;
                 } else {
-                    T::product([m, size, k], a, b.from(0, start), out.from(0, start), alpha, beta);
+                    product([m, size, k], a, b.from(0, start), out.from(0, start), alpha, beta)?;
                 }
             }
             if end == side {
                 at.step();
             }
         }
-    });
+        Ok(())
+    })
 }
 
 /// A half-precision operand as f32: the dimensions that are broadcast are kept once.
@@ -332,7 +367,7 @@ unsafe fn widened(a: View, b: View, out: View, alpha: f64, beta: f64) -> Result<
     // SAFETY: handed on to the caller.
     unsafe {
         let (wide_a, wide_b, wide_out) = (Wide::new(a, true)?, Wide::new(b, true)?, Wide::new(out, beta != 0.0)?);
-        batched(wide_a.view(&a), wide_b.view(&b), wide_out.view(&out), alpha as f32, beta as f32);
+        batched(wide_a.view(&a), wide_b.view(&b), wide_out.view(&out), alpha as f32, beta as f32)?;
         let result = wide_out.view(&out);
         for_lines(out.shape, [result.strides, out.strides], |[r, o], n, [_, d_out]| {
             store(out.dtype, out.at(o), d_out, n, result.at(r) as *const f32);

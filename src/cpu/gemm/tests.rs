@@ -2,6 +2,7 @@
 //! broadcast, alpha and beta, and the same bits at any number of threads.
 //! Shapes are small and odd, so that every edge of the tiles is met.
 use super::*;
+use crate::cpu::isa::{Isa, isa};
 use crate::cpu::parallel::set_num_threads;
 use crate::cpu::testing::{Array, Rng, close};
 
@@ -49,12 +50,46 @@ fn agrees_with_plain_loops() {
     check(&mut rng, I32, &[], [70, 600, 50], 0.0);
 }
 
+/// The loop for large products, on small ones with every kind of edge, against the library.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn blocks_agree_with_the_library() {
+    if isa() < Isa::Avx2 {
+        return; // the loop is never chosen there
+    }
+    fn check<T: blocked::Lanes>(rng: &mut Rng, dtype: DType, alpha: T, beta: T, tolerance: f64) {
+        let size = [1 + rng.below(220), 1 + rng.below(1200), 1 + rng.below(1100)];
+        let [m, n, k] = size;
+        let [a, b] = [[m, k], [k, n]].map(|shape| Array::random(rng, dtype, &shape));
+        let out = Array::random(rng, dtype, &[m, n]);
+        let want = Array::zeros(dtype, &[m, n]);
+        want.fill(&out.values());
+        let matrix = |x: &Array| {
+            let v = x.view();
+            Matrix { ptr: v.ptr as *mut T, rows: v.strides[0], cols: v.strides[1] }
+        };
+        // SAFETY: the arrays own their layouts, and the processor has AVX2.
+        unsafe {
+            blocked::multiply(size, matrix(&a), matrix(&b), matrix(&out), alpha, beta).unwrap();
+            library(size, matrix(&a), matrix(&b), matrix(&want), alpha, beta).unwrap();
+        }
+        close(&out.reals(), &want.reals(), tolerance);
+    }
+    let mut rng = Rng(41);
+    for round in 0..12 {
+        let beta = (round % 3) as f32 / 2.0;
+        check::<f32>(&mut rng, DType::F32, 0.5, beta, 1e-3);
+        check::<f64>(&mut rng, DType::F64, 2.0, beta.into(), 1e-11);
+    }
+}
+
 #[test]
 fn the_bits_do_not_depend_on_the_panels() {
     let mut rng = Rng(37);
     let wide = [(DType::F32, [700, 300, 1300]), (DType::F64, [300, 520, 600]), (DType::C64, [390, 300, 90])];
+    let blocked = [(DType::F32, [700, 640, 620]), (DType::F64, [513, 1031, 530])];
     let small = [(DType::F32, [128, 128, 512]), (DType::F64, [257, 3, 500]), (DType::F32, [40, 193, 300])];
-    for (dtype, size) in wide.into_iter().chain(small) {
+    for (dtype, size) in wide.into_iter().chain(small).chain(blocked) {
         let [m, n, k] = size;
         let (a, b) = (Array::random(&mut rng, dtype, &[m, k]), Array::random(&mut rng, dtype, &[k, n]));
         let mut seen = Vec::new();

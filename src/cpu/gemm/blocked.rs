@@ -1,0 +1,257 @@
+//! Large products of real floats on AVX2: both factors are packed into panels that lie as the loop reads them, the
+//! result is built in tiles that stay in registers.
+//!
+//! The blocks are those of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a panel
+//! of the second factor stays in the L1 cache, a block of the first in L2, the packed second factor in L3. An element
+//! is summed in blocks of its terms whose size depends on their number alone, so its bits do not depend on how the
+//! result is split. What the library lacks here is asking for a tile of the result before its sums are done.
+
+use super::{Matrix, Product};
+use crate::cpu::isa::{Isa, isa};
+use crate::cpu::temp::Temp;
+use crate::dtype::Element;
+use crate::error::Result;
+use std::arch::x86_64::*;
+use std::ops::Mul;
+
+/// Rows of a tile, and vectors in each: twelve accumulators of the sixteen registers.
+const ROWS: usize = 6;
+const VECTORS: usize = 2;
+/// Most columns of a tile.
+const WIDEST: usize = 16;
+/// Terms, rows and columns of a block.
+const TERMS: usize = 512;
+const BLOCK_ROWS: usize = 16 * ROWS;
+const BLOCK_COLS: usize = 1024;
+/// From here on the library is slower: multiplications, and the shortest side.
+const WORK: usize = 1 << 28;
+const SHORTEST: usize = 256;
+
+/// The function for products of this size, where it is the faster one.
+pub(super) fn product<T: Lanes>([m, n, k]: [usize; 3]) -> Option<Product<T>> {
+    let large = m.min(n).min(k) >= SHORTEST && m.saturating_mul(n).saturating_mul(k) >= WORK;
+    // The library's kernel for AVX-512 is as fast as any.
+    (large && isa() == Isa::Avx2).then_some(multiply::<T> as Product<T>)
+}
+
+/// A float with AVX2 vectors.
+pub(super) trait Lanes: Element + Mul<Output = Self> {
+    type Vector: Copy;
+    const LANES: usize;
+    const ONE: Self;
+    fn mul_add(self, a: Self, b: Self) -> Self;
+    unsafe fn load(at: *const Self) -> Self::Vector;
+    unsafe fn store(at: *mut Self, v: Self::Vector);
+    unsafe fn splat(x: Self) -> Self::Vector;
+    unsafe fn product(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    unsafe fn fma(a: Self::Vector, b: Self::Vector, sum: Self::Vector) -> Self::Vector;
+}
+impl Lanes for f32 {
+    type Vector = __m256;
+    const LANES: usize = 8;
+    const ONE: f32 = 1.0;
+    #[inline(always)]
+    fn mul_add(self, a: f32, b: f32) -> f32 {
+        f32::mul_add(self, a, b)
+    }
+    #[inline(always)]
+    unsafe fn load(at: *const f32) -> __m256 {
+        // SAFETY: handed on to the caller, as in all of these.
+        unsafe { _mm256_loadu_ps(at) }
+    }
+    #[inline(always)]
+    unsafe fn store(at: *mut f32, v: __m256) {
+        // SAFETY: see `load`.
+        unsafe { _mm256_storeu_ps(at, v) }
+    }
+    #[inline(always)]
+    unsafe fn splat(x: f32) -> __m256 {
+        // SAFETY: see `load`.
+        unsafe { _mm256_set1_ps(x) }
+    }
+    #[inline(always)]
+    unsafe fn product(a: __m256, b: __m256) -> __m256 {
+        // SAFETY: see `load`.
+        unsafe { _mm256_mul_ps(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn fma(a: __m256, b: __m256, sum: __m256) -> __m256 {
+        // SAFETY: see `load`.
+        unsafe { _mm256_fmadd_ps(a, b, sum) }
+    }
+}
+impl Lanes for f64 {
+    type Vector = __m256d;
+    const LANES: usize = 4;
+    const ONE: f64 = 1.0;
+    #[inline(always)]
+    fn mul_add(self, a: f64, b: f64) -> f64 {
+        f64::mul_add(self, a, b)
+    }
+    #[inline(always)]
+    unsafe fn load(at: *const f64) -> __m256d {
+        // SAFETY: handed on to the caller, as in all of these.
+        unsafe { _mm256_loadu_pd(at) }
+    }
+    #[inline(always)]
+    unsafe fn store(at: *mut f64, v: __m256d) {
+        // SAFETY: see `load`.
+        unsafe { _mm256_storeu_pd(at, v) }
+    }
+    #[inline(always)]
+    unsafe fn splat(x: f64) -> __m256d {
+        // SAFETY: see `load`.
+        unsafe { _mm256_set1_pd(x) }
+    }
+    #[inline(always)]
+    unsafe fn product(a: __m256d, b: __m256d) -> __m256d {
+        // SAFETY: see `load`.
+        unsafe { _mm256_mul_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn fma(a: __m256d, b: __m256d, sum: __m256d) -> __m256d {
+        // SAFETY: see `load`.
+        unsafe { _mm256_fmadd_pd(a, b, sum) }
+    }
+}
+
+/// SAFETY: as `Multiply::product`, on a processor with AVX2 and FMA.
+pub(super) unsafe fn multiply<T: Lanes>(
+    [m, n, k]: [usize; 3],
+    a: Matrix<T>,
+    b: Matrix<T>,
+    out: Matrix<T>,
+    alpha: T,
+    beta: T,
+) -> Result<()> {
+    let flipped = out.rows == 1 && out.cols != 1; // then rows of the transposed result are contiguous
+    let (size, a, b, out) = if flipped { ([n, m, k], b.t(), a.t(), out.t()) } else { ([m, n, k], a, b, out) };
+    let terms = k.div_ceil(k.div_ceil(TERMS));
+    let cols = BLOCK_COLS.min(size[1].next_multiple_of(WIDEST));
+    let packed: Temp<T> = Temp::new(terms * (BLOCK_ROWS + cols))?;
+    // Both parts begin at whole cache lines: a block of rows is a multiple of 8 elements.
+    let (packed_a, packed_b) = (packed.ptr(), packed.ptr().wrapping_add(terms * BLOCK_ROWS));
+    // SAFETY: the caller vouches for the matrices and the processor; the memory holds a block of each factor.
+    unsafe { blocks(size, terms, a, b, out, [packed_a, packed_b], [alpha, beta]) };
+    Ok(())
+}
+
+/// All blocks of a product, `terms` at a time.
+#[target_feature(enable = "avx2,fma")]
+unsafe fn blocks<T: Lanes>(
+    [m, n, k]: [usize; 3],
+    terms: usize,
+    a: Matrix<T>,
+    b: Matrix<T>,
+    out: Matrix<T>,
+    [packed_a, packed_b]: [*mut T; 2],
+    [alpha, beta]: [T; 2],
+) {
+    let width = VECTORS * T::LANES;
+    for j in (0..n).step_by(BLOCK_COLS) {
+        let cols = BLOCK_COLS.min(n - j);
+        for p in (0..k).step_by(terms) {
+            let (terms, beta) = (terms.min(k - p), if p == 0 { beta } else { T::ONE });
+            // SAFETY: the blocks lie inside the matrices, their panels inside the packed memory.
+            unsafe { pack(b.from(p, j).t(), cols, terms, width, packed_b) };
+            for i in (0..m).step_by(BLOCK_ROWS) {
+                let rows = BLOCK_ROWS.min(m - i);
+                // SAFETY: as above.
+                unsafe {
+                    pack(a.from(i, p), rows, terms, ROWS, packed_a);
+                    let out = out.from(i, j);
+                    for c in (0..cols).step_by(width) {
+                        for r in (0..rows).step_by(ROWS) {
+                            let (left, right) = (packed_a.add(r * terms), packed_b.add(c * terms));
+                            let inside = [ROWS.min(rows - r), width.min(cols - c)];
+                            tile(terms, left, right, out.from(r, c), inside, [alpha, beta]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Copies `rows` of `from`, `terms` long, into panels of `lanes` rows, term by term; missing rows are zero.
+#[inline(always)]
+unsafe fn pack<T: Lanes>(from: Matrix<T>, rows: usize, terms: usize, lanes: usize, to: *mut T) {
+    for first in (0..rows).step_by(lanes) {
+        let (from, to, filled) = (from.from(first, 0), to.wrapping_add(first * terms), lanes.min(rows - first));
+        // SAFETY: the caller vouches for the block and for room for whole panels.
+        unsafe {
+            if filled < lanes {
+                to.write_bytes(0, lanes * terms); // zero bits are 0.0
+            }
+            if filled == lanes && from.rows == 1 {
+                (0..terms).for_each(|p| to.add(p * lanes).copy_from_nonoverlapping(from.at(0, p), lanes));
+            } else {
+                for r in 0..filled {
+                    (0..terms).for_each(|p| *to.add(p * lanes + r) = *from.at(r, p));
+                }
+            }
+        }
+    }
+}
+
+/// One tile over a block of terms, of which `rows` and `cols` are inside the result: `out = beta * out + alpha * sums`.
+#[inline(always)]
+unsafe fn tile<T: Lanes>(
+    terms: usize,
+    a: *const T,
+    b: *const T,
+    out: Matrix<T>,
+    [rows, cols]: [usize; 2],
+    [alpha, beta]: [T; 2],
+) {
+    // SAFETY: the panels hold `terms` times a tile's rows and columns, vectors of a panel are aligned; of the result
+    // only what is inside is touched, and not read where `beta` is zero.
+    unsafe {
+        for i in 0..ROWS {
+            _mm_prefetch::<_MM_HINT_T0>(out.at(i, 0) as *const i8); // any address may be asked for
+            _mm_prefetch::<_MM_HINT_T0>(out.at(i, cols - 1) as *const i8);
+        }
+        let mut sums = [[T::splat(T::default()); VECTORS]; ROWS];
+        for p in 0..terms {
+            let b = b.add(p * VECTORS * T::LANES);
+            let row = [T::load(b), T::load(b.add(T::LANES))];
+            for (i, sums) in sums.iter_mut().enumerate() {
+                let x = T::splat(*a.add(p * ROWS + i));
+                sums[0] = T::fma(x, row[0], sums[0]);
+                sums[1] = T::fma(x, row[1], sums[1]);
+            }
+        }
+        let whole = out.cols == 1 && rows == ROWS && cols == VECTORS * T::LANES;
+        let (factor, kept) = (T::splat(alpha), T::splat(beta));
+        if whole && beta == T::default() {
+            for (i, v) in sums.iter().flatten().enumerate() {
+                T::store(out.at(i / VECTORS, i % VECTORS * T::LANES), T::product(factor, *v));
+            }
+        } else if whole {
+            for (i, v) in sums.iter().flatten().enumerate() {
+                let at = out.at(i / VECTORS, i % VECTORS * T::LANES);
+                T::store(at, T::fma(kept, T::load(at), T::product(factor, *v)));
+            }
+        } else {
+            edge(sums, out, [rows, cols], [alpha, beta]);
+        }
+    }
+}
+
+/// The same for a tile that is cut off by the edge, or whose result has no contiguous rows.
+#[inline(always)]
+unsafe fn edge<T: Lanes>(
+    sums: [[T::Vector; VECTORS]; ROWS],
+    out: Matrix<T>,
+    [rows, cols]: [usize; 2],
+    [alpha, beta]: [T; 2],
+) {
+    let sums = sums.as_ptr() as *const T;
+    for (i, j) in (0..rows).flat_map(|i| (0..cols).map(move |j| (i, j))) {
+        // SAFETY: the vectors lie one after the other; the element is inside the result.
+        unsafe {
+            let (at, sum) = (out.at(i, j), *sums.add(i * VECTORS * T::LANES + j));
+            *at = if beta == T::default() { alpha * sum } else { beta.mul_add(*at, alpha * sum) };
+        }
+    }
+}
