@@ -1,8 +1,9 @@
 //! One way to run in parallel: `par_for(n, grain, f)` over a private pool of threads.
 //!
 //! The caller works too, and helpers take ranges from a shared counter; the caller never waits for a helper
-//! that has not started yet, so a busy machine costs nothing but the lost help. Ranges depend on `n`, `grain`
-//! and the thread count: a reduction must split by size itself. After a `fork` the child builds a new pool.
+//! that has not started yet, so a busy machine costs nothing but the lost help. A helper without work looks out for
+//! the next job a while before it sleeps: to wake a core costs as much as half a million elements. Ranges depend on
+//! `n`, `grain` and the thread count: a reduction must split by size itself. After a `fork` the child builds a new pool.
 
 use crate::error::Result;
 use std::any::Any;
@@ -10,7 +11,8 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 /// Ranges per thread: enough to even out threads of unequal speed.
 const RANGES_PER_THREAD: usize = 4;
@@ -18,6 +20,8 @@ const RANGES_PER_THREAD: usize = 4;
 const CLOSED: usize = 1 << (usize::BITS - 1);
 /// Rounds of spinning before a waiting caller gives its core away.
 const SPINS: usize = 20_000;
+/// How long a helper looks out for work before it sleeps: longer than what lies between the ops of a program.
+const AWAKE: Duration = Duration::from_micros(100);
 
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 static POOL: Mutex<Option<Pool>> = Mutex::new(None);
@@ -30,7 +34,67 @@ thread_local! {
 struct Pool {
     process: u32,
     size: usize,
-    threads: Arc<rayon::ThreadPool>,
+    board: Arc<Board>,
+}
+
+/// Where callers post their jobs and helpers look for them.
+#[derive(Default)]
+struct Board {
+    jobs: Mutex<Vec<Arc<Job>>>,
+    /// Changes with every job that is posted.
+    posted: AtomicUsize,
+    /// Helpers that sleep; changes under the lock.
+    asleep: AtomicUsize,
+    wake: Condvar,
+}
+impl Board {
+    fn jobs(&self) -> MutexGuard<'_, Vec<Arc<Job>>> {
+        self.jobs.lock().unwrap_or_else(|e| e.into_inner())
+    }
+    fn post(&self, job: Arc<Job>) {
+        let wanted = job.helpers;
+        let mut jobs = self.jobs();
+        jobs.push(job);
+        self.posted.fetch_add(1, Ordering::Release);
+        let asleep = self.asleep.load(Ordering::Relaxed);
+        drop(jobs);
+        (0..wanted.min(asleep)).for_each(|_| self.wake.notify_one());
+    }
+    fn withdraw(&self, job: &Arc<Job>) {
+        self.jobs().retain(|j| !Arc::ptr_eq(j, job));
+    }
+    /// The life of a helper.
+    fn serve(&self) -> ! {
+        loop {
+            let seen = self.posted.load(Ordering::Acquire);
+            let job = self.jobs().iter().find(|j| j.wants_help()).cloned();
+            match job {
+                Some(job) => job.help(),
+                None if self.look_out(seen) => {}
+                None => {
+                    let mut jobs = self.jobs();
+                    while self.posted.load(Ordering::Relaxed) == seen {
+                        self.asleep.fetch_add(1, Ordering::Relaxed);
+                        jobs = self.wake.wait(jobs).unwrap_or_else(|e| e.into_inner());
+                        self.asleep.fetch_sub(1, Ordering::Relaxed);
+                    }
+                }
+            }
+        }
+    }
+    /// Whether a job is posted before the helper's patience ends.
+    fn look_out(&self, seen: usize) -> bool {
+        let start = Instant::now();
+        while start.elapsed() < AWAKE {
+            for _ in 0..32 {
+                if self.posted.load(Ordering::Relaxed) != seen {
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+        }
+        false
+    }
 }
 
 /// The threads that `par_for` uses: `RUSTGRAD_NUM_THREADS`, or what the machine lends this process.
@@ -84,18 +148,22 @@ fn spread(n: usize, grain: usize, f: &(dyn Fn(Range<usize>) + Sync)) {
     if helpers == 0 || INSIDE.get() {
         return f(0..n);
     }
-    let Some(pool) = pool(threads - 1) else { return f(0..n) };
+    let Some(board) = board(threads - 1) else { return f(0..n) };
     // SAFETY: only the lifetime is erased; `Guard` waits, before `f` goes out of scope, for every helper that
     // was let in, and helpers that come later are turned away before they look at it.
     let f: &'static (dyn Fn(Range<usize>) + Sync) = unsafe { std::mem::transmute(f) };
-    let job =
-        Arc::new(Job { f, n, ranges, next: AtomicUsize::new(0), state: AtomicUsize::new(0), panic: Mutex::new(None) });
-    for _ in 0..helpers {
-        let job = job.clone();
-        pool.spawn(move || job.help());
-    }
+    let job = Arc::new(Job {
+        f,
+        n,
+        ranges,
+        helpers,
+        next: AtomicUsize::new(0),
+        state: AtomicUsize::new(0),
+        panic: Mutex::new(None),
+    });
+    board.post(job.clone());
     {
-        let _guard = Guard(&job);
+        let _guard = Guard { job: &job, board: &board };
         job.work();
     }
     let panic = job.panic.lock().unwrap_or_else(|e| e.into_inner()).take();
@@ -108,6 +176,8 @@ struct Job {
     f: &'static (dyn Fn(Range<usize>) + Sync),
     n: usize,
     ranges: usize,
+    /// The most helpers that may be at work.
+    helpers: usize,
     next: AtomicUsize,
     /// The number of helpers at work, and `CLOSED`.
     state: AtomicUsize,
@@ -128,9 +198,12 @@ impl Job {
             (self.f)(start..start + each + (i < extra) as usize);
         }
     }
+    fn wants_help(&self) -> bool {
+        self.state.load(Ordering::Relaxed) < self.helpers && self.next.load(Ordering::Relaxed) < self.ranges
+    }
     fn help(&self) {
-        let entered =
-            self.state.fetch_update(Ordering::Acquire, Ordering::Relaxed, |s| (s & CLOSED == 0).then_some(s + 1));
+        let room = |s: usize| (s < self.helpers).then_some(s + 1); // `CLOSED` is more than any number of helpers
+        let entered = self.state.fetch_update(Ordering::Acquire, Ordering::Relaxed, room);
         if entered.is_err() {
             return;
         }
@@ -150,15 +223,19 @@ impl Drop for Reset {
 }
 
 /// Closes the job and waits for the helpers inside, also when the caller's own range panicked.
-struct Guard<'a>(&'a Job);
+struct Guard<'a> {
+    job: &'a Arc<Job>,
+    board: &'a Board,
+}
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
+        let job = self.job;
         if std::thread::panicking() {
-            self.0.next.store(self.0.ranges, Ordering::Relaxed);
+            job.next.store(job.ranges, Ordering::Relaxed);
         }
-        self.0.state.fetch_or(CLOSED, Ordering::AcqRel);
+        job.state.fetch_or(CLOSED, Ordering::AcqRel);
         let mut rounds = 0;
-        while self.0.state.load(Ordering::Acquire) != CLOSED {
+        while job.state.load(Ordering::Acquire) != CLOSED {
             rounds += 1;
             if rounds < SPINS {
                 std::hint::spin_loop();
@@ -166,11 +243,12 @@ impl Drop for Guard<'_> {
                 std::thread::yield_now();
             }
         }
+        self.board.withdraw(job);
     }
 }
 
-/// The pool with at least `size` threads; `None` where it cannot be had, then the caller works alone.
-fn pool(size: usize) -> Option<Arc<rayon::ThreadPool>> {
+/// The board of a pool with `size` helpers or more; `None` where it cannot be had, then the caller works alone.
+fn board(size: usize) -> Option<Arc<Board>> {
     // Another thread may have held the lock when this process was forked off: never wait for it for good.
     let mut slot = (0..1000).find_map(|_| {
         let got = POOL.try_lock().ok();
@@ -180,19 +258,18 @@ fn pool(size: usize) -> Option<Arc<rayon::ThreadPool>> {
         got
     })?;
     let process = std::process::id();
-    if let Some(p) = &*slot {
-        if p.process == process && p.size >= size {
-            return Some(p.threads.clone());
-        }
-        if p.process != process {
-            // The threads of the parent do not exist here; joining or waking them would hang.
-            std::mem::forget(slot.take());
-        }
+    if slot.as_ref().is_some_and(|p| p.process != process) {
+        // The threads of the parent do not exist here, and its locks may be held for good.
+        std::mem::forget(slot.take());
     }
-    let builder = rayon::ThreadPoolBuilder::new().num_threads(size).thread_name(|i| format!("rustgrad-{i}"));
-    let threads = Arc::new(builder.build().ok()?);
-    *slot = Some(Pool { process, size, threads: threads.clone() });
-    Some(threads)
+    let pool = slot.get_or_insert_with(|| Pool { process, size: 0, board: Arc::default() });
+    while pool.size < size {
+        let board = pool.board.clone();
+        let name = format!("rustgrad-{}", pool.size);
+        std::thread::Builder::new().name(name).spawn(move || board.serve()).ok()?;
+        pool.size += 1;
+    }
+    Some(pool.board.clone())
 }
 
 #[cfg(test)]

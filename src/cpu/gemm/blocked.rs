@@ -12,7 +12,6 @@ use crate::cpu::temp::Temp;
 use crate::dtype::Element;
 use crate::error::Result;
 use std::arch::x86_64::*;
-use std::ops::Mul;
 
 /// Rows of a tile, and vectors in each: twelve accumulators of the sixteen registers.
 const ROWS: usize = 6;
@@ -24,7 +23,7 @@ const TERMS: usize = 512;
 const BLOCK_ROWS: usize = 16 * ROWS;
 const BLOCK_COLS: usize = 1024;
 /// From here on the library is slower: multiplications, and the shortest side.
-const WORK: usize = 1 << 28;
+const WORK: usize = 1 << 29;
 const SHORTEST: usize = 256;
 
 /// The function for products of this size, where it is the faster one.
@@ -35,7 +34,7 @@ pub(super) fn product<T: Lanes>([m, n, k]: [usize; 3]) -> Option<Product<T>> {
 }
 
 /// A float with AVX2 vectors.
-pub(super) trait Lanes: Element + Mul<Output = Self> {
+pub(super) trait Lanes: Element {
     type Vector: Copy;
     const LANES: usize;
     const ONE: Self;
@@ -195,6 +194,7 @@ unsafe fn pack<T: Lanes>(from: Matrix<T>, rows: usize, terms: usize, lanes: usiz
 }
 
 /// One tile over a block of terms, of which `rows` and `cols` are inside the result: `out = beta * out + alpha * sums`.
+#[allow(clippy::needless_range_loop)] // see the note on plain loops
 #[inline(always)]
 unsafe fn tile<T: Lanes>(
     terms: usize,
@@ -215,43 +215,40 @@ unsafe fn tile<T: Lanes>(
         for p in 0..terms {
             let b = b.add(p * VECTORS * T::LANES);
             let row = [T::load(b), T::load(b.add(T::LANES))];
-            for (i, sums) in sums.iter_mut().enumerate() {
+            for i in 0..ROWS {
                 let x = T::splat(*a.add(p * ROWS + i));
-                sums[0] = T::fma(x, row[0], sums[0]);
-                sums[1] = T::fma(x, row[1], sums[1]);
+                sums[i][0] = T::fma(x, row[0], sums[i][0]);
+                sums[i][1] = T::fma(x, row[1], sums[i][1]);
             }
         }
         let whole = out.cols == 1 && rows == ROWS && cols == VECTORS * T::LANES;
         let (factor, kept) = (T::splat(alpha), T::splat(beta));
-        if whole && beta == T::default() {
-            for (i, v) in sums.iter().flatten().enumerate() {
-                T::store(out.at(i / VECTORS, i % VECTORS * T::LANES), T::product(factor, *v));
+        // Plain loops: the sums stay in registers only where all their indices are constants.
+        let mut flat = [T::default(); ROWS * WIDEST];
+        for i in 0..ROWS {
+            for j in 0..VECTORS {
+                let (sum, at) = (T::product(factor, sums[i][j]), out.at(i, j * T::LANES));
+                if whole && beta == T::default() {
+                    T::store(at, sum);
+                } else if whole {
+                    T::store(at, T::fma(kept, T::load(at), sum));
+                } else {
+                    T::store(flat.as_mut_ptr().add((i * VECTORS + j) * T::LANES), sum);
+                }
             }
-        } else if whole {
-            for (i, v) in sums.iter().flatten().enumerate() {
-                let at = out.at(i / VECTORS, i % VECTORS * T::LANES);
-                T::store(at, T::fma(kept, T::load(at), T::product(factor, *v)));
-            }
-        } else {
-            edge(sums, out, [rows, cols], [alpha, beta]);
+        }
+        if !whole {
+            edge(&flat, out, [rows, cols], beta);
         }
     }
 }
 
-/// The same for a tile that is cut off by the edge, or whose result has no contiguous rows.
+/// The same for a tile that is cut off by the edge, or whose result has no contiguous rows, once multiplied by alpha.
 #[inline(always)]
-unsafe fn edge<T: Lanes>(
-    sums: [[T::Vector; VECTORS]; ROWS],
-    out: Matrix<T>,
-    [rows, cols]: [usize; 2],
-    [alpha, beta]: [T; 2],
-) {
-    let sums = sums.as_ptr() as *const T;
+unsafe fn edge<T: Lanes>(sums: &[T], out: Matrix<T>, [rows, cols]: [usize; 2], beta: T) {
     for (i, j) in (0..rows).flat_map(|i| (0..cols).map(move |j| (i, j))) {
-        // SAFETY: the vectors lie one after the other; the element is inside the result.
-        unsafe {
-            let (at, sum) = (out.at(i, j), *sums.add(i * VECTORS * T::LANES + j));
-            *at = if beta == T::default() { alpha * sum } else { beta.mul_add(*at, alpha * sum) };
-        }
+        let (at, sum) = (out.at(i, j), sums[i * VECTORS * T::LANES + j]);
+        // SAFETY: the element is inside the result.
+        unsafe { *at = if beta == T::default() { sum } else { beta.mul_add(*at, sum) } };
     }
 }
