@@ -9,7 +9,7 @@ use super::kernel::{Kernel, apart};
 use super::launch::{TURNS, fits, halves, part, resized, too_large};
 use super::reduce::{compute_of, dtype_of, reduce};
 use super::types::{Input, Reduce, View};
-use crate::dtype::Scalar;
+use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::layout::{Dims, contiguous_strides};
 
@@ -81,6 +81,10 @@ fn by_halves(a: &View, b: &View, out: &View, alpha: f64, beta: f64) -> Result<()
 fn inside(a: &View, b: &View, out: &View, alpha: f64, beta: f64) -> Result<()> {
     let rank = out.shape.len();
     let k = a.shape[rank - 1];
+    let sums = dtype_of(compute_of(out.dtype)?);
+    if out.dtype != sums {
+        return rounded_once(a, b, out, alpha, beta, sums);
+    }
     if k < 2 {
         return Err(too_large());
     }
@@ -90,6 +94,19 @@ fn inside(a: &View, b: &View, out: &View, alpha: f64, beta: f64) -> Result<()> {
         matmul(&first, &second, out, alpha, if i == 0 { beta } else { 1.0 })?;
     }
     Ok(())
+}
+
+/// A product of half types whose halves are added before they are rounded.
+fn rounded_once(a: &View, b: &View, out: &View, alpha: f64, beta: f64, dtype: DType) -> Result<()> {
+    let buffer = GpuBuffer::alloc(out.shape.iter().product::<usize>() * dtype.size())?;
+    let strides = contiguous_strides(out.shape);
+    let sums = View { buffer: &buffer, dtype, shape: out.shape, strides: &strides, offset: 0 };
+    matmul(a, b, &sums, alpha, 0.0)?;
+    if beta == 0.0 {
+        return super::map::copy(&Input::View(sums), out);
+    }
+    let inputs = [Input::View(*out), Input::Scalar(Scalar::Float(beta)), Input::View(sums)];
+    super::map::map(out.shape, &inputs, out, dtype, "x * y + z")
 }
 
 /// An empty inner dimension: only the old values remain.

@@ -75,6 +75,20 @@ fn products_of_other_dtypes() {
 }
 
 #[test]
+fn long_sums_of_halves_are_rounded_once() {
+    let Some(_shared) = ready("matmul of halves") else { return };
+    let k = 32_785; // halves of it round down, the whole rounds up
+    let ones = vec![f16::from_f32(1.0); 2 * k];
+    let (a, b) = (Dev::new(&[2, 1, k], &ones), Dev::new(&[2, k, 1], &ones));
+    for (beta, want) in [(0.0, 32_800.0), (16.0, 32_832.0)] {
+        let out = Dev::new(&[2, 1, 1], &[f16::from_f32(2.0); 2]);
+        matmul(&a.view(), &b.view(), &out.view(), 1.0, beta).unwrap();
+        let got: Vec<f32> = out.get::<f16>().iter().map(|v| v.to_f32()).collect();
+        assert_eq!(got, [want; 2]);
+    }
+}
+
+#[test]
 fn softmax_both_ways() {
     let Some(_shared) = ready("softmax") else { return };
     for (shape, dim) in [([4usize, 10], 1), ([10, 4], 0), ([3, 1000], 1), ([70, 5], 0), ([2, 33], 1)] {
