@@ -110,7 +110,10 @@ fn permutation(dims: &[i64], ndim: usize) -> Result<Dims> {
             dims.len()
         )));
     }
-    wrap_dims(dims, ndim)
+    wrap_dims(dims, ndim).map_err(|e| match e.message().contains("multiple times") {
+        true => Error::runtime("permute(): duplicate dims are not allowed."),
+        false => e,
+    })
 }
 
 pub static TRANSPOSE: Op = Op {
