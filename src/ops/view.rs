@@ -96,7 +96,7 @@ pub static PERMUTE: Op = Op {
     })]),
     samples: &["f32[2,3,4], (2, 0, 1)", "f32[2,3], (-1, 0)"],
     errors: &[
-        ("f32[2,3], (0, 0)", "RuntimeError", "multiple times"),
+        ("f32[2,3], (0, 0)", "RuntimeError", "duplicate dims are not allowed"),
         ("f32[2,3], (0, 1, 2)", "RuntimeError", "number of dim"),
     ],
     reference: "np.transpose(x0, x1)",

@@ -244,16 +244,21 @@ mod tests {
     use super::*;
     use crate::device::Device;
     use std::sync::Barrier;
-    use std::thread::scope;
+    use std::thread::{scope, sleep};
+    use std::time::Duration;
 
     #[test]
     fn threads_that_come_first_at_once_see_one_turn() {
         let start = Barrier::new(2);
-        for _ in 0..2000 {
+        for _ in 0..20 {
             let leaf = Tensor::empty(&[1], DType::F32, Device::Cpu).unwrap();
             let first_use = |number: u64| {
+                let slow = || {
+                    sleep(Duration::from_millis(1));
+                    number
+                };
                 start.wait();
-                let used = LeafUse::new(&leaf, || number);
+                let used = LeafUse::new(&leaf, slow);
                 let seen = used.turn();
                 start.wait(); // both edges live until both have seen it
                 seen
