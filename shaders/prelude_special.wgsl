@@ -317,6 +317,28 @@ fn nextafter_(x: f64, y: f64) -> f64 {
 }
 
 // @for f32
+// The same where neighbours are `step` apart in the bits of f32: 2^13 for f16, 2^16 for bf16.
+fn nextafter_narrow_(x: f32, y: f32, step: u32) -> f32 {
+    if (is_nan(x) || is_nan(y)) { return nan_(); }
+    if (same(x, y)) { return y; }
+    let grow = less(x, y) != is_negative(x);
+    let m = bitcast<u32>(x) & 0x7fffffffu;
+    // Below 2^-14 f16 is evenly spaced.
+    let even = step == 8192u && (m < 0x38800000u || (m == 0x38800000u && !grow));
+    if (m == 0u) { return from_parts(select(bitcast<f32>(bits_(step)), two_to(-24), even), y); }
+    if (even) { return x + from_parts(two_to(-24), select(-x, x, grow)); }
+    // After 65504 f16 has infinity, where 65536 would be.
+    let from_bits = select(m, 0x47800000u, step == 8192u && is_inf(x));
+    return from_parts(bitcast<f32>(select(from_bits - step, from_bits + step, grow)), x);
+}
+
+// @for f64
+// f64 has room for every neighbour: nothing is narrower that computes in it.
+fn nextafter_narrow_(x: f64, y: f64, step: u32) -> f64 {
+    return nextafter_(x, y);
+}
+
+// @for f32
 fn exponent_(x: f32) -> f32 {
     if (is_nan(x) || is_inf(x) || !truth(x)) { return f32(0); }
     let e = i32((bitcast<u32>(x) >> 23u) & 0xffu);

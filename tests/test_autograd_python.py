@@ -178,6 +178,11 @@ def test_errors_of_jacobians(torch, autograd):
     x = torch.tensor([1.0, 2.0])
     with pytest.raises(TypeError, match="given to jacobian must be either a Tensor or a tuple of Tensors"):
         functional.jacobian(lambda x: x, 3.0)
+    for strategy, error in (("forward-mode", NotImplementedError), ("sideways", AssertionError)):
+        with pytest.raises(error):
+            functional.jacobian(torch.exp, x, strategy=strategy)
+        with pytest.raises(error):
+            functional.hessian(lambda x: x.exp().sum(), x, outer_jacobian_strategy=strategy)
     with pytest.raises(RuntimeError, match="The vector v can only be None if the user-provided function returns"):
         functional.vjp(lambda x: x * 2, x)
     with pytest.raises(RuntimeError, match="v has invalid size: should be torch.Size"):

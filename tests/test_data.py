@@ -158,6 +158,8 @@ def test_iterable(torch, data):
     assert [b.tolist() for b in loader] == [[0, 1], [2, 3], [4]]
     assert [b.tolist() for b in data.DataLoader(stream(data, 5), batch_size=2, drop_last=True)] == [[0, 1], [2, 3]]
     assert list(data.ChainDataset([stream(data, 2), stream(data, 3)])) == [0, 1, 0, 1, 2]
+    with pytest.raises(TypeError, match="abstract"):
+        data.IterableDataset()
     with pytest.raises(ValueError, match="expected unspecified shuffle option, but got shuffle=True"):
         data.DataLoader(stream(data, 5), shuffle=True)
     with pytest.raises(ValueError, match="expected unspecified sampler option"):

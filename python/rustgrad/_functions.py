@@ -1,5 +1,7 @@
 """Functions of the top level that are no ops: questions about objects, shapes without data, sharing of memory."""
 
+import warnings
+
 from . import _C
 from ._base import Tensor, typename
 from .storage import TypedStorage, UntypedStorage
@@ -105,14 +107,14 @@ def is_storage(obj):
     return isinstance(obj, (TypedStorage, UntypedStorage))
 
 
-def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     """A tensor of `obj`: a tensor, an array, a DLPack or buffer object, a number or nested sequences.
 
     Args:
         obj (object): shares its memory with the result where nothing has to be converted.
         dtype, device: of the result. Default: those of `obj`.
         copy (bool): copy always (True), never (False), or where it is needed (None).
-        requires_grad (bool): whether gradients are recorded.
+        requires_grad (bool): whether gradients are recorded. Default: as for `obj`, whose history stays.
 
     Raises:
         ValueError: `copy=False` and a copy is needed.
@@ -121,12 +123,18 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     if shared is None:
         if copy is False:
             raise ValueError("asarray: a sequence or a number is always copied; expected copy=None or True")
-        return _C.tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
+        return _C.tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))
     wanted = shared.to(device=device, dtype=dtype)
     if wanted is not shared and copy is False:
         raise ValueError("can't alias tensor with dtype or device that differ. Hint: copy=None copies where it must")
     if copy and wanted is shared:
         wanted = shared.clone()
+    if requires_grad is None and wanted.requires_grad:
+        warnings.warn(
+            "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of False. Pass "
+            "requires_grad=False explicitly to get the old behavior and silence this warning.",
+            stacklevel=2,
+        )
     if requires_grad is False and wanted.requires_grad:
         wanted = wanted.detach()
     return wanted.requires_grad_() if requires_grad else wanted

@@ -20,8 +20,11 @@ enum Place {
     Plain(usize),
     Sizes(usize),
     Numel(usize),
-    /// One size: of a tensor, along a dimension.
-    Size(usize, usize),
+    /// One size, along a dimension that may count from the end: of a tensor argument, of a result.
+    Size(usize, isize),
+    ResultSize(usize, isize),
+    /// What PyTorch's node has a name for, and no value.
+    Nothing,
 }
 
 /// What all formulas of an op read.
@@ -46,6 +49,9 @@ fn holds_tensors(kind: Kind) -> bool {
 }
 
 fn place(op: &'static Op, name: &str) -> Option<Place> {
+    if name == "None" {
+        return Some(Place::Nothing);
+    }
     if let Some(i) = output_names(op).iter().position(|n| n == name)
         && saves(op) & (OUT0 << i) != 0
     {
@@ -61,7 +67,9 @@ fn place(op: &'static Op, name: &str) -> Option<Place> {
     }
     let tensor = |n: &str| s.index_of(n).filter(|&i| holds_tensors(s.params[i].kind));
     if let Some((of, dim)) = name.split_once("_sym_argsize_") {
-        return Some(Place::Size(tensor(of)?, dim.parse().ok()?));
+        let dim = dim.replace("minus_", "-").parse().ok()?;
+        let result = || output_names(op).iter().position(|n| n == of);
+        return tensor(of).map(|i| Place::Size(i, dim)).or_else(|| result().map(|i| Place::ResultSize(i, dim)));
     }
     let sizes = name.strip_suffix("_sym_sizes").and_then(tensor).map(Place::Sizes);
     sizes.or_else(|| name.strip_suffix("_sym_numel").and_then(tensor).map(Place::Numel))
@@ -88,6 +96,11 @@ fn find(op: &'static Op, name: &str) -> Option<Place> {
     shown(op).into_iter().find(|(n, _)| n == name).map(|(_, p)| p)
 }
 
+fn size(shape: &[usize], dim: isize) -> Value<'static> {
+    let at = if dim < 0 { shape.len().checked_add_signed(dim) } else { Some(dim as usize) };
+    at.and_then(|i| shape.get(i)).map_or(Value::None, |&n| Value::from(n))
+}
+
 impl Node {
     /// The names under which the node keeps something.
     pub fn kept_names(&self) -> Vec<String> {
@@ -96,6 +109,12 @@ impl Node {
         names.sort_unstable();
         names.dedup();
         names
+    }
+
+    /// Whether it is a tensor that the node keeps under a name: an argument or a result.
+    pub fn keeps_tensor(&self, name: &str) -> bool {
+        let Work::Op { op, .. } = &self.work else { return false };
+        matches!(find(op, name), Some(Place::Input(_) | Place::Output(_)))
     }
 
     /// What the node keeps under a name; `Value::None` where the gradients that are wanted did not need it.
@@ -109,7 +128,9 @@ impl Node {
             Place::Output(i) => outputs[i].clone().map_or(Value::None, Value::Owned),
             Place::Sizes(i) => Value::Ints(sizes(i).iter().map(|&d| d as i64).collect()),
             Place::Numel(i) => Value::from(sizes(i).iter().product::<usize>()),
-            Place::Size(i, dim) => sizes(i).get(dim).map_or(Value::None, |&n| Value::from(n)),
+            Place::Size(i, dim) => size(&sizes(i), dim),
+            Place::ResultSize(i, dim) => size(&self.outputs[i].shape, dim),
+            Place::Nothing => Value::None,
         }))
     }
 

@@ -327,9 +327,9 @@ pub fn sin_cos_turn<B: Float, F: Fuse>(t: B) -> (B, B) {
     if upper { (-sin, -cos) } else { (sin, cos) }
 }
 
-/// atan(n / d) for n, d >= 0, in the first quadrant.
+/// The angle of (d, n) for n, d >= 0, or of (-d, n) where it is mirrored.
 #[inline(always)]
-fn atan_quadrant<B: Float, F: Fuse>(n: B, d: B) -> B {
+fn angle<B: Float, F: Fuse>(n: B, d: B, mirrored: bool) -> B {
     let swap = n > d;
     let (n, d) = if swap { (d, n) } else { (n, d) };
     let upper = n > d * B::of(std::f64::consts::SQRT_2 - 1.0);
@@ -338,11 +338,18 @@ fn atan_quadrant<B: Float, F: Fuse>(n: B, d: B) -> B {
     let z = t * t;
     let r = fma::<B, F>(t * z, B::atan_tail::<F>(z), t);
     let r = if upper { B::HALF * B::HALF_PI.0 + (r + B::HALF * B::HALF_PI.1) } else { r };
-    if swap { B::HALF_PI.0 - (r - B::HALF_PI.1) } else { r }
+    // Each case adds one constant: a second one would round twice.
+    if swap {
+        B::HALF_PI.0 - (if mirrored { -r } else { r } - B::HALF_PI.1)
+    } else if mirrored {
+        B::TWO * B::HALF_PI.0 - (r - B::TWO * B::HALF_PI.1)
+    } else {
+        r
+    }
 }
 #[inline(always)]
 pub fn atan<B: Float, F: Fuse>(x: B) -> B {
-    atan_quadrant::<B, F>(x.abs(), B::ONE).copysign(x)
+    angle::<B, F>(x.abs(), B::ONE, false).copysign(x)
 }
 #[inline(always)]
 pub fn atan2<B: Float, F: Fuse>(y: B, x: B) -> B {
@@ -353,9 +360,7 @@ pub fn atan2<B: Float, F: Fuse>(y: B, x: B) -> B {
     let both = n == B::INFINITY && d == B::INFINITY;
     let (n, d) = if both { (B::ONE, B::ONE) } else { (n * k, d * k) };
     let d = if larger == B::ZERO { B::ONE } else { d };
-    let r = atan_quadrant::<B, F>(n, d);
-    let r = if x.is_sign_negative() { (B::HALF_PI.0 + B::HALF_PI.0) - (r - (B::HALF_PI.1 + B::HALF_PI.1)) } else { r };
-    r.copysign(y)
+    angle::<B, F>(n, d, x.is_sign_negative()).copysign(y)
 }
 /// asin of s, or of sqrt((1 - |x|)/2) where |x| > 1/2.
 #[inline(always)]

@@ -141,8 +141,8 @@ pub fn erfcx(x: f64) -> f64 {
     if x < 0.0 {
         // The square to twice the precision: exp multiplies its error.
         let square = x * x;
-        let rest = if square.is_finite() { x.mul_add(x, -square) } else { 0.0 };
-        return 2.0 * square.exp() * (1.0 + rest) - erfcx(-x);
+        let (power, rest) = (square.exp(), x.mul_add(x, -square));
+        return if power.is_finite() { 2.0 * power * (1.0 + rest) - erfcx(-x) } else { power };
     }
     if x > 1e8 {
         return 0.5 * FRAC_2_SQRT_PI / x;

@@ -126,7 +126,8 @@ pub struct Op {
     /// The same for the in-place form, where that has another one (`t_`: `TBackward1`).
     pub inplace_node: &'static str,
     /// What the node shows as `_saved_*`, where that is not what formulas read and the other arguments are: arguments,
-    /// results, `x_sym_sizes`, `x_sym_numel` and `x_sym_argsize_0` of a tensor `x`; `a=b` shows `b` as `a`.
+    /// results, `x_sym_sizes`, `x_sym_numel`, `x_sym_argsize_0` and `x_sym_argsize_minus_1` of a tensor `x`; `a=b` shows `b`
+    /// as `a`, and `a=None` a name without a value.
     pub keeps: Option<&'static str>,
     /// Calls in the sample language of `tests/support/samples.py`.
     pub samples: &'static [&'static str],

@@ -5,9 +5,10 @@ use super::power::{POW, POW_SCALAR, POW_TENSOR};
 use super::rules::{BINARY, no_bool, real2};
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapInt, MapReal, Real};
-use crate::dtype::{Category, DType, Scalar, default_dtype};
+use crate::dtype::{Category, DType, Operands, Scalar, bf16, default_dtype, f16};
 use crate::error::Result;
 use crate::op::*;
+use std::cmp::Ordering;
 
 pub static OPS: &[&Op] = &[&HYPOT, &FLOAT_POWER, &FLOAT_POWER_SCALAR, &LDEXP, &NEXTAFTER, &GCD, &LCM];
 
@@ -98,13 +99,62 @@ impl MapReal<2> for NextAfter {
         x.next_after(y)
     }
 }
+/// The same for 16 bits, computed in f32: neighbours differ by one in their bits.
+fn next_narrow<T: Real>([x, y]: [T; 2], pack: fn(f32) -> u16, unpack: fn(u16) -> f32) -> T {
+    let up = match x.partial_cmp(&y) {
+        Some(Ordering::Less) => true,
+        Some(Ordering::Greater) => false,
+        _ => return x.next_after(y),
+    };
+    let from = x.to_f64() as f32;
+    let bits = match (from == 0.0, up) {
+        (true, true) => 1,
+        (true, false) => 0x8001,
+        (false, _) if up == (from > 0.0) => pack(from) + 1,
+        (false, _) => pack(from) - 1,
+    };
+    T::from_f64(unpack(bits).into())
+}
+struct NextHalf;
+impl MapReal<2> for NextHalf {
+    fn eval<T: Real>(xy: [T; 2]) -> T {
+        next_narrow(xy, |x| f16::from_f32(x).to_bits(), |bits| f16::from_bits(bits).to_f32())
+    }
+}
+struct NextBrain;
+impl MapReal<2> for NextBrain {
+    fn eval<T: Real>(xy: [T; 2]) -> T {
+        next_narrow(xy, |x| bf16::from_f32(x).to_bits(), |bits| bf16::from_bits(bits).to_f32())
+    }
+}
+static NEXT: Rule = real2::<NextAfter>("nextafter_(x, y)");
+static NEXT_HALF: Rule = real2::<NextHalf>("nextafter_narrow_(x, y, 8192u)");
+static NEXT_BRAIN: Rule = real2::<NextBrain>("nextafter_narrow_(x, y, 65536u)");
+fn next_of(c: &Call) -> Result<&'static Rule> {
+    let mut dtypes = Operands::default();
+    for i in [0, 1] {
+        let t = c.tensor(i)?;
+        dtypes.tensor(t.dtype(), t.ndim())?;
+    }
+    Ok(match dtypes.result() {
+        Some(DType::F16) => &NEXT_HALF,
+        Some(DType::BF16) => &NEXT_BRAIN,
+        _ => &NEXT,
+    })
+}
 pub static NEXTAFTER: Op = Op {
     sig: "nextafter(Tensor self, Tensor other) -> Tensor",
     doc: "The next floating-point number after `self` towards `other`.",
-    body: elementwise(&real2::<NextAfter>("nextafter_(x, y)")),
+    body: elementwise_by(next_of, &[&NEXT, &NEXT_HALF, &NEXT_BRAIN]),
     vjp: Vjp::Each(&[d(0, A0 | A1, |c| c.g().zero_where(c.arg(0).equals(c.arg(1)))), d(1, 0, |c| c.zeros(1))]),
-    reference: "np.nextafter(x0, x1)",
-    keeps: Some(""),
+    samples: &[
+        "f32[2,3], f32[3]",
+        "f64[4], f64[4]",
+        "f16[8](special), f16[8]",
+        "bf16[8](special), bf16[8]",
+        "f16[3](= 1, 0, 0.00006103515625), f16[1](= -1)",
+        "f16[3], f32[3]",
+    ],
     ..BINARY
 };
 

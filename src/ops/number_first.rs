@@ -29,6 +29,7 @@ pub static ADD_SCALAR: Op = Op {
 pub static SUB_SCALAR: Op = Op {
     sig: "sub.scalar(Scalar self, Tensor other, *, Scalar alpha=1) -> Tensor",
     doc: "Subtracts each element, scaled by `alpha`, from a number. Bool is refused.",
+    aliases: &["subtract"],
     promote: Promote::By(no_bool),
     body: elementwise_by(|c| by_alpha(c, &MINUS, &MINUS_SCALED), &[&MINUS, &MINUS_SCALED]),
     vjp: Vjp::Each(&[d(1, 0, |c| -c.g_times(2))]),
@@ -40,16 +41,18 @@ pub static SUB_SCALAR: Op = Op {
 pub static MUL_SCALAR: Op = Op {
     sig: "mul.scalar(Scalar self, Tensor other) -> Tensor",
     doc: "Multiplies a number by each element.",
+    aliases: &["multiply"],
     body: elementwise(&TIMES),
     vjp: Vjp::Each(&[d(1, 0, |c| c.g_times(0))]),
     node: "MulBackward0",
     reference: "x0 * x1",
-    keeps: Some("self"),
+    keeps: Some("other=None self"),
     ..NUMBER_FIRST
 };
 pub static DIV_SCALAR: Op = Op {
     sig: "div.scalar(Scalar self, Tensor other) -> Tensor",
     doc: "Divides a number by each element.",
+    aliases: &["divide", "true_divide"],
     promote: Promote::Float,
     body: elementwise(&QUOTIENT),
     vjp: Vjp::Each(&[d(1, A1, |c| -c.g_times(0) / c.arg(1).square().conj())]),

@@ -237,6 +237,7 @@ pub static XLOGY: Op = Op {
 pub static XLOGY_SCALAR_SELF: Op = Op {
     sig: "xlogy.scalar(Scalar self, Tensor other) -> Tensor",
     doc: "A number times `log(other)`.",
+    aliases: &["special.xlogy"],
     forms: FO,
     promote: Promote::Float,
     body: elementwise(&X_LOG_Y),
@@ -250,6 +251,7 @@ pub static XLOGY_SCALAR_SELF: Op = Op {
 pub static XLOGY_SCALAR_OTHER: Op = Op {
     sig: "xlogy.number(Tensor self, Scalar other) -> Tensor",
     doc: "`self` times the logarithm of a number.",
+    aliases: &["special.xlogy"],
     promote: Promote::Float,
     body: elementwise(&X_LOG_Y),
     vjp: Vjp::Each(&[d(0, A0, slope_x)]),

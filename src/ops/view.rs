@@ -96,7 +96,7 @@ pub static PERMUTE: Op = Op {
     })]),
     samples: &["f32[2,3,4], (2, 0, 1)", "f32[2,3], (-1, 0)"],
     errors: &[
-        ("f32[2,3], (0, 0)", "RuntimeError", "multiple times"),
+        ("f32[2,3], (0, 0)", "RuntimeError", "duplicate dims are not allowed"),
         ("f32[2,3], (0, 1, 2)", "RuntimeError", "number of dim"),
     ],
     reference: "np.transpose(x0, x1)",
@@ -110,7 +110,10 @@ fn permutation(dims: &[i64], ndim: usize) -> Result<Dims> {
             dims.len()
         )));
     }
-    wrap_dims(dims, ndim)
+    wrap_dims(dims, ndim).map_err(|e| match e.message().contains("multiple times") {
+        true => Error::runtime("permute(): duplicate dims are not allowed."),
+        false => e,
+    })
 }
 
 pub static TRANSPOSE: Op = Op {

@@ -113,7 +113,7 @@ pub static PERMUTE_COPY: Op = Op {
     copies: Some(&PERMUTE),
     node: "PermuteBackward0_copy",
     samples: &["f32[2,3,4], (2, 0, 1)"],
-    errors: &[("f32[2,3], (0, 0)", "RuntimeError", "multiple times")],
+    errors: &[("f32[2,3], (0, 0)", "RuntimeError", "duplicate dims are not allowed")],
     ..COPY
 };
 

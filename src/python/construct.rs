@@ -36,9 +36,13 @@ pub fn from_data(o: &Bound<PyAny>, dtype: Option<DType>, device: Device) -> PyRe
     if host.device() == device { Ok(host) } else { Ok(TO_COPY.call((&host, host.dtype(), device)).ok()?) }
 }
 
+fn no_dtype(o: &Bound<PyAny>) -> PyErr {
+    PyTypeError::new_err(format!("new(): invalid data type '{}'", type_name(o)))
+}
+
 fn from_nested(o: &Bound<PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
     if is_text(o) {
-        return Err(PyTypeError::new_err(format!("new(): invalid data type '{}'", type_name(o))));
+        return Err(no_dtype(o));
     }
     let shape = nested_shape(o)?;
     let n = crate::layout::checked_numel(&shape)?;
@@ -144,6 +148,8 @@ fn leaf(o: &Bound<PyAny>, out: &mut Leaves) -> PyResult<()> {
             None if is_nested(o) => {
                 return Err(PyTypeError::new_err(format!("expected a number, got a {} of {}", type_name(o), o.len()?)));
             }
+            // As in PyTorch: the first text is a level too deep, one that follows numbers is of no dtype.
+            None if is_text(o) && !out.wanted && out.dtype.is_some() => return Err(no_dtype(o)),
             None if is_text(o) => {
                 return Err(PyValueError::new_err(format!("too many dimensions '{}'", type_name(o))));
             }

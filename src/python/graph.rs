@@ -152,9 +152,13 @@ impl PyNode {
     fn __dir__<'py>(slf: &Bound<'py, PyNode>) -> PyResult<Bound<'py, PyList>> {
         let py = slf.py();
         let names = py.get_type::<PyAny>().call_method1("__dir__", (slf,))?.cast_into::<PyList>()?;
-        for name in slf.borrow().get()?.kept_names() {
+        let slf = slf.borrow();
+        let node = slf.get()?;
+        for name in node.kept_names() {
             names.append(format!("_saved_{name}"))?;
-            names.append(format!("_raw_saved_{name}"))?;
+            if node.keeps_tensor(&name) {
+                names.append(format!("_raw_saved_{name}"))?;
+            }
         }
         Ok(names)
     }

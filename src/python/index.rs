@@ -120,7 +120,7 @@ fn part(o: &Bound<PyAny>) -> PyResult<Part> {
             return Ok(Part::Int(i));
         }
         return Err(PyIndexError::new_err(format!(
-            "only integers, slices (`:`), ellipsis (`...`), None and long, int, byte or bool Variables are valid indices (got {})",
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {})",
             type_name(o)
         )));
     }
@@ -153,9 +153,9 @@ fn slice(t: &Tensor, parts: &[Part]) -> PyResult<(Tensor, Vec<Option<Tensor>>)> 
         return Err(PyIndexError::new_err(format!("too many indices for tensor of dimension {}", t.ndim())));
     }
     let (mut out, mut dim, mut indices) = (t.clone(), 0usize, Vec::new());
-    for p in parts {
+    for (place, p) in parts.iter().enumerate() {
         match p {
-            Part::Int(i) => out = select(&out, dim, *i, t)?,
+            Part::Int(i) => out = select(&out, dim, *i, (t, place))?,
             Part::Slice(0, i64::MAX, 1) => dim += 1,
             Part::Slice(start, stop, step) => {
                 out = view::SLICE.call((&out, dim, Some(*start), Some(*stop), *step)).ok()?;
@@ -197,7 +197,8 @@ fn put(indices: &mut Vec<Option<Tensor>>, dim: usize, t: Tensor) {
     indices.push(Some(t));
 }
 
-fn select(out: &Tensor, dim: usize, index: i64, whole: &Tensor) -> PyResult<Tensor> {
+/// `place` is that of the number among the parts of the index: errors name it for the dimension, as PyTorch's do.
+fn select(out: &Tensor, dim: usize, index: i64, (whole, place): (&Tensor, usize)) -> PyResult<Tensor> {
     if whole.ndim() == 0 {
         return Err(PyIndexError::new_err(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a number",
@@ -205,7 +206,9 @@ fn select(out: &Tensor, dim: usize, index: i64, whole: &Tensor) -> PyResult<Tens
     }
     let n = out.size(dim) as i64;
     if index < -n || index >= n {
-        return Err(PyIndexError::new_err(format!("index {index} is out of bounds for dimension {dim} with size {n}")));
+        return Err(PyIndexError::new_err(format!(
+            "index {index} is out of bounds for dimension {place} with size {n}"
+        )));
     }
     Ok(view::SELECT.call((out, dim, index)).ok()?)
 }

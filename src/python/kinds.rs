@@ -149,6 +149,23 @@ pub fn to_device(o: &Bound<PyAny>) -> PyResult<Option<Device>> {
 #[pyclass(name = "Generator", module = "rustgrad", frozen)]
 pub struct PyGenerator(pub Arc<Generator>);
 
+impl PyGenerator {
+    fn restore(&self, new_state: super::object::Handle) -> PyResult<()> {
+        let t = new_state.0;
+        if t.dtype() != DType::U8 || t.numel() != 16 {
+            return Err(PyTypeError::new_err("RNG state must be a torch.ByteTensor of 16 elements"));
+        }
+        let host = t.dense_copy(DType::U8)?;
+        let word = |at: usize| -> PyResult<u64> {
+            (0..8).try_fold(0u64, |w, i| {
+                Ok(w | (host.element(host.layout().offset + at + i)?.to_i64() as u64) << (8 * i))
+            })
+        };
+        self.0.set_state(word(0)?, word(8)?);
+        Ok(())
+    }
+}
+
 #[pymethods]
 impl PyGenerator {
     #[new]
@@ -183,19 +200,12 @@ impl PyGenerator {
         Ok(super::object::Handle(crate::tensor::Tensor::from_slice(&bytes, &[16])?))
     }
     /// Sets seed and position from what `get_state` gave. Errors: RuntimeError for another size.
-    fn set_state(&self, new_state: super::object::Handle) -> PyResult<()> {
-        let t = new_state.0;
-        if t.dtype() != DType::U8 || t.numel() != 16 {
-            return Err(PyTypeError::new_err("RNG state must be a torch.ByteTensor of 16 elements"));
-        }
-        let host = t.dense_copy(DType::U8)?;
-        let word = |at: usize| -> PyResult<u64> {
-            (0..8).try_fold(0u64, |w, i| {
-                Ok(w | (host.element(host.layout().offset + at + i)?.to_i64() as u64) << (8 * i))
-            })
-        };
-        self.0.set_state(word(0)?, word(8)?);
-        Ok(())
+    fn set_state<'py>(
+        slf: Bound<'py, PyGenerator>,
+        new_state: super::object::Handle,
+    ) -> PyResult<Bound<'py, PyGenerator>> {
+        slf.get().restore(new_state)?;
+        Ok(slf)
     }
 }
 
@@ -233,7 +243,7 @@ pub fn get_rng_state() -> PyResult<super::object::Handle> {
 /// Sets seed and position of the default generator from what `get_rng_state` gave.
 #[pyfunction]
 pub fn set_rng_state(new_state: super::object::Handle) -> PyResult<()> {
-    _default_generator().set_state(new_state)
+    _default_generator().restore(new_state)
 }
 /// The seed of the default generator.
 #[pyfunction]

@@ -6,7 +6,7 @@ use super::overrides;
 use super::values::{to_scalar, type_name};
 use crate::dispatch;
 use crate::dtype::Category;
-use crate::op::{Args, Op, Outputs, Value};
+use crate::op::{Args, Kind, Op, Outputs, Value};
 use crate::place;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
@@ -46,7 +46,8 @@ struct Slots {
 /// The overloads behind one operator. A number on the right has its own op where PyTorch names its node differently.
 struct Operator {
     tensor: &'static Op,
-    number: &'static Op,
+    /// `None`: the operator is not for numbers (`@`).
+    number: Option<&'static Op>,
     reflected: Reflected,
 }
 
@@ -58,8 +59,8 @@ enum Reflected {
 }
 
 impl Operator {
-    fn of(&self, right: &Value) -> &'static Op {
-        if right.as_tensor().is_some() { self.tensor } else { self.number }
+    fn of(&self, right: &Value) -> Option<&'static Op> {
+        if right.as_tensor().is_some() { Some(self.tensor) } else { self.number }
     }
 }
 
@@ -79,11 +80,12 @@ fn slots() -> &'static Slots {
                 ("", _) => Reflected::NumberFirst(tensor),
                 (n, _) => Reflected::NumberFirst(find(n)?),
             };
-            Some(Operator { tensor, number: find(&format!("{name}.number")).unwrap_or(tensor), reflected })
+            let also = (tensor.signature().params[1].kind != Kind::Tensor).then_some(tensor);
+            Some(Operator { tensor, number: find(&format!("{name}.number")).or(also), reflected })
         };
         let power = || {
             let reflected = Reflected::NumberFirst(find("pow.scalar")?);
-            Some(Operator { tensor: find("pow.tensor")?, number: find("pow")?, reflected })
+            Some(Operator { tensor: find("pow.tensor")?, number: find("pow"), reflected })
         };
         Slots {
             binary: BINARY.iter().map(binary).collect(),
@@ -133,6 +135,11 @@ fn call(py: Python, op: &'static Op, args: &mut Args) -> PyResult<*mut PyObject>
     wrap(py, out.pop().expect("an operator has a result"))
 }
 
+/// Calls the overload for the operand on the right, if there is one.
+fn perform(py: Python, op: Option<&'static Op>, args: &mut Args) -> PyResult<*mut PyObject> {
+    op.map_or_else(|| Ok(not_implemented()), |op| call(py, op, args))
+}
+
 fn change(py: Python, op: &'static Op, args: &mut Args) -> PyResult<*mut PyObject> {
     dispatch::complete(op, args)?;
     wrap(py, super::callable::unlocked(py, args, || dispatch::call_inplace(op, args))?)
@@ -157,16 +164,14 @@ unsafe extern "C" fn binary<const I: usize>(a: *mut PyObject, b: *mut PyObject) 
             return Ok(taken(py, methods, a, b)?.unwrap_or_else(not_implemented));
         };
         if is_tensor(a) {
-            return call(py, operator.of(&args[1]), &mut args);
+            return perform(py, operator.of(&args[1]), &mut args);
         }
         match operator.reflected {
             Reflected::Swapped(op) => {
                 args.swap(0, 1);
                 call(py, op, &mut args)
             }
-            Reflected::NumberFirst(op) if op.signature().params[0].kind == crate::op::Kind::Tensor => {
-                Ok(not_implemented())
-            }
+            Reflected::NumberFirst(op) if op.signature().params[0].kind == Kind::Tensor => Ok(not_implemented()),
             Reflected::NumberFirst(op) => call(py, op, &mut args),
             Reflected::Reciprocal => {
                 let (Some(reciprocal), Some(mul)) = (slots().reciprocal, slots().mul) else {
@@ -188,10 +193,9 @@ unsafe extern "C" fn inplace<const I: usize>(a: *mut PyObject, b: *mut PyObject)
             return Ok(answer);
         }
         let mut args = Args::new();
-        match (both(py, a, b, &mut args)?, &slots().binary[I]) {
-            (true, Some(operator)) => change(py, operator.of(&args[1]), &mut args),
-            _ => Ok(not_implemented()),
-        }
+        let fits = both(py, a, b, &mut args)?;
+        let operator = slots().binary[I].as_ref().filter(|_| fits).and_then(|o| o.of(&args[1]));
+        operator.map_or_else(|| Ok(not_implemented()), |op| change(py, op, &mut args))
     })
 }
 
@@ -207,10 +211,11 @@ unsafe extern "C" fn power(a: *mut PyObject, b: *mut PyObject, _modulo: *mut PyO
         let (true, Some(operator)) = (both(py, a, b, &mut args)?, &slots().pow) else {
             return Ok(taken(py, methods, a, b)?.unwrap_or_else(not_implemented));
         };
-        match operator.reflected {
-            Reflected::NumberFirst(op) if !is_tensor(a) => call(py, op, &mut args),
-            _ => call(py, operator.of(&args[1]), &mut args),
-        }
+        let op = match operator.reflected {
+            Reflected::NumberFirst(op) if !is_tensor(a) => Some(op),
+            _ => operator.of(&args[1]),
+        };
+        perform(py, op, &mut args)
     })
 }
 
@@ -222,10 +227,9 @@ unsafe extern "C" fn inplace_power(a: *mut PyObject, b: *mut PyObject, _modulo: 
             return Ok(answer);
         }
         let mut args = Args::new();
-        match (both(py, a, b, &mut args)?, &slots().pow) {
-            (true, Some(operator)) => change(py, operator.of(&args[1]), &mut args),
-            _ => Ok(not_implemented()),
-        }
+        let fits = both(py, a, b, &mut args)?;
+        let operator = slots().pow.as_ref().filter(|_| fits).and_then(|o| o.of(&args[1]));
+        operator.map_or_else(|| Ok(not_implemented()), |op| change(py, op, &mut args))
     })
 }
 
@@ -275,9 +279,9 @@ unsafe extern "C" fn compare(a: *mut PyObject, b: *mut PyObject, which: c_int) -
     })
 }
 
-/// Tensors hash by identity: `==` compares elements, and a dict of parameters must work.
+/// Tensors hash by identity, as `id()`: `==` compares elements, and a dict of parameters must work.
 unsafe extern "C" fn hash(o: *mut PyObject) -> ffi::Py_hash_t {
-    borrow(o).map_or(0, |t| (t.id() >> 4) as ffi::Py_hash_t)
+    o as ffi::Py_hash_t
 }
 
 /// The slots, for `object::create`.

@@ -12,6 +12,7 @@ use crate::place;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
 
 /// The arguments of a vectorcall.
 #[derive(Clone, Copy)]
@@ -298,11 +299,26 @@ pub fn explain(name: &str, sigs: &[&'static Signature], misfit: Misfit, given: &
         Misfit::Twice(i) => format!("{name}() got multiple values for argument '{}'", public(&sig.params[i])),
         Misfit::Kind { param, position, got } => {
             let p = &sig.params[param];
+            let list =
+                position.filter(|_| kind_words(p.kind) == "tuple of Tensors").and_then(|i| given.positional.get(i));
+            if let Some(text) = list.and_then(|&o| wrong_item(py, o, param)) {
+                return PyTypeError::new_err(text);
+            }
             let place = position.map_or(String::new(), |i| format!(" (position {})", i + 1));
             format!("{name}(): argument '{}'{place} must be {}, not {got}", public(p), kind_words(p.kind))
         }
         Misfit::Raise(_) => unreachable!("returned above"),
     })
+}
+
+/// PyTorch's words for a list of tensors that holds something else.
+fn wrong_item(py: Python, list: *mut PyObject, argument: usize) -> Option<String> {
+    // SAFETY: a live argument of the call.
+    let list = unsafe { Borrowed::from_ptr(py, list) };
+    let items =
+        (list.is_instance_of::<PyList>() || list.is_instance_of::<PyTuple>()).then(|| list.try_iter().ok())??;
+    let (i, wrong) = items.flatten().enumerate().find(|(_, item)| borrow(item.as_ptr()).is_none())?;
+    Some(format!("expected Tensor as element {i} in argument {argument}, but got {}", type_name(&wrong)))
 }
 
 fn public(p: &Param) -> &'static str {

@@ -33,9 +33,8 @@ impl SavedTensor {
 /// The attribute `_saved_<name>` or `_raw_saved_<name>` of a node.
 pub fn attribute<'py>(py: Python<'py>, node: &Arc<Node>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     if let Some(what) = name.strip_prefix("_raw_saved_") {
-        let known = node.kept_names().iter().any(|n| n == what);
         let raw = SavedTensor { node: node.clone(), name: what.into() };
-        return if known { Ok(Some(Bound::new(py, raw)?.into_any())) } else { Ok(None) };
+        return node.keeps_tensor(what).then(|| Ok(Bound::new(py, raw)?.into_any())).transpose();
     }
     let Some(what) = name.strip_prefix("_saved_") else { return Ok(None) };
     node.kept(what)?.map(|v| object(py, v)).transpose()

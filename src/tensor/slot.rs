@@ -63,18 +63,29 @@ impl Edge {
     }
 }
 
+/// In place of the count of edges, while the thread that makes the first one sets the turn: others wait for it.
+const SETTING: u32 = u32::MAX;
+
 /// An edge to a leaf; see Note [Leaves].
 pub struct LeafUse(Tensor);
 
 impl LeafUse {
     /// `turn` is asked for a sequence number where no other edge to the leaf lives.
     #[inline]
-    pub fn new(leaf: &Tensor, turn: impl FnOnce() -> u64) -> LeafUse {
-        // Where two threads come first at once, the second may count on from an earlier turn than the one that is set:
-        // the leaf then may take its sum in two parts.
-        if leaf.0.uses.fetch_add(1, Ordering::AcqRel) == 0 {
-            leaf.0.turn.store(turn(), Ordering::Release);
-            leaf.keep_accumulator();
+    pub fn new(leaf: &Tensor, turn: impl Fn() -> u64) -> LeafUse {
+        let uses = &leaf.0.uses;
+        loop {
+            match uses.load(Ordering::Acquire) {
+                SETTING => std::hint::spin_loop(),
+                0 if uses.compare_exchange(0, SETTING, Ordering::AcqRel, Ordering::Relaxed).is_ok() => {
+                    leaf.0.turn.store(turn(), Ordering::Release);
+                    uses.store(1, Ordering::Release);
+                    leaf.keep_accumulator();
+                    break;
+                }
+                n @ 1.. if uses.compare_exchange_weak(n, n + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() => break,
+                _ => {}
+            }
         }
         LeafUse(leaf.clone())
     }
@@ -225,5 +236,38 @@ impl Tensor {
         let view = Tensor::build(|| meta, || Some(ViewInfo { base, creation, replay, version }));
         view.set_flag(INFERENCE, self.flag(INFERENCE));
         view
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::Device;
+    use std::sync::Barrier;
+    use std::thread::{scope, sleep};
+    use std::time::Duration;
+
+    #[test]
+    fn threads_that_come_first_at_once_see_one_turn() {
+        let start = Barrier::new(2);
+        for _ in 0..20 {
+            let leaf = Tensor::empty(&[1], DType::F32, Device::Cpu).unwrap();
+            let first_use = |number: u64| {
+                let slow = || {
+                    sleep(Duration::from_millis(1));
+                    number
+                };
+                start.wait();
+                let used = LeafUse::new(&leaf, slow);
+                let seen = used.turn();
+                start.wait(); // both edges live until both have seen it
+                seen
+            };
+            let (a, b) = scope(|s| {
+                let other = s.spawn(|| first_use(1));
+                (first_use(2), other.join().unwrap())
+            });
+            assert!(a == b && a > 0, "{a} and {b}");
+        }
     }
 }

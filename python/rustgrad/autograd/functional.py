@@ -207,12 +207,17 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     Args:
         create_graph (bool): the Jacobian can be differentiated.
         strict (bool): an output that does not depend on an input is an error instead of zero.
-        vectorize (bool), strategy (str): accepted; rows are computed one by one, in reverse.
+        vectorize (bool), strategy (str): rows are computed one by one, in reverse, whatever they say; as in PyTorch
+            "forward-mode" needs `vectorize`.
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
             'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs '
             'than inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
+        )
+    if strategy == "forward-mode" and not vectorize:
+        raise NotImplementedError(
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for `vectorize=True`."
         )
     with enable_grad():
         is_inputs_tuple, inputs = _as_tuple(inputs, "inputs", "jacobian")
@@ -244,8 +249,6 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
 
     Arguments as in `jacobian`.
     """
-    if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
-        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
     is_inputs_tuple, inputs = _as_tuple(inputs, "inputs", "hessian")
     scalar = _single_output(func, "hessian", strict)
 
@@ -254,7 +257,7 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
         _check_dependent(jac, "jacobian", strict)
         return jac
 
-    result = jacobian(gradient, inputs, create_graph=create_graph, strict=strict)
+    result = jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
     return result if is_inputs_tuple else result[0][0]
 
 

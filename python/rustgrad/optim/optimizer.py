@@ -51,7 +51,8 @@ def _with_hooks(step):
     """Wraps a `step` method: the hooks run around it, and schedulers learn that it was called."""
 
     @functools.wraps(step)
-    def wrapper(self, *args, **kwargs):
+    def wrapper(*args, **kwargs):
+        self = args[0]  # hooks see the arguments of the unbound method, as in PyTorch
         self._opt_called = True
         for hook in chain(_global_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):
             result = hook(self, args, kwargs)
@@ -61,7 +62,7 @@ def _with_hooks(step):
                         f"{step} must return None or a tuple of (new_args, new_kwargs), but got {result}."
                     )
                 args, kwargs = result
-        out = step(self, *args, **kwargs)
+        out = step(*args, **kwargs)
         for hook in chain(self._optimizer_step_post_hooks.values(), _global_post_hooks.values()):
             hook(self, args, kwargs)
         return out
@@ -182,7 +183,7 @@ class Optimizer:
         return handle
 
     def register_step_pre_hook(self, hook):
-        """`hook(optimizer, args, kwargs)` runs before `step`; it may return new (args, kwargs)."""
+        """`hook(optimizer, args, kwargs)` runs before `step`; it may return new (args, kwargs). `args[0]` is the optimizer."""
         return self._register(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook):

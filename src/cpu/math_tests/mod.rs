@@ -198,6 +198,11 @@ fn functions_of_two_agree_with_libm() {
             assert!(ulp_64(wide, (x as f64).atan2(y as f64)) <= 3.0, "atan2({x:e}, {y:e})");
         }
     }
+    // Nothing is added to a quarter turn.
+    for y in [1.0, f32::INFINITY] {
+        assert_eq!(F32::new(y).atan2(F32::new(-0.0)).0, std::f32::consts::FRAC_PI_2);
+        assert_eq!(F64::new(y as f64).atan2(F64::new(-0.0)).0, std::f64::consts::FRAC_PI_2);
+    }
 }
 
 #[test]

@@ -209,6 +209,7 @@ pub static LU_UNPACK: Op = Op {
         quiet(|| wanted_parts(c))
     }),
     vjp: Vjp::Joint(Joint { args: &[0], saves: A0 | A1, formula: |c| c.through(wanted_parts) }),
+    keeps: Some("LU_data_sym_argsize_minus_1 LU_data_sym_argsize_minus_2"),
     constant: &[0],
     samples: &[
         "f32[3,3], i32[3](= 2, 3, 3)",

@@ -70,7 +70,7 @@ pub static SVD_STEP: Op = Op {
     vjp: Vjp::Each(&[d(0, OUT0 | OUT1 | OUT2, |c| Term(svd_backward(c).and_then(Term::ok)))]),
     samples: &["f32[3,2]", "f32[2,2](nograd), False, False"],
     errors: &[("1", "TypeError", "must be Tensor")],
-    keeps: Some("U S Vh full_matrices"),
+    keeps: Some("U S S_sym_argsize_minus_1 Vh full_matrices"),
     ..STEP
 };
 

@@ -4,6 +4,7 @@ import bisect
 import itertools
 import math
 import warnings
+from collections.abc import Iterable
 
 from ..._base import default_generator, randperm, tensor
 
@@ -32,11 +33,8 @@ class Dataset:
         return ConcatDataset([self, other])
 
 
-class IterableDataset(Dataset):
+class IterableDataset(Dataset, Iterable):
     """A stream of samples. Subclasses define `__iter__`; with workers, each iterates its own copy."""
-
-    def __iter__(self):
-        raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
 
     def __add__(self, other):
         return ChainDataset([self, other])
