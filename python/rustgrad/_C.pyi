@@ -1899,10 +1899,10 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
 def histc(input: Tensor, bins: _int = 100, min: _Number = 0, max: _Number = 0, *, out: Any = None) -> Tensor:
     """Counts of equal intervals between `min` and `max`, or between the least and the greatest element where both are 0."""
 @overload
-def histogram(input: Tensor, bins: _int = 100, *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> tuple[Tensor, Tensor]:
+def histogram(input: Tensor, bins: _int = 100, *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False, out: Any = None) -> tuple[Tensor, Tensor]:
     """Counts of `bins` equal intervals of a range, by default that of the elements, and the edges of the intervals. The last one is closed."""
 @overload
-def histogram(input: Tensor, bins: Tensor, *, weight: Tensor | None = None, density: _bool = False) -> tuple[Tensor, Tensor]:
+def histogram(input: Tensor, bins: Tensor, *, weight: Tensor | None = None, density: _bool = False, out: Any = None) -> tuple[Tensor, Tensor]:
     """Counts between the rising edges in `bins`, and those edges. The last interval is closed."""
 @overload
 def hsplit(input: Tensor, sections: _int) -> tuple[Tensor, ...]:

@@ -227,7 +227,7 @@ fn floating(t: &Tensor) -> Result<()> {
 }
 
 #[allow(clippy::declare_interior_mutable_const)]
-const HISTOGRAM_FORM: Op = Op { forms: FM, vjp: Vjp::Missing, ..OP };
+const HISTOGRAM_FORM: Op = Op { forms: FMO, vjp: Vjp::Missing, out_dtype: Some(OutDType::Same), ..OP };
 
 pub static HISTOGRAM: Op = Op {
     sig: "histogram(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
