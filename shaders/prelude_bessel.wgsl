@@ -150,7 +150,7 @@ fn ndtri_(p: T) -> T {
 // of k - 1 times `constant + growth k`, over `1 + divisor k`.
 fn recur_(degree: T, first: T, slope: T, offset: T, constant: T, growth: T, divisor: T) -> T {
     let n = trunc_(degree);
-    if (is_nan(n) || n < T(0)) { return T(0); }
+    if (is_nan(n) || is_inf(n) || n < T(0)) { return T(0); }
     if (!truth(n)) { return T(1); }
     if (n > T(16777216)) { return nan_(); }
     var before = T(1);

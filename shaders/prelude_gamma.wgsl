@@ -51,11 +51,14 @@ fn zeta_(s: T, start: T) -> T {
     if (s <= T(1) || (start <= T(0) && same(start, floor_(start)))) { return select(inf_(), nan_(), s < T(1)); }
     // A power of a negative number is none.
     if (start < T(0) && !same(s, floor_(s))) { return nan_(); }
-    if (start < T(-100000)) { return nan_(); }
+    if (start < T(-100000) || is_inf(start)) { return nan_(); }
     var x = start;
     var sum = T(0);
     for (var i = 0; i < 100020 && x < T(10); i++) {
-        sum += pow_(x, -s);
+        let term = pow_(x, -s);
+        sum += term;
+        // Past zero the terms only fall: of a great `s` the first are all.
+        if (is_inf(sum) || abs_(term) < T(1e-17) * abs_(sum)) { return sum; }
         x += T(1);
     }
     sum += pow_(x, T(1) - s) / (s - T(1)) + T(0.5) * pow_(x, -s);

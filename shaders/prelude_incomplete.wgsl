@@ -70,12 +70,12 @@ fn gamma_uniform(a: T, x: T, sign: T) -> T {
 }
 // 0 or 1 where an argument is zero or infinite, NaN where one is not allowed, else 2.
 fn gamma_edge(a: T, x: T) -> T {
-    if (is_nan(a)) { return a; }
-    if (is_nan(x)) { return x; }
     if (less(a, T(0)) || less(x, T(0))) { return nan_(); }
-    if ((!truth(a) && !truth(x)) || (is_inf(a) && is_inf(x))) { return nan_(); }
-    if (!truth(x) || is_inf(a)) { return T(0); }
-    return select(T(2), T(1), !truth(a) || is_inf(x));
+    if (!truth(a)) { return select(nan_(), T(1), less(T(0), x)); }
+    if (!truth(x)) { return T(0); }
+    if (is_inf(a)) { return select(T(0), nan_(), is_inf(x)); }
+    if (is_inf(x)) { return T(1); }
+    return select(T(2), nan_(), is_nan(a) || is_nan(x));
 }
 fn igamma_(a: T, x: T) -> T {
     let edge = gamma_edge(a, x);

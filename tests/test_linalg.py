@@ -278,3 +278,29 @@ def test_what_is_not_finite():
         torch.linalg.eigvals(nan)
     assert torch.linalg.eigvalsh(nan).isnan().all() and torch.linalg.inv(nan).isnan().all()
     assert torch.linalg.det(nan).isnan() and torch.matrix_exp(nan).isnan().all()
+
+
+def determinant_slope(a, weights):
+    x = torch.tensor(a, requires_grad=True)
+    det = torch.linalg.det(x)
+    (slope,) = torch.autograd.grad(det, x, torch.ones_like(det), create_graph=True)
+    return slope.detach().numpy(), torch.autograd.grad((slope * torch.tensor(weights)).sum().real, x)[0].numpy()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("n, rank", [(1, 0), (2, 1), (2, 0), (3, 3), (3, 2), (3, 1), (3, 0), (5, 4), (5, 3), (5, 2)])
+def test_second_gradient_of_the_determinant_of_any_rank(n, rank, dtype):
+    a, weights = matrix((n, rank), dtype) @ matrix((rank, n), dtype, seed=1), matrix((n, n), dtype, seed=2)
+    if rank == n - 1:
+        a[-1] = a[0] if n > 1 else 0  # singular to the last bit
+    _, got = determinant_slope(a, weights)
+    # The determinant is a polynomial, so that differences far apart are exact but for rounding.
+    want, step = np.zeros_like(a), 1e-4
+    for i, j in np.ndindex(n, n):
+        for unit in (1, 1j) if "complex" in dtype else (1,):
+            ahead, behind = a.copy(), a.copy()
+            ahead[i, j] += step * unit
+            behind[i, j] -= step * unit
+            change = determinant_slope(ahead, weights)[0] - determinant_slope(behind, weights)[0]
+            want[i, j] += unit * (change * weights).real.sum() / (2 * step)
+    np.testing.assert_allclose(got, want, atol=1e-7)

@@ -190,6 +190,35 @@ def test_construction_refuses_nonsense(torch):
         torch.zeros(-1)
 
 
+@pytest.mark.parametrize(
+    "data, dtype, error, text",
+    [
+        (lambda t: [t([1, 2]), t([3, 4])], None, TypeError, "only integer tensors of a single element"),
+        (lambda t: [t([1, 2]), [1, 2]], None, TypeError, "only integer tensors of a single element"),
+        (lambda t: [t([True, False])], None, TypeError, "only integer tensors of a single element"),
+        (lambda t: [t([1.0, 2.0])], None, ValueError, "only one element tensors can be converted"),
+        (lambda t: [t([]), t([])], None, ValueError, "only one element tensors can be converted"),
+        (lambda t: [t([1, 2])], "float32", ValueError, "only one element tensors can be converted"),
+        (lambda t: [t(1.5)], "int64", TypeError, "only integer tensors of a single element"),
+        (lambda t: [t(1.5)], "bool", TypeError, "only integer tensors of a single element"),
+        (lambda t: [np.float32(1.5)], "int32", TypeError, "'numpy.float32' object cannot be interpreted as an integer"),
+        (lambda t: np.float32(1.5), "int32", TypeError, "'numpy.float32' object cannot be interpreted as an integer"),
+    ],
+)
+def test_tensors_in_lists_are_numbers(torch, data, dtype, error, text):
+    with pytest.raises(error, match=text):
+        torch.tensor(data(torch.tensor), dtype=dtype and getattr(torch, dtype))
+
+
+def test_numbers_in_lists(torch):
+    t = torch.tensor
+    assert t([t([1]), t([[3]])]).tolist() == [1, 3] and t([[t(1), t(2)], [t(3), 4]]).tolist() == [[1, 2], [3, 4]]
+    assert t([[1, 2], t([3, 4])]).tolist() == [[1, 2], [3, 4]] and t([[1], t([1])]).shape == (2, 1)
+    assert t([t([2.0])]).shape == (1,) and t([t(True), 1]).dtype == torch.int64
+    assert t([np.float64(1.5)], dtype=torch.int32).tolist() == [1] and t([np.array([1, 2])]).shape == (1, 2)
+    assert t(np.array(1.5), dtype=torch.int32).tolist() == 1
+
+
 def test_printing(torch, device):
     suffix = f", device='{device}:0'" if device == "gpu" else ""
     x = torch.tensor([1.0, 2.5], device=device)
@@ -284,9 +313,45 @@ def test_dtypes_of_whole_numbers(torch):
     assert loss.dtype == torch.float32 and loss.tolist() == [1, 0, 0]
 
 
+def test_complex_limits(torch):
+    line = torch.linspace(1j, 2, 3)
+    assert line.dtype == torch.complex64 and line.tolist() == [1j, 1 + 0.5j, 2]
+    assert torch.allclose(torch.logspace(1j, torch.tensor(2), 3), torch.pow(10, line))
+
+
+def test_functions_of_python(torch):
+    x, y = torch.tensor([[1, 2], [3, 4]]), torch.tensor([10, 20])
+    assert x.clone().apply_(lambda a: -a).tolist() == [[-1, -2], [-3, -4]]
+    assert x.clone().map_(y, lambda a, b: a + b).tolist() == [[11, 22], [13, 24]]
+    z = x.t().clone()
+    assert z.map2_(y, x, lambda a, b, c: a * b + c) is z and z.tolist() == [[11, 62], [23, 84]]
+
+
+def test_old_names_of_operators(torch):
+    x = torch.tensor([2.0])
+    assert x.__rdiv__(3).item() == 1.5 == 3 / x and x.__div__(4).item() == 0.5 and x.__idiv__(4) is x
+    assert x.__long__() == 0 and x.__nonzero__() and not x.is_xla
+
+
 def test_functions_far_out(torch):
     x = torch.tensor([1e-30, 1e-6, 0, 1, 1.5])
     want = torch.tensor([-11.464025, -4.7534243, -float("inf"), float("inf"), float("nan")])
     assert torch.allclose(torch.special.ndtri(x), want, equal_nan=True)
     # An angle is one within a turn.
     assert abs(torch.logsumexp(torch.tensor(1000 + 7j), 0).item() - (1000 + 0.7168147j)) < 1e-4
+
+
+def test_functions_of_nan_and_infinity(torch, device):
+    inf, nan = float("inf"), float("nan")
+
+    def of(name, *pairs):
+        x, y = torch.tensor(pairs, device=device).T
+        return getattr(torch.special, name)(x.contiguous(), y.contiguous()).tolist()
+
+    assert of("gammainc", (nan, inf), (nan, 0), (inf, nan), (inf, 2)) == [1, 0, 0, 0]
+    assert of("gammaincc", (nan, inf), (nan, 0), (inf, nan), (0, 2)) == [0, 1, 1, 0]
+    assert np.isnan(of("gammainc", (nan, 1), (1, nan), (0, 0), (inf, inf), (-1, 1), (0, nan))).all()
+    assert of("zeta", (inf, 1), (inf, 0.5), (2, -inf), (1, inf)) == [1, inf, inf, inf]
+    assert np.isnan(of("zeta", (2, inf), (inf, 2), (inf, inf))).all()
+    for name in ("chebyshev_polynomial_t", "laguerre_polynomial_l", "legendre_polynomial_p", "hermite_polynomial_h"):
+        assert of(name, (0.5, inf), (0.5, -inf), (nan, nan), (nan, 0)) == [0, 0, 0, 1]

@@ -405,6 +405,8 @@ class Tensor:
         """Rows in reverse order."""
     def float_power(self, exponent: Tensor | _Number) -> Tensor:
         """`pow` in double precision, whatever the dtypes."""
+    def float_power_(self, exponent: Tensor | _Number) -> Tensor:
+        """`pow` in place, of double precision: real, or complex where the exponent is."""
     def floor(self) -> Tensor:
         """The largest whole number that is not greater."""
     def floor_(self) -> Tensor:
@@ -1159,6 +1161,7 @@ class Tensor:
     def __deepcopy__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __delitem__(self, *args: Any, **kwargs: Any) -> Any: ...
     __dict__: Any
+    def __div__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __dlpack_device__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __float__(self) -> _float: ...
@@ -1166,6 +1169,7 @@ class Tensor:
     def __getitem__(self, index: Any) -> Tensor: ...
     def __iadd__(self, other: Any) -> Tensor: ...  # type: ignore[override]
     def __iand__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+    def __idiv__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __ifloordiv__(self, other: Any) -> Tensor: ...  # type: ignore[override]
     def __ilshift__(self, other: Any) -> Tensor: ...  # type: ignore[override]
     def __imod__(self, other: Any) -> Tensor: ...  # type: ignore[override]
@@ -1181,17 +1185,20 @@ class Tensor:
     def __itruediv__(self, other: Any) -> Tensor: ...  # type: ignore[override]
     def __ixor__(self, other: Any) -> Tensor: ...  # type: ignore[override]
     def __len__(self) -> _int: ...
+    def __long__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __lshift__(self, other: Any) -> Tensor: ...  # type: ignore[override]
     def __matmul__(self, other: Any) -> Tensor: ...  # type: ignore[override]
     def __mod__(self, other: Any) -> Tensor: ...  # type: ignore[override]
     __module__: Any
     def __mul__(self, other: Any) -> Tensor: ...  # type: ignore[override]
     def __neg__(self) -> Tensor: ...
+    def __nonzero__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __or__(self, other: Any) -> Tensor: ...  # type: ignore[override]
     def __pos__(self) -> Tensor: ...
     def __pow__(self, other: Any) -> Tensor: ...  # type: ignore[override]
     def __radd__(self, other: Any) -> Tensor: ...  # type: ignore[override]
     def __rand__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+    def __rdiv__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __reversed__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __rfloordiv__(self, other: Any) -> Tensor: ...  # type: ignore[override]
     def __rlshift__(self, other: Any) -> Tensor: ...  # type: ignore[override]
@@ -1295,10 +1302,13 @@ class Tensor:
     def is_floating_point(self, *args: Any, **kwargs: Any) -> Any: ...
     is_gpu: Any
     def is_inference(self, *args: Any, **kwargs: Any) -> Any: ...
+    is_ipu: Any
     is_leaf: _bool
+    is_maia: Any
     is_meta: Any
     is_mkldnn: Any
     is_mps: Any
+    is_mtia: Any
     def is_neg(self, *args: Any, **kwargs: Any) -> Any: ...
     is_nested: Any
     def is_nonzero(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -1310,6 +1320,8 @@ class Tensor:
     def is_signed(self, *args: Any, **kwargs: Any) -> Any: ...
     is_sparse: Any
     is_sparse_csr: Any
+    is_vulkan: Any
+    is_xla: Any
     is_xpu: Any
     def item(self) -> Any: ...
     itemsize: Any
@@ -1322,6 +1334,7 @@ class Tensor:
     def lu(self, *args: Any, **kwargs: Any) -> Any: ...
     mH: Any
     mT: Tensor
+    def map2_(self, *args: Any, **kwargs: Any) -> Any: ...
     def map_(self, *args: Any, **kwargs: Any) -> Any: ...
     def matrix_exp(self, *args: Any, **kwargs: Any) -> Any: ...
     def matrix_power(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -1590,6 +1603,8 @@ def bernoulli(input: Tensor, p: _float, *, generator: Generator | None = None, o
     """Ones with probability `p`, else zeros, in the shape of self."""
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
     """How often each number 0, 1, .. occurs, or the sum of its weights."""
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
+    """How many of `count` trials succeed that each do with probability `prob`."""
 @overload
 def bitwise_and(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     """The bits that both have; for bool `and`."""
@@ -1776,6 +1791,8 @@ def empty(size: _int | Sequence[_int], *, dtype: _dtype | None = None, device: _
     """A tensor whose values are whatever the memory held; float32 by default."""
 def empty_like(input: Tensor, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
     """A tensor in the shape of another whose values are whatever the memory held."""
+def empty_permuted(size: Sequence[_int], physical_layout: Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+    """A dense tensor of the given sizes whose dimensions lie in memory in the order of `physical_layout`, outermost first; the values are whatever the memory held."""
 def empty_strided(size: _int | Sequence[_int], stride: Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
     """A tensor of the given sizes and strides whose values are whatever the memory held."""
 def eq(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
@@ -1963,7 +1980,7 @@ def lerp(input: Tensor, end: Tensor, weight: _Number, *, out: Any = None) -> Ten
     """`self + weight * (end - self)`."""
 def lgamma(input: Tensor, *, out: Any = None) -> Tensor:
     """The logarithm of the absolute value of the gamma function."""
-def linspace(start: _Number, end: _Number, steps: _int, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
+def linspace(start: Tensor | _Number, end: Tensor | _Number, steps: _int, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
     """`steps` numbers from `start` to `end`, both included, at equal distances."""
 def log(input: Tensor, *, out: Any = None) -> Tensor:
     """The natural logarithm; NaN for negative numbers."""
@@ -1993,7 +2010,7 @@ def logical_xor(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """Whether exactly one is nonzero, element by element."""
 def logit(input: Tensor, eps: _float | None = None, *, out: Any = None) -> Tensor:
     """The inverse of `sigmoid`, `log(x / (1 - x))`; with `eps` the input is limited to `[eps, 1 - eps]`."""
-def logspace(start: _Number, end: _Number, steps: _int, base: _float = 10.0, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
+def logspace(start: Tensor | _Number, end: Tensor | _Number, steps: _int, base: _float = 10.0, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
     """`base` to the powers of `steps` numbers from `start` to `end` at equal distances."""
 def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: Any = None) -> Tensor:
     """The logarithm of the sum of exponentials over the given dimensions, without overflow."""
@@ -2151,6 +2168,8 @@ def permute_copy(input: Tensor, dims: _int | Sequence[_int], *, out: Any = None)
     """`permute` into new memory."""
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
     """The pseudoinverse; see `linalg.pinv`."""
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Random counts of the Poisson distributions with the rates that self holds."""
 def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
     """`abs * exp(i * angle)`."""
 def polygamma(n: _int, self: Tensor, *, out: Any = None) -> Tensor:

@@ -13,6 +13,7 @@ from ._dtype_info import finfo as finfo
 from ._dtype_info import iinfo as iinfo
 from ._formats import *  # noqa: F403
 from ._functions import *  # noqa: F403
+from ._histogram import *  # noqa: F403
 from ._lowrank import *  # noqa: F403
 from ._settings import *  # noqa: F403
 from ._typed import *  # noqa: F403
@@ -52,7 +53,13 @@ _SUBMODULES = (
     "version",
     "viz",
 )
-_LAZY = {"save": "serialization", "load": "serialization", "fork_rng": "random", "set_anomaly_enabled": "autograd"}
+_LAZY = {
+    "save": "serialization",
+    "load": "serialization",
+    "fork_rng": "random",
+    "lobpcg": "_lobpcg",
+    "set_anomaly_enabled": "autograd",
+}
 
 inf = _math.inf
 nan = _math.nan

@@ -115,6 +115,7 @@ from ._C import bartlett_window as bartlett_window
 from ._C import bernoulli as bernoulli
 from ._C import bfloat16 as bfloat16
 from ._C import bincount as bincount
+from ._C import binomial as binomial
 from ._C import bitwise_and as bitwise_and
 bitwise_and_: object
 from ._C import bitwise_left_shift as bitwise_left_shift
@@ -223,6 +224,7 @@ from ._functions import einsum as einsum
 from ._C import embedding as embedding
 from ._C import empty as empty
 from ._C import empty_like as empty_like
+from ._C import empty_permuted as empty_permuted
 from ._C import empty_strided as empty_strided
 from .autograd.grad_mode import enable_grad as enable_grad
 from ._C import eq as eq
@@ -304,6 +306,7 @@ from ._C import heaviside as heaviside
 heaviside_: object
 from ._C import histc as histc
 from ._C import histogram as histogram
+from ._histogram import histogramdd as histogramdd
 from ._C import hsplit as hsplit
 from ._C import hstack as hstack
 from ._C import hypot as hypot
@@ -385,6 +388,7 @@ from . import linalg as linalg
 from ._C import linspace as linspace
 from ._C import live_counts as live_counts
 from .serialization import load as load
+from ._lobpcg import lobpcg as lobpcg
 from ._C import log as log
 from ._C import log10 as log10
 log10_: object
@@ -487,6 +491,7 @@ from ._C import permute as permute
 from ._C import permute_copy as permute_copy
 pi: float
 from ._C import pinverse as pinverse
+from ._C import poisson as poisson
 from ._C import polar as polar
 from ._C import polygamma as polygamma
 polygamma_: object

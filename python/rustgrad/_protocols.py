@@ -1,4 +1,6 @@
-"""What Python asks of a tensor: printing, length, iteration, truth; NumPy and DLPack; copies and pickles."""
+"""What Python asks of a tensor: printing, length, iteration, truth; NumPy and DLPack; copies and pickles;
+functions of Python applied to elements.
+"""
 
 import functools
 import warnings
@@ -52,6 +54,18 @@ class Methods:
         if spec:
             raise TypeError(f"unsupported format string passed to {type(self).__name__}.__format__")
         return str(self)
+
+    def apply_(self, function):
+        """Replaces each element by `function(element)`; slow, and only for CPU tensors."""
+        return _mapped(self, function)
+
+    def map_(self, tensor, callable):
+        """Replaces each element by `callable(element, other)`; slow, and only for CPU tensors."""
+        return _mapped(self, callable, tensor)
+
+    def map2_(self, x, y, callable):
+        """Replaces each element by `callable(element, that of x, that of y)`; slow, and only for CPU tensors."""
+        return _mapped(self, callable, x, y)
 
     def __len__(self):
         if self.ndim == 0:
@@ -196,3 +210,8 @@ class _Array:
     def __init__(self, tensor):
         self.tensor = tensor
         self.__array_interface__ = _C._array_interface(tensor)
+
+
+def _mapped(self, function, *others):
+    lists = [t.expand_as(self).reshape(-1).tolist() for t in (self, *others)]
+    return self.copy_(_C.tensor(list(map(function, *lists)), dtype=self.dtype).reshape(self.shape))

@@ -234,12 +234,6 @@ class _Methods:
         """Whether the one element is not zero."""
         return bool(self)
 
-    def apply_(self, function):
-        """Replaces each element by `function(element)`; slow, and only for CPU tensors."""
-        flat = [function(v) for v in self.reshape(-1).tolist()]
-        self.copy_(_C.tensor(flat, dtype=self.dtype).reshape(self.shape))
-        return self
-
     @property
     def T(self):
         """The dimensions in reverse order."""
@@ -302,12 +296,6 @@ class _Methods:
 
         return strided
 
-    def map_(self, tensor, callable):
-        """Replaces each element by `callable(element, other)`; slow, and only for CPU tensors."""
-        pairs = zip(self.reshape(-1).tolist(), tensor.expand_as(self).reshape(-1).tolist(), strict=True)
-        self.copy_(_C.tensor([callable(a, b) for a, b in pairs], dtype=self.dtype).reshape(self.shape))
-        return self
-
     def resolve_conj(self):
         """The tensor itself: conjugates are always computed."""
         return self
@@ -349,7 +337,7 @@ _ABSENT = dict([
     _never("is_sparse", "tensors are dense."), _never("is_sparse_csr", "tensors are dense."),
     _never("is_quantized", "there are no quantised dtypes."), _never("is_meta", "every tensor has memory."),
     _never("is_mkldnn", "tensors are strided."), _never("is_nested", "tensors are rectangular."),
-    _never("is_mps", "the GPU is called gpu."), _never("is_xpu", "the GPU is called gpu."),
+    *(_never(f"is_{kind}", "the GPU is called gpu.") for kind in ("mps", "xpu", "xla", "mtia", "maia", "ipu", "vulkan")),
 ])  # fmt: skip
 
 
@@ -387,6 +375,14 @@ def _install():
     for name in ("is_conj", "is_neg", "is_shared", "is_distributed"):
         setattr(Tensor, name, _false(name))
     storage.install()
+    for old, name in (
+        ("div", "truediv"),
+        ("rdiv", "rtruediv"),
+        ("idiv", "itruediv"),
+        ("long", "int"),
+        ("nonzero", "bool"),
+    ):
+        setattr(Tensor, f"__{old}__", getattr(Tensor, f"__{name}__"))
     Tensor._make_subclass = staticmethod(_C._make_subclass)
     Tensor.__doc__ = "A multi-dimensional array of one dtype on one device, with its place in the backward graph."
     Tensor.__module__ = "rustgrad"

@@ -1,5 +1,5 @@
 //! Orthogonal polynomials by their recurrences, in f64 and one element at a time. The degree is cut to a whole number;
-//! below zero the polynomial is zero, as in PyTorch.
+//! below zero, and at infinity, the polynomial is zero, as in PyTorch.
 
 /// The degree up to which a recurrence runs: that many steps take some ten milliseconds.
 const LIMIT: f64 = 16777216.0;
@@ -8,7 +8,7 @@ const LIMIT: f64 = 16777216.0;
 /// k, the one of k and the one of k - 1.
 fn recur(n: f64, first: f64, next: impl Fn(f64, f64, f64) -> f64) -> f64 {
     let n = n.trunc();
-    if n < 1.0 || n.is_nan() {
+    if n < 1.0 || !n.is_finite() {
         return if n == 0.0 { 1.0 } else { 0.0 };
     }
     if n > LIMIT {

@@ -72,13 +72,19 @@ pub fn zeta(s: f64, mut x: f64) -> f64 {
     if x < 0.0 && s != s.floor() {
         return f64::NAN;
     }
-    // Far below zero the sum would never end; nothing of such an argument is left after the decimal point.
-    if x < -1e5 || x.is_nan() {
+    // Far below zero the sum would never end; nothing of such an argument is left after the decimal point. PyTorch has
+    // no number for infinity either.
+    if x < -1e5 || x.is_nan() || x == f64::INFINITY {
         return f64::NAN;
     }
     let mut sum = 0.0;
     while x < 10.0 {
-        sum += x.powf(-s);
+        let term = x.powf(-s);
+        sum += term;
+        // Past zero the terms only fall: of a great `s` the first are all.
+        if term.abs() < f64::EPSILON * sum.abs() {
+            return sum;
+        }
         x += 1.0;
     }
     sum += x.powf(1.0 - s) / (s - 1.0) + 0.5 * x.powf(-s);

@@ -9,6 +9,7 @@ use super::choose::WHERE;
 use super::join::joined;
 use super::linalg::MATMUL;
 use super::needs::quiet;
+use super::reduce::extreme::AMAX;
 use super::reduce::norm::{NORM, VECTOR_NORM};
 use super::select::INDEX_SELECT;
 use super::slice::NARROW;
@@ -72,11 +73,21 @@ fn cut(t: impl Into<Term>, dim: i64, (start, n): Rows) -> Term {
 fn distances(c: &Call) -> Result<Outputs> {
     let (a, b) = (c.tensor(0)?, c.tensor(1)?);
     let gaps = Term::from(a).unsqueeze(-2) - Term::from(b).unsqueeze(-3);
-    if a.size(a.ndim() - 1) == 0 {
-        gaps.sum(&[-1], false).outputs()
-    } else {
-        VECTOR_NORM.calls((gaps, c.float(2)?, [-1]))
+    if a.size(a.ndim() - 1) == 0 { gaps.sum(&[-1], false).outputs() } else { norms(gaps, c.float(2)?).outputs() }
+}
+
+/// The norms of rows. The gradient of the greatest of them goes to each one whole, where that of a norm is shared.
+fn norms(gaps: Term, p: f64) -> Term {
+    if p != f64::INFINITY || !grad_enabled() {
+        return VECTOR_NORM.call((gaps, p, [-1]));
     }
+    let size = gaps.abs();
+    let top = match AMAX.call((&size, [-1], true)).ok() {
+        Ok(top) => top.detach(),
+        Err(e) => return e.into(),
+    };
+    let hits = size.dup().equals(&top);
+    Term::from(&top).squeeze(-1) + (size - &top).zero_where(hits.not()).sum(&[-1], false)
 }
 
 /// The arguments for a tile: runs of the rows of either side, and the order.
@@ -194,6 +205,7 @@ pub static CDIST: Op = Op {
         "f32[2,3,2], f32[4,2], 1.0",
         "f32[3,2], f32[2,2], 3.0",
         "f32[3,2], f32[2,2], inf",
+        "f32[2,3](ties), f32[2,3](zeros), inf",
         "f32[2,0], f32[3,0]",
         "f32[0,2], f32[3,2]",
         "f32[3,2], f32[4,2], 2.0, 'use_mm_for_euclid_dist'",
@@ -219,7 +231,7 @@ fn pairs(c: &Call) -> Result<Outputs> {
         INDEX_SELECT.call((t, 0, index))
     };
     let gaps = rows(|i, _| i) - rows(|_, j| j);
-    if t.size(1) == 0 || n < 2 { gaps.sum(&[-1], false).outputs() } else { VECTOR_NORM.calls((gaps, p, [-1])) }
+    if t.size(1) == 0 || n < 2 { gaps.sum(&[-1], false).outputs() } else { norms(gaps, p).outputs() }
 }
 
 pub static PDIST: Op = Op {
@@ -239,7 +251,7 @@ pub static PDIST: Op = Op {
         quiet(|| pairs(c))
     }),
     vjp: Vjp::Joint(Joint { args: &[0], saves: A0, formula: |c| c.through(pairs) }),
-    samples: &["f32[4,2]", "f32[3,3], 1.0", "f32[3,2], inf", "f32[1,3]"],
+    samples: &["f32[4,2]", "f32[3,3], 1.0", "f32[3,2], inf", "f32[3,4](ties), inf", "f32[1,3]"],
     errors: &[
         ("f32[3]", "RuntimeError", "pdist only supports 2D tensors, got: 1D"),
         ("f32[2,3], -1.0", "RuntimeError", "pdist only supports non-negative p values"),
@@ -269,7 +281,7 @@ fn renormed(c: &Call) -> Result<Outputs> {
     let norm = VECTOR_NORM.call((t, c.float(1)?, others, true)).ok()?;
     let scale = most.to_f64() * (Term::from(&norm) + 1e-7).recip();
     let factor = WHERE.call((Term::from(&norm).greater(most), scale, Scalar::Float(1.0)));
-    (Term::from(t) * factor).outputs()
+    (Term::from(t) * factor).contiguous().outputs()
 }
 
 pub static RENORM: Op = Op {

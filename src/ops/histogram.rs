@@ -1,6 +1,8 @@
-//! How many elements fall between edges: histc of equal intervals, histogram with its edges, weights and densities.
+//! How many elements fall between edges: histc of equal intervals, histogram with its edges, weights and densities, and
+//! the same of points of several dimensions, the two steps of `histogramdd`.
 
 use super::choose::WHERE;
+use super::create::FULL;
 use super::difference::DIFF;
 use super::host::Dense;
 use super::minmax::CLAMP;
@@ -10,13 +12,14 @@ use super::search::{BINCOUNT, SEARCHSORTED};
 use super::search_gpu::range;
 use super::slice::NARROW;
 use super::view::SELECT;
-use crate::dtype::Scalar;
+use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
+use crate::layout::{checked_numel, to_shape};
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&HISTC, &HISTOGRAM, &HISTOGRAM_EDGES];
+pub static OPS: &[&Op] = &[&HISTC, &HISTOGRAM, &HISTOGRAM_EDGES, &BIN_EDGES, &FROM_BIN_TENSORS];
 
 /// Counts of `bins` equal intervals of [low, high]; the last one is closed.
 fn histogram(list: &[f64], bins: usize, low: f64, high: f64) -> Result<Vec<f64>> {
@@ -75,57 +78,142 @@ pub static HISTC: Op = Op {
     ..OP
 };
 
-/// The least and the greatest edge: the range that argument `at` asks for, else that of the elements.
-fn bounds(c: &Call, at: usize) -> Result<[f64; 2]> {
-    let t = c.tensor(0)?;
-    let [low, high] = match &c.args[at] {
-        Value::Scalars(given) => match given[..] {
-            [low, high] => [low.to_f64(), high.to_f64()],
-            _ => {
+/// The least and the greatest edge in each dimension of points: those asked for, else those of the elements.
+fn bounds(points: &Tensor, asked: &Value) -> Result<Vec<[f64; 2]>> {
+    let dims = points.size(1);
+    let given = match asked {
+        Value::Scalars(given) if given.len() != 2 * dims => {
+            return Err(Error::runtime(format!(
+                "torch.histogramdd: for a {dims}-dimensional histogram range should have {} elements, but got {}",
+                2 * dims,
+                given.len()
+            )));
+        }
+        Value::Scalars(given) => Some(given),
+        _ => None,
+    };
+    (0..dims)
+        .map(|d| {
+            let [low, high] = match given {
+                Some(given) => [given[2 * d].to_f64(), given[2 * d + 1].to_f64()],
+                None if points.numel() == 0 => [0.0, 1.0],
+                None => range(&column(points, d).ok()?)?.map(Scalar::to_f64),
+            };
+            if !low.is_finite() || !high.is_finite() {
+                let text = format!("torch.histogramdd: dimension {d}'s range [{low}, {high}] is not finite");
+                return Err(Error::runtime(text.replace("NaN", "nan")));
+            }
+            if low > high {
                 return Err(Error::runtime(format!(
-                    "torch.histogramdd: for a 1-dimensional histogram range should have 2 elements, but got {}",
-                    given.len()
+                    "torch.histogramdd: min should not exceed max, but got min {low} max {high} for dimension {d}"
                 )));
             }
-        },
-        _ if t.numel() == 0 => [0.0, 1.0],
-        _ => range(t)?.map(Scalar::to_f64),
-    };
-    if !low.is_finite() || !high.is_finite() {
-        let text = format!("torch.histogramdd: dimension 0's range [{low}, {high}] is not finite");
-        return Err(Error::runtime(text.replace("NaN", "nan")));
-    }
-    if low > high {
-        return Err(Error::runtime(format!(
-            "torch.histogramdd: min should not exceed max, but got min {low} max {high} for dimension 0"
-        )));
-    }
-    Ok(if low == high { [low - 0.5, high + 0.5] } else { [low, high] })
+            Ok(if low == high { [low - 0.5, high + 0.5] } else { [low, high] })
+        })
+        .collect()
 }
 
-/// Counts between edges, or sums of weights (argument `at`); as a density (the argument after it) their integral is one.
-fn between(c: &Call, edges: Tensor, at: usize) -> Result<Outputs> {
-    let (t, bins) = (c.tensor(0)?, edges.numel() as i64 - 1);
-    let weights = c.opt_tensor(at);
-    if let Some(w) = weights.filter(|w| w.shape() != t.shape()) {
+/// The edges of equal intervals in each dimension of points.
+fn equal_edges(points: &Tensor, bins: &[i64], asked: &Value) -> Result<Vec<Tensor>> {
+    if let Some(d) = bins.iter().position(|&n| n <= 0) {
+        let text = format!("torch.histogram(): bins must be > 0, but got {} for dimension {d}", bins[d]);
+        return Err(Error::runtime(text));
+    }
+    let edges = |(&n, [low, high]): (&i64, [f64; 2])| {
+        LINSPACE.call((low, high, n.saturating_add(1), points.dtype(), points.device())).ok()
+    };
+    bins.iter().zip(bounds(points, asked)?).map(edges).collect()
+}
+
+fn column(points: &Tensor, d: usize) -> Term {
+    SELECT.call((points, 1, d)).contiguous()
+}
+
+/// What is wrong with edges and weights for `points`, [.., N].
+fn check(points: &Tensor, edges: &[Tensor], weight: Option<&Tensor>) -> Result<()> {
+    let (dims, name) = (points.size(points.ndim() - 1), points.dtype().cpp_name());
+    if edges.len() != dims {
+        return Err(Error::runtime(format!(
+            "torch.histogramdd: expected {dims} sequences of bin edges for a {dims}-dimensional histogram but got {}",
+            edges.len()
+        )));
+    }
+    for (d, e) in edges.iter().enumerate() {
+        if e.ndim() != 1 || e.numel() == 0 {
+            return Err(Error::runtime(format!(
+                "torch.histogramdd: bins tensor should have one dimension, but got {} dimensions in the bins tensor for \
+                 dimension {d}",
+                e.ndim()
+            )));
+        }
+        if e.dtype() != points.dtype() {
+            return Err(Error::runtime(format!(
+                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype {name} \
+                 and bins for dimension {d} with dtype {}",
+                e.dtype().cpp_name()
+            )));
+        }
+    }
+    let Some(w) = weight else { return Ok(()) };
+    if w.dtype() != points.dtype() {
+        return Err(Error::runtime(format!(
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but \
+             got input({name}), and weight({})",
+            w.dtype().cpp_name()
+        )));
+    }
+    if w.shape() != &points.shape()[..points.ndim() - 1] {
         return Err(Error::runtime(format!(
             "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding \
              its innermost dimension, but got input with shape {} and weight with shape {}",
-            Show(&[t.numel(), 1]),
-            Show(&[w.numel()])
+            Show(points.shape()),
+            Show(w.shape())
         )));
     }
-    let x = Term::from(t.detach()).reshape(&[-1]);
-    let inside = x.dup().at_least(SELECT.call((&edges, 0, 0))).both(x.dup().at_most(SELECT.call((&edges, 0, -1))));
-    let place = CLAMP.call((SEARCHSORTED.call((&edges, x, false, true)) - 1, Value::None, bins - 1));
-    let weights = weights.map(|w| Term::from(w.detach()).reshape(&[-1]).ok()).transpose()?;
-    let counts = BINCOUNT.call((WHERE.call((inside, place, bins)), weights, bins + 1)).to_dtype(t.dtype());
-    let counts = NARROW.call((counts, 0, 0, bins));
-    let counts = match c.flag(at + 1) {
-        true => counts.dup() / (counts.sum_all() * DIFF.call((&edges,))),
-        false => counts.contiguous(),
-    };
-    Ok(smallvec![counts.ok()?, edges])
+    Ok(())
+}
+
+/// Counts of `points` between edges, or sums of weights; as a density their integral is one.
+fn between(points: &Tensor, edges: &[Tensor], weight: Option<&Tensor>, density: bool) -> Result<Tensor> {
+    check(points, edges, weight)?;
+    let rows = points.numel().checked_div(edges.len()).unwrap_or(0);
+    let flat = Term::from(points.detach()).reshape(&[rows as i64, edges.len() as i64]).ok()?;
+    let shape: Ints = edges.iter().map(|e| e.numel() as i64 - 1).collect();
+    let bins = checked_numel(&to_shape(&shape)?)? as i64;
+    let new = |value: Scalar, dtype| FULL.call(([rows as i64], value, dtype, flat.device()));
+    let (mut place, mut inside) = (new(Scalar::Int(0), DType::I64), new(Scalar::Bool(bins > 0), DType::Bool));
+    for (d, e) in edges.iter().enumerate() {
+        let x = column(&flat, d);
+        let within = x.dup().at_least(SELECT.call((e, 0, 0))).both(x.dup().at_most(SELECT.call((e, 0, -1))));
+        place = place * shape[d] + CLAMP.call((SEARCHSORTED.call((e, x, false, true)) - 1, Value::None, shape[d] - 1));
+        inside = inside.both(within);
+    }
+    let weight = weight.map(|w| Term::from(w.detach()).reshape(&[-1]).ok()).transpose()?;
+    let counts = BINCOUNT.call((WHERE.call((inside, place, bins)), weight, bins.saturating_add(1)));
+    let mut counts = NARROW.call((counts.to_dtype(points.dtype()), 0, 0, bins)).contiguous().reshape(&shape);
+    if density {
+        counts = counts.dup() / counts.sum_all();
+        for (d, e) in edges.iter().enumerate() {
+            let mut along: Ints = Ints::from_elem(1, edges.len());
+            along[d] = -1;
+            counts = counts / DIFF.call((e,)).reshape(&along);
+        }
+    }
+    counts.ok()
+}
+
+/// Any tensor as points of one dimension.
+fn line_of_points(t: &Tensor) -> Result<Tensor> {
+    Term::from(t.detach()).reshape(&[-1, 1]).ok()
+}
+
+/// (hist, edges) of the elements of argument 0; its weights stand at `at`, and whether a density is wanted after them.
+fn on_a_line(c: &Call, points: &Tensor, edges: Tensor, at: usize) -> Result<Outputs> {
+    let weight = c.opt_tensor(at).map(|w| Term::from(w.detach()).reshape(&[-1]).ok()).transpose()?;
+    let edges = [edges];
+    let hist = between(points, &edges, weight.as_ref(), c.flag(at + 1))?;
+    let [edges] = edges;
+    Ok(smallvec![hist, edges])
 }
 
 fn floating(t: &Tensor) -> Result<()> {
@@ -139,20 +227,17 @@ fn floating(t: &Tensor) -> Result<()> {
 }
 
 #[allow(clippy::declare_interior_mutable_const)]
-const HISTOGRAM_FORM: Op = Op { forms: FMO, vjp: Vjp::Missing, ..OP };
+const HISTOGRAM_FORM: Op = Op { forms: FMO, vjp: Vjp::Missing, out_dtype: Some(OutDType::Same), ..OP };
 
 pub static HISTOGRAM: Op = Op {
     sig: "histogram(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
     doc: "Counts of `bins` equal intervals of a range, by default that of the elements, and the edges of the intervals. The last one is closed.",
     body: composite(|c| {
-        let (t, bins) = (c.tensor(0)?, c.int(1)?);
-        floating(t)?;
-        if bins <= 0 {
-            return Err(Error::runtime(format!("torch.histogram(): bins must be > 0, but got {bins} for dimension 0")));
-        }
+        floating(c.tensor(0)?)?;
         quiet(|| {
-            let [low, high] = bounds(c, 2)?;
-            between(c, LINSPACE.call((low, high, bins.saturating_add(1), t.dtype(), t.device())).ok()?, 3)
+            let points = line_of_points(c.tensor(0)?)?;
+            let edges = equal_edges(&points, &[c.int(1)?], &c.args[2])?.swap_remove(0);
+            on_a_line(c, &points, edges, 3)
         })
     }),
     samples: &[
@@ -175,24 +260,11 @@ pub static HISTOGRAM_EDGES: Op = Op {
     sig: "histogram.bins(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
     doc: "Counts between the rising edges in `bins`, and those edges. The last interval is closed.",
     body: composite(|c| {
-        let (t, edges) = (c.tensor(0)?, c.tensor(1)?);
-        floating(t)?;
-        if edges.ndim() != 1 || edges.numel() == 0 {
-            return Err(Error::runtime(format!(
-                "torch.histogramdd: bins tensor should have one dimension, but got {} dimensions in the bins tensor for \
-                 dimension 0",
-                edges.ndim()
-            )));
-        }
-        if t.dtype() != edges.dtype() {
-            return Err(Error::runtime(format!(
-                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype {} \
-                 and bins for dimension 0 with dtype {}",
-                t.dtype().name(),
-                edges.dtype().name()
-            )));
-        }
-        quiet(|| between(c, super::copy::CLONE.call((edges.detach(),)).ok()?, 2))
+        floating(c.tensor(0)?)?;
+        quiet(|| {
+            let edges = super::copy::CLONE.call((c.tensor(1)?.detach(),)).ok()?;
+            on_a_line(c, &line_of_points(c.tensor(0)?)?, edges, 2)
+        })
     }),
     samples: &[
         "f32[6](nograd), f32[3](= -1, 0.5, 2, nograd)",
@@ -203,4 +275,77 @@ pub static HISTOGRAM_EDGES: Op = Op {
         ("f32[2], f64[2]", "RuntimeError", "should have the same dtype"),
     ],
     ..HISTOGRAM_FORM
+};
+
+/// Points, [.., N], as a matrix.
+fn points_of(c: &Call) -> Result<Tensor> {
+    let t = c.tensor(0)?;
+    floating(t)?;
+    if t.ndim() < 2 {
+        return Err(Error::runtime("torch.histogramdd: input tensor should have at least 2 dimensions"));
+    }
+    let n = t.size(t.ndim() - 1);
+    let rows = t.numel().checked_div(n).unwrap_or(0);
+    Term::from(t.detach()).reshape(&[rows as i64, n as i64]).ok()
+}
+
+pub static BIN_EDGES: Op = Op {
+    sig: "_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]",
+    doc: "The edges of equal intervals in each dimension of points, [.., N].",
+    forms: HIDDEN,
+    body: composite(|c| {
+        quiet(|| {
+            let (points, bins) = (points_of(c)?, c.ints(1)?);
+            if bins.len() != points.size(1) {
+                return Err(Error::runtime(format!(
+                    "torch.histogramdd: expected {} bins for a {}-dimensional histogram but got {}",
+                    points.size(1),
+                    points.size(1),
+                    bins.len()
+                )));
+            }
+            equal_edges(&points, bins, &c.args[2]).map(Outputs::from)
+        })
+    }),
+    samples: &["f32[5,2](nograd, 0..6), (3, 2)", "f64[4,2](nograd), (1, 2), range=(0.0, 1.0, -1.0, 1.0)"],
+    errors: &[
+        ("f32[5,2], (3, 0)", "RuntimeError", "bins must be > 0, but got 0 for dimension 1"),
+        ("f32[5,2], (3, 3), range=(0.0, 1.0)", "RuntimeError", "range should have 4 elements, but got 2"),
+        ("f32[5,2], (3,)", "RuntimeError", "expected 2 bins"),
+        ("f32[5], (3,)", "RuntimeError", "input tensor should have at least 2 dimensions"),
+        ("i64[5,1], (3,)", "NotImplementedError", "\"histogramdd\" not implemented for 'Long'"),
+    ],
+    vjp: Vjp::Missing,
+    ..OP
+};
+
+pub static FROM_BIN_TENSORS: Op = Op {
+    sig: "_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor",
+    doc: "Counts of points, [.., N], between the rising edges of each dimension.",
+    forms: HIDDEN,
+    body: composite(|c| {
+        quiet(|| {
+            points_of(c)?;
+            let edges: Vec<Tensor> = c.tensors(1).iter().map(|e| e.detach()).collect();
+            between(&c.tensor(0)?.detach(), &edges, c.opt_tensor(2), c.flag(3)).map(|hist| smallvec![hist])
+        })
+    }),
+    samples: &[
+        "f32[7,2](nograd), [f32[3](= -1, 0.5, 2, nograd), f32[2](= -1, 1, nograd)]",
+        "f64[2,3,2](nograd), [f64[2](= -1, 2, nograd), f64[3](= -1, 0, 1, nograd)], weight=f64[2,3](pos, nograd), density=True",
+        "f32[4,1](nograd), [f32[1](= 0, nograd)]",
+    ],
+    errors: &[
+        (
+            "f32[4,2], [f32[3]]",
+            "RuntimeError",
+            "expected 2 sequences of bin edges for a 2-dimensional histogram but got 1",
+        ),
+        ("f32[4,1], [f32[3,1]]", "RuntimeError", "bins tensor should have one dimension, but got 2"),
+        ("f32[4,1], [f64[3]]", "RuntimeError", "should have the same dtype"),
+        ("f32[4,1], [f32[3]], weight=f32[3]", "RuntimeError", "input with shape [4, 1] and weight with shape [3]"),
+        ("f32[4,1], [f32[3]], weight=f64[4]", "RuntimeError", "got input(float), and weight(double)"),
+    ],
+    vjp: Vjp::Missing,
+    ..OP
 };

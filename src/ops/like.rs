@@ -11,6 +11,7 @@ use smallvec::smallvec;
 pub static OPS: &[&Op] = &[
     &EMPTY,
     &EMPTY_STRIDED,
+    &EMPTY_PERMUTED,
     &EMPTY_LIKE,
     &ZEROS_LIKE,
     &ONES_LIKE,
@@ -59,6 +60,58 @@ pub static EMPTY_STRIDED: Op = Op {
     errors: &[
         ("(2,), (1, 1)", "RuntimeError", "mismatch in length"),
         ("(2,), (-1,)", "RuntimeError", "Negative strides"),
+    ],
+    ..OP
+};
+
+/// The sizes with strides that put the dimensions in this order in memory, outermost first.
+fn permuted(sizes: &[i64], order: &[i64]) -> Result<Layout> {
+    let (shape, n) = (to_shape(sizes)?, sizes.len());
+    if order.len() != n {
+        return Err(Error::runtime(format!(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {n} is not equal to \
+             len(physical_layout) = {}",
+            order.len()
+        )));
+    }
+    let mut places = vec![n; n];
+    for (at, &dim) in order.iter().enumerate() {
+        let place = usize::try_from(dim).ok().and_then(|d| places.get_mut(d)).ok_or_else(|| {
+            Error::runtime(format!(
+                "Dimension out of range (expected to be between 0 and {}, but got {dim} at index {at}).  NB: negative dims not \
+                 currently supported; file an issue if you want it.",
+                n - 1
+            ))
+        })?;
+        if *place != n {
+            return Err(Error::runtime("Duplicate dim not allowed"));
+        }
+        *place = at;
+    }
+    let inner: Vec<usize> = order.iter().map(|&d| shape[d as usize]).collect();
+    Ok(Layout::contiguous(&inner).permute(&places))
+}
+
+pub static EMPTY_PERMUTED: Op = Op {
+    sig: "empty_permuted(int[] size, int[] physical_layout, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    doc: "A dense tensor of the given sizes whose dimensions lie in memory in the order of `physical_layout`, outermost first; the values are whatever the memory held.",
+    forms: F,
+    body: composite(|c| {
+        let (dtype, device) = (c.dtype(2).unwrap_or_else(default_dtype), c.device(3).unwrap_or_default());
+        Ok(smallvec![Tensor::of_layout(permuted(c.ints(0)?, c.ints(1)?)?, dtype, device)?])
+    }),
+    vjp: Vjp::None("creation"),
+    samples: &["(0, 3, 2), (0, 2, 1)", "(), ()"],
+    errors: &[
+        (
+            "(2, 3), (0,)",
+            "RuntimeError",
+            "Number of dimensions in size does not match the length of the physical_layout",
+        ),
+        ("(2, 3), (0, 2)", "RuntimeError", "expected to be between 0 and 1, but got 2 at index 1"),
+        ("(2, 3), (0, -1)", "RuntimeError", "negative dims not currently supported"),
+        ("(2, 3), (0, 0)", "RuntimeError", "Duplicate dim not allowed"),
+        ("(-1, 3), (0, 1)", "RuntimeError", "negative dimension"),
     ],
     ..OP
 };

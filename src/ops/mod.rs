@@ -13,6 +13,7 @@ pub mod combine;
 pub mod compare;
 pub mod complex;
 pub mod copy;
+pub mod counts;
 pub mod create;
 pub mod difference;
 pub mod distance;
@@ -95,6 +96,7 @@ pub static OPS: &[&[&Op]] = &[
     combine::OPS,
     compare::OPS,
     complex::OPS,
+    counts::OPS,
     difference::OPS,
     distance::OPS,
     division::OPS,

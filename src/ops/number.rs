@@ -6,11 +6,11 @@ use super::rules::{BINARY, no_bool, real2};
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapInt, MapReal, Real};
 use crate::dtype::{Category, DType, Operands, Scalar, bf16, default_dtype, f16};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::op::*;
 use std::cmp::Ordering;
 
-pub static OPS: &[&Op] = &[&HYPOT, &FLOAT_POWER, &FLOAT_POWER_SCALAR, &LDEXP, &NEXTAFTER, &GCD, &LCM];
+pub static OPS: &[&Op] = &[&HYPOT, &FLOAT_POWER, &FLOAT_POWER_, &FLOAT_POWER_SCALAR, &LDEXP, &NEXTAFTER, &GCD, &LCM];
 
 struct Hypot;
 impl MapReal<2> for Hypot {
@@ -57,6 +57,31 @@ pub static FLOAT_POWER: Op = Op {
     vjp: Vjp::Composite,
     samples: &["f32[2,3](pos), f32[3]", "i64[4](1..5), 2", "f32[3](pos), 0.5", "i64[4](1..5), i64[4](1..3)"],
     errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size")],
+    reference: "np.float_power(x0, x1)",
+    ..OP
+};
+pub static FLOAT_POWER_: Op = Op {
+    sig: "float_power_(Tensor self, Operand exponent) -> Tensor",
+    doc: "`pow` in place, of double precision: real, or complex where the exponent is.",
+    forms: ONLY_INPLACE,
+    body: composite(|c| {
+        let (own, needed) = (c.tensor(0)?.dtype(), wide_dtype(c));
+        if own != needed {
+            return Err(Error::runtime(format!(
+                "the base given to float_power_ has dtype {} but the operation's result requires dtype {}",
+                own.scalar_type_name(),
+                needed.scalar_type_name()
+            )));
+        }
+        FLOAT_POWER.calls(c.args.iter().map(|v| v.reborrow()).collect::<Args>())
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f64[2,3](pos), f32[3]", "f64[3](pos), 0.5", "f64[4](pos), i64[4](1..3)", "c128[3], 2"],
+    errors: &[
+        ("f32[2], 2", "RuntimeError", "has dtype Float but the operation's result requires dtype Double"),
+        ("f64[2], 2j", "RuntimeError", "has dtype Double but the operation's result requires dtype ComplexDouble"),
+        ("f64[2], f64[2,2]", "RuntimeError", "output with shape [2] doesn't match"),
+    ],
     reference: "np.float_power(x0, x1)",
     ..OP
 };

@@ -1,5 +1,7 @@
 //! Numbers that follow from their position: arange, linspace, logspace, eye.
 
+use super::host::item;
+use super::power::POW_SCALAR;
 use super::rules::no_kernel;
 use crate::cpu::sequence::{self, Sequence};
 use crate::device::Device;
@@ -174,7 +176,7 @@ pub static ARANGE_STEP: Op = Op {
 
 /// Real and, for complex bounds, imaginary line: arguments (start, end, steps, ..), the dtype being at `at`.
 fn line(c: &Call, at: usize, base: Option<f64>) -> Result<Outputs> {
-    let (start, end, steps) = (c.scalar(0)?, c.scalar(1)?, c.int(2)?);
+    let ([start, end], steps) = (limits(c)?, c.int(2)?);
     if steps < 0 {
         return Err(Error::runtime("number of steps must be non-negative"));
     }
@@ -183,7 +185,8 @@ fn line(c: &Call, at: usize, base: Option<f64>) -> Result<Outputs> {
     if dtype == DType::Bool {
         return Err(no_kernel(if base.is_some() { "logspace_cpu" } else { "linspace_cpu" }, dtype));
     }
-    let (n, device) = (steps as usize, c.device(at + 1));
+    let device = c.device(at + 1).or_else(|| c.all_tensors().next().map(|t| t.device()));
+    let n = steps as usize;
     let rule = |start: f64, end: f64| match base {
         None => Sequence::Line { start, end, n },
         Some(base) => Sequence::Powers { start, end, n, base },
@@ -193,23 +196,53 @@ fn line(c: &Call, at: usize, base: Option<f64>) -> Result<Outputs> {
         let end_of = |s: Scalar| if dtype.is_int() { s.to_i64() as f64 } else { s.to_f64() };
         return tabulate(n, dtype, device, rule(end_of(start), end_of(end)));
     }
-    if base.is_some() || !dtype.is_complex() {
+    if !dtype.is_complex() {
         return Err(Error::runtime("value cannot be converted to type double without overflow"));
     }
     let (a, b) = (start.to_c128(), end.to_c128());
-    let re = tabulate(n, dtype, device, rule(a.re, b.re))?;
-    let im = tabulate(n, dtype, device, rule(a.im, b.im))?;
-    (Term::from(&im[0]) * Scalar::Complex(0.0, 1.0) + &re[0]).outputs()
+    let re = tabulate(n, dtype, device, Sequence::Line { start: a.re, end: b.re, n })?;
+    let im = tabulate(n, dtype, device, Sequence::Line { start: a.im, end: b.im, n })?;
+    let line = Term::from(&im[0]) * Scalar::Complex(0.0, 1.0) + &re[0];
+    base.map_or(line.dup(), |base| POW_SCALAR.call((base, line))).outputs()
+}
+
+/// Where a line starts and ends: numbers, or tensors of no dimension.
+fn limits(c: &Call) -> Result<[Scalar; 2]> {
+    let ends = [("start", 0), ("end", 1)];
+    if c.all_tensors().any(|t| t.ndim() > 0) {
+        let shown = |(name, i): (&str, usize)| Some(format!("{name} with {} dimension(s)", c.opt_tensor(i)?.ndim()));
+        let given: Vec<String> = ends.into_iter().filter_map(shown).collect();
+        return Err(Error::runtime(format!(
+            "{} only supports 0-dimensional start and end tensors, but got {}.",
+            c.op.parsed().base,
+            given.join(" and ")
+        )));
+    }
+    let number = |i: usize| c.opt_tensor(i).map_or_else(|| c.scalar(i), item);
+    Ok([number(0)?, number(1)?])
 }
 
 pub static LINSPACE: Op = Op {
-    sig: "linspace(Scalar start, Scalar end, int steps, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "linspace(Operand start, Operand end, int steps, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
     doc: "`steps` numbers from `start` to `end`, both included, at equal distances.",
     forms: FO,
     body: composite(|c| line(c, 3, None)),
     vjp: Vjp::None("creation"),
-    samples: &["0, 1, 5", "-3, 3, 4, dtype=int64", "4.3, -3, 8, dtype=int64", "2, 1, 1", "0, 1, 0"],
+    samples: &[
+        "0, 1, 5",
+        "-3, 3, 4, dtype=int64",
+        "4.3, -3, 8, dtype=int64",
+        "2, 1, 1",
+        "0, 1, 0",
+        "f32[](= 1, nograd), 3, 3",
+    ],
     errors: &[
+        (
+            "f32[1], 1, 2",
+            "RuntimeError",
+            "linspace only supports 0-dimensional start and end tensors, but got start with 1 dimension(s).",
+        ),
+        ("f32[](= 1), f32[2], 2", "RuntimeError", "got start with 0 dimension(s) and end with 1 dimension(s)."),
         ("0, 1, -1", "RuntimeError", "number of steps must be non-negative"),
         ("0, 1, 2, dtype=bool", "NotImplementedError", "\"linspace_cpu\" not implemented for 'Bool'"),
     ],
@@ -218,13 +251,20 @@ pub static LINSPACE: Op = Op {
 };
 
 pub static LOGSPACE: Op = Op {
-    sig: "logspace(Scalar start, Scalar end, int steps, float base=10.0, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "logspace(Operand start, Operand end, int steps, float base=10.0, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
     doc: "`base` to the powers of `steps` numbers from `start` to `end` at equal distances.",
     forms: FO,
     body: composite(|c| line(c, 4, Some(c.float(3)?))),
     vjp: Vjp::None("creation"),
     samples: &["0, 2, 3", "0, 3, 4, base=2", "-1, 1, 5, dtype=float64", "0, 1.2, 4, dtype=int64"],
-    errors: &[("0, 1, -1", "RuntimeError", "number of steps must be non-negative")],
+    errors: &[
+        ("0, 1, -1", "RuntimeError", "number of steps must be non-negative"),
+        (
+            "0, f32[1], 2",
+            "RuntimeError",
+            "logspace only supports 0-dimensional start and end tensors, but got end with 1",
+        ),
+    ],
     out_dtype: Some(OutDType::Every),
     ..OP
 };

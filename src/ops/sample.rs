@@ -44,8 +44,8 @@ fn flips(out: &Tensor, p: &Tensor, key: crate::cpu::philox::Philox) -> Result<()
 
 impl Term {
     /// Whether any element is true, on the host.
-    fn any_true(self) -> Result<bool> {
-        Ok(super::mask::positions(&self.ok()?)?.numel() > 0)
+    pub(super) fn any_true(self) -> Result<bool> {
+        Ok(super::host::item(&super::reduce::truth::ANY.call((self,)).ok()?)?.to_bool())
     }
     fn or(self, other: Term) -> Term {
         super::logical::LOGICAL_OR.call((self, other))
@@ -78,7 +78,10 @@ pub static BERNOULLI: Op = Op {
     body: kernel(like_self, FLIP_EACH, Some(FLIP_EACH)),
     vjp: NO_SLOPE,
     samples: &["f32[2,3](zeros)", "f32[4](ones)"],
-    errors: &[("f32[2](= 2, 0)", "RuntimeError", "p_in >= 0 && p_in <= 1")],
+    errors: &[
+        ("f32[2](= 2, 0)", "RuntimeError", "p_in >= 0 && p_in <= 1"),
+        ("f32[](= 2)", "RuntimeError", "p_in >= 0 && p_in <= 1"),
+    ],
     reference: "x0",
     sharing: Some(Sharing::Exact),
     out_dtype: Some(OutDType::Every),

@@ -88,6 +88,14 @@ fn rows_of(t: &Tensor, along: usize) -> Result<Tensor> {
     MOVEDIM.call((&t, along, 0)).reshape(&[rows as i64, width as i64]).ok()
 }
 
+/// The chosen slices along a dimension, which comes first in memory, as in PyTorch.
+fn slices(t: &Tensor, along: usize, chosen: &Tensor) -> Result<Tensor> {
+    let first = MOVEDIM.call((t, along, 0)).contiguous();
+    let found = INDEX_SELECT.call((first, 0, chosen)).ok()?;
+    let back: Vec<usize> = (1..=along).chain([0]).chain(along + 1..t.ndim()).collect();
+    Ok(found.with_layout(found.layout().permute(&back)))
+}
+
 /// Part of a vector or matrix, from `start` on.
 fn piece(t: &Tensor, start: usize, n: usize) -> Tensor {
     t.with_layout(t.layout().slice(0, (start, n, 1)))
@@ -124,9 +132,8 @@ fn distinct(t: &Tensor, along: usize, sorted: bool, asked: Asked) -> Result<Outp
     }
     let starts = joined([ONES.call(([1], DType::Bool, device)), differs], 0).ok()?;
     let places = NONZERO.call((&starts,)).reshape(&[-1]).ok()?;
-    let select = |t: &Tensor, d: usize, at: &Tensor| INDEX_SELECT.call((t, d, at)).ok();
-    let chosen = order.as_ref().map_or(Ok(places.clone()), |o| select(o, 0, &places))?;
-    let mut out: Outputs = smallvec![select(t, along, &chosen)?];
+    let chosen = order.as_ref().map_or(Ok(places.clone()), |o| INDEX_SELECT.call((o, 0, &places)).ok())?;
+    let mut out: Outputs = smallvec![slices(t, along, &chosen)?];
     if asked.inverse {
         let kind = (CUMSUM.call((&starts, 0)) - 1).ok()?;
         out.push(match &order {

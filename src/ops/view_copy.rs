@@ -9,7 +9,7 @@ use super::view::*;
 use super::{alias::VIEW_AS_REAL, strided::AS_STRIDED};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::layout::Layout;
+use crate::layout::{Layout, wrap_dim};
 use crate::op::*;
 use crate::ops::needs::quiet;
 use crate::tensor::Tensor;
@@ -294,16 +294,34 @@ pub static NARROW_COPY: Op = Op {
     sig: "narrow_copy(Tensor self, int dim, int start, int length) -> Tensor",
     doc: "`narrow` into new memory.",
     forms: FMO,
-    body: composite(|c| quiet(|| packed(c, &NARROW))),
+    body: composite(|c| {
+        let (t, dim, [start, length]) = (c.tensor(0)?, c.int(1)?, [c.int(2)?, c.int(3)?]);
+        if t.ndim() > 0 && dim >= t.ndim() as i64 {
+            let text = "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.";
+            return Err(Error::runtime(text));
+        }
+        if t.ndim() > 0 && length < 0 {
+            let size = t.size(wrap_dim(dim, t.ndim())?);
+            return Err(Error::runtime(format!(
+                "start ({start}) + length ({length}) exceeds dimension size ({size})."
+            )));
+        }
+        quiet(|| packed(c, &NARROW))
+    }),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         c.unwindow(|l| {
-            let dim = crate::layout::wrap_dim(c.int(1)?, l.ndim())?;
+            let dim = wrap_dim(c.int(1)?, l.ndim())?;
             let start = c.int(2)?.rem_euclid(l.shape[dim].max(1) as i64 + (c.int(2)? >= 0) as i64);
             Ok(l.slice(dim, (start as usize, c.int(3)? as usize, 1)))
         })
     })]),
     samples: &["f32[3,4], 0, 1, 2", "f32[3,4], -1, -3, 2", "f32[3], 0, 3, 0"],
-    errors: &[("f32[3], 0, 1, 3", "RuntimeError", "exceeds dimension size (3)")],
+    errors: &[
+        ("f32[3], 0, 1, 3", "RuntimeError", "exceeds dimension size (3)"),
+        ("f32[3], 0, 0, -1", "RuntimeError", "start (0) + length (-1) exceeds dimension size (3)"),
+        ("f32[3], 1, 0, 1", "RuntimeError", "to be true, but got false"),
+        ("f32[3], -2, 0, 1", "IndexError", "Dimension out of range"),
+    ],
     keeps: Some("dim length self_sym_sizes start"),
     ..COPY
 };

@@ -1,202 +1,31 @@
-//! Tensors from Python data: nested lists, numbers, arrays; copied by `tensor`, shared by `from_numpy`.
+//! Tensors from Python data: numbers, nested lists (`nested`), arrays; copied by `tensor`, shared by `from_numpy`.
 
 use super::kinds::{to_device, to_dtype};
+use super::nested::{from_nested, is_float_of_numpy, is_numpy_scalar, not_an_integer};
 use super::object::{Handle, borrow};
-use super::values::{to_scalar, type_name};
+use super::values::type_name;
 use crate::cpu::buffer::CpuBuffer;
 use crate::device::Device;
-use crate::dtype::{Category, DType, Element, Scalar, default_dtype};
+use crate::dtype::DType;
 use crate::layout::{Dims, Layout};
 use crate::ops::copy::TO_COPY;
 use crate::storage::{Buffer, Storage};
 use crate::tensor::{Meta, Tensor};
-use crate::with_dtype;
-use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyUserWarning, PyValueError};
-use pyo3::ffi;
+use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString, PyTuple};
-
-/// The elements of nested data, and the dtype that they promote to.
-struct Leaves {
-    values: Vec<Scalar>,
-    dtype: Option<DType>,
-    /// The caller has a dtype, so that what cannot be converted is a TypeError, not a dtype that cannot be inferred.
-    wanted: bool,
-}
+use pyo3::types::{PyDict, PyFloat, PyList, PyTuple};
 
 /// A tensor from data, on the CPU first and moved where it is wanted.
 pub fn from_data(o: &Bound<PyAny>, dtype: Option<DType>, device: Device) -> PyResult<Tensor> {
     let host = match borrow(o.as_ptr()) {
         Some(t) => TO_COPY.call((&t.detach(), dtype.unwrap_or(t.dtype()), device)).ok()?,
+        None if is_float_of_numpy(o, dtype) => return Err(not_an_integer(o)),
         None => match array(o)? {
             Some(a) => TO_COPY.call((&a, dtype.unwrap_or(a.dtype()))).ok()?,
             None => from_nested(o, dtype)?,
         },
     };
     if host.device() == device { Ok(host) } else { Ok(TO_COPY.call((&host, host.dtype(), device)).ok()?) }
-}
-
-fn no_dtype(o: &Bound<PyAny>) -> PyErr {
-    PyTypeError::new_err(format!("new(): invalid data type '{}'", type_name(o)))
-}
-
-fn from_nested(o: &Bound<PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
-    if is_text(o) {
-        return Err(no_dtype(o));
-    }
-    let shape = nested_shape(o)?;
-    let n = crate::layout::checked_numel(&shape)?;
-    let mut leaves = Leaves { values: Vec::with_capacity(n.min(1 << 20)), dtype: None, wanted: dtype.is_some() };
-    collect(o, &shape, 0, &mut leaves)?;
-    let dtype = dtype.or(leaves.dtype).unwrap_or_else(default_dtype);
-    let out = Tensor::empty(&shape, dtype, Device::Cpu)?;
-    check_range(&leaves.values, dtype)?;
-    with_dtype!(dtype, T => {
-        let p = out.ptr()?.cast::<T>();
-        for (i, &s) in leaves.values.iter().enumerate() {
-            // SAFETY: the new tensor holds one element for each collected value.
-            unsafe { p.add(i).write(<T as Element>::from_scalar(s)) };
-        }
-    });
-    Ok(out)
-}
-
-/// Integers that the dtype cannot hold are an error, as in PyTorch.
-fn check_range(values: &[Scalar], dtype: DType) -> PyResult<()> {
-    if !dtype.is_complex() && dtype != DType::Bool && values.iter().any(|v| v.category() == Category::Complex) {
-        return Err(PyTypeError::new_err(match dtype.is_int() {
-            true => "'complex' object cannot be interpreted as an integer",
-            false => "must be real number, not complex",
-        }));
-    }
-    if !dtype.is_int() {
-        return Ok(());
-    }
-    for v in values {
-        if matches!(v, Scalar::UInt(_)) && dtype != DType::U64 {
-            return Err(PyValueError::new_err("Overflow when unpacking long long"));
-        }
-        if !v.fits(dtype) {
-            return Err(PyRuntimeError::new_err(format!(
-                "value cannot be converted to type {} without overflow",
-                dtype.name()
-            )));
-        }
-    }
-    Ok(())
-}
-
-fn is_nested(o: &Bound<PyAny>) -> bool {
-    if o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>() {
-        return true;
-    }
-    if let Some(t) = borrow(o.as_ptr()) {
-        return t.ndim() > 0;
-    }
-    o.hasattr("__getitem__").unwrap_or(false) && o.len().is_ok() && !is_text(o) && !o.is_instance_of::<PyDict>()
-}
-
-fn is_text(o: &Bound<PyAny>) -> bool {
-    o.is_instance_of::<PyString>() || o.is_instance_of::<PyBytes>()
-}
-
-/// The shape that the first items at each depth suggest; `collect` checks the rest against it.
-fn nested_shape(o: &Bound<PyAny>) -> PyResult<Dims> {
-    let (mut shape, mut at) = (Dims::new(), o.clone());
-    while is_nested(&at) && to_scalar(&at).map_err(as_value_error)?.is_none() {
-        let n = at.len()?;
-        shape.push(n);
-        if shape.len() > 64 {
-            return Err(PyValueError::new_err(
-                "too many dimensions: the data is nested deeper than 64 levels (or contains itself)",
-            ));
-        }
-        if n == 0 {
-            break;
-        }
-        at = at.get_item(0)?;
-    }
-    Ok(shape)
-}
-
-fn collect(o: &Bound<PyAny>, shape: &[usize], depth: usize, out: &mut Leaves) -> PyResult<()> {
-    if depth == shape.len() {
-        return leaf(o, out);
-    }
-    if !is_nested(o) {
-        return Err(PyTypeError::new_err("not a sequence"));
-    }
-    let n = o.len()?;
-    if n != shape[depth] {
-        return Err(PyValueError::new_err(format!(
-            "expected sequence of length {} at dim {depth} (got {n})",
-            shape[depth]
-        )));
-    }
-    for item in o.try_iter()? {
-        collect(&item?, shape, depth + 1, out)?;
-    }
-    Ok(())
-}
-
-fn leaf(o: &Bound<PyAny>, out: &mut Leaves) -> PyResult<()> {
-    let (s, dtype) = match borrow(o.as_ptr()) {
-        Some(t) if t.numel() == 1 => (super::export::item(t)?, Some(t.dtype())),
-        Some(_) => return Err(PyValueError::new_err("only one element tensors can be converted to Python scalars")),
-        None => match to_scalar(o).map_err(as_value_error)? {
-            Some(s) => (s, numpy_dtype(o)),
-            None if is_nested(o) => {
-                return Err(PyTypeError::new_err(format!("expected a number, got a {} of {}", type_name(o), o.len()?)));
-            }
-            // As in PyTorch: the first text is a level too deep, one that follows numbers is of no dtype.
-            None if is_text(o) && !out.wanted && out.dtype.is_some() => return Err(no_dtype(o)),
-            None if is_text(o) => {
-                return Err(PyValueError::new_err(format!("too many dimensions '{}'", type_name(o))));
-            }
-            None if out.wanted => {
-                return Err(PyTypeError::new_err(format!("must be a number, not {}", type_name(o))));
-            }
-            None => return Err(PyRuntimeError::new_err(format!("Could not infer dtype of {}", type_name(o)))),
-        },
-    };
-    let d = dtype.unwrap_or_else(|| natural(s));
-    if out.dtype != Some(d) {
-        out.dtype = Some(out.dtype.map_or(Ok(d), |p| crate::dtype::promote(p, d))?);
-    }
-    out.values.push(s);
-    Ok(())
-}
-
-/// The dtype of a Python number.
-fn natural(s: Scalar) -> DType {
-    match s.category() {
-        Category::Bool => DType::Bool,
-        Category::Int => DType::I64,
-        Category::Float => default_dtype(),
-        Category::Complex => default_dtype().to_complex(),
-    }
-}
-
-/// The dtype of a NumPy scalar; Python's own numbers have none.
-fn numpy_dtype(o: &Bound<PyAny>) -> Option<DType> {
-    // SAFETY: a live object; exact types are compared.
-    let own = unsafe {
-        let p = o.as_ptr();
-        ffi::PyFloat_CheckExact(p) != 0 || ffi::PyLong_CheckExact(p) != 0 || ffi::PyBool_Check(p) != 0
-    };
-    if own {
-        return None;
-    }
-    let text: String = o.getattr("dtype").ok()?.getattr("str").ok()?.extract().ok()?;
-    typestr_dtype(&text)
-}
-
-/// PyTorch reports numbers beyond 64 bits in data as ValueError.
-fn as_value_error(e: PyErr) -> PyErr {
-    Python::attach(|py| match e.is_instance_of::<PyOverflowError>(py) {
-        true => PyValueError::new_err("Overflow when unpacking long long"),
-        false => e,
-    })
 }
 
 /// A tensor that shares the memory of an object with `__array_interface__` (NumPy's arrays and scalars), or of the array
@@ -213,7 +42,7 @@ fn array(o: &Bound<PyAny>) -> PyResult<Option<Tensor>> {
     share(&made, made.getattr("__array_interface__")?.cast::<PyDict>()?).map(Some)
 }
 
-fn typestr_dtype(s: &str) -> Option<DType> {
+pub fn typestr_dtype(s: &str) -> Option<DType> {
     Some(match s.trim_start_matches(['<', '|', '=']) {
         "b1" => DType::Bool,
         "u1" => DType::U8,
@@ -361,10 +190,7 @@ fn warn_if_read_only(source: &Bound<PyAny>, shared: &Tensor) -> PyResult<()> {
 /// A tensor that shares memory with a NumPy array, both ways. A read-only array gives a tensor that refuses to be written.
 #[pyfunction]
 pub fn from_numpy(ndarray: &Bound<PyAny>) -> PyResult<Handle> {
-    // NumPy's scalars have the attribute too; their common base is `numpy.generic`.
-    let is_scalar =
-        ndarray.get_type().mro().iter().any(|c| c.getattr("__name__").is_ok_and(|n| n.eq("generic").unwrap_or(false)));
-    let is_array = !is_scalar && ndarray.hasattr("__array_interface__")?;
+    let is_array = !is_numpy_scalar(ndarray) && ndarray.hasattr("__array_interface__")?;
     match if is_array { array(ndarray)? } else { None } {
         Some(t) => {
             warn_if_read_only(ndarray, &t)?;

@@ -14,6 +14,7 @@ mod hooks;
 mod index;
 mod kinds;
 mod mode;
+mod nested;
 mod memory;
 mod number;
 mod object;

@@ -2,7 +2,6 @@
 
 import re
 
-ROW_MAJOR = "PyTorch makes this result row-major; here it follows its argument"
 NO_COMPLEX = "the GPU has no complex numbers"
 # (properties, or "property on device", set off by commas; ops, by blanks; reason)
 KNOWN = [
@@ -15,8 +14,6 @@ KNOWN = [
         "as in PyTorch its statistics pass no gradient, though they depend on the input",
     ),
     ("gradcheck", "_nll_loss_backward", "a step of nll_loss: linear in its gradient, constant in the logits"),
-    ("strides", "renorm", ROW_MAJOR),
-    ("strides", "unique.counts", "PyTorch sorts columns"),
     ("strides", "as_strided_scatter", "a copy has no gaps"),
     (
         "gradient",

@@ -2,16 +2,26 @@
 
 use super::kit::*;
 use super::solve::INV_EX;
+use super::spectral::SVD_STEP;
 use crate::cpu::linalg::triangular::solve_factored;
 use crate::cpu::linalg::{At, Batch, Field, Mat, factor};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::op::*;
 use crate::ops::alias::IMAG;
+use crate::ops::choose::WHERE;
+use crate::ops::compare::ISFINITE;
 use crate::ops::complex::COMPLEX;
+use crate::ops::host::item;
+use crate::ops::needs::quiet;
+use crate::ops::reduce::PROD_DIM;
+use crate::ops::reduce::truth::ALL;
+use crate::ops::triangle::DIAG_EMBED;
 use num_complex::ComplexFloat;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&DET_STEP, &ADJUGATE, &LINALG_DET, &DET, &SLOGDET_STEP, &LINALG_SLOGDET, &SLOGDET, &LOGDET];
+pub static OPS: &[&Op] =
+    &[&DET_STEP, &ADJUGATE, &ADJUGATE_BACKWARD, &LINALG_DET, &DET, &SLOGDET_STEP, &LINALG_SLOGDET, &SLOGDET, &LOGDET];
 
 /// The factors of a matrix whose product is its determinant: the diagonal of U, and the sign of the permutation.
 fn factors<T: Field>(a: &mut Mat<T>) -> Result<Vec<T>> {
@@ -78,13 +88,47 @@ pub static ADJUGATE: Op = Op {
         |c, out| run(&[c.tensor(0)?, &out[0]], out[0].ndim() - 2, &Adjugate),
         None,
     ),
-    vjp: Vjp::Each(&[d(0, A0, |c| {
-        let (x, det) = (first(&INV_EX, (c.arg(0),)).mh(), DET_STEP.call((c.arg(0),)).conj().whole());
-        let turned = (c.g() * x.clone().mt()).sum(&[-2, -1], true);
-        det * (turned * x.clone() - x.clone().at(c.g()).at(x))
-    })]),
+    vjp: Vjp::Each(&[d(0, A0, |c| ADJUGATE_BACKWARD.call((c.g(), c.arg(0))))]),
     samples: &["f32[3,3]", "f32[2,2](zeros)", "c64[2,2]"],
     errors: &[("1", "TypeError", "must be Tensor")],
+    ..STEP
+};
+
+/// The gradient (argument 0) of the adjugate of argument 1, by the inverse.
+fn by_inverse(c: &Call) -> Result<Outputs> {
+    let (g, a) = (Term::from(c.tensor(0)?), c.tensor(1)?);
+    let (x, det) = (first(&INV_EX, (a,)).mh(), DET_STEP.call((a,)).conj().whole());
+    let turned = (g.clone() * x.clone().mt()).sum(&[-2, -1], true);
+    (det * (turned * x.clone() - x.clone().at(g).at(x))).outputs()
+}
+
+/// The same of any matrix. In the basis of the singular vectors it takes the products of all singular values but two.
+fn by_values(c: &Call) -> Result<Outputs> {
+    let (g, a) = (Term::from(c.tensor(0)?), c.tensor(1)?);
+    if !item(&ALL.call((ISFINITE.call((a,)),)).ok()?)?.to_bool() {
+        return by_inverse(c);
+    }
+    let parts = SVD_STEP.calls((a,))?;
+    let [u, s, vh] = [0, 1, 2].map(|i| Term::from(&parts[i]));
+    // As above a zero stands for a tiny number, so small that its square is none, which divides out again.
+    let tiny = if parts[1].dtype() == DType::F64 { 1e-100 } else { 1e-15 };
+    let s = WHERE.call((s.clone().equals(0), tiny, s));
+    let pairs = s.clone().unsqueeze(-1) * s.clone().unsqueeze(-2);
+    let others = PROD_DIM.call((s, -1, true)).unsqueeze(-1) / pairs;
+    let others = others.clone().zero_where(others.eye().equals(1));
+    let h = vh.clone().at(g).at(u.clone());
+    let sums = (others.clone() * h.clone().diagonals().unsqueeze(-2)).sum(&[-1], false);
+    let phase = (DET_STEP.call((u.clone(),)) * DET_STEP.call((vh.clone(),))).conj().whole();
+    (phase * u.at(DIAG_EMBED.call((sums,)) - h * others).at(vh)).outputs()
+}
+
+pub static ADJUGATE_BACKWARD: Op = Op {
+    sig: "_adjugate_backward(Tensor grad, Tensor A) -> Tensor",
+    doc: "The gradient of the adjugate, of singular matrices too.",
+    body: composite(|c| quiet(|| by_values(c))),
+    vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: |c| c.through(by_inverse) }),
+    samples: &["f32[3,3], f32[3,3]", "f64[2,2,2], f64[2,2,2](zeros)", "c64[2,2], c64[2,2]", "f32[1,1], f32[1,1]"],
+    errors: &[("1, f32[2,2]", "TypeError", "must be Tensor")],
     ..STEP
 };
 
@@ -163,7 +207,7 @@ pub static LOGDET: Op = Op {
         let (sign, log) = (Term::from(&out[0]), Term::from(&out[1]));
         match sign.is_complex() {
             true => (sign.log() + log).outputs(),
-            false => crate::ops::choose::WHERE.calls((sign.equals(-1.0), f64::NAN, log)),
+            false => WHERE.calls((sign.equals(-1.0), f64::NAN, log)),
         }
     }),
     vjp: Vjp::Composite,

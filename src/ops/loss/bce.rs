@@ -4,6 +4,7 @@ use super::pointwise::STEP;
 use super::{Reduction, reduced, reduction};
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapReal, Real};
+use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::op::*;
@@ -160,6 +161,14 @@ pub static BCE_LOGITS: Op = Op {
         if !x.dtype().is_float() {
             return Err(no_kernel("log_sigmoid_cpu", x.dtype()));
         }
+        if t.dtype() == DType::Bool {
+            let text = "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` \
+                        operator instead.";
+            return Err(Error::not_implemented(text));
+        }
+        if !t.dtype().is_float() {
+            return Err(super::not_castable(x.dtype(), t.dtype()));
+        }
         let p = c.opt_tensor(6).map_or(Value::from(1.0), Value::from);
         quiet(|| {
             let values = BCE_LOGITS_VALUES.call(smallvec::smallvec![Value::from(x), Value::from(t), p] as Args);
@@ -192,6 +201,8 @@ pub static BCE_LOGITS: Op = Op {
     ],
     errors: &[
         ("f32[2], f32[3]", "ValueError", "must be the same as input size"),
+        ("f32[2], i64[2]", "RuntimeError", "result type Float can't be cast to the desired output type Long"),
+        ("f32[2], b8[2]", "NotImplementedError", "Subtraction, the `-` operator"),
         ("i64[2], i64[2]", "NotImplementedError", "\"log_sigmoid_cpu\" not implemented for 'Long'"),
     ],
     keeps: Some("pos_weight reduction self=input target weight"),

@@ -7,6 +7,7 @@ pub mod pointwise;
 pub mod similarity;
 
 use super::reduce::{MEAN, SUM};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::*;
 
@@ -34,6 +35,12 @@ pub(super) fn reduction(c: &Call) -> Result<Reduction> {
         Some("sum") => Ok(Reduction::Sum),
         other => Err(Error::value(format!("{} is not a valid value for reduction", other.unwrap_or("None")))),
     }
+}
+
+/// What PyTorch says of an input or target whose dtype cannot hold the loss.
+pub(super) fn not_castable(result: DType, own: DType) -> Error {
+    let (result, own) = (result.scalar_type_name(), own.scalar_type_name());
+    Error::runtime(format!("result type {result} can't be cast to the desired output type {own}"))
 }
 
 /// The values reduced as the call says.

@@ -58,7 +58,10 @@ pub static MSE_LOSS: Op = Op {
     sig: "nn.functional.mse_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
     doc: "The mean squared error: `(input - target)^2`, averaged, summed or as it is.",
     forms: F,
-    body: composite(|c| quiet(|| reduced(c, SQUARED_ERROR.call((c.tensor(0)?, c.tensor(1)?))))),
+    body: composite(|c| {
+        only_floats(c, "mse_cpu")?;
+        quiet(|| reduced(c, SQUARED_ERROR.call((c.tensor(0)?, c.tensor(1)?))))
+    }),
     vjp: Vjp::Each(&[
         d(0, A0 | A1, |c| unreduced(c) * 2.0 * difference(c)),
         d(1, A0 | A1, |c| unreduced(c) * -2.0 * difference(c)),
@@ -67,6 +70,7 @@ pub static MSE_LOSS: Op = Op {
     errors: &[
         ("f32[2], f32[2], reduction='no'", "ValueError", "not a valid value for reduction"),
         ("f32[2,3], f32[4]", "RuntimeError", "must match the size"),
+        ("i64[2], i64[2]", "NotImplementedError", "\"mse_cpu\" not implemented for 'Long'"),
     ],
     keeps: Some("reduction self=input target"),
     ..OP
@@ -224,6 +228,11 @@ pub static HUBER: Op = Op {
 
 fn huber_slope(c: &Back) -> Term {
     let delta = c.float(3).unwrap_or(1.0);
+    let [own, other] = [0, 1].map(|i| c.facts(i).dtype);
+    if own != other {
+        let (got, wanted) = (other.scalar_type_name(), own.scalar_type_name());
+        return Error::runtime(format!("Found dtype {got} but expected {wanted}")).into();
+    }
     difference(c).clamp_(-delta, delta)
 }
 
@@ -237,14 +246,23 @@ pub static HUBER_LOSS: Op = Op {
             return Err(Error::runtime("huber_loss does not support non-positive values for delta."));
         }
         only_floats(c, "huber_cpu")?;
-        quiet(|| reduced(c, HUBER.call((c.tensor(0)?, c.tensor(1)?, delta))))
+        let own = c.tensor(0)?.dtype();
+        if !own.is_float() {
+            return Err(super::not_castable(c.tensor(1)?.dtype(), own));
+        }
+        quiet(|| reduced(c, HUBER.call((c.tensor(0)?, c.tensor(1)?, delta)).to_dtype(own)))
     }),
     vjp: Vjp::Each(&[
         d(0, A0 | A1, |c| unreduced(c) * huber_slope(c)),
         d(1, A0 | A1, |c| -unreduced(c) * huber_slope(c)),
     ]),
-    samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[2,3], reduction='none', delta=0.5"],
+    samples: &[
+        "f32[2,3], f32[2,3]",
+        "f32[2,3], f32[2,3], reduction='none', delta=0.5",
+        "f32[4](nograd), f64[4](nograd)",
+    ],
     errors: &[
+        ("i64[2], f32[2]", "RuntimeError", "result type Float can't be cast to the desired output type Long"),
         ("f32[2], f32[2], delta=0.0", "RuntimeError", "non-positive values for delta"),
         ("i64[2], i64[2]", "NotImplementedError", "\"huber_cpu\" not implemented for 'Long'"),
     ],

@@ -1,0 +1,34 @@
+"""`histogramdd`: the two steps of the op table under PyTorch's one name."""
+
+from ._base import ops
+from .return_types import _make
+
+__all__ = ["histogramdd"]
+
+_Result = _make("histogramdd", ("hist", "bin_edges"))
+
+
+def histogramdd(input, bins, *, range=None, weight=None, density=False):
+    """How many points fall between edges in each of N dimensions.
+
+    Args:
+        input (Tensor): points [.., N].
+        bins (int, ints or Tensors): how many equal intervals each dimension has, or the edges of each.
+        range (floats, optional): the least and the greatest edge of each dimension. Default: those of the points.
+        weight (Tensor, optional): what each point counts for, [..].
+        density (bool): divide by the sum and by the volume of each bin.
+
+    Returns:
+        A named tuple of `hist`, with one dimension for each of the points', and `bin_edges`, N tensors.
+
+    Raises:
+        RuntimeError: the sizes of `bins`, `range` or `weight` do not fit, or the elements are not finite.
+    """
+    if isinstance(bins, int):
+        bins = [bins] * input.size(-1)
+    elif len(bins) != input.size(-1) and all(isinstance(b, int) for b in bins):
+        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
+    if all(isinstance(b, int) for b in bins):
+        bins = ops["_histogramdd_bin_edges"](input, bins, range=range)
+    hist = ops["_histogramdd_from_bin_tensors"](input, list(bins), weight=weight, density=density)
+    return _Result((hist, tuple(bins)))

@@ -1,0 +1,113 @@
+//! Random counts whose parameters are tensors: poisson and binomial.
+//!
+//! They are drawn on the CPU alone: rejection compares numbers that differ in the last place between devices, and a seed
+//! is to give the same values on each (Note [Random numbers]).
+
+use super::host::Dense;
+use super::mask::stretched;
+use super::random::key;
+use super::rules::no_kernel;
+use crate::cpu::counts;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::layout::broadcast;
+use crate::op::*;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[&POISSON, &BINOMIAL];
+
+/// Draws, written to the output in its dtype.
+fn written(out: &Tensor, draw: impl FnOnce(&mut [f64]) -> Result<()>) -> Result<()> {
+    let mut drawn = super::needs::buffer(0.0, out.numel())?;
+    draw(&mut drawn)?;
+    out.copy_raw(&Term(Tensor::from_slice(&drawn, out.shape())).to_dtype(out.dtype()).ok()?)
+}
+
+fn poisson(c: &Call, out: &[Tensor]) -> Result<()> {
+    let rates = c.tensor(0)?.detach();
+    // NaN is refused too.
+    if Term::from(&rates).at_least(0).not().any_true()? {
+        return Err(Error::runtime("invalid Poisson rate, expected rate to be non-negative"));
+    }
+    let rates = Dense::<f64>::of(&rates)?;
+    written(&out[0], |drawn| {
+        counts::poisson(rates.elements()?, drawn, key(c, 1, drawn.len()));
+        Ok(())
+    })
+}
+
+pub static POISSON: Op = Op {
+    sig: "poisson(Tensor self, Generator? generator=None) -> Tensor",
+    doc: "Random counts of the Poisson distributions with the rates that self holds.",
+    forms: F,
+    body: kernel(
+        |c| {
+            let t = c.tensor(0)?;
+            if t.dtype().is_float() { Ok(smallvec![Spec::like(t)]) } else { Err(no_kernel("poisson_cpu", t.dtype())) }
+        },
+        poisson,
+        None,
+    ),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]),
+    keeps: Some(""),
+    samples: &["f32[2,3](zeros)", "f64[2,0]"],
+    errors: &[
+        ("f32[2](= 1, -1)", "RuntimeError", "invalid Poisson rate, expected rate to be non-negative"),
+        ("f32[](= nan)", "RuntimeError", "invalid Poisson rate"),
+        ("i64[2]", "NotImplementedError", "\"poisson_cpu\" not implemented for 'Long'"),
+    ],
+    reference: "x0",
+    ..OP
+};
+
+fn trials(c: &Call) -> Result<Specs> {
+    let (count, prob) = (c.tensor(0)?, c.tensor(1)?);
+    for (t, name) in [(count, "count"), (prob, "prob")] {
+        if !t.dtype().is_float() {
+            let got = t.dtype().scalar_type_name();
+            return Err(Error::value(format!("binomial only supports floating-point dtypes for {name}, got: {got}")));
+        }
+    }
+    let shape = broadcast(count.shape(), prob.shape())?;
+    let [wanted, got] = [count, prob].map(|t| t.dtype());
+    if got != wanted {
+        let (got, wanted) = (got.scalar_type_name(), wanted.scalar_type_name());
+        return Err(Error::runtime(format!("Found dtype {got} but expected {wanted}")));
+    }
+    if !matches!(wanted, DType::F32 | DType::F64) {
+        return Err(no_kernel("binomial_cpu", wanted));
+    }
+    Ok(Spec::one(&shape, wanted, count.device()))
+}
+
+fn binomial(c: &Call, out: &[Tensor]) -> Result<()> {
+    let wide = |i: usize| Dense::<f64>::of(&stretched(&c.tensor(i)?.detach(), out[0].shape()));
+    let (count, prob) = (wide(0)?, wide(1)?);
+    written(&out[0], |drawn| {
+        counts::binomial(count.elements()?, prob.elements()?, drawn, key(c, 2, drawn.len()));
+        Ok(())
+    })
+}
+
+pub static BINOMIAL: Op = Op {
+    sig: "binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor",
+    doc: "How many of `count` trials succeed that each do with probability `prob`.",
+    forms: F,
+    body: kernel(trials, binomial, None),
+    vjp: Vjp::Missing,
+    samples: &[
+        "f32[2,3](= 3, 4, 1, 0, 100, 7, nograd), f32[3](ones, nograd)",
+        "f64[3](= 3, 4, 1e9, nograd), f64[2,1](zeros, nograd)",
+        "f32[4](= 0, -1, -2.5, 3, nograd), f32[4](= 0.5, 0.5, 0.5, -1, nograd)",
+    ],
+    errors: &[
+        ("i64[2], f32[2]", "ValueError", "binomial only supports floating-point dtypes for count, got: Long"),
+        ("f32[2], i64[2]", "ValueError", "binomial only supports floating-point dtypes for prob, got: Long"),
+        ("f32[2], f64[2]", "RuntimeError", "Found dtype Double but expected Float"),
+        ("f16[2], f16[2]", "NotImplementedError", "\"binomial_cpu\" not implemented for 'Half'"),
+        ("f32[2], f32[3]", "RuntimeError", "must match the size"),
+    ],
+    reference: "np.where(x1 >= 1, np.maximum(x0, 0), 0) + 0 * x1",
+    ..OP
+};
