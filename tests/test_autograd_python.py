@@ -287,3 +287,17 @@ def test_variable(torch, autograd):
     assert isinstance(t, autograd.Variable) and not autograd.Variable(t).requires_grad
     variable = importlib.import_module(torch.__name__ + ".autograd.variable")
     assert variable.Variable is autograd.Variable
+
+
+def test_a_write_past_the_library_can_be_counted(torch):
+    x = torch.ones(3, requires_grad=True)
+    y = x.exp()  # whose gradient reads the result
+    torch.autograd.graph.increment_version([y])
+    assert y._version == 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    with torch.inference_mode():
+        torch.autograd.graph.increment_version(torch.ones(1))
+    for wrong in (3, [x, 3]):
+        with pytest.raises(RuntimeError, match="increment_version"):
+            torch.autograd.graph.increment_version(wrong)

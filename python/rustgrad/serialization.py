@@ -341,9 +341,8 @@ def _load_legacy(file, map_location, encoding):
     try:
         magic = plain()
     except pickle.UnpicklingError as error:
-        raise (
-            error if "Unsupported global" in str(error) else RuntimeError(f"load: not a checkpoint ({error})")
-        ) from None
+        known = "Unsupported global" in str(error)
+        raise error if known else pickle.UnpicklingError(f"load: not a checkpoint ({error})") from None
     if magic != _LEGACY_MAGIC:
         raise RuntimeError("load: not a checkpoint; expected a file of save")
     plain(), plain()

@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::dtype::DType;
 use crate::gpu;
 use crate::layout::{Layout, to_shape};
-use crate::tensor::{Meta, Tensor};
+use crate::tensor::{INFERENCE, Meta, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -135,6 +135,14 @@ pub fn _resize(t: Handle, sizes: Vec<i64>) -> PyResult<()> {
     crate::dispatch::resize(&tensor, &shape)?;
     tensor.storage().bump();
     Ok(())
+}
+
+/// Counts a write that the library has not seen; inference tensors count none.
+#[pyfunction]
+pub fn _increment_version(t: Handle) {
+    if !t.0.flag(INFERENCE) {
+        t.0.storage().bump();
+    }
 }
 
 /// `set_`: the storage, shape and strides of another tensor.

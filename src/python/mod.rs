@@ -136,6 +136,7 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(mode::_pop_saved_tensors_hooks, m)?,
         wrap_pyfunction!(mode::_disable_saved_tensors_hooks, m)?,
         wrap_pyfunction!(device::_resize, m)?,
+        wrap_pyfunction!(device::_increment_version, m)?,
         wrap_pyfunction!(device::_set_, m)?,
     ];
     for f in list {

@@ -13,6 +13,7 @@ __all__ = [
     "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
+    "increment_version",
     "queue_callback",
     "register_multi_grad_hook",
     "save_on_cpu",
@@ -35,6 +36,24 @@ def get_gradient_edge(tensor):
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge(_accumulator(tensor), tensor.output_nr)
+
+
+def increment_version(tensor):
+    """Counts a write to a tensor, or to each of an iterable, that was made past the library (through `data_ptr`, say).
+
+    Backward through a graph that saved it then raises, as after an in-place op. Inference tensors count no writes.
+
+    Raises:
+        RuntimeError: neither a tensor nor an iterable of tensors.
+    """
+    try:
+        tensors = (tensor,) if isinstance(tensor, Tensor) else tuple(tensor)
+    except TypeError:
+        raise RuntimeError("increment_version: expected a tensor or an iterable of tensors") from None
+    if not all(isinstance(t, Tensor) for t in tensors):
+        raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
+    for t in tensors:
+        _C._increment_version(t)
 
 
 def _accumulator(tensor):
