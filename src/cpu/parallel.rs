@@ -2,8 +2,8 @@
 //!
 //! The caller works too, and helpers take ranges from a shared counter; the caller never waits for a helper
 //! that has not started yet, so a busy machine costs nothing but the lost help. A helper without work looks out for
-//! the next job a while before it sleeps: to wake a core costs as much as half a million elements. Ranges depend on
-//! `n`, `grain` and the thread count: a reduction must split by size itself. After a `fork` the child builds a new pool.
+//! the next job a while before it sleeps, because waking it costs a short op its gain. Ranges depend on `n`, `grain`
+//! and the thread count: a reduction must split by size itself. After a `fork` the child builds a new pool.
 
 use crate::error::Result;
 use std::any::Any;
