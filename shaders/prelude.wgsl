@@ -118,8 +118,10 @@ fn inf_() -> f64 {
 fn nan_() -> f64 {
     return bitcast<f64>(u64(bits_(0x7ff80000u)) << 32u);
 }
+// Not `(m & mask) | (s & ~mask)`: LLVM 15 (Mesa 22) makes that one ternary-logic instruction on AVX-512 and gets it wrong.
 fn from_parts(magnitude: f64, sign: f64) -> f64 {
-    return bitcast<f64>((bitcast<u64>(magnitude) & 0x7ffffffffffffffflu) | (bitcast<u64>(sign) & 0x8000000000000000lu));
+    let m = bitcast<f64>(bitcast<u64>(magnitude) & 0x7ffffffffffffffflu);
+    return select(m, -m, is_negative(sign));
 }
 fn two_to(n: i32) -> f64 {
     return bitcast<f64>(u64(n + 1023) << 52u);
