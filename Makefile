@@ -1,8 +1,8 @@
 # Everything that is done with rustgrad, from a bare clone. `make help` lists the targets.
 #
 # One virtual environment, .venv. Set-up steps leave stamps in it, so that each runs once and again only
-# when what it depends on has changed. Tests use the dev profile (its dependencies are optimised too, and
-# `cargo test` and the test wheel share them); the demo, the benches and `make wheel` use the dist profile.
+# when what it depends on has changed; each says what it does, and how long that takes, before it starts.
+# Three profiles of Cargo.toml: tests use `dev`, the demo `quick`, the benches and `make wheel` `dist`.
 
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
@@ -17,6 +17,8 @@ DEMO   := examples/demo.py
 JOBS   ?= 2
 # What the tests run on: `dev` checks overflow and debug assertions; `dist` is what ships.
 TEST_PROFILE ?= dev
+# What the demo runs on: `quick` builds in a third of the time of `dist`.
+DEMO_PROFILE ?= quick
 # A Python that can import torch, for `make parity` and for the peer's column of `make bench`.
 TORCH_PYTHON ?=
 CONFORMANCE ?=
@@ -25,7 +27,7 @@ SOURCES := $(shell find src shaders python -type f \( -name '*.rs' -o -name '*.w
            Cargo.toml Cargo.lock pyproject.toml $(wildcard README.md)
 PYTEST  := $(BIN)/python -m pytest
 
-.PHONY: help demo test parity golden bench docs wheel lint clean test-rust test-python
+.PHONY: help demo test dev test-op parity golden bench docs wheel lint clean test-rust test-python
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,30 +36,43 @@ help: ## List the targets.
 
 $(STAMPS)/tools: Makefile
 	@command -v cargo >/dev/null || { echo "rustgrad needs Rust 1.95 or newer: https://rustup.rs"; exit 1; }
+	@echo "== .venv: a virtual environment with maturin and ruff (20 s)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.16,<2' 'ruff==0.17.*'
+	@$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.16,<2' 'ruff==0.17.*'
 	@mkdir -p $(STAMPS) && touch $@
 
 # The wheel of a profile, built and installed; the other profile's stamp goes, because there is one .venv.
-$(STAMPS)/wheel-dev $(STAMPS)/wheel-dist: $(STAMPS)/wheel-%: $(STAMPS)/tools $(SOURCES)
-	rm -rf target/wheels-$*
-	$(BIN)/maturin build --locked --profile $* --interpreter $(BIN)/python --out target/wheels-$*
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall target/wheels-$*/*.whl
+$(STAMPS)/wheel-dev $(STAMPS)/wheel-quick $(STAMPS)/wheel-dist: $(STAMPS)/wheel-%: $(STAMPS)/tools $(SOURCES)
+	@tools/build_note.sh $*
+	@rm -rf target/wheels-$*
+	@$(BIN)/maturin build --locked --profile $* --interpreter $(BIN)/python --out target/wheels-$*
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall target/wheels-$*/*.whl
 	@rm -f $(STAMPS)/wheel-* && touch $@
 
 # What an extra of pyproject.toml names, without building anything.
 $(STAMPS)/extra-%: $(STAMPS)/tools pyproject.toml
-	$(BIN)/python tools/extras.py $* > $(STAMPS)/$*.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check -r $(STAMPS)/$*.txt
+	@$(BIN)/python tools/extras.py $* > $(STAMPS)/$*.txt
+	@echo "== .venv: packages of the extra '$*': $$(tr '\n' ' ' < $(STAMPS)/$*.txt)(30 to 60 s)"
+	@$(BIN)/pip install --quiet --disable-pip-version-check -r $(STAMPS)/$*.txt
 	@touch $@
 
 # --- targets -----------------------------------------------------------------------------------------
 
-demo: $(STAMPS)/extra-demo $(STAMPS)/wheel-dist ## Train on handwritten digits; DEVICE=gpu and DATA=DIR (MNIST .gz) if you like.
-	@test "$(DEVICE)" != gpu || . tools/vulkan.sh
-	$(BIN)/python $(DEMO) --device $(or $(DEVICE),cpu) $(if $(DATA),--data "$(DATA)")
+demo: $(STAMPS)/extra-demo $(STAMPS)/wheel-$(DEMO_PROFILE) ## Train on handwritten digits; DEVICE=gpu and DATA=DIR (MNIST .gz) if you like.
+	@if [ "$(DEVICE)" = gpu ]; then . tools/vulkan.sh; fi; \
+	 $(BIN)/python $(DEMO) --device $(or $(DEVICE),cpu) $(if $(DATA),--data "$(DATA)")
 
-test: lint test-rust test-python ## Everything that CI runs: format, lint, Rust tests, stubs, Python tests on CPU and GPU.
+# Each part runs whatever became of the others; one that failed fails the whole.
+test: ## Everything that CI runs: format, lint, Rust tests, stubs, Python tests on CPU and GPU.
+	@failed=; for part in lint test-rust test-python; do \
+	   $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; \
+	 done; [ -z "$$failed" ] || { echo "make test: failed:$$failed"; exit 1; }
+
+dev: $(STAMPS)/wheel-dev ## Build what changed and install it in .venv (some 20 to 40 s after an edit).
+
+test-op: $(STAMPS)/extra-test $(STAMPS)/wheel-$(TEST_PROFILE) ## Build what changed, then the table's tests of one op: OP=softsign.
+	@test -n "$(OP)" || { echo "test-op: say which op: make test-op OP=softsign"; exit 1; }
+	@. tools/vulkan.sh; $(PYTEST) -q tests/test_ops.py -k "$(OP)"
 
 lint: $(STAMPS)/tools ## cargo fmt, clippy, ruff; changes nothing.
 	cargo fmt --check
@@ -66,11 +81,12 @@ lint: $(STAMPS)/tools ## cargo fmt, clippy, ruff; changes nothing.
 	PYO3_PYTHON=$(abspath $(BIN)/python) cargo clippy --locked --all-targets --features python -- -D warnings
 
 test-rust: $(STAMPS)/tools ## Rust tests; no interpreter needed.
-	. tools/vulkan.sh; cargo test --locked --quiet
+	@echo "== Rust tests (a first build takes some 4 minutes on two cores)"
+	@. tools/vulkan.sh; cargo test --locked --quiet --no-fail-fast
 
 test-python: $(STAMPS)/extra-test $(STAMPS)/extra-demo $(STAMPS)/wheel-$(TEST_PROFILE) ## Stubs and generated pages, then pytest on CPU and, through Vulkan, on the GPU device.
 	$(BIN)/python tools/generate.py --check
-	. tools/vulkan.sh; $(PYTEST) -n $(JOBS)
+	@. tools/vulkan.sh; $(PYTEST) -n $(JOBS)
 
 golden: $(STAMPS)/extra-test $(STAMPS)/wheel-$(TEST_PROFILE) ## Record PyTorch's answers again, after samples changed: TORCH_PYTHON=python-with-torch.
 	@test -n "$(TORCH_PYTHON)" || { echo "golden: say which Python has torch: make golden TORCH_PYTHON=~/torch/bin/python"; exit 1; }

@@ -1,7 +1,8 @@
 //! The rules of the house that a compiler does not check: each room of `src/` uses only rooms before it,
-//! files stay under 400 lines and functions under 60, and the crate has at most three macros.
+//! files and functions stay short, and the crate has at most three macros.
 //!
-//! Limits are cheap from the first commit and impossible later. An exception is named below with its reason.
+//! 400 lines a file and 60 a function are the guide: what is longer is printed (`--nocapture`), so that it is split when
+//! its meaning asks for it. From 700 and 100 on it is refused. An exception is named below with its reason.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,18 +27,15 @@ const ROOMS: [&[&str]; 16] = [
     &["lib"],
 ];
 
-const FILE_LINES: usize = 400;
-const FUNCTION_LINES: usize = 60;
+/// Lines of a file and of a function: from where it is named, and from where it is refused.
+const FILE_LINES: (usize, usize) = (400, 700);
+const FUNCTION_LINES: (usize, usize) = (60, 100);
 const MACROS: usize = 3;
 
 /// Files that may be longer: (path, reason).
 const LONG_FILES: &[(&str, &str)] = &[];
 /// Functions that may be longer: (path, name, reason).
-const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[
-    ("src/gpu/map.rs", "one", "one launch, read from top to bottom"),
-    ("src/python/callable.rs", "create_type", "the tables of one type, an entry a line"),
-    ("src/python/mod.rs", "functions", "one line for each function of the module"),
-];
+const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[];
 /// Uses of a later room: (path, room, reason).
 const BACK_DOORS: &[(&str, &str, &str)] = &[];
 
@@ -144,11 +142,14 @@ fn files_stay_short() {
     let mut problems = Vec::new();
     for Source { path, text } in everything(&["rs", "py", "wgsl"]) {
         let lines = text.lines().count();
-        if lines > FILE_LINES && !LONG_FILES.iter().any(|(p, _)| *p == path) {
+        if lines > FILE_LINES.0 {
+            println!("long: {path}: {lines} lines");
+        }
+        if lines >= FILE_LINES.1 && !LONG_FILES.iter().any(|(p, _)| *p == path) {
             problems.push(format!("{path}: {lines} lines"));
         }
     }
-    refuse(problems, "a file has at most 400 lines");
+    refuse(problems, "a file has fewer than 700 lines; split it by meaning");
 }
 
 /// Rust functions as rustfmt lays them out: the closing brace stands under the line that opened the function.
@@ -209,12 +210,15 @@ fn functions_stay_short() {
         let functions = if path.ends_with(".rs") { rust_functions(&text) } else { python_functions(&text) };
         for (name, length) in functions {
             let excused = LONG_FUNCTIONS.iter().any(|(p, n, _)| *p == path && *n == name);
-            if length > FUNCTION_LINES && !excused {
+            if length > FUNCTION_LINES.0 {
+                println!("long: {path}: {name} has {length} lines");
+            }
+            if length >= FUNCTION_LINES.1 && !excused {
                 problems.push(format!("{path}: {name} has {length} lines"));
             }
         }
     }
-    refuse(problems, "a function has at most 60 lines");
+    refuse(problems, "a function has fewer than 100 lines; split it by meaning");
 }
 
 #[test]
@@ -244,12 +248,12 @@ fn exceptions_are_still_needed() {
     let files = everything(&["rs", "py", "wgsl"]);
     let text = |path: &str| files.iter().find(|s| s.path == path).map(|s| s.text.as_str());
     for (path, reason) in LONG_FILES {
-        assert!(text(path).is_some_and(|t| t.lines().count() > FILE_LINES), "{path} is short now ({reason})");
+        assert!(text(path).is_some_and(|t| t.lines().count() >= FILE_LINES.1), "{path} is short now ({reason})");
     }
     for (path, name, reason) in LONG_FUNCTIONS {
         let text = text(path).unwrap_or("");
         let functions = if path.ends_with(".rs") { rust_functions(text) } else { python_functions(text) };
-        let long = functions.iter().any(|(n, length)| n == name && *length > FUNCTION_LINES);
+        let long = functions.iter().any(|(n, length)| n == name && *length >= FUNCTION_LINES.1);
         assert!(long, "{path}: {name} is short now ({reason})");
     }
     for (path, room, reason) in BACK_DOORS {

@@ -339,36 +339,63 @@ const BLOCK: usize = 64;
 unsafe fn run<const N: usize, A: Apply<N, T, U>, T: Copy, U>(inputs: *const *const u8, out: *mut u8, n: usize) {
     // SAFETY: `N` inputs and the output hold `n` elements each.
     unsafe {
-        let inputs: [*const T; N] = std::array::from_fn(|k| *inputs.add(k) as *const T);
-        let out = out as *mut U;
+        let (inputs, out) = ((inputs as *const [*const T; N]).read(), out as *mut U);
         let whole = n - n % BLOCK;
         let mut start = 0;
         while start < whole {
-            block::<N, A, T, U>(inputs.map(|p| p.add(start)), out.add(start), BLOCK);
+            block::<N, A, T, U>(inputs, start, out, BLOCK);
             start += BLOCK;
         }
-        block::<N, A, T, U>(inputs.map(|p| p.add(whole)), out.add(whole), n - whole);
+        block::<N, A, T, U>(inputs, whole, out, n - whole);
+    }
+}
+
+/// Element `i` of each input. Generic over what is read alone: with `map` and a closure each rule has a copy of its own.
+///
+/// SAFETY: each input has more than `i` elements.
+#[inline(always)]
+unsafe fn load<const N: usize, T: Copy>(inputs: [*const T; N], i: usize) -> [T; N] {
+    let mut x = MaybeUninit::<[T; N]>::uninit();
+    // SAFETY: the caller's promise; all `N` places of `x` are written.
+    unsafe {
+        let mut k = 0;
+        while k < N {
+            x.as_mut_ptr().cast::<T>().add(k).write(*inputs[k].add(i));
+            k += 1;
+        }
+        x.assume_init()
     }
 }
 
 /// The array in between makes the output as good as distinct from the inputs, so that in-place loops vectorise too.
 ///
-/// SAFETY: as `LoopFn`, with `n` at most `BLOCK`.
+/// SAFETY: as `LoopFn`, from `start` on, with `n` at most `BLOCK`.
 #[inline(always)]
-unsafe fn block<const N: usize, A: Apply<N, T, U>, T: Copy, U>(inputs: [*const T; N], out: *mut U, n: usize) {
+unsafe fn block<const N: usize, A: Apply<N, T, U>, T: Copy, U>(
+    inputs: [*const T; N],
+    start: usize,
+    out: *mut U,
+    n: usize,
+) {
     // SAFETY: the caller's promise.
     unsafe {
-        let mut results: [MaybeUninit<U>; BLOCK] = [const { MaybeUninit::uninit() }; BLOCK];
-        let load = |i: usize| inputs.map(|p| *p.add(i));
-        if A::CHECKED && !(0..n).fold(true, |ok, i| ok & A::ordinary(load(i))) {
-            for (i, r) in results[..n].iter_mut().enumerate() {
-                r.write(A::exact(load(i)));
-            }
-        } else {
-            for (i, r) in results[..n].iter_mut().enumerate() {
-                r.write(A::apply(load(i)));
-            }
+        let mut results = MaybeUninit::<[U; BLOCK]>::uninit();
+        let to = results.as_mut_ptr() as *mut U;
+        let mut ordinary = true;
+        let mut i = 0;
+        while A::CHECKED && i < n {
+            ordinary &= A::ordinary(load::<N, T>(inputs, start + i));
+            i += 1;
         }
-        std::ptr::copy_nonoverlapping(results.as_ptr() as *const U, out, n);
+        i = 0;
+        while ordinary && i < n {
+            to.add(i).write(A::apply(load::<N, T>(inputs, start + i)));
+            i += 1;
+        }
+        while A::CHECKED && i < n {
+            to.add(i).write(A::exact(load::<N, T>(inputs, start + i)));
+            i += 1;
+        }
+        std::ptr::copy_nonoverlapping(to, out.add(start), n);
     }
 }
