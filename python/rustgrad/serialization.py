@@ -1,37 +1,49 @@
-"""`save` and `load`: PyTorch's checkpoint format, read and written without executing anything.
+"""`save` and `load`: PyTorch's checkpoint format, read without executing anything unless the caller trusts the file.
 
 A checkpoint is a zip with a pickle that names storages, and one entry of raw bytes for each storage. A pickle is a
-program; here it may build plain values, containers and tensors, and every other name that it calls is refused. Tensors
-that share memory share it again after loading. Files of PyTorch before 1.6 (pickles in a row) are read too.
+program; by default it may build plain values, containers and tensors, and every other name that it calls is refused.
+Tensors that share memory share it again after loading. Files of PyTorch before 1.6 (pickles in a row) are read too.
+Classes of this package are written under PyTorch's names, so that each of the two reads the other's modules.
 """
 
 import codecs
 import contextlib
+import importlib
 import io
 import os
 import pickle
 import struct
+import types
 import zipfile
+import zlib
 from collections import Counter, OrderedDict, defaultdict
 
 from . import _C, _utils
 from ._C import Size, Tensor
 from ._C import device as _device
+from ._unpickler import CheckpointError, Skimmer, Unpickler, names_in
 from .storage import _KINDS, _NAMES, TypedStorage, UntypedStorage, storage_of
 
-__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
+__all__ = ["CheckpointError", "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_safe_globals",
+           "get_unsafe_globals_in_checkpoint", "load", "location_tag", "register_package", "safe_globals",
+           "save"]  # fmt: skip
 
 _DTYPES = {str(d).rpartition(".")[2]: d for d in vars(_C).values() if isinstance(d, _C.dtype)}
 _REBUILDERS = ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter",
                "_rebuild_parameter_with_state")  # fmt: skip
-_PLAIN = (type(None), bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, slice,
-          OrderedDict, Counter, defaultdict, Size, _device)  # fmt: skip
 _LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
+_OWN = __name__.partition(".")[0]
 _safe = []
+_packages = []
 
 
+# --- what a file may name ------------------------------------------------------------------------------------
 def add_safe_globals(safe_globals):
-    """Lets `save` and `load` handle more classes and functions: loading a file may then call them."""
+    """Lets `load` make instances of more classes and call more functions, by default too.
+
+    Args:
+        safe_globals (list): classes and functions, or pairs (class or function, "module.name" in the file).
+    """
     _safe.extend(safe_globals)
 
 
@@ -56,15 +68,29 @@ def safe_globals(safe_globals):
         _safe[:] = before
 
 
-def _latin1(text, encoding):
+def _latin1(text, encoding="latin1"):
     """What pickles of protocol 2 call to make bytes; in them, `_codecs.encode`."""
     if encoding not in ("latin1", "latin-1"):
-        raise pickle.UnpicklingError(f"load: bytes are encoded as latin1, not {encoding!r}")
+        raise CheckpointError(f"bytes are encoded as latin1, not {encoding!r}")
     return text.encode("latin1")
 
 
+def _bytes_of(*data):
+    """`bytearray` and `bytes` of what is there already: a count would ask for memory that the file does not have."""
+    if any(not isinstance(d, (bytes, str, list, tuple)) for d in data):
+        raise CheckpointError("bytes are made of bytes, text or a list")
+    return bytearray(*data)
+
+
+def _reconstructed(cls, base, state):
+    """Instances as pickles of protocol 0 and 1 make them."""
+    if base is not object or not _may_be_made(cls):
+        raise CheckpointError(f"the pickle makes an instance of {getattr(cls, '__qualname__', cls)}, which it may not")
+    return object.__new__(cls)
+
+
 def _known_globals():
-    """(module, name) in a pickle -> what it stands for here."""
+    """(module, name) in a pickle -> what it stands for here; None for a storage without a dtype."""
     from .nn.parameter import Parameter
 
     known = {("torch._utils", name): getattr(_utils, name) for name in _REBUILDERS}
@@ -75,18 +101,69 @@ def _known_globals():
     known |= {("torch._tensor", "_rebuild_from_type_v2"): _utils._rebuild_from_type_v2}
     known |= {("torch.nn.parameter", "Parameter"): Parameter, ("_codecs", "encode"): _latin1}
     known |= {("collections", c.__name__): c for c in (OrderedDict, Counter, defaultdict)}
-    for cls in (set, frozenset, complex, bytearray, slice, list, dict, tuple, int, float, str, bytes):
+    known |= {(m, "_reconstructor"): _reconstructed for m in ("copyreg", "copy_reg")}
+    known |= {(m, "object"): object for m in ("builtins", "__builtin__")}
+    for cls in (set, frozenset, complex, bytearray, slice, list, dict, tuple, int, float, bool, str, bytes):
         known["builtins", cls.__name__] = known["__builtin__", cls.__name__] = cls
     return known
 
 
-# --- writing -------------------------------------------------------------------------------------------------
-class _Pickler(pickle._Pickler):
-    """Pickles tensors as PyTorch does, and refuses what `load` could not read back."""
+def _calls():
+    """What a pickle may call -> what is called in its place, or None for itself."""
+    made = {getattr(_utils, name): None for name in (*_REBUILDERS, "_rebuild_from_type_v2")}
+    made |= {cls: None for cls in (Size, _device, set, frozenset, complex, slice, OrderedDict, Counter, defaultdict)}
+    made |= {bytearray: _bytes_of, bytes: lambda *data: bytes(_bytes_of(*data)), _latin1: None, _reconstructed: None}
+    return made | {value: None for value in _allowed().values() if callable(value)}
 
-    def __init__(self, file, protocol, legacy=False):
+
+def _torch_name(module):
+    """A module of this package by the name that PyTorch has for it."""
+    return "torch" + module[len(_OWN) :] if module == _OWN or module.startswith(_OWN + ".") else module
+
+
+def _allowed():
+    """What `add_safe_globals` allowed, by (module, name) as files write them."""
+    made = {}
+    for entry in _safe:
+        value, name = entry if isinstance(entry, tuple) else (entry, f"{entry.__module__}.{entry.__qualname__}")
+        made[name.replace("__builtin__.", "builtins.")] = value
+        made[_torch_name(name)] = value
+    return made
+
+
+def get_unsafe_globals_in_checkpoint(f):
+    """The names in a checkpoint (path or binary file) that `load` would refuse as things stand, as "module.name"."""
+    with _naming(None), _opened(f) as file, zipfile.ZipFile(file) as archive:
+        name = next((n for n in archive.namelist() if n.endswith("/data.pkl")), None)
+        if name is None:
+            raise CheckpointError("the archive is no checkpoint; expected an entry data.pkl")
+        names = names_in(io.BytesIO(_read(archive, name)))
+    known, allowed = _known_globals(), _allowed()
+    full = [(where, ".".join(where)) for where in names]
+    return [text for where, text in full if where not in known and text not in allowed]
+
+
+def _may_be_made(cls):
+    return isinstance(cls, type) and any(cls is (e[0] if isinstance(e, tuple) else e) for e in _safe)
+
+
+# --- writing -------------------------------------------------------------------------------------------------
+class _Name:
+    """A class of PyTorch's that only a file names."""
+
+    def __init__(self, module, name):
+        self.module, self.name = module, name
+
+    def __reduce__(self):
+        return self.name
+
+
+class _Writer:
+    """Mixed into a pickler: tensors and storages as PyTorch writes them, classes of this package by PyTorch's names."""
+
+    def __init__(self, file, protocol):
         super().__init__(file, protocol)
-        self.storages, self.kinds, self.legacy = {}, {}, legacy
+        self.storages, self.kinds, self.legacy = {}, {}, False
         self.names = {value: where for where, value in _known_globals().items() if callable(value)}
         self.names[codecs.encode] = ("_codecs", "encode")
 
@@ -96,27 +173,18 @@ class _Pickler(pickle._Pickler):
         untyped = obj.untyped()
         place = self.storages.setdefault(untyped, str(len(self.storages)))
         typed = isinstance(obj, TypedStorage)
-        dtype = self.kinds.setdefault(place, obj.dtype if typed else _C.uint8)
-        kind = _Name("torch", _NAMES[obj.dtype]) if typed else _Name("torch.storage", "UntypedStorage")
-        made = ("storage", kind, place, str(untyped.device), obj.size())
-        if not self.legacy:
-            return made
-        if typed and dtype != obj.dtype:
+        dtype = obj.dtype if typed else _C.uint8
+        if self.kinds.setdefault(place, dtype) != dtype and untyped.nbytes():
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
-        return (*made, None)
+        kind = _Name("torch", _NAMES[dtype]) if typed else _Name("torch.storage", "UntypedStorage")
+        made = ("storage", kind, place, location_tag(untyped), obj.size())
+        return (*made, None) if self.legacy else made
 
     def reducer_override(self, obj):
         if isinstance(obj, Tensor):
             return self.reduce_tensor(obj)
-        if type(obj) in _PLAIN or isinstance(obj, (_Name, _C.dtype)) or type(obj) in _safe:
-            return NotImplemented
-        if callable(obj) and (obj in self.names or obj in _safe):
-            return obj.__name__
-        raise TypeError(
-            f"save: cannot store an object of type {type(obj).__module__}.{type(obj).__qualname__}; expected tensors, "
-            "numbers, strings and containers of them. Hint: save model.state_dict() instead of the model, item() or "
-            "from_numpy() of what is NumPy's, or allow the class with serialization.add_safe_globals."
-        )
+        # A name leads to `save_global` below; left alone, functions go past it.
+        return obj.__qualname__ if isinstance(obj, types.FunctionType) else NotImplemented
 
     def reduce_tensor(self, t):
         from .nn.parameter import Parameter
@@ -130,13 +198,20 @@ class _Pickler(pickle._Pickler):
             made = (_utils._rebuild_tensor_v2, (t._typed_storage(), *where))
         else:
             made = (_utils._rebuild_tensor_v3, (storage_of(t), *where, t.dtype))
-        return (_utils._rebuild_from_type_v2, (made[0], Tensor, made[1], state)) if state else made
+        if not state and type(t) is Tensor:
+            return made
+        return (_utils._rebuild_from_type_v2, (made[0], type(t), made[1], state))
 
     def save_global(self, obj, name=None):
+        module = getattr(obj, "__module__", None)
         if isinstance(obj, _Name):
             where = (obj.module, obj.name)
+        elif isinstance(obj, _C.dtype):
+            where = ("torch", name)
         else:
-            where = ("torch", name) if isinstance(obj, _C.dtype) else self.names.get(obj)
+            where = self.names.get(obj)
+        if where is None and isinstance(module, str) and _torch_name(module) != module:
+            where = (_torch_name(module), name or obj.__qualname__)
         if where is None:
             super().save_global(obj, name)
             return
@@ -144,57 +219,84 @@ class _Pickler(pickle._Pickler):
         self.memoize(obj)
 
 
-class _Name:
-    """A class of PyTorch's that only a file names."""
-
-    def __init__(self, module, name):
-        self.module, self.name = module, name
-
-    def __reduce__(self):
-        return self.name
+def _pickler(module, file, protocol):
+    """A pickler for checkpoints on top of that of `pickle`, or of a module that stands in for it."""
+    base = getattr(module, "_Pickler", None) or module.Pickler
+    return type("_Pickler", (_Writer, base), {})(file, protocol)
 
 
 def save(
-    obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization=True, _disable_byteorder_record=False
+    obj,
+    f,
+    pickle_module=pickle,
+    pickle_protocol=2,
+    _use_new_zipfile_serialization=True,
+    _disable_byteorder_record=False,
 ):
-    """Writes tensors and containers of them to a file that PyTorch reads as well.
+    """Writes tensors, containers of them, modules and whatever else can be pickled to a file that PyTorch reads as well.
+
+    A `state_dict` is what `load` reads by default; a whole module needs `weights_only=False` or `add_safe_globals`.
 
     Args:
-        obj: tensors, numbers, strings, bytes, None, dtypes, devices, and lists, tuples, dicts and sets of them.
-        f (path or binary file).
+        obj: what is saved. Classes and functions are saved by name, not by their code.
+        f (path or binary file): a file needs `write` alone.
+        pickle_module (module): its `Pickler` writes what are no tensors. Default: Python's.
         pickle_protocol (int): of the pickle in the file. Default: 2.
         _use_new_zipfile_serialization (bool): False writes the format of PyTorch before 1.6.
 
     Raises:
-        TypeError: `obj` holds something else, such as a module.
-        RuntimeError: the directory of `f` does not exist.
+        pickle.PicklingError, AttributeError, TypeError: something in `obj` cannot be pickled, such as a lambda.
+        RuntimeError: the directory of `f` does not exist, or two tensors see the same memory as different types.
     """
-    if isinstance(f, (str, os.PathLike)) and not os.path.isdir(parent := os.path.dirname(os.fspath(f)) or "."):
+    is_path = isinstance(f, (str, os.PathLike))
+    if is_path and not os.path.isdir(parent := os.path.dirname(os.fspath(f)) or "."):
         raise RuntimeError(f"Parent directory {parent} does not exist.")
+    if not is_path and not hasattr(f, "write"):
+        raise AttributeError(f"save: expected a path or a file to write to, got {type(f).__name__}")
     data = io.BytesIO()
     if not _use_new_zipfile_serialization:
-        _write_legacy(data, obj, pickle_protocol)
-        with open(f, "wb") if isinstance(f, (str, os.PathLike)) else contextlib.nullcontext(f) as file:
+        _write_legacy(data, obj, pickle_module or pickle, pickle_protocol)
+        with open(f, "wb") if is_path else contextlib.nullcontext(f) as file:
             file.write(data.getvalue())
         return
-    pickler = _Pickler(data, pickle_protocol)
+    pickler = _pickler(pickle_module or pickle, data, pickle_protocol)
     pickler.dump(obj)
-    root = os.path.splitext(os.path.basename(os.fspath(f)))[0] if isinstance(f, (str, os.PathLike)) else "archive"
-    with zipfile.ZipFile(f, "w", zipfile.ZIP_STORED) as archive:
+    root = os.path.splitext(os.path.basename(os.fspath(f)))[0] if is_path else "archive"
+    with zipfile.ZipFile(f if is_path else _Sink(f), "w", zipfile.ZIP_STORED) as archive:
         _entry(archive, f"{root}/data.pkl", data.getvalue())
-        _entry(archive, f"{root}/byteorder", b"little")
+        if not _disable_byteorder_record:
+            _entry(archive, f"{root}/byteorder", b"little")
         for storage, place in pickler.storages.items():
             _entry(archive, f"{root}/data/{place}", _C._storage_bytes(storage._tensor))
         _entry(archive, f"{root}/version", b"3\n")
 
 
-def _write_legacy(file, obj, protocol):
+class _Sink:
+    """A file that is written from front to back: one that compresses, or sends, cannot go back."""
+
+    def __init__(self, file):
+        self.file, self.at = file, 0
+
+    def write(self, data):
+        self.file.write(data)
+        self.at += len(data)
+        return len(data)
+
+    def tell(self):
+        return self.at
+
+    def flush(self):
+        getattr(self.file, "flush", lambda: None)()
+
+
+def _write_legacy(file, obj, module, protocol):
     """Pickles in a row: a magic number, a version, facts of the machine, the object, storage keys; then raw bytes."""
     sizes = {"short": 2, "int": 4, "long": 4}
     machine = {"protocol_version": 1001, "little_endian": True, "type_sizes": sizes}
     for fact in (_LEGACY_MAGIC, 1001, machine):
         pickle.dump(fact, file, protocol)
-    pickler = _Pickler(file, protocol, legacy=True)
+    pickler = _pickler(module, file, protocol)
+    pickler.legacy = True
     pickler.dump(obj)
     pickle.dump(list(pickler.storages.values()), file, protocol)
     for storage, place in pickler.storages.items():
@@ -211,32 +313,21 @@ def _entry(archive, name, data, align=64):
 
 
 # --- reading -------------------------------------------------------------------------------------------------
-class _Unpickler(pickle.Unpickler):
-    """Builds what a checkpoint's pickle describes; `fetch(key, nbytes)` gives the bytes of a storage as a tensor."""
+class _Reader:
+    """What both ways of reading a pickle share: storages by their key. `fetch(key, nbytes, dtype)` gives their bytes."""
 
-    def __init__(self, file, fetch, map_location, encoding="ASCII"):
-        super().__init__(file, encoding=encoding)
+    def __init__(self, fetch, map_location):
         self.fetch, self.map_location = fetch, map_location
         self.known, self.storages = _known_globals(), {}
 
-    def find_class(self, module, name):
-        if (module, name) in self.known:
-            return self.known[module, name]
-        module = module.replace("__builtin__", "builtins")
-        for allowed in _safe:
-            where = allowed if isinstance(allowed, tuple) else (allowed, None)
-            if (where[1] or f"{where[0].__module__}.{where[0].__qualname__}") == f"{module}.{name}":
-                return where[0]
-        raise pickle.UnpicklingError(
-            f"Weights only load failed. Unsupported global: GLOBAL {module}.{name} was not an allowed global by default. "
-            "rustgrad executes nothing that a file holds, with weights_only=False neither: save a state_dict, or allow "
-            "what you trust with rustgrad.serialization.add_safe_globals."
-        )
-
     def persistent_load(self, saved):
-        if not isinstance(saved, tuple) or len(saved) < 5 or saved[0] != "storage":
-            raise pickle.UnpicklingError(f"load: unknown reference {saved!r}; expected a storage")
+        if not isinstance(saved, tuple) or len(saved) < 5 or saved[0] != "storage" or self.fetch is None:
+            raise CheckpointError(f"unknown reference {str(saved)[:100]}; expected a storage")
         _, dtype, key, location, size = saved[:5]
+        if not (isinstance(key, (str, int)) and isinstance(size, int) and size >= 0):
+            raise CheckpointError(f"a storage has the key {key!r} and the size {size!r}")
+        if not (dtype is None or isinstance(dtype, _C.dtype)):
+            raise CheckpointError(f"a storage is of {str(dtype)[:100]}; expected a class of storages")
         if key not in self.storages:
             nbytes = size * (dtype.itemsize if dtype else 1)
             self.storages[key] = _placed(self.fetch(key, nbytes, dtype), location, self.map_location)
@@ -244,17 +335,81 @@ class _Unpickler(pickle.Unpickler):
         return untyped if dtype is None else TypedStorage(wrap_storage=untyped, dtype=dtype)
 
 
-def _placed(flat, location, target):
-    """The storage of a CPU tensor where it belongs: where it was saved, or where `map_location` says."""
-    if callable(target) and not isinstance(target, _device):
-        moved = target(storage_of(flat), location)
-        if moved is not None:
-            return moved.untyped()
-        target = None
-    if isinstance(target, dict):
-        target = target.get(location)
-    place = str(target if target is not None else location)
-    if place.startswith("cuda") and target is None:
+class _Careful(_Reader):
+    """Reads a pickle that nobody vouches for."""
+
+    def __init__(self, file, fetch, map_location, encoding):
+        super().__init__(fetch, map_location)
+        self.allowed = _allowed()
+        self.machine = Unpickler(file, self.find, _calls(), _may_be_made, self.persistent_load, encoding)
+        self.load = self.machine.load
+
+    def find(self, module, name):
+        if (module, name) in self.known:
+            return self.known[module, name]
+        full = f"{module.replace('__builtin__', 'builtins')}.{name}"
+        if full in self.allowed:
+            return self.allowed[full]
+        raise CheckpointError(
+            f"Weights only load failed. Unsupported global: GLOBAL {module}.{name} was not an allowed global by default. "
+            "By default nothing that a file names is executed: save a state_dict, or allow what you trust with "
+            f"{_OWN}.serialization.add_safe_globals, or, if you trust the whole file, pass weights_only=False."
+        )
+
+
+def _trusting(module, file, fetch, map_location, options):
+    """Reads a pickle that the caller trusts with the machine of `pickle`, which calls what the file says."""
+    reader = _Reader(fetch, map_location)
+
+    class Trusting(module.Unpickler):
+        def find_class(self, where, name):
+            if (where, name) in reader.known:
+                return reader.known[where, name]
+            if where == "torch" or where.startswith("torch."):
+                return _counterpart(where, name)
+            return super().find_class(where, name)
+
+        persistent_load = staticmethod(reader.persistent_load)
+
+    return Trusting(file, **options)
+
+
+def _counterpart(module, name):
+    """What this package has under a name of PyTorch's."""
+    try:
+        found = importlib.import_module(_OWN + module[len("torch") :])
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found
+    except (ImportError, AttributeError):
+        raise CheckpointError(f"the file needs {module}.{name}, which is not here yet") from None
+
+
+def register_package(priority, tagger, deserializer):
+    """Registers how storages of a kind are tagged when they are saved and placed when they are loaded.
+
+    Args:
+        priority (int): the lowest is asked first.
+        tagger (function): storage -> location (str) or None.
+        deserializer (function): (storage, location) -> storage or None.
+    """
+    _packages.append((priority, tagger, deserializer))
+    _packages.sort(key=lambda package: package[0])
+
+
+def location_tag(storage):
+    """The location under which a storage is saved: that of the first registered package that has one, or its device."""
+    found = (tagger(storage) for _, tagger, _ in _packages)
+    return next((tag for tag in found if tag is not None), None) or str(storage.device)
+
+
+def default_restore_location(storage, location):
+    """A loaded storage at `location`, by the first registered package that takes it, or on the device of that name."""
+    for _, _, deserializer in _packages:
+        placed = deserializer(storage, location)
+        if placed is not None:
+            return placed
+    if location.startswith("cuda"):
         from . import cuda
 
         if not cuda.is_available():
@@ -263,62 +418,150 @@ def _placed(flat, location, target):
                 "running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your "
                 "storages to the CPU."
             )
-    return storage_of(flat.to(place))
+    untyped = storage.untyped()
+    return storage_of(untyped._as(untyped._tensor.dtype).to(location))
+
+
+def _placed(flat, location, target):
+    """The storage of a CPU tensor where it belongs: where it was saved, or where `map_location` says."""
+    storage = storage_of(flat)
+    if isinstance(target, dict):
+        target = target.get(location, location)
+    elif callable(target) and not isinstance(target, _device):
+        moved = target(storage, location)
+        if moved is not None:
+            return moved.untyped()
+        target = None
+    if target is not None:
+        return storage_of(flat.to(target))
+    return default_restore_location(storage, str(location)).untyped()
 
 
 def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **pickle_load_args):
-    """Reads a checkpoint of `save` or of PyTorch. Nothing in it is executed, with or without `weights_only`.
+    """Reads a checkpoint of `save` or of PyTorch.
+
+    With `weights_only` (the default) nothing in the file is executed: it builds values, containers, tensors, and what
+    `add_safe_globals` allows. With `weights_only=False` the file may call any function of any module that can be
+    imported: pass it only for files that you trust, such as whole modules that you saved yourself.
 
     Args:
-        f (path or binary file).
+        f (path or binary file): a file needs `read`, `readline`, `tell` and `seek`.
         map_location (device, str, dict or function): where tensors go; by default where they were.
+        pickle_module (module): with `weights_only=False`, its `Unpickler` reads what are no tensors.
+        weights_only (bool): whether the file may only hold data. Default: True.
         mmap (bool): map the file instead of reading it; only for a path. Writes do not reach the file.
+        encoding (str): of strings that Python 2 wrote.
 
     Raises:
         FileNotFoundError: no such file.
         EOFError: it is empty.
-        pickle.UnpicklingError: it holds more than values, containers and tensors.
-        RuntimeError: not a checkpoint, or a damaged one.
+        CheckpointError: whatever else is wrong with the file; it is both an UnpicklingError and a RuntimeError.
     """
     if mmap and not isinstance(f, (str, os.PathLike)):
         raise ValueError("f must be a file path in order to use the mmap argument")
-    with open(f, "rb") if isinstance(f, (str, os.PathLike)) else contextlib.nullcontext(f) as file:
+    weights_only = weights_only is not False
+    if weights_only and pickle_module is not None:
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    is_path = isinstance(f, (str, os.PathLike))
+    if not is_path:
+        missing = [n for n in ("read", "readline", "tell", "seek") if not hasattr(f, n)]
+        if missing:
+            raise AttributeError(f"load: expected a path or a file with {missing[0]}, got {type(f).__name__}")
+    options = {"encoding": "utf-8", **pickle_load_args}
+
+    def unpickler(file, fetch, place):
+        if weights_only:
+            return _Careful(file, fetch, place, options["encoding"])
+        return _trusting(pickle_module or pickle, file, fetch, place, options)
+
+    with _naming(os.fspath(f) if is_path else None), _opened(f) as file:
         start = file.tell()
         magic = file.read(4)
         if not magic:
             raise EOFError("load: the file is empty; expected a checkpoint")
-        is_zip = magic == b"PK\x03\x04"
         file.seek(start)
-        encoding = pickle_load_args.get("encoding", "utf-8")
-        try:
-            return _load_zip(file, map_location, mmap) if is_zip else _load_legacy(file, map_location, encoding)
-        except pickle.UnpicklingError:
-            raise
-        except (zipfile.BadZipFile, EOFError, KeyError, IndexError, ValueError, TypeError, AttributeError) as error:
-            raise RuntimeError(f"load: not a checkpoint, or a damaged one ({type(error).__name__}: {error})") from None
+        if magic == b"PK\x03\x04":
+            return _load_zip(file, map_location, mmap, unpickler)
+        return _load_legacy(file, map_location, unpickler)
 
 
-def _load_zip(file, map_location, mapped):
+@contextlib.contextmanager
+def _naming(path):
+    """Says which file an error is about."""
+    what = "load: " if path is None else f"load: {path}: "
+    try:
+        yield
+    except CheckpointError as error:
+        raise CheckpointError(what + str(error)) from error.__cause__
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, struct.error, pickle.UnpicklingError) as error:
+        raise CheckpointError(f"{what}no checkpoint, or a damaged one ({_trouble(error)})") from None
+
+
+def _trouble(error):
+    """What is wrong with an archive, in words."""
+    words = str(error)
+    if isinstance(error, zipfile.BadZipFile) and ("not a zip" in words or "EOCD" in words):
+        return "the directory at the archive's end is missing: the file is cut short"
+    return words or type(error).__name__
+
+
+@contextlib.contextmanager
+def _opened(f):
+    """`f` as a file that can seek in every way; what cannot (a decompressor) is read into memory."""
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as file:
+            yield file
+    elif isinstance(f, (io.BytesIO, io.BufferedReader, io.BufferedRandom, io.FileIO)):
+        yield f
+    else:
+        start = f.tell()
+        whole = io.BytesIO(f.read())
+        yield whole
+        f.seek(start + whole.tell())
+
+
+def _load_zip(file, map_location, mapped, unpickler):
     with zipfile.ZipFile(file) as archive:
         name = next((n for n in archive.namelist() if n.endswith("/data.pkl")), None)
         if name is None:
-            raise RuntimeError("load: the archive is no checkpoint; expected an entry data.pkl")
+            raise CheckpointError("the archive is no checkpoint; expected an entry data.pkl")
         root = name.removesuffix("data.pkl")
-        if root + "byteorder" in archive.namelist() and archive.read(root + "byteorder") != b"little":
-            raise RuntimeError("load: the checkpoint was written on a big-endian machine, which is not supported")
+        if root + "byteorder" in archive.namelist() and _read(archive, root + "byteorder") != b"little":
+            raise CheckpointError("the checkpoint was written on a big-endian machine, which is not supported")
         memory = _mapping(file) if mapped else None
 
         def fetch(key, nbytes, dtype):
-            info = archive.getinfo(f"{root}data/{key}")
+            try:
+                info = archive.getinfo(f"{root}data/{key}")
+            except KeyError:
+                raise CheckpointError(f"storage {key} is missing") from None
             if info.file_size < nbytes:
-                raise RuntimeError(f"load: storage {key} has {info.file_size} bytes, but {nbytes} are used")
+                raise CheckpointError(f"storage {key} has {info.file_size} bytes, but {nbytes} are used")
             if memory is None or info.compress_type != zipfile.ZIP_STORED or not info.file_size:
-                return _C._from_storage_bytes(archive.read(info), dtype or _C.uint8)
+                return _C._from_storage_bytes(_read(archive, info), dtype or _C.uint8)
             file.seek(info.header_offset + 26)
             at = info.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
+            if at + info.file_size > len(memory):
+                raise CheckpointError(f"storage {key} reaches past the end of the file")
             return _C.frombuffer(memory, dtype=_C.uint8, count=info.file_size, offset=at)
 
-        return _Unpickler(io.BytesIO(archive.read(name)), fetch, map_location, "utf-8").load()
+        return unpickler(io.BytesIO(_read(archive, name)), fetch, map_location).load()
+
+
+def _read(archive, entry):
+    """The bytes of an entry."""
+    try:
+        return archive.read(entry)
+    except (EOFError, OSError, OverflowError, MemoryError, ValueError, RuntimeError) as error:
+        name = getattr(entry, "filename", entry)
+        raise CheckpointError(f"the entry {name} cannot be read ({type(error).__name__}: {error})") from None
+
+
+def _exactly(file, count):
+    data = file.read(count)
+    if len(data) != count:
+        raise CheckpointError("the file is cut short")
+    return data
 
 
 def _mapping(file):
@@ -327,31 +570,47 @@ def _mapping(file):
     return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
 
 
-def _load_legacy(file, map_location, encoding):
+def _load_legacy(file, map_location, unpickler):
     """What `_write_legacy` writes."""
     flats = {}
 
     def fetch(key, nbytes, dtype):
+        """Room for a storage; its bytes come behind the object, so the file must still hold that many."""
         kind = dtype or _C.uint8
+        if nbytes > end:
+            raise CheckpointError(f"storage {key} has {nbytes} bytes, but the file has {end}")
         return flats.setdefault(key, _C.ops["empty"](nbytes // kind.itemsize, dtype=kind))
 
     def plain():
-        return _Unpickler(file, None, None).load()
+        return _Careful(file, None, None, "utf-8").load()
 
+    start = file.tell()
+    end = file.seek(0, os.SEEK_END)
+    file.seek(start)
     try:
         magic = plain()
-    except pickle.UnpicklingError as error:
-        known = "Unsupported global" in str(error)
-        raise error if known else pickle.UnpicklingError(f"load: not a checkpoint ({error})") from None
-    if magic != _LEGACY_MAGIC:
-        raise RuntimeError("load: not a checkpoint; expected a file of save")
+    except CheckpointError as error:
+        if "Unsupported global" in str(error):
+            raise
+        raise CheckpointError(f"not a checkpoint ({error})") from None
+    if type(magic) is not int or magic != _LEGACY_MAGIC:
+        raise CheckpointError("not a checkpoint; expected a file of save")
     plain(), plain()
-    # The bytes come after the object: it is read a second time once they are there.
+    # The bytes come behind the object: a first walk finds the storages that it names, and makes nothing of it.
     start = file.tell()
-    _Unpickler(file, fetch, "cpu", encoding).load()
-    for key in plain():
-        count = struct.unpack("<q", file.read(8))[0]
-        flat = flats[key]
-        flat.copy_(_C._from_storage_bytes(file.read(count * flat.itemsize), flat.dtype))
+    reader = _Reader(fetch, "cpu")
+    Skimmer(file, reader.known, reader.persistent_load).load()
+    keys = plain()
+    if type(keys) is not list:
+        raise CheckpointError("the list of storages is missing")
+    for key in keys:
+        count = struct.unpack("<q", _exactly(file, 8))[0]
+        flat = flats.get(key) if isinstance(key, (str, int)) else None
+        if flat is None or not 0 <= count <= flat.numel():
+            raise CheckpointError(f"storage {key} has {count} elements, which the object does not ask for")
+        flat[:count].copy_(_C._from_storage_bytes(_exactly(file, count * flat.itemsize), flat.dtype))
+    behind = file.tell()
     file.seek(start)
-    return _Unpickler(file, fetch, map_location, encoding).load()
+    made = unpickler(file, fetch, map_location).load()
+    file.seek(behind)
+    return made
