@@ -433,3 +433,49 @@ def test_mutated_files_fail_in_one_way(torch, zipped):
             failed += 1
     assert failed > 100
     assert before == {n: dict(vars(c)) for n, c in (("Size", torch.Size), ("OrderedDict", OrderedDict))}
+
+
+def test_files_of_the_other_byte_order(torch):
+    values = {k: torch.tensor([1, 2, 3]).to(getattr(torch, k)) for k in ("int16", "float32", "float64", "complex64")}
+    file = io.BytesIO()
+    torch.save(values, file)
+    other = io.BytesIO()
+    with zipfile.ZipFile(file) as was, zipfile.ZipFile(other, "w") as made:
+        for info in was.infolist():
+            data = was.read(info)
+            if "/data/" in info.filename:
+                width = (2, 4, 8, 4)[int(info.filename.rpartition("/")[2])]
+                data = b"".join(data[i : i + width][::-1] for i in range(0, len(data), width))
+            if not info.filename.endswith("byteorder"):
+                made.writestr(info.filename, data)
+    other.seek(0)
+    before = torch.serialization.get_default_load_endianness()
+    try:
+        torch.serialization.set_default_load_endianness(torch.serialization.LoadEndianness.BIG)
+        got = torch.load(other)
+    finally:
+        torch.serialization.set_default_load_endianness(before)
+    assert all(torch.equal(got[k], v) for k, v in values.items())
+
+
+@own
+def test_the_environment_forces_what_a_file_may_hold(torch, monkeypatch):
+    path = GOLDEN / "checkpoint_module.pt"
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+    assert type(torch.load(path)) is torch.nn.Linear
+    with pytest.raises(pickle.UnpicklingError):
+        torch.load(path, weights_only=True)
+    monkeypatch.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "1")
+    with pytest.raises(RuntimeError, match="Only one of"):
+        torch.load(path)
+    monkeypatch.delenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+    with pytest.raises(pickle.UnpicklingError):
+        torch.load(path, weights_only=False)
+
+
+@own
+def test_no_permission_opens_the_system(torch):
+    with torch.serialization.safe_globals([os.system, (os.system, "posix.system")]):
+        for module in ("os", "posix"):
+            with pytest.raises(pickle.UnpicklingError, match="is blocked"):
+                torch.load(archive(pickled(named(module, "system"), b"X\x04\x00\x00\x00true\x85R")))

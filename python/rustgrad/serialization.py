@@ -8,143 +8,43 @@ Classes of this package are written under PyTorch's names, so that each of the t
 
 import codecs
 import contextlib
+import enum
 import importlib
 import io
 import os
 import pickle
 import struct
+import sys
 import types
 import zipfile
 import zlib
-from collections import Counter, OrderedDict, defaultdict
+from collections import OrderedDict
 
 from . import _C, _utils
-from ._C import Size, Tensor
+from ._C import Tensor
 from ._C import device as _device
+from ._safe_globals import (
+    BLOCKED,
+    OWN,
+    add_safe_globals,
+    allowed,
+    calls,
+    clear_safe_globals,
+    get_safe_globals,
+    known_globals,
+    may_be_made,
+    safe_globals,
+    torch_name,
+)
 from ._unpickler import CheckpointError, Skimmer, Unpickler, names_in
-from .storage import _KINDS, _NAMES, TypedStorage, UntypedStorage, storage_of
+from .storage import _NAMES, TypedStorage, UntypedStorage, storage_of
 
 __all__ = ["CheckpointError", "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_safe_globals",
-           "get_unsafe_globals_in_checkpoint", "load", "location_tag", "register_package", "safe_globals",
-           "save"]  # fmt: skip
+           "get_unsafe_globals_in_checkpoint", "LoadEndianness", "get_default_load_endianness", "load", "location_tag",
+           "register_package", "safe_globals", "save", "set_default_load_endianness"]  # fmt: skip
 
-_DTYPES = {str(d).rpartition(".")[2]: d for d in vars(_C).values() if isinstance(d, _C.dtype)}
-_REBUILDERS = ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter",
-               "_rebuild_parameter_with_state")  # fmt: skip
 _LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
-_OWN = __name__.partition(".")[0]
-_safe = []
 _packages = []
-
-
-# --- what a file may name ------------------------------------------------------------------------------------
-def add_safe_globals(safe_globals):
-    """Lets `load` make instances of more classes and call more functions, by default too.
-
-    Args:
-        safe_globals (list): classes and functions, or pairs (class or function, "module.name" in the file).
-    """
-    _safe.extend(safe_globals)
-
-
-def get_safe_globals():
-    """The classes and functions that were added."""
-    return list(_safe)
-
-
-def clear_safe_globals():
-    """Forgets the classes and functions that were added."""
-    _safe.clear()
-
-
-@contextlib.contextmanager
-def safe_globals(safe_globals):
-    """`add_safe_globals` for a block."""
-    before = list(_safe)
-    add_safe_globals(safe_globals)
-    try:
-        yield
-    finally:
-        _safe[:] = before
-
-
-def _latin1(text, encoding="latin1"):
-    """What pickles of protocol 2 call to make bytes; in them, `_codecs.encode`."""
-    if encoding not in ("latin1", "latin-1"):
-        raise CheckpointError(f"bytes are encoded as latin1, not {encoding!r}")
-    return text.encode("latin1")
-
-
-def _bytes_of(*data):
-    """`bytearray` and `bytes` of what is there already: a count would ask for memory that the file does not have."""
-    if any(not isinstance(d, (bytes, str, list, tuple)) for d in data):
-        raise CheckpointError("bytes are made of bytes, text or a list")
-    return bytearray(*data)
-
-
-def _reconstructed(cls, base, state):
-    """Instances as pickles of protocol 0 and 1 make them."""
-    if base is not object or not _may_be_made(cls):
-        raise CheckpointError(f"the pickle makes an instance of {getattr(cls, '__qualname__', cls)}, which it may not")
-    return object.__new__(cls)
-
-
-def _known_globals():
-    """(module, name) in a pickle -> what it stands for here; None for a storage without a dtype."""
-    from .nn.parameter import Parameter
-
-    known = {("torch._utils", name): getattr(_utils, name) for name in _REBUILDERS}
-    known |= {("torch", name): dtype for name, dtype in _DTYPES.items()}
-    known |= {("torch", name): dtype for name, dtype in _KINDS.items()}
-    known |= {("torch.storage", "UntypedStorage"): None, ("torch", "UntypedStorage"): None}
-    known |= {("torch", "Size"): Size, ("torch", "device"): _device, ("torch", "Tensor"): Tensor}
-    known |= {("torch._tensor", "_rebuild_from_type_v2"): _utils._rebuild_from_type_v2}
-    known |= {("torch.nn.parameter", "Parameter"): Parameter, ("_codecs", "encode"): _latin1}
-    known |= {("collections", c.__name__): c for c in (OrderedDict, Counter, defaultdict)}
-    known |= {(m, "_reconstructor"): _reconstructed for m in ("copyreg", "copy_reg")}
-    known |= {(m, "object"): object for m in ("builtins", "__builtin__")}
-    for cls in (set, frozenset, complex, bytearray, slice, list, dict, tuple, int, float, bool, str, bytes):
-        known["builtins", cls.__name__] = known["__builtin__", cls.__name__] = cls
-    return known
-
-
-def _calls():
-    """What a pickle may call -> what is called in its place, or None for itself."""
-    made = {getattr(_utils, name): None for name in (*_REBUILDERS, "_rebuild_from_type_v2")}
-    made |= {cls: None for cls in (Size, _device, set, frozenset, complex, slice, OrderedDict, Counter, defaultdict)}
-    made |= {bytearray: _bytes_of, bytes: lambda *data: bytes(_bytes_of(*data)), _latin1: None, _reconstructed: None}
-    return made | {value: None for value in _allowed().values() if callable(value)}
-
-
-def _torch_name(module):
-    """A module of this package by the name that PyTorch has for it."""
-    return "torch" + module[len(_OWN) :] if module == _OWN or module.startswith(_OWN + ".") else module
-
-
-def _allowed():
-    """What `add_safe_globals` allowed, by (module, name) as files write them."""
-    made = {}
-    for entry in _safe:
-        value, name = entry if isinstance(entry, tuple) else (entry, f"{entry.__module__}.{entry.__qualname__}")
-        made[name.replace("__builtin__.", "builtins.")] = value
-        made[_torch_name(name)] = value
-    return made
-
-
-def get_unsafe_globals_in_checkpoint(f):
-    """The names in a checkpoint (path or binary file) that `load` would refuse as things stand, as "module.name"."""
-    with _naming(None), _opened(f) as file, zipfile.ZipFile(file) as archive:
-        name = next((n for n in archive.namelist() if n.endswith("/data.pkl")), None)
-        if name is None:
-            raise CheckpointError("the archive is no checkpoint; expected an entry data.pkl")
-        names = names_in(io.BytesIO(_read(archive, name)))
-    known, allowed = _known_globals(), _allowed()
-    full = [(where, ".".join(where)) for where in names]
-    return [text for where, text in full if where not in known and text not in allowed]
-
-
-def _may_be_made(cls):
-    return isinstance(cls, type) and any(cls is (e[0] if isinstance(e, tuple) else e) for e in _safe)
 
 
 # --- writing -------------------------------------------------------------------------------------------------
@@ -164,7 +64,7 @@ class _Writer:
     def __init__(self, file, protocol):
         super().__init__(file, protocol)
         self.storages, self.kinds, self.legacy = {}, {}, False
-        self.names = {value: where for where, value in _known_globals().items() if callable(value)}
+        self.names = {value: where for where, value in known_globals().items() if callable(value)}
         self.names[codecs.encode] = ("_codecs", "encode")
 
     def persistent_id(self, obj):
@@ -210,8 +110,8 @@ class _Writer:
             where = ("torch", name)
         else:
             where = self.names.get(obj)
-        if where is None and isinstance(module, str) and _torch_name(module) != module:
-            where = (_torch_name(module), name or obj.__qualname__)
+        if where is None and isinstance(module, str) and torch_name(module) != module:
+            where = (torch_name(module), name or obj.__qualname__)
         if where is None:
             super().save_global(obj, name)
             return
@@ -253,12 +153,10 @@ def save(
         raise RuntimeError(f"Parent directory {parent} does not exist.")
     if not is_path and not hasattr(f, "write"):
         raise AttributeError(f"save: expected a path or a file to write to, got {type(f).__name__}")
-    data = io.BytesIO()
     if not _use_new_zipfile_serialization:
-        _write_legacy(data, obj, pickle_module or pickle, pickle_protocol)
-        with open(f, "wb") if is_path else contextlib.nullcontext(f) as file:
-            file.write(data.getvalue())
+        _write_legacy(f, obj, pickle_module or pickle, pickle_protocol)
         return
+    data = io.BytesIO()
     pickler = _pickler(pickle_module or pickle, data, pickle_protocol)
     pickler.dump(obj)
     root = os.path.splitext(os.path.basename(os.fspath(f)))[0] if is_path else "archive"
@@ -289,19 +187,23 @@ class _Sink:
         getattr(self.file, "flush", lambda: None)()
 
 
-def _write_legacy(file, obj, module, protocol):
+def _write_legacy(f, obj, module, protocol):
     """Pickles in a row: a magic number, a version, facts of the machine, the object, storage keys; then raw bytes."""
     sizes = {"short": 2, "int": 4, "long": 4}
     machine = {"protocol_version": 1001, "little_endian": True, "type_sizes": sizes}
+    head = io.BytesIO()
     for fact in (_LEGACY_MAGIC, 1001, machine):
-        pickle.dump(fact, file, protocol)
-    pickler = _pickler(module, file, protocol)
+        pickle.dump(fact, head, protocol)
+    pickler = _pickler(module, head, protocol)
     pickler.legacy = True
     pickler.dump(obj)
-    pickle.dump(list(pickler.storages.values()), file, protocol)
-    for storage, place in pickler.storages.items():
-        file.write(struct.pack("<q", storage.nbytes() // pickler.kinds[place].itemsize))
-        file.write(_C._storage_bytes(storage._tensor))
+    pickle.dump(list(pickler.storages.values()), head, protocol)
+    with open(f, "wb") if isinstance(f, (str, os.PathLike)) else contextlib.nullcontext(_Sink(f)) as file:
+        file.write(head.getvalue())
+        for storage, place in pickler.storages.items():
+            file.write(struct.pack("<q", storage.nbytes() // pickler.kinds[place].itemsize))
+            file.write(_C._storage_bytes(storage._tensor))
+        file.flush()
 
 
 def _entry(archive, name, data, align=64):
@@ -312,13 +214,58 @@ def _entry(archive, name, data, align=64):
     archive.writestr(info, data)
 
 
+# --- byte order ----------------------------------------------------------------------------------------------
+class LoadEndianness(enum.Enum):
+    """The byte order of a checkpoint that does not say its own."""
+
+    NATIVE = 1
+    LITTLE = 2
+    BIG = 3
+
+
+_endianness = None
+
+
+def get_default_load_endianness():
+    """What `set_default_load_endianness` set, or None: this machine's."""
+    return _endianness
+
+
+def set_default_load_endianness(endianness):
+    """Sets the byte order of checkpoints that do not say their own: a `LoadEndianness`, or None for this machine's."""
+    global _endianness
+    if endianness is not None and not isinstance(endianness, LoadEndianness):
+        raise TypeError(f"Invalid argument type in function set_default_load_endianness: {type(endianness).__name__}")
+    _endianness = endianness
+
+
+def _is_swapped(record):
+    """Whether the bytes of a checkpoint with this record of its byte order (None: it has none) are not in ours."""
+    if record not in (None, b"little", b"big"):
+        raise CheckpointError(f"Unknown endianness type: {record[:20]!r}")
+    little = (
+        _endianness is not LoadEndianness.BIG if _endianness in (LoadEndianness.LITTLE, LoadEndianness.BIG) else None
+    )
+    file_is_little = record == b"little" if record else little if little is not None else sys.byteorder == "little"
+    return file_is_little != (sys.byteorder == "little")
+
+
+def _swapped(data, dtype):
+    """`data` with the bytes of each number turned round; complex numbers are two."""
+    width = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
+    turned = bytearray(data)
+    for k in range(width):
+        turned[k::width] = data[width - 1 - k :: width]
+    return bytes(turned)
+
+
 # --- reading -------------------------------------------------------------------------------------------------
 class _Reader:
     """What both ways of reading a pickle share: storages by their key. `fetch(key, nbytes, dtype)` gives their bytes."""
 
     def __init__(self, fetch, map_location):
         self.fetch, self.map_location = fetch, map_location
-        self.known, self.storages = _known_globals(), {}
+        self.known, self.storages = known_globals(), {}
 
     def persistent_load(self, saved):
         if not isinstance(saved, tuple) or len(saved) < 5 or saved[0] != "storage" or self.fetch is None:
@@ -340,20 +287,22 @@ class _Careful(_Reader):
 
     def __init__(self, file, fetch, map_location, encoding):
         super().__init__(fetch, map_location)
-        self.allowed = _allowed()
-        self.machine = Unpickler(file, self.find, _calls(), _may_be_made, self.persistent_load, encoding)
+        self.allowed = allowed()
+        self.machine = Unpickler(file, self.find, calls(), may_be_made, self.persistent_load, encoding)
         self.load = self.machine.load
 
     def find(self, module, name):
         if (module, name) in self.known:
             return self.known[module, name]
         full = f"{module.replace('__builtin__', 'builtins')}.{name}"
+        if module.partition(".")[0] in BLOCKED:
+            raise CheckpointError(f"Trying to load unsupported GLOBAL {full} whose module {module} is blocked.")
         if full in self.allowed:
             return self.allowed[full]
         raise CheckpointError(
             f"Weights only load failed. Unsupported global: GLOBAL {module}.{name} was not an allowed global by default. "
             "By default nothing that a file names is executed: save a state_dict, or allow what you trust with "
-            f"{_OWN}.serialization.add_safe_globals, or, if you trust the whole file, pass weights_only=False."
+            f"{OWN}.serialization.add_safe_globals, or, if you trust the whole file, pass weights_only=False."
         )
 
 
@@ -377,7 +326,7 @@ def _trusting(module, file, fetch, map_location, options):
 def _counterpart(module, name):
     """What this package has under a name of PyTorch's."""
     try:
-        found = importlib.import_module(_OWN + module[len("torch") :])
+        found = importlib.import_module(OWN + module[len("torch") :])
         for part in name.split("."):
             found = getattr(found, part)
         return found
@@ -459,7 +408,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
     """
     if mmap and not isinstance(f, (str, os.PathLike)):
         raise ValueError("f must be a file path in order to use the mmap argument")
-    weights_only = weights_only is not False
+    weights_only = _forced(weights_only)
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     is_path = isinstance(f, (str, os.PathLike))
@@ -483,6 +432,31 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         if magic == b"PK\x03\x04":
             return _load_zip(file, map_location, mmap, unpickler)
         return _load_legacy(file, map_location, unpickler)
+
+
+def get_unsafe_globals_in_checkpoint(f):
+    """The names in a checkpoint (path or binary file) that `load` would refuse as things stand, as "module.name"."""
+    with _naming(None), _opened(f) as file, zipfile.ZipFile(file) as archive:
+        name = next((n for n in archive.namelist() if n.endswith("/data.pkl")), None)
+        if name is None:
+            raise CheckpointError("the archive is no checkpoint; expected an entry data.pkl")
+        names = names_in(io.BytesIO(_read(archive, name)))
+    known, permitted = known_globals(), allowed()
+    full = [(where, ".".join(where)) for where in names]
+    return [text for where, text in full if where not in known and text not in permitted]
+
+
+def _forced(weights_only):
+    """`weights_only` as the caller says it, by default True, unless PyTorch's environment variables force it."""
+    on, off = (os.environ.get(f"TORCH_FORCE_{n}WEIGHTS_ONLY_LOAD", "0").lower() in ("1", "y", "yes", "true")
+               for n in ("", "NO_"))  # fmt: skip
+    if on and off:
+        raise RuntimeError(
+            "Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` should be set, but both were set."
+        )
+    if on or (off and weights_only is None):
+        return on
+    return weights_only is not False
 
 
 @contextlib.contextmanager
@@ -526,9 +500,9 @@ def _load_zip(file, map_location, mapped, unpickler):
         if name is None:
             raise CheckpointError("the archive is no checkpoint; expected an entry data.pkl")
         root = name.removesuffix("data.pkl")
-        if root + "byteorder" in archive.namelist() and _read(archive, root + "byteorder") != b"little":
-            raise CheckpointError("the checkpoint was written on a big-endian machine, which is not supported")
-        memory = _mapping(file) if mapped else None
+        record = _read(archive, root + "byteorder") if root + "byteorder" in archive.namelist() else None
+        swapped = _is_swapped(record)
+        memory = _mapping(file) if mapped and not swapped else None
 
         def fetch(key, nbytes, dtype):
             try:
@@ -538,7 +512,8 @@ def _load_zip(file, map_location, mapped, unpickler):
             if info.file_size < nbytes:
                 raise CheckpointError(f"storage {key} has {info.file_size} bytes, but {nbytes} are used")
             if memory is None or info.compress_type != zipfile.ZIP_STORED or not info.file_size:
-                return _C._from_storage_bytes(_read(archive, info), dtype or _C.uint8)
+                data = _read(archive, info)
+                return _C._from_storage_bytes(_swapped(data, dtype) if swapped and dtype else data, dtype or _C.uint8)
             file.seek(info.header_offset + 26)
             at = info.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
             if at + info.file_size > len(memory):

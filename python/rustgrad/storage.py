@@ -61,6 +61,7 @@ class UntypedStorage:
         return _C._over_storage(self._tensor, dtype, 0, [self.nbytes() // dtype.itemsize], [1])
 
     device = property(lambda self: self._tensor.device, doc="Where the memory is.")
+    _cdata = property(lambda self: _C._storage_key(self._tensor), doc="A number that tells one memory from another.")
     is_cuda = property(lambda self: False, doc="False: there is no CUDA here.")
     is_sparse = property(lambda self: False, doc="False: memory is dense.")
 
@@ -189,6 +190,7 @@ class TypedStorage(metaclass=_StorageMeta):
         return self._untyped_storage._as(self.dtype)
 
     device = property(lambda self: self._untyped_storage.device, doc="Where the memory is.")
+    _cdata = property(lambda self: self._untyped_storage._cdata, doc="A number that tells one memory from another.")
     is_cuda = property(lambda self: False, doc="False: there is no CUDA here.")
 
     def untyped(self):

@@ -1,0 +1,119 @@
+"""What a checkpoint may name: the values, classes and functions that data need, and what the caller allowed.
+
+Naming is not calling: `calls` lists what a file may call, `may_be_made` the classes whose instances it may make and
+give a state.
+"""
+
+import contextlib
+from collections import Counter, OrderedDict, defaultdict
+
+from . import _C, _utils
+from ._C import Size, Tensor
+from ._C import device as _device
+from ._unpickler import CheckpointError
+from .storage import _KINDS
+
+# Modules that no permission opens.
+BLOCKED = ("sys", "os", "posix", "nt")
+OWN = __name__.partition(".")[0]
+_DTYPES = {str(d).rpartition(".")[2]: d for d in vars(_C).values() if isinstance(d, _C.dtype)}
+_REBUILDERS = ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter",
+               "_rebuild_parameter_with_state")  # fmt: skip
+_safe = []
+
+
+def add_safe_globals(safe_globals):
+    """Lets `load` make instances of more classes and call more functions, by default too.
+
+    Args:
+        safe_globals (list): classes and functions, or pairs (class or function, "module.name" in the file).
+    """
+    _safe.extend(safe_globals)
+
+
+def get_safe_globals():
+    """The classes and functions that were added."""
+    return list(_safe)
+
+
+def clear_safe_globals():
+    """Forgets the classes and functions that were added."""
+    _safe.clear()
+
+
+@contextlib.contextmanager
+def safe_globals(safe_globals):
+    """`add_safe_globals` for a block."""
+    before = list(_safe)
+    add_safe_globals(safe_globals)
+    try:
+        yield
+    finally:
+        _safe[:] = before
+
+
+def _latin1(text, encoding="latin1"):
+    """What pickles of protocol 2 call to make bytes; in them, `_codecs.encode`."""
+    if encoding not in ("latin1", "latin-1"):
+        raise CheckpointError(f"bytes are encoded as latin1, not {encoding!r}")
+    return text.encode("latin1")
+
+
+def _bytes_of(*data):
+    """`bytearray` and `bytes` of what is there already: a count would ask for memory that the file does not have."""
+    if any(not isinstance(d, (bytes, str, list, tuple)) for d in data):
+        raise CheckpointError("bytes are made of bytes, text or a list")
+    return bytearray(*data)
+
+
+def _reconstructed(cls, base, state):
+    """Instances as pickles of protocol 0 and 1 make them."""
+    if base is not object or not may_be_made(cls):
+        raise CheckpointError(f"the pickle makes an instance of {getattr(cls, '__qualname__', cls)}, which it may not")
+    return object.__new__(cls)
+
+
+def known_globals():
+    """(module, name) in a pickle -> what it stands for here; None for a storage without a dtype."""
+    from .nn.parameter import Parameter
+
+    known = {("torch._utils", name): getattr(_utils, name) for name in _REBUILDERS}
+    known |= {("torch", name): dtype for name, dtype in _DTYPES.items()}
+    known |= {("torch", name): dtype for name, dtype in _KINDS.items()}
+    known |= {("torch.storage", "UntypedStorage"): None, ("torch", "UntypedStorage"): None}
+    known |= {("torch", "Size"): Size, ("torch", "device"): _device, ("torch", "Tensor"): Tensor}
+    known |= {("torch._tensor", "_rebuild_from_type_v2"): _utils._rebuild_from_type_v2}
+    known |= {("torch.nn.parameter", "Parameter"): Parameter, ("_codecs", "encode"): _latin1}
+    known |= {("collections", c.__name__): c for c in (OrderedDict, Counter, defaultdict)}
+    known |= {(m, "_reconstructor"): _reconstructed for m in ("copyreg", "copy_reg")}
+    known |= {(m, "object"): object for m in ("builtins", "__builtin__")}
+    for cls in (set, frozenset, complex, bytearray, slice, list, dict, tuple, int, float, bool, str, bytes):
+        known["builtins", cls.__name__] = known["__builtin__", cls.__name__] = cls
+    return known
+
+
+def calls():
+    """What a pickle may call -> what is called in its place, or None for itself."""
+    made = {getattr(_utils, name): None for name in (*_REBUILDERS, "_rebuild_from_type_v2")}
+    made |= {cls: None for cls in (Size, _device, set, frozenset, complex, slice, OrderedDict, Counter, defaultdict)}
+    made |= {bytearray: _bytes_of, bytes: lambda *data: bytes(_bytes_of(*data)), _latin1: None, _reconstructed: None}
+    return made | {value: None for value in allowed().values() if callable(value)}
+
+
+def torch_name(module):
+    """A module of this package by the name that PyTorch has for it."""
+    return "torch" + module[len(OWN) :] if module == OWN or module.startswith(OWN + ".") else module
+
+
+def allowed():
+    """What `add_safe_globals` allowed, by (module, name) as files write them."""
+    made = {}
+    for entry in _safe:
+        value, name = entry if isinstance(entry, tuple) else (entry, f"{entry.__module__}.{entry.__qualname__}")
+        made[name.replace("__builtin__.", "builtins.")] = value
+        made[torch_name(name)] = value
+    return made
+
+
+def may_be_made(cls):
+    return isinstance(cls, type) and any(cls is (e[0] if isinstance(e, tuple) else e) for e in _safe)
