@@ -21,6 +21,8 @@ from rustgrad import optim
 from rustgrad.utils.data import DataLoader, TensorDataset
 from tqdm import tqdm
 
+SMOOTHING = 0.1
+
 
 class Net(nn.Module):
     """Pixels in, ten scores out."""
@@ -40,7 +42,7 @@ class Net(nn.Module):
 
 def loss_of(scores, labels):
     """Cross entropy; smoothed labels keep the network from being too sure of what it learnt by heart."""
-    return F.cross_entropy(scores, labels, label_smoothing=0.1)
+    return F.cross_entropy(scores, labels, label_smoothing=SMOOTHING)
 
 
 def evaluate(model, images, labels):
@@ -125,12 +127,13 @@ def main():
     out = pathlib.Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
     _, accuracy, probabilities = evaluate(model, x_test, y_test)
-    demo_pictures.curves(history, out / "curves.png", data.name)
+    demo_pictures.curves(history, out / "curves.png", data.name, SMOOTHING, len(x_test))
     images = x_test.cpu().reshape(-1, data.side, data.side).numpy()
     wrong = demo_pictures.mistakes(images, y_test.cpu().numpy(), probabilities.cpu().numpy(), out / "mistakes.png")
     model.train()
-    loss = loss_of(model(x_train[: args.batch_size]), y_train[: args.batch_size])
-    names = {"loss": loss, **dict(model.named_parameters())}
+    batch, labels = x_train[: args.batch_size], y_train[: args.batch_size]
+    loss = loss_of(model(batch), labels)
+    names = {"images": batch, "labels": labels, "loss": loss, **dict(model.named_parameters())}
     torch.viz.draw(loss, names, out / "graph.svg", title="The graph of one training step")
 
     print(f"held-out accuracy {accuracy:.2%} ({wrong} of {len(x_test)} wrong)")

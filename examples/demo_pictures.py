@@ -17,8 +17,8 @@ STYLE = {
     "axes.labelcolor": INK,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.titlesize": 12,
-    "axes.titleweight": "bold",
+    "axes.titlesize": 11,
+    "axes.titleweight": "normal",
     "axes.titlelocation": "left",
     "xtick.color": GREY,
     "ytick.color": GREY,
@@ -43,34 +43,40 @@ def _panel(axis, epochs, train, held, title, label, offset):
     axis.margins(x=0.03)
 
 
-def curves(history, path, name):
-    """Loss and accuracy by epoch, for the training and the held-out images."""
+def _floor(smoothing, classes=10):
+    """The least cross entropy that smoothed labels allow: the entropy of the labels themselves."""
+    right, other = 1 - smoothing + smoothing / classes, smoothing / classes
+    return -(right * np.log(right) + (classes - 1) * other * np.log(other)) if smoothing else 0.0
+
+
+def curves(history, path, name, smoothing, held_out):
+    """Loss and share of wrong answers by epoch, for the training and the `held_out` held-out images."""
     epochs = np.arange(1, len(history["loss"]) + 1)
     with plt.rc_context(STYLE):
-        figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
-        _panel(
-            left,
-            epochs,
-            history["loss"],
-            history["held_out_loss"],
-            "Cross entropy (smoothed labels)",
-            lambda v: f"{v:.3f}",
-            10,
-        )
+        figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
+        _panel(left, epochs, history["loss"], history["held_out_loss"], "Cross entropy, log scale", "{:.3f}".format, 9)
         left.set_yscale("log")
-        low, high = left.get_ylim()
-        left.set_yticks([t for t in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.6, 0.8, 1, 1.5, 2, 3) if low <= t <= high])
+        floor = _floor(smoothing)
+        if floor:
+            left.axhline(floor, color=GREY, linewidth=1, linestyle=(0, (4, 3)))
+            left.annotate(
+                f"{floor:.2f}: the least that labels smoothed by {smoothing:g} allow", (epochs[0], floor), xytext=(0, -12),
+                textcoords="offset points", color=GREY, fontsize=9,
+            )  # fmt: skip
+            left.set_ylim(bottom=floor * 0.9)
+        left.yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
         left.yaxis.set_major_formatter(lambda v, _: f"{v:g}")
         left.yaxis.set_minor_locator(matplotlib.ticker.NullLocator())
-        percent = [np.array(history[key]) * 100 for key in ("accuracy", "held_out_accuracy")]
-        _panel(right, epochs, *percent, "Accuracy", lambda v: f"{v:.1f} %", -18)
-        # The first epochs would squeeze the rest: the scale shows errors, halved at equal distances.
-        right.set_yscale("function", functions=(lambda v: -np.log2(102 - v), lambda v: 102 - 2.0 ** (-v)))
-        right.set_ylim(min(80, percent[1].min(), percent[0].min()), 100.6)
-        right.set_yticks([t for t in (20, 50, 70, 80, 90, 95, 98, 100) if t >= right.get_ylim()[0]])
+        # Wrong answers, not right ones: what is learnt late would be lost between 98 and 100 %.
+        least = 50 / held_out  # half an image: where no answer is wrong, a logarithm has no place
+        wrong = [np.maximum(100 - np.array(history[key]) * 100, least) for key in ("accuracy", "held_out_accuracy")]
+        _panel(right, epochs, *wrong, "Images read wrongly, log scale", lambda v: f"{v if v > least else 0:.2f} %", 9)
+        right.set_yscale("log")
+        right.yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
         right.yaxis.set_major_formatter(lambda v, _: f"{v:g} %")
+        right.yaxis.set_minor_locator(matplotlib.ticker.NullLocator())
         left.legend(loc="upper right")
-        figure.suptitle(f"Learning to read {name}", x=0.01, ha="left", fontsize=13, color=GREY)
+        figure.suptitle(f"Learning to read {name}", x=0.01, ha="left", fontsize=15, fontweight="bold", color=INK)
         figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1)
         figure.savefig(path, dpi=150)
         plt.close(figure)
@@ -85,7 +91,7 @@ def _mistake(axes, image, label, probabilities, top):
     for spine in picture.spines.values():
         spine.set_visible(True)
         spine.set_color(GRID)
-    picture.set_title(f"{label}", loc="left", color=GREEN, fontsize=13, pad=5)
+    picture.set_title(f"{label}", loc="left", color=GREEN, fontsize=13, fontweight="bold", pad=5)
     picture.set_title(f"read as {guess}", loc="right", color=RED, fontsize=10, fontweight="normal", pad=5)
     colours = [GREEN if d == label else RED if d == guess else GREY for d in range(10)]
     bars.bar(range(10), probabilities, color=colours, width=0.75)
@@ -117,7 +123,9 @@ def mistakes(images, labels, probabilities, path, most=24):
             _mistake(pair, images[k], int(labels[k]), probabilities[k], probabilities[shown].max())
         which = f"the {len(shown)} surest of {len(wrong)}" if len(wrong) > len(shown) else f"all {len(wrong)}"
         title = f"Mistakes on held-out digits: {which}" if len(wrong) else "No mistakes on the held-out digits"
-        figure.suptitle(f"{title}, of {len(labels)} images", x=0.01, ha="left", fontsize=12, color=GREY)
+        figure.suptitle(
+            f"{title}, of {len(labels)} images", x=0.01, ha="left", fontsize=13, fontweight="bold", color=INK
+        )
         figure.get_layout_engine().set(w_pad=0.08, h_pad=0.07)
         figure.savefig(path, dpi=150)
         plt.close(figure)

@@ -105,14 +105,17 @@ def test_fork_rng(torch):
 @own
 def test_graph_as_a_picture(torch, tmp_path):
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
-    loss = torch.nn.functional.cross_entropy(model(torch.ones(5, 3)), torch.tensor([0, 1, 0, 1, 0]))
+    x, y = torch.ones(5, 3), torch.tensor([0, 1, 0, 1, 0])
+    loss = torch.nn.functional.cross_entropy(model(x), y)
     path = tmp_path / "graph.svg"
-    svg = torch.viz.draw(loss, {"loss": loss, **dict(model.named_parameters())}, path, title="a < b")
-    assert path.read_text() == svg
+    svg = torch.viz.draw(loss, {"images": x, "loss": loss, **dict(model.named_parameters())}, path, title="a < b")
+    assert path.read_text() == svg == svg._repr_svg_() and type(svg._repr_svg_()) is str
     root = ElementTree.fromstring(svg)
     texts = [t.text for t in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"0.weight", "0.bias", "2.weight", "2.bias", "loss", "4×3", "scalar", "a < b"} <= set(texts)
-    assert texts.count("AccumulateGrad") == 5 and "ReluBackward0" in texts
+    assert texts.count("AccumulateGrad") == 4 and "ReluBackward0" in texts
+    assert {"images", "5×3", "target", "5 int64"} <= set(texts), "inputs are shown, named where a name was given"
+    assert "Data flows down the arrows; backward() takes gradients up them." in texts
     boxes = [
         (float(r.get("x")), float(r.get("y")), float(r.get("width")), float(r.get("height")))
         for g in root.iter("{http://www.w3.org/2000/svg}g")
@@ -125,6 +128,12 @@ def test_graph_as_a_picture(torch, tmp_path):
             assert x + w <= x2 or x2 + w2 <= x or y + h <= y2 or y2 + h2 <= y, "boxes overlap"
     with pytest.raises(ValueError, match="has no graph"):
         torch.viz.draw(torch.ones(1))
+    for name in ("g.png", "g"):
+        with pytest.raises(ValueError, match="expected a path that ends in .svg"):
+            torch.viz.draw(loss, path=tmp_path / name)
+        assert not (tmp_path / name).exists()
+    loss.backward()
+    assert "ReluBackward0" in torch.viz.draw(loss), "what backward has freed is not shown"
 
 
 @own
@@ -223,6 +232,35 @@ def test_unmodified_scripts_run(tmp_path):
     done = python("-m", "rustgrad", str(script), "--flag", env={**os.environ})
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "True ['--flag'] __main__ rustgrad"
-    assert python("-m", "rustgrad").returncode == 2
     script.write_text("import torch.distributed")
     assert re.search("No module named 'torch.distributed'", python("-m", "rustgrad", str(script)).stderr)
+
+
+@own
+def test_the_command_line_is_that_of_python(tmp_path):
+    """Options, exit codes and tracebacks: an error shows the frames of the script alone."""
+
+    def run(*arguments):
+        done = python("-m", "rustgrad", *arguments)
+        return done.returncode, done.stdout, done.stderr
+
+    assert run()[0] == 2 and "usage:" in run()[2]
+    code, out, err = run("--help")
+    assert code == 0 and "usage:" in out and not err
+    assert run("--version")[:2] == (0, f"rustgrad {target.torch.__version__} (Python {sys.version.split()[0]})\n")
+    code, out, err = run(str(tmp_path / "absent.py"))
+    assert code == 2 and "can't open file" in err and "Traceback" not in err
+    assert run("-c", "import sys, torch; print(torch.__name__, __name__, sys.argv)", "a") == (
+        0, "rustgrad __main__ ['-c', 'a']\n", ""
+    )  # fmt: skip
+    script = tmp_path / "fails.py"
+    script.write_text("import torch\ndef f(x):\n    return x @ torch.ones(3, 3)\nf(torch.ones(2, 2))\n")
+    code, out, err = run(str(script))
+    assert code == 1 and err.count("File ") == 2 == err.count(str(script)) and "RuntimeError: " in err
+    script.write_text("def f(:\n")
+    code, out, err = run(str(script))
+    assert code == 1 and "SyntaxError" in err and "Traceback" not in err
+    script.write_text("import sys; sys.exit(3)")
+    assert run(str(script))[0] == 3
+    code, out, err = run("-m", "no_such_module")
+    assert code == 1 and "No module named" in err and "Traceback" not in err

@@ -2,17 +2,26 @@
 
 `import torch`, `import torch.nn as nn`, `from torch.utils.data import DataLoader` and so on give the
 modules of rustgrad themselves, not copies. Only here does `cuda` stand for the GPU, whatever its vendor.
+Options, exit codes and tracebacks are those of `python` itself: an error shows the frames of the script alone.
 """
 
 import importlib
 import importlib.abc
 import importlib.machinery
+import os
 import runpy
 import sys
+import types
 
 import rustgrad
 
-_USAGE = "usage: python -m rustgrad script.py [arguments]\n       python -m rustgrad -m module [arguments]\n"
+_USAGE = """usage: python -m rustgrad script.py [arguments]     runs a PyTorch script with rustgrad as torch
+       python -m rustgrad -m module [arguments]     runs a module
+       python -m rustgrad -c code [arguments]       runs a line of code
+       python -m rustgrad --version | --help
+
+`import torch` and what follows from it mean rustgrad; "cuda" means the GPU, whatever its vendor.
+"""
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -51,21 +60,77 @@ def install():
     importlib.import_module("rustgrad.cuda")._stands_for_gpu = True
 
 
+def _main_module(path=None):
+    """A fresh `__main__`, which stays after the script's end as Python's does."""
+    module = sys.modules["__main__"] = types.ModuleType("__main__")
+    if path is not None:
+        module.__file__ = path
+    return vars(module)
+
+
+def _run_code(code, arguments):
+    sys.argv, sys.path[0] = ["-c", *arguments], ""
+    exec(compile(code, "<string>", "exec"), _main_module())
+
+
+def _run_module(name, arguments):
+    sys.argv = [name, *arguments]
+    runpy.run_module(name, run_name="__main__", alter_sys=True)
+
+
+def _run_script(path, arguments):
+    sys.argv = [path, *arguments]
+    if os.path.isdir(path) or path.endswith((".zip", ".pyz")):
+        runpy.run_path(path, run_name="__main__")
+        return
+    with open(path, "rb") as file:
+        source = file.read()
+    sys.path[0] = os.path.dirname(os.path.abspath(path))
+    exec(compile(source, path, "exec"), _main_module(path))
+
+
+def _report(error):
+    """Shows an error of the script as Python does: without the frames of what started it."""
+    own = (__file__, runpy.__file__, "<frozen runpy>")
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename in own:
+        trace = trace.tb_next
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
+    sys.excepthook(type(error), error.with_traceback(trace), trace)
+
+
 def main(argv):
-    """Runs the script or module that the arguments name."""
-    if not argv or argv[0] in ("-h", "--help"):
+    """Runs the script, module or code that the arguments name; returns the exit code."""
+    first = argv[0] if argv else None
+    if first in ("-h", "--help"):
+        print(_USAGE, end="")
+        return 0
+    if first in ("-V", "--version"):
+        print(f"rustgrad {rustgrad.__version__} (Python {sys.version.split()[0]})")
+        return 0
+    if (
+        first is None
+        or (first in ("-c", "-m") and len(argv) < 2)
+        or (first.startswith("-") and first not in ("-c", "-m"))
+    ):
+        if first is not None:
+            sys.stderr.write(f"python -m rustgrad: unknown option or missing argument: {first}\n")
         sys.stderr.write(_USAGE)
-        return 0 if argv else 2
+        return 2
+    if first not in ("-c", "-m") and not os.path.exists(first):
+        sys.stderr.write(f"python -m rustgrad: can't open file {os.path.abspath(first)!r}: No such file or directory\n")
+        return 2
     install()
-    if argv[0] == "-m":
-        if len(argv) < 2:
-            sys.stderr.write(_USAGE)
-            return 2
-        sys.argv = argv[1:]
-        runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
-    else:
-        sys.argv = argv
-        runpy.run_path(argv[0], run_name="__main__")
+    run, (target, *arguments) = {"-c": (_run_code, argv[1:]), "-m": (_run_module, argv[1:])}.get(
+        first, (_run_script, argv)
+    )
+    try:
+        run(target, arguments)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        _report(error)
+        return 130 if isinstance(error, KeyboardInterrupt) else 1
     return 0
 
 

@@ -1,16 +1,32 @@
 """`rustgrad.viz`: the graph of a computation as a picture (SVG), without the graphviz binary.
 
-Data flows downwards: leaf tensors with their names, the `AccumulateGrad` nodes that collect their
-gradients, every `grad_fn` with the shapes of its outputs, and the tensor that was given.
+Data flows downwards and gradients upwards: leaf tensors with their names, the `AccumulateGrad` nodes that collect
+their gradients, inputs that the operations keep for their gradients, every `grad_fn` with the shapes of its outputs,
+and the tensor that was given.
 """
 
-import os
+import os as _os
 
-from .._base import Tensor
-from ._layout import layout
-from ._svg import box_size, render
+from .. import _C
+from .._base import Tensor as _Tensor
+from ._layout import layout as _layout_of
+from ._svg import box_size as _box_size
+from ._svg import render as _render
 
-__all__ = ["draw", "graph_of"]
+__all__ = ["Picture", "draw", "graph_of"]
+
+
+class Picture(str):
+    """The SVG text of a graph; a notebook shows it as the picture."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self):
+        return str(self)
+
+
+def __dir__():
+    return __all__
 
 
 def _shape(shape):
@@ -49,12 +65,26 @@ def _leaf_label(variable, names):
     return ("leaf", name, [_shape(variable.shape) + _short_dtype(variable.dtype)])
 
 
+def _inputs(node):
+    """(name, tensor) of the tensors without gradients that a node keeps: data, targets, masks."""
+    for attribute in dir(node):
+        if not attribute.startswith("_saved_"):
+            continue
+        try:
+            value = getattr(node, attribute)
+        except RuntimeError:  # backward freed them
+            return
+        for t in value if isinstance(value, (tuple, list)) else [value]:
+            if isinstance(t, _Tensor) and t.grad_fn is None and not t.requires_grad and t.ndim:
+                yield attribute.removeprefix("_saved_"), t
+
+
 def graph_of(tensors, params=None):
     """The graph that made the tensors, as data.
 
     Args:
         tensors (Tensor or sequence): results of a recorded computation.
-        params (dict or iterable of (name, tensor), optional): names of leaves.
+        params (dict or iterable of (name, tensor), optional): names of leaves and inputs.
 
     Returns:
         (labels, edges): labels maps a key to (kind, title, lines); edges are pairs (producer, user) of keys.
@@ -62,10 +92,12 @@ def graph_of(tensors, params=None):
     Raises:
         ValueError: no tensor has a graph.
     """
-    tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    tensors = [tensors] if isinstance(tensors, _Tensor) else list(tensors)
     if not any(t.requires_grad for t in tensors):
         raise ValueError("viz: the tensor has no graph; expected one that requires grad. Compute it outside no_grad.")
-    names = {id(t): name for name, t in (params.items() if hasattr(params, "items") else params or ())}
+    params = list(params.items() if hasattr(params, "items") else params or ())
+    names = {id(t): name for name, t in params}
+    known = {(_C._storage_key(t), tuple(t.shape), t.stride(), t.storage_offset()): name for name, t in params}
     nodes, links = _collect([t.grad_fn for t in tensors])
     labels, edges = {}, []
     for key, node in nodes.items():
@@ -78,6 +110,11 @@ def graph_of(tensors, params=None):
         else:
             custom = type(node).__module__ == "torch.autograd.function" or hasattr(node, "_fn")
             labels[key] = ("custom" if custom else "node", title, _node_lines(node))
+            for role, t in _inputs(node):
+                memory = ("input", _C._storage_key(t), tuple(t.shape), t.stride(), t.storage_offset())
+                name = known.get(memory[1:], role)
+                labels.setdefault(memory, ("input", name, [_shape(t.shape) + _short_dtype(t.dtype)]))
+                edges.append((memory, key))
     edges += [(producer, user) for user, producer in dict.fromkeys(links)]
     for i, t in enumerate(tensors):
         if t.grad_fn is None:
@@ -95,24 +132,28 @@ def draw(tensors, params=None, path=None, *, title=None):
     Args:
         tensors (Tensor or sequence): results of a recorded computation, such as a loss.
         params (dict or iterable of (name, tensor), optional): names of tensors, for instance
-            `dict(model.named_parameters())`; a result may be named too: `{"loss": loss}`.
-        path (str or path, optional): where to write the SVG.
+            `dict(model.named_parameters())`; inputs and results may be named too: `{"images": x, "loss": loss}`.
+        path (str or path, optional): where to write the SVG; it ends in .svg.
         title (str, optional): a heading.
 
     Returns:
-        The SVG as a string.
+        The SVG as a `Picture`: a string that a notebook shows.
 
     Raises:
-        ValueError: no tensor has a graph.
+        ValueError: no tensor has a graph, or `path` does not end in .svg.
 
     Example::
 
         rustgrad.viz.draw(loss, params=dict(model.named_parameters()), path="graph.svg")
     """
+    if path is not None and (ending := _os.path.splitext(_os.fspath(path))[1].lower()) != ".svg":
+        raise ValueError(
+            f"viz.draw: cannot write {ending or 'a file without an ending'}; expected a path that ends in .svg."
+        )
     labels, edges = graph_of(tensors, params)
-    sizes = {key: box_size(*label) for key, label in labels.items()}
-    svg = render(layout(sizes, edges), labels, title)
+    sizes = {key: _box_size(*label) for key, label in labels.items()}
+    svg = Picture(_render(_layout_of(sizes, edges), labels, title))
     if path is not None:
-        with open(os.fspath(path), "w", encoding="utf-8") as file:
+        with open(path, "w", encoding="utf-8") as file:
             file.write(svg)
     return svg

@@ -4,14 +4,16 @@ from xml.sax.saxutils import escape
 
 MARGIN = 28.0
 LINE = 15.0
+DIRECTION = "Data flows down the arrows; backward() takes gradients up them."
 FONT = "'Inter','Helvetica Neue',Arial,'DejaVu Sans',sans-serif"
 MONO = "'JetBrains Mono','SF Mono',Menlo,'DejaVu Sans Mono',monospace"
 
 # kind -> (fill, border, colour of the name, what the legend says)
 STYLE = {
-    "leaf": ("#e3effd", "#5b93d6", "#163a66", "leaf tensor"),
-    "accumulate": ("#f1f2f4", "#b4bac4", "#5b6472", "AccumulateGrad"),
-    "node": ("#ffffff", "#8d97a8", "#1f2733", "grad_fn"),
+    "leaf": ("#e3effd", "#5b93d6", "#163a66", "leaf (has .grad)"),
+    "input": ("#f3ecfa", "#a98bc9", "#46285f", "input (no gradient)"),
+    "accumulate": ("#f1f2f4", "#b4bac4", "#5b6472", "adds to .grad"),
+    "node": ("#ffffff", "#8d97a8", "#1f2733", "operation (grad_fn)"),
     "custom": ("#fdf0dd", "#d99a3d", "#6b4410", "custom Function"),
     "output": ("#dff4e4", "#4aa564", "#14492a", "output"),
 }
@@ -91,8 +93,9 @@ def render(picture, labels, title):
     head = 38.0 if title else 0.0
     kinds = {kind for kind, _, _ in labels.values()}
     legend, legend_end = _legend(kinds, MARGIN, 0.0)
-    width = max(picture.width + 2 * MARGIN, legend_end, MARGIN * 2 + text_width(title or "", 17) * 1.1)
-    height = picture.height + 2 * MARGIN + head + 34
+    direction_width = 2 * MARGIN + text_width(DIRECTION, 11)
+    width = max(picture.width + 2 * MARGIN, legend_end, direction_width, MARGIN * 2 + text_width(title or "", 17) * 1.1)
+    height = picture.height + 2 * MARGIN + head + 52
     shift = (width - picture.width) / 2
     edges = "".join(f'<path d="{_curve(route)}"/>' for route in picture.routes)
     boxes = "".join(_box(picture.boxes[node], *labels[node]) for node in picture.boxes)
@@ -111,5 +114,6 @@ def render(picture, labels, title):
         f'<rect width="100%" height="100%" fill="#fbfcfd"/>{heading}'
         f'<g transform="translate({shift:.1f},{MARGIN + head:.1f})">'
         f'<g fill="none" stroke="#8d97a8" stroke-width="1.3" marker-end="url(#a)">{edges}</g>{boxes}</g>'
-        f'<g transform="translate(0,{height - 18:.1f})">{legend}</g></svg>\n'
+        f'<g transform="translate(0,{height - 36:.1f})">{legend}'
+        f'<text x="{MARGIN}" y="20" font-size="11" fill="#5b6472" text-anchor="start">{DIRECTION}</text></g></svg>\n'
     )
