@@ -5,6 +5,7 @@
 //! `dispatch`, in one place. `Error` is one pointer wide, so `Result<Tensor>` travels in registers.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::fmt;
 
 /// The Python exception class that an error surfaces as.
@@ -32,7 +33,9 @@ pub struct Error(Box<Inner>);
 struct Inner {
     class: Class,
     message: String,
-    op: Option<&'static str>,
+    op: Option<Cow<'static, str>>,
+    /// The op chose the name itself: a call around it does not replace it.
+    named: bool,
     payload: Option<Box<dyn Any + Send + Sync>>,
 }
 
@@ -41,7 +44,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     #[cold]
     pub fn new(class: Class, message: impl Into<String>) -> Error {
-        Error(Box::new(Inner { class, message: message.into(), op: None, payload: None }))
+        Error(Box::new(Inner { class, message: message.into(), op: None, named: false, payload: None }))
     }
     #[cold]
     pub fn runtime(message: impl Into<String>) -> Error {
@@ -75,7 +78,7 @@ impl Error {
     #[cold]
     pub fn python(payload: Box<dyn Any + Send + Sync>) -> Error {
         let message = "an exception raised in Python".to_string();
-        Error(Box::new(Inner { class: Class::Python, message, op: None, payload: Some(payload) }))
+        Error(Box::new(Inner { class: Class::Python, message, op: None, named: false, payload: Some(payload) }))
     }
     #[cold]
     pub fn out_of_memory(bytes: usize, device: &str) -> Error {
@@ -103,11 +106,18 @@ impl Error {
     pub fn take_payload(&mut self) -> Option<Box<dyn Any + Send + Sync>> {
         self.0.payload.take()
     }
-    /// Names the op, unless an inner op has been named already.
+    /// Names the op for good, as PyTorch's message does: `linalg.inv`.
     pub fn in_op(mut self, op: &'static str) -> Error {
-        if self.0.op.is_none() {
-            // A step of a public op (`_silu`) goes by that op's name.
-            self.0.op = Some(op.trim_start_matches('_'));
+        if !self.0.named {
+            (self.0.op, self.0.named) = (Some(op.into()), true);
+        }
+        self
+    }
+    /// Names the op whose call failed. The outermost call wins: it is the one that the user made (`linear`, not `addmm`).
+    #[cold]
+    pub fn in_call(mut self, op: impl Into<Cow<'static, str>>) -> Error {
+        if !self.0.named {
+            self.0.op = Some(op.into());
         }
         self
     }
@@ -115,7 +125,10 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(op) = self.0.op {
+        // A step of a public op (`_silu`) goes by that op's name; a message that starts with the name needs it once.
+        if let Some(op) = self.0.op.as_deref().map(|op| op.trim_start_matches('_'))
+            && !self.0.message.strip_prefix(op).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+        {
             write!(f, "{op}: ")?;
         }
         f.write_str(&self.0.message)

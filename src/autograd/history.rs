@@ -164,7 +164,7 @@ pub fn check_memory(t: &Tensor) -> Result<()> {
 }
 
 /// May `t` be changed in place? PyTorch's errors where history forbids it.
-pub fn check_inplace(t: &Tensor, name: &str, tracked: bool) -> Result<()> {
+pub fn check_inplace(t: &Tensor, tracked: bool) -> Result<()> {
     if t.flag(INFERENCE) && !super::mode::inference_enabled() {
         return Err(Error::runtime(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor \
@@ -177,17 +177,17 @@ pub fn check_inplace(t: &Tensor, name: &str, tracked: bool) -> Result<()> {
     if let Some(view) = t.view_info() {
         check_creation(t, view, "is being")?;
         if t.requires_grad() && view.base.is_leaf() {
-            return Err(Error::runtime(format!(
+            return Err(Error::runtime(
                 "a view of a leaf Variable that requires grad is being used in an in-place operation. \
-                 Wrap '{name}' in no_grad(), or write to a clone."
-            )));
+                 Wrap the call in no_grad(), or write to a clone.",
+            ));
         }
     }
     if t.is_leaf() && t.requires_grad() {
-        return Err(Error::runtime(format!(
+        return Err(Error::runtime(
             "a leaf Variable that requires grad is being used in an in-place operation. \
-             Wrap '{name}' in no_grad(), or write to a clone."
-        )));
+             Wrap the call in no_grad(), or write to a clone.",
+        ));
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use smallvec::smallvec;
 
 /// Calls `op` in place on its first argument and returns that tensor.
 pub fn call_inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
-    inplace(op, args).map_err(|e| e.in_op(op.parsed().title))
+    inplace(op, args).map_err(|e| e.in_call(format!("{}_", op.parsed().title.trim_end_matches('_'))))
 }
 
 fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
@@ -19,8 +19,7 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
         return Err(Error::internal("the op has no in-place form"));
     }
     let tracked = autograd::grad_enabled() && whole.all_tensors().any(|t| t.requires_grad());
-    let name = op.parsed().base;
-    history::check_inplace(&target, name, tracked)?;
+    history::check_inplace(&target, tracked)?;
     // Integers have no gradient, whatever is written into them.
     let recorded = needs_record(&whole) && target.dtype().is_differentiable();
     if let Body::View(f) = &op.body {

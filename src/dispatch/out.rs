@@ -10,7 +10,7 @@ use crate::tensor::{Meta, Tensor};
 
 /// Calls `op` and writes its results into `outs`. Nothing is written when anything is wrong.
 pub fn call_out(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
-    into(op, args, outs).map_err(|e| e.in_op(op.parsed().title))
+    into(op, args, outs).map_err(|e| e.in_call(op.parsed().title))
 }
 
 fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {

@@ -186,7 +186,7 @@ pub fn _function_apply<'py>(
         let is_dirty = among(dirty, &o);
         let is_input = args.iter().any(|a| a.is(&o));
         if is_dirty {
-            check_dirty(t, name)?;
+            check_dirty(t)?;
             // What wrote to it may have been no op.
             t.storage().bump();
         }
@@ -225,7 +225,7 @@ pub fn _function_apply<'py>(
 }
 
 /// May a function have written to `t`?
-fn check_dirty(t: &Tensor, name: &str) -> PyResult<()> {
+fn check_dirty(t: &Tensor) -> PyResult<()> {
     history::check_writable(t)?;
     if t.is_leaf() && t.requires_grad() {
         return Err(PyRuntimeError::new_err(
@@ -233,7 +233,7 @@ fn check_dirty(t: &Tensor, name: &str) -> PyResult<()> {
         ));
     }
     let _recording = autograd::GradGuard::new(true);
-    Ok(history::check_inplace(t, name, true)?)
+    Ok(history::check_inplace(t, true)?)
 }
 
 /// A write to a view that a function returned would go round its backward.
