@@ -3,6 +3,7 @@
 use super::mask::{NONZERO, positions};
 use super::rules::{BINARY, of_self, of_tensors, refused, same_dtype};
 use super::split::UNBIND;
+use crate::cpu::complex;
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapComplex, MapNum, MapOrdered, MapReal, Num, Ordered, Real};
 use crate::dtype::{Category, DType, Operands, Scalar, c128};
@@ -236,7 +237,7 @@ impl MapReal<4> for AddQuotient {
 }
 impl MapComplex<4> for AddQuotient {
     fn eval([x, a, b, v]: [c128; 4]) -> c128 {
-        x + v * a / b
+        x + complex::divide(v * a, b)
     }
 }
 static ADD_QUOTIENT: Rule = Rule {
@@ -308,8 +309,8 @@ impl MapOrdered<4> for Finite {
     #[inline(always)]
     fn eval<T: Ordered>([x, nan, most, least]: [T; 4]) -> T {
         let bound = if x > T::zero() { most } else { least };
-        let x = if x.is_infinite() { bound } else { x };
-        if x.is_nan() { nan } else { x }
+        let y = if x.is_infinite() { bound } else { x };
+        if x.is_nan() { nan } else { y }
     }
 }
 impl MapComplex<4> for Finite {

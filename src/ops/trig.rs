@@ -21,7 +21,7 @@ impl Analytic for Sin {
         x.sin()
     }
     fn complex(x: c128) -> c128 {
-        x.sin()
+        complex::sin(x)
     }
 }
 pub static SIN: Op = Op {
@@ -41,7 +41,7 @@ impl Analytic for Cos {
         x.cos()
     }
     fn complex(x: c128) -> c128 {
-        x.cos()
+        complex::cos(x)
     }
 }
 pub static COS: Op = Op {
@@ -171,7 +171,7 @@ impl Analytic for Sinc {
     }
     fn complex(x: c128) -> c128 {
         let p = x * PI;
-        if x == c128::new(0.0, 0.0) { c128::new(1.0, 0.0) } else { p.sin() / p }
+        if x == c128::ZERO { c128::ONE } else { complex::divide(complex::sin(p), p) }
     }
 }
 pub static SINC: Op = Op {
