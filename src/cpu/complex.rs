@@ -15,17 +15,18 @@ const HUGE: f64 = 1e100;
 fn mild(x: f64) -> bool {
     (1e-140..1e140).contains(&x.abs())
 }
+/// Whether `quotient` is right: nothing in it overflows or vanishes.
 #[inline(always)]
-pub fn divide(a: c128, b: c128) -> c128 {
+pub fn divides(a: c128, b: c128) -> bool {
     let sizes = [a.re, a.im, b.re, b.im].map(|v| mild(v) | (v == 0.0));
-    if (sizes[0] & sizes[1] & sizes[2] & sizes[3]) & (mild(b.re) | mild(b.im)) {
-        return quotient(a, b);
-    }
-    divide_scaled(a, b)
+    sizes[0] & sizes[1] & sizes[2] & sizes[3] & (mild(b.re) | mild(b.im))
 }
-/// In the order in which `divide_scaled` takes it, so that the two agree to the bit where both are right.
+pub fn divide(a: c128, b: c128) -> c128 {
+    if divides(a, b) { quotient(a, b) } else { divide_scaled(a, b) }
+}
+/// The textbook's formula, which `divide_scaled` takes too: where both are right they agree to the bit.
 #[inline(always)]
-fn quotient(a: c128, b: c128) -> c128 {
+pub fn quotient(a: c128, b: c128) -> c128 {
     let square = b.re * b.re + b.im * b.im;
     c128::new((a.re * b.re + a.im * b.im) / square, (a.im * b.re - a.re * b.im) / square)
 }

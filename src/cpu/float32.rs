@@ -5,16 +5,6 @@
 use super::math::{self, Float, horner};
 use super::num::Fuse;
 
-/// A number that is not negative, rounded to f32; what is subnormal there as an integer, as in `Float::subnormal`.
-#[inline(always)]
-fn narrowed(x: f64) -> f32 {
-    const UNIT: f64 = 7.136238463529799e44; // 2^149
-    const SMALLEST: f64 = f32::MIN_POSITIVE as f64;
-    let count = (x * UNIT + <f64 as Float>::MAGIC).to_bits() as u32;
-    let large = (if x < SMALLEST { SMALLEST } else { x }) as f32;
-    if x < SMALLEST { f32::from_bits(count) } else { large }
-}
-
 impl Float for f32 {
     const ZERO: f32 = 0.0;
     const ONE: f32 = 1.0;
@@ -27,6 +17,8 @@ impl Float for f32 {
     const LN2: (f32, f32) = (0.6933594, -0.00021219444);
     const HALF_PI: (f32, f32) = (std::f32::consts::FRAC_PI_2, -4.371139e-08);
     const EXP_RANGE: (f32, f32) = (-105.0, 88.8);
+    const SMALLEST: f32 = f32::MIN_POSITIVE;
+    const LAST_POWER: f32 = 127.0;
     const BIG: f32 = 9.02;
     const SQUARE_LIMIT: f32 = 1e18;
 
@@ -147,7 +139,7 @@ impl Float for f32 {
     }
     #[inline(always)]
     fn erfc<F: Fuse>(self) -> Self {
-        narrowed(<f64 as Float>::erfc::<F>(self as f64))
+        <f64 as Float>::erfc::<F>(self as f64) as f32
     }
     /// In f64, to 1e-10: f32's range has no overflow there, and the last conversion rounds once.
     #[inline(always)]
@@ -176,7 +168,7 @@ impl Float for f32 {
                 0.00019907704448974411,
             ],
         );
-        let y = narrowed((1.0 + math::fma::<f64, F>(r * r, tail, r)) * n.pow2());
+        let y = ((1.0 + math::fma::<f64, F>(r * r, tail, r)) * n.pow2()) as f32;
         let whole = e.trunc() == e;
         let half = e * 0.5;
         let odd = whole && half.trunc() != half;

@@ -38,6 +38,10 @@ pub trait Float:
     const HALF_PI: (Self, Self);
     /// Below the first exp is zero; at the second it is infinite, by the first power of two that is.
     const EXP_RANGE: (Self, Self);
+    /// The smallest normal number.
+    const SMALLEST: Self;
+    /// The exponent of the largest power of two.
+    const LAST_POWER: Self;
     /// From here on exp(-2x) does not change 1 + exp(-2x).
     const BIG: Self;
     /// Its square still fits.
@@ -136,17 +140,25 @@ fn exp_parts<B: Float, F: Fuse>(x: B) -> (B, B) {
     let r = fma::<B, F>(-n, B::LN2.1, fma::<B, F>(-n, B::LN2.0, x));
     (n, fma::<B, F>(r * r, B::exp_tail::<F>(r), r))
 }
-/// `p 2^n` for p about 1, up to n = 128 or 1024, where the power itself would not fit.
+/// `p 2^n` for p about 1 and n > -126 (-1022), up to n = 128 (1024), where the power itself would not fit.
 #[inline(always)]
 fn scale_up<B: Float>(p: B, n: B) -> B {
     (p + p) * (n - B::ONE).pow2()
 }
-/// `p 2^n` for any n that exp can have. A product that is subnormal or vanishes takes the processor some 150 cycles, so
-/// such results are rounded as integers.
+/// `p 2^n` for any n that exp can have. A product that is subnormal or vanishes may take the processor some 150 cycles,
+/// so such results are rounded as integers.
 #[inline(always)]
-fn scale<B: Float>(p: B, n: B) -> B {
+fn scale<B: Float, F: Fuse>(p: B, n: B) -> B {
     let (small, tiny) = p.subnormal(n);
-    if tiny { small } else { scale_up(p, n) }
+    let most = at_most(n, B::LAST_POWER);
+    let large = fma::<B, F>(p, n - most, p) * most.pow2();
+    if tiny { small } else { large }
+}
+/// The same for n <= 0.
+#[inline(always)]
+fn scale_down<B: Float>(p: B, n: B) -> B {
+    let (small, tiny) = p.subnormal(n);
+    if tiny { small } else { p * n.pow2() }
 }
 /// `exp(x) / 2` for x >= 0.
 #[inline(always)]
@@ -157,7 +169,7 @@ fn exp_half<B: Float, F: Fuse>(x: B) -> B {
 #[inline(always)]
 pub fn exp<B: Float, F: Fuse>(x: B) -> B {
     let (n, q) = exp_parts::<B, F>(at_most(at_least(x, B::EXP_RANGE.0), B::EXP_RANGE.1));
-    scale(B::ONE + q, n)
+    scale::<B, F>(B::ONE + q, n)
 }
 /// exp where the result is a normal number.
 #[inline(always)]
@@ -172,7 +184,7 @@ pub fn exp2<B: Float, F: Fuse>(x: B) -> B {
     let f = x - n;
     let r = f * (B::LN2.0 + B::LN2.1);
     let q = fma::<B, F>(r * r, B::exp_tail::<F>(r), fma::<B, F>(f, B::LN2.1, f * B::LN2.0));
-    scale(B::ONE + q, n)
+    scale::<B, F>(B::ONE + q, n)
 }
 #[inline(always)]
 pub fn expm1<B: Float, F: Fuse>(x: B) -> B {
@@ -203,20 +215,12 @@ pub fn tanh<B: Float, F: Fuse>(x: B) -> B {
 }
 #[inline(always)]
 pub fn sigmoid<B: Float, F: Fuse>(x: B) -> B {
-    let (n, q) = exp_parts::<B, F>(at_most(at_least(-x, B::BIG * -B::TWO), -B::EXP_RANGE.0));
-    let p = B::ONE + q;
-    // Far below zero the one does not count, and the reciprocal is taken of the power's two factors.
-    let far = n > B::BIG * B::TWO * B::LOG2_E;
-    let y = B::ONE / if far { p } else { B::ONE + p * n.pow2() };
-    let (small, tiny) = y.subnormal(-n);
-    let large = y * (-n).pow2();
-    if !far {
-        y
-    } else if tiny {
-        small
-    } else {
-        large
-    }
+    let (n, q) = exp_parts::<B, F>(at_least(-x.abs(), B::EXP_RANGE.0));
+    let e = scale_down(B::ONE + q, n);
+    // Subnormal numbers are not divided, which would take as long as to multiply them.
+    let (below, far) = (x < B::ZERO, n < B::TWO - B::LAST_POWER);
+    let y = (if below { at_least(e, B::SMALLEST) } else { B::ONE }) / (B::ONE + e);
+    if below && far { e } else { y }
 }
 
 /// ln(1 + f) for 1 + f in [sqrt(1/2), sqrt 2), as `f - (first - second)`.

@@ -138,7 +138,7 @@ struct Silu;
 impl MapReal<1> for Silu {
     #[inline(always)]
     fn eval<T: Real>([x]: [T; 1]) -> T {
-        x / (T::one() + (-x).exp())
+        x * x.sigmoid()
     }
 }
 impl MapComplex<1> for Silu {

@@ -203,6 +203,14 @@ impl crate::cpu::num::MapComplex<2> for Quotient {
     fn eval([x, y]: [c128; 2]) -> c128 {
         complex::divide(x, y)
     }
+    const ORDINARY: Option<fn([c128; 2]) -> bool> = Some(
+        #[inline(always)]
+        |[x, y]| complex::divides(x, y),
+    );
+    #[inline(always)]
+    fn quick([x, y]: [c128; 2]) -> c128 {
+        complex::quotient(x, y)
+    }
 }
 pub(super) static QUOTIENT: Rule =
     Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, Quotient>().complex::<2, Quotient>(), wgsl: "div_(x, y)" };

@@ -176,7 +176,7 @@ pub static LERP: Op = Op {
         ("f32[2], i64[2], f32[2]", "RuntimeError", "expected dtype float for `end`"),
         ("i64[2], i64[2], i64[2]", "RuntimeError", "not implemented for 'Long'"),
     ],
-    reference: "x0 + x2 * (x1 - x0)",
+    reference: "np.where(np.abs(x2) < 0.5, x0 + x2 * (x1 - x0), x1 - (x1 - x0) * (1 - x2))",
     out_dtype: Some(OutDType::Same),
     ..BINARY
 };
@@ -189,7 +189,7 @@ pub static LERP_SCALAR: Op = Op {
     node: "LerpBackward0",
     samples: &["f32[2,3], f32[2,3], 0.3", "f32[2,3], f32[3], 0.75"],
     errors: &[("f32[2], i64[2], 0.5", "RuntimeError", "expected dtype float for `end`")],
-    reference: "x0 + x2 * (x1 - x0)",
+    reference: "np.where(np.abs(x2) < 0.5, x0 + x2 * (x1 - x0), x1 - (x1 - x0) * (1 - x2))",
     ..BINARY
 };
 

@@ -163,11 +163,13 @@ pub static ATAN2: Op = Op {
 
 struct Sinc;
 impl Analytic for Sinc {
-    const LIMIT: f64 = TRIG_LIMIT / 4.0;
+    /// The sine is taken of the distance from the next whole number, so that it is zero there.
     #[inline(always)]
     fn real<T: Real>(x: T) -> T {
-        let p = x * T::from_f64(PI);
-        if x == T::zero() { T::one() } else { p.sin() / p }
+        let (n, half) = (x.round(), T::from_f64(0.5));
+        let s = ((x - n) * T::from_f64(PI)).sin();
+        let s = if (n * half).trunc() == n * half { s } else { -s };
+        if x == T::zero() { T::one() } else { s / (x * T::from_f64(PI)) }
     }
     fn complex(x: c128) -> c128 {
         let p = x * PI;
@@ -179,7 +181,7 @@ pub static SINC: Op = Op {
     doc: "`sin(pi x) / (pi x)`, and 1 at zero.",
     aliases: &["special.sinc"],
     body: elementwise(&analytic::<Sinc>(
-        "where_(x, div_(sin_(x * T(3.14159265358979324)), x * T(3.14159265358979324)), T(1))",
+        "where_(x, div_(sin_((x - round_(x)) * T(3.14159265358979324)) * (T(1) - T(2) * abs_(round_(x) - T(2) * trunc_(round_(x) * T(0.5)))), x * T(3.14159265358979324)), T(1))",
     )),
     vjp: Vjp::Each(&[d(0, A0, |c| {
         let (p, over) = (c.arg(0) * PI, c.arg(0).square() * PI);

@@ -8,7 +8,7 @@ import doctest
 
 import numpy as np
 
-from support import numeric, target
+from support import extremes, numeric, target
 from support.checking import UNSTATED, compare, dtypes, each, may_refuse, referenced, run, same, shapes, unrecord
 from support.layouts import stepped, transposed
 from support.optable import Op, key, recorded
@@ -102,6 +102,38 @@ def result_dtype(op: Op, device: str):
     }
     wanted = {retyped(swept, d): w for d, w in kept.items()}
     return each(op, check, list(wanted), "result dtype")
+
+
+def extreme(op: Op, device: str):
+    """Zeros, subnormals, huge and tiny numbers, poles, infinities and NaN, in both widths, against many digits."""
+    problems, count, needed = [], 0, {}
+    for dtype in ("f32", "f64") if device == "cpu" else ("f32",):
+        for call, arrays in extremes.calls(op, dtype):
+            if device == "gpu":
+                arrays = extremes.normal(arrays)
+            want = extremes.expected(op, call, arrays)
+            args, kwargs, _ = target.build(extremes.given(call, arrays), device)
+            try:
+                got = target.to_numpy(op.run(args, kwargs))
+            except RuntimeError as error:
+                if may_refuse(op, call, error):
+                    continue
+                raise
+            count += want.size
+            if got.shape != want.shape:
+                problems.append(f"{call.text}: shape {got.shape} is not {want.shape}")
+                continue
+            wrong = extremes.wrong(got, want, dtype, device)
+            values = {"want": want, "got": got, "dtype": dtype, **{f"x{i}": a for i, a in enumerate(arrays)}}
+            for reason, where in extremes.known_at(op, device, values):
+                needed[reason] = needed.get(reason, False) or bool((wrong & where).any())
+                wrong = wrong & ~where
+            at = np.nonzero(wrong)[0]
+            words = [f"at {', '.join(f'{float(a[i]):.9g}' for a in arrays)}: {got[i]!r} is not {want[i]!r}" for i in at[:8]]
+            if words:
+                problems.append(f"{call.text} in {dtype}: {len(at)} of {want.size} differ: " + "; ".join(words))
+    problems += [f"known.EXTREMES is wrong, there is no difference: {r}" for r, found in needed.items() if not found]
+    return problems, count
 
 
 # --- gradients ---------------------------------------------------------------------------------------
