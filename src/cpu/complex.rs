@@ -286,6 +286,9 @@ pub fn tanh(z: c128) -> c128 {
     if x == 0.0 {
         return c128::new(x, if y.is_finite() { y.tan() } else { f64::NAN });
     }
+    if !y.is_finite() && !x.is_infinite() {
+        return c128::new(f64::NAN, f64::NAN);
+    }
     if x.abs() > 22.0 {
         let turn = if y.is_finite() { (2.0 * y).sin() } else { 0.0 };
         return c128::new(1f64.copysign(x), 2.0 * turn * (-2.0 * x.abs()).exp());

@@ -129,7 +129,9 @@ def extreme(op: Op, device: str):
                 needed[reason] = needed.get(reason, False) or bool((wrong & where).any())
                 wrong = wrong & ~where
             at = np.nonzero(wrong)[0]
-            words = [f"at {', '.join(f'{float(a[i]):.9g}' for a in arrays)}: {got[i]!r} is not {want[i]!r}" for i in at[:8]]
+            words = [
+                f"at {', '.join(f'{float(a[i]):.9g}' for a in arrays)}: {got[i]!r} is not {want[i]!r}" for i in at[:8]
+            ]
             if words:
                 problems.append(f"{call.text} in {dtype}: {len(at)} of {want.size} differ: " + "; ".join(words))
     problems += [f"known.EXTREMES is wrong, there is no difference: {r}" for r, found in needed.items() if not found]
@@ -379,6 +381,27 @@ def fused(op: Op, device: str):
         return same(result, expected, 2) or same(gradients, slopes, 4)
 
     return each(op, check, name="fused")
+
+
+def any_byte(op: Op, device: str):
+    """Bools are true whatever their byte is, if it is not zero."""
+
+    def dirty(spec, device):
+        if spec.dtype != "b8":
+            return target.make(spec, device)
+        flat = spec.array().reshape(-1)
+        bytes_ = np.where(flat, np.resize(np.array([255, 128, 2, 1], np.uint8), flat.shape), np.uint8(0))
+        return torch.tensor(bytes_, dtype=torch.uint8).view(torch.bool).reshape(spec.shape).to(device)
+
+    def check(call):
+        if not any(s.dtype == "b8" and s.shape != () for s in call.tensors()) or op.undefined:
+            return None
+        return same(run(op, call, device, maker=dirty)[0], run(op, call, device)[0])
+
+    swept = next((t for t in op.sample_texts() if "f32[" in t), None)
+    answers = recorded(op, swept, "dtypes") if swept else None
+    also = [retyped(swept, "b8")] if answers and answers.get("b8", "error") not in ("error", "none") else []
+    return each(op, check, op.sample_texts() + also, "any byte")
 
 
 # --- words -------------------------------------------------------------------------------------------
