@@ -116,27 +116,14 @@ pub fn var(input: &View, dims: &[usize], correction: f64, root: bool, out: &View
     // The mean is rounded: what it is off by is the mean of the distances from it.
     let off = GpuBuffer::alloc(out.numel() * dtype_of(compute).size())?;
     let off = View { buffer: &off, ..centre };
-    run(
-        &Fold::sum("where_(isfinite_(x - shift), x - shift, T(0))", "a / T({{total}})", f64::NAN),
-        compute,
-        input,
-        &[centre],
-        dims,
-        &off,
-    )?;
+    let distances = |finish: &'static str| Fold::sum("where_(isfinite_(x - shift), x - shift, T(0))", finish, f64::NAN);
+    run(&distances("a / T({{total}})"), compute, input, &[centre], dims, &off)?;
     let finish = if root { "sqrt_(div_(a, {{alpha}}))" } else { "div_(a, {{alpha}})" };
     let square = "((x - shift) - rest) * ((x - shift) - rest)";
     let squares = Fold { alpha: divisor, ..Fold::sum(square, finish, f64::NAN) };
     run(&squares, compute, input, &[centre, off], dims, out)?;
     let Some(mean) = mean else { return Ok(()) };
-    run(
-        &Fold::sum("where_(isfinite_(x - shift), x - shift, T(0))", "a / T({{total}}) + shift", f64::NAN),
-        compute,
-        input,
-        &[centre],
-        dims,
-        mean,
-    )
+    run(&distances("a / T({{total}}) + shift"), compute, input, &[centre], dims, mean)
 }
 
 fn log_sum_exp(input: &View, dims: &[usize], out: &View) -> Result<()> {
