@@ -7,7 +7,7 @@ what cannot hold yet stands in `support/known.py` as a strict xfail with its rea
 
 import pytest
 from conftest import need
-from support import known, layouts, nodes, numeric, properties, target
+from support import extremes, known, layouts, nodes, numeric, properties, target
 from support.optable import ops
 
 # property -> (function, devices, which ops it is about)
@@ -23,7 +23,13 @@ PROPERTIES = {
     "strides": (layouts.same_strides, "both", lambda op: not op.hidden),
     "node names": (nodes.names, "cpu", lambda op: op.differentiable and not op.hidden),
     "nodes keep": (nodes.keeps, "cpu", lambda op: op.differentiable and not op.hidden),
+    "extremes": (
+        properties.extreme,
+        "both",
+        lambda op: bool(op.reference) and not op.undefined and extremes.pointwise(op),
+    ),
     "edges": (properties.edges, "both", lambda op: True),
+    "any byte": (properties.any_byte, "both", lambda op: True),
     "result dtype": (properties.result_dtype, "cpu", lambda op: True),
     "in-place": (properties.in_place, "both", lambda op: op.inplace and not op.only_inplace),
     "out": (properties.out, "both", lambda op: op.out),

@@ -25,10 +25,6 @@ const PART: usize = 1 << 16;
 /// # Safety
 /// All operands must be in bounds and must not overlap.
 pub unsafe fn arg_reduce(is_max: bool, input: View, dim: usize, values: Option<View>, indices: View) -> Result<()> {
-    // A bool is a byte.
-    let byte = |v: View| if v.dtype == DType::Bool { DType::U8 } else { v.dtype };
-    let input = View { dtype: byte(input), ..input };
-    let values = values.map(|v| View { ptr: v.ptr, dtype: byte(v), shape: v.shape, strides: v.strides });
     // SAFETY: handed on to the caller.
     unsafe {
         match input.dtype {
@@ -38,7 +34,7 @@ pub unsafe fn arg_reduce(is_max: bool, input: View, dim: usize, values: Option<V
             DType::F16 | DType::BF16 | DType::F32 => run::<f32>(is_max, input, dim, values, indices),
             DType::F64 => run::<f64>(is_max, input, dim, values, indices),
             DType::I8 | DType::I16 | DType::I32 | DType::U16 => run::<i32>(is_max, input, dim, values, indices),
-            DType::U8 => run::<u8>(is_max, input, dim, values, indices),
+            DType::U8 | DType::Bool => run::<u8>(is_max, input, dim, values, indices),
             _ => run::<i64>(is_max, input, dim, values, indices),
         }
     }

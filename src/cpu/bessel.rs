@@ -4,15 +4,23 @@
 //! the slowly changing factor of the asymptotic formula (`crate::series`). Specials are PyTorch's.
 
 use crate::series::*;
-use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, PI};
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, LN_2, PI};
 
 /// `exp(-|x|) I0(x)`.
 pub fn i0e(x: f64) -> f64 {
     let a = x.abs();
     if a <= 8.0 { I0_NEAR.at(a / 4.0 - 1.0) } else { I0_FAR.at(16.0 / a - 1.0) / a.sqrt() }
 }
+/// `exp(|x|) y`, where the exponential alone may overflow.
+fn grown(x: f64, y: f64) -> f64 {
+    if x.abs() < 700.0 {
+        return x.abs().exp() * y;
+    }
+    let half = (0.5 * x.abs()).exp();
+    half * y * half
+}
 pub fn i0(x: f64) -> f64 {
-    x.abs().exp() * i0e(x)
+    grown(x, i0e(x))
 }
 /// `exp(-|x|) I1(x)`.
 pub fn i1e(x: f64) -> f64 {
@@ -21,7 +29,7 @@ pub fn i1e(x: f64) -> f64 {
     if x < 0.0 { -y } else { y }
 }
 pub fn i1(x: f64) -> f64 {
-    x.abs().exp() * i1e(x)
+    grown(x, i1e(x))
 }
 
 /// K0 and exp(x) K0 differ by a factor, which is `near` up to 2 and `far` beyond.
@@ -29,7 +37,7 @@ fn k0_scaled(x: f64, near: f64, far: f64) -> f64 {
     match x {
         0.0 => f64::INFINITY,
         ..0.0 => f64::NAN,
-        ..=2.0 => (K0_NEAR.at(x * x / 2.0 - 1.0) - (0.5 * x).ln() * i0(x)) * near,
+        ..=2.0 => (K0_NEAR.at(x * x / 2.0 - 1.0) - (x.ln() - LN_2) * i0(x)) * near,
         _ => K0_FAR.at(4.0 / x - 1.0) * far / x.sqrt(),
     }
 }
@@ -37,7 +45,7 @@ fn k1_scaled(x: f64, near: f64, far: f64) -> f64 {
     match x {
         0.0 => f64::INFINITY,
         ..0.0 => f64::NAN,
-        ..=2.0 => ((0.5 * x).ln() * i1(x) + K1_NEAR.at(x * x / 2.0 - 1.0) / x) * near,
+        ..=2.0 => ((x.ln() - LN_2) * i1(x) + K1_NEAR.at(x * x / 2.0 - 1.0) / x) * near,
         _ => K1_FAR.at(4.0 / x - 1.0) * far / x.sqrt(),
     }
 }
@@ -82,7 +90,7 @@ pub fn y0(x: f64) -> f64 {
     match x {
         0.0 => -f64::INFINITY,
         ..0.0 => f64::NAN,
-        ..=8.0 => Y0_NEAR.at(x * x / 32.0 - 1.0) + FRAC_2_PI * (0.5 * x).ln() * j0(x),
+        ..=8.0 => Y0_NEAR.at(x * x / 32.0 - 1.0) + FRAC_2_PI * (x.ln() - LN_2) * j0(x),
         _ => {
             let [p, q, sum, difference] = waves(x, &P0, &Q0);
             p * difference + q * sum
@@ -93,7 +101,7 @@ pub fn y1(x: f64) -> f64 {
     match x {
         0.0 => -f64::INFINITY,
         ..0.0 => f64::NAN,
-        ..=8.0 => Y1_NEAR.at(x * x / 32.0 - 1.0) * x + FRAC_2_PI * ((0.5 * x).ln() * j1(x) - 1.0 / x),
+        ..=8.0 => Y1_NEAR.at(x * x / 32.0 - 1.0) * x + FRAC_2_PI * ((x.ln() - LN_2) * j1(x) - 1.0 / x),
         _ => {
             let [p, q, sum, difference] = waves(x, &P1, &Q1);
             q * difference - p * sum

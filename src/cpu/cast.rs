@@ -4,7 +4,7 @@
 //! folds the two steps into one. Everything is branch-free, so that loops of it (`convert.rs`) vectorise.
 
 use super::half_float::{f32_to_bf16, f32_to_half, half_to_f32};
-use crate::dtype::{Complex, bf16, c64, c128, f16};
+use crate::dtype::{Complex, Truth, bf16, c64, c128, f16};
 
 /// One element from dtype to dtype.
 #[inline(always)]
@@ -197,16 +197,16 @@ impl Pivot for c128 {
     }
 }
 
-impl Cast for bool {
-    type Raw = u8;
+impl Cast for Truth {
+    type Raw = Truth;
     type Pivot = i64;
     #[inline(always)]
-    fn up(x: u8) -> i64 {
-        (x != 0) as i64
+    fn up(x: Truth) -> i64 {
+        x.get() as i64
     }
     #[inline(always)]
-    fn down<P: Pivot>(p: P) -> bool {
-        p.truth()
+    fn down<P: Pivot>(p: P) -> Truth {
+        Truth::of(p.truth())
     }
 }
 impl Cast for u8 {

@@ -1,12 +1,165 @@
-//! Square root, inverse trigonometric and hyperbolic functions of complex numbers, accurate where the textbook formulas
-//! cancel and defined at infinity as C99 has them.
+//! Division and the elementary functions of complex numbers, accurate where the textbook formulas cancel or overflow
+//! and defined at zeros, infinities and NaN as C99's Annex G has them.
 //!
-//! Source: W. Kahan, "Branch cuts for complex elementary functions" (1987). Beyond `HUGE` one is nothing beside `z`.
+//! Source of the inverse functions: W. Kahan, "Branch cuts for complex elementary functions" (1987). Beyond `HUGE` one
+//! is nothing beside `z`.
 
+use super::special::exponent;
 use crate::dtype::c128;
 use std::f64::consts::{FRAC_PI_2, LN_2};
 
 const HUGE: f64 = 1e100;
+
+/// Parts whose products and squares neither overflow nor lose bits.
+#[inline(always)]
+fn mild(x: f64) -> bool {
+    (1e-140..1e140).contains(&x.abs())
+}
+/// Whether `quotient` is right: nothing in it overflows or vanishes.
+#[inline(always)]
+pub fn divides(a: c128, b: c128) -> bool {
+    let sizes = [a.re, a.im, b.re, b.im].map(|v| mild(v) | (v == 0.0));
+    sizes[0] & sizes[1] & sizes[2] & sizes[3] & (mild(b.re) | mild(b.im))
+}
+pub fn divide(a: c128, b: c128) -> c128 {
+    if divides(a, b) { quotient(a, b) } else { divide_scaled(a, b) }
+}
+/// The textbook's formula, which `divide_scaled` takes too: where both are right they agree to the bit.
+#[inline(always)]
+pub fn quotient(a: c128, b: c128) -> c128 {
+    let square = b.re * b.re + b.im * b.im;
+    c128::new((a.re * b.re + a.im * b.im) / square, (a.im * b.re - a.re * b.im) / square)
+}
+/// With the operands scaled by powers of two, and Annex G's infinities and zeros where NaN comes of them.
+#[cold]
+#[inline(never)]
+fn divide_scaled(a: c128, b: c128) -> c128 {
+    let power = |z: c128| exponent(z.re.abs().max(z.im.abs())) as i32;
+    let (up, down) = (power(a), power(b));
+    let q = quotient(scaled(a, -up), scaled(b, -down));
+    let q = scaled(q, up - down);
+    if !(q.re.is_nan() && q.im.is_nan()) {
+        return q;
+    }
+    let product =
+        |a: c128, b: c128, by: f64| c128::new(by * (a.re * b.re + a.im * b.im), by * (a.im * b.re - a.re * b.im));
+    // What an infinite number is in the direction of: ones for infinite parts, zeros for the others.
+    let boxed = |z: c128| {
+        let part = |v: f64| (if v.is_infinite() { 1f64 } else { 0.0 }).copysign(v);
+        c128::new(part(z.re), part(z.im))
+    };
+    let infinite = |z: c128| z.re.is_infinite() || z.im.is_infinite();
+    let nan = |z: c128| z.re.is_nan() && z.im.is_nan();
+    if b == c128::ZERO && !nan(a) {
+        let most = f64::INFINITY.copysign(b.re);
+        c128::new(most * a.re, most * a.im)
+    } else if infinite(a) && b.is_finite() {
+        product(boxed(a), b, f64::INFINITY)
+    } else if infinite(b) && a.is_finite() {
+        product(a, boxed(b), 0.0)
+    } else {
+        q
+    }
+}
+/// `z 2^e`, rounded once.
+fn scaled(z: c128, e: i32) -> c128 {
+    let power = |e: i32| f64::from_bits(((1023 + e) as u64) << 52);
+    let (first, second) = (e / 3, e / 3);
+    let third = e - first - second;
+    let part = |v: f64| v * power(first) * power(second) * power(third);
+    c128::new(part(z.re), part(z.im))
+}
+
+/// The sine and cosine of `y` times a factor that may overflow: `e^x / 2`, or `e^x` where it is `whole`.
+fn turned(x: f64, y: f64, whole: bool) -> (f64, f64) {
+    // In three factors, since a cosine may bring back into range what overflows.
+    let third = (x / 3.0).exp();
+    let first = if whole { third } else { 0.5 * third };
+    let (sin, cos) = y.sin_cos();
+    (sin * first * third * third, cos * first * third * third)
+}
+
+pub fn exp(z: c128) -> c128 {
+    let (x, y) = (z.re, z.im);
+    if y == 0.0 {
+        return c128::new(x.exp(), y);
+    }
+    if x == f64::NEG_INFINITY {
+        // Zero, from the direction of y if there is one.
+        let (sin, cos) = if y.is_finite() { y.sin_cos() } else { (1.0, 1.0) };
+        return c128::new(0f64.copysign(cos), 0f64.copysign(sin));
+    }
+    if x == f64::INFINITY && !y.is_finite() {
+        return c128::new(x, f64::NAN);
+    }
+    if x > 700.0 {
+        let (im, re) = turned(x, y, true);
+        return c128::new(re, im);
+    }
+    let (size, (sin, cos)) = (x.exp(), y.sin_cos());
+    c128::new(size * cos, size * sin)
+}
+
+pub fn ln(z: c128) -> c128 {
+    let (a, b) = (z.re.abs(), z.im.abs());
+    let (large, small) = if a > b { (a, b) } else { (b, a) };
+    let re = if is_huge(z) {
+        ln_twice(z) - LN_2
+    } else if large > 0.7 && large < 1.5 {
+        // Near the unit circle the distance from it counts.
+        0.5 * ((large - 1.0) * (large + 1.0) + small * small).ln_1p()
+    } else if large < 1e-150 {
+        let up = 2f64.powi(600);
+        (a * up).hypot(b * up).ln() - 600.0 * LN_2
+    } else {
+        a.hypot(b).ln()
+    };
+    c128::new(re, z.im.atan2(z.re))
+}
+
+pub fn sinh(z: c128) -> c128 {
+    let (x, y) = (z.re, z.im);
+    if y == 0.0 {
+        return c128::new(x.sinh(), y);
+    }
+    if !y.is_finite() && (x == 0.0 || x.is_infinite()) {
+        return c128::new(x, f64::NAN);
+    }
+    if x.abs() > 700.0 {
+        let (im, re) = turned(x.abs(), y, false);
+        return c128::new(re * 1f64.copysign(x), im);
+    }
+    let (sin, cos) = y.sin_cos();
+    c128::new(x.sinh() * cos, x.cosh() * sin)
+}
+
+pub fn cosh(z: c128) -> c128 {
+    let (x, y) = (z.re, z.im);
+    if y == 0.0 {
+        let im = if x.is_nan() { y } else { y * 1f64.copysign(x) };
+        return c128::new(x.cosh(), im);
+    }
+    if !y.is_finite() && (x == 0.0 || x.is_infinite()) {
+        return if x == 0.0 { c128::new(f64::NAN, x) } else { c128::new(x.abs(), f64::NAN) };
+    }
+    if x == 0.0 {
+        return c128::new(y.cos(), x * y.sin());
+    }
+    if x.abs() > 700.0 {
+        let (im, re) = turned(x.abs(), y, false);
+        return c128::new(re, im * 1f64.copysign(x));
+    }
+    let (sin, cos) = y.sin_cos();
+    c128::new(x.cosh() * cos, x.sinh() * sin)
+}
+
+pub fn sin(z: c128) -> c128 {
+    i_over(sinh(i_times(z)))
+}
+
+pub fn cos(z: c128) -> c128 {
+    cosh(i_times(z))
+}
 
 fn i_times(z: c128) -> c128 {
     c128::new(-z.im, z.re)
@@ -49,6 +202,9 @@ fn roots(z: c128) -> (c128, c128) {
 }
 
 pub fn asin(z: c128) -> c128 {
+    if z.re.is_nan() || z.im.is_nan() {
+        return i_over(asinh_of_nan(i_times(z)));
+    }
     if is_huge(z) {
         return c128::new(z.re.atan2(z.im.abs()), ln_twice(z).copysign(z.im));
     }
@@ -57,11 +213,34 @@ pub fn asin(z: c128) -> c128 {
 }
 
 pub fn acos(z: c128) -> c128 {
+    if z.re.is_nan() || z.im.is_nan() {
+        let nan = f64::NAN;
+        return if z.re.is_infinite() || z.im.is_infinite() {
+            c128::new(nan, -f64::INFINITY.copysign(z.im))
+        } else if z.re == 0.0 {
+            c128::new(FRAC_PI_2, nan)
+        } else {
+            c128::new(nan, nan)
+        };
+    }
     if is_huge(z) {
         return c128::new(z.im.abs().atan2(z.re), -ln_twice(z).copysign(z.im));
     }
     let (below, above) = roots(z);
     c128::new(2.0 * below.re.atan2(above.re), (above.conj() * below).im.asinh())
+}
+
+/// Where a part is NaN the other one may still be known.
+fn asinh_of_nan(z: c128) -> c128 {
+    let known = z.re.is_infinite() || z.im.is_infinite();
+    let re = if z.re.is_infinite() {
+        z.re
+    } else if known {
+        f64::INFINITY
+    } else {
+        f64::NAN
+    };
+    c128::new(re, if z.im == 0.0 { z.im } else { f64::NAN })
 }
 
 pub fn asinh(z: c128) -> c128 {
@@ -74,12 +253,25 @@ pub fn acosh(z: c128) -> c128 {
 }
 
 pub fn atanh(z: c128) -> c128 {
-    if is_huge(z) {
-        return c128::new(0f64.copysign(z.re), FRAC_PI_2.copysign(z.im));
-    }
     let (x, y) = (z.re, z.im);
-    let re = (4.0 * x / ((1.0 - x) * (1.0 - x) + y * y)).ln_1p() / 4.0;
-    c128::new(re, (2.0 * y).atan2((1.0 - x) * (1.0 + x) - y * y) / 2.0)
+    if x.is_nan() || y.is_nan() {
+        let re = if x.is_infinite() || x == 0.0 || y.is_infinite() { 0f64.copysign(x) } else { f64::NAN };
+        return c128::new(re, if y.is_infinite() { FRAC_PI_2.copysign(y) } else { f64::NAN });
+    }
+    if is_huge(z) {
+        // 1/z is all that is left of the real part.
+        let re = if x.is_finite() && y.is_finite() { divide(c128::ONE, z).re } else { 0.0 };
+        return c128::new(re.abs().copysign(x), FRAC_PI_2.copysign(y));
+    }
+    let a = x.abs();
+    let re = if a == 1.0 && y.abs() < 1e-150 {
+        // The square of y would vanish.
+        0.5 * (LN_2 - y.abs().ln())
+    } else {
+        0.25 * (4.0 * a / ((1.0 - a) * (1.0 - a) + y * y)).ln_1p()
+    };
+    let im = if a == 1.0 && y == 0.0 { y } else { 0.5 * (2.0 * y).atan2((1.0 - a) * (1.0 + a) - y * y) };
+    c128::new(re.copysign(x), im)
 }
 
 pub fn atan(z: c128) -> c128 {
@@ -88,6 +280,15 @@ pub fn atan(z: c128) -> c128 {
 
 pub fn tanh(z: c128) -> c128 {
     let (x, y) = (z.re, z.im);
+    if y == 0.0 {
+        return c128::new(x.tanh(), y);
+    }
+    if x == 0.0 {
+        return c128::new(x, if y.is_finite() { y.tan() } else { f64::NAN });
+    }
+    if !y.is_finite() && !x.is_infinite() {
+        return c128::new(f64::NAN, f64::NAN);
+    }
     if x.abs() > 22.0 {
         let turn = if y.is_finite() { (2.0 * y).sin() } else { 0.0 };
         return c128::new(1f64.copysign(x), 2.0 * turn * (-2.0 * x.abs()).exp());

@@ -18,7 +18,7 @@ pub type ConvertFn = unsafe fn(src: *const u8, dst: *mut u8, n: usize);
 
 /// The loop from one dtype to another; `None` where the memory can be read as it is.
 pub fn converter(src: DType, dst: DType) -> Option<ConvertFn> {
-    if src == dst || (src == DType::Bool && dst == DType::U8) {
+    if src == dst {
         return None;
     }
     let wide = isa() >= Isa::Avx2;

@@ -42,8 +42,7 @@ impl Flat<'_> {
     /// Whether it reads memory of a dtype as it is.
     #[inline]
     pub fn reads(&self, dtype: DType) -> bool {
-        let own = self.class.dtype();
-        own == dtype || (own == DType::U8 && dtype == DType::Bool)
+        self.class.dtype() == dtype
     }
     /// The dtype that is written.
     #[inline]

@@ -16,7 +16,9 @@ impl Float for f32 {
     const LOG2_E: f32 = std::f32::consts::LOG2_E;
     const LN2: (f32, f32) = (0.6933594, -0.00021219444);
     const HALF_PI: (f32, f32) = (std::f32::consts::FRAC_PI_2, -4.371139e-08);
-    const EXP_RANGE: (f32, f32) = (-105.0, 90.0);
+    const EXP_RANGE: (f32, f32) = (-105.0, 88.8);
+    const SMALLEST: f32 = f32::MIN_POSITIVE;
+    const LAST_POWER: f32 = 127.0;
     const BIG: f32 = 9.02;
     const SQUARE_LIMIT: f32 = 1e18;
 
@@ -36,6 +38,14 @@ impl Float for f32 {
     fn pow2(self) -> Self {
         // The sum's low bits are the biased exponent; the shift drops the others.
         f32::from_bits((self + (Self::MAGIC + 127.0)).to_bits() << 23)
+    }
+    #[inline(always)]
+    fn subnormal(self, n: Self) -> (Self, bool) {
+        // Counted in units of the smallest subnormal: the sum rounds to a whole number, and its low bits are the result's.
+        const UNITS: f32 = 8388608.0;
+        let n = if n > -125.0 { -125.0 } else { n };
+        let count = self * (n + 149.0).pow2();
+        (f32::from_bits((count + UNITS).to_bits().wrapping_sub(UNITS.to_bits())), count < UNITS)
     }
     #[inline(always)]
     fn split(self) -> (Self, Self) {

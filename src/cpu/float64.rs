@@ -17,7 +17,9 @@ impl Float for f64 {
     const LOG2_E: f64 = std::f64::consts::LOG2_E;
     const LN2: (f64, f64) = (0.6931471804855391, 7.440617110012397e-11);
     const HALF_PI: (f64, f64) = (std::f64::consts::FRAC_PI_2, 6.123233995736766e-17);
-    const EXP_RANGE: (f64, f64) = (-746.0, 711.0);
+    const EXP_RANGE: (f64, f64) = (-746.0, 710.0);
+    const SMALLEST: f64 = f64::MIN_POSITIVE;
+    const LAST_POWER: f64 = 1023.0;
     const BIG: f64 = 19.5;
     const SQUARE_LIMIT: f64 = 1e150;
 
@@ -37,6 +39,14 @@ impl Float for f64 {
     fn pow2(self) -> Self {
         // The sum's low bits are the biased exponent; the shift drops the others.
         f64::from_bits((self + (Self::MAGIC + 1023.0)).to_bits() << 52)
+    }
+    #[inline(always)]
+    fn subnormal(self, n: Self) -> (Self, bool) {
+        // Counted in units of the smallest subnormal: the sum rounds to a whole number, and its low bits are the result's.
+        const UNITS: f64 = 4503599627370496.0;
+        let n = if n > -1021.0 { -1021.0 } else { n };
+        let count = self * (n + 1074.0).pow2();
+        (f64::from_bits((count + UNITS).to_bits().wrapping_sub(UNITS.to_bits())), count < UNITS)
     }
     #[inline(always)]
     fn split(self) -> (Self, Self) {

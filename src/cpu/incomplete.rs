@@ -7,6 +7,7 @@
 use super::special::lgamma;
 use std::f64::consts::PI;
 
+const EULER_GAMMA: f64 = 0.577_215_664_901_532_9;
 /// From here on Temme's expansion; below it the series needs some `6 sqrt(a)` terms.
 const LARGE: f64 = 1e5;
 /// No sum below `LARGE` needs as many terms.
@@ -33,7 +34,7 @@ pub fn upper(a: f64, x: f64) -> f64 {
     }
 }
 
-/// P where an argument is zero, infinite or not allowed; NaN beside zero or infinity counts for nothing, as in PyTorch.
+/// P where an argument is zero, infinite, far from the other or not allowed; NaN beside zero or infinity counts for nothing, as in PyTorch.
 fn edge(a: f64, x: f64) -> Option<f64> {
     if a < 0.0 || x < 0.0 {
         Some(f64::NAN)
@@ -45,6 +46,9 @@ fn edge(a: f64, x: f64) -> Option<f64> {
         Some(if x.is_infinite() { f64::NAN } else { 0.0 })
     } else if x.is_infinite() {
         Some(1.0)
+    } else if a > LARGE && !(a / 1e3..a * 1e3).contains(&x) {
+        // So far from the narrow range where P changes nothing is left of it, or of Q.
+        Some(if x.is_nan() { x } else { (x > a) as u8 as f64 })
     } else {
         (a.is_nan() || x.is_nan()).then_some(f64::NAN)
     }
@@ -119,7 +123,9 @@ fn small(a: f64, x: f64) -> f64 {
             break;
         }
     }
-    let exponent = a * x.ln() - lgamma(1.0 + a);
+    // Of a small `a` the sum 1 + a would keep nothing: the first terms of the series are Euler's constant and zeta(2) / 2.
+    let log_gamma = if a < 1e-6 { a * (a * (PI * PI / 12.0) - EULER_GAMMA) } else { lgamma(1.0 + a) };
+    let exponent = a * x.ln() - log_gamma;
     -exponent.exp_m1() - exponent.exp() * a * sum
 }
 

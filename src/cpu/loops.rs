@@ -8,7 +8,7 @@
 
 use super::isa::isa;
 use super::num::*;
-use crate::dtype::{DType, c64, c128};
+use crate::dtype::{DType, Truth, c64, c128};
 use std::mem::MaybeUninit;
 use std::num::Wrapping;
 
@@ -28,6 +28,7 @@ pub enum Class {
     I32,
     U8,
     C64,
+    Bool,
 }
 
 impl Class {
@@ -41,6 +42,7 @@ impl Class {
             Class::I32 => DType::I32,
             Class::U8 => DType::U8,
             Class::C64 => DType::C64,
+            Class::Bool => DType::Bool,
         }
     }
     /// The class that computes in a dtype, by preference; the second where a rule lacks the first.
@@ -51,7 +53,8 @@ impl Class {
             DType::C64 => (Class::C64, Class::C128),
             DType::C128 => (Class::C128, Class::C128),
             DType::I8 | DType::I16 | DType::I32 => (Class::I32, Class::I64),
-            DType::U8 | DType::Bool => (Class::U8, Class::I64),
+            DType::U8 => (Class::U8, Class::I64),
+            DType::Bool => (Class::Bool, Class::I64),
             _ => (Class::I64, Class::I64),
         }
     }
@@ -74,7 +77,7 @@ impl Entry {
 /// The loops of a rule, or of several rules that share an op: one class may follow a different rule.
 #[derive(Clone, Copy)]
 pub struct Loops {
-    entries: [Option<Entry>; 7],
+    entries: [Option<Entry>; 8],
     /// Elements that make a task worth a thread.
     pub grain: usize,
 }
@@ -84,7 +87,7 @@ const CHEAP: usize = 1 << 16;
 const HEAVY: usize = 1 << 14;
 
 impl Loops {
-    pub const NONE: Loops = Loops { entries: [None; 7], grain: CHEAP };
+    pub const NONE: Loops = Loops { entries: [None; 8], grain: CHEAP };
 
     const fn with(mut self, class: Class, entry: Entry) -> Loops {
         self.entries[class as usize] = Some(entry);
@@ -108,6 +111,7 @@ impl Loops {
             .with(Class::I64, light::<N, ViaNum<R>, I64, I64, I64, I64>(DType::I64))
             .with(Class::I32, light::<N, ViaNum<R>, I32, I32, I32, I32>(DType::I32))
             .with(Class::U8, light::<N, ViaNum<R>, U8, U8, U8, U8>(DType::U8))
+            .with(Class::Bool, light::<N, ViaNum<R>, Truth, Truth, Truth, Truth>(DType::Bool))
     }
     pub const fn ordered<const N: usize, R: MapOrdered<N>>(self) -> Loops {
         self.with(Class::F32, light::<N, ViaOrdered<R>, F32, F32, F32V, F32V>(DType::F32))
@@ -115,6 +119,7 @@ impl Loops {
             .with(Class::I64, light::<N, ViaOrdered<R>, I64, I64, I64, I64>(DType::I64))
             .with(Class::I32, light::<N, ViaOrdered<R>, I32, I32, I32, I32>(DType::I32))
             .with(Class::U8, light::<N, ViaOrdered<R>, U8, U8, U8, U8>(DType::U8))
+            .with(Class::Bool, light::<N, ViaOrdered<R>, Truth, Truth, Truth, Truth>(DType::Bool))
     }
     pub const fn real<const N: usize, R: MapReal<N>>(self) -> Loops {
         self.with(Class::F32, heavy::<N, ViaReal<R>, F32, F32V>(DType::F32))
@@ -125,12 +130,14 @@ impl Loops {
     pub const fn int<const N: usize, R: MapInt<N>>(self) -> Loops {
         self.without(Class::I32)
             .without(Class::U8)
+            .without(Class::Bool)
             .with(Class::I64, light::<N, ViaInt<R>, I64, I64, I64, I64>(DType::I64))
     }
     pub const fn bits<const N: usize, R: MapBits<N>>(self) -> Loops {
         self.with(Class::I64, light::<N, ViaBits<R>, I64, I64, I64, I64>(DType::I64))
             .with(Class::I32, light::<N, ViaBits<R>, I32, I32, I32, I32>(DType::I32))
             .with(Class::U8, light::<N, ViaBits<R>, U8, U8, U8, U8>(DType::U8))
+            .with(Class::Bool, light::<N, ViaBits<R>, Truth, Truth, Truth, Truth>(DType::Bool))
     }
     pub const fn complex<const N: usize, R: MapComplex<N>>(self) -> Loops {
         self.without(Class::C64).with(Class::C128, light::<N, ViaComplex<R>, c128, c128, c128, c128>(DType::C128))
@@ -146,6 +153,7 @@ impl Loops {
             .with(Class::I64, light::<N, ViaTestNum<R>, I64, bool, I64, bool>(DType::Bool))
             .with(Class::I32, light::<N, ViaTestNum<R>, I32, bool, I32, bool>(DType::Bool))
             .with(Class::U8, light::<N, ViaTestNum<R>, U8, bool, U8, bool>(DType::Bool))
+            .with(Class::Bool, light::<N, ViaTestNum<R>, Truth, bool, Truth, bool>(DType::Bool))
     }
     pub const fn test_ordered<const N: usize, R: TestOrdered<N>>(self) -> Loops {
         self.with(Class::F32, light::<N, ViaTest<R>, F32, bool, F32V, bool>(DType::Bool))
@@ -153,6 +161,7 @@ impl Loops {
             .with(Class::I64, light::<N, ViaTest<R>, I64, bool, I64, bool>(DType::Bool))
             .with(Class::I32, light::<N, ViaTest<R>, I32, bool, I32, bool>(DType::Bool))
             .with(Class::U8, light::<N, ViaTest<R>, U8, bool, U8, bool>(DType::Bool))
+            .with(Class::Bool, light::<N, ViaTest<R>, Truth, bool, Truth, bool>(DType::Bool))
     }
     pub const fn test_complex<const N: usize, R: TestComplex<N>>(self) -> Loops {
         self.without(Class::C64).with(Class::C128, light::<N, ViaTestComplex<R>, c128, bool, c128, bool>(DType::Bool))
@@ -263,6 +272,15 @@ impl<const N: usize, T: Bits, R: MapBits<N>> Apply<N, T, T> for ViaBits<R> {
 impl<const N: usize, R: MapComplex<N>> Apply<N, c128, c128> for ViaComplex<R> {
     #[inline(always)]
     fn apply(x: [c128; N]) -> c128 {
+        R::quick(x)
+    }
+    const CHECKED: bool = R::ORDINARY.is_some();
+    #[inline(always)]
+    fn ordinary(x: [c128; N]) -> bool {
+        R::ORDINARY.is_none_or(|ordinary| ordinary(x))
+    }
+    #[inline(always)]
+    fn exact(x: [c128; N]) -> c128 {
         R::eval(x)
     }
 }

@@ -36,8 +36,12 @@ pub trait Float:
     const LN2: (Self, Self);
     /// pi/2 in two parts.
     const HALF_PI: (Self, Self);
-    /// Beyond these exp is infinite, or zero.
+    /// Below the first exp is zero; at the second it is infinite, by the first power of two that is.
     const EXP_RANGE: (Self, Self);
+    /// The smallest normal number.
+    const SMALLEST: Self;
+    /// The exponent of the largest power of two.
+    const LAST_POWER: Self;
     /// From here on exp(-2x) does not change 1 + exp(-2x).
     const BIG: Self;
     /// Its square still fits.
@@ -48,6 +52,8 @@ pub trait Float:
     fn fma(self, a: Self, b: Self) -> Self;
     /// Two to the power of an integral `self`, within the exponents of normal numbers.
     fn pow2(self) -> Self;
+    /// `self * 2^n` for `self` about 1, rounded once, and whether that is subnormal; where it is not it means nothing.
+    fn subnormal(self, n: Self) -> (Self, bool);
     /// `m` in [sqrt(1/2), sqrt 2) and `e` with `self = m * 2^e`, for positive normal numbers.
     fn split(self) -> (Self, Self);
     /// The same for subnormal numbers too.
@@ -134,22 +140,36 @@ fn exp_parts<B: Float, F: Fuse>(x: B) -> (B, B) {
     let r = fma::<B, F>(-n, B::LN2.1, fma::<B, F>(-n, B::LN2.0, x));
     (n, fma::<B, F>(r * r, B::exp_tail::<F>(r), r))
 }
-/// `p 2^n` for any n that exp can have; two factors, so that subnormal results round once.
+/// `p 2^n` for p about 1 and n > -126 (-1022), up to n = 128 (1024), where the power itself would not fit.
 #[inline(always)]
-fn scale<B: Float>(p: B, n: B) -> B {
-    let half = (n * B::HALF + B::MAGIC) - B::MAGIC;
-    p * half.pow2() * (n - half).pow2()
+fn scale_up<B: Float>(p: B, n: B) -> B {
+    (p + p) * (n - B::ONE).pow2()
 }
-/// `2^k exp(x)`
+/// `p 2^n` for any n that exp can have. A product that is subnormal or vanishes may take the processor some 150 cycles,
+/// so such results are rounded as integers.
 #[inline(always)]
-fn exp_scaled<B: Float, F: Fuse>(x: B, k: B) -> B {
-    let x = at_most(at_least(x, B::EXP_RANGE.0), B::EXP_RANGE.1);
-    let (n, q) = exp_parts::<B, F>(x);
-    scale(B::ONE + q, n + k)
+fn scale<B: Float, F: Fuse>(p: B, n: B) -> B {
+    let (small, tiny) = p.subnormal(n);
+    let most = at_most(n, B::LAST_POWER);
+    let large = fma::<B, F>(p, n - most, p) * most.pow2();
+    if tiny { small } else { large }
+}
+/// The same for n <= 0.
+#[inline(always)]
+fn scale_down<B: Float>(p: B, n: B) -> B {
+    let (small, tiny) = p.subnormal(n);
+    if tiny { small } else { p * n.pow2() }
+}
+/// `exp(x) / 2` for x >= 0.
+#[inline(always)]
+fn exp_half<B: Float, F: Fuse>(x: B) -> B {
+    let (n, q) = exp_parts::<B, F>(at_most(x, B::EXP_RANGE.1 + B::LN2.0));
+    scale_up(B::ONE + q, n - B::ONE)
 }
 #[inline(always)]
 pub fn exp<B: Float, F: Fuse>(x: B) -> B {
-    exp_scaled::<B, F>(x, B::ZERO)
+    let (n, q) = exp_parts::<B, F>(at_most(at_least(x, B::EXP_RANGE.0), B::EXP_RANGE.1));
+    scale::<B, F>(B::ONE + q, n)
 }
 /// exp where the result is a normal number.
 #[inline(always)]
@@ -164,11 +184,11 @@ pub fn exp2<B: Float, F: Fuse>(x: B) -> B {
     let f = x - n;
     let r = f * (B::LN2.0 + B::LN2.1);
     let q = fma::<B, F>(r * r, B::exp_tail::<F>(r), fma::<B, F>(f, B::LN2.1, f * B::LN2.0));
-    scale(B::ONE + q, n)
+    scale::<B, F>(B::ONE + q, n)
 }
 #[inline(always)]
 pub fn expm1<B: Float, F: Fuse>(x: B) -> B {
-    let (n, q) = exp_parts::<B, F>(at_most(at_least(x, B::BIG * B::of(-3.0)), B::EXP_RANGE.1 - B::ONE));
+    let (n, q) = exp_parts::<B, F>(at_most(at_least(x, B::BIG * B::of(-3.0)), B::EXP_RANGE.1));
     // Half of it, so that the largest power of two fits; doubled at the end.
     let s = (n - B::ONE).pow2();
     let y = fma::<B, F>(s, q, s - B::HALF);
@@ -179,12 +199,12 @@ pub fn sinh<B: Float, F: Fuse>(x: B) -> B {
     let a = x.abs();
     let t = expm1::<B, F>(at_most(a, B::BIG));
     let y = B::HALF * (t + t / (t + B::ONE));
-    let large = exp_scaled::<B, F>(a, -B::ONE);
+    let large = exp_half::<B, F>(a);
     (if a > B::BIG { large } else { y }).copysign(x)
 }
 #[inline(always)]
 pub fn cosh<B: Float, F: Fuse>(x: B) -> B {
-    let e = exp_scaled::<B, F>(x.abs(), -B::ONE);
+    let e = exp_half::<B, F>(x.abs());
     e + B::of(0.25) / e
 }
 #[inline(always)]
@@ -195,7 +215,12 @@ pub fn tanh<B: Float, F: Fuse>(x: B) -> B {
 }
 #[inline(always)]
 pub fn sigmoid<B: Float, F: Fuse>(x: B) -> B {
-    B::ONE / (B::ONE + exp::<B, F>(-x))
+    let (n, q) = exp_parts::<B, F>(at_least(-x.abs(), B::EXP_RANGE.0));
+    let e = scale_down(B::ONE + q, n);
+    // Subnormal numbers are not divided, which would take as long as to multiply them.
+    let (below, far) = (x < B::ZERO, n < B::TWO - B::LAST_POWER);
+    let y = (if below { at_least(e, B::SMALLEST) } else { B::ONE }) / (B::ONE + e);
+    if below && far { e } else { y }
 }
 
 /// ln(1 + f) for 1 + f in [sqrt(1/2), sqrt 2), as `f - (first - second)`.
@@ -271,7 +296,8 @@ pub fn acosh<B: Float, F: Fuse>(x: B) -> B {
     let large = x > B::SQUARE_LIMIT;
     let t = at_most(x, B::SQUARE_LIMIT) - B::ONE;
     let y = log1p::<B, F>(if large { x } else { t + (t + t + t * t).sqrt() });
-    if large { y + B::LN2.0 + B::LN2.1 } else { y }
+    let y = if large { y + B::LN2.0 + B::LN2.1 } else { y };
+    if x < B::ONE { B::NAN } else { y }
 }
 #[inline(always)]
 pub fn atanh<B: Float, F: Fuse>(x: B) -> B {

@@ -51,6 +51,7 @@ pub mod temp;
 #[cfg(test)]
 pub mod testing;
 pub mod tile;
+mod truth;
 pub mod var;
 pub mod view;
 pub mod walk;

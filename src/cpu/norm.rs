@@ -9,7 +9,7 @@ use super::parallel::par_for;
 use super::reduce::rule::{Lanes, Rule};
 use super::reduce::rules::Sum;
 use super::simd::{self, Kernel};
-use super::var::Squares;
+use super::var::deviations;
 use super::view::{View, load, store};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
@@ -103,12 +103,8 @@ impl<T: Float> Kernel for Row<'_, T> {
     #[inline(always)]
     fn run<F: Fuse>(self) -> (T, T) {
         let (x, n) = (self.x, self.x.len());
-        // SAFETY: the slice has `n` elements.
-        let sum: T = unsafe { Lanes(Sum { mean: false }).block::<F>(x.as_ptr(), n) };
-        let mean = sum.over(n);
-        // SAFETY: as above.
-        let squares: T = unsafe { Lanes(Squares(mean)).block::<F>(x.as_ptr(), n) };
-        let rstd = T::from_f64(1.0 / (squares.to_f64() / n as f64 + self.eps).sqrt());
+        let (mean, squares) = moments::<T, F>(x);
+        let rstd = T::from_f64(1.0 / (squares / n as f64 + self.eps).sqrt());
         let normal = |x: T| x.minus(mean).times(rstd);
         let y = self.y.iter_mut().zip(x);
         match (self.weight, self.bias) {
@@ -119,6 +115,29 @@ impl<T: Float> Kernel for Row<'_, T> {
         }
         (mean, rstd)
     }
+}
+
+/// Elements that are summed in the computing type before their sum joins the others in f64.
+const BLOCK: usize = 1 << 12;
+
+/// The mean, and the sum of the squares about it.
+#[inline(always)]
+fn moments<T: Float, F: Fuse>(x: &[T]) -> (T, f64) {
+    let sum = x.chunks(BLOCK).map(|block| {
+        // SAFETY: the block is a slice.
+        let part: T = unsafe { Lanes(Sum { mean: false }).block::<F>(block.as_ptr(), block.len()) };
+        part.to_f64()
+    });
+    let mean = T::from_f64(sum.sum::<f64>() / x.len() as f64);
+    let (mut sum, mut squares) = (0.0, 0.0);
+    for block in x.chunks(BLOCK) {
+        let (s, q) = deviations(block, mean);
+        sum += s.to_f64();
+        squares += q.to_f64();
+    }
+    // What the rounding of the mean adds to the squares; of infinities there is no sum.
+    let more = if squares.is_finite() { sum * (sum / x.len() as f64) } else { 0.0 };
+    (mean, if more > squares { 0.0 } else { squares - more })
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ use crate::dtype::DType;
 /// Most blocks of rows that sum weight gradients of their own, and the least rows of one.
 const BLOCKS: usize = 32;
 const ROWS: usize = 16;
+/// Elements of a row that are summed in the computing type before their sum joins the others in f64.
+const BLOCK: usize = 1 << 12;
 
 /// The operands: `grad`, `input` and `dx` are `[rows, cols]`, `mean` and `rstd` `[rows]`, the rest `[cols]`.
 pub struct Operands<'a> {
@@ -106,15 +108,20 @@ impl<T: Float> Kernel for Row<'_, T> {
         if let Some(weight) = self.weight {
             self.g.iter_mut().zip(weight).for_each(|(g, &w)| *g = g.times(w));
         }
-        let (mut sum, mut dot) = ([T::ZERO; 16], [T::ZERO; 16]);
-        for (g, h) in self.g.chunks(16).zip(self.x.chunks(16)) {
-            for (i, (&g, &h)) in g.iter().zip(h).enumerate() {
-                sum[i] = sum[i].plus(g);
-                dot[i] = dot[i].plus(g.times(h));
+        let (mut sums, mut dots) = (0.0, 0.0);
+        let total = |lanes: [T; 16]| lanes.into_iter().fold(T::ZERO, T::plus).to_f64();
+        for (g, h) in self.g.chunks(BLOCK).zip(self.x.chunks(BLOCK)) {
+            let (mut sum, mut dot) = ([T::ZERO; 16], [T::ZERO; 16]);
+            for (g, h) in g.chunks(16).zip(h.chunks(16)) {
+                for (i, (&g, &h)) in g.iter().zip(h).enumerate() {
+                    sum[i] = sum[i].plus(g);
+                    dot[i] = dot[i].plus(g.times(h));
+                }
             }
+            sums += total(sum);
+            dots += total(dot);
         }
-        let total = |lanes: [T; 16]| lanes.into_iter().fold(T::ZERO, T::plus).over(n);
-        let (mean, slope) = (total(sum), total(dot));
+        let (mean, slope) = (T::from_f64(sums / n as f64), T::from_f64(dots / n as f64));
         for (x, &g) in self.x.iter_mut().zip(self.g.iter()) {
             *x = g.minus(mean).minus(x.times(slope)).times(self.rstd);
         }

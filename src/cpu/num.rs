@@ -188,6 +188,12 @@ pub trait MapBits<const N: usize> {
 /// Both complex dtypes run this in complex128.
 pub trait MapComplex<const N: usize> {
     fn eval(x: [c128; N]) -> c128;
+    /// Tells the operands that may go to `quick`, which vectors compute; blocks with others run `eval`.
+    const ORDINARY: Option<fn([c128; N]) -> bool> = None;
+    #[inline(always)]
+    fn quick(x: [c128; N]) -> c128 {
+        Self::eval(x)
+    }
 }
 /// eq, ne: the result is bool.
 pub trait TestNum<const N: usize> {

@@ -22,8 +22,8 @@ pub fn digamma(mut x: f64) -> f64 {
         if x == x.floor() {
             return f64::NAN;
         }
-        // The tangent of the fraction alone keeps large arguments exact.
-        sum = -PI / (PI * (x - x.trunc())).tan();
+        // The tangent of the distance from the next pole alone keeps large arguments exact, and those near a pole.
+        sum = -PI / (PI * (x - x.round())).tan();
         x = 1.0 - x;
     }
     while x < 10.0 {
@@ -42,6 +42,9 @@ pub fn digamma(mut x: f64) -> f64 {
 pub fn polygamma(n: f64, x: f64) -> f64 {
     if n == 0.0 {
         return digamma(x);
+    }
+    if x == f64::INFINITY {
+        return 0.0;
     }
     if n == 1.0 && x < 0.5 {
         // The reflection formula.
@@ -127,7 +130,13 @@ pub fn erfinv(x: f64) -> f64 {
     ];
     let (coefficients, t) = if w < 5.0 { (near, w - 2.5) } else { (far, w.sqrt() - 3.0) };
     let mut y = coefficients.iter().fold(0.0, |p, c| p * t + c) * x;
-    for _ in 0..2 {
+    // Beyond f32 the approximation was not made for: there one starts from the tail of erfc.
+    if w > 16.0 {
+        let tail = (1.0 - x.abs()) * PI.sqrt();
+        let first = (-tail.ln()).sqrt();
+        y = (-(tail * first).ln()).sqrt().copysign(x);
+    }
+    for _ in 0..if w > 16.0 { 4 } else { 2 } {
         // In the tails `erfc` keeps the difference exact.
         let error =
             if y.abs() > 0.5 { (1.0 - x.abs() - erfc(y.abs())) * x.signum() } else { plain(y).erf().to_f64() - x };

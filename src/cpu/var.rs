@@ -1,15 +1,15 @@
 //! Variance and standard deviation, with the mean where it is wanted.
 //!
-//! A block that fits the cache is taken twice, for its mean and for the squares about that mean; blocks are then
-//! merged by the formula of Chan, Golub and LeVeque (1979) in f64. So the result is as good as two passes over
-//! everything, at the price of one.
+//! A block that fits the cache is taken twice, for its mean and for the squares about that mean. The mean is rounded, so
+//! the sum of the deviations corrects both (Chan, Golub and LeVeque 1983); blocks are then merged in f64 by the formula
+//! of the same authors (1979). So the result is as good as two passes over everything, at the price of one.
 
 use super::arith::{Arith, Float};
 use super::copy::copy;
 use super::map::{Input, Output};
 use super::num::Fuse;
 use super::reduce::machine::run;
-use super::reduce::rule::{Lanes, Rule, Step};
+use super::reduce::rule::{Lanes, Rule};
 use super::reduce::rules::Sum;
 use super::reduce::{Reduce, reduce};
 use super::view::View;
@@ -111,14 +111,15 @@ impl<T: Float> Rule<T> for Moments {
         // SAFETY: the caller vouches for `n` elements.
         unsafe {
             let sum: T = Lanes(Sum { mean: false }).block::<F>(x, n);
-            let mean = sum.over(n);
-            let squares: T = Lanes(Squares(mean)).block::<F>(x, n);
-            Acc { count: n as f64, mean: mean.to_f64(), squares: squares.to_f64() }
+            let (mean, x) = (sum.over(n), std::slice::from_raw_parts(x, n));
+            let (sum, squares) = deviations(x, mean);
+            corrected(n, mean, sum, squares)
         }
     }
     #[inline(always)]
     unsafe fn columns<F: Fuse>(self, rows: &[*const T], width: usize, acc: *mut Acc<f64>) {
         let mut means = vec![T::ZERO; width];
+        let mut sums = vec![T::ZERO; width];
         let mut squares = vec![T::ZERO; width];
         // SAFETY: the caller vouches for `width` elements of each row and of `acc`.
         unsafe {
@@ -128,12 +129,12 @@ impl<T: Float> Rule<T> for Moments {
                 let row = std::slice::from_raw_parts(row, width);
                 for j in 0..width {
                     let d = row[j].minus(means[j]);
+                    sums[j] = sums[j].plus(d);
                     squares[j] = squares[j].plus(d.times(d));
                 }
             }
             for j in 0..width {
-                let (mean, squares) = (means[j].to_f64(), squares[j].to_f64());
-                let block = Acc { count: rows.len() as f64, mean, squares };
+                let block = corrected(rows.len(), means[j], sums[j], squares[j]);
                 *acc.add(j) = Rule::<T>::merge(self, *acc.add(j), block);
             }
         }
@@ -148,28 +149,45 @@ impl<T: Float> Rule<T> for Moments {
     }
 }
 
-/// The sum of squares about a mean.
-#[derive(Clone, Copy)]
-pub(super) struct Squares<T>(pub T);
-impl<T: Float> Step<T> for Squares<T> {
-    type Acc = T;
-    type Out = T;
-    #[inline(always)]
-    fn init(self) -> T {
-        T::ZERO
+/// The moments of `count` numbers, from a rounded mean and the sums of the deviations from it and of their squares.
+fn corrected<T: Float>(count: usize, mean: T, sum: T, squares: T) -> Acc<f64> {
+    let (count, mean, sum, squares) = (count as f64, mean.to_f64(), sum.to_f64(), squares.to_f64());
+    // An infinity has no finite distance from the mean, and squares that overflow stay infinite.
+    if !(sum.is_finite() && squares.is_finite()) {
+        return Acc { count, mean, squares };
     }
-    #[inline(always)]
-    fn step(self, acc: T, x: T) -> T {
-        let d = x.minus(self.0);
-        acc.plus(d.times(d))
+    Acc { count, mean: mean + sum / count, squares: (squares - sum * (sum / count)).max(0.0) }
+}
+
+/// Lanes of `deviations`: enough sums side by side for vectors, and for short ones.
+const SIDE: usize = 32;
+
+/// The sums of the deviations from a mean, which need not be exact, and of their squares.
+#[inline(always)]
+pub(super) fn deviations<T: Float>(x: &[T], mean: T) -> (T, T) {
+    let (mut sums, mut squares) = ([T::ZERO; SIDE], [T::ZERO; SIDE]);
+    let (chunks, rest) = x.as_chunks::<SIDE>();
+    for chunk in chunks {
+        for i in 0..SIDE {
+            let d = chunk[i].minus(mean);
+            sums[i] = sums[i].plus(d);
+            squares[i] = squares[i].plus(d.times(d));
+        }
     }
-    #[inline(always)]
-    fn merge(self, a: T, b: T) -> T {
-        a.plus(b)
+    for (i, &v) in rest.iter().enumerate() {
+        let d = v.minus(mean);
+        sums[i] = sums[i].plus(d);
+        squares[i] = squares[i].plus(d.times(d));
     }
-    fn finish(self, acc: T, _: usize) -> T {
-        acc
+    let mut width = SIDE;
+    while width > 1 {
+        width /= 2;
+        for i in 0..width {
+            sums[i] = sums[i].plus(sums[i + width]);
+            squares[i] = squares[i].plus(squares[i + width]);
+        }
     }
+    (sums[0], squares[0])
 }
 
 impl Rule<c128> for Moments {
@@ -182,7 +200,12 @@ impl Rule<c128> for Moments {
         // SAFETY: the caller vouches for `n` elements.
         let x = unsafe { std::slice::from_raw_parts(x, n) };
         let mean = x.iter().sum::<c128>().over(n);
-        Acc { count: n as f64, mean, squares: x.iter().map(|v| (v - mean).norm_sqr()).sum() }
+        let (sum, squares) = x.iter().map(|v| v - mean).fold((c128::ZERO, 0.0), |(s, q), d| (s + d, q + d.norm_sqr()));
+        let (count, off) = (n as f64, sum.over(n));
+        if !(sum.is_finite() && squares.is_finite()) {
+            return Acc { count, mean, squares };
+        }
+        Acc { count, mean: mean + off, squares: (squares - off.norm_sqr() * count).max(0.0) }
     }
     unsafe fn columns<F: Fuse>(self, rows: &[*const c128], width: usize, acc: *mut Acc<c128>) {
         for j in 0..width {

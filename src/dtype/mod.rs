@@ -5,9 +5,11 @@
 
 mod promote;
 mod scalar;
+mod truth;
 
 pub use promote::{Category, Operands, default_dtype, promote, result_category, set_default_dtype};
 pub use scalar::Scalar;
+pub use truth::Truth;
 
 pub use half::{bf16, f16};
 pub use num_complex::Complex;
@@ -266,7 +268,7 @@ macro_rules! with_dtype {
     ($dtype:expr, $t:ident => $body:expr) => {
         match $dtype {
             $crate::dtype::DType::Bool => {
-                type $t = bool;
+                type $t = $crate::dtype::Truth;
                 $body
             }
             $crate::dtype::DType::U8 => {

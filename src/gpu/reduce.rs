@@ -1,7 +1,7 @@
 //! Reductions over any dimensions, variances, and the positions of extremes.
 //!
 //! One machine folds `load(x)` with `combine` and ends with `finish`; a second pass reads what a first one found
-//! (`shift`: the maximum for a log-sum-exp, the mean for a variance). Many outputs: an invocation each. Few: a
+//! (`shift`: the maximum for a log-sum-exp, the mean for a variance; `rest`: what the mean is off by). Many outputs: an invocation each. Few: a
 //! workgroup each, and for long reductions several, whose partial results are folded again. The split depends on
 //! sizes alone, so results do not depend on the device.
 
@@ -31,7 +31,7 @@ const SHORT: usize = 64;
 /// With this many outputs an invocation each fills the device.
 const MANY: usize = 16384;
 
-/// What a fold does, as WGSL over `x` (an element), `shift` (a number per output), `a` and `b` (partial results).
+/// What a fold does, as WGSL over `x` (an element), `shift` and `rest` (numbers per output), `a` and `b` (partial results).
 #[derive(Clone)]
 pub(super) struct Fold {
     pub init: &'static str,
@@ -82,7 +82,7 @@ pub fn reduce(kind: Reduce, input: &View, dims: &[usize], out: &View) -> Result<
         Reduce::LogSumExp => return log_sum_exp(input, dims, out),
     };
     let compute = if matches!(kind, Reduce::Any | Reduce::All | Reduce::Max | Reduce::Min) { from } else { to };
-    run(&fold, compute, input, None, dims, out)
+    run(&fold, compute, input, &[], dims, out)
 }
 
 /// The fold of a vector norm of order `p`.
@@ -112,11 +112,18 @@ pub fn var(input: &View, dims: &[usize], correction: f64, root: bool, out: &View
     let strides = contiguous_strides(out.shape);
     let centre = GpuBuffer::alloc(out.numel() * dtype_of(compute).size())?;
     let centre = View { buffer: &centre, dtype: dtype_of(compute), shape: out.shape, strides: &strides, offset: 0 };
-    run(&Fold::sum("x", "a / T({{total}})", f64::NAN), compute, input, None, dims, &centre)?;
+    run(&Fold::sum("x", "a / T({{total}})", f64::NAN), compute, input, &[], dims, &centre)?;
+    // The mean is rounded: what it is off by is the mean of the distances from it.
+    let off = GpuBuffer::alloc(out.numel() * dtype_of(compute).size())?;
+    let off = View { buffer: &off, ..centre };
+    let distances = |finish: &'static str| Fold::sum("where_(isfinite_(x - shift), x - shift, T(0))", finish, f64::NAN);
+    run(&distances("a / T({{total}})"), compute, input, &[centre], dims, &off)?;
     let finish = if root { "sqrt_(div_(a, {{alpha}}))" } else { "div_(a, {{alpha}})" };
-    let squares = Fold { alpha: divisor, ..Fold::sum("(x - shift) * (x - shift)", finish, f64::NAN) };
-    run(&squares, compute, input, Some(&centre), dims, out)?;
-    mean.map_or(Ok(()), |m| copy(&Input::View(centre), m))
+    let square = "((x - shift) - rest) * ((x - shift) - rest)";
+    let squares = Fold { alpha: divisor, ..Fold::sum(square, finish, f64::NAN) };
+    run(&squares, compute, input, &[centre, off], dims, out)?;
+    let Some(mean) = mean else { return Ok(()) };
+    run(&distances("a / T({{total}}) + shift"), compute, input, &[centre], dims, mean)
 }
 
 fn log_sum_exp(input: &View, dims: &[usize], out: &View) -> Result<()> {
@@ -127,10 +134,10 @@ fn log_sum_exp(input: &View, dims: &[usize], out: &View) -> Result<()> {
     let strides = contiguous_strides(out.shape);
     let top = GpuBuffer::alloc(out.numel() * dtype_of(compute).size())?;
     let top = View { buffer: &top, dtype: dtype_of(compute), shape: out.shape, strides: &strides, offset: 0 };
-    run(&MAX, compute, input, None, dims, &top)?;
+    run(&MAX, compute, input, &[], dims, &top)?;
     // An infinite maximum is not subtracted: inf - inf would be NaN.
     let fold = Fold::sum("exp_(x - finite(shift))", "ln_(a) + finite(shift)", f64::NEG_INFINITY);
-    run(&fold, compute, input, Some(&top), dims, out)
+    run(&fold, compute, input, &[top], dims, out)
 }
 
 pub(super) fn compute_of(dtype: DType) -> Result<Compute> {
@@ -153,9 +160,9 @@ fn parts(view: &View, dims: &[usize], reduced: bool) -> (Dims, Dims) {
     (pick(view.shape), pick(view.strides))
 }
 
-fn run(fold: &Fold, compute: Compute, input: &View, shift: Option<&View>, dims: &[usize], out: &View) -> Result<()> {
+fn run(fold: &Fold, compute: Compute, input: &View, shifts: &[View], dims: &[usize], out: &View) -> Result<()> {
     let total = dims.iter().map(|&d| input.shape[d]).product();
-    fold_over(fold, compute, input, shift, dims, out, total)
+    fold_over(fold, compute, input, shifts, dims, out, total)
 }
 
 /// Folds what no binding reaches by halves of its longest dimension.
@@ -168,9 +175,9 @@ fn by_halves(job: &Job, out: &View) -> Result<()> {
     if !dims.contains(&d) {
         for (start, n) in halves(input.shape[d]) {
             let (shape, kept) = (resized(input.shape, d, n), resized(out.shape, d, n));
-            let shift = job.shift.map(|s| part(s, d, start, &kept));
+            let shifts: Vec<View> = job.shifts.iter().map(|s| part(s, d, start, &kept)).collect();
             let (piece, to) = (part(input, d, start, &shape), part(out, d, start, &kept));
-            fold_over(job.fold, job.compute, &piece, shift.as_ref(), dims, &to, job.total)?;
+            fold_over(job.fold, job.compute, &piece, &shifts, dims, &to, job.total)?;
         }
         return Ok(());
     }
@@ -183,16 +190,16 @@ fn by_halves(job: &Job, out: &View) -> Result<()> {
     for (i, (start, n)) in halves(input.shape[d]).into_iter().enumerate() {
         let shape = resized(input.shape, d, n);
         let (piece, to) = (part(input, d, start, &shape), part(&partial, d, i, &one));
-        fold_over(&first, job.compute, &piece, job.shift, dims, &to, job.total)?;
+        fold_over(&first, job.compute, &piece, job.shifts, dims, &to, job.total)?;
     }
-    fold_over(&job.fold.again(), job.compute, &partial, job.shift, &[d], out, job.total)
+    fold_over(&job.fold.again(), job.compute, &partial, job.shifts, &[d], out, job.total)
 }
 
 fn fold_over(
     fold: &Fold,
     compute: Compute,
     input: &View,
-    shift: Option<&View>,
+    shifts: &[View],
     dims: &[usize],
     out: &View,
     total: usize,
@@ -210,11 +217,11 @@ fn fold_over(
         return copy(&Input::Scalar(Scalar::Float(value)), out);
     }
     if !fits(&[input, out])? {
-        return by_halves(&Job { fold, compute, input, shift, dims, total }, out);
+        return by_halves(&Job { fold, compute, input, shifts, dims, total }, out);
     }
     apart(&mut [*input], &[*out], &mut |views| {
         let input = &views[0];
-        let job = Job { fold, compute, input, shift, dims, total };
+        let job = Job { fold, compute, input, shifts, dims, total };
         if count <= SHORT || (outputs >= MANY && count <= CHUNK) {
             return job.threads(out, outputs, count);
         }
@@ -239,7 +246,7 @@ struct Job<'a> {
     fold: &'a Fold,
     compute: Compute,
     input: &'a View<'a>,
-    shift: Option<&'a View<'a>>,
+    shifts: &'a [View<'a>],
     dims: &'a [usize],
     /// Elements per output of the whole reduction: what a mean divides by.
     total: usize,
@@ -265,11 +272,14 @@ impl<'a> Job<'a> {
         if fold.load.contains("alpha") || fold.finish.contains("alpha") {
             kernel = kernel.scalar("alpha", Scalar::Float(fold.alpha));
         }
-        if let Some(shift) = self.shift {
-            kernel = kernel
-                .read("shift", *shift)
-                .walk("shift", shift.shape, shift.strides)
-                .text("let_shift", "let shift = read_shift({{shift}} + walk_shift(o));");
+        const ONE: &str = "let shift = read_shift({{shift}} + walk_shift(o));";
+        const TWO: &str =
+            "let shift = read_shift({{shift}} + walk_shift(o)); let rest = read_rest({{rest}} + walk_rest(o));";
+        for (name, shift) in ["shift", "rest"].into_iter().zip(self.shifts) {
+            kernel = kernel.read(name, *shift).walk(name, shift.shape, shift.strides);
+        }
+        if !self.shifts.is_empty() {
+            kernel = kernel.text("let_shift", if self.shifts.len() == 1 { ONE } else { TWO });
         }
         Ok(kernel)
     }

@@ -5,6 +5,7 @@
 
 use super::rules::{of_self, real};
 use super::{activation_backward as back, hard_backward};
+use crate::cpu::complex;
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapComplex, MapOrdered, MapReal, Ordered, Real};
 use crate::dtype::{DType, c128};
@@ -137,12 +138,12 @@ struct Silu;
 impl MapReal<1> for Silu {
     #[inline(always)]
     fn eval<T: Real>([x]: [T; 1]) -> T {
-        x / (T::one() + (-x).exp())
+        x * x.sigmoid()
     }
 }
 impl MapComplex<1> for Silu {
     fn eval([x]: [c128; 1]) -> c128 {
-        x / (c128::new(1.0, 0.0) + (-x).exp())
+        complex::divide(x, c128::ONE + complex::exp(-x))
     }
 }
 static SWISH: Rule =

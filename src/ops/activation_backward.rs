@@ -5,6 +5,7 @@
 
 use super::rules::of_tensors;
 use crate::autograd::grad_enabled;
+use crate::cpu::complex;
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapComplex, MapReal, Real};
 use crate::dtype::c128;
@@ -137,8 +138,8 @@ impl MapReal<2> for SiluBackward {
 }
 impl MapComplex<2> for SiluBackward {
     fn eval([g, x]: [c128; 2]) -> c128 {
-        let one = c128::new(1.0, 0.0);
-        let s = one / (one + (-x).exp());
+        let one = c128::ONE;
+        let s = complex::divide(one, one + complex::exp(-x));
         g * (s * (one + x * (one - s))).conj()
     }
 }

@@ -1,5 +1,6 @@
 //! Arithmetic: add, sub, mul, div and what they are made of.
 
+use crate::cpu::complex;
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapNum, MapReal, Num, Real};
 use crate::dtype::{Category, DType, c128};
@@ -200,7 +201,15 @@ impl MapReal<2> for Quotient {
 }
 impl crate::cpu::num::MapComplex<2> for Quotient {
     fn eval([x, y]: [c128; 2]) -> c128 {
-        x / y
+        complex::divide(x, y)
+    }
+    const ORDINARY: Option<fn([c128; 2]) -> bool> = Some(
+        #[inline(always)]
+        |[x, y]| complex::divides(x, y),
+    );
+    #[inline(always)]
+    fn quick([x, y]: [c128; 2]) -> c128 {
+        complex::quotient(x, y)
     }
 }
 pub(super) static QUOTIENT: Rule =

@@ -164,7 +164,7 @@ pub static SPHERICAL_J0: Op = Op {
     doc: "The spherical Bessel function of the first kind of order 0, `sin(x) / x`.",
     body: elementwise(&wide(bessel::spherical_j0, "spherical_j0_(x)")),
     vjp: NONE,
-    reference: "np.sinc(x0 / np.pi)",
+    reference: "np.where(np.isinf(x0) | (x0 == 0), x0 == 0, np.sin(x0) / x0)",
     ..SPECIAL
 };
 pub static AIRY: Op = Op {

@@ -3,6 +3,7 @@
 use super::mask::{NONZERO, positions};
 use super::rules::{BINARY, of_self, of_tensors, refused, same_dtype};
 use super::split::UNBIND;
+use crate::cpu::complex;
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapComplex, MapNum, MapOrdered, MapReal, Num, Ordered, Real};
 use crate::dtype::{Category, DType, Operands, Scalar, c128};
@@ -175,7 +176,7 @@ pub static LERP: Op = Op {
         ("f32[2], i64[2], f32[2]", "RuntimeError", "expected dtype float for `end`"),
         ("i64[2], i64[2], i64[2]", "RuntimeError", "not implemented for 'Long'"),
     ],
-    reference: "x0 + x2 * (x1 - x0)",
+    reference: "np.where(np.abs(x2) < 0.5, x0 + x2 * (x1 - x0), x1 - (x1 - x0) * (1 - x2))",
     out_dtype: Some(OutDType::Same),
     ..BINARY
 };
@@ -188,7 +189,7 @@ pub static LERP_SCALAR: Op = Op {
     node: "LerpBackward0",
     samples: &["f32[2,3], f32[2,3], 0.3", "f32[2,3], f32[3], 0.75"],
     errors: &[("f32[2], i64[2], 0.5", "RuntimeError", "expected dtype float for `end`")],
-    reference: "x0 + x2 * (x1 - x0)",
+    reference: "np.where(np.abs(x2) < 0.5, x0 + x2 * (x1 - x0), x1 - (x1 - x0) * (1 - x2))",
     ..BINARY
 };
 
@@ -236,7 +237,7 @@ impl MapReal<4> for AddQuotient {
 }
 impl MapComplex<4> for AddQuotient {
     fn eval([x, a, b, v]: [c128; 4]) -> c128 {
-        x + v * a / b
+        x + complex::divide(v * a, b)
     }
 }
 static ADD_QUOTIENT: Rule = Rule {
@@ -308,8 +309,8 @@ impl MapOrdered<4> for Finite {
     #[inline(always)]
     fn eval<T: Ordered>([x, nan, most, least]: [T; 4]) -> T {
         let bound = if x > T::zero() { most } else { least };
-        let x = if x.is_infinite() { bound } else { x };
-        if x.is_nan() { nan } else { x }
+        let y = if x.is_infinite() { bound } else { x };
+        if x.is_nan() { nan } else { y }
     }
 }
 impl MapComplex<4> for Finite {

@@ -25,9 +25,10 @@ impl MapReal<2> for XLog1pY {
     }
 }
 static X_LOG1P_Y: Rule = real2::<XLog1pY>("where_(flag(!truth(x) && !is_nan(y)), T(0), x * log1p_(y))");
+/// Zero where the gradient is, whatever the logarithm.
 fn slope_x(c: &Back) -> Term {
     let settled = c.arg(0).equals(0).both(c.arg(1).at_most(-1));
-    c.g() * c.arg(1).log1p().zero_where(settled)
+    XLOG1PY.call((c.g(), c.arg(1))).zero_where(settled)
 }
 fn slope_y(c: &Back) -> Term {
     c.g() * c.arg(0) / (c.arg(1) + 1)

@@ -4,6 +4,7 @@
 
 use super::needs::quiet;
 use super::rules::{Analytic, BINARY, FLOAT_UNARY, UNARY, analytic, real2, refused, wide};
+use crate::cpu::complex;
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapComplex, MapReal, Real};
 use crate::cpu::special;
@@ -22,7 +23,7 @@ impl Analytic for Exp {
         x.exp()
     }
     fn complex(x: c128) -> c128 {
-        x.exp()
+        complex::exp(x)
     }
 }
 pub static EXP: Op = Op {
@@ -41,7 +42,7 @@ impl Analytic for Exp2 {
         x.exp2()
     }
     fn complex(x: c128) -> c128 {
-        (x * LN_2).exp()
+        complex::exp(x * LN_2)
     }
 }
 pub static EXP2: Op = Op {
@@ -62,6 +63,9 @@ impl Analytic for Expm1 {
     }
     /// `e^(a+ib) - 1` without cancellation near zero: `expm1(a) cos b - 2 sin^2(b/2)`.
     fn complex(x: c128) -> c128 {
+        if x.re.abs() > 40.0 || !(x.re.is_finite() && x.im.is_finite()) {
+            return complex::exp(x) - 1.0;
+        }
         let half = (0.5 * x.im).sin();
         c128::new(x.re.exp_m1() * x.im.cos() - 2.0 * half * half, x.re.exp() * x.im.sin())
     }
@@ -85,7 +89,7 @@ impl Analytic for Log {
         x.ln()
     }
     fn complex(x: c128) -> c128 {
-        x.ln()
+        complex::ln(x)
     }
 }
 pub static LOG: Op = Op {
@@ -105,7 +109,7 @@ impl Analytic for Log2 {
         x.log2()
     }
     fn complex(x: c128) -> c128 {
-        x.ln() / LN_2
+        complex::ln(x) / LN_2
     }
 }
 pub static LOG2: Op = Op {
@@ -125,7 +129,7 @@ impl Analytic for Log10 {
         x.log10()
     }
     fn complex(x: c128) -> c128 {
-        x.ln() / LN_10
+        complex::ln(x) / LN_10
     }
 }
 pub static LOG10: Op = Op {
@@ -146,12 +150,11 @@ impl Analytic for Log1p {
     }
     /// `log|1+z| = log1p(2a + a^2 + b^2) / 2` keeps small arguments exact.
     fn complex(x: c128) -> c128 {
-        let re = if x.re.abs() < 0.5 && x.im.abs() < 0.5 {
-            0.5 * (x.re * (2.0 + x.re) + x.im * x.im).ln_1p()
-        } else {
-            (x + 1.0).norm().ln()
-        };
-        c128::new(re, x.im.atan2(1.0 + x.re))
+        if x.re.abs() < 0.5 && x.im.abs() < 0.5 {
+            let re = 0.5 * (x.re * (2.0 + x.re) + x.im * x.im).ln_1p();
+            return c128::new(re, x.im.atan2(1.0 + x.re));
+        }
+        complex::ln(c128::new(1.0 + x.re, x.im))
     }
 }
 pub static LOG1P: Op = Op {
@@ -177,9 +180,9 @@ impl MapComplex<2> for LogAddExp {
     fn eval([x, y]: [c128; 2]) -> c128 {
         let (high, low) = if x.re >= y.re { (x, y) } else { (y, x) };
         if high.re.is_infinite() && high.re == low.re {
-            (x.exp() + y.exp()).ln()
+            complex::ln(complex::exp(x) + complex::exp(y))
         } else {
-            high + Log1p::complex((low - high).exp())
+            high + Log1p::complex(complex::exp(low - high))
         }
     }
 }

@@ -15,7 +15,7 @@ impl Analytic for Sinh {
         x.sinh()
     }
     fn complex(x: c128) -> c128 {
-        x.sinh()
+        complex::sinh(x)
     }
 }
 pub static SINH: Op = Op {
@@ -34,7 +34,7 @@ impl Analytic for Cosh {
         x.cosh()
     }
     fn complex(x: c128) -> c128 {
-        x.cosh()
+        complex::cosh(x)
     }
 }
 pub static COSH: Op = Op {

@@ -175,9 +175,11 @@ pub static POW_TENSOR: Op = Op {
     ..OP
 };
 
-/// `g * (out * log(base))`, and zero where the base is zero and the exponent is not negative.
+/// `g * (out * log(base))`, and zero where the base is zero and the exponent is not negative. A negative number has a
+/// complex logarithm where the power is complex.
 fn exponent_slope(c: &Back, base: Term) -> Term {
-    let slope = c.g() * (c.out(0) * base.dup().log()).conj();
+    let log = if c.out(0).is_complex() { base.dup().to_dtype(c.output_facts[0].dtype).log() } else { base.dup().log() };
+    let slope = c.g() * (c.out(0) * log).conj();
     let settled = if c.arg(1).is_complex() { base.equals(0) } else { base.equals(0).both(c.arg(1).at_least(0)) };
     slope.zero_where(settled)
 }
@@ -237,7 +239,7 @@ impl Analytic for Rsqrt {
         x.rsqrt()
     }
     fn complex(x: c128) -> c128 {
-        c128::new(1.0, 0.0) / complex::sqrt(x)
+        complex::divide(c128::ONE, complex::sqrt(x))
     }
 }
 pub static RSQRT: Op = Op {
@@ -257,7 +259,7 @@ impl Analytic for Reciprocal {
         x.recip()
     }
     fn complex(x: c128) -> c128 {
-        c128::new(1.0, 0.0) / x
+        complex::divide(c128::ONE, x)
     }
 }
 pub static RECIPROCAL: Op = Op {

@@ -122,7 +122,9 @@ struct RoundTo;
 impl MapReal<2> for RoundTo {
     #[inline(always)]
     fn eval<T: Real>([x, scale]: [T; 2]) -> T {
-        (x * scale).round() / scale
+        let y = x * scale;
+        // What is too large to be scaled has no decimals.
+        if y.is_finite() { y.round() / scale } else { x }
     }
 }
 struct RoundFrom;
@@ -132,7 +134,7 @@ impl MapReal<2> for RoundFrom {
         (x / scale).round() * scale
     }
 }
-static ROUND_TO: Rule = real2::<RoundTo>("div_(round_(x * y), y)");
+static ROUND_TO: Rule = real2::<RoundTo>("where_(isfinite_(x * y), div_(round_(x * y), y), x)");
 static ROUND_FROM: Rule = real2::<RoundFrom>("round_(div_(x, y)) * y");
 
 /// `round` with decimals: the scale is a number of the rule, made here.

@@ -1,6 +1,7 @@
 //! Special functions: error functions, gamma functions, the logistic sigmoid and its inverse, x log y.
 
 use super::rules::{Analytic, BINARY, FLOAT_UNARY, analytic, real, real2, wide, wide2};
+use crate::cpu::complex;
 use crate::cpu::num::{MapReal, Real};
 use crate::cpu::special as cpu;
 use crate::dtype::c128;
@@ -155,8 +156,7 @@ impl Analytic for Sigmoid {
         x.sigmoid()
     }
     fn complex(x: c128) -> c128 {
-        let one = c128::new(1.0, 0.0);
-        one / (one + (-x).exp())
+        complex::divide(c128::ONE, c128::ONE + complex::exp(-x))
     }
 }
 pub static SIGMOID: Op = Op {
@@ -219,9 +219,10 @@ impl MapReal<2> for XLogY {
     }
 }
 static X_LOG_Y: Rule = real2::<XLogY>("where_(flag(!truth(x) && !is_nan(y)), T(0), x * ln_(y))");
+/// Zero where the gradient is, whatever the logarithm.
 fn slope_x(c: &Back) -> Term {
     let settled = c.arg(0).equals(0).both(c.arg(1).at_most(0));
-    c.g() * c.arg(1).log().zero_where(settled)
+    XLOGY.call((c.g(), c.arg(1))).zero_where(settled)
 }
 pub static XLOGY: Op = Op {
     sig: "xlogy(Tensor self, Tensor other) -> Tensor",

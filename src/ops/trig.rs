@@ -21,7 +21,7 @@ impl Analytic for Sin {
         x.sin()
     }
     fn complex(x: c128) -> c128 {
-        x.sin()
+        complex::sin(x)
     }
 }
 pub static SIN: Op = Op {
@@ -41,7 +41,7 @@ impl Analytic for Cos {
         x.cos()
     }
     fn complex(x: c128) -> c128 {
-        x.cos()
+        complex::cos(x)
     }
 }
 pub static COS: Op = Op {
@@ -163,15 +163,17 @@ pub static ATAN2: Op = Op {
 
 struct Sinc;
 impl Analytic for Sinc {
-    const LIMIT: f64 = TRIG_LIMIT / 4.0;
+    /// The sine is taken of the distance from the next whole number, so that it is zero there.
     #[inline(always)]
     fn real<T: Real>(x: T) -> T {
-        let p = x * T::from_f64(PI);
-        if x == T::zero() { T::one() } else { p.sin() / p }
+        let (n, half) = (x.round(), T::from_f64(0.5));
+        let s = ((x - n) * T::from_f64(PI)).sin();
+        let s = if (n * half).trunc() == n * half { s } else { -s };
+        if x == T::zero() { T::one() } else { s / (x * T::from_f64(PI)) }
     }
     fn complex(x: c128) -> c128 {
         let p = x * PI;
-        if x == c128::new(0.0, 0.0) { c128::new(1.0, 0.0) } else { p.sin() / p }
+        if x == c128::ZERO { c128::ONE } else { complex::divide(complex::sin(p), p) }
     }
 }
 pub static SINC: Op = Op {
@@ -179,7 +181,7 @@ pub static SINC: Op = Op {
     doc: "`sin(pi x) / (pi x)`, and 1 at zero.",
     aliases: &["special.sinc"],
     body: elementwise(&analytic::<Sinc>(
-        "where_(x, div_(sin_(x * T(3.14159265358979324)), x * T(3.14159265358979324)), T(1))",
+        "where_(x, div_(sin_((x - round_(x)) * T(3.14159265358979324)) * (T(1) - T(2) * abs_(round_(x) - T(2) * trunc_(round_(x) * T(0.5)))), x * T(3.14159265358979324)), T(1))",
     )),
     vjp: Vjp::Each(&[d(0, A0, |c| {
         let (p, over) = (c.arg(0) * PI, c.arg(0).square() * PI);

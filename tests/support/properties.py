@@ -8,7 +8,7 @@ import doctest
 
 import numpy as np
 
-from support import numeric, target
+from support import extremes, numeric, target
 from support.checking import UNSTATED, compare, dtypes, each, may_refuse, referenced, run, same, shapes, unrecord
 from support.layouts import stepped, transposed
 from support.optable import Op, key, recorded
@@ -102,6 +102,40 @@ def result_dtype(op: Op, device: str):
     }
     wanted = {retyped(swept, d): w for d, w in kept.items()}
     return each(op, check, list(wanted), "result dtype")
+
+
+def extreme(op: Op, device: str):
+    """Zeros, subnormals, huge and tiny numbers, poles, infinities and NaN, in both widths, against many digits."""
+    problems, count, needed = [], 0, {}
+    for dtype in ("f32", "f64") if device == "cpu" else ("f32",):
+        for call, arrays in extremes.calls(op, dtype):
+            if device == "gpu":
+                arrays = extremes.normal(arrays)
+            want = extremes.expected(op, call, arrays)
+            args, kwargs, _ = target.build(extremes.given(call, arrays), device)
+            try:
+                got = target.to_numpy(op.run(args, kwargs))
+            except RuntimeError as error:
+                if may_refuse(op, call, error):
+                    continue
+                raise
+            count += want.size
+            if got.shape != want.shape:
+                problems.append(f"{call.text}: shape {got.shape} is not {want.shape}")
+                continue
+            wrong = extremes.wrong(got, want, dtype, device)
+            values = {"want": want, "got": got, "dtype": dtype, **{f"x{i}": a for i, a in enumerate(arrays)}}
+            for reason, where in extremes.known_at(op, device, values):
+                needed[reason] = needed.get(reason, False) or bool((wrong & where).any())
+                wrong = wrong & ~where
+            at = np.nonzero(wrong)[0]
+            words = [
+                f"at {', '.join(f'{float(a[i]):.9g}' for a in arrays)}: {got[i]!r} is not {want[i]!r}" for i in at[:8]
+            ]
+            if words:
+                problems.append(f"{call.text} in {dtype}: {len(at)} of {want.size} differ: " + "; ".join(words))
+    problems += [f"known.EXTREMES is wrong, there is no difference: {r}" for r, found in needed.items() if not found]
+    return problems, count
 
 
 # --- gradients ---------------------------------------------------------------------------------------
@@ -347,6 +381,27 @@ def fused(op: Op, device: str):
         return same(result, expected, 2) or same(gradients, slopes, 4)
 
     return each(op, check, name="fused")
+
+
+def any_byte(op: Op, device: str):
+    """Bools are true whatever their byte is, if it is not zero."""
+
+    def dirty(spec, device):
+        if spec.dtype != "b8":
+            return target.make(spec, device)
+        flat = spec.array().reshape(-1)
+        bytes_ = np.where(flat, np.resize(np.array([255, 128, 2, 1], np.uint8), flat.shape), np.uint8(0))
+        return torch.tensor(bytes_, dtype=torch.uint8).view(torch.bool).reshape(spec.shape).to(device)
+
+    def check(call):
+        if not any(s.dtype == "b8" and s.shape != () for s in call.tensors()) or op.undefined:
+            return None
+        return same(run(op, call, device, maker=dirty)[0], run(op, call, device)[0])
+
+    swept = next((t for t in op.sample_texts() if "f32[" in t), None)
+    answers = recorded(op, swept, "dtypes") if swept else None
+    also = [retyped(swept, "b8")] if answers and answers.get("b8", "error") not in ("error", "none") else []
+    return each(op, check, op.sample_texts() + also, "any byte")
 
 
 # --- words -------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ pub fn lu<T: Field>(a: &mut Mat<T>) -> Result<(Vec<usize>, usize)> {
                 continue;
             }
             for i in j + 1..m {
-                let factor = a[(i, j)] / a[(j, j)];
+                let factor = a[(i, j)].over(a[(j, j)]);
                 a[(i, j)] = factor;
                 a.minus_row(i, factor, j, j + 1..end);
             }
@@ -66,7 +66,7 @@ pub fn cholesky<T: Field>(a: &mut Mat<T>) -> Result<usize> {
             a[(j, j)] = root;
             for i in j + 1..n {
                 let dot = (start..j).fold(a[(i, j)], |sum, r| sum - a[(i, r)] * a[(j, r)].conj());
-                a[(i, j)] = dot / root;
+                a[(i, j)] = dot.over(root);
             }
         }
     }

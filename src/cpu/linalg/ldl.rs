@@ -91,7 +91,7 @@ fn exchange<T: Field>(a: &mut Mat<T>, k: usize, at: usize, p: usize, hermitian: 
 fn eliminate_one<T: Field>(a: &mut Mat<T>, k: usize, hermitian: bool) {
     let column: Vec<T> = (k + 1..a.rows).map(|i| mirrored(a[(i, k)], hermitian)).collect();
     for i in k + 1..a.rows {
-        let factor = a[(i, k)] / a[(k, k)];
+        let factor = a[(i, k)].over(a[(k, k)]);
         let count = i - k;
         a.row_mut(i)[k + 1..=i].iter_mut().zip(&column[..count]).for_each(|(x, &c)| *x = *x - factor * c);
         a[(i, k)] = factor;
@@ -133,17 +133,17 @@ impl<T: Field> Block<T> {
     fn at(a: &Mat<T>, k: usize, hermitian: bool) -> Block<T> {
         let b = a[(k + 1, k)];
         let c = mirrored(b, hermitian);
-        Block { p: a[(k + 1, k + 1)] / b, q: a[(k, k)] / c, b, c }
+        Block { p: a[(k + 1, k + 1)].over(b), q: a[(k, k)].over(c), b, c }
     }
     /// The row `[x, y]` times the inverse.
     fn solve_row(&self, x: T, y: T) -> (T, T) {
         let scale = self.p * self.q - T::one();
-        ((self.p * x - y) / self.c / scale, (self.q * y - x) / self.b / scale)
+        ((self.p * x - y).over(self.c).over(scale), (self.q * y - x).over(self.b).over(scale))
     }
     /// The inverse times the column `[x, y]`.
     fn solve(&self, x: T, y: T) -> (T, T) {
-        let (x, y, scale) = (x / self.c, y / self.b, self.p * self.q - T::one());
-        ((self.p * x - y) / scale, (self.q * y - x) / scale)
+        let (x, y, scale) = (x.over(self.c), y.over(self.b), self.p * self.q - T::one());
+        ((self.p * x - y).over(scale), (self.q * y - x).over(scale))
     }
 }
 
@@ -173,7 +173,7 @@ pub fn solve<T: Field>(a: &Mat<T>, pivots: &[i32], hermitian: bool, b: &mut Mat<
             (k..k + size).for_each(|j| b.minus_row(i, a[(i, j)], j, 0..cols));
         }
         if size == 1 {
-            b.row_mut(k).iter_mut().for_each(|x| *x = *x / a[(k, k)]);
+            b.row_mut(k).iter_mut().for_each(|x| *x = x.over(a[(k, k)]));
             continue;
         }
         let block = Block::at(a, k, hermitian);

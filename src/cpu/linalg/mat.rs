@@ -1,5 +1,6 @@
 //! A dense matrix in row-major order, the numbers it may hold, and products of its blocks.
 
+use crate::cpu::complex;
 use crate::cpu::gemm;
 use crate::cpu::view::View;
 use crate::dtype::{Element, c64, c128};
@@ -13,6 +14,10 @@ pub trait Field: Element + ComplexFloat<Real: Element> {
     type Double: Double;
     fn double(self) -> Self::Double;
     fn of(real: Self::Real) -> Self;
+    /// The quotient, of complex numbers too without overflow on the way.
+    fn over(self, by: Self) -> Self {
+        self / by
+    }
 }
 
 /// What spectra are computed in.
@@ -44,6 +49,10 @@ impl Field for c64 {
     fn of(real: f32) -> c64 {
         real.into()
     }
+    fn over(self, by: c64) -> c64 {
+        let q = self.double().over(by.double());
+        c64::new(q.re as f32, q.im as f32)
+    }
 }
 impl Field for c128 {
     type Double = c128;
@@ -52,6 +61,9 @@ impl Field for c128 {
     }
     fn of(real: f64) -> c128 {
         real.into()
+    }
+    fn over(self, by: c128) -> c128 {
+        complex::divide(self, by)
     }
 }
 impl Double for f64 {}

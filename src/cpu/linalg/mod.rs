@@ -12,6 +12,7 @@ pub mod factor;
 pub mod ldl;
 pub mod mat;
 pub mod reflect;
+pub mod scaling;
 pub mod spectrum;
 pub mod triangular;
 

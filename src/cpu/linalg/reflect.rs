@@ -2,6 +2,7 @@
 //! leading one that is not stored, R above. Blocks of reflections act as one: `I - V T V^H` (Schreiber and Van Loan 1989).
 
 use super::mat::{Field, Mat};
+use super::scaling::{balance, shifted};
 use crate::error::Result;
 use num_complex::ComplexFloat;
 use std::ops::Range;
@@ -13,6 +14,7 @@ const BLOCK: usize = 32;
 pub fn qr<T: Field>(a: &mut Mat<T>) -> Result<Vec<T>> {
     let k = a.rows.min(a.cols);
     let mut taus = Vec::with_capacity(k);
+    let e = balance(a);
     for start in (0..k).step_by(BLOCK) {
         let end = k.min(start + BLOCK);
         for j in start..end {
@@ -29,6 +31,11 @@ pub fn qr<T: Field>(a: &mut Mat<T>) -> Result<Vec<T>> {
                 a.row_mut(i)[end..].copy_from_slice(rest.row(i - start));
             }
         }
+    }
+    // The reflections do not depend on the scale; R does.
+    let rows = if e == 0 { 0 } else { k };
+    for i in 0..rows {
+        a.row_mut(i)[i..].iter_mut().for_each(|x| *x = shifted(*x, e));
     }
     Ok(taus)
 }
@@ -64,12 +71,12 @@ fn reflector<T: Field>(a: &mut Mat<T>, j: usize) -> T {
     };
     let norm = scale * (j + 1..a.rows).fold(square(head), |sum, i| sum + square(a[(i, j)])).sqrt();
     let beta = if head.re() < zero { norm } else { zero - norm };
-    let below = T::one() / (head - T::of(beta));
+    let below = T::one().over(head - T::of(beta));
     for i in j + 1..a.rows {
         a[(i, j)] = a[(i, j)] * below;
     }
     a[(j, j)] = T::of(beta);
-    (T::of(beta) - head) / T::of(beta)
+    (T::of(beta) - head).over(T::of(beta))
 }
 
 /// Applies the reflection in column `j` to the given columns.

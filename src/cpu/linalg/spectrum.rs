@@ -1,10 +1,18 @@
 //! Singular values, eigenvalues and their vectors, by `faer` on one thread, so that no result depends on their number.
+//! `faer` does not scale what it is given, as LAPACK does: that is done here.
 
 use super::mat::{Double, Mat};
+use super::scaling::{balance, shifted};
 use crate::dtype::c128;
 use crate::error::{Error, Result};
 use faer::{MatRef, Side};
 
+/// The matrix scaled to the middle of the range, and the exponent of what its values are to be multiplied with.
+fn middle<T: Double>(a: &Mat<T>) -> (Mat<T>, i32) {
+    let mut a = a.clone();
+    let e = balance(&mut a);
+    (a, e)
+}
 fn seen<T: Double>(a: &Mat<T>) -> MatRef<'_, T> {
     MatRef::from_row_major_slice(&a.data, a.rows, a.cols)
 }
@@ -43,8 +51,9 @@ pub fn svd<T: Double>(a: &Mat<T>, full: bool) -> Result<(Mat<T>, Vec<f64>, Mat<T
         return Ok((side(a.rows), Vec::new(), side(a.cols).adjoint()));
     }
     let failed = not_converged("singular values");
-    let found = if full { seen(a).svd() } else { seen(a).thin_svd() }.map_err(failed)?;
-    let values = (0..k).map(|i| faer::traits::ext::ComplexFieldExt::real(&found.S()[i])).collect();
+    let (a, e) = middle(a);
+    let found = if full { seen(&a).svd() } else { seen(&a).thin_svd() }.map_err(failed)?;
+    let values = (0..k).map(|i| shifted(faer::traits::ext::ComplexFieldExt::real(&found.S()[i]), e)).collect();
     let (mut u, mut v) = (taken(found.U()), taken(found.V()));
     for j in 0..k {
         let factor = settle(&mut u, j);
@@ -57,7 +66,9 @@ pub fn singular_values<T: Double>(a: &Mat<T>) -> Result<Vec<f64>> {
     if a.rows.min(a.cols) == 0 {
         return Ok(Vec::new());
     }
-    seen(a).singular_values().map_err(not_converged("singular values"))
+    let (a, e) = middle(a);
+    let found = seen(&a).singular_values().map_err(not_converged("singular values"))?;
+    Ok(found.into_iter().map(|x| shifted(x, e)).collect())
 }
 
 /// Eigenvalues in rising order and vectors of the Hermitian matrix that the lower triangle stands for.
@@ -65,8 +76,9 @@ pub fn eigh<T: Double>(a: &Mat<T>) -> Result<(Vec<f64>, Mat<T>)> {
     if a.rows == 0 {
         return Ok((Vec::new(), Mat::zeros(0, 0)));
     }
-    let found = seen(a).self_adjoint_eigen(Side::Lower).map_err(not_converged("eigenvalues"))?;
-    let values = (0..a.rows).map(|i| faer::traits::ext::ComplexFieldExt::real(&found.S()[i])).collect();
+    let (a, e) = middle(a);
+    let found = seen(&a).self_adjoint_eigen(Side::Lower).map_err(not_converged("eigenvalues"))?;
+    let values = (0..a.rows).map(|i| shifted(faer::traits::ext::ComplexFieldExt::real(&found.S()[i]), e)).collect();
     let mut vectors = taken(found.U());
     for j in 0..a.rows {
         settle(&mut vectors, j);
@@ -78,7 +90,9 @@ pub fn eigenvalues_h<T: Double>(a: &Mat<T>) -> Result<Vec<f64>> {
     if a.rows == 0 {
         return Ok(Vec::new());
     }
-    seen(a).self_adjoint_eigenvalues(Side::Lower).map_err(not_converged("eigenvalues"))
+    let (a, e) = middle(a);
+    let found = seen(&a).self_adjoint_eigenvalues(Side::Lower).map_err(not_converged("eigenvalues"))?;
+    Ok(found.into_iter().map(|x| shifted(x, e)).collect())
 }
 
 /// Eigenvalues and vectors of length one.
@@ -87,19 +101,22 @@ pub fn eig<T: Double>(a: &Mat<T>) -> Result<(Vec<c128>, Mat<c128>)> {
     if n == 0 {
         return Ok((Vec::new(), Mat::zeros(0, 0)));
     }
-    let found = seen(a).eigen().map_err(not_converged("eigenvalues"))?;
+    let (a, e) = middle(a);
+    let found = seen(&a).eigen().map_err(not_converged("eigenvalues"))?;
     let mut vectors = taken(found.U());
     for j in 0..n {
         let norm = (0..n).map(|i| vectors[(i, j)].norm_sqr()).sum::<f64>().sqrt();
         scale(&mut vectors, j, c128::from(1.0 / norm));
         settle(&mut vectors, j);
     }
-    Ok(((0..n).map(|i| found.S()[i]).collect(), vectors))
+    Ok(((0..n).map(|i| shifted(found.S()[i], e)).collect(), vectors))
 }
 
 pub fn eigenvalues<T: Double>(a: &Mat<T>) -> Result<Vec<c128>> {
     if a.rows == 0 {
         return Ok(Vec::new());
     }
-    seen(a).eigenvalues().map_err(not_converged("eigenvalues"))
+    let (a, e) = middle(a);
+    let found = seen(&a).eigenvalues().map_err(not_converged("eigenvalues"))?;
+    Ok(found.into_iter().map(|x| shifted(x, e)).collect())
 }

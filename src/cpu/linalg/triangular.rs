@@ -30,7 +30,7 @@ fn part<T: Field>(a: &Mat<T>, b: &mut Mat<T>, what: Triangle, rows: Range<usize>
             }
             if !what.unit {
                 let pivot = a[(i, i)];
-                b.row_mut(i).iter_mut().for_each(|x| *x = *x / pivot);
+                b.row_mut(i).iter_mut().for_each(|x| *x = x.over(pivot));
             }
         }
         return Ok(());

@@ -12,7 +12,7 @@ pub mod rules;
 mod tests;
 
 use super::view::View;
-use crate::dtype::{DType, c64, c128};
+use crate::dtype::{DType, Truth, c64, c128};
 use crate::error::{Error, Result};
 use machine::run;
 use rule::Lanes;
@@ -57,9 +57,9 @@ pub unsafe fn reduce(kind: Reduce, input: View, dims: &[usize], out: View) -> Re
     }
 }
 
-unsafe fn truth<R: rule::Rule<bool>>(rule: R, input: View, dims: &[usize], out: View) -> Result<()> {
+unsafe fn truth<R: rule::Rule<Truth>>(rule: R, input: View, dims: &[usize], out: View) -> Result<()> {
     // SAFETY: handed on to the caller.
-    unsafe { run::<bool, R>(rule, input, &|d| dims.contains(&d), out) };
+    unsafe { run::<Truth, R>(rule, input, &|d| dims.contains(&d), out) };
     Ok(())
 }
 
@@ -88,18 +88,14 @@ impl<R: rule::Rule<f32> + rule::Rule<f64> + rule::Rule<i64> + rule::Rule<i32> + 
 
 unsafe fn ordered<R: Comparing>(rule: R, input: View, dims: &[usize], out: View) -> Result<()> {
     let reduced = |d: usize| dims.contains(&d);
-    // A bool is a byte, and so is its maximum.
-    let byte = |v: View| if v.dtype == DType::Bool { DType::U8 } else { v.dtype };
-    let (input_type, out_type) = (byte(input), byte(out));
-    let (input, out) = (View { dtype: input_type, ..input }, View { dtype: out_type, ..out });
-    // SAFETY: handed on to the caller; a byte that is the maximum of bools is a bool.
+    // SAFETY: handed on to the caller.
     unsafe {
         match input.dtype {
             DType::C64 | DType::C128 => return Err(Error::runtime("max and min are not defined for complex numbers")),
             DType::F16 | DType::BF16 | DType::F32 => run::<f32, R>(rule, input, &reduced, out),
             DType::F64 => run::<f64, R>(rule, input, &reduced, out),
             DType::I8 | DType::I16 | DType::I32 | DType::U16 => run::<i32, R>(rule, input, &reduced, out),
-            DType::U8 => run::<u8, R>(rule, input, &reduced, out),
+            DType::U8 | DType::Bool => run::<u8, R>(rule, input, &reduced, out),
             _ => run::<i64, R>(rule, input, &reduced, out),
         }
     }

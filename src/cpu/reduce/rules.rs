@@ -6,6 +6,7 @@
 use super::rule::{Lanes, Rule, Step};
 use crate::cpu::arith::{Arith, Float, Magnitude, Ordered, greater, lesser};
 use crate::cpu::num::{Fuse, Plain};
+use crate::dtype::Truth;
 use std::marker::PhantomData;
 
 /// The sum; divided by the number of elements for a mean.
@@ -106,7 +107,7 @@ impl<T: Ordered> Step<T> for Min {
 /// Whether any element is true.
 #[derive(Clone, Copy)]
 pub struct Any;
-impl Step<bool> for Any {
+impl Step<Truth> for Any {
     type Acc = u8;
     type Out = bool;
     #[inline(always)]
@@ -114,8 +115,8 @@ impl Step<bool> for Any {
         0
     }
     #[inline(always)]
-    fn step(self, acc: u8, x: bool) -> u8 {
-        acc | x as u8
+    fn step(self, acc: u8, x: Truth) -> u8 {
+        acc | x.get() as u8
     }
     #[inline(always)]
     fn merge(self, a: u8, b: u8) -> u8 {
@@ -130,7 +131,7 @@ impl Step<bool> for Any {
 /// Whether all elements are true.
 #[derive(Clone, Copy)]
 pub struct All;
-impl Step<bool> for All {
+impl Step<Truth> for All {
     type Acc = u8;
     type Out = bool;
     #[inline(always)]
@@ -138,8 +139,8 @@ impl Step<bool> for All {
         1
     }
     #[inline(always)]
-    fn step(self, acc: u8, x: bool) -> u8 {
-        acc & x as u8
+    fn step(self, acc: u8, x: Truth) -> u8 {
+        acc & x.get() as u8
     }
     #[inline(always)]
     fn merge(self, a: u8, b: u8) -> u8 {

@@ -54,7 +54,11 @@ fn scaled_apart(c: &Call, out: &Tensor, a: &Tensor, b: &Tensor, seen: &Tensor) -
     } else {
         product_of(a, b, seen, 1.0, 0.0)?;
     }
-    quiet(|| out.copy_raw(&(Term::from(out) * c.scalar(4)? + Term::from(c.tensor(0)?) * c.scalar(3)?).ok()?))
+    quiet(|| {
+        let (beta, product) = (c.scalar(3)?, Term::from(out) * c.scalar(4)?);
+        let unread = beta.to_c128() == num_complex::Complex::ZERO;
+        out.copy_raw(&(if unread { product } else { product + Term::from(c.tensor(0)?) * beta }).ok()?)
+    })
 }
 
 fn added_matrices(c: &Call, out: &[Tensor]) -> Result<()> {

@@ -5,8 +5,10 @@
 use super::kit::*;
 use super::solve::{compatible, triangular};
 use crate::cpu::linalg::{At, Batch, Field, factor};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::*;
+use crate::ops::host::int_list;
 use crate::ops::needs::quiet;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -140,6 +142,19 @@ pub static CHOLESKY_SOLVE: Op = Op {
     ..MATRIX
 };
 
+/// A factor with a zero on its diagonal has no inverse.
+fn has_inverse(l: &Tensor) -> Result<()> {
+    let zeros = quiet(|| Term::from(l).diagonals().equals(0).to_dtype(DType::I64).ok())?;
+    let (zeros, n) = (int_list(&zeros)?, l.size(l.ndim() - 1));
+    let Some(at) = zeros.iter().position(|&z| z != 0) else { return Ok(()) };
+    let which = if l.ndim() > 2 { format!("(Batch element {}): ", at / n) } else { String::new() };
+    let text = format!(
+        "{which}The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular.",
+        at % n + 1
+    );
+    Err(Error::linalg(text).in_op("cholesky_inverse"))
+}
+
 pub static CHOLESKY_INVERSE: Op = Op {
     sig: "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
     doc: "The inverse of A from its Cholesky factor.",
@@ -147,6 +162,7 @@ pub static CHOLESKY_INVERSE: Op = Op {
     body: composite(|c| {
         let l = c.tensor(0)?;
         square(l, "cholesky_inverse")?;
+        has_inverse(l)?;
         quiet(|| cholesky_solved(Term::from(l).eye(), l, c.flag(1)).outputs())
     }),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
@@ -154,7 +170,10 @@ pub static CHOLESKY_INVERSE: Op = Op {
         if c.flag(1) { -c.arg(0).at(both) } else { -both.at(c.arg(0)) }
     })]),
     samples: &["f32[3,3](spd, nograd)", "f32[2,2,2](spd, nograd), True", "c64[2,2](spd, nograd)"],
-    errors: &[("f32[2,3]", "RuntimeError", "cholesky_inverse: A must be batches of square matrices")],
+    errors: &[
+        ("f32[2,3]", "RuntimeError", "cholesky_inverse: A must be batches of square matrices"),
+        ("f32[2,2](zeros)", "LinAlgError", "cholesky_inverse: The diagonal element 1 is zero"),
+    ],
     out_dtype: Some(OutDType::Castable),
     ..MATRIX
 };

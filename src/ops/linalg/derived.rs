@@ -168,10 +168,27 @@ fn is_vector(a: &Tensor, b: &Tensor) -> bool {
     b.ndim() == a.ndim() - 1 && b.shape() == &a.shape()[..b.ndim()]
 }
 
-/// The ratio to the greatest singular value up to which one counts as zero.
+/// The ratio to the greatest singular value up to which one counts as zero. As LAPACK has it, gelsd takes what is no
+/// proper fraction for the precision, gelss what is negative; the column that gelsy begins with always counts.
 fn cutoff(c: &Call, a: &Tensor) -> Scalar {
-    let (m, n) = sizes(a);
-    c.opt_scalar(2).unwrap_or(Scalar::Float(epsilon(a.dtype()) * m.max(n) as f64))
+    let ((m, n), least) = (sizes(a), epsilon(a.dtype()));
+    let Some(given) = c.opt_scalar(2).map(Scalar::to_f64) else { return Scalar::Float(least * m.max(n) as f64) };
+    Scalar::Float(match c.str(3).unwrap_or("gelsy") {
+        "gelsd" if given <= 0.0 || given >= 1.0 => least,
+        "gelss" if given < 0.0 => least,
+        "gelsy" => given.min(1.0 - least),
+        _ => given,
+    })
+}
+
+/// The driver that takes the rank for granted refuses what has a lesser one.
+fn full_rank(rank: &Tensor, most: usize) -> Result<()> {
+    let info = (Term::from(rank) + 1).zero_where(Term::from(rank).equals(most)).ok()?;
+    succeeded(&info, "torch.linalg.lstsq", Error::linalg, |i| {
+        format!(
+            "The least squares solution could not be computed because the input matrix does not have full rank (error code: {i})."
+        )
+    })
 }
 
 /// The solution, and where they are wanted the squares of what is left.
@@ -208,6 +225,9 @@ fn least_squares(c: &Call) -> Result<Outputs> {
     }
     let none = |d: DType| Tensor::empty(&[0], d, a.device());
     let rank = MATRIX_RANK.call((a, Value::None, false, 0.0, cutoff(c, a))).ok()?;
+    if driver == "gels" {
+        full_rank(&rank, m.min(n))?;
+    }
     let full = item(&crate::ops::reduce::truth::ALL.call((Term::from(&rank).equals(n),)).ok()?)?.to_bool();
     let mut out = fitted(c, m > n && driver != "gelsy" && full)?;
     if out.len() < 2 {

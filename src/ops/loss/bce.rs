@@ -37,7 +37,7 @@ pub static BCE_VALUES: Op = Op {
     vjp: STEP,
     samples: &["f32[2,3](unit), f32[2,3](unit)"],
     errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size")],
-    reference: "-(x1 * np.log(x0) + (1 - x1) * np.log(1 - x0))",
+    reference: "-(x1 * np.maximum(np.log(x0), -100) + (1 - x1) * np.maximum(np.log1p(-x0), -100))",
     ..OP
 };
 
