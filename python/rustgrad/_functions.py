@@ -339,9 +339,22 @@ def is_same_size(input, other):
     return _tensor("is_same_size", input).shape == other.shape
 
 
-def result_type(tensor1, tensor2):
-    """The dtype that an operation on two tensors or numbers gives."""
-    return _C._result_type((tensor1, tensor2))
+def result_type(*operands, **named):
+    """The dtype that an operation on two tensors or numbers gives: `result_type(tensor, other)`.
+
+    By name they are `tensor` and `other`, `scalar` and `tensor`, or `scalar1` and `scalar2`.
+    """
+    for names in (("tensor", "other"), ("scalar", "tensor"), ("scalar1", "scalar2")):
+        if set(named) <= set(names) and not set(named) & set(names[: len(operands)]):
+            operands += tuple(named[n] for n in names[len(operands) :] if n in named)
+            break
+    if len(operands) != 2 or (named and not set(named) <= set(names)):
+        got = [type(o).__name__ for o in operands] + [f"{n}={type(o).__name__}" for n, o in named.items()]
+        raise TypeError(
+            f"result_type() received an invalid combination of arguments - got ({', '.join(got)}), but expected one of: "
+            "(Tensor tensor, Tensor or Number other), (Number scalar, Tensor tensor), (Number scalar1, Number scalar2)"
+        )
+    return _C._result_type(operands)
 
 
 def from_dlpack(ext_tensor, *, device=None, copy=None):

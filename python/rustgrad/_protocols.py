@@ -3,6 +3,7 @@ functions of Python applied to elements.
 """
 
 import functools
+import numbers
 import warnings
 
 from . import _C, _utils
@@ -214,4 +215,7 @@ class _Array:
 
 def _mapped(self, function, *others):
     lists = [t.expand_as(self).reshape(-1).tolist() for t in (self, *others)]
-    return self.copy_(_C.tensor(list(map(function, *lists)), dtype=self.dtype).reshape(self.shape))
+    results = list(map(function, *lists))
+    for wrong in (r for r in results if not isinstance(r, numbers.Number)):
+        raise TypeError(f"must be real number, not {type(wrong).__name__}")
+    return self.copy_(_C.tensor(results, dtype=self.dtype).reshape(self.shape))

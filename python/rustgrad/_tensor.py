@@ -119,9 +119,9 @@ class _Methods:
         """The dimensions from the slowest in memory to the fastest."""
         return tuple(sorted(range(self.ndim), key=lambda d: -self.stride(d)))
 
-    def sum_to_size(self, *size):
+    def sum_to_size(self, *sizes, size=None):
         """The sum over the dimensions that were broadcast from `size`."""
-        size = _sizes(size)
+        size = _sizes(sizes) if size is None else list(size)
         if not size:
             return self.sum()
         lead = self.ndim - len(size)
@@ -131,7 +131,7 @@ class _Methods:
         summed = [d for d in range(self.ndim) if d < lead or (size[d - lead] == 1 and self.shape[d] != 1)]
         return self.sum(summed, keepdim=True).reshape(size) if summed else self.view(size)
 
-    def new_empty_strided(self, size, stride, dtype=None, device=None, requires_grad=False):
+    def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=False):
         """An uninitialised tensor with these sizes and strides, of this tensor's dtype and device by default."""
         dtype, device = dtype or self.dtype, device or self.device
         return ops["empty_strided"](size, stride, dtype=dtype, device=device).requires_grad_(requires_grad)
@@ -304,7 +304,7 @@ class _Methods:
         """The tensor itself: there are no lazy negatives."""
         return self
 
-    def to_dense(self, dtype=None, *, masked_grad=True):
+    def to_dense(self, dtype=None, *, masked_grad=None):
         """The tensor itself: there are no sparse ones."""
         return self if dtype is None else self.to(dtype)
 

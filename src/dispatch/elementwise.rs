@@ -108,15 +108,15 @@ fn followed(call: &Call, rule: &Rule, shape: Dims) -> Layout {
 pub(super) fn run(call: &Call, rule: &'static Rule, target: Option<Target>) -> Result<Tensor> {
     let c = common(call, rule, target.as_ref().map(|t| t.out))?;
     let (compute, result) = promoted(call, c.dtype)?;
+    if let Some(t) = &target {
+        check_target(t, c.shape(), result)?;
+    }
     check_support(call, rule, compute, c.device)?;
     let device = c.device;
     let out = match &target {
         None if c.row_major || call.op.row_major => Tensor::of_shape(c.into_shape(), result, device)?,
         None => Tensor::of_layout(followed(call, rule, c.into_shape()), result, device)?,
-        Some(t) => {
-            check_target(t, c.shape(), result)?;
-            t.out.clone()
-        }
+        Some(t) => t.out.clone(),
     };
     if out.numel() == 0 {
         return Ok(out);

@@ -2,7 +2,7 @@
 
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapNum, MapReal, Num, Real};
-use crate::dtype::{Category, DType, c128};
+use crate::dtype::{Category, DType, Scalar, c128};
 use crate::error::{Error, Result};
 use crate::op::*;
 
@@ -27,10 +27,14 @@ pub(super) static PLUS_SCALED: Rule =
 /// The plain rule where `alpha` is one; else `alpha` must fit the tensors, which it may not promote.
 pub(super) fn by_alpha(c: &Call, plain: &'static Rule, scaled: &'static Rule) -> Result<&'static Rule> {
     let alpha = c.scalar(2)?;
-    if alpha.is_one() {
+    if matches!(alpha, Scalar::Int(1)) {
         return Ok(plain);
     }
-    let most = c.all_tensors().map(|t| t.dtype().category()).max().unwrap_or(Category::Complex);
+    let category = |v: &Value| match v {
+        Value::Scalar(s) => Some(s.category()),
+        v => v.as_tensor().map(|t| t.dtype().category()),
+    };
+    let most = c.args[..2].iter().filter_map(category).max().unwrap_or(Category::Complex);
     match alpha.category() {
         Category::Bool if most != Category::Bool => {
             Err(Error::runtime("Boolean alpha only supported for Boolean results."))
@@ -41,6 +45,7 @@ pub(super) fn by_alpha(c: &Call, plain: &'static Rule, scaled: &'static Rule) ->
         Category::Complex if most < Category::Complex => {
             Err(Error::runtime("For non-complex input tensors, argument alpha must not be a complex number."))
         }
+        _ if alpha.is_one() => Ok(plain),
         _ => Ok(scaled),
     }
 }
@@ -57,6 +62,7 @@ pub(super) fn without_alpha(c: &Call, common: DType) -> Result<(DType, DType)> {
 
 pub static ADD: Op = Op {
     sig: "add(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
+    deprecated: &["add(Tensor self, Scalar alpha, Tensor other) -> Tensor"],
     doc: "Adds `other`, scaled by `alpha`, element by element: `self + alpha * other`. Broadcasts; integers promote.",
     forms: FMIO,
     promote: Promote::By(without_alpha),
@@ -111,6 +117,7 @@ pub(super) fn no_bool(c: &Call, common: DType) -> Result<(DType, DType)> {
 
 pub static SUB: Op = Op {
     sig: "sub(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
+    deprecated: &["sub(Tensor self, Scalar alpha, Tensor other) -> Tensor"],
     doc: "Subtracts `other`, scaled by `alpha`, element by element: `self - alpha * other`. Broadcasts; bool is refused.",
     aliases: &["subtract"],
     forms: FMIO,
@@ -155,7 +162,7 @@ pub static RSUB_TENSOR: Op = Op {
     ..REVERSED
 };
 pub static RSUB: Op = Op {
-    sig: "rsub(Tensor self, Scalar other, *, Scalar alpha=1) -> Tensor",
+    sig: "rsub(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
     vjp: Vjp::Each(&[d(0, 0, |c| -c.g_times(2))]),
     node: "RsubBackward1",
     samples: &["f32[2,3], 1", "i64[4], 2.5"],

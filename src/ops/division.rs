@@ -209,7 +209,7 @@ pub static DIV_MODE: Op = Op {
 };
 
 pub static DIV_MODE_SCALAR: Op = Op {
-    sig: "div.scalar_mode(Scalar self, Tensor other, *, str? rounding_mode) -> Tensor",
+    sig: "div.scalar_mode(Scalar self, Operand other, *, str? rounding_mode) -> Tensor",
     doc: "Divides a number by each element and rounds, as `rounding_mode` says.",
     aliases: &["divide"],
     forms: FO,
@@ -220,7 +220,11 @@ pub static DIV_MODE_SCALAR: Op = Op {
         None => -c.g_times(0) / c.arg(1).square().conj(),
     })]),
     node: "DivBackward2",
-    samples: &["5, f32[2,3](nonzero), rounding_mode='trunc'", "7, i64[4](1..5), rounding_mode='floor'"],
+    samples: &[
+        "5, f32[2,3](nonzero), rounding_mode='trunc'",
+        "7, i64[4](1..5), rounding_mode='floor'",
+        "7, 2, rounding_mode='floor'",
+    ],
     errors: &[("1, f32[2], rounding_mode='up'", "RuntimeError", "div expected rounding_mode to be one of")],
     ..OP
 };
@@ -264,7 +268,7 @@ pub static FLOOR_DIVIDE: Op = Op {
     ..WHOLE
 };
 pub static FLOOR_DIVIDE_SCALAR: Op = Op {
-    sig: "floor_divide.scalar(Scalar self, Tensor other) -> Tensor",
+    sig: "floor_divide.scalar(Scalar self, Operand other) -> Tensor",
     doc: "Divides a number by each element and rounds down.",
     body: elementwise(&FLOOR_DIV),
     vjp: Vjp::Missing,

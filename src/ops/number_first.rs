@@ -1,7 +1,7 @@
 //! Arithmetic functions whose first argument is a number: `add(1, x)`, `mul(2, x)`.
 //!
 //! Operators on a number and a tensor do not come here (`2 - x` is `rsub`); only the functions do, as PyTorch lets a
-//! few of them take a number for a tensor.
+//! few of them take a number for a tensor. Of two numbers they make a 0-d tensor.
 
 use super::arith::{MINUS, MINUS_SCALED, PLUS, PLUS_SCALED, QUOTIENT, TIMES, by_alpha, no_bool, without_alpha};
 use crate::op::*;
@@ -11,12 +11,12 @@ pub static OPS: &[&Op] = &[&ADD_SCALAR, &SUB_SCALAR, &MUL_SCALAR, &DIV_SCALAR];
 #[allow(clippy::declare_interior_mutable_const)]
 const NUMBER_FIRST: Op = Op {
     forms: FO,
-    samples: &["2, f32[2,3]", "2.5, f32[3]", "3, i64[4](1..5)", "2.5, i64[4](1..5)"],
+    samples: &["2, f32[2,3]", "2.5, f32[3]", "3, i64[4](1..5)", "2.5, i64[4](1..5)", "2, 3", "2.5, 4", "1j, 2"],
     errors: &[("2, 'a'", "TypeError", "invalid combination")],
     ..OP
 };
 pub static ADD_SCALAR: Op = Op {
-    sig: "add.scalar(Scalar self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    sig: "add.scalar(Scalar self, Operand other, *, Scalar alpha=1) -> Tensor",
     doc: "Adds each element, scaled by `alpha`, to a number.",
     promote: Promote::By(without_alpha),
     body: elementwise_by(|c| by_alpha(c, &PLUS, &PLUS_SCALED), &[&PLUS, &PLUS_SCALED]),
@@ -27,7 +27,7 @@ pub static ADD_SCALAR: Op = Op {
     ..NUMBER_FIRST
 };
 pub static SUB_SCALAR: Op = Op {
-    sig: "sub.scalar(Scalar self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    sig: "sub.scalar(Scalar self, Operand other, *, Scalar alpha=1) -> Tensor",
     doc: "Subtracts each element, scaled by `alpha`, from a number. Bool is refused.",
     aliases: &["subtract"],
     promote: Promote::By(no_bool),
@@ -39,7 +39,7 @@ pub static SUB_SCALAR: Op = Op {
     ..NUMBER_FIRST
 };
 pub static MUL_SCALAR: Op = Op {
-    sig: "mul.scalar(Scalar self, Tensor other) -> Tensor",
+    sig: "mul.scalar(Scalar self, Operand other) -> Tensor",
     doc: "Multiplies a number by each element.",
     aliases: &["multiply"],
     body: elementwise(&TIMES),
@@ -50,7 +50,7 @@ pub static MUL_SCALAR: Op = Op {
     ..NUMBER_FIRST
 };
 pub static DIV_SCALAR: Op = Op {
-    sig: "div.scalar(Scalar self, Tensor other) -> Tensor",
+    sig: "div.scalar(Scalar self, Operand other) -> Tensor",
     doc: "Divides a number by each element.",
     aliases: &["divide", "true_divide"],
     promote: Promote::Float,
@@ -58,6 +58,13 @@ pub static DIV_SCALAR: Op = Op {
     vjp: Vjp::Each(&[d(1, A1, |c| -c.g_times(0) / c.arg(1).square().conj())]),
     node: "DivBackward0",
     reference: "x0 / x1",
-    samples: &["2, f32[2,3](nonzero)", "2.5, f32[3](nonzero)", "3, i64[4](1..5)", "2.5, i64[4](1..5)"],
+    samples: &[
+        "2, f32[2,3](nonzero)",
+        "2.5, f32[3](nonzero)",
+        "3, i64[4](1..5)",
+        "2.5, i64[4](1..5)",
+        "7, 2",
+        "2.5, 4",
+    ],
     ..NUMBER_FIRST
 };

@@ -102,7 +102,8 @@ fn closed_range(c: &Call) -> Result<Outputs> {
 pub static RANGE: Op = Op {
     sig: "range(Scalar start, Scalar end, Scalar step=1, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
     doc: "The numbers from `start` to `end`, the end included: of the default float dtype. See `arange`.",
-    forms: F,
+    forms: FO,
+    out_dtype: Some(OutDType::Every),
     body: composite(closed_range),
     vjp: Vjp::None("creation"),
     warns: Some(|_| {

@@ -26,7 +26,7 @@ fn infer_sum(c: &Call) -> Result<Specs> {
     wrap_dim(c.int(1)?, t.ndim())?;
     let natural = if t.dtype().category() <= Category::Int { DType::I64 } else { t.dtype() };
     match c.dtype(2).unwrap_or(natural) {
-        DType::Bool => Err(no_kernel(&format!("{}_out_cpu", c.op.parsed().base), DType::Bool)),
+        DType::Bool if t.numel() > 0 => Err(no_kernel(&format!("{}_out_cpu", c.op.parsed().base), DType::Bool)),
         dtype => Ok(Spec::one(t.shape(), dtype, t.device())),
     }
 }
