@@ -438,3 +438,35 @@ def test_dropout_in_place(torch):
     torch.dropout_(y, 0.5, True)
     assert set(y.tolist()) == {0.0, 2.0}
     assert torch.detach_copy(x).data_ptr() != x.data_ptr()
+
+
+def test_complex_numbers_are_not_cut(torch):
+    """A complex number where an element or a real number is wanted is refused: its imaginary part is not dropped."""
+    x, m, functional = torch.tensor([1.0, 2.0]), torch.ones(2, 2), torch.nn.functional
+    calls = [
+        lambda: torch.lerp(x, x, 1j), lambda: torch.addcmul(x, x, x, value=1j), lambda: functional.hardshrink(x, 1j),
+        lambda: functional.softplus(x, 1j), lambda: functional.softshrink(x, 1j), lambda: torch.histc(x, 2, 1j, 2),
+        lambda: torch.addmm(m, m, m, alpha=1j), lambda: torch.baddbmm(m[None], m[None], m[None], beta=1j),
+        lambda: torch.addr(x, x, x, alpha=1j), lambda: torch.index_add(x, 0, torch.tensor([0]), x[:1], alpha=1j),
+        lambda: torch.rsub(x, 1, alpha=1j), lambda: torch.trapezoid(x, dx=1j),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(RuntimeError, match="without overflow|complex number|real number"):
+            call()
+    z = torch.tensor([1 + 1j, 2 - 1j, 3 + 0j])
+    assert torch.addcmul(z, z, z, value=1j)[0].item() == -1 + 1j
+    assert torch.gradient(z, spacing=1j)[0].tolist() == [-2 - 1j, -0.5 - 1j, 1 - 1j]
+
+
+def test_nothing_of_any_dtype(torch):
+    whole = torch.empty(0, dtype=torch.int64)
+    assert torch.softmax(whole, 0).dtype == torch.int64 and torch.log_softmax(whole, 0).shape == (0,)
+    with pytest.raises(NotImplementedError):
+        torch.softmax(torch.ones(1, dtype=torch.int64), 0)
+
+
+def test_shapes_that_are_none(torch):
+    for bad in (1.5, torch.tensor([2]), None):
+        with pytest.raises(RuntimeError, match="Input shapes should be of type ints"):
+            torch.broadcast_shapes((2,), bad)
+    assert torch.broadcast_shapes([2, 1], (3,), 1) == (2, 3)

@@ -168,8 +168,11 @@ def broadcast_shapes(*shapes):
     """The shape to which shapes (tuples, or ints for one dimension) broadcast.
 
     Raises:
-        RuntimeError: they do not broadcast, or a size is negative.
+        RuntimeError: they do not broadcast, a size is negative, or an argument is no shape.
     """
+    for s in shapes:
+        if not isinstance(s, (int, tuple, list)):
+            raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {s}")
     shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     result = [1] * max((len(s) for s in shapes), default=0)
     for index, shape in enumerate(shapes):

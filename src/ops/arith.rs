@@ -145,12 +145,14 @@ impl MapNum<3> for ReverseMinus {
 static REVERSE_MINUS: Rule =
     Rule { operands: &[0, 1, 2], loops: Loops::NONE.num::<3, ReverseMinus>(), wgsl: "y - z * x" };
 
+static REVERSE_RULES: &[&Rule] = &[&REVERSE_MINUS];
+
 #[allow(clippy::declare_interior_mutable_const)]
 const REVERSED: Op = Op {
     doc: "Subtracts `self`, scaled by `alpha`, from `other`: `other - alpha * self`.",
     forms: F,
     promote: Promote::By(no_bool),
-    body: elementwise(&REVERSE_MINUS),
+    body: elementwise_by(|c| by_alpha(c, &REVERSE_MINUS, &REVERSE_MINUS), REVERSE_RULES),
     vjp: Vjp::Each(&[d(0, 0, |c| -c.g_times(2)), d(1, 0, |c| c.g())]),
     errors: &[("b8[2], b8[2]", "RuntimeError", "two bool tensors")],
     reference: "x1 - alpha * x0",
@@ -166,7 +168,10 @@ pub static RSUB: Op = Op {
     vjp: Vjp::Each(&[d(0, 0, |c| -c.g_times(2))]),
     node: "RsubBackward1",
     samples: &["f32[2,3], 1", "i64[4], 2.5"],
-    errors: &[("b8[2], True", "RuntimeError", "two bool tensors")],
+    errors: &[
+        ("b8[2], True", "RuntimeError", "two bool tensors"),
+        ("f32[2], 1, alpha=1j", "RuntimeError", "alpha must not be a complex number"),
+    ],
     keeps: Some("alpha"),
     ..REVERSED
 };

@@ -11,7 +11,7 @@ pub static OPS: &[&Op] = &[&ADD_SCALAR, &SUB_SCALAR, &MUL_SCALAR, &DIV_SCALAR];
 #[allow(clippy::declare_interior_mutable_const)]
 const NUMBER_FIRST: Op = Op {
     forms: FO,
-    samples: &["2, f32[2,3]", "2.5, f32[3]", "3, i64[4](1..5)", "2.5, i64[4](1..5)", "2, 3", "2.5, 4", "1j, 2"],
+    samples: &["2, f32[2,3]", "2.5, f32[3]", "3, i64[4](1..5)", "2.5, i64[4](1..5)"],
     errors: &[("2, 'a'", "TypeError", "invalid combination")],
     ..OP
 };
@@ -58,13 +58,6 @@ pub static DIV_SCALAR: Op = Op {
     vjp: Vjp::Each(&[d(1, A1, |c| -c.g_times(0) / c.arg(1).square().conj())]),
     node: "DivBackward0",
     reference: "x0 / x1",
-    samples: &[
-        "2, f32[2,3](nonzero)",
-        "2.5, f32[3](nonzero)",
-        "3, i64[4](1..5)",
-        "2.5, i64[4](1..5)",
-        "7, 2",
-        "2.5, 4",
-    ],
+    samples: &["2, f32[2,3](nonzero)", "2.5, f32[3](nonzero)", "3, i64[4](1..5)", "2.5, i64[4](1..5)"],
     ..NUMBER_FIRST
 };

@@ -141,8 +141,6 @@ pub static POW: Op = Op {
         "f32[4](pos), -1",
         "i64[4], 3",
         "c64[3], 2",
-        "b8[3], True",
-        "b8[3], False",
     ],
     errors: &[("i64[3], -1", "RuntimeError", "Integers to negative integer powers are not allowed.")],
     reference: "np.power(x0, x1)",

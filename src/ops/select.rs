@@ -143,6 +143,7 @@ fn in_bounds(e: Error, index: &Tensor, out: &Tensor, dim: usize) -> Error {
 
 fn run_add(c: &Call, out: &[Tensor]) -> Result<()> {
     let (dim, index, source) = prepared(c, &out[0], "index_add_")?;
+    c.scalar(4)?.check_fits(out[0].dtype())?;
     if source.device().is_gpu() {
         return gpu::index_add(&out[0].gpu_view()?, dim, &index.gpu_view()?, &source.gpu_view()?, c.float(4)?);
     }

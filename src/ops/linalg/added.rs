@@ -34,6 +34,11 @@ fn spec(c: &Call, shape: &[usize]) -> Result<Specs> {
 /// `beta * self + alpha * a @ b`, the operands seen as matrices or batches of them.
 fn added(c: &Call, out: &Tensor, a: &Tensor, b: &Tensor, seen: &Tensor) -> Result<()> {
     let (beta, alpha) = (c.scalar(3)?, c.scalar(4)?);
+    if !out.dtype().is_complex() {
+        for complex in [beta, alpha].iter().filter(|s| matches!(s, Scalar::Complex(..))) {
+            complex.check_fits(out.dtype())?;
+        }
+    }
     if [beta, alpha].iter().any(|s| s.to_c128().im != 0.0) {
         return scaled_apart(c, out, a, b, seen);
     }
@@ -306,6 +311,7 @@ fn check_factor(name: &str, factor: Scalar, common: DType) -> Result<()> {
         Scalar::Float(_) | Scalar::Complex(..) if !common.is_differentiable() => Err(Error::runtime(format!(
             "For integral input tensors, argument {name} must not be a floating point number."
         ))),
+        Scalar::Complex(..) => factor.check_fits(common),
         _ => Ok(()),
     }
 }
