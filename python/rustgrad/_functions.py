@@ -232,7 +232,7 @@ def lu(A, pivot=True, get_infos=False, out=None):
 
 def resize_as_(input, the_template, *, memory_format=None):
     """`input` resized in place to the shape of another tensor."""
-    return input.resize_as_(the_template, memory_format)
+    return input.resize_as_(the_template, memory_format=memory_format)
 
 
 def _fill_diagonal(t, fill_value, wrap):

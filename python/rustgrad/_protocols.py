@@ -56,13 +56,13 @@ class Methods:
             raise TypeError(f"unsupported format string passed to {type(self).__name__}.__format__")
         return str(self)
 
-    def apply_(self, function):
-        """Replaces each element by `function(element)`; slow, and only for CPU tensors."""
-        return _mapped(self, function)
+    def apply_(self, callable):
+        """Replaces each element by `callable(element)`; slow, and only for CPU tensors."""
+        return _mapped(self, callable)
 
-    def map_(self, tensor, callable):
-        """Replaces each element by `callable(element, other)`; slow, and only for CPU tensors."""
-        return _mapped(self, callable, tensor)
+    def map_(self, other, callable):
+        """Replaces each element by `callable(element, that of other)`; slow, and only for CPU tensors."""
+        return _mapped(self, callable, other)
 
     def map2_(self, x, y, callable):
         """Replaces each element by `callable(element, that of x, that of y)`; slow, and only for CPU tensors."""

@@ -89,7 +89,7 @@ class _Methods:
         _C._resize(self, _sizes(sizes))
         return self
 
-    def resize_as_(self, the_template, memory_format=None):
+    def resize_as_(self, the_template, *, memory_format=None):
         """`resize_` to the shape of another tensor."""
         return self.resize_(the_template.shape)
 
@@ -98,10 +98,10 @@ class _Methods:
         warnings.warn("non-inplace resize is deprecated", stacklevel=2)
         return self.reshape(_sizes(sizes))
 
-    def resize_as(self, the_template):
+    def resize_as(self, tensor):
         """The old out-of-place name of `reshape_as`."""
         warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
-        return self.reshape(the_template.shape)
+        return self.reshape(tensor.shape)
 
     def fill_diagonal_(self, fill_value, wrap=False):
         """Writes a number to the elements `[i, i, .., i]`; with `wrap` the diagonal of a high matrix begins again."""
@@ -115,7 +115,7 @@ class _Methods:
         """L and U in one matrix and the rows that were exchanged: `torch.lu`."""
         return _functions.lu(self, pivot, get_infos)
 
-    def dim_order(self, ambiguity_check=False):
+    def dim_order(self, *, ambiguity_check=False):
         """The dimensions from the slowest in memory to the fastest."""
         return tuple(sorted(range(self.ndim), key=lambda d: -self.stride(d)))
 

@@ -1,8 +1,8 @@
 """Records the signatures of PyTorch's public functions: python tests/golden/record_signatures.py > tests/golden/signatures.json
 
 Built-in functions have no signature that `inspect` sees: those of the top level and of Tensor stand in PyTorch's stubs,
-the rest in the schemas of its operators, which also say what is keyword-only where a stub is generous. `name?` marks a
-parameter that may be None. Overloads with names of dimensions are left out, and those of other devices.
+the rest in the schemas of its operators, which also say what is keyword-only, or may not be None, where a stub is
+generous. `name?` marks a parameter that may be None. Overloads with names of dimensions are left out, and those of other devices.
 """
 
 import ast
@@ -34,6 +34,8 @@ def render(params):
 def spelled(text):
     """A default in one spelling: `1` for 1.0, `()` for []."""
     text = text.replace("torch.", "")
+    if text.startswith("<"):
+        return "..."
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
@@ -109,8 +111,13 @@ def narrowed(rows, overloads):
     """A stub's overload, with what the schema of the same parameters says is keyword-only."""
     for schema, _ in overloads:
         by_name = {r[0]: r for r in schema}
+        # A stub cannot call a parameter `from`.
+        rows = [(n.removesuffix("_") if n not in by_name else n, *rest) for n, *rest in rows]
         if [r[0] for r in rows if r[0] != "out"] == [r[0] for r in schema]:
-            return [(n, none, d, keyword or (n in by_name and by_name[n][3])) for n, none, d, keyword in rows]
+            return [
+                (n, none and (n == "out" or d == "()" or by_name[n][1]), d, keyword or (n in by_name and by_name[n][3]))
+                for n, none, d, keyword in rows
+            ]
     return rows
 
 
