@@ -2,8 +2,6 @@
 
 from ._base import Tensor
 
-__all__ = ["cholesky", "eig", "lstsq", "matrix_rank", "qr", "solve", "symeig"]
-
 _INSTEAD = {
     "cholesky": "`torch.linalg.cholesky(A)`; for the upper factor its `.mH`",
     "eig": "`torch.linalg.eig` or `torch.linalg.eigvals`, whose results are complex",
@@ -13,6 +11,8 @@ _INSTEAD = {
     "solve": "`torch.linalg.solve`, whose arguments come in the other order",
     "symeig": "`torch.linalg.eigh` or `torch.linalg.eigvalsh`, which read the lower triangle by default",
 }
+
+__all__ = sorted(_INSTEAD)
 
 
 def _removed(name):
