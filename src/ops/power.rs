@@ -6,7 +6,7 @@
 use super::rules::{Analytic, FLOAT_UNARY, analytic, refused};
 use crate::cpu::complex;
 use crate::cpu::loops::Loops;
-use crate::cpu::num::{Bits, MapBits, MapComplex, MapInt, MapNum, MapReal, Num, Real};
+use crate::cpu::num::{MapComplex, MapInt, MapNum, MapReal, Num, Real, TestNum};
 use crate::dtype::{Category, DType, Scalar, c128};
 use crate::error::{Error, Result};
 use crate::op::*;
@@ -74,14 +74,14 @@ static POWER: Rule = Rule {
 };
 /// `x ** e` of truth values: true where `e` is false.
 struct Implied;
-impl MapBits<2> for Implied {
+impl TestNum<2> for Implied {
     #[inline(always)]
-    fn eval<T: Bits>([x, e]: [T; 2]) -> T {
-        x.or(e.not())
+    fn eval<T: Num>([x, e]: [T; 2]) -> bool {
+        x.truth() | !e.truth()
     }
 }
 static POWER_OF_BOOL: Rule =
-    Rule { operands: &[0, 1], loops: Loops::NONE.bits::<2, Implied>(), wgsl: "or_(x, not_(y))" };
+    Rule { operands: &[0, 1], loops: Loops::NONE.test_num::<2, Implied>(), wgsl: "logical_or_(x, logical_not_(y))" };
 static SQUARED: Rule = Rule { operands: &[0], loops: Loops::NONE.num::<1, Squared>(), wgsl: "x * x" };
 static CUBED: Rule = Rule { operands: &[0], loops: Loops::NONE.num::<1, Cubed>(), wgsl: "x * x * x" };
 static ROOT: Rule = analytic::<Sqrt>("sqrt_(x)");
