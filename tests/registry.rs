@@ -72,6 +72,15 @@ fn every_row_has_a_fitting_name() {
 }
 
 #[test]
+fn a_deprecated_order_has_the_parameters_of_its_op() {
+    every_row(|op| {
+        let mut old = op.parsed().deprecated.iter().flat_map(|s| &s.params);
+        old.find(|p| op.signature().index_of(p.name).is_none())
+            .map(|p| format!("a deprecated signature with '{}'", p.name))
+    });
+}
+
+#[test]
 fn no_name_is_given_twice() {
     let mut owners: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for op in all() {

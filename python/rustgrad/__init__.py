@@ -15,6 +15,7 @@ from ._formats import *  # noqa: F403
 from ._functions import *  # noqa: F403
 from ._histogram import *  # noqa: F403
 from ._lowrank import *  # noqa: F403
+from ._removed import *  # noqa: F403
 from ._settings import *  # noqa: F403
 from ._typed import *  # noqa: F403
 from .autograd.grad_mode import enable_grad as enable_grad

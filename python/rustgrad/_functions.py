@@ -168,8 +168,11 @@ def broadcast_shapes(*shapes):
     """The shape to which shapes (tuples, or ints for one dimension) broadcast.
 
     Raises:
-        RuntimeError: they do not broadcast, or a size is negative.
+        RuntimeError: they do not broadcast, a size is negative, or an argument is no shape.
     """
+    for s in shapes:
+        if not isinstance(s, (int, tuple, list)):
+            raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {s}")
     shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     result = [1] * max((len(s) for s in shapes), default=0)
     for index, shape in enumerate(shapes):
@@ -229,7 +232,7 @@ def lu(A, pivot=True, get_infos=False, out=None):
 
 def resize_as_(input, the_template, *, memory_format=None):
     """`input` resized in place to the shape of another tensor."""
-    return input.resize_as_(the_template, memory_format)
+    return input.resize_as_(the_template, memory_format=memory_format)
 
 
 def _fill_diagonal(t, fill_value, wrap):
@@ -339,9 +342,22 @@ def is_same_size(input, other):
     return _tensor("is_same_size", input).shape == other.shape
 
 
-def result_type(tensor1, tensor2):
-    """The dtype that an operation on two tensors or numbers gives."""
-    return _C._result_type((tensor1, tensor2))
+def result_type(*operands, **named):
+    """The dtype that an operation on two tensors or numbers gives: `result_type(tensor, other)`.
+
+    By name they are `tensor` and `other`, `scalar` and `tensor`, or `scalar1` and `scalar2`.
+    """
+    for names in (("tensor", "other"), ("scalar", "tensor"), ("scalar1", "scalar2")):
+        if set(named) <= set(names) and not set(named) & set(names[: len(operands)]):
+            operands += tuple(named[n] for n in names[len(operands) :] if n in named)
+            break
+    if len(operands) != 2 or (named and not set(named) <= set(names)):
+        got = [type(o).__name__ for o in operands] + [f"{n}={type(o).__name__}" for n, o in named.items()]
+        raise TypeError(
+            f"result_type() received an invalid combination of arguments - got ({', '.join(got)}), but expected one of: "
+            "(Tensor tensor, Tensor or Number other), (Number scalar, Tensor tensor), (Number scalar1, Number scalar2)"
+        )
+    return _C._result_type(operands)
 
 
 def from_dlpack(ext_tensor, *, device=None, copy=None):

@@ -8,7 +8,7 @@ __all__ = ["histogramdd"]
 _Result = _make("histogramdd", ("hist", "bin_edges"))
 
 
-def histogramdd(input, bins, *, range=None, weight=None, density=False):
+def histogramdd(input, bins, range=None, weight=None, density=False):
     """How many points fall between edges in each of N dimensions.
 
     Args:

@@ -3,6 +3,7 @@ functions of Python applied to elements.
 """
 
 import functools
+import numbers
 import warnings
 
 from . import _C, _utils
@@ -55,13 +56,13 @@ class Methods:
             raise TypeError(f"unsupported format string passed to {type(self).__name__}.__format__")
         return str(self)
 
-    def apply_(self, function):
-        """Replaces each element by `function(element)`; slow, and only for CPU tensors."""
-        return _mapped(self, function)
+    def apply_(self, callable):
+        """Replaces each element by `callable(element)`; slow, and only for CPU tensors."""
+        return _mapped(self, callable)
 
-    def map_(self, tensor, callable):
-        """Replaces each element by `callable(element, other)`; slow, and only for CPU tensors."""
-        return _mapped(self, callable, tensor)
+    def map_(self, other, callable):
+        """Replaces each element by `callable(element, that of other)`; slow, and only for CPU tensors."""
+        return _mapped(self, callable, other)
 
     def map2_(self, x, y, callable):
         """Replaces each element by `callable(element, that of x, that of y)`; slow, and only for CPU tensors."""
@@ -214,4 +215,7 @@ class _Array:
 
 def _mapped(self, function, *others):
     lists = [t.expand_as(self).reshape(-1).tolist() for t in (self, *others)]
-    return self.copy_(_C.tensor(list(map(function, *lists)), dtype=self.dtype).reshape(self.shape))
+    results = list(map(function, *lists))
+    for wrong in (r for r in results if not isinstance(r, numbers.Number)):
+        raise TypeError(f"must be real number, not {type(wrong).__name__}")
+    return self.copy_(_C.tensor(results, dtype=self.dtype).reshape(self.shape))

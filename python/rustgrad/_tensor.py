@@ -89,7 +89,7 @@ class _Methods:
         _C._resize(self, _sizes(sizes))
         return self
 
-    def resize_as_(self, the_template, memory_format=None):
+    def resize_as_(self, the_template, *, memory_format=None):
         """`resize_` to the shape of another tensor."""
         return self.resize_(the_template.shape)
 
@@ -98,10 +98,10 @@ class _Methods:
         warnings.warn("non-inplace resize is deprecated", stacklevel=2)
         return self.reshape(_sizes(sizes))
 
-    def resize_as(self, the_template):
+    def resize_as(self, tensor):
         """The old out-of-place name of `reshape_as`."""
         warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
-        return self.reshape(the_template.shape)
+        return self.reshape(tensor.shape)
 
     def fill_diagonal_(self, fill_value, wrap=False):
         """Writes a number to the elements `[i, i, .., i]`; with `wrap` the diagonal of a high matrix begins again."""
@@ -115,13 +115,13 @@ class _Methods:
         """L and U in one matrix and the rows that were exchanged: `torch.lu`."""
         return _functions.lu(self, pivot, get_infos)
 
-    def dim_order(self, ambiguity_check=False):
+    def dim_order(self, *, ambiguity_check=False):
         """The dimensions from the slowest in memory to the fastest."""
         return tuple(sorted(range(self.ndim), key=lambda d: -self.stride(d)))
 
-    def sum_to_size(self, *size):
+    def sum_to_size(self, *sizes, size=None):
         """The sum over the dimensions that were broadcast from `size`."""
-        size = _sizes(size)
+        size = _sizes(sizes) if size is None else list(size)
         if not size:
             return self.sum()
         lead = self.ndim - len(size)
@@ -131,7 +131,7 @@ class _Methods:
         summed = [d for d in range(self.ndim) if d < lead or (size[d - lead] == 1 and self.shape[d] != 1)]
         return self.sum(summed, keepdim=True).reshape(size) if summed else self.view(size)
 
-    def new_empty_strided(self, size, stride, dtype=None, device=None, requires_grad=False):
+    def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=False):
         """An uninitialised tensor with these sizes and strides, of this tensor's dtype and device by default."""
         dtype, device = dtype or self.dtype, device or self.device
         return ops["empty_strided"](size, stride, dtype=dtype, device=device).requires_grad_(requires_grad)
@@ -304,7 +304,7 @@ class _Methods:
         """The tensor itself: there are no lazy negatives."""
         return self
 
-    def to_dense(self, dtype=None, *, masked_grad=True):
+    def to_dense(self, dtype=None, *, masked_grad=None):
         """The tensor itself: there are no sparse ones."""
         return self if dtype is None else self.to(dtype)
 

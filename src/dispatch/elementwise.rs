@@ -3,7 +3,7 @@
 use super::{mixed_devices, no_gpu_dtype, no_shader};
 use crate::cpu::map::{self, Input, Output};
 use crate::device::Device;
-use crate::dtype::{Category, DType, Operands, default_dtype};
+use crate::dtype::{Category, DType, Operands, Scalar, default_dtype};
 use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::layout::{Dims, Layout, broadcast, result_strides, same, same_dims};
@@ -25,6 +25,8 @@ struct Common<'a> {
     joined: Option<Dims>,
     /// Every operand is row-major, so the result is.
     row_major: bool,
+    /// A number among the operands is complex.
+    complex_number: bool,
 }
 
 impl Common<'_> {
@@ -39,11 +41,12 @@ impl Common<'_> {
 fn common<'a>(call: &'a Call, rule: &Rule, target: Option<&Tensor>) -> Result<Common<'a>> {
     let (mut dtypes, mut device) = (Operands::default(), target.map(|t| t.device()));
     let (mut first, mut joined): (Option<&Dims>, Option<Dims>) = (None, None);
-    let mut row_major = true;
+    let (mut row_major, mut complex_number) = (true, false);
     for &i in rule.operands {
         let t = match &call.args[i] {
             Value::Scalar(s) => {
                 dtypes.scalar(*s);
+                complex_number |= matches!(s, Scalar::Complex(..));
                 continue;
             }
             v => v.as_tensor().ok_or_else(|| no_operand(call, i))?,
@@ -66,7 +69,7 @@ fn common<'a>(call: &'a Call, rule: &Rule, target: Option<&Tensor>) -> Result<Co
         }
     }
     let dtype = dtypes.result().ok_or_else(|| Error::internal("an elementwise op without operands"))?;
-    Ok(Common { dtype, device: device.unwrap_or_default(), first, joined, row_major })
+    Ok(Common { dtype, device: device.unwrap_or_default(), first, joined, row_major, complex_number })
 }
 
 #[cold]
@@ -108,15 +111,18 @@ fn followed(call: &Call, rule: &Rule, shape: Dims) -> Layout {
 pub(super) fn run(call: &Call, rule: &'static Rule, target: Option<Target>) -> Result<Tensor> {
     let c = common(call, rule, target.as_ref().map(|t| t.out))?;
     let (compute, result) = promoted(call, c.dtype)?;
+    if let Some(t) = &target {
+        check_target(t, c.shape(), result)?;
+    }
+    if c.complex_number && !compute.is_complex() {
+        check_numbers(call, rule, compute)?;
+    }
     check_support(call, rule, compute, c.device)?;
     let device = c.device;
     let out = match &target {
         None if c.row_major || call.op.row_major => Tensor::of_shape(c.into_shape(), result, device)?,
         None => Tensor::of_layout(followed(call, rule, c.into_shape()), result, device)?,
-        Some(t) => {
-            check_target(t, c.shape(), result)?;
-            t.out.clone()
-        }
+        Some(t) => t.out.clone(),
     };
     if out.numel() == 0 {
         return Ok(out);
@@ -147,6 +153,15 @@ fn check_support(call: &Call, rule: &Rule, compute: DType, device: Device) -> Re
         )));
     }
     Ok(())
+}
+
+/// Numbers that do not promote (`value`, `lambd`) must be elements all the same.
+#[cold]
+fn check_numbers(call: &Call, rule: &Rule, compute: DType) -> Result<()> {
+    rule.operands.iter().try_for_each(|&i| match &call.args[i] {
+        Value::Scalar(s @ Scalar::Complex(..)) => s.check_fits(compute),
+        _ => Ok(()),
+    })
 }
 
 fn check_target(t: &Target, shape: &[usize], result: DType) -> Result<()> {

@@ -3,7 +3,7 @@
 use super::{call, elementwise, launch, needs_record, overlap};
 use crate::autograd::{self, history, node, witness};
 use crate::error::{Error, Result};
-use crate::op::{A0, Arguments, Body, Call, Forms, Op, Sharing, Value, Vjp, tracer};
+use crate::op::{A0, Arguments, Body, Call, Forms, Op, OutDType, Sharing, Value, Vjp, tracer};
 use crate::tensor::{Meta, Tensor};
 use smallvec::smallvec;
 
@@ -127,7 +127,8 @@ fn run_into(call: &Call, target: &Tensor) -> Result<()> {
         }
         Body::Kernel(k) => {
             let mut outputs = crate::op::Outputs::new();
-            super::run_kernel(call, k, &mut outputs)?;
+            let own = computed_as(call, target);
+            super::run_kernel(&Call { op: call.op, args: own.as_deref().unwrap_or(call.args) }, k, &mut outputs)?;
             let result = &outputs[0];
             elementwise::check_castable(result.dtype(), target.dtype())?;
             check_shape(result, target)?;
@@ -135,6 +136,17 @@ fn run_into(call: &Call, target: &Tensor) -> Result<()> {
         }
         _ => Err(Error::internal("no in-place road for this body")),
     }
+}
+
+/// The arguments with the target's dtype, where the op computes in the dtype of its `out=` and none is given.
+fn computed_as<'a>(call: &'a Call, target: &Tensor) -> Option<crate::op::Args<'a>> {
+    let at = call.op.signature().index_of("dtype")?;
+    if call.op.out_dtype != Some(OutDType::Every) || !call.args[at].is_none() {
+        return None;
+    }
+    let mut own: crate::op::Args = call.args.iter().map(|v| v.reborrow()).collect();
+    own[at] = Value::DType(target.dtype());
+    Some(own)
 }
 
 fn check_shape(result: &Tensor, target: &Tensor) -> Result<()> {

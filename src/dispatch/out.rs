@@ -45,10 +45,12 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
     let mut own: crate::op::Args = args.iter().map(|v| v.reborrow()).collect();
     let rule = out_dtype(op);
     if let (OutDType::Every, Some(i)) = (rule, op.signature().index_of("dtype"))
-        && own[i].is_none()
         && let [out] = outs
     {
-        own[i] = Value::DType(out.dtype());
+        match own[i] {
+            Value::DType(asked) if asked != out.dtype() => return Err(two_dtypes(op, asked, out.dtype())),
+            _ => own[i] = Value::DType(out.dtype()),
+        }
     }
     let results = call(op, &own)?;
     if results.len() != outs.len() {
@@ -89,6 +91,23 @@ fn out_dtype(op: &Op) -> OutDType {
         Body::Kernel(_) => OutDType::Same,
         _ => OutDType::Castable,
     })
+}
+
+/// `dtype=` and `out=` may not contradict each other.
+#[cold]
+fn two_dtypes(op: &'static Op, asked: DType, out: DType) -> Error {
+    if op.signature().index_of("requires_grad").is_none() {
+        return Error::runtime(format!(
+            "Expected out tensor to have dtype {}, but got {} instead",
+            asked.cpp_name(),
+            out.cpp_name()
+        ));
+    }
+    Error::runtime(format!(
+        "dtype {} does not match dtype of out parameter ({})",
+        asked.scalar_type_name(),
+        out.scalar_type_name()
+    ))
 }
 
 fn check_same(result: DType, out: DType) -> Result<()> {

@@ -60,6 +60,25 @@ impl Layout {
             _ => Layout { shape: same_dims(&self.shape), strides: format.strides(&self.shape)?, offset: 0 },
         })
     }
+    /// The format that cat, pad and roll keep, as in PyTorch: channels last where these strides say so, else row-major.
+    pub fn channels_format(&self) -> Format {
+        let format = match self.ndim() {
+            4 => Format::ChannelsLast,
+            5 => Format::ChannelsLast3d,
+            _ => return Format::Contiguous,
+        };
+        // Strides rise from the channels over the inner dimensions to the batch; one channel or place tells nothing.
+        let order = [1].into_iter().chain((2..self.ndim()).rev()).chain([0]);
+        let mut least = 0;
+        for d in order {
+            let (n, step) = (self.shape[d], self.strides[d]);
+            if n == 0 || step < least || (d == 0 && least == self.strides[1]) {
+                return Format::Contiguous;
+            }
+            least = step * n.max(1);
+        }
+        format
+    }
     /// Whether this is how elements lie in a tensor of those strides, but for dimensions of size one.
     pub fn lies_as(&self, strides: &[usize]) -> bool {
         self.shape.iter().zip(&self.strides).zip(strides).all(|((&d, a), b)| d == 1 || a == b)
@@ -141,5 +160,17 @@ mod tests {
         assert_eq!(of(Format::Contiguous), [60, 20, 5, 1]);
         assert_eq!(of(Format::ChannelsLast), [60, 1, 15, 3]);
         assert!(Format::ChannelsLast3d.strides(&[2, 3]).is_err());
+    }
+
+    #[test]
+    fn strides_tell_the_format() {
+        let of = |shape: &[usize], strides: &[usize]| {
+            Layout { shape: shape.into(), strides: strides.into(), offset: 0 }.channels_format()
+        };
+        assert_eq!(of(&[2, 3, 4, 5], &[60, 1, 15, 3]), Format::ChannelsLast);
+        assert_eq!(of(&[2, 3, 4, 5], &[60, 20, 5, 1]), Format::Contiguous);
+        assert_eq!(of(&[2, 1, 4, 5], &[20, 20, 5, 1]), Format::Contiguous);
+        assert_eq!(of(&[1, 3, 1, 1], &[3, 1, 1, 1]), Format::Contiguous);
+        assert_eq!(of(&[2, 3, 2, 2, 2], &[24, 1, 12, 6, 3]), Format::ChannelsLast3d);
     }
 }

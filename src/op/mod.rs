@@ -105,6 +105,8 @@ pub struct Op {
     pub promote: Promote,
     pub body: Body,
     pub vjp: Vjp,
+    /// Signatures with the parameters in another order, which PyTorch still takes with a warning.
+    pub deprecated: &'static [&'static str],
     /// By default as the body's kind has it: see `dispatch::overlap`.
     pub sharing: Option<Sharing>,
     /// By default a tensor whose elements share places is refused in place.
@@ -151,6 +153,7 @@ pub const OP: Op = Op {
     constant: &[],
     copies: None,
     warns: None,
+    deprecated: &[],
     row_major: false,
     on_host: false,
     sharing: None,
@@ -170,6 +173,8 @@ pub struct Cache(AtomicPtr<Parsed>);
 
 pub struct Parsed {
     pub signature: Signature,
+    /// Those of `Op::deprecated`, for the function and for the method.
+    pub deprecated: Vec<Signature>,
     pub node: &'static str,
     pub inplace_node: &'static str,
     /// `sum` of `sum.dim`, without the namespace.
@@ -210,12 +215,15 @@ impl Op {
     pub fn parsed(&'static self) -> &'static Parsed {
         self.cache.get().unwrap_or_else(|| {
             self.cache.init(|| {
-                let signature = Signature::parse(self.sig).unwrap_or_else(|e| panic!("signature of {}: {e}", self.sig));
+                let parse = |s| Signature::parse(s).unwrap_or_else(|e| panic!("signature of {s}: {e}"));
+                let signature = parse(self.sig);
+                let old = self.deprecated.iter().map(|s| parse(s));
+                let deprecated = old.flat_map(|s| s.method_first().into_iter().chain([s])).collect();
                 let base = base_name(signature.name);
                 let title = title(signature.name, base);
                 let node = if self.node.is_empty() { leak(node_name(signature.name, title)) } else { self.node };
                 let inplace_node = if self.inplace_node.is_empty() { node } else { self.inplace_node };
-                Parsed { signature, node, inplace_node, base, title }
+                Parsed { signature, deprecated, node, inplace_node, base, title }
             })
         })
     }

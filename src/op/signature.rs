@@ -2,6 +2,7 @@
 //!
 //! `"sum.dim(Tensor self, int[]? dim, bool keepdim=False, *, DType? dtype=None) -> Tensor"`: a name with an optional
 //! overload after the last dot-free part, typed parameters with defaults, keyword-only ones after `*`, and the result.
+//! `int split_size_or_sections|split_size` has two names: PyTorch's function and method differ, or two overloads are one here.
 
 use super::value::Value;
 use crate::dtype::Scalar;
@@ -88,8 +89,11 @@ impl Kind {
     }
 }
 
+#[derive(Clone)]
 pub struct Param {
     pub name: &'static str,
+    /// Another name by which it may be given.
+    pub also: Option<&'static str>,
     pub kind: Kind,
     /// `None` is accepted (`Tensor?`).
     pub optional: bool,
@@ -146,6 +150,13 @@ impl Signature {
     pub fn index_of(&self, name: &str) -> Option<usize> {
         self.params.iter().position(|p| p.name == name)
     }
+    /// The same with `self` first: the order of a method.
+    pub fn method_first(&self) -> Option<Signature> {
+        let mut params = self.params.clone();
+        let me = params.remove(self.index_of("self").filter(|&i| i > 0)?);
+        params.insert(0, me);
+        Some(Signature { name: self.name, params, returns: self.returns.clone(), positional: self.positional })
+    }
 }
 
 impl Param {
@@ -156,12 +167,34 @@ impl Param {
         };
         let (ty, name) = decl.split_once(' ').ok_or_else(|| format!("parameter '{text}' has no name"))?;
         let (ty, optional) = ty.strip_suffix('?').map_or((ty, false), |t| (t, true));
+        let (name, also) = name.split_once('|').map_or((name, None), |(n, other)| (n, Some(other)));
         let kind = Kind::parse(ty).ok_or_else(|| format!("unknown type '{ty}'"))?;
         let default = match default_text {
             None => None,
             Some(d) => Some(default_value(d, kind).ok_or_else(|| format!("bad default '{d}' of {name}"))?),
         };
-        Ok(Param { name, kind, optional, default, default_text, keyword_only })
+        Ok(Param { name, also, kind, optional, default, default_text, keyword_only })
+    }
+    /// Whether a keyword means this parameter: its own name, or one that NumPy users write for PyTorch's.
+    pub fn is_called(&self, given: &str) -> bool {
+        self.name == given
+            || self.also == Some(given)
+            || match self.name {
+                "self" => matches!(given, "input" | "x" | "a" | "x1"),
+                "input" => matches!(given, "self" | "x" | "a" | "x1"),
+                "other" => given == "x2",
+                "dim" => given == "axis",
+                "keepdim" => given == "keepdims",
+                _ => false,
+            }
+    }
+    /// What None stands for; `None` where it is no value. As in PyTorch, an empty list of dimensions may be left out so.
+    pub fn for_none(&self) -> Option<Value<'static>> {
+        match &self.default {
+            Some(v @ Value::Ints(list)) if list.is_empty() => Some(v.clone()),
+            Some(Value::None) => Some(Value::None),
+            _ => self.optional.then_some(Value::None),
+        }
     }
 }
 
@@ -171,6 +204,7 @@ fn default_value(text: &str, kind: Kind) -> Option<Value<'static>> {
         "True" => Value::Scalar(Scalar::Bool(true)),
         "False" => Value::Scalar(Scalar::Bool(false)),
         t if t.starts_with('\'') => Value::Str(t.trim_matches('\'').into()),
+        "[]" if kind == Kind::TensorArgs => Value::Tensors(Vec::new()),
         t if t.starts_with('[') => Value::Ints(
             t[1..t.len() - 1]
                 .split(',')

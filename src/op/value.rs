@@ -128,7 +128,8 @@ pub trait Arguments {
         self.opt_scalar(i).map(Scalar::to_i64)
     }
     fn float(&self, i: usize) -> Result<f64> {
-        Ok(self.scalar(i)?.to_f64())
+        let s = self.scalar(i)?;
+        s.check_fits(DType::F64).map(|()| s.to_f64())
     }
     fn opt_float(&self, i: usize) -> Option<f64> {
         self.opt_scalar(i).map(Scalar::to_f64)

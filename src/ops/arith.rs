@@ -3,7 +3,7 @@
 use crate::cpu::complex;
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapNum, MapReal, Num, Real};
-use crate::dtype::{Category, DType, c128};
+use crate::dtype::{Category, DType, Scalar, c128};
 use crate::error::{Error, Result};
 use crate::op::*;
 
@@ -28,10 +28,14 @@ pub(super) static PLUS_SCALED: Rule =
 /// The plain rule where `alpha` is one; else `alpha` must fit the tensors, which it may not promote.
 pub(super) fn by_alpha(c: &Call, plain: &'static Rule, scaled: &'static Rule) -> Result<&'static Rule> {
     let alpha = c.scalar(2)?;
-    if alpha.is_one() {
+    if matches!(alpha, Scalar::Int(1)) {
         return Ok(plain);
     }
-    let most = c.all_tensors().map(|t| t.dtype().category()).max().unwrap_or(Category::Complex);
+    let category = |v: &Value| match v {
+        Value::Scalar(s) => Some(s.category()),
+        v => v.as_tensor().map(|t| t.dtype().category()),
+    };
+    let most = c.args[..2].iter().filter_map(category).max().unwrap_or(Category::Complex);
     match alpha.category() {
         Category::Bool if most != Category::Bool => {
             Err(Error::runtime("Boolean alpha only supported for Boolean results."))
@@ -42,6 +46,7 @@ pub(super) fn by_alpha(c: &Call, plain: &'static Rule, scaled: &'static Rule) ->
         Category::Complex if most < Category::Complex => {
             Err(Error::runtime("For non-complex input tensors, argument alpha must not be a complex number."))
         }
+        _ if alpha.is_one() => Ok(plain),
         _ => Ok(scaled),
     }
 }
@@ -58,6 +63,7 @@ pub(super) fn without_alpha(c: &Call, common: DType) -> Result<(DType, DType)> {
 
 pub static ADD: Op = Op {
     sig: "add(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
+    deprecated: &["add(Tensor self, Scalar alpha, Tensor other) -> Tensor"],
     doc: "Adds `other`, scaled by `alpha`, element by element: `self + alpha * other`. Broadcasts; integers promote.",
     forms: FMIO,
     promote: Promote::By(without_alpha),
@@ -112,6 +118,7 @@ pub(super) fn no_bool(c: &Call, common: DType) -> Result<(DType, DType)> {
 
 pub static SUB: Op = Op {
     sig: "sub(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
+    deprecated: &["sub(Tensor self, Scalar alpha, Tensor other) -> Tensor"],
     doc: "Subtracts `other`, scaled by `alpha`, element by element: `self - alpha * other`. Broadcasts; bool is refused.",
     aliases: &["subtract"],
     forms: FMIO,
@@ -139,12 +146,14 @@ impl MapNum<3> for ReverseMinus {
 static REVERSE_MINUS: Rule =
     Rule { operands: &[0, 1, 2], loops: Loops::NONE.num::<3, ReverseMinus>(), wgsl: "y - z * x" };
 
+static REVERSE_RULES: &[&Rule] = &[&REVERSE_MINUS];
+
 #[allow(clippy::declare_interior_mutable_const)]
 const REVERSED: Op = Op {
     doc: "Subtracts `self`, scaled by `alpha`, from `other`: `other - alpha * self`.",
     forms: F,
     promote: Promote::By(no_bool),
-    body: elementwise(&REVERSE_MINUS),
+    body: elementwise_by(|c| by_alpha(c, &REVERSE_MINUS, &REVERSE_MINUS), REVERSE_RULES),
     vjp: Vjp::Each(&[d(0, 0, |c| -c.g_times(2)), d(1, 0, |c| c.g())]),
     errors: &[("b8[2], b8[2]", "RuntimeError", "two bool tensors")],
     reference: "x1 - alpha * x0",
@@ -156,11 +165,14 @@ pub static RSUB_TENSOR: Op = Op {
     ..REVERSED
 };
 pub static RSUB: Op = Op {
-    sig: "rsub(Tensor self, Scalar other, *, Scalar alpha=1) -> Tensor",
+    sig: "rsub(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
     vjp: Vjp::Each(&[d(0, 0, |c| -c.g_times(2))]),
     node: "RsubBackward1",
     samples: &["f32[2,3], 1", "i64[4], 2.5"],
-    errors: &[("b8[2], True", "RuntimeError", "two bool tensors")],
+    errors: &[
+        ("b8[2], True", "RuntimeError", "two bool tensors"),
+        ("f32[2], 1, alpha=1j", "RuntimeError", "alpha must not be a complex number"),
+    ],
     keeps: Some("alpha"),
     ..REVERSED
 };

@@ -144,7 +144,7 @@ pub static K1: Op = Op {
 const NONE: Vjp = Vjp::None("as in PyTorch");
 
 pub static K0E: Op = Op {
-    sig: "special.scaled_modified_bessel_k0(Tensor input) -> Tensor",
+    sig: "special.scaled_modified_bessel_k0(Tensor x) -> Tensor",
     doc: "`exp(x)` times the modified Bessel function of the second kind of order 0.",
     body: elementwise(&wide(bessel::k0e, "k0e_(x)")),
     vjp: NONE,
@@ -152,7 +152,7 @@ pub static K0E: Op = Op {
     ..OF_POSITIVE
 };
 pub static K1E: Op = Op {
-    sig: "special.scaled_modified_bessel_k1(Tensor input) -> Tensor",
+    sig: "special.scaled_modified_bessel_k1(Tensor x) -> Tensor",
     doc: "`exp(x)` times the modified Bessel function of the second kind of order 1.",
     body: elementwise(&wide(bessel::k1e, "k1e_(x)")),
     vjp: NONE,
@@ -160,7 +160,7 @@ pub static K1E: Op = Op {
     ..OF_POSITIVE
 };
 pub static SPHERICAL_J0: Op = Op {
-    sig: "special.spherical_bessel_j0(Tensor input) -> Tensor",
+    sig: "special.spherical_bessel_j0(Tensor x) -> Tensor",
     doc: "The spherical Bessel function of the first kind of order 0, `sin(x) / x`.",
     body: elementwise(&wide(bessel::spherical_j0, "spherical_j0_(x)")),
     vjp: NONE,
@@ -168,7 +168,7 @@ pub static SPHERICAL_J0: Op = Op {
     ..SPECIAL
 };
 pub static AIRY: Op = Op {
-    sig: "special.airy_ai(Tensor input) -> Tensor",
+    sig: "special.airy_ai(Tensor x) -> Tensor",
     doc: "Airy's function Ai.",
     body: elementwise(&wide(bessel::airy, "airy_(x)")),
     vjp: NONE,

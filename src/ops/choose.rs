@@ -204,6 +204,7 @@ static ADD_PRODUCT: Rule =
     Rule { operands: &[0, 1, 2, 3], loops: Loops::NONE.num::<4, AddProduct>(), wgsl: "x + w * y * z" };
 pub static ADDCMUL: Op = Op {
     sig: "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    deprecated: &["addcmul(Tensor self, Scalar value, Tensor tensor1, Tensor tensor2) -> Tensor"],
     doc: "`self + value * tensor1 * tensor2`.",
     promote: Promote::By(|c, d| {
         let (d, _) = of_tensors(c, d)?;
@@ -247,6 +248,7 @@ static ADD_QUOTIENT: Rule = Rule {
 };
 pub static ADDCDIV: Op = Op {
     sig: "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    deprecated: &["addcdiv(Tensor self, Scalar value, Tensor tensor1, Tensor tensor2) -> Tensor"],
     doc: "`self + value * tensor1 / tensor2`. Integers are refused.",
     promote: Promote::By(|c, d| {
         let whole = |i: usize| c.tensor(i).is_ok_and(|t| t.dtype().category() < Category::Float);

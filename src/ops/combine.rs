@@ -23,7 +23,7 @@ fn vector(t: &Tensor) -> Result<()> {
 }
 
 pub static CARTESIAN_PROD: Op = Op {
-    sig: "cartesian_prod(Tensors tensors) -> Tensor",
+    sig: "cartesian_prod(Tensors tensors=[]) -> Tensor",
     doc: "All rows with one element of each vector, the last one changing fastest.",
     forms: F,
     body: composite(|c| {

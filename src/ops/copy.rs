@@ -134,7 +134,7 @@ fn copy_into(c: &Call, out: &[Tensor]) -> Result<()> {
 
 pub static COPY_: Op = Op {
     warns: Some(|c| imaginary_lost(c.opt_tensor(1)?.dtype(), c.opt_tensor(0)?.dtype())),
-    sig: "copy_(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
+    sig: "copy_(Tensor self, Tensor other|src, bool non_blocking=False) -> Tensor",
     doc: "Writes `src`, broadcast and converted, into `self`. Devices may differ.",
     forms: ONLY_INPLACE,
     body: Body::Kernel(Kernel {

@@ -85,7 +85,7 @@ pub static DIFF: Op = Op {
 
 /// The distances of samples: everywhere the same, or between each and the next.
 enum Width {
-    Even(f64),
+    Even(Scalar),
     Between(Term),
 }
 
@@ -119,6 +119,16 @@ fn curve<'a>(c: &'a Call, at: usize) -> Result<(&'a Tensor, usize)> {
     Ok((y, wrap_dim(c.int(at)?, y.ndim())?))
 }
 
+fn real_step(c: &Call) -> Result<Scalar> {
+    match c.scalar(1)? {
+        Scalar::Complex(..) => {
+            let text = "Currently, we only support dx as a real number.";
+            Err(Error::runtime(text).in_op(c.op.parsed().base))
+        }
+        step => Ok(step),
+    }
+}
+
 /// The sum of the areas of the trapezoids between neighbours, or running sums; zero where there are no samples.
 fn integral(y: &Tensor, dim: usize, width: Width, running: bool) -> Result<Outputs> {
     if y.size(dim) == 0 {
@@ -131,7 +141,7 @@ fn integral(y: &Tensor, dim: usize, width: Width, running: bool) -> Result<Outpu
     let sum = |t: Term| t.sum(&[dim as i64], false);
     match (width, running) {
         (Width::Even(h), false) => (sum(y.clone()) - (end(0) + end(n)) * 0.5) * h,
-        (Width::Even(h), true) => CUMSUM.call((pairs() * (h / 2.0), dim)),
+        (Width::Even(h), true) => CUMSUM.call((pairs() * h / 2.0, dim)),
         (Width::Between(w), false) => sum(pairs() * w) / 2.0,
         (Width::Between(w), true) => CUMSUM.call((pairs() * w, dim)) / 2.0,
     }
@@ -145,13 +155,14 @@ pub static TRAPEZOID: Op = Op {
     forms: F,
     body: composite(|c| {
         let (y, dim) = curve(c, 2)?;
-        integral(y, dim, Width::Even(c.float(1)?), false)
+        integral(y, dim, Width::Even(real_step(c)?), false)
     }),
     vjp: Vjp::Composite,
     samples: &["f32[5]", "f32[2,4], dx=0.5", "f32[3,2], dim=0", "i64[4]", "f32[2,1]"],
     errors: &[
         ("b8[3]", "NotImplementedError", "bool is not supported"),
         ("f32[]", "IndexError", "tensor has no dimensions"),
+        ("f32[3], dx=1j", "RuntimeError", "only support dx as a real number"),
     ],
     ..OP
 };
@@ -181,7 +192,7 @@ pub static CUMULATIVE_TRAPEZOID: Op = Op {
     forms: F,
     body: composite(|c| {
         let (y, dim) = curve(c, 2)?;
-        integral(y, dim, Width::Even(c.float(1)?), true)
+        integral(y, dim, Width::Even(real_step(c)?), true)
     }),
     vjp: Vjp::Composite,
     samples: &["f32[5]", "f32[2,4], dx=0.5", "f32[3,2], dim=0", "i64[4]"],
@@ -204,7 +215,7 @@ pub static CUMULATIVE_TRAPEZOID_X: Op = Op {
 
 /// The distance of samples along one dimension: everywhere the same, or the points themselves.
 enum Spacing {
-    Even(f64),
+    Even(Scalar),
     Points(Tensor),
 }
 
@@ -222,12 +233,13 @@ fn slope(t: &Tensor, dim: usize, spacing: &Spacing, edge: usize) -> Term {
     let (first, second, last, before) = (f(0, 1), f(1, 1), f(n - 1, 1), f(n - 2, 1));
     match spacing {
         Spacing::Even(h) => {
-            let middle = (f(2, n - 2) - f(0, n - 2)) / (2.0 * h);
+            // Of complex samples a complex distance has a direction.
+            let middle = (f(2, n - 2) - f(0, n - 2)) / *h / 2.0;
             let (left, right) = match edge {
                 1 => ((second - first) / *h, (last - before) / *h),
                 _ => (
-                    (f(1, 1) * 4.0 - first * 3.0 - f(2, 1)) / (2.0 * h),
-                    (last * 3.0 - before * 4.0 + f(n - 3, 1)) / (2.0 * h),
+                    (f(1, 1) * 4.0 - first * 3.0 - f(2, 1)) / *h / 2.0,
+                    (last * 3.0 - before * 4.0 + f(n - 3, 1)) / *h / 2.0,
                 ),
             };
             joined([left, middle, right], dim as i64)
@@ -292,9 +304,16 @@ pub static GRADIENT: Op = Op {
     sig: "gradient.scalarint(Tensor self, *, Scalar? spacing=None, int[1]? dim=None, int edge_order=1) -> Tensor[]",
     doc: "Slopes along each dimension, or the given ones, of samples `spacing` apart: differences of second order, at the ends of order `edge_order`.",
     forms: F,
-    body: composite(|c| slopes(c, |_| Ok(Spacing::Even(c.opt_float(1).unwrap_or(1.0))), None)),
+    body: composite(|c| slopes(c, |_| Ok(Spacing::Even(c.opt_scalar(1).unwrap_or(Scalar::Float(1.0)))), None)),
     vjp: Vjp::Composite,
-    samples: &["f32[5]", "f32[3,4], spacing=0.5", "f32[3,4], dim=1, edge_order=2", "i64[4]", "f32[2,3,4], dim=(0, 2)"],
+    samples: &[
+        "f32[5]",
+        "f32[3,4], spacing=0.5",
+        "c64[3], spacing=1+2j",
+        "f32[3,4], dim=1, edge_order=2",
+        "i64[4]",
+        "f32[2,3,4], dim=(0, 2)",
+    ],
     errors: &[
         ("f32[3], edge_order=3", "RuntimeError", "only supports edge_order=1 and edge_order=2"),
         ("f32[1]", "RuntimeError", "each dimension size to be at least edge_order+1"),
@@ -330,10 +349,10 @@ pub static GRADIENT_SCALARS: Op = Op {
     forms: F,
     body: composite(|c| {
         let Value::Scalars(spacing) = &c.args[1] else { return Err(Error::internal("gradient: expected numbers")) };
-        slopes(c, |i| Ok(Spacing::Even(Scalar::to_f64(spacing[i]))), Some(spacing.len()))
+        slopes(c, |i| Ok(Spacing::Even(spacing[i])), Some(spacing.len()))
     }),
     vjp: Vjp::Composite,
-    samples: &["f32[3,4], spacing=(1.0, 2.0)", "f32[3,4], spacing=(0.5,), dim=(1,)"],
+    samples: &["f32[3,4], spacing=(1.0, 2.0)", "f32[3,4], spacing=(0.5,), dim=(1,)", "c64[3,3], spacing=(1j, 2.0)"],
     errors: &[("f32[3,4], spacing=(1.0, 2.0, 3.0)", "RuntimeError", "but got a list of length 3")],
     ..OP
 };

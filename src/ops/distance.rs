@@ -186,7 +186,7 @@ fn by_product(mode: Option<&str>, a: &Tensor, b: &Tensor) -> Result<bool> {
 }
 
 pub static CDIST: Op = Op {
-    sig: "cdist(Tensor x1, Tensor x2, float p=2, str? compute_mode=None) -> Tensor",
+    sig: "cdist(Tensor x1, Tensor x2, float p=2, str compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor",
     doc: "The `p`-norm distances of each row of [.., P, M] to each row of [.., R, M]: [.., P, R]. `compute_mode` says whether those of order 2 may be made of a matrix product.",
     forms: F,
     body: composite(|c| {

@@ -209,7 +209,7 @@ pub static DIV_MODE: Op = Op {
 };
 
 pub static DIV_MODE_SCALAR: Op = Op {
-    sig: "div.scalar_mode(Scalar self, Tensor other, *, str? rounding_mode) -> Tensor",
+    sig: "div.scalar_mode(Scalar self, Operand other, *, str? rounding_mode) -> Tensor",
     doc: "Divides a number by each element and rounds, as `rounding_mode` says.",
     aliases: &["divide"],
     forms: FO,
@@ -264,7 +264,7 @@ pub static FLOOR_DIVIDE: Op = Op {
     ..WHOLE
 };
 pub static FLOOR_DIVIDE_SCALAR: Op = Op {
-    sig: "floor_divide.scalar(Scalar self, Tensor other) -> Tensor",
+    sig: "floor_divide.scalar(Scalar self, Operand other) -> Tensor",
     doc: "Divides a number by each element and rounds down.",
     body: elementwise(&FLOOR_DIV),
     vjp: Vjp::Missing,

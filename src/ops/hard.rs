@@ -22,6 +22,7 @@ pub static OPS: &[&Op] = &[
     &SOFTSHRINK,
     &THRESHOLD,
     &NN_THRESHOLD,
+    &THRESHOLD_OUT,
     &PRELU_KERNEL,
     &PRELU,
     &SOFTSIGN,
@@ -237,12 +238,23 @@ pub static THRESHOLD: Op = Op {
 pub static NN_THRESHOLD: Op = Op {
     sig: "nn.functional.threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor",
     doc: "`x` where greater than `threshold`, else `value`.",
-    aliases: &["threshold"],
     body: composite(|c| run(c, 3, &THRESHOLD, (c.tensor(0)?, c.scalar(1)?, c.scalar(2)?))),
     samples: &["f32[2,3], 0.1, 2.0", "i64[4], 1, 7", "f32[10](special), 0, -1"],
     errors: &[("b8[2], 0, 1", "RuntimeError", "not implemented for 'Bool'")],
     reference: "np.where(x0 <= threshold, value, x0)",
     ..ACTIVATION
+};
+
+pub static THRESHOLD_OUT: Op = Op {
+    sig: "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
+    doc: "`x` where greater than `threshold`, else `value`; see `nn.functional.threshold`.",
+    forms: FO,
+    body: composite(|c| THRESHOLD.calls((c.tensor(0)?, c.scalar(1)?, c.scalar(2)?))),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3], 0.1, 2.0", "i64[4], 1, 7"],
+    errors: &[("b8[2], 0, 1", "RuntimeError", "not implemented for 'Bool'")],
+    reference: "np.where(x0 <= threshold, value, x0)",
+    ..OP
 };
 
 struct Prelu;

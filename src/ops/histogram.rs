@@ -188,7 +188,8 @@ fn between(points: &Tensor, edges: &[Tensor], weight: Option<&Tensor>, density: 
         place = place * shape[d] + CLAMP.call((SEARCHSORTED.call((e, x, false, true)) - 1, Value::None, shape[d] - 1));
         inside = inside.both(within);
     }
-    let weight = weight.map(|w| Term::from(w.detach()).reshape(&[-1]).ok()).transpose()?;
+    // Points of no dimension fall into no bin.
+    let weight = weight.filter(|_| rows > 0).map(|w| Term::from(w.detach()).reshape(&[-1]).ok()).transpose()?;
     let counts = BINCOUNT.call((WHERE.call((inside, place, bins)), weight, bins.saturating_add(1)));
     let mut counts = NARROW.call((counts.to_dtype(points.dtype()), 0, 0, bins)).contiguous().reshape(&shape);
     if density {

@@ -7,9 +7,10 @@ use crate::cpu;
 use crate::device::Device;
 use crate::dtype::promote;
 use crate::error::{Error, Result, Show};
-use crate::layout::wrap_dim;
+use crate::layout::{Format, Layout, wrap_dim};
 use crate::op::*;
 use crate::tensor::Tensor;
+use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&CAT, &STACK, &HSTACK, &VSTACK, &DSTACK, &COLUMN_STACK, &BLOCK_DIAG];
 
@@ -26,9 +27,19 @@ fn is_legacy_empty(shape: &[usize]) -> bool {
     shape == [0]
 }
 
+/// The dimension that grows. Of such empty tensors alone any is right: nothing is joined.
 fn cat_dim(c: &dyn Arguments, list: &[Tensor]) -> Result<usize> {
-    let ndim = list.iter().find(|t| !is_legacy_empty(t.shape())).map_or(1, |t| t.ndim());
-    wrap_dim(c.int(1)?, ndim)
+    match list.iter().find(|t| !is_legacy_empty(t.shape())) {
+        Some(t) => wrap_dim(c.int(1)?, t.ndim()),
+        None => Ok(0),
+    }
+}
+
+/// Where all parts lie with their channels last, so does the result, as in PyTorch; else it is row-major.
+fn joined_layout(list: &[Tensor], shape: &[usize]) -> Result<Layout> {
+    let format = list.first().map_or(Format::Contiguous, |t| t.layout().channels_format());
+    let agreed = list.iter().all(|t| t.layout().channels_format() == format);
+    Layout::contiguous(shape).formed(if agreed { format } else { Format::Contiguous })
 }
 
 fn cat_spec(c: &Call) -> Result<Specs> {
@@ -63,7 +74,7 @@ fn cat_spec(c: &Call) -> Result<Specs> {
         shape[dim] += t.size(dim);
     }
     let dtype = list.iter().skip(1).try_fold(list[0].dtype(), |d, t| promote(d, t.dtype()))?;
-    Ok(Spec::one(&shape, dtype, list[0].device()))
+    Ok(smallvec![Spec { layout: joined_layout(&list, &shape)?, dtype, device: list[0].device() }])
 }
 
 /// Contiguous parts, row by row, where that is faster than part by part. False where it is not; nothing is done then.
@@ -122,7 +133,6 @@ pub static CAT: Op = Op {
 /// Each part of the gradient; the parts are views.
 fn uncat(c: &Back) -> Result<Vec<Option<Tensor>>> {
     let g = c.g().ok()?;
-    let dim = wrap_dim(c.int(1)?, g.ndim())?;
     let mut start = 0;
     let mut out = Vec::new();
     for (_, f) in c.facts {
@@ -130,6 +140,7 @@ fn uncat(c: &Back) -> Result<Vec<Option<Tensor>>> {
             out.push(Some(Tensor::zeros(&f.shape, f.dtype, f.device)?));
             continue;
         }
+        let dim = wrap_dim(c.int(1)?, g.ndim())?;
         let stop = start + f.shape[dim];
         out.push(Some(SLICE.call((&g, dim, start, stop)).ok()?));
         start = stop;
@@ -150,10 +161,19 @@ fn stack_spec(c: &Call) -> Result<Specs> {
             Show(t.shape())
         )));
     }
-    let mut shape: crate::layout::Dims = first.shape().into();
+    let (mut shape, mut flat) = (first.shape().to_vec(), first.shape().to_vec());
     shape.insert(dim, list.len());
     let dtype = list.iter().skip(1).try_fold(first.dtype(), |d, t| promote(d, t.dtype()))?;
-    Ok(Spec::one(&shape, dtype, first.device()))
+    let layout = if dim < flat.len() {
+        // As `cat` lays it, the dimension split in two.
+        flat[dim] *= list.len();
+        let mut strides = joined_layout(&list, &flat)?.strides;
+        strides.insert(dim, strides[dim] * first.size(dim).max(1));
+        Layout { shape: shape.into(), strides, offset: 0 }
+    } else {
+        Layout::contiguous(&shape)
+    };
+    Ok(smallvec![Spec { layout, dtype, device: first.device() }])
 }
 
 fn stack(c: &Call, out: &[Tensor]) -> Result<()> {
@@ -297,7 +317,7 @@ fn block_diag(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static BLOCK_DIAG: Op = Op {
-    sig: "block_diag(Tensors tensors) -> Tensor",
+    sig: "block_diag(Tensors tensors=[]) -> Tensor",
     doc: "A matrix with the given matrices on its diagonal and zeros elsewhere.",
     forms: F,
     body: kernel(

@@ -15,7 +15,7 @@ use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&LINEAR, &DROPOUT, &F_DROPOUT, &DROPOUT_MASK];
+pub static OPS: &[&Op] = &[&LINEAR, &DROPOUT, &DROPOUT_, &F_DROPOUT, &DROPOUT_MASK];
 
 pub static LINEAR: Op = Op {
     sig: "nn.functional.linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
@@ -107,6 +107,17 @@ pub static DROPOUT: Op = Op {
     sig: "dropout(Tensor input, float p, bool train) -> Tensor",
     doc: "Zeroes elements with probability `p` and scales the others by `1 / (1 - p)`, where `train` is set.",
     forms: F,
+    body: composite(|c| dropout(c.tensor(0)?, c.float(1)?, c.flag(2), false, Class::Runtime)),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3], 0.0, True", "f32[2,3], 0.5, False", "f32[2,3], 1.0, True"],
+    errors: &[("f32[2], 1.5, True", "RuntimeError", "between 0 and 1")],
+    ..OP
+};
+
+pub static DROPOUT_: Op = Op {
+    sig: "dropout_(Tensor input, float p, bool train) -> Tensor",
+    doc: "`dropout` in place.",
+    forms: Forms(Forms::FUNCTION | Forms::ONLY_INPLACE),
     body: composite(|c| dropout(c.tensor(0)?, c.float(1)?, c.flag(2), false, Class::Runtime)),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], 0.0, True", "f32[2,3], 0.5, False", "f32[2,3], 1.0, True"],

@@ -1,7 +1,7 @@
 //! Arithmetic functions whose first argument is a number: `add(1, x)`, `mul(2, x)`.
 //!
 //! Operators on a number and a tensor do not come here (`2 - x` is `rsub`); only the functions do, as PyTorch lets a
-//! few of them take a number for a tensor.
+//! few of them take a number for a tensor. Of two numbers they make a 0-d tensor.
 
 use super::arith::{MINUS, MINUS_SCALED, PLUS, PLUS_SCALED, QUOTIENT, TIMES, by_alpha, no_bool, without_alpha};
 use crate::op::*;
@@ -16,7 +16,7 @@ const NUMBER_FIRST: Op = Op {
     ..OP
 };
 pub static ADD_SCALAR: Op = Op {
-    sig: "add.scalar(Scalar self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    sig: "add.scalar(Scalar self, Operand other, *, Scalar alpha=1) -> Tensor",
     doc: "Adds each element, scaled by `alpha`, to a number.",
     promote: Promote::By(without_alpha),
     body: elementwise_by(|c| by_alpha(c, &PLUS, &PLUS_SCALED), &[&PLUS, &PLUS_SCALED]),
@@ -27,7 +27,7 @@ pub static ADD_SCALAR: Op = Op {
     ..NUMBER_FIRST
 };
 pub static SUB_SCALAR: Op = Op {
-    sig: "sub.scalar(Scalar self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    sig: "sub.scalar(Scalar self, Operand other, *, Scalar alpha=1) -> Tensor",
     doc: "Subtracts each element, scaled by `alpha`, from a number. Bool is refused.",
     aliases: &["subtract"],
     promote: Promote::By(no_bool),
@@ -39,7 +39,7 @@ pub static SUB_SCALAR: Op = Op {
     ..NUMBER_FIRST
 };
 pub static MUL_SCALAR: Op = Op {
-    sig: "mul.scalar(Scalar self, Tensor other) -> Tensor",
+    sig: "mul.scalar(Scalar self, Operand other) -> Tensor",
     doc: "Multiplies a number by each element.",
     aliases: &["multiply"],
     body: elementwise(&TIMES),
@@ -50,7 +50,7 @@ pub static MUL_SCALAR: Op = Op {
     ..NUMBER_FIRST
 };
 pub static DIV_SCALAR: Op = Op {
-    sig: "div.scalar(Scalar self, Tensor other) -> Tensor",
+    sig: "div.scalar(Scalar self, Operand other) -> Tensor",
     doc: "Divides a number by each element.",
     aliases: &["divide", "true_divide"],
     promote: Promote::Float,

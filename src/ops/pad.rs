@@ -3,6 +3,7 @@
 //! The constant mode is a fill and one copy. Reflect and replicate read through an index for each padded dimension,
 //! so their gradient is an indexed addition. Circular joins slices.
 
+use super::copy::CLONE;
 use super::index::INDEX_PUT;
 use super::join::CAT;
 use super::rules::no_kernel;
@@ -69,6 +70,7 @@ pub static PAD: Op = Op {
         "f32[1,2,4], (2, 1), mode='circular'",
         "f32[1,2,4], (2, -1), mode='circular'",
         "f32[1,1,3,3], (-1, 2, 1, -1), mode='circular'",
+        "f32[1,2,3], (0, 0), mode='circular'",
         "i64[3], (1, 1), value=7",
     ],
     errors: &[
@@ -123,6 +125,12 @@ fn padded_shape(t: &[usize], pad: &[i64]) -> Result<Dims> {
     Ok(shape)
 }
 
+/// Channels that lie last stay there.
+fn padded_spec(t: &Tensor, shape: &[usize]) -> Result<Specs> {
+    let layout = Layout::contiguous(shape).formed(t.layout().channels_format())?;
+    Ok(smallvec![Spec { layout, dtype: t.dtype(), device: t.device() }])
+}
+
 /// What is cropped may not exceed the size, even where padding on the other side would make up for it.
 fn check_crop(t: &[usize], pad: &[i64]) -> Result<()> {
     let fits = |(&n, (before, after)): (&usize, (i64, i64))| {
@@ -168,7 +176,7 @@ pub static CONSTANT_PAD_ND: Op = Op {
             check_pairs(t.ndim(), pad)?;
             let shape = padded_shape(t.shape(), pad)?;
             check_crop(t.shape(), pad)?;
-            Ok(Spec::one(&shape, t.dtype(), t.device()))
+            padded_spec(t, &shape)
         },
         pad_constant,
         Some(pad_constant),
@@ -240,7 +248,7 @@ fn folded_spec(c: &Call) -> Result<Specs> {
     }
     let shape = padded_shape(t.shape(), pad)?;
     check_crop(t.shape(), pad)?;
-    Ok(Spec::one(&shape, t.dtype(), t.device()))
+    padded_spec(t, &shape)
 }
 
 fn fold_of(c: &Op) -> Fold {
@@ -329,5 +337,6 @@ fn circular(t: &Tensor, pad: &[i64]) -> Result<Outputs> {
         }
         out = CAT.call((parts, d)).ok()?;
     }
-    Ok(smallvec![out])
+    // Nothing was padded: the result is new memory all the same.
+    if out.same(t) { CLONE.calls((t,)) } else { Ok(smallvec![out]) }
 }

@@ -6,7 +6,7 @@
 use super::rules::{Analytic, FLOAT_UNARY, analytic, refused};
 use crate::cpu::complex;
 use crate::cpu::loops::Loops;
-use crate::cpu::num::{MapComplex, MapInt, MapNum, MapReal, Num, Real};
+use crate::cpu::num::{MapComplex, MapInt, MapNum, MapReal, Num, Real, TestNum};
 use crate::dtype::{Category, DType, Scalar, c128};
 use crate::error::{Error, Result};
 use crate::op::*;
@@ -72,6 +72,16 @@ static POWER: Rule = Rule {
     loops: Loops::NONE.real::<2, Power>().int::<2, Power>().complex::<2, Power>(),
     wgsl: "pow_(x, y)",
 };
+/// `x ** e` of truth values: true where `e` is false.
+struct Implied;
+impl TestNum<2> for Implied {
+    #[inline(always)]
+    fn eval<T: Num>([x, e]: [T; 2]) -> bool {
+        x.truth() | !e.truth()
+    }
+}
+static POWER_OF_BOOL: Rule =
+    Rule { operands: &[0, 1], loops: Loops::NONE.test_num::<2, Implied>(), wgsl: "logical_or_(x, logical_not_(y))" };
 static SQUARED: Rule = Rule { operands: &[0], loops: Loops::NONE.num::<1, Squared>(), wgsl: "x * x" };
 static CUBED: Rule = Rule { operands: &[0], loops: Loops::NONE.num::<1, Cubed>(), wgsl: "x * x * x" };
 static ROOT: Rule = analytic::<Sqrt>("sqrt_(x)");
@@ -93,11 +103,14 @@ fn number_dtype(c: &Call, _: DType) -> Result<(DType, DType)> {
     if common.category() == Category::Int && e.to_f64() < 0.0 {
         return Err(Error::runtime("Integers to negative integer powers are not allowed."));
     }
-    power_dtype(c, common)
+    Ok((common, common))
 }
 
 fn by_exponent(c: &Call) -> Result<&'static Rule> {
     let e = c.scalar(1)?;
+    if matches!(e, Scalar::Bool(_)) && c.tensor(0)?.dtype() == DType::Bool {
+        return Ok(&POWER_OF_BOOL);
+    }
     if matches!(e, Scalar::Complex(..)) {
         return Ok(&POWER);
     }
@@ -118,7 +131,7 @@ pub static POW: Op = Op {
     doc: "Each element to the power of a number. Integers refuse negative exponents.",
     forms: FMIO,
     promote: Promote::By(number_dtype),
-    body: elementwise_by(by_exponent, &[&POWER, &SQUARED, &CUBED, &ROOT, &INVERSE_ROOT, &INVERSE]),
+    body: elementwise_by(by_exponent, &[&POWER, &POWER_OF_BOOL, &SQUARED, &CUBED, &ROOT, &INVERSE_ROOT, &INVERSE]),
     vjp: Vjp::Each(&[d(0, A0, power_slope)]),
     samples: &[
         "f32[2,3](pos), 2.5",

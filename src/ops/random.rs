@@ -148,7 +148,7 @@ const CREATION: Op = Op {
 };
 
 pub static RAND: Op = Op {
-    sig: "rand(Size size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "rand(Size size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     doc: "Random numbers, uniform in [0, 1).",
     body: composite(|c| created(c, c.ints(0)?, 1, default_dtype(), UNIT)),
     samples: &["(0, 3)"],
@@ -156,7 +156,7 @@ pub static RAND: Op = Op {
 };
 
 pub static RANDN: Op = Op {
-    sig: "randn(Size size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "randn(Size size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     doc: "Random numbers of the normal distribution with mean 0 and variance 1.",
     body: composite(|c| created(c, c.ints(0)?, 1, default_dtype(), STANDARD)),
     samples: &["(0, 3)"],
@@ -174,7 +174,7 @@ fn between(low: i64, high: i64) -> Result<Draw> {
 }
 
 pub static RANDINT: Op = Op {
-    sig: "randint(int high, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "randint(int high, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     doc: "Random integers of [0, high); int64 by default.",
     body: composite(|c| created(c, c.ints(1)?, 2, DType::I64, between(0, c.int(0)?)?)),
     samples: &["1, (2, 3)", "5, (0,)"],
@@ -187,7 +187,7 @@ pub static RANDINT: Op = Op {
 };
 
 pub static RANDINT_LOW: Op = Op {
-    sig: "randint.low(int low, int high, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "randint.low(int low, int high, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     doc: "Random integers of [low, high); int64 by default.",
     body: composite(|c| created(c, c.ints(2)?, 3, DType::I64, between(c.int(0)?, c.int(1)?)?)),
     samples: &["3, 4, (2, 3)"],
@@ -197,7 +197,7 @@ pub static RANDINT_LOW: Op = Op {
 };
 
 pub static RANDPERM: Op = Op {
-    sig: "randperm(int n, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "randperm(int n, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     doc: "The integers 0 .. n - 1 in random order; int64 by default.",
     body: composite(|c| {
         let n = c.int(0)?;
@@ -227,21 +227,21 @@ const LIKE: Op =
     Op { forms: F, vjp: Vjp::None("random numbers"), errors: &[("'a'", "TypeError", "must be Tensor")], ..OP };
 
 pub static RAND_LIKE: Op = Op {
-    sig: "rand_like(Tensor self, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    sig: "rand_like(Tensor self, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     doc: "Random numbers, uniform in [0, 1), in the shape of another tensor.",
     body: composite(|c| created_like(c, 1, UNIT)),
     samples: &["f32[0,3]"],
     ..LIKE
 };
 pub static RANDN_LIKE: Op = Op {
-    sig: "randn_like(Tensor self, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    sig: "randn_like(Tensor self, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     doc: "Normal random numbers in the shape of another tensor.",
     body: composite(|c| created_like(c, 1, STANDARD)),
     samples: &["f32[0,3]"],
     ..LIKE
 };
 pub static RANDINT_LIKE: Op = Op {
-    sig: "randint_like(Tensor self, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    sig: "randint_like(Tensor self, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     doc: "Random integers of [0, high) in the shape and dtype of another tensor.",
     body: composite(|c| created_like(c, 2, between(0, c.int(1)?)?)),
     samples: &["f32[2,3], 1", "i64[2], 1"],
@@ -250,7 +250,7 @@ pub static RANDINT_LIKE: Op = Op {
     ..LIKE
 };
 pub static RANDINT_LIKE_LOW: Op = Op {
-    sig: "randint_like.low(Tensor self, int low, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    sig: "randint_like.low(Tensor self, int low, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     doc: "Random integers of [low, high) in the shape and dtype of another tensor.",
     body: composite(|c| created_like(c, 3, between(c.int(1)?, c.int(2)?)?)),
     samples: &["i64[2], 3, 4"],

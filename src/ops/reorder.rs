@@ -2,7 +2,7 @@
 
 use crate::cpu::flip;
 use crate::error::{Error, Result};
-use crate::layout::{Dims, Layout, wrap_dim, wrap_dims};
+use crate::layout::{Dims, Format, Layout, wrap_dim, wrap_dims};
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -154,7 +154,10 @@ pub static ROLL: Op = Op {
     body: kernel(
         |c| {
             roll_args(c)?;
-            Ok(smallvec![Spec::like(c.tensor(0)?)])
+            let t = c.tensor(0)?;
+            let by_dims = !c.ints(2)?.is_empty();
+            let format = if by_dims { t.layout().channels_format() } else { Format::Contiguous };
+            Ok(smallvec![Spec { layout: t.layout().formed(format)?, ..Spec::like(t) }])
         },
         roll,
         Some(roll),

@@ -223,7 +223,7 @@ pub static NORMAL_STDS: Op = Op {
 };
 
 pub static NORMAL: Op = Op {
-    sig: "normal(float mean, float std, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "normal(float mean, float std, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     doc: "Normal random numbers of a shape.",
     forms: FO,
     body: composite(|c| {

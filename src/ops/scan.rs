@@ -26,7 +26,7 @@ fn infer_sum(c: &Call) -> Result<Specs> {
     wrap_dim(c.int(1)?, t.ndim())?;
     let natural = if t.dtype().category() <= Category::Int { DType::I64 } else { t.dtype() };
     match c.dtype(2).unwrap_or(natural) {
-        DType::Bool => Err(no_kernel(&format!("{}_out_cpu", c.op.parsed().base), DType::Bool)),
+        DType::Bool if t.numel() > 0 => Err(no_kernel(&format!("{}_out_cpu", c.op.parsed().base), DType::Bool)),
         dtype => Ok(Spec::one(t.shape(), dtype, t.device())),
     }
 }
@@ -34,6 +34,9 @@ fn infer_sum(c: &Call) -> Result<Specs> {
 fn run(kind: Scan, c: &Call, out: &[Tensor]) -> Result<()> {
     let t = c.tensor(0)?;
     let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    if t.numel() == 0 {
+        return Ok(());
+    }
     let indices = out.get(1).map(|i| i.cpu_view()).transpose()?;
     // SAFETY: the layouts lie within their storages and the outputs are new.
     unsafe { cumulative(kind, t.cpu_view()?, dim, out[0].cpu_view()?, indices) }
@@ -42,6 +45,9 @@ fn run(kind: Scan, c: &Call, out: &[Tensor]) -> Result<()> {
 fn run_gpu(kind: gpu::Scan, c: &Call, out: &[Tensor]) -> Result<()> {
     let t = c.tensor(0)?;
     let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    if t.numel() == 0 {
+        return Ok(());
+    }
     if t.ndim() == 0 {
         out.iter().skip(1).try_for_each(|i| i.fill_raw(crate::dtype::Scalar::Int(0)))?;
         return out[0].copy_raw(t);

@@ -94,7 +94,7 @@ pub static SEARCHSORTED: Op = Op {
 pub static SEARCHSORTED_SCALAR: Op = Op {
     sig: "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
     doc: "The place in a sorted sequence where a number belongs.",
-    forms: F,
+    forms: FO,
     body: composite(|c| search_in(c, &ordered(c, 5)?, &number(c, 1, 0)?, 2, c.str(4))),
     vjp: Vjp::None("indices"),
     samples: &["f32[3](= 1, 3, 5), 2.0"],
@@ -214,7 +214,7 @@ fn contained(all: &Tensor, list: &Tensor) -> Result<Term> {
 }
 
 pub static ISIN: Op = Op {
-    sig: "isin(Operand elements, Operand test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
+    sig: "isin(Operand elements|element, Operand test_elements|test_element, *, bool assume_unique=False, bool invert=False) -> Tensor",
     doc: "Whether each element is among the test elements, or with `invert` is not. `assume_unique` changes nothing.",
     forms: FO,
     body: composite(|c| {

@@ -54,6 +54,9 @@ fn select_spec(c: &Call) -> Result<Specs> {
 fn run_select(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, index) = (c.tensor(0)?, vector(c, "index_select")?);
     let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    if t.shape().get(dim) == Some(&0) && index.numel() > 0 {
+        return Err(Error::runtime("index_select(): self indexing axis dim should be positive"));
+    }
     if t.device().is_gpu() {
         return gpu::index_select(&t.gpu_view()?, dim, &index.gpu_view()?, &out[0].gpu_view()?);
     }
@@ -80,6 +83,7 @@ pub static INDEX_SELECT: Op = Op {
         ("f32[3], 0, i64[1](= 3)", "IndexError", "index out of range in self"),
         ("f32[3], 0, i64[1,1](= 0)", "IndexError", "Index is supposed to be a vector"),
         ("f32[3], 1, i64[1](= 0)", "IndexError", "Dimension out of range"),
+        ("f32[0,3], 0, i64[1](= 0)", "RuntimeError", "self indexing axis dim should be positive"),
     ],
     reference: "np.take(x0, np.atleast_1d(x2), axis=dim)",
     sharing: Some(Sharing::Nothing),
@@ -139,6 +143,7 @@ fn in_bounds(e: Error, index: &Tensor, out: &Tensor, dim: usize) -> Error {
 
 fn run_add(c: &Call, out: &[Tensor]) -> Result<()> {
     let (dim, index, source) = prepared(c, &out[0], "index_add_")?;
+    c.scalar(4)?.check_fits(out[0].dtype())?;
     if source.device().is_gpu() {
         return gpu::index_add(&out[0].gpu_view()?, dim, &index.gpu_view()?, &source.gpu_view()?, c.float(4)?);
     }

@@ -288,7 +288,7 @@ pub static ATLEAST_1D: Op = Op {
     ..ATLEAST
 };
 pub static ATLEAST_1D_LIST: Op = Op {
-    sig: "atleast_1d.Sequence(Tensors tensors) -> Tensor[]",
+    sig: "atleast_1d.Sequence(Tensors tensors=[]) -> Tensor[]",
     doc: "Each tensor with one dimension at least.",
     body: composite(|c| Ok(all_at_least(c, 1)?.into())),
     samples: &["[f32[], f32[2]]"],
@@ -303,7 +303,7 @@ pub static ATLEAST_2D: Op = Op {
     ..ATLEAST
 };
 pub static ATLEAST_2D_LIST: Op = Op {
-    sig: "atleast_2d.Sequence(Tensors tensors) -> Tensor[]",
+    sig: "atleast_2d.Sequence(Tensors tensors=[]) -> Tensor[]",
     doc: "Each tensor with two dimensions at least.",
     body: composite(|c| Ok(all_at_least(c, 2)?.into())),
     samples: &["[f32[], f32[2]]"],
@@ -318,7 +318,7 @@ pub static ATLEAST_3D: Op = Op {
     ..ATLEAST
 };
 pub static ATLEAST_3D_LIST: Op = Op {
-    sig: "atleast_3d.Sequence(Tensors tensors) -> Tensor[]",
+    sig: "atleast_3d.Sequence(Tensors tensors=[]) -> Tensor[]",
     doc: "Each tensor with three dimensions at least.",
     body: composite(|c| Ok(all_at_least(c, 3)?.into())),
     samples: &["[f32[], f32[2]]"],
@@ -335,7 +335,7 @@ pub(super) fn broadcast_all(list: &[Tensor]) -> Result<Vec<Tensor>> {
 }
 
 pub static BROADCAST_TENSORS: Op = Op {
-    sig: "broadcast_tensors(Tensors tensors) -> Tensor[]",
+    sig: "broadcast_tensors(Tensors tensors=[]) -> Tensor[]",
     doc: "Every tensor expanded to the shape that all of them broadcast to.",
     forms: F,
     body: composite(|c| Ok(broadcast_all(&c.tensors(0))?.into())),
@@ -346,7 +346,7 @@ pub static BROADCAST_TENSORS: Op = Op {
 };
 
 pub static MESHGRID: Op = Op {
-    sig: "meshgrid(Tensors tensors, *, str? indexing=None) -> Tensor[]",
+    sig: "meshgrid(Tensors tensors=[], *, str? indexing=None) -> Tensor[]",
     doc: "Grids of coordinates from 1-d tensors, as views. `indexing` is 'ij' (the default) or 'xy', which swaps the first two.",
     forms: F,
     body: composite(|c| {
@@ -367,6 +367,9 @@ pub static MESHGRID: Op = Op {
             return Err(Error::runtime(format!(
                 "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t:?}"
             )));
+        }
+        if list.iter().any(|t| t.dtype() != list[0].dtype()) {
+            return Err(Error::runtime("meshgrid expects all tensors to have the same dtype"));
         }
         if swap {
             list.swap(0, 1);
@@ -393,6 +396,7 @@ pub static MESHGRID: Op = Op {
     errors: &[
         ("[f32[2], f32[3]], indexing='yx'", "RuntimeError", "indexing must be one of"),
         ("[f32[2,2]]", "RuntimeError", "0D or 1D"),
+        ("[f32[2], i64[2]]", "RuntimeError", "same dtype"),
     ],
     ..OP
 };

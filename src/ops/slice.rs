@@ -15,6 +15,7 @@ pub static OPS: &[&Op] = &[
     &NARROW,
     &NARROW_TENSOR,
     &DIAGONAL,
+    &LINALG_DIAGONAL,
     &UNFOLD,
     &PLACE,
     &TENSOR_SPLIT,
@@ -127,7 +128,6 @@ fn narrow(c: &Call, start: i64) -> Result<Outputs> {
 pub static DIAGONAL: Op = Op {
     sig: "diagonal(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
     doc: "The diagonal of two dimensions as a view; it becomes the last dimension. `offset` moves it up (or, negative, down).",
-    aliases: &["linalg.diagonal"],
     body: Body::View(|c| c.tensor(0)?.layout().diagonal(c.int(1)?, c.int(2)?, c.int(3)?)),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let at = |i| c.int(i).unwrap_or(0);
@@ -140,6 +140,18 @@ pub static DIAGONAL: Op = Op {
     ],
     reference: "np.diagonal(x0, offset, dim1, dim2)",
     keeps: Some("dim1 dim2 offset self_sym_sizes"),
+    ..OP
+};
+
+pub static LINALG_DIAGONAL: Op = Op {
+    sig: "linalg.diagonal(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+    doc: "`diagonal` of matrices: of the last two dimensions by default.",
+    forms: F,
+    body: composite(|c| DIAGONAL.calls((c.tensor(0)?, c.int(1)?, c.int(2)?, c.int(3)?))),
+    vjp: Vjp::Composite,
+    samples: &["f32[3,4]", "f32[2,3,4]", "f32[2,3,4], offset=1, dim1=0"],
+    errors: &[("f32[3,3], dim1=1, dim2=1", "RuntimeError", "cannot be identical")],
+    reference: "np.diagonal(x0, offset, dim1, dim2)",
     ..OP
 };
 

@@ -28,7 +28,7 @@ fn infer(c: &Call) -> Result<Specs> {
     let t = c.tensor(0)?;
     wrap_dim(c.int(1)?, t.ndim())?;
     let dtype = c.dtype(2).unwrap_or(t.dtype());
-    if !dtype.is_float() {
+    if !dtype.is_float() && t.numel() > 0 {
         let op = c.op.parsed().base.trim_start_matches('_');
         let name = dtype.scalar_type_name();
         return Err(Error::not_implemented(format!("\"{op}_lastdim_kernel_impl\" not implemented for '{name}'")));
@@ -39,6 +39,9 @@ fn infer(c: &Call) -> Result<Specs> {
 fn forward<const LOG: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     let t = c.tensor(0)?;
     let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    if t.numel() == 0 {
+        return Ok(());
+    }
     // SAFETY: both layouts lie within their storages and the output is new, of the same shape.
     unsafe { softmax(t.cpu_view()?, dim, out[0].cpu_view()?, LOG) }
 }
@@ -57,6 +60,9 @@ fn lines(t: &Tensor) -> Tensor {
 fn forward_gpu<const LOG: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     let t = c.tensor(0)?;
     let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    if t.numel() == 0 {
+        return Ok(());
+    }
     gpu::softmax(&lines(t).gpu_view()?, dim, &lines(&out[0]).gpu_view()?, LOG)
 }
 fn backward_gpu<const LOG: bool>(c: &Call, out: &[Tensor]) -> Result<()> {

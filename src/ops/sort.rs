@@ -122,6 +122,7 @@ pub static ARGSORT: Op = Op {
 pub static ARGSORT_STABLE: Op = Op {
     sig: "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
     doc: "The positions that would sort a dimension; equal elements keep their order.",
+    forms: FMO,
     body: composite(|c| {
         Ok(smallvec![SORT.calls((Term::from(c.tensor(0)?).cut(), c.int(2)?, c.flag(3)))?.swap_remove(1)])
     }),
@@ -220,6 +221,10 @@ pub static KTHVALUE: Op = Op {
                 return Err(no_kernel("kthvalue_cpu", t.dtype()));
             }
             let dim = wrap_dim(c.int(2)?, t.ndim())?;
+            if t.shape().get(dim) == Some(&0) {
+                let text = format!("kthvalue(): Expected reduction dim {dim} to have non-zero size.");
+                return Err(Error::index(text));
+            }
             if k < 1 || k > t.shape().get(dim).copied().unwrap_or(1) as i64 {
                 return Err(Error::runtime(format!("kthvalue(): selected number k out of range for dimension {dim}")));
             }

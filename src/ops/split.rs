@@ -28,7 +28,7 @@ fn equal_parts(c: &Call) -> Result<Vec<Layout>> {
 }
 
 pub static SPLIT: Op = Op {
-    sig: "split(Tensor self, int split_size_or_sections, int dim=0) -> Tensor[]",
+    sig: "split(Tensor self|tensor, int split_size_or_sections|split_size, int dim=0) -> Tensor[]",
     doc: "Cuts a dimension into parts of a size; the last one may be smaller.",
     body: Body::Views(equal_parts),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
@@ -39,7 +39,7 @@ pub static SPLIT: Op = Op {
 };
 
 pub static SPLIT_SIZES: Op = Op {
-    sig: "split.sizes(Tensor self, int[] split_size_or_sections, int dim=0) -> Tensor[]",
+    sig: "split.sizes(Tensor self|tensor, int[] split_size_or_sections|split_size, int dim=0) -> Tensor[]",
     doc: "Cuts a dimension into parts of the given sizes.",
     body: Body::Views(|c| split_layouts(c, 2, c.ints(1)?)),
     vjp: Vjp::Each(&[d(0, 0, joined)]),

@@ -107,7 +107,7 @@ fn tri_indices(c: &Call, upper: bool) -> Result<Outputs> {
 }
 
 pub static TRIL_INDICES: Op = Op {
-    sig: "tril_indices(int row, int col, int offset=0, *, DType? dtype=None, Device? device=None) -> Tensor",
+    sig: "tril_indices(int row, int col, int offset=0, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     doc: "Rows and columns of the lower triangle of a `row` x `col` matrix, in row-major order, as a [2, n] tensor.",
     forms: F,
     body: composite(|c| tri_indices(c, false)),
@@ -119,7 +119,7 @@ pub static TRIL_INDICES: Op = Op {
 };
 
 pub static TRIU_INDICES: Op = Op {
-    sig: "triu_indices(int row, int col, int offset=0, *, DType? dtype=None, Device? device=None) -> Tensor",
+    sig: "triu_indices(int row, int col, int offset=0, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     doc: "Rows and columns of the upper triangle of a `row` x `col` matrix, in row-major order, as a [2, n] tensor.",
     forms: F,
     body: composite(|c| tri_indices(c, true)),

@@ -117,7 +117,7 @@ fn permutation(dims: &[i64], ndim: usize) -> Result<Dims> {
 }
 
 pub static TRANSPOSE: Op = Op {
-    sig: "transpose(Tensor self, int dim0, int dim1) -> Tensor",
+    sig: "transpose(Tensor self, int dim0|axis0, int dim1|axis1) -> Tensor",
     doc: "Swaps two dimensions.",
     aliases: &["swapaxes", "swapdims"],
     forms: FMI,
@@ -154,7 +154,7 @@ pub static T: Op = Op {
 };
 
 pub static EXPAND: Op = Op {
-    sig: "expand(Tensor self, Size size) -> Tensor",
+    sig: "expand(Tensor self, Size size, *, bool implicit=False) -> Tensor",
     doc: "Repeats dimensions of size one without copying; -1 keeps a size.",
     forms: M,
     body: Body::View(|c| c.tensor(0)?.layout().expand(c.ints(1)?)),

@@ -3,10 +3,11 @@
 //! Layout, errors and gradient are those of the view op, which takes the same arguments; `diagonal_copy` stands beside
 //! `diag`, which it is the body of.
 
+use super::alias::{DETACH, VIEW_AS_REAL, VIEW_DTYPE};
 use super::slice::{NARROW, UNFOLD};
 use super::split::{SPLIT, SPLIT_SIZES, UNBIND};
+use super::strided::AS_STRIDED;
 use super::view::*;
-use super::{alias::VIEW_AS_REAL, strided::AS_STRIDED};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::{Layout, wrap_dim};
@@ -34,6 +35,8 @@ pub static OPS: &[&Op] = &[
     &UNFOLD_COPY,
     &UNSQUEEZE_COPY,
     &VIEW_COPY,
+    &VIEW_DTYPE_COPY,
+    &DETACH_COPY,
     &VIEW_AS_REAL_COPY,
 ];
 
@@ -287,6 +290,26 @@ pub static VIEW_COPY: Op = Op {
     samples: &["f32[2,6], (3, 4)"],
     errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6")],
     keeps: Some("self_sym_sizes"),
+    ..COPY
+};
+
+pub static VIEW_DTYPE_COPY: Op = Op {
+    sig: "view_copy.dtype(Tensor self, DType dtype) -> Tensor",
+    doc: "The same bytes as elements of another dtype, in new memory: `view(dtype)`.",
+    copies: Some(&VIEW_DTYPE),
+    vjp: Vjp::None("bits have no gradient"),
+    samples: &["f32[2,3], int32", "f32[2,4], float64"],
+    errors: &[("f32[2,3], float64", "RuntimeError", "must be divisible by 2")],
+    ..COPY
+};
+
+pub static DETACH_COPY: Op = Op {
+    sig: "detach_copy(Tensor self) -> Tensor",
+    doc: "`detach` into new memory.",
+    body: composite(|c| quiet(|| packed(c, &DETACH))),
+    vjp: Vjp::None("cuts the graph"),
+    samples: &["f32[2,3]"],
+    reference: "x0",
     ..COPY
 };
 

@@ -44,13 +44,13 @@ const WINDOW: Op = Op {
 };
 
 pub static HANN: Op = Op {
-    sig: "hann_window(int window_length, bool periodic=True, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "hann_window(int window_length, bool periodic=True, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     doc: "Hann's window: a raised cosine.",
     body: composite(|c| window(c, 2, |x| 0.5 + 0.5 * (PI * x).cos())),
     ..WINDOW
 };
 pub static HAMMING: Op = Op {
-    sig: "hamming_window(int window_length, bool periodic=True, float alpha=0.54, float beta=0.46, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "hamming_window(int window_length, bool periodic=True, float alpha=0.54, float beta=0.46, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     doc: "Hamming's window: a cosine times `beta` on a pedestal `alpha`.",
     body: composite(|c| {
         let (alpha, beta) = (c.float(2)?, c.float(3)?);
@@ -60,19 +60,19 @@ pub static HAMMING: Op = Op {
     ..WINDOW
 };
 pub static BARTLETT: Op = Op {
-    sig: "bartlett_window(int window_length, bool periodic=True, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "bartlett_window(int window_length, bool periodic=True, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     doc: "Bartlett's window: a triangle.",
     body: composite(|c| window(c, 2, |x| 1.0 - x.abs())),
     ..WINDOW
 };
 pub static BLACKMAN: Op = Op {
-    sig: "blackman_window(int window_length, bool periodic=True, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "blackman_window(int window_length, bool periodic=True, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     doc: "Blackman's window: two cosines on a pedestal.",
     body: composite(|c| window(c, 2, |x| 0.42 + 0.5 * (PI * x).cos() + 0.08 * (2.0 * PI * x).cos())),
     ..WINDOW
 };
 pub static KAISER: Op = Op {
-    sig: "kaiser_window(int window_length, bool periodic=True, float beta=12.0, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: "kaiser_window(int window_length, bool periodic=True, float beta=12.0, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     doc: "Kaiser's window: `i0(beta sqrt(1 - x^2)) / i0(beta)`.",
     body: composite(|c| {
         let beta = c.float(2)?;

@@ -6,15 +6,15 @@
 use super::error::guard_object;
 use super::object::{borrow, slot, wrap};
 use super::overrides;
-use super::parse::{Given, Misfit, explain, parse};
+use super::parse::{Given, Misfit, explain, parse, show};
 use crate::dispatch;
 use crate::error::Show;
-use crate::op::{Args, Call, Forms, Op, Outputs, Returns, Signature, Value};
+use crate::op::{Args, Call, Forms, Op, Outputs, Returns, Signature, Value, push_default};
 use crate::tensor::Tensor;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -78,8 +78,47 @@ fn call(py: Python, o: *mut PyObject, entry: &'static Entry, given: Given) -> Py
     if let Some(answer) = overrides::call(py, o, &given)? {
         return Ok(answer);
     }
+    if let Some(answer) = call_deprecated(py, entry, &given)? {
+        return Ok(answer);
+    }
     let sigs: Vec<&'static Signature> = entry.ops.iter().map(|o| o.signature()).collect();
     Err(explain(entry.name, &sigs, last, &given, py))
+}
+
+/// A call whose arguments have an order that PyTorch deprecates: `addmm(beta, input, alpha, mat1, mat2)`.
+#[cold]
+fn call_deprecated(py: Python, entry: &'static Entry, given: &Given) -> PyResult<Option<*mut PyObject>> {
+    for (i, op) in entry.ops.iter().enumerate() {
+        let out = if op.forms.has(Forms::OUT) && !entry.inplace { "out" } else { "" };
+        for old in &op.parsed().deprecated {
+            let mut args = Args::new();
+            match parse(py, old, given, out, &mut args) {
+                Ok(()) => {}
+                Err(Misfit::Raise(e)) => return Err(e),
+                Err(_) => continue,
+            }
+            let mut ordered = Args::new();
+            for p in &op.signature().params {
+                match (old.index_of(p.name), &p.default) {
+                    (Some(at), _) => ordered.push(std::mem::take(&mut args[at])),
+                    (None, Some(d)) => push_default(&mut ordered, d),
+                    (None, None) => ordered.push(Value::None),
+                }
+            }
+            let (name, new) = (entry.name, op.signature());
+            warn(
+                py,
+                format!(
+                    "This overload of {name} is deprecated:\n\t{name}{}\nConsider using one of the following signatures \
+                     instead:\n\t{name}{}",
+                    show(old),
+                    show(new)
+                ),
+            )?;
+            return run(py, entry, i, &ordered, given).map(Some);
+        }
+    }
+    Ok(None)
 }
 
 fn run(py: Python, entry: &'static Entry, index: usize, args: &Args, given: &Given) -> PyResult<*mut PyObject> {
@@ -97,7 +136,7 @@ fn run(py: Python, entry: &'static Entry, index: usize, args: &Args, given: &Giv
             && unsafe { out != ffi::Py_None() }
             && op.forms.has(Forms::OUT)
         {
-            return into_out(py, op, args, out);
+            return into_out(py, entry, index, args, out);
         }
         if given.find(py, "requires_grad").is_some() {
             return with_requires_grad(py, entry, index, args);
@@ -141,32 +180,48 @@ fn with_requires_grad(py: Python, entry: &'static Entry, index: usize, args: &Ar
     to_python(py, entry, index, outputs)
 }
 
-fn into_out(py: Python, op: &'static Op, args: &Args, out: *mut PyObject) -> PyResult<*mut PyObject> {
+fn into_out(
+    py: Python,
+    entry: &'static Entry,
+    index: usize,
+    args: &Args,
+    out: *mut PyObject,
+) -> PyResult<*mut PyObject> {
+    let op = entry.ops[index];
     // SAFETY: a live argument of the call.
     let out = unsafe { Bound::from_borrowed_ptr(py, out) };
-    let outs: Vec<Tensor> = match borrow(out.as_ptr()) {
-        Some(t) => vec![t.clone()],
-        None => {
-            let items = out.cast::<PyTuple>().map(|t| t.iter().collect::<Vec<_>>()).map_err(|_| {
-                PyTypeError::new_err(format!(
-                    "{}(): argument 'out' must be Tensor, not {}",
-                    op.parsed().base,
-                    super::values::type_name(&out)
-                ))
-            })?;
-            let tensors: Option<Vec<Tensor>> = items.iter().map(|o| borrow(o.as_ptr()).cloned()).collect();
-            tensors.ok_or_else(|| {
-                PyTypeError::new_err(format!("{}(): argument 'out' must be a tuple of Tensors", op.parsed().base))
-            })?
-        }
-    };
+    let outs = out_tensors(op, &out)?;
     let before: Vec<_> = outs.iter().map(|t| t.meta().layout.shape.clone()).collect();
     dispatch::call_out(op, args, &outs)?;
     for (t, old) in outs.iter().zip(before).filter(|(t, old)| t.shape() != &old[..] && !old.contains(&0)) {
         warn_resized(py, &old, t.shape())?;
     }
-    // As in PyTorch a list of results is not handed back.
-    Ok(if op.signature().returns == Returns::Many { py.None().into_ptr() } else { out.into_ptr() })
+    Ok(match &op.signature().returns {
+        Returns::One => out.into_ptr(),
+        // As in PyTorch a list of results is not handed back.
+        Returns::Many => py.None().into_ptr(),
+        Returns::Named(fields) => {
+            let class = result_class(py, op, "_out", fields)?;
+            class.call1((PyTuple::new(py, out.try_iter()?.collect::<PyResult<Vec<_>>>()?)?,))?.into_ptr()
+        }
+    })
+}
+
+/// The tensors of `out=`: one, or a tuple or list of them, as the op returns them.
+fn out_tensors(op: &'static Op, out: &Bound<PyAny>) -> PyResult<Vec<Tensor>> {
+    let one = op.signature().returns == Returns::One;
+    let refused = || {
+        let expected = if one { "Tensor" } else { "tuple of Tensors" };
+        let got = super::values::type_name(out);
+        PyTypeError::new_err(format!("{}(): argument 'out' must be {expected}, not {got}", op.parsed().base))
+    };
+    if one {
+        return borrow(out.as_ptr()).map(|t| vec![t.clone()]).ok_or_else(refused);
+    }
+    if !out.is_instance_of::<PyTuple>() && !out.is_instance_of::<PyList>() {
+        return Err(refused());
+    }
+    out.try_iter()?.map(|o| borrow(o?.as_ptr()).cloned().ok_or_else(refused)).collect()
 }
 
 /// An `out` of another shape is resized, with PyTorch's warning unless it was empty.
@@ -332,12 +387,21 @@ pub fn make<'py>(
     }
 }
 
-/// The result class of an op that returns several named tensors: a tuple with attributes, `torch.return_types.max`.
 fn named_tuple(py: Python, op: &'static Op) -> PyResult<Option<Py<PyAny>>> {
     let Returns::Named(fields) = &op.signature().returns else { return Ok(None) };
+    result_class(py, op, "", fields).map(|class| Some(class.unbind()))
+}
+
+/// The result class of an op that returns several named tensors: a tuple with attributes, `torch.return_types.max`.
+fn result_class<'py>(
+    py: Python<'py>,
+    op: &'static Op,
+    ending: &str,
+    fields: &[&'static str],
+) -> PyResult<Bound<'py, PyAny>> {
     let make = py.import("rustgrad.return_types")?.getattr("_make")?;
     let kwargs = PyDict::new(py);
-    kwargs.set_item("fields", fields.clone())?;
+    kwargs.set_item("fields", fields)?;
     let name = op.public().trim_start_matches('_').replace('.', "_");
-    Ok(Some(make.call((name,), Some(&kwargs))?.unbind()))
+    make.call((format!("{name}{ending}"),), Some(&kwargs))
 }

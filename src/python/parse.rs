@@ -80,15 +80,6 @@ impl<'a> Given<'a> {
     }
 }
 
-/// Names that NumPy users write for PyTorch's, and `input` for `self`.
-fn same_name(param: &str, given: &str) -> bool {
-    param == given
-        || matches!(
-            (param, given),
-            ("self", "input" | "x") | ("input", "self") | ("dim", "axis") | ("keepdim", "keepdims") | ("other", "x2")
-        )
-}
-
 /// Fits arguments to a signature, into `args`, where they stay. `skip` names a keyword that the caller takes care of (`out`).
 pub fn parse<'a>(
     py: Python<'a>,
@@ -133,7 +124,7 @@ pub fn parse<'a>(
 fn check_keywords(py: Python, sig: &'static Signature, given: &Given, used: usize, skip: &str) -> Result<(), Misfit> {
     for k in 0..given.keyword_count() {
         let name = given.keyword(py, k);
-        match sig.params.iter().position(|p| same_name(p.name, name)) {
+        match sig.params.iter().position(|p| p.is_called(name)) {
             Some(i) if i < used.min(sig.positional) => return Err(Misfit::Twice(i)),
             Some(_) => {}
             None if name == skip => {}
@@ -146,7 +137,7 @@ fn check_keywords(py: Python, sig: &'static Signature, given: &Given, used: usiz
 
 fn keyword<'a>(py: Python<'a>, p: &Param, index: usize, given: &Given<'a>) -> Result<Option<Value<'a>>, Misfit> {
     for k in 0..given.keyword_count() {
-        if same_name(p.name, given.keyword(py, k)) {
+        if p.is_called(given.keyword(py, k)) {
             // SAFETY: the value is a live argument of the call.
             let o = unsafe { Borrowed::from_ptr(py, given.values[k]) };
             return match convert(p, o)? {
@@ -219,14 +210,12 @@ fn convert<'a>(p: &Param, o: Borrowed<'a, 'a, PyAny>) -> Result<Option<Value<'a>
         }
         _ => {
             if o.is_none() {
-                let takes_none = p.optional || matches!(p.default, Some(Value::None));
-                return Ok(takes_none.then_some(Value::None));
+                return Ok(p.for_none());
             }
             return convert_plain(p.kind, &o);
         }
     }
-    let takes_none = o.is_none() && (p.optional || matches!(p.default, Some(Value::None)));
-    Ok(takes_none.then_some(Value::None))
+    Ok(if o.is_none() { p.for_none() } else { None })
 }
 
 fn convert_plain<'a>(kind: Kind, o: &Borrowed<'a, 'a, PyAny>) -> Result<Option<Value<'a>>, Misfit> {
@@ -345,7 +334,7 @@ fn kind_words(k: Kind) -> &'static str {
 }
 
 /// `(Tensor input, int dim, *, dtype dtype)`: a signature in an error message.
-fn show(sig: &Signature) -> String {
+pub fn show(sig: &Signature) -> String {
     let mut parts = Vec::new();
     for (i, p) in sig.params.iter().enumerate() {
         if i == sig.positional && p.keyword_only {

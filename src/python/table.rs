@@ -112,7 +112,7 @@ pub fn op_table(py: Python) -> PyResult<Bound<PyList>> {
         d.set_item("name", op.name())?;
         d.set_item("public", op.public())?;
         d.set_item("aliases", PyTuple::new(py, op.aliases)?)?;
-        d.set_item("signature", op.sig)?;
+        d.set_item("signature", without_other_names(op.sig))?;
         d.set_item("python_signature", python_signature(op, op.parsed().base))?;
         d.set_item("kind", kind(op))?;
         d.set_item("doc", op.doc)?;
@@ -152,10 +152,19 @@ pub fn op_table(py: Python) -> PyResult<Bound<PyList>> {
     Ok(list)
 }
 
+/// A signature with one name for each parameter: `split(Tensor self|tensor, ..)` as `split(Tensor self, ..)`.
+fn without_other_names(sig: &str) -> String {
+    let mut parts = sig.split('|');
+    let first = parts.next().unwrap_or_default().to_string();
+    parts.fold(first, |all, part| all + part.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_'))
+}
+
 fn params<'py>(py: Python<'py>, op: &'static Op) -> PyResult<Bound<'py, PyList>> {
     let one = |p: &Param| -> PyResult<Bound<'py, PyDict>> {
         let d = PyDict::new(py);
         d.set_item("name", p.name)?;
+        d.set_item("also", p.also)?;
+        d.set_item("takes_none", p.for_none().is_some())?;
         d.set_item("type", p.kind.python())?;
         d.set_item("optional", p.optional)?;
         d.set_item("default", p.default_text)?;

@@ -34,6 +34,11 @@ fn spec(c: &Call, shape: &[usize]) -> Result<Specs> {
 /// `beta * self + alpha * a @ b`, the operands seen as matrices or batches of them.
 fn added(c: &Call, out: &Tensor, a: &Tensor, b: &Tensor, seen: &Tensor) -> Result<()> {
     let (beta, alpha) = (c.scalar(3)?, c.scalar(4)?);
+    if !out.dtype().is_complex() {
+        for complex in [beta, alpha].iter().filter(|s| matches!(s, Scalar::Complex(..))) {
+            complex.check_fits(out.dtype())?;
+        }
+    }
     if [beta, alpha].iter().any(|s| s.to_c128().im != 0.0) {
         return scaled_apart(c, out, a, b, seen);
     }
@@ -135,6 +140,10 @@ fn scaled(c: &Back, i: usize) -> Term {
 
 pub static ADDMM: Op = Op {
     sig: "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    deprecated: &[
+        "addmm(Scalar beta, Tensor self, Scalar alpha, Tensor mat1, Tensor mat2) -> Tensor",
+        "addmm(Scalar beta, Tensor self, Tensor mat1, Tensor mat2) -> Tensor",
+    ],
     doc: "`beta * self + alpha * mat1 @ mat2` for matrices [n, k] and [k, m]; `self` broadcasts to [n, m].",
     forms: FMIO,
     body: kernel(
@@ -170,6 +179,10 @@ pub static ADDMM: Op = Op {
 
 pub static ADDMV: Op = Op {
     sig: "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    deprecated: &[
+        "addmv(Scalar beta, Tensor self, Scalar alpha, Tensor mat, Tensor vec) -> Tensor",
+        "addmv(Scalar beta, Tensor self, Tensor mat, Tensor vec) -> Tensor",
+    ],
     doc: "`beta * self + alpha * mat @ vec` for a matrix [n, k] and a vector [k]; `self` broadcasts to [n].",
     forms: FMIO,
     body: kernel(
@@ -229,6 +242,10 @@ fn check_batches(a: &Tensor, b: &Tensor) -> Result<()> {
 
 pub static BADDBMM: Op = Op {
     sig: "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    deprecated: &[
+        "baddbmm(Scalar beta, Tensor self, Scalar alpha, Tensor batch1, Tensor batch2) -> Tensor",
+        "baddbmm(Scalar beta, Tensor self, Tensor batch1, Tensor batch2) -> Tensor",
+    ],
     doc: "`beta * self + alpha * batch1 @ batch2` for batches [b, n, k] and [b, k, m]; `self` broadcasts to [b, n, m].",
     forms: FMIO,
     body: kernel(
@@ -254,6 +271,10 @@ pub static BADDBMM: Op = Op {
 
 pub static ADDBMM: Op = Op {
     sig: "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    deprecated: &[
+        "addbmm(Scalar beta, Tensor self, Scalar alpha, Tensor batch1, Tensor batch2) -> Tensor",
+        "addbmm(Scalar beta, Tensor self, Tensor batch1, Tensor batch2) -> Tensor",
+    ],
     doc: "`beta * self + alpha * sum(batch1 @ batch2)` over the batch: [b, n, k] and [b, k, m] give [n, m].",
     forms: FMIO,
     body: composite(|c| {
@@ -285,14 +306,16 @@ fn over_batch(c: &Back) -> Term {
     g.expand(&sizes)
 }
 
-/// Integers are not scaled by fractions.
-fn check_whole(c: &Call) -> Result<()> {
-    let fraction = |i: usize| matches!(c.opt_scalar(i), Some(Scalar::Float(_) | Scalar::Complex(..)));
-    let name = [(3, "beta"), (4, "alpha")].into_iter().find(|&(i, _)| fraction(i));
-    match name {
-        Some((_, name)) if !c.all_tensors().any(|t| t.dtype().is_differentiable()) => Err(Error::runtime(format!(
+/// The factors of `addr` neither promote its operands nor are they truth values of numbers.
+fn check_factor(name: &str, factor: Scalar, common: DType) -> Result<()> {
+    match factor {
+        Scalar::Bool(_) if common != DType::Bool => {
+            Err(Error::runtime(format!("Boolean {name} only supported for Boolean results.")))
+        }
+        Scalar::Float(_) | Scalar::Complex(..) if !common.is_differentiable() => Err(Error::runtime(format!(
             "For integral input tensors, argument {name} must not be a floating point number."
         ))),
+        Scalar::Complex(..) => factor.check_fits(common),
         _ => Ok(()),
     }
 }
@@ -307,6 +330,10 @@ fn addr_of_bools(c: &Call) -> Result<Outputs> {
 
 pub static ADDR: Op = Op {
     sig: "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    deprecated: &[
+        "addr(Scalar beta, Tensor self, Scalar alpha, Tensor vec1, Tensor vec2) -> Tensor",
+        "addr(Scalar beta, Tensor self, Tensor vec1, Tensor vec2) -> Tensor",
+    ],
     doc: "`beta * self + alpha * outer(vec1, vec2)`; `self` broadcasts to [n, m].",
     forms: FMIO,
     body: composite(|c| {
@@ -321,17 +348,21 @@ pub static ADDR: Op = Op {
         let shape: Dims = [v.size(0), w.size(0)].as_slice().into();
         let sizes: Ints = shape.iter().map(|&d| d as i64).collect();
         c.tensor(0)?.layout().expand(&sizes)?;
-        check_whole(c)?;
-        if c.all_tensors().all(|t| t.dtype() == DType::Bool) {
+        let mut operands = crate::dtype::Operands::default();
+        c.all_tensors().try_for_each(|t| operands.tensor(t.dtype(), t.ndim()))?;
+        let common = operands.result().unwrap_or(v.dtype());
+        check_factor("beta", c.scalar(3)?, common)?;
+        check_factor("alpha", c.scalar(4)?, common)?;
+        if common == DType::Bool {
             return quiet(|| addr_of_bools(c));
         }
         quiet(|| {
-            let product = Term::from(v).unsqueeze(1) * w * c.scalar(4)?;
+            let product = Term::from(v).to_dtype(common).unsqueeze(1) * w * c.scalar(4)?;
             let beta = c.scalar(3)?;
             if beta.to_c128() == num_complex::Complex::ZERO {
                 product.outputs()
             } else {
-                (Term::from(c.tensor(0)?) * beta + product).outputs()
+                (Term::from(c.tensor(0)?).to_dtype(common) * beta + product).outputs()
             }
         })
     }),
@@ -345,10 +376,13 @@ pub static ADDR: Op = Op {
         "f32[3], f32[2], f32[3], beta=0.5, alpha=2",
         "b8[2,3], b8[2], b8[3]",
         "b8[3], b8[2], b8[3], beta=0",
+        "u8[2,3], b8[2], b8[3]",
+        "i64[3], f32[2](nograd), u8[3]",
     ],
     errors: &[
         ("f32[2,3], f32[2,1], f32[3]", "RuntimeError", "Expected 1-D argument"),
         ("i64[2,3], i64[2], i64[3], beta=0.5", "RuntimeError", "must not be a floating point number"),
+        ("f32[2,3], f32[2], f32[3], beta=True", "RuntimeError", "Boolean beta only supported for Boolean results."),
     ],
     sharing: Some(Sharing::Exact),
     ..OP

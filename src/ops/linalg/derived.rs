@@ -15,7 +15,7 @@ use crate::ops::reduce::extreme::AMAX;
 use crate::ops::reduce::norm::{MATRIX_NORM, MATRIX_NORM_STR};
 use crate::tensor::Tensor;
 
-pub static OPS: &[&Op] = &[&PINV, &PINVERSE, &LSTSQ, &MATRIX_RANK, &COND, &COND_STR];
+pub static OPS: &[&Op] = &[&PINV, &PINV_RCOND, &PINVERSE, &LSTSQ, &MATRIX_RANK, &MATRIX_RANK_TOL, &COND, &COND_STR];
 
 pub(super) fn epsilon(d: DType) -> f64 {
     if d.to_real() == DType::F64 { f64::EPSILON } else { f32::EPSILON.into() }
@@ -119,6 +119,21 @@ pub static PINV: Op = Op {
     ..MATRIX
 };
 
+pub static PINV_RCOND: Op = Op {
+    sig: "linalg.pinv.rcond(Tensor self, Operand rcond, bool hermitian=False) -> Tensor",
+    doc: "The pseudoinverse; singular values up to `rcond * greatest` count as zero.",
+    body: composite(|c| {
+        let zero = Value::Scalar(Scalar::Float(0.0));
+        let args: Args = [c.args[0].reborrow(), zero, c.args[1].reborrow(), c.args[2].reborrow()].into_iter().collect();
+        PINV.calls(args)
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[3,2], 0.001", "f32[2,2,3], f32[2](= 0.001, 0.1)", "f32[3,3](spd), 0.001, True"],
+    errors: &[("f32[2], 0.1", "RuntimeError", "expected a tensor with 2 or more dimensions")],
+    out_dtype: Some(OutDType::Castable),
+    ..MATRIX
+};
+
 pub static PINVERSE: Op = Op {
     sig: "pinverse(Tensor self, float rcond=1e-15) -> Tensor",
     doc: "The pseudoinverse; see `linalg.pinv`.",
@@ -130,33 +145,45 @@ pub static PINVERSE: Op = Op {
     ..MATRIX
 };
 
+/// How many singular values, or absolute eigenvalues, are greater than a bound made of all of them.
+fn rank(a: &Tensor, hermitian: bool, least: impl Fn(Term) -> Term) -> Result<Outputs> {
+    let a = &a.detach();
+    if a.ndim() < 2 {
+        let text = "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.";
+        return Err(Error::runtime(text));
+    }
+    let values = if hermitian { EIGVALSH.call((a,)).abs() } else { SVDVALS.call((a,)) };
+    let least = least(values.clone());
+    SUM_DIM.calls((values.greater(least), [-1]))
+}
+
 pub static MATRIX_RANK: Op = Op {
-    sig: "linalg.matrix_rank(Tensor A, Operand? tol=None, bool hermitian=False, *, Operand? atol=None, Operand? rtol=None) -> Tensor",
-    doc: "How many singular values are greater than `max(atol, rtol * greatest)`; `tol` is an absolute bound.",
+    sig: "linalg.matrix_rank(Tensor self, *, Operand? atol=None, Operand? rtol=None, bool hermitian=False) -> Tensor",
+    doc: "How many singular values are greater than `max(atol, rtol * greatest)`.",
     body: composite(|c| {
-        let a = &c.tensor(0)?.detach();
-        if a.ndim() < 2 {
-            let text = "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.";
-            return Err(Error::runtime(text));
-        }
-        let values = if c.flag(2) { EIGVALSH.call((a,)).abs() } else { SVDVALS.call((a,)) };
-        let least = match (c.opt_tensor(1), c.opt_scalar(1)) {
-            (Some(t), _) => Term::from(t).unsqueeze(-1),
-            (_, Some(s)) => Term::number(s),
-            _ => bound(c, 3, a, top(values.clone())),
-        };
-        SUM_DIM.calls((values.greater(least), [-1]))
+        let a = c.tensor(0)?;
+        rank(a, c.flag(3), |values| bound(c, 1, a, top(values)))
     }),
     vjp: Vjp::None("a count"),
-    samples: &[
-        "f32[3,3]",
-        "f32[2,3,2]",
-        "f32[3,3](ones)",
-        "f32[3,3](spd), hermitian=True",
-        "f32[2,2], 100.0",
-        "f32[0,2]",
-    ],
+    samples: &["f32[3,3]", "f32[2,3,2]", "f32[3,3](ones)", "f32[3,3](spd), hermitian=True", "f32[0,2]"],
     errors: &[("f32[2]", "RuntimeError", "must have at least 2 dimensions")],
+    out_dtype: Some(OutDType::Castable),
+    ..MATRIX
+};
+
+pub static MATRIX_RANK_TOL: Op = Op {
+    sig: "linalg.matrix_rank.tol(Tensor self, Operand tol, bool hermitian=False) -> Tensor",
+    doc: "How many singular values are greater than `tol`.",
+    body: composite(|c| {
+        let least = match c.opt_tensor(1) {
+            Some(t) => Term::from(t).unsqueeze(-1),
+            None => Term::number(c.scalar(1)?),
+        };
+        rank(c.tensor(0)?, c.flag(2), |_| least.clone())
+    }),
+    vjp: Vjp::None("a count"),
+    samples: &["f32[2,2], 100.0", "f32[3,3](spd), 0.01, True"],
+    errors: &[("f32[2], 1.0", "RuntimeError", "must have at least 2 dimensions")],
     out_dtype: Some(OutDType::Castable),
     ..MATRIX
 };
@@ -224,7 +251,7 @@ fn least_squares(c: &Call) -> Result<Outputs> {
         }
     }
     let none = |d: DType| Tensor::empty(&[0], d, a.device());
-    let rank = MATRIX_RANK.call((a, Value::None, false, 0.0, cutoff(c, a))).ok()?;
+    let rank = MATRIX_RANK.call((a, 0.0, cutoff(c, a))).ok()?;
     if driver == "gels" {
         full_rank(&rank, m.min(n))?;
     }
@@ -275,6 +302,11 @@ fn condition_dims(a: &Tensor) -> Result<()> {
     }
 }
 
+#[cold]
+fn no_such_norm(shown: String) -> Error {
+    Error::value(format!("got an invalid norm type: {shown}")).in_op("linalg.cond")
+}
+
 /// The condition of matrices without elements.
 fn nothing(a: &Tensor) -> Result<Outputs> {
     Term(Tensor::zeros(lead(a), a.dtype().to_real(), a.device())).outputs()
@@ -299,11 +331,19 @@ fn condition(a: &Tensor, shown: String, norm: impl Fn(Term) -> Term) -> Result<O
 }
 
 pub static COND: Op = Op {
-    sig: "linalg.cond(Tensor A, Scalar? p=None) -> Tensor",
+    sig: "linalg.cond(Tensor self, Scalar? p=None) -> Tensor",
     doc: "The condition number `norm(A) norm(inv(A))`; of order 2 (the default) the greatest over the least singular value.",
     body: composite(|c| {
         let (a, order) = (c.tensor(0)?, c.opt_float(1).unwrap_or(2.0));
         condition_dims(a)?;
+        match c.opt_scalar(1) {
+            Some(Scalar::Complex(..)) => {
+                let text = "Expected a non-complex scalar as the order of norm.";
+                return Err(Error::value(text).in_op("linalg.cond"));
+            }
+            Some(p) if ![1.0, 2.0, f64::INFINITY].contains(&order.abs()) => return Err(no_such_norm(p.to_string())),
+            _ => {}
+        }
         if a.numel() == 0 {
             return nothing(a);
         }
@@ -322,16 +362,21 @@ pub static COND: Op = Op {
     errors: &[
         ("f32[2,3], 1", "RuntimeError", "linalg.cond(ord=1): A must be batches of square matrices"),
         ("f32[2]", "RuntimeError", "linalg.cond: The input tensor must have at least 2 dimensions."),
+        ("f32[2,2], 3", "ValueError", "linalg.cond: got an invalid norm type: 3"),
+        ("f32[2,2], 1j", "ValueError", "non-complex scalar"),
     ],
     out_dtype: Some(OutDType::Castable),
     ..MATRIX
 };
 
 pub static COND_STR: Op = Op {
-    sig: "linalg.cond.str(Tensor A, str p) -> Tensor",
+    sig: "linalg.cond.str(Tensor self, str p) -> Tensor",
     doc: "The condition number in the Frobenius ('fro') or nuclear ('nuc') norm.",
     body: composite(|c| {
         let (a, order) = (c.tensor(0)?, c.str(1).unwrap_or("fro"));
+        if !["fro", "nuc"].contains(&order) {
+            return Err(no_such_norm(order.to_string()));
+        }
         let squares = a.ndim() >= 2 && sizes(a).0 == sizes(a).1;
         if order == "nuc" && squares && a.numel() > 0 {
             let values = SVDVALS.call((a,));
@@ -341,7 +386,10 @@ pub static COND_STR: Op = Op {
     }),
     vjp: Vjp::Composite,
     samples: &["f32[3,3], 'fro'", "f32[2,2,2], 'nuc'"],
-    errors: &[("f32[2,3], 'nuc'", "RuntimeError", "linalg.cond(ord=nuc): A must be batches of square matrices")],
+    errors: &[
+        ("f32[2,3], 'nuc'", "RuntimeError", "linalg.cond(ord=nuc): A must be batches of square matrices"),
+        ("f32[2,2], 'wrong'", "ValueError", "linalg.cond: got an invalid norm type: wrong"),
+    ],
     out_dtype: Some(OutDType::Castable),
     ..MATRIX
 };

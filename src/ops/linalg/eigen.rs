@@ -92,7 +92,7 @@ fn eigh_backward(c: &Back) -> Result<Term> {
 }
 
 pub static EIGH: Op = Op {
-    sig: "linalg.eigh(Tensor A, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)",
+    sig: "linalg.eigh(Tensor self, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)",
     doc: "Eigenvalues in rising order and orthonormal eigenvectors of symmetric or Hermitian matrices, of which one triangle is read.",
     body: composite(|c| EIGH_STEP.calls((c.tensor(0)?, c.str(1).unwrap_or("L")))),
     vjp: Vjp::Composite,
@@ -112,7 +112,7 @@ pub static EIGH: Op = Op {
 };
 
 pub static EIGVALSH: Op = Op {
-    sig: "linalg.eigvalsh(Tensor A, str UPLO='L') -> Tensor",
+    sig: "linalg.eigvalsh(Tensor self, str UPLO='L') -> Tensor",
     doc: "The eigenvalues in rising order of symmetric or Hermitian matrices.",
     body: composite(|c| {
         let a = c.tensor(0)?;
@@ -145,7 +145,7 @@ impl Batch for Eig {
 }
 
 pub static EIG: Op = Op {
-    sig: "linalg.eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)",
+    sig: "linalg.eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
     doc: "Complex eigenvalues, in no order, and eigenvectors of length one of square matrices.",
     body: kernel(
         |c| {
@@ -165,6 +165,7 @@ pub static EIG: Op = Op {
         ("f32[1,1](= inf)", "RuntimeError", "input tensor should not contain infs or NaNs"),
     ],
     reference: "shape",
+    out_dtype: Some(OutDType::Castable),
     ..MATRIX
 };
 
@@ -201,7 +202,7 @@ pub static EIGVALS_STEP: Op = Op {
 };
 
 pub static EIGVALS: Op = Op {
-    sig: "linalg.eigvals(Tensor A) -> Tensor",
+    sig: "linalg.eigvals(Tensor self) -> Tensor",
     doc: "The complex eigenvalues of square matrices, in no order.",
     body: composite(|c| {
         let a = c.tensor(0)?;
@@ -215,5 +216,6 @@ pub static EIGVALS: Op = Op {
     samples: &["f32[2,2](= 4, 1, 2, 3)", "c64[2,2](nograd)", "f32[2,2,2](= 4, 1, 2, 3, 5, 1, 2, 2)"],
     errors: &[("f32[2,3]", "RuntimeError", "linalg.eigvals: A must be batches of square matrices")],
     reference: "shape",
+    out_dtype: Some(OutDType::Castable),
     ..MATRIX
 };

@@ -19,6 +19,7 @@ pub mod vectors;
 
 use super::view::{EXPAND, T, TRANSPOSE, UNSAFE_VIEW};
 use crate::cpu::gemm;
+use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::layout::broadcast;
@@ -26,7 +27,7 @@ use crate::op::*;
 use crate::tensor::Tensor;
 use vectors::{DOT, MV};
 
-pub static OPS: &[&Op] = &[&MM, &BMM, &MATMUL, &DROP_DIM];
+pub static OPS: &[&Op] = &[&MM, &INT_MM, &BMM, &MATMUL, &DROP_DIM];
 
 /// out = alpha * a @ b + beta * out on batched matrices.
 fn product_of(a: &Tensor, b: &Tensor, out: &Tensor, alpha: f64, beta: f64) -> Result<()> {
@@ -51,6 +52,30 @@ pub(super) fn same_dtype(a: &Tensor, b: &Tensor) -> Result<()> {
 fn product(c: &Call, out: &[Tensor]) -> Result<()> {
     product_of(c.tensor(0)?, c.tensor(1)?, &out[0], 1.0, 0.0)
 }
+
+/// What quantised layers call for.
+pub static INT_MM: Op = Op {
+    sig: "_int_mm(Tensor self, Tensor mat2) -> Tensor",
+    doc: "The matrix product of int8 matrices, summed in int32.",
+    forms: Forms(Forms::HIDDEN | Forms::OUT),
+    body: composite(|c| {
+        if let Some(t) = c.all_tensors().find(|t| t.dtype() != DType::I8) {
+            let name = t.dtype().scalar_type_name();
+            return Err(Error::runtime(format!("expected scalar type Char but found {name}")));
+        }
+        let wide = |i: usize| c.tensor(i).map(|t| Term::from(t).to_dtype(DType::I32));
+        MM.calls((wide(0)?, wide(1)?))
+    }),
+    vjp: Vjp::None("integers have no gradient"),
+    out_dtype: Some(OutDType::Same),
+    samples: &["i8[2,3], i8[3,4]"],
+    errors: &[
+        ("f32[2,3], i8[3,4]", "RuntimeError", "expected scalar type Char but found Float"),
+        ("i8[2,3], i8[2,4]", "RuntimeError", "cannot be multiplied"),
+    ],
+    reference: "x0.astype('int32') @ x1.astype('int32')",
+    ..OP
+};
 
 pub static MM: Op = Op {
     sig: "mm(Tensor self, Tensor mat2) -> Tensor",

@@ -204,7 +204,7 @@ fn reflected(c: &Call) -> Result<Outputs> {
 }
 
 pub static HOUSEHOLDER_PRODUCT: Op = Op {
-    sig: "linalg.householder_product(Tensor input, Tensor tau) -> Tensor",
+    sig: "linalg.householder_product(Tensor input, Tensor tau|input2) -> Tensor",
     doc: "The first columns of the product of reflections `I - tau v v^H`, whose vectors stand below the diagonal: Q of `geqrf`.",
     aliases: &["orgqr"],
     forms: FMO,
@@ -278,7 +278,7 @@ fn multiplied(c: &Call) -> Result<Outputs> {
 }
 
 pub static ORMQR: Op = Op {
-    sig: "ormqr(Tensor self, Tensor tau, Tensor other, bool left=True, bool transpose=False) -> Tensor",
+    sig: "ormqr(Tensor self, Tensor tau|input2, Tensor other|input3, bool left=True, bool transpose=False) -> Tensor",
     doc: "The square Q of reflections (see `geqrf`), or its adjoint, times `other`, from the left or the right.",
     forms: FMO,
     body: composite(|c| {

@@ -172,11 +172,15 @@ pub static MULTI_DOT: Op = Op {
 };
 
 pub static CHAIN_MATMUL: Op = Op {
-    sig: "chain_matmul(Tensors matrices) -> Tensor",
+    sig: "chain_matmul(Tensors matrices=[]) -> Tensor",
     doc: "The product of several matrices in the cheapest order; see `linalg.multi_dot`.",
-    forms: F,
+    forms: FO,
+    out_dtype: Some(OutDType::Same),
     body: composite(|c| {
         let matrices = c.tensors(0);
+        if matrices.is_empty() {
+            return Err(Error::runtime("chain_matmul(): Expected one or more matrices"));
+        }
         if let Some(t) = matrices.iter().find(|t| t.ndim() != 2) {
             return Err(Error::runtime(format!("Tensor dimension is {}, expected 2 instead.", t.ndim())));
         }

@@ -25,7 +25,7 @@ fn root_backward(c: &Back) -> Result<Term> {
 }
 
 pub static MATRIX_SQRTH: Op = Op {
-    sig: "linalg.matrix_sqrth(Tensor A) -> Tensor",
+    sig: "linalg.matrix_sqrth(Tensor self) -> Tensor",
     doc: "The Hermitian X with `X X = A` of Hermitian matrices without negative eigenvalues; the lower triangle is read.",
     forms: F,
     body: composite(|c| {

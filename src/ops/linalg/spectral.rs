@@ -140,10 +140,22 @@ fn svd_backward(c: &Back) -> Result<Term> {
     Ok(g)
 }
 
+/// Drivers are those of one vendor's library.
+fn no_driver(c: &Call, at: usize) -> Result<()> {
+    if c.str(at).is_none() {
+        return Ok(());
+    }
+    let text = "keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.";
+    Err(Error::runtime(text).in_op("torch.linalg.svd"))
+}
+
 pub static SVD: Op = Op {
-    sig: "linalg.svd(Tensor A, bool full_matrices=True) -> (Tensor U, Tensor S, Tensor Vh)",
+    sig: "linalg.svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
     doc: "`A = U diag(S) Vh` with orthonormal vectors and singular values in falling order.",
-    body: composite(|c| SVD_STEP.calls((c.tensor(0)?, c.flag(1), true))),
+    body: composite(|c| {
+        no_driver(c, 2)?;
+        SVD_STEP.calls((c.tensor(0)?, c.flag(1), true))
+    }),
     vjp: Vjp::Composite,
     samples: &[
         "f32[3,3]",
@@ -172,15 +184,19 @@ pub static SVD: Op = Op {
 };
 
 pub static SVDVALS: Op = Op {
-    sig: "linalg.svdvals(Tensor A) -> Tensor",
+    sig: "linalg.svdvals(Tensor A, *, str? driver=None) -> Tensor",
     doc: "The singular values in falling order.",
     body: composite(|c| {
         let a = c.tensor(0)?;
+        no_driver(c, 1)?;
         Ok(smallvec![SVD_STEP.calls((a, false, grad_enabled() && a.requires_grad()))?.swap_remove(1)])
     }),
     vjp: Vjp::Composite,
     samples: &["f32[3,3]", "f32[2,4,2]", "f32[2,3]", "c64[2,2]", "f32[0,3]"],
-    errors: &[("f32[2]", "RuntimeError", "linalg.svd: The input tensor A must have at least 2 dimensions.")],
+    errors: &[
+        ("f32[2]", "RuntimeError", "linalg.svd: The input tensor A must have at least 2 dimensions."),
+        ("f32[2,2], driver='gesvd'", "RuntimeError", "`driver=` is only supported on CUDA"),
+    ],
     reference: "np.linalg.svd(x0, compute_uv=False)",
     ..MATRIX
 };

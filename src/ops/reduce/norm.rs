@@ -31,7 +31,7 @@ fn infer_norm(c: &Call) -> Result<Specs> {
         return Err(Error::runtime(format!("dtype should be floating point or complex, but got {name}")));
     }
     let dims = reduced_dims(c, Some(2))?;
-    let order = c.float(1)?;
+    let order = real_order("linalg.vector_norm", c.scalar(1)?)?;
     let nothing = dims.iter().any(|&d| t.size(d) == 0);
     if nothing && (order < 0.0 || order == f64::INFINITY) {
         return Err(Error::runtime(format!(
@@ -56,7 +56,7 @@ fn run_norm_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static VECTOR_NORM: Op = Op {
-    sig: "linalg.vector_norm(Tensor x, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    sig: "linalg.vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
     doc: "The vector norm `sum(|x|^ord)^(1/ord)` of all elements or over the given dimensions; `inf`: the greatest, `-inf`: the least absolute value, `0`: the number that are not zero.",
     forms: FO,
     body: kernel(infer_norm, run_norm, Some(run_norm_gpu)),
@@ -75,6 +75,7 @@ pub static VECTOR_NORM: Op = Op {
     errors: &[
         ("i64[3]", "NotImplementedError", "floating point or complex"),
         ("f32[0], inf", "RuntimeError", "does not have an identity"),
+        ("f32[2], 1j", "RuntimeError", "non-complex scalar"),
         ("f32[2], 2, 1", "IndexError", "Dimension out of range"),
     ],
     ..OP
@@ -113,7 +114,7 @@ fn norm_dims(c: &Back) -> Ints {
 
 /// The norm of a vector, or of a matrix where two dimensions are given, as `torch.norm` understands its arguments.
 pub static NORM: Op = Op {
-    sig: "norm(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    sig: "norm(Tensor self, Scalar? p, int[1]? dim=None, bool keepdim=False, DType? dtype=None) -> Tensor",
     doc: "The vector norm of order `p` of all elements or over the given dimensions; see `linalg.vector_norm`.",
     forms: FMO,
     body: composite(|c| {
@@ -121,13 +122,16 @@ pub static NORM: Op = Op {
         VECTOR_NORM.call((c.tensor(0)?, order, c.args[2].reborrow(), c.flag(3), c.dtype(4))).outputs()
     }),
     vjp: Vjp::Composite,
-    samples: &["f32[2,3]", "f32[2,3], 1", "f32[2,3], 2, 0", "f32[2,3], 3, (0, 1), True", "f32[2,3], inf"],
-    errors: &[("i64[3]", "NotImplementedError", "floating point or complex")],
+    samples: &["f32[2,3], None", "f32[2,3], 1", "f32[2,3], 2, 0", "f32[2,3], 3, (0, 1), True", "f32[2,3], inf"],
+    errors: &[
+        ("i64[3], 2", "NotImplementedError", "floating point or complex"),
+        ("f32[3], 1j", "RuntimeError", "non-complex scalar"),
+    ],
     ..OP
 };
 
 pub static NORM_STR: Op = Op {
-    sig: "norm.str(Tensor self, str p, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    sig: "norm.str(Tensor self, str p='fro', int[1]? dim=None, bool keepdim=False, DType? dtype=None) -> Tensor",
     doc: "The Frobenius norm ('fro') or the sum of the singular values ('nuc').",
     forms: FMO,
     body: composite(|c| match c.str(1) {
@@ -138,7 +142,12 @@ pub static NORM_STR: Op = Op {
         }
     }),
     vjp: Vjp::Composite,
-    samples: &["f32[2,3], 'fro'", "f32[2,3], 'fro', 0", "f32[2,3], 'fro', (0, 1), True"],
+    samples: &[
+        "f32[2,3]",
+        "f32[2,3], 'fro', 0",
+        "f32[2,3], 'fro', (0, 1), True",
+        "f32[2,3], 'fro', None, False, float64",
+    ],
     errors: &[("f32[2,3], 'abc'", "RuntimeError", "only valid string values")],
     ..OP
 };
@@ -189,7 +198,16 @@ fn kept(y: Term, t: &Tensor, (a, b): (i64, i64), keepdim: bool) -> Term {
     if keepdim { y.unsqueeze(a.min(b)).unsqueeze(a.max(b)) } else { y }
 }
 
-fn matrix_norm(t: &Tensor, order: f64, dims: &[i64], keepdim: bool, dtype: Option<DType>) -> Result<Term> {
+/// The order of a norm as a number. Complex ones order nothing.
+fn real_order(name: &'static str, order: Scalar) -> Result<f64> {
+    match order {
+        Scalar::Complex(..) => Err(Error::runtime("Expected a non-complex scalar as the order of norm.").in_op(name)),
+        order => Ok(order.to_f64()),
+    }
+}
+
+fn matrix_norm(t: &Tensor, order: Scalar, dims: &[i64], keepdim: bool, dtype: Option<DType>) -> Result<Term> {
+    let order = real_order("linalg.matrix_norm", order)?;
     let converted = Term::from(t).to_dtype(dtype.unwrap_or(t.dtype())).ok()?;
     let t = &converted;
     let (a, b) = matrix_dims(t, dims)?;
@@ -219,22 +237,23 @@ fn matrix_norm(t: &Tensor, order: f64, dims: &[i64], keepdim: bool, dtype: Optio
 }
 
 pub static MATRIX_NORM: Op = Op {
-    sig: "linalg.matrix_norm(Tensor A, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    sig: "linalg.matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, DType? dtype=None) -> Tensor",
     doc: "A matrix norm: 1 and -1 (column sums), inf and -inf (row sums), 2 and -2 (singular values).",
     forms: FO,
-    body: composite(|c| matrix_norm(c.tensor(0)?, c.float(1)?, c.ints(2)?, c.flag(3), c.dtype(4))?.outputs()),
+    body: composite(|c| matrix_norm(c.tensor(0)?, c.scalar(1)?, c.ints(2)?, c.flag(3), c.dtype(4))?.outputs()),
     vjp: Vjp::Composite,
     samples: &["f32[3,4], 1", "f32[2,3,4], inf", "f32[3,4], -1, (0, 1), True", "f32[3,0], 2"],
     errors: &[
         ("f32[3,4], 3", "RuntimeError", "Order 3 not supported"),
         ("f32[3,3], 1, (0, 0)", "RuntimeError", "dims must be different"),
         ("f32[3,3], 1, (0,)", "RuntimeError", "dim must be a 2-tuple"),
+        ("f32[3,3], 1j", "RuntimeError", "linalg.matrix_norm: Expected a non-complex scalar as the order of norm."),
     ],
     ..OP
 };
 
 pub static MATRIX_NORM_STR: Op = Op {
-    sig: "linalg.matrix_norm.str(Tensor A, str ord='fro', int[] dim=[-2, -1], bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    sig: "linalg.matrix_norm.str(Tensor self, str ord='fro', int[] dim=[-2, -1], bool keepdim=False, *, DType? dtype=None) -> Tensor",
     doc: "The Frobenius ('fro') or nuclear ('nuc') norm of matrices.",
     forms: FO,
     body: composite(|c| matrix_norm_str(c, c.ints(2)?)),
@@ -257,16 +276,14 @@ fn matrix_norm_str(c: &Call, dims: &[i64]) -> Result<Outputs> {
 }
 
 pub static LINALG_NORM: Op = Op {
-    sig: "linalg.norm(Tensor A, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    sig: "linalg.norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
     doc: "A vector norm, or a matrix norm where two dimensions are given or `A` is a matrix and `ord` is given.",
     forms: FO,
     body: composite(|c| {
         let (t, dims) = (c.tensor(0)?, c.opt_ints(2));
         let matrix = dims.map_or(t.ndim() == 2, |d| d.len() == 2);
         match c.opt_scalar(1) {
-            Some(order) if matrix => {
-                matrix_norm(t, order.to_f64(), dims.unwrap_or(&[]), c.flag(3), c.dtype(4))?.outputs()
-            }
+            Some(order) if matrix => matrix_norm(t, order, dims.unwrap_or(&[]), c.flag(3), c.dtype(4))?.outputs(),
             Some(_) if dims.is_none() && (t.ndim() > 2 || t.ndim() == 0) => Err(Error::runtime(format!(
                 "If dim is not specified but ord is, the input must be 1D or 2D. Got {}D.",
                 t.ndim()
@@ -285,13 +302,16 @@ pub static LINALG_NORM: Op = Op {
 };
 
 pub static LINALG_NORM_STR: Op = Op {
-    sig: "linalg.norm.str(Tensor A, str ord, int[]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    sig: "linalg.norm.str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
     doc: "The Frobenius ('fro') or nuclear ('nuc') norm of a matrix.",
     forms: FO,
     body: composite(|c| matrix_norm_str(c, c.opt_ints(2).unwrap_or(&[]))),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], 'fro'", "f32[2,3,4], 'fro', (1, 2), True"],
-    errors: &[("f32[2,3], 'abc'", "RuntimeError", "not supported")],
+    errors: &[
+        ("f32[2,3], 'abc'", "RuntimeError", "not supported"),
+        ("f32[2,3], 'fro', 0", "RuntimeError", "dim must be a 2-tuple"),
+    ],
     out_dtype: Some(OutDType::Same),
     ..OP
 };

@@ -1,10 +1,11 @@
 //! Truth values and counts: any, all, count_nonzero. The result is bool, but uint8 stays uint8, as in PyTorch.
 
-use super::{Kind, over_all, over_dims, reduced_dims, reduced_shape};
+use super::{Kind, over_all, reduced_dims, reduced_shape, run_cpu, run_gpu};
 use crate::cpu::reduce::Reduce;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::gpu;
+use crate::layout::Dims;
 use crate::op::*;
 use crate::tensor::Tensor;
 
@@ -30,7 +31,18 @@ fn infer_all(c: &Call) -> Result<Specs> {
 }
 fn infer_dims(c: &Call) -> Result<Specs> {
     let t = c.tensor(0)?;
-    Ok(Spec::one(&reduced_shape(t.shape(), &reduced_dims(c, Some(1))?, c.flag(2)), truth_dtype(t), t.device()))
+    Ok(Spec::one(&reduced_shape(t.shape(), &given_dims(c)?, c.flag(2)), truth_dtype(t), t.device()))
+}
+/// Unlike sums, as in PyTorch: an empty list of dimensions leaves all as they are; None stands for every dimension.
+fn given_dims(c: &Call) -> Result<Dims> {
+    if c.opt_ints(1).is_some_and(|d| d.is_empty()) { Ok(Dims::new()) } else { reduced_dims(c, Some(1)) }
+}
+const fn over_given<K: Kind>() -> Body {
+    kernel(
+        infer_dims,
+        |c, out| run_cpu::<K>(c, out, &given_dims(c)?),
+        Some(|c, out| run_gpu::<K>(c, out, &given_dims(c)?)),
+    )
 }
 const NO_GRADIENT: Vjp = Vjp::None("the result is a truth value");
 
@@ -50,9 +62,9 @@ pub static ANY_DIM: Op = Op {
     sig: "any.dim(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
     doc: "Whether any element over the given dimensions is true.",
     forms: FMO,
-    body: over_dims::<Any>(infer_dims),
+    body: over_given::<Any>(),
     vjp: NO_GRADIENT,
-    samples: &["b8[2,3], 0", "f32[2,3](ties), 1, True", "u8[2,3], -1", "b8[2,3,2], (0, 2)"],
+    samples: &["b8[2,3], 0", "f32[2,3](ties), 1, True", "u8[2,3], -1", "b8[2,3,2], (0, 2)", "f32[2,3](ties), ()"],
     errors: &[("b8[2,3], 2", "IndexError", "Dimension out of range")],
     reference: "np.any(x0, axis=dim, keepdims=keepdim)",
     ..OP
@@ -74,9 +86,9 @@ pub static ALL_DIM: Op = Op {
     sig: "all.dim(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
     doc: "Whether all elements over the given dimensions are true.",
     forms: FMO,
-    body: over_dims::<All>(infer_dims),
+    body: over_given::<All>(),
     vjp: NO_GRADIENT,
-    samples: &["b8[2,3], 0", "f32[2,3](ties), 1, True", "u8[2,3], -1", "b8[2,3,2], (0, 2)"],
+    samples: &["b8[2,3], 0", "f32[2,3](ties), 1, True", "u8[2,3], -1", "b8[2,3,2], (0, 2)", "f32[2,3](ties), ()"],
     errors: &[("b8[2,3], 2", "IndexError", "Dimension out of range")],
     reference: "np.all(x0, axis=dim, keepdims=keepdim)",
     ..OP
