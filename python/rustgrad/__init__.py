@@ -75,6 +75,7 @@ def _fill_namespace(names):
             names[name] = value
     names.update({name: op for name, op in _C.ops.items() if "." not in name and name not in _functions.__all__})
     names.update(storage.make_types())
+    names["Storage"] = names["FloatStorage"]
     names.update({alias: getattr(_C, name) for alias, name in _ALIASES.items()})
     return [name for name in names if name[0] != "_" and name not in ("importlib", "annotations")]
 

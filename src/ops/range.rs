@@ -102,7 +102,7 @@ fn closed_range(c: &Call) -> Result<Outputs> {
 pub static RANGE: Op = Op {
     sig: "range(Scalar start, Scalar end, Scalar step=1, *, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
     doc: "The numbers from `start` to `end`, the end included: of the default float dtype. See `arange`.",
-    forms: F,
+    forms: FO,
     body: composite(closed_range),
     vjp: Vjp::None("creation"),
     warns: Some(|_| {
@@ -117,6 +117,8 @@ pub static RANGE: Op = Op {
         ("3, 1", "RuntimeError", "inconsistent with step sign"),
         ("1, 3, 0", "RuntimeError", "step must be nonzero"),
     ],
+    out_dtype: Some(OutDType::Every),
+    fills_out: true,
     ..OP
 };
 
@@ -141,6 +143,7 @@ pub static ARANGE: Op = Op {
     ],
     reference: "np.arange(end, dtype=dtype or ('int64' if isinstance(end, int) else 'float32'))",
     out_dtype: Some(OutDType::Every),
+    fills_out: true,
     ..OP
 };
 
@@ -154,6 +157,7 @@ pub static ARANGE_START: Op = Op {
     errors: &[("5, 0", "RuntimeError", "inconsistent with step sign")],
     reference: "np.arange(start, end)",
     out_dtype: Some(OutDType::Every),
+    fills_out: true,
     ..OP
 };
 
@@ -171,6 +175,7 @@ pub static ARANGE_STEP: Op = Op {
     ],
     reference: "np.arange(start, end, step)",
     out_dtype: Some(OutDType::Every),
+    fills_out: true,
     ..OP
 };
 
@@ -247,6 +252,7 @@ pub static LINSPACE: Op = Op {
         ("0, 1, 2, dtype=bool", "NotImplementedError", "\"linspace_cpu\" not implemented for 'Bool'"),
     ],
     out_dtype: Some(OutDType::Every),
+    fills_out: true,
     ..OP
 };
 
@@ -266,6 +272,7 @@ pub static LOGSPACE: Op = Op {
         ),
     ],
     out_dtype: Some(OutDType::Every),
+    fills_out: true,
     ..OP
 };
 

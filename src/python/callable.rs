@@ -97,7 +97,11 @@ fn run(py: Python, entry: &'static Entry, index: usize, args: &Args, given: &Giv
             && unsafe { out != ffi::Py_None() }
             && op.forms.has(Forms::OUT)
         {
-            return into_out(py, op, args, out);
+            let result = into_out(py, op, args, out)?;
+            if op.signature().index_of("requires_grad").is_some_and(|i| is_true(&args[i])) {
+                borrow(out).map_or(Ok(()), |t| super::graph::set_requires_grad(t, true))?;
+            }
+            return Ok(result);
         }
         if given.find(py, "requires_grad").is_some() {
             return with_requires_grad(py, entry, index, args);
@@ -128,10 +132,14 @@ pub fn unlocked<T: Send>(py: Python, args: &Args, f: impl FnOnce() -> crate::err
     }
 }
 
+fn is_true(v: &Value) -> bool {
+    matches!(v, Value::Scalar(s) if s.to_bool())
+}
+
 fn with_requires_grad(py: Python, entry: &'static Entry, index: usize, args: &Args) -> PyResult<*mut PyObject> {
     let op = entry.ops[index];
     let at = op.signature().index_of("requires_grad");
-    let wanted = at.is_some_and(|i| matches!(&args[i], Value::Scalar(s) if s.to_bool()));
+    let wanted = at.is_some_and(|i| is_true(&args[i]));
     let outputs = dispatch::call(op, args)?;
     if wanted {
         for t in &outputs {

@@ -261,7 +261,7 @@ pub unsafe extern "C" fn set(o: *mut PyObject, key: *mut PyObject, value: *mut P
 }
 
 fn assign(t: &Tensor, key: &Bound<PyAny>, value: &Bound<PyAny>) -> PyResult<()> {
-    let (out, indices) = slice(t, &parts(key)?)?;
+    let parts = parts(key)?;
     let number = to_scalar(value)?;
     let given = borrow(value.as_ptr());
     if number.is_none() && given.is_none() {
@@ -271,11 +271,16 @@ fn assign(t: &Tensor, key: &Bound<PyAny>, value: &Bound<PyAny>) -> PyResult<()> 
             t.dtype().scalar_type_name()
         )));
     }
+    let (out, indices) = match parts.as_slice() {
+        [Part::Bool(false)] => return Ok(()),
+        [Part::Bool(true)] => (t.clone(), Vec::new()),
+        all => slice(t, all)?,
+    };
     if indices.is_empty() {
         match (number, given) {
             (Some(s), _) => copy::FILL_.call_inplace((&out, s))?,
             (_, Some(v)) if out.same(t) && v.ndim() == 0 => copy::FILL_TENSOR_.call_inplace((&out, v))?,
-            (_, Some(v)) => copy::COPY_.call_inplace((&out, strip(v, out.ndim())?))?,
+            (_, Some(v)) => copy::COPY_.call_inplace((&out, strip(v)?))?,
             _ => unreachable!("checked above"),
         };
         return Ok(());
@@ -286,9 +291,14 @@ fn assign(t: &Tensor, key: &Bound<PyAny>, value: &Bound<PyAny>) -> PyResult<()> 
         return Ok(());
     }
     let value = match (number, given) {
-        (Some(s), _) => Tensor::scalar(s, t.dtype(), t.device())?,
-        (_, Some(v)) if v.device() == t.device() && v.dtype() == t.dtype() => v.clone(),
-        (_, Some(v)) => copy::TO_COPY.call((v, t.dtype(), t.device())).ok()?,
+        (Some(s), _) => {
+            s.check_fits(t.dtype())?;
+            Tensor::scalar(s, t.dtype(), t.device())?
+        }
+        (_, Some(v)) if v.device() != t.device() => copy::TO_COPY.call((&strip(v)?, v.dtype(), t.device())).ok()?,
+        // One element is read before anything is written, even where it is one of those.
+        (_, Some(v)) if v.numel() == 1 && v.storage().same(t.storage()) => copy::CLONE.call((&strip(v)?,)).ok()?,
+        (_, Some(v)) => strip(v)?,
         _ => unreachable!("checked above"),
     };
     op(&INDEX_PUT, "index_put")?.call_inplace((&out, indices, &value))?;
@@ -300,7 +310,7 @@ fn assign(t: &Tensor, key: &Bound<PyAny>, value: &Bound<PyAny>) -> PyResult<()> 
 fn fill_at(out: &Tensor, indices: &[Option<Tensor>], number: Scalar) -> PyResult<bool> {
     let dim = indices.len() - 1;
     let (Some(index), true) = (&indices[dim], indices[..dim].iter().all(Option::is_none)) else { return Ok(false) };
-    if index.device() != out.device() || matches!(number, Scalar::Complex(..)) && !out.dtype().is_complex() {
+    if index.device() != out.device() {
         return Ok(false);
     }
     let covered = out.shape().get(dim..dim + index.ndim());
@@ -318,10 +328,10 @@ fn fill_at(out: &Tensor, indices: &[Option<Tensor>], number: Scalar) -> PyResult
     Ok(true)
 }
 
-/// A value may have more leading ones than the target: `x[0] = ones(1, 1, 3)`.
-fn strip(v: &Tensor, ndim: usize) -> PyResult<Tensor> {
-    let extra = v.ndim().saturating_sub(ndim);
-    if extra == 0 || v.shape()[..extra].iter().any(|&d| d != 1) {
+/// The value without its leading ones, of which it may have more than the target: `x[0] = ones(1, 1, 3)`.
+fn strip(v: &Tensor) -> PyResult<Tensor> {
+    let extra = v.shape().iter().take_while(|&&d| d == 1).count();
+    if extra == 0 {
         return Ok(v.clone());
     }
     let sizes: crate::op::Ints = v.shape()[extra..].iter().map(|&d| d as i64).collect();
