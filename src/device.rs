@@ -102,6 +102,9 @@ impl From<Device> for Name {
 impl Name {
     /// Parses `cpu`, `gpu:0`, `cuda:1`. The GPU has number 0 where none is given; `cuda` is the GPU while it stands for it.
     pub fn parse(s: &str) -> Result<Name> {
+        if s == "cpu" {
+            return Ok(Name { kind: "cpu", index: None });
+        }
         if s.is_empty() {
             return Err(Error::runtime("Device string must not be empty"));
         }

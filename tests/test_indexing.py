@@ -149,3 +149,17 @@ def test_index_copy_into_a_number(torch):
     out.backward()
     assert out.item() == 5 and out.shape == () and x.grad.item() == 0 and source.grad.tolist() == [1]
     assert torch.tensor([1.0, 2.0]).index_copy(0, torch.tensor(0), source.detach()).tolist() == [5, 2]
+
+
+def test_masks_of_bytes_warn(torch):
+    x, mask = torch.ones(3, 2), torch.tensor([1, 0, 1], dtype=torch.uint8)
+    for read in (lambda: x[mask], lambda: x.index_put((mask,), torch.ones(2))):
+        with pytest.warns(UserWarning, match="indexing with dtype torch.uint8 is now deprecated") as heard:
+            read()
+        assert len(heard) == 1
+
+
+def test_an_index_is_checked_before_the_value(torch):
+    for index in (torch.tensor([True, False]), torch.tensor([1.0])):
+        with pytest.raises(IndexError):
+            torch.zeros(3)[index] = torch.ones(7, dtype=torch.float64)

@@ -154,6 +154,8 @@ def test_cuda_is_not_pretended(torch):
 def test_settings_are_remembered(torch):
     torch.use_deterministic_algorithms(True, warn_only=True)
     assert torch.are_deterministic_algorithms_enabled() and torch.get_deterministic_debug_mode() == 1
+    torch.use_deterministic_algorithms(False, warn_only=True)
+    assert torch.is_deterministic_algorithms_warn_only_enabled() and torch.get_deterministic_debug_mode() == 0
     torch.set_deterministic_debug_mode("default")
     assert not torch.are_deterministic_algorithms_enabled()
     torch.set_float32_matmul_precision("high")

@@ -359,3 +359,9 @@ def test_pickled_generators(torch):
         assert again.device == generator.device and again.initial_seed() == 12345
         assert torch.equal(again.get_state(), generator.get_state())
     assert torch.equal(torch.rand(3, generator=again), torch.rand(3, generator=generator))
+
+
+def test_storage_is_that_of_the_default_dtype(torch):
+    assert torch.Storage is torch.FloatStorage and torch.Storage(np.int16(3)).size() == 3
+    torch.set_default_dtype(torch.float64)
+    assert torch.Storage is torch.DoubleStorage

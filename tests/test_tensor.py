@@ -295,12 +295,16 @@ def test_numbers_that_do_not_fit(torch, dtype, value):
     assert x.tolist() == [1, 1]
 
 
-def test_halves_overflow_to_infinity(torch):
-    """Filled with too large a number a half float is infinite; a masked or indexed write refuses it."""
-    x = torch.full((2,), 7e4, dtype=torch.float16)
-    assert x.tolist() == x.fill_(-7e4).neg().tolist() == [float("inf")] * 2
-    with pytest.raises(RuntimeError, match="cannot be converted to type c10::Half without overflow"):
-        x.masked_fill(torch.tensor([True, False]), 7e4)
+def test_halves_refuse_numbers_beyond_them(torch):
+    x = torch.full((2,), float("inf"), dtype=torch.float16)
+    writes = [
+        lambda: torch.full((2,), 7e4, dtype=torch.float16), lambda: x.fill_(-7e4),
+        lambda: x.masked_fill(torch.tensor([True, False]), 7e4),
+    ]  # fmt: skip
+    for write in writes:
+        with pytest.raises(RuntimeError, match="cannot be converted to type c10::Half without overflow"):
+            write()
+    assert x.tolist() == [float("inf")] * 2
 
 
 def test_dtypes_of_whole_numbers(torch):
@@ -452,6 +456,9 @@ def test_old_constructors(torch):
         for wrong in ("a", 1.5, True):
             with pytest.raises(TypeError, match="new"):
                 make(wrong)
+    assert torch.Tensor(np.array([1, 2])).tolist() == x.new(np.array([1.0, 2.0])).tolist() == [1, 2]
+    with pytest.raises(TypeError, match="type 'torch.FloatTensor' is not an acceptable base type"):
+        type("Own", (torch.FloatTensor,), {})
     wide = torch.ones(2, dtype=torch.float64)
     assert wide.type(torch.Tensor).dtype == wide.type(torch.FloatTensor).dtype == wide.type("torch.FloatTensor").dtype
     assert wide.type(torch.Tensor).dtype == torch.float32

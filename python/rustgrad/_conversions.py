@@ -25,6 +25,13 @@ class Methods:
         Returns the tensor itself where nothing changes, unless `copy=True`. A copy keeps the order of the dimensions in
         memory, or has that of `memory_format`.
         """
+        if len(args) == 1 and not kwargs:
+            # The commonest forms.
+            only = args[0]
+            if type(only) is _dtype:
+                return self if only is self.dtype else ops["_to_copy"](self, only)
+            if type(only) is str and only == "cpu" and not self.is_gpu:
+                return self
         device, dtype, _, copy, layout = to_arguments(args, kwargs)
         dtype, device = dtype or self.dtype, device if device is not None else self.device
         formed = layout in (None, preserve_format) or self.is_contiguous(memory_format=layout)
@@ -180,7 +187,7 @@ def _is_size(value):
     """Whether it is an int, or a tensor that holds one."""
     if isinstance(value, Tensor):
         return value.numel() == 1 and not value.is_floating_point() and not value.is_complex()
-    return hasattr(value, "__index__") and not isinstance(value, bool)
+    return hasattr(value, "__index__") and not hasattr(value, "__len__") and not isinstance(value, bool)
 
 
 def legacy(dtype, device, args, kwargs):

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 is_grad_enabled = _C.is_grad_enabled
-_asked = {"deterministic": 0, "fill": True, "precision": "highest", "warn_always": False}
+_asked = {"deterministic": 0, "fill": True, "warn_only": False, "precision": "highest", "warn_always": False}
 
 _PROFILES = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
@@ -72,6 +72,7 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
     """
     if not isinstance(mode, bool):
         raise TypeError(f"_set_deterministic_algorithms(): argument 'mode' must be bool, not {type(mode).__name__}")
+    _asked["warn_only"] = bool(warn_only)
     _set("deterministic", (1 if warn_only else 2) if mode else 0)
 
 
@@ -82,7 +83,7 @@ def are_deterministic_algorithms_enabled():
 
 def is_deterministic_algorithms_warn_only_enabled():
     """Whether it was asked for with `warn_only`."""
-    return _asked["deterministic"] == 1
+    return _asked["warn_only"]
 
 
 def get_deterministic_debug_mode():
@@ -98,6 +99,7 @@ def set_deterministic_debug_mode(debug_mode):
         raise RuntimeError(
             f"invalid value of debug_mode, expected 0, 1 or 2 or one of {list(modes)}, but got {debug_mode}"
         )
+    _asked["warn_only"] = mode == 1
     _set("deterministic", mode)
 
 

@@ -96,7 +96,7 @@ class _Methods:
     def resize_as_(self, the_template, memory_format=None):
         """`resize_` to the shape of another tensor, and to its memory format where that is to be preserved."""
         if memory_format is not None and memory_format._name == "preserve_format":
-            memory_format = _format_of(the_template)
+            memory_format = _formats.format_of(the_template)
         return self.resize_(the_template.shape, memory_format=memory_format)
 
     def resize(self, *sizes):
@@ -131,7 +131,7 @@ class _Methods:
         Raises:
             RuntimeError: the order is ambiguous.
         """
-        if ambiguity_check is not False and _has_many_orders(self, ambiguity_check):
+        if ambiguity_check is not False and _formats.has_many_orders(self, ambiguity_check):
             raise RuntimeError(
                 "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
             )
@@ -373,21 +373,6 @@ def _warn_of_T():
         "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.",
         stacklevel=3,
     )
-
-
-def _format_of(tensor):
-    """The memory format that a tensor has; `contiguous_format` where it has none of channels."""
-    formats = (_formats.contiguous_format, _formats.channels_last, _formats.channels_last_3d)
-    return next((f for f in formats if tensor.is_contiguous(memory_format=f)), formats[0])
-
-
-def _has_many_orders(tensor, ambiguity_check):
-    formats = [] if ambiguity_check is True else ambiguity_check
-    if not isinstance(formats, list) or not all(isinstance(f, _formats.memory_format) for f in formats):
-        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
-    strides = tensor.stride()
-    many = 1 in tensor.shape or len(set(strides)) < len(strides)
-    return many and sum(tensor.is_contiguous(memory_format=f) for f in formats) != 1
 
 
 def _wrapped(dim, n):

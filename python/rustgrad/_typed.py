@@ -29,6 +29,11 @@ __all__ = [*_KINDS, "set_default_tensor_type"]
 
 
 class _TypedMeta(type):
+    def __new__(cls, name, bases, body):
+        if bases:
+            raise TypeError(f"type '{bases[0]}' is not an acceptable base type")
+        return super().__new__(cls, name, bases, body)
+
     def __call__(cls, *args, **kwargs):
         return legacy(cls.dtype, cls._device, args, kwargs)
 

@@ -55,7 +55,7 @@ class UntypedStorage:
     """
 
     def __init__(self, size=0, *, device="cpu"):
-        if isinstance(size, int):
+        if hasattr(size, "__index__"):
             self._tensor = ops["empty"](size, dtype=_C.uint8, device=device)
         else:
             self._tensor = _C.tensor(list(size), dtype=_C.uint8, device=device)
@@ -253,7 +253,7 @@ class TypedStorage(metaclass=_StorageMeta):
         self.dtype = dtype or self.dtype or _C.get_default_dtype()
         if wrap_storage is None:
             data = args[0] if args else 0
-            if isinstance(data, int):
+            if hasattr(data, "__index__"):
                 made = ops["empty"](data, dtype=self.dtype, device=device)
             else:
                 made = _C.tensor(list(data), dtype=self.dtype, device=device)
@@ -412,6 +412,11 @@ for _name, _dtype in {
     "complex_float": _C.complex64, "complex_double": _C.complex128,
 }.items():  # fmt: skip
     setattr(TypedStorage, _name, _cast(_name, _dtype))
+
+
+def default_type():
+    """The old class of the default dtype, which is called `Storage`."""
+    return make_types()[_NAMES[_C.get_default_dtype()]]
 
 
 def _dtype_to_storage_type_map():

@@ -5,6 +5,7 @@
 
 use super::gather::{apart, cast_raw};
 use super::mask::{fill_where, positions, stretched};
+use crate::autograd::witness;
 use crate::cpu::index;
 use crate::cpu::view::View;
 use crate::dtype::DType;
@@ -63,6 +64,9 @@ pub(super) fn read(t: &Tensor, list: &Indices, out: &Tensor) -> Result<()> {
 
 /// A mask stands for as many dimensions as it has.
 fn push_mask(t: &Tensor, mask: &Tensor, list: &mut Indices) -> Result<()> {
+    if mask.dtype() == DType::U8 {
+        witness::warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")?;
+    }
     let first = list.len();
     for (k, &n) in mask.shape().iter().enumerate() {
         if t.shape().get(first + k) != Some(&n) {
@@ -212,7 +216,8 @@ fn lone_mask<'a>(c: &'a Call, out: &Tensor, value: &Tensor) -> Option<&'a Tensor
     let [Some(mask)] = list.as_slice() else { return None };
     let plain = mask.dtype() == DType::Bool && mask.ndim() > 0 && value.ndim() == 0 && !c.flag(3);
     let here = [out, mask, value].iter().all(|t| !t.device().is_gpu()) && !mask.storage().same(out.storage());
-    (plain && here && out.shape().starts_with(mask.shape()) && !out.layout().has_internal_overlap()).then_some(mask)
+    let fits = value.dtype() == out.dtype() && out.shape().starts_with(mask.shape());
+    (plain && here && fits && !out.layout().has_internal_overlap()).then_some(mask)
 }
 
 /// The values in the dtype of what is written, which is theirs; as in PyTorch, one element for one mask is a number.
@@ -249,11 +254,12 @@ fn fitting(values: &Tensor, shape: &[usize]) -> Result<Tensor> {
 
 fn put(c: &Call, out: &[Tensor]) -> Result<()> {
     let out = &out[0];
-    let values = &converted(c, out)?;
+    let values = c.tensor(2)?;
     if let Some(mask) = lone_mask(c, out, values) {
         return fill_where(out, mask, values.element(values.layout().offset)?);
     }
     let list = prepare(out, &c.args[1])?;
+    let values = &converted(c, out)?;
     if out.ndim() == 0 && c.args[1].tensors().next().is_some() {
         return Err(Error::index("too many indices for tensor of dimension 0 (got 1)"));
     }

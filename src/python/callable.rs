@@ -97,11 +97,7 @@ fn run(py: Python, entry: &'static Entry, index: usize, args: &Args, given: &Giv
             && unsafe { out != ffi::Py_None() }
             && op.forms.has(Forms::OUT)
         {
-            let result = into_out(py, op, args, out)?;
-            if op.signature().index_of("requires_grad").is_some_and(|i| is_true(&args[i])) {
-                borrow(out).map_or(Ok(()), |t| super::graph::set_requires_grad(t, true))?;
-            }
-            return Ok(result);
+            return into_out(py, op, args, out);
         }
         if given.find(py, "requires_grad").is_some() {
             return with_requires_grad(py, entry, index, args);
@@ -172,6 +168,9 @@ fn into_out(py: Python, op: &'static Op, args: &Args, out: *mut PyObject) -> PyR
     dispatch::call_out(op, args, &outs)?;
     for (t, old) in outs.iter().zip(before).filter(|(t, old)| t.shape() != &old[..] && !old.contains(&0)) {
         warn_resized(py, &old, t.shape())?;
+    }
+    if op.signature().index_of("requires_grad").is_some_and(|i| is_true(&args[i])) {
+        outs.iter().try_for_each(|t| super::graph::set_requires_grad(t, true))?;
     }
     // As in PyTorch a list of results is not handed back.
     Ok(if op.signature().returns == Returns::Many { py.None().into_ptr() } else { out.into_ptr() })

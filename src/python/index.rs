@@ -10,10 +10,10 @@ use crate::dtype::{DType, Scalar};
 use crate::op::Op;
 use crate::ops::{copy, mask, select, view};
 use crate::tensor::Tensor;
-use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyUserWarning, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
-use pyo3::types::{PyEllipsis, PyInt, PySlice, PyTuple};
+use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
 use smallvec::SmallVec;
 use std::ffi::c_int;
 use std::sync::OnceLock;
@@ -70,23 +70,12 @@ fn is_sequence(o: &Bound<PyAny>) -> bool {
     unsafe { ffi::PySequence_Check(o.as_ptr()) != 0 && o.len().is_ok() }
 }
 
-#[cold]
-fn warn_of_bytes(py: Python) -> PyResult<()> {
-    let text = c"indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.";
-    PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
-}
-
 fn part(o: &Bound<PyAny>) -> PyResult<Part> {
     if let Some(t) = borrow(o.as_ptr()) {
         return Ok(match (t.ndim(), t.dtype()) {
             (0, DType::Bool | DType::U8) => Part::Bool(super::export::item(t)?.to_bool()),
             (0, DType::I8 | DType::I16 | DType::I32 | DType::I64) => Part::Int(super::export::item(t)?.to_i64()),
-            (_, dtype) => {
-                if dtype == DType::U8 {
-                    warn_of_bytes(o.py())?;
-                }
-                Part::Tensor(t.clone())
-            }
+            _ => Part::Tensor(t.clone()),
         });
     }
     // The most frequent part first.
@@ -271,16 +260,20 @@ fn assign(t: &Tensor, key: &Bound<PyAny>, value: &Bound<PyAny>) -> PyResult<()> 
             t.dtype().scalar_type_name()
         )));
     }
+    // A lone True or False says whether anything is written.
     let (out, indices) = match parts.as_slice() {
-        [Part::Bool(false)] => return Ok(()),
-        [Part::Bool(true)] => (t.clone(), Vec::new()),
+        [Part::Bool(yes)] if key.is_instance_of::<PyBool>() => match yes {
+            true => (t.clone(), Vec::new()),
+            false => return Ok(()),
+        },
         all => slice(t, all)?,
     };
     if indices.is_empty() {
         match (number, given) {
             (Some(s), _) => copy::FILL_.call_inplace((&out, s))?,
             (_, Some(v)) if out.same(t) && v.ndim() == 0 => copy::FILL_TENSOR_.call_inplace((&out, v))?,
-            (_, Some(v)) => copy::COPY_.call_inplace((&out, strip(v)?))?,
+            (_, Some(v)) if v.ndim() > out.ndim() => copy::COPY_.call_inplace((&out, strip(v)?))?,
+            (_, Some(v)) => copy::COPY_.call_inplace((&out, v))?,
             _ => unreachable!("checked above"),
         };
         return Ok(());

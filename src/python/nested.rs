@@ -104,7 +104,9 @@ fn nested_shape(o: &Bound<PyAny>) -> PyResult<Dims> {
         if n == 0 {
             break;
         }
-        at = at.get_item(0)?;
+        at = at.get_item(0).map_err(|_| {
+            PyValueError::new_err(format!("could not determine the shape of object type '{}'", type_name(&at)))
+        })?;
         if is_array(&at) {
             warn_of_arrays(o.py())?;
         }

@@ -76,9 +76,13 @@ unsafe fn plan<'a>(full: View, indices: &[Option<View<'a>>], dense: View) -> Res
     let steps: Dims = rest_dense.drain(at..at + shape.len()).collect();
     let (rest, rest_full) = (pick(full.shape), pick(full.strides));
     // Walked in the order of memory, dimensions that lie together in both become one.
-    let order = memory_order(&rest, &rest_full);
-    let [rest, rest_full, rest_dense] =
-        [rest, rest_full, rest_dense].map(|v| order.iter().map(|&d| v[d]).collect::<Dims>());
+    let [rest, rest_full, rest_dense] = match rest_full.is_sorted_by(|a, b| a >= b) {
+        true => [rest, rest_full, rest_dense],
+        false => {
+            let order = memory_order(&rest, &rest_full);
+            [rest, rest_full, rest_dense].map(|v| order.iter().map(|&d| v[d]).collect())
+        }
+    };
     let (rest, [rest_full, rest_dense]) = coalesce(&rest, [&rest_full, &rest_dense]);
     Ok(Plan { axes, count: shape.iter().product(), shape, steps, rest, rest_full, rest_dense })
 }
