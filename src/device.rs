@@ -1,8 +1,13 @@
 //! Where a tensor lives: a name and an index, plain data. `cpu` and `gpu` bring the capabilities.
+//!
+//! A name may be one of a device that is not here (`cuda`, `meta`): programs make and compare such names. Only when a
+//! tensor is to live there does it become an error, in `Name::device`.
 
 use crate::error::{Error, Result};
+use smallvec::{SmallVec, smallvec};
+use std::cell::RefCell;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A device. A process drives one GPU, `Gpu(0)`; allocating on another index is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -11,21 +16,42 @@ pub enum Device {
     Gpu(u8),
 }
 
-/// Where tensors are made when no device is given: 0 is the CPU, i + 1 the i-th GPU.
-static DEFAULT: AtomicU16 = AtomicU16::new(0);
+thread_local! {
+    /// Where this thread makes tensors when no device is given: what `set_default_device` chose, and above it the
+    /// devices of the blocks that the thread is in. Empty: the CPU.
+    static DEFAULTS: RefCell<SmallVec<[Device; 4]>> = const { RefCell::new(SmallVec::new_const()) };
+}
 
-/// The device that `set_default_device` chose; the CPU until then.
+/// The device of the innermost block, else the one that `set_default_device` chose, else the CPU.
 impl Default for Device {
     fn default() -> Device {
-        match DEFAULT.load(Ordering::Relaxed) {
-            0 => Device::Cpu,
-            i => Device::Gpu((i - 1) as u8),
-        }
+        DEFAULTS.try_with(|d| d.borrow().last().copied()).ok().flatten().unwrap_or(Device::Cpu)
     }
 }
 
+/// Chooses the device for this thread; blocks that it is in keep theirs.
 pub fn set_default_device(d: Device) {
-    DEFAULT.store(d.index().map_or(0, |i| u16::from(i) + 1), Ordering::Relaxed);
+    DEFAULTS.with_borrow_mut(|all| match all.first_mut() {
+        Some(first) => *first = d,
+        None => all.push(d),
+    });
+}
+
+/// Begins a block whose tensors are made on `d`.
+pub fn enter_default_device(d: Device) {
+    DEFAULTS.with_borrow_mut(|all| match all.is_empty() {
+        true => *all = smallvec![Device::Cpu, d],
+        false => all.push(d),
+    });
+}
+
+/// Ends the innermost block of the thread, if it is in one.
+pub fn leave_default_device() {
+    DEFAULTS.with_borrow_mut(|all| {
+        if all.len() > 1 {
+            all.pop();
+        }
+    });
 }
 
 static CUDA_ALIAS: AtomicBool = AtomicBool::new(false);
@@ -35,24 +61,108 @@ pub fn set_cuda_alias(on: bool) {
     CUDA_ALIAS.store(on, Ordering::Relaxed);
 }
 
-impl Device {
-    /// Parses `cpu`, `gpu`, `gpu:0`; `cuda` too while it stands for the GPU.
-    pub fn parse(s: &str) -> Result<Device> {
+/// The kinds of device that have a name: PyTorch's, and ours.
+const KINDS: [&str; 21] = [
+    "cpu",
+    "gpu",
+    "cuda",
+    "ipu",
+    "xpu",
+    "mkldnn",
+    "opengl",
+    "opencl",
+    "ideep",
+    "hip",
+    "ve",
+    "fpga",
+    "maia",
+    "xla",
+    "lazy",
+    "vulkan",
+    "mps",
+    "meta",
+    "hpu",
+    "mtia",
+    "privateuseone",
+];
+
+/// The name of a device, which need not be here: `cuda:1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Name {
+    pub kind: &'static str,
+    pub index: Option<u8>,
+}
+
+impl From<Device> for Name {
+    fn from(d: Device) -> Name {
+        Name { kind: d.kind(), index: d.index() }
+    }
+}
+
+impl Name {
+    /// Parses `cpu`, `gpu:0`, `cuda:1`. The GPU has number 0 where none is given; `cuda` is the GPU while it stands for it.
+    pub fn parse(s: &str) -> Result<Name> {
+        if s == "cpu" {
+            return Ok(Name { kind: "cpu", index: None });
+        }
+        if s.is_empty() {
+            return Err(Error::runtime("Device string must not be empty"));
+        }
         let (kind, index) = s.split_once(':').map_or((s, None), |(k, i)| (k, Some(i)));
+        let known = KINDS.into_iter().find(|&k| k == kind);
+        let kind = known.ok_or_else(|| {
+            Error::runtime(format!(
+                "Expected one of {} device type at start of device string: {kind}",
+                KINDS.join(", ")
+            ))
+        })?;
+        let digits = |i: &&str| i.bytes().all(|b| b.is_ascii_digit()) && (*i == "0" || !i.starts_with('0'));
         let index = match index {
             None => None,
-            Some(i) => Some(i.parse::<u8>().map_err(|_| Error::runtime(format!("Invalid device string: '{s}'")))?),
+            Some(i) => {
+                let number = Some(i).filter(digits).and_then(|i| i.parse::<u8>().ok());
+                Some(number.ok_or_else(|| Error::runtime(format!("Invalid device string: '{s}'")))?)
+            }
         };
-        match (kind, index) {
-            ("cpu", None | Some(0)) => Ok(Device::Cpu),
-            ("gpu", i) => Ok(Device::Gpu(i.unwrap_or(0))),
-            ("cuda", i) if CUDA_ALIAS.load(Ordering::Relaxed) => Ok(Device::Gpu(i.unwrap_or(0))),
-            ("cuda" | "mps" | "xpu" | "vulkan" | "wgpu", _) => Err(Error::runtime(format!(
-                "device '{s}' is not known here; expected 'cpu' or 'gpu'. Use device=\"gpu\": it drives any vendor's GPU."
-            ))),
-            _ => Err(Error::runtime(format!("Expected one of cpu, gpu device type at start of device string: {s}"))),
+        Ok(Name { kind, index }.resolved())
+    }
+    /// The name that tensors on the device show.
+    pub fn resolved(self) -> Name {
+        match self.kind {
+            "cuda" if CUDA_ALIAS.load(Ordering::Relaxed) => Name { kind: "gpu", ..self }.resolved(),
+            "gpu" => Name { index: self.index.or(Some(0)), ..self },
+            _ => self,
         }
     }
+    /// The device, where tensors are to be made on it.
+    pub fn device(self) -> Result<Device> {
+        match (self.kind, self.index) {
+            // There is one, whatever number a name gives it.
+            ("cpu", _) => Ok(Device::Cpu),
+            ("gpu", i) => Ok(Device::Gpu(i.unwrap_or(0))),
+            ("cuda", _) => Err(Error::runtime(self.absent("Use device=\"gpu\": it drives any vendor's GPU."))),
+            ("hip" | "mps" | "opencl" | "opengl" | "vulkan" | "xpu", _) => {
+                Err(Error::not_implemented(self.absent("Use device=\"gpu\": it drives any vendor's GPU.")))
+            }
+            ("meta", _) => Err(Error::not_implemented(self.absent("Tensors without memory are not supported."))),
+            _ => Err(Error::not_implemented(self.absent("No tensor can be made there."))),
+        }
+    }
+    fn absent(self, hint: &str) -> String {
+        format!("device '{self}' is not known here; expected 'cpu' or 'gpu'. {hint}")
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.index {
+            None => f.write_str(self.kind),
+            Some(i) => write!(f, "{}:{i}", self.kind),
+        }
+    }
+}
+
+impl Device {
     pub fn kind(self) -> &'static str {
         match self {
             Device::Cpu => "cpu",
@@ -72,9 +182,34 @@ impl Device {
 
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Device::Cpu => f.write_str("cpu"),
-            Device::Gpu(i) => write!(f, "gpu:{i}"),
+        Name::from(*self).fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_parsed() {
+        let name = |s: &str| Name::parse(s).map(|n| n.to_string()).unwrap_or_default();
+        assert_eq!(["cpu", "cpu:0", "gpu", "cuda:1", "meta"].map(name), ["cpu", "cpu:0", "gpu:0", "cuda:1", "meta"]);
+        assert_eq!(["", "tpu", "cuda:", "cuda:01", "cuda:-1", "cuda:+1", "cuda:256"].map(name), [""; 7]);
+        assert_eq!(Name::parse("cpu:0").and_then(Name::device).ok(), Some(Device::Cpu));
+        assert!(Name::parse("cuda").and_then(Name::device).is_err());
+    }
+
+    #[test]
+    fn blocks_nest_and_keep_their_device() {
+        let all = [Device::Gpu(0), Device::Gpu(1)];
+        all.map(enter_default_device);
+        set_default_device(Device::Gpu(2));
+        let mut seen = vec![Device::default()];
+        for _ in 0..3 {
+            leave_default_device();
+            seen.push(Device::default());
         }
+        assert_eq!(seen, [Device::Gpu(1), Device::Gpu(0), Device::Gpu(2), Device::Gpu(2)]);
+        assert_eq!(std::thread::spawn(Device::default).join().ok(), Some(Device::Cpu));
     }
 }

@@ -55,6 +55,8 @@ struct Inner {
     #[allow(clippy::vec_box)]
     grown: Mutex<Vec<Box<Buffer>>>,
     device: Device,
+    /// Somebody outside knows the address of the memory, so it may neither move nor grow.
+    fixed: AtomicBool,
     version: AtomicU32,
     /// A node of a graph has saved a tensor on this storage: writes to it are worth a mark.
     saved: AtomicBool,
@@ -89,6 +91,7 @@ impl Storage {
             current: AtomicPtr::new(std::ptr::null_mut()),
             grown: Mutex::new(Vec::new()),
             device,
+            fixed: AtomicBool::new(false),
             version: AtomicU32::new(0),
             saved: AtomicBool::new(false),
             mark: AtomicU32::new(0),
@@ -147,6 +150,15 @@ impl Storage {
     pub fn is_read_only(&self) -> bool {
         matches!(self.buffer(), Buffer::Cpu(b) if b.is_read_only())
     }
+    /// Keeps the memory where it is from now on: somebody outside knows its address (a NumPy array, a slice of the storage).
+    pub fn fix(&self) {
+        self.root().0.fixed.store(true, Ordering::Release);
+    }
+    /// Whether the memory may be exchanged for more.
+    pub fn is_resizable(&self) -> bool {
+        let foreign = matches!(self.buffer(), Buffer::Cpu(b) if b.is_foreign());
+        !foreign && !self.root().0.fixed.load(Ordering::Acquire)
+    }
     pub fn version(&self) -> u32 {
         self.0.version.load(Ordering::Acquire)
     }
@@ -186,11 +198,10 @@ impl Storage {
         if bytes <= old.bytes() {
             return Ok(());
         }
-        if let Buffer::Cpu(b) = old
-            && b.is_foreign()
-        {
+        if !self.is_resizable() {
             return Err(Error::runtime(
-                "Trying to resize storage that is not resizable: its memory belongs to another library. Clone the tensor first.",
+                "Trying to resize storage that is not resizable: another library has its memory or knows where it is. Clone \
+                 the tensor first.",
             ));
         }
         let new = Box::new(Buffer::alloc(bytes, self.device(), true)?);

@@ -183,3 +183,35 @@ def test_numbers_of_numpy_are_no_arrays(torch):
         with pytest.raises(TypeError, match=rf"expected np.ndarray \(got numpy\.{type(number).__name__}\)"):
             torch.from_numpy(number)
     assert torch.from_numpy(np.array(1.5)).item() == 1.5
+
+
+def test_dlpack_in_constructors(torch):
+    array = np.arange(3.0)
+    for make in (torch.tensor, torch.as_tensor, torch.asarray):
+        assert make(Exporter(array)).tolist() == [0, 1, 2]
+    shared, copied = torch.as_tensor(Exporter(array)), torch.tensor(Exporter(array))
+    array[0] = 7
+    assert shared[0] == 7 and copied[0] == 0
+    tensor = torch.ones(2)
+    torch.asarray(torch.utils.dlpack.to_dlpack(tensor))[0] = 4
+    assert tensor.tolist() == [4, 1]
+    for make in (torch.tensor, torch.as_tensor):
+        with pytest.raises(RuntimeError, match="Could not infer dtype of PyCapsule"):
+            make(torch.utils.dlpack.to_dlpack(tensor))
+
+
+def test_streams_of_dlpack(torch):
+    for stream in (object(), "a", 1.5):
+        with pytest.raises(TypeError, match="stream must be ``int`` or ``none``"):
+            torch.ones(2).__dlpack__(stream=stream)
+    with pytest.raises(AssertionError, match="stream should be None on cpu"):
+        torch.ones(2).__dlpack__(stream=1)
+    assert torch.ones(2).__dlpack__(stream=-1) is not None
+
+
+def test_what_cannot_be_aliased(torch):
+    with pytest.raises(ValueError, match="can't alias arbitrary sequence into a tensor"):
+        torch.asarray([1, 2], copy=False)
+    with pytest.raises(RuntimeError, match="can't alias NumPy scalars"):
+        torch.asarray(np.float64(1.0), copy=False)
+    assert torch.asarray(np.float64(1.5)).item() == 1.5

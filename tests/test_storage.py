@@ -171,3 +171,197 @@ def test_arrays_outlive_their_makers(torch):
     held = torch.ones(1000).numpy()[10:]
     gc.collect()
     assert held.sum() == 990
+
+
+def test_slices_of_a_storage(torch):
+    x = torch.ones(2)
+    whole = x.untyped_storage()
+    part = whole[4:8]
+    assert (
+        part.nbytes() == len(part) == 4 and part.data_ptr() == whole.data_ptr() + 4 and part.tolist() == [0, 0, 128, 63]
+    )
+    part.fill_(0)
+    assert x.tolist() == [1, 0] and whole[-2:].nbytes() == 2 and whole[6:20].nbytes() == 2 and whole[6:2].nbytes() == 0
+    assert whole.resizable() is part.resizable() is False and torch.ones(1).untyped_storage().resizable()
+    with pytest.raises(RuntimeError, match="not resizable"):
+        x.resize_(100)
+    with pytest.raises(RuntimeError, match="with a step of 2"):
+        whole[0:8:2]
+    for index in (8, -9):
+        with pytest.raises(IndexError, match="out of range for storage of size 8"):
+            whole[index]
+    del x, whole
+    gc.collect()
+    [torch.zeros(2) for _ in range(50)]
+    assert part.tolist() == [0, 0, 0, 0]
+
+
+def test_sizes_of_storages(torch):
+    small, large = torch.ones(1).untyped_storage(), torch.ones(101).untyped_storage()
+    assert large.__sizeof__() - small.__sizeof__() == 400
+    assert torch.FloatStorage(101).__sizeof__() - torch.FloatStorage(1).__sizeof__() == 400
+
+
+def test_files_as_storages(torch, tmp_path):
+    path = tmp_path / "numbers"
+    with pytest.raises(RuntimeError, match="unable to open file <.*numbers> in read-only mode: No such file"):
+        torch.UntypedStorage.from_file(str(path), False, 4)
+    shared = torch.from_file(str(path), True, 3, dtype=torch.float64)
+    assert shared.tolist() == [0, 0, 0] and shared.untyped_storage().filename == str(path)
+    shared.copy_(torch.tensor([1.0, 2.0, 3.0]))
+    assert np.fromfile(path).tolist() == [1, 2, 3]
+    private = torch.from_file(str(path), size=2, dtype=torch.float64)
+    private.fill_(7)
+    assert np.fromfile(path).tolist() == [1, 2, 3] and private.untyped_storage().filename is None
+    assert torch.UntypedStorage.from_file(str(path), nbytes=5).nbytes() == 5
+    assert torch.DoubleStorage.from_file(str(path), True, 4).tolist() == [1, 2, 3, 0] and path.stat().st_size == 32
+    with pytest.raises(RuntimeError, match="size <32> is smaller than the required mapping size <40>"):
+        torch.UntypedStorage.from_file(str(path), False, 40)
+    assert torch.UntypedStorage.from_file(str(path)).nbytes() == 0 and torch.ones(1).untyped_storage().filename is None
+    with pytest.raises(RuntimeError, match="not resizable"):
+        shared.resize_(100)
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+def test_set_keeps_the_dtype(torch):
+    other = torch.ones(2, dtype=torch.float64)
+    with pytest.raises(
+        RuntimeError, match="Expected a Storage of type .*loat or an UntypedStorage, but got type Double"
+    ):
+        torch.ones(2).set_(other.storage())
+    with pytest.raises(RuntimeError, match="tensor of type double to a tensor of type float"):
+        torch.ones(2).set_(other)
+    assert torch.ones(2).set_(other.untyped_storage()).shape == (4,)
+
+
+def test_arrays_keep_memory_where_it_is(torch):
+    x = torch.ones(4)
+    x.resize_(8)
+    array = x.numpy()
+    assert x.resize_(2).tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match="not resizable"):
+        x.resize_(100)
+    array[0] = 5
+    assert x[0] == 5
+
+
+def test_resize_in_a_memory_format(torch):
+    x = torch.ones(3, 2, 4, 4)
+    last = torch.ones(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    assert x.clone().resize_(2, 3, 4, 5, memory_format=torch.channels_last).stride() == (60, 1, 15, 3)
+    assert x.clone().resize_as_(last).stride() == (60, 20, 5, 1)
+    assert x.clone().resize_as_(last, memory_format=torch.preserve_format).stride() == (60, 1, 15, 3)
+    with pytest.raises(RuntimeError, match="required rank 4 tensor to use channels_last format"):
+        torch.ones(3).resize_(2, memory_format=torch.channels_last)
+    with pytest.raises(RuntimeError, match="Unsupported memory format"):
+        x.resize_(2, memory_format=torch.preserve_format)
+    for make in (torch.empty, lambda size: torch.ones(2).resize_(size)):
+        with pytest.raises(RuntimeError, match="Stride calculation overflowed"):
+            make([0, 4, 2305843009213693952])
+
+
+def test_empty_tensors_have_no_address(torch):
+    assert torch.empty(0).data_ptr() == torch.ones(3)[3:].data_ptr() == torch.empty(0, 3).data_ptr() == 0
+
+
+def test_dim_order(torch):
+    last = torch.ones(3, 2, 4, 4).to(memory_format=torch.channels_last)
+    formats = [torch.contiguous_format, torch.channels_last]
+    assert (
+        last.dim_order()
+        == last.dim_order(ambiguity_check=True)
+        == last.dim_order(ambiguity_check=formats)
+        == (0, 2, 3, 1)
+    )
+    for check in (True, formats):
+        with pytest.raises(RuntimeError, match="does not have unique dim order"):
+            torch.ones(3, 1, 4, 4).dim_order(ambiguity_check=check)
+    with pytest.raises(TypeError, match="must be a bool or a list of memory formats"):
+        last.dim_order(ambiguity_check="x")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "complex64", "int64", "uint8", "bool"])
+def test_memory_that_nobody_writes_can_be_filled(torch, dtype):
+    kind = getattr(torch, dtype)
+    like = torch.zeros(2, 3, dtype=kind)
+    makers = [
+        lambda: torch.empty(2, 3, dtype=kind),
+        lambda: torch.empty_like(like),
+        lambda: torch.empty_strided((2, 3), (1, 2), dtype=kind),
+        lambda: torch.empty_permuted((2, 3), (1, 0), dtype=kind),
+        lambda: like.new_empty(2, 3),
+        lambda: torch.zeros(2, dtype=kind).resize_(8)[2:],
+    ]
+    filled = lambda t: (
+        t.isnan().all()
+        if kind.is_floating_point or kind.is_complex
+        else (t == (True if kind == torch.bool else torch.iinfo(kind).max)).all()
+    )  # noqa: E501, E731
+    try:
+        torch.use_deterministic_algorithms(True)
+        assert torch.utils.deterministic.fill_uninitialized_memory is True
+        assert all(filled(make()) for make in makers)
+        assert torch.zeros(2, dtype=kind).resize_(8)[:2].tolist() == [0, 0]
+        torch.utils.deterministic.fill_uninitialized_memory = False
+        assert not filled(torch.zeros(2, dtype=kind).resize_(1000)[2:])
+    finally:
+        torch.utils.deterministic.fill_uninitialized_memory = True
+        torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+def test_tensors_of_storages(torch):
+    x = torch.arange(4.0)
+    for memory in (x.storage(), x.untyped_storage()):
+        copied = torch.tensor(memory, dtype=torch.float32)
+        assert copied.tolist() == [0, 1, 2, 3] and copied.data_ptr() != x.data_ptr()
+    with pytest.raises(RuntimeError, match="Expected a Storage of type"):
+        torch.tensor(x.storage(), dtype=torch.int32)
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+def test_storages_in_other_dtypes(torch):
+    numbers = torch.IntStorage([-1, 0, 1])
+    names = {
+        "float": [-1.0, 0.0, 1.0],
+        "half": [-1.0, 0.0, 1.0],
+        "byte": [255, 0, 1],
+        "bool": [True, False, True],
+        "long": [-1, 0, 1],
+    }
+    for name, want in names.items():
+        got = getattr(numbers, name)()
+        assert got.tolist() == want and got.type() == f"torch.{name.capitalize()}Storage"
+    assert numbers.complex_double().dtype == torch.complex128
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+def test_bytes_in_another_order(torch):
+    a = bytearray([1, 2, 3, 4])
+    assert torch.ByteStorage.from_buffer(a).tolist() == [1, 2, 3, 4]
+    assert torch.ShortStorage.from_buffer(a, "big").tolist() == [258, 772]
+    assert torch.IntStorage.from_buffer(a, "little").tolist() == [67305985]
+    assert torch.FloatStorage.from_buffer(bytearray([0x40, 0x10, 0, 0]), "big")[0] == 2.25
+    assert torch.BoolStorage.from_buffer(bytearray([0, 1, 2]), "big").tolist() == [False, True, True]
+    with pytest.raises(TypeError, match="byte_order"):
+        torch.IntStorage.from_buffer(a)
+    with pytest.raises(ValueError, match="invalid byte_order"):
+        torch.IntStorage.from_buffer(a, "middle")
+    memory = torch.UntypedStorage(list(range(16)))
+    memory.byteswap(torch.complex64)
+    assert memory.tolist() == [3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12]
+
+
+def test_pickled_generators(torch):
+    generator = torch.Generator().manual_seed(12345)
+    torch.rand(100, generator=generator)
+    for again in (pickle.loads(pickle.dumps(generator)), copy.deepcopy(generator)):
+        assert again.device == generator.device and again.initial_seed() == 12345
+        assert torch.equal(again.get_state(), generator.get_state())
+    assert torch.equal(torch.rand(3, generator=again), torch.rand(3, generator=generator))
+
+
+def test_storage_is_that_of_the_default_dtype(torch):
+    assert torch.Storage is torch.FloatStorage and torch.Storage(np.int16(3)).size() == 3
+    torch.set_default_dtype(torch.float64)
+    assert torch.Storage is torch.DoubleStorage

@@ -295,12 +295,16 @@ def test_numbers_that_do_not_fit(torch, dtype, value):
     assert x.tolist() == [1, 1]
 
 
-def test_halves_overflow_to_infinity(torch):
-    """Filled with too large a number a half float is infinite; a masked or indexed write refuses it."""
-    x = torch.full((2,), 7e4, dtype=torch.float16)
-    assert x.tolist() == x.fill_(-7e4).neg().tolist() == [float("inf")] * 2
-    with pytest.raises(RuntimeError, match="cannot be converted to type c10::Half without overflow"):
-        x.masked_fill(torch.tensor([True, False]), 7e4)
+def test_halves_refuse_numbers_beyond_them(torch):
+    x = torch.full((2,), float("inf"), dtype=torch.float16)
+    writes = [
+        lambda: torch.full((2,), 7e4, dtype=torch.float16), lambda: x.fill_(-7e4),
+        lambda: x.masked_fill(torch.tensor([True, False]), 7e4),
+    ]  # fmt: skip
+    for write in writes:
+        with pytest.raises(RuntimeError, match="cannot be converted to type c10::Half without overflow"):
+            write()
+    assert x.tolist() == [float("inf")] * 2
 
 
 def test_dtypes_of_whole_numbers(torch):
@@ -355,3 +359,106 @@ def test_functions_of_nan_and_infinity(torch, device):
     assert np.isnan(of("zeta", (2, inf), (inf, 2), (inf, inf))).all()
     for name in ("chebyshev_polynomial_t", "laguerre_polynomial_l", "legendre_polynomial_p", "hermite_polynomial_h"):
         assert of(name, (0.5, inf), (0.5, -inf), (nan, nan), (nan, 0)) == [0, 0, 0, 1]
+
+
+def test_tensors_as_sizes(torch):
+    two = torch.tensor(2)
+    x = torch.ones(2, 3)
+    assert (
+        torch.ones(two, 3).shape == torch.zeros(two, two + 1).shape == torch.rand(torch.tensor([2]), 3).shape == (2, 3)
+    )
+    assert torch.ones(two).shape == (2,) and torch.ones([two, 3]).shape == torch.Tensor(two, 3).shape == (2, 3)
+    assert x.expand(two, 3).shape == x.view(two, 3).shape == x.new_zeros(two, 3).shape == (2, 3)
+    assert (
+        x.reshape(two * 3).shape == (6,) and x.repeat(two, 1).shape == (4, 3) and x.permute(two - 1, 0).shape == (3, 2)
+    )
+    for wrong in ((torch.tensor([2, 3]),), (torch.tensor(2.0), 3), (two, 2.5)):
+        with pytest.raises(TypeError, match="ones"):
+            torch.ones(*wrong)
+
+
+def test_types_of_python_as_dtypes(torch):
+    kinds = {float: torch.float64, complex: torch.complex128, int: torch.int64, bool: torch.bool}
+    for kind, dtype in kinds.items():
+        assert (
+            torch.zeros(2, dtype=kind).dtype
+            == torch.ones(2).to(kind).dtype
+            == torch.tensor([1], dtype=kind).dtype
+            == dtype
+        )
+    assert torch.randn(2, dtype=float).dtype == torch.full((2,), 1, dtype=float).dtype == torch.float64
+
+
+def test_what_is_made_for_out_is_of_its_kind(torch):
+    whole = torch.ones(2, dtype=torch.int64)
+    makers = [
+        lambda **k: torch.zeros(2, **k), lambda **k: torch.full((2,), 1, **k), lambda **k: torch.arange(2, **k),
+        lambda **k: torch.linspace(0, 1, 2, **k),
+    ]  # fmt: skip
+    for make in makers:
+        with pytest.raises(RuntimeError, match=r"dtype (torch.float64|Double) does not match dtype of out parameter"):
+            make(out=whole, dtype=torch.float64)
+        assert make(out=whole, dtype=torch.int64) is whole
+    assert torch.ones(2, out=torch.zeros(2), requires_grad=True).requires_grad
+    assert torch.sum(torch.ones(2), 0, dtype=torch.float64, out=torch.tensor(0.0)).dtype == torch.float32
+
+
+@pytest.mark.filterwarnings("ignore:torch.range is deprecated")
+def test_lines_fill_an_out_of_their_size(torch):
+    for line in (torch.arange, torch.range, torch.linspace, torch.logspace):
+        args = {torch.arange: (0, 4), torch.range: (0, 3)}.get(line, (0, 3, 4))
+        x = torch.full((2, 3), -1.0)
+        out = x.narrow(1, 1, 2)
+        assert line(*args, out=out) is out and out.shape == (2, 2)
+        assert x[:, 1:].reshape(-1).tolist() == line(*args).tolist() and x[:, 0].tolist() == [-1, -1]
+
+
+def test_ints_of_any_size(torch):
+    assert torch.tensor(2**64, dtype=torch.float64).item() == 2.0**64 and torch.tensor([-(2**70)], dtype=float)[0] == -(
+        2.0**70
+    )
+    assert torch.tensor([2**70], dtype=torch.bool).tolist() == [True]
+    assert torch.tensor(2**70, dtype=torch.complex64).item() == 2.0**70
+    for dtype in (None, torch.int8, torch.int64):
+        with pytest.raises(ValueError, match="Overflow when unpacking long long"):
+            torch.tensor(2**64, dtype=dtype)
+    for dtype, value in ((torch.float64, 2**2000), (torch.uint64, 2**64)):
+        with pytest.raises(OverflowError, match="int too"):
+            torch.tensor(value, dtype=dtype)
+
+
+def test_arrays_in_lists(torch):
+    assert torch.tensor(((7, np.array(5)), (3, 4))).tolist() == [[7, 5], [3, 4]]
+    with pytest.warns(UserWarning, match="Creating a tensor from a list of numpy.ndarrays is extremely slow"):
+        assert torch.tensor([np.array([1, 2]), np.array([3, 4])]).tolist() == [[1, 2], [3, 4]]
+    with pytest.raises(TypeError):
+        torch.tensor([1, np.array(2.5)], dtype=torch.int64)
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+def test_old_constructors(torch):
+    x = torch.ones(2)
+    assert torch.Tensor(size=(2, 3)).shape == x.new(size=(2, 3)).shape == x.new(torch.Size([2, 3])).shape == (2, 3)
+    assert x.new((2, 3)).tolist() == torch.Tensor([2, 3], device="cpu").tolist() == [2, 3]
+    for memory in (x.untyped_storage(), x.storage()):
+        assert all(m(memory).data_ptr() == x.data_ptr() for m in (torch.Tensor, x.new, torch.FloatTensor))
+    with pytest.raises(
+        RuntimeError, match="Expected a Storage of type Float or an UntypedStorage, but got type Double"
+    ):
+        x.new(torch.ones(2, dtype=torch.float64).storage())
+    for make in (torch.Tensor, torch.FloatTensor):
+        with pytest.raises(RuntimeError, match=r"of the form torch.Tensor.tensor, device=device. is not supported"):
+            make(x, device="cpu")
+        with pytest.raises(
+            RuntimeError, match="legacy constructor expects device type: cpu but device type: cuda was passed"
+        ):
+            make([1, 2], device="cuda")
+        for wrong in ("a", 1.5, True):
+            with pytest.raises(TypeError, match="new"):
+                make(wrong)
+    assert torch.Tensor(np.array([1, 2])).tolist() == x.new(np.array([1.0, 2.0])).tolist() == [1, 2]
+    with pytest.raises(TypeError, match="type 'torch.FloatTensor' is not an acceptable base type"):
+        type("Own", (torch.FloatTensor,), {})
+    wide = torch.ones(2, dtype=torch.float64)
+    assert wide.type(torch.Tensor).dtype == wide.type(torch.FloatTensor).dtype == wide.type("torch.FloatTensor").dtype
+    assert wide.type(torch.Tensor).dtype == torch.float32

@@ -80,7 +80,7 @@ def _fill_namespace(names):
     return [name for name in names if name[0] != "_" and name not in ("importlib", "annotations")]
 
 
-__all__ = sorted({*_fill_namespace(globals()), *_SUBMODULES, *_LAZY, "__version__"})
+__all__ = sorted({*_fill_namespace(globals()), *_SUBMODULES, *_LAZY, "Storage", "__version__"})
 
 
 def __getattr__(name):
@@ -90,8 +90,10 @@ def __getattr__(name):
         value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
         globals()[name] = value
         return value
+    if name == "Storage":
+        return storage.default_type()
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 def __dir__():
-    return sorted({*globals(), *_SUBMODULES, *_LAZY})
+    return sorted({*globals(), *_SUBMODULES, *_LAZY, "Storage"})

@@ -6,6 +6,7 @@ from . import _C
 from ._C import Size, Tensor, ops
 from ._C import dtype as _dtype
 from ._formats import preserve_format
+from .storage import TypedStorage, UntypedStorage
 
 DTYPES = {
     "float": _C.float32, "double": _C.float64, "half": _C.float16, "bfloat16": _C.bfloat16, "int": _C.int32,
@@ -24,7 +25,14 @@ class Methods:
         Returns the tensor itself where nothing changes, unless `copy=True`. A copy keeps the order of the dimensions in
         memory, or has that of `memory_format`.
         """
-        dtype, device, copy, layout = _to_arguments(args, kwargs)
+        if len(args) == 1 and not kwargs:
+            # The commonest forms.
+            only = args[0]
+            if type(only) is _dtype:
+                return self if only is self.dtype else ops["_to_copy"](self, only)
+            if type(only) is str and only == "cpu" and not self.is_gpu:
+                return self
+        device, dtype, _, copy, layout = to_arguments(args, kwargs)
         dtype, device = dtype or self.dtype, device if device is not None else self.device
         formed = layout in (None, preserve_format) or self.is_contiguous(memory_format=layout)
         if not copy and formed and dtype == self.dtype and _same_device(device, self.device):
@@ -36,7 +44,7 @@ class Methods:
         if dtype is None:
             place = "torch." if self.device.type == "cpu" else f"torch.{self.device.type}."
             return f"{place}{self.dtype._scalar_type_name}Tensor"
-        return self.to(_named_type(dtype))
+        return self.to(*_named_type(dtype))
 
     def type_as(self, other):
         """The tensor in the dtype and on the device of another."""
@@ -52,10 +60,8 @@ class Methods:
 
     def cuda(self, device=None, non_blocking=False, memory_format=None):
         """The tensor on the GPU where a script runs under `python -m rustgrad`; else an error that says what to do."""
-        from . import cuda
-
-        cuda._gpu_or("current_device")
-        return self.to("gpu" if device is None else device, memory_format=memory_format)
+        place = "cuda" if device is None else _C.device("cuda", device) if type(device) is int else device
+        return self.to(place, memory_format=memory_format)
 
     def get_device(self):
         """The number of the GPU; -1 on the CPU."""
@@ -96,7 +102,7 @@ class Methods:
 
     def new(self, *args, **kwargs):
         """The old constructor of this tensor's type: sizes give uninitialised memory, data is copied."""
-        return _legacy(self.dtype, self.device, args, kwargs)
+        return legacy(self.dtype, self.device, args, kwargs)
 
 
 def cast_method(name, dtype):
@@ -110,79 +116,130 @@ def cast_method(name, dtype):
 
 def _same_device(a, b):
     a = a if isinstance(a, _C.device) else _C.device(a)
-    return a == b
+    return a == b or a.type == b.type == "cpu"
 
 
-def _to_arguments(args, kwargs):
-    dtype, device = kwargs.pop("dtype", None), kwargs.pop("device", None)
-    copy = kwargs.pop("copy", False)
-    other = kwargs.pop("other", None)
-    kwargs.pop("non_blocking", None)
-    layout = kwargs.pop("memory_format", None)
-    if kwargs:
-        raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
-    args = list(args)
-    flags = [a for a in args if isinstance(a, bool)]
-    for a in args:
-        if isinstance(a, Tensor):
-            other = a
-        elif isinstance(a, _dtype):
-            dtype = a
-        elif isinstance(a, (str, _C.device)):
-            device = a
-        elif a in (float, int, complex):
-            dtype = {float: _C.get_default_dtype(), int: _C.int64, complex: _C.complex64}[a]
-        elif a is not None and not isinstance(a, bool):
-            raise TypeError(
-                f"to() received an invalid combination of arguments - got ({type(a).__name__}), but expected one of:\n"
-                " * (torch.device device, torch.dtype dtype, bool non_blocking, bool copy)\n"
-                " * (torch.dtype dtype, bool non_blocking, bool copy)\n * (Tensor tensor, bool non_blocking, bool copy)"
-            )
-    if len(flags) > 1:
-        copy = flags[1]
+_PYTHON_TYPES = {float: _C.float64, int: _C.int64, complex: _C.complex128, bool: _C.bool}
+
+
+def to_arguments(args, kwargs):
+    """(device, dtype, non_blocking, copy, memory_format) of the arguments of `to`, in any of its three forms."""
+    first, given = args[0] if args else None, dict(kwargs)
+    if isinstance(first, Tensor):
+        names = ("other", "non_blocking", "copy")
+    elif isinstance(first, _dtype) or (isinstance(first, type) and first in _PYTHON_TYPES):
+        names = ("dtype", "non_blocking", "copy")
+    else:
+        names = ("device", "dtype", "non_blocking", "copy")
+    for name, value in zip(names, args):  # noqa: B905 - too many are refused below
+        if name in given:
+            raise TypeError(f"to() got multiple values for argument '{name}'")
+        given[name] = value
+    other = given.pop("other", None)
+    if other is None:
+        other = given.pop("tensor", None)
+    device, dtype = given.pop("device", None), given.pop("dtype", None)
+    non_blocking, copy = given.pop("non_blocking", False), given.pop("copy", False)
+    layout = given.pop("memory_format", None)
+    if isinstance(dtype, type):
+        dtype = _PYTHON_TYPES.get(dtype, dtype)
+    fits = (
+        not given
+        and len(args) <= len(names)
+        and isinstance(other, (Tensor, type(None)))
+        and isinstance(dtype, (_dtype, type(None)))
+        and isinstance(device, (str, _C.device, int, type(None)))
+        and not isinstance(device, bool)
+        and isinstance(non_blocking, bool)
+        and isinstance(copy, bool)
+    )
+    if not fits:
+        got = [type(a).__name__ for a in args] + [f"{name}={type(v).__name__}" for name, v in kwargs.items()]
+        raise TypeError(
+            f"to() received an invalid combination of arguments - got ({', '.join(got)}), but expected one of:\n"
+            " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
+            "torch.memory_format memory_format = None)\n"
+            " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+            " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+        )
     if other is not None:
-        dtype, device = dtype or other.dtype, device or other.device
-    return dtype, device, copy, layout
+        device, dtype = other.device if device is None else device, dtype or other.dtype
+    return device, dtype, non_blocking, copy, layout
 
 
 def _named_type(name):
+    """(device, dtype) of a dtype, an old tensor type, or the name of one; the device is None for a dtype."""
     if isinstance(name, _dtype):
-        return name
-    if not isinstance(name, str):
-        name = getattr(name, "__name__", str(name))
-    short = name.rsplit(".", 1)[-1]
+        return None, name
+    if name is Tensor:
+        return "cpu", _C.get_default_dtype()
+    # The old types print as their names.
+    parts = (name if isinstance(name, str) else str(name)).split(".")
     for d in DTYPES.values():
-        if short in (f"{d._scalar_type_name}Tensor", d._name):
-            return d
-    raise ValueError(f"invalid type: '{name}'")
+        if parts[-1] == f"{d._scalar_type_name}Tensor" and parts[0] in ("torch", "rustgrad"):
+            return parts[1] if len(parts) > 2 else "cpu", d
+        if parts[-1] == d._name:
+            return None, d
+    raise ValueError(f"invalid type: '{name if isinstance(name, str) else getattr(name, '__name__', name)}'")
 
 
-def _legacy(dtype, device, args, kwargs):
-    """`Tensor(2, 3)` is uninitialised, `Tensor([1, 2])` copies data, `Tensor(size)` takes a `Size`."""
-    device = kwargs.pop("device", device)
+def _is_size(value):
+    """Whether it is an int, or a tensor that holds one."""
+    if isinstance(value, Tensor):
+        return value.numel() == 1 and not value.is_floating_point() and not value.is_complex()
+    return hasattr(value, "__index__") and not hasattr(value, "__len__") and not isinstance(value, bool)
+
+
+def legacy(dtype, device, args, kwargs):
+    """What the old constructors of a dtype and device make.
+
+    `Tensor(2, 3)` is uninitialised, `Tensor([1, 2])` copies data, `Tensor(size)` takes a `Size`, `Tensor(storage)` and
+    `Tensor(tensor)` share memory.
+    """
+    wanted = kwargs.pop("device", None)
+    if wanted is not None:
+        wanted, home = _C.device(wanted), _C.device(device)
+        if wanted.type != home.type:
+            raise RuntimeError(
+                f"legacy constructor expects device type: {home.type} but device type: {wanted.type} was passed"
+            )
+    place = device if wanted is None else wanted
+    if "size" in kwargs and not args:
+        args = (Size(kwargs.pop("size")),)
     if kwargs:
         raise TypeError(f"new() got an unexpected keyword argument '{next(iter(kwargs))}'")
     if not args:
-        return ops["empty"](0, dtype=dtype, device=device)
+        return ops["empty"](0, dtype=dtype, device=place)
     first = args[0]
-    if isinstance(first, Size) and len(args) == 1:
-        return ops["empty"](tuple(first), dtype=dtype, device=device)
-    if all(isinstance(a, int) and not isinstance(a, bool) for a in args):
-        return ops["empty"](args, dtype=dtype, device=device)
+    if len(args) == 1 and isinstance(first, (TypedStorage, UntypedStorage)):
+        return ops["empty"](0, dtype=dtype, device=place).set_(first)
+    if len(args) == 1 and isinstance(first, Tensor):
+        if wanted is not None:
+            raise RuntimeError(
+                "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  Use "
+                "torch.tensor(...) or torch.as_tensor(...) instead."
+            )
+        if first.dtype != dtype or not _same_device(device, first.device):
+            raise TypeError(
+                f"expected a {dtype} tensor on {_C.device(device)} (got {first.type()}). Use tensor.to() to convert it."
+            )
+        return first.detach()
+    if len(args) == 1 and isinstance(first, Size):
+        return ops["empty"](tuple(first), dtype=dtype, device=place)
+    if all(map(_is_size, args)):
+        return ops["empty"](args, dtype=dtype, device=place)
     if len(args) > 1:
         raise TypeError(
             "new() received an invalid combination of arguments - got "
             f"({', '.join(type(a).__name__ for a in args)}), but expected sizes or one sequence of data"
         )
-    if isinstance(first, Tensor):
-        if first.dtype != dtype:
-            raise TypeError(f"expected {dtype} (got {first.dtype})")
-        return first.detach()
-    if isinstance(first, (float, bool, str)):
+    if isinstance(first, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(first, (float, bool, complex)):
         raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
-    return _C.tensor(first, dtype=dtype, device=device)
+    return _C.tensor(first, dtype=dtype, device=place)
 
 
 def legacy_new(*args, **kwargs):
     """`Tensor(...)`: the old constructor in the default dtype and on the default device."""
-    return _legacy(_C.get_default_dtype(), _C.get_default_device(), args, kwargs)
+    return legacy(_C.get_default_dtype(), _C.get_default_device(), args, kwargs)

@@ -37,3 +37,19 @@ preserve_format = memory_format("preserve_format")
 contiguous_format = memory_format("contiguous_format")
 channels_last = memory_format("channels_last")
 channels_last_3d = memory_format("channels_last_3d")
+
+
+def format_of(tensor):
+    """The memory format that a tensor has; `contiguous_format` where it has none of channels."""
+    formats = (contiguous_format, channels_last, channels_last_3d)
+    return next((f for f in formats if tensor.is_contiguous(memory_format=f)), formats[0])
+
+
+def has_many_orders(tensor, ambiguity_check):
+    """Whether the order of a tensor's dimensions in memory is ambiguous: see `Tensor.dim_order`."""
+    formats = [] if ambiguity_check is True else ambiguity_check
+    if not isinstance(formats, list) or not all(isinstance(f, memory_format) for f in formats):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    strides = tensor.stride()
+    many = 1 in tensor.shape or len(set(strides)) < len(strides)
+    return many and sum(tensor.is_contiguous(memory_format=f) for f in formats) != 1

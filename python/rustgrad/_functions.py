@@ -4,6 +4,7 @@ import warnings
 
 from . import _C
 from ._base import Tensor, typename
+from ._files import map_file
 from .storage import TypedStorage, UntypedStorage
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "einsum",
     "equal",
     "from_dlpack",
+    "from_file",
     "get_device",
     "is_complex",
     "is_conj",
@@ -118,11 +120,14 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
 
     Raises:
         ValueError: `copy=False` and a copy is needed.
+        RuntimeError: `copy=False` for a number of NumPy's, whose memory cannot be shared.
     """
     shared = _shared(obj, dtype)
     if shared is None:
+        if copy is False and hasattr(obj, "__array_interface__"):
+            raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
         if copy is False:
-            raise ValueError("asarray: a sequence or a number is always copied; expected copy=None or True")
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
         return _C.tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))
     wanted = shared.to(device=device, dtype=dtype)
     if wanted is not shared and copy is False:
@@ -142,9 +147,12 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
 
 def _shared(obj, dtype):
     """A tensor over the memory of an object, None where it has none to share."""
-    if isinstance(obj, Tensor) or hasattr(obj, "__array_interface__"):
-        return _C.as_tensor(obj)
-    if hasattr(obj, "__dlpack__"):
+    if isinstance(obj, Tensor):
+        return obj
+    if hasattr(obj, "__array_interface__"):
+        # NumPy's numbers have no memory that lasts.
+        return _C.as_tensor(obj) if hasattr(obj, "__len__") and hasattr(obj, "__setitem__") else None
+    if hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
         return from_dlpack(obj)
     try:
         kind = memoryview(obj).format
@@ -358,6 +366,27 @@ def result_type(*operands, **named):
             "(Tensor tensor, Tensor or Number other), (Number scalar, Tensor tensor), (Number scalar1, Number scalar2)"
         )
     return _C._result_type(operands)
+
+
+def from_file(
+    filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+):
+    """A CPU tensor of `size` elements over the start of a file, mapped into memory.
+
+    Args:
+        filename (str or path): the file.
+        shared (bool): writes reach the file, which is made or grown where it must. Default: they do not.
+
+    Raises:
+        RuntimeError: the file cannot be opened, or is too short and not shared; a device other than the CPU.
+    """
+    if device is not None and _C.device(device).type != "cpu":
+        raise RuntimeError(
+            f"from_file: a file is mapped into the memory of the cpu; got device {device}. Copy it with to()."
+        )
+    dtype = dtype or _C.get_default_dtype()
+    memory = map_file(filename, bool(shared), size * dtype.itemsize)
+    return _C._over_storage(memory, dtype, 0, [size], [1]).requires_grad_(requires_grad)
 
 
 def from_dlpack(ext_tensor, *, device=None, copy=None):

@@ -114,7 +114,9 @@ class Methods:
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         """A DLPack capsule that shares the memory of a CPU tensor."""
-        if stream is not None:
+        if stream is not None and type(stream) is not int:
+            raise TypeError("stream must be ``int`` or ``none``")
+        if stream not in (None, -1):
             raise AssertionError("stream should be None on cpu.")
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError(f"__dlpack__: cannot export to device {tuple(dl_device)}. Copy the tensor there first.")
@@ -213,9 +215,19 @@ class _Array:
         self.__array_interface__ = _C._array_interface(tensor)
 
 
+def _number_of(value):
+    if isinstance(value, (str, bytes, list, tuple, type(None))):
+        raise TypeError(f"must be real number, not {type(value).__name__}")
+    return value
+
+
 def _mapped(self, function, *others):
+    name = ("apply_", "map_", "map2_")[len(others)]
+    if any(t.requires_grad for t in (self, *others)):
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
     lists = [t.expand_as(self).reshape(-1).tolist() for t in (self, *others)]
-    results = list(map(function, *lists))
-    for wrong in (r for r in results if not isinstance(r, numbers.Number)):
-        raise TypeError(f"must be real number, not {type(wrong).__name__}")
-    return self.copy_(_C.tensor(results, dtype=self.dtype).reshape(self.shape))
+    return self.copy_(
+        _C.tensor([_number_of(function(*values)) for values in zip(*lists, strict=True)], dtype=self.dtype).reshape(
+            self.shape
+        )
+    )

@@ -25,13 +25,18 @@ __all__ = [
 ]
 
 is_grad_enabled = _C.is_grad_enabled
-_asked = {"deterministic": 0, "precision": "highest", "warn_always": False}
+_asked = {"deterministic": 0, "fill": True, "warn_only": False, "precision": "highest", "warn_always": False}
 
 _PROFILES = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
     "full": {"precision": 4, "threshold": float("inf"), "edgeitems": 3, "linewidth": 80},
 }
+
+
+def _set(name, value):
+    _asked[name] = value
+    _C._fill_uninitialized(_asked["deterministic"] > 0 and _asked["fill"])
 
 
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
@@ -57,14 +62,18 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
-    """Remembers the wish; every algorithm here is deterministic, whatever it is.
+    """Every algorithm here is deterministic, whatever is asked for. What is left to be chosen is memory that nobody writes.
+
+    While `mode` is True and `utils.deterministic.fill_uninitialized_memory` is not off, `empty`, `resize_` and their kin
+    fill it: with NaN, True or the largest integer.
 
     Raises:
         TypeError: `mode` is not a bool.
     """
     if not isinstance(mode, bool):
         raise TypeError(f"_set_deterministic_algorithms(): argument 'mode' must be bool, not {type(mode).__name__}")
-    _asked["deterministic"] = (1 if warn_only else 2) if mode else 0
+    _asked["warn_only"] = bool(warn_only)
+    _set("deterministic", (1 if warn_only else 2) if mode else 0)
 
 
 def are_deterministic_algorithms_enabled():
@@ -74,7 +83,7 @@ def are_deterministic_algorithms_enabled():
 
 def is_deterministic_algorithms_warn_only_enabled():
     """Whether it was asked for with `warn_only`."""
-    return _asked["deterministic"] == 1
+    return _asked["warn_only"]
 
 
 def get_deterministic_debug_mode():
@@ -90,7 +99,8 @@ def set_deterministic_debug_mode(debug_mode):
         raise RuntimeError(
             f"invalid value of debug_mode, expected 0, 1 or 2 or one of {list(modes)}, but got {debug_mode}"
         )
-    _asked["deterministic"] = mode
+    _asked["warn_only"] = mode == 1
+    _set("deterministic", mode)
 
 
 def set_float32_matmul_precision(precision):

@@ -7,7 +7,7 @@ What computes is an op of the table and is set on the class by the extension mod
 import functools
 import warnings
 
-from . import _C, _conversions, _functions, _protocols, storage
+from . import _C, _conversions, _formats, _functions, _protocols, storage
 from ._C import Tensor, ops
 
 
@@ -85,13 +85,19 @@ class _Methods:
         return _C._storage_info(self)[:4] == _C._storage_info(tensor)[:4] and self.shape == tensor.shape
 
     def resize_(self, *sizes, memory_format=None):
-        """Changes the shape in place; the storage grows where it must, and keeps its elements."""
-        _C._resize(self, _sizes(sizes))
+        """Changes the shape in place; the storage grows where it must, and keeps its elements.
+
+        Raises:
+            RuntimeError: the tensor requires grad, or the storage cannot grow: another library shares its memory.
+        """
+        _C._resize(self, _sizes(sizes), memory_format)
         return self
 
     def resize_as_(self, the_template, *, memory_format=None):
-        """`resize_` to the shape of another tensor."""
-        return self.resize_(the_template.shape)
+        """`resize_` to the shape of another tensor, and to its memory format where that is to be preserved."""
+        if memory_format is not None and memory_format._name == "preserve_format":
+            memory_format = _formats.format_of(the_template)
+        return self.resize_(the_template.shape, memory_format=memory_format)
 
     def resize(self, *sizes):
         """The old out-of-place name of `reshape`, which may not change the number of elements."""
@@ -116,7 +122,19 @@ class _Methods:
         return _functions.lu(self, pivot, get_infos)
 
     def dim_order(self, *, ambiguity_check=False):
-        """The dimensions from the slowest in memory to the fastest."""
+        """The dimensions from the slowest in memory to the fastest.
+
+        Args:
+            ambiguity_check (bool or list of memory_format): whether there may be only one order, or the formats of which
+                the tensor has exactly one.
+
+        Raises:
+            RuntimeError: the order is ambiguous.
+        """
+        if ambiguity_check is not False and _formats.has_many_orders(self, ambiguity_check):
+            raise RuntimeError(
+                "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
+            )
         return tuple(sorted(range(self.ndim), key=lambda d: -self.stride(d)))
 
     def sum_to_size(self, *sizes, size=None):
@@ -141,6 +159,12 @@ class _Methods:
         if source is None:
             source = ops["empty"](0, dtype=self.dtype, device=self.device)
         elif not isinstance(source, Tensor):
+            stored = getattr(source, "dtype", self.dtype)
+            if stored != self.dtype:
+                raise RuntimeError(
+                    f"Expected a Storage of type {self.dtype._scalar_type_name} or an UntypedStorage, but got type "
+                    f"{stored._scalar_type_name} for argument 1 'storage'"
+                )
             source = source.untyped()._as(self.dtype)
         _C._set_(self, source, storage_offset, size, stride)
         return self

@@ -7,8 +7,8 @@ for dtype and device.
 import warnings
 
 from . import _C
-from ._C import Size, Tensor
-from ._C import device as _device
+from ._C import Tensor
+from ._conversions import legacy
 
 _KINDS = {
     "FloatTensor": "float32",
@@ -29,27 +29,13 @@ __all__ = [*_KINDS, "set_default_tensor_type"]
 
 
 class _TypedMeta(type):
-    def __call__(cls, *args, device=None):
-        device = cls._device if device is None else device
-        if _device(device).type != cls._device:
-            raise RuntimeError(
-                f"legacy constructor expects device type: {cls._device} but device type: {device} was passed"
-            )
-        if not args:
-            return _C.ops["empty"](0, dtype=cls.dtype, device=device)
-        first = args[0]
-        if isinstance(first, Size) or (isinstance(first, int) and not isinstance(first, bool)):
-            sizes = first if isinstance(first, Size) else args
-            return _C.ops["empty"](tuple(sizes), dtype=cls.dtype, device=device)
-        if isinstance(first, Tensor):
-            if first.dtype != cls.dtype or first.device.type != cls._device:
-                raise TypeError(
-                    f"expected a tensor of type {cls} (got {first.type()}); use tensor.to(dtype) to convert it"
-                )
-            return first.detach()
-        if isinstance(first, (bool, float, complex, str)):
-            raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
-        return _C.tensor(first, dtype=cls.dtype, device=device)
+    def __new__(cls, name, bases, body):
+        if bases:
+            raise TypeError(f"type '{bases[0]}' is not an acceptable base type")
+        return super().__new__(cls, name, bases, body)
+
+    def __call__(cls, *args, **kwargs):
+        return legacy(cls.dtype, cls._device, args, kwargs)
 
     def __instancecheck__(cls, instance):
         return isinstance(instance, Tensor) and instance.dtype == cls.dtype and instance.device.type == cls._device

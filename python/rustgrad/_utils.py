@@ -10,6 +10,11 @@ from .storage import TypedStorage, UntypedStorage
 __all__ = []
 
 
+def _element_size(dtype):
+    """Bytes per element."""
+    return dtype.itemsize
+
+
 def _over(storage, offset, size, stride, dtype):
     if not isinstance(storage, (TypedStorage, UntypedStorage)):
         raise RuntimeError(f"load: expected a storage under a tensor, got {type(storage).__name__}")

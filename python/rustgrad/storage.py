@@ -5,11 +5,13 @@ comes back while it lives, so that a pickle of several views holds their memory 
 """
 
 import functools
+import sys
 import warnings
 import weakref
 
 from . import _C
 from ._C import Tensor, ops
+from ._files import map_file, path_at
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -35,6 +37,15 @@ def storage_of(tensor):
     return found
 
 
+def _in_native_order(memory, byte_order, dtype):
+    """Bytes of another order turned round, each number (each part of a complex one) for itself."""
+    if byte_order not in ("native", "little", "big"):
+        raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big' or 'little')")
+    if byte_order not in ("native", sys.byteorder):
+        memory.byteswap(dtype)
+    return memory
+
+
 class UntypedStorage:
     """A block of memory as bytes.
 
@@ -44,7 +55,7 @@ class UntypedStorage:
     """
 
     def __init__(self, size=0, *, device="cpu"):
-        if isinstance(size, int):
+        if hasattr(size, "__index__"):
             self._tensor = ops["empty"](size, dtype=_C.uint8, device=device)
         else:
             self._tensor = _C.tensor(list(size), dtype=_C.uint8, device=device)
@@ -65,9 +76,67 @@ class UntypedStorage:
     is_cuda = property(lambda self: False, doc="False: there is no CUDA here.")
     is_sparse = property(lambda self: False, doc="False: memory is dense.")
 
+    @classmethod
+    def from_file(cls, filename, shared=False, nbytes=0):
+        """The first bytes of a file, mapped into memory.
+
+        Args:
+            filename (str or path): the file.
+            shared (bool): writes reach the file, which is made or grown where it must. Default: they do not.
+            nbytes (int): how many bytes.
+
+        Raises:
+            RuntimeError: the file cannot be opened, or is too short and not shared.
+        """
+        return storage_of(map_file(filename, shared, nbytes))
+
+    @classmethod
+    def from_buffer(cls, buffer, byte_order=None, count=-1, offset=0, *, dtype):
+        """A copy of the bytes of an object with the buffer protocol, put in the machine's order.
+
+        Args:
+            byte_order (str): "big", "little" or "native": how the numbers lie in the buffer.
+            count (int): how many numbers from byte `offset` on; -1 for all.
+            dtype (dtype): of the numbers.
+
+        Raises:
+            TypeError: no `byte_order` for numbers of several bytes.
+            ValueError: a range that does not fit.
+        """
+        if byte_order is None and dtype.itemsize > 1:
+            raise TypeError("function missing required argument 'byte_order' (pos 2)")
+        kind = _C.uint8 if dtype == _C.bool else dtype
+        copied = _C.frombuffer(bytearray(buffer), dtype=kind, count=count, offset=offset).clone()
+        return _in_native_order(storage_of(copied.to(dtype)), byte_order or "native", dtype)
+
+    def byteswap(self, dtype):
+        """Turns the bytes of each number of a dtype round, in place."""
+        n = dtype.to_real().itemsize
+        numbers = self._bytes[: self.nbytes() // n * n].view(-1, n)
+        numbers.copy_(numbers.flip(1))
+
+    def _as_data(self, dtype):
+        return self._as(dtype or _C.get_default_dtype())
+
+    @property
+    def filename(self):
+        """The path of the file that shares the memory; None without one."""
+        return path_at(self.data_ptr())
+
     def nbytes(self):
         """The number of bytes."""
         return _C._storage_info(self._tensor)[1]
+
+    def __sizeof__(self):
+        return super().__sizeof__() + self.nbytes()
+
+    @property
+    def _cdata(self):
+        return _C._storage_key(self._tensor)
+
+    def resizable(self):
+        """Whether the memory can grow: it is no slice or file, and no other library knows it."""
+        return _C._storage_resizable(self._tensor)
 
     def size(self):
         """The number of bytes."""
@@ -96,8 +165,15 @@ class UntypedStorage:
         return False
 
     def __getitem__(self, index):
-        got = self._bytes[index]
-        return got.untyped_storage() if isinstance(index, slice) else got.item()
+        if not isinstance(index, slice):
+            n = self.nbytes()
+            if not -n <= index < n:
+                raise IndexError(f"index {index} out of range for storage of size {n}")
+            return self._bytes[index].item()
+        start, stop, step = index.indices(self.nbytes())
+        if step != 1:
+            raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
+        return storage_of(_C._storage_slice(self._bytes, start, max(start, stop)))
 
     def __setitem__(self, index, value):
         self._bytes[index] = value
@@ -178,7 +254,7 @@ class TypedStorage(metaclass=_StorageMeta):
         self.dtype = dtype or self.dtype or _C.get_default_dtype()
         if wrap_storage is None:
             data = args[0] if args else 0
-            if isinstance(data, int):
+            if hasattr(data, "__index__"):
                 made = ops["empty"](data, dtype=self.dtype, device=device)
             else:
                 made = _C.tensor(list(data), dtype=self.dtype, device=device)
@@ -192,6 +268,43 @@ class TypedStorage(metaclass=_StorageMeta):
     device = property(lambda self: self._untyped_storage.device, doc="Where the memory is.")
     _cdata = property(lambda self: self._untyped_storage._cdata, doc="A number that tells one memory from another.")
     is_cuda = property(lambda self: False, doc="False: there is no CUDA here.")
+
+    @classmethod
+    def from_file(cls, filename, shared=False, size=0):
+        """`size` elements of a file: see `UntypedStorage.from_file`."""
+        dtype = cls.dtype or _C.get_default_dtype()
+        untyped = UntypedStorage.from_file(filename, shared, size * dtype.itemsize)
+        return cls(wrap_storage=untyped, dtype=dtype)
+
+    @property
+    def filename(self):
+        """The path of the file that shares the memory; None without one."""
+        return self._untyped_storage.filename
+
+    def __sizeof__(self):
+        return super().__sizeof__() + self.nbytes()
+
+    @property
+    def _cdata(self):
+        return self._untyped_storage._cdata
+
+    def resizable(self):
+        """Whether the memory can grow."""
+        return self._untyped_storage.resizable()
+
+    @classmethod
+    def from_buffer(cls, buffer, byte_order=None, count=-1, offset=0):
+        """A copy of the elements in an object with the buffer protocol: see `UntypedStorage.from_buffer`."""
+        dtype = cls.dtype or _C.get_default_dtype()
+        return cls(wrap_storage=UntypedStorage.from_buffer(buffer, byte_order, count, offset, dtype=dtype), dtype=dtype)
+
+    def _as_data(self, dtype):
+        if dtype not in (None, self.dtype):
+            raise RuntimeError(
+                f"Expected a Storage of type {dtype._scalar_type_name} or an UntypedStorage, but got "
+                f"{self.dtype._scalar_type_name}"
+            )
+        return self._elements
 
     def untyped(self):
         """The memory without its dtype."""
@@ -283,6 +396,34 @@ class TypedStorage(metaclass=_StorageMeta):
 
     def __reduce__(self):
         return (_rebuild_typed, (self._untyped_storage, self.dtype))
+
+
+def _cast(name, dtype):
+    def method(self):
+        made = make_types()[_NAMES[dtype]]
+        return made(wrap_storage=storage_of(self._elements.to(dtype)), dtype=dtype)
+
+    method.__name__ = name
+    method.__doc__ = f"The elements as {dtype._name}."
+    return method
+
+
+for _name, _dtype in {
+    "double": _C.float64, "float": _C.float32, "half": _C.float16, "bfloat16": _C.bfloat16, "long": _C.int64,
+    "int": _C.int32, "short": _C.int16, "char": _C.int8, "byte": _C.uint8, "bool": _C.bool,
+    "complex_float": _C.complex64, "complex_double": _C.complex128,
+}.items():  # fmt: skip
+    setattr(TypedStorage, _name, _cast(_name, _dtype))
+
+
+def default_type():
+    """The old class of the default dtype, which is called `Storage`."""
+    return make_types()[_NAMES[_C.get_default_dtype()]]
+
+
+def _dtype_to_storage_type_map():
+    """The names of the old storage classes, by dtype."""
+    return dict(_NAMES)
 
 
 def _rebuild_typed(storage, dtype):

@@ -4,9 +4,10 @@ use super::{call, elementwise, overlap};
 use crate::autograd::{GradGuard, grad_enabled, witness};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::layout::Layout;
+use crate::layout::{Format, Layout};
 use crate::op::{Body, Call, Op, OutDType, Value};
 use crate::tensor::{Meta, Tensor};
+use smallvec::SmallVec;
 
 /// Calls `op` and writes its results into `outs`. Nothing is written when anything is wrong.
 pub fn call_out(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
@@ -44,13 +45,8 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
     }
     let mut own: crate::op::Args = args.iter().map(|v| v.reborrow()).collect();
     let rule = out_dtype(op);
-    if let (OutDType::Every, Some(i)) = (rule, op.signature().index_of("dtype"))
-        && let [out] = outs
-    {
-        match own[i] {
-            Value::DType(asked) if asked != out.dtype() => return Err(two_dtypes(op, asked, out.dtype())),
-            _ => own[i] = Value::DType(out.dtype()),
-        }
+    if let (OutDType::Every, [out]) = (rule, outs) {
+        take_kind(op, &mut own, out)?;
     }
     let results = call(op, &own)?;
     if results.len() != outs.len() {
@@ -69,8 +65,37 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
     write(&whole, &results, outs)
 }
 
+/// What is made for `out` is made of its dtype and on its device; ops that only create refuse other ones.
+fn take_kind(op: &'static Op, args: &mut crate::op::Args, out: &Tensor) -> Result<()> {
+    let creates = op.signature().index_of("requires_grad").is_some();
+    if let Some(i) = op.signature().index_of("dtype") {
+        match &args[i] {
+            Value::DType(d) if *d != out.dtype() => return Err(two_dtypes(op, *d, out.dtype())),
+            _ => args[i] = Value::DType(out.dtype()),
+        }
+    }
+    if let Some(i) = op.signature().index_of("device") {
+        match &args[i] {
+            Value::Device(d) if *d != out.device() => {
+                return Err(Error::runtime(format!(
+                    "device type {d} does not match device type of out parameter ({})",
+                    out.device()
+                )));
+            }
+            _ => args[i] = Value::Device(out.device()),
+        }
+    }
+    Ok(())
+}
+
 /// Writes results into tensors that are given another shape where they need it; what they reach then is checked first.
 fn write(call: &Call, results: &[Tensor], outs: &[Tensor]) -> Result<()> {
+    // What is a line keeps the shape of a tensor with as many elements.
+    let shaped = |(r, out): (&Tensor, &Tensor)| match call.op.fills_out && r.numel() == out.numel() {
+        true => r.with_layout(Layout::contiguous(out.shape())),
+        false => r.clone(),
+    };
+    let results: SmallVec<[Tensor; 2]> = results.iter().zip(outs).map(shaped).collect();
     let pairs = || results.iter().zip(outs);
     for (r, out) in pairs().filter(|(r, out)| r.shape() != out.shape()) {
         let grown = Layout { offset: out.layout().offset, ..r.layout().fresh() };
@@ -121,9 +146,14 @@ fn check_same(result: DType, out: DType) -> Result<()> {
     )))
 }
 
-/// Gives a tensor another shape, keeping its memory where that is large enough (`resize_`).
-pub fn resize(t: &Tensor, shape: &[usize]) -> Result<()> {
-    if t.shape() == shape { Ok(()) } else { lay_out(t, Layout::contiguous(shape)) }
+/// Gives a tensor another shape, keeping its memory where that is large enough (`resize_`); in a memory format even where
+/// the shape stays.
+pub fn resize(t: &Tensor, shape: &[usize], format: Option<Format>) -> Result<()> {
+    match format {
+        None if t.shape() == shape => Ok(()),
+        None => lay_out(t, Layout::contiguous(shape)),
+        Some(f) => lay_out(t, Layout::contiguous(shape).formed(f)?),
+    }
 }
 
 /// Gives a tensor another layout from its present offset on.

@@ -26,11 +26,16 @@ fn overlap(a: &Tensor, b: &Tensor) -> Overlap {
     let ((a0, a1), (b0, b1)) = (range(a), range(b));
     if a0 >= b1 || b0 >= a1 || !a.layout().is_dense() || !b.layout().is_dense() {
         Overlap::None
-    } else if (a0, a1) == (b0, b1) && a.strides() == b.strides() {
+    } else if (a0, a1) == (b0, b1) && steps(a).eq(steps(b)) {
         Overlap::Same
     } else {
         Overlap::Partial
     }
+}
+
+/// Sizes and strides of the dimensions that move.
+fn steps(t: &Tensor) -> impl Iterator<Item = (&usize, &usize)> {
+    t.shape().iter().zip(t.strides()).filter(|(d, _)| **d != 1)
 }
 
 /// What the op says, or else what its kind of body does: kernels that write into self read the others meanwhile.

@@ -65,6 +65,7 @@ impl Scalar {
     /// and integers below zero wrap in an unsigned dtype if their size fits.
     pub fn fits(self, d: DType) -> bool {
         match self {
+            Scalar::Complex(..) if d == DType::Bool => true,
             Scalar::Complex(re, im) if d.is_complex() => Scalar::Float(re).fits(d) && Scalar::Float(im).fits(d),
             Scalar::Complex(re, im) => im == 0.0 && Scalar::Float(re).fits(d),
             _ if d == DType::Bool => true,

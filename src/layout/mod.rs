@@ -81,7 +81,13 @@ pub fn to_shape(sizes: &[i64]) -> Result<Dims> {
         }
     }
     let shape: Dims = sizes.iter().map(|&s| s as usize).collect();
-    checked_numel(&shape)?;
+    // The strides of an empty tensor count its other dimensions.
+    let steps = |shape: &[usize]| {
+        shape.iter().try_fold(1usize, |n, &d| n.checked_mul(d.max(1))).filter(|&n| n <= isize::MAX as usize)
+    };
+    if checked_numel(&shape)? == 0 && steps(&shape).is_none() {
+        return Err(Error::runtime(format!("Stride calculation overflowed with sizes={}", Show(&shape))));
+    }
     Ok(shape)
 }
 
@@ -209,7 +215,7 @@ impl Layout {
     /// Two indices reach the same element (an expanded view): writing through it is refused. Like PyTorch's
     /// test it may miss exotic `as_strided` overlaps, which are memory-safe all the same.
     pub fn has_internal_overlap(&self) -> bool {
-        if self.is_contiguous() {
+        if self.is_contiguous() || self.shape.contains(&0) {
             return false;
         }
         self.shape.iter().zip(&self.strides).any(|(&d, &s)| d > 1 && s == 0)

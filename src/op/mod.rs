@@ -113,6 +113,8 @@ pub struct Op {
     pub expanded: Option<Expanded>,
     /// By default `Same` for kernels, `Castable` for the rest.
     pub out_dtype: Option<OutDType>,
+    /// Its line of numbers keeps the shape of an `out=` with as many elements: `arange`.
+    pub fills_out: bool,
     /// Outputs without a gradient, though their dtype could have one: by-products.
     pub constant: &'static [usize],
     /// The view op whose result it gives in new memory.
@@ -159,6 +161,7 @@ pub const OP: Op = Op {
     sharing: None,
     expanded: None,
     out_dtype: None,
+    fills_out: false,
     node: "",
     inplace_node: "",
     keeps: None,

@@ -9,9 +9,9 @@ use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&ZEROS, &ONES, &FULL];
 
-/// Fills a tensor with a number that its dtype can hold; what is too large for a half float becomes infinite.
+/// Fills a tensor with a number that its dtype can hold.
 pub(super) fn fill_with(t: &Tensor, value: Scalar) -> Result<()> {
-    value.check_fits(if t.dtype().is_float() && t.dtype().size() == 2 { DType::F32 } else { t.dtype() })?;
+    value.check_fits(t.dtype())?;
     t.fill_raw(value)
 }
 

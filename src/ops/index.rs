@@ -5,14 +5,16 @@
 
 use super::gather::{apart, cast_raw};
 use super::mask::{fill_where, positions, stretched};
+use crate::autograd::witness;
 use crate::cpu::index;
 use crate::cpu::view::View;
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::gpu;
-use crate::layout::{Dims, broadcast};
+use crate::layout::{Dims, Layout, broadcast, result_strides};
 use crate::op::*;
 use crate::tensor::Tensor;
+use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&INDEX, &INDEX_KERNEL, &INDEX_PUT];
 
@@ -62,6 +64,9 @@ pub(super) fn read(t: &Tensor, list: &Indices, out: &Tensor) -> Result<()> {
 
 /// A mask stands for as many dimensions as it has.
 fn push_mask(t: &Tensor, mask: &Tensor, list: &mut Indices) -> Result<()> {
+    if mask.dtype() == DType::U8 {
+        witness::warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")?;
+    }
     let first = list.len();
     for (k, &n) in mask.shape().iter().enumerate() {
         if t.shape().get(first + k) != Some(&n) {
@@ -103,6 +108,22 @@ fn result_shape(t: &Tensor, list: &Indices) -> Dims {
     let indexed: Vec<bool> = list.iter().map(Option::is_some).collect();
     let shape = list.iter().flatten().next().map_or(&[][..], |i| i.shape());
     index::index_shape(t.shape(), &indexed, shape)
+}
+
+/// The layout of `t[indices]`: its dimensions lie as those of `t`, then of the indices, lie in memory.
+fn result_layout(t: &Tensor, list: &Indices) -> Layout {
+    let shape = result_shape(t, list);
+    if t.is_contiguous() && list.iter().flatten().all(|i| i.is_contiguous()) {
+        return Layout::of(shape);
+    }
+    let indexed: Vec<bool> = list.iter().map(Option::is_some).collect();
+    let n = shape.len() + indexed.iter().filter(|&&b| b).count() - t.ndim();
+    let of_t = index::index_shape(t.strides(), &indexed, &vec![0; n]);
+    let still = vec![0; t.ndim()];
+    let of_indices = list.iter().flatten().map(|i| index::index_shape(&still, &indexed, i.strides()));
+    let operands: Vec<Dims> = [of_t].into_iter().chain(of_indices).collect();
+    let operands: Vec<&[usize]> = operands.iter().map(|s| s.as_slice()).collect();
+    Layout { strides: result_strides(&shape, &operands), shape, offset: 0 }
 }
 
 fn whole_list(c: &Call) -> Result<Indices> {
@@ -177,7 +198,7 @@ pub static INDEX_KERNEL: Op = Op {
         |c| {
             let (t, list) = (c.tensor(0)?, whole_list(c)?);
             check_prepared(t, &list)?;
-            Ok(Spec::one(&result_shape(t, &list), t.dtype(), t.device()))
+            Ok(smallvec![Spec { layout: result_layout(t, &list), dtype: t.dtype(), device: t.device() }])
         },
         |c, out| read(c.tensor(0)?, &whole_list(c)?, &out[0]),
         Some(|c, out| read(c.tensor(0)?, &whole_list(c)?, &out[0])),
@@ -189,13 +210,34 @@ pub static INDEX_KERNEL: Op = Op {
     ..OP
 };
 
-/// The mask of `out[mask] = number` on the CPU, where it fits and shares no memory with the output.
+/// The mask of `out[mask] = number` on the CPU, where it fits and neither overlaps the output nor the output itself.
 fn lone_mask<'a>(c: &'a Call, out: &Tensor, value: &Tensor) -> Option<&'a Tensor> {
     let Value::Tensors(list) = &c.args[1] else { return None };
     let [Some(mask)] = list.as_slice() else { return None };
     let plain = mask.dtype() == DType::Bool && mask.ndim() > 0 && value.ndim() == 0 && !c.flag(3);
     let here = [out, mask, value].iter().all(|t| !t.device().is_gpu()) && !mask.storage().same(out.storage());
-    (plain && here && out.shape().starts_with(mask.shape())).then_some(mask)
+    let fits = value.dtype() == out.dtype() && out.shape().starts_with(mask.shape());
+    (plain && here && fits && !out.layout().has_internal_overlap()).then_some(mask)
+}
+
+/// The values in the dtype of what is written, which is theirs; as in PyTorch, one element for one mask is a number.
+fn converted(c: &Call, out: &Tensor) -> Result<Tensor> {
+    let values = c.tensor(2)?;
+    if values.dtype() == out.dtype() {
+        return Ok(values.clone());
+    }
+    let mut indices = c.args[1].tensors();
+    let mask = indices.next().is_some_and(|i| matches!(i.dtype(), DType::Bool | DType::U8)) && indices.next().is_none();
+    if values.numel() == 1 && mask && !c.flag(3) {
+        let number = super::host::item(values)?;
+        number.check_fits(out.dtype())?;
+        return Tensor::scalar(number, out.dtype(), out.device());
+    }
+    Err(Error::runtime(format!(
+        "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source.",
+        out.dtype().scalar_type_name(),
+        values.dtype().scalar_type_name()
+    )))
 }
 
 /// The values read in the shape of what is written.
@@ -211,18 +253,13 @@ fn fitting(values: &Tensor, shape: &[usize]) -> Result<Tensor> {
 }
 
 fn put(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (out, values) = (&out[0], c.tensor(2)?);
-    if values.dtype() != out.dtype() {
-        return Err(Error::runtime(format!(
-            "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source.",
-            out.dtype().scalar_type_name(),
-            values.dtype().scalar_type_name()
-        )));
-    }
+    let out = &out[0];
+    let values = c.tensor(2)?;
     if let Some(mask) = lone_mask(c, out, values) {
         return fill_where(out, mask, values.element(values.layout().offset)?);
     }
     let list = prepare(out, &c.args[1])?;
+    let values = &converted(c, out)?;
     if out.ndim() == 0 && c.args[1].tensors().next().is_some() {
         return Err(Error::index("too many indices for tensor of dimension 0 (got 1)"));
     }
@@ -247,7 +284,7 @@ pub static INDEX_PUT: Op = Op {
     doc: "`self[indices] = values`, or `+=` if `accumulate`, which adds up where indices repeat. Values broadcast.",
     forms: FMI,
     body: Body::Kernel(Kernel {
-        infer: |c| Ok(smallvec::smallvec![Spec::following(c.tensor(0)?)]),
+        infer: |c| Ok(smallvec![Spec::following(c.tensor(0)?)]),
         cpu: put,
         gpu: Some(put),
         updates_self: true,

@@ -1,12 +1,13 @@
 //! Tensors in the shape of another one, or of its dtype and device: `zeros_like`, `new_zeros` and their kin; `empty`.
 
 use super::create::{fill_with, scalar_dtype};
-use crate::dtype::{Scalar, default_dtype};
+use crate::dtype::{DType, Scalar, default_dtype};
 use crate::error::{Error, Result};
 use crate::layout::{Format, Layout, to_shape};
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub static OPS: &[&Op] = &[
     &EMPTY,
@@ -24,6 +25,31 @@ pub static OPS: &[&Op] = &[
     &ZERO_,
 ];
 
+static FILLS: AtomicBool = AtomicBool::new(false);
+
+/// Whether memory that nobody writes is filled: with NaN, or the largest number of the dtype.
+pub fn fill_uninitialized(on: bool) {
+    FILLS.store(on, Ordering::Relaxed);
+}
+
+/// What is done to a tensor that nobody writes: nothing, unless `fill_uninitialized` asks for more.
+pub fn leave(t: &Tensor) -> Result<()> {
+    if !FILLS.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    t.fill_raw(match t.dtype() {
+        DType::Bool => Scalar::Bool(true),
+        DType::U64 => Scalar::UInt(u64::MAX),
+        d if d.is_int() => Scalar::Int(d.int_range().1 as i64),
+        _ => Scalar::Float(f64::NAN),
+    })
+}
+
+fn left(t: Tensor) -> Result<Outputs> {
+    leave(&t)?;
+    Ok(smallvec![t])
+}
+
 pub static EMPTY: Op = Op {
     sig: "empty(Size size, *, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     doc: "A tensor whose values are whatever the memory held; float32 by default.",
@@ -36,7 +62,7 @@ pub static EMPTY: Op = Op {
             None => layout,
         };
         let (dtype, device) = (c.dtype(1).unwrap_or_else(default_dtype), c.device(2).unwrap_or_default());
-        Ok(smallvec![Tensor::of_layout(layout, dtype, device)?])
+        left(Tensor::of_layout(layout, dtype, device)?)
     }),
     vjp: Vjp::None("creation"),
     samples: &["(0, 3)", "(0,), dtype=int64"],
@@ -53,7 +79,7 @@ pub static EMPTY_STRIDED: Op = Op {
     body: composite(|c| {
         let (dtype, device) = (c.dtype(2).unwrap_or_else(default_dtype), c.device(3).unwrap_or_default());
         let layout = Layout::as_strided(c.ints(0)?, c.ints(1)?, 0, isize::MAX as usize / 16)?;
-        Ok(smallvec![Tensor::of_layout(layout, dtype, device)?])
+        left(Tensor::of_layout(layout, dtype, device)?)
     }),
     vjp: Vjp::None("creation"),
     samples: &["(0, 3), (3, 1)"],
@@ -98,7 +124,7 @@ pub static EMPTY_PERMUTED: Op = Op {
     forms: F,
     body: composite(|c| {
         let (dtype, device) = (c.dtype(2).unwrap_or_else(default_dtype), c.device(3).unwrap_or_default());
-        Ok(smallvec![Tensor::of_layout(permuted(c.ints(0)?, c.ints(1)?)?, dtype, device)?])
+        left(Tensor::of_layout(permuted(c.ints(0)?, c.ints(1)?)?, dtype, device)?)
     }),
     vjp: Vjp::None("creation"),
     samples: &["(0, 3, 2), (0, 2, 1)", "(), ()"],
@@ -126,9 +152,7 @@ pub(super) fn like(c: &Call, at: usize) -> Result<Tensor> {
 /// `like`, filled.
 fn filled_like(c: &Call, at: usize, value: Option<Scalar>) -> Result<Outputs> {
     let t = like(c, at)?;
-    if let Some(v) = value {
-        fill_with(&t, v)?;
-    }
+    value.map_or_else(|| leave(&t), |v| fill_with(&t, v))?;
     Ok(smallvec![t])
 }
 
@@ -176,9 +200,7 @@ pub static FULL_LIKE: Op = Op {
 fn new_filled(c: &Call, at: usize, value: Option<Scalar>) -> Result<Outputs> {
     let (t, shape) = (c.tensor(0)?, to_shape(c.ints(1)?)?);
     let out = Tensor::empty(&shape, c.dtype(at).unwrap_or(t.dtype()), c.device(at + 1).unwrap_or(t.device()))?;
-    if let Some(v) = value {
-        fill_with(&out, v)?;
-    }
+    value.map_or_else(|| leave(&out), |v| fill_with(&out, v))?;
     Ok(smallvec![out])
 }
 

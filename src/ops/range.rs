@@ -118,6 +118,8 @@ pub static RANGE: Op = Op {
         ("3, 1", "RuntimeError", "inconsistent with step sign"),
         ("1, 3, 0", "RuntimeError", "step must be nonzero"),
     ],
+    out_dtype: Some(OutDType::Every),
+    fills_out: true,
     ..OP
 };
 
@@ -142,6 +144,7 @@ pub static ARANGE: Op = Op {
     ],
     reference: "np.arange(end, dtype=dtype or ('int64' if isinstance(end, int) else 'float32'))",
     out_dtype: Some(OutDType::Every),
+    fills_out: true,
     ..OP
 };
 
@@ -155,6 +158,7 @@ pub static ARANGE_START: Op = Op {
     errors: &[("5, 0", "RuntimeError", "inconsistent with step sign")],
     reference: "np.arange(start, end)",
     out_dtype: Some(OutDType::Every),
+    fills_out: true,
     ..OP
 };
 
@@ -172,6 +176,7 @@ pub static ARANGE_STEP: Op = Op {
     ],
     reference: "np.arange(start, end, step)",
     out_dtype: Some(OutDType::Every),
+    fills_out: true,
     ..OP
 };
 
@@ -248,6 +253,7 @@ pub static LINSPACE: Op = Op {
         ("0, 1, 2, dtype=bool", "NotImplementedError", "\"linspace_cpu\" not implemented for 'Bool'"),
     ],
     out_dtype: Some(OutDType::Every),
+    fills_out: true,
     ..OP
 };
 
@@ -267,6 +273,7 @@ pub static LOGSPACE: Op = Op {
         ),
     ],
     out_dtype: Some(OutDType::Every),
+    fills_out: true,
     ..OP
 };
 

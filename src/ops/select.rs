@@ -214,7 +214,9 @@ fn copied(c: &Call, out: &Tensor) -> Result<(usize, Tensor, Tensor)> {
         }
         return Ok((dim, index.clone(), apart(&super::mask::stretched(source, &want), out)?));
     }
-    if source.ndim() != out.ndim() || (0..out.ndim()).any(|d| d != dim && source.size(d) != out.size(d)) {
+    // A 0-d tensor takes a source of one dimension.
+    let ranks = source.ndim() == out.ndim() || (out.ndim() == 0 && source.ndim() == 1);
+    if !ranks || (0..out.ndim()).any(|d| d != dim && source.size(d) != out.size(d)) {
         let slice =
             |t: &Tensor| t.shape().iter().enumerate().filter(|(d, _)| *d != dim).map(|(_, &n)| n).collect::<Dims>();
         return Err(Error::runtime(format!(
@@ -239,10 +241,14 @@ fn spaced(shape: &[usize]) -> String {
 
 fn run_copy(c: &Call, out: &[Tensor]) -> Result<()> {
     let (dim, index, source) = copied(c, &out[0])?;
+    let out = match out[0].ndim() < source.ndim() {
+        true => out[0].with_layout(out[0].layout().unsqueeze(0)),
+        false => out[0].clone(),
+    };
     if source.device().is_gpu() {
-        return gpu::index_copy(&out[0].gpu_view()?, dim, &index.gpu_view()?, &source.gpu_view()?);
+        return gpu::index_copy(&out.gpu_view()?, dim, &index.gpu_view()?, &source.gpu_view()?);
     }
-    let (o, i, s) = (out[0].cpu_view()?, index.cpu_view()?, source.cpu_view()?);
+    let (o, i, s) = (out.cpu_view()?, index.cpu_view()?, source.cpu_view()?);
     // SAFETY: as in `run_add`.
     unsafe { index::index_copy(o, dim, i, s) }
         .map_err(|e| Error::new(e.class(), format!("index_copy_(): {}", e.message())))

@@ -129,7 +129,32 @@ pub fn _over_storage(
 ) -> PyResult<Handle> {
     let storage = source.0.storage().clone();
     let layout = Layout::as_strided(&sizes, &strides, offset, storage.bytes() / dtype.0.size())?;
+    let aligned = |p: *mut u8| (p as usize).is_multiple_of(dtype.0.size().min(8));
+    if source.0.device() == Device::Cpu && layout.numel() > 0 && !aligned(storage.cpu_ptr()?) {
+        return Err(PyValueError::new_err(format!(
+            "the memory of the storage is not aligned for {}. Clone the storage first.",
+            dtype.0
+        )));
+    }
     Ok(Handle(Tensor::from_meta(Meta { storage, layout, dtype: dtype.0 })))
+}
+
+/// Some bytes of a CPU tensor's storage as a storage of their own, which shares them and keeps the whole alive.
+#[pyfunction]
+pub fn _storage_slice(t: Handle, start: usize, stop: usize) -> PyResult<Handle> {
+    let storage = t.0.storage().clone();
+    if start > stop || stop > storage.bytes() {
+        return Err(PyValueError::new_err(format!(
+            "storage slice {start}:{stop}: out of range; expected bytes of a storage of {}",
+            storage.bytes()
+        )));
+    }
+    // The slice knows the address, so the whole stays where it is.
+    storage.fix();
+    let (first, read_only) = (storage.cpu_ptr()?.wrapping_add(start), storage.is_read_only());
+    let memory = CpuBuffer::foreign(first, stop - start, Box::new(storage), read_only);
+    let storage = Storage::new(Buffer::Cpu(memory), Device::Cpu);
+    Ok(Handle(Tensor::from_meta(Meta { storage, layout: Layout::contiguous(&[stop - start]), dtype: DType::U8 })))
 }
 
 /// The storage of a tensor as bytes: a uint8 tensor of one dimension over all of it.

@@ -167,10 +167,14 @@ pub fn unlocked<T: Send>(py: Python, args: &Args, f: impl FnOnce() -> crate::err
     }
 }
 
+fn is_true(v: &Value) -> bool {
+    matches!(v, Value::Scalar(s) if s.to_bool())
+}
+
 fn with_requires_grad(py: Python, entry: &'static Entry, index: usize, args: &Args) -> PyResult<*mut PyObject> {
     let op = entry.ops[index];
     let at = op.signature().index_of("requires_grad");
-    let wanted = at.is_some_and(|i| matches!(&args[i], Value::Scalar(s) if s.to_bool()));
+    let wanted = at.is_some_and(|i| is_true(&args[i]));
     let outputs = dispatch::call(op, args)?;
     if wanted {
         for t in &outputs {
@@ -195,6 +199,9 @@ fn into_out(
     dispatch::call_out(op, args, &outs)?;
     for (t, old) in outs.iter().zip(before).filter(|(t, old)| t.shape() != &old[..] && !old.contains(&0)) {
         warn_resized(py, &old, t.shape())?;
+    }
+    if op.signature().index_of("requires_grad").is_some_and(|i| is_true(&args[i])) {
+        outs.iter().try_for_each(|t| super::graph::set_requires_grad(t, true))?;
     }
     Ok(match &op.signature().returns {
         Returns::One => out.into_ptr(),

@@ -1,6 +1,6 @@
 //! Tensors from Python data: numbers, nested lists (`nested`), arrays; copied by `tensor`, shared by `from_numpy`.
 
-use super::kinds::{to_device, to_dtype};
+use super::kinds::{dtype_object, to_device, to_dtype};
 use super::nested::{from_nested, is_float_of_numpy, is_numpy_scalar, not_an_integer};
 use super::object::{Handle, borrow};
 use super::values::type_name;
@@ -13,7 +13,7 @@ use crate::storage::{Buffer, Storage};
 use crate::tensor::{Meta, Tensor};
 use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyList, PyTuple};
+use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyTuple};
 
 /// A tensor from data, on the CPU first and moved where it is wanted.
 pub fn from_data(o: &Bound<PyAny>, dtype: Option<DType>, device: Device) -> PyResult<Tensor> {
@@ -22,24 +22,51 @@ pub fn from_data(o: &Bound<PyAny>, dtype: Option<DType>, device: Device) -> PyRe
         None if is_float_of_numpy(o, dtype) => return Err(not_an_integer(o)),
         None => match array(o)? {
             Some(a) => TO_COPY.call((&a, dtype.unwrap_or(a.dtype()))).ok()?,
-            None => from_nested(o, dtype)?,
+            None => match stored(o, dtype)? {
+                Some(s) => TO_COPY.call((&s, s.dtype())).ok()?,
+                None => from_nested(o, dtype)?,
+            },
         },
     };
     if host.device() == device { Ok(host) } else { Ok(TO_COPY.call((&host, host.dtype(), device)).ok()?) }
 }
 
+/// The commonest types have no attributes that speak of memory, and asking takes time.
+fn is_plain(o: &Bound<PyAny>) -> bool {
+    let number = o.is_exact_instance_of::<PyFloat>() || o.is_exact_instance_of::<PyInt>();
+    number || o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>()
+}
+
 /// A tensor that shares the memory of an object with `__array_interface__` (NumPy's arrays and scalars), or of the array
 /// that the object makes of itself (a series, a tensor of another library).
 fn array(o: &Bound<PyAny>) -> PyResult<Option<Tensor>> {
-    // The commonest types have no such attribute, and asking takes time.
-    if o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>() || o.is_exact_instance_of::<PyFloat>() {
+    if is_plain(o) {
         return Ok(None);
     }
     if let Ok(interface) = o.getattr("__array_interface__") {
         return share(o, interface.cast::<PyDict>()?).map(Some);
     }
-    let Ok(made) = o.call_method0("__array__") else { return Ok(None) };
+    let Ok(made) = o.call_method0("__array__") else { return exchanged(o) };
     share(&made, made.getattr("__array_interface__")?.cast::<PyDict>()?).map(Some)
+}
+
+/// The same of an object that gives its memory by DLPack alone.
+fn exchanged(o: &Bound<PyAny>) -> PyResult<Option<Tensor>> {
+    if !o.hasattr("__dlpack__")? {
+        return Ok(None);
+    }
+    let t = o.py().import("rustgrad")?.getattr("from_dlpack")?.call1((o,))?;
+    Ok(borrow(t.as_ptr()).cloned())
+}
+
+/// A tensor over all of a storage, in its dtype or, if it has none, in the one that is wanted.
+fn stored(o: &Bound<PyAny>, wanted: Option<DType>) -> PyResult<Option<Tensor>> {
+    if is_plain(o) {
+        return Ok(None);
+    }
+    let Ok(view) = o.getattr("_as_data") else { return Ok(None) };
+    let dtype = wanted.map(|d| dtype_object(o.py(), d)).transpose()?;
+    Ok(borrow(view.call1((dtype,))?.as_ptr()).cloned())
 }
 
 pub fn typestr_dtype(s: &str) -> Option<DType> {

@@ -5,7 +5,7 @@ use super::object::Handle;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::gpu;
-use crate::layout::{Layout, to_shape};
+use crate::layout::{Format, Layout, dims, to_shape};
 use crate::tensor::{INFERENCE, Meta, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ use pyo3::types::{PyBytes, PyDict};
 /// The device of tensors that are made without one.
 #[pyfunction]
 pub fn get_default_device() -> PyDevice {
-    PyDevice(Device::default())
+    PyDevice(Device::default().into())
 }
 /// Sets the device of tensors that are made without one; None means the CPU.
 #[pyfunction]
@@ -79,11 +79,11 @@ pub fn _gpu_stats(py: Python) -> PyResult<Bound<PyDict>> {
     Ok(d)
 }
 
-/// (identity of the storage, its bytes, strides, offset in elements, address of the first element or 0 on a GPU).
+/// (identity of the storage, its bytes, strides, offset in elements, address of the first element; 0 on a GPU or without elements).
 #[pyfunction]
 pub fn _storage_info(t: Handle) -> (usize, usize, Vec<usize>, usize, usize) {
     let t = t.0;
-    let address = if t.device() == Device::Cpu { t.ptr().map_or(0, |p| p as usize) } else { 0 };
+    let address = if t.device() == Device::Cpu && t.numel() > 0 { t.ptr().map_or(0, |p| p as usize) } else { 0 };
     (t.storage().id(), t.storage().bytes(), t.strides().to_vec(), t.layout().offset, address)
 }
 
@@ -126,15 +126,40 @@ pub fn _from_storage_bytes(data: &[u8], dtype: PyRef<super::kinds::PyDType>) -> 
 
 /// `resize_`: another shape over the same storage, which grows where it must.
 #[pyfunction]
-pub fn _resize(t: Handle, sizes: Vec<i64>) -> PyResult<()> {
+#[pyo3(signature = (t, sizes, format=None))]
+pub fn _resize(t: Handle, sizes: Vec<i64>, format: Option<&Bound<PyAny>>) -> PyResult<()> {
     if t.0.requires_grad() {
         return Err(PyRuntimeError::new_err("cannot resize variables that require grad"));
     }
-    let tensor = t.0;
-    let shape = to_shape(&sizes)?;
-    crate::dispatch::resize(&tensor, &shape)?;
-    tensor.storage().bump();
+    let (tensor, shape) = (t.0, to_shape(&sizes)?);
+    let format = format.map(super::memory::format_of).transpose()?.flatten();
+    if format == Some(Format::Preserve) {
+        return Err(PyRuntimeError::new_err("Unsupported memory format Preserve"));
+    }
+    let same = tensor.shape() == shape.as_slice();
+    let kept = tensor.storage().bytes() / tensor.dtype().size();
+    crate::dispatch::resize(&tensor, &shape, format)?;
+    let more = (tensor.storage().bytes() / tensor.dtype().size()).saturating_sub(kept);
+    if more > 0 {
+        let strides = crate::layout::contiguous_strides(&[more]);
+        crate::ops::like::leave(&tensor.with_layout(Layout { shape: dims(&[more]), strides, offset: kept }))?;
+    }
+    if !same {
+        tensor.storage().bump();
+    }
     Ok(())
+}
+
+/// Whether memory that nobody writes is filled with NaN or the largest number of its dtype.
+#[pyfunction]
+pub fn _fill_uninitialized(on: bool) {
+    crate::ops::like::fill_uninitialized(on);
+}
+
+/// Whether the storage of a tensor can grow: its memory is its own, and nobody outside knows where it is.
+#[pyfunction]
+pub fn _storage_resizable(t: Handle) -> bool {
+    t.0.storage().is_resizable()
 }
 
 /// Counts a write that the library has not seen; inference tensors count none.
@@ -166,8 +191,8 @@ pub fn _set_(
     if meta.dtype != t.0.dtype() {
         return Err(PyRuntimeError::new_err(format!(
             "Could not set tensor of type {} to a tensor of type {}",
-            meta.dtype,
-            t.0.dtype()
+            meta.dtype.cpp_name(),
+            t.0.dtype().cpp_name()
         )));
     }
     // SAFETY: no reference from `meta()` of this handle is held, and the interpreter lock is.

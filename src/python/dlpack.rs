@@ -167,6 +167,8 @@ pub fn _to_dlpack<'py>(py: Python<'py>, t: Handle, versioned: bool, copied: bool
 
 fn export<M: Managed>(py: Python, t: Tensor, flags: u64) -> PyResult<Bound<PyAny>> {
     let data = t.ptr()?.cast();
+    // The consumer knows the address from here on.
+    t.storage().fix();
     let mut shape: Vec<i64> = t.shape().iter().map(|&d| d as i64).collect();
     let mut strides: Vec<i64> = t.strides().iter().map(|&d| d as i64).collect();
     let (code, bits) = code_of(t.dtype());

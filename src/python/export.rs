@@ -147,6 +147,7 @@ pub fn _array_interface<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, 
     d.set_item("typestr", typestr)?;
     d.set_item("shape", PyTuple::new(py, t.shape())?)?;
     d.set_item("strides", PyTuple::new(py, t.strides().iter().map(|s| s.wrapping_mul(t.dtype().size())))?)?;
+    t.storage().fix();
     d.set_item("data", (t.ptr()? as usize, t.storage().is_read_only()))?;
     Ok(d)
 }

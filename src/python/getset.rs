@@ -46,7 +46,7 @@ const fn write(name: &'static CStr, doc: &'static CStr, get: Get, set: Set) -> P
 static PROPERTIES: &[Property] = &[
     read(c"shape", c"The sizes of the dimensions.", |py, t| size_object(py, t.shape())),
     read(c"dtype", c"The type of the elements.", |py, t| Ok(dtype_object(py, t.dtype())?.into_ptr())),
-    read(c"device", c"Where the tensor lives.", |py, t| Ok(Py::new(py, PyDevice(t.device()))?.into_ptr())),
+    read(c"device", c"Where the tensor lives.", |py, t| Ok(Py::new(py, PyDevice(t.device().into()))?.into_ptr())),
     read(c"ndim", c"The number of dimensions.", |py, t| number(py, t.ndim())),
     read(c"itemsize", c"Bytes per element.", |py, t| number(py, t.dtype().size())),
     read(c"nbytes", c"Bytes of all elements.", |py, t| number(py, t.numel() * t.dtype().size())),

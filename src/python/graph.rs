@@ -131,7 +131,7 @@ impl PyNode {
                 // SAFETY: `size_object` returns a new reference.
                 shape: unsafe { Bound::from_owned_ptr(py, size) }.unbind(),
                 dtype: super::kinds::dtype_object(py, f.dtype)?,
-                device: Py::new(py, super::kinds::PyDevice(f.device))?.into_any(),
+                device: Py::new(py, super::kinds::PyDevice(f.device.into()))?.into_any(),
             })
         };
         self.get()?.outputs.iter().map(one).collect()

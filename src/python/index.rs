@@ -10,10 +10,10 @@ use crate::dtype::{DType, Scalar};
 use crate::op::Op;
 use crate::ops::{copy, mask, select, view};
 use crate::tensor::Tensor;
-use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyUserWarning, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
-use pyo3::types::{PyEllipsis, PyInt, PySlice, PyTuple};
+use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
 use smallvec::SmallVec;
 use std::ffi::c_int;
 use std::sync::OnceLock;
@@ -70,23 +70,12 @@ fn is_sequence(o: &Bound<PyAny>) -> bool {
     unsafe { ffi::PySequence_Check(o.as_ptr()) != 0 && o.len().is_ok() }
 }
 
-#[cold]
-fn warn_of_bytes(py: Python) -> PyResult<()> {
-    let text = c"indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.";
-    PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
-}
-
 fn part(o: &Bound<PyAny>) -> PyResult<Part> {
     if let Some(t) = borrow(o.as_ptr()) {
         return Ok(match (t.ndim(), t.dtype()) {
             (0, DType::Bool | DType::U8) => Part::Bool(super::export::item(t)?.to_bool()),
             (0, DType::I8 | DType::I16 | DType::I32 | DType::I64) => Part::Int(super::export::item(t)?.to_i64()),
-            (_, dtype) => {
-                if dtype == DType::U8 {
-                    warn_of_bytes(o.py())?;
-                }
-                Part::Tensor(t.clone())
-            }
+            _ => Part::Tensor(t.clone()),
         });
     }
     // The most frequent part first.
@@ -261,7 +250,7 @@ pub unsafe extern "C" fn set(o: *mut PyObject, key: *mut PyObject, value: *mut P
 }
 
 fn assign(t: &Tensor, key: &Bound<PyAny>, value: &Bound<PyAny>) -> PyResult<()> {
-    let (out, indices) = slice(t, &parts(key)?)?;
+    let parts = parts(key)?;
     let number = to_scalar(value)?;
     let given = borrow(value.as_ptr());
     if number.is_none() && given.is_none() {
@@ -271,11 +260,20 @@ fn assign(t: &Tensor, key: &Bound<PyAny>, value: &Bound<PyAny>) -> PyResult<()> 
             t.dtype().scalar_type_name()
         )));
     }
+    // A lone True or False says whether anything is written.
+    let (out, indices) = match parts.as_slice() {
+        [Part::Bool(yes)] if key.is_instance_of::<PyBool>() => match yes {
+            true => (t.clone(), Vec::new()),
+            false => return Ok(()),
+        },
+        all => slice(t, all)?,
+    };
     if indices.is_empty() {
         match (number, given) {
             (Some(s), _) => copy::FILL_.call_inplace((&out, s))?,
             (_, Some(v)) if out.same(t) && v.ndim() == 0 => copy::FILL_TENSOR_.call_inplace((&out, v))?,
-            (_, Some(v)) => copy::COPY_.call_inplace((&out, strip(v, out.ndim())?))?,
+            (_, Some(v)) if v.ndim() > out.ndim() => copy::COPY_.call_inplace((&out, strip(v)?))?,
+            (_, Some(v)) => copy::COPY_.call_inplace((&out, v))?,
             _ => unreachable!("checked above"),
         };
         return Ok(());
@@ -286,9 +284,14 @@ fn assign(t: &Tensor, key: &Bound<PyAny>, value: &Bound<PyAny>) -> PyResult<()> 
         return Ok(());
     }
     let value = match (number, given) {
-        (Some(s), _) => Tensor::scalar(s, t.dtype(), t.device())?,
-        (_, Some(v)) if v.device() == t.device() && v.dtype() == t.dtype() => v.clone(),
-        (_, Some(v)) => copy::TO_COPY.call((v, t.dtype(), t.device())).ok()?,
+        (Some(s), _) => {
+            s.check_fits(t.dtype())?;
+            Tensor::scalar(s, t.dtype(), t.device())?
+        }
+        (_, Some(v)) if v.device() != t.device() => copy::TO_COPY.call((&strip(v)?, v.dtype(), t.device())).ok()?,
+        // One element is read before anything is written, even where it is one of those.
+        (_, Some(v)) if v.numel() == 1 && v.storage().same(t.storage()) => copy::CLONE.call((&strip(v)?,)).ok()?,
+        (_, Some(v)) => strip(v)?,
         _ => unreachable!("checked above"),
     };
     op(&INDEX_PUT, "index_put")?.call_inplace((&out, indices, &value))?;
@@ -300,7 +303,7 @@ fn assign(t: &Tensor, key: &Bound<PyAny>, value: &Bound<PyAny>) -> PyResult<()> 
 fn fill_at(out: &Tensor, indices: &[Option<Tensor>], number: Scalar) -> PyResult<bool> {
     let dim = indices.len() - 1;
     let (Some(index), true) = (&indices[dim], indices[..dim].iter().all(Option::is_none)) else { return Ok(false) };
-    if index.device() != out.device() || matches!(number, Scalar::Complex(..)) && !out.dtype().is_complex() {
+    if index.device() != out.device() {
         return Ok(false);
     }
     let covered = out.shape().get(dim..dim + index.ndim());
@@ -318,10 +321,10 @@ fn fill_at(out: &Tensor, indices: &[Option<Tensor>], number: Scalar) -> PyResult
     Ok(true)
 }
 
-/// A value may have more leading ones than the target: `x[0] = ones(1, 1, 3)`.
-fn strip(v: &Tensor, ndim: usize) -> PyResult<Tensor> {
-    let extra = v.ndim().saturating_sub(ndim);
-    if extra == 0 || v.shape()[..extra].iter().any(|&d| d != 1) {
+/// The value without its leading ones, of which it may have more than the target: `x[0] = ones(1, 1, 3)`.
+fn strip(v: &Tensor) -> PyResult<Tensor> {
+    let extra = v.shape().iter().take_while(|&&d| d == 1).count();
+    if extra == 0 {
         return Ok(v.clone());
     }
     let sizes: crate::op::Ints = v.shape()[extra..].iter().map(|&d| d as i64).collect();

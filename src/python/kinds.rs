@@ -1,6 +1,6 @@
 //! The small Python types: dtype, device, Size, Generator.
 
-use crate::device::Device;
+use crate::device::{Device, Name};
 use crate::dtype::DType;
 use crate::op::Generator;
 use crate::op::generator::{default_generator, fresh_seed};
@@ -8,6 +8,7 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyInt, PyTuple, PyType};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -81,68 +82,108 @@ pub fn to_dtype(o: &Bound<PyAny>) -> Option<DType> {
     // Only addresses are compared.
     let is = |class: *mut ffi::PyTypeObject| o.as_ptr() == class.cast();
     if is(&raw mut ffi::PyFloat_Type) {
-        Some(crate::dtype::default_dtype())
+        Some(DType::F64)
     } else if is(&raw mut ffi::PyLong_Type) {
         Some(DType::I64)
     } else if is(&raw mut ffi::PyBool_Type) {
         Some(DType::Bool)
     } else if is(&raw mut ffi::PyComplex_Type) {
-        Some(crate::dtype::default_dtype().to_complex())
+        Some(DType::C128)
     } else {
         None
     }
 }
 
-/// Where a tensor lives: `device('cpu')`, `device('gpu', 0)`.
+/// Where a tensor lives: `device('cpu')`, `device('gpu', 0)`. Any device that PyTorch knows can be named and compared.
 #[pyclass(name = "device", module = "rustgrad", frozen, eq, hash)]
 #[derive(PartialEq, Eq, Hash)]
-pub struct PyDevice(pub Device);
+pub struct PyDevice(pub Name);
+
+fn device_index(i: i64) -> PyResult<u8> {
+    if i < 0 {
+        return Err(PyRuntimeError::new_err("Device index must not be negative"));
+    }
+    u8::try_from(i).map_err(|_| PyRuntimeError::new_err(format!("Device index must be below 256, got {i}")))
+}
+
+/// A device object, a string, or the number of a GPU.
+fn named(o: &Bound<PyAny>) -> PyResult<Option<Name>> {
+    if let Ok(d) = o.cast::<PyDevice>() {
+        return Ok(Some(d.get().0));
+    }
+    if let Ok(s) = o.extract::<&str>() {
+        return Ok(Some(Name::parse(s)?));
+    }
+    // A number is an accelerator's, as in PyTorch.
+    let is_number = o.is_instance_of::<PyInt>() && !o.is_instance_of::<PyBool>();
+    Ok(if is_number { Some(Device::Gpu(device_index(o.extract()?)?).into()) } else { None })
+}
 
 #[pymethods]
 impl PyDevice {
     #[new]
-    #[pyo3(signature = (r#type, index=None))]
-    fn new(r#type: &Bound<PyAny>, index: Option<u8>) -> PyResult<PyDevice> {
-        let d = to_device(r#type)?
-            .ok_or_else(|| PyTypeError::new_err("device(): argument 'type' must be str or device"))?;
-        Ok(PyDevice(match (d, index) {
-            (Device::Gpu(_), Some(i)) => Device::Gpu(i),
-            (d, _) => d,
-        }))
+    #[pyo3(signature = (r#type=None, index=None, *, device=None))]
+    fn new(r#type: Option<&Bound<PyAny>>, index: Option<i64>, device: Option<&Bound<PyAny>>) -> PyResult<PyDevice> {
+        let given = r#type.xor(device);
+        let Some(name) = given.map(named).transpose()?.flatten() else {
+            let got = given.map_or(String::new(), super::values::type_name);
+            return Err(PyTypeError::new_err(format!(
+                "device() received an invalid combination of arguments - got ({got}), but expected one of:\n * (torch.device device)\n \
+                 * (str type, int index = -1)\n"
+            )));
+        };
+        let Some(i) = index else { return Ok(PyDevice(name)) };
+        let given = given.and_then(|o| o.extract::<&str>().ok());
+        let text = given.ok_or_else(|| {
+            PyTypeError::new_err("device(): argument 'type' (position 1) must be str where an index is given")
+        })?;
+        if text.contains(':') {
+            return Err(PyRuntimeError::new_err(format!(
+                "type (string) must not include an index because index was passed explicitly: {text}"
+            )));
+        }
+        Ok(PyDevice(Name { index: Some(device_index(i)?), ..name }.resolved()))
     }
+    /// The kind of device: `"cpu"`, `"gpu"`.
     #[getter]
     fn r#type(&self) -> &'static str {
-        self.0.kind()
+        self.0.kind
     }
+    /// The number among the devices of the kind; None for the CPU, or where none was given.
     #[getter]
     fn index(&self) -> Option<u8> {
-        self.0.index()
+        self.0.index
     }
     fn __repr__(&self) -> String {
-        match self.0.index() {
-            None => format!("device(type='{}')", self.0.kind()),
-            Some(i) => format!("device(type='{}', index={i})", self.0.kind()),
+        match self.0.index {
+            None => format!("device(type='{}')", self.0.kind),
+            Some(i) => format!("device(type='{}', index={i})", self.0.kind),
         }
     }
     fn __str__(&self) -> String {
         self.0.to_string()
     }
-    fn __reduce__(&self, py: Python) -> PyResult<(Py<PyAny>, (String,))> {
-        Ok((py.get_type::<PyDevice>().into_any().unbind(), (self.0.to_string(),)))
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyType>, Bound<'py, PyTuple>)> {
+        let arguments = match self.0.index {
+            None => (self.0.kind,).into_pyobject(py)?,
+            Some(i) => (self.0.kind, i).into_pyobject(py)?,
+        };
+        Ok((py.get_type::<PyDevice>(), arguments))
+    }
+    /// In the block, this thread makes tensors here where no device is given. Errors: as for a tensor that is made here.
+    fn __enter__(slf: PyRef<Self>) -> PyResult<PyRef<Self>> {
+        crate::device::enter_default_device(slf.0.device()?);
+        Ok(slf)
+    }
+    #[pyo3(signature = (*_raised))]
+    fn __exit__(&self, _raised: &Bound<PyTuple>) {
+        crate::device::leave_default_device();
     }
 }
 
-/// A device from what users pass: a device object or a string.
+/// The device that users mean by a device object, a string or a number. Errors: RuntimeError for one that is not here.
 pub fn to_device(o: &Bound<PyAny>) -> PyResult<Option<Device>> {
-    if let Ok(d) = o.cast::<PyDevice>() {
-        return Ok(Some(d.get().0));
-    }
-    if let Ok(s) = o.extract::<&str>() {
-        return Ok(Some(Device::parse(s)?));
-    }
-    // A number is an accelerator's, as in PyTorch.
-    let is_number = o.is_instance_of::<pyo3::types::PyInt>() && !o.is_instance_of::<pyo3::types::PyBool>();
-    Ok(if is_number { o.extract::<u8>().ok().map(Device::Gpu) } else { None })
+    Ok(named(o)?.map(Name::device).transpose()?)
 }
 
 /// A source of random numbers with its own seed and position.
@@ -191,7 +232,15 @@ impl PyGenerator {
     }
     #[getter]
     fn device(&self) -> PyDevice {
-        PyDevice(self.0.device)
+        PyDevice(self.0.device.into())
+    }
+    fn __reduce__<'py>(slf: &Bound<'py, PyGenerator>) -> PyResult<Bound<'py, PyTuple>> {
+        let (py, generator) = (slf.py(), slf.get());
+        let state = generator.get_state()?.into_pyobject(py)?;
+        (slf.get_type(), (generator.0.device.to_string(),), state).into_pyobject(py)
+    }
+    fn __setstate__(&self, state: super::object::Handle) -> PyResult<()> {
+        self.restore(state)
     }
     /// Seed and position as a byte tensor.
     fn get_state(&self) -> PyResult<super::object::Handle> {

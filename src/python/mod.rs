@@ -73,6 +73,7 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(buffer::frombuffer, m)?,
         wrap_pyfunction!(buffer::_storage_as_bytes, m)?,
         wrap_pyfunction!(buffer::_over_storage, m)?,
+        wrap_pyfunction!(buffer::_storage_slice, m)?,
         wrap_pyfunction!(export::_item, m)?,
         wrap_pyfunction!(export::_tolist, m)?,
         wrap_pyfunction!(export::_repr, m)?,
@@ -136,6 +137,8 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(mode::_pop_saved_tensors_hooks, m)?,
         wrap_pyfunction!(mode::_disable_saved_tensors_hooks, m)?,
         wrap_pyfunction!(device::_resize, m)?,
+        wrap_pyfunction!(device::_fill_uninitialized, m)?,
+        wrap_pyfunction!(device::_storage_resizable, m)?,
         wrap_pyfunction!(device::_increment_version, m)?,
         wrap_pyfunction!(device::_set_, m)?,
     ];

@@ -10,10 +10,10 @@ use crate::dtype::{Category, DType, Element, Scalar, default_dtype};
 use crate::layout::Dims;
 use crate::tensor::Tensor;
 use crate::with_dtype;
-use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyUserWarning, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 /// The elements of nested data, and the dtype that they promote to.
 struct Leaves {
@@ -93,7 +93,7 @@ fn is_text(o: &Bound<PyAny>) -> bool {
 /// The shape that the first items at each depth suggest; `collect` checks the rest against it.
 fn nested_shape(o: &Bound<PyAny>) -> PyResult<Dims> {
     let (mut shape, mut at) = (Dims::new(), o.clone());
-    while is_nested(&at) && to_scalar(&at).map_err(as_value_error)?.is_none() {
+    while is_nested(&at) && to_scalar(&at)?.is_none() {
         let n = at.len()?;
         shape.push(n);
         if shape.len() > 64 {
@@ -104,9 +104,48 @@ fn nested_shape(o: &Bound<PyAny>) -> PyResult<Dims> {
         if n == 0 {
             break;
         }
-        at = at.get_item(0)?;
+        at = at.get_item(0).map_err(|_| {
+            PyValueError::new_err(format!("could not determine the shape of object type '{}'", type_name(&at)))
+        })?;
+        if is_array(&at) {
+            warn_of_arrays(o.py())?;
+        }
     }
     Ok(shape)
+}
+
+/// Whether it is an array of NumPy's; lists and numbers are told apart without asking for attributes.
+fn is_array(o: &Bound<PyAny>) -> bool {
+    let plain = o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>() || o.is_instance_of::<PyFloat>();
+    !plain
+        && !o.is_instance_of::<PyInt>()
+        && type_name(o) == "ndarray"
+        && o.hasattr("__array_interface__").unwrap_or(false)
+}
+
+#[cold]
+fn warn_of_arrays(py: Python) -> PyResult<()> {
+    let text =
+        c"Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a \
+        single numpy.ndarray with numpy.array() before converting to a tensor.";
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
+}
+
+/// A number: an array of no dimension holds one, and an int of any size is one where a float or a truth value is wanted.
+fn number(o: &Bound<PyAny>, wanted: Option<DType>) -> PyResult<Option<Scalar>> {
+    match to_scalar(o) {
+        Ok(None) if is_array(o) && o.len().is_err() => match wanted.is_some_and(is_whole) {
+            true if numpy_dtype(o).is_some_and(|d| !is_whole(d)) => Err(not_an_integer(o)),
+            _ => to_scalar(&o.call_method0("item")?),
+        },
+        Err(e) if e.is_instance_of::<PyOverflowError>(o.py()) => match wanted {
+            Some(DType::Bool) => Ok(Some(Scalar::Bool(true))),
+            Some(DType::U64) => Err(PyOverflowError::new_err("int too big to convert")),
+            Some(d) if !d.is_int() => Ok(Some(Scalar::Float(o.extract()?))),
+            _ => Err(PyValueError::new_err("Overflow when unpacking long long")),
+        },
+        other => other,
+    }
 }
 
 fn collect(o: &Bound<PyAny>, shape: &[usize], depth: usize, out: &mut Leaves) -> PyResult<()> {
@@ -134,7 +173,7 @@ fn leaf(o: &Bound<PyAny>, out: &mut Leaves) -> PyResult<()> {
     let (s, dtype) = match borrow(o.as_ptr()) {
         Some(t) => (tensor_item(t, out.wanted)?, Some(t.dtype())),
         None if is_float_of_numpy(o, out.wanted) => return Err(not_an_integer(o)),
-        None => match to_scalar(o).map_err(as_value_error)? {
+        None => match number(o, out.wanted)? {
             Some(s) => (s, numpy_dtype(o)),
             None if is_nested(o) => {
                 return Err(PyTypeError::new_err(format!("expected a number, got a {} of {}", type_name(o), o.len()?)));
@@ -213,12 +252,4 @@ fn numpy_dtype(o: &Bound<PyAny>) -> Option<DType> {
     }
     let text: String = o.getattr("dtype").ok()?.getattr("str").ok()?.extract().ok()?;
     typestr_dtype(&text)
-}
-
-/// PyTorch reports numbers beyond 64 bits in data as ValueError.
-fn as_value_error(e: PyErr) -> PyErr {
-    Python::attach(|py| match e.is_instance_of::<PyOverflowError>(py) {
-        true => PyValueError::new_err("Overflow when unpacking long long"),
-        false => e,
-    })
 }

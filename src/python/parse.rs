@@ -185,10 +185,38 @@ fn positional<'a>(
         (Kind::Int, Some(n)) => place::push(args, || Value::Scalar(Scalar::Int(n))),
         _ => match convert(p, first)? {
             Some(v) => args.push(v),
-            None => return Err(Misfit::Kind { param: 0, position: None, got: type_name(&first) }),
+            None => return sizes_of_tensors(py, p.kind, rest, last, args),
         },
     }
     Ok(1)
+}
+
+/// Sizes or dimensions of which the first is a tensor of one integer: `ones(t, 3)`. The last resort, so that ints stay fast.
+#[cold]
+fn sizes_of_tensors<'a>(
+    py: Python<'a>,
+    kind: Kind,
+    rest: &[*mut PyObject],
+    last: bool,
+    args: &mut Args<'a>,
+) -> Result<usize, Misfit> {
+    let misfit = |o: &Bound<PyAny>| Misfit::Kind { param: 0, position: None, got: type_name(o) };
+    let many = match kind {
+        Kind::Size => rest.len() > 1 || last,
+        Kind::Ints | Kind::IntOrInts => rest.len() > 1 && last,
+        _ => false,
+    };
+    let mut sizes = Ints::new();
+    for &o in rest {
+        // SAFETY: the values are live arguments of the call.
+        let o = unsafe { Borrowed::from_ptr(py, o) };
+        if !many || (sizes.is_empty() && borrow(o.as_ptr()).is_none()) {
+            return Err(misfit(&o));
+        }
+        sizes.push(to_int(&o)?.ok_or_else(|| misfit(&o))?);
+    }
+    args.push(Value::Ints(sizes));
+    Ok(rest.len())
 }
 
 /// One value of the parameter's kind; `None` where the type does not fit.

@@ -2,7 +2,7 @@
 
 use super::callable;
 use super::values::type_name;
-use crate::device::Device;
+use crate::device::{Device, Name};
 use crate::dispatch;
 use crate::op::{Body, Forms, Op, Param, Returns, Vjp};
 use crate::ops;
@@ -277,7 +277,7 @@ pub fn _empty_cache() {
 }
 #[pyfunction]
 pub fn _memory(device: &str) -> PyResult<(usize, usize)> {
-    Ok(match Device::parse(device)? {
+    Ok(match Name::parse(device)?.device()? {
         Device::Cpu => (crate::cpu::pool::memory_allocated(), crate::cpu::pool::memory_reserved()),
         Device::Gpu(_) => (crate::gpu::memory_allocated(), crate::gpu::memory_reserved()),
     })

@@ -1,8 +1,8 @@
-"""`rustgrad.utils`: data loading, DLPack and hook handles. Submodules load on first use."""
+"""`rustgrad.utils`: data loading, determinism, DLPack and hook handles. Submodules load on first use."""
 
 import importlib
 
-__all__ = ["data", "dlpack", "hooks"]
+__all__ = ["data", "deterministic", "dlpack", "hooks"]
 
 
 def __getattr__(name):

@@ -10,7 +10,7 @@ use crate::cpu::parallel::par_for;
 use crate::cpu::view::View;
 use crate::dtype::Element;
 use crate::error::Result;
-use crate::layout::{Dims, Odometer, coalesce};
+use crate::layout::{Dims, Odometer, coalesce, memory_order};
 use crate::with_dtype;
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -75,6 +75,14 @@ unsafe fn plan<'a>(full: View, indices: &[Option<View<'a>>], dense: View) -> Res
     let mut rest_dense: Dims = dense.strides.into();
     let steps: Dims = rest_dense.drain(at..at + shape.len()).collect();
     let (rest, rest_full) = (pick(full.shape), pick(full.strides));
+    // Walked in the order of memory, dimensions that lie together in both become one.
+    let [rest, rest_full, rest_dense] = match rest_full.is_sorted_by(|a, b| a >= b) {
+        true => [rest, rest_full, rest_dense],
+        false => {
+            let order = memory_order(&rest, &rest_full);
+            [rest, rest_full, rest_dense].map(|v| order.iter().map(|&d| v[d]).collect())
+        }
+    };
     let (rest, [rest_full, rest_dense]) = coalesce(&rest, [&rest_full, &rest_dense]);
     Ok(Plan { axes, count: shape.iter().product(), shape, steps, rest, rest_full, rest_dense })
 }

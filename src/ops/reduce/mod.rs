@@ -28,12 +28,20 @@ pub static OPS: &[&Op] = &[&SUM, &SUM_DIM, &MEAN, &MEAN_DIM, &PROD, &PROD_DIM];
 pub(super) fn reduced_dims(c: &Call, arg: Option<usize>) -> Result<Dims> {
     let n = c.tensor(0)?.ndim();
     let mut dims = match arg.and_then(|a| c.opt_ints(a)) {
-        Some(d) if !d.is_empty() => wrap_dims(d, n)?,
+        Some(d) if !d.is_empty() => {
+            check_rank(n)?;
+            wrap_dims(d, n)?
+        }
         _ => (0..n).collect(),
     };
     dims.sort_unstable();
     dims.retain(|d| *d < n); // a 0-d tensor has the dimension 0 by name only
     Ok(dims)
+}
+
+/// PyTorch's limit where dimensions to reduce are named.
+fn check_rank(n: usize) -> Result<()> {
+    if n > 64 { Err(Error::runtime("only tensors with up to 64 dims are supported")) } else { Ok(()) }
 }
 
 /// The shape after reducing, with the reduced dimensions kept as ones or dropped.
@@ -257,6 +265,7 @@ pub static PROD_DIM: Op = Op {
 /// The one dimension in argument `arg`, as a list; empty for a 0-d tensor.
 pub(super) fn one_dim(c: &Call, arg: usize) -> Result<Dims> {
     let n = c.tensor(0)?.ndim();
+    check_rank(n)?;
     let dim = wrap_dim(c.int(arg)?, n)?;
     Ok(if n == 0 { Dims::new() } else { Dims::from_elem(dim, 1) })
 }

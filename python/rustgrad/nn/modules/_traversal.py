@@ -2,7 +2,7 @@
 
 import warnings
 
-from ..._base import Tensor, device, dtype
+from ..._conversions import to_arguments
 from ...autograd.grad_mode import no_grad
 from ..parameter import Parameter
 
@@ -10,39 +10,6 @@ _COMPLEX_WARNING = (
     "Complex modules are a new feature under active development whose design may change, and some modules might "
     "not work as expected when using complex tensors as parameters or buffers."
 )
-
-
-def _parse_to(args, kwargs):
-    """(device, dtype, non_blocking, memory_format) of the arguments of `Module.to`, in any of its forms."""
-    args = list(args)
-    to_device, to_dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
-    non_blocking = kwargs.pop("non_blocking", False)
-    kwargs.pop("copy", None)
-    memory_format = kwargs.pop("memory_format", None)
-    if "tensor" in kwargs:
-        args.insert(0, kwargs.pop("tensor"))
-    if kwargs:
-        raise TypeError(f"to() received an invalid combination of arguments - unknown keyword {next(iter(kwargs))!r}")
-    if args and isinstance(args[0], Tensor):
-        other = args.pop(0)
-        to_device, to_dtype = other.device, other.dtype
-    elif args and isinstance(args[0], dtype):
-        to_dtype = args.pop(0)
-    elif args and (args[0] is None or isinstance(args[0], (str, int, device))):
-        to_device = args.pop(0)
-        if args and (args[0] is None or isinstance(args[0], dtype)):
-            to_dtype = args.pop(0)
-    if args and isinstance(args[0], bool):
-        non_blocking = args.pop(0)
-    if args and not isinstance(args[0], bool):
-        given = ", ".join(type(a).__name__ for a in args)
-        raise TypeError(
-            f"to() received an invalid combination of arguments - got ({given}), but expected (device, dtype, "
-            "non_blocking), (dtype, non_blocking) or (tensor, non_blocking)"
-        )
-    if to_device is not None and not isinstance(to_device, device):
-        to_device = device(to_device)
-    return to_device, to_dtype, non_blocking, memory_format
 
 
 class Traversal:
@@ -194,8 +161,11 @@ class Traversal:
 
         Raises:
             TypeError: `dtype` is neither floating point nor complex.
+            RuntimeError: `copy=True`: the module itself is changed.
         """
-        to_device, to_dtype, non_blocking, memory_format = _parse_to(args, kwargs)
+        to_device, to_dtype, non_blocking, copy, memory_format = to_arguments(args, kwargs)
+        if copy:
+            raise RuntimeError(".to() does not accept copy argument")
         if to_dtype is not None:
             if not (to_dtype.is_floating_point or to_dtype.is_complex):
                 raise TypeError(
@@ -208,13 +178,19 @@ class Traversal:
             cast = to_dtype if t.is_floating_point() or t.is_complex() else None
             # A format of channels says nothing of vectors and matrices.
             layout = memory_format if t.dim() in (4, 5) else None
-            return t.to(to_device or t.device, cast or t.dtype, non_blocking, memory_format=layout)
+            return t.to(
+                t.device if to_device is None else to_device, cast or t.dtype, non_blocking, memory_format=layout
+            )
 
         return self._apply(convert)
 
     def cpu(self):
         """Moves parameters and buffers to the CPU."""
         return self._apply(lambda t: t.cpu())
+
+    def cuda(self, device=None):
+        """Moves parameters and buffers as `Tensor.cuda`: only where a script runs under `python -m rustgrad`."""
+        return self._apply(lambda t: t.cuda(device))
 
     def gpu(self, device=None):
         """Moves parameters and buffers to the GPU, `gpu:0` by default."""

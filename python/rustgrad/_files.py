@@ -1,0 +1,50 @@
+"""Files mapped into memory: the memory of a tensor is the file's, or a private copy of it that grows page by page."""
+
+import mmap
+import os
+import weakref
+
+from . import _C
+from ._C import ops
+
+
+class _Mapping(mmap.mmap):
+    """A file in memory that knows its path."""
+
+    path = None
+
+
+# By the address of the first byte, which nothing else has while the mapping lives.
+_MAPPINGS = weakref.WeakValueDictionary()
+
+
+def map_file(filename, shared, nbytes):
+    """The first bytes of a file as a uint8 tensor; see `UntypedStorage.from_file`."""
+    path = os.fspath(filename)
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT if shared else os.O_RDONLY, 0o600)
+    except OSError as error:
+        mode = "read-write" if shared else "read-only"
+        raise RuntimeError(f"unable to open file <{path}> in {mode} mode: {error.strerror} ({error.errno})") from None
+    try:
+        size = os.fstat(file).st_size
+        if size < nbytes and not shared:
+            raise RuntimeError(f"file <{path}> size <{size}> is smaller than the required mapping size <{nbytes}>")
+        if size < nbytes:
+            os.truncate(file, nbytes)
+        if nbytes == 0:
+            return ops["empty"](0, dtype=_C.uint8)
+        mapping = _Mapping(file, nbytes, access=mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY)
+    finally:
+        os.close(file)
+    tensor = _C.frombuffer(mapping, dtype=_C.uint8)
+    if shared:
+        mapping.path = path
+        _MAPPINGS[tensor.data_ptr()] = mapping
+    return tensor
+
+
+def path_at(address):
+    """The path of the file that is shared at an address; None where none is."""
+    mapping = _MAPPINGS.get(address)
+    return None if mapping is None else mapping.path

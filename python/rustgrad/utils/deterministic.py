@@ -1,0 +1,22 @@
+"""What `use_deterministic_algorithms` fills: memory that nobody writes."""
+
+import sys
+import types
+
+from .. import _settings
+
+
+class _Module(types.ModuleType):
+    @property
+    def fill_uninitialized_memory(self):
+        """Whether `empty`, `resize_` and their kin fill their memory while `use_deterministic_algorithms` is on. Default: True."""
+        return _settings._asked["fill"]
+
+    @fill_uninitialized_memory.setter
+    def fill_uninitialized_memory(self, mode):
+        if not isinstance(mode, bool):
+            raise TypeError(f"fill_uninitialized_memory must be a bool, not {type(mode).__name__}")
+        _settings._set("fill", mode)
+
+
+sys.modules[__name__].__class__ = _Module
