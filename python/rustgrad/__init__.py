@@ -36,19 +36,23 @@ _ALIASES = {
     "long": "int64",
 }
 _SUBMODULES = (
+    "__future__",
     "accelerator",
     "autograd",
     "backends",
     "cuda",
     "gpu",
     "linalg",
+    "masked",
     "nn",
     "optim",
     "random",
     "return_types",
     "serialization",
+    "signal",
     "storage",
     "special",
+    "testing",
     "utils",
     "version",
     "viz",
@@ -79,7 +83,7 @@ def _fill_namespace(names):
     return [name for name in names if name[0] != "_" and name not in ("importlib", "annotations")]
 
 
-__all__ = sorted({*_fill_namespace(globals()), *_SUBMODULES, *_LAZY, "__version__"})
+__all__ = sorted({*_fill_namespace(globals()), *_SUBMODULES, *_LAZY, "__version__"} - {"__future__"})
 
 
 def __getattr__(name):
