@@ -41,6 +41,7 @@ _SUBMODULES = (
     "autograd",
     "backends",
     "cuda",
+    "functional",
     "gpu",
     "linalg",
     "masked",
@@ -53,9 +54,11 @@ _SUBMODULES = (
     "storage",
     "special",
     "testing",
+    "types",
     "utils",
     "version",
     "viz",
+    "xpu",
 )
 _LAZY = {
     "save": "serialization",

@@ -158,11 +158,12 @@ class LBFGS(Optimizer):
         """(what the closure gives, the loss, the gradient as one vector), both negated to maximize."""
         with enable_grad():
             result = closure()
+        loss = result.item() if isinstance(result, Tensor) else float(result)
         grads = [zeros_like(p) if p.grad is None else p.grad for p in self._params]
         flat = cat([(as_real(g)[0] if g.is_complex() else g).reshape(-1) for g in grads])
         if self.param_groups[0].get("maximize"):
-            return result, -float(result), -flat
-        return result, float(result), flat
+            return result, -loss, -flat
+        return result, loss, flat
 
     def _move(self, step, direction):
         start = 0

@@ -57,10 +57,10 @@ pub static MEAN: Op = Op {
     body: composite(mean),
     samples: &[
         "f32[2,3]",
-        "f32[2,3], 1, mask=b8[2,3]",
-        "f32[2,3,2], (0, 2), keepdim=True, mask=b8[3,2]",
-        "i32[2,3], 0, dtype=float32, mask=b8[1,3]",
-        "c64[2,3], mask=b8[3]",
+        "f32[2,3], 1, mask=b8[2,3](= 1, 0, 1, 0, 1, 1)",
+        "f32[2,3,2], (0, 2), keepdim=True, mask=b8[3,2](= 1, 1, 0, 1, 1, 0)",
+        "i32[2,3], 0, dtype=float32, mask=b8[1,3](= 1, 0, 1)",
+        "c64[2,3], mask=b8[3](= 1, 0, 1)",
     ],
     errors: &[
         ("f32[3], 1", "IndexError", "Dimension out of range"),
@@ -90,7 +90,8 @@ fn variance(c: &Call) -> Result<Term> {
     let input = Term::from(input);
     let input = if input.get().is_some_and(|t| t.dtype() == DType::Bool) { input.to_dtype(computed) } else { input };
     let n = count(c, &mask, &dims, true)?;
-    let mean = total(input.clone(), &mask, &dims, true, computed) / n.clone();
+    // At least one, so that no NaN goes back from a line of which nothing is let through.
+    let mean = total(input.clone(), &mask, &dims, true, computed) / CLAMP_MIN.call((n.clone(), 1));
     let away = input - mean;
     let sum = total(away.clone() * away.conj(), &mask, &dims, keepdim, computed);
     let n = if mask.is_some() { n.reshape(&sum.sizes()) } else { n };
@@ -102,10 +103,10 @@ fn variance(c: &Call) -> Result<Term> {
 const VARIANCE: Op = Op {
     samples: &[
         "f32[2,3]",
-        "f32[2,4], 1, mask=b8[2,4]",
-        "f32[2,3,2], (0, 2), False, keepdim=True, mask=b8[3,2]",
-        "f32[2,4], 1, correction=2, mask=b8[2,4](ones)",
-        "i32[2,3], 0, True, mask=b8[1,3]",
+        "f32[2,4], 1, mask=b8[2,4](= 1, 1, 0, 1, 1, 0, 1, 1)",
+        "f32[2,3,2], (0, 2), False, keepdim=True, mask=b8[3,2](= 1, 1, 0, 1, 1, 0)",
+        "f32[2,4], 1, correction=2, mask=b8[2,4](= 1, 1, 0, 1, 1, 0, 1, 1)",
+        "i32[2,3], 0, True, mask=b8[1,3](= 1, 0, 1)",
     ],
     errors: &[
         ("f32[3], 1", "IndexError", "Dimension out of range"),

@@ -27,9 +27,9 @@ const ALONG: Op = Op {
     vjp: Vjp::Composite,
     samples: &[
         "f32[2,3], 1",
-        "f32[2,3], 0, mask=b8[2,3]",
+        "f32[2,3], 0, mask=b8[2,3](= 1, 0, 1, 0, 1, 1)",
         "f32[2,3,2], -2, mask=b8[3,1](= 1, 0, 1)",
-        "i32[2,3], 1, dtype=float32, mask=b8[2,3]",
+        "i32[2,3], 1, dtype=float32, mask=b8[2,3](= 1, 0, 1, 0, 1, 1)",
     ],
     errors: &[
         ("f32[2,3], 2", "IndexError", "Dimension out of range"),
@@ -51,9 +51,9 @@ pub static LOG_SOFTMAX: Op = Op {
     body: composite(|c| along(c, &softmax::LOG_SOFTMAX, least, false)?.outputs()),
     samples: &[
         "f32[2,3], 1",
-        "f32[2,3], 0, mask=b8[2,3]",
+        "f32[2,3], 0, mask=b8[2,3](= 1, 0, 1, 0, 1, 1)",
         "f32[2,3,2], -2, mask=b8[3,1](= 1, 0, 1)",
-        "i32[2,3], 1, dtype=float32, mask=b8[2,3](ones)",
+        "i32[2,3], 1, dtype=float32",
     ],
     reference: "(lambda e: np.log(e / np.sum(e, axis=dim, keepdims=True)))(np.exp(x0.astype(float)) * (1 if mask is None else mask))",
     ..ALONG
@@ -95,9 +95,9 @@ pub static NORMALIZE: Op = Op {
     vjp: Vjp::Composite,
     samples: &[
         "f32[2,3], 2.0, 1",
-        "f32[2,3], 1, 0, mask=b8[2,3]",
-        "f32[2,3], 2, 1, eps=1.0, dtype=float64, mask=b8[3]",
-        "c64[2,3], 2, 1, mask=b8[2,3]",
+        "f32[2,3], 1, 0, mask=b8[2,3](= 1, 0, 1, 0, 1, 1)",
+        "f32[2,3], 2, 1, eps=1.0, dtype=float64, mask=b8[3](= 1, 0, 1)",
+        "c64[2,3], 2, 1, mask=b8[2,3](= 1, 0, 1, 0, 1, 1)",
     ],
     errors: &[
         ("f32[3], 2, 1", "IndexError", "Dimension out of range"),

@@ -32,10 +32,10 @@ pub(super) const REDUCTION: Op = Op {
     vjp: Vjp::Composite,
     samples: &[
         "f32[2,3]",
-        "f32[2,3], 1, mask=b8[2,3]",
-        "f32[2,3,2], (0, 2), keepdim=True, mask=b8[3,2]",
-        "i32[2,3], 0, mask=b8[1,3]",
-        "f32[], mask=b8[]",
+        "f32[2,3], 1, mask=b8[2,3](= 1, 0, 1, 0, 1, 1)",
+        "f32[2,3,2], (0, 2), keepdim=True, mask=b8[3,2](= 1, 1, 0, 1, 1, 0)",
+        "i32[2,3], 0, mask=b8[1,3](= 1, 0, 1)",
+        "f32[], mask=b8[](= 1)",
         "f32[2,3], -1, dtype=float64, mask=f32[2,3](ties, nograd)",
     ],
     errors: &[
@@ -93,8 +93,8 @@ const POSITION: Op = Op {
     vjp: Vjp::None("a position"),
     samples: &[
         "f32[2,3]",
-        "f32[2,3], 1, mask=b8[2,3]",
-        "i32[2,3], 0, keepdim=True, mask=b8[3]",
+        "f32[2,3], 1, mask=b8[2,3](= 1, 0, 1, 0, 1, 1)",
+        "i32[2,3], 0, keepdim=True, mask=b8[3](= 1, 0, 1)",
         "f32[2,3], dtype=int64",
     ],
     errors: &[
@@ -141,13 +141,12 @@ pub static MEDIAN: Op = Op {
     body: composite(median),
     samples: &[
         "f32[2,3]",
-        "f32[2,5], 1, mask=b8[2,5]",
-        "f32[3,4], 0, keepdim=True, mask=b8[4](ones)",
-        "i32[2,3], 0, mask=b8[1,3](ones)",
-        "f32[4], 0, dtype=float64, mask=b8[4]",
+        "f32[2,5], 1, mask=b8[2,5](= 1, 1, 0, 1, 0, 0, 1, 1, 1, 0)",
+        "f32[3,4], 0, keepdim=True, mask=b8[4](= 1, 0, 1, 1)",
+        "i32[2,3], 0, mask=b8[2,1](= 0, 1)",
     ],
     errors: &[
-        ("i64[3], 0, mask=b8[3](zeros)", "ValueError", "expects no fully masked out rows"),
+        ("i64[3], 0, mask=b8[3](= 0, 0, 0)", "ValueError", "expects no fully masked out rows"),
         ("f32[3], 1", "IndexError", "Dimension out of range"),
         ("c64[3]", "NotImplementedError", "not defined"),
     ],
@@ -165,10 +164,9 @@ pub static NORM: Op = Op {
     }),
     samples: &[
         "f32[2,3]",
-        "f32[2,3], 1, 1, mask=b8[2,3]",
-        "f32[2,3], 3.0, (0, 1), keepdim=True, mask=b8[3]",
-        "f32[2,3](nonzero), -1, 1, mask=b8[2,3]",
-        "c64[2,3], 2, 0, mask=b8[2,3]",
+        "f32[2,3], 1, 1, mask=b8[2,3](= 1, 0, 1, 0, 1, 1)",
+        "f32[2,3], 3.0, (0, 1), keepdim=True, mask=b8[3](= 1, 0, 1)",
+        "c64[2,3], 2, 0, mask=b8[2,3](= 1, 0, 1, 0, 1, 1)",
     ],
     errors: &[
         ("f32[3], 2, 1", "IndexError", "Dimension out of range"),
@@ -187,9 +185,9 @@ pub static LOGSUMEXP: Op = Op {
     }),
     samples: &[
         "f32[2,3]",
-        "f32[2,3], 1, mask=b8[2,3]",
-        "f32[2,3,2], (0, 2), keepdim=True, mask=b8[3,2]",
-        "i32[2,3], 0, dtype=float32, mask=b8[2,3](ones)",
+        "f32[2,3], 1, mask=b8[2,3](= 1, 0, 1, 0, 1, 1)",
+        "f32[2,3,2], (0, 2), keepdim=True, mask=b8[3,2](= 1, 1, 0, 1, 1, 0)",
+        "i32[2,3], 0, dtype=float32, mask=b8[2,3](= 1, 0, 1, 0, 1, 1)",
     ],
     reference: "np.log(np.sum(np.exp(x0), axis=dim, keepdims=keepdim, where=True if mask is None else mask))",
     ..REDUCTION
@@ -211,8 +209,8 @@ pub static LOGADDEXP: Op = Op {
     }),
     samples: &[
         "f32[2,3], f32[2,3]",
-        "f32[2,3], f32[2,3], input_mask=b8[2,3], other_mask=b8[3](ones)",
-        "f32[3], f32[2,3], dtype=float64, other_mask=b8[3]",
+        "f32[2,3], f32[2,3], input_mask=b8[2,3](= 1, 0, 1, 0, 1, 1), other_mask=b8[3](= 1, 1, 0)",
+        "f64[3], f64[2,3], dtype=float32, other_mask=b8[3](= 1, 0, 1)",
     ],
     errors: &[("f32[3], f32[3], input_mask=b8[2,3]", "IndexError", "expected broadcastable mask")],
     reference: "np.logaddexp(x0 if input_mask is None else np.where(input_mask, x0, -np.inf), x1 if other_mask is None else np.where(other_mask, x1, -np.inf))",
