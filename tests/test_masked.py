@@ -77,3 +77,17 @@ def test_logsumexp_of_columns_far_below_zero(torch, device):
     assert torch.logsumexp(x, 0).tolist() == [3.0, 1.0, -1e9]
     far = torch.full((200, 3), -1000.0, device=device)
     assert torch.allclose(torch.logsumexp(far, 0), torch.tensor(-994.70168, device=device))
+
+
+def test_what_masks_stand_for(torch):
+    m, x, mask = torch.masked, torch.tensor(X), torch.tensor([True, False, False])
+    assert m._reduction_identity("masked.amax", x).item() == -INF and m._reduction_identity("mean", x) is None
+    assert m._reduction_identity("prod", x.long()).item() == 1 and m._reduction_identity("amin", x.byte()).item() == 255
+    assert m._input_mask(x, mask=mask).tolist() == [[True, False, False]] * 2
+    assert m._output_mask(m.sum, x, 0, mask=mask).tolist() == [True, False, False]
+    assert m._output_mask(m.norm, x, 2, 1, keepdim=True, mask=mask).tolist() == [[True], [True]]
+    assert m._output_mask(m.softmax, x, 1, mask=mask).shape == (2, 3)
+    with pytest.raises(NotImplementedError, match="identity of amax on torch.bool input"):
+        m._reduction_identity("amax", mask)
+    with pytest.raises(ValueError, match="expected masked operation"):
+        m._output_mask(torch.cos, x, mask=mask)

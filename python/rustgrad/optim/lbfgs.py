@@ -204,7 +204,7 @@ class LBFGS(Optimizer):
             state["n_iter"] += 1
             direction = self._direction(state, group, grad)
             first = state["n_iter"] == 1
-            step = min(1.0, 1.0 / float(grad.abs().sum())) * lr if first else lr
+            step = min(1.0, float(1.0 / grad.abs().sum())) * lr if first else lr
             state.update(d=direction, t=step, prev_flat_grad=grad.clone(), prev_loss=loss)
             slope = float(grad.dot(direction))
             if slope > -group["tolerance_change"]:

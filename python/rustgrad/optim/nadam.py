@@ -79,7 +79,8 @@ class NAdam(Optimizer):
             return beta1 * (1.0 - 0.5 * 0.96 ** (step * group["momentum_decay"]))
 
         now, ahead = momentum(step), momentum(step + 1)
-        product = state["mu_product"].mul_(now).item()
+        product = state["mu_product"].mul_(now)
+        product = product.clone() if group["differentiable"] else product.item()
         mean.lerp_(grad, 1 - beta1)
         square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         root = (square / (1 - beta2**step)).sqrt() + group["eps"]
