@@ -36,6 +36,7 @@ _ALIASES = {
     "long": "int64",
 }
 _SUBMODULES = (
+    "__config__",
     "__future__",
     "accelerator",
     "autograd",
@@ -86,7 +87,7 @@ def _fill_namespace(names):
     return [name for name in names if name[0] != "_" and name not in ("importlib", "annotations")]
 
 
-__all__ = sorted({*_fill_namespace(globals()), *_SUBMODULES, *_LAZY, "__version__"} - {"__future__"})
+__all__ = sorted({*_fill_namespace(globals()), *_SUBMODULES, *_LAZY, "__version__"} - {"__config__", "__future__"})
 
 
 def __getattr__(name):

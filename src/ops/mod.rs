@@ -81,6 +81,7 @@ pub mod trig;
 pub mod unique;
 pub mod view;
 pub mod view_copy;
+pub mod weight_norm;
 pub mod window;
 
 use crate::op::Op;
@@ -188,6 +189,7 @@ pub static OPS: &[&[&Op]] = &[
     trig::OPS,
     unique::OPS,
     view_copy::OPS,
+    weight_norm::OPS,
     window::OPS,
 ];
 
