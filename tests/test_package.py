@@ -160,6 +160,36 @@ def test_cuda_is_not_pretended(torch):
 
 
 @own
+def test_figures_of_memory_without_cuda(torch):
+    assert torch.cuda.max_memory_allocated() == torch.cuda.memory_reserved() == 0 and torch.cuda.memory_stats() == {}
+    for call in (
+        torch.cuda.reset_peak_memory_stats,
+        torch.cuda.get_device_properties,
+        torch.cuda.get_device_capability,
+    ):
+        with pytest.raises(RuntimeError, match="there is no CUDA in rustgrad"):
+            call()
+    assert not torch.xpu.is_available() and torch.xpu.device_count() == 0 and torch.xpu.empty_cache() is None
+    with pytest.raises(RuntimeError, match="there is no XPU in rustgrad"):
+        torch.xpu.synchronize()
+
+
+def test_modules_of_other_names(torch):
+    import importlib
+
+    types = importlib.import_module(f"{torch.__name__}.types")
+    assert isinstance(3, types.Number) and isinstance("cpu", types.Device) and isinstance(torch.Size([1]), types._size)
+    functional = importlib.import_module(f"{torch.__name__}.functional")
+    assert all(getattr(functional, n) is getattr(torch, n) for n in ("einsum", "norm", "split", "unique"))
+    assert torch.utils.set_module(type("Here", (), {}), "there") is None
+    foreach = importlib.import_module(f"{torch.__name__}.utils._foreach_utils")
+    a, b, c = torch.ones(1), torch.ones(1, dtype=torch.float64), torch.zeros(2)
+    groups = foreach._group_tensors_by_device_and_dtype([[a, b, c], [c, b, a]], with_indices=True)
+    assert {k[1]: v[1] for k, v in groups.items()} == {torch.float32: [0, 2], torch.float64: [1]}
+    assert groups[torch.device("cpu"), torch.float32][0][1][1] is a
+
+
+@own
 def test_settings_are_remembered(torch):
     torch.use_deterministic_algorithms(True, warn_only=True)
     assert torch.are_deterministic_algorithms_enabled() and torch.get_deterministic_debug_mode() == 1

@@ -37,22 +37,30 @@ _ALIASES = {
     "long": "int64",
 }
 _SUBMODULES = (
+    "__config__",
+    "__future__",
     "accelerator",
     "autograd",
     "backends",
     "cuda",
+    "functional",
     "gpu",
     "linalg",
+    "masked",
     "nn",
     "optim",
     "random",
     "return_types",
     "serialization",
+    "signal",
     "storage",
     "special",
+    "testing",
+    "types",
     "utils",
     "version",
     "viz",
+    "xpu",
 )
 _LAZY = {
     "save": "serialization",
@@ -80,7 +88,9 @@ def _fill_namespace(names):
     return [name for name in names if name[0] != "_" and name not in ("importlib", "annotations")]
 
 
-__all__ = sorted({*_fill_namespace(globals()), *_SUBMODULES, *_LAZY, "Storage", "__version__"})
+__all__ = sorted(
+    {*_fill_namespace(globals()), *_SUBMODULES, *_LAZY, "Storage", "__version__"} - {"__config__", "__future__"}
+)
 
 
 def __getattr__(name):

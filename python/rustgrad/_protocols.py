@@ -3,7 +3,6 @@ functions of Python applied to elements.
 """
 
 import functools
-import numbers
 import warnings
 
 from . import _C, _utils

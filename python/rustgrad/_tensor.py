@@ -5,6 +5,7 @@ What computes is an op of the table and is set on the class by the extension mod
 """
 
 import functools
+import types
 import warnings
 
 from . import _C, _conversions, _formats, _functions, _protocols, storage
@@ -246,6 +247,10 @@ class _Methods:
         """Whether all elements are close: `|self - other| <= atol + rtol * |other|`."""
         return bool(ops["isclose"](self, other, rtol, atol, equal_nan).all().item())
 
+    def module_load(self, other, assign=False):
+        """What `load_state_dict` swaps into a module for this parameter: its copy of `other`, or `other` itself."""
+        return other.detach() if assign else self.copy_(other).detach()
+
     def as_subclass(self, cls):
         """The same memory and history as an instance of `cls`."""
         return _C._as_subclass(self, cls)
@@ -407,6 +412,10 @@ def _install():
         ("nonzero", "bool"),
     ):
         setattr(Tensor, f"__{old}__", getattr(Tensor, f"__{name}__"))
+    for name, value in vars(Tensor).items():
+        if isinstance(value, types.FunctionType):
+            # Where pickles and tracebacks look for it.
+            value.__qualname__, value.__module__ = f"Tensor.{name}", "rustgrad"
     Tensor._make_subclass = staticmethod(_C._make_subclass)
     Tensor.__doc__ = "A multi-dimensional array of one dtype on one device, with its place in the backward graph."
     Tensor.__module__ = "rustgrad"

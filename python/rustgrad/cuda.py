@@ -3,6 +3,9 @@
 Under `python -m rustgrad script.py` the answers are the GPU's instead, whatever its vendor.
 """
 
+import warnings
+from collections import OrderedDict
+
 from . import _C
 from . import gpu as _gpu
 
@@ -10,7 +13,9 @@ __all__ = [
     "current_device",
     "device_count",
     "empty_cache",
+    "get_device_capability",
     "get_device_name",
+    "get_device_properties",
     "get_rng_state",
     "get_rng_state_all",
     "initial_seed",
@@ -19,7 +24,12 @@ __all__ = [
     "is_initialized",
     "manual_seed",
     "manual_seed_all",
+    "max_memory_allocated",
     "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "reset_max_memory_allocated",
+    "reset_peak_memory_stats",
     "seed",
     "seed_all",
     "set_device",
@@ -57,6 +67,48 @@ def current_device():
 def get_device_name(device=None):
     """The name of a device; RuntimeError without one."""
     return _gpu_or("get_device_name")(device)
+
+
+def get_device_properties(device=None):
+    """What driver and adapter say of themselves, as `rustgrad.gpu` has it; RuntimeError without a device."""
+    return _gpu_or("get_device_properties")(device)
+
+
+def get_device_capability(device=None):
+    """(0, 0): the GPU is of none of NVIDIA's architectures as far as one can tell; RuntimeError without a device."""
+    _gpu_or("_index")(device)
+    return 0, 0
+
+
+def max_memory_allocated(device=None):
+    """The most bytes in use since the start or since `reset_peak_memory_stats`; 0 without a device."""
+    return _gpu.max_memory_allocated(device) if is_available() else 0
+
+
+def memory_reserved(device=None):
+    """Bytes in use and in the pool of the device; 0 without one."""
+    return _gpu.memory_reserved(device) if is_available() else 0
+
+
+def memory_stats(device=None):
+    """The figures of memory by name; none without a device."""
+    return OrderedDict(_gpu.memory_stats(device) if is_available() else ())
+
+
+def reset_peak_memory_stats(device=None):
+    """Starts `max_memory_allocated` again from what is in use; RuntimeError without a device."""
+    _gpu_or("reset_peak_memory_stats")(device)
+
+
+def reset_max_memory_allocated(device=None):
+    """Deprecated: `reset_peak_memory_stats`."""
+    warnings.warn(
+        "torch.cuda.reset_max_memory_allocated now calls torch.cuda.reset_peak_memory_stats, which resets /all/ peak "
+        "memory stats.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    reset_peak_memory_stats(device)
 
 
 def memory_allocated(device=None):

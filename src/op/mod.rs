@@ -260,7 +260,8 @@ fn leak(s: String) -> &'static str {
 }
 
 /// Namespaces that Python spells with dots; what follows another dot is an overload.
-const NAMESPACES: [&str; 5] = ["nn.functional.", "linalg.", "special.", "fft.", "nn.init."];
+const NAMESPACES: [&str; 8] =
+    ["nn.functional.", "linalg.", "special.", "fft.", "nn.init.", "nn.utils.rnn.", "masked.", "signal.windows."];
 
 /// Splits off the overload: `sum.dim` -> `sum`.
 pub fn public_name(name: &'static str) -> &'static str {

@@ -41,6 +41,7 @@ pub mod linear;
 pub mod logical;
 pub mod loss;
 pub mod mask;
+pub mod masked;
 pub mod minmax;
 mod needs;
 pub mod number;
@@ -63,7 +64,9 @@ mod scatter_gpu;
 pub mod search;
 mod search_gpu;
 pub mod select;
+pub mod sequence;
 pub mod shape;
+pub mod signal;
 pub mod slice;
 pub mod softmax;
 pub mod sort;
@@ -78,6 +81,7 @@ pub mod trig;
 pub mod unique;
 pub mod view;
 pub mod view_copy;
+pub mod weight_norm;
 pub mod window;
 
 use crate::op::Op;
@@ -140,6 +144,9 @@ pub static OPS: &[&[&Op]] = &[
     loss::pointwise::OPS,
     loss::similarity::OPS,
     mask::OPS,
+    masked::moments::OPS,
+    masked::normalize::OPS,
+    masked::reduce::OPS,
     minmax::OPS,
     number::OPS,
     number_first::OPS,
@@ -166,7 +173,9 @@ pub static OPS: &[&[&Op]] = &[
     scatter_grad::OPS,
     search::OPS,
     select::OPS,
+    sequence::OPS,
     shape::OPS,
+    signal::OPS,
     slice::OPS,
     softmax::OPS,
     sort::OPS,
@@ -180,6 +189,7 @@ pub static OPS: &[&[&Op]] = &[
     trig::OPS,
     unique::OPS,
     view_copy::OPS,
+    weight_norm::OPS,
     window::OPS,
 ];
 

@@ -25,11 +25,37 @@ const RELEASE_LOCK_FROM: usize = 1 << 14;
 
 pub struct Entry {
     pub name: &'static str,
+    /// Where Python finds it: the module, and what stands before the name there (`Tensor.`). Pickles say so.
+    home: Home,
     pub ops: Vec<&'static Op>,
     /// The in-place form: `add_`.
     pub inplace: bool,
     /// Result classes of overloads that return named tuples.
     named: Vec<Option<Py<PyAny>>>,
+}
+
+/// The place of an op object in Python.
+#[derive(Clone, Copy)]
+pub enum Home {
+    /// A function of `rustgrad` or, where the op's name has dots, of that submodule.
+    Module(&'static str),
+    /// A method.
+    Tensor,
+}
+
+impl Home {
+    fn module(self) -> String {
+        match self {
+            Home::Module(space) if !space.is_empty() => format!("rustgrad.{space}"),
+            _ => "rustgrad".to_string(),
+        }
+    }
+    fn qualified(self, name: &str) -> String {
+        match self {
+            Home::Module(_) => name.to_string(),
+            Home::Tensor => format!("Tensor.{name}"),
+        }
+    }
 }
 
 #[repr(C)]
@@ -282,6 +308,9 @@ unsafe extern "C" fn repr(o: *mut PyObject) -> *mut PyObject {
     })
 }
 
+/// The closure of `__qualname__`.
+const QUALIFIED: usize = 3;
+
 /// `__name__`, `__doc__` and the like, chosen by the closure.
 unsafe extern "C" fn describe(o: *mut PyObject, what: *mut c_void) -> *mut PyObject {
     // SAFETY: `o` is one of our objects.
@@ -295,15 +324,17 @@ unsafe extern "C" fn describe(o: *mut PyObject, what: *mut c_void) -> *mut PyObj
                 .map(|op| format!("{}\n\n{}", super::table::python_signature(op, entry.name), op.doc))
                 .collect::<Vec<_>>()
                 .join("\n\n"),
-            _ => "rustgrad".to_string(),
+            2 => entry.home.module(),
+            _ => entry.home.qualified(entry.name),
         };
         Ok(PyString::new(py, &text).into_any().into_ptr())
     })
 }
 
+/// What stands for the op in a pickle: its name within its module, as for a function written in Python.
 unsafe extern "C" fn reduce(o: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
     // SAFETY: `o` is one of our objects.
-    unsafe { describe(o, null_mut()) }
+    unsafe { describe(o, QUALIFIED as *mut c_void) }
 }
 
 unsafe extern "C" fn dealloc(_: *mut PyObject) {
@@ -325,7 +356,7 @@ pub fn create_type(py: Python) -> PyResult<()> {
         text(c"__name__", 0),
         text(c"__doc__", 1),
         text(c"__module__", 2),
-        text(c"__qualname__", 0),
+        text(c"__qualname__", QUALIFIED),
         end_getset,
     ]));
     let members = Box::leak(Box::new([
@@ -377,11 +408,12 @@ pub fn create_type(py: Python) -> PyResult<()> {
 pub fn make<'py>(
     py: Python<'py>,
     name: &'static str,
+    home: Home,
     ops: Vec<&'static Op>,
     inplace: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let named = ops.iter().map(|op| named_tuple(py, op)).collect::<PyResult<Vec<_>>>()?;
-    let entry = Box::leak(Box::new(Entry { name, ops, inplace, named }));
+    let entry = Box::leak(Box::new(Entry { name, home, ops, inplace, named }));
     // SAFETY: generic alloc gives room for our layout; both fields are set before anyone sees the object.
     unsafe {
         let o = ffi::PyType_GenericAlloc(TYPE.load(Ordering::Relaxed), 0).cast::<OpObject>();

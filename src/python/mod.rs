@@ -21,6 +21,7 @@ mod object;
 mod overrides;
 mod parse;
 mod saved;
+mod swap;
 mod table;
 mod values;
 mod witness;
@@ -66,6 +67,7 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
     let list = [
         wrap_pyfunction!(object::_set_legacy_new, m)?,
         wrap_pyfunction!(object::_make_subclass, m)?,
+        wrap_pyfunction!(swap::_swap_tensors, m)?,
         wrap_pyfunction!(kinds::_default_generator, m)?,
         wrap_pyfunction!(construct::tensor, m)?,
         wrap_pyfunction!(construct::as_tensor, m)?,

@@ -310,6 +310,21 @@ pub fn create(py: Python, extra: &[ffi::PyType_Slot]) -> PyResult<*mut PyObject>
     Ok(t)
 }
 
+/// Exchanges the tensors of two objects; to Python both stay the objects that they are.
+///
+/// # Safety
+/// Both are instances of our type, and nobody else owns or borrows their tensors.
+pub unsafe fn exchange(a: *mut PyObject, b: *mut PyObject) {
+    let (a, b) = (a.cast::<TensorObject>(), b.cast::<TensorObject>());
+    // SAFETY: the caller's promise; the interpreter lock keeps other threads from looking at either meanwhile.
+    unsafe {
+        std::ptr::swap(&raw mut (*a).tensor, &raw mut (*b).tensor);
+        for o in [a, b] {
+            (*o).tensor.iter().for_each(|t| t.0.py.store(o.cast(), Ordering::Release));
+        }
+    }
+}
+
 pub fn slot(id: c_int, f: *mut c_void) -> ffi::PyType_Slot {
     ffi::PyType_Slot { slot: id, pfunc: f }
 }

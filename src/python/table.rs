@@ -1,6 +1,6 @@
 //! The op table in Python: callables by name, and the rows that tests, stubs and docs read.
 
-use super::callable;
+use super::callable::{self, Home};
 use super::values::type_name;
 use crate::device::{Device, Name};
 use crate::dispatch;
@@ -22,8 +22,10 @@ fn by_name() -> BTreeMap<&'static str, Vec<&'static Op>> {
     out
 }
 
-fn leaf_name(name: &'static str) -> &'static str {
-    name.rsplit('.').next().unwrap_or(name)
+/// `nn.functional.relu` as the submodule and the name in it.
+fn split_name(name: &'static str) -> (Home, &'static str) {
+    let (space, leaf) = name.rsplit_once('.').unwrap_or(("", name));
+    (Home::Module(space), leaf)
 }
 
 /// The dict of public functions, and the methods set on `Tensor`.
@@ -34,23 +36,25 @@ pub fn install<'py>(py: Python<'py>, tensor: &Bound<'py, PyAny>) -> PyResult<Bou
         let functions: Vec<&'static Op> =
             ops.iter().copied().filter(|o| o.forms.has(Forms::FUNCTION) || o.forms.has(Forms::HIDDEN)).collect();
         if !functions.is_empty() {
-            dict.set_item(name, callable::make(py, leaf_name(name), functions, false)?)?;
+            let (home, leaf) = split_name(name);
+            dict.set_item(name, callable::make(py, leaf, home, functions, false)?)?;
         }
         if name.contains('.') {
             if !has(Forms::INPLACE).is_empty() {
                 let inplace: &'static str = Box::leak(format!("{name}_").into_boxed_str());
-                dict.set_item(inplace, callable::make(py, leaf_name(inplace), has(Forms::INPLACE), true)?)?;
+                let (home, leaf) = split_name(inplace);
+                dict.set_item(inplace, callable::make(py, leaf, home, has(Forms::INPLACE), true)?)?;
             }
             continue;
         }
         let methods = has(Forms::METHOD);
         if !methods.is_empty() {
-            tensor.setattr(name, callable::make(py, name, methods, false)?)?;
+            tensor.setattr(name, callable::make(py, name, Home::Tensor, methods, false)?)?;
         }
         let inplace = has(Forms::INPLACE);
         if !inplace.is_empty() {
             let name: &'static str = Box::leak(format!("{name}_").into_boxed_str());
-            let f = callable::make(py, name, inplace, true)?;
+            let f = callable::make(py, name, Home::Tensor, inplace, true)?;
             tensor.setattr(name, &f)?;
             if !dict.contains(name)? {
                 dict.set_item(name, f)?;

@@ -186,6 +186,13 @@ impl Tensor {
         self.set_flag(ACCUMULATES, true);
         self.keep_accumulator();
     }
+    /// How many edges of graphs lead to this leaf; each owns the handle.
+    pub fn leaf_edges(&self) -> usize {
+        match self.0.uses.load(Ordering::Acquire) {
+            SETTING => 0,
+            n => n as usize,
+        }
+    }
     /// Owns the node of the leaf where there are edges to it.
     fn keep_accumulator(&self) {
         if !self.flag(ACCUMULATES) {

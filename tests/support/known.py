@@ -15,6 +15,8 @@ KNOWN = [
     ),
     ("gradcheck", "_nll_loss_backward", "a step of nll_loss: linear in its gradient, constant in the logits"),
     ("strides", "as_strided_scatter", "a copy has no gaps"),
+    ("result dtype", "masked.median", "complex numbers have no order; PyTorch drops their imaginary parts"),
+    ("node names, nodes keep", "nn.utils.rnn.pad_sequence", "a stack of padded sequences, not writes to views"),
     (
         "gradient",
         "as_strided_scatter",

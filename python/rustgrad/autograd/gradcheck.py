@@ -6,6 +6,7 @@ ds/dx + i ds/dy, which is what backward gives. Inputs are moved in place, so tha
 closes over them sees it too.
 """
 
+import importlib
 import itertools
 import sys
 import types
@@ -341,6 +342,9 @@ class _CallableModule(types.ModuleType):
 
     def __call__(self, *args, **kwargs):
         return gradcheck(*args, **kwargs)
+
+    def __reduce__(self):
+        return importlib.import_module, (self.__name__,)
 
 
 sys.modules[__name__].__class__ = _CallableModule

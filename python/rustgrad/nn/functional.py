@@ -82,6 +82,7 @@ def _inplace(function):
     def wrapper(input, *args, **kwargs):
         return function(input, *args, **kwargs, inplace=True)
 
+    wrapper.__name__ = wrapper.__qualname__ = function.__name__ + "_"
     wrapper.__doc__ = f"In-place form of `{function.__name__}`."
     return wrapper
 

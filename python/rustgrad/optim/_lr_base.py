@@ -15,10 +15,14 @@ EPOCH_DEPRECATION_WARNING = (
 _ORDER = "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 
 
+def _own(value):
+    """The value; a tensor is copied, so that whoever else holds it may change it."""
+    return value.clone() if isinstance(value, Tensor) else value
+
+
 def copy_values(optimizer, key):
     """The option `key` of every group; tensors are copied."""
-    values = [group[key] for group in optimizer.param_groups]
-    return [v.clone() if isinstance(v, Tensor) else v for v in values]
+    return [_own(group[key]) for group in optimizer.param_groups]
 
 
 def set_value(group, key, value):
@@ -30,16 +34,16 @@ def set_value(group, key, value):
 
 
 def per_group(name, optimizer, value):
-    """`value` as a list with one entry for each group."""
+    """`value` as a list with one entry for each group; tensors are copied."""
     n = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
-        return [value] * n
+        return [_own(value) for _ in range(n)]
     if len(value) != n:
         raise ValueError(
             f"{name} must have the same length as optimizer.param_groups. "
             f"{name} has {len(value)} values, param_groups has {n}."
         )
-    return list(value)
+    return [_own(v) for v in value]
 
 
 def function_state(functions):
@@ -69,8 +73,7 @@ class LRScheduler:
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                lr = group["lr"]
-                group.setdefault("initial_lr", lr.clone() if isinstance(lr, Tensor) else lr)
+                group.setdefault("initial_lr", _own(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
                     f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with "

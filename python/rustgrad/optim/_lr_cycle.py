@@ -1,20 +1,149 @@
-"""The one-cycle policy (Smith and Topin, arXiv:1708.07120): rate up and down, momentum the other way."""
+"""Rates that go up and down with the momentum going the other way: `CyclicLR` and the one-cycle policy."""
 
 import math
+import types
 
-from ._lr_base import LRScheduler, per_group
+from ._lr_base import LRScheduler, per_group, set_value
 from .optimizer import Optimizer
 
 
-def _cosine(start, end, share):
-    return end + (start - end) / 2.0 * (math.cos(math.pi * share) + 1)
+class _WithMomentum(LRScheduler):
+    """What both share: momentum, or beta1, of the groups."""
+
+    def _start_momentum(self, max_momentum, base_momentum, last_epoch):
+        defaults = self.optimizer.defaults
+        if "momentum" not in defaults and "betas" not in defaults:
+            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+        self.use_beta1 = "betas" in defaults
+        highs = per_group("max_momentum", self.optimizer, max_momentum)
+        lows = per_group("base_momentum", self.optimizer, base_momentum)
+        if last_epoch == -1:
+            for group, high, low in zip(self.optimizer.param_groups, highs, lows, strict=True):
+                self._set_momentum(group, high)
+                group["max_momentum"], group["base_momentum"] = high, low
+        return highs, lows
+
+    def _set_momentum(self, group, value):
+        if self.use_beta1:
+            group["betas"] = (value, *group["betas"][1:])
+        else:
+            group["momentum"] = value
 
 
-def _linear(start, end, share):
-    return (end - start) * share + start
+class CyclicLR(_WithMomentum):
+    """Between `base_lr` and `max_lr` and back, again and again, one step a batch (Smith, arXiv:1506.01186).
+
+    Args:
+        base_lr, max_lr (float or list): the bounds, for each group.
+        step_size_up, step_size_down (int): steps of the rising and the falling half; by default as many.
+        mode (str): "triangular" keeps the height of a cycle, "triangular2" halves it with each cycle, "exp_range" makes
+            it `gamma ** step`.
+        scale_fn (callable): the height of a cycle instead of `mode`, between 0 and 1.
+        scale_mode (str): whether `scale_fn` is given the number of the "cycle" or of the step ("iterations").
+        cycle_momentum (bool): momentum (or beta1) goes the other way, from `max_momentum` to `base_momentum`.
+
+    Raises:
+        ValueError: `mode` is none of these, or the optimizer has no momentum to cycle.
+    """
+
+    _not_saved = ("optimizer", "_scale_fn_ref")
+
+    def __init__(
+        self,
+        optimizer,
+        base_lr,
+        max_lr,
+        step_size_up=2000,
+        step_size_down=None,
+        mode="triangular",
+        gamma=1.0,
+        scale_fn=None,
+        scale_mode="cycle",
+        cycle_momentum=True,
+        base_momentum=0.8,
+        max_momentum=0.9,
+        last_epoch=-1,
+    ):
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        self.optimizer = optimizer
+        base_lrs = per_group("base_lr", optimizer, base_lr)
+        if last_epoch == -1:
+            for lr, group in zip(base_lrs, optimizer.param_groups, strict=True):
+                set_value(group, "lr", lr)
+        self.max_lrs = per_group("max_lr", optimizer, max_lr)
+        up, down = float(step_size_up), float(step_size_up if step_size_down is None else step_size_down)
+        self.total_size = up + down
+        self.step_ratio = up / self.total_size
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise ValueError("mode is invalid and scale_fn is None")
+        self.mode = mode
+        self.gamma = gamma
+        self._scale_fn_custom = scale_fn
+        self.scale_mode = scale_mode
+        self._init_scale_fn()
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self.max_momentums, self.base_momentums = self._start_momentum(max_momentum, base_momentum, last_epoch)
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = base_lrs
+
+    def _init_scale_fn(self):
+        if self._scale_fn_custom is not None:
+            return
+        self._scale_fn_ref = getattr(self, f"_{self.mode}_scale_fn")
+        self.scale_mode = "iterations" if self.mode == "exp_range" else "cycle"
+
+    @staticmethod
+    def _triangular_scale_fn(x):
+        return 1.0
+
+    @staticmethod
+    def _triangular2_scale_fn(x):
+        return 1 / (2.0 ** (x - 1))
+
+    @property
+    def _exp_range_scale_fn(self):
+        gamma = self.gamma  # of itself, so that the scheduler does not hold itself
+        return lambda x: gamma**x
+
+    def scale_fn(self, x):
+        """The height of a cycle, from its number or from the step."""
+        return (self._scale_fn_custom or self._scale_fn_ref)(x)
+
+    def get_lr(self):
+        self._check_within_step()
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        x = 1.0 + self.last_epoch / self.total_size - cycle
+        share = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        height = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+
+        def between(start, end):
+            return start + (end - start) * share * height
+
+        if self.cycle_momentum:
+            bounds = zip(self.optimizer.param_groups, self.max_momentums, self.base_momentums, strict=True)
+            for group, high, low in bounds:
+                self._set_momentum(group, between(high, low))
+        return [between(low, high) for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
+
+    def state_dict(self):
+        """All attributes; of `scale_fn` only one that is an object, by its attributes."""
+        fn = self._scale_fn_custom
+        saved = None if fn is None or isinstance(fn, types.FunctionType) else fn.__dict__.copy()
+        return {**super().state_dict(), "_scale_fn_custom": saved}
+
+    def load_state_dict(self, state_dict):
+        """Takes over what `state_dict` returned; a function stays as it was given."""
+        state = dict(state_dict)
+        saved = state.pop("_scale_fn_custom")
+        super().load_state_dict(state)
+        if saved is not None:
+            self._scale_fn_custom.__dict__.update(saved)
+        self._init_scale_fn()
 
 
-class OneCycleLR(LRScheduler):
+class OneCycleLR(_WithMomentum):
     """Up to `max_lr` and down again in `total_steps` steps, one a batch (Smith and Topin, arXiv:1708.07120).
 
     Args:
@@ -87,30 +216,26 @@ class OneCycleLR(LRScheduler):
         down = (2 * rising - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum")
         return [up, down, (last, "initial_lr", "min_lr", "max_momentum", "max_momentum")]
 
-    def _start_momentum(self, max_momentum, base_momentum, last_epoch):
-        defaults = self.optimizer.defaults
-        if "momentum" not in defaults and "betas" not in defaults:
-            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
-        self.use_beta1 = "betas" in defaults
-        highs = per_group("max_momentum", self.optimizer, max_momentum)
-        lows = per_group("base_momentum", self.optimizer, base_momentum)
-        if last_epoch == -1:
-            for group, high, low in zip(self.optimizer.param_groups, highs, lows, strict=True):
-                self._set_momentum(group, high)
-                group["max_momentum"], group["base_momentum"] = high, low
+    @staticmethod
+    def _annealing_cos(start, end, pct):
+        return end + (start - end) / 2.0 * (math.cos(math.pi * pct) + 1)
 
-    def _set_momentum(self, group, value):
-        if self.use_beta1:
-            group["betas"] = (value, *group["betas"][1:])
-        else:
-            group["momentum"] = value
+    @staticmethod
+    def _annealing_linear(start, end, pct):
+        return (end - start) * pct + start
+
+    def _anneal_func(self, *args):
+        # A state that was saved before there were names for the two holds the function itself.
+        if not hasattr(self, "_anneal_func_type"):
+            return self.anneal_func(*args)
+        return (self._annealing_cos if self._anneal_func_type == "cos" else self._annealing_linear)(*args)
 
     def get_lr(self):
         self._check_within_step()
         step = self.last_epoch
         if step > self.total_steps:
             raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
-        anneal = _cosine if self._anneal_func_type == "cos" else _linear
+        anneal = self._anneal_func
         start = 0.0
         for phase in self._schedule_phases[:-1]:
             if step <= phase[0]:

@@ -8,15 +8,17 @@ import math
 from bisect import bisect_right
 from collections import Counter
 
+from ._lr_base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from ._lr_base import LRScheduler, function_state, per_group
 from ._lr_composite import ChainedScheduler, ReduceLROnPlateau, SequentialLR
-from ._lr_cycle import OneCycleLR
+from ._lr_cycle import CyclicLR, OneCycleLR
 
 __all__ = [
     "ChainedScheduler",
     "ConstantLR",
     "CosineAnnealingLR",
     "CosineAnnealingWarmRestarts",
+    "CyclicLR",
     "ExponentialLR",
     "LRScheduler",
     "LambdaLR",

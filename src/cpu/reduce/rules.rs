@@ -321,7 +321,8 @@ impl<T: Float> Rule<T> for LogSumExp {
         let max = greater(a.0, b.0);
         let to = |(m, s): (T, T)| {
             let by = shift(m).minus(shift(max));
-            s.times(by.exp::<Plain>())
+            // Of nothing, whose maximum is not subtracted, `by` can be a large number and its exponential infinite.
+            if s == T::ZERO { s } else { s.times(by.exp::<Plain>()) }
         };
         (max, to(a).plus(to(b)))
     }

@@ -6,8 +6,10 @@ import weakref
 from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 
+from ... import __future__
 from ..._base import Tensor
 from ...autograd.grad_mode import no_grad
+from ...utils import swap_tensors
 from ...utils.hooks import RemovableHandle
 from ..parameter import Parameter
 
@@ -58,6 +60,19 @@ class _WrappedHook:
             if state["module"] is None:
                 raise RuntimeError("You are trying to revive the hook of a dead Module!")
             self.module = weakref.ref(state["module"])
+
+
+def _swap_with(param, made, value):
+    """Puts what `Tensor.module_load` made into a parameter or buffer."""
+    if made is value or made is param:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning one of the inputs in "
+            "module_load"
+        )
+    if isinstance(param, Parameter):
+        made = made if isinstance(made, Parameter) else Parameter(made, param.requires_grad)
+        made.requires_grad_(param.requires_grad)
+    swap_tensors(param, made)
 
 
 class State:
@@ -177,8 +192,12 @@ class State:
                 f"the shape in current model is {param.shape}."
             )
             return
+        swap = __future__.get_swap_module_params_on_conversion()
         try:
             with no_grad():
+                if swap:
+                    _swap_with(param, param.module_load(value, assign=assign), value)
+                    return
                 if not assign:
                     param.copy_(value)
                     return
@@ -190,7 +209,8 @@ class State:
                 setattr(self, name, value)
         except Exception as ex:
             error_msgs.append(
-                f'While copying the parameter named "{key}", whose dimensions in the model are {param.size()} and '
+                f'While {"swapping" if swap else "copying"} the parameter named "{key}", whose dimensions in the model '
+                f"are {param.size()} and "
                 f"whose dimensions in the checkpoint are {value.size()}, an exception occurred : {ex.args}."
             )
 

@@ -2,8 +2,10 @@
 
 import warnings
 
+from ... import __future__
 from ..._conversions import to_arguments
 from ...autograd.grad_mode import no_grad
+from ...utils import swap_tensors
 from ..parameter import Parameter
 
 _COMPLEX_WARNING = (
@@ -134,25 +136,51 @@ class Traversal:
         return self
 
     def _apply(self, fn, recurse=True):
-        """Replaces the data of every parameter, gradient and buffer by `fn` of it; parameters keep their identity."""
+        """Replaces the data of every parameter, gradient and buffer by `fn` of it; parameters keep their identity.
+
+        `rustgrad.__future__` has two other ways: new parameters, and whole parameters that are swapped.
+        """
         if recurse:
             for module in self.children():
                 module._apply(fn)
         with no_grad():
-            for param in self._parameters.values():
-                if param is None:
-                    continue
-                grad = param.grad
-                if grad is not None:
-                    # The gradient must follow dtype and device at the same moment as the data.
-                    param.grad = None
-                param.data = fn(param)
-                if grad is not None:
-                    param.grad = fn(grad).requires_grad_(grad.requires_grad)
+            for name, param in self._parameters.items():
+                if param is not None:
+                    self._parameters[name] = self._apply_to(name, param, fn)
             for name, buffer in self._buffers.items():
                 if buffer is not None:
                     self._buffers[name] = fn(buffer)
         return self
+
+    def _apply_to(self, name, param, fn):
+        grad, result = param.grad, param
+        if __future__.get_overwrite_module_params_on_conversion():
+            result = Parameter(fn(param), param.requires_grad)
+            if grad is not None:
+                result.grad = fn(grad).requires_grad_(grad.requires_grad)
+            return result
+        # The gradient must follow dtype and device at the same moment as the data.
+        param.grad = None
+        try:
+            self._put(name, param, fn(param))
+            if grad is not None:
+                self._put(f"{name}.grad", grad, fn(grad))
+        finally:
+            if grad is not None and grad.dtype == param.dtype and grad.device == param.device:
+                param.grad = grad
+        return result
+
+    def _put(self, name, tensor, value):
+        """The tensor's data become those of `value`, or all of it does."""
+        if not __future__.get_swap_module_params_on_conversion():
+            tensor.data = value
+            return
+        try:
+            if isinstance(tensor, Parameter):
+                value = Parameter(value, tensor.requires_grad)
+            swap_tensors(tensor, value.requires_grad_(tensor.requires_grad))
+        except Exception as error:
+            raise RuntimeError(f"_apply(): Couldn't swap {self._get_name()}.{name}") from error
 
     def to(self, *args, **kwargs):
         """Moves and casts parameters and buffers in place: `to(device)`, `to(dtype)`, both, or `to(tensor)`.

@@ -1,0 +1,74 @@
+"""Averaged stochastic gradient descent (Polyak and Juditsky, SIAM J. Control Optim. 30, 1992)."""
+
+from .._base import float32, tensor, zeros_like
+from ._rules import direction
+from .adam import as_real
+from .optimizer import Optimizer, check_lr, check_not_negative, step_tensor, to_scalar
+
+__all__ = ["ASGD"]
+
+
+class ASGD(Optimizer):
+    """Descent with a falling rate; `state[p]["ax"]` is the mean of the parameter from step `t0` on.
+
+    Args:
+        params (iterable): tensors or parameter groups.
+        lr (float or Tensor), lambd (decay), alpha (power of the rate's fall), t0, weight_decay (float).
+        maximize, differentiable (bool).
+
+    Raises:
+        ValueError: a negative argument.
+    """
+
+    _step_defaults = {"foreach": None, "maximize": False, "differentiable": False, "capturable": False}
+
+    def __init__(
+        self,
+        params,
+        lr=1e-2,
+        lambd=1e-4,
+        alpha=0.75,
+        t0=1e6,
+        weight_decay=0,
+        foreach=None,
+        maximize=False,
+        differentiable=False,
+        capturable=False,
+    ):
+        check_lr(lr)
+        check_not_negative(lambd=lambd, alpha=alpha, weight_decay=weight_decay)
+        defaults = {
+            "lr": lr,
+            "lambd": lambd,
+            "alpha": alpha,
+            "t0": t0,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def _init_state(self, group, param, state):
+        state["step"] = step_tensor()
+        state["eta"] = tensor(float(group["lr"]), dtype=float32)
+        state["mu"] = step_tensor(1.0)
+        state["ax"] = zeros_like(param)
+
+    def _update(self, group, param, grad, state):
+        lr, lambd = float(to_scalar(group["lr"])), group["lambd"]
+        step = state["step"].add_(1).item()
+        average = state["ax"]
+        if param.is_complex():
+            param, grad, average = as_real(param, grad, average)
+        grad = direction(group, param, grad)
+        rate, share = state["eta"].item(), state["mu"].item()
+        param.mul_(1 - lambd * rate)
+        param.add_(grad, alpha=-rate)
+        if share == 1:
+            average.copy_(param)
+        else:
+            average.add_((param - average) * share)
+        state["eta"].fill_(lr / (1 + lambd * lr * step) ** group["alpha"])
+        state["mu"].fill_(1 / max(1, step - group["t0"]))

@@ -1,0 +1,196 @@
+"""Averages of a model's weights along training: `AveragedModel`, its rules, and the schedule `SWALR`.
+
+Stochastic weight averaging is of Izmailov et al., arXiv:1803.05407; exponential averages are Polyak's.
+"""
+
+import copy
+import itertools
+import math
+
+from .._base import int64, tensor
+from ..autograd.grad_mode import no_grad
+from ..nn import Module
+from ..utils._foreach_utils import _group_tensors_by_device_and_dtype
+from ._lr_base import LRScheduler, per_group
+
+__all__ = [
+    "SWALR",
+    "AveragedModel",
+    "get_ema_avg_fn",
+    "get_ema_multi_avg_fn",
+    "get_swa_avg_fn",
+    "get_swa_multi_avg_fn",
+    "update_bn",
+]
+
+
+def get_ema_multi_avg_fn(decay=0.999):
+    """`f(averages, params, n)`, which moves each average by `1 - decay` of the way to the parameter, in place."""
+    step = get_ema_avg_fn(decay)
+    return _for_all(lambda average, param, n: step(average, param, n))
+
+
+def get_swa_multi_avg_fn():
+    """`f(averages, params, n)`, which takes the parameters into averages of `n` models, in place."""
+    step = get_swa_avg_fn()
+    return _for_all(lambda average, param, n: step(average, param, n))
+
+
+def _for_all(step):
+    @no_grad()
+    def update(averages, params, num_averaged):
+        for average, param in zip(averages, params, strict=True):
+            average.copy_(step(average, param, num_averaged))
+
+    return update
+
+
+def get_ema_avg_fn(decay=0.999):
+    """`f(average, param, n)`: `decay * average + (1 - decay) * param`.
+
+    Raises:
+        ValueError: `decay` is not between 0 and 1.
+    """
+    if not 0.0 <= decay <= 1.0:
+        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
+
+    @no_grad()
+    def ema_update(ema_param, current_param, num_averaged):
+        return decay * ema_param + (1 - decay) * current_param
+
+    return ema_update
+
+
+def get_swa_avg_fn():
+    """`f(average, param, n)`: the mean of n + 1 models from that of n."""
+
+    @no_grad()
+    def swa_update(averaged_param, current_param, num_averaged):
+        return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
+
+    return swa_update
+
+
+class AveragedModel(Module):
+    """A copy of a model whose parameters are averages of the model's, one step for each `update_parameters`.
+
+    Args:
+        model (Module): the model; it is copied.
+        device (device): where the averages are kept.
+        avg_fn (callable): (average, parameter, number of models) -> the new average. Default: the mean of all models.
+        multi_avg_fn (callable): the same in place for lists of parameters of one device and dtype.
+        use_buffers (bool): whether buffers are averaged too; otherwise they are the model's.
+
+    Raises:
+        AssertionError: both functions are given.
+    """
+
+    def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
+        super().__init__()
+        if avg_fn is not None and multi_avg_fn is not None:
+            raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
+        self.module = copy.deepcopy(model)
+        if device is not None:
+            self.module = self.module.to(device)
+        self.register_buffer("n_averaged", tensor(0, dtype=int64, device=device))
+        self.avg_fn = avg_fn
+        self.multi_avg_fn = multi_avg_fn
+        self.use_buffers = use_buffers
+
+    def forward(self, *args, **kwargs):
+        """The averaged model's output."""
+        return self.module(*args, **kwargs)
+
+    @no_grad()
+    def update_parameters(self, model):
+        """Takes the parameters of `model` into the averages; the first time they are copied."""
+        ours, theirs = (self._averaged(m) for m in (self.module, model))
+        pairs = [(a.detach(), p.detach().to(a.device)) for a, p in zip(ours, theirs, strict=True)]
+        if self.n_averaged == 0:
+            for average, param in pairs:
+                average.copy_(param)
+        elif self.multi_avg_fn is not None:
+            groups = _group_tensors_by_device_and_dtype([list(side) for side in zip(*pairs, strict=True)])
+            for (device, _), ((averages, params), _) in groups.items():
+                self.multi_avg_fn(averages, params, self.n_averaged.to(device))
+        else:
+            step = self.avg_fn or get_swa_avg_fn()
+            for average, param in pairs:
+                average.copy_(step(average, param, self.n_averaged.to(average.device)))
+        if not self.use_buffers:
+            for buffer, source in zip(self.module.buffers(), model.buffers(), strict=True):
+                buffer.detach().copy_(source.detach().to(buffer.device))
+        self.n_averaged += 1
+
+    def _averaged(self, model):
+        return itertools.chain(model.parameters(), model.buffers()) if self.use_buffers else model.parameters()
+
+
+@no_grad()
+def update_bn(loader, model, device=None):
+    """Computes the running statistics of a model's batch norms anew, from one pass over the batches of `loader`.
+
+    Args:
+        loader (iterable): batches: tensors, or lists and tuples whose first item is the model's input.
+        model (Module): the model.
+        device (device): where the batches are moved first.
+    """
+    norms = {m: m.momentum for m in model.modules() if hasattr(m, "reset_running_stats") and hasattr(m, "momentum")}
+    if not norms:
+        return
+    was_training = model.training
+    model.train()
+    for norm in norms:
+        norm.reset_running_stats()
+        norm.momentum = None  # a plain mean over the batches
+    for batch in loader:
+        batch = batch[0] if isinstance(batch, (list, tuple)) else batch
+        model(batch if device is None else batch.to(device))
+    for norm, momentum in norms.items():
+        norm.momentum = momentum
+    model.train(was_training)
+
+
+class SWALR(LRScheduler):
+    """Goes from the rate that it finds to `swa_lr` and stays there.
+
+    Args:
+        swa_lr (float or list): the last rate, for each group.
+        anneal_epochs (int): how many steps it takes.
+        anneal_strategy (str): "cos" or "linear".
+
+    Raises:
+        ValueError: the strategy is none of these, or the number of steps negative.
+    """
+
+    def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
+        for rate, group in zip(per_group("swa_lr", optimizer, swa_lr), optimizer.param_groups, strict=True):
+            group["swa_lr"] = rate
+        if anneal_strategy not in ("cos", "linear"):
+            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
+        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
+            raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
+        self._anneal_strategy = anneal_strategy
+        self.anneal_epochs = anneal_epochs
+        super().__init__(optimizer, last_epoch)
+
+    def anneal_func(self, t):
+        """How far it has come at a share `t` of the steps."""
+        return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
+
+    def _progress(self, step):
+        return self.anneal_func(max(0, min(1, step / max(1, self.anneal_epochs))))
+
+    def get_lr(self):
+        self._check_within_step()
+        step = self._step_count - 1
+        if self.anneal_epochs == 0:
+            step = max(1, step)
+        before, now = self._progress(step - 1), self._progress(step)
+        rates = []
+        for group in self.optimizer.param_groups:
+            target = group["swa_lr"]
+            # What the rate would have been at the start, were it where it is now by this schedule alone.
+            start = target if before == 1 else (group["lr"] - before * target) / (1 - before)
+            rates.append(target * now + start * (1 - now))
+        return rates

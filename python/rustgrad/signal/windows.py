@@ -1,0 +1,7 @@
+"""`rustgrad.signal.windows`: the ops of the table whose names start with `signal.windows.`."""
+
+from .._base import ops
+
+_PREFIX = "signal.windows."
+__all__ = sorted(name.removeprefix(_PREFIX) for name in ops if name.startswith(_PREFIX))
+globals().update({name: ops[_PREFIX + name] for name in __all__})

@@ -1,0 +1,272 @@
+"""Two values that are compared: one class for each kind of value. `assert_close` picks the first that takes them.
+
+A pair refuses inputs of another kind with `UnsupportedInputs`, and reports a difference by an `ErrorMeta`, which knows
+in which item of nested containers it was found.
+"""
+
+import cmath
+import sys
+
+from .. import _base
+from .._base import Tensor, isclose, promote_types
+from ._messages import scalar_mismatch, tensor_mismatch
+
+_PRECISIONS = {
+    _base.float16: (1e-3, 1e-5),
+    _base.bfloat16: (1.6e-2, 1e-5),
+    _base.float32: (1.3e-6, 1e-5),
+    _base.float64: (1e-7, 1e-7),
+    _base.complex64: (1.3e-6, 1e-5),
+    _base.complex128: (1e-7, 1e-7),
+}
+# There is no arithmetic on these: they are compared as int64.
+_STORED_ONLY = (_base.uint16, _base.uint32, _base.uint64)
+
+
+class UnsupportedInputs(Exception):
+    """The pair is not for values of these types."""
+
+
+class ErrorMeta(Exception):
+    """A difference: the class and the words of the error, and the keys that lead to the item."""
+
+    def __init__(self, type, msg, *, id=()):
+        super().__init__(f"{type.__name__}: {msg}")
+        self.type = type
+        self.msg = msg
+        self.id = id
+
+    def to_error(self, msg=None):
+        """The exception for the caller; `msg` replaces the words, or changes them if it is callable."""
+        if not isinstance(msg, str):
+            words = self.msg
+            if self.id:
+                words += f"\n\nThe failure occurred for item {item(self.id)}"
+            msg = msg(words) if callable(msg) else words
+        return self.type(msg)
+
+
+def item(id):
+    """`[0]['a']`: where an item is."""
+    return "".join(f"[{key!r}]" for key in id)
+
+
+def default_tolerances(*inputs, dtype_precisions=None):
+    """(rtol, atol) for tensors or dtypes: the loosest of theirs, zero for integers and bools.
+
+    Raises:
+        TypeError: an input is neither a tensor nor a dtype.
+    """
+    precisions, found = dtype_precisions or _PRECISIONS, []
+    for value in inputs:
+        if not isinstance(value, (Tensor, _base.dtype)):
+            raise TypeError(f"Expected a torch.Tensor or a torch.dtype, but got {type(value)} instead.")
+        found.append(precisions.get(value.dtype if isinstance(value, Tensor) else value, (0.0, 0.0)))
+    return max(rtol for rtol, _ in found), max(atol for _, atol in found)
+
+
+def get_tolerances(*inputs, rtol, atol, id=()):
+    """Those given, both or none, else the defaults of the inputs."""
+    if (rtol is None) != (atol is None):
+        missing = "rtol" if rtol is None else "atol"
+        raise ErrorMeta(
+            ValueError, f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}.", id=id
+        )
+    return default_tolerances(*inputs) if rtol is None else (rtol, atol)
+
+
+def _numpy(name):
+    """A class of NumPy, if that has been imported: otherwise no value can be of it."""
+    numpy = sys.modules.get("numpy")
+    return () if numpy is None else (getattr(numpy, name),)
+
+
+class Pair:
+    """Base class. A subclass defines `compare`, which calls `_fail` where the values differ.
+
+    All options of a comparison are given to every pair; it takes those that it knows.
+    """
+
+    def __init__(self, actual, expected, *, id=(), **unknown_parameters):
+        self.actual = actual
+        self.expected = expected
+        self.id = id
+        self._unknown_parameters = unknown_parameters
+
+    @staticmethod
+    def _inputs_not_supported():
+        raise UnsupportedInputs
+
+    @staticmethod
+    def _check_inputs_isinstance(*inputs, cls):
+        if not all(isinstance(value, cls) for value in inputs):
+            raise UnsupportedInputs
+
+    def _fail(self, type, msg, *, id=()):
+        raise ErrorMeta(type, msg, id=id or getattr(self, "id", ()))
+
+    def compare(self):
+        """Raises an `ErrorMeta` where the two values differ."""
+        raise NotImplementedError(f"{type(self).__name__}.compare is not defined")
+
+    def extra_repr(self):
+        """Names of attributes, or (name, value), that the printed form shows."""
+        return []
+
+    def __repr__(self):
+        shown = [("id", self.id), ("actual", self.actual), ("expected", self.expected)]
+        shown += [(x, getattr(self, x)) if isinstance(x, str) else x for x in self.extra_repr()]
+        return "\n".join([f"{type(self).__name__}(", *(f"    {name}={value!s}," for name, value in shown), ")"])
+
+
+class ObjectPair(Pair):
+    """Values of any kind, compared by `==`."""
+
+    def compare(self):
+        try:
+            equal = self.actual == self.expected
+        except Exception as error:
+            text = f"{self.actual} == {self.expected} failed with:\n{error}."
+            raise ErrorMeta(ValueError, text, id=self.id) from error
+        if not equal:
+            self._fail(AssertionError, f"{self.actual} != {self.expected}")
+
+
+class NonePair(Pair):
+    """None and anything: only None equals it."""
+
+    def __init__(self, actual, expected, **other_parameters):
+        if actual is not None and expected is not None:
+            self._inputs_not_supported()
+        super().__init__(actual, expected, **other_parameters)
+
+    def compare(self):
+        if self.actual is not self.expected:
+            self._fail(AssertionError, f"None mismatch: {self.actual} is not {self.expected}")
+
+
+class BooleanPair(Pair):
+    """Two bools of Python or NumPy."""
+
+    def __init__(self, actual, expected, *, id=(), **other_parameters):
+        self._check_inputs_isinstance(actual, expected, cls=(bool, *_numpy("bool_")))
+        super().__init__(bool(actual), bool(expected), id=id, **other_parameters)
+
+    def compare(self):
+        if self.actual is not self.expected:
+            self._fail(AssertionError, f"Booleans mismatch: {self.actual} is not {self.expected}")
+
+
+class NumberPair(Pair):
+    """Two numbers of Python or NumPy; tolerances are those of int64, float64 and complex128."""
+
+    _TYPE_TO_DTYPE = {int: _base.int64, float: _base.float64, complex: _base.complex128}
+    _NUMBER_TYPES = tuple(_TYPE_TO_DTYPE)
+
+    def __init__(
+        self, actual, expected, *, id=(), rtol=None, atol=None, equal_nan=False, check_dtype=False, **other_parameters
+    ):
+        self._check_inputs_isinstance(actual, expected, cls=(*self._NUMBER_TYPES, *_numpy("number")))
+        actual, expected = (v.item() if isinstance(v, _numpy("number")) else v for v in (actual, expected))
+        super().__init__(actual, expected, id=id, **other_parameters)
+        dtypes = [next(d for t, d in self._TYPE_TO_DTYPE.items() if isinstance(v, t)) for v in (actual, expected)]
+        self.rtol, self.atol = get_tolerances(*dtypes, rtol=rtol, atol=atol, id=id)
+        self.equal_nan = equal_nan
+        self.check_dtype = check_dtype
+
+    def compare(self):
+        actual, expected = self.actual, self.expected
+        if self.check_dtype and type(actual) is not type(expected):
+            self._fail(AssertionError, f"The (d)types do not match: {type(actual)} != {type(expected)}.")
+        if actual == expected or (self.equal_nan and cmath.isnan(actual) and cmath.isnan(expected)):
+            return
+        difference = abs(actual - expected)
+        if not (cmath.isfinite(difference) and difference <= self.atol + self.rtol * abs(expected)):
+            self._fail(AssertionError, scalar_mismatch(actual, expected, rtol=self.rtol, atol=self.atol))
+
+    def extra_repr(self):
+        return ("rtol", "atol", "equal_nan", "check_dtype")
+
+
+class TensorLikePair(Pair):
+    """Two tensors, or two values of related types that `as_tensor` takes.
+
+    Shapes must be equal; device, dtype, layout and stride where they are checked. Tensors of two devices are compared
+    on the CPU, of two dtypes in the one that both promote to.
+    """
+
+    def __init__(
+        self,
+        actual,
+        expected,
+        *,
+        id=(),
+        allow_subclasses=True,
+        rtol=None,
+        atol=None,
+        equal_nan=False,
+        check_device=True,
+        check_dtype=True,
+        check_layout=True,
+        check_stride=False,
+        **other_parameters,
+    ):
+        related = isinstance(actual, type(expected)) or isinstance(expected, type(actual))
+        if not related or (not allow_subclasses and type(actual) is not type(expected)):
+            self._inputs_not_supported()
+        actual, expected = self._to_tensor(actual), self._to_tensor(expected)
+        super().__init__(actual, expected, id=id, **other_parameters)
+        self.rtol, self.atol = get_tolerances(actual, expected, rtol=rtol, atol=atol, id=id)
+        self.equal_nan = equal_nan
+        self.check_device = check_device
+        self.check_dtype = check_dtype
+        self.check_layout = check_layout
+        self.check_stride = check_stride
+
+    def _to_tensor(self, value):
+        if isinstance(value, Tensor):
+            return value
+        try:
+            return _base.as_tensor(value)
+        except Exception:
+            self._inputs_not_supported()
+
+    def compare(self):
+        self._compare_attributes(self.actual, self.expected)
+        if "meta" in (self.actual.device.type, self.expected.device.type):
+            return
+        self._compare_values(*self._equalize_attributes(self.actual, self.expected))
+
+    def _compare_attributes(self, actual, expected):
+        checked = [
+            ("shape", actual.shape, expected.shape, True),
+            ("layout", actual.layout, expected.layout, self.check_layout),
+            ("stride()", actual.stride(), expected.stride(), self.check_stride),
+            ("device", actual.device, expected.device, self.check_device),
+            ("dtype", actual.dtype, expected.dtype, self.check_dtype),
+        ]
+        for name, ours, theirs, wanted in checked:
+            if wanted and ours != theirs:
+                self._fail(AssertionError, f"The values for attribute '{name}' do not match: {ours} != {theirs}.")
+
+    def _equalize_attributes(self, actual, expected):
+        if actual.device != expected.device:
+            actual, expected = actual.cpu(), expected.cpu()
+        actual, expected = (t.to(_base.int64) if t.dtype in _STORED_ONLY else t for t in (actual, expected))
+        if actual.dtype != expected.dtype:
+            common = promote_types(actual.dtype, expected.dtype)
+            actual, expected = actual.to(common), expected.to(common)
+        return actual, expected
+
+    def _compare_values(self, actual, expected):
+        actual, expected = actual.detach(), expected.detach()
+        tolerances = {"rtol": self.rtol, "atol": self.atol}
+        matches = isclose(actual, expected, equal_nan=self.equal_nan, **tolerances)
+        if matches.all():
+            return
+        if actual.ndim == 0:
+            self._fail(AssertionError, scalar_mismatch(actual.item(), expected.item(), **tolerances))
+        self._fail(AssertionError, tensor_mismatch(actual, expected, matches, **tolerances))
+
+    def extra_repr(self):
+        return ("rtol", "atol", "equal_nan", "check_device", "check_dtype", "check_layout", "check_stride")

@@ -1,0 +1,310 @@
+"""What counts as a container for `_pytree`: tuples, lists, dictionaries, named tuples, deques, and registered classes.
+
+A container is taken apart into its children and a context, from which it can be built again.
+"""
+
+import dataclasses
+import importlib
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from typing import NamedTuple
+
+from .. import return_types
+from .._base import Size
+
+
+class SequenceKey(NamedTuple):
+    """The step from a sequence to one of its items."""
+
+    idx: int
+
+    def __str__(self):
+        return f"[{self.idx!r}]"
+
+    def get(self, sequence):
+        """The item."""
+        return sequence[self.idx]
+
+
+class MappingKey(NamedTuple):
+    """The step from a mapping to one of its values."""
+
+    key: object
+
+    def __str__(self):
+        return f"[{self.key!r}]"
+
+    def get(self, mapping):
+        """The value."""
+        return mapping[self.key]
+
+
+class GetAttrKey(NamedTuple):
+    """The step from an object to one of its attributes."""
+
+    name: str
+
+    def __str__(self):
+        return f".{self.name}"
+
+    def get(self, obj):
+        """The attribute."""
+        return getattr(obj, self.name)
+
+
+class NodeDef(NamedTuple):
+    """How a class is taken apart and built again."""
+
+    type: object
+    flatten_fn: object
+    unflatten_fn: object
+    flatten_with_keys_fn: object
+    serialized_type_name: object = None
+    to_dumpable_context: object = None
+    from_dumpable_context: object = None
+
+
+SUPPORTED_NODES = {}
+SERIALIZED_TYPE_TO_PYTHON_TYPE = {}
+
+
+def register_pytree_node(
+    cls,
+    flatten_fn,
+    unflatten_fn,
+    *,
+    serialized_type_name=None,
+    to_dumpable_context=None,
+    from_dumpable_context=None,
+    flatten_with_keys_fn=None,
+):
+    """Makes a class a container.
+
+    Args:
+        cls (type): the class; subclasses are not meant.
+        flatten_fn (callable): object -> (children, context).
+        unflatten_fn (callable): (children, context) -> object.
+        serialized_type_name (str): its name in what `treespec_dumps` writes; without one it cannot be written.
+        to_dumpable_context, from_dumpable_context (callable): the context as JSON can have it, and back.
+        flatten_with_keys_fn (callable): object -> (list of (key, child), context), for paths.
+
+    Raises:
+        ValueError: the class is registered already, or only one function for contexts is given.
+    """
+    if cls in SUPPORTED_NODES:
+        raise ValueError(f"{cls} is already registered as pytree node.")
+    if (to_dumpable_context is None) != (from_dumpable_context is None):
+        raise ValueError(f"Both to_dumpable_context and from_dumpable_context for {cls} must be None or registered.")
+    SUPPORTED_NODES[cls] = NodeDef(
+        cls,
+        flatten_fn,
+        unflatten_fn,
+        flatten_with_keys_fn,
+        serialized_type_name,
+        to_dumpable_context,
+        from_dumpable_context,
+    )
+    if serialized_type_name is not None:
+        SERIALIZED_TYPE_TO_PYTHON_TYPE[serialized_type_name] = cls
+
+
+_private_register_pytree_node = register_pytree_node
+
+
+def register_dataclass(cls, *, field_names=None, drop_field_names=None, serialized_type_name=None):
+    """Makes a dataclass a container of its fields.
+
+    Args:
+        cls (type): the class. One that is no dataclass needs `field_names`.
+        field_names (list of str): which fields are children; by default all that `__init__` takes.
+        drop_field_names (list of str): which are left out; they get their default when it is built again.
+        serialized_type_name (str): as in `register_pytree_node`.
+
+    Raises:
+        ValueError: `field_names` are not the fields of the dataclass that are not left out.
+    """
+    if not dataclasses.is_dataclass(cls):
+        if field_names is None:
+            raise ValueError(
+                "field_names must be specified with a list of all fields used to initialize "
+                f"{cls}, as it is not a dataclass."
+            )
+        names = field_names
+    else:
+        fields = {f.name for f in dataclasses.fields(cls) if f.init} - set(drop_field_names or ())
+        names = [f.name for f in dataclasses.fields(cls) if f.name in fields] if field_names is None else field_names
+        if set(names) != fields:
+            raise ValueError(
+                "field_names does not include all dataclass fields.\n"
+                f"register_dataclass: expected {sorted(fields)} of {cls}, got {sorted(names)}. Hint: name those that are "
+                "to be left out in drop_field_names."
+            )
+
+    def pairs(obj):
+        return [(n, getattr(obj, n)) for n in names if getattr(obj, n) is not None]
+
+    def absent(obj):
+        return [n for n in names if getattr(obj, n) is None]
+
+    def built(values, context):
+        present, none = context
+        return cls(**dict(zip(present, values, strict=True)), **dict.fromkeys(none))
+
+    register_pytree_node(
+        cls,
+        lambda obj: ([v for _, v in pairs(obj)], [[n for n, _ in pairs(obj)], absent(obj)]),
+        built,
+        serialized_type_name=serialized_type_name,
+        flatten_with_keys_fn=lambda obj: (
+            [(GetAttrKey(n), v) for n, v in pairs(obj)],
+            [[n for n, _ in pairs(obj)], absent(obj)],
+        ),
+    )
+
+
+def register_constant(cls):
+    """Makes objects of a class containers without children: they are part of the structure, compared by `==`.
+
+    Raises:
+        TypeError: the class compares by identity, or is not hashable.
+    """
+    if cls.__eq__ is object.__eq__ or cls.__hash__ is None:
+        raise TypeError(
+            f"register_constant: {cls} must define `__eq__` and `__hash__`, as its objects are compared by value"
+        )
+    register_pytree_node(cls, lambda obj: ([], obj), lambda _, obj: obj, flatten_with_keys_fn=lambda obj: ([], obj))
+
+
+def is_namedtuple(obj):
+    """Whether it is a named tuple, or a class of them."""
+    return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
+
+
+def is_namedtuple_class(cls):
+    """Whether it is a subclass of tuple with `_fields`, `_make` and `_asdict`."""
+    return (
+        isinstance(cls, type)
+        and issubclass(cls, tuple)
+        and isinstance(getattr(cls, "_fields", None), tuple)
+        and all(isinstance(name, str) for name in cls._fields)
+        and callable(getattr(cls, "_make", None))
+        and callable(getattr(cls, "_asdict", None))
+    )
+
+
+def is_namedtuple_instance(obj):
+    """Whether it is a named tuple."""
+    return is_namedtuple_class(type(obj))
+
+
+def node_type(tree):
+    """What `tree` is registered as; its own class where that is a leaf."""
+    cls = type(tree)
+    # Subclasses of named tuples are such; of other containers they are leaves.
+    return namedtuple if cls not in SUPPORTED_NODES and is_namedtuple_class(cls) else cls
+
+
+def _sequence_keys(values):
+    return [(SequenceKey(i), v) for i, v in enumerate(values)]
+
+
+def _mapping_keys(mapping):
+    return [(MappingKey(k), v) for k, v in mapping.items()]
+
+
+def _register(cls, children, context, build, keys, name=None, to_json=None, from_json=None):
+    register_pytree_node(
+        cls,
+        lambda obj: (list(children(obj)), context(obj)),
+        build,
+        flatten_with_keys_fn=lambda obj: (keys(obj), context(obj)),
+        serialized_type_name=name,
+        to_dumpable_context=to_json,
+        from_dumpable_context=from_json,
+    )
+
+
+def _sequence(cls, name):
+    _register(cls, iter, lambda _: None, lambda values, _: cls(values), _sequence_keys, name)
+
+
+def _defaultdict_to_json(context):
+    factory, keys = context
+    return {
+        "default_factory_module": factory.__module__,
+        "default_factory_name": factory.__qualname__,
+        "dict_context": keys,
+    }
+
+
+def _defaultdict_from_json(context):
+    module = importlib.import_module(context["default_factory_module"])
+    return [getattr(module, context["default_factory_name"]), context["dict_context"]]
+
+
+def _namedtuple_to_json(cls):
+    name = _NAMEDTUPLES.get(cls)
+    if name is None:
+        raise NotImplementedError(
+            f"Can't serialize TreeSpec of namedtuple class {cls} because we didn't register a serialized_type_name. "
+            "Please register using `_register_namedtuple`."
+        )
+    return name
+
+
+def _namedtuple_from_json(name):
+    found = [cls for cls, known in _NAMEDTUPLES.items() if known == name]
+    if not found:
+        raise NotImplementedError(f"Can't deserialize TreeSpec of namedtuple class {name}: it is not registered.")
+    return found[0]
+
+
+def _register_namedtuple(cls, *, serialized_type_name):
+    """Gives a class of named tuples a name for `treespec_dumps`."""
+    _NAMEDTUPLES[cls] = serialized_type_name
+
+
+_NAMEDTUPLES = {}
+_sequence(tuple, "builtins.tuple")
+_sequence(list, "builtins.list")
+_sequence(Size, "torch.Size")
+_register(dict, dict.values, list, lambda v, keys: dict(zip(keys, v, strict=True)), _mapping_keys, "builtins.dict")
+_register(
+    namedtuple,
+    iter,
+    type,
+    lambda values, cls: cls._make(values),
+    lambda t: [(GetAttrKey(name), value) for name, value in zip(t._fields, t, strict=True)],
+    "collections.namedtuple",
+    _namedtuple_to_json,
+    _namedtuple_from_json,
+)
+_register(
+    OrderedDict,
+    OrderedDict.values,
+    list,
+    lambda values, keys: OrderedDict(zip(keys, values, strict=True)),
+    _mapping_keys,
+    "collections.OrderedDict",
+)
+_register(
+    defaultdict,
+    defaultdict.values,
+    lambda d: [d.default_factory, list(d)],
+    lambda values, context: defaultdict(context[0], zip(context[1], values, strict=True)),
+    _mapping_keys,
+    "collections.defaultdict",
+    _defaultdict_to_json,
+    _defaultdict_from_json,
+)
+_register(
+    deque,
+    iter,
+    lambda d: d.maxlen,
+    lambda values, maxlen: deque(values, maxlen=maxlen),
+    _sequence_keys,
+    "collections.deque",
+)
+for _cls in [c for c in vars(return_types).values() if isinstance(c, type)]:
+    _register(_cls, iter, lambda _: None, lambda values, _, cls=_cls: cls(values), _sequence_keys)
+STANDARD_DICT_TYPES = frozenset({dict, OrderedDict, defaultdict})
+BUILTIN_TYPES = frozenset({tuple, list, dict, namedtuple, OrderedDict, defaultdict, deque})

@@ -1,0 +1,93 @@
+"""`torch.masked` beyond the table: lines of which nothing is let through, orders below zero, dtypes that are asked for."""
+
+import pytest
+from support import target
+
+NAN, INF = float("nan"), float("inf")
+X = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+FIRST = [[True, False, True], [False, False, False]]
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "want"),
+    [
+        ("sum", (1,), [4.0, 0.0]),
+        ("prod", (1,), [3.0, 1.0]),
+        ("amax", (1,), [3.0, -INF]),
+        ("amin", (1,), [1.0, INF]),
+        ("argmax", (1,), [2.0, 0.0]),
+        ("argmin", (1,), [0.0, 0.0]),
+        ("mean", (1,), [2.0, NAN]),
+        ("median", (1,), [1.0, NAN]),
+        ("norm", (1, 1), [4.0, 0.0]),
+        ("var", (1,), [2.0, NAN]),
+        ("var", (1, False), [1.0, NAN]),
+        ("std", (1, False), [1.0, NAN]),
+        ("logsumexp", (1,), [3.126928, -INF]),
+        ("softmax", (1,), [[0.1192029, 0.0, 0.8807971], [NAN] * 3]),
+        ("cumsum", (1,), [[1.0, 1.0, 4.0], [0.0] * 3]),
+        ("cumprod", (1,), [[1.0, 1.0, 3.0], [1.0] * 3]),
+        ("normalize", (1, 1), [[0.25, 0.0, 0.75], [0.0] * 3]),
+    ],
+)
+def test_lines_without_elements(torch, device, name, args, want):
+    import importlib
+
+    op = getattr(importlib.import_module(f"{torch.__name__}.masked"), name)
+    x = torch.tensor(X, device=device)
+    got = op(x, *args, mask=torch.tensor(FIRST, device=device))
+    assert torch.allclose(got.cpu(), torch.tensor(want), equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "amax", "logsumexp", "softmax"])
+def test_no_gradient_where_masked(torch, name):
+    """Nor NaN: the masked-out row passes nothing back, whatever its result."""
+    x = torch.tensor(X, requires_grad=True)
+    no_gradient(torch, name, x)
+
+
+def no_gradient(torch, name, x):
+    getattr(torch.masked, name)(x, 1, mask=torch.tensor(FIRST)).nan_to_num(0, 0, 0).sum().backward()
+    assert x.grad[0, 1] == 0 and x.grad[1].tolist() == [0, 0, 0]
+
+
+def test_dtypes(torch):
+    mask, m = torch.tensor(FIRST), torch.masked
+    ints = torch.tensor(X, dtype=torch.int32)
+    assert m.sum(ints, mask=mask).dtype == torch.int64 and m.amax(ints, mask=mask).dtype == torch.int32
+    assert m.argmax(ints, 1).dtype == torch.int32 and m.argmax(ints, 1, dtype=torch.int64).dtype == torch.int64
+    assert m.amax(ints, 1, mask=mask).tolist() == [3, -(2**31)]
+    assert m.amin(ints.to(torch.uint8), 1, mask=mask).tolist() == [1, 255]
+    assert m.var(ints, 0).dtype == torch.float32 and m.mean(ints, dtype=torch.float64).dtype == torch.float64
+    assert m.sum(mask, 1, mask=mask).tolist() == [2, 0]
+    assert m.logaddexp(torch.zeros(2), torch.zeros(2), input_mask=torch.tensor([True, False])).tolist()[1] == 0.0
+
+
+@pytest.mark.skipif(target.STAND_IN, reason="where PyTorch has zeros, NaN or the input's dtype")
+def test_better_answers(torch):
+    x, mask = torch.tensor([[1.0, 2.0, 4.0]]), torch.tensor([[True, True, False]])
+    assert torch.masked.norm(x, -1, 1, mask=mask).item() == pytest.approx(2 / 3)
+    assert torch.masked.median(x, 1, dtype=torch.float64, mask=mask).dtype == torch.float64
+    no_gradient(torch, "var", torch.tensor(X, requires_grad=True))
+
+
+def test_logsumexp_of_columns_far_below_zero(torch, device):
+    """Each column is folded into an accumulator that stands for nothing yet."""
+    x = torch.tensor([[-300.0, 1.0, -1e9], [3.0, -300.0, -1e9], [-300.0, -300.0, -2e9]], device=device)
+    assert torch.logsumexp(x, 0).tolist() == [3.0, 1.0, -1e9]
+    far = torch.full((200, 3), -1000.0, device=device)
+    assert torch.allclose(torch.logsumexp(far, 0), torch.tensor(-994.70168, device=device))
+
+
+def test_what_masks_stand_for(torch):
+    m, x, mask = torch.masked, torch.tensor(X), torch.tensor([True, False, False])
+    assert m._reduction_identity("masked.amax", x).item() == -INF and m._reduction_identity("mean", x) is None
+    assert m._reduction_identity("prod", x.long()).item() == 1 and m._reduction_identity("amin", x.byte()).item() == 255
+    assert m._input_mask(x, mask=mask).tolist() == [[True, False, False]] * 2
+    assert m._output_mask(m.sum, x, 0, mask=mask).tolist() == [True, False, False]
+    assert m._output_mask(m.norm, x, 2, 1, keepdim=True, mask=mask).tolist() == [[True], [True]]
+    assert m._output_mask(m.softmax, x, 1, mask=mask).shape == (2, 3)
+    with pytest.raises(NotImplementedError, match="identity of amax on torch.bool input"):
+        m._reduction_identity("amax", mask)
+    with pytest.raises(ValueError, match="expected masked operation"):
+        m._output_mask(torch.cos, x, mask=mask)
