@@ -57,15 +57,15 @@ class Methods:
 
     def apply_(self, function):
         """Replaces each element by `function(element)`; slow, and only for CPU tensors."""
-        return _mapped(self, function)
+        return _mapped("apply_", self, function)
 
     def map_(self, tensor, callable):
         """Replaces each element by `callable(element, other)`; slow, and only for CPU tensors."""
-        return _mapped(self, callable, tensor)
+        return _mapped("map_", self, callable, tensor)
 
     def map2_(self, x, y, callable):
         """Replaces each element by `callable(element, that of x, that of y)`; slow, and only for CPU tensors."""
-        return _mapped(self, callable, x, y)
+        return _mapped("map2_", self, callable, x, y)
 
     def __len__(self):
         if self.ndim == 0:
@@ -212,6 +212,8 @@ class _Array:
         self.__array_interface__ = _C._array_interface(tensor)
 
 
-def _mapped(self, function, *others):
+def _mapped(name, self, function, *others):
+    if any(t.requires_grad for t in (self, *others)):
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
     lists = [t.expand_as(self).reshape(-1).tolist() for t in (self, *others)]
     return self.copy_(_C.tensor(list(map(function, *lists)), dtype=self.dtype).reshape(self.shape))

@@ -1,7 +1,7 @@
 //! `out=`: results go into tensors that the caller gave, resized where their shape differs.
 
 use super::{call, elementwise, overlap};
-use crate::autograd::{GradGuard, grad_enabled, witness};
+use crate::autograd::{GradGuard, grad_enabled, history, witness};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
@@ -20,6 +20,7 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.",
         ));
     }
+    outs.iter().try_for_each(history::check_inference)?;
     if outs.iter().any(|t| t.layout().has_internal_overlap()) {
         return Err(Error::runtime(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. \
@@ -104,7 +105,13 @@ fn check_same(result: DType, out: DType) -> Result<()> {
 
 /// Gives a tensor another shape, keeping its memory where that is large enough (`resize_`).
 pub fn resize(t: &Tensor, shape: &[usize]) -> Result<()> {
-    if t.shape() == shape { Ok(()) } else { lay_out(t, Layout::contiguous(shape)) }
+    history::check_inference(t)?;
+    if t.shape() == shape {
+        return Ok(());
+    }
+    lay_out(t, Layout::contiguous(shape))?;
+    t.storage().bump();
+    Ok(())
 }
 
 /// Gives a tensor another layout from its present offset on.

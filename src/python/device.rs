@@ -127,14 +127,10 @@ pub fn _from_storage_bytes(data: &[u8], dtype: PyRef<super::kinds::PyDType>) -> 
 /// `resize_`: another shape over the same storage, which grows where it must.
 #[pyfunction]
 pub fn _resize(t: Handle, sizes: Vec<i64>) -> PyResult<()> {
-    if t.0.requires_grad() {
+    if t.0.requires_grad() && !t.0.flag(INFERENCE) {
         return Err(PyRuntimeError::new_err("cannot resize variables that require grad"));
     }
-    let tensor = t.0;
-    let shape = to_shape(&sizes)?;
-    crate::dispatch::resize(&tensor, &shape)?;
-    tensor.storage().bump();
-    Ok(())
+    Ok(crate::dispatch::resize(&t.0, &to_shape(&sizes)?)?)
 }
 
 /// Counts a write that the library has not seen; inference tensors count none.
@@ -155,6 +151,7 @@ pub fn _set_(
     sizes: Option<Vec<i64>>,
     strides: Option<Vec<i64>>,
 ) -> PyResult<()> {
+    crate::autograd::history::check_inference(&t.0)?;
     let mut meta: Meta = source.0.meta().clone();
     if let Some(sizes) = sizes {
         let shape = to_shape(&sizes)?;
