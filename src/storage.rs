@@ -41,10 +41,11 @@ impl Buffer {
     }
 }
 
-/// The memory of a storage: its own, or that of another storage under a version counter of its own (`.data`).
+/// The memory of a storage: its own, or that of another storage under another version counter. That is its own (`.data`),
+/// or where a tensor was given other memory (`x.data = y`) the one that it goes on sharing with its views.
 enum Memory {
     Own(Buffer),
-    Of(Storage),
+    Of(Storage, Option<Storage>),
 }
 
 struct Inner {
@@ -77,14 +78,27 @@ impl Drop for Inner {
 impl Storage {
     #[inline]
     pub fn new(buffer: Buffer, device: Device) -> Storage {
-        Storage::build(Memory::Own(buffer), device)
+        Storage::build(Memory::Own(buffer), device, 0)
     }
     /// The same memory with a version counter of its own: writes through it are not noticed by saved tensors.
     pub fn unversioned(&self) -> Storage {
-        Storage::build(Memory::Of(self.root().clone()), self.device())
+        Storage::build(Memory::Of(self.root().clone(), None), self.device(), 0)
+    }
+    /// The same memory with the version counter of `other`: the same counter while others use it, else one that goes on.
+    pub fn counted_by(&self, other: &Storage) -> Storage {
+        let counter = other.counter();
+        let shared = (Arc::strong_count(&counter.0) > 1).then(|| counter.clone());
+        Storage::build(Memory::Of(self.root().clone(), shared), self.device(), counter.version())
     }
     #[inline]
-    fn build(first: Memory, device: Device) -> Storage {
+    fn counter(&self) -> &Storage {
+        match &self.0.first {
+            Memory::Of(_, Some(counter)) => counter,
+            _ => self,
+        }
+    }
+    #[inline]
+    fn build(first: Memory, device: Device, version: u32) -> Storage {
         tally::add(Count::Storages, 1);
         Storage(place::arc(|| Inner {
             first,
@@ -92,7 +106,7 @@ impl Storage {
             grown: Mutex::new(Vec::new()),
             device,
             fixed: AtomicBool::new(false),
-            version: AtomicU32::new(0),
+            version: AtomicU32::new(version),
             saved: AtomicBool::new(false),
             mark: AtomicU32::new(0),
         }))
@@ -111,7 +125,7 @@ impl Storage {
     fn root(&self) -> &Storage {
         match &self.0.first {
             Memory::Own(_) => self,
-            Memory::Of(s) => s,
+            Memory::Of(s, _) => s,
         }
     }
     #[inline]
@@ -123,7 +137,7 @@ impl Storage {
         }
         match &self.0.first {
             Memory::Own(b) => b,
-            Memory::Of(s) => s.buffer(),
+            Memory::Of(s, _) => s.buffer(),
         }
     }
     pub fn bytes(&self) -> usize {
@@ -159,12 +173,13 @@ impl Storage {
         let foreign = matches!(self.buffer(), Buffer::Cpu(b) if b.is_foreign());
         !foreign && !self.root().0.fixed.load(Ordering::Acquire)
     }
+    #[inline]
     pub fn version(&self) -> u32 {
-        self.0.version.load(Ordering::Acquire)
+        self.counter().0.version.load(Ordering::Acquire)
     }
     /// Only `dispatch` calls this: one bump for each in-place op.
     pub fn bump(&self) {
-        self.0.version.fetch_add(1, Ordering::AcqRel);
+        self.counter().0.version.fetch_add(1, Ordering::AcqRel);
     }
     pub fn is_saved(&self) -> bool {
         self.0.saved.load(Ordering::Relaxed)
@@ -191,7 +206,7 @@ impl Storage {
     }
     /// Makes room for `bytes`, keeping what is there (`resize_`). The old block stays until the storage goes.
     pub fn grow(&self, bytes: usize) -> Result<()> {
-        if let Memory::Of(s) = &self.0.first {
+        if let Memory::Of(s, _) = &self.0.first {
             return s.grow(bytes);
         }
         let old = self.buffer();

@@ -23,7 +23,13 @@ fn grad(y: &Tensor, x: &[&Tensor], create_graph: bool) -> Result<Vec<Tensor>> {
     one.fill_raw(Scalar::Int(1))?;
     let inputs: Vec<_> = x.iter().map(|t| history::grad_edge(t).unwrap().unwrap()).collect();
     let roots = vec![(history::grad_edge(y)?.unwrap(), one)];
-    let out = autograd::run(Request { roots, keep_graph: create_graph, create_graph, inputs: Some(&inputs) })?;
+    let out = autograd::run(Request {
+        roots,
+        keep_graph: create_graph,
+        create_graph,
+        inputs: Some(&inputs),
+        accumulate: false,
+    })?;
     Ok(out.into_iter().map(|g| g.expect("a gradient")).collect())
 }
 

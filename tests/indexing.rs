@@ -22,7 +22,13 @@ fn grad(y: &Tensor, x: &Tensor) -> Result<Tensor> {
     one.fill_raw(Scalar::Int(1))?;
     let inputs = [history::grad_edge(x)?.unwrap()];
     let roots = vec![(history::grad_edge(y)?.unwrap(), one)];
-    let out = autograd::run(Request { roots, keep_graph: true, create_graph: true, inputs: Some(&inputs) })?;
+    let out = autograd::run(Request {
+        roots,
+        keep_graph: true,
+        create_graph: true,
+        inputs: Some(&inputs),
+        accumulate: false,
+    })?;
     Ok(out.into_iter().next().flatten().expect("a gradient"))
 }
 

@@ -138,6 +138,27 @@ def test_gradcheck_finds_errors(torch, autograd):
         autograd.gradcheck(Ignores.apply, (double(torch, 1.0),))
 
 
+def test_gradcheck_finds_outputs_that_change_and_hooks_that_fail(torch, autograd):
+    x = double(torch, 1.0)
+    with pytest.raises(AssertionError, match="outputs with the same shape when inputs are perturbed"):
+        autograd.gradcheck(lambda x: torch.cat([x, x]) if bool((x >= 1).all()) else x, (x,))
+    with pytest.raises(AssertionError, match="outputs with the same dtype when inputs are perturbed"):
+        autograd.gradcheck(lambda x: x.float() if bool((x >= 1).all()) else x, (x,))
+
+    def refuses(x):
+        def hook(grad):
+            if grad is None:
+                raise RuntimeError("undefined")
+
+        y = x.clone()
+        y.register_hook(hook)
+        return y
+
+    with pytest.warns(UserWarning, match="New undefined gradient support checking feature"):
+        assert autograd.gradcheck(refuses, (x,), raise_exception=False) is False
+    assert autograd.gradcheck(refuses, (x,), check_undefined_grad=False)
+
+
 def test_gradcheck_accepts(torch, autograd):
     x, w = double(torch, 0.5, 1.0, 2.0), torch.tensor([[1.0, -2.0, 0.5]] * 2, dtype=torch.float64).requires_grad_()
     assert autograd.gradcheck(lambda x, w: (w.matmul(x).tanh(), x.sum()), (x, w))
@@ -249,6 +270,36 @@ def test_saved_tensors_hooks(torch, autograd):
     z.sum().backward()
 
 
+def test_saved_tensors_of_functions(torch, autograd):
+    body = {
+        "forward": staticmethod(lambda ctx, x: ctx.save_for_backward(x, None) or x * 2),
+        "backward": staticmethod(lambda ctx, g: g * ctx.saved_tensors[0]),
+    }
+    x, seen = double(torch, 3.0), []
+    y = type("Own", (autograd.Function,), body).apply(x)
+    first, second = y.grad_fn._raw_saved_tensors
+    assert type(first) is autograd.SavedTensor
+    with pytest.raises(RuntimeError, match="None is forbidden"):
+        second.register_hooks(lambda t: t, lambda t: t)
+    for wrong in ((1, 1), (lambda t: t,)):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            first.register_hooks(*wrong)
+    first.register_hooks(lambda t: seen.append(t) or t * 5, lambda t: t * 2)
+    with pytest.raises(RuntimeError, match="already been set"):
+        first.register_hooks(lambda t: t, lambda t: t)
+    y.backward()
+    assert x.grad.tolist() == [30] and len(seen) == 1
+    with pytest.raises(RuntimeError, match="after they have already been freed"):
+        _ = y.grad_fn._raw_saved_tensors
+    with pytest.raises(RuntimeError, match="from Python is forbidden"):
+        autograd.SavedTensor()
+    with pytest.raises(RuntimeError, match="pack hook is modifying its input"):
+        (x.exp()).grad_fn._raw_saved_result.register_hooks(lambda t: t.mul_(2), lambda t: t)
+    with autograd.graph.saved_tensors_hooks(lambda t: t.mul_(2), lambda t: t):
+        with pytest.raises(RuntimeError, match="pack hook is modifying its input"):
+            (x * 1).exp()
+
+
 def test_multi_grad_hook(torch, autograd):
     graph = importlib.import_module(torch.__name__ + ".autograd.graph")
     x, y = double(torch, 1.0), double(torch, 2.0)
@@ -257,6 +308,75 @@ def test_multi_grad_hook(torch, autograd):
         (x * y).backward()
     (x * y).backward()
     assert seen == [[2, 1]]
+
+
+def test_edges_as_outputs(torch, autograd):
+    x = double(torch, 1.0, 2.0)
+    edge = autograd.graph.get_gradient_edge
+    assert autograd.grad(edge((x * x).sum()), x)[0].tolist() == [2, 4]
+    with pytest.raises(RuntimeError, match="only for scalar outputs"):
+        autograd.grad(edge(x * x), x)
+    with pytest.raises(RuntimeError, match="Mismatch in shape"):
+        autograd.grad(edge((x * x).sum()), x, torch.ones(3, dtype=torch.float64))
+    with pytest.raises(RuntimeError, match="required to have the same dtype"):
+        autograd.grad(edge((x * x).sum()), x, torch.ones((), dtype=torch.complex64))
+    with pytest.raises(ValueError, match="grad requires non-empty inputs"):
+        autograd.grad((x * x).sum(), [])
+
+
+def test_materialized_zeros_have_a_gradient_where_one_is_recorded(torch, autograd):
+    x, a = double(torch, 0.5), double(torch, 1.0)
+    first = autograd.grad(x * a, x, create_graph=True)
+    (second,) = autograd.grad(first, x, create_graph=True, materialize_grads=True)
+    assert second.requires_grad and second.tolist() == [0]
+    (third,) = autograd.grad(second, x, materialize_grads=True)
+    assert not third.requires_grad and third.tolist() == [0]
+
+
+def test_warning_of_cycles_can_repeat(torch):
+    w = torch.ones(2, requires_grad=True)
+    torch.set_warn_always(True)
+    try:
+        for _ in range(2):
+            with pytest.warns(UserWarning, match="create a reference cycle"):
+                (w * w).sum().backward(create_graph=True)
+            w.grad = None
+    finally:
+        torch.set_warn_always(False)
+
+
+def test_unrecorded_values_may_leave_the_graph(torch):
+    w = torch.ones(2, requires_grad=True)
+    numpy = pytest.importorskip("numpy")
+    with torch.no_grad():
+        assert isinstance(w.numpy(), numpy.ndarray)
+    with pytest.raises(RuntimeError, match="detach"):
+        w.numpy()
+    for call in (lambda: (w * 1).apply_(abs), lambda: torch.ones(2).map2_(torch.ones(2), w, lambda a, b, c: a)):
+        with pytest.raises(RuntimeError, match=r"on Variable that requires grad\. Use var\.detach\(\)"):
+            call()
+
+
+def test_classes_are_decorated_as_functions_with_a_warning(torch):
+    with pytest.warns(FutureWarning, match="Decorating classes is deprecated"):
+
+        @torch.no_grad()
+        class Made:
+            def __init__(self):
+                self.recording = torch.is_grad_enabled()
+
+    assert Made().recording is False
+
+
+def test_in_place_activations_with_negative_slope(torch):
+    for name in ("leaky_relu", "elu", "celu"):
+        function = getattr(torch.nn.functional, name)
+        grads = []
+        for inplace in (False, True):
+            w = double(torch, 1.0, -1.0)
+            function(w * -2, -0.5, inplace=inplace).sum().backward()
+            grads.append(w.grad.tolist())
+        assert grads[0] == grads[1] and grads[0][0] != 0
 
 
 def test_gradient_edge(torch, autograd):

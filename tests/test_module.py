@@ -1,7 +1,9 @@
 """`nn.Module`: registration, attribute rules, modes, state, hooks."""
 
+import collections
 import copy
 import pickle
+import warnings
 
 import pytest
 
@@ -253,6 +255,53 @@ def test_backward_hooks(torch):
     m.register_full_backward_hook(lambda module, grad_input, grad_output: (None, None, None))
     with pytest.raises(RuntimeError, match="invalid number of grad_input"):
         m(x).sum().backward()
+
+
+def test_full_backward_hooks_leave_the_call_as_it_is(torch):
+    seen, pair = [], collections.namedtuple("Pair", "first second")
+
+    class Two(torch.nn.Module):
+        def forward(self, a, b):
+            seen.append((a.requires_grad, b.requires_grad))
+            return pair(a * 2, b)
+
+    m, x, constant = Two(), torch.ones(3, requires_grad=True), torch.ones(3)
+    m.register_full_backward_hook(lambda module, grad_input, grad_output: seen.append((grad_input, grad_output)))
+    out = m(x, constant)
+    assert type(out) is pair and out.second.requires_grad is False and seen == [(True, False)]
+    out.first.sum().backward()
+    grads, outputs = seen[1]
+    assert [g.tolist() for g in grads] == [[2, 2, 2], [0, 0, 0]] and outputs[0].tolist() == [1, 1, 1]
+    assert outputs[1] is None
+    own = type("Own", (torch.nn.Module,), {"forward": lambda self, x: [x * 2]})()
+    own.register_full_backward_hook(lambda *args: None)
+    with pytest.warns(UserWarning, match="module output should be a Tensor or a tuple of Tensors"):
+        assert type(own(x)) is list
+
+
+def test_non_full_backward_hooks_say_what_they_miss(torch):
+    x = torch.ones(2, requires_grad=True)
+    forwards = {
+        "does not return a single Tensor": lambda self, x: [x * 2],
+        "by different autograd Nodes": lambda self, x: (x * 2, x * 3),
+        "forward contains multiple autograd Nodes": lambda self, x: (x * 2) + 1,
+    }
+    for words, forward in forwards.items():
+        m = type("Own", (torch.nn.Module,), {"forward": forward})()
+        m.register_backward_hook(lambda *args: None)
+        with pytest.warns(FutureWarning, match=words):
+            m(x)
+    m = type("Own", (torch.nn.Module,), {"forward": lambda self, x, n: x * n})()
+    m.register_backward_hook(lambda module, grad_input, grad_output: (grad_input[0],))
+    with pytest.warns(FutureWarning, match="does not take as input a single Tensor"):
+        out = m(x * 1, 2)
+    with pytest.raises(RuntimeError, match=r"incorrect number of values \(got 1, but expected 2\)"):
+        out.sum().backward()
+    m = type("Own", (torch.nn.Module,), {"forward": lambda self, x: x.exp()})()
+    m.register_backward_hook(lambda *args: None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        m(x * 1)
 
 
 def test_global_hooks(torch):

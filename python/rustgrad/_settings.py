@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 is_grad_enabled = _C.is_grad_enabled
-_asked = {"deterministic": 0, "fill": True, "warn_only": False, "precision": "highest", "warn_always": False}
+_asked = {"deterministic": 0, "fill": True, "warn_only": False, "precision": "highest"}
 
 _PROFILES = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
@@ -132,13 +132,13 @@ def get_num_interop_threads():
 
 
 def set_warn_always(mode):
-    """Remembers the wish; which warnings repeat is up to Python's `warnings` filters."""
-    _asked["warn_always"] = bool(mode)
+    """Whether warnings that are given once in a program are given every time; filters of `warnings` still apply."""
+    _C._set_warn_always(bool(mode))
 
 
 def is_warn_always_enabled():
     """Whether `set_warn_always(True)` was asked for."""
-    return _asked["warn_always"]
+    return _C._is_warn_always_enabled()
 
 
 def is_anomaly_enabled():

@@ -7,6 +7,7 @@ What computes is an op of the table and is set on the class by the extension mod
 import functools
 import types
 import warnings
+from collections import OrderedDict
 
 from . import _C, _conversions, _formats, _functions, _protocols, storage
 from ._C import Tensor, ops
@@ -212,12 +213,35 @@ class _Methods:
         _C._retain_grad(self)
 
     def register_hook(self, hook):
-        """Calls `hook(grad)` whenever the gradient is computed; it may return another. Returns a removable handle."""
-        return _C._register_hook(self, hook)
+        """Calls `hook(grad)` whenever the gradient is computed; it may return another. Returns a removable handle.
+
+        Raises:
+            RuntimeError: the tensor does not require grad.
+        """
+        _check_hookable(self)
+        return self._register(hook, False)
 
     def register_post_accumulate_grad_hook(self, hook):
-        """Calls `hook(tensor)` after the gradient of a leaf was accumulated."""
-        return _C._register_post_accumulate_grad_hook(self, hook)
+        """Calls `hook(tensor)` after the gradient of a leaf was accumulated; the hook returns None.
+
+        Raises:
+            RuntimeError: the tensor does not require grad, or is no leaf.
+        """
+        _check_hookable(self)
+        if self.grad_fn is not None:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        return self._register(hook, True)
+
+    def _register(self, hook, accumulated):
+        from .utils.hooks import RemovableHandle
+
+        hooks = _C._get_hooks(self, accumulated)
+        if hooks is None:
+            hooks = OrderedDict()
+            _C._set_hooks(self, hooks, accumulated)
+        handle = RemovableHandle(hooks)
+        hooks[handle.id] = hook
+        return handle
 
     def detach(self):
         """The same memory without history; never requires grad."""
@@ -345,7 +369,30 @@ class _Methods:
 
     @property
     def _backward_hooks(self):
-        return None
+        """The hooks on the gradient by the numbers of their handles; None before the first one."""
+        return _C._get_hooks(self, False)
+
+    @_backward_hooks.setter
+    def _backward_hooks(self, hooks):
+        _C._set_hooks(self, hooks, False)
+
+    @_backward_hooks.deleter
+    def _backward_hooks(self):
+        raise RuntimeError("Deletion of _backwards_hooks not allowed!")
+
+    @property
+    def _post_accumulate_grad_hooks(self):
+        """The hooks that see a leaf after accumulation; None before the first one."""
+        return _C._get_hooks(self, True)
+
+    @_post_accumulate_grad_hooks.setter
+    def _post_accumulate_grad_hooks(self, hooks):
+        _C._set_hooks(self, hooks, True)
+
+
+def _check_hookable(tensor):
+    if not tensor.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
 
 
 def _never(name, what):

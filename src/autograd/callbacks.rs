@@ -17,6 +17,11 @@ pub fn current() -> Option<u64> {
     RUNNING.with_borrow(|all| all.last().map(|r| r.0))
 }
 
+/// How deep passes nest in this thread.
+pub(super) fn depth() -> usize {
+    RUNNING.with_borrow(Vec::len)
+}
+
 /// Runs `callback` when the innermost pass of this thread has ended well.
 pub fn queue(callback: Callback) -> Result<()> {
     RUNNING.with_borrow_mut(|all| match all.last_mut() {

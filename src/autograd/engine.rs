@@ -4,14 +4,14 @@
 //! functions take it themselves. Several threads may run backward over one graph: accumulation into a leaf is locked.
 
 use super::kit;
-use super::mode::GradGuard;
-use super::node::Node;
-use super::{callbacks, hooks};
+use super::mode::{self, GradGuard};
+use super::node::{Grads, Node, Work};
+use super::{callbacks, hooks, saved};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::layout::{Layout, contiguous_strides, same_dims};
-use crate::tensor::{Edge, Tensor};
+use crate::tensor::{Edge, HAS_FN, LEAF_GRAD, Tensor};
 use smallvec::SmallVec;
 use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -45,8 +45,9 @@ pub struct Request<'a> {
     pub roots: Vec<(Edge, Tensor)>,
     pub keep_graph: bool,
     pub create_graph: bool,
-    /// `Some`: gradients of these are returned and nothing is accumulated.
+    /// `Some`: only these count. Their gradients are returned, or with `accumulate` reach their leaves.
     pub inputs: Option<&'a [Edge]>,
+    pub accumulate: bool,
 }
 
 /// What gradients wait for.
@@ -55,9 +56,11 @@ enum Target {
     Leaf(Tensor),
 }
 
+type Gradients = SmallVec<[Option<Tensor>; 1]>;
+
 struct Waiting {
     target: Target,
-    grads: SmallVec<[Option<Tensor>; 1]>,
+    grads: Gradients,
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -69,11 +72,36 @@ struct Pass<'a> {
     /// With `inputs`: the nodes on a way to one of them.
     needed: Option<NodeSet>,
     inputs: &'a [Edge],
+    accumulate: bool,
     captured: Vec<Option<Tensor>>,
 }
 
 /// Runs backward. Returns the gradients of `request.inputs` in order (empty without inputs).
 pub fn run(request: Request) -> Result<Vec<Option<Tensor>>> {
+    if callbacks::depth() < NESTED { pass(request) } else { on_fresh_stack(request) }
+}
+
+/// How deep passes may nest on one stack: hooks and custom functions may run backward themselves.
+const NESTED: usize = 60;
+
+/// Runs a pass on a thread of its own, whose stack, and whose interpreter's, are fresh; this thread waits for it.
+#[cold]
+fn on_fresh_stack(request: Request) -> Result<Vec<Option<Tensor>>> {
+    let (inference, anomaly, hooks) = (mode::inference_enabled(), mode::anomaly(), saved::Modes::here());
+    let there = || {
+        mode::set_inference_enabled(inference);
+        mode::set_anomaly(anomaly);
+        hooks.set();
+        pass(request)
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(16 << 20).spawn_scoped(scope, there);
+        let thread = thread.map_err(|e| Error::runtime(format!("backward: no thread for a nested pass: {e}")))?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+fn pass(request: Request) -> Result<Vec<Option<Tensor>>> {
     let _mode = GradGuard::new(request.create_graph);
     let running = callbacks::Pass::enter();
     let inputs = request.inputs.unwrap_or(&[]);
@@ -82,10 +110,11 @@ pub fn run(request: Request) -> Result<Vec<Option<Tensor>>> {
         waiting: NodeMap::default(),
         needed: request.inputs.map(|i| needed(&request.roots, i)),
         inputs,
+        accumulate: request.accumulate || request.inputs.is_none(),
         captured: vec![None; inputs.len()],
     };
     for (edge, grad) in request.roots {
-        pass.deliver(&edge, grad)?;
+        pass.deliver(&edge, Some(grad))?;
     }
     while let Some(Turn(_, key)) = pass.heap.pop() {
         match pass.waiting.remove(&key) {
@@ -99,8 +128,8 @@ pub fn run(request: Request) -> Result<Vec<Option<Tensor>>> {
 }
 
 impl Pass<'_> {
-    /// Adds a gradient to what waits for a node or leaf.
-    fn deliver(&mut self, edge: &Edge, grad: Tensor) -> Result<()> {
+    /// Adds a gradient to what waits for a node or leaf. An undefined one adds nothing, but the node is visited all the same.
+    fn deliver(&mut self, edge: &Edge, grad: Option<Tensor>) -> Result<()> {
         let key = edge.key();
         if self.needed.as_ref().is_some_and(|n| !n.contains(&key)) {
             return Ok(());
@@ -121,89 +150,79 @@ impl Pass<'_> {
             }
         };
         let slot = &mut waiting.grads[edge.output() as usize];
-        *slot = Some(match slot.take() {
-            None => grad,
-            Some(old) => (kit().add)(&old, &grad)?,
-        });
+        *slot = match (slot.take(), grad) {
+            (Some(old), Some(grad)) => Some((kit().add)(&old, &grad)?),
+            (old, grad) => old.or(grad),
+        };
         Ok(())
     }
 
-    fn visit(&mut self, node: Arc<Node>, mut grads: SmallVec<[Option<Tensor>; 1]>, keep: bool) -> Result<()> {
-        if let Some(h) = node.hooks_if_any() {
-            hooks::run_before(&node, h, &mut grads)?;
-        }
-        self.capture(Arc::as_ptr(&node) as usize, &grads);
+    fn visit(&mut self, node: Arc<Node>, mut grads: Gradients, keep: bool) -> Result<()> {
+        let key = Arc::as_ptr(&node) as usize;
+        let hooks = node.hooks_if_any();
         let wanted = self.wanted_edges(&node);
-        if wanted == 0 {
+        let runs = self.needed.is_none() || wanted != 0 || self.accumulate && self.is_input(key);
+        // Of a node that runs, an input of `grad` gets what came, before its hooks have seen it: as in PyTorch.
+        if runs {
+            self.capture(key, &grads);
+        }
+        if let Some(h) = hooks {
+            hooks::run_tensor_hooks(&node, h, &mut grads)?;
+        }
+        if !runs {
+            self.capture(key, &grads);
             return Ok(());
         }
-        let mut results = match super::mode::anomaly() {
-            0 => node.apply(&grads, wanted)?,
-            level => super::witness::watched(&node, || {
-                let results = node.apply(&grads, wanted)?;
-                if level >= 2 { check_nan(&node, &results) } else { Ok(()) }.map(|()| results)
-            })?,
-        };
-        if results.len() < node.edges.len() {
-            return Err(Error::runtime(format!(
-                "function {} returned an incorrect number of gradients (expected {}, got {})",
-                node.name,
-                node.edges.len(),
-                results.len()
-            )));
+        if let Some(h) = hooks {
+            hooks::run_before(h, &mut grads)?;
         }
+        let mut results = evaluate(&node, &grads, wanted)?;
         if let Some(h) = node.hooks_if_any() {
-            run_post(h, &mut results, &grads)?;
+            hooks::run_after(h, &mut results, &grads)?;
         }
         if !keep {
             node.release();
         }
         drop(grads);
-        for (i, (edge, grad)) in node.edges.iter().zip(results).enumerate() {
-            if let (Some(e), Some(g)) = (edge, grad) {
-                let g = match e {
-                    Edge::Node(target, output) => match Node::of_ref(target).outputs.get(*output as usize) {
-                        Some(f) => fit(g, (&f.shape, f.dtype, f.device), &node, i)?,
-                        None => g,
-                    },
-                    Edge::Leaf(to) => {
-                        let leaf = to.leaf();
-                        let dtype = leaf.grad_dtype().unwrap_or(g.dtype());
-                        fit(g, (leaf.shape(), dtype, leaf.device()), &node, i)?
-                    }
-                };
-                self.deliver(e, g)?;
+        for (edge, grad) in node.edges.iter().zip(results) {
+            if let Some(e) = edge {
+                self.deliver(e, grad)?;
             }
         }
         Ok(())
     }
 
-    fn visit_leaf(&mut self, leaf: &Tensor, mut grads: SmallVec<[Option<Tensor>; 1]>) -> Result<()> {
-        let node = leaf.accumulator().map(|n| Node::of(&n));
-        let hooks = node.as_ref().and_then(|n| Some((n, n.hooks_if_any()?)));
-        if let Some((node, h)) = hooks {
-            hooks::run_before(node, h, &mut grads)?;
+    fn visit_leaf(&mut self, leaf: &Tensor, mut grads: Gradients) -> Result<()> {
+        if let Some(hook) = hooks::own_hook(leaf, false)
+            && let Some(new) = hook.gradient(grads[0].as_ref())?
+        {
+            grads[0] = Some(new);
         }
-        let Some(mut grad) = grads[0].take() else { return Ok(()) };
-        for hook in hooks::leaf_hooks(leaf, false) {
-            if let Some(new) = hook(&grad)? {
-                grad = new;
-            }
-        }
-        if self.needed.is_some() {
-            grads[0] = Some(grad);
+        if !self.accumulate {
             self.capture(leaf.id(), &grads);
             return Ok(());
         }
-        if hooks.is_some() {
-            grads[0] = Some(grad.clone());
+        if leaf.flag(HAS_FN) {
+            return Err(Error::runtime("leaf variable has been moved into the graph interior"));
         }
-        accumulate(leaf, grad)?;
-        after_accumulation(leaf)?;
-        if let Some((_, h)) = hooks {
-            run_post(h, &mut SmallVec::new(), &grads)?;
+        let node = leaf.accumulator().map(|n| Node::of(&n));
+        let hooks = node.as_ref().and_then(|n| n.hooks_if_any());
+        if let Some(h) = hooks {
+            hooks::run_before(h, &mut grads)?;
         }
-        Ok(())
+        let kept = if hooks.is_some() { grads.clone() } else { Gradients::new() };
+        // A leaf that was frozen after it had been used gets no gradient.
+        if let Some(grad) = grads[0].take().filter(|_| leaf.flag(LEAF_GRAD)) {
+            accumulate(leaf, grad, !kept.is_empty())?;
+        }
+        if let Some(hook) = hooks::own_hook(leaf, true) {
+            hook.accumulated(leaf)?;
+        }
+        hooks.map_or(Ok(()), |h| hooks::run_after(h, &mut SmallVec::new(), &kept))
+    }
+
+    fn is_input(&self, key: usize) -> bool {
+        self.inputs.iter().any(|edge| edge.key() == key)
     }
 
     fn capture(&mut self, key: usize, grads: &[Option<Tensor>]) {
@@ -214,17 +233,68 @@ impl Pass<'_> {
         }
     }
 
-    /// One bit for each of the first 64 edges whose gradient somebody waits for; all ones beyond.
+    /// The edges whose gradient somebody waits for.
     fn wanted_edges(&self, node: &Node) -> u64 {
-        let mut bits = 0u64;
-        for (i, edge) in node.edges.iter().enumerate() {
-            let Some(e) = edge else { continue };
-            if self.needed.as_ref().is_none_or(|n| n.contains(&e.key())) {
-                bits |= if i < 64 { 1 << i } else { u64::MAX };
-            }
-        }
-        bits
+        edge_bits(node, |e| self.needed.as_ref().is_none_or(|n| n.contains(&e.key())))
     }
+}
+
+/// Runs one node on gradients of its outputs, as it is recorded now: what it has for each of its edges.
+pub fn run_node(node: &Arc<Node>, grads: Vec<Option<Tensor>>) -> Result<Vec<Option<Tensor>>> {
+    if let Work::Accumulate(leaf) = &node.work {
+        if let Some(grad) = grads.into_iter().next().flatten().filter(|_| leaf.flag(LEAF_GRAD)) {
+            accumulate(leaf, grad, false)?;
+        }
+        return Ok(Vec::new());
+    }
+    Ok(node.apply(&grads, edge_bits(node, |_| true))?.into_vec())
+}
+
+/// One bit for each of the first 64 edges that are wanted; all ones beyond.
+fn edge_bits(node: &Node, wanted: impl Fn(&Edge) -> bool) -> u64 {
+    let mut bits = 0u64;
+    for (i, edge) in node.edges.iter().enumerate() {
+        if edge.as_ref().is_some_and(&wanted) {
+            bits |= if i < 64 { 1 << i } else { u64::MAX };
+        }
+    }
+    bits
+}
+
+/// What a node returns, made to fit what it leads to.
+fn evaluate(node: &Arc<Node>, grads: &[Option<Tensor>], wanted: u64) -> Result<Grads> {
+    let mut results = match mode::anomaly() {
+        0 => node.apply(grads, wanted)?,
+        level => super::witness::watched(node, || {
+            let results = node.apply(grads, wanted)?;
+            if level >= 2 { check_nan(node, &results) } else { Ok(()) }.map(|()| results)
+        })?,
+    };
+    if results.len() < node.edges.len() {
+        return Err(Error::runtime(format!(
+            "function {} returned an incorrect number of gradients (expected {}, got {})",
+            node.name,
+            node.edges.len(),
+            results.len()
+        )));
+    }
+    for (i, (edge, grad)) in node.edges.iter().zip(results.iter_mut()).enumerate() {
+        // What leads nowhere is still shown to the node's hooks.
+        let Some(e) = edge else { continue };
+        let Some(g) = grad.take() else { continue };
+        *grad = Some(match e {
+            Edge::Node(target, output) => match Node::of_ref(target).outputs.get(*output as usize) {
+                Some(f) => fit(g, (&f.shape, f.dtype, f.device), node, i)?,
+                None => g,
+            },
+            Edge::Leaf(to) => {
+                let leaf = to.leaf();
+                let dtype = leaf.grad_dtype().unwrap_or(g.dtype());
+                fit(g, (leaf.shape(), dtype, leaf.device()), node, i)?
+            }
+        });
+    }
+    Ok(results)
 }
 
 /// The nodes from which one of `inputs` is reached, those of the inputs included.
@@ -284,13 +354,14 @@ fn fit(grad: Tensor, wanted: (&[usize], DType, Device), node: &Node, index: usiz
 /// Accumulations of all threads take turns, so that concurrent backward calls lose nothing.
 static ACCUMULATE: Mutex<()> = Mutex::new(());
 
-/// Adds to `.grad`. The object in `.grad` stays the same unless the accumulation itself is recorded.
-pub fn accumulate(leaf: &Tensor, grad: Tensor) -> Result<()> {
+/// Adds to `.grad`. The object in `.grad` stays the same unless the accumulation itself is recorded. `kept`: the caller has
+/// another handle to `grad`, which post-hooks see as it is in `.grad`.
+fn accumulate(leaf: &Tensor, grad: Tensor, kept: bool) -> Result<()> {
     let _turn = ACCUMULATE.lock().unwrap_or_else(|e| e.into_inner());
     let recorded = super::grad_enabled();
     match leaf.grad() {
         None => {
-            let ours = grad.owners() == 1 && grad.storage().owners() == 1 && !recorded;
+            let ours = grad.owners() == 1 + usize::from(kept) && grad.storage().owners() == 1 && !recorded;
             let wanted = grad_layout(leaf);
             let fits = grad.layout().offset == 0 && grad.layout().lies_as(&wanted.strides);
             let grad = if ours && fits { grad } else { copied(&grad, wanted)? };
@@ -314,21 +385,6 @@ fn copied(grad: &Tensor, layout: Layout) -> Result<Tensor> {
     let fresh = Tensor::of_layout(layout, grad.dtype(), grad.device())?;
     (kit().copy_)(&fresh, grad)?;
     Ok(fresh)
-}
-
-/// Runs what waits for a leaf's gradient.
-pub fn after_accumulation(leaf: &Tensor) -> Result<()> {
-    hooks::leaf_hooks(leaf, true).iter().try_for_each(|hook| hook(leaf).map(drop))
-}
-
-fn run_post(hooks: &Mutex<hooks::Hooks>, results: &mut super::node::Grads, grads: &[Option<Tensor>]) -> Result<()> {
-    let post = hooks.lock().unwrap_or_else(|e| e.into_inner()).post.clone();
-    for (_, hook) in post {
-        if let Some(new) = hook(results, grads)? {
-            *results = new.into();
-        }
-    }
-    Ok(())
 }
 
 fn check_nan(node: &Node, results: &[Option<Tensor>]) -> Result<()> {

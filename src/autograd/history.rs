@@ -16,7 +16,7 @@ use crate::op::{Args, Call, Ints, Value};
 use crate::place;
 use crate::storage::Storage;
 use crate::tensor::slot::Creation;
-use crate::tensor::{Edge, GradFn, HAS_FN, INFERENCE, LeafUse, Meta, RETAINS, Replay, Tensor, ViewInfo};
+use crate::tensor::{Edge, GradFn, HAS_FN, INFERENCE, LEAF_GRAD, LeafUse, Meta, RETAINS, Replay, Tensor, ViewInfo};
 use crate::thread::{Own, own};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -35,9 +35,10 @@ pub fn push_edge(own: &Own, t: &Tensor, edges: &mut Edges) -> Result<()> {
     refresh_view(t)?;
     if t.flag(HAS_FN) {
         place::push(edges, || t.slot().grad_fn.clone());
-    } else if t.requires_grad() {
+    } else if t.flag(LEAF_GRAD) {
         place::push(edges, || Some(Edge::Leaf(LeafUse::new(t, || super::node::seq_after(own, 0)))));
     } else {
+        // Also for a view that was made without recording, though it counts as requiring grad by its base.
         place::push(edges, || None);
     }
     Ok(())
@@ -77,7 +78,7 @@ pub fn set_history(t: &Tensor, node: &Arc<Node>, output: usize) {
 fn refresh_view(t: &Tensor) -> Result<()> {
     let Some(view) = t.view_info() else { return Ok(()) };
     let now = t.version();
-    if view.version.load(Ordering::Acquire) == now || !view.base.flag(HAS_FN) {
+    if view.version.load(Ordering::Acquire) == now || !view.base.requires_grad() {
         return Ok(());
     }
     check_creation(t, view, "its base or another view of its base has been")?;
@@ -89,7 +90,7 @@ fn refresh_view(t: &Tensor) -> Result<()> {
 /// The edge of the view made anew from its base, as the base is now.
 fn view_edge(t: &Tensor, view: &ViewInfo) -> Result<Edge> {
     let _recording = super::GradGuard::new(true);
-    let fresh = match &view.replay {
+    let fresh = match t.replay() {
         Some(again) => again(&view.base)?,
         None => window(&view.base, t.layout(), t.layout().offset as i64)?,
     };
@@ -111,7 +112,7 @@ fn moved_window(of: &Tensor, layout: &Layout, from: usize) -> Result<Tensor> {
 /// How a new view of `whole` is made again from its base; none where strides over the base say it.
 pub fn replay(call: &Call, whole: &Tensor, layout: &Layout, dtype: DType) -> Option<Replay> {
     let parent = whole.view_info();
-    let before = parent.and_then(|v| v.replay.clone());
+    let before = whole.replay();
     let same_type = whole.dtype() == dtype;
     if same_type && before.is_none() {
         return None;
@@ -134,6 +135,14 @@ pub fn replay(call: &Call, whole: &Tensor, layout: &Layout, dtype: DType) -> Opt
         let all: Args = [Value::Tensor(&whole)].into_iter().chain(args.iter().map(|v| v.reborrow())).collect();
         op.call(all).ok()
     }))
+}
+
+/// Where strides over the base do not say how the view `t` is made again: how that is once `t` itself has another layout.
+pub fn replay_as(t: &Tensor, layout: &Layout) {
+    if let Some(before) = t.replay() {
+        let (from, to) = (t.layout().offset, layout.clone());
+        t.set_replay(Arc::new(move |base| moved_window(&before(base)?, &to, from)));
+    }
 }
 
 /// May the memory of `t` be written?
@@ -163,14 +172,20 @@ pub fn check_memory(t: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// May `t` be changed in place? PyTorch's errors where history forbids it.
-pub fn check_inplace(t: &Tensor, tracked: bool) -> Result<()> {
+/// Outside of inference mode its tensors are not written.
+pub fn check_inference(t: &Tensor) -> Result<()> {
     if t.flag(INFERENCE) && !super::mode::inference_enabled() {
         return Err(Error::runtime(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor \
              before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details.",
         ));
     }
+    Ok(())
+}
+
+/// May `t` be changed in place? PyTorch's errors where history forbids it.
+pub fn check_inplace(t: &Tensor, tracked: bool) -> Result<()> {
+    check_inference(t)?;
     if !tracked {
         return Ok(());
     }
@@ -209,33 +224,39 @@ pub fn short_name(node: &str) -> &str {
 
 #[cold]
 fn forbidden_write(creation: u8, made_by: Option<(u32, String)>, what: &str) -> String {
-    let modes = [
-        (Creation::NoGrad as u8, "no_grad", "with grad mode enabled"),
-        (Creation::Inference as u8, "inference", "in normal mode"),
-    ];
-    if let Some((_, mode, when)) = modes.iter().find(|m| m.0 == creation) {
-        let block = if *mode == "inference" { "inference_mode" } else { mode };
-        let view = match made_by {
-            Some((i, n)) => format!("Output {i} of {} is a view of a view which", short_name(&n)),
-            None => "A view".into(),
-        };
-        return format!(
-            "{view} was created in {mode} mode and {what} modified inplace {when}. Given that this use case is ambiguous \
-             and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either \
-             both inside the {block} block (if you don't want the inplace to be tracked) or both outside (if you want \
-             the inplace to be tracked)."
-        );
-    }
-    let (i, n) = made_by.unwrap_or((0, "a function".into()));
+    let inference = creation == Creation::Inference as u8;
+    // Without a node it was made where nothing was recorded, whatever the view itself is.
+    let unrecorded = inference || creation == Creation::NoGrad as u8 || made_by.is_none();
+    let view = match &made_by {
+        Some((i, n)) => format!("Output {i} of {} is a view", short_name(n)),
+        None => "A view".into(),
+    };
+    let of_view = if made_by.is_some() { " of a view which" } else { "" };
+    let header = match (unrecorded, inference) {
+        (false, _) => format!("{view} and {what} modified inplace."),
+        (_, true) => {
+            format!("{view}{of_view} was created in inference mode and {what} modified inplace in normal mode.")
+        }
+        _ => format!("{view}{of_view} was created in no_grad mode and {what} modified inplace with grad mode enabled."),
+    };
     let why = if creation == Creation::MultiOutput as u8 {
         "This view is the output of a function that returns multiple views. Such functions do not allow the output views \
          to be modified inplace. You should replace the inplace operation by an out-of-place one."
-    } else {
+            .into()
+    } else if creation == Creation::Custom as u8 {
         "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic \
          to handle view+inplace would override the custom backward associated with the custom Function, leading to \
          incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+            .into()
+    } else {
+        let block = if inference { "inference_mode" } else { "no_grad" };
+        format!(
+            "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving \
+             both the view and the inplace either both inside the {block} block (if you don't want the inplace to be \
+             tracked) or both outside (if you want the inplace to be tracked)."
+        )
     };
-    format!("Output {i} of {} is a view and {what} modified inplace. {why}", short_name(&n))
+    format!("{header} {why}")
 }
 
 /// After an in-place op on `t` that was recorded as `node`: rewrites the history of `t`, or of its base.
@@ -247,7 +268,7 @@ pub fn rebase(t: &Tensor, node: &Arc<Node>) -> Result<()> {
             let before = grad_edge(base)?;
             let mut edges: Edges = smallvec![before];
             edges.extend(node.edges.iter().skip(1).cloned());
-            let part = Part { base: base.layout().clone(), view: t.layout().clone(), replay: view.replay.clone() };
+            let part = Part { base: base.layout().clone(), view: t.layout().clone(), replay: t.replay() };
             let work = Work::CopySlices(Box::new(CopySlices { inner: node.clone(), part }));
             let copy = Node::new("CopySlices", work, edges, smallvec![Facts::of(base)]);
             set_history(base, &copy, 0);

@@ -1,67 +1,46 @@
 //! Hooks: on the gradient of a tensor, before and after a node, after accumulation; and `retain_grad`.
+//!
+//! Note [Order of hooks], PyTorch's: where a node's turn comes, the hooks of the tensors that it made see their gradients;
+//! then tensors that retain their gradient keep it; then the node's pre-hooks run, the node, and its post-hooks. A leaf's
+//! hooks come before those of its `AccumulateGrad`, what waits for the accumulated gradient before the post-hooks. Hooks of
+//! a tensor run wherever its gradient is computed, hooks of a node only where the node runs.
 
 use super::node::Node;
 use crate::error::{Error, Result};
+use crate::tensor::slot::Hook;
 use crate::tensor::{Edge, RETAINS, Tensor, TensorImpl};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-/// Sees a gradient and may put another in its place.
-pub type TensorHook = Arc<dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync>;
-/// Sees the gradients that reach a node.
-pub type PreHook = Arc<dyn Fn(&[Option<Tensor>]) -> Result<Option<Vec<Option<Tensor>>>> + Send + Sync>;
-/// Sees what a node returned (first) and received (second).
-pub type PostHook =
-    Arc<dyn Fn(&[Option<Tensor>], &[Option<Tensor>]) -> Result<Option<Vec<Option<Tensor>>>> + Send + Sync>;
-
+/// What hangs on a node.
 #[derive(Default)]
 pub struct Hooks {
-    pub tensor: Vec<(u64, u32, TensorHook)>,
+    /// Hooks of the tensors that the node made, each with the number of its output.
+    pub tensor: Vec<(u32, Arc<dyn Hook>)>,
     pub retains: Vec<(u32, Weak<TensorImpl>)>,
-    pub pre: Vec<(u64, PreHook)>,
-    pub post: Vec<(u64, PostHook)>,
+    pub pre: Option<Arc<dyn Hook>>,
+    pub post: Option<Arc<dyn Hook>>,
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// A number for a removable handle.
+/// A number for each backward pass.
 pub fn next_id() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Registers a hook on the gradient of `t`; PyTorch's error where it has none.
-pub fn register_tensor_hook(t: &Tensor, hook: TensorHook) -> Result<u64> {
-    if !t.requires_grad() {
-        return Err(Error::runtime("cannot register a hook on a tensor that doesn't require gradient"));
+/// Puts `hook` in the place of the hooks on the gradient of `t`. They belong to its present history: a write in place
+/// leaves them with the node that made the value before.
+pub fn set_tensor_hook(t: &Tensor, hook: Option<Arc<dyn Hook>>) -> Result<()> {
+    let made_by = super::history::grad_fn(t)?;
+    let old = std::mem::replace(&mut t.slot().rare().hooks, hook.clone());
+    if let Some(Edge::Node(node, output)) = made_by {
+        let mut hooks = Node::of_ref(&node).hooks();
+        hooks.tensor.retain(|(_, h)| old.as_ref().is_none_or(|old| !Arc::ptr_eq(h, old)));
+        hooks.tensor.extend(hook.map(|h| (output, h)));
     }
-    let id = next_id();
-    match super::history::grad_edge(t)? {
-        Some(Edge::Node(node, output)) => Node::of_ref(&node).hooks().tensor.push((id, output, hook)),
-        _ => t.slot().rare().hooks.push((id, Arc::new(hook))),
-    }
-    Ok(id)
-}
-
-pub fn remove_tensor_hook(t: &Tensor, id: u64) {
-    let edge = t.slot().grad_fn.clone();
-    if let Some(Edge::Node(node, _)) = edge {
-        Node::of_ref(&node).hooks().tensor.retain(|h| h.0 != id);
-    }
-    let mut slot = t.slot();
-    if let Some(r) = &mut slot.rare {
-        r.hooks.retain(|h| h.0 != id);
-        r.post_accumulate.retain(|h| h.0 != id);
-    }
-}
-
-/// A hook that sees a leaf after its gradient was accumulated.
-pub fn register_post_accumulate(t: &Tensor, hook: TensorHook) -> Result<u64> {
-    if !t.is_leaf() || !t.requires_grad() {
-        return Err(Error::runtime("post accumulate grad hooks cannot be registered on non-leaf tensors"));
-    }
-    let id = next_id();
-    t.slot().rare().post_accumulate.push((id, Arc::new(hook)));
-    Ok(id)
+    drop(old); // outside the locks: it may run Python
+    Ok(())
 }
 
 /// Keeps the gradient of a non-leaf in `.grad`.
@@ -84,55 +63,66 @@ pub fn attach_retain(t: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// Leaf hooks in registration order.
-pub fn leaf_hooks(t: &Tensor, post: bool) -> Vec<TensorHook> {
+/// What a tensor carries: the hooks on its gradient, or those after accumulation.
+pub fn own_hook(t: &Tensor, accumulated: bool) -> Option<Arc<dyn Hook>> {
     let slot = t.slot();
-    let Some(rare) = &slot.rare else { return Vec::new() };
-    let list = if post { &rare.post_accumulate } else { &rare.hooks };
-    list.iter().filter_map(|(_, h)| h.downcast_ref::<TensorHook>().cloned()).collect()
+    let rare = slot.rare.as_ref()?;
+    if accumulated { rare.post_accumulate.clone() } else { rare.hooks.clone() }
 }
 
-/// Runs what precedes a node: tensor hooks and node pre-hooks on its incoming gradients, then `retain_grad`.
-pub fn run_before(node: &Arc<Node>, hooks: &Mutex<Hooks>, grads: &mut [Option<Tensor>]) -> Result<()> {
+/// The hooks of the tensors that `node` made, then those that retain their gradient: see Note [Order of hooks].
+pub fn run_tensor_hooks(node: &Arc<Node>, hooks: &Mutex<Hooks>, grads: &mut [Option<Tensor>]) -> Result<()> {
     // Copied out, so that a hook may register or remove hooks.
-    let (tensor, pre, retains) = {
-        let h = hooks.lock().unwrap_or_else(|e| e.into_inner());
-        (h.tensor.clone(), h.pre.clone(), h.retains.clone())
-    };
-    for (_, output, hook) in tensor {
+    let tensor = lock(hooks).tensor.clone();
+    for (output, hook) in tensor {
         if let Some(g) = grads.get_mut(output as usize)
-            && let Some(old) = g
-            && let Some(new) = hook(old)?
+            && let Some(new) = hook.gradient(g.as_ref())?
         {
             *g = Some(new);
         }
     }
-    for (_, hook) in pre {
-        if let Some(new) = hook(grads)? {
-            if new.len() != grads.len() {
-                return Err(Error::runtime(format!(
-                    "hook: wrong number of gradients; expected {}, got {}",
-                    grads.len(),
-                    new.len()
-                )));
-            }
-            grads.clone_from_slice(&new);
-        }
-    }
+    let retains = lock(hooks).retains.clone();
     for (output, weak) in retains {
         if let (Some(t), Some(Some(g))) = (weak.upgrade(), grads.get(output as usize)) {
-            let t = Tensor(t);
-            // The tensor may have been changed in place since: it waits at another node now.
-            let moved = t.slot().grad_fn.as_ref().is_none_or(|e| e.key() != Arc::as_ptr(node) as usize);
-            if moved {
-                continue;
-            }
-            let total = match t.grad() {
-                Some(old) => (super::kit().add)(&old, g)?,
-                None => g.clone(),
-            };
-            t.set_grad(Some(total));
+            retain(&Tensor(t), node, g)?;
         }
     }
     Ok(())
+}
+
+fn retain(t: &Tensor, node: &Arc<Node>, grad: &Tensor) -> Result<()> {
+    // The tensor may have been changed in place since: it waits at another node now.
+    let moved = t.slot().grad_fn.as_ref().is_none_or(|e| e.key() != Arc::as_ptr(node) as usize);
+    if moved {
+        return Ok(());
+    }
+    let total = match t.grad() {
+        Some(old) => (super::kit().add)(&old, grad)?,
+        // A copy: the gradient goes on through the graph, and the user may write to `.grad`.
+        None => (super::kit().packed)(grad)?,
+    };
+    t.set_grad(Some(total));
+    Ok(())
+}
+
+/// A node's pre-hooks.
+pub fn run_before(hooks: &Mutex<Hooks>, grads: &mut [Option<Tensor>]) -> Result<()> {
+    let pre = lock(hooks).pre.clone();
+    if let Some(new) = pre.map(|hook| hook.before(grads)).transpose()?.flatten() {
+        grads.clone_from_slice(&new);
+    }
+    Ok(())
+}
+
+/// A node's post-hooks, on what it returned and received.
+pub fn run_after(hooks: &Mutex<Hooks>, results: &mut super::node::Grads, grads: &[Option<Tensor>]) -> Result<()> {
+    let post = lock(hooks).post.clone();
+    if let Some(new) = post.map(|hook| hook.after(results, grads)).transpose()?.flatten() {
+        *results = new.into();
+    }
+    Ok(())
+}
+
+fn lock(hooks: &Mutex<Hooks>) -> std::sync::MutexGuard<'_, Hooks> {
+    hooks.lock().unwrap_or_else(|e| e.into_inner())
 }

@@ -32,6 +32,8 @@ pub struct Kit {
     /// The real part of a complex gradient that reached a real tensor.
     pub real: fn(&Tensor) -> Result<Tensor>,
     pub clone: fn(&Tensor) -> Result<Tensor>,
+    /// A row-major copy.
+    pub packed: fn(&Tensor) -> Result<Tensor>,
     pub has_nan: fn(&Tensor) -> Result<bool>,
     pub copy_: fn(&Tensor, &Tensor) -> Result<()>,
     pub as_strided: &'static Op,

@@ -43,6 +43,19 @@ pub fn disable_hooks(message: Option<String>) -> Option<String> {
 fn allowed() -> Result<()> {
     DISABLED.with_borrow(|d| d.as_ref().map_or(Ok(()), |m| Err(Error::runtime(m.clone()))))
 }
+/// The hooks of a thread, to be taken to another.
+pub(super) struct Modes(Vec<SavedHooks>, Option<String>);
+
+impl Modes {
+    pub fn here() -> Modes {
+        Modes(HOOKS.with_borrow(Clone::clone), DISABLED.with_borrow(Clone::clone))
+    }
+    pub fn set(self) {
+        change_hooks(|list| *list = self.0);
+        DISABLED.set(self.1);
+    }
+}
+
 /// Whether hooks pack what is saved now.
 #[inline]
 pub fn hooked(own: &Own) -> bool {
@@ -147,11 +160,11 @@ impl Saved {
             Saved::Input { tensor, version, .. } => {
                 check(tensor, *version)?;
                 let edge = super::history::grad_edge(tensor)?;
-                Saved::Packed(Box::new(Packed { unpack: hooks(&tensor.detach())?, edge }))
+                Saved::Packed(Box::new(Packed { unpack: pack(hooks, &tensor.detach())?, edge }))
             }
             Saved::Output { output, .. } => {
                 let output = *output;
-                Saved::PackedOutput(Box::new((hooks(&self.output_tensor(made)?)?, output)))
+                Saved::PackedOutput(Box::new((pack(hooks, &self.output_tensor(made)?)?, output)))
             }
             _ => {
                 return Err(Error::runtime(
@@ -177,8 +190,22 @@ pub fn freed_hooks() -> Error {
 fn packed(t: &Tensor) -> Result<Option<Unpack>> {
     let last = || HOOKS.with_borrow(|list| list.last().cloned());
     let Some(hooks) = own(hooked).then(last).flatten() else { return Ok(None) };
+    pack(&hooks, t).map(Some)
+}
+
+/// Packs a tensor, which must stay as it is.
+fn pack(hooks: &SavedHooks, t: &Tensor) -> Result<Unpack> {
     let _unrecorded = super::GradGuard::new(false);
-    hooks(t).map(Some)
+    let before = t.version();
+    let unpack = hooks(t)?;
+    if t.version() != before {
+        return Err(Error::runtime(
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be \
+             modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need \
+             to perform in-place operations on the input to a pack hook.",
+        ));
+    }
+    Ok(unpack)
 }
 
 fn with_edge(t: Tensor, edge: Option<Edge>) -> Tensor {

@@ -163,16 +163,12 @@ fn check_shape(result: &Tensor, target: &Tensor) -> Result<()> {
 /// `t_()`, `squeeze_()`: the handle itself changes its layout.
 fn change_view(call: &Call, layout: crate::layout::Layout, recorded: bool) -> Result<Tensor> {
     let target = call.tensor(0)?.clone();
-    if target.view_info().is_some_and(|v| v.replay.is_some()) {
-        return Err(Error::not_implemented(
-            "the dtype of this view differs from that of its base; expected one dtype. Use the out-of-place op.",
-        ));
-    }
     let edges = if recorded { Some(node::edges(call)?) } else { None };
     let mut own: crate::op::Args = call.args.iter().map(|v| v.reborrow()).collect();
     if recorded {
         own[0] = Value::Owned(target.detach());
     }
+    history::replay_as(&target, &layout);
     let meta = Meta { layout, ..target.meta().clone() };
     // SAFETY: no reference from `meta()` of this handle is held here; Python calls come under the interpreter lock.
     unsafe { target.set_meta(meta) };

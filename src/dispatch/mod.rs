@@ -155,6 +155,12 @@ fn view(call: &Call, layout: Layout, dtype: DType, creation: Creation) -> Result
         // Gradients do not pass, so history has no part in it: another tensor on the same memory.
         return Ok(Tensor::from_meta(Meta { storage: whole.storage().clone(), layout, dtype }));
     }
+    if whole.flag(INFERENCE) {
+        // Nothing is tracked for a tensor that was made in inference mode, nor for what shares its memory.
+        let part = Tensor::from_meta(Meta { storage: whole.storage().clone(), layout, dtype });
+        part.set_flag(INFERENCE, true);
+        return Ok(part);
+    }
     let creation = match autograd::grad_enabled() {
         _ if autograd::mode::inference_enabled() => Creation::Inference,
         true => creation,
@@ -180,7 +186,8 @@ fn wants_grad(call: &Call) -> bool {
 }
 
 fn record(own: &Own, call: &Call, outputs: &mut [Tensor]) -> Result<()> {
-    if !outputs.iter().any(|t| t.dtype().is_differentiable()) {
+    // Views of what was made in inference mode have no history either.
+    if !outputs.iter().any(|t| t.dtype().is_differentiable() && !t.flag(INFERENCE)) {
         return Ok(());
     }
     let node = node::record(own, call, outputs)?;

@@ -1,7 +1,7 @@
 //! `out=`: results go into tensors that the caller gave, resized where their shape differs.
 
 use super::{call, elementwise, overlap};
-use crate::autograd::{GradGuard, grad_enabled, witness};
+use crate::autograd::{GradGuard, grad_enabled, history, witness};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::{Format, Layout};
@@ -21,6 +21,7 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.",
         ));
     }
+    outs.iter().try_for_each(history::check_inference)?;
     if outs.iter().any(|t| t.layout().has_internal_overlap()) {
         return Err(Error::runtime(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. \
@@ -67,7 +68,6 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
 
 /// What is made for `out` is made of its dtype and on its device; ops that only create refuse other ones.
 fn take_kind(op: &'static Op, args: &mut crate::op::Args, out: &Tensor) -> Result<()> {
-    let creates = op.signature().index_of("requires_grad").is_some();
     if let Some(i) = op.signature().index_of("dtype") {
         match &args[i] {
             Value::DType(d) if *d != out.dtype() => return Err(two_dtypes(op, *d, out.dtype())),
@@ -149,11 +149,17 @@ fn check_same(result: DType, out: DType) -> Result<()> {
 /// Gives a tensor another shape, keeping its memory where that is large enough (`resize_`); in a memory format even where
 /// the shape stays.
 pub fn resize(t: &Tensor, shape: &[usize], format: Option<Format>) -> Result<()> {
+    history::check_inference(t)?;
+    let same = t.shape() == shape;
     match format {
-        None if t.shape() == shape => Ok(()),
-        None => lay_out(t, Layout::contiguous(shape)),
-        Some(f) => lay_out(t, Layout::contiguous(shape).formed(f)?),
+        None if same => return Ok(()),
+        None => lay_out(t, Layout::contiguous(shape))?,
+        Some(f) => lay_out(t, Layout::contiguous(shape).formed(f)?)?,
     }
+    if !same {
+        t.storage().bump();
+    }
+    Ok(())
 }
 
 /// Gives a tensor another layout from its present offset on.

@@ -129,6 +129,7 @@ static KIT: Kit = Kit {
     cast: |t, d| copy::TO_COPY.call((t, d)).ok(),
     real: |t| copy::REAL.call((t,)).ok(),
     clone: |t| copy::CLONE.call((t,)).ok(),
+    packed: |t| Term::from(t).packed().ok(),
     has_nan,
     copy_: |t, src| copy::COPY_.call_inplace((t, src)).map(drop),
     as_strided: &super::strided::AS_STRIDED_VIEW,

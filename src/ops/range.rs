@@ -103,7 +103,6 @@ pub static RANGE: Op = Op {
     sig: "range(Scalar start, Scalar end, Scalar step=1, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     doc: "The numbers from `start` to `end`, the end included: of the default float dtype. See `arange`.",
     forms: FO,
-    out_dtype: Some(OutDType::Every),
     body: composite(closed_range),
     vjp: Vjp::None("creation"),
     warns: Some(|_| {

@@ -53,7 +53,8 @@ impl Back<'_> {
         for (out, grad) in outputs.iter().zip(self.grads) {
             roots.extend(grad_edge(out)?.zip(grad.clone()));
         }
-        let request = Request { roots, keep_graph: recorded, create_graph: recorded, inputs: Some(&starts) };
+        let request =
+            Request { roots, keep_graph: recorded, create_graph: recorded, inputs: Some(&starts), accumulate: false };
         let mut found = run(request)?.into_iter();
         let nothing = |i: usize| self.call.tensor(i).and_then(|t| Tensor::zeros(t.shape(), t.dtype(), t.device()));
         let gradient = |&i: &usize| {

@@ -3,12 +3,14 @@
 use crate::error::{Error, Result};
 use crate::layout::{Dims, Layout, wrap_dim, wrap_dims};
 use crate::op::*;
+use crate::tensor::INFERENCE;
 use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[
     &VIEW,
     &ALIAS,
     &RESHAPE,
+    &RESHAPE_ALIAS,
     &UNSAFE_VIEW,
     &PERMUTE,
     &TRANSPOSE,
@@ -56,7 +58,8 @@ pub static RESHAPE: Op = Op {
         let (t, sizes) = (c.tensor(0)?, c.ints(1)?);
         let shape = t.layout().infer_shape(sizes)?;
         match t.layout().view_strides(&shape) {
-            Some(_) => VIEW.calls((t, sizes)),
+            Some(_) if t.is_contiguous() => VIEW.calls((t, sizes)),
+            Some(_) => RESHAPE_ALIAS.calls((t, sizes)),
             None => UNSAFE_VIEW.calls((Term::from(t).packed(), sizes)),
         }
     }),
@@ -67,12 +70,31 @@ pub static RESHAPE: Op = Op {
     ..OP
 };
 
+/// What `reshape` calls where strided memory needs no copy: named apart so that `grad_fn` reads as in PyTorch.
+pub static RESHAPE_ALIAS: Op = Op {
+    sig: "_reshape_alias(Tensor self, Size size) -> Tensor",
+    doc: "`view` of memory that is not row-major.",
+    keeps: Some("self_sym_sizes"),
+    forms: HIDDEN,
+    body: Body::View(|c| c.tensor(0)?.layout().view(c.ints(1)?)),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
+    samples: &["f32[2,6], (3, 4)"],
+    errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6")],
+    reference: "x0.reshape(x1)",
+    ..OP
+};
+
 /// `view` of a fresh copy: named apart so that `grad_fn` reads as in PyTorch.
 pub static UNSAFE_VIEW: Op = Op {
     sig: "_unsafe_view(Tensor self, Size size) -> Tensor",
-    doc: "`view` of memory that nothing else refers to.",
+    doc: "`view` of memory that nothing else refers to: the result is no view of another tensor.",
     forms: HIDDEN,
-    body: Body::View(|c| c.tensor(0)?.layout().view(c.ints(1)?)),
+    body: composite(|c| {
+        let t = c.tensor(0)?;
+        let whole = t.with_layout(t.layout().view(c.ints(1)?)?);
+        whole.set_flag(INFERENCE, t.flag(INFERENCE));
+        Ok(smallvec![whole])
+    }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
     samples: &["f32[2,6], (3, 4)"],
     errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6")],

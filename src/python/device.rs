@@ -128,7 +128,7 @@ pub fn _from_storage_bytes(data: &[u8], dtype: PyRef<super::kinds::PyDType>) -> 
 #[pyfunction]
 #[pyo3(signature = (t, sizes, format=None))]
 pub fn _resize(t: Handle, sizes: Vec<i64>, format: Option<&Bound<PyAny>>) -> PyResult<()> {
-    if t.0.requires_grad() {
+    if t.0.requires_grad() && !t.0.flag(INFERENCE) {
         return Err(PyRuntimeError::new_err("cannot resize variables that require grad"));
     }
     let (tensor, shape) = (t.0, to_shape(&sizes)?);
@@ -136,16 +136,12 @@ pub fn _resize(t: Handle, sizes: Vec<i64>, format: Option<&Bound<PyAny>>) -> PyR
     if format == Some(Format::Preserve) {
         return Err(PyRuntimeError::new_err("Unsupported memory format Preserve"));
     }
-    let same = tensor.shape() == shape.as_slice();
     let kept = tensor.storage().bytes() / tensor.dtype().size();
     crate::dispatch::resize(&tensor, &shape, format)?;
     let more = (tensor.storage().bytes() / tensor.dtype().size()).saturating_sub(kept);
     if more > 0 {
         let strides = crate::layout::contiguous_strides(&[more]);
         crate::ops::like::leave(&tensor.with_layout(Layout { shape: dims(&[more]), strides, offset: kept }))?;
-    }
-    if !same {
-        tensor.storage().bump();
     }
     Ok(())
 }
@@ -180,6 +176,7 @@ pub fn _set_(
     sizes: Option<Vec<i64>>,
     strides: Option<Vec<i64>>,
 ) -> PyResult<()> {
+    crate::autograd::history::check_inference(&t.0)?;
     let mut meta: Meta = source.0.meta().clone();
     if let Some(sizes) = sizes {
         let shape = to_shape(&sizes)?;

@@ -89,7 +89,8 @@ pub fn _repr(t: Handle, prefix: Option<&str>) -> PyResult<String> {
 }
 
 fn text(t: &Tensor, prefix: &str) -> Result<String> {
-    let made_by = crate::autograd::history::grad_fn(t)?;
+    // A view whose history became invalid is printed all the same; its other answers say why.
+    let made_by = crate::autograd::history::grad_fn(t);
     // A tensor on the GPU is brought over once, not element by element.
     let host = if t.device() == Device::Cpu { t.clone() } else { t.dense_copy(t.dtype())? };
     let layout = host.layout();
@@ -104,7 +105,7 @@ fn text(t: &Tensor, prefix: &str) -> Result<String> {
         get: &get,
         device: t.device(),
         requires_grad: t.requires_grad(),
-        grad_fn: made_by.as_ref().map(crate::tensor::Edge::name),
+        grad_fn: made_by.as_ref().map_or(Some("Invalid"), |e| e.as_ref().map(crate::tensor::Edge::name)),
     }))
 }
 
@@ -137,7 +138,7 @@ pub fn _array_interface<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, 
             return Err(PyTypeError::new_err("Got unsupported ScalarType BFloat16. Convert with .float() first."));
         }
     };
-    if t.requires_grad() {
+    if t.requires_grad() && crate::autograd::grad_enabled() {
         return Err(PyRuntimeError::new_err(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
         ));

@@ -1,16 +1,17 @@
-//! Python code in the graph: custom functions and hooks. Each takes the interpreter lock when the engine calls it.
+//! Python code in the graph: custom functions, and hooks that pack saved tensors. Each takes the interpreter lock when it
+//! is called.
 
 use super::graph::with_python;
+use super::hooks::{objects, tensors};
 use super::object::{Handle, borrow, to_graph, wrap_bound};
-use crate::autograd::hooks::{PostHook, PreHook, TensorHook};
 use crate::autograd::node::{self, Edges, Work};
 use crate::autograd::saved::{Saved, SavedHooks, Unpack};
 use crate::autograd::{self, Custom, Node, history};
 use crate::error::Result;
 use crate::op::gradient::Facts;
 use crate::tally::{self, Count};
-use crate::tensor::Tensor;
 use crate::tensor::slot::Creation;
+use crate::tensor::{LEAF_GRAD, Tensor};
 use crate::thread::own;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -18,71 +19,6 @@ use pyo3::types::PyTuple;
 use std::any::Any;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Weak};
-
-fn objects<'py>(py: Python<'py>, grads: &[Option<Tensor>]) -> PyResult<Bound<'py, PyTuple>> {
-    let one = |g: &Option<Tensor>| match g {
-        Some(t) => wrap_bound(py, t.clone()),
-        None => Ok(py.None().into_bound(py)),
-    };
-    PyTuple::new(py, grads.iter().map(one).collect::<PyResult<Vec<_>>>()?)
-}
-
-fn tensors(o: &Bound<PyAny>) -> PyResult<Vec<Option<Tensor>>> {
-    if borrow(o.as_ptr()).is_some() {
-        return Ok(vec![borrow(o.as_ptr()).cloned()]);
-    }
-    let one = |i: PyResult<Bound<PyAny>>| -> PyResult<Option<Tensor>> {
-        let i = i?;
-        match borrow(i.as_ptr()) {
-            Some(t) => Ok(Some(t.clone())),
-            None if i.is_none() => Ok(None),
-            None => Err(PyTypeError::new_err(format!("expected Tensor or None, got {}", super::values::type_name(&i)))),
-        }
-    };
-    o.try_iter()?.map(one).collect()
-}
-
-/// A hook on one gradient; None keeps it.
-pub fn tensor_hook(hook: Py<PyAny>) -> TensorHook {
-    let hook = to_graph(hook);
-    Arc::new(move |g| {
-        with_python(|py| {
-            let r = hook.bind(py).call1((wrap_bound(py, g.clone())?,))?;
-            if r.is_none() {
-                return Ok(None);
-            }
-            let new = borrow(r.as_ptr()).ok_or_else(|| {
-                let name = super::values::type_name(&r);
-                PyTypeError::new_err(format!("expected Variable, but hook returned '{name}'"))
-            })?;
-            if new.shape() != g.shape() {
-                let name = hook.getattr(py, "__name__").map_or("hook".into(), |n| n.to_string());
-                return Err(PyRuntimeError::new_err(format!("hook '{name}' has changed the size of value")));
-            }
-            Ok(Some(new.clone()))
-        })
-    })
-}
-
-pub fn pre_hook(hook: Py<PyAny>) -> PreHook {
-    let hook = to_graph(hook);
-    Arc::new(move |grads| {
-        with_python(|py| {
-            let r = hook.bind(py).call1((objects(py, grads)?,))?;
-            if r.is_none() { Ok(None) } else { tensors(&r).map(Some) }
-        })
-    })
-}
-
-pub fn post_hook(hook: Py<PyAny>) -> PostHook {
-    let hook = to_graph(hook);
-    Arc::new(move |results, grads| {
-        with_python(|py| {
-            let r = hook.bind(py).call1((objects(py, results)?, objects(py, grads)?))?;
-            if r.is_none() { Ok(None) } else { tensors(&r).map(Some) }
-        })
-    })
-}
 
 /// Hooks that keep a saved tensor as any Python object.
 pub fn saved_hooks(pack: Py<PyAny>, unpack: Py<PyAny>) -> SavedHooks {
@@ -121,9 +57,29 @@ impl PyFunction {
     }
 }
 
-struct SavedList {
+/// What a context saved: freed with the graph.
+pub struct SavedList {
     items: Mutex<Option<Vec<Option<Saved>>>>,
     node: Mutex<Weak<Node>>,
+}
+
+impl SavedList {
+    fn node(&self) -> Result<Arc<Node>> {
+        self.node.lock().unwrap_or_else(|e| e.into_inner()).upgrade().ok_or_else(node::freed)
+    }
+    pub fn unpack(&self) -> Result<Vec<Option<Tensor>>> {
+        let node = self.node()?;
+        let items = self.items.lock().unwrap_or_else(|e| e.into_inner());
+        let items = items.as_ref().ok_or_else(node::freed)?;
+        items.iter().map(|s| s.as_ref().map(|s| s.unpack(&node, &node.outputs)).transpose()).collect()
+    }
+    /// Packs an item by hooks. `None`: it is no tensor.
+    pub fn repack(&self, i: usize, hooks: &SavedHooks) -> Result<Option<()>> {
+        let node = self.node()?;
+        let mut items = self.items.lock().unwrap_or_else(|e| e.into_inner());
+        let items = items.as_mut().ok_or_else(autograd::saved::freed_hooks)?;
+        items[i].as_mut().map(|s| s.repack(hooks, &node.outputs)).transpose()
+    }
 }
 
 impl Custom for PyFunction {
@@ -150,54 +106,154 @@ pub struct SavedTensors(Arc<SavedList>);
 #[pymethods]
 impl SavedTensors {
     fn unpack<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let node = self.0.node.lock().unwrap_or_else(|e| e.into_inner()).upgrade();
-        let items = self.0.items.lock().unwrap_or_else(|e| e.into_inner());
-        let (Some(items), Some(node)) = (items.as_ref(), node) else { return Err(node::freed().into()) };
-        let unpacked = items
-            .iter()
-            .map(|s| s.as_ref().map(|s| s.unpack(&node, &node.outputs)).transpose())
-            .collect::<Result<Vec<_>>>()?;
-        objects(py, &unpacked)
+        objects(py, &self.0.unpack()?)
+    }
+    /// The same before they are unpacked.
+    fn raw<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let count = self.0.items.lock().unwrap_or_else(|e| e.into_inner()).as_ref().map(Vec::len);
+        let all = (0..count.ok_or_else(node::freed)?).map(|i| super::saved::SavedTensor::listed(&self.0, i));
+        PyTuple::new(py, all.map(|s| Bound::new(py, s)).collect::<PyResult<Vec<_>>>()?)
     }
 }
 
-/// Records a custom function: gives its outputs one node. Returns the outputs and the saved tensors.
+/// The tensors again, tied to a node that refuses to be differentiated with this message.
+#[pyfunction]
+pub fn _delayed_error(message: String, tensors: Vec<Option<Handle>>) -> PyResult<Vec<Option<Handle>>> {
+    let mut edges = Edges::new();
+    for t in &tensors {
+        let leaf = t.as_ref().map(|t| t.0.detach()).filter(|t| t.dtype().is_differentiable());
+        if let Some(leaf) = &leaf {
+            leaf.set_flag(LEAF_GRAD, true);
+        }
+        edges.push(leaf.map(|leaf| history::grad_edge(&leaf)).transpose()?.flatten());
+    }
+    let facts = tensors.iter().map(|t| t.as_ref().map_or_else(none_facts, |t| Facts::of(&t.0))).collect();
+    let node = Node::new("Error", Work::Fails(message), edges, facts);
+    let tied = |(i, t): (usize, Option<Handle>)| {
+        let out = t?.0.detach();
+        if node.edges[i].is_some() {
+            history::set_history(&out, &node, i);
+        }
+        Some(Handle(out))
+    };
+    Ok(tensors.into_iter().enumerate().map(tied).collect())
+}
+
+/// What a custom function said of its call.
+struct Applied<'a, 'py> {
+    args: &'a Bound<'py, PyTuple>,
+    outputs: &'a Bound<'py, PyTuple>,
+    dirty: &'a Bound<'py, PyTuple>,
+    non_differentiable: &'a Bound<'py, PyTuple>,
+}
+
+fn among<'py>(list: &Bound<'py, PyTuple>, o: &Bound<'py, PyAny>) -> bool {
+    list.iter().any(|x| x.is(o))
+}
+
+impl<'py> Applied<'_, 'py> {
+    fn is_dirty(&self, o: &Bound<'py, PyAny>) -> bool {
+        among(self.dirty, o)
+    }
+    fn is_differentiable(&self, o: &Bound<'py, PyAny>, t: &Tensor) -> bool {
+        !among(self.non_differentiable, o) && t.dtype().is_differentiable()
+    }
+    /// Whether the function may have written to what it says, and says to no more than it may.
+    fn check_dirty(&self, t: &Tensor, o: &Bound<'py, PyAny>) -> PyResult<()> {
+        history::check_writable(t)?;
+        if t.is_leaf() && t.requires_grad() {
+            return Err(PyRuntimeError::new_err(
+                "a leaf Variable that requires grad has been used in an in-place operation.",
+            ));
+        }
+        if !among(self.args, o) {
+            autograd::witness::warn(
+                "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should \
+                 be passed to ctx.mark_dirty().",
+            )?;
+        }
+        if t.view_info().is_some() && self.outputs.len() > 1 {
+            return Err(PyRuntimeError::new_err(
+                "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return \
+                 more than one Tensor. This is not supported by the current autograd engine. You should either make sure the \
+                 input is not a view (using .clone() for example) or make your Function only return one Tensor (potentially \
+                 splitting it into two Functions: one doing the inplace that returns a single Tensor and a second one that \
+                 does the other operations).",
+            ));
+        }
+        let _recording = autograd::GradGuard::new(true);
+        Ok(history::check_inplace(t, true)?)
+    }
+    /// The output as it is given to the caller, whose history is still to be set; an input that comes back unchanged is
+    /// another view of the same memory.
+    fn given(&self, py: Python<'py>, o: &Bound<'py, PyAny>, t: &Tensor, recorded: bool) -> PyResult<Bound<'py, PyAny>> {
+        let is_input = among(self.args, o);
+        if recorded {
+            return if is_input && !self.is_dirty(o) { fresh_view(o) } else { Ok(o.clone()) };
+        }
+        match (t.requires_grad(), is_input) {
+            (false, true) if !self.is_dirty(o) => fresh_view(o),
+            (true, true) => wrap_bound(py, t.detach()),
+            (true, false) if t.view_info().is_none() => {
+                super::graph::cut_off(t);
+                Ok(o.clone())
+            }
+            _ => Ok(o.clone()),
+        }
+    }
+    /// The outputs as the caller gets them, each with its tensor where it is to have a history.
+    fn results(&self, py: Python<'py>, recorded: bool) -> PyResult<Vec<Given<'py>>> {
+        let mut results = Vec::new();
+        for o in self.outputs.iter() {
+            let Some(t) = borrow(o.as_ptr()) else {
+                results.push((o, None));
+                continue;
+            };
+            let (is_dirty, kept) = (self.is_dirty(&o), recorded && self.is_differentiable(&o, t));
+            if is_dirty && kept {
+                self.check_dirty(t, &o)?;
+            }
+            if is_dirty {
+                // What wrote to it may have been no op.
+                t.storage().bump();
+            }
+            let out = self.given(py, &o, t, kept)?;
+            let tensor = borrow(out.as_ptr()).cloned();
+            if let Some(v) = tensor.as_ref().and_then(Tensor::view_info).filter(|_| !(is_dirty && among(self.args, &o)))
+            {
+                v.creation.store(Creation::Custom as u8, Ordering::Release);
+            }
+            results.push((out, tensor.filter(|_| kept)));
+        }
+        if results.iter().filter(|(_, kept)| kept.is_some()).count() > 1 {
+            let views = results.iter().filter_map(|(o, _)| borrow(o.as_ptr())?.view_info());
+            views.for_each(|v| v.creation.store(Creation::MultiOutput as u8, Ordering::Release));
+        }
+        Ok(results)
+    }
+}
+
+type Given<'py> = (Bound<'py, PyAny>, Option<Tensor>);
+
+/// Gives the outputs of a custom function one node, where `ctx` is there for it. Returns the outputs and the saved tensors.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 pub fn _function_apply<'py>(
     py: Python<'py>,
-    ctx: Py<PyAny>,
+    ctx: Option<Py<PyAny>>,
     name: &str,
     args: &Bound<'py, PyTuple>,
     outputs: &Bound<'py, PyTuple>,
     dirty: &Bound<'py, PyTuple>,
     non_differentiable: &Bound<'py, PyTuple>,
     to_save: &Bound<'py, PyTuple>,
-) -> PyResult<(Bound<'py, PyTuple>, SavedTensors)> {
+) -> PyResult<(Bound<'py, PyTuple>, Option<SavedTensors>)> {
+    let call = Applied { args, outputs, dirty, non_differentiable };
+    let given = |results: Vec<Given<'py>>| PyTuple::new(py, results.into_iter().map(|(o, _)| o));
+    let Some(ctx) = ctx else { return Ok((given(call.results(py, false)?)?, None)) };
     let (edges, arguments) = edges(args)?;
-    let among = |list: &Bound<'py, PyTuple>, o: &Bound<'py, PyAny>| list.iter().any(|x| x.is(o));
     // Made before the node, so that nothing is half done if one is refused.
-    let mut results: Vec<(Bound<'py, PyAny>, Option<Tensor>)> = Vec::new();
-    for o in outputs.iter() {
-        let Some(t) = borrow(o.as_ptr()) else {
-            results.push((o, None));
-            continue;
-        };
-        let is_dirty = among(dirty, &o);
-        let is_input = args.iter().any(|a| a.is(&o));
-        if is_dirty {
-            check_dirty(t)?;
-            // What wrote to it may have been no op.
-            t.storage().bump();
-        }
-        let out = if is_input && !is_dirty { wrap_bound(py, fresh_view(t))? } else { o.clone() };
-        let skip = among(non_differentiable, &o) || !t.dtype().is_differentiable();
-        let tensor = borrow(out.as_ptr()).cloned();
-        if let (Some(t), false) = (&tensor, is_dirty) {
-            forbid_writes(t, outputs.len() > 1);
-        }
-        results.push((out, if skip { None } else { tensor }));
-    }
+    let results = call.results(py, true)?;
     let facts = results.iter().map(|(o, _)| borrow(o.as_ptr()).map_or_else(none_facts, Facts::of)).collect();
     let saved = Arc::new(SavedList { items: Mutex::new(None), node: Mutex::new(Weak::new()) });
     let work = Work::Custom(Box::new(PyFunction { context: to_graph(ctx), saved: saved.clone(), arguments }));
@@ -205,13 +261,11 @@ pub fn _function_apply<'py>(
     *saved.node.lock().unwrap_or_else(|e| e.into_inner()) = Arc::downgrade(&node);
     let input = |s: &Bound<'py, PyAny>| borrow(s.as_ptr()).filter(|_| !among(outputs, s)).map(Saved::input).transpose();
     let mut items = to_save.iter().map(|s| input(&s)).collect::<Result<Vec<_>>>()?;
-    for (i, (_, t)) in results.iter().enumerate() {
-        if let Some(t) = t {
-            if among(dirty, &results[i].0) && t.view_info().is_some() {
-                history::rebase(t, &node)?;
-            } else {
-                history::set_history(t, &node, i);
-            }
+    for (i, (o, t)) in results.iter().enumerate() {
+        match t {
+            Some(t) if call.is_dirty(o) && t.view_info().is_some() => history::rebase(t, &node)?,
+            Some(t) => history::set_history(t, &node, i),
+            None => {}
         }
     }
     // Outputs are saved with their history: hooks see it.
@@ -221,27 +275,7 @@ pub fn _function_apply<'py>(
         }
     }
     *saved.items.lock().unwrap_or_else(|e| e.into_inner()) = Some(items);
-    Ok((PyTuple::new(py, results.into_iter().map(|(o, _)| o))?, SavedTensors(saved)))
-}
-
-/// May a function have written to `t`?
-fn check_dirty(t: &Tensor) -> PyResult<()> {
-    history::check_writable(t)?;
-    if t.is_leaf() && t.requires_grad() {
-        return Err(PyRuntimeError::new_err(
-            "a leaf Variable that requires grad has been used in an in-place operation.",
-        ));
-    }
-    let _recording = autograd::GradGuard::new(true);
-    Ok(history::check_inplace(t, true)?)
-}
-
-/// A write to a view that a function returned would go round its backward.
-fn forbid_writes(t: &Tensor, one_of_many: bool) {
-    if let Some(v) = t.view_info() {
-        let creation = if one_of_many { Creation::MultiOutput } else { Creation::Custom };
-        v.creation.store(creation as u8, Ordering::Release);
-    }
+    Ok((given(results)?, Some(SavedTensors(saved))))
 }
 
 /// One edge for each tensor argument, with the position of the argument.
@@ -256,9 +290,10 @@ fn edges(args: &Bound<PyTuple>) -> PyResult<(Edges, Vec<usize>)> {
     Ok((edges, positions))
 }
 
-/// An input returned unchanged becomes a view of itself, with a history of its own.
-fn fresh_view(t: &Tensor) -> Tensor {
-    t.make_view(t.meta().clone(), Creation::Custom, t.view_info().and_then(|v| v.replay.clone()))
+/// An input returned unchanged becomes a view of itself, of its class, with a history of its own.
+fn fresh_view<'py>(input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let _unrecorded = autograd::GradGuard::new(false);
+    input.call_method1("view_as", (input,))
 }
 
 fn none_facts() -> Facts {

@@ -56,12 +56,24 @@ static PROPERTIES: &[Property] = &[
         }
         number(py, t.version() as usize)
     }),
-    read(c"is_leaf", c"True for tensors that no recorded op made.", |py, t| boolean(py, t.is_leaf())),
+    read(c"is_leaf", c"True for tensors that no recorded op made.", |py, t| {
+        boolean(py, history::grad_fn(t)?.is_none())
+    }),
     read(c"is_gpu", c"Whether the tensor is on a GPU.", |py, t| boolean(py, t.device().is_gpu())),
     read(c"retains_grad", c"Whether a non-leaf keeps its gradient.", |py, t| boolean(py, t.flag(RETAINS))),
     read(c"grad_fn", c"The node of the backward graph that made the tensor; None for leaves.", |py, t| {
         super::graph::edge_object(py, history::grad_fn(t)?)
     }),
+    write(
+        c"_grad_fn",
+        c"The same; None can be assigned, which detaches the tensor.",
+        |py, t| super::graph::edge_object(py, history::grad_fn(t)?),
+        |t, v| match v {
+            Some(v) if v.is_none() => super::graph::detach_in_place(t),
+            Some(_) => Err(PyRuntimeError::new_err("_grad_fn can be only set to None")),
+            None => Err(PyRuntimeError::new_err("Deletion of _grad_fn not allowed. Detach tensor instead!")),
+        },
+    ),
     read(c"output_nr", c"Which output of its grad_fn the tensor is.", |py, t| {
         number(py, history::grad_fn(t)?.map_or(0, |e| e.output() as usize))
     }),
@@ -75,6 +87,7 @@ static PROPERTIES: &[Property] = &[
         set_requires_grad,
     ),
     write(c"grad", c"The accumulated gradient, or None.", get_grad, set_grad),
+    write(c"_grad", c"The same, without the warning that non-leaves have none.", |py, t| optional(py, t.grad()), set_grad),
     write(
         c"grad_dtype",
         c"The dtype that gradients are cast to: by default the tensor's; None for any. Only leaves can be given another.",
@@ -110,9 +123,9 @@ fn data(t: &Tensor) -> Tensor {
 }
 
 fn set_requires_grad(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
-    let v = v.ok_or_else(|| PyRuntimeError::new_err("requires_grad cannot be deleted"))?;
-    let on = v.extract::<bool>().map_err(|_| PyTypeError::new_err("requires_grad must be a bool"))?;
-    super::graph::change_requires_grad(t, on)
+    let on = v.and_then(|v| v.extract::<bool>().ok());
+    let on = on.ok_or_else(|| PyRuntimeError::new_err("requires_grad must be a bool"))?;
+    super::graph::change_requires_grad(t, on, true)
 }
 
 fn set_grad(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
@@ -193,14 +206,18 @@ fn set_grad_dtype(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
 }
 
 fn set_data(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
-    let v =
-        v.and_then(|v| borrow(v.as_ptr())).ok_or_else(|| PyTypeError::new_err("Variable data has to be a tensor"))?;
+    let v = v.ok_or_else(|| PyRuntimeError::new_err("Deleting tensor data is not allowed. Delete tensor instead!"))?;
+    let v = borrow(v.as_ptr()).ok_or_else(|| PyTypeError::new_err("Variable data has to be a tensor"))?;
     if t.requires_grad() && !v.dtype().is_differentiable() {
         return Err(PyRuntimeError::new_err(
             "data set to a tensor that requires gradients must be floating point or complex dtype",
         ));
     }
-    let meta: Meta = v.meta().clone();
+    if v.same(t) {
+        return Ok(());
+    }
+    let meta = v.meta().clone();
+    let meta = Meta { storage: meta.storage.counted_by(t.storage()), ..meta };
     let same = t.device() == meta.storage.device() && t.shape() == meta.layout.shape.as_slice();
     if !same || t.dtype() != meta.dtype {
         t.set_accumulator(None);

@@ -1,18 +1,16 @@
-//! The backward graph in Python: nodes, edges, running backward, requires_grad.
+//! The backward graph in Python: nodes and their hooks, requires_grad, detaching.
 
 use super::error::carry;
-use super::hooks::removable;
 use super::object::{Handle, borrow, to_graph, wrap_bound};
 use crate::autograd::node::Work;
-use crate::autograd::{self, Node, Request, history, hooks};
+use crate::autograd::{self, Node, history};
 use crate::tensor::{Edge, HAS_FN, INFERENCE, LEAF_GRAD, Tensor};
-use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError, PyUserWarning};
+use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A node of the backward graph: `y.grad_fn`. Two objects of one node are equal.
 #[pyclass(name = "Node", module = "rustgrad.autograd.graph", subclass, weakref, dict)]
@@ -175,16 +173,47 @@ impl PyNode {
         matches!((&self.node, &o.borrow().node), (Some(a), Some(b)) if Arc::ptr_eq(a, b))
     }
     /// Runs `hook(grad_inputs, grad_outputs)` after the node; it may return other gradients for its inputs.
-    fn register_hook<'py>(&self, py: Python<'py>, hook: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let id = hooks::next_id();
-        self.get()?.hooks().post.push((id, super::function::post_hook(hook)));
-        removable(py, self.get()?.clone(), id)
+    fn register_hook<'py>(&self, py: Python<'py>, hook: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let node = self.get()?;
+        let mut place = node.hooks().post.clone();
+        let handle = super::hooks::register(&mut place, py, &hook)?;
+        node.hooks().post = place;
+        Ok(handle)
     }
     /// Runs `hook(grad_outputs)` before the node; it may return other gradients.
-    fn register_prehook<'py>(&self, py: Python<'py>, hook: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let id = hooks::next_id();
-        self.get()?.hooks().pre.push((id, super::function::pre_hook(hook)));
-        removable(py, self.get()?.clone(), id)
+    fn register_prehook<'py>(&self, py: Python<'py>, hook: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let node = self.get()?;
+        let mut place = node.hooks().pre.clone();
+        let handle = super::hooks::register(&mut place, py, &hook)?;
+        node.hooks().pre = place;
+        Ok(handle)
+    }
+    /// Runs the node on gradients of its outputs: what reaches each of its inputs, alone or as a tuple. No hook is called and
+    /// nothing is freed.
+    #[pyo3(signature = (*grads, **kwargs))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        grads: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let node = self.get()?;
+        if kwargs.is_some_and(|k| !k.is_empty()) {
+            return Err(PyTypeError::new_err("keyword arguments are not supported"));
+        }
+        let expected = node.outputs.len();
+        if grads.len() != expected {
+            let text = format!("expected {expected} arguments, got {} instead", grads.len());
+            return Err(PyTypeError::new_err(text));
+        }
+        let one = |(i, g): (usize, Bound<PyAny>)| match borrow(g.as_ptr()) {
+            None if !g.is_none() => Err(PyTypeError::new_err(format!("argument {i} is not a Variable"))),
+            found => Ok(found.cloned()),
+        };
+        let grads = grads.iter().enumerate().map(one).collect::<PyResult<Vec<_>>>()?;
+        let results = py.detach(|| autograd::engine::run_node(node, grads))?;
+        let results = super::hooks::objects(py, &results)?;
+        if results.len() == 1 { results.get_item(0) } else { Ok(results.into_any()) }
     }
 }
 
@@ -213,19 +242,23 @@ pub fn set_requires_grad(t: &Tensor, on: bool) -> PyResult<()> {
     Ok(())
 }
 
-/// `t.requires_grad = on` by the user: non-leaves cannot be switched off.
-pub fn change_requires_grad(t: &Tensor, on: bool) -> PyResult<()> {
+/// `t.requires_grad = on` by the user: only leaves have a switch; `requires_grad_()` of another tensor changes nothing.
+pub fn change_requires_grad(t: &Tensor, on: bool, assigned: bool) -> PyResult<()> {
     if t.flag(HAS_FN) {
-        if on {
-            return Ok(());
-        }
-        return Err(PyRuntimeError::new_err(
-            "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that doesn't \
-             require differentiation use var_no_grad = var.detach().",
-        ));
+        let hint = match on {
+            true if !assigned => return Ok(()),
+            true => "",
+            false => {
+                " If you want to use a computed variable in a subgraph that doesn't require differentiation use \
+                 var_no_grad = var.detach()."
+            }
+        };
+        let text = format!("you can only change requires_grad flags of leaf variables.{hint}");
+        return Err(PyRuntimeError::new_err(text));
     }
     if on && !t.dtype().is_differentiable() {
-        return Err(PyRuntimeError::new_err("only Tensors of floating point dtype can require gradients"));
+        let kinds = if assigned { "floating point and complex" } else { "floating point" };
+        return Err(PyRuntimeError::new_err(format!("only Tensors of {kinds} dtype can require gradients")));
     }
     set_requires_grad(t, on)
 }
@@ -235,6 +268,7 @@ pub fn _requires_grad_(t: &Bound<PyAny>, on: bool) -> PyResult<()> {
     change_requires_grad(
         borrow(t.as_ptr()).ok_or_else(|| PyTypeError::new_err("requires_grad_(): expected a Tensor"))?,
         on,
+        false,
     )
 }
 
@@ -255,103 +289,24 @@ pub fn _detach(py: Python, t: Handle) -> PyResult<Bound<PyAny>> {
 /// Cuts a tensor off from the node that made it.
 #[pyfunction]
 pub fn _detach_(t: Handle) -> PyResult<()> {
-    if t.0.view_info().is_some_and(|v| v.base.requires_grad()) {
+    detach_in_place(&t.0)
+}
+
+pub fn detach_in_place(t: &Tensor) -> PyResult<()> {
+    if t.view_info().is_some() {
         return Err(PyRuntimeError::new_err(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution.",
         ));
     }
-    let old = t.0.slot().grad_fn.take();
-    t.0.set_flag(HAS_FN | LEAF_GRAD, false);
-    drop(old);
+    cut_off(t);
     Ok(())
 }
 
-/// The edge of a tensor that requires grad, or of a node object with an output number.
-fn edge_of(t: &Tensor) -> PyResult<Option<Edge>> {
-    Ok(history::grad_edge(t)?)
-}
-
-/// Once in a program, as in PyTorch.
-fn warn_of_cycle(py: Python) -> PyResult<()> {
-    static WARNED: AtomicBool = AtomicBool::new(false);
-    if WARNED.swap(true, Ordering::Relaxed) {
-        return Ok(());
-    }
-    let text = c"Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak.";
-    PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
-}
-
-/// A tensor, or an object with `node` and `output_nr`, as an edge.
-fn edge_like(o: &Bound<PyAny>) -> PyResult<Option<Edge>> {
-    if let Some(t) = borrow(o.as_ptr()) {
-        return edge_of(t);
-    }
-    let node = o.getattr("node")?;
-    let node = node.cast::<PyNode>()?.borrow().get()?.clone();
-    match &node.work {
-        Work::Accumulate(leaf) => edge_of(leaf),
-        _ => Ok(Some(Edge::Node(node, o.getattr("output_nr")?.extract()?))),
-    }
-}
-
-/// Backward from `outputs` with their gradients. With `accumulate` gradients go to `.grad` (of `inputs` alone where given),
-/// else they are returned.
-#[pyfunction]
-#[allow(clippy::too_many_arguments)] // one call from Python, all of them needed
-pub fn _run_backward<'py>(
-    py: Python<'py>,
-    outputs: Vec<Bound<'py, PyAny>>,
-    grads: Vec<Option<Handle>>,
-    keep_graph: bool,
-    create_graph: bool,
-    inputs: Vec<Bound<'py, PyAny>>,
-    allow_unused: bool,
-    accumulate: bool,
-) -> PyResult<Bound<'py, PyAny>> {
-    let mut roots = Vec::new();
-    for (i, (out, grad)) in outputs.iter().zip(grads).enumerate() {
-        let edge = edge_like(out)?;
-        match (edge, grad) {
-            (Some(e), Some(g)) => roots.push((e, g.0)),
-            (Some(_), None) => {}
-            (None, _) => {
-                return Err(PyRuntimeError::new_err(format!(
-                    "element {i} of tensors does not require grad and does not have a grad_fn"
-                )));
-            }
-        }
-    }
-    let mut edges = Vec::new();
-    for i in &inputs {
-        edges.push(
-            edge_like(i)?
-                .ok_or_else(|| PyRuntimeError::new_err("One of the differentiated Tensors does not require grad"))?,
-        );
-    }
-    if accumulate && create_graph {
-        warn_of_cycle(py)?;
-    }
-    let chosen = (!accumulate || !inputs.is_empty()).then_some(edges.as_slice());
-    let request = Request { roots, keep_graph, create_graph, inputs: chosen };
-    let captured = py.detach(|| autograd::run(request))?;
-    if accumulate {
-        let _mode = autograd::GradGuard::new(create_graph);
-        for (t, g) in inputs.iter().zip(captured) {
-            if let (Some(g), Some(t)) = (g, borrow(t.as_ptr())) {
-                autograd::engine::accumulate(t, g)?;
-                autograd::engine::after_accumulation(t)?;
-            }
-        }
-        return Ok(py.None().into_bound(py));
-    }
-    let one = |(i, g): (usize, Option<Tensor>)| match g {
-        Some(g) => wrap_bound(py, g),
-        None if allow_unused => Ok(py.None().into_bound(py)),
-        None => Err(PyRuntimeError::new_err(format!(
-            "The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
-        ))),
-    };
-    Ok(PyTuple::new(py, captured.into_iter().enumerate().map(one).collect::<PyResult<Vec<_>>>()?)?.into_any())
+/// Makes a tensor that is no view a leaf that does not require grad.
+pub fn cut_off(t: &Tensor) {
+    let old = t.slot().grad_fn.take();
+    t.set_flag(HAS_FN | LEAF_GRAD, false);
+    drop(old); // outside the lock: dropping may walk a graph
 }
 
 /// Calls a Python function from the engine, under the interpreter lock.

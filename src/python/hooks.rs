@@ -1,71 +1,193 @@
-//! Hooks as Python registers them: on the gradient of a tensor or on a node, each with a handle that removes it.
+//! Hooks as Python registers them: a dictionary for each tensor and each end of a node, which the handles take them out of.
 
-use super::object::Handle;
-use crate::autograd::{Node, callbacks, hooks};
+use super::graph::with_python;
+use super::object::{Handle, borrow, to_graph, wrap_bound};
+use super::values::type_name;
+use crate::autograd::{callbacks, hooks};
+use crate::error::Result;
 use crate::tensor::Tensor;
+use crate::tensor::slot::{Gradients, Hook};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use std::any::Any;
 use std::sync::Arc;
 
-/// A handle that removes a node's hook.
-pub fn removable<'py>(py: Python<'py>, node: Arc<Node>, id: u64) -> PyResult<Bound<'py, PyAny>> {
-    Ok(Bound::new(py, HookHandle { owner: Owner::Node(Arc::downgrade(&node)), id })?.into_any())
-}
+/// The hooks of one place by the numbers of their handles, in the order in which they run.
+pub struct HookDict(Py<PyDict>);
 
-enum Owner {
-    Node(std::sync::Weak<Node>),
-    Tensor(std::sync::Weak<crate::tensor::TensorImpl>),
-}
-
-/// What registering a hook returns: `remove()` takes the hook away; also a context manager.
-#[pyclass(name = "RemovableHandle", module = "rustgrad.utils.hooks")]
-pub struct HookHandle {
-    owner: Owner,
-    #[pyo3(get)]
-    id: u64,
-}
-
-#[pymethods]
-impl HookHandle {
-    /// Takes the hook away; a second call does nothing.
-    fn remove(&self) {
-        match &self.owner {
-            Owner::Node(n) => {
-                if let Some(n) = n.upgrade() {
-                    let mut h = n.hooks();
-                    h.pre.retain(|x| x.0 != self.id);
-                    h.post.retain(|x| x.0 != self.id);
-                }
+impl HookDict {
+    pub fn new(dict: &Bound<PyDict>) -> Arc<dyn Hook> {
+        Arc::new(HookDict(to_graph(dict.clone().unbind())))
+    }
+    pub fn of<'py>(py: Python<'py>, hook: &Arc<dyn Hook>) -> Option<Bound<'py, PyDict>> {
+        let any: &dyn Any = &**hook;
+        any.downcast_ref::<HookDict>().map(|h| h.0.bind(py).clone())
+    }
+    /// Calls each hook that is registered now with `first` and `rest`; each may put another in the place of `first`.
+    fn call<'py>(
+        &self,
+        first: Bound<'py, PyAny>,
+        rest: Option<Bound<'py, PyAny>>,
+        check: fn(&Bound<'py, PyAny>, &Bound<'py, PyAny>, &Bound<'py, PyAny>) -> PyResult<()>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (mut current, mut changed) = (first, false);
+        for hook in self.0.bind(current.py()).values() {
+            let answer = match &rest {
+                Some(more) => hook.call1((&current, more))?,
+                None => hook.call1((&current,))?,
+            };
+            if answer.is_none() || answer.is(&current) {
+                continue;
             }
-            Owner::Tensor(t) => {
-                if let Some(t) = t.upgrade() {
-                    hooks::remove_tensor_hook(&Tensor(t), self.id);
-                }
-            }
+            check(&current, &answer, &hook)?;
+            (current, changed) = (answer, true);
         }
-    }
-    fn __enter__(slf: Py<HookHandle>) -> Py<HookHandle> {
-        slf
-    }
-    fn __exit__(&self, _t: Py<PyAny>, _v: Py<PyAny>, _b: Py<PyAny>) {
-        self.remove();
+        Ok(changed.then_some(current))
     }
 }
 
-/// `t.register_hook(hook)`: the hook sees the gradient and may return another.
-#[pyfunction]
-pub fn _register_hook(t: Handle, hook: Py<PyAny>) -> PyResult<HookHandle> {
-    let id = hooks::register_tensor_hook(&t.0, super::function::tensor_hook(hook))?;
-    Ok(HookHandle { owner: Owner::Tensor(Arc::downgrade(&t.0.0)), id })
+impl Hook for HookDict {
+    fn gradient(&self, grad: Option<&Tensor>) -> Result<Option<Tensor>> {
+        with_python(|py| {
+            let new = self.call(object(py, grad)?, None, check_one)?;
+            Ok(new.and_then(|n| borrow(n.as_ptr()).cloned()))
+        })
+    }
+    fn accumulated(&self, leaf: &Tensor) -> Result<()> {
+        with_python(|py| match self.call(object(py, Some(leaf))?, None, check_one)? {
+            None => Ok(()),
+            Some(_) => Err(PyRuntimeError::new_err("Tensor post accumulate grad hooks should return None.")),
+        })
+    }
+    fn before(&self, grads: &[Option<Tensor>]) -> Result<Option<Gradients>> {
+        with_python(|py| {
+            let new = self.call(objects(py, grads)?.into_any(), None, check_all)?;
+            new.map(|n| tensors(&n)).transpose()
+        })
+    }
+    fn after(&self, results: &[Option<Tensor>], grads: &[Option<Tensor>]) -> Result<Option<Gradients>> {
+        with_python(|py| {
+            let received = objects(py, grads)?.into_any();
+            let new = self.call(objects(py, results)?.into_any(), Some(received), check_all)?;
+            new.map(|n| tensors(&n)).transpose()
+        })
+    }
 }
-#[pyfunction]
-pub fn _register_post_accumulate_grad_hook(t: Handle, hook: Py<PyAny>) -> PyResult<HookHandle> {
-    let id = hooks::register_post_accumulate(&t.0, super::function::tensor_hook(hook))?;
-    Ok(HookHandle { owner: Owner::Tensor(Arc::downgrade(&t.0.0)), id })
+
+/// An answer must be of the shape, dtype and device of what it replaces.
+fn check_one(old: &Bound<PyAny>, new: &Bound<PyAny>, hook: &Bound<PyAny>) -> PyResult<()> {
+    if new.is_none() {
+        return Ok(());
+    }
+    let Some(n) = borrow(new.as_ptr()) else {
+        return Err(PyTypeError::new_err(format!("expected Variable, but hook returned '{}'", type_name(new))));
+    };
+    let Some(o) = borrow(old.as_ptr()) else {
+        return Err(PyRuntimeError::new_err("can't replace a None gradient with a non-None value"));
+    };
+    let refuse = |what: String| Err(PyRuntimeError::new_err(format!("hook '{}' has {what}", name(hook))));
+    if (o.dtype(), o.device()) != (n.dtype(), n.device()) {
+        let kind = |t: &Tensor| format!("torch.{}Tensor", t.dtype().scalar_type_name());
+        return refuse(match o.dtype() == n.dtype() {
+            false => format!("changed the type of value (was {} got {})", kind(o), kind(n)),
+            true => format!("changed the device of value (was {} got {})", o.device(), n.device()),
+        });
+    }
+    if o.shape() != n.shape() { refuse("changed the size of value".into()) } else { Ok(()) }
 }
+
+/// A tuple of as many answers.
+fn check_all(old: &Bound<PyAny>, new: &Bound<PyAny>, hook: &Bound<PyAny>) -> PyResult<()> {
+    let (Ok(old), Ok(new)) = (old.cast::<PyTuple>(), new.cast::<PyTuple>()) else {
+        return Err(PyTypeError::new_err(format!("expected tuple, but hook returned '{}'", type_name(new))));
+    };
+    if old.len() != new.len() {
+        return Err(PyRuntimeError::new_err(format!(
+            "hook '{}' has returned an incorrect number of values (got {}, but expected {})",
+            name(hook),
+            new.len(),
+            old.len()
+        )));
+    }
+    old.iter().zip(new.iter()).try_for_each(|(o, n)| check_one(&o, &n, hook))
+}
+
+fn name(hook: &Bound<PyAny>) -> String {
+    hook.getattr("__name__").map_or("<unknown>".into(), |n| n.to_string())
+}
+
+fn object<'py>(py: Python<'py>, t: Option<&Tensor>) -> PyResult<Bound<'py, PyAny>> {
+    t.map_or_else(|| Ok(py.None().into_bound(py)), |t| wrap_bound(py, t.clone()))
+}
+
+/// Gradients as Python sees them: tensors and None.
+pub fn objects<'py>(py: Python<'py>, grads: &[Option<Tensor>]) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, grads.iter().map(|g| object(py, g.as_ref())).collect::<PyResult<Vec<_>>>()?)
+}
+
+/// Gradients that Python gave: tensors and None, or one tensor.
+pub fn tensors(o: &Bound<PyAny>) -> PyResult<Vec<Option<Tensor>>> {
+    if let Some(t) = borrow(o.as_ptr()) {
+        return Ok(vec![Some(t.clone())]);
+    }
+    let one = |i: PyResult<Bound<PyAny>>| -> PyResult<Option<Tensor>> {
+        let i = i?;
+        match borrow(i.as_ptr()) {
+            Some(t) => Ok(Some(t.clone())),
+            None if i.is_none() => Ok(None),
+            None => Err(PyTypeError::new_err(format!("expected Tensor or None, got {}", type_name(&i)))),
+        }
+    };
+    o.try_iter()?.map(one).collect()
+}
+
+/// A hook as an entry of the dictionary that stands at `place`, made with the first; with a handle that takes it out.
+pub fn register<'py>(
+    place: &mut Option<Arc<dyn Hook>>,
+    py: Python<'py>,
+    hook: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let known = place.as_ref().and_then(|h| HookDict::of(py, h));
+    let dict = match known {
+        Some(d) => d,
+        None => {
+            let d = py.import("collections")?.getattr("OrderedDict")?.call0()?.cast_into::<PyDict>()?;
+            *place = Some(HookDict::new(&d));
+            d
+        }
+    };
+    let handle = py.import("rustgrad.utils.hooks")?.getattr("RemovableHandle")?.call1((&dict,))?;
+    // Not as a plain dict, whose order is not the ordered one's.
+    dict.as_any().set_item(handle.getattr("id")?, hook)?;
+    Ok(handle)
+}
+
+/// The dictionary of the hooks on the gradient of a tensor, or (`accumulated`) after accumulation; None before the first.
+#[pyfunction]
+pub fn _get_hooks<'py>(py: Python<'py>, t: Handle, accumulated: bool) -> PyResult<Option<Bound<'py, PyDict>>> {
+    // Hooks belong to a history: those before a write to the base are not those of the tensor as it is now.
+    crate::autograd::history::grad_fn(&t.0)?;
+    let kept = hooks::own_hook(&t.0, accumulated);
+    Ok(kept.and_then(|hook| HookDict::of(py, &hook)))
+}
+
+/// Puts another dictionary of hooks in its place.
+#[pyfunction]
+pub fn _set_hooks(t: Handle, dict: Option<Bound<PyDict>>, accumulated: bool) -> PyResult<()> {
+    let new = dict.map(|d| HookDict::new(&d));
+    if accumulated {
+        let old = std::mem::replace(&mut t.0.slot().rare().post_accumulate, new);
+        drop(old); // outside the lock: it may run Python
+        return Ok(());
+    }
+    Ok(hooks::set_tensor_hook(&t.0, new)?)
+}
+
 /// Calls a function of no arguments when the backward pass that runs has ended.
 #[pyfunction]
 pub fn _queue_callback(callback: Py<PyAny>) -> PyResult<()> {
-    let call = move || super::graph::with_python(|py| callback.call0(py).map(drop));
+    let call = move || with_python(|py| callback.call0(py).map(drop));
     Ok(callbacks::queue(Box::new(call))?)
 }
 /// The number of the backward pass that runs in this thread; -1 if there is none.

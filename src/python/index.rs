@@ -145,7 +145,7 @@ fn slice(t: &Tensor, parts: &[Part]) -> PyResult<(Tensor, Vec<Option<Tensor>>)> 
     for (place, p) in parts.iter().enumerate() {
         match p {
             Part::Int(i) => out = select(&out, dim, *i, (t, place))?,
-            Part::Slice(0, i64::MAX, 1) => dim += 1,
+            Part::Slice(0, stop, 1) if *stop >= out.size(dim) as i64 => dim += 1,
             Part::Slice(start, stop, step) => {
                 out = view::SLICE.call((&out, dim, Some(*start), Some(*stop), *step)).ok()?;
                 dim += 1;
@@ -218,7 +218,14 @@ pub unsafe extern "C" fn get(o: *mut PyObject, key: *mut PyObject) -> *mut PyObj
         }
         // SAFETY: the slot is called on a tensor with a live key.
         let (t, key) = unsafe { (borrow(o).expect("a tensor's slot"), Borrowed::from_ptr(py, key)) };
-        let (out, indices) = slice(t, &parts(&key)?)?;
+        let parts = parts(&key)?;
+        if let [Part::Slice(start, stop, step)] = parts[..]
+            && t.ndim() > 0
+        {
+            // Also where it is the whole dimension: the graph shows a slice.
+            return wrap(py, view::SLICE.call((t, 0usize, Some(start), Some(stop), step)).ok()?);
+        }
+        let (out, indices) = slice(t, &parts)?;
         if !indices.is_empty() {
             return wrap(py, op(&INDEX, "index")?.call((&out, indices)).ok()?);
         }

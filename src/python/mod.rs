@@ -1,5 +1,6 @@
 //! The extension module `rustgrad._C`: values cross the border here, and nothing is computed.
 
+mod backward;
 mod buffer;
 mod callable;
 mod construct;
@@ -48,7 +49,6 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     m.add_class::<kinds::PyDevice>()?;
     m.add_class::<kinds::PyGenerator>()?;
     m.add_class::<graph::PyNode>()?;
-    m.add_class::<hooks::HookHandle>()?;
     m.add_class::<saved::SavedTensor>()?;
     m.add("InternalError", py.get_type::<error::InternalError>())?;
     m.add("OutOfMemoryError", py.get_type::<error::OutOfMemoryError>())?;
@@ -81,8 +81,10 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(export::_repr, m)?,
         wrap_pyfunction!(export::_array_interface, m)?,
         wrap_pyfunction!(export::_set_printoptions, m)?,
-        wrap_pyfunction!(hooks::_register_hook, m)?,
-        wrap_pyfunction!(hooks::_register_post_accumulate_grad_hook, m)?,
+        wrap_pyfunction!(backward::_set_warn_always, m)?,
+        wrap_pyfunction!(backward::_is_warn_always_enabled, m)?,
+        wrap_pyfunction!(hooks::_get_hooks, m)?,
+        wrap_pyfunction!(hooks::_set_hooks, m)?,
         wrap_pyfunction!(hooks::_retain_grad, m)?,
         wrap_pyfunction!(hooks::_queue_callback, m)?,
         wrap_pyfunction!(hooks::_current_pass, m)?,
@@ -93,7 +95,7 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(object::_as_subclass, m)?,
         wrap_pyfunction!(graph::_detach, m)?,
         wrap_pyfunction!(graph::_detach_, m)?,
-        wrap_pyfunction!(graph::_run_backward, m)?,
+        wrap_pyfunction!(backward::_run_backward, m)?,
         wrap_pyfunction!(mode::is_grad_enabled, m)?,
         wrap_pyfunction!(mode::_set_grad_enabled, m)?,
         wrap_pyfunction!(mode::is_inference_mode_enabled, m)?,
@@ -102,6 +104,7 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(mode::is_anomaly_enabled, m)?,
         wrap_pyfunction!(mode::is_anomaly_check_nan_enabled, m)?,
         wrap_pyfunction!(function::_function_apply, m)?,
+        wrap_pyfunction!(function::_delayed_error, m)?,
         wrap_pyfunction!(function::live_counts, m)?,
         wrap_pyfunction!(function::_gradient_edge, m)?,
         wrap_pyfunction!(table::op_table, m)?,

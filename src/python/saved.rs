@@ -1,39 +1,67 @@
 //! What a node keeps, as Python sees it: the values of `_saved_*`, and `_raw_saved_*` objects that take hooks.
 
+use super::function::SavedList;
 use super::object::wrap_bound;
 use crate::autograd::Node;
 use crate::op::Value;
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
 
+/// Where a saved tensor is kept: with a node under a name, or by a custom function in a list.
+enum Kept {
+    Named(Arc<Node>, String),
+    Listed(Arc<SavedList>, usize),
+}
+
 /// A saved tensor before it is unpacked: `y.grad_fn._raw_saved_self`.
 #[pyclass(frozen, module = "rustgrad.autograd")]
-pub struct SavedTensor {
-    node: Arc<Node>,
-    name: String,
+pub struct SavedTensor(Kept);
+
+impl SavedTensor {
+    pub fn listed(list: &Arc<SavedList>, i: usize) -> SavedTensor {
+        SavedTensor(Kept::Listed(list.clone(), i))
+    }
 }
 
 #[pymethods]
 impl SavedTensor {
-    /// Packs the tensor now by one function, and unpacks it by the other when backward asks for it.
-    fn register_hooks(&self, pack_hook: Py<PyAny>, unpack_hook: Py<PyAny>) -> PyResult<()> {
-        let hooks = super::function::saved_hooks(pack_hook, unpack_hook);
-        self.node.repack(&self.name, &hooks)?.ok_or_else(|| {
+    #[new]
+    #[pyo3(signature = (*_args))]
+    fn new(_args: &Bound<PyTuple>) -> PyResult<SavedTensor> {
+        Err(PyRuntimeError::new_err("Trying to create a SavedTensor object from Python is forbidden."))
+    }
+    /// `register_hooks(pack_hook, unpack_hook)`: packs the tensor now, and unpacks it when backward asks for it.
+    #[pyo3(signature = (*hooks))]
+    fn register_hooks(&self, hooks: &Bound<PyTuple>) -> PyResult<()> {
+        if hooks.len() != 2 || hooks.iter().any(|h| !h.is_callable()) {
+            return Err(PyTypeError::new_err(
+                "register_hooks(): incompatible function arguments; expected two callables, pack_hook and unpack_hook",
+            ));
+        }
+        let hooks = super::function::saved_hooks(hooks.get_item(0)?.unbind(), hooks.get_item(1)?.unbind());
+        let packed = match &self.0 {
+            Kept::Named(node, name) => node.repack(name, &hooks)?,
+            Kept::Listed(list, i) => list.repack(*i, &hooks)?,
+        };
+        packed.ok_or_else(|| {
             PyRuntimeError::new_err("Calling register_hooks on a saved tensor with value None is forbidden")
         })
     }
     /// The tensor itself.
     fn unpack<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        object(py, self.node.kept(&self.name)?.unwrap_or_default())
+        match &self.0 {
+            Kept::Named(node, name) => object(py, node.kept(name)?.unwrap_or_default()),
+            Kept::Listed(list, i) => object(py, list.unpack()?[*i].clone().map_or(Value::None, Value::Owned)),
+        }
     }
 }
 
 /// The attribute `_saved_<name>` or `_raw_saved_<name>` of a node.
 pub fn attribute<'py>(py: Python<'py>, node: &Arc<Node>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     if let Some(what) = name.strip_prefix("_raw_saved_") {
-        let raw = SavedTensor { node: node.clone(), name: what.into() };
+        let raw = SavedTensor(Kept::Named(node.clone(), what.into()));
         return node.keeps_tensor(what).then(|| Ok(Bound::new(py, raw)?.into_any())).transpose();
     }
     let Some(what) = name.strip_prefix("_saved_") else { return Ok(None) };

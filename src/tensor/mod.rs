@@ -46,6 +46,8 @@ pub(crate) const GRAD_DTYPE: u8 = 32;
 pub(crate) const PY_STASH: u8 = 16;
 /// An `AccumulateGrad` has been made for this leaf.
 const ACCUMULATES: u8 = 64;
+/// How the view is made again from its base has changed: see `Tensor::replay`.
+const REPLAYED: u8 = 128;
 
 pub struct TensorImpl {
     first: UnsafeCell<Meta>,

@@ -6,8 +6,9 @@
 //! one gives the leaf its turn, a sequence number below that of every node with an edge to it. The `AccumulateGrad`
 //! that programs see is made when one asks for it; it lives as long as there are edges to the leaf, as PyTorch's does.
 
-use super::{ACCUMULATES, GRAD_DTYPE, HAS_FN, INFERENCE, Meta, Tensor};
+use super::{ACCUMULATES, GRAD_DTYPE, HAS_FN, INFERENCE, Meta, REPLAYED, Tensor};
 use crate::dtype::DType;
+use crate::error::Result;
 use crate::place;
 use std::any::Any;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -113,8 +114,20 @@ impl Drop for LeafUse {
     }
 }
 
-/// A hook is a boxed value of `autograd`; tensors only carry it.
-pub type HookList = Vec<(u64, Arc<dyn Any + Send + Sync>)>;
+pub type Gradients = Vec<Option<Tensor>>;
+
+/// The user's code that hangs on a tensor or a node, as tensors carry it. All hooks of one place are one value, which calls
+/// them in their order; an answer is what they put in the place of what they saw, of the same number and kind.
+pub trait Hook: Any + Send + Sync {
+    /// On the gradient of a tensor, which may be undefined.
+    fn gradient(&self, grad: Option<&Tensor>) -> Result<Option<Tensor>>;
+    /// After the gradient of a leaf was accumulated.
+    fn accumulated(&self, leaf: &Tensor) -> Result<()>;
+    /// Before a node, on the gradients that reach it.
+    fn before(&self, grads: &[Option<Tensor>]) -> Result<Option<Gradients>>;
+    /// After a node, on what it returned and received.
+    fn after(&self, results: &[Option<Tensor>], grads: &[Option<Tensor>]) -> Result<Option<Gradients>>;
+}
 
 #[derive(Default)]
 pub struct Slot {
@@ -126,14 +139,17 @@ pub struct Slot {
 /// What few tensors have.
 #[derive(Default)]
 pub struct Rare {
-    pub hooks: HookList,
-    pub post_accumulate: HookList,
+    /// On its gradient. Of a tensor with history they also hang on the node that made it.
+    pub hooks: Option<Arc<dyn Hook>>,
+    pub post_accumulate: Option<Arc<dyn Hook>>,
     /// Python attributes and class that outlive the Python object.
     pub python: Option<Box<dyn Any + Send + Sync>>,
     pub name: Option<String>,
     /// Where the flag `GRAD_DTYPE` is set: the dtype of the gradient, or any.
     pub grad_dtype: Option<DType>,
     accumulator: Accumulator,
+    /// Where the flag `REPLAYED` is set: how the view is made again since `t_()` or the like has changed it.
+    replay: Option<Replay>,
 }
 
 /// The node of a leaf. It owns the leaf, so the leaf owns it only where there are edges, which own the leaf too.
@@ -161,13 +177,13 @@ pub enum Creation {
 }
 
 /// Makes a view again from its base, where strides alone cannot say it: the dtype changed on the way.
-pub type Replay = Arc<dyn Fn(&Tensor) -> crate::error::Result<Tensor> + Send + Sync>;
+pub type Replay = Arc<dyn Fn(&Tensor) -> Result<Tensor> + Send + Sync>;
 
 /// A view knows the tensor that owns the history of their storage.
 pub struct ViewInfo {
     pub base: Tensor,
     pub creation: AtomicU8,
-    pub replay: Option<Replay>,
+    replay: Option<Replay>,
     /// The storage version up to which the view's own `grad_fn` is current; see Note [View history].
     pub version: AtomicU32,
 }
@@ -207,9 +223,24 @@ impl Tensor {
         drop(old); // outside the lock: it owns hooks
     }
 
-    /// Sets the node that made the tensor.
+    /// How a view is made again from its base; none where strides over the base say it.
+    pub fn replay(&self) -> Option<Replay> {
+        if self.flag(REPLAYED) {
+            return self.slot().rare().replay.clone();
+        }
+        self.view_info()?.replay.clone()
+    }
+    pub fn set_replay(&self, replay: Replay) {
+        let old = self.slot().rare().replay.replace(replay);
+        self.set_flag(REPLAYED, true);
+        drop(old); // outside the lock: it may own tensors
+    }
+
+    /// Sets the node that made the tensor. Hooks stay with the history before, for which they were registered.
     pub fn set_grad_fn(&self, edge: Edge) {
-        let old = self.slot().grad_fn.replace(edge);
+        let mut slot = self.slot();
+        let old = (slot.grad_fn.replace(edge), slot.rare.as_mut().and_then(|r| r.hooks.take()));
+        drop(slot);
         self.set_flag(HAS_FN, true);
         drop(old); // outside the lock: dropping may walk a graph
     }

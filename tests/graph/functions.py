@@ -190,6 +190,110 @@ def in_no_grad(torch):
     return [out.requires_grad, out.grad_fn]
 
 
+def default_arguments(torch):
+    seen, w = [], leaf(torch)
+
+    def setup(ctx, inputs, output):
+        seen.append(len(inputs))
+        ctx.y = inputs[1]
+
+    own = function(torch, lambda x, y=3: x * y, lambda ctx, g: (g * ctx.y, None), setup_context=staticmethod(setup))
+    for out in (own.apply(w), own.apply(w, 4), own.apply(w, y=5)):
+        out.sum().backward()
+    return [seen, w.grad]
+
+
+def keyword(torch):
+    return function(torch, lambda ctx, x, y=3: x * y, same).apply(leaf(torch), y=4)
+
+
+def input_saved_and_returned(torch):
+    def setup(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    function(torch, lambda x: x, same, setup_context=staticmethod(setup)).apply(leaf(torch))
+
+
+def undefined_of_constants(torch):
+    seen = []
+
+    def forward(ctx, x):
+        ctx._materialize_non_diff_grads = False
+        out = x * 1, x * 2
+        ctx.mark_non_differentiable(out[1])
+        return out
+
+    function(torch, forward, lambda ctx, *grads: seen.append(grads) or grads[0]).apply(leaf(torch))[0].sum().backward()
+    return seen
+
+
+def dirty_without_recording(torch):
+    x = leaf(torch) * 1
+    with torch.no_grad():
+        out = function(torch, lambda ctx, t: dirty(torch, ctx, t), same).apply(x)
+    return [out is x, out.requires_grad, x.requires_grad, out, x._version]
+
+
+def dirty_view_and_another(torch):
+    both = function(torch, lambda ctx, t: (dirty(torch, ctx, t), t * 2), lambda ctx, a, b: a + b)
+    try:
+        return both.apply((leaf(torch) * 1)[:1])
+    except RuntimeError as error:
+        return str(error)[:200]
+
+
+def dirty_and_another(torch):
+    w = leaf(torch)
+    both = function(torch, lambda ctx, t: (dirty(torch, ctx, t), t * 2), lambda ctx, a, b: a + b)
+    a, b = both.apply(w * 1)
+    a += 2
+    (a * b).sum().backward()
+    return w.grad
+
+
+def saved_variables(torch):
+    def backward(ctx, g):
+        return g * ctx.saved_variables[0]
+
+    w = leaf(torch)
+    function(torch, lambda ctx, x: ctx.save_for_backward(x) or x * 1, backward).apply(w).sum().backward()
+    return w.grad
+
+
+def contexts_are_nodes(torch):
+    node, seen = torch.autograd.graph.Node, []
+    own = function(torch, lambda ctx, x: seen.append(isinstance(ctx, node)) or x * 1, same)
+    out = own.apply(leaf(torch))
+    kinds = [
+        isinstance(out.grad_fn, node),
+        isinstance(node, node),
+        isinstance(3, node),
+        node in type(out.grad_fn).mro(),
+    ]
+    return [seen, kinds]
+
+
+def nested(torch):
+    """Each backward runs another one, deeper than one stack could hold."""
+    seen = []
+
+    def forward(ctx, x):
+        with torch.enable_grad():
+            ctx.x = x.detach().requires_grad_() - 1
+        return ctx.x.detach()
+
+    def backward(ctx, g):
+        seen.append(1)
+        if ctx.x > 0:
+            with torch.enable_grad():
+                own.apply(ctx.x).sum().backward()
+        return g
+
+    own = function(torch, forward, backward)
+    own.apply(torch.tensor(500.0).requires_grad_()).sum().backward()
+    return len(seen)
+
+
 CASES = {k: v for k, v in globals().items() if callable(v) and getattr(v, "__module__", "") == __name__}
 for helper in (
     "leaf",

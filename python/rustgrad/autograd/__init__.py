@@ -2,6 +2,7 @@
 
 import importlib
 
+from .._C import SavedTensor
 from ._engine import backward, grad
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
@@ -20,6 +21,7 @@ _SUBMODULES = ("anomaly_mode", "function", "functional", "grad_mode", "graph", "
 __all__ = [
     "Function",
     "GradcheckError",
+    "SavedTensor",
     "Variable",
     "backward",
     "detect_anomaly",

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping
 
 from .. import _C
-from .._base import Tensor, ones_like, stack, zeros_like
+from .._base import Tensor, ones, ones_like, stack, zeros_like
 
 __all__ = ["backward", "grad"]
 
@@ -24,9 +24,15 @@ def as_tuple(values):
     return tuple(values)
 
 
+def _described(out):
+    """What has the shape and dtype of an output: the tensor itself, or what the node of an edge keeps of it."""
+    return out.node._input_metadata[out.output_nr] if _is_edge(out) else out
+
+
 def _check_grad(i, out, grad, batched):
     first = grad[0] if batched else grad
-    if not _is_edge(out) and first.shape != out.shape:
+    out = _described(out)
+    if first.shape != out.shape:
         if batched:
             raise RuntimeError(
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
@@ -39,7 +45,7 @@ def _check_grad(i, out, grad, batched):
             f"Mismatch in shape: grad_output[{i}] has a shape of {grad.shape} and output[{i}] has a shape of "
             f"{out.shape}."
         )
-    if not _is_edge(out) and out.dtype.is_complex != grad.dtype.is_complex:
+    if out.dtype.is_complex != grad.dtype.is_complex:
         raise RuntimeError(
             "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
             f"dtype: grad_output[{i}] has a dtype of {grad.dtype} and output[{i}] has a dtype of {out.dtype}."
@@ -50,11 +56,12 @@ def _check_grad(i, out, grad, batched):
 def _implicit_grad(out):
     if not _is_edge(out) and not out.requires_grad:
         return None
-    if _is_edge(out) or out.numel() != 1:
+    like = _described(out)
+    if like.shape.numel() != 1:
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
-    if not out.dtype.is_floating_point:
-        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {out.dtype}")
-    return ones_like(out)
+    if not like.dtype.is_floating_point:
+        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {like.dtype}")
+    return ones(like.shape, dtype=like.dtype, device=like.device) if _is_edge(out) else ones_like(out)
 
 
 def make_grads(outputs, grads, batched=False):
@@ -147,7 +154,7 @@ def grad(
 
     Raises:
         RuntimeError: an input is unused and that is not allowed, or as in `backward`.
-        ValueError: `materialize_grads` with `allow_unused=False`.
+        ValueError: no inputs, or `materialize_grads` with `allow_unused=False`.
     """
     if materialize_grads and allow_unused is False:
         raise ValueError(
@@ -165,6 +172,8 @@ def grad(
     _check_inputs_mapping(inputs, "grad")
     keys = list(inputs) if isinstance(inputs, dict) else None
     chosen = tuple(inputs.values()) if keys is not None else as_tuple(inputs)
+    if not chosen:
+        raise ValueError("grad requires non-empty inputs.")
     outputs = as_tuple(outputs)
     grads = make_grads(outputs, grad_outputs, is_grads_batched)
     if retain_graph is None:
@@ -176,7 +185,9 @@ def grad(
     if materialize_grads:
         if any(r is None and _is_edge(i) for r, i in zip(result, chosen, strict=True)):
             raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-        result = tuple(zeros_like(i) if r is None else r for r, i in zip(result, chosen, strict=True))
+        result = tuple(
+            zeros_like(i, requires_grad=create_graph) if r is None else r for r, i in zip(result, chosen, strict=True)
+        )
     return result if keys is None else dict(zip(keys, result, strict=True))
 
 

@@ -10,9 +10,16 @@ import warnings
 
 from .. import _C
 from .._base import Tensor, is_grad_enabled, zeros
-from .grad_mode import enable_grad, no_grad
+from .grad_mode import no_grad
 
-__all__ = ["BackwardHookFunction", "Function", "FunctionCtx", "once_differentiable"]
+__all__ = [
+    "BackwardCFunction",
+    "BackwardHookFunction",
+    "Function",
+    "FunctionCtx",
+    "InplaceFunction",
+    "once_differentiable",
+]
 
 
 class FunctionCtx:
@@ -28,6 +35,7 @@ class FunctionCtx:
         self._dirty = ()
         self._non_differentiable = ()
         self.materialize_grads = True
+        self._materialize_non_diff_grads = True
         self.needs_input_grad = ()
 
     def save_for_backward(self, *tensors):
@@ -56,7 +64,15 @@ class FunctionCtx:
         """
         return self._to_save if self._saved is None else self._saved.unpack()
 
-    saved_variables = saved_tensors
+    @property
+    def _raw_saved_tensors(self):
+        return () if self._saved is None else self._saved.raw()
+
+    @property
+    def saved_variables(self):
+        """The old name of `saved_tensors`."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
 
     def mark_dirty(self, *args):
         """Says which inputs were changed in place; they must be outputs too."""
@@ -77,9 +93,10 @@ def _name(fn):
 
 def _materialise(ctx, grads):
     """Zeros for the missing gradients, made from the outputs' shapes, dtypes and devices."""
+    keep_none = not ctx._materialize_non_diff_grads
     return tuple(
-        zeros(shape, dtype=dtype, device=device) if g is None and shape is not None else g
-        for g, (shape, dtype, device) in zip(grads, ctx._output_meta, strict=True)
+        g if g is not None or shape is None or (keep_none and constant) else zeros(shape, dtype=dtype, device=device)
+        for g, (shape, dtype, device, constant) in zip(grads, ctx._output_meta, strict=True)
     )
 
 
@@ -127,6 +144,10 @@ class _Ctx(FunctionCtx):
                 "You should only implement one of them."
             )
         return fn.vjp if own_vjp else fn.backward
+
+
+# PyTorch's name of the class of contexts.
+BackwardCFunction = _Ctx
 
 
 class _FunctionMeta(type):
@@ -209,10 +230,8 @@ class Function(metaclass=_FunctionMeta):
     def apply(cls, *args, **kwargs):
         """Runs the function on tensors and other values and records it; returns what `forward` returns."""
         separate = cls.setup_context is not Function.setup_context
-        if separate and kwargs:
-            args = _bind_arguments(cls.forward, args, kwargs)
-        elif kwargs:
-            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments")
+        if separate:
+            args, kwargs = _bind_arguments(cls.forward, args, kwargs), {}
         ctx = cls._context_class()
         is_tensor = tuple(isinstance(a, Tensor) for a in args)
         ctx._is_tensor = is_tensor
@@ -223,11 +242,16 @@ class Function(metaclass=_FunctionMeta):
                 output = cls.forward(*args)
                 cls.setup_context(ctx, args, output)
             else:
-                output = cls.forward(ctx, *args)
-        return _record(cls, ctx, args, output)
+                output = cls.forward(ctx, *args, **kwargs)
+        return _record(cls, ctx, args, output, separate)
 
 
 def _bind_arguments(forward, args, kwargs):
+    """All arguments of a `forward` without ctx by position, the defaults too: `setup_context` gets them so."""
+    code = getattr(forward, "__code__", None)
+    plain = code is not None and not (code.co_flags & 0x0C or code.co_kwonlyargcount)
+    if plain and not kwargs and len(args) == code.co_argcount:
+        return args
     import inspect
 
     bound = inspect.signature(forward).bind(*args, **kwargs)
@@ -235,7 +259,7 @@ def _bind_arguments(forward, args, kwargs):
     return bound.args
 
 
-def _record(cls, ctx, args, output):
+def _record(cls, ctx, args, output, separate):
     single = not isinstance(output, tuple)
     outputs = (output,) if single else output
     for dirty in ctx._dirty:
@@ -244,26 +268,44 @@ def _record(cls, ctx, args, output):
                 "Some elements marked as dirty during the forward method were not returned as output. The inputs "
                 "that are modified inplace must all be outputs of the Function."
             )
-    ctx._output_meta = tuple(
-        (o.shape, o.dtype, o.device) if isinstance(o, Tensor) else (None, None, None) for o in outputs
-    )
-    if any(ctx.needs_input_grad):
-        outputs, ctx._saved = _C._function_apply(
-            ctx, _name(cls), args, outputs, ctx._dirty, ctx._non_differentiable, ctx._to_save
+    if separate and any(_is_among(s, args) and _is_among(s, outputs) for s in ctx._to_save if s is not None):
+        raise RuntimeError(
+            "An input that has been returned as-is as output is being saved for backward. This is not supported if you "
+            "override setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or "
+            "setup ctx inside the forward function itself."
         )
+    recorded = any(ctx.needs_input_grad)
+    if recorded:
+        ctx._output_meta = tuple(
+            (o.shape, o.dtype, o.device, _is_among(o, ctx._non_differentiable) or not _is_continuous(o.dtype))
+            if isinstance(o, Tensor)
+            else (None, None, None, True)
+            for o in outputs
+        )
+    outputs, ctx._saved = _C._function_apply(
+        ctx if recorded else None, _name(cls), args, outputs, ctx._dirty, ctx._non_differentiable, ctx._to_save
+    )
+    if recorded:
         # From here on the node owns them; keeping them here too would make a reference cycle.
         ctx._to_save = ()
-    else:
-        outputs = tuple(_fresh(o, args, ctx._dirty) for o in outputs)
     ctx._dirty = ctx._non_differentiable = ()
     return outputs[0] if single else outputs
 
 
-def _fresh(out, args, dirty):
-    """An output that is an input unchanged becomes a view of it, as it does when recorded."""
-    if isinstance(out, Tensor) and any(out is a for a in args) and not any(out is d for d in dirty):
-        return out.view_as(out)
-    return out
+def _is_among(value, values):
+    return any(value is v for v in values)
+
+
+def _is_continuous(dtype):
+    return dtype.is_floating_point or dtype.is_complex
+
+
+class InplaceFunction(Function):
+    """A `Function` that is told whether it works in place: `self.inplace`."""
+
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.inplace = inplace
 
 
 def once_differentiable(fn):
@@ -278,24 +320,11 @@ def once_differentiable(fn):
         if not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
             return results
         single = not isinstance(results, tuple)
-        results = (results,) if single else results
-        with enable_grad():
-            blocked = _NotDifferentiable.apply(len(grads), *grads, *results)
-        return blocked[0] if single else blocked
+        text = "trying to differentiate twice a function that was marked with @once_differentiable"
+        blocked = _C._delayed_error(text, (results,) if single else results)
+        return blocked[0] if single else tuple(blocked)
 
     return wrapper
-
-
-class _NotDifferentiable(Function):
-    """Passes results on, tied to the gradients that they came from, and refuses to be differentiated."""
-
-    @staticmethod
-    def forward(ctx, n, *args):
-        return args[n:]
-
-    @staticmethod
-    def backward(ctx, *grads):
-        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
 
 
 class BackwardHookFunction(Function):
@@ -304,7 +333,7 @@ class BackwardHookFunction(Function):
     @staticmethod
     def forward(ctx, *args):
         ctx.mark_non_differentiable(*(a for a in args if not a.requires_grad))
-        return tuple(a.view_as(a) for a in args)
+        return args
 
     @staticmethod
     def backward(ctx, *grads):

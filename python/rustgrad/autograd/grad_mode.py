@@ -5,6 +5,7 @@ between two `next` calls keeps the caller's mode.
 """
 
 import functools
+import warnings
 
 from .. import _C
 from .._C import _set_grad_enabled, is_grad_enabled
@@ -39,8 +40,12 @@ def _decorate_generator(make, function):
 def context_decorator(make, function):
     """Wraps `function` so that each call runs inside the context manager that `make()` returns."""
     if isinstance(function, type):
-        raise TypeError(
-            f"Cannot decorate class {function.__name__}; decorate its methods, or use the context manager in them."
+        warnings.warn(
+            "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions "
+            "or methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` "
+            "method and nothing else.",
+            FutureWarning,
+            stacklevel=3,
         )
     # The flag that `inspect.isgeneratorfunction` reads; importing `inspect` would cost 8 ms.
     code = getattr(function, "__code__", None)

@@ -15,6 +15,7 @@ import warnings
 from .. import _C
 from .._base import Tensor, stack, zeros, zeros_like
 from ._engine import grad as autograd_grad
+from .function import Function
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -60,20 +61,27 @@ def _check_inputs(inputs):
 
 
 def _evaluate(function, inputs):
-    """Copies of the real outputs, flat, detached from graph and inputs."""
-    return [o.detach().clone().reshape(-1) for o in _as_tuple(function(*inputs)) if _is_inexact(o)]
+    """Copies of the real outputs, detached from graph and inputs."""
+    return [o.detach().clone() for o in _as_tuple(function(*inputs)) if _is_inexact(o)]
 
 
 def _central_difference(function, inputs, data, index, delta):
-    """Derivative of every output along one element of `data`, in the direction of `delta`."""
+    """Derivative of every output, flat, along one element of `data`, in the direction of `delta`."""
     original = data[index].item()
     data[index] = original + delta
     upper = _evaluate(function, inputs)
     data[index] = original - delta
     lower = _evaluate(function, inputs)
     data[index] = original
+    for u, v in zip(upper, lower, strict=True):
+        for what in ("shape", "dtype"):
+            if getattr(u, what) != getattr(v, what):
+                raise AssertionError(
+                    f"Expected `func` to return outputs with the same {what} when inputs are perturbed on index {index}, "
+                    f"but got:\n {getattr(u, what)}\n {getattr(v, what)}"
+                )
     size = abs(delta)
-    return [(u - v) / (2 * size) for u, v in zip(upper, lower, strict=True)]
+    return [((u - v) / (2 * size)).reshape(-1) for u, v in zip(upper, lower, strict=True)]
 
 
 def _numerical_jacobians(function, inputs, x, eps, count):
@@ -186,23 +194,47 @@ def _check_zero_grad(function, inputs):
             raise GradcheckError("grad is incorrect size")
 
 
+class _Undefined(Function):
+    """The identity, whose gradient is undefined."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return None
+
+
 def _check_undefined(function, inputs):
-    """Backward must cope with outputs that receive no gradient at all."""
-    outputs = _differentiable(function(*inputs))
+    """Backward must cope with undefined gradients of outputs: of all of them, and of each alone."""
     tensors = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
-    if len(outputs) < 2:
-        return
-    for k, output in enumerate(outputs):
+    count = len(_differentiable(function(*inputs)))
+    choices = [set(range(count))] + ([{k} for k in range(count)] if count > 1 else [])
+    for undefined in choices if count else ():
+        outputs = [
+            _Undefined.apply(o) if k in undefined else o for k, o in enumerate(_differentiable(function(*inputs)))
+        ]
+        seeds = [zeros_like(o.detach()) for o in outputs]
         try:
-            grads = autograd_grad(
-                output, tensors, zeros_like(output.detach()), allow_unused=True, retain_graph=k < len(outputs) - 1
-            )
+            grads = autograd_grad(outputs, tensors, seeds, allow_unused=True)
         except RuntimeError as error:
+            _warn_of_undefined()
             raise GradcheckError("Expected backward function to handle undefined output grads.") from error
         if any(g is not None and g.numel() and bool((g != 0).any().item()) for g in grads):
+            _warn_of_undefined()
             raise GradcheckError(
                 "Expected all input grads to be undefined or zero when all output grads are undefined or zero."
             )
+
+
+def _warn_of_undefined():
+    warnings.warn(
+        "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may break "
+        "existing callers of this function. If this is true for you, you can call this function with "
+        '"check_undefined_grad=False" to disable the feature',
+        stacklevel=4,
+    )
 
 
 def gradcheck(
@@ -241,6 +273,7 @@ def gradcheck(
 
     Raises:
         GradcheckError: a check fails.
+        AssertionError: the shape or dtype of an output changes where inputs are moved.
         ValueError: no input requires grad.
         NotImplementedError: forward mode is asked for.
     """

@@ -20,7 +20,45 @@ __all__ = [
     "saved_tensors_hooks",
 ]
 
-Node = _C.Node
+
+class _NodeMeta(type):
+    def __instancecheck__(cls, obj):
+        return issubclass(type(obj), cls)
+
+    def __subclasscheck__(cls, subclass):
+        from .function import BackwardCFunction
+
+        return type.__subclasscheck__(cls, subclass) or (
+            cls is Node and issubclass(subclass, (_C.Node, BackwardCFunction))
+        )
+
+
+class Node(metaclass=_NodeMeta):
+    """What all nodes of the graph are instances of, the contexts of custom functions too.
+
+    The methods are those of the object `tensor.grad_fn`.
+    """
+
+    def name(self):
+        """The name, `AddBackward0`."""
+        raise NotImplementedError
+
+    @property
+    def next_functions(self):
+        """Pairs of the nodes that come next in backward and the number of their input."""
+        raise NotImplementedError
+
+    def metadata(self):
+        """A dict of the user's own."""
+        raise NotImplementedError
+
+    def register_hook(self, fn):
+        """Calls `fn(grad_inputs, grad_outputs)` after the node; it may return other `grad_inputs`."""
+        raise NotImplementedError
+
+    def register_prehook(self, fn):
+        """Calls `fn(grad_outputs)` before the node; it may return others."""
+        raise NotImplementedError
 
 
 class GradientEdge(NamedTuple):
@@ -129,7 +167,8 @@ def allow_mutation_on_saved_tensors():
         An object whose `clear()` frees the copies.
 
     Raises:
-        RuntimeError: blocks are nested, or backward runs after the block.
+        RuntimeError: blocks are nested.
+        AssertionError: backward runs after the block.
     """
     if getattr(_mutation, "context", None) is not None:
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
@@ -141,7 +180,7 @@ def allow_mutation_on_saved_tensors():
 
     def unpack(kept):
         if not kept:
-            raise RuntimeError(
+            raise AssertionError(
                 "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was "
                 "originally recorded."
             )

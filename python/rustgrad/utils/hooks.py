@@ -97,11 +97,9 @@ class BackwardHook:
         return result
 
     def setup_output_hook(self, output):
-        """As `setup_input_hook`, for a tensor or a tuple of tensors that the module returned."""
-        single = isinstance(output, Tensor)
+        """As `setup_input_hook`, for a tensor or a tuple (also a named one) of tensors that the module returned."""
+        single = not isinstance(output, tuple)
         outputs = (output,) if single else output
-        if not isinstance(outputs, tuple):
-            return output
         self.n_outputs = len(outputs)
         result, self.output_index = self._pass_through(outputs, self._on_outputs)
         return result[0] if single else result
@@ -112,15 +110,14 @@ class BackwardHook:
         if not (is_grad_enabled() and any(t.requires_grad for t in tensors)):
             return args, None
         passed = _identity().apply(*tensors)
-        passed = passed if isinstance(passed, tuple) else (passed,)
         nodes = [t.grad_fn for t in passed if t.grad_fn is not None]
         if not nodes:
             raise RuntimeError("Error while setting up backward hooks: the module's tensors have no grad_fn.")
         nodes[0].register_hook(hook)
-        args = list(args)
+        new = list(args)
         for i, t in zip(index, passed, strict=True):
-            args[i] = t
-        return tuple(args), index
+            new[i] = t
+        return (tuple(new) if type(args) is tuple else type(args)(*new)), index
 
     @staticmethod
     def _scatter(index, values, n):

@@ -38,6 +38,17 @@ _buffer_registration = OrderedDict()
 _module_registration = OrderedDict()
 _parameter_registration = OrderedDict()
 
+# The same dictionaries under PyTorch's names: programs and tests clear them.
+_global_buffer_registration_hooks = _buffer_registration
+_global_module_registration_hooks = _module_registration
+_global_parameter_registration_hooks = _parameter_registration
+_global_backward_pre_hooks = _Globals.backward_pre
+_global_backward_hooks = _Globals.backward
+_global_forward_pre_hooks = _Globals.forward_pre
+_global_forward_hooks = _Globals.forward
+_global_forward_hooks_always_called = _Globals.forward_always
+_global_forward_hooks_with_kwargs = _Globals.forward_with_kwargs
+
 _HOOK_TABLES = (
     "_backward_pre_hooks",
     "_backward_hooks",

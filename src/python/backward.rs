@@ -1,0 +1,125 @@
+//! Running backward from Python: what it starts from, what it is asked for, and the warning of cycles.
+
+use super::graph::PyNode;
+use super::object::{Handle, borrow, wrap_bound};
+use crate::autograd::node::Work;
+use crate::autograd::{self, Request, history, hooks};
+use crate::tensor::{Edge, Tensor};
+use pyo3::exceptions::{PyRuntimeError, PyUserWarning};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The edge of a tensor that requires grad, or of a node object with an output number.
+fn edge_of(t: &Tensor) -> PyResult<Option<Edge>> {
+    Ok(history::grad_edge(t)?)
+}
+
+/// Whether warnings that come once in a program come every time.
+static WARN_ALWAYS: AtomicBool = AtomicBool::new(false);
+
+#[pyfunction]
+pub fn _set_warn_always(on: bool) {
+    WARN_ALWAYS.store(on, Ordering::Relaxed);
+}
+#[pyfunction]
+pub fn _is_warn_always_enabled() -> bool {
+    WARN_ALWAYS.load(Ordering::Relaxed)
+}
+
+/// Once in a program, as in PyTorch.
+fn warn_of_cycle(py: Python) -> PyResult<()> {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    if WARNED.swap(true, Ordering::Relaxed) && !_is_warn_always_enabled() {
+        return Ok(());
+    }
+    let text = c"Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak.";
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
+}
+
+/// A tensor, or an object with `node` and `output_nr`, as an edge.
+fn edge_like(o: &Bound<PyAny>) -> PyResult<Option<Edge>> {
+    if let Some(t) = borrow(o.as_ptr()) {
+        return edge_of(t);
+    }
+    let node = o.getattr("node")?;
+    let node = node.cast::<PyNode>()?.borrow().get()?.clone();
+    match &node.work {
+        Work::Accumulate(leaf) => edge_of(leaf),
+        _ => Ok(Some(Edge::Node(node, o.getattr("output_nr")?.extract()?))),
+    }
+}
+
+/// Backward from `outputs` with their gradients. With `accumulate` gradients go to `.grad` (of `inputs` alone where given),
+/// else they are returned.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // one call from Python, all of them needed
+pub fn _run_backward<'py>(
+    py: Python<'py>,
+    outputs: Vec<Bound<'py, PyAny>>,
+    grads: Vec<Option<Handle>>,
+    keep_graph: bool,
+    create_graph: bool,
+    inputs: Vec<Bound<'py, PyAny>>,
+    allow_unused: bool,
+    accumulate: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut roots = Vec::new();
+    for (i, (out, grad)) in outputs.iter().zip(grads).enumerate() {
+        let edge = edge_like(out)?;
+        match (edge, grad) {
+            (Some(e), Some(g)) => roots.push((e, g.0)),
+            (Some(_), None) => {}
+            (None, _) => {
+                return Err(PyRuntimeError::new_err(format!(
+                    "element {i} of tensors does not require grad and does not have a grad_fn"
+                )));
+            }
+        }
+    }
+    let wanted = Inputs::of(&inputs, accumulate)?;
+    if accumulate && create_graph {
+        warn_of_cycle(py)?;
+    }
+    let chosen = (!accumulate || !inputs.is_empty()).then_some(wanted.edges.as_slice());
+    let request = Request { roots, keep_graph, create_graph, inputs: chosen, accumulate };
+    let captured = py.detach(|| autograd::run(request))?;
+    if accumulate {
+        return Ok(py.None().into_bound(py));
+    }
+    let one = |(i, place): (usize, Option<usize>)| match place.and_then(|p| captured[p].clone()) {
+        Some(g) => wrap_bound(py, g),
+        None if allow_unused => Ok(py.None().into_bound(py)),
+        None => Err(PyRuntimeError::new_err(format!(
+            "The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
+        ))),
+    };
+    let results = wanted.places.into_iter().enumerate().map(one).collect::<PyResult<Vec<_>>>()?;
+    Ok(PyTuple::new(py, results)?.into_any())
+}
+
+/// What `inputs=` asks for.
+struct Inputs {
+    edges: Vec<Edge>,
+    /// For each input its edge; none for a view that was made without recording: no graph leads to it.
+    places: Vec<Option<usize>>,
+}
+
+impl Inputs {
+    fn of(inputs: &[Bound<PyAny>], accumulate: bool) -> PyResult<Inputs> {
+        let (mut edges, mut places) = (Vec::new(), Vec::new());
+        for input in inputs {
+            let edge = edge_like(input)?;
+            let tensor = borrow(input.as_ptr());
+            if edge.is_none() && !tensor.is_some_and(Tensor::requires_grad) {
+                return Err(PyRuntimeError::new_err("One of the differentiated Tensors does not require grad"));
+            }
+            if let Some(t) = tensor.filter(|_| accumulate) {
+                hooks::retain_grad(t)?;
+            }
+            places.push(edge.is_some().then_some(edges.len()));
+            edges.extend(edge);
+        }
+        Ok(Inputs { edges, places })
+    }
+}
