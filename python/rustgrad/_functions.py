@@ -1,5 +1,6 @@
 """Functions of the top level that are no ops: questions about objects, shapes without data, sharing of memory."""
 
+import sys
 import warnings
 
 from . import _C
@@ -119,6 +120,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     Raises:
         ValueError: `copy=False` and a copy is needed.
     """
+    if copy is False and isinstance(obj, _classes_of_numpy("generic")):
+        raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
     shared = _shared(obj, dtype)
     if shared is None:
         if copy is False:
@@ -140,10 +143,18 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     return wanted.requires_grad_() if requires_grad else wanted
 
 
+def _classes_of_numpy(name):
+    """One class of NumPy's; none as long as it has not been imported."""
+    numpy = sys.modules.get("numpy")
+    return () if numpy is None else (getattr(numpy, name),)
+
+
 def _shared(obj, dtype):
     """A tensor over the memory of an object, None where it has none to share."""
-    if isinstance(obj, Tensor) or hasattr(obj, "__array_interface__"):
+    if isinstance(obj, (Tensor, *_classes_of_numpy("ndarray"))):
         return _C.as_tensor(obj)
+    if isinstance(obj, _classes_of_numpy("generic")):
+        return None
     if hasattr(obj, "__dlpack__"):
         return from_dlpack(obj)
     try:

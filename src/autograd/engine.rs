@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Hashes addresses: a multiply is enough, they are distinct and aligned.
@@ -72,9 +73,30 @@ struct Pass<'a> {
     captured: Vec<Option<Tensor>>,
 }
 
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts the backward passes of all threads.
+struct Running;
+impl Running {
+    fn new() -> Running {
+        RUNNING.fetch_add(1, Ordering::AcqRel);
+        Running
+    }
+}
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+/// Whether a backward pass runs, in whichever thread.
+pub fn any_runs() -> bool {
+    RUNNING.load(Ordering::Acquire) > 0
+}
+
 /// Runs backward. Returns the gradients of `request.inputs` in order (empty without inputs).
 pub fn run(request: Request) -> Result<Vec<Option<Tensor>>> {
     let _mode = GradGuard::new(request.create_graph);
+    let _running = Running::new();
     let running = callbacks::Pass::enter();
     let inputs = request.inputs.unwrap_or(&[]);
     let mut pass = Pass {
@@ -186,7 +208,7 @@ impl Pass<'_> {
         }
         let Some(mut grad) = grads[0].take() else { return Ok(()) };
         for hook in hooks::leaf_hooks(leaf, false) {
-            if let Some(new) = hook(&grad)? {
+            if let Some(new) = hook.call(&grad)? {
                 grad = new;
             }
         }
@@ -296,7 +318,10 @@ pub fn accumulate(leaf: &Tensor, grad: Tensor) -> Result<()> {
             let grad = if ours && fits { grad } else { copied(&grad, wanted)? };
             leaf.set_grad(Some(grad));
         }
-        Some(old) if !recorded && !old.requires_grad() => (kit().add_)(&old, &grad)?,
+        Some(old) if !recorded && !old.requires_grad() => {
+            let _pinned = (old.pin(), grad.pin());
+            (kit().add_)(&old, &grad)?
+        }
         Some(old) => leaf.set_grad(Some((kit().add)(&old, &grad)?)),
     }
     Ok(())
@@ -318,13 +343,13 @@ fn copied(grad: &Tensor, layout: Layout) -> Result<Tensor> {
 
 /// Runs what waits for a leaf's gradient.
 pub fn after_accumulation(leaf: &Tensor) -> Result<()> {
-    hooks::leaf_hooks(leaf, true).iter().try_for_each(|hook| hook(leaf).map(drop))
+    hooks::leaf_hooks(leaf, true).iter().try_for_each(|hook| hook.call(leaf).map(drop))
 }
 
 fn run_post(hooks: &Mutex<hooks::Hooks>, results: &mut super::node::Grads, grads: &[Option<Tensor>]) -> Result<()> {
     let post = hooks.lock().unwrap_or_else(|e| e.into_inner()).post.clone();
     for (_, hook) in post {
-        if let Some(new) = hook(results, grads)? {
+        if let Some(new) = hook.call(results, grads)? {
             *results = new.into();
         }
     }

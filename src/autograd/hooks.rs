@@ -2,17 +2,32 @@
 
 use super::node::Node;
 use crate::error::{Error, Result};
-use crate::tensor::{Edge, RETAINS, Tensor, TensorImpl};
+use crate::tensor::{Edge, RETAINS, Tensor, TensorImpl, Visit};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
+type Grads = [Option<Tensor>];
+
 /// Sees a gradient and may put another in its place.
-pub type TensorHook = Arc<dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync>;
+pub trait OnGrad: Send + Sync {
+    fn call(&self, grad: &Tensor) -> Result<Option<Tensor>>;
+    /// Shows the objects of another runtime that it owns.
+    fn owned(&self, _visit: &mut Visit) {}
+}
 /// Sees the gradients that reach a node.
-pub type PreHook = Arc<dyn Fn(&[Option<Tensor>]) -> Result<Option<Vec<Option<Tensor>>>> + Send + Sync>;
+pub trait BeforeNode: Send + Sync {
+    fn call(&self, grads: &Grads) -> Result<Option<Vec<Option<Tensor>>>>;
+    fn owned(&self, _visit: &mut Visit) {}
+}
 /// Sees what a node returned (first) and received (second).
-pub type PostHook =
-    Arc<dyn Fn(&[Option<Tensor>], &[Option<Tensor>]) -> Result<Option<Vec<Option<Tensor>>>> + Send + Sync>;
+pub trait AfterNode: Send + Sync {
+    fn call(&self, results: &Grads, grads: &Grads) -> Result<Option<Vec<Option<Tensor>>>>;
+    fn owned(&self, _visit: &mut Visit) {}
+}
+
+pub type TensorHook = Arc<dyn OnGrad>;
+pub type PreHook = Arc<dyn BeforeNode>;
+pub type PostHook = Arc<dyn AfterNode>;
 
 #[derive(Default)]
 pub struct Hooks {
@@ -102,13 +117,13 @@ pub fn run_before(node: &Arc<Node>, hooks: &Mutex<Hooks>, grads: &mut [Option<Te
     for (_, output, hook) in tensor {
         if let Some(g) = grads.get_mut(output as usize)
             && let Some(old) = g
-            && let Some(new) = hook(old)?
+            && let Some(new) = hook.call(old)?
         {
             *g = Some(new);
         }
     }
     for (_, hook) in pre {
-        if let Some(new) = hook(grads)? {
+        if let Some(new) = hook.call(grads)? {
             if new.len() != grads.len() {
                 return Err(Error::runtime(format!(
                     "hook: wrong number of gradients; expected {}, got {}",

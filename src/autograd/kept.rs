@@ -10,7 +10,7 @@ use crate::tensor::Tensor;
 use smallvec::SmallVec;
 
 /// What an op's formula reads, and no more: a call on small tensors costs about as much as its node.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Kept {
     /// Arguments that are no tensors, by position: those that are not what the signature has by default, or `None`.
     pub plain: SmallVec<[(u32, Value<'static>); 1]>,

@@ -6,6 +6,7 @@ use crate::device::Device;
 use crate::dtype::DType;
 use crate::gpu;
 use crate::layout::{Layout, to_shape};
+use crate::retire::Frame;
 use crate::tensor::{INFERENCE, Meta, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -101,7 +102,10 @@ pub fn _storage_bytes<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, Py
     let whole = t.with_layout(Layout::contiguous(&[t.storage().bytes() / size])).dense_copy(t.dtype())?;
     // SAFETY: `whole` is contiguous on the CPU and holds these bytes.
     let bytes = unsafe { std::slice::from_raw_parts(whole.ptr()?, whole.numel() * size) };
-    Ok(PyBytes::new(py, bytes))
+    PyBytes::new_with(py, bytes.len(), |new| {
+        new.copy_from_slice(bytes);
+        Ok(())
+    })
 }
 
 /// A one-dimensional CPU tensor of a dtype from its bytes.
@@ -130,6 +134,8 @@ pub fn _resize(t: Handle, sizes: Vec<i64>) -> PyResult<()> {
     if t.0.requires_grad() {
         return Err(PyRuntimeError::new_err("cannot resize variables that require grad"));
     }
+    // SAFETY: the interpreter lock is held here and where the frame ends; what is replaced may be freed then.
+    let _frame = unsafe { Frame::enter() };
     let tensor = t.0;
     let shape = to_shape(&sizes)?;
     crate::dispatch::resize(&tensor, &shape)?;
@@ -155,6 +161,8 @@ pub fn _set_(
     sizes: Option<Vec<i64>>,
     strides: Option<Vec<i64>>,
 ) -> PyResult<()> {
+    // SAFETY: as above.
+    let _frame = unsafe { Frame::enter() };
     let mut meta: Meta = source.0.meta().clone();
     if let Some(sizes) = sizes {
         let shape = to_shape(&sizes)?;
@@ -170,8 +178,7 @@ pub fn _set_(
             t.0.dtype()
         )));
     }
-    // SAFETY: no reference from `meta()` of this handle is held, and the interpreter lock is.
-    unsafe { t.0.set_meta(meta) };
+    t.0.set_meta(meta)?;
     t.0.storage().bump();
     Ok(())
 }

@@ -1,23 +1,26 @@
 //! Python code in the graph: custom functions and hooks. Each takes the interpreter lock when the engine calls it.
 
 use super::graph::with_python;
-use super::object::{Handle, borrow, to_graph, wrap_bound};
+use super::held::{self, Held, Hook};
+use super::object::{Handle, borrow, wrap_bound};
 use crate::autograd::hooks::{PostHook, PreHook, TensorHook};
 use crate::autograd::node::{self, Edges, Work};
-use crate::autograd::saved::{Saved, SavedHooks, Unpack};
+use crate::autograd::owned::{self, Owned};
+use crate::autograd::saved::{Saved, SavedHooks, Unpacks};
 use crate::autograd::{self, Custom, Node, history};
 use crate::error::Result;
 use crate::op::gradient::Facts;
 use crate::tally::{self, Count};
-use crate::tensor::Tensor;
+use crate::tensor::{Foreign, Tensor, Visit};
 use crate::tensor::slot::Creation;
 use crate::thread::own;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use pyo3::{PyTraverseError, PyVisit};
 use std::any::Any;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 fn objects<'py>(py: Python<'py>, grads: &[Option<Tensor>]) -> PyResult<Bound<'py, PyTuple>> {
     let one = |g: &Option<Tensor>| match g {
@@ -44,72 +47,86 @@ fn tensors(o: &Bound<PyAny>) -> PyResult<Vec<Option<Tensor>>> {
 
 /// A hook on one gradient; None keeps it.
 pub fn tensor_hook(hook: Py<PyAny>) -> TensorHook {
-    let hook = to_graph(hook);
-    Arc::new(move |g| {
-        with_python(|py| {
-            let r = hook.bind(py).call1((wrap_bound(py, g.clone())?,))?;
-            if r.is_none() {
-                return Ok(None);
-            }
-            let new = borrow(r.as_ptr()).ok_or_else(|| {
-                let name = super::values::type_name(&r);
-                PyTypeError::new_err(format!("expected Variable, but hook returned '{name}'"))
-            })?;
-            if new.shape() != g.shape() {
-                let name = hook.getattr(py, "__name__").map_or("hook".into(), |n| n.to_string());
-                return Err(PyRuntimeError::new_err(format!("hook '{name}' has changed the size of value")));
-            }
-            Ok(Some(new.clone()))
-        })
-    })
+    Arc::new(Hook::new(hook))
 }
-
 pub fn pre_hook(hook: Py<PyAny>) -> PreHook {
-    let hook = to_graph(hook);
-    Arc::new(move |grads| {
-        with_python(|py| {
-            let r = hook.bind(py).call1((objects(py, grads)?,))?;
-            if r.is_none() { Ok(None) } else { tensors(&r).map(Some) }
-        })
+    Arc::new(Hook::new(hook))
+}
+pub fn post_hook(hook: Py<PyAny>) -> PostHook {
+    Arc::new(Hook::new(hook))
+}
+
+pub fn on_grad(hook: &Py<PyAny>, g: &Tensor) -> Result<Option<Tensor>> {
+    with_python(|py| {
+        let r = hook.bind(py).call1((wrap_bound(py, g.clone())?,))?;
+        if r.is_none() {
+            return Ok(None);
+        }
+        let new = borrow(r.as_ptr()).ok_or_else(|| {
+            let name = super::values::type_name(&r);
+            PyTypeError::new_err(format!("expected Variable, but hook returned '{name}'"))
+        })?;
+        if new.shape() != g.shape() {
+            let name = hook.getattr(py, "__name__").map_or("hook".into(), |n| n.to_string());
+            return Err(PyRuntimeError::new_err(format!("hook '{name}' has changed the size of value")));
+        }
+        Ok(Some(new.clone()))
     })
 }
 
-pub fn post_hook(hook: Py<PyAny>) -> PostHook {
-    let hook = to_graph(hook);
-    Arc::new(move |results, grads| {
-        with_python(|py| {
-            let r = hook.bind(py).call1((objects(py, results)?, objects(py, grads)?))?;
-            if r.is_none() { Ok(None) } else { tensors(&r).map(Some) }
-        })
+pub fn before_node(hook: &Py<PyAny>, grads: &[Option<Tensor>]) -> Result<Option<Vec<Option<Tensor>>>> {
+    with_python(|py| {
+        let r = hook.bind(py).call1((objects(py, grads)?,))?;
+        if r.is_none() { Ok(None) } else { tensors(&r).map(Some) }
     })
+}
+
+pub fn after_node(
+    hook: &Py<PyAny>,
+    results: &[Option<Tensor>],
+    grads: &[Option<Tensor>],
+) -> Result<Option<Vec<Option<Tensor>>>> {
+    with_python(|py| {
+        let r = hook.bind(py).call1((objects(py, results)?, objects(py, grads)?))?;
+        if r.is_none() { Ok(None) } else { tensors(&r).map(Some) }
+    })
+}
+
+/// What `pack_hook` made of a tensor.
+struct Packed {
+    object: Held<PyAny>,
+    unpack: Arc<Held<PyAny>>,
+}
+
+impl Unpacks for Packed {
+    fn unpack(&self) -> Result<Tensor> {
+        with_python(|py| {
+            let r = self.unpack.bind(py).call1((self.object.bind(py),))?;
+            borrow(r.as_ptr()).cloned().ok_or_else(|| {
+                PyTypeError::new_err(format!(
+                    "Output of saved tensor unpack_hook expected to be a Tensor but got result of type {}",
+                    super::values::type_name(&r)
+                ))
+            })
+        })
+    }
+    fn owned(&self, visit: &mut Visit) {
+        self.object.owned(visit);
+    }
 }
 
 /// Hooks that keep a saved tensor as any Python object.
 pub fn saved_hooks(pack: Py<PyAny>, unpack: Py<PyAny>) -> SavedHooks {
-    let (pack, unpack) = (to_graph(pack), Arc::new(unpack));
+    let (pack, unpack) = (Held::in_graph(pack), Arc::new(Held::in_graph(unpack)));
     Arc::new(move |t| {
-        let (packed, unpack) = with_python(|py| {
-            let p = pack.bind(py).call1((wrap_bound(py, t.clone())?,))?;
-            Ok((p.unbind(), unpack.clone()))
-        })?;
-        let back: Unpack = Box::new(move || {
-            with_python(|py| {
-                let r = unpack.bind(py).call1((packed.bind(py),))?;
-                borrow(r.as_ptr()).cloned().ok_or_else(|| {
-                    PyTypeError::new_err(format!(
-                        "Output of saved tensor unpack_hook expected to be a Tensor but got result of type {}",
-                        super::values::type_name(&r)
-                    ))
-                })
-            })
-        });
-        Ok(back)
+        let object = with_python(|py| Ok(pack.bind(py).call1((wrap_bound(py, t.clone())?,))?.unbind()))?;
+        Ok(Arc::new(Packed { object: Held::in_graph(object), unpack: unpack.clone() }))
     })
 }
 
 /// The node's side of a custom function: its context, and what it saved.
 pub struct PyFunction {
-    context: Py<PyAny>,
+    context: Held<PyAny>,
     saved: Arc<SavedList>,
     /// For each edge the position of its argument, since backward answers for every argument.
     arguments: Vec<usize>,
@@ -135,29 +152,48 @@ impl Custom for PyFunction {
         })
     }
     fn release(&self) {
-        let old = self.saved.items.lock().unwrap_or_else(|e| e.into_inner()).take();
+        let old = self.saved.lock().take();
         drop(old);
     }
     fn as_any(&self) -> &dyn Any {
         self
     }
+    fn owned(&self, found: &mut Owned) {
+        found.object(|visit| self.context.owned(visit));
+    }
+}
+
+impl SavedList {
+    fn lock(&self) -> MutexGuard<'_, Option<Vec<Option<Saved>>>> {
+        self.items.lock().unwrap_or_else(|e| e.into_inner())
+    }
 }
 
 /// What `ctx.saved_tensors` reads: the saved tensors, checked against their versions.
-#[pyclass]
+#[pyclass(frozen)]
 pub struct SavedTensors(Arc<SavedList>);
 
 #[pymethods]
 impl SavedTensors {
     fn unpack<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let node = self.0.node.lock().unwrap_or_else(|e| e.into_inner()).upgrade();
-        let items = self.0.items.lock().unwrap_or_else(|e| e.into_inner());
-        let (Some(items), Some(node)) = (items.as_ref(), node) else { return Err(node::freed().into()) };
+        // Not under the lock: unpacking may run Python.
+        let items = self.0.lock().clone();
+        let (Some(items), Some(node)) = (items, node) else { return Err(node::freed().into()) };
         let unpacked = items
-            .iter()
-            .map(|s| s.as_ref().map(|s| s.unpack(&node, &node.outputs)).transpose())
+            .into_iter()
+            .map(|s| s.map(|s| s.unpack(&node, &node.outputs)).transpose())
             .collect::<Result<Vec<_>>>()?;
         objects(py, &unpacked)
+    }
+    /// The list belongs to the node too, which owns the context that owns this object.
+    fn __traverse__(&self, visit: PyVisit) -> std::result::Result<(), PyTraverseError> {
+        let Ok(items) = self.0.items.try_lock() else { return Ok(()) };
+        held::show_to(&visit, |visit| owned::of_saved(items.iter().flatten().flatten(), visit))
+    }
+    fn __clear__(&self) {
+        let old = self.0.lock().take();
+        drop(old);
     }
 }
 
@@ -200,7 +236,7 @@ pub fn _function_apply<'py>(
     }
     let facts = results.iter().map(|(o, _)| borrow(o.as_ptr()).map_or_else(none_facts, Facts::of)).collect();
     let saved = Arc::new(SavedList { items: Mutex::new(None), node: Mutex::new(Weak::new()) });
-    let work = Work::Custom(Box::new(PyFunction { context: to_graph(ctx), saved: saved.clone(), arguments }));
+    let work = Work::Custom(Box::new(PyFunction { context: Held::in_graph(ctx), saved: saved.clone(), arguments }));
     let node = Node::new(name.to_string(), work, edges, facts);
     *saved.node.lock().unwrap_or_else(|e| e.into_inner()) = Arc::downgrade(&node);
     let input = |s: &Bound<'py, PyAny>| borrow(s.as_ptr()).filter(|_| !among(outputs, s)).map(Saved::input).transpose();
@@ -220,7 +256,9 @@ pub fn _function_apply<'py>(
             *item = Some(Saved::output(t, i)?);
         }
     }
-    *saved.items.lock().unwrap_or_else(|e| e.into_inner()) = Some(items);
+    *saved.lock() = Some(items);
+    // The node owns the context, which may own them.
+    results.iter().for_each(|(o, _)| held::track_object(o));
     Ok((PyTuple::new(py, results.into_iter().map(|(o, _)| o))?, SavedTensors(saved)))
 }
 

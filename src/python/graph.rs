@@ -2,20 +2,25 @@
 
 use super::error::carry;
 use super::hooks::removable;
-use super::object::{Handle, borrow, to_graph, wrap_bound};
+use super::held::{self, Held};
+use super::object::{Handle, borrow, wrap_bound};
 use crate::autograd::node::Work;
 use crate::autograd::{self, Node, Request, history, hooks};
-use crate::tensor::{Edge, HAS_FN, INFERENCE, LEAF_GRAD, Tensor};
+use crate::retire::Frame;
+use crate::tensor::{Edge, Foreign, HAS_FN, INFERENCE, LEAF_GRAD, Tensor};
 use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError, PyUserWarning};
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
+use pyo3::{PyTraverseError, PyVisit};
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A node of the backward graph: `y.grad_fn`. Two objects of one node are equal.
-#[pyclass(name = "Node", module = "rustgrad.autograd.graph", subclass, weakref, dict)]
+/// A node of the backward graph: `y.grad_fn`. Two objects of one node are equal. Its objects are of classes made in
+/// Python, which give them attributes that the collector sees.
+#[pyclass(name = "Node", module = "rustgrad.autograd.graph", subclass)]
 pub struct PyNode {
     node: Option<Arc<Node>>,
 }
@@ -66,9 +71,9 @@ pub fn edge_object(py: Python, edge: Option<Edge>) -> PyResult<*mut PyObject> {
 
 /// A node's dict, made when first asked for.
 pub fn metadata<'py>(py: Python<'py>, node: &Node) -> Bound<'py, PyDict> {
-    let kept = node.python().get_or_init(|| Box::new(to_graph(PyDict::new(py).unbind())));
-    let dict = kept.downcast_ref::<Py<PyDict>>().expect("nothing else is kept there");
-    dict.bind(py).clone()
+    let kept: &dyn Foreign = &**node.python().get_or_init(|| Box::new(Held::in_graph(PyDict::new(py).unbind())));
+    let kept: &dyn Any = kept;
+    kept.downcast_ref::<Held<PyDict>>().expect("nothing else is kept there").bind(py).clone()
 }
 
 impl PyNode {
@@ -185,6 +190,13 @@ impl PyNode {
         let id = hooks::next_id();
         self.get()?.hooks().pre.push((id, super::function::pre_hook(hook)));
         removable(py, self.get()?.clone(), id)
+    }
+    fn __traverse__(&self, visit: PyVisit) -> Result<(), PyTraverseError> {
+        self.node.iter().try_for_each(|n| held::show_to(&visit, |visit| autograd::owned::of_node(n, visit)))
+    }
+    fn __clear__(&mut self) {
+        let node = self.node.take();
+        drop(node);
     }
 }
 
@@ -333,6 +345,8 @@ pub fn _run_backward<'py>(
     }
     let chosen = (!accumulate || !inputs.is_empty()).then_some(edges.as_slice());
     let request = Request { roots, keep_graph, create_graph, inputs: chosen };
+    // SAFETY: the interpreter lock is held here and where the frame ends; the engine reads within it.
+    let _frame = unsafe { Frame::enter() };
     let captured = py.detach(|| autograd::run(request))?;
     if accumulate {
         let _mode = autograd::GradGuard::new(create_graph);

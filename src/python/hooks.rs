@@ -55,11 +55,13 @@ impl HookHandle {
 #[pyfunction]
 pub fn _register_hook(t: Handle, hook: Py<PyAny>) -> PyResult<HookHandle> {
     let id = hooks::register_tensor_hook(&t.0, super::function::tensor_hook(hook))?;
+    super::held::track(&t.0);
     Ok(HookHandle { owner: Owner::Tensor(Arc::downgrade(&t.0.0)), id })
 }
 #[pyfunction]
 pub fn _register_post_accumulate_grad_hook(t: Handle, hook: Py<PyAny>) -> PyResult<HookHandle> {
     let id = hooks::register_post_accumulate(&t.0, super::function::tensor_hook(hook))?;
+    super::held::track(&t.0);
     Ok(HookHandle { owner: Owner::Tensor(Arc::downgrade(&t.0.0)), id })
 }
 /// Calls a function of no arguments when the backward pass that runs has ended.

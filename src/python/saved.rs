@@ -5,6 +5,7 @@ use crate::autograd::Node;
 use crate::op::Value;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use pyo3::types::PyTuple;
 use std::sync::Arc;
 
@@ -23,6 +24,9 @@ impl SavedTensor {
         self.node.repack(&self.name, &hooks)?.ok_or_else(|| {
             PyRuntimeError::new_err("Calling register_hooks on a saved tensor with value None is forbidden")
         })
+    }
+    fn __traverse__(&self, visit: PyVisit) -> Result<(), PyTraverseError> {
+        super::held::show_to(&visit, |visit| crate::autograd::owned::of_node(&self.node, visit))
     }
     /// The tensor itself.
     fn unpack<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

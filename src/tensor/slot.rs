@@ -10,6 +10,7 @@ use super::{ACCUMULATES, GRAD_DTYPE, HAS_FN, INFERENCE, Meta, Tensor};
 use crate::dtype::DType;
 use crate::place;
 use std::any::Any;
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -113,6 +114,15 @@ impl Drop for LeafUse {
     }
 }
 
+/// Is shown objects of another runtime, which has a collector of cycles.
+pub type Visit<'a> = dyn FnMut(*mut c_void) + 'a;
+
+/// What belongs to another runtime.
+pub trait Foreign: Any + Send + Sync {
+    /// Shows each reference that it owns.
+    fn owned(&self, visit: &mut Visit);
+}
+
 /// A hook is a boxed value of `autograd`; tensors only carry it.
 pub type HookList = Vec<(u64, Arc<dyn Any + Send + Sync>)>;
 
@@ -129,7 +139,7 @@ pub struct Rare {
     pub hooks: HookList,
     pub post_accumulate: HookList,
     /// Python attributes and class that outlive the Python object.
-    pub python: Option<Box<dyn Any + Send + Sync>>,
+    pub python: Option<Box<dyn Foreign>>,
     pub name: Option<String>,
     /// Where the flag `GRAD_DTYPE` is set: the dtype of the gradient, or any.
     pub grad_dtype: Option<DType>,
@@ -141,6 +151,14 @@ pub struct Rare {
 struct Accumulator {
     known: Option<Weak<dyn GradFn>>,
     kept: Option<Arc<dyn GradFn>>,
+}
+
+/// Takes down the gradients of gradients of a tensor that goes: a loop, since the chain may be long.
+pub(super) fn unchain(t: &mut super::TensorImpl) {
+    let mut next = t.slot.get_mut().unwrap_or_else(|e| e.into_inner()).grad.take();
+    while let Some(mut grad) = next {
+        next = Arc::get_mut(&mut grad.0).and_then(|g| g.slot.get_mut().unwrap_or_else(|e| e.into_inner()).grad.take());
+    }
 }
 
 impl Slot {
