@@ -1,9 +1,7 @@
 """What is freed, when, and what stays alive: arrays, replaced data, cycles through graphs, objects that are dying."""
 
-import gc
 import subprocess
 import sys
-import threading
 import weakref
 
 import numpy as np
@@ -15,29 +13,6 @@ own = pytest.mark.skipif(target.STAND_IN, reason="what only rustgrad promises or
 
 class Object:
     """Something that can be watched."""
-
-
-
-def function(torch):
-    class Double(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.y = x * 2
-            return ctx.y
-
-        @staticmethod
-        def backward(ctx, grad):
-            return grad * 2
-
-    return Double
-
-
-def collected(make, *args):
-    """Whether the collector frees what `make` returns a weak reference to."""
-    watched = make(*args)
-    for _ in range(3):
-        gc.collect()
-    return watched() is None
 
 
 # --- memory of others -------------------------------------------------------------------------------------------------
@@ -198,27 +173,26 @@ def test_data_replaced_by_a_hook_while_its_op_runs(torch):
 # --- dying objects ----------------------------------------------------------------------------------------------------
 
 
-def test_a_weak_reference_does_not_give_a_dying_object_back(torch):
+@pytest.mark.parametrize("special", [False, True])
+def test_a_weak_reference_does_not_give_a_dying_object_back(torch, special):
     class Special(torch.Tensor):
         pass
 
-    for kind in (None, Special):
-        p, got = torch.zeros(3), []
-        g = torch.ones(3) if kind is None else torch.ones(3).as_subclass(kind)
-        if kind:
-            g.mark = "kept"
-        p.grad = g
-        watch = weakref.ref(g, lambda _: got.append(p.grad))
-        ends = weakref.finalize(g, lambda: got.append(p.grad))
-        del g
-        others = [torch.full((3,), 7.0) for _ in range(5)]
-        del watch, ends
-        if not got:
-            continue  # the object lives as long as the tensor, where it may
-        assert all(type(o) is (kind or torch.Tensor) and o.tolist() == [1, 1, 1] for o in got)
-        assert all(o is p.grad for o in got) and not any(o is x for o in got for x in others)
-        if kind:
-            assert got[0].mark == "kept"
+    p, g, got = torch.zeros(3), torch.ones(3), []
+    if special:
+        g = g.as_subclass(Special)
+        g.mark = "kept"
+    p.grad = g
+    watch = weakref.ref(g, lambda _: got.append(p.grad))
+    ends = weakref.finalize(g, lambda: got.append(p.grad))
+    del g
+    others = [torch.full((3,), 7.0) for _ in range(5)]
+    # In PyTorch the object lives as long as the tensor does.
+    assert len(got) == 2 or target.STAND_IN
+    assert all(type(o) is (Special if special else torch.Tensor) and o.tolist() == [1, 1, 1] for o in got)
+    assert all(o is p.grad for o in got) and not any(o is x for o in got for x in others)
+    assert not special or p.grad.mark == "kept"
+    del watch, ends
 
 
 @own
@@ -229,6 +203,23 @@ def test_long_chains_of_gradients_fall_down(torch):
         x = x.grad
     del x
     first.grad = None
+
+
+@own
+def test_long_chains_of_views_and_attributes_fall_down(torch):
+    x = base = torch.ones(4, requires_grad=True) * 1
+    for _ in range(50_000):
+        x = x.view(torch.int32).view(torch.float32)
+    with torch.no_grad():
+        base.mul_(2)
+    assert x.tolist() == [2, 2, 2, 2]
+    del x
+    y = torch.zeros(1)
+    for _ in range(100_000):
+        z = torch.zeros(1)
+        z.next = y
+        y = z
+    del y, z
 
 
 def test_another_interpreter_cannot_import_it():
@@ -260,251 +251,3 @@ def test_lists_without_memory_are_an_error(torch):
     assert torch.empty(3, 0).tolist() == [[], [], []] and torch.empty(0, 3).tolist() == []
     values = [[True, False], [1, -(2**63)], [0.5, float("inf")], [1j, 2 - 1j]]
     assert [torch.tensor(v).tolist() for v in values] == values
-
-
-# --- cycles -----------------------------------------------------------------------------------------------------------
-
-
-def test_hooks_that_hold_their_tensor(torch):
-    def on(register, leaf=True):
-        def make():
-            o = Object()
-            x = torch.ones(3, requires_grad=True)
-            t = x if leaf else x * 2
-            getattr(t, register)(lambda g: (t, o) and None)
-            return weakref.ref(o)
-
-        return make
-
-    assert collected(on("register_hook")) and collected(on("register_post_accumulate_grad_hook"))
-
-    def parameter():
-        o, p = Object(), torch.nn.Parameter(torch.rand(3))
-        p.register_hook(lambda g: (p, o) and None)
-        return weakref.ref(o)
-
-    assert collected(parameter)
-
-
-@own
-def test_hooks_that_hold_results(torch):
-    """PyTorch leaves these to the end of the process."""
-
-    def result():
-        o, x = Object(), torch.ones(3, requires_grad=True)
-        y = x * 2
-        y.register_hook(lambda g: (y, o) and None)
-        return weakref.ref(o)
-
-    def later_result():
-        o, x = Object(), torch.ones(3, requires_grad=True)
-        y = (x * 2).exp().sum()
-        y.register_hook(lambda g: None)
-        x.register_hook(lambda g: (y, o) and None)
-        return weakref.ref(o)
-
-    def gradient():
-        o, x = Object(), torch.ones(3, requires_grad=True)
-        x.mark = o
-        x.grad = torch.ones(3)
-        x.grad.owner = x
-        return weakref.ref(o)
-
-    assert collected(result) and collected(later_result) and collected(gradient)
-
-
-def test_contexts_that_hold_their_results(torch):
-    double = function(torch)
-
-    def output():
-        y = double.apply(torch.ones(3, requires_grad=True))
-        return weakref.ref(y)
-
-    def attribute():
-        o, y = Object(), double.apply(torch.ones(3, requires_grad=True))
-        y.grad_fn.mark = (y, o)
-        return weakref.ref(o)
-
-    assert collected(output) and collected(attribute)
-
-
-@pytest.mark.parametrize("custom", [False, True])
-@pytest.mark.parametrize("on_tensor", [False, True])
-def test_hooks_that_hold_their_node(torch, custom, on_tensor):
-    calls = []
-
-    def make():
-        a = torch.tensor(1.0, requires_grad=True)
-        b = function(torch).apply(a) if custom else a.clone()
-        o, node = Object(), b.grad_fn
-
-        def hook(*args):
-            calls.append((node, o) and None)
-
-        (b if on_tensor else node).register_hook(hook)
-        return b.clone(), weakref.ref(o)
-
-    out, watched = make()
-    out.backward(retain_graph=True)
-    gc.collect()
-    out.backward(retain_graph=True)
-    assert len(calls) == 2 and watched() is not None, "a graph that somebody holds keeps its hooks"
-    del out
-    gc.collect()
-    assert watched() is None
-
-
-def test_what_a_graph_holds_stays(torch):
-    """Collections in the middle of everything take nothing away."""
-    double, seen = function(torch), []
-
-    def graph():
-        x = torch.ones(3, requires_grad=True)
-        x.mark = x
-        y = double.apply(x)
-        y.mark = y
-        z = y * 2
-        z.register_hook(lambda g: seen.append(("z", z is not None, g.sum().item())))
-        x.register_hook(lambda g: seen.append(("x", x.mark is x, g.sum().item())))
-        with torch.autograd.graph.saved_tensors_hooks(lambda t: (t, Object()), lambda p: p[0]):
-            w = z.exp()
-        return w.sum()
-
-    losses = [graph() for _ in range(5)]
-    gc.collect()
-    for loss in losses:
-        gc.collect()
-        loss.backward()
-        gc.collect()
-    assert len(seen) == 10 and all(ok for _, ok, _ in seen)
-    assert seen[0][0] == "z" and seen[1][0] == "x" and seen[1][2] == pytest.approx(4 * seen[0][2], rel=1e-5)
-
-
-@own
-def test_collections_inside_of_backward_take_nothing_away(torch):
-    x = torch.ones(3, requires_grad=True)
-    order = []
-
-    class Note(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, t, name):
-            ctx.name, ctx.self = name, ctx
-            ctx.save_for_backward(t)
-            return t * 1
-
-        @staticmethod
-        def backward(ctx, grad):
-            gc.collect()
-            order.append((ctx.self.name, ctx.saved_tensors[0].sum().item()))
-            return grad, None
-
-    def graph():
-        t = x * 1
-        for i in range(10):
-            t = Note.apply(t, i)
-            t.register_hook(lambda g, t=t: gc.collect() and None)
-            t.retain_grad()
-        return t.sum()
-
-    loss = graph()
-    gc.collect()
-    loss.backward()
-    assert order == [(i, 3.0) for i in reversed(range(10))] and x.grad.tolist() == [1, 1, 1]
-    counts = torch._C.live_counts()
-    graph()
-    gc.collect()
-    assert torch._C.live_counts() == counts
-
-
-def test_an_unpacking_hook_may_look_at_its_node(torch):
-    x = torch.ones(3, requires_grad=True)
-    looked = []
-
-    def unpack(t):
-        if not looked:
-            looked.append(None)
-            looked[0] = y.grad_fn._saved_self
-        return t
-
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, unpack):
-        y = x * x
-    y.sum().backward()
-    assert looked[0].tolist() == [1, 1, 1] and x.grad.tolist() == [2, 2, 2]
-
-
-# --- threads ----------------------------------------------------------------------------------------------------------
-
-
-RACE = """
-import sys, threading, time, warnings
-sys.path[:0] = sys.argv[2:]
-import rustgrad as torch
-warnings.simplefilter("ignore")
-torch.set_num_threads(2)
-sys.setswitchinterval(1e-5)
-kind, seconds, stop = sys.argv[1], 1.2, []
-x = torch.rand(180, 180).requires_grad_(kind == "backward")
-
-def compute():
-    if kind == "backward":
-        y = (x * x).sin() @ x.exp()
-        y.sum().backward()
-        x.grad = None
-        return
-    getattr(x, kind)(*((x,) if kind in ("add", "matmul") else ()))
-
-def change():
-    n = 0
-    while not stop:
-        n += 1
-        x.data = torch.rand(180, 180) if n % 3 else torch.rand(90, 150)
-        if kind != "backward":
-            x.t_()
-            x.resize_(200 + n % 50, 180)
-
-writers = [threading.Thread(target=change) for _ in range(2)]
-[w.start() for w in writers]
-end, done, errors = time.time() + seconds, 0, set()
-while time.time() < end:
-    try:
-        compute()
-        done += 1
-    except RuntimeError as e:
-        errors.add(type(e).__name__)
-stop.append(1)
-[w.join() for w in writers]
-print("done")
-"""
-
-
-@own
-@pytest.mark.parametrize("kind", ["add", "clone", "sort", "sum", "matmul", "argmax", "cumsum", "tolist", "backward"])
-def test_data_is_replaced_while_another_thread_computes(kind):
-    command = [sys.executable, "-X", "faulthandler", "-c", RACE, kind, *sys.path]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0 and done.stdout.strip() == "done", done.stderr[-3000:]
-
-
-def test_threads_that_collect_while_others_compute(torch):
-    stop, problems = [], []
-
-    def compute():
-        try:
-            double = function(torch)
-            while not stop:
-                x = torch.rand(130, 130).requires_grad_()
-                x.register_hook(lambda g, x=x: g * x.detach())
-                y = double.apply(x) @ x
-                y.retain_grad()
-                y.sum().backward()
-                assert x.grad is not None and y.grad is not None
-        except Exception as e:
-            problems.append(e)
-
-    threads = [threading.Thread(target=compute) for _ in range(3)]
-    [t.start() for t in threads]
-    for _ in range(30):
-        gc.collect()
-    stop.append(1)
-    [t.join() for t in threads]
-    assert not problems, problems[0]

@@ -5,10 +5,10 @@
 //! from the largest number that it has met (Lamport's clock), so that counting costs no locked instruction.
 
 use super::hooks::Hooks;
-use super::kept::{Kept, Place, State};
+use super::kept::{Kept, Place, State, reshaped};
 use super::owned::Owned;
 use super::saved::hooked;
-use crate::error::{Error, Result, Show};
+use crate::error::{Error, Result};
 use crate::op::gradient::Facts;
 use crate::op::{Back, Call, Op, Term, Value, Vjp};
 use crate::place;
@@ -218,9 +218,7 @@ impl Node {
         owner: &Arc<Node>,
     ) -> Result<Unpacked> {
         // Hooks that unpack run Python, and an error asks it where: the lock is given back before.
-        let guard = state.lock().unwrap_or_else(|e| e.into_inner());
-        let kept = guard.clone();
-        drop(guard);
+        let kept = state.lock().unwrap_or_else(|e| e.into_inner()).clone();
         let Some(kept) = kept else { return Err(freed()) };
         let mut facts: SmallVec<[(usize, Facts); 2]> = SmallVec::new();
         facts.extend(bits(kept.like_output).map(|i| (i, self.outputs[0].clone())));
@@ -287,17 +285,6 @@ fn wanted_args(list: &[usize], args: &[Value], facts: &[(usize, Facts)], wanted:
         }
     }
     out
-}
-
-/// A formula computes by the shapes that the forward op has seen.
-#[cold]
-fn reshaped(t: &Tensor, saved: &[usize]) -> Error {
-    Error::runtime(format!(
-        "one of the variables needed for gradient computation has another shape than when it was saved: {}; expected {}. \
-         Its .data was replaced in between, or a hook unpacked another tensor. Clone it before the operation.",
-        Show(t.shape()),
-        Show(saved)
-    ))
 }
 
 #[cold]

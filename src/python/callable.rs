@@ -114,25 +114,15 @@ pub fn unlocked<T: Send>(
     py: Python,
     op: &Op,
     args: &Args,
-    f: impl FnOnce() -> crate::error::Result<T>,
+    f: impl FnOnce() -> crate::error::Result<T> + Send,
 ) -> PyResult<T> {
     let large = args.iter().any(|v| v.any_tensor(|t| t.numel() >= RELEASE_LOCK_FROM));
     if !large || matches!(op.body, Body::View(_) | Body::ViewAs(_) | Body::Views(_)) {
         return Ok(f()?);
     }
     let _pinned: SmallVec<[_; 4]> = args.iter().flat_map(|v| v.tensors()).map(Tensor::pin).collect();
-    let _ = py;
-    // SAFETY: the lock is held here and taken back before anything of Python is touched; hooks inside attach themselves.
-    let result = unsafe {
-        let state = ffi::PyEval_SaveThread();
-        let r = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
-        ffi::PyEval_RestoreThread(state);
-        r
-    };
-    match result {
-        Ok(r) => Ok(r?),
-        Err(panic) => std::panic::resume_unwind(panic),
-    }
+    // By PyO3's own means: what attaches inside (hooks, the witness of writes) must see that the lock is gone.
+    Ok(py.detach(f)?)
 }
 
 fn with_requires_grad(py: Python, entry: &'static Entry, index: usize, args: &Args) -> PyResult<*mut PyObject> {

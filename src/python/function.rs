@@ -11,8 +11,8 @@ use crate::autograd::{self, Custom, Node, history};
 use crate::error::Result;
 use crate::op::gradient::Facts;
 use crate::tally::{self, Count};
-use crate::tensor::{Foreign, Tensor, Visit};
 use crate::tensor::slot::Creation;
+use crate::tensor::{Foreign, Tensor, Visit};
 use crate::thread::own;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -160,6 +160,9 @@ impl Custom for PyFunction {
     }
     fn owned(&self, found: &mut Owned) {
         found.object(|visit| self.context.owned(visit));
+        if let Ok(items) = self.saved.items.try_lock() {
+            items.iter().flatten().flatten().for_each(|s| found.saved(s));
+        }
     }
 }
 
@@ -186,14 +189,17 @@ impl SavedTensors {
             .collect::<Result<Vec<_>>>()?;
         objects(py, &unpacked)
     }
-    /// The list belongs to the node too, which owns the context that owns this object.
+    /// While the node lives the list is the node's, which shows it.
     fn __traverse__(&self, visit: PyVisit) -> std::result::Result<(), PyTraverseError> {
-        let Ok(items) = self.0.items.try_lock() else { return Ok(()) };
+        let items = self.0.items.try_lock().ok().filter(|_| Arc::strong_count(&self.0) == 1);
+        let Some(items) = items else { return Ok(()) };
         held::show_to(&visit, |visit| owned::of_saved(items.iter().flatten().flatten(), visit))
     }
     fn __clear__(&self) {
-        let old = self.0.lock().take();
-        drop(old);
+        if Arc::strong_count(&self.0) == 1 {
+            let old = self.0.lock().take();
+            drop(old);
+        }
     }
 }
 
@@ -257,8 +263,7 @@ pub fn _function_apply<'py>(
         }
     }
     *saved.lock() = Some(items);
-    // The node owns the context, which may own them.
-    results.iter().for_each(|(o, _)| held::track_object(o));
+    results.iter().for_each(|(o, _)| held::track_object(o)); // the context may own them
     Ok((PyTuple::new(py, results.into_iter().map(|(o, _)| o))?, SavedTensors(saved)))
 }
 

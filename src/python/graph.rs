@@ -1,8 +1,8 @@
 //! The backward graph in Python: nodes, edges, running backward, requires_grad.
 
 use super::error::carry;
-use super::hooks::removable;
 use super::held::{self, Held};
+use super::hooks::removable;
 use super::object::{Handle, borrow, wrap_bound};
 use crate::autograd::node::Work;
 use crate::autograd::{self, Node, Request, history, hooks};

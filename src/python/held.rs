@@ -5,10 +5,11 @@
 //! References that a tensor or a graph owns are shown to the collector of cycles (`autograd::owned`).
 
 use super::object::{TensorObject, borrow};
+use crate::autograd::engine::any_runs;
 use crate::autograd::hooks::{AfterNode, BeforeNode, OnGrad};
 use crate::autograd::owned;
 use crate::retire;
-use crate::tensor::{Foreign, HAS_FN, Tensor, Visit};
+use crate::tensor::{Foreign, HAS_FN, RETAINS, Tensor, Visit};
 use pyo3::exceptions::PyImportError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -130,37 +131,55 @@ pub fn show_to(visit: &PyVisit, search: impl FnOnce(&mut Visit)) -> Result<(), P
     answer
 }
 
+/// Whether the object is all that owns its tensor. Where a graph or a gradient owns it too, the object is not garbage
+/// when Python has no reference to it: what it holds is not shown, so it counts as held from outside.
+fn is_alone(t: &Tensor) -> bool {
+    t.owners() == 1 && !(t.flag(RETAINS) && any_runs())
+}
+
 pub unsafe extern "C" fn traverse(o: *mut PyObject, visit: ffi::visitproc, arg: *mut c_void) -> c_int {
     // SAFETY: the collector calls this with a live instance.
-    unsafe {
-        for p in [(*o.cast::<TensorObject>()).dict, ffi::Py_TYPE(o).cast()] {
-            if !p.is_null() {
-                let r = visit(p, arg);
-                if r != 0 {
-                    return r;
-                }
-            }
-        }
-        match &(*o.cast::<TensorObject>()).tensor {
-            Some(t) => show(visit, arg, |visit| owned::of_tensor(t, visit)),
-            None => 0,
-        }
+    let (class, dict, tensor) =
+        unsafe { (ffi::Py_TYPE(o).cast(), (*o.cast::<TensorObject>()).dict, &(*o.cast::<TensorObject>()).tensor) };
+    let show_one = |p: *mut PyObject| {
+        // SAFETY: the collector's own function and argument, and an object that this one owns.
+        if p.is_null() { 0 } else { unsafe { visit(p, arg) } }
+    };
+    match (show_one(class), tensor) {
+        (0, Some(t)) if !is_alone(t) => 0,
+        (0, t) => match (show_one(dict), t) {
+            (0, Some(t)) => show(visit, arg, |visit| owned::of_tensor(t, visit)),
+            (seen, _) => seen,
+        },
+        (seen, _) => seen,
     }
 }
 
 pub unsafe extern "C" fn clear(o: *mut PyObject) -> c_int {
-    // SAFETY: the collector calls this with a live instance; the dict is detached before it is released.
-    unsafe {
-        let dict = std::mem::replace(&mut (*o.cast::<TensorObject>()).dict, std::ptr::null_mut());
-        ffi::Py_XDECREF(dict);
-        if let Some(t) = (*o.cast::<TensorObject>()).tensor.as_ref().filter(|t| t.owners() == 1) {
-            let t = t.clone(); // what is released may lead back here
-            t.set_flag(HAS_FN, false);
-            let slot = std::mem::take(&mut *t.slot());
-            drop(slot);
-        }
+    // SAFETY: the collector calls this with a live instance.
+    let this = unsafe { &mut *o.cast::<TensorObject>() };
+    if this.tensor.as_ref().is_some_and(|t| !is_alone(t)) {
+        return 0;
     }
+    let dict = std::mem::replace(&mut this.dict, std::ptr::null_mut());
+    let slot = this.tensor.as_ref().map(|t| {
+        t.set_flag(HAS_FN, false);
+        std::mem::take(&mut *t.slot())
+    });
+    // Both are off the object before they are released, which may run anything.
+    drop(slot);
+    // SAFETY: the reference was the object's.
+    unsafe { ffi::Py_XDECREF(dict) };
     0
+}
+
+/// `t.__dict__`: may be filled without the object's knowledge, so the collector looks at the object from now on.
+pub unsafe extern "C" fn get_dict(o: *mut PyObject, closure: *mut c_void) -> *mut PyObject {
+    if let Some(t) = borrow(o) {
+        track(t);
+    }
+    // SAFETY: the interpreter passes a live instance, which has a place for a dict.
+    unsafe { ffi::PyObject_GenericGetDict(o, closure) }
 }
 
 /// Makes the collector look at the object of a tensor, which has come to own objects of Python.

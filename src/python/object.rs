@@ -188,7 +188,7 @@ unsafe extern "C" fn dealloc(o: *mut PyObject) {
     // SAFETY: called once by the interpreter for an instance of our layout whose last reference went.
     unsafe {
         let this = o.cast::<TensorObject>();
-        let tracked = ffi::PyObject_GC_IsTracked(o) != 0;
+        let tracked = ffi::PyObject_GC_IsTracked(o) != 0 || !(*this).dict.is_null();
         ffi::PyObject_GC_UnTrack(o.cast());
         part(this, tracked);
         if !(*this).weakrefs.is_null() {
@@ -247,7 +247,7 @@ pub fn create(py: Python, extra: &[ffi::PyType_Slot]) -> PyResult<*mut PyObject>
     let mut getset = super::getset::table();
     getset.push(ffi::PyGetSetDef {
         name: c"__dict__".as_ptr(),
-        get: Some(ffi::PyObject_GenericGetDict),
+        get: Some(super::held::get_dict),
         set: Some(ffi::PyObject_GenericSetDict),
         doc: std::ptr::null(),
         closure: null_mut(),

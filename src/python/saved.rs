@@ -5,8 +5,8 @@ use crate::autograd::Node;
 use crate::op::Value;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::{PyTraverseError, PyVisit};
 use pyo3::types::PyTuple;
+use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 
 /// A saved tensor before it is unpacked: `y.grad_fn._raw_saved_self`.

@@ -11,7 +11,7 @@ pub mod raw;
 pub mod slot;
 
 pub use pin::Pinned;
-pub use slot::{Edge, Foreign, GradFn, LeafUse, Replay, Slot, ViewInfo, Visit};
+pub use slot::{Edge, Foreign, GradFn, LeafUse, Remake, Replay, Slot, ViewInfo, Visit};
 
 use crate::device::Device;
 use crate::dtype::{DType, Element, Scalar};

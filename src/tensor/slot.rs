@@ -179,7 +179,10 @@ pub enum Creation {
 }
 
 /// Makes a view again from its base, where strides alone cannot say it: the dtype changed on the way.
-pub type Replay = Arc<dyn Fn(&Tensor) -> crate::error::Result<Tensor> + Send + Sync>;
+pub trait Remake: Any + Send + Sync {
+    fn remake(&self, base: &Tensor) -> crate::error::Result<Tensor>;
+}
+pub type Replay = Arc<dyn Remake>;
 
 /// A view knows the tensor that owns the history of their storage.
 pub struct ViewInfo {
