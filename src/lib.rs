@@ -1,6 +1,7 @@
 //! rustgrad: PyTorch's eager semantics in Rust. The map of the crate; each room uses only rooms above it.
 pub mod error;
 pub mod place;
+pub mod retire;
 pub mod series;
 pub mod thread;
 pub mod heap;

@@ -2,7 +2,8 @@
 //!
 //! Note [Shared memory]: a storage is written through shared handles, as in PyTorch, NumPy and C. Two threads that
 //! write the same elements at the same time race on those elements' values; they never touch memory out of bounds,
-//! because the buffer behind a storage is never freed or moved while a handle lives (`grow` keeps the old block).
+//! because the buffer behind a storage is not freed while somebody may use it: `grow` retires the old block (Note
+//! [Retired values]), and refuses where its address was given away.
 
 use crate::cpu::buffer::CpuBuffer;
 use crate::device::Device;
@@ -10,9 +11,12 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::gpu::{self, GpuBuffer};
 use crate::place;
+use crate::retire;
 use crate::tally::{self, Count};
+use std::cell::UnsafeCell;
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 pub enum Buffer {
     Cpu(CpuBuffer),
@@ -48,13 +52,27 @@ enum Memory {
     Of(Storage, Option<Storage>),
 }
 
-struct Inner {
-    first: Memory,
-    /// Set by `grow`; null means `first`.
-    current: AtomicPtr<Buffer>,
+/// A block that took the place of a smaller one at an epoch of `retire`.
+struct Grown {
+    buffer: Buffer,
+    since: u64,
+}
+
+/// The blocks that `grow` made, the present one last.
+#[derive(Default)]
+struct Blocks {
     // Boxed: `current` points into it, so a buffer must not move when the list grows.
     #[allow(clippy::vec_box)]
-    grown: Mutex<Vec<Box<Buffer>>>,
+    grown: Vec<Box<Grown>>,
+    /// The first block has been dropped.
+    no_first: bool,
+}
+
+struct Inner {
+    first: UnsafeCell<ManuallyDrop<Memory>>,
+    /// Set by `grow`; null means `first`.
+    current: AtomicPtr<Buffer>,
+    blocks: Mutex<Blocks>,
     device: Device,
     /// Somebody outside knows the address of the memory, so it may neither move nor grow.
     fixed: AtomicBool,
@@ -69,8 +87,43 @@ struct Inner {
 #[derive(Clone)]
 pub struct Storage(Arc<Inner>);
 
+// SAFETY: `first` is only read, until `free_retired` drops it, under the lock of `blocks` and when nobody reads it any
+// more, or `Drop` does. Everything else is Send and Sync by itself.
+unsafe impl Send for Inner {}
+// SAFETY: as above.
+unsafe impl Sync for Inner {}
+
+impl Inner {
+    fn blocks(&self) -> MutexGuard<'_, Blocks> {
+        self.blocks.lock().unwrap_or_else(|e| e.into_inner())
+    }
+    /// The memory that the storage began with; only where there is no `current`, or where it is another storage's.
+    fn first(&self) -> &Memory {
+        // SAFETY: it is dropped only after `current` was set, and once nobody reads it (Note [Retired values]).
+        unsafe { &*self.first.get() }
+    }
+    /// Frees the blocks that were retired up to an epoch; true when only the present one is left.
+    fn free_retired(&self, safe: u64) -> bool {
+        let mut blocks = self.blocks();
+        let over = blocks.grown.iter().rposition(|b| b.since <= safe);
+        let Some(present) = over else { return blocks.grown.is_empty() };
+        let old: Vec<_> = blocks.grown.drain(..present).collect();
+        // SAFETY: `grown[present]` has replaced it, in an epoch that is over, and it is dropped once.
+        let first = (!blocks.no_first).then(|| unsafe { ManuallyDrop::take(&mut *self.first.get()) });
+        blocks.no_first = true;
+        let done = blocks.grown.len() == 1;
+        drop(blocks);
+        drop((old, first));
+        done
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
+        if !self.blocks.get_mut().unwrap_or_else(|e| e.into_inner()).no_first {
+            // SAFETY: it has not been dropped, and nobody else has the storage.
+            unsafe { ManuallyDrop::drop(self.first.get_mut()) };
+        }
         tally::add(Count::Storages, -1);
     }
 }
@@ -92,7 +145,7 @@ impl Storage {
     }
     #[inline]
     fn counter(&self) -> &Storage {
-        match &self.0.first {
+        match self.0.first() {
             Memory::Of(_, Some(counter)) => counter,
             _ => self,
         }
@@ -101,9 +154,9 @@ impl Storage {
     fn build(first: Memory, device: Device, version: u32) -> Storage {
         tally::add(Count::Storages, 1);
         Storage(place::arc(|| Inner {
-            first,
+            first: UnsafeCell::new(ManuallyDrop::new(first)),
             current: AtomicPtr::new(std::ptr::null_mut()),
-            grown: Mutex::new(Vec::new()),
+            blocks: Mutex::default(),
             device,
             fixed: AtomicBool::new(false),
             version: AtomicU32::new(version),
@@ -123,7 +176,11 @@ impl Storage {
         self.0.device
     }
     fn root(&self) -> &Storage {
-        match &self.0.first {
+        // A storage that has grown has memory of its own.
+        if !self.0.current.load(Ordering::Acquire).is_null() {
+            return self;
+        }
+        match self.0.first() {
             Memory::Own(_) => self,
             Memory::Of(s, _) => s,
         }
@@ -132,10 +189,10 @@ impl Storage {
     pub fn buffer(&self) -> &Buffer {
         let p = self.0.current.load(Ordering::Acquire);
         if !p.is_null() {
-            // SAFETY: `current` is null or points into `grown`, whose boxes live as long as `self.0`.
+            // SAFETY: `current` is null or points into `grown`, whose boxes live while they may be read.
             return unsafe { &*p };
         }
-        match &self.0.first {
+        match self.0.first() {
             Memory::Own(b) => b,
             Memory::Of(s, _) => s.buffer(),
         }
@@ -204,32 +261,36 @@ impl Storage {
     pub fn owners(&self) -> usize {
         Arc::strong_count(&self.root().0)
     }
-    /// Makes room for `bytes`, keeping what is there (`resize_`). The old block stays until the storage goes.
+    /// Makes room for `bytes`, keeping what is there (`resize_`).
     pub fn grow(&self, bytes: usize) -> Result<()> {
-        if let Memory::Of(s, _) = &self.0.first {
-            return s.grow(bytes);
-        }
-        let old = self.buffer();
+        let root = self.root();
+        let old = root.buffer();
         if bytes <= old.bytes() {
             return Ok(());
         }
-        if !self.is_resizable() {
+        if !root.is_resizable() {
             return Err(Error::runtime(
                 "Trying to resize storage that is not resizable: another library has its memory or knows where it is. Clone \
                  the tensor first.",
             ));
         }
-        let new = Box::new(Buffer::alloc(bytes, self.device(), true)?);
-        match (old, &*new) {
-            // SAFETY: both blocks are live and distinct, and `new` is at least as large as `old`.
-            (Buffer::Cpu(a), Buffer::Cpu(b)) => unsafe { std::ptr::copy_nonoverlapping(a.ptr(), b.ptr(), a.bytes()) },
+        let new = Buffer::alloc(bytes, self.device(), matches!(old, Buffer::Gpu(_)))?;
+        match (old, &new) {
+            // SAFETY: both blocks are live and distinct, and `new` is larger than `old`, by the bytes that are zeroed.
+            (Buffer::Cpu(a), Buffer::Cpu(b)) => unsafe {
+                std::ptr::copy_nonoverlapping(a.ptr(), b.ptr(), a.bytes());
+                std::ptr::write_bytes(b.ptr().add(a.bytes()), 0, b.bytes() - a.bytes());
+            },
             (Buffer::Gpu(a), Buffer::Gpu(b)) => copy_bytes(a, b)?,
             _ => unreachable!("a storage never changes its device"),
         }
-        let mut grown = self.0.grown.lock().unwrap_or_else(|e| e.into_inner());
-        grown.push(new);
-        let p: *const Buffer = &**grown.last().expect("just pushed");
-        self.0.current.store(p.cast_mut(), Ordering::Release);
+        let mut blocks = root.0.blocks();
+        blocks.grown.push(Box::new(Grown { buffer: new, since: retire::epoch() }));
+        let p: *const Buffer = &blocks.grown.last().expect("just pushed").buffer;
+        root.0.current.store(p.cast_mut(), Ordering::Release);
+        drop(blocks);
+        let owner = Arc::downgrade(&root.0);
+        retire::later(Box::new(move |safe| owner.upgrade().is_none_or(|inner| inner.free_retired(safe))));
         Ok(())
     }
 }

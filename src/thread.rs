@@ -25,6 +25,8 @@ pub struct Own {
     /// `autograd::dropping`: how deep drops of nodes nest, and whether some wait.
     pub drops: Cell<u32>,
     pub drops_wait: Cell<bool>,
+    /// `tensor`: how many tensors this thread has pinned.
+    pub pins: Cell<u32>,
     /// `tally`: none before the first count and after the last.
     pub counts: Cell<Option<&'static Counts>>,
     /// `heap`.
@@ -41,6 +43,7 @@ thread_local! {
             clock: Cell::new(0),
             drops: Cell::new(0),
             drops_wait: Cell::new(false),
+            pins: Cell::new(0),
             counts: Cell::new(None),
             free: FreeLists {
                 heads: [const { Cell::new(null_mut()) }; CLASSES],

@@ -1,5 +1,6 @@
 """Functions of the top level that are no ops: questions about objects, shapes without data, sharing of memory."""
 
+import sys
 import warnings
 
 from . import _C
@@ -122,10 +123,10 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
         ValueError: `copy=False` and a copy is needed.
         RuntimeError: `copy=False` for a number of NumPy's, whose memory cannot be shared.
     """
+    if copy is False and isinstance(obj, _classes_of_numpy("generic")):
+        raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
     shared = _shared(obj, dtype)
     if shared is None:
-        if copy is False and hasattr(obj, "__array_interface__"):
-            raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
         return _C.tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))
@@ -145,13 +146,18 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     return wanted.requires_grad_() if requires_grad else wanted
 
 
+def _classes_of_numpy(name):
+    """One class of NumPy's; none as long as it has not been imported."""
+    numpy = sys.modules.get("numpy")
+    return () if numpy is None else (getattr(numpy, name),)
+
+
 def _shared(obj, dtype):
     """A tensor over the memory of an object, None where it has none to share."""
-    if isinstance(obj, Tensor):
-        return obj
-    if hasattr(obj, "__array_interface__"):
-        # NumPy's numbers have no memory that lasts.
-        return _C.as_tensor(obj) if hasattr(obj, "__len__") and hasattr(obj, "__setitem__") else None
+    if isinstance(obj, (Tensor, *_classes_of_numpy("ndarray"))):
+        return _C.as_tensor(obj)
+    if isinstance(obj, _classes_of_numpy("generic")):
+        return None
     if hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
         return from_dlpack(obj)
     try:

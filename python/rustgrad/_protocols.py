@@ -210,8 +210,9 @@ class _Array:
     """What NumPy makes an array of: the memory of a tensor, which the array keeps alive."""
 
     def __init__(self, tensor):
-        self.tensor = tensor
-        self.__array_interface__ = _C._array_interface(tensor)
+        interface = _C._array_interface(tensor)
+        self.tensor = interface.pop("owner")
+        self.__array_interface__ = interface
 
 
 def _number_of(value):

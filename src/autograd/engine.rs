@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Hashes addresses: a multiply is enough, they are distinct and aligned.
@@ -76,6 +77,26 @@ struct Pass<'a> {
     captured: Vec<Option<Tensor>>,
 }
 
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts the backward passes of all threads.
+struct Running;
+impl Running {
+    fn new() -> Running {
+        RUNNING.fetch_add(1, Ordering::AcqRel);
+        Running
+    }
+}
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+/// Whether a backward pass runs, in whichever thread.
+pub fn any_runs() -> bool {
+    RUNNING.load(Ordering::Acquire) > 0
+}
+
 /// Runs backward. Returns the gradients of `request.inputs` in order (empty without inputs).
 pub fn run(request: Request) -> Result<Vec<Option<Tensor>>> {
     if callbacks::depth() < NESTED { pass(request) } else { on_fresh_stack(request) }
@@ -103,6 +124,7 @@ fn on_fresh_stack(request: Request) -> Result<Vec<Option<Tensor>>> {
 
 fn pass(request: Request) -> Result<Vec<Option<Tensor>>> {
     let _mode = GradGuard::new(request.create_graph);
+    let _running = Running::new();
     let running = callbacks::Pass::enter();
     let inputs = request.inputs.unwrap_or(&[]);
     let mut pass = Pass {
@@ -367,7 +389,10 @@ fn accumulate(leaf: &Tensor, grad: Tensor, kept: bool) -> Result<()> {
             let grad = if ours && fits { grad } else { copied(&grad, wanted)? };
             leaf.set_grad(Some(grad));
         }
-        Some(old) if !recorded && !old.requires_grad() => (kit().add_)(&old, &grad)?,
+        Some(old) if !recorded && !old.requires_grad() => {
+            let _pinned = (old.pin(), grad.pin());
+            (kit().add_)(&old, &grad)?
+        }
         Some(old) => leaf.set_grad(Some((kit().add)(&old, &grad)?)),
     }
     Ok(())

@@ -12,13 +12,16 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::op::gradient::Facts;
-use crate::op::{Args, Call, Ints, Value};
+use crate::op::{Args, Call, Ints, Op, Value};
 use crate::place;
 use crate::storage::Storage;
 use crate::tensor::slot::Creation;
-use crate::tensor::{Edge, GradFn, HAS_FN, INFERENCE, LEAF_GRAD, LeafUse, Meta, RETAINS, Replay, Tensor, ViewInfo};
+use crate::tensor::{
+    Edge, GradFn, HAS_FN, INFERENCE, LEAF_GRAD, LeafUse, Meta, RETAINS, Remake, Replay, Tensor, ViewInfo,
+};
 use crate::thread::{Own, own};
 use smallvec::{SmallVec, smallvec};
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -91,7 +94,7 @@ fn refresh_view(t: &Tensor) -> Result<()> {
 fn view_edge(t: &Tensor, view: &ViewInfo) -> Result<Edge> {
     let _recording = super::GradGuard::new(true);
     let fresh = match t.replay() {
-        Some(again) => again(&view.base)?,
+        Some(again) => again.remake(&view.base)?,
         None => window(&view.base, t.layout(), t.layout().offset as i64)?,
     };
     let edge = fresh.slot().grad_fn.clone();
@@ -117,31 +120,62 @@ pub fn replay(call: &Call, whole: &Tensor, layout: &Layout, dtype: DType) -> Opt
     if same_type && before.is_none() {
         return None;
     }
-    let (from, to) = (whole.layout().clone(), layout.clone());
-    let start = parent.map(|v| v.base.layout().offset);
-    let again = move |base: &Tensor| match (&before, start) {
-        (Some(f), _) => f(base),
-        (None, Some(start)) => moved_window(base, &from, start),
-        (None, None) => Ok(base.clone()),
+    let before: Option<Arc<dyn Any + Send + Sync>> = before.map(|b| b as _);
+    let before = match before.and_then(|b| b.downcast::<Chain>().ok()) {
+        None if !same_type && parent.is_some() => {
+            let start = parent.map_or(0, |v| v.base.layout().offset);
+            Some(Arc::new(Chain { before: None, step: Step::Window { to: whole.layout().clone(), from: start } }))
+        }
+        known => known,
     };
-    if same_type {
-        let from = whole.layout().offset;
-        return Some(Arc::new(move |base| moved_window(&again(base)?, &to, from)));
+    let step = match same_type {
+        true => Step::Window { to: layout.clone(), from: whole.layout().offset },
+        false => Step::Call(call.op, call.args.iter().skip(1).map(|v| v.clone().into_owned()).collect()),
+    };
+    Some(Arc::new(Chain { before, step }))
+}
+
+/// The steps from the base to a view. A chain may be long, so it is walked and taken down in loops.
+struct Chain {
+    before: Option<Arc<Chain>>,
+    step: Step,
+}
+
+enum Step {
+    /// The window that lies in the tensor before it as `to` lay in one with the offset `from`.
+    Window { to: Layout, from: usize },
+    /// A view op with its arguments after the first.
+    Call(&'static Op, Vec<Value<'static>>),
+}
+
+impl Remake for Chain {
+    fn remake(&self, base: &Tensor) -> Result<Tensor> {
+        let steps: Vec<&Chain> = std::iter::successors(Some(self), |c| c.before.as_deref()).collect();
+        steps.iter().rev().try_fold(base.clone(), |whole, chain| match &chain.step {
+            Step::Window { to, from } => moved_window(&whole, to, *from),
+            Step::Call(op, args) => {
+                let all: Args = [Value::Tensor(&whole)].into_iter().chain(args.iter().map(|v| v.reborrow())).collect();
+                op.call(all).ok()
+            }
+        })
     }
-    let op = call.op;
-    let args: Vec<Value<'static>> = call.args.iter().skip(1).map(|v| v.clone().into_owned()).collect();
-    Some(Arc::new(move |base| {
-        let whole = again(base)?;
-        let all: Args = [Value::Tensor(&whole)].into_iter().chain(args.iter().map(|v| v.reborrow())).collect();
-        op.call(all).ok()
-    }))
+}
+
+impl Drop for Chain {
+    fn drop(&mut self) {
+        let mut next = self.before.take();
+        while let Some(mut chain) = next {
+            next = Arc::get_mut(&mut chain).and_then(|c| c.before.take());
+        }
+    }
 }
 
 /// Where strides over the base do not say how the view `t` is made again: how that is once `t` itself has another layout.
 pub fn replay_as(t: &Tensor, layout: &Layout) {
-    if let Some(before) = t.replay() {
-        let (from, to) = (t.layout().offset, layout.clone());
-        t.set_replay(Arc::new(move |base| moved_window(&before(base)?, &to, from)));
+    let before: Option<Arc<dyn Any + Send + Sync>> = t.replay().map(|r| r as _);
+    if let Some(before) = before.and_then(|b| b.downcast::<Chain>().ok()) {
+        let step = Step::Window { to: layout.clone(), from: t.layout().offset };
+        t.set_replay(Arc::new(Chain { before: Some(before), step }));
     }
 }
 
@@ -304,7 +338,7 @@ impl Part {
     /// The view's place in a tensor that lies as the base did.
     fn of(&self, base: &Tensor) -> Result<Tensor> {
         match &self.replay {
-            Some(again) => again(base),
+            Some(again) => again.remake(base),
             None => moved_window(base, &self.view, self.base.offset),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::saved::Saved;
 use crate::dtype::Scalar;
-use crate::error::Result;
+use crate::error::{Error, Result, Show};
 use crate::op::gradient::Facts;
 use crate::op::{OUT0, Param, Value};
 use crate::place;
@@ -10,7 +10,7 @@ use crate::tensor::Tensor;
 use smallvec::SmallVec;
 
 /// What an op's formula reads, and no more: a call on small tensors costs about as much as its node.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Kept {
     /// Arguments that are no tensors, by position: those that are not what the signature has by default, or `None`.
     pub plain: SmallVec<[(u32, Value<'static>); 1]>,
@@ -90,4 +90,15 @@ impl Kept {
         self.plain.push((i, Value::Tensors(Vec::new())));
         Ok(())
     }
+}
+
+/// A formula computes by the shapes that the forward op has seen.
+#[cold]
+pub(super) fn reshaped(t: &Tensor, saved: &[usize]) -> Error {
+    Error::runtime(format!(
+        "one of the variables needed for gradient computation has another shape than when it was saved: {}; expected {}. \
+         Its .data was replaced in between, or a hook unpacked another tensor. Clone it before the operation.",
+        Show(t.shape()),
+        Show(saved)
+    ))
 }

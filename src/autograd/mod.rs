@@ -11,6 +11,7 @@ pub mod inspect;
 pub mod kept;
 pub mod mode;
 pub mod node;
+pub mod owned;
 pub mod saved;
 pub mod witness;
 

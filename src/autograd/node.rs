@@ -5,14 +5,15 @@
 //! from the largest number that it has met (Lamport's clock), so that counting costs no locked instruction.
 
 use super::hooks::Hooks;
-use super::kept::{Kept, Place, State};
+use super::kept::{Kept, Place, State, reshaped};
+use super::owned::Owned;
 use super::saved::hooked;
 use crate::error::{Error, Result};
 use crate::op::gradient::Facts;
 use crate::op::{Back, Call, Op, Term, Value, Vjp};
 use crate::place;
 use crate::tally::{self, Count};
-use crate::tensor::{Edge, GradFn, Tensor};
+use crate::tensor::{Edge, Foreign, GradFn, Tensor};
 use crate::thread::{Own, own};
 use smallvec::SmallVec;
 use std::any::Any;
@@ -29,6 +30,8 @@ pub trait Custom: Send + Sync {
     /// Frees what was saved, after a backward that does not retain the graph.
     fn release(&self);
     fn as_any(&self) -> &dyn Any;
+    /// What it owns: objects of another runtime, saved tensors.
+    fn owned(&self, _found: &mut Owned) {}
 }
 
 /// What a node does with the gradients that reach it.
@@ -53,14 +56,14 @@ pub struct Node {
     pub edges: Edges,
     /// Shape, dtype and device of each output of the forward op.
     pub outputs: SmallVec<[Facts; 1]>,
-    rare: OnceLock<Box<Rare>>,
+    pub(super) rare: OnceLock<Box<Rare>>,
 }
 
 /// What few nodes have.
 #[derive(Default)]
-struct Rare {
-    hooks: Mutex<Hooks>,
-    python: OnceLock<Box<dyn Any + Send + Sync>>,
+pub(super) struct Rare {
+    pub(super) hooks: Mutex<Hooks>,
+    pub(super) python: OnceLock<Box<dyn Foreign>>,
 }
 
 impl GradFn for Node {
@@ -121,7 +124,7 @@ impl Node {
         self.rare.get().map(|r| &r.hooks)
     }
     /// `metadata`, which Python makes: a dict.
-    pub fn python(&self) -> &OnceLock<Box<dyn Any + Send + Sync>> {
+    pub fn python(&self) -> &OnceLock<Box<dyn Foreign>> {
         &self.rare().python
     }
     fn rare(&self) -> &Rare {
@@ -179,6 +182,9 @@ impl Node {
         wanted: u64,
     ) -> Result<Grads> {
         let Unpacked { args, outputs, facts } = self.unpack(op, state, owner)?;
+        // Other threads may have these tensors too, and this one holds no lock.
+        let shared = args.iter().flat_map(Value::tensors).filter(|t| t.owners() > 1);
+        let _pinned: SmallVec<[_; 2]> = shared.map(Tensor::pin).collect();
         let mut back = Back {
             call: Call { op, args: &args },
             grads,
@@ -213,22 +219,31 @@ impl Node {
         state: &Mutex<State>,
         owner: &Arc<Node>,
     ) -> Result<Unpacked> {
-        let guard = state.lock().unwrap_or_else(|e| e.into_inner());
-        let Some(kept) = &*guard else { return Err(freed()) };
+        // Hooks that unpack run Python, and an error asks it where: the lock is given back before.
+        let kept = state.lock().unwrap_or_else(|e| e.into_inner()).clone();
+        let Some(kept) = kept else { return Err(freed()) };
         let mut facts: SmallVec<[(usize, Facts); 2]> = SmallVec::new();
         facts.extend(bits(kept.like_output).map(|i| (i, self.outputs[0].clone())));
-        facts.extend(kept.facts.iter().map(|(i, f)| (*i as usize, f.clone())));
+        facts.extend(kept.facts.into_iter().map(|(i, f)| (i as usize, f)));
         let params = op.signature().params.iter();
         let mut args: SmallVec<[Value; 3]> = params.map(|p| p.default.clone().unwrap_or_default()).collect();
         // Tensors that no formula reads.
         facts.iter().for_each(|(i, _)| args[*i] = Value::None);
-        for (i, v) in &kept.plain {
-            args[*i as usize] = v.clone();
+        for (i, v) in kept.plain {
+            args[i as usize] = v;
         }
         let mut outputs: Grads = SmallVec::from_elem(None, self.outputs.len());
-        for (place, saved) in &kept.tensors {
+        let (mut list, mut nth) = (u32::MAX, 0);
+        for (place, saved) in kept.tensors {
             let t = saved.unpack(owner, &self.outputs)?;
-            match *place {
+            if let Place::Input(i) | Place::Item(i, _) = place {
+                (list, nth) = (i, if i == list { nth + 1 } else { 0 });
+                let first = facts.iter().position(|(of, _)| *of == i as usize).unwrap_or(facts.len());
+                if let Some((_, f)) = facts.get(first + nth).filter(|(_, f)| *f.shape != *t.shape()) {
+                    return Err(reshaped(&t, &f.shape));
+                }
+            }
+            match place {
                 Place::Input(i) => args[i as usize] = Value::Owned(t),
                 Place::Output(i) => outputs[i as usize] = Some(t),
                 // Holes in a list (`Tensor?[]`) keep their places.

@@ -9,13 +9,18 @@ use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::op::gradient::Facts;
 use crate::storage::Storage;
-use crate::tensor::{Edge, INFERENCE, Meta, Tensor};
+use crate::tensor::{Edge, INFERENCE, Meta, Tensor, Visit};
 use crate::thread::{Own, own};
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Gives a packed tensor back.
-pub type Unpack = Box<dyn Fn() -> Result<Tensor> + Send + Sync>;
+/// What hooks made of a tensor; gives it back.
+pub trait Unpacks: Send + Sync {
+    fn unpack(&self) -> Result<Tensor>;
+    /// Shows the objects of another runtime that it owns.
+    fn owned(&self, _visit: &mut Visit) {}
+}
+pub type Unpack = Arc<dyn Unpacks>;
 /// Packs a tensor that is about to be saved; answers with how to get it back.
 pub type SavedHooks = Arc<dyn Fn(&Tensor) -> Result<Unpack> + Send + Sync>;
 
@@ -68,6 +73,7 @@ pub fn pop_hooks() {
 }
 
 /// Small, since every node has room for two.
+#[derive(Clone)]
 pub enum Saved {
     Input {
         tensor: Tensor,
@@ -86,9 +92,10 @@ pub enum Saved {
 }
 
 /// Kept by hooks, with the edge that made it.
+#[derive(Clone)]
 pub struct Packed {
-    unpack: Unpack,
-    edge: Option<Edge>,
+    pub(super) unpack: Unpack,
+    pub(super) edge: Option<Edge>,
 }
 
 impl Saved {
@@ -123,23 +130,23 @@ impl Saved {
         }
     }
     /// The tensor as it was; an error where it has been modified since. `made` are the facts of its node's outputs.
-    pub fn unpack(&self, owner: &Arc<Node>, made: &[Facts]) -> Result<Tensor> {
+    pub fn unpack(self, owner: &Arc<Node>, made: &[Facts]) -> Result<Tensor> {
         match self {
             Saved::Input { tensor, version, leaf } => {
-                check(tensor, *version)?;
+                check(&tensor, version)?;
                 if tensor.is_leaf() && !leaf {
                     return Err(detached());
                 }
-                Ok(tensor.clone())
+                Ok(tensor)
             }
             Saved::Output { version, output, .. } => {
                 let t = self.output_tensor(made)?;
-                t.set_grad_fn(Edge::Node(owner.clone(), *output));
-                check(&t, *version)?;
+                t.set_grad_fn(Edge::Node(owner.clone(), output));
+                check(&t, version)?;
                 Ok(t)
             }
-            Saved::Packed(p) => Ok(with_edge((p.unpack)()?, p.edge.clone())),
-            Saved::PackedOutput(p) => Ok(with_edge(p.0()?, Some(Edge::Node(owner.clone(), p.1)))),
+            Saved::Packed(p) => Ok(with_edge(p.unpack.unpack()?, p.edge)),
+            Saved::PackedOutput(p) => Ok(with_edge(p.0.unpack()?, Some(Edge::Node(owner.clone(), p.1)))),
         }
     }
 
@@ -150,6 +157,9 @@ impl Saved {
         };
         let facts = &made[*output as usize];
         let layout = layout.as_ref().map_or_else(|| Layout::contiguous(&facts.shape), |l| Layout::clone(l));
+        if layout.numel() > 0 && layout.end() * facts.dtype.size() > storage.bytes() {
+            return Err(Error::runtime("a result was given other data while it was saved for backward"));
+        }
         Ok(Tensor::from_meta(Meta { storage: storage.clone(), layout, dtype: facts.dtype }))
     }
 

@@ -170,8 +170,7 @@ fn change_view(call: &Call, layout: crate::layout::Layout, recorded: bool) -> Re
     }
     history::replay_as(&target, &layout);
     let meta = Meta { layout, ..target.meta().clone() };
-    // SAFETY: no reference from `meta()` of this handle is held here; Python calls come under the interpreter lock.
-    unsafe { target.set_meta(meta) };
+    target.set_meta(meta)?;
     witness::written(&target, call.op);
     if let Some(edges) = edges {
         let node = node::record_as(

@@ -167,7 +167,5 @@ fn lay_out(t: &Tensor, layout: Layout) -> Result<()> {
     let m = t.meta().clone();
     let layout = Layout { offset: m.layout.offset, ..layout };
     m.storage.grow(layout.end() * m.dtype.size())?;
-    // SAFETY: `m` is a copy, so no reference from `meta()` is held; Python calls come under the interpreter lock.
-    unsafe { t.set_meta(Meta { layout, ..m }) };
-    Ok(())
+    t.set_meta(Meta { layout, ..m })
 }

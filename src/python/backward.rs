@@ -4,6 +4,7 @@ use super::graph::PyNode;
 use super::object::{Handle, borrow, wrap_bound};
 use crate::autograd::node::Work;
 use crate::autograd::{self, Request, history, hooks};
+use crate::retire::Frame;
 use crate::tensor::{Edge, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyUserWarning};
 use pyo3::prelude::*;
@@ -83,6 +84,8 @@ pub fn _run_backward<'py>(
     }
     let chosen = (!accumulate || !inputs.is_empty()).then_some(wanted.edges.as_slice());
     let request = Request { roots, keep_graph, create_graph, inputs: chosen, accumulate };
+    // SAFETY: the interpreter lock is held here and where the frame ends; the engine reads within it.
+    let _frame = unsafe { Frame::enter() };
     let captured = py.detach(|| autograd::run(request))?;
     if accumulate {
         return Ok(py.None().into_bound(py));

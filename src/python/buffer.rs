@@ -39,8 +39,8 @@ impl Exported {
 
 impl Drop for Exported {
     fn drop(&mut self) {
-        // SAFETY: the view was filled by `PyObject_GetBuffer` and is released once.
-        Python::attach(|_| unsafe { ffi::PyBuffer_Release(&raw mut *self.0) });
+        // SAFETY: the view was filled by `PyObject_GetBuffer` and is released once; at the end of the process it stays.
+        Python::try_attach(|_| unsafe { ffi::PyBuffer_Release(&raw mut *self.0) });
     }
 }
 

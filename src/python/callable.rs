@@ -9,7 +9,7 @@ use super::overrides;
 use super::parse::{Given, Misfit, explain, parse, show};
 use crate::dispatch;
 use crate::error::Show;
-use crate::op::{Args, Call, Forms, Op, Outputs, Returns, Signature, Value, push_default};
+use crate::op::{Args, Body, Call, Forms, Op, Outputs, Returns, Signature, Value, push_default};
 use crate::tensor::Tensor;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning};
 use pyo3::ffi::{self, PyObject};
@@ -153,7 +153,7 @@ fn run(py: Python, entry: &'static Entry, index: usize, args: &Args, given: &Giv
         warn(py, text)?;
     }
     if entry.inplace || op.forms.has(Forms::ONLY_INPLACE) {
-        let t = unlocked(py, args, || dispatch::call_inplace(op, args))?;
+        let t = unlocked(py, op, args, || dispatch::call_inplace(op, args))?;
         return wrap(py, t);
     }
     if given.keyword_count() > 0 {
@@ -169,28 +169,25 @@ fn run(py: Python, entry: &'static Entry, index: usize, args: &Args, given: &Giv
         }
     }
     let mut outputs = Outputs::new();
-    unlocked(py, args, || dispatch::call_into(op, args, &mut outputs))?;
+    unlocked(py, op, args, || dispatch::call_into(op, args, &mut outputs))?;
     to_python(py, entry, index, outputs)
 }
 
-/// Large work runs without the interpreter lock; the arguments' tensors are owned meanwhile (Note [Metadata]).
-pub fn unlocked<T: Send>(py: Python, args: &Args, f: impl FnOnce() -> crate::error::Result<T>) -> PyResult<T> {
-    if !args.iter().any(|v| v.any_tensor(|t| t.numel() >= RELEASE_LOCK_FROM)) {
+/// Large work runs without the interpreter lock; the arguments' tensors are owned and keep their metadata meanwhile (Note
+/// [Metadata]). Views are no work, and those in place change metadata, which needs the lock.
+pub fn unlocked<T: Send>(
+    py: Python,
+    op: &Op,
+    args: &Args,
+    f: impl FnOnce() -> crate::error::Result<T> + Send,
+) -> PyResult<T> {
+    let large = args.iter().any(|v| v.any_tensor(|t| t.numel() >= RELEASE_LOCK_FROM));
+    if !large || matches!(op.body, Body::View(_) | Body::ViewAs(_) | Body::Views(_)) {
         return Ok(f()?);
     }
-    let _owned: SmallVec<[Tensor; 4]> = args.iter().flat_map(|v| v.tensors()).cloned().collect();
-    let _ = py;
-    // SAFETY: the lock is held here and taken back before anything of Python is touched; hooks inside attach themselves.
-    let result = unsafe {
-        let state = ffi::PyEval_SaveThread();
-        let r = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
-        ffi::PyEval_RestoreThread(state);
-        r
-    };
-    match result {
-        Ok(r) => Ok(r?),
-        Err(panic) => std::panic::resume_unwind(panic),
-    }
+    let _pinned: SmallVec<[_; 4]> = args.iter().flat_map(|v| v.tensors()).map(Tensor::pin).collect();
+    // By PyO3's own means: what attaches inside (hooks, the witness of writes) must see that the lock is gone.
+    Ok(py.detach(f)?)
 }
 
 fn is_true(v: &Value) -> bool {

@@ -1,5 +1,6 @@
 //! Tensors from Python data: numbers, nested lists (`nested`), arrays; copied by `tensor`, shared by `from_numpy`.
 
+use super::held::Held;
 use super::kinds::{dtype_object, to_device, to_dtype};
 use super::nested::{from_nested, is_float_of_numpy, is_numpy_scalar, not_an_integer};
 use super::object::{Handle, borrow};
@@ -12,8 +13,10 @@ use crate::ops::copy::TO_COPY;
 use crate::storage::{Buffer, Storage};
 use crate::tensor::{Meta, Tensor};
 use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyTuple, PyType};
 
 /// A tensor from data, on the CPU first and moved where it is wanted.
 pub fn from_data(o: &Bound<PyAny>, dtype: Option<DType>, device: Device) -> PyResult<Tensor> {
@@ -37,17 +40,40 @@ fn is_plain(o: &Bound<PyAny>) -> bool {
     number || o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>()
 }
 
-/// A tensor that shares the memory of an object with `__array_interface__` (NumPy's arrays and scalars), or of the array
-/// that the object makes of itself (a series, a tensor of another library).
+/// The class `numpy.ndarray`, if NumPy was imported.
+fn array_class<'py>(py: Python<'py>) -> Option<Bound<'py, PyType>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    if let Some(c) = CLASS.get(py) {
+        return Some(c.bind(py).clone());
+    }
+    let modules = py.import(intern!(py, "sys")).ok()?.getattr(intern!(py, "modules")).ok()?;
+    let class = modules.get_item("numpy").ok()?.getattr("ndarray").ok()?.cast_into::<PyType>().ok()?;
+    Some(CLASS.get_or_init(py, || class.unbind()).bind(py).clone())
+}
+
+/// A tensor that shares the memory of a NumPy array, or of the array that an object makes of itself (a series, a tensor
+/// of another library). Of other objects the address says nothing: a number of NumPy's gives that of a copy, which is
+/// gone when it is read.
 fn array(o: &Bound<PyAny>) -> PyResult<Option<Tensor>> {
+    let py = o.py();
     if is_plain(o) {
         return Ok(None);
     }
-    if let Ok(interface) = o.getattr("__array_interface__") {
-        return share(o, interface.cast::<PyDict>()?).map(Some);
+    // Before any array can be, NumPy is imported; an object may do it when it makes one.
+    if let Some(class) = array_class(py).filter(|c| o.is_instance(c).unwrap_or(false)) {
+        return share(o, &class).map(Some);
     }
-    let Ok(made) = o.call_method0("__array__") else { return exchanged(o) };
-    share(&made, made.getattr("__array_interface__")?.cast::<PyDict>()?).map(Some)
+    if is_numpy_scalar(o) {
+        return Ok(None);
+    }
+    let Ok(made) = o.call_method0(intern!(py, "__array__")) else { return exchanged(o) };
+    match array_class(py).filter(|c| made.is_instance(c).unwrap_or(false)) {
+        Some(class) => share(&made, &class).map(Some),
+        None => Err(PyTypeError::new_err(format!(
+            "object __array__ method not producing an array: expected np.ndarray, got {}",
+            type_name(&made)
+        ))),
+    }
 }
 
 /// The same of an object that gives its memory by DLPack alone.
@@ -89,7 +115,10 @@ pub fn typestr_dtype(s: &str) -> Option<DType> {
     })
 }
 
-fn share(o: &Bound<PyAny>, interface: &Bound<PyDict>) -> PyResult<Tensor> {
+/// Shares the memory of an array, of which its own class is asked: another one may say anything.
+fn share(o: &Bound<PyAny>, class: &Bound<PyType>) -> PyResult<Tensor> {
+    let interface = class.getattr(intern!(o.py(), "__array_interface__"))?.call_method1("__get__", (o,))?;
+    let interface = interface.cast::<PyDict>()?;
     let need = |k: &str| {
         interface.get_item(k)?.ok_or_else(|| PyValueError::new_err(format!("__array_interface__ lacks '{k}'")))
     };
@@ -122,7 +151,7 @@ fn share(o: &Bound<PyAny>, interface: &Bound<PyDict>) -> PyResult<Tensor> {
             "the array's memory is not aligned for its dtype. Make a copy of it with array.copy().",
         ));
     }
-    let owner = Box::new(o.clone().unbind());
+    let owner = Box::new(Held::new(o.clone().unbind()));
     let buffer = CpuBuffer::foreign(address as *mut u8, layout.end() * dtype.size(), owner, read_only);
     Ok(Tensor::from_meta(Meta { storage: Storage::new(Buffer::Cpu(buffer), Device::Cpu), layout, dtype }))
 }
@@ -217,9 +246,9 @@ fn warn_if_read_only(source: &Bound<PyAny>, shared: &Tensor) -> PyResult<()> {
 /// A tensor that shares memory with a NumPy array, both ways. A read-only array gives a tensor that refuses to be written.
 #[pyfunction]
 pub fn from_numpy(ndarray: &Bound<PyAny>) -> PyResult<Handle> {
-    let is_array = !is_numpy_scalar(ndarray) && ndarray.hasattr("__array_interface__")?;
-    match if is_array { array(ndarray)? } else { None } {
-        Some(t) => {
+    match array_class(ndarray.py()).filter(|c| ndarray.is_instance(c).unwrap_or(false)) {
+        Some(class) => {
+            let t = share(ndarray, &class)?;
             warn_if_read_only(ndarray, &t)?;
             Ok(Handle(t))
         }

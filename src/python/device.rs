@@ -6,6 +6,7 @@ use crate::device::Device;
 use crate::dtype::DType;
 use crate::gpu;
 use crate::layout::{Format, Layout, dims, to_shape};
+use crate::retire::Frame;
 use crate::tensor::{INFERENCE, Meta, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -101,7 +102,10 @@ pub fn _storage_bytes<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, Py
     let whole = t.with_layout(Layout::contiguous(&[t.storage().bytes() / size])).dense_copy(t.dtype())?;
     // SAFETY: `whole` is contiguous on the CPU and holds these bytes.
     let bytes = unsafe { std::slice::from_raw_parts(whole.ptr()?, whole.numel() * size) };
-    Ok(PyBytes::new(py, bytes))
+    PyBytes::new_with(py, bytes.len(), |new| {
+        new.copy_from_slice(bytes);
+        Ok(())
+    })
 }
 
 /// A one-dimensional CPU tensor of a dtype from its bytes.
@@ -131,6 +135,8 @@ pub fn _resize(t: Handle, sizes: Vec<i64>, format: Option<&Bound<PyAny>>) -> PyR
     if t.0.requires_grad() && !t.0.flag(INFERENCE) {
         return Err(PyRuntimeError::new_err("cannot resize variables that require grad"));
     }
+    // SAFETY: the interpreter lock is held here and where the frame ends; what is replaced may be freed then.
+    let _frame = unsafe { Frame::enter() };
     let (tensor, shape) = (t.0, to_shape(&sizes)?);
     let format = format.map(super::memory::format_of).transpose()?.flatten();
     if format == Some(Format::Preserve) {
@@ -177,6 +183,8 @@ pub fn _set_(
     strides: Option<Vec<i64>>,
 ) -> PyResult<()> {
     crate::autograd::history::check_inference(&t.0)?;
+    // SAFETY: as above.
+    let _frame = unsafe { Frame::enter() };
     let mut meta: Meta = source.0.meta().clone();
     if let Some(sizes) = sizes {
         let shape = to_shape(&sizes)?;
@@ -192,8 +200,7 @@ pub fn _set_(
             t.0.dtype().cpp_name()
         )));
     }
-    // SAFETY: no reference from `meta()` of this handle is held, and the interpreter lock is.
-    unsafe { t.0.set_meta(meta) };
+    t.0.set_meta(meta)?;
     t.0.storage().bump();
     Ok(())
 }

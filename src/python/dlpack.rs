@@ -166,6 +166,9 @@ pub fn _to_dlpack<'py>(py: Python<'py>, t: Handle, versioned: bool, copied: bool
 }
 
 fn export<M: Managed>(py: Python, t: Tensor, flags: u64) -> PyResult<Bound<PyAny>> {
+    // A handle that nobody else can give other data, on a block that stays where it is.
+    let t = t.detach();
+    t.storage().fix();
     let data = t.ptr()?.cast();
     // The consumer knows the address from here on.
     t.storage().fix();
@@ -206,7 +209,7 @@ unsafe impl<M: Managed> Sync for Taken<M> {}
 impl<M: Managed> Drop for Taken<M> {
     fn drop(&mut self) {
         // SAFETY: we own the capsule's content; foreign deleters may touch Python, so the lock is held.
-        Python::attach(|_| unsafe {
+        Python::try_attach(|_| unsafe {
             if let Some(d) = (*self.0).deleter() {
                 d(self.0);
             }

@@ -1,6 +1,7 @@
 //! Errors at the border: a Rust error becomes a Python exception, a panic becomes `InternalError`, never a crash.
 
 use crate::error::{Class, Error};
+use crate::retire::Frame;
 use pyo3::exceptions::*;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -47,7 +48,12 @@ pub fn carry(e: PyErr) -> Error {
 pub fn guard<T>(failed: T, f: impl FnOnce(Python) -> PyResult<T>) -> T {
     // SAFETY: border functions are called by the interpreter, which holds its lock.
     let py = unsafe { Python::assume_attached() };
-    match catch_unwind(AssertUnwindSafe(|| f(py))) {
+    let result = {
+        // SAFETY: as above.
+        let _frame = unsafe { Frame::enter() };
+        catch_unwind(AssertUnwindSafe(|| f(py)))
+    };
+    match result {
         Ok(Ok(v)) => v,
         Ok(Err(e)) => {
             e.restore(py);

@@ -8,8 +8,9 @@ use crate::tensor::Tensor;
 use crate::tensor::print;
 use crate::with_dtype;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyComplex, PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 
 /// The one element of a tensor as a number.
 pub fn item(t: &Tensor) -> Result<Scalar> {
@@ -21,13 +22,19 @@ pub fn item(t: &Tensor) -> Result<Scalar> {
 }
 
 pub fn scalar_object<'py>(py: Python<'py>, s: Scalar) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match s {
-        Scalar::Bool(b) => pyo3::types::PyBool::new(py, b).to_owned().into_any(),
-        Scalar::Int(i) => i.into_pyobject(py)?.into_any(),
-        Scalar::UInt(u) => u.into_pyobject(py)?.into_any(),
-        Scalar::Float(f) => f.into_pyobject(py)?.into_any(),
-        Scalar::Complex(re, im) => PyComplex::from_doubles(py, re, im).into_any(),
-    })
+    // SAFETY: each constructor returns a new reference, or null with an exception set.
+    unsafe {
+        Bound::from_owned_ptr_or_err(
+            py,
+            match s {
+                Scalar::Bool(b) => ffi::PyBool_FromLong(b.into()),
+                Scalar::Int(i) => ffi::PyLong_FromLongLong(i),
+                Scalar::UInt(u) => ffi::PyLong_FromUnsignedLongLong(u),
+                Scalar::Float(f) => ffi::PyFloat_FromDouble(f),
+                Scalar::Complex(re, im) => ffi::PyComplex_FromDoubles(re, im),
+            },
+        )
+    }
 }
 
 /// The value of a tensor of one element as a Python number.
@@ -40,44 +47,33 @@ pub fn _item<'py>(py: Python<'py>, t: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
 /// The elements as nested lists (a number for 0-d).
 #[pyfunction]
 pub fn _tolist<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, PyAny>> {
-    let host = t.0.dense_copy(t.0.dtype())?;
+    // A handle of its own: making lists may run the collector, and that may run anything.
+    let host = t.0.detach().dense_copy(t.0.dtype())?;
     if host.ndim() == 0 {
         return scalar_object(py, item(&host)?);
     }
     with_dtype!(host.dtype(), T => {
         // SAFETY: a dense copy holds as many elements of its dtype, in order.
         let elements = unsafe { std::slice::from_raw_parts(host.ptr()? as *const T, host.numel()) };
-        Ok(Nested { shape: host.shape(), elements }.into_pyobject(py)?.into_any())
+        nested(py, host.shape(), elements)
     })
 }
 
-/// The elements of a dense array of one dimension at least, as nested lists.
-struct Nested<'a, T> {
-    shape: &'a [usize],
-    elements: &'a [T],
-}
-impl<'py, T: Element> IntoPyObject<'py> for Nested<'_, T> {
-    type Target = PyList;
-    type Output = Bound<'py, PyList>;
-    type Error = PyErr;
-    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let Nested { shape: &[n, ref inner @ ..], elements } = self else { unreachable!("0-d tensors are numbers") };
-        if inner.is_empty() {
-            return PyList::new(py, elements.iter().map(|&x| Number(x.to_scalar())));
+/// The elements of a dense array of one dimension at least, as nested lists. Where there is no memory: MemoryError.
+fn nested<'py, T: Element>(py: Python<'py>, shape: &[usize], elements: &[T]) -> PyResult<Bound<'py, PyAny>> {
+    let &[n, ref inner @ ..] = shape else { return Err(Error::internal("tolist: 0-d tensors are numbers").into()) };
+    let step = inner.iter().product::<usize>();
+    // SAFETY: a list of `n` places, each of which is given a new reference once.
+    unsafe {
+        let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(n as ffi::Py_ssize_t))?;
+        for i in 0..n {
+            let item = match inner {
+                [] => scalar_object(py, elements[i].to_scalar())?,
+                _ => nested(py, inner, &elements[i * step..(i + 1) * step])?,
+            };
+            ffi::PyList_SET_ITEM(list.as_ptr(), i as ffi::Py_ssize_t, item.into_ptr());
         }
-        let step = inner.iter().product::<usize>();
-        PyList::new(py, (0..n).map(|i| Nested { shape: inner, elements: &elements[i * step..(i + 1) * step] }))
-    }
-}
-
-struct Number(Scalar);
-impl<'py> IntoPyObject<'py> for Number {
-    type Target = PyAny;
-    type Output = Bound<'py, PyAny>;
-    type Error = PyErr;
-    #[inline]
-    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        scalar_object(py, self.0)
+        Ok(list)
     }
 }
 
@@ -143,7 +139,11 @@ pub fn _array_interface<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, 
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
         ));
     }
+    // The handle that the array owns, and that nobody else can give other data; the block stays where it is.
+    let t = t.detach();
+    t.storage().fix();
     let d = PyDict::new(py);
+    d.set_item("owner", Handle(t.clone()))?;
     d.set_item("version", 3)?;
     d.set_item("typestr", typestr)?;
     d.set_item("shape", PyTuple::new(py, t.shape())?)?;

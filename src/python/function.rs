@@ -2,50 +2,62 @@
 //! is called.
 
 use super::graph::with_python;
+use super::held::{self, Held};
 use super::hooks::{objects, tensors};
-use super::object::{Handle, borrow, to_graph, wrap_bound};
+use super::object::{Handle, borrow, wrap_bound};
 use crate::autograd::node::{self, Edges, Work};
-use crate::autograd::saved::{Saved, SavedHooks, Unpack};
+use crate::autograd::owned::{self, Owned};
+use crate::autograd::saved::{Saved, SavedHooks, Unpacks};
 use crate::autograd::{self, Custom, Node, history};
 use crate::error::Result;
 use crate::op::gradient::Facts;
 use crate::tally::{self, Count};
 use crate::tensor::slot::Creation;
-use crate::tensor::{LEAF_GRAD, Tensor};
+use crate::tensor::{Foreign, LEAF_GRAD, Tensor, Visit};
 use crate::thread::own;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use pyo3::{PyTraverseError, PyVisit};
 use std::any::Any;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+/// What `pack_hook` made of a tensor.
+struct Packed {
+    object: Held<PyAny>,
+    unpack: Arc<Held<PyAny>>,
+}
+
+impl Unpacks for Packed {
+    fn unpack(&self) -> Result<Tensor> {
+        with_python(|py| {
+            let r = self.unpack.bind(py).call1((self.object.bind(py),))?;
+            borrow(r.as_ptr()).cloned().ok_or_else(|| {
+                PyTypeError::new_err(format!(
+                    "Output of saved tensor unpack_hook expected to be a Tensor but got result of type {}",
+                    super::values::type_name(&r)
+                ))
+            })
+        })
+    }
+    fn owned(&self, visit: &mut Visit) {
+        self.object.owned(visit);
+    }
+}
 
 /// Hooks that keep a saved tensor as any Python object.
 pub fn saved_hooks(pack: Py<PyAny>, unpack: Py<PyAny>) -> SavedHooks {
-    let (pack, unpack) = (to_graph(pack), Arc::new(unpack));
+    let (pack, unpack) = (Held::in_graph(pack), Arc::new(Held::in_graph(unpack)));
     Arc::new(move |t| {
-        let (packed, unpack) = with_python(|py| {
-            let p = pack.bind(py).call1((wrap_bound(py, t.clone())?,))?;
-            Ok((p.unbind(), unpack.clone()))
-        })?;
-        let back: Unpack = Box::new(move || {
-            with_python(|py| {
-                let r = unpack.bind(py).call1((packed.bind(py),))?;
-                borrow(r.as_ptr()).cloned().ok_or_else(|| {
-                    PyTypeError::new_err(format!(
-                        "Output of saved tensor unpack_hook expected to be a Tensor but got result of type {}",
-                        super::values::type_name(&r)
-                    ))
-                })
-            })
-        });
-        Ok(back)
+        let object = with_python(|py| Ok(pack.bind(py).call1((wrap_bound(py, t.clone())?,))?.unbind()))?;
+        Ok(Arc::new(Packed { object: Held::in_graph(object), unpack: unpack.clone() }))
     })
 }
 
 /// The node's side of a custom function: its context, and what it saved.
 pub struct PyFunction {
-    context: Py<PyAny>,
+    context: Held<PyAny>,
     saved: Arc<SavedList>,
     /// For each edge the position of its argument, since backward answers for every argument.
     arguments: Vec<usize>,
@@ -67,18 +79,24 @@ impl SavedList {
     fn node(&self) -> Result<Arc<Node>> {
         self.node.lock().unwrap_or_else(|e| e.into_inner()).upgrade().ok_or_else(node::freed)
     }
+    fn lock(&self) -> MutexGuard<'_, Option<Vec<Option<Saved>>>> {
+        self.items.lock().unwrap_or_else(|e| e.into_inner())
+    }
+    /// Not under the lock: unpacking may run Python.
     pub fn unpack(&self) -> Result<Vec<Option<Tensor>>> {
         let node = self.node()?;
-        let items = self.items.lock().unwrap_or_else(|e| e.into_inner());
-        let items = items.as_ref().ok_or_else(node::freed)?;
-        items.iter().map(|s| s.as_ref().map(|s| s.unpack(&node, &node.outputs)).transpose()).collect()
+        let items = self.lock().clone().ok_or_else(node::freed)?;
+        items.into_iter().map(|s| s.map(|s| s.unpack(&node, &node.outputs)).transpose()).collect()
     }
     /// Packs an item by hooks. `None`: it is no tensor.
     pub fn repack(&self, i: usize, hooks: &SavedHooks) -> Result<Option<()>> {
         let node = self.node()?;
-        let mut items = self.items.lock().unwrap_or_else(|e| e.into_inner());
-        let items = items.as_mut().ok_or_else(autograd::saved::freed_hooks)?;
-        items[i].as_mut().map(|s| s.repack(hooks, &node.outputs)).transpose()
+        let item = self.lock().as_ref().ok_or_else(autograd::saved::freed_hooks)?[i].clone();
+        let Some(mut item) = item else { return Ok(None) };
+        item.repack(hooks, &node.outputs)?;
+        let old = self.lock().as_mut().and_then(|items| items[i].replace(item));
+        drop(old);
+        Ok(Some(()))
     }
 }
 
@@ -91,16 +109,22 @@ impl Custom for PyFunction {
         })
     }
     fn release(&self) {
-        let old = self.saved.items.lock().unwrap_or_else(|e| e.into_inner()).take();
+        let old = self.saved.lock().take();
         drop(old);
     }
     fn as_any(&self) -> &dyn Any {
         self
     }
+    fn owned(&self, found: &mut Owned) {
+        found.object(|visit| self.context.owned(visit));
+        if let Ok(items) = self.saved.items.try_lock() {
+            items.iter().flatten().flatten().for_each(|s| found.saved(s));
+        }
+    }
 }
 
 /// What `ctx.saved_tensors` reads: the saved tensors, checked against their versions.
-#[pyclass]
+#[pyclass(frozen)]
 pub struct SavedTensors(Arc<SavedList>);
 
 #[pymethods]
@@ -110,9 +134,21 @@ impl SavedTensors {
     }
     /// The same before they are unpacked.
     fn raw<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let count = self.0.items.lock().unwrap_or_else(|e| e.into_inner()).as_ref().map(Vec::len);
+        let count = self.0.lock().as_ref().map(Vec::len);
         let all = (0..count.ok_or_else(node::freed)?).map(|i| super::saved::SavedTensor::listed(&self.0, i));
         PyTuple::new(py, all.map(|s| Bound::new(py, s)).collect::<PyResult<Vec<_>>>()?)
+    }
+    /// While the node lives the list is the node's, which shows it.
+    fn __traverse__(&self, visit: PyVisit) -> std::result::Result<(), PyTraverseError> {
+        let items = self.0.items.try_lock().ok().filter(|_| Arc::strong_count(&self.0) == 1);
+        let Some(items) = items else { return Ok(()) };
+        held::show_to(&visit, |visit| owned::of_saved(items.iter().flatten().flatten(), visit))
+    }
+    fn __clear__(&self) {
+        if Arc::strong_count(&self.0) == 1 {
+            let old = self.0.lock().take();
+            drop(old);
+        }
     }
 }
 
@@ -256,7 +292,7 @@ pub fn _function_apply<'py>(
     let results = call.results(py, true)?;
     let facts = results.iter().map(|(o, _)| borrow(o.as_ptr()).map_or_else(none_facts, Facts::of)).collect();
     let saved = Arc::new(SavedList { items: Mutex::new(None), node: Mutex::new(Weak::new()) });
-    let work = Work::Custom(Box::new(PyFunction { context: to_graph(ctx), saved: saved.clone(), arguments }));
+    let work = Work::Custom(Box::new(PyFunction { context: Held::in_graph(ctx), saved: saved.clone(), arguments }));
     let node = Node::new(name.to_string(), work, edges, facts);
     *saved.node.lock().unwrap_or_else(|e| e.into_inner()) = Arc::downgrade(&node);
     let input = |s: &Bound<'py, PyAny>| borrow(s.as_ptr()).filter(|_| !among(outputs, s)).map(Saved::input).transpose();
@@ -274,7 +310,8 @@ pub fn _function_apply<'py>(
             *item = Some(Saved::output(t, i)?);
         }
     }
-    *saved.items.lock().unwrap_or_else(|e| e.into_inner()) = Some(items);
+    *saved.lock() = Some(items);
+    results.iter().for_each(|(o, _)| held::track_object(o)); // the context may own them
     Ok((given(results)?, Some(SavedTensors(saved))))
 }
 

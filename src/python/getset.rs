@@ -222,9 +222,7 @@ fn set_data(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
     if !same || t.dtype() != meta.dtype {
         t.set_accumulator(None);
     }
-    // SAFETY: no reference from `meta()` of this handle is held, and the interpreter lock is.
-    unsafe { t.set_meta(meta) };
-    Ok(())
+    Ok(t.set_meta(meta)?)
 }
 
 unsafe extern "C" fn get(o: *mut PyObject, property: *mut c_void) -> *mut PyObject {

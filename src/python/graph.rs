@@ -1,19 +1,23 @@
 //! The backward graph in Python: nodes and their hooks, requires_grad, detaching.
 
 use super::error::carry;
-use super::object::{Handle, borrow, to_graph, wrap_bound};
+use super::held::{self, Held};
+use super::object::{Handle, borrow, wrap_bound};
 use crate::autograd::node::Work;
 use crate::autograd::{self, Node, history};
-use crate::tensor::{Edge, HAS_FN, INFERENCE, LEAF_GRAD, Tensor};
+use crate::tensor::{Edge, Foreign, HAS_FN, INFERENCE, LEAF_GRAD, Tensor};
 use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
+use pyo3::{PyTraverseError, PyVisit};
+use std::any::Any;
 use std::sync::Arc;
 
-/// A node of the backward graph: `y.grad_fn`. Two objects of one node are equal.
-#[pyclass(name = "Node", module = "rustgrad.autograd.graph", subclass, weakref, dict)]
+/// A node of the backward graph: `y.grad_fn`. Two objects of one node are equal. Its objects are of classes made in
+/// Python, which give them attributes that the collector sees.
+#[pyclass(name = "Node", module = "rustgrad.autograd.graph", subclass)]
 pub struct PyNode {
     node: Option<Arc<Node>>,
 }
@@ -64,9 +68,9 @@ pub fn edge_object(py: Python, edge: Option<Edge>) -> PyResult<*mut PyObject> {
 
 /// A node's dict, made when first asked for.
 pub fn metadata<'py>(py: Python<'py>, node: &Node) -> Bound<'py, PyDict> {
-    let kept = node.python().get_or_init(|| Box::new(to_graph(PyDict::new(py).unbind())));
-    let dict = kept.downcast_ref::<Py<PyDict>>().expect("nothing else is kept there");
-    dict.bind(py).clone()
+    let kept: &dyn Foreign = &**node.python().get_or_init(|| Box::new(Held::in_graph(PyDict::new(py).unbind())));
+    let kept: &dyn Any = kept;
+    kept.downcast_ref::<Held<PyDict>>().expect("nothing else is kept there").bind(py).clone()
 }
 
 impl PyNode {
@@ -211,9 +215,18 @@ impl PyNode {
             found => Ok(found.cloned()),
         };
         let grads = grads.iter().enumerate().map(one).collect::<PyResult<Vec<_>>>()?;
+        // SAFETY: the interpreter lock is held here and where the frame ends; the node reads within it.
+        let _frame = unsafe { crate::retire::Frame::enter() };
         let results = py.detach(|| autograd::engine::run_node(node, grads))?;
         let results = super::hooks::objects(py, &results)?;
         if results.len() == 1 { results.get_item(0) } else { Ok(results.into_any()) }
+    }
+    fn __traverse__(&self, visit: PyVisit) -> Result<(), PyTraverseError> {
+        self.node.iter().try_for_each(|n| held::show_to(&visit, |visit| autograd::owned::of_node(n, visit)))
+    }
+    fn __clear__(&mut self) {
+        let node = self.node.take();
+        drop(node);
     }
 }
 

@@ -1,12 +1,13 @@
 //! Hooks as Python registers them: a dictionary for each tensor and each end of a node, which the handles take them out of.
 
 use super::graph::with_python;
-use super::object::{Handle, borrow, to_graph, wrap_bound};
+use super::held::{self, Held};
+use super::object::{Handle, borrow, wrap_bound};
 use super::values::type_name;
 use crate::autograd::{callbacks, hooks};
 use crate::error::Result;
-use crate::tensor::Tensor;
 use crate::tensor::slot::{Gradients, Hook};
+use crate::tensor::{Foreign, Tensor, Visit};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -14,11 +15,11 @@ use std::any::Any;
 use std::sync::Arc;
 
 /// The hooks of one place by the numbers of their handles, in the order in which they run.
-pub struct HookDict(Py<PyDict>);
+pub struct HookDict(Held<PyDict>);
 
 impl HookDict {
     pub fn new(dict: &Bound<PyDict>) -> Arc<dyn Hook> {
-        Arc::new(HookDict(to_graph(dict.clone().unbind())))
+        Arc::new(HookDict(Held::in_graph(dict.clone().unbind())))
     }
     pub fn of<'py>(py: Python<'py>, hook: &Arc<dyn Hook>) -> Option<Bound<'py, PyDict>> {
         let any: &dyn Any = &**hook;
@@ -44,6 +45,12 @@ impl HookDict {
             (current, changed) = (answer, true);
         }
         Ok(changed.then_some(current))
+    }
+}
+
+impl Foreign for HookDict {
+    fn owned(&self, visit: &mut Visit) {
+        self.0.owned(visit);
     }
 }
 
@@ -176,6 +183,7 @@ pub fn _get_hooks<'py>(py: Python<'py>, t: Handle, accumulated: bool) -> PyResul
 #[pyfunction]
 pub fn _set_hooks(t: Handle, dict: Option<Bound<PyDict>>, accumulated: bool) -> PyResult<()> {
     let new = dict.map(|d| HookDict::new(&d));
+    held::track(&t.0);
     if accumulated {
         let old = std::mem::replace(&mut t.0.slot().rare().post_accumulate, new);
         drop(old); // outside the lock: it may run Python

@@ -11,6 +11,7 @@ mod export;
 mod function;
 mod getset;
 mod graph;
+mod held;
 mod hooks;
 mod index;
 mod kinds;
@@ -30,10 +31,13 @@ mod witness;
 use crate::dtype::DType;
 use pyo3::prelude::*;
 
-#[pymodule]
-#[pyo3(name = "_C")]
+/// The statics here are one interpreter's, and much rests on its lock: an interpreter without one takes it back.
+#[pymodule(name = "_C", gil_used = true)]
 fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     let py = m.py();
+    held::refuse_subinterpreters()?;
+    crate::retire::use_frames();
+    crate::retire::set_pause(held::pause);
     let owned = |p: *mut pyo3::ffi::PyObject| {
         // SAFETY: each constructor returns a new reference.
         unsafe { Bound::from_owned_ptr(py, p) }

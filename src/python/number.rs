@@ -130,7 +130,7 @@ fn both<'a>(py: Python<'a>, a: *mut PyObject, b: *mut PyObject, args: &mut Args<
 fn call(py: Python, op: &'static Op, args: &mut Args) -> PyResult<*mut PyObject> {
     dispatch::complete(op, args)?;
     let mut out = Outputs::new();
-    super::callable::unlocked(py, args, || dispatch::call_into(op, args, &mut out))?;
+    super::callable::unlocked(py, op, args, || dispatch::call_into(op, args, &mut out))?;
     // Operators have one result.
     wrap(py, out.pop().expect("an operator has a result"))
 }
@@ -142,7 +142,7 @@ fn perform(py: Python, op: Option<&'static Op>, args: &mut Args) -> PyResult<*mu
 
 fn change(py: Python, op: &'static Op, args: &mut Args) -> PyResult<*mut PyObject> {
     dispatch::complete(op, args)?;
-    wrap(py, super::callable::unlocked(py, args, || dispatch::call_inplace(op, args))?)
+    wrap(py, super::callable::unlocked(py, op, args, || dispatch::call_inplace(op, args))?)
 }
 
 /// The answer of a class that takes an operator over, by the methods for the tensor on the left and on the right.

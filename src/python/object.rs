@@ -5,20 +5,22 @@
 //! attributes are kept with the handle and put into the next object, so a `Parameter` stays one.
 
 use super::error::guard_object;
-use crate::tensor::{PY_STASH, Tensor};
+use super::held::{Held, clear, track, traverse};
+use crate::tensor::{Foreign, PY_STASH, Tensor, Visit};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
+use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 #[repr(C)]
 pub struct TensorObject {
     base: PyObject,
-    tensor: Option<Tensor>,
-    dict: *mut PyObject,
+    pub(super) tensor: Option<Tensor>,
+    pub(super) dict: *mut PyObject,
     weakrefs: *mut PyObject,
 }
 
@@ -65,19 +67,17 @@ impl FreeList {
 /// Python's `_tensor._new`, which understands `Tensor(2, 3)` and `Tensor([..])`.
 static LEGACY_NEW: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
 
-/// Whether a graph may own objects of Python.
-static IN_GRAPHS: AtomicBool = AtomicBool::new(false);
-
-/// Whatever a graph or a tensor is to own passes through here.
-pub fn to_graph<T>(object: Py<T>) -> Py<T> {
-    IN_GRAPHS.store(true, Ordering::Relaxed);
-    object
-}
-
 /// What outlives the Python object of a tensor.
 struct Stash {
-    class: Py<PyType>,
-    dict: Option<Py<PyDict>>,
+    class: Held<PyType>,
+    dict: Option<Held<PyDict>>,
+}
+
+impl Foreign for Stash {
+    fn owned(&self, visit: &mut Visit) {
+        self.class.owned(visit);
+        self.dict.iter().for_each(|d| d.owned(visit));
+    }
 }
 
 pub fn tensor_type() -> *mut PyTypeObject {
@@ -151,81 +151,58 @@ pub fn wrap_as(py: Python, tensor: Tensor, class: *mut PyTypeObject) -> PyResult
 }
 
 fn unstash(py: Python, tensor: Tensor) -> PyResult<*mut PyObject> {
-    let kept = tensor.slot().rare().python.take();
+    let kept: Option<Box<dyn Any>> = tensor.slot().rare().python.take().map(|k| k as Box<dyn Any>);
     tensor.set_flag(PY_STASH, false);
     let Some(stash) = kept.and_then(|k| k.downcast::<Stash>().ok()) else { return wrap(py, tensor) };
+    let t = tensor.clone();
     let o = wrap_as(py, tensor, stash.class.as_ptr().cast())?;
     if let Some(d) = stash.dict {
-        // SAFETY: the new object's dict is null; it takes over our reference.
-        unsafe { (*o.cast::<TensorObject>()).dict = d.into_ptr() };
+        // SAFETY: the new object's dict is null; it takes over a reference of its own.
+        unsafe { (*o.cast::<TensorObject>()).dict = d.clone_ref(py).into_ptr() };
     }
+    track(&t);
     Ok(o)
+}
+
+/// The object is about to go. What is to outlive it is put with the handle first, and the handle lets go of the object:
+/// a callback that gets the tensor from elsewhere gets a new object.
+unsafe fn part(this: *mut TensorObject, tracked: bool) {
+    // SAFETY: the caller's object has no reference left and is not freed yet; the lock is held.
+    unsafe {
+        let Some(t) = &(*this).tensor else { return };
+        let class = ffi::Py_TYPE(this.cast());
+        t.0.py.store(null_mut(), Ordering::Release);
+        if t.owners() > 1 && (class != tensor_type() || tracked) {
+            let py = Python::assume_attached();
+            let class = Bound::from_borrowed_ptr(py, class.cast::<PyObject>()).cast_into_unchecked::<PyType>();
+            let dict = std::mem::replace(&mut (*this).dict, null_mut());
+            let dict = Bound::from_owned_ptr_or_opt(py, dict).map(|d| d.cast_into_unchecked::<PyDict>().unbind());
+            let stash = Stash { class: Held::in_graph(class.unbind()), dict: dict.map(Held::in_graph) };
+            t.slot().rare().python = Some(Box::new(stash));
+            t.set_flag(PY_STASH, true);
+        }
+    }
 }
 
 unsafe extern "C" fn dealloc(o: *mut PyObject) {
     // SAFETY: called once by the interpreter for an instance of our layout whose last reference went.
     unsafe {
-        ffi::PyObject_GC_UnTrack(o.cast());
         let this = o.cast::<TensorObject>();
+        let tracked = ffi::PyObject_GC_IsTracked(o) != 0 || !(*this).dict.is_null();
+        ffi::PyObject_GC_UnTrack(o.cast());
+        part(this, tracked);
         if !(*this).weakrefs.is_null() {
             ffi::PyObject_ClearWeakRefs(o);
         }
         let class = ffi::Py_TYPE(o);
-        let tensor = (*this).tensor.take();
-        let dict = std::mem::replace(&mut (*this).dict, null_mut());
-        if let Some(t) = &tensor {
-            t.0.py.store(null_mut(), Ordering::Release);
-            if t.owners() > 1 && (class != tensor_type() || !dict.is_null()) {
-                let py = Python::assume_attached();
-                let class =
-                    Bound::from_borrowed_ptr(py, class.cast::<PyObject>()).cast_into_unchecked::<PyType>().unbind();
-                let dict =
-                    Bound::from_borrowed_ptr_or_opt(py, dict).map(|d| d.cast_into_unchecked::<PyDict>().unbind());
-                t.slot().rare().python = Some(Box::new(Stash { class: to_graph(class), dict }));
-                t.set_flag(PY_STASH, true);
-            }
-        }
-        ffi::Py_XDECREF(dict);
-        match tensor {
-            // What is freed with a graph may be Python's (contexts, hooks): the bindings must know that the lock is held.
-            // While the interpreter shuts down it takes no more calls: the graph is left to the end of the process.
-            Some(t) if IN_GRAPHS.load(Ordering::Relaxed) && t.requires_grad() => {
-                let mut held = Some(t);
-                Python::try_attach(|_| drop(held.take()));
-                std::mem::forget(held);
-            }
-            t => drop(t),
-        }
+        drop((*this).tensor.take());
+        ffi::Py_XDECREF(std::mem::replace(&mut (*this).dict, null_mut()));
         let kept = class == tensor_type() && FREE.push(o);
         if let Some(free) = (*class).tp_free.filter(|_| !kept) {
             free(o.cast());
         }
         ffi::Py_DECREF(class.cast());
     }
-}
-
-unsafe extern "C" fn traverse(o: *mut PyObject, visit: ffi::visitproc, arg: *mut c_void) -> c_int {
-    // SAFETY: the collector calls this with a live instance.
-    unsafe {
-        for p in [(*o.cast::<TensorObject>()).dict, ffi::Py_TYPE(o).cast()] {
-            if !p.is_null() {
-                let r = visit(p, arg);
-                if r != 0 {
-                    return r;
-                }
-            }
-        }
-    }
-    0
-}
-
-unsafe extern "C" fn clear(o: *mut PyObject) -> c_int {
-    // SAFETY: as above; the dict is detached before it is released.
-    unsafe {
-        let dict = std::mem::replace(&mut (*o.cast::<TensorObject>()).dict, null_mut());
-        ffi::Py_XDECREF(dict);
-    }
-    0
 }
 
 /// Attributes make an object part of possible cycles, so it is tracked from then on.
@@ -270,7 +247,7 @@ pub fn create(py: Python, extra: &[ffi::PyType_Slot]) -> PyResult<*mut PyObject>
     let mut getset = super::getset::table();
     getset.push(ffi::PyGetSetDef {
         name: c"__dict__".as_ptr(),
-        get: Some(ffi::PyObject_GenericGetDict),
+        get: Some(super::held::get_dict),
         set: Some(ffi::PyObject_GenericSetDict),
         doc: std::ptr::null(),
         closure: null_mut(),

@@ -7,6 +7,7 @@ use crate::op::Value;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 
 /// Where a saved tensor is kept: with a node under a name, or by a custom function in a list.
@@ -48,6 +49,13 @@ impl SavedTensor {
         packed.ok_or_else(|| {
             PyRuntimeError::new_err("Calling register_hooks on a saved tensor with value None is forbidden")
         })
+    }
+    fn __traverse__(&self, visit: PyVisit) -> Result<(), PyTraverseError> {
+        match &self.0 {
+            Kept::Named(node, _) => super::held::show_to(&visit, |visit| crate::autograd::owned::of_node(node, visit)),
+            // The list belongs to a context, which shows it.
+            Kept::Listed(..) => Ok(()),
+        }
     }
     /// The tensor itself.
     fn unpack<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -16,6 +16,14 @@ pub fn type_name(o: &Bound<PyAny>) -> String {
 
 /// A Python or NumPy number; `None` for anything else. Integers beyond 64 bits are an error.
 pub fn to_scalar(o: &Bound<PyAny>) -> PyResult<Option<Scalar>> {
+    match python_scalar(o)? {
+        None => numpy_scalar(o),
+        found => Ok(found),
+    }
+}
+
+#[inline]
+fn python_scalar(o: &Bound<PyAny>) -> PyResult<Option<Scalar>> {
     let p = o.as_ptr();
     // SAFETY: `p` is a live object; the checks and conversions follow its type.
     unsafe {
@@ -32,7 +40,7 @@ pub fn to_scalar(o: &Bound<PyAny>) -> PyResult<Option<Scalar>> {
             return Ok(Some(Scalar::Complex(ffi::PyComplex_RealAsDouble(p), ffi::PyComplex_ImagAsDouble(p))));
         }
     }
-    numpy_scalar(o)
+    Ok(None)
 }
 
 fn long_scalar(o: &Bound<PyAny>) -> PyResult<Scalar> {
@@ -54,8 +62,8 @@ fn numpy_scalar(o: &Bound<PyAny>) -> PyResult<Option<Scalar>> {
     if !t.module().is_ok_and(|m| m == "numpy") || t.name().is_ok_and(|n| n == "ndarray") || !o.hasattr("item")? {
         return Ok(None);
     }
-    let item = o.call_method0("item")?;
-    if item.is(o) || item.get_type().is(&t) { Ok(None) } else { to_scalar(&item) }
+    // Of Python's own kinds: another number of NumPy's might answer with the first again.
+    python_scalar(&o.call_method0("item")?)
 }
 
 /// A number, or the number in a 0-d tensor that needs no gradient.

@@ -1,15 +1,17 @@
 //! The tensor: an `Arc`'d handle to a storage, a layout, a dtype and an autograd slot.
 //!
 //! Note [Metadata]: what a handle shows (storage, layout, dtype) changes only under `t_()`, `resize_()`, `.data = x`
-//! and the like. While the handle has other owners the old value is retired, not freed, so that their `&Meta` stay
-//! valid; a change that finds no other owner writes in place and frees what was retired. Hence the rule: who uses a
-//! tensor without the interpreter lock owns a clone of the handle.
+//! and the like. The old value is retired (Note [Retired values]), so every `&Meta` stays valid, and what is read through
+//! one is consistent. Two looks may see two values: who checks a shape and then computes by it holds the interpreter
+//! lock, under which every change is made, or pins the tensor: a change waits until it is pinned no more (`pin.rs`).
 
+mod pin;
 pub mod print;
 pub mod raw;
 pub mod slot;
 
-pub use slot::{Edge, GradFn, LeafUse, Replay, Slot, ViewInfo};
+pub use pin::Pinned;
+pub use slot::{Edge, Foreign, GradFn, LeafUse, Remake, Replay, Slot, ViewInfo, Visit};
 
 use crate::device::Device;
 use crate::dtype::{DType, Element, Scalar};
@@ -19,7 +21,8 @@ use crate::place;
 use crate::storage::Storage;
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What a handle shows of its storage.
@@ -28,11 +31,6 @@ pub struct Meta {
     pub storage: Storage,
     pub layout: Layout,
     pub dtype: DType,
-}
-
-struct Replaced {
-    meta: Meta,
-    older: *mut Replaced,
 }
 
 pub(crate) const LEAF_GRAD: u8 = 1;
@@ -50,8 +48,11 @@ const ACCUMULATES: u8 = 64;
 const REPLAYED: u8 = 128;
 
 pub struct TensorImpl {
-    first: UnsafeCell<Meta>,
-    replaced: AtomicPtr<Replaced>,
+    first: UnsafeCell<ManuallyDrop<Meta>>,
+    /// The present metadata where it is not `first`.
+    replaced: AtomicPtr<pin::Replaced>,
+    /// Who reads or changes the metadata.
+    users: AtomicU16,
     flags: AtomicU8,
     /// Edges to this leaf, and when its turn is: see Note [Leaves].
     uses: AtomicU32,
@@ -62,7 +63,7 @@ pub struct TensorImpl {
     pub py: AtomicPtr<c_void>,
 }
 
-// SAFETY: `replaced` is a list that only `set_meta` and `Drop` change (see Note [Metadata]); `py` is only
+// SAFETY: `first` and `replaced` change as `pin.rs` says; `py` is only
 // dereferenced by `python` under the interpreter lock. Everything else is Sync by itself.
 unsafe impl Send for TensorImpl {}
 // SAFETY: as above.
@@ -71,20 +72,6 @@ unsafe impl Sync for TensorImpl {}
 /// A handle to a tensor. Cloning it is another reference to the same tensor, not a copy.
 #[derive(Clone)]
 pub struct Tensor(pub(crate) Arc<TensorImpl>);
-
-impl Drop for TensorImpl {
-    fn drop(&mut self) {
-        free_replaced(*self.replaced.get_mut());
-    }
-}
-
-fn free_replaced(mut p: *mut Replaced) {
-    while !p.is_null() {
-        // SAFETY: each link was made by `Box::into_raw` in `set_meta` and is freed once, here.
-        let b = unsafe { Box::from_raw(p) };
-        p = b.older;
-    }
-}
 
 impl Tensor {
     #[inline]
@@ -95,8 +82,9 @@ impl Tensor {
     #[inline(always)]
     pub fn build(meta: impl FnOnce() -> Meta, view: impl FnOnce() -> Option<ViewInfo>) -> Tensor {
         Tensor(place::arc(|| TensorImpl {
-            first: UnsafeCell::new(meta()),
+            first: UnsafeCell::new(ManuallyDrop::new(meta())),
             replaced: AtomicPtr::new(std::ptr::null_mut()),
+            users: AtomicU16::new(0),
             flags: AtomicU8::new(0),
             uses: AtomicU32::new(0),
             turn: AtomicU64::new(0),
@@ -147,23 +135,8 @@ impl Tensor {
     #[inline]
     pub fn meta(&self) -> &Meta {
         let p = self.0.replaced.load(Ordering::Acquire);
-        // SAFETY: see Note [Metadata]: a retired value lives as long as any other owner of the handle does.
+        // SAFETY: the present value is never freed, and a retired one when nobody reads it: Note [Retired values].
         if p.is_null() { unsafe { &*self.0.first.get() } } else { unsafe { &(*p).meta } }
-    }
-    /// Changes what the handle shows.
-    ///
-    /// # Safety
-    /// The caller holds no reference that came from `meta()` of this handle, and the interpreter lock where Python runs.
-    pub unsafe fn set_meta(&self, meta: Meta) {
-        let older = self.0.replaced.load(Ordering::Acquire);
-        if Arc::strong_count(&self.0) == 1 && Arc::weak_count(&self.0) == 0 {
-            self.0.replaced.store(std::ptr::null_mut(), Ordering::Release);
-            // SAFETY: no other owner, and by contract no reference into the old value.
-            drop(unsafe { std::mem::replace(&mut *self.0.first.get(), meta) });
-            free_replaced(older);
-        } else {
-            self.0.replaced.store(Box::into_raw(Box::new(Replaced { meta, older })), Ordering::Release);
-        }
     }
     #[inline]
     pub fn layout(&self) -> &Layout {
@@ -288,6 +261,19 @@ impl Tensor {
     pub fn with_layout(&self, layout: Layout) -> Tensor {
         let m = self.meta();
         Tensor::from_meta(Meta { storage: m.storage.clone(), layout, dtype: m.dtype })
+    }
+}
+
+/// What a search looks at (`autograd::owned`), which holds no handle.
+impl TensorImpl {
+    pub(crate) fn has_flag(&self, bits: u8) -> bool {
+        self.flags.load(Ordering::Acquire) & bits != 0
+    }
+    pub(crate) fn view_base(&self) -> Option<&Tensor> {
+        self.view.as_ref().map(|v| &v.base)
+    }
+    pub(crate) fn slot_lock(&self) -> &Mutex<Slot> {
+        &self.slot
     }
 }
 

@@ -11,6 +11,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::place;
 use std::any::Any;
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -114,11 +115,20 @@ impl Drop for LeafUse {
     }
 }
 
+/// Is shown objects of another runtime, which has a collector of cycles.
+pub type Visit<'a> = dyn FnMut(*mut c_void) + 'a;
+
+/// What belongs to another runtime.
+pub trait Foreign: Any + Send + Sync {
+    /// Shows each reference that it owns.
+    fn owned(&self, visit: &mut Visit);
+}
+
 pub type Gradients = Vec<Option<Tensor>>;
 
 /// The user's code that hangs on a tensor or a node, as tensors carry it. All hooks of one place are one value, which calls
 /// them in their order; an answer is what they put in the place of what they saw, of the same number and kind.
-pub trait Hook: Any + Send + Sync {
+pub trait Hook: Foreign {
     /// On the gradient of a tensor, which may be undefined.
     fn gradient(&self, grad: Option<&Tensor>) -> Result<Option<Tensor>>;
     /// After the gradient of a leaf was accumulated.
@@ -143,7 +153,7 @@ pub struct Rare {
     pub hooks: Option<Arc<dyn Hook>>,
     pub post_accumulate: Option<Arc<dyn Hook>>,
     /// Python attributes and class that outlive the Python object.
-    pub python: Option<Box<dyn Any + Send + Sync>>,
+    pub python: Option<Box<dyn Foreign>>,
     pub name: Option<String>,
     /// Where the flag `GRAD_DTYPE` is set: the dtype of the gradient, or any.
     pub grad_dtype: Option<DType>,
@@ -157,6 +167,14 @@ pub struct Rare {
 struct Accumulator {
     known: Option<Weak<dyn GradFn>>,
     kept: Option<Arc<dyn GradFn>>,
+}
+
+/// Takes down the gradients of gradients of a tensor that goes: a loop, since the chain may be long.
+pub(super) fn unchain(t: &mut super::TensorImpl) {
+    let mut next = t.slot.get_mut().unwrap_or_else(|e| e.into_inner()).grad.take();
+    while let Some(mut grad) = next {
+        next = Arc::get_mut(&mut grad.0).and_then(|g| g.slot.get_mut().unwrap_or_else(|e| e.into_inner()).grad.take());
+    }
 }
 
 impl Slot {
@@ -177,7 +195,10 @@ pub enum Creation {
 }
 
 /// Makes a view again from its base, where strides alone cannot say it: the dtype changed on the way.
-pub type Replay = Arc<dyn Fn(&Tensor) -> Result<Tensor> + Send + Sync>;
+pub trait Remake: Any + Send + Sync {
+    fn remake(&self, base: &Tensor) -> Result<Tensor>;
+}
+pub type Replay = Arc<dyn Remake>;
 
 /// A view knows the tensor that owns the history of their storage.
 pub struct ViewInfo {

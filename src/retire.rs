@@ -1,0 +1,150 @@
+//! What has been replaced, kept until nobody can read it any more.
+//!
+//! Note [Retired values]: `&Meta` and `&Buffer` are handed out through shared handles, so a value that is replaced
+//! (`.data = x`, `resize_`) may still be read: by a thread that works without the interpreter lock, or by a function
+//! further up the stack that called Python. It is therefore retired, not freed. Its owner frees it at the latest. Calls
+//! from Python free it earlier: each opens a `Frame`, whatever is read is read within one, and what was retired in one
+//! epoch is freed once every frame of that epoch and of those before it has ended. Frames are opened and closed under
+//! the interpreter lock, so plain loads and stores do. Without frames (Rust alone) owners keep what was retired.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::time::Duration;
+
+static EPOCH: AtomicU64 = AtomicU64::new(2);
+/// Open frames by the lowest bit of the epoch in which they were opened: only two epochs have some.
+static OPEN: [AtomicU32; 2] = [AtomicU32::new(0), AtomicU32::new(0)];
+static WAITING: AtomicBool = AtomicBool::new(false);
+/// The epoch up to which all that was retired has been freed.
+static FREED: AtomicU64 = AtomicU64::new(0);
+static FRAMES: AtomicBool = AtomicBool::new(false);
+static OWNERS: Mutex<Vec<Sweep>> = Mutex::new(Vec::new());
+static YIELD: OnceLock<fn()> = OnceLock::new();
+
+/// Frees what an owner retired in this epoch or before; true when nothing is left. It is asked again until then.
+pub type Sweep = Box<dyn FnMut(u64) -> bool + Send>;
+
+/// A call from Python that is running.
+pub struct Frame(usize);
+
+impl Frame {
+    /// # Safety
+    /// The caller holds the interpreter lock, here and where the frame is dropped.
+    #[inline(always)]
+    pub unsafe fn enter() -> Frame {
+        let slot = (EPOCH.load(Relaxed) & 1) as usize;
+        OPEN[slot].store(OPEN[slot].load(Relaxed).wrapping_add(1), Relaxed);
+        Frame(slot)
+    }
+}
+
+impl Drop for Frame {
+    #[inline(always)]
+    fn drop(&mut self) {
+        OPEN[self.0].store(OPEN[self.0].load(Relaxed).wrapping_sub(1), Relaxed);
+        if WAITING.load(Relaxed) {
+            sweep();
+        }
+    }
+}
+
+/// The present epoch: the mark of what is retired now.
+pub fn epoch() -> u64 {
+    EPOCH.load(Relaxed)
+}
+
+/// Says that every call opens a frame from now on.
+pub fn use_frames() {
+    FRAMES.store(true, Relaxed);
+}
+
+/// Asks `sweep` to free what its owner has just retired, when frames tell that it may.
+pub fn later(sweep: Sweep) {
+    if FRAMES.load(Relaxed) {
+        owners().push(sweep);
+        WAITING.store(true, Relaxed);
+    }
+}
+
+fn owners() -> MutexGuard<'static, Vec<Sweep>> {
+    OWNERS.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+#[cold]
+fn sweep() {
+    // The epoch rises where no frame of the one before the present is open: twice, where none is open at all.
+    for _ in 0..2 {
+        let now = EPOCH.load(Relaxed);
+        if OPEN[((now + 1) & 1) as usize].load(Relaxed) == 0 {
+            EPOCH.store(now + 1, Relaxed);
+        }
+    }
+    // Open frames are of the present epoch or of the one before.
+    let free = EPOCH.load(Relaxed) - 2;
+    if FREED.swap(free, Relaxed) == free {
+        return;
+    }
+    // What is freed may run Python, hence this function: the list is not locked meanwhile.
+    let mut asked = std::mem::take(&mut *owners());
+    WAITING.store(false, Relaxed);
+    asked.retain_mut(|sweep| !sweep(free));
+    if !asked.is_empty() {
+        owners().append(&mut asked);
+        WAITING.store(true, Relaxed);
+    }
+}
+
+/// What a thread does between looks at something that another one is to finish.
+pub fn pause() {
+    match YIELD.get() {
+        Some(f) => f(),
+        None => nap(),
+    }
+}
+pub fn nap() {
+    std::thread::sleep(Duration::from_micros(20));
+}
+/// Sets what `pause` does: gives the interpreter lock away meanwhile.
+pub fn set_pause(f: fn()) {
+    let _ = YIELD.set(f);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    /// One test: the counts are those of the process.
+    #[test]
+    fn what_was_retired_goes_when_the_frames_that_may_read_it_have_ended() {
+        use_frames();
+        let retire = || {
+            let freed = Arc::new(AtomicBool::new(false));
+            let (told, at) = (freed.clone(), epoch());
+            later(Box::new(move |safe| {
+                told.fetch_or(at <= safe, Relaxed);
+                at <= safe
+            }));
+            freed
+        };
+        // SAFETY: no interpreter runs and no other test opens frames.
+        let enter = || unsafe { Frame::enter() };
+        let outer = enter();
+        let inner = enter();
+        let first = retire();
+        drop(inner);
+        assert!(!first.load(Relaxed), "the outer frame may read it");
+        // Frames that overlap without an end hold back only what they may have seen.
+        let mut open = enter();
+        drop(outer);
+        for _ in 0..4 {
+            let next = enter();
+            drop(std::mem::replace(&mut open, next));
+        }
+        assert!(first.load(Relaxed));
+        let second = retire();
+        drop(open);
+        assert!(second.load(Relaxed));
+        FRAMES.store(false, Relaxed);
+    }
+}
