@@ -300,6 +300,19 @@ def test_saved_tensors_of_functions(torch, autograd):
             (x * 1).exp()
 
 
+def test_hooks_installed_by_backward_end_with_it(torch, autograd):
+    hooks, seen = autograd.graph.saved_tensors_hooks, []
+
+    def unpack(t):
+        hooks(lambda t: seen.append(t), lambda t: t).__enter__()
+        return t
+
+    with hooks(lambda t: t, unpack):
+        double(torch, 1.0).sin().backward()
+    double(torch, 1.0).sin().backward()
+    assert not seen
+
+
 def test_multi_grad_hook(torch, autograd):
     graph = importlib.import_module(torch.__name__ + ".autograd.graph")
     x, y = double(torch, 1.0), double(torch, 2.0)

@@ -125,6 +125,7 @@ fn on_fresh_stack(request: Request) -> Result<Vec<Option<Tensor>>> {
 fn pass(request: Request) -> Result<Vec<Option<Tensor>>> {
     let _mode = GradGuard::new(request.create_graph);
     let _running = Running::new();
+    let _installed = saved::Installed::so_far();
     let running = callbacks::Pass::enter();
     let inputs = request.inputs.unwrap_or(&[]);
     let mut pass = Pass {

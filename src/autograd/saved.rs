@@ -48,6 +48,25 @@ pub fn disable_hooks(message: Option<String>) -> Option<String> {
 fn allowed() -> Result<()> {
     DISABLED.with_borrow(|d| d.as_ref().map_or(Ok(()), |m| Err(Error::runtime(m.clone()))))
 }
+/// Takes away at its end what was installed since: a hook that backward calls may leave others behind.
+pub(super) struct Installed(usize);
+
+impl Installed {
+    pub fn so_far() -> Installed {
+        Installed(HOOKS.with_borrow(Vec::len))
+    }
+}
+
+impl Drop for Installed {
+    fn drop(&mut self) {
+        let mut left = Vec::new();
+        if HOOKS.with_borrow(Vec::len) > self.0 {
+            change_hooks(|list| left = list.split_off(self.0));
+        }
+        drop(left); // outside the list: it may run Python
+    }
+}
+
 /// The hooks of a thread, to be taken to another.
 pub(super) struct Modes(Vec<SavedHooks>, Option<String>);
 

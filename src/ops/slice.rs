@@ -1,6 +1,6 @@
 //! Windows on a tensor: narrow, diagonal, unfold, and the ways of cutting a dimension into parts. All are views.
 //!
-//! Their gradient is one op, `_place`: zeros with the gradient written where the view read. It is one pass over
+//! Their gradient is one op, `_place` by several names: zeros with the gradient written where the view read. It is one pass over
 //! memory, and its own gradient is the view again.
 
 use super::split::wrap_nonscalar;
@@ -18,6 +18,9 @@ pub static OPS: &[&Op] = &[
     &LINALG_DIAGONAL,
     &UNFOLD,
     &PLACE,
+    &SELECT_BACKWARD,
+    &SLICE_BACKWARD,
+    &DIAGONAL_BACKWARD,
     &TENSOR_SPLIT,
     &TENSOR_SPLIT_INDICES,
     &TENSOR_SPLIT_TENSOR,
@@ -29,8 +32,8 @@ pub static OPS: &[&Op] = &[
     &DSPLIT_INDICES,
 ];
 
-pub static PLACE: Op = Op {
-    sig: "_place(Tensor grad, Size input_size, int[] stride, int offset) -> Tensor",
+#[allow(clippy::declare_interior_mutable_const)]
+const PLACING: Op = Op {
     doc: "Zeros of `input_size` with `grad` written at the positions `offset + sum(index * stride)`, which differ.",
     forms: HIDDEN,
     body: kernel(
@@ -53,6 +56,24 @@ pub static PLACE: Op = Op {
     errors: &[("f32[5], (4,), (1,), 0", "RuntimeError", "out of bounds")],
     ..OP
 };
+pub static PLACE: Op =
+    Op { sig: "_place(Tensor grad, Size input_size, int[] stride, int offset) -> Tensor", ..PLACING };
+// The same by the names that PyTorch's graphs have for the gradients of single views.
+pub static SELECT_BACKWARD: Op = Op {
+    sig: "_select_backward(Tensor grad, Size input_size, int[] stride, int offset) -> Tensor",
+    node: "SelectBackwardBackward0",
+    ..PLACING
+};
+pub static SLICE_BACKWARD: Op = Op {
+    sig: "_slice_backward(Tensor grad, Size input_size, int[] stride, int offset) -> Tensor",
+    node: "SliceBackwardBackward0",
+    ..PLACING
+};
+pub static DIAGONAL_BACKWARD: Op = Op {
+    sig: "_diagonal_backward(Tensor grad, Size input_size, int[] stride, int offset) -> Tensor",
+    node: "DiagonalBackwardBackward0",
+    ..PLACING
+};
 
 fn place(c: &Call, out: &[Tensor]) -> Result<()> {
     let g = c.tensor(0)?;
@@ -63,10 +84,10 @@ fn place(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 impl Back<'_> {
-    /// The gradient of a view that `f` makes of a layout without repeating elements.
-    pub fn unwindow(&self, f: impl FnOnce(&Layout) -> Result<Layout>) -> Term {
+    /// The gradient of a view that `f` makes of a layout without repeating elements; `op` is `PLACE` by its name.
+    pub fn unwindow(&self, op: &'static Op, f: impl FnOnce(&Layout) -> Result<Layout>) -> Term {
         match f(&Layout::contiguous(&self.shape(0))) {
-            Ok(l) => PLACE.call((self.g(), self.sizes(0), &*l.strides, l.offset)),
+            Ok(l) => op.call((self.g(), self.sizes(0), &*l.strides, l.offset)),
             Err(e) => e.into(),
         }
     }
@@ -131,7 +152,7 @@ pub static DIAGONAL: Op = Op {
     body: Body::View(|c| c.tensor(0)?.layout().diagonal(c.int(1)?, c.int(2)?, c.int(3)?)),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let at = |i| c.int(i).unwrap_or(0);
-        c.unwindow(|l| l.diagonal(at(1), at(2), at(3)))
+        c.unwindow(&DIAGONAL_BACKWARD, |l| l.diagonal(at(1), at(2), at(3)))
     })]),
     samples: &["f32[3,4]", "f32[3,4], 1", "f32[2,3,4], -1, 0, 2", "f32[2,3], 5"],
     errors: &[

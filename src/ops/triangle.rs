@@ -212,7 +212,7 @@ pub static DIAGONAL_COPY: Op = Op {
     ),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let at = |i| c.int(i).unwrap_or(0);
-        c.unwindow(|l| l.diagonal(at(1), at(2), at(3)))
+        c.unwindow(&super::slice::DIAGONAL_BACKWARD, |l| l.diagonal(at(1), at(2), at(3)))
     })]),
     node: "DiagonalBackward0_copy",
     samples: &["f32[3,4]", "f32[2,3,4], 1, 1, 2"],

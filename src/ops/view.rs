@@ -1,9 +1,10 @@
 //! Views: the same memory under another shape. Layout arithmetic only; the data stays where it is.
 
+use super::slice::{SELECT_BACKWARD, SLICE_BACKWARD};
 use crate::error::{Error, Result};
 use crate::layout::{Dims, Layout, wrap_dim, wrap_dims};
 use crate::op::*;
-use crate::tensor::INFERENCE;
+use crate::tensor::{INFERENCE, Tensor};
 use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[
@@ -90,8 +91,16 @@ pub static UNSAFE_VIEW: Op = Op {
     doc: "`view` of memory that nothing else refers to: the result is no view of another tensor.",
     forms: HIDDEN,
     body: composite(|c| {
-        let t = c.tensor(0)?;
-        let whole = t.with_layout(t.layout().view(c.ints(1)?)?);
+        let (t, sizes) = (c.tensor(0)?, c.ints(1)?);
+        let shape = t.layout().infer_shape(sizes)?;
+        let whole = match t.layout().view_strides(&shape) {
+            Some(_) => t.with_layout(t.layout().view(sizes)?),
+            None => {
+                let copy = Tensor::empty(t.shape(), t.dtype(), t.device())?;
+                copy.copy_raw(t)?;
+                copy.with_layout(copy.layout().view(sizes)?)
+            }
+        };
         whole.set_flag(INFERENCE, t.flag(INFERENCE));
         Ok(smallvec![whole])
     }),
@@ -245,7 +254,7 @@ pub static UNSQUEEZE: Op = Op {
         let t = c.tensor(0)?;
         Ok(t.layout().unsqueeze(wrap_dim(c.int(1)?, t.ndim() + 1)?))
     }),
-    vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| SQUEEZE_DIM.call((c.g(), c.int(1).unwrap_or(0))))]),
     inplace_node: "UnsqueezeBackward1",
     samples: &["f32[2,3], 0", "f32[2,3], -1", "f32[2,3], 1"],
     errors: &[("f32[2,3], 4", "IndexError", "Dimension out of range")],
@@ -272,7 +281,7 @@ pub static SELECT: Op = Op {
         Ok(t.layout().select(dim, index.rem_euclid(n) as usize))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| {
-        c.unwindow(|l| {
+        c.unwindow(&SELECT_BACKWARD, |l| {
             let dim = wrap_dim(c.int(1)?, l.ndim())?;
             Ok(l.select(dim, c.int(2)?.rem_euclid(l.shape[dim] as i64) as usize))
         })
@@ -298,7 +307,7 @@ pub static SLICE: Op = Op {
         }
         sliced(t.layout(), c)
     }),
-    vjp: Vjp::Each(&[d(0, 0, |c| c.unwindow(|l| sliced(l, c)))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.unwindow(&SLICE_BACKWARD, |l| sliced(l, c)))]),
     samples: &["f32[5,3], 0, 1, 4", "f32[5,3], 0, 0, 5, 2", "f32[5,3], 1, -2"],
     errors: &[("f32[5], 0, 0, 3, 0", "ValueError", "greater than zero")],
     keeps: Some("dim end self_sym_sizes start step"),

@@ -332,7 +332,7 @@ pub static NARROW_COPY: Op = Op {
         quiet(|| packed(c, &NARROW))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| {
-        c.unwindow(|l| {
+        c.unwindow(&super::slice::SLICE_BACKWARD, |l| {
             let dim = wrap_dim(c.int(1)?, l.ndim())?;
             let start = c.int(2)?.rem_euclid(l.shape[dim].max(1) as i64 + (c.int(2)? >= 0) as i64);
             Ok(l.slice(dim, (start as usize, c.int(3)? as usize, 1)))

@@ -63,5 +63,36 @@ def method(text):
     return case
 
 
+VIEWS = {
+    "[:]": lambda x: x[:],
+    "[:, :]": lambda x: x[:, :],
+    "[...]": lambda x: x[...],
+    "[..., :]": lambda x: x[..., :],
+    "[:, :3]": lambda x: x[:, :3],
+    "[:, None]": lambda x: x[:, None],
+    "[0:3]": lambda x: x[0:3],
+    "[:][:]": lambda x: x[:][:],
+    "[0]": lambda x: x[0],
+    "diagonal": lambda x: x.diagonal(),
+    "reshape": lambda x: x.reshape(9),
+    "reshape of strided": lambda x: x[:, :2].reshape(3, 2, 1),
+    "reshape of transposed": lambda x: x.t().reshape(9),
+    "flatten of transposed": lambda x: x.t().flatten(),
+}
+
+
+def viewed(view):
+    """The names behind a view, whether it is one, and the names behind a gradient that passed it."""
+
+    def case(torch):
+        w = torch.arange(9.0).reshape(3, 3).requires_grad_()
+        v = view(w * 2)
+        (grad,) = torch.autograd.grad((v * v).sum(), w, create_graph=True)
+        return [names(v.grad_fn, 3), v._is_view(), names(grad.grad_fn, 3)]
+
+    return case
+
+
 CASES = {f"x[{i}] = {v}": assign(i, v) for i, v in itertools.product(INDICES, VALUES)}
 CASES |= {f"x.{text}": method(text) for text in CALLS.split()}
+CASES |= {f"view {name}": viewed(view) for name, view in VIEWS.items()}

@@ -47,6 +47,10 @@ _INDEPENDENT = {
         "The gradient with respect to input {} is independent of the inputs of the user-provided function. This is "
         "not allowed in strict mode."
     ),
+    "product": (
+        "The jacobian of the user-provided function is independent of input {}. This is not allowed in strict mode when "
+        "create_graph=True."
+    ),
     "jacobian": (
         "While computing the hessian, found that the jacobian of the user-provided function with respect to input "
         "{} is independent of the input. This is not allowed in strict mode. You should ensure that your function "
@@ -149,7 +153,7 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
         v = _prepare_v(v, outputs, is_outputs_tuple, create_graph, "vjp", "the user-provided function returns")
     with set_grad_enabled(create_graph or is_grad_enabled()):
         grads = _grad(outputs, inputs, v, create_graph=create_graph)
-        result = _zeros_for_none(grads, inputs, strict, create_graph, "grad_inputs")
+        result = _zeros_for_none(grads, inputs, strict, create_graph, "product")
     return _finish(outputs, create_graph, is_outputs_tuple), _finish(result, create_graph, is_inputs_tuple)
 
 
@@ -168,7 +172,7 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
         _check_dependent(grad_inputs, "grad_inputs", strict)
     with set_grad_enabled(create_graph or is_grad_enabled()):
         grads = _grad(grad_inputs, seeds, v, create_graph=create_graph)
-        result = _zeros_for_none(grads, outputs, strict, create_graph, "grad_inputs")
+        result = _zeros_for_none(grads, outputs, strict, create_graph, "product")
     return _finish(outputs, create_graph, is_outputs_tuple), _finish(result, create_graph, is_outputs_tuple)
 
 
@@ -214,6 +218,11 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
         raise AssertionError(
             'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs '
             'than inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
+        )
+    if strict and vectorize:
+        raise RuntimeError(
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please "
+            "either set `strict=False` or `vectorize=False`."
         )
     if strategy == "forward-mode" and not vectorize:
         raise NotImplementedError(
