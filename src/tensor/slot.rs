@@ -170,6 +170,7 @@ struct Accumulator {
 }
 
 /// Takes down the gradients of gradients of a tensor that goes: a loop, since the chain may be long.
+#[inline]
 pub(super) fn unchain(t: &mut super::TensorImpl) {
     let mut next = t.slot.get_mut().unwrap_or_else(|e| e.into_inner()).grad.take();
     while let Some(mut grad) = next {
