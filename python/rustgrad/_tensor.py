@@ -151,10 +151,10 @@ class _Methods:
         summed = [d for d in range(self.ndim) if d < lead or (size[d - lead] == 1 and self.shape[d] != 1)]
         return self.sum(summed, keepdim=True).reshape(size) if summed else self.view(size)
 
-    def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=False):
+    def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=None):
         """An uninitialised tensor with these sizes and strides, of this tensor's dtype and device by default."""
         dtype, device = dtype or self.dtype, device or self.device
-        return ops["empty_strided"](size, stride, dtype=dtype, device=device).requires_grad_(requires_grad)
+        return ops["empty_strided"](size, stride, dtype=dtype, device=device).requires_grad_(bool(requires_grad))
 
     def set_(self, source=None, storage_offset=0, size=None, stride=None):
         """Shows the memory of another tensor or storage: all of it, or `size` elements by `stride` from an offset on."""

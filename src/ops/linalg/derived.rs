@@ -128,7 +128,11 @@ pub static PINV_RCOND: Op = Op {
         PINV.calls(args)
     }),
     vjp: Vjp::Composite,
-    samples: &["f32[3,2], 0.001", "f32[2,2,3], f32[2](= 0.001, 0.1)", "f32[3,3](spd), 0.001, True"],
+    samples: &[
+        "f32[3,2](= 1, 2, 3, 5, 0.5, -1), 0.001",
+        "f32[2,2,3](nograd), f32[2](= 0.001, 0.1, nograd)",
+        "f32[3,3](spd, nograd), 0.001, True",
+    ],
     errors: &[("f32[2], 0.1", "RuntimeError", "expected a tensor with 2 or more dimensions")],
     out_dtype: Some(OutDType::Castable),
     ..MATRIX
@@ -182,7 +186,7 @@ pub static MATRIX_RANK_TOL: Op = Op {
         rank(c.tensor(0)?, c.flag(2), |_| least.clone())
     }),
     vjp: Vjp::None("a count"),
-    samples: &["f32[2,2], 100.0", "f32[3,3](spd), 0.01, True"],
+    samples: &["f32[2,2](nograd), 100.0", "f32[3,3](spd, nograd), 0.01, True"],
     errors: &[("f32[2], 1.0", "RuntimeError", "must have at least 2 dimensions")],
     out_dtype: Some(OutDType::Castable),
     ..MATRIX
