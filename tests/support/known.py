@@ -76,7 +76,7 @@ EXTREMES = [
     ("heaviside", BOTH, EVERY, "np.isnan(x0)", "as in PyTorch NaN is not above zero"),
     ("lgamma", BOTH, EVERY, "np.isneginf(x0)", "infinite in C and in PyTorch, minus infinite in SciPy"),
     ("polygamma polygamma.method", CPU, EVERY, "np.isneginf(x0)", "as in PyTorch there is no number at minus infinity"),
-    ("igamma igammac", BOTH, "f32", "np.isnan(x0) | np.isnan(x1)", "as in PyTorch zero and infinity count more than NaN"),
+    ("igamma igammac", BOTH, EVERY, "np.isnan(x0) | np.isnan(x1)", "as in PyTorch zero and infinity count more than NaN"),
     ("float_power", BOTH, EVERY, "np.isneginf(x0)", "as in PyTorch the power 0.5 is the square root"),
     # Formulas that are PyTorch's: what overflows, vanishes or cancels on the way does so there too.
     ("add sub", BOTH, "f32", "np.abs(x1) > 1e38", "as in PyTorch alpha times a huge number overflows"),
@@ -143,6 +143,7 @@ EQUAL_ROWS = {
     **dict.fromkeys(("cholesky", "lu_factor", "lu_with_info", "inv", "inverse", "solve"), SINGLE),
     **dict.fromkeys(("tensorinv", "tensorsolve"), ""),
     "matrix_power": ", -2",
+    "lstsq": "driver='gels'",
 }
 NOT_ABOUT += [("expanded", op, text, "an expanded matrix is singular") for op, text in EQUAL_ROWS.items()]
 # One triangle is read and the gradient is Hermitian, by PyTorch's convention: `test_linalg.py` checks it by differences.
