@@ -10,7 +10,8 @@ fn i0e_(x: T) -> T {
 }
 fn i0_(x: T) -> T {
     if (is_inf(x)) { return nan_(); }
-    return exp_(abs_(x)) * i0e_(x);
+    let h = exp_(T(0.5) * abs_(x)); // the whole power may overflow
+    return h * i0e_(x) * h;
 }
 fn i1e_(x: T) -> T {
     let a = abs_(x);
@@ -21,7 +22,8 @@ fn i1e_(x: T) -> T {
 }
 fn i1_(x: T) -> T {
     if (is_inf(x)) { return nan_(); }
-    return exp_(abs_(x)) * i1e_(x);
+    let h = exp_(T(0.5) * abs_(x));
+    return h * i1e_(x) * h;
 }
 fn k0_of(x: T, near: T, far: T) -> T {
     if (is_nan(x)) { return x; }

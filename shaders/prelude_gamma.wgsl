@@ -77,6 +77,7 @@ fn zeta_(s: T, start: T) -> T {
 fn polygamma_(n: T, x: T) -> T {
     if (is_nan(x)) { return x; }
     if (!truth(n)) { return digamma_(x); }
+    if (is_inf(x) && !is_negative(x)) { return T(0); }
     let odd = truth(fmod_(n, T(2)));
     return select(T(-1), T(1), odd) * exp_(lgamma_(n + T(1))) * zeta_(n + T(1), x);
 }

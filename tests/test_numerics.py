@@ -288,3 +288,10 @@ def test_a_bool_is_true_whatever_its_byte():
     assert m.unique().tolist() == [False, True] and m.sum().item() == 2 and m.all().item() is False
     assert (m.amax().item(), m.amin().item()) == (True, False)
     assert torch.equal(m, torch.tensor(want)) and not torch.equal(m, torch.tensor([True, False, False]))
+
+
+def test_histogram_of_points_without_coordinates():
+    for weight in (None, torch.ones(5)):
+        hist, edges = torch.histogramdd(torch.ones(5, 0), [], weight=weight)
+        assert (hist.shape, hist.item(), len(edges)) == ((), 0, 0)
+    assert math.isnan(torch.histogramdd(torch.ones(5, 0), 3, weight=torch.ones(5), density=True).hist.item())

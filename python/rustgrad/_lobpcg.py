@@ -74,8 +74,10 @@ class LOBPCGAutogradFunction(Function):
     """Eigenpairs with the gradient of exact ones."""
 
     @staticmethod
-    def forward(ctx, A, k, B, X, *params):
-        E, U = _batched(A, k, B, X, *params)
+    def forward(ctx, A, k, B, X, n, iK, niter, tol, *params):
+        # The gradient is that of exact pairs, so these are found closer than their own values need.
+        tol = _EPSILON[A.dtype] ** 0.75 if tol is None else tol
+        E, U = _batched(A, k, B, X, n, iK, niter, tol, *params)
         ctx.save_for_backward(A, E, U)
         ctx.generalised = B is not None
         return E, U

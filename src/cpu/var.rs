@@ -76,11 +76,13 @@ struct Moments {
     take_sqrt: bool,
 }
 
-/// Count, mean and the sum of squares about it.
+/// Count, mean and the sum of squares about it. The mean is in two parts: of a large one a single number would not keep
+/// what the means of two blocks differ by.
 #[derive(Clone, Copy)]
 struct Acc<T> {
     count: f64,
     mean: T,
+    rest: T,
     squares: f64,
 }
 
@@ -91,20 +93,21 @@ impl Moments {
     }
 }
 
-fn merge<T: Copy>(a: Acc<T>, b: Acc<T>, delta_squared: f64, step: impl Fn(f64) -> T) -> Acc<T> {
-    let count = a.count + b.count;
-    if count == 0.0 {
-        return a;
+/// `rest` gives the second part of the mean from the second one's share of the elements.
+fn merge<T: Copy>(a: Acc<T>, b: Acc<T>, delta_squared: f64, rest: impl Fn(f64) -> T) -> Acc<T> {
+    if a.count == 0.0 {
+        return b;
     }
+    let count = a.count + b.count;
     let share = b.count / count;
-    Acc { count, mean: step(share), squares: a.squares + b.squares + delta_squared * a.count * share }
+    Acc { count, mean: a.mean, rest: rest(share), squares: a.squares + b.squares + delta_squared * a.count * share }
 }
 
 impl<T: Float> Rule<T> for Moments {
     type Acc = Acc<f64>;
     type Out = T;
     fn empty(self) -> Acc<f64> {
-        Acc { count: 0.0, mean: 0.0, squares: 0.0 }
+        Acc { count: 0.0, mean: 0.0, rest: 0.0, squares: 0.0 }
     }
     #[inline(always)]
     unsafe fn block<F: Fuse>(self, x: *const T, n: usize) -> Acc<f64> {
@@ -141,8 +144,8 @@ impl<T: Float> Rule<T> for Moments {
     }
     #[inline(always)]
     fn merge(self, a: Acc<f64>, b: Acc<f64>) -> Acc<f64> {
-        let delta = b.mean - a.mean;
-        merge(a, b, delta * delta, |share| a.mean + delta * share)
+        let delta = (b.mean - a.mean) + (b.rest - a.rest);
+        merge(a, b, delta * delta, |share| a.rest + delta * share)
     }
     fn finish(self, acc: Acc<f64>, count: usize) -> T {
         T::from_f64(self.result(acc.squares, count))
@@ -154,9 +157,9 @@ fn corrected<T: Float>(count: usize, mean: T, sum: T, squares: T) -> Acc<f64> {
     let (count, mean, sum, squares) = (count as f64, mean.to_f64(), sum.to_f64(), squares.to_f64());
     // An infinity has no finite distance from the mean, and squares that overflow stay infinite.
     if !(sum.is_finite() && squares.is_finite()) {
-        return Acc { count, mean, squares };
+        return Acc { count, mean, rest: 0.0, squares };
     }
-    Acc { count, mean: mean + sum / count, squares: (squares - sum * (sum / count)).max(0.0) }
+    Acc { count, mean, rest: sum / count, squares: (squares - sum * (sum / count)).max(0.0) }
 }
 
 /// Lanes of `deviations`: enough sums side by side for vectors, and for short ones.
@@ -194,7 +197,7 @@ impl Rule<c128> for Moments {
     type Acc = Acc<c128>;
     type Out = f64;
     fn empty(self) -> Acc<c128> {
-        Acc { count: 0.0, mean: c128::default(), squares: 0.0 }
+        Acc { count: 0.0, mean: c128::ZERO, rest: c128::ZERO, squares: 0.0 }
     }
     unsafe fn block<F: Fuse>(self, x: *const c128, n: usize) -> Acc<c128> {
         // SAFETY: the caller vouches for `n` elements.
@@ -203,9 +206,9 @@ impl Rule<c128> for Moments {
         let (sum, squares) = x.iter().map(|v| v - mean).fold((c128::ZERO, 0.0), |(s, q), d| (s + d, q + d.norm_sqr()));
         let (count, off) = (n as f64, sum.over(n));
         if !(sum.is_finite() && squares.is_finite()) {
-            return Acc { count, mean, squares };
+            return Acc { count, mean, rest: c128::ZERO, squares };
         }
-        Acc { count, mean: mean + off, squares: (squares - off.norm_sqr() * count).max(0.0) }
+        Acc { count, mean, rest: off, squares: (squares - off.norm_sqr() * count).max(0.0) }
     }
     unsafe fn columns<F: Fuse>(self, rows: &[*const c128], width: usize, acc: *mut Acc<c128>) {
         for j in 0..width {
@@ -218,8 +221,8 @@ impl Rule<c128> for Moments {
         }
     }
     fn merge(self, a: Acc<c128>, b: Acc<c128>) -> Acc<c128> {
-        let delta = b.mean - a.mean;
-        merge(a, b, delta.norm_sqr(), |share| a.mean + delta * share)
+        let delta = (b.mean - a.mean) + (b.rest - a.rest);
+        merge(a, b, delta.norm_sqr(), |share| a.rest + delta * share)
     }
     fn finish(self, acc: Acc<c128>, count: usize) -> f64 {
         self.result(acc.squares, count)
@@ -250,7 +253,7 @@ impl<T: Float> Rule<T> for Pair {
         Rule::<T>::merge(self.0, a, b)
     }
     fn finish(self, acc: Acc<f64>, count: usize) -> c128 {
-        let mean = if count == 0 { f64::NAN } else { acc.mean };
+        let mean = if count == 0 { f64::NAN } else { acc.mean + acc.rest };
         c128::new(self.0.result(acc.squares, count), mean)
     }
 }

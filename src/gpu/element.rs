@@ -77,7 +77,9 @@ fn decode(dtype: DType, word: &str) -> String {
     let byte = "(i & 3u) * 8u";
     let half = "(i & 1u) * 16u";
     match dtype {
-        DType::Bool | DType::U8 => format!("i32(extractBits({word}, {byte}, 8u))"),
+        // A byte that came from elsewhere is true whatever it is, if it is not zero.
+        DType::Bool => format!("select(0, 1, extractBits({word}, {byte}, 8u) != 0u)"),
+        DType::U8 => format!("i32(extractBits({word}, {byte}, 8u))"),
         DType::I8 => format!("extractBits(bitcast<i32>({word}), {byte}, 8u)"),
         DType::I16 => format!("extractBits(bitcast<i32>({word}), {half}, 16u)"),
         DType::F16 => format!("f16_to_f32(extractBits({word}, {half}, 16u))"),

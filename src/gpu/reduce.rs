@@ -1,9 +1,9 @@
 //! Reductions over any dimensions, variances, and the positions of extremes.
 //!
-//! One machine folds `load(x)` with `combine` and ends with `finish`; a second pass reads what a first one found
-//! (`shift`: the maximum for a log-sum-exp, the mean for a variance; `rest`: what the mean is off by). Many outputs: an invocation each. Few: a
-//! workgroup each, and for long reductions several, whose partial results are folded again. The split depends on
-//! sizes alone, so results do not depend on the device.
+//! One machine folds `load(x)` with `combine` and ends with `finish`; a later pass reads what earlier ones found
+//! (`shift`: the maximum for a log-sum-exp, the mean for a variance; `rest`: what that mean is off by). Many outputs:
+//! an invocation each. Few: a workgroup each, and for long reductions several, whose partial results are folded again.
+//! The split depends on sizes alone, so results do not depend on the device.
 
 use super::GpuBuffer;
 use super::adapter::require;
@@ -31,7 +31,8 @@ const SHORT: usize = 64;
 /// With this many outputs an invocation each fills the device.
 const MANY: usize = 16384;
 
-/// What a fold does, as WGSL over `x` (an element), `shift` and `rest` (numbers per output), `a` and `b` (partial results).
+/// What a fold does, as WGSL over `x` (an element), `shift` and `rest` (numbers per output), `a` and `b` (partial
+/// results).
 #[derive(Clone)]
 pub(super) struct Fold {
     pub init: &'static str,

@@ -176,6 +176,8 @@ fn check(points: &Tensor, edges: &[Tensor], weight: Option<&Tensor>) -> Result<(
 /// Counts of `points` between edges, or sums of weights; as a density their integral is one.
 fn between(points: &Tensor, edges: &[Tensor], weight: Option<&Tensor>, density: bool) -> Result<Tensor> {
     check(points, edges, weight)?;
+    // Points without coordinates are none, whatever they weigh.
+    let weight = weight.filter(|_| !edges.is_empty());
     let rows = points.numel().checked_div(edges.len()).unwrap_or(0);
     let flat = Term::from(points.detach()).reshape(&[rows as i64, edges.len() as i64]).ok()?;
     let shape: Ints = edges.iter().map(|e| e.numel() as i64 - 1).collect();

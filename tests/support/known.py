@@ -66,37 +66,38 @@ XFAIL = {(prop, op): reason for props, ops, reason in KNOWN for prop in props.sp
 CPU, BOTH, EVERY = "cpu", "cpu gpu", "f32 f64"
 EXTREMES = [
     # The reference is the weaker one.
-    ("special.bessel_j0 special.bessel_j1", CPU, EVERY, "np.abs(x0) > 1000", "SciPy rounds the phase of large arguments"),
-    ("special.bessel_y0 special.bessel_y1", CPU, EVERY, "x0 > 1000", "SciPy rounds the phase of large arguments"),
-    ("special.airy_ai", CPU, EVERY, "(np.abs(x0) > 1e6) & (np.isnan(want) | (x0 < 0))", "SciPy has no Airy function there"),
-    ("igamma igammac", CPU, "f64", "(np.abs(got - want) <= 1e-11 * np.abs(want)) | (got < 1e-300)", "SciPy keeps 11 digits or more"),
+    ("special.bessel_j0 special.bessel_j1", BOTH, EVERY, "np.abs(x0) > 1000", "SciPy rounds the phase of large arguments"),
+    ("special.bessel_y0 special.bessel_y1", BOTH, EVERY, "x0 > 1000", "SciPy rounds the phase of large arguments"),
+    ("special.airy_ai", BOTH, EVERY, "(np.abs(x0) > 1e6) & (np.isnan(want) | (x0 < 0))", "SciPy has no Airy function there"),
+    ("igamma igammac", CPU, "f64", "(np.abs(got - want) <= 1e-11 * np.abs(want)) | (got < 1e-300) | (x0 < 1e-300) | (x0 > 1e300)", "SciPy keeps 11 digits or more"),
     ("round.decimals", CPU, "f64", "np.isinf(want)", "NumPy's scaled number overflows; there is nothing to round"),
-    ("mvlgamma", CPU, EVERY, "np.isinf(want) | (x0 < 1.01)", "SciPy's sum is infinite early, and rounded near its zero"),
+    ("mvlgamma", BOTH, EVERY, "np.isinf(want) | (x0 < 1.01)", "SciPy's sum is infinite early, and rounded near its zero"),
     # PyTorch's values, which are other ones than the reference's.
     ("angle", BOTH, EVERY, "(x0 == 0) & np.signbit(x0)", "as in PyTorch the angle of -0 is 0"),
     ("sign", BOTH, EVERY, "np.isnan(x0)", "as in PyTorch NaN has no sign"),
     ("heaviside", BOTH, EVERY, "np.isnan(x0)", "as in PyTorch NaN is not above zero"),
-    ("lgamma", CPU, EVERY, "np.isneginf(x0)", "infinite in C and in PyTorch, minus infinite in SciPy"),
+    ("lgamma", BOTH, EVERY, "np.isneginf(x0)", "infinite in C and in PyTorch, minus infinite in SciPy"),
     ("polygamma polygamma.method", CPU, EVERY, "np.isneginf(x0)", "as in PyTorch there is no number at minus infinity"),
-    ("igamma igammac", CPU, "f32", "np.isnan(x0) | np.isnan(x1)", "as in PyTorch zero and infinity count more than NaN"),
-    ("float_power", CPU, EVERY, "np.isneginf(x0)", "as in PyTorch the power 0.5 is the square root"),
+    ("igamma igammac", BOTH, EVERY, "np.isnan(x0) | np.isnan(x1)", "as in PyTorch zero and infinity count more than NaN"),
+    ("float_power", BOTH, EVERY, "np.isneginf(x0)", "as in PyTorch the power 0.5 is the square root"),
     # Formulas that are PyTorch's: what overflows, vanishes or cancels on the way does so there too.
     ("add sub", BOTH, "f32", "np.abs(x1) > 1e38", "as in PyTorch alpha times a huge number overflows"),
     ("rsub.tensor", BOTH, "f32", "np.abs(x0) > 1e38", "as in PyTorch alpha times a huge number overflows"),
     ("lerp lerp.scalar", BOTH, EVERY, "np.maximum(np.abs(x0), np.abs(x1)) > 0.4 * np.finfo(x0.dtype).max", "as in PyTorch the difference overflows"),
     ("addcmul", CPU, "f64", "np.minimum(np.abs(x1), np.abs(x2)) < 1e-307", "as in PyTorch the scaled factor vanishes"),
-    ("addcdiv", CPU, EVERY, "np.minimum(np.abs(x1), np.abs(x2)) < 1e-29", "as in PyTorch the scaled factor vanishes, or the quotient overflows"),
+    ("addcdiv", BOTH, EVERY, "np.minimum(np.abs(x1), np.abs(x2)) < 1e-29", "as in PyTorch the scaled factor vanishes, or the quotient overflows"),
     ("_huber", CPU, "f64", "np.abs(want) > 1e307", "as in PyTorch the difference overflows"),
     ("nn.functional.hardswish", BOTH, "f32", "x0 > 1e37", "as in PyTorch the product is divided by 6 at last"),
     ("ldexp", BOTH, EVERY, "np.isnan(got)", "as in PyTorch the power of two is a factor, which overflows or vanishes"),
     ("nn.functional.tanhshrink", BOTH, EVERY, "np.abs(x0) < 0.4", "as in PyTorch the difference cancels"),
-    ("_bce", CPU, EVERY, "(x1 <= 0) | (x1 > 1) | (x0 < 1e-300)", "of what is no probability the terms cancel"),
-    ("_bce_with_logits", CPU, EVERY, "x0 < 0", "as in PyTorch the terms cancel"),
+    ("_bce", BOTH, EVERY, "(x1 <= 0) | (x1 > 1) | (x0 < 1e-300)", "of what is no probability the terms cancel"),
+    ("_bce_with_logits", BOTH, EVERY, "(x0 < 0) | (np.abs(x1) > 1)", "as in PyTorch the terms cancel"),
     ("nn.functional.silu nn.functional.mish", CPU, EVERY, "np.abs(want) < (1e-36 if dtype == 'f32' else 1e-304)", "a subnormal exponential has few digits"),
     ("special.ndtr special.log_ndtr", CPU, EVERY, "np.abs(x0) > 10", "the rounding of x / sqrt 2 counts x^2 times"),
     ("special.airy_ai", CPU, "f64", "(np.abs(x0) > 20) & (np.abs(got - want) < 1e-7)", "the rounding of the exponent, or of the phase, counts"),
+    ("special.airy_ai", "gpu", "f32", "x0 < -20", "the phase of large arguments is rounded"),
     ("special.bessel_y0", CPU, "f64", "np.abs(want) < 0.01", "near a zero the error is absolute"),
-    ("polygamma polygamma.method", CPU, "f64", "(x0 < -30) & (np.abs(got - want) < 1e-8 * np.abs(want))", "a sum of hundreds of terms of both signs"),
+    ("polygamma polygamma.method", BOTH, EVERY, "(x0 < -5) & (np.abs(got - want) < 1e-3 * np.abs(want))", "a sum of hundreds of terms of both signs"),
 ]  # fmt: skip
 
 # Samples that a property is not about: (property, op without namespace and underscores, pattern in the sample, reason).
@@ -108,6 +109,7 @@ NOT_ABOUT = [
         for prop in ("strided", "expanded")
         for kind in ("copy", "scatter")
     ),
+    ("any byte", "view", "", "reads the bytes themselves"),
     ("grad", "bernoulli", "", "its gradient is zero by definition"),
     ("grad", "normal", "", "its gradient is zero by definition"),
     (
@@ -143,6 +145,7 @@ EQUAL_ROWS = {
     **dict.fromkeys(("cholesky", "lu_factor", "lu_with_info", "inv", "inverse", "solve"), SINGLE),
     **dict.fromkeys(("tensorinv", "tensorsolve"), ""),
     "matrix_power": ", -2",
+    "lstsq": "driver='gels'",
 }
 NOT_ABOUT += [("expanded", op, text, "an expanded matrix is singular") for op, text in EQUAL_ROWS.items()]
 # One triangle is read and the gradient is Hermitian, by PyTorch's convention: `test_linalg.py` checks it by differences.
