@@ -329,6 +329,12 @@ def test_functions_of_python(torch):
     assert x.clone().map_(y, lambda a, b: a + b).tolist() == [[11, 22], [13, 24]]
     z = x.t().clone()
     assert z.map2_(y, x, lambda a, b, c: a * b + c) is z and z.tolist() == [[11, 62], [23, 84]]
+    with pytest.raises(TypeError):
+        x.clone().apply_(lambda a: "a")
+    with pytest.raises(RuntimeError, match="Can't call map2_.. on Variable that requires grad"):
+        z.map2_(y, x.float().requires_grad_(), lambda a, b, c: a)
+    with pytest.raises(TypeError, match="Tensor.__dlpack__"):
+        x.__dlpack__(1)
 
 
 def test_old_names_of_operators(torch):

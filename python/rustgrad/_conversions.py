@@ -25,15 +25,17 @@ class Methods:
         Returns the tensor itself where nothing changes, unless `copy=True`. A copy keeps the order of the dimensions in
         memory, or has that of `memory_format`.
         """
-        if len(args) == 1 and not kwargs:
-            # The commonest forms.
-            only = args[0]
-            if type(only) is _dtype:
-                return self if only is self.dtype else ops["_to_copy"](self, only)
-            if type(only) is str and only == "cpu" and not self.is_gpu:
-                return self
-        device, dtype, _, copy, layout = to_arguments(args, kwargs)
-        dtype, device = dtype or self.dtype, device if device is not None else self.device
+        # The commonest forms first: a dtype, "cpu", a device and a dtype.
+        plain = 0 if kwargs else len(args)
+        if plain == 1 and type(args[0]) is _dtype:
+            return self if args[0] is self.dtype else ops["_to_copy"](self, args[0])
+        if plain == 1 and type(args[0]) is str and args[0] == "cpu" and not self.is_gpu:
+            return self
+        if plain == 2 and type(args[1]) is _dtype and isinstance(args[0], (str, _C.device)):
+            (device, dtype), copy, layout = args, False, None
+        else:
+            device, dtype, _, copy, layout = to_arguments(args, kwargs)
+            dtype, device = dtype or self.dtype, device if device is not None else self.device
         formed = layout in (None, preserve_format) or self.is_contiguous(memory_format=layout)
         if not copy and formed and dtype == self.dtype and _same_device(device, self.device):
             return self

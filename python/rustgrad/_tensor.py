@@ -443,6 +443,8 @@ def _install():
     for body in (_Methods, _conversions.Methods, _protocols.Methods):
         for name, value in vars(body).items():
             if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
+                if type(value).__name__ == "function":
+                    value.__qualname__ = f"Tensor.{value.__name__}"  # in messages about arguments
                 setattr(Tensor, name, value)
     for name, dtype in _conversions.DTYPES.items():
         setattr(Tensor, name, _conversions.cast_method(name, dtype))

@@ -80,7 +80,8 @@ pub fn _gpu_stats(py: Python) -> PyResult<Bound<PyDict>> {
     Ok(d)
 }
 
-/// (identity of the storage, its bytes, strides, offset in elements, address of the first element; 0 on a GPU or without elements).
+/// (identity of the storage, its bytes, strides, offset in elements, address of the first element). The address is 0 on a
+/// GPU and without elements.
 #[pyfunction]
 pub fn _storage_info(t: Handle) -> (usize, usize, Vec<usize>, usize, usize) {
     let t = t.0;

@@ -270,7 +270,7 @@ fn assign(t: &Tensor, key: &Bound<PyAny>, value: &Bound<PyAny>) -> PyResult<()> 
     // A lone True or False says whether anything is written.
     let (out, indices) = match parts.as_slice() {
         [Part::Bool(yes)] if key.is_instance_of::<PyBool>() => match yes {
-            true => (t.clone(), Vec::new()),
+            true => (view::UNSQUEEZE.call((t, 0usize)).ok()?, Vec::new()),
             false => return Ok(()),
         },
         all => slice(t, all)?,
