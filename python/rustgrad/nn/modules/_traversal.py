@@ -16,10 +16,11 @@ _COMPLEX_WARNING = (
 
 def _parse_to(args, kwargs):
     """(device, dtype, non_blocking, memory_format) of the arguments of `Module.to`, in any of its forms."""
-    args = list(args)
+    args, given = list(args), args
     to_device, to_dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
     non_blocking = kwargs.pop("non_blocking", False)
-    kwargs.pop("copy", None)
+    if kwargs.pop("copy", False):
+        raise RuntimeError(".to() does not accept copy argument")
     memory_format = kwargs.pop("memory_format", None)
     if "tensor" in kwargs:
         args.insert(0, kwargs.pop("tensor"))
@@ -32,19 +33,24 @@ def _parse_to(args, kwargs):
         to_dtype = args.pop(0)
     elif args and (args[0] is None or isinstance(args[0], (str, int, device))):
         to_device = args.pop(0)
-        if args and (args[0] is None or isinstance(args[0], dtype)):
-            to_dtype = args.pop(0)
+        if args and not (args[0] is None or isinstance(args[0], dtype)):
+            raise _misfit(given)
+        to_dtype = args.pop(0) if args else to_dtype
     if args and isinstance(args[0], bool):
         non_blocking = args.pop(0)
-    if args and not isinstance(args[0], bool):
-        given = ", ".join(type(a).__name__ for a in args)
-        raise TypeError(
-            f"to() received an invalid combination of arguments - got ({given}), but expected (device, dtype, "
-            "non_blocking), (dtype, non_blocking) or (tensor, non_blocking)"
-        )
+    if args:
+        raise _misfit(given)
     if to_device is not None and not isinstance(to_device, device):
         to_device = device(to_device)
     return to_device, to_dtype, non_blocking, memory_format
+
+
+def _misfit(given):
+    kinds = ", ".join(type(a).__name__ for a in given)
+    return TypeError(
+        f"to() received an invalid combination of arguments - got ({kinds}), but expected (device, dtype, non_blocking), "
+        "(dtype, non_blocking) or (tensor, non_blocking)"
+    )
 
 
 class Traversal:
