@@ -128,3 +128,16 @@ def test_swap_refuses(torch):
         swap(b, leaf)
     product.sum().backward()
     assert leaf.grad.tolist() == [2.0, 2.0] and b.tolist() == [0, 0, 0]
+
+
+def test_arguments_of_to(torch):
+    m, cpu = torch.nn.Linear(2, 2), torch.device("cpu")
+    for args in [(cpu, True), (None, True), ([],), (cpu, torch.float64, True, 1), (torch.float64, cpu)]:
+        with pytest.raises(TypeError, match=r"to\(\) received an invalid combination of arguments"):
+            m.to(*args)
+    with pytest.raises(RuntimeError, match="does not accept copy argument"):
+        m.to("cpu", copy=True)
+    assert m.to(cpu, torch.float64, True).weight.dtype == torch.float64
+    assert m.to(torch.ones(1), True).weight.dtype == torch.float32 and m.to(torch.float64, True) is m
+    m.weight._grad = torch.ones(2, 2, dtype=torch.float64)
+    assert m.weight.grad is m.weight._grad

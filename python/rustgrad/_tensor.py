@@ -465,6 +465,7 @@ def _install():
         if isinstance(value, types.FunctionType):
             # Where pickles and tracebacks look for it.
             value.__qualname__, value.__module__ = f"Tensor.{name}", "rustgrad"
+    Tensor._grad = vars(Tensor)["grad"]
     Tensor._make_subclass = staticmethod(_C._make_subclass)
     Tensor.__doc__ = "A multi-dimensional array of one dtype on one device, with its place in the backward graph."
     Tensor.__module__ = "rustgrad"

@@ -3,6 +3,8 @@
 import itertools
 
 from . import _collate
+from ._collate import default_collate as default_collate
+from ._collate import default_convert as default_convert
 from ._worker import WorkerPool
 from .dataset import IterableDataset, TensorDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, random_seed
