@@ -164,12 +164,17 @@ fn scatter_rows_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
 /// Each row divided by how often its index occurs.
 fn by_frequency(g: &Tensor, at: &Tensor, n: usize) -> Result<Tensor> {
     let mut counts = buffer(0f64, n)?;
-    let index = |i: usize| at.element(at.layout().offset + i).map(Scalar::to_i64);
+    let place = |i: usize| -> Result<usize> {
+        let k = at.element(at.layout().offset + i)?.to_i64();
+        usize::try_from(k).ok().filter(|k| *k < n).ok_or_else(|| Error::index(OUT_OF_RANGE))
+    };
     for i in 0..at.numel() {
-        let k = usize::try_from(index(i)?).ok().filter(|k| *k < n).ok_or_else(|| Error::index(OUT_OF_RANGE))?;
-        counts[k] += 1.0;
+        counts[place(i)?] += 1.0;
     }
-    let scale = (0..at.numel()).map(|i| Ok(1.0 / counts[index(i)? as usize])).collect::<Result<Vec<f64>>>()?;
+    let mut scale = buffer(0f64, at.numel())?;
+    for (i, s) in scale.iter_mut().enumerate() {
+        *s = 1.0 / counts[place(i)?];
+    }
     let scale = Tensor::from_slice(&scale, &[at.numel(), 1])?;
     quiet(|| (Term::from(g) * Term::from(&scale).to_dtype(g.dtype())).ok())
 }

@@ -26,6 +26,12 @@ impl<T: Element> Dense<T> {
     pub(super) fn of(t: &Tensor) -> Result<Dense<T>> {
         Ok(Dense { tensor: t.dense_copy(T::DTYPE)?, mark: std::marker::PhantomData })
     }
+    /// A copy of `t` that nobody else can write: for code that must see the same elements again.
+    pub(super) fn copy_of(t: &Tensor) -> Result<Dense<T>> {
+        let tensor = Tensor::empty(t.shape(), T::DTYPE, crate::device::Device::Cpu)?;
+        tensor.copy_raw(t)?;
+        Ok(Dense { tensor, mark: std::marker::PhantomData })
+    }
     pub(super) fn elements(&self) -> Result<&[T]> {
         // SAFETY: the tensor is contiguous, of this dtype, and lives as long as the slice.
         Ok(unsafe { std::slice::from_raw_parts(self.tensor.ptr()?.cast::<T>(), self.tensor.numel()) })

@@ -182,12 +182,16 @@ pub static BINCOUNT: Op = Op {
         }
         let Some(w) = weights else {
             let mut counts = buffer(0i64, n)?;
-            search::count(list, &mut counts);
+            if search::count(list, &mut counts)? > 0 {
+                return Err(Error::raced("the input"));
+            }
             return Term(Tensor::from_slice(&counts, &[n])).outputs();
         };
         let mut sums = buffer(0f64, n)?;
         let weights = Dense::<f64>::of(w)?;
-        list.iter().zip(weights.elements()?).for_each(|(&i, x)| sums[i as usize] += x);
+        for (&i, x) in list.iter().zip(weights.elements()?) {
+            *sums.get_mut(i as usize).ok_or_else(|| Error::raced("the input"))? += x;
+        }
         Term(Tensor::from_slice(&sums, &[n])).to_dtype(dtype).outputs()
     }),
     vjp: Vjp::None("counts"),
