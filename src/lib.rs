@@ -4,6 +4,7 @@ pub mod place;
 pub mod series;
 pub mod thread;
 pub mod heap;
+pub mod reserve;
 pub mod tally;
 pub mod dtype;
 pub mod layout;

@@ -104,14 +104,18 @@ fn check_same(result: DType, out: DType) -> Result<()> {
 
 /// Gives a tensor another shape, keeping its memory where that is large enough (`resize_`).
 pub fn resize(t: &Tensor, shape: &[usize]) -> Result<()> {
-    if t.shape() == shape { Ok(()) } else { lay_out(t, Layout::contiguous(shape)) }
+    if t.shape() == shape {
+        return Ok(());
+    }
+    crate::layout::laid_out_numel(shape)?;
+    lay_out(t, Layout::contiguous(shape))
 }
 
 /// Gives a tensor another layout from its present offset on.
 fn lay_out(t: &Tensor, layout: Layout) -> Result<()> {
     let m = t.meta().clone();
     let layout = Layout { offset: m.layout.offset, ..layout };
-    m.storage.grow(layout.end() * m.dtype.size())?;
+    m.storage.grow(layout.end().saturating_mul(m.dtype.size()))?;
     // SAFETY: `m` is a copy, so no reference from `meta()` is held; Python calls come under the interpreter lock.
     unsafe { t.set_meta(Meta { layout, ..m }) };
     Ok(())

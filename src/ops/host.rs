@@ -12,7 +12,7 @@ pub(super) fn item(t: &Tensor) -> Result<Scalar> {
 
 /// The numbers of an integer tensor in row-major order.
 pub(super) fn int_list(t: &Tensor) -> Result<Vec<i64>> {
-    Ok(Dense::<i64>::of(t)?.elements()?.to_vec())
+    crate::reserve::copied(Dense::<i64>::of(t)?.elements()?)
 }
 
 /// A contiguous CPU tensor of the dtype of `T`, and its elements in row-major order.

@@ -17,13 +17,15 @@ pub static OPS: &[&Op] = &[&TAKE, &PUT, &TAKE_ALONG_DIM];
 /// Adds each element of `g` at the position that `part` gives it in a flat tensor of `span` elements.
 pub(super) fn add_at(g: Term, part: &Layout, span: usize) -> Term {
     let mut at = Odometer::new(&part.shape, [&part.strides], 0);
-    let positions: Vec<i64> = (0..part.numel())
-        .map(|_| {
-            let here = at.offsets[0] + part.offset;
-            at.step();
-            here as i64
-        })
-        .collect();
+    let positions = crate::reserve::list((0..part.numel()).map(|_| {
+        let here = at.offsets[0] + part.offset;
+        at.step();
+        here as i64
+    }));
+    let positions = match positions {
+        Ok(positions) => positions,
+        Err(e) => return e.into(),
+    };
     let Some(t) = g.get() else { return g };
     let zeros = Term(Tensor::zeros(&[span], t.dtype(), t.device()));
     let index = Term(Tensor::from_slice(&positions, &[positions.len()])).to_device(t.device());

@@ -48,7 +48,9 @@ fn order_in<T: Element + PartialOrd>(t: &Tensor, out: &Tensor) -> Result<()> {
     let host = Dense::<T>::copy_of(t)?;
     let (width, all) = (t.size(1), host.elements()?);
     let row = |i: i64| &all[i as usize * width..][..width];
-    let mut order: Vec<i64> = (0..t.size(0) as i64).collect();
+    let mut order = crate::reserve::list(0..t.size(0) as i64)?;
+    // What a stable sort of the standard library takes for itself.
+    crate::reserve::probe(order.len() * size_of::<i64>())?;
     order.sort_by(|&a, &b| compare(row(a), row(b)));
     out.copy_raw(&Tensor::from_slice(&order, &[order.len()])?)
 }

@@ -64,7 +64,10 @@ unsafe fn check(index: View, low: i64, size: usize) -> std::result::Result<(), i
 #[inline(always)]
 unsafe fn at_use(index: *const i64, size: usize) -> std::result::Result<usize, i64> {
     // SAFETY: the caller's promise. Volatile: what is compared is what is used, never a second read.
-    let i = unsafe { index.read_volatile() };
+    in_range(unsafe { index.read_volatile() }, size)
+}
+#[inline(always)]
+fn in_range(i: i64, size: usize) -> std::result::Result<usize, i64> {
     if (i as u64) < size as u64 { Ok(i as usize) } else { Err(i) }
 }
 

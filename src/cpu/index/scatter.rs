@@ -4,7 +4,7 @@
 //! dimensions are the parallel ones, and along `dim` updates happen in order. The last `Set` wins.
 
 use super::combine::{Add, AddScaled, Combine, Max, Min, Mode, Mul, Set};
-use super::{Found, at_use, check, out_of_bounds, out_of_range, out_of_reach};
+use super::{Found, at_use, check, in_range, out_of_bounds, out_of_range, out_of_reach};
 use crate::cpu::num::Fuse;
 use crate::cpu::parallel::{num_threads, par_for};
 use crate::cpu::simd::{self, Kernel};
@@ -210,9 +210,16 @@ impl<T: Element, C: Combine> Line<'_, T, C> {
                     Ok(place) => update_one(out.add(place), x, rule),
                     Err(bad) => self.report(i, bad),
                 };
+                let last_place = size as i64 - 1;
                 for (group, &values) in groups.iter().zip(values) {
-                    let places: [_; 8] = std::array::from_fn(|k| at_use(&group[k], size));
-                    (0..8).for_each(|k| one(&group[k], places[k], values[k]));
+                    // Volatile as in `at_use`.
+                    let places: [i64; 8] = std::array::from_fn(|k| (&raw const group[k]).read_volatile());
+                    // All eight are right if neither they nor their distances from the last place are negative.
+                    if places.iter().fold(0, |signs, &p| signs | p | last_place.wrapping_sub(p)) >= 0 {
+                        (0..8).for_each(|k| update_one(out.add(places[k] as usize), values[k], rule));
+                        continue;
+                    }
+                    (0..8).for_each(|k| one(&group[k], in_range(places[k], size), values[k]));
                 }
                 return last.iter().zip(rest).for_each(|(i, &x)| one(i, at_use(i, size), x));
             }
