@@ -19,7 +19,7 @@ use crate::dtype::Scalar;
 use crate::error::{Error, Result};
 use crate::layout::{broadcast, wrap_dim};
 use crate::op::*;
-use crate::reserve::room;
+use crate::reserve;
 use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&EUCLIDEAN, &TILED, &CDIST, &PDIST, &DIST, &RENORM];
@@ -227,7 +227,7 @@ fn pairs(c: &Call) -> Result<Outputs> {
     let (t, p) = (c.tensor(0)?, c.float(1)?);
     let n = t.size(0) as i64;
     let rows = |pick: fn(i64, i64) -> i64| {
-        let mut index = room(usize::try_from(i128::from(n) * i128::from(n - 1) / 2).unwrap_or(usize::MAX))?;
+        let mut index = reserve::room(usize::try_from(i128::from(n) * i128::from(n - 1) / 2).unwrap_or(usize::MAX))?;
         index.extend((0..n).flat_map(|i| (i + 1..n).map(move |j| pick(i, j))));
         let index = Term(Tensor::from_slice(&index, &[index.len()])).to_device(t.device());
         Ok::<_, Error>(INDEX_SELECT.call((t, 0, index)))
