@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support import target
 
-# What is called with 64 MiB to spare, so that its result or its scratch does not fit. Inputs are made before the limit.
+# What is called with 96 MiB to spare, so that its result or its scratch does not fit. Inputs are made before the limit.
 SCARCE = """
 import resource, sys
 from support.target import torch
@@ -35,7 +35,7 @@ calls = {
     "scatter_reduce": lambda: flat.scatter_reduce(0, torch.zeros(1, dtype=torch.int64).expand(1 << 22), flat, "mean"),
     "one_hot": lambda: F.one_hot(torch.arange(9000)), "combinations": lambda: torch.combinations(torch.arange(9000.0)),
     "unbind": lambda: spread.unbind(), "split": lambda: spread.split(1), "chunk": lambda: spread.chunk(1 << 26),
-    "iteration": lambda: next(iter(spread)), "tensor_split": lambda: spread.view(1, -1).tensor_split(1 << 20, 1),
+    "iteration": lambda: next(iter(spread)),
 }
 limit = spent() + (96 << 20)
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -79,7 +79,6 @@ ABSURD = [
     "torch.empty(0).resize_([0, 4, 1 << 61])",
     "torch.empty(0).resize_([4, 1 << 61])",
     "torch.empty(0).resize_([1 << 62])",
-    "torch.empty([0, 4, 1 << 61])",
     "torch.zeros(0, 1 << 40, 1 << 40)",
     "torch.mvlgamma(torch.ones(2), 1 << 50)",
     "torch.randperm(1 << 60)",
@@ -88,7 +87,6 @@ ABSURD = [
     "torch.addmm(torch.ones(1).expand(1 << 50, 1), torch.ones(1, 1).expand(1 << 50, 1), torch.ones(1, 1))",
     "torch.histc(torch.ones(3), 1 << 60)",
     "torch.tril_indices(1 << 31, 1 << 31)",
-    "torch.combinations(torch.ones(1).expand(1 << 40))",
 ]
 
 
