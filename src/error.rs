@@ -89,6 +89,13 @@ impl Error {
             ),
         )
     }
+    /// What decides how much is read or written changed between its check and its use.
+    #[cold]
+    pub fn raced(what: &str) -> Error {
+        Error::runtime(format!(
+            "{what} was written by another thread while it was read. Let the threads take turns, or pass a copy."
+        ))
+    }
     /// `dim` outside `[-ndim, ndim)`; PyTorch treats a 0-d tensor as if it had one dimension.
     #[cold]
     pub fn dim_range(dim: i64, ndim: usize) -> Error {

@@ -5,6 +5,7 @@ pub mod retire;
 pub mod series;
 pub mod thread;
 pub mod heap;
+pub mod reserve;
 pub mod tally;
 pub mod dtype;
 pub mod layout;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// The rooms in order. Those on one line are neighbours that do not know each other.
 const ROOMS: [&[&str]; 16] = [
     &["error", "place", "retire", "series", "thread"],
-    &["heap"],
+    &["heap", "reserve"],
     &["tally"],
     &["dtype"],
     &["layout"],
@@ -230,6 +230,46 @@ fn macros_are_few() {
     assert!(all.len() <= MACROS, "at most {MACROS} macro_rules! in the crate; they are in {all:?}");
 }
 
+/// Whether a line makes a list that may be as long as a caller wants: `vec![x; n]`, `Vec::with_capacity(n)`, elements
+/// or positions that are collected.
+fn makes_a_list(line: &str) -> bool {
+    let constant = |n: &str| n.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || "_ *+-/".contains(c));
+    let repeats = line.match_indices("vec![").any(|(at, _)| {
+        let inside = &line[at..line.rfind(']').unwrap_or(line.len())];
+        let own = !line[..at].ends_with("small");
+        own && inside.rsplit_once("; ").is_some_and(|(_, n)| !constant(n.split(']').next().unwrap_or(n)))
+    });
+    let of_elements = |head: &str| {
+        let kinds = ["i64>", "f64>", "c128>", "T>", "E>", "R::", "Layout>", "("];
+        line.split_once(head).is_some_and(|(_, kind)| kinds.iter().any(|k| kind.starts_with(k)))
+    };
+    let collected = of_elements("collect::<Vec<") || of_elements("collect::<Result<Vec<");
+    let declared = line.contains("let ") && of_elements(": Vec<") && !line.contains("Vec::new()");
+    repeats || collected || declared || line.contains("Vec::with_capacity(")
+}
+
+/// `src/reserve.rs` says why: what a caller can size is reserved by fallible means. A list that is short whatever the
+/// caller wants says so on its line or the one above: `// Bounded by the number of dimensions.`
+#[test]
+fn memory_that_a_caller_sizes_is_reserved() {
+    let mut problems = Vec::new();
+    // `over` asks for what decompositions need before they run.
+    let excused = |path: &str| path.contains("test") || path.starts_with("src/cpu/linalg/");
+    for Source { path, text } in sources(&["src/cpu", "src/layout", "src/tensor", "src/dispatch", "src/ops"], &["rs"]) {
+        if excused(&path) {
+            continue;
+        }
+        let lines: Vec<&str> = text.split("#[cfg(test)]").next().unwrap().lines().collect();
+        for (i, line) in lines.iter().enumerate() {
+            let said = |l: &str| l.to_lowercase().contains("bounded");
+            if makes_a_list(&code(line)) && !said(line) && !(i > 0 && said(lines[i - 1])) {
+                problems.push(format!("{path}:{}: {}", i + 1, line.trim()));
+            }
+        }
+    }
+    refuse(problems, "use crate::reserve or cpu::temp, or say what the list is bounded by");
+}
+
 /// Whether a file opens with what it is; generated stubs and empty package markers are not written by hand.
 #[test]
 fn files_say_what_they_are() {
@@ -268,6 +308,13 @@ fn the_checks_see_what_they_should() {
     assert_eq!(named_after(code, "crate::"), ["error", "dtype", "tensor", "ops", "gpu"]);
     let rust = "impl X {\n    pub(crate) fn long<T>(a: T) {\n        a;\n    }\n    fn one() {}\n}\n";
     assert_eq!(rust_functions(rust), [("long".to_string(), 3), ("one".to_string(), 1)]);
+    for line in ["let v = vec![0; n];", "Vec::with_capacity(k)", "x.collect::<Vec<f64>>()", "let v: Vec<T> ="] {
+        assert!(makes_a_list(line), "{line}");
+    }
+    for line in ["vec![0; ROWS]", "smallvec![1; n]", "let v: Vec<T> = Vec::new();", "vec![a, b]", "let d: Vec<usize> ="]
+    {
+        assert!(!makes_a_list(line), "{line}");
+    }
     let python = "def f(\n    a,\n):\n    pass\n\nasync def g(): return 1\n";
     assert_eq!(python_functions(python), [("f".to_string(), 4), ("g".to_string(), 1)]);
 }

@@ -15,6 +15,7 @@ use super::walk::for_lines;
 use crate::dtype::{DType, Element, c64, c128};
 use crate::error::{Error, Result};
 use crate::layout::{Dims, Odometer, coalesce, contiguous_strides};
+use crate::reserve::filled;
 use ::gemm::Parallelism;
 
 /// Multiplications that are worth a task of their own.
@@ -221,7 +222,7 @@ unsafe fn integers<T: Wrap, const W: usize>(
     alpha: T,
     beta: T,
 ) -> Result<()> {
-    simd::run(Integers::<T, W> { size, a, b, out, alpha, beta });
+    simd::run(Integers::<T, W> { size, a, b, out, alpha, beta, packed: filled([T::default(); W], size[2])? });
     Ok(())
 }
 
@@ -236,13 +237,15 @@ struct Integers<T, const W: usize> {
     out: Matrix<T>,
     alpha: T,
     beta: T,
+    /// Room for `W` columns of `b`.
+    packed: Vec<[T; W]>,
 }
 impl<T: Wrap, const W: usize> Kernel for Integers<T, W> {
     type Output = ();
     #[inline(always)]
-    fn run<F: Fuse>(self) {
-        let [m, n, k] = self.size;
-        let mut packed = vec![[T::default(); W]; k];
+    fn run<F: Fuse>(mut self) {
+        let [m, n, _] = self.size;
+        let mut packed = std::mem::take(&mut self.packed);
         for j0 in (0..n).step_by(W) {
             let w = W.min(n - j0);
             for (p, row) in packed.iter_mut().enumerate() {

@@ -5,7 +5,7 @@
 
 use super::arith::Float;
 use super::num::Fuse;
-use super::parallel::par_for;
+use super::parallel::try_par_for;
 use super::reduce::rule::{Lanes, Rule};
 use super::reduce::rules::Sum;
 use super::simd::{self, Kernel};
@@ -13,6 +13,7 @@ use super::var::deviations;
 use super::view::{View, load, store};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
+use crate::reserve::filled;
 
 /// `out = (input - mean) * rstd * weight + bias` for each row of `[rows, cols]`; `weight` and `bias` are `[cols]`,
 /// `mean` and `rstd` `[rows]`. The variance has no correction.
@@ -36,20 +37,19 @@ pub unsafe fn layer_norm(
             d if d.is_float() => rows::<f32>(input, weight, bias, eps, out, mean, rstd),
             d => {
                 let name = d.scalar_type_name();
-                return Err(Error::not_implemented(format!("\"LayerNormKernelImpl\" not implemented for '{name}'")));
+                Err(Error::not_implemented(format!("\"LayerNormKernelImpl\" not implemented for '{name}'")))
             }
         }
     }
-    Ok(())
 }
 
 /// A vector in the computing type.
-unsafe fn vector<T: Element>(v: View) -> Vec<T> {
+unsafe fn vector<T: Element>(v: View) -> Result<Vec<T>> {
     let (n, step) = v.dim(0);
-    let mut out = vec![T::default(); n];
+    let mut out = filled(T::default(), n)?;
     // SAFETY: the vector has `n` elements.
     unsafe { load(v.dtype, v.ptr, step, n, out.as_mut_ptr()) };
-    out
+    Ok(out)
 }
 
 unsafe fn rows<T: Float>(
@@ -60,13 +60,15 @@ unsafe fn rows<T: Float>(
     out: View,
     mean: View,
     rstd: View,
-) {
+) -> Result<()> {
     let (count, cols) = (input.shape[0], input.shape[1]);
     // SAFETY: handed on to the caller.
-    let (weight, bias) = unsafe { (weight.map(|v| vector::<T>(v)), bias.map(|v| vector::<T>(v))) };
-    par_for(count, (1 << 13) / cols.max(1), |range| {
+    let (weight, bias) =
+        unsafe { (weight.map(|v| vector::<T>(v)).transpose()?, bias.map(|v| vector::<T>(v)).transpose()?) };
+    try_par_for(count, (1 << 13) / cols.max(1), |range| {
         let own = |v: &View| v.dtype == T::DTYPE && v.strides[1] == 1;
-        let mut buffers = [&input, &out].map(|v| vec![T::ZERO; if own(v) { 0 } else { cols }]);
+        let buffer = |v: &View| filled(T::ZERO, if own(v) { 0 } else { cols });
+        let mut buffers = [buffer(&input)?, buffer(&out)?];
         for i in range {
             let (from, to) = (input.at(i * input.strides[0]), out.at(i * out.strides[0]));
             // SAFETY: the row and the statistics are those of the operands.
@@ -87,7 +89,8 @@ unsafe fn rows<T: Float>(
                 store(rstd.dtype, rstd.at(i * rstd.dim(0).1), 1, 1, &r);
             }
         }
-    });
+        Ok(())
+    })
 }
 
 struct Row<'a, T> {

@@ -5,10 +5,12 @@
 
 use super::arith::Float;
 use super::num::Fuse;
-use super::parallel::par_for;
+use super::parallel::try_par_for;
 use super::simd::{self, Kernel};
 use super::view::{Ptr, View, load, store};
 use crate::dtype::DType;
+use crate::error::Result;
+use crate::reserve::filled;
 
 /// Most blocks of rows that sum weight gradients of their own, and the least rows of one.
 const BLOCKS: usize = 32;
@@ -32,7 +34,7 @@ pub struct Operands<'a> {
 ///
 /// # Safety
 /// All operands must be in bounds; the results must not overlap the others.
-pub unsafe fn layer_norm_backward(o: &Operands) {
+pub unsafe fn layer_norm_backward(o: &Operands) -> Result<()> {
     // SAFETY: handed on to the caller.
     unsafe {
         match o.input.dtype {
@@ -42,19 +44,20 @@ pub unsafe fn layer_norm_backward(o: &Operands) {
     }
 }
 
-unsafe fn rows<T: Float>(o: &Operands) {
+unsafe fn rows<T: Float>(o: &Operands) -> Result<()> {
     let (count, cols) = (o.input.shape[0], o.input.shape[1]);
-    let weight = o.weight.map(|w| {
-        let mut v = vec![T::ZERO; cols];
+    let vector = |w: View| -> Result<Vec<T>> {
+        let mut v = filled(T::ZERO, cols)?;
         // SAFETY: the weight has `cols` elements.
         unsafe { load(w.dtype, w.ptr, w.dim(0).1, cols, v.as_mut_ptr()) };
-        v
-    });
+        Ok(v)
+    };
+    let weight = o.weight.map(vector).transpose()?;
     let blocks = (count / ROWS).clamp(1, BLOCKS);
-    let mut sums = vec![T::ZERO; blocks * 2 * cols];
+    let mut sums = filled(T::ZERO, blocks * 2 * cols)?;
     let slots = Ptr(sums.as_mut_ptr());
-    par_for(blocks, (1 << 13) / (cols * count.div_ceil(blocks)).max(1), |range| {
-        let (mut g, mut x) = (vec![T::ZERO; cols], vec![T::ZERO; cols]);
+    try_par_for(blocks, (1 << 13) / (cols * count.div_ceil(blocks)).max(1), |range| {
+        let (mut g, mut x) = (filled(T::ZERO, cols)?, filled(T::ZERO, cols)?);
         for block in range {
             // SAFETY: each block has sums of its own.
             let sums = unsafe { std::slice::from_raw_parts_mut(slots.at(block * 2 * cols), 2 * cols) };
@@ -73,7 +76,8 @@ unsafe fn rows<T: Float>(o: &Operands) {
                 unsafe { store(o.dx.dtype, o.dx.at(i * o.dx.strides[0]), o.dx.strides[1], cols, x.as_ptr()) };
             }
         }
-    });
+        Ok(())
+    })?;
     let (first, rest) = sums.split_at_mut(2 * cols);
     for block in rest.chunks(2 * cols) {
         first.iter_mut().zip(block).for_each(|(a, &b)| *a = a.plus(b));
@@ -84,6 +88,7 @@ unsafe fn rows<T: Float>(o: &Operands) {
             unsafe { store(out.dtype, out.ptr, out.dim(0).1, cols, first[at..].as_ptr()) };
         }
     }
+    Ok(())
 }
 
 /// One row: `x` becomes the gradient of the input.

@@ -6,7 +6,9 @@
 use super::num::Fuse;
 use super::parallel::par_for;
 use super::simd::{self, Kernel};
+use super::temp::Temp;
 use super::view::Ptr;
+use crate::error::Result;
 
 /// Values that are searched for side by side.
 const ABREAST: usize = 8;
@@ -67,13 +69,25 @@ impl Kernel for Greatest<'_> {
     }
 }
 
-/// Adds to `counts[i]` how often `i` occurs; every number must have a place there.
-pub fn count(list: &[i64], counts: &mut [i64]) {
+/// Adds to `counts[i]` how often `i` occurs. Numbers without a place there are passed over; returns how many.
+pub fn count(list: &[i64], counts: &mut [i64]) -> Result<usize> {
     let n = counts.len();
+    let mut missed = 0;
+    let mut add = |counts: &mut [i64], i: i64| match counts.get_mut(i as usize) {
+        Some(c) => *c += 1,
+        None => missed += 1,
+    };
     if n > FEW || list.len() < n {
-        return list.iter().for_each(|&i| counts[i as usize] += 1);
+        list.iter().for_each(|&i| add(counts, i));
+        return Ok(missed);
     }
-    let mut tables = vec![0u32; 4 * n];
+    let mut add = |counts: &mut [u32], i: i64| match counts.get_mut(i as usize) {
+        Some(c) => *c += 1,
+        None => missed += 1,
+    };
+    let mut tables = Temp::filled(4 * n, 0u32)?;
+    // SAFETY: filled just now.
+    let tables = unsafe { tables.slice_mut() };
     // No table overflows: a slice has fewer elements.
     for list in list.chunks(1 << 30) {
         let (a, rest) = tables.split_at_mut(n);
@@ -81,16 +95,17 @@ pub fn count(list: &[i64], counts: &mut [i64]) {
         let (c, d) = rest.split_at_mut(n);
         let (quads, last) = list.as_chunks::<4>();
         for &[i, j, k, l] in quads {
-            a[i as usize] += 1;
-            b[j as usize] += 1;
-            c[k as usize] += 1;
-            d[l as usize] += 1;
+            add(a, i);
+            add(b, j);
+            add(c, k);
+            add(d, l);
         }
-        last.iter().for_each(|&i| a[i as usize] += 1);
+        last.iter().for_each(|&i| add(a, i));
         for (i, total) in counts.iter_mut().enumerate() {
             *total += [&mut *a, b, c, d].map(|t| i64::from(std::mem::take(&mut t[i]))).iter().sum::<i64>();
         }
     }
+    Ok(missed)
 }
 
 #[cfg(test)]
@@ -123,11 +138,15 @@ mod tests {
         for (n, len) in [(1, 10), (7, 1003), (5000, 20_000), (100, 3)] {
             let list: Vec<i64> = (0..len).map(|_| rng.below(n) as i64).collect();
             let (mut got, mut want) = (vec![0; n], vec![0; n]);
-            count(&list, &mut got);
+            assert_eq!(count(&list, &mut got).unwrap(), 0);
             list.iter().for_each(|&i| want[i as usize] += 1);
             assert_eq!(got, want);
             let most = list.iter().copied().max().unwrap();
             assert_eq!(greatest(&list), Some((most, false)));
+        }
+        for n in [3, FEW + 1] {
+            let (list, mut got) = ([0, 2, -1, n as i64, 2, i64::MIN, i64::MAX], vec![0; n]);
+            assert_eq!((count(&list, &mut got).unwrap(), &got[..3]), (4, &[1, 0, 2][..]));
         }
         assert_eq!((greatest(&[]), greatest(&[3, -1])), (None, Some((3, true))));
     }

@@ -12,6 +12,7 @@ use super::reduce::machine::run;
 use super::reduce::rule::{Lanes, Rule};
 use super::reduce::rules::Sum;
 use super::reduce::{Reduce, reduce};
+use super::temp::Temp;
 use super::view::View;
 use crate::dtype::{DType, c128};
 use crate::error::Result;
@@ -36,38 +37,39 @@ pub unsafe fn var(
     unsafe {
         match mean {
             _ if input.dtype.is_complex() => {
-                run::<c128, _>(rule, input, &reduced, out);
+                run::<c128, _>(rule, input, &reduced, out)?;
                 if let Some(mean) = mean {
                     reduce(Reduce::Mean, input, dims, mean)?;
                 }
             }
-            None if input.dtype == DType::F64 => run::<f64, _>(rule, input, &reduced, out),
-            None => run::<f32, _>(rule, input, &reduced, out),
-            Some(mean) => both(rule, input, &reduced, out, mean),
+            None if input.dtype == DType::F64 => run::<f64, _>(rule, input, &reduced, out)?,
+            None => run::<f32, _>(rule, input, &reduced, out)?,
+            Some(mean) => both(rule, input, &reduced, out, mean)?,
         }
     }
     Ok(())
 }
 
 /// Variance and mean in one pass: a complex number holds both until they are copied out.
-unsafe fn both(rule: Moments, input: View, reduced: &dyn Fn(usize) -> bool, out: View, mean: View) {
-    let mut pairs = vec![c128::default(); out.numel()];
+unsafe fn both(rule: Moments, input: View, reduced: &dyn Fn(usize) -> bool, out: View, mean: View) -> Result<()> {
+    let pairs = Temp::<c128>::new(out.numel())?;
     let strides = contiguous_strides(out.shape);
-    let ptr = pairs.as_mut_ptr() as *mut u8;
+    let ptr = pairs.ptr() as *mut u8;
     let view = View { ptr, dtype: DType::C128, shape: out.shape, strides: &strides };
     let twice: Vec<usize> = strides.iter().map(|s| 2 * s).collect();
     // SAFETY: handed on to the caller; the two halves of a pair lie 8 bytes apart.
     unsafe {
         if input.dtype == DType::F64 {
-            run::<f64, _>(Pair(rule), input, reduced, view);
+            run::<f64, _>(Pair(rule), input, reduced, view)?;
         } else {
-            run::<f32, _>(Pair(rule), input, reduced, view);
+            run::<f32, _>(Pair(rule), input, reduced, view)?;
         }
         for (to, offset) in [(out, 0), (mean, 8)] {
             let from = Input::Strided { ptr: ptr.add(offset), dtype: DType::F64, strides: &twice };
             copy(to.shape, &from, &Output { ptr: to.ptr, dtype: to.dtype, strides: to.strides });
         }
     }
+    Ok(())
 }
 
 #[derive(Clone, Copy)]
@@ -121,9 +123,8 @@ impl<T: Float> Rule<T> for Moments {
     }
     #[inline(always)]
     unsafe fn columns<F: Fuse>(self, rows: &[*const T], width: usize, acc: *mut Acc<f64>) {
-        let mut means = vec![T::ZERO; width];
-        let mut sums = vec![T::ZERO; width];
-        let mut squares = vec![T::ZERO; width];
+        // Bounded by the width of a tile.
+        let [mut means, mut sums, mut squares] = [(); 3].map(|()| vec![T::ZERO; width]);
         // SAFETY: the caller vouches for `width` elements of each row and of `acc`.
         unsafe {
             Lanes(Sum { mean: false }).columns::<F>(rows, width, means.as_mut_ptr());
@@ -214,6 +215,7 @@ impl Rule<c128> for Moments {
         for j in 0..width {
             // SAFETY: the caller vouches for `width` elements of each row and of `acc`.
             unsafe {
+                // Bounded by the rows of a bundle.
                 let column: Vec<c128> = rows.iter().map(|r| *r.add(j)).collect();
                 let block = Rule::<c128>::block::<F>(self, column.as_ptr(), column.len());
                 *acc.add(j) = Rule::<c128>::merge(self, *acc.add(j), block);

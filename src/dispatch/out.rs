@@ -150,6 +150,7 @@ fn check_same(result: DType, out: DType) -> Result<()> {
 /// the shape stays.
 pub fn resize(t: &Tensor, shape: &[usize], format: Option<Format>) -> Result<()> {
     history::check_inference(t)?;
+    crate::layout::laid_out_numel(shape)?;
     let same = t.shape() == shape;
     match format {
         None if same => return Ok(()),
@@ -166,6 +167,6 @@ pub fn resize(t: &Tensor, shape: &[usize], format: Option<Format>) -> Result<()>
 fn lay_out(t: &Tensor, layout: Layout) -> Result<()> {
     let m = t.meta().clone();
     let layout = Layout { offset: m.layout.offset, ..layout };
-    m.storage.grow(layout.end() * m.dtype.size())?;
+    m.storage.grow(layout.end().saturating_mul(m.dtype.size()))?;
     t.set_meta(Meta { layout, ..m })
 }

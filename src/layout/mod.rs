@@ -70,6 +70,18 @@ pub fn checked_numel(shape: &[usize]) -> Result<usize> {
     )
 }
 
+/// The same of memory that is to be laid out row by row: the strides of an empty tensor must fit too, as in PyTorch.
+#[inline]
+pub fn laid_out_numel(shape: &[usize]) -> Result<usize> {
+    let n = checked_numel(shape)?;
+    if n == 0 {
+        let fits = |n: i64, &d: &usize| n.checked_mul(i64::try_from(d.max(1)).ok()?);
+        let strides = shape.iter().skip(1).try_fold(1, fits);
+        strides.ok_or_else(|| Error::runtime(format!("Stride calculation overflowed with sizes={}", Show(shape))))?;
+    }
+    Ok(n)
+}
+
 /// Turns sizes from a caller into a shape; negative sizes are an error.
 pub fn to_shape(sizes: &[i64]) -> Result<Dims> {
     for &s in sizes {

@@ -19,7 +19,7 @@ pub static OPS: &[&Op] = &[&POISSON, &BINOMIAL];
 
 /// Draws, written to the output in its dtype.
 fn written(out: &Tensor, draw: impl FnOnce(&mut [f64]) -> Result<()>) -> Result<()> {
-    let mut drawn = super::needs::buffer(0.0, out.numel())?;
+    let mut drawn = crate::reserve::filled(0.0, out.numel())?;
     draw(&mut drawn)?;
     out.copy_raw(&Term(Tensor::from_slice(&drawn, out.shape())).to_dtype(out.dtype()).ok()?)
 }

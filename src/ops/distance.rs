@@ -19,6 +19,7 @@ use crate::dtype::Scalar;
 use crate::error::{Error, Result};
 use crate::layout::{broadcast, wrap_dim};
 use crate::op::*;
+use crate::reserve;
 use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&EUCLIDEAN, &TILED, &CDIST, &PDIST, &DIST, &RENORM];
@@ -226,11 +227,12 @@ fn pairs(c: &Call) -> Result<Outputs> {
     let (t, p) = (c.tensor(0)?, c.float(1)?);
     let n = t.size(0) as i64;
     let rows = |pick: fn(i64, i64) -> i64| {
-        let index: Vec<i64> = (0..n).flat_map(|i| (i + 1..n).map(move |j| pick(i, j))).collect();
+        let mut index = reserve::room(usize::try_from(i128::from(n) * i128::from(n - 1) / 2).unwrap_or(usize::MAX))?;
+        index.extend((0..n).flat_map(|i| (i + 1..n).map(move |j| pick(i, j))));
         let index = Term(Tensor::from_slice(&index, &[index.len()])).to_device(t.device());
-        INDEX_SELECT.call((t, 0, index))
+        Ok::<_, Error>(INDEX_SELECT.call((t, 0, index)))
     };
-    let gaps = rows(|i, _| i) - rows(|_, j| j);
+    let gaps = rows(|i, _| i)? - rows(|_, j| j)?;
     if t.size(1) == 0 || n < 2 { gaps.sum(&[-1], false).outputs() } else { norms(gaps, p).outputs() }
 }
 

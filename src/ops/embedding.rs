@@ -1,7 +1,7 @@
 //! Lookup by class: embedding with its gradient, one_hot.
 
 use super::gather::SCATTER_VALUE;
-use super::needs::{buffer, quiet};
+use super::needs::quiet;
 use super::reduce::norm::VECTOR_NORM;
 use super::select::INDEX_COPY;
 use crate::cpu::index::{index_add, index_select};
@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::gpu;
 use crate::layout::{Layout, to_shape};
 use crate::op::*;
+use crate::reserve::{filled, try_list};
 use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&EMBEDDING, &F_EMBEDDING, &EMBEDDING_BACKWARD, &ONE_HOT];
@@ -163,13 +164,18 @@ fn scatter_rows_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
 
 /// Each row divided by how often its index occurs.
 fn by_frequency(g: &Tensor, at: &Tensor, n: usize) -> Result<Tensor> {
-    let mut counts = buffer(0f64, n)?;
-    let index = |i: usize| at.element(at.layout().offset + i).map(Scalar::to_i64);
+    let mut counts = filled(0f64, n)?;
+    let place = |i: usize| -> Result<usize> {
+        let k = at.element(at.layout().offset + i)?.to_i64();
+        usize::try_from(k).ok().filter(|k| *k < n).ok_or_else(|| Error::index(OUT_OF_RANGE))
+    };
     for i in 0..at.numel() {
-        let k = usize::try_from(index(i)?).ok().filter(|k| *k < n).ok_or_else(|| Error::index(OUT_OF_RANGE))?;
-        counts[k] += 1.0;
+        counts[place(i)?] += 1.0;
     }
-    let scale = (0..at.numel()).map(|i| Ok(1.0 / counts[index(i)? as usize])).collect::<Result<Vec<f64>>>()?;
+    let mut scale = filled(0f64, at.numel())?;
+    for (i, s) in scale.iter_mut().enumerate() {
+        *s = 1.0 / counts[place(i)?];
+    }
     let scale = Tensor::from_slice(&scale, &[at.numel(), 1])?;
     quiet(|| (Term::from(g) * Term::from(&scale).to_dtype(g.dtype())).ok())
 }
@@ -238,11 +244,9 @@ fn one_hot(c: &Call) -> Result<Outputs> {
         return one_hot_gpu(t, asked);
     }
     let at = flat(t)?;
-    let values = (0..at.numel())
-        .map(|i| at.element(at.layout().offset + i).map(Scalar::to_i64))
-        .collect::<Result<Vec<i64>>>()?;
+    let values = try_list((0..at.numel()).map(|i| at.element(at.layout().offset + i).map(Scalar::to_i64)))?;
     let least = values.iter().min().copied().unwrap_or(0);
-    let n = classes(least, values.iter().max().map_or(0, |m| m + 1), asked)?;
+    let n = classes(least, values.iter().max().map_or(0, |m| m.saturating_add(1)), asked)?;
     let shape: Vec<usize> = t.shape().iter().copied().chain([n]).collect();
     let out = Tensor::zeros(&shape, DType::I64, crate::device::Device::Cpu)?;
     let start = out.ptr()?.cast::<i64>();
@@ -272,7 +276,7 @@ fn one_hot_gpu(t: &Tensor, asked: i64) -> Result<Outputs> {
         0 => [0, -1],
         _ => super::search_gpu::range(t)?.map(Scalar::to_i64),
     };
-    let n = classes(least, greatest + 1, asked)?;
+    let n = classes(least, greatest.saturating_add(1), asked)?;
     let shape: Vec<usize> = t.shape().iter().copied().chain([n]).collect();
     let zeros = Tensor::zeros(&shape, DType::I64, t.device())?;
     SCATTER_VALUE.calls((&zeros, -1, Term::from(t).unsqueeze(-1), 1))

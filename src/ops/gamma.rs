@@ -18,14 +18,17 @@ fn arguments(x: Term, p: i64) -> Term {
         None => return x,
     };
     let dtype = if dtype.category() < Category::Float { default_dtype() } else { dtype };
-    let halves: Vec<f64> = (0..p).map(|i| i as f64 / 2.0).collect();
+    let halves = match crate::reserve::list((0..p).map(|i| i as f64 / 2.0)) {
+        Ok(halves) => halves,
+        Err(e) => return e.into(),
+    };
     let halves = Term(Tensor::from_slice(&halves, &[halves.len()])).to_device(device).to_dtype(dtype);
     x.to_dtype(dtype).unsqueeze(-1) - halves
 }
 
 fn multivariate(c: &Call) -> Result<Outputs> {
     let p = c.int(1)?;
-    let constant = (p * (p - 1)) as f64 / 4.0 * std::f64::consts::PI.ln();
+    let constant = p as f64 * (p as f64 - 1.0) / 4.0 * std::f64::consts::PI.ln();
     (LGAMMA.call((arguments(c.tensor(0)?.into(), p),)).sum(&[-1], false) + constant).outputs()
 }
 

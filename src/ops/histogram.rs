@@ -6,7 +6,7 @@ use super::create::FULL;
 use super::difference::DIFF;
 use super::host::Dense;
 use super::minmax::CLAMP;
-use super::needs::{buffer, quiet};
+use super::needs::quiet;
 use super::range::LINSPACE;
 use super::search::{BINCOUNT, SEARCHSORTED};
 use super::search_gpu::range;
@@ -16,6 +16,7 @@ use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::layout::{checked_numel, to_shape};
 use crate::op::*;
+use crate::reserve::filled;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -23,7 +24,7 @@ pub static OPS: &[&Op] = &[&HISTC, &HISTOGRAM, &HISTOGRAM_EDGES, &BIN_EDGES, &FR
 
 /// Counts of `bins` equal intervals of [low, high]; the last one is closed.
 fn histogram(list: &[f64], bins: usize, low: f64, high: f64) -> Result<Vec<f64>> {
-    let mut counts = buffer(0f64, bins)?;
+    let mut counts = filled(0f64, bins)?;
     for &x in list.iter().filter(|&&x| x >= low && x <= high) {
         let bin = ((x - low) * bins as f64 / (high - low)) as usize;
         counts[bin.min(bins - 1)] += 1.0;

@@ -12,7 +12,7 @@ pub(super) fn item(t: &Tensor) -> Result<Scalar> {
 
 /// The numbers of an integer tensor in row-major order.
 pub(super) fn int_list(t: &Tensor) -> Result<Vec<i64>> {
-    Ok(Dense::<i64>::of(t)?.elements()?.to_vec())
+    crate::reserve::copied(Dense::<i64>::of(t)?.elements()?)
 }
 
 /// A contiguous CPU tensor of the dtype of `T`, and its elements in row-major order.
@@ -25,6 +25,12 @@ impl<T: Element> Dense<T> {
     /// `t` itself where it is so already, else a converted copy.
     pub(super) fn of(t: &Tensor) -> Result<Dense<T>> {
         Ok(Dense { tensor: t.dense_copy(T::DTYPE)?, mark: std::marker::PhantomData })
+    }
+    /// A copy of `t` that nobody else can write: for code that must see the same elements again.
+    pub(super) fn copy_of(t: &Tensor) -> Result<Dense<T>> {
+        let tensor = Tensor::empty(t.shape(), T::DTYPE, crate::device::Device::Cpu)?;
+        tensor.copy_raw(t)?;
+        Ok(Dense { tensor, mark: std::marker::PhantomData })
     }
     pub(super) fn elements(&self) -> Result<&[T]> {
         // SAFETY: the tensor is contiguous, of this dtype, and lives as long as the slice.

@@ -59,7 +59,7 @@ pub(super) fn read(t: &Tensor, list: &Indices, out: &Tensor) -> Result<()> {
         return gpu::index_get(&t.gpu_view()?, &gpu_views(list)?, &out.gpu_view()?);
     }
     // SAFETY: the layouts lie within their storages; the output is fresh and has the shape that was inferred.
-    unsafe { index::index_get(t.cpu_view()?, &views(list)?, out.cpu_view()?) }
+    Ok(unsafe { index::index_get(t.cpu_view()?, &views(list)?, out.cpu_view()?) }?)
 }
 
 /// A mask stands for as many dimensions as it has.
@@ -173,6 +173,7 @@ pub static INDEX: Op = Op {
 
 fn mask_of_nothing(t: &Tensor, given: &Value) -> Result<Outputs> {
     let truth = given.tensors().map(|m| Ok(super::host::item(m)?.to_bool())).collect::<Result<Vec<_>>>()?;
+    // Bounded by one.
     let zeros = vec![0i64; truth.iter().all(|&b| b) as usize];
     let index = Term(Tensor::from_slice(&zeros, &[zeros.len()])).to_device(t.device()).ok()?;
     INDEX_KERNEL.calls((Term::from(t).unsqueeze(0), vec![Some(index)]))
@@ -276,7 +277,7 @@ fn put(c: &Call, out: &[Tensor]) -> Result<()> {
         return gpu::index_put(&out.gpu_view()?, &gpu_views(&list)?, &values.gpu_view()?, c.flag(3));
     }
     // SAFETY: the layouts lie within their storages; indices and values lie apart from the output and fit it.
-    unsafe { index::index_put(out.cpu_view()?, &views(&list)?, values.cpu_view()?, c.flag(3)) }
+    Ok(unsafe { index::index_put(out.cpu_view()?, &views(&list)?, values.cpu_view()?, c.flag(3)) }?)
 }
 
 pub static INDEX_PUT: Op = Op {

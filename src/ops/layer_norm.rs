@@ -245,6 +245,6 @@ fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
         db: Some(db.cpu_view()?),
     };
     // SAFETY: all operands are dense and of the sizes given; the outputs are new.
-    unsafe { layer_norm_backward(&operands) };
+    unsafe { layer_norm_backward(&operands) }?;
     Ok(())
 }

@@ -100,6 +100,7 @@ fn permuted(sizes: &[i64], order: &[i64]) -> Result<Layout> {
             order.len()
         )));
     }
+    // Bounded by the number of dimensions.
     let mut places = vec![n; n];
     for (at, &dim) in order.iter().enumerate() {
         let place = usize::try_from(dim).ok().and_then(|d| places.get_mut(d)).ok_or_else(|| {

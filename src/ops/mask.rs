@@ -4,7 +4,7 @@ use super::gather::apart;
 use super::reduce::truth::ANY_DIM;
 use super::shape::sizes;
 use super::slice::PLACE;
-use crate::cpu::index;
+use crate::cpu::index::{self, Counted};
 use crate::cpu::loops::Loops;
 use crate::cpu::map;
 use crate::cpu::num::{MapNum, Num};
@@ -190,13 +190,15 @@ fn bool_mask(c: &Call, name: &str) -> Result<Tensor> {
     }
 }
 
+/// The true elements of a tensor on the CPU, counted.
+fn counted(mask: &Tensor) -> Result<Counted> {
+    // SAFETY: a handle's layout lies within its storage.
+    unsafe { Counted::of(mask.cpu_view()?) }
+}
+
 /// How many elements of a tensor are true.
 fn count(mask: &Tensor) -> Result<usize> {
-    if mask.device().is_gpu() {
-        return Ok(Places::find(&mask.gpu_view()?)?.count);
-    }
-    // SAFETY: a handle's layout lies within its storage.
-    Ok(unsafe { index::nonzero_count(mask.cpu_view()?) })
+    if mask.device().is_gpu() { Ok(Places::find(&mask.gpu_view()?)?.count) } else { Ok(counted(mask)?.total()) }
 }
 
 fn selected(c: &Call) -> Result<(Tensor, Tensor)> {
@@ -210,9 +212,12 @@ fn select_masked(c: &Call, out: &[Tensor]) -> Result<()> {
     if t.device().is_gpu() {
         return gpu::masked_select(&t.gpu_view()?, &Places::find(&mask.gpu_view()?)?, &out[0].gpu_view()?);
     }
-    // SAFETY: the layouts lie within their storages, and the output has as many elements as the mask selects.
-    unsafe { index::masked_select(t.cpu_view()?, mask.cpu_view()?, out[0].cpu_view()?) };
-    Ok(())
+    let counted = counted(&mask)?;
+    if counted.total() != out[0].numel() {
+        return Err(Error::raced("the mask"));
+    }
+    // SAFETY: the layouts lie within their storages, and the output has as many elements as were counted.
+    unsafe { index::masked_select(t.cpu_view()?, mask.cpu_view()?, &counted, out[0].cpu_view()?) }
 }
 
 pub static MASKED_SELECT: Op = Op {
@@ -256,17 +261,24 @@ fn scatter_into(c: &Call, out: &[Tensor]) -> Result<()> {
     }
     mask.layout().expand(&sizes(out))?;
     let mask = apart(&stretched(&mask, out.shape()), out)?;
-    if source.numel() < count(&mask)? {
-        return Err(Error::runtime("Number of elements of source < number of ones in mask"));
-    }
-    let flat = Tensor::empty(&[source.numel()], source.dtype(), source.device())?;
-    flat.with_layout(Layout::contiguous(source.shape())).copy_raw(source)?;
+    let fits = |ones: usize| match source.numel() < ones {
+        true => Err(Error::runtime("Number of elements of source < number of ones in mask")),
+        false => Ok(()),
+    };
+    let flat = || -> Result<Tensor> {
+        let flat = Tensor::empty(&[source.numel()], source.dtype(), source.device())?;
+        flat.with_layout(Layout::contiguous(source.shape())).copy_raw(source)?;
+        Ok(flat)
+    };
     if out.device().is_gpu() {
-        return gpu::masked_scatter(&out.gpu_view()?, &Places::find(&mask.gpu_view()?)?, &flat.gpu_view()?);
+        let places = Places::find(&mask.gpu_view()?)?;
+        fits(places.count)?;
+        return gpu::masked_scatter(&out.gpu_view()?, &places, &flat()?.gpu_view()?);
     }
+    let counted = counted(&mask)?;
+    fits(counted.total())?;
     // SAFETY: the layouts lie within their storages, mask and source lie apart, the source has elements enough.
-    unsafe { index::masked_scatter(out.cpu_view()?, mask.cpu_view()?, flat.cpu_view()?) };
-    Ok(())
+    unsafe { index::masked_scatter(out.cpu_view()?, mask.cpu_view()?, &counted, flat()?.cpu_view()?) }
 }
 
 pub static MASKED_SCATTER: Op = Op {
@@ -313,9 +325,10 @@ pub(super) fn positions(t: &Tensor) -> Result<Tensor> {
         gpu::nonzero(&places, t.shape(), &out.gpu_view()?)?;
         return Ok(out);
     }
-    let out = new(count(t)?)?;
+    let counted = counted(t)?;
+    let out = new(counted.total())?;
     // SAFETY: the layouts lie within their storages, and the output has a row for each true element.
-    unsafe { index::nonzero(t.cpu_view()?, out.cpu_view()?) };
+    unsafe { index::nonzero(t.cpu_view()?, &counted, out.cpu_view()?) }?;
     Ok(out)
 }
 

@@ -51,6 +51,7 @@ pub mod pad;
 pub mod polynomial;
 pub mod power;
 pub mod random;
+mod random_bounds;
 pub mod range;
 pub mod reduce;
 pub mod reorder;

@@ -5,7 +5,7 @@ use super::minmax::{CLAMP, CLAMP_MIN};
 use super::reorder::FLIP;
 use super::special::{SIGMOID, XLOGY};
 use crate::dtype::{DType, Scalar};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::op::*;
 use crate::tensor::Tensor;
 
@@ -35,14 +35,6 @@ pub(super) fn full_like(like: &Tensor, dtype: DType, value: f64) -> Result<Tenso
     let t = Tensor::empty(like.shape(), dtype, like.device())?;
     t.fill_raw(Scalar::Float(value))?;
     Ok(t)
-}
-
-/// A buffer on the host whose length the caller of an op chose: too long is an error, not an abort.
-pub(super) fn buffer<T: Clone>(value: T, n: usize) -> Result<Vec<T>> {
-    let mut all = Vec::new();
-    all.try_reserve_exact(n).map_err(|_| Error::out_of_memory(n.saturating_mul(size_of::<T>()), "cpu"))?;
-    all.resize(n, value);
-    Ok(all)
 }
 
 /// Runs a body unrecorded: its op has a gradient formula and a node of its own.

@@ -102,6 +102,7 @@ fn check_pairs(ndim: usize, pad: &[i64]) -> Result<()> {
 
 /// The pads of each dimension, first dimension first.
 fn by_dim(ndim: usize, pad: &[i64]) -> Vec<(i64, i64)> {
+    // Bounded by the number of dimensions.
     let mut out = vec![(0, 0); ndim];
     for (i, p) in pad.chunks_exact(2).enumerate().take(ndim) {
         out[ndim - 1 - i] = (p[0], p[1]);
@@ -214,7 +215,7 @@ fn indices(shape: &[usize], pad: &[i64], device: crate::device::Device, fold: Fo
             return Ok(None);
         }
         let (n, (before, after)) = (shape[d] as i64, pads[d]);
-        let list: Vec<i64> = (-before..n + after).map(|i| fold(i, n)).collect();
+        let list = crate::reserve::list((-before..n + after).map(|i| fold(i, n)))?;
         let mut sizes: Dims = smallvec![1; depth];
         sizes[d + depth - ndim] = list.len();
         Term(Tensor::from_slice(&list, &sizes)).to_device(device).ok().map(Some)

@@ -3,6 +3,7 @@
 //! Every draw goes through `draw`: Philox by element index (Note [Random numbers]), so that a seed gives the same
 //! values on every device, at any thread count and for any strides.
 
+use super::random_bounds::{doubt, doubt_of, integers, last_whole, permutation, reals};
 use crate::cpu::philox::Philox;
 use crate::cpu::random;
 use crate::device::Device;
@@ -135,7 +136,7 @@ fn created(c: &Call, size: &[i64], at: usize, otherwise: DType, rule: Draw) -> R
     Ok(smallvec![out])
 }
 
-const UNIT: Draw = Draw::Uniform { from: 0.0, to: 1.0 };
+pub(super) const UNIT: Draw = Draw::Uniform { from: 0.0, to: 1.0 };
 const STANDARD: Draw = Draw::Normal { mean: 0.0, std: 1.0 };
 
 #[allow(clippy::declare_interior_mutable_const)]
@@ -163,20 +164,16 @@ pub static RANDN: Op = Op {
     ..CREATION
 };
 
-/// The integers of `[low, high)`, which must not be empty.
-fn between(low: i64, high: i64) -> Result<Draw> {
-    if low >= high {
-        return Err(Error::runtime(format!(
-            "random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
-        )));
-    }
-    Ok(Draw::Int { low, high })
+/// New random integers of `[low, high)`, by default of int64; the generator stands at `at`, what follows it after.
+fn integers_created(c: &Call, size: &[i64], at: usize, low: i64, high: i64) -> Result<Outputs> {
+    created(c, size, at, DType::I64, integers(low, high, c.dtype(at + 1).unwrap_or(DType::I64))?)
 }
 
 pub static RANDINT: Op = Op {
     sig: "randint(int high, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     doc: "Random integers of [0, high); int64 by default.",
-    body: composite(|c| created(c, c.ints(1)?, 2, DType::I64, between(0, c.int(0)?)?)),
+    body: composite(|c| integers_created(c, c.ints(1)?, 2, 0, c.int(0)?)),
+    warns: Some(|c| doubt_of(c, &[0], c.dtype(3)?)),
     samples: &["1, (2, 3)", "5, (0,)"],
     errors: &[
         ("0, (2,)", "RuntimeError", "expects 'from' to be less than 'to'"),
@@ -189,7 +186,8 @@ pub static RANDINT: Op = Op {
 pub static RANDINT_LOW: Op = Op {
     sig: "randint.low(int low, int high, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     doc: "Random integers of [low, high); int64 by default.",
-    body: composite(|c| created(c, c.ints(2)?, 3, DType::I64, between(c.int(0)?, c.int(1)?)?)),
+    body: composite(|c| integers_created(c, c.ints(2)?, 3, c.int(0)?, c.int(1)?)),
+    warns: Some(|c| doubt_of(c, &[0, 1], c.dtype(4)?)),
     samples: &["3, 4, (2, 3)"],
     errors: &[("3, 3, (2,)", "RuntimeError", "expects 'from' to be less than 'to'")],
     reference: "np.full(size, low, 'int64')",
@@ -204,13 +202,19 @@ pub static RANDPERM: Op = Op {
         if n < 0 {
             return Err(Error::runtime(format!("n must be non-negative, got{n}")));
         }
+        let dtype = c.dtype(2).unwrap_or(DType::I64);
+        permutation(n, dtype)?;
         let t = Tensor::empty(&[n as usize], DType::I64, Device::Cpu)?;
         // SAFETY: the new block holds `n` int64.
         unsafe { random::randperm(n as usize, t.ptr()?.cast(), key(c, 1, n as usize))? };
-        Term(Ok(t)).to_dtype(c.dtype(2).unwrap_or(DType::I64)).to_device(c.device(3).unwrap_or_default()).outputs()
+        Term(Ok(t)).to_dtype(dtype).to_device(c.device(3).unwrap_or_default()).outputs()
     }),
     samples: &["1", "0"],
-    errors: &[("-1", "RuntimeError", "n must be non-negative")],
+    errors: &[
+        ("-1", "RuntimeError", "n must be non-negative"),
+        ("300, dtype=uint8", "RuntimeError", "value cannot be converted to type uint8_t without overflow"),
+        ("2050, dtype=float16", "RuntimeError", "n cannot be greater than 2049 for Half type."),
+    ],
     reference: "np.arange(n)",
     ..CREATION
 };
@@ -220,6 +224,11 @@ fn created_like(c: &Call, at: usize, rule: Draw) -> Result<Outputs> {
     let out = super::like::like(c, at + 1)?;
     draw(&out, rule, key(c, at, out.numel()))?;
     Ok(smallvec![out])
+}
+
+/// The dtype of such a result, which argument `at` may say.
+fn like_dtype(c: &Call, at: usize) -> Result<DType> {
+    c.dtype(at).map_or_else(|| Ok(c.tensor(0)?.dtype()), Ok)
 }
 
 #[allow(clippy::declare_interior_mutable_const)]
@@ -243,7 +252,8 @@ pub static RANDN_LIKE: Op = Op {
 pub static RANDINT_LIKE: Op = Op {
     sig: "randint_like(Tensor self, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     doc: "Random integers of [0, high) in the shape and dtype of another tensor.",
-    body: composite(|c| created_like(c, 2, between(0, c.int(1)?)?)),
+    body: composite(|c| created_like(c, 2, integers(0, c.int(1)?, like_dtype(c, 3)?)?)),
+    warns: Some(|c| doubt_of(c, &[1], like_dtype(c, 3).ok()?)),
     samples: &["f32[2,3], 1", "i64[2], 1"],
     errors: &[("f32[2], 0", "RuntimeError", "expects 'from' to be less than 'to'")],
     reference: "np.zeros_like(x0)",
@@ -252,7 +262,8 @@ pub static RANDINT_LIKE: Op = Op {
 pub static RANDINT_LIKE_LOW: Op = Op {
     sig: "randint_like.low(Tensor self, int low, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     doc: "Random integers of [low, high) in the shape and dtype of another tensor.",
-    body: composite(|c| created_like(c, 3, between(c.int(1)?, c.int(2)?)?)),
+    body: composite(|c| created_like(c, 3, integers(c.int(1)?, c.int(2)?, like_dtype(c, 4)?)?)),
+    warns: Some(|c| doubt_of(c, &[1, 2], like_dtype(c, 4).ok()?)),
     samples: &["i64[2], 3, 4"],
     errors: &[("f32[2], 3, 3", "RuntimeError", "expects 'from' to be less than 'to'")],
     reference: "np.full_like(x0, low)",
@@ -278,16 +289,22 @@ pub static UNIFORM_: Op = Op {
     sig: "uniform_(Tensor self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor",
     doc: "Fills self with random numbers, uniform in [from, to).",
     body: drawing(|c, out| {
-        let (from, to) = (c.float(1)?, c.float(2)?);
-        if from > to {
-            return Err(Error::runtime(format!(
-                "uniform_ expects to return a [from, to) range, but found from={from} > to={to}"
-            )));
-        }
-        redraw(c, out, 3, Draw::Uniform { from, to })
+        let dtype = out[0].dtype();
+        // The others have no kernel, which `draw` says.
+        let rule = match dtype.is_differentiable() {
+            true => reals(c.float(1)?, c.float(2)?, dtype)?,
+            false => UNIT,
+        };
+        redraw(c, out, 3, rule)
     }),
     errors: &[
-        ("f32[2], 2, 1", "RuntimeError", "expects to return a [from, to) range"),
+        ("f32[2], 2, 1", "RuntimeError", "expects to return a [from, to) range, but found from=2 > to=1"),
+        ("f16[2], 0, 70000", "RuntimeError", "to is out of bounds for c10::Half"),
+        (
+            "f32[2], -3e38, 3e38",
+            "RuntimeError",
+            "uniform_ expects to-from <= std::numeric_limits<Float>::max(), but found to=3e+38",
+        ),
         ("i64[2]", "NotImplementedError", "not implemented for 'Long'"),
     ],
     ..INPLACE
@@ -327,24 +344,6 @@ pub static EXPONENTIAL_: Op = Op {
     ..INPLACE
 };
 
-/// The largest integer up to which a dtype holds all integers.
-fn last_whole(d: DType) -> i64 {
-    match d {
-        DType::Bool => 1,
-        DType::U8 => u8::MAX as i64,
-        DType::I8 => i8::MAX as i64,
-        DType::I16 => i16::MAX as i64,
-        DType::U16 => u16::MAX as i64,
-        DType::I32 => i32::MAX as i64,
-        DType::U32 => u32::MAX as i64,
-        DType::F16 => 1 << 11,
-        DType::BF16 => 1 << 8,
-        DType::F32 | DType::C64 => 1 << 24,
-        DType::F64 | DType::C128 => 1 << 53,
-        DType::I64 | DType::U64 => i64::MAX,
-    }
-}
-
 pub static RANDOM_: Op = Op {
     sig: "random_(Tensor self, *, Generator? generator=None) -> Tensor",
     doc: "Fills self with random integers from 0 to the largest that its dtype holds exactly.",
@@ -360,38 +359,37 @@ pub static RANDOM_: Op = Op {
 pub static RANDOM_TO_: Op = Op {
     sig: "random_.to(Tensor self, int to, *, Generator? generator=None) -> Tensor",
     doc: "Fills self with random integers of [0, to).",
-    body: drawing(|c, out| redraw(c, out, 2, between(0, c.int(1)?)?)),
+    body: drawing(|c, out| redraw(c, out, 2, integers(0, c.int(1)?, out[0].dtype())?)),
+    warns: Some(|c| doubt_of(c, &[1], c.tensor(0).ok()?.dtype())),
     node: "RandomBackward1",
     samples: &["f32[2,3], 1", "i64[2], 1"],
-    errors: &[("f32[2], 0", "RuntimeError", "expects 'from' to be less than 'to'")],
+    errors: &[
+        ("f32[2], 0", "RuntimeError", "expects 'from' to be less than 'to'"),
+        ("i8[2], 1000", "RuntimeError", "to - 1 is out of bounds for signed char"),
+        ("c64[2], 2", "RuntimeError", "check_random_bounds handles only integral, floating-point and boolean types"),
+    ],
     reference: "np.zeros_like(x0)",
     ..INPLACE
 };
 
+/// Where the integers of `random_.from` end: beyond the last that the dtype holds where argument 2 does not say.
+fn end(c: &Call, dtype: DType) -> i64 {
+    c.opt_int(2).unwrap_or_else(|| last_whole(dtype).saturating_add(1))
+}
+
 pub static RANDOM_FROM_: Op = Op {
     sig: "random_.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor",
     doc: "Fills self with random integers of [from, to).",
-    body: drawing(|c, out| {
-        let to = c.opt_int(2).unwrap_or_else(|| last_whole(out[0].dtype()).saturating_add(1));
-        redraw(c, out, 3, between(c.int(1)?, to)?)
+    body: drawing(|c, out| redraw(c, out, 3, integers(c.int(1)?, end(c, out[0].dtype()), out[0].dtype())?)),
+    warns: Some(|c| {
+        let dtype = c.tensor(0).ok()?.dtype();
+        doubt(c.int(1).ok()?, end(c, dtype), dtype)
     }),
     samples: &["f32[2,3], 3, 4"],
-    errors: &[("f32[2], 3, 3", "RuntimeError", "expects 'from' to be less than 'to'")],
+    errors: &[
+        ("f32[2], 3, 3", "RuntimeError", "expects 'from' to be less than 'to'"),
+        ("u8[2], -5, 10", "RuntimeError", "from is out of bounds for unsigned char"),
+    ],
     reference: "np.full_like(x0, 3)",
     ..INPLACE
 };
-
-/// Uniform numbers of [0, 1) as float64 on the host, for what is sampled there.
-pub(super) fn uniforms(n: usize, key: Philox) -> Result<Tensor> {
-    let t = Tensor::empty(&[n], DType::F64, Device::Cpu)?;
-    draw(&t, UNIT, key)?;
-    Ok(t)
-}
-
-/// Uniform numbers in the shape of `p`, in the float dtype that chances are compared in.
-pub(super) fn chances(p: &Tensor, key: Philox) -> Result<Tensor> {
-    let dtype = if p.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
-    let t = Tensor::empty(p.shape(), dtype, p.device())?;
-    draw(&t, UNIT, key)?;
-    Ok(t)
-}

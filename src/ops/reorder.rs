@@ -20,7 +20,7 @@ fn flip_gpu(t: &Tensor, dims: &[usize], out: &Tensor) -> Result<()> {
     let mut source = t.clone();
     for &dim in dims.iter().filter(|&&d| d < t.ndim()) {
         let next = Tensor::empty(t.shape(), t.dtype(), t.device())?;
-        let falling: Vec<i64> = (0..t.size(dim) as i64).rev().collect();
+        let falling = crate::reserve::list((0..t.size(dim) as i64).rev())?;
         let index = Term(Tensor::from_slice(&falling, &[falling.len()])).to_device(t.device()).ok()?;
         crate::gpu::index_select(&source.gpu_view()?, dim, &index.gpu_view()?, &next.gpu_view()?)?;
         source = next;

@@ -19,8 +19,11 @@ fn repeat_spec(c: &Call) -> Result<Specs> {
         ));
     }
     let lead = repeats.len() - t.ndim();
-    let shape: Dims =
-        repeats.iter().enumerate().map(|(i, &r)| if i < lead { r } else { r * t.size(i - lead) }).collect();
+    let shape: Dims = repeats
+        .iter()
+        .enumerate()
+        .map(|(i, &r)| if i < lead { r } else { r.saturating_mul(t.size(i - lead)) })
+        .collect();
     Ok(Spec::one(&shape, t.dtype(), t.device()))
 }
 
@@ -143,9 +146,16 @@ fn interleave_index(repeats: &Tensor) -> Result<Tensor> {
     }
     let total = counts.iter().try_fold(0usize, |n, &r| n.checked_add(r as usize)).unwrap_or(usize::MAX);
     crate::layout::checked_numel(&[total])?;
-    let index: Vec<i64> =
-        counts.iter().enumerate().flat_map(|(i, &r)| std::iter::repeat_n(i as i64, r as usize)).collect();
-    let t = Tensor::from_slice(&index, &[total])?;
+    let t = Tensor::empty(&[total], DType::I64, crate::device::Device::Cpu)?;
+    let mut place = t.ptr()?.cast::<i64>();
+    for (i, &r) in counts.iter().enumerate() {
+        // SAFETY: the new block holds `total` int64, the sum of the counts, which are ours.
+        unsafe {
+            std::slice::from_raw_parts_mut(place.cast::<std::mem::MaybeUninit<i64>>(), r as usize)
+                .fill(std::mem::MaybeUninit::new(i as i64));
+            place = place.add(r as usize);
+        }
+    }
     Term(Ok(t)).to_device(repeats.device()).ok()
 }
 

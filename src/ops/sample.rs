@@ -1,12 +1,15 @@
 //! Draws whose parameters are tensors: bernoulli, normal, multinomial.
 
 use super::compare::LT;
-use super::random::{Draw, chances, draw, key, uniforms};
+use super::random::{Draw, UNIT, draw, key};
+use crate::cpu::philox::Philox;
+use crate::device::Device;
 use crate::dtype::{DType, default_dtype};
 use crate::error::{Error, Result};
 use crate::gpu;
 use crate::layout::{broadcast, checked_numel, to_shape};
 use crate::op::*;
+use crate::reserve::{room, try_list};
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -243,12 +246,26 @@ pub static NORMAL: Op = Op {
     ..OP
 };
 
+/// Uniform numbers of [0, 1) as float64 on the host, for what is sampled there.
+fn uniforms(n: usize, key: Philox) -> Result<Tensor> {
+    let t = Tensor::empty(&[n], DType::F64, Device::Cpu)?;
+    draw(&t, UNIT, key)?;
+    Ok(t)
+}
+
+/// Uniform numbers in the shape of `p`, in the float dtype that chances are compared in.
+pub(super) fn chances(p: &Tensor, key: Philox) -> Result<Tensor> {
+    let dtype = if p.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+    let t = Tensor::empty(p.shape(), dtype, p.device())?;
+    draw(&t, UNIT, key)?;
+    Ok(t)
+}
+
 /// Weights of each row as float64 on the host, checked.
 fn weights(p: &Tensor) -> Result<(Vec<f64>, usize)> {
     let host = p.dense_copy(DType::F64)?;
     let n = p.shape().last().copied().unwrap_or(0);
-    let all: Vec<f64> =
-        (0..host.numel()).map(|i| Ok(host.element(host.layout().offset + i)?.to_f64())).collect::<Result<_>>()?;
+    let all = try_list((0..host.numel()).map(|i| Ok(host.element(host.layout().offset + i)?.to_f64())))?;
     if all.iter().any(|w| !w.is_finite() || *w < 0.0) {
         return Err(Error::runtime("probability tensor contains either `inf`, `nan` or element < 0"));
     }
@@ -300,7 +317,7 @@ fn multinomial(c: &Call) -> Result<Outputs> {
     let draws = checked_numel(&[rows, if replacement { k } else { n }])?;
     let u = uniforms(draws, key(c, 3, draws))?;
     let at = |i: usize| -> Result<f64> { Ok(u.element(i)?.to_f64()) };
-    let mut picked = Vec::new();
+    let mut picked = room(checked_numel(&[rows, k])?)?;
     for (r, row) in all.chunks(n.max(1)).enumerate() {
         if replacement {
             for j in 0..k {
@@ -309,10 +326,10 @@ fn multinomial(c: &Call) -> Result<Outputs> {
             continue;
         }
         // A race of exponential clocks: the first k to ring are a sample without replacement; weight zero rings never.
-        let mut clocks =
-            (0..n).map(|i| Ok((-(1.0 - at(r * n + i)?).ln() / row[i], i as i64))).collect::<Result<Vec<_>>>()?;
+        let mut clocks = try_list((0..n).map(|i| Ok((-(1.0 - at(r * n + i)?).ln() / row[i], i as i64))))?;
         clocks.iter_mut().filter(|c| row[c.1 as usize] == 0.0).for_each(|c| c.0 = f64::INFINITY);
-        clocks.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // In place: equal clocks go by their category, as in a stable sort.
+        clocks.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         picked.extend(clocks[..k].iter().map(|c| c.1));
     }
     let mut shape: crate::layout::Dims = p.shape().into();

@@ -3,13 +3,13 @@
 //! Loops on the CPU; on the GPU what `search_gpu` makes of shaders.
 
 use super::host::Dense;
-use super::needs::buffer;
 use super::search_gpu::{range, tally};
 use crate::cpu::search;
 use crate::device::Device;
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::op::*;
+use crate::reserve::filled;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -181,13 +181,17 @@ pub static BINCOUNT: Op = Op {
             return Ok(smallvec![tally(t, weights, n, dtype)?]);
         }
         let Some(w) = weights else {
-            let mut counts = buffer(0i64, n)?;
-            search::count(list, &mut counts);
+            let mut counts = filled(0i64, n)?;
+            if search::count(list, &mut counts)? > 0 {
+                return Err(Error::raced("the input"));
+            }
             return Term(Tensor::from_slice(&counts, &[n])).outputs();
         };
-        let mut sums = buffer(0f64, n)?;
+        let mut sums = filled(0f64, n)?;
         let weights = Dense::<f64>::of(w)?;
-        list.iter().zip(weights.elements()?).for_each(|(&i, x)| sums[i as usize] += x);
+        for (&i, x) in list.iter().zip(weights.elements()?) {
+            *sums.get_mut(i as usize).ok_or_else(|| Error::raced("the input"))? += x;
+        }
         Term(Tensor::from_slice(&sums, &[n])).to_dtype(dtype).outputs()
     }),
     vjp: Vjp::None("counts"),

@@ -7,7 +7,7 @@ use crate::cpu::bessel::i0e;
 use crate::dtype::{DType, default_dtype};
 use crate::error::{Error, Result};
 use crate::op::*;
-use crate::ops::needs::buffer;
+use crate::reserve::filled;
 use crate::tensor::Tensor;
 use std::f64::consts::{PI, SQRT_2};
 
@@ -52,7 +52,7 @@ impl Window {
     }
     /// `value` of every number from 0 on.
     fn table(&self, value: impl Fn(f64) -> f64) -> Result<Outputs> {
-        let mut values = buffer(1f64, self.n)?;
+        let mut values = filled(1f64, self.n)?;
         values.iter_mut().enumerate().for_each(|(i, v)| *v = value(i as f64));
         let values = Term(Tensor::from_slice(&values, &[values.len()])).to_dtype(self.dtype);
         values.to_device(self.device).outputs()

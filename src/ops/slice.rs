@@ -9,6 +9,7 @@ use super::view::SLICE;
 use crate::error::{Error, Result, Show};
 use crate::layout::{Layout, checked_numel, to_shape, wrap_dim};
 use crate::op::*;
+use crate::reserve::{probe, room};
 use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[
@@ -374,6 +375,14 @@ pub static DSPLIT_INDICES: Op = Op {
     ..NAMED_INDICES
 };
 
+/// An empty list for so many views; an error where there is no memory for them, for the tensors and for their nodes.
+pub(super) fn views(n: usize) -> Result<Vec<Layout>> {
+    /// Bytes of one: a layout, a handle with its metadata, a Python object, an edge and a slot of the node.
+    const VIEW: usize = 640;
+    probe(n.saturating_mul(VIEW))?;
+    room(n)
+}
+
 /// Parts of one dimension with the given sizes, which add up to it.
 pub(super) fn split_layouts(c: &Call, arg: usize, sizes: &[i64]) -> Result<Vec<Layout>> {
     let t = c.tensor(0)?;
@@ -392,7 +401,7 @@ pub(super) fn split_layouts(c: &Call, arg: usize, sizes: &[i64]) -> Result<Vec<L
         )));
     }
     let mut start = 0;
-    let mut out = Vec::with_capacity(sizes.len());
+    let mut out = views(sizes.len())?;
     for &p in sizes {
         out.push(t.layout().slice(dim, (start, p as usize, 1)));
         start += p as usize;

@@ -1,11 +1,10 @@
 //! A dimension in parts, nearly all of them views: split, chunk and unbind. Their gradients join the parts again.
 
-use super::slice::split_layouts;
+use super::slice::{split_layouts, views};
 use crate::error::{Error, Result};
 use crate::layout::{Layout, wrap_dim};
 use crate::op::*;
 use crate::tensor::{Meta, Tensor};
-use smallvec::smallvec;
 
 pub static OPS: &[&Op] =
     &[&SPLIT, &SPLIT_SIZES, &SPLIT_WITH_SIZES, &UNSAFE_SPLIT, &UNSAFE_SPLIT_WITH_SIZES, &CHUNK, &UNSAFE_CHUNK, &UNBIND];
@@ -22,9 +21,13 @@ fn equal_parts(c: &Call) -> Result<Vec<Layout>> {
             "split_size can only be 0 if dimension size is 0, but got dimension size of {n}"
         )));
     }
-    let sizes: Ints =
-        if n == 0 { smallvec![0] } else { (0..n).step_by(step as usize).map(|i| step.min(n - i)).collect() };
-    split_layouts(c, 2, &sizes)
+    if n == 0 {
+        return split_layouts(c, 2, &[0]);
+    }
+    let (n, step) = (n as usize, step as usize);
+    let mut out = views(n.div_ceil(step))?;
+    out.extend((0..n).step_by(step).map(|start| t.layout().slice(dim, (start, step.min(n - start), 1))));
+    Ok(out)
 }
 
 pub static SPLIT: Op = Op {
@@ -148,7 +151,9 @@ pub static UNBIND: Op = Op {
         if t.ndim() == 0 {
             return Err(Error::index("Dimension specified as 0 but tensor has no dimensions"));
         }
-        Ok((0..t.size(dim)).map(|i| t.layout().select(dim, i)).collect())
+        let mut out = views(t.size(dim))?;
+        out.extend((0..t.size(dim)).map(|i| t.layout().select(dim, i)));
+        Ok(out)
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let parts: Result<Vec<_>> = (0..c.grads.len()).map(|i| c.gi(i).ok()).collect();

@@ -96,6 +96,7 @@ fn strided_pair(c: &Back) -> Result<(Layout, Layout)> {
 
 /// Whether two indices may reach one element: exact for layouts whose dimensions nest, else on the safe side.
 fn may_overlap(l: &Layout) -> bool {
+    // Bounded by the number of dimensions.
     let mut dims: Vec<(usize, usize)> =
         l.strides.iter().copied().zip(l.shape.iter().copied()).filter(|&(_, d)| d != 1).collect();
     dims.sort_unstable();

@@ -3,7 +3,7 @@
 use super::gather::{apart, cast_raw};
 use super::needs::quiet;
 use super::view::{EXPAND, RESHAPE};
-use crate::cpu::index;
+use crate::cpu::index::{self, Wrong};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::gpu;
@@ -17,13 +17,15 @@ pub static OPS: &[&Op] = &[&TAKE, &PUT, &TAKE_ALONG_DIM];
 /// Adds each element of `g` at the position that `part` gives it in a flat tensor of `span` elements.
 pub(super) fn add_at(g: Term, part: &Layout, span: usize) -> Term {
     let mut at = Odometer::new(&part.shape, [&part.strides], 0);
-    let positions: Vec<i64> = (0..part.numel())
-        .map(|_| {
-            let here = at.offsets[0] + part.offset;
-            at.step();
-            here as i64
-        })
-        .collect();
+    let positions = crate::reserve::list((0..part.numel()).map(|_| {
+        let here = at.offsets[0] + part.offset;
+        at.step();
+        here as i64
+    }));
+    let positions = match positions {
+        Ok(positions) => positions,
+        Err(e) => return e.into(),
+    };
     let Some(t) = g.get() else { return g };
     let zeros = Term(Tensor::zeros(&[span], t.dtype(), t.device()));
     let index = Term(Tensor::from_slice(&positions, &[positions.len()])).to_device(t.device());
@@ -35,23 +37,20 @@ fn exactly_long(index: &Tensor, refuse: impl FnOnce() -> Error) -> Result<Tensor
     if index.dtype() == DType::I64 { Ok(index.clone()) } else { Err(refuse()) }
 }
 
-/// Which elements of the flattened tensor are meant, as a flat list; the kernels wrap negative ones. On the CPU bounds
-/// are checked here, on the GPU the kernels do that.
-fn flat_index(t: &Tensor, index: &Tensor, name: &str) -> Result<Tensor> {
+/// Which elements of the flattened tensor are meant, as a flat list; the kernels wrap negative ones and check the others.
+fn flat_index(index: &Tensor, name: &str) -> Result<Tensor> {
     let index = exactly_long(index, || {
         Error::runtime(format!(
             "{name}(): Expected a long tensor for index, but got {}",
             index.dtype().scalar_type_name()
         ))
     })?;
-    let index = quiet(|| Term::from(&index).reshape(&[-1]).ok())?;
-    let n = t.numel();
-    // SAFETY: the layout lies within its storage.
-    let wrong = if index.device().is_gpu() { None } else { unsafe { index::find_wrong(index.cpu_view()?, n) } };
-    match wrong {
-        None => Ok(index),
-        Some(i) => Err(Error::index(format!("out of range: tried to access index {i} on a tensor of {n} elements."))),
-    }
+    quiet(|| Term::from(&index).reshape(&[-1]).ok())
+}
+/// What PyTorch says of an index that none of the elements has.
+fn out_of_range(wrong: Wrong) -> Error {
+    let Wrong { index, size, .. } = wrong;
+    Error::index(format!("out of range: tried to access index {index} on a tensor of {size} elements."))
 }
 
 /// All elements of a tensor in one dimension, in place where its memory allows.
@@ -68,13 +67,14 @@ fn run_take(c: &Call, out: &[Tensor]) -> Result<()> {
     if t.numel() == 0 && out[0].numel() > 0 {
         return Err(Error::index("take(): tried to take from an empty tensor"));
     }
-    let index = flat_index(t, c.tensor(1)?, "take")?;
+    let index = flat_index(c.tensor(1)?, "take")?;
     let (source, target) = (flat(t)?, out[0].with_layout(Layout::contiguous(&[out[0].numel()])));
     if t.device().is_gpu() {
         return gpu::index_get(&source.gpu_view()?, &[Some(index.gpu_view()?)], &target.gpu_view()?);
     }
     // SAFETY: the layouts lie within their storages; the output is fresh and has as many elements as the index.
     unsafe { index::index_get(source.cpu_view()?, &[Some(index.cpu_view()?)], target.cpu_view()?) }
+        .map_err(out_of_range)
 }
 
 pub static TAKE: Op = Op {
@@ -123,7 +123,7 @@ fn run_put(c: &Call, out: &[Tensor]) -> Result<()> {
             index.numel()
         )));
     }
-    let index = flat_index(out, index, "put_")?;
+    let index = flat_index(index, "put_")?;
     let source = flat(&apart(source, out)?)?;
     let target = flat(out)?;
     if out.device().is_gpu() {
@@ -131,7 +131,8 @@ fn run_put(c: &Call, out: &[Tensor]) -> Result<()> {
         return finish(&target, out);
     }
     // SAFETY: the layouts lie within their storages; the source lies apart; index and source have one shape.
-    unsafe { index::index_put(target.cpu_view()?, &[Some(index.cpu_view()?)], source.cpu_view()?, c.flag(3))? };
+    unsafe { index::index_put(target.cpu_view()?, &[Some(index.cpu_view()?)], source.cpu_view()?, c.flag(3)) }
+        .map_err(out_of_range)?;
     finish(&target, out)
 }
 

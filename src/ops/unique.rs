@@ -44,10 +44,13 @@ fn compare<T: PartialOrd>(a: &[T], b: &[T]) -> Ordering {
 
 /// The order of the rows of a matrix on the host, compared in a dtype that holds its own exactly.
 fn order_in<T: Element + PartialOrd>(t: &Tensor, out: &Tensor) -> Result<()> {
-    let host = Dense::<T>::of(t)?;
+    // A sort panics where comparisons contradict each other, as they do while another thread writes.
+    let host = Dense::<T>::copy_of(t)?;
     let (width, all) = (t.size(1), host.elements()?);
     let row = |i: i64| &all[i as usize * width..][..width];
-    let mut order: Vec<i64> = (0..t.size(0) as i64).collect();
+    let mut order = crate::reserve::list(0..t.size(0) as i64)?;
+    // What a stable sort of the standard library takes for itself.
+    crate::reserve::probe(order.len() * size_of::<i64>())?;
     order.sort_by(|&a, &b| compare(row(a), row(b)));
     out.copy_raw(&Tensor::from_slice(&order, &[order.len()])?)
 }

@@ -4,7 +4,7 @@ use crate::cpu::bessel::i0;
 use crate::dtype::default_dtype;
 use crate::error::{Error, Result};
 use crate::op::*;
-use crate::ops::needs::buffer;
+use crate::reserve::filled;
 use crate::tensor::Tensor;
 use std::f64::consts::PI;
 
@@ -22,7 +22,7 @@ fn window(c: &Call, at: usize, of: impl Fn(f64) -> f64) -> Result<Outputs> {
     if n < 0 {
         return Err(Error::runtime(format!("{name} requires non-negative window_length, got window_length={n}")));
     }
-    let mut values = buffer(1f64, n as usize)?;
+    let mut values = filled(1f64, n as usize)?;
     let last = if c.flag(1) { n } else { n - 1 } as f64;
     if n > 1 {
         values.iter_mut().enumerate().for_each(|(i, v)| *v = of(2.0 * i as f64 / last - 1.0));

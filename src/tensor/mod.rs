@@ -16,7 +16,7 @@ pub use slot::{Edge, Foreign, GradFn, LeafUse, Remake, Replay, Slot, ViewInfo, V
 use crate::device::Device;
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Error, Result};
-use crate::layout::{Dims, Layout, checked_numel, dims};
+use crate::layout::{Dims, Layout, checked_numel, dims, laid_out_numel};
 use crate::place;
 use crate::storage::Storage;
 use std::cell::UnsafeCell;
@@ -99,7 +99,7 @@ impl Tensor {
     }
     /// `empty` with a shape that is given away.
     pub fn of_shape(shape: Dims, dtype: DType, device: Device) -> Result<Tensor> {
-        let bytes = checked_numel(&shape)? * dtype.size();
+        let bytes = laid_out_numel(&shape)? * dtype.size();
         let storage = Storage::alloc(bytes, device)?;
         Ok(Tensor::from_meta(Meta { storage, layout: Layout::of(shape), dtype }))
     }
@@ -110,7 +110,7 @@ impl Tensor {
         Ok(Tensor::from_meta(Meta { storage: Storage::alloc(bytes, device)?, layout, dtype }))
     }
     pub fn zeros(shape: &[usize], dtype: DType, device: Device) -> Result<Tensor> {
-        let bytes = checked_numel(shape)? * dtype.size();
+        let bytes = laid_out_numel(shape)? * dtype.size();
         let storage = Storage::zeroed(bytes, device)?;
         Ok(Tensor::from_meta(Meta { storage, layout: Layout::contiguous(shape), dtype }))
     }

@@ -101,6 +101,7 @@ struct Body<'a> {
 impl<'a> Body<'a> {
     fn new(input: &PrintInput<'a>, edge: usize, options: &PrintOptions, text: String) -> Body<'a> {
         let mut values = Vec::new();
+        // Bounded by the number of dimensions.
         let mut index = vec![0; input.shape.len()];
         collect(input, edge, 0, &mut index, &mut values);
         let column = |part: fn(&Scalar) -> Scalar| {

@@ -3,8 +3,9 @@
     python -m support.fuzzing FIRST LAST CALLS PLACE DEVICE      # ops FIRST..LAST of the table, CALLS each
 
 Half of the calls start from a sample and change one argument; half are random by the signature. Before each call its
-text goes to stderr's place on disk, so that a crash is known by its call. Absurd sizes are few and huge: they must fail
-as errors at once, never by filling memory.
+text goes to stderr's place on disk, so that a crash is known by its call. One call in five is hostile: its integers,
+sizes and shapes lie about the powers of two at which products, bytes and offsets overflow. Absurd sizes are few and
+huge: they must fail as errors at once, never by filling memory.
 """
 
 import os
@@ -24,7 +25,11 @@ ALLOWED = (
     AttributeError,  # what torch.nn.functional raises for things that are no tensors: 'int' object has no attribute 'dim'
 )  # fmt: skip
 INTS = [0, 1, -1, 2, 3, 5, -5, 7, 2**31, -(2**31), 2**40, 2**62, 2**63 - 1, -(2**63), 2**64, 2**100]
+# Where a product with a size, with the bytes of an element or with another such number overflows, and its neighbours.
+HOSTILE = [s * (2**p + d) for p in (20, 31, 32, 40, 58, 59, 60, 61, 62, 63) for d in (-1, 0, 1) for s in (1, -1)]
 FLOATS = [0.0, -0.0, 1.0, 0.5, -1.5, 1e-300, 1e300, float("nan"), float("inf"), float("-inf")]
+# Tensors of no elements in huge shapes.
+HOLLOW = [(0, 2**31), (2**40, 0), (2, 0, 2**31), (0, 2**32, 3), (2**58, 0), (1, 2**40, 0)]
 SHAPES = [(), (0,), (1,), (3,), (2, 3), (3, 2), (0, 3), (2, 0), (1, 1, 1), (2, 3, 4), (3, 3), (1, 3), (2, 2, 2, 2)]
 JUNK = [
     None,
@@ -65,6 +70,25 @@ def tensor(rng: random.Random, dtype: str | None = None):
     elif kind == 2 and spec.differentiable:
         made.requires_grad_()
     return made
+
+
+def hostile(rng: random.Random, param: Param):
+    """A value of the parameter's type as large as it gets: hollow tensors, elements read millions of times, huge numbers."""
+    kind = param.kind
+    if kind == "Tensor" and rng.random() < 0.5:
+        made = tensor(rng)
+        if rng.random() < 0.7:
+            return torch.empty(rng.choice(HOLLOW), dtype=made.dtype)
+        return (
+            made.reshape(-1)[:1].expand(*rng.choice([(2**20,), (2**10, 2**10), (2**19, 2)])) if made.numel() else made
+        )
+    if kind in ("int", "Scalar", "Operand"):
+        return rng.choice(HOSTILE)
+    if kind.startswith("int[") or kind == "Size":
+        return [rng.choice([0, 1, 2, rng.choice(HOSTILE)]) for _ in range(rng.randrange(5))]
+    if kind == "float":
+        return rng.choice([2.0**63, -(2.0**63), 2.0**62, 1e19, 3e38, -3e38, 1.7e308])
+    return good(rng, param)
 
 
 def good(rng: random.Random, param: Param):
@@ -111,11 +135,12 @@ def random_call(rng: random.Random, op: Op):
     """Arguments by the signature; one in three calls has an argument that does not belong there."""
     args, kwargs = [], {}
     by_name = False
+    of_kind = hostile if rng.random() < 0.4 else good
     for param in params(op.signature):
         if param.default is not None and rng.random() < 0.5:
             by_name = True
             continue
-        value = junk(rng) if rng.random() < 0.1 else good(rng, param)
+        value = junk(rng) if rng.random() < 0.1 else of_kind(rng, param)
         if param.keyword_only or by_name:
             kwargs[param.name] = value
         else:

@@ -5,15 +5,15 @@
 //! place of the indexed dimensions if they are adjacent, else it comes first.
 
 use super::combine::{Add, Combine};
-use super::{check, out_of_bounds};
+use super::{Found, Wrong, check};
 use crate::cpu::parallel::par_for;
 use crate::cpu::view::View;
 use crate::dtype::Element;
-use crate::error::Result;
 use crate::layout::{Dims, Odometer, coalesce, memory_order};
 use crate::with_dtype;
 use smallvec::SmallVec;
 use std::ops::Range;
+use std::result::Result;
 
 /// The shape of `input[indices]`, where `shape` is what the index tensors broadcast to.
 pub fn index_shape(input: &[usize], indexed: &[bool], shape: &[usize]) -> Dims {
@@ -40,6 +40,7 @@ const CHUNK: usize = 1024;
 /// One index tensor: it moves along a dimension of `size` elements, `stride` apart.
 struct Axis<'a> {
     index: View<'a>,
+    dim: usize,
     size: usize,
     stride: usize,
 }
@@ -59,16 +60,14 @@ struct Plan<'a> {
 
 /// # Safety
 /// `full` and the indices must be in bounds; `dense` has the shape that `index_shape` gives.
-unsafe fn plan<'a>(full: View, indices: &[Option<View<'a>>], dense: View) -> Result<Plan<'a>> {
+unsafe fn plan<'a>(full: View, indices: &[Option<View<'a>>], dense: View) -> Plan<'a> {
     let indexed: SmallVec<[bool; 8]> = indices.iter().map(Option::is_some).collect();
     let shape: Dims = indices.iter().flatten().next().map_or(Dims::new(), |v| v.shape.into());
     let mut axes = SmallVec::new();
     for (dim, index) in indices.iter().enumerate() {
         let Some(index) = *index else { continue };
         let (size, stride) = full.dim(dim);
-        // SAFETY: the caller vouches for the index.
-        unsafe { check(index, -(size as i64), size) }.map_err(out_of_bounds(dim, size))?;
-        axes.push(Axis { index, size, stride });
+        axes.push(Axis { index, dim, size, stride });
     }
     let at = place(&indexed);
     let pick = |v: &[usize]| (0..full.ndim()).filter(|&d| !is(&indexed, d)).map(|d| v[d]).collect::<Dims>();
@@ -84,17 +83,17 @@ unsafe fn plan<'a>(full: View, indices: &[Option<View<'a>>], dense: View) -> Res
         }
     };
     let (rest, [rest_full, rest_dense]) = coalesce(&rest, [&rest_full, &rest_dense]);
-    Ok(Plan { axes, count: shape.iter().product(), shape, steps, rest, rest_full, rest_dense })
+    Plan { axes, count: shape.iter().product(), shape, steps, rest, rest_full, rest_dense }
 }
 
 /// `out = input[indices]`: one optional index per leading dimension, all of one shape, of int64.
 ///
 /// # Safety
 /// All operands must be in bounds, `out` has the shape that `index_shape` gives and overlaps nothing.
-pub unsafe fn index_get(input: View, indices: &[Option<View>], out: View) -> Result<()> {
+pub unsafe fn index_get(input: View, indices: &[Option<View>], out: View) -> Result<(), Wrong> {
     // SAFETY: handed on to the caller; the type has the element's size.
     unsafe {
-        let plan = plan(input, indices, out)?;
+        let plan = plan(input, indices, out);
         match input.dtype.size() {
             1 => plan.each::<u8>(input, out, |full, dense| *dense = *full),
             2 => plan.each::<u16>(input, out, |full, dense| *dense = *full),
@@ -103,7 +102,6 @@ pub unsafe fn index_get(input: View, indices: &[Option<View>], out: View) -> Res
             _ => plan.each::<[u64; 2]>(input, out, |full, dense| *dense = *full),
         }
     }
-    Ok(())
 }
 
 /// `out[indices] = values`, or `+=` if `accumulate`; `values` has the shape that `index_shape` gives
@@ -111,13 +109,16 @@ pub unsafe fn index_get(input: View, indices: &[Option<View>], out: View) -> Res
 ///
 /// # Safety
 /// All operands must be in bounds, and `out` must not overlap the others.
-pub unsafe fn index_put(out: View, indices: &[Option<View>], values: View, accumulate: bool) -> Result<()> {
+pub unsafe fn index_put(out: View, indices: &[Option<View>], values: View, accumulate: bool) -> Result<(), Wrong> {
     // SAFETY: handed on to the caller; the type has the element's size.
     unsafe {
-        let plan = plan(out, indices, values)?;
+        let plan = plan(out, indices, values);
+        for axis in &plan.axes {
+            let wrong = |index| Wrong { index, dim: axis.dim, size: axis.size };
+            check(axis.index, -(axis.size as i64), axis.size).map_err(wrong)?;
+        }
         if accumulate {
-            with_dtype!(out.dtype, T => plan.in_order::<T>(out, values, |f, d| *f = add(*f, *d)));
-            return Ok(());
+            return with_dtype!(out.dtype, T => plan.in_order::<T>(out, values, |f, d| *f = add(*f, *d)));
         }
         match out.dtype.size() {
             1 => plan.in_order::<u8>(out, values, |full, dense| *full = *dense),
@@ -127,7 +128,6 @@ pub unsafe fn index_put(out: View, indices: &[Option<View>], values: View, accum
             _ => plan.in_order::<[u64; 2]>(out, values, |full, dense| *full = *dense),
         }
     }
-    Ok(())
 }
 
 #[inline(always)]
@@ -137,8 +137,8 @@ fn add<T: Element>(a: T, b: T) -> T {
 
 impl Plan<'_> {
     /// Calls `f(full, dense, base)` with the offsets of the index positions of a range, a chunk at a time, in order;
-    /// those of the other operand are beyond `base`.
-    fn walk(&self, range: Range<usize>, mut f: impl FnMut(&[usize], &[usize], usize)) {
+    /// those of the other operand are beyond `base`. A chunk with a wrong index is left out, and the last.
+    fn walk(&self, range: Range<usize>, found: &Found<Wrong>, mut f: impl FnMut(&[usize], &[usize], usize)) {
         let (mut full, mut dense) = ([0usize; CHUNK], [0usize; CHUNK]);
         let (shape, [steps]) = coalesce(&self.shape, [&self.steps]);
         let mut at = Odometer::new(&shape, [&steps], range.start);
@@ -150,7 +150,9 @@ impl Plan<'_> {
         for start in range.clone().step_by(CHUNK) {
             let n = CHUNK.min(range.end - start);
             full[..n].fill(0);
-            self.axes.iter().for_each(|axis| axis.add(&self.shape, start, &mut full[..n]));
+            if !self.axes.iter().all(|axis| axis.add(&self.shape, start, &mut full[..n])) {
+                return self.report(start..start + n, found);
+            }
             if line.is_none() {
                 for d in &mut dense[..n] {
                     *d = at.offsets[0];
@@ -160,33 +162,46 @@ impl Plan<'_> {
             f(&full[..n], &dense[..n], line.map_or(0, |step| start * step));
         }
     }
+    /// Reports the wrong index of the first of these positions that has one; all are right where another thread has
+    /// put it right meanwhile: then what was wrong is unknown, and the first position stands for it.
+    #[cold]
+    fn report(&self, positions: Range<usize>, found: &Found<Wrong>) {
+        let wrong = |p: usize| self.axes.iter().find_map(|axis| axis.wrong(&self.shape, p).map(|w| (p, w)));
+        let first = || (positions.start, Wrong { index: -1, dim: self.axes[0].dim, size: self.axes[0].size });
+        let (at, bad) = positions.clone().find_map(wrong).unwrap_or_else(first);
+        found.report(at, bad);
+    }
     /// Calls `f(full, dense)` for every pair of elements, in parallel over everything.
-    unsafe fn each<T>(&self, full: View, dense: View, f: impl Fn(*mut T, *mut T) + Sync) {
-        let slice = self.rest.iter().product::<usize>();
-        par_for(self.count, (1 << 15) / slice.max(1), |range| self.slices(&full, &dense, range, 0..slice, &f));
+    unsafe fn each<T>(&self, full: View, dense: View, f: impl Fn(*mut T, *mut T) + Sync) -> Result<(), Wrong> {
+        let (slice, found) = (self.rest.iter().product::<usize>(), Found::default());
+        par_for(self.count, (1 << 15) / slice.max(1), |range| {
+            self.slices(&full, &dense, [range, 0..slice], &found, &f);
+        });
+        found.result()
     }
     /// The same, in the order of the index tensors where they may name an element twice: parallel over slices only.
-    unsafe fn in_order<T>(&self, full: View, dense: View, f: impl Fn(*mut T, *mut T) + Sync) {
-        let slice = self.rest.iter().product::<usize>();
+    unsafe fn in_order<T>(&self, full: View, dense: View, f: impl Fn(*mut T, *mut T) + Sync) -> Result<(), Wrong> {
+        let (slice, found) = (self.rest.iter().product::<usize>(), Found::default());
         if self.count == 0 {
-            return;
+            return Ok(());
         }
         let grain = ((1 << 15) / self.count).max(64);
-        par_for(slice, grain, |range| self.slices(&full, &dense, 0..self.count, range, &f));
+        par_for(slice, grain, |range| self.slices(&full, &dense, [0..self.count, range], &found, &f));
+        found.result()
     }
-    /// Elements `part` of the slices of a range of index positions.
+    /// For a range of index positions and a part of the elements of each slice.
     #[inline(always)]
     fn slices<T>(
         &self,
         full: &View,
         dense: &View,
-        range: Range<usize>,
-        part: Range<usize>,
+        [range, part]: [Range<usize>; 2],
+        found: &Found<Wrong>,
         f: &impl Fn(*mut T, *mut T),
     ) {
         let (full, dense) = (full.ptr as *mut T, dense.ptr as *mut T);
         let single = self.rest.is_empty() && part == (0..1);
-        self.walk(range, |a, b, base| {
+        self.walk(range, found, |a, b, base| {
             let dense = dense.wrapping_add(base);
             let pairs = a.iter().zip(b).map(|(&a, &b)| (full.wrapping_add(a), dense.wrapping_add(b)));
             if single {
@@ -221,24 +236,48 @@ impl Plan<'_> {
 }
 
 impl Axis<'_> {
-    /// Adds the offsets of the index positions from `start` on.
-    fn add(&self, shape: &[usize], start: usize, offsets: &mut [usize]) {
-        let place = |v: i64| (if v < 0 { v + self.size as i64 } else { v }) as usize;
+    /// The position that an index means; its sign tells whether there is one: negative for none.
+    #[inline(always)]
+    fn place(&self, v: i64) -> (i64, i64) {
+        let size = self.size as i64;
+        let place = v.wrapping_add(if v < 0 { size } else { 0 });
+        (place, place | (size - 1).wrapping_sub(place))
+    }
+    /// Adds the offsets of the index positions from `start` on; false if one of them is wrong: then none may be used.
+    fn add(&self, shape: &[usize], start: usize, offsets: &mut [usize]) -> bool {
+        let mut signs = 0;
+        let mut place = |v: i64| {
+            let (place, sign) = self.place(v);
+            signs |= sign;
+            place as usize
+        };
         if self.index.is_contiguous() {
-            // SAFETY: positions lie inside the index, which the caller of the kernel vouches for.
+            // SAFETY: positions lie inside the index, which the caller of the kernel vouches for. What another thread
+            // writes meanwhile does no harm: each is read once, into the offset and the sign.
             let index = unsafe { std::slice::from_raw_parts(self.index.at(start) as *const i64, offsets.len()) };
             let pairs = offsets.iter_mut().zip(index);
             // Vectors have no product of 64 bits.
-            return match self.stride {
-                1 => pairs.for_each(|(o, &v)| *o += place(v)),
-                stride => pairs.for_each(|(o, &v)| *o += place(v) * stride),
-            };
+            match self.stride {
+                1 => pairs.for_each(|(o, &v)| *o = o.wrapping_add(place(v))),
+                stride => pairs.for_each(|(o, &v)| *o = o.wrapping_add(place(v).wrapping_mul(stride))),
+            }
+            return signs >= 0;
         }
         let mut at = Odometer::new(shape, [self.index.strides], start);
         for o in offsets {
             // SAFETY: as above.
-            *o += place(unsafe { *(self.index.at(at.offsets[0]) as *const i64) }) * self.stride;
+            let v = unsafe { (self.index.at(at.offsets[0]) as *const i64).read_volatile() };
+            *o = o.wrapping_add(place(v).wrapping_mul(self.stride));
             at.step();
         }
+        signs >= 0
+    }
+    /// The index at a position, if it is wrong.
+    #[cold]
+    fn wrong(&self, shape: &[usize], position: usize) -> Option<Wrong> {
+        let at = Odometer::new(shape, [self.index.strides], position);
+        // SAFETY: as above.
+        let index = unsafe { (self.index.at(at.offsets[0]) as *const i64).read_volatile() };
+        (self.place(index).1 < 0).then_some(Wrong { index, dim: self.dim, size: self.size })
     }
 }

@@ -1,9 +1,8 @@
 //! `gather` (an index per element of the result) and `index_select` (an index per slice).
 //!
-//! Indices are checked a line at a time, just before they are used: they are still in cache then. After a bad one
-//! nothing more is written, and the result, which nobody has seen yet, is given up.
+//! Each index is checked where it is used: the result, which nobody has seen yet, is given up after a bad one.
 
-use super::{Found, first_bad, out_of_range, out_of_reach};
+use super::{Found, at_use, out_of_range, out_of_reach};
 use crate::cpu::parallel::par_for;
 use crate::cpu::view::View;
 use crate::cpu::walk::{Others, for_lines};
@@ -38,21 +37,21 @@ unsafe fn lines<T: Copy>(input: View, dim: usize, index: View, out: View) -> std
         let p = index.at(i) as *const i64;
         let out = out.at(o) as *mut T;
         let input = input.at(x) as *const T;
-        // SAFETY: the caller vouches for the lines; the indices are checked before they are used.
+        // SAFETY: the caller vouches for the lines, and places are below the size.
         unsafe {
-            match first_bad(p, di, n, 0, size as i64) {
-                Some(bad) => found.report(i + bad * di),
-                None if [di, d_out, dx, stride] == [1, 1, 0, 1] => {
-                    (0..n).for_each(|j| *out.add(j) = *input.add(*p.add(j) as usize));
-                }
-                None => {
-                    (0..n).for_each(|j| *out.add(j * d_out) = *input.add(j * dx + *p.add(j * di) as usize * stride));
-                }
+            if [di, d_out, dx, stride] == [1, 1, 0, 1] {
+                return (0..n).for_each(|j| match at_use(p.add(j), size) {
+                    Ok(place) => *out.add(j) = *input.add(place),
+                    Err(bad) => found.report(i + j, bad),
+                });
             }
+            (0..n).for_each(|j| match at_use(p.add(j * di), size) {
+                Ok(place) => *out.add(j * d_out) = *input.add(j * dx + place * stride),
+                Err(bad) => found.report(i + j * di, bad),
+            });
         }
     });
-    // SAFETY: the offset is one of the index's.
-    found.offset().map_or(Ok(()), |at| Err(unsafe { *(index.at(at) as *const i64) }))
+    found.result()
 }
 
 /// Slices of `input` along `dim`, in the order of a one-dimensional `index`.
@@ -90,12 +89,7 @@ unsafe fn slices(input: View, dim: usize, index: View, out: View) -> std::result
     let (size, stride) = input.dim(dim);
     let (count, out_step) = out.dim(dim);
     let step = index.dim(0).1;
-    let p = index.ptr as *const i64;
-    // SAFETY: the caller vouches for the index.
-    if let Some(bad) = unsafe { first_bad(p, step, count, 0, size as i64) } {
-        // SAFETY: as above.
-        return Err(unsafe { *p.add(bad * step) });
-    }
+    let found = Found::default();
     let bytes = input.dtype.size();
     let mut others = Others::new(out.shape, [out.strides, input.strides], dim);
     let (run, [d_out, d_in]) = others.pop();
@@ -103,9 +97,15 @@ unsafe fn slices(input: View, dim: usize, index: View, out: View) -> std::result
     let whole = runs == 1 && (run == 1 || (d_out, d_in) == (1, 1));
     par_for(count, (1 << 15) / (runs * run), |range| {
         for i in range {
-            // SAFETY: the index has been checked, and slices of the result are disjoint.
+            // SAFETY: the caller vouches for the index, places are below the size, slices of the result are disjoint.
             unsafe {
-                let place = *(index.at(i * step) as *const i64) as usize;
+                let place = match at_use(index.at(i * step) as *const i64, size) {
+                    Ok(place) => place,
+                    Err(bad) => {
+                        found.report(i, bad);
+                        continue;
+                    }
+                };
                 if whole {
                     let (src, dst) = (input.at(place * stride), out.at(i * out_step));
                     std::ptr::copy_nonoverlapping(src, dst, run * bytes);
@@ -128,5 +128,5 @@ unsafe fn slices(input: View, dim: usize, index: View, out: View) -> std::result
             }
         }
     });
-    Ok(())
+    found.result()
 }

@@ -3,12 +3,17 @@
 //! The operand is cut into pieces of a fixed size; their counts, summed up, say where each piece's output starts,
 //! so pieces run in parallel and the order is that of the elements. Inside a piece a mask becomes the positions of
 //! what is true, eight elements at a time from a table: a branch for each would be mispredicted half the time.
+//! A mask may change between the count and its use: see Note [Racing indices].
 
 use crate::cpu::parallel::par_for;
+use crate::cpu::temp::Temp;
 use crate::cpu::view::{Ptr, View, load};
 use crate::dtype::DType;
+use crate::error::{Error, Result};
 use crate::layout::{Dims, Odometer, coalesce};
 use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Elements of a piece.
 const PIECE: usize = 8192;
@@ -118,63 +123,100 @@ unsafe fn truths<'a>(
     }
 }
 
-/// Where the output of each piece starts, and the total.
-unsafe fn starts<const N: usize>(pieces: &Pieces<N>, mask: View) -> (Vec<usize>, usize) {
-    let mut counts = vec![0usize; pieces.count()];
-    let slots = Ptr(counts.as_mut_ptr());
-    par_for(counts.len(), 4, |range| {
-        for piece in range {
-            let mut count = 0;
-            pieces.runs(piece, |offsets, n, steps| {
-                let mut buffer = [const { MaybeUninit::uninit() }; PIECE];
-                // SAFETY: the mask is the first operand of the pieces.
-                let mask = unsafe { truths(mask, offsets[0], steps[0], n, &mut buffer) };
-                for_groups(mask, |&(_, n)| count += n as usize);
-            });
-            // SAFETY: each piece is visited once.
-            unsafe { *slots.at(piece) = count };
-        }
-    });
-    let mut total = 0;
-    for c in &mut counts {
-        total += std::mem::replace(c, total);
-    }
-    (counts, total)
+/// The true elements of a mask, counted: where the output of each piece starts.
+pub struct Counted {
+    starts: Temp<usize>,
+    total: usize,
+    /// Set where a piece had another number of them when it was used.
+    changed: AtomicBool,
 }
 
-/// The number of elements that are true.
-///
-/// # Safety
-/// `mask` must be in bounds.
-pub unsafe fn nonzero_count(mask: View) -> usize {
-    // SAFETY: handed on to the caller.
-    unsafe { starts(&Pieces::new(mask.shape, [mask.strides]), mask).1 }
+impl Counted {
+    /// # Safety
+    /// `mask` must be in bounds.
+    pub unsafe fn of(mask: View) -> Result<Counted> {
+        let pieces = Pieces::new(mask.shape, [mask.strides]);
+        let starts = Temp::<usize>::new(pieces.count())?;
+        let slots = Ptr(starts.ptr());
+        par_for(pieces.count(), 4, |range| {
+            for piece in range {
+                let mut count = 0;
+                pieces.runs(piece, |offsets, n, steps| {
+                    let mut buffer = [const { MaybeUninit::uninit() }; PIECE];
+                    // SAFETY: the runs are those of the mask.
+                    let mask = unsafe { truths(mask, offsets[0], steps[0], n, &mut buffer) };
+                    for_groups(mask, |&(_, n)| count += n as usize);
+                });
+                // SAFETY: each piece is visited once.
+                unsafe { slots.at(piece).write(count) };
+            }
+        });
+        let mut total = 0;
+        for piece in 0..pieces.count() {
+            // SAFETY: all have been written.
+            unsafe { total += slots.at(piece).replace(total) };
+        }
+        Ok(Counted { starts, total, changed: AtomicBool::new(false) })
+    }
+    pub fn total(&self) -> usize {
+        self.total
+    }
+    /// Calls `f(piece, places)` for each piece, with the part of the output that was counted for it: a piece that needs
+    /// more or less is that of a mask that has changed.
+    fn each(&self, f: impl Fn(usize, &mut Places) + Sync) -> Result<()> {
+        // SAFETY: `of` has written all.
+        let starts = unsafe { self.starts.slice() };
+        par_for(starts.len(), 4, |range| {
+            let mut room = [0; PIECE + GROUP];
+            for piece in range {
+                let end = starts.get(piece + 1).copied().unwrap_or(self.total);
+                let mut places = Places { left: starts[piece]..end, room: &mut room, changed: false };
+                f(piece, &mut places);
+                if places.changed || !places.left.is_empty() {
+                    self.changed.store(true, Ordering::Relaxed);
+                }
+            }
+        });
+        if self.changed.load(Ordering::Relaxed) { Err(Error::raced("the mask")) } else { Ok(()) }
+    }
+}
+
+/// The part of the output that is left to a piece.
+struct Places<'a> {
+    left: Range<usize>,
+    room: &'a mut Room,
+    changed: bool,
+}
+impl Places<'_> {
+    /// Where the output of a run starts, and the positions of what is true in it: no more than there are places.
+    fn take(&mut self, mask: &[u8]) -> (usize, &[u16]) {
+        let found = positions(mask, self.room);
+        let n = found.len().min(self.left.len());
+        self.changed |= n < found.len();
+        let start = self.left.start;
+        self.left.start += n;
+        (start, &found[..n])
+    }
 }
 
 /// The indices of the true elements in row-major order: `out` is `[count, ndim]`, of int64, any strides.
 ///
 /// # Safety
-/// Both operands must be in bounds and `out` must have room for `nonzero_count(input)` rows.
-pub unsafe fn nonzero(input: View, out: View) {
+/// Both operands must be in bounds, `counted` is that of `input`, and `out` has a row for each.
+pub unsafe fn nonzero(input: View, counted: &Counted, out: View) -> Result<()> {
     let pieces = Pieces::new(input.shape, [input.strides]);
-    // SAFETY: handed on to the caller.
-    let (starts, _) = unsafe { starts(&pieces, input) };
-    par_for(starts.len(), 4, |range| {
-        let mut room = [0; PIECE + GROUP];
-        for piece in range {
-            let (mut row, mut linear) = (starts[piece], piece * PIECE);
-            pieces.runs(piece, |[offset], n, [step]| {
-                let mut buffer = [const { MaybeUninit::uninit() }; PIECE];
-                // SAFETY: the run is one of the input's; there is a row for each true element.
-                unsafe {
-                    let found = positions(truths(input, offset, step, n, &mut buffer), &mut room);
-                    write_indices(input.shape, linear, found, out, row);
-                    row += found.len();
-                }
-                linear += n;
-            });
-        }
-    });
+    counted.each(|piece, places| {
+        let mut linear = piece * PIECE;
+        pieces.runs(piece, |[offset], n, [step]| {
+            let mut buffer = [const { MaybeUninit::uninit() }; PIECE];
+            // SAFETY: the run is one of the input's; there is a row for each place.
+            unsafe {
+                let (row, found) = places.take(truths(input, offset, step, n, &mut buffer));
+                write_indices(input.shape, linear, found, out, row);
+            }
+            linear += n;
+        });
+    })
 }
 
 /// Writes the indices of the elements at `linear + found[i]` in row-major order, from a row of `out` on.
@@ -206,16 +248,16 @@ unsafe fn write_indices(shape: &[usize], linear: usize, mut found: &[u16], out: 
 /// The elements of `input` where `mask`, of the same shape, is true; `out` has one dimension.
 ///
 /// # Safety
-/// All operands must be in bounds and `out` must have room for `nonzero_count(mask)` elements.
-pub unsafe fn masked_select(input: View, mask: View, out: View) {
+/// All operands must be in bounds, `counted` is that of `mask`, and `out` has room for its total.
+pub unsafe fn masked_select(input: View, mask: View, counted: &Counted, out: View) -> Result<()> {
     // SAFETY: handed on to the caller; the type has the element's size.
     unsafe {
         match input.dtype.size() {
-            1 => compact::<u8, false>(input, mask, out),
-            2 => compact::<u16, false>(input, mask, out),
-            4 => compact::<u32, false>(input, mask, out),
-            8 => compact::<u64, false>(input, mask, out),
-            _ => compact::<[u64; 2], false>(input, mask, out),
+            1 => compact::<u8, false>(input, mask, counted, out),
+            2 => compact::<u16, false>(input, mask, counted, out),
+            4 => compact::<u32, false>(input, mask, counted, out),
+            8 => compact::<u64, false>(input, mask, counted, out),
+            _ => compact::<[u64; 2], false>(input, mask, counted, out),
         }
     }
 }
@@ -223,47 +265,40 @@ pub unsafe fn masked_select(input: View, mask: View, out: View) {
 /// Writes the elements of `source`, which has one dimension, to where `mask` is true, in order.
 ///
 /// # Safety
-/// All operands must be in bounds and `source` must have `nonzero_count(mask)` elements.
-pub unsafe fn masked_scatter(out: View, mask: View, source: View) {
+/// All operands must be in bounds, `counted` is that of `mask`, and `source` has as many elements as its total.
+pub unsafe fn masked_scatter(out: View, mask: View, counted: &Counted, source: View) -> Result<()> {
     // SAFETY: handed on to the caller; the type has the element's size.
     unsafe {
         match out.dtype.size() {
-            1 => compact::<u8, true>(out, mask, source),
-            2 => compact::<u16, true>(out, mask, source),
-            4 => compact::<u32, true>(out, mask, source),
-            8 => compact::<u64, true>(out, mask, source),
-            _ => compact::<[u64; 2], true>(out, mask, source),
+            1 => compact::<u8, true>(out, mask, counted, source),
+            2 => compact::<u16, true>(out, mask, counted, source),
+            4 => compact::<u32, true>(out, mask, counted, source),
+            8 => compact::<u64, true>(out, mask, counted, source),
+            _ => compact::<[u64; 2], true>(out, mask, counted, source),
         }
     }
 }
 
 /// Moves between the masked elements of `full` and the run `dense`: out of `full`, or into it if `BACK`.
-unsafe fn compact<T: Copy, const BACK: bool>(full: View, mask: View, dense: View) {
+unsafe fn compact<T: Copy, const BACK: bool>(full: View, mask: View, counted: &Counted, dense: View) -> Result<()> {
     let pieces = Pieces::new(full.shape, [mask.strides, full.strides]);
-    // SAFETY: handed on to the caller.
-    let (starts, _) = unsafe { starts(&pieces, mask) };
     let step = dense.dim(0).1;
-    par_for(starts.len(), 4, |range| {
-        let mut room = [0; PIECE + GROUP];
-        for piece in range {
-            let mut at = starts[piece];
-            pieces.runs(piece, |[m, f], n, [dm, df]| {
-                let mut buffer = [const { MaybeUninit::uninit() }; PIECE];
-                // SAFETY: the runs are those of the operands, and `at` stays below the number of true elements.
-                unsafe {
-                    let found = positions(truths(mask, m, dm, n, &mut buffer), &mut room);
-                    let (full, dense) = (full.at(f) as *mut T, dense.at(at * step) as *mut T);
-                    for (i, &p) in found.iter().enumerate() {
-                        let (full, dense) = (full.add(p as usize * df), dense.add(i * step));
-                        if BACK {
-                            *full = *dense;
-                        } else {
-                            *dense = *full;
-                        }
+    counted.each(|piece, places| {
+        pieces.runs(piece, |[m, f], n, [dm, df]| {
+            let mut buffer = [const { MaybeUninit::uninit() }; PIECE];
+            // SAFETY: the runs are those of the operands, and places lie below the number that was counted.
+            unsafe {
+                let (at, found) = places.take(truths(mask, m, dm, n, &mut buffer));
+                let (full, dense) = (full.at(f) as *mut T, dense.at(at * step) as *mut T);
+                for (i, &p) in found.iter().enumerate() {
+                    let (full, dense) = (full.add(p as usize * df), dense.add(i * step));
+                    if BACK {
+                        *full = *dense;
+                    } else {
+                        *dense = *full;
                     }
-                    at += found.len();
                 }
-            });
-        }
-    });
+            }
+        });
+    })
 }

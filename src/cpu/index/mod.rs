@@ -1,7 +1,11 @@
 //! Reading and writing through index tensors: gather, scatter, selection, advanced indexing, masks.
 //!
-//! Indices are checked before anything is written, so an error leaves every operand as it was. Moving data only
-//! needs the size of an element; combining (`scatter` with a mode) goes through `combine`.
+//! What writes into an operand checks all indices first, so an error leaves it as it was; what fills a result checks
+//! them as it goes. Moving data only needs the size of an element; combining (`scatter` with a mode) goes through `combine`.
+//!
+//! Note [Racing indices]: NumPy and other threads may write an index or a mask at any time, between its check and its
+//! use too. So an index is read once where it is used, and that value is what is compared with the size (`at_use`); a
+//! mask's pieces write no more than was counted for them. What went wrong between is an error, after the fact.
 
 mod advanced;
 mod combine;
@@ -14,7 +18,7 @@ mod tests;
 pub use advanced::{index_get, index_put, index_shape};
 pub use combine::Mode;
 pub use gather::{gather, index_select};
-pub use mask::{masked_scatter, masked_select, nonzero, nonzero_count};
+pub use mask::{Counted, masked_scatter, masked_select, nonzero};
 pub use scatter::{Source, index_add, index_copy, index_fill, index_reduce, scatter};
 
 use super::num::Fuse;
@@ -22,7 +26,21 @@ use super::simd::{self, Kernel};
 use super::view::View;
 use super::walk::for_lines;
 use crate::error::Error;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
+
+/// An index that is none of `size` positions of a dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    pub index: i64,
+    pub dim: usize,
+    pub size: usize,
+}
+/// What PyTorch says of it in advanced indexing and in the slice-wise writes: an `IndexError`.
+impl From<Wrong> for Error {
+    fn from(w: Wrong) -> Error {
+        out_of_bounds(w.dim, w.size)(w.index)
+    }
+}
 
 /// Finds an index outside `low..size`; `low` is `-size` where negative indices count from the end, else zero.
 ///
@@ -33,52 +51,62 @@ unsafe fn check(index: View, low: i64, size: usize) -> std::result::Result<(), i
     for_lines(index.shape, [index.strides], |[at], n, [step]| {
         let p = index.at(at) as *const i64;
         // SAFETY: the caller vouches for the index.
-        if let Some(i) = unsafe { first_bad(p, step, n, low, size as i64) } {
-            found.report(at + i * step);
+        if let Some((i, bad)) = unsafe { first_bad(p, step, n, low, size as i64) } {
+            found.report(at + i * step, bad);
         }
     });
-    // SAFETY: the offset is one of the index's.
-    found.offset().map_or(Ok(()), |at| Err(unsafe { *(index.at(at) as *const i64) }))
+    found.result()
 }
 
-/// An index outside `-size..size`, if there is one.
+/// The position that an index means, if it is one of `size`: see Note [Racing indices].
 ///
-/// # Safety
-/// `index` must be in bounds.
-pub unsafe fn find_wrong(index: View, size: usize) -> Option<i64> {
-    // SAFETY: handed on to the caller.
-    unsafe { check(index, -(size as i64), size) }.err()
+/// SAFETY: the index must be readable.
+#[inline(always)]
+unsafe fn at_use(index: *const i64, size: usize) -> std::result::Result<usize, i64> {
+    // SAFETY: the caller's promise. Volatile: what is compared is what is used, never a second read.
+    in_range(unsafe { index.read_volatile() }, size)
+}
+#[inline(always)]
+fn in_range(i: i64, size: usize) -> std::result::Result<usize, i64> {
+    if (i as u64) < size as u64 { Ok(i as usize) } else { Err(i) }
 }
 
 /// The first bad index that several threads have met, by its offset: the same one however they were scheduled.
-struct Found(AtomicUsize);
-impl Default for Found {
-    fn default() -> Found {
-        Found(AtomicUsize::new(usize::MAX))
+struct Found<T = i64>(Mutex<Option<(usize, T)>>);
+impl<T> Default for Found<T> {
+    fn default() -> Self {
+        Found(Mutex::new(None))
     }
 }
-impl Found {
-    fn report(&self, offset: usize) {
-        self.0.fetch_min(offset, Ordering::Relaxed);
+impl<T> Found<T> {
+    #[cold]
+    fn report(&self, offset: usize, bad: T) {
+        let mut first = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        if first.as_ref().is_none_or(|f| offset < f.0) {
+            *first = Some((offset, bad));
+        }
     }
-    fn offset(&self) -> Option<usize> {
-        Some(self.0.load(Ordering::Relaxed)).filter(|&at| at != usize::MAX)
+    fn result(self) -> std::result::Result<(), T> {
+        match self.0.into_inner().unwrap_or_else(|e| e.into_inner()) {
+            Some((_, bad)) => Err(bad),
+            None => Ok(()),
+        }
     }
 }
 
-/// The position of the first of `n` indices that is outside `low..high`.
+/// The first of `n` indices that is outside `low..high`, with its position.
 ///
 /// SAFETY: the indices must be readable.
-unsafe fn first_bad(index: *const i64, step: usize, n: usize, low: i64, high: i64) -> Option<usize> {
+unsafe fn first_bad(index: *const i64, step: usize, n: usize, low: i64, high: i64) -> Option<(usize, i64)> {
     // SAFETY: the caller vouches for the run.
-    let at = |i: usize| unsafe { *index.add(i * step) };
+    let at = |i: usize| unsafe { index.add(i * step).read_volatile() };
     let good = if step == 1 {
         // SAFETY: as above.
         simd::run(Within { index: unsafe { std::slice::from_raw_parts(index, n) }, low, high })
     } else {
         (0..n).all(|i| (low..high).contains(&at(i)))
     };
-    if good { None } else { (0..n).find(|&i| !(low..high).contains(&at(i))) }
+    if good { None } else { (0..n).map(|i| (i, at(i))).find(|(_, v)| !(low..high).contains(v)) }
 }
 
 /// Whether all indices are in range.
@@ -98,7 +126,6 @@ impl Kernel for Within<'_> {
     }
 }
 
-/// What PyTorch says of a bad index in advanced indexing and in the slice-wise writes: an `IndexError`.
 fn out_of_bounds(dim: usize, size: usize) -> impl FnOnce(i64) -> Error {
     move |index| Error::index(format!("index {index} is out of bounds for dimension {dim} with size {size}"))
 }

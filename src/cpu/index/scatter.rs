@@ -4,10 +4,11 @@
 //! dimensions are the parallel ones, and along `dim` updates happen in order. The last `Set` wins.
 
 use super::combine::{Add, AddScaled, Combine, Max, Min, Mode, Mul, Set};
-use super::{check, out_of_bounds, out_of_range, out_of_reach};
+use super::{Found, at_use, check, in_range, out_of_bounds, out_of_range, out_of_reach};
 use crate::cpu::num::Fuse;
 use crate::cpu::parallel::{num_threads, par_for};
 use crate::cpu::simd::{self, Kernel};
+use crate::cpu::temp::Temp;
 use crate::cpu::view::View;
 use crate::cpu::walk::{Others, for_lines};
 use crate::dtype::{DType, Element, Scalar};
@@ -38,25 +39,16 @@ pub unsafe fn scatter(
     mode: Mode,
     include_self: bool,
 ) -> Result<()> {
-    // SAFETY: handed on to the caller; every index is checked before it is used.
-    unsafe {
-        let size = out.dim(dim).0;
-        check(index, 0, size).map_err(out_of_reach(dim, size))?;
-    }
+    let size = out.dim(dim).0;
+    // SAFETY: handed on to the caller.
+    unsafe { check(index, 0, size) }.map_err(out_of_reach(dim, size))?;
     if out.dtype.is_complex() && matches!(mode, Mode::Max | Mode::Min) {
         return Err(Error::not_implemented("scatter_reduce(): amax and amin are not defined for complex numbers"));
     }
     // SAFETY: as above.
-    unsafe { checked(out, dim, index, source, mode, include_self) };
-    Ok(())
-}
-
-/// `scatter` with checked indices.
-unsafe fn checked(out: View, dim: usize, index: View, source: Source, mode: Mode, include_self: bool) {
-    // SAFETY: handed on to the caller.
     unsafe {
         if !include_self && mode != Mode::Set {
-            update(out, dim, index, Source::Scalar(mode.identity(out.dtype)), Set);
+            update(out, dim, index, Source::Scalar(mode.identity(out.dtype)), Set).map_err(out_of_reach(dim, size))?;
         }
         match mode {
             Mode::Set => update(out, dim, index, source, Set),
@@ -64,21 +56,23 @@ unsafe fn checked(out: View, dim: usize, index: View, source: Source, mode: Mode
             Mode::Mul => update(out, dim, index, source, Mul),
             Mode::Max => update(out, dim, index, source, Max),
             Mode::Min => update(out, dim, index, source, Min),
-            Mode::Mean => {
-                update(out, dim, index, source, Add);
-                average(out, dim, index, include_self);
-            }
+            Mode::Mean => return mean(out, dim, index, source, include_self),
         }
+        .map_err(out_of_reach(dim, size))
     }
 }
 
-/// Divides each element by the number of values that went into it.
-unsafe fn average(out: View, dim: usize, index: View, include_self: bool) {
+/// Adds, and divides each element by the number of values that went into it.
+unsafe fn mean(out: View, dim: usize, index: View, source: Source, include_self: bool) -> Result<()> {
+    let size = out.dim(dim).0;
     let strides = crate::layout::contiguous_strides(out.shape);
-    let mut counts = vec![include_self as i64; out.numel()];
-    let view = View { ptr: counts.as_mut_ptr() as *mut u8, dtype: DType::I64, shape: out.shape, strides: &strides };
-    // SAFETY: the counts have the shape of `out`, and the indices have been checked.
-    unsafe { update(view, dim, index, Source::Scalar(Scalar::Int(1)), Add) };
+    let counts = Temp::filled(out.numel(), include_self as i64)?;
+    let view = View { ptr: counts.ptr() as *mut u8, dtype: DType::I64, shape: out.shape, strides: &strides };
+    // SAFETY: handed on to the caller; the counts have the shape of `out`.
+    unsafe {
+        update(out, dim, index, source, Add).map_err(out_of_reach(dim, size))?;
+        update(view, dim, index, Source::Scalar(Scalar::Int(1)), Add).map_err(out_of_reach(dim, size))?;
+    }
     with_dtype!(out.dtype, T => for_lines(out.shape, [out.strides, &strides], |[o, c], n, [d_out, dc]| {
         for j in 0..n {
             // SAFETY: both offsets are inside their operands.
@@ -93,9 +87,17 @@ unsafe fn average(out: View, dim: usize, index: View, include_self: bool) {
             }
         }
     }));
+    Ok(())
 }
 
-unsafe fn update<C: Combine>(out: View, dim: usize, index: View, source: Source, rule: C) {
+/// Updates what the indices name; one that is wrong by now is passed over, and the first of these is the error.
+unsafe fn update<C: Combine>(
+    out: View,
+    dim: usize,
+    index: View,
+    source: Source,
+    rule: C,
+) -> std::result::Result<(), i64> {
     with_dtype!(out.dtype, T => {
         let value = match source {
             Source::Scalar(s) => T::from_scalar(s),
@@ -111,12 +113,19 @@ unsafe fn update<C: Combine>(out: View, dim: usize, index: View, source: Source,
     })
 }
 
-unsafe fn typed<T: Element, C: Combine>(out: View, dim: usize, index: View, source: View, rule: C) {
+unsafe fn typed<T: Element, C: Combine>(
+    out: View,
+    dim: usize,
+    index: View,
+    source: View,
+    rule: C,
+) -> std::result::Result<(), i64> {
     let (length, index_step) = index.dim(dim);
-    let (source_step, stride) = (source.dim(dim).1, out.dim(dim).1);
+    let (source_step, (size, stride)) = (source.dim(dim).1, out.dim(dim));
     if index.numel() == 0 {
-        return;
+        return Ok(());
     }
+    let found = Found::default();
     let mut others = Others::new(index.shape, [out.strides, index.strides, source.strides], dim);
     let (width, [d_out, di, ds]) = others.pop();
     let units = others.count();
@@ -135,10 +144,13 @@ unsafe fn typed<T: Element, C: Combine>(out: View, dim: usize, index: View, sour
                 out: out.at(o + start * d_out) as *mut T,
                 index: index.at(i + start * di) as *const i64,
                 source: source.at(s + start * ds) as *const T,
+                size,
                 stride,
                 rule,
+                first: index.ptr as usize,
+                found: &found,
             };
-            // SAFETY: the caller vouches for the operands and has checked the indices.
+            // SAFETY: the caller vouches for the operands.
             unsafe {
                 if along {
                     (0..n).for_each(|j| line.from(j * d_out, j * di, j * ds).run(length, 0, index_step, source_step));
@@ -151,19 +163,24 @@ unsafe fn typed<T: Element, C: Combine>(out: View, dim: usize, index: View, sour
             }
         }
     });
+    found.result()
 }
 
 /// Where a run of updates starts.
 #[derive(Clone, Copy)]
-struct Line<T, C> {
+struct Line<'a, T, C> {
     out: *mut T,
     index: *const i64,
     source: *const T,
-    /// The destination's stride along the indexed dimension.
+    /// The destination's size and stride along the indexed dimension.
+    size: usize,
     stride: usize,
     rule: C,
+    /// The address of the first index: wrong ones are told apart by their distance from it.
+    first: usize,
+    found: &'a Found,
 }
-impl<T: Element, C: Combine> Line<T, C> {
+impl<T: Element, C: Combine> Line<'_, T, C> {
     #[inline(always)]
     fn from(self, out: usize, index: usize, source: usize) -> Self {
         let (o, i, s) = (self.out.wrapping_add(out), self.index.wrapping_add(index), self.source.wrapping_add(source));
@@ -172,11 +189,14 @@ impl<T: Element, C: Combine> Line<T, C> {
     /// `n` updates, with these steps from one to the next.
     #[inline(always)]
     unsafe fn run(self, n: usize, d_out: usize, di: usize, ds: usize) {
-        let Line { out, index, source, stride, rule } = self;
-        // SAFETY: the caller vouches for the operands and has checked the indices.
+        let Line { out, index, source, size, stride, rule, .. } = self;
+        // SAFETY: the caller vouches for the operands; an index is used only if it is below the size.
         unsafe {
             if di == 0 {
-                let row = out.add(*index as usize * stride);
+                let row = match at_use(index, size) {
+                    Ok(place) => out.add(place * stride),
+                    Err(bad) => return self.report(index, bad),
+                };
                 if (d_out, ds) == (1, 1) {
                     return simd::run(Row { row, source, n, rule });
                 }
@@ -186,16 +206,35 @@ impl<T: Element, C: Combine> Line<T, C> {
                 // Several are read before the first is written: the compiler must take every write for one to the next.
                 let (index, source) = (std::slice::from_raw_parts(index, n), std::slice::from_raw_parts(source, n));
                 let ((groups, last), (values, rest)) = (index.as_chunks::<8>(), source.as_chunks::<8>());
-                for (&places, &values) in groups.iter().zip(values) {
-                    (0..8).for_each(|k| update_one(out.add(places[k] as usize), values[k], rule));
+                let one = |i: &i64, place: std::result::Result<usize, i64>, x: T| match place {
+                    Ok(place) => update_one(out.add(place), x, rule),
+                    Err(bad) => self.report(i, bad),
+                };
+                let last_place = size as i64 - 1;
+                for (group, &values) in groups.iter().zip(values) {
+                    // Volatile as in `at_use`.
+                    let places: [i64; 8] = std::array::from_fn(|k| (&raw const group[k]).read_volatile());
+                    // All eight are right if neither they nor their distances from the last place are negative.
+                    if places.iter().fold(0, |signs, &p| signs | p | last_place.wrapping_sub(p)) >= 0 {
+                        (0..8).for_each(|k| update_one(out.add(places[k] as usize), values[k], rule));
+                        continue;
+                    }
+                    (0..8).for_each(|k| one(&group[k], in_range(places[k], size), values[k]));
                 }
-                return last.iter().zip(rest).for_each(|(&i, &x)| update_one(out.add(i as usize), x, rule));
+                return last.iter().zip(rest).for_each(|(i, &x)| one(i, at_use(i, size), x));
             }
             for t in 0..n {
-                let place = *index.add(t * di) as usize * stride + t * d_out;
-                update_one(out.add(place), *source.add(t * ds), rule);
+                let i = index.add(t * di);
+                match at_use(i, size) {
+                    Ok(place) => update_one(out.add(place * stride + t * d_out), *source.add(t * ds), rule),
+                    Err(bad) => self.report(i, bad),
+                }
             }
         }
+    }
+    #[cold]
+    fn report(&self, index: *const i64, bad: i64) {
+        self.found.report((index as usize).wrapping_sub(self.first), bad);
     }
 }
 
@@ -239,17 +278,16 @@ fn spread(index: View, ndim: usize, dim: usize) -> Dims {
 /// As `scatter`; `index` has one dimension and `source` has as many slices.
 pub unsafe fn index_add(out: View, dim: usize, index: View, source: View, alpha: Scalar) -> Result<()> {
     let strides = spread(index, source.ndim(), dim);
-    // SAFETY: handed on to the caller; the index is checked before it is used.
+    // SAFETY: handed on to the caller.
     unsafe {
         check(index, 0, out.dim(dim).0).map_err(out_of_range)?;
         let index = View { shape: source.shape, strides: &strides, ..index };
         if alpha.is_one() {
-            update(out, dim, index, Source::View(source), Add);
+            update(out, dim, index, Source::View(source), Add).map_err(out_of_range)
         } else {
-            update(out, dim, index, Source::View(source), AddScaled(alpha));
+            update(out, dim, index, Source::View(source), AddScaled(alpha)).map_err(out_of_range)
         }
     }
-    Ok(())
 }
 
 /// `out[index[i]] = source[i]`, slice by slice along `dim`.
@@ -259,12 +297,12 @@ pub unsafe fn index_add(out: View, dim: usize, index: View, source: View, alpha:
 pub unsafe fn index_copy(out: View, dim: usize, index: View, source: View) -> Result<()> {
     let size = out.dim(dim).0;
     let strides = spread(index, source.ndim(), dim);
-    // SAFETY: handed on to the caller; the index is checked before it is used.
+    // SAFETY: handed on to the caller.
     unsafe {
         check(index, 0, size).map_err(out_of_bounds(dim, size))?;
-        update(out, dim, View { shape: source.shape, strides: &strides, ..index }, Source::View(source), Set);
+        let index = View { shape: source.shape, strides: &strides, ..index };
+        update(out, dim, index, Source::View(source), Set).map_err(out_of_bounds(dim, size))
     }
-    Ok(())
 }
 
 /// `out[index[i]] (mode)= source[i]`, slice by slice along `dim`; `mode` and `include_self` are those of `scatter`.
@@ -295,26 +333,33 @@ pub unsafe fn index_reduce(
 pub unsafe fn index_fill(out: View, dim: usize, index: View, value: Scalar) -> Result<()> {
     let (size, _) = out.dim(dim);
     let (count, step) = index.dim(0);
-    // SAFETY: handed on to the caller; the index is checked before it is used.
+    let count = if index.numel() == 0 { 0 } else { count };
+    let wrapped = Temp::<i64>::new(count)?;
+    for i in 0..count {
+        // SAFETY: the caller vouches for the index; there is room for as many.
+        unsafe {
+            let v = (index.at(i * step) as *const i64).read_volatile();
+            let place = if v < 0 { v.wrapping_add(size as i64) } else { v };
+            if !(0..size as i64).contains(&place) {
+                return Err(out_of_bounds(dim, size)(v));
+            }
+            wrapped.ptr().add(i).write(place);
+        }
+    }
+    // SAFETY: handed on to the caller; the places are ours, written and checked.
     unsafe {
-        check(index, -(size as i64), size).map_err(out_of_bounds(dim, size))?;
-        let wrap = |i: usize| {
-            let v = *(index.at(i * step) as *const i64);
-            if v < 0 { v + size as i64 } else { v }
-        };
-        let wrapped: Vec<i64> = (0..if index.numel() == 0 { 0 } else { count }).map(wrap).collect();
         let mut shape: Dims = out.shape.into();
         if let Some(n) = shape.get_mut(dim) {
-            *n = wrapped.len();
+            *n = count;
         }
         let mut strides = Dims::from_elem(0, shape.len());
         if let Some(s) = strides.get_mut(dim) {
             *s = 1;
         }
-        let index = View { ptr: wrapped.as_ptr() as *mut u8, dtype: DType::I64, shape: &shape, strides: &strides };
-        if out.ndim() > 0 || !wrapped.is_empty() {
-            update(out, dim, index, Source::Scalar(value), Set);
+        let index = View { ptr: wrapped.ptr() as *mut u8, dtype: DType::I64, shape: &shape, strides: &strides };
+        if out.ndim() == 0 && count == 0 {
+            return Ok(());
         }
+        update(out, dim, index, Source::Scalar(value), Set).map_err(out_of_bounds(dim, size))
     }
-    Ok(())
 }

@@ -184,16 +184,17 @@ fn masks() {
             let want: Vec<usize> = (0..truths.len()).filter(|&i| truths[i] != 0.0).collect();
             // SAFETY: the arrays own their layouts.
             unsafe {
-                assert_eq!(nonzero_count(mask.view()), want.len());
+                let counted = Counted::of(mask.view()).unwrap();
+                assert_eq!(counted.total(), want.len());
                 let positions = Array::scattered(&mut rng, DType::I64, &[want.len(), 3]);
-                nonzero(mask.view(), positions.view());
+                nonzero(mask.view(), &counted, positions.view()).unwrap();
                 let flat: Vec<f64> = want.iter().flat_map(|&i| unravel(&s, i)).map(|i| i as f64).collect();
                 assert_eq!(positions.reals(), flat);
                 let picked = Array::zeros(DType::F32, &[want.len()]);
-                masked_select(a.view(), mask.view(), picked.view());
+                masked_select(a.view(), mask.view(), &counted, picked.view()).unwrap();
                 assert_eq!(picked.reals(), want.iter().map(|&i| values[i]).collect::<Vec<_>>());
                 let b = Array::zeros(DType::F32, &s);
-                masked_scatter(b.view(), mask.view(), picked.view());
+                masked_scatter(b.view(), mask.view(), &counted, picked.view()).unwrap();
                 for (i, v) in b.reals().into_iter().enumerate() {
                     assert_eq!(v, values[i] * truths[i]);
                 }
@@ -209,10 +210,37 @@ fn any_byte_but_zero_is_true() {
     let places = Array::zeros(DType::I64, &[7, 1]);
     // SAFETY: the view is that of the bytes; there is a row for each that is not zero.
     unsafe {
-        assert_eq!(nonzero_count(mask), 7);
-        nonzero(mask, places.view());
+        let counted = Counted::of(mask).unwrap();
+        assert_eq!(counted.total(), 7);
+        nonzero(mask, &counted, places.view()).unwrap();
     }
     assert_eq!(places.reals(), [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 9.0]);
+}
+
+/// A mask that has more or fewer true elements when it is used than when it was counted, as another thread may make it.
+#[test]
+fn a_mask_that_changes_after_its_count_is_an_error() {
+    let n = 3 * 8192 + 5;
+    let full = Array::of(DType::F32, &[n], &vec![1.0; n]);
+    for (before, after) in [(0, 1), (1, 0)] {
+        let truths = |odd: usize| (0..n).map(|i| (i % 2 * odd + i % 3 / 2) as f64).collect::<Vec<_>>();
+        let (old, new) = (truths(before), truths(after));
+        let mask = Array::of(DType::I64, &[n], &old);
+        // SAFETY: the arrays own their layouts; what lies behind the output's end is looked at afterwards.
+        unsafe {
+            let counted = Counted::of(mask.view()).unwrap();
+            let room = Array::of(DType::F32, &[counted.total() + 1000], &vec![7.0; counted.total() + 1000]);
+            let shape = [counted.total()];
+            let out = View { shape: &shape, ..room.view() };
+            mask.fill(&new.iter().map(|&v| c128::new(v, 0.0)).collect::<Vec<_>>());
+            assert!(masked_select(full.view(), mask.view(), &counted, out).is_err());
+            assert!(masked_scatter(full.view(), mask.view(), &counted, out).is_err());
+            assert!(room.reals()[counted.total()..].iter().all(|&v| v == 7.0));
+            let places = Array::zeros(DType::I64, &[counted.total() + 1000, 1]);
+            assert!(nonzero(mask.view(), &counted, places.view()).is_err());
+            assert!(places.reals()[counted.total()..].iter().all(|&v| v == 0.0));
+        }
+    }
 }
 
 #[test]

@@ -1,14 +1,18 @@
 //! Walking batches of matrices: every operand has the same leading dimensions and a core of two, one or no dimensions.
 
 use super::mat::{Field, Mat};
-use crate::cpu::parallel::try_par_for;
+use crate::cpu::parallel::{num_threads, try_par_for};
 use crate::cpu::view::{View, load, store};
 use crate::dtype::{DType, Element, c64, c128};
 use crate::error::{Error, Result};
+use crate::reserve::probe;
 use std::marker::PhantomData;
 
 /// Work on one matrix of a batch, for each element type.
 pub trait Batch: Sync {
+    /// The most memory that the work on one matrix takes, in operands of double precision, all of them together.
+    /// `over` asks for it beforehand: the work itself, and that of `faer`, allocates by infallible means.
+    const SCRATCH: usize = 4;
     /// Reads what it needs through `at` and stores every output.
     fn one<T: Field>(&self, at: &At<T>) -> Result<()>;
 }
@@ -95,11 +99,21 @@ impl<T: Field> At<'_, T> {
     }
 }
 
+/// Numbers that are had without asking.
+const FEW: usize = 1 << 12;
 /// Multiplications that are worth a task of their own.
 const TASK: usize = 1 << 16;
 
-fn walk<T: Field>(views: &[View], lead: usize, work: &impl Batch) -> Result<()> {
+fn walk<T: Field, W: Batch>(views: &[View], lead: usize, work: &W) -> Result<()> {
     let count: usize = views[0].shape[..lead].iter().product();
+    let numbers: usize = views.iter().map(|v| v.shape[lead..].iter().product::<usize>()).sum();
+    if numbers == 0 {
+        return Ok(()); // nothing is read and nothing written, however many there are
+    }
+    if count > 0 && numbers > FEW {
+        let one = numbers.saturating_mul(size_of::<T::Double>() * W::SCRATCH);
+        probe(one.saturating_mul(count.min(num_threads())))?;
+    }
     let order = views.iter().flat_map(|v| &v.shape[lead..]).copied().max().unwrap_or(1).max(1);
     try_par_for(count, (TASK / order.saturating_pow(3)).max(1), |mut range| {
         range.try_for_each(|index| work.one::<T>(&At { views, lead, index, mark: PhantomData }))
@@ -110,12 +124,12 @@ fn walk<T: Field>(views: &[View], lead: usize, work: &impl Batch) -> Result<()> 
 ///
 /// # Safety
 /// All operands must be in bounds, have the same `lead` first sizes, and outputs must not overlap other operands.
-pub unsafe fn over(views: &[View], lead: usize, work: &impl Batch) -> Result<()> {
+pub unsafe fn over<W: Batch>(views: &[View], lead: usize, work: &W) -> Result<()> {
     match views[0].dtype {
-        DType::F32 | DType::F16 | DType::BF16 => walk::<f32>(views, lead, work),
-        DType::F64 => walk::<f64>(views, lead, work),
-        DType::C64 => walk::<c64>(views, lead, work),
-        DType::C128 => walk::<c128>(views, lead, work),
+        DType::F32 | DType::F16 | DType::BF16 => walk::<f32, W>(views, lead, work),
+        DType::F64 => walk::<f64, W>(views, lead, work),
+        DType::C64 => walk::<c64, W>(views, lead, work),
+        DType::C128 => walk::<c128, W>(views, lead, work),
         d => Err(Error::not_implemented(format!("not implemented for '{}'", d.scalar_type_name()))),
     }
 }

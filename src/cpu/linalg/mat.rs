@@ -94,7 +94,8 @@ impl<T: Field> Mat<T> {
     }
     pub fn from_fn(rows: usize, cols: usize, f: impl Fn(usize, usize) -> T) -> Mat<T> {
         let mut m = Mat::zeros(rows, cols);
-        for i in 0..rows {
+        // Rows of nothing may be as many as one likes.
+        for i in 0..if cols == 0 { 0 } else { rows } {
             m.row_mut(i).iter_mut().enumerate().for_each(|(j, x)| *x = f(i, j));
         }
         m

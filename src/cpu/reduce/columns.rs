@@ -7,6 +7,8 @@ use crate::cpu::parallel::par_for;
 use crate::cpu::simd;
 use crate::cpu::view::{Ptr, load, store};
 use crate::dtype::Element;
+use crate::error::Result;
+use crate::reserve::filled;
 
 /// Columns of a tile: its accumulators stay in L1, and its rows are long enough for the prefetcher.
 const TILE: usize = 4096;
@@ -62,16 +64,16 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         Tiling { kept, folded, width, tile, in_stride, out_stride, group, rows, parts }
     }
 
-    pub unsafe fn by_columns(&self, kept: Nest, folded: Nest) {
+    pub unsafe fn by_columns(&self, kept: Nest, folded: Nest) -> Result<()> {
         let t = &self.tiling(kept, folded);
         let units = t.kept.count() * t.per_row();
         if t.parts == 1 {
             let grain = PART / 2 / (self.total * t.tile).max(1);
             // SAFETY: handed on to the caller.
             par_for(units, grain, |range| range.for_each(|u| unsafe { self.write_tile(t, u, &self.part(t, u, 0)) }));
-            return;
+            return Ok(());
         }
-        let mut partial = vec![self.rule.empty(); units * t.parts * t.tile];
+        let mut partial = filled(self.rule.empty(), units * t.parts * t.tile)?;
         let slots = Ptr(partial.as_mut_ptr());
         par_for(units * t.parts, 1, |range| {
             for i in range {
@@ -87,6 +89,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
             // SAFETY: handed on to the caller.
             unsafe { self.write_tile(t, unit, &parts[..t.tile(unit).2]) };
         }
+        Ok(())
     }
 
     /// Merges parts of `tile` accumulators each pairwise, into the first.
@@ -104,6 +107,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
 
     unsafe fn write_tile(&self, t: &Tiling, unit: usize, acc: &[R::Acc]) {
         let (_, offset, n) = t.tile(unit);
+        // Bounded by the width of a tile.
         let y: Vec<R::Out> = acc.iter().map(|&a| self.rule.finish(a, self.total)).collect();
         // SAFETY: the tile lies inside the output.
         unsafe { store(self.out.dtype, self.out.at(offset), t.out_stride, n, y.as_ptr()) }
@@ -149,10 +153,12 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         to: usize,
     ) -> Vec<R::Acc> {
         let direct = self.direct(stride);
+        // Bounded by the width of a tile, and so is every accumulator here.
         let mut buffer: Vec<T> = if direct { Vec::new() } else { vec![T::default(); CONVERTED * n] };
         let most = if direct { ROWS } else { CONVERTED };
         let mut rows = [std::ptr::null::<T>(); ROWS];
         let mut stack = Vec::new();
+        // Bounded as above.
         let mut acc = vec![self.rule.empty(); n];
         let mut at = folded.walk(from);
         for first in (from..to).step_by(most) {
@@ -172,6 +178,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
             // The rows and `acc` have `n` elements each.
             simd::run(Columns { rule: self.rule, rows: &rows[..count], width: n, acc: acc.as_mut_ptr() });
             if (first + count).is_multiple_of(ROWS) && first + count < to {
+                // Bounded as above.
                 self.push(&mut stack, std::mem::replace(&mut acc, vec![self.rule.empty(); n]));
             }
         }

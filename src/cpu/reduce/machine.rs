@@ -11,7 +11,9 @@ use crate::cpu::parallel::par_for;
 use crate::cpu::simd;
 use crate::cpu::view::{Ptr, View, load, store};
 use crate::dtype::Element;
+use crate::error::Result;
 use crate::layout::{Dims, contiguous_strides};
+use crate::reserve::filled;
 use std::mem::MaybeUninit;
 
 /// Elements that are converted at once, where the input is strided or of another dtype.
@@ -25,7 +27,12 @@ const MANY: usize = 32;
 ///
 /// # Safety
 /// Both operands must be in bounds; `out` has the input's shape with the reduced dimensions of size one.
-pub unsafe fn run<T: Element, R: Rule<T>>(rule: R, input: View, reduced: &dyn Fn(usize) -> bool, out: View) {
+pub unsafe fn run<T: Element, R: Rule<T>>(
+    rule: R,
+    input: View,
+    reduced: &dyn Fn(usize) -> bool,
+    out: View,
+) -> Result<()> {
     let kept = Nest::new(&input, &out, |d| !reduced(d));
     // What is folded has no place in the output, so its strides there are nothing to go by.
     let none = Dims::from_elem(0, input.ndim());
@@ -37,7 +44,8 @@ pub unsafe fn run<T: Element, R: Rule<T>>(rule: R, input: View, reduced: &dyn Fn
         // Small and in one run: nothing to plan.
         let stride = folded.input.last().copied().unwrap_or(1);
         // SAFETY: the caller vouches for the operands.
-        return unsafe { job.finish(0, job.block(0, stride, job.total)) };
+        unsafe { job.finish(0, job.block(0, stride, job.total)) };
+        return Ok(());
     }
     // SAFETY: the caller vouches for the operands.
     unsafe {
@@ -45,11 +53,12 @@ pub unsafe fn run<T: Element, R: Rule<T>>(rule: R, input: View, reduced: &dyn Fn
         } else if folded.count() == 0 {
             job.fill(kept);
         } else if dense(&kept) < dense(&folded) || few {
-            job.by_columns(kept, folded);
+            job.by_columns(kept, folded)?;
         } else {
-            job.by_rows(kept, folded);
+            job.by_rows(kept, folded)?;
         }
     }
+    Ok(())
 }
 
 pub(super) struct Job<'a, T, R> {
@@ -90,7 +99,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         all.finish(|a, b| self.rule.merge(a, b)).unwrap_or(self.rule.empty())
     }
 
-    unsafe fn by_rows(&self, kept: Nest, mut folded: Nest) {
+    unsafe fn by_rows(&self, kept: Nest, mut folded: Nest) -> Result<()> {
         let (run, stride, _) = folded.pop();
         let (results, outer) = (kept.count(), folded.count());
         if outer > 1 && results > 1 && run >= 32 {
@@ -126,9 +135,9 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
                     at.step();
                 }
             });
-            return;
+            return Ok(());
         }
-        let mut partial = vec![self.rule.empty(); results * parts];
+        let mut partial = filled(self.rule.empty(), results * parts)?;
         let slots = Ptr(partial.as_mut_ptr());
         par_for(results * parts, 1, |range| {
             for i in range {
@@ -140,13 +149,14 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         for (i, accs) in partial.chunks(parts).enumerate() {
             self.finish(kept.walk(i).offsets[1], self.merge(accs.iter().copied()));
         }
+        Ok(())
     }
 
     /// Runs of several results alternate in memory: all runs are folded first, in the order of memory, and what
     /// belongs to one result is merged afterwards.
-    unsafe fn in_two_stages(&self, kept: &Nest, folded: &Nest, run: usize, stride: usize) {
+    unsafe fn in_two_stages(&self, kept: &Nest, folded: &Nest, run: usize, stride: usize) -> Result<()> {
         let outer = folded.count();
-        let mut partial = vec![self.rule.empty(); kept.count() * outer];
+        let mut partial = filled(self.rule.empty(), kept.count() * outer)?;
         let (places, steps) = (contiguous_strides(&kept.shape), contiguous_strides(&folded.shape));
         let all = Nest::of(
             (0..kept.shape.len())
@@ -172,6 +182,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
             self.finish(at.offsets[1], self.merge(accs.iter().copied()));
             at.step();
         }
+        Ok(())
     }
 
     /// Folds one run.

@@ -59,8 +59,7 @@ pub unsafe fn reduce(kind: Reduce, input: View, dims: &[usize], out: View) -> Re
 
 unsafe fn truth<R: rule::Rule<Truth>>(rule: R, input: View, dims: &[usize], out: View) -> Result<()> {
     // SAFETY: handed on to the caller.
-    unsafe { run::<Truth, R>(rule, input, &|d| dims.contains(&d), out) };
-    Ok(())
+    unsafe { run::<Truth, R>(rule, input, &|d| dims.contains(&d), out) }
 }
 
 /// A rule that exists for every type that sums are computed in.
@@ -79,7 +78,6 @@ unsafe fn arithmetic<R: Arithmetic>(rule: R, input: View, dims: &[usize], out: V
             _ => run::<i64, R>(rule, input, &reduced, out),
         }
     }
-    Ok(())
 }
 
 /// A rule that exists for every type that is compared.
@@ -91,7 +89,7 @@ unsafe fn ordered<R: Comparing>(rule: R, input: View, dims: &[usize], out: View)
     // SAFETY: handed on to the caller.
     unsafe {
         match input.dtype {
-            DType::C64 | DType::C128 => return Err(Error::runtime("max and min are not defined for complex numbers")),
+            DType::C64 | DType::C128 => Err(Error::runtime("max and min are not defined for complex numbers")),
             DType::F16 | DType::BF16 | DType::F32 => run::<f32, R>(rule, input, &reduced, out),
             DType::F64 => run::<f64, R>(rule, input, &reduced, out),
             DType::I8 | DType::I16 | DType::I32 | DType::U16 => run::<i32, R>(rule, input, &reduced, out),
@@ -99,7 +97,6 @@ unsafe fn ordered<R: Comparing>(rule: R, input: View, dims: &[usize], out: View)
             _ => run::<i64, R>(rule, input, &reduced, out),
         }
     }
-    Ok(())
 }
 
 unsafe fn norm(p: f64, input: View, dims: &[usize], out: View) -> Result<()> {
@@ -132,7 +129,6 @@ unsafe fn magnitude<R: Measuring>(rule: R, input: View, dims: &[usize], out: Vie
             (false, false) => run::<f32, R>(rule, input, &reduced, out),
         }
     }
-    Ok(())
 }
 
 unsafe fn log_sum_exp(input: View, dims: &[usize], out: View) -> Result<()> {
@@ -142,8 +138,7 @@ unsafe fn log_sum_exp(input: View, dims: &[usize], out: View) -> Result<()> {
         match out.dtype {
             DType::F64 => run::<f64, _>(LogSumExp, input, &reduced, out),
             DType::F16 | DType::BF16 | DType::F32 => run::<f32, _>(LogSumExp, input, &reduced, out),
-            d => return Err(Error::runtime(format!("logsumexp is not defined for {d}"))),
+            d => Err(Error::runtime(format!("logsumexp is not defined for {d}"))),
         }
     }
-    Ok(())
 }

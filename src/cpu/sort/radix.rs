@@ -52,6 +52,7 @@ impl Digit {
 impl Sorter {
     pub fn new(length: usize) -> Result<Sorter> {
         let (spare, parts) = if compared(length) { (0, 0) } else { (length, length.div_ceil(PART).clamp(1, PARTS)) };
+        // The counters are bounded by the number of parts.
         Ok(Sorter { items: Temp::new(length)?, other: Temp::new(spare)?, counts: vec![[0; BUCKETS]; parts] })
     }
 

@@ -10,6 +10,7 @@ use crate::cpu::simd::{self, Kernel};
 use crate::cpu::temp::Temp;
 use crate::cpu::view::View;
 use crate::error::Result;
+use crate::reserve::room;
 
 /// Elements that are read at once: a group for each bit of a mask.
 const CHUNK: usize = 64 * GROUP;
@@ -50,7 +51,7 @@ struct Best {
 impl PerLine for Best {
     fn lines<T: Key>(&self, lines: &mut dyn Iterator<Item = Line>, _: usize) -> Result<()> {
         for line in lines {
-            let mut pool = best::<T>(&line, self.k, self.flip);
+            let mut pool = best::<T>(&line, self.k, self.flip)?;
             pool.sort_unstable();
             line.write(&pool, |place| element::<T>(&line, place));
         }
@@ -68,9 +69,9 @@ fn element<T: Key>(line: &Line, place: usize) -> T {
 }
 
 /// The `k` smallest items of a line, in any order.
-fn best<T: Key>(line: &Line, k: usize, flip: bool) -> Vec<T::Item> {
+fn best<T: Key>(line: &Line, k: usize, flip: bool) -> Result<Vec<T::Item>> {
     let limit = 2 * k + GROUP;
-    let mut pool: Vec<T::Item> = Vec::with_capacity((limit + GROUP).min(line.length));
+    let mut pool: Vec<T::Item> = room((limit + GROUP).min(line.length))?;
     let mut threshold: Option<T::Item> = None;
     let mut buffer = [T::default(); CHUNK];
     for start in (0..line.length).step_by(CHUNK) {
@@ -96,7 +97,7 @@ fn best<T: Key>(line: &Line, k: usize, flip: bool) -> Vec<T::Item> {
         }
     }
     cut(&mut pool, k);
-    pool
+    Ok(pool)
 }
 
 /// The groups of a chunk that may have an element better than `worst`, as bits; NaN always may be.

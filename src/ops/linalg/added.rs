@@ -10,6 +10,7 @@ use crate::layout::Dims;
 use crate::op::*;
 use crate::ops::needs::quiet;
 use crate::ops::view::PERMUTE;
+use crate::reserve::list;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -103,12 +104,13 @@ fn summed(c: &Call) -> Result<Args<'static>> {
     let (t, beta) = (c.tensor(0)?, c.scalar(3)?.to_f64());
     let (mut a, mut b) = (Term::from(c.tensor(1)?), Term::from(c.tensor(2)?));
     let rows = t.ndim().saturating_sub(2);
-    let mut steps = 1;
+    let mut steps = 1usize;
     for d in (0..t.ndim()).rev().filter(|&d| t.strides()[d] == 0 && t.size(d) > 1) {
         let n = t.size(d);
-        let weights: Vec<f64> = (0..n).map(|i| beta.powi((steps * (n - 1 - i)) as i32)).collect();
+        let power = |i: usize| beta.powi(i32::try_from(steps.saturating_mul(n - 1 - i)).unwrap_or(i32::MAX));
+        let weights = list((0..n).map(power))?;
         let weights = Term(Tensor::from_slice(&weights, &[n])).to_device(t.device()).to_dtype(t.dtype());
-        steps *= n;
+        steps = steps.saturating_mul(n);
         if d == rows {
             a = (a * weights.unsqueeze(-1)).sum(&[-2], true).to_dtype(t.dtype());
         } else if d > rows {

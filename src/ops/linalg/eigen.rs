@@ -18,6 +18,7 @@ struct Eigh {
     vectors: bool,
 }
 impl Batch for Eigh {
+    const SCRATCH: usize = 8;
     fn one<T: Field>(&self, at: &At<T>) -> Result<()> {
         let a = at.matrix(0).doubled();
         // The upper triangle is the lower one of the adjoint.
@@ -27,6 +28,7 @@ impl Batch for Eigh {
             a.row_mut(i)[i + 1..].fill(Default::default());
         }
         if !a.is_finite() {
+            // Bounded by what `over` has asked for.
             at.store_vector(1, &vec![f64::NAN; a.rows]);
             if self.vectors {
                 at.store(2, &a.map(|_| <T::Double as Field>::of(f64::NAN)));
@@ -128,6 +130,7 @@ struct Eig {
     vectors: bool,
 }
 impl Batch for Eig {
+    const SCRATCH: usize = 12;
     fn one<T: Field>(&self, at: &At<T>) -> Result<()> {
         let a = at.matrix(0).doubled();
         if !a.is_finite() {

@@ -140,6 +140,7 @@ impl Batch for Permutation {
                 }
             }
         }
+        // Bounded by what `over` has asked for.
         let mut place = vec![0; order];
         rows.iter().enumerate().for_each(|(to, &from)| place[from] = to);
         at.store(0, &Mat::<T>::from_fn(order, order, |i, j| if place[i] == j { T::one() } else { T::default() }));

@@ -17,6 +17,7 @@ struct Qr {
     with_q: bool,
 }
 impl Batch for Qr {
+    const SCRATCH: usize = 6;
     fn one<T: Field>(&self, at: &At<T>) -> Result<()> {
         let mut a = at.matrix(0);
         let taus = reflect::qr(&mut a)?;
@@ -131,6 +132,7 @@ pub static QR: Op = Op {
 
 struct Raw;
 impl Batch for Raw {
+    const SCRATCH: usize = 6;
     fn one<T: Field>(&self, at: &At<T>) -> Result<()> {
         let mut a = at.matrix(0);
         let taus = reflect::qr(&mut a)?;
@@ -163,6 +165,7 @@ pub static GEQRF: Op = Op {
 
 struct Reflections;
 impl Batch for Reflections {
+    const SCRATCH: usize = 6;
     fn one<T: Field>(&self, at: &At<T>) -> Result<()> {
         let a = at.matrix(0);
         at.store(2, &reflect::q(&a, &at.vector(1), a.cols)?);

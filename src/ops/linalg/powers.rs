@@ -53,6 +53,7 @@ pub static MATRIX_POWER: Op = Op {
 
 struct Exponential;
 impl Batch for Exponential {
+    const SCRATCH: usize = 16;
     fn one<T: Field>(&self, at: &At<T>) -> Result<()> {
         at.store(1, &exponential::exponential(&at.matrix(0).doubled())?);
         Ok(())
@@ -97,6 +98,7 @@ pub static MATRIX_EXP: Op = Op {
 /// The cheapest order of a chain of products: dimensions `d[i]` x `d[i + 1]`. Gives the last product of each range.
 fn best_splits(d: &[usize]) -> Vec<Vec<usize>> {
     let n = d.len() - 1;
+    // Bounded by the number of arguments.
     let (mut cost, mut split) = (vec![vec![0.0; n]; n], vec![vec![0; n]; n]);
     for length in 1..n {
         for i in 0..n - length {

@@ -28,6 +28,7 @@ struct Svd {
     vectors: bool,
 }
 impl Batch for Svd {
+    const SCRATCH: usize = 8;
     fn one<T: Field>(&self, at: &At<T>) -> Result<()> {
         let a = at.matrix(0).doubled();
         finite(a.is_finite(), "linalg.svd")?;

@@ -265,8 +265,8 @@ pub static TENSORDOT: Op = Op {
         if n as usize > a.ndim().min(b.ndim()) {
             return Err(Error::runtime(format!("tensordot expects dims < ndim_a or ndim_b, but got dims={n}")));
         }
-        let last: Vec<i64> = (-n..0).collect();
-        let first: Vec<i64> = (0..n).collect();
+        // Bounded by the number of dimensions, both.
+        let (last, first): (Vec<i64>, Vec<i64>) = ((-n..0).collect(), (0..n).collect());
         tensordot(a, b, &last, &first)?.outputs()
     }),
     vjp: Vjp::Composite,

@@ -49,8 +49,8 @@ fn for_targets(c: &Call, sizes: &Sizes, mut f: impl FnMut(usize, usize, f64)) ->
     let start = targets.ptr()?.cast::<i64>();
     let weight = weights.as_ref().map(|w| w.ptr()).transpose()?.map(|p| p.cast::<f64>());
     for position in 0..sizes.positions() {
-        // SAFETY: the dense copies hold one target a position and one weight a class.
-        let class = unsafe { *start.add(position) };
+        // SAFETY: one target a position and one weight a class; read once, as Note [Racing indices] has it.
+        let class = unsafe { start.add(position).read_volatile() };
         if class == ignored {
             continue;
         }

@@ -94,6 +94,7 @@ const fn moments<const SQRT: bool, const MEAN: bool>() -> Body {
 fn restored(t: Term, c: &Back) -> Term {
     match place(&c.call, "dim") {
         None if c.ndim(0) == 0 => t,
+        // Bounded by the number of dimensions.
         None => t.reshape(&vec![1; c.ndim(0)]),
         Some(dim) => t.restore_dims(c, dim, place(&c.call, "keepdim").unwrap_or(dim)),
     }
