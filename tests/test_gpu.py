@@ -65,6 +65,25 @@ def test_another_index_is_refused():
     assert torch.ones(2, device=0).device == torch.device("gpu:0")
 
 
+def test_a_software_adapter_counts_only_where_it_is_asked_for():
+    if torch.gpu.get_device_properties().type != "Cpu":
+        pytest.skip("the adapter here is no software one")
+    code = """import warnings
+import rustgrad as torch
+print(torch.gpu.is_available(), torch.gpu.device_count(), torch.accelerator.is_available())
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    print(torch.ones(2, device="gpu").sum().item(), torch.ones(2).to("gpu").device)
+print(len(caught), "software adapter" in str(caught[0].message))
+"""
+    quiet = {k: v for k, v in os.environ.items() if k not in ("XDG_RUNTIME_DIR", "RUSTGRAD_GPU")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=quiet)
+    assert done.stdout.split("\n")[:3] == ["False 0 False", "2.0 gpu:0", "1 True"], done.stderr
+    assert not done.stderr, "looking for adapters prints nothing"
+    picked = python("import rustgrad; print(rustgrad.gpu.is_available())", RUSTGRAD_GPU="0")
+    assert picked.stdout == "True\n"
+
+
 def test_where_there_is_no_adapter():
     code = """import rustgrad as torch
 print(torch.gpu.is_available(), torch.gpu.device_count(), torch.gpu.memory_allocated(), torch.gpu.stats())

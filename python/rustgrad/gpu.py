@@ -52,13 +52,13 @@ def _index(which):
 
 
 def is_available():
-    """Whether a GPU adapter (a software one counts) can be used. Never raises."""
-    return _C._gpu_device_count() > 0
+    """Whether there is a GPU. A software adapter (Mesa's lavapipe) counts only where `RUSTGRAD_GPU` picks it. Never raises."""
+    return _C._gpu_is_available()
 
 
 def device_count():
-    """The number of devices: 1, or 0 where there is no adapter."""
-    return _C._gpu_device_count()
+    """The number of devices: 1, or 0 where none is available."""
+    return int(_C._gpu_is_available())
 
 
 def current_device():

@@ -1,7 +1,8 @@
 //! Which adapter drives the `gpu` device, and what it can do.
 //!
 //! `RUSTGRAD_GPU` picks one by index or by a part of its name; otherwise the best kind wins: discrete, integrated,
-//! virtual, software. Software adapters (lavapipe, WARP) count: they run the same shaders.
+//! virtual, software. Software adapters (lavapipe, WARP) run the same shaders, slower than the CPU device: they count as
+//! available only where `RUSTGRAD_GPU` picks one, and are used where a program names the device.
 
 use super::context::gpu;
 use crate::dtype::DType;
@@ -28,6 +29,8 @@ pub(super) struct Found {
     pub adapter: wgpu::Adapter,
     pub name: String,
     pub caps: Caps,
+    /// It is a CPU, and nobody picked it.
+    pub unasked: bool,
 }
 
 static FOUND: OnceLock<std::result::Result<Found, String>> = OnceLock::new();
@@ -42,20 +45,39 @@ fn find() -> std::result::Result<Found, String> {
     desc.backends = wgpu::Backends::PRIMARY;
     // Validation layers cost time and may print; the shaders are validated by the tests instead.
     desc.flags = wgpu::InstanceFlags::empty();
-    let instance = wgpu::Instance::new(desc);
-    let mut list = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::PRIMARY));
+    let mut list = silently(|| {
+        let instance = wgpu::Instance::new(desc);
+        pollster::block_on(instance.enumerate_adapters(wgpu::Backends::PRIMARY))
+    });
     list.retain(|a| a.get_downlevel_capabilities().flags.contains(wgpu::DownlevelFlags::COMPUTE_SHADERS));
     list.sort_by_key(|a| rank(a.get_info().device_type));
     if list.is_empty() {
         return Err("no adapter was found through Vulkan, Metal or DX12".to_string());
     }
-    let index = match std::env::var("RUSTGRAD_GPU") {
-        Ok(want) if !want.is_empty() => pick(&list, &want)?,
-        _ => 0,
-    };
+    let picked = std::env::var("RUSTGRAD_GPU").ok().filter(|want| !want.is_empty());
+    let index = picked.as_ref().map_or(Ok(0), |want| pick(&list, want))?;
     let adapter = list.swap_remove(index);
     let (name, caps) = (describe(&adapter), caps_of(&adapter));
-    Ok(Found { adapter, name, caps })
+    let unasked = picked.is_none() && adapter.get_info().device_type == wgpu::DeviceType::Cpu;
+    Ok(Found { adapter, name, caps, unasked })
+}
+
+/// Mesa's layer that sorts devices for a desktop prints errors where there is none; the order here is our own.
+#[cfg(target_os = "linux")]
+fn silently<T>(look: impl FnOnce() -> T) -> T {
+    const OFF: &std::ffi::CStr = c"NODEVICE_SELECT";
+    // SAFETY: names and values are C strings; as with `os.environ`, no other thread may change the environment meanwhile.
+    let set = unsafe { libc::getenv(OFF.as_ptr()).is_null() && libc::setenv(OFF.as_ptr(), c"1".as_ptr(), 0) == 0 };
+    let found = look();
+    if set {
+        // SAFETY: as above.
+        unsafe { libc::unsetenv(OFF.as_ptr()) };
+    }
+    found
+}
+#[cfg(not(target_os = "linux"))]
+fn silently<T>(look: impl FnOnce() -> T) -> T {
+    look()
 }
 
 fn rank(kind: wgpu::DeviceType) -> u8 {
@@ -104,6 +126,11 @@ fn caps_of(adapter: &wgpu::Adapter) -> Caps {
 /// Whether a GPU (or a software adapter) can be used.
 pub fn is_available() -> bool {
     found().is_ok()
+}
+
+/// The name of the adapter where it is a CPU that nobody picked: slower than the device `cpu`.
+pub fn unasked_software() -> Option<&'static str> {
+    found().ok().filter(|f| f.unasked).map(|f| f.name.as_str())
 }
 
 /// One when a device can be used: the process drives the adapter that `RUSTGRAD_GPU` picks.

@@ -30,6 +30,9 @@ pub fn is_available() -> bool {
 pub fn device_count() -> usize {
     0
 }
+pub fn unasked_software() -> Option<&'static str> {
+    None
+}
 pub fn device_name(_index: usize) -> Result<String> {
     absent()
 }

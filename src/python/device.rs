@@ -33,10 +33,10 @@ pub fn _set_cuda_alias(on: bool) {
     crate::device::set_cuda_alias(on);
 }
 
-/// Whether a GPU (or a software Vulkan driver) answers.
+/// Whether there is a GPU, or a software adapter that `RUSTGRAD_GPU` picks.
 #[pyfunction]
 pub fn _gpu_is_available() -> bool {
-    gpu::is_available()
+    gpu::is_available() && gpu::unasked_software().is_none()
 }
 #[pyfunction]
 pub fn _gpu_device_count() -> usize {

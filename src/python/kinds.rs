@@ -4,13 +4,13 @@ use crate::device::{Device, Name};
 use crate::dtype::DType;
 use crate::op::Generator;
 use crate::op::generator::{default_generator, fresh_seed};
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyInt, PyTuple, PyType};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// The type of an element, such as `rustgrad.float32`.
 #[pyclass(name = "dtype", module = "rustgrad", frozen)]
@@ -183,7 +183,25 @@ impl PyDevice {
 
 /// The device that users mean by a device object, a string or a number. Errors: RuntimeError for one that is not here.
 pub fn to_device(o: &Bound<PyAny>) -> PyResult<Option<Device>> {
-    Ok(named(o)?.map(Name::device).transpose()?)
+    let device = named(o)?.map(Name::device).transpose()?;
+    if device.is_some_and(|d| d.is_gpu()) {
+        warn_of_software(o.py())?;
+    }
+    Ok(device)
+}
+
+/// Once, where the device that is asked for is a CPU behind a GPU's interface, and nobody picked it.
+fn warn_of_software(py: Python) -> PyResult<()> {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    if WARNED.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    let Some(name) = crate::gpu::unasked_software() else { return Ok(()) };
+    let text = format!(
+        "device 'gpu' is {name}, a software adapter: it runs the shaders on the CPU, slower than device 'cpu'. Install the \
+         driver of a GPU, or set RUSTGRAD_GPU to pick an adapter without this warning."
+    );
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, 1)
 }
 
 /// A source of random numbers with its own seed and position.
