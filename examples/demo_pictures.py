@@ -1,5 +1,11 @@
 """Pictures of the demo, drawn with matplotlib: the training curves, and the mistakes with their images."""
 
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -9,7 +15,7 @@ import numpy as np
 
 INK, GREY, GRID = "#1f2733", "#8d97a8", "#e6e9ee"
 BLUE, ORANGE, GREEN, RED = "#2f6fbf", "#e08a2c", "#3f9d5a", "#cf4a4a"
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 10,
     "text.color": INK,
@@ -28,7 +34,15 @@ STYLE = {
 }
 
 
-def _panel(axis, epochs, train, held, title, label, offset):
+def _panel(
+    axis: Any,
+    epochs: Any,
+    train: Any,
+    held: Any,
+    title: str,
+    label: Callable[[float], str],
+    offset: int,
+) -> None:
     axis.plot(epochs, train, color=BLUE, linewidth=2, label="training (with dropout)")
     axis.plot(epochs, held, color=ORANGE, linewidth=2, label="held out")
     axis.scatter([epochs[-1]], [held[-1]], color=ORANGE, s=28, zorder=3)
@@ -43,7 +57,7 @@ def _panel(axis, epochs, train, held, title, label, offset):
     axis.margins(x=0.03)
 
 
-def curves(history, path, name):
+def curves(history: dict[str, list[float]], path: pathlib.Path, name: str) -> None:
     """Loss and accuracy by epoch, for the training and the held-out images."""
     epochs = np.arange(1, len(history["loss"]) + 1)
     with plt.rc_context(STYLE):
@@ -63,7 +77,7 @@ def curves(history, path, name):
         left.yaxis.set_major_formatter(lambda v, _: f"{v:g}")
         left.yaxis.set_minor_locator(matplotlib.ticker.NullLocator())
         percent = [np.array(history[key]) * 100 for key in ("accuracy", "held_out_accuracy")]
-        _panel(right, epochs, *percent, "Accuracy", lambda v: f"{v:.1f} %", -18)
+        _panel(right, epochs, percent[0], percent[1], "Accuracy", lambda v: f"{v:.1f} %", -18)
         # The first epochs would squeeze the rest: the scale shows errors, halved at equal distances.
         right.set_yscale("function", functions=(lambda v: -np.log2(102 - v), lambda v: 102 - 2.0 ** (-v)))
         right.set_ylim(min(80, percent[1].min(), percent[0].min()), 100.6)
@@ -71,12 +85,13 @@ def curves(history, path, name):
         right.yaxis.set_major_formatter(lambda v, _: f"{v:g} %")
         left.legend(loc="upper right")
         figure.suptitle(f"Learning to read {name}", x=0.01, ha="left", fontsize=13, color=GREY)
-        figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1)
+        layout: Any = figure.get_layout_engine()
+        layout.set(w_pad=0.12, h_pad=0.1)
         figure.savefig(path, dpi=150)
         plt.close(figure)
 
 
-def _mistake(axes, image, label, probabilities, top):
+def _mistake(axes: tuple[Any, Any], image: Any, label: int, probabilities: Any, top: float) -> None:
     picture, bars = axes
     guess = int(probabilities.argmax())
     picture.imshow(image, cmap="Greys", vmin=0, vmax=1, interpolation="nearest")
@@ -97,7 +112,7 @@ def _mistake(axes, image, label, probabilities, top):
     bars.spines["left"].set_visible(False)
 
 
-def mistakes(images, labels, probabilities, path, most=24):
+def mistakes(images: Any, labels: Any, probabilities: Any, path: pathlib.Path, most: int = 24) -> int:
     """The held-out images that were read wrongly, the surest errors first; returns how many there are."""
     wrong = np.flatnonzero(probabilities.argmax(1) != labels)
     order = wrong[np.argsort(-probabilities[wrong].max(1), kind="stable")]
@@ -118,7 +133,8 @@ def mistakes(images, labels, probabilities, path, most=24):
         which = f"the {len(shown)} surest of {len(wrong)}" if len(wrong) > len(shown) else f"all {len(wrong)}"
         title = f"Mistakes on held-out digits: {which}" if len(wrong) else "No mistakes on the held-out digits"
         figure.suptitle(f"{title}, of {len(labels)} images", x=0.01, ha="left", fontsize=12, color=GREY)
-        figure.get_layout_engine().set(w_pad=0.08, h_pad=0.07)
+        layout: Any = figure.get_layout_engine()
+        layout.set(w_pad=0.08, h_pad=0.07)
         figure.savefig(path, dpi=150)
         plt.close(figure)
     return len(wrong)

@@ -1,5 +1,11 @@
 """`layout` and `memory_format` values. Tensors here are strided; a memory format is a request about strides."""
 
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = [
     "channels_last",
     "channels_last_3d",
@@ -14,13 +20,13 @@ __all__ = [
 class _Constant:
     """A named constant that prints as PyTorch's does, and stays itself through copies and pickles."""
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self._name = name
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"torch.{self._name}"
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return self._name
 
 

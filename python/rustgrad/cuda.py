@@ -3,8 +3,17 @@
 Under `python -m rustgrad script.py` the answers are the GPU's instead, whatever its vendor.
 """
 
+from __future__ import annotations
+
 from . import _C
 from . import gpu as _gpu
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ._C import Tensor
+    from ._typing import DeviceLike
 
 __all__ = [
     "current_device",
@@ -39,43 +48,43 @@ def _gpu_or(name):
     return getattr(_gpu, name)
 
 
-def is_available():
+def is_available() -> bool:
     """False; under `python -m rustgrad`, whether there is a GPU."""
     return _stands_for_gpu and _gpu.is_available()
 
 
-def device_count():
+def device_count() -> int:
     """0; under `python -m rustgrad`, the number of GPUs."""
     return _gpu.device_count() if _stands_for_gpu else 0
 
 
-def current_device():
+def current_device() -> int:
     """The number of the current device; RuntimeError without one."""
     return _gpu_or("current_device")()
 
 
-def get_device_name(device=None):
+def get_device_name(device: DeviceLike | None = None) -> str:
     """The name of a device; RuntimeError without one."""
     return _gpu_or("get_device_name")(device)
 
 
-def memory_allocated(device=None):
+def memory_allocated(device: DeviceLike | None = None) -> int:
     """Bytes in use on the device; 0 without one."""
     return _gpu.memory_allocated(device) if is_available() else 0
 
 
-def synchronize(device=None):
+def synchronize(device: DeviceLike | None = None) -> None:
     """Waits for the device; RuntimeError without one."""
     _gpu_or("synchronize")(device)
 
 
-def empty_cache():
+def empty_cache() -> None:
     """Gives pooled memory back; nothing to do without a device."""
     if is_available():
         _gpu.empty_cache()
 
 
-def manual_seed(seed):
+def manual_seed(seed: int) -> None:
     """Without a device, silently nothing, as in PyTorch."""
     if _stands_for_gpu:
         _gpu.manual_seed(seed)
@@ -84,17 +93,17 @@ def manual_seed(seed):
 manual_seed_all = manual_seed
 
 
-def is_initialized():
+def is_initialized() -> bool:
     """What `is_available` says: nothing has to be initialised."""
     return is_available()
 
 
-def is_bf16_supported(including_emulation=True):
+def is_bf16_supported(including_emulation: bool = True) -> bool:
     """False: bfloat16 is computed on the CPU only."""
     return False
 
 
-def set_device(device):
+def set_device(device: DeviceLike) -> None:
     """Chooses the GPU that "cuda" means under `python -m rustgrad`: number 0; RuntimeError without one."""
     index = _gpu_or("_index")(device)
     if index != 0:
@@ -106,22 +115,26 @@ initial_seed = _C.initial_seed
 seed = seed_all = _C.seed
 
 
-def get_rng_state(device="cuda"):
+def get_rng_state(device: DeviceLike = "cuda") -> Tensor:
     """The state of the generator, which serves all devices."""
     return _C.get_rng_state()
 
 
-def set_rng_state(new_state, device="cuda"):
+def set_rng_state(new_state: Tensor, device: DeviceLike = "cuda") -> None:
     """Sets the state of the generator, which serves all devices."""
     _C.set_rng_state(new_state)
 
 
-def get_rng_state_all():
+def get_rng_state_all() -> list[Tensor]:
     """The state of the generator in a list: one state serves all devices."""
     return [_C.get_rng_state()]
 
 
-def set_rng_state_all(new_states):
+def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
     """Sets the state of the generator from a list of one."""
     for state in new_states:
         _C.set_rng_state(state)
+
+
+def __dir__():
+    return __all__

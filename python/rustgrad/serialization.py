@@ -5,6 +5,8 @@ program; here it may build plain values, containers and tensors, and every other
 that share memory share it again after loading. Files of PyTorch before 1.6 (pickles in a row) are read too.
 """
 
+from __future__ import annotations
+
 import codecs
 import contextlib
 import io
@@ -19,6 +21,12 @@ from ._C import Size, Tensor
 from ._C import device as _device
 from .storage import _KINDS, _NAMES, TypedStorage, UntypedStorage, storage_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from os import PathLike
+    from typing import IO, Any
+
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
 
 _DTYPES = {str(d).rpartition(".")[2]: d for d in vars(_C).values() if isinstance(d, _C.dtype)}
@@ -30,23 +38,23 @@ _LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 _safe = []
 
 
-def add_safe_globals(safe_globals):
+def add_safe_globals(safe_globals: list[Any]) -> None:
     """Lets `save` and `load` handle more classes and functions: loading a file may then call them."""
     _safe.extend(safe_globals)
 
 
-def get_safe_globals():
+def get_safe_globals() -> list[Any]:
     """The classes and functions that were added."""
     return list(_safe)
 
 
-def clear_safe_globals():
+def clear_safe_globals() -> None:
     """Forgets the classes and functions that were added."""
     _safe.clear()
 
 
 @contextlib.contextmanager
-def safe_globals(safe_globals):
+def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
     """`add_safe_globals` for a block."""
     before = list(_safe)
     add_safe_globals(safe_globals)
@@ -155,8 +163,13 @@ class _Name:
 
 
 def save(
-    obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization=True, _disable_byteorder_record=False
-):
+    obj: Any,
+    f: str | PathLike[str] | IO[bytes],
+    pickle_module: Any = None,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:
     """Writes tensors and containers of them to a file that PyTorch reads as well.
 
     Args:
@@ -266,7 +279,15 @@ def _placed(flat, location, target):
     return storage_of(flat.to(place))
 
 
-def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **pickle_load_args):
+def load(
+    f: str | PathLike[str] | IO[bytes],
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
     """Reads a checkpoint of `save` or of PyTorch. Nothing in it is executed, with or without `weights_only`.
 
     Args:
@@ -355,3 +376,7 @@ def _load_legacy(file, map_location, encoding):
         flat.copy_(_C._from_storage_bytes(file.read(count * flat.itemsize), flat.dtype))
     file.seek(start)
     return _Unpickler(file, fetch, map_location, encoding).load()
+
+
+def __dir__():
+    return __all__

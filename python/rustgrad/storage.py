@@ -4,12 +4,24 @@ A storage object is a window on memory that some tensor keeps; it is made when i
 comes back while it lives, so that a pickle of several views holds their memory once.
 """
 
+from __future__ import annotations
+
 import functools
 import warnings
 import weakref
 
 from . import _C
 from ._C import Tensor, ops
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from ._C import dtype
+    from ._typing import DeviceLike
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -24,7 +36,7 @@ _KINDS = {
 _NAMES = {dtype: name for name, dtype in _KINDS.items()}
 
 
-def storage_of(tensor):
+def storage_of(tensor: Tensor) -> UntypedStorage:
     """The storage under a tensor; the same object while one lives."""
     place, key = str(tensor.device), _C._storage_key(tensor)
     found = _LIVE.get((place, key))
@@ -43,7 +55,7 @@ class UntypedStorage:
         device (device): where. Default: the CPU.
     """
 
-    def __init__(self, size=0, *, device="cpu"):
+    def __init__(self, size: int | Sequence[int] = 0, *, device: DeviceLike = "cpu") -> None:
         if isinstance(size, int):
             self._tensor = ops["empty"](size, dtype=_C.uint8, device=device)
         else:
@@ -64,92 +76,92 @@ class UntypedStorage:
     is_cuda = property(lambda self: False, doc="False: there is no CUDA here.")
     is_sparse = property(lambda self: False, doc="False: memory is dense.")
 
-    def nbytes(self):
+    def nbytes(self) -> int:
         """The number of bytes."""
         return _C._storage_info(self._tensor)[1]
 
-    def size(self):
+    def size(self) -> int:
         """The number of bytes."""
         return self.nbytes()
 
     __len__ = nbytes
 
-    def element_size(self):
+    def element_size(self) -> int:
         """1: an element is a byte."""
         return 1
 
-    def data_ptr(self):
+    def data_ptr(self) -> int:
         """The address of the first byte; 0 on a GPU."""
         return 0 if self._tensor.is_gpu else self._bytes.data_ptr()
 
-    def untyped(self):
+    def untyped(self) -> UntypedStorage:
         """The storage itself."""
         return self
 
-    def type(self):
+    def type(self) -> str:
         """The name of the type."""
         return "torch.storage.UntypedStorage"
 
-    def is_shared(self):
+    def is_shared(self) -> bool:
         """False: memory is not shared between processes."""
         return False
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         got = self._bytes[index]
         return got.untyped_storage() if isinstance(index, slice) else got.item()
 
-    def __setitem__(self, index, value):
+    def __setitem__(self, index: Any, value: Any) -> None:
         self._bytes[index] = value
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
 
-    def tolist(self):
+    def tolist(self) -> list[Any]:
         """The bytes as a list of ints."""
         return list(_C._storage_bytes(self._tensor))
 
-    def fill_(self, value):
+    def fill_(self, value: Any) -> Self:
         """Sets every byte."""
         self._bytes.fill_(value)
         return self
 
-    def copy_(self, source, non_blocking=None):
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> Self:
         """Copies the bytes of another storage of the same size."""
         self._bytes.copy_(source.untyped()._bytes)
         return self
 
-    def clone(self):
+    def clone(self) -> Self:
         """A copy with memory of its own."""
         return storage_of(self._as(self._tensor.dtype).clone())
 
-    def cpu(self):
+    def cpu(self) -> Self:
         """The storage on the CPU: itself, or a copy."""
         return storage_of(self._as(self._tensor.dtype).cpu()) if self._tensor.is_gpu else self
 
-    def resize_(self, size):
+    def resize_(self, size: int) -> Self:
         """Changes the number of bytes; kept bytes stay."""
         _C._resize(self._bytes, [size])
         return self
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, UntypedStorage):
             return NotImplemented
         return self.device == other.device and _C._storage_key(self._tensor) == _C._storage_key(other._tensor)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return _C._storage_key(self._tensor)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lines = "\n ".join(map(str, self.tolist()))
         return f" {lines}\n[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
 
-    def __copy__(self):
+    def __copy__(self) -> Self:
         return self.clone()
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return memo.setdefault(id(self), self.clone())
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return (_rebuild_storage, (_C._storage_bytes(self._tensor), self._tensor.dtype, str(self.device)))
 
 
@@ -173,7 +185,13 @@ class TypedStorage(metaclass=_StorageMeta):
 
     dtype = None
 
-    def __init__(self, *args, wrap_storage=None, dtype=None, device="cpu"):
+    def __init__(
+        self,
+        *args: Any,
+        wrap_storage: UntypedStorage | None = None,
+        dtype: dtype | None = None,
+        device: DeviceLike = "cpu",
+    ) -> None:
         self.dtype = dtype or self.dtype or _C.get_default_dtype()
         if wrap_storage is None:
             data = args[0] if args else 0
@@ -191,95 +209,95 @@ class TypedStorage(metaclass=_StorageMeta):
     device = property(lambda self: self._untyped_storage.device, doc="Where the memory is.")
     is_cuda = property(lambda self: False, doc="False: there is no CUDA here.")
 
-    def untyped(self):
+    def untyped(self) -> UntypedStorage:
         """The memory without its dtype."""
         return self._untyped_storage
 
-    def nbytes(self):
+    def nbytes(self) -> int:
         """The number of bytes."""
         return self._untyped_storage.nbytes()
 
-    def element_size(self):
+    def element_size(self) -> int:
         """Bytes per element."""
         return self.dtype.itemsize
 
-    def size(self):
+    def size(self) -> int:
         """The number of elements."""
         return self.nbytes() // self.element_size()
 
     __len__ = size
 
-    def data_ptr(self):
+    def data_ptr(self) -> int:
         """The address of the first element; 0 on a GPU."""
         return self._untyped_storage.data_ptr()
 
-    def type(self):
+    def type(self) -> str:
         """The name of the type: `torch.FloatStorage`."""
         return f"torch.{_NAMES.get(self.dtype, 'storage.TypedStorage')}"
 
-    def pickle_storage_type(self):
+    def pickle_storage_type(self) -> str:
         """The name under which checkpoints know the type."""
         return _NAMES[self.dtype]
 
-    def is_shared(self):
+    def is_shared(self) -> bool:
         """False: memory is not shared between processes."""
         return False
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         return self._elements[index].item()
 
-    def __setitem__(self, index, value):
+    def __setitem__(self, index: Any, value: Any) -> None:
         self._elements[index] = value
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
 
-    def tolist(self):
+    def tolist(self) -> list[Any]:
         """The elements as a list."""
         return self._elements.tolist()
 
-    def fill_(self, value):
+    def fill_(self, value: Any) -> Self:
         """Sets every element."""
         self._elements.fill_(value)
         return self
 
-    def copy_(self, source, non_blocking=None):
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> Self:
         """Copies the elements of another storage, converted."""
         self._elements.copy_(source._elements)
         return self
 
-    def clone(self):
+    def clone(self) -> Self:
         """A copy with memory of its own."""
         return TypedStorage(wrap_storage=self._untyped_storage.clone(), dtype=self.dtype)
 
-    def cpu(self):
+    def cpu(self) -> Self:
         """The storage on the CPU: itself, or a copy."""
         return TypedStorage(wrap_storage=self._untyped_storage.cpu(), dtype=self.dtype)
 
-    def resize_(self, size):
+    def resize_(self, size: int) -> Self:
         """Changes the number of elements; kept ones stay."""
         self._untyped_storage.resize_(size * self.element_size())
         return self
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, TypedStorage) and self._untyped_storage == other._untyped_storage
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._untyped_storage)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lines = "\n ".join(map(str, self.tolist()))
         return f" {lines}\n[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
 
-    def __copy__(self):
+    def __copy__(self) -> Self:
         return self.clone()
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return TypedStorage(wrap_storage=self._untyped_storage.__deepcopy__(memo), dtype=self.dtype)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return (_rebuild_typed, (self._untyped_storage, self.dtype))
 
 
@@ -288,7 +306,7 @@ def _rebuild_typed(storage, dtype):
 
 
 @functools.cache
-def make_types():
+def make_types() -> dict[str, type]:
     """The old classes of one dtype each: `FloatStorage(3)`, `LongStorage([1, 2])`."""
     doc = "A storage of {} elements: uninitialised ones from a size, or those of a sequence."
     body = {"__module__": "rustgrad"}
@@ -314,9 +332,13 @@ def _storage_type(self):
     return make_types().get(_NAMES.get(self.dtype), TypedStorage)
 
 
-def install():
+def install() -> None:
     """Gives tensors their storages."""
     Tensor.untyped_storage = storage_of
     Tensor.storage = _storage
     Tensor.storage_type = _storage_type
     Tensor._typed_storage = lambda self: TypedStorage(wrap_storage=storage_of(self), dtype=self.dtype)
+
+
+def __dir__():
+    return __all__

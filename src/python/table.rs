@@ -1,6 +1,7 @@
 //! The op table in Python: callables by name, and the rows that tests, stubs and docs read.
 
 use super::callable;
+use super::describe::{Form, python_signature};
 use super::values::type_name;
 use crate::device::Device;
 use crate::dispatch;
@@ -34,62 +35,38 @@ pub fn install<'py>(py: Python<'py>, tensor: &Bound<'py, PyAny>) -> PyResult<Bou
         let functions: Vec<&'static Op> =
             ops.iter().copied().filter(|o| o.forms.has(Forms::FUNCTION) || o.forms.has(Forms::HIDDEN)).collect();
         if !functions.is_empty() {
-            dict.set_item(name, callable::make(py, leaf_name(name), functions, false)?)?;
+            dict.set_item(name, callable::make(py, leaf_name(name), functions, Form::Function, false)?)?;
         }
         if name.contains('.') {
             if !has(Forms::INPLACE).is_empty() {
                 let inplace: &'static str = Box::leak(format!("{name}_").into_boxed_str());
-                dict.set_item(inplace, callable::make(py, leaf_name(inplace), has(Forms::INPLACE), true)?)?;
+                dict.set_item(
+                    inplace,
+                    callable::make(py, leaf_name(inplace), has(Forms::INPLACE), Form::Function, true)?,
+                )?;
             }
             continue;
         }
         let methods = has(Forms::METHOD);
         if !methods.is_empty() {
-            tensor.setattr(name, callable::make(py, name, methods, false)?)?;
+            tensor.setattr(name, callable::make(py, name, methods, Form::Method, false)?)?;
         }
         let inplace = has(Forms::INPLACE);
         if !inplace.is_empty() {
             let name: &'static str = Box::leak(format!("{name}_").into_boxed_str());
-            let f = callable::make(py, name, inplace, true)?;
-            tensor.setattr(name, &f)?;
             if !dict.contains(name)? {
-                dict.set_item(name, f)?;
+                dict.set_item(name, callable::make(py, name, inplace.clone(), Form::Function, true)?)?;
             }
+            tensor.setattr(name, callable::make(py, name, inplace, Form::Method, true)?)?;
         }
     }
     Ok(dict)
 }
 
-/// `add(input, other, *, alpha=1, out=None)`: a signature as Python writes it.
-pub fn python_signature(op: &'static Op, name: &str) -> String {
-    let sig = op.signature();
-    let mut parts = Vec::new();
-    for (i, p) in sig.params.iter().enumerate() {
-        if i == sig.positional && p.keyword_only {
-            parts.push("*".to_string());
-        }
-        parts.push(python_param(p));
-    }
-    if op.forms.has(Forms::OUT) && !name.ends_with('_') {
-        if sig.positional == sig.params.len() {
-            parts.push("*".to_string());
-        }
-        parts.push("out=None".to_string());
-    }
-    let returns = match &sig.returns {
-        Returns::One => "Tensor".to_string(),
-        Returns::Named(n) => format!("({})", n.join(", ")),
-        Returns::Many => "tuple of Tensors".to_string(),
-    };
-    format!("{name}({}) -> {returns}", parts.join(", "))
-}
-
-fn python_param(p: &Param) -> String {
-    let name = if p.name == "self" { "input" } else { p.name };
-    match p.default_text {
-        Some(d) => format!("{name}={d}"),
-        None => name.to_string(),
-    }
+/// The names that are only steps of other ops: callable by `ops`, and no functions of the package.
+pub fn steps(py: Python) -> PyResult<Bound<PyTuple>> {
+    let hidden = by_name().into_iter().filter(|(_, ops)| ops.iter().all(|o| o.forms.has(Forms::HIDDEN)));
+    PyTuple::new(py, hidden.map(|(name, _)| name).collect::<Vec<_>>())
 }
 
 fn kind(op: &Op) -> &'static str {

@@ -1,11 +1,19 @@
 """The graph as an object: nodes, edges, and hooks on what nodes save."""
 
+from __future__ import annotations
+
 import contextlib
 import threading
 from typing import Any, NamedTuple
 
 from .. import _C
 from .._base import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..utils.hooks import RemovableHandle
 
 __all__ = [
     "GradientEdge",
@@ -31,14 +39,14 @@ class GradientEdge(NamedTuple):
     ownership_token: Any = None
 
 
-def get_gradient_edge(tensor):
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The edge of a tensor that requires grad: its `grad_fn`, or the `AccumulateGrad` of a leaf."""
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge(_accumulator(tensor), tensor.output_nr)
 
 
-def increment_version(tensor):
+def increment_version(tensor: Tensor) -> None:
     """Counts a write to a tensor, or to each of an iterable, that was made past the library (through `data_ptr`, say).
 
     Backward through a graph that saved it then raises, as after an in-place op. Inference tensors count no writes.
@@ -77,26 +85,26 @@ class saved_tensors_hooks:
         unpack_hook (callable): from that back to a tensor of the same contents.
     """
 
-    def __init__(self, pack_hook, unpack_hook):
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         _C._push_saved_tensors_hooks(self.pack_hook, self.unpack_hook)
 
-    def __exit__(self, *args):
+    def __exit__(self, *args: Any) -> None:
         _C._pop_saved_tensors_hooks()
 
 
 class save_on_cpu(saved_tensors_hooks):
     """Keeps what ops save for backward in the CPU's memory; `pin_memory` has no effect."""
 
-    def __init__(self, pin_memory=False, device_type="gpu"):
+    def __init__(self, pin_memory: bool = False, device_type: str = "gpu") -> None:
         super().__init__(lambda t: (t.device, t.detach().cpu()), lambda packed: packed[1].to(packed[0]))
 
 
 @contextlib.contextmanager
-def disable_saved_tensors_hooks(error_message):
+def disable_saved_tensors_hooks(error_message: str) -> Any:
     """Inside the block, `saved_tensors_hooks` raises RuntimeError with this message."""
     before = _C._disable_saved_tensors_hooks(error_message)
     try:
@@ -122,7 +130,7 @@ _mutation = threading.local()
 
 
 @contextlib.contextmanager
-def allow_mutation_on_saved_tensors():
+def allow_mutation_on_saved_tensors() -> Any:
     """Inside the block, tensors may be changed in place after an op saved them: backward sees what they were.
 
     Yields:
@@ -173,7 +181,7 @@ class _Handles:
         self.remove()
 
 
-def queue_callback(callback):
+def queue_callback(callback: Callable[[], Any]) -> None:
     """Calls a function of no arguments when the backward pass that runs has ended.
 
     Raises:
@@ -182,7 +190,9 @@ def queue_callback(callback):
     _C._queue_callback(callback)
 
 
-def register_multi_grad_hook(tensors, fn, *, mode="all"):
+def register_multi_grad_hook(
+    tensors: Tensor | Sequence[Tensor], fn: Callable[..., Any], *, mode: bool = "all"
+) -> RemovableHandle:
     """Calls `fn` once in each backward: with all gradients, as soon as all that come are there, or with the first.
 
     Args:
@@ -221,3 +231,7 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
         return hook
 
     return _Handles(t.register_hook(make(i)) for i, t in enumerate(tensors))
+
+
+def __dir__():
+    return __all__

@@ -1,9 +1,15 @@
 """`rustgrad.autograd.variable`: the old `Variable`, which is a tensor."""
 
+from __future__ import annotations
+
 import warnings
 
 from .. import _C
 from .._base import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["Variable"]
 
@@ -16,7 +22,7 @@ class _VariableMeta(type):
 class Variable(metaclass=_VariableMeta):
     """`Variable(tensor, requires_grad=False)` gives a tensor that shares the data; `volatile` has no effect."""
 
-    def __new__(cls, data=None, requires_grad=False, volatile=None):
+    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None) -> Tensor:
         if data is None:
             data = _C.ops["empty"](0)
         if not isinstance(data, Tensor):

@@ -20,3 +20,7 @@ def _nothing(name):
 
 
 mkl, mkldnn, openmp = _nothing("mkl"), _nothing("mkldnn"), _nothing("openmp")
+
+
+def __dir__():
+    return __all__

@@ -1,10 +1,17 @@
 """`LRScheduler`: what all schedulers share. A scheduler gives `get_lr`, from the rate before or in closed form."""
 
+from __future__ import annotations
+
 import types
 import warnings
 
 from .._base import Tensor
 from .optimizer import Optimizer, to_scalar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
 
 EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
@@ -15,13 +22,13 @@ EPOCH_DEPRECATION_WARNING = (
 _ORDER = "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 
 
-def copy_values(optimizer, key):
+def copy_values(optimizer: Optimizer, key: str) -> list[Any]:
     """The option `key` of every group; tensors are copied."""
     values = [group[key] for group in optimizer.param_groups]
     return [v.clone() if isinstance(v, Tensor) else v for v in values]
 
 
-def set_value(group, key, value):
+def set_value(group: dict[str, Any], key: str, value: Any) -> None:
     """Sets an option; a tensor is filled in place, so that it stays the same tensor."""
     if isinstance(group[key], Tensor):
         group[key].fill_(to_scalar(value))
@@ -29,7 +36,7 @@ def set_value(group, key, value):
         group[key] = value
 
 
-def per_group(name, optimizer, value):
+def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
     """`value` as a list with one entry for each group."""
     n = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
@@ -42,7 +49,7 @@ def per_group(name, optimizer, value):
     return list(value)
 
 
-def function_state(functions):
+def function_state(functions: Iterable[Any]) -> list[Any]:
     """What can be saved of callables: the attributes of objects, None for plain functions."""
     return [None if isinstance(f, types.FunctionType) else f.__dict__.copy() for f in functions]
 
@@ -63,7 +70,7 @@ class LRScheduler:
     _get_lr_called_within_step = False
     _not_saved = ("optimizer",)
 
-    def __init__(self, optimizer, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
         self.optimizer = optimizer
@@ -93,23 +100,23 @@ class LRScheduler:
         finally:
             self._is_initial = False
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """All attributes but the optimizer."""
         return {key: value for key, value in self.__dict__.items() if key not in self._not_saved}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over what `state_dict` returned."""
         self.__dict__.update(state_dict)
 
-    def get_last_lr(self):
+    def get_last_lr(self) -> list[float]:
         """The rates that the last `step` set, one for each group."""
         return self._last_lr
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         """The rates for `self.last_epoch`; a scheduler defines it."""
         raise NotImplementedError
 
-    def step(self, epoch=None):
+    def step(self, epoch: int | None = None) -> None:
         """Goes one epoch on and sets the rates."""
         if self._step_count == 1:
             self._warn_order()

@@ -4,11 +4,19 @@ Data flows downwards: leaf tensors with their names, the `AccumulateGrad` nodes 
 gradients, every `grad_fn` with the shapes of its outputs, and the tensor that was given.
 """
 
+from __future__ import annotations
+
 import os
 
 from .._base import Tensor
 from ._layout import layout
 from ._svg import box_size, render
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from os import PathLike
+    from typing import Any
 
 __all__ = ["draw", "graph_of"]
 
@@ -49,7 +57,7 @@ def _leaf_label(variable, names):
     return ("leaf", name, [_shape(variable.shape) + _short_dtype(variable.dtype)])
 
 
-def graph_of(tensors, params=None):
+def graph_of(tensors: Tensor | Sequence[Tensor], params: Any = None) -> tuple[dict[Any, Any], list[tuple[Any, Any]]]:
     """The graph that made the tensors, as data.
 
     Args:
@@ -89,7 +97,13 @@ def graph_of(tensors, params=None):
     return labels, edges
 
 
-def draw(tensors, params=None, path=None, *, title=None):
+def draw(
+    tensors: Tensor | Sequence[Tensor],
+    params: Any = None,
+    path: str | PathLike[str] | None = None,
+    *,
+    title: str | None = None,
+) -> str:
     """Draws the graph that made the tensors.
 
     Args:

@@ -12,3 +12,7 @@ __all__ = [
     "parameters_to_vector",
     "vector_to_parameters",
 ]
+
+
+def __dir__():
+    return __all__
