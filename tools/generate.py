@@ -18,20 +18,32 @@ PACKAGE = ROOT / "python" / "rustgrad"
 
 
 def ops_page(table: list[dict]) -> str:
+    """The table of operators: those with a public name, then the steps that they are made of."""
+    public, steps = ([r for r in table if r["hidden"] is hidden] for hidden in (False, True))
+    lines = [
+        "# Operators", "",
+        "Generated from the op table by `make docs`; do not edit. One row is one declaration in `src/ops/`.", "",
+        f"- {len(public)} declarations under {len({r['public'] for r in public})} public names, and {len(steps)} steps of others",
+        f"- {sum(r['differentiable'] for r in table)} differentiable, to any order",
+        f"- {sum(r['gpu'] for r in table)} run on the GPU device",
+        f"- {sum(bool(r['fused']) for r in table)} composites with a fused kernel", "",
+        *rows(public), "",
+        "## Steps", "",
+        "Not functions of the package: what the operators above are composed of, and their gradients. Their names may change.", "",
+        *rows(steps),
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def rows(table: list[dict]) -> list[str]:
     def yes(flag):
         return "yes" if flag else ""
 
     lines = [
-        "# Operators", "",
-        "Generated from the op table by `make docs`; do not edit. One row is one declaration in `src/ops/`.", "",
-        f"- {len(table)} declarations, {len({r['public'] for r in table})} public names",
-        f"- {sum(r['differentiable'] for r in table)} differentiable, to any order",
-        f"- {sum(r['gpu'] for r in table)} run on the GPU device",
-        f"- {sum(bool(r['fused']) for r in table)} composites with a fused kernel", "",
         "| operator | signature | kind | method | in place | out= | gradient | GPU | what it computes |",
         "|---|---|---|---|---|---|---|---|---|",
-    ]  # fmt: skip
-    for row in sorted(table, key=lambda r: (r["hidden"], r["name"])):
+    ]
+    for row in sorted(table, key=lambda r: r["name"]):
         kind = row["kind"] + (" + fused" if row["fused"] else "")
         gradient = "yes" if row["differentiable"] else row["no_grad_reason"] or "no"
         doc = (row["doc"] or "").strip().split("\n")[0].replace("|", "\\|")
@@ -39,7 +51,7 @@ def ops_page(table: list[dict]) -> str:
         gpu = "yes" if row["gpu"] else "no shader"
         marks = " | ".join([yes(row["method"]), yes(row["inplace"]), yes(row["out"])])
         lines.append(f"| `{row['name']}` | `({signature}` | {kind} | {marks} | {gradient} | {gpu} | {doc} |")
-    return "\n".join(lines) + "\n"
+    return lines
 
 
 def absent_names() -> str:

@@ -7,14 +7,13 @@ found, with `Any` for its types. Nothing here knows an op by name.
 
 import ast
 import inspect
-import keyword
 import re
 import sys
 import types
 from pathlib import Path
-from typing import NamedTuple
 
 import rustgrad
+from overloads import function
 from rustgrad import _C
 
 NATIVES = Path(__file__).parent / "natives.pyi"
@@ -34,167 +33,6 @@ from rustgrad._formats import layout as _layout, memory_format as _memory_format
 from rustgrad._typing import DeviceLike, Number
 
 """
-TYPES = {
-    "Tensor": "Tensor", "Tensor[]": "Sequence[Tensor]", "Tensors": "Sequence[Tensor]",
-    "True": "Literal[True]", "False": "Literal[False]", "Tensor?[]": "Sequence[Tensor | None]",
-    "Operand": "Tensor | Number", "Scalar": "Number", "int": "_int", "float": "_float", "bool": "_bool",
-    "int[]": "Sequence[_int]", "int[1]": "_int | Sequence[_int]", "float[]": "Sequence[_float]",
-    "Size": "_int | Sequence[_int]", "DType": "_dtype", "Device": "DeviceLike", "str": "_str",
-    "Generator": "Generator", "MemoryFormat": "_memory_format",
-}  # fmt: skip
-# What ops that make tensors take beside their own arguments: see src/python/memory.rs.
-ON_REQUEST = ["layout: _layout | None = None", "pin_memory: _bool = False"]
-
-
-class Parameter(NamedTuple):
-    name: str
-    kind: str
-    optional: bool
-    default: str | None
-    keyword_only: bool
-
-    def annotation(self, kind: str | None = None) -> str:
-        none = " | None" if self.optional or self.default == "None" else ""
-        return TYPES[kind or self.kind] + none
-
-
-def split(text: str) -> list[str]:
-    """Splits at commas outside brackets and quotes."""
-    parts, depth, start, quote = [], 0, 0, ""
-    for i, c in enumerate(text):
-        if quote or c in "'\"":
-            quote = c if not quote else "" if c == quote else quote
-        depth += (c in "[(") - (c in "])")
-        if c == "," and not depth and not quote:
-            parts.append(text[start:i].strip())
-            start = i + 1
-    return [p for p in [*parts, text[start:].strip()] if p]
-
-
-def parameters(signature: str, method: bool) -> list[Parameter]:
-    """The parameters of a declaration, under the names that Python shows."""
-    found, keyword_only = [], False
-    for text in split(signature[signature.index("(") + 1 : signature.rindex(") ->")]):
-        if text == "*":
-            keyword_only = True
-            continue
-        declared, equals, default = text.partition("=")
-        kind, _, name = declared.strip().rpartition(" ")
-        name = "input" if name == "self" and not method else name
-        name = f"{name}_" if keyword.iskeyword(name) else name
-        found.append(
-            Parameter(name, kind.removesuffix("?"), kind.endswith("?"), default if equals else None, keyword_only)
-        )
-    return found
-
-
-def result(row: dict) -> str:
-    returns = row["signature"][row["signature"].rindex(") ->") + 4 :].strip()
-    if returns == "Tensor":
-        return "Tensor"
-    if returns == "Tensor[]":
-        return "tuple[Tensor, ...]"
-    return "return_types." + row["public"].lstrip("_").replace(".", "_")
-
-
-class Overload(NamedTuple):
-    parameters: list[str]
-    returns: str
-    doc: str
-
-    def bare(self) -> tuple:
-        """What tells overloads apart: types without defaults' values and the names of positional parameters."""
-        return tuple(p.split(" = ")[0] + (" =" if " = " in p else "") for p in self.parameters), self.returns
-
-
-def variants(row: dict, method: bool, out: bool, one_tensor: bool) -> list[Overload]:
-    """A declaration as Python calls it: one overload, or two where the rest of the arguments may be a list."""
-    given = parameters(row["signature"], method)
-    positional = [p for p in given if not p.keyword_only]
-    last = len(positional) - 1
-    rest = next((i for i, p in enumerate(positional) if p.kind == "Tensors"), None)
-    if positional and positional[-1].kind == "Size" and (method or last == 0):
-        rest = last
-    doc = (row["doc"] or "").strip().split("\n")[0].replace('"', "'").replace("\\", "\\\\")
-    forms = [None, rest] if rest is not None else [None]
-    return [Overload(written(given, method, out, row, form, one_tensor), result(row), doc) for form in forms]
-
-
-def written(
-    given: list[Parameter], method: bool, out: bool, row: dict, rest: int | None, one_tensor: bool
-) -> list[str]:
-    """The parameters of one overload as text; those from `rest` on are collected by `*`."""
-    texts: list[str] = []
-    star = False
-    # A literal True is what selects the overload, so it must be written, and by name.
-    chosen = next((i for i, p in enumerate(given) if p.kind == "True"), len(given))
-    reserved = max((i for i, p in enumerate(given) if keyword.iskeyword(p.name.rstrip("_"))), default=-1)
-    for i, p in enumerate(given):
-        if i == 0 and method:
-            texts.append("self")
-            continue
-        if not star and (p.keyword_only or i == chosen):
-            texts.append("*")
-            star = True
-        if i == rest:
-            one = "Tensor" if p.kind == "Tensors" else "_int"
-            # One tensor alone may have an overload of its own, with another result.
-            texts += ["tensor0: Tensor", "tensor1: Tensor", "/"] if one == "Tensor" and one_tensor else []
-            texts.append(f"*{p.name}: {one}")
-            star = True
-            continue
-        kind = (
-            "int[]"
-            if p.kind == "Size" and rest is None and i + 1 == len([q for q in given if not q.keyword_only])
-            else None
-        )
-        default = None if i == chosen else p.default
-        texts.append(f"{p.name}: {p.annotation(kind)}" + (f" = {default}" if default is not None else ""))
-        if i == reserved:
-            texts.append("/")
-    texts += [] if star or not (out or makes_tensors(given)) else ["*"]
-    texts += ON_REQUEST if makes_tensors(given) else []
-    if out:
-        several = row["signature"].rstrip().endswith(")") or result(row).startswith("tuple")
-        texts.append(f"out: {'Sequence[Tensor]' if several else 'Tensor'} | None = None")
-    return texts
-
-
-def makes_tensors(given: list[Parameter]) -> bool:
-    return any(p.name == "requires_grad" for p in given)
-
-
-def undecided(overloads: list[Overload]) -> list[Overload]:
-    """The overload for a call whose flags are not literals, where literals choose between results."""
-    flagged = [o for o in overloads if any("Literal[" in p for p in o.parameters)]
-    results = list(dict.fromkeys(o.returns for o in flagged))
-    if len(results) < 2:
-        return []
-    first = [p.replace("Literal[False]", "_bool") for p in flagged[0].parameters]
-    return [Overload(first, " | ".join(results), flagged[0].doc)]
-
-
-def function(name: str, rows: list[dict], method: bool, indent: str = "", without: str = "") -> list[str]:
-    """A function of a stub, with an overload for each way to call it."""
-    overloads: list[Overload] = []
-    alone = any(len(parameters(r["signature"], method)) == 1 for r in rows)
-    for row in rows:
-        for one in variants(row, method, row["out"] and not method and not name.endswith("_"), alone):
-            one = one._replace(parameters=[p for p in one.parameters if not without or not p.startswith(f"{without}:")])
-            if one.bare() not in [o.bare() for o in overloads]:
-                overloads.append(one)
-    overloads += undecided(overloads)
-    lines = []
-    for one in overloads:
-        doc = one.doc if method else rename_self(one.doc)
-        lines += [f"{indent}@overload"] if len(overloads) > 1 else []
-        lines += [f"{indent}def {name}({', '.join(one.parameters)}) -> {one.returns}:", f'{indent}    """{doc}"""']
-    return lines
-
-
-def rename_self(doc: str) -> str:
-    """The word `self` as `input`, which a function's first parameter is called."""
-    return re.sub(r"\bself\b", "input", doc)
 
 
 def names_of(row: dict) -> list[str]:
@@ -303,7 +141,7 @@ def op_functions(table: list[dict], names: list[str], prefix: str, home: types.M
     for name in names:
         value = getattr(home, name)
         module = getattr(value, "__module__", None) or ""
-        wrapped = getattr(value, "__wrapped__", None)
+        wrapped = getattr(value, "in_place_of", None)
         if type(value).__name__ == "Op":
             rows = functions.get(prefix + name) or functions.get(name)
             lines += function(name, rows or changing[(prefix + name)[:-1]], False)
@@ -369,7 +207,7 @@ def namespace_stub(table: list[dict], home: types.ModuleType, prefix: str) -> st
     names = sorted(
         n
         for n, v in vars(home).items()
-        if n[0] != "_" and (n in home.__all__ or type(v).__name__ == "Op" or hasattr(v, "__wrapped__"))
+        if n[0] != "_" and (n in home.__all__ or type(v).__name__ == "Op" or hasattr(v, "in_place_of"))
     )
     title = f"Type stubs of `{home.__name__}`"
     lines = [f"__all__ = {sorted(home.__all__)!r}"]
@@ -400,6 +238,21 @@ def exports_stub(home: types.ModuleType) -> str:
     return HEAD.format(f"Type stubs of `{home.__name__}`", NOTE) + "\n".join(lines) + "\n"
 
 
+def internal_stub() -> str:
+    """`rustgrad._base`, by which the modules of the package reach ops and natives."""
+    ops = [n for n in rustgrad.__all__ if type(getattr(rustgrad, n)).__name__ == "Op"]
+    lines = [
+        "from collections.abc import Callable",
+        "from rustgrad._C import *",
+        "from rustgrad._C import ops as ops",
+        *(f"from rustgrad import {name} as {name}" for name in ops),
+        "def optional_op(name: _str) -> Callable[..., Any] | None: ...",
+        "def typename(obj: Any) -> _str: ...",
+        "def __getattr__(name: _str) -> Any: ...",
+    ]
+    return HEAD.format("Type stubs of `rustgrad._base`", NOTE) + "\n".join(lines) + "\n"
+
+
 def is_submodule(home: types.ModuleType, value: object) -> bool:
     return isinstance(value, types.ModuleType) and value.__name__.startswith(f"{home.__name__}.")
 
@@ -427,6 +280,7 @@ def all_stubs() -> dict[str, str]:
     return {
         "_C.pyi": extension_stub(table),
         "__init__.pyi": package_stub(table),
+        "_base.pyi": internal_stub(),
         "return_types.pyi": return_types_stub(),
         "linalg.pyi": namespace_stub(table, linalg, "linalg."),
         "special.pyi": namespace_stub(table, special, "special."),

@@ -46,11 +46,12 @@ class finfo:
         bits, mantissa, low, high, digits = _FLOATS[name]
         self.dtype = name
         self.bits = bits
-        self.eps = 2.0**-mantissa
-        self.max = (2.0 - self.eps) * 2.0**high
-        self.min = -self.max
-        self.tiny = self.smallest_normal = 2.0**low
-        self.resolution = float(f"1e-{digits}")
+        self.eps: float = 2.0**-mantissa
+        self.max: float = (2.0 - self.eps) * 2.0**high
+        self.min: float = -self.max
+        self.tiny: float = 2.0**low
+        self.smallest_normal: float = self.tiny
+        self.resolution: float = float(f"1e-{digits}")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, finfo) and self.dtype == other.dtype
@@ -79,8 +80,9 @@ class iinfo:
         if name not in _INTS:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'")
         self.dtype = name
+        self.bits: int
         self.bits, signed = _INTS[name]
-        self.max = 2 ** (self.bits - signed) - 1
+        self.max: int = 2 ** (self.bits - signed) - 1
         self.min = -(2 ** (self.bits - 1)) if signed else 0
 
     def __eq__(self, other: object) -> bool:

@@ -38,8 +38,8 @@ class memory_format(_Constant):
     """What strides a new tensor is to have."""
 
 
-strided = layout("strided")
-preserve_format = memory_format("preserve_format")
-contiguous_format = memory_format("contiguous_format")
-channels_last = memory_format("channels_last")
-channels_last_3d = memory_format("channels_last_3d")
+strided: layout = layout("strided")
+preserve_format: memory_format = memory_format("preserve_format")
+contiguous_format: memory_format = memory_format("contiguous_format")
+channels_last: memory_format = memory_format("channels_last")
+channels_last_3d: memory_format = memory_format("channels_last_3d")

@@ -13,8 +13,6 @@ __all__ = [
     "get_deterministic_debug_mode",
     "get_float32_matmul_precision",
     "get_num_interop_threads",
-    "is_anomaly_check_nan_enabled",
-    "is_anomaly_enabled",
     "is_deterministic_algorithms_warn_only_enabled",
     "is_grad_enabled",
     "is_warn_always_enabled",
@@ -138,13 +136,3 @@ def set_warn_always(mode: bool) -> None:
 def is_warn_always_enabled() -> bool:
     """Whether `set_warn_always(True)` was asked for."""
     return _asked["warn_always"]
-
-
-def is_anomaly_enabled() -> bool:
-    """Whether anomaly detection is on."""
-    return _C._is_anomaly_enabled()
-
-
-def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly detection looks for NaN."""
-    return _C._is_anomaly_check_nan_enabled()

@@ -66,5 +66,5 @@ class device_index:
         pass
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

@@ -136,5 +136,5 @@ def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
         _C.set_rng_state(state)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

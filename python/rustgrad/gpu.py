@@ -15,8 +15,6 @@ from ._C import device
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from ._typing import DeviceLike
 
 __all__ = [
@@ -88,7 +86,7 @@ def get_device_name(device: DeviceLike | None = None) -> str:
     return _C._gpu_device_name(_index(device))
 
 
-def get_device_properties(device: DeviceLike | None = None) -> dict[str, Any]:
+def get_device_properties(device: DeviceLike | None = None) -> SimpleNamespace:
     """What driver and adapter say of themselves: name, backend, type, driver, limits in bytes, has_int64, has_float64.
 
     Raises:
@@ -161,5 +159,5 @@ def manual_seed(seed: int) -> None:
 manual_seed_all = manual_seed
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

@@ -10,5 +10,5 @@ globals().update({name: ops[_PREFIX + name] for name in _NAMES})
 __all__ = ["LinAlgError", *_NAMES]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

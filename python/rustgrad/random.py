@@ -39,5 +39,5 @@ def fork_rng(
         _C.set_rng_state(state)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

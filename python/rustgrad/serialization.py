@@ -378,5 +378,5 @@ def _load_legacy(file, map_location, encoding):
     return _Unpickler(file, fetch, map_location, encoding).load()
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

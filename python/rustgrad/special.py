@@ -7,5 +7,5 @@ __all__ = sorted(name.removeprefix(_PREFIX) for name in ops if name.startswith(_
 globals().update({name: ops[_PREFIX + name] for name in __all__})
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from ._C import dtype
+    from ._C import dtype as _dtype
     from ._typing import DeviceLike
 
 __all__ = ["TypedStorage", "UntypedStorage"]
@@ -72,9 +72,20 @@ class UntypedStorage:
         """All of the memory as a tensor of one dimension."""
         return _C._over_storage(self._tensor, dtype, 0, [self.nbytes() // dtype.itemsize], [1])
 
-    device = property(lambda self: self._tensor.device, doc="Where the memory is.")
-    is_cuda = property(lambda self: False, doc="False: there is no CUDA here.")
-    is_sparse = property(lambda self: False, doc="False: memory is dense.")
+    @property
+    def device(self) -> _C.device:
+        """Where the memory is."""
+        return self._tensor.device
+
+    @property
+    def is_cuda(self) -> bool:
+        """False: there is no CUDA here."""
+        return False
+
+    @property
+    def is_sparse(self) -> bool:
+        """False: memory is dense."""
+        return False
 
     def nbytes(self) -> int:
         """The number of bytes."""
@@ -130,11 +141,11 @@ class UntypedStorage:
         self._bytes.copy_(source.untyped()._bytes)
         return self
 
-    def clone(self) -> Self:
+    def clone(self) -> UntypedStorage:
         """A copy with memory of its own."""
         return storage_of(self._as(self._tensor.dtype).clone())
 
-    def cpu(self) -> Self:
+    def cpu(self) -> UntypedStorage:
         """The storage on the CPU: itself, or a copy."""
         return storage_of(self._as(self._tensor.dtype).cpu()) if self._tensor.is_gpu else self
 
@@ -155,10 +166,10 @@ class UntypedStorage:
         lines = "\n ".join(map(str, self.tolist()))
         return f" {lines}\n[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
 
-    def __copy__(self) -> Self:
+    def __copy__(self) -> UntypedStorage:
         return self.clone()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+    def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
         return memo.setdefault(id(self), self.clone())
 
     def __reduce__(self) -> Any:
@@ -170,7 +181,7 @@ def _rebuild_storage(data, dtype, device):
 
 
 class _StorageMeta(type):
-    def __instancecheck__(cls, instance):
+    def __instancecheck__(cls, instance: object) -> bool:
         wanted = _KINDS.get(cls.__name__)
         return type.__instancecheck__(TypedStorage, instance) and wanted in (None, instance.dtype)
 
@@ -183,13 +194,13 @@ class TypedStorage(metaclass=_StorageMeta):
         dtype (dtype): of its elements.
     """
 
-    dtype = None
+    dtype: _dtype | None = None
 
     def __init__(
         self,
         *args: Any,
         wrap_storage: UntypedStorage | None = None,
-        dtype: dtype | None = None,
+        dtype: _dtype | None = None,
         device: DeviceLike = "cpu",
     ) -> None:
         self.dtype = dtype or self.dtype or _C.get_default_dtype()
@@ -206,8 +217,15 @@ class TypedStorage(metaclass=_StorageMeta):
     def _elements(self):
         return self._untyped_storage._as(self.dtype)
 
-    device = property(lambda self: self._untyped_storage.device, doc="Where the memory is.")
-    is_cuda = property(lambda self: False, doc="False: there is no CUDA here.")
+    @property
+    def device(self) -> _C.device:
+        """Where the memory is."""
+        return self._untyped_storage.device
+
+    @property
+    def is_cuda(self) -> bool:
+        """False: there is no CUDA here."""
+        return False
 
     def untyped(self) -> UntypedStorage:
         """The memory without its dtype."""
@@ -268,11 +286,11 @@ class TypedStorage(metaclass=_StorageMeta):
         self._elements.copy_(source._elements)
         return self
 
-    def clone(self) -> Self:
+    def clone(self) -> TypedStorage:
         """A copy with memory of its own."""
         return TypedStorage(wrap_storage=self._untyped_storage.clone(), dtype=self.dtype)
 
-    def cpu(self) -> Self:
+    def cpu(self) -> TypedStorage:
         """The storage on the CPU: itself, or a copy."""
         return TypedStorage(wrap_storage=self._untyped_storage.cpu(), dtype=self.dtype)
 
@@ -291,10 +309,10 @@ class TypedStorage(metaclass=_StorageMeta):
         lines = "\n ".join(map(str, self.tolist()))
         return f" {lines}\n[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
 
-    def __copy__(self) -> Self:
+    def __copy__(self) -> TypedStorage:
         return self.clone()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+    def __deepcopy__(self, memo: dict[int, Any]) -> TypedStorage:
         return TypedStorage(wrap_storage=self._untyped_storage.__deepcopy__(memo), dtype=self.dtype)
 
     def __reduce__(self) -> Any:
@@ -340,5 +358,5 @@ def install() -> None:
     Tensor._typed_storage = lambda self: TypedStorage(wrap_storage=storage_of(self), dtype=self.dtype)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

@@ -24,6 +24,9 @@ struct Bond {
     weakrefs: *mut PyObject,
 }
 
+/// The caller's word that the place before the arguments may be used: `PY_VECTORCALL_ARGUMENTS_OFFSET`.
+const ARGUMENTS_OFFSET: usize = 1 << (usize::BITS - 1);
+
 static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(null_mut());
 
 /// The op `op` with `owner` as its first argument. A new reference, or null with an exception set.
@@ -31,15 +34,17 @@ static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(null_mut());
 /// # Safety
 /// Both are live objects.
 pub unsafe fn bind(op: *mut PyObject, owner: *mut PyObject) -> *mut PyObject {
-    // SAFETY: generic alloc gives zeroed room for our layout, tracked by the collector; the fields are set before anyone looks.
+    // SAFETY: our type is a GC type of fixed size; every field is set before the collector is told of the object.
     unsafe {
-        let o = ffi::PyType_GenericAlloc(TYPE.load(Ordering::Relaxed), 0).cast::<Bond>();
+        let o = ffi::PyObject_GC_New::<Bond>(TYPE.load(Ordering::Relaxed));
         if !o.is_null() {
             ffi::Py_INCREF(op);
             ffi::Py_INCREF(owner);
             (*o).vectorcall = vectorcall;
             (*o).op = op;
             (*o).owner = owner;
+            (*o).weakrefs = null_mut();
+            ffi::PyObject_GC_Track(o.cast());
         }
         o.cast()
     }
@@ -63,20 +68,30 @@ unsafe extern "C" fn vectorcall(
     nargsf: usize,
     names: *mut PyObject,
 ) -> *mut PyObject {
-    guard_object(|py| {
-        let (op, owner) = parts(py, o)?;
-        // SAFETY: the parts of a vectorcall in progress: positional values, then one for each keyword name.
-        let result = unsafe {
-            let n = ffi::PyVectorcall_NARGS(nargsf) as usize;
-            let k = if names.is_null() { 0 } else { ffi::PyTuple_GET_SIZE(names) as usize };
-            let mut all: SmallVec<[*mut PyObject; 8]> = SmallVec::with_capacity(n + k + 1);
-            all.push(owner.as_ptr());
-            all.extend((0..n + k).map(|i| *args.add(i)));
-            ffi::PyObject_Vectorcall(op.as_ptr(), all.as_ptr(), n + 1, names)
-        };
-        // SAFETY: a new reference, or null with the exception set.
-        unsafe { Bound::from_owned_ptr_or_err(py, result) }.map(Bound::into_ptr)
-    })
+    // SAFETY: the parts of a vectorcall in progress: positional values, then one for each keyword name, and before them a
+    // place of ours where the flag says so. The caller keeps `o`, which keeps op and tensor: it is not garbage meanwhile.
+    unsafe {
+        let (op, owner) = ((*o.cast::<Bond>()).op, (*o.cast::<Bond>()).owner);
+        if op.is_null() || owner.is_null() {
+            return guard_object(|py| parts(py, o).map(|_| null_mut()));
+        }
+        let n = ffi::PyVectorcall_NARGS(nargsf) as usize;
+        if nargsf & ARGUMENTS_OFFSET != 0 {
+            let first = args.cast_mut().sub(1);
+            let before = std::mem::replace(&mut *first, owner);
+            let result = ffi::PyObject_Vectorcall(op, first, n + 1, names);
+            *first = before;
+            return result;
+        }
+        let k = if names.is_null() { 0 } else { ffi::PyTuple_GET_SIZE(names) as usize };
+        let mut all: SmallVec<[*mut PyObject; 8]> = SmallVec::new();
+        if all.try_reserve(n + k + 1).is_err() {
+            return ffi::PyErr_NoMemory();
+        }
+        all.push(owner);
+        all.extend((0..n + k).map(|i| *args.add(i)));
+        ffi::PyObject_Vectorcall(op, all.as_ptr(), n + 1, names)
+    }
 }
 
 unsafe extern "C" fn repr(o: *mut PyObject) -> *mut PyObject {

@@ -165,11 +165,15 @@ fn keywords(entry: &Entry, base: &'static Op, positional: usize) -> Vec<String> 
             found.push(p);
         }
     }
-    let show = |p: &&Param| {
+    let mut parts = Vec::new();
+    for p in found {
         let name = public(p, entry.form);
-        default_in(entry, p, None).map_or(name.to_string(), |d| format!("{name}={d}"))
-    };
-    let mut parts: Vec<String> = found.iter().map(show).collect();
+        // What every op that makes tensors takes beside its own arguments: see `memory::accepts`.
+        if p.name == "requires_grad" {
+            parts.extend(["layout=None".to_string(), "pin_memory=False".to_string()]);
+        }
+        parts.push(default_in(entry, p, None).map_or(name.to_string(), |d| format!("{name}={d}")));
+    }
     if entry.ops.iter().any(|op| has_out(op, entry)) {
         parts.push("out=None".to_string());
     }

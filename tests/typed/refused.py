@@ -1,3 +1,4 @@
+# pyright: reportUnnecessaryTypeIgnoreComment=true
 """Mistakes that type checkers must find: an ignore that nothing needs is an error too."""
 
 import rustgrad as torch

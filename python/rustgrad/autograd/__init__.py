@@ -49,5 +49,5 @@ def __getattr__(name):
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

@@ -97,10 +97,10 @@ def _check_inputs_mapping(inputs, where):
 
 def backward(
     tensors: Tensor | GradientEdge | Sequence[Tensor | GradientEdge],
-    grad_tensors: Tensor | Sequence[Tensor | None] = None,
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    grad_variables: Tensor | Sequence[Tensor | None] = None,
+    grad_variables: Tensor | Sequence[Tensor | None] | None = None,
     inputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge] | dict[Any, Tensor] | None = None,
 ) -> None:
     """Sums gradients of `tensors` into the `.grad` of the leaves.
@@ -140,7 +140,7 @@ def backward(
 def grad(
     outputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge],
     inputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge] | dict[Any, Tensor],
-    grad_outputs: Tensor | Sequence[Tensor | None] = None,
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     only_inputs: bool = True,

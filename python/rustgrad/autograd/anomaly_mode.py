@@ -27,7 +27,7 @@ class set_detect_anomaly:
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        self.prev = (_C.is_anomaly_enabled(), _C.is_anomaly_check_nan_enabled())
+        self.prev: tuple[bool, bool] = (_C.is_anomaly_enabled(), _C.is_anomaly_check_nan_enabled())
         _C._set_anomaly_enabled(mode, check_nan)
 
     def __enter__(self) -> None:
@@ -49,7 +49,7 @@ class detect_anomaly:
         )
 
     def __enter__(self) -> None:
-        self.prev = (_C.is_anomaly_enabled(), _C.is_anomaly_check_nan_enabled())
+        self.prev: tuple[bool, bool] = (_C.is_anomaly_enabled(), _C.is_anomaly_check_nan_enabled())
         _C._set_anomaly_enabled(True, self.check_nan)
 
     def __exit__(self, *args: Any) -> None:

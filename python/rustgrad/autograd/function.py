@@ -34,8 +34,8 @@ class FunctionCtx:
         self._saved = None
         self._dirty = ()
         self._non_differentiable = ()
-        self.materialize_grads = True
-        self.needs_input_grad = ()
+        self.materialize_grads: bool = True
+        self.needs_input_grad: tuple[bool, ...] = ()
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keeps inputs, outputs or intermediate tensors (None is allowed) for `ctx.saved_tensors` in backward.
@@ -137,7 +137,7 @@ class _Ctx(FunctionCtx):
 
 
 class _FunctionMeta(type):
-    def __init__(cls, name, bases, attrs):
+    def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
         super().__init__(name, bases, attrs)
         # Each function has its own context class, so that `type(ctx)` names it as PyTorch does.
         cls._context_class = type(f"{name}Backward", (_Ctx,), {"_fn": cls, "__module__": "torch.autograd.function"})
@@ -319,5 +319,5 @@ class BackwardHookFunction(Function):
         return grads
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

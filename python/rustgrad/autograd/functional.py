@@ -316,5 +316,5 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     return _finish((output,), create_graph, False), _finish(result, create_graph, is_tuple)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

@@ -77,7 +77,7 @@ class _Mode:
         return cls()(orig_func)
 
     def __init__(self) -> None:
-        self.prev = False
+        self.prev: bool = False
 
     def __call__(self, orig_func: Callable[P, R]) -> Callable[P, R]:
         return context_decorator(self.clone, orig_func)

@@ -11,7 +11,7 @@ from .._base import Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..utils.hooks import RemovableHandle
 
@@ -104,7 +104,7 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 @contextlib.contextmanager
-def disable_saved_tensors_hooks(error_message: str) -> Any:
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """Inside the block, `saved_tensors_hooks` raises RuntimeError with this message."""
     before = _C._disable_saved_tensors_hooks(error_message)
     try:
@@ -130,7 +130,7 @@ _mutation = threading.local()
 
 
 @contextlib.contextmanager
-def allow_mutation_on_saved_tensors() -> Any:
+def allow_mutation_on_saved_tensors() -> Iterator[_MutationContext]:
     """Inside the block, tensors may be changed in place after an op saved them: backward sees what they were.
 
     Yields:
@@ -166,18 +166,18 @@ def allow_mutation_on_saved_tensors() -> Any:
 class _Handles:
     """The handles of one hook on several tensors."""
 
-    def __init__(self, handles):
-        self.handles = tuple(handles)
+    def __init__(self, handles: Iterable[RemovableHandle]) -> None:
+        self.handles: tuple[RemovableHandle, ...] = tuple(handles)
 
-    def remove(self):
+    def remove(self) -> None:
         """Takes the hook off all tensors."""
         for handle in self.handles:
             handle.remove()
 
-    def __enter__(self):
+    def __enter__(self) -> _Handles:
         return self
 
-    def __exit__(self, *args):
+    def __exit__(self, *args: object) -> None:
         self.remove()
 
 
@@ -191,8 +191,8 @@ def queue_callback(callback: Callable[[], Any]) -> None:
 
 
 def register_multi_grad_hook(
-    tensors: Tensor | Sequence[Tensor], fn: Callable[..., Any], *, mode: bool = "all"
-) -> RemovableHandle:
+    tensors: Tensor | Sequence[Tensor], fn: Callable[..., Any], *, mode: str = "all"
+) -> _Handles:
     """Calls `fn` once in each backward: with all gradients, as soon as all that come are there, or with the first.
 
     Args:
@@ -233,5 +233,5 @@ def register_multi_grad_hook(
     return _Handles(t.register_hook(make(i)) for i, t in enumerate(tensors))
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

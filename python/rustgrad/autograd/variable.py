@@ -15,7 +15,7 @@ __all__ = ["Variable"]
 
 
 class _VariableMeta(type):
-    def __instancecheck__(cls, other):
+    def __instancecheck__(cls, other: object) -> bool:
         return isinstance(other, Tensor)
 
 

@@ -8,5 +8,5 @@ from .parameter import Buffer, Parameter
 __all__ = ["Buffer", "Module", "Parameter", "functional", "init", "modules", "parameter", "utils", *modules.__all__]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

@@ -90,7 +90,7 @@ def _inplace(function):
 
     wrapper.__name__ = wrapper.__qualname__ = f"{function.__name__}_"
     wrapper.__doc__ = f"In-place form of `{function.__name__}`."
-    wrapper.__wrapped__ = function
+    wrapper.in_place_of = function
     return wrapper
 
 
@@ -109,5 +109,5 @@ def _fill_namespace(names):
 _fill_namespace(globals())
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

@@ -270,5 +270,5 @@ for _function in (kaiming_normal_, orthogonal_, sparse_):
 del _function
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

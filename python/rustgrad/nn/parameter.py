@@ -20,7 +20,7 @@ __all__ = ["Buffer", "Parameter"]
 
 
 class _ParameterMeta(type(Tensor)):
-    def __instancecheck__(cls, instance):
+    def __instancecheck__(cls, instance: object) -> bool:
         marked = cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
         return marked or super().__instancecheck__(instance)
 
@@ -87,7 +87,7 @@ def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
 
 
 class _BufferMeta(type(Tensor)):
-    def __instancecheck__(cls, instance):
+    def __instancecheck__(cls, instance: object) -> bool:
         if cls is Buffer:
             return isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
         return super().__instancecheck__(instance)

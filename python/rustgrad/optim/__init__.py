@@ -11,5 +11,5 @@ from .sgd import SGD
 __all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

@@ -85,8 +85,8 @@ class LRScheduler:
                     "1. You're trying to resume training from a checkpoint but haven't properly loaded the "
                     "optimizer state\n2. You're using last_epoch >= 0 for a fresh training run (not recommended)"
                 )
-        self.base_lrs = copy_values(optimizer, "initial_lr")
-        self.last_epoch = last_epoch
+        self.base_lrs: list[Any] = copy_values(optimizer, "initial_lr")
+        self.last_epoch: int = last_epoch
         if not getattr(optimizer, "_lr_tracked", False):
             optimizer._lr_tracked = True
             optimizer._opt_called = False

@@ -48,7 +48,7 @@ class OneCycleLR(LRScheduler):
     ) -> None:
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
-        self.total_steps = self._count_steps(total_steps, epochs, steps_per_epoch)
+        self.total_steps: int = self._count_steps(total_steps, epochs, steps_per_epoch)
         if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
@@ -93,7 +93,7 @@ class OneCycleLR(LRScheduler):
         defaults = self.optimizer.defaults
         if "momentum" not in defaults and "betas" not in defaults:
             raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
-        self.use_beta1 = "betas" in defaults
+        self.use_beta1: bool = "betas" in defaults
         highs = per_group("max_momentum", self.optimizer, max_momentum)
         lows = per_group("base_momentum", self.optimizer, base_momentum)
         if last_epoch == -1:

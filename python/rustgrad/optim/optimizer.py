@@ -37,11 +37,11 @@ _global_post_hooks = OrderedDict()
 class _Required:
     """Stands for an argument that every parameter group must give."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "<required parameter>"
 
 
-required = _Required()
+required: _Required = _Required()
 
 
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -151,8 +151,8 @@ class Optimizer:
                 FutureWarning,
                 stacklevel=3,
             )
-        self.state = defaultdict(dict)
-        self.param_groups = []
+        self.state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")

@@ -36,14 +36,14 @@ class RemovableHandle:
     next_id: int = 0
 
     def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
-        self.hooks_dict_ref = weakref.ref(hooks_dict)
+        self.hooks_dict_ref: weakref.ref[Any] = weakref.ref(hooks_dict)
         self.id = RemovableHandle.next_id
         RemovableHandle.next_id += 1
         if extra_dict is None:
             extra_dict = []
         elif not isinstance(extra_dict, list):
             extra_dict = [extra_dict]
-        self.extra_dict_ref = tuple(weakref.ref(d) for d in extra_dict)
+        self.extra_dict_ref: tuple[weakref.ref[Any], ...] = tuple(weakref.ref(d) for d in extra_dict)
 
     def remove(self) -> None:
         """Takes the hook away. Calling it again does nothing."""
@@ -98,11 +98,11 @@ class BackwardHook:
         self.module = module
         self.user_hooks = user_hooks
         self.user_pre_hooks = user_pre_hooks
-        self.grad_outputs = None
-        self.n_inputs = -1
-        self.n_outputs = -1
-        self.input_index = None
-        self.output_index = None
+        self.grad_outputs: Any = None
+        self.n_inputs: int = -1
+        self.n_outputs: int = -1
+        self.input_index: Any = None
+        self.output_index: Any = None
 
     def setup_input_hook(self, args: Any) -> Any:
         """Passes the tensors among `args` through the identity node; returns the new arguments."""

@@ -130,3 +130,7 @@ def draw(
         with open(os.fspath(path), "w", encoding="utf-8") as file:
             file.write(svg)
     return svg
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -30,5 +30,5 @@ def _describe_forwards():
 _describe_forwards()
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__

@@ -47,6 +47,10 @@ class Linear(Module):
         bias: `(out_features)`, likewise; None without bias.
     """
 
+    weight: Parameter
+    # None without bias; `Any` spares the many who know that there is one a check.
+    bias: Parameter | Any
+
     __constants__ = ["in_features", "out_features"]
 
     def __init__(
@@ -93,6 +97,9 @@ class Bilinear(Module):
     Shape:
         input1 `(*, in1_features)`, input2 `(*, in2_features)`, output `(*, out_features)`.
     """
+
+    weight: Parameter
+    bias: Parameter | Any
 
     __constants__ = ["in1_features", "in2_features", "out_features"]
 

@@ -232,7 +232,7 @@ class _MarginLoss(_Loss):
         reduction: str = "mean",
     ) -> None:
         super().__init__(size_average, reduce, reduction)
-        self.margin = self._default_margin if margin is None else margin
+        self.margin: float = self._default_margin if margin is None else margin
 
 
 class HingeEmbeddingLoss(_MarginLoss):

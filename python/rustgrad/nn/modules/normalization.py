@@ -32,6 +32,9 @@ class LayerNorm(Module):
     Source: Ba, Kiros, Hinton, "Layer Normalization", arXiv:1607.06450.
     """
 
+    weight: Parameter | None
+    bias: Parameter | None
+
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
 
     def __init__(
@@ -46,7 +49,7 @@ class LayerNorm(Module):
         super().__init__()
         if isinstance(normalized_shape, numbers.Integral):
             normalized_shape = (normalized_shape,)
-        self.normalized_shape = tuple(normalized_shape)
+        self.normalized_shape: tuple[int, ...] = tuple(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):

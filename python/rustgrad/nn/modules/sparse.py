@@ -34,6 +34,8 @@ class Embedding(Module):
         input: any shape of integers `(*)`; output `(*, embedding_dim)`.
     """
 
+    weight: Parameter
+
     __constants__ = [
         "num_embeddings",
         "embedding_dim",

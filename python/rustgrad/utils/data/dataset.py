@@ -31,14 +31,14 @@ class Dataset(Generic[T_co]):
     def __getitem__(self, index: Any) -> T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
 
-    def __add__(self, other: Dataset[Any]) -> ConcatDataset[Any]:
+    def __add__(self, other: Dataset[Any]) -> Dataset[Any]:
         return ConcatDataset([self, other])
 
 
 class IterableDataset(Dataset[T_co], Iterable[T_co]):
     """A stream of samples. Subclasses define `__iter__`; with workers, each iterates its own copy."""
 
-    def __add__(self, other: Dataset[Any]) -> ChainDataset[Any]:
+    def __add__(self, other: Dataset[Any]) -> Dataset[Any]:
         return ChainDataset([self, other])
 
 
@@ -77,7 +77,7 @@ class StackDataset(Dataset[Any]):
                 if args
                 else "At least one dataset should be passed"
             )
-        self.datasets = args or kwargs
+        self.datasets: tuple[Any, ...] | dict[str, Any] = args or kwargs
         parts = args or tuple(kwargs.values())
         self._length = len(parts[0])
         if any(len(d) != self._length for d in parts):
@@ -96,11 +96,11 @@ class ConcatDataset(Dataset[T_co]):
     """Several data sets, one after the other."""
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
-        self.datasets = list(datasets)
+        self.datasets: list[Dataset[Any]] = list(datasets)
         assert self.datasets, "datasets should not be an empty iterable"
         for d in self.datasets:
             assert not isinstance(d, IterableDataset), "ConcatDataset does not support IterableDataset"
-        self.cumulative_sizes = list(itertools.accumulate(len(d) for d in self.datasets))
+        self.cumulative_sizes: list[int] = list(itertools.accumulate(len(d) for d in self.datasets))
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
