@@ -78,7 +78,10 @@ def test_every_sample_fits_the_signature(torch):
     [
         ("add", "(input, other, *, alpha=1, out=None)"),
         ("max", "(input, dim=Ellipsis, keepdim=False, *, other=Ellipsis, out=None)"),
-        ("randn", "(*size, generator=None, dtype=None, device=None, layout=None, pin_memory=False, requires_grad=False, out=None)"),
+        (
+            "randn",
+            "(*size, generator=None, dtype=None, device=None, layout=None, pin_memory=False, requires_grad=False, out=None)",
+        ),
         ("nn.functional.cross_entropy", None),
         ("Tensor.add", "(self, /, other, *, alpha=1)"),
         ("Tensor.add_", "(self, /, other, *, alpha=1)"),

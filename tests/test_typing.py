@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from support import target
+from support.optable import ops
+from support.samples import DTypeName, TensorSpec, parse
 
 pytestmark = pytest.mark.skipif(target.STAND_IN, reason="the types of rustgrad")
 ROOT = Path(__file__).parent.parent
@@ -21,8 +23,35 @@ def files(what, folder):
     """The scripts, or the stubs in a copy of the package: in their place a checker takes them for a library's."""
     if what == "scripts":
         return SCRIPTS
+    if what == "samples":
+        (folder / "calls.py").write_text("\n".join(["import rustgrad as torch", "t = torch.ones(2)", *samples()]))
+        return [folder / "calls.py"]
     shutil.copytree(PACKAGE, folder / "rustgrad", ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__"))
     return sorted((folder / "rustgrad").rglob("*.pyi"))
+
+
+def samples():
+    """Every sample of the op table as a line of a program; tensors are `t`."""
+    calls = {}
+    for op in ops():
+        for call in [] if op.hidden else map(parse, op.samples):
+            first = 0 if op.function else 1
+            keywords = [f"{'input' if k == 'self' else k}={source(v)}" for k, v in call.kwargs.items()]
+            owner = f"torch.{op.public}" if op.function else f"t.{op.leaf}"
+            calls[f"{owner}({', '.join([*map(source, call.args[first:]), *keywords])})"] = None
+    assert len(calls) > 1000
+    return calls
+
+
+def source(value):
+    if isinstance(value, TensorSpec):
+        return "t"
+    if isinstance(value, DTypeName):
+        return f"torch.{value.name}"
+    if isinstance(value, (list, tuple)):
+        inner = "".join(f"{source(v)}, " for v in value)
+        return f"[{inner}]" if isinstance(value, list) else f"({inner})"
+    return f'float("{value}")' if value in (float("inf"), -float("inf")) or value != value else repr(value)
 
 
 def run(*command, cwd):
@@ -37,15 +66,15 @@ def test_stubs_are_installed():
     }
 
 
-@pytest.mark.parametrize("what", ["scripts", "stubs"])
+@pytest.mark.parametrize("what", ["scripts", "stubs", "samples"])
 def test_mypy(what, tmp_path):
     asked = files(what, tmp_path)
     options = ["--config-file", ROOT / "pyproject.toml", "--cache-dir", tmp_path / "cache", "--follow-imports=silent"]
     said = run("mypy", "--strict", *options, *asked, cwd=ROOT if what == "scripts" else tmp_path)
-    assert said == f"Success: no issues found in {len(asked)} source files\n", said[:4000]
+    assert said == f"Success: no issues found in {len(asked)} source file{'s' * (len(asked) > 1)}\n", said[:4000]
 
 
-@pytest.mark.parametrize("what", ["scripts", "stubs"])
+@pytest.mark.parametrize("what", ["scripts", "stubs", "samples"])
 def test_pyright(what, tmp_path):
     asked = files(what, tmp_path)
     settings = {

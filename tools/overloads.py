@@ -122,7 +122,7 @@ def written(
             if p.kind == "Size" and rest is None and i + 1 == len([q for q in given if not q.keyword_only])
             else None
         )
-        default = None if i == chosen else p.default
+        default = None if p.kind == "True" else p.default
         texts.append(f"{p.name}: {p.annotation(kind)}" + (f" = {default}" if default is not None else ""))
         if i == reserved:
             texts.append("/")

@@ -1470,7 +1470,7 @@ class Tensor:
     def unique(self, sorted: _bool = True, return_inverse: Literal[False] = False, *, return_counts: Literal[True], dim: _int | None = None) -> tuple[Tensor, ...]:
         """The distinct elements and how often each occurs."""
     @overload
-    def unique(self, sorted: _bool = True, *, return_inverse: Literal[True], return_counts: Literal[True] = True, dim: _int | None = None) -> tuple[Tensor, ...]:
+    def unique(self, sorted: _bool = True, *, return_inverse: Literal[True], return_counts: Literal[True], dim: _int | None = None) -> tuple[Tensor, ...]:
         """The distinct elements, for each element the position of its like, and how often each occurs."""
     @overload
     def unique(self, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Tensor | tuple[Tensor, ...]:
@@ -1485,7 +1485,7 @@ class Tensor:
     def unique_consecutive(self, return_inverse: Literal[False] = False, *, return_counts: Literal[True], dim: _int | None = None) -> tuple[Tensor, ...]:
         """The elements that differ from the one before, and the lengths of their runs."""
     @overload
-    def unique_consecutive(self, *, return_inverse: Literal[True], return_counts: Literal[True] = True, dim: _int | None = None) -> tuple[Tensor, ...]:
+    def unique_consecutive(self, *, return_inverse: Literal[True], return_counts: Literal[True], dim: _int | None = None) -> tuple[Tensor, ...]:
         """The elements that differ from the one before, the position of each element's run, and the lengths of the runs."""
     @overload
     def unique_consecutive(self, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Tensor | tuple[Tensor, ...]:
