@@ -6,6 +6,8 @@ Tensors that share memory share it again after loading. Files of PyTorch before 
 Classes of this package are written under PyTorch's names, so that each of the two reads the other's modules.
 """
 
+from __future__ import annotations
+
 import codecs
 import contextlib
 import enum
@@ -42,6 +44,11 @@ from .storage import _NAMES, TypedStorage, UntypedStorage, storage_of
 __all__ = ["CheckpointError", "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_safe_globals",
            "get_unsafe_globals_in_checkpoint", "LoadEndianness", "get_default_load_endianness", "load", "location_tag",
            "register_package", "safe_globals", "save", "set_default_load_endianness"]  # fmt: skip
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from os import PathLike
+    from typing import IO, Any
 
 _LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 _packages = []
@@ -126,13 +133,13 @@ def _pickler(module, file, protocol):
 
 
 def save(
-    obj,
-    f,
-    pickle_module=pickle,
-    pickle_protocol=2,
-    _use_new_zipfile_serialization=True,
-    _disable_byteorder_record=False,
-):
+    obj: Any,
+    f: str | PathLike[str] | IO[bytes],
+    pickle_module: Any = pickle,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:
     """Writes tensors, containers of them, modules and whatever else can be pickled to a file that PyTorch reads as well.
 
     A `state_dict` is what `load` reads by default; a whole module needs `weights_only=False` or `add_safe_globals`.
@@ -386,7 +393,15 @@ def _placed(flat, location, target):
     return default_restore_location(storage, str(location)).untyped()
 
 
-def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **pickle_load_args):
+def load(
+    f: str | PathLike[str] | IO[bytes],
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
     """Reads a checkpoint of `save` or of PyTorch.
 
     With `weights_only` (the default) nothing in the file is executed: it builds values, containers, tensors, and what
@@ -589,3 +604,7 @@ def _load_legacy(file, map_location, unpickler):
     made = unpickler(file, fetch, map_location).load()
     file.seek(behind)
     return made
+
+
+def __dir__() -> list[str]:
+    return __all__

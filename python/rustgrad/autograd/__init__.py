@@ -51,5 +51,5 @@ def __getattr__(name):
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
-def __dir__():
-    return sorted({*globals(), *__all__})
+def __dir__() -> list[str]:
+    return __all__

@@ -1,5 +1,7 @@
 """Rates that go up and down with the momentum going the other way: `CyclicLR` and the one-cycle policy."""
 
+from __future__ import annotations
+
 import math
 import types
 
@@ -158,24 +160,24 @@ class OneCycleLR(_WithMomentum):
 
     def __init__(
         self,
-        optimizer,
-        max_lr,
-        total_steps=None,
-        epochs=None,
-        steps_per_epoch=None,
-        pct_start=0.3,
-        anneal_strategy="cos",
-        cycle_momentum=True,
-        base_momentum=0.85,
-        max_momentum=0.95,
-        div_factor=25.0,
-        final_div_factor=1e4,
-        three_phase=False,
-        last_epoch=-1,
-    ):
+        optimizer: Optimizer,
+        max_lr: float | list[float],
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float | list[float] = 0.85,
+        max_momentum: float | list[float] = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
-        self.total_steps = self._count_steps(total_steps, epochs, steps_per_epoch)
+        self.total_steps: int = self._count_steps(total_steps, epochs, steps_per_epoch)
         if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
@@ -230,7 +232,7 @@ class OneCycleLR(_WithMomentum):
             return self.anneal_func(*args)
         return (self._annealing_cos if self._anneal_func_type == "cos" else self._annealing_linear)(*args)
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         self._check_within_step()
         step = self.last_epoch
         if step > self.total_steps:

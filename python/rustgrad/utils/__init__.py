@@ -75,5 +75,5 @@ def __getattr__(name):
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
-def __dir__():
-    return sorted(set(globals()) | set(_SUBMODULES))
+def __dir__() -> list[str]:
+    return __all__
