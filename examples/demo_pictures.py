@@ -84,7 +84,15 @@ def curves(history: dict[str, list[float]], path: pathlib.Path, name: str, smoot
         # Wrong answers, not right ones: what is learnt late would be lost between 98 and 100 %.
         least = 50 / held_out  # half an image: where no answer is wrong, a logarithm has no place
         wrong = [np.maximum(100 - np.array(history[key]) * 100, least) for key in ("accuracy", "held_out_accuracy")]
-        _panel(right, epochs, wrong[0], wrong[1], "Images read wrongly, log scale", lambda v: f"{v if v > least else 0:.2f} %", 9)
+        _panel(
+            right,
+            epochs,
+            wrong[0],
+            wrong[1],
+            "Images read wrongly, log scale",
+            lambda v: f"{v if v > least else 0:.2f} %",
+            9,
+        )
         right.set_yscale("log")
         right.yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
         right.yaxis.set_major_formatter(lambda v, _: f"{v:g} %")

@@ -6,6 +6,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ._C import Tensor
+
 __all__ = [
     "channels_last",
     "channels_last_3d",

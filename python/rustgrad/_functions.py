@@ -13,10 +13,11 @@ from .storage import TypedStorage, UntypedStorage
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from os import PathLike
     from typing import Any, TypeGuard
 
     from ._C import Size, dtype
-    from ._formats import memory_format
+    from ._formats import layout, memory_format
     from ._typing import DeviceLike, Number
 
 __all__ = [

@@ -14,6 +14,7 @@ from . import gpu as _gpu
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Any
 
     from ._C import Tensor
     from ._typing import DeviceLike

@@ -47,6 +47,7 @@ __all__ = ["CheckpointError", "add_safe_globals", "clear_safe_globals", "default
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from os import PathLike
     from typing import IO, Any
 
@@ -233,12 +234,12 @@ class LoadEndianness(enum.Enum):
 _endianness = None
 
 
-def get_default_load_endianness():
+def get_default_load_endianness() -> LoadEndianness | None:
     """What `set_default_load_endianness` set, or None: this machine's."""
     return _endianness
 
 
-def set_default_load_endianness(endianness):
+def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
     """Sets the byte order of checkpoints that do not say their own: a `LoadEndianness`, or None for this machine's."""
     global _endianness
     if endianness is not None and not isinstance(endianness, LoadEndianness):
@@ -341,7 +342,9 @@ def _counterpart(module, name):
         raise CheckpointError(f"the file needs {module}.{name}, which is not here yet") from None
 
 
-def register_package(priority, tagger, deserializer):
+def register_package(
+    priority: int, tagger: Callable[[Any], str | None], deserializer: Callable[[Any, str], Any]
+) -> None:
     """Registers how storages of a kind are tagged when they are saved and placed when they are loaded.
 
     Args:
@@ -353,13 +356,13 @@ def register_package(priority, tagger, deserializer):
     _packages.sort(key=lambda package: package[0])
 
 
-def location_tag(storage):
+def location_tag(storage: Any) -> str:
     """The location under which a storage is saved: that of the first registered package that has one, or its device."""
     found = (tagger(storage) for _, tagger, _ in _packages)
     return next((tag for tag in found if tag is not None), None) or str(storage.device)
 
 
-def default_restore_location(storage, location):
+def default_restore_location(storage: Any, location: str) -> Any:
     """A loaded storage at `location`, by the first registered package that takes it, or on the device of that name."""
     for _, _, deserializer in _packages:
         placed = deserializer(storage, location)
@@ -449,7 +452,7 @@ def load(
         return _load_legacy(file, map_location, unpickler)
 
 
-def get_unsafe_globals_in_checkpoint(f):
+def get_unsafe_globals_in_checkpoint(f: str | PathLike[str] | IO[bytes]) -> list[str]:
     """The names in a checkpoint (path or binary file) that `load` would refuse as things stand, as "module.name"."""
     with _naming(None), _opened(f) as file, zipfile.ZipFile(file) as archive:
         name = next((n for n in archive.namelist() if n.endswith("/data.pkl")), None)

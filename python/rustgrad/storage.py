@@ -18,6 +18,7 @@ from ._files import map_file, path_at
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from os import PathLike
     from typing import Any
 
     from typing_extensions import Self
@@ -452,7 +453,7 @@ for _name, _dtype in {
     setattr(TypedStorage, _name, _cast(_name, _dtype))
 
 
-def default_type():
+def default_type() -> type[Any]:
     """The old class of the default dtype, which is called `Storage`."""
     return make_types()[_NAMES[_C.get_default_dtype()]]
 

@@ -76,7 +76,7 @@ class FunctionCtx:
         return () if self._saved is None else self._saved.raw()
 
     @property
-    def saved_variables(self):
+    def saved_variables(self) -> tuple[Tensor, ...]:
         """The old name of `saved_tensors`."""
         warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
         return self.saved_tensors
@@ -311,7 +311,7 @@ def _is_continuous(dtype):
 class InplaceFunction(Function):
     """A `Function` that is told whether it works in place: `self.inplace`."""
 
-    def __init__(self, inplace=False):
+    def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
 

@@ -205,11 +205,11 @@ class _Undefined(Function):
     """The identity, whose gradient is undefined."""
 
     @staticmethod
-    def forward(ctx, x):
+    def forward(ctx: Any, x: Any) -> Any:
         return x
 
     @staticmethod
-    def backward(ctx, grad):
+    def backward(ctx: Any, grad: Any) -> Any:
         return None
 
 
@@ -380,10 +380,10 @@ def gradgradcheck(
 class _CallableModule(types.ModuleType):
     """Importing this module binds `autograd.gradcheck` to it, and that name must also be the function."""
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return gradcheck(*args, **kwargs)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return importlib.import_module, (self.__name__,)
 
 

@@ -30,10 +30,10 @@ __all__ = [
 
 
 class _NodeMeta(type):
-    def __instancecheck__(cls, obj):
+    def __instancecheck__(cls, obj: object) -> bool:
         return issubclass(type(obj), cls)
 
-    def __subclasscheck__(cls, subclass):
+    def __subclasscheck__(cls, subclass: type) -> bool:
         from .function import BackwardCFunction
 
         return type.__subclasscheck__(cls, subclass) or (
@@ -47,24 +47,24 @@ class Node(metaclass=_NodeMeta):
     The methods are those of the object `tensor.grad_fn`.
     """
 
-    def name(self):
+    def name(self) -> str:
         """The name, `AddBackward0`."""
         raise NotImplementedError
 
     @property
-    def next_functions(self):
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """Pairs of the nodes that come next in backward and the number of their input."""
         raise NotImplementedError
 
-    def metadata(self):
+    def metadata(self) -> dict[Any, Any]:
         """A dict of the user's own."""
         raise NotImplementedError
 
-    def register_hook(self, fn):
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Calls `fn(grad_inputs, grad_outputs)` after the node; it may return other `grad_inputs`."""
         raise NotImplementedError
 
-    def register_prehook(self, fn):
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Calls `fn(grad_outputs)` before the node; it may return others."""
         raise NotImplementedError
 
@@ -154,10 +154,10 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
 class _MutationContext:
     """What `allow_mutation_on_saved_tensors` gives: `clear()` forgets the copies."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.copies = []
 
-    def clear(self):
+    def clear(self) -> None:
         """Frees the copies; graphs recorded in the block can then no longer be differentiated."""
         for kept in self.copies:
             kept.clear()

@@ -87,7 +87,7 @@ def _inputs(node):
                 yield attribute.removeprefix("_saved_"), t
 
 
-def graph_of(tensors: Tensor | Sequence[Tensor], params: Any = None) -> tuple[dict[Any, Any], list[tuple[Any, Any]]]:
+def graph_of(tensors: _Tensor | Sequence[_Tensor], params: Any = None) -> tuple[dict[Any, Any], list[tuple[Any, Any]]]:
     """The graph that made the tensors, as data.
 
     Args:
@@ -135,7 +135,7 @@ def graph_of(tensors: Tensor | Sequence[Tensor], params: Any = None) -> tuple[di
 
 
 def draw(
-    tensors: Tensor | Sequence[Tensor],
+    tensors: _Tensor | Sequence[_Tensor],
     params: Any = None,
     path: str | PathLike[str] | None = None,
     *,
@@ -171,7 +171,3 @@ def draw(
         with open(path, "w", encoding="utf-8") as file:
             file.write(svg)
     return svg
-
-
-def __dir__() -> list[str]:
-    return __all__

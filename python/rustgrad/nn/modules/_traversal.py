@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from ..._C import Tensor, dtype
     from ..._typing import DeviceLike
     from ...nn.modules.module import Module
 

@@ -22,7 +22,7 @@ T_co = TypeVar("T_co", covariant=True)
 class _Endless:
     """The sampler of an iterable data set: there is nothing to choose."""
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[None]:
         return itertools.repeat(None)
 
 
@@ -63,16 +63,16 @@ def _iterable_fetcher(batched, collate_fn, batch_size, drop_last):
 class _Pass:
     """The batches of one pass over a loader: an iterator that knows how many there are."""
 
-    def __init__(self, loader, batches):
+    def __init__(self, loader: Any, batches: Any) -> None:
         self._loader, self._batches = loader, batches
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return self
 
-    def __next__(self):
+    def __next__(self) -> Any:
         return next(self._batches)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._loader)
 
 
