@@ -169,7 +169,7 @@ def namespaces():
 NAMESPACES = {
     f"rustgrad.{name}"
     for name in "accelerator cuda gpu linalg nn.functional nn.init optim.lr_scheduler random serialization special storage "
-    "autograd.functional autograd.graph".split()
+    "autograd.functional autograd.graph functional masked signal.windows types xpu".split()
 }
 
 

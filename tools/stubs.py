@@ -24,7 +24,7 @@ HEAD = '''"""{}. {}"""
 # ruff: noqa
 from builtins import bool as _bool, float as _float, int as _int, str as _str
 from collections.abc import Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, NoReturn, overload
 
 '''
 TYPES_OF_OPS = """from rustgrad import return_types
@@ -82,7 +82,9 @@ def untyped(name: str, value: object, indent: str = "", method: bool = False) ->
         given = [p for p in inspect.signature(value).parameters.values()]
     except ValueError:
         return f"{indent}def {name}({'self, ' if method else ''}*args: Any, **kwargs: Any) -> Any: ..."
-    plain = [p.replace(annotation=inspect.Parameter.empty if method and i == 0 else Any_) for i, p in enumerate(given)]
+    # The tensor of a method has no type of its own, unless the rest of the arguments collects it.
+    bare = [method and i == 0 and p.kind is not p.VAR_POSITIONAL for i, p in enumerate(given)]
+    plain = [p.replace(annotation=p.empty if b else Any_) for p, b in zip(given, bare, strict=True)]
     plain = [p if p.default is p.empty else p.replace(default=...) for p in plain]
     text = str(inspect.Signature(plain, return_annotation=Any_)).replace("Ellipsis", "...")
     return f"{indent}def {name}{text}: ..."
@@ -191,6 +193,8 @@ def package_stub(table: list[dict]) -> str:
             lines.append(f"from ._C import {name} as {name}")
         elif home.startswith("rustgrad.") and hasattr(sys.modules[home], name):
             lines.append(f"from {home.removeprefix('rustgrad')} import {name} as {name}")
+        elif isinstance(value, types.FunctionType):
+            lines.append(annotated(name, value))
         elif isinstance(value, type):
             base = next((b.__name__ for b in value.__mro__[1:-1]), None)
             lines.append(f"class {name}({base or 'Tensor'}): ...")
@@ -233,9 +237,11 @@ def exports_stub(home: types.ModuleType) -> str:
             lines.append(f"from {source} import {name} as {name}")
         elif getattr(value, "__module__", home.__name__) != home.__name__:
             lines.append(f"from {value.__module__} import {name} as {name}")
+        elif isinstance(value, types.FunctionType):
+            lines.append(annotated(name, value))
         else:
             lines.append(untyped(name, value))
-    return HEAD.format(f"Type stubs of `{home.__name__}`", NOTE) + "\n".join(lines) + "\n"
+    return HEAD.format(f"Type stubs of `{home.__name__}`", NOTE) + TYPES_OF_OPS + "\n".join(lines) + "\n"
 
 
 def internal_stub() -> str:
@@ -273,7 +279,7 @@ def return_types_stub() -> str:
 
 def all_stubs() -> dict[str, str]:
     """Path in the package -> text."""
-    from rustgrad import autograd, linalg, nn, special, utils
+    from rustgrad import autograd, linalg, masked, nn, signal, special, utils
     from rustgrad.nn import functional
 
     table = _C.op_table()
@@ -284,6 +290,9 @@ def all_stubs() -> dict[str, str]:
         "return_types.pyi": return_types_stub(),
         "linalg.pyi": namespace_stub(table, linalg, "linalg."),
         "special.pyi": namespace_stub(table, special, "special."),
+        "masked.pyi": namespace_stub(table, masked, "masked."),
+        "signal/windows.pyi": namespace_stub(table, signal.windows, "signal.windows."),
+        "functional.pyi": exports_stub(rustgrad.functional),
         "autograd/__init__.pyi": exports_stub(autograd),
         "nn/__init__.pyi": exports_stub(nn),
         "nn/modules/__init__.pyi": exports_stub(nn.modules),

@@ -2,7 +2,7 @@
 # ruff: noqa
 from builtins import bool as _bool, float as _float, int as _int, str as _str
 from collections.abc import Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, NoReturn, overload
 
 from rustgrad import return_types
 from rustgrad._C import Generator, Tensor, device as _device, dtype as _dtype
@@ -36,11 +36,11 @@ class LongStorage(TypedStorage): ...
 class LongTensor(Tensor): ...
 from ._C import Node as Node
 from ._C import OutOfMemoryError as OutOfMemoryError
-from ._C import RemovableHandle as RemovableHandle
 from ._C import SavedTensor as SavedTensor
 class ShortStorage(TypedStorage): ...
 class ShortTensor(Tensor): ...
 from ._C import Size as Size
+class Storage(TypedStorage): ...
 from ._C import Tensor as Tensor
 from .storage import TypedStorage as TypedStorage
 from .storage import UntypedStorage as UntypedStorage
@@ -61,6 +61,8 @@ from ._functions import celu_ as celu_
 cfloat: _dtype
 from ._formats import channels_last as channels_last
 from ._formats import channels_last_3d as channels_last_3d
+def cholesky(*args: Any, **kwargs: Any) -> NoReturn:
+    """Removed from PyTorch; use `torch.linalg.cholesky(A)`; for the upper factor its `.mH`."""
 complex128: _dtype
 complex64: _dtype
 from ._formats import contiguous_format as contiguous_format
@@ -71,6 +73,8 @@ from ._C import device as device
 double: _dtype
 from ._C import dtype as dtype
 e: _float
+def eig(*args: Any, **kwargs: Any) -> NoReturn:
+    """Removed from PyTorch; use `torch.linalg.eig` or `torch.linalg.eigvals`, whose results are complex."""
 from ._functions import einsum as einsum
 from .autograd.grad_mode import enable_grad as enable_grad
 from ._functions import equal as equal
@@ -81,8 +85,10 @@ float32: _dtype
 float64: _dtype
 from .random import fork_rng as fork_rng
 from ._functions import from_dlpack as from_dlpack
+from ._functions import from_file as from_file
 from ._C import from_numpy as from_numpy
 from ._C import frombuffer as frombuffer
+from . import functional as functional
 from ._C import get_default_device as get_default_device
 from ._C import get_default_dtype as get_default_dtype
 from ._settings import get_deterministic_debug_mode as get_deterministic_debug_mode
@@ -125,8 +131,13 @@ from ._C import live_counts as live_counts
 from .serialization import load as load
 from ._lobpcg import lobpcg as lobpcg
 long: _dtype
+def lstsq(*args: Any, **kwargs: Any) -> NoReturn:
+    """Removed from PyTorch; use `torch.linalg.lstsq`, whose arguments come in the other order."""
 from ._functions import lu as lu
 from ._C import manual_seed as manual_seed
+from . import masked as masked
+def matrix_rank(*args: Any, **kwargs: Any) -> NoReturn:
+    """Removed from PyTorch; use `torch.linalg.matrix_rank`, where `symmetric` is called `hermitian`."""
 from ._formats import memory_format as memory_format
 nan: _float
 newaxis: None
@@ -139,6 +150,8 @@ from ._lowrank import pca_lowrank as pca_lowrank
 pi: _float
 from ._formats import preserve_format as preserve_format
 from ._C import promote_types as promote_types
+def qr(*args: Any, **kwargs: Any) -> NoReturn:
+    """Removed from PyTorch; use `torch.linalg.qr(A, mode='reduced')`; `some=False` is `mode='complete'`."""
 from . import random as random
 from ._functions import resize_as_ as resize_as_
 from ._functions import resolve_conj as resolve_conj
@@ -162,15 +175,22 @@ from ._settings import set_printoptions as set_printoptions
 from ._C import set_rng_state as set_rng_state
 from ._settings import set_warn_always as set_warn_always
 short: _dtype
+from . import signal as signal
+def solve(*args: Any, **kwargs: Any) -> NoReturn:
+    """Removed from PyTorch; use `torch.linalg.solve`, whose arguments come in the other order."""
 from . import special as special
 from ._functions import square_ as square_
 from . import storage as storage
 from ._formats import strided as strided
 from ._lowrank import svd_lowrank as svd_lowrank
+def symeig(*args: Any, **kwargs: Any) -> NoReturn:
+    """Removed from PyTorch; use `torch.linalg.eigh` or `torch.linalg.eigvalsh`, which read the lower triangle by default."""
 from ._C import tensor as tensor
 from ._functions import tensordot as tensordot
+from . import testing as testing
 from ._functions import threshold_ as threshold_
 from ._base import typename as typename
+from . import types as types
 uint16: _dtype
 uint32: _dtype
 uint64: _dtype
@@ -180,7 +200,8 @@ from ._settings import use_deterministic_algorithms as use_deterministic_algorit
 from . import utils as utils
 from . import version as version
 from . import viz as viz
-__all__ = ['BFloat16Storage', 'BFloat16Tensor', 'BoolStorage', 'BoolTensor', 'ByteStorage', 'ByteTensor', 'CharStorage', 'CharTensor', 'ComplexDoubleStorage', 'ComplexDoubleTensor', 'ComplexFloatStorage', 'ComplexFloatTensor', 'DisableTorchFunctionSubclass', 'DoubleStorage', 'DoubleTensor', 'FloatStorage', 'FloatTensor', 'Generator', 'HalfStorage', 'HalfTensor', 'IntStorage', 'IntTensor', 'InternalError', 'LongStorage', 'LongTensor', 'Node', 'OutOfMemoryError', 'RemovableHandle', 'SavedTensor', 'ShortStorage', 'ShortTensor', 'Size', 'Tensor', 'TypedStorage', 'UntypedStorage', '__version__', 'abs', 'abs_', 'absolute', 'absolute_', 'accelerator', 'acos', 'acos_', 'acosh', 'acosh_', 'add', 'add_', 'addbmm', 'addbmm_', 'addcdiv', 'addcdiv_', 'addcmul', 'addcmul_', 'addmm', 'addmm_', 'addmv', 'addmv_', 'addr', 'addr_', 'adjoint', 'alias_copy', 'all', 'allclose', 'amax', 'amin', 'aminmax', 'angle', 'any', 'arange', 'arccos', 'arccos_', 'arccosh', 'arccosh_', 'arcsin', 'arcsin_', 'arcsinh', 'arcsinh_', 'arctan', 'arctan2', 'arctan2_', 'arctan_', 'arctanh', 'arctanh_', 'are_deterministic_algorithms_enabled', 'argmax', 'argmin', 'argsort', 'argwhere', 'as_strided', 'as_strided_', 'as_strided_copy', 'as_strided_scatter', 'as_tensor', 'asarray', 'asin', 'asin_', 'asinh', 'asinh_', 'atan', 'atan2', 'atan2_', 'atan_', 'atanh', 'atanh_', 'atleast_1d', 'atleast_2d', 'atleast_3d', 'autograd', 'backends', 'baddbmm', 'baddbmm_', 'bartlett_window', 'bernoulli', 'bfloat16', 'bincount', 'binomial', 'bitwise_and', 'bitwise_and_', 'bitwise_left_shift', 'bitwise_left_shift_', 'bitwise_not', 'bitwise_not_', 'bitwise_or', 'bitwise_or_', 'bitwise_right_shift', 'bitwise_right_shift_', 'bitwise_xor', 'bitwise_xor_', 'blackman_window', 'block_diag', 'bmm', 'bool', 'broadcast_shapes', 'broadcast_tensors', 'broadcast_to', 'bucketize', 'can_cast', 'cartesian_prod', 'cat', 'cdist', 'cdouble', 'ceil', 'ceil_', 'celu', 'celu_', 'cfloat', 'chain_matmul', 'channels_last', 'channels_last_3d', 'cholesky_inverse', 'cholesky_solve', 'chunk', 'clamp', 'clamp_', 'clamp_max', 'clamp_max_', 'clamp_min', 'clamp_min_', 'clip', 'clip_', 'clone', 'column_stack', 'combinations', 'complex', 'complex128', 'complex64', 'concat', 'concatenate', 'conj', 'conj_physical', 'conj_physical_', 'constant_pad_nd', 'contiguous_format', 'copysign', 'copysign_', 'corrcoef', 'cos', 'cos_', 'cosh', 'cosh_', 'cosine_similarity', 'count_nonzero', 'cov', 'cross', 'cuda', 'cummax', 'cummin', 'cumprod', 'cumprod_', 'cumsum', 'cumsum_', 'cumulative_trapezoid', 'default_generator', 'deg2rad', 'deg2rad_', 'det', 'detach', 'detach_', 'device', 'diag', 'diag_embed', 'diagflat', 'diagonal', 'diagonal_copy', 'diagonal_scatter', 'diff', 'digamma', 'digamma_', 'dist', 'div', 'div_', 'divide', 'divide_', 'dot', 'double', 'dropout', 'dsplit', 'dstack', 'dtype', 'e', 'einsum', 'embedding', 'empty', 'empty_like', 'empty_permuted', 'empty_strided', 'enable_grad', 'eq', 'eq_', 'equal', 'erf', 'erf_', 'erfc', 'erfc_', 'erfinv', 'erfinv_', 'exp', 'exp2', 'exp2_', 'exp_', 'expand_copy', 'expm1', 'expm1_', 'eye', 'fill', 'fill_', 'finfo', 'fix', 'fix_', 'flatten', 'flip', 'fliplr', 'flipud', 'float', 'float16', 'float32', 'float64', 'float_power', 'floor', 'floor_', 'floor_divide', 'floor_divide_', 'fmax', 'fmin', 'fmod', 'fmod_', 'fork_rng', 'frac', 'frac_', 'frexp', 'from_dlpack', 'from_numpy', 'frombuffer', 'full', 'full_like', 'gather', 'gcd', 'gcd_', 'ge', 'ge_', 'geqrf', 'ger', 'get_default_device', 'get_default_dtype', 'get_deterministic_debug_mode', 'get_device', 'get_float32_matmul_precision', 'get_num_interop_threads', 'get_num_threads', 'get_rng_state', 'gpu', 'gradient', 'greater', 'greater_', 'greater_equal', 'greater_equal_', 'gt', 'gt_', 'half', 'hamming_window', 'hann_window', 'hardshrink', 'heaviside', 'heaviside_', 'histc', 'histogram', 'histogramdd', 'hsplit', 'hstack', 'hypot', 'hypot_', 'i0', 'i0_', 'igamma', 'igamma_', 'igammac', 'igammac_', 'iinfo', 'imag', 'index_add', 'index_add_', 'index_copy', 'index_copy_', 'index_fill', 'index_fill_', 'index_put', 'index_put_', 'index_reduce', 'index_reduce_', 'index_select', 'inf', 'inference_mode', 'initial_seed', 'inner', 'int', 'int16', 'int32', 'int64', 'int8', 'inverse', 'is_anomaly_check_nan_enabled', 'is_anomaly_enabled', 'is_complex', 'is_conj', 'is_deterministic_algorithms_warn_only_enabled', 'is_floating_point', 'is_grad_enabled', 'is_inference', 'is_inference_mode_enabled', 'is_neg', 'is_nonzero', 'is_same_size', 'is_signed', 'is_storage', 'is_tensor', 'is_warn_always_enabled', 'isclose', 'isfinite', 'isin', 'isinf', 'isnan', 'isneginf', 'isposinf', 'isreal', 'kaiser_window', 'kron', 'kthvalue', 'layer_norm', 'layout', 'lcm', 'lcm_', 'ldexp', 'ldexp_', 'le', 'le_', 'lerp', 'lerp_', 'less', 'less_', 'less_equal', 'less_equal_', 'lgamma', 'lgamma_', 'linalg', 'linspace', 'live_counts', 'load', 'lobpcg', 'log', 'log10', 'log10_', 'log1p', 'log1p_', 'log2', 'log2_', 'log_', 'log_softmax', 'logaddexp', 'logaddexp2', 'logcumsumexp', 'logdet', 'logical_and', 'logical_and_', 'logical_not', 'logical_not_', 'logical_or', 'logical_or_', 'logical_xor', 'logical_xor_', 'logit', 'logit_', 'logspace', 'logsumexp', 'long', 'lt', 'lt_', 'lu', 'lu_solve', 'lu_unpack', 'manual_seed', 'masked_fill', 'masked_fill_', 'masked_scatter', 'masked_scatter_', 'masked_select', 'matmul', 'matrix_exp', 'matrix_power', 'max', 'maximum', 'mean', 'median', 'memory_format', 'meshgrid', 'min', 'minimum', 'mm', 'mode', 'moveaxis', 'movedim', 'msort', 'mul', 'mul_', 'multinomial', 'multiply', 'multiply_', 'mv', 'mvlgamma', 'mvlgamma_', 'nan', 'nan_to_num', 'nan_to_num_', 'nanmean', 'nanmedian', 'nanquantile', 'nansum', 'narrow', 'narrow_copy', 'native_layer_norm', 'ne', 'ne_', 'neg', 'neg_', 'negative', 'negative_', 'newaxis', 'nextafter', 'nextafter_', 'nn', 'no_grad', 'nonzero', 'nonzero_static', 'norm', 'normal', 'not_equal', 'not_equal_', 'numel', 'ones', 'ones_like', 'op_table', 'optim', 'orgqr', 'ormqr', 'outer', 'pca_lowrank', 'pdist', 'permute', 'permute_copy', 'pi', 'pinverse', 'poisson', 'polar', 'polygamma', 'polygamma_', 'positive', 'pow', 'pow_', 'prelu', 'preserve_format', 'prod', 'promote_types', 'put', 'put_', 'quantile', 'rad2deg', 'rad2deg_', 'rand', 'rand_like', 'randint', 'randint_like', 'randn', 'randn_like', 'random', 'randperm', 'range', 'ravel', 'real', 'reciprocal', 'reciprocal_', 'relu', 'relu_', 'remainder', 'remainder_', 'renorm', 'renorm_', 'repeat_interleave', 'reshape', 'resize_as_', 'resolve_conj', 'resolve_neg', 'result_type', 'return_types', 'roll', 'rot90', 'round', 'round_', 'row_stack', 'rsqrt', 'rsqrt_', 'rsub', 'save', 'scalar_tensor', 'scatter', 'scatter_', 'scatter_add', 'scatter_add_', 'scatter_reduce', 'scatter_reduce_', 'searchsorted', 'seed', 'select', 'select_copy', 'select_scatter', 'selu', 'selu_', 'serialization', 'set_anomaly_enabled', 'set_default_device', 'set_default_dtype', 'set_default_tensor_type', 'set_deterministic_debug_mode', 'set_float32_matmul_precision', 'set_flush_denormal', 'set_grad_enabled', 'set_num_threads', 'set_printoptions', 'set_rng_state', 'set_warn_always', 'sgn', 'sgn_', 'short', 'sigmoid', 'sigmoid_', 'sign', 'sign_', 'signbit', 'sin', 'sin_', 'sinc', 'sinc_', 'sinh', 'sinh_', 'slice_copy', 'slice_scatter', 'slogdet', 'softmax', 'sort', 'special', 'split', 'split_copy', 'split_with_sizes', 'split_with_sizes_copy', 'sqrt', 'sqrt_', 'square', 'square_', 'squeeze', 'squeeze_', 'squeeze_copy', 'stack', 'std', 'std_mean', 'storage', 'strided', 'sub', 'sub_', 'subtract', 'subtract_', 'sum', 'svd', 'svd_lowrank', 'swapaxes', 'swapaxes_', 'swapdims', 'swapdims_', 't', 't_', 't_copy', 'take', 'take_along_dim', 'tan', 'tan_', 'tanh', 'tanh_', 'tensor', 'tensor_split', 'tensordot', 'threshold', 'threshold_', 'tile', 'topk', 'trace', 'transpose', 'transpose_', 'transpose_copy', 'trapezoid', 'trapz', 'triangular_solve', 'tril', 'tril_', 'tril_indices', 'triu', 'triu_', 'triu_indices', 'true_divide', 'true_divide_', 'trunc', 'trunc_', 'typename', 'uint16', 'uint32', 'uint64', 'uint8', 'unbind', 'unbind_copy', 'unflatten', 'unfold_copy', 'unique', 'unique_consecutive', 'unravel_index', 'unsafe_chunk', 'unsafe_split', 'unsafe_split_with_sizes', 'unsqueeze', 'unsqueeze_', 'unsqueeze_copy', 'use_deterministic_algorithms', 'utils', 'vander', 'var', 'var_mean', 'vdot', 'version', 'view_as_complex', 'view_as_real', 'view_as_real_copy', 'view_copy', 'viz', 'vsplit', 'vstack', 'where', 'xlogy', 'xlogy_', 'zero_', 'zeros', 'zeros_like']
+from . import xpu as xpu
+__all__ = ['BFloat16Storage', 'BFloat16Tensor', 'BoolStorage', 'BoolTensor', 'ByteStorage', 'ByteTensor', 'CharStorage', 'CharTensor', 'ComplexDoubleStorage', 'ComplexDoubleTensor', 'ComplexFloatStorage', 'ComplexFloatTensor', 'DisableTorchFunctionSubclass', 'DoubleStorage', 'DoubleTensor', 'FloatStorage', 'FloatTensor', 'Generator', 'HalfStorage', 'HalfTensor', 'IntStorage', 'IntTensor', 'InternalError', 'LongStorage', 'LongTensor', 'Node', 'OutOfMemoryError', 'SavedTensor', 'ShortStorage', 'ShortTensor', 'Size', 'Storage', 'Tensor', 'TypedStorage', 'UntypedStorage', '__version__', 'abs', 'abs_', 'absolute', 'absolute_', 'accelerator', 'acos', 'acos_', 'acosh', 'acosh_', 'add', 'add_', 'addbmm', 'addbmm_', 'addcdiv', 'addcdiv_', 'addcmul', 'addcmul_', 'addmm', 'addmm_', 'addmv', 'addmv_', 'addr', 'addr_', 'adjoint', 'alias_copy', 'all', 'allclose', 'amax', 'amin', 'aminmax', 'angle', 'any', 'arange', 'arccos', 'arccos_', 'arccosh', 'arccosh_', 'arcsin', 'arcsin_', 'arcsinh', 'arcsinh_', 'arctan', 'arctan2', 'arctan2_', 'arctan_', 'arctanh', 'arctanh_', 'are_deterministic_algorithms_enabled', 'argmax', 'argmin', 'argsort', 'argwhere', 'as_strided', 'as_strided_', 'as_strided_copy', 'as_strided_scatter', 'as_tensor', 'asarray', 'asin', 'asin_', 'asinh', 'asinh_', 'atan', 'atan2', 'atan2_', 'atan_', 'atanh', 'atanh_', 'atleast_1d', 'atleast_2d', 'atleast_3d', 'autograd', 'backends', 'baddbmm', 'baddbmm_', 'bartlett_window', 'bernoulli', 'bfloat16', 'bincount', 'binomial', 'bitwise_and', 'bitwise_and_', 'bitwise_left_shift', 'bitwise_left_shift_', 'bitwise_not', 'bitwise_not_', 'bitwise_or', 'bitwise_or_', 'bitwise_right_shift', 'bitwise_right_shift_', 'bitwise_xor', 'bitwise_xor_', 'blackman_window', 'block_diag', 'bmm', 'bool', 'broadcast_shapes', 'broadcast_tensors', 'broadcast_to', 'bucketize', 'can_cast', 'cartesian_prod', 'cat', 'cdist', 'cdouble', 'ceil', 'ceil_', 'celu', 'celu_', 'cfloat', 'chain_matmul', 'channels_last', 'channels_last_3d', 'cholesky', 'cholesky_inverse', 'cholesky_solve', 'chunk', 'clamp', 'clamp_', 'clamp_max', 'clamp_max_', 'clamp_min', 'clamp_min_', 'clip', 'clip_', 'clone', 'column_stack', 'combinations', 'complex', 'complex128', 'complex64', 'concat', 'concatenate', 'conj', 'conj_physical', 'conj_physical_', 'constant_pad_nd', 'contiguous_format', 'copysign', 'copysign_', 'corrcoef', 'cos', 'cos_', 'cosh', 'cosh_', 'cosine_similarity', 'count_nonzero', 'cov', 'cross', 'cuda', 'cummax', 'cummin', 'cumprod', 'cumprod_', 'cumsum', 'cumsum_', 'cumulative_trapezoid', 'default_generator', 'deg2rad', 'deg2rad_', 'det', 'detach', 'detach_', 'detach_copy', 'device', 'diag', 'diag_embed', 'diagflat', 'diagonal', 'diagonal_copy', 'diagonal_scatter', 'diff', 'digamma', 'digamma_', 'dist', 'div', 'div_', 'divide', 'divide_', 'dot', 'double', 'dropout', 'dropout_', 'dsplit', 'dstack', 'dtype', 'e', 'eig', 'einsum', 'embedding', 'empty', 'empty_like', 'empty_permuted', 'empty_strided', 'enable_grad', 'eq', 'eq_', 'equal', 'erf', 'erf_', 'erfc', 'erfc_', 'erfinv', 'erfinv_', 'exp', 'exp2', 'exp2_', 'exp_', 'expand_copy', 'expm1', 'expm1_', 'eye', 'fill', 'fill_', 'finfo', 'fix', 'fix_', 'flatten', 'flip', 'fliplr', 'flipud', 'float', 'float16', 'float32', 'float64', 'float_power', 'floor', 'floor_', 'floor_divide', 'floor_divide_', 'fmax', 'fmin', 'fmod', 'fmod_', 'fork_rng', 'frac', 'frac_', 'frexp', 'from_dlpack', 'from_file', 'from_numpy', 'frombuffer', 'full', 'full_like', 'functional', 'gather', 'gcd', 'gcd_', 'ge', 'ge_', 'geqrf', 'ger', 'get_default_device', 'get_default_dtype', 'get_deterministic_debug_mode', 'get_device', 'get_float32_matmul_precision', 'get_num_interop_threads', 'get_num_threads', 'get_rng_state', 'gpu', 'gradient', 'greater', 'greater_', 'greater_equal', 'greater_equal_', 'gt', 'gt_', 'half', 'hamming_window', 'hann_window', 'hardshrink', 'heaviside', 'heaviside_', 'histc', 'histogram', 'histogramdd', 'hsplit', 'hstack', 'hypot', 'hypot_', 'i0', 'i0_', 'igamma', 'igamma_', 'igammac', 'igammac_', 'iinfo', 'imag', 'index_add', 'index_add_', 'index_copy', 'index_copy_', 'index_fill', 'index_fill_', 'index_put', 'index_put_', 'index_reduce', 'index_reduce_', 'index_select', 'inf', 'inference_mode', 'initial_seed', 'inner', 'int', 'int16', 'int32', 'int64', 'int8', 'inverse', 'is_anomaly_check_nan_enabled', 'is_anomaly_enabled', 'is_complex', 'is_conj', 'is_deterministic_algorithms_warn_only_enabled', 'is_floating_point', 'is_grad_enabled', 'is_inference', 'is_inference_mode_enabled', 'is_neg', 'is_nonzero', 'is_same_size', 'is_signed', 'is_storage', 'is_tensor', 'is_warn_always_enabled', 'isclose', 'isfinite', 'isin', 'isinf', 'isnan', 'isneginf', 'isposinf', 'isreal', 'kaiser_window', 'kron', 'kthvalue', 'layer_norm', 'layout', 'lcm', 'lcm_', 'ldexp', 'ldexp_', 'le', 'le_', 'lerp', 'lerp_', 'less', 'less_', 'less_equal', 'less_equal_', 'lgamma', 'lgamma_', 'linalg', 'linspace', 'live_counts', 'load', 'lobpcg', 'log', 'log10', 'log10_', 'log1p', 'log1p_', 'log2', 'log2_', 'log_', 'log_softmax', 'logaddexp', 'logaddexp2', 'logcumsumexp', 'logdet', 'logical_and', 'logical_and_', 'logical_not', 'logical_not_', 'logical_or', 'logical_or_', 'logical_xor', 'logical_xor_', 'logit', 'logit_', 'logspace', 'logsumexp', 'long', 'lstsq', 'lt', 'lt_', 'lu', 'lu_solve', 'lu_unpack', 'manual_seed', 'masked', 'masked_fill', 'masked_fill_', 'masked_scatter', 'masked_scatter_', 'masked_select', 'matmul', 'matrix_exp', 'matrix_power', 'matrix_rank', 'max', 'maximum', 'mean', 'median', 'memory_format', 'meshgrid', 'min', 'minimum', 'mm', 'mode', 'moveaxis', 'movedim', 'msort', 'mul', 'mul_', 'multinomial', 'multiply', 'multiply_', 'mv', 'mvlgamma', 'mvlgamma_', 'nan', 'nan_to_num', 'nan_to_num_', 'nanmean', 'nanmedian', 'nanquantile', 'nansum', 'narrow', 'narrow_copy', 'native_layer_norm', 'ne', 'ne_', 'neg', 'neg_', 'negative', 'negative_', 'newaxis', 'nextafter', 'nextafter_', 'nn', 'no_grad', 'nonzero', 'nonzero_static', 'norm', 'norm_except_dim', 'normal', 'not_equal', 'not_equal_', 'numel', 'ones', 'ones_like', 'op_table', 'optim', 'orgqr', 'ormqr', 'outer', 'pca_lowrank', 'pdist', 'permute', 'permute_copy', 'pi', 'pinverse', 'poisson', 'polar', 'polygamma', 'polygamma_', 'positive', 'pow', 'pow_', 'prelu', 'preserve_format', 'prod', 'promote_types', 'put', 'put_', 'qr', 'quantile', 'rad2deg', 'rad2deg_', 'rand', 'rand_like', 'randint', 'randint_like', 'randn', 'randn_like', 'random', 'randperm', 'range', 'ravel', 'real', 'reciprocal', 'reciprocal_', 'relu', 'relu_', 'remainder', 'remainder_', 'renorm', 'renorm_', 'repeat_interleave', 'reshape', 'resize_as_', 'resolve_conj', 'resolve_neg', 'result_type', 'return_types', 'roll', 'rot90', 'round', 'round_', 'row_stack', 'rsqrt', 'rsqrt_', 'rsub', 'save', 'scalar_tensor', 'scatter', 'scatter_', 'scatter_add', 'scatter_add_', 'scatter_reduce', 'scatter_reduce_', 'searchsorted', 'seed', 'select', 'select_copy', 'select_scatter', 'selu', 'selu_', 'serialization', 'set_anomaly_enabled', 'set_default_device', 'set_default_dtype', 'set_default_tensor_type', 'set_deterministic_debug_mode', 'set_float32_matmul_precision', 'set_flush_denormal', 'set_grad_enabled', 'set_num_threads', 'set_printoptions', 'set_rng_state', 'set_warn_always', 'sgn', 'sgn_', 'short', 'sigmoid', 'sigmoid_', 'sign', 'sign_', 'signal', 'signbit', 'sin', 'sin_', 'sinc', 'sinc_', 'sinh', 'sinh_', 'slice_copy', 'slice_scatter', 'slogdet', 'softmax', 'solve', 'sort', 'special', 'split', 'split_copy', 'split_with_sizes', 'split_with_sizes_copy', 'sqrt', 'sqrt_', 'square', 'square_', 'squeeze', 'squeeze_', 'squeeze_copy', 'stack', 'std', 'std_mean', 'storage', 'strided', 'sub', 'sub_', 'subtract', 'subtract_', 'sum', 'svd', 'svd_lowrank', 'swapaxes', 'swapaxes_', 'swapdims', 'swapdims_', 'symeig', 't', 't_', 't_copy', 'take', 'take_along_dim', 'tan', 'tan_', 'tanh', 'tanh_', 'tensor', 'tensor_split', 'tensordot', 'testing', 'threshold', 'threshold_', 'tile', 'topk', 'trace', 'transpose', 'transpose_', 'transpose_copy', 'trapezoid', 'trapz', 'triangular_solve', 'tril', 'tril_', 'tril_indices', 'triu', 'triu_', 'triu_indices', 'true_divide', 'true_divide_', 'trunc', 'trunc_', 'typename', 'types', 'uint16', 'uint32', 'uint64', 'uint8', 'unbind', 'unbind_copy', 'unflatten', 'unfold_copy', 'unique', 'unique_consecutive', 'unravel_index', 'unsafe_chunk', 'unsafe_split', 'unsafe_split_with_sizes', 'unsqueeze', 'unsqueeze_', 'unsqueeze_copy', 'use_deterministic_algorithms', 'utils', 'vander', 'var', 'var_mean', 'vdot', 'version', 'view_as_complex', 'view_as_real', 'view_as_real_copy', 'view_copy', 'viz', 'vsplit', 'vstack', 'where', 'xlogy', 'xlogy_', 'xpu', 'zero_', 'zeros', 'zeros_like']
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; of complex numbers the modulus, which is real. The gradient at zero is zero."""
 def abs_(input: Tensor) -> Tensor:
@@ -201,7 +222,7 @@ def acosh_(input: Tensor) -> Tensor:
 def add(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Adds `other`, scaled by `alpha`, element by element: `input + alpha * other`. Broadcasts; integers promote."""
 @overload
-def add(input: Number, other: Tensor, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+def add(input: Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Adds each element, scaled by `alpha`, to a number."""
 def add_(input: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
     """Adds `other`, scaled by `alpha`, element by element: `input + alpha * other`. Broadcasts; integers promote."""
@@ -254,13 +275,13 @@ def any(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def any(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Whether any element over the given dimensions is true."""
 @overload
-def arange(end: Number, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
+def arange(end: Number, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """The numbers 0, 1, .. below `end`: int64 for an integer, the default float otherwise."""
 @overload
-def arange(start: Number, end: Number, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+def arange(start: Number, end: Number, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """The numbers from `start` on, below `end`, in steps of one."""
 @overload
-def arange(start: Number, end: Number, step: Number = 1, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
+def arange(start: Number, end: Number, step: Number = 1, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """The numbers `start + i * step` before `end`."""
 def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arc cosine in radians; NaN outside [-1, 1]."""
@@ -298,7 +319,7 @@ def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, ou
 def argsort(input: Tensor, dim: _int = -1, descending: _bool = False) -> Tensor:
     """The positions that would sort a dimension."""
 @overload
-def argsort(input: Tensor, *, stable: _bool, dim: _int = -1, descending: _bool = False) -> Tensor:
+def argsort(input: Tensor, *, stable: _bool, dim: _int = -1, descending: _bool = False, out: Tensor | None = None) -> Tensor:
     """The positions that would sort a dimension; equal elements keep their order."""
 def argwhere(input: Tensor) -> Tensor:
     """The indices of the elements that are not zero, one row each: `nonzero` under NumPy's name."""
@@ -334,7 +355,7 @@ def atanh_(input: Tensor) -> Tensor:
 def atleast_1d(input: Tensor) -> Tensor:
     """The tensor with one dimension at least."""
 @overload
-def atleast_1d(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def atleast_1d(tensors: Sequence[Tensor] = []) -> tuple[Tensor, ...]:
     """Each tensor with one dimension at least."""
 @overload
 def atleast_1d(tensor0: Tensor, tensor1: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -343,7 +364,7 @@ def atleast_1d(tensor0: Tensor, tensor1: Tensor, /, *tensors: Tensor) -> tuple[T
 def atleast_2d(input: Tensor) -> Tensor:
     """The tensor with two dimensions at least."""
 @overload
-def atleast_2d(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def atleast_2d(tensors: Sequence[Tensor] = []) -> tuple[Tensor, ...]:
     """Each tensor with two dimensions at least."""
 @overload
 def atleast_2d(tensor0: Tensor, tensor1: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -352,7 +373,7 @@ def atleast_2d(tensor0: Tensor, tensor1: Tensor, /, *tensors: Tensor) -> tuple[T
 def atleast_3d(input: Tensor) -> Tensor:
     """The tensor with three dimensions at least."""
 @overload
-def atleast_3d(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def atleast_3d(tensors: Sequence[Tensor] = []) -> tuple[Tensor, ...]:
     """Each tensor with three dimensions at least."""
 @overload
 def atleast_3d(tensor0: Tensor, tensor1: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -361,7 +382,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, 
     """`beta * input + alpha * batch1 @ batch2` for batches [b, n, k] and [b, k, m]; `input` broadcasts to [b, n, m]."""
 def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """`beta * input + alpha * batch1 @ batch2` for batches [b, n, k] and [b, k, m]; `input` broadcasts to [b, n, m]."""
-def bartlett_window(window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+def bartlett_window(window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """Bartlett's window: a triangle."""
 @overload
 def bernoulli(input: Tensor, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
@@ -417,10 +438,10 @@ def bitwise_xor(input: Number, other: Tensor) -> Tensor:
     """The bits that differ between a number and each element."""
 def bitwise_xor_(input: Tensor, other: Tensor | Number) -> Tensor:
     """The bits that one of both has; for bool `xor`."""
-def blackman_window(window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+def blackman_window(window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """Blackman's window: two cosines on a pedestal."""
 @overload
-def block_diag(tensors: Sequence[Tensor]) -> Tensor:
+def block_diag(tensors: Sequence[Tensor] = []) -> Tensor:
     """A matrix with the given matrices on its diagonal and zeros elsewhere."""
 @overload
 def block_diag(tensor0: Tensor, tensor1: Tensor, /, *tensors: Tensor) -> Tensor:
@@ -428,7 +449,7 @@ def block_diag(tensor0: Tensor, tensor1: Tensor, /, *tensors: Tensor) -> Tensor:
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The matrix products of a batch: [b, n, k] and [b, k, m] give [b, n, m]."""
 @overload
-def broadcast_tensors(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def broadcast_tensors(tensors: Sequence[Tensor] = []) -> tuple[Tensor, ...]:
     """Every tensor expanded to the shape that all of them broadcast to."""
 @overload
 def broadcast_tensors(tensor0: Tensor, tensor1: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -442,14 +463,14 @@ def bucketize(input: Tensor, boundaries: Tensor, *, out_int32: _bool = False, ri
 def bucketize(input: Number, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False) -> Tensor:
     """The bucket between sorted boundaries that a number falls in."""
 @overload
-def cartesian_prod(tensors: Sequence[Tensor]) -> Tensor:
+def cartesian_prod(tensors: Sequence[Tensor] = []) -> Tensor:
     """All rows with one element of each vector, the last one changing fastest."""
 @overload
 def cartesian_prod(tensor0: Tensor, tensor1: Tensor, /, *tensors: Tensor) -> Tensor:
     """All rows with one element of each vector, the last one changing fastest."""
 def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along a dimension that exists; all other sizes agree. Dtypes promote; empty 1-d tensors are skipped."""
-def cdist(x1: Tensor, x2: Tensor, p: _float = 2, compute_mode: _str | None = None) -> Tensor:
+def cdist(x1: Tensor, x2: Tensor, p: _float = 2, compute_mode: _str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
     """The `p`-norm distances of each row of [.., P, M] to each row of [.., R, M]: [.., P, R]. `compute_mode` says whether those of order 2 may be made of a matrix product."""
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smallest whole number that is not less."""
@@ -458,10 +479,10 @@ def ceil_(input: Tensor) -> Tensor:
 def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """`x` where positive, else `alpha * (exp(x / alpha) - 1)`. arXiv:1704.07483."""
 @overload
-def chain_matmul(matrices: Sequence[Tensor]) -> Tensor:
+def chain_matmul(matrices: Sequence[Tensor] = [], *, out: Tensor | None = None) -> Tensor:
     """The product of several matrices in the cheapest order; see `linalg.multi_dot`."""
 @overload
-def chain_matmul(tensor0: Tensor, tensor1: Tensor, /, *matrices: Tensor) -> Tensor:
+def chain_matmul(tensor0: Tensor, tensor1: Tensor, /, *matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """The product of several matrices in the cheapest order; see `linalg.multi_dot`."""
 def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The inverse of A from its Cholesky factor."""
@@ -593,6 +614,8 @@ def det(input: Tensor) -> Tensor:
     """The determinants of square matrices."""
 def detach(input: Tensor) -> Tensor:
     """The same memory without history: gradients stop here. Shares the version counter."""
+def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """`detach` into new memory."""
 def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The diagonal of a matrix, copied, or the matrix with the given diagonal."""
 def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
@@ -620,10 +643,10 @@ def div(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> 
 def div(input: Tensor, other: Tensor | Number, *, rounding_mode: _str | None, out: Tensor | None = None) -> Tensor:
     """Divides and rounds: not at all (None), towards zero ('trunc'), or down ('floor')."""
 @overload
-def div(input: Number, other: Tensor, *, rounding_mode: _str | None, out: Tensor | None = None) -> Tensor:
+def div(input: Number, other: Tensor | Number, *, rounding_mode: _str | None, out: Tensor | None = None) -> Tensor:
     """Divides a number by each element and rounds, as `rounding_mode` says."""
 @overload
-def div(input: Number, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+def div(input: Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Divides a number by each element."""
 @overload
 def div_(input: Tensor, other: Tensor | Number) -> Tensor:
@@ -638,10 +661,10 @@ def divide(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) 
 def divide(input: Tensor, other: Tensor | Number, *, rounding_mode: _str | None, out: Tensor | None = None) -> Tensor:
     """Divides and rounds: not at all (None), towards zero ('trunc'), or down ('floor')."""
 @overload
-def divide(input: Number, other: Tensor, *, rounding_mode: _str | None, out: Tensor | None = None) -> Tensor:
+def divide(input: Number, other: Tensor | Number, *, rounding_mode: _str | None, out: Tensor | None = None) -> Tensor:
     """Divides a number by each element and rounds, as `rounding_mode` says."""
 @overload
-def divide(input: Number, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+def divide(input: Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Divides a number by each element."""
 @overload
 def divide_(input: Tensor, other: Tensor | Number) -> Tensor:
@@ -653,6 +676,8 @@ def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The dot product of two vectors: `sum(input * tensor)`, no conjugation."""
 def dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """Zeroes elements with probability `p` and scales the others by `1 / (1 - p)`, where `train` is set."""
+def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """`dropout` in place."""
 @overload
 def dsplit(input: Tensor, sections: _int) -> tuple[Tensor, ...]:
     """Cuts into equal parts along depth (dimension 2)."""
@@ -664,16 +689,16 @@ def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
 def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
     """The rows of `weight` at `indices`. The row `padding_idx` gets no gradient; `sparse` makes no difference."""
 @overload
-def empty(size: Sequence[_int], *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
+def empty(size: Sequence[_int], *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, memory_format: _memory_format | None = None, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """A tensor whose values are whatever the memory held; float32 by default."""
 @overload
-def empty(*size: _int, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
+def empty(*size: _int, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, memory_format: _memory_format | None = None, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """A tensor whose values are whatever the memory held; float32 by default."""
-def empty_like(input: Tensor, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+def empty_like(input: Tensor, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, memory_format: _memory_format | None = None, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """A tensor in the shape of another whose values are whatever the memory held."""
-def empty_permuted(size: Sequence[_int], physical_layout: Sequence[_int], *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+def empty_permuted(size: Sequence[_int], physical_layout: Sequence[_int], *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """A dense tensor of the given sizes whose dimensions lie in memory in the order of `physical_layout`, outermost first; the values are whatever the memory held."""
-def empty_strided(size: _int | Sequence[_int], stride: Sequence[_int], *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+def empty_strided(size: _int | Sequence[_int], stride: Sequence[_int], *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """A tensor of the given sizes and strides whose values are whatever the memory held."""
 def eq(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether `input == other`, element by element. NaN equals nothing."""
@@ -706,10 +731,10 @@ def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def expm1_(input: Tensor) -> Tensor:
     """`exp(x) - 1`, exact near zero."""
 @overload
-def eye(n: _int, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
+def eye(n: _int, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """The identity matrix."""
 @overload
-def eye(n: _int, m: _int, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
+def eye(n: _int, m: _int, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """A matrix of zeros with ones on its diagonal."""
 @overload
 def fill(input: Tensor, value: Number) -> Tensor:
@@ -749,7 +774,7 @@ def floor_(input: Tensor) -> Tensor:
 def floor_divide(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Divides and rounds down: `input // other`."""
 @overload
-def floor_divide(input: Number, other: Tensor) -> Tensor:
+def floor_divide(input: Number, other: Tensor | Number) -> Tensor:
     """Divides a number by each element and rounds down."""
 def floor_divide_(input: Tensor, other: Tensor | Number) -> Tensor:
     """Divides and rounds down: `input // other`."""
@@ -775,9 +800,9 @@ def frac_(input: Tensor) -> Tensor:
     """What `trunc` cuts off, with the sign of the element."""
 def frexp(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.frexp:
     """The mantissa in [1/2, 1) and the int32 exponent of `input = mantissa * 2^exponent`."""
-def full(size: _int | Sequence[_int], fill_value: Number, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
+def full(size: _int | Sequence[_int], fill_value: Number, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """A tensor of one number; the dtype follows the number: bool, int64 or the default float."""
-def full_like(input: Tensor, fill_value: Number, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+def full_like(input: Tensor, fill_value: Number, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, memory_format: _memory_format | None = None, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """One number in the shape of another tensor."""
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
     """Picks along `dim` by an index for each element: `out[i][j] = input[index[i][j]][j]` for `dim` 0. The result has the index's shape."""
@@ -814,9 +839,9 @@ def gt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> T
     """Whether `input > other`, element by element."""
 def gt_(input: Tensor, other: Tensor | Number) -> Tensor:
     """Whether `input > other`, element by element."""
-def hamming_window(window_length: _int, periodic: _bool = True, alpha: _float = 0.54, beta: _float = 0.46, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+def hamming_window(window_length: _int, periodic: _bool = True, alpha: _float = 0.54, beta: _float = 0.46, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """Hamming's window: a cosine times `beta` on a pedestal `alpha`."""
-def hann_window(window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+def hann_window(window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """Hann's window: a raised cosine."""
 def hardshrink(input: Tensor, lambd: Number = 0.5, *, out: Tensor | None = None) -> Tensor:
     """Zero where `|x| <= lambd`, else `x`."""
@@ -908,7 +933,7 @@ def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether an element is positive infinity."""
 def isreal(input: Tensor) -> Tensor:
     """Whether an element has no imaginary part."""
-def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """Kaiser's window: `i0(beta sqrt(1 - x^2)) / i0(beta)`."""
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Kronecker product: each element of `input` times all of `other`, as blocks."""
@@ -952,7 +977,7 @@ def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the absolute value of the gamma function."""
 def lgamma_(input: Tensor) -> Tensor:
     """The logarithm of the absolute value of the gamma function."""
-def linspace(start: Tensor | Number, end: Tensor | Number, steps: _int, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
+def linspace(start: Tensor | Number, end: Tensor | Number, steps: _int, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """`steps` numbers from `start` to `end`, both included, at equal distances."""
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The natural logarithm; NaN for negative numbers."""
@@ -1000,7 +1025,7 @@ def logit(input: Tensor, eps: _float | None = None, *, out: Tensor | None = None
     """The inverse of `sigmoid`, `log(x / (1 - x))`; with `eps` the input is limited to `[eps, 1 - eps]`."""
 def logit_(input: Tensor, eps: _float | None = None) -> Tensor:
     """The inverse of `sigmoid`, `log(x / (1 - x))`; with `eps` the input is limited to `[eps, 1 - eps]`."""
-def logspace(start: Tensor | Number, end: Tensor | Number, steps: _int, base: _float = 10.0, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
+def logspace(start: Tensor | Number, end: Tensor | Number, steps: _int, base: _float = 10.0, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """`base` to the powers of `steps` numbers from `start` to `end` at equal distances."""
 def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the sum of exponentials over the given dimensions, without overflow."""
@@ -1060,7 +1085,7 @@ def median(input: Tensor) -> Tensor:
 def median(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> return_types.median:
     """The medians along a dimension, the lower of two, and their positions; nan where there is one."""
 @overload
-def meshgrid(tensors: Sequence[Tensor], *, indexing: _str | None = None) -> tuple[Tensor, ...]:
+def meshgrid(tensors: Sequence[Tensor] = [], *, indexing: _str | None = None) -> tuple[Tensor, ...]:
     """Grids of coordinates from 1-d tensors, as views. `indexing` is 'ij' (the default) or 'xy', which swaps the first two."""
 @overload
 def meshgrid(*tensors: Tensor, indexing: _str | None = None) -> tuple[Tensor, ...]:
@@ -1098,7 +1123,7 @@ def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def mul(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Multiplies element by element: `input * other`. Broadcasts; integers promote."""
 @overload
-def mul(input: Number, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+def mul(input: Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Multiplies a number by each element."""
 def mul_(input: Tensor, other: Tensor | Number) -> Tensor:
     """Multiplies element by element: `input * other`. Broadcasts; integers promote."""
@@ -1108,7 +1133,7 @@ def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *,
 def multiply(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Multiplies element by element: `input * other`. Broadcasts; integers promote."""
 @overload
-def multiply(input: Number, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+def multiply(input: Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Multiplies a number by each element."""
 def multiply_(input: Tensor, other: Tensor | Number) -> Tensor:
     """Multiplies element by element: `input * other`. Broadcasts; integers promote."""
@@ -1176,11 +1201,13 @@ def nonzero(input: Tensor, *, as_tuple: _bool = False, out: Tensor | None = None
 def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1, out: Tensor | None = None) -> Tensor:
     """The first `size` rows of `nonzero`; where there are fewer, `fill_value` fills the rest."""
 @overload
-def norm(input: Tensor, p: Number | None = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+def norm(input: Tensor, p: Number | None, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
     """The vector norm of order `p` of all elements or over the given dimensions; see `linalg.vector_norm`."""
 @overload
-def norm(input: Tensor, p: _str, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+def norm(input: Tensor, p: _str = 'fro', dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
     """The Frobenius norm ('fro') or the sum of the singular values ('nuc')."""
+def norm_except_dim(v: Tensor, pow: _int = 2, dim: _int = 0) -> Tensor:
+    """The norms of the slices along a dimension, kept for broadcasting; of the whole tensor where `dim` is -1."""
 @overload
 def normal(mean: Tensor, std: Tensor, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
     """Normal random numbers with these means and standard deviations."""
@@ -1191,19 +1218,19 @@ def normal(mean: Tensor, std: _float = 1.0, *, generator: Generator | None = Non
 def normal(mean: _float, std: Tensor, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
     """Normal random numbers with one mean and these standard deviations."""
 @overload
-def normal(mean: _float, std: _float, size: Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
+def normal(mean: _float, std: _float, size: Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """Normal random numbers of a shape."""
 def not_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether `input != other`, element by element."""
 def not_equal_(input: Tensor, other: Tensor | Number) -> Tensor:
     """Whether `input != other`, element by element."""
 @overload
-def ones(size: Sequence[_int], *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
+def ones(size: Sequence[_int], *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """A tensor of ones; float32 by default."""
 @overload
-def ones(*size: _int, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
+def ones(*size: _int, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """A tensor of ones; float32 by default."""
-def ones_like(input: Tensor, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+def ones_like(input: Tensor, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, memory_format: _memory_format | None = None, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """Ones in the shape of another tensor."""
 def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first columns of the product of reflections `I - tau v v^H`, whose vectors stand below the diagonal: Q of `geqrf`."""
@@ -1267,36 +1294,36 @@ def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def rad2deg_(input: Tensor) -> Tensor:
     """Radians to degrees."""
 @overload
-def rand(size: Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
+def rand(size: Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """Random numbers, uniform in [0, 1)."""
 @overload
-def rand(*size: _int, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
+def rand(*size: _int, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """Random numbers, uniform in [0, 1)."""
-def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, memory_format: _memory_format | None = None, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """Random numbers, uniform in [0, 1), in the shape of another tensor."""
 @overload
-def randint(high: _int, size: Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
+def randint(high: _int, size: Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """Random integers of [0, high); int64 by default."""
 @overload
-def randint(low: _int, high: _int, size: Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
+def randint(low: _int, high: _int, size: Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """Random integers of [low, high); int64 by default."""
 @overload
-def randint_like(input: Tensor, high: _int, *, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+def randint_like(input: Tensor, high: _int, *, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, memory_format: _memory_format | None = None, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """Random integers of [0, high) in the shape and dtype of another tensor."""
 @overload
-def randint_like(input: Tensor, low: _int, high: _int, *, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+def randint_like(input: Tensor, low: _int, high: _int, *, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, memory_format: _memory_format | None = None, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """Random integers of [low, high) in the shape and dtype of another tensor."""
 @overload
-def randn(size: Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
+def randn(size: Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """Random numbers of the normal distribution with mean 0 and variance 1."""
 @overload
-def randn(*size: _int, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
+def randn(*size: _int, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """Random numbers of the normal distribution with mean 0 and variance 1."""
-def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, memory_format: _memory_format | None = None, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """Normal random numbers in the shape of another tensor."""
-def randperm(n: _int, *, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
+def randperm(n: _int, *, generator: Generator | None = None, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """The integers 0 .. n - 1 in random order; int64 by default."""
-def range(start: Number, end: Number, step: Number = 1, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+def range(start: Number, end: Number, step: Number = 1, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """The numbers from `start` to `end`, the end included: of the default float dtype. See `arange`."""
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension, in row-major order. A view where possible."""
@@ -1366,9 +1393,9 @@ def rsqrt_(input: Tensor) -> Tensor:
 def rsub(input: Tensor, other: Tensor, *, alpha: Number = 1) -> Tensor:
     """Subtracts `input`, scaled by `alpha`, from `other`: `other - alpha * input`."""
 @overload
-def rsub(input: Tensor, other: Number, *, alpha: Number = 1) -> Tensor:
+def rsub(input: Tensor, other: Number, alpha: Number = 1) -> Tensor:
     """Subtracts `input`, scaled by `alpha`, from `other`: `other - alpha * input`."""
-def scalar_tensor(s: Number, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+def scalar_tensor(s: Number, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """A 0-d tensor of one number; float32 by default, whatever the number."""
 @overload
 def scatter(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1406,7 +1433,7 @@ def scatter_reduce_(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce
 def searchsorted(sorted_sequence: Tensor, input: Tensor, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter: Tensor | None = None, out: Tensor | None = None) -> Tensor:
     """For each value the place in the sorted last dimension where it belongs: before equal elements, or after them with `right`."""
 @overload
-def searchsorted(sorted_sequence: Tensor, input: Number, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter: Tensor | None = None) -> Tensor:
+def searchsorted(sorted_sequence: Tensor, input: Number, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter: Tensor | None = None, out: Tensor | None = None) -> Tensor:
     """The place in a sorted sequence where a number belongs."""
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """One index of a dimension, which disappears."""
@@ -1525,7 +1552,7 @@ def std_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, *, correct
 def sub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Subtracts `other`, scaled by `alpha`, element by element: `input - alpha * other`. Broadcasts; bool is refused."""
 @overload
-def sub(input: Number, other: Tensor, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+def sub(input: Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Subtracts each element, scaled by `alpha`, from a number. Bool is refused."""
 def sub_(input: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
     """Subtracts `other`, scaled by `alpha`, element by element: `input - alpha * other`. Broadcasts; bool is refused."""
@@ -1533,7 +1560,7 @@ def sub_(input: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
 def subtract(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Subtracts `other`, scaled by `alpha`, element by element: `input - alpha * other`. Broadcasts; bool is refused."""
 @overload
-def subtract(input: Number, other: Tensor, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+def subtract(input: Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Subtracts each element, scaled by `alpha`, from a number. Bool is refused."""
 def subtract_(input: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
     """Subtracts `other`, scaled by `alpha`, element by element: `input - alpha * other`. Broadcasts; bool is refused."""
@@ -1580,8 +1607,8 @@ def tensor_split(input: Tensor, indices: Sequence[_int], dim: _int = 0) -> tuple
 @overload
 def tensor_split(input: Tensor, tensor_indices_or_sections: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """Cuts a dimension by a CPU tensor: a 0-d one is the number of sections, a 1-d one holds indices."""
-def threshold(input: Tensor, threshold: Number, value: Number, inplace: _bool = False) -> Tensor:
-    """`x` where greater than `threshold`, else `value`."""
+def threshold(input: Tensor, threshold: Number, value: Number, *, out: Tensor | None = None) -> Tensor:
+    """`x` where greater than `threshold`, else `value`; see `nn.functional.threshold`."""
 def tile(input: Tensor, dims: Sequence[_int]) -> Tensor:
     """The tensor repeated along each dimension; missing counts in front are ones."""
 def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Sequence[Tensor] | None = None) -> return_types.topk:
@@ -1612,19 +1639,19 @@ def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Ten
     """The lower triangle of matrices, zeros above the given diagonal."""
 def tril_(input: Tensor, diagonal: _int = 0) -> Tensor:
     """The lower triangle of matrices, zeros above the given diagonal."""
-def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: DeviceLike | None = None) -> Tensor:
+def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """Rows and columns of the lower triangle of a `row` x `col` matrix, in row-major order, as a [2, n] tensor."""
 def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The upper triangle of matrices, zeros below the given diagonal."""
 def triu_(input: Tensor, diagonal: _int = 0) -> Tensor:
     """The upper triangle of matrices, zeros below the given diagonal."""
-def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: DeviceLike | None = None) -> Tensor:
+def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """Rows and columns of the upper triangle of a `row` x `col` matrix, in row-major order, as a [2, n] tensor."""
 @overload
 def true_divide(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Divides element by element: `input / other`. True division: integers give the default float dtype."""
 @overload
-def true_divide(input: Number, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+def true_divide(input: Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Divides a number by each element."""
 def true_divide_(input: Tensor, other: Tensor | Number) -> Tensor:
     """Divides element by element: `input / other`. True division: integers give the default float dtype."""
@@ -1710,8 +1737,12 @@ def view_as_real(input: Tensor) -> Tensor:
     """A complex tensor as pairs of real numbers in a new last dimension of size two, as a view."""
 def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`view_as_real` into new memory."""
+@overload
 def view_copy(input: Tensor, size: Sequence[_int], *, out: Tensor | None = None) -> Tensor:
     """`view` into new memory, of any tensor that can be reshaped so."""
+@overload
+def view_copy(input: Tensor, dtype: _dtype, *, out: Tensor | None = None) -> Tensor:
+    """The same bytes as elements of another dtype, in new memory: `view(dtype)`."""
 @overload
 def vsplit(input: Tensor, sections: _int) -> tuple[Tensor, ...]:
     """Cuts into equal parts along rows (dimension 0)."""
@@ -1744,10 +1775,10 @@ def xlogy_(input: Tensor, other: Number) -> Tensor:
 def zero_(input: Tensor) -> Tensor:
     """Writes zero everywhere in `input`."""
 @overload
-def zeros(size: Sequence[_int], *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
+def zeros(size: Sequence[_int], *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """A tensor of zeros; float32 by default."""
 @overload
-def zeros(*size: _int, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
+def zeros(*size: _int, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """A tensor of zeros; float32 by default."""
-def zeros_like(input: Tensor, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+def zeros_like(input: Tensor, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, memory_format: _memory_format | None = None, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """Zeros in the shape of another tensor."""

@@ -2,7 +2,7 @@
 # ruff: noqa
 from builtins import bool as _bool, float as _float, int as _int, str as _str
 from collections.abc import Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, NoReturn, overload
 
 from collections.abc import Callable
 from rustgrad._C import *
@@ -147,6 +147,7 @@ from rustgrad import deg2rad as deg2rad
 from rustgrad import deg2rad_ as deg2rad_
 from rustgrad import det as det
 from rustgrad import detach as detach
+from rustgrad import detach_copy as detach_copy
 from rustgrad import diag as diag
 from rustgrad import diag_embed as diag_embed
 from rustgrad import diagflat as diagflat
@@ -163,6 +164,7 @@ from rustgrad import divide as divide
 from rustgrad import divide_ as divide_
 from rustgrad import dot as dot
 from rustgrad import dropout as dropout
+from rustgrad import dropout_ as dropout_
 from rustgrad import dsplit as dsplit
 from rustgrad import dstack as dstack
 from rustgrad import embedding as embedding
@@ -357,6 +359,7 @@ from rustgrad import nextafter_ as nextafter_
 from rustgrad import nonzero as nonzero
 from rustgrad import nonzero_static as nonzero_static
 from rustgrad import norm as norm
+from rustgrad import norm_except_dim as norm_except_dim
 from rustgrad import normal as normal
 from rustgrad import not_equal as not_equal
 from rustgrad import not_equal_ as not_equal_

@@ -2,7 +2,7 @@
 # ruff: noqa
 from builtins import bool as _bool, float as _float, int as _int, str as _str
 from collections.abc import Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, NoReturn, overload
 
 from rustgrad import return_types
 from rustgrad._C import Generator, Tensor, device as _device, dtype as _dtype
@@ -16,24 +16,24 @@ def cholesky(input: Tensor, *, upper: _bool = False, out: Tensor | None = None) 
 def cholesky_ex(input: Tensor, *, upper: _bool = False, check_errors: _bool = False, out: Sequence[Tensor] | None = None) -> return_types.linalg_cholesky_ex:
     """L of `A = L L^H` (or its adjoint) for positive-definite A, and the order of the first minor that is not positive. One triangle is read."""
 @overload
-def cond(A: Tensor, p: Number | None = None, *, out: Tensor | None = None) -> Tensor:
+def cond(input: Tensor, p: Number | None = None, *, out: Tensor | None = None) -> Tensor:
     """The condition number `norm(A) norm(inv(A))`; of order 2 (the default) the greatest over the least singular value."""
 @overload
-def cond(A: Tensor, p: _str, *, out: Tensor | None = None) -> Tensor:
+def cond(input: Tensor, p: _str, *, out: Tensor | None = None) -> Tensor:
     """The condition number in the Frobenius ('fro') or nuclear ('nuc') norm."""
 def cross(input: Tensor, other: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:
     """The cross product along a dimension of length 3; the other dimensions broadcast."""
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The determinants of square matrices."""
-def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
-    """The diagonal of two dimensions as a view; it becomes the last dimension. `offset` moves it up (or, negative, down)."""
-def eig(A: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.linalg_eig:
+def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+    """`diagonal` of matrices: of the last two dimensions by default."""
+def eig(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.linalg_eig:
     """Complex eigenvalues, in no order, and eigenvectors of length one of square matrices."""
-def eigh(A: Tensor, UPLO: _str = 'L', *, out: Sequence[Tensor] | None = None) -> return_types.linalg_eigh:
+def eigh(input: Tensor, UPLO: _str = 'L', *, out: Sequence[Tensor] | None = None) -> return_types.linalg_eigh:
     """Eigenvalues in rising order and orthonormal eigenvectors of symmetric or Hermitian matrices, of which one triangle is read."""
-def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+def eigvals(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex eigenvalues of square matrices, in no order."""
-def eigvalsh(A: Tensor, UPLO: _str = 'L', *, out: Tensor | None = None) -> Tensor:
+def eigvalsh(input: Tensor, UPLO: _str = 'L', *, out: Tensor | None = None) -> Tensor:
     """The eigenvalues in rising order of symmetric or Hermitian matrices."""
 def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first columns of the product of reflections `I - tau v v^H`, whose vectors stand below the diagonal: Q of `geqrf`."""
@@ -62,27 +62,35 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
 def matrix_exp(input: Tensor) -> Tensor:
     """The exponential of square matrices, `sum(A^k / k!)`."""
 @overload
-def matrix_norm(A: Tensor, ord: Number, dim: Sequence[_int] = [-2, -1], keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+def matrix_norm(input: Tensor, ord: Number, dim: Sequence[_int] = [-2, -1], keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """A matrix norm: 1 and -1 (column sums), inf and -inf (row sums), 2 and -2 (singular values)."""
 @overload
-def matrix_norm(A: Tensor, ord: _str = 'fro', dim: Sequence[_int] = [-2, -1], keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+def matrix_norm(input: Tensor, ord: _str = 'fro', dim: Sequence[_int] = [-2, -1], keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """The Frobenius ('fro') or nuclear ('nuc') norm of matrices."""
 def matrix_power(input: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
     """A square matrix times itself, `n` times over; negative powers are those of the inverse."""
-def matrix_rank(A: Tensor, tol: Tensor | Number | None = None, hermitian: _bool = False, *, atol: Tensor | Number | None = None, rtol: Tensor | Number | None = None, out: Tensor | None = None) -> Tensor:
-    """How many singular values are greater than `max(atol, rtol * greatest)`; `tol` is an absolute bound."""
-def matrix_sqrth(A: Tensor) -> Tensor:
+@overload
+def matrix_rank(input: Tensor, *, atol: Tensor | Number | None = None, rtol: Tensor | Number | None = None, hermitian: _bool = False, out: Tensor | None = None) -> Tensor:
+    """How many singular values are greater than `max(atol, rtol * greatest)`."""
+@overload
+def matrix_rank(input: Tensor, tol: Tensor | Number, hermitian: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """How many singular values are greater than `tol`."""
+def matrix_sqrth(input: Tensor) -> Tensor:
     """The Hermitian X with `X X = A` of Hermitian matrices without negative eigenvalues; the lower triangle is read."""
 def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The product of several matrices in the cheapest order; the first and the last may be vectors."""
 @overload
-def norm(A: Tensor, ord: Number | None = None, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+def norm(input: Tensor, ord: Number | None = None, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """A vector norm, or a matrix norm where two dimensions are given or `A` is a matrix and `ord` is given."""
 @overload
-def norm(A: Tensor, ord: _str, dim: Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+def norm(input: Tensor, ord: _str, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """The Frobenius ('fro') or nuclear ('nuc') norm of a matrix."""
+@overload
 def pinv(input: Tensor, *, atol: Tensor | Number | None = None, rtol: Tensor | Number | None = None, hermitian: _bool = False, out: Tensor | None = None) -> Tensor:
     """The pseudoinverse (Moore-Penrose); singular values up to `max(atol, rtol * greatest)` count as zero."""
+@overload
+def pinv(input: Tensor, rcond: Tensor | Number, hermitian: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The pseudoinverse; singular values up to `rcond * greatest` count as zero."""
 def polar(A: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.linalg_polar:
     """`A = U H` with orthonormal columns in U and a Hermitian H without negative eigenvalues; A has no more columns than rows."""
 def qr(A: Tensor, mode: _str = 'reduced', *, out: Sequence[Tensor] | None = None) -> return_types.linalg_qr:
@@ -95,9 +103,9 @@ def solve_ex(A: Tensor, B: Tensor, *, left: _bool = True, check_errors: _bool = 
     """The solutions of `A X = B`, and for each zero, or the number of the first pivot that is zero."""
 def solve_triangular(input: Tensor, B: Tensor, *, upper: _bool, left: _bool = True, unitriangular: _bool = False, out: Tensor | None = None) -> Tensor:
     """The solutions of `A X = B`, or with `left=False` of `X A = B`, for triangular A, in its dtype; the other triangle is not read."""
-def svd(A: Tensor, full_matrices: _bool = True, *, out: Sequence[Tensor] | None = None) -> return_types.linalg_svd:
+def svd(A: Tensor, full_matrices: _bool = True, *, driver: _str | None = None, out: Sequence[Tensor] | None = None) -> return_types.linalg_svd:
     """`A = U diag(S) Vh` with orthonormal vectors and singular values in falling order."""
-def svdvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+def svdvals(A: Tensor, *, driver: _str | None = None, out: Tensor | None = None) -> Tensor:
     """The singular values in falling order."""
 def tensorinv(input: Tensor, ind: _int = 2, *, out: Tensor | None = None) -> Tensor:
     """The inverse of a tensor as a map of the dimensions from `ind` on to the first ones."""
@@ -107,5 +115,5 @@ def vander(x: Tensor, *, N: _int | None = None) -> Tensor:
     """The Vandermonde matrix: the powers 0 to `N - 1` of each element in a new last dimension."""
 def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:
     """The dot products of vectors along a dimension, the first conjugated; other dimensions broadcast."""
-def vector_norm(x: Tensor, ord: Number = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+def vector_norm(input: Tensor, ord: Number = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """The vector norm `sum(|x|^ord)^(1/ord)` of all elements or over the given dimensions; `inf`: the greatest, `-inf`: the least absolute value, `0`: the number that are not zero."""

@@ -2,7 +2,7 @@
 # ruff: noqa
 from builtins import bool as _bool, float as _float, int as _int, str as _str
 from collections.abc import Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, NoReturn, overload
 
 from rustgrad import return_types
 from rustgrad._C import Generator, Tensor, device as _device, dtype as _dtype
@@ -10,7 +10,7 @@ from rustgrad._formats import layout as _layout, memory_format as _memory_format
 from rustgrad._typing import DeviceLike, Number
 
 __all__ = ['airy_ai', 'bessel_j0', 'bessel_j1', 'bessel_y0', 'bessel_y1', 'chebyshev_polynomial_t', 'chebyshev_polynomial_u', 'chebyshev_polynomial_v', 'chebyshev_polynomial_w', 'digamma', 'digamma_', 'entr', 'erf', 'erf_', 'erfc', 'erfc_', 'erfcx', 'erfinv', 'erfinv_', 'exp2', 'exp2_', 'expit', 'expit_', 'expm1', 'expm1_', 'gammainc', 'gammainc_', 'gammaincc', 'gammaincc_', 'gammaln', 'gammaln_', 'hermite_polynomial_h', 'hermite_polynomial_he', 'i0', 'i0_', 'i0e', 'i1', 'i1e', 'laguerre_polynomial_l', 'legendre_polynomial_p', 'log1p', 'log1p_', 'log_ndtr', 'log_softmax', 'logit', 'logit_', 'logsumexp', 'modified_bessel_i0', 'modified_bessel_i1', 'modified_bessel_k0', 'modified_bessel_k1', 'multigammaln', 'multigammaln_', 'ndtr', 'ndtri', 'polygamma', 'psi', 'psi_', 'round', 'round_', 'scaled_modified_bessel_k0', 'scaled_modified_bessel_k1', 'shifted_chebyshev_polynomial_t', 'shifted_chebyshev_polynomial_u', 'shifted_chebyshev_polynomial_v', 'shifted_chebyshev_polynomial_w', 'sinc', 'sinc_', 'softmax', 'spherical_bessel_j0', 'xlog1py', 'xlogy', 'xlogy_', 'zeta']
-def airy_ai(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def airy_ai(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Airy's function Ai."""
 def bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Bessel function of the first kind of order 0."""
@@ -138,9 +138,9 @@ def round_(input: Tensor) -> Tensor:
 @overload
 def round_(input: Tensor, *, decimals: _int) -> Tensor:
     """Rounds to a number of decimals, negative ones to tens, hundreds and so on."""
-def scaled_modified_bessel_k0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def scaled_modified_bessel_k0(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`exp(x)` times the modified Bessel function of the second kind of order 0."""
-def scaled_modified_bessel_k1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def scaled_modified_bessel_k1(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`exp(x)` times the modified Bessel function of the second kind of order 1."""
 def shifted_chebyshev_polynomial_t(x: Tensor | Number, n: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Chebyshev's polynomial of the first kind of degree `n`, of `2 x - 1`."""
@@ -156,7 +156,7 @@ def sinc_(input: Tensor) -> Tensor:
     """`sin(pi x) / (pi x)`, and 1 at zero."""
 def softmax(input: Tensor, dim: _int, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
     """`exp(x) / sum(exp(x))` along a dimension: positive, with sum one. Floating only, or `dtype` says as what."""
-def spherical_bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def spherical_bessel_j0(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The spherical Bessel function of the first kind of order 0, `sin(x) / x`."""
 @overload
 def xlog1py(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:

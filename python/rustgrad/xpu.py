@@ -56,3 +56,7 @@ def manual_seed(seed: int) -> None:
 
 
 manual_seed_all = manual_seed
+
+
+def __dir__() -> list[str]:
+    return __all__

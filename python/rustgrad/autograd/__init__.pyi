@@ -2,11 +2,17 @@
 # ruff: noqa
 from builtins import bool as _bool, float as _float, int as _int, str as _str
 from collections.abc import Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, NoReturn, overload
 
-__all__ = ['Function', 'GradcheckError', 'Variable', 'backward', 'detect_anomaly', 'enable_grad', 'functional', 'grad', 'grad_mode', 'gradcheck', 'gradgradcheck', 'graph', 'inference_mode', 'no_grad', 'set_detect_anomaly', 'set_grad_enabled', 'variable']
+from rustgrad import return_types
+from rustgrad._C import Generator, Tensor, device as _device, dtype as _dtype
+from rustgrad._formats import layout as _layout, memory_format as _memory_format
+from rustgrad._typing import DeviceLike, Number
+
+__all__ = ['Function', 'GradcheckError', 'SavedTensor', 'Variable', 'backward', 'detect_anomaly', 'enable_grad', 'functional', 'grad', 'grad_mode', 'gradcheck', 'gradgradcheck', 'graph', 'inference_mode', 'no_grad', 'set_detect_anomaly', 'set_grad_enabled', 'variable']
 from rustgrad.autograd.function import Function as Function
 from rustgrad.autograd.gradcheck import GradcheckError as GradcheckError
+def SavedTensor(*_args: Any) -> Any: ...
 from rustgrad.autograd.variable import Variable as Variable
 from rustgrad.autograd import anomaly_mode as anomaly_mode
 from rustgrad.autograd._engine import backward as backward

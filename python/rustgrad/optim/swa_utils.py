@@ -219,3 +219,7 @@ class SWALR(LRScheduler):
             start = target if before == 1 else (group["lr"] - before * target) / (1 - before)
             rates.append(target * now + start * (1 - now))
         return rates
+
+
+def __dir__() -> list[str]:
+    return __all__

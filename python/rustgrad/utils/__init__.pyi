@@ -2,9 +2,22 @@
 # ruff: noqa
 from builtins import bool as _bool, float as _float, int as _int, str as _str
 from collections.abc import Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, NoReturn, overload
 
-__all__ = ['data', 'dlpack', 'hooks']
+from rustgrad import return_types
+from rustgrad._C import Generator, Tensor, device as _device, dtype as _dtype
+from rustgrad._formats import layout as _layout, memory_format as _memory_format
+from rustgrad._typing import DeviceLike, Number
+
+__all__ = ['checkpoint', 'data', 'deterministic', 'dlpack', 'hooks', 'set_module', 'swap_tensors']
+from rustgrad.utils import _foreach_utils as _foreach_utils
+from rustgrad.utils import _pytree as _pytree
+from rustgrad.utils import checkpoint as checkpoint
 from rustgrad.utils import data as data
+from rustgrad.utils import deterministic as deterministic
 from rustgrad.utils import dlpack as dlpack
 from rustgrad.utils import hooks as hooks
+def set_module(obj: Any, mod: _str) -> None:
+    """Sets `obj.__module__`, so that the object is shown as one of that module."""
+def swap_tensors(t1: Tensor, t2: Tensor) -> None:
+    """Exchanges two tensors with all that belongs to them: values, history, class, attributes. Both stay the objects"""

@@ -236,3 +236,7 @@ def checkpoint_sequential(
         part = functools.partial(run, functions[start : start + size])
         input = checkpoint(part, input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
     return run(functions[size * (segments - 1) :], input)
+
+
+def __dir__() -> list[str]:
+    return __all__

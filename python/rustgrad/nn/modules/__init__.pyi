@@ -2,7 +2,12 @@
 # ruff: noqa
 from builtins import bool as _bool, float as _float, int as _int, str as _str
 from collections.abc import Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, NoReturn, overload
+
+from rustgrad import return_types
+from rustgrad._C import Generator, Tensor, device as _device, dtype as _dtype
+from rustgrad._formats import layout as _layout, memory_format as _memory_format
+from rustgrad._typing import DeviceLike, Number
 
 __all__ = ['BCELoss', 'BCEWithLogitsLoss', 'Bilinear', 'CELU', 'CrossEntropyLoss', 'Dropout', 'ELU', 'Embedding', 'Flatten', 'GELU', 'GLU', 'Hardshrink', 'Hardsigmoid', 'Hardswish', 'Hardtanh', 'HingeEmbeddingLoss', 'HuberLoss', 'Identity', 'KLDivLoss', 'L1Loss', 'LayerNorm', 'LeakyReLU', 'Linear', 'LogSigmoid', 'LogSoftmax', 'MSELoss', 'MarginRankingLoss', 'Mish', 'Module', 'ModuleDict', 'ModuleList', 'NLLLoss', 'PReLU', 'ParameterDict', 'ParameterList', 'PoissonNLLLoss', 'ReLU', 'ReLU6', 'SELU', 'Sequential', 'SiLU', 'Sigmoid', 'SmoothL1Loss', 'SoftMarginLoss', 'Softmax', 'Softmax2d', 'Softmin', 'Softplus', 'Softshrink', 'Softsign', 'Tanh', 'Tanhshrink', 'Threshold', 'Unflatten']
 from rustgrad.nn.modules.loss import BCELoss as BCELoss

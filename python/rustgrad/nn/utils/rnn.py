@@ -260,3 +260,7 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """The list of sequences in a `PackedSequence`."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
+
+
+def __dir__() -> list[str]:
+    return __all__
