@@ -7,45 +7,49 @@
 The network, the loss and the loop are written as for PyTorch; only the import differs.
 """
 
+from __future__ import annotations
+
 import argparse
 import os
 import pathlib
 import time
+from typing import Any
 
 import demo_data
 import demo_pictures
 import rustgrad as torch
 import rustgrad.nn as nn
 import rustgrad.nn.functional as F
-from rustgrad import optim
+from rustgrad import Tensor, optim
 from rustgrad.utils.data import DataLoader, TensorDataset
 from tqdm import tqdm
 
+History = dict[str, list[float]]
 SMOOTHING = 0.1
 
 
 class Net(nn.Module):
     """Pixels in, ten scores out."""
 
-    def __init__(self, pixels, hidden):
+    def __init__(self, pixels: int, hidden: int) -> None:
         super().__init__()
         self.fc1 = nn.Linear(pixels, hidden)
         self.fc2 = nn.Linear(hidden, hidden // 2)
         self.fc3 = nn.Linear(hidden // 2, 10)
         self.dropout = nn.Dropout(0.1)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         x = self.dropout(F.relu(self.fc1(x)))
         x = self.dropout(F.relu(self.fc2(x)))
         return self.fc3(x)
 
 
-def loss_of(scores, labels):
+def loss_of(scores: Tensor, labels: Tensor) -> Tensor:
     """Cross entropy; smoothed labels keep the network from being too sure of what it learnt by heart."""
     return F.cross_entropy(scores, labels, label_smoothing=SMOOTHING)
 
 
-def evaluate(model, images, labels):
+def evaluate(model: Net, images: Tensor, labels: Tensor) -> tuple[float, float, Tensor]:
     """(loss, accuracy, probabilities) on held-out images."""
     model.eval()
     with torch.no_grad():
@@ -55,10 +59,17 @@ def evaluate(model, images, labels):
         return loss, accuracy, F.softmax(scores, dim=1)
 
 
-def train_epoch(model, loader, optimizer, scheduler, bar):
+def train_epoch(
+    model: Net,
+    loader: DataLoader[tuple[Tensor, ...]],
+    optimizer: optim.Optimizer,
+    scheduler: optim.lr_scheduler.LRScheduler,
+    bar: Any,
+) -> tuple[float, float]:
     """One pass over the training data; returns mean loss and accuracy."""
     model.train()
-    total, correct, count = 0.0, 0, 0
+    total = correct = torch.zeros((), device=next(model.parameters()).device)
+    count = 0
     for images, labels in loader:
         scores = model(images)
         loss = loss_of(scores, labels)
@@ -74,12 +85,14 @@ def train_epoch(model, loader, optimizer, scheduler, bar):
     return total.item() / count, correct.item() / count
 
 
-def train(model, loader, held_out, epochs):
+def train(
+    model: Net, loader: DataLoader[tuple[Tensor, ...]], held_out: tuple[Tensor, Tensor], epochs: int
+) -> tuple[History, float]:
     """Trains, shows progress, and returns the history by epoch and the milliseconds a step."""
     optimizer = optim.Adam(model.parameters(), lr=1e-3)
     steps = epochs * len(loader)
     scheduler = optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1e-2, total_steps=steps)
-    history = {"loss": [], "accuracy": [], "held_out_loss": [], "held_out_accuracy": []}
+    history: History = {"loss": [], "accuracy": [], "held_out_loss": [], "held_out_accuracy": []}
     seconds = 0.0
     with tqdm(total=steps, unit="step", desc="training", dynamic_ncols=True, mininterval=0.2) as bar:
         for _ in range(epochs):
@@ -93,14 +106,14 @@ def train(model, loader, held_out, epochs):
     return history, 1000 * seconds / steps
 
 
-def describe_device(device):
+def describe_device(device: torch.device) -> str:
     """The device in words."""
     if device.type == "gpu":
         return f"{device} ({torch.gpu.get_device_name(device)})"
     return f"cpu ({torch.get_num_threads()} threads)"
 
 
-def parse_arguments():
+def parse_arguments() -> argparse.Namespace:
     """The command line; DEVICE and DATA in the environment give defaults."""
     parser = argparse.ArgumentParser(description="Train a digit reader; leave pictures in demo_out/.")
     parser.add_argument("--device", default=os.environ.get("DEVICE") or "cpu", help="cpu or gpu")
@@ -112,7 +125,7 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def main():
+def main() -> None:
     args = parse_arguments()
     torch.manual_seed(args.seed)
     device = torch.device(args.device)

@@ -4,14 +4,21 @@ An idx file is a big-endian header (two zero bytes, a type byte, the number of d
 followed by the values; see http://yann.lecun.com/exdb/mnist/.
 """
 
+from __future__ import annotations
+
 import gzip
 import pathlib
 import struct
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 HELD_OUT = 0.2
+
+Array = NDArray[Any]
+Arrays = tuple[Array, Array, Array, Array]
 
 
 @dataclass
@@ -20,14 +27,12 @@ class Digits:
 
     name: str
     side: int
-    arrays: tuple
+    arrays: Arrays
 
 
-def read_idx(path):
+def read_idx(path: pathlib.Path) -> Array:
     """The array in an idx file, gzipped or not; unsigned bytes only."""
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rb") as file:
-        raw = file.read()
+    raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     zeros, kind, ndim = struct.unpack(">HBB", raw[:4])
     if zeros != 0 or kind != 8:
         raise ValueError(f"{path}: not an idx file of unsigned bytes")
@@ -35,7 +40,7 @@ def read_idx(path):
     return np.frombuffer(raw, np.uint8, offset=4 + 4 * ndim).reshape(shape)
 
 
-def read_pair(folder, prefix):
+def read_pair(folder: pathlib.Path, prefix: str) -> tuple[Array, Array] | None:
     """(images, labels) of the files that start with `prefix`, or None."""
     found = [sorted(folder.glob(f"{prefix}*{what}-idx{n}-ubyte*")) for what, n in (("images", 3), ("labels", 1))]
     if not all(found):
@@ -43,11 +48,11 @@ def read_pair(folder, prefix):
     return read_idx(found[0][0]), read_idx(found[1][0])
 
 
-def rows(images, largest):
+def rows(images: Array, largest: float) -> Array:
     return (images.reshape(len(images), -1) / largest).astype(np.float32)
 
 
-def split(x, y, seed):
+def split(x: Array, y: Array, seed: int) -> Arrays:
     """Holds a random fifth out."""
     order = np.random.default_rng(seed).permutation(len(x))
     held = int(len(x) * HELD_OUT)
@@ -55,16 +60,16 @@ def split(x, y, seed):
     return x[train], y[train], x[test], y[test]
 
 
-def load(folder, seed):
+def load(folder: str | None, seed: int) -> Digits:
     """The data of `folder`, or the bundled digits for None."""
     if folder is None:
         from sklearn.datasets import load_digits
 
-        digits = load_digits()
+        digits: Any = load_digits()
         x, y = rows(digits.images, 16.0), digits.target.astype(np.int64)
         return Digits("scikit-learn digits", 8, split(x, y, seed))
-    folder = pathlib.Path(folder)
-    parts = [p for p in (read_pair(folder, "train"), read_pair(folder, "t10k")) if p is not None]
+    where = pathlib.Path(folder)
+    parts = [p for p in (read_pair(where, "train"), read_pair(where, "t10k")) if p is not None]
     if not parts:
         raise SystemExit(f"{folder}: no MNIST idx files; expected e.g. t10k-images-idx3-ubyte.gz and its labels")
     pairs = [(rows(images, 255.0), labels.astype(np.int64)) for images, labels in parts]

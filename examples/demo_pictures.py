@@ -1,5 +1,11 @@
 """Pictures of the demo, drawn with matplotlib: the training curves, and the mistakes with their images."""
 
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -9,7 +15,7 @@ import numpy as np
 
 INK, GREY, GRID = "#1f2733", "#8d97a8", "#e6e9ee"
 BLUE, ORANGE, GREEN, RED = "#2f6fbf", "#e08a2c", "#3f9d5a", "#cf4a4a"
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 10,
     "text.color": INK,
@@ -28,7 +34,15 @@ STYLE = {
 }
 
 
-def _panel(axis, epochs, train, held, title, label, offset):
+def _panel(
+    axis: Any,
+    epochs: Any,
+    train: Any,
+    held: Any,
+    title: str,
+    label: Callable[[float], str],
+    offset: int,
+) -> None:
     axis.plot(epochs, train, color=BLUE, linewidth=2, label="training (with dropout)")
     axis.plot(epochs, held, color=ORANGE, linewidth=2, label="held out")
     axis.scatter([epochs[-1]], [held[-1]], color=ORANGE, s=28, zorder=3)
@@ -43,13 +57,13 @@ def _panel(axis, epochs, train, held, title, label, offset):
     axis.margins(x=0.03)
 
 
-def _floor(smoothing, classes=10):
+def _floor(smoothing: float, classes: int = 10) -> float:
     """The least cross entropy that smoothed labels allow: the entropy of the labels themselves."""
     right, other = 1 - smoothing + smoothing / classes, smoothing / classes
     return -(right * np.log(right) + (classes - 1) * other * np.log(other)) if smoothing else 0.0
 
 
-def curves(history, path, name, smoothing, held_out):
+def curves(history: dict[str, list[float]], path: pathlib.Path, name: str, smoothing: float, held_out: int) -> None:
     """Loss and share of wrong answers by epoch, for the training and the `held_out` held-out images."""
     epochs = np.arange(1, len(history["loss"]) + 1)
     with plt.rc_context(STYLE):
@@ -70,19 +84,28 @@ def curves(history, path, name, smoothing, held_out):
         # Wrong answers, not right ones: what is learnt late would be lost between 98 and 100 %.
         least = 50 / held_out  # half an image: where no answer is wrong, a logarithm has no place
         wrong = [np.maximum(100 - np.array(history[key]) * 100, least) for key in ("accuracy", "held_out_accuracy")]
-        _panel(right, epochs, *wrong, "Images read wrongly, log scale", lambda v: f"{v if v > least else 0:.2f} %", 9)
+        _panel(
+            right,
+            epochs,
+            wrong[0],
+            wrong[1],
+            "Images read wrongly, log scale",
+            lambda v: f"{v if v > least else 0:.2f} %",
+            9,
+        )
         right.set_yscale("log")
         right.yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
         right.yaxis.set_major_formatter(lambda v, _: f"{v:g} %")
         right.yaxis.set_minor_locator(matplotlib.ticker.NullLocator())
         left.legend(loc="upper right")
         figure.suptitle(f"Learning to read {name}", x=0.01, ha="left", fontsize=15, fontweight="bold", color=INK)
-        figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1)
+        layout: Any = figure.get_layout_engine()
+        layout.set(w_pad=0.12, h_pad=0.1)
         figure.savefig(path, dpi=150)
         plt.close(figure)
 
 
-def _mistake(axes, image, label, probabilities, top):
+def _mistake(axes: tuple[Any, Any], image: Any, label: int, probabilities: Any, top: float) -> None:
     picture, bars = axes
     guess = int(probabilities.argmax())
     picture.imshow(image, cmap="Greys", vmin=0, vmax=1, interpolation="nearest")
@@ -103,7 +126,7 @@ def _mistake(axes, image, label, probabilities, top):
     bars.spines["left"].set_visible(False)
 
 
-def mistakes(images, labels, probabilities, path, most=24):
+def mistakes(images: Any, labels: Any, probabilities: Any, path: pathlib.Path, most: int = 24) -> int:
     """The held-out images that were read wrongly, the surest errors first; returns how many there are."""
     wrong = np.flatnonzero(probabilities.argmax(1) != labels)
     order = wrong[np.argsort(-probabilities[wrong].max(1), kind="stable")]
@@ -126,7 +149,8 @@ def mistakes(images, labels, probabilities, path, most=24):
         figure.suptitle(
             f"{title}, of {len(labels)} images", x=0.01, ha="left", fontsize=13, fontweight="bold", color=INK
         )
-        figure.get_layout_engine().set(w_pad=0.08, h_pad=0.07)
+        layout: Any = figure.get_layout_engine()
+        layout.set(w_pad=0.08, h_pad=0.07)
         figure.savefig(path, dpi=150)
         plt.close(figure)
     return len(wrong)

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 @pytest.mark.filterwarnings("ignore")
 def test_examples(torch, page):
     """The examples of a page, one after the other, as a reader would type them."""
-    flags = doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     text = (ROOT / page).read_text().replace("```python", "").replace("```", "")
     runner = doctest.DocTestRunner(optionflags=flags)
     runner.run(doctest.DocTestParser().get_doctest(text, {}, page, page, 0))

@@ -1,5 +1,7 @@
 """How `Module.to`, `Module.float` and the like replace parameters: behaviour that may become the default one day."""
 
+from __future__ import annotations
+
 __all__ = [
     "get_overwrite_module_params_on_conversion",
     "get_swap_module_params_on_conversion",
@@ -11,23 +13,23 @@ _overwrite = False
 _swap = False
 
 
-def set_overwrite_module_params_on_conversion(value):
+def set_overwrite_module_params_on_conversion(value: bool) -> None:
     """Whether a conversion puts new parameters into the module instead of new data into its parameters."""
     global _overwrite
     _overwrite = value
 
 
-def get_overwrite_module_params_on_conversion():
+def get_overwrite_module_params_on_conversion() -> bool:
     """Whether a conversion puts new parameters into the module. Default: False."""
     return _overwrite
 
 
-def set_swap_module_params_on_conversion(value):
+def set_swap_module_params_on_conversion(value: bool) -> None:
     """Whether a conversion, and `load_state_dict`, exchanges whole parameters by `utils.swap_tensors`."""
     global _swap
     _swap = value
 
 
-def get_swap_module_params_on_conversion():
+def get_swap_module_params_on_conversion() -> bool:
     """Whether a conversion exchanges whole parameters. Default: False."""
     return _swap

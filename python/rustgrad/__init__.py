@@ -5,7 +5,7 @@ namespace come from the op table of the extension module; the submodules (`nn`, 
 first use, and NumPy is never imported by rustgrad itself.
 """
 
-import importlib
+import importlib as _importlib
 import math as _math
 
 from . import _C, _functions, _size, _tensor, storage  # noqa: F401
@@ -78,14 +78,15 @@ newaxis = None
 
 
 def _fill_namespace(names):
-    """Natives of the extension module, then ops without a dot, then the other names of dtypes."""
+    """Natives of the extension module, then ops without a dot, then the other names of dtypes; answers with the public ones."""
     for name, value in vars(_C).items():
         if name[0] != "_" and name != "ops":
             names[name] = value
-    names.update({name: op for name, op in _C.ops.items() if "." not in name and name not in _functions.__all__})
+    ours = {*_functions.__all__, *(name for name in _C._steps if name[0] != "_")}
+    names.update({name: op for name, op in _C.ops.items() if "." not in name and name not in ours})
     names.update(storage.make_types())
     names.update({alias: getattr(_C, name) for alias, name in _ALIASES.items()})
-    return [name for name in names if name[0] != "_" and name not in ("importlib", "annotations")]
+    return [name for name in names if name[0] != "_"]
 
 
 __all__ = sorted(
@@ -95,9 +96,9 @@ __all__ = sorted(
 
 def __getattr__(name):
     if name in _SUBMODULES:
-        return importlib.import_module(f"{__name__}.{name}")
+        return _importlib.import_module(f"{__name__}.{name}")
     if name in _LAZY:
-        value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+        value = getattr(_importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
         globals()[name] = value
         return value
     if name == "Storage":
@@ -105,5 +106,5 @@ def __getattr__(name):
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
-def __dir__():
-    return sorted({*globals(), *_SUBMODULES, *_LAZY, "Storage"})
+def __dir__() -> list[str]:
+    return __all__

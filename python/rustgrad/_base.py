@@ -6,8 +6,15 @@ this module (`_base.exp` is `ops["exp"]`); dotted ones stay in `ops`. Nothing el
 the package imports `_C`, except `autograd`, which drives the engine.
 """
 
+from __future__ import annotations
+
 from . import _C
 from ._C import Size, Tensor, device, dtype, ops
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 __all__ = ["Size", "Tensor", "device", "dtype", "is_grad_enabled", "ops", "optional_op", "typename"]
 
@@ -17,7 +24,7 @@ is_grad_enabled = _C.is_grad_enabled
 tensor = _C.tensor
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     # Natives (dtypes, constructors) resolve on first use, so that this list needs no upkeep.
     try:
         value = getattr(_C, name)
@@ -27,12 +34,12 @@ def __getattr__(name):
     return value
 
 
-def optional_op(name):
+def optional_op(name: str) -> Callable[..., Any] | None:
     """The op called `name`, or None where the table does not have it."""
     return ops.get(name)
 
 
-def typename(obj):
+def typename(obj: Any) -> str:
     """The name that error messages give an object: `torch.FloatTensor`, `builtins.int`, `package.Class`."""
     if isinstance(obj, Tensor):
         return obj.type()

@@ -1,6 +1,12 @@
 """`finfo` and `iinfo`: the numeric limits of a dtype, as constants of IEEE 754 and two's complement."""
 
+from __future__ import annotations
+
 from . import _C
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._C import dtype
 
 __all__ = ["finfo", "iinfo"]
 
@@ -29,7 +35,7 @@ class finfo:
         TypeError: not a floating point dtype.
     """
 
-    def __init__(self, type=None):
+    def __init__(self, type: dtype | None = None) -> None:
         if type is None:
             type = _C.get_default_dtype()
         if not isinstance(type, _C.dtype):
@@ -40,19 +46,20 @@ class finfo:
         bits, mantissa, low, high, digits = _FLOATS[name]
         self.dtype = name
         self.bits = bits
-        self.eps = 2.0**-mantissa
-        self.max = (2.0 - self.eps) * 2.0**high
-        self.min = -self.max
-        self.tiny = self.smallest_normal = 2.0**low
-        self.resolution = float(f"1e-{digits}")
+        self.eps: float = 2.0**-mantissa
+        self.max: float = (2.0 - self.eps) * 2.0**high
+        self.min: float = -self.max
+        self.tiny: float = 2.0**low
+        self.smallest_normal: float = self.tiny
+        self.resolution: float = float(f"1e-{digits}")
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, finfo) and self.dtype == other.dtype
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.dtype)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         fields = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
         return "finfo(" + ", ".join(f"{f}={getattr(self, f):g}" for f in fields) + f", dtype={self.dtype})"
 
@@ -64,7 +71,7 @@ class iinfo:
         TypeError: not an integer dtype.
     """
 
-    def __init__(self, type):
+    def __init__(self, type: dtype) -> None:
         if not isinstance(type, _C.dtype):
             raise TypeError(f"iinfo(): argument 'type' (position 1) must be torch.dtype, not {type.__class__.__name__}")
         name = _name(type)
@@ -73,15 +80,16 @@ class iinfo:
         if name not in _INTS:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'")
         self.dtype = name
+        self.bits: int
         self.bits, signed = _INTS[name]
-        self.max = 2 ** (self.bits - signed) - 1
+        self.max: int = 2 ** (self.bits - signed) - 1
         self.min = -(2 ** (self.bits - 1)) if signed else 0
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, iinfo) and self.dtype == other.dtype
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.dtype)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

@@ -1,11 +1,19 @@
 """Files mapped into memory: the memory of a tensor is the file's, or a private copy of it that grows page by page."""
 
+from __future__ import annotations
+
 import mmap
 import os
 import weakref
 
 from . import _C
 from ._C import ops
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from ._C import Tensor
 
 
 class _Mapping(mmap.mmap):
@@ -18,7 +26,7 @@ class _Mapping(mmap.mmap):
 _MAPPINGS = weakref.WeakValueDictionary()
 
 
-def map_file(filename, shared, nbytes):
+def map_file(filename: str | PathLike[str], shared: bool, nbytes: int) -> Tensor:
     """The first bytes of a file as a uint8 tensor; see `UntypedStorage.from_file`."""
     path = os.fspath(filename)
     try:
@@ -44,7 +52,7 @@ def map_file(filename, shared, nbytes):
     return tensor
 
 
-def path_at(address):
+def path_at(address: int) -> str | None:
     """The path of the file that is shared at an address; None where none is."""
     mapping = _MAPPINGS.get(address)
     return None if mapping is None else mapping.path

@@ -1,5 +1,13 @@
 """`layout` and `memory_format` values. Tensors here are strided; a memory format is a request about strides."""
 
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._C import Tensor
+
 __all__ = [
     "channels_last",
     "channels_last_3d",
@@ -14,13 +22,13 @@ __all__ = [
 class _Constant:
     """A named constant that prints as PyTorch's does, and stays itself through copies and pickles."""
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self._name = name
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"torch.{self._name}"
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return self._name
 
 
@@ -32,20 +40,20 @@ class memory_format(_Constant):
     """What strides a new tensor is to have."""
 
 
-strided = layout("strided")
-preserve_format = memory_format("preserve_format")
-contiguous_format = memory_format("contiguous_format")
-channels_last = memory_format("channels_last")
-channels_last_3d = memory_format("channels_last_3d")
+strided: layout = layout("strided")
+preserve_format: memory_format = memory_format("preserve_format")
+contiguous_format: memory_format = memory_format("contiguous_format")
+channels_last: memory_format = memory_format("channels_last")
+channels_last_3d: memory_format = memory_format("channels_last_3d")
 
 
-def format_of(tensor):
+def format_of(tensor: Tensor) -> memory_format:
     """The memory format that a tensor has; `contiguous_format` where it has none of channels."""
     formats = (contiguous_format, channels_last, channels_last_3d)
     return next((f for f in formats if tensor.is_contiguous(memory_format=f)), formats[0])
 
 
-def has_many_orders(tensor, ambiguity_check):
+def has_many_orders(tensor: Tensor, ambiguity_check: bool | list[memory_format]) -> bool:
     """Whether the order of a tensor's dimensions in memory is ambiguous: see `Tensor.dim_order`."""
     formats = [] if ambiguity_check is True else ambiguity_check
     if not isinstance(formats, list) or not all(isinstance(f, memory_format) for f in formats):

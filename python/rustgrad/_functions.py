@@ -1,5 +1,7 @@
 """Functions of the top level that are no ops: questions about objects, shapes without data, sharing of memory."""
 
+from __future__ import annotations
+
 import sys
 import warnings
 
@@ -7,6 +9,16 @@ from . import _C
 from ._base import Tensor, typename
 from ._files import map_file
 from .storage import TypedStorage, UntypedStorage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from os import PathLike
+    from typing import Any, TypeGuard
+
+    from ._C import Size, dtype
+    from ._formats import layout, memory_format
+    from ._typing import DeviceLike, Number
 
 __all__ = [
     "allclose",
@@ -44,7 +56,7 @@ __all__ = [
 ]
 
 
-def is_tensor(obj):
+def is_tensor(obj: Any) -> TypeGuard[Tensor]:
     """Whether `obj` is a `Tensor`."""
     return isinstance(obj, Tensor)
 
@@ -55,62 +67,69 @@ def _tensor(name, input):
     return input
 
 
-def numel(input):
+def numel(input: Tensor) -> int:
     """The number of elements."""
     return _tensor("numel", input).numel()
 
 
-def is_floating_point(input):
+def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype is a floating point one."""
     return _tensor("is_floating_point", input).is_floating_point()
 
 
-def is_complex(input):
+def is_complex(input: Tensor) -> bool:
     """Whether the dtype is a complex one."""
     return _tensor("is_complex", input).is_complex()
 
 
-def is_signed(input):
+def is_signed(input: Tensor) -> bool:
     """Whether the dtype has negative numbers."""
     return _tensor("is_signed", input).is_signed()
 
 
-def is_inference(input):
+def is_inference(input: Tensor) -> bool:
     """Whether the tensor was made in inference mode."""
     return _tensor("is_inference", input).is_inference()
 
 
-def is_conj(input):
+def is_conj(input: Tensor) -> bool:
     """False: conjugates are always computed."""
     return _tensor("is_conj", input).is_conj()
 
 
-def is_neg(input):
+def is_neg(input: Tensor) -> bool:
     """False: there are no lazy negatives."""
     return _tensor("is_neg", input).is_neg()
 
 
-def resolve_conj(input):
+def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: conjugates are always computed."""
     return _tensor("resolve_conj", input)
 
 
-def resolve_neg(input):
+def resolve_neg(input: Tensor) -> Tensor:
     """The tensor itself: there are no lazy negatives."""
     return _tensor("resolve_neg", input)
 
 
-def get_device(input):
+def get_device(input: Tensor) -> int:
     """The number of the tensor's GPU; -1 on the CPU."""
     return _tensor("get_device", input).get_device()
 
 
-def is_storage(obj):
+def is_storage(obj: Any) -> bool:
     """Whether `obj` is a storage."""
     return isinstance(obj, (TypedStorage, UntypedStorage))
 
 
-def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
+def asarray(
+    obj: Any,
+    *,
+    dtype: dtype | None = None,
+    device: DeviceLike | None = None,
+    copy: bool | None = None,
+    requires_grad: bool | None = None,
+) -> Tensor:
     """A tensor of `obj`: a tensor, an array, a DLPack or buffer object, a number or nested sequences.
 
     Args:
@@ -178,7 +197,7 @@ _BUFFER_KINDS = {
 }
 
 
-def broadcast_shapes(*shapes):
+def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
     """The shape to which shapes (tuples, or ints for one dimension) broadcast.
 
     Raises:
@@ -204,17 +223,19 @@ def broadcast_shapes(*shapes):
     return _C.Size(result)
 
 
-def equal(input, other):
+def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same size and elements."""
     return _tensor("equal", input).equal(_tensor("equal", other))
 
 
-def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are close: `|input - other| <= atol + rtol * |other|`."""
     return _tensor("allclose", input).allclose(other, rtol, atol, equal_nan)
 
 
-def tensordot(a, b, dims=2, out=None):
+def tensordot(
+    a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] | Tensor = 2, out: Tensor | None = None
+) -> Tensor:
     """Sums products over the last `dims` dimensions of `a` and the first of `b`, or over pairs of dimensions.
 
     Args:
@@ -229,7 +250,9 @@ def tensordot(a, b, dims=2, out=None):
     return _C.ops["tensordot"](a, b, dims, out=out)
 
 
-def lu(A, pivot=True, get_infos=False, out=None):
+def lu(
+    A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Tensor] | None = None
+) -> tuple[Tensor, ...]:
     """L and U in one matrix and the rows that were exchanged, as `linalg.lu_factor`; also how it went, if asked.
 
     Raises:
@@ -244,7 +267,7 @@ def lu(A, pivot=True, get_infos=False, out=None):
     return tuple(out)
 
 
-def resize_as_(input, the_template, *, memory_format=None):
+def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: memory_format | None = None) -> Tensor:
     """`input` resized in place to the shape of another tensor."""
     return input.resize_as_(the_template, memory_format=memory_format)
 
@@ -264,32 +287,32 @@ def _fill_diagonal(t, fill_value, wrap):
     return t
 
 
-def detach_(input):
+def detach_(input: Tensor) -> Tensor:
     """Cuts the tensor itself off its history."""
     return input.detach_()
 
 
-def celu_(input, alpha=1.0):
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """`celu` in place."""
     return _C.ops["nn.functional.celu"](input, alpha, True)
 
 
-def selu_(input):
+def selu_(input: Tensor) -> Tensor:
     """`selu` in place."""
     return _C.ops["nn.functional.selu"](input, True)
 
 
-def threshold_(input, threshold, value):
+def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     """`threshold` in place."""
     return _C.ops["nn.functional.threshold"](input, threshold, value, True)
 
 
-def square_(input):
+def square_(input: Tensor) -> Tensor:
     """Each element squared, in place."""
     return input.pow_(2)
 
 
-def unravel_index(indices, shape):
+def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """The coordinates, one tensor for each dimension of `shape`, of positions in a flattened tensor of that shape.
 
     Raises:
@@ -327,7 +350,7 @@ def _letters(subscripts):
     return "".join(letters)
 
 
-def einsum(*args):
+def einsum(*args: Any) -> Tensor:
     """Multiplies operands and sums over index letters: `einsum("ij,jk->ik", a, b)`.
 
     Each operand may be followed by its subscripts as a list instead: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
@@ -346,17 +369,17 @@ def einsum(*args):
     return _C.ops["einsum"](*args)
 
 
-def is_nonzero(input):
+def is_nonzero(input: Tensor) -> bool:
     """Whether the one element of a tensor is not zero."""
     return bool(_tensor("is_nonzero", input))
 
 
-def is_same_size(input, other):
+def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same size."""
     return _tensor("is_same_size", input).shape == other.shape
 
 
-def result_type(*operands, **named):
+def result_type(*operands: Tensor | Number, **named: Tensor | Number) -> dtype:
     """The dtype that an operation on two tensors or numbers gives: `result_type(tensor, other)`.
 
     By name they are `tensor` and `other`, `scalar` and `tensor`, or `scalar1` and `scalar2`.
@@ -375,8 +398,16 @@ def result_type(*operands, **named):
 
 
 def from_file(
-    filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
-):
+    filename: str | PathLike[str],
+    shared: bool | None = None,
+    size: int = 0,
+    *,
+    dtype: dtype | None = None,
+    layout: layout | None = None,
+    device: DeviceLike | None = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
     """A CPU tensor of `size` elements over the start of a file, mapped into memory.
 
     Args:
@@ -395,7 +426,7 @@ def from_file(
     return _C._over_storage(memory, dtype, 0, [size], [1]).requires_grad_(requires_grad)
 
 
-def from_dlpack(ext_tensor, *, device=None, copy=None):
+def from_dlpack(ext_tensor: Any, *, device: DeviceLike | None = None, copy: bool | None = None) -> Tensor:
     """A tensor that shares memory with an object that knows DLPack, or with a capsule; a capsule is used up.
 
     Args:

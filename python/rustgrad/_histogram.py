@@ -1,14 +1,29 @@
 """`histogramdd`: the two steps of the op table under PyTorch's one name."""
 
+from __future__ import annotations
+
 from ._base import ops
 from .return_types import _make
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ._C import Tensor
 
 __all__ = ["histogramdd"]
 
 _Result = _make("histogramdd", ("hist", "bin_edges"))
 
 
-def histogramdd(input, bins, range=None, weight=None, density=False):
+def histogramdd(
+    input: Tensor,
+    bins: Any,
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> tuple[Tensor, tuple[Tensor, ...]]:
     """How many points fall between edges in each of N dimensions.
 
     Args:

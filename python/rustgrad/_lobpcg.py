@@ -5,11 +5,18 @@ orthogonalization procedure with constant synchronization requirements" (2002); 
 efficient implementation of LOBPCG" (2018). The gradient is that of eigenpairs by perturbation theory.
 """
 
+from __future__ import annotations
+
 import math
 
 from . import _C
 from ._base import Tensor, ops
 from .autograd import Function, no_grad
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 __all__ = ["lobpcg"]
 
@@ -22,21 +29,21 @@ def _floating(A):
 
 
 def lobpcg(
-    A,
-    k=None,
-    B=None,
-    X=None,
-    n=None,
-    iK=None,
-    niter=None,
-    tol=None,
-    largest=None,
-    method=None,
-    tracker=None,
-    ortho_iparams=None,
-    ortho_fparams=None,
-    ortho_bparams=None,
-):
+    A: Tensor,
+    k: int | None = None,
+    B: Tensor | None = None,
+    X: Tensor | None = None,
+    n: int | None = None,
+    iK: Tensor | None = None,
+    niter: int | None = None,
+    tol: float | None = None,
+    largest: bool | None = None,
+    method: str | None = None,
+    tracker: Callable[[Any], None] | None = None,
+    ortho_iparams: dict[str, int] | None = None,
+    ortho_fparams: dict[str, float] | None = None,
+    ortho_bparams: dict[str, bool] | None = None,
+) -> tuple[Tensor, Tensor]:
     """The `k` largest (or smallest) eigenvalues of `A x = E B x` and their eigenvectors.
 
     Args:
@@ -74,7 +81,9 @@ class LOBPCGAutogradFunction(Function):
     """Eigenpairs with the gradient of exact ones."""
 
     @staticmethod
-    def forward(ctx, A, k, B, X, n, iK, niter, tol, *params):
+    def forward(
+        ctx: Any, A: Tensor, k: Any, B: Tensor, X: Tensor, n: Any, iK: Any, niter: Any, tol: Any, *params: Any
+    ) -> Any:
         # The gradient is that of exact pairs, so these are found closer than their own values need.
         tol = _EPSILON[A.dtype] ** 0.75 if tol is None else tol
         E, U = _batched(A, k, B, X, n, iK, niter, tol, *params)
@@ -83,7 +92,7 @@ class LOBPCGAutogradFunction(Function):
         return E, U
 
     @staticmethod
-    def backward(ctx, grad_values, grad_vectors):
+    def backward(ctx: Any, grad_values: Any, grad_vectors: Any) -> Any:
         A, E, U = ctx.saved_tensors
         if ctx.generalised:
             raise ValueError("lobpcg.backward: there is no gradient where B is given; expected B=None")
@@ -122,7 +131,22 @@ def _batched(A, k, B, X, n, *rest):
 class LOBPCG:
     """One run: its parameters, and the state that a tracker may look at or stop by `bvars["force_stop"]`."""
 
-    def __init__(self, A, k, B, X, iK, niter, tol, largest, method, tracker, iparams, fparams, bparams):
+    def __init__(
+        self,
+        A: Tensor,
+        k: Any,
+        B: Tensor,
+        X: Tensor,
+        iK: Tensor,
+        niter: int,
+        tol: Any,
+        largest: Any,
+        method: Any,
+        tracker: Any,
+        iparams: Any,
+        fparams: Any,
+        bparams: Any,
+    ) -> None:
         epsilon = _EPSILON[_floating(A)]
         tol = epsilon**0.5 if tol is None else tol
         self.A, self.B, self.iK, self.X, self.method, self.tracker = A, B, iK, X, method or "ortho", tracker
@@ -136,7 +160,7 @@ class LOBPCG:
         self.fvars, self.bvars, self.tvars = {}, {"force_stop": False}, {}
         self.E = self.R = self.S = self.P = None
 
-    def run(self):
+    def run(self) -> None:
         """The eigenvalues, and the eigenvectors as columns."""
         n, steps, k = self.iparams["n"], self.ivars, self.iparams["k"]
         self._project(self._orthonormal(self.X, []))

@@ -3,7 +3,13 @@
 Source: N. Halko, P. G. Martinsson, J. A. Tropp, "Finding structure with randomness" (2011), algorithms 4.4 and 5.1.
 """
 
+from __future__ import annotations
+
 from ._base import ops
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._C import Tensor
 
 __all__ = ["pca_lowrank", "svd_lowrank"]
 
@@ -18,7 +24,7 @@ def _basis(matrix, adjoint, columns, passes):
     return q
 
 
-def svd_lowrank(A, q=6, niter=2, M=None):
+def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """U, S and V of a nearly optimal approximation `A - M = U diag(S) V^H` of rank `q`.
 
     Args:
@@ -41,7 +47,7 @@ def svd_lowrank(A, q=6, niter=2, M=None):
     return basis.matmul(u), s, vh.mH
 
 
-def pca_lowrank(A, q=None, center=True, niter=2):
+def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """The principal components of rows: `svd_lowrank` of `A`, centred by default.
 
     Args:

@@ -1,6 +1,12 @@
 """Functions that PyTorch removed: each raises RuntimeError and names what took its place."""
 
+from __future__ import annotations
+
 from ._base import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 _INSTEAD = {
     "cholesky": "`torch.linalg.cholesky(A)`; for the upper factor its `.mH`",
@@ -16,7 +22,7 @@ __all__ = sorted(_INSTEAD)
 
 
 def _removed(name):
-    def function(*args, **kwargs):
+    def function(*args: Any, **kwargs: Any) -> NoReturn:
         raise RuntimeError(
             f"{name}: This function was deprecated since version 1.9 and is now removed. Use {_INSTEAD[name]}."
         )

@@ -4,6 +4,8 @@ Naming is not calling: `calls` lists what a file may call, `may_be_made` the cla
 give a state.
 """
 
+from __future__ import annotations
+
 import contextlib
 from collections import Counter, OrderedDict, defaultdict
 
@@ -12,6 +14,11 @@ from ._C import Size, Tensor
 from ._C import device as _device
 from ._unpickler import CheckpointError
 from .storage import _KINDS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 # Modules that no permission opens.
 BLOCKED = ("sys", "os", "posix", "nt")
@@ -22,7 +29,7 @@ _REBUILDERS = ("_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_
 _safe = []
 
 
-def add_safe_globals(safe_globals):
+def add_safe_globals(safe_globals: list[Any]) -> None:
     """Lets `load` make instances of more classes and call more functions, by default too.
 
     Args:
@@ -31,18 +38,18 @@ def add_safe_globals(safe_globals):
     _safe.extend(safe_globals)
 
 
-def get_safe_globals():
+def get_safe_globals() -> list[Any]:
     """The classes and functions that were added."""
     return list(_safe)
 
 
-def clear_safe_globals():
+def clear_safe_globals() -> None:
     """Forgets the classes and functions that were added."""
     _safe.clear()
 
 
 @contextlib.contextmanager
-def safe_globals(safe_globals):
+def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
     """`add_safe_globals` for a block."""
     before = list(_safe)
     add_safe_globals(safe_globals)
@@ -73,7 +80,7 @@ def _reconstructed(cls, base, state):
     return object.__new__(cls)
 
 
-def known_globals():
+def known_globals() -> dict[Any, Any]:
     """(module, name) in a pickle -> what it stands for here; None for a storage without a dtype."""
     from .nn.parameter import Parameter
 
@@ -92,7 +99,7 @@ def known_globals():
     return known
 
 
-def calls():
+def calls() -> Any:
     """What a pickle may call -> what is called in its place, or None for itself."""
     made = {getattr(_utils, name): None for name in (*_REBUILDERS, "_rebuild_from_type_v2")}
     made |= {cls: None for cls in (Size, _device, set, frozenset, complex, slice, OrderedDict, Counter, defaultdict)}
@@ -100,12 +107,12 @@ def calls():
     return made | {value: None for value in allowed().values() if callable(value)}
 
 
-def torch_name(module):
+def torch_name(module: str) -> str:
     """A module of this package by the name that PyTorch has for it."""
     return "torch" + module[len(OWN) :] if module == OWN or module.startswith(OWN + ".") else module
 
 
-def allowed():
+def allowed() -> dict[Any, Any]:
     """What `add_safe_globals` allowed, by (module, name) as files write them."""
     made = {}
     for entry in _safe:
@@ -115,5 +122,5 @@ def allowed():
     return made
 
 
-def may_be_made(cls):
+def may_be_made(cls: Any) -> bool:
     return isinstance(cls, type) and any(cls is (e[0] if isinstance(e, tuple) else e) for e in _safe)

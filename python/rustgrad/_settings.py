@@ -4,6 +4,8 @@ Results here never depend on the number of threads and float32 products are alwa
 switches for determinism and precision only remember what a program asked for.
 """
 
+from __future__ import annotations
+
 from . import _C
 
 __all__ = [
@@ -11,8 +13,6 @@ __all__ = [
     "get_deterministic_debug_mode",
     "get_float32_matmul_precision",
     "get_num_interop_threads",
-    "is_anomaly_check_nan_enabled",
-    "is_anomaly_enabled",
     "is_deterministic_algorithms_warn_only_enabled",
     "is_grad_enabled",
     "is_warn_always_enabled",
@@ -39,7 +39,14 @@ def _set(name, value):
     _C._fill_uninitialized(_asked["deterministic"] > 0 and _asked["fill"])
 
 
-def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
+def set_printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
     """Sets how tensors are printed.
 
     Args:
@@ -61,7 +68,7 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
     _C._set_printoptions(**options)
 
 
-def use_deterministic_algorithms(mode, *, warn_only=False):
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Every algorithm here is deterministic, whatever is asked for. What is left to be chosen is memory that nobody writes.
 
     While `mode` is True and `utils.deterministic.fill_uninitialized_memory` is not off, `empty`, `resize_` and their kin
@@ -76,22 +83,22 @@ def use_deterministic_algorithms(mode, *, warn_only=False):
     _set("deterministic", (1 if warn_only else 2) if mode else 0)
 
 
-def are_deterministic_algorithms_enabled():
+def are_deterministic_algorithms_enabled() -> bool:
     """Whether `use_deterministic_algorithms(True)` was asked for."""
     return _asked["deterministic"] > 0
 
 
-def is_deterministic_algorithms_warn_only_enabled():
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether it was asked for with `warn_only`."""
     return _asked["warn_only"]
 
 
-def get_deterministic_debug_mode():
+def get_deterministic_debug_mode() -> int:
     """0, 1 or 2: "default", "warn" or "error"."""
     return _asked["deterministic"]
 
 
-def set_deterministic_debug_mode(debug_mode):
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """The same wish as a mode: 0 or "default", 1 or "warn", 2 or "error"."""
     modes = {"default": 0, "warn": 1, "error": 2}
     mode = modes.get(debug_mode, debug_mode)
@@ -103,7 +110,7 @@ def set_deterministic_debug_mode(debug_mode):
     _set("deterministic", mode)
 
 
-def set_float32_matmul_precision(precision):
+def set_float32_matmul_precision(precision: str) -> None:
     """Remembers the wish; products of float32 matrices are always computed in float32.
 
     Raises:
@@ -116,36 +123,26 @@ def set_float32_matmul_precision(precision):
     _asked["precision"] = precision
 
 
-def get_float32_matmul_precision():
+def get_float32_matmul_precision() -> str:
     """The precision that was asked for; "highest" by default."""
     return _asked["precision"]
 
 
-def set_flush_denormal(mode):
+def set_flush_denormal(mode: bool) -> bool:
     """False: denormal numbers are kept on every processor; PyTorch answers so where it cannot flush them."""
     return False
 
 
-def get_num_interop_threads():
+def get_num_interop_threads() -> int:
     """1: operations run one after the other."""
     return 1
 
 
-def set_warn_always(mode):
+def set_warn_always(mode: bool) -> None:
     """Whether warnings that are given once in a program are given every time; filters of `warnings` still apply."""
     _C._set_warn_always(bool(mode))
 
 
-def is_warn_always_enabled():
+def is_warn_always_enabled() -> bool:
     """Whether `set_warn_always(True)` was asked for."""
     return _C._is_warn_always_enabled()
-
-
-def is_anomaly_enabled():
-    """Whether anomaly detection is on."""
-    return _C._is_anomaly_enabled()
-
-
-def is_anomaly_check_nan_enabled():
-    """Whether anomaly detection looks for NaN."""
-    return _C._is_anomaly_check_nan_enabled()

@@ -4,6 +4,8 @@ They are classes only in name: calling one makes a plain `Tensor` of its dtype, 
 for dtype and device.
 """
 
+from __future__ import annotations
+
 import warnings
 
 from . import _C
@@ -47,7 +49,7 @@ class _TypedMeta(type):
         return f"torch.{'' if cls._device == 'cpu' else cls._device + '.'}{cls.__name__}"
 
 
-def make_types(device):
+def make_types(device: str) -> dict[str, type]:
     """name -> typed constructor for a device kind."""
     types = {}
     for name, dtype in _KINDS.items():
@@ -73,7 +75,7 @@ def _find(name):
     return make_types(device or "cpu")[kind]
 
 
-def set_default_tensor_type(t):
+def set_default_tensor_type(t: type | str) -> None:
     """Sets default dtype and device by an old tensor type or its name ("torch.FloatTensor").
 
     Raises:

@@ -1,7 +1,16 @@
 """`rustgrad.accelerator`: the GPU by the name that fits any device; what `rustgrad.gpu` answers."""
 
+from __future__ import annotations
+
 from . import gpu as _gpu
 from ._C import device as _device
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._C import device
+    from ._typing import DeviceLike
 
 __all__ = [
     "current_accelerator",
@@ -25,12 +34,12 @@ memory_allocated = _gpu.memory_allocated
 current_device_index = current_device_idx = _gpu.current_device
 
 
-def current_accelerator(check_available=False):
+def current_accelerator(check_available: bool = False) -> device | None:
     """The device of the accelerator, `device("gpu")`; None where `check_available` and there is none."""
     return _device("gpu") if is_available() or not check_available else None
 
 
-def set_device_index(device):
+def set_device_index(device: DeviceLike) -> None:
     """Chooses what "gpu" means; there is one device, number 0.
 
     Raises:
@@ -46,12 +55,16 @@ set_device_idx = set_device_index
 class device_index:
     """`with device_index(0):` a block on one device, or on the current one where it is None."""
 
-    def __init__(self, device):
+    def __init__(self, device: int | None) -> None:
         self.idx = device
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         if self.idx is not None:
             set_device_index(self.idx)
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> None:
         pass
+
+
+def __dir__() -> list[str]:
+    return __all__

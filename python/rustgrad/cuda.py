@@ -3,11 +3,21 @@
 Under `python -m rustgrad script.py` the answers are the GPU's instead, whatever its vendor.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections import OrderedDict
 
 from . import _C
 from . import gpu as _gpu
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from ._C import Tensor
+    from ._typing import DeviceLike
 
 __all__ = [
     "current_device",
@@ -49,58 +59,58 @@ def _gpu_or(name):
     return getattr(_gpu, name)
 
 
-def is_available():
+def is_available() -> bool:
     """False; under `python -m rustgrad`, whether there is a GPU."""
     return _stands_for_gpu and _gpu.is_available()
 
 
-def device_count():
+def device_count() -> int:
     """0; under `python -m rustgrad`, the number of GPUs."""
     return _gpu.device_count() if _stands_for_gpu else 0
 
 
-def current_device():
+def current_device() -> int:
     """The number of the current device; RuntimeError without one."""
     return _gpu_or("current_device")()
 
 
-def get_device_name(device=None):
+def get_device_name(device: DeviceLike | None = None) -> str:
     """The name of a device; RuntimeError without one."""
     return _gpu_or("get_device_name")(device)
 
 
-def get_device_properties(device=None):
+def get_device_properties(device: DeviceLike | None = None) -> Any:
     """What driver and adapter say of themselves, as `rustgrad.gpu` has it; RuntimeError without a device."""
     return _gpu_or("get_device_properties")(device)
 
 
-def get_device_capability(device=None):
+def get_device_capability(device: DeviceLike | None = None) -> tuple[int, int]:
     """(0, 0): the GPU is of none of NVIDIA's architectures as far as one can tell; RuntimeError without a device."""
     _gpu_or("_index")(device)
     return 0, 0
 
 
-def max_memory_allocated(device=None):
+def max_memory_allocated(device: DeviceLike | None = None) -> int:
     """The most bytes in use since the start or since `reset_peak_memory_stats`; 0 without a device."""
     return _gpu.max_memory_allocated(device) if is_available() else 0
 
 
-def memory_reserved(device=None):
+def memory_reserved(device: DeviceLike | None = None) -> int:
     """Bytes in use and in the pool of the device; 0 without one."""
     return _gpu.memory_reserved(device) if is_available() else 0
 
 
-def memory_stats(device=None):
+def memory_stats(device: DeviceLike | None = None) -> OrderedDict[str, int]:
     """The figures of memory by name; none without a device."""
     return OrderedDict(_gpu.memory_stats(device) if is_available() else ())
 
 
-def reset_peak_memory_stats(device=None):
+def reset_peak_memory_stats(device: DeviceLike | None = None) -> None:
     """Starts `max_memory_allocated` again from what is in use; RuntimeError without a device."""
     _gpu_or("reset_peak_memory_stats")(device)
 
 
-def reset_max_memory_allocated(device=None):
+def reset_max_memory_allocated(device: DeviceLike | None = None) -> None:
     """Deprecated: `reset_peak_memory_stats`."""
     warnings.warn(
         "torch.cuda.reset_max_memory_allocated now calls torch.cuda.reset_peak_memory_stats, which resets /all/ peak "
@@ -111,23 +121,23 @@ def reset_max_memory_allocated(device=None):
     reset_peak_memory_stats(device)
 
 
-def memory_allocated(device=None):
+def memory_allocated(device: DeviceLike | None = None) -> int:
     """Bytes in use on the device; 0 without one."""
     return _gpu.memory_allocated(device) if is_available() else 0
 
 
-def synchronize(device=None):
+def synchronize(device: DeviceLike | None = None) -> None:
     """Waits for the device; RuntimeError without one."""
     _gpu_or("synchronize")(device)
 
 
-def empty_cache():
+def empty_cache() -> None:
     """Gives pooled memory back; nothing to do without a device."""
     if is_available():
         _gpu.empty_cache()
 
 
-def manual_seed(seed):
+def manual_seed(seed: int) -> None:
     """Without a device, silently nothing, as in PyTorch."""
     if _stands_for_gpu:
         _gpu.manual_seed(seed)
@@ -136,17 +146,17 @@ def manual_seed(seed):
 manual_seed_all = manual_seed
 
 
-def is_initialized():
+def is_initialized() -> bool:
     """What `is_available` says: nothing has to be initialised."""
     return is_available()
 
 
-def is_bf16_supported(including_emulation=True):
+def is_bf16_supported(including_emulation: bool = True) -> bool:
     """False: bfloat16 is computed on the CPU only."""
     return False
 
 
-def set_device(device):
+def set_device(device: DeviceLike) -> None:
     """Chooses the GPU that "cuda" means under `python -m rustgrad`: number 0; RuntimeError without one."""
     index = _gpu_or("_index")(device)
     if index != 0:
@@ -158,22 +168,26 @@ initial_seed = _C.initial_seed
 seed = seed_all = _C.seed
 
 
-def get_rng_state(device="cuda"):
+def get_rng_state(device: DeviceLike = "cuda") -> Tensor:
     """The state of the generator, which serves all devices."""
     return _C.get_rng_state()
 
 
-def set_rng_state(new_state, device="cuda"):
+def set_rng_state(new_state: Tensor, device: DeviceLike = "cuda") -> None:
     """Sets the state of the generator, which serves all devices."""
     _C.set_rng_state(new_state)
 
 
-def get_rng_state_all():
+def get_rng_state_all() -> list[Tensor]:
     """The state of the generator in a list: one state serves all devices."""
     return [_C.get_rng_state()]
 
 
-def set_rng_state_all(new_states):
+def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
     """Sets the state of the generator from a list of one."""
     for state in new_states:
         _C.set_rng_state(state)
+
+
+def __dir__() -> list[str]:
+    return __all__

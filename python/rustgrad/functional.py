@@ -7,3 +7,7 @@ __all__ = sorted(
     "einsum lu meshgrid norm pca_lowrank split svd_lowrank tensordot unique unique_consecutive unravel_index".split()
 )
 globals().update({name: getattr(_rustgrad, name) for name in __all__})
+
+
+def __dir__() -> list[str]:
+    return __all__

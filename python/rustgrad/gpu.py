@@ -4,12 +4,18 @@ A process drives one adapter, the device `gpu:0`; the environment variable `RUST
 a device takes None, a number, a string or a `rustgrad.device`, and raises RuntimeError for one that is not there.
 """
 
+from __future__ import annotations
+
 import atexit
 import contextlib
 from types import SimpleNamespace
 
 from . import _C
 from ._C import device
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._typing import DeviceLike
 
 __all__ = [
     "current_device",
@@ -51,27 +57,27 @@ def _index(which):
     return index
 
 
-def is_available():
+def is_available() -> bool:
     """Whether there is a GPU. A software adapter (Mesa's lavapipe) counts only where `RUSTGRAD_GPU` picks it. Never raises."""
     return _C._gpu_is_available()
 
 
-def device_count():
+def device_count() -> int:
     """The number of devices: 1, or 0 where none is available."""
     return int(_C._gpu_is_available())
 
 
-def current_device():
+def current_device() -> int:
     """The number of the device that "gpu" means: 0."""
     return 0
 
 
-def set_device(device):
+def set_device(device: DeviceLike) -> None:
     """Accepts the one device there is."""
     _index(device)
 
 
-def get_device_name(device=None):
+def get_device_name(device: DeviceLike | None = None) -> str:
     """The adapter's name, for instance "NVIDIA H200 (Vulkan)" or "llvmpipe (LLVM 15.0.6, 256 bits) (Vulkan)".
 
     Raises:
@@ -80,7 +86,7 @@ def get_device_name(device=None):
     return _C._gpu_device_name(_index(device))
 
 
-def get_device_properties(device=None):
+def get_device_properties(device: DeviceLike | None = None) -> SimpleNamespace:
     """What driver and adapter say of themselves: name, backend, type, driver, limits in bytes, has_int64, has_float64.
 
     Raises:
@@ -93,37 +99,37 @@ def get_device_properties(device=None):
     return SimpleNamespace(**found | numbers | flags)
 
 
-def synchronize(device=None):
+def synchronize(device: DeviceLike | None = None) -> None:
     """Waits until everything submitted to the device is done; errors found on the device are raised here at the latest."""
     _index(device)
     _C._gpu_synchronize()
 
 
-def memory_allocated(device=None):
+def memory_allocated(device: DeviceLike | None = None) -> int:
     """Bytes held by tensors on the device."""
     _index(device)
     return _C._gpu_memory()[0]
 
 
-def max_memory_allocated(device=None):
+def max_memory_allocated(device: DeviceLike | None = None) -> int:
     """The most bytes that tensors held on the device since the start or since `reset_peak_memory_stats`."""
     _index(device)
     return _C._gpu_memory()[1]
 
 
-def memory_reserved(device=None):
+def memory_reserved(device: DeviceLike | None = None) -> int:
     """Bytes held by tensors and by the pool of buffers that wait to be used again."""
     _index(device)
     return _C._gpu_memory()[2]
 
 
-def reset_peak_memory_stats(device=None):
+def reset_peak_memory_stats(device: DeviceLike | None = None) -> None:
     """Starts `max_memory_allocated` again from what is held now."""
     _index(device)
     _C._gpu_reset_peak_memory()
 
 
-def memory_stats(device=None):
+def memory_stats(device: DeviceLike | None = None) -> dict[str, int]:
     """The three figures of memory under PyTorch's names."""
     _index(device)
     current, peak, reserved = _C._gpu_memory()
@@ -134,20 +140,24 @@ def memory_stats(device=None):
     }
 
 
-def stats(device=None):
+def stats(device: DeviceLike | None = None) -> dict[str, int]:
     """Counters as a dict: dispatches, submits, waits, numbers and tensors read back, pipelines, buffers and bytes."""
     _index(device)
     return _C._gpu_stats()
 
 
-def empty_cache():
+def empty_cache() -> None:
     """Gives the memory of the buffer pools back."""
     _C._empty_cache()
 
 
-def manual_seed(seed):
+def manual_seed(seed: int) -> None:
     """Seeds the generator; there is one for all devices, since values depend on seed and index alone."""
     _C.manual_seed(seed)
 
 
 manual_seed_all = manual_seed
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -65,3 +65,7 @@ def _output_mask(op, input, *args, **kwargs):
     dim = args[0] if args else kwargs.get("dim")
     keepdim = bool(kwargs.get("keepdim"))
     return mask.any(dim if dim is not None else tuple(range(mask.ndim)), keepdim) if mask.ndim else mask
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -6,6 +6,8 @@ Tensors that share memory share it again after loading. Files of PyTorch before 
 Classes of this package are written under PyTorch's names, so that each of the two reads the other's modules.
 """
 
+from __future__ import annotations
+
 import codecs
 import contextlib
 import enum
@@ -42,6 +44,12 @@ from .storage import _NAMES, TypedStorage, UntypedStorage, storage_of
 __all__ = ["CheckpointError", "add_safe_globals", "clear_safe_globals", "default_restore_location", "get_safe_globals",
            "get_unsafe_globals_in_checkpoint", "LoadEndianness", "get_default_load_endianness", "load", "location_tag",
            "register_package", "safe_globals", "save", "set_default_load_endianness"]  # fmt: skip
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from os import PathLike
+    from typing import IO, Any
 
 _LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 _packages = []
@@ -126,13 +134,13 @@ def _pickler(module, file, protocol):
 
 
 def save(
-    obj,
-    f,
-    pickle_module=pickle,
-    pickle_protocol=2,
-    _use_new_zipfile_serialization=True,
-    _disable_byteorder_record=False,
-):
+    obj: Any,
+    f: str | PathLike[str] | IO[bytes],
+    pickle_module: Any = pickle,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:
     """Writes tensors, containers of them, modules and whatever else can be pickled to a file that PyTorch reads as well.
 
     A `state_dict` is what `load` reads by default; a whole module needs `weights_only=False` or `add_safe_globals`.
@@ -226,12 +234,12 @@ class LoadEndianness(enum.Enum):
 _endianness = None
 
 
-def get_default_load_endianness():
+def get_default_load_endianness() -> LoadEndianness | None:
     """What `set_default_load_endianness` set, or None: this machine's."""
     return _endianness
 
 
-def set_default_load_endianness(endianness):
+def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
     """Sets the byte order of checkpoints that do not say their own: a `LoadEndianness`, or None for this machine's."""
     global _endianness
     if endianness is not None and not isinstance(endianness, LoadEndianness):
@@ -334,7 +342,9 @@ def _counterpart(module, name):
         raise CheckpointError(f"the file needs {module}.{name}, which is not here yet") from None
 
 
-def register_package(priority, tagger, deserializer):
+def register_package(
+    priority: int, tagger: Callable[[Any], str | None], deserializer: Callable[[Any, str], Any]
+) -> None:
     """Registers how storages of a kind are tagged when they are saved and placed when they are loaded.
 
     Args:
@@ -346,13 +356,13 @@ def register_package(priority, tagger, deserializer):
     _packages.sort(key=lambda package: package[0])
 
 
-def location_tag(storage):
+def location_tag(storage: Any) -> str:
     """The location under which a storage is saved: that of the first registered package that has one, or its device."""
     found = (tagger(storage) for _, tagger, _ in _packages)
     return next((tag for tag in found if tag is not None), None) or str(storage.device)
 
 
-def default_restore_location(storage, location):
+def default_restore_location(storage: Any, location: str) -> Any:
     """A loaded storage at `location`, by the first registered package that takes it, or on the device of that name."""
     for _, _, deserializer in _packages:
         placed = deserializer(storage, location)
@@ -386,7 +396,15 @@ def _placed(flat, location, target):
     return default_restore_location(storage, str(location)).untyped()
 
 
-def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **pickle_load_args):
+def load(
+    f: str | PathLike[str] | IO[bytes],
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
     """Reads a checkpoint of `save` or of PyTorch.
 
     With `weights_only` (the default) nothing in the file is executed: it builds values, containers, tensors, and what
@@ -434,7 +452,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         return _load_legacy(file, map_location, unpickler)
 
 
-def get_unsafe_globals_in_checkpoint(f):
+def get_unsafe_globals_in_checkpoint(f: str | PathLike[str] | IO[bytes]) -> list[str]:
     """The names in a checkpoint (path or binary file) that `load` would refuse as things stand, as "module.name"."""
     with _naming(None), _opened(f) as file, zipfile.ZipFile(file) as archive:
         name = next((n for n in archive.namelist() if n.endswith("/data.pkl")), None)
@@ -589,3 +607,7 @@ def _load_legacy(file, map_location, unpickler):
     made = unpickler(file, fetch, map_location).load()
     file.seek(behind)
     return made
+
+
+def __dir__() -> list[str]:
+    return __all__

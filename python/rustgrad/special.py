@@ -5,3 +5,7 @@ from ._base import ops
 _PREFIX = "special."
 __all__ = sorted(name.removeprefix(_PREFIX) for name in ops if name.startswith(_PREFIX))
 globals().update({name: ops[_PREFIX + name] for name in __all__})
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -4,6 +4,8 @@ A storage object is a window on memory that some tensor keeps; it is made when i
 comes back while it lives, so that a pickle of several views holds their memory once.
 """
 
+from __future__ import annotations
+
 import functools
 import sys
 import warnings
@@ -12,6 +14,17 @@ import weakref
 from . import _C
 from ._C import Tensor, ops
 from ._files import map_file, path_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from os import PathLike
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from ._C import dtype as _dtype
+    from ._typing import DeviceLike
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -26,7 +39,7 @@ _KINDS = {
 _NAMES = {dtype: name for name, dtype in _KINDS.items()}
 
 
-def storage_of(tensor):
+def storage_of(tensor: Tensor) -> UntypedStorage:
     """The storage under a tensor; the same object while one lives."""
     place, key = str(tensor.device), _C._storage_key(tensor)
     found = _LIVE.get((place, key))
@@ -54,7 +67,7 @@ class UntypedStorage:
         device (device): where. Default: the CPU.
     """
 
-    def __init__(self, size=0, *, device="cpu"):
+    def __init__(self, size: int | Sequence[int] = 0, *, device: DeviceLike = "cpu") -> None:
         if hasattr(size, "__index__"):
             self._tensor = ops["empty"](size, dtype=_C.uint8, device=device)
         else:
@@ -71,13 +84,23 @@ class UntypedStorage:
         """All of the memory as a tensor of one dimension."""
         return _C._over_storage(self._tensor, dtype, 0, [self.nbytes() // dtype.itemsize], [1])
 
-    device = property(lambda self: self._tensor.device, doc="Where the memory is.")
-    _cdata = property(lambda self: _C._storage_key(self._tensor), doc="A number that tells one memory from another.")
-    is_cuda = property(lambda self: False, doc="False: there is no CUDA here.")
-    is_sparse = property(lambda self: False, doc="False: memory is dense.")
+    @property
+    def device(self) -> _C.device:
+        """Where the memory is."""
+        return self._tensor.device
+
+    @property
+    def is_cuda(self) -> bool:
+        """False: there is no CUDA here."""
+        return False
+
+    @property
+    def is_sparse(self) -> bool:
+        """False: memory is dense."""
+        return False
 
     @classmethod
-    def from_file(cls, filename, shared=False, nbytes=0):
+    def from_file(cls, filename: str | PathLike[str], shared: bool = False, nbytes: int = 0) -> UntypedStorage:
         """The first bytes of a file, mapped into memory.
 
         Args:
@@ -91,7 +114,9 @@ class UntypedStorage:
         return storage_of(map_file(filename, shared, nbytes))
 
     @classmethod
-    def from_buffer(cls, buffer, byte_order=None, count=-1, offset=0, *, dtype):
+    def from_buffer(
+        cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, *, dtype: _dtype
+    ) -> UntypedStorage:
         """A copy of the bytes of an object with the buffer protocol, put in the machine's order.
 
         Args:
@@ -109,7 +134,7 @@ class UntypedStorage:
         copied = _C.frombuffer(bytearray(buffer), dtype=kind, count=count, offset=offset).clone()
         return _in_native_order(storage_of(copied.to(dtype)), byte_order or "native", dtype)
 
-    def byteswap(self, dtype):
+    def byteswap(self, dtype: _dtype) -> None:
         """Turns the bytes of each number of a dtype round, in place."""
         n = dtype.to_real().itemsize
         numbers = self._bytes[: self.nbytes() // n * n].view(-1, n)
@@ -119,52 +144,52 @@ class UntypedStorage:
         return self._as(dtype or _C.get_default_dtype())
 
     @property
-    def filename(self):
+    def filename(self) -> str | None:
         """The path of the file that shares the memory; None without one."""
         return path_at(self.data_ptr())
 
-    def nbytes(self):
+    def nbytes(self) -> int:
         """The number of bytes."""
         return _C._storage_info(self._tensor)[1]
 
-    def __sizeof__(self):
+    def __sizeof__(self) -> int:
         return super().__sizeof__() + self.nbytes()
 
     @property
-    def _cdata(self):
+    def _cdata(self) -> int:
         return _C._storage_key(self._tensor)
 
-    def resizable(self):
+    def resizable(self) -> bool:
         """Whether the memory can grow: it is no slice or file, and no other library knows it."""
         return _C._storage_resizable(self._tensor)
 
-    def size(self):
+    def size(self) -> int:
         """The number of bytes."""
         return self.nbytes()
 
     __len__ = nbytes
 
-    def element_size(self):
+    def element_size(self) -> int:
         """1: an element is a byte."""
         return 1
 
-    def data_ptr(self):
+    def data_ptr(self) -> int:
         """The address of the first byte; 0 on a GPU."""
         return 0 if self._tensor.is_gpu else self._bytes.data_ptr()
 
-    def untyped(self):
+    def untyped(self) -> UntypedStorage:
         """The storage itself."""
         return self
 
-    def type(self):
+    def type(self) -> str:
         """The name of the type."""
         return "torch.storage.UntypedStorage"
 
-    def is_shared(self):
+    def is_shared(self) -> bool:
         """False: memory is not shared between processes."""
         return False
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, slice):
             n = self.nbytes()
             if not -n <= index < n:
@@ -175,58 +200,58 @@ class UntypedStorage:
             raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
         return storage_of(_C._storage_slice(self._bytes, start, max(start, stop)))
 
-    def __setitem__(self, index, value):
+    def __setitem__(self, index: Any, value: Any) -> None:
         self._bytes[index] = value
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
 
-    def tolist(self):
+    def tolist(self) -> list[Any]:
         """The bytes as a list of ints."""
         return list(_C._storage_bytes(self._tensor))
 
-    def fill_(self, value):
+    def fill_(self, value: Any) -> Self:
         """Sets every byte."""
         self._bytes.fill_(value)
         return self
 
-    def copy_(self, source, non_blocking=None):
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> Self:
         """Copies the bytes of another storage of the same size."""
         self._bytes.copy_(source.untyped()._bytes)
         return self
 
-    def clone(self):
+    def clone(self) -> UntypedStorage:
         """A copy with memory of its own."""
         return storage_of(self._as(self._tensor.dtype).clone())
 
-    def cpu(self):
+    def cpu(self) -> UntypedStorage:
         """The storage on the CPU: itself, or a copy."""
         return storage_of(self._as(self._tensor.dtype).cpu()) if self._tensor.is_gpu else self
 
-    def resize_(self, size):
+    def resize_(self, size: int) -> Self:
         """Changes the number of bytes; kept bytes stay."""
         _C._resize(self._bytes, [size])
         return self
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, UntypedStorage):
             return NotImplemented
         return self.device == other.device and _C._storage_key(self._tensor) == _C._storage_key(other._tensor)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return _C._storage_key(self._tensor)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lines = "\n ".join(map(str, self.tolist()))
         return f" {lines}\n[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
 
-    def __copy__(self):
+    def __copy__(self) -> UntypedStorage:
         return self.clone()
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
         return memo.setdefault(id(self), self.clone())
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return (_rebuild_storage, (_C._storage_bytes(self._tensor), self._tensor.dtype, str(self.device)))
 
 
@@ -235,7 +260,7 @@ def _rebuild_storage(data, dtype, device):
 
 
 class _StorageMeta(type):
-    def __instancecheck__(cls, instance):
+    def __instancecheck__(cls, instance: object) -> bool:
         wanted = _KINDS.get(cls.__name__)
         return type.__instancecheck__(TypedStorage, instance) and wanted in (None, instance.dtype)
 
@@ -248,9 +273,15 @@ class TypedStorage(metaclass=_StorageMeta):
         dtype (dtype): of its elements.
     """
 
-    dtype = None
+    dtype: _dtype | None = None
 
-    def __init__(self, *args, wrap_storage=None, dtype=None, device="cpu"):
+    def __init__(
+        self,
+        *args: Any,
+        wrap_storage: UntypedStorage | None = None,
+        dtype: _dtype | None = None,
+        device: DeviceLike = "cpu",
+    ) -> None:
         self.dtype = dtype or self.dtype or _C.get_default_dtype()
         if wrap_storage is None:
             data = args[0] if args else 0
@@ -265,35 +296,41 @@ class TypedStorage(metaclass=_StorageMeta):
     def _elements(self):
         return self._untyped_storage._as(self.dtype)
 
-    device = property(lambda self: self._untyped_storage.device, doc="Where the memory is.")
-    _cdata = property(lambda self: self._untyped_storage._cdata, doc="A number that tells one memory from another.")
-    is_cuda = property(lambda self: False, doc="False: there is no CUDA here.")
+    @property
+    def device(self) -> _C.device:
+        """Where the memory is."""
+        return self._untyped_storage.device
+
+    @property
+    def is_cuda(self) -> bool:
+        """False: there is no CUDA here."""
+        return False
 
     @classmethod
-    def from_file(cls, filename, shared=False, size=0):
+    def from_file(cls, filename: str | PathLike[str], shared: bool = False, size: int = 0) -> Self:
         """`size` elements of a file: see `UntypedStorage.from_file`."""
         dtype = cls.dtype or _C.get_default_dtype()
         untyped = UntypedStorage.from_file(filename, shared, size * dtype.itemsize)
         return cls(wrap_storage=untyped, dtype=dtype)
 
     @property
-    def filename(self):
+    def filename(self) -> str | None:
         """The path of the file that shares the memory; None without one."""
         return self._untyped_storage.filename
 
-    def __sizeof__(self):
+    def __sizeof__(self) -> int:
         return super().__sizeof__() + self.nbytes()
 
     @property
-    def _cdata(self):
+    def _cdata(self) -> int:
         return self._untyped_storage._cdata
 
-    def resizable(self):
+    def resizable(self) -> bool:
         """Whether the memory can grow."""
         return self._untyped_storage.resizable()
 
     @classmethod
-    def from_buffer(cls, buffer, byte_order=None, count=-1, offset=0):
+    def from_buffer(cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0) -> Self:
         """A copy of the elements in an object with the buffer protocol: see `UntypedStorage.from_buffer`."""
         dtype = cls.dtype or _C.get_default_dtype()
         return cls(wrap_storage=UntypedStorage.from_buffer(buffer, byte_order, count, offset, dtype=dtype), dtype=dtype)
@@ -306,95 +343,95 @@ class TypedStorage(metaclass=_StorageMeta):
             )
         return self._elements
 
-    def untyped(self):
+    def untyped(self) -> UntypedStorage:
         """The memory without its dtype."""
         return self._untyped_storage
 
-    def nbytes(self):
+    def nbytes(self) -> int:
         """The number of bytes."""
         return self._untyped_storage.nbytes()
 
-    def element_size(self):
+    def element_size(self) -> int:
         """Bytes per element."""
         return self.dtype.itemsize
 
-    def size(self):
+    def size(self) -> int:
         """The number of elements."""
         return self.nbytes() // self.element_size()
 
     __len__ = size
 
-    def data_ptr(self):
+    def data_ptr(self) -> int:
         """The address of the first element; 0 on a GPU."""
         return self._untyped_storage.data_ptr()
 
-    def type(self):
+    def type(self) -> str:
         """The name of the type: `torch.FloatStorage`."""
         return f"torch.{_NAMES.get(self.dtype, 'storage.TypedStorage')}"
 
-    def pickle_storage_type(self):
+    def pickle_storage_type(self) -> str:
         """The name under which checkpoints know the type."""
         return _NAMES[self.dtype]
 
-    def is_shared(self):
+    def is_shared(self) -> bool:
         """False: memory is not shared between processes."""
         return False
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         return self._elements[index].item()
 
-    def __setitem__(self, index, value):
+    def __setitem__(self, index: Any, value: Any) -> None:
         self._elements[index] = value
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
 
-    def tolist(self):
+    def tolist(self) -> list[Any]:
         """The elements as a list."""
         return self._elements.tolist()
 
-    def fill_(self, value):
+    def fill_(self, value: Any) -> Self:
         """Sets every element."""
         self._elements.fill_(value)
         return self
 
-    def copy_(self, source, non_blocking=None):
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> Self:
         """Copies the elements of another storage, converted."""
         self._elements.copy_(source._elements)
         return self
 
-    def clone(self):
+    def clone(self) -> TypedStorage:
         """A copy with memory of its own."""
         return TypedStorage(wrap_storage=self._untyped_storage.clone(), dtype=self.dtype)
 
-    def cpu(self):
+    def cpu(self) -> TypedStorage:
         """The storage on the CPU: itself, or a copy."""
         return TypedStorage(wrap_storage=self._untyped_storage.cpu(), dtype=self.dtype)
 
-    def resize_(self, size):
+    def resize_(self, size: int) -> Self:
         """Changes the number of elements; kept ones stay."""
         self._untyped_storage.resize_(size * self.element_size())
         return self
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, TypedStorage) and self._untyped_storage == other._untyped_storage
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._untyped_storage)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lines = "\n ".join(map(str, self.tolist()))
         return f" {lines}\n[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
 
-    def __copy__(self):
+    def __copy__(self) -> TypedStorage:
         return self.clone()
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> TypedStorage:
         return TypedStorage(wrap_storage=self._untyped_storage.__deepcopy__(memo), dtype=self.dtype)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return (_rebuild_typed, (self._untyped_storage, self.dtype))
 
 
@@ -416,7 +453,7 @@ for _name, _dtype in {
     setattr(TypedStorage, _name, _cast(_name, _dtype))
 
 
-def default_type():
+def default_type() -> type[Any]:
     """The old class of the default dtype, which is called `Storage`."""
     return make_types()[_NAMES[_C.get_default_dtype()]]
 
@@ -431,7 +468,7 @@ def _rebuild_typed(storage, dtype):
 
 
 @functools.cache
-def make_types():
+def make_types() -> dict[str, type]:
     """The old classes of one dtype each: `FloatStorage(3)`, `LongStorage([1, 2])`."""
     doc = "A storage of {} elements: uninitialised ones from a size, or those of a sequence."
     body = {"__module__": "rustgrad"}
@@ -457,9 +494,13 @@ def _storage_type(self):
     return make_types().get(_NAMES.get(self.dtype), TypedStorage)
 
 
-def install():
+def install() -> None:
     """Gives tensors their storages."""
     Tensor.untyped_storage = storage_of
     Tensor.storage = _storage
     Tensor.storage_type = _storage_type
     Tensor._typed_storage = lambda self: TypedStorage(wrap_storage=storage_of(self), dtype=self.dtype)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -28,3 +28,7 @@ Number = int | float | bool
 _Number = (int, float, bool)
 Device = device | str | int | None
 FileLike = str | os.PathLike[str] | IO[bytes]
+
+
+def __dir__() -> list[str]:
+    return __all__

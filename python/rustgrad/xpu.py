@@ -1,5 +1,11 @@
 """`rustgrad.xpu`: there are no XPU devices here. Intel's GPUs are reached as `gpu`, like any vendor's."""
 
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._typing import DeviceLike
+
 __all__ = [
     "current_device",
     "device_count",
@@ -12,17 +18,17 @@ __all__ = [
 ]
 
 
-def is_available():
+def is_available() -> bool:
     """False."""
     return False
 
 
-def is_initialized():
+def is_initialized() -> bool:
     """False."""
     return False
 
 
-def device_count():
+def device_count() -> int:
     """0."""
     return 0
 
@@ -31,22 +37,26 @@ def _refuse(name):
     raise RuntimeError(f"xpu.{name}: there is no XPU in rustgrad. Use rustgrad.gpu and device='gpu'.")
 
 
-def current_device():
+def current_device() -> int:
     """RuntimeError: there is none."""
     _refuse("current_device")
 
 
-def synchronize(device=None):
+def synchronize(device: DeviceLike | None = None) -> None:
     """RuntimeError: there is nothing to wait for."""
     _refuse("synchronize")
 
 
-def empty_cache():
+def empty_cache() -> None:
     """Nothing: no memory is held."""
 
 
-def manual_seed(seed):
+def manual_seed(seed: int) -> None:
     """Nothing, as in PyTorch without such a device."""
 
 
 manual_seed_all = manual_seed
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -3,6 +3,8 @@
 //! It holds the overloads of a name. A call parses the arguments by the first signature that fits and goes to dispatch;
 //! `out=`, `requires_grad=` and the in-place form are handled here, once for all ops.
 
+use super::bound;
+use super::describe::{self, Form};
 use super::error::guard_object;
 use super::object::{borrow, slot, wrap};
 use super::overrides;
@@ -28,6 +30,7 @@ pub struct Entry {
     /// Where Python finds it: the module, and what stands before the name there (`Tensor.`). Pickles say so.
     home: Home,
     pub ops: Vec<&'static Op>,
+    pub form: Form,
     /// The in-place form: `add_`.
     pub inplace: bool,
     /// Result classes of overloads that return named tuples.
@@ -44,6 +47,12 @@ pub enum Home {
 }
 
 impl Home {
+    fn form(self) -> Form {
+        match self {
+            Home::Module(_) => Form::Function,
+            Home::Tensor => Form::Method,
+        }
+    }
     fn module(self) -> String {
         match self {
             Home::Module(space) if !space.is_empty() => format!("rustgrad.{space}"),
@@ -63,11 +72,6 @@ struct OpObject {
     base: PyObject,
     vectorcall: ffi::vectorcallfunc,
     entry: *const Entry,
-}
-
-unsafe extern "C" {
-    // Part of CPython's API that the bindings leave out.
-    fn PyMethod_New(function: *mut PyObject, instance: *mut PyObject) -> *mut PyObject;
 }
 
 static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(null_mut());
@@ -293,7 +297,7 @@ unsafe extern "C" fn descr_get(o: *mut PyObject, instance: *mut PyObject, _class
             ffi::Py_INCREF(o);
             return o;
         }
-        PyMethod_New(o, instance)
+        bound::bind(o, instance)
     }
 }
 
@@ -301,7 +305,11 @@ unsafe extern "C" fn repr(o: *mut PyObject) -> *mut PyObject {
     // SAFETY: `o` is one of our objects.
     let entry = unsafe { &*(*o.cast::<OpObject>()).entry };
     guard_object(|py| {
-        Ok(PyString::new(py, &format!("<built-in method {} of rustgrad>", entry.name)).into_any().into_ptr())
+        let text = match entry.form {
+            Form::Function => format!("<built-in method {} of rustgrad>", entry.name),
+            Form::Method => format!("<method '{}' of 'Tensor' objects>", entry.name),
+        };
+        Ok(PyString::new(py, &text).into_any().into_ptr())
     })
 }
 
@@ -315,14 +323,10 @@ unsafe extern "C" fn describe(o: *mut PyObject, what: *mut c_void) -> *mut PyObj
     guard_object(|py| {
         let text = match what as usize {
             0 => entry.name.to_string(),
-            1 => entry
-                .ops
-                .iter()
-                .map(|op| format!("{}\n\n{}", super::table::python_signature(op, entry.name), op.doc))
-                .collect::<Vec<_>>()
-                .join("\n\n"),
-            2 => entry.home.module(),
-            _ => entry.home.qualified(entry.name),
+            1 => describe::doc(entry),
+            2 => describe::text_signature(entry),
+            QUALIFIED => entry.home.qualified(entry.name),
+            _ => entry.home.module(),
         };
         Ok(PyString::new(py, &text).into_any().into_ptr())
     })
@@ -352,8 +356,9 @@ pub fn create_type(py: Python) -> PyResult<()> {
     let getset = Box::leak(Box::new([
         text(c"__name__", 0),
         text(c"__doc__", 1),
-        text(c"__module__", 2),
+        text(c"__text_signature__", 2),
         text(c"__qualname__", QUALIFIED),
+        text(c"__module__", 4),
         end_getset,
     ]));
     let members = Box::leak(Box::new([
@@ -410,7 +415,7 @@ pub fn make<'py>(
     inplace: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let named = ops.iter().map(|op| named_tuple(py, op)).collect::<PyResult<Vec<_>>>()?;
-    let entry = Box::leak(Box::new(Entry { name, home, ops, inplace, named }));
+    let entry = Box::leak(Box::new(Entry { name, home, ops, form: home.form(), inplace, named }));
     // SAFETY: generic alloc gives room for our layout; both fields are set before anyone sees the object.
     unsafe {
         let o = ffi::PyType_GenericAlloc(TYPE.load(Ordering::Relaxed), 0).cast::<OpObject>();

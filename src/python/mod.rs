@@ -1,9 +1,11 @@
 //! The extension module `rustgrad._C`: values cross the border here, and nothing is computed.
 
 mod backward;
+mod bound;
 mod buffer;
 mod callable;
 mod construct;
+mod describe;
 mod device;
 mod dlpack;
 mod error;
@@ -44,6 +46,7 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     };
     let tensor = owned(object::create(py, &number::table())?);
     let size = owned(kinds::create_size(py)?);
+    bound::create_type(py)?;
     callable::create_type(py)?;
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add("default_generator", Py::new(py, kinds::_default_generator())?)?;
@@ -63,6 +66,7 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     functions(m)?;
     overrides::install(m)?;
     m.add("ops", table::install(py, &tensor)?)?;
+    m.add("_steps", table::steps(py)?)?;
     witness::start(py)?;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The op table in Python: callables by name, and the rows that tests, stubs and docs read.
 
 use super::callable::{self, Home};
+use super::describe::python_signature;
 use super::values::type_name;
 use crate::device::{Device, Name};
 use crate::dispatch;
@@ -54,46 +55,19 @@ pub fn install<'py>(py: Python<'py>, tensor: &Bound<'py, PyAny>) -> PyResult<Bou
         let inplace = has(Forms::INPLACE);
         if !inplace.is_empty() {
             let name: &'static str = Box::leak(format!("{name}_").into_boxed_str());
-            let f = callable::make(py, name, Home::Tensor, inplace, true)?;
-            tensor.setattr(name, &f)?;
             if !dict.contains(name)? {
-                dict.set_item(name, f)?;
+                dict.set_item(name, callable::make(py, name, Home::Module(""), inplace.clone(), true)?)?;
             }
+            tensor.setattr(name, callable::make(py, name, Home::Tensor, inplace, true)?)?;
         }
     }
     Ok(dict)
 }
 
-/// `add(input, other, *, alpha=1, out=None)`: a signature as Python writes it.
-pub fn python_signature(op: &'static Op, name: &str) -> String {
-    let sig = op.signature();
-    let mut parts = Vec::new();
-    for (i, p) in sig.params.iter().enumerate() {
-        if i == sig.positional && p.keyword_only {
-            parts.push("*".to_string());
-        }
-        parts.push(python_param(p));
-    }
-    if op.forms.has(Forms::OUT) && !name.ends_with('_') {
-        if sig.positional == sig.params.len() {
-            parts.push("*".to_string());
-        }
-        parts.push("out=None".to_string());
-    }
-    let returns = match &sig.returns {
-        Returns::One => "Tensor".to_string(),
-        Returns::Named(n) => format!("({})", n.join(", ")),
-        Returns::Many => "tuple of Tensors".to_string(),
-    };
-    format!("{name}({}) -> {returns}", parts.join(", "))
-}
-
-fn python_param(p: &Param) -> String {
-    let name = if p.name == "self" { "input" } else { p.name };
-    match p.default_text {
-        Some(d) => format!("{name}={d}"),
-        None => name.to_string(),
-    }
+/// The names that are only steps of other ops: callable by `ops`, and no functions of the package.
+pub fn steps(py: Python) -> PyResult<Bound<PyTuple>> {
+    let hidden = by_name().into_iter().filter(|(_, ops)| ops.iter().all(|o| o.forms.has(Forms::HIDDEN)));
+    PyTuple::new(py, hidden.map(|(name, _)| name).collect::<Vec<_>>())
 }
 
 fn kind(op: &Op) -> &'static str {

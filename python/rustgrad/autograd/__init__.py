@@ -1,10 +1,16 @@
 """`rustgrad.autograd`: running the graph backwards, custom functions, checks of gradients."""
 
+from __future__ import annotations
+
 import importlib
 
 from .._C import SavedTensor
 from ._engine import backward, grad
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _LAZY = {
     "Function": "function",
@@ -40,7 +46,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name in _LAZY:
         value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
         # `gradcheck` is both a function here and a submodule: the function is what the name means.
@@ -51,5 +57,5 @@ def __getattr__(name):
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
-def __dir__():
-    return sorted({*globals(), *__all__})
+def __dir__() -> list[str]:
+    return __all__

@@ -4,11 +4,20 @@
 that are returned instead of accumulated.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Mapping
 
 from .. import _C
 from .._base import Tensor, ones, ones_like, stack, zeros_like
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from .._typing import GradientEdge
 
 __all__ = ["backward", "grad"]
 
@@ -17,7 +26,7 @@ def _is_edge(obj):
     return not isinstance(obj, Tensor) and hasattr(obj, "output_nr") and hasattr(obj, "node")
 
 
-def as_tuple(values):
+def as_tuple(values: Any) -> tuple[Any, ...]:
     """A tensor (or edge) as a tuple of one; another sequence as a tuple."""
     if isinstance(values, Tensor) or _is_edge(values):
         return (values,)
@@ -64,7 +73,7 @@ def _implicit_grad(out):
     return ones(like.shape, dtype=like.dtype, device=like.device) if _is_edge(out) else ones_like(out)
 
 
-def make_grads(outputs, grads, batched=False):
+def make_grads(outputs: Sequence[Any], grads: Any, batched: bool = False) -> tuple[Any, ...]:
     """The gradient of each output: the given one, checked, or 1 for a scalar."""
     if grads is None:
         grads = (None,) * len(outputs)
@@ -93,7 +102,14 @@ def _check_inputs_mapping(inputs, where):
         )
 
 
-def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
+def backward(
+    tensors: Tensor | GradientEdge | Sequence[Tensor | GradientEdge],
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Tensor | Sequence[Tensor | None] | None = None,
+    inputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge] | dict[Any, Tensor] | None = None,
+) -> None:
     """Sums gradients of `tensors` into the `.grad` of the leaves.
 
     Args:
@@ -129,16 +145,16 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
 
 
 def grad(
-    outputs,
-    inputs,
-    grad_outputs=None,
-    retain_graph=None,
-    create_graph=False,
-    only_inputs=True,
-    allow_unused=None,
-    is_grads_batched=False,
-    materialize_grads=False,
-):
+    outputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge],
+    inputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge] | dict[Any, Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> Any:
     """The gradients of `outputs` with respect to `inputs`, without touching any `.grad`.
 
     Args:

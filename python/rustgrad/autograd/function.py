@@ -5,12 +5,19 @@ the extension module, which makes one graph node of it. The node owns the saved 
 versions) and calls `ctx` back with the gradients of the outputs.
 """
 
+from __future__ import annotations
+
 import functools
 import warnings
 
 from .. import _C
 from .._base import Tensor, is_grad_enabled, zeros
 from .grad_mode import no_grad
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 __all__ = [
     "BackwardCFunction",
@@ -29,16 +36,16 @@ class FunctionCtx:
         needs_input_grad: a tuple of bools, whether each argument of `apply` needs a gradient.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._to_save = ()
         self._saved = None
         self._dirty = ()
         self._non_differentiable = ()
-        self.materialize_grads = True
+        self.materialize_grads: bool = True
         self._materialize_non_diff_grads = True
-        self.needs_input_grad = ()
+        self.needs_input_grad: tuple[bool, ...] = ()
 
-    def save_for_backward(self, *tensors):
+    def save_for_backward(self, *tensors: Any) -> None:
         """Keeps inputs, outputs or intermediate tensors (None is allowed) for `ctx.saved_tensors` in backward.
 
         Raises:
@@ -51,12 +58,12 @@ class FunctionCtx:
                 )
         self._to_save = tensors
 
-    def save_for_forward(self, *tensors):
+    def save_for_forward(self, *tensors: Any) -> None:
         """Keeps tensors for `jvp`."""
         self.saved_for_forward = tensors
 
     @property
-    def saved_tensors(self):
+    def saved_tensors(self) -> tuple[Tensor, ...]:
         """The tensors given to `save_for_backward`.
 
         Raises:
@@ -69,20 +76,20 @@ class FunctionCtx:
         return () if self._saved is None else self._saved.raw()
 
     @property
-    def saved_variables(self):
+    def saved_variables(self) -> tuple[Tensor, ...]:
         """The old name of `saved_tensors`."""
         warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
         return self.saved_tensors
 
-    def mark_dirty(self, *args):
+    def mark_dirty(self, *args: Any) -> None:
         """Says which inputs were changed in place; they must be outputs too."""
         self._dirty = args
 
-    def mark_non_differentiable(self, *args):
+    def mark_non_differentiable(self, *args: Any) -> None:
         """Says which outputs have no gradient."""
         self._non_differentiable = args
 
-    def set_materialize_grads(self, value):
+    def set_materialize_grads(self, value: Any) -> None:
         """Whether missing gradients of outputs reach backward as zeros (the default) or as None."""
         self.materialize_grads = value
 
@@ -151,7 +158,7 @@ BackwardCFunction = _Ctx
 
 
 class _FunctionMeta(type):
-    def __init__(cls, name, bases, attrs):
+    def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
         super().__init__(name, bases, attrs)
         # Each function has its own context class, so that `type(ctx)` names it as PyTorch does.
         cls._context_class = type(f"{name}Backward", (_Ctx,), {"_fn": cls, "__module__": "torch.autograd.function"})
@@ -181,7 +188,7 @@ class Function(metaclass=_FunctionMeta):
 
     generate_vmap_rule = False
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
             "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
@@ -190,24 +197,25 @@ class Function(metaclass=_FunctionMeta):
             stacklevel=2,
         )
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(
             "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
             "function with static forward method."
         )
 
     @staticmethod
-    def forward(*args, **kwargs):
+    def forward(*args: Any, **kwargs: Any) -> Any:
         """Computes the outputs; tensors it makes are not recorded."""
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
-    def setup_context(ctx, inputs, output):
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> Any:
         """With a `forward` that takes no ctx: saves what backward needs."""
         raise NotImplementedError("setup_context is not implemented.")
 
+    # With `**kwargs: Any` type checkers let a subclass have the parameters that it likes.
     @staticmethod
-    def backward(ctx, *grad_outputs):
+    def backward(ctx: Any, *grad_outputs: Any, **kwargs: Any) -> Any:
         """From one gradient for each output to one for each input (None where there is none)."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
@@ -215,19 +223,19 @@ class Function(metaclass=_FunctionMeta):
         )
 
     @staticmethod
-    def vjp(ctx, *grad_outputs):
+    def vjp(ctx: Any, *grad_outputs: Any, **kwargs: Any) -> Any:
         """Another name of `backward`."""
         return Function.backward(ctx, *grad_outputs)
 
     @staticmethod
-    def jvp(ctx, *grad_inputs):
+    def jvp(ctx: Any, *grad_inputs: Any, **kwargs: Any) -> Any:
         """Forward mode; not used."""
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
         )
 
     @classmethod
-    def apply(cls, *args, **kwargs):
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Runs the function on tensors and other values and records it; returns what `forward` returns."""
         separate = cls.setup_context is not Function.setup_context
         if separate:
@@ -303,12 +311,12 @@ def _is_continuous(dtype):
 class InplaceFunction(Function):
     """A `Function` that is told whether it works in place: `self.inplace`."""
 
-    def __init__(self, inplace=False):
+    def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
 
 
-def once_differentiable(fn):
+def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Decorates a `backward` that is itself not differentiable: a second derivative through it raises."""
 
     @functools.wraps(fn)
@@ -331,10 +339,14 @@ class BackwardHookFunction(Function):
     """The identity; its node carries the backward hooks of a module."""
 
     @staticmethod
-    def forward(ctx, *args):
+    def forward(ctx: Any, *args: Any) -> Any:
         ctx.mark_non_differentiable(*(a for a in args if not a.requires_grad))
         return args
 
     @staticmethod
-    def backward(ctx, *grads):
+    def backward(ctx: Any, *grads: Any) -> Any:
         return grads
+
+
+def __dir__() -> list[str]:
+    return __all__

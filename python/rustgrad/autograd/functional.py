@@ -4,9 +4,16 @@ A product with a vector from the right (`jvp`, `hvp`) uses the double-backward t
 linear in its gradient, so differentiating it with respect to that gradient transposes it.
 """
 
+from __future__ import annotations
+
 from .._base import Tensor, is_grad_enabled, stack, zeros, zeros_like
 from ._engine import grad as autograd_grad
 from .grad_mode import enable_grad, set_grad_enabled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -138,7 +145,7 @@ def _call(func, inputs, where, strict):
     return is_tuple, outputs
 
 
-def vjp(func, inputs, v=None, create_graph=False, strict=False):
+def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """(outputs, v^T J): the product of a vector, of the outputs' shape, with the Jacobian of `func` at `inputs`.
 
     Args:
@@ -160,7 +167,7 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
 _NEEDED = "the input to the user-provided function"
 
 
-def jvp(func, inputs, v=None, create_graph=False, strict=False):
+def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """(outputs, J v): the product of the Jacobian with a vector of the inputs' shape. Arguments as in `vjp`."""
     with enable_grad():
         is_inputs_tuple, inputs = _as_tuple(inputs, "inputs", "jvp")
@@ -203,7 +210,14 @@ def _jacobian_rows(output, inputs, create_graph, strict, i):
     )
 
 
-def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
+def jacobian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
     """The Jacobian of `func` at `inputs`: shape (*output.shape, *input.shape).
 
     For a tuple of inputs, a tuple; for a tuple of outputs, a tuple of those, one for each output.
@@ -253,7 +267,14 @@ def _single_output(func, where, strict):
     return checked
 
 
-def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):
+def hessian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
     """The Hessian of a scalar function: shape (*input.shape, *input.shape), or a tuple of tuples for several inputs.
 
     Arguments as in `jacobian`.
@@ -281,7 +302,7 @@ def _gradient(func, inputs, v, create_graph, strict, where):
     return is_inputs_tuple, inputs, v, output, jac
 
 
-def vhp(func, inputs, v=None, create_graph=False, strict=False):
+def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """(output, v^T H): the product of a vector of the inputs' shape with the Hessian of a scalar function."""
     with enable_grad():
         is_tuple, inputs, v, output, jac = _gradient(func, inputs, v, create_graph, strict, "vhp")
@@ -291,7 +312,7 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
     return _finish((output,), create_graph, False), _finish(result, create_graph, is_tuple)
 
 
-def hvp(func, inputs, v=None, create_graph=False, strict=False):
+def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """(output, H v): as `vhp`, with the vector on the right. Equal to it up to rounding, and slower."""
     with enable_grad():
         is_tuple, inputs, v, output, jac = _gradient(func, inputs, v, create_graph, strict, "hvp")
@@ -302,3 +323,7 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
         grads = _grad(double_back, seeds, v, create_graph=create_graph)
         result = _zeros_for_none(grads, inputs, strict, create_graph, "hessian")
     return _finish((output,), create_graph, False), _finish(result, create_graph, is_tuple)
+
+
+def __dir__() -> list[str]:
+    return __all__

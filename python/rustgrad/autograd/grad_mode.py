@@ -4,11 +4,24 @@ A decorated generator function switches the mode only while its own body runs, s
 between two `next` calls keeps the caller's mode.
 """
 
+from __future__ import annotations
+
 import functools
 import warnings
 
 from .. import _C
 from .._C import _set_grad_enabled, is_grad_enabled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Any, ParamSpec, TypeVar
+
+    from typing_extensions import Self
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled", "set_multithreading_enabled"]
 
@@ -37,7 +50,7 @@ def _decorate_generator(make, function):
     return wrapper
 
 
-def context_decorator(make, function):
+def context_decorator(make: Callable[[], Any], function: Callable[P, R]) -> Callable[P, R]:
     """Wraps `function` so that each call runs inside the context manager that `make()` returns."""
     if isinstance(function, type):
         warnings.warn(
@@ -63,22 +76,24 @@ def context_decorator(make, function):
 class _Mode:
     """A context manager without arguments that also works as `@mode` and `@mode()`."""
 
-    def __new__(cls, orig_func=None):
+    def __new__(cls, orig_func: Any = None) -> Any:
         if orig_func is None:
             return super().__new__(cls)
         return cls()(orig_func)
 
-    def __init__(self):
-        self.prev = False
+    def __init__(self) -> None:
+        self.prev: bool = False
 
-    def __call__(self, orig_func):
+    def __call__(self, orig_func: Callable[P, R]) -> Callable[P, R]:
         return context_decorator(self.clone, orig_func)
 
-    def clone(self):
+    def clone(self) -> Self:
         """Another context of the same kind and mode."""
         return type(self)()
 
-    def __exit__(self, exc_type, exc_value, traceback):
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         _set_grad_enabled(self.prev)
 
 
@@ -95,7 +110,7 @@ class no_grad(_Mode):
             return model(x)
     """
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.prev = is_grad_enabled()
         _set_grad_enabled(False)
 
@@ -103,7 +118,7 @@ class no_grad(_Mode):
 class enable_grad(_Mode):
     """Records the graph again inside a `no_grad` block."""
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.prev = is_grad_enabled()
         _set_grad_enabled(True)
 
@@ -115,29 +130,29 @@ class set_grad_enabled(_Mode):
         mode (bool): whether to record.
     """
 
-    def __new__(cls, mode):
+    def __new__(cls, mode: bool) -> Self:
         return object.__new__(cls)
 
-    def __init__(self, mode):
+    def __init__(self, mode: bool) -> None:
         if not isinstance(mode, bool):
             raise TypeError(f"set_grad_enabled(): argument 'enabled' must be bool, not {type(mode).__name__}")
         self.prev = is_grad_enabled()
         self.mode = mode
         _set_grad_enabled(mode)
 
-    def __call__(self, orig_func):
+    def __call__(self, orig_func: Callable[P, R]) -> Callable[P, R]:
         _set_grad_enabled(self.prev)
         return super().__call__(orig_func)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         _set_grad_enabled(self.mode)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{type(self).__module__}.{type(self).__name__}(mode={self.mode})"
 
     __repr__ = __str__
 
-    def clone(self):
+    def clone(self) -> Self:
         """Another context of the same kind and mode."""
         return type(self)(self.mode)
 
@@ -149,26 +164,28 @@ class inference_mode(_Mode):
         mode (bool or function): whether inference mode is on; a function when used as a bare decorator.
     """
 
-    def __new__(cls, mode=True):
+    def __new__(cls, mode: bool = True) -> Any:
         if isinstance(mode, bool):
             return object.__new__(cls)
         return cls()(mode)
 
-    def __init__(self, mode=True):
+    def __init__(self, mode: bool = True) -> None:
         self.mode = mode
         self._saved = []
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self._saved.append((_C.is_inference_mode_enabled(), is_grad_enabled()))
         _C._set_inference_mode(self.mode)
         _set_grad_enabled(not self.mode)
 
-    def __exit__(self, exc_type, exc_value, traceback):
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         inference, grad = self._saved.pop()
         _C._set_inference_mode(inference)
         _set_grad_enabled(grad)
 
-    def clone(self):
+    def clone(self) -> Self:
         """Another context of the same kind and mode."""
         return type(self)(self.mode)
 
@@ -176,18 +193,20 @@ class inference_mode(_Mode):
 class set_multithreading_enabled(_Mode):
     """Accepted for PyTorch's sake; the engine's results do not depend on threads."""
 
-    def __new__(cls, mode):
+    def __new__(cls, mode: bool) -> Self:
         return object.__new__(cls)
 
-    def __init__(self, mode):
+    def __init__(self, mode: bool) -> None:
         self.mode = mode
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         pass
 
-    def __exit__(self, exc_type, exc_value, traceback):
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         pass
 
-    def clone(self):
+    def clone(self) -> Self:
         """Another context of the same kind and mode."""
         return type(self)(self.mode)

@@ -6,6 +6,8 @@ ds/dx + i ds/dy, which is what backward gives. Inputs are moved in place, so tha
 closes over them sees it too.
 """
 
+from __future__ import annotations
+
 import importlib
 import itertools
 import sys
@@ -16,6 +18,11 @@ from .. import _C
 from .._base import Tensor, stack, zeros, zeros_like
 from ._engine import grad as autograd_grad
 from .function import Function
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -198,11 +205,11 @@ class _Undefined(Function):
     """The identity, whose gradient is undefined."""
 
     @staticmethod
-    def forward(ctx, x):
+    def forward(ctx: Any, x: Any) -> Any:
         return x
 
     @staticmethod
-    def backward(ctx, grad):
+    def backward(ctx: Any, grad: Any) -> Any:
         return None
 
 
@@ -238,23 +245,23 @@ def _warn_of_undefined():
 
 
 def gradcheck(
-    func,
-    inputs,
+    func: Callable[..., Any],
+    inputs: Any,
     *,
-    eps=1e-6,
-    atol=1e-5,
-    rtol=1e-3,
-    raise_exception=True,
-    nondet_tol=0.0,
-    check_undefined_grad=True,
-    check_grad_dtypes=False,
-    check_batched_grad=False,
-    check_batched_forward_grad=False,
-    check_forward_ad=False,
-    check_backward_ad=True,
-    fast_mode=False,
-    masked=None,
-):
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:
     """Compares the gradients of `func` with central differences at `inputs`.
 
     Args:
@@ -310,24 +317,24 @@ def _random_like(x, noncontiguous):
 
 
 def gradgradcheck(
-    func,
-    inputs,
-    grad_outputs=None,
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
     *,
-    eps=1e-6,
-    atol=1e-5,
-    rtol=1e-3,
-    gen_non_contig_grad_outputs=False,
-    raise_exception=True,
-    nondet_tol=0.0,
-    check_undefined_grad=True,
-    check_grad_dtypes=False,
-    check_batched_grad=False,
-    check_fwd_over_rev=False,
-    check_rev_over_rev=True,
-    fast_mode=False,
-    masked=False,
-):
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
     """Checks the gradients of gradients: `gradcheck` of the backward of `func`.
 
     Args:
@@ -373,10 +380,10 @@ def gradgradcheck(
 class _CallableModule(types.ModuleType):
     """Importing this module binds `autograd.gradcheck` to it, and that name must also be the function."""
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return gradcheck(*args, **kwargs)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return importlib.import_module, (self.__name__,)
 
 

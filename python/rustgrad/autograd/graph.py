@@ -1,11 +1,19 @@
 """The graph as an object: nodes, edges, and hooks on what nodes save."""
 
+from __future__ import annotations
+
 import contextlib
 import threading
 from typing import Any, NamedTuple
 
 from .. import _C
 from .._base import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from ..utils.hooks import RemovableHandle
 
 __all__ = [
     "GradientEdge",
@@ -22,10 +30,10 @@ __all__ = [
 
 
 class _NodeMeta(type):
-    def __instancecheck__(cls, obj):
+    def __instancecheck__(cls, obj: object) -> bool:
         return issubclass(type(obj), cls)
 
-    def __subclasscheck__(cls, subclass):
+    def __subclasscheck__(cls, subclass: type) -> bool:
         from .function import BackwardCFunction
 
         return type.__subclasscheck__(cls, subclass) or (
@@ -39,24 +47,24 @@ class Node(metaclass=_NodeMeta):
     The methods are those of the object `tensor.grad_fn`.
     """
 
-    def name(self):
+    def name(self) -> str:
         """The name, `AddBackward0`."""
         raise NotImplementedError
 
     @property
-    def next_functions(self):
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """Pairs of the nodes that come next in backward and the number of their input."""
         raise NotImplementedError
 
-    def metadata(self):
+    def metadata(self) -> dict[Any, Any]:
         """A dict of the user's own."""
         raise NotImplementedError
 
-    def register_hook(self, fn):
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Calls `fn(grad_inputs, grad_outputs)` after the node; it may return other `grad_inputs`."""
         raise NotImplementedError
 
-    def register_prehook(self, fn):
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Calls `fn(grad_outputs)` before the node; it may return others."""
         raise NotImplementedError
 
@@ -69,14 +77,14 @@ class GradientEdge(NamedTuple):
     ownership_token: Any = None
 
 
-def get_gradient_edge(tensor):
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     """The edge of a tensor that requires grad: its `grad_fn`, or the `AccumulateGrad` of a leaf."""
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge(_accumulator(tensor), tensor.output_nr)
 
 
-def increment_version(tensor):
+def increment_version(tensor: Tensor) -> None:
     """Counts a write to a tensor, or to each of an iterable, that was made past the library (through `data_ptr`, say).
 
     Backward through a graph that saved it then raises, as after an in-place op. Inference tensors count no writes.
@@ -115,26 +123,26 @@ class saved_tensors_hooks:
         unpack_hook (callable): from that back to a tensor of the same contents.
     """
 
-    def __init__(self, pack_hook, unpack_hook):
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         _C._push_saved_tensors_hooks(self.pack_hook, self.unpack_hook)
 
-    def __exit__(self, *args):
+    def __exit__(self, *args: Any) -> None:
         _C._pop_saved_tensors_hooks()
 
 
 class save_on_cpu(saved_tensors_hooks):
     """Keeps what ops save for backward in the CPU's memory; `pin_memory` has no effect."""
 
-    def __init__(self, pin_memory=False, device_type="gpu"):
+    def __init__(self, pin_memory: bool = False, device_type: str = "gpu") -> None:
         super().__init__(lambda t: (t.device, t.detach().cpu()), lambda packed: packed[1].to(packed[0]))
 
 
 @contextlib.contextmanager
-def disable_saved_tensors_hooks(error_message):
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """Inside the block, `saved_tensors_hooks` raises RuntimeError with this message."""
     before = _C._disable_saved_tensors_hooks(error_message)
     try:
@@ -146,10 +154,10 @@ def disable_saved_tensors_hooks(error_message):
 class _MutationContext:
     """What `allow_mutation_on_saved_tensors` gives: `clear()` forgets the copies."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.copies = []
 
-    def clear(self):
+    def clear(self) -> None:
         """Frees the copies; graphs recorded in the block can then no longer be differentiated."""
         for kept in self.copies:
             kept.clear()
@@ -160,7 +168,7 @@ _mutation = threading.local()
 
 
 @contextlib.contextmanager
-def allow_mutation_on_saved_tensors():
+def allow_mutation_on_saved_tensors() -> Iterator[_MutationContext]:
     """Inside the block, tensors may be changed in place after an op saved them: backward sees what they were.
 
     Yields:
@@ -197,22 +205,22 @@ def allow_mutation_on_saved_tensors():
 class _Handles:
     """The handles of one hook on several tensors."""
 
-    def __init__(self, handles):
-        self.handles = tuple(handles)
+    def __init__(self, handles: Iterable[RemovableHandle]) -> None:
+        self.handles: tuple[RemovableHandle, ...] = tuple(handles)
 
-    def remove(self):
+    def remove(self) -> None:
         """Takes the hook off all tensors."""
         for handle in self.handles:
             handle.remove()
 
-    def __enter__(self):
+    def __enter__(self) -> _Handles:
         return self
 
-    def __exit__(self, *args):
+    def __exit__(self, *args: object) -> None:
         self.remove()
 
 
-def queue_callback(callback):
+def queue_callback(callback: Callable[[], Any]) -> None:
     """Calls a function of no arguments when the backward pass that runs has ended.
 
     Raises:
@@ -221,7 +229,9 @@ def queue_callback(callback):
     _C._queue_callback(callback)
 
 
-def register_multi_grad_hook(tensors, fn, *, mode="all"):
+def register_multi_grad_hook(
+    tensors: Tensor | Sequence[Tensor], fn: Callable[..., Any], *, mode: str = "all"
+) -> _Handles:
     """Calls `fn` once in each backward: with all gradients, as soon as all that come are there, or with the first.
 
     Args:
@@ -260,3 +270,7 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
         return hook
 
     return _Handles(t.register_hook(make(i)) for i, t in enumerate(tensors))
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,22 +1,28 @@
 """`rustgrad.autograd.variable`: the old `Variable`, which is a tensor."""
 
+from __future__ import annotations
+
 import warnings
 
 from .. import _C
 from .._base import Tensor
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = ["Variable"]
 
 
 class _VariableMeta(type):
-    def __instancecheck__(cls, other):
+    def __instancecheck__(cls, other: object) -> bool:
         return isinstance(other, Tensor)
 
 
 class Variable(metaclass=_VariableMeta):
     """`Variable(tensor, requires_grad=False)` gives a tensor that shares the data; `volatile` has no effect."""
 
-    def __new__(cls, data=None, requires_grad=False, volatile=None):
+    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None) -> Tensor:
         if data is None:
             data = _C.ops["empty"](0)
         if not isinstance(data, Tensor):

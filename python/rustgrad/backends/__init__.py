@@ -19,4 +19,10 @@ def _nothing(name):
     return SimpleNamespace(__name__=f"rustgrad.backends.{name}", is_available=is_available)
 
 
-mkl, mkldnn, openmp = _nothing("mkl"), _nothing("mkldnn"), _nothing("openmp")
+mkl: SimpleNamespace = _nothing("mkl")
+mkldnn: SimpleNamespace = _nothing("mkldnn")
+openmp: SimpleNamespace = _nothing("openmp")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -2,9 +2,9 @@
 
 from types import SimpleNamespace
 
-matmul = SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=False)
+matmul: SimpleNamespace = SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=False)
 
 
-def is_built():
+def is_built() -> bool:
     """False: rustgrad is built without CUDA."""
     return False

@@ -6,11 +6,11 @@ deterministic = True
 allow_tf32 = False
 
 
-def is_available():
+def is_available() -> bool:
     """False: there is no CUDA here."""
     return False
 
 
-def version():
+def version() -> int | None:
     """None: there is no cuDNN."""
     return None

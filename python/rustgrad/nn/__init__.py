@@ -6,3 +6,7 @@ from .modules import Module
 from .parameter import Buffer, Parameter
 
 __all__ = ["Buffer", "Module", "Parameter", "functional", "init", "modules", "parameter", "utils", *modules.__all__]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,8 +1,14 @@
 """Losses whose arguments need handling in Python (warnings about sizes), or that are written with other ops."""
 
+from __future__ import annotations
+
 import warnings
 
 from .._base import clamp, exp, log, ops, where
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .._C import Tensor
 
 _mse_loss = ops["nn.functional.mse_loss"]
 _l1_loss = ops["nn.functional.l1_loss"]
@@ -11,7 +17,7 @@ _huber_loss = ops["nn.functional.huber_loss"]
 _logsigmoid = ops["nn.functional.logsigmoid"]
 
 
-def legacy_reduction(size_average, reduce, emit_warning=True):
+def legacy_reduction(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> str:
     """The `reduction` that the legacy arguments mean, with the deprecation warning."""
     size_average = True if size_average is None else size_average
     reduce = True if reduce is None else reduce
@@ -57,7 +63,14 @@ def _warn_size(input, target):
         )
 
 
-def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+def mse_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """Mean of (input - target) ** 2; shapes broadcast, with a warning if they differ."""
     _warn_size(input, target)
     reduction = _reduction(reduction, size_average, reduce)
@@ -66,7 +79,14 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     return _weighted(_mse_loss(input, target, reduction="none"), weight, reduction)
 
 
-def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+def l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
+) -> Tensor:
     """Mean of |input - target|; shapes broadcast, with a warning if they differ."""
     _warn_size(input, target)
     reduction = _reduction(reduction, size_average, reduce)
@@ -75,13 +95,22 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     return _weighted(_l1_loss(input, target, reduction="none"), weight, reduction)
 
 
-def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
     """0.5 * d ** 2 / beta where d = |input - target| < beta, else d - 0.5 * beta."""
     _warn_size(input, target)
     return _smooth_l1_loss(input, target, reduction=_reduction(reduction, size_average, reduce), beta=beta)
 
 
-def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
     """0.5 * d ** 2 where d = |input - target| <= delta, else delta * (d - 0.5 * delta)."""
     _warn_size(input, target)
     weighting = {} if weight is None else {"weight": weight}
@@ -89,8 +118,15 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
 
 
 def poisson_nll_loss(
-    input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"
-):
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-8,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """exp(x) - t * x (or x - t * log(x + eps) if not `log_input`), with Stirling's term if `full`."""
     reduction = _reduction(reduction, size_average, reduce)
     if reduction not in ("none", "mean", "sum"):
@@ -102,18 +138,35 @@ def poisson_nll_loss(
     return _reduce(loss, reduction)
 
 
-def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+def soft_margin_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
+) -> Tensor:
     """log(1 + exp(-target * input)) for targets of -1 and 1."""
     return _reduce(-_logsigmoid(target * input), _reduction(reduction, size_average, reduce))
 
 
-def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """x where the target is 1, max(0, margin - x) where it is -1."""
     loss = where(target != 1, clamp(margin - input, min=0), 0.0) + where(target != -1, input, 0.0)
     return _reduce(loss, _reduction(reduction, size_average, reduce))
 
 
-def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
     """max(0, -target * (input1 - input2) + margin)."""
     reduction = _reduction(reduction, size_average, reduce)
     if not input1.dim() == input2.dim() == target.dim():

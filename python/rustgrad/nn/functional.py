@@ -4,6 +4,8 @@ Nearly all are ops of the table (`nn.functional.*`). What stands here needs Pyth
 (warnings about an implicit dimension or about sizes), or is a short composition of ops.
 """
 
+from __future__ import annotations
+
 import warnings
 
 from .._base import matmul, ops, sigmoid, tanh
@@ -18,6 +20,10 @@ from ._losses import (
     smooth_l1_loss,
     soft_margin_loss,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .._C import Tensor, dtype
 
 __all__ = [
     "bilinear",
@@ -50,28 +56,28 @@ _softmax = ops["softmax"]
 _log_softmax = ops["log_softmax"]
 
 
-def softmax(input, dim=None, _stacklevel=3, dtype=None):
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Tensor:
     """exp(x) divided by its sum along `dim`; `dtype` casts the input first."""
     if dim is None:
         dim = _implicit_dim("softmax", input.dim(), _stacklevel)
     return _softmax(input, dim) if dtype is None else _softmax(input, dim, dtype=dtype)
 
 
-def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Tensor:
     """Logarithm of the softmax along `dim`; `dtype` casts the input first."""
     if dim is None:
         dim = _implicit_dim("log_softmax", input.dim(), _stacklevel)
     return _log_softmax(input, dim) if dtype is None else _log_softmax(input, dim, dtype=dtype)
 
 
-def softmin(input, dim=None, _stacklevel=3, dtype=None):
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Tensor:
     """Softmax of -x along `dim`."""
     if dim is None:
         dim = _implicit_dim("softmin", input.dim(), _stacklevel)
     return softmax(-input, dim, dtype=dtype)
 
 
-def bilinear(input1, input2, weight, bias=None):
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x1^T A x2 + b for each of the `weight.size(0)` matrices A; inputs `(*, in1)` and `(*, in2)`."""
     left = matmul(input1.unsqueeze(-2).unsqueeze(-2), weight).squeeze(-2)
     output = matmul(left, input2.unsqueeze(-1)).squeeze(-1)
@@ -82,8 +88,9 @@ def _inplace(function):
     def wrapper(input, *args, **kwargs):
         return function(input, *args, **kwargs, inplace=True)
 
-    wrapper.__name__ = wrapper.__qualname__ = function.__name__ + "_"
+    wrapper.__name__ = wrapper.__qualname__ = f"{function.__name__}_"
     wrapper.__doc__ = f"In-place form of `{function.__name__}`."
+    wrapper.in_place_of = function
     return wrapper
 
 
@@ -100,3 +107,7 @@ def _fill_namespace(names):
 
 
 _fill_namespace(globals())
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -4,11 +4,17 @@ Sources: Glorot and Bengio 2010 (xavier), He et al. arXiv:1502.01852 (kaiming), 
 (orthogonal).
 """
 
+from __future__ import annotations
+
 import math
 import warnings
 
 from .._base import empty_like, ops, randperm, where
 from ..autograd.grad_mode import no_grad
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .._C import Generator, Tensor
 
 __all__ = [
     "calculate_gain",
@@ -31,7 +37,7 @@ __all__ = [
 _LINEAR = {"linear", "sigmoid"} | {f"conv{t}{d}d" for t in ("", "_transpose") for d in (1, 2, 3)}
 
 
-def calculate_gain(nonlinearity, param=None):
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """The recommended gain for a nonlinearity: 1, 5/3 (tanh), sqrt(2) (relu), sqrt(2 / (1 + slope^2)), 3/4 (selu).
 
     Args:
@@ -58,19 +64,26 @@ def calculate_gain(nonlinearity, param=None):
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
-def uniform_(tensor, a=0.0, b=1.0, generator=None):
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fills `tensor` from the uniform distribution on [a, b)."""
     with no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
-def normal_(tensor, mean=0.0, std=1.0, generator=None):
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fills `tensor` from the normal distribution."""
     with no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
 
-def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Generator | None = None,
+) -> Tensor:
     """Fills `tensor` from the normal distribution cut to [a, b] (values, not standard deviations).
 
     Through the inverse distribution function of a uniform number between those of a and b.
@@ -96,24 +109,24 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
         return tensor
 
 
-def constant_(tensor, val):
+def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fills `tensor` with `val`."""
     with no_grad():
         return tensor.fill_(val)
 
 
-def ones_(tensor):
+def ones_(tensor: Tensor) -> Tensor:
     """Fills `tensor` with ones."""
     return constant_(tensor, 1.0)
 
 
-def zeros_(tensor):
+def zeros_(tensor: Tensor) -> Tensor:
     """Fills `tensor` with zeros."""
     with no_grad():
         return tensor.zero_()
 
 
-def eye_(tensor):
+def eye_(tensor: Tensor) -> Tensor:
     """Makes a 2-d tensor the identity matrix; ValueError for other ranks."""
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
@@ -121,7 +134,7 @@ def eye_(tensor):
         return tensor.copy_(ops["eye"](*tensor.shape, dtype=tensor.dtype, device=tensor.device))
 
 
-def dirac_(tensor, groups=1):
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """Makes a 3-, 4- or 5-d convolution weight the identity on as many channels as possible."""
     if tensor.ndimension() not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -154,14 +167,14 @@ def _calculate_correct_fan(tensor, mode):
     return fan_in if mode == "fan_in" else fan_out
 
 
-def xavier_uniform_(tensor, gain=1.0, generator=None):
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Uniform in +-gain * sqrt(6 / (fan_in + fan_out))."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     bound = gain * math.sqrt(2.0 / (fan_in + fan_out)) * math.sqrt(3.0)
     return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor, gain=1.0, generator=None):
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normal with standard deviation gain * sqrt(2 / (fan_in + fan_out))."""
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / (fan_in + fan_out)), generator)
@@ -174,7 +187,13 @@ def _kaiming_std(tensor, a, mode, nonlinearity):
     return calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
 
 
-def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+def kaiming_uniform_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
     """Uniform in +-gain * sqrt(3 / fan), with `fan` by `mode` and `gain` by `nonlinearity` and slope `a`."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     if std is None:
@@ -183,13 +202,19 @@ def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gene
     return uniform_(tensor, -bound, bound, generator)
 
 
-def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+def kaiming_normal_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
     """Normal with standard deviation gain / sqrt(fan), with `fan` by `mode` and `gain` by `nonlinearity`."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     return tensor if std is None else normal_(tensor, 0.0, std, generator)
 
 
-def orthogonal_(tensor, gain=1, generator=None):
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
     """Makes the rows or the columns of `tensor`, flattened to a matrix, orthonormal times `gain`.
 
     Raises:
@@ -209,7 +234,7 @@ def orthogonal_(tensor, gain=1, generator=None):
         return tensor.copy_((q.t() if wide else q).reshape(tensor.shape)).mul_(gain)
 
 
-def sparse_(tensor, sparsity, std=0.01, generator=None):
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
     """Normal values with the share `sparsity` of every column set to zero; 2-d only."""
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
@@ -243,3 +268,7 @@ for _function in (uniform_, normal_, constant_, eye_, dirac_, xavier_uniform_, x
 for _function in (kaiming_normal_, orthogonal_, sparse_):
     globals()[_function.__name__[:-1]] = _deprecated(_function)
 del _function
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -4,15 +4,23 @@ A parameter is a subclass of `Tensor` that shares its data; results of ops on it
 A buffer is a plain tensor that carries a mark, so that `isinstance(t, Buffer)` tells.
 """
 
+from __future__ import annotations
+
 from collections import OrderedDict
 
 from .._base import Tensor, _disabled_torch_function_impl, empty
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, SupportsIndex
+
+    from typing_extensions import Self
 
 __all__ = ["Buffer", "Parameter"]
 
 
 class _ParameterMeta(type(Tensor)):
-    def __instancecheck__(cls, instance):
+    def __instancecheck__(cls, instance: object) -> bool:
         marked = cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
         return marked or super().__instancecheck__(instance)
 
@@ -28,7 +36,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         RuntimeError: `data` is not floating point or complex and `requires_grad` is True.
     """
 
-    def __new__(cls, data=None, requires_grad=True):
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
         if data is None:
             data = empty(0)
         kind = type(data)
@@ -47,17 +55,17 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     # Results of ops on parameters are plain tensors.
     __torch_function__ = _disabled_torch_function_impl
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         if id(self) in memo:
             return memo[id(self)]
         result = type(self)(self.data.clone(), self.requires_grad)
         memo[id(self)] = result
         return result
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
 
-    def __reduce_ex__(self, protocol):
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
         state = {k: v for k, v in self.__dict__.items() if not k.startswith("_")}
         args = (self.data, self.requires_grad, OrderedDict())
         if not state:
@@ -79,7 +87,7 @@ def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
 
 
 class _BufferMeta(type(Tensor)):
-    def __instancecheck__(cls, instance):
+    def __instancecheck__(cls, instance: object) -> bool:
         if cls is Buffer:
             return isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
         return super().__instancecheck__(instance)
@@ -93,7 +101,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         persistent (bool): whether it is part of the module's `state_dict`. Default: True.
     """
 
-    def __new__(cls, data=None, *, persistent=True):
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Self:
         if data is None:
             data = empty(0)
         buffer = data.detach().requires_grad_(data.requires_grad)

@@ -1,5 +1,7 @@
 """`rustgrad.optim`: optimizers and learning-rate schedulers. `swa_utils`, which needs `nn`, loads on first use."""
 
+from __future__ import annotations
+
 import importlib
 
 from . import lr_scheduler
@@ -16,6 +18,10 @@ from .radam import RAdam
 from .rmsprop import RMSprop
 from .rprop import Rprop
 from .sgd import SGD
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = [
     "ASGD",
@@ -36,7 +42,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name == "swa_utils":
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,10 +1,17 @@
 """`LRScheduler`: what all schedulers share. A scheduler gives `get_lr`, from the rate before or in closed form."""
 
+from __future__ import annotations
+
 import types
 import warnings
 
 from .._base import Tensor
 from .optimizer import Optimizer, to_scalar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
 
 EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
@@ -20,12 +27,12 @@ def _own(value):
     return value.clone() if isinstance(value, Tensor) else value
 
 
-def copy_values(optimizer, key):
+def copy_values(optimizer: Optimizer, key: str) -> list[Any]:
     """The option `key` of every group; tensors are copied."""
     return [_own(group[key]) for group in optimizer.param_groups]
 
 
-def set_value(group, key, value):
+def set_value(group: dict[str, Any], key: str, value: Any) -> None:
     """Sets an option; a tensor is filled in place, so that it stays the same tensor."""
     if isinstance(group[key], Tensor):
         group[key].fill_(to_scalar(value))
@@ -33,7 +40,7 @@ def set_value(group, key, value):
         group[key] = value
 
 
-def per_group(name, optimizer, value):
+def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
     """`value` as a list with one entry for each group; tensors are copied."""
     n = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
@@ -46,7 +53,7 @@ def per_group(name, optimizer, value):
     return [_own(v) for v in value]
 
 
-def function_state(functions):
+def function_state(functions: Iterable[Any]) -> list[Any]:
     """What can be saved of callables: the attributes of objects, None for plain functions."""
     return [None if isinstance(f, types.FunctionType) else f.__dict__.copy() for f in functions]
 
@@ -67,7 +74,7 @@ class LRScheduler:
     _get_lr_called_within_step = False
     _not_saved = ("optimizer",)
 
-    def __init__(self, optimizer, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
         self.optimizer = optimizer
@@ -81,8 +88,8 @@ class LRScheduler:
                     "1. You're trying to resume training from a checkpoint but haven't properly loaded the "
                     "optimizer state\n2. You're using last_epoch >= 0 for a fresh training run (not recommended)"
                 )
-        self.base_lrs = copy_values(optimizer, "initial_lr")
-        self.last_epoch = last_epoch
+        self.base_lrs: list[Any] = copy_values(optimizer, "initial_lr")
+        self.last_epoch: int = last_epoch
         if not getattr(optimizer, "_lr_tracked", False):
             optimizer._lr_tracked = True
             optimizer._opt_called = False
@@ -96,23 +103,23 @@ class LRScheduler:
         finally:
             self._is_initial = False
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """All attributes but the optimizer."""
         return {key: value for key, value in self.__dict__.items() if key not in self._not_saved}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over what `state_dict` returned."""
         self.__dict__.update(state_dict)
 
-    def get_last_lr(self):
+    def get_last_lr(self) -> list[float]:
         """The rates that the last `step` set, one for each group."""
         return self._last_lr
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         """The rates for `self.last_epoch`; a scheduler defines it."""
         raise NotImplementedError
 
-    def step(self, epoch=None):
+    def step(self, epoch: int | None = None) -> None:
         """Goes one epoch on and sets the rates."""
         if self._step_count == 1:
             self._warn_order()

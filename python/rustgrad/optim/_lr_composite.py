@@ -1,11 +1,20 @@
 """Schedulers that act through others (`SequentialLR`, `ChainedScheduler`) or on a metric (`ReduceLROnPlateau`)."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from bisect import bisect_right
 
 from ._lr_base import EPOCH_DEPRECATION_WARNING, LRScheduler, copy_values, set_value
 from .optimizer import Optimizer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any, SupportsFloat
+
+    from .._C import Tensor
 
 
 class _Composite(LRScheduler):
@@ -34,11 +43,11 @@ class _Composite(LRScheduler):
                 )
         return optimizer
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """All attributes, and the state of every scheduler."""
         return {**super().state_dict(), "_schedulers": [s.state_dict() for s in self._schedulers]}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over what `state_dict` returned."""
         self.__dict__.update({k: v for k, v in state_dict.items() if k != "_schedulers"})
         for scheduler, saved in zip(self._schedulers, state_dict["_schedulers"], strict=True):
@@ -48,7 +57,9 @@ class _Composite(LRScheduler):
 class SequentialLR(_Composite):
     """One scheduler after the other; the next takes over at each of the epochs `milestones`."""
 
-    def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
+    def __init__(
+        self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Iterable[int], last_epoch: int = -1
+    ) -> None:
         self._check(optimizer, schedulers, "")
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
@@ -75,7 +86,7 @@ class SequentialLR(_Composite):
         else:
             scheduler.last_epoch -= 1
 
-    def step(self):
+    def step(self) -> None:
         """Goes one epoch on."""
         self.last_epoch += 1
         i = bisect_right(self._milestones, self.last_epoch)
@@ -90,12 +101,12 @@ class SequentialLR(_Composite):
 class ChainedScheduler(_Composite):
     """All schedulers at once, each changing the rate that the one before left."""
 
-    def __init__(self, schedulers, optimizer=None):
-        self.optimizer = self._check(optimizer, schedulers, " to be chained")
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
+        self.optimizer: Optimizer = self._check(optimizer, schedulers, " to be chained")
         self._schedulers = schedulers
         self._last_lr = copy_values(self.optimizer, "lr")
 
-    def step(self):
+    def step(self) -> None:
         """Steps every scheduler."""
         for scheduler in self._schedulers:
             scheduler.step()
@@ -115,16 +126,16 @@ class ReduceLROnPlateau(LRScheduler):
 
     def __init__(
         self,
-        optimizer,
-        mode="min",
-        factor=0.1,
-        patience=10,
-        threshold=1e-4,
-        threshold_mode="rel",
-        cooldown=0,
-        min_lr=0,
-        eps=1e-8,
-    ):
+        optimizer: Optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr: float | list[float] = 0,
+        eps: float | Tensor = 1e-8,
+    ) -> None:
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         if not isinstance(optimizer, Optimizer):
@@ -135,33 +146,33 @@ class ReduceLROnPlateau(LRScheduler):
         if isinstance(min_lr, (list, tuple)):
             if len(min_lr) != groups:
                 raise ValueError(f"expected {groups} min_lrs, got {len(min_lr)}")
-            self.default_min_lr = None
-            self.min_lrs = list(min_lr)
+            self.default_min_lr: float | None = None
+            self.min_lrs: list[float] = list(min_lr)
         else:
             self.default_min_lr = min_lr
             self.min_lrs = [min_lr] * groups
         self.patience = patience
         self.cooldown = cooldown
         self.eps = eps
-        self.last_epoch = 0
+        self.last_epoch: int = 0
         self._last_lr = copy_values(optimizer, "lr")
         self._init_is_better(mode, threshold, threshold_mode)
         self._reset()
 
-    def _init_is_better(self, mode, threshold, threshold_mode):
+    def _init_is_better(self, mode: str, threshold: float, threshold_mode: str) -> None:
         if mode not in ("min", "max"):
             raise ValueError(f"mode {mode} is unknown!")
         if threshold_mode not in ("rel", "abs"):
             raise ValueError(f"threshold mode {threshold_mode} is unknown!")
-        self.mode_worse = math.inf if mode == "min" else -math.inf
+        self.mode_worse: float = math.inf if mode == "min" else -math.inf
         self.mode = mode
         self.threshold = threshold
         self.threshold_mode = threshold_mode
 
     def _reset(self):
-        self.best = self.mode_worse
-        self.cooldown_counter = 0
-        self.num_bad_epochs = 0
+        self.best: float = self.mode_worse
+        self.cooldown_counter: int = 0
+        self.num_bad_epochs: int = 0
 
     def _is_better(self, a, best):
         sign = -1.0 if self.mode == "min" else 1.0
@@ -170,11 +181,11 @@ class ReduceLROnPlateau(LRScheduler):
         return a < limit if self.mode == "min" else a > limit
 
     @property
-    def in_cooldown(self):
+    def in_cooldown(self) -> bool:
         """Whether the scheduler still waits after a change."""
         return self.cooldown_counter > 0
 
-    def step(self, metrics, epoch=None):
+    def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:
         """Takes the epoch's metric (a number or a 1-element tensor) and changes the rate if it is time."""
         current = float(metrics)
         if epoch is not None:
@@ -211,7 +222,7 @@ class ReduceLROnPlateau(LRScheduler):
             if old - new > self.eps:
                 set_value(group, "lr", new)
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over what `state_dict` returned."""
         self.__dict__.update(state_dict)
         self._init_is_better(self.mode, self.threshold, self.threshold_mode)

@@ -1,10 +1,17 @@
 """Rates that go up and down with the momentum going the other way: `CyclicLR` and the one-cycle policy."""
 
+from __future__ import annotations
+
 import math
 import types
 
 from ._lr_base import LRScheduler, per_group, set_value
 from .optimizer import Optimizer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
 class _WithMomentum(LRScheduler):
@@ -50,20 +57,20 @@ class CyclicLR(_WithMomentum):
 
     def __init__(
         self,
-        optimizer,
-        base_lr,
-        max_lr,
-        step_size_up=2000,
-        step_size_down=None,
-        mode="triangular",
-        gamma=1.0,
-        scale_fn=None,
-        scale_mode="cycle",
-        cycle_momentum=True,
-        base_momentum=0.8,
-        max_momentum=0.9,
-        last_epoch=-1,
-    ):
+        optimizer: Optimizer,
+        base_lr: float | list[float],
+        max_lr: float | list[float],
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float | list[float] = 0.8,
+        max_momentum: float | list[float] = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
         self.optimizer = optimizer
@@ -107,11 +114,11 @@ class CyclicLR(_WithMomentum):
         gamma = self.gamma  # of itself, so that the scheduler does not hold itself
         return lambda x: gamma**x
 
-    def scale_fn(self, x):
+    def scale_fn(self, x: float) -> float:
         """The height of a cycle, from its number or from the step."""
         return (self._scale_fn_custom or self._scale_fn_ref)(x)
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         self._check_within_step()
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
@@ -127,13 +134,13 @@ class CyclicLR(_WithMomentum):
                 self._set_momentum(group, between(high, low))
         return [between(low, high) for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """All attributes; of `scale_fn` only one that is an object, by its attributes."""
         fn = self._scale_fn_custom
         saved = None if fn is None or isinstance(fn, types.FunctionType) else fn.__dict__.copy()
         return {**super().state_dict(), "_scale_fn_custom": saved}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over what `state_dict` returned; a function stays as it was given."""
         state = dict(state_dict)
         saved = state.pop("_scale_fn_custom")
@@ -158,24 +165,24 @@ class OneCycleLR(_WithMomentum):
 
     def __init__(
         self,
-        optimizer,
-        max_lr,
-        total_steps=None,
-        epochs=None,
-        steps_per_epoch=None,
-        pct_start=0.3,
-        anneal_strategy="cos",
-        cycle_momentum=True,
-        base_momentum=0.85,
-        max_momentum=0.95,
-        div_factor=25.0,
-        final_div_factor=1e4,
-        three_phase=False,
-        last_epoch=-1,
-    ):
+        optimizer: Optimizer,
+        max_lr: float | list[float],
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float | list[float] = 0.85,
+        max_momentum: float | list[float] = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
         if not isinstance(optimizer, Optimizer):
             raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
-        self.total_steps = self._count_steps(total_steps, epochs, steps_per_epoch)
+        self.total_steps: int = self._count_steps(total_steps, epochs, steps_per_epoch)
         if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
@@ -230,7 +237,7 @@ class OneCycleLR(_WithMomentum):
             return self.anneal_func(*args)
         return (self._annealing_cos if self._anneal_func_type == "cos" else self._annealing_linear)(*args)
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         self._check_within_step()
         step = self.last_epoch
         if step > self.total_steps:

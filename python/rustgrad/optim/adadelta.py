@@ -1,9 +1,16 @@
 """Adadelta (Zeiler, arXiv:1212.5701)."""
 
+from __future__ import annotations
+
 from .._base import zeros_like
 from ._rules import descend, direction
 from .adam import as_real
 from .optimizer import Optimizer, check_lr, check_not_negative, step_tensor, to_scalar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .._base import Tensor
+    from .optimizer import ParamsT
 
 __all__ = ["Adadelta"]
 
@@ -24,17 +31,17 @@ class Adadelta(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1.0,
-        rho=0.9,
-        eps=1e-6,
-        weight_decay=0,
-        foreach=None,
+        params: ParamsT,
+        lr: float | Tensor = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
         *,
-        capturable=False,
-        maximize=False,
-        differentiable=False,
-    ):
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_lr(lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")

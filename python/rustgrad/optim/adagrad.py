@@ -1,8 +1,14 @@
 """Adagrad (Duchi, Hazan, Singer, JMLR 12, 2011)."""
 
+from __future__ import annotations
+
 from .._base import Tensor, full_like
 from .adam import as_real
 from .optimizer import Optimizer, check_lr, check_not_negative, step_tensor, to_scalar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..optim.optimizer import ParamsT
 
 __all__ = ["Adagrad"]
 
@@ -24,18 +30,18 @@ class Adagrad(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        lr_decay=0,
-        weight_decay=0,
-        initial_accumulator_value=0,
-        eps=1e-10,
-        foreach=None,
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float | Tensor = 1e-10,
+        foreach: bool | None = None,
         *,
-        maximize=False,
-        differentiable=False,
-        fused=None,
-    ):
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         check_lr(lr)
         check_not_negative(
             lr_decay=lr_decay,

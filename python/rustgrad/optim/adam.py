@@ -1,14 +1,22 @@
 """Adam (Kingma and Ba, arXiv:1412.6980), AMSGrad, and decoupled weight decay (arXiv:1711.05101)."""
 
+from __future__ import annotations
+
 from .._base import Tensor, maximum, ops, zeros_like
 from .optimizer import Optimizer, check_lr, check_not_negative, step_tensor, to_scalar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..optim.optimizer import ParamsT
 
 __all__ = ["Adam", "as_real"]
 
 _fused_adam = ops.get("_fused_adam_")
 
 
-def as_real(*tensors):
+def as_real(*tensors: Any) -> Any:
     """Views of complex tensors as real ones with a last dimension of 2."""
     return [t if t is None else ops["view_as_real"](t) for t in tensors]
 
@@ -56,20 +64,20 @@ class Adam(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        amsgrad=False,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
+        eps: float | Tensor = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
         *,
-        foreach=None,
-        maximize=False,
-        capturable=False,
-        differentiable=False,
-        fused=None,
-        decoupled_weight_decay=False,
-    ):
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
         if isinstance(lr, Tensor) and foreach and not capturable:
             raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
         check_lr(lr)

@@ -1,9 +1,16 @@
 """Adamax (Kingma and Ba, arXiv:1412.6980, section 7.1): Adam with the infinity norm."""
 
+from __future__ import annotations
+
 from .._base import maximum, zeros_like
 from ._rules import check_adaptive, descend, direction
 from .adam import as_real
 from .optimizer import Optimizer, step_tensor, to_scalar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .._base import Tensor
+    from .optimizer import ParamsT
 
 __all__ = ["Adamax"]
 
@@ -24,17 +31,17 @@ class Adamax(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=2e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        foreach=None,
+        params: ParamsT,
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
         *,
-        maximize=False,
-        differentiable=False,
-        capturable=False,
-    ):
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
         check_adaptive(lr, betas, eps, weight_decay=weight_decay)
         defaults = {
             "lr": lr,

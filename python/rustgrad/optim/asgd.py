@@ -1,9 +1,16 @@
 """Averaged stochastic gradient descent (Polyak and Juditsky, SIAM J. Control Optim. 30, 1992)."""
 
+from __future__ import annotations
+
 from .._base import float32, tensor, zeros_like
 from ._rules import direction
 from .adam import as_real
 from .optimizer import Optimizer, check_lr, check_not_negative, step_tensor, to_scalar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .._base import Tensor
+    from .optimizer import ParamsT
 
 __all__ = ["ASGD"]
 
@@ -24,17 +31,17 @@ class ASGD(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        lambd=1e-4,
-        alpha=0.75,
-        t0=1e6,
-        weight_decay=0,
-        foreach=None,
-        maximize=False,
-        differentiable=False,
-        capturable=False,
-    ):
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
         check_lr(lr)
         check_not_negative(lambd=lambd, alpha=alpha, weight_decay=weight_decay)
         defaults = {

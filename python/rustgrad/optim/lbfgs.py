@@ -4,6 +4,8 @@ The search brackets a minimum, then narrows the bracket by cubic interpolation (
 Optimization", algorithms 3.5 and 3.6, with the safeguards of Schmidt's minFunc).
 """
 
+from __future__ import annotations
+
 import math
 from typing import NamedTuple
 
@@ -11,6 +13,13 @@ from .._base import Tensor, cat, zeros_like
 from ..autograd.grad_mode import enable_grad, no_grad
 from .adam import as_real
 from .optimizer import Optimizer, _with_hooks, check_lr, to_scalar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .optimizer import ParamsT
 
 __all__ = ["LBFGS"]
 
@@ -45,21 +54,21 @@ class _Search:
 
     c1, c2 = 1e-4, 0.9
 
-    def __init__(self, evaluate, start, size, tolerance, tries):
+    def __init__(self, evaluate: Callable[[float], Any], start: Any, size: float, tolerance: float, tries: int) -> None:
         self.evaluate, self.start, self.size, self.tolerance = evaluate, start, size, tolerance
         self.tries, self.evaluations = tries, 0
 
-    def at(self, step):
+    def at(self, step: float) -> Any:
         self.evaluations += 1
         return self.evaluate(step)
 
-    def too_high(self, point):
+    def too_high(self, point: Any) -> bool:
         return point.loss > self.start.loss + self.c1 * point.step * self.start.slope
 
-    def flat(self, point):
+    def flat(self, point: Any) -> bool:
         return abs(point.slope) <= -self.c2 * self.start.slope
 
-    def run(self, step):
+    def run(self, step: float) -> Any:
         """The point that was found."""
         before, point, tries = self.start, self.at(step), 0
         while tries < self.tries:
@@ -74,7 +83,7 @@ class _Search:
             tries += 1
         return min(self.start, point, key=lambda p: p.loss)
 
-    def narrow(self, a, b, tries):
+    def narrow(self, a: Any, b: Any, tries: int) -> Any:
         """The best point between two."""
         best, worst = (a, b) if a.loss <= b.loss else (b, a)
         stalled = False
@@ -92,7 +101,7 @@ class _Search:
             best = point
         return best
 
-    def inside(self, best, worst, stalled):
+    def inside(self, best: Any, worst: Any, stalled: bool) -> Any:
         """The next step to try; twice in a row it may not be near an end."""
         step = _cubic_minimum(best, worst)
         left, right = sorted((best.step, worst.step))
@@ -127,17 +136,17 @@ class LBFGS(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1,
-        max_iter=20,
-        max_eval=None,
-        tolerance_grad=1e-7,
-        tolerance_change=1e-9,
-        history_size=100,
-        line_search_fn=None,
+        params: ParamsT,
+        lr: float | Tensor = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
         *,
-        maximize=False,
-    ):
+        maximize: bool = False,
+    ) -> None:
         check_lr(lr)
         defaults = {
             "lr": lr,
@@ -182,7 +191,7 @@ class LBFGS(Optimizer):
         return _Point(step, loss, grad, float(grad.dot(direction)))
 
     @no_grad()
-    def step(self, closure):
+    def step(self, closure: Callable[[], Any]) -> Any:
         """Up to `max_iter` iterations; `closure` clears the gradients, computes them anew and returns the loss."""
         group = self.param_groups[0]
         if not self._params:

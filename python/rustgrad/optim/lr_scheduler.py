@@ -4,6 +4,8 @@ The chainable form computes a rate from the one before, so that several schedule
 optimizer; `_get_closed_form_lr` computes it from the epoch alone.
 """
 
+from __future__ import annotations
+
 import math
 from bisect import bisect_right
 from collections import Counter
@@ -12,6 +14,13 @@ from ._lr_base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from ._lr_base import LRScheduler, function_state, per_group
 from ._lr_composite import ChainedScheduler, ReduceLROnPlateau, SequentialLR
 from ._lr_cycle import CyclicLR, OneCycleLR
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from ..optim.optimizer import Optimizer
 
 __all__ = [
     "ChainedScheduler",
@@ -40,25 +49,30 @@ class LambdaLR(LRScheduler):
 
     _not_saved = ("optimizer", "lr_lambdas")
 
-    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
+        last_epoch: int = -1,
+    ) -> None:
         groups = len(optimizer.param_groups)
         if isinstance(lr_lambda, (list, tuple)) and len(lr_lambda) != groups:
             raise ValueError(f"Expected {groups} lr_lambdas, but got {len(lr_lambda)}")
-        self.lr_lambdas = per_group("lr_lambda", optimizer, lr_lambda)
+        self.lr_lambdas: list[Any] = per_group("lr_lambda", optimizer, lr_lambda)
         super().__init__(optimizer, last_epoch)
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """All attributes; of the functions only those that are objects, by their attributes."""
         return {**super().state_dict(), "lr_lambdas": function_state(self.lr_lambdas)}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over what `state_dict` returned; functions stay as they were given."""
         self.__dict__.update({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
         for function, saved in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=True):
             if saved is not None:
                 function.__dict__.update(saved)
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         self._check_within_step()
         return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
@@ -66,13 +80,18 @@ class LambdaLR(LRScheduler):
 class MultiplicativeLR(LambdaLR):
     """The rate before times `lr_lambda(epoch)`."""
 
-    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
+        last_epoch: int = -1,
+    ) -> None:
         for function in per_group("lr_lambda", optimizer, lr_lambda):
             if not callable(function):
                 raise TypeError(f"lr_lambda should be a function, but got {type(function).__name__}")
         super().__init__(optimizer, lr_lambda, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         self._check_within_step()
         if self._is_initial:
             return self._unchanged()
@@ -83,12 +102,12 @@ class MultiplicativeLR(LambdaLR):
 class StepLR(LRScheduler):
     """Times `gamma` every `step_size` epochs."""
 
-    def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size = step_size
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         self._check_within_step()
         if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
             return self._unchanged()
@@ -101,12 +120,14 @@ class StepLR(LRScheduler):
 class MultiStepLR(LRScheduler):
     """Times `gamma` at each of the epochs `milestones`."""
 
-    def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
-        self.milestones = Counter(milestones)
+    def __init__(
+        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.milestones: Counter[int] = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         self._check_within_step()
         if self.last_epoch not in self.milestones:
             return self._unchanged()
@@ -120,14 +141,16 @@ class MultiStepLR(LRScheduler):
 class ConstantLR(LRScheduler):
     """Times `factor` until epoch `total_iters`."""
 
-    def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
+    def __init__(
+        self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
+    ) -> None:
         if factor > 1.0 or factor < 0:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
         self.factor = factor
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         self._check_within_step()
         if self.last_epoch == 0:
             return self._scaled(self.factor)
@@ -143,7 +166,14 @@ class ConstantLR(LRScheduler):
 class LinearLR(LRScheduler):
     """Times a factor that goes from `start_factor` to `end_factor` in `total_iters` epochs."""
 
-    def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
         if start_factor > 1.0 or start_factor <= 0:
             raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
         if end_factor > 1.0 or end_factor < 0:
@@ -153,7 +183,7 @@ class LinearLR(LRScheduler):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         self._check_within_step()
         if self.last_epoch == 0:
             return self._scaled(self.start_factor)
@@ -171,11 +201,11 @@ class LinearLR(LRScheduler):
 class ExponentialLR(LRScheduler):
     """Times `gamma` every epoch."""
 
-    def __init__(self, optimizer, gamma, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         self._check_within_step()
         return self._unchanged() if self._is_initial else self._scaled(self.gamma)
 
@@ -186,12 +216,12 @@ class ExponentialLR(LRScheduler):
 class PolynomialLR(LRScheduler):
     """Initial rate times (1 - epoch / total_iters) ** power."""
 
-    def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters = total_iters
         self.power = power
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         self._check_within_step()
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._unchanged()
@@ -206,12 +236,12 @@ class PolynomialLR(LRScheduler):
 class CosineAnnealingLR(LRScheduler):
     """Half a cosine from the initial rate down to `eta_min` in `T_max` epochs (SGDR without restarts)."""
 
-    def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max = T_max
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         self._check_within_step()
         if self._is_initial:
             return self._unchanged()
@@ -234,7 +264,9 @@ class CosineAnnealingLR(LRScheduler):
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Half a cosine of `T_0` epochs, then again, each period `T_mult` times as long (SGDR, arXiv:1608.03983)."""
 
-    def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
+    def __init__(
+        self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
         if T_0 <= 0 or not isinstance(T_0, int):
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
         if T_mult < 1 or not isinstance(T_mult, int):
@@ -248,12 +280,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_cur = last_epoch
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         self._check_within_step()
         factor = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * factor for base in self.base_lrs]
 
-    def step(self, epoch=None):
+    def step(self, epoch: int | None = None) -> None:
         """Goes one epoch on, or to the (possibly fractional) `epoch`."""
         if epoch is None and self.last_epoch < 0:
             epoch = 0
@@ -276,3 +308,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         # The base class advances by one.
         self.last_epoch = math.floor(epoch) - 1
         self._update_lr()
+
+
+def __dir__() -> list[str]:
+    return __all__

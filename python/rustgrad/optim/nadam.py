@@ -1,9 +1,16 @@
 """NAdam (Dozat, "Incorporating Nesterov Momentum into Adam", 2016)."""
 
+from __future__ import annotations
+
 from .._base import zeros_like
 from ._rules import check_adaptive, decay_weights, descend, direction
 from .adam import as_real
 from .optimizer import Optimizer, step_tensor, to_scalar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .._base import Tensor
+    from .optimizer import ParamsT
 
 __all__ = ["NAdam"]
 
@@ -32,19 +39,19 @@ class NAdam(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=2e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        momentum_decay=4e-3,
-        decoupled_weight_decay=False,
+        params: ParamsT,
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
         *,
-        foreach=None,
-        maximize=False,
-        capturable=False,
-        differentiable=False,
-    ):
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_adaptive(lr, betas, eps, weight_decay=weight_decay, momentum_decay=momentum_decay)
         defaults = {
             "lr": lr,

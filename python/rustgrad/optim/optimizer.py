@@ -5,6 +5,8 @@ composed tensor ops. Where the op table has a fused form of the rule, the subcla
 and keeps `_update` as its oracle, which `fused=False` selects.
 """
 
+from __future__ import annotations
+
 import functools
 import warnings
 from collections import OrderedDict, defaultdict
@@ -17,6 +19,15 @@ from .._base import _set_grad_enabled as set_mode
 from ..autograd.grad_mode import enable_grad
 from ..utils.hooks import RemovableHandle
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias, TypeVar
+
+    _F = TypeVar("_F", bound=Callable[..., Any])
+    # Parameters, pairs of name and parameter, or groups: dicts with "params" and options.
+    ParamsT: TypeAlias = Iterable[Tensor | tuple[str, Tensor] | dict[str, Any]]
+
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
 
 _global_pre_hooks = OrderedDict()
@@ -26,28 +37,28 @@ _global_post_hooks = OrderedDict()
 class _Required:
     """Stands for an argument that every parameter group must give."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "<required parameter>"
 
 
-required = _Required()
+required: _Required = _Required()
 
 
-def register_optimizer_step_pre_hook(hook):
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """`hook(optimizer, args, kwargs)` runs before every optimizer's step; returns a handle."""
     handle = RemovableHandle(_global_pre_hooks)
     _global_pre_hooks[handle.id] = hook
     return handle
 
 
-def register_optimizer_step_post_hook(hook):
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """`hook(optimizer, args, kwargs)` runs after every optimizer's step; returns a handle."""
     handle = RemovableHandle(_global_post_hooks)
     _global_post_hooks[handle.id] = hook
     return handle
 
 
-def _with_hooks(step):
+def _with_hooks(step: _F) -> _F:
     """Wraps a `step` method: the hooks run around it, and schedulers learn that it was called."""
 
     @functools.wraps(step)
@@ -71,21 +82,21 @@ def _with_hooks(step):
     return wrapper
 
 
-def to_scalar(value):
+def to_scalar(value: Any) -> Any:
     """The number that a 1-element tensor holds; other values as they are. A tensor that requires grad stays."""
     if isinstance(value, Tensor):
         return value.squeeze() if value.requires_grad else value.item()
     return value
 
 
-def check_not_negative(**named):
+def check_not_negative(**named: float) -> None:
     """ValueError `Invalid NAME value: VALUE` for the first value that is negative or NaN."""
     for name, value in named.items():
         if not 0.0 <= value:
             raise ValueError(f"Invalid {name} value: {value}")
 
 
-def check_lr(lr):
+def check_lr(lr: float | Tensor) -> None:
     """ValueError unless `lr` is a number, or a tensor of one element, that is not negative."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
@@ -93,7 +104,7 @@ def check_lr(lr):
         raise ValueError(f"Invalid learning rate: {lr}")
 
 
-def step_tensor(value=0.0):
+def step_tensor(value: float = 0.0) -> Tensor:
     """A step count as it is kept in the state: a 0-d float32 tensor on the CPU."""
     return tensor(float(value), dtype=float32)
 
@@ -120,12 +131,12 @@ class Optimizer:
 
     _step_defaults = {}
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "step" in cls.__dict__ and not hasattr(cls.step, "hooked"):
             cls.step = _with_hooks(cls.step)
 
-    def __init__(self, params, defaults):
+    def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         self._make_hook_tables()
         if isinstance(params, Tensor):
@@ -140,8 +151,8 @@ class Optimizer:
                 FutureWarning,
                 stacklevel=3,
             )
-        self.state = defaultdict(dict)
-        self.param_groups = []
+        self.state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -154,10 +165,10 @@ class Optimizer:
         for what in ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_pre", "load_post"):
             self.__dict__.setdefault(f"_optimizer_{what}_hooks", OrderedDict())
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._make_hook_tables()
         self.defaults.setdefault("differentiable", False)
@@ -168,7 +179,7 @@ class Optimizer:
             if "step" in param_state and not isinstance(param_state["step"], Tensor):
                 param_state["step"] = step_tensor(param_state["step"])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         groups = []
         for i, group in enumerate(self.param_groups):
             lines = [f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params"]
@@ -182,31 +193,31 @@ class Optimizer:
             table.move_to_end(handle.id, last=False)
         return handle
 
-    def register_step_pre_hook(self, hook):
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """`hook(optimizer, args, kwargs)` runs before `step`; it may return new (args, kwargs). `args[0]` is the optimizer."""
         return self._register(self._optimizer_step_pre_hooks, hook)
 
-    def register_step_post_hook(self, hook):
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """`hook(optimizer, args, kwargs)` runs after `step`."""
         return self._register(self._optimizer_step_post_hooks, hook)
 
-    def register_state_dict_pre_hook(self, hook, prepend=False):
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """`hook(optimizer)` runs before `state_dict` is made."""
         return self._register(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
-    def register_state_dict_post_hook(self, hook, prepend=False):
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """`hook(optimizer, state_dict)` runs after; it may return another dictionary."""
         return self._register(self._optimizer_state_dict_post_hooks, hook, prepend)
 
-    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """`hook(optimizer, state_dict)` runs before loading; it may return another dictionary."""
         return self._register(self._optimizer_load_pre_hooks, hook, prepend)
 
-    def register_load_state_dict_post_hook(self, hook, prepend=False):
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """`hook(optimizer)` runs after loading."""
         return self._register(self._optimizer_load_post_hooks, hook, prepend)
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """The state as a dictionary: "state" by parameter number, and "param_groups" with numbers for parameters."""
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
@@ -239,7 +250,7 @@ class Optimizer:
             return type(value)(Optimizer._cast(param, v) for v in value)
         return value
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes over the state that `state_dict` returned, matching parameters by number.
 
         Raises:
@@ -274,7 +285,7 @@ class Optimizer:
         for hook in self._optimizer_load_post_hooks.values():
             hook(self)
 
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops the gradients of all parameters, or fills them with zeros if not `set_to_none`."""
         for group in self.param_groups:
             for p in group["params"]:
@@ -289,7 +300,7 @@ class Optimizer:
                         grad.requires_grad_(False)
                     grad.zero_()
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:
         """Updates the parameters once; `closure` recomputes the loss, which is then returned."""
         if type(self)._update is Optimizer._update:
             raise NotImplementedError
@@ -319,10 +330,10 @@ class Optimizer:
                 self._init_state(group, p, state)
             self._update(group, p, grad, state)
 
-    def _init_state(self, group, param, state):
+    def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         """Fills the empty `state` of a parameter."""
 
-    def _update(self, group, param, grad, state):
+    def _update(self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]) -> None:
         """Changes `param` by the rule, with composed ops."""
         raise NotImplementedError
 
@@ -335,7 +346,7 @@ class Optimizer:
             if options.get("foreach"):
                 raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
 
-    def add_param_group(self, param_group):
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds a group: a dict with "params" and options of its own.
 
         Raises:

@@ -1,8 +1,14 @@
 """RMSprop (Hinton, lecture 6 of "Neural Networks for Machine Learning"), centred form after arXiv:1308.0850."""
 
+from __future__ import annotations
+
 from .._base import Tensor, zeros_like
 from .adam import as_real
 from .optimizer import Optimizer, check_lr, check_not_negative, step_tensor, to_scalar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..optim.optimizer import ParamsT
 
 __all__ = ["RMSprop"]
 
@@ -31,18 +37,18 @@ class RMSprop(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        alpha=0.99,
-        eps=1e-8,
-        weight_decay=0,
-        momentum=0,
-        centered=False,
-        capturable=False,
-        foreach=None,
-        maximize=False,
-        differentiable=False,
-    ):
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        alpha: float = 0.99,
+        eps: float | Tensor = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_lr(lr)
         check_not_negative(epsilon=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         defaults = {

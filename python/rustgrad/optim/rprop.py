@@ -1,8 +1,15 @@
 """Resilient backpropagation (Riedmiller and Braun, 1993): steps by the signs of gradients."""
 
+from __future__ import annotations
+
 from .._base import full_like, ones_like, zeros_like
 from .adam import as_real
 from .optimizer import Optimizer, check_lr, step_tensor, to_scalar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .._base import Tensor
+    from .optimizer import ParamsT
 
 __all__ = ["Rprop"]
 
@@ -25,16 +32,16 @@ class Rprop(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        etas=(0.5, 1.2),
-        step_sizes=(1e-6, 50),
+        params: ParamsT,
+        lr: float | Tensor = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
         *,
-        capturable=False,
-        foreach=None,
-        maximize=False,
-        differentiable=False,
-    ):
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         check_lr(lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")

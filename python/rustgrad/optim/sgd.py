@@ -1,7 +1,13 @@
 """Stochastic gradient descent with momentum (Sutskever et al. 2013 for Nesterov's form)."""
 
+from __future__ import annotations
+
 from .._base import Tensor, ops, zeros_like
 from .optimizer import Optimizer, check_lr, check_not_negative, to_scalar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..optim.optimizer import ParamsT
 
 __all__ = ["SGD"]
 
@@ -36,18 +42,18 @@ class SGD(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        momentum=0,
-        dampening=0,
-        weight_decay=0,
-        nesterov=False,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
         *,
-        maximize=False,
-        foreach=None,
-        differentiable=False,
-        fused=None,
-    ):
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         check_lr(lr)
         check_not_negative(momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):

@@ -3,6 +3,8 @@
 Stochastic weight averaging is of Izmailov et al., arXiv:1803.05407; exponential averages are Polyak's.
 """
 
+from __future__ import annotations
+
 import copy
 import itertools
 import math
@@ -12,6 +14,15 @@ from ..autograd.grad_mode import no_grad
 from ..nn import Module
 from ..utils._foreach_utils import _group_tensors_by_device_and_dtype
 from ._lr_base import LRScheduler, per_group
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+    from .._base import Tensor
+    from .._typing import DeviceLike
+    from .optimizer import Optimizer
 
 __all__ = [
     "SWALR",
@@ -24,13 +35,13 @@ __all__ = [
 ]
 
 
-def get_ema_multi_avg_fn(decay=0.999):
+def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[[Sequence[Tensor], Sequence[Tensor], Any], None]:
     """`f(averages, params, n)`, which moves each average by `1 - decay` of the way to the parameter, in place."""
     step = get_ema_avg_fn(decay)
     return _for_all(lambda average, param, n: step(average, param, n))
 
 
-def get_swa_multi_avg_fn():
+def get_swa_multi_avg_fn() -> Callable[[Sequence[Tensor], Sequence[Tensor], Any], None]:
     """`f(averages, params, n)`, which takes the parameters into averages of `n` models, in place."""
     step = get_swa_avg_fn()
     return _for_all(lambda average, param, n: step(average, param, n))
@@ -45,7 +56,7 @@ def _for_all(step):
     return update
 
 
-def get_ema_avg_fn(decay=0.999):
+def get_ema_avg_fn(decay: float = 0.999) -> Callable[[Tensor, Tensor, Any], Any]:
     """`f(average, param, n)`: `decay * average + (1 - decay) * param`.
 
     Raises:
@@ -61,7 +72,7 @@ def get_ema_avg_fn(decay=0.999):
     return ema_update
 
 
-def get_swa_avg_fn():
+def get_swa_avg_fn() -> Callable[[Tensor, Tensor, Any], Any]:
     """`f(average, param, n)`: the mean of n + 1 models from that of n."""
 
     @no_grad()
@@ -85,7 +96,14 @@ class AveragedModel(Module):
         AssertionError: both functions are given.
     """
 
-    def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
+    def __init__(
+        self,
+        model: Module,
+        device: DeviceLike | None = None,
+        avg_fn: Callable[[Tensor, Tensor, Any], Any] | None = None,
+        multi_avg_fn: Callable[[Sequence[Tensor], Sequence[Tensor], Any], None] | None = None,
+        use_buffers: bool = False,
+    ) -> None:
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
@@ -97,12 +115,12 @@ class AveragedModel(Module):
         self.multi_avg_fn = multi_avg_fn
         self.use_buffers = use_buffers
 
-    def forward(self, *args, **kwargs):
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The averaged model's output."""
         return self.module(*args, **kwargs)
 
     @no_grad()
-    def update_parameters(self, model):
+    def update_parameters(self, model: Module) -> None:
         """Takes the parameters of `model` into the averages; the first time they are copied."""
         ours, theirs = (self._averaged(m) for m in (self.module, model))
         pairs = [(a.detach(), p.detach().to(a.device)) for a, p in zip(ours, theirs, strict=True)]
@@ -127,7 +145,7 @@ class AveragedModel(Module):
 
 
 @no_grad()
-def update_bn(loader, model, device=None):
+def update_bn(loader: Iterable[Any], model: Module, device: DeviceLike | None = None) -> None:
     """Computes the running statistics of a model's batch norms anew, from one pass over the batches of `loader`.
 
     Args:
@@ -163,7 +181,14 @@ class SWALR(LRScheduler):
         ValueError: the strategy is none of these, or the number of steps negative.
     """
 
-    def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        swa_lr: float | list[float],
+        anneal_epochs: int = 10,
+        anneal_strategy: str = "cos",
+        last_epoch: int = -1,
+    ) -> None:
         for rate, group in zip(per_group("swa_lr", optimizer, swa_lr), optimizer.param_groups, strict=True):
             group["swa_lr"] = rate
         if anneal_strategy not in ("cos", "linear"):
@@ -174,14 +199,14 @@ class SWALR(LRScheduler):
         self.anneal_epochs = anneal_epochs
         super().__init__(optimizer, last_epoch)
 
-    def anneal_func(self, t):
+    def anneal_func(self, t: float) -> float:
         """How far it has come at a share `t` of the steps."""
         return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
 
     def _progress(self, step):
         return self.anneal_func(max(0, min(1, step / max(1, self.anneal_epochs))))
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         self._check_within_step()
         step = self._step_count - 1
         if self.anneal_epochs == 0:
@@ -194,3 +219,7 @@ class SWALR(LRScheduler):
             start = target if before == 1 else (group["lr"] - before * target) / (1 - before)
             rates.append(target * now + start * (1 - now))
         return rates
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -3,3 +3,7 @@
 from . import windows as windows
 
 __all__ = ["windows"]
+
+
+def __dir__() -> list[str]:
+    return __all__

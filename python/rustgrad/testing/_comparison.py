@@ -1,5 +1,7 @@
 """`assert_close`: whether tensors, numbers, arrays or containers of them are equal within tolerances."""
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
 import warnings
@@ -21,6 +23,11 @@ from ._pairs import (
     item,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
 __all__ = [
     "BooleanPair",
     "ErrorMeta",
@@ -40,8 +47,15 @@ __all__ = [
 
 
 def originate_pairs(
-    actual, expected, *, pair_types, sequence_types=(Sequence,), mapping_types=(Mapping,), id=(), **options
-):
+    actual: Any,
+    expected: Any,
+    *,
+    pair_types: Any,
+    sequence_types: Any = (Sequence,),
+    mapping_types: Any = (Mapping,),
+    id: tuple[Any, ...] = (),
+    **options: Any,
+) -> list[Any]:
     """The pairs to compare: one for each item of nested sequences and mappings.
 
     Raises:
@@ -119,8 +133,14 @@ def _pair(actual, expected, pair_types, id, options):
 
 
 def not_close_error_metas(
-    actual, expected, *, pair_types=(ObjectPair,), sequence_types=(Sequence,), mapping_types=(Mapping,), **options
-):
+    actual: Any,
+    expected: Any,
+    *,
+    pair_types: Any = (ObjectPair,),
+    sequence_types: Any = (Sequence,),
+    mapping_types: Any = (Mapping,),
+    **options: Any,
+) -> list[Any]:
     """The differences, as a list of `ErrorMeta`; empty where all is close.
 
     Raises:
@@ -145,19 +165,19 @@ def not_close_error_metas(
 
 
 def assert_close(
-    actual,
-    expected,
+    actual: Any,
+    expected: Any,
     *,
-    allow_subclasses=True,
-    rtol=None,
-    atol=None,
-    equal_nan=False,
-    check_device=True,
-    check_dtype=True,
-    check_layout=True,
-    check_stride=False,
-    msg=None,
-):
+    allow_subclasses: bool = True,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    check_device: bool = True,
+    check_dtype: bool = True,
+    check_layout: bool = True,
+    check_stride: bool = False,
+    msg: str | Callable[[str], str] | None = None,
+) -> None:
     """Asserts that `|actual - expected| <= atol + rtol * |expected|` for all elements; infinities must be equal.
 
     Args:
@@ -195,7 +215,14 @@ def assert_close(
         raise found[0].to_error(msg)
 
 
-def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=""):
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
     """Deprecated: `assert_close` without checks of dtype and type relation, with looser tolerances."""
     __tracebackhide__ = True
     warnings.warn(

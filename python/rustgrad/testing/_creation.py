@@ -1,11 +1,20 @@
 """`make_tensor`: random inputs of any dtype for tests."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from collections.abc import Sequence
 
 from .. import _base
 from .._dtype_info import finfo, iinfo
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .._base import Tensor
+    from .._C import dtype as _dtype
+    from .._formats import memory_format as _memory_format
+    from .._typing import DeviceLike
 
 _STORED_ONLY = (_base.uint16, _base.uint32, _base.uint64)
 
@@ -63,16 +72,16 @@ def _drawn(shape, dtype, device, low, high):
 
 
 def make_tensor(
-    *shape,
-    dtype,
-    device,
-    low=None,
-    high=None,
-    requires_grad=False,
-    noncontiguous=False,
-    exclude_zero=False,
-    memory_format=None,
-):
+    *shape: int | Sequence[int],
+    dtype: _dtype,
+    device: DeviceLike,
+    low: float | None = None,
+    high: float | None = None,
+    requires_grad: bool = False,
+    noncontiguous: bool = False,
+    exclude_zero: bool = False,
+    memory_format: _memory_format | None = None,
+) -> Tensor:
     """A tensor of random values, uniform in [low, high).
 
     Args:

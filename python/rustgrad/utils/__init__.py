@@ -1,23 +1,31 @@
 """`rustgrad.utils`: data loading, determinism, DLPack, hook handles, `swap_tensors`. Submodules load on first use."""
 
+from __future__ import annotations
+
 import copyreg
 import importlib
 import weakref
 
 from .. import _C
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .._C import Tensor
+
 __all__ = ["checkpoint", "data", "deterministic", "dlpack", "hooks", "set_module", "swap_tensors"]
 _SUBMODULES = ("_foreach_utils", "_pytree", "checkpoint", "data", "deterministic", "dlpack", "hooks")
 
 
-def set_module(obj, mod):
+def set_module(obj: Any, mod: str) -> None:
     """Sets `obj.__module__`, so that the object is shown as one of that module."""
     if not isinstance(mod, str):
         raise TypeError("The mod argument should be a string")
     obj.__module__ = mod
 
 
-def swap_tensors(t1, t2):
+def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     """Exchanges two tensors with all that belongs to them: values, history, class, attributes. Both stay the objects
     that they are, so whoever holds `t1` sees what `t2` was.
 
@@ -69,11 +77,11 @@ def _poison(leaf):
     get_gradient_edge(leaf).node.register_prehook(refuse)
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
-def __dir__():
-    return sorted(set(globals()) | set(_SUBMODULES))
+def __dir__() -> list[str]:
+    return __all__

@@ -4,6 +4,8 @@ What the part saves for backward is counted instead of kept. The first tensor th
 again, from the same random state, and what it saves then is handed out by number.
 """
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import warnings
@@ -12,6 +14,12 @@ from .. import _C
 from .._base import Tensor
 from ..autograd.grad_mode import enable_grad, is_grad_enabled
 from ..autograd.graph import saved_tensors_hooks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from typing import Any
 
 __all__ = [
     "CheckpointError",
@@ -38,13 +46,13 @@ class _Stop(Exception):
     """Everything that is needed has been computed."""
 
 
-def noop_context_fn():
+def noop_context_fn() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
     """The contexts in which a part is computed, and computed again: none."""
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
 @contextlib.contextmanager
-def set_checkpoint_early_stop(enable):
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
     """Whether a part that is computed again stops once it has saved all that it saved before, as it does by default."""
     global _early_stop
     before, _early_stop = _early_stop, enable
@@ -143,16 +151,16 @@ def _random_state(state):
 
 
 def checkpoint(
-    function=None,
-    *args,
-    use_reentrant=None,
-    preserve_rng_state=True,
-    context_fn=noop_context_fn,
-    determinism_check="default",
-    debug=False,
-    early_stop=True,
-    **kwargs,
-):
+    function: Callable[..., Any] | None = None,
+    *args: Any,
+    use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
+    context_fn: Callable[[], tuple[AbstractContextManager[Any], AbstractContextManager[Any]]] = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    **kwargs: Any,
+) -> Any:
     """`function(*args, **kwargs)`, whose intermediate results are computed again in backward instead of being kept.
 
     Without a function it gives a decorator.
@@ -201,7 +209,9 @@ def checkpoint(
         return function(*args, **kwargs)
 
 
-def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
     """Runs modules one after the other, in `segments` parts of which all but the last are checkpoints.
 
     Args:
@@ -226,3 +236,7 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwar
         part = functools.partial(run, functions[start : start + size])
         input = checkpoint(part, input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
     return run(functions[size * (segments - 1) :], input)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,5 +1,7 @@
 """What `use_deterministic_algorithms` fills: memory that nobody writes."""
 
+from __future__ import annotations
+
 import sys
 import types
 
@@ -8,12 +10,12 @@ from .. import _settings
 
 class _Module(types.ModuleType):
     @property
-    def fill_uninitialized_memory(self):
+    def fill_uninitialized_memory(self) -> bool:
         """Whether `empty`, `resize_` and their kin fill their memory while `use_deterministic_algorithms` is on. Default: True."""
         return _settings._asked["fill"]
 
     @fill_uninitialized_memory.setter
-    def fill_uninitialized_memory(self, mode):
+    def fill_uninitialized_memory(self, mode: bool) -> bool:
         if not isinstance(mode, bool):
             raise TypeError(f"fill_uninitialized_memory must be a bool, not {type(mode).__name__}")
         _settings._set("fill", mode)

@@ -1,12 +1,20 @@
 """`from_dlpack` and `to_dlpack`: memory shared with other libraries."""
 
+from __future__ import annotations
+
 from .._C import _to_dlpack
 from .._functions import from_dlpack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .._C import Tensor
 
 __all__ = ["from_dlpack", "to_dlpack"]
 
 
-def to_dlpack(tensor):
+def to_dlpack(tensor: Tensor) -> Any:
     """A DLPack capsule of a CPU tensor's memory, which a consumer uses up.
 
     Raises:

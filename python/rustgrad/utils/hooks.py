@@ -5,11 +5,21 @@ between. So the inputs and the outputs pass through an identity function each; t
 output's node notes `grad_output`, the hook on the input's node calls the user.
 """
 
+from __future__ import annotations
+
 import warnings
 import weakref
 from collections import OrderedDict
 
 from .._base import Tensor, is_grad_enabled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import TracebackType
+    from typing import Any
+
+    from ..nn.modules.module import Module
 
 __all__ = ["BackwardHook", "RemovableHandle", "warn_if_has_hooks"]
 
@@ -25,40 +35,42 @@ class RemovableHandle:
     id: int
     next_id: int = 0
 
-    def __init__(self, hooks_dict, *, extra_dict=None):
-        self.hooks_dict_ref = weakref.ref(hooks_dict)
+    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
+        self.hooks_dict_ref: weakref.ref[Any] = weakref.ref(hooks_dict)
         self.id = RemovableHandle.next_id
         RemovableHandle.next_id += 1
         if extra_dict is None:
             extra_dict = []
         elif not isinstance(extra_dict, list):
             extra_dict = [extra_dict]
-        self.extra_dict_ref = tuple(weakref.ref(d) for d in extra_dict)
+        self.extra_dict_ref: tuple[weakref.ref[Any], ...] = tuple(weakref.ref(d) for d in extra_dict)
 
-    def remove(self):
+    def remove(self) -> None:
         """Takes the hook away. Calling it again does nothing."""
         for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
             hooks = ref()
             if hooks is not None:
                 hooks.pop(self.id, None)
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         return (self.hooks_dict_ref(), self.id, tuple(ref() for ref in self.extra_dict_ref))
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: Any) -> None:
         hooks, self.id, extra = state
         self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks is None else hooks)
         self.extra_dict_ref = tuple(weakref.ref(OrderedDict() if d is None else d) for d in extra)
         RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
 
-    def __enter__(self):
+    def __enter__(self) -> RemovableHandle:
         return self
 
-    def __exit__(self, exc_type, exc_value, traceback):
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc_value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self.remove()
 
 
-def warn_if_has_hooks(tensor):
+def warn_if_has_hooks(tensor: Tensor) -> None:
     """Warns when hooks of `tensor` would be lost by pickling it."""
     hooks = getattr(tensor, "_backward_hooks", None)
     if hooks:
@@ -80,23 +92,25 @@ def _identity():
 class BackwardHook:
     """Carries the full backward hooks and pre-hooks of one call of one module."""
 
-    def __init__(self, module, user_hooks, user_pre_hooks):
+    def __init__(
+        self, module: Module, user_hooks: Iterable[Callable[..., Any]], user_pre_hooks: Iterable[Callable[..., Any]]
+    ) -> None:
         self.module = module
         self.user_hooks = user_hooks
         self.user_pre_hooks = user_pre_hooks
-        self.grad_outputs = None
-        self.n_inputs = -1
-        self.n_outputs = -1
-        self.input_index = None
-        self.output_index = None
+        self.grad_outputs: Any = None
+        self.n_inputs: int = -1
+        self.n_outputs: int = -1
+        self.input_index: Any = None
+        self.output_index: Any = None
 
-    def setup_input_hook(self, args):
+    def setup_input_hook(self, args: Any) -> Any:
         """Passes the tensors among `args` through the identity node; returns the new arguments."""
         self.n_inputs = len(args)
         result, self.input_index = self._pass_through(args, self._on_inputs)
         return result
 
-    def setup_output_hook(self, output):
+    def setup_output_hook(self, output: Any) -> Any:
         """As `setup_input_hook`, for a tensor or a tuple (also a named one) of tensors that the module returned."""
         single = not isinstance(output, tuple)
         outputs = (output,) if single else output

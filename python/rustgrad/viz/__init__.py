@@ -5,6 +5,8 @@ their gradients, inputs that the operations keep for their gradients, every `gra
 and the tensor that was given.
 """
 
+from __future__ import annotations
+
 import os as _os
 
 from .. import _C
@@ -12,6 +14,12 @@ from .._base import Tensor as _Tensor
 from ._layout import layout as _layout_of
 from ._svg import box_size as _box_size
 from ._svg import render as _render
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from os import PathLike
+    from typing import Any
 
 __all__ = ["Picture", "draw", "graph_of"]
 
@@ -21,11 +29,11 @@ class Picture(str):
 
     __slots__ = ()
 
-    def _repr_svg_(self):
+    def _repr_svg_(self) -> str:
         return str(self)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return __all__
 
 
@@ -79,7 +87,7 @@ def _inputs(node):
                 yield attribute.removeprefix("_saved_"), t
 
 
-def graph_of(tensors, params=None):
+def graph_of(tensors: _Tensor | Sequence[_Tensor], params: Any = None) -> tuple[dict[Any, Any], list[tuple[Any, Any]]]:
     """The graph that made the tensors, as data.
 
     Args:
@@ -126,7 +134,13 @@ def graph_of(tensors, params=None):
     return labels, edges
 
 
-def draw(tensors, params=None, path=None, *, title=None):
+def draw(
+    tensors: _Tensor | Sequence[_Tensor],
+    params: Any = None,
+    path: str | PathLike[str] | None = None,
+    *,
+    title: str | None = None,
+) -> str:
     """Draws the graph that made the tensors.
 
     Args:

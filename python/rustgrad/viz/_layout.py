@@ -5,8 +5,14 @@ barycentres (the sweep with the fewest crossings wins), and coordinates by weigh
 keep the order and the gaps. The last is isotonic regression, solved exactly by pooling neighbours.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_left, insort
 from dataclasses import dataclass, field
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 GAP_X = 26.0
 GAP_Y = 38.0
@@ -192,7 +198,7 @@ def _coordinates(layers):
         y += height + GAP_Y
 
 
-def layout(sizes, edges):
+def layout(sizes: Any, edges: Any) -> Any:
     """Lays a graph out.
 
     Args:

@@ -1,6 +1,12 @@
 """Draws a laid-out graph as SVG text: rounded boxes, smooth edges, a legend."""
 
+from __future__ import annotations
+
 from xml.sax.saxutils import escape
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MARGIN = 28.0
 LINE = 15.0
@@ -19,14 +25,14 @@ STYLE = {
 }
 
 
-def text_width(text, size):
+def text_width(text: str, size: float) -> float:
     """Estimated width of a text: average glyph widths of a sans-serif face."""
     narrow = sum(text.count(c) for c in "iljtfI.,:;|!()[] ")
     wide = sum(text.count(c) for c in "mwMW@%")
     return size * (0.58 * (len(text) - narrow - wide) + 0.33 * narrow + 0.88 * wide)
 
 
-def box_size(kind, title, lines):
+def box_size(kind: Any, title: str, lines: Any) -> tuple[float, float]:
     """(width, height) of the box for a title and lines of detail."""
     size = 11.0 if kind == "accumulate" else 13.0
     widths = [text_width(title, size) * 1.12, *(len(line) * 6.7 for line in lines)]
@@ -83,7 +89,7 @@ def _legend(kinds, x, y):
     return "".join(parts), x
 
 
-def render(picture, labels, title):
+def render(picture: Any, labels: Any, title: str | None) -> str:
     """The SVG text of a `Layout`.
 
     Args:

@@ -16,3 +16,19 @@ __all__ = ["Module"]
 for _family in (activation, container, dropout, flatten, linear, loss, normalization, parameter_container, sparse):
     __all__ += _family.__all__
 del _family
+
+
+def _describe_forwards():
+    """`help(nn.Linear.forward)` says what the module does, by the first and the `Shape` paragraph of its docstring."""
+    for cls in map(globals().get, __all__):
+        forward = vars(cls).get("forward")
+        if forward is not None and forward.__doc__ is None and cls.__doc__:
+            parts = cls.__doc__.split("\n\n")
+            forward.__doc__ = "\n\n".join([parts[0], *(p for p in parts[1:] if p.lstrip().startswith("Shape:"))])
+
+
+_describe_forwards()
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -4,12 +4,19 @@
 without hooks pays for one check.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections import OrderedDict
 
 from ..._base import Tensor
 from ...utils.hooks import BackwardHook, RemovableHandle
 from ._state import _WrappedHook
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
 class _Globals:
@@ -27,14 +34,16 @@ class _Globals:
 _MIXED = "Cannot use both regular backward hooks and full backward hooks {}. Please use only one of them."
 
 
-def register_module_forward_pre_hook(hook):
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """`hook(module, args)` runs before every module's forward; returns a handle."""
     handle = RemovableHandle(_Globals.forward_pre)
     _Globals.forward_pre[handle.id] = hook
     return handle
 
 
-def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
+def register_module_forward_hook(
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
     """`hook(module, args, output)` runs after every module's forward; returns a handle."""
     handle = RemovableHandle(_Globals.forward, extra_dict=[_Globals.forward_with_kwargs, _Globals.forward_always])
     _Globals.forward[handle.id] = hook
@@ -54,17 +63,17 @@ def _register_global_backward(hook, full):
     return handle
 
 
-def register_module_backward_hook(hook):
+def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """`hook(module, grad_input, grad_output)` on the last node of every module's forward; prefer the full form."""
     return _register_global_backward(hook, False)
 
 
-def register_module_full_backward_hook(hook):
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """`hook(module, grad_input, grad_output)` after the gradients of every module are known; returns a handle."""
     return _register_global_backward(hook, True)
 
 
-def register_module_full_backward_pre_hook(hook):
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """`hook(module, grad_output)` before the gradients of every module are computed; returns a handle."""
     handle = RemovableHandle(_Globals.backward_pre)
     _Globals.backward_pre[handle.id] = hook
@@ -103,7 +112,9 @@ def _what_is_missed(args, result, node):
 class Hooks:
     """Mixed into `Module`."""
 
-    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
         """`hook(module, args)` (`args, kwargs` if `with_kwargs`) runs before `forward` and may return new arguments."""
         handle = RemovableHandle(self._forward_pre_hooks, extra_dict=self._forward_pre_hooks_with_kwargs)
         self._forward_pre_hooks[handle.id] = hook
@@ -113,7 +124,9 @@ class Hooks:
             self._forward_pre_hooks.move_to_end(handle.id, last=False)
         return handle
 
-    def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
+    def register_forward_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> RemovableHandle:
         """`hook(module, args, output)` runs after `forward` and may return another output.
 
         Args:
@@ -142,18 +155,18 @@ class Hooks:
             self._backward_hooks.move_to_end(handle.id, last=False)
         return handle
 
-    def register_backward_hook(self, hook):
+    def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """`hook(module, grad_input, grad_output)` on the last node of the forward; prefer the full form."""
         return self._register_backward(hook, False)
 
-    def register_full_backward_hook(self, hook, prepend=False):
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """`hook(module, grad_input, grad_output)` runs when the gradients of the inputs are known.
 
         It may return a tuple that replaces `grad_input`.
         """
         return self._register_backward(hook, True, prepend)
 
-    def register_full_backward_pre_hook(self, hook, prepend=False):
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """`hook(module, grad_output)` runs before the module's gradients and may return new ones."""
         handle = RemovableHandle(self._backward_pre_hooks)
         self._backward_pre_hooks[handle.id] = hook

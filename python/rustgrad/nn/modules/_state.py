@@ -1,5 +1,7 @@
 """The part of `Module` that saves and loads: `state_dict`, `load_state_dict` and their hooks."""
 
+from __future__ import annotations
+
 import functools
 import warnings
 import weakref
@@ -13,15 +15,26 @@ from ...utils import swap_tensors
 from ...utils.hooks import RemovableHandle
 from ..parameter import Parameter
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NamedTuple
+
+    class _Keys(NamedTuple):
+        missing_keys: list[str]
+        unexpected_keys: list[str]
+else:
+    _Keys = namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])
+
 _EXTRA = "_extra_state"
 
 
-class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+class _IncompatibleKeys(_Keys):
     """What `load_state_dict` returns."""
 
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
         return super().__repr__()
@@ -32,14 +45,14 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
 class _WrappedHook:
     """A hook that gets its module as the first argument without keeping the module alive."""
 
-    def __init__(self, hook, module=None):
+    def __init__(self, hook: Callable[..., Any], module: Any = None) -> None:
         self.hook = hook
         functools.update_wrapper(self, hook)
         self.with_module = module is not None
         if self.with_module:
             self.module = weakref.ref(module)
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self.with_module:
             return self.hook(*args, **kwargs)
         module = self.module()
@@ -47,13 +60,13 @@ class _WrappedHook:
             raise RuntimeError("You are trying to call the hook of a dead Module!")
         return self.hook(module, *args, **kwargs)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         state = {"hook": self.hook, "with_module": self.with_module}
         if self.with_module:
             state["module"] = self.module()
         return state
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         self.hook = state["hook"]
         self.with_module = state["with_module"]
         if self.with_module:
@@ -78,13 +91,13 @@ def _swap_with(param, made, value):
 class State:
     """Mixed into `Module`."""
 
-    def get_extra_state(self):
+    def get_extra_state(self) -> Any:
         """Override it to add picklable state beyond parameters and buffers to the `state_dict`."""
         raise RuntimeError(
             "Reached a code path in Module.get_extra_state() that should never be called. Please file an issue."
         )
 
-    def set_extra_state(self, state):
+    def set_extra_state(self, state: Any) -> None:
         """Override it to take back what `get_extra_state` returned."""
         raise RuntimeError(
             "Reached a code path in Module.set_extra_state() that should never be called. Please file an issue."
@@ -100,7 +113,9 @@ class State:
         if type(self).get_extra_state is not State.get_extra_state:
             destination[prefix + _EXTRA] = self.get_extra_state()
 
-    def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
+    def state_dict(
+        self, *args: Any, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
         """An ordered dictionary of all parameters and persistent buffers by dotted name, sharing their storage.
 
         Args:
@@ -149,14 +164,14 @@ class State:
         self._state_dict_hooks[handle.id] = hook
         return handle
 
-    def register_state_dict_post_hook(self, hook):
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """`hook(module, state_dict, prefix, local_metadata) -> None` runs after `state_dict` has been filled."""
         hook._from_public_api = True
         handle = RemovableHandle(self._state_dict_hooks)
         self._state_dict_hooks[handle.id] = hook
         return handle
 
-    def register_state_dict_pre_hook(self, hook):
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """`hook(module, prefix, keep_vars) -> None` runs before `state_dict` is filled."""
         handle = RemovableHandle(self._state_dict_pre_hooks)
         self._state_dict_pre_hooks[handle.id] = hook
@@ -167,11 +182,11 @@ class State:
         self._load_state_dict_pre_hooks[handle.id] = _WrappedHook(hook, self if with_module else None)
         return handle
 
-    def register_load_state_dict_pre_hook(self, hook):
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """`hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors)` before loading."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
-    def register_load_state_dict_post_hook(self, hook):
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """`hook(module, incompatible_keys) -> None` after loading; it may change the lists in place."""
         handle = RemovableHandle(self._load_state_dict_post_hooks)
         self._load_state_dict_post_hooks[handle.id] = hook
@@ -266,7 +281,9 @@ class State:
                     "values, if incompatible_keys need to be modified, it should be done inplace."
                 )
 
-    def load_state_dict(self, state_dict, strict=True, assign=False):
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> _IncompatibleKeys:
         """Copies the tensors of `state_dict` into the parameters and buffers of the same dotted names.
 
         Args:

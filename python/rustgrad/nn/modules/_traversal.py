@@ -1,5 +1,7 @@
 """The part of `Module` that walks the tree: children, parameters, buffers, and what is applied to all of them."""
 
+from __future__ import annotations
+
 import warnings
 
 from ... import __future__
@@ -7,6 +9,17 @@ from ..._conversions import to_arguments
 from ...autograd.grad_mode import no_grad
 from ...utils import swap_tensors
 from ..parameter import Parameter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from ..._C import Tensor, dtype
+    from ..._typing import DeviceLike
+    from ...nn.modules.module import Module
 
 _COMPLEX_WARNING = (
     "Complex modules are a new feature under active development whose design may change, and some modules might "
@@ -29,30 +42,34 @@ class Traversal:
                     seen.add(id(value))
                 yield dot + name, value
 
-    def parameters(self, recurse=True):
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Iterates over the parameters, those of the submodules included if `recurse`, each once."""
         for _, param in self.named_parameters(recurse=recurse):
             yield param
 
-    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
         """Iterates over (dotted name, parameter)."""
         yield from self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
 
-    def buffers(self, recurse=True):
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """Iterates over the buffers, those of the submodules included if `recurse`, each once."""
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
-    def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
         """Iterates over (dotted name, buffer)."""
         yield from self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
 
-    def children(self):
+    def children(self) -> Iterator[Module]:
         """Iterates over the immediate submodules, each once."""
         for _, module in self.named_children():
             yield module
 
-    def named_children(self):
+    def named_children(self) -> Iterator[tuple[str, Module]]:
         """Iterates over (name, immediate submodule)."""
         seen = set()
         for name, module in self._modules.items():
@@ -60,12 +77,14 @@ class Traversal:
                 seen.add(module)
                 yield name, module
 
-    def modules(self, remove_duplicate=True):
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
         """Iterates over the module itself and all modules below it."""
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
-    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
         """Iterates over (dotted name, module), the module itself first, under the name `prefix`."""
         if memo is None:
             memo = set()
@@ -78,7 +97,7 @@ class Traversal:
             if module is not None:
                 yield from module.named_modules(memo, prefix + ("." if prefix else "") + name, remove_duplicate)
 
-    def get_submodule(self, target):
+    def get_submodule(self, target: str) -> Module:
         """The submodule of the dotted name `target`; the module itself for "".
 
         Raises:
@@ -93,7 +112,7 @@ class Traversal:
                 raise AttributeError(f"`{item}` is not an nn.Module")
         return module
 
-    def set_submodule(self, target, module, strict=False):
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
         """Puts `module` at the dotted name `target`; with `strict`, only where a submodule stands already."""
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
@@ -107,7 +126,7 @@ class Traversal:
             raise AttributeError(f"`{name}` is not an nn.Module")
         setattr(parent, name, module)
 
-    def get_parameter(self, target):
+    def get_parameter(self, target: str) -> Parameter:
         """The parameter of the dotted name `target`; AttributeError where it is none."""
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
@@ -118,7 +137,7 @@ class Traversal:
             raise AttributeError(f"`{name}` is not an nn.Parameter")
         return param
 
-    def get_buffer(self, target):
+    def get_buffer(self, target: str) -> Tensor:
         """The buffer of the dotted name `target`; AttributeError where it is none."""
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
@@ -128,7 +147,7 @@ class Traversal:
             raise AttributeError(f"`{name}` is not a buffer")
         return module._buffers[name]
 
-    def apply(self, fn):
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
         """Calls `fn` on every submodule, then on the module itself; returns the module."""
         for module in self.children():
             module.apply(fn)
@@ -182,7 +201,7 @@ class Traversal:
         except Exception as error:
             raise RuntimeError(f"_apply(): Couldn't swap {self._get_name()}.{name}") from error
 
-    def to(self, *args, **kwargs):
+    def to(self, *args: Any, **kwargs: Any) -> Self:
         """Moves and casts parameters and buffers in place: `to(device)`, `to(dtype)`, both, or `to(tensor)`.
 
         Only floating point and complex tensors change their dtype.
@@ -212,50 +231,50 @@ class Traversal:
 
         return self._apply(convert)
 
-    def cpu(self):
+    def cpu(self) -> Self:
         """Moves parameters and buffers to the CPU."""
         return self._apply(lambda t: t.cpu())
 
-    def cuda(self, device=None):
+    def cuda(self, device: DeviceLike | None = None) -> Self:
         """Moves parameters and buffers as `Tensor.cuda`: only where a script runs under `python -m rustgrad`."""
         return self._apply(lambda t: t.cuda(device))
 
-    def gpu(self, device=None):
+    def gpu(self, device: DeviceLike | None = None) -> Self:
         """Moves parameters and buffers to the GPU, `gpu:0` by default."""
         name = "gpu" if device is None else f"gpu:{device}" if isinstance(device, int) else device
         return self._apply(lambda t: t.to(name))
 
-    def type(self, dst_type):
+    def type(self, dst_type: dtype | str) -> Self:
         """Casts all parameters and buffers to `dst_type`."""
         return self._apply(lambda t: t.type(dst_type))
 
-    def float(self):
+    def float(self) -> Self:
         """Casts floating point parameters and buffers to float32."""
         return self._apply(lambda t: t.float() if t.is_floating_point() else t)
 
-    def double(self):
+    def double(self) -> Self:
         """Casts floating point parameters and buffers to float64."""
         return self._apply(lambda t: t.double() if t.is_floating_point() else t)
 
-    def half(self):
+    def half(self) -> Self:
         """Casts floating point parameters and buffers to float16."""
         return self._apply(lambda t: t.half() if t.is_floating_point() else t)
 
-    def bfloat16(self):
+    def bfloat16(self) -> Self:
         """Casts floating point parameters and buffers to bfloat16."""
         return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
-    def to_empty(self, *, device, recurse=True):
+    def to_empty(self, *, device: DeviceLike | None, recurse: bool = True) -> Self:
         """Moves parameters and buffers to `device` without copying their values."""
         from ..._base import empty_like
 
         return self._apply(lambda t: empty_like(t, device=device), recurse=recurse)
 
-    def share_memory(self):
+    def share_memory(self) -> Self:
         """Moves parameters and buffers to shared memory where tensors support it."""
         return self._apply(lambda t: t.share_memory_())
 
-    def train(self, mode=True):
+    def train(self, mode: bool = True) -> Self:
         """Sets the training mode (`self.training`) of this module and all below it; returns the module."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
@@ -264,17 +283,17 @@ class Traversal:
             module.train(mode)
         return self
 
-    def eval(self):
+    def eval(self) -> Self:
         """Sets evaluation mode: the same as `train(False)`."""
         return self.train(False)
 
-    def requires_grad_(self, requires_grad=True):
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Sets `requires_grad` of every parameter; returns the module."""
         for param in self.parameters():
             param.requires_grad_(requires_grad)
         return self
 
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops the gradients of all parameters, or fills them with zeros if not `set_to_none`."""
         for param in self.parameters():
             grad = param.grad

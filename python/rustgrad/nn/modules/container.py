@@ -1,15 +1,26 @@
 """Containers of modules: `Sequential`, `ModuleList`, `ModuleDict`. Children are named by position or key."""
 
+from __future__ import annotations
+
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 
 from .module import Module, _addindent
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import ItemsView, Iterator, KeysView, ValuesView
+    from typing import Any
+
+    from typing_extensions import Self
+
+    from ..._C import Tensor
+
 __all__ = ["ModuleDict", "ModuleList", "Sequential"]
 
 
-def pairs_of(owner, pairs, sep=""):
+def pairs_of(owner: str, pairs: Iterable[Any], sep: str = "") -> Iterator[Any]:
     """Iterates over the (key, value) pairs given to `owner.update`, with its errors for malformed ones."""
     for j, pair in enumerate(pairs):
         if not isinstance(pair, Iterable):
@@ -32,31 +43,31 @@ class _Indexed(Module):
     def _keys(self, idx):
         return list(self._modules)[idx] if isinstance(idx, slice) else [self._key(idx)]
 
-    def __setitem__(self, idx, module):
+    def __setitem__(self, idx: int, module: Module) -> None:
         setattr(self, self._key(idx), module)
 
-    def __delitem__(self, idx):
+    def __delitem__(self, idx: int | slice) -> None:
         for key in self._keys(idx):
             delattr(self, key)
         # Names stay consecutive.
         self._modules = OrderedDict((str(i), module) for i, module in enumerate(self._modules.values()))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._modules)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Module]:
         return iter(self._modules.values())
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return [key for key in super().__dir__() if not key.isdigit()]
 
-    def pop(self, key):
+    def pop(self, key: int | slice) -> Module:
         """Removes and returns the module (or slice) at `key`."""
         module = self[key]
         del self[key]
         return module
 
-    def append(self, module):
+    def append(self, module: Module) -> Self:
         """Adds a module at the end; returns the container."""
         self.add_module(str(len(self)), module)
         return self
@@ -78,7 +89,7 @@ class Sequential(_Indexed):
         model = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
     """
 
-    def __init__(self, *args):
+    def __init__(self, *args: Module | OrderedDict[str, Module]) -> None:
         super().__init__()
         if len(args) == 1 and isinstance(args[0], OrderedDict):
             for key, module in args[0].items():
@@ -87,12 +98,12 @@ class Sequential(_Indexed):
             for i, module in enumerate(args):
                 self.add_module(str(i), module)
 
-    def __getitem__(self, idx):
+    def __getitem__(self, idx: int | slice) -> Any:
         if isinstance(idx, slice):
             return type(self)(OrderedDict(list(self._modules.items())[idx]))
         return self._modules[self._key(idx)]
 
-    def forward(self, input):
+    def forward(self, input: Any) -> Tensor:
         """Feeds `input` through the modules in order."""
         for module in self._modules.values():
             input = module(input)
@@ -103,11 +114,11 @@ class Sequential(_Indexed):
         if not isinstance(other, Sequential):
             raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)!s} is given.")
 
-    def __add__(self, other):
+    def __add__(self, other: Sequential) -> Sequential:
         self._check_sequential(other)
         return Sequential(*self, *other)
 
-    def __iadd__(self, other):
+    def __iadd__(self, other: Sequential) -> Self:
         self._check_sequential(other)
         return self.extend(list(other))
 
@@ -117,17 +128,17 @@ class Sequential(_Indexed):
         if factor <= 0:
             raise ValueError(f"Non-positive multiplication factor {factor} for {type(self)}")
 
-    def __mul__(self, other):
+    def __mul__(self, other: int) -> Sequential:
         self._check_factor(other)
         return Sequential(*list(self) * other)
 
     __rmul__ = __mul__
 
-    def __imul__(self, other):
+    def __imul__(self, other: int) -> Self:
         self._check_factor(other)
         return self.extend(list(self) * (other - 1))
 
-    def insert(self, index, module):
+    def insert(self, index: int, module: Module) -> Self:
         """Puts `module` before position `index`; returns the container."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
@@ -137,7 +148,7 @@ class Sequential(_Indexed):
         self._shift_in(index + n if index < 0 else index, module)
         return self
 
-    def extend(self, sequential):
+    def extend(self, sequential: Iterable[Module]) -> Self:
         """Appends every module of an iterable; returns the container."""
         for module in sequential:
             self.append(module)
@@ -151,23 +162,23 @@ class ModuleList(_Indexed):
         modules (iterable, optional): its first modules.
     """
 
-    def __init__(self, modules=None):
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
         if modules is not None:
             self.extend(modules)
 
-    def __getitem__(self, idx):
+    def __getitem__(self, idx: int | slice) -> Any:
         if isinstance(idx, slice):
             return type(self)(list(self._modules.values())[idx])
         return self._modules[self._key(idx)]
 
-    def __iadd__(self, modules):
+    def __iadd__(self, modules: Iterable[Module]) -> Self:
         return self.extend(modules)
 
-    def __add__(self, other):
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList([*self, *other])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         blocks = []
         for i, text in enumerate(map(repr, self)):
             if blocks and blocks[-1][2] == text:
@@ -182,11 +193,11 @@ class ModuleList(_Indexed):
             lines.append(_addindent(line, 2))
         return self._get_name() + "(\n  " + "\n  ".join(lines) + "\n)"
 
-    def insert(self, index, module):
+    def insert(self, index: int, module: Module) -> None:
         """Puts `module` before position `index`."""
         self._shift_in(index, module)
 
-    def extend(self, modules):
+    def extend(self, modules: Iterable[Module]) -> Self:
         """Appends every module of an iterable; returns the list."""
         if not isinstance(modules, Iterable):
             raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
@@ -202,50 +213,50 @@ class ModuleDict(Module):
         modules (Mapping or iterable of pairs, optional): its first entries.
     """
 
-    def __init__(self, modules=None):
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
         super().__init__()
         if modules is not None:
             self.update(modules)
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: str) -> Module:
         return self._modules[key]
 
-    def __setitem__(self, key, module):
+    def __setitem__(self, key: str, module: Module) -> None:
         self.add_module(key, module)
 
-    def __delitem__(self, key):
+    def __delitem__(self, key: str) -> None:
         del self._modules[key]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._modules)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._modules)
 
-    def __contains__(self, key):
+    def __contains__(self, key: object) -> bool:
         return key in self._modules
 
-    def clear(self):
+    def clear(self) -> None:
         """Removes all entries."""
         self._modules.clear()
 
-    def pop(self, key):
+    def pop(self, key: str) -> Module:
         """Removes and returns the module at `key`."""
         return self._modules.pop(key)
 
-    def keys(self):
+    def keys(self) -> KeysView[str]:
         """The keys."""
         return self._modules.keys()
 
-    def items(self):
+    def items(self) -> ItemsView[str, Module]:
         """The (key, module) pairs."""
         return self._modules.items()
 
-    def values(self):
+    def values(self) -> ValuesView[Module]:
         """The modules."""
         return self._modules.values()
 
-    def update(self, modules):
+    def update(self, modules: Mapping[str, Module] | ModuleDict | Iterable[tuple[str, Module]]) -> None:
         """Adds the entries of a mapping or an iterable of (key, module) pairs."""
         if not isinstance(modules, Iterable):
             raise TypeError(

@@ -1,7 +1,13 @@
 """`Dropout`: zeroes elements at random in training."""
 
+from __future__ import annotations
+
 from .. import functional as F
 from .module import Module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..._C import Tensor
 
 __all__ = ["Dropout"]
 
@@ -15,15 +21,15 @@ class Dropout(Module):
 
     __constants__ = ["p", "inplace"]
 
-    def __init__(self, p=0.5, inplace=False):
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if p < 0 or p > 1:
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
         self.p = p
         self.inplace = inplace
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.dropout(input, self.p, self.training, self.inplace)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"

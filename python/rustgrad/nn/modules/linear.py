@@ -1,11 +1,20 @@
 """Linear maps: `Linear`, `Bilinear`, and `Identity`."""
 
+from __future__ import annotations
+
 import math
 
 from ..._base import empty, ops
 from .. import init
 from ..parameter import Parameter
 from .module import Module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..._C import Tensor, dtype
+    from ..._typing import DeviceLike
 
 __all__ = ["Bilinear", "Identity", "Linear"]
 
@@ -15,10 +24,10 @@ _linear = ops["nn.functional.linear"]
 class Identity(Module):
     """Returns its input; accepts and ignores any constructor arguments."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return input
 
 
@@ -38,9 +47,20 @@ class Linear(Module):
         bias: `(out_features)`, likewise; None without bias.
     """
 
+    weight: Parameter
+    # None without bias; `Any` spares the many who know that there is one a check.
+    bias: Parameter | Any
+
     __constants__ = ["in_features", "out_features"]
 
-    def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: DeviceLike | None = None,
+        dtype: dtype | None = None,
+    ) -> None:
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
@@ -51,7 +71,7 @@ class Linear(Module):
             self.register_parameter("bias", None)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draws weight and bias anew."""
         # a = sqrt(5) makes the bound of kaiming_uniform_ equal 1 / sqrt(in_features).
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
@@ -60,14 +80,14 @@ class Linear(Module):
             bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
             init.uniform_(self.bias, -bound, bound)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         # Straight from the dictionary: attribute access to a parameter costs as much as a small op.
         params = self._parameters
         if "weight" in params and "bias" in params:
             return _linear(input, params["weight"], params["bias"])
         return _linear(input, self.weight, self.bias)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
@@ -78,9 +98,20 @@ class Bilinear(Module):
         input1 `(*, in1_features)`, input2 `(*, in2_features)`, output `(*, out_features)`.
     """
 
+    weight: Parameter
+    bias: Parameter | Any
+
     __constants__ = ["in1_features", "in2_features", "out_features"]
 
-    def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: DeviceLike | None = None,
+        dtype: dtype | None = None,
+    ) -> None:
         super().__init__()
         self.in1_features = in1_features
         self.in2_features = in2_features
@@ -92,7 +123,7 @@ class Bilinear(Module):
             self.register_parameter("bias", None)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Draws weight and bias anew."""
         if self.in1_features <= 0:
             raise ValueError(f"in1_features must be > 0, but got (in1_features={self.in1_features})")
@@ -101,12 +132,12 @@ class Bilinear(Module):
         if self.bias is not None:
             init.uniform_(self.bias, -bound, bound)
 
-    def forward(self, input1, input2):
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         from ..functional import bilinear
 
         return bilinear(input1, input2, self.weight, self.bias)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
             f"out_features={self.out_features}, bias={self.bias is not None}"

@@ -5,6 +5,8 @@ The class is put together from three parts: `Traversal` walks the tree, `State` 
 parameters, buffers and submodules, attribute access to them, the call and the printed form.
 """
 
+from __future__ import annotations
+
 from collections import OrderedDict
 
 from ..._base import Tensor, typename
@@ -21,6 +23,20 @@ from ._hooks import (
 )
 from ._state import State
 from ._traversal import Traversal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, ParamSpec, Protocol, TypeVar
+
+    P = ParamSpec("P")
+    R_co = TypeVar("R_co", covariant=True)
+
+    class _HasForward(Protocol[P, R_co]):
+        """A module as its call sees it: `model(x)` takes and gives what its `forward` does."""
+
+        def forward(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
 
 __all__ = [
     "Module",
@@ -70,17 +86,17 @@ def _register_global(table, hook):
     return handle
 
 
-def register_module_buffer_registration_hook(hook):
+def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """`hook(module, name, buffer)` runs whenever a buffer is registered and may return another one."""
     return _register_global(_buffer_registration, hook)
 
 
-def register_module_module_registration_hook(hook):
+def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """`hook(module, name, submodule)` runs whenever a submodule is registered and may return another one."""
     return _register_global(_module_registration, hook)
 
 
-def register_module_parameter_registration_hook(hook):
+def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """`hook(module, name, parameter)` runs whenever a parameter is registered and may return another one."""
     return _register_global(_parameter_registration, hook)
 
@@ -126,11 +142,16 @@ class Module(Hooks, State, Traversal):
         training (bool): True in training mode, False after `eval()`.
     """
 
+    training: bool
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Module | None]
+
     dump_patches = False
     _version = 1
     call_super_init = False
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         if self.call_super_init is False:
             if kwargs:
                 name = next(iter(kwargs))
@@ -151,9 +172,9 @@ class Module(Hooks, State, Traversal):
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
-    forward = _forward_unimplemented
+    forward: Callable[..., Any] = _forward_unimplemented
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self: _HasForward[P, R_co], *args: P.args, **kwargs: P.kwargs) -> R_co:
         if (
             self._forward_hooks
             or self._forward_pre_hooks
@@ -181,7 +202,7 @@ class Module(Hooks, State, Traversal):
         if name == "":
             raise KeyError('module name can\'t be empty string ""')
 
-    def register_buffer(self, name, tensor, persistent=True):
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Adds a tensor that is state but no parameter, such as a running mean.
 
         Args:
@@ -206,7 +227,7 @@ class Module(Hooks, State, Traversal):
         else:
             self._non_persistent_buffers_set.add(name)
 
-    def register_parameter(self, name, param):
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Adds a parameter under `name`; None reserves the name (a layer without bias).
 
         Raises:
@@ -232,7 +253,7 @@ class Module(Hooks, State, Traversal):
             param = _through_hooks(_parameter_registration, self, name, param)
         self._parameters[name] = param
 
-    def add_module(self, name, module):
+    def add_module(self, name: str, module: Module | None) -> None:
         """Adds a submodule under `name`.
 
         Raises:
@@ -244,11 +265,11 @@ class Module(Hooks, State, Traversal):
         self._check_name("module", name, self._modules)
         self._modules[name] = _through_hooks(_module_registration, self, name, module)
 
-    def register_module(self, name, module):
+    def register_module(self, name: str, module: Module | None) -> None:
         """Another name of `add_module`."""
         self.add_module(name, module)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         # Unrolled: every use of a submodule or parameter in a forward comes through here.
         state = self.__dict__
         modules = state.get("_modules")
@@ -269,7 +290,7 @@ class Module(Hooks, State, Traversal):
             else:
                 table.pop(name, None)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         state = self.__dict__
         params = state.get("_parameters")
         modules = state.get("_modules")
@@ -320,7 +341,7 @@ class Module(Hooks, State, Traversal):
                 "without the persistent argument is not allowed."
             )
 
-    def __delattr__(self, name):
+    def __delattr__(self, name: str) -> None:
         if name in self._parameters:
             del self._parameters[name]
         elif name in self._buffers:
@@ -331,10 +352,10 @@ class Module(Hooks, State, Traversal):
         else:
             object.__delattr__(self, name)
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         return self.__dict__.copy()
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.__dict__.setdefault("_non_persistent_buffers_set", set())
         self.__dict__.setdefault("_is_full_backward_hook", None)
@@ -344,11 +365,11 @@ class Module(Hooks, State, Traversal):
     def _get_name(self):
         return type(self).__name__
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         """What the printed form shows between the parentheses; override it."""
         return ""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         extra = self.extra_repr()
         extra_lines = extra.split("\n") if extra else []
         child_lines = [f"({name}): {_addindent(repr(child), 2)}" for name, child in self._modules.items()]
@@ -361,6 +382,6 @@ class Module(Hooks, State, Traversal):
             body = ""
         return f"{self._get_name()}({body})"
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
         return sorted(name for name in names if not name[0].isdigit())

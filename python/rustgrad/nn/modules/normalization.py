@@ -1,5 +1,7 @@
 """`LayerNorm`: normalises over the last dimensions."""
 
+from __future__ import annotations
+
 import numbers
 
 from ..._base import empty
@@ -7,6 +9,13 @@ from .. import functional as F
 from .. import init
 from ..parameter import Parameter
 from .module import Module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..._C import Tensor, dtype
+    from ..._typing import DeviceLike
 
 __all__ = ["LayerNorm"]
 
@@ -23,13 +32,24 @@ class LayerNorm(Module):
     Source: Ba, Kiros, Hinton, "Layer Normalization", arXiv:1607.06450.
     """
 
+    weight: Parameter | None
+    bias: Parameter | None
+
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
 
-    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, device=None, dtype=None):
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: DeviceLike | None = None,
+        dtype: dtype | None = None,
+    ) -> None:
         super().__init__()
         if isinstance(normalized_shape, numbers.Integral):
             normalized_shape = (normalized_shape,)
-        self.normalized_shape = tuple(normalized_shape)
+        self.normalized_shape: tuple[int, ...] = tuple(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
@@ -37,17 +57,17 @@ class LayerNorm(Module):
             self.register_parameter(name, value)
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         """Sets `weight` to ones and `bias` to zeros."""
         if self.weight is not None:
             init.ones_(self.weight)
         if self.bias is not None:
             init.zeros_(self.bias)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
             f"bias={self.bias is not None}"

@@ -1,5 +1,7 @@
 """Containers of parameters: `ParameterList` and `ParameterDict`. A plain tensor put in becomes a `Parameter`."""
 
+from __future__ import annotations
+
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
@@ -8,6 +10,13 @@ from ..._base import Tensor, typename
 from ..parameter import Parameter
 from .container import pairs_of
 from .module import Module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from typing_extensions import Self
 
 __all__ = ["ParameterDict", "ParameterList"]
 
@@ -32,7 +41,7 @@ class ParameterList(Module):
         values (iterable, optional): its first elements.
     """
 
-    def __init__(self, values=None):
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
         self._size = 0
         if values is not None:
@@ -44,33 +53,33 @@ class ParameterList(Module):
             raise IndexError(f"index {idx} is out of range")
         return str(idx % len(self))
 
-    def __getitem__(self, idx):
+    def __getitem__(self, idx: int | slice) -> Any:
         if isinstance(idx, slice):
             return type(self)(self[i] for i in range(*idx.indices(len(self))))
         return getattr(self, self._key(idx))
 
-    def __setitem__(self, idx, param):
+    def __setitem__(self, idx: int, param: Any) -> None:
         setattr(self, self._key(idx), _as_parameter(param))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._size
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
-    def __iadd__(self, parameters):
+    def __iadd__(self, parameters: Iterable[Any]) -> Self:
         return self.extend(parameters)
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return [key for key in super().__dir__() if not key.isdigit()]
 
-    def append(self, value):
+    def append(self, value: Any) -> Self:
         """Adds a value at the end; returns the list."""
         self._size += 1
         self[self._size - 1] = value
         return self
 
-    def extend(self, values):
+    def extend(self, values: Iterable[Any]) -> Self:
         """Appends every value of an iterable (not of a tensor); returns the list."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
@@ -78,10 +87,10 @@ class ParameterList(Module):
             self.append(value)
         return self
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return "\n".join(_describe(i, p, lambda t: t.dtype) for i, p in enumerate(self))
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterList should not be called.")
 
 
@@ -92,7 +101,7 @@ class ParameterDict(Module):
         parameters (Mapping or iterable of pairs, optional): its first entries.
     """
 
-    def __init__(self, parameters=None):
+    def __init__(self, parameters: Any = None) -> None:
         super().__init__()
         self._keys = {}
         if parameters is not None:
@@ -107,78 +116,78 @@ class ParameterDict(Module):
             )
         return key
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: str) -> Any:
         return getattr(self, self._check(key))
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: str, value: Any) -> None:
         self._keys[self._check(key)] = None
         setattr(self, key, _as_parameter(value))
 
-    def __delitem__(self, key):
+    def __delitem__(self, key: str) -> None:
         del self._keys[key]
         delattr(self, self._check(key))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._keys)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._keys)
 
-    def __reversed__(self):
+    def __reversed__(self) -> Iterator[str]:
         return reversed(self._keys)
 
-    def __contains__(self, key):
+    def __contains__(self, key: object) -> bool:
         return key in self._keys
 
-    def copy(self):
+    def copy(self) -> ParameterDict:
         """A new dictionary with the same values."""
         return ParameterDict(OrderedDict((k, self[k]) for k in self._keys))
 
-    def setdefault(self, key, default=None):
+    def setdefault(self, key: str, default: Any = None) -> Any:
         """The value at `key`, set to `default` first where there is none."""
         if key not in self:
             self[key] = default
         return self[key]
 
-    def clear(self):
+    def clear(self) -> None:
         """Removes all entries."""
         for key in list(self._keys):
             del self[key]
 
-    def pop(self, key):
+    def pop(self, key: str) -> Any:
         """Removes and returns the value at `key`."""
         value = self[key]
         del self[key]
         return value
 
-    def popitem(self):
+    def popitem(self) -> tuple[str, Any]:
         """Removes and returns the last (key, value)."""
         key = next(reversed(self._keys), None)
         if key is None:
             raise KeyError("popitem(): dictionary is empty")
         return key, self.pop(key)
 
-    def get(self, key, default=None):
+    def get(self, key: str, default: Any = None) -> Any:
         """The value at `key`, or `default`."""
         return self[key] if key in self else default
 
-    def fromkeys(self, keys, default=None):
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
         """A new dictionary with `default` at every key."""
         return ParameterDict((k, default) for k in keys)
 
-    def keys(self):
+    def keys(self) -> Iterable[str]:
         """The keys."""
         return self._keys.keys()
 
-    def items(self):
+    def items(self) -> Iterable[tuple[str, Any]]:
         """The (key, value) pairs."""
         return ((k, self[k]) for k in self._keys)
 
-    def values(self):
+    def values(self) -> Iterable[Any]:
         """The values."""
         return (self[k] for k in self._keys)
 
-    def update(self, parameters):
+    def update(self, parameters: Any) -> None:
         """Adds the entries of a mapping (a plain one in the order of its keys) or of (key, value) pairs."""
         if not isinstance(parameters, Iterable):
             raise TypeError(
@@ -194,22 +203,22 @@ class ParameterDict(Module):
         for key, value in pairs:
             self[key] = value
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return "\n".join(_describe(k, p, typename) for k, p in self.items())
 
-    def __call__(self, input):
+    def __call__(self, input: Any) -> Any:
         raise RuntimeError("ParameterDict should not be called.")
 
-    def __or__(self, other):
+    def __or__(self, other: ParameterDict) -> ParameterDict:
         copy = self.copy()
         copy.update(other)
         return copy
 
-    def __ror__(self, other):
+    def __ror__(self, other: ParameterDict) -> ParameterDict:
         copy = other.copy()
         copy.update(self)
         return copy
 
-    def __ior__(self, other):
+    def __ior__(self, other: ParameterDict) -> Self:
         self.update(other)
         return self

@@ -1,6 +1,12 @@
 """All parameters as one flat vector, and back."""
 
+from __future__ import annotations
+
 from ..._base import Tensor, cat, typename
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
@@ -10,14 +16,14 @@ def _check_one_device(parameters):
         raise TypeError("Found two parameters on different devices, this is currently not supported.")
 
 
-def parameters_to_vector(parameters):
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """The elements of all parameters, one after the other, as a 1-d tensor."""
     parameters = list(parameters)
     _check_one_device(parameters)
     return cat([p.reshape(-1) for p in parameters])
 
 
-def vector_to_parameters(vec, parameters):
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Makes consecutive slices of the 1-d tensor `vec` the data of the parameters."""
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {typename(vec)}")

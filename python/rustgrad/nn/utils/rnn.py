@@ -1,10 +1,19 @@
 """Sequences of several lengths: padded to one tensor, or packed step by step without padding."""
 
+from __future__ import annotations
+
 from collections import namedtuple
 from collections.abc import Iterable
 
 from ... import _base
 from ..._base import Tensor, arange, full, index_select, ops, sort
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from typing_extensions import Self
 
 __all__ = [
     "PackedSequence",
@@ -32,7 +41,13 @@ class PackedSequence(PackedSequence_):
 
     __slots__ = ()
 
-    def __new__(cls, data, batch_sizes=None, sorted_indices=None, unsorted_indices=None):
+    def __new__(
+        cls,
+        data: Tensor,
+        batch_sizes: Tensor | None = None,
+        sorted_indices: Tensor | None = None,
+        unsorted_indices: Tensor | None = None,
+    ) -> Self:
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         if batch_sizes is None:
@@ -47,7 +62,7 @@ class PackedSequence(PackedSequence_):
             )
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
-    def to(self, *args, **kwargs):
+    def to(self, *args: Any, **kwargs: Any) -> Self:
         """Moved and cast as `Tensor.to` does; the lengths stay on the CPU."""
         data = self.data.to(*args, **kwargs)
         if data is self.data:
@@ -55,57 +70,57 @@ class PackedSequence(PackedSequence_):
         orders = (None if t is None else t.to(data.device) for t in (self.sorted_indices, self.unsorted_indices))
         return type(self)(data, self.batch_sizes, *orders)
 
-    def cpu(self):
+    def cpu(self) -> Self:
         """On the CPU."""
         return self.to("cpu")
 
-    def cuda(self, *args, **kwargs):
+    def cuda(self, *args: Any, **kwargs: Any) -> Self:
         """On the GPU, under `python -m rustgrad`; elsewhere as for a tensor."""
         return self.to(self.data.new_empty(0).cuda(*args, **kwargs).device)
 
-    def double(self):
+    def double(self) -> Self:
         """As float64."""
         return self.to(dtype=_base.float64)
 
-    def float(self):
+    def float(self) -> Self:
         """As float32."""
         return self.to(dtype=_base.float32)
 
-    def half(self):
+    def half(self) -> Self:
         """As float16."""
         return self.to(dtype=_base.float16)
 
-    def long(self):
+    def long(self) -> Self:
         """As int64."""
         return self.to(dtype=_base.int64)
 
-    def int(self):
+    def int(self) -> Self:
         """As int32."""
         return self.to(dtype=_base.int32)
 
-    def short(self):
+    def short(self) -> Self:
         """As int16."""
         return self.to(dtype=_base.int16)
 
-    def char(self):
+    def char(self) -> Self:
         """As int8."""
         return self.to(dtype=_base.int8)
 
-    def byte(self):
+    def byte(self) -> Self:
         """As uint8."""
         return self.to(dtype=_base.uint8)
 
     @property
-    def is_cuda(self):
+    def is_cuda(self) -> bool:
         """Whether the data are on a CUDA device."""
         return self.data.is_cuda
 
-    def is_pinned(self):
+    def is_pinned(self) -> bool:
         """Whether the data are in pinned memory: never."""
         return self.data.is_pinned()
 
 
-def invert_permutation(permutation):
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """The permutation that undoes `permutation`; None of None."""
     if permutation is None:
         return None
@@ -118,7 +133,9 @@ def _steps(lengths, total):
     return arange(total).unsqueeze(1) < lengths
 
 
-def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
+def pack_padded_sequence(
+    input: Tensor, lengths: Tensor | list[int], batch_first: bool = False, enforce_sorted: bool = True
+) -> PackedSequence:
     """Packs padded sequences.
 
     Args:
@@ -174,7 +191,9 @@ def _check_lengths(input, lengths):
         )
 
 
-def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
+def pad_packed_sequence(
+    sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
+) -> tuple[Tensor, Tensor]:
     """(padded sequences `(T, B, *)` or `(B, T, *)`, their lengths) of a `PackedSequence`.
 
     Args:
@@ -203,7 +222,12 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     return index_select(padded, 0 if batch_first else 1, order), lengths[order.cpu()]
 
 
-def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="right"):
+def pad_sequence(
+    sequences: Tensor | Sequence[Tensor],
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> Tensor:
     """Sequences `(L_i, *)`, padded to the longest, as one tensor `(L, B, *)`, or `(B, L, *)` where `batch_first`.
 
     Args:
@@ -220,19 +244,23 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     return _pad(tuple(sequences), batch_first, padding_value, padding_side)
 
 
-def unpad_sequence(padded_sequences, lengths, batch_first=False):
+def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
     """The sequences that `pad_sequence` padded, as a list."""
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [row[: int(n)] for row, n in zip(rows, lengths, strict=True)]
 
 
-def pack_sequence(sequences, enforce_sorted=True):
+def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Packs a list of sequences `(L_i, *)`."""
     lengths = [s.size(0) for s in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
-def unpack_sequence(packed_sequences):
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """The list of sequences in a `PackedSequence`."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
+
+
+def __dir__() -> list[str]:
+    return __all__

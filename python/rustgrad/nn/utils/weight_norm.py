@@ -1,9 +1,19 @@
 """`weight_norm`: a parameter as a direction and a length (Salimans and Kingma, arXiv:1602.07868), by a forward hook."""
 
+from __future__ import annotations
+
 import warnings
 
 from ..._base import ops
 from ..parameter import Parameter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    from ..modules.module import Module
+
+    _M = TypeVar("_M", bound=Module)
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
@@ -13,16 +23,16 @@ _norms, _weight = ops.get("norm_except_dim"), ops.get("_weight_norm")
 class WeightNorm:
     """The hook: before each forward it makes the parameter from `name_g`, its lengths, and `name_v`, its direction."""
 
-    def __init__(self, name, dim):
+    def __init__(self, name: str, dim: int | None) -> None:
         self.name = name
         self.dim = -1 if dim is None else dim
 
-    def compute_weight(self, module):
+    def compute_weight(self, module: Module) -> Any:
         """The parameter from its two parts."""
         return _weight(getattr(module, f"{self.name}_v"), getattr(module, f"{self.name}_g"), self.dim)
 
     @staticmethod
-    def apply(module, name, dim):
+    def apply(module: Module, name: str, dim: int | None) -> WeightNorm:
         """Takes a parameter of a module apart and registers the hook."""
         if any(isinstance(h, WeightNorm) and h.name == name for h in module._forward_pre_hooks.values()):
             raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
@@ -35,7 +45,7 @@ class WeightNorm:
         module.register_forward_pre_hook(fn)
         return fn
 
-    def remove(self, module):
+    def remove(self, module: Module) -> None:
         """Puts the parameter back in one piece."""
         weight = self.compute_weight(module)
         delattr(module, self.name)
@@ -43,11 +53,11 @@ class WeightNorm:
         del module._parameters[f"{self.name}_v"]
         setattr(module, self.name, Parameter(weight.data))
 
-    def __call__(self, module, inputs):
+    def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module))
 
 
-def weight_norm(module, name="weight", dim=0):
+def weight_norm(module: _M, name: str = "weight", dim: int | None = 0) -> _M:
     """Replaces the parameter `name` by `name_g`, its length along `dim` (None: as a whole), and `name_v`, its direction.
 
     Returns:
@@ -65,7 +75,7 @@ def weight_norm(module, name="weight", dim=0):
     return module
 
 
-def remove_weight_norm(module, name="weight"):
+def remove_weight_norm(module: _M, name: str = "weight") -> _M:
     """Makes one parameter again of what `weight_norm` took apart; gives the module back.
 
     Raises:

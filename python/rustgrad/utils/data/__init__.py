@@ -42,3 +42,7 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

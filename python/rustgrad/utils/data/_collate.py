@@ -1,10 +1,16 @@
 """From a list of samples to one batch: `default_collate`, and `default_convert` for loading without batching."""
 
+from __future__ import annotations
+
 import contextlib
 import copy
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 
 from ..._base import Tensor, as_tensor, float64, stack, tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["default_collate", "default_convert"]
 
@@ -35,7 +41,7 @@ def _rebuild(template, values, mutable):
     return values
 
 
-def default_convert(data):
+def default_convert(data: Any) -> Any:
     """NumPy arrays become tensors, inside containers too; everything else stays as it is."""
     if isinstance(data, Tensor):
         return data
@@ -69,7 +75,7 @@ def _collate_sequence(batch):
     return columns if isinstance(first, tuple) else _rebuild(first, columns, MutableSequence)
 
 
-def default_collate(batch):
+def default_collate(batch: Sequence[Any]) -> Any:
     """Stacks samples: tensors and arrays along a new first dimension, numbers into a tensor, containers by part.
 
     Strings stay as they are. Floats become float64, ints int64.

@@ -4,10 +4,18 @@ Workers are threads, not processes: samples need no pickling, tensors no copy be
 everything that releases the GIL (decoding, reading, tensor ops) runs beside the training.
 """
 
+from __future__ import annotations
+
 import copy
 import queue
 import threading
 from typing import Any, NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ...utils.data.dataset import Dataset
 
 _local = threading.local()
 _END = object()
@@ -22,7 +30,7 @@ class WorkerInfo(NamedTuple):
     dataset: Any
 
 
-def get_worker_info():
+def get_worker_info() -> WorkerInfo | None:
     """The `WorkerInfo` of the calling worker; None in the main thread."""
     return getattr(_local, "info", None)
 
@@ -43,7 +51,16 @@ class WorkerPool:
         limit (int): requests in flight for each worker.
     """
 
-    def __init__(self, dataset, make_fetch, num_workers, init_fn, seed, iterable, limit):
+    def __init__(
+        self,
+        dataset: Dataset[Any],
+        make_fetch: Callable[[Any], Callable[[Any], Any]],
+        num_workers: int,
+        init_fn: Callable[[int], None] | None,
+        seed: int,
+        iterable: bool,
+        limit: int,
+    ) -> None:
         self.limit = limit
         self.inbox = [queue.SimpleQueue() for _ in range(num_workers)]
         self.outbox = [queue.SimpleQueue() for _ in range(num_workers)]
@@ -55,7 +72,7 @@ class WorkerPool:
             self.threads.append(threading.Thread(target=_work, args=args, daemon=True))
             self.threads[-1].start()
 
-    def run(self, requests, timeout):
+    def run(self, requests: Iterator[Any], timeout: float) -> Iterator[Any]:
         """Yields the answers to `requests` in their order; a worker whose stream ended is left out from then on."""
         n = len(self.inbox)
         requests = iter(requests)
@@ -97,7 +114,7 @@ class WorkerPool:
         except queue.Empty:
             raise RuntimeError(f"DataLoader timed out after {timeout} seconds") from None
 
-    def shutdown(self):
+    def shutdown(self) -> None:
         """Ends the threads after the requests they have."""
         for box in self.inbox:
             box.put(_END)

@@ -1,21 +1,28 @@
 """`DataLoader`: a data set and a sampler make an iterable over batches."""
 
-import itertools
+from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Generic, TypeVar
+
+from ..._base import Generator
 from . import _collate
 from ._collate import default_collate as default_collate
 from ._collate import default_convert as default_convert
 from ._worker import WorkerPool
-from .dataset import IterableDataset, TensorDataset
-from .sampler import BatchSampler, RandomSampler, SequentialSampler, random_seed
+from .dataset import Dataset, IterableDataset, TensorDataset
+from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, random_seed
 
 __all__ = ["DataLoader"]
+
+T_co = TypeVar("T_co", covariant=True)
 
 
 class _Endless:
     """The sampler of an iterable data set: there is nothing to choose."""
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[None]:
         return itertools.repeat(None)
 
 
@@ -56,20 +63,20 @@ def _iterable_fetcher(batched, collate_fn, batch_size, drop_last):
 class _Pass:
     """The batches of one pass over a loader: an iterator that knows how many there are."""
 
-    def __init__(self, loader, batches):
+    def __init__(self, loader: Any, batches: Any) -> None:
         self._loader, self._batches = loader, batches
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return self
 
-    def __next__(self):
+    def __next__(self) -> Any:
         return next(self._batches)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._loader)
 
 
-class DataLoader:
+class DataLoader(Generic[T_co]):
     """Iterates over a data set in batches.
 
     Args:
@@ -93,29 +100,29 @@ class DataLoader:
 
     def __init__(
         self,
-        dataset,
-        batch_size=1,
-        shuffle=None,
-        sampler=None,
-        batch_sampler=None,
-        num_workers=0,
-        collate_fn=None,
-        pin_memory=False,
-        drop_last=False,
-        timeout=0,
-        worker_init_fn=None,
-        multiprocessing_context=None,
-        generator=None,
+        dataset: Dataset[T_co],
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler[Any] | Iterable[Any] | None = None,
+        batch_sampler: Sampler[list[Any]] | Iterable[list[Any]] | None = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Generator | None = None,
         *,
-        prefetch_factor=None,
-        persistent_workers=False,
-        pin_memory_device="",
-        in_order=True,
-    ):
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
         self._check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         self.dataset = dataset
         self.num_workers = num_workers
-        self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
+        self.prefetch_factor: int | None = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.pin_memory = pin_memory
         self.pin_memory_device = pin_memory_device
         self.timeout = timeout
@@ -184,10 +191,7 @@ class DataLoader:
                 f"but got batch_sampler={batch_sampler}"
             )
 
-    def __class_getitem__(cls, item):
-        return cls
-
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         if name in ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"):
             if "collate_fn" in self.__dict__:
                 raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
@@ -204,7 +208,7 @@ class DataLoader:
             return itertools.repeat(None)
         return iter(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return _Pass(self, self._iterate_here() if self.num_workers == 0 else self._iterate_workers())
 
     def _iterate_here(self):
@@ -243,10 +247,10 @@ class DataLoader:
                 self._pool = None
                 pool.shutdown()
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_pool": None}
 
-    def __len__(self):
+    def __len__(self) -> int:
         """The number of batches (of samples without batching); TypeError where the data set has no length."""
         if not self._iterable:
             return len(self.sampler if self.batch_sampler is None else self.batch_sampler)

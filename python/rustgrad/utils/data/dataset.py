@@ -1,12 +1,15 @@
 """Data sets: anything with `__getitem__` and `__len__`, or an iterable; and the ways to combine them."""
 
+from __future__ import annotations
+
 import bisect
 import itertools
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
 
-from ..._base import default_generator, randperm, tensor
+from ..._base import Generator, Tensor, default_generator, randperm, tensor
 
 __all__ = [
     "ChainDataset",
@@ -19,55 +22,54 @@ __all__ = [
     "random_split",
 ]
 
+T_co = TypeVar("T_co", covariant=True)
 
-class Dataset:
+
+class Dataset(Generic[T_co]):
     """A map from an index (or key) to a sample. Subclasses define `__getitem__`, and `__len__` for most samplers."""
 
-    def __class_getitem__(cls, item):
-        return cls
-
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
 
-    def __add__(self, other):
+    def __add__(self, other: Dataset[Any]) -> Dataset[Any]:
         return ConcatDataset([self, other])
 
 
-class IterableDataset(Dataset, Iterable):
+class IterableDataset(Dataset[T_co], Iterable[T_co]):
     """A stream of samples. Subclasses define `__iter__`; with workers, each iterates its own copy."""
 
-    def __add__(self, other):
+    def __add__(self, other: Dataset[Any]) -> Dataset[Any]:
         return ChainDataset([self, other])
 
 
-class TensorDataset(Dataset):
+class TensorDataset(Dataset[tuple[Tensor, ...]]):
     """Samples are tuples of rows of the given tensors.
 
     Args:
         *tensors: tensors of the same size in dimension 0; AssertionError otherwise.
     """
 
-    def __init__(self, *tensors):
+    def __init__(self, *tensors: Tensor) -> None:
         if any(tensors[0].size(0) != t.size(0) for t in tensors):
             raise AssertionError("Size mismatch between tensors")
         self.tensors = tensors
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
         return tuple(t[index] for t in self.tensors)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.tensors[0].size(0)
 
-    def gather_batch(self, indices):
+    def gather_batch(self, indices: Sequence[int]) -> list[Tensor]:
         """The rows at a list of indices, one tensor for each column: what collating those samples gives."""
         index = tensor(indices)
         return [t[index.to(t.device)] for t in self.tensors]
 
 
-class StackDataset(Dataset):
+class StackDataset(Dataset[Any]):
     """Samples are tuples (or dicts) of the samples of several data sets at the same index."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Dataset[Any], **kwargs: Dataset[Any]) -> None:
         if bool(args) == bool(kwargs):
             raise ValueError(
                 "Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like input/output, "
@@ -75,35 +77,35 @@ class StackDataset(Dataset):
                 if args
                 else "At least one dataset should be passed"
             )
-        self.datasets = args or kwargs
+        self.datasets: tuple[Any, ...] | dict[str, Any] = args or kwargs
         parts = args or tuple(kwargs.values())
         self._length = len(parts[0])
         if any(len(d) != self._length for d in parts):
             raise ValueError("Size mismatch between datasets")
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(self.datasets, dict):
             return {k: d[index] for k, d in self.datasets.items()}
         return tuple(d[index] for d in self.datasets)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._length
 
 
-class ConcatDataset(Dataset):
+class ConcatDataset(Dataset[T_co]):
     """Several data sets, one after the other."""
 
-    def __init__(self, datasets):
-        self.datasets = list(datasets)
+    def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
+        self.datasets: list[Dataset[Any]] = list(datasets)
         assert self.datasets, "datasets should not be an empty iterable"
         for d in self.datasets:
             assert not isinstance(d, IterableDataset), "ConcatDataset does not support IterableDataset"
-        self.cumulative_sizes = list(itertools.accumulate(len(d) for d in self.datasets))
+        self.cumulative_sizes: list[int] = list(itertools.accumulate(len(d) for d in self.datasets))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.cumulative_sizes[-1]
 
-    def __getitem__(self, idx):
+    def __getitem__(self, idx: Any) -> T_co:
         if idx < 0:
             if -idx > len(self):
                 raise ValueError("absolute value of index should not exceed dataset length")
@@ -112,10 +114,10 @@ class ConcatDataset(Dataset):
         return self.datasets[which][idx - (self.cumulative_sizes[which - 1] if which else 0)]
 
 
-class ChainDataset(IterableDataset):
+class ChainDataset(IterableDataset[T_co]):
     """Several iterable data sets, one after the other."""
 
-    def __init__(self, datasets):
+    def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         self.datasets = datasets
 
     def _checked(self):
@@ -123,36 +125,38 @@ class ChainDataset(IterableDataset):
             assert isinstance(d, IterableDataset), "ChainDataset only supports IterableDataset"
             yield d
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[T_co]:
         for d in self._checked():
             yield from d
 
-    def __len__(self):
+    def __len__(self) -> int:
         return sum(len(d) for d in self._checked())
 
 
-class Subset(Dataset):
+class Subset(Dataset[T_co]):
     """The samples of `dataset` at `indices`."""
 
-    def __init__(self, dataset, indices):
+    def __init__(self, dataset: Dataset[T_co], indices: Sequence[int]) -> None:
         self.dataset = dataset
         self.indices = indices
 
-    def __getitem__(self, idx):
+    def __getitem__(self, idx: Any) -> T_co:
         if isinstance(idx, list):
             return self.dataset[[self.indices[i] for i in idx]]
         return self.dataset[self.indices[idx]]
 
-    def __getitems__(self, indices):
+    def __getitems__(self, indices: Sequence[int]) -> list[T_co]:
         chosen = [self.indices[i] for i in indices]
         many = getattr(self.dataset, "__getitems__", None)
         return many(chosen) if callable(many) else [self.dataset[i] for i in chosen]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.indices)
 
 
-def random_split(dataset, lengths, generator=None):
+def random_split(
+    dataset: Dataset[Any], lengths: Sequence[int | float], generator: Generator | None = None
+) -> list[Subset[Any]]:
     """Splits a data set at random into subsets of the given lengths.
 
     Args:

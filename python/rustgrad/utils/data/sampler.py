@@ -1,8 +1,12 @@
 """Samplers: iterables of indices (or of lists of indices) in the order in which samples are loaded."""
 
-import itertools
+from __future__ import annotations
 
-from ..._base import Generator, as_tensor, float64, int64, ops, randint, randperm
+import itertools
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from typing import Any, Generic, TypeVar
+
+from ..._base import Generator, Tensor, as_tensor, float64, int64, ops, randint, randperm
 
 __all__ = [
     "BatchSampler",
@@ -13,8 +17,10 @@ __all__ = [
     "WeightedRandomSampler",
 ]
 
+T_co = TypeVar("T_co", covariant=True)
 
-def random_seed():
+
+def random_seed() -> int:
     """A seed drawn from the default generator."""
     return int(randint(0, 2**63 - 1, (), dtype=int64).item())
 
@@ -24,40 +30,43 @@ def _positive_int(name, value):
         raise ValueError(f"{name} should be a positive integer value, but got {name}={value}")
 
 
-class Sampler:
+class Sampler(Generic[T_co]):
     """Base class: subclasses define `__iter__`, and `__len__` where it is known."""
 
-    def __class_getitem__(cls, item):
-        return cls
-
-    def __init__(self, data_source=None):
+    def __init__(self, data_source: Sized | None = None) -> None:
         pass
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[T_co]:
         raise NotImplementedError
 
 
-class SequentialSampler(Sampler):
+class SequentialSampler(Sampler[int]):
     """0, 1, ..., len(data_source) - 1."""
 
-    def __init__(self, data_source):
+    def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[int]:
         return iter(range(len(self.data_source)))
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.data_source)
 
 
-class RandomSampler(Sampler):
+class RandomSampler(Sampler[int]):
     """All indices in random order, or `num_samples` of them, with or without replacement.
 
     Raises:
         TypeError, ValueError: `replacement` is no bool, or `num_samples` no positive int.
     """
 
-    def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
+    def __init__(
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Generator | None = None,
+    ) -> None:
         self.data_source = data_source
         self.replacement = replacement
         self._num_samples = num_samples
@@ -68,11 +77,11 @@ class RandomSampler(Sampler):
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={self.num_samples}")
 
     @property
-    def num_samples(self):
+    def num_samples(self) -> int:
         """How many indices one pass gives."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[int]:
         n = len(self.data_source)
         generator = self.generator
         if generator is None:
@@ -86,33 +95,39 @@ class RandomSampler(Sampler):
             yield from randperm(n, generator=generator).tolist()[:left]
             left -= n
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.num_samples
 
 
-class SubsetRandomSampler(Sampler):
+class SubsetRandomSampler(Sampler[int]):
     """The given indices in random order."""
 
-    def __init__(self, indices, generator=None):
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         self.indices = indices
         self.generator = generator
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[int]:
         for i in randperm(len(self.indices), generator=self.generator).tolist():
             yield self.indices[i]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.indices)
 
 
-class WeightedRandomSampler(Sampler):
+class WeightedRandomSampler(Sampler[int]):
     """`num_samples` indices drawn with the given weights, which need not sum to 1."""
 
-    def __init__(self, weights, num_samples, replacement=True, generator=None):
+    def __init__(
+        self,
+        weights: Sequence[float] | Tensor,
+        num_samples: int,
+        replacement: bool = True,
+        generator: Generator | None = None,
+    ) -> None:
         _positive_int("num_samples", num_samples)
         if not isinstance(replacement, bool):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
-        self.weights = as_tensor(weights, dtype=float64)
+        self.weights: Tensor = as_tensor(weights, dtype=float64)
         if self.weights.dim() != 1:
             raise ValueError(
                 f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}"
@@ -121,15 +136,15 @@ class WeightedRandomSampler(Sampler):
         self.replacement = replacement
         self.generator = generator
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[int]:
         drawn = ops["multinomial"](self.weights, self.num_samples, self.replacement, generator=self.generator)
         yield from drawn.tolist()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.num_samples
 
 
-class BatchSampler(Sampler):
+class BatchSampler(Sampler[list[int]]):
     """Groups the indices of another sampler into lists of `batch_size`.
 
     Args:
@@ -137,7 +152,7 @@ class BatchSampler(Sampler):
         drop_last (bool): leave out a last list that is shorter.
     """
 
-    def __init__(self, sampler, batch_size, drop_last):
+    def __init__(self, sampler: Sampler[Any] | Iterable[Any], batch_size: int, drop_last: bool) -> None:
         _positive_int("batch_size", batch_size)
         if not isinstance(drop_last, bool):
             raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
@@ -145,13 +160,13 @@ class BatchSampler(Sampler):
         self.batch_size = batch_size
         self.drop_last = drop_last
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[list[int]]:
         indices = iter(self.sampler)
         while batch := list(itertools.islice(indices, self.batch_size)):
             if self.drop_last and len(batch) < self.batch_size:
                 return
             yield batch
 
-    def __len__(self):
+    def __len__(self) -> int:
         whole, rest = divmod(len(self.sampler), self.batch_size)
         return whole + (rest > 0 and not self.drop_last)

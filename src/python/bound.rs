@@ -1,0 +1,275 @@
+//! An op taken from a tensor, `x.add`, and kept: it calls like a method and shows itself as one.
+//!
+//! CPython's own bound method prints the object that it belongs to, which for a tensor is its elements, on a GPU read back.
+//! `x.add(y)` makes none of these: the interpreter finds the op and passes `x` itself.
+
+use super::error::{guard, guard_object};
+use super::object::slot;
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+use smallvec::SmallVec;
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+#[repr(C)]
+struct Bond {
+    base: PyObject,
+    vectorcall: ffi::vectorcallfunc,
+    /// The op object and the tensor: set at creation, cleared by the collector alone.
+    op: *mut PyObject,
+    owner: *mut PyObject,
+    weakrefs: *mut PyObject,
+}
+
+/// The caller's word that the place before the arguments may be used: `PY_VECTORCALL_ARGUMENTS_OFFSET`.
+const ARGUMENTS_OFFSET: usize = 1 << (usize::BITS - 1);
+
+static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(null_mut());
+
+/// The op `op` with `owner` as its first argument. A new reference, or null with an exception set.
+///
+/// # Safety
+/// Both are live objects.
+pub unsafe fn bind(op: *mut PyObject, owner: *mut PyObject) -> *mut PyObject {
+    // SAFETY: our type is a GC type of fixed size; every field is set before the collector is told of the object.
+    unsafe {
+        let o = ffi::PyObject_GC_New::<Bond>(TYPE.load(Ordering::Relaxed));
+        if !o.is_null() {
+            ffi::Py_INCREF(op);
+            ffi::Py_INCREF(owner);
+            (*o).vectorcall = vectorcall;
+            (*o).op = op;
+            (*o).owner = owner;
+            (*o).weakrefs = null_mut();
+            ffi::PyObject_GC_Track(o.cast());
+        }
+        o.cast()
+    }
+}
+
+/// Op and tensor of a bond; a `TypeError` after the collector cleared it.
+fn parts<'py>(py: Python<'py>, o: *mut PyObject) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    // SAFETY: `o` is one of our objects; its fields are null or references that it owns.
+    unsafe {
+        let (op, owner) = ((*o.cast::<Bond>()).op, (*o.cast::<Bond>()).owner);
+        match (Bound::from_borrowed_ptr_or_opt(py, op), Bound::from_borrowed_ptr_or_opt(py, owner)) {
+            (Some(op), Some(owner)) => Ok((op, owner)),
+            _ => Err(PyTypeError::new_err("the method's tensor was collected")),
+        }
+    }
+}
+
+unsafe extern "C" fn vectorcall(
+    o: *mut PyObject,
+    args: *const *mut PyObject,
+    nargsf: usize,
+    names: *mut PyObject,
+) -> *mut PyObject {
+    // SAFETY: the parts of a vectorcall in progress: positional values, then one for each keyword name, and before them a
+    // place of ours where the flag says so. The caller keeps `o`, which keeps op and tensor: it is not garbage meanwhile.
+    unsafe {
+        let (op, owner) = ((*o.cast::<Bond>()).op, (*o.cast::<Bond>()).owner);
+        if op.is_null() || owner.is_null() {
+            return guard_object(|py| parts(py, o).map(|_| null_mut()));
+        }
+        let n = ffi::PyVectorcall_NARGS(nargsf) as usize;
+        if nargsf & ARGUMENTS_OFFSET != 0 {
+            let first = args.cast_mut().sub(1);
+            let before = std::mem::replace(&mut *first, owner);
+            let result = ffi::PyObject_Vectorcall(op, first, n + 1, names);
+            *first = before;
+            return result;
+        }
+        let k = if names.is_null() { 0 } else { ffi::PyTuple_GET_SIZE(names) as usize };
+        let mut all: SmallVec<[*mut PyObject; 8]> = SmallVec::new();
+        if all.try_reserve(n + k + 1).is_err() {
+            return ffi::PyErr_NoMemory();
+        }
+        all.push(owner);
+        all.extend((0..n + k).map(|i| *args.add(i)));
+        ffi::PyObject_Vectorcall(op, all.as_ptr(), n + 1, names)
+    }
+}
+
+unsafe extern "C" fn repr(o: *mut PyObject) -> *mut PyObject {
+    guard_object(|py| {
+        let (op, owner) = parts(py, o)?;
+        let text = format!(
+            "<built-in method {} of {} object at {:p}>",
+            op.getattr("__name__")?,
+            owner.get_type().name()?,
+            owner.as_ptr()
+        );
+        Ok(PyString::new(py, &text).into_any().into_ptr())
+    })
+}
+
+/// An attribute of the op, or one of the bond's own, chosen by the closure.
+unsafe extern "C" fn describe(o: *mut PyObject, what: *mut c_void) -> *mut PyObject {
+    guard_object(|py| {
+        let (op, owner) = parts(py, o)?;
+        let found = match what as usize {
+            0 => owner,
+            1 => op,
+            2 => op.getattr("__name__")?,
+            3 => op.getattr("__doc__")?,
+            4 => op.getattr("__module__")?,
+            5 => op.getattr("__text_signature__")?,
+            6 => PyString::new(py, &format!("Tensor.{}", op.getattr("__name__")?)).into_any(),
+            _ => without_first(py, &op)?,
+        };
+        Ok(found.into_ptr())
+    })
+}
+
+/// The `inspect.Signature` of the op without the tensor.
+fn without_first<'py>(py: Python<'py>, op: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let signature = py.import("inspect")?.getattr("signature")?.call1((op,))?;
+    let rest: Vec<_> =
+        signature.getattr("parameters")?.call_method0("values")?.try_iter()?.skip(1).collect::<PyResult<_>>()?;
+    let kwargs = PyDict::new(py);
+    kwargs.set_item("parameters", PyTuple::new(py, rest)?)?;
+    signature.call_method("replace", (), Some(&kwargs))
+}
+
+/// Pickled and copied as what it is: an attribute of its tensor.
+unsafe extern "C" fn reduce(o: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    guard_object(|py| {
+        let (op, owner) = parts(py, o)?;
+        let getattr = py.import("builtins")?.getattr("getattr")?;
+        Ok((getattr, (owner, op.getattr("__name__")?)).into_pyobject(py)?.into_any().into_ptr())
+    })
+}
+
+unsafe extern "C" fn compare(a: *mut PyObject, b: *mut PyObject, how: c_int) -> *mut PyObject {
+    guard_object(|py| {
+        // SAFETY: the interpreter passes live objects, the first of which is ours.
+        let ours = unsafe { ffi::Py_TYPE(b) } == TYPE.load(Ordering::Relaxed);
+        if !ours || !(how == ffi::Py_EQ || how == ffi::Py_NE) {
+            return Ok(py.NotImplemented().into_ptr());
+        }
+        // SAFETY: both are our objects.
+        let same = unsafe {
+            let (a, b) = (a.cast::<Bond>(), b.cast::<Bond>());
+            (*a).op == (*b).op && (*a).owner == (*b).owner
+        };
+        Ok(pyo3::types::PyBool::new(py, same == (how == ffi::Py_EQ)).to_owned().into_any().into_ptr())
+    })
+}
+
+unsafe extern "C" fn hash(o: *mut PyObject) -> ffi::Py_hash_t {
+    guard(-1, |_| {
+        // SAFETY: `o` is one of our objects; only addresses are used.
+        let (op, owner) = unsafe { ((*o.cast::<Bond>()).op as usize, (*o.cast::<Bond>()).owner as usize) };
+        let mixed = (op >> 4) ^ (owner >> 4).rotate_left(20);
+        Ok((mixed >> 1) as ffi::Py_hash_t)
+    })
+}
+
+unsafe extern "C" fn traverse(o: *mut PyObject, visit: ffi::visitproc, arg: *mut c_void) -> c_int {
+    // SAFETY: the collector calls this with a live instance, whose fields are null or owned references.
+    unsafe {
+        for p in [(*o.cast::<Bond>()).op, (*o.cast::<Bond>()).owner, ffi::Py_TYPE(o).cast()] {
+            if !p.is_null() {
+                let r = visit(p, arg);
+                if r != 0 {
+                    return r;
+                }
+            }
+        }
+    }
+    0
+}
+
+unsafe extern "C" fn clear(o: *mut PyObject) -> c_int {
+    // SAFETY: as above; each field is taken out before its reference is released.
+    unsafe {
+        let this = o.cast::<Bond>();
+        ffi::Py_XDECREF(std::mem::replace(&mut (*this).owner, null_mut()));
+        ffi::Py_XDECREF(std::mem::replace(&mut (*this).op, null_mut()));
+    }
+    0
+}
+
+unsafe extern "C" fn dealloc(o: *mut PyObject) {
+    // SAFETY: called once by the interpreter for an instance of our layout whose last reference went.
+    unsafe {
+        ffi::PyObject_GC_UnTrack(o.cast());
+        if !(*o.cast::<Bond>()).weakrefs.is_null() {
+            ffi::PyObject_ClearWeakRefs(o);
+        }
+        clear(o);
+        let class = ffi::Py_TYPE(o);
+        if let Some(free) = (*class).tp_free {
+            free(o.cast());
+        }
+        ffi::Py_DECREF(class.cast());
+    }
+}
+
+/// Makes the type of bound ops.
+pub fn create_type(py: Python) -> PyResult<()> {
+    let attribute = |name: &'static std::ffi::CStr, what: usize| ffi::PyGetSetDef {
+        name: name.as_ptr(),
+        get: Some(describe),
+        set: None,
+        doc: std::ptr::null(),
+        closure: what as *mut c_void,
+    };
+    let offset = |name: &'static std::ffi::CStr, offset: usize| ffi::PyMemberDef {
+        name: name.as_ptr(),
+        type_code: ffi::Py_T_PYSSIZET,
+        offset: offset as ffi::Py_ssize_t,
+        flags: ffi::Py_READONLY,
+        doc: std::ptr::null(),
+    };
+    // SAFETY: all-zero entries end the tables.
+    let (end_getset, end_member, end_method) = unsafe { (std::mem::zeroed(), std::mem::zeroed(), std::mem::zeroed()) };
+    let names =
+        [c"__self__", c"__func__", c"__name__", c"__doc__", c"__module__", c"__text_signature__", c"__qualname__"];
+    let mut getset: Vec<_> = names.into_iter().enumerate().map(|(i, name)| attribute(name, i)).collect();
+    getset.extend([attribute(c"__signature__", names.len()), end_getset]);
+    let getset = getset.leak();
+    let members = Box::leak(Box::new([
+        offset(c"__vectorcalloffset__", std::mem::offset_of!(Bond, vectorcall)),
+        offset(c"__weaklistoffset__", std::mem::offset_of!(Bond, weakrefs)),
+        end_member,
+    ]));
+    let reduce = ffi::PyMethodDef {
+        ml_name: c"__reduce__".as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunction: reduce },
+        ml_flags: ffi::METH_NOARGS,
+        ml_doc: std::ptr::null(),
+    };
+    let methods = Box::leak(Box::new([reduce, end_method]));
+    let mut slots = [
+        slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
+        slot(ffi::Py_tp_traverse, traverse as *mut c_void),
+        slot(ffi::Py_tp_clear, clear as *mut c_void),
+        slot(ffi::Py_tp_call, ffi::PyVectorcall_Call as *mut c_void),
+        slot(ffi::Py_tp_repr, repr as *mut c_void),
+        slot(ffi::Py_tp_richcompare, compare as *mut c_void),
+        slot(ffi::Py_tp_hash, hash as *mut c_void),
+        slot(ffi::Py_tp_getset, getset.as_mut_ptr().cast()),
+        slot(ffi::Py_tp_members, members.as_mut_ptr().cast()),
+        slot(ffi::Py_tp_methods, methods.as_mut_ptr().cast()),
+        slot(0, null_mut()),
+    ];
+    let mut spec = ffi::PyType_Spec {
+        name: c"rustgrad._C.BoundOp".as_ptr(),
+        basicsize: size_of::<Bond>() as c_int,
+        itemsize: 0,
+        flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_HAVE_GC | ffi::Py_TPFLAGS_HAVE_VECTORCALL) as u32,
+        slots: slots.as_mut_ptr(),
+    };
+    // SAFETY: the spec is valid for the call; tables that the type keeps are leaked.
+    let t = unsafe { ffi::PyType_FromSpec(&raw mut spec) };
+    if t.is_null() {
+        return Err(PyErr::fetch(py));
+    }
+    TYPE.store(t.cast(), Ordering::Release);
+    Ok(())
+}

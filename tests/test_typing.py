@@ -1,0 +1,98 @@
+"""What type checkers say: of the stubs, of a training script, of the examples. `mypy --strict` and pyright read the
+installed package, as they do for a user."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import target
+from support.optable import ops
+from support.samples import DTypeName, TensorSpec, parse
+
+pytestmark = pytest.mark.skipif(target.STAND_IN, reason="the types of rustgrad")
+ROOT = Path(__file__).parent.parent
+TYPED = ROOT / "tests" / "typed"
+SCRIPTS = [*sorted(TYPED.glob("*.py")), *sorted((ROOT / "examples").glob("*.py"))]
+PACKAGE = Path(target.torch.__file__).parent
+
+
+def files(what, folder):
+    """The scripts, or the stubs in a copy of the package: in their place a checker takes them for a library's."""
+    if what == "scripts":
+        return SCRIPTS
+    if what == "samples":
+        (folder / "calls.py").write_text("\n".join(["import rustgrad as torch", "t = torch.ones(2)", *samples()]))
+        return [folder / "calls.py"]
+    shutil.copytree(PACKAGE, folder / "rustgrad", ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__"))
+    return sorted((folder / "rustgrad").rglob("*.pyi"))
+
+
+def samples():
+    """Every sample of the op table as a line of a program; tensors are `t`."""
+    calls = {}
+    for op in ops():
+        for call in [] if op.hidden else map(parse, op.samples):
+            first = 0 if op.function else 1
+            keywords = [f"{'input' if k == 'self' else k}={source(v)}" for k, v in call.kwargs.items()]
+            owner = f"torch.{op.public}" if op.function else f"t.{op.leaf}"
+            calls[f"{owner}({', '.join([*map(source, call.args[first:]), *keywords])})"] = None
+    assert len(calls) > 1000
+    return calls
+
+
+def source(value):
+    if isinstance(value, TensorSpec):
+        return "t"
+    if isinstance(value, DTypeName):
+        return f"torch.{value.name}"
+    if isinstance(value, (list, tuple)):
+        inner = "".join(f"{source(v)}, " for v in value)
+        return f"[{inner}]" if isinstance(value, list) else f"({inner})"
+    return f'float("{value}")' if value in (float("inf"), -float("inf")) or value != value else repr(value)
+
+
+def run(*command, cwd):
+    return subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, cwd=cwd, timeout=300).stdout
+
+
+def test_stubs_are_installed():
+    assert (PACKAGE / "py.typed").exists()
+    source = ROOT / "python" / "rustgrad"
+    assert {p.relative_to(source) for p in source.rglob("*.pyi")} == {
+        p.relative_to(PACKAGE) for p in PACKAGE.rglob("*.pyi")
+    }
+
+
+@pytest.mark.parametrize("what", ["scripts", "stubs", "samples"])
+def test_mypy(what, tmp_path):
+    asked = files(what, tmp_path)
+    options = ["--config-file", ROOT / "pyproject.toml", "--cache-dir", tmp_path / "cache", "--follow-imports=silent"]
+    said = run("mypy", "--strict", *options, *asked, cwd=ROOT if what == "scripts" else tmp_path)
+    assert said == f"Success: no issues found in {len(asked)} source file{'s' * (len(asked) > 1)}\n", said[:4000]
+
+
+@pytest.mark.parametrize("what", ["scripts", "stubs", "samples"])
+def test_pyright(what, tmp_path):
+    asked = files(what, tmp_path)
+    settings = {
+        "include": [str(f) for f in asked],
+        "extraPaths": [str(ROOT / "examples")],
+        "typeCheckingMode": "standard",
+        "reportMissingModuleSource": "none",
+    }
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    python = ["--pythonpath", sys.executable]
+    report = json.loads(run("basedpyright", "--project", tmp_path, *python, "--outputjson", cwd=tmp_path))
+    wrong = [d for d in report["generalDiagnostics"] if d["severity"] == "error"]
+    assert report["summary"]["filesAnalyzed"] >= len(asked)
+    assert not wrong, "\n".join(f"{d['file']}:{d['range']['start']['line'] + 1}: {d['message']}" for d in wrong)
+
+
+def test_the_typed_script_runs(tmp_path):
+    done = subprocess.run(
+        [sys.executable, TYPED / "training.py", tmp_path], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
