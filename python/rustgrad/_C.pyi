@@ -35,10 +35,6 @@ class Node:
     variable: Any
 class OutOfMemoryError(RuntimeError):
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
-class RemovableHandle:
-    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
-    id: Any
-    remove: Any
 class SavedTensor:
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
     register_hooks: Any
@@ -267,7 +263,7 @@ class Tensor:
         """The complex conjugate in new memory; a real tensor is returned as it is."""
     def contiguous(self, *, memory_format: memory_format | None = None) -> Tensor:
         """The tensor itself if its memory is row-major (or in the given format) without gaps, else a copy that is."""
-    def copy_(self, src: Tensor, non_blocking: _bool = False) -> Tensor:
+    def copy_(self, other: Tensor, non_blocking: _bool = False) -> Tensor:
         """Writes `src`, broadcast and converted, into `self`. Devices may differ."""
     @overload
     def copysign(self, other: Tensor) -> Tensor:
@@ -379,7 +375,7 @@ class Tensor:
         """Two to the power of each element."""
     def exp2_(self) -> Tensor:
         """Two to the power of each element."""
-    def expand(self, size: _int | Sequence[_int]) -> Tensor:
+    def expand(self, size: _int | Sequence[_int], *, implicit: _bool = False) -> Tensor:
         """Repeats dimensions of size one without copying; -1 keeps a size."""
     def expand_as(self, other: Tensor) -> Tensor:
         """Expanded to the shape of `other`."""
@@ -741,13 +737,13 @@ class Tensor:
         """Negates element by element: `-self`. Bool is refused."""
     def neg_(self) -> Tensor:
         """Negates element by element: `-self`. Bool is refused."""
-    def new_empty(self, size: _int | Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+    def new_empty(self, size: _int | Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False) -> Tensor:
         """An uninitialised tensor of self's dtype and device."""
-    def new_full(self, size: _int | Sequence[_int], fill_value: _Number, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+    def new_full(self, size: _int | Sequence[_int], fill_value: _Number, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False) -> Tensor:
         """One number, in self's dtype and on its device."""
-    def new_ones(self, size: _int | Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+    def new_ones(self, size: _int | Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False) -> Tensor:
         """Ones of self's dtype and device."""
-    def new_zeros(self, size: _int | Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+    def new_zeros(self, size: _int | Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False) -> Tensor:
         """Zeros of self's dtype and device."""
     def nextafter(self, other: Tensor) -> Tensor:
         """The next floating-point number after `self` towards `other`."""
@@ -762,10 +758,10 @@ class Tensor:
     def nonzero_static(self, *, size: _int, fill_value: _int = -1) -> Tensor:
         """The first `size` rows of `nonzero`; where there are fewer, `fill_value` fills the rest."""
     @overload
-    def norm(self, p: _Number | None = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor:
+    def norm(self, p: _Number | None, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None) -> Tensor:
         """The vector norm of order `p` of all elements or over the given dimensions; see `linalg.vector_norm`."""
     @overload
-    def norm(self, p: _str, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor:
+    def norm(self, p: _str = 'fro', dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None) -> Tensor:
         """The Frobenius norm ('fro') or the sum of the singular values ('nuc')."""
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fills self with random numbers of the normal distribution."""
@@ -1222,6 +1218,8 @@ class Tensor:
     _base: Any
     def _celu_(self, *args: Any, **kwargs: Any) -> Any: ...
     def _elu_(self, *args: Any, **kwargs: Any) -> Any: ...
+    _grad: Any
+    _grad_fn: Any
     def _hardsigmoid_(self, *args: Any, **kwargs: Any) -> Any: ...
     def _hardswish_(self, *args: Any, **kwargs: Any) -> Any: ...
     def _hardtanh_(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -1230,6 +1228,8 @@ class Tensor:
     _make_subclass: Any
     def _mish_(self, *args: Any, **kwargs: Any) -> Any: ...
     def _nan_to_num_(self, *args: Any, **kwargs: Any) -> Any: ...
+    _post_accumulate_grad_hooks: Any
+    def _register(self, *args: Any, **kwargs: Any) -> Any: ...
     def _silu_(self, *args: Any, **kwargs: Any) -> Any: ...
     def _threshold_(self, *args: Any, **kwargs: Any) -> Any: ...
     def _typed_storage(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -1260,6 +1260,7 @@ class Tensor:
     def cdouble(self, *args: Any, **kwargs: Any) -> Any: ...
     def cfloat(self, *args: Any, **kwargs: Any) -> Any: ...
     def char(self, *args: Any, **kwargs: Any) -> Any: ...
+    def cholesky(self, *args: Any, **kwargs: Any) -> Any: ...
     def clip(self, *args: Any, **kwargs: Any) -> Any: ...
     def clip_(self, *args: Any, **kwargs: Any) -> Any: ...
     def cpu(self) -> Tensor: ...
@@ -1274,6 +1275,7 @@ class Tensor:
     def divide_(self, *args: Any, **kwargs: Any) -> Any: ...
     def double(self, *args: Any, **kwargs: Any) -> Any: ...
     dtype: _dtype
+    def eig(self, *args: Any, **kwargs: Any) -> Any: ...
     def element_size(self, *args: Any, **kwargs: Any) -> Any: ...
     def equal(self, *args: Any, **kwargs: Any) -> Any: ...
     def fill_diagonal_(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -1331,6 +1333,7 @@ class Tensor:
     def less_equal(self, *args: Any, **kwargs: Any) -> Any: ...
     def less_equal_(self, *args: Any, **kwargs: Any) -> Any: ...
     def long(self, *args: Any, **kwargs: Any) -> Any: ...
+    def lstsq(self, *args: Any, **kwargs: Any) -> Any: ...
     def lu(self, *args: Any, **kwargs: Any) -> Any: ...
     mH: Any
     mT: Tensor
@@ -1338,6 +1341,7 @@ class Tensor:
     def map_(self, *args: Any, **kwargs: Any) -> Any: ...
     def matrix_exp(self, *args: Any, **kwargs: Any) -> Any: ...
     def matrix_power(self, *args: Any, **kwargs: Any) -> Any: ...
+    def module_load(self, *args: Any, **kwargs: Any) -> Any: ...
     def moveaxis(self, *args: Any, **kwargs: Any) -> Any: ...
     def multiply(self, *args: Any, **kwargs: Any) -> Any: ...
     def multiply_(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -1357,6 +1361,7 @@ class Tensor:
     def orgqr(self, *args: Any, **kwargs: Any) -> Any: ...
     output_nr: Any
     def pin_memory(self, *args: Any, **kwargs: Any) -> Any: ...
+    def qr(self, *args: Any, **kwargs: Any) -> Any: ...
     real: Any
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any: ...
     def register_post_accumulate_grad_hook(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -1375,6 +1380,7 @@ class Tensor:
     def share_memory_(self, *args: Any, **kwargs: Any) -> Any: ...
     def short(self, *args: Any, **kwargs: Any) -> Any: ...
     def size(self, dim: _int | None = None) -> Any: ...
+    def solve(self, *args: Any, **kwargs: Any) -> Any: ...
     def square_(self, *args: Any, **kwargs: Any) -> Any: ...
     def storage(self, *args: Any, **kwargs: Any) -> Any: ...
     def storage_offset(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -1387,6 +1393,7 @@ class Tensor:
     def swapaxes_(self, *args: Any, **kwargs: Any) -> Any: ...
     def swapdims(self, *args: Any, **kwargs: Any) -> Any: ...
     def swapdims_(self, *args: Any, **kwargs: Any) -> Any: ...
+    def symeig(self, *args: Any, **kwargs: Any) -> Any: ...
     def to(self, *args: Any, **kwargs: Any) -> Any: ...
     def to_dense(self, *args: Any, **kwargs: Any) -> Any: ...
     def tolist(self) -> Any: ...
@@ -1400,14 +1407,17 @@ def _as_subclass(*args: Any, **kwargs: Any) -> Any: ...
 def _call_composite(*args: Any, **kwargs: Any) -> Any: ...
 def _current_pass(*args: Any, **kwargs: Any) -> Any: ...
 def _default_generator(*args: Any, **kwargs: Any) -> Any: ...
+def _delayed_error(*args: Any, **kwargs: Any) -> Any: ...
 def _detach(*args: Any, **kwargs: Any) -> Any: ...
 def _detach_(*args: Any, **kwargs: Any) -> Any: ...
 def _disable_saved_tensors_hooks(*args: Any, **kwargs: Any) -> Any: ...
 def _disabled_torch_function_impl(*args: Any, **kwargs: Any) -> Any: ...
 def _empty_cache(*args: Any, **kwargs: Any) -> Any: ...
+def _fill_uninitialized(*args: Any, **kwargs: Any) -> Any: ...
 def _from_dlpack(*args: Any, **kwargs: Any) -> Any: ...
 def _from_storage_bytes(*args: Any, **kwargs: Any) -> Any: ...
 def _function_apply(*args: Any, **kwargs: Any) -> Any: ...
+def _get_hooks(*args: Any, **kwargs: Any) -> Any: ...
 def _gpu_device_count(*args: Any, **kwargs: Any) -> Any: ...
 def _gpu_device_name(*args: Any, **kwargs: Any) -> Any: ...
 def _gpu_is_available(*args: Any, **kwargs: Any) -> Any: ...
@@ -1419,6 +1429,7 @@ def _gpu_synchronize(*args: Any, **kwargs: Any) -> Any: ...
 def _gradient_edge(*args: Any, **kwargs: Any) -> Any: ...
 def _increment_version(*args: Any, **kwargs: Any) -> Any: ...
 def _is_inference(*args: Any, **kwargs: Any) -> Any: ...
+def _is_warn_always_enabled(*args: Any, **kwargs: Any) -> Any: ...
 def _item(*args: Any, **kwargs: Any) -> Any: ...
 def _make_subclass(*args: Any, **kwargs: Any) -> Any: ...
 def _memory(*args: Any, **kwargs: Any) -> Any: ...
@@ -1426,8 +1437,6 @@ def _over_storage(*args: Any, **kwargs: Any) -> Any: ...
 def _pop_saved_tensors_hooks(*args: Any, **kwargs: Any) -> Any: ...
 def _push_saved_tensors_hooks(*args: Any, **kwargs: Any) -> Any: ...
 def _queue_callback(*args: Any, **kwargs: Any) -> Any: ...
-def _register_hook(*args: Any, **kwargs: Any) -> Any: ...
-def _register_post_accumulate_grad_hook(*args: Any, **kwargs: Any) -> Any: ...
 def _repr(*args: Any, **kwargs: Any) -> Any: ...
 def _requires_grad_(*args: Any, **kwargs: Any) -> Any: ...
 def _resize(*args: Any, **kwargs: Any) -> Any: ...
@@ -1438,13 +1447,18 @@ def _set_(*args: Any, **kwargs: Any) -> Any: ...
 def _set_anomaly_enabled(*args: Any, **kwargs: Any) -> Any: ...
 def _set_cuda_alias(*args: Any, **kwargs: Any) -> Any: ...
 def _set_grad_enabled(*args: Any, **kwargs: Any) -> Any: ...
+def _set_hooks(*args: Any, **kwargs: Any) -> Any: ...
 def _set_inference_mode(*args: Any, **kwargs: Any) -> Any: ...
 def _set_legacy_new(*args: Any, **kwargs: Any) -> Any: ...
 def _set_printoptions(*args: Any, **kwargs: Any) -> Any: ...
+def _set_warn_always(*args: Any, **kwargs: Any) -> Any: ...
 def _storage_as_bytes(*args: Any, **kwargs: Any) -> Any: ...
 def _storage_bytes(*args: Any, **kwargs: Any) -> Any: ...
 def _storage_info(*args: Any, **kwargs: Any) -> Any: ...
 def _storage_key(*args: Any, **kwargs: Any) -> Any: ...
+def _storage_resizable(*args: Any, **kwargs: Any) -> Any: ...
+def _storage_slice(*args: Any, **kwargs: Any) -> Any: ...
+def _swap_tensors(*args: Any, **kwargs: Any) -> Any: ...
 def _to_dlpack(*args: Any, **kwargs: Any) -> Any: ...
 def _tolist(*args: Any, **kwargs: Any) -> Any: ...
 def as_tensor(*args: Any, **kwargs: Any) -> Any: ...
@@ -1497,7 +1511,7 @@ def acosh(input: Tensor, *, out: Any = None) -> Tensor:
 def add(input: Tensor, other: Tensor | _Number, *, alpha: _Number = 1, out: Any = None) -> Tensor:
     """Adds `other`, scaled by `alpha`, element by element: `self + alpha * other`. Broadcasts; integers promote."""
 @overload
-def add(input: _Number, other: Tensor, *, alpha: _Number = 1, out: Any = None) -> Tensor:
+def add(input: _Number, other: Tensor | _Number, *, alpha: _Number = 1, out: Any = None) -> Tensor:
     """Adds each element, scaled by `alpha`, to a number."""
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Any = None) -> Tensor:
     """`beta * self + alpha * sum(batch1 @ batch2)` over the batch: [b, n, k] and [b, k, m] give [n, m]."""
@@ -1536,23 +1550,23 @@ def any(input: Tensor, *, out: Any = None) -> Tensor:
 def any(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
     """Whether any element over the given dimensions is true."""
 @overload
-def arange(end: _Number, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
+def arange(end: _Number, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, out: Any = None) -> Tensor:
     """The numbers 0, 1, .. below `end`: int64 for an integer, the default float otherwise."""
 @overload
-def arange(start: _Number, end: _Number, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
+def arange(start: _Number, end: _Number, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, out: Any = None) -> Tensor:
     """The numbers from `start` on, below `end`, in steps of one."""
 @overload
-def arange(start: _Number, end: _Number, step: _Number = 1, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
+def arange(start: _Number, end: _Number, step: _Number = 1, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, out: Any = None) -> Tensor:
     """The numbers `start + i * step` before `end`."""
 def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
     """The position of the greatest element along a dimension, or in the flattened tensor; the first of equals."""
 def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
     """The position of the least element along a dimension, or in the flattened tensor; the first of equals."""
 @overload
-def argsort(input: Tensor, dim: _int = -1, descending: _bool = False) -> Tensor:
+def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, *, out: Any = None) -> Tensor:
     """The positions that would sort a dimension."""
 @overload
-def argsort(input: Tensor, *, stable: _bool, dim: _int = -1, descending: _bool = False) -> Tensor:
+def argsort(input: Tensor, *, stable: _bool, dim: _int = -1, descending: _bool = False, out: Any = None) -> Tensor:
     """The positions that would sort a dimension; equal elements keep their order."""
 def argwhere(input: Tensor) -> Tensor:
     """The indices of the elements that are not zero, one row each: `nonzero` under NumPy's name."""
@@ -1578,23 +1592,23 @@ def atanh(input: Tensor, *, out: Any = None) -> Tensor:
 def atleast_1d(input: Tensor) -> Tensor:
     """The tensor with one dimension at least."""
 @overload
-def atleast_1d(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def atleast_1d(tensors: Sequence[Tensor] = []) -> tuple[Tensor, ...]:
     """Each tensor with one dimension at least."""
 @overload
 def atleast_2d(input: Tensor) -> Tensor:
     """The tensor with two dimensions at least."""
 @overload
-def atleast_2d(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def atleast_2d(tensors: Sequence[Tensor] = []) -> tuple[Tensor, ...]:
     """Each tensor with two dimensions at least."""
 @overload
 def atleast_3d(input: Tensor) -> Tensor:
     """The tensor with three dimensions at least."""
 @overload
-def atleast_3d(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def atleast_3d(tensors: Sequence[Tensor] = []) -> tuple[Tensor, ...]:
     """Each tensor with three dimensions at least."""
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Any = None) -> Tensor:
     """`beta * self + alpha * batch1 @ batch2` for batches [b, n, k] and [b, k, m]; `self` broadcasts to [b, n, m]."""
-def bartlett_window(window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+def bartlett_window(window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False) -> Tensor:
     """Bartlett's window: a triangle."""
 @overload
 def bernoulli(input: Tensor, *, generator: Generator | None = None, out: Any = None) -> Tensor:
@@ -1638,13 +1652,13 @@ def bitwise_xor(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> T
 @overload
 def bitwise_xor(input: _Number, other: Tensor, *, out: Any = None) -> Tensor:
     """The bits that differ between a number and each element."""
-def blackman_window(window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+def blackman_window(window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False) -> Tensor:
     """Blackman's window: two cosines on a pedestal."""
-def block_diag(tensors: Sequence[Tensor]) -> Tensor:
+def block_diag(tensors: Sequence[Tensor] = []) -> Tensor:
     """A matrix with the given matrices on its diagonal and zeros elsewhere."""
 def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
     """The matrix products of a batch: [b, n, k] and [b, k, m] give [b, n, m]."""
-def broadcast_tensors(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+def broadcast_tensors(tensors: Sequence[Tensor] = []) -> tuple[Tensor, ...]:
     """Every tensor expanded to the shape that all of them broadcast to."""
 def broadcast_to(input: Tensor, size: _int | Sequence[_int]) -> Tensor:
     """Expanded to a shape: `expand` under another name."""
@@ -1654,15 +1668,15 @@ def bucketize(input: Tensor, boundaries: Tensor, *, out_int32: _bool = False, ri
 @overload
 def bucketize(input: _Number, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Any = None) -> Tensor:
     """The bucket between sorted boundaries that a number falls in."""
-def cartesian_prod(tensors: Sequence[Tensor]) -> Tensor:
+def cartesian_prod(tensors: Sequence[Tensor] = []) -> Tensor:
     """All rows with one element of each vector, the last one changing fastest."""
 def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Any = None) -> Tensor:
     """Joins tensors along a dimension that exists; all other sizes agree. Dtypes promote; empty 1-d tensors are skipped."""
-def cdist(x1: Tensor, x2: Tensor, p: _float = 2, compute_mode: _str | None = None) -> Tensor:
+def cdist(x1: Tensor, x2: Tensor, p: _float = 2, compute_mode: _str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
     """The `p`-norm distances of each row of [.., P, M] to each row of [.., R, M]: [.., P, R]. `compute_mode` says whether those of order 2 may be made of a matrix product."""
 def ceil(input: Tensor, *, out: Any = None) -> Tensor:
     """The smallest whole number that is not less."""
-def chain_matmul(matrices: Sequence[Tensor]) -> Tensor:
+def chain_matmul(matrices: Sequence[Tensor] = [], *, out: Any = None) -> Tensor:
     """The product of several matrices in the cheapest order; see `linalg.multi_dot`."""
 def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:
     """The inverse of A from its Cholesky factor."""
@@ -1742,6 +1756,8 @@ def det(input: Tensor) -> Tensor:
     """The determinants of square matrices."""
 def detach(input: Tensor) -> Tensor:
     """The same memory without history: gradients stop here. Shares the version counter."""
+def detach_copy(input: Tensor, *, out: Any = None) -> Tensor:
+    """`detach` into new memory."""
 def diag(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
     """The diagonal of a matrix, copied, or the matrix with the given diagonal."""
 def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
@@ -1767,15 +1783,17 @@ def div(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
 def div(input: Tensor, other: Tensor | _Number, *, rounding_mode: _str | None, out: Any = None) -> Tensor:
     """Divides and rounds: not at all (None), towards zero ('trunc'), or down ('floor')."""
 @overload
-def div(input: _Number, other: Tensor, *, rounding_mode: _str | None, out: Any = None) -> Tensor:
+def div(input: _Number, other: Tensor | _Number, *, rounding_mode: _str | None, out: Any = None) -> Tensor:
     """Divides a number by each element and rounds, as `rounding_mode` says."""
 @overload
-def div(input: _Number, other: Tensor, *, out: Any = None) -> Tensor:
+def div(input: _Number, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     """Divides a number by each element."""
 def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
     """The dot product of two vectors: `sum(self * tensor)`, no conjugation."""
 def dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """Zeroes elements with probability `p` and scales the others by `1 / (1 - p)`, where `train` is set."""
+def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """`dropout` in place."""
 @overload
 def dsplit(input: Tensor, sections: _int) -> tuple[Tensor, ...]:
     """Cuts into equal parts along depth (dimension 2)."""
@@ -1788,13 +1806,13 @@ def einsum(equation: _str, operands: Sequence[Tensor]) -> Tensor:
     """Multiplies operands and sums over index letters: letters that are not in the output after `->` are summed. Without `->` the output has the letters that occur once, in alphabetical order. `...` stands for dimensions that broadcast."""
 def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
     """The rows of `weight` at `indices`. The row `padding_idx` gets no gradient; `sparse` makes no difference."""
-def empty(size: _int | Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None, out: Any = None) -> Tensor:
+def empty(size: _int | Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, memory_format: memory_format | None = None, out: Any = None) -> Tensor:
     """A tensor whose values are whatever the memory held; float32 by default."""
-def empty_like(input: Tensor, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
+def empty_like(input: Tensor, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, memory_format: memory_format | None = None) -> Tensor:
     """A tensor in the shape of another whose values are whatever the memory held."""
-def empty_permuted(size: Sequence[_int], physical_layout: Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+def empty_permuted(size: Sequence[_int], physical_layout: Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False) -> Tensor:
     """A dense tensor of the given sizes whose dimensions lie in memory in the order of `physical_layout`, outermost first; the values are whatever the memory held."""
-def empty_strided(size: _int | Sequence[_int], stride: Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+def empty_strided(size: _int | Sequence[_int], stride: Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False) -> Tensor:
     """A tensor of the given sizes and strides whose values are whatever the memory held."""
 def eq(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     """Whether `self == other`, element by element. NaN equals nothing."""
@@ -1813,10 +1831,10 @@ def expand_copy(input: Tensor, size: _int | Sequence[_int], *, implicit: _bool =
 def expm1(input: Tensor, *, out: Any = None) -> Tensor:
     """`exp(x) - 1`, exact near zero."""
 @overload
-def eye(n: _int, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
+def eye(n: _int, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, out: Any = None) -> Tensor:
     """The identity matrix."""
 @overload
-def eye(n: _int, m: _int, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
+def eye(n: _int, m: _int, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, out: Any = None) -> Tensor:
     """A matrix of zeros with ones on its diagonal."""
 @overload
 def fill(input: Tensor, value: _Number) -> Tensor:
@@ -1850,7 +1868,7 @@ def floor(input: Tensor, *, out: Any = None) -> Tensor:
 def floor_divide(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     """Divides and rounds down: `self // other`."""
 @overload
-def floor_divide(input: _Number, other: Tensor, *, out: Any = None) -> Tensor:
+def floor_divide(input: _Number, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     """Divides a number by each element and rounds down."""
 def fmax(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The larger of two; where one is NaN the other."""
@@ -1866,9 +1884,9 @@ def frac(input: Tensor, *, out: Any = None) -> Tensor:
     """What `trunc` cuts off, with the sign of the element."""
 def frexp(input: Tensor, *, out: Any = None) -> tuple[Tensor, Tensor]:
     """The mantissa in [1/2, 1) and the int32 exponent of `self = mantissa * 2^exponent`."""
-def full(size: _int | Sequence[_int], fill_value: _Number, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
+def full(size: _int | Sequence[_int], fill_value: _Number, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, out: Any = None) -> Tensor:
     """A tensor of one number; the dtype follows the number: bool, int64 or the default float."""
-def full_like(input: Tensor, fill_value: _Number, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
+def full_like(input: Tensor, fill_value: _Number, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, memory_format: memory_format | None = None) -> Tensor:
     """One number in the shape of another tensor."""
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Any = None) -> Tensor:
     """Picks along `dim` by an index for each element: `out[i][j] = self[index[i][j]][j]` for `dim` 0. The result has the index's shape."""
@@ -1889,9 +1907,9 @@ def gradient(input: Tensor, *, spacing: Sequence[Tensor], dim: _int | Sequence[_
     """Slopes of samples at the given points of each dimension."""
 def gt(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     """Whether `self > other`, element by element."""
-def hamming_window(window_length: _int, periodic: _bool = True, alpha: _float = 0.54, beta: _float = 0.46, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+def hamming_window(window_length: _int, periodic: _bool = True, alpha: _float = 0.54, beta: _float = 0.46, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False) -> Tensor:
     """Hamming's window: a cosine times `beta` on a pedestal `alpha`."""
-def hann_window(window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+def hann_window(window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False) -> Tensor:
     """Hann's window: a raised cosine."""
 def hardshrink(input: Tensor, lambd: _Number = 0.5, *, out: Any = None) -> Tensor:
     """Zero where `|x| <= lambd`, else `x`."""
@@ -1959,7 +1977,7 @@ def isposinf(input: Tensor, *, out: Any = None) -> Tensor:
     """Whether an element is positive infinity."""
 def isreal(input: Tensor) -> Tensor:
     """Whether an element has no imaginary part."""
-def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False) -> Tensor:
     """Kaiser's window: `i0(beta sqrt(1 - x^2)) / i0(beta)`."""
 def kron(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The Kronecker product: each element of `self` times all of `other`, as blocks."""
@@ -1981,7 +1999,7 @@ def lerp(input: Tensor, end: Tensor, weight: _Number, *, out: Any = None) -> Ten
     """`self + weight * (end - self)`."""
 def lgamma(input: Tensor, *, out: Any = None) -> Tensor:
     """The logarithm of the absolute value of the gamma function."""
-def linspace(start: Tensor | _Number, end: Tensor | _Number, steps: _int, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
+def linspace(start: Tensor | _Number, end: Tensor | _Number, steps: _int, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, out: Any = None) -> Tensor:
     """`steps` numbers from `start` to `end`, both included, at equal distances."""
 def log(input: Tensor, *, out: Any = None) -> Tensor:
     """The natural logarithm; NaN for negative numbers."""
@@ -2011,7 +2029,7 @@ def logical_xor(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """Whether exactly one is nonzero, element by element."""
 def logit(input: Tensor, eps: _float | None = None, *, out: Any = None) -> Tensor:
     """The inverse of `sigmoid`, `log(x / (1 - x))`; with `eps` the input is limited to `[eps, 1 - eps]`."""
-def logspace(start: Tensor | _Number, end: Tensor | _Number, steps: _int, base: _float = 10.0, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
+def logspace(start: Tensor | _Number, end: Tensor | _Number, steps: _int, base: _float = 10.0, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, out: Any = None) -> Tensor:
     """`base` to the powers of `steps` numbers from `start` to `end` at equal distances."""
 def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: Any = None) -> Tensor:
     """The logarithm of the sum of exponentials over the given dimensions, without overflow."""
@@ -2056,7 +2074,7 @@ def median(input: Tensor, *, out: Any = None) -> Tensor:
 @overload
 def median(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Any = None) -> tuple[Tensor, Tensor]:
     """The medians along a dimension, the lower of two, and their positions; nan where there is one."""
-def meshgrid(tensors: Sequence[Tensor], *, indexing: _str | None = None) -> tuple[Tensor, ...]:
+def meshgrid(tensors: Sequence[Tensor] = [], *, indexing: _str | None = None) -> tuple[Tensor, ...]:
     """Grids of coordinates from 1-d tensors, as views. `indexing` is 'ij' (the default) or 'xy', which swaps the first two."""
 @overload
 def min(input: Tensor, *, out: Any = None) -> Tensor:
@@ -2085,7 +2103,7 @@ def msort(input: Tensor, *, out: Any = None) -> Tensor:
 def mul(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     """Multiplies element by element: `self * other`. Broadcasts; integers promote."""
 @overload
-def mul(input: _Number, other: Tensor, *, out: Any = None) -> Tensor:
+def mul(input: _Number, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     """Multiplies a number by each element."""
 def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None, out: Any = None) -> Tensor:
     """Draws categories with the weights of each row, which need not sum to one. Returns their indices."""
@@ -2136,11 +2154,13 @@ def nonzero(input: Tensor, *, as_tuple: Literal[True], out: Any = None) -> tuple
 def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1, out: Any = None) -> Tensor:
     """The first `size` rows of `nonzero`; where there are fewer, `fill_value` fills the rest."""
 @overload
-def norm(input: Tensor, p: _Number | None = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Any = None) -> Tensor:
+def norm(input: Tensor, p: _Number | None, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None, *, out: Any = None) -> Tensor:
     """The vector norm of order `p` of all elements or over the given dimensions; see `linalg.vector_norm`."""
 @overload
-def norm(input: Tensor, p: _str, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Any = None) -> Tensor:
+def norm(input: Tensor, p: _str = 'fro', dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None, *, out: Any = None) -> Tensor:
     """The Frobenius norm ('fro') or the sum of the singular values ('nuc')."""
+def norm_except_dim(v: Tensor, pow: _int = 2, dim: _int = 0) -> Tensor:
+    """The norms of the slices along a dimension, kept for broadcasting; of the whole tensor where `dim` is -1."""
 @overload
 def normal(mean: Tensor, std: Tensor, *, generator: Generator | None = None, out: Any = None) -> Tensor:
     """Normal random numbers with these means and standard deviations."""
@@ -2151,11 +2171,11 @@ def normal(mean: Tensor, std: _float = 1.0, *, generator: Generator | None = Non
 def normal(mean: _float, std: Tensor, *, generator: Generator | None = None, out: Any = None) -> Tensor:
     """Normal random numbers with one mean and these standard deviations."""
 @overload
-def normal(mean: _float, std: _float, size: Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
+def normal(mean: _float, std: _float, size: Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, out: Any = None) -> Tensor:
     """Normal random numbers of a shape."""
-def ones(size: _int | Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
+def ones(size: _int | Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, out: Any = None) -> Tensor:
     """A tensor of ones; float32 by default."""
-def ones_like(input: Tensor, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
+def ones_like(input: Tensor, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, memory_format: memory_format | None = None) -> Tensor:
     """Ones in the shape of another tensor."""
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: _bool = True, transpose: _bool = False, *, out: Any = None) -> Tensor:
     """The square Q of reflections (see `geqrf`), or its adjoint, times `other`, from the left or the right."""
@@ -2204,29 +2224,29 @@ def quantile(input: Tensor, q: _float, dim: _int | None = None, keepdim: _bool =
     """The value at the share `q` (0 to 1) of the order of all elements or along a dimension."""
 def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
     """Radians to degrees."""
-def rand(size: _int | Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
+def rand(size: _int | Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, out: Any = None) -> Tensor:
     """Random numbers, uniform in [0, 1)."""
-def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
+def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, memory_format: memory_format | None = None) -> Tensor:
     """Random numbers, uniform in [0, 1), in the shape of another tensor."""
 @overload
-def randint(high: _int, size: Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
+def randint(high: _int, size: Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, out: Any = None) -> Tensor:
     """Random integers of [0, high); int64 by default."""
 @overload
-def randint(low: _int, high: _int, size: Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
+def randint(low: _int, high: _int, size: Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, out: Any = None) -> Tensor:
     """Random integers of [low, high); int64 by default."""
 @overload
-def randint_like(input: Tensor, high: _int, *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
+def randint_like(input: Tensor, high: _int, *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, memory_format: memory_format | None = None) -> Tensor:
     """Random integers of [0, high) in the shape and dtype of another tensor."""
 @overload
-def randint_like(input: Tensor, low: _int, high: _int, *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
+def randint_like(input: Tensor, low: _int, high: _int, *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, memory_format: memory_format | None = None) -> Tensor:
     """Random integers of [low, high) in the shape and dtype of another tensor."""
-def randn(size: _int | Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
+def randn(size: _int | Sequence[_int], *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, out: Any = None) -> Tensor:
     """Random numbers of the normal distribution with mean 0 and variance 1."""
-def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
+def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, memory_format: memory_format | None = None) -> Tensor:
     """Normal random numbers in the shape of another tensor."""
-def randperm(n: _int, *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
+def randperm(n: _int, *, generator: Generator | None = None, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, out: Any = None) -> Tensor:
     """The integers 0 .. n - 1 in random order; int64 by default."""
-def range(start: _Number, end: _Number, step: _Number = 1, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+def range(start: _Number, end: _Number, step: _Number = 1, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, out: Any = None) -> Tensor:
     """The numbers from `start` to `end`, the end included: of the default float dtype. See `arange`."""
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension, in row-major order. A view where possible."""
@@ -2274,9 +2294,9 @@ def rsqrt(input: Tensor, *, out: Any = None) -> Tensor:
 def rsub(input: Tensor, other: Tensor, *, alpha: _Number = 1) -> Tensor:
     """Subtracts `self`, scaled by `alpha`, from `other`: `other - alpha * self`."""
 @overload
-def rsub(input: Tensor, other: _Number, *, alpha: _Number = 1) -> Tensor:
+def rsub(input: Tensor, other: _Number, alpha: _Number = 1) -> Tensor:
     """Subtracts `self`, scaled by `alpha`, from `other`: `other - alpha * self`."""
-def scalar_tensor(s: _Number, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
+def scalar_tensor(s: _Number, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False) -> Tensor:
     """A 0-d tensor of one number; float32 by default, whatever the number."""
 @overload
 def scatter(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Any = None) -> Tensor:
@@ -2392,7 +2412,7 @@ def std_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, *, correct
 def sub(input: Tensor, other: Tensor | _Number, *, alpha: _Number = 1, out: Any = None) -> Tensor:
     """Subtracts `other`, scaled by `alpha`, element by element: `self - alpha * other`. Broadcasts; bool is refused."""
 @overload
-def sub(input: _Number, other: Tensor, *, alpha: _Number = 1, out: Any = None) -> Tensor:
+def sub(input: _Number, other: Tensor | _Number, *, alpha: _Number = 1, out: Any = None) -> Tensor:
     """Subtracts each element, scaled by `alpha`, from a number. Bool is refused."""
 @overload
 def sum(input: Tensor, *, dtype: _dtype | None = None, out: Any = None) -> Tensor:
@@ -2425,6 +2445,8 @@ def tensor_split(input: Tensor, tensor_indices_or_sections: Tensor, dim: _int = 
     """Cuts a dimension by a CPU tensor: a 0-d one is the number of sections, a 1-d one holds indices."""
 def tensordot(a: Tensor, b: Tensor, dims: _int = 2, *, out: Any = None) -> Tensor:
     """Sums products over the last `dims` dimensions of `a` and the first of `b`."""
+def threshold(input: Tensor, threshold: _Number, value: _Number, *, out: Any = None) -> Tensor:
+    """`x` where greater than `threshold`, else `value`; see `nn.functional.threshold`."""
 def tile(input: Tensor, dims: _int | Sequence[_int]) -> Tensor:
     """The tensor repeated along each dimension; missing counts in front are ones."""
 def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Any = None) -> tuple[Tensor, Tensor]:
@@ -2445,11 +2467,11 @@ def triangular_solve(input: Tensor, A: Tensor, upper: _bool = True, transpose: _
     """The solution X of `A X = self` for triangular A, and a copy of A; see `linalg.solve_triangular`."""
 def tril(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
     """The lower triangle of matrices, zeros above the given diagonal."""
-def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None) -> Tensor:
+def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False) -> Tensor:
     """Rows and columns of the lower triangle of a `row` x `col` matrix, in row-major order, as a [2, n] tensor."""
 def triu(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
     """The upper triangle of matrices, zeros below the given diagonal."""
-def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None) -> Tensor:
+def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False) -> Tensor:
     """Rows and columns of the upper triangle of a `row` x `col` matrix, in row-major order, as a [2, n] tensor."""
 def trunc(input: Tensor, *, out: Any = None) -> Tensor:
     """The whole part."""
@@ -2523,8 +2545,12 @@ def view_as_real(input: Tensor) -> Tensor:
     """A complex tensor as pairs of real numbers in a new last dimension of size two, as a view."""
 def view_as_real_copy(input: Tensor, *, out: Any = None) -> Tensor:
     """`view_as_real` into new memory."""
+@overload
 def view_copy(input: Tensor, size: _int | Sequence[_int], *, out: Any = None) -> Tensor:
     """`view` into new memory, of any tensor that can be reshaped so."""
+@overload
+def view_copy(input: Tensor, dtype: _dtype, *, out: Any = None) -> Tensor:
+    """The same bytes as elements of another dtype, in new memory: `view(dtype)`."""
 @overload
 def vsplit(input: Tensor, sections: _int) -> tuple[Tensor, ...]:
     """Cuts into equal parts along rows (dimension 0)."""
@@ -2550,7 +2576,7 @@ def xlogy(input: Tensor, other: _Number, *, out: Any = None) -> Tensor:
     """`self` times the logarithm of a number."""
 def zero_(input: Tensor) -> Tensor:
     """Writes zero everywhere in `self`."""
-def zeros(size: _int | Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, out: Any = None) -> Tensor:
+def zeros(size: _int | Sequence[_int], *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, out: Any = None) -> Tensor:
     """A tensor of zeros; float32 by default."""
-def zeros_like(input: Tensor, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool = False, memory_format: memory_format | None = None) -> Tensor:
+def zeros_like(input: Tensor, *, dtype: _dtype | None = None, device: _device | _str | _int | None = None, requires_grad: _bool | None = False, memory_format: memory_format | None = None) -> Tensor:
     """Zeros in the shape of another tensor."""

@@ -27,11 +27,11 @@ LongStorage: object
 LongTensor: object
 from ._C import Node as Node
 from ._C import OutOfMemoryError as OutOfMemoryError
-from ._C import RemovableHandle as RemovableHandle
 from ._C import SavedTensor as SavedTensor
 ShortStorage: object
 ShortTensor: object
 from ._C import Size as Size
+Storage: object
 from ._C import Tensor as Tensor
 from .storage import TypedStorage as TypedStorage
 from .storage import UntypedStorage as UntypedStorage
@@ -149,6 +149,7 @@ cfloat: object
 from ._C import chain_matmul as chain_matmul
 from ._formats import channels_last as channels_last
 from ._formats import channels_last_3d as channels_last_3d
+cholesky: object
 from ._C import cholesky_inverse as cholesky_inverse
 from ._C import cholesky_solve as cholesky_solve
 from ._C import chunk as chunk
@@ -198,6 +199,7 @@ deg2rad_: object
 from ._C import det as det
 from ._C import detach as detach
 from ._functions import detach_ as detach_
+from ._C import detach_copy as detach_copy
 from ._C import device as device
 from ._C import diag as diag
 from ._C import diag_embed as diag_embed
@@ -216,10 +218,12 @@ divide_: object
 from ._C import dot as dot
 double: object
 from ._C import dropout as dropout
+from ._C import dropout_ as dropout_
 from ._C import dsplit as dsplit
 from ._C import dstack as dstack
 from ._C import dtype as dtype
 e: float
+eig: object
 from ._functions import einsum as einsum
 from ._C import embedding as embedding
 from ._C import empty as empty
@@ -271,10 +275,12 @@ from ._C import frac as frac
 frac_: object
 from ._C import frexp as frexp
 from ._functions import from_dlpack as from_dlpack
+from ._functions import from_file as from_file
 from ._C import from_numpy as from_numpy
 from ._C import frombuffer as frombuffer
 from ._C import full as full
 from ._C import full_like as full_like
+from . import functional as functional
 from ._C import gather as gather
 from ._C import gcd as gcd
 gcd_: object
@@ -415,12 +421,14 @@ logit_: object
 from ._C import logspace as logspace
 from ._C import logsumexp as logsumexp
 long: object
+lstsq: object
 from ._C import lt as lt
 lt_: object
 from ._functions import lu as lu
 from ._C import lu_solve as lu_solve
 from ._C import lu_unpack as lu_unpack
 from ._C import manual_seed as manual_seed
+from . import masked as masked
 from ._C import masked_fill as masked_fill
 masked_fill_: object
 from ._C import masked_scatter as masked_scatter
@@ -429,6 +437,7 @@ from ._C import masked_select as masked_select
 from ._C import matmul as matmul
 matrix_exp: object
 matrix_power: object
+matrix_rank: object
 from ._C import max as max
 from ._C import maximum as maximum
 from ._C import mean as mean
@@ -474,6 +483,7 @@ from .autograd.grad_mode import no_grad as no_grad
 from ._C import nonzero as nonzero
 from ._C import nonzero_static as nonzero_static
 from ._C import norm as norm
+from ._C import norm_except_dim as norm_except_dim
 from ._C import normal as normal
 not_equal: object
 not_equal_: object
@@ -504,6 +514,7 @@ from ._C import prod as prod
 from ._C import promote_types as promote_types
 from ._C import put as put
 put_: object
+qr: object
 from ._C import quantile as quantile
 from ._C import rad2deg as rad2deg
 rad2deg_: object
@@ -576,6 +587,7 @@ from ._C import sigmoid as sigmoid
 sigmoid_: object
 from ._C import sign as sign
 sign_: object
+from . import signal as signal
 from ._C import signbit as signbit
 from ._C import sin as sin
 sin_: object
@@ -587,6 +599,7 @@ from ._C import slice_copy as slice_copy
 from ._C import slice_scatter as slice_scatter
 from ._C import slogdet as slogdet
 from ._C import softmax as softmax
+solve: object
 from ._C import sort as sort
 from . import special as special
 from ._C import split as split
@@ -616,6 +629,7 @@ swapaxes: object
 swapaxes_: object
 swapdims: object
 swapdims_: object
+symeig: object
 from ._C import t as t
 t_: object
 from ._C import t_copy as t_copy
@@ -628,7 +642,8 @@ tanh_: object
 from ._C import tensor as tensor
 from ._C import tensor_split as tensor_split
 from ._functions import tensordot as tensordot
-threshold: object
+from . import testing as testing
+from ._C import threshold as threshold
 from ._functions import threshold_ as threshold_
 from ._C import tile as tile
 from ._C import topk as topk
@@ -650,6 +665,7 @@ true_divide_: object
 from ._C import trunc as trunc
 trunc_: object
 from ._base import typename as typename
+from . import types as types
 from ._C import uint16 as uint16
 from ._C import uint32 as uint32
 from ._C import uint64 as uint64
@@ -684,6 +700,7 @@ from ._C import vstack as vstack
 from ._C import where as where
 from ._C import xlogy as xlogy
 xlogy_: object
+from . import xpu as xpu
 from ._C import zero_ as zero_
 from ._C import zeros as zeros
 from ._C import zeros_like as zeros_like
