@@ -296,3 +296,17 @@ def test_the_command_line_is_that_of_python(tmp_path):
     assert run(str(script))[0] == 3
     code, out, err = run("-m", "no_such_module")
     assert code == 1 and "No module named" in err and "Traceback" not in err
+
+
+@own
+def test_absent_names_say_where_the_list_stands(torch):
+    for module, name in (
+        (torch, "stft"),
+        (torch.nn, "Conv2d"),
+        (torch.nn.functional, "conv2d"),
+        (torch.optim, "LBFGSX"),
+    ):
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}'; if PyTorch has it, it is not here yet"):
+            getattr(module, name)
+    assert python("-c", "import rustgrad; rustgrad.zeroes").stderr.rstrip().endswith("Did you mean: 'zeros'?")
+    assert not hasattr(torch, "_private_name_of_nobody")

@@ -9,6 +9,7 @@ import importlib as _importlib
 import math as _math
 
 from . import _C, _functions, _size, _tensor, storage  # noqa: F401
+from ._absent import absent as _absent
 from ._dtype_info import finfo as finfo
 from ._dtype_info import iinfo as iinfo
 from ._formats import *  # noqa: F403
@@ -103,7 +104,7 @@ def __getattr__(name):
         return value
     if name == "Storage":
         return storage.default_type()
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    raise _absent(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 
+from .._absent import absent as _absent
 from .._C import SavedTensor
 from ._engine import backward, grad
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -54,7 +55,7 @@ def __getattr__(name: str) -> Any:
         return value
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    raise _absent(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 
+from .._absent import getattr_of
 from .._base import matmul, ops, sigmoid, tanh
 from ._losses import (
     hinge_embedding_loss,
@@ -107,6 +108,9 @@ def _fill_namespace(names):
 
 
 _fill_namespace(globals())
+
+
+__getattr__ = getattr_of(__name__)
 
 
 def __dir__() -> list[str]:

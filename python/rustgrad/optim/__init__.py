@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 
+from .._absent import absent as _absent
 from . import lr_scheduler
 from .adadelta import Adadelta
 from .adagrad import Adagrad
@@ -45,7 +46,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "swa_utils":
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    raise _absent(__name__, name)
 
 
 def __dir__() -> list[str]:

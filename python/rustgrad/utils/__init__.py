@@ -7,6 +7,7 @@ import importlib
 import weakref
 
 from .. import _C
+from .._absent import absent as _absent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _poison(leaf):
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    raise _absent(__name__, name)
 
 
 def __dir__() -> list[str]:

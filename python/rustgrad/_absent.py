@@ -1,0 +1,28 @@
+"""What is said of a name that a namespace does not have: PyTorch may have it."""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def absent(module: str, name: str) -> AttributeError:
+    """The error for `module.name`; Python adds what the name may have meant."""
+    hint = (
+        ""
+        if name.startswith("_")
+        else "; if PyTorch has it, it is not here yet (docs/coming_from_pytorch.md lists what is absent)"
+    )
+    return AttributeError(f"module '{module}' has no attribute '{name}'{hint}", name=name, obj=sys.modules.get(module))
+
+
+def getattr_of(module: str) -> Callable[[str], object]:
+    """The `__getattr__` of a namespace that has nothing but what stands in it."""
+
+    def __getattr__(name: str) -> object:
+        raise absent(module, name)
+
+    return __getattr__
