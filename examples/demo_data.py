@@ -74,4 +74,4 @@ def load(folder: str | None, seed: int) -> Digits:
         raise SystemExit(f"{folder}: no MNIST idx files; expected e.g. t10k-images-idx3-ubyte.gz and its labels")
     pairs = [(rows(images, 255.0), labels.astype(np.int64)) for images, labels in parts]
     arrays = (*pairs[0], *pairs[1]) if len(pairs) == 2 else split(*pairs[0], seed)
-    return Digits(f"MNIST files ({folder.resolve().name})", parts[0][0].shape[-1], arrays)
+    return Digits(f"MNIST files ({where.resolve().name})", parts[0][0].shape[-1], arrays)

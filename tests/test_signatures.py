@@ -84,7 +84,8 @@ def of_function(function, method):
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             return None
         default = None if p.default is p.empty else spelled(repr(p.default))
-        found.append(Parameter(p.name, default == "None", default, p.kind is p.KEYWORD_ONLY))
+        takes_none = default == "None" or "None" in str(p.annotation).split(" | ")
+        found.append(Parameter(p.name, takes_none, default, p.kind is p.KEYWORD_ONLY))
     return found
 
 

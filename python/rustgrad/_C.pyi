@@ -650,7 +650,7 @@ class Tensor:
     def histc(self, bins: _int = 100, min: Number = 0, max: Number = 0) -> Tensor:
         """Counts of equal intervals between `min` and `max`, or between the least and the greatest element where both are 0."""
     @overload
-    def histogram(self, bins: _int = 100, *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> return_types.histogram:
+    def histogram(self, bins: _int = 100, *, range: Sequence[Number] | None = None, weight: Tensor | None = None, density: _bool = False) -> return_types.histogram:
         """Counts of `bins` equal intervals of a range, by default that of the elements, and the edges of the intervals. The last one is closed."""
     @overload
     def histogram(self, bins: Tensor, *, weight: Tensor | None = None, density: _bool = False) -> return_types.histogram:

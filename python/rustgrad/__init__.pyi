@@ -822,7 +822,7 @@ def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
 def gradient(input: Tensor, *, spacing: Number | None = None, dim: _int | Sequence[_int] | None = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
     """Slopes along each dimension, or the given ones, of samples `spacing` apart: differences of second order, at the ends of order `edge_order`."""
 @overload
-def gradient(input: Tensor, *, spacing: Sequence[_float], dim: _int | Sequence[_int] | None = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
+def gradient(input: Tensor, *, spacing: Sequence[Number], dim: _int | Sequence[_int] | None = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
     """Slopes of samples that are as far apart as each dimension's spacing says."""
 @overload
 def gradient(input: Tensor, *, spacing: Sequence[Tensor], dim: _int | Sequence[_int] | None = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
@@ -852,7 +852,7 @@ def heaviside_(input: Tensor, values: Tensor) -> Tensor:
 def histc(input: Tensor, bins: _int = 100, min: Number = 0, max: Number = 0, *, out: Tensor | None = None) -> Tensor:
     """Counts of equal intervals between `min` and `max`, or between the least and the greatest element where both are 0."""
 @overload
-def histogram(input: Tensor, bins: _int = 100, *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False, out: Sequence[Tensor] | None = None) -> return_types.histogram:
+def histogram(input: Tensor, bins: _int = 100, *, range: Sequence[Number] | None = None, weight: Tensor | None = None, density: _bool = False, out: Sequence[Tensor] | None = None) -> return_types.histogram:
     """Counts of `bins` equal intervals of a range, by default that of the elements, and the edges of the intervals. The last one is closed."""
 @overload
 def histogram(input: Tensor, bins: Tensor, *, weight: Tensor | None = None, density: _bool = False, out: Sequence[Tensor] | None = None) -> return_types.histogram:

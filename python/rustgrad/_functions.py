@@ -400,13 +400,13 @@ def result_type(*operands: Tensor | Number, **named: Tensor | Number) -> dtype:
 def from_file(
     filename: str | PathLike[str],
     shared: bool | None = None,
-    size: int = 0,
+    size: int | None = 0,
     *,
     dtype: dtype | None = None,
     layout: layout | None = None,
     device: DeviceLike | None = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
+    pin_memory: bool | None = False,
+    requires_grad: bool | None = False,
 ) -> Tensor:
     """A CPU tensor of `size` elements over the start of a file, mapped into memory.
 
@@ -422,8 +422,9 @@ def from_file(
             f"from_file: a file is mapped into the memory of the cpu; got device {device}. Copy it with to()."
         )
     dtype = dtype or _C.get_default_dtype()
+    size = 0 if size is None else size
     memory = map_file(filename, bool(shared), size * dtype.itemsize)
-    return _C._over_storage(memory, dtype, 0, [size], [1]).requires_grad_(requires_grad)
+    return _C._over_storage(memory, dtype, 0, [size], [1]).requires_grad_(bool(requires_grad))
 
 
 def from_dlpack(ext_tensor: Any, *, device: DeviceLike | None = None, copy: bool | None = None) -> Tensor:

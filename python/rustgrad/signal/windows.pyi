@@ -20,7 +20,7 @@ def exponential(M: _int, *, center: _float | None = None, tau: _float = 1.0, sym
     """Exponential decay on both sides of the centre, `exp(-|n - center| / tau)`; also known as Poisson's window."""
 def gaussian(M: _int, *, std: _float = 1.0, sym: _bool = True, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """A Gaussian around the middle, `exp(-((n - (M - 1) / 2) / std)^2 / 2)`."""
-def general_cosine(M: _int, *, a: Sequence[_float], sym: _bool = True, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+def general_cosine(M: _int, *, a: Sequence[Number], sym: _bool = True, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """A sum of cosines, `sum((-1)^k a[k] cos(2 pi k n / (M - 1)))`."""
 def general_hamming(M: _int, *, alpha: _float = 0.54, sym: _bool = True, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """A cosine on a pedestal, `alpha - (1 - alpha) cos(2 pi n / (M - 1))`."""
