@@ -1,6 +1,8 @@
 """What type checkers say: of the stubs, of a training script, of the examples. `mypy --strict` and pyright read the
 installed package, as they do for a user."""
 
+import ast
+import inspect
 import json
 import shutil
 import subprocess
@@ -56,6 +58,28 @@ def source(value):
 
 def run(*command, cwd):
     return subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True, cwd=cwd, timeout=300).stdout
+
+
+def test_hand_written_stubs_name_what_is_there():
+    """`tools/natives.pyi` against the methods of `Tensor` that are written in Python: names, and which go by name only."""
+    tree = ast.parse((ROOT / "tools" / "natives.pyi").read_text())
+    [tensor] = (n for n in tree.body if getattr(n, "name", None) == "Tensor")
+    stubs = {}
+    for node in tensor.body:
+        if isinstance(node, ast.FunctionDef) and node.name[0] != "_":
+            stubs.setdefault(node.name, []).append(node.args)
+    wrong = []
+    for name, overloads in stubs.items():
+        method = inspect.getattr_static(target.torch.Tensor, name)
+        given = list(inspect.signature(method).parameters.values()) if inspect.isfunction(method) else []
+        if len(overloads) > 1 or not given or any(p.kind is p.VAR_KEYWORD for p in given):
+            continue
+        [args] = overloads
+        positional, by_name = ([p.name for p in given if (p.kind is p.KEYWORD_ONLY) is only] for only in (False, True))
+        shown = [a.arg for a in [*args.posonlyargs, *args.args, *filter(None, [args.vararg])]]
+        if shown[1:] != positional[1:] or [a.arg for a in args.kwonlyargs] != by_name:
+            wrong.append(f"{name}: {inspect.signature(method)} is {ast.unparse(args)} in the stub")
+    assert len(stubs) > 50 and not wrong
 
 
 def test_stubs_are_installed():

@@ -436,7 +436,7 @@ class TypedStorage(metaclass=_StorageMeta):
 
 
 def _cast(name, dtype):
-    def method(self):
+    def method(self: TypedStorage) -> TypedStorage:
         made = make_types()[_NAMES[dtype]]
         return made(wrap_storage=storage_of(self._elements.to(dtype)), dtype=dtype)
 
