@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn blocks_nest_and_keep_their_device() {
         let all = [Device::Gpu(0), Device::Gpu(1)];
-        all.map(enter_default_device);
+        all.into_iter().for_each(enter_default_device);
         set_default_device(Device::Gpu(2));
         let mut seen = vec![Device::default()];
         for _ in 0..3 {

@@ -134,7 +134,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A step of a public op (`_silu`) goes by that op's name; a message that starts with the name needs it once.
         if let Some(op) = self.0.op.as_deref().map(|op| op.trim_start_matches('_'))
-            && !self.0.message.strip_prefix(op).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+            && self.0.message.strip_prefix(op).is_none_or(|rest| rest.starts_with(char::is_alphanumeric))
         {
             write!(f, "{op}: ")?;
         }

@@ -124,6 +124,7 @@ def test_replaced_data_is_freed(torch, kind):
 def test_storages_of_replaced_data_are_freed_at_once(torch):
     x = torch.ones(10, requires_grad=True)
     y = x * x
+    x.data = torch.zeros(10)
     count = torch._C.live_counts()[0]
     for _ in range(10):
         x.data = torch.zeros(10)

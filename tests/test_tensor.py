@@ -406,7 +406,8 @@ def test_what_is_made_for_out_is_of_its_kind(torch):
             make(out=whole, dtype=torch.float64)
         assert make(out=whole, dtype=torch.int64) is whole
     assert torch.ones(2, out=torch.zeros(2), requires_grad=True).requires_grad
-    assert torch.sum(torch.ones(2), 0, dtype=torch.float64, out=torch.tensor(0.0)).dtype == torch.float32
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype double, but got float instead"):
+        torch.sum(torch.ones(2), 0, dtype=torch.float64, out=torch.tensor(0.0))
 
 
 @pytest.mark.filterwarnings("ignore:torch.range is deprecated")

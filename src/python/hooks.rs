@@ -14,11 +14,14 @@ use pyo3::types::{PyDict, PyTuple};
 use std::any::Any;
 use std::sync::Arc;
 
+/// Whether the answer (second) of a hook (third) may take the place of what it saw (first).
+type Check<'py> = fn(&Bound<'py, PyAny>, &Bound<'py, PyAny>, &Bound<'py, PyAny>) -> PyResult<()>;
+
 /// The hooks of one place by the numbers of their handles, in the order in which they run.
 pub struct HookDict(Held<PyDict>);
 
 impl HookDict {
-    pub fn new(dict: &Bound<PyDict>) -> Arc<dyn Hook> {
+    pub fn shared(dict: &Bound<PyDict>) -> Arc<dyn Hook> {
         Arc::new(HookDict(Held::in_graph(dict.clone().unbind())))
     }
     pub fn of<'py>(py: Python<'py>, hook: &Arc<dyn Hook>) -> Option<Bound<'py, PyDict>> {
@@ -30,7 +33,7 @@ impl HookDict {
         &self,
         first: Bound<'py, PyAny>,
         rest: Option<Bound<'py, PyAny>>,
-        check: fn(&Bound<'py, PyAny>, &Bound<'py, PyAny>, &Bound<'py, PyAny>) -> PyResult<()>,
+        check: Check<'py>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let (mut current, mut changed) = (first, false);
         for hook in self.0.bind(current.py()).values() {
@@ -160,7 +163,7 @@ pub fn register<'py>(
         Some(d) => d,
         None => {
             let d = py.import("collections")?.getattr("OrderedDict")?.call0()?.cast_into::<PyDict>()?;
-            *place = Some(HookDict::new(&d));
+            *place = Some(HookDict::shared(&d));
             d
         }
     };
@@ -182,7 +185,7 @@ pub fn _get_hooks<'py>(py: Python<'py>, t: Handle, accumulated: bool) -> PyResul
 /// Puts another dictionary of hooks in its place.
 #[pyfunction]
 pub fn _set_hooks(t: Handle, dict: Option<Bound<PyDict>>, accumulated: bool) -> PyResult<()> {
-    let new = dict.map(|d| HookDict::new(&d));
+    let new = dict.map(|d| HookDict::shared(&d));
     held::track(&t.0);
     if accumulated {
         let old = std::mem::replace(&mut t.0.slot().rare().post_accumulate, new);

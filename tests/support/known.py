@@ -37,7 +37,8 @@ KNOWN = [
         "the arguments are kept, from which its gradient computes again what PyTorch keeps",
     ),
     ("node names", "nn.functional.pad", "circular padding is a concatenation, not writes to views"),
-    ("node names", "linalg.tensorinv", "a reshaped inverse is a view"),
+    ("node names, nodes keep", "norm_except_dim", "one norm over the other dimensions, not one of a matrix"),
+    ("edges", "norm_except_dim", "norms of no elements are zero, and a number has one"),
     (
         "nodes keep",
         "nn.functional.pad complex gather index_add index_copy masked_select cummax cummin take put "

@@ -42,7 +42,7 @@ pub static MATRIX_SQRTH: Op = Op {
         ("f32[2,3]", "RuntimeError", "linalg.matrix_sqrth: A must be batches of square matrices, but they are 2 by 3"),
         ("i64[2,2]", "NotImplementedError", "Expected a floating point or complex tensor as input. Got Long"),
     ],
-    keeps: Some("self=A"),
+    keeps: Some("self"),
     ..MATRIX
 };
 
