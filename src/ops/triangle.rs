@@ -33,7 +33,9 @@ fn tri_gpu<const UPPER: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     if !out[0].same(t) {
         out[0].copy_raw(t)?;
     }
-    for row in 0..t.size(n - 2) {
+    // Where there are no columns, there may be any number of rows.
+    let rows = if t.numel() == 0 { 0 } else { t.size(n - 2) };
+    for row in 0..rows {
         let line = out[0].layout().select(n - 2, row);
         let columns = t.size(n - 1);
         let edge =
