@@ -118,8 +118,9 @@ fn result_layout(t: &Tensor, list: &Indices) -> Layout {
     }
     let indexed: Vec<bool> = list.iter().map(Option::is_some).collect();
     let n = shape.len() + indexed.iter().filter(|&&b| b).count() - t.ndim();
-    let of_t = index::index_shape(t.strides(), &indexed, &vec![0; n]);
-    let still = vec![0; t.ndim()];
+    // Bounded by the number of dimensions.
+    let (none, still) = (vec![0; n], vec![0; t.ndim()]);
+    let of_t = index::index_shape(t.strides(), &indexed, &none);
     let of_indices = list.iter().flatten().map(|i| index::index_shape(&still, &indexed, i.strides()));
     let operands: Vec<Dims> = [of_t].into_iter().chain(of_indices).collect();
     let operands: Vec<&[usize]> = operands.iter().map(|s| s.as_slice()).collect();

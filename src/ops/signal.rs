@@ -7,7 +7,7 @@ use crate::cpu::bessel::i0e;
 use crate::dtype::{DType, default_dtype};
 use crate::error::{Error, Result};
 use crate::op::*;
-use crate::reserve::filled;
+use crate::reserve::{filled, list};
 use crate::tensor::Tensor;
 use std::f64::consts::{PI, SQRT_2};
 
@@ -153,7 +153,7 @@ pub static GENERAL_COSINE: Op = Op {
     body: composite(|c| {
         let w = Window::of(c)?;
         let Value::Scalars(a) = &c.args[1] else { return Err(Error::type_("Coefficients must be a list/tuple")) };
-        let a: Vec<f64> = a.iter().map(|s| s.to_f64()).collect();
+        let a = list(a.iter().map(|s| s.to_f64()))?;
         if a.is_empty() && w.n > 1 {
             return Err(Error::value("Coefficients cannot be empty"));
         }

@@ -41,7 +41,7 @@ pub(super) const REDUCTION: Op = Op {
     errors: &[
         ("f32[3], 1", "IndexError", "Dimension out of range"),
         ("f32[3], mask=b8[2,3]", "IndexError", "expected broadcastable mask"),
-        ("f32[3], mask=b8[2]", "RuntimeError", ""),
+        ("f32[3], mask=b8[2]", "RuntimeError", "The expanded size of the tensor"),
     ],
     ..OP
 };
