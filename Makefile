@@ -17,7 +17,7 @@ DEMO   := examples/demo.py
 JOBS   ?= 2
 # What the tests run on: `dev` checks overflow and debug assertions; `dist` is what ships.
 TEST_PROFILE ?= dev
-# What the demo runs on: `quick` builds in a third of the time of `dist`.
+# What the demo runs on: `quick` takes some two thirds of the CPU time of `dist` to build, and both cores.
 DEMO_PROFILE ?= quick
 # A Python that can import torch, for `make parity` and for the peer's column of `make bench`.
 TORCH_PYTHON ?=
