@@ -45,7 +45,7 @@ fn every_row_has_a_gradient_or_says_why_not() {
         (Vjp::Composite, _) => Some("says composite, but its body is a kernel".into()),
         (Vjp::Each([]), _) => Some("an empty list of gradients".into()),
         (Vjp::Each(list), _) => {
-            let count = op.signature().params.len();
+            let count = op.sig.params().len();
             list.iter().find(|g| g.arg >= count).map(|g| format!("a gradient of argument {} of {count}", g.arg))
         }
         _ => None,
@@ -66,7 +66,7 @@ fn every_row_has_a_fitting_name() {
         if writes != leaf.ends_with('_') {
             return Some("an op that only writes to self, and no other, ends with an underscore".into());
         }
-        (op.forms.has(Forms::OUT) && op.signature().params.iter().any(|p| p.name == "out"))
+        (op.forms.has(Forms::OUT) && op.sig.index_of("out").is_some())
             .then(|| "`out` is derived, not a parameter".into())
     });
 }
@@ -74,9 +74,8 @@ fn every_row_has_a_fitting_name() {
 #[test]
 fn a_deprecated_order_has_the_parameters_of_its_op() {
     every_row(|op| {
-        let mut old = op.parsed().deprecated.iter().flat_map(|s| &s.params);
-        old.find(|p| op.signature().index_of(p.name).is_none())
-            .map(|p| format!("a deprecated signature with '{}'", p.name))
+        let mut old = op.deprecated.iter().flat_map(|s| s.params().iter().map(|p| p.name(s)));
+        old.find(|name| op.sig.index_of(name).is_none()).map(|name| format!("a deprecated signature with '{name}'"))
     });
 }
 

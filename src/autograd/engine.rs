@@ -296,7 +296,7 @@ fn evaluate(node: &Arc<Node>, grads: &[Option<Tensor>], wanted: u64) -> Result<G
     if results.len() < node.edges.len() {
         return Err(Error::runtime(format!(
             "function {} returned an incorrect number of gradients (expected {}, got {})",
-            node.name,
+            node.name(),
             node.edges.len(),
             results.len()
         )));
@@ -351,7 +351,7 @@ fn fit(grad: Tensor, wanted: (&[usize], DType, Device), node: &Node, index: usiz
     if g.device() != device {
         return Err(Error::runtime(format!(
             "Function {} returned an invalid gradient at index {index} - expected device {} but got {}",
-            node.name,
+            node.name(),
             device,
             g.device()
         )));
@@ -361,7 +361,7 @@ fn fit(grad: Tensor, wanted: (&[usize], DType, Device), node: &Node, index: usiz
         if !fits {
             return Err(Error::runtime(format!(
                 "Function {} returned an invalid gradient at index {index} - got {} but expected shape compatible with {}",
-                node.name,
+                node.name(),
                 Show(g.shape()),
                 Show(shape)
             )));
@@ -418,7 +418,7 @@ fn check_nan(node: &Node, results: &[Option<Tensor>]) -> Result<()> {
         if let Some(g) = g
             && (kit().has_nan)(g)?
         {
-            return Err(Error::runtime(format!("Function '{}' returned nan values in its {i}th output.", node.name)));
+            return Err(Error::runtime(format!("Function '{}' returned nan values in its {i}th output.", node.name())));
         }
     }
     Ok(())

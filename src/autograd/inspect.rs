@@ -37,15 +37,11 @@ fn saves(op: &Op) -> u32 {
 }
 
 fn output_names(op: &'static Op) -> Vec<String> {
-    match &op.signature().returns {
+    match op.sig.returns {
         Returns::One => vec!["result".into()],
-        Returns::Named(names) => names.iter().map(|n| n.to_string()).collect(),
+        Returns::Named => op.sig.result_names().map(String::from).collect(),
         Returns::Many => Vec::new(),
     }
-}
-
-fn holds_tensors(kind: Kind) -> bool {
-    matches!(kind, Kind::Tensor | Kind::Tensors | Kind::OptTensors | Kind::Operand)
 }
 
 fn place(op: &'static Op, name: &str) -> Option<Place> {
@@ -57,15 +53,15 @@ fn place(op: &'static Op, name: &str) -> Option<Place> {
     {
         return Some(Place::Output(i));
     }
-    let s = op.signature();
+    let s = &op.sig;
     if let Some(i) = s.index_of(name) {
         let read = i < 16 && saves(op) & (1 << i) != 0;
-        return match holds_tensors(s.params[i].kind) {
+        return match s.params()[i].kind.holds_tensors() {
             true => read.then_some(Place::Input(i)),
             false => Some(Place::Plain(i)),
         };
     }
-    let tensor = |n: &str| s.index_of(n).filter(|&i| holds_tensors(s.params[i].kind));
+    let tensor = |n: &str| s.index_of(n).filter(|&i| s.params()[i].kind.holds_tensors());
     if let Some((of, dim)) = name.split_once("_sym_argsize_") {
         let dim = dim.replace("minus_", "-").parse().ok()?;
         let result = || output_names(op).iter().position(|n| n == of);
@@ -83,10 +79,11 @@ fn shown(op: &'static Op) -> Vec<(String, Place)> {
         return list.split_whitespace().map(split).filter_map(|(name, of)| named(name, of)).collect();
     }
     let about_making = |k: Kind| matches!(k, Kind::DType | Kind::Device | Kind::Format | Kind::Generator);
-    let params = op.signature().params.iter().enumerate().filter(|(_, p)| !about_making(p.kind));
+    let params = op.sig.params().iter().enumerate().filter(|(_, p)| !about_making(p.kind));
     // PyTorch's nodes call it `self` where its functions say otherwise.
     let own = params
-        .map(|(i, p)| if i == 0 && matches!(p.name, "input" | "x") { ("self", p.name) } else { (p.name, p.name) });
+        .map(|(i, p)| (i, p.name(&op.sig)))
+        .map(|(i, name)| if i == 0 && matches!(name, "input" | "x") { ("self", name) } else { (name, name) });
     let mut all: Vec<_> = own.filter_map(|(name, of)| named(name, of)).collect();
     all.extend(output_names(op).iter().filter_map(|n| named(n, n)));
     all

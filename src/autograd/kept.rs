@@ -4,13 +4,14 @@ use super::saved::Saved;
 use crate::dtype::Scalar;
 use crate::error::{Error, Result, Show};
 use crate::op::gradient::Facts;
+use crate::op::signature::Default;
 use crate::op::{OUT0, Param, Value};
 use crate::place;
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
 
 /// What an op's formula reads, and no more: a call on small tensors costs about as much as its node.
-#[derive(Clone, Default)]
+#[derive(Clone, std::default::Default)]
 pub struct Kept {
     /// Arguments that are no tensors, by position: those that are not what the signature has by default, or `None`.
     pub plain: SmallVec<[(u32, Value<'static>); 1]>,
@@ -34,10 +35,12 @@ pub enum Place {
 /// Whether it is the number, or the `None`, that the parameter has by default.
 #[inline]
 fn is_default(p: &Param, v: &Value) -> bool {
-    match (v, &p.default) {
-        (Value::None, None | Some(Value::None)) => true,
-        (Value::Scalar(Scalar::Float(a)), Some(Value::Scalar(Scalar::Float(b)))) => a.to_bits() == b.to_bits(),
-        (Value::Scalar(a), Some(Value::Scalar(b))) => a == b,
+    match (v, p.default) {
+        (Value::None, None | Some(Default::None)) => true,
+        (Value::Scalar(Scalar::Float(a)), Some(Default::Float(b))) => a.to_bits() == b.to_bits(),
+        (Value::Scalar(Scalar::Int(a)), Some(Default::Int(b))) => *a == b,
+        (Value::Scalar(Scalar::Bool(a)), Some(Default::Bool(b))) => *a == b,
+        (Value::Choice(a), Some(Default::Choice(b))) => a.index == b,
         _ => false,
     }
 }

@@ -49,8 +49,16 @@ pub enum Work {
     Fails(String),
 }
 
+/// What a node is called; that of an op is derived from its declaration when somebody asks.
+pub enum Name {
+    Text(Cow<'static, str>),
+    Op(&'static Op),
+    /// The in-place form of an op.
+    InPlace(&'static Op),
+}
+
 pub struct Node {
-    pub name: Cow<'static, str>,
+    name: Name,
     pub seq: u64,
     pub work: Work,
     pub edges: Edges,
@@ -67,8 +75,8 @@ pub(super) struct Rare {
 }
 
 impl GradFn for Node {
-    fn name(&self) -> &str {
-        &self.name
+    fn name(&self) -> Cow<'_, str> {
+        self.name()
     }
     fn seq(&self) -> u64 {
         self.seq
@@ -88,6 +96,14 @@ fn seq_of(own: &Own, edges: &Edges) -> u64 {
 }
 
 impl Node {
+    /// `MulBackward0`.
+    pub fn name(&self) -> Cow<'_, str> {
+        match &self.name {
+            Name::Text(text) => Cow::Borrowed(text),
+            Name::Op(op) => op.node_name(),
+            Name::InPlace(op) => op.inplace_node_name(),
+        }
+    }
     pub fn new(
         name: impl Into<Cow<'static, str>>,
         work: Work,
@@ -95,7 +111,7 @@ impl Node {
         outputs: SmallVec<[Facts; 1]>,
     ) -> Arc<Node> {
         own(|own| {
-            let (name, seq) = (name.into(), seq_of(own, &edges));
+            let (name, seq) = (Name::Text(name.into()), seq_of(own, &edges));
             tally::add_to(own, Count::Nodes, 1);
             let node = Arc::new(Node { name, seq, work, edges, outputs, rare: OnceLock::new() });
             node.witnessed(own);
@@ -225,8 +241,8 @@ impl Node {
         let mut facts: SmallVec<[(usize, Facts); 2]> = SmallVec::new();
         facts.extend(bits(kept.like_output).map(|i| (i, self.outputs[0].clone())));
         facts.extend(kept.facts.into_iter().map(|(i, f)| (i as usize, f)));
-        let params = op.signature().params.iter();
-        let mut args: SmallVec<[Value; 3]> = params.map(|p| p.default.clone().unwrap_or_default()).collect();
+        let params = op.sig.params().iter();
+        let mut args: SmallVec<[Value; 3]> = params.map(|p| p.default_value(&op.sig).unwrap_or_default()).collect();
         // Tensors that no formula reads.
         facts.iter().for_each(|(i, _)| args[*i] = Value::None);
         for (i, v) in kept.plain {
@@ -304,11 +320,11 @@ pub fn record(own: &Own, call: &Call, outputs: &[Tensor]) -> Result<Arc<Node>> {
     if let Vjp::Missing = call.op.vjp {
         return Ok(missing(call, outputs, edges(call)?, ""));
     }
-    recorded(own, call.op.parsed().node, call, outputs, |edges| collect_edges(own, call, edges))
+    recorded(own, Name::Op(call.op), call, outputs, |edges| collect_edges(own, call, edges))
 }
 
-/// Records a call under a name of its own, with edges that were collected before it changed its arguments.
-pub fn record_as(name: &'static str, call: &Call, outputs: &[Tensor], edges: Edges) -> Result<Arc<Node>> {
+/// Records a call in place, with edges that were collected before it changed its arguments.
+pub fn record_inplace(call: &Call, outputs: &[Tensor], edges: Edges) -> Result<Arc<Node>> {
     if let Vjp::Missing = call.op.vjp {
         return Ok(missing(call, outputs, edges, "_"));
     }
@@ -316,7 +332,7 @@ pub fn record_as(name: &'static str, call: &Call, outputs: &[Tensor], edges: Edg
         *place = edges;
         Ok(())
     };
-    own(|own| recorded(own, name, call, outputs, connect))
+    own(|own| recorded(own, Name::InPlace(call.op), call, outputs, connect))
 }
 
 /// The node of a call without a formula; `form` is what PyTorch appends to the op's name.
@@ -331,14 +347,14 @@ fn missing(call: &Call, outputs: &[Tensor], edges: Edges, form: &str) -> Arc<Nod
 #[inline]
 fn recorded(
     own: &Own,
-    name: &'static str,
+    name: Name,
     call: &Call,
     outputs: &[Tensor],
     connect: impl FnOnce(&mut Edges) -> Result<()>,
 ) -> Result<Arc<Node>> {
     tally::add_to(own, Count::Nodes, 1);
     let mut node = place::arc(|| Node {
-        name: Cow::Borrowed(name),
+        name,
         seq: 0,
         work: Work::Op { op: call.op, state: Mutex::new(Some(Kept::default())) },
         edges: Edges::new(),
@@ -355,7 +371,7 @@ fn recorded(
     let saves = wanted_saves(call.op, edges);
     outputs.iter().for_each(|t| place::push(made, || Facts::of(t)));
     let kept = state.get_mut().unwrap_or_else(|e| e.into_inner()).get_or_insert_default();
-    for (i, (v, p)) in call.args.iter().zip(&call.op.signature().params).enumerate() {
+    for (i, (v, p)) in call.args.iter().zip(call.op.sig.params()).enumerate() {
         kept.argument((i as u32, p), v, i < 16 && saves & (1 << i) != 0, made.first())?;
     }
     if !hooked(own) {

@@ -251,7 +251,7 @@ fn check(t: &Tensor, saved: u32) -> Result<()> {
         return Ok(());
     }
     let made_by = match &t.slot().grad_fn {
-        Some(e) => format!(", which is output {} of {},", e.output(), super::history::short_name(e.name())),
+        Some(e) => format!(", which is output {} of {},", e.output(), super::history::short_name(&e.name())),
         None => String::new(),
     };
     let hint = match super::mode::anomaly() {

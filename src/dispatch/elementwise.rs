@@ -74,7 +74,7 @@ fn common<'a>(call: &'a Call, rule: &Rule, target: Option<&Tensor>) -> Result<Co
 
 #[cold]
 fn no_operand(call: &Call, i: usize) -> Error {
-    let name = call.op.signature().params[i].name;
+    let name = call.op.sig.params()[i].name(&call.op.sig);
     Error::type_(format!("argument '{name}' must be Tensor or Number, not None"))
 }
 
@@ -147,7 +147,7 @@ fn check_support(call: &Call, rule: &Rule, compute: DType, device: Device) -> Re
     if compute.is_storage_only() || !rule.loops.supports(compute) {
         return Err(Error::not_implemented(format!(
             "\"{}_{}\" not implemented for '{}'",
-            call.op.parsed().base.trim_start_matches('_'),
+            call.op.base().trim_start_matches('_'),
             device.kind(),
             compute.scalar_type_name()
         )));

@@ -9,7 +9,7 @@ use smallvec::smallvec;
 
 /// Calls `op` in place on its first argument and returns that tensor.
 pub fn call_inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
-    inplace(op, args).map_err(|e| e.in_call(format!("{}_", op.parsed().title.trim_end_matches('_'))))
+    inplace(op, args).map_err(|e| e.in_call(format!("{}_", op.title().trim_end_matches('_'))))
 }
 
 fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
@@ -62,7 +62,7 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     tracer::trace(op, args, &smallvec![target.clone()]);
     if recorded {
         let again = Call { op, args: &own };
-        let node = node::record_as(op.parsed().inplace_node, &again, std::slice::from_ref(&target), edges)?;
+        let node = node::record_inplace(&again, std::slice::from_ref(&target), edges)?;
         history::rebase(&target, &node)?;
         node.pack_outputs(std::slice::from_ref(&target))?;
     }
@@ -140,7 +140,7 @@ fn run_into(call: &Call, target: &Tensor) -> Result<()> {
 
 /// The arguments with the target's dtype, where the op computes in the dtype of its `out=` and none is given.
 fn computed_as<'a>(call: &'a Call, target: &Tensor) -> Option<crate::op::Args<'a>> {
-    let at = call.op.signature().index_of("dtype")?;
+    let at = call.op.sig.index_of("dtype")?;
     if call.op.out_dtype != Some(OutDType::Every) || !call.args[at].is_none() {
         return None;
     }
@@ -173,12 +173,7 @@ fn change_view(call: &Call, layout: crate::layout::Layout, recorded: bool) -> Re
     target.set_meta(meta)?;
     witness::written(&target, call.op);
     if let Some(edges) = edges {
-        let node = node::record_as(
-            call.op.parsed().inplace_node,
-            &Call { op: call.op, args: &own },
-            std::slice::from_ref(&target),
-            edges,
-        )?;
+        let node = node::record_inplace(&Call { op: call.op, args: &own }, std::slice::from_ref(&target), edges)?;
         history::set_history(&target, &node, 0);
         if let Some(v) = target.view_info() {
             v.version.store(target.version(), std::sync::atomic::Ordering::Release);

@@ -35,7 +35,7 @@ pub fn call(op: &'static Op, args: &[Value]) -> Result<Outputs> {
 /// `call`, where the results stay where they are written.
 pub fn call_into(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Result<()> {
     let call = Call { op, args };
-    forward(&call, outputs).map_err(|e| e.in_call(op.parsed().title))?;
+    forward(&call, outputs).map_err(|e| e.in_call(op.title()))?;
     tracer::trace(op, args, outputs);
     own(|own| {
         if own.inference.get() {
@@ -43,7 +43,7 @@ pub fn call_into(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Resu
             let new = |t: &&Tensor| t.owners() == 1 && t.storage().owners() == 1;
             outputs.iter().filter(new).for_each(|t| t.set_flag(INFERENCE, true));
         } else if own.grad.get() && wants_grad(&call) {
-            record(own, &call, outputs).map_err(|e| e.in_call(op.parsed().title))?;
+            record(own, &call, outputs).map_err(|e| e.in_call(op.title()))?;
         }
         Ok(())
     })
@@ -84,7 +84,7 @@ fn forward(call: &Call, outputs: &mut Outputs) -> Result<()> {
 /// The composite body of an op that also has a fused one: the oracle of the fused kernel.
 pub fn call_composite(op: &'static Op, args: &[Value]) -> Result<Outputs> {
     match &op.body {
-        Body::Composite { run, .. } => run(&Call { op, args }).map_err(|e| e.in_call(op.parsed().title)),
+        Body::Composite { run, .. } => run(&Call { op, args }).map_err(|e| e.in_call(op.title())),
         _ => call(op, args),
     }
 }
@@ -214,22 +214,21 @@ pub fn infer(op: &'static Op, args: &[Value]) -> Result<SmallVec<[Spec; 1]>> {
         Body::Elementwise(e) => elementwise::infer(&call, e.rule(&call)?),
         _ => Err(Error::not_implemented("shape inference without running")),
     }
-    .map_err(|e| e.in_call(op.parsed().title))
+    .map_err(|e| e.in_call(op.title()))
 }
 
 /// Fills the arguments that were left out with their defaults.
 pub fn complete(op: &'static Op, args: &mut Args) -> Result<()> {
-    let params = &op.signature().params;
+    let params = op.sig.params();
     if args.len() > params.len() {
-        return Err(Error::type_(format!("takes {} arguments but {} were given", params.len(), args.len()))
-            .in_call(op.parsed().title));
+        return Err(
+            Error::type_(format!("takes {} arguments but {} were given", params.len(), args.len())).in_call(op.title())
+        );
     }
     for p in &params[args.len()..] {
-        match &p.default {
-            Some(v) => push_default(args, v),
-            None => {
-                return Err(Error::type_(format!("missing required argument '{}'", p.name)).in_call(op.parsed().title));
-            }
+        if !push_default(args, &op.sig, p) {
+            let name = p.name(&op.sig);
+            return Err(Error::type_(format!("missing required argument '{name}'")).in_call(op.title()));
         }
     }
     Ok(())

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 /// Calls `op` and writes its results into `outs`. Nothing is written when anything is wrong.
 pub fn call_out(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
-    into(op, args, outs).map_err(|e| e.in_call(op.parsed().title))
+    into(op, args, outs).map_err(|e| e.in_call(op.title()))
 }
 
 fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
@@ -68,13 +68,13 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
 
 /// What is made for `out` is made of its dtype and on its device; ops that only create refuse other ones.
 fn take_kind(op: &'static Op, args: &mut crate::op::Args, out: &Tensor) -> Result<()> {
-    if let Some(i) = op.signature().index_of("dtype") {
+    if let Some(i) = op.sig.index_of("dtype") {
         match &args[i] {
             Value::DType(d) if *d != out.dtype() => return Err(two_dtypes(op, *d, out.dtype())),
             _ => args[i] = Value::DType(out.dtype()),
         }
     }
-    if let Some(i) = op.signature().index_of("device") {
+    if let Some(i) = op.sig.index_of("device") {
         match &args[i] {
             Value::Device(d) if *d != out.device() => {
                 return Err(Error::runtime(format!(
@@ -121,7 +121,7 @@ fn out_dtype(op: &Op) -> OutDType {
 /// `dtype=` and `out=` may not contradict each other.
 #[cold]
 fn two_dtypes(op: &'static Op, asked: DType, out: DType) -> Error {
-    if op.signature().index_of("requires_grad").is_none() {
+    if op.sig.index_of("requires_grad").is_none() {
         return Error::runtime(format!(
             "Expected out tensor to have dtype {}, but got {} instead",
             asked.cpp_name(),

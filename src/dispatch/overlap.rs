@@ -72,8 +72,8 @@ pub(super) fn check_apart(op: &'static Op, outs: &[Tensor]) -> Result<()> {
     if !(1..outs.len()).any(shared) {
         return Ok(());
     }
-    let names: Vec<String> = match &op.signature().returns {
-        Returns::Named(names) => names.iter().map(|n| format!("`{n}`")).collect(),
+    let names: Vec<String> = match op.sig.returns {
+        Returns::Named => op.sig.result_names().map(|n| format!("`{n}`")).collect(),
         _ => Vec::new(),
     };
     Err(Error::value(format!("the {} out= tensors must not overlap.", names.join(" and "))))

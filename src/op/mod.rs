@@ -6,6 +6,8 @@
 pub mod body;
 pub mod generator;
 pub mod gradient;
+pub mod kind;
+mod scan;
 pub mod signature;
 pub mod term;
 pub mod tracer;
@@ -17,12 +19,13 @@ pub use body::{
 };
 pub use generator::Generator;
 pub use gradient::{A0, A1, A2, A3, Back, Grad, Joint, OUT0, OUT1, OUT2, Vjp, d};
-pub use signature::{Kind, Param, Returns, Signature};
+pub use kind::Kind;
+pub use signature::{Param, Returns, Signature, sig};
 pub use term::{IntoArg, IntoArgs, Term};
-pub use value::{Args, Arguments, Ints, Outputs, Value, push_default};
+pub use value::{Args, Arguments, Choice, Ints, Outputs, Value, push_default};
 
 use crate::error::Result;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::borrow::Cow;
 
 /// The forms in which an op is offered to Python.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -94,8 +97,8 @@ pub enum OutDType {
 }
 
 pub struct Op {
-    /// Name, parameters, result: see `signature`.
-    pub sig: &'static str,
+    /// Name, parameters, result: `sig("abs(Tensor self) -> Tensor")`, see `signature`.
+    pub sig: Signature,
     /// First line: what it computes. Then formula, shapes, errors, source.
     pub doc: &'static str,
     /// Other names of the same op: `absolute` for `abs`, `nn.functional.tanh` for `tanh`.
@@ -106,7 +109,7 @@ pub struct Op {
     pub body: Body,
     pub vjp: Vjp,
     /// Signatures with the parameters in another order, which PyTorch still takes with a warning.
-    pub deprecated: &'static [&'static str],
+    pub deprecated: &'static [Signature],
     /// By default as the body's kind has it: see `dispatch::overlap`.
     pub sharing: Option<Sharing>,
     /// By default a tensor whose elements share places is refused in place.
@@ -139,13 +142,11 @@ pub struct Op {
     pub errors: &'static [(&'static str, &'static str, &'static str)],
     /// The same in NumPy or SciPy, over `x0, x1, ..` and the keyword names; empty: recorded figures are the oracle.
     pub reference: &'static str,
-    pub cache: Cache,
 }
 
 /// The parts of an `Op` that literals take over with `..OP`.
-#[allow(clippy::declare_interior_mutable_const)] // see `Cache::NEW`
 pub const OP: Op = Op {
-    sig: "",
+    sig: Signature::UNSET,
     doc: "",
     aliases: &[],
     forms: FM,
@@ -168,78 +169,44 @@ pub const OP: Op = Op {
     samples: &[],
     errors: &[],
     reference: "",
-    cache: Cache::NEW,
 };
 
-/// What is derived from the literal once, at first use. A plain pointer: a static literal may not have a destructor.
-pub struct Cache(AtomicPtr<Parsed>);
-
-pub struct Parsed {
-    pub signature: Signature,
-    /// Those of `Op::deprecated`, for the function and for the method.
-    pub deprecated: Vec<Signature>,
-    pub node: &'static str,
-    pub inplace_node: &'static str,
-    /// `sum` of `sum.dim`, without the namespace.
-    pub base: &'static str,
-    /// What its errors go by: the base, in `linalg` with the namespace, as PyTorch's do.
-    pub title: &'static str,
-}
-
-impl Cache {
-    // A fresh cell for every literal is what `..OP` must give, so an interior-mutable const is right here.
-    #[allow(clippy::declare_interior_mutable_const)]
-    pub const NEW: Cache = Cache(AtomicPtr::new(std::ptr::null_mut()));
-
-    #[inline]
-    fn get(&self) -> Option<&'static Parsed> {
-        // SAFETY: null, or set once, below, to a leaked box.
-        unsafe { self.0.load(Ordering::Acquire).as_ref() }
-    }
-    #[cold]
-    fn init(&self, make: impl FnOnce() -> Parsed) -> &'static Parsed {
-        let new = Box::into_raw(Box::new(make()));
-        match self.0.compare_exchange(std::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
-            // SAFETY: `new` was just leaked and is never freed.
-            Ok(_) => unsafe { &*new },
-            Err(first) => {
-                // SAFETY: another thread was first; `new` is still ours alone, `first` is leaked.
-                unsafe {
-                    drop(Box::from_raw(new));
-                    &*first
-                }
-            }
-        }
-    }
-}
-
 impl Op {
-    #[inline]
-    pub fn parsed(&'static self) -> &'static Parsed {
-        self.cache.get().unwrap_or_else(|| {
-            self.cache.init(|| {
-                let parse = |s| Signature::parse(s).unwrap_or_else(|e| panic!("signature of {s}: {e}"));
-                let signature = parse(self.sig);
-                let old = self.deprecated.iter().map(|s| parse(s));
-                let deprecated = old.flat_map(|s| s.method_first().into_iter().chain([s])).collect();
-                let base = base_name(signature.name);
-                let title = title(signature.name, base);
-                let node = if self.node.is_empty() { leak(node_name(signature.name, title)) } else { self.node };
-                let inplace_node = if self.inplace_node.is_empty() { node } else { self.inplace_node };
-                Parsed { signature, deprecated, node, inplace_node, base, title }
-            })
-        })
-    }
-    pub fn signature(&'static self) -> &'static Signature {
-        &self.parsed().signature
-    }
     /// With the overload: `sum.dim`.
-    pub fn name(&'static self) -> &'static str {
-        self.signature().name
+    pub fn name(&self) -> &'static str {
+        self.sig.name()
     }
     /// The dotted name in Python, without the overload: `nn.functional.relu`.
-    pub fn public(&'static self) -> &'static str {
+    pub fn public(&self) -> &'static str {
         public_name(self.name())
+    }
+    /// `sum` of `sum.dim`, without the namespace.
+    pub fn base(&self) -> &'static str {
+        let public = self.public();
+        public.rfind('.').map_or(public, |i| &public[i + 1..])
+    }
+    /// The name in its errors: the base, in `linalg` with the namespace, as in PyTorch's. `_linalg_inv` is a step of one.
+    pub fn title(&self) -> Cow<'static, str> {
+        let base = self.base();
+        match base.strip_prefix("_linalg_") {
+            Some(step) => format!("linalg.{step}").into(),
+            None if self.name().starts_with("linalg.") => self.public().into(),
+            None => base.into(),
+        }
+    }
+    /// The name of its node in the graph.
+    pub fn node_name(&self) -> Cow<'static, str> {
+        match self.node {
+            "" => derived_node_name(self.name(), &self.title()).into(),
+            name => name.into(),
+        }
+    }
+    /// The same for the in-place form.
+    pub fn inplace_node_name(&self) -> Cow<'static, str> {
+        match self.inplace_node {
+            "" => self.node_name(),
+            name => name.into(),
+        }
     }
     pub fn is_differentiable(&self) -> bool {
         !matches!(self.vjp, Vjp::None(_) | Vjp::Missing | Vjp::Unset)
@@ -255,10 +222,6 @@ impl Op {
     }
 }
 
-fn leak(s: String) -> &'static str {
-    Box::leak(s.into_boxed_str())
-}
-
 /// Namespaces that Python spells with dots; what follows another dot is an overload.
 const NAMESPACES: [&str; 8] =
     ["nn.functional.", "linalg.", "special.", "fft.", "nn.init.", "nn.utils.rnn.", "masked.", "signal.windows."];
@@ -269,22 +232,8 @@ pub fn public_name(name: &'static str) -> &'static str {
     name[skip..].find('.').map_or(name, |i| &name[..skip + i])
 }
 
-fn base_name(name: &'static str) -> &'static str {
-    let public = public_name(name);
-    public.rfind('.').map_or(public, |i| &public[i + 1..])
-}
-
-/// `linalg.inv` of `linalg.inv` and of a step `_linalg_inv`; elsewhere the base.
-fn title(name: &'static str, base: &'static str) -> &'static str {
-    match base.strip_prefix("_linalg_") {
-        Some(step) => leak(format!("linalg.{step}")),
-        None if name.starts_with("linalg.") => public_name(name),
-        None => base,
-    }
-}
-
 /// `log_softmax` -> `LogSoftmaxBackward0`, `special.i0e` -> `SpecialI0EBackward0`: capitals at starts and after digits.
-fn node_name(name: &str, title: &str) -> String {
+fn derived_node_name(name: &str, title: &str) -> String {
     let mut out = if name.starts_with("special.") { "Special".to_string() } else { String::new() };
     let mut last = '_';
     for c in title.trim_matches('_').chars() {

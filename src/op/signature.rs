@@ -1,185 +1,290 @@
-//! Signature strings -> parsed parameters, once, at first use.
+//! Signature strings -> parameters, in a `const fn`: a malformed declaration fails the build, and a call parses nothing.
 //!
-//! `"sum.dim(Tensor self, int[]? dim, bool keepdim=False, *, DType? dtype=None) -> Tensor"`: a name with an optional
+//! `"sum.dim(Tensor self, Dim[1]? dim, bool keepdim=False, *, DType? dtype=None) -> Tensor"`: a name with an optional
 //! overload after the last dot-free part, typed parameters with defaults, keyword-only ones after `*`, and the result.
 //! `int split_size_or_sections|split_size` has two names: PyTorch's function and method differ, or two overloads are one here.
 
-use super::value::Value;
+use super::kind::{Choices, DimOf, Kind, Type, parse_type};
+use super::scan::{Span, cut, find, find_last, item_end, trim};
+use super::value::{Choice, Value};
 use crate::dtype::Scalar;
 
-/// The type of a parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Tensor,
+/// The largest number of parameters of one op.
+pub const MAX_PARAMS: usize = 12;
+/// The largest number of named results.
+const MAX_RESULTS: usize = 4;
+
+/// A default, in a form that a constant can hold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Default {
+    None,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    /// The first items, and how many there are.
+    Ints([i32; 2], u8),
+    /// The text, without quotes.
+    Str(Span),
+    Choice(u8),
+    /// No tensors: `Tensors x=[]`.
     Tensors,
-    /// A list of tensors, or the rest of the positional arguments.
-    TensorArgs,
-    /// A list of tensors in which `None` may stand.
-    OptTensors,
-    /// A tensor or a number; a number keeps its low rank in promotion.
-    Operand,
-    Scalar,
-    Int,
-    Float,
-    Bool,
-    /// One bool: overloads that differ in what they return tell themselves apart by it.
-    Is(bool),
-    /// `int[]` takes a list; `int[1]` also one number.
-    Ints,
-    IntOrInts,
-    Floats,
-    /// A shape: a list, or the rest of the positional arguments.
-    Size,
-    DType,
-    Device,
-    Format,
-    Str,
-    Generator,
 }
 
-impl Kind {
-    fn parse(s: &str) -> Option<Kind> {
-        Some(match s {
-            "Tensor" => Kind::Tensor,
-            "Tensor[]" => Kind::Tensors,
-            "Tensors" => Kind::TensorArgs,
-            "True" => Kind::Is(true),
-            "False" => Kind::Is(false),
-            "Tensor?[]" => Kind::OptTensors,
-            "Operand" => Kind::Operand,
-            "Scalar" => Kind::Scalar,
-            "int" => Kind::Int,
-            "float" => Kind::Float,
-            "bool" => Kind::Bool,
-            "int[]" => Kind::Ints,
-            "int[1]" => Kind::IntOrInts,
-            "float[]" => Kind::Floats,
-            "Size" => Kind::Size,
-            "DType" => Kind::DType,
-            "Device" => Kind::Device,
-            "MemoryFormat" => Kind::Format,
-            "str" => Kind::Str,
-            "Generator" => Kind::Generator,
-            _ => return None,
-        })
-    }
-    /// How the type reads in a Python stub.
-    pub fn python(self) -> &'static str {
-        match self {
-            Kind::Tensor => "Tensor",
-            Kind::Tensors | Kind::TensorArgs => "Sequence[Tensor]",
-            Kind::Is(true) => "Literal[True]",
-            Kind::Is(false) => "Literal[False]",
-            Kind::OptTensors => "Sequence[Tensor | None]",
-            Kind::Operand => "Tensor | Number",
-            Kind::Scalar => "Number",
-            Kind::Int => "int",
-            Kind::Float => "float",
-            Kind::Bool => "bool",
-            Kind::Ints => "Sequence[int]",
-            Kind::IntOrInts => "int | Sequence[int]",
-            Kind::Floats => "Sequence[float]",
-            Kind::Size => "int | Sequence[int]",
-            Kind::DType => "dtype",
-            Kind::Device => "device | str",
-            Kind::Format => "memory_format",
-            Kind::Str => "str",
-            Kind::Generator => "Generator",
-        }
-    }
-}
-
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub struct Param {
-    pub name: &'static str,
-    /// Another name by which it may be given.
-    pub also: Option<&'static str>,
+    name: Span,
+    also: Span,
+    default_text: Span,
+    choices: Choices,
     pub kind: Kind,
     /// `None` is accepted (`Tensor?`).
     pub optional: bool,
-    pub default: Option<Value<'static>>,
-    /// The default as written, for stubs and docs.
-    pub default_text: Option<&'static str>,
     pub keyword_only: bool,
+    /// The op writes to the tensor, or to the tensors of the list: `Tensor!`.
+    pub written: bool,
+    /// What a dimension is one of.
+    pub dim_of: Option<DimOf>,
+    pub default: Option<Default>,
 }
 
 /// What an op returns to Python.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returns {
     One,
-    /// A named tuple.
-    Named(Vec<&'static str>),
+    /// A named tuple: see `Signature::result_names`.
+    Named,
     /// A tuple whose length depends on the input (`split`, `unbind`).
     Many,
 }
 
+#[derive(Clone, Copy)]
 pub struct Signature {
-    /// With the overload: `sum.dim`, `nn.functional.relu`.
-    pub name: &'static str,
-    pub params: Vec<Param>,
+    /// The declaration as written.
+    pub text: &'static str,
+    name_len: u16,
+    params: [Param; MAX_PARAMS],
+    count: u8,
     pub returns: Returns,
+    results: [Span; MAX_RESULTS],
     /// How many parameters may be given by position.
     pub positional: usize,
+    /// Whether any parameter is a dimension.
+    pub has_dims: bool,
+    /// Bits of the parameters that are written to.
+    pub written: u32,
+}
+
+/// Parses a declaration: `sig: sig("abs(Tensor self) -> Tensor")`.
+pub const fn sig(text: &'static str) -> Signature {
+    let b = text.as_bytes();
+    assert!(b.len() < u16::MAX as usize, "signature: too long");
+    let Some(open) = find(b, Span::new(0, b.len()), b'(') else { panic!("signature: no '('") };
+    let Some(close) = find_last(b, b") -> ") else { panic!("signature: no ') -> '") };
+    let mut s = Signature {
+        text,
+        name_len: open as u16,
+        params: [Param::NONE; MAX_PARAMS],
+        count: 0,
+        returns: Returns::One,
+        results: [Span::EMPTY; MAX_RESULTS],
+        positional: 0,
+        has_dims: false,
+        written: 0,
+    };
+    let (mut at, mut keyword_only) = (open + 1, false);
+    while at < close {
+        let end = item_end(b, at, close);
+        let item = trim(b, Span::new(at, end));
+        at = end + 1;
+        if let b"*" = cut(b, item) {
+            keyword_only = true;
+            continue;
+        }
+        assert!((s.count as usize) < MAX_PARAMS, "signature: more than MAX_PARAMS parameters");
+        s.params[s.count as usize] = Param::parse(b, item, keyword_only);
+        s.count += 1;
+        if !keyword_only {
+            s.positional += 1;
+        }
+    }
+    s.find_dimensions(b);
+    s.parse_returns(b, Span::new(close + 5, b.len()));
+    s
 }
 
 impl Signature {
-    /// Parses a declaration; the error says where it is malformed (a test parses every op).
-    pub fn parse(sig: &'static str) -> Result<Signature, String> {
-        let open = sig.find('(').ok_or("no '('")?;
-        let close = sig.rfind(") ->").ok_or("no ') ->'")?;
-        let (mut params, mut keyword_only) = (Vec::new(), false);
-        for text in split_top(&sig[open + 1..close]) {
-            if text == "*" {
-                keyword_only = true;
-                continue;
+    /// Of an op that says nothing yet: what literals take over with `..OP`.
+    pub const UNSET: Signature = sig("() -> Tensor");
+
+    /// Finds the tensor that each dimension is one of, and notes what is written.
+    const fn find_dimensions(&mut self, b: &[u8]) {
+        let mut i = 0;
+        while i < self.count as usize {
+            let p = &mut self.params[i];
+            if p.written {
+                self.written |= 1 << i;
             }
-            params.push(Param::parse(text, keyword_only)?);
+            if let Some(of) = p.dim_of {
+                let at = match of.named {
+                    Span::EMPTY => self.first_tensor(),
+                    name => match self.position(b, cut(b, name)) {
+                        Some(at) => at,
+                        None => panic!("signature: a dimension of an unknown tensor"),
+                    },
+                };
+                assert!(self.params[at].kind.holds_tensors(), "signature: a dimension of what is no tensor");
+                self.params[i].dim_of = Some(DimOf { tensor: at as u8, ..of });
+                self.has_dims = true;
+            }
+            i += 1;
         }
-        let positional = params.iter().take_while(|p| !p.keyword_only).count();
-        let returns = match sig[close + 4..].trim() {
-            "Tensor" => Returns::One,
-            "Tensor[]" => Returns::Many,
-            r if r.starts_with('(') && r.ends_with(')') => {
-                let names = split_top(&r[1..r.len() - 1]);
-                Returns::Named(names.iter().map(|n| n.strip_prefix("Tensor ").unwrap_or(n)).collect())
+    }
+    const fn first_tensor(&self) -> usize {
+        let mut i = 0;
+        while i < self.count as usize {
+            if self.params[i].kind.holds_tensors() {
+                return i;
             }
-            r => return Err(format!("unknown return type '{r}'")),
+            i += 1;
+        }
+        panic!("signature: a dimension, and no tensor that has it")
+    }
+    const fn position(&self, b: &[u8], name: &[u8]) -> Option<usize> {
+        let mut i = 0;
+        while i < self.count as usize {
+            if super::scan::same(cut(b, self.params[i].name), name) {
+                return Some(i);
+            }
+            i += 1;
+        }
+        None
+    }
+    const fn parse_returns(&mut self, b: &[u8], r: Span) {
+        self.returns = match cut(b, r) {
+            b"Tensor" => Returns::One,
+            b"Tensor[]" => Returns::Many,
+            [b'(', .., b')'] => {
+                let (mut at, end, mut n) = (r.start() + 1, r.end() - 1, 0);
+                while at < end {
+                    let stop = item_end(b, at, end);
+                    let item = trim(b, Span::new(at, stop));
+                    let Some(space) = find(b, item, b' ') else { panic!("signature: a result without a name") };
+                    assert!(
+                        super::scan::same(cut(b, Span::new(item.start(), space)), b"Tensor"),
+                        "signature: a result that is no Tensor"
+                    );
+                    self.results[n] = Span::new(space + 1, item.end());
+                    n += 1;
+                    at = stop + 1;
+                }
+                Returns::Named
+            }
+            _ => panic!("signature: unknown return type"),
         };
-        Ok(Signature { name: &sig[..open], params, returns, positional })
+    }
+
+    /// With the overload: `sum.dim`, `nn.functional.relu`.
+    #[inline]
+    pub fn name(&self) -> &'static str {
+        &self.text[..self.name_len as usize]
+    }
+    #[inline]
+    pub fn params(&self) -> &[Param] {
+        &self.params[..self.count as usize]
     }
     pub fn index_of(&self, name: &str) -> Option<usize> {
-        self.params.iter().position(|p| p.name == name)
+        self.params().iter().position(|p| p.name(self) == name)
+    }
+    /// The fields of a named tuple; empty for other results.
+    pub fn result_names(&self) -> impl Iterator<Item = &'static str> {
+        let text = self.text;
+        self.results.into_iter().filter(|s| *s != Span::EMPTY).map(move |s| s.of(text))
     }
     /// The same with `self` first: the order of a method.
     pub fn method_first(&self) -> Option<Signature> {
-        let mut params = self.params.clone();
-        let me = params.remove(self.index_of("self").filter(|&i| i > 0)?);
-        params.insert(0, me);
-        Some(Signature { name: self.name, params, returns: self.returns.clone(), positional: self.positional })
+        let at = self.index_of("self").filter(|&i| i > 0)?;
+        let mut moved = *self;
+        moved.params[..=at].rotate_right(1);
+        Some(moved)
     }
 }
 
 impl Param {
-    fn parse(text: &'static str, keyword_only: bool) -> Result<Param, String> {
-        let (decl, default_text) = match text.split_once('=') {
-            Some((d, v)) => (d, Some(v)),
-            None => (text, None),
+    const NONE: Param = Param {
+        name: Span::EMPTY,
+        also: Span::EMPTY,
+        default_text: Span::EMPTY,
+        choices: Choices::NONE,
+        kind: Kind::Tensor,
+        optional: false,
+        keyword_only: false,
+        written: false,
+        dim_of: None,
+        default: None,
+    };
+
+    const fn parse(b: &[u8], text: Span, keyword_only: bool) -> Param {
+        let (decl, default_text) = match find(b, text, b'=') {
+            Some(i) => (Span::new(text.start(), i), Span::new(i + 1, text.end())),
+            None => (text, Span::EMPTY),
         };
-        let (ty, name) = decl.split_once(' ').ok_or_else(|| format!("parameter '{text}' has no name"))?;
-        let (ty, optional) = ty.strip_suffix('?').map_or((ty, false), |t| (t, true));
-        let (name, also) = name.split_once('|').map_or((name, None), |(n, other)| (n, Some(other)));
-        let kind = Kind::parse(ty).ok_or_else(|| format!("unknown type '{ty}'"))?;
+        let Some(space) = find(b, decl, b' ') else { panic!("signature: a parameter without a type or a name") };
+        let Type { kind, choices, optional, written, dim_of } = parse_type(b, Span::new(decl.start(), space));
+        let name = Span::new(space + 1, decl.end());
+        let (name, also) = match find(b, name, b'|') {
+            Some(i) => (Span::new(name.start(), i), Span::new(i + 1, name.end())),
+            None => (name, Span::EMPTY),
+        };
         let default = match default_text {
-            None => None,
-            Some(d) => Some(default_value(d, kind).ok_or_else(|| format!("bad default '{d}' of {name}"))?),
+            Span::EMPTY => None,
+            d => Some(parse_default(b, d, kind, choices)),
         };
-        Ok(Param { name, also, kind, optional, default, default_text, keyword_only })
+        Param { name, also, default_text, choices, kind, optional, keyword_only, written, dim_of, default }
+    }
+    #[inline]
+    pub fn name(&self, sig: &Signature) -> &'static str {
+        self.name.of(sig.text)
+    }
+    /// Another name by which it may be given.
+    pub fn also(&self, sig: &Signature) -> Option<&'static str> {
+        (self.also != Span::EMPTY).then(|| self.also.of(sig.text))
+    }
+    /// The default as written, for stubs and docs.
+    pub fn default_text(&self, sig: &Signature) -> Option<&'static str> {
+        (self.default_text != Span::EMPTY).then(|| self.default_text.of(sig.text))
+    }
+    /// The values of an enumerated string; none for other kinds.
+    pub fn choices(&self, sig: &Signature) -> impl Iterator<Item = &'static str> + use<> {
+        self.choices.names(sig.text)
+    }
+    /// The enumerated string as the value that bodies read.
+    pub fn choose(&self, sig: &Signature, given: &str) -> Option<Value<'static>> {
+        let (index, name) = self.choices(sig).enumerate().find(|(_, name)| *name == given)?;
+        Some(Value::Choice(Choice { index: index as u8, name }))
+    }
+    /// The default as a value.
+    #[inline]
+    pub fn default_value(&self, sig: &Signature) -> Option<Value<'static>> {
+        Some(match self.default? {
+            Default::None => Value::None,
+            Default::Bool(b) => Value::Scalar(Scalar::Bool(b)),
+            Default::Int(i) => Value::Scalar(Scalar::Int(i)),
+            Default::Float(f) => Value::Scalar(Scalar::Float(f)),
+            Default::Ints(list, n) => Value::Ints(list[..n as usize].iter().map(|&i| i64::from(i)).collect()),
+            Default::Str(s) => Value::Str(s.of(sig.text).into()),
+            Default::Choice(index) => {
+                let name = self.choices(sig).nth(index as usize).unwrap_or("");
+                Value::Choice(Choice { index, name })
+            }
+            Default::Tensors => Value::Tensors(Vec::new()),
+        })
     }
     /// Whether a keyword means this parameter: its own name, or one that NumPy users write for PyTorch's.
-    pub fn is_called(&self, given: &str) -> bool {
-        self.name == given
-            || self.also == Some(given)
-            || match self.name {
+    pub fn is_called(&self, sig: &Signature, given: &str) -> bool {
+        let name = self.name(sig);
+        name == given
+            || self.also(sig) == Some(given)
+            || match name {
                 "self" => matches!(given, "input" | "x" | "a" | "x1"),
                 "input" => matches!(given, "self" | "x" | "a" | "x1"),
                 "other" => given == "x2",
@@ -190,52 +295,52 @@ impl Param {
     }
     /// What None stands for; `None` where it is no value. As in PyTorch, an empty list of dimensions may be left out so.
     pub fn for_none(&self) -> Option<Value<'static>> {
-        match &self.default {
-            Some(v @ Value::Ints(list)) if list.is_empty() => Some(v.clone()),
-            Some(Value::None) => Some(Value::None),
+        match self.default {
+            Some(Default::Ints(_, 0)) => Some(Value::Ints(super::Ints::new())),
+            Some(Default::None) => Some(Value::None),
             _ => self.optional.then_some(Value::None),
         }
     }
 }
 
-fn default_value(text: &str, kind: Kind) -> Option<Value<'static>> {
-    Some(match text {
-        "None" => Value::None,
-        "True" => Value::Scalar(Scalar::Bool(true)),
-        "False" => Value::Scalar(Scalar::Bool(false)),
-        t if t.starts_with('\'') => Value::Str(t.trim_matches('\'').into()),
-        "[]" if kind == Kind::TensorArgs => Value::Tensors(Vec::new()),
-        t if t.starts_with('[') => Value::Ints(
-            t[1..t.len() - 1]
-                .split(',')
-                .filter(|s| !s.trim().is_empty())
-                .map(|s| s.trim().parse().ok())
-                .collect::<Option<_>>()?,
-        ),
-        t => match (t.parse::<i64>(), kind) {
-            (Ok(i), Kind::IntOrInts) => Value::Ints([i].as_slice().into()),
-            (Ok(i), _) => Value::Scalar(Scalar::Int(i)),
-            _ => Value::Scalar(Scalar::Float(t.parse().ok()?)),
-        },
-    })
-}
-
-/// Splits at commas that stand outside brackets and quotes.
-fn split_top(s: &'static str) -> Vec<&'static str> {
-    let (mut depth, mut start, mut out) = (0, 0, Vec::new());
-    for (i, c) in s.char_indices() {
-        match c {
-            '[' | '(' => depth += 1,
-            ']' | ')' => depth -= 1,
-            ',' if depth == 0 => {
-                out.push(s[start..i].trim());
-                start = i + 1;
+const fn parse_default(b: &[u8], text: Span, kind: Kind, choices: Choices) -> Default {
+    match cut(b, text) {
+        b"None" => Default::None,
+        b"True" => Default::Bool(true),
+        b"False" => Default::Bool(false),
+        [b'\'', .., b'\''] => {
+            let inside = Span::new(text.start() + 1, text.end() - 1);
+            match kind {
+                Kind::Choice => match choices.index_of(b, cut(b, inside)) {
+                    Some(i) => Default::Choice(i),
+                    None => panic!("signature: the default is none of the values"),
+                },
+                Kind::Str => Default::Str(inside),
+                _ => panic!("signature: a string for what is none"),
             }
-            _ => {}
         }
+        b"[]" if matches!(kind, Kind::TensorArgs) => Default::Tensors,
+        [b'[', .., b']'] => {
+            let (mut list, mut n) = ([0; 2], 0);
+            let (mut at, end) = (text.start() + 1, text.end() - 1);
+            while at < end {
+                let stop = item_end(b, at, end);
+                let Some(i) = super::scan::int(cut(b, trim(b, Span::new(at, stop)))) else {
+                    panic!("signature: a default list of what are no ints")
+                };
+                list[n as usize] = i as i32;
+                n += 1;
+                at = stop + 1;
+            }
+            Default::Ints(list, n)
+        }
+        number => match (super::scan::int(number), kind) {
+            (Some(i), Kind::IntOrInts) => Default::Ints([i as i32, 0], 1),
+            (Some(i), _) => Default::Int(i),
+            _ => match super::scan::float(number) {
+                Some(f) => Default::Float(f),
+                None => panic!("signature: a default that cannot be read"),
+            },
+        },
     }
-    if !s[start..].trim().is_empty() {
-        out.push(s[start..].trim());
-    }
-    out
 }

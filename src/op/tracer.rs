@@ -29,10 +29,11 @@ pub fn print_if_asked() {
 
 /// `add(f32[2,3] gpu:0, 1, alpha=2) -> f32[2,3] gpu:0`; arguments that have their default are left out.
 fn describe(op: &'static Op, args: &[Value], outputs: &Outputs) -> String {
-    let params = &op.signature().params;
-    let given = params.iter().zip(args).enumerate().filter(|(_, (p, v))| p.default.as_ref().map(show) != Some(show(v)));
+    let sig = &op.sig;
+    let given = sig.params().iter().zip(args).enumerate();
+    let given = given.filter(|(_, (p, v))| p.default_value(sig).as_ref().map(show) != Some(show(v)));
     let texts = given.map(|(i, (p, v))| match p.default.is_some() && i > 0 {
-        true => format!("{}={}", p.name, show(v)),
+        true => format!("{}={}", p.name(sig), show(v)),
         false => show(v),
     });
     let results: Vec<String> = outputs.iter().map(tensor).collect();
@@ -59,6 +60,7 @@ fn show(v: &Value) -> String {
         Value::DType(d) => d.name().into(),
         Value::Device(d) => d.to_string(),
         Value::Str(s) => format!("'{s}'"),
+        Value::Choice(c) => format!("'{}'", c.name),
         Value::Format(f) => f.name().into(),
         Value::Generator(_) => "generator".into(),
     }

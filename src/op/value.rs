@@ -1,6 +1,7 @@
 //! What an argument of an op is once it has been parsed, from Python or from Rust.
 
 use super::generator::Generator;
+use super::signature::{Default, Param, Signature};
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
@@ -8,12 +9,20 @@ use crate::layout::Format;
 use crate::place;
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 pub type Ints = SmallVec<[i64; 5]>;
 
+/// An enumerated string: its position among those that the signature lists, and the string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    pub index: u8,
+    pub name: &'static str,
+}
+
 /// One parsed argument. Tensors of a Python call are borrowed from their objects.
-#[derive(Clone, Default)]
+#[derive(Clone, std::default::Default)]
 pub enum Value<'a> {
     #[default]
     None,
@@ -26,7 +35,9 @@ pub enum Value<'a> {
     DType(DType),
     Device(Device),
     Format(Format),
-    Str(Arc<str>),
+    Str(Cow<'static, str>),
+    /// One of the strings that the signature lists.
+    Choice(Choice),
     Generator(Arc<Generator>),
 }
 
@@ -34,13 +45,18 @@ pub type Args<'a> = SmallVec<[Value<'a>; 6]>;
 /// What an op returns: nearly always one tensor.
 pub type Outputs = SmallVec<[Tensor; 1]>;
 
-/// Adds a default. Numbers, which nearly all are, are copied to their place, not through a clone elsewhere.
+/// Adds the default of a parameter that was left out; false where it has none.
 #[inline]
-pub fn push_default<'a>(args: &mut Args<'a>, value: &Value<'static>) {
-    match value {
-        Value::Scalar(s) => place::push(args, || Value::Scalar(*s)),
-        other => args.push(other.clone()),
+pub fn push_default(args: &mut Args, sig: &Signature, p: &Param) -> bool {
+    match p.default {
+        Some(Default::None) => place::push(args, || Value::None),
+        Some(Default::Int(i)) => place::push(args, || Value::Scalar(Scalar::Int(i))),
+        Some(Default::Bool(b)) => place::push(args, || Value::Scalar(Scalar::Bool(b))),
+        Some(Default::Float(f)) => place::push(args, || Value::Scalar(Scalar::Float(f))),
+        None => return false,
+        Some(_) => args.extend(p.default_value(sig)),
     }
+    true
 }
 
 impl<'a> Value<'a> {
@@ -85,6 +101,7 @@ impl<'a> Value<'a> {
             Value::Device(d) => Value::Device(d),
             Value::Format(f) => Value::Format(f),
             Value::Str(s) => Value::Str(s),
+            Value::Choice(c) => Value::Choice(c),
             Value::Generator(g) => Value::Generator(g),
         }
     }
@@ -167,6 +184,7 @@ pub trait Arguments {
     fn str(&self, i: usize) -> Option<&str> {
         match &self.arguments()[i] {
             Value::Str(s) => Some(s),
+            Value::Choice(c) => Some(c.name),
             _ => None,
         }
     }
@@ -272,7 +290,7 @@ impl From<Device> for Value<'_> {
 }
 impl From<&str> for Value<'_> {
     fn from(s: &str) -> Self {
-        Value::Str(s.into())
+        Value::Str(s.to_string().into())
     }
 }
 impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {

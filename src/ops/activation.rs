@@ -40,7 +40,6 @@ pub(super) fn run<'a>(c: &Call, flag: usize, op: &'static Op, args: impl IntoArg
 pub(super) const BEHIND: Forms = Forms(Forms::HIDDEN | Forms::INPLACE);
 
 /// Functions of floats alone.
-#[allow(clippy::declare_interior_mutable_const)]
 pub(super) const ACTIVATION: Op = Op {
     forms: F,
     promote: Promote::By(of_self),
@@ -72,7 +71,7 @@ const RELU_ERRORS: &[(&str, &str, &str)] = &[
 ];
 
 pub static RELU: Op = Op {
-    sig: "relu(Tensor self) -> Tensor",
+    sig: sig("relu(Tensor self) -> Tensor"),
     doc: "`max(0, x)`; NaN stays. The gradient at zero is zero.",
     forms: FMI,
     promote: Promote::By(relu_dtype),
@@ -84,7 +83,7 @@ pub static RELU: Op = Op {
     ..OP
 };
 pub static NN_RELU: Op = Op {
-    sig: "nn.functional.relu(Tensor input, bool inplace=False) -> Tensor",
+    sig: sig("nn.functional.relu(Tensor input, bool inplace=False) -> Tensor"),
     doc: "`max(0, x)`, written to the input if `inplace`.",
     body: composite(|c| run(c, 1, &RELU, (c.tensor(0)?,))),
     samples: &["f32[2,3]", "i64[4]"],
@@ -114,7 +113,7 @@ static GELU_TANH: Rule =
     real::<GeluTanh>("T(0.5) * x * (T(1) + tanh_(T(0.797884560802865356) * (x + T(0.044715) * x * x * x)))");
 
 pub static GELU: Op = Op {
-    sig: "nn.functional.gelu(Tensor input, *, str approximate='none') -> Tensor",
+    sig: sig("nn.functional.gelu(Tensor input, *, str approximate='none') -> Tensor"),
     doc: "`x * Phi(x)` with the normal distribution function, or its approximation by 'tanh'. arXiv:1606.08415.",
     forms: FO,
     body: elementwise_by(
@@ -149,7 +148,7 @@ impl MapComplex<1> for Silu {
 static SWISH: Rule =
     Rule { operands: &[0], loops: Loops::NONE.real::<1, Silu>().complex::<1, Silu>(), wgsl: "x * sigmoid_(x)" };
 pub static SILU: Op = Op {
-    sig: "_silu(Tensor self) -> Tensor",
+    sig: sig("_silu(Tensor self) -> Tensor"),
     doc: "`x * sigmoid(x)`.",
     forms: BEHIND,
     body: elementwise(&SWISH),
@@ -157,7 +156,7 @@ pub static SILU: Op = Op {
     ..ACTIVATION
 };
 pub static NN_SILU: Op = Op {
-    sig: "nn.functional.silu(Tensor input, bool inplace=False) -> Tensor",
+    sig: sig("nn.functional.silu(Tensor input, bool inplace=False) -> Tensor"),
     doc: "`x * sigmoid(x)`, also called swish. arXiv:1702.03118.",
     body: composite(|c| run(c, 1, &SILU, (c.tensor(0)?,))),
     reference: "x0 * scipy.special.expit(x0)",
@@ -174,7 +173,7 @@ impl MapReal<1> for Mish {
 }
 static MISH_OF: Rule = real::<Mish>("x * tanh_(softplus_(x))");
 pub static MISH: Op = Op {
-    sig: "_mish(Tensor self) -> Tensor",
+    sig: sig("_mish(Tensor self) -> Tensor"),
     doc: "`x * tanh(softplus(x))`.",
     forms: BEHIND,
     body: elementwise(&MISH_OF),
@@ -182,7 +181,7 @@ pub static MISH: Op = Op {
     ..ACTIVATION
 };
 pub static NN_MISH: Op = Op {
-    sig: "nn.functional.mish(Tensor input, bool inplace=False) -> Tensor",
+    sig: sig("nn.functional.mish(Tensor input, bool inplace=False) -> Tensor"),
     doc: "`x * tanh(softplus(x))`. arXiv:1908.08681.",
     body: composite(|c| run(c, 1, &MISH, (c.tensor(0)?,))),
     reference: "x0 * np.tanh(np.logaddexp(0, x0))",
@@ -199,7 +198,7 @@ impl MapReal<2> for LeakyRelu {
 static LEAKY: Rule =
     Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, LeakyRelu>(), wgsl: "where_(gt_(x, T(0)), x, x * y)" };
 pub static LEAKY_RELU: Op = Op {
-    sig: "_leaky_relu(Tensor self, Scalar negative_slope) -> Tensor",
+    sig: sig("_leaky_relu(Tensor self, Scalar negative_slope) -> Tensor"),
     doc: "`x` where positive, else `negative_slope * x`.",
     forms: BEHIND,
     body: elementwise(&LEAKY),
@@ -211,7 +210,7 @@ pub static LEAKY_RELU: Op = Op {
     ..ACTIVATION
 };
 pub static NN_LEAKY_RELU: Op = Op {
-    sig: "nn.functional.leaky_relu(Tensor input, float negative_slope=0.01, bool inplace=False) -> Tensor",
+    sig: sig("nn.functional.leaky_relu(Tensor input, float negative_slope=0.01, bool inplace=False) -> Tensor"),
     doc: "`x` where positive, else `negative_slope * x`.",
     body: composite(|c| run(c, 2, &LEAKY_RELU, (c.tensor(0)?, c.float(1)?))),
     samples: &["f32[2,3]", "f64[4], 0.2", "f32[10](special)"],
@@ -232,7 +231,6 @@ static ELU_OF: Rule = Rule {
     loops: Loops::NONE.real::<4, Elu>(),
     wgsl: "where_(gt_(x, T(0)), x * z, expm1_(min_(x, T(0)) * w) * y * z)",
 };
-#[allow(clippy::declare_interior_mutable_const)]
 const ELU_BEHIND: Op = Op {
     doc: "`scale * x` where positive, else `scale * alpha * (exp(input_scale * x) - 1)`.",
     forms: BEHIND,
@@ -246,15 +244,15 @@ const ELU_BEHIND: Op = Op {
     ..ACTIVATION
 };
 pub static ELU: Op =
-    Op { sig: "_elu(Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) -> Tensor", ..ELU_BEHIND };
+    Op { sig: sig("_elu(Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) -> Tensor"), ..ELU_BEHIND };
 pub static CELU: Op = Op {
-    sig: "_celu(Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) -> Tensor",
+    sig: sig("_celu(Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) -> Tensor"),
     keeps: Some("alpha self"),
     ..ELU_BEHIND
 };
 
 pub static NN_ELU: Op = Op {
-    sig: "nn.functional.elu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor",
+    sig: sig("nn.functional.elu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor"),
     doc: "`x` where positive, else `alpha * (exp(x) - 1)`. arXiv:1511.07289.",
     body: composite(|c| run(c, 2, &ELU, (c.tensor(0)?, c.float(1)?, 1.0, 1.0))),
     samples: &["f32[2,3]", "f64[4], 1.5", "f32[10](special)"],
@@ -265,7 +263,7 @@ pub static NN_ELU: Op = Op {
 const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
 const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
 pub static NN_SELU: Op = Op {
-    sig: "nn.functional.selu(Tensor input, bool inplace=False) -> Tensor",
+    sig: sig("nn.functional.selu(Tensor input, bool inplace=False) -> Tensor"),
     doc: "`elu` with the constants that keep mean and variance. arXiv:1706.02515.",
     aliases: &["selu"],
     body: composite(|c| run(c, 1, &ELU, (c.tensor(0)?, SELU_ALPHA, SELU_SCALE, 1.0))),
@@ -273,7 +271,7 @@ pub static NN_SELU: Op = Op {
     ..ACTIVATION
 };
 pub static NN_CELU: Op = Op {
-    sig: "nn.functional.celu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor",
+    sig: sig("nn.functional.celu(Tensor input, float alpha=1.0, bool inplace=False) -> Tensor"),
     doc: "`x` where positive, else `alpha * (exp(x / alpha) - 1)`. arXiv:1704.07483.",
     aliases: &["celu"],
     body: composite(|c| {
@@ -306,7 +304,7 @@ static SOFT: Rule = Rule {
     wgsl: "where_(gt_(x * y, z), x, div_(log1p_(exp_(x * y)), y))",
 };
 pub static SOFTPLUS: Op = Op {
-    sig: "nn.functional.softplus(Tensor input, Scalar beta=1.0, Scalar threshold=20.0) -> Tensor",
+    sig: sig("nn.functional.softplus(Tensor input, Scalar beta=1.0, Scalar threshold=20.0) -> Tensor"),
     doc: "`log(1 + exp(beta * x)) / beta`, and `x` where `beta * x > threshold`.",
     forms: FO,
     body: elementwise(&SOFT),
@@ -328,7 +326,7 @@ impl MapReal<1> for LogSigmoid {
 }
 static LOG_SIGMOID: Rule = real::<LogSigmoid>("min_(x, T(0)) - log1p_(exp_(-abs_(x)))");
 pub static LOGSIGMOID: Op = Op {
-    sig: "nn.functional.logsigmoid(Tensor input) -> Tensor",
+    sig: sig("nn.functional.logsigmoid(Tensor input) -> Tensor"),
     doc: "`log(sigmoid(x))` without overflow.",
     forms: FO,
     body: elementwise(&LOG_SIGMOID),

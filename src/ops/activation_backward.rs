@@ -40,7 +40,6 @@ pub(super) const fn one_pass<const N: usize, R: MapReal<N>>(operands: &'static [
     Rule { operands, loops: Loops::NONE.real::<N, R>(), wgsl }
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 pub(super) const BACKWARD: Op = Op {
     doc: "The gradient of the activation of this name.",
     forms: HIDDEN,
@@ -49,7 +48,6 @@ pub(super) const BACKWARD: Op = Op {
     errors: &[("f32[2,3], f32[4]", "RuntimeError", "must match the size")],
     ..OP
 };
-#[allow(clippy::declare_interior_mutable_const)]
 pub(super) const FUSED: Op = Op {
     doc: "The gradient of the activation of this name in one pass.",
     promote: Promote::By(of_tensors),
@@ -111,14 +109,14 @@ fn gelu(c: &Call) -> Result<Outputs> {
 const GELU_SAMPLES: &[&str] = &["f32[2,3], f32[2,3], 'none'", "f32[2,3], f32[2,3], 'tanh'"];
 const GELU_ERRORS: &[(&str, &str, &str)] = &[("f32[2,3], f32[4], 'none'", "RuntimeError", "must match the size")];
 pub static GELU_BACKWARD: Op = Op {
-    sig: "_gelu_backward(Tensor grad, Tensor self, str approximate) -> Tensor",
+    sig: sig("_gelu_backward(Tensor grad, Tensor self, str approximate) -> Tensor"),
     body: formula(gelu, &GELU_FUSED),
     samples: GELU_SAMPLES,
     errors: GELU_ERRORS,
     ..BACKWARD
 };
 pub static GELU_FUSED: Op = Op {
-    sig: "_gelu_backward_fused(Tensor grad, Tensor self, str approximate) -> Tensor",
+    sig: sig("_gelu_backward_fused(Tensor grad, Tensor self, str approximate) -> Tensor"),
     body: elementwise_by(
         |c| Ok(if c.str(2) == Some("tanh") { &GELU_TANH } else { &GELU_ERF }),
         &[&GELU_ERF, &GELU_TANH],
@@ -149,7 +147,7 @@ static SILU_SLOPE: Rule = Rule {
     wgsl: "x * sigmoid_(y) * (T(1) + y * (T(1) - sigmoid_(y)))",
 };
 pub static SILU_BACKWARD: Op = Op {
-    sig: "_silu_backward(Tensor grad, Tensor self) -> Tensor",
+    sig: sig("_silu_backward(Tensor grad, Tensor self) -> Tensor"),
     body: formula(
         |c| {
             let s = x(c)?.sigmoid();
@@ -159,8 +157,11 @@ pub static SILU_BACKWARD: Op = Op {
     ),
     ..BACKWARD
 };
-pub static SILU_FUSED: Op =
-    Op { sig: "_silu_backward_fused(Tensor grad, Tensor self) -> Tensor", body: elementwise(&SILU_SLOPE), ..FUSED };
+pub static SILU_FUSED: Op = Op {
+    sig: sig("_silu_backward_fused(Tensor grad, Tensor self) -> Tensor"),
+    body: elementwise(&SILU_SLOPE),
+    ..FUSED
+};
 
 struct MishBackward;
 impl MapReal<2> for MishBackward {
@@ -175,7 +176,7 @@ static MISH_SLOPE: Rule = one_pass::<2, MishBackward>(
     "x * (tanh_(softplus_(y)) + y * sigmoid_(y) * (T(1) - square_(tanh_(softplus_(y)))))",
 );
 pub static MISH_BACKWARD: Op = Op {
-    sig: "_mish_backward(Tensor grad, Tensor self) -> Tensor",
+    sig: sig("_mish_backward(Tensor grad, Tensor self) -> Tensor"),
     body: formula(
         |c| {
             let t = super::activation::SOFTPLUS.call((x(c)?,)).tanh();
@@ -185,8 +186,11 @@ pub static MISH_BACKWARD: Op = Op {
     ),
     ..BACKWARD
 };
-pub static MISH_FUSED: Op =
-    Op { sig: "_mish_backward_fused(Tensor grad, Tensor self) -> Tensor", body: elementwise(&MISH_SLOPE), ..FUSED };
+pub static MISH_FUSED: Op = Op {
+    sig: sig("_mish_backward_fused(Tensor grad, Tensor self) -> Tensor"),
+    body: elementwise(&MISH_SLOPE),
+    ..FUSED
+};
 
 struct SoftplusBackward;
 impl MapReal<4> for SoftplusBackward {
@@ -202,7 +206,7 @@ pub(super) const TWO_NUMBERS: &[&str] = &["f32[2,3], f32[2,3], -0.5, 0.7", "f64[
 pub(super) const TWO_NUMBERS_ERRORS: &[(&str, &str, &str)] =
     &[("f32[2,3], f32[4], 0.3, 1.0", "RuntimeError", "must match the size")];
 pub static SOFTPLUS_BACKWARD: Op = Op {
-    sig: "_softplus_backward(Tensor grad, Tensor self, Scalar beta, Scalar threshold) -> Tensor",
+    sig: sig("_softplus_backward(Tensor grad, Tensor self, Scalar beta, Scalar threshold) -> Tensor"),
     body: formula(
         |c| {
             let z = x(c)? * number(c, 2)?;
@@ -215,7 +219,7 @@ pub static SOFTPLUS_BACKWARD: Op = Op {
     ..BACKWARD
 };
 pub static SOFTPLUS_FUSED: Op = Op {
-    sig: "_softplus_backward_fused(Tensor grad, Tensor self, Scalar beta, Scalar threshold) -> Tensor",
+    sig: sig("_softplus_backward_fused(Tensor grad, Tensor self, Scalar beta, Scalar threshold) -> Tensor"),
     body: elementwise(&SOFTPLUS_SLOPE),
     samples: TWO_NUMBERS,
     errors: TWO_NUMBERS_ERRORS,
@@ -233,7 +237,7 @@ impl MapReal<4> for EluBackward {
 static ELU_SLOPE: Rule =
     one_pass::<4, EluBackward>(&[0, 1, 2, 3], "where_(le_(y, T(0)), x * z * exp_(min_(y, T(0)) * w), x)");
 pub static ELU_BACKWARD: Op = Op {
-    sig: "_elu_backward(Tensor grad, Tensor self, Scalar negative, Scalar input_scale) -> Tensor",
+    sig: sig("_elu_backward(Tensor grad, Tensor self, Scalar negative, Scalar input_scale) -> Tensor"),
     body: formula(
         |c| {
             // The branch that is not taken must not overflow.
@@ -247,7 +251,7 @@ pub static ELU_BACKWARD: Op = Op {
     ..BACKWARD
 };
 pub static ELU_FUSED: Op = Op {
-    sig: "_elu_backward_fused(Tensor grad, Tensor self, Scalar negative, Scalar input_scale) -> Tensor",
+    sig: sig("_elu_backward_fused(Tensor grad, Tensor self, Scalar negative, Scalar input_scale) -> Tensor"),
     body: elementwise(&ELU_SLOPE),
     samples: TWO_NUMBERS,
     errors: TWO_NUMBERS_ERRORS,

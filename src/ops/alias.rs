@@ -11,7 +11,7 @@ use smallvec::smallvec;
 pub static OPS: &[&Op] = &[&DETACH, &VIEW_DTYPE, &REAL, &IMAG, &VIEW_AS_REAL, &VIEW_AS_COMPLEX];
 
 pub static DETACH: Op = Op {
-    sig: "detach(Tensor self) -> Tensor",
+    sig: sig("detach(Tensor self) -> Tensor"),
     doc: "The same memory without history: gradients stop here. Shares the version counter.",
     body: composite(|c| Ok(smallvec![c.tensor(0)?.detach()])),
     vjp: Vjp::None("cuts the graph"),
@@ -69,7 +69,7 @@ fn resized(l: &Layout, from: DType, to: DType) -> Result<Layout> {
 }
 
 pub static VIEW_DTYPE: Op = Op {
-    sig: "view.dtype(Tensor self, DType dtype) -> Tensor",
+    sig: sig("view.dtype(Tensor self, DType dtype) -> Tensor"),
     doc: "The same bytes read as another dtype; where element sizes differ the last dimension changes its size.",
     forms: M,
     body: Body::ViewAs(|c| {
@@ -92,7 +92,7 @@ fn part(t: &Tensor, which: i64) -> Result<Outputs> {
 }
 
 pub static REAL: Op = Op {
-    sig: "real(Tensor self) -> Tensor",
+    sig: sig("real(Tensor self) -> Tensor"),
     doc: "The real parts, as a view; a real tensor is returned as it is.",
     forms: F,
     body: composite(|c| {
@@ -107,7 +107,7 @@ pub static REAL: Op = Op {
 };
 
 pub static IMAG: Op = Op {
-    sig: "imag(Tensor self) -> Tensor",
+    sig: sig("imag(Tensor self) -> Tensor"),
     doc: "The imaginary parts of a complex tensor, as a view.",
     forms: F,
     body: composite(|c| match c.tensor(0)?.dtype().is_complex() {
@@ -122,7 +122,7 @@ pub static IMAG: Op = Op {
 };
 
 pub static VIEW_AS_REAL: Op = Op {
-    sig: "view_as_real(Tensor self) -> Tensor",
+    sig: sig("view_as_real(Tensor self) -> Tensor"),
     doc: "A complex tensor as pairs of real numbers in a new last dimension of size two, as a view.",
     forms: F,
     body: Body::ViewAs(|c| {
@@ -144,7 +144,7 @@ pub static VIEW_AS_REAL: Op = Op {
 };
 
 pub static VIEW_AS_COMPLEX: Op = Op {
-    sig: "view_as_complex(Tensor self) -> Tensor",
+    sig: sig("view_as_complex(Tensor self) -> Tensor"),
     doc: "Pairs of real numbers in the last dimension, of size two, as complex numbers: a view.",
     forms: F,
     body: Body::ViewAs(|c| {

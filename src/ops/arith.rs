@@ -62,8 +62,8 @@ pub(super) fn without_alpha(c: &Call, common: DType) -> Result<(DType, DType)> {
 }
 
 pub static ADD: Op = Op {
-    sig: "add(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
-    deprecated: &["add(Tensor self, Scalar alpha, Tensor other) -> Tensor"],
+    sig: sig("add(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor"),
+    deprecated: &[sig("add(Tensor self, Scalar alpha, Tensor other) -> Tensor")],
     doc: "Adds `other`, scaled by `alpha`, element by element: `self + alpha * other`. Broadcasts; integers promote.",
     forms: FMIO,
     promote: Promote::By(without_alpha),
@@ -117,8 +117,8 @@ pub(super) fn no_bool(c: &Call, common: DType) -> Result<(DType, DType)> {
 }
 
 pub static SUB: Op = Op {
-    sig: "sub(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor",
-    deprecated: &["sub(Tensor self, Scalar alpha, Tensor other) -> Tensor"],
+    sig: sig("sub(Tensor self, Operand other, *, Scalar alpha=1) -> Tensor"),
+    deprecated: &[sig("sub(Tensor self, Scalar alpha, Tensor other) -> Tensor")],
     doc: "Subtracts `other`, scaled by `alpha`, element by element: `self - alpha * other`. Broadcasts; bool is refused.",
     aliases: &["subtract"],
     forms: FMIO,
@@ -148,7 +148,6 @@ static REVERSE_MINUS: Rule =
 
 static REVERSE_RULES: &[&Rule] = &[&REVERSE_MINUS];
 
-#[allow(clippy::declare_interior_mutable_const)]
 const REVERSED: Op = Op {
     doc: "Subtracts `self`, scaled by `alpha`, from `other`: `other - alpha * self`.",
     forms: F,
@@ -160,12 +159,12 @@ const REVERSED: Op = Op {
     ..OP
 };
 pub static RSUB_TENSOR: Op = Op {
-    sig: "rsub.tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    sig: sig("rsub.tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"),
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3], alpha=2"],
     ..REVERSED
 };
 pub static RSUB: Op = Op {
-    sig: "rsub(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+    sig: sig("rsub(Tensor self, Scalar other, Scalar alpha=1) -> Tensor"),
     vjp: Vjp::Each(&[d(0, 0, |c| -c.g_times(2))]),
     node: "RsubBackward1",
     samples: &["f32[2,3], 1", "i64[4], 2.5"],
@@ -186,7 +185,7 @@ impl MapNum<2> for Times {
 pub(super) static TIMES: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.num::<2, Times>(), wgsl: "x * y" };
 
 pub static MUL: Op = Op {
-    sig: "mul(Tensor self, Operand other) -> Tensor",
+    sig: sig("mul(Tensor self, Operand other) -> Tensor"),
     doc: "Multiplies element by element: `self * other`. Broadcasts; integers promote.",
     aliases: &["multiply"],
     forms: FMIO,
@@ -228,7 +227,7 @@ pub(super) static QUOTIENT: Rule =
     Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, Quotient>().complex::<2, Quotient>(), wgsl: "div_(x, y)" };
 
 pub static DIV: Op = Op {
-    sig: "div(Tensor self, Operand other) -> Tensor",
+    sig: sig("div(Tensor self, Operand other) -> Tensor"),
     doc: "Divides element by element: `self / other`. True division: integers give the default float dtype.",
     aliases: &["divide", "true_divide"],
     forms: FMIO,
@@ -253,7 +252,7 @@ impl MapNum<1> for Negative {
 static NEGATIVE: Rule = Rule { operands: &[0], loops: Loops::NONE.num::<1, Negative>(), wgsl: "-x" };
 
 pub static NEG: Op = Op {
-    sig: "neg(Tensor self) -> Tensor",
+    sig: sig("neg(Tensor self) -> Tensor"),
     doc: "Negates element by element: `-self`. Bool is refused.",
     aliases: &["negative"],
     forms: FMIO,

@@ -15,7 +15,6 @@ const AT_ZERO: &str = "f64[4](= 0, -0.0, 1e-9, -1e-9, nograd)";
 const AWAY: &str = "f64[8](= -30, -8.1, -3, -0.4, 0.7, 7.9, 8.1, 120)";
 
 /// Functions of `special` that have no method and know no half precision.
-#[allow(clippy::declare_interior_mutable_const)]
 const SPECIAL: Op = Op {
     forms: FO,
     promote: Promote::By(full_float),
@@ -24,7 +23,6 @@ const SPECIAL: Op = Op {
     ..FLOAT_UNARY
 };
 /// Those of positive numbers; zero is a pole.
-#[allow(clippy::declare_interior_mutable_const)]
 const OF_POSITIVE: Op = Op { samples: &["f32[2,3](pos)", POSITIVE, AT_ZERO, "i64[4](0..9)"], ..SPECIAL };
 
 /// The gradient of a function y with the slope `rest - y / x`, which is a half at zero.
@@ -35,11 +33,10 @@ fn with_quotient(c: &Back, rest: Term) -> Term {
 }
 
 /// Those that half precision is known to.
-#[allow(clippy::declare_interior_mutable_const)]
 const OF_ANY: Op = Op { forms: FO, samples: &["f32[2,3]", EVERYWHERE, "i64[4]", "f16[3]"], ..FLOAT_UNARY };
 
 pub static I0: Op = Op {
-    sig: "i0(Tensor self) -> Tensor",
+    sig: sig("i0(Tensor self) -> Tensor"),
     doc: "The modified Bessel function of the first kind of order 0.",
     aliases: &["special.i0"],
     body: elementwise(&wide(bessel::i0, "i0_(x)")),
@@ -49,7 +46,7 @@ pub static I0: Op = Op {
     ..OF_ANY
 };
 pub static I0E: Op = Op {
-    sig: "special.i0e(Tensor input) -> Tensor",
+    sig: sig("special.i0e(Tensor input) -> Tensor"),
     doc: "`exp(-|x|) i0(x)`.",
     body: elementwise(&wide(bessel::i0e, "i0e_(x)")),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| c.g() * (I1E.call((c.arg(0),)) - c.arg(0).sgn() * c.out(0)))]),
@@ -58,7 +55,7 @@ pub static I0E: Op = Op {
     ..OF_ANY
 };
 pub static I1: Op = Op {
-    sig: "special.i1(Tensor input) -> Tensor",
+    sig: sig("special.i1(Tensor input) -> Tensor"),
     doc: "The modified Bessel function of the first kind of order 1.",
     body: elementwise(&wide(bessel::i1, "i1_(x)")),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| with_quotient(c, I0.call((c.arg(0),))))]),
@@ -66,7 +63,7 @@ pub static I1: Op = Op {
     ..OF_ANY
 };
 pub static I1E: Op = Op {
-    sig: "special.i1e(Tensor input) -> Tensor",
+    sig: sig("special.i1e(Tensor input) -> Tensor"),
     doc: "`exp(-|x|) i1(x)`.",
     body: elementwise(&wide(bessel::i1e, "i1e_(x)")),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| with_quotient(c, I0E.call((c.arg(0),)) - c.arg(0).sgn() * c.out(0)))]),
@@ -76,7 +73,7 @@ pub static I1E: Op = Op {
 };
 
 pub static J0: Op = Op {
-    sig: "special.bessel_j0(Tensor input) -> Tensor",
+    sig: sig("special.bessel_j0(Tensor input) -> Tensor"),
     doc: "The Bessel function of the first kind of order 0.",
     body: elementwise(&wide(bessel::j0, "j0_(x)")),
     vjp: Vjp::Each(&[d(0, A0, |c| -(c.g() * J1.call((c.arg(0),))))]),
@@ -84,7 +81,7 @@ pub static J0: Op = Op {
     ..SPECIAL
 };
 pub static J1: Op = Op {
-    sig: "special.bessel_j1(Tensor input) -> Tensor",
+    sig: sig("special.bessel_j1(Tensor input) -> Tensor"),
     doc: "The Bessel function of the first kind of order 1.",
     body: elementwise(&wide(bessel::j1, "j1_(x)")),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| with_quotient(c, J0.call((c.arg(0),))))]),
@@ -92,7 +89,7 @@ pub static J1: Op = Op {
     ..SPECIAL
 };
 pub static Y0: Op = Op {
-    sig: "special.bessel_y0(Tensor input) -> Tensor",
+    sig: sig("special.bessel_y0(Tensor input) -> Tensor"),
     doc: "The Bessel function of the second kind of order 0.",
     body: elementwise(&wide(bessel::y0, "y0_(x)")),
     vjp: Vjp::Each(&[d(0, A0, |c| -(c.g() * Y1.call((c.arg(0),))))]),
@@ -100,7 +97,7 @@ pub static Y0: Op = Op {
     ..OF_POSITIVE
 };
 pub static Y1: Op = Op {
-    sig: "special.bessel_y1(Tensor input) -> Tensor",
+    sig: sig("special.bessel_y1(Tensor input) -> Tensor"),
     doc: "The Bessel function of the second kind of order 1.",
     body: elementwise(&wide(bessel::y1, "y1_(x)")),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| c.g() * (Y0.call((c.arg(0),)) - c.out(0) / c.arg(0)))]),
@@ -109,7 +106,7 @@ pub static Y1: Op = Op {
 };
 
 pub static MODIFIED_I0: Op = Op {
-    sig: "special.modified_bessel_i0(Tensor input) -> Tensor",
+    sig: sig("special.modified_bessel_i0(Tensor input) -> Tensor"),
     doc: "The modified Bessel function of the first kind of order 0, as `i0`.",
     body: elementwise(&wide(bessel::i0, "i0_(x)")),
     vjp: Vjp::Each(&[d(0, A0, |c| c.g() * MODIFIED_I1.call((c.arg(0),)))]),
@@ -117,7 +114,7 @@ pub static MODIFIED_I0: Op = Op {
     ..SPECIAL
 };
 pub static MODIFIED_I1: Op = Op {
-    sig: "special.modified_bessel_i1(Tensor input) -> Tensor",
+    sig: sig("special.modified_bessel_i1(Tensor input) -> Tensor"),
     doc: "The modified Bessel function of the first kind of order 1, as `special.i1`.",
     body: elementwise(&wide(bessel::i1, "i1_(x)")),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| with_quotient(c, MODIFIED_I0.call((c.arg(0),))))]),
@@ -125,7 +122,7 @@ pub static MODIFIED_I1: Op = Op {
     ..SPECIAL
 };
 pub static K0: Op = Op {
-    sig: "special.modified_bessel_k0(Tensor input) -> Tensor",
+    sig: sig("special.modified_bessel_k0(Tensor input) -> Tensor"),
     doc: "The modified Bessel function of the second kind of order 0.",
     body: elementwise(&wide(bessel::k0, "k0_(x)")),
     vjp: Vjp::Each(&[d(0, A0, |c| -(c.g() * K1.call((c.arg(0),))))]),
@@ -133,7 +130,7 @@ pub static K0: Op = Op {
     ..OF_POSITIVE
 };
 pub static K1: Op = Op {
-    sig: "special.modified_bessel_k1(Tensor input) -> Tensor",
+    sig: sig("special.modified_bessel_k1(Tensor input) -> Tensor"),
     doc: "The modified Bessel function of the second kind of order 1.",
     body: elementwise(&wide(bessel::k1, "k1_(x)")),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| -(c.g() * (K0.call((c.arg(0),)) + c.out(0) / c.arg(0))))]),
@@ -144,7 +141,7 @@ pub static K1: Op = Op {
 const NONE: Vjp = Vjp::None("as in PyTorch");
 
 pub static K0E: Op = Op {
-    sig: "special.scaled_modified_bessel_k0(Tensor x) -> Tensor",
+    sig: sig("special.scaled_modified_bessel_k0(Tensor x) -> Tensor"),
     doc: "`exp(x)` times the modified Bessel function of the second kind of order 0.",
     body: elementwise(&wide(bessel::k0e, "k0e_(x)")),
     vjp: NONE,
@@ -152,7 +149,7 @@ pub static K0E: Op = Op {
     ..OF_POSITIVE
 };
 pub static K1E: Op = Op {
-    sig: "special.scaled_modified_bessel_k1(Tensor x) -> Tensor",
+    sig: sig("special.scaled_modified_bessel_k1(Tensor x) -> Tensor"),
     doc: "`exp(x)` times the modified Bessel function of the second kind of order 1.",
     body: elementwise(&wide(bessel::k1e, "k1e_(x)")),
     vjp: NONE,
@@ -160,7 +157,7 @@ pub static K1E: Op = Op {
     ..OF_POSITIVE
 };
 pub static SPHERICAL_J0: Op = Op {
-    sig: "special.spherical_bessel_j0(Tensor x) -> Tensor",
+    sig: sig("special.spherical_bessel_j0(Tensor x) -> Tensor"),
     doc: "The spherical Bessel function of the first kind of order 0, `sin(x) / x`.",
     body: elementwise(&wide(bessel::spherical_j0, "spherical_j0_(x)")),
     vjp: NONE,
@@ -168,7 +165,7 @@ pub static SPHERICAL_J0: Op = Op {
     ..SPECIAL
 };
 pub static AIRY: Op = Op {
-    sig: "special.airy_ai(Tensor x) -> Tensor",
+    sig: sig("special.airy_ai(Tensor x) -> Tensor"),
     doc: "Airy's function Ai.",
     body: elementwise(&wide(bessel::airy, "airy_(x)")),
     vjp: NONE,

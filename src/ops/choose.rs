@@ -55,7 +55,7 @@ fn choices(c: &Call, _: DType) -> Result<(DType, DType)> {
 }
 
 pub static WHERE: Op = Op {
-    sig: "where(Tensor condition, Operand self, Operand other) -> Tensor",
+    sig: sig("where(Tensor condition, Operand self, Operand other) -> Tensor"),
     doc: "`self` where the condition holds, else `other`. All three broadcast.",
     forms: FO,
     promote: Promote::By(choices),
@@ -86,7 +86,7 @@ pub static WHERE: Op = Op {
 };
 
 pub static WHERE_INDICES: Op = Op {
-    sig: "where.indices(Tensor condition) -> Tensor[]",
+    sig: sig("where.indices(Tensor condition) -> Tensor[]"),
     doc: "Where the condition holds: one tensor of indices for each dimension.",
     forms: F,
     body: composite(|c| {
@@ -103,7 +103,7 @@ pub static WHERE_INDICES: Op = Op {
 };
 
 pub static NONZERO_STATIC: Op = Op {
-    sig: "nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor",
+    sig: sig("nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor"),
     doc: "The first `size` rows of `nonzero`; where there are fewer, `fill_value` fills the rest.",
     forms: FMO,
     body: composite(|c| {
@@ -132,7 +132,7 @@ pub static NONZERO_STATIC: Op = Op {
 };
 
 pub static WHERE_METHOD: Op = Op {
-    sig: "where.method(Tensor self, Tensor condition, Operand other) -> Tensor",
+    sig: sig("where.method(Tensor self, Tensor condition, Operand other) -> Tensor"),
     doc: "`self` where the condition holds, else `other`.",
     forms: M,
     body: composite(|c| WHERE.calls((c.tensor(1)?, c.tensor(0)?, c.args[2].reborrow()))),
@@ -161,7 +161,7 @@ static LERPED: Rule =
     Rule { operands: &[0, 1, 2], loops: Loops::NONE.real::<3, Lerp>().complex::<3, Lerp>(), wgsl: "lerp_(x, y, z)" };
 
 pub static LERP: Op = Op {
-    sig: "lerp(Tensor self, Tensor end, Tensor weight) -> Tensor",
+    sig: sig("lerp(Tensor self, Tensor end, Tensor weight) -> Tensor"),
     doc: "`self + weight * (end - self)`, element by element.",
     promote: Promote::By(|c, _| same_dtype(c, &[(1, "end"), (2, "weight")])),
     body: elementwise(&LERPED),
@@ -181,7 +181,7 @@ pub static LERP: Op = Op {
     ..BINARY
 };
 pub static LERP_SCALAR: Op = Op {
-    sig: "lerp.scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
+    sig: sig("lerp.scalar(Tensor self, Tensor end, Scalar weight) -> Tensor"),
     doc: "`self + weight * (end - self)`.",
     promote: Promote::By(|c, _| same_dtype(c, &[(1, "end")])),
     body: elementwise(&LERPED),
@@ -203,8 +203,8 @@ impl MapNum<4> for AddProduct {
 static ADD_PRODUCT: Rule =
     Rule { operands: &[0, 1, 2, 3], loops: Loops::NONE.num::<4, AddProduct>(), wgsl: "x + w * y * z" };
 pub static ADDCMUL: Op = Op {
-    sig: "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-    deprecated: &["addcmul(Tensor self, Scalar value, Tensor tensor1, Tensor tensor2) -> Tensor"],
+    sig: sig("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"),
+    deprecated: &[sig("addcmul(Tensor self, Scalar value, Tensor tensor1, Tensor tensor2) -> Tensor")],
     doc: "`self + value * tensor1 * tensor2`.",
     promote: Promote::By(|c, d| {
         let (d, _) = of_tensors(c, d)?;
@@ -247,8 +247,8 @@ static ADD_QUOTIENT: Rule = Rule {
     wgsl: "x + div_(w * y, z)",
 };
 pub static ADDCDIV: Op = Op {
-    sig: "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-    deprecated: &["addcdiv(Tensor self, Scalar value, Tensor tensor1, Tensor tensor2) -> Tensor"],
+    sig: sig("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor"),
+    deprecated: &[sig("addcdiv(Tensor self, Scalar value, Tensor tensor1, Tensor tensor2) -> Tensor")],
     doc: "`self + value * tensor1 / tensor2`. Integers are refused.",
     promote: Promote::By(|c, d| {
         let whole = |i: usize| c.tensor(i).is_ok_and(|t| t.dtype().category() < Category::Float);
@@ -275,7 +275,7 @@ pub static ADDCDIV: Op = Op {
 };
 
 pub static NAN_TO_NUM: Op = Op {
-    sig: "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+    sig: sig("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor"),
     doc: "Replaces NaN (by 0), infinity and minus infinity (by the largest and smallest finite numbers) or by what is given.",
     forms: FMIO,
     body: composite(|c| {
@@ -336,7 +336,7 @@ static REPLACE: Rule = Rule {
     wgsl: "where_(isnan_(x), y, where_(isinf_(x), where_(signbit_(x), w, z), x))",
 };
 pub static FINITE: Op = Op {
-    sig: "_nan_to_num(Tensor self, float nan, float posinf, float neginf) -> Tensor",
+    sig: sig("_nan_to_num(Tensor self, float nan, float posinf, float neginf) -> Tensor"),
     doc: "`nan_to_num` with every replacement given.",
     forms: Forms(Forms::HIDDEN | Forms::INPLACE),
     promote: Promote::By(of_self),

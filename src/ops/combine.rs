@@ -23,7 +23,7 @@ fn vector(t: &Tensor) -> Result<()> {
 }
 
 pub static CARTESIAN_PROD: Op = Op {
-    sig: "cartesian_prod(Tensors tensors=[]) -> Tensor",
+    sig: sig("cartesian_prod(Tensors tensors=[]) -> Tensor"),
     doc: "All rows with one element of each vector, the last one changing fastest.",
     forms: F,
     body: composite(|c| {
@@ -61,7 +61,7 @@ fn choices(n: usize, r: usize, repeat: bool) -> Result<Vec<i64>> {
 }
 
 pub static COMBINATIONS: Op = Op {
-    sig: "combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor",
+    sig: sig("combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor"),
     doc: "All choices of `r` elements of a vector in their order, as rows; with replacement an element may repeat.",
     forms: F,
     body: composite(|c| {
@@ -98,7 +98,7 @@ fn powers(x: Term, n: i64) -> Term {
 }
 
 pub static LINALG_VANDER: Op = Op {
-    sig: "linalg.vander(Tensor x, *, int? N=None) -> Tensor",
+    sig: sig("linalg.vander(Tensor x, *, int? N=None) -> Tensor"),
     doc: "The Vandermonde matrix: the powers 0 to `N - 1` of each element in a new last dimension.",
     forms: F,
     body: composite(|c| {
@@ -117,7 +117,7 @@ pub static LINALG_VANDER: Op = Op {
 };
 
 pub static VANDER: Op = Op {
-    sig: "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
+    sig: sig("vander(Tensor x, int? N=None, bool increasing=False) -> Tensor"),
     doc: "The powers of each element of a vector as columns, falling (or increasing) from left to right.",
     forms: F,
     body: composite(|c| {

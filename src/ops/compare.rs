@@ -14,7 +14,6 @@ pub static OPS: &[&Op] =
 const NO_SLOPE: Vjp = Vjp::None("the result is bool");
 
 /// What the comparisons share.
-#[allow(clippy::declare_interior_mutable_const)]
 const COMPARISON: Op = Op {
     promote: Promote::Test,
     vjp: NO_SLOPE,
@@ -39,7 +38,7 @@ impl TestNum<2> for Equal {
 }
 static EQUAL: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.test_num::<2, Equal>(), wgsl: "eq_(x, y)" };
 pub static EQ: Op = Op {
-    sig: "eq(Tensor self, Operand other) -> Tensor",
+    sig: sig("eq(Tensor self, Operand other) -> Tensor"),
     doc: "Whether `self == other`, element by element. NaN equals nothing.",
     body: elementwise(&EQUAL),
     reference: "np.equal(x0, x1)",
@@ -55,7 +54,7 @@ impl TestNum<2> for Unequal {
 }
 static UNEQUAL: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.test_num::<2, Unequal>(), wgsl: "ne_(x, y)" };
 pub static NE: Op = Op {
-    sig: "ne(Tensor self, Operand other) -> Tensor",
+    sig: sig("ne(Tensor self, Operand other) -> Tensor"),
     doc: "Whether `self != other`, element by element.",
     aliases: &["not_equal"],
     body: elementwise(&UNEQUAL),
@@ -72,7 +71,7 @@ impl TestOrdered<2> for Less {
 }
 static LESS: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.test_ordered::<2, Less>(), wgsl: "lt_(x, y)" };
 pub static LT: Op = Op {
-    sig: "lt(Tensor self, Operand other) -> Tensor",
+    sig: sig("lt(Tensor self, Operand other) -> Tensor"),
     doc: "Whether `self < other`, element by element.",
     aliases: &["less"],
     body: elementwise(&LESS),
@@ -91,7 +90,7 @@ impl TestOrdered<2> for LessEqual {
 static LESS_EQUAL: Rule =
     Rule { operands: &[0, 1], loops: Loops::NONE.test_ordered::<2, LessEqual>(), wgsl: "le_(x, y)" };
 pub static LE: Op = Op {
-    sig: "le(Tensor self, Operand other) -> Tensor",
+    sig: sig("le(Tensor self, Operand other) -> Tensor"),
     doc: "Whether `self <= other`, element by element.",
     aliases: &["less_equal"],
     body: elementwise(&LESS_EQUAL),
@@ -109,7 +108,7 @@ impl TestOrdered<2> for Greater {
 }
 static GREATER: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.test_ordered::<2, Greater>(), wgsl: "gt_(x, y)" };
 pub static GT: Op = Op {
-    sig: "gt(Tensor self, Operand other) -> Tensor",
+    sig: sig("gt(Tensor self, Operand other) -> Tensor"),
     doc: "Whether `self > other`, element by element.",
     aliases: &["greater"],
     body: elementwise(&GREATER),
@@ -128,7 +127,7 @@ impl TestOrdered<2> for GreaterEqual {
 static GREATER_EQUAL: Rule =
     Rule { operands: &[0, 1], loops: Loops::NONE.test_ordered::<2, GreaterEqual>(), wgsl: "ge_(x, y)" };
 pub static GE: Op = Op {
-    sig: "ge(Tensor self, Operand other) -> Tensor",
+    sig: sig("ge(Tensor self, Operand other) -> Tensor"),
     doc: "Whether `self >= other`, element by element.",
     aliases: &["greater_equal"],
     body: elementwise(&GREATER_EQUAL),
@@ -138,7 +137,6 @@ pub static GE: Op = Op {
 };
 
 /// What the tests of one tensor share.
-#[allow(clippy::declare_interior_mutable_const)]
 const TEST: Op = Op {
     forms: FM,
     promote: Promote::Test,
@@ -165,7 +163,7 @@ impl TestComplex<1> for IsNan {
     }
 }
 pub static ISNAN: Op = Op {
-    sig: "isnan(Tensor self) -> Tensor",
+    sig: sig("isnan(Tensor self) -> Tensor"),
     doc: "Whether an element is NaN.",
     body: elementwise(&test::<IsNan>("isnan_(x)")),
     reference: "np.isnan(x0)",
@@ -185,7 +183,7 @@ impl TestComplex<1> for IsInf {
     }
 }
 pub static ISINF: Op = Op {
-    sig: "isinf(Tensor self) -> Tensor",
+    sig: sig("isinf(Tensor self) -> Tensor"),
     doc: "Whether an element is infinite.",
     body: elementwise(&test::<IsInf>("isinf_(x)")),
     reference: "np.isinf(x0)",
@@ -205,7 +203,7 @@ impl TestComplex<1> for IsFinite {
     }
 }
 pub static ISFINITE: Op = Op {
-    sig: "isfinite(Tensor self) -> Tensor",
+    sig: sig("isfinite(Tensor self) -> Tensor"),
     doc: "Whether an element is neither infinite nor NaN.",
     body: elementwise(&test::<IsFinite>("isfinite_(x)")),
     reference: "np.isfinite(x0)",
@@ -215,7 +213,7 @@ pub static ISFINITE: Op = Op {
 /// Bool from real numbers; complex ones have no sign.
 fn real_test(c: &Call, common: DType) -> Result<(DType, DType)> {
     if common.is_complex() {
-        return Err(Error::type_(format!("{} does not support complex inputs.", c.op.parsed().base)));
+        return Err(Error::type_(format!("{} does not support complex inputs.", c.op.base())));
     }
     Ok((common, DType::Bool))
 }
@@ -230,7 +228,7 @@ impl TestOrdered<1> for IsPosInf {
 static IS_POS_INF: Rule =
     Rule { operands: &[0], loops: Loops::NONE.test_ordered::<1, IsPosInf>(), wgsl: "isposinf_(x)" };
 pub static ISPOSINF: Op = Op {
-    sig: "isposinf(Tensor self) -> Tensor",
+    sig: sig("isposinf(Tensor self) -> Tensor"),
     doc: "Whether an element is positive infinity.",
     forms: FMO,
     promote: Promote::By(real_test),
@@ -252,7 +250,7 @@ impl TestOrdered<1> for IsNegInf {
 static IS_NEG_INF: Rule =
     Rule { operands: &[0], loops: Loops::NONE.test_ordered::<1, IsNegInf>(), wgsl: "isneginf_(x)" };
 pub static ISNEGINF: Op = Op {
-    sig: "isneginf(Tensor self) -> Tensor",
+    sig: sig("isneginf(Tensor self) -> Tensor"),
     doc: "Whether an element is negative infinity.",
     forms: FMO,
     promote: Promote::By(real_test),
@@ -276,7 +274,7 @@ impl TestComplex<1> for IsReal {
     }
 }
 pub static ISREAL: Op = Op {
-    sig: "isreal(Tensor self) -> Tensor",
+    sig: sig("isreal(Tensor self) -> Tensor"),
     doc: "Whether an element has no imaginary part.",
     body: elementwise(&test::<IsReal>("T(1)")),
     reference: "np.isreal(x0)",
@@ -292,7 +290,7 @@ impl TestOrdered<1> for SignBit {
 }
 static SIGN_BIT: Rule = Rule { operands: &[0], loops: Loops::NONE.test_ordered::<1, SignBit>(), wgsl: "signbit_(x)" };
 pub static SIGNBIT: Op = Op {
-    sig: "signbit(Tensor self) -> Tensor",
+    sig: sig("signbit(Tensor self) -> Tensor"),
     doc: "Whether the sign bit is set: negative numbers and -0.",
     forms: FMO,
     promote: Promote::By(|_, d| {
@@ -310,7 +308,7 @@ pub static SIGNBIT: Op = Op {
 };
 
 pub static ISCLOSE: Op = Op {
-    sig: "isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
+    sig: sig("isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor"),
     doc: "Whether `|self - other| <= atol + rtol * |other|`; equal infinities are close, NaN only to NaN if `equal_nan`.",
     body: composite(isclose),
     vjp: Vjp::Composite,

@@ -28,7 +28,6 @@ fn parts(c: &Call, common: DType) -> Result<(DType, DType)> {
     Ok((common.to_complex(), common.to_complex()))
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const PARTS: Op = Op {
     forms: FO,
     promote: Promote::By(parts),
@@ -48,7 +47,7 @@ impl MapComplex<2> for Join {
 }
 static JOIN: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.complex::<2, Join>(), wgsl: "" };
 pub static COMPLEX: Op = Op {
-    sig: "complex(Tensor real, Tensor imag) -> Tensor",
+    sig: sig("complex(Tensor real, Tensor imag) -> Tensor"),
     doc: "`real + i * imag`.",
     body: elementwise(&JOIN),
     vjp: Vjp::Each(&[
@@ -69,7 +68,7 @@ impl MapComplex<2> for Polar {
 }
 static TURN: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.complex::<2, Polar>(), wgsl: "" };
 pub static POLAR: Op = Op {
-    sig: "polar(Tensor abs, Tensor angle) -> Tensor",
+    sig: sig("polar(Tensor abs, Tensor angle) -> Tensor"),
     doc: "`abs * exp(i * angle)`.",
     body: elementwise(&TURN),
     samples: &["f32[2,3](pos), f32[2,3]", "f64[2,3](pos), f64[3]"],
@@ -102,7 +101,7 @@ static TURNED: Rule = Rule {
     wgsl: "where_(isnan_(x), x, where_(lt_(x, T(0)), T(3.14159265358979324), T(0)))",
 };
 pub static ANGLE: Op = Op {
-    sig: "angle(Tensor self) -> Tensor",
+    sig: sig("angle(Tensor self) -> Tensor"),
     doc: "The angle of a complex number in radians; of real ones 0 or pi.",
     forms: FMO,
     promote: Promote::By(|_, d| {

@@ -52,7 +52,7 @@ const fn copying(infer: fn(&Call) -> Result<Specs>) -> Body {
 }
 
 pub static CLONE: Op = Op {
-    sig: "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+    sig: sig("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"),
     doc: "A copy with its own memory, with the dimensions in the order that they have there. Differentiable.",
     body: copying(|c| {
         let (t, format) = (c.tensor(0)?, c.format(1).unwrap_or(Format::Preserve));
@@ -66,7 +66,7 @@ pub static CLONE: Op = Op {
 };
 
 pub static CONTIGUOUS: Op = Op {
-    sig: "contiguous(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+    sig: sig("contiguous(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"),
     doc: "The tensor itself if its memory is row-major (or in the given format) without gaps, else a copy that is.",
     forms: M,
     body: composite(|c| {
@@ -93,7 +93,9 @@ fn imaginary_lost(from: DType, to: DType) -> Option<String> {
 }
 
 pub static TO_COPY: Op = Op {
-    sig: "_to_copy(Tensor self, DType? dtype=None, Device? device=None, MemoryFormat? memory_format=None) -> Tensor",
+    sig: sig(
+        "_to_copy(Tensor self, DType? dtype=None, Device? device=None, MemoryFormat? memory_format=None) -> Tensor",
+    ),
     doc: "A copy in another dtype or on another device: what `to`, `float()`, `cpu()` call when there is something to do.",
     forms: HIDDEN,
     body: copying(|c| {
@@ -134,7 +136,7 @@ fn copy_into(c: &Call, out: &[Tensor]) -> Result<()> {
 
 pub static COPY_: Op = Op {
     warns: Some(|c| imaginary_lost(c.opt_tensor(1)?.dtype(), c.opt_tensor(0)?.dtype())),
-    sig: "copy_(Tensor self, Tensor other|src, bool non_blocking=False) -> Tensor",
+    sig: sig("copy_(Tensor self, Tensor other|src, bool non_blocking=False) -> Tensor"),
     doc: "Writes `src`, broadcast and converted, into `self`. Devices may differ.",
     forms: ONLY_INPLACE,
     body: Body::Kernel(Kernel {
@@ -172,7 +174,7 @@ fn fill(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static FILL_: Op = Op {
-    sig: "fill_.Scalar(Tensor self, Scalar value) -> Tensor",
+    sig: sig("fill_.Scalar(Tensor self, Scalar value) -> Tensor"),
     doc: "Writes one number everywhere in `self`.",
     vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]),
     node: "FillBackward2",
@@ -190,7 +192,7 @@ pub static FILL_: Op = Op {
 };
 
 pub static FILL_TENSOR_: Op = Op {
-    sig: "fill_.Tensor(Tensor self, Tensor value) -> Tensor",
+    sig: sig("fill_.Tensor(Tensor self, Tensor value) -> Tensor"),
     doc: "Writes the number in a 0-d tensor everywhere in `self`.",
     vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.g().sum_all())]),
     node: "FillBackward3",
@@ -201,7 +203,7 @@ pub static FILL_TENSOR_: Op = Op {
 };
 
 pub static FILLED: Op = Op {
-    sig: "fill.Scalar(Tensor self, Scalar value) -> Tensor",
+    sig: sig("fill.Scalar(Tensor self, Scalar value) -> Tensor"),
     doc: "One number everywhere, in the shape and dtype of `self`.",
     forms: F,
     vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]),
@@ -212,7 +214,7 @@ pub static FILLED: Op = Op {
 };
 
 pub static FILLED_TENSOR: Op = Op {
-    sig: "fill.Tensor(Tensor self, Tensor value) -> Tensor",
+    sig: sig("fill.Tensor(Tensor self, Tensor value) -> Tensor"),
     doc: "The number in a 0-d tensor everywhere, in the shape and dtype of `self`.",
     forms: F,
     vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.g().sum_all())]),
@@ -222,7 +224,6 @@ pub static FILLED_TENSOR: Op = Op {
     ..FILL
 };
 
-#[allow(clippy::declare_interior_mutable_const)]
 const FILL: Op = Op {
     forms: INPLACE_FUNCTION,
     body: Body::Kernel(Kernel {
@@ -255,7 +256,7 @@ impl MapNum<1> for Identity {
 }
 
 pub static CONJ: Op = Op {
-    sig: "conj(Tensor self) -> Tensor",
+    sig: sig("conj(Tensor self) -> Tensor"),
     doc: "The complex conjugate; a real tensor is returned as it is. (A copy here, not a lazy view.)",
     body: composite(|c| Term::from(c.tensor(0)?).conj().outputs()),
     vjp: Vjp::Composite,
@@ -266,7 +267,7 @@ pub static CONJ: Op = Op {
 };
 
 pub static CONJ_PHYSICAL: Op = Op {
-    sig: "conj_physical(Tensor self) -> Tensor",
+    sig: sig("conj_physical(Tensor self) -> Tensor"),
     doc: "The complex conjugate in new memory; a real tensor is returned as it is.",
     forms: FMIO,
     body: composite(|c| {
@@ -283,14 +284,16 @@ pub static CONJ_PHYSICAL: Op = Op {
 };
 
 pub static CONJUGATED_VIEW: Op = Op {
-    sig: "_conj(Tensor self) -> Tensor",
+    sig: sig("_conj(Tensor self) -> Tensor"),
     doc: "The complex conjugate, which PyTorch has as a view: what `conj`, `mH` and `adjoint` record.",
     node: "ConjBackward0",
     ..CONJUGATED_BASE
 };
-pub static CONJUGATED: Op =
-    Op { sig: "_conj_physical(Tensor self) -> Tensor", doc: "The complex conjugate in new memory.", ..CONJUGATED_BASE };
-#[allow(clippy::declare_interior_mutable_const)]
+pub static CONJUGATED: Op = Op {
+    sig: sig("_conj_physical(Tensor self) -> Tensor"),
+    doc: "The complex conjugate in new memory.",
+    ..CONJUGATED_BASE
+};
 const CONJUGATED_BASE: Op = Op {
     forms: HIDDEN,
     body: elementwise(&CONJUGATE),
@@ -311,7 +314,7 @@ static REAL_PART: Rule =
     Rule { operands: &[0], loops: Loops::NONE.num::<1, Identity>().real_of_complex::<1, RealPart>(), wgsl: "x" };
 
 pub static REAL: Op = Op {
-    sig: "_real_copy(Tensor self) -> Tensor",
+    sig: sig("_real_copy(Tensor self) -> Tensor"),
     doc: "The real part in new memory.",
     forms: HIDDEN,
     promote: Promote::RealOfComplex,

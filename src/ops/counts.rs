@@ -38,7 +38,7 @@ fn poisson(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static POISSON: Op = Op {
-    sig: "poisson(Tensor self, Generator? generator=None) -> Tensor",
+    sig: sig("poisson(Tensor self, Generator? generator=None) -> Tensor"),
     doc: "Random counts of the Poisson distributions with the rates that self holds.",
     forms: F,
     body: kernel(
@@ -91,7 +91,7 @@ fn binomial(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static BINOMIAL: Op = Op {
-    sig: "binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor",
+    sig: sig("binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor"),
     doc: "How many of `count` trials succeed that each do with probability `prob`.",
     forms: F,
     body: kernel(trials, binomial, None),

@@ -23,7 +23,7 @@ fn filled(c: &Call, dtype: DType, device: usize, value: Scalar) -> Result<Output
 }
 
 pub static ZEROS: Op = Op {
-    sig: "zeros(Size size, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig("zeros(Size size, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor"),
     doc: "A tensor of zeros; float32 by default.",
     forms: FO,
     body: composite(|c| {
@@ -39,7 +39,7 @@ pub static ZEROS: Op = Op {
 };
 
 pub static ONES: Op = Op {
-    sig: "ones(Size size, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig("ones(Size size, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor"),
     doc: "A tensor of ones; float32 by default.",
     forms: FO,
     body: composite(|c| filled(c, c.dtype(1).unwrap_or_else(default_dtype), 2, Scalar::Int(1))),
@@ -52,7 +52,9 @@ pub static ONES: Op = Op {
 };
 
 pub static FULL: Op = Op {
-    sig: "full(Size size, Scalar fill_value, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "full(Size size, Scalar fill_value, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "A tensor of one number; the dtype follows the number: bool, int64 or the default float.",
     forms: FO,
     body: composite(|c| {

@@ -37,7 +37,7 @@ fn steps(t: &Term, dim: usize) -> Term {
 }
 
 pub static DIFF: Op = Op {
-    sig: "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
+    sig: sig("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor"),
     doc: "The differences of neighbours along a dimension, `n` times over; of bools, whether they differ.",
     forms: FMO,
     body: composite(|c| {
@@ -99,7 +99,7 @@ fn widths(c: &Call, y: &Tensor, x: &Tensor, dim: usize) -> Result<Width> {
         return Ok(Width::Between(steps(&Term::from(x).reshape(&shape), at)));
     }
     if x.size(0) != y.size(dim) {
-        let op = c.op.parsed().base;
+        let op = c.op.base();
         return Err(Error::runtime("There must be one `x` value for each sample point").in_op(op));
     }
     let shape: Ints = (0..y.ndim()).map(|d| if d == dim { -1 } else { 1 }).collect();
@@ -123,7 +123,7 @@ fn real_step(c: &Call) -> Result<Scalar> {
     match c.scalar(1)? {
         Scalar::Complex(..) => {
             let text = "Currently, we only support dx as a real number.";
-            Err(Error::runtime(text).in_op(c.op.parsed().base))
+            Err(Error::runtime(text).in_op(c.op.base()))
         }
         step => Ok(step),
     }
@@ -149,7 +149,7 @@ fn integral(y: &Tensor, dim: usize, width: Width, running: bool) -> Result<Outpu
 }
 
 pub static TRAPEZOID: Op = Op {
-    sig: "trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
+    sig: sig("trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor"),
     doc: "The integral of samples `dx` apart along a dimension by the trapezoid rule.",
     aliases: &["trapz"],
     forms: F,
@@ -167,7 +167,7 @@ pub static TRAPEZOID: Op = Op {
     ..OP
 };
 pub static TRAPEZOID_X: Op = Op {
-    sig: "trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+    sig: sig("trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor"),
     doc: "The integral of samples at `x` along a dimension by the trapezoid rule.",
     aliases: &["trapz"],
     forms: F,
@@ -187,7 +187,7 @@ pub static TRAPEZOID_X: Op = Op {
     ..OP
 };
 pub static CUMULATIVE_TRAPEZOID: Op = Op {
-    sig: "cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
+    sig: sig("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor"),
     doc: "The running integral of samples `dx` apart along a dimension by the trapezoid rule.",
     forms: F,
     body: composite(|c| {
@@ -200,7 +200,7 @@ pub static CUMULATIVE_TRAPEZOID: Op = Op {
     ..OP
 };
 pub static CUMULATIVE_TRAPEZOID_X: Op = Op {
-    sig: "cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+    sig: sig("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor"),
     doc: "The running integral of samples at `x` along a dimension by the trapezoid rule.",
     forms: F,
     body: composite(|c| {
@@ -301,7 +301,9 @@ fn slopes(c: &Call, spacing: impl Fn(usize) -> Result<Spacing>, given: Option<us
 }
 
 pub static GRADIENT: Op = Op {
-    sig: "gradient.scalarint(Tensor self, *, Scalar? spacing=None, int[1]? dim=None, int edge_order=1) -> Tensor[]",
+    sig: sig(
+        "gradient.scalarint(Tensor self, *, Scalar? spacing=None, int[1]? dim=None, int edge_order=1) -> Tensor[]",
+    ),
     doc: "Slopes along each dimension, or the given ones, of samples `spacing` apart: differences of second order, at the ends of order `edge_order`.",
     forms: F,
     body: composite(|c| slopes(c, |_| Ok(Spacing::Even(c.opt_scalar(1).unwrap_or(Scalar::Float(1.0)))), None)),
@@ -322,7 +324,7 @@ pub static GRADIENT: Op = Op {
     ..OP
 };
 pub static GRADIENT_TENSORS: Op = Op {
-    sig: "gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[1]? dim=None, int edge_order=1) -> Tensor[]",
+    sig: sig("gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[1]? dim=None, int edge_order=1) -> Tensor[]"),
     doc: "Slopes of samples at the given points of each dimension.",
     forms: F,
     body: composite(|c| {
@@ -344,7 +346,7 @@ pub static GRADIENT_TENSORS: Op = Op {
     ..OP
 };
 pub static GRADIENT_SCALARS: Op = Op {
-    sig: "gradient.scalarray(Tensor self, *, float[] spacing, int[1]? dim=None, int edge_order=1) -> Tensor[]",
+    sig: sig("gradient.scalarray(Tensor self, *, float[] spacing, int[1]? dim=None, int edge_order=1) -> Tensor[]"),
     doc: "Slopes of samples that are as far apart as each dimension's spacing says.",
     forms: F,
     body: composite(|c| {

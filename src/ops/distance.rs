@@ -150,7 +150,7 @@ fn euclidean_backward(c: &Back, i: usize) -> Term {
 }
 
 pub static EUCLIDEAN: Op = Op {
-    sig: "_euclidean_dist(Tensor x1, Tensor x2) -> Tensor",
+    sig: sig("_euclidean_dist(Tensor x1, Tensor x2) -> Tensor"),
     doc: "`cdist` of order 2 by a matrix product.",
     forms: HIDDEN,
     body: composite(|c| quiet(|| euclidean(c))),
@@ -164,7 +164,7 @@ pub static EUCLIDEAN: Op = Op {
 };
 
 pub static TILED: Op = Op {
-    sig: "_cdist_forward(Tensor x1, Tensor x2, float p) -> Tensor",
+    sig: sig("_cdist_forward(Tensor x1, Tensor x2, float p) -> Tensor"),
     doc: "`cdist` by differences.",
     forms: HIDDEN,
     body: composite(|c| quiet(|| tiled(c))),
@@ -187,7 +187,9 @@ fn by_product(mode: Option<&str>, a: &Tensor, b: &Tensor) -> Result<bool> {
 }
 
 pub static CDIST: Op = Op {
-    sig: "cdist(Tensor x1, Tensor x2, float p=2, str compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor",
+    sig: sig(
+        "cdist(Tensor x1, Tensor x2, float p=2, str compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor",
+    ),
     doc: "The `p`-norm distances of each row of [.., P, M] to each row of [.., R, M]: [.., P, R]. `compute_mode` says whether those of order 2 may be made of a matrix product.",
     forms: F,
     body: composite(|c| {
@@ -237,7 +239,7 @@ fn pairs(c: &Call) -> Result<Outputs> {
 }
 
 pub static PDIST: Op = Op {
-    sig: "pdist(Tensor self, float p=2) -> Tensor",
+    sig: sig("pdist(Tensor self, float p=2) -> Tensor"),
     doc: "The `p`-norm distances of each pair of the N rows of a matrix, N (N - 1) / 2 of them, row by row.",
     aliases: &["nn.functional.pdist"],
     forms: F,
@@ -267,7 +269,7 @@ fn distance(c: &Call) -> Result<Outputs> {
 }
 
 pub static DIST: Op = Op {
-    sig: "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
+    sig: sig("dist(Tensor self, Tensor other, Scalar p=2) -> Tensor"),
     doc: "The `p`-norm of the difference of two tensors.",
     body: composite(|c| quiet(|| distance(c))),
     vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: |c| c.through(distance) }),
@@ -287,7 +289,7 @@ fn renormed(c: &Call) -> Result<Outputs> {
 }
 
 pub static RENORM: Op = Op {
-    sig: "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
+    sig: sig("renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor"),
     doc: "Each slice along `dim` whose `p`-norm exceeds `maxnorm` scaled down to it.",
     forms: FMIO,
     body: composite(|c| {

@@ -180,7 +180,7 @@ fn by_mode(c: &Call) -> Result<&'static Rule> {
 }
 
 pub static DIV_MODE: Op = Op {
-    sig: "div.mode(Tensor self, Operand other, *, str? rounding_mode) -> Tensor",
+    sig: sig("div.mode(Tensor self, Operand other, *, str? rounding_mode) -> Tensor"),
     doc: "Divides and rounds: not at all (None), towards zero ('trunc'), or down ('floor').",
     aliases: &["divide"],
     promote: Promote::By(mode_dtype),
@@ -209,7 +209,7 @@ pub static DIV_MODE: Op = Op {
 };
 
 pub static DIV_MODE_SCALAR: Op = Op {
-    sig: "div.scalar_mode(Scalar self, Operand other, *, str? rounding_mode) -> Tensor",
+    sig: sig("div.scalar_mode(Scalar self, Operand other, *, str? rounding_mode) -> Tensor"),
     doc: "Divides a number by each element and rounds, as `rounding_mode` says.",
     aliases: &["divide"],
     forms: FO,
@@ -225,7 +225,6 @@ pub static DIV_MODE_SCALAR: Op = Op {
     ..OP
 };
 
-#[allow(clippy::declare_interior_mutable_const)]
 const WHOLE: Op = Op {
     promote: Promote::By(divisible),
     samples: &[
@@ -241,13 +240,11 @@ const WHOLE: Op = Op {
     ],
     ..BINARY
 };
-#[allow(clippy::declare_interior_mutable_const)]
 const WHOLE_NUMBER: Op = Op {
     samples: &["f32[2,3], 0.7", "i64[4], 3", "i64[4], 2.5", "i64[4], -3"],
     errors: &[("i64[2], 0", "RuntimeError", "ZeroDivisionError")],
     ..WHOLE
 };
-#[allow(clippy::declare_interior_mutable_const)]
 const WHOLE_SCALAR: Op = Op {
     forms: F,
     samples: &["5, f32[2,3](nonzero)", "5, i64[4](nonzero)", "2.5, i64[4](nonzero)"],
@@ -256,7 +253,7 @@ const WHOLE_SCALAR: Op = Op {
 };
 
 pub static FLOOR_DIVIDE: Op = Op {
-    sig: "floor_divide(Tensor self, Operand other) -> Tensor",
+    sig: sig("floor_divide(Tensor self, Operand other) -> Tensor"),
     doc: "Divides and rounds down: `self // other`.",
     body: elementwise(&FLOOR_DIV),
     vjp: Vjp::Missing,
@@ -264,7 +261,7 @@ pub static FLOOR_DIVIDE: Op = Op {
     ..WHOLE
 };
 pub static FLOOR_DIVIDE_SCALAR: Op = Op {
-    sig: "floor_divide.scalar(Scalar self, Operand other) -> Tensor",
+    sig: sig("floor_divide.scalar(Scalar self, Operand other) -> Tensor"),
     doc: "Divides a number by each element and rounds down.",
     body: elementwise(&FLOOR_DIV),
     vjp: Vjp::Missing,
@@ -273,7 +270,7 @@ pub static FLOOR_DIVIDE_SCALAR: Op = Op {
 };
 
 pub static REMAINDER: Op = Op {
-    sig: "remainder(Tensor self, Tensor other) -> Tensor",
+    sig: sig("remainder(Tensor self, Tensor other) -> Tensor"),
     doc: "The remainder of `floor_divide`, with the sign of the divisor: `self % other`.",
     body: elementwise(&REMAINS),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(1, A0 | A1, |c| -c.g() * DIV_MODE.call((c.arg(0), c.arg(1), "floor")))]),
@@ -282,7 +279,7 @@ pub static REMAINDER: Op = Op {
     ..WHOLE
 };
 pub static REMAINDER_NUMBER: Op = Op {
-    sig: "remainder.number(Tensor self, Scalar other) -> Tensor",
+    sig: sig("remainder.number(Tensor self, Scalar other) -> Tensor"),
     doc: "The remainder of the division by a number, with its sign.",
     body: elementwise(&REMAINS),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g())]),
@@ -291,7 +288,7 @@ pub static REMAINDER_NUMBER: Op = Op {
     ..WHOLE_NUMBER
 };
 pub static REMAINDER_SCALAR: Op = Op {
-    sig: "remainder.scalar(Scalar self, Tensor other) -> Tensor",
+    sig: sig("remainder.scalar(Scalar self, Tensor other) -> Tensor"),
     doc: "The remainder of a number divided by each element: `number % tensor`.",
     body: elementwise(&REMAINS),
     vjp: Vjp::Each(&[d(1, A1, |c| -c.g() * DIV_MODE.call((c.arg(0), c.arg(1), "floor")))]),
@@ -300,7 +297,7 @@ pub static REMAINDER_SCALAR: Op = Op {
 };
 
 pub static FMOD: Op = Op {
-    sig: "fmod(Tensor self, Tensor other) -> Tensor",
+    sig: sig("fmod(Tensor self, Tensor other) -> Tensor"),
     doc: "The remainder of division towards zero, with the sign of the dividend.",
     body: elementwise(&C_REMAINS),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g()), d(1, A0 | A1, |c| -c.g() * DIV_MODE.call((c.arg(0), c.arg(1), "trunc")))]),
@@ -309,7 +306,7 @@ pub static FMOD: Op = Op {
     ..WHOLE
 };
 pub static FMOD_NUMBER: Op = Op {
-    sig: "fmod.number(Tensor self, Scalar other) -> Tensor",
+    sig: sig("fmod.number(Tensor self, Scalar other) -> Tensor"),
     doc: "The remainder of division by a number towards zero.",
     body: elementwise(&C_REMAINS),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g())]),

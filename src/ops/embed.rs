@@ -94,7 +94,7 @@ fn of_self(c: &Back) -> Term {
 }
 
 pub static SELECT_SCATTER: Op = Op {
-    sig: "select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor",
+    sig: sig("select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor"),
     doc: "A copy of self with `src` written over one index of a dimension.",
     forms: FMO,
     body: kernel(|c| written(c, selected), |c, out| write(c, out, selected), Some(|c, out| write(c, out, selected))),
@@ -108,7 +108,7 @@ pub static SELECT_SCATTER: Op = Op {
 };
 
 pub static SLICE_SCATTER: Op = Op {
-    sig: "slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
+    sig: sig("slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor"),
     doc: "A copy of self with `src` written over a slice of a dimension.",
     forms: FMO,
     body: kernel(|c| written(c, slice), |c, out| write(c, out, slice), Some(|c, out| write(c, out, slice))),
@@ -119,7 +119,7 @@ pub static SLICE_SCATTER: Op = Op {
 };
 
 pub static DIAGONAL_SCATTER: Op = Op {
-    sig: "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+    sig: sig("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor"),
     doc: "A copy of self with `src` written over a diagonal.",
     forms: FMO,
     body: kernel(|c| written(c, diagonal), |c, out| write(c, out, diagonal), Some(|c, out| write(c, out, diagonal))),

@@ -69,7 +69,9 @@ fn lookup_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static EMBEDDING: Op = Op {
-    sig: "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    sig: sig(
+        "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    ),
     doc: "The rows of `weight` at `indices`. The row `padding_idx` gets no gradient; `sparse` makes no difference.",
     forms: F,
     body: kernel(infer, lookup, Some(lookup_gpu)),
@@ -95,7 +97,9 @@ pub static EMBEDDING: Op = Op {
 };
 
 pub static EMBEDDING_BACKWARD: Op = Op {
-    sig: "_embedding_backward(Tensor grad, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq=False) -> Tensor",
+    sig: sig(
+        "_embedding_backward(Tensor grad, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq=False) -> Tensor",
+    ),
     doc: "The gradient of `embedding` by its weight: the gradients of equal indices summed.",
     forms: HIDDEN,
     body: kernel(
@@ -181,7 +185,9 @@ fn by_frequency(g: &Tensor, at: &Tensor, n: usize) -> Result<Tensor> {
 }
 
 pub static F_EMBEDDING: Op = Op {
-    sig: "nn.functional.embedding(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    sig: sig(
+        "nn.functional.embedding(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    ),
     doc: "The rows of `weight` at the indices `input`. With `max_norm`, rows that are looked up are first rescaled in place.",
     forms: F,
     body: composite(|c| {
@@ -216,7 +222,7 @@ fn rescale(w: &Tensor, at: &Tensor, limit: f64, order: f64) -> Result<()> {
 }
 
 pub static ONE_HOT: Op = Op {
-    sig: "nn.functional.one_hot(Tensor input, int num_classes=-1) -> Tensor",
+    sig: sig("nn.functional.one_hot(Tensor input, int num_classes=-1) -> Tensor"),
     doc: "A vector of zeros for each class index, with a one at the index; int64. -1: as many classes as the greatest index needs.",
     forms: F,
     body: composite(one_hot),

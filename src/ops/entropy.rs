@@ -34,7 +34,7 @@ fn slope_y(c: &Back) -> Term {
     c.g() * c.arg(0) / (c.arg(1) + 1)
 }
 pub static XLOG1PY: Op = Op {
-    sig: "special.xlog1py(Tensor input, Tensor other) -> Tensor",
+    sig: sig("special.xlog1py(Tensor input, Tensor other) -> Tensor"),
     doc: "`input * log1p(other)`, and zero where `input` is zero.",
     forms: FO,
     promote: Promote::Float,
@@ -45,7 +45,7 @@ pub static XLOG1PY: Op = Op {
     ..BINARY
 };
 pub static XLOG1PY_SCALAR_SELF: Op = Op {
-    sig: "special.xlog1py.self_scalar(Scalar input, Tensor other) -> Tensor",
+    sig: sig("special.xlog1py.self_scalar(Scalar input, Tensor other) -> Tensor"),
     doc: "A number times `log1p(other)`.",
     forms: FO,
     promote: Promote::Float,
@@ -58,7 +58,7 @@ pub static XLOG1PY_SCALAR_SELF: Op = Op {
     ..OP
 };
 pub static XLOG1PY_SCALAR_OTHER: Op = Op {
-    sig: "special.xlog1py.other_scalar(Tensor input, Scalar other) -> Tensor",
+    sig: sig("special.xlog1py.other_scalar(Tensor input, Scalar other) -> Tensor"),
     doc: "`input` times `log1p` of a number.",
     forms: FO,
     promote: Promote::Float,
@@ -81,7 +81,7 @@ impl MapReal<1> for Entr {
     }
 }
 pub static ENTR: Op = Op {
-    sig: "special.entr(Tensor input) -> Tensor",
+    sig: sig("special.entr(Tensor input) -> Tensor"),
     doc: "The entropy `-x log(x)`: zero at zero, minus infinity below.",
     forms: FO,
     body: elementwise(&real::<Entr>(
@@ -94,7 +94,7 @@ pub static ENTR: Op = Op {
 };
 
 pub static NDTR: Op = Op {
-    sig: "special.ndtr(Tensor input) -> Tensor",
+    sig: sig("special.ndtr(Tensor input) -> Tensor"),
     doc: "The normal distribution function.",
     forms: FO,
     body: composite(|c| (ERFC.call((Term::from(c.tensor(0)?) * -FRAC_1_SQRT_2,)) * 0.5).outputs()),
@@ -104,7 +104,7 @@ pub static NDTR: Op = Op {
     ..FLOAT_UNARY
 };
 pub static NDTRI: Op = Op {
-    sig: "special.ndtri(Tensor input) -> Tensor",
+    sig: sig("special.ndtri(Tensor input) -> Tensor"),
     doc: "The inverse of the normal distribution function.",
     forms: FO,
     body: elementwise(&wide(special::ndtri, "ndtri_(x)")),
@@ -119,7 +119,6 @@ pub static NDTRI: Op = Op {
 };
 
 /// Functions that half precision is not known to.
-#[allow(clippy::declare_interior_mutable_const)]
 const FULL: Op = Op {
     forms: FO,
     promote: Promote::By(full_float),
@@ -127,7 +126,7 @@ const FULL: Op = Op {
     ..FLOAT_UNARY
 };
 pub static LOG_NDTR: Op = Op {
-    sig: "special.log_ndtr(Tensor input) -> Tensor",
+    sig: sig("special.log_ndtr(Tensor input) -> Tensor"),
     doc: "The logarithm of the normal distribution function, exact in the tails.",
     body: elementwise(&wide(special::log_ndtr, "log_ndtr_(x)")),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
@@ -138,7 +137,7 @@ pub static LOG_NDTR: Op = Op {
     ..FULL
 };
 pub static ERFCX: Op = Op {
-    sig: "special.erfcx(Tensor input) -> Tensor",
+    sig: sig("special.erfcx(Tensor input) -> Tensor"),
     doc: "The scaled complementary error function `exp(x^2) erfc(x)`.",
     body: elementwise(&wide(special::erfcx, "erfcx_(x)")),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| c.g() * (c.arg(0) * c.out(0) * 2 - FRAC_2_SQRT_PI))]),
@@ -148,7 +147,7 @@ pub static ERFCX: Op = Op {
 };
 
 pub static GLU: Op = Op {
-    sig: "nn.functional.glu(Tensor input, int dim=-1) -> Tensor",
+    sig: sig("nn.functional.glu(Tensor input, int dim=-1) -> Tensor"),
     doc: "The first half of a dimension times the sigmoid of the second. arXiv:1612.08083.",
     forms: F,
     body: composite(glu),

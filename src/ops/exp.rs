@@ -27,7 +27,7 @@ impl Analytic for Exp {
     }
 }
 pub static EXP: Op = Op {
-    sig: "exp(Tensor self) -> Tensor",
+    sig: sig("exp(Tensor self) -> Tensor"),
     doc: "The exponential `e^x`, element by element.",
     body: elementwise(&analytic::<Exp>("exp_(x)")),
     vjp: Vjp::Each(&[d(0, OUT0, |c| c.g() * c.out(0).conj())]),
@@ -46,7 +46,7 @@ impl Analytic for Exp2 {
     }
 }
 pub static EXP2: Op = Op {
-    sig: "exp2(Tensor self) -> Tensor",
+    sig: sig("exp2(Tensor self) -> Tensor"),
     doc: "Two to the power of each element.",
     aliases: &["special.exp2"],
     body: elementwise(&analytic::<Exp2>("exp2_(x)")),
@@ -71,7 +71,7 @@ impl Analytic for Expm1 {
     }
 }
 pub static EXPM1: Op = Op {
-    sig: "expm1(Tensor self) -> Tensor",
+    sig: sig("expm1(Tensor self) -> Tensor"),
     doc: "`exp(x) - 1`, exact near zero.",
     aliases: &["special.expm1"],
     body: elementwise(&analytic::<Expm1>("expm1_(x)")),
@@ -93,7 +93,7 @@ impl Analytic for Log {
     }
 }
 pub static LOG: Op = Op {
-    sig: "log(Tensor self) -> Tensor",
+    sig: sig("log(Tensor self) -> Tensor"),
     doc: "The natural logarithm; NaN for negative numbers.",
     body: elementwise(&analytic::<Log>("ln_(x)")),
     vjp: Vjp::Each(&[d(0, A0, |c| c.g() / c.arg(0).conj())]),
@@ -113,7 +113,7 @@ impl Analytic for Log2 {
     }
 }
 pub static LOG2: Op = Op {
-    sig: "log2(Tensor self) -> Tensor",
+    sig: sig("log2(Tensor self) -> Tensor"),
     doc: "The logarithm to base two.",
     body: elementwise(&analytic::<Log2>("log2_(x)")),
     vjp: Vjp::Each(&[d(0, A0, |c| c.g() / (c.arg(0).conj() * LN_2))]),
@@ -133,7 +133,7 @@ impl Analytic for Log10 {
     }
 }
 pub static LOG10: Op = Op {
-    sig: "log10(Tensor self) -> Tensor",
+    sig: sig("log10(Tensor self) -> Tensor"),
     doc: "The logarithm to base ten.",
     body: elementwise(&analytic::<Log10>("log10_(x)")),
     vjp: Vjp::Each(&[d(0, A0, |c| c.g() / (c.arg(0).conj() * LN_10))]),
@@ -158,7 +158,7 @@ impl Analytic for Log1p {
     }
 }
 pub static LOG1P: Op = Op {
-    sig: "log1p(Tensor self) -> Tensor",
+    sig: sig("log1p(Tensor self) -> Tensor"),
     doc: "`log(1 + x)`, exact near zero.",
     aliases: &["special.log1p"],
     body: elementwise(&analytic::<Log1p>("log1p_(x)")),
@@ -192,7 +192,7 @@ static LOG_ADD_EXP: Rule = Rule {
     wgsl: "where_(flag(same(x, y) && is_inf(x)), x, max_(x, y) + log1p_(exp_(-abs_(x - y))))",
 };
 pub static LOGADDEXP: Op = Op {
-    sig: "logaddexp(Tensor self, Tensor other) -> Tensor",
+    sig: sig("logaddexp(Tensor self, Tensor other) -> Tensor"),
     doc: "`log(exp(self) + exp(other))` without overflow.",
     forms: Forms(Forms::FUNCTION | Forms::METHOD | Forms::OUT),
     body: elementwise(&LOG_ADD_EXP),
@@ -213,7 +213,7 @@ impl MapReal<2> for LogAddExp2 {
     }
 }
 pub static LOGADDEXP2: Op = Op {
-    sig: "logaddexp2(Tensor self, Tensor other) -> Tensor",
+    sig: sig("logaddexp2(Tensor self, Tensor other) -> Tensor"),
     doc: "`log2(2^self + 2^other)` without overflow.",
     forms: Forms(Forms::FUNCTION | Forms::METHOD | Forms::OUT),
     body: elementwise(&real2::<LogAddExp2>(
@@ -228,7 +228,7 @@ pub static LOGADDEXP2: Op = Op {
 };
 
 pub static FREXP: Op = Op {
-    sig: "frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)",
+    sig: sig("frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)"),
     doc: "The mantissa in [1/2, 1) and the int32 exponent of `self = mantissa * 2^exponent`.",
     forms: FMO,
     body: composite(|c| {
@@ -251,7 +251,7 @@ pub static FREXP: Op = Op {
     ..OP
 };
 pub static MANTISSA: Op = Op {
-    sig: "_mantissa(Tensor self) -> Tensor",
+    sig: sig("_mantissa(Tensor self) -> Tensor"),
     doc: "The mantissa of `frexp`.",
     forms: HIDDEN,
     body: elementwise(&wide(special::mantissa, "mantissa_(x)")),
@@ -261,7 +261,7 @@ pub static MANTISSA: Op = Op {
     ..UNARY
 };
 pub static EXPONENT: Op = Op {
-    sig: "_exponent(Tensor self) -> Tensor",
+    sig: sig("_exponent(Tensor self) -> Tensor"),
     doc: "The exponent of `frexp`.",
     promote: Promote::By(|c, d| if d.is_float() { Ok((d, DType::I32)) } else { Err(refused(c, d)) }),
     forms: HIDDEN,

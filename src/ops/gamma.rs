@@ -33,7 +33,7 @@ fn multivariate(c: &Call) -> Result<Outputs> {
 }
 
 pub static MVLGAMMA: Op = Op {
-    sig: "mvlgamma(Tensor self, int p) -> Tensor",
+    sig: sig("mvlgamma(Tensor self, int p) -> Tensor"),
     doc: "`p (p - 1) / 4 log(pi) + sum(lgamma(self - i / 2))` over i below `p`.",
     aliases: &["special.multigammaln"],
     forms: FMIO,
@@ -74,7 +74,6 @@ fn gamma_density(c: &Back) -> Term {
     ((a.dup() - 1) * x.dup().log() - x - LGAMMA.call((a,))).exp()
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const INCOMPLETE: Op = Op {
     promote: Promote::By(|c, common| if common.is_float() { Ok((common, common)) } else { Err(refused(c, common)) }),
     samples: &[
@@ -89,7 +88,7 @@ const INCOMPLETE: Op = Op {
     ..BINARY
 };
 pub static IGAMMA: Op = Op {
-    sig: "igamma(Tensor self, Tensor other) -> Tensor",
+    sig: sig("igamma(Tensor self, Tensor other) -> Tensor"),
     doc: "The regularised lower incomplete gamma function of order `self` at `other`.",
     aliases: &["special.gammainc"],
     body: elementwise(&wide2(incomplete::lower, "igamma_(x, y)")),
@@ -98,7 +97,7 @@ pub static IGAMMA: Op = Op {
     ..INCOMPLETE
 };
 pub static IGAMMAC: Op = Op {
-    sig: "igammac(Tensor self, Tensor other) -> Tensor",
+    sig: sig("igammac(Tensor self, Tensor other) -> Tensor"),
     doc: "The regularised upper incomplete gamma function of order `self` at `other`.",
     aliases: &["special.gammaincc"],
     body: elementwise(&wide2(incomplete::upper, "igammac_(x, y)")),
@@ -111,7 +110,6 @@ fn zeta_slope(c: &Back) -> Term {
     -(c.g() * c.arg(0) * ZETA.call((c.arg(0) + 1, c.arg(1))))
 }
 static HURWITZ: Rule = wide2(special::zeta, "zeta_(x, y)");
-#[allow(clippy::declare_interior_mutable_const)]
 const OF_TWO: Op = Op {
     doc: "Hurwitz's zeta function, the sum of `(k + other)^-input` over k from 0 on.",
     forms: FO,
@@ -120,7 +118,7 @@ const OF_TWO: Op = Op {
     ..BINARY
 };
 pub static ZETA: Op = Op {
-    sig: "special.zeta(Tensor input, Tensor other) -> Tensor",
+    sig: sig("special.zeta(Tensor input, Tensor other) -> Tensor"),
     vjp: Vjp::Each(&[d(0, A0 | A1, |_| no_formula("zeta")), d(1, A0 | A1, zeta_slope)]),
     samples: &[
         "f32[3](= 1.5, 2, 4, nograd), f32[2,3](pos)",
@@ -130,7 +128,7 @@ pub static ZETA: Op = Op {
     ..OF_TWO
 };
 pub static ZETA_SCALAR_SELF: Op = Op {
-    sig: "special.zeta.self_scalar(Scalar input, Tensor other) -> Tensor",
+    sig: sig("special.zeta.self_scalar(Scalar input, Tensor other) -> Tensor"),
     vjp: Vjp::Each(&[d(1, A1, zeta_slope)]),
     node: "SpecialZetaBackward1",
     samples: &["2, f32[2,3](pos)", "1.5, f64[3](pos)"],
@@ -138,7 +136,7 @@ pub static ZETA_SCALAR_SELF: Op = Op {
     ..OF_TWO
 };
 pub static ZETA_SCALAR_OTHER: Op = Op {
-    sig: "special.zeta.other_scalar(Tensor input, Scalar other) -> Tensor",
+    sig: sig("special.zeta.other_scalar(Tensor input, Scalar other) -> Tensor"),
     vjp: Vjp::Each(&[d(0, 0, |_| no_formula("zeta"))]),
     node: "SpecialZetaBackward2",
     keeps: Some(""),

@@ -90,7 +90,7 @@ fn run_gather(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static GATHER: Op = Op {
-    sig: "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+    sig: sig("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"),
     doc: "Picks along `dim` by an index for each element: `out[i][j] = self[index[i][j]][j]` for `dim` 0. The result has the index's shape.",
     forms: FMO,
     body: kernel(gather_spec, run_gather, Some(run_gather)),
@@ -172,12 +172,12 @@ const fn everywhere(run: fn(&Call, &[Tensor]) -> Result<()>) -> Body {
 /// `reduce=` of `scatter_reduce` and `index_reduce`.
 pub(super) fn reduce_mode(c: &Call, arg: usize) -> Result<Mode> {
     match c.str(arg).unwrap_or("") {
-        "sum" if arg == 4 && c.op.parsed().base == "scatter_reduce" => Ok(Mode::Add),
+        "sum" if arg == 4 && c.op.base() == "scatter_reduce" => Ok(Mode::Add),
         "prod" => Ok(Mode::Mul),
         "mean" => Ok(Mode::Mean),
         "amax" | "max" => Ok(Mode::Max),
         "amin" | "min" => Ok(Mode::Min),
-        other if c.op.parsed().base == "scatter_reduce" => {
+        other if c.op.base() == "scatter_reduce" => {
             Err(Error::runtime(format!("reduce argument must be either sum, prod, mean, amax or amin, got {other}.")))
         }
         other => Err(Error::runtime(format!(
@@ -215,7 +215,7 @@ impl Back<'_> {
 }
 
 pub static SCATTER: Op = Op {
-    sig: "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    sig: sig("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"),
     doc: "Writes `src` along `dim` by an index for each element: `self[index[i][j]][j] = src[i][j]` for `dim` 0.",
     forms: FMIO,
     body: everywhere(|c, out| scatter_as(c, out, Mode::Set, true)),
@@ -234,7 +234,7 @@ pub static SCATTER: Op = Op {
 };
 
 pub static SCATTER_VALUE: Op = Op {
-    sig: "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+    sig: sig("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"),
     doc: "Writes a number along `dim` by an index for each element.",
     forms: FMIO,
     body: everywhere(|c, out| scatter_as(c, out, Mode::Set, true)),
@@ -250,7 +250,7 @@ pub static SCATTER_VALUE: Op = Op {
 };
 
 pub static SCATTER_REDUCE_SRC: Op = Op {
-    sig: "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+    sig: sig("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor"),
     doc: "As `scatter`, but adds (`reduce='add'`) or multiplies ('multiply').",
     forms: FMIO,
     body: everywhere(|c, out| scatter_as(c, out, old_mode(c)?, true)),
@@ -275,7 +275,7 @@ pub static SCATTER_REDUCE_SRC: Op = Op {
 };
 
 pub static SCATTER_REDUCE_VALUE: Op = Op {
-    sig: "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
+    sig: sig("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor"),
     doc: "As `scatter` with a number, but adds (`reduce='add'`) or multiplies ('multiply').",
     forms: FMIO,
     body: everywhere(|c, out| scatter_as(c, out, old_mode(c)?, true)),
@@ -289,7 +289,7 @@ pub static SCATTER_REDUCE_VALUE: Op = Op {
 };
 
 pub static SCATTER_ADD: Op = Op {
-    sig: "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    sig: sig("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"),
     doc: "Adds `src` along `dim` by an index for each element; indices may repeat.",
     forms: FMIO,
     body: everywhere(|c, out| scatter_as(c, out, Mode::Add, true)),
@@ -307,7 +307,9 @@ pub static SCATTER_ADD: Op = Op {
 };
 
 pub static SCATTER_REDUCE: Op = Op {
-    sig: "scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+    sig: sig(
+        "scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+    ),
     doc: "Combines `src` with `self` along `dim` by an index for each element: 'sum', 'prod', 'mean', 'amax' or 'amin'.",
     forms: FMIO,
     body: everywhere(|c, out| scatter_as(c, out, reduce_mode(c, 4)?, c.flag(5))),

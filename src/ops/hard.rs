@@ -46,7 +46,7 @@ fn hardtanh_dtype(c: &Call, _: DType) -> Result<(DType, DType)> {
     }
 }
 pub static HARDTANH: Op = Op {
-    sig: "_hardtanh(Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
+    sig: sig("_hardtanh(Tensor self, Scalar min_val, Scalar max_val) -> Tensor"),
     doc: "Limits each element to `[min_val, max_val]`.",
     forms: BEHIND,
     promote: Promote::By(hardtanh_dtype),
@@ -62,7 +62,9 @@ pub static HARDTANH: Op = Op {
 const HARDTANH_ERRORS: &[(&str, &str, &str)] = &[("b8[2]", "RuntimeError", "Bool inputs not supported for hardtanh")];
 
 pub static NN_HARDTANH: Op = Op {
-    sig: "nn.functional.hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0, bool inplace=False) -> Tensor",
+    sig: sig(
+        "nn.functional.hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0, bool inplace=False) -> Tensor",
+    ),
     doc: "Limits each element to `[min_val, max_val]`; the gradient at the limits is zero.",
     body: composite(|c| {
         let (low, high) = (c.float(1)?, c.float(2)?);
@@ -79,7 +81,7 @@ pub static NN_HARDTANH: Op = Op {
     ..ACTIVATION
 };
 pub static NN_RELU6: Op = Op {
-    sig: "nn.functional.relu6(Tensor input, bool inplace=False) -> Tensor",
+    sig: sig("nn.functional.relu6(Tensor input, bool inplace=False) -> Tensor"),
     doc: "Limits each element to `[0, 6]`.",
     body: composite(|c| run(c, 1, &HARDTANH, (c.tensor(0)?, 0, 6))),
     samples: &["f32[2,3]", "f64[6](big)", "i64[4]"],
@@ -97,7 +99,7 @@ impl MapReal<1> for HardSigmoid {
 }
 static HARD_SIGMOID: Rule = real::<HardSigmoid>("clamp_(x + T(3), T(0), T(6)) / T(6)");
 pub static HARDSIGMOID: Op = Op {
-    sig: "_hardsigmoid(Tensor self) -> Tensor",
+    sig: sig("_hardsigmoid(Tensor self) -> Tensor"),
     doc: "`clamp(x + 3, 0, 6) / 6`.",
     forms: BEHIND,
     body: elementwise(&HARD_SIGMOID),
@@ -105,7 +107,7 @@ pub static HARDSIGMOID: Op = Op {
     ..ACTIVATION
 };
 pub static NN_HARDSIGMOID: Op = Op {
-    sig: "nn.functional.hardsigmoid(Tensor input, bool inplace=False) -> Tensor",
+    sig: sig("nn.functional.hardsigmoid(Tensor input, bool inplace=False) -> Tensor"),
     doc: "`clamp(x + 3, 0, 6) / 6`.",
     body: composite(|c| run(c, 1, &HARDSIGMOID, (c.tensor(0)?,))),
     reference: "np.clip(x0 + 3, 0, 6) / 6",
@@ -121,7 +123,7 @@ impl MapReal<1> for HardSwish {
 }
 static HARD_SWISH: Rule = real::<HardSwish>("x * clamp_(x + T(3), T(0), T(6)) / T(6)");
 pub static HARDSWISH: Op = Op {
-    sig: "_hardswish(Tensor self) -> Tensor",
+    sig: sig("_hardswish(Tensor self) -> Tensor"),
     doc: "`x * clamp(x + 3, 0, 6) / 6`.",
     forms: BEHIND,
     body: elementwise(&HARD_SWISH),
@@ -129,7 +131,7 @@ pub static HARDSWISH: Op = Op {
     ..ACTIVATION
 };
 pub static NN_HARDSWISH: Op = Op {
-    sig: "nn.functional.hardswish(Tensor input, bool inplace=False) -> Tensor",
+    sig: sig("nn.functional.hardswish(Tensor input, bool inplace=False) -> Tensor"),
     doc: "`x * clamp(x + 3, 0, 6) / 6`. arXiv:1905.02244.",
     body: composite(|c| run(c, 1, &HARDSWISH, (c.tensor(0)?,))),
     reference: "x0 * np.clip(x0 + 3, 0, 6) / 6",
@@ -149,7 +151,7 @@ fn shrink_slope(c: &Back) -> Term {
     back::SHRINK_BACKWARD.call((c.g(), c.arg(0), c.scalar(1).unwrap_or(0.5.into())))
 }
 pub static HARDSHRINK: Op = Op {
-    sig: "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+    sig: sig("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor"),
     doc: "Zero where `|x| <= lambd`, else `x`.",
     aliases: &["nn.functional.hardshrink"],
     forms: FMO,
@@ -174,7 +176,7 @@ static SOFT_SHRINK: Rule = Rule {
     wgsl: "where_(gt_(x, y), x - y, where_(lt_(x, -y), x + y, where_(isnan_(x), x, copysign_(T(0), x))))",
 };
 pub static SOFTSHRINK: Op = Op {
-    sig: "nn.functional.softshrink(Tensor input, Scalar lambd=0.5) -> Tensor",
+    sig: sig("nn.functional.softshrink(Tensor input, Scalar lambd=0.5) -> Tensor"),
     doc: "`x` moved towards zero by `lambd`, and zero where `|x| <= lambd`.",
     forms: FO,
     promote: Promote::By(|c, d| {
@@ -220,7 +222,7 @@ fn threshold_dtype(c: &Call, d: DType) -> Result<(DType, DType)> {
     Ok(own)
 }
 pub static THRESHOLD: Op = Op {
-    sig: "_threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
+    sig: sig("_threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor"),
     doc: "`x` where greater than `threshold`, else `value`.",
     forms: BEHIND,
     promote: Promote::By(threshold_dtype),
@@ -236,7 +238,7 @@ pub static THRESHOLD: Op = Op {
     ..ACTIVATION
 };
 pub static NN_THRESHOLD: Op = Op {
-    sig: "nn.functional.threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor",
+    sig: sig("nn.functional.threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor"),
     doc: "`x` where greater than `threshold`, else `value`.",
     body: composite(|c| run(c, 3, &THRESHOLD, (c.tensor(0)?, c.scalar(1)?, c.scalar(2)?))),
     samples: &["f32[2,3], 0.1, 2.0", "i64[4], 1, 7", "f32[10](special), 0, -1"],
@@ -246,7 +248,7 @@ pub static NN_THRESHOLD: Op = Op {
 };
 
 pub static THRESHOLD_OUT: Op = Op {
-    sig: "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
+    sig: sig("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor"),
     doc: "`x` where greater than `threshold`, else `value`; see `nn.functional.threshold`.",
     forms: FO,
     body: composite(|c| THRESHOLD.calls((c.tensor(0)?, c.scalar(1)?, c.scalar(2)?))),
@@ -267,7 +269,7 @@ impl MapReal<2> for Prelu {
 static PRELU_OF: Rule =
     Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, Prelu>(), wgsl: "where_(gt_(x, T(0)), x, x * y)" };
 pub static PRELU_KERNEL: Op = Op {
-    sig: "_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
+    sig: sig("_prelu_kernel(Tensor self, Tensor weight) -> Tensor"),
     doc: "`x` where positive, else `weight * x`; the weight broadcasts.",
     forms: HIDDEN,
     body: elementwise(&PRELU_OF),
@@ -280,7 +282,7 @@ pub static PRELU_KERNEL: Op = Op {
     ..ACTIVATION
 };
 pub static PRELU: Op = Op {
-    sig: "prelu(Tensor self, Tensor weight) -> Tensor",
+    sig: sig("prelu(Tensor self, Tensor weight) -> Tensor"),
     doc: "`x` where positive, else `weight * x`, with one weight or one for each channel (dimension 1). arXiv:1502.01852.",
     aliases: &["nn.functional.prelu"],
     forms: FM,
@@ -330,7 +332,7 @@ fn prelu(c: &Call) -> Result<Outputs> {
 }
 
 pub static SOFTSIGN: Op = Op {
-    sig: "nn.functional.softsign(Tensor input) -> Tensor",
+    sig: sig("nn.functional.softsign(Tensor input) -> Tensor"),
     doc: "`x / (1 + |x|)`.",
     body: composite(|c| (Term::from(c.tensor(0)?) / (Term::from(c.tensor(0)?).abs() + 1)).outputs()),
     samples: &["f32[2,3]", "f64[4](big)", "i64[4]"],
@@ -339,7 +341,7 @@ pub static SOFTSIGN: Op = Op {
     ..ACTIVATION
 };
 pub static TANHSHRINK: Op = Op {
-    sig: "nn.functional.tanhshrink(Tensor input) -> Tensor",
+    sig: sig("nn.functional.tanhshrink(Tensor input) -> Tensor"),
     doc: "`x - tanh(x)`.",
     body: composite(|c| (Term::from(c.tensor(0)?) - Term::from(c.tensor(0)?).tanh()).outputs()),
     samples: &["f32[2,3]", "f64[4](big)", "i64[4]"],

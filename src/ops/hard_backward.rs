@@ -21,7 +21,6 @@ pub static OPS: &[&Op] = &[
 ];
 
 /// Of slopes that are constant piece by piece: linear in `grad`, so that it is its own gradient there, and flat in `self`.
-#[allow(clippy::declare_interior_mutable_const)]
 const PIECEWISE: Op =
     Op { promote: Promote::By(of_tensors), vjp: Vjp::Each(&[d(0, A1, again), d(1, 0, |c| c.zeros(1))]), ..BACKWARD };
 fn again(c: &Back) -> Term {
@@ -46,7 +45,7 @@ static PASS_ABOVE: Rule = Rule {
     wgsl: "where_(le_(y, z), T(0), x)",
 };
 pub static THRESHOLD_BACKWARD: Op = Op {
-    sig: "_threshold_backward(Tensor grad, Tensor self, Scalar threshold) -> Tensor",
+    sig: sig("_threshold_backward(Tensor grad, Tensor self, Scalar threshold) -> Tensor"),
     doc: "The gradient where `self` is above the threshold, else zero.",
     body: elementwise(&PASS_ABOVE),
     samples: &["f32[2,3], f32[2,3], 0"],
@@ -65,7 +64,7 @@ static LEAKY_SLOPE: Rule = one_pass::<3, LeakyBackward>(&[0, 1, 2], "where_(gt_(
 const ONE_NUMBER: &[&str] = &["f32[2,3], f32[2,3], 0.3", "f64[4], f64[4], 0.5"];
 const ONE_NUMBER_ERRORS: &[(&str, &str, &str)] = &[("f32[2,3], f32[4], 0.3", "RuntimeError", "must match the size")];
 pub static LEAKY_RELU_BACKWARD: Op = Op {
-    sig: "_leaky_relu_backward(Tensor grad, Tensor self, Scalar negative_slope) -> Tensor",
+    sig: sig("_leaky_relu_backward(Tensor grad, Tensor self, Scalar negative_slope) -> Tensor"),
     body: elementwise(&LEAKY_SLOPE),
     samples: ONE_NUMBER,
     errors: ONE_NUMBER_ERRORS,
@@ -81,7 +80,7 @@ impl MapReal<3> for ShrinkBackward {
 }
 static SHRINK_SLOPE: Rule = one_pass::<3, ShrinkBackward>(&[0, 1, 2], "where_(le_(abs_(y), z), T(0), x)");
 pub static SHRINK_BACKWARD: Op = Op {
-    sig: "_shrink_backward(Tensor grad, Tensor self, Scalar lambd) -> Tensor",
+    sig: sig("_shrink_backward(Tensor grad, Tensor self, Scalar lambd) -> Tensor"),
     body: elementwise(&SHRINK_SLOPE),
     samples: ONE_NUMBER,
     errors: ONE_NUMBER_ERRORS,
@@ -98,7 +97,7 @@ impl MapReal<4> for HardTanhBackward {
 static HARDTANH_SLOPE: Rule =
     one_pass::<4, HardTanhBackward>(&[0, 1, 2, 3], "where_(logical_or_(le_(y, z), ge_(y, w)), T(0), x)");
 pub static HARDTANH_BACKWARD: Op = Op {
-    sig: "_hardtanh_backward(Tensor grad, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
+    sig: sig("_hardtanh_backward(Tensor grad, Tensor self, Scalar min_val, Scalar max_val) -> Tensor"),
     body: elementwise(&HARDTANH_SLOPE),
     samples: TWO_NUMBERS,
     errors: TWO_NUMBERS_ERRORS,
@@ -116,7 +115,7 @@ impl MapReal<2> for HardSigmoidBackward {
 static HARDSIGMOID_SLOPE: Rule =
     one_pass::<2, HardSigmoidBackward>(&[0, 1], "where_(lt_(abs_(y), T(3)), x / T(6), T(0))");
 pub static HARDSIGMOID_BACKWARD: Op = Op {
-    sig: "_hardsigmoid_backward(Tensor grad, Tensor self) -> Tensor",
+    sig: sig("_hardsigmoid_backward(Tensor grad, Tensor self) -> Tensor"),
     body: elementwise(&HARDSIGMOID_SLOPE),
     ..PIECEWISE
 };
@@ -136,7 +135,7 @@ static HARDSWISH_SLOPE: Rule = one_pass::<2, HardSwishBackward>(
     "where_(le_(y, T(-3)), T(0), where_(lt_(y, T(3)), x * (y / T(3) + T(0.5)), x))",
 );
 pub static HARDSWISH_BACKWARD: Op = Op {
-    sig: "_hardswish_backward(Tensor grad, Tensor self) -> Tensor",
+    sig: sig("_hardswish_backward(Tensor grad, Tensor self) -> Tensor"),
     body: formula(
         |c| {
             let upper = x(c)?.less(3).choose(g(c)? * (x(c)? / 3 + 0.5), g(c)?);
@@ -147,7 +146,7 @@ pub static HARDSWISH_BACKWARD: Op = Op {
     ..BACKWARD
 };
 pub static HARDSWISH_FUSED: Op = Op {
-    sig: "_hardswish_backward_fused(Tensor grad, Tensor self) -> Tensor",
+    sig: sig("_hardswish_backward_fused(Tensor grad, Tensor self) -> Tensor"),
     body: elementwise(&HARDSWISH_SLOPE),
     ..FUSED
 };

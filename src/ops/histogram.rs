@@ -33,7 +33,7 @@ fn histogram(list: &[f64], bins: usize, low: f64, high: f64) -> Result<Vec<f64>>
 }
 
 pub static HISTC: Op = Op {
-    sig: "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
+    sig: sig("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor"),
     doc: "Counts of equal intervals between `min` and `max`, or between the least and the greatest element where both are 0.",
     forms: FMO,
     body: composite(|c| {
@@ -230,11 +230,12 @@ fn floating(t: &Tensor) -> Result<()> {
     }
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const HISTOGRAM_FORM: Op = Op { forms: FMO, vjp: Vjp::Missing, out_dtype: Some(OutDType::Same), ..OP };
 
 pub static HISTOGRAM: Op = Op {
-    sig: "histogram(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
+    sig: sig(
+        "histogram(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
+    ),
     doc: "Counts of `bins` equal intervals of a range, by default that of the elements, and the edges of the intervals. The last one is closed.",
     body: composite(|c| {
         floating(c.tensor(0)?)?;
@@ -261,7 +262,9 @@ pub static HISTOGRAM: Op = Op {
     ..HISTOGRAM_FORM
 };
 pub static HISTOGRAM_EDGES: Op = Op {
-    sig: "histogram.bins(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
+    sig: sig(
+        "histogram.bins(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
+    ),
     doc: "Counts between the rising edges in `bins`, and those edges. The last interval is closed.",
     body: composite(|c| {
         floating(c.tensor(0)?)?;
@@ -294,7 +297,9 @@ fn points_of(c: &Call) -> Result<Tensor> {
 }
 
 pub static BIN_EDGES: Op = Op {
-    sig: "_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]",
+    sig: sig(
+        "_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]",
+    ),
     doc: "The edges of equal intervals in each dimension of points, [.., N].",
     forms: HIDDEN,
     body: composite(|c| {
@@ -324,7 +329,9 @@ pub static BIN_EDGES: Op = Op {
 };
 
 pub static FROM_BIN_TENSORS: Op = Op {
-    sig: "_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor",
+    sig: sig(
+        "_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor",
+    ),
     doc: "Counts of points, [.., N], between the rising edges of each dimension.",
     forms: HIDDEN,
     body: composite(|c| {

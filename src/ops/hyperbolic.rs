@@ -19,7 +19,7 @@ impl Analytic for Sinh {
     }
 }
 pub static SINH: Op = Op {
-    sig: "sinh(Tensor self) -> Tensor",
+    sig: sig("sinh(Tensor self) -> Tensor"),
     doc: "The hyperbolic sine.",
     body: elementwise(&analytic::<Sinh>("sinh_(x)")),
     vjp: Vjp::Each(&[d(0, A0, |c| c.g() * c.arg(0).cosh().conj())]),
@@ -38,7 +38,7 @@ impl Analytic for Cosh {
     }
 }
 pub static COSH: Op = Op {
-    sig: "cosh(Tensor self) -> Tensor",
+    sig: sig("cosh(Tensor self) -> Tensor"),
     doc: "The hyperbolic cosine.",
     body: elementwise(&analytic::<Cosh>("cosh_(x)")),
     vjp: Vjp::Each(&[d(0, A0, |c| c.g() * c.arg(0).sinh().conj())]),
@@ -57,7 +57,7 @@ impl Analytic for Tanh {
     }
 }
 pub static TANH: Op = Op {
-    sig: "tanh(Tensor self) -> Tensor",
+    sig: sig("tanh(Tensor self) -> Tensor"),
     doc: "The hyperbolic tangent.",
     aliases: &["nn.functional.tanh"],
     body: elementwise(&analytic::<Tanh>("tanh_(x)")),
@@ -77,7 +77,7 @@ impl Analytic for Asinh {
     }
 }
 pub static ASINH: Op = Op {
-    sig: "asinh(Tensor self) -> Tensor",
+    sig: sig("asinh(Tensor self) -> Tensor"),
     doc: "The inverse hyperbolic sine.",
     aliases: &["arcsinh"],
     body: elementwise(&analytic::<Asinh>("asinh_(x)")),
@@ -103,7 +103,7 @@ fn acosh_slope(c: &Back) -> Term {
     c.g() * slope.conj()
 }
 pub static ACOSH: Op = Op {
-    sig: "acosh(Tensor self) -> Tensor",
+    sig: sig("acosh(Tensor self) -> Tensor"),
     doc: "The inverse hyperbolic cosine; NaN below 1.",
     aliases: &["arccosh"],
     body: elementwise(&analytic::<Acosh>("acosh_(x)")),
@@ -124,7 +124,7 @@ impl Analytic for Atanh {
     }
 }
 pub static ATANH: Op = Op {
-    sig: "atanh(Tensor self) -> Tensor",
+    sig: sig("atanh(Tensor self) -> Tensor"),
     doc: "The inverse hyperbolic tangent; NaN outside [-1, 1].",
     aliases: &["arctanh"],
     body: elementwise(&analytic::<Atanh>("atanh_(x)")),

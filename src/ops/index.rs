@@ -135,7 +135,7 @@ fn whole_list(c: &Call) -> Result<Indices> {
 }
 
 pub static INDEX: Op = Op {
-    sig: "index(Tensor self, Tensor?[] indices) -> Tensor",
+    sig: sig("index(Tensor self, Tensor?[] indices) -> Tensor"),
     doc: "`self[indices]`: one optional index tensor for each leading dimension; masks stand for as many dimensions as they have.",
     forms: HIDDEN,
     body: composite(|c| {
@@ -193,7 +193,7 @@ fn check_prepared(t: &Tensor, list: &Indices) -> Result<()> {
 }
 
 pub static INDEX_KERNEL: Op = Op {
-    sig: "_index(Tensor self, Tensor?[] indices) -> Tensor",
+    sig: sig("_index(Tensor self, Tensor?[] indices) -> Tensor"),
     doc: "`self[indices]` with int64 indices of one shape.",
     forms: HIDDEN,
     body: kernel(
@@ -282,7 +282,7 @@ fn put(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static INDEX_PUT: Op = Op {
-    sig: "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+    sig: sig("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor"),
     doc: "`self[indices] = values`, or `+=` if `accumulate`, which adds up where indices repeat. Values broadcast.",
     forms: FMI,
     body: Body::Kernel(Kernel {

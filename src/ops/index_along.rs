@@ -30,7 +30,7 @@ fn fits(index: &Tensor, shape: &[usize], dim: i64) -> Result<()> {
 }
 
 pub static PUT_ALONG: Op = Op {
-    sig: "_put_along(Tensor self, Tensor index, int dim, int[] size) -> Tensor",
+    sig: sig("_put_along(Tensor self, Tensor index, int dim, int[] size) -> Tensor"),
     doc: "Zeros of shape `size` with `self` added at the positions `index` along `dim`.",
     forms: HIDDEN,
     body: kernel(
@@ -71,7 +71,7 @@ fn put_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static TAKE_ALONG: Op = Op {
-    sig: "_take_along(Tensor self, Tensor index, int dim) -> Tensor",
+    sig: sig("_take_along(Tensor self, Tensor index, int dim) -> Tensor"),
     doc: "The elements of `self` at the positions `index` along `dim`.",
     forms: HIDDEN,
     body: kernel(

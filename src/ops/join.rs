@@ -105,7 +105,7 @@ fn cat(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static CAT: Op = Op {
-    sig: "cat(Tensor[] tensors, int dim=0) -> Tensor",
+    sig: sig("cat(Tensor[] tensors, int dim=0) -> Tensor"),
     doc: "Joins tensors along a dimension that exists; all other sizes agree. Dtypes promote; empty 1-d tensors are skipped.",
     aliases: &["concat", "concatenate"],
     forms: FO,
@@ -189,7 +189,7 @@ fn stack(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static STACK: Op = Op {
-    sig: "stack(Tensor[] tensors, int dim=0) -> Tensor",
+    sig: sig("stack(Tensor[] tensors, int dim=0) -> Tensor"),
     doc: "Joins tensors of one shape along a new dimension. Dtypes promote.",
     forms: FO,
     body: kernel(stack_spec, stack, Some(stack)),
@@ -217,7 +217,7 @@ fn nonempty(c: &Call, name: &str) -> Result<()> {
 }
 
 pub static HSTACK: Op = Op {
-    sig: "hstack(Tensor[] tensors) -> Tensor",
+    sig: sig("hstack(Tensor[] tensors) -> Tensor"),
     doc: "Joins along columns: dimension 1, or 0 where the tensors have only one.",
     forms: FO,
     body: composite(|c| {
@@ -235,7 +235,7 @@ pub static HSTACK: Op = Op {
 };
 
 pub static VSTACK: Op = Op {
-    sig: "vstack(Tensor[] tensors) -> Tensor",
+    sig: sig("vstack(Tensor[] tensors) -> Tensor"),
     doc: "Joins along rows; a 1-d tensor is one row.",
     aliases: &["row_stack"],
     forms: FO,
@@ -252,7 +252,7 @@ pub static VSTACK: Op = Op {
 };
 
 pub static DSTACK: Op = Op {
-    sig: "dstack(Tensor[] tensors) -> Tensor",
+    sig: sig("dstack(Tensor[] tensors) -> Tensor"),
     doc: "Joins along the third dimension.",
     forms: FO,
     body: composite(|c| {
@@ -268,7 +268,7 @@ pub static DSTACK: Op = Op {
 };
 
 pub static COLUMN_STACK: Op = Op {
-    sig: "column_stack(Tensor[] tensors) -> Tensor",
+    sig: sig("column_stack(Tensor[] tensors) -> Tensor"),
     doc: "Joins along columns; a 1-d tensor is one column.",
     forms: FO,
     body: composite(|c| {
@@ -317,7 +317,7 @@ fn block_diag(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static BLOCK_DIAG: Op = Op {
-    sig: "block_diag(Tensors tensors=[]) -> Tensor",
+    sig: sig("block_diag(Tensors tensors=[]) -> Tensor"),
     doc: "A matrix with the given matrices on its diagonal and zeros elsewhere.",
     forms: F,
     body: kernel(

@@ -112,7 +112,9 @@ fn last(k: usize) -> Ints {
 }
 
 pub static LAYER_NORM: Op = Op {
-    sig: "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
+    sig: sig(
+        "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
+    ),
     doc: "Normalises over the last dimensions, those of `normalized_shape`, to mean 0 and variance 1; then scales and shifts.",
     aliases: &["nn.functional.layer_norm"],
     forms: F,
@@ -137,7 +139,9 @@ pub static LAYER_NORM: Op = Op {
 };
 
 pub static NATIVE_LAYER_NORM: Op = Op {
-    sig: "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> Tensor[]",
+    sig: sig(
+        "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> Tensor[]",
+    ),
     doc: "`layer_norm` with the mean and the reciprocal standard deviation of each row.",
     forms: F,
     body: kernel(infer, forward, Some(forward)),
@@ -182,7 +186,9 @@ fn gradients(c: &Back) -> Result<Vec<Option<Tensor>>> {
 }
 
 pub static LAYER_NORM_BACKWARD: Op = Op {
-    sig: "_layer_norm_backward(Tensor grad, Tensor input, int[] normalized_shape, Tensor? weight, Tensor mean, Tensor rstd) -> Tensor[]",
+    sig: sig(
+        "_layer_norm_backward(Tensor grad, Tensor input, int[] normalized_shape, Tensor? weight, Tensor mean, Tensor rstd) -> Tensor[]",
+    ),
     doc: "The gradients of `layer_norm` by input, weight and bias, in one pass.",
     forms: HIDDEN,
     body: kernel(

@@ -51,7 +51,9 @@ fn left(t: Tensor) -> Result<Outputs> {
 }
 
 pub static EMPTY: Op = Op {
-    sig: "empty(Size size, *, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    sig: sig(
+        "empty(Size size, *, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    ),
     doc: "A tensor whose values are whatever the memory held; float32 by default.",
     forms: FO,
     body: composite(|c| {
@@ -73,7 +75,9 @@ pub static EMPTY: Op = Op {
 };
 
 pub static EMPTY_STRIDED: Op = Op {
-    sig: "empty_strided(Size size, int[] stride, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "empty_strided(Size size, int[] stride, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "A tensor of the given sizes and strides whose values are whatever the memory held.",
     forms: F,
     body: composite(|c| {
@@ -120,7 +124,9 @@ fn permuted(sizes: &[i64], order: &[i64]) -> Result<Layout> {
 }
 
 pub static EMPTY_PERMUTED: Op = Op {
-    sig: "empty_permuted(int[] size, int[] physical_layout, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "empty_permuted(int[] size, int[] physical_layout, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "A dense tensor of the given sizes whose dimensions lie in memory in the order of `physical_layout`, outermost first; the values are whatever the memory held.",
     forms: F,
     body: composite(|c| {
@@ -157,11 +163,12 @@ fn filled_like(c: &Call, at: usize, value: Option<Scalar>) -> Result<Outputs> {
     Ok(smallvec![t])
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const LIKE: Op = Op { forms: F, vjp: Vjp::None("creation"), errors: &[("'a'", "TypeError", "must be Tensor")], ..OP };
 
 pub static EMPTY_LIKE: Op = Op {
-    sig: "empty_like(Tensor self, *, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    sig: sig(
+        "empty_like(Tensor self, *, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    ),
     doc: "A tensor in the shape of another whose values are whatever the memory held.",
     body: composite(|c| filled_like(c, 1, None)),
     samples: &["f32[0,3]"],
@@ -169,7 +176,9 @@ pub static EMPTY_LIKE: Op = Op {
     ..LIKE
 };
 pub static ZEROS_LIKE: Op = Op {
-    sig: "zeros_like(Tensor self, *, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    sig: sig(
+        "zeros_like(Tensor self, *, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    ),
     doc: "Zeros in the shape of another tensor.",
     body: composite(|c| filled_like(c, 1, Some(Scalar::Int(0)))),
     samples: &["f32[2,3]", "i64[2]", "f32[2], dtype=int64"],
@@ -177,7 +186,9 @@ pub static ZEROS_LIKE: Op = Op {
     ..LIKE
 };
 pub static ONES_LIKE: Op = Op {
-    sig: "ones_like(Tensor self, *, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    sig: sig(
+        "ones_like(Tensor self, *, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    ),
     doc: "Ones in the shape of another tensor.",
     body: composite(|c| filled_like(c, 1, Some(Scalar::Int(1)))),
     samples: &["f32[2,3]", "i64[2]", "f32[2], dtype=bool"],
@@ -185,7 +196,9 @@ pub static ONES_LIKE: Op = Op {
     ..LIKE
 };
 pub static FULL_LIKE: Op = Op {
-    sig: "full_like(Tensor self, Scalar fill_value, *, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    sig: sig(
+        "full_like(Tensor self, Scalar fill_value, *, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    ),
     doc: "One number in the shape of another tensor.",
     body: composite(|c| filled_like(c, 2, Some(c.scalar(1)?))),
     samples: &["f32[2,3], 2.5", "i64[2], 3", "f32[2], 1, dtype=float64"],
@@ -205,7 +218,6 @@ fn new_filled(c: &Call, at: usize, value: Option<Scalar>) -> Result<Outputs> {
     Ok(smallvec![out])
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const NEW: Op = Op {
     forms: M,
     vjp: Vjp::None("creation"),
@@ -214,7 +226,9 @@ const NEW: Op = Op {
 };
 
 pub static NEW_EMPTY: Op = Op {
-    sig: "new_empty(Tensor self, Size size, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "new_empty(Tensor self, Size size, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "An uninitialised tensor of self's dtype and device.",
     body: composite(|c| new_filled(c, 2, None)),
     samples: &["f32[2], (0, 3)"],
@@ -222,7 +236,9 @@ pub static NEW_EMPTY: Op = Op {
     ..NEW
 };
 pub static NEW_ZEROS: Op = Op {
-    sig: "new_zeros(Tensor self, Size size, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "new_zeros(Tensor self, Size size, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "Zeros of self's dtype and device.",
     body: composite(|c| new_filled(c, 2, Some(Scalar::Int(0)))),
     samples: &["f32[2], (2, 3)", "i64[2], (2,)"],
@@ -230,7 +246,9 @@ pub static NEW_ZEROS: Op = Op {
     ..NEW
 };
 pub static NEW_ONES: Op = Op {
-    sig: "new_ones(Tensor self, Size size, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "new_ones(Tensor self, Size size, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "Ones of self's dtype and device.",
     body: composite(|c| new_filled(c, 2, Some(Scalar::Int(1)))),
     samples: &["f32[2], (2, 3)", "i64[2], (2,)"],
@@ -238,7 +256,9 @@ pub static NEW_ONES: Op = Op {
     ..NEW
 };
 pub static NEW_FULL: Op = Op {
-    sig: "new_full(Tensor self, Size size, Scalar fill_value, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "new_full(Tensor self, Size size, Scalar fill_value, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "One number, in self's dtype and on its device.",
     body: composite(|c| new_filled(c, 3, Some(c.scalar(2)?))),
     samples: &["f32[2], (2, 3), 1.5", "i64[2], (2,), 7"],
@@ -248,7 +268,7 @@ pub static NEW_FULL: Op = Op {
 };
 
 pub static SCALAR_TENSOR: Op = Op {
-    sig: "scalar_tensor(Scalar s, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig("scalar_tensor(Scalar s, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor"),
     doc: "A 0-d tensor of one number; float32 by default, whatever the number.",
     forms: F,
     body: composite(|c| {
@@ -271,7 +291,7 @@ fn clear(_: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static ZERO_: Op = Op {
-    sig: "zero_(Tensor self) -> Tensor",
+    sig: sig("zero_(Tensor self) -> Tensor"),
     doc: "Writes zero everywhere in `self`.",
     forms: INPLACE_FUNCTION,
     body: kernel_into(clear, Some(clear)),

@@ -18,7 +18,7 @@ use smallvec::smallvec;
 pub static OPS: &[&Op] = &[&LINEAR, &DROPOUT, &DROPOUT_, &F_DROPOUT, &DROPOUT_MASK];
 
 pub static LINEAR: Op = Op {
-    sig: "nn.functional.linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+    sig: sig("nn.functional.linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"),
     doc: "`input @ weight.T + bias`: [.., k] and [m, k] give [.., m].",
     forms: FO,
     body: composite(linear),
@@ -58,7 +58,7 @@ fn linear(c: &Call) -> Result<Outputs> {
 
 /// A mask of zeros, with probability `p`, and `1 / (1 - p)`.
 pub static DROPOUT_MASK: Op = Op {
-    sig: "_dropout_mask(Tensor self, float p) -> Tensor",
+    sig: sig("_dropout_mask(Tensor self, float p) -> Tensor"),
     doc: "For each element 0 with probability `p`, else `1 / (1 - p)`, from the default generator.",
     forms: HIDDEN,
     body: kernel(|c| Ok(smallvec![Spec::like(c.tensor(0)?)]), mask, Some(mask)),
@@ -104,7 +104,7 @@ fn dropout(x: &Tensor, p: f64, train: bool, inplace: bool, refusal: Class) -> Re
 }
 
 pub static DROPOUT: Op = Op {
-    sig: "dropout(Tensor input, float p, bool train) -> Tensor",
+    sig: sig("dropout(Tensor input, float p, bool train) -> Tensor"),
     doc: "Zeroes elements with probability `p` and scales the others by `1 / (1 - p)`, where `train` is set.",
     forms: F,
     body: composite(|c| dropout(c.tensor(0)?, c.float(1)?, c.flag(2), false, Class::Runtime)),
@@ -115,7 +115,7 @@ pub static DROPOUT: Op = Op {
 };
 
 pub static DROPOUT_: Op = Op {
-    sig: "dropout_(Tensor input, float p, bool train) -> Tensor",
+    sig: sig("dropout_(Tensor input, float p, bool train) -> Tensor"),
     doc: "`dropout` in place.",
     forms: Forms(Forms::FUNCTION | Forms::ONLY_INPLACE),
     body: composite(|c| dropout(c.tensor(0)?, c.float(1)?, c.flag(2), false, Class::Runtime)),
@@ -126,7 +126,7 @@ pub static DROPOUT_: Op = Op {
 };
 
 pub static F_DROPOUT: Op = Op {
-    sig: "nn.functional.dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
+    sig: sig("nn.functional.dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor"),
     doc: "Zeroes elements with probability `p` and scales the others by `1 / (1 - p)`, where `training` is set.",
     forms: F,
     body: composite(|c| dropout(c.tensor(0)?, c.float(1)?, c.flag(2), c.flag(3), Class::Value)),

@@ -25,7 +25,6 @@ pub static OPS: &[&Op] = &[
     &RIGHT_SHIFT_SCALAR,
 ];
 
-#[allow(clippy::declare_interior_mutable_const)]
 const LOGICAL: Op = Op {
     promote: Promote::Test,
     vjp: Vjp::None("the result is bool"),
@@ -98,28 +97,28 @@ static NEITHER: Rule = Rule { operands: &[0], loops: Loops::NONE.test_num::<1, N
 static NOT: Rule = Rule { operands: &[0], loops: Loops::NONE.bits::<1, Not>(), wgsl: "not_(x)" };
 
 pub static LOGICAL_AND: Op = Op {
-    sig: "logical_and(Tensor self, Tensor other) -> Tensor",
+    sig: sig("logical_and(Tensor self, Tensor other) -> Tensor"),
     doc: "Whether both are nonzero, element by element.",
     body: elementwise(&BOTH),
     reference: "np.logical_and(x0, x1)",
     ..LOGICAL
 };
 pub static LOGICAL_OR: Op = Op {
-    sig: "logical_or(Tensor self, Tensor other) -> Tensor",
+    sig: sig("logical_or(Tensor self, Tensor other) -> Tensor"),
     doc: "Whether either is nonzero, element by element.",
     body: elementwise(&EITHER),
     reference: "np.logical_or(x0, x1)",
     ..LOGICAL
 };
 pub static LOGICAL_XOR: Op = Op {
-    sig: "logical_xor(Tensor self, Tensor other) -> Tensor",
+    sig: sig("logical_xor(Tensor self, Tensor other) -> Tensor"),
     doc: "Whether exactly one is nonzero, element by element.",
     body: elementwise(&ONE_OF),
     reference: "np.logical_xor(x0, x1)",
     ..LOGICAL
 };
 pub static LOGICAL_NOT: Op = Op {
-    sig: "logical_not(Tensor self) -> Tensor",
+    sig: sig("logical_not(Tensor self) -> Tensor"),
     doc: "Whether an element is zero.",
     promote: Promote::Test,
     body: elementwise(&NEITHER),
@@ -129,7 +128,6 @@ pub static LOGICAL_NOT: Op = Op {
     ..UNARY
 };
 
-#[allow(clippy::declare_interior_mutable_const)]
 const BITWISE: Op = Op {
     vjp: Vjp::None("integers have no gradient"),
     samples: &["i64[2,3], i64[3]", "u8[4], u8[4]", "b8[4], b8[4]", "i32[4], 5", "b8[3], True"],
@@ -140,7 +138,6 @@ const BITWISE: Op = Op {
     ..BINARY
 };
 /// A number first.
-#[allow(clippy::declare_interior_mutable_const)]
 const BITWISE_SCALAR: Op = Op {
     forms: F,
     vjp: Vjp::None("integers have no gradient"),
@@ -150,42 +147,42 @@ const BITWISE_SCALAR: Op = Op {
 };
 
 pub static BITWISE_AND: Op = Op {
-    sig: "bitwise_and(Tensor self, Operand other) -> Tensor",
+    sig: sig("bitwise_and(Tensor self, Operand other) -> Tensor"),
     doc: "The bits that both have; for bool `and`.",
     body: elementwise(&AND),
     reference: "np.bitwise_and(x0, x1)",
     ..BITWISE
 };
 pub static BITWISE_AND_SCALAR: Op = Op {
-    sig: "bitwise_and.scalar(Scalar self, Tensor other) -> Tensor",
+    sig: sig("bitwise_and.scalar(Scalar self, Tensor other) -> Tensor"),
     doc: "The bits that a number and each element have.",
     body: elementwise(&AND),
     reference: "np.bitwise_and(x0, x1)",
     ..BITWISE_SCALAR
 };
 pub static BITWISE_OR: Op = Op {
-    sig: "bitwise_or(Tensor self, Operand other) -> Tensor",
+    sig: sig("bitwise_or(Tensor self, Operand other) -> Tensor"),
     doc: "The bits that either has; for bool `or`.",
     body: elementwise(&OR),
     reference: "np.bitwise_or(x0, x1)",
     ..BITWISE
 };
 pub static BITWISE_OR_SCALAR: Op = Op {
-    sig: "bitwise_or.scalar(Scalar self, Tensor other) -> Tensor",
+    sig: sig("bitwise_or.scalar(Scalar self, Tensor other) -> Tensor"),
     doc: "The bits that a number or each element has.",
     body: elementwise(&OR),
     reference: "np.bitwise_or(x0, x1)",
     ..BITWISE_SCALAR
 };
 pub static BITWISE_XOR: Op = Op {
-    sig: "bitwise_xor(Tensor self, Operand other) -> Tensor",
+    sig: sig("bitwise_xor(Tensor self, Operand other) -> Tensor"),
     doc: "The bits that one of both has; for bool `xor`.",
     body: elementwise(&XOR),
     reference: "np.bitwise_xor(x0, x1)",
     ..BITWISE
 };
 pub static BITWISE_XOR_SCALAR: Op = Op {
-    sig: "bitwise_xor.scalar(Scalar self, Tensor other) -> Tensor",
+    sig: sig("bitwise_xor.scalar(Scalar self, Tensor other) -> Tensor"),
     doc: "The bits that differ between a number and each element.",
     body: elementwise(&XOR),
     reference: "np.bitwise_xor(x0, x1)",
@@ -193,7 +190,7 @@ pub static BITWISE_XOR_SCALAR: Op = Op {
 };
 
 pub static BITWISE_NOT: Op = Op {
-    sig: "bitwise_not(Tensor self) -> Tensor",
+    sig: sig("bitwise_not(Tensor self) -> Tensor"),
     doc: "Every bit turned over; for bool `not`.",
     // The bits of a bool are one: turning over all eight would leave it true.
     body: elementwise_by(|c| Ok(if c.tensor(0)?.dtype() == DType::Bool { &NEITHER } else { &NOT }), &[&NOT, &NEITHER]),
@@ -230,7 +227,7 @@ fn shiftable(c: &Call, common: DType) -> Result<(DType, DType)> {
 }
 
 pub static LEFT_SHIFT: Op = Op {
-    sig: "bitwise_left_shift(Tensor self, Operand other) -> Tensor",
+    sig: sig("bitwise_left_shift(Tensor self, Operand other) -> Tensor"),
     doc: "Shifts bits to the left: `self << other`. Zero where the distance is negative or beyond the width.",
     promote: Promote::By(shiftable),
     body: elementwise(&SHIFT_LEFT),
@@ -239,7 +236,7 @@ pub static LEFT_SHIFT: Op = Op {
     ..BITWISE
 };
 pub static LEFT_SHIFT_SCALAR: Op = Op {
-    sig: "bitwise_left_shift.scalar(Scalar self, Tensor other) -> Tensor",
+    sig: sig("bitwise_left_shift.scalar(Scalar self, Tensor other) -> Tensor"),
     doc: "Shifts the bits of a number to the left by each element.",
     promote: Promote::By(shiftable),
     body: elementwise(&SHIFT_LEFT),
@@ -247,7 +244,7 @@ pub static LEFT_SHIFT_SCALAR: Op = Op {
     ..BITWISE_SCALAR
 };
 pub static RIGHT_SHIFT: Op = Op {
-    sig: "bitwise_right_shift(Tensor self, Operand other) -> Tensor",
+    sig: sig("bitwise_right_shift(Tensor self, Operand other) -> Tensor"),
     doc: "Shifts bits to the right, filling with the sign: `self >> other`.",
     promote: Promote::By(shiftable),
     body: elementwise(&SHIFT_RIGHT),
@@ -256,7 +253,7 @@ pub static RIGHT_SHIFT: Op = Op {
     ..BITWISE
 };
 pub static RIGHT_SHIFT_SCALAR: Op = Op {
-    sig: "bitwise_right_shift.scalar(Scalar self, Tensor other) -> Tensor",
+    sig: sig("bitwise_right_shift.scalar(Scalar self, Tensor other) -> Tensor"),
     doc: "Shifts the bits of a number to the right by each element.",
     promote: Promote::By(shiftable),
     body: elementwise(&SHIFT_RIGHT),

@@ -82,7 +82,7 @@ const MANY: Option<Expanded> = Some(Expanded {
 });
 
 pub static MASKED_FILL: Op = Op {
-    sig: "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+    sig: sig("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor"),
     doc: "`value` where the bool `mask` is true, else `self`. Mask and self broadcast.",
     forms: FMI,
     promote: Promote::By(fill_dtype),
@@ -109,7 +109,7 @@ pub static MASKED_FILL: Op = Op {
 };
 
 pub static MASKED_FILL_TENSOR: Op = Op {
-    sig: "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
+    sig: sig("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor"),
     doc: "The number of a 0-d tensor where the bool `mask` is true, else `self`.",
     forms: FMI,
     promote: Promote::By(fill_dtype),
@@ -138,7 +138,7 @@ impl MapNum<2> for Keep {
 static KEEP: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.num::<2, Keep>(), wgsl: "where_(y, x, T(0))" };
 
 pub static MASKED_KEEP: Op = Op {
-    sig: "_masked_keep(Tensor self, Tensor mask) -> Tensor",
+    sig: sig("_masked_keep(Tensor self, Tensor mask) -> Tensor"),
     doc: "`self` where the mask is true, else zero.",
     forms: HIDDEN,
     promote: Promote::By(|c, _| Ok((c.tensor(0)?.dtype(), c.tensor(0)?.dtype()))),
@@ -221,7 +221,7 @@ fn select_masked(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static MASKED_SELECT: Op = Op {
-    sig: "masked_select(Tensor self, Tensor mask) -> Tensor",
+    sig: sig("masked_select(Tensor self, Tensor mask) -> Tensor"),
     doc: "The elements where the bool `mask` is true, in row-major order, in one dimension. Mask and self broadcast.",
     forms: FMO,
     body: kernel(
@@ -282,7 +282,7 @@ fn scatter_into(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static MASKED_SCATTER: Op = Op {
-    sig: "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+    sig: sig("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor"),
     doc: "Writes the elements of `source`, one after another, to where the bool `mask` is true.",
     forms: FMI,
     body: Body::Kernel(Kernel {
@@ -333,7 +333,7 @@ pub(super) fn positions(t: &Tensor) -> Result<Tensor> {
 }
 
 pub static NONZERO: Op = Op {
-    sig: "nonzero(Tensor self, *, False as_tuple=False) -> Tensor",
+    sig: sig("nonzero(Tensor self, *, False as_tuple=False) -> Tensor"),
     doc: "The indices of the elements that are not zero, one row each, in row-major order. Waits for the device.",
     forms: FMO,
     body: composite(|c| Ok(smallvec![positions(c.tensor(0)?)?])),
@@ -346,7 +346,7 @@ pub static NONZERO: Op = Op {
 };
 
 pub static NONZERO_TUPLE: Op = Op {
-    sig: "nonzero.tuple(Tensor self, *, True as_tuple) -> Tensor[]",
+    sig: sig("nonzero.tuple(Tensor self, *, True as_tuple) -> Tensor[]"),
     doc: "The same as one tensor of indices for each dimension: what indexes the elements that are not zero.",
     body: composite(|c| super::choose::WHERE_INDICES.calls((c.tensor(0)?,))),
     vjp: Vjp::None("indices"),
@@ -357,7 +357,7 @@ pub static NONZERO_TUPLE: Op = Op {
 };
 
 pub static ARGWHERE: Op = Op {
-    sig: "argwhere(Tensor self) -> Tensor",
+    sig: sig("argwhere(Tensor self) -> Tensor"),
     doc: "The indices of the elements that are not zero, one row each: `nonzero` under NumPy's name.",
     body: composite(|c| Ok(smallvec![positions(c.tensor(0)?)?])),
     vjp: Vjp::None("indices"),

@@ -53,7 +53,7 @@ static UNLIMITED: Rule = Rule { operands: &[0], loops: Loops::NONE.ordered::<1, 
 
 fn no_complex(c: &Call, d: DType) -> Result<(DType, DType)> {
     if d.is_complex() {
-        return Err(Error::type_(format!("{} not implemented for complex tensors.", c.op.parsed().base)));
+        return Err(Error::type_(format!("{} not implemented for complex tensors.", c.op.base())));
     }
     Ok((d, d))
 }
@@ -77,7 +77,6 @@ fn limit(c: &Back, i: usize) -> Term {
     }
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const EXTREME: Op = Op {
     forms: FMO,
     promote: Promote::By(no_complex),
@@ -97,7 +96,7 @@ const EXTREME: Op = Op {
 };
 
 pub static MAXIMUM: Op = Op {
-    sig: "maximum(Tensor self, Tensor other) -> Tensor",
+    sig: sig("maximum(Tensor self, Tensor other) -> Tensor"),
     doc: "The larger of two, element by element; NaN if either is.",
     body: elementwise(&LARGER),
     vjp: Vjp::Each(&[
@@ -108,7 +107,7 @@ pub static MAXIMUM: Op = Op {
     ..EXTREME
 };
 pub static MINIMUM: Op = Op {
-    sig: "minimum(Tensor self, Tensor other) -> Tensor",
+    sig: sig("minimum(Tensor self, Tensor other) -> Tensor"),
     doc: "The smaller of two, element by element; NaN if either is.",
     body: elementwise(&SMALLER),
     vjp: Vjp::Each(&[
@@ -142,7 +141,7 @@ fn self_is_no_number(c: &Back) -> Term {
 }
 
 pub static FMAX: Op = Op {
-    sig: "fmax(Tensor self, Tensor other) -> Tensor",
+    sig: sig("fmax(Tensor self, Tensor other) -> Tensor"),
     doc: "The larger of two; where one is NaN the other.",
     body: elementwise(&F_LARGER),
     vjp: Vjp::Each(&[
@@ -159,7 +158,7 @@ pub static FMAX: Op = Op {
     ..EXTREME
 };
 pub static FMIN: Op = Op {
-    sig: "fmin(Tensor self, Tensor other) -> Tensor",
+    sig: sig("fmin(Tensor self, Tensor other) -> Tensor"),
     doc: "The smaller of two; where one is NaN the other.",
     body: elementwise(&F_SMALLER),
     vjp: Vjp::Each(&[
@@ -226,10 +225,10 @@ fn clamp_dtype(c: &Call, d: DType) -> Result<(DType, DType)> {
     if d.is_complex() {
         return Err(Error::not_implemented("clamp is not supported for complex types"));
     }
-    if d == DType::Bool && c.op.parsed().base == "clamp" && !c.args[1].is_none() && !c.args[2].is_none() {
+    if d == DType::Bool && c.op.base() == "clamp" && !c.args[1].is_none() && !c.args[2].is_none() {
         return Err(refused(c, d));
     }
-    let base = c.op.parsed().base;
+    let base = c.op.base();
     if base != "clamp_max" {
         check_reach(c, d, 1, false)?;
     }
@@ -264,7 +263,7 @@ fn inside(c: &Back) -> Term {
 }
 
 pub static CLAMP: Op = Op {
-    sig: "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+    sig: sig("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor"),
     doc: "Limits each element to `[min, max]`; NaN stays. Where min > max the result is max.",
     aliases: &["clip"],
     promote: Promote::By(clamp_dtype),
@@ -294,7 +293,7 @@ pub static CLAMP: Op = Op {
 };
 
 pub static CLAMP_TENSOR: Op = Op {
-    sig: "clamp.tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+    sig: sig("clamp.tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"),
     doc: "Limits each element to `[min, max]`, which broadcast; NaN stays.",
     aliases: &["clip"],
     promote: Promote::By(clamp_dtype),
@@ -333,7 +332,7 @@ pub static CLAMP_TENSOR: Op = Op {
 };
 
 pub static CLAMP_MIN: Op = Op {
-    sig: "clamp_min(Tensor self, Scalar min) -> Tensor",
+    sig: sig("clamp_min(Tensor self, Scalar min) -> Tensor"),
     doc: "Limits each element from below.",
     promote: Promote::By(clamp_dtype),
     body: elementwise_by(|c| Ok(if stops(c, 1, false) { &LARGER } else { &UNLIMITED }), &[&LARGER, &UNLIMITED]),
@@ -348,7 +347,7 @@ pub static CLAMP_MIN: Op = Op {
     ..BINARY
 };
 pub static CLAMP_MIN_TENSOR: Op = Op {
-    sig: "clamp_min.tensor(Tensor self, Tensor min) -> Tensor",
+    sig: sig("clamp_min.tensor(Tensor self, Tensor min) -> Tensor"),
     doc: "Limits each element from below by another tensor's.",
     promote: Promote::By(clamp_dtype),
     body: elementwise(&LARGER),
@@ -361,7 +360,7 @@ pub static CLAMP_MIN_TENSOR: Op = Op {
     ..BINARY
 };
 pub static CLAMP_MAX: Op = Op {
-    sig: "clamp_max(Tensor self, Scalar max) -> Tensor",
+    sig: sig("clamp_max(Tensor self, Scalar max) -> Tensor"),
     doc: "Limits each element from above.",
     promote: Promote::By(clamp_dtype),
     body: elementwise_by(|c| Ok(if stops(c, 1, true) { &SMALLER } else { &UNLIMITED }), &[&SMALLER, &UNLIMITED]),
@@ -376,7 +375,7 @@ pub static CLAMP_MAX: Op = Op {
     ..BINARY
 };
 pub static CLAMP_MAX_TENSOR: Op = Op {
-    sig: "clamp_max.tensor(Tensor self, Tensor max) -> Tensor",
+    sig: sig("clamp_max.tensor(Tensor self, Tensor max) -> Tensor"),
     doc: "Limits each element from above by another tensor's.",
     promote: Promote::By(clamp_dtype),
     body: elementwise(&SMALLER),

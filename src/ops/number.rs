@@ -20,7 +20,7 @@ impl MapReal<2> for Hypot {
     }
 }
 pub static HYPOT: Op = Op {
-    sig: "hypot(Tensor self, Tensor other) -> Tensor",
+    sig: sig("hypot(Tensor self, Tensor other) -> Tensor"),
     doc: "The hypotenuse `sqrt(self^2 + other^2)` without overflow.",
     body: elementwise(&real2::<Hypot>("hypot_(x, y)")),
     vjp: Vjp::Each(&[
@@ -44,7 +44,7 @@ fn wide_dtype(c: &Call) -> DType {
 }
 
 pub static FLOAT_POWER: Op = Op {
-    sig: "float_power(Tensor self, Operand exponent) -> Tensor",
+    sig: sig("float_power(Tensor self, Operand exponent) -> Tensor"),
     doc: "`pow` in double precision, whatever the dtypes.",
     forms: FMO,
     body: composite(|c| {
@@ -61,7 +61,7 @@ pub static FLOAT_POWER: Op = Op {
     ..OP
 };
 pub static FLOAT_POWER_: Op = Op {
-    sig: "float_power_(Tensor self, Operand exponent) -> Tensor",
+    sig: sig("float_power_(Tensor self, Operand exponent) -> Tensor"),
     doc: "`pow` in place, of double precision: real, or complex where the exponent is.",
     forms: ONLY_INPLACE,
     body: composite(|c| {
@@ -86,7 +86,7 @@ pub static FLOAT_POWER_: Op = Op {
     ..OP
 };
 pub static FLOAT_POWER_SCALAR: Op = Op {
-    sig: "float_power.scalar(Scalar self, Tensor exponent) -> Tensor",
+    sig: sig("float_power.scalar(Scalar self, Tensor exponent) -> Tensor"),
     doc: "A number to the power of each element, in double precision.",
     forms: FO,
     body: composite(|c| POW_SCALAR.calls((wide(c.scalar(0)?), Term::from(c.tensor(1)?).to_dtype(wide_dtype(c))))),
@@ -98,7 +98,7 @@ pub static FLOAT_POWER_SCALAR: Op = Op {
 };
 
 pub static LDEXP: Op = Op {
-    sig: "ldexp(Tensor self, Tensor other) -> Tensor",
+    sig: sig("ldexp(Tensor self, Tensor other) -> Tensor"),
     doc: "`self * 2^other`.",
     body: composite(|c| {
         let (x, mut n) = (c.tensor(0)?, Term::from(c.tensor(1)?));
@@ -168,7 +168,7 @@ fn next_of(c: &Call) -> Result<&'static Rule> {
     })
 }
 pub static NEXTAFTER: Op = Op {
-    sig: "nextafter(Tensor self, Tensor other) -> Tensor",
+    sig: sig("nextafter(Tensor self, Tensor other) -> Tensor"),
     doc: "The next floating-point number after `self` towards `other`.",
     body: elementwise_by(next_of, &[&NEXT, &NEXT_HALF, &NEXT_BRAIN]),
     vjp: Vjp::Each(&[d(0, A0 | A1, |c| c.g().zero_where(c.arg(0).equals(c.arg(1)))), d(1, 0, |c| c.zeros(1))]),
@@ -209,7 +209,6 @@ impl MapInt<2> for Lcm {
 static COMMON_DIVISOR: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.int::<2, Gcd>(), wgsl: "gcd_(x, y)" };
 static COMMON_MULTIPLE: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.int::<2, Lcm>(), wgsl: "lcm_(x, y)" };
 
-#[allow(clippy::declare_interior_mutable_const)]
 const WHOLE: Op = Op {
     promote: Promote::By(whole),
     vjp: Vjp::None("integers have no gradient"),
@@ -224,14 +223,14 @@ fn whole(c: &Call, d: DType) -> Result<(DType, DType)> {
     no_bool(c, d)
 }
 pub static GCD: Op = Op {
-    sig: "gcd(Tensor self, Tensor other) -> Tensor",
+    sig: sig("gcd(Tensor self, Tensor other) -> Tensor"),
     doc: "The greatest common divisor of integers, not negative.",
     body: elementwise(&COMMON_DIVISOR),
     reference: "np.gcd(x0, x1)",
     ..WHOLE
 };
 pub static LCM: Op = Op {
-    sig: "lcm(Tensor self, Tensor other) -> Tensor",
+    sig: sig("lcm(Tensor self, Tensor other) -> Tensor"),
     doc: "The least common multiple of integers, not negative.",
     body: elementwise(&COMMON_MULTIPLE),
     reference: "np.lcm(x0, x1)",

@@ -8,7 +8,6 @@ use crate::op::*;
 
 pub static OPS: &[&Op] = &[&ADD_SCALAR, &SUB_SCALAR, &MUL_SCALAR, &DIV_SCALAR];
 
-#[allow(clippy::declare_interior_mutable_const)]
 const NUMBER_FIRST: Op = Op {
     forms: FO,
     samples: &["2, f32[2,3]", "2.5, f32[3]", "3, i64[4](1..5)", "2.5, i64[4](1..5)"],
@@ -16,7 +15,7 @@ const NUMBER_FIRST: Op = Op {
     ..OP
 };
 pub static ADD_SCALAR: Op = Op {
-    sig: "add.scalar(Scalar self, Operand other, *, Scalar alpha=1) -> Tensor",
+    sig: sig("add.scalar(Scalar self, Operand other, *, Scalar alpha=1) -> Tensor"),
     doc: "Adds each element, scaled by `alpha`, to a number.",
     promote: Promote::By(without_alpha),
     body: elementwise_by(|c| by_alpha(c, &PLUS, &PLUS_SCALED), &[&PLUS, &PLUS_SCALED]),
@@ -27,7 +26,7 @@ pub static ADD_SCALAR: Op = Op {
     ..NUMBER_FIRST
 };
 pub static SUB_SCALAR: Op = Op {
-    sig: "sub.scalar(Scalar self, Operand other, *, Scalar alpha=1) -> Tensor",
+    sig: sig("sub.scalar(Scalar self, Operand other, *, Scalar alpha=1) -> Tensor"),
     doc: "Subtracts each element, scaled by `alpha`, from a number. Bool is refused.",
     aliases: &["subtract"],
     promote: Promote::By(no_bool),
@@ -39,7 +38,7 @@ pub static SUB_SCALAR: Op = Op {
     ..NUMBER_FIRST
 };
 pub static MUL_SCALAR: Op = Op {
-    sig: "mul.scalar(Scalar self, Operand other) -> Tensor",
+    sig: sig("mul.scalar(Scalar self, Operand other) -> Tensor"),
     doc: "Multiplies a number by each element.",
     aliases: &["multiply"],
     body: elementwise(&TIMES),
@@ -50,7 +49,7 @@ pub static MUL_SCALAR: Op = Op {
     ..NUMBER_FIRST
 };
 pub static DIV_SCALAR: Op = Op {
-    sig: "div.scalar(Scalar self, Operand other) -> Tensor",
+    sig: sig("div.scalar(Scalar self, Operand other) -> Tensor"),
     doc: "Divides a number by each element.",
     aliases: &["divide", "true_divide"],
     promote: Promote::Float,

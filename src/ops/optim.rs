@@ -120,7 +120,9 @@ fn bump(states: &[&Tensor]) {
 }
 
 pub static FUSED_ADAM_: Op = Op {
-    sig: "_fused_adam_(Tensor self, Tensor grad, Tensor exp_avg, Tensor exp_avg_sq, *, float lr, float beta1, float beta2, float eps, float weight_decay, float step, bool decoupled, bool maximize) -> Tensor",
+    sig: sig(
+        "_fused_adam_(Tensor self, Tensor grad, Tensor exp_avg, Tensor exp_avg_sq, *, float lr, float beta1, float beta2, float eps, float weight_decay, float step, bool decoupled, bool maximize) -> Tensor",
+    ),
     doc: "One step of Adam (AdamW where `decoupled`): writes to the parameter, `exp_avg` and `exp_avg_sq`. `step` counts from 1.",
     forms: STEP,
     body: kernel_into(adam, Some(adam_gpu)),
@@ -231,7 +233,9 @@ fn adam_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static FUSED_SGD_: Op = Op {
-    sig: "_fused_sgd_(Tensor self, Tensor grad, Tensor? momentum_buffer, *, float lr, float momentum, float dampening, float weight_decay, bool nesterov, bool maximize, bool first=False) -> Tensor",
+    sig: sig(
+        "_fused_sgd_(Tensor self, Tensor grad, Tensor? momentum_buffer, *, float lr, float momentum, float dampening, float weight_decay, bool nesterov, bool maximize, bool first=False) -> Tensor",
+    ),
     doc: "One step of stochastic gradient descent: writes to the parameter and, with momentum, to `momentum_buffer`, which `first` fills.",
     forms: STEP,
     body: kernel_into(sgd, Some(sgd_gpu)),

@@ -26,7 +26,7 @@ pub static OPS: &[&Op] = &[
 ];
 
 pub static PAD: Op = Op {
-    sig: "nn.functional.pad(Tensor input, int[] pad, str mode='constant', float? value=None) -> Tensor",
+    sig: sig("nn.functional.pad(Tensor input, int[] pad, str mode='constant', float? value=None) -> Tensor"),
     doc: "Pads the last dimensions by `pad`, pairs (before, after) from the last dimension on: 'constant', 'reflect', 'replicate' or 'circular'. Negative pads crop.",
     forms: F,
     body: composite(|c| {
@@ -167,7 +167,7 @@ fn pad_constant(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static CONSTANT_PAD_ND: Op = Op {
-    sig: "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor",
+    sig: sig("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor"),
     doc: "Pads the last dimensions with a number; negative pads crop.",
     forms: F,
     body: kernel(
@@ -226,7 +226,7 @@ fn indices(shape: &[usize], pad: &[i64], device: crate::device::Device, fold: Fo
 fn folded_spec(c: &Call) -> Result<Specs> {
     let (t, pad) = (c.tensor(0)?, c.ints(1)?);
     if t.dtype() == DType::Bool {
-        return Err(no_kernel(c.op.parsed().base.trim_start_matches('_'), DType::Bool));
+        return Err(no_kernel(c.op.base().trim_start_matches('_'), DType::Bool));
     }
     check_pairs(t.ndim(), pad)?;
     let pads = by_dim(t.ndim(), pad);
@@ -252,7 +252,7 @@ fn folded_spec(c: &Call) -> Result<Specs> {
 }
 
 fn fold_of(c: &Op) -> Fold {
-    if c.sig.starts_with("_reflection") { reflect } else { replicate }
+    if c.name().starts_with("_reflection") { reflect } else { replicate }
 }
 
 fn folded(c: &Call, out: &[Tensor]) -> Result<()> {
@@ -268,7 +268,6 @@ fn folded(c: &Call, out: &[Tensor]) -> Result<()> {
     super::index::read(t, &list, &out[0])
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const FOLDED: Op = Op {
     doc: "Pads the last dimensions with elements of the input.",
     forms: HIDDEN,
@@ -284,27 +283,33 @@ const FOLDED: Op = Op {
     ..OP
 };
 
-pub static REFLECTION_PAD1D: Op =
-    Op { sig: "_reflection_pad1d(Tensor self, int[] padding) -> Tensor", samples: &["f32[2,4], (2, 1)"], ..FOLDED };
+pub static REFLECTION_PAD1D: Op = Op {
+    sig: sig("_reflection_pad1d(Tensor self, int[] padding) -> Tensor"),
+    samples: &["f32[2,4], (2, 1)"],
+    ..FOLDED
+};
 pub static REFLECTION_PAD2D: Op = Op {
-    sig: "_reflection_pad2d(Tensor self, int[] padding) -> Tensor",
+    sig: sig("_reflection_pad2d(Tensor self, int[] padding) -> Tensor"),
     samples: &["f32[2,3,4], (2, 1, 1, 0)"],
     ..FOLDED
 };
 pub static REFLECTION_PAD3D: Op = Op {
-    sig: "_reflection_pad3d(Tensor self, int[] padding) -> Tensor",
+    sig: sig("_reflection_pad3d(Tensor self, int[] padding) -> Tensor"),
     samples: &["f32[1,2,3,4], (2, 1, 1, 0, 0, 1)"],
     ..FOLDED
 };
-pub static REPLICATION_PAD1D: Op =
-    Op { sig: "_replication_pad1d(Tensor self, int[] padding) -> Tensor", samples: &["f32[2,4], (5, 1)"], ..FOLDED };
+pub static REPLICATION_PAD1D: Op = Op {
+    sig: sig("_replication_pad1d(Tensor self, int[] padding) -> Tensor"),
+    samples: &["f32[2,4], (5, 1)"],
+    ..FOLDED
+};
 pub static REPLICATION_PAD2D: Op = Op {
-    sig: "_replication_pad2d(Tensor self, int[] padding) -> Tensor",
+    sig: sig("_replication_pad2d(Tensor self, int[] padding) -> Tensor"),
     samples: &["f32[2,3,4], (2, 1, 1, 0)"],
     ..FOLDED
 };
 pub static REPLICATION_PAD3D: Op = Op {
-    sig: "_replication_pad3d(Tensor self, int[] padding) -> Tensor",
+    sig: sig("_replication_pad3d(Tensor self, int[] padding) -> Tensor"),
     samples: &["f32[1,2,3,4], (2, 1, 1, 0, 0, 1)"],
     ..FOLDED
 };

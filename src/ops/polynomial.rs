@@ -21,7 +21,6 @@ pub static OPS: &[&Op] = &[
 ];
 
 /// A function of x and of the degree n: tensors, or one of them a number.
-#[allow(clippy::declare_interior_mutable_const)]
 const POLYNOMIAL: Op = Op {
     forms: FO,
     promote: Promote::By(|c, common| match c.all_tensors().next() {
@@ -46,73 +45,73 @@ const POLYNOMIAL: Op = Op {
 };
 
 pub static CHEBYSHEV_T: Op = Op {
-    sig: "special.chebyshev_polynomial_t(Operand x, Operand n) -> Tensor",
+    sig: sig("special.chebyshev_polynomial_t(Operand x, Operand n) -> Tensor"),
     doc: "Chebyshev's polynomial of the first kind of degree `n`.",
     body: elementwise(&wide2(cpu::chebyshev_t, "chebyshev_(x, y, x)")),
     ..POLYNOMIAL
 };
 pub static CHEBYSHEV_U: Op = Op {
-    sig: "special.chebyshev_polynomial_u(Operand x, Operand n) -> Tensor",
+    sig: sig("special.chebyshev_polynomial_u(Operand x, Operand n) -> Tensor"),
     doc: "Chebyshev's polynomial of the second kind of degree `n`.",
     body: elementwise(&wide2(cpu::chebyshev_u, "chebyshev_(x, y, x + x)")),
     ..POLYNOMIAL
 };
 pub static CHEBYSHEV_V: Op = Op {
-    sig: "special.chebyshev_polynomial_v(Operand x, Operand n) -> Tensor",
+    sig: sig("special.chebyshev_polynomial_v(Operand x, Operand n) -> Tensor"),
     doc: "Chebyshev's polynomial of the third kind of degree `n`.",
     body: elementwise(&wide2(cpu::chebyshev_v, "chebyshev_(x, y, x + x - T(1))")),
     ..POLYNOMIAL
 };
 pub static CHEBYSHEV_W: Op = Op {
-    sig: "special.chebyshev_polynomial_w(Operand x, Operand n) -> Tensor",
+    sig: sig("special.chebyshev_polynomial_w(Operand x, Operand n) -> Tensor"),
     doc: "Chebyshev's polynomial of the fourth kind of degree `n`.",
     body: elementwise(&wide2(cpu::chebyshev_w, "chebyshev_(x, y, x + x + T(1))")),
     ..POLYNOMIAL
 };
 pub static SHIFTED_T: Op = Op {
-    sig: "special.shifted_chebyshev_polynomial_t(Operand x, Operand n) -> Tensor",
+    sig: sig("special.shifted_chebyshev_polynomial_t(Operand x, Operand n) -> Tensor"),
     doc: "Chebyshev's polynomial of the first kind of degree `n`, of `2 x - 1`.",
     body: elementwise(&wide2(cpu::shifted_t, "chebyshev_(x + x - T(1), y, x + x - T(1))")),
     ..POLYNOMIAL
 };
 pub static SHIFTED_U: Op = Op {
-    sig: "special.shifted_chebyshev_polynomial_u(Operand x, Operand n) -> Tensor",
+    sig: sig("special.shifted_chebyshev_polynomial_u(Operand x, Operand n) -> Tensor"),
     doc: "Chebyshev's polynomial of the second kind of degree `n`, of `2 x - 1`.",
     body: elementwise(&wide2(cpu::shifted_u, "chebyshev_(x + x - T(1), y, T(4) * x - T(2))")),
     ..POLYNOMIAL
 };
 pub static SHIFTED_V: Op = Op {
-    sig: "special.shifted_chebyshev_polynomial_v(Operand x, Operand n) -> Tensor",
+    sig: sig("special.shifted_chebyshev_polynomial_v(Operand x, Operand n) -> Tensor"),
     doc: "Chebyshev's polynomial of the third kind of degree `n`, of `2 x - 1`.",
     body: elementwise(&wide2(cpu::shifted_v, "chebyshev_(x + x - T(1), y, T(4) * x - T(3))")),
     ..POLYNOMIAL
 };
 pub static SHIFTED_W: Op = Op {
-    sig: "special.shifted_chebyshev_polynomial_w(Operand x, Operand n) -> Tensor",
+    sig: sig("special.shifted_chebyshev_polynomial_w(Operand x, Operand n) -> Tensor"),
     doc: "Chebyshev's polynomial of the fourth kind of degree `n`, of `2 x - 1`.",
     body: elementwise(&wide2(cpu::shifted_w, "chebyshev_(x + x - T(1), y, T(4) * x - T(1))")),
     ..POLYNOMIAL
 };
 pub static HERMITE_H: Op = Op {
-    sig: "special.hermite_polynomial_h(Operand x, Operand n) -> Tensor",
+    sig: sig("special.hermite_polynomial_h(Operand x, Operand n) -> Tensor"),
     doc: "The physicist's Hermite polynomial of degree `n`.",
     body: elementwise(&wide2(cpu::hermite_h, "hermite_(x, y, T(2))")),
     ..POLYNOMIAL
 };
 pub static HERMITE_HE: Op = Op {
-    sig: "special.hermite_polynomial_he(Operand x, Operand n) -> Tensor",
+    sig: sig("special.hermite_polynomial_he(Operand x, Operand n) -> Tensor"),
     doc: "The probabilist's Hermite polynomial of degree `n`.",
     body: elementwise(&wide2(cpu::hermite_he, "hermite_(x, y, T(1))")),
     ..POLYNOMIAL
 };
 pub static LAGUERRE: Op = Op {
-    sig: "special.laguerre_polynomial_l(Operand x, Operand n) -> Tensor",
+    sig: sig("special.laguerre_polynomial_l(Operand x, Operand n) -> Tensor"),
     doc: "Laguerre's polynomial of degree `n`.",
     body: elementwise(&wide2(cpu::laguerre, "laguerre_(x, y)")),
     ..POLYNOMIAL
 };
 pub static LEGENDRE: Op = Op {
-    sig: "special.legendre_polynomial_p(Operand x, Operand n) -> Tensor",
+    sig: sig("special.legendre_polynomial_p(Operand x, Operand n) -> Tensor"),
     doc: "Legendre's polynomial of degree `n`.",
     body: elementwise(&wide2(cpu::legendre, "legendre_(x, y)")),
     ..POLYNOMIAL

@@ -127,7 +127,7 @@ fn by_exponent(c: &Call) -> Result<&'static Rule> {
 }
 
 pub static POW: Op = Op {
-    sig: "pow(Tensor self, Scalar exponent) -> Tensor",
+    sig: sig("pow(Tensor self, Scalar exponent) -> Tensor"),
     doc: "Each element to the power of a number. Integers refuse negative exponents.",
     forms: FMIO,
     promote: Promote::By(number_dtype),
@@ -160,7 +160,7 @@ fn power_slope(c: &Back) -> Term {
 }
 
 pub static POW_TENSOR: Op = Op {
-    sig: "pow.tensor(Tensor self, Tensor exponent) -> Tensor",
+    sig: sig("pow.tensor(Tensor self, Tensor exponent) -> Tensor"),
     doc: "Each element to the power of the other tensor's. Broadcasts; integers wrap around, negative exponents leave 1, -1 or 0.",
     forms: FMIO,
     promote: Promote::By(power_dtype),
@@ -198,7 +198,7 @@ fn exponent_slope(c: &Back, base: Term) -> Term {
 }
 
 pub static POW_SCALAR: Op = Op {
-    sig: "pow.scalar(Scalar self, Tensor exponent) -> Tensor",
+    sig: sig("pow.scalar(Scalar self, Tensor exponent) -> Tensor"),
     doc: "A number to the power of each element.",
     forms: FO,
     promote: Promote::By(power_dtype),
@@ -213,7 +213,7 @@ pub static POW_SCALAR: Op = Op {
 };
 
 pub static SQUARE: Op = Op {
-    sig: "square(Tensor self) -> Tensor",
+    sig: sig("square(Tensor self) -> Tensor"),
     doc: "The square of each element: `pow(x, 2)`.",
     forms: FMO,
     body: composite(|c| POW.calls((c.tensor(0)?, 2))),
@@ -236,7 +236,7 @@ impl Analytic for Sqrt {
     }
 }
 pub static SQRT: Op = Op {
-    sig: "sqrt(Tensor self) -> Tensor",
+    sig: sig("sqrt(Tensor self) -> Tensor"),
     doc: "The square root; NaN for negative numbers.",
     body: elementwise(&ROOT),
     vjp: Vjp::Each(&[d(0, OUT0, |c| c.g() / (c.out(0).conj() * 2))]),
@@ -256,7 +256,7 @@ impl Analytic for Rsqrt {
     }
 }
 pub static RSQRT: Op = Op {
-    sig: "rsqrt(Tensor self) -> Tensor",
+    sig: sig("rsqrt(Tensor self) -> Tensor"),
     doc: "One over the square root.",
     body: elementwise(&INVERSE_ROOT),
     vjp: Vjp::Each(&[d(0, OUT0, |c| c.g() * (POW.call((c.out(0), 3)) * -0.5).conj())]),
@@ -276,7 +276,7 @@ impl Analytic for Reciprocal {
     }
 }
 pub static RECIPROCAL: Op = Op {
-    sig: "reciprocal(Tensor self) -> Tensor",
+    sig: sig("reciprocal(Tensor self) -> Tensor"),
     doc: "One over each element.",
     body: elementwise(&INVERSE),
     vjp: Vjp::Each(&[d(0, OUT0, |c| -(c.g() * c.out(0).square().conj()))]),

@@ -139,7 +139,6 @@ fn created(c: &Call, size: &[i64], at: usize, otherwise: DType, rule: Draw) -> R
 pub(super) const UNIT: Draw = Draw::Uniform { from: 0.0, to: 1.0 };
 const STANDARD: Draw = Draw::Normal { mean: 0.0, std: 1.0 };
 
-#[allow(clippy::declare_interior_mutable_const)]
 const CREATION: Op = Op {
     forms: FO,
     vjp: Vjp::None("random numbers"),
@@ -149,7 +148,9 @@ const CREATION: Op = Op {
 };
 
 pub static RAND: Op = Op {
-    sig: "rand(Size size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "rand(Size size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "Random numbers, uniform in [0, 1).",
     body: composite(|c| created(c, c.ints(0)?, 1, default_dtype(), UNIT)),
     samples: &["(0, 3)"],
@@ -157,7 +158,9 @@ pub static RAND: Op = Op {
 };
 
 pub static RANDN: Op = Op {
-    sig: "randn(Size size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "randn(Size size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "Random numbers of the normal distribution with mean 0 and variance 1.",
     body: composite(|c| created(c, c.ints(0)?, 1, default_dtype(), STANDARD)),
     samples: &["(0, 3)"],
@@ -170,7 +173,9 @@ fn integers_created(c: &Call, size: &[i64], at: usize, low: i64, high: i64) -> R
 }
 
 pub static RANDINT: Op = Op {
-    sig: "randint(int high, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "randint(int high, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "Random integers of [0, high); int64 by default.",
     body: composite(|c| integers_created(c, c.ints(1)?, 2, 0, c.int(0)?)),
     warns: Some(|c| doubt_of(c, &[0], c.dtype(3)?)),
@@ -184,7 +189,9 @@ pub static RANDINT: Op = Op {
 };
 
 pub static RANDINT_LOW: Op = Op {
-    sig: "randint.low(int low, int high, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "randint.low(int low, int high, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "Random integers of [low, high); int64 by default.",
     body: composite(|c| integers_created(c, c.ints(2)?, 3, c.int(0)?, c.int(1)?)),
     warns: Some(|c| doubt_of(c, &[0, 1], c.dtype(4)?)),
@@ -195,7 +202,9 @@ pub static RANDINT_LOW: Op = Op {
 };
 
 pub static RANDPERM: Op = Op {
-    sig: "randperm(int n, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "randperm(int n, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "The integers 0 .. n - 1 in random order; int64 by default.",
     body: composite(|c| {
         let n = c.int(0)?;
@@ -231,26 +240,31 @@ fn like_dtype(c: &Call, at: usize) -> Result<DType> {
     c.dtype(at).map_or_else(|| Ok(c.tensor(0)?.dtype()), Ok)
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const LIKE: Op =
     Op { forms: F, vjp: Vjp::None("random numbers"), errors: &[("'a'", "TypeError", "must be Tensor")], ..OP };
 
 pub static RAND_LIKE: Op = Op {
-    sig: "rand_like(Tensor self, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    sig: sig(
+        "rand_like(Tensor self, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    ),
     doc: "Random numbers, uniform in [0, 1), in the shape of another tensor.",
     body: composite(|c| created_like(c, 1, UNIT)),
     samples: &["f32[0,3]"],
     ..LIKE
 };
 pub static RANDN_LIKE: Op = Op {
-    sig: "randn_like(Tensor self, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    sig: sig(
+        "randn_like(Tensor self, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    ),
     doc: "Normal random numbers in the shape of another tensor.",
     body: composite(|c| created_like(c, 1, STANDARD)),
     samples: &["f32[0,3]"],
     ..LIKE
 };
 pub static RANDINT_LIKE: Op = Op {
-    sig: "randint_like(Tensor self, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    sig: sig(
+        "randint_like(Tensor self, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    ),
     doc: "Random integers of [0, high) in the shape and dtype of another tensor.",
     body: composite(|c| created_like(c, 2, integers(0, c.int(1)?, like_dtype(c, 3)?)?)),
     warns: Some(|c| doubt_of(c, &[1], like_dtype(c, 3).ok()?)),
@@ -260,7 +274,9 @@ pub static RANDINT_LIKE: Op = Op {
     ..LIKE
 };
 pub static RANDINT_LIKE_LOW: Op = Op {
-    sig: "randint_like.low(Tensor self, int low, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    sig: sig(
+        "randint_like.low(Tensor self, int low, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    ),
     doc: "Random integers of [low, high) in the shape and dtype of another tensor.",
     body: composite(|c| created_like(c, 3, integers(c.int(1)?, c.int(2)?, like_dtype(c, 4)?)?)),
     warns: Some(|c| doubt_of(c, &[1, 2], like_dtype(c, 4).ok()?)),
@@ -275,7 +291,6 @@ fn redraw(c: &Call, out: &[Tensor], at: usize, rule: Draw) -> Result<()> {
     draw(&out[0], rule, key(c, at, out[0].numel()))
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const INPLACE: Op = Op { forms: ONLY_INPLACE, vjp: OVERWRITTEN, keeps: Some(""), samples: &["f32[0,3]"], ..OP };
 const OVERWRITTEN: Vjp = Vjp::Each(&[d(0, 0, |c| c.zeros(0))]);
 
@@ -286,7 +301,7 @@ const fn drawing(run: Run) -> Body {
 type Run = fn(&Call, &[Tensor]) -> Result<()>;
 
 pub static UNIFORM_: Op = Op {
-    sig: "uniform_(Tensor self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor",
+    sig: sig("uniform_(Tensor self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with random numbers, uniform in [from, to).",
     body: drawing(|c, out| {
         let dtype = out[0].dtype();
@@ -311,7 +326,7 @@ pub static UNIFORM_: Op = Op {
 };
 
 pub static NORMAL_: Op = Op {
-    sig: "normal_(Tensor self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor",
+    sig: sig("normal_(Tensor self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with random numbers of the normal distribution.",
     body: drawing(|c, out| {
         let (mean, std) = (c.float(1)?, c.float(2)?);
@@ -328,7 +343,7 @@ pub static NORMAL_: Op = Op {
 };
 
 pub static EXPONENTIAL_: Op = Op {
-    sig: "exponential_(Tensor self, float lambd=1.0, *, Generator? generator=None) -> Tensor",
+    sig: sig("exponential_(Tensor self, float lambd=1.0, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with random numbers of the exponential distribution of rate `lambd`.",
     body: drawing(|c, out| {
         let rate = c.float(1)?;
@@ -345,7 +360,7 @@ pub static EXPONENTIAL_: Op = Op {
 };
 
 pub static RANDOM_: Op = Op {
-    sig: "random_(Tensor self, *, Generator? generator=None) -> Tensor",
+    sig: sig("random_(Tensor self, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with random integers from 0 to the largest that its dtype holds exactly.",
     body: drawing(|c, out| {
         let high = last_whole(out[0].dtype());
@@ -357,7 +372,7 @@ pub static RANDOM_: Op = Op {
 };
 
 pub static RANDOM_TO_: Op = Op {
-    sig: "random_.to(Tensor self, int to, *, Generator? generator=None) -> Tensor",
+    sig: sig("random_.to(Tensor self, int to, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with random integers of [0, to).",
     body: drawing(|c, out| redraw(c, out, 2, integers(0, c.int(1)?, out[0].dtype())?)),
     warns: Some(|c| doubt_of(c, &[1], c.tensor(0).ok()?.dtype())),
@@ -378,7 +393,7 @@ fn end(c: &Call, dtype: DType) -> i64 {
 }
 
 pub static RANDOM_FROM_: Op = Op {
-    sig: "random_.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor",
+    sig: sig("random_.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with random integers of [from, to).",
     body: drawing(|c, out| redraw(c, out, 3, integers(c.int(1)?, end(c, out[0].dtype()), out[0].dtype())?)),
     warns: Some(|c| {

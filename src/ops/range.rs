@@ -100,7 +100,9 @@ fn closed_range(c: &Call) -> Result<Outputs> {
 }
 
 pub static RANGE: Op = Op {
-    sig: "range(Scalar start, Scalar end, Scalar step=1, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "range(Scalar start, Scalar end, Scalar step=1, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "The numbers from `start` to `end`, the end included: of the default float dtype. See `arange`.",
     forms: FO,
     body: composite(closed_range),
@@ -130,7 +132,7 @@ fn size(n: f64) -> Result<usize> {
 }
 
 pub static ARANGE: Op = Op {
-    sig: "arange(Scalar end, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig("arange(Scalar end, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor"),
     doc: "The numbers 0, 1, .. below `end`: int64 for an integer, the default float otherwise.",
     forms: FO,
     body: composite(|c| arange(c, 1, Scalar::Int(0), c.scalar(0)?, Scalar::Int(1))),
@@ -148,7 +150,9 @@ pub static ARANGE: Op = Op {
 };
 
 pub static ARANGE_START: Op = Op {
-    sig: "arange.start(Scalar start, Scalar end, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "arange.start(Scalar start, Scalar end, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "The numbers from `start` on, below `end`, in steps of one.",
     forms: F,
     body: composite(|c| arange(c, 2, c.scalar(0)?, c.scalar(1)?, Scalar::Int(1))),
@@ -162,7 +166,9 @@ pub static ARANGE_START: Op = Op {
 };
 
 pub static ARANGE_STEP: Op = Op {
-    sig: "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "The numbers `start + i * step` before `end`.",
     forms: FO,
     body: composite(|c| arange(c, 3, c.scalar(0)?, c.scalar(1)?, c.scalar(2)?)),
@@ -219,7 +225,7 @@ fn limits(c: &Call) -> Result<[Scalar; 2]> {
         let given: Vec<String> = ends.into_iter().filter_map(shown).collect();
         return Err(Error::runtime(format!(
             "{} only supports 0-dimensional start and end tensors, but got {}.",
-            c.op.parsed().base,
+            c.op.base(),
             given.join(" and ")
         )));
     }
@@ -228,7 +234,9 @@ fn limits(c: &Call) -> Result<[Scalar; 2]> {
 }
 
 pub static LINSPACE: Op = Op {
-    sig: "linspace(Operand start, Operand end, int steps, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "linspace(Operand start, Operand end, int steps, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "`steps` numbers from `start` to `end`, both included, at equal distances.",
     forms: FO,
     body: composite(|c| line(c, 3, None)),
@@ -257,7 +265,9 @@ pub static LINSPACE: Op = Op {
 };
 
 pub static LOGSPACE: Op = Op {
-    sig: "logspace(Operand start, Operand end, int steps, float base=10.0, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "logspace(Operand start, Operand end, int steps, float base=10.0, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "`base` to the powers of `steps` numbers from `start` to `end` at equal distances.",
     forms: FO,
     body: composite(|c| line(c, 4, Some(c.float(3)?))),
@@ -293,7 +303,7 @@ fn eye(c: &Call, at: usize, rows: i64, columns: i64) -> Result<Outputs> {
 }
 
 pub static EYE: Op = Op {
-    sig: "eye(int n, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig("eye(int n, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor"),
     doc: "The identity matrix.",
     forms: FO,
     body: composite(|c| eye(c, 1, c.int(0)?, c.int(0)?)),
@@ -306,7 +316,7 @@ pub static EYE: Op = Op {
 };
 
 pub static EYE_M: Op = Op {
-    sig: "eye.m(int n, int m, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig("eye.m(int n, int m, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor"),
     doc: "A matrix of zeros with ones on its diagonal.",
     forms: FO,
     body: composite(|c| eye(c, 2, c.int(0)?, c.int(1)?)),

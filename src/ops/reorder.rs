@@ -33,7 +33,7 @@ fn flipped(c: &Call) -> Result<Dims> {
 }
 
 pub static FLIP: Op = Op {
-    sig: "flip(Tensor self, Size dims) -> Tensor",
+    sig: sig("flip(Tensor self, Size dims) -> Tensor"),
     doc: "The order along the given dimensions reversed, in new memory.",
     body: kernel(
         |c| {
@@ -54,7 +54,7 @@ pub static FLIP: Op = Op {
 };
 
 pub static FLIPLR: Op = Op {
-    sig: "fliplr(Tensor self) -> Tensor",
+    sig: sig("fliplr(Tensor self) -> Tensor"),
     doc: "Columns in reverse order.",
     body: composite(|c| match c.tensor(0)?.ndim() {
         0 | 1 => Err(Error::runtime("Input must be >= 2-d.")),
@@ -68,7 +68,7 @@ pub static FLIPLR: Op = Op {
 };
 
 pub static FLIPUD: Op = Op {
-    sig: "flipud(Tensor self) -> Tensor",
+    sig: sig("flipud(Tensor self) -> Tensor"),
     doc: "Rows in reverse order.",
     body: composite(|c| match c.tensor(0)?.ndim() {
         0 => Err(Error::runtime("Input must be >= 1-d.")),
@@ -149,7 +149,7 @@ fn roll(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static ROLL: Op = Op {
-    sig: "roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor",
+    sig: sig("roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor"),
     doc: "Moves elements along dimensions; those that leave at one end come in at the other. Without `dims` the order of all elements is rolled.",
     body: kernel(
         |c| {
@@ -204,7 +204,7 @@ fn rotate(c: &Call, out: &[Tensor], flip: fn(&Tensor, &[usize], &Tensor) -> Resu
 }
 
 pub static ROT90: Op = Op {
-    sig: "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",
+    sig: sig("rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor"),
     doc: "Turns the plane of two dimensions by `k` times 90 degrees, from the first towards the second.",
     body: kernel(
         |c| {

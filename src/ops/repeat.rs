@@ -47,7 +47,7 @@ fn repeat(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static REPEAT: Op = Op {
-    sig: "repeat(Tensor self, Size repeats) -> Tensor",
+    sig: sig("repeat(Tensor self, Size repeats) -> Tensor"),
     doc: "The tensor repeated along each dimension; more repeats than dimensions add dimensions in front.",
     forms: M,
     body: kernel(repeat_spec, repeat, Some(repeat)),
@@ -70,7 +70,7 @@ pub static REPEAT: Op = Op {
 };
 
 pub static TILE: Op = Op {
-    sig: "tile(Tensor self, Size dims) -> Tensor",
+    sig: sig("tile(Tensor self, Size dims) -> Tensor"),
     doc: "The tensor repeated along each dimension; missing counts in front are ones.",
     body: composite(|c| {
         let (t, dims) = (c.tensor(0)?, c.ints(1)?);
@@ -97,7 +97,7 @@ pub(super) fn dim_or_flat(t: &Tensor, dim: Option<i64>) -> Result<(Tensor, usize
 }
 
 pub static REPEAT_INTERLEAVE_INT: Op = Op {
-    sig: "repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+    sig: sig("repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor"),
     doc: "Each element (or slice along `dim`) repeated in place; without `dim` the input is flattened.",
     body: composite(|c| {
         let repeats = c.int(1)?;
@@ -184,7 +184,9 @@ fn check_output_size(asked: Option<i64>, index: &Tensor) -> Result<()> {
 }
 
 pub static REPEAT_INTERLEAVE: Op = Op {
-    sig: "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+    sig: sig(
+        "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+    ),
     doc: "Slice `i` along `dim` repeated `repeats[i]` times; without `dim` the input is flattened.",
     body: composite(|c| {
         let (t, dim) = dim_or_flat(c.tensor(0)?, c.opt_int(2))?;
@@ -213,7 +215,7 @@ pub static REPEAT_INTERLEAVE: Op = Op {
 };
 
 pub static REPEAT_INTERLEAVE_INDEX: Op = Op {
-    sig: "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor",
+    sig: sig("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor"),
     doc: "The index that holds `i` `repeats[i]` times.",
     body: composite(|c| {
         let index = interleave_index(c.tensor(0)?)?;

@@ -38,12 +38,11 @@ const fn rounding<R: MapReal<1>>(wgsl: &'static str) -> Rule {
 
 fn no_bool_no_complex(c: &Call, common: DType) -> Result<(DType, DType)> {
     if common.is_complex() {
-        return Err(Error::not_implemented(format!("{} is not supported for complex inputs", c.op.parsed().base)));
+        return Err(Error::not_implemented(format!("{} is not supported for complex inputs", c.op.base())));
     }
     no_bool(c, common)
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const ROUNDING: Op = Op {
     promote: Promote::By(no_bool_no_complex),
     vjp: FLAT,
@@ -60,7 +59,7 @@ impl MapReal<1> for Floor {
     }
 }
 pub static FLOOR: Op = Op {
-    sig: "floor(Tensor self) -> Tensor",
+    sig: sig("floor(Tensor self) -> Tensor"),
     doc: "The largest whole number that is not greater.",
     body: elementwise(&rounding::<Floor>("floor_(x)")),
     reference: "np.floor(x0)",
@@ -76,7 +75,7 @@ impl MapReal<1> for Ceil {
     }
 }
 pub static CEIL: Op = Op {
-    sig: "ceil(Tensor self) -> Tensor",
+    sig: sig("ceil(Tensor self) -> Tensor"),
     doc: "The smallest whole number that is not less.",
     body: elementwise(&rounding::<Ceil>("ceil_(x)")),
     reference: "np.ceil(x0)",
@@ -92,7 +91,7 @@ impl MapReal<1> for Trunc {
     }
 }
 pub static TRUNC: Op = Op {
-    sig: "trunc(Tensor self) -> Tensor",
+    sig: sig("trunc(Tensor self) -> Tensor"),
     doc: "The whole part.",
     aliases: &["fix"],
     body: elementwise(&rounding::<Trunc>("trunc_(x)")),
@@ -109,7 +108,7 @@ impl MapReal<1> for Round {
     }
 }
 pub static ROUND: Op = Op {
-    sig: "round(Tensor self) -> Tensor",
+    sig: sig("round(Tensor self) -> Tensor"),
     doc: "The nearest whole number; halves go to the even one.",
     aliases: &["special.round"],
     body: elementwise(&rounding::<Round>("round_(x)")),
@@ -139,7 +138,7 @@ static ROUND_FROM: Rule = real2::<RoundFrom>("round_(div_(x, y)) * y");
 
 /// `round` with decimals: the scale is a number of the rule, made here.
 pub static ROUND_DECIMALS: Op = Op {
-    sig: "round.decimals(Tensor self, *, int decimals) -> Tensor",
+    sig: sig("round.decimals(Tensor self, *, int decimals) -> Tensor"),
     doc: "Rounds to a number of decimals, negative ones to tens, hundreds and so on.",
     aliases: &["special.round"],
     forms: FMIO,
@@ -160,7 +159,7 @@ pub static ROUND_DECIMALS: Op = Op {
 };
 
 pub static SCALED_ROUND: Op = Op {
-    sig: "_round(Tensor self, float scale, bool tens) -> Tensor",
+    sig: sig("_round(Tensor self, float scale, bool tens) -> Tensor"),
     doc: "Rounds multiples of `1 / scale`, or of `scale` where `tens`.",
     forms: HIDDEN,
     promote: Promote::By(super::rules::of_self),
@@ -181,7 +180,7 @@ impl MapReal<1> for Frac {
     }
 }
 pub static FRAC: Op = Op {
-    sig: "frac(Tensor self) -> Tensor",
+    sig: sig("frac(Tensor self) -> Tensor"),
     doc: "What `trunc` cuts off, with the sign of the element.",
     body: elementwise(&real::<Frac>("frac_(x)")),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g())]),
@@ -207,7 +206,7 @@ impl RealOfComplex<1> for Abs {
 static ABSOLUTE: Rule =
     Rule { operands: &[0], loops: Loops::NONE.ordered::<1, Abs>().real_of_complex::<1, Abs>(), wgsl: "abs_(x)" };
 pub static ABS: Op = Op {
-    sig: "abs(Tensor self) -> Tensor",
+    sig: sig("abs(Tensor self) -> Tensor"),
     doc: "The absolute value; of complex numbers the modulus, which is real. The gradient at zero is zero.",
     aliases: &["absolute"],
     promote: Promote::By(|c, d| if d == DType::Bool { Err(refused(c, d)) } else { Ok((d, d.to_real())) }),
@@ -238,7 +237,7 @@ static SIGN_OF: Rule = Rule { operands: &[0], loops: Loops::NONE.ordered::<1, Si
 static DIRECTION: Rule =
     Rule { operands: &[0], loops: Loops::NONE.ordered::<1, Sign>().complex::<1, Sign>(), wgsl: SIGN_WGSL };
 pub static SIGN: Op = Op {
-    sig: "sign(Tensor self) -> Tensor",
+    sig: sig("sign(Tensor self) -> Tensor"),
     doc: "-1, 0 or 1.",
     promote: Promote::By(|_, d| {
         if d.is_complex() {
@@ -257,7 +256,7 @@ pub static SIGN: Op = Op {
     ..UNARY
 };
 pub static SGN: Op = Op {
-    sig: "sgn(Tensor self) -> Tensor",
+    sig: sig("sgn(Tensor self) -> Tensor"),
     doc: "The direction of a complex number, `x / |x|`, zero at zero; for real ones -1, 0 or 1.",
     body: elementwise(&DIRECTION),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
@@ -274,7 +273,7 @@ pub static SGN: Op = Op {
 };
 
 pub static POSITIVE: Op = Op {
-    sig: "positive(Tensor self) -> Tensor",
+    sig: sig("positive(Tensor self) -> Tensor"),
     doc: "The tensor itself; bool is refused.",
     forms: FM,
     body: composite(|c| {
@@ -302,7 +301,7 @@ fn sign_slope(c: &Back) -> Term {
     c.g() * (c.out(0) / c.arg(0)).zero_where(c.arg(0).equals(0))
 }
 pub static COPYSIGN: Op = Op {
-    sig: "copysign(Tensor self, Tensor other) -> Tensor",
+    sig: sig("copysign(Tensor self, Tensor other) -> Tensor"),
     doc: "The size of `self` with the sign of `other`; the sign of zero counts.",
     promote: Promote::Float,
     body: elementwise(&COPY_SIGN),
@@ -312,7 +311,7 @@ pub static COPYSIGN: Op = Op {
     ..BINARY
 };
 pub static COPYSIGN_SCALAR: Op = Op {
-    sig: "copysign.scalar(Tensor self, Scalar other) -> Tensor",
+    sig: sig("copysign.scalar(Tensor self, Scalar other) -> Tensor"),
     doc: "The size of each element with the sign of a number.",
     promote: Promote::Float,
     body: elementwise(&COPY_SIGN),
@@ -339,7 +338,7 @@ static STEP: Rule = Rule {
     wgsl: "where_(eq_(x, T(0)), y, gt_(x, T(0)))",
 };
 pub static HEAVISIDE: Op = Op {
-    sig: "heaviside(Tensor self, Tensor values) -> Tensor",
+    sig: sig("heaviside(Tensor self, Tensor values) -> Tensor"),
     doc: "0 for negative numbers, 1 for positive ones, `values` at zero.",
     promote: Promote::By(|c, d| {
         if d.is_complex() {

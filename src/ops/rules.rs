@@ -85,7 +85,6 @@ pub const fn wide2<F: Fn(f64, f64) -> f64 + Copy + 'static>(_: F, wgsl: &'static
 const NOT_A_TENSOR: (&str, &str, &str) = ("'a'", "TypeError", "must be Tensor");
 
 /// Functions of one number that give floats: integers become the default float dtype.
-#[allow(clippy::declare_interior_mutable_const)]
 pub const FLOAT_UNARY: Op = Op {
     forms: FMIO,
     promote: Promote::Float,
@@ -95,11 +94,9 @@ pub const FLOAT_UNARY: Op = Op {
 };
 
 /// Functions of one number that keep the dtype.
-#[allow(clippy::declare_interior_mutable_const)]
 pub const UNARY: Op = Op { forms: FMIO, samples: &["f32[2,3]", "i64[4]"], errors: &[NOT_A_TENSOR], ..OP };
 
 /// Functions of two tensors that keep the dtype.
-#[allow(clippy::declare_interior_mutable_const)]
 pub const BINARY: Op = Op {
     forms: FMIO,
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3]", "f64[2,1], f64[1,2]"],
@@ -115,7 +112,7 @@ pub fn refused(c: &Call, dtype: DType) -> Error {
     let device = c.device_of_args().kind();
     Error::not_implemented(format!(
         "\"{}_{device}\" not implemented for '{}'",
-        c.op.parsed().base.trim_start_matches('_'),
+        c.op.base().trim_start_matches('_'),
         dtype.scalar_type_name()
     ))
 }

@@ -75,7 +75,7 @@ const FLIP_EACH: Run = |c, out| {
 };
 
 pub static BERNOULLI: Op = Op {
-    sig: "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
+    sig: sig("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor"),
     doc: "Ones with the probabilities that self holds, else zeros.",
     forms: FMO,
     body: kernel(like_self, FLIP_EACH, Some(FLIP_EACH)),
@@ -92,7 +92,7 @@ pub static BERNOULLI: Op = Op {
 };
 
 pub static BERNOULLI_P: Op = Op {
-    sig: "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+    sig: sig("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"),
     doc: "Ones with probability `p`, else zeros, in the shape of self.",
     body: kernel(
         like_self,
@@ -110,7 +110,7 @@ pub static BERNOULLI_P: Op = Op {
 const FLIP_ALL: Run = |c, out| draw(&out[0], chance(c.float(1)?)?, key(c, 2, out[0].numel()));
 
 pub static BERNOULLI_: Op = Op {
-    sig: "bernoulli_(Tensor self, float p=0.5, *, Generator? generator=None) -> Tensor",
+    sig: sig("bernoulli_(Tensor self, float p=0.5, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with ones with probability `p`, else zeros.",
     forms: ONLY_INPLACE,
     body: kernel_into(FLIP_ALL, Some(FLIP_ALL)),
@@ -132,7 +132,7 @@ const FLIP_BY: Run = |c, out| {
 };
 
 pub static BERNOULLI_TENSOR_: Op = Op {
-    sig: "bernoulli_.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
+    sig: sig("bernoulli_.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with ones with the probabilities that `p` holds, else zeros.",
     forms: ONLY_INPLACE,
     body: kernel_into(FLIP_BY, Some(FLIP_BY)),
@@ -182,11 +182,10 @@ fn normal_spec(c: &Call) -> Result<Specs> {
     Ok(Spec::one(&shape, first.dtype(), first.device()))
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const GAUSS: Op = Op { forms: FO, body: kernel(normal_spec, normal, Some(normal)), ..OP };
 
 pub static NORMAL_TENSORS: Op = Op {
-    sig: "normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
+    sig: sig("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor"),
     doc: "Normal random numbers with these means and standard deviations.",
     vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.zeros(1))]),
     node: "NormalBackward3",
@@ -199,7 +198,7 @@ pub static NORMAL_TENSORS: Op = Op {
     ..GAUSS
 };
 pub static NORMAL_MEANS: Op = Op {
-    sig: "normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor",
+    sig: sig("normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor"),
     doc: "Normal random numbers with these means and one standard deviation.",
     vjp: NO_SLOPE,
     node: "NormalBackward1",
@@ -212,7 +211,7 @@ pub static NORMAL_MEANS: Op = Op {
     ..GAUSS
 };
 pub static NORMAL_STDS: Op = Op {
-    sig: "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
+    sig: sig("normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor"),
     doc: "Normal random numbers with one mean and these standard deviations.",
     vjp: Vjp::Each(&[d(1, 0, |c| c.zeros(1))]),
     node: "NormalBackward2",
@@ -226,7 +225,9 @@ pub static NORMAL_STDS: Op = Op {
 };
 
 pub static NORMAL: Op = Op {
-    sig: "normal(float mean, float std, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "normal(float mean, float std, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "Normal random numbers of a shape.",
     forms: FO,
     body: composite(|c| {
@@ -338,7 +339,9 @@ fn multinomial(c: &Call) -> Result<Outputs> {
 }
 
 pub static MULTINOMIAL: Op = Op {
-    sig: "multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
+    sig: sig(
+        "multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
+    ),
     doc: "Draws categories with the weights of each row, which need not sum to one. Returns their indices.",
     forms: FMO,
     body: composite(multinomial),

@@ -26,7 +26,7 @@ fn infer_sum(c: &Call) -> Result<Specs> {
     wrap_dim(c.int(1)?, t.ndim())?;
     let natural = if t.dtype().category() <= Category::Int { DType::I64 } else { t.dtype() };
     match c.dtype(2).unwrap_or(natural) {
-        DType::Bool if t.numel() > 0 => Err(no_kernel(&format!("{}_out_cpu", c.op.parsed().base), DType::Bool)),
+        DType::Bool if t.numel() > 0 => Err(no_kernel(&format!("{}_out_cpu", c.op.base()), DType::Bool)),
         dtype => Ok(Spec::one(t.shape(), dtype, t.device())),
     }
 }
@@ -57,7 +57,7 @@ fn run_gpu(kind: gpu::Scan, c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static CUMSUM: Op = Op {
-    sig: "cumsum(Tensor self, int dim, *, DType? dtype=None) -> Tensor",
+    sig: sig("cumsum(Tensor self, int dim, *, DType? dtype=None) -> Tensor"),
     doc: "The running sum along a dimension. Integers and bools accumulate in int64.",
     forms: FMIO,
     body: kernel(infer_sum, |c, out| run(Scan::Sum, c, out), Some(|c, out| run_gpu(gpu::Scan::Sum, c, out))),
@@ -85,7 +85,7 @@ pub static CUMSUM: Op = Op {
 };
 
 pub static CUMPROD: Op = Op {
-    sig: "cumprod(Tensor self, int dim, *, DType? dtype=None) -> Tensor",
+    sig: sig("cumprod(Tensor self, int dim, *, DType? dtype=None) -> Tensor"),
     doc: "The running product along a dimension. Integers and bools accumulate in int64. The gradient holds at zeros too.",
     forms: FMIO,
     body: kernel(infer_sum, |c, out| run(Scan::Prod, c, out), Some(|c, out| run_gpu(gpu::Scan::Prod, c, out))),
@@ -132,7 +132,7 @@ fn infer_extreme(c: &Call) -> Result<Specs> {
     let t = c.tensor(0)?;
     wrap_dim(c.int(1)?, t.ndim())?;
     if t.dtype().is_complex() {
-        let (op, name) = (c.op.parsed().base, t.dtype().scalar_type_name());
+        let (op, name) = (c.op.base(), t.dtype().scalar_type_name());
         return Err(Error::not_implemented(format!("\"{op}_cpu\" not implemented for '{name}'")));
     }
     Ok(smallvec![Spec::like(t), Spec::new(t.shape(), DType::I64, t.device())])
@@ -142,7 +142,7 @@ fn at_positions(c: &Back) -> Term {
 }
 
 pub static CUMMAX: Op = Op {
-    sig: "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+    sig: sig("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"),
     doc: "The running maximum along a dimension and its position, the last of equals.",
     forms: FMO,
     body: kernel(infer_extreme, |c, out| run(Scan::Max, c, out), Some(|c, out| run_gpu(gpu::Scan::Max, c, out))),
@@ -157,7 +157,7 @@ pub static CUMMAX: Op = Op {
 };
 
 pub static CUMMIN: Op = Op {
-    sig: "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+    sig: sig("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)"),
     doc: "The running minimum along a dimension and its position, the last of equals.",
     forms: FMO,
     body: kernel(infer_extreme, |c, out| run(Scan::Min, c, out), Some(|c, out| run_gpu(gpu::Scan::Min, c, out))),
@@ -172,7 +172,7 @@ pub static CUMMIN: Op = Op {
 };
 
 pub static LOGCUMSUMEXP: Op = Op {
-    sig: "logcumsumexp(Tensor self, int dim) -> Tensor",
+    sig: sig("logcumsumexp(Tensor self, int dim) -> Tensor"),
     doc: "The logarithm of the running sum of exponentials along a dimension, without overflow.",
     forms: FMO,
     body: kernel(
@@ -228,7 +228,7 @@ fn last_set(t: &Term, dim: i64, fill: f64) -> Term {
 
 /// `s[k] = b[k] + a[k] s[k + 1]` from the end, or `s[k] = b[k] + a[k] s[k - 1]` from the start.
 pub static RECURRENCE: Op = Op {
-    sig: "_linear_recurrence(Tensor a, Tensor b, int dim, bool reverse=True) -> Tensor",
+    sig: sig("_linear_recurrence(Tensor a, Tensor b, int dim, bool reverse=True) -> Tensor"),
     doc: "The linear recurrence `s[k] = b[k] + a[k] s[k + 1]` along a dimension, from its end; from its start where not `reverse`.",
     forms: HIDDEN,
     body: kernel(

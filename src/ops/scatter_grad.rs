@@ -21,7 +21,7 @@ impl MapNum<2> for Equal {
 static EQUAL: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.num::<2, Equal>(), wgsl: "eq_(x, y)" };
 
 pub static SAME: Op = Op {
-    sig: "_same(Tensor self, Tensor other) -> Tensor",
+    sig: sig("_same(Tensor self, Tensor other) -> Tensor"),
     doc: "One where two tensors are equal, else zero, in their own dtype.",
     forms: HIDDEN,
     body: elementwise(&EQUAL),
@@ -41,7 +41,7 @@ fn full(c: &Back, arg: usize, value: i64) -> Term {
 
 /// An index for each element of the source: `index_reduce` has one for each slice.
 fn index(c: &Back) -> Term {
-    if c.call.op.parsed().base == "scatter_reduce" {
+    if c.call.op.base() == "scatter_reduce" {
         return c.arg(2);
     }
     if c.ndim(3) == 0 {

@@ -74,7 +74,9 @@ fn ordered(c: &Call, sorter: usize) -> Result<Tensor> {
 }
 
 pub static SEARCHSORTED: Op = Op {
-    sig: "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    sig: sig(
+        "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    ),
     doc: "For each value the place in the sorted last dimension where it belongs: before equal elements, or after them with `right`.",
     forms: FO,
     body: composite(|c| search_in(c, &ordered(c, 5)?, c.tensor(1)?, 2, c.str(4))),
@@ -92,7 +94,9 @@ pub static SEARCHSORTED: Op = Op {
 };
 
 pub static SEARCHSORTED_SCALAR: Op = Op {
-    sig: "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    sig: sig(
+        "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    ),
     doc: "The place in a sorted sequence where a number belongs.",
     forms: FO,
     body: composite(|c| search_in(c, &ordered(c, 5)?, &number(c, 1, 0)?, 2, c.str(4))),
@@ -119,7 +123,7 @@ fn boundaries(c: &Call) -> Result<Tensor> {
 }
 
 pub static BUCKETIZE: Op = Op {
-    sig: "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+    sig: sig("bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"),
     doc: "For each value the bucket between sorted boundaries that it falls in.",
     forms: FO,
     body: composite(|c| search_in(c, &boundaries(c)?, c.tensor(0)?, 2, None)),
@@ -130,7 +134,7 @@ pub static BUCKETIZE: Op = Op {
 };
 
 pub static BUCKETIZE_SCALAR: Op = Op {
-    sig: "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+    sig: sig("bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"),
     doc: "The bucket between sorted boundaries that a number falls in.",
     forms: F,
     body: composite(|c| search_in(c, &boundaries(c)?, &number(c, 0, 1)?, 2, None)),
@@ -141,7 +145,7 @@ pub static BUCKETIZE_SCALAR: Op = Op {
 };
 
 pub static BINCOUNT: Op = Op {
-    sig: "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor",
+    sig: sig("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor"),
     doc: "How often each number 0, 1, .. occurs, or the sum of its weights.",
     body: composite(|c| {
         let (t, least) = (c.tensor(0)?, c.int(2)?);
@@ -218,7 +222,9 @@ fn contained(all: &Tensor, list: &Tensor) -> Result<Term> {
 }
 
 pub static ISIN: Op = Op {
-    sig: "isin(Operand elements|element, Operand test_elements|test_element, *, bool assume_unique=False, bool invert=False) -> Tensor",
+    sig: sig(
+        "isin(Operand elements|element, Operand test_elements|test_element, *, bool assume_unique=False, bool invert=False) -> Tensor",
+    ),
     doc: "Whether each element is among the test elements, or with `invert` is not. `assume_unique` changes nothing.",
     forms: FO,
     body: composite(|c| {

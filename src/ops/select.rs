@@ -65,7 +65,7 @@ fn run_select(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static INDEX_SELECT: Op = Op {
-    sig: "index_select(Tensor self, int dim, Tensor index) -> Tensor",
+    sig: sig("index_select(Tensor self, int dim, Tensor index) -> Tensor"),
     doc: "The slices of a dimension that a 1-d index names, in its order, copied.",
     forms: FMO,
     body: kernel(select_spec, run_select, Some(run_select)),
@@ -154,7 +154,7 @@ fn run_add(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static INDEX_ADD: Op = Op {
-    sig: "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+    sig: sig("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor"),
     doc: "Adds slice `i` of `source`, times `alpha`, to slice `index[i]` of `self`; indices may repeat.",
     forms: FMIO,
     body: kernel_into(run_add, Some(run_add)),
@@ -255,7 +255,7 @@ fn run_copy(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static INDEX_COPY: Op = Op {
-    sig: "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
+    sig: sig("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"),
     doc: "Writes slice `i` of `source` over slice `index[i]` of `self`.",
     forms: FMIO,
     body: kernel_into(run_copy, Some(run_copy)),
@@ -321,7 +321,7 @@ const MANY: Option<Expanded> = Some(Expanded {
 });
 
 pub static INDEX_FILL: Op = Op {
-    sig: "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+    sig: sig("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"),
     doc: "Writes a number over the slices of a dimension that an index names. Negative indices count from the end.",
     forms: FMI,
     body: kernel_into_clone(run_fill, Some(run_fill)),
@@ -337,7 +337,7 @@ pub static INDEX_FILL: Op = Op {
 };
 
 pub static INDEX_FILL_TENSOR: Op = Op {
-    sig: "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
+    sig: sig("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor"),
     doc: "Writes the number of a 0-d tensor over the slices of a dimension that an index names.",
     forms: FMI,
     body: kernel_into_clone(run_fill, Some(run_fill)),
@@ -371,7 +371,9 @@ fn run_reduce(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static INDEX_REDUCE: Op = Op {
-    sig: "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
+    sig: sig(
+        "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
+    ),
     doc: "Combines slice `i` of `source` with slice `index[i]` of `self`: 'prod', 'mean', 'amax' or 'amin'.",
     forms: FMIO,
     body: kernel_into(run_reduce, Some(run_reduce)),

@@ -31,7 +31,9 @@ fn pad_sequence(c: &Call) -> Result<Outputs> {
 }
 
 pub static PAD_SEQUENCE: Op = Op {
-    sig: "nn.utils.rnn.pad_sequence(Tensor[] sequences, bool batch_first=False, Scalar padding_value=0.0, str padding_side='right') -> Tensor",
+    sig: sig(
+        "nn.utils.rnn.pad_sequence(Tensor[] sequences, bool batch_first=False, Scalar padding_value=0.0, str padding_side='right') -> Tensor",
+    ),
     doc: "Sequences of shape `(L_i, *)`, padded to the longest, as one tensor of shape `(L, B, *)`, or `(B, L, *)` where `batch_first`; of the dtype of the first.",
     forms: F,
     body: composite(pad_sequence),

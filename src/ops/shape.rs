@@ -37,7 +37,7 @@ pub(super) fn sizes(t: &Tensor) -> Ints {
 }
 
 pub static FLATTEN: Op = Op {
-    sig: "flatten(Tensor self, int start_dim=0, int end_dim=-1) -> Tensor",
+    sig: sig("flatten(Tensor self, int start_dim=0, int end_dim=-1) -> Tensor"),
     doc: "Joins the dimensions from `start_dim` to `end_dim`, both included, into one. A view where possible.",
     body: composite(|c| {
         let t = c.tensor(0)?;
@@ -66,7 +66,7 @@ pub static FLATTEN: Op = Op {
 };
 
 pub static UNFLATTEN: Op = Op {
-    sig: "unflatten(Tensor self, int dim, int[] sizes) -> Tensor",
+    sig: sig("unflatten(Tensor self, int dim, int[] sizes) -> Tensor"),
     doc: "Splits one dimension into several; one of the sizes may be -1. A view where possible.",
     body: composite(|c| {
         let (t, parts) = (c.tensor(0)?, c.ints(2)?);
@@ -93,7 +93,7 @@ pub static UNFLATTEN: Op = Op {
 };
 
 pub static RAVEL: Op = Op {
-    sig: "ravel(Tensor self) -> Tensor",
+    sig: sig("ravel(Tensor self) -> Tensor"),
     doc: "All elements in one dimension, in row-major order. A view where possible.",
     body: composite(|c| RESHAPE.calls((super::copy::CONTIGUOUS.call((c.tensor(0)?,)), [-1]))),
     vjp: Vjp::Composite,
@@ -133,7 +133,7 @@ fn moved(c: &Call, source: &[i64], target: &[i64]) -> Result<Outputs> {
 }
 
 pub static MOVEDIM: Op = Op {
-    sig: "movedim.int(Tensor self, int source, int destination) -> Tensor",
+    sig: sig("movedim.int(Tensor self, int source, int destination) -> Tensor"),
     doc: "Moves one dimension to another place; the others keep their order.",
     aliases: &["moveaxis"],
     body: composite(|c| moved(c, &[c.int(1)?], &[c.int(2)?])),
@@ -145,7 +145,7 @@ pub static MOVEDIM: Op = Op {
 };
 
 pub static MOVEDIM_LIST: Op = Op {
-    sig: "movedim.intlist(Tensor self, int[] source, int[] destination) -> Tensor",
+    sig: sig("movedim.intlist(Tensor self, int[] source, int[] destination) -> Tensor"),
     doc: "Moves dimensions to other places; the others keep their order.",
     aliases: &["moveaxis"],
     body: composite(|c| moved(c, c.ints(1)?, c.ints(2)?)),
@@ -160,7 +160,7 @@ pub static MOVEDIM_LIST: Op = Op {
 };
 
 pub static EXPAND_AS: Op = Op {
-    sig: "expand_as(Tensor self, Tensor other) -> Tensor",
+    sig: sig("expand_as(Tensor self, Tensor other) -> Tensor"),
     doc: "Expanded to the shape of `other`.",
     forms: M,
     body: composite(|c| EXPAND.calls((c.tensor(0)?, c.tensor(1)?.shape()))),
@@ -172,7 +172,7 @@ pub static EXPAND_AS: Op = Op {
 };
 
 pub static VIEW_AS: Op = Op {
-    sig: "view_as(Tensor self, Tensor other) -> Tensor",
+    sig: sig("view_as(Tensor self, Tensor other) -> Tensor"),
     doc: "A view in the shape of `other`.",
     forms: M,
     body: composite(|c| VIEW.calls((c.tensor(0)?, c.tensor(1)?.shape()))),
@@ -184,7 +184,7 @@ pub static VIEW_AS: Op = Op {
 };
 
 pub static RESHAPE_AS: Op = Op {
-    sig: "reshape_as(Tensor self, Tensor other) -> Tensor",
+    sig: sig("reshape_as(Tensor self, Tensor other) -> Tensor"),
     doc: "Reshaped to the shape of `other`.",
     forms: M,
     body: composite(|c| RESHAPE.calls((c.tensor(0)?, c.tensor(1)?.shape()))),
@@ -196,7 +196,7 @@ pub static RESHAPE_AS: Op = Op {
 };
 
 pub static BROADCAST_TO: Op = Op {
-    sig: "broadcast_to(Tensor self, Size size) -> Tensor",
+    sig: sig("broadcast_to(Tensor self, Size size) -> Tensor"),
     doc: "Expanded to a shape: `expand` under another name.",
     body: composite(|c| EXPAND.calls((c.tensor(0)?, c.ints(1)?))),
     vjp: Vjp::Composite,
@@ -207,7 +207,7 @@ pub static BROADCAST_TO: Op = Op {
 };
 
 pub static ADJOINT: Op = Op {
-    sig: "adjoint(Tensor self) -> Tensor",
+    sig: sig("adjoint(Tensor self) -> Tensor"),
     doc: "The conjugate transpose of the last two dimensions; real tensors are only transposed.",
     body: composite(|c| {
         let t = c.tensor(0)?;
@@ -228,7 +228,7 @@ pub static ADJOINT: Op = Op {
 
 /// The attribute `mT`.
 pub static MATRIX_TRANSPOSE: Op = Op {
-    sig: "_mT(Tensor self) -> Tensor",
+    sig: sig("_mT(Tensor self) -> Tensor"),
     doc: "The last two dimensions swapped.",
     forms: HIDDEN,
     body: composite(|c| match c.tensor(0)?.ndim() {
@@ -246,7 +246,7 @@ pub static MATRIX_TRANSPOSE: Op = Op {
 
 /// The attribute `T`.
 pub static REVERSED: Op = Op {
-    sig: "_T(Tensor self) -> Tensor",
+    sig: sig("_T(Tensor self) -> Tensor"),
     doc: "The dimensions in reverse order.",
     forms: HIDDEN,
     body: composite(|c| {
@@ -276,11 +276,10 @@ pub(super) fn all_at_least(c: &Call, rank: usize) -> Result<Vec<Tensor>> {
 }
 
 // A fresh cell for every literal is what taking over its parts must give.
-#[allow(clippy::declare_interior_mutable_const)]
 const ATLEAST: Op = Op { vjp: Vjp::Composite, forms: F, errors: &[("'a'", "TypeError", "must be")], ..OP };
 
 pub static ATLEAST_1D: Op = Op {
-    sig: "atleast_1d(Tensor self) -> Tensor",
+    sig: sig("atleast_1d(Tensor self) -> Tensor"),
     doc: "The tensor with one dimension at least.",
     body: composite(|c| Ok(smallvec![at_least(c.tensor(0)?, 1)?])),
     samples: &["f32[]", "f32[2]"],
@@ -288,14 +287,14 @@ pub static ATLEAST_1D: Op = Op {
     ..ATLEAST
 };
 pub static ATLEAST_1D_LIST: Op = Op {
-    sig: "atleast_1d.Sequence(Tensors tensors=[]) -> Tensor[]",
+    sig: sig("atleast_1d.Sequence(Tensors tensors=[]) -> Tensor[]"),
     doc: "Each tensor with one dimension at least.",
     body: composite(|c| Ok(all_at_least(c, 1)?.into())),
     samples: &["[f32[], f32[2]]"],
     ..ATLEAST
 };
 pub static ATLEAST_2D: Op = Op {
-    sig: "atleast_2d(Tensor self) -> Tensor",
+    sig: sig("atleast_2d(Tensor self) -> Tensor"),
     doc: "The tensor with two dimensions at least.",
     body: composite(|c| Ok(smallvec![at_least(c.tensor(0)?, 2)?])),
     samples: &["f32[]", "f32[2]", "f32[2,3]"],
@@ -303,14 +302,14 @@ pub static ATLEAST_2D: Op = Op {
     ..ATLEAST
 };
 pub static ATLEAST_2D_LIST: Op = Op {
-    sig: "atleast_2d.Sequence(Tensors tensors=[]) -> Tensor[]",
+    sig: sig("atleast_2d.Sequence(Tensors tensors=[]) -> Tensor[]"),
     doc: "Each tensor with two dimensions at least.",
     body: composite(|c| Ok(all_at_least(c, 2)?.into())),
     samples: &["[f32[], f32[2]]"],
     ..ATLEAST
 };
 pub static ATLEAST_3D: Op = Op {
-    sig: "atleast_3d(Tensor self) -> Tensor",
+    sig: sig("atleast_3d(Tensor self) -> Tensor"),
     doc: "The tensor with three dimensions at least.",
     body: composite(|c| Ok(smallvec![at_least(c.tensor(0)?, 3)?])),
     samples: &["f32[]", "f32[2]", "f32[2,3]", "f32[2,3,4]"],
@@ -318,7 +317,7 @@ pub static ATLEAST_3D: Op = Op {
     ..ATLEAST
 };
 pub static ATLEAST_3D_LIST: Op = Op {
-    sig: "atleast_3d.Sequence(Tensors tensors=[]) -> Tensor[]",
+    sig: sig("atleast_3d.Sequence(Tensors tensors=[]) -> Tensor[]"),
     doc: "Each tensor with three dimensions at least.",
     body: composite(|c| Ok(all_at_least(c, 3)?.into())),
     samples: &["[f32[], f32[2]]"],
@@ -335,7 +334,7 @@ pub(super) fn broadcast_all(list: &[Tensor]) -> Result<Vec<Tensor>> {
 }
 
 pub static BROADCAST_TENSORS: Op = Op {
-    sig: "broadcast_tensors(Tensors tensors=[]) -> Tensor[]",
+    sig: sig("broadcast_tensors(Tensors tensors=[]) -> Tensor[]"),
     doc: "Every tensor expanded to the shape that all of them broadcast to.",
     forms: F,
     body: composite(|c| Ok(broadcast_all(&c.tensors(0))?.into())),
@@ -346,7 +345,7 @@ pub static BROADCAST_TENSORS: Op = Op {
 };
 
 pub static MESHGRID: Op = Op {
-    sig: "meshgrid(Tensors tensors=[], *, str? indexing=None) -> Tensor[]",
+    sig: sig("meshgrid(Tensors tensors=[], *, str? indexing=None) -> Tensor[]"),
     doc: "Grids of coordinates from 1-d tensors, as views. `indexing` is 'ij' (the default) or 'xy', which swaps the first two.",
     forms: F,
     body: composite(|c| {

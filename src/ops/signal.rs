@@ -35,7 +35,7 @@ struct Window {
 
 impl Window {
     fn of(c: &Call) -> Result<Window> {
-        let (n, name, end) = (c.int(0)?, c.op.parsed().base, c.args.len());
+        let (n, name, end) = (c.int(0)?, c.op.base(), c.args.len());
         let dtype = c.dtype(end - 3).unwrap_or_else(default_dtype);
         if n < 0 {
             return Err(Error::value(format!("{name} requires non-negative window length, got M={n}")));
@@ -68,7 +68,6 @@ impl Window {
     }
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const WINDOW: Op = Op {
     forms: F,
     vjp: Vjp::None("creation"),
@@ -81,21 +80,27 @@ const WINDOW: Op = Op {
 };
 
 pub static BARTLETT: Op = Op {
-    sig: "signal.windows.bartlett(int M, *, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: sig(
+        "signal.windows.bartlett(int M, *, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    ),
     doc: "Bartlett's window: a triangle, `1 - |2 n / (M - 1) - 1|`.",
     body: composite(|c| Window::of(c)?.between(|x| 1.0 - x.abs())),
     reference: "np.bartlett(x0) if sym or x0 < 2 else np.bartlett(x0 + 1)[:-1]",
     ..WINDOW
 };
 pub static BLACKMAN: Op = Op {
-    sig: "signal.windows.blackman(int M, *, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: sig(
+        "signal.windows.blackman(int M, *, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    ),
     doc: "Blackman's window: `general_cosine` with the coefficients 0.42, 0.5 and 0.08.",
     body: composite(|c| Window::of(c)?.cosines(&[0.42, 0.5, 0.08])),
     reference: "np.blackman(x0) if sym or x0 < 2 else np.blackman(x0 + 1)[:-1]",
     ..WINDOW
 };
 pub static COSINE: Op = Op {
-    sig: "signal.windows.cosine(int M, *, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: sig(
+        "signal.windows.cosine(int M, *, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    ),
     doc: "Half a period of a sine, `sin(pi (n + 0.5) / M)`.",
     body: composite(|c| {
         let w = Window::of(c)?;
@@ -105,7 +110,9 @@ pub static COSINE: Op = Op {
     ..WINDOW
 };
 pub static EXPONENTIAL: Op = Op {
-    sig: "signal.windows.exponential(int M, *, float? center=None, float tau=1.0, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: sig(
+        "signal.windows.exponential(int M, *, float? center=None, float tau=1.0, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    ),
     doc: "Exponential decay on both sides of the centre, `exp(-|n - center| / tau)`; also known as Poisson's window.",
     body: composite(|c| {
         let (w, tau) = (Window::of(c)?, c.float(2)?);
@@ -129,7 +136,9 @@ pub static EXPONENTIAL: Op = Op {
     ..WINDOW
 };
 pub static GAUSSIAN: Op = Op {
-    sig: "signal.windows.gaussian(int M, *, float std=1.0, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: sig(
+        "signal.windows.gaussian(int M, *, float std=1.0, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    ),
     doc: "A Gaussian around the middle, `exp(-((n - (M - 1) / 2) / std)^2 / 2)`.",
     body: composite(|c| {
         let (w, std) = (Window::of(c)?, c.float(1)?);
@@ -148,7 +157,9 @@ pub static GAUSSIAN: Op = Op {
     ..WINDOW
 };
 pub static GENERAL_COSINE: Op = Op {
-    sig: "signal.windows.general_cosine(int M, *, float[] a, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: sig(
+        "signal.windows.general_cosine(int M, *, float[] a, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    ),
     doc: "A sum of cosines, `sum((-1)^k a[k] cos(2 pi k n / (M - 1)))`.",
     body: composite(|c| {
         let w = Window::of(c)?;
@@ -176,7 +187,9 @@ pub static GENERAL_COSINE: Op = Op {
     ..WINDOW
 };
 pub static GENERAL_HAMMING: Op = Op {
-    sig: "signal.windows.general_hamming(int M, *, float alpha=0.54, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: sig(
+        "signal.windows.general_hamming(int M, *, float alpha=0.54, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    ),
     doc: "A cosine on a pedestal, `alpha - (1 - alpha) cos(2 pi n / (M - 1))`.",
     body: composite(|c| {
         let alpha = c.float(1)?;
@@ -187,21 +200,27 @@ pub static GENERAL_HAMMING: Op = Op {
     ..WINDOW
 };
 pub static HAMMING: Op = Op {
-    sig: "signal.windows.hamming(int M, *, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: sig(
+        "signal.windows.hamming(int M, *, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    ),
     doc: "Hamming's window: `general_hamming` with alpha 0.54.",
     body: composite(|c| Window::of(c)?.cosines(&[0.54, 0.46])),
     reference: "np.hamming(x0) if sym or x0 < 2 else np.hamming(x0 + 1)[:-1]",
     ..WINDOW
 };
 pub static HANN: Op = Op {
-    sig: "signal.windows.hann(int M, *, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: sig(
+        "signal.windows.hann(int M, *, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    ),
     doc: "Hann's window, a raised cosine: `general_hamming` with alpha 0.5.",
     body: composite(|c| Window::of(c)?.cosines(&[0.5, 0.5])),
     reference: "np.hanning(x0) if sym or x0 < 2 else np.hanning(x0 + 1)[:-1]",
     ..WINDOW
 };
 pub static KAISER: Op = Op {
-    sig: "signal.windows.kaiser(int M, *, float beta=12.0, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: sig(
+        "signal.windows.kaiser(int M, *, float beta=12.0, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    ),
     doc: "Kaiser's window, `i0(beta sqrt(1 - x^2)) / i0(beta)` for x from -1 to 1.",
     body: composite(|c| {
         let (w, beta) = (Window::of(c)?, c.float(1)?);
@@ -224,7 +243,9 @@ pub static KAISER: Op = Op {
     ..WINDOW
 };
 pub static NUTTALL: Op = Op {
-    sig: "signal.windows.nuttall(int M, *, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    sig: sig(
+        "signal.windows.nuttall(int M, *, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
+    ),
     doc: "Nuttall's window of least sidelobes: `general_cosine` with 0.3635819, 0.4891775, 0.1365995 and 0.0106411.",
     body: composite(|c| Window::of(c)?.cosines(&[0.3635819, 0.4891775, 0.1365995, 0.0106411])),
     reference: "sum(w * (-1) ** k * np.cos(2 * np.pi * k * np.arange(x0) / (x0 - bool(sym))) for k, w in enumerate([0.3635819, 0.4891775, 0.1365995, 0.0106411])) if x0 > 1 else np.ones(x0)",

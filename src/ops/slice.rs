@@ -33,7 +33,6 @@ pub static OPS: &[&Op] = &[
     &DSPLIT_INDICES,
 ];
 
-#[allow(clippy::declare_interior_mutable_const)]
 const PLACING: Op = Op {
     doc: "Zeros of `input_size` with `grad` written at the positions `offset + sum(index * stride)`, which differ.",
     forms: HIDDEN,
@@ -58,20 +57,20 @@ const PLACING: Op = Op {
     ..OP
 };
 pub static PLACE: Op =
-    Op { sig: "_place(Tensor grad, Size input_size, int[] stride, int offset) -> Tensor", ..PLACING };
+    Op { sig: sig("_place(Tensor grad, Size input_size, int[] stride, int offset) -> Tensor"), ..PLACING };
 // The same by the names that PyTorch's graphs have for the gradients of single views.
 pub static SELECT_BACKWARD: Op = Op {
-    sig: "_select_backward(Tensor grad, Size input_size, int[] stride, int offset) -> Tensor",
+    sig: sig("_select_backward(Tensor grad, Size input_size, int[] stride, int offset) -> Tensor"),
     node: "SelectBackwardBackward0",
     ..PLACING
 };
 pub static SLICE_BACKWARD: Op = Op {
-    sig: "_slice_backward(Tensor grad, Size input_size, int[] stride, int offset) -> Tensor",
+    sig: sig("_slice_backward(Tensor grad, Size input_size, int[] stride, int offset) -> Tensor"),
     node: "SliceBackwardBackward0",
     ..PLACING
 };
 pub static DIAGONAL_BACKWARD: Op = Op {
-    sig: "_diagonal_backward(Tensor grad, Size input_size, int[] stride, int offset) -> Tensor",
+    sig: sig("_diagonal_backward(Tensor grad, Size input_size, int[] stride, int offset) -> Tensor"),
     node: "DiagonalBackwardBackward0",
     ..PLACING
 };
@@ -95,7 +94,7 @@ impl Back<'_> {
 }
 
 pub static NARROW: Op = Op {
-    sig: "narrow(Tensor self, int dim, int start, int length) -> Tensor",
+    sig: sig("narrow(Tensor self, int dim, int start, int length) -> Tensor"),
     doc: "The indices `start .. start + length` of a dimension, as a view.",
     body: composite(|c| narrow(c, c.int(2)?)),
     vjp: Vjp::Composite,
@@ -109,7 +108,7 @@ pub static NARROW: Op = Op {
 };
 
 pub static NARROW_TENSOR: Op = Op {
-    sig: "narrow.Tensor(Tensor self, int dim, Tensor start, int length) -> Tensor",
+    sig: sig("narrow.Tensor(Tensor self, int dim, Tensor start, int length) -> Tensor"),
     doc: "The indices from a 0-d integer tensor `start` on.",
     body: composite(|c| {
         let start = c.tensor(2)?;
@@ -148,7 +147,7 @@ fn narrow(c: &Call, start: i64) -> Result<Outputs> {
 }
 
 pub static DIAGONAL: Op = Op {
-    sig: "diagonal(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+    sig: sig("diagonal(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor"),
     doc: "The diagonal of two dimensions as a view; it becomes the last dimension. `offset` moves it up (or, negative, down).",
     body: Body::View(|c| c.tensor(0)?.layout().diagonal(c.int(1)?, c.int(2)?, c.int(3)?)),
     vjp: Vjp::Each(&[d(0, 0, |c| {
@@ -166,7 +165,7 @@ pub static DIAGONAL: Op = Op {
 };
 
 pub static LINALG_DIAGONAL: Op = Op {
-    sig: "linalg.diagonal(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+    sig: sig("linalg.diagonal(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"),
     doc: "`diagonal` of matrices: of the last two dimensions by default.",
     forms: F,
     body: composite(|c| DIAGONAL.calls((c.tensor(0)?, c.int(1)?, c.int(2)?, c.int(3)?))),
@@ -178,7 +177,7 @@ pub static LINALG_DIAGONAL: Op = Op {
 };
 
 pub static UNFOLD: Op = Op {
-    sig: "unfold(Tensor self, int dimension, int size, int step) -> Tensor",
+    sig: sig("unfold(Tensor self, int dimension, int size, int step) -> Tensor"),
     doc: "Windows of `size`, `step` apart, of a dimension, as a view: the windows take its place, their elements come last.",
     forms: M,
     body: Body::View(|c| unfolded(c.tensor(0)?.layout(), c)),
@@ -261,7 +260,7 @@ fn split_dim(c: &Call, arg: usize) -> Result<usize> {
 }
 
 pub static TENSOR_SPLIT: Op = Op {
-    sig: "tensor_split.sections(Tensor self, int sections, int dim=0) -> Tensor[]",
+    sig: sig("tensor_split.sections(Tensor self, int sections, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into `sections` parts whose sizes differ by one at most.",
     body: composite(|c| cut_evenly(c.tensor(0)?, split_dim(c, 2)?, c.int(1)?)),
     vjp: Vjp::Composite,
@@ -271,7 +270,7 @@ pub static TENSOR_SPLIT: Op = Op {
 };
 
 pub static TENSOR_SPLIT_INDICES: Op = Op {
-    sig: "tensor_split.indices(Tensor self, int[] indices, int dim=0) -> Tensor[]",
+    sig: sig("tensor_split.indices(Tensor self, int[] indices, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension before each of the given indices.",
     body: composite(|c| cut_at(c.tensor(0)?, split_dim(c, 2)?, c.ints(1)?)),
     vjp: Vjp::Composite,
@@ -281,7 +280,9 @@ pub static TENSOR_SPLIT_INDICES: Op = Op {
 };
 
 pub static TENSOR_SPLIT_TENSOR: Op = Op {
-    sig: "tensor_split.tensor_indices_or_sections(Tensor self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor[]",
+    sig: sig(
+        "tensor_split.tensor_indices_or_sections(Tensor self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor[]",
+    ),
     doc: "Cuts a dimension by a CPU tensor: a 0-d one is the number of sections, a 1-d one holds indices.",
     body: composite(|c| {
         let (t, how, dim) = (c.tensor(0)?, c.tensor(1)?, split_dim(c, 2)?);
@@ -324,51 +325,49 @@ fn hsplit(c: &Call) -> Result<Outputs> {
 }
 
 // A fresh cell for every literal is what taking over its parts must give.
-#[allow(clippy::declare_interior_mutable_const)]
 const NAMED: Op =
     Op { vjp: Vjp::Composite, errors: &[("f32[], 2", "RuntimeError", "requires a tensor with at least")], ..OP };
 // A fresh cell for every literal is what taking over its parts must give.
-#[allow(clippy::declare_interior_mutable_const)]
 const NAMED_INDICES: Op =
     Op { vjp: Vjp::Composite, errors: &[("f32[], (1,)", "RuntimeError", "requires a tensor with at least")], ..OP };
 
 pub static HSPLIT: Op = Op {
-    sig: "hsplit(Tensor self, int sections) -> Tensor[]",
+    sig: sig("hsplit(Tensor self, int sections) -> Tensor[]"),
     doc: "Cuts into equal parts along columns (dimension 1; 0 of a 1-d tensor).",
     body: composite(hsplit),
     samples: &["f32[4], 2", "f32[2,4], 2"],
     ..NAMED
 };
 pub static HSPLIT_INDICES: Op = Op {
-    sig: "hsplit.array(Tensor self, int[] indices) -> Tensor[]",
+    sig: sig("hsplit.array(Tensor self, int[] indices) -> Tensor[]"),
     doc: "Cuts along columns before each of the given indices.",
     body: composite(hsplit),
     samples: &["f32[2,4], (1, 3)"],
     ..NAMED_INDICES
 };
 pub static VSPLIT: Op = Op {
-    sig: "vsplit(Tensor self, int sections) -> Tensor[]",
+    sig: sig("vsplit(Tensor self, int sections) -> Tensor[]"),
     doc: "Cuts into equal parts along rows (dimension 0).",
     body: composite(|c| named_split(c, "vsplit", 2, 0)),
     samples: &["f32[4,2], 2"],
     ..NAMED
 };
 pub static VSPLIT_INDICES: Op = Op {
-    sig: "vsplit.array(Tensor self, int[] indices) -> Tensor[]",
+    sig: sig("vsplit.array(Tensor self, int[] indices) -> Tensor[]"),
     doc: "Cuts along rows before each of the given indices.",
     body: composite(|c| named_split(c, "vsplit", 2, 0)),
     samples: &["f32[4,2], (1, 3)"],
     ..NAMED_INDICES
 };
 pub static DSPLIT: Op = Op {
-    sig: "dsplit(Tensor self, int sections) -> Tensor[]",
+    sig: sig("dsplit(Tensor self, int sections) -> Tensor[]"),
     doc: "Cuts into equal parts along depth (dimension 2).",
     body: composite(|c| named_split(c, "dsplit", 3, 2)),
     samples: &["f32[2,1,4], 2"],
     ..NAMED
 };
 pub static DSPLIT_INDICES: Op = Op {
-    sig: "dsplit.array(Tensor self, int[] indices) -> Tensor[]",
+    sig: sig("dsplit.array(Tensor self, int[] indices) -> Tensor[]"),
     doc: "Cuts along depth before each of the given indices.",
     body: composite(|c| named_split(c, "dsplit", 3, 2)),
     samples: &["f32[2,1,4], (1, 3)"],

@@ -29,7 +29,7 @@ fn infer(c: &Call) -> Result<Specs> {
     wrap_dim(c.int(1)?, t.ndim())?;
     let dtype = c.dtype(2).unwrap_or(t.dtype());
     if !dtype.is_float() && t.numel() > 0 {
-        let op = c.op.parsed().base.trim_start_matches('_');
+        let op = c.op.base().trim_start_matches('_');
         let name = dtype.scalar_type_name();
         return Err(Error::not_implemented(format!("\"{op}_lastdim_kernel_impl\" not implemented for '{name}'")));
     }
@@ -91,7 +91,7 @@ fn converted(c: &Call) -> Result<Term> {
 }
 
 pub static SOFTMAX: Op = Op {
-    sig: "softmax(Tensor self, int dim, DType? dtype=None) -> Tensor",
+    sig: sig("softmax(Tensor self, int dim, DType? dtype=None) -> Tensor"),
     doc: "`exp(x) / sum(exp(x))` along a dimension: positive, with sum one. Floating only, or `dtype` says as what.",
     forms: FMO,
     aliases: &["special.softmax"],
@@ -116,7 +116,7 @@ pub static SOFTMAX: Op = Op {
 };
 
 pub static LOG_SOFTMAX: Op = Op {
-    sig: "log_softmax(Tensor self, int dim, DType? dtype=None) -> Tensor",
+    sig: sig("log_softmax(Tensor self, int dim, DType? dtype=None) -> Tensor"),
     doc: "The logarithm of softmax along a dimension, `x - log(sum(exp(x)))`, without overflow.",
     forms: FMO,
     aliases: &["special.log_softmax"],
@@ -139,7 +139,7 @@ pub static LOG_SOFTMAX: Op = Op {
 };
 
 pub static FUSED_SOFTMAX: Op = Op {
-    sig: "_softmax(Tensor self, int dim, DType? dtype=None) -> Tensor",
+    sig: sig("_softmax(Tensor self, int dim, DType? dtype=None) -> Tensor"),
     doc: "`softmax` in one pass over memory.",
     forms: HIDDEN,
     body: kernel(infer, forward::<false>, Some(forward_gpu::<false>)),
@@ -150,7 +150,7 @@ pub static FUSED_SOFTMAX: Op = Op {
 };
 
 pub static FUSED_LOG_SOFTMAX: Op = Op {
-    sig: "_log_softmax(Tensor self, int dim, DType? dtype=None) -> Tensor",
+    sig: sig("_log_softmax(Tensor self, int dim, DType? dtype=None) -> Tensor"),
     doc: "`log_softmax` in one pass over memory.",
     forms: HIDDEN,
     body: kernel(infer, forward::<true>, Some(forward_gpu::<true>)),
@@ -166,7 +166,7 @@ fn along(c: &Back, t: Term) -> Term {
 }
 
 pub static SOFTMAX_BACKWARD: Op = Op {
-    sig: "_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor",
+    sig: sig("_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor"),
     doc: "The gradient of softmax: `(grad - sum(grad * output)) * output`.",
     forms: HIDDEN,
     body: kernel(infer_backward, backward::<false>, Some(backward_gpu::<false>)),
@@ -184,7 +184,7 @@ pub static SOFTMAX_BACKWARD: Op = Op {
 };
 
 pub static LOG_SOFTMAX_BACKWARD: Op = Op {
-    sig: "_log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor",
+    sig: sig("_log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor"),
     doc: "The gradient of log_softmax: `grad - exp(output) * sum(grad)`.",
     forms: HIDDEN,
     body: kernel(infer_backward, backward::<true>, Some(backward_gpu::<true>)),
@@ -204,7 +204,7 @@ fn chosen_dim(c: &Call) -> Result<i64> {
 }
 
 pub static F_SOFTMAX: Op = Op {
-    sig: "nn.functional.softmax(Tensor input, int? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor",
+    sig: sig("nn.functional.softmax(Tensor input, int? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor"),
     doc: "See `softmax`.",
     forms: F,
     body: composite(|c| SOFTMAX.calls((c.tensor(0)?, chosen_dim(c)?, c.dtype(3)))),
@@ -215,7 +215,7 @@ pub static F_SOFTMAX: Op = Op {
 };
 
 pub static F_LOG_SOFTMAX: Op = Op {
-    sig: "nn.functional.log_softmax(Tensor input, int? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor",
+    sig: sig("nn.functional.log_softmax(Tensor input, int? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor"),
     doc: "See `log_softmax`.",
     forms: F,
     body: composite(|c| LOG_SOFTMAX.calls((c.tensor(0)?, chosen_dim(c)?, c.dtype(3)))),
@@ -226,7 +226,7 @@ pub static F_LOG_SOFTMAX: Op = Op {
 };
 
 pub static F_SOFTMIN: Op = Op {
-    sig: "nn.functional.softmin(Tensor input, int? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor",
+    sig: sig("nn.functional.softmin(Tensor input, int? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor"),
     doc: "The softmax of the negated input: the least element has the greatest share.",
     forms: F,
     body: composite(|c| SOFTMAX.calls((-Term::from(c.tensor(0)?), chosen_dim(c)?, c.dtype(3)))),

@@ -78,7 +78,7 @@ fn run_sort(c: &Call, out: &[Tensor], at: usize) -> Result<()> {
 }
 
 pub static SORT: Op = Op {
-    sig: "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+    sig: sig("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"),
     doc: "Sorts along a dimension and says where each element came from. Stable; NaN is the greatest.",
     forms: FMO,
     body: kernel(|c| sort_spec(c, 1), |c, out| run_sort(c, out, 1), Some(|c, out| run_sort(c, out, 1))),
@@ -94,7 +94,9 @@ pub static SORT: Op = Op {
 };
 
 pub static SORT_STABLE: Op = Op {
-    sig: "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+    sig: sig(
+        "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+    ),
     doc: "Sorts along a dimension; equal elements keep their order, whatever `stable` says.",
     forms: FMO,
     body: kernel(|c| sort_spec(c, 2), |c, out| run_sort(c, out, 2), Some(|c, out| run_sort(c, out, 2))),
@@ -108,7 +110,7 @@ pub static SORT_STABLE: Op = Op {
 };
 
 pub static ARGSORT: Op = Op {
-    sig: "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+    sig: sig("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor"),
     doc: "The positions that would sort a dimension.",
     body: composite(|c| {
         Ok(smallvec![SORT.calls((Term::from(c.tensor(0)?).cut(), c.int(1)?, c.flag(2)))?.swap_remove(1)])
@@ -120,7 +122,7 @@ pub static ARGSORT: Op = Op {
 };
 
 pub static ARGSORT_STABLE: Op = Op {
-    sig: "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
+    sig: sig("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor"),
     doc: "The positions that would sort a dimension; equal elements keep their order.",
     forms: FMO,
     body: composite(|c| {
@@ -133,7 +135,7 @@ pub static ARGSORT_STABLE: Op = Op {
 };
 
 pub static MSORT: Op = Op {
-    sig: "msort(Tensor self) -> Tensor",
+    sig: sig("msort(Tensor self) -> Tensor"),
     doc: "Sorts along the first dimension.",
     forms: FMO,
     body: composite(|c| {
@@ -160,7 +162,9 @@ fn with_size(t: &Tensor, dim: usize, n: usize) -> Dims {
 }
 
 pub static TOPK: Op = Op {
-    sig: "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
+    sig: sig(
+        "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
+    ),
     doc: "The `k` largest (or smallest) elements along a dimension, best first, and where they are.",
     forms: FMO,
     body: kernel(
@@ -211,7 +215,7 @@ fn run_topk(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static KTHVALUE: Op = Op {
-    sig: "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    sig: sig("kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"),
     doc: "The `k`-th smallest element along a dimension, counted from one, and where it is.",
     forms: FMO,
     body: kernel(

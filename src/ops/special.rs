@@ -32,7 +32,7 @@ impl MapReal<1> for Erf {
     }
 }
 pub static ERF: Op = Op {
-    sig: "erf(Tensor self) -> Tensor",
+    sig: sig("erf(Tensor self) -> Tensor"),
     doc: "The error function, `2/sqrt(pi) * integral of exp(-t^2) from 0 to x`.",
     aliases: &["special.erf"],
     body: elementwise(&real::<Erf>("erf_(x)")),
@@ -53,7 +53,7 @@ impl MapReal<1> for Erfc {
     }
 }
 pub static ERFC: Op = Op {
-    sig: "erfc(Tensor self) -> Tensor",
+    sig: sig("erfc(Tensor self) -> Tensor"),
     doc: "`1 - erf(x)`, exact for large x.",
     aliases: &["special.erfc"],
     body: elementwise(&real::<Erfc>("erfc_(x)")),
@@ -65,7 +65,7 @@ pub static ERFC: Op = Op {
 };
 
 pub static ERFINV: Op = Op {
-    sig: "erfinv(Tensor self) -> Tensor",
+    sig: sig("erfinv(Tensor self) -> Tensor"),
     doc: "The inverse of `erf`; infinite at -1 and 1, NaN beyond.",
     aliases: &["special.erfinv"],
     body: elementwise(&wide(cpu::erfinv, "erfinv_(x)")),
@@ -85,7 +85,7 @@ impl MapReal<1> for LGamma {
     }
 }
 pub static LGAMMA: Op = Op {
-    sig: "lgamma(Tensor self) -> Tensor",
+    sig: sig("lgamma(Tensor self) -> Tensor"),
     doc: "The logarithm of the absolute value of the gamma function.",
     aliases: &["special.gammaln"],
     body: elementwise(&real::<LGamma>("lgamma_(x)")),
@@ -104,7 +104,7 @@ impl MapReal<1> for Digamma {
     }
 }
 pub static DIGAMMA: Op = Op {
-    sig: "digamma(Tensor self) -> Tensor",
+    sig: sig("digamma(Tensor self) -> Tensor"),
     doc: "The derivative of `lgamma`.",
     aliases: &["special.digamma", "special.psi"],
     body: elementwise(&real::<Digamma>("digamma_(x)")),
@@ -117,7 +117,7 @@ pub static DIGAMMA: Op = Op {
 
 static DERIVATIVES: Rule = wide2(cpu::polygamma, "polygamma_(x, y)");
 pub static POLYGAMMA: Op = Op {
-    sig: "polygamma(int n, Tensor self) -> Tensor",
+    sig: sig("polygamma(int n, Tensor self) -> Tensor"),
     doc: "The n-th derivative of `digamma`.",
     aliases: &["special.polygamma"],
     forms: FO,
@@ -138,7 +138,7 @@ pub static POLYGAMMA: Op = Op {
 
 /// The same as a method: `x.polygamma(2)`.
 pub static POLYGAMMA_OF: Op = Op {
-    sig: "polygamma.method(Tensor self, int n) -> Tensor",
+    sig: sig("polygamma.method(Tensor self, int n) -> Tensor"),
     doc: "The n-th derivative of `digamma`.",
     forms: Forms(Forms::METHOD | Forms::INPLACE),
     body: composite(|c| POLYGAMMA.calls((c.int(1)?, c.tensor(0)?))),
@@ -160,7 +160,7 @@ impl Analytic for Sigmoid {
     }
 }
 pub static SIGMOID: Op = Op {
-    sig: "sigmoid(Tensor self) -> Tensor",
+    sig: sig("sigmoid(Tensor self) -> Tensor"),
     doc: "The logistic function `1 / (1 + exp(-x))`.",
     aliases: &["special.expit", "nn.functional.sigmoid"],
     body: elementwise(&analytic::<Sigmoid>("sigmoid_(x)")),
@@ -192,7 +192,7 @@ static LOG_ODDS_WITHIN: Rule = real2::<LogitWithin>(
     "ln_(div_(where_(lt_(x, y), y, min_(x, T(1) - y)), T(1) - where_(lt_(x, y), y, min_(x, T(1) - y))))",
 );
 pub static LOGIT: Op = Op {
-    sig: "logit(Tensor self, float? eps=None) -> Tensor",
+    sig: sig("logit(Tensor self, float? eps=None) -> Tensor"),
     doc: "The inverse of `sigmoid`, `log(x / (1 - x))`; with `eps` the input is limited to `[eps, 1 - eps]`.",
     aliases: &["special.logit"],
     body: elementwise_by(
@@ -225,7 +225,7 @@ fn slope_x(c: &Back) -> Term {
     XLOGY.call((c.g(), c.arg(1))).zero_where(settled)
 }
 pub static XLOGY: Op = Op {
-    sig: "xlogy(Tensor self, Tensor other) -> Tensor",
+    sig: sig("xlogy(Tensor self, Tensor other) -> Tensor"),
     doc: "`self * log(other)`, and zero where `self` is zero.",
     aliases: &["special.xlogy"],
     promote: Promote::Float,
@@ -236,7 +236,7 @@ pub static XLOGY: Op = Op {
     ..BINARY
 };
 pub static XLOGY_SCALAR_SELF: Op = Op {
-    sig: "xlogy.scalar(Scalar self, Tensor other) -> Tensor",
+    sig: sig("xlogy.scalar(Scalar self, Tensor other) -> Tensor"),
     doc: "A number times `log(other)`.",
     aliases: &["special.xlogy"],
     forms: FO,
@@ -250,7 +250,7 @@ pub static XLOGY_SCALAR_SELF: Op = Op {
     ..OP
 };
 pub static XLOGY_SCALAR_OTHER: Op = Op {
-    sig: "xlogy.number(Tensor self, Scalar other) -> Tensor",
+    sig: sig("xlogy.number(Tensor self, Scalar other) -> Tensor"),
     doc: "`self` times the logarithm of a number.",
     aliases: &["special.xlogy"],
     promote: Promote::Float,

@@ -31,7 +31,7 @@ fn equal_parts(c: &Call) -> Result<Vec<Layout>> {
 }
 
 pub static SPLIT: Op = Op {
-    sig: "split(Tensor self|tensor, int split_size_or_sections|split_size, int dim=0) -> Tensor[]",
+    sig: sig("split(Tensor self|tensor, int split_size_or_sections|split_size, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into parts of a size; the last one may be smaller.",
     body: Body::Views(equal_parts),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
@@ -42,7 +42,7 @@ pub static SPLIT: Op = Op {
 };
 
 pub static SPLIT_SIZES: Op = Op {
-    sig: "split.sizes(Tensor self|tensor, int[] split_size_or_sections|split_size, int dim=0) -> Tensor[]",
+    sig: sig("split.sizes(Tensor self|tensor, int[] split_size_or_sections|split_size, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into parts of the given sizes.",
     body: Body::Views(|c| split_layouts(c, 2, c.ints(1)?)),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
@@ -57,7 +57,7 @@ pub static SPLIT_SIZES: Op = Op {
 };
 
 pub static SPLIT_WITH_SIZES: Op = Op {
-    sig: "split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
+    sig: sig("split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into parts of the given sizes.",
     body: composite(|c| SPLIT_SIZES.calls((c.tensor(0)?, c.ints(1)?, c.int(2)?))),
     vjp: Vjp::Composite,
@@ -74,7 +74,7 @@ fn apart(c: &Call, layouts: Vec<Layout>) -> Result<Outputs> {
 }
 
 pub static UNSAFE_SPLIT: Op = Op {
-    sig: "unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]",
+    sig: sig("unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]"),
     doc: "`split` into parts that autograd does not take for views: in place they change without its notice.",
     body: composite(|c| apart(c, equal_parts(c)?)),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
@@ -85,7 +85,7 @@ pub static UNSAFE_SPLIT: Op = Op {
 };
 
 pub static UNSAFE_SPLIT_WITH_SIZES: Op = Op {
-    sig: "unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
+    sig: sig("unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]"),
     doc: "`split_with_sizes` into parts that autograd does not take for views.",
     body: composite(|c| apart(c, split_layouts(c, 2, c.ints(1)?)?)),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
@@ -115,7 +115,7 @@ fn chunked(c: &Call, equal: &'static Op, given: &'static Op) -> Result<Outputs> 
 }
 
 pub static CHUNK: Op = Op {
-    sig: "chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
+    sig: sig("chunk(Tensor self, int chunks, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into at most `chunks` parts of equal size; the last one may be smaller.",
     body: composite(|c| chunked(c, &SPLIT, &SPLIT_SIZES)),
     vjp: Vjp::Composite,
@@ -125,7 +125,7 @@ pub static CHUNK: Op = Op {
 };
 
 pub static UNSAFE_CHUNK: Op = Op {
-    sig: "unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
+    sig: sig("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]"),
     doc: "`chunk` into parts that autograd does not take for views.",
     body: composite(|c| chunked(c, &UNSAFE_SPLIT, &UNSAFE_SPLIT_WITH_SIZES)),
     vjp: Vjp::Composite,
@@ -143,7 +143,7 @@ fn joined(c: &Back) -> Term {
 }
 
 pub static UNBIND: Op = Op {
-    sig: "unbind(Tensor self, int dim=0) -> Tensor[]",
+    sig: sig("unbind(Tensor self, int dim=0) -> Tensor[]"),
     doc: "Each index of a dimension as a view of its own.",
     body: Body::Views(|c| {
         let t = c.tensor(0)?;

@@ -116,7 +116,6 @@ fn by_number(c: &Call, skip_nan: bool) -> Result<Outputs> {
     quantile(c, &Tensor::scalar(Scalar::Float(q), t.dtype(), t.device())?, skip_nan)
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const BY_TENSOR: Op = Op {
     forms: FMO,
     out_dtype: Some(OutDType::Same),
@@ -135,7 +134,6 @@ const BY_TENSOR: Op = Op {
     ],
     ..OP
 };
-#[allow(clippy::declare_interior_mutable_const)]
 const BY_NUMBER: Op = Op {
     samples: &[
         "f32[5], 0.3",
@@ -154,25 +152,33 @@ const BY_NUMBER: Op = Op {
     ..BY_TENSOR
 };
 pub static QUANTILE: Op = Op {
-    sig: "quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+    sig: sig(
+        "quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+    ),
     doc: "The values at the shares `q` (0 to 1) of the order of all elements or along a dimension; several q come first.",
     body: composite(|c| by_tensor(c, false)),
     ..BY_TENSOR
 };
 pub static QUANTILE_SCALAR: Op = Op {
-    sig: "quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+    sig: sig(
+        "quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+    ),
     doc: "The value at the share `q` (0 to 1) of the order of all elements or along a dimension.",
     body: composite(|c| by_number(c, false)),
     ..BY_NUMBER
 };
 pub static NANQUANTILE: Op = Op {
-    sig: "nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+    sig: sig(
+        "nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+    ),
     doc: "As `quantile`; NaNs are left out.",
     body: composite(|c| by_tensor(c, true)),
     ..BY_TENSOR
 };
 pub static NANQUANTILE_SCALAR: Op = Op {
-    sig: "nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+    sig: sig(
+        "nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+    ),
     doc: "As `quantile`; NaNs are left out.",
     body: composite(|c| by_number(c, true)),
     ..BY_NUMBER
@@ -244,7 +250,7 @@ fn covariance(t: &Tensor, correction: i64, fweights: Option<&Tensor>, aweights: 
 }
 
 pub static COV: Op = Op {
-    sig: "cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor",
+    sig: sig("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"),
     doc: "The covariances of variables (rows) over observations (columns), which may be weighted.",
     body: composite(|c| covariance(c.tensor(0)?, c.int(1)?, c.opt_tensor(2), c.opt_tensor(3))?.outputs()),
     vjp: Vjp::Composite,
@@ -267,7 +273,7 @@ pub static COV: Op = Op {
 };
 
 pub static CORRCOEF: Op = Op {
-    sig: "corrcoef(Tensor self) -> Tensor",
+    sig: sig("corrcoef(Tensor self) -> Tensor"),
     doc: "The correlation coefficients of variables (rows) over observations (columns).",
     body: composite(|c| {
         let t = c.tensor(0)?;

@@ -12,7 +12,7 @@ use smallvec::smallvec;
 pub static OPS: &[&Op] = &[&AS_STRIDED, &AS_STRIDED_VIEW, &AS_STRIDED_, &AS_STRIDED_SCATTER];
 
 pub static AS_STRIDED: Op = Op {
-    sig: "as_strided(Tensor self, Size size, int[] stride, int? storage_offset=None) -> Tensor",
+    sig: sig("as_strided(Tensor self, Size size, int[] stride, int? storage_offset=None) -> Tensor"),
     doc: "A view of the storage with any sizes and strides (in elements). Errors where it would reach beyond the storage.",
     body: composite(|c| {
         let t = c.tensor(0)?;
@@ -55,7 +55,9 @@ fn known_geometry<'a>(v: &'a Value) -> Option<&'a Ints> {
 
 /// `as_strided` with the geometry of its input noted; without it the input counts as contiguous.
 pub static AS_STRIDED_VIEW: Op = Op {
-    sig: "_as_strided(Tensor self, Size size, int[] stride, int? storage_offset=None, int[]? geometry=None) -> Tensor",
+    sig: sig(
+        "_as_strided(Tensor self, Size size, int[] stride, int? storage_offset=None, int[]? geometry=None) -> Tensor",
+    ),
     doc: "A view with any sizes and strides of a tensor whose own strides and offset are `geometry`.",
     forms: HIDDEN,
     body: Body::View(strided),
@@ -70,7 +72,7 @@ pub static AS_STRIDED_VIEW: Op = Op {
 };
 
 pub static AS_STRIDED_: Op = Op {
-    sig: "as_strided_(Tensor self, Size size, int[] stride, int? storage_offset=None) -> Tensor",
+    sig: sig("as_strided_(Tensor self, Size size, int[] stride, int? storage_offset=None) -> Tensor"),
     doc: "Gives the tensor itself other sizes and strides over its storage.",
     forms: INPLACE_FUNCTION,
     body: Body::View(strided),
@@ -144,7 +146,9 @@ fn scattered(c: &Call) -> Result<Outputs> {
 }
 
 pub static AS_STRIDED_SCATTER: Op = Op {
-    sig: "as_strided_scatter(Tensor self, Tensor src, Size size, int[] stride, int? storage_offset=None) -> Tensor",
+    sig: sig(
+        "as_strided_scatter(Tensor self, Tensor src, Size size, int[] stride, int? storage_offset=None) -> Tensor",
+    ),
     doc: "A copy of `self` with `src` where `as_strided` of it would be.",
     forms: FMO,
     body: composite(|c| quiet(|| scattered(c))),

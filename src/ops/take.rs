@@ -78,7 +78,7 @@ fn run_take(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static TAKE: Op = Op {
-    sig: "take(Tensor self, Tensor index) -> Tensor",
+    sig: sig("take(Tensor self, Tensor index) -> Tensor"),
     doc: "The elements of the flattened tensor at the given indices; negative ones count from the end. The result has the index's shape.",
     forms: FMO,
     body: kernel(
@@ -145,7 +145,7 @@ fn finish(target: &Tensor, out: &Tensor) -> Result<()> {
 }
 
 pub static PUT: Op = Op {
-    sig: "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+    sig: sig("put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor"),
     doc: "Writes `source` at indices of the flattened tensor, or adds it there if `accumulate`.",
     forms: FMI,
     body: kernel_into_clone(run_put, Some(run_put)),
@@ -170,7 +170,7 @@ pub static PUT: Op = Op {
 };
 
 pub static TAKE_ALONG_DIM: Op = Op {
-    sig: "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
+    sig: sig("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"),
     doc: "`gather` with `self` and `indices` broadcast against each other except in `dim`; without `dim` both are flattened.",
     forms: FMO,
     body: composite(|c| {

@@ -12,7 +12,7 @@ use smallvec::smallvec;
 pub static OPS: &[&Op] = &[&TIED];
 
 pub static TIED: Op = Op {
-    sig: "_tied(Tensor self, Tensor other) -> Tensor",
+    sig: sig("_tied(Tensor self, Tensor other) -> Tensor"),
     doc: "A copy of `self` that counts as a function of `other` too, of slope zero.",
     forms: HIDDEN,
     body: kernel(|c| Ok(smallvec![Spec::following(c.tensor(0)?)]), copied, Some(copied)),

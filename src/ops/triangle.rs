@@ -15,7 +15,7 @@ pub static OPS: &[&Op] = &[&TRIL, &TRIU, &TRIL_INDICES, &TRIU_INDICES, &DIAG, &D
 fn matrix<'a>(c: &'a Call) -> Result<&'a Tensor> {
     let t = c.tensor(0)?;
     match t.ndim() {
-        0 | 1 => Err(Error::runtime(format!("{}: input tensor must have at least 2 dimensions", c.op.parsed().base))),
+        0 | 1 => Err(Error::runtime(format!("{}: input tensor must have at least 2 dimensions", c.op.base()))),
         _ => Ok(t),
     }
 }
@@ -56,7 +56,7 @@ fn like_matrix(c: &Call) -> Result<Specs> {
 const SHARED_PLACES: Option<Expanded> = Some(Expanded { warning: None, once: |_| Ok(None) });
 
 pub static TRIL: Op = Op {
-    sig: "tril(Tensor self, int diagonal=0) -> Tensor",
+    sig: sig("tril(Tensor self, int diagonal=0) -> Tensor"),
     doc: "The lower triangle of matrices, zeros above the given diagonal.",
     forms: FMIO,
     body: kernel_onto(like_matrix, tri_cpu::<false>, Some(tri_gpu::<false>)),
@@ -69,7 +69,7 @@ pub static TRIL: Op = Op {
 };
 
 pub static TRIU: Op = Op {
-    sig: "triu(Tensor self, int diagonal=0) -> Tensor",
+    sig: sig("triu(Tensor self, int diagonal=0) -> Tensor"),
     doc: "The upper triangle of matrices, zeros below the given diagonal.",
     forms: FMIO,
     body: kernel_onto(like_matrix, tri_cpu::<true>, Some(tri_gpu::<true>)),
@@ -86,7 +86,7 @@ fn tri_indices(c: &Call, upper: bool) -> Result<Outputs> {
     let (rows, cols, offset) = (c.int(0)?, c.int(1)?, c.int(2)?);
     let dtype = c.dtype(3).unwrap_or(DType::I64);
     if !matches!(dtype, DType::I32 | DType::I64) {
-        return Err(no_kernel(c.op.parsed().base, dtype));
+        return Err(no_kernel(c.op.base(), dtype));
     }
     if rows < 0 || cols < 0 {
         let (name, v) = if rows < 0 { ("row", rows) } else { ("col", cols) };
@@ -109,7 +109,9 @@ fn tri_indices(c: &Call, upper: bool) -> Result<Outputs> {
 }
 
 pub static TRIL_INDICES: Op = Op {
-    sig: "tril_indices(int row, int col, int offset=0, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "tril_indices(int row, int col, int offset=0, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "Rows and columns of the lower triangle of a `row` x `col` matrix, in row-major order, as a [2, n] tensor.",
     forms: F,
     body: composite(|c| tri_indices(c, false)),
@@ -121,7 +123,9 @@ pub static TRIL_INDICES: Op = Op {
 };
 
 pub static TRIU_INDICES: Op = Op {
-    sig: "triu_indices(int row, int col, int offset=0, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "triu_indices(int row, int col, int offset=0, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "Rows and columns of the upper triangle of a `row` x `col` matrix, in row-major order, as a [2, n] tensor.",
     forms: F,
     body: composite(|c| tri_indices(c, true)),
@@ -157,7 +161,7 @@ fn embed(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static DIAG_EMBED: Op = Op {
-    sig: "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+    sig: sig("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"),
     doc: "Matrices whose diagonals are the last dimension of the input, zeros elsewhere.",
     body: kernel(
         |c| {
@@ -180,7 +184,7 @@ pub static DIAG_EMBED: Op = Op {
 };
 
 pub static DIAG: Op = Op {
-    sig: "diag(Tensor self, int diagonal=0) -> Tensor",
+    sig: sig("diag(Tensor self, int diagonal=0) -> Tensor"),
     doc: "The diagonal of a matrix, copied, or the matrix with the given diagonal.",
     forms: FMO,
     body: composite(|c| {
@@ -204,7 +208,7 @@ fn diagonal_of(t: &Tensor, c: &dyn Arguments) -> Result<Tensor> {
 }
 
 pub static DIAGONAL_COPY: Op = Op {
-    sig: "diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+    sig: sig("diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor"),
     doc: "The diagonal of two dimensions in new memory.",
     forms: FO,
     body: kernel(
@@ -225,7 +229,7 @@ pub static DIAGONAL_COPY: Op = Op {
 };
 
 pub static DIAGFLAT: Op = Op {
-    sig: "diagflat(Tensor self, int offset=0) -> Tensor",
+    sig: sig("diagflat(Tensor self, int offset=0) -> Tensor"),
     doc: "The matrix whose diagonal holds all elements of the input.",
     body: composite(|c| Term::from(c.tensor(0)?).contiguous().reshape(&[-1]).diag_embed(c.int(1)?).outputs()),
     vjp: Vjp::Composite,

@@ -25,7 +25,7 @@ impl Analytic for Sin {
     }
 }
 pub static SIN: Op = Op {
-    sig: "sin(Tensor self) -> Tensor",
+    sig: sig("sin(Tensor self) -> Tensor"),
     doc: "The sine of radians.",
     body: elementwise(&analytic::<Sin>("sin_(x)")),
     vjp: Vjp::Each(&[d(0, A0, |c| c.g() * c.arg(0).cos().conj())]),
@@ -45,7 +45,7 @@ impl Analytic for Cos {
     }
 }
 pub static COS: Op = Op {
-    sig: "cos(Tensor self) -> Tensor",
+    sig: sig("cos(Tensor self) -> Tensor"),
     doc: "The cosine of radians.",
     body: elementwise(&analytic::<Cos>("cos_(x)")),
     vjp: Vjp::Each(&[d(0, A0, |c| -(c.g() * c.arg(0).sin().conj()))]),
@@ -65,7 +65,7 @@ impl Analytic for Tan {
     }
 }
 pub static TAN: Op = Op {
-    sig: "tan(Tensor self) -> Tensor",
+    sig: sig("tan(Tensor self) -> Tensor"),
     doc: "The tangent of radians.",
     body: elementwise(&analytic::<Tan>("tan_(x)")),
     vjp: Vjp::Each(&[d(0, OUT0, |c| c.g() * (c.out(0).square() + 1).conj())]),
@@ -87,7 +87,7 @@ impl Analytic for Asin {
     }
 }
 pub static ASIN: Op = Op {
-    sig: "asin(Tensor self) -> Tensor",
+    sig: sig("asin(Tensor self) -> Tensor"),
     doc: "The arc sine in radians; NaN outside [-1, 1].",
     aliases: &["arcsin"],
     body: elementwise(&analytic::<Asin>("asin_(x)")),
@@ -108,7 +108,7 @@ impl Analytic for Acos {
     }
 }
 pub static ACOS: Op = Op {
-    sig: "acos(Tensor self) -> Tensor",
+    sig: sig("acos(Tensor self) -> Tensor"),
     doc: "The arc cosine in radians; NaN outside [-1, 1].",
     aliases: &["arccos"],
     body: elementwise(&analytic::<Acos>("acos_(x)")),
@@ -129,7 +129,7 @@ impl Analytic for Atan {
     }
 }
 pub static ATAN: Op = Op {
-    sig: "atan(Tensor self) -> Tensor",
+    sig: sig("atan(Tensor self) -> Tensor"),
     doc: "The arc tangent in radians.",
     aliases: &["arctan"],
     body: elementwise(&analytic::<Atan>("atan_(x)")),
@@ -151,7 +151,7 @@ fn turn(c: &Back, i: usize) -> Term {
     (c.arg(i) / square.dup()).zero_where(square.equals(0))
 }
 pub static ATAN2: Op = Op {
-    sig: "atan2(Tensor self, Tensor other) -> Tensor",
+    sig: sig("atan2(Tensor self, Tensor other) -> Tensor"),
     doc: "The angle of the point (other, self) in radians, from -pi to pi.",
     aliases: &["arctan2"],
     promote: Promote::Float,
@@ -177,7 +177,7 @@ impl Analytic for Sinc {
     }
 }
 pub static SINC: Op = Op {
-    sig: "sinc(Tensor self) -> Tensor",
+    sig: sig("sinc(Tensor self) -> Tensor"),
     doc: "`sin(pi x) / (pi x)`, and 1 at zero.",
     aliases: &["special.sinc"],
     body: elementwise(&analytic::<Sinc>(
@@ -194,7 +194,7 @@ pub static SINC: Op = Op {
 
 fn not_complex(c: &Call, common: DType) -> Result<(DType, DType)> {
     if common.is_complex() {
-        return Err(Error::not_implemented(format!("{} is not supported for complex tensors.", c.op.parsed().base)));
+        return Err(Error::not_implemented(format!("{} is not supported for complex tensors.", c.op.base())));
     }
     let d = if common.is_float() { common } else { crate::dtype::default_dtype() };
     Ok((d, d))
@@ -208,7 +208,7 @@ impl MapReal<1> for ToRadians {
     }
 }
 pub static DEG2RAD: Op = Op {
-    sig: "deg2rad(Tensor self) -> Tensor",
+    sig: sig("deg2rad(Tensor self) -> Tensor"),
     doc: "Degrees to radians.",
     promote: Promote::By(not_complex),
     body: elementwise(&real::<ToRadians>("x * T(0.0174532925199432958)")),
@@ -227,7 +227,7 @@ impl MapReal<1> for ToDegrees {
     }
 }
 pub static RAD2DEG: Op = Op {
-    sig: "rad2deg(Tensor self) -> Tensor",
+    sig: sig("rad2deg(Tensor self) -> Tensor"),
     doc: "Radians to degrees.",
     promote: Promote::By(not_complex),
     body: elementwise(&real::<ToDegrees>("x * T(57.2957795130823209)")),

@@ -56,7 +56,7 @@ fn order_in<T: Element + PartialOrd>(t: &Tensor, out: &Tensor) -> Result<()> {
 }
 
 pub static ROW_ORDER: Op = Op {
-    sig: "_row_order(Tensor self) -> Tensor",
+    sig: sig("_row_order(Tensor self) -> Tensor"),
     doc: "The positions that put the rows of a matrix in lexicographic order; equal rows keep theirs. NaN is the greatest.",
     forms: HIDDEN,
     body: kernel(
@@ -188,7 +188,6 @@ fn consecutive<const INVERSE: bool, const COUNTS: bool>(c: &Call) -> Result<Outp
 }
 
 // A fresh cell for every literal is what taking over its parts must give.
-#[allow(clippy::declare_interior_mutable_const)]
 const DISTINCT: Op = Op {
     vjp: Vjp::None("PyTorch has no gradient either"),
     errors: &[("c64[2](nograd)", "NotImplementedError", "not implemented for")],
@@ -196,7 +195,9 @@ const DISTINCT: Op = Op {
 };
 
 pub static UNIQUE: Op = Op {
-    sig: "unique(Tensor self, bool sorted=True, False return_inverse=False, False return_counts=False, int? dim=None) -> Tensor",
+    sig: sig(
+        "unique(Tensor self, bool sorted=True, False return_inverse=False, False return_counts=False, int? dim=None) -> Tensor",
+    ),
     doc: "The distinct elements in ascending order, or the distinct slices along `dim` in lexicographic order.",
     body: composite(unique::<false, false>),
     samples: &[
@@ -211,7 +212,9 @@ pub static UNIQUE: Op = Op {
     ..DISTINCT
 };
 pub static UNIQUE_INVERSE: Op = Op {
-    sig: "unique.inverse(Tensor self, bool sorted=True, True return_inverse=True, False return_counts=False, int? dim=None) -> Tensor[]",
+    sig: sig(
+        "unique.inverse(Tensor self, bool sorted=True, True return_inverse=True, False return_counts=False, int? dim=None) -> Tensor[]",
+    ),
     doc: "The distinct elements, and for each element of the input the position of its like among them.",
     body: composite(unique::<true, false>),
     samples: &[
@@ -223,7 +226,9 @@ pub static UNIQUE_INVERSE: Op = Op {
     ..DISTINCT
 };
 pub static UNIQUE_COUNTS: Op = Op {
-    sig: "unique.counts(Tensor self, bool sorted=True, False return_inverse=False, True return_counts=True, int? dim=None) -> Tensor[]",
+    sig: sig(
+        "unique.counts(Tensor self, bool sorted=True, False return_inverse=False, True return_counts=True, int? dim=None) -> Tensor[]",
+    ),
     doc: "The distinct elements and how often each occurs.",
     body: composite(unique::<false, true>),
     samples: &["i64[2,4](0..3), return_counts=True", "i64[2,4](0..2), True, False, True, 1"],
@@ -231,7 +236,9 @@ pub static UNIQUE_COUNTS: Op = Op {
     ..DISTINCT
 };
 pub static UNIQUE_BOTH: Op = Op {
-    sig: "unique.inverse_counts(Tensor self, bool sorted=True, True return_inverse=True, True return_counts=True, int? dim=None) -> Tensor[]",
+    sig: sig(
+        "unique.inverse_counts(Tensor self, bool sorted=True, True return_inverse=True, True return_counts=True, int? dim=None) -> Tensor[]",
+    ),
     doc: "The distinct elements, for each element the position of its like, and how often each occurs.",
     body: composite(unique::<true, true>),
     samples: &["f32[6](nograd, ties), return_inverse=True, return_counts=True"],
@@ -240,14 +247,18 @@ pub static UNIQUE_BOTH: Op = Op {
 };
 
 pub static CONSECUTIVE: Op = Op {
-    sig: "unique_consecutive(Tensor self, False return_inverse=False, False return_counts=False, int? dim=None) -> Tensor",
+    sig: sig(
+        "unique_consecutive(Tensor self, False return_inverse=False, False return_counts=False, int? dim=None) -> Tensor",
+    ),
     doc: "The elements, or slices along `dim`, that differ from the one before.",
     body: composite(consecutive::<false, false>),
     samples: &["i64[6](= 1, 1, 2, 2, 1, 1)", "f32[5](nograd, ties)", "i64[3,2](= 1, 2, 1, 2, 0, 0), dim=0"],
     ..DISTINCT
 };
 pub static CONSECUTIVE_INVERSE: Op = Op {
-    sig: "unique_consecutive.inverse(Tensor self, True return_inverse=True, False return_counts=False, int? dim=None) -> Tensor[]",
+    sig: sig(
+        "unique_consecutive.inverse(Tensor self, True return_inverse=True, False return_counts=False, int? dim=None) -> Tensor[]",
+    ),
     doc: "The elements that differ from the one before, and for each element the position of its run.",
     body: composite(consecutive::<true, false>),
     samples: &["i64[6](= 1, 1, 2, 2, 1, 1), return_inverse=True"],
@@ -255,7 +266,9 @@ pub static CONSECUTIVE_INVERSE: Op = Op {
     ..DISTINCT
 };
 pub static CONSECUTIVE_COUNTS: Op = Op {
-    sig: "unique_consecutive.counts(Tensor self, False return_inverse=False, True return_counts=True, int? dim=None) -> Tensor[]",
+    sig: sig(
+        "unique_consecutive.counts(Tensor self, False return_inverse=False, True return_counts=True, int? dim=None) -> Tensor[]",
+    ),
     doc: "The elements that differ from the one before, and the lengths of their runs.",
     body: composite(consecutive::<false, true>),
     samples: &["i64[6](= 1, 1, 2, 2, 1, 1), return_counts=True"],
@@ -263,7 +276,9 @@ pub static CONSECUTIVE_COUNTS: Op = Op {
     ..DISTINCT
 };
 pub static CONSECUTIVE_BOTH: Op = Op {
-    sig: "unique_consecutive.inverse_counts(Tensor self, True return_inverse=True, True return_counts=True, int? dim=None) -> Tensor[]",
+    sig: sig(
+        "unique_consecutive.inverse_counts(Tensor self, True return_inverse=True, True return_counts=True, int? dim=None) -> Tensor[]",
+    ),
     doc: "The elements that differ from the one before, the position of each element's run, and the lengths of the runs.",
     body: composite(consecutive::<true, true>),
     samples: &["i64[2,3](= 1, 1, 2, 2, 2, 1), True, True", "i64[3,2](= 1, 2, 1, 2, 0, 0), True, True, 0"],

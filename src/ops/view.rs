@@ -26,7 +26,7 @@ pub static OPS: &[&Op] = &[
 ];
 
 pub static VIEW: Op = Op {
-    sig: "view(Tensor self, Size size) -> Tensor",
+    sig: sig("view(Tensor self, Size size) -> Tensor"),
     doc: "The same memory under another shape; -1 stands for what is left. Errors where a copy would be needed.",
     forms: M,
     body: Body::View(|c| c.tensor(0)?.layout().view(c.ints(1)?)),
@@ -41,7 +41,7 @@ pub static VIEW: Op = Op {
 };
 
 pub static ALIAS: Op = Op {
-    sig: "alias(Tensor self) -> Tensor",
+    sig: sig("alias(Tensor self) -> Tensor"),
     doc: "Another view of the whole tensor: `x[...]`.",
     forms: HIDDEN,
     body: Body::View(|c| Ok(c.tensor(0)?.layout().clone())),
@@ -53,7 +53,7 @@ pub static ALIAS: Op = Op {
 };
 
 pub static RESHAPE: Op = Op {
-    sig: "reshape(Tensor self, Size shape) -> Tensor",
+    sig: sig("reshape(Tensor self, Size shape) -> Tensor"),
     doc: "The same elements under another shape: a view where possible, else a copy. -1 stands for what is left.",
     body: composite(|c| {
         let (t, sizes) = (c.tensor(0)?, c.ints(1)?);
@@ -73,7 +73,7 @@ pub static RESHAPE: Op = Op {
 
 /// What `reshape` calls where strided memory needs no copy: named apart so that `grad_fn` reads as in PyTorch.
 pub static RESHAPE_ALIAS: Op = Op {
-    sig: "_reshape_alias(Tensor self, Size size) -> Tensor",
+    sig: sig("_reshape_alias(Tensor self, Size size) -> Tensor"),
     doc: "`view` of memory that is not row-major.",
     keeps: Some("self_sym_sizes"),
     forms: HIDDEN,
@@ -87,7 +87,7 @@ pub static RESHAPE_ALIAS: Op = Op {
 
 /// `view` of a fresh copy: named apart so that `grad_fn` reads as in PyTorch.
 pub static UNSAFE_VIEW: Op = Op {
-    sig: "_unsafe_view(Tensor self, Size size) -> Tensor",
+    sig: sig("_unsafe_view(Tensor self, Size size) -> Tensor"),
     doc: "`view` of memory that nothing else refers to: the result is no view of another tensor.",
     forms: HIDDEN,
     body: composite(|c| {
@@ -112,7 +112,7 @@ pub static UNSAFE_VIEW: Op = Op {
 };
 
 pub static PERMUTE: Op = Op {
-    sig: "permute(Tensor self, Size dims) -> Tensor",
+    sig: sig("permute(Tensor self, Size dims) -> Tensor"),
     doc: "Reorders the dimensions.",
     body: Body::View(|c| {
         let t = c.tensor(0)?;
@@ -148,7 +148,7 @@ fn permutation(dims: &[i64], ndim: usize) -> Result<Dims> {
 }
 
 pub static TRANSPOSE: Op = Op {
-    sig: "transpose(Tensor self, int dim0|axis0, int dim1|axis1) -> Tensor",
+    sig: sig("transpose(Tensor self, int dim0|axis0, int dim1|axis1) -> Tensor"),
     doc: "Swaps two dimensions.",
     aliases: &["swapaxes", "swapdims"],
     forms: FMI,
@@ -165,7 +165,7 @@ pub static TRANSPOSE: Op = Op {
 };
 
 pub static T: Op = Op {
-    sig: "t(Tensor self) -> Tensor",
+    sig: sig("t(Tensor self) -> Tensor"),
     doc: "The transpose of a matrix; tensors of fewer dimensions are returned as views.",
     forms: FMI,
     body: Body::View(|c| {
@@ -185,7 +185,7 @@ pub static T: Op = Op {
 };
 
 pub static EXPAND: Op = Op {
-    sig: "expand(Tensor self, Size size, *, bool implicit=False) -> Tensor",
+    sig: sig("expand(Tensor self, Size size, *, bool implicit=False) -> Tensor"),
     doc: "Repeats dimensions of size one without copying; -1 keeps a size.",
     forms: M,
     body: Body::View(|c| c.tensor(0)?.layout().expand(c.ints(1)?)),
@@ -197,7 +197,7 @@ pub static EXPAND: Op = Op {
 };
 
 pub static SQUEEZE: Op = Op {
-    sig: "squeeze(Tensor self) -> Tensor",
+    sig: sig("squeeze(Tensor self) -> Tensor"),
     doc: "Drops every dimension of size one.",
     forms: FMI,
     body: Body::View(|c| Ok(c.tensor(0)?.layout().squeeze(|_| true))),
@@ -211,7 +211,7 @@ pub static SQUEEZE: Op = Op {
 };
 
 pub static SQUEEZE_DIM: Op = Op {
-    sig: "squeeze.dim(Tensor self, int dim) -> Tensor",
+    sig: sig("squeeze.dim(Tensor self, int dim) -> Tensor"),
     doc: "Drops a dimension if it is of size one.",
     forms: FMI,
     body: Body::View(|c| {
@@ -229,7 +229,7 @@ pub static SQUEEZE_DIM: Op = Op {
 };
 
 pub static SQUEEZE_DIMS: Op = Op {
-    sig: "squeeze.dims(Tensor self, int[] dim) -> Tensor",
+    sig: sig("squeeze.dims(Tensor self, int[] dim) -> Tensor"),
     doc: "Drops the given dimensions where they are of size one.",
     forms: FMI,
     body: Body::View(|c| {
@@ -247,7 +247,7 @@ pub static SQUEEZE_DIMS: Op = Op {
 };
 
 pub static UNSQUEEZE: Op = Op {
-    sig: "unsqueeze(Tensor self, int dim) -> Tensor",
+    sig: sig("unsqueeze(Tensor self, int dim) -> Tensor"),
     doc: "Inserts a dimension of size one.",
     forms: FMI,
     body: Body::View(|c| {
@@ -263,7 +263,7 @@ pub static UNSQUEEZE: Op = Op {
 };
 
 pub static SELECT: Op = Op {
-    sig: "select(Tensor self, int dim, int index) -> Tensor",
+    sig: sig("select(Tensor self, int dim, int index) -> Tensor"),
     doc: "One index of a dimension, which disappears.",
     body: Body::View(|c| {
         let (t, index) = (c.tensor(0)?, c.int(2)?);
@@ -297,7 +297,7 @@ pub static SELECT: Op = Op {
 };
 
 pub static SLICE: Op = Op {
-    sig: "_slice(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
+    sig: sig("_slice(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor"),
     doc: "Every `step`-th index of a dimension from `start` to `end`: what `x[start:end:step]` calls.",
     forms: HIDDEN,
     body: Body::View(|c| {

@@ -48,7 +48,7 @@ fn view_op(c: &Call) -> Result<&'static Op> {
 /// The views that it makes with the arguments of the call.
 fn views(c: &Call) -> Result<Vec<(Layout, DType)>> {
     let op = view_op(c)?;
-    let call = Call { op, args: &c.args[..op.signature().params.len()] };
+    let call = Call { op, args: &c.args[..op.sig.params().len()] };
     let own = call.tensor(0)?.dtype();
     Ok(match &op.body {
         Body::View(layout) => vec![(layout(&call)?, own)],
@@ -80,7 +80,6 @@ fn of_view(c: &Back) -> Term {
     }
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const COPY: Op = Op {
     forms: FO,
     body: kernel(specs, copied, Some(copied)),
@@ -91,7 +90,7 @@ const COPY: Op = Op {
 };
 
 pub static ALIAS_COPY: Op = Op {
-    sig: "alias_copy(Tensor self) -> Tensor",
+    sig: sig("alias_copy(Tensor self) -> Tensor"),
     doc: "`alias` into new memory.",
     copies: Some(&ALIAS),
     node: "AliasBackward0_copy",
@@ -100,7 +99,7 @@ pub static ALIAS_COPY: Op = Op {
 };
 
 pub static EXPAND_COPY: Op = Op {
-    sig: "expand_copy(Tensor self, Size size, *, bool implicit=False) -> Tensor",
+    sig: sig("expand_copy(Tensor self, Size size, *, bool implicit=False) -> Tensor"),
     doc: "`expand` into new memory.",
     copies: Some(&EXPAND),
     node: "ExpandBackward0_copy",
@@ -111,7 +110,7 @@ pub static EXPAND_COPY: Op = Op {
 };
 
 pub static PERMUTE_COPY: Op = Op {
-    sig: "permute_copy(Tensor self, Size dims) -> Tensor",
+    sig: sig("permute_copy(Tensor self, Size dims) -> Tensor"),
     doc: "`permute` into new memory.",
     copies: Some(&PERMUTE),
     node: "PermuteBackward0_copy",
@@ -121,7 +120,7 @@ pub static PERMUTE_COPY: Op = Op {
 };
 
 pub static SELECT_COPY: Op = Op {
-    sig: "select_copy(Tensor self, int dim, int index) -> Tensor",
+    sig: sig("select_copy(Tensor self, int dim, int index) -> Tensor"),
     doc: "`select` into new memory.",
     copies: Some(&SELECT),
     node: "SelectBackward0_copy",
@@ -132,7 +131,7 @@ pub static SELECT_COPY: Op = Op {
 };
 
 pub static SLICE_COPY: Op = Op {
-    sig: "slice_copy(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
+    sig: sig("slice_copy(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor"),
     doc: "`slice` into new memory.",
     copies: Some(&SLICE),
     node: "SliceBackward0_copy",
@@ -143,7 +142,7 @@ pub static SLICE_COPY: Op = Op {
 };
 
 pub static SPLIT_COPY: Op = Op {
-    sig: "split_copy(Tensor self, int split_size, int dim=0) -> Tensor[]",
+    sig: sig("split_copy(Tensor self, int split_size, int dim=0) -> Tensor[]"),
     doc: "`split` into new memory.",
     copies: Some(&SPLIT),
     node: "SplitBackward0_copy",
@@ -154,7 +153,7 @@ pub static SPLIT_COPY: Op = Op {
 };
 
 pub static SPLIT_WITH_SIZES_COPY: Op = Op {
-    sig: "split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
+    sig: sig("split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]"),
     doc: "`split_with_sizes` into new memory.",
     copies: Some(&SPLIT_SIZES),
     node: "SplitWithSizesBackward0_copy",
@@ -165,7 +164,7 @@ pub static SPLIT_WITH_SIZES_COPY: Op = Op {
 };
 
 pub static SQUEEZE_COPY: Op = Op {
-    sig: "squeeze_copy(Tensor self) -> Tensor",
+    sig: sig("squeeze_copy(Tensor self) -> Tensor"),
     doc: "`squeeze` into new memory.",
     copies: Some(&SQUEEZE),
     node: "SqueezeBackward0_copy",
@@ -175,7 +174,7 @@ pub static SQUEEZE_COPY: Op = Op {
 };
 
 pub static SQUEEZE_DIM_COPY: Op = Op {
-    sig: "squeeze_copy.dim(Tensor self, int dim) -> Tensor",
+    sig: sig("squeeze_copy.dim(Tensor self, int dim) -> Tensor"),
     doc: "`squeeze` into new memory.",
     copies: Some(&SQUEEZE_DIM),
     node: "SqueezeBackward1_copy",
@@ -186,7 +185,7 @@ pub static SQUEEZE_DIM_COPY: Op = Op {
 };
 
 pub static SQUEEZE_DIMS_COPY: Op = Op {
-    sig: "squeeze_copy.dims(Tensor self, int[] dim) -> Tensor",
+    sig: sig("squeeze_copy.dims(Tensor self, int[] dim) -> Tensor"),
     doc: "`squeeze` into new memory.",
     copies: Some(&SQUEEZE_DIMS),
     node: "SqueezeBackward2_copy",
@@ -197,7 +196,7 @@ pub static SQUEEZE_DIMS_COPY: Op = Op {
 };
 
 pub static T_COPY: Op = Op {
-    sig: "t_copy(Tensor self) -> Tensor",
+    sig: sig("t_copy(Tensor self) -> Tensor"),
     doc: "`t` into new memory.",
     copies: Some(&T),
     node: "TBackward0_copy",
@@ -207,7 +206,7 @@ pub static T_COPY: Op = Op {
 };
 
 pub static TRANSPOSE_COPY: Op = Op {
-    sig: "transpose_copy(Tensor self, int dim0, int dim1) -> Tensor",
+    sig: sig("transpose_copy(Tensor self, int dim0, int dim1) -> Tensor"),
     doc: "`transpose` into new memory.",
     copies: Some(&TRANSPOSE),
     node: "TransposeBackward0_copy",
@@ -217,7 +216,7 @@ pub static TRANSPOSE_COPY: Op = Op {
 };
 
 pub static UNBIND_COPY: Op = Op {
-    sig: "unbind_copy(Tensor self, int dim=0) -> Tensor[]",
+    sig: sig("unbind_copy(Tensor self, int dim=0) -> Tensor[]"),
     doc: "`unbind` into new memory.",
     copies: Some(&UNBIND),
     node: "UnbindBackward0_copy",
@@ -227,7 +226,7 @@ pub static UNBIND_COPY: Op = Op {
 };
 
 pub static UNFOLD_COPY: Op = Op {
-    sig: "unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor",
+    sig: sig("unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor"),
     doc: "`unfold` into new memory.",
     copies: Some(&UNFOLD),
     node: "UnfoldBackward0_copy",
@@ -238,7 +237,7 @@ pub static UNFOLD_COPY: Op = Op {
 };
 
 pub static UNSQUEEZE_COPY: Op = Op {
-    sig: "unsqueeze_copy(Tensor self, int dim) -> Tensor",
+    sig: sig("unsqueeze_copy(Tensor self, int dim) -> Tensor"),
     doc: "`unsqueeze` into new memory.",
     copies: Some(&UNSQUEEZE),
     node: "UnsqueezeBackward0_copy",
@@ -248,7 +247,7 @@ pub static UNSQUEEZE_COPY: Op = Op {
 };
 
 pub static VIEW_AS_REAL_COPY: Op = Op {
-    sig: "view_as_real_copy(Tensor self) -> Tensor",
+    sig: sig("view_as_real_copy(Tensor self) -> Tensor"),
     doc: "`view_as_real` into new memory.",
     copies: Some(&VIEW_AS_REAL),
     node: "ViewAsRealBackward0_copy",
@@ -266,7 +265,7 @@ fn packed(c: &Call, op: &'static Op) -> Result<Outputs> {
 }
 
 pub static AS_STRIDED_COPY: Op = Op {
-    sig: "as_strided_copy(Tensor self, Size size, int[] stride, int? storage_offset=None) -> Tensor",
+    sig: sig("as_strided_copy(Tensor self, Size size, int[] stride, int? storage_offset=None) -> Tensor"),
     doc: "`as_strided` into new memory.",
     body: composite(|c| quiet(|| packed(c, &AS_STRIDED))),
     vjp: Vjp::Joint(Joint {
@@ -282,7 +281,7 @@ pub static AS_STRIDED_COPY: Op = Op {
 };
 
 pub static VIEW_COPY: Op = Op {
-    sig: "view_copy(Tensor self, Size size) -> Tensor",
+    sig: sig("view_copy(Tensor self, Size size) -> Tensor"),
     doc: "`view` into new memory, of any tensor that can be reshaped so.",
     copies: Some(&VIEW),
     body: composite(|c| quiet(|| packed(c, &RESHAPE))),
@@ -294,7 +293,7 @@ pub static VIEW_COPY: Op = Op {
 };
 
 pub static VIEW_DTYPE_COPY: Op = Op {
-    sig: "view_copy.dtype(Tensor self, DType dtype) -> Tensor",
+    sig: sig("view_copy.dtype(Tensor self, DType dtype) -> Tensor"),
     doc: "The same bytes as elements of another dtype, in new memory: `view(dtype)`.",
     copies: Some(&VIEW_DTYPE),
     vjp: Vjp::None("bits have no gradient"),
@@ -304,7 +303,7 @@ pub static VIEW_DTYPE_COPY: Op = Op {
 };
 
 pub static DETACH_COPY: Op = Op {
-    sig: "detach_copy(Tensor self) -> Tensor",
+    sig: sig("detach_copy(Tensor self) -> Tensor"),
     doc: "`detach` into new memory.",
     body: composite(|c| quiet(|| packed(c, &DETACH))),
     vjp: Vjp::None("cuts the graph"),
@@ -314,7 +313,7 @@ pub static DETACH_COPY: Op = Op {
 };
 
 pub static NARROW_COPY: Op = Op {
-    sig: "narrow_copy(Tensor self, int dim, int start, int length) -> Tensor",
+    sig: sig("narrow_copy(Tensor self, int dim, int start, int length) -> Tensor"),
     doc: "`narrow` into new memory.",
     forms: FMO,
     body: composite(|c| {

@@ -23,7 +23,7 @@ fn norms(c: &Call) -> Result<Outputs> {
 }
 
 pub static NORM_EXCEPT_DIM: Op = Op {
-    sig: "norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor",
+    sig: sig("norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor"),
     doc: "The norms of the slices along a dimension, kept for broadcasting; of the whole tensor where `dim` is -1.",
     forms: F,
     body: composite(norms),
@@ -35,7 +35,7 @@ pub static NORM_EXCEPT_DIM: Op = Op {
 };
 
 pub static WEIGHT_NORM: Op = Op {
-    sig: "_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor",
+    sig: sig("_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor"),
     doc: "A weight from its direction and its lengths: `v * (g / norm_except_dim(v, 2, dim))`.",
     forms: HIDDEN,
     body: composite(|c| {

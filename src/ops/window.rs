@@ -13,7 +13,7 @@ pub static OPS: &[&Op] = &[&HANN, &HAMMING, &BARTLETT, &BLACKMAN, &KAISER];
 /// The window of length argument 0. Of a periodic one (argument 1) the last element is left out. `at` is where the
 /// dtype and the device are.
 fn window(c: &Call, at: usize, of: impl Fn(f64) -> f64) -> Result<Outputs> {
-    let (n, name) = (c.int(0)?, c.op.parsed().base);
+    let (n, name) = (c.int(0)?, c.op.base());
     let dtype = c.dtype(at).unwrap_or_else(default_dtype);
     if !dtype.is_float() {
         let got = dtype.name();
@@ -31,7 +31,6 @@ fn window(c: &Call, at: usize, of: impl Fn(f64) -> f64) -> Result<Outputs> {
     values.to_device(c.device(at + 1).unwrap_or_default()).outputs()
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const WINDOW: Op = Op {
     forms: F,
     vjp: Vjp::None("creation"),
@@ -44,13 +43,17 @@ const WINDOW: Op = Op {
 };
 
 pub static HANN: Op = Op {
-    sig: "hann_window(int window_length, bool periodic=True, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "hann_window(int window_length, bool periodic=True, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "Hann's window: a raised cosine.",
     body: composite(|c| window(c, 2, |x| 0.5 + 0.5 * (PI * x).cos())),
     ..WINDOW
 };
 pub static HAMMING: Op = Op {
-    sig: "hamming_window(int window_length, bool periodic=True, float alpha=0.54, float beta=0.46, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "hamming_window(int window_length, bool periodic=True, float alpha=0.54, float beta=0.46, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "Hamming's window: a cosine times `beta` on a pedestal `alpha`.",
     body: composite(|c| {
         let (alpha, beta) = (c.float(2)?, c.float(3)?);
@@ -60,19 +63,25 @@ pub static HAMMING: Op = Op {
     ..WINDOW
 };
 pub static BARTLETT: Op = Op {
-    sig: "bartlett_window(int window_length, bool periodic=True, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "bartlett_window(int window_length, bool periodic=True, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "Bartlett's window: a triangle.",
     body: composite(|c| window(c, 2, |x| 1.0 - x.abs())),
     ..WINDOW
 };
 pub static BLACKMAN: Op = Op {
-    sig: "blackman_window(int window_length, bool periodic=True, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "blackman_window(int window_length, bool periodic=True, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "Blackman's window: two cosines on a pedestal.",
     body: composite(|c| window(c, 2, |x| 0.42 + 0.5 * (PI * x).cos() + 0.08 * (2.0 * PI * x).cos())),
     ..WINDOW
 };
 pub static KAISER: Op = Op {
-    sig: "kaiser_window(int window_length, bool periodic=True, float beta=12.0, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    sig: sig(
+        "kaiser_window(int window_length, bool periodic=True, float beta=12.0, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
     doc: "Kaiser's window: `i0(beta sqrt(1 - x^2)) / i0(beta)`.",
     body: composite(|c| {
         let beta = c.float(2)?;

@@ -99,7 +99,7 @@ fn call(py: Python, o: *mut PyObject, entry: &'static Entry, given: Given) -> Py
     let mut args = Args::new();
     for (i, op) in entry.ops.iter().enumerate() {
         let skip = if op.forms.has(Forms::OUT) && !entry.inplace { "out" } else { "" };
-        match parse(py, op.signature(), &given, skip, &mut args) {
+        match parse(py, &op.sig, &given, skip, &mut args) {
             Ok(()) => return run(py, entry, i, &args, &given),
             Err(Misfit::Raise(e)) => return Err(e),
             Err(m) => last = m,
@@ -111,8 +111,13 @@ fn call(py: Python, o: *mut PyObject, entry: &'static Entry, given: Given) -> Py
     if let Some(answer) = call_deprecated(py, entry, &given)? {
         return Ok(answer);
     }
-    let sigs: Vec<&'static Signature> = entry.ops.iter().map(|o| o.signature()).collect();
+    let sigs: Vec<&'static Signature> = entry.ops.iter().map(|o| &o.sig).collect();
     Err(explain(entry.name, &sigs, last, &given, py))
+}
+
+/// The deprecated orders of an op's parameters, for the function and for the method.
+fn deprecated_orders(op: &Op) -> Vec<Signature> {
+    op.deprecated.iter().flat_map(|s| s.method_first().into_iter().chain([*s])).collect()
 }
 
 /// A call whose arguments have an order that PyTorch deprecates: `addmm(beta, input, alpha, mat1, mat2)`.
@@ -120,7 +125,7 @@ fn call(py: Python, o: *mut PyObject, entry: &'static Entry, given: Given) -> Py
 fn call_deprecated(py: Python, entry: &'static Entry, given: &Given) -> PyResult<Option<*mut PyObject>> {
     for (i, op) in entry.ops.iter().enumerate() {
         let out = if op.forms.has(Forms::OUT) && !entry.inplace { "out" } else { "" };
-        for old in &op.parsed().deprecated {
+        for old in &deprecated_orders(op) {
             let mut args = Args::new();
             match parse(py, old, given, out, &mut args) {
                 Ok(()) => {}
@@ -128,14 +133,14 @@ fn call_deprecated(py: Python, entry: &'static Entry, given: &Given) -> PyResult
                 Err(_) => continue,
             }
             let mut ordered = Args::new();
-            for p in &op.signature().params {
-                match (old.index_of(p.name), &p.default) {
-                    (Some(at), _) => ordered.push(std::mem::take(&mut args[at])),
-                    (None, Some(d)) => push_default(&mut ordered, d),
-                    (None, None) => ordered.push(Value::None),
+            for p in op.sig.params() {
+                match old.index_of(p.name(&op.sig)) {
+                    Some(at) => ordered.push(std::mem::take(&mut args[at])),
+                    None if push_default(&mut ordered, &op.sig, p) => {}
+                    None => ordered.push(Value::None),
                 }
             }
-            let (name, new) = (entry.name, op.signature());
+            let (name, new) = (entry.name, &op.sig);
             warn(
                 py,
                 format!(
@@ -200,7 +205,7 @@ fn is_true(v: &Value) -> bool {
 
 fn with_requires_grad(py: Python, entry: &'static Entry, index: usize, args: &Args) -> PyResult<*mut PyObject> {
     let op = entry.ops[index];
-    let at = op.signature().index_of("requires_grad");
+    let at = op.sig.index_of("requires_grad");
     let wanted = at.is_some_and(|i| is_true(&args[i]));
     let outputs = dispatch::call(op, args)?;
     if wanted {
@@ -227,15 +232,15 @@ fn into_out(
     for (t, old) in outs.iter().zip(before).filter(|(t, old)| t.shape() != &old[..] && !old.contains(&0)) {
         warn_resized(py, &old, t.shape())?;
     }
-    if op.signature().index_of("requires_grad").is_some_and(|i| is_true(&args[i])) {
+    if op.sig.index_of("requires_grad").is_some_and(|i| is_true(&args[i])) {
         outs.iter().try_for_each(|t| super::graph::set_requires_grad(t, true))?;
     }
-    Ok(match &op.signature().returns {
+    Ok(match op.sig.returns {
         Returns::One => out.into_ptr(),
         // As in PyTorch a list of results is not handed back.
         Returns::Many => py.None().into_ptr(),
-        Returns::Named(fields) => {
-            let class = result_class(py, op, "_out", fields)?;
+        Returns::Named => {
+            let class = result_class(py, op, "_out")?;
             class.call1((PyTuple::new(py, out.try_iter()?.collect::<PyResult<Vec<_>>>()?)?,))?.into_ptr()
         }
     })
@@ -243,11 +248,11 @@ fn into_out(
 
 /// The tensors of `out=`: one, or a tuple or list of them, as the op returns them.
 fn out_tensors(op: &'static Op, out: &Bound<PyAny>) -> PyResult<Vec<Tensor>> {
-    let one = op.signature().returns == Returns::One;
+    let one = op.sig.returns == Returns::One;
     let refused = || {
         let expected = if one { "Tensor" } else { "tuple of Tensors" };
         let got = super::values::type_name(out);
-        PyTypeError::new_err(format!("{}(): argument 'out' must be {expected}, not {got}", op.parsed().base))
+        PyTypeError::new_err(format!("{}(): argument 'out' must be {expected}, not {got}", op.base()))
     };
     if one {
         return borrow(out.as_ptr()).map(|t| vec![t.clone()]).ok_or_else(refused);
@@ -278,7 +283,7 @@ fn warn(py: Python, text: String) -> PyResult<()> {
 }
 
 fn to_python(py: Python, entry: &'static Entry, index: usize, mut outputs: Outputs) -> PyResult<*mut PyObject> {
-    if entry.ops[index].signature().returns == Returns::One {
+    if entry.ops[index].sig.returns == Returns::One {
         let t = outputs.pop().ok_or_else(|| PyRuntimeError::new_err("internal: an op returned nothing"))?;
         return wrap(py, t);
     }
@@ -429,20 +434,17 @@ pub fn make<'py>(
 }
 
 fn named_tuple(py: Python, op: &'static Op) -> PyResult<Option<Py<PyAny>>> {
-    let Returns::Named(fields) = &op.signature().returns else { return Ok(None) };
-    result_class(py, op, "", fields).map(|class| Some(class.unbind()))
+    if op.sig.returns != Returns::Named {
+        return Ok(None);
+    }
+    result_class(py, op, "").map(|class| Some(class.unbind()))
 }
 
 /// The result class of an op that returns several named tensors: a tuple with attributes, `torch.return_types.max`.
-fn result_class<'py>(
-    py: Python<'py>,
-    op: &'static Op,
-    ending: &str,
-    fields: &[&'static str],
-) -> PyResult<Bound<'py, PyAny>> {
+fn result_class<'py>(py: Python<'py>, op: &'static Op, ending: &str) -> PyResult<Bound<'py, PyAny>> {
     let make = py.import("rustgrad.return_types")?.getattr("_make")?;
     let kwargs = PyDict::new(py);
-    kwargs.set_item("fields", fields)?;
+    kwargs.set_item("fields", op.sig.result_names().collect::<Vec<_>>())?;
     let name = op.public().trim_start_matches('_').replace('.', "_");
     make.call((format!("{name}{ending}"),), Some(&kwargs))
 }

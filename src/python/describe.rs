@@ -4,7 +4,7 @@
 //! overloads shows each of them once in its doc, and in its one text signature the union of their parameters.
 
 use super::callable::Entry;
-use crate::op::{Forms, Kind, Op, Param, Returns};
+use crate::op::{Forms, Kind, Op, Returns};
 use std::borrow::Cow;
 
 /// Names of parameters that are words of Python, which no call can write: shown with `_`, and only by position.
@@ -24,34 +24,34 @@ pub fn python_signature(op: &'static Op, name: &str) -> String {
 }
 
 fn signature(op: &'static Op, name: &str, form: Form, out: bool) -> String {
-    let sig = op.signature();
+    let sig = &op.sig;
     let mut parts = Vec::new();
-    for (i, p) in sig.params.iter().enumerate() {
+    for (i, p) in sig.params().iter().enumerate() {
         if i == 0 && form == Form::Method {
             continue;
         }
         if i == sig.positional && p.keyword_only {
             parts.push("*".to_string());
         }
-        let name = public(p, form);
-        parts.push(p.default_text.map_or(name.to_string(), |d| format!("{name}={d}")));
+        let name = public(p.name(sig), form);
+        parts.push(p.default_text(sig).map_or(name.to_string(), |d| format!("{name}={d}")));
     }
     if out {
-        if sig.positional == sig.params.len() {
+        if sig.positional == sig.params().len() {
             parts.push("*".to_string());
         }
         parts.push("out=None".to_string());
     }
     let returns = match &sig.returns {
         Returns::One => "Tensor".to_string(),
-        Returns::Named(n) => format!("({})", n.join(", ")),
+        Returns::Named => format!("({})", sig.result_names().collect::<Vec<_>>().join(", ")),
         Returns::Many => "tuple of Tensors".to_string(),
     };
     format!("{name}({}) -> {returns}", parts.join(", "))
 }
 
-fn public(p: &Param, form: Form) -> Cow<'static, str> {
-    match p.name {
+fn public(name: &'static str, form: Form) -> Cow<'static, str> {
+    match name {
         "self" if form == Form::Function => "input".into(),
         name if RESERVED.contains(&name) => format!("{name}_").into(),
         name => name.into(),
@@ -106,8 +106,8 @@ fn rename_self(doc: &str) -> String {
 
 /// What PyTorch takes as the rest of the positional arguments: sizes of a method or constructor, lists of tensors.
 fn takes_rest(op: &'static Op, index: usize, form: Form) -> bool {
-    let sig = op.signature();
-    let p = &sig.params[index];
+    let sig = &op.sig;
+    let p = &sig.params()[index];
     match p.kind {
         Kind::TensorArgs => true,
         Kind::Size => index + 1 == sig.positional && (form == Form::Method || index == 0),
@@ -121,24 +121,24 @@ fn takes_rest(op: &'static Op, index: usize, form: Form) -> bool {
 /// left out in some overload and has no default in any is shown as `name=...`.
 pub fn text_signature(entry: &Entry) -> String {
     let form = entry.form;
-    let rest = |op: &&&'static Op| (0..op.signature().positional).find(|&i| takes_rest(op, i, form));
-    let Some(base) = entry.ops.iter().rev().max_by_key(|op| (rest(op).is_some(), op.signature().positional)) else {
+    let rest = |op: &&&'static Op| (0..op.sig.positional).find(|&i| takes_rest(op, i, form));
+    let Some(base) = entry.ops.iter().rev().max_by_key(|op| (rest(op).is_some(), op.sig.positional)) else {
         return "()".to_string();
     };
     let collected = rest(&base);
-    let positional = base.signature().positional;
+    let positional = base.sig.positional;
     // The first name after which all parameters can be given by name.
-    let by_name = base.signature().params[..positional].iter().rposition(|p| RESERVED.contains(&p.name));
+    let by_name = base.sig.params()[..positional].iter().rposition(|p| RESERVED.contains(&p.name(&base.sig)));
     let mut parts: Vec<String> = Vec::new();
     let mut optional = false;
-    for (i, p) in base.signature().params[..positional].iter().enumerate() {
-        let name = public(p, form);
+    for (i, p) in base.sig.params()[..positional].iter().enumerate() {
+        let name = public(p.name(&base.sig), form);
         if i == 0 && form == Form::Method {
             parts.push("$self".to_string());
         } else if collected == Some(i) {
             parts.push(format!("*{name}"));
         } else {
-            let default = default_in(entry, p, Some(i));
+            let default = default_in(entry, p.name(&base.sig), Some(i));
             optional |= default.is_some();
             let shown = default.or(optional.then_some("..."));
             parts.push(shown.map_or(name.to_string(), |d| format!("{name}={d}")));
@@ -157,22 +157,21 @@ pub fn text_signature(entry: &Entry) -> String {
 
 /// The parameters that only go by name: those after the positional ones of `base`, and what only other overloads have.
 fn keywords(entry: &Entry, base: &'static Op, positional: usize) -> Vec<String> {
-    let known = &base.signature().params[..positional];
-    let mut found: Vec<&Param> = Vec::new();
-    for p in base.signature().params[positional..].iter().chain(entry.ops.iter().flat_map(|op| &op.signature().params))
-    {
-        if !known.iter().chain(found.iter().copied()).any(|k| k.name == p.name) {
-            found.push(p);
+    let names = |op: &'static Op| op.sig.params().iter().map(|p| p.name(&op.sig));
+    let mut found: Vec<&'static str> = names(base).take(positional).collect();
+    for name in names(base).chain(entry.ops.iter().flat_map(|op| names(op))) {
+        if !found.contains(&name) {
+            found.push(name);
         }
     }
     let mut parts = Vec::new();
-    for p in found {
-        let name = public(p, entry.form);
+    for parameter in found.split_off(positional) {
+        let name = public(parameter, entry.form);
         // What every op that makes tensors takes beside its own arguments: see `memory::accepts`.
-        if p.name == "requires_grad" {
+        if parameter == "requires_grad" {
             parts.extend(["layout=None".to_string(), "pin_memory=False".to_string()]);
         }
-        parts.push(default_in(entry, p, None).map_or(name.to_string(), |d| format!("{name}={d}")));
+        parts.push(default_in(entry, parameter, None).map_or(name.to_string(), |d| format!("{name}={d}")));
     }
     if entry.ops.iter().any(|op| has_out(op, entry)) {
         parts.push("out=None".to_string());
@@ -181,16 +180,16 @@ fn keywords(entry: &Entry, base: &'static Op, positional: usize) -> Vec<String> 
 }
 
 /// The default that a parameter shows; `None` where each overload requires it, by position at that place.
-fn default_in(entry: &Entry, p: &Param, position: Option<usize>) -> Option<&'static str> {
+fn default_in(entry: &Entry, name: &str, position: Option<usize>) -> Option<&'static str> {
     let mut required = true;
     let mut shown = None;
     for op in &entry.ops {
-        let sig = op.signature();
-        match sig.index_of(p.name) {
+        let sig = &op.sig;
+        match sig.index_of(name) {
             Some(i) => {
-                shown = shown.or(sig.params[i].default_text);
+                shown = shown.or(sig.params()[i].default_text(sig));
                 let there = position.map_or(i >= sig.positional, |at| at == i && i < sig.positional);
-                required &= there && sig.params[i].default.is_none();
+                required &= there && sig.params()[i].default.is_none();
             }
             None => required = false,
         }

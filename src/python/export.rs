@@ -94,6 +94,7 @@ fn text(t: &Tensor, prefix: &str) -> Result<String> {
         let at = layout.offset + index.iter().zip(&layout.strides).map(|(i, s)| i * s).sum::<usize>();
         host.element(at).unwrap_or(Scalar::Float(f64::NAN))
     };
+    let node = made_by.as_ref().map_or(Some("Invalid".into()), |e| e.as_ref().map(crate::tensor::Edge::name));
     Ok(print::format(&print::PrintInput {
         prefix,
         shape: t.shape(),
@@ -101,7 +102,7 @@ fn text(t: &Tensor, prefix: &str) -> Result<String> {
         get: &get,
         device: t.device(),
         requires_grad: t.requires_grad(),
-        grad_fn: made_by.as_ref().map_or(Some("Invalid"), |e| e.as_ref().map(crate::tensor::Edge::name)),
+        grad_fn: node.as_deref(),
     }))
 }
 

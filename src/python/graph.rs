@@ -43,14 +43,14 @@ pub fn node_object<'py>(py: Python<'py>, node: Arc<Node>) -> PyResult<Bound<'py,
 
 fn new_node_object<'py>(py: Python<'py>, node: Arc<Node>) -> PyResult<Bound<'py, PyAny>> {
     let classes = CLASSES.get_or_init(py, || PyDict::new(py).unbind()).bind(py);
-    let class = match classes.get_item(&*node.name)? {
+    let class = match classes.get_item(&*node.name())? {
         Some(c) => c,
         None => {
             let kwargs = PyDict::new(py);
             kwargs.set_item("__module__", "rustgrad.autograd.graph")?;
             let base = PyTuple::new(py, [py.get_type::<PyNode>()])?;
-            let c = py.get_type::<PyType>().call1((&*node.name, base, kwargs))?;
-            classes.set_item(&*node.name, &c)?;
+            let c = py.get_type::<PyType>().call1((&*node.name(), base, kwargs))?;
+            classes.set_item(&*node.name(), &c)?;
             c
         }
     };
@@ -90,8 +90,9 @@ impl PyNode {
     /// PyTorch's name of the node: nodes that are no op's have the namespace in it.
     fn name(&self) -> PyResult<String> {
         let node = self.get()?;
-        let own = matches!(node.work, Work::Custom(_)) || node.name.contains("Backward") && !node.name.ends_with('s');
-        Ok(format!("{}{}", if own { "" } else { "torch::autograd::" }, node.name))
+        let own =
+            matches!(node.work, Work::Custom(_)) || node.name().contains("Backward") && !node.name().ends_with('s');
+        Ok(format!("{}{}", if own { "" } else { "torch::autograd::" }, node.name()))
     }
     /// The nodes that come next in backward, each with the number of its input: one for each differentiable argument.
     #[getter]
@@ -112,7 +113,7 @@ impl PyNode {
     fn variable<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.get()?.work {
             Work::Accumulate(t) => wrap_bound(py, t.clone()),
-            _ => Err(PyAttributeError::new_err(format!("'{}' object has no attribute 'variable'", self.get()?.name))),
+            _ => Err(PyAttributeError::new_err(format!("'{}' object has no attribute 'variable'", self.get()?.name()))),
         }
     }
     /// A dict of the user's own.
@@ -149,7 +150,7 @@ impl PyNode {
         {
             return f.context().bind(py).getattr(name);
         }
-        Err(PyAttributeError::new_err(format!("'{}' object has no attribute '{name}'", node.name)))
+        Err(PyAttributeError::new_err(format!("'{}' object has no attribute '{name}'", node.name())))
     }
     fn __dir__<'py>(slf: &Bound<'py, PyNode>) -> PyResult<Bound<'py, PyList>> {
         let py = slf.py();
@@ -167,7 +168,7 @@ impl PyNode {
     fn __repr__(&self) -> PyResult<String> {
         let node = self.get()?;
         let module = if matches!(node.work, Work::Custom(_)) { "torch.autograd.function." } else { "" };
-        Ok(format!("<{module}{} object at {:#x}>", node.name, Arc::as_ptr(node) as usize))
+        Ok(format!("<{module}{} object at {:#x}>", node.name(), Arc::as_ptr(node) as usize))
     }
     fn __hash__(&self) -> PyResult<usize> {
         Ok(Arc::as_ptr(self.get()?) as usize >> 4)

@@ -20,8 +20,8 @@ pub fn format_of(o: &Bound<PyAny>) -> PyResult<Option<Format>> {
 }
 
 /// Whether an op takes a keyword that is not in its signature; an error where it takes it with other values.
-pub fn accepts(py: Python, sig: &'static Signature, keyword: &str, value: *mut PyObject) -> PyResult<bool> {
-    let name = public_name(sig.name);
+pub fn accepts(py: Python, sig: &Signature, keyword: &str, value: *mut PyObject) -> PyResult<bool> {
+    let name = public_name(sig.name());
     let known: &[&str] = match keyword {
         _ if sig.index_of("requires_grad").is_none() => return Ok(false),
         "layout" => &["None", "torch.strided"],

@@ -80,7 +80,7 @@ fn slots() -> &'static Slots {
                 ("", _) => Reflected::NumberFirst(tensor),
                 (n, _) => Reflected::NumberFirst(find(n)?),
             };
-            let also = (tensor.signature().params[1].kind != Kind::Tensor).then_some(tensor);
+            let also = (tensor.sig.params()[1].kind != Kind::Tensor).then_some(tensor);
             Some(Operator { tensor, number: find(&format!("{name}.number")).or(also), reflected })
         };
         let power = || {
@@ -171,7 +171,7 @@ unsafe extern "C" fn binary<const I: usize>(a: *mut PyObject, b: *mut PyObject) 
                 args.swap(0, 1);
                 call(py, op, &mut args)
             }
-            Reflected::NumberFirst(op) if op.signature().params[0].kind == Kind::Tensor => Ok(not_implemented()),
+            Reflected::NumberFirst(op) if op.sig.params()[0].kind == Kind::Tensor => Ok(not_implemented()),
             Reflected::NumberFirst(op) => call(py, op, &mut args),
             Reflected::Reciprocal => {
                 let (Some(reciprocal), Some(mul)) = (slots().reciprocal, slots().mul) else {

@@ -83,12 +83,12 @@ impl<'a> Given<'a> {
 /// Fits arguments to a signature, into `args`, where they stay. `skip` names a keyword that the caller takes care of (`out`).
 pub fn parse<'a>(
     py: Python<'a>,
-    sig: &'static Signature,
+    sig: &Signature,
     given: &Given<'a>,
     skip: &str,
     args: &mut Args<'a>,
 ) -> Result<(), Misfit> {
-    let params = &sig.params;
+    let params = sig.params();
     let mut used = 0;
     args.clear();
     for (i, p) in params.iter().enumerate() {
@@ -99,17 +99,15 @@ pub fn parse<'a>(
                 used += 1;
                 continue;
             }
-            used += positional(py, p, rest, i + 1 == sig.positional, args).map_err(|m| {
+            used += positional(py, (sig, p), rest, i + 1 == sig.positional, args).map_err(|m| {
                 if let Misfit::Kind { got, .. } = m { Misfit::Kind { param: i, position: Some(used), got } } else { m }
             })?;
             continue;
         }
-        match keyword(py, p, i, given)? {
+        match keyword(py, (sig, p), i, given)? {
             Some(v) => args.push(v),
-            None => match &p.default {
-                Some(d) => push_default(args, d),
-                None => return Err(Misfit::Missing(i)),
-            },
+            None if push_default(args, sig, p) => {}
+            None => return Err(Misfit::Missing(i)),
         }
     }
     if used < given.positional.len() {
@@ -121,10 +119,10 @@ pub fn parse<'a>(
     Ok(())
 }
 
-fn check_keywords(py: Python, sig: &'static Signature, given: &Given, used: usize, skip: &str) -> Result<(), Misfit> {
+fn check_keywords(py: Python, sig: &Signature, given: &Given, used: usize, skip: &str) -> Result<(), Misfit> {
     for k in 0..given.keyword_count() {
         let name = given.keyword(py, k);
-        match sig.params.iter().position(|p| p.is_called(name)) {
+        match sig.params().iter().position(|p| p.is_called(sig, name)) {
             Some(i) if i < used.min(sig.positional) => return Err(Misfit::Twice(i)),
             Some(_) => {}
             None if name == skip => {}
@@ -135,12 +133,17 @@ fn check_keywords(py: Python, sig: &'static Signature, given: &Given, used: usiz
     Ok(())
 }
 
-fn keyword<'a>(py: Python<'a>, p: &Param, index: usize, given: &Given<'a>) -> Result<Option<Value<'a>>, Misfit> {
+fn keyword<'a>(
+    py: Python<'a>,
+    (sig, p): (&Signature, &Param),
+    index: usize,
+    given: &Given<'a>,
+) -> Result<Option<Value<'a>>, Misfit> {
     for k in 0..given.keyword_count() {
-        if p.is_called(given.keyword(py, k)) {
+        if p.is_called(sig, given.keyword(py, k)) {
             // SAFETY: the value is a live argument of the call.
             let o = unsafe { Borrowed::from_ptr(py, given.values[k]) };
-            return match convert(p, o)? {
+            return match convert((sig, p), o)? {
                 Some(v) => Ok(Some(v)),
                 None => Err(Misfit::Kind { param: index, position: None, got: type_name(&o) }),
             };
@@ -153,7 +156,7 @@ fn keyword<'a>(py: Python<'a>, p: &Param, index: usize, given: &Given<'a>) -> Re
 /// Answers with how many it took.
 fn positional<'a>(
     py: Python<'a>,
-    p: &Param,
+    (sig, p): (&Signature, &Param),
     rest: &[*mut PyObject],
     last: bool,
     args: &mut Args<'a>,
@@ -183,7 +186,7 @@ fn positional<'a>(
     }
     match (p.kind, exact_int(&first)) {
         (Kind::Int, Some(n)) => place::push(args, || Value::Scalar(Scalar::Int(n))),
-        _ => match convert(p, first)? {
+        _ => match convert((sig, p), first)? {
             Some(v) => args.push(v),
             None => return sizes_of_tensors(py, p.kind, rest, last, args),
         },
@@ -220,7 +223,7 @@ fn sizes_of_tensors<'a>(
 }
 
 /// One value of the parameter's kind; `None` where the type does not fit.
-fn convert<'a>(p: &Param, o: Borrowed<'a, 'a, PyAny>) -> Result<Option<Value<'a>>, Misfit> {
+fn convert<'a>((sig, p): (&Signature, &Param), o: Borrowed<'a, 'a, PyAny>) -> Result<Option<Value<'a>>, Misfit> {
     let raw = o.as_ptr();
     match p.kind {
         Kind::Tensor => {
@@ -240,7 +243,11 @@ fn convert<'a>(p: &Param, o: Borrowed<'a, 'a, PyAny>) -> Result<Option<Value<'a>
             if o.is_none() {
                 return Ok(p.for_none());
             }
-            return convert_plain(p.kind, &o);
+            return match p.kind {
+                // What is none of the values is refused by dispatch, in the op's words.
+                Kind::Choice => Ok(o.extract::<&str>().ok().map(|s| p.choose(sig, s).unwrap_or_else(|| s.into()))),
+                kind => convert_plain(kind, &o),
+            };
         }
     }
     Ok(if o.is_none() { p.for_none() } else { None })
@@ -266,7 +273,7 @@ fn convert_plain<'a>(kind: Kind, o: &Borrowed<'a, 'a, PyAny>) -> Result<Option<V
         Kind::DType => to_dtype(o).map(Value::DType),
         Kind::Device => to_device(o)?.map(Value::Device),
         Kind::Format => super::memory::format_of(o)?.map(Value::Format),
-        Kind::Str => o.extract::<&str>().ok().map(|s| Value::Str(s.into())),
+        Kind::Str | Kind::Choice => o.extract::<&str>().ok().map(Value::from),
         Kind::Generator => o.cast::<PyGenerator>().ok().map(|g| Value::Generator(g.get().0.clone())),
         Kind::Tensors | Kind::TensorArgs | Kind::OptTensors => {
             tensor_list(o, kind == Kind::OptTensors)?.map(Value::Tensors)
@@ -303,8 +310,11 @@ pub fn explain(name: &str, sigs: &[&'static Signature], misfit: Misfit, given: &
             show(sig)
         ),
         Misfit::Missing(i) => {
-            let missing: Vec<_> =
-                sig.params[i..].iter().filter(|p| p.default.is_none()).map(|p| format!("\"{}\"", public(p))).collect();
+            let missing: Vec<_> = sig.params()[i..]
+                .iter()
+                .filter(|p| p.default.is_none())
+                .map(|p| format!("\"{}\"", public(sig, p)))
+                .collect();
             format!(
                 "{name}() missing {} required positional arguments: {}. Signature: {}",
                 missing.len(),
@@ -313,16 +323,16 @@ pub fn explain(name: &str, sigs: &[&'static Signature], misfit: Misfit, given: &
             )
         }
         Misfit::Unknown(k) => format!("{name}() got an unexpected keyword argument '{k}'. Signature: {}", show(sig)),
-        Misfit::Twice(i) => format!("{name}() got multiple values for argument '{}'", public(&sig.params[i])),
+        Misfit::Twice(i) => format!("{name}() got multiple values for argument '{}'", public(sig, &sig.params()[i])),
         Misfit::Kind { param, position, got } => {
-            let p = &sig.params[param];
+            let p = &sig.params()[param];
             let list =
                 position.filter(|_| kind_words(p.kind) == "tuple of Tensors").and_then(|i| given.positional.get(i));
             if let Some(text) = list.and_then(|&o| wrong_item(py, o, param)) {
                 return PyTypeError::new_err(text);
             }
             let place = position.map_or(String::new(), |i| format!(" (position {})", i + 1));
-            format!("{name}(): argument '{}'{place} must be {}, not {got}", public(p), kind_words(p.kind))
+            format!("{name}(): argument '{}'{place} must be {}, not {got}", public(sig, p), kind_words(p.kind))
         }
         Misfit::Raise(_) => unreachable!("returned above"),
     })
@@ -338,8 +348,11 @@ fn wrong_item(py: Python, list: *mut PyObject, argument: usize) -> Option<String
     Some(format!("expected Tensor as element {i} in argument {argument}, but got {}", type_name(&wrong)))
 }
 
-fn public(p: &Param) -> &'static str {
-    if p.name == "self" { "input" } else { p.name }
+fn public(sig: &Signature, p: &Param) -> &'static str {
+    match p.name(sig) {
+        "self" => "input",
+        name => name,
+    }
 }
 
 fn kind_words(k: Kind) -> &'static str {
@@ -356,7 +369,7 @@ fn kind_words(k: Kind) -> &'static str {
         Kind::DType => "torch.dtype",
         Kind::Device => "torch.device",
         Kind::Format => "torch.memory_format",
-        Kind::Str => "str",
+        Kind::Str | Kind::Choice => "str",
         Kind::Generator => "Generator",
     }
 }
@@ -364,12 +377,12 @@ fn kind_words(k: Kind) -> &'static str {
 /// `(Tensor input, int dim, *, dtype dtype)`: a signature in an error message.
 pub fn show(sig: &Signature) -> String {
     let mut parts = Vec::new();
-    for (i, p) in sig.params.iter().enumerate() {
+    for (i, p) in sig.params().iter().enumerate() {
         if i == sig.positional && p.keyword_only {
             parts.push("*".to_string());
         }
-        let default = p.default_text.map_or(String::new(), |d| format!(" = {d}"));
-        parts.push(format!("{} {}{default}", kind_words(p.kind), public(p)));
+        let default = p.default_text(sig).map_or(String::new(), |d| format!(" = {d}"));
+        parts.push(format!("{} {}{default}", kind_words(p.kind), public(sig, p)));
     }
     format!("({})", parts.join(", "))
 }

@@ -93,6 +93,7 @@ fn object<'py>(py: Python<'py>, value: Value<'static>) -> PyResult<Bound<'py, Py
         Value::DType(d) => super::kinds::dtype_object(py, d)?.into_bound(py),
         Value::Device(d) => Bound::new(py, super::kinds::PyDevice(d.into()))?.into_any(),
         Value::Str(s) => s.into_pyobject(py)?.into_any(),
+        Value::Choice(c) => c.name.into_pyobject(py)?.into_any(),
         Value::None | Value::Format(_) | Value::Generator(_) => py.None().into_bound(py),
     })
 }

@@ -90,8 +90,8 @@ pub fn op_table(py: Python) -> PyResult<Bound<PyList>> {
         d.set_item("name", op.name())?;
         d.set_item("public", op.public())?;
         d.set_item("aliases", PyTuple::new(py, op.aliases)?)?;
-        d.set_item("signature", without_other_names(op.sig))?;
-        d.set_item("python_signature", python_signature(op, op.parsed().base))?;
+        d.set_item("signature", without_other_names(op.sig.text))?;
+        d.set_item("python_signature", python_signature(op, op.base()))?;
         d.set_item("kind", kind(op))?;
         d.set_item("doc", op.doc)?;
         d.set_item("function", has(Forms::FUNCTION))?;
@@ -109,7 +109,7 @@ pub fn op_table(py: Python) -> PyResult<Bound<PyList>> {
                 _ => None,
             },
         )?;
-        d.set_item("node", op.parsed().node)?;
+        d.set_item("node", op.node_name())?;
         d.set_item("gpu", op.runs_on_gpu())?;
         d.set_item("fused", matches!(op.body, Body::Composite { fused: Some(_), .. }))?;
         d.set_item("samples", PyList::new(py, op.samples)?)?;
@@ -118,10 +118,10 @@ pub fn op_table(py: Python) -> PyResult<Bound<PyList>> {
         d.set_item("params", params(py, op)?)?;
         d.set_item(
             "returns",
-            match &op.signature().returns {
+            match op.sig.returns {
                 Returns::One => "Tensor".to_string(),
                 Returns::Many => "Tensor[]".to_string(),
-                Returns::Named(n) => format!("({})", n.join(", ")),
+                Returns::Named => format!("({})", op.sig.result_names().collect::<Vec<_>>().join(", ")),
             },
         )?;
         d.set_item("dtypes", PyList::new(py, dtypes(op))?)?;
@@ -140,16 +140,16 @@ fn without_other_names(sig: &str) -> String {
 fn params<'py>(py: Python<'py>, op: &'static Op) -> PyResult<Bound<'py, PyList>> {
     let one = |p: &Param| -> PyResult<Bound<'py, PyDict>> {
         let d = PyDict::new(py);
-        d.set_item("name", p.name)?;
-        d.set_item("also", p.also)?;
+        d.set_item("name", p.name(&op.sig))?;
+        d.set_item("also", p.also(&op.sig))?;
         d.set_item("takes_none", p.for_none().is_some())?;
-        d.set_item("type", p.kind.python())?;
+        d.set_item("type", p.kind.python(p.choices(&op.sig)))?;
         d.set_item("optional", p.optional)?;
-        d.set_item("default", p.default_text)?;
+        d.set_item("default", p.default_text(&op.sig))?;
         d.set_item("keyword_only", p.keyword_only)?;
         Ok(d)
     };
-    PyList::new(py, op.signature().params.iter().map(one).collect::<PyResult<Vec<_>>>()?)
+    PyList::new(py, op.sig.params().iter().map(one).collect::<PyResult<Vec<_>>>()?)
 }
 
 /// The dtypes that an elementwise op computes in; empty where the family does not say.
@@ -169,7 +169,7 @@ pub fn _call_composite<'py>(py: Python<'py>, name: &str, args: &Bound<'py, PyTup
     // SAFETY: `items` are the live arguments of this call; there are no keywords.
     let given = unsafe { super::parse::Given::new(items.as_ptr(), items.len(), std::ptr::null_mut()) };
     let mut parsed = crate::op::Args::new();
-    super::parse::parse(py, op.signature(), &given, "", &mut parsed).map_err(|_| {
+    super::parse::parse(py, &op.sig, &given, "", &mut parsed).map_err(|_| {
         PyTypeError::new_err(format!(
             "{name}: the arguments do not fit (got {})",
             args.iter().map(|a| type_name(&a)).collect::<Vec<_>>().join(", ")

@@ -97,7 +97,7 @@ impl Witness for Interpreter {
             let underscore = if op.forms.has(Forms::ONLY_INPLACE) { "" } else { "_" };
             // SAFETY: a live code object and an offset into it.
             let line = unsafe { PyCode_Addr2Line(code.as_ptr(), *instruction) };
-            Some(format!("{}{underscore} at {}, line {line}", op.parsed().base, file_of(code.bind(py))?))
+            Some(format!("{}{underscore} at {}, line {line}", op.base(), file_of(code.bind(py))?))
         })
     }
     fn made(&self, node: &Node, parent: Option<&Arc<Node>>) {
@@ -129,11 +129,14 @@ fn warn(py: Python, node: &Arc<Node>) -> PyResult<()> {
             format!(
                 "Error detected in {}. No forward pass information available. Enable detect anomaly during forward pass \
                  for more information.",
-                node.name
+                node.name()
             ),
         );
     };
-    warning(py, format!("Error detected in {}. Traceback of forward call that caused the error:\n{trace}", node.name))?;
+    warning(
+        py,
+        format!("Error detected in {}. Traceback of forward call that caused the error:\n{trace}", node.name()),
+    )?;
     while let Some(parent) = dict.get_item("parent_")? {
         let name: String = parent.call_method0("name")?.extract()?;
         dict = parent.getattr("metadata")?.cast_into::<PyDict>()?;

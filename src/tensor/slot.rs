@@ -18,7 +18,7 @@ use std::sync::{Arc, Weak};
 /// A node of the backward graph, as tensors see it.
 pub trait GradFn: Any + Send + Sync {
     /// PyTorch's name: `AddBackward0`.
-    fn name(&self) -> &str;
+    fn name(&self) -> std::borrow::Cow<'_, str>;
     /// Its sequence number, above those of all that its edges lead to.
     fn seq(&self) -> u64;
 }
@@ -60,8 +60,8 @@ impl Edge {
         }
     }
     /// The name of the node, which for a leaf need not be there.
-    pub fn name(&self) -> &str {
-        self.node().map_or("AccumulateGrad", |n| n.name())
+    pub fn name(&self) -> std::borrow::Cow<'_, str> {
+        self.node().map_or("AccumulateGrad".into(), |n| n.name())
     }
 }
 

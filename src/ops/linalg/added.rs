@@ -141,10 +141,10 @@ fn scaled(c: &Back, i: usize) -> Term {
 }
 
 pub static ADDMM: Op = Op {
-    sig: "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    sig: sig("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"),
     deprecated: &[
-        "addmm(Scalar beta, Tensor self, Scalar alpha, Tensor mat1, Tensor mat2) -> Tensor",
-        "addmm(Scalar beta, Tensor self, Tensor mat1, Tensor mat2) -> Tensor",
+        sig("addmm(Scalar beta, Tensor self, Scalar alpha, Tensor mat1, Tensor mat2) -> Tensor"),
+        sig("addmm(Scalar beta, Tensor self, Tensor mat1, Tensor mat2) -> Tensor"),
     ],
     doc: "`beta * self + alpha * mat1 @ mat2` for matrices [n, k] and [k, m]; `self` broadcasts to [n, m].",
     forms: FMIO,
@@ -180,10 +180,10 @@ pub static ADDMM: Op = Op {
 };
 
 pub static ADDMV: Op = Op {
-    sig: "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    sig: sig("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor"),
     deprecated: &[
-        "addmv(Scalar beta, Tensor self, Scalar alpha, Tensor mat, Tensor vec) -> Tensor",
-        "addmv(Scalar beta, Tensor self, Tensor mat, Tensor vec) -> Tensor",
+        sig("addmv(Scalar beta, Tensor self, Scalar alpha, Tensor mat, Tensor vec) -> Tensor"),
+        sig("addmv(Scalar beta, Tensor self, Tensor mat, Tensor vec) -> Tensor"),
     ],
     doc: "`beta * self + alpha * mat @ vec` for a matrix [n, k] and a vector [k]; `self` broadcasts to [n].",
     forms: FMIO,
@@ -243,10 +243,10 @@ fn check_batches(a: &Tensor, b: &Tensor) -> Result<()> {
 }
 
 pub static BADDBMM: Op = Op {
-    sig: "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    sig: sig("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"),
     deprecated: &[
-        "baddbmm(Scalar beta, Tensor self, Scalar alpha, Tensor batch1, Tensor batch2) -> Tensor",
-        "baddbmm(Scalar beta, Tensor self, Tensor batch1, Tensor batch2) -> Tensor",
+        sig("baddbmm(Scalar beta, Tensor self, Scalar alpha, Tensor batch1, Tensor batch2) -> Tensor"),
+        sig("baddbmm(Scalar beta, Tensor self, Tensor batch1, Tensor batch2) -> Tensor"),
     ],
     doc: "`beta * self + alpha * batch1 @ batch2` for batches [b, n, k] and [b, k, m]; `self` broadcasts to [b, n, m].",
     forms: FMIO,
@@ -272,10 +272,10 @@ pub static BADDBMM: Op = Op {
 };
 
 pub static ADDBMM: Op = Op {
-    sig: "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    sig: sig("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"),
     deprecated: &[
-        "addbmm(Scalar beta, Tensor self, Scalar alpha, Tensor batch1, Tensor batch2) -> Tensor",
-        "addbmm(Scalar beta, Tensor self, Tensor batch1, Tensor batch2) -> Tensor",
+        sig("addbmm(Scalar beta, Tensor self, Scalar alpha, Tensor batch1, Tensor batch2) -> Tensor"),
+        sig("addbmm(Scalar beta, Tensor self, Tensor batch1, Tensor batch2) -> Tensor"),
     ],
     doc: "`beta * self + alpha * sum(batch1 @ batch2)` over the batch: [b, n, k] and [b, k, m] give [n, m].",
     forms: FMIO,
@@ -331,10 +331,10 @@ fn addr_of_bools(c: &Call) -> Result<Outputs> {
 }
 
 pub static ADDR: Op = Op {
-    sig: "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    sig: sig("addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"),
     deprecated: &[
-        "addr(Scalar beta, Tensor self, Scalar alpha, Tensor vec1, Tensor vec2) -> Tensor",
-        "addr(Scalar beta, Tensor self, Tensor vec1, Tensor vec2) -> Tensor",
+        sig("addr(Scalar beta, Tensor self, Scalar alpha, Tensor vec1, Tensor vec2) -> Tensor"),
+        sig("addr(Scalar beta, Tensor self, Tensor vec1, Tensor vec2) -> Tensor"),
     ],
     doc: "`beta * self + alpha * outer(vec1, vec2)`; `self` broadcasts to [n, m].",
     forms: FMIO,

@@ -35,7 +35,9 @@ fn is_positive(info: &Tensor, name: &'static str) -> Result<()> {
 }
 
 pub static CHOLESKY_EX: Op = Op {
-    sig: "linalg.cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
+    sig: sig(
+        "linalg.cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
+    ),
     doc: "L of `A = L L^H` (or its adjoint) for positive-definite A, and the order of the first minor that is not positive. One triangle is read.",
     body: kernel(
         |c| {
@@ -77,7 +79,7 @@ pub static CHOLESKY_EX: Op = Op {
 };
 
 pub static CHOLESKY: Op = Op {
-    sig: "linalg.cholesky(Tensor self, *, bool upper=False) -> Tensor",
+    sig: sig("linalg.cholesky(Tensor self, *, bool upper=False) -> Tensor"),
     doc: "The lower triangle L of `A = L L^H`, or its adjoint, for positive-definite matrices; a `LinAlgError` if one is not.",
     body: composite(|c| {
         let out = CHOLESKY_EX.calls((c.tensor(0)?, c.flag(1)))?;
@@ -110,7 +112,7 @@ fn cholesky_solved(b: Term, factor: &Tensor, upper: bool) -> Term {
 }
 
 pub static CHOLESKY_SOLVE: Op = Op {
-    sig: "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
+    sig: sig("cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor"),
     doc: "The solutions of `A X = self`, where `input2` is the Cholesky factor of A.",
     forms: FMO,
     body: composite(|c| {
@@ -156,7 +158,7 @@ fn has_inverse(l: &Tensor) -> Result<()> {
 }
 
 pub static CHOLESKY_INVERSE: Op = Op {
-    sig: "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
+    sig: sig("cholesky_inverse(Tensor self, bool upper=False) -> Tensor"),
     doc: "The inverse of A from its Cholesky factor.",
     forms: FMO,
     body: composite(|c| {

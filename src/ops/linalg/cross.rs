@@ -35,7 +35,7 @@ fn product(c: &Call) -> Result<Outputs> {
 }
 
 pub static LINALG_CROSS: Op = Op {
-    sig: "linalg.cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor",
+    sig: sig("linalg.cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor"),
     doc: "The cross product along a dimension of length 3; the other dimensions broadcast.",
     forms: FO,
     body: composite(product),
@@ -56,7 +56,7 @@ pub static LINALG_CROSS: Op = Op {
 };
 
 pub static CROSS: Op = Op {
-    sig: "cross(Tensor self, Tensor other, int? dim=None) -> Tensor",
+    sig: sig("cross(Tensor self, Tensor other, int? dim=None) -> Tensor"),
     doc: "The cross product along a dimension of length 3, by default the first that is of that length.",
     forms: FMO,
     body: composite(|c| {

@@ -95,7 +95,7 @@ fn pinv_checked(a: &Tensor) -> Result<()> {
 }
 
 pub static PINV: Op = Op {
-    sig: "linalg.pinv(Tensor self, *, Operand? atol=None, Operand? rtol=None, bool hermitian=False) -> Tensor",
+    sig: sig("linalg.pinv(Tensor self, *, Operand? atol=None, Operand? rtol=None, bool hermitian=False) -> Tensor"),
     doc: "The pseudoinverse (Moore-Penrose); singular values up to `max(atol, rtol * greatest)` count as zero.",
     body: composite(|c| {
         let a = c.tensor(0)?;
@@ -120,7 +120,7 @@ pub static PINV: Op = Op {
 };
 
 pub static PINV_RCOND: Op = Op {
-    sig: "linalg.pinv.rcond(Tensor self, Operand rcond, bool hermitian=False) -> Tensor",
+    sig: sig("linalg.pinv.rcond(Tensor self, Operand rcond, bool hermitian=False) -> Tensor"),
     doc: "The pseudoinverse; singular values up to `rcond * greatest` count as zero.",
     body: composite(|c| {
         let zero = Value::Scalar(Scalar::Float(0.0));
@@ -139,7 +139,7 @@ pub static PINV_RCOND: Op = Op {
 };
 
 pub static PINVERSE: Op = Op {
-    sig: "pinverse(Tensor self, float rcond=1e-15) -> Tensor",
+    sig: sig("pinverse(Tensor self, float rcond=1e-15) -> Tensor"),
     doc: "The pseudoinverse; see `linalg.pinv`.",
     forms: FM,
     body: composite(|c| PINV.calls((c.tensor(0)?, 0.0, c.float(1)?))),
@@ -162,7 +162,9 @@ fn rank(a: &Tensor, hermitian: bool, least: impl Fn(Term) -> Term) -> Result<Out
 }
 
 pub static MATRIX_RANK: Op = Op {
-    sig: "linalg.matrix_rank(Tensor self, *, Operand? atol=None, Operand? rtol=None, bool hermitian=False) -> Tensor",
+    sig: sig(
+        "linalg.matrix_rank(Tensor self, *, Operand? atol=None, Operand? rtol=None, bool hermitian=False) -> Tensor",
+    ),
     doc: "How many singular values are greater than `max(atol, rtol * greatest)`.",
     body: composite(|c| {
         let a = c.tensor(0)?;
@@ -176,7 +178,7 @@ pub static MATRIX_RANK: Op = Op {
 };
 
 pub static MATRIX_RANK_TOL: Op = Op {
-    sig: "linalg.matrix_rank.tol(Tensor self, Operand tol, bool hermitian=False) -> Tensor",
+    sig: sig("linalg.matrix_rank.tol(Tensor self, Operand tol, bool hermitian=False) -> Tensor"),
     doc: "How many singular values are greater than `tol`.",
     body: composite(|c| {
         let least = match c.opt_tensor(1) {
@@ -271,7 +273,9 @@ fn least_squares(c: &Call) -> Result<Outputs> {
 }
 
 pub static LSTSQ: Op = Op {
-    sig: "linalg.lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
+    sig: sig(
+        "linalg.lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
+    ),
     doc: "The X of least norm that makes `|A X - B|` least. Any driver solves by singular values; what else is given is as the driver has it.",
     body: composite(|c| quiet(|| least_squares(c))),
     vjp: Vjp::Joint(Joint {
@@ -335,7 +339,7 @@ fn condition(a: &Tensor, shown: String, norm: impl Fn(Term) -> Term) -> Result<O
 }
 
 pub static COND: Op = Op {
-    sig: "linalg.cond(Tensor self, Scalar? p=None) -> Tensor",
+    sig: sig("linalg.cond(Tensor self, Scalar? p=None) -> Tensor"),
     doc: "The condition number `norm(A) norm(inv(A))`; of order 2 (the default) the greatest over the least singular value.",
     body: composite(|c| {
         let (a, order) = (c.tensor(0)?, c.opt_float(1).unwrap_or(2.0));
@@ -374,7 +378,7 @@ pub static COND: Op = Op {
 };
 
 pub static COND_STR: Op = Op {
-    sig: "linalg.cond.str(Tensor self, str p) -> Tensor",
+    sig: sig("linalg.cond.str(Tensor self, str p) -> Tensor"),
     doc: "The condition number in the Frobenius ('fro') or nuclear ('nuc') norm.",
     body: composite(|c| {
         let (a, order) = (c.tensor(0)?, c.str(1).unwrap_or("fro"));

@@ -40,7 +40,7 @@ impl Batch for Det {
 }
 
 pub static DET_STEP: Op = Op {
-    sig: "_linalg_det(Tensor A) -> Tensor",
+    sig: sig("_linalg_det(Tensor A) -> Tensor"),
     doc: "The determinants of square matrices.",
     body: kernel(
         |c| {
@@ -78,7 +78,7 @@ impl Batch for Adjugate {
 }
 
 pub static ADJUGATE: Op = Op {
-    sig: "_adjugate(Tensor A) -> Tensor",
+    sig: sig("_adjugate(Tensor A) -> Tensor"),
     doc: "`det(A) inv(A)`, which singular matrices have too: the derivative of the determinant.",
     body: kernel(
         |c| {
@@ -123,7 +123,7 @@ fn by_values(c: &Call) -> Result<Outputs> {
 }
 
 pub static ADJUGATE_BACKWARD: Op = Op {
-    sig: "_adjugate_backward(Tensor grad, Tensor A) -> Tensor",
+    sig: sig("_adjugate_backward(Tensor grad, Tensor A) -> Tensor"),
     doc: "The gradient of the adjugate, of singular matrices too.",
     body: composite(|c| quiet(|| by_values(c))),
     vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: |c| c.through(by_inverse) }),
@@ -132,7 +132,6 @@ pub static ADJUGATE_BACKWARD: Op = Op {
     ..STEP
 };
 
-#[allow(clippy::declare_interior_mutable_const)]
 const DETERMINANT: Op = Op {
     doc: "The determinants of square matrices.",
     body: composite(|c| DET_STEP.calls((c.tensor(0)?,))),
@@ -142,8 +141,8 @@ const DETERMINANT: Op = Op {
     reference: "np.linalg.det(x0)",
     ..MATRIX
 };
-pub static LINALG_DET: Op = Op { sig: "linalg.det(Tensor A) -> Tensor", ..DETERMINANT };
-pub static DET: Op = Op { sig: "det(Tensor self) -> Tensor", forms: FM, ..DETERMINANT };
+pub static LINALG_DET: Op = Op { sig: sig("linalg.det(Tensor A) -> Tensor"), ..DETERMINANT };
+pub static DET: Op = Op { sig: sig("det(Tensor self) -> Tensor"), forms: FM, ..DETERMINANT };
 
 struct Slogdet;
 impl Batch for Slogdet {
@@ -161,7 +160,7 @@ impl Batch for Slogdet {
 }
 
 pub static SLOGDET_STEP: Op = Op {
-    sig: "_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)",
+    sig: sig("_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)"),
     doc: "Signs and logarithms of determinants.",
     body: kernel(
         |c| {
@@ -183,7 +182,6 @@ pub static SLOGDET_STEP: Op = Op {
     ..STEP
 };
 
-#[allow(clippy::declare_interior_mutable_const)]
 const SIGN_AND_LOG: Op = Op {
     doc: "Signs (of absolute value one, or zero) and logarithms of the absolute values of determinants.",
     body: composite(|c| SLOGDET_STEP.calls((c.tensor(0)?,))),
@@ -193,12 +191,12 @@ const SIGN_AND_LOG: Op = Op {
     ..MATRIX
 };
 pub static LINALG_SLOGDET: Op =
-    Op { sig: "linalg.slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", ..SIGN_AND_LOG };
+    Op { sig: sig("linalg.slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)"), ..SIGN_AND_LOG };
 pub static SLOGDET: Op =
-    Op { sig: "slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)", forms: FMO, ..SIGN_AND_LOG };
+    Op { sig: sig("slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)"), forms: FMO, ..SIGN_AND_LOG };
 
 pub static LOGDET: Op = Op {
-    sig: "logdet(Tensor self) -> Tensor",
+    sig: sig("logdet(Tensor self) -> Tensor"),
     doc: "The logarithms of determinants; NaN where one is negative.",
     forms: FM,
     body: composite(|c| {

@@ -56,7 +56,7 @@ fn upper(c: &impl Arguments) -> Result<bool> {
 }
 
 pub static EIGH_STEP: Op = Op {
-    sig: "_linalg_eigh(Tensor A, str UPLO='L', bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)",
+    sig: sig("_linalg_eigh(Tensor A, str UPLO='L', bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)"),
     doc: "Eigenvalues and vectors of Hermitian matrices.",
     body: kernel(
         |c| {
@@ -94,7 +94,7 @@ fn eigh_backward(c: &Back) -> Result<Term> {
 }
 
 pub static EIGH: Op = Op {
-    sig: "linalg.eigh(Tensor self, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)",
+    sig: sig("linalg.eigh(Tensor self, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)"),
     doc: "Eigenvalues in rising order and orthonormal eigenvectors of symmetric or Hermitian matrices, of which one triangle is read.",
     body: composite(|c| EIGH_STEP.calls((c.tensor(0)?, c.str(1).unwrap_or("L")))),
     vjp: Vjp::Composite,
@@ -114,7 +114,7 @@ pub static EIGH: Op = Op {
 };
 
 pub static EIGVALSH: Op = Op {
-    sig: "linalg.eigvalsh(Tensor self, str UPLO='L') -> Tensor",
+    sig: sig("linalg.eigvalsh(Tensor self, str UPLO='L') -> Tensor"),
     doc: "The eigenvalues in rising order of symmetric or Hermitian matrices.",
     body: composite(|c| {
         let a = c.tensor(0)?;
@@ -148,7 +148,7 @@ impl Batch for Eig {
 }
 
 pub static EIG: Op = Op {
-    sig: "linalg.eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
+    sig: sig("linalg.eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"),
     doc: "Complex eigenvalues, in no order, and eigenvectors of length one of square matrices.",
     body: kernel(
         |c| {
@@ -187,7 +187,7 @@ fn eig_backward(c: &Back) -> Result<Term> {
 }
 
 pub static EIGVALS_STEP: Op = Op {
-    sig: "_linalg_eigvals(Tensor A) -> Tensor",
+    sig: sig("_linalg_eigvals(Tensor A) -> Tensor"),
     doc: "Eigenvalues without vectors.",
     body: kernel(
         |c| {
@@ -205,7 +205,7 @@ pub static EIGVALS_STEP: Op = Op {
 };
 
 pub static EIGVALS: Op = Op {
-    sig: "linalg.eigvals(Tensor self) -> Tensor",
+    sig: sig("linalg.eigvals(Tensor self) -> Tensor"),
     doc: "The complex eigenvalues of square matrices, in no order.",
     body: composite(|c| {
         let a = c.tensor(0)?;

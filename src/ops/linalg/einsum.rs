@@ -15,7 +15,7 @@ use crate::tensor::Tensor;
 pub static OPS: &[&Op] = &[&EINSUM];
 
 pub static EINSUM: Op = Op {
-    sig: "einsum(str equation, Tensors operands) -> Tensor",
+    sig: sig("einsum(str equation, Tensors operands) -> Tensor"),
     doc: "Multiplies operands and sums over index letters: letters that are not in the output after `->` are summed. Without `->` the output has the letters that occur once, in alphabetical order. `...` stands for dimensions that broadcast.",
     forms: F,
     body: composite(|c| einsum(c.str(0).unwrap_or(""), c.tensors(1))?.outputs()),

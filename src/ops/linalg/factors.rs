@@ -35,7 +35,9 @@ fn has_pivots(info: &Tensor, name: &'static str) -> Result<()> {
 }
 
 pub static LU_FACTOR_EX: Op = Op {
-    sig: "linalg.lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)",
+    sig: sig(
+        "linalg.lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)",
+    ),
     doc: "L and U of `A = P L U` in one matrix, the row (from one) that each step exchanged its own with, and the number of the first zero pivot.",
     body: kernel(
         |c| {
@@ -101,7 +103,7 @@ fn lu_backward(c: &Back) -> Term {
 }
 
 pub static LU_FACTOR: Op = Op {
-    sig: "linalg.lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
+    sig: sig("linalg.lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)"),
     doc: "L and U of `A = P L U` in one matrix and the rows (from one) that were exchanged; an error if U has a zero pivot.",
     body: composite(|c| {
         let out = LU_FACTOR_EX.calls((c.tensor(0)?, c.flag(1)))?;
@@ -115,7 +117,9 @@ pub static LU_FACTOR: Op = Op {
 
 /// What `torch.lu` calls.
 pub static LU_WITH_INFO: Op = Op {
-    sig: "_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)",
+    sig: sig(
+        "_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)",
+    ),
     doc: "LU, pivots and info as `linalg.lu_factor_ex` gives them.",
     body: composite(|c| LU_FACTOR_EX.calls((c.tensor(0)?, c.flag(1), c.flag(2)))),
     vjp: Vjp::Composite,
@@ -149,7 +153,7 @@ impl Batch for Permutation {
 }
 
 pub static PERMUTATION: Op = Op {
-    sig: "_permutation(Tensor pivots, int n) -> Tensor",
+    sig: sig("_permutation(Tensor pivots, int n) -> Tensor"),
     doc: "The permutation P of `A = P L U` from the rows that were exchanged.",
     body: kernel(
         |c| {
@@ -193,7 +197,9 @@ fn wanted_parts(c: &Call) -> Result<Outputs> {
 }
 
 pub static LU_UNPACK: Op = Op {
-    sig: "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
+    sig: sig(
+        "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
+    ),
     doc: "P, L and U of `A = P L U` from what `linalg.lu_factor` gives; parts that are not wanted are empty.",
     body: composite(|c| {
         let (lu, pivots) = (c.tensor(0)?, c.tensor(1)?);
@@ -230,7 +236,7 @@ fn all_factors(c: &Call) -> Result<Outputs> {
 }
 
 pub static LU: Op = Op {
-    sig: "linalg.lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
+    sig: sig("linalg.lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)"),
     doc: "A permutation P, a unit lower triangle L and an upper triangle U with `A = P L U`.",
     body: composite(|c| quiet(|| all_factors(c))),
     vjp: Vjp::Joint(Joint { args: &[0], saves: A0, formula: |c| c.through(all_factors) }),
@@ -278,7 +284,7 @@ fn lu_solved(c: &Call) -> Result<Outputs> {
 }
 
 pub static LU_SOLVE: Op = Op {
-    sig: "linalg.lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor",
+    sig: sig("linalg.lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor"),
     doc: "The solutions of `A X = B`, `X A = B` or, with `adjoint`, of `A^H X = B`, from what `linalg.lu_factor` gave for A.",
     body: composite(|c| {
         check_factored(c)?;
@@ -300,7 +306,7 @@ pub static LU_SOLVE: Op = Op {
 };
 
 pub static TORCH_LU_SOLVE: Op = Op {
-    sig: "lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
+    sig: sig("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor"),
     doc: "The solutions of `A X = self` from what `linalg.lu_factor` gave for A.",
     forms: FMO,
     body: composite(|c| LU_SOLVE.calls((c.tensor(1)?, c.tensor(2)?, c.tensor(0)?))),

@@ -15,10 +15,8 @@ use crate::ops::triangle::{TRIL, TRIU};
 use crate::tensor::Tensor;
 
 /// The parts that ops on matrices take over: there is no shader for any, and most write the result's own dtype.
-#[allow(clippy::declare_interior_mutable_const)]
 pub(super) const MATRIX: Op = Op { forms: FO, on_host: true, out_dtype: Some(OutDType::Same), ..OP };
 /// A step of one of them.
-#[allow(clippy::declare_interior_mutable_const)]
 pub(super) const STEP: Op = Op { forms: HIDDEN, ..MATRIX };
 
 /// At least a matrix, of any dtype; `name` says who asks.

@@ -32,7 +32,9 @@ fn is_regular(info: &Tensor, name: &'static str) -> Result<()> {
 }
 
 pub static LDL_FACTOR_EX: Op = Op {
-    sig: "linalg.ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)",
+    sig: sig(
+        "linalg.ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)",
+    ),
     doc: "L and D of `A = L D L^T` (or `L D L^H`) in one lower triangle, which rows were exchanged (negative for blocks of two), and the number of the first block of D that is zero.",
     body: kernel(
         |c| {
@@ -69,7 +71,7 @@ pub static LDL_FACTOR_EX: Op = Op {
 };
 
 pub static LDL_FACTOR: Op = Op {
-    sig: "linalg.ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)",
+    sig: sig("linalg.ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)"),
     doc: "L and D of `A = L D L^T` (or `L D L^H`) in one lower triangle and which rows were exchanged; an error if D is singular.",
     body: composite(|c| {
         let out = quiet(|| LDL_FACTOR_EX.calls((c.tensor(0)?, c.flag(1))))?;
@@ -125,7 +127,7 @@ fn check(ld: &Tensor, pivots: &Tensor, b: &Tensor) -> Result<()> {
 }
 
 pub static LDL_STEP: Op = Op {
-    sig: "_linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, bool hermitian) -> Tensor",
+    sig: sig("_linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, bool hermitian) -> Tensor"),
     doc: "The solutions of `A X = B` where both have the same leading dimensions.",
     body: kernel(
         |c| {
@@ -149,7 +151,7 @@ pub static LDL_STEP: Op = Op {
 };
 
 pub static LDL_SOLVE: Op = Op {
-    sig: "linalg.ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor",
+    sig: sig("linalg.ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"),
     doc: "The solutions of `A X = B` from what `linalg.ldl_factor` gave for A; leading dimensions broadcast.",
     body: composite(|c| {
         let (ld, pivots, b) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);

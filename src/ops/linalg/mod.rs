@@ -55,7 +55,7 @@ fn product(c: &Call, out: &[Tensor]) -> Result<()> {
 
 /// What quantised layers call for.
 pub static INT_MM: Op = Op {
-    sig: "_int_mm(Tensor self, Tensor mat2) -> Tensor",
+    sig: sig("_int_mm(Tensor self, Tensor mat2) -> Tensor"),
     doc: "The matrix product of int8 matrices, summed in int32.",
     forms: Forms(Forms::HIDDEN | Forms::OUT),
     body: composite(|c| {
@@ -78,7 +78,7 @@ pub static INT_MM: Op = Op {
 };
 
 pub static MM: Op = Op {
-    sig: "mm(Tensor self, Tensor mat2) -> Tensor",
+    sig: sig("mm(Tensor self, Tensor mat2) -> Tensor"),
     doc: "The matrix product of [n, k] and [k, m]: [n, m].",
     forms: FMO,
     body: kernel(
@@ -121,7 +121,7 @@ pub static MM: Op = Op {
 };
 
 pub static BMM: Op = Op {
-    sig: "bmm(Tensor self, Tensor mat2) -> Tensor",
+    sig: sig("bmm(Tensor self, Tensor mat2) -> Tensor"),
     doc: "The matrix products of a batch: [b, n, k] and [b, k, m] give [b, n, m].",
     forms: FMO,
     body: kernel(
@@ -163,7 +163,7 @@ pub static BMM: Op = Op {
 };
 
 pub static MATMUL: Op = Op {
-    sig: "matmul(Tensor self, Tensor other) -> Tensor",
+    sig: sig("matmul(Tensor self, Tensor other) -> Tensor"),
     doc: "The matrix product in every rank: vectors are rows or columns, leading dimensions broadcast as batches.",
     aliases: &["linalg.matmul"],
     forms: FMO,
@@ -262,7 +262,7 @@ impl Term {
 
 /// A dimension of size one dropped from a fresh result: named apart so that `grad_fn` reads as in PyTorch.
 pub static DROP_DIM: Op = Op {
-    sig: "_squeeze(Tensor self, int dim) -> Tensor",
+    sig: sig("_squeeze(Tensor self, int dim) -> Tensor"),
     doc: "Drops a dimension of size one.",
     forms: HIDDEN,
     body: Body::View(|c| {

@@ -50,7 +50,7 @@ fn mode(c: &impl Arguments) -> Result<(bool, bool)> {
 }
 
 pub static QR_STEP: Op = Op {
-    sig: "_linalg_qr(Tensor A, str mode) -> (Tensor Q, Tensor R)",
+    sig: sig("_linalg_qr(Tensor A, str mode) -> (Tensor Q, Tensor R)"),
     doc: "Q and R by Householder reflections.",
     body: kernel(
         |c| {
@@ -96,7 +96,7 @@ fn qr_backward(c: &Back) -> Result<Term> {
 }
 
 pub static QR: Op = Op {
-    sig: "linalg.qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)",
+    sig: sig("linalg.qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)"),
     doc: "Q with orthonormal columns and an upper triangle R with `A = Q R`; 'reduced', 'complete' (Q is square), or 'r' (R alone).",
     body: composite(|c| {
         let (a, (_, with_q), mode) = (c.tensor(0)?, mode(c)?, c.str(1).unwrap_or("reduced"));
@@ -143,7 +143,7 @@ impl Batch for Raw {
 }
 
 pub static GEQRF: Op = Op {
-    sig: "geqrf(Tensor self) -> (Tensor a, Tensor tau)",
+    sig: sig("geqrf(Tensor self) -> (Tensor a, Tensor tau)"),
     doc: "QR as reflections: R above the diagonal, the vectors below it, and the factors `tau`; see `linalg.householder_product`.",
     forms: FMO,
     body: kernel(
@@ -207,7 +207,7 @@ fn reflected(c: &Call) -> Result<Outputs> {
 }
 
 pub static HOUSEHOLDER_PRODUCT: Op = Op {
-    sig: "linalg.householder_product(Tensor input, Tensor tau|input2) -> Tensor",
+    sig: sig("linalg.householder_product(Tensor input, Tensor tau|input2) -> Tensor"),
     doc: "The first columns of the product of reflections `I - tau v v^H`, whose vectors stand below the diagonal: Q of `geqrf`.",
     aliases: &["orgqr"],
     forms: FMO,
@@ -281,7 +281,9 @@ fn multiplied(c: &Call) -> Result<Outputs> {
 }
 
 pub static ORMQR: Op = Op {
-    sig: "ormqr(Tensor self, Tensor tau|input2, Tensor other|input3, bool left=True, bool transpose=False) -> Tensor",
+    sig: sig(
+        "ormqr(Tensor self, Tensor tau|input2, Tensor other|input3, bool left=True, bool transpose=False) -> Tensor",
+    ),
     doc: "The square Q of reflections (see `geqrf`), or its adjoint, times `other`, from the left or the right.",
     forms: FMO,
     body: composite(|c| {

@@ -14,7 +14,7 @@ use smallvec::smallvec;
 pub static OPS: &[&Op] = &[&MATRIX_POWER, &MATRIX_EXP, &MULTI_DOT, &CHAIN_MATMUL, &TENSORINV, &TENSORSOLVE];
 
 pub static MATRIX_POWER: Op = Op {
-    sig: "linalg.matrix_power(Tensor self, int n) -> Tensor",
+    sig: sig("linalg.matrix_power(Tensor self, int n) -> Tensor"),
     doc: "A square matrix times itself, `n` times over; negative powers are those of the inverse.",
     aliases: &["matrix_power"],
     forms: FMO,
@@ -71,7 +71,7 @@ fn exp_backward(c: &Back) -> Term {
 }
 
 pub static MATRIX_EXP: Op = Op {
-    sig: "linalg.matrix_exp(Tensor self) -> Tensor",
+    sig: sig("linalg.matrix_exp(Tensor self) -> Tensor"),
     doc: "The exponential of square matrices, `sum(A^k / k!)`.",
     aliases: &["matrix_exp"],
     forms: FM,
@@ -159,7 +159,7 @@ fn multiplied(tensors: Vec<Tensor>) -> Result<Outputs> {
 }
 
 pub static MULTI_DOT: Op = Op {
-    sig: "linalg.multi_dot(Tensor[] tensors) -> Tensor",
+    sig: sig("linalg.multi_dot(Tensor[] tensors) -> Tensor"),
     doc: "The product of several matrices in the cheapest order; the first and the last may be vectors.",
     forms: FO,
     body: composite(|c| multiplied(c.tensors(0))),
@@ -174,7 +174,7 @@ pub static MULTI_DOT: Op = Op {
 };
 
 pub static CHAIN_MATMUL: Op = Op {
-    sig: "chain_matmul(Tensors matrices=[]) -> Tensor",
+    sig: sig("chain_matmul(Tensors matrices=[]) -> Tensor"),
     doc: "The product of several matrices in the cheapest order; see `linalg.multi_dot`.",
     forms: FO,
     out_dtype: Some(OutDType::Same),
@@ -216,7 +216,7 @@ fn halves(t: &Tensor, at: usize) -> Result<([Ints; 2], [i64; 2])> {
 }
 
 pub static TENSORINV: Op = Op {
-    sig: "linalg.tensorinv(Tensor self, int ind=2) -> Tensor",
+    sig: sig("linalg.tensorinv(Tensor self, int ind=2) -> Tensor"),
     doc: "The inverse of a tensor as a map of the dimensions from `ind` on to the first ones.",
     body: composite(|c| {
         let (t, ind) = (c.tensor(0)?, c.int(1)?);
@@ -243,7 +243,7 @@ pub static TENSORINV: Op = Op {
 };
 
 pub static TENSORSOLVE: Op = Op {
-    sig: "linalg.tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor",
+    sig: sig("linalg.tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor"),
     doc: "X of `tensordot(self, X, X.ndim) == other`; `dims` of self are moved to its end first.",
     body: composite(|c| {
         let (mut t, b) = (c.tensor(0)?.clone(), c.tensor(1)?);

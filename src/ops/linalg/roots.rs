@@ -25,7 +25,7 @@ fn root_backward(c: &Back) -> Result<Term> {
 }
 
 pub static MATRIX_SQRTH: Op = Op {
-    sig: "linalg.matrix_sqrth(Tensor self) -> Tensor",
+    sig: sig("linalg.matrix_sqrth(Tensor self) -> Tensor"),
     doc: "The Hermitian X with `X X = A` of Hermitian matrices without negative eigenvalues; the lower triangle is read.",
     forms: F,
     body: composite(|c| {
@@ -54,7 +54,7 @@ fn factors(c: &Call) -> Result<Outputs> {
 }
 
 pub static POLAR: Op = Op {
-    sig: "linalg.polar(Tensor A) -> (Tensor U, Tensor H)",
+    sig: sig("linalg.polar(Tensor A) -> (Tensor U, Tensor H)"),
     doc: "`A = U H` with orthonormal columns in U and a Hermitian H without negative eigenvalues; A has no more columns than rows.",
     body: composite(|c| {
         let a = c.tensor(0)?;

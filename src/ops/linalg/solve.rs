@@ -33,7 +33,7 @@ pub(super) fn not_invertible(info: &Tensor, name: &'static str) -> Result<()> {
 }
 
 pub static INV_EX: Op = Op {
-    sig: "linalg.inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
+    sig: sig("linalg.inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)"),
     doc: "The inverses of square matrices, and for each zero, or the number of the first pivot that is zero.",
     body: kernel(
         |c| {
@@ -62,7 +62,6 @@ fn inverse(c: &Call) -> Result<Outputs> {
     without_info(INV_EX.calls((c.tensor(0)?,))?, |info| not_invertible(info, "linalg.inv"))
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const INVERTED: Op = Op {
     doc: "The inverses of square matrices; a `LinAlgError` if one is singular.",
     body: composite(inverse),
@@ -84,8 +83,8 @@ const INVERTED: Op = Op {
     reference: "np.linalg.inv(x0)",
     ..MATRIX
 };
-pub static INV: Op = Op { sig: "linalg.inv(Tensor A) -> Tensor", ..INVERTED };
-pub static INVERSE: Op = Op { sig: "inverse(Tensor self) -> Tensor", forms: FMO, ..INVERTED };
+pub static INV: Op = Op { sig: sig("linalg.inv(Tensor A) -> Tensor"), ..INVERTED };
+pub static INVERSE: Op = Op { sig: sig("inverse(Tensor self) -> Tensor"), forms: FMO, ..INVERTED };
 
 struct Solve;
 impl Batch for Solve {
@@ -99,8 +98,8 @@ impl Batch for Solve {
 }
 
 /// Arguments A and B of a step make systems: of one dtype, of the same leading dimensions.
-fn fits(c: &Call, left: bool) -> Result<()> {
-    let (a, b, name) = (c.tensor(0)?, c.tensor(1)?, c.op.parsed().title);
+fn fits(c: &Call, left: bool, name: &'static str) -> Result<()> {
+    let (a, b) = (c.tensor(0)?, c.tensor(1)?);
     square(a, name)?;
     same_dtype(a, b, name)?;
     compatible(a, b, left, name)?;
@@ -121,11 +120,11 @@ fn same_dtype(a: &Tensor, b: &Tensor, name: &'static str) -> Result<()> {
 }
 
 pub static SOLVE_STEP: Op = Op {
-    sig: "_linalg_solve_ex(Tensor A, Tensor B) -> (Tensor result, Tensor info)",
+    sig: sig("_linalg_solve_ex(Tensor A, Tensor B) -> (Tensor result, Tensor info)"),
     doc: "The solutions of `A X = B` where both have the same leading dimensions.",
     body: kernel(
         |c| {
-            fits(c, true)?;
+            fits(c, true, "linalg.solve_ex")?;
             Ok(smallvec![columns_like(c.tensor(1)?), infos(c.tensor(0)?)])
         },
         |c, out| run(&[c.tensor(0)?, c.tensor(1)?, &out[0], &out[1]], out[1].ndim(), &Solve),
@@ -197,7 +196,9 @@ fn not_solvable(info: &Tensor, name: &'static str) -> Result<()> {
 }
 
 pub static SOLVE_EX: Op = Op {
-    sig: "linalg.solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
+    sig: sig(
+        "linalg.solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
+    ),
     doc: "The solutions of `A X = B`, and for each zero, or the number of the first pivot that is zero.",
     body: composite(|c| {
         let out = quiet(|| solved(c.tensor(0)?, c.tensor(1)?, c.flag(2)))?;
@@ -218,7 +219,7 @@ pub static SOLVE_EX: Op = Op {
 };
 
 pub static SOLVE: Op = Op {
-    sig: "linalg.solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
+    sig: sig("linalg.solve(Tensor A, Tensor B, *, bool left=True) -> Tensor"),
     doc: "The solutions of `A X = B`, or with `left=False` of `X A = B`. `B` may be vectors; leading dimensions broadcast.",
     body: composite(|c| {
         let out = SOLVE_EX.calls((c.tensor(0)?, c.tensor(1)?, c.flag(2)))?;
@@ -257,11 +258,11 @@ impl Batch for Triangular {
 }
 
 pub static TRIANGULAR_STEP: Op = Op {
-    sig: "_linalg_solve_triangular(Tensor A, Tensor B, bool upper, bool left, bool unitriangular) -> Tensor",
+    sig: sig("_linalg_solve_triangular(Tensor A, Tensor B, bool upper, bool left, bool unitriangular) -> Tensor"),
     doc: "The solutions of triangular systems where both have the same leading dimensions.",
     body: kernel(
         |c| {
-            fits(c, c.flag(3))?;
+            fits(c, c.flag(3), "linalg.solve_triangular")?;
             Ok(smallvec![columns_like(c.tensor(1)?)])
         },
         |c, out| {
@@ -300,7 +301,9 @@ pub(super) fn triangular(a: Term, b: Term, upper: bool, left: bool, unit: bool) 
 }
 
 pub static SOLVE_TRIANGULAR: Op = Op {
-    sig: "linalg.solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor",
+    sig: sig(
+        "linalg.solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor",
+    ),
     doc: "The solutions of `A X = B`, or with `left=False` of `X A = B`, for triangular A, in its dtype; the other triangle is not read.",
     body: composite(|c| {
         let (a, b, name) = (c.tensor(0)?, c.tensor(1)?, "linalg.solve_triangular");
@@ -338,7 +341,9 @@ fn solved_and_copied(c: &Call) -> Result<Outputs> {
 }
 
 pub static TRIANGULAR_SOLVE: Op = Op {
-    sig: "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
+    sig: sig(
+        "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
+    ),
     doc: "The solution X of `A X = self` for triangular A, and a copy of A; see `linalg.solve_triangular`.",
     forms: FMO,
     body: composite(|c| {

@@ -45,7 +45,9 @@ impl Batch for Svd {
 }
 
 pub static SVD_STEP: Op = Op {
-    sig: "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor Vh)",
+    sig: sig(
+        "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor Vh)",
+    ),
     doc: "The singular value decomposition; empty U and Vh where they are not wanted.",
     body: kernel(
         |c| {
@@ -151,7 +153,7 @@ fn no_driver(c: &Call, at: usize) -> Result<()> {
 }
 
 pub static SVD: Op = Op {
-    sig: "linalg.svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
+    sig: sig("linalg.svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"),
     doc: "`A = U diag(S) Vh` with orthonormal vectors and singular values in falling order.",
     body: composite(|c| {
         no_driver(c, 2)?;
@@ -185,7 +187,7 @@ pub static SVD: Op = Op {
 };
 
 pub static SVDVALS: Op = Op {
-    sig: "linalg.svdvals(Tensor A, *, str? driver=None) -> Tensor",
+    sig: sig("linalg.svdvals(Tensor A, *, str? driver=None) -> Tensor"),
     doc: "The singular values in falling order.",
     body: composite(|c| {
         let a = c.tensor(0)?;
@@ -203,7 +205,7 @@ pub static SVDVALS: Op = Op {
 };
 
 pub static TORCH_SVD: Op = Op {
-    sig: "svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)",
+    sig: sig("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)"),
     doc: "`self = U diag(S) V^H`; see `linalg.svd`. Without `compute_uv` zeros stand for the vectors.",
     forms: FMO,
     body: composite(|c| {

@@ -27,7 +27,7 @@ fn mv(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static MV: Op = Op {
-    sig: "mv(Tensor self, Tensor vec) -> Tensor",
+    sig: sig("mv(Tensor self, Tensor vec) -> Tensor"),
     doc: "The product of a matrix [n, k] and a vector [k]: [n].",
     forms: FMO,
     body: kernel(
@@ -101,7 +101,7 @@ fn run_vdot(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static DOT: Op = Op {
-    sig: "dot(Tensor self, Tensor tensor) -> Tensor",
+    sig: sig("dot(Tensor self, Tensor tensor) -> Tensor"),
     doc: "The dot product of two vectors: `sum(self * tensor)`, no conjugation.",
     forms: FMO,
     body: kernel(infer_dot, run_dot, Some(run_dot)),
@@ -116,7 +116,7 @@ pub static DOT: Op = Op {
 };
 
 pub static VDOT: Op = Op {
-    sig: "vdot(Tensor self, Tensor other) -> Tensor",
+    sig: sig("vdot(Tensor self, Tensor other) -> Tensor"),
     doc: "The dot product of two vectors, the first one conjugated.",
     forms: FMO,
     body: kernel(infer_dot, run_vdot, Some(run_vdot)),
@@ -128,7 +128,7 @@ pub static VDOT: Op = Op {
 };
 
 pub static OUTER: Op = Op {
-    sig: "outer(Tensor self, Tensor vec2) -> Tensor",
+    sig: sig("outer(Tensor self, Tensor vec2) -> Tensor"),
     doc: "The products of each element of one vector with each of another: [n] and [m] give [n, m].",
     aliases: &["ger"],
     forms: FMO,
@@ -150,7 +150,7 @@ pub static OUTER: Op = Op {
 };
 
 pub static TRACE: Op = Op {
-    sig: "trace(Tensor self) -> Tensor",
+    sig: sig("trace(Tensor self) -> Tensor"),
     doc: "The sum of the diagonal of a matrix.",
     body: composite(|c| {
         let t = c.tensor(0)?;
@@ -180,7 +180,7 @@ pub static TRACE: Op = Op {
 };
 
 pub static INNER: Op = Op {
-    sig: "inner(Tensor self, Tensor other) -> Tensor",
+    sig: sig("inner(Tensor self, Tensor other) -> Tensor"),
     doc: "The dot products over the last dimensions: [.., k] and [.., k]; a number multiplies.",
     forms: FMO,
     body: composite(|c| {
@@ -206,7 +206,7 @@ pub static INNER: Op = Op {
 };
 
 pub static VECDOT: Op = Op {
-    sig: "linalg.vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
+    sig: sig("linalg.vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor"),
     doc: "The dot products of vectors along a dimension, the first conjugated; other dimensions broadcast.",
     forms: FO,
     body: composite(|c| {
@@ -226,7 +226,7 @@ pub static VECDOT: Op = Op {
 };
 
 pub static KRON: Op = Op {
-    sig: "kron(Tensor self, Tensor other) -> Tensor",
+    sig: sig("kron(Tensor self, Tensor other) -> Tensor"),
     doc: "The Kronecker product: each element of `self` times all of `other`, as blocks.",
     forms: FMO,
     body: composite(|c| {
@@ -254,7 +254,7 @@ pub static KRON: Op = Op {
 };
 
 pub static TENSORDOT: Op = Op {
-    sig: "tensordot(Tensor a, Tensor b, int dims=2) -> Tensor",
+    sig: sig("tensordot(Tensor a, Tensor b, int dims=2) -> Tensor"),
     doc: "Sums products over the last `dims` dimensions of `a` and the first of `b`.",
     forms: FO,
     body: composite(|c| {
@@ -281,7 +281,7 @@ pub static TENSORDOT: Op = Op {
 };
 
 pub static TENSORDOT_DIMS: Op = Op {
-    sig: "_tensordot(Tensor a, Tensor b, int[] dims_self, int[] dims_other) -> Tensor",
+    sig: sig("_tensordot(Tensor a, Tensor b, int[] dims_self, int[] dims_other) -> Tensor"),
     doc: "Sums products over pairs of dimensions: what `tensordot` with two lists calls.",
     forms: Forms(Forms::HIDDEN | Forms::OUT),
     body: composite(|c| tensordot(c.tensor(0)?, c.tensor(1)?, c.ints(2)?, c.ints(3)?)?.outputs()),

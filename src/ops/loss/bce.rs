@@ -30,7 +30,7 @@ static ENTROPY: Rule = Rule {
     wgsl: "(y - T(1)) * max_(log1p_(-x), T(-100)) - y * max_(ln_(x), T(-100))",
 };
 pub static BCE_VALUES: Op = Op {
-    sig: "_bce(Tensor self, Tensor target) -> Tensor",
+    sig: sig("_bce(Tensor self, Tensor target) -> Tensor"),
     doc: "`-(target log(self) + (1 - target) log(1 - self))`, logarithms no less than -100.",
     forms: HIDDEN,
     body: elementwise(&ENTROPY),
@@ -52,7 +52,9 @@ fn weighted(c: &Back, weight: usize) -> Term {
 }
 
 pub static BCE: Op = Op {
-    sig: "nn.functional.binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
+    sig: sig(
+        "nn.functional.binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
+    ),
     doc: "The cross entropy of probabilities `input` and `target`: `-w (t log x + (1 - t) log(1 - x))`; averaged, summed or as it is.",
     forms: F,
     body: composite(|c| {
@@ -134,7 +136,7 @@ static LOGIT_ENTROPY: Rule = Rule {
     wgsl: "(T(1) - y) * x + (T(1) + (z - T(1)) * y) * (log1p_(exp_(-abs_(x))) + max_(-x, T(0)))",
 };
 pub static BCE_LOGITS_VALUES: Op = Op {
-    sig: "_bce_with_logits(Tensor self, Tensor target, Operand pos_weight) -> Tensor",
+    sig: sig("_bce_with_logits(Tensor self, Tensor target, Operand pos_weight) -> Tensor"),
     doc: "`(1 - t) x + (1 + (p - 1) t) log(1 + exp(-x))`, without overflow.",
     forms: HIDDEN,
     body: elementwise(&LOGIT_ENTROPY),
@@ -146,7 +148,9 @@ pub static BCE_LOGITS_VALUES: Op = Op {
 };
 
 pub static BCE_LOGITS: Op = Op {
-    sig: "nn.functional.binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str reduction='mean', Tensor? pos_weight=None) -> Tensor",
+    sig: sig(
+        "nn.functional.binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str reduction='mean', Tensor? pos_weight=None) -> Tensor",
+    ),
     doc: "The cross entropy of `sigmoid(input)` and `target`, stable for large logits; `pos_weight` scales the positive part.",
     forms: F,
     body: composite(|c| {

@@ -78,7 +78,9 @@ fn as_pytorch_views(loss: Tensor, x: &Tensor, how: Reduction) -> Result<Tensor> 
 }
 
 pub static NLL_LOSS: Op = Op {
-    sig: "nn.functional.nll_loss(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean') -> Tensor",
+    sig: sig(
+        "nn.functional.nll_loss(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean') -> Tensor",
+    ),
     doc: "The negative log likelihood of class indices: `-weight[t] * input[t]`, averaged by weight, summed or as it is.",
     forms: F,
     body: composite(|c| {
@@ -102,7 +104,9 @@ pub static NLL_LOSS: Op = Op {
 };
 
 pub static CROSS_ENTROPY: Op = Op {
-    sig: "nn.functional.cross_entropy(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean', float label_smoothing=0.0) -> Tensor",
+    sig: sig(
+        "nn.functional.cross_entropy(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean', float label_smoothing=0.0) -> Tensor",
+    ),
     doc: "The cross entropy of the softmax of logits and class indices or class probabilities: `-log(softmax(input))[t]`.",
     forms: F,
     body: composite(cross_entropy),
@@ -193,7 +197,7 @@ fn probabilities(c: &Call, class_dim: i64, smoothing: f64) -> Result<Outputs> {
 
 /// Division by a number under the node name that PyTorch's own code gives it.
 pub static DIVIDED: Op = Op {
-    sig: "_div.number(Tensor self, Scalar other) -> Tensor",
+    sig: sig("_div.number(Tensor self, Scalar other) -> Tensor"),
     doc: "Divides by a number.",
     forms: HIDDEN,
     body: composite(|c| quiet(|| (Term::from(c.tensor(0)?) / c.scalar(1)?).outputs())),

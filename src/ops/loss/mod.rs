@@ -20,7 +20,7 @@ pub(super) enum Reduction {
 
 /// How the call wants its values reduced. The older `size_average` and `reduce` decide where they are given.
 pub(super) fn reduction(c: &Call) -> Result<Reduction> {
-    let flag = |name: &str| c.op.signature().index_of(name).and_then(|i| c.opt_scalar(i)).map(|s| s.to_bool());
+    let flag = |name: &str| c.op.sig.index_of(name).and_then(|i| c.opt_scalar(i)).map(|s| s.to_bool());
     let (average, reduce) = (flag("size_average"), flag("reduce"));
     if average.is_some() || reduce.is_some() {
         return Ok(match (average.unwrap_or(true), reduce.unwrap_or(true)) {
@@ -29,7 +29,7 @@ pub(super) fn reduction(c: &Call) -> Result<Reduction> {
             _ => Reduction::None,
         });
     }
-    match c.op.signature().index_of("reduction").and_then(|i| c.str(i)) {
+    match c.op.sig.index_of("reduction").and_then(|i| c.str(i)) {
         Some("none") => Ok(Reduction::None),
         Some("mean") => Ok(Reduction::Mean),
         Some("sum") => Ok(Reduction::Sum),

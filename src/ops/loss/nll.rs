@@ -123,7 +123,9 @@ fn grad_input(c: &Back) -> Term {
 
 /// The negative log likelihood with `reduction` 0: none, 1: mean, 2: sum; also the total weight.
 pub static NLL: Op = Op {
-    sig: "_nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor[]",
+    sig: sig(
+        "_nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor[]",
+    ),
     doc: "`-weight[t] * self[t]` for each target class, reduced (0: not, 1: mean, 2: sum), and the total weight.",
     forms: HIDDEN,
     body: kernel(infer, forward, Some(forward_gpu)),
@@ -137,7 +139,9 @@ pub static NLL: Op = Op {
 
 /// The same for inputs with dimensions after the classes: a node name of its own, as in PyTorch.
 pub static NLL_2D: Op = Op {
-    sig: "_nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor[]",
+    sig: sig(
+        "_nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor[]",
+    ),
     doc: "`_nll_loss` of an input with more dimensions.",
     forms: HIDDEN,
     body: kernel(infer, forward, Some(forward_gpu)),
@@ -151,7 +155,9 @@ pub static NLL_2D: Op = Op {
 
 /// nll_loss is linear in its input, so the gradient of its gradient is nll_loss again.
 pub static NLL_BACKWARD: Op = Op {
-    sig: "_nll_loss_backward(Tensor grad, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight, int[] size) -> Tensor",
+    sig: sig(
+        "_nll_loss_backward(Tensor grad, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight, int[] size) -> Tensor",
+    ),
     doc: "The gradient of `_nll_loss`: `-weight[t] * grad` at each target class, zero elsewhere.",
     forms: HIDDEN,
     body: kernel(

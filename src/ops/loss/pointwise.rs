@@ -39,7 +39,7 @@ impl MapReal<2> for SquaredError {
 static SQUARED: Rule =
     Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, SquaredError>(), wgsl: "(x - y) * (x - y)" };
 pub static SQUARED_ERROR: Op = Op {
-    sig: "_squared_error(Tensor self, Tensor target) -> Tensor",
+    sig: sig("_squared_error(Tensor self, Tensor target) -> Tensor"),
     doc: "`(self - target)^2`, element by element.",
     forms: HIDDEN,
     body: elementwise(&SQUARED),
@@ -55,7 +55,9 @@ fn difference(c: &Back) -> Term {
 }
 
 pub static MSE_LOSS: Op = Op {
-    sig: "nn.functional.mse_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
+    sig: sig(
+        "nn.functional.mse_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
+    ),
     doc: "The mean squared error: `(input - target)^2`, averaged, summed or as it is.",
     forms: F,
     body: composite(|c| {
@@ -89,7 +91,9 @@ fn weighted(c: &Call, values: Term, weight: usize, by_weight: bool) -> Result<Ou
 }
 
 pub static MSE_LOSS_WEIGHTED: Op = Op {
-    sig: "nn.functional.mse_loss.weighted(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', Tensor? weight=None) -> Tensor",
+    sig: sig(
+        "nn.functional.mse_loss.weighted(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', Tensor? weight=None) -> Tensor",
+    ),
     doc: "The squared error with a weight for each element; the mean is over the sum of the weights.",
     forms: F,
     body: composite(|c| {
@@ -103,7 +107,9 @@ pub static MSE_LOSS_WEIGHTED: Op = Op {
 };
 
 pub static L1_LOSS_WEIGHTED: Op = Op {
-    sig: "nn.functional.l1_loss.weighted(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', Tensor? weight=None) -> Tensor",
+    sig: sig(
+        "nn.functional.l1_loss.weighted(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', Tensor? weight=None) -> Tensor",
+    ),
     doc: "The absolute error with a weight for each element; the mean is over the sum of the weights.",
     forms: F,
     body: composite(|c| weighted(c, (Term::from(c.tensor(0)?) - c.tensor(1)?).abs(), 5, true)),
@@ -114,7 +120,9 @@ pub static L1_LOSS_WEIGHTED: Op = Op {
 };
 
 pub static L1_LOSS: Op = Op {
-    sig: "nn.functional.l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
+    sig: sig(
+        "nn.functional.l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
+    ),
     doc: "The mean absolute error: `|input - target|`, averaged, summed or as it is.",
     forms: F,
     body: composite(|c| reduced(c, (Term::from(c.tensor(0)?) - c.tensor(1)?).abs())),
@@ -138,7 +146,7 @@ static SMOOTH: Rule = Rule {
     wgsl: "where_(lt_(abs_(x - y), z), T(0.5) * (x - y) * (x - y) / z, abs_(x - y) - T(0.5) * z)",
 };
 pub static SMOOTH_L1: Op = Op {
-    sig: "_smooth_l1(Tensor self, Tensor target, Scalar beta) -> Tensor",
+    sig: sig("_smooth_l1(Tensor self, Tensor target, Scalar beta) -> Tensor"),
     doc: "`d^2 / (2 beta)` where `d = |self - target|` is less than `beta`, else `d - beta / 2`.",
     forms: HIDDEN,
     body: elementwise(&SMOOTH),
@@ -160,7 +168,9 @@ fn smooth_slope(c: &Back) -> Term {
 }
 
 pub static SMOOTH_L1_LOSS: Op = Op {
-    sig: "_smooth_l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', float beta=1.0) -> Tensor",
+    sig: sig(
+        "_smooth_l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', float beta=1.0) -> Tensor",
+    ),
     doc: "The smooth L1 loss for a positive `beta`.",
     forms: HIDDEN,
     body: composite(|c| {
@@ -181,7 +191,9 @@ pub static SMOOTH_L1_LOSS: Op = Op {
 };
 
 pub static F_SMOOTH_L1_LOSS: Op = Op {
-    sig: "nn.functional.smooth_l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', float beta=1.0) -> Tensor",
+    sig: sig(
+        "nn.functional.smooth_l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', float beta=1.0) -> Tensor",
+    ),
     doc: "Squared below `beta`, absolute above: `d^2 / (2 beta)` where `d < beta`, else `d - beta / 2`; averaged, summed or as it is.",
     forms: F,
     body: composite(|c| {
@@ -215,7 +227,7 @@ static HUBER_RULE: Rule = Rule {
     wgsl: "where_(le_(abs_(x - y), z), T(0.5) * (x - y) * (x - y), z * (abs_(x - y) - T(0.5) * z))",
 };
 pub static HUBER: Op = Op {
-    sig: "_huber(Tensor self, Tensor target, Scalar delta) -> Tensor",
+    sig: sig("_huber(Tensor self, Tensor target, Scalar delta) -> Tensor"),
     doc: "`d^2 / 2` where `d = |self - target|` is at most `delta`, else `delta (d - delta / 2)`.",
     forms: HIDDEN,
     body: elementwise(&HUBER_RULE),
@@ -237,7 +249,7 @@ fn huber_slope(c: &Back) -> Term {
 }
 
 pub static HUBER_LOSS: Op = Op {
-    sig: "nn.functional.huber_loss(Tensor input, Tensor target, str reduction='mean', float delta=1.0) -> Tensor",
+    sig: sig("nn.functional.huber_loss(Tensor input, Tensor target, str reduction='mean', float delta=1.0) -> Tensor"),
     doc: "Half the square below `delta`, `delta` times the distance above; averaged, summed or as it is.",
     forms: F,
     body: composite(|c| {
@@ -270,7 +282,9 @@ pub static HUBER_LOSS: Op = Op {
 };
 
 pub static HUBER_LOSS_WEIGHTED: Op = Op {
-    sig: "nn.functional.huber_loss.weighted(Tensor input, Tensor target, str reduction='mean', float delta=1.0, Tensor? weight=None) -> Tensor",
+    sig: sig(
+        "nn.functional.huber_loss.weighted(Tensor input, Tensor target, str reduction='mean', float delta=1.0, Tensor? weight=None) -> Tensor",
+    ),
     doc: "The Huber loss with a weight for each element.",
     forms: F,
     body: composite(|c| {
@@ -284,7 +298,9 @@ pub static HUBER_LOSS_WEIGHTED: Op = Op {
 };
 
 pub static KL_DIV: Op = Op {
-    sig: "nn.functional.kl_div(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', bool log_target=False) -> Tensor",
+    sig: sig(
+        "nn.functional.kl_div(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', bool log_target=False) -> Tensor",
+    ),
     doc: "The Kullback-Leibler divergence of a distribution from that whose logarithm is `input`: `target (log target - input)`.",
     forms: F,
     body: composite(kl_div),

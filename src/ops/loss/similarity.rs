@@ -10,7 +10,7 @@ use crate::ops::view::EXPAND;
 pub static OPS: &[&Op] = &[&COSINE_SIMILARITY, &NORMALIZE];
 
 pub static COSINE_SIMILARITY: Op = Op {
-    sig: "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
+    sig: sig("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor"),
     doc: "`x1 . x2 / (|x1| |x2|)` along a dimension; each norm counts as no less than `eps`. Broadcasts.",
     aliases: &["nn.functional.cosine_similarity"],
     forms: F,
@@ -44,7 +44,7 @@ fn cosine_similarity(c: &Call) -> Result<Outputs> {
 }
 
 pub static NORMALIZE: Op = Op {
-    sig: "nn.functional.normalize(Tensor input, float p=2.0, int[1] dim=1, float eps=1e-12) -> Tensor",
+    sig: sig("nn.functional.normalize(Tensor input, float p=2.0, int[1] dim=1, float eps=1e-12) -> Tensor"),
     doc: "Divides by the norm of order `p` along a dimension, which counts as no less than `eps`.",
     forms: FO,
     body: composite(|c| {

@@ -74,7 +74,7 @@ fn bound(c: &Call, dtype: DType, float: f64, int: i128) -> Result<Scalar> {
         (true, _) => Ok(Scalar::Float(float)),
         (false, Ok(int)) if dtype.is_int() => Ok(Scalar::Int(int)),
         _ => {
-            let (op, dtype) = (c.op.parsed().base, dtype.name());
+            let (op, dtype) = (c.op.base(), dtype.name());
             Err(Error::not_implemented(format!("identity of {op} on torch.{dtype} input")))
         }
     }

@@ -52,7 +52,9 @@ fn mean(c: &Call) -> Result<Outputs> {
 }
 
 pub static MEAN: Op = Op {
-    sig: "masked.mean(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    sig: sig(
+        "masked.mean(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    ),
     doc: "The mean of the elements that the mask lets through, of all or over the given dimensions; NaN of none.",
     body: composite(mean),
     samples: &[
@@ -99,7 +101,6 @@ fn variance(c: &Call) -> Result<Term> {
     Ok((sum / n).to_dtype(result))
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const VARIANCE: Op = Op {
     samples: &[
         "f32[2,3]",
@@ -115,14 +116,18 @@ const VARIANCE: Op = Op {
     ..REDUCTION
 };
 pub static VAR: Op = Op {
-    sig: "masked.var(Tensor input, int[1]? dim=None, bool? unbiased=None, *, Scalar? correction=None, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    sig: sig(
+        "masked.var(Tensor input, int[1]? dim=None, bool? unbiased=None, *, Scalar? correction=None, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    ),
     doc: "The variance of the elements that the mask lets through: the divisor is their number less `correction`, by default 1, or 0 where not `unbiased`.",
     body: composite(|c| variance(c)?.outputs()),
     reference: "np.var(x0, axis=dim, ddof=correction if correction is not None else int(unbiased is not False), keepdims=keepdim, where=True if mask is None else mask)",
     ..VARIANCE
 };
 pub static STD: Op = Op {
-    sig: "masked.std(Tensor input, int[1]? dim=None, bool? unbiased=None, *, Scalar? correction=None, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    sig: sig(
+        "masked.std(Tensor input, int[1]? dim=None, bool? unbiased=None, *, Scalar? correction=None, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    ),
     doc: "The standard deviation of the elements that the mask lets through: the square root of `masked.var`.",
     body: composite(|c| variance(c)?.sqrt().outputs()),
     reference: "np.std(x0, axis=dim, ddof=correction if correction is not None else int(unbiased is not False), keepdims=keepdim, where=True if mask is None else mask)",

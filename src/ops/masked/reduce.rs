@@ -26,7 +26,6 @@ fn own_dtype(c: &Call, t: Term) -> Result<Outputs> {
     t.to_dtype(asked(c).unwrap_or(c.tensor(0)?.dtype())).outputs()
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 pub(super) const REDUCTION: Op = Op {
     forms: F,
     vjp: Vjp::Composite,
@@ -47,7 +46,9 @@ pub(super) const REDUCTION: Op = Op {
 };
 
 pub static SUM: Op = Op {
-    sig: "masked.sum(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    sig: sig(
+        "masked.sum(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    ),
     doc: "The sum of the elements that the mask lets through, of all or over the given dimensions; zero of none.",
     body: composite(|c| {
         let dtype = total_dtype(c)?;
@@ -57,7 +58,9 @@ pub static SUM: Op = Op {
     ..REDUCTION
 };
 pub static PROD: Op = Op {
-    sig: "masked.prod(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    sig: sig(
+        "masked.prod(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    ),
     doc: "The product of the elements that the mask lets through, of all or over the given dimensions; one of none.",
     body: composite(|c| {
         let whole = kept(c, one)?.to_dtype(total_dtype(c)?);
@@ -72,7 +75,9 @@ fn bound(c: &Call, op: &'static Op, identity: Identity) -> Result<Outputs> {
     own_dtype(c, op.call((kept(c, identity)?, dims(c, 1)?, c.flag(2))))
 }
 pub static AMAX: Op = Op {
-    sig: "masked.amax(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    sig: sig(
+        "masked.amax(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    ),
     doc: "The greatest element that the mask lets through, of all or over the given dimensions.",
     body: composite(|c| bound(c, &extreme::AMAX, least)),
     errors: &[("b8[3], mask=b8[3]", "NotImplementedError", "identity of amax on torch.bool input")],
@@ -80,7 +85,9 @@ pub static AMAX: Op = Op {
     ..REDUCTION
 };
 pub static AMIN: Op = Op {
-    sig: "masked.amin(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    sig: sig(
+        "masked.amin(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    ),
     doc: "The least element that the mask lets through, of all or over the given dimensions.",
     body: composite(|c| bound(c, &extreme::AMIN, greatest)),
     errors: &[("c64[3], mask=b8[3]", "NotImplementedError", "identity of amin on torch.complex64 input")],
@@ -88,7 +95,6 @@ pub static AMIN: Op = Op {
     ..REDUCTION
 };
 
-#[allow(clippy::declare_interior_mutable_const)]
 const POSITION: Op = Op {
     vjp: Vjp::None("a position"),
     samples: &[
@@ -107,14 +113,18 @@ fn position(c: &Call, op: &'static Op, identity: Identity) -> Result<Outputs> {
     own_dtype(c, op.call((kept(c, identity)?, c.opt_int(1), c.flag(2))))
 }
 pub static ARGMAX: Op = Op {
-    sig: "masked.argmax(Tensor input, int? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    sig: sig(
+        "masked.argmax(Tensor input, int? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    ),
     doc: "The position of the greatest element that the mask lets through; in the input's dtype unless `dtype` says another one.",
     body: composite(|c| position(c, &extreme::ARGMAX, least)),
     reference: "np.argmax(x0 if mask is None else np.where(mask, x0, -np.inf), axis=dim, keepdims=keepdim)",
     ..POSITION
 };
 pub static ARGMIN: Op = Op {
-    sig: "masked.argmin(Tensor input, int? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    sig: sig(
+        "masked.argmin(Tensor input, int? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    ),
     doc: "The position of the least element that the mask lets through; in the input's dtype unless `dtype` says another one.",
     body: composite(|c| position(c, &extreme::ARGMIN, greatest)),
     reference: "np.argmin(x0 if mask is None else np.where(mask, x0, np.inf), axis=dim, keepdims=keepdim)",
@@ -136,7 +146,9 @@ fn median(c: &Call) -> Result<Outputs> {
     own_dtype(c, values)
 }
 pub static MEDIAN: Op = Op {
-    sig: "masked.median(Tensor input, int dim=-1, *, bool keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    sig: sig(
+        "masked.median(Tensor input, int dim=-1, *, bool keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    ),
     doc: "The median, the lower of two, of the elements along a dimension that the mask lets through; NaN of none, and elements that are NaN do not count. Integers go through float32.",
     body: composite(median),
     samples: &[
@@ -155,7 +167,9 @@ pub static MEDIAN: Op = Op {
 };
 
 pub static NORM: Op = Op {
-    sig: "masked.norm(Tensor input, Scalar ord=2.0, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    sig: sig(
+        "masked.norm(Tensor input, Scalar ord=2.0, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    ),
     doc: "The vector norm `sum(|x|^ord)^(1/ord)` of the elements that the mask lets through, of all or over the given dimensions.",
     body: composite(|c| {
         // With a negative order zero is no identity, infinity is.
@@ -177,7 +191,9 @@ pub static NORM: Op = Op {
 };
 
 pub static LOGSUMEXP: Op = Op {
-    sig: "masked.logsumexp(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    sig: sig(
+        "masked.logsumexp(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+    ),
     doc: "The logarithm of the sum of the exponentials of the elements that the mask lets through; minus infinity of none.",
     body: composite(|c| {
         let lowest: Identity = |c, d| if d.is_complex() { Ok(Scalar::Float(f64::NEG_INFINITY)) } else { least(c, d) };
@@ -194,7 +210,9 @@ pub static LOGSUMEXP: Op = Op {
 };
 
 pub static LOGADDEXP: Op = Op {
-    sig: "masked.logaddexp(Tensor input, Tensor other, *, DType? dtype=None, Tensor? input_mask=None, Tensor? other_mask=None) -> Tensor",
+    sig: sig(
+        "masked.logaddexp(Tensor input, Tensor other, *, DType? dtype=None, Tensor? input_mask=None, Tensor? other_mask=None) -> Tensor",
+    ),
     doc: "`log(exp(input) + exp(other))`, where an element that its mask leaves out counts as minus infinity.",
     body: composite(|c| {
         let side = |t: usize, mask: usize| -> Result<Term> {

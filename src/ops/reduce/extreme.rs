@@ -42,7 +42,7 @@ const NOTHING: &str =
 fn not_complex(c: &Call, suffix: &str) -> Result<()> {
     let d = c.tensor(0)?.dtype();
     if d.is_complex() {
-        let (op, name) = (c.op.parsed().base, d.scalar_type_name());
+        let (op, name) = (c.op.base(), d.scalar_type_name());
         return Err(Error::not_implemented(format!("\"{op}{suffix}\" not implemented for '{name}'")));
     }
     Ok(())
@@ -67,7 +67,7 @@ pub(super) fn shared(g: Term, x: Term, y: Term, dims: &[i64]) -> Term {
 }
 
 pub static MAX: Op = Op {
-    sig: "max(Tensor self) -> Tensor",
+    sig: sig("max(Tensor self) -> Tensor"),
     doc: "The greatest element; nan if there is one. The gradient is shared evenly by equal elements.",
     forms: FMO,
     body: over_all::<Greatest>(infer_all),
@@ -84,7 +84,7 @@ pub static MAX: Op = Op {
 };
 
 pub static MIN: Op = Op {
-    sig: "min(Tensor self) -> Tensor",
+    sig: sig("min(Tensor self) -> Tensor"),
     doc: "The least element; nan if there is one. The gradient is shared evenly by equal elements.",
     forms: FMO,
     body: over_all::<Least>(infer_all),
@@ -137,7 +137,7 @@ pub(super) fn at_position(c: &Back) -> Term {
 }
 
 pub static MAX_DIM: Op = Op {
-    sig: "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    sig: sig("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"),
     doc: "The greatest elements along a dimension and their positions, the first where several are equal.",
     forms: FMO,
     body: kernel(infer_dim, along::<true>, Some(along_gpu::<true>)),
@@ -154,7 +154,7 @@ pub static MAX_DIM: Op = Op {
 };
 
 pub static MIN_DIM: Op = Op {
-    sig: "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    sig: sig("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"),
     doc: "The least elements along a dimension and their positions, the first where several are equal.",
     forms: FMO,
     body: kernel(infer_dim, along::<false>, Some(along_gpu::<false>)),
@@ -170,7 +170,7 @@ pub static MIN_DIM: Op = Op {
 };
 
 pub static MAX_OTHER: Op = Op {
-    sig: "max.other(Tensor self, Tensor other) -> Tensor",
+    sig: sig("max.other(Tensor self, Tensor other) -> Tensor"),
     doc: "The greater of two tensors, element by element: `maximum`.",
     forms: FMO,
     body: composite(|c| MAXIMUM.call((c.tensor(0)?, c.tensor(1)?)).outputs()),
@@ -183,7 +183,7 @@ pub static MAX_OTHER: Op = Op {
 };
 
 pub static MIN_OTHER: Op = Op {
-    sig: "min.other(Tensor self, Tensor other) -> Tensor",
+    sig: sig("min.other(Tensor self, Tensor other) -> Tensor"),
     doc: "The lesser of two tensors, element by element: `minimum`.",
     forms: FMO,
     body: composite(|c| MINIMUM.call((c.tensor(0)?, c.tensor(1)?)).outputs()),
@@ -202,7 +202,7 @@ fn infer_dims(c: &Call) -> Result<Specs> {
         let name = t.dtype().scalar_type_name();
         return Err(Error::not_implemented(format!(
             "\"{}_values_cpu\" not implemented for '{name}'",
-            &c.op.parsed().base[1..]
+            &c.op.base()[1..]
         )));
     }
     if all && t.numel() == 0 {
@@ -229,7 +229,7 @@ fn dims_gpu<K: Kind>(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static AMAX: Op = Op {
-    sig: "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+    sig: sig("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"),
     doc: "The greatest elements over the given dimensions. The gradient is shared evenly by equal elements.",
     forms: FMO,
     body: kernel(infer_dims, dims_cpu::<Greatest>, Some(dims_gpu::<Greatest>)),
@@ -243,7 +243,7 @@ pub static AMAX: Op = Op {
 };
 
 pub static AMIN: Op = Op {
-    sig: "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+    sig: sig("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"),
     doc: "The least elements over the given dimensions. The gradient is shared evenly by equal elements.",
     forms: FMO,
     body: kernel(infer_dims, dims_cpu::<Least>, Some(dims_gpu::<Least>)),
@@ -307,7 +307,7 @@ fn positions_gpu<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static ARGMAX: Op = Op {
-    sig: "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+    sig: sig("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"),
     doc: "The position of the greatest element along a dimension, or in the flattened tensor; the first of equals.",
     forms: FMO,
     body: kernel(infer_arg, positions::<true>, Some(positions_gpu::<true>)),
@@ -322,7 +322,7 @@ pub static ARGMAX: Op = Op {
 };
 
 pub static ARGMIN: Op = Op {
-    sig: "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+    sig: sig("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"),
     doc: "The position of the least element along a dimension, or in the flattened tensor; the first of equals.",
     forms: FMO,
     body: kernel(infer_arg, positions::<false>, Some(positions_gpu::<false>)),

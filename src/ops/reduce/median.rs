@@ -21,7 +21,7 @@ pub static OPS: &[&Op] = &[&MEDIAN, &MEDIAN_DIM, &NANMEDIAN, &NANMEDIAN_DIM];
 fn infer_dim(c: &Call) -> Result<Specs> {
     let t = c.tensor(0)?;
     if t.dtype().is_complex() || t.dtype() == DType::Bool {
-        let (op, name) = (c.op.parsed().base, t.dtype().scalar_type_name());
+        let (op, name) = (c.op.base(), t.dtype().scalar_type_name());
         return Err(Error::not_implemented(format!("\"{op}_out_impl\" not implemented for '{name}'")));
     }
     let dims = one_dim(c, 1)?;
@@ -82,7 +82,7 @@ fn of_all<const SKIP: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
 fn infer_all(c: &Call) -> Result<Specs> {
     let t = c.tensor(0)?;
     if t.dtype().is_complex() || t.dtype() == DType::Bool {
-        let (op, name) = (c.op.parsed().base, t.dtype().scalar_type_name());
+        let (op, name) = (c.op.base(), t.dtype().scalar_type_name());
         return Err(Error::not_implemented(format!("\"{op}_impl\" not implemented for '{name}'")));
     }
     Ok(Spec::one(&[], t.dtype(), t.device()))
@@ -92,7 +92,7 @@ const SHARED: Vjp = Vjp::Each(&[d(0, A0 | OUT0, |c| shared(c.g(), c.arg(0), c.ou
 const AT_POSITION: Vjp = Vjp::Each(&[d(0, OUT1, at_position)]);
 
 pub static MEDIAN: Op = Op {
-    sig: "median(Tensor self) -> Tensor",
+    sig: sig("median(Tensor self) -> Tensor"),
     doc: "The median of all elements, the lower of two; nan if there is one.",
     body: kernel(infer_all, of_all::<false>, Some(of_all::<false>)),
     vjp: SHARED,
@@ -102,7 +102,7 @@ pub static MEDIAN: Op = Op {
 };
 
 pub static MEDIAN_DIM: Op = Op {
-    sig: "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    sig: sig("median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"),
     doc: "The medians along a dimension, the lower of two, and their positions; nan where there is one.",
     forms: FMO,
     body: kernel(infer_dim, along::<false>, Some(along::<false>)),
@@ -118,7 +118,7 @@ pub static MEDIAN_DIM: Op = Op {
 };
 
 pub static NANMEDIAN: Op = Op {
-    sig: "nanmedian(Tensor self) -> Tensor",
+    sig: sig("nanmedian(Tensor self) -> Tensor"),
     doc: "The median of the elements that are not nan, the lower of two.",
     body: kernel(infer_all, of_all::<true>, Some(of_all::<true>)),
     vjp: SHARED,
@@ -128,7 +128,7 @@ pub static NANMEDIAN: Op = Op {
 };
 
 pub static NANMEDIAN_DIM: Op = Op {
-    sig: "nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    sig: sig("nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"),
     doc: "The medians along a dimension of the elements that are not nan, and their positions.",
     forms: FMO,
     body: kernel(infer_dim, along::<true>, Some(along::<true>)),

@@ -112,7 +112,7 @@ impl Kind for Total {
 }
 
 pub static SUM: Op = Op {
-    sig: "sum(Tensor self, *, DType? dtype=None) -> Tensor",
+    sig: sig("sum(Tensor self, *, DType? dtype=None) -> Tensor"),
     doc: "The sum of all elements. Integers and bools sum to int64.",
     body: over_all::<Total>(|c| {
         let t = c.tensor(0)?;
@@ -127,7 +127,7 @@ pub static SUM: Op = Op {
 };
 
 pub static SUM_DIM: Op = Op {
-    sig: "sum.dim(Tensor self, int[1]? dim, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    sig: sig("sum.dim(Tensor self, int[1]? dim, bool keepdim=False, *, DType? dtype=None) -> Tensor"),
     doc: "The sum over the given dimensions; `keepdim` keeps them with size one.",
     forms: FMO,
     body: over_dims::<Total>(|c| {
@@ -171,7 +171,7 @@ impl Kind for Average {
 }
 
 pub static MEAN: Op = Op {
-    sig: "mean(Tensor self, *, DType? dtype=None) -> Tensor",
+    sig: sig("mean(Tensor self, *, DType? dtype=None) -> Tensor"),
     doc: "The mean of all elements: their sum divided by their number. Floating or complex only; nan of nothing.",
     forms: FMO,
     body: over_all::<Average>(|c| Ok(Spec::one(&[], float_only(c, c.dtype(1))?, c.tensor(0)?.device()))),
@@ -188,7 +188,7 @@ pub static MEAN: Op = Op {
 };
 
 pub static MEAN_DIM: Op = Op {
-    sig: "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    sig: sig("mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, DType? dtype=None) -> Tensor"),
     doc: "The mean over the given dimensions; `keepdim` keeps them with size one.",
     forms: FMO,
     body: over_dims::<Average>(|c| {
@@ -216,7 +216,7 @@ impl Kind for Product {
 }
 
 pub static PROD: Op = Op {
-    sig: "prod(Tensor self, *, DType? dtype=None) -> Tensor",
+    sig: sig("prod(Tensor self, *, DType? dtype=None) -> Tensor"),
     doc: "The product of all elements; one of nothing. Integers and bools multiply to int64. The gradient holds at zeros too.",
     body: over_all::<Product>(|c| {
         let t = c.tensor(0)?;
@@ -233,7 +233,7 @@ pub static PROD: Op = Op {
 };
 
 pub static PROD_DIM: Op = Op {
-    sig: "prod.dim(Tensor self, int dim, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    sig: sig("prod.dim(Tensor self, int dim, bool keepdim=False, *, DType? dtype=None) -> Tensor"),
     doc: "The product along one dimension; `keepdim` keeps it with size one.",
     forms: FMO,
     body: kernel(

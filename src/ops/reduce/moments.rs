@@ -29,7 +29,7 @@ pub static OPS: &[&Op] = &[
 
 /// Where an overload has an argument.
 fn place(c: &Call, name: &str) -> Option<usize> {
-    c.op.signature().index_of(name)
+    c.op.sig.index_of(name)
 }
 fn keepdim(c: &Call) -> bool {
     place(c, "keepdim").is_some_and(|i| c.flag(i))
@@ -81,7 +81,7 @@ fn too_few(c: &Call) -> Option<String> {
         format!(
             "{}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided \
              by output numel).",
-            c.op.parsed().base
+            c.op.base()
         )
     })
 }
@@ -147,7 +147,7 @@ const DIM_ERRORS: &[(&str, &str, &str)] = &[
 ];
 
 pub static VAR: Op = Op {
-    sig: "var(Tensor self, bool unbiased=True) -> Tensor",
+    sig: sig("var(Tensor self, bool unbiased=True) -> Tensor"),
     doc: "The variance of all elements: the mean squared distance from the mean, over n - 1, or n where not `unbiased`.",
     body: moments::<false, false>(),
     warns: Some(too_few),
@@ -159,7 +159,7 @@ pub static VAR: Op = Op {
     ..OP
 };
 pub static VAR_DIM: Op = Op {
-    sig: "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
+    sig: sig("var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor"),
     doc: "The variance over the given dimensions.",
     forms: FMO,
     body: moments::<false, false>(),
@@ -173,7 +173,7 @@ pub static VAR_DIM: Op = Op {
     ..OP
 };
 pub static VAR_CORRECTION: Op = Op {
-    sig: "var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
+    sig: sig("var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"),
     doc: "The variance over the given dimensions; the divisor is n - `correction` (1 where it is None).",
     forms: FMO,
     body: moments::<false, false>(),
@@ -186,7 +186,7 @@ pub static VAR_CORRECTION: Op = Op {
     ..OP
 };
 pub static STD: Op = Op {
-    sig: "std(Tensor self, bool unbiased=True) -> Tensor",
+    sig: sig("std(Tensor self, bool unbiased=True) -> Tensor"),
     doc: "The standard deviation of all elements: the square root of `var`.",
     body: moments::<true, false>(),
     warns: Some(too_few),
@@ -198,7 +198,7 @@ pub static STD: Op = Op {
     ..OP
 };
 pub static STD_DIM: Op = Op {
-    sig: "std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
+    sig: sig("std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor"),
     doc: "The standard deviation over the given dimensions.",
     forms: FMO,
     body: moments::<true, false>(),
@@ -212,7 +212,7 @@ pub static STD_DIM: Op = Op {
     ..OP
 };
 pub static STD_CORRECTION: Op = Op {
-    sig: "std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
+    sig: sig("std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"),
     doc: "The standard deviation over the given dimensions; the divisor is n - `correction` (1 where it is None).",
     forms: FMO,
     body: moments::<true, false>(),
@@ -225,7 +225,7 @@ pub static STD_CORRECTION: Op = Op {
     ..OP
 };
 pub static VAR_MEAN: Op = Op {
-    sig: "var_mean(Tensor self, bool unbiased=True) -> Tensor[]",
+    sig: sig("var_mean(Tensor self, bool unbiased=True) -> Tensor[]"),
     doc: "The variance and the mean of all elements.",
     forms: F,
     body: moments::<false, true>(),
@@ -237,7 +237,7 @@ pub static VAR_MEAN: Op = Op {
     ..OP
 };
 pub static VAR_MEAN_DIM: Op = Op {
-    sig: "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor[]",
+    sig: sig("var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor[]"),
     doc: "The variance and the mean over the given dimensions.",
     forms: F,
     body: moments::<false, true>(),
@@ -250,7 +250,9 @@ pub static VAR_MEAN_DIM: Op = Op {
     ..OP
 };
 pub static VAR_MEAN_CORRECTION: Op = Op {
-    sig: "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor[]",
+    sig: sig(
+        "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor[]",
+    ),
     doc: "The variance, divided by n - `correction`, and the mean over the given dimensions.",
     forms: F,
     body: moments::<false, true>(),
@@ -262,7 +264,7 @@ pub static VAR_MEAN_CORRECTION: Op = Op {
     ..OP
 };
 pub static STD_MEAN: Op = Op {
-    sig: "std_mean(Tensor self, bool unbiased=True) -> Tensor[]",
+    sig: sig("std_mean(Tensor self, bool unbiased=True) -> Tensor[]"),
     doc: "The standard deviation and the mean of all elements.",
     forms: F,
     body: moments::<true, true>(),
@@ -274,7 +276,7 @@ pub static STD_MEAN: Op = Op {
     ..OP
 };
 pub static STD_MEAN_DIM: Op = Op {
-    sig: "std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor[]",
+    sig: sig("std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor[]"),
     doc: "The standard deviation and the mean over the given dimensions.",
     forms: F,
     body: moments::<true, true>(),
@@ -286,7 +288,9 @@ pub static STD_MEAN_DIM: Op = Op {
     ..OP
 };
 pub static STD_MEAN_CORRECTION: Op = Op {
-    sig: "std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor[]",
+    sig: sig(
+        "std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor[]",
+    ),
     doc: "The standard deviation, divided by n - `correction`, and the mean over the given dimensions.",
     forms: F,
     body: moments::<true, true>(),

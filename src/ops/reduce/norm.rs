@@ -56,7 +56,9 @@ fn run_norm_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static VECTOR_NORM: Op = Op {
-    sig: "linalg.vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    sig: sig(
+        "linalg.vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    ),
     doc: "The vector norm `sum(|x|^ord)^(1/ord)` of all elements or over the given dimensions; `inf`: the greatest, `-inf`: the least absolute value, `0`: the number that are not zero.",
     forms: FO,
     body: kernel(infer_norm, run_norm, Some(run_norm_gpu)),
@@ -114,7 +116,7 @@ fn norm_dims(c: &Back) -> Ints {
 
 /// The norm of a vector, or of a matrix where two dimensions are given, as `torch.norm` understands its arguments.
 pub static NORM: Op = Op {
-    sig: "norm(Tensor self, Scalar? p, int[1]? dim=None, bool keepdim=False, DType? dtype=None) -> Tensor",
+    sig: sig("norm(Tensor self, Scalar? p, int[1]? dim=None, bool keepdim=False, DType? dtype=None) -> Tensor"),
     doc: "The vector norm of order `p` of all elements or over the given dimensions; see `linalg.vector_norm`.",
     forms: FMO,
     body: composite(|c| {
@@ -131,7 +133,7 @@ pub static NORM: Op = Op {
 };
 
 pub static NORM_STR: Op = Op {
-    sig: "norm.str(Tensor self, str p='fro', int[1]? dim=None, bool keepdim=False, DType? dtype=None) -> Tensor",
+    sig: sig("norm.str(Tensor self, str p='fro', int[1]? dim=None, bool keepdim=False, DType? dtype=None) -> Tensor"),
     doc: "The Frobenius norm ('fro') or the sum of the singular values ('nuc').",
     forms: FMO,
     body: composite(|c| match c.str(1) {
@@ -237,7 +239,9 @@ fn matrix_norm(t: &Tensor, order: Scalar, dims: &[i64], keepdim: bool, dtype: Op
 }
 
 pub static MATRIX_NORM: Op = Op {
-    sig: "linalg.matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    sig: sig(
+        "linalg.matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    ),
     doc: "A matrix norm: 1 and -1 (column sums), inf and -inf (row sums), 2 and -2 (singular values).",
     forms: FO,
     body: composite(|c| matrix_norm(c.tensor(0)?, c.scalar(1)?, c.ints(2)?, c.flag(3), c.dtype(4))?.outputs()),
@@ -253,7 +257,9 @@ pub static MATRIX_NORM: Op = Op {
 };
 
 pub static MATRIX_NORM_STR: Op = Op {
-    sig: "linalg.matrix_norm.str(Tensor self, str ord='fro', int[] dim=[-2, -1], bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    sig: sig(
+        "linalg.matrix_norm.str(Tensor self, str ord='fro', int[] dim=[-2, -1], bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    ),
     doc: "The Frobenius ('fro') or nuclear ('nuc') norm of matrices.",
     forms: FO,
     body: composite(|c| matrix_norm_str(c, c.ints(2)?)),
@@ -276,7 +282,9 @@ fn matrix_norm_str(c: &Call, dims: &[i64]) -> Result<Outputs> {
 }
 
 pub static LINALG_NORM: Op = Op {
-    sig: "linalg.norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    sig: sig(
+        "linalg.norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    ),
     doc: "A vector norm, or a matrix norm where two dimensions are given or `A` is a matrix and `ord` is given.",
     forms: FO,
     body: composite(|c| {
@@ -302,7 +310,9 @@ pub static LINALG_NORM: Op = Op {
 };
 
 pub static LINALG_NORM_STR: Op = Op {
-    sig: "linalg.norm.str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    sig: sig(
+        "linalg.norm.str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+    ),
     doc: "The Frobenius ('fro') or nuclear ('nuc') norm of a matrix.",
     forms: FO,
     body: composite(|c| matrix_norm_str(c, c.opt_ints(2).unwrap_or(&[]))),
@@ -348,7 +358,7 @@ fn run_logsumexp_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static LOGSUMEXP: Op = Op {
-    sig: "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+    sig: sig("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"),
     doc: "The logarithm of the sum of exponentials over the given dimensions, without overflow.",
     aliases: &["special.logsumexp"],
     forms: FMO,

@@ -47,7 +47,7 @@ const fn over_given<K: Kind>() -> Body {
 const NO_GRADIENT: Vjp = Vjp::None("the result is a truth value");
 
 pub static ANY: Op = Op {
-    sig: "any(Tensor self) -> Tensor",
+    sig: sig("any(Tensor self) -> Tensor"),
     doc: "Whether any element is true (not zero). Bool, or uint8 for uint8; false of nothing.",
     forms: FMO,
     body: over_all::<Any>(infer_all),
@@ -59,7 +59,7 @@ pub static ANY: Op = Op {
 };
 
 pub static ANY_DIM: Op = Op {
-    sig: "any.dim(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
+    sig: sig("any.dim(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor"),
     doc: "Whether any element over the given dimensions is true.",
     forms: FMO,
     body: over_given::<Any>(),
@@ -71,7 +71,7 @@ pub static ANY_DIM: Op = Op {
 };
 
 pub static ALL: Op = Op {
-    sig: "all(Tensor self) -> Tensor",
+    sig: sig("all(Tensor self) -> Tensor"),
     doc: "Whether all elements are true (not zero). Bool, or uint8 for uint8; true of nothing.",
     forms: FMO,
     body: over_all::<All>(infer_all),
@@ -83,7 +83,7 @@ pub static ALL: Op = Op {
 };
 
 pub static ALL_DIM: Op = Op {
-    sig: "all.dim(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
+    sig: sig("all.dim(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor"),
     doc: "Whether all elements over the given dimensions are true.",
     forms: FMO,
     body: over_given::<All>(),
@@ -95,7 +95,7 @@ pub static ALL_DIM: Op = Op {
 };
 
 pub static COUNT_NONZERO: Op = Op {
-    sig: "count_nonzero(Tensor self, int[1]? dim=None) -> Tensor",
+    sig: sig("count_nonzero(Tensor self, int[1]? dim=None) -> Tensor"),
     doc: "The number of elements that are not zero, of all or over the given dimensions; int64.",
     body: composite(|c| {
         let marks = Term::from(c.tensor(0)?).ne_(0);
