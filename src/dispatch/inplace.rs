@@ -1,6 +1,6 @@
 //! In-place calls: the op writes to its first argument, whose version rises and whose history is rewritten.
 
-use super::{call, elementwise, launch, needs_record, overlap};
+use super::{call, check_facts, elementwise, launch, needs_record, overlap};
 use crate::autograd::{self, history, node, witness};
 use crate::error::{Error, Result};
 use crate::op::{A0, Arguments, Body, Call, Forms, Op, OutDType, Sharing, Value, Vjp, tracer};
@@ -22,6 +22,7 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     history::check_inplace(&target, tracked)?;
     // Integers have no gradient, whatever is written into them.
     let recorded = needs_record(&whole) && target.dtype().is_differentiable();
+    check_facts(&whole)?;
     if let Body::View(f) = &op.body {
         return change_view(&whole, f(&whole)?, recorded);
     }

@@ -50,6 +50,7 @@ pub fn call_into(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Resu
 }
 
 fn forward(call: &Call, outputs: &mut Outputs) -> Result<()> {
+    check_facts(call)?;
     match &call.op.body {
         Body::Elementwise(e) => {
             let rule = e.rule(call)?;
@@ -81,10 +82,19 @@ fn forward(call: &Call, outputs: &mut Outputs) -> Result<()> {
     Ok(())
 }
 
+/// Checks what the signature states of the arguments and their types do not: that dimensions are in range.
+#[inline]
+fn check_facts(call: &Call) -> Result<()> {
+    if call.op.sig.has_dims { call.check_dims() } else { Ok(()) }
+}
+
 /// The composite body of an op that also has a fused one: the oracle of the fused kernel.
 pub fn call_composite(op: &'static Op, args: &[Value]) -> Result<Outputs> {
     match &op.body {
-        Body::Composite { run, .. } => run(&Call { op, args }).map_err(|e| e.in_call(op.title())),
+        Body::Composite { run, .. } => {
+            let call = Call { op, args };
+            check_facts(&call).and_then(|()| run(&call)).map_err(|e| e.in_call(op.title()))
+        }
         _ => call(op, args),
     }
 }
@@ -209,6 +219,7 @@ fn record(own: &Own, call: &Call, outputs: &mut [Tensor]) -> Result<()> {
 /// Specs of the outputs a kernel would have, for shape inference without running.
 pub fn infer(op: &'static Op, args: &[Value]) -> Result<SmallVec<[Spec; 1]>> {
     let call = Call { op, args };
+    check_facts(&call).map_err(|e| e.in_call(op.title()))?;
     match &op.body {
         Body::Kernel(k) => (k.infer)(&call),
         Body::Elementwise(e) => elementwise::infer(&call, e.rule(&call)?),

@@ -4,6 +4,7 @@
 //! the call. It need not sum over broadcast dimensions nor cast: the engine does (`autograd::engine`).
 
 use super::body::Call;
+use super::dims::mismatch;
 use super::term::Term;
 use super::value::{Arguments, Value};
 use crate::device::Device;
@@ -72,7 +73,8 @@ impl Facts {
     }
 }
 
-/// What a formula reads. Saved tensors are unpacked, and their versions checked, before it runs.
+/// What a formula reads. Saved tensors are unpacked, and their versions checked, before it runs. The call itself was checked
+/// too, so that plain arguments are read without an error: one of another kind is a mistake in the op, and panics.
 pub struct Back<'a> {
     pub call: Call<'a>,
     /// One for each output; `None` where nothing came back.
@@ -121,6 +123,19 @@ impl Back<'_> {
                 None => Term(Err(Error::internal(format!("gradient: argument {i} was not saved")))),
             },
         }
+    }
+    /// A number among the arguments.
+    pub fn scalar(&self, i: usize) -> Scalar {
+        self.opt_scalar(i).unwrap_or_else(|| mismatch(self.call.op, i, "a number"))
+    }
+    pub fn int(&self, i: usize) -> i64 {
+        self.scalar(i).to_i64()
+    }
+    pub fn float(&self, i: usize) -> f64 {
+        self.scalar(i).to_f64()
+    }
+    pub fn ints(&self, i: usize) -> &[i64] {
+        self.opt_ints(i).unwrap_or_else(|| mismatch(self.call.op, i, "a list of ints"))
     }
     /// A saved output.
     pub fn out(&self, i: usize) -> Term {

@@ -4,6 +4,7 @@
 //! docs row and the tests are derived from it. Adding an op edits no `match`.
 
 pub mod body;
+mod dims;
 pub mod generator;
 pub mod gradient;
 pub mod kind;
@@ -17,6 +18,7 @@ pub use body::{
     Body, Call, Kernel, Promote, Rule, Spec, Specs, composite, composite_with, elementwise, elementwise_by, kernel,
     kernel_into, kernel_into_clone, kernel_onto,
 };
+pub use dims::Dimensions;
 pub use generator::Generator;
 pub use gradient::{A0, A1, A2, A3, Back, Grad, Joint, OUT0, OUT1, OUT2, Vjp, d};
 pub use kind::Kind;

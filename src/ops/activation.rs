@@ -202,9 +202,7 @@ pub static LEAKY_RELU: Op = Op {
     doc: "`x` where positive, else `negative_slope * x`.",
     forms: BEHIND,
     body: elementwise(&LEAKY),
-    vjp: Vjp::Each(&[d(0, A0, |c| {
-        hard_backward::LEAKY_RELU_BACKWARD.call((c.g(), c.arg(0), c.scalar(1).unwrap_or(0.01.into())))
-    })]),
+    vjp: Vjp::Each(&[d(0, A0, |c| hard_backward::LEAKY_RELU_BACKWARD.call((c.g(), c.arg(0), c.scalar(1))))]),
     samples: &["f32[2,3], 0.1"],
     errors: &[("i64[2], 0.1", "RuntimeError", "not implemented for 'Long'")],
     ..ACTIVATION
@@ -236,7 +234,7 @@ const ELU_BEHIND: Op = Op {
     forms: BEHIND,
     body: elementwise(&ELU_OF),
     vjp: Vjp::Each(&[d(0, A0, |c| {
-        let n = |i| c.float(i).unwrap_or(1.0);
+        let n = |i| c.float(i);
         back::ELU_BACKWARD.call((c.g_times(2), c.arg(0), n(1) * n(3), n(3)))
     })]),
     samples: &["f32[2,3], 1.5, 1.0, 1.0", "f64[4], 1.0, 1.2, 0.5"],
@@ -309,7 +307,7 @@ pub static SOFTPLUS: Op = Op {
     forms: FO,
     body: elementwise(&SOFT),
     vjp: Vjp::Each(&[d(0, A0, |c| {
-        let n = |i| Value::Scalar(c.scalar(i).unwrap_or(1.0.into()));
+        let n = |i| Value::Scalar(c.scalar(i));
         back::SOFTPLUS_BACKWARD.call((c.g(), c.arg(0), n(1), n(2)))
     })]),
     samples: &["f32[2,3]", "f64[4], 2.0", "f64[6](big), 1.0, 5.0", "f32[10](special)"],

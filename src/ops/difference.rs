@@ -6,7 +6,6 @@ use super::scan::CUMSUM;
 use super::slice::NARROW;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
-use crate::layout::{wrap_dim, wrap_dims};
 use crate::op::*;
 use crate::tensor::Tensor;
 
@@ -37,7 +36,7 @@ fn steps(t: &Term, dim: usize) -> Term {
 }
 
 pub static DIFF: Op = Op {
-    sig: sig("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor"),
+    sig: sig("diff(Tensor self, int n=1, Dim dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor"),
     doc: "The differences of neighbours along a dimension, `n` times over; of bools, whether they differ.",
     forms: FMO,
     body: composite(|c| {
@@ -51,7 +50,7 @@ pub static DIFF: Op = Op {
         if n == 0 {
             return super::copy::CLONE.calls((t,));
         }
-        let dim = wrap_dim(c.int(2)?, t.ndim())?;
+        let dim = c.dim(2);
         let parts: Vec<Tensor> = [c.opt_tensor(3), Some(t), c.opt_tensor(4)].into_iter().flatten().cloned().collect();
         if parts.iter().any(|p| p.ndim() != t.ndim()) {
             return Err(Error::runtime("diff expects prepend or append to be the same dimension as input"));
@@ -116,7 +115,7 @@ fn curve<'a>(c: &'a Call, at: usize) -> Result<(&'a Tensor, usize)> {
         let dim = c.int(at)?;
         return Err(Error::index(format!("Dimension specified as {dim} but tensor has no dimensions")));
     }
-    Ok((y, wrap_dim(c.int(at)?, y.ndim())?))
+    Ok((y, c.dim(at)))
 }
 
 fn real_step(c: &Call) -> Result<Scalar> {
@@ -149,7 +148,7 @@ fn integral(y: &Tensor, dim: usize, width: Width, running: bool) -> Result<Outpu
 }
 
 pub static TRAPEZOID: Op = Op {
-    sig: sig("trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor"),
+    sig: sig("trapezoid.dx(Tensor y, *, Scalar dx=1, Dim dim=-1) -> Tensor"),
     doc: "The integral of samples `dx` apart along a dimension by the trapezoid rule.",
     aliases: &["trapz"],
     forms: F,
@@ -167,7 +166,7 @@ pub static TRAPEZOID: Op = Op {
     ..OP
 };
 pub static TRAPEZOID_X: Op = Op {
-    sig: sig("trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor"),
+    sig: sig("trapezoid.x(Tensor y, Tensor x, *, Dim dim=-1) -> Tensor"),
     doc: "The integral of samples at `x` along a dimension by the trapezoid rule.",
     aliases: &["trapz"],
     forms: F,
@@ -187,7 +186,7 @@ pub static TRAPEZOID_X: Op = Op {
     ..OP
 };
 pub static CUMULATIVE_TRAPEZOID: Op = Op {
-    sig: sig("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor"),
+    sig: sig("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, Dim dim=-1) -> Tensor"),
     doc: "The running integral of samples `dx` apart along a dimension by the trapezoid rule.",
     forms: F,
     body: composite(|c| {
@@ -200,7 +199,7 @@ pub static CUMULATIVE_TRAPEZOID: Op = Op {
     ..OP
 };
 pub static CUMULATIVE_TRAPEZOID_X: Op = Op {
-    sig: sig("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor"),
+    sig: sig("cumulative_trapezoid.x(Tensor y, Tensor x, *, Dim dim=-1) -> Tensor"),
     doc: "The running integral of samples at `x` along a dimension by the trapezoid rule.",
     forms: F,
     body: composite(|c| {
@@ -281,8 +280,8 @@ fn slopes(c: &Call, spacing: impl Fn(usize) -> Result<Spacing>, given: Option<us
     if !(1..=2).contains(&edge) {
         return Err(Error::runtime("torch.gradient only supports edge_order=1 and edge_order=2."));
     }
-    let dims: Vec<usize> = match c.opt_ints(2) {
-        Some(d) => wrap_dims(d, t.ndim())?.into_iter().collect(),
+    let dims: Vec<usize> = match c.opt_distinct_dims(2)? {
+        Some(d) => d.into_iter().collect(),
         None => (0..t.ndim()).collect(),
     };
     if let Some(n) = given.filter(|&n| n != dims.len()) {
@@ -302,7 +301,7 @@ fn slopes(c: &Call, spacing: impl Fn(usize) -> Result<Spacing>, given: Option<us
 
 pub static GRADIENT: Op = Op {
     sig: sig(
-        "gradient.scalarint(Tensor self, *, Scalar? spacing=None, int[1]? dim=None, int edge_order=1) -> Tensor[]",
+        "gradient.scalarint(Tensor self, *, Scalar? spacing=None, Dim[1]? dim=None, int edge_order=1) -> Tensor[]",
     ),
     doc: "Slopes along each dimension, or the given ones, of samples `spacing` apart: differences of second order, at the ends of order `edge_order`.",
     forms: F,
@@ -324,7 +323,7 @@ pub static GRADIENT: Op = Op {
     ..OP
 };
 pub static GRADIENT_TENSORS: Op = Op {
-    sig: sig("gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[1]? dim=None, int edge_order=1) -> Tensor[]"),
+    sig: sig("gradient.tensorarray(Tensor self, *, Tensor[] spacing, Dim[1]? dim=None, int edge_order=1) -> Tensor[]"),
     doc: "Slopes of samples at the given points of each dimension.",
     forms: F,
     body: composite(|c| {
@@ -346,7 +345,7 @@ pub static GRADIENT_TENSORS: Op = Op {
     ..OP
 };
 pub static GRADIENT_SCALARS: Op = Op {
-    sig: sig("gradient.scalarray(Tensor self, *, float[] spacing, int[1]? dim=None, int edge_order=1) -> Tensor[]"),
+    sig: sig("gradient.scalarray(Tensor self, *, float[] spacing, Dim[1]? dim=None, int edge_order=1) -> Tensor[]"),
     doc: "Slopes of samples that are as far apart as each dimension's spacing says.",
     forms: F,
     body: composite(|c| {

@@ -17,7 +17,7 @@ use super::view::VIEW;
 use crate::autograd::grad_enabled;
 use crate::dtype::Scalar;
 use crate::error::{Error, Result};
-use crate::layout::{broadcast, wrap_dim};
+use crate::layout::broadcast;
 use crate::op::*;
 use crate::reserve;
 use crate::tensor::Tensor;
@@ -280,7 +280,7 @@ pub static DIST: Op = Op {
 
 fn renormed(c: &Call) -> Result<Outputs> {
     let (t, most) = (c.tensor(0)?, c.scalar(3)?);
-    let dim = wrap_dim(c.int(2)?, t.ndim())?;
+    let dim = c.dim(2);
     let others: Ints = (0..t.ndim()).filter(|&d| d != dim).map(|d| d as i64).collect();
     let norm = VECTOR_NORM.call((t, c.float(1)?, others, true)).ok()?;
     let scale = most.to_f64() * (Term::from(&norm) + 1e-7).recip();
@@ -289,7 +289,7 @@ fn renormed(c: &Call) -> Result<Outputs> {
 }
 
 pub static RENORM: Op = Op {
-    sig: sig("renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor"),
+    sig: sig("renorm(Tensor self, Scalar p, Dim dim, Scalar maxnorm) -> Tensor"),
     doc: "Each slice along `dim` whose `p`-norm exceeds `maxnorm` scaled down to it.",
     forms: FMIO,
     body: composite(|c| {

@@ -4,14 +4,14 @@
 use super::slice::DIAGONAL;
 use super::view::{SELECT, SLICE, sliced};
 use crate::error::{Error, Result, Show};
-use crate::layout::{Layout, wrap_dim};
+use crate::layout::Layout;
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&SELECT_SCATTER, &SLICE_SCATTER, &DIAGONAL_SCATTER];
 
-type View = fn(&Layout, &dyn Arguments) -> Result<Layout>;
+type View = fn(&Layout, &dyn Dimensions) -> Result<Layout>;
 
 /// The arguments after `src` say where: a view over (self, src, ..).
 fn written(c: &Call, view: View) -> Result<Specs> {
@@ -34,8 +34,8 @@ fn write(c: &Call, out: &[Tensor], view: View) -> Result<()> {
     out[0].with_layout(view(out[0].layout(), c)?).copy_raw(c.tensor(1)?)
 }
 
-fn selected(l: &Layout, c: &dyn Arguments) -> Result<Layout> {
-    let (dim, index) = (wrap_dim(c.int(2)?, l.ndim())?, c.int(3)?);
+fn selected(l: &Layout, c: &dyn Dimensions) -> Result<Layout> {
+    let (dim, index) = (c.dim(2), c.int(3)?);
     let n = l.shape.get(dim).copied().unwrap_or(0) as i64;
     if index < -n || index >= n {
         return Err(Error::index(format!(
@@ -46,32 +46,21 @@ fn selected(l: &Layout, c: &dyn Arguments) -> Result<Layout> {
     Ok(l.select(dim, index.rem_euclid(n) as usize))
 }
 
-/// The arguments of a view without `src`: its own positions.
-struct Shifted<'a>(Vec<Value<'a>>);
-impl Arguments for Shifted<'_> {
-    fn arguments(&self) -> &[Value<'_>] {
-        &self.0
-    }
-}
-
-fn shifted(c: &dyn Arguments) -> Shifted<'_> {
-    Shifted(c.arguments().iter().enumerate().filter(|(i, _)| *i != 1).map(|(_, v)| v.reborrow()).collect())
-}
-
-fn slice(l: &Layout, c: &dyn Arguments) -> Result<Layout> {
+fn slice(l: &Layout, c: &dyn Dimensions) -> Result<Layout> {
     if l.ndim() == 0 {
         return Err(Error::runtime("slice() cannot be applied to a 0-dim tensor."));
     }
-    sliced(l, &shifted(c))
+    sliced(l, c.dim(2), [c.opt_int(3), c.opt_int(4), c.opt_int(5)])
 }
 
-fn diagonal(l: &Layout, c: &dyn Arguments) -> Result<Layout> {
+fn diagonal(l: &Layout, c: &dyn Dimensions) -> Result<Layout> {
     l.diagonal(c.int(2)?, c.int(3)?, c.int(4)?)
 }
 
 /// The view of the gradient that belongs to `src`.
 fn of_src(c: &Back, view: &'static Op) -> Term {
-    let mut args: Args = shifted(c).0.into_iter().map(Value::into_owned).collect();
+    let of_view = c.arguments().iter().enumerate().filter(|(i, _)| *i != 1);
+    let mut args: Args = of_view.map(|(_, v)| v.reborrow().into_owned()).collect();
     match c.g().ok() {
         Ok(g) => args[0] = Value::Owned(g),
         Err(e) => return e.into(),
@@ -94,7 +83,7 @@ fn of_self(c: &Back) -> Term {
 }
 
 pub static SELECT_SCATTER: Op = Op {
-    sig: sig("select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor"),
+    sig: sig("select_scatter(Tensor self, Tensor src, Dim dim, int index) -> Tensor"),
     doc: "A copy of self with `src` written over one index of a dimension.",
     forms: FMO,
     body: kernel(|c| written(c, selected), |c, out| write(c, out, selected), Some(|c, out| write(c, out, selected))),
@@ -108,7 +97,7 @@ pub static SELECT_SCATTER: Op = Op {
 };
 
 pub static SLICE_SCATTER: Op = Op {
-    sig: sig("slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor"),
+    sig: sig("slice_scatter(Tensor self, Tensor src, Dim dim=0, int? start=None, int? end=None, int step=1) -> Tensor"),
     doc: "A copy of self with `src` written over a slice of a dimension.",
     forms: FMO,
     body: kernel(|c| written(c, slice), |c, out| write(c, out, slice), Some(|c, out| write(c, out, slice))),
@@ -119,7 +108,7 @@ pub static SLICE_SCATTER: Op = Op {
 };
 
 pub static DIAGONAL_SCATTER: Op = Op {
-    sig: sig("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor"),
+    sig: sig("diagonal_scatter(Tensor self, Tensor src, int offset=0, Dim dim1=0, Dim dim2=1) -> Tensor"),
     doc: "A copy of self with `src` written over a diagonal.",
     forms: FMO,
     body: kernel(|c| written(c, diagonal), |c, out| write(c, out, diagonal), Some(|c, out| write(c, out, diagonal))),

@@ -76,7 +76,7 @@ pub static EMBEDDING: Op = Op {
     forms: F,
     body: kernel(infer, lookup, Some(lookup_gpu)),
     vjp: Vjp::Each(&[d(0, A1, |c| {
-        let (n, pad) = (c.shape(0)[0] as i64, c.int(2).unwrap_or(-1));
+        let (n, pad) = (c.shape(0)[0] as i64, c.int(2));
         EMBEDDING_BACKWARD.call((c.g(), c.arg(1), n, pad, c.flag(3)))
     })]),
     samples: &[
@@ -117,7 +117,7 @@ pub static EMBEDDING_BACKWARD: Op = Op {
     ),
     vjp: Vjp::Each(&[d(0, A1, |c| {
         let rows = EMBEDDING.call((c.g(), c.arg(1)));
-        let pad = c.int(3).unwrap_or(-1);
+        let pad = c.int(3);
         if pad < 0 { rows } else { rows.zero_where(c.arg(1).equals(pad).unsqueeze(-1)) }
     })]),
     samples: &["f32[3,2], i64[3](0..4), 4, -1", "f32[3,2], i64[3](0..4), 4, 1"],

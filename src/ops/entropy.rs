@@ -8,7 +8,6 @@ use super::split::SPLIT_WITH_SIZES;
 use crate::cpu::num::{MapReal, Real};
 use crate::cpu::special;
 use crate::error::{Error, Result};
-use crate::layout::wrap_dim;
 use crate::op::*;
 use crate::tensor::Tensor;
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, PI};
@@ -147,7 +146,7 @@ pub static ERFCX: Op = Op {
 };
 
 pub static GLU: Op = Op {
-    sig: sig("nn.functional.glu(Tensor input, int dim=-1) -> Tensor"),
+    sig: sig("nn.functional.glu(Tensor input, Dim dim=-1) -> Tensor"),
     doc: "The first half of a dimension times the sigmoid of the second. arXiv:1612.08083.",
     forms: F,
     body: composite(glu),
@@ -168,7 +167,7 @@ fn glu(c: &Call) -> Result<Outputs> {
     if x.ndim() == 0 {
         return Err(Error::runtime("glu does not support scalars because halving size must be even"));
     }
-    let dim = wrap_dim(c.int(1)?, x.ndim())?;
+    let dim = c.dim(1);
     if x.size(dim) % 2 != 0 {
         let n = x.size(dim);
         return Err(Error::runtime(format!("Halving dimension must be even, but dimension {dim} is size {n}")));
@@ -186,7 +185,7 @@ fn halves(x: Term, dim: usize) -> Result<[Term; 2]> {
 }
 
 fn glu_backward(c: &Back) -> Result<Vec<Option<Tensor>>> {
-    let dim = wrap_dim(c.int(1)?, c.ndim(0))?;
+    let dim = c.dim(1);
     let [a, b] = halves(c.arg(0), dim)?;
     let (g, s) = (c.g(), b.sigmoid());
     let right = g.clone() * a * s.clone() * (1.0 - s.clone());

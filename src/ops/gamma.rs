@@ -50,9 +50,7 @@ pub static MVLGAMMA: Op = Op {
         }
         quiet(|| multivariate(c))
     }),
-    vjp: Vjp::Each(&[d(0, A0, |c| {
-        c.g() * DIGAMMA.call((arguments(c.arg(0), c.int(1).unwrap_or(1)),)).sum(&[-1], false)
-    })]),
+    vjp: Vjp::Each(&[d(0, A0, |c| c.g() * DIGAMMA.call((arguments(c.arg(0), c.int(1)),)).sum(&[-1], false))]),
     samples: &["f32[2,3](pos), 1", "f32[4](pos), 3", "i64[4](3..9), 2"],
     errors: &[
         ("f32[2], 0", "RuntimeError", "p has to be greater than or equal to 1"),

@@ -8,7 +8,7 @@ use crate::cpu::index::{self, Mode, Source};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::gpu;
-use crate::layout::{Layout, contiguous_strides, wrap_dim};
+use crate::layout::{Layout, contiguous_strides};
 use crate::op::*;
 use crate::tensor::Tensor;
 
@@ -62,7 +62,7 @@ fn same_rank(t: &Tensor, index: &Tensor, what: &str) -> Result<()> {
 
 fn gather_spec(c: &Call) -> Result<Specs> {
     let (t, index) = (c.tensor(0)?, element_index(c, "gather")?);
-    let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    let dim = c.dim(1);
     if index.numel() > 0 {
         same_rank(&raised(t), &index, "input")?;
         if let Some(d) = (0..t.ndim()).find(|&d| d != dim && index.size(d) > t.size(d)) {
@@ -81,7 +81,7 @@ fn run_gather(c: &Call, out: &[Tensor]) -> Result<()> {
     if index.numel() == 0 {
         return Ok(());
     }
-    let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    let dim = c.dim(1);
     if out.device().is_gpu() {
         return gpu::gather(&t.gpu_view()?, dim, &index.gpu_view()?, &out.gpu_view()?);
     }
@@ -90,11 +90,11 @@ fn run_gather(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static GATHER: Op = Op {
-    sig: sig("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor"),
+    sig: sig("gather(Tensor self, Dim dim, Tensor index, *, bool sparse_grad=False) -> Tensor"),
     doc: "Picks along `dim` by an index for each element: `out[i][j] = self[index[i][j]][j]` for `dim` 0. The result has the index's shape.",
     forms: FMO,
     body: kernel(gather_spec, run_gather, Some(run_gather)),
-    vjp: Vjp::Each(&[d(0, A2, |c| SCATTER_ADD.call((c.zeros(0), c.int(1).unwrap_or(0), c.arg(2), c.g())))]),
+    vjp: Vjp::Each(&[d(0, A2, |c| SCATTER_ADD.call((c.zeros(0), c.int(1), c.arg(2), c.g())))]),
     samples: &[
         "f32[3,4], 0, i64[2,4](0..3)",
         "f32[2,3], -1, i64[2,5](0..3)",
@@ -117,7 +117,7 @@ pub static GATHER: Op = Op {
 fn scatter_as(c: &Call, out: &[Tensor], mode: Mode, include_self: bool) -> Result<()> {
     let (out, index) = (raised(&out[0]), element_index(c, "scatter")?);
     c.opt_scalar(3).map_or(Ok(()), |s| s.check_fits(out.dtype()))?;
-    let dim = wrap_dim(c.int(1)?, out.ndim())?;
+    let dim = c.dim(1);
     if index.numel() == 0 {
         return Ok(());
     }
@@ -199,7 +199,7 @@ impl Back<'_> {
     /// The gradient of the source of a scatter: the elements that were written, in the source's shape.
     fn scattered(&self, g: Term) -> Term {
         let (shape, facts) = (self.shape(3), self.facts(2));
-        let picked = GATHER.call((g, self.int(1).unwrap_or(0), self.arg(2)));
+        let picked = GATHER.call((g, self.int(1), self.arg(2)));
         if shape == facts.shape {
             return picked;
         }
@@ -210,12 +210,12 @@ impl Back<'_> {
     }
     /// The gradient of the self of a scatter that overwrites: zero where something was written.
     fn unwritten(&self, g: Term) -> Term {
-        SCATTER_VALUE.call((g, self.int(1).unwrap_or(0), self.arg(2), 0))
+        SCATTER_VALUE.call((g, self.int(1), self.arg(2), 0))
     }
 }
 
 pub static SCATTER: Op = Op {
-    sig: sig("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"),
+    sig: sig("scatter.src(Tensor self, Dim dim, Tensor index, Tensor src) -> Tensor"),
     doc: "Writes `src` along `dim` by an index for each element: `self[index[i][j]][j] = src[i][j]` for `dim` 0.",
     forms: FMIO,
     body: everywhere(|c, out| scatter_as(c, out, Mode::Set, true)),
@@ -234,7 +234,7 @@ pub static SCATTER: Op = Op {
 };
 
 pub static SCATTER_VALUE: Op = Op {
-    sig: sig("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"),
+    sig: sig("scatter.value(Tensor self, Dim dim, Tensor index, Scalar value) -> Tensor"),
     doc: "Writes a number along `dim` by an index for each element.",
     forms: FMIO,
     body: everywhere(|c, out| scatter_as(c, out, Mode::Set, true)),
@@ -250,7 +250,7 @@ pub static SCATTER_VALUE: Op = Op {
 };
 
 pub static SCATTER_REDUCE_SRC: Op = Op {
-    sig: sig("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor"),
+    sig: sig("scatter.reduce(Tensor self, Dim dim, Tensor index, Tensor src, *, str reduce) -> Tensor"),
     doc: "As `scatter`, but adds (`reduce='add'`) or multiplies ('multiply').",
     forms: FMIO,
     body: everywhere(|c, out| scatter_as(c, out, old_mode(c)?, true)),
@@ -275,7 +275,7 @@ pub static SCATTER_REDUCE_SRC: Op = Op {
 };
 
 pub static SCATTER_REDUCE_VALUE: Op = Op {
-    sig: sig("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor"),
+    sig: sig("scatter.value_reduce(Tensor self, Dim dim, Tensor index, Scalar value, *, str reduce) -> Tensor"),
     doc: "As `scatter` with a number, but adds (`reduce='add'`) or multiplies ('multiply').",
     forms: FMIO,
     body: everywhere(|c, out| scatter_as(c, out, old_mode(c)?, true)),
@@ -289,7 +289,7 @@ pub static SCATTER_REDUCE_VALUE: Op = Op {
 };
 
 pub static SCATTER_ADD: Op = Op {
-    sig: sig("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"),
+    sig: sig("scatter_add(Tensor self, Dim dim, Tensor index, Tensor src) -> Tensor"),
     doc: "Adds `src` along `dim` by an index for each element; indices may repeat.",
     forms: FMIO,
     body: everywhere(|c, out| scatter_as(c, out, Mode::Add, true)),
@@ -308,7 +308,7 @@ pub static SCATTER_ADD: Op = Op {
 
 pub static SCATTER_REDUCE: Op = Op {
     sig: sig(
-        "scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+        "scatter_reduce(Tensor self, Dim dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
     ),
     doc: "Combines `src` with `self` along `dim` by an index for each element: 'sum', 'prod', 'mean', 'amax' or 'amin'.",
     forms: FMIO,

@@ -52,7 +52,7 @@ pub static HARDTANH: Op = Op {
     promote: Promote::By(hardtanh_dtype),
     body: elementwise(&BETWEEN),
     vjp: Vjp::Each(&[d(0, A0, |c| {
-        let n = |i| Value::Scalar(c.scalar(i).unwrap_or(1.0.into()));
+        let n = |i| Value::Scalar(c.scalar(i));
         back::HARDTANH_BACKWARD.call((c.g(), c.arg(0), n(1), n(2)))
     })]),
     samples: &["f32[2,3], -1.0, 1.0"],
@@ -148,7 +148,7 @@ impl MapReal<2> for HardShrink {
 static HARD_SHRINK: Rule =
     Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, HardShrink>(), wgsl: "where_(le_(abs_(x), y), T(0), x)" };
 fn shrink_slope(c: &Back) -> Term {
-    back::SHRINK_BACKWARD.call((c.g(), c.arg(0), c.scalar(1).unwrap_or(0.5.into())))
+    back::SHRINK_BACKWARD.call((c.g(), c.arg(0), c.scalar(1)))
 }
 pub static HARDSHRINK: Op = Op {
     sig: sig("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor"),
@@ -227,7 +227,7 @@ pub static THRESHOLD: Op = Op {
     forms: BEHIND,
     promote: Promote::By(threshold_dtype),
     body: elementwise(&ABOVE),
-    vjp: Vjp::Each(&[d(0, A0, |c| back::THRESHOLD_BACKWARD.call((c.g(), c.arg(0), c.scalar(1).unwrap_or(0.into()))))]),
+    vjp: Vjp::Each(&[d(0, A0, |c| back::THRESHOLD_BACKWARD.call((c.g(), c.arg(0), c.scalar(1))))]),
     samples: &["f32[2,3], 0.1, 2.0"],
     errors: &[
         ("b8[2], 0, 1", "RuntimeError", "not implemented for 'Bool'"),

@@ -6,15 +6,14 @@ use crate::cpu::index::{Mode, Source, gather, scatter};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::gpu;
-use crate::layout::{to_shape, wrap_dim};
+use crate::layout::to_shape;
 use crate::op::*;
 use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&PUT_ALONG, &TAKE_ALONG];
 
 /// Checks that `index` holds positions along `dim` of a tensor of this shape.
-fn fits(index: &Tensor, shape: &[usize], dim: i64) -> Result<()> {
-    let dim = wrap_dim(dim, shape.len())?;
+fn fits(index: &Tensor, shape: &[usize], dim: usize) -> Result<()> {
     if index.dtype() != DType::I64 {
         return Err(Error::runtime("the index must be of dtype int64"));
     }
@@ -30,7 +29,7 @@ fn fits(index: &Tensor, shape: &[usize], dim: i64) -> Result<()> {
 }
 
 pub static PUT_ALONG: Op = Op {
-    sig: sig("_put_along(Tensor self, Tensor index, int dim, int[] size) -> Tensor"),
+    sig: sig("_put_along(Tensor self, Tensor index, Dim(index) dim, int[] size) -> Tensor"),
     doc: "Zeros of shape `size` with `self` added at the positions `index` along `dim`.",
     forms: HIDDEN,
     body: kernel(
@@ -39,13 +38,13 @@ pub static PUT_ALONG: Op = Op {
             if t.shape() != index.shape() {
                 return Err(Error::runtime("one index for each element is needed"));
             }
-            fits(index, &shape, c.int(2)?)?;
+            fits(index, &shape, c.dim(2))?;
             Ok(Spec::one(&shape, t.dtype(), t.device()))
         },
         put,
         Some(put_gpu),
     ),
-    vjp: Vjp::Each(&[d(0, A1, |c| TAKE_ALONG.call((c.g(), c.arg(1), c.int(2).unwrap_or(0))))]),
+    vjp: Vjp::Each(&[d(0, A1, |c| TAKE_ALONG.call((c.g(), c.arg(1), c.int(2))))]),
     samples: &["f32[2,2], i64[2,2](0..3), 1, (2, 3)"],
     errors: &[("f32[2,2], i64[2,2](0..3), 5, (2, 3)", "IndexError", "Dimension out of range")],
     ..OP
@@ -53,7 +52,7 @@ pub static PUT_ALONG: Op = Op {
 
 fn put(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, index, out) = (c.tensor(0)?, c.tensor(1)?, &out[0]);
-    let dim = wrap_dim(c.int(2)?, out.ndim())?;
+    let dim = c.dim(2);
     out.fill_raw(crate::dtype::Scalar::Int(0))?;
     // SAFETY: the layouts lie within their storages, `out` is new, and the kernel checks every index.
     unsafe { scatter(out.cpu_view()?, dim, index.cpu_view()?, Source::View(t.cpu_view()?), Mode::Add, true) }
@@ -61,7 +60,7 @@ fn put(c: &Call, out: &[Tensor]) -> Result<()> {
 
 fn put_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, index, out) = (c.tensor(0)?, c.tensor(1)?, &out[0]);
-    let dim = wrap_dim(c.int(2)?, out.ndim())?;
+    let dim = c.dim(2);
     out.fill_raw(crate::dtype::Scalar::Int(0))?;
     if out.ndim() == 0 {
         return out.copy_raw(t);
@@ -71,19 +70,19 @@ fn put_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static TAKE_ALONG: Op = Op {
-    sig: sig("_take_along(Tensor self, Tensor index, int dim) -> Tensor"),
+    sig: sig("_take_along(Tensor self, Tensor index, Dim dim) -> Tensor"),
     doc: "The elements of `self` at the positions `index` along `dim`.",
     forms: HIDDEN,
     body: kernel(
         |c| {
             let (t, index) = (c.tensor(0)?, c.tensor(1)?);
-            fits(index, t.shape(), c.int(2)?)?;
+            fits(index, t.shape(), c.dim(2))?;
             Ok(Spec::one(index.shape(), t.dtype(), t.device()))
         },
         take,
         Some(take_gpu),
     ),
-    vjp: Vjp::Each(&[d(0, A1, |c| PUT_ALONG.call((c.g(), c.arg(1), c.int(2).unwrap_or(0), &*c.sizes(0))))]),
+    vjp: Vjp::Each(&[d(0, A1, |c| PUT_ALONG.call((c.g(), c.arg(1), c.int(2), &*c.sizes(0))))]),
     samples: &["f32[2,3], i64[2,2](0..3), 1"],
     errors: &[("f32[2,3], i64[2,2](0..3), 5", "IndexError", "Dimension out of range")],
     ..OP
@@ -91,14 +90,14 @@ pub static TAKE_ALONG: Op = Op {
 
 fn take(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, index) = (c.tensor(0)?, c.tensor(1)?);
-    let dim = wrap_dim(c.int(2)?, t.ndim())?;
+    let dim = c.dim(2);
     // SAFETY: the layouts lie within their storages, `out` is new, and the kernel checks every index.
     unsafe { gather(t.cpu_view()?, dim, index.cpu_view()?, out[0].cpu_view()?) }
 }
 
 fn take_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, index) = (c.tensor(0)?, c.tensor(1)?);
-    let dim = wrap_dim(c.int(2)?, t.ndim())?;
+    let dim = c.dim(2);
     if t.ndim() == 0 {
         return out[0].copy_raw(t);
     }

@@ -140,7 +140,7 @@ fn uncat(c: &Back) -> Result<Vec<Option<Tensor>>> {
             out.push(Some(Tensor::zeros(&f.shape, f.dtype, f.device)?));
             continue;
         }
-        let dim = wrap_dim(c.int(1)?, g.ndim())?;
+        let dim = c.dim(1);
         let stop = start + f.shape[dim];
         out.push(Some(SLICE.call((&g, dim, start, stop)).ok()?));
         start = stop;
@@ -153,7 +153,7 @@ fn stack_spec(c: &Call) -> Result<Specs> {
     let Some(first) = list.first() else {
         return Err(Error::runtime("stack expects a non-empty TensorList"));
     };
-    let dim = wrap_dim(c.int(1)?, first.ndim() + 1)?;
+    let dim = c.dim(1);
     if let Some((i, t)) = list.iter().enumerate().find(|(_, t)| t.shape() != first.shape()) {
         return Err(Error::runtime(format!(
             "stack expects each tensor to be equal size, but got {} at entry 0 and {} at entry {i}",
@@ -177,7 +177,7 @@ fn stack_spec(c: &Call) -> Result<Specs> {
 }
 
 fn stack(c: &Call, out: &[Tensor]) -> Result<()> {
-    let dim = wrap_dim(c.int(1)?, out[0].ndim())?;
+    let dim = c.dim(1);
     let list = c.tensors(0);
     if joined_by_rows(list.iter(), dim, &out[0])? {
         return Ok(());
@@ -189,14 +189,14 @@ fn stack(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static STACK: Op = Op {
-    sig: sig("stack(Tensor[] tensors, int dim=0) -> Tensor"),
+    sig: sig("stack(Tensor[] tensors, Dim+ dim=0) -> Tensor"),
     doc: "Joins tensors of one shape along a new dimension. Dtypes promote.",
     forms: FO,
     body: kernel(stack_spec, stack, Some(stack)),
     vjp: Vjp::Joint(Joint {
         args: &[0],
         saves: 0,
-        formula: |c| Ok(UNBIND.calls((c.g(), c.int(1)?))?.into_iter().map(Some).collect()),
+        formula: |c| Ok(UNBIND.calls((c.g(), c.int(1)))?.into_iter().map(Some).collect()),
     }),
     samples: &["[f32[2,3], f32[2,3]]", "[f32[2], f32[2]], -1", "[f32[], f32[]]", "[f32[2], i64[2]], 1"],
     errors: &[

@@ -182,7 +182,7 @@ pub static CONSTANT_PAD_ND: Op = Op {
         Some(pad_constant),
     ),
     vjp: Vjp::Each(&[d(0, 0, |c| {
-        let back: Ints = c.ints(1).unwrap_or(&[]).iter().map(|p| -p).collect();
+        let back: Ints = c.ints(1).iter().map(|p| -p).collect();
         CONSTANT_PAD_ND.call((c.g(), back, 0))
     })]),
     samples: &["f32[2,3], (1, 2)", "f32[2,3], (-1, 1), 2.5", "f32[], ()"],
@@ -274,7 +274,7 @@ const FOLDED: Op = Op {
     body: kernel(folded_spec, folded, Some(folded)),
     vjp: Vjp::Each(&[d(0, A0, |c| {
         let f = c.facts(0);
-        match indices(&f.shape, c.ints(1).unwrap_or(&[]), f.device, fold_of(c.call.op)) {
+        match indices(&f.shape, c.ints(1), f.device, fold_of(c.call.op)) {
             Ok(list) => c.tied(INDEX_PUT.call((c.zeros(0), list, c.g(), true)), &[0]),
             Err(e) => e.into(),
         }

@@ -2,7 +2,7 @@
 
 use crate::cpu::flip;
 use crate::error::{Error, Result};
-use crate::layout::{Dims, Format, Layout, wrap_dim, wrap_dims};
+use crate::layout::{Dims, Format, Layout, wrap_dim};
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -29,11 +29,11 @@ fn flip_gpu(t: &Tensor, dims: &[usize], out: &Tensor) -> Result<()> {
 }
 
 fn flipped(c: &Call) -> Result<Dims> {
-    wrap_dims(c.ints(1)?, c.tensor(0)?.ndim())
+    c.distinct_dims(1)
 }
 
 pub static FLIP: Op = Op {
-    sig: sig("flip(Tensor self, Size dims) -> Tensor"),
+    sig: sig("flip(Tensor self, Dim[*] dims) -> Tensor"),
     doc: "The order along the given dimensions reversed, in new memory.",
     body: kernel(
         |c| {
@@ -43,7 +43,7 @@ pub static FLIP: Op = Op {
         |c, out| flip_cpu(c.tensor(0)?, &flipped(c)?, &out[0]),
         Some(|c, out| flip_gpu(c.tensor(0)?, &flipped(c)?, &out[0])),
     ),
-    vjp: Vjp::Each(&[d(0, 0, |c| FLIP.call((c.g(), c.ints(1).unwrap_or(&[]))))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| FLIP.call((c.g(), c.ints(1))))]),
     samples: &["f32[2,3], (0,)", "f32[2,3,4], (0, 2)", "f32[4], (-1,)", "i64[2,3], (1,)", "f32[2,3], ()"],
     errors: &[
         ("f32[2], (1,)", "IndexError", "Dimension out of range"),
@@ -99,16 +99,15 @@ fn roll_args(c: &Call) -> Result<()> {
     if c.tensor(0)?.ndim() == 0 {
         return Err(Error::index(format!("Dimension specified as {} but tensor has no dimensions", dims[0])));
     }
-    dims.iter().try_for_each(|&d| wrap_dim(d, c.tensor(0)?.ndim()).map(drop))
+    Ok(())
 }
 
 /// Each rolled dimension falls into two runs: copies every combination of runs.
 fn roll_dims(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (t, dims) = (c.tensor(0)?, c.ints(2)?);
+    let (t, dims) = (c.tensor(0)?, c.opt_dims(2).unwrap_or_default());
     let mut blocks = vec![(t.layout().clone(), out[0].layout().clone())];
     let mut sums: Vec<(usize, i64)> = Vec::new();
-    for (&s, &d) in c.ints(1)?.iter().zip(dims) {
-        let d = wrap_dim(d, t.ndim())?;
+    for (&s, d) in c.ints(1)?.iter().zip(dims) {
         let s = s % t.size(d).max(1) as i64;
         match sums.iter_mut().find(|(k, _)| *k == d) {
             Some((_, sum)) => *sum += s,
@@ -149,7 +148,7 @@ fn roll(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static ROLL: Op = Op {
-    sig: sig("roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor"),
+    sig: sig("roll(Tensor self, int[1] shifts, Dim[1] dims=[]) -> Tensor"),
     doc: "Moves elements along dimensions; those that leave at one end come in at the other. Without `dims` the order of all elements is rolled.",
     body: kernel(
         |c| {
@@ -163,8 +162,8 @@ pub static ROLL: Op = Op {
         Some(roll),
     ),
     vjp: Vjp::Each(&[d(0, 0, |c| {
-        let back: Ints = c.ints(1).unwrap_or(&[]).iter().map(|s| -s).collect();
-        ROLL.call((c.g(), back, c.ints(2).unwrap_or(&[])))
+        let back: Ints = c.ints(1).iter().map(|s| -s).collect();
+        ROLL.call((c.g(), back, c.ints(2)))
     })]),
     samples: &["f32[5], 2", "f32[2,3], 1", "f32[2,3], (1, -1), (0, 1)", "f32[2,3], 1, 1"],
     errors: &[
@@ -215,7 +214,7 @@ pub static ROT90: Op = Op {
         |c, out| rotate(c, out, flip_cpu),
         Some(|c, out| rotate(c, out, flip_gpu)),
     ),
-    vjp: Vjp::Each(&[d(0, 0, |c| ROT90.call((c.g(), -c.int(1).unwrap_or(0), c.ints(2).unwrap_or(&[]))))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| ROT90.call((c.g(), -c.int(1), c.ints(2))))]),
     samples: &["f32[2,3]", "f32[2,3], 2", "f32[2,3,2], -1, (1, 2)", "f32[2,2], 4"],
     errors: &[
         ("f32[2]", "RuntimeError", "expected total dims >= 2"),

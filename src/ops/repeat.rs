@@ -4,7 +4,7 @@ use super::shape::sizes;
 use super::view::{EXPAND, RESHAPE};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::layout::{Dims, Layout, to_shape, wrap_dim};
+use crate::layout::{Dims, Layout, to_shape};
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -52,7 +52,7 @@ pub static REPEAT: Op = Op {
     forms: M,
     body: kernel(repeat_spec, repeat, Some(repeat)),
     vjp: Vjp::Each(&[d(0, 0, |c| {
-        let (shape, repeats) = (c.sizes(0), c.ints(1).unwrap_or(&[]));
+        let (shape, repeats) = (c.sizes(0), c.ints(1));
         let lead = repeats.len() - shape.len();
         let parts: Ints =
             repeats.iter().enumerate().flat_map(|(i, &r)| [r, if i < lead { 1 } else { shape[i - lead] }]).collect();
@@ -86,25 +86,26 @@ pub static TILE: Op = Op {
 };
 
 /// The dimension, or a flat view and 0 where none was given.
-pub(super) fn dim_or_flat(t: &Tensor, dim: Option<i64>) -> Result<(Tensor, usize)> {
-    match dim {
+pub(super) fn dim_or_flat(c: &Call, at: usize) -> Result<(Tensor, usize)> {
+    let t = c.tensor(0)?;
+    match c.opt_int(at) {
         Some(d) if t.ndim() == 0 => {
             Err(Error::index(format!("Dimension specified as {d} but tensor has no dimensions")))
         }
-        Some(d) => Ok((t.clone(), wrap_dim(d, t.ndim())?)),
+        Some(_) => Ok((t.clone(), c.dim(at))),
         None => Ok((RESHAPE.call((t, [-1])).ok()?, 0)),
     }
 }
 
 pub static REPEAT_INTERLEAVE_INT: Op = Op {
-    sig: sig("repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor"),
+    sig: sig("repeat_interleave.self_int(Tensor self, int repeats, Dim? dim=None, *, int? output_size=None) -> Tensor"),
     doc: "Each element (or slice along `dim`) repeated in place; without `dim` the input is flattened.",
     body: composite(|c| {
         let repeats = c.int(1)?;
         if repeats < 0 {
             return Err(Error::runtime("Repeats must be non-negative"));
         }
-        let (t, dim) = dim_or_flat(c.tensor(0)?, c.opt_int(2))?;
+        let (t, dim) = dim_or_flat(c, 2)?;
         let (mut wide, mut flat) = (sizes(&t), sizes(&t));
         flat[dim] = flat[dim].saturating_mul(repeats);
         if c.opt_int(3).is_some_and(|asked| asked != flat[dim]) {
@@ -185,11 +186,11 @@ fn check_output_size(asked: Option<i64>, index: &Tensor) -> Result<()> {
 
 pub static REPEAT_INTERLEAVE: Op = Op {
     sig: sig(
-        "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+        "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, Dim? dim=None, *, int? output_size=None) -> Tensor",
     ),
     doc: "Slice `i` along `dim` repeated `repeats[i]` times; without `dim` the input is flattened.",
     body: composite(|c| {
-        let (t, dim) = dim_or_flat(c.tensor(0)?, c.opt_int(2))?;
+        let (t, dim) = dim_or_flat(c, 2)?;
         let mut repeats = c.tensor(1)?.clone();
         let n = t.shape().get(dim).copied().unwrap_or(1);
         if repeats.ndim() == 0 || (repeats.ndim() == 1 && repeats.size(0) == 1) {

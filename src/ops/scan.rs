@@ -13,7 +13,6 @@ use crate::cpu::view::Ptr;
 use crate::dtype::{Category, DType, Element, c128};
 use crate::error::{Error, Result};
 use crate::gpu;
-use crate::layout::wrap_dim;
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -23,7 +22,6 @@ pub static OPS: &[&Op] = &[&CUMSUM, &CUMPROD, &CUMMAX, &CUMMIN, &LOGCUMSUMEXP, &
 /// Integers and bools accumulate in int64 unless another dtype is asked for.
 fn infer_sum(c: &Call) -> Result<Specs> {
     let t = c.tensor(0)?;
-    wrap_dim(c.int(1)?, t.ndim())?;
     let natural = if t.dtype().category() <= Category::Int { DType::I64 } else { t.dtype() };
     match c.dtype(2).unwrap_or(natural) {
         DType::Bool if t.numel() > 0 => Err(no_kernel(&format!("{}_out_cpu", c.op.base()), DType::Bool)),
@@ -33,7 +31,7 @@ fn infer_sum(c: &Call) -> Result<Specs> {
 
 fn run(kind: Scan, c: &Call, out: &[Tensor]) -> Result<()> {
     let t = c.tensor(0)?;
-    let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    let dim = c.dim(1);
     if t.numel() == 0 {
         return Ok(());
     }
@@ -44,7 +42,7 @@ fn run(kind: Scan, c: &Call, out: &[Tensor]) -> Result<()> {
 
 fn run_gpu(kind: gpu::Scan, c: &Call, out: &[Tensor]) -> Result<()> {
     let t = c.tensor(0)?;
-    let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    let dim = c.dim(1);
     if t.numel() == 0 {
         return Ok(());
     }
@@ -57,12 +55,12 @@ fn run_gpu(kind: gpu::Scan, c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static CUMSUM: Op = Op {
-    sig: sig("cumsum(Tensor self, int dim, *, DType? dtype=None) -> Tensor"),
+    sig: sig("cumsum(Tensor self, Dim dim, *, DType? dtype=None) -> Tensor"),
     doc: "The running sum along a dimension. Integers and bools accumulate in int64.",
     forms: FMIO,
     body: kernel(infer_sum, |c, out| run(Scan::Sum, c, out), Some(|c, out| run_gpu(gpu::Scan::Sum, c, out))),
     vjp: Vjp::Each(&[d(0, 0, |c| {
-        let dim = c.int(1).unwrap_or(0);
+        let dim = c.int(1);
         if c.ndim(0) == 0 { c.g() } else { CUMSUM.call((c.g().flip_(dim), dim)).flip_(dim) }
     })]),
     samples: &[
@@ -85,12 +83,12 @@ pub static CUMSUM: Op = Op {
 };
 
 pub static CUMPROD: Op = Op {
-    sig: sig("cumprod(Tensor self, int dim, *, DType? dtype=None) -> Tensor"),
+    sig: sig("cumprod(Tensor self, Dim dim, *, DType? dtype=None) -> Tensor"),
     doc: "The running product along a dimension. Integers and bools accumulate in int64. The gradient holds at zeros too.",
     forms: FMIO,
     body: kernel(infer_sum, |c, out| run(Scan::Prod, c, out), Some(|c, out| run_gpu(gpu::Scan::Prod, c, out))),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
-        let (g, x, y, dim) = (c.g(), c.arg(0).conj(), c.out(0).conj(), c.int(1).unwrap_or(0));
+        let (g, x, y, dim) = (c.g(), c.arg(0).conj(), c.out(0).conj(), c.dim(1));
         if c.ndim(0) == 0 {
             g
         } else {
@@ -113,11 +111,11 @@ pub static CUMPROD: Op = Op {
 };
 
 /// The term moved by one place along `dim` (up for 1, down for -1), `fill` in the place that is left.
-fn shifted(t: &Term, dim: i64, by: i64, fill: f64) -> Term {
+fn shifted(t: &Term, dim: usize, by: i64, fill: f64) -> Term {
     let moved = t.dup().0.and_then(|t| {
         let whole = Tensor::empty(t.shape(), t.dtype(), t.device())?;
         whole.fill_raw(crate::dtype::Scalar::Float(fill))?;
-        let n = t.shape().get(wrap_dim(dim, t.ndim())?).map_or(0, |&n| n as i64);
+        let n = t.shape().get(dim).map_or(0, |&n| n as i64);
         if n > 1 {
             let (to, from) = if by > 0 { (1, 0) } else { (0, 1) };
             let source = SLICE.call((&t, dim, from, from + n - 1));
@@ -130,7 +128,6 @@ fn shifted(t: &Term, dim: i64, by: i64, fill: f64) -> Term {
 
 fn infer_extreme(c: &Call) -> Result<Specs> {
     let t = c.tensor(0)?;
-    wrap_dim(c.int(1)?, t.ndim())?;
     if t.dtype().is_complex() {
         let (op, name) = (c.op.base(), t.dtype().scalar_type_name());
         return Err(Error::not_implemented(format!("\"{op}_cpu\" not implemented for '{name}'")));
@@ -138,11 +135,11 @@ fn infer_extreme(c: &Call) -> Result<Specs> {
     Ok(smallvec![Spec::like(t), Spec::new(t.shape(), DType::I64, t.device())])
 }
 fn at_positions(c: &Back) -> Term {
-    PUT_ALONG.call((c.g(), c.out(1), c.int(1).unwrap_or(0), &*c.sizes(0)))
+    PUT_ALONG.call((c.g(), c.out(1), c.int(1), &*c.sizes(0)))
 }
 
 pub static CUMMAX: Op = Op {
-    sig: sig("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"),
+    sig: sig("cummax(Tensor self, Dim dim) -> (Tensor values, Tensor indices)"),
     doc: "The running maximum along a dimension and its position, the last of equals.",
     forms: FMO,
     body: kernel(infer_extreme, |c, out| run(Scan::Max, c, out), Some(|c, out| run_gpu(gpu::Scan::Max, c, out))),
@@ -157,7 +154,7 @@ pub static CUMMAX: Op = Op {
 };
 
 pub static CUMMIN: Op = Op {
-    sig: sig("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)"),
+    sig: sig("cummin(Tensor self, Dim dim) -> (Tensor values, Tensor indices)"),
     doc: "The running minimum along a dimension and its position, the last of equals.",
     forms: FMO,
     body: kernel(infer_extreme, |c, out| run(Scan::Min, c, out), Some(|c, out| run_gpu(gpu::Scan::Min, c, out))),
@@ -172,13 +169,12 @@ pub static CUMMIN: Op = Op {
 };
 
 pub static LOGCUMSUMEXP: Op = Op {
-    sig: sig("logcumsumexp(Tensor self, int dim) -> Tensor"),
+    sig: sig("logcumsumexp(Tensor self, Dim dim) -> Tensor"),
     doc: "The logarithm of the running sum of exponentials along a dimension, without overflow.",
     forms: FMO,
     body: kernel(
         |c| {
             let t = c.tensor(0)?;
-            wrap_dim(c.int(1)?, t.ndim())?;
             if !t.dtype().is_differentiable() {
                 let name = t.dtype().scalar_type_name();
                 return Err(Error::not_implemented(format!("\"logcumsumexp_out_cpu\" not implemented for '{name}'")));
@@ -193,7 +189,7 @@ pub static LOGCUMSUMEXP: Op = Op {
     ),
     // With r[k] = sum over i >= k of g[i] exp(y[k] - y[i]) the gradient is exp(x - y) r: every exponent is <= 0.
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
-        let (g, x, y, dim) = (c.g(), c.arg(0), c.out(0), c.int(1).unwrap_or(0));
+        let (g, x, y, dim) = (c.g(), c.arg(0), c.out(0), c.dim(1));
         let decay = last_set(&(y.clone() - shifted(&y, dim, -1, 0.0)), dim, f64::NEG_INFINITY).exp();
         if c.ndim(0) == 0 { g } else { (x - y).exp().conj() * RECURRENCE.call((decay.conj(), g, dim, true)) }
     })]),
@@ -210,8 +206,7 @@ fn complex_logcumsumexp(c: &Call, out: &[Tensor]) -> Result<()> {
     let x = c.tensor(0)?.dense_copy(DType::C128)?;
     let s = Tensor::empty(x.shape(), DType::C128, crate::device::Device::Cpu)?;
     let nothing = c128::new(f64::NEG_INFINITY, 0.0);
-    Lines::along(x.shape(), wrap_dim(c.int(1)?, x.ndim())?, false)
-        .run(&x, &x, &s, nothing, |sum, x, _| log_add(sum, x))?;
+    Lines::along(x.shape(), c.dim(1), false).run(&x, &x, &s, nothing, |sum, x, _| log_add(sum, x))?;
     out[0].copy_raw(&s)
 }
 
@@ -222,19 +217,18 @@ fn log_add(a: c128, b: c128) -> c128 {
 }
 
 /// The last place along `dim` set to a number.
-fn last_set(t: &Term, dim: i64, fill: f64) -> Term {
+fn last_set(t: &Term, dim: usize, fill: f64) -> Term {
     shifted(&shifted(t, dim, 1, 0.0), dim, -1, fill)
 }
 
 /// `s[k] = b[k] + a[k] s[k + 1]` from the end, or `s[k] = b[k] + a[k] s[k - 1]` from the start.
 pub static RECURRENCE: Op = Op {
-    sig: sig("_linear_recurrence(Tensor a, Tensor b, int dim, bool reverse=True) -> Tensor"),
+    sig: sig("_linear_recurrence(Tensor a, Tensor b, Dim(b) dim, bool reverse=True) -> Tensor"),
     doc: "The linear recurrence `s[k] = b[k] + a[k] s[k + 1]` along a dimension, from its end; from its start where not `reverse`.",
     forms: HIDDEN,
     body: kernel(
         |c| {
             let (a, b) = (c.tensor(0)?, c.tensor(1)?);
-            wrap_dim(c.int(2)?, b.ndim())?;
             if a.shape() != b.shape() {
                 return Err(Error::runtime("factors and terms must have one shape"));
             }
@@ -243,7 +237,7 @@ pub static RECURRENCE: Op = Op {
         },
         recurrence,
         Some(|c, out| {
-            let dim = wrap_dim(c.int(2)?, out[0].ndim())?;
+            let dim = c.dim(2);
             let b = c.tensor(1)?;
             let a = super::view::EXPAND.call((c.tensor(0)?, b.shape())).ok()?;
             gpu::recurrence(&a.gpu_view()?, &b.gpu_view()?, dim, c.flag(3), &out[0].gpu_view()?)
@@ -259,7 +253,7 @@ fn recurrence(c: &Call, out: &[Tensor]) -> Result<()> {
     let dtype = if out[0].dtype().is_complex() { DType::C128 } else { DType::F64 };
     let dense = |i: usize| c.tensor(i).and_then(|t| t.dense_copy(dtype));
     let (a, b, s) = (dense(0)?, dense(1)?, Tensor::empty(out[0].shape(), dtype, crate::device::Device::Cpu)?);
-    let dim = wrap_dim(c.int(2)?, b.ndim())?;
+    let dim = c.dim(2);
     let job = Lines::along(b.shape(), dim, c.flag(3));
     if dtype == DType::F64 {
         job.run(&a, &b, &s, 0.0, |sum, a: f64, b| b + a * sum)?
@@ -314,7 +308,7 @@ impl Lines {
 
 /// With `t` the recurrence of the other direction over the gradient: `db = t`, `da[k] = t[k] s[k + 1]`.
 fn recurrence_backward(c: &Back) -> Result<Vec<Option<Tensor>>> {
-    let (dim, reverse) = (c.int(2)?, c.flag(3));
+    let (dim, reverse) = (c.dim(2), c.flag(3));
     let by = if reverse { 1 } else { -1 };
     let t = RECURRENCE.call((shifted(&c.arg(0).conj(), dim, by, 0.0), c.g(), dim, !reverse));
     let da = t.clone() * shifted(&c.out(0), dim, -by, 0.0).conj();

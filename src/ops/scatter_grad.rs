@@ -47,19 +47,19 @@ fn index(c: &Back) -> Term {
     if c.ndim(3) == 0 {
         return c.arg(2).to_dtype(DType::I64).reshape(&[]);
     }
-    let dim = c.int(1).unwrap_or(0).rem_euclid(c.ndim(3) as i64) as usize;
+    let dim = c.dim(1);
     let mut sizes = Ints::from_elem(1, c.ndim(3));
     sizes[dim] = c.shape(3)[dim] as i64;
     c.arg(2).to_dtype(DType::I64).reshape(&sizes).expand(&c.sizes(3))
 }
 
 fn gathered(c: &Back, t: &Term) -> Term {
-    GATHER.call((t, c.int(1).unwrap_or(0), index(c)))
+    GATHER.call((t, c.int(1), index(c)))
 }
 
 /// The gradients of arguments 0 (self) and 3 (the source).
 pub(super) fn reduced(c: &Back) -> Result<Vec<Option<Tensor>>> {
-    let (dim, include_self) = (c.int(1)?, c.flag(5));
+    let (dim, include_self) = (c.int(1), c.flag(5));
     if index(c).sizes() != c.sizes(3) {
         return Err(Error::runtime("scatter_reduce(): the gradient needs an index of the source's shape"));
     }
@@ -89,7 +89,7 @@ fn equal(a: &Term, b: &Term) -> Term {
 
 /// The product without zeros over the factor; at a lone zero the product of the others.
 fn product(c: &Back) -> Result<(Term, Term)> {
-    let (dim, include_self) = (c.int(1)?, c.flag(5));
+    let (dim, include_self) = (c.int(1), c.flag(5));
     let self_zero = is_zero(&c.arg(0));
     let src_zero = is_zero(&c.arg(3));
     let masked_self = c.arg(0) + self_zero.dup();
@@ -120,7 +120,7 @@ fn product(c: &Back) -> Result<(Term, Term)> {
 
 /// Every element that equals the extreme has an equal share.
 fn extreme(c: &Back) -> Result<(Term, Term)> {
-    let dim = c.int(1)?;
+    let dim = c.int(1);
     let self_hit = equal(&c.arg(0), &c.out(0));
     let src_hit = equal(&c.arg(3), &gathered(c, &c.out(0)));
     let count = SCATTER_ADD.call((self_hit.dup(), dim, index(c), src_hit.dup()));

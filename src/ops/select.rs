@@ -6,7 +6,7 @@ use crate::cpu::index;
 use crate::dtype::Scalar;
 use crate::error::{Error, Result, Show};
 use crate::gpu;
-use crate::layout::{Dims, wrap_dim};
+use crate::layout::Dims;
 use crate::op::*;
 use crate::tensor::Tensor;
 
@@ -41,7 +41,7 @@ fn with_dim(shape: &[usize], dim: usize, n: usize) -> Dims {
 
 fn select_spec(c: &Call) -> Result<Specs> {
     let (t, index) = (c.tensor(0)?, vector(c, "index_select")?);
-    let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    let dim = c.dim(1);
     if t.ndim() == 0 && index.numel() != 1 {
         return Err(Error::runtime(format!(
             "index_select(): Index to scalar can have only 1 value, got {} value(s)",
@@ -53,7 +53,7 @@ fn select_spec(c: &Call) -> Result<Specs> {
 
 fn run_select(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, index) = (c.tensor(0)?, vector(c, "index_select")?);
-    let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    let dim = c.dim(1);
     if t.shape().get(dim) == Some(&0) && index.numel() > 0 {
         return Err(Error::runtime("index_select(): self indexing axis dim should be positive"));
     }
@@ -65,12 +65,12 @@ fn run_select(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static INDEX_SELECT: Op = Op {
-    sig: sig("index_select(Tensor self, int dim, Tensor index) -> Tensor"),
+    sig: sig("index_select(Tensor self, Dim dim, Tensor index) -> Tensor"),
     doc: "The slices of a dimension that a 1-d index names, in its order, copied.",
     forms: FMO,
     body: kernel(select_spec, run_select, Some(run_select)),
     vjp: Vjp::Each(&[d(0, A2, |c| {
-        let dim = c.int(1).unwrap_or(0);
+        let dim = c.int(1);
         INDEX_ADD.call((c.zeros(0), dim, c.arg(2), c.g()))
     })]),
     samples: &[
@@ -94,7 +94,7 @@ pub static INDEX_SELECT: Op = Op {
 /// The index, the dimension and a source that fits: of `index_add` and `index_reduce`.
 fn prepared(c: &Call, out: &Tensor, name: &str) -> Result<(usize, Tensor, Tensor)> {
     let (source, index) = (c.tensor(3)?, vector(c, name)?);
-    let dim = wrap_dim(c.int(1)?, out.ndim())?;
+    let dim = c.dim(1);
     if out.dtype() != source.dtype() {
         return Err(Error::runtime(format!(
             "{name}(): self ({}) and source ({}) must have the same scalar type",
@@ -154,14 +154,14 @@ fn run_add(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static INDEX_ADD: Op = Op {
-    sig: sig("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor"),
+    sig: sig("index_add(Tensor self, Dim dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor"),
     doc: "Adds slice `i` of `source`, times `alpha`, to slice `index[i]` of `self`; indices may repeat.",
     forms: FMIO,
     body: kernel_into(run_add, Some(run_add)),
     vjp: Vjp::Each(&[
         d(0, 0, |c| c.g()),
         d(3, A2, |c| {
-            let picked = INDEX_SELECT.call((c.g_times(4), c.int(1).unwrap_or(0), c.arg(2)));
+            let picked = INDEX_SELECT.call((c.g_times(4), c.int(1), c.arg(2)));
             picked.reshape(&c.sizes(3))
         }),
     ]),
@@ -187,7 +187,7 @@ pub static INDEX_ADD: Op = Op {
 /// What `index_copy` checks.
 fn copied(c: &Call, out: &Tensor) -> Result<(usize, Tensor, Tensor)> {
     let (index, source) = (c.tensor(2)?, c.tensor(3)?);
-    let dim = wrap_dim(c.int(1)?, out.ndim())?;
+    let dim = c.dim(1);
     if index.dtype() != crate::dtype::DType::I64 {
         return Err(Error::runtime(format!(
             "index_copy_(): Expected a long tensor for index, but got {}",
@@ -255,13 +255,13 @@ fn run_copy(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static INDEX_COPY: Op = Op {
-    sig: sig("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"),
+    sig: sig("index_copy(Tensor self, Dim dim, Tensor index, Tensor source) -> Tensor"),
     doc: "Writes slice `i` of `source` over slice `index[i]` of `self`.",
     forms: FMIO,
     body: kernel_into(run_copy, Some(run_copy)),
     vjp: Vjp::Each(&[
-        d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1).unwrap_or(0), c.arg(2), 0))),
-        d(3, A2, |c| INDEX_SELECT.call((c.g(), c.int(1).unwrap_or(0), c.arg(2))).reshape(&c.sizes(3))),
+        d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1), c.arg(2), 0))),
+        d(3, A2, |c| INDEX_SELECT.call((c.g(), c.int(1), c.arg(2))).reshape(&c.sizes(3))),
     ]),
     samples: &[
         "f32[3,2], 0, i64[2](= 2, 0), f32[2,2]",
@@ -282,7 +282,7 @@ pub static INDEX_COPY: Op = Op {
 
 fn run_fill(c: &Call, out: &[Tensor]) -> Result<()> {
     let index = vector(c, "index_fill_")?;
-    let dim = wrap_dim(c.int(1)?, out[0].ndim())?;
+    let dim = c.dim(1);
     let value = fill_value(c, &out[0])?;
     if out[0].device().is_gpu() {
         return gpu::index_fill(&out[0].gpu_view()?, dim, &index.gpu_view()?, value);
@@ -321,11 +321,11 @@ const MANY: Option<Expanded> = Some(Expanded {
 });
 
 pub static INDEX_FILL: Op = Op {
-    sig: sig("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"),
+    sig: sig("index_fill.int_Scalar(Tensor self, Dim dim, Tensor index, Scalar value) -> Tensor"),
     doc: "Writes a number over the slices of a dimension that an index names. Negative indices count from the end.",
     forms: FMI,
     body: kernel_into_clone(run_fill, Some(run_fill)),
-    vjp: Vjp::Each(&[d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1).unwrap_or(0), c.arg(2), 0)))]),
+    vjp: Vjp::Each(&[d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1), c.arg(2), 0)))]),
     samples: &["f32[3,2], 0, i64[2](= 2, 0), 1.5", "f32[2,3], 1, i64[1](= -1), -1", "i64[3], 0, i64[1](= 0), 7"],
     errors: &[
         ("f32[3], 0, i64[1](= 3), 1", "IndexError", "index 3 is out of bounds for dimension 0 with size 3"),
@@ -337,14 +337,14 @@ pub static INDEX_FILL: Op = Op {
 };
 
 pub static INDEX_FILL_TENSOR: Op = Op {
-    sig: sig("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor"),
+    sig: sig("index_fill.int_Tensor(Tensor self, Dim dim, Tensor index, Tensor value) -> Tensor"),
     doc: "Writes the number of a 0-d tensor over the slices of a dimension that an index names.",
     forms: FMI,
     body: kernel_into_clone(run_fill, Some(run_fill)),
     vjp: Vjp::Each(&[
-        d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1).unwrap_or(0), c.arg(2), 0))),
+        d(0, A2, |c| INDEX_FILL.call((c.g(), c.int(1), c.arg(2), 0))),
         d(3, A2, |c| {
-            let kept = INDEX_FILL.call((c.zeros(0), c.int(1).unwrap_or(0), c.arg(2), 1)).equals(0);
+            let kept = INDEX_FILL.call((c.zeros(0), c.int(1), c.arg(2), 1)).equals(0);
             c.g().zero_where(kept).sum_all()
         }),
     ]),
@@ -372,7 +372,7 @@ fn run_reduce(c: &Call, out: &[Tensor]) -> Result<()> {
 
 pub static INDEX_REDUCE: Op = Op {
     sig: sig(
-        "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
+        "index_reduce(Tensor self, Dim dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
     ),
     doc: "Combines slice `i` of `source` with slice `index[i]` of `self`: 'prod', 'mean', 'amax' or 'amin'.",
     forms: FMIO,

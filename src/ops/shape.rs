@@ -4,7 +4,7 @@
 
 use super::view::{EXPAND, PERMUTE, RESHAPE, TRANSPOSE, UNSQUEEZE, VIEW};
 use crate::error::{Error, Result, Show};
-use crate::layout::{Dims, broadcast, wrap_dim, wrap_dims};
+use crate::layout::{Dims, broadcast, wrap_dims};
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -37,11 +37,11 @@ pub(super) fn sizes(t: &Tensor) -> Ints {
 }
 
 pub static FLATTEN: Op = Op {
-    sig: sig("flatten(Tensor self, int start_dim=0, int end_dim=-1) -> Tensor"),
+    sig: sig("flatten(Tensor self, Dim start_dim=0, Dim end_dim=-1) -> Tensor"),
     doc: "Joins the dimensions from `start_dim` to `end_dim`, both included, into one. A view where possible.",
     body: composite(|c| {
         let t = c.tensor(0)?;
-        let (from, to) = (wrap_dim(c.int(1)?, t.ndim())?, wrap_dim(c.int(2)?, t.ndim())?);
+        let (from, to) = (c.dim(1), c.dim(2));
         if from > to {
             return Err(Error::runtime("flatten() has invalid args: start_dim cannot come after end_dim"));
         }
@@ -66,11 +66,11 @@ pub static FLATTEN: Op = Op {
 };
 
 pub static UNFLATTEN: Op = Op {
-    sig: sig("unflatten(Tensor self, int dim, int[] sizes) -> Tensor"),
+    sig: sig("unflatten(Tensor self, Dim dim, int[] sizes) -> Tensor"),
     doc: "Splits one dimension into several; one of the sizes may be -1. A view where possible.",
     body: composite(|c| {
         let (t, parts) = (c.tensor(0)?, c.ints(2)?);
-        let dim = wrap_dim(c.int(1)?, t.ndim())?;
+        let dim = c.dim(1);
         if parts.is_empty() {
             return Err(Error::runtime("unflatten: sizes must be non-empty"));
         }

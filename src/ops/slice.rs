@@ -3,11 +3,11 @@
 //! Their gradient is one op, `_place` by several names: zeros with the gradient written where the view read. It is one pass over
 //! memory, and its own gradient is the view again.
 
-use super::split::wrap_nonscalar;
+use super::split::nonscalar_dim;
 use super::strided::{AS_STRIDED_VIEW, as_strided_grad, geometry};
 use super::view::SLICE;
 use crate::error::{Error, Result, Show};
-use crate::layout::{Layout, checked_numel, to_shape, wrap_dim};
+use crate::layout::{Layout, checked_numel, to_shape};
 use crate::op::*;
 use crate::reserve::{probe, room};
 use crate::tensor::Tensor;
@@ -49,7 +49,7 @@ const PLACING: Op = Op {
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let g = c.g().contiguous();
         let Some(l) = g.get().map(|t| t.layout().clone()) else { return g };
-        let (stride, offset) = (c.ints(2).unwrap_or(&[]), c.int(3).unwrap_or(0) + l.offset as i64);
+        let (stride, offset) = (c.ints(2), c.int(3) + l.offset as i64);
         AS_STRIDED_VIEW.call((g, c.sizes(0), stride, offset, geometry(&l)))
     })]),
     samples: &["f32[2,2], (6,), (2, 1), 1"],
@@ -94,7 +94,7 @@ impl Back<'_> {
 }
 
 pub static NARROW: Op = Op {
-    sig: sig("narrow(Tensor self, int dim, int start, int length) -> Tensor"),
+    sig: sig("narrow(Tensor self, Dim dim, int start, int length) -> Tensor"),
     doc: "The indices `start .. start + length` of a dimension, as a view.",
     body: composite(|c| narrow(c, c.int(2)?)),
     vjp: Vjp::Composite,
@@ -108,7 +108,7 @@ pub static NARROW: Op = Op {
 };
 
 pub static NARROW_TENSOR: Op = Op {
-    sig: sig("narrow.Tensor(Tensor self, int dim, Tensor start, int length) -> Tensor"),
+    sig: sig("narrow.Tensor(Tensor self, Dim dim, Tensor start, int length) -> Tensor"),
     doc: "The indices from a 0-d integer tensor `start` on.",
     body: composite(|c| {
         let start = c.tensor(2)?;
@@ -131,7 +131,7 @@ fn narrow(c: &Call, start: i64) -> Result<Outputs> {
     if length < 0 {
         return Err(Error::runtime("narrow(): length must be non-negative."));
     }
-    let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    let dim = c.dim(1);
     let n = t.size(dim) as i64;
     if start < -n || start > n {
         return Err(Error::index(format!(
@@ -147,11 +147,11 @@ fn narrow(c: &Call, start: i64) -> Result<Outputs> {
 }
 
 pub static DIAGONAL: Op = Op {
-    sig: sig("diagonal(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor"),
+    sig: sig("diagonal(Tensor self, int offset=0, Dim dim1=0, Dim dim2=1) -> Tensor"),
     doc: "The diagonal of two dimensions as a view; it becomes the last dimension. `offset` moves it up (or, negative, down).",
     body: Body::View(|c| c.tensor(0)?.layout().diagonal(c.int(1)?, c.int(2)?, c.int(3)?)),
     vjp: Vjp::Each(&[d(0, 0, |c| {
-        let at = |i| c.int(i).unwrap_or(0);
+        let at = |i| c.int(i);
         c.unwindow(&DIAGONAL_BACKWARD, |l| l.diagonal(at(1), at(2), at(3)))
     })]),
     samples: &["f32[3,4]", "f32[3,4], 1", "f32[2,3,4], -1, 0, 2", "f32[2,3], 5"],
@@ -165,7 +165,7 @@ pub static DIAGONAL: Op = Op {
 };
 
 pub static LINALG_DIAGONAL: Op = Op {
-    sig: sig("linalg.diagonal(Tensor A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"),
+    sig: sig("linalg.diagonal(Tensor A, *, int offset=0, Dim dim1=-2, Dim dim2=-1) -> Tensor"),
     doc: "`diagonal` of matrices: of the last two dimensions by default.",
     forms: F,
     body: composite(|c| DIAGONAL.calls((c.tensor(0)?, c.int(1)?, c.int(2)?, c.int(3)?))),
@@ -177,7 +177,7 @@ pub static LINALG_DIAGONAL: Op = Op {
 };
 
 pub static UNFOLD: Op = Op {
-    sig: sig("unfold(Tensor self, int dimension, int size, int step) -> Tensor"),
+    sig: sig("unfold(Tensor self, Dim dimension, int size, int step) -> Tensor"),
     doc: "Windows of `size`, `step` apart, of a dimension, as a view: the windows take its place, their elements come last.",
     forms: M,
     body: Body::View(|c| unfolded(c.tensor(0)?.layout(), c)),
@@ -197,9 +197,9 @@ pub static UNFOLD: Op = Op {
     ..OP
 };
 
-fn unfolded(l: &Layout, c: &dyn Arguments) -> Result<Layout> {
+fn unfolded(l: &Layout, c: &dyn Dimensions) -> Result<Layout> {
     let (size, step) = (c.int(2)?, c.int(3)?);
-    let dim = wrap_dim(c.int(1)?, l.ndim())?;
+    let dim = c.dim(1);
     let n = l.shape.get(dim).copied().unwrap_or(1) as i64;
     if size < 0 {
         return Err(Error::runtime(format!("size is {size} but must be >= 0")));
@@ -256,11 +256,11 @@ fn split_dim(c: &Call, arg: usize) -> Result<usize> {
             t.ndim()
         )));
     }
-    wrap_dim(c.int(arg)?, t.ndim())
+    Ok(c.dim(arg))
 }
 
 pub static TENSOR_SPLIT: Op = Op {
-    sig: sig("tensor_split.sections(Tensor self, int sections, int dim=0) -> Tensor[]"),
+    sig: sig("tensor_split.sections(Tensor self, int sections, Dim dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into `sections` parts whose sizes differ by one at most.",
     body: composite(|c| cut_evenly(c.tensor(0)?, split_dim(c, 2)?, c.int(1)?)),
     vjp: Vjp::Composite,
@@ -270,7 +270,7 @@ pub static TENSOR_SPLIT: Op = Op {
 };
 
 pub static TENSOR_SPLIT_INDICES: Op = Op {
-    sig: sig("tensor_split.indices(Tensor self, int[] indices, int dim=0) -> Tensor[]"),
+    sig: sig("tensor_split.indices(Tensor self, int[] indices, Dim dim=0) -> Tensor[]"),
     doc: "Cuts a dimension before each of the given indices.",
     body: composite(|c| cut_at(c.tensor(0)?, split_dim(c, 2)?, c.ints(1)?)),
     vjp: Vjp::Composite,
@@ -281,7 +281,7 @@ pub static TENSOR_SPLIT_INDICES: Op = Op {
 
 pub static TENSOR_SPLIT_TENSOR: Op = Op {
     sig: sig(
-        "tensor_split.tensor_indices_or_sections(Tensor self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor[]",
+        "tensor_split.tensor_indices_or_sections(Tensor self, Tensor tensor_indices_or_sections, Dim dim=0) -> Tensor[]",
     ),
     doc: "Cuts a dimension by a CPU tensor: a 0-d one is the number of sections, a 1-d one holds indices.",
     body: composite(|c| {
@@ -385,7 +385,7 @@ pub(super) fn views(n: usize) -> Result<Vec<Layout>> {
 /// Parts of one dimension with the given sizes, which add up to it.
 pub(super) fn split_layouts(c: &Call, arg: usize, sizes: &[i64]) -> Result<Vec<Layout>> {
     let t = c.tensor(0)?;
-    let dim = wrap_nonscalar(t, c.int(arg)?, "split expects at least a 1-dimensional tensor")?;
+    let dim = nonscalar_dim(c, arg, "split expects at least a 1-dimensional tensor")?;
     let n = t.size(dim) as i64;
     if sizes.iter().any(|&p| p < 0) {
         return Err(Error::runtime(format!(

@@ -6,7 +6,6 @@
 use crate::cpu::softmax::{softmax, softmax_backward};
 use crate::error::{Error, Result};
 use crate::gpu;
-use crate::layout::wrap_dim;
 use crate::op::*;
 use crate::ops::reduce::extreme::AMAX;
 use crate::ops::reduce::norm::LOGSUMEXP;
@@ -26,7 +25,6 @@ pub static OPS: &[&Op] = &[
 
 fn infer(c: &Call) -> Result<Specs> {
     let t = c.tensor(0)?;
-    wrap_dim(c.int(1)?, t.ndim())?;
     let dtype = c.dtype(2).unwrap_or(t.dtype());
     if !dtype.is_float() && t.numel() > 0 {
         let op = c.op.base().trim_start_matches('_');
@@ -38,7 +36,7 @@ fn infer(c: &Call) -> Result<Specs> {
 
 fn forward<const LOG: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     let t = c.tensor(0)?;
-    let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    let dim = c.dim(1);
     if t.numel() == 0 {
         return Ok(());
     }
@@ -48,7 +46,7 @@ fn forward<const LOG: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
 
 fn backward<const LOG: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     let (g, y) = (c.tensor(0)?, c.tensor(1)?);
-    let dim = wrap_dim(c.int(2)?, y.ndim())?;
+    let dim = c.dim(2);
     // SAFETY: as in `forward`; `g` and `y` have the output's shape.
     unsafe { softmax_backward(g.cpu_view()?, y.cpu_view()?, dim, out[0].cpu_view()?, LOG) }
 }
@@ -59,7 +57,7 @@ fn lines(t: &Tensor) -> Tensor {
 }
 fn forward_gpu<const LOG: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     let t = c.tensor(0)?;
-    let dim = wrap_dim(c.int(1)?, t.ndim())?;
+    let dim = c.dim(1);
     if t.numel() == 0 {
         return Ok(());
     }
@@ -67,7 +65,7 @@ fn forward_gpu<const LOG: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 fn backward_gpu<const LOG: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     let (g, y) = (lines(c.tensor(0)?), lines(c.tensor(1)?));
-    let dim = wrap_dim(c.int(2)?, y.ndim())?;
+    let dim = c.dim(2);
     gpu::softmax_backward(&g.gpu_view()?, &y.gpu_view()?, dim, &lines(&out[0]).gpu_view()?, LOG)
 }
 
@@ -79,7 +77,6 @@ fn infer_backward(c: &Call) -> Result<Specs> {
     if !g.dtype().is_float() || !y.dtype().is_float() {
         return Err(Error::runtime("floating point tensors are needed"));
     }
-    wrap_dim(c.int(2)?, y.ndim())?;
     Ok(Spec::one(y.shape(), y.dtype(), y.device()))
 }
 
@@ -91,7 +88,7 @@ fn converted(c: &Call) -> Result<Term> {
 }
 
 pub static SOFTMAX: Op = Op {
-    sig: sig("softmax(Tensor self, int dim, DType? dtype=None) -> Tensor"),
+    sig: sig("softmax(Tensor self, Dim dim, DType? dtype=None) -> Tensor"),
     doc: "`exp(x) / sum(exp(x))` along a dimension: positive, with sum one. Floating only, or `dtype` says as what.",
     forms: FMO,
     aliases: &["special.softmax"],
@@ -116,7 +113,7 @@ pub static SOFTMAX: Op = Op {
 };
 
 pub static LOG_SOFTMAX: Op = Op {
-    sig: sig("log_softmax(Tensor self, int dim, DType? dtype=None) -> Tensor"),
+    sig: sig("log_softmax(Tensor self, Dim dim, DType? dtype=None) -> Tensor"),
     doc: "The logarithm of softmax along a dimension, `x - log(sum(exp(x)))`, without overflow.",
     forms: FMO,
     aliases: &["special.log_softmax"],
@@ -139,22 +136,22 @@ pub static LOG_SOFTMAX: Op = Op {
 };
 
 pub static FUSED_SOFTMAX: Op = Op {
-    sig: sig("_softmax(Tensor self, int dim, DType? dtype=None) -> Tensor"),
+    sig: sig("_softmax(Tensor self, Dim dim, DType? dtype=None) -> Tensor"),
     doc: "`softmax` in one pass over memory.",
     forms: HIDDEN,
     body: kernel(infer, forward::<false>, Some(forward_gpu::<false>)),
-    vjp: Vjp::Each(&[d(0, OUT0, |c| SOFTMAX_BACKWARD.call((c.g(), c.out(0), c.int(1).unwrap_or(0))))]),
+    vjp: Vjp::Each(&[d(0, OUT0, |c| SOFTMAX_BACKWARD.call((c.g(), c.out(0), c.int(1))))]),
     samples: &["f32[2,3], 0", "f32[2,3], 1"],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
     ..OP
 };
 
 pub static FUSED_LOG_SOFTMAX: Op = Op {
-    sig: sig("_log_softmax(Tensor self, int dim, DType? dtype=None) -> Tensor"),
+    sig: sig("_log_softmax(Tensor self, Dim dim, DType? dtype=None) -> Tensor"),
     doc: "`log_softmax` in one pass over memory.",
     forms: HIDDEN,
     body: kernel(infer, forward::<true>, Some(forward_gpu::<true>)),
-    vjp: Vjp::Each(&[d(0, OUT0, |c| LOG_SOFTMAX_BACKWARD.call((c.g(), c.out(0), c.int(1).unwrap_or(0))))]),
+    vjp: Vjp::Each(&[d(0, OUT0, |c| LOG_SOFTMAX_BACKWARD.call((c.g(), c.out(0), c.int(1))))]),
     samples: &["f32[2,3], 0", "f32[2,3], 1"],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
     ..OP
@@ -162,16 +159,16 @@ pub static FUSED_LOG_SOFTMAX: Op = Op {
 
 /// The sum along argument 2, kept.
 fn along(c: &Back, t: Term) -> Term {
-    if c.ndim(1) == 0 { t } else { t.sum(&[c.int(2).unwrap_or(0)], true) }
+    if c.ndim(1) == 0 { t } else { t.sum(&[c.int(2)], true) }
 }
 
 pub static SOFTMAX_BACKWARD: Op = Op {
-    sig: sig("_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor"),
+    sig: sig("_softmax_backward(Tensor grad, Tensor output, Dim dim) -> Tensor"),
     doc: "The gradient of softmax: `(grad - sum(grad * output)) * output`.",
     forms: HIDDEN,
     body: kernel(infer_backward, backward::<false>, Some(backward_gpu::<false>)),
     vjp: Vjp::Each(&[
-        d(0, A1, |c| SOFTMAX_BACKWARD.call((c.g(), c.arg(1), c.int(2).unwrap_or(0)))),
+        d(0, A1, |c| SOFTMAX_BACKWARD.call((c.g(), c.arg(1), c.int(2)))),
         d(1, A0 | A1, |c| {
             let (h, g, y) = (c.g(), c.arg(0), c.arg(1));
             h.clone() * (g.clone() - along(c, g.clone() * y.clone())) - g * along(c, h * y)
@@ -184,7 +181,7 @@ pub static SOFTMAX_BACKWARD: Op = Op {
 };
 
 pub static LOG_SOFTMAX_BACKWARD: Op = Op {
-    sig: sig("_log_softmax_backward(Tensor grad, Tensor output, int dim) -> Tensor"),
+    sig: sig("_log_softmax_backward(Tensor grad, Tensor output, Dim dim) -> Tensor"),
     doc: "The gradient of log_softmax: `grad - exp(output) * sum(grad)`.",
     forms: HIDDEN,
     body: kernel(infer_backward, backward::<true>, Some(backward_gpu::<true>)),
@@ -204,7 +201,7 @@ fn chosen_dim(c: &Call) -> Result<i64> {
 }
 
 pub static F_SOFTMAX: Op = Op {
-    sig: sig("nn.functional.softmax(Tensor input, int? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor"),
+    sig: sig("nn.functional.softmax(Tensor input, Dim? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor"),
     doc: "See `softmax`.",
     forms: F,
     body: composite(|c| SOFTMAX.calls((c.tensor(0)?, chosen_dim(c)?, c.dtype(3)))),
@@ -215,7 +212,7 @@ pub static F_SOFTMAX: Op = Op {
 };
 
 pub static F_LOG_SOFTMAX: Op = Op {
-    sig: sig("nn.functional.log_softmax(Tensor input, int? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor"),
+    sig: sig("nn.functional.log_softmax(Tensor input, Dim? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor"),
     doc: "See `log_softmax`.",
     forms: F,
     body: composite(|c| LOG_SOFTMAX.calls((c.tensor(0)?, chosen_dim(c)?, c.dtype(3)))),
@@ -226,7 +223,7 @@ pub static F_LOG_SOFTMAX: Op = Op {
 };
 
 pub static F_SOFTMIN: Op = Op {
-    sig: sig("nn.functional.softmin(Tensor input, int? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor"),
+    sig: sig("nn.functional.softmin(Tensor input, Dim? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor"),
     doc: "The softmax of the negated input: the least element has the greatest share.",
     forms: F,
     body: composite(|c| SOFTMAX.calls((-Term::from(c.tensor(0)?), chosen_dim(c)?, c.dtype(3)))),

@@ -8,7 +8,7 @@ use crate::cpu::sort::{kth, sort, topk};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::gpu;
-use crate::layout::{Dims, wrap_dim};
+use crate::layout::Dims;
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -17,7 +17,7 @@ pub static OPS: &[&Op] = &[&SORT, &SORT_STABLE, &ARGSORT, &ARGSORT_STABLE, &MSOR
 
 /// The gradient of values that were found at positions (output 1) along argument `dim`.
 fn at_positions(c: &Back, dim: usize, g: Term, places: Term) -> Term {
-    SCATTER_ADD.call((c.zeros(0), c.int(dim).unwrap_or(0), places, g))
+    SCATTER_ADD.call((c.zeros(0), c.int(dim), places, g))
 }
 
 fn real(c: &Call, what: &str) -> Result<()> {
@@ -62,10 +62,9 @@ pub(super) fn kth_into(t: &Tensor, dim: usize, k: usize, values: &Tensor, indice
 }
 
 /// Arguments (self, .., dim, descending), `dim` at `at`.
-fn sort_spec(c: &Call, at: usize) -> Result<Specs> {
+fn sort_spec(c: &Call, _at: usize) -> Result<Specs> {
     let t = c.tensor(0)?;
     real(c, " Sort")?;
-    wrap_dim(c.int(at)?, t.ndim())?;
     Ok(pair_like(t))
 }
 
@@ -74,11 +73,11 @@ fn run_sort(c: &Call, out: &[Tensor], at: usize) -> Result<()> {
     if t.numel() == 0 {
         return Ok(());
     }
-    sort_into(t, wrap_dim(c.int(at)?, t.ndim())?, c.flag(at + 1), &out[0], &out[1])
+    sort_into(t, c.dim(at), c.flag(at + 1), &out[0], &out[1])
 }
 
 pub static SORT: Op = Op {
-    sig: sig("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"),
+    sig: sig("sort(Tensor self, Dim dim=-1, bool descending=False) -> (Tensor values, Tensor indices)"),
     doc: "Sorts along a dimension and says where each element came from. Stable; NaN is the greatest.",
     forms: FMO,
     body: kernel(|c| sort_spec(c, 1), |c, out| run_sort(c, out, 1), Some(|c, out| run_sort(c, out, 1))),
@@ -95,7 +94,7 @@ pub static SORT: Op = Op {
 
 pub static SORT_STABLE: Op = Op {
     sig: sig(
-        "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+        "sort.stable(Tensor self, *, bool? stable, Dim dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
     ),
     doc: "Sorts along a dimension; equal elements keep their order, whatever `stable` says.",
     forms: FMO,
@@ -110,7 +109,7 @@ pub static SORT_STABLE: Op = Op {
 };
 
 pub static ARGSORT: Op = Op {
-    sig: sig("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor"),
+    sig: sig("argsort(Tensor self, Dim dim=-1, bool descending=False) -> Tensor"),
     doc: "The positions that would sort a dimension.",
     body: composite(|c| {
         Ok(smallvec![SORT.calls((Term::from(c.tensor(0)?).cut(), c.int(1)?, c.flag(2)))?.swap_remove(1)])
@@ -122,7 +121,7 @@ pub static ARGSORT: Op = Op {
 };
 
 pub static ARGSORT_STABLE: Op = Op {
-    sig: sig("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor"),
+    sig: sig("argsort.stable(Tensor self, *, bool stable, Dim dim=-1, bool descending=False) -> Tensor"),
     doc: "The positions that would sort a dimension; equal elements keep their order.",
     forms: FMO,
     body: composite(|c| {
@@ -163,7 +162,7 @@ fn with_size(t: &Tensor, dim: usize, n: usize) -> Dims {
 
 pub static TOPK: Op = Op {
     sig: sig(
-        "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
+        "topk(Tensor self, int k, Dim dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
     ),
     doc: "The `k` largest (or smallest) elements along a dimension, best first, and where they are.",
     forms: FMO,
@@ -177,7 +176,7 @@ pub static TOPK: Op = Op {
                     t.device().kind().to_uppercase()
                 )));
             }
-            let dim = wrap_dim(c.int(2)?, t.ndim())?;
+            let dim = c.dim(2);
             if k < 0 || k > t.shape().get(dim).copied().unwrap_or(1) as i64 {
                 return Err(Error::runtime("selected index k out of range"));
             }
@@ -202,7 +201,7 @@ fn run_topk(c: &Call, out: &[Tensor]) -> Result<()> {
     if out[0].numel() == 0 {
         return Ok(());
     }
-    let (k, dim) = (c.int(1)? as usize, wrap_dim(c.int(2)?, t.ndim())?);
+    let (k, dim) = (c.int(1)? as usize, c.dim(2));
     if k == 0 {
         return Ok(());
     }
@@ -215,7 +214,7 @@ fn run_topk(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static KTHVALUE: Op = Op {
-    sig: sig("kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"),
+    sig: sig("kthvalue(Tensor self, int k, Dim dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"),
     doc: "The `k`-th smallest element along a dimension, counted from one, and where it is.",
     forms: FMO,
     body: kernel(
@@ -224,7 +223,7 @@ pub static KTHVALUE: Op = Op {
             if t.dtype().is_complex() || t.dtype() == DType::Bool {
                 return Err(no_kernel("kthvalue_cpu", t.dtype()));
             }
-            let dim = wrap_dim(c.int(2)?, t.ndim())?;
+            let dim = c.dim(2);
             if t.shape().get(dim) == Some(&0) {
                 let text = format!("kthvalue(): Expected reduction dim {dim} to have non-zero size.");
                 return Err(Error::index(text));
@@ -242,7 +241,7 @@ pub static KTHVALUE: Op = Op {
         Some(run_kth),
     ),
     vjp: Vjp::Each(&[d(0, OUT1, |c| {
-        let dim = c.int(2).unwrap_or(0);
+        let dim = c.int(2);
         match c.flag(3) || c.ndim(0) == 0 {
             true => at_positions(c, 2, c.g(), c.out(1)),
             false => at_positions(c, 2, c.g().unsqueeze(dim), c.out(1).unsqueeze(dim)),
@@ -263,7 +262,7 @@ fn run_kth(c: &Call, out: &[Tensor]) -> Result<()> {
     if out[0].numel() == 0 {
         return Ok(());
     }
-    let (k, dim) = (c.int(1)? as usize, wrap_dim(c.int(2)?, t.ndim())?);
+    let (k, dim) = (c.int(1)? as usize, c.dim(2));
     let kept = |o: &Tensor| match !c.flag(3) && t.ndim() > 0 {
         true => o.with_layout(crate::layout::Layout {
             offset: o.layout().offset,

@@ -129,7 +129,7 @@ pub static POLYGAMMA: Op = Op {
         Ok((d, d))
     }),
     body: elementwise(&DERIVATIVES),
-    vjp: Vjp::Each(&[d(1, A1, |c| c.g() * POLYGAMMA.call((c.int(0).unwrap_or(0) + 1, c.arg(1))))]),
+    vjp: Vjp::Each(&[d(1, A1, |c| c.g() * POLYGAMMA.call((c.int(0) + 1, c.arg(1))))]),
     samples: &["1, f32[4](= 0.5, 1.0, 2.5, 7.0)", "2, f64[3](= 0.3, 1.5, 4.0)", "0, f32[3](pos)"],
     errors: &[("-1, f32[2]", "RuntimeError", "does not support negative n")],
     reference: "scipy.special.polygamma(x0, x1)",

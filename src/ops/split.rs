@@ -2,7 +2,7 @@
 
 use super::slice::{split_layouts, views};
 use crate::error::{Error, Result};
-use crate::layout::{Layout, wrap_dim};
+use crate::layout::Layout;
 use crate::op::*;
 use crate::tensor::{Meta, Tensor};
 
@@ -11,7 +11,7 @@ pub static OPS: &[&Op] =
 
 fn equal_parts(c: &Call) -> Result<Vec<Layout>> {
     let (t, step) = (c.tensor(0)?, c.int(1)?);
-    let dim = wrap_nonscalar(t, c.int(2)?, "split expects at least a 1-dimensional tensor")?;
+    let dim = nonscalar_dim(c, 2, "split expects at least a 1-dimensional tensor")?;
     let n = t.size(dim) as i64;
     if step < 0 {
         return Err(Error::runtime(format!("split expects split_size be non-negative, but got split_size={step}")));
@@ -31,7 +31,7 @@ fn equal_parts(c: &Call) -> Result<Vec<Layout>> {
 }
 
 pub static SPLIT: Op = Op {
-    sig: sig("split(Tensor self|tensor, int split_size_or_sections|split_size, int dim=0) -> Tensor[]"),
+    sig: sig("split(Tensor self|tensor, int split_size_or_sections|split_size, Dim dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into parts of a size; the last one may be smaller.",
     body: Body::Views(equal_parts),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
@@ -42,7 +42,7 @@ pub static SPLIT: Op = Op {
 };
 
 pub static SPLIT_SIZES: Op = Op {
-    sig: sig("split.sizes(Tensor self|tensor, int[] split_size_or_sections|split_size, int dim=0) -> Tensor[]"),
+    sig: sig("split.sizes(Tensor self|tensor, int[] split_size_or_sections|split_size, Dim dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into parts of the given sizes.",
     body: Body::Views(|c| split_layouts(c, 2, c.ints(1)?)),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
@@ -57,7 +57,7 @@ pub static SPLIT_SIZES: Op = Op {
 };
 
 pub static SPLIT_WITH_SIZES: Op = Op {
-    sig: sig("split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]"),
+    sig: sig("split_with_sizes(Tensor self, int[] split_sizes, Dim dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into parts of the given sizes.",
     body: composite(|c| SPLIT_SIZES.calls((c.tensor(0)?, c.ints(1)?, c.int(2)?))),
     vjp: Vjp::Composite,
@@ -74,7 +74,7 @@ fn apart(c: &Call, layouts: Vec<Layout>) -> Result<Outputs> {
 }
 
 pub static UNSAFE_SPLIT: Op = Op {
-    sig: sig("unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]"),
+    sig: sig("unsafe_split(Tensor self, int split_size, Dim dim=0) -> Tensor[]"),
     doc: "`split` into parts that autograd does not take for views: in place they change without its notice.",
     body: composite(|c| apart(c, equal_parts(c)?)),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
@@ -85,7 +85,7 @@ pub static UNSAFE_SPLIT: Op = Op {
 };
 
 pub static UNSAFE_SPLIT_WITH_SIZES: Op = Op {
-    sig: sig("unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]"),
+    sig: sig("unsafe_split_with_sizes(Tensor self, int[] split_sizes, Dim dim=0) -> Tensor[]"),
     doc: "`split_with_sizes` into parts that autograd does not take for views.",
     body: composite(|c| apart(c, split_layouts(c, 2, c.ints(1)?)?)),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
@@ -104,7 +104,7 @@ fn chunked(c: &Call, equal: &'static Op, given: &'static Op) -> Result<Outputs> 
     if chunks <= 0 {
         return Err(Error::runtime(format!("chunk expects `chunks` to be greater than 0, got: {chunks}")));
     }
-    let dim = wrap_dim(c.int(2)?, t.ndim())?;
+    let dim = c.dim(2);
     if t.size(dim) == 0 && chunks > 1 << 20 {
         return Err(Error::runtime(format!("{chunks} empty chunks are too many; at most {}", 1 << 20)));
     }
@@ -115,7 +115,7 @@ fn chunked(c: &Call, equal: &'static Op, given: &'static Op) -> Result<Outputs> 
 }
 
 pub static CHUNK: Op = Op {
-    sig: sig("chunk(Tensor self, int chunks, int dim=0) -> Tensor[]"),
+    sig: sig("chunk(Tensor self, int chunks, Dim dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into at most `chunks` parts of equal size; the last one may be smaller.",
     body: composite(|c| chunked(c, &SPLIT, &SPLIT_SIZES)),
     vjp: Vjp::Composite,
@@ -125,7 +125,7 @@ pub static CHUNK: Op = Op {
 };
 
 pub static UNSAFE_CHUNK: Op = Op {
-    sig: sig("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]"),
+    sig: sig("unsafe_chunk(Tensor self, int chunks, Dim dim=0) -> Tensor[]"),
     doc: "`chunk` into parts that autograd does not take for views.",
     body: composite(|c| chunked(c, &UNSAFE_SPLIT, &UNSAFE_SPLIT_WITH_SIZES)),
     vjp: Vjp::Composite,
@@ -139,15 +139,15 @@ pub static UNSAFE_CHUNK: Op = Op {
 
 /// The gradients of the parts of a split, zeros where none came back, put together again.
 fn joined(c: &Back) -> Term {
-    super::join::joined((0..c.grads.len()).map(|i| c.gi(i)), c.int(2).unwrap_or(0))
+    super::join::joined((0..c.grads.len()).map(|i| c.gi(i)), c.int(2))
 }
 
 pub static UNBIND: Op = Op {
-    sig: sig("unbind(Tensor self, int dim=0) -> Tensor[]"),
+    sig: sig("unbind(Tensor self, Dim dim=0) -> Tensor[]"),
     doc: "Each index of a dimension as a view of its own.",
     body: Body::Views(|c| {
         let t = c.tensor(0)?;
-        let dim = wrap_dim(c.int(1)?, t.ndim())?;
+        let dim = c.dim(1);
         if t.ndim() == 0 {
             return Err(Error::index("Dimension specified as 0 but tensor has no dimensions"));
         }
@@ -157,19 +157,19 @@ pub static UNBIND: Op = Op {
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let parts: Result<Vec<_>> = (0..c.grads.len()).map(|i| c.gi(i).ok()).collect();
-        parts.map_or_else(Term::from, |p| super::join::STACK.call((p, c.int(1).unwrap_or(0))))
+        parts.map_or_else(Term::from, |p| super::join::STACK.call((p, c.int(1))))
     })]),
     samples: &["f32[3,2]", "f32[2,3], 1"],
     errors: &[("f32[2], 2", "IndexError", "Dimension out of range")],
     ..OP
 };
 
-/// Wraps a dimension of a tensor that has dimensions.
-pub(super) fn wrap_nonscalar(t: &crate::tensor::Tensor, dim: i64, otherwise: &str) -> Result<usize> {
-    if t.ndim() == 0 {
+/// The dimension in argument `arg` of a tensor that has dimensions.
+pub(super) fn nonscalar_dim(c: &Call, arg: usize, otherwise: &str) -> Result<usize> {
+    if c.tensor(0)?.ndim() == 0 {
         return Err(Error::runtime(otherwise));
     }
-    wrap_dim(dim, t.ndim())
+    Ok(c.dim(arg))
 }
 
 /// Where a tensor of indices or sections cuts: it decides shapes, so it lies on the CPU.

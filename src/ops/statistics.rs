@@ -12,7 +12,6 @@ use super::sort::SORT;
 use super::view::TRANSPOSE;
 use crate::dtype::{Category, DType, Scalar, default_dtype};
 use crate::error::{Error, Result};
-use crate::layout::wrap_dim;
 use crate::op::*;
 use crate::tensor::Tensor;
 
@@ -48,7 +47,7 @@ fn quantile(c: &Call, q: &Tensor, skip_nan: bool) -> Result<Outputs> {
         ));
     }
     // The dimension comes last; all of them are one where none is given.
-    let dim = c.opt_int(2).map(|d| wrap_dim(d, t.ndim())).transpose()?;
+    let dim = c.opt_dim(2);
     let goes = |d: usize| dim.is_none_or(|dim| dim == d);
     let rest = (0..t.ndim()).filter(|&d| c.flag(3) || !goes(d)).map(|d| if goes(d) { 1 } else { t.size(d) as i64 });
     let shape: Ints = rest.chain([-1]).collect();
@@ -153,7 +152,7 @@ const BY_NUMBER: Op = Op {
 };
 pub static QUANTILE: Op = Op {
     sig: sig(
-        "quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+        "quantile(Tensor self, Tensor q, Dim? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
     ),
     doc: "The values at the shares `q` (0 to 1) of the order of all elements or along a dimension; several q come first.",
     body: composite(|c| by_tensor(c, false)),
@@ -161,7 +160,7 @@ pub static QUANTILE: Op = Op {
 };
 pub static QUANTILE_SCALAR: Op = Op {
     sig: sig(
-        "quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+        "quantile.scalar(Tensor self, float q, Dim? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
     ),
     doc: "The value at the share `q` (0 to 1) of the order of all elements or along a dimension.",
     body: composite(|c| by_number(c, false)),
@@ -169,7 +168,7 @@ pub static QUANTILE_SCALAR: Op = Op {
 };
 pub static NANQUANTILE: Op = Op {
     sig: sig(
-        "nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+        "nanquantile(Tensor self, Tensor q, Dim? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
     ),
     doc: "As `quantile`; NaNs are left out.",
     body: composite(|c| by_tensor(c, true)),
@@ -177,7 +176,7 @@ pub static NANQUANTILE: Op = Op {
 };
 pub static NANQUANTILE_SCALAR: Op = Op {
     sig: sig(
-        "nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+        "nanquantile.scalar(Tensor self, float q, Dim? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
     ),
     doc: "As `quantile`; NaNs are left out.",
     body: composite(|c| by_number(c, true)),

@@ -93,7 +93,7 @@ fn strided_pair(c: &Back) -> Result<(Layout, Layout)> {
         None => Layout::contiguous(&shape),
     };
     let offset = c.opt_int(3).unwrap_or(whole.offset as i64);
-    Ok((whole, Layout::as_strided(c.ints(1)?, c.ints(2)?, offset, usize::MAX)?))
+    Ok((whole, Layout::as_strided(c.ints(1), c.ints(2), offset, usize::MAX)?))
 }
 
 /// Whether two indices may reach one element: exact for layouts whose dimensions nest, else on the safe side.

@@ -7,7 +7,7 @@ use crate::cpu::index::{self, Wrong};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::gpu;
-use crate::layout::{Dims, Layout, Odometer, wrap_dim};
+use crate::layout::{Dims, Layout, Odometer};
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -170,7 +170,7 @@ pub static PUT: Op = Op {
 };
 
 pub static TAKE_ALONG_DIM: Op = Op {
-    sig: sig("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"),
+    sig: sig("take_along_dim(Tensor self, Tensor indices, Dim? dim=None) -> Tensor"),
     doc: "`gather` with `self` and `indices` broadcast against each other except in `dim`; without `dim` both are flattened.",
     forms: FMO,
     body: composite(|c| {
@@ -181,7 +181,7 @@ pub static TAKE_ALONG_DIM: Op = Op {
                 index.dtype().scalar_type_name()
             )));
         }
-        let Some(dim) = c.opt_int(2) else {
+        let Some(dim) = c.opt_dim(2) else {
             return super::gather::GATHER.calls((RESHAPE.call((t, [-1])), 0, RESHAPE.call((index, [-1]))));
         };
         if t.ndim() != index.ndim() {
@@ -191,7 +191,6 @@ pub static TAKE_ALONG_DIM: Op = Op {
                 index.ndim()
             )));
         }
-        let dim = wrap_dim(dim, t.ndim())?;
         let with = |shape: &[usize], n: usize| {
             let mut s: Dims = shape.into();
             if let Some(d) = s.get_mut(dim) {

@@ -5,7 +5,7 @@ use super::slice::DIAGONAL;
 use crate::cpu::flip;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
-use crate::layout::{Dims, wrap_dim};
+use crate::layout::Dims;
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -60,7 +60,7 @@ pub static TRIL: Op = Op {
     doc: "The lower triangle of matrices, zeros above the given diagonal.",
     forms: FMIO,
     body: kernel_onto(like_matrix, tri_cpu::<false>, Some(tri_gpu::<false>)),
-    vjp: Vjp::Each(&[d(0, 0, |c| TRIL.call((c.g(), c.int(1).unwrap_or(0))))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| TRIL.call((c.g(), c.int(1))))]),
     samples: &["f32[3,3]", "f32[2,3,4], 1", "f32[3,2], -1", "i64[3,3]"],
     errors: &[("f32[3]", "RuntimeError", "at least 2 dimensions")],
     reference: "np.tril(x0, diagonal)",
@@ -73,7 +73,7 @@ pub static TRIU: Op = Op {
     doc: "The upper triangle of matrices, zeros below the given diagonal.",
     forms: FMIO,
     body: kernel_onto(like_matrix, tri_cpu::<true>, Some(tri_gpu::<true>)),
-    vjp: Vjp::Each(&[d(0, 0, |c| TRIU.call((c.g(), c.int(1).unwrap_or(0))))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| TRIU.call((c.g(), c.int(1))))]),
     samples: &["f32[3,3]", "f32[2,3,4], 1", "f32[3,2], -1", "i64[3,3]"],
     errors: &[("f32[3]", "RuntimeError", "at least 2 dimensions")],
     reference: "np.triu(x0, diagonal)",
@@ -137,10 +137,10 @@ pub static TRIU_INDICES: Op = Op {
 };
 
 /// The two dimensions of the result that the diagonal runs over, and the result's shape.
-fn embedded(c: &dyn Arguments) -> Result<(usize, usize, Dims)> {
+fn embedded(c: &dyn Dimensions) -> Result<(usize, usize, Dims)> {
     let (t, offset) = (c.tensor(0)?, c.int(1)?);
-    let n = t.ndim() + 1;
-    let (a, b) = (wrap_dim(c.int(2)?, n)?, wrap_dim(c.int(3)?, n)?);
+    let _n = t.ndim() + 1;
+    let (a, b) = (c.dim(2), c.dim(3));
     if a == b {
         return Err(Error::runtime(format!("diagonal dimensions cannot be identical {}, {}", c.int(2)?, c.int(3)?)));
     }
@@ -161,7 +161,7 @@ fn embed(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static DIAG_EMBED: Op = Op {
-    sig: sig("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"),
+    sig: sig("diag_embed(Tensor self, int offset=0, Dim+ dim1=-2, Dim+ dim2=-1) -> Tensor"),
     doc: "Matrices whose diagonals are the last dimension of the input, zeros elsewhere.",
     body: kernel(
         |c| {
@@ -172,7 +172,7 @@ pub static DIAG_EMBED: Op = Op {
         Some(embed),
     ),
     vjp: Vjp::Each(&[d(0, 0, |c| {
-        let at = |i| c.int(i).unwrap_or(0);
+        let at = |i| c.int(i);
         DIAGONAL.call((c.g(), at(1), at(2), at(3)))
     })]),
     samples: &["f32[3]", "f32[2,3], 1", "f32[2,3], -1, 0, 2"],
@@ -208,7 +208,7 @@ fn diagonal_of(t: &Tensor, c: &dyn Arguments) -> Result<Tensor> {
 }
 
 pub static DIAGONAL_COPY: Op = Op {
-    sig: sig("diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor"),
+    sig: sig("diagonal_copy(Tensor self, int offset=0, Dim dim1=0, Dim dim2=1) -> Tensor"),
     doc: "The diagonal of two dimensions in new memory.",
     forms: FO,
     body: kernel(
@@ -217,7 +217,7 @@ pub static DIAGONAL_COPY: Op = Op {
         Some(|c, out| out[0].copy_raw(&diagonal_of(c.tensor(0)?, c)?)),
     ),
     vjp: Vjp::Each(&[d(0, 0, |c| {
-        let at = |i| c.int(i).unwrap_or(0);
+        let at = |i| c.int(i);
         c.unwindow(&super::slice::DIAGONAL_BACKWARD, |l| l.diagonal(at(1), at(2), at(3)))
     })]),
     node: "DiagonalBackward0_copy",

@@ -17,7 +17,6 @@ use super::sort::SORT;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::gpu;
-use crate::layout::wrap_dim;
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -153,13 +152,13 @@ fn distinct(t: &Tensor, along: usize, sorted: bool, asked: Asked) -> Result<Outp
 }
 
 /// The checks, and a flat input where no dimension is given.
-fn checked(c: &Call, dim: Option<i64>, sorted: bool, asked: Asked) -> Result<Outputs> {
+fn checked(c: &Call, at: usize, sorted: bool, asked: Asked) -> Result<Outputs> {
     let t = c.tensor(0)?;
     if t.dtype().is_complex() {
         let name = t.dtype().scalar_type_name();
         return Err(Error::not_implemented(format!("\"unique\" not implemented for '{name}'")));
     }
-    let Some(dim) = dim else {
+    let Some(along) = c.opt_dim(at) else {
         let mut out = distinct(&Term::from(t).reshape(&[-1]).ok()?, 0, sorted, asked)?;
         if asked.inverse {
             out[1] = Term::from(&out[1]).reshape(&Term::from(t).sizes()).ok()?;
@@ -167,9 +166,8 @@ fn checked(c: &Call, dim: Option<i64>, sorted: bool, asked: Asked) -> Result<Out
         return Ok(out);
     };
     if t.ndim() == 0 {
-        return Err(Error::index(format!("Dimension specified as {dim} but tensor has no dimensions")));
+        return Err(Error::index(format!("Dimension specified as {} but tensor has no dimensions", c.int(at)?)));
     }
-    let along = wrap_dim(dim, t.ndim())?;
     if (0..t.ndim()).any(|d| d != along && t.size(d) == 0) {
         return Err(Error::runtime(
             "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied",
@@ -180,11 +178,11 @@ fn checked(c: &Call, dim: Option<i64>, sorted: bool, asked: Asked) -> Result<Out
 
 /// `unique`, whose dimension is argument 4.
 fn unique<const INVERSE: bool, const COUNTS: bool>(c: &Call) -> Result<Outputs> {
-    quiet(|| checked(c, c.opt_int(4), true, Asked { inverse: INVERSE, counts: COUNTS }))
+    quiet(|| checked(c, 4, true, Asked { inverse: INVERSE, counts: COUNTS }))
 }
 /// `unique_consecutive`, whose dimension is argument 3.
 fn consecutive<const INVERSE: bool, const COUNTS: bool>(c: &Call) -> Result<Outputs> {
-    quiet(|| checked(c, c.opt_int(3), false, Asked { inverse: INVERSE, counts: COUNTS }))
+    quiet(|| checked(c, 3, false, Asked { inverse: INVERSE, counts: COUNTS }))
 }
 
 // A fresh cell for every literal is what taking over its parts must give.
@@ -196,7 +194,7 @@ const DISTINCT: Op = Op {
 
 pub static UNIQUE: Op = Op {
     sig: sig(
-        "unique(Tensor self, bool sorted=True, False return_inverse=False, False return_counts=False, int? dim=None) -> Tensor",
+        "unique(Tensor self, bool sorted=True, False return_inverse=False, False return_counts=False, Dim? dim=None) -> Tensor",
     ),
     doc: "The distinct elements in ascending order, or the distinct slices along `dim` in lexicographic order.",
     body: composite(unique::<false, false>),
@@ -213,7 +211,7 @@ pub static UNIQUE: Op = Op {
 };
 pub static UNIQUE_INVERSE: Op = Op {
     sig: sig(
-        "unique.inverse(Tensor self, bool sorted=True, True return_inverse=True, False return_counts=False, int? dim=None) -> Tensor[]",
+        "unique.inverse(Tensor self, bool sorted=True, True return_inverse=True, False return_counts=False, Dim? dim=None) -> Tensor[]",
     ),
     doc: "The distinct elements, and for each element of the input the position of its like among them.",
     body: composite(unique::<true, false>),
@@ -227,7 +225,7 @@ pub static UNIQUE_INVERSE: Op = Op {
 };
 pub static UNIQUE_COUNTS: Op = Op {
     sig: sig(
-        "unique.counts(Tensor self, bool sorted=True, False return_inverse=False, True return_counts=True, int? dim=None) -> Tensor[]",
+        "unique.counts(Tensor self, bool sorted=True, False return_inverse=False, True return_counts=True, Dim? dim=None) -> Tensor[]",
     ),
     doc: "The distinct elements and how often each occurs.",
     body: composite(unique::<false, true>),
@@ -237,7 +235,7 @@ pub static UNIQUE_COUNTS: Op = Op {
 };
 pub static UNIQUE_BOTH: Op = Op {
     sig: sig(
-        "unique.inverse_counts(Tensor self, bool sorted=True, True return_inverse=True, True return_counts=True, int? dim=None) -> Tensor[]",
+        "unique.inverse_counts(Tensor self, bool sorted=True, True return_inverse=True, True return_counts=True, Dim? dim=None) -> Tensor[]",
     ),
     doc: "The distinct elements, for each element the position of its like, and how often each occurs.",
     body: composite(unique::<true, true>),
@@ -248,7 +246,7 @@ pub static UNIQUE_BOTH: Op = Op {
 
 pub static CONSECUTIVE: Op = Op {
     sig: sig(
-        "unique_consecutive(Tensor self, False return_inverse=False, False return_counts=False, int? dim=None) -> Tensor",
+        "unique_consecutive(Tensor self, False return_inverse=False, False return_counts=False, Dim? dim=None) -> Tensor",
     ),
     doc: "The elements, or slices along `dim`, that differ from the one before.",
     body: composite(consecutive::<false, false>),
@@ -257,7 +255,7 @@ pub static CONSECUTIVE: Op = Op {
 };
 pub static CONSECUTIVE_INVERSE: Op = Op {
     sig: sig(
-        "unique_consecutive.inverse(Tensor self, True return_inverse=True, False return_counts=False, int? dim=None) -> Tensor[]",
+        "unique_consecutive.inverse(Tensor self, True return_inverse=True, False return_counts=False, Dim? dim=None) -> Tensor[]",
     ),
     doc: "The elements that differ from the one before, and for each element the position of its run.",
     body: composite(consecutive::<true, false>),
@@ -267,7 +265,7 @@ pub static CONSECUTIVE_INVERSE: Op = Op {
 };
 pub static CONSECUTIVE_COUNTS: Op = Op {
     sig: sig(
-        "unique_consecutive.counts(Tensor self, False return_inverse=False, True return_counts=True, int? dim=None) -> Tensor[]",
+        "unique_consecutive.counts(Tensor self, False return_inverse=False, True return_counts=True, Dim? dim=None) -> Tensor[]",
     ),
     doc: "The elements that differ from the one before, and the lengths of their runs.",
     body: composite(consecutive::<false, true>),
@@ -277,7 +275,7 @@ pub static CONSECUTIVE_COUNTS: Op = Op {
 };
 pub static CONSECUTIVE_BOTH: Op = Op {
     sig: sig(
-        "unique_consecutive.inverse_counts(Tensor self, True return_inverse=True, True return_counts=True, int? dim=None) -> Tensor[]",
+        "unique_consecutive.inverse_counts(Tensor self, True return_inverse=True, True return_counts=True, Dim? dim=None) -> Tensor[]",
     ),
     doc: "The elements that differ from the one before, the position of each element's run, and the lengths of the runs.",
     body: composite(consecutive::<true, true>),

@@ -2,7 +2,7 @@
 
 use super::slice::{SELECT_BACKWARD, SLICE_BACKWARD};
 use crate::error::{Error, Result};
-use crate::layout::{Dims, Layout, wrap_dim, wrap_dims};
+use crate::layout::{Dims, Layout, wrap_dims};
 use crate::op::*;
 use crate::tensor::{INFERENCE, Tensor};
 use smallvec::smallvec;
@@ -119,7 +119,7 @@ pub static PERMUTE: Op = Op {
         Ok(t.layout().permute(&permutation(c.ints(1)?, t.ndim())?))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| {
-        let dims = c.ints(1).unwrap_or(&[]);
+        let dims = c.ints(1);
         let n = c.ndim(0) as i64;
         let mut inverse: Ints = smallvec![0; dims.len()];
         dims.iter().enumerate().for_each(|(i, &p)| inverse[p.rem_euclid(n.max(1)) as usize] = i as i64);
@@ -148,15 +148,15 @@ fn permutation(dims: &[i64], ndim: usize) -> Result<Dims> {
 }
 
 pub static TRANSPOSE: Op = Op {
-    sig: sig("transpose(Tensor self, int dim0|axis0, int dim1|axis1) -> Tensor"),
+    sig: sig("transpose(Tensor self, Dim dim0|axis0, Dim dim1|axis1) -> Tensor"),
     doc: "Swaps two dimensions.",
     aliases: &["swapaxes", "swapdims"],
     forms: FMI,
     body: Body::View(|c| {
         let t = c.tensor(0)?;
-        Ok(t.layout().transpose(wrap_dim(c.int(1)?, t.ndim())?, wrap_dim(c.int(2)?, t.ndim())?))
+        Ok(t.layout().transpose(c.dim(1), c.dim(2)))
     }),
-    vjp: Vjp::Each(&[d(0, 0, |c| TRANSPOSE.call((c.g(), c.int(1).unwrap_or(0), c.int(2).unwrap_or(0))))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| TRANSPOSE.call((c.g(), c.int(1), c.int(2))))]),
     inplace_node: "TransposeBackward1",
     samples: &["f32[2,3], 0, 1", "f32[2,3,4], -1, 0"],
     errors: &[("f32[2,3], 0, 2", "IndexError", "Dimension out of range")],
@@ -211,12 +211,12 @@ pub static SQUEEZE: Op = Op {
 };
 
 pub static SQUEEZE_DIM: Op = Op {
-    sig: sig("squeeze.dim(Tensor self, int dim) -> Tensor"),
+    sig: sig("squeeze.dim(Tensor self, Dim dim) -> Tensor"),
     doc: "Drops a dimension if it is of size one.",
     forms: FMI,
     body: Body::View(|c| {
         let t = c.tensor(0)?;
-        let dim = wrap_dim(c.int(1)?, t.ndim())?;
+        let dim = c.dim(1);
         Ok(t.layout().squeeze(|i| i == dim))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
@@ -229,12 +229,12 @@ pub static SQUEEZE_DIM: Op = Op {
 };
 
 pub static SQUEEZE_DIMS: Op = Op {
-    sig: sig("squeeze.dims(Tensor self, int[] dim) -> Tensor"),
+    sig: sig("squeeze.dims(Tensor self, Dim[] dim) -> Tensor"),
     doc: "Drops the given dimensions where they are of size one.",
     forms: FMI,
     body: Body::View(|c| {
         let t = c.tensor(0)?;
-        let dims = wrap_dims(c.ints(1)?, t.ndim())?;
+        let dims = c.distinct_dims(1)?;
         Ok(t.layout().squeeze(|i| dims.contains(&i)))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
@@ -247,14 +247,14 @@ pub static SQUEEZE_DIMS: Op = Op {
 };
 
 pub static UNSQUEEZE: Op = Op {
-    sig: sig("unsqueeze(Tensor self, int dim) -> Tensor"),
+    sig: sig("unsqueeze(Tensor self, Dim+ dim) -> Tensor"),
     doc: "Inserts a dimension of size one.",
     forms: FMI,
     body: Body::View(|c| {
         let t = c.tensor(0)?;
-        Ok(t.layout().unsqueeze(wrap_dim(c.int(1)?, t.ndim() + 1)?))
+        Ok(t.layout().unsqueeze(c.dim(1)))
     }),
-    vjp: Vjp::Each(&[d(0, 0, |c| SQUEEZE_DIM.call((c.g(), c.int(1).unwrap_or(0))))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| SQUEEZE_DIM.call((c.g(), c.int(1))))]),
     inplace_node: "UnsqueezeBackward1",
     samples: &["f32[2,3], 0", "f32[2,3], -1", "f32[2,3], 1"],
     errors: &[("f32[2,3], 4", "IndexError", "Dimension out of range")],
@@ -263,14 +263,14 @@ pub static UNSQUEEZE: Op = Op {
 };
 
 pub static SELECT: Op = Op {
-    sig: sig("select(Tensor self, int dim, int index) -> Tensor"),
+    sig: sig("select(Tensor self, Dim dim, int index) -> Tensor"),
     doc: "One index of a dimension, which disappears.",
     body: Body::View(|c| {
         let (t, index) = (c.tensor(0)?, c.int(2)?);
         if t.ndim() == 0 {
             return Err(Error::index("select() cannot be applied to a 0-dim tensor."));
         }
-        let dim = wrap_dim(c.int(1)?, t.ndim())?;
+        let dim = c.dim(1);
         let n = t.size(dim) as i64;
         if index < -n || index >= n {
             return Err(Error::index(format!(
@@ -282,8 +282,8 @@ pub static SELECT: Op = Op {
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         c.unwindow(&SELECT_BACKWARD, |l| {
-            let dim = wrap_dim(c.int(1)?, l.ndim())?;
-            Ok(l.select(dim, c.int(2)?.rem_euclid(l.shape[dim] as i64) as usize))
+            let dim = c.dim(1);
+            Ok(l.select(dim, c.int(2).rem_euclid(l.shape[dim] as i64) as usize))
         })
     })]),
     samples: &["f32[2,3], 0, 1", "f32[2,3], -1, -1"],
@@ -297,7 +297,7 @@ pub static SELECT: Op = Op {
 };
 
 pub static SLICE: Op = Op {
-    sig: sig("_slice(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor"),
+    sig: sig("_slice(Tensor self, Dim dim=0, int? start=None, int? end=None, int step=1) -> Tensor"),
     doc: "Every `step`-th index of a dimension from `start` to `end`: what `x[start:end:step]` calls.",
     forms: HIDDEN,
     body: Body::View(|c| {
@@ -305,18 +305,19 @@ pub static SLICE: Op = Op {
         if t.ndim() == 0 {
             return Err(Error::runtime("slice() cannot be applied to a 0-dim tensor."));
         }
-        sliced(t.layout(), c)
+        sliced(t.layout(), c.dim(1), [c.opt_int(2), c.opt_int(3), c.opt_int(4)])
     }),
-    vjp: Vjp::Each(&[d(0, 0, |c| c.unwindow(&SLICE_BACKWARD, |l| sliced(l, c)))]),
+    vjp: Vjp::Each(&[d(0, 0, |c| {
+        c.unwindow(&SLICE_BACKWARD, |l| sliced(l, c.dim(1), [c.opt_int(2), c.opt_int(3), c.opt_int(4)]))
+    })]),
     samples: &["f32[5,3], 0, 1, 4", "f32[5,3], 0, 0, 5, 2", "f32[5,3], 1, -2"],
     errors: &[("f32[5], 0, 0, 3, 0", "ValueError", "greater than zero")],
     keeps: Some("dim end self_sym_sizes start step"),
     ..OP
 };
 
-pub(super) fn sliced(l: &Layout, c: &dyn Arguments) -> Result<Layout> {
-    let dim = wrap_dim(c.int(1)?, l.ndim())?;
-    let slice = crate::layout::Slice { start: c.opt_int(2), stop: c.opt_int(3), step: c.opt_int(4) };
+pub(super) fn sliced(l: &Layout, dim: usize, [start, stop, step]: [Option<i64>; 3]) -> Result<Layout> {
+    let slice = crate::layout::Slice { start, stop, step };
     Ok(l.slice(dim, slice.resolve(l.shape[dim])?))
 }
 

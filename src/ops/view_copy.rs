@@ -120,7 +120,7 @@ pub static PERMUTE_COPY: Op = Op {
 };
 
 pub static SELECT_COPY: Op = Op {
-    sig: sig("select_copy(Tensor self, int dim, int index) -> Tensor"),
+    sig: sig("select_copy(Tensor self, Dim dim, int index) -> Tensor"),
     doc: "`select` into new memory.",
     copies: Some(&SELECT),
     node: "SelectBackward0_copy",
@@ -131,7 +131,7 @@ pub static SELECT_COPY: Op = Op {
 };
 
 pub static SLICE_COPY: Op = Op {
-    sig: sig("slice_copy(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor"),
+    sig: sig("slice_copy(Tensor self, Dim dim=0, int? start=None, int? end=None, int step=1) -> Tensor"),
     doc: "`slice` into new memory.",
     copies: Some(&SLICE),
     node: "SliceBackward0_copy",
@@ -142,7 +142,7 @@ pub static SLICE_COPY: Op = Op {
 };
 
 pub static SPLIT_COPY: Op = Op {
-    sig: sig("split_copy(Tensor self, int split_size, int dim=0) -> Tensor[]"),
+    sig: sig("split_copy(Tensor self, int split_size, Dim dim=0) -> Tensor[]"),
     doc: "`split` into new memory.",
     copies: Some(&SPLIT),
     node: "SplitBackward0_copy",
@@ -153,7 +153,7 @@ pub static SPLIT_COPY: Op = Op {
 };
 
 pub static SPLIT_WITH_SIZES_COPY: Op = Op {
-    sig: sig("split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]"),
+    sig: sig("split_with_sizes_copy(Tensor self, int[] split_sizes, Dim dim=0) -> Tensor[]"),
     doc: "`split_with_sizes` into new memory.",
     copies: Some(&SPLIT_SIZES),
     node: "SplitWithSizesBackward0_copy",
@@ -174,7 +174,7 @@ pub static SQUEEZE_COPY: Op = Op {
 };
 
 pub static SQUEEZE_DIM_COPY: Op = Op {
-    sig: sig("squeeze_copy.dim(Tensor self, int dim) -> Tensor"),
+    sig: sig("squeeze_copy.dim(Tensor self, Dim dim) -> Tensor"),
     doc: "`squeeze` into new memory.",
     copies: Some(&SQUEEZE_DIM),
     node: "SqueezeBackward1_copy",
@@ -185,7 +185,7 @@ pub static SQUEEZE_DIM_COPY: Op = Op {
 };
 
 pub static SQUEEZE_DIMS_COPY: Op = Op {
-    sig: sig("squeeze_copy.dims(Tensor self, int[] dim) -> Tensor"),
+    sig: sig("squeeze_copy.dims(Tensor self, Dim[] dim) -> Tensor"),
     doc: "`squeeze` into new memory.",
     copies: Some(&SQUEEZE_DIMS),
     node: "SqueezeBackward2_copy",
@@ -206,7 +206,7 @@ pub static T_COPY: Op = Op {
 };
 
 pub static TRANSPOSE_COPY: Op = Op {
-    sig: sig("transpose_copy(Tensor self, int dim0, int dim1) -> Tensor"),
+    sig: sig("transpose_copy(Tensor self, Dim dim0, Dim dim1) -> Tensor"),
     doc: "`transpose` into new memory.",
     copies: Some(&TRANSPOSE),
     node: "TransposeBackward0_copy",
@@ -216,7 +216,7 @@ pub static TRANSPOSE_COPY: Op = Op {
 };
 
 pub static UNBIND_COPY: Op = Op {
-    sig: sig("unbind_copy(Tensor self, int dim=0) -> Tensor[]"),
+    sig: sig("unbind_copy(Tensor self, Dim dim=0) -> Tensor[]"),
     doc: "`unbind` into new memory.",
     copies: Some(&UNBIND),
     node: "UnbindBackward0_copy",
@@ -226,7 +226,7 @@ pub static UNBIND_COPY: Op = Op {
 };
 
 pub static UNFOLD_COPY: Op = Op {
-    sig: sig("unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor"),
+    sig: sig("unfold_copy(Tensor self, Dim dimension, int size, int step) -> Tensor"),
     doc: "`unfold` into new memory.",
     copies: Some(&UNFOLD),
     node: "UnfoldBackward0_copy",
@@ -237,7 +237,7 @@ pub static UNFOLD_COPY: Op = Op {
 };
 
 pub static UNSQUEEZE_COPY: Op = Op {
-    sig: sig("unsqueeze_copy(Tensor self, int dim) -> Tensor"),
+    sig: sig("unsqueeze_copy(Tensor self, Dim+ dim) -> Tensor"),
     doc: "`unsqueeze` into new memory.",
     copies: Some(&UNSQUEEZE),
     node: "UnsqueezeBackward0_copy",
@@ -332,9 +332,9 @@ pub static NARROW_COPY: Op = Op {
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         c.unwindow(&super::slice::SLICE_BACKWARD, |l| {
-            let dim = wrap_dim(c.int(1)?, l.ndim())?;
-            let start = c.int(2)?.rem_euclid(l.shape[dim].max(1) as i64 + (c.int(2)? >= 0) as i64);
-            Ok(l.slice(dim, (start as usize, c.int(3)? as usize, 1)))
+            let dim = wrap_dim(c.int(1), l.ndim())?;
+            let start = c.int(2).rem_euclid(l.shape[dim].max(1) as i64 + (c.int(2) >= 0) as i64);
+            Ok(l.slice(dim, (start as usize, c.int(3) as usize, 1)))
         })
     })]),
     samples: &["f32[3,4], 0, 1, 2", "f32[3,4], -1, -3, 2", "f32[3], 0, 3, 0"],

@@ -3,7 +3,7 @@
 use super::same_dtype;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::layout::{broadcast, wrap_dim};
+use crate::layout::broadcast;
 use crate::op::*;
 use crate::ops::needs::quiet;
 use crate::ops::reorder::ROLL;
@@ -16,7 +16,7 @@ fn product(c: &Call) -> Result<Outputs> {
     if a.ndim() != b.ndim() {
         return Err(Error::runtime("linalg.cross: inputs must have the same number of dimensions."));
     }
-    let at = wrap_dim(dim, a.ndim())?;
+    let at = c.dim(2);
     let [m, n] = [a, b].map(|t| t.shape().get(at).copied().unwrap_or(1));
     if m != 3 || n != 3 {
         return Err(Error::runtime(format!(
@@ -35,13 +35,13 @@ fn product(c: &Call) -> Result<Outputs> {
 }
 
 pub static LINALG_CROSS: Op = Op {
-    sig: sig("linalg.cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor"),
+    sig: sig("linalg.cross(Tensor input, Tensor other, *, Dim dim=-1) -> Tensor"),
     doc: "The cross product along a dimension of length 3; the other dimensions broadcast.",
     forms: FO,
     body: composite(product),
     vjp: Vjp::Each(&[
-        d(0, A1, |c| LINALG_CROSS.call((c.arg(1).conj(), c.g(), c.int(2).unwrap_or(-1)))),
-        d(1, A0, |c| LINALG_CROSS.call((c.g(), c.arg(0).conj(), c.int(2).unwrap_or(-1)))),
+        d(0, A1, |c| LINALG_CROSS.call((c.arg(1).conj(), c.g(), c.int(2)))),
+        d(1, A0, |c| LINALG_CROSS.call((c.g(), c.arg(0).conj(), c.int(2)))),
     ]),
     node: "LinalgCrossBackward0",
     samples: &["f32[3], f32[3]", "f32[2,3], f32[1,3]", "f32[3,2], f32[3,2], dim=0", "c64[2,3], c64[2,3]"],
@@ -56,7 +56,7 @@ pub static LINALG_CROSS: Op = Op {
 };
 
 pub static CROSS: Op = Op {
-    sig: sig("cross(Tensor self, Tensor other, int? dim=None) -> Tensor"),
+    sig: sig("cross(Tensor self, Tensor other, Dim? dim=None) -> Tensor"),
     doc: "The cross product along a dimension of length 3, by default the first that is of that length.",
     forms: FMO,
     body: composite(|c| {

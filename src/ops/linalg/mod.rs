@@ -262,12 +262,12 @@ impl Term {
 
 /// A dimension of size one dropped from a fresh result: named apart so that `grad_fn` reads as in PyTorch.
 pub static DROP_DIM: Op = Op {
-    sig: sig("_squeeze(Tensor self, int dim) -> Tensor"),
+    sig: sig("_squeeze(Tensor self, Dim dim) -> Tensor"),
     doc: "Drops a dimension of size one.",
     forms: HIDDEN,
     body: Body::View(|c| {
         let t = c.tensor(0)?;
-        let dim = crate::layout::wrap_dim(c.int(1)?, t.ndim())?;
+        let dim = c.dim(1);
         Ok(t.layout().squeeze(|d| d == dim))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),

@@ -106,7 +106,7 @@ fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 fn grad_input(c: &Back) -> Term {
-    let (how, ignored) = (c.int(3).unwrap_or(0), c.int(4).unwrap_or(0));
+    let (how, ignored) = (c.int(3), c.int(4));
     let weight = c.opt_tensor(2).map_or(Value::None, Value::from);
     let (g, total) = match (c.g().ok(), c.out(1).ok()) {
         (Ok(g), Ok(total)) => (g, total),
@@ -185,7 +185,7 @@ pub static NLL_BACKWARD: Op = Op {
             Ok(h) => Value::from(h),
             Err(e) => return e.into(),
         };
-        let args: Args = smallvec![h, target, weight, c.int(3).unwrap_or(0).into(), c.int(4).unwrap_or(0).into()];
+        let args: Args = smallvec![h, target, weight, c.int(3).into(), c.int(4).into()];
         Term(NLL.calls(args).map(|mut out| out.swap_remove(0)))
     })]),
     samples: &["f32[], i64[3](0..4), None, 1, -100, f32[](=3), (3, 4)"],

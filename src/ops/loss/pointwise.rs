@@ -164,7 +164,7 @@ fn only_floats(c: &Call, kernel: &str) -> Result<()> {
 }
 
 fn smooth_slope(c: &Back) -> Term {
-    DIV.call((difference(c), c.float(5).unwrap_or(1.0))).clamp_(-1.0, 1.0)
+    DIV.call((difference(c), c.float(5))).clamp_(-1.0, 1.0)
 }
 
 pub static SMOOTH_L1_LOSS: Op = Op {
@@ -239,7 +239,7 @@ pub static HUBER: Op = Op {
 };
 
 fn huber_slope(c: &Back) -> Term {
-    let delta = c.float(3).unwrap_or(1.0);
+    let delta = c.float(3);
     let [own, other] = [0, 1].map(|i| c.facts(i).dtype);
     if own != other {
         let (got, wanted) = (other.scalar_type_name(), own.scalar_type_name());

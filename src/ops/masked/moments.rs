@@ -53,7 +53,7 @@ fn mean(c: &Call) -> Result<Outputs> {
 
 pub static MEAN: Op = Op {
     sig: sig(
-        "masked.mean(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+        "masked.mean(Tensor input, Dim[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The mean of the elements that the mask lets through, of all or over the given dimensions; NaN of none.",
     body: composite(mean),
@@ -117,7 +117,7 @@ const VARIANCE: Op = Op {
 };
 pub static VAR: Op = Op {
     sig: sig(
-        "masked.var(Tensor input, int[1]? dim=None, bool? unbiased=None, *, Scalar? correction=None, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+        "masked.var(Tensor input, Dim[1]? dim=None, bool? unbiased=None, *, Scalar? correction=None, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The variance of the elements that the mask lets through: the divisor is their number less `correction`, by default 1, or 0 where not `unbiased`.",
     body: composite(|c| variance(c)?.outputs()),
@@ -126,7 +126,7 @@ pub static VAR: Op = Op {
 };
 pub static STD: Op = Op {
     sig: sig(
-        "masked.std(Tensor input, int[1]? dim=None, bool? unbiased=None, *, Scalar? correction=None, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+        "masked.std(Tensor input, Dim[1]? dim=None, bool? unbiased=None, *, Scalar? correction=None, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The standard deviation of the elements that the mask lets through: the square root of `masked.var`.",
     body: composite(|c| variance(c)?.sqrt().outputs()),

@@ -3,7 +3,6 @@
 use super::reduce::NORM;
 use super::{Identity, asked, greatest, kept, least, one, zero};
 use crate::error::Result;
-use crate::layout::wrap_dim;
 use crate::op::*;
 use crate::ops::minmax::CLAMP_MIN;
 use crate::ops::{scan, softmax};
@@ -14,7 +13,7 @@ pub static OPS: &[&Op] = &[&SOFTMAX, &LOG_SOFTMAX, &SOFTMIN, &CUMSUM, &CUMPROD, 
 /// The input without what is masked out, the dimension, and in which dtype to compute.
 fn along(c: &Call, op: &'static Op, identity: Identity, negate: bool) -> Result<Term> {
     let t = c.tensor(0)?;
-    let dim = wrap_dim(c.int(1)?, t.ndim())? as i64;
+    let dim = c.dim(1) as i64;
     let kept = kept(c, identity)?;
     let dtype = asked(c).unwrap_or(t.dtype());
     let kept = if negate { -kept } else { kept };
@@ -38,14 +37,14 @@ const ALONG: Op = Op {
 };
 
 pub static SOFTMAX: Op = Op {
-    sig: sig("masked.softmax(Tensor input, int dim, *, DType? dtype=None, Tensor? mask=None) -> Tensor"),
+    sig: sig("masked.softmax(Tensor input, Dim dim, *, DType? dtype=None, Tensor? mask=None) -> Tensor"),
     doc: "`exp(x) / sum(exp(x))` along a dimension over the elements that the mask lets through; zero elsewhere, NaN where none is.",
     body: composite(|c| along(c, &softmax::SOFTMAX, least, false)?.outputs()),
     reference: "(lambda e: e / np.sum(e, axis=dim, keepdims=True))(np.exp(x0.astype(float)) * (1 if mask is None else mask))",
     ..ALONG
 };
 pub static LOG_SOFTMAX: Op = Op {
-    sig: sig("masked.log_softmax(Tensor input, int dim, *, DType? dtype=None, Tensor? mask=None) -> Tensor"),
+    sig: sig("masked.log_softmax(Tensor input, Dim dim, *, DType? dtype=None, Tensor? mask=None) -> Tensor"),
     doc: "The logarithm of the softmax over the elements that the mask lets through; minus infinity elsewhere, NaN where none is.",
     body: composite(|c| along(c, &softmax::LOG_SOFTMAX, least, false)?.outputs()),
     samples: &[
@@ -58,21 +57,21 @@ pub static LOG_SOFTMAX: Op = Op {
     ..ALONG
 };
 pub static SOFTMIN: Op = Op {
-    sig: sig("masked.softmin(Tensor input, int dim, *, DType? dtype=None, Tensor? mask=None) -> Tensor"),
+    sig: sig("masked.softmin(Tensor input, Dim dim, *, DType? dtype=None, Tensor? mask=None) -> Tensor"),
     doc: "The softmax of the negated elements that the mask lets through.",
     body: composite(|c| along(c, &softmax::SOFTMAX, greatest, true)?.outputs()),
     reference: "(lambda e: e / np.sum(e, axis=dim, keepdims=True))(np.exp(-x0.astype(float)) * (1 if mask is None else mask))",
     ..ALONG
 };
 pub static CUMSUM: Op = Op {
-    sig: sig("masked.cumsum(Tensor input, int dim, *, DType? dtype=None, Tensor? mask=None) -> Tensor"),
+    sig: sig("masked.cumsum(Tensor input, Dim dim, *, DType? dtype=None, Tensor? mask=None) -> Tensor"),
     doc: "The running sum along a dimension of the elements that the mask lets through.",
     body: composite(|c| along(c, &scan::CUMSUM, zero, false)?.outputs()),
     reference: "np.cumsum(x0 * (1 if mask is None else mask), axis=dim)",
     ..ALONG
 };
 pub static CUMPROD: Op = Op {
-    sig: sig("masked.cumprod(Tensor input, int dim, *, DType? dtype=None, Tensor? mask=None) -> Tensor"),
+    sig: sig("masked.cumprod(Tensor input, Dim dim, *, DType? dtype=None, Tensor? mask=None) -> Tensor"),
     doc: "The running product along a dimension of the elements that the mask lets through.",
     body: composite(|c| along(c, &scan::CUMPROD, one, false)?.outputs()),
     reference: "np.cumprod(x0 if mask is None else np.where(mask, x0, 1), axis=dim)",
@@ -81,7 +80,7 @@ pub static CUMPROD: Op = Op {
 
 pub static NORMALIZE: Op = Op {
     sig: sig(
-        "masked.normalize(Tensor input, Scalar ord, int[1]? dim, *, float eps=1e-12, DType? dtype=None, Tensor? mask=None) -> Tensor",
+        "masked.normalize(Tensor input, Scalar ord, Dim[1]? dim, *, float eps=1e-12, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The elements that the mask lets through over their norm along a dimension, which counts as at least `eps`; zero elsewhere.",
     forms: F,

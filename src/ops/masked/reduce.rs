@@ -3,7 +3,6 @@
 use super::{Identity, asked, dims, greatest, kept, least, one, spread, zero};
 use crate::dtype::{Category, DType, Scalar};
 use crate::error::{Error, Result};
-use crate::layout::wrap_dim;
 use crate::op::*;
 use crate::ops::choose::WHERE;
 use crate::ops::exp;
@@ -47,7 +46,7 @@ pub(super) const REDUCTION: Op = Op {
 
 pub static SUM: Op = Op {
     sig: sig(
-        "masked.sum(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+        "masked.sum(Tensor input, Dim[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The sum of the elements that the mask lets through, of all or over the given dimensions; zero of none.",
     body: composite(|c| {
@@ -59,7 +58,7 @@ pub static SUM: Op = Op {
 };
 pub static PROD: Op = Op {
     sig: sig(
-        "masked.prod(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+        "masked.prod(Tensor input, Dim[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The product of the elements that the mask lets through, of all or over the given dimensions; one of none.",
     body: composite(|c| {
@@ -76,7 +75,7 @@ fn bound(c: &Call, op: &'static Op, identity: Identity) -> Result<Outputs> {
 }
 pub static AMAX: Op = Op {
     sig: sig(
-        "masked.amax(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+        "masked.amax(Tensor input, Dim[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The greatest element that the mask lets through, of all or over the given dimensions.",
     body: composite(|c| bound(c, &extreme::AMAX, least)),
@@ -86,7 +85,7 @@ pub static AMAX: Op = Op {
 };
 pub static AMIN: Op = Op {
     sig: sig(
-        "masked.amin(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+        "masked.amin(Tensor input, Dim[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The least element that the mask lets through, of all or over the given dimensions.",
     body: composite(|c| bound(c, &extreme::AMIN, greatest)),
@@ -114,7 +113,7 @@ fn position(c: &Call, op: &'static Op, identity: Identity) -> Result<Outputs> {
 }
 pub static ARGMAX: Op = Op {
     sig: sig(
-        "masked.argmax(Tensor input, int? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+        "masked.argmax(Tensor input, Dim? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The position of the greatest element that the mask lets through; in the input's dtype unless `dtype` says another one.",
     body: composite(|c| position(c, &extreme::ARGMAX, least)),
@@ -123,7 +122,7 @@ pub static ARGMAX: Op = Op {
 };
 pub static ARGMIN: Op = Op {
     sig: sig(
-        "masked.argmin(Tensor input, int? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+        "masked.argmin(Tensor input, Dim? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The position of the least element that the mask lets through; in the input's dtype unless `dtype` says another one.",
     body: composite(|c| position(c, &extreme::ARGMIN, greatest)),
@@ -133,7 +132,7 @@ pub static ARGMIN: Op = Op {
 
 fn median(c: &Call) -> Result<Outputs> {
     let t = c.tensor(0)?;
-    let (own, dim) = (t.dtype(), wrap_dim(c.int(1)?, t.ndim())? as i64);
+    let (own, dim) = (t.dtype(), c.dim(1) as i64);
     if own.is_complex() {
         return Err(Error::not_implemented("the median of complex numbers is not defined"));
     }
@@ -147,7 +146,7 @@ fn median(c: &Call) -> Result<Outputs> {
 }
 pub static MEDIAN: Op = Op {
     sig: sig(
-        "masked.median(Tensor input, int dim=-1, *, bool keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+        "masked.median(Tensor input, Dim dim=-1, *, bool keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The median, the lower of two, of the elements along a dimension that the mask lets through; NaN of none, and elements that are NaN do not count. Integers go through float32.",
     body: composite(median),
@@ -168,7 +167,7 @@ pub static MEDIAN: Op = Op {
 
 pub static NORM: Op = Op {
     sig: sig(
-        "masked.norm(Tensor input, Scalar ord=2.0, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+        "masked.norm(Tensor input, Scalar ord=2.0, Dim[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The vector norm `sum(|x|^ord)^(1/ord)` of the elements that the mask lets through, of all or over the given dimensions.",
     body: composite(|c| {
@@ -192,7 +191,7 @@ pub static NORM: Op = Op {
 
 pub static LOGSUMEXP: Op = Op {
     sig: sig(
-        "masked.logsumexp(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
+        "masked.logsumexp(Tensor input, Dim[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The logarithm of the sum of the exponentials of the elements that the mask lets through; minus infinity of none.",
     body: composite(|c| {

@@ -47,7 +47,7 @@ fn both(c: &Back) -> Result<Vec<Option<Tensor>>> {
 }
 
 pub static AMINMAX: Op = Op {
-    sig: sig("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)"),
+    sig: sig("aminmax(Tensor self, *, Dim? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)"),
     doc: "The least and the greatest elements, of all or along a dimension. The gradient is shared evenly by equal elements.",
     forms: FMO,
     body: composite(aminmax),

@@ -133,11 +133,11 @@ fn along_gpu<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
 /// The gradient at the position that was found.
 pub(super) fn at_position(c: &Back) -> Term {
     let (g, at) = (c.g().restore_dims(c, 1, 2), c.out(1).restore_dims(c, 1, 2));
-    PUT_ALONG.call((g, at, c.int(1).unwrap_or(0), &*c.sizes(0)))
+    PUT_ALONG.call((g, at, c.int(1), &*c.sizes(0)))
 }
 
 pub static MAX_DIM: Op = Op {
-    sig: sig("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"),
+    sig: sig("max.dim(Tensor self, Dim dim, bool keepdim=False) -> (Tensor values, Tensor indices)"),
     doc: "The greatest elements along a dimension and their positions, the first where several are equal.",
     forms: FMO,
     body: kernel(infer_dim, along::<true>, Some(along_gpu::<true>)),
@@ -154,7 +154,7 @@ pub static MAX_DIM: Op = Op {
 };
 
 pub static MIN_DIM: Op = Op {
-    sig: sig("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"),
+    sig: sig("min.dim(Tensor self, Dim dim, bool keepdim=False) -> (Tensor values, Tensor indices)"),
     doc: "The least elements along a dimension and their positions, the first where several are equal.",
     forms: FMO,
     body: kernel(infer_dim, along::<false>, Some(along_gpu::<false>)),
@@ -229,7 +229,7 @@ fn dims_gpu<K: Kind>(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static AMAX: Op = Op {
-    sig: sig("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"),
+    sig: sig("amax(Tensor self, Dim[1] dim=[], bool keepdim=False) -> Tensor"),
     doc: "The greatest elements over the given dimensions. The gradient is shared evenly by equal elements.",
     forms: FMO,
     body: kernel(infer_dims, dims_cpu::<Greatest>, Some(dims_gpu::<Greatest>)),
@@ -243,7 +243,7 @@ pub static AMAX: Op = Op {
 };
 
 pub static AMIN: Op = Op {
-    sig: sig("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"),
+    sig: sig("amin(Tensor self, Dim[1] dim=[], bool keepdim=False) -> Tensor"),
     doc: "The least elements over the given dimensions. The gradient is shared evenly by equal elements.",
     forms: FMO,
     body: kernel(infer_dims, dims_cpu::<Least>, Some(dims_gpu::<Least>)),
@@ -307,7 +307,7 @@ fn positions_gpu<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static ARGMAX: Op = Op {
-    sig: sig("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"),
+    sig: sig("argmax(Tensor self, Dim? dim=None, bool keepdim=False) -> Tensor"),
     doc: "The position of the greatest element along a dimension, or in the flattened tensor; the first of equals.",
     forms: FMO,
     body: kernel(infer_arg, positions::<true>, Some(positions_gpu::<true>)),
@@ -322,7 +322,7 @@ pub static ARGMAX: Op = Op {
 };
 
 pub static ARGMIN: Op = Op {
-    sig: sig("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"),
+    sig: sig("argmin(Tensor self, Dim? dim=None, bool keepdim=False) -> Tensor"),
     doc: "The position of the least element along a dimension, or in the flattened tensor; the first of equals.",
     forms: FMO,
     body: kernel(infer_arg, positions::<false>, Some(positions_gpu::<false>)),

@@ -102,7 +102,7 @@ pub static MEDIAN: Op = Op {
 };
 
 pub static MEDIAN_DIM: Op = Op {
-    sig: sig("median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"),
+    sig: sig("median.dim(Tensor self, Dim dim, bool keepdim=False) -> (Tensor values, Tensor indices)"),
     doc: "The medians along a dimension, the lower of two, and their positions; nan where there is one.",
     forms: FMO,
     body: kernel(infer_dim, along::<false>, Some(along::<false>)),
@@ -128,7 +128,7 @@ pub static NANMEDIAN: Op = Op {
 };
 
 pub static NANMEDIAN_DIM: Op = Op {
-    sig: sig("nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"),
+    sig: sig("nanmedian.dim(Tensor self, Dim dim, bool keepdim=False) -> (Tensor values, Tensor indices)"),
     doc: "The medians along a dimension of the elements that are not nan, and their positions.",
     forms: FMO,
     body: kernel(infer_dim, along::<true>, Some(along::<true>)),

@@ -17,7 +17,7 @@ use crate::cpu::reduce::{self, Reduce};
 use crate::dtype::{Category, DType, Scalar};
 use crate::error::{Error, Result};
 use crate::gpu;
-use crate::layout::{Dims, Layout, wrap_dim, wrap_dims};
+use crate::layout::{Dims, Layout};
 use crate::op::*;
 use crate::ops::host::item;
 use crate::tensor::Tensor;
@@ -27,10 +27,10 @@ pub static OPS: &[&Op] = &[&SUM, &SUM_DIM, &MEAN, &MEAN_DIM, &PROD, &PROD_DIM];
 /// The dimensions a reduction runs over: those given, or all where none are.
 pub(super) fn reduced_dims(c: &Call, arg: Option<usize>) -> Result<Dims> {
     let n = c.tensor(0)?.ndim();
-    let mut dims = match arg.and_then(|a| c.opt_ints(a)) {
+    let mut dims = match arg.map(|a| c.opt_distinct_dims(a)).transpose()?.flatten() {
         Some(d) if !d.is_empty() => {
             check_rank(n)?;
-            wrap_dims(d, n)?
+            d
         }
         _ => (0..n).collect(),
     };
@@ -127,7 +127,7 @@ pub static SUM: Op = Op {
 };
 
 pub static SUM_DIM: Op = Op {
-    sig: sig("sum.dim(Tensor self, int[1]? dim, bool keepdim=False, *, DType? dtype=None) -> Tensor"),
+    sig: sig("sum.dim(Tensor self, Dim[1]? dim, bool keepdim=False, *, DType? dtype=None) -> Tensor"),
     doc: "The sum over the given dimensions; `keepdim` keeps them with size one.",
     forms: FMO,
     body: over_dims::<Total>(|c| {
@@ -188,7 +188,7 @@ pub static MEAN: Op = Op {
 };
 
 pub static MEAN_DIM: Op = Op {
-    sig: sig("mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, DType? dtype=None) -> Tensor"),
+    sig: sig("mean.dim(Tensor self, Dim[1]? dim, bool keepdim=False, *, DType? dtype=None) -> Tensor"),
     doc: "The mean over the given dimensions; `keepdim` keeps them with size one.",
     forms: FMO,
     body: over_dims::<Average>(|c| {
@@ -233,7 +233,7 @@ pub static PROD: Op = Op {
 };
 
 pub static PROD_DIM: Op = Op {
-    sig: sig("prod.dim(Tensor self, int dim, bool keepdim=False, *, DType? dtype=None) -> Tensor"),
+    sig: sig("prod.dim(Tensor self, Dim dim, bool keepdim=False, *, DType? dtype=None) -> Tensor"),
     doc: "The product along one dimension; `keepdim` keeps it with size one.",
     forms: FMO,
     body: kernel(
@@ -246,7 +246,7 @@ pub static PROD_DIM: Op = Op {
     ),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
         let (g, y) = (c.g().restore_dims(c, 1, 2), c.out(0).restore_dims(c, 1, 2));
-        product_backward(g, c.arg(0), y, c.int(1).unwrap_or(0))
+        product_backward(g, c.arg(0), y, c.int(1))
     })]),
     node: "ProdBackward1",
     samples: &[
@@ -266,7 +266,7 @@ pub static PROD_DIM: Op = Op {
 pub(super) fn one_dim(c: &Call, arg: usize) -> Result<Dims> {
     let n = c.tensor(0)?.ndim();
     check_rank(n)?;
-    let dim = wrap_dim(c.int(arg)?, n)?;
+    let dim = c.dim(arg);
     Ok(if n == 0 { Dims::new() } else { Dims::from_elem(dim, 1) })
 }
 
@@ -348,10 +348,10 @@ impl Term {
         if c.flag(keepdim) || c.ndim(0) == 0 {
             return self;
         }
-        let n = c.ndim(0);
-        let dims: Dims = match c.opt_ints(dim).map(|d| d.to_vec()).or(c.opt_int(dim).map(|d| vec![d])) {
-            Some(d) if !d.is_empty() => d.iter().map(|&d| d.rem_euclid(n as i64) as usize).collect(),
-            _ => (0..n).collect(),
+        let one = || c.opt_dim(dim).map(|d| Dims::from_elem(d, 1));
+        let dims = match c.opt_dims(dim).or_else(one) {
+            Some(d) if !d.is_empty() => d,
+            _ => (0..c.ndim(0)).collect(),
         };
         let kept: Ints = reduced_shape(&c.shape(0), &dims, true).iter().map(|&d| d as i64).collect();
         self.reshape(&kept)

@@ -61,7 +61,7 @@ fn along(ndim: usize, dim: usize) -> Ints {
 }
 
 pub static MODE: Op = Op {
-    sig: sig("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"),
+    sig: sig("mode(Tensor self, Dim dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"),
     doc: "The most frequent element along a dimension, the least of several, and the position of its last occurrence.",
     forms: FMO,
     body: kernel(infer, |c, out| quiet(|| mode(c, out)), Some(|c, out| quiet(|| mode(c, out)))),

@@ -159,7 +159,7 @@ pub static VAR: Op = Op {
     ..OP
 };
 pub static VAR_DIM: Op = Op {
-    sig: sig("var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor"),
+    sig: sig("var.dim(Tensor self, Dim[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor"),
     doc: "The variance over the given dimensions.",
     forms: FMO,
     body: moments::<false, false>(),
@@ -173,7 +173,7 @@ pub static VAR_DIM: Op = Op {
     ..OP
 };
 pub static VAR_CORRECTION: Op = Op {
-    sig: sig("var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"),
+    sig: sig("var.correction(Tensor self, Dim[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"),
     doc: "The variance over the given dimensions; the divisor is n - `correction` (1 where it is None).",
     forms: FMO,
     body: moments::<false, false>(),
@@ -198,7 +198,7 @@ pub static STD: Op = Op {
     ..OP
 };
 pub static STD_DIM: Op = Op {
-    sig: sig("std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor"),
+    sig: sig("std.dim(Tensor self, Dim[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor"),
     doc: "The standard deviation over the given dimensions.",
     forms: FMO,
     body: moments::<true, false>(),
@@ -212,7 +212,7 @@ pub static STD_DIM: Op = Op {
     ..OP
 };
 pub static STD_CORRECTION: Op = Op {
-    sig: sig("std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"),
+    sig: sig("std.correction(Tensor self, Dim[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor"),
     doc: "The standard deviation over the given dimensions; the divisor is n - `correction` (1 where it is None).",
     forms: FMO,
     body: moments::<true, false>(),
@@ -237,7 +237,7 @@ pub static VAR_MEAN: Op = Op {
     ..OP
 };
 pub static VAR_MEAN_DIM: Op = Op {
-    sig: sig("var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor[]"),
+    sig: sig("var_mean.dim(Tensor self, Dim[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor[]"),
     doc: "The variance and the mean over the given dimensions.",
     forms: F,
     body: moments::<false, true>(),
@@ -251,7 +251,7 @@ pub static VAR_MEAN_DIM: Op = Op {
 };
 pub static VAR_MEAN_CORRECTION: Op = Op {
     sig: sig(
-        "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor[]",
+        "var_mean.correction(Tensor self, Dim[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor[]",
     ),
     doc: "The variance, divided by n - `correction`, and the mean over the given dimensions.",
     forms: F,
@@ -276,7 +276,7 @@ pub static STD_MEAN: Op = Op {
     ..OP
 };
 pub static STD_MEAN_DIM: Op = Op {
-    sig: sig("std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor[]"),
+    sig: sig("std_mean.dim(Tensor self, Dim[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor[]"),
     doc: "The standard deviation and the mean over the given dimensions.",
     forms: F,
     body: moments::<true, true>(),
@@ -289,7 +289,7 @@ pub static STD_MEAN_DIM: Op = Op {
 };
 pub static STD_MEAN_CORRECTION: Op = Op {
     sig: sig(
-        "std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor[]",
+        "std_mean.correction(Tensor self, Dim[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor[]",
     ),
     doc: "The standard deviation, divided by n - `correction`, and the mean over the given dimensions.",
     forms: F,

@@ -29,7 +29,7 @@ fn without_nan(t: &Tensor) -> Term {
 }
 
 pub static NANSUM: Op = Op {
-    sig: sig("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor"),
+    sig: sig("nansum(Tensor self, Dim[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor"),
     doc: "The sum of the elements that are not nan, of all or over the given dimensions.",
     forms: FMO,
     body: composite(|c| {
@@ -47,7 +47,7 @@ pub static NANSUM: Op = Op {
 };
 
 pub static NANMEAN: Op = Op {
-    sig: sig("nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor"),
+    sig: sig("nanmean(Tensor self, Dim[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor"),
     doc: "The mean of the elements that are not nan, of all or over the given dimensions.",
     forms: FMO,
     body: composite(nanmean),

@@ -57,7 +57,7 @@ fn run_norm_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
 
 pub static VECTOR_NORM: Op = Op {
     sig: sig(
-        "linalg.vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+        "linalg.vector_norm(Tensor self, Scalar ord=2, Dim[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
     ),
     doc: "The vector norm `sum(|x|^ord)^(1/ord)` of all elements or over the given dimensions; `inf`: the greatest, `-inf`: the least absolute value, `0`: the number that are not zero.",
     forms: FO,
@@ -86,7 +86,7 @@ pub static VECTOR_NORM: Op = Op {
 /// Source: the derivative of `(sum |x|^p)^(1/p)`: `sgn(x) (|x| / norm)^(p - 1)`; zero where the norm is zero.
 fn norm_backward(c: &Back) -> Term {
     let (g, x, n) = (c.g().restore_dims(c, 2, 3), c.arg(0), c.out(0).restore_dims(c, 2, 3));
-    let p = c.float(1).unwrap_or(2.0);
+    let p = c.float(1);
     let at_zero = |t: Term| t.zero_where(n.clone().equals(0));
     match p {
         0.0 => c.zeros(0),
@@ -358,7 +358,7 @@ fn run_logsumexp_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static LOGSUMEXP: Op = Op {
-    sig: sig("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"),
+    sig: sig("logsumexp(Tensor self, Dim[1] dim, bool keepdim=False) -> Tensor"),
     doc: "The logarithm of the sum of exponentials over the given dimensions, without overflow.",
     aliases: &["special.logsumexp"],
     forms: FMO,

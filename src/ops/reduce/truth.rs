@@ -59,7 +59,7 @@ pub static ANY: Op = Op {
 };
 
 pub static ANY_DIM: Op = Op {
-    sig: sig("any.dim(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor"),
+    sig: sig("any.dim(Tensor self, Dim[1]? dim=None, bool keepdim=False) -> Tensor"),
     doc: "Whether any element over the given dimensions is true.",
     forms: FMO,
     body: over_given::<Any>(),
@@ -83,7 +83,7 @@ pub static ALL: Op = Op {
 };
 
 pub static ALL_DIM: Op = Op {
-    sig: sig("all.dim(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor"),
+    sig: sig("all.dim(Tensor self, Dim[1]? dim=None, bool keepdim=False) -> Tensor"),
     doc: "Whether all elements over the given dimensions are true.",
     forms: FMO,
     body: over_given::<All>(),
@@ -95,7 +95,7 @@ pub static ALL_DIM: Op = Op {
 };
 
 pub static COUNT_NONZERO: Op = Op {
-    sig: sig("count_nonzero(Tensor self, int[1]? dim=None) -> Tensor"),
+    sig: sig("count_nonzero(Tensor self, Dim[1]? dim=None) -> Tensor"),
     doc: "The number of elements that are not zero, of all or over the given dimensions; int64.",
     body: composite(|c| {
         let marks = Term::from(c.tensor(0)?).ne_(0);

@@ -1,0 +1,98 @@
+//! Dimensions among the arguments of a call: dispatch has checked their range before a body or a formula reads them.
+
+use super::Op;
+use super::body::Call;
+use super::gradient::Back;
+use super::value::{Arguments, Value};
+use crate::error::{Error, Result};
+use crate::layout::{Dims, wrap_dim};
+
+/// Reading the arguments whose kind is `Dim`, counted from the front.
+pub trait Dimensions: Arguments {
+    fn op(&self) -> &'static Op;
+    /// How many dimensions the tensor in argument `i` has; of a list, its first item. `None` where there is no tensor.
+    fn rank(&self, i: usize) -> Option<usize>;
+
+    /// How many dimensions there are of which argument `i` names one; a 0-d tensor counts as having one.
+    fn choice_of_dims(&self, i: usize) -> usize {
+        let of = self.op().sig.params()[i].dim_of.unwrap_or_else(|| mismatch(self.op(), i, "a dimension"));
+        (self.rank(of.tensor.into()).unwrap_or(0) + usize::from(of.extra)).max(1)
+    }
+    fn opt_dim(&self, i: usize) -> Option<usize> {
+        let n = self.choice_of_dims(i);
+        self.opt_int(i).map(|d| from_front(d, n))
+    }
+    fn dim(&self, i: usize) -> usize {
+        self.opt_dim(i).unwrap_or_else(|| mismatch(self.op(), i, "a dimension"))
+    }
+    /// A list of dimensions in which one may stand twice.
+    fn opt_dims(&self, i: usize) -> Option<Dims> {
+        let n = self.choice_of_dims(i);
+        self.opt_ints(i).map(|dims| dims.iter().map(|&d| from_front(d, n)).collect())
+    }
+    /// A list of dimensions in which none may stand twice. Errors: RuntimeError where one does.
+    fn opt_distinct_dims(&self, i: usize) -> Result<Option<Dims>> {
+        let Some(dims) = self.opt_dims(i) else { return Ok(None) };
+        match dims.iter().enumerate().find(|(k, d)| dims[..*k].contains(d)) {
+            Some((_, d)) => Err(Error::runtime(format!("dim {d} appears multiple times in the list of dims"))),
+            None => Ok(Some(dims)),
+        }
+    }
+    fn distinct_dims(&self, i: usize) -> Result<Dims> {
+        Ok(self.opt_distinct_dims(i)?.unwrap_or_default())
+    }
+}
+
+#[inline]
+fn from_front(dim: i64, n: usize) -> usize {
+    debug_assert!((-(n as i64)..n as i64).contains(&dim), "dispatch checks the range of dimensions");
+    (if dim < 0 { dim + n as i64 } else { dim }) as usize
+}
+
+impl Dimensions for Call<'_> {
+    fn op(&self) -> &'static Op {
+        self.op
+    }
+    fn rank(&self, i: usize) -> Option<usize> {
+        self.args[i].tensors().next().map(|t| t.ndim())
+    }
+}
+
+impl Dimensions for Back<'_> {
+    fn op(&self) -> &'static Op {
+        self.call.op
+    }
+    fn rank(&self, i: usize) -> Option<usize> {
+        self.facts.iter().find(|(at, _)| *at == i).map(|(_, f)| f.shape.len())
+    }
+}
+
+impl Call<'_> {
+    /// Checks the range of every dimension among the arguments. Errors: IndexError, in PyTorch's words.
+    pub(crate) fn check_dims(&self) -> Result<()> {
+        for (p, v) in self.op.sig.params().iter().zip(self.args) {
+            let Some(of) = p.dim_of else { continue };
+            let at = usize::from(of.tensor);
+            let n = match (self.rank(at), &self.args[at]) {
+                (Some(n), _) => n,
+                // The op says what it thinks of a list without tensors.
+                (None, Value::Tensors(_)) => continue,
+                (None, _) => 0,
+            };
+            let n = n + usize::from(of.extra);
+            match v {
+                Value::Scalar(d) => drop(wrap_dim(d.to_i64(), n)?),
+                Value::Ints(dims) => dims.iter().try_for_each(|&d| wrap_dim(d, n).map(drop))?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An argument that is not what its declaration says: a mistake in the op, which no caller can make.
+#[cold]
+#[track_caller]
+pub(super) fn mismatch(op: &Op, i: usize, expected: &str) -> ! {
+    panic!("{}: argument {i} is not {expected}", op.name())
+}
