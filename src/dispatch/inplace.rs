@@ -1,6 +1,6 @@
 //! In-place calls: the op writes to its first argument, whose version rises and whose history is rewritten.
 
-use super::{call, check_facts, elementwise, launch, needs_record, overlap};
+use super::{written, call, check_facts, elementwise, launch, needs_record, overlap};
 use crate::autograd::{self, history, node, witness};
 use crate::error::{Error, Result};
 use crate::op::{A0, Arguments, Body, Call, Forms, Op, OutDType, Sharing, Value, Vjp, tracer};
@@ -23,6 +23,7 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     // Integers have no gradient, whatever is written into them.
     let recorded = needs_record(&whole) && target.dtype().is_differentiable();
     check_facts(&whole)?;
+    written::check(&whole)?;
     if let Body::View(f) = &op.body {
         return change_view(&whole, f(&whole)?, recorded);
     }
@@ -59,6 +60,7 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
         }
         None => run_into(&whole, &target)?,
     }
+    written::note(&whole);
     witness::written(&target, op);
     tracer::trace(op, args, &smallvec![target.clone()]);
     if recorded {

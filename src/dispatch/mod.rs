@@ -8,6 +8,7 @@ mod elementwise;
 mod inplace;
 mod out;
 mod overlap;
+mod written;
 
 pub use elementwise::promoted;
 pub use inplace::call_inplace;
@@ -51,6 +52,13 @@ pub fn call_into(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Resu
 
 fn forward(call: &Call, outputs: &mut Outputs) -> Result<()> {
     check_facts(call)?;
+    written::check(call)?;
+    run_body(call, outputs)?;
+    written::note(call);
+    Ok(())
+}
+
+fn run_body(call: &Call, outputs: &mut Outputs) -> Result<()> {
     match &call.op.body {
         Body::Elementwise(e) => {
             let rule = e.rule(call)?;
@@ -82,9 +90,13 @@ fn forward(call: &Call, outputs: &mut Outputs) -> Result<()> {
     Ok(())
 }
 
-/// Checks what the signature states of the arguments and their types do not: that dimensions are in range.
+/// Checks what the signature states of the arguments and their types do not: that dimensions are in range, and enumerated
+/// strings those that it lists.
 #[inline]
 fn check_facts(call: &Call) -> Result<()> {
+    if call.op.sig.has_choices {
+        call.check_choices()?;
+    }
     if call.op.sig.has_dims { call.check_dims() } else { Ok(()) }
 }
 
@@ -235,6 +247,9 @@ pub fn complete(op: &'static Op, args: &mut Args) -> Result<()> {
         return Err(
             Error::type_(format!("takes {} arguments but {} were given", params.len(), args.len())).in_call(op.title())
         );
+    }
+    if op.sig.has_choices {
+        op.choose(args);
     }
     for p in &params[args.len()..] {
         if !push_default(args, &op.sig, p) {

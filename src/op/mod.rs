@@ -4,6 +4,7 @@
 //! docs row and the tests are derived from it. Adding an op edits no `match`.
 
 pub mod body;
+mod choice;
 mod dims;
 pub mod generator;
 pub mod gradient;
@@ -18,15 +19,16 @@ pub use body::{
     Body, Call, Kernel, Promote, Rule, Spec, Specs, composite, composite_with, elementwise, elementwise_by, kernel,
     kernel_into, kernel_into_clone, kernel_onto,
 };
+pub use choice::{Choice, Enumerated, unknown_choice};
 pub use dims::Dimensions;
 pub use generator::Generator;
 pub use gradient::{A0, A1, A2, A3, Back, Grad, Joint, OUT0, OUT1, OUT2, Vjp, d};
 pub use kind::Kind;
 pub use signature::{Param, Returns, Signature, sig};
 pub use term::{IntoArg, IntoArgs, Term};
-pub use value::{Args, Arguments, Choice, Ints, Outputs, Value, push_default};
+pub use value::{Args, Arguments, Ints, Outputs, Value, push_default};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::borrow::Cow;
 
 /// The forms in which an op is offered to Python.
@@ -124,6 +126,8 @@ pub struct Op {
     pub constant: &'static [usize],
     /// The view op whose result it gives in new memory.
     pub copies: Option<&'static Op>,
+    /// The error for a string that is none of those that the signature lists.
+    pub unknown_choice: fn(&Op, &str) -> Error,
     /// What a call from Python warns of: that the op is deprecated, or its result not what one may expect.
     pub warns: Option<fn(&Call) -> Option<String>>,
     /// The result of an elementwise op is row-major, however its operands lie.
@@ -157,6 +161,7 @@ pub const OP: Op = Op {
     vjp: Vjp::Unset,
     constant: &[],
     copies: None,
+    unknown_choice,
     warns: None,
     deprecated: &[],
     row_major: false,

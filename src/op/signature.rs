@@ -6,7 +6,8 @@
 
 use super::kind::{Choices, DimOf, Kind, Type, parse_type};
 use super::scan::{Span, cut, find, find_last, item_end, trim};
-use super::value::{Choice, Value};
+use super::choice::Choice;
+use super::value::Value;
 use crate::dtype::Scalar;
 
 /// The largest number of parameters of one op.
@@ -68,8 +69,9 @@ pub struct Signature {
     results: [Span; MAX_RESULTS],
     /// How many parameters may be given by position.
     pub positional: usize,
-    /// Whether any parameter is a dimension.
+    /// Whether any parameter is a dimension, or an enumerated string.
     pub has_dims: bool,
+    pub has_choices: bool,
     /// Bits of the parameters that are written to.
     pub written: u32,
 }
@@ -89,6 +91,7 @@ pub const fn sig(text: &'static str) -> Signature {
         results: [Span::EMPTY; MAX_RESULTS],
         positional: 0,
         has_dims: false,
+        has_choices: false,
         written: 0,
     };
     let (mut at, mut keyword_only) = (open + 1, false);
@@ -107,7 +110,7 @@ pub const fn sig(text: &'static str) -> Signature {
             s.positional += 1;
         }
     }
-    s.find_dimensions(b);
+    s.note_facts(b);
     s.parse_returns(b, Span::new(close + 5, b.len()));
     s
 }
@@ -116,14 +119,15 @@ impl Signature {
     /// Of an op that says nothing yet: what literals take over with `..OP`.
     pub const UNSET: Signature = sig("() -> Tensor");
 
-    /// Finds the tensor that each dimension is one of, and notes what is written.
-    const fn find_dimensions(&mut self, b: &[u8]) {
+    /// Finds the tensor that each dimension is one of, and notes which facts there are to check.
+    const fn note_facts(&mut self, b: &[u8]) {
         let mut i = 0;
         while i < self.count as usize {
             let p = &mut self.params[i];
             if p.written {
                 self.written |= 1 << i;
             }
+            self.has_choices |= matches!(p.kind, Kind::Choice);
             if let Some(of) = p.dim_of {
                 let at = match of.named {
                     Span::EMPTY => self.first_tensor(),

@@ -1,5 +1,6 @@
 //! What an argument of an op is once it has been parsed, from Python or from Rust.
 
+use super::choice::{Choice, Enumerated};
 use super::generator::Generator;
 use super::signature::{Default, Param, Signature};
 use crate::device::Device;
@@ -13,13 +14,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 pub type Ints = SmallVec<[i64; 5]>;
-
-/// An enumerated string: its position among those that the signature lists, and the string.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice {
-    pub index: u8,
-    pub name: &'static str,
-}
 
 /// One parsed argument. Tensors of a Python call are borrowed from their objects.
 #[derive(Clone, std::default::Default)]
@@ -185,6 +179,22 @@ pub trait Arguments {
         match &self.arguments()[i] {
             Value::Str(s) => Some(s),
             Value::Choice(c) => Some(c.name),
+            _ => None,
+        }
+    }
+    /// An enumerated string as a Rust enum.
+    fn choice<T: Enumerated>(&self, i: usize) -> T
+    where
+        Self: Sized,
+    {
+        self.opt_choice(i).unwrap_or_else(|| panic!("argument {i}: expected one of the strings that the signature lists"))
+    }
+    fn opt_choice<T: Enumerated>(&self, i: usize) -> Option<T>
+    where
+        Self: Sized,
+    {
+        match &self.arguments()[i] {
+            Value::Choice(c) => Some(T::of(*c)),
             _ => None,
         }
     }

@@ -112,19 +112,30 @@ static GELU_ERF: Rule = real::<Gelu>("T(0.5) * x + T(0.5) * x * erf_(x * T(0.707
 static GELU_TANH: Rule =
     real::<GeluTanh>("T(0.5) * x * (T(1) + tanh_(T(0.797884560802865356) * (x + T(0.044715) * x * x * x)))");
 
+/// How `gelu` is computed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Approximate {
+    None,
+    Tanh,
+}
+impl Enumerated for Approximate {
+    const VALUES: &'static [(&'static str, Approximate)] =
+        &[("none", Approximate::None), ("tanh", Approximate::Tanh)];
+}
+
 pub static GELU: Op = Op {
-    sig: sig("nn.functional.gelu(Tensor input, *, str approximate='none') -> Tensor"),
+    unknown_choice: |_, _| Error::runtime("approximate argument must be either none or tanh."),
+    sig: sig("nn.functional.gelu(Tensor input, *, str{none|tanh} approximate='none') -> Tensor"),
     doc: "`x * Phi(x)` with the normal distribution function, or its approximation by 'tanh'. arXiv:1606.08415.",
     forms: FO,
     body: elementwise_by(
-        |c| match c.str(1) {
-            Some("tanh") => Ok(&GELU_TANH),
-            Some("none") => Ok(&GELU_ERF),
-            _ => Err(Error::runtime("approximate argument must be either none or tanh.")),
+        |c| match c.choice(1) {
+            Approximate::Tanh => Ok(&GELU_TANH),
+            Approximate::None => Ok(&GELU_ERF),
         },
         &[&GELU_ERF, &GELU_TANH],
     ),
-    vjp: Vjp::Each(&[d(0, A0, |c| back::GELU_BACKWARD.call((c.g(), c.arg(0), c.str(1).unwrap_or("none"))))]),
+    vjp: Vjp::Each(&[d(0, A0, |c| back::GELU_BACKWARD.call((c.g(), c.arg(0), c.call.args[1].reborrow())))]),
     samples: &["f32[2,3]", "f64[4](= -30.0, -0.5, 0.5, 2.0)", "f32[2,3], approximate='tanh'"],
     errors: &[
         ("f32[2], approximate='q'", "RuntimeError", "must be either none or tanh"),

@@ -3,6 +3,7 @@
 //! The fused op runs whenever nothing records (an ordinary `backward()`); under `create_graph=True` the formula runs, so
 //! that gradients of any order exist. The formula is the fused op's test oracle.
 
+use super::activation::Approximate;
 use super::rules::of_tensors;
 use crate::autograd::grad_enabled;
 use crate::cpu::complex;
@@ -96,7 +97,7 @@ static GELU_TANH: Rule = one_pass::<2, GeluTanhBackward>(
 );
 fn gelu(c: &Call) -> Result<Outputs> {
     let x = || c.tensor(1).map(Term::from);
-    let slope = if c.str(2) == Some("tanh") {
+    let slope = if c.choice::<Approximate>(2) == Approximate::Tanh {
         let square = x()?.square();
         let t = (x()? * GELU_SCALE * (square.dup() * 0.044715 + 1)).tanh();
         let inner = (square * (3.0 * 0.044715) + 1) * GELU_SCALE;
@@ -109,16 +110,16 @@ fn gelu(c: &Call) -> Result<Outputs> {
 const GELU_SAMPLES: &[&str] = &["f32[2,3], f32[2,3], 'none'", "f32[2,3], f32[2,3], 'tanh'"];
 const GELU_ERRORS: &[(&str, &str, &str)] = &[("f32[2,3], f32[4], 'none'", "RuntimeError", "must match the size")];
 pub static GELU_BACKWARD: Op = Op {
-    sig: sig("_gelu_backward(Tensor grad, Tensor self, str approximate) -> Tensor"),
+    sig: sig("_gelu_backward(Tensor grad, Tensor self, str{none|tanh} approximate) -> Tensor"),
     body: formula(gelu, &GELU_FUSED),
     samples: GELU_SAMPLES,
     errors: GELU_ERRORS,
     ..BACKWARD
 };
 pub static GELU_FUSED: Op = Op {
-    sig: sig("_gelu_backward_fused(Tensor grad, Tensor self, str approximate) -> Tensor"),
+    sig: sig("_gelu_backward_fused(Tensor grad, Tensor self, str{none|tanh} approximate) -> Tensor"),
     body: elementwise_by(
-        |c| Ok(if c.str(2) == Some("tanh") { &GELU_TANH } else { &GELU_ERF }),
+        |c| Ok(if c.choice::<Approximate>(2) == Approximate::Tanh { &GELU_TANH } else { &GELU_ERF }),
         &[&GELU_ERF, &GELU_TANH],
     ),
     samples: GELU_SAMPLES,

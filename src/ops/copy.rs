@@ -136,7 +136,7 @@ fn copy_into(c: &Call, out: &[Tensor]) -> Result<()> {
 
 pub static COPY_: Op = Op {
     warns: Some(|c| imaginary_lost(c.opt_tensor(1)?.dtype(), c.opt_tensor(0)?.dtype())),
-    sig: sig("copy_(Tensor self, Tensor other|src, bool non_blocking=False) -> Tensor"),
+    sig: sig("copy_(Tensor! self, Tensor other|src, bool non_blocking=False) -> Tensor"),
     doc: "Writes `src`, broadcast and converted, into `self`. Devices may differ.",
     forms: ONLY_INPLACE,
     body: Body::Kernel(Kernel {
@@ -174,7 +174,7 @@ fn fill(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static FILL_: Op = Op {
-    sig: sig("fill_.Scalar(Tensor self, Scalar value) -> Tensor"),
+    sig: sig("fill_.Scalar(Tensor! self, Scalar value) -> Tensor"),
     doc: "Writes one number everywhere in `self`.",
     vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]),
     node: "FillBackward2",
@@ -192,7 +192,7 @@ pub static FILL_: Op = Op {
 };
 
 pub static FILL_TENSOR_: Op = Op {
-    sig: sig("fill_.Tensor(Tensor self, Tensor value) -> Tensor"),
+    sig: sig("fill_.Tensor(Tensor! self, Tensor value) -> Tensor"),
     doc: "Writes the number in a 0-d tensor everywhere in `self`.",
     vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.g().sum_all())]),
     node: "FillBackward3",

@@ -176,26 +176,39 @@ pub static TILED: Op = Op {
 };
 
 /// Whether order 2 is computed by a matrix product; by default of more rows than that pays for.
-fn by_product(mode: Option<&str>, a: &Tensor, b: &Tensor) -> Result<bool> {
+fn by_product(mode: ComputeMode, a: &Tensor, b: &Tensor) -> bool {
     let rows = |t: &Tensor| t.size(t.ndim() - 2);
     match mode {
-        Some("use_mm_for_euclid_dist") => Ok(true),
-        Some("donot_use_mm_for_euclid_dist") => Ok(false),
-        None | Some("use_mm_for_euclid_dist_if_necessary") => Ok(rows(a) > 25 || rows(b) > 25),
-        Some(mode) => Err(Error::value(format!("{mode} is not a valid value for compute_mode"))),
+        ComputeMode::Product => true,
+        ComputeMode::NoProduct => false,
+        ComputeMode::ProductIfLarge => rows(a) > 25 || rows(b) > 25,
     }
 }
 
+/// Whether Euclidean distances are made of a matrix product.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ComputeMode {
+    Product,
+    ProductIfLarge,
+    NoProduct,
+}
+impl Enumerated for ComputeMode {
+    const VALUES: &'static [(&'static str, ComputeMode)] =
+        &[("use_mm_for_euclid_dist", ComputeMode::Product), ("use_mm_for_euclid_dist_if_necessary", ComputeMode::ProductIfLarge), ("donot_use_mm_for_euclid_dist", ComputeMode::NoProduct)];
+}
+
+
 pub static CDIST: Op = Op {
+    unknown_choice: |_, given| Error::value(format!("{given} is not a valid value for compute_mode")),
     sig: sig(
-        "cdist(Tensor x1, Tensor x2, float p=2, str compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor",
+        "cdist(Tensor x1, Tensor x2, float p=2, str{use_mm_for_euclid_dist|use_mm_for_euclid_dist_if_necessary|donot_use_mm_for_euclid_dist} compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor",
     ),
     doc: "The `p`-norm distances of each row of [.., P, M] to each row of [.., R, M]: [.., P, R]. `compute_mode` says whether those of order 2 may be made of a matrix product.",
     forms: F,
     body: composite(|c| {
         let (a, b) = rows_of(c)?;
         positive(c.float(2)?, "cdist")?;
-        let by_product = by_product(c.str(3), a, b)?;
+        let by_product = by_product(c.choice(3), a, b);
         if by_product && c.float(2)? == 2.0 && a.size(a.ndim() - 1) > 0 {
             let found = EUCLIDEAN.call((a, b));
             return VIEW.calls((&found, found.sizes()));

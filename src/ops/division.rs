@@ -157,9 +157,20 @@ static FLOOR_DIV: Rule = division::<FloorDiv>("floor_div_(x, y)");
 static REMAINS: Rule = division::<Remainder>("remainder_(x, y)");
 static C_REMAINS: Rule = division::<Fmod>("fmod_(x, y)");
 
+/// How a quotient is rounded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rounding {
+    Trunc,
+    Floor,
+}
+impl Enumerated for Rounding {
+    const VALUES: &'static [(&'static str, Rounding)] =
+        &[("trunc", Rounding::Trunc), ("floor", Rounding::Floor)];
+}
+
 /// By the rounding mode: true division of integers gives floats, whole division needs a divisor.
 fn mode_dtype(c: &Call, common: DType) -> Result<(DType, DType)> {
-    match c.str(2) {
+    match c.opt_choice::<Rounding>(2) {
         None if common.category() < Category::Float => Ok((default_dtype(), default_dtype())),
         None => Ok((common, common)),
         _ => divisible(c, common),
@@ -169,27 +180,29 @@ fn mode_dtype(c: &Call, common: DType) -> Result<(DType, DType)> {
 static MODES: &[&Rule] = &[&super::arith::QUOTIENT, &TRUNC_DIV, &FLOOR_DIV];
 
 fn by_mode(c: &Call) -> Result<&'static Rule> {
-    match c.str(2) {
-        None => Ok(MODES[0]),
-        Some("trunc") => Ok(MODES[1]),
-        Some("floor") => Ok(MODES[2]),
-        Some(other) => Err(Error::runtime(format!(
-            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{other}'"
-        ))),
-    }
+    Ok(match c.opt_choice(2) {
+        None => MODES[0],
+        Some(Rounding::Trunc) => MODES[1],
+        Some(Rounding::Floor) => MODES[2],
+    })
+}
+
+fn unknown_mode(_: &Op, given: &str) -> Error {
+    Error::runtime(format!("div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{given}'"))
 }
 
 pub static DIV_MODE: Op = Op {
-    sig: sig("div.mode(Tensor self, Operand other, *, str? rounding_mode) -> Tensor"),
+    sig: sig("div.mode(Tensor self, Operand other, *, str{trunc|floor}? rounding_mode) -> Tensor"),
     doc: "Divides and rounds: not at all (None), towards zero ('trunc'), or down ('floor').",
     aliases: &["divide"],
+    unknown_choice: unknown_mode,
     promote: Promote::By(mode_dtype),
     body: elementwise_by(by_mode, MODES),
     vjp: Vjp::Each(&[
-        d(0, A1, |c| if c.str(2).is_some() { c.zeros(0) } else { c.g() / c.arg(1).conj() }),
+        d(0, A1, |c| if !c.call.args[2].is_none() { c.zeros(0) } else { c.g() / c.arg(1).conj() }),
         d(1, A0 | A1, |c| {
             let slope = || (c.arg(0) / c.arg(1).square()).conj();
-            if c.str(2).is_some() { c.zeros(1) } else { -c.g() * slope() }
+            if !c.call.args[2].is_none() { c.zeros(1) } else { -c.g() * slope() }
         }),
     ]),
     node: "DivBackward2",
@@ -209,15 +222,16 @@ pub static DIV_MODE: Op = Op {
 };
 
 pub static DIV_MODE_SCALAR: Op = Op {
-    sig: sig("div.scalar_mode(Scalar self, Operand other, *, str? rounding_mode) -> Tensor"),
+    sig: sig("div.scalar_mode(Scalar self, Operand other, *, str{trunc|floor}? rounding_mode) -> Tensor"),
     doc: "Divides a number by each element and rounds, as `rounding_mode` says.",
     aliases: &["divide"],
     forms: FO,
+    unknown_choice: unknown_mode,
     promote: Promote::By(mode_dtype),
     body: elementwise_by(by_mode, MODES),
-    vjp: Vjp::Each(&[d(1, A1, |c| match c.str(2) {
-        Some(_) => c.zeros(1),
-        None => -c.g_times(0) / c.arg(1).square().conj(),
+    vjp: Vjp::Each(&[d(1, A1, |c| match c.call.args[2].is_none() {
+        false => c.zeros(1),
+        true => -c.g_times(0) / c.arg(1).square().conj(),
     })]),
     node: "DivBackward2",
     samples: &["5, f32[2,3](nonzero), rounding_mode='trunc'", "7, i64[4](1..5), rounding_mode='floor'"],

@@ -35,7 +35,7 @@ const FILLER: Op =
     Op { forms: ONLY_INPLACE, vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]), keeps: Some(""), reference: "shape", ..OP };
 
 pub static GEOMETRIC_: Op = Op {
-    sig: sig("geometric_(Tensor self, float p, *, Generator? generator=None) -> Tensor"),
+    sig: sig("geometric_(Tensor! self, float p, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with numbers of trials up to the first success, each of probability `p`.",
     body: composite(|c| {
         let (t, p) = (c.tensor(0)?, c.float(1)?);
@@ -56,7 +56,7 @@ pub static GEOMETRIC_: Op = Op {
 };
 
 pub static CAUCHY_: Op = Op {
-    sig: sig("cauchy_(Tensor self, float median=0.0, float sigma=1.0, *, Generator? generator=None) -> Tensor"),
+    sig: sig("cauchy_(Tensor! self, float median=0.0, float sigma=1.0, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with numbers of the Cauchy distribution.",
     body: composite(|c| {
         let (t, median, sigma) = (c.tensor(0)?, c.float(1)?, c.float(2)?);
@@ -80,7 +80,7 @@ pub static CAUCHY_: Op = Op {
 };
 
 pub static LOG_NORMAL_: Op = Op {
-    sig: sig("log_normal_(Tensor self, float mean=1.0, float std=2.0, *, Generator? generator=None) -> Tensor"),
+    sig: sig("log_normal_(Tensor! self, float mean=1.0, float std=2.0, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with numbers whose logarithms are of the normal distribution.",
     body: composite(|c| {
         let (t, mean, std) = (c.tensor(0)?, c.float(1)?, c.float(2)?);

@@ -170,29 +170,36 @@ const fn everywhere(run: fn(&Call, &[Tensor]) -> Result<()>) -> Body {
 }
 
 /// `reduce=` of `scatter_reduce` and `index_reduce`.
-pub(super) fn reduce_mode(c: &Call, arg: usize) -> Result<Mode> {
-    match c.str(arg).unwrap_or("") {
-        "sum" if arg == 4 && c.op.base() == "scatter_reduce" => Ok(Mode::Add),
-        "prod" => Ok(Mode::Mul),
-        "mean" => Ok(Mode::Mean),
-        "amax" | "max" => Ok(Mode::Max),
-        "amin" | "min" => Ok(Mode::Min),
-        other if c.op.base() == "scatter_reduce" => {
-            Err(Error::runtime(format!("reduce argument must be either sum, prod, mean, amax or amin, got {other}.")))
-        }
-        other => Err(Error::runtime(format!(
-            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {other}."
-        ))),
-    }
+#[derive(Clone, Copy)]
+pub(super) struct Reduce(pub Mode);
+impl Enumerated for Reduce {
+    const VALUES: &'static [(&'static str, Reduce)] = &[
+        ("sum", Reduce(Mode::Add)),
+        ("prod", Reduce(Mode::Mul)),
+        ("mean", Reduce(Mode::Mean)),
+        ("amax", Reduce(Mode::Max)),
+        ("amin", Reduce(Mode::Min)),
+        ("max", Reduce(Mode::Max)),
+        ("min", Reduce(Mode::Min)),
+    ];
 }
 
 /// `reduce=` of `scatter`.
-fn old_mode(c: &Call) -> Result<Mode> {
-    match c.str(4).unwrap_or("") {
-        "add" => Ok(Mode::Add),
-        "multiply" => Ok(Mode::Mul),
-        _ => Err(Error::runtime("reduce argument must be either add or multiply.")),
-    }
+#[derive(Clone, Copy)]
+struct OldReduce(Mode);
+impl Enumerated for OldReduce {
+    const VALUES: &'static [(&'static str, OldReduce)] =
+        &[("add", OldReduce(Mode::Add)), ("multiply", OldReduce(Mode::Mul))];
+}
+
+fn old_mode(c: &Call) -> Mode {
+    c.choice::<OldReduce>(4).0
+}
+fn unknown_old_mode(_: &Op, _: &str) -> Error {
+    Error::runtime("reduce argument must be either add or multiply.")
+}
+fn unknown_mode(_: &Op, given: &str) -> Error {
+    Error::runtime(format!("reduce argument must be either sum, prod, mean, amax or amin, got {given}."))
 }
 
 impl Back<'_> {
@@ -250,10 +257,11 @@ pub static SCATTER_VALUE: Op = Op {
 };
 
 pub static SCATTER_REDUCE_SRC: Op = Op {
-    sig: sig("scatter.reduce(Tensor self, Dim dim, Tensor index, Tensor src, *, str reduce) -> Tensor"),
+    sig: sig("scatter.reduce(Tensor self, Dim dim, Tensor index, Tensor src, *, str{add|multiply} reduce) -> Tensor"),
+    unknown_choice: unknown_old_mode,
     doc: "As `scatter`, but adds (`reduce='add'`) or multiplies ('multiply').",
     forms: FMIO,
-    body: everywhere(|c, out| scatter_as(c, out, old_mode(c)?, true)),
+    body: everywhere(|c, out| scatter_as(c, out, old_mode(c), true)),
     vjp: Vjp::None("PyTorch has no gradient either; scatter_reduce has"),
     warns: Some(|_| {
         Some(
@@ -275,10 +283,11 @@ pub static SCATTER_REDUCE_SRC: Op = Op {
 };
 
 pub static SCATTER_REDUCE_VALUE: Op = Op {
-    sig: sig("scatter.value_reduce(Tensor self, Dim dim, Tensor index, Scalar value, *, str reduce) -> Tensor"),
+    sig: sig("scatter.value_reduce(Tensor self, Dim dim, Tensor index, Scalar value, *, str{add|multiply} reduce) -> Tensor"),
+    unknown_choice: unknown_old_mode,
     doc: "As `scatter` with a number, but adds (`reduce='add'`) or multiplies ('multiply').",
     forms: FMIO,
-    body: everywhere(|c, out| scatter_as(c, out, old_mode(c)?, true)),
+    body: everywhere(|c, out| scatter_as(c, out, old_mode(c), true)),
     vjp: Vjp::None("PyTorch has no gradient either; scatter_reduce has"),
     samples: &[
         "f32[3](nograd), 0, i64[3](= 0, 2, 0), 2.5, reduce='add'",
@@ -308,11 +317,12 @@ pub static SCATTER_ADD: Op = Op {
 
 pub static SCATTER_REDUCE: Op = Op {
     sig: sig(
-        "scatter_reduce(Tensor self, Dim dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+        "scatter_reduce(Tensor self, Dim dim, Tensor index, Tensor src, str{sum|prod|mean|amax|amin|max|min} reduce, *, bool include_self=True) -> Tensor",
     ),
+    unknown_choice: unknown_mode,
     doc: "Combines `src` with `self` along `dim` by an index for each element: 'sum', 'prod', 'mean', 'amax' or 'amin'.",
     forms: FMIO,
-    body: everywhere(|c, out| scatter_as(c, out, reduce_mode(c, 4)?, c.flag(5))),
+    body: everywhere(|c, out| scatter_as(c, out, c.choice::<Reduce>(4).0, c.flag(5))),
     vjp: Vjp::Joint(Joint { args: &[0, 3], saves: A0 | A2 | A3 | OUT0, formula: super::scatter_grad::reduced }),
     samples: &[
         "f32[3], 0, i64[4](= 0, 2, 0, 0), f32[4], 'sum'",

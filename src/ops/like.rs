@@ -291,7 +291,7 @@ fn clear(_: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 pub static ZERO_: Op = Op {
-    sig: sig("zero_(Tensor self) -> Tensor"),
+    sig: sig("zero_(Tensor! self) -> Tensor"),
     doc: "Writes zero everywhere in `self`.",
     forms: INPLACE_FUNCTION,
     body: kernel_into(clear, Some(clear)),

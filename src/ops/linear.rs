@@ -115,7 +115,7 @@ pub static DROPOUT: Op = Op {
 };
 
 pub static DROPOUT_: Op = Op {
-    sig: sig("dropout_(Tensor input, float p, bool train) -> Tensor"),
+    sig: sig("dropout_(Tensor! input, float p, bool train) -> Tensor"),
     doc: "`dropout` in place.",
     forms: Forms(Forms::FUNCTION | Forms::ONLY_INPLACE),
     body: composite(|c| dropout(c.tensor(0)?, c.float(1)?, c.flag(2), false, Class::Runtime)),

@@ -61,7 +61,7 @@ pub static FLOAT_POWER: Op = Op {
     ..OP
 };
 pub static FLOAT_POWER_: Op = Op {
-    sig: sig("float_power_(Tensor self, Operand exponent) -> Tensor"),
+    sig: sig("float_power_(Tensor! self, Operand exponent) -> Tensor"),
     doc: "`pow` in place, of double precision: real, or complex where the exponent is.",
     forms: ONLY_INPLACE,
     body: composite(|c| {

@@ -114,14 +114,9 @@ fn overlap(a: &Tensor, b: &Tensor) -> bool {
     a0 < b1 && b0 < a1
 }
 
-/// Each state tensor is written too: what saved it must notice.
-fn bump(states: &[&Tensor]) {
-    states.iter().for_each(|t| t.storage().bump());
-}
-
 pub static FUSED_ADAM_: Op = Op {
     sig: sig(
-        "_fused_adam_(Tensor self, Tensor grad, Tensor exp_avg, Tensor exp_avg_sq, *, float lr, float beta1, float beta2, float eps, float weight_decay, float step, bool decoupled, bool maximize) -> Tensor",
+        "_fused_adam_(Tensor! self, Tensor grad, Tensor! exp_avg, Tensor! exp_avg_sq, *, float lr, float beta1, float beta2, float eps, float weight_decay, float step, bool decoupled, bool maximize) -> Tensor",
     ),
     doc: "One step of Adam (AdamW where `decoupled`): writes to the parameter, `exp_avg` and `exp_avg_sq`. `step` counts from 1.",
     forms: STEP,
@@ -209,7 +204,6 @@ fn adam(c: &Call, out: &[Tensor]) -> Result<()> {
     } else {
         o.run::<f32, 4>(written, |t| simd::run(AdamRun(s, t)))?;
     }
-    bump(&states);
     Ok(())
 }
 
@@ -228,13 +222,12 @@ fn adam_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
         ("eps", s.eps),
     ];
     o.run_gpu(Step::Adam, &[("x", 0), ("m", 2), ("v", 3)], &numbers)?;
-    bump(&states);
     Ok(())
 }
 
 pub static FUSED_SGD_: Op = Op {
     sig: sig(
-        "_fused_sgd_(Tensor self, Tensor grad, Tensor? momentum_buffer, *, float lr, float momentum, float dampening, float weight_decay, bool nesterov, bool maximize, bool first=False) -> Tensor",
+        "_fused_sgd_(Tensor! self, Tensor grad, Tensor!? momentum_buffer, *, float lr, float momentum, float dampening, float weight_decay, bool nesterov, bool maximize, bool first=False) -> Tensor",
     ),
     doc: "One step of stochastic gradient descent: writes to the parameter and, with momentum, to `momentum_buffer`, which `first` fills.",
     forms: STEP,
@@ -326,7 +319,6 @@ fn sgd(c: &Call, out: &[Tensor]) -> Result<()> {
     } else {
         o.run::<f32, 3>(written, |[p, g, b]| simd::run(SgdRun { s, p, g, buffer: Some(b) }))?;
     }
-    bump(&[b]);
     Ok(())
 }
 
@@ -341,6 +333,5 @@ fn sgd_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
         [("keep", flag(!s.first)), ("ahead", flag(s.nesterov)), ("momentum", s.momentum), ("kept", 1.0 - s.dampening)];
     let numbers: Vec<_> = plain.into_iter().chain(momentum).collect();
     Operands::new(&out[0], &[g, b])?.distinct()?.run_gpu(Step::SgdMomentum, &[("x", 0), ("b", 2)], &numbers)?;
-    bump(&[b]);
     Ok(())
 }

@@ -25,14 +25,28 @@ pub static OPS: &[&Op] = &[
     &REPLICATION_PAD3D,
 ];
 
+/// What stands in the places that padding adds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Constant,
+    Reflect,
+    Replicate,
+    Circular,
+}
+impl Enumerated for Mode {
+    const VALUES: &'static [(&'static str, Mode)] =
+        &[("constant", Mode::Constant), ("reflect", Mode::Reflect), ("replicate", Mode::Replicate), ("circular", Mode::Circular)];
+}
+
 pub static PAD: Op = Op {
-    sig: sig("nn.functional.pad(Tensor input, int[] pad, str mode='constant', float? value=None) -> Tensor"),
+    unknown_choice: |_, given| Error::not_implemented(format!("Unrecognised padding mode {given}")),
+    sig: sig("nn.functional.pad(Tensor input, int[] pad, str{constant|reflect|replicate|circular} mode='constant', float? value=None) -> Tensor"),
     doc: "Pads the last dimensions by `pad`, pairs (before, after) from the last dimension on: 'constant', 'reflect', 'replicate' or 'circular'. Negative pads crop.",
     forms: F,
     body: composite(|c| {
-        let (t, pad, mode) = (c.tensor(0)?, c.ints(1)?, c.str(2).unwrap_or("constant"));
+        let (t, pad, mode) = (c.tensor(0)?, c.ints(1)?, c.choice(2));
         check_pairs(t.ndim(), pad)?;
-        if mode == "constant" {
+        if mode == Mode::Constant {
             return CONSTANT_PAD_ND.calls((
                 t,
                 pad,
@@ -40,7 +54,7 @@ pub static PAD: Op = Op {
             ));
         }
         if c.opt_scalar(3).is_some_and(|v| v.to_f64() != 0.0) {
-            return Err(Error::runtime(format!("Padding mode \"{mode}\" doesn't take in value argument")));
+            return Err(Error::runtime(format!("Padding mode \"{}\" doesn't take in value argument", c.str(2).unwrap_or_default())));
         }
         let which = pad.len() / 2;
         if !matches!(which, 1..=3) || t.ndim() != which + 1 && t.ndim() != which + 2 {
@@ -53,10 +67,9 @@ pub static PAD: Op = Op {
             )));
         }
         match mode {
-            "reflect" => [&REFLECTION_PAD1D, &REFLECTION_PAD2D, &REFLECTION_PAD3D][which - 1].calls((t, pad)),
-            "replicate" => [&REPLICATION_PAD1D, &REPLICATION_PAD2D, &REPLICATION_PAD3D][which - 1].calls((t, pad)),
-            "circular" => circular(t, pad),
-            _ => Err(Error::not_implemented(format!("Unrecognised padding mode {mode}"))),
+            Mode::Reflect => [&REFLECTION_PAD1D, &REFLECTION_PAD2D, &REFLECTION_PAD3D][which - 1].calls((t, pad)),
+            Mode::Replicate => [&REPLICATION_PAD1D, &REPLICATION_PAD2D, &REPLICATION_PAD3D][which - 1].calls((t, pad)),
+            Mode::Constant | Mode::Circular => circular(t, pad),
         }
     }),
     vjp: Vjp::Composite,

@@ -301,7 +301,7 @@ const fn drawing(run: Run) -> Body {
 type Run = fn(&Call, &[Tensor]) -> Result<()>;
 
 pub static UNIFORM_: Op = Op {
-    sig: sig("uniform_(Tensor self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor"),
+    sig: sig("uniform_(Tensor! self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with random numbers, uniform in [from, to).",
     body: drawing(|c, out| {
         let dtype = out[0].dtype();
@@ -326,7 +326,7 @@ pub static UNIFORM_: Op = Op {
 };
 
 pub static NORMAL_: Op = Op {
-    sig: sig("normal_(Tensor self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor"),
+    sig: sig("normal_(Tensor! self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with random numbers of the normal distribution.",
     body: drawing(|c, out| {
         let (mean, std) = (c.float(1)?, c.float(2)?);
@@ -343,7 +343,7 @@ pub static NORMAL_: Op = Op {
 };
 
 pub static EXPONENTIAL_: Op = Op {
-    sig: sig("exponential_(Tensor self, float lambd=1.0, *, Generator? generator=None) -> Tensor"),
+    sig: sig("exponential_(Tensor! self, float lambd=1.0, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with random numbers of the exponential distribution of rate `lambd`.",
     body: drawing(|c, out| {
         let rate = c.float(1)?;
@@ -360,7 +360,7 @@ pub static EXPONENTIAL_: Op = Op {
 };
 
 pub static RANDOM_: Op = Op {
-    sig: sig("random_(Tensor self, *, Generator? generator=None) -> Tensor"),
+    sig: sig("random_(Tensor! self, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with random integers from 0 to the largest that its dtype holds exactly.",
     body: drawing(|c, out| {
         let high = last_whole(out[0].dtype());
@@ -372,7 +372,7 @@ pub static RANDOM_: Op = Op {
 };
 
 pub static RANDOM_TO_: Op = Op {
-    sig: sig("random_.to(Tensor self, int to, *, Generator? generator=None) -> Tensor"),
+    sig: sig("random_.to(Tensor! self, int to, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with random integers of [0, to).",
     body: drawing(|c, out| redraw(c, out, 2, integers(0, c.int(1)?, out[0].dtype())?)),
     warns: Some(|c| doubt_of(c, &[1], c.tensor(0).ok()?.dtype())),
@@ -393,7 +393,7 @@ fn end(c: &Call, dtype: DType) -> i64 {
 }
 
 pub static RANDOM_FROM_: Op = Op {
-    sig: sig("random_.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor"),
+    sig: sig("random_.from(Tensor! self, int from, int? to, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with random integers of [from, to).",
     body: drawing(|c, out| redraw(c, out, 3, integers(c.int(1)?, end(c, out[0].dtype()), out[0].dtype())?)),
     warns: Some(|c| {

@@ -110,7 +110,7 @@ pub static BERNOULLI_P: Op = Op {
 const FLIP_ALL: Run = |c, out| draw(&out[0], chance(c.float(1)?)?, key(c, 2, out[0].numel()));
 
 pub static BERNOULLI_: Op = Op {
-    sig: sig("bernoulli_(Tensor self, float p=0.5, *, Generator? generator=None) -> Tensor"),
+    sig: sig("bernoulli_(Tensor! self, float p=0.5, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with ones with probability `p`, else zeros.",
     forms: ONLY_INPLACE,
     body: kernel_into(FLIP_ALL, Some(FLIP_ALL)),
@@ -132,7 +132,7 @@ const FLIP_BY: Run = |c, out| {
 };
 
 pub static BERNOULLI_TENSOR_: Op = Op {
-    sig: sig("bernoulli_.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor"),
+    sig: sig("bernoulli_.Tensor(Tensor! self, Tensor p, *, Generator? generator=None) -> Tensor"),
     doc: "Fills self with ones with the probabilities that `p` holds, else zeros.",
     forms: ONLY_INPLACE,
     body: kernel_into(FLIP_BY, Some(FLIP_BY)),

@@ -42,7 +42,7 @@ pub(super) fn scatter_gpu(
         let counts = full_like(out, DType::I32, include_self as i64 as f64)?;
         gpu::scatter(&counts.gpu_view()?, dim, index, &Input::Scalar(Scalar::Int(1)), ScatterMode::Add)?;
         let counts = Term::from(&counts).clamp_min_(1.0).to_dtype(DType::I32);
-        let rounding = if out.dtype().is_float() { Value::None } else { Value::Str("floor".into()) };
+        let rounding = if out.dtype().is_float() { Value::None } else { Value::from("floor") };
         out.copy_raw(&DIV_MODE.call((out, counts, rounding)).ok()?)
     })
 }

@@ -1,7 +1,8 @@
 //! The gradients of `scatter_reduce` and `index_reduce`, in differentiable calls. Source of the formulas: PyTorch's definition of the
 //! gradient at ties (equal shares) and at zeros of a product.
 
-use super::gather::{GATHER, SCATTER_ADD, SCATTER_REDUCE, SCATTER_VALUE};
+use super::gather::{GATHER, Reduce, SCATTER_ADD, SCATTER_REDUCE, SCATTER_VALUE};
+use crate::cpu::index::Mode;
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapNum, Num};
 use crate::dtype::{DType, Scalar};
@@ -63,15 +64,15 @@ pub(super) fn reduced(c: &Back) -> Result<Vec<Option<Tensor>>> {
     if index(c).sizes() != c.sizes(3) {
         return Err(Error::runtime("scatter_reduce(): the gradient needs an index of the source's shape"));
     }
-    let (whole, part) = match c.str(4).unwrap_or("sum") {
-        "sum" => (c.g(), gathered(c, &c.g())),
-        "mean" => {
+    let (whole, part) = match c.choice::<Reduce>(4).0 {
+        Mode::Add => (c.g(), gathered(c, &c.g())),
+        Mode::Mean => {
             let ones = SCATTER_ADD.call((full(c, 0, include_self as i64), dim, index(c), full(c, 3, 1)));
             let count = ones.dup() + is_zero(&ones);
             let g = c.g() / count;
             (g.dup(), gathered(c, &g))
         }
-        "prod" => product(c)?,
+        Mode::Mul => product(c)?,
         _ => extreme(c)?,
     };
     let whole = if include_self { whole } else { SCATTER_VALUE.call((whole, dim, index(c), 0)) };

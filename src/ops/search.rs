@@ -24,22 +24,32 @@ fn places<T: Element + PartialOrd>(sorted: &Tensor, values: &Tensor, rows: usize
     Ok(found)
 }
 
+/// Where a value belongs among equal ones: before them, or after.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Left,
+    Right,
+}
+impl Enumerated for Side {
+    const VALUES: &'static [(&'static str, Side)] =
+        &[("left", Side::Left), ("right", Side::Right)];
+}
+
+fn unknown_side(_: &Op, given: &str) -> Error {
+    Error::runtime(format!("torch.searchsorted(): side can only be 'left' or 'right' but got {given}"))
+}
+
 /// Arguments: how the flags stand from `at` on (out_int32, right, side).
-fn search_in(c: &Call, sorted: &Tensor, values: &Tensor, at: usize, side: Option<&str>) -> Result<Outputs> {
+fn search_in(c: &Call, sorted: &Tensor, values: &Tensor, at: usize, side: Option<Side>) -> Result<Outputs> {
     let right = match side {
         None => c.flag(at + 1),
-        Some("right") => true,
-        Some("left") if c.flag(at + 1) => {
+        Some(Side::Right) => true,
+        Some(Side::Left) if c.flag(at + 1) => {
             return Err(Error::runtime(
                 "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True",
             ));
         }
-        Some("left") => false,
-        Some(other) => {
-            return Err(Error::runtime(format!(
-                "torch.searchsorted(): side can only be 'left' or 'right' but got {other}"
-            )));
-        }
+        Some(Side::Left) => false,
     };
     let last = sorted.ndim().saturating_sub(1);
     let flat = sorted.ndim() <= 1;
@@ -75,11 +85,12 @@ fn ordered(c: &Call, sorter: usize) -> Result<Tensor> {
 
 pub static SEARCHSORTED: Op = Op {
     sig: sig(
-        "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+        "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str{left|right}? side=None, Tensor? sorter=None) -> Tensor",
     ),
+    unknown_choice: unknown_side,
     doc: "For each value the place in the sorted last dimension where it belongs: before equal elements, or after them with `right`.",
     forms: FO,
-    body: composite(|c| search_in(c, &ordered(c, 5)?, c.tensor(1)?, 2, c.str(4))),
+    body: composite(|c| search_in(c, &ordered(c, 5)?, c.tensor(1)?, 2, c.opt_choice(4))),
     vjp: Vjp::None("indices"),
     samples: &[
         "f32[3](= 1, 3, 5), f32[4](= 0, 1, 4, 6)",
@@ -95,11 +106,12 @@ pub static SEARCHSORTED: Op = Op {
 
 pub static SEARCHSORTED_SCALAR: Op = Op {
     sig: sig(
-        "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+        "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str{left|right}? side=None, Tensor? sorter=None) -> Tensor",
     ),
+    unknown_choice: unknown_side,
     doc: "The place in a sorted sequence where a number belongs.",
     forms: FO,
-    body: composite(|c| search_in(c, &ordered(c, 5)?, &number(c, 1, 0)?, 2, c.str(4))),
+    body: composite(|c| search_in(c, &ordered(c, 5)?, &number(c, 1, 0)?, 2, c.opt_choice(4))),
     vjp: Vjp::None("indices"),
     samples: &["f32[3](= 1, 3, 5), 2.0"],
     errors: &[("f32[2], 1.0, side='up'", "RuntimeError", "side can only be")],

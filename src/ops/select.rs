@@ -1,6 +1,6 @@
 //! One index for each slice of a dimension: index_select, index_add, index_copy, index_fill, index_reduce.
 
-use super::gather::{apart, long, raised, reduce_mode};
+use super::gather::{apart, long, Reduce, raised};
 use super::scatter_gpu::scatter_gpu;
 use crate::cpu::index;
 use crate::dtype::Scalar;
@@ -357,7 +357,7 @@ pub static INDEX_FILL_TENSOR: Op = Op {
 
 fn run_reduce(c: &Call, out: &[Tensor]) -> Result<()> {
     let (out, (dim, index, source)) = (&out[0], prepared(c, &out[0], "index_reduce_")?);
-    let mode = reduce_mode(c, 4)?;
+    let Reduce(mode) = c.choice(4);
     if out.device().is_gpu() {
         // The index of a slice is the index of each of its elements.
         let (out, source) = (raised(out), raised(&source));
@@ -370,10 +370,15 @@ fn run_reduce(c: &Call, out: &[Tensor]) -> Result<()> {
     unsafe { index::index_reduce(out.cpu_view()?, dim, index.cpu_view()?, source.cpu_view()?, mode, c.flag(5)) }
 }
 
+fn unknown_reduce(_: &Op, given: &str) -> Error {
+    Error::runtime(format!("index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {given}."))
+}
+
 pub static INDEX_REDUCE: Op = Op {
     sig: sig(
-        "index_reduce(Tensor self, Dim dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
+        "index_reduce(Tensor self, Dim dim, Tensor index, Tensor source, str{prod|mean|amax|amin|max|min} reduce, *, bool include_self=True) -> Tensor",
     ),
+    unknown_choice: unknown_reduce,
     doc: "Combines slice `i` of `source` with slice `index[i]` of `self`: 'prod', 'mean', 'amax' or 'amin'.",
     forms: FMIO,
     body: kernel_into(run_reduce, Some(run_reduce)),

@@ -8,8 +8,19 @@ use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&PAD_SEQUENCE];
 
+/// Where a sequence is padded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Left,
+    Right,
+}
+impl Enumerated for Side {
+    const VALUES: &'static [(&'static str, Side)] =
+        &[("left", Side::Left), ("right", Side::Right)];
+}
+
 fn pad_sequence(c: &Call) -> Result<Outputs> {
-    let (sequences, batch_first, side) = (c.tensors(0), c.flag(1), c.str(3).unwrap_or("right"));
+    let (sequences, batch_first, side) = (c.tensors(0), c.flag(1), c.choice::<Side>(3));
     let Some(first) = sequences.first() else { return Err(Error::runtime("received an empty list of sequences")) };
     if let Some(i) = sequences.iter().position(|t| t.ndim() == 0) {
         return Err(Error::runtime(format!("expected sequences with a dimension of time, got a 0-d tensor at {i}")));
@@ -17,23 +28,23 @@ fn pad_sequence(c: &Call) -> Result<Outputs> {
     let longest = sequences.iter().map(|t| t.size(0)).max().unwrap_or(0);
     let padded = |t: &Tensor| {
         let rest = (longest - t.size(0)) as i64;
-        let before_after = if side == "left" { [rest, 0] } else { [0, rest] };
+        let before_after = if side == Side::Left { [rest, 0] } else { [0, rest] };
         let pad: Ints = (1..t.ndim()).flat_map(|_| [0, 0]).chain(before_after).collect();
         CONSTANT_PAD_ND.call((Term::from(t).to_dtype(first.dtype()), pad, c.scalar(2)?)).ok()
     };
-    match side {
-        "left" | "right" => {
-            let all = sequences.iter().map(padded).collect::<Result<Vec<_>>>()?;
-            STACK.calls((all, if batch_first { 0 } else { 1 }))
-        }
-        _ => Err(Error::runtime(format!("Expected padding_side to be one of left or right, but got {side}."))),
-    }
+    let all = sequences.iter().map(padded).collect::<Result<Vec<_>>>()?;
+    STACK.calls((all, if batch_first { 0 } else { 1 }))
+}
+
+fn unknown_side(_: &Op, given: &str) -> Error {
+    Error::runtime(format!("Expected padding_side to be one of left or right, but got {given}."))
 }
 
 pub static PAD_SEQUENCE: Op = Op {
     sig: sig(
-        "nn.utils.rnn.pad_sequence(Tensor[] sequences, bool batch_first=False, Scalar padding_value=0.0, str padding_side='right') -> Tensor",
+        "nn.utils.rnn.pad_sequence(Tensor[] sequences, bool batch_first=False, Scalar padding_value=0.0, str{left|right} padding_side='right') -> Tensor",
     ),
+    unknown_choice: unknown_side,
     doc: "Sequences of shape `(L_i, *)`, padded to the longest, as one tensor of shape `(L, B, *)`, or `(B, L, *)` where `batch_first`; of the dtype of the first.",
     forms: F,
     body: composite(pad_sequence),

@@ -344,21 +344,28 @@ pub static BROADCAST_TENSORS: Op = Op {
     ..OP
 };
 
+/// Which coordinate varies along the first dimension of a grid.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Indexing {
+    Ij,
+    Xy,
+}
+impl Enumerated for Indexing {
+    const VALUES: &'static [(&'static str, Indexing)] =
+        &[("ij", Indexing::Ij), ("xy", Indexing::Xy)];
+}
+
 pub static MESHGRID: Op = Op {
-    sig: sig("meshgrid(Tensors tensors=[], *, str? indexing=None) -> Tensor[]"),
+    unknown_choice: |_, given| {
+        let text = "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received";
+        Error::runtime(format!("{text}: {given}"))
+    },
+    sig: sig("meshgrid(Tensors tensors=[], *, str{ij|xy}? indexing=None) -> Tensor[]"),
     doc: "Grids of coordinates from 1-d tensors, as views. `indexing` is 'ij' (the default) or 'xy', which swaps the first two.",
     forms: F,
     body: composite(|c| {
         let mut list = c.tensors(0);
-        let swap = match c.str(1).unwrap_or("ij") {
-            "ij" => false,
-            "xy" => list.len() >= 2,
-            other => {
-                return Err(Error::runtime(format!(
-                    "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {other}"
-                )));
-            }
-        };
+        let swap = c.opt_choice(1) == Some(Indexing::Xy) && list.len() >= 2;
         if list.is_empty() {
             return Err(Error::runtime("meshgrid expects a non-empty TensorList"));
         }
@@ -389,7 +396,7 @@ pub static MESHGRID: Op = Op {
     vjp: Vjp::Composite,
     warns: Some(|c| {
         let text = "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.";
-        c.str(1).is_none().then(|| text.into())
+        c.args[1].is_none().then(|| text.into())
     }),
     samples: &["[f32[2], f32[3]]", "[f32[2], f32[3]], indexing='xy'", "[f32[], f32[2], f32[3]], indexing='ij'"],
     errors: &[

@@ -17,15 +17,32 @@ use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&QUANTILE, &QUANTILE_SCALAR, &NANQUANTILE, &NANQUANTILE_SCALAR, &COV, &CORRCOEF];
 
-const WAYS: [&str; 5] = ["linear", "lower", "higher", "midpoint", "nearest"];
+/// The value of a rank between two elements.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Interpolation {
+    Linear,
+    Lower,
+    Higher,
+    Midpoint,
+    Nearest,
+}
+impl Enumerated for Interpolation {
+    const VALUES: &'static [(&'static str, Interpolation)] =
+        &[("linear", Interpolation::Linear), ("lower", Interpolation::Lower), ("higher", Interpolation::Higher), ("midpoint", Interpolation::Midpoint), ("nearest", Interpolation::Nearest)];
+}
 
 fn refuse<T>(text: impl AsRef<str>) -> Result<T> {
     Err(Error::runtime(format!("quantile() {}", text.as_ref())))
 }
 
+fn unknown_interpolation(_: &Op, given: &str) -> Error {
+    let text = "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got";
+    Error::runtime(format!("{text} {given}"))
+}
+
 /// Arguments (self, q, dim, keepdim, interpolation), q as a tensor.
 fn quantile(c: &Call, q: &Tensor, skip_nan: bool) -> Result<Outputs> {
-    let (t, way) = (c.tensor(0)?, c.str(4).unwrap_or("linear"));
+    let (t, way) = (c.tensor(0)?, c.choice(4));
     if t.numel() == 0 {
         return refuse("input tensor must be non-empty");
     }
@@ -41,11 +58,6 @@ fn quantile(c: &Call, q: &Tensor, skip_nan: bool) -> Result<Outputs> {
     if q.device() != t.device() {
         return refuse("q tensor must be on the same device as the input tensor");
     }
-    if !WAYS.contains(&way) {
-        return refuse(format!(
-            "interpolation must be one of linear, lower, higher, midpoint or nearest, but got {way}"
-        ));
-    }
     // The dimension comes last; all of them are one where none is given.
     let dim = c.opt_dim(2);
     let goes = |d: usize| dim.is_none_or(|dim| dim == d);
@@ -59,7 +71,7 @@ fn quantile(c: &Call, q: &Tensor, skip_nan: bool) -> Result<Outputs> {
 }
 
 /// The values of each line of `x` at the shares `q` of its order.
-fn at_ranks(x: Term, q: Term, skip_nan: bool, way: &str) -> Term {
+fn at_ranks(x: Term, q: Term, skip_nan: bool, way: Interpolation) -> Term {
     let nan = ISNAN.call((x.clone(),));
     let Some(n) = x.get().map(|t| t.shape().last().copied().unwrap_or(1)) else { return x };
     let sorted = match SORT.calls((x, -1)) {
@@ -75,9 +87,9 @@ fn at_ranks(x: Term, q: Term, skip_nan: bool, way: &str) -> Term {
     };
     let exact = sorted.get().map_or(DType::F32, |t| t.dtype());
     let ranks = match way {
-        "lower" => FLOOR.call((ranks,)),
-        "higher" => CEIL.call((ranks,)),
-        "nearest" => ROUND.call((ranks,)),
+        Interpolation::Lower => FLOOR.call((ranks,)),
+        Interpolation::Higher => CEIL.call((ranks,)),
+        Interpolation::Nearest => ROUND.call((ranks,)),
         _ => ranks,
     }
     .to_dtype(exact);
@@ -90,8 +102,8 @@ fn at_ranks(x: Term, q: Term, skip_nan: bool, way: &str) -> Term {
     };
     let low = pick(below.clone());
     match way {
-        "linear" => super::choose::LERP.call((low, pick(CEIL.call((ranks.clone(),))), ranks - below)),
-        "midpoint" => super::choose::LERP_SCALAR.call((low, pick(CEIL.call((ranks,))), 0.5)),
+        Interpolation::Linear => super::choose::LERP.call((low, pick(CEIL.call((ranks.clone(),))), ranks - below)),
+        Interpolation::Midpoint => super::choose::LERP_SCALAR.call((low, pick(CEIL.call((ranks,))), 0.5)),
         _ => low,
     }
 }
@@ -152,32 +164,36 @@ const BY_NUMBER: Op = Op {
 };
 pub static QUANTILE: Op = Op {
     sig: sig(
-        "quantile(Tensor self, Tensor q, Dim? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+        "quantile(Tensor self, Tensor q, Dim? dim=None, bool keepdim=False, *, str{linear|lower|higher|midpoint|nearest} interpolation='linear') -> Tensor",
     ),
+    unknown_choice: unknown_interpolation,
     doc: "The values at the shares `q` (0 to 1) of the order of all elements or along a dimension; several q come first.",
     body: composite(|c| by_tensor(c, false)),
     ..BY_TENSOR
 };
 pub static QUANTILE_SCALAR: Op = Op {
     sig: sig(
-        "quantile.scalar(Tensor self, float q, Dim? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+        "quantile.scalar(Tensor self, float q, Dim? dim=None, bool keepdim=False, *, str{linear|lower|higher|midpoint|nearest} interpolation='linear') -> Tensor",
     ),
+    unknown_choice: unknown_interpolation,
     doc: "The value at the share `q` (0 to 1) of the order of all elements or along a dimension.",
     body: composite(|c| by_number(c, false)),
     ..BY_NUMBER
 };
 pub static NANQUANTILE: Op = Op {
     sig: sig(
-        "nanquantile(Tensor self, Tensor q, Dim? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+        "nanquantile(Tensor self, Tensor q, Dim? dim=None, bool keepdim=False, *, str{linear|lower|higher|midpoint|nearest} interpolation='linear') -> Tensor",
     ),
+    unknown_choice: unknown_interpolation,
     doc: "As `quantile`; NaNs are left out.",
     body: composite(|c| by_tensor(c, true)),
     ..BY_TENSOR
 };
 pub static NANQUANTILE_SCALAR: Op = Op {
     sig: sig(
-        "nanquantile.scalar(Tensor self, float q, Dim? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
+        "nanquantile.scalar(Tensor self, float q, Dim? dim=None, bool keepdim=False, *, str{linear|lower|higher|midpoint|nearest} interpolation='linear') -> Tensor",
     ),
+    unknown_choice: unknown_interpolation,
     doc: "As `quantile`; NaNs are left out.",
     body: composite(|c| by_number(c, true)),
     ..BY_NUMBER

@@ -72,7 +72,7 @@ pub static AS_STRIDED_VIEW: Op = Op {
 };
 
 pub static AS_STRIDED_: Op = Op {
-    sig: sig("as_strided_(Tensor self, Size size, int[] stride, int? storage_offset=None) -> Tensor"),
+    sig: sig("as_strided_(Tensor! self, Size size, int[] stride, int? storage_offset=None) -> Tensor"),
     doc: "Gives the tensor itself other sizes and strides over its storage.",
     forms: INPLACE_FUNCTION,
     body: Body::View(strided),

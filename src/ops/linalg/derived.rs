@@ -12,7 +12,7 @@ use crate::ops::host::item;
 use crate::ops::needs::quiet;
 use crate::ops::reduce::SUM_DIM;
 use crate::ops::reduce::extreme::AMAX;
-use crate::ops::reduce::norm::{MATRIX_NORM, MATRIX_NORM_STR};
+use crate::ops::reduce::norm::{MATRIX_NORM, MATRIX_NORM_STR, MatrixNorm};
 use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&PINV, &PINV_RCOND, &PINVERSE, &LSTSQ, &MATRIX_RANK, &MATRIX_RANK_TOL, &COND, &COND_STR];
@@ -194,7 +194,26 @@ pub static MATRIX_RANK_TOL: Op = Op {
     ..MATRIX
 };
 
-const DRIVERS: [&str; 4] = ["gels", "gelsy", "gelsd", "gelss"];
+/// LAPACK's routine whose conventions `lstsq` follows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Driver {
+    Gels,
+    Gelsy,
+    Gelsd,
+    Gelss,
+}
+impl Enumerated for Driver {
+    const VALUES: &'static [(&'static str, Driver)] =
+        &[("gels", Driver::Gels), ("gelsy", Driver::Gelsy), ("gelsd", Driver::Gelsd), ("gelss", Driver::Gelss)];
+}
+
+fn driver(c: &Call) -> Driver {
+    c.opt_choice(3).unwrap_or(Driver::Gelsy)
+}
+fn unknown_driver(_: &Op, _: &str) -> Error {
+    let text = "parameter `driver` should be one of (gels, gelsy, gelsd, gelss)";
+    Error::runtime(text).in_op("torch.linalg.lstsq")
+}
 
 /// Whether the right hand side is a vector, or a batch of them.
 fn is_vector(a: &Tensor, b: &Tensor) -> bool {
@@ -206,10 +225,10 @@ fn is_vector(a: &Tensor, b: &Tensor) -> bool {
 fn cutoff(c: &Call, a: &Tensor) -> Scalar {
     let ((m, n), least) = (sizes(a), epsilon(a.dtype()));
     let Some(given) = c.opt_scalar(2).map(Scalar::to_f64) else { return Scalar::Float(least * m.max(n) as f64) };
-    Scalar::Float(match c.str(3).unwrap_or("gelsy") {
-        "gelsd" if given <= 0.0 || given >= 1.0 => least,
-        "gelss" if given < 0.0 => least,
-        "gelsy" => given.min(1.0 - least),
+    Scalar::Float(match driver(c) {
+        Driver::Gelsd if given <= 0.0 || given >= 1.0 => least,
+        Driver::Gelss if given < 0.0 => least,
+        Driver::Gelsy => given.min(1.0 - least),
         _ => given,
     })
 }
@@ -239,11 +258,8 @@ fn fitted(c: &Call, with_residuals: bool) -> Result<Outputs> {
 fn least_squares(c: &Call) -> Result<Outputs> {
     let (a, b, name) = (c.tensor(0)?, c.tensor(1)?, "torch.linalg.lstsq");
     let refuse = |text: &str| Err(Error::runtime(text).in_op(name));
-    let driver = c.str(3).unwrap_or("gelsy");
+    let driver = driver(c);
     matrices(a, name)?;
-    if !DRIVERS.contains(&driver) {
-        return refuse("parameter `driver` should be one of (gels, gelsy, gelsd, gelss)");
-    }
     if b.dtype() != a.dtype() {
         return refuse("input.dtype() and other.dtype() should be the same");
     }
@@ -258,23 +274,24 @@ fn least_squares(c: &Call) -> Result<Outputs> {
     }
     let none = |d: DType| Tensor::empty(&[0], d, a.device());
     let rank = MATRIX_RANK.call((a, 0.0, cutoff(c, a))).ok()?;
-    if driver == "gels" {
+    if driver == Driver::Gels {
         full_rank(&rank, m.min(n))?;
     }
     let full = item(&crate::ops::reduce::truth::ALL.call((Term::from(&rank).equals(n),)).ok()?)?.to_bool();
-    let mut out = fitted(c, m > n && driver != "gelsy" && full)?;
+    let mut out = fitted(c, m > n && driver != Driver::Gelsy && full)?;
     if out.len() < 2 {
         out.push(none(a.dtype().to_real())?);
     }
-    out.push(if driver == "gels" { none(DType::I64)? } else { rank });
-    let with_values = ["gelsd", "gelss"].contains(&driver);
+    out.push(if driver == Driver::Gels { none(DType::I64)? } else { rank });
+    let with_values = matches!(driver, Driver::Gelsd | Driver::Gelss);
     out.push(if with_values { SVDVALS.call((a,)).ok()? } else { none(a.dtype().to_real())? });
     Ok(out)
 }
 
 pub static LSTSQ: Op = Op {
+    unknown_choice: unknown_driver,
     sig: sig(
-        "linalg.lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
+        "linalg.lstsq(Tensor self, Tensor b, float? rcond=None, *, str{gels|gelsy|gelsd|gelss}? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
     ),
     doc: "The X of least norm that makes `|A X - B|` least. Any driver solves by singular values; what else is given is as the driver has it.",
     body: composite(|c| quiet(|| least_squares(c))),
@@ -378,15 +395,13 @@ pub static COND: Op = Op {
 };
 
 pub static COND_STR: Op = Op {
-    sig: sig("linalg.cond.str(Tensor self, str p) -> Tensor"),
+    unknown_choice: |_, given| no_such_norm(given.to_string()),
+    sig: sig("linalg.cond.str(Tensor self, str{fro|nuc} p) -> Tensor"),
     doc: "The condition number in the Frobenius ('fro') or nuclear ('nuc') norm.",
     body: composite(|c| {
-        let (a, order) = (c.tensor(0)?, c.str(1).unwrap_or("fro"));
-        if !["fro", "nuc"].contains(&order) {
-            return Err(no_such_norm(order.to_string()));
-        }
+        let (a, order) = (c.tensor(0)?, c.str(1).unwrap_or_default());
         let squares = a.ndim() >= 2 && sizes(a).0 == sizes(a).1;
-        if order == "nuc" && squares && a.numel() > 0 {
+        if c.choice::<MatrixNorm>(1) == MatrixNorm::Nuc && squares && a.numel() > 0 {
             let values = SVDVALS.call((a,));
             return (values.clone().sum(&[-1], false) * values.recip().sum(&[-1], false)).outputs();
         }

@@ -44,24 +44,32 @@ impl Batch for Eigh {
     }
 }
 
+/// Which triangle of a Hermitian matrix is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Triangle {
+    Lower,
+    Upper,
+}
+impl Enumerated for Triangle {
+    const VALUES: &'static [(&'static str, Triangle)] =
+        &[("L", Triangle::Lower), ("U", Triangle::Upper), ("l", Triangle::Lower), ("u", Triangle::Upper)];
+}
+
 /// Argument 1: which triangle is read.
-fn upper(c: &impl Arguments) -> Result<bool> {
-    match c.str(1) {
-        Some("L" | "l") => Ok(false),
-        Some("U" | "u") => Ok(true),
-        other => {
-            Err(Error::runtime(format!("Expected UPLO argument to be 'L' or 'U', but got {}", other.unwrap_or(""))))
-        }
-    }
+fn upper(c: &impl Arguments) -> bool {
+    c.choice::<Triangle>(1) == Triangle::Upper
+}
+fn unknown_triangle(_: &Op, given: &str) -> Error {
+    Error::runtime(format!("Expected UPLO argument to be 'L' or 'U', but got {given}"))
 }
 
 pub static EIGH_STEP: Op = Op {
-    sig: sig("_linalg_eigh(Tensor A, str UPLO='L', bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)"),
+    sig: sig("_linalg_eigh(Tensor A, str{L|U|l|u} UPLO='L', bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)"),
+    unknown_choice: unknown_triangle,
     doc: "Eigenvalues and vectors of Hermitian matrices.",
     body: kernel(
         |c| {
             let a = c.tensor(0)?;
-            upper(c)?;
             square(a, "linalg.eigh")?;
             let vectors = if c.flag(2) { columns_like(a) } else { Spec::new(&[0], a.dtype(), a.device()) };
             Ok(smallvec![part(a, &[a.size(a.ndim() - 1)], a.dtype().to_real()), vectors])
@@ -69,7 +77,7 @@ pub static EIGH_STEP: Op = Op {
         |c, out| {
             let (a, vectors) = (c.tensor(0)?, c.flag(2));
             let into = if vectors { &out[1] } else { a };
-            run(&[a, &out[0], into], a.ndim() - 2, &Eigh { upper: upper(c)?, vectors })
+            run(&[a, &out[0], into], a.ndim() - 2, &Eigh { upper: upper(c), vectors })
         },
         None,
     ),
@@ -94,9 +102,10 @@ fn eigh_backward(c: &Back) -> Result<Term> {
 }
 
 pub static EIGH: Op = Op {
-    sig: sig("linalg.eigh(Tensor self, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)"),
+    sig: sig("linalg.eigh(Tensor self, str{L|U|l|u} UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)"),
+    unknown_choice: unknown_triangle,
     doc: "Eigenvalues in rising order and orthonormal eigenvectors of symmetric or Hermitian matrices, of which one triangle is read.",
-    body: composite(|c| EIGH_STEP.calls((c.tensor(0)?, c.str(1).unwrap_or("L")))),
+    body: composite(|c| EIGH_STEP.calls((c.tensor(0)?, c.args[1].reborrow()))),
     vjp: Vjp::Composite,
     samples: &[
         "f32[3,3](spd)",
@@ -114,11 +123,12 @@ pub static EIGH: Op = Op {
 };
 
 pub static EIGVALSH: Op = Op {
-    sig: sig("linalg.eigvalsh(Tensor self, str UPLO='L') -> Tensor"),
+    sig: sig("linalg.eigvalsh(Tensor self, str{L|U|l|u} UPLO='L') -> Tensor"),
+    unknown_choice: unknown_triangle,
     doc: "The eigenvalues in rising order of symmetric or Hermitian matrices.",
     body: composite(|c| {
         let a = c.tensor(0)?;
-        first(&EIGH_STEP, (a, c.str(1).unwrap_or("L"), grad_enabled() && a.requires_grad())).outputs()
+        first(&EIGH_STEP, (a, c.args[1].reborrow(), grad_enabled() && a.requires_grad())).outputs()
     }),
     vjp: Vjp::Composite,
     samples: &["f32[3,3](spd)", "f32[2,3,3](spd), 'U'", "c64[2,2](spd)"],

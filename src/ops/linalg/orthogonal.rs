@@ -36,25 +36,33 @@ impl Batch for Qr {
     }
 }
 
-/// Argument 1, the mode, as (whether Q is complete, whether there is one).
-fn mode(c: &impl Arguments) -> Result<(bool, bool)> {
-    match c.str(1) {
-        Some("reduced") => Ok((false, true)),
-        Some("complete") => Ok((true, true)),
-        Some("r") => Ok((false, false)),
-        other => Err(Error::runtime(format!(
-            "qr received unrecognized mode '{}' but expected one of 'reduced' (default), 'r', or 'complete'",
-            other.unwrap_or("")
-        ))),
-    }
+/// What is wanted of Q: whether it is complete, and whether there is one.
+#[derive(Clone, Copy)]
+struct Mode {
+    complete: bool,
+    with_q: bool,
+}
+impl Enumerated for Mode {
+    const VALUES: &'static [(&'static str, Mode)] = &[
+        ("reduced", Mode { complete: false, with_q: true }),
+        ("complete", Mode { complete: true, with_q: true }),
+        ("r", Mode { complete: false, with_q: false }),
+    ];
+}
+
+fn unknown_mode(_: &Op, given: &str) -> Error {
+    Error::runtime(format!(
+        "qr received unrecognized mode '{given}' but expected one of 'reduced' (default), 'r', or 'complete'"
+    ))
 }
 
 pub static QR_STEP: Op = Op {
-    sig: sig("_linalg_qr(Tensor A, str mode) -> (Tensor Q, Tensor R)"),
+    sig: sig("_linalg_qr(Tensor A, str{reduced|complete|r} mode) -> (Tensor Q, Tensor R)"),
+    unknown_choice: unknown_mode,
     doc: "Q and R by Householder reflections.",
     body: kernel(
         |c| {
-            let (a, (complete, with_q)) = (c.tensor(0)?, mode(c)?);
+            let (a, Mode { complete, with_q }) = (c.tensor(0)?, c.choice(1));
             matrices(a, "linalg.qr")?;
             let (m, n) = sizes(a);
             let k = if complete { m } else { m.min(n) };
@@ -62,7 +70,7 @@ pub static QR_STEP: Op = Op {
             Ok(smallvec![q, columns(a, k, n, a.dtype())])
         },
         |c, out| {
-            let (a, (_, with_q)) = (c.tensor(0)?, mode(c)?);
+            let (a, Mode { with_q, .. }) = (c.tensor(0)?, c.choice(1));
             let q = if with_q { &out[0] } else { a };
             run(&[a, q, &out[1]], a.ndim() - 2, &Qr { with_q })
         },
@@ -76,7 +84,7 @@ pub static QR_STEP: Op = Op {
 
 /// `[gQ + Q sym(triu(gR R^H - Q^H gQ))] R^-H` for A with at least as many rows as columns.
 fn qr_backward(c: &Back) -> Result<Term> {
-    let (complete, with_q) = mode(c)?;
+    let Mode { complete, with_q } = c.choice(1);
     let shape = c.shape(0);
     if !with_q {
         return Err(Error::runtime(
@@ -96,17 +104,18 @@ fn qr_backward(c: &Back) -> Result<Term> {
 }
 
 pub static QR: Op = Op {
-    sig: sig("linalg.qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)"),
+    sig: sig("linalg.qr(Tensor A, str{reduced|complete|r} mode='reduced') -> (Tensor Q, Tensor R)"),
+    unknown_choice: unknown_mode,
     doc: "Q with orthonormal columns and an upper triangle R with `A = Q R`; 'reduced', 'complete' (Q is square), or 'r' (R alone).",
     body: composite(|c| {
-        let (a, (_, with_q), mode) = (c.tensor(0)?, mode(c)?, c.str(1).unwrap_or("reduced"));
+        let (a, Mode { with_q, .. }, mode) = (c.tensor(0)?, c.choice(1), || c.args[1].reborrow());
         matrices(a, "linalg.qr")?;
         let (m, n) = sizes(a);
         if m >= n || !with_q {
-            return QR_STEP.calls((a, mode));
+            return QR_STEP.calls((a, mode()));
         }
         // The first columns decide Q, the others are seen in its basis.
-        let out = QR_STEP.calls((Term::from(a).cut_out(-1, 0, m), mode))?;
+        let out = QR_STEP.calls((Term::from(a).cut_out(-1, 0, m), mode()))?;
         let rest = Term::from(&out[0]).mh().at(Term::from(a).cut_out(-1, m, n - m));
         all([Term::from(&out[0]), joined([Term::from(&out[1]).mt(), rest.mt()], -2).mt()])
     }),

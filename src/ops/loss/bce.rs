@@ -45,7 +45,7 @@ pub static BCE_VALUES: Op = Op {
 fn weighted(c: &Back, weight: usize) -> Term {
     let n: usize = c.shape(0).iter().product();
     let g = match reduction(&c.call) {
-        Ok(Reduction::Mean) => c.g() / n as f64,
+        Reduction::Mean => c.g() / n as f64,
         _ => c.g(),
     };
     if c.call.args[weight].is_none() { g } else { g * c.arg(weight) }
@@ -53,8 +53,9 @@ fn weighted(c: &Back, weight: usize) -> Term {
 
 pub static BCE: Op = Op {
     sig: sig(
-        "nn.functional.binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
+        "nn.functional.binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str{none|mean|sum} reduction='mean') -> Tensor",
     ),
+    unknown_choice: super::unknown_reduction,
     doc: "The cross entropy of probabilities `input` and `target`: `-w (t log x + (1 - t) log(1 - x))`; averaged, summed or as it is.",
     forms: F,
     body: composite(|c| {
@@ -149,8 +150,9 @@ pub static BCE_LOGITS_VALUES: Op = Op {
 
 pub static BCE_LOGITS: Op = Op {
     sig: sig(
-        "nn.functional.binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str reduction='mean', Tensor? pos_weight=None) -> Tensor",
+        "nn.functional.binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, bool? reduce=None, str{none|mean|sum} reduction='mean', Tensor? pos_weight=None) -> Tensor",
     ),
+    unknown_choice: super::unknown_reduction,
     doc: "The cross entropy of `sigmoid(input)` and `target`, stable for large logits; `pos_weight` scales the positive part.",
     forms: F,
     body: composite(|c| {

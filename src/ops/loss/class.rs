@@ -79,12 +79,13 @@ fn as_pytorch_views(loss: Tensor, x: &Tensor, how: Reduction) -> Result<Tensor> 
 
 pub static NLL_LOSS: Op = Op {
     sig: sig(
-        "nn.functional.nll_loss(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean') -> Tensor",
+        "nn.functional.nll_loss(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str{none|mean|sum} reduction='mean') -> Tensor",
     ),
+    unknown_choice: super::unknown_reduction,
     doc: "The negative log likelihood of class indices: `-weight[t] * input[t]`, averaged by weight, summed or as it is.",
     forms: F,
     body: composite(|c| {
-        let (x, how) = (c.tensor(0)?, reduction(c)?);
+        let (x, how) = (c.tensor(0)?, reduction(c));
         Ok(smallvec![as_pytorch_views(nll(c, x, 2, how, c.int(4)?)?.swap_remove(0), x, how)?])
     }),
     vjp: Vjp::Composite,
@@ -105,8 +106,9 @@ pub static NLL_LOSS: Op = Op {
 
 pub static CROSS_ENTROPY: Op = Op {
     sig: sig(
-        "nn.functional.cross_entropy(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str reduction='mean', float label_smoothing=0.0) -> Tensor",
+        "nn.functional.cross_entropy(Tensor input, Tensor target, Tensor? weight=None, bool? size_average=None, int ignore_index=-100, bool? reduce=None, str{none|mean|sum} reduction='mean', float label_smoothing=0.0) -> Tensor",
     ),
+    unknown_choice: super::unknown_reduction,
     doc: "The cross entropy of the softmax of logits and class indices or class probabilities: `-log(softmax(input))[t]`.",
     forms: F,
     body: composite(cross_entropy),
@@ -136,7 +138,7 @@ fn cross_entropy(c: &Call) -> Result<Outputs> {
     if !(0.0..=1.0).contains(&smoothing) {
         return Err(Error::runtime(format!("label_smoothing must be between 0.0 and 1.0. Got: {smoothing}")));
     }
-    let how = reduction(c)?;
+    let how = reduction(c);
     let mut parts = nll(c, &p, 2, how, c.int(4)?)?;
     if smoothing == 0.0 {
         return Ok(smallvec![as_pytorch_views(parts.swap_remove(0), &p, how)?]);
@@ -188,7 +190,7 @@ fn probabilities(c: &Call, class_dim: i64, smoothing: f64) -> Result<Outputs> {
         Some(w) => p * target * along_classes(w, x.ndim()),
         None => p * target,
     };
-    match reduction(c)? {
+    match reduction(c) {
         Reduction::None => (-values.sum(&[class_dim], false)).outputs(),
         Reduction::Sum => (-values.sum_all()).outputs(),
         Reduction::Mean => DIVIDED.calls((-values.sum_all(), (x.numel() / classes) as f64)),

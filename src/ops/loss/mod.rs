@@ -17,24 +17,31 @@ pub(super) enum Reduction {
     Mean,
     Sum,
 }
+impl Enumerated for Reduction {
+    const VALUES: &'static [(&'static str, Reduction)] = &[
+        ("none", Reduction::None),
+        ("mean", Reduction::Mean),
+        ("sum", Reduction::Sum),
+    ];
+}
 
 /// How the call wants its values reduced. The older `size_average` and `reduce` decide where they are given.
-pub(super) fn reduction(c: &Call) -> Result<Reduction> {
+pub(super) fn reduction(c: &Call) -> Reduction {
     let flag = |name: &str| c.op.sig.index_of(name).and_then(|i| c.opt_scalar(i)).map(|s| s.to_bool());
     let (average, reduce) = (flag("size_average"), flag("reduce"));
     if average.is_some() || reduce.is_some() {
-        return Ok(match (average.unwrap_or(true), reduce.unwrap_or(true)) {
+        return match (average.unwrap_or(true), reduce.unwrap_or(true)) {
             (true, true) => Reduction::Mean,
             (false, true) => Reduction::Sum,
             _ => Reduction::None,
-        });
+        };
     }
-    match c.op.sig.index_of("reduction").and_then(|i| c.str(i)) {
-        Some("none") => Ok(Reduction::None),
-        Some("mean") => Ok(Reduction::Mean),
-        Some("sum") => Ok(Reduction::Sum),
-        other => Err(Error::value(format!("{} is not a valid value for reduction", other.unwrap_or("None")))),
-    }
+    let at = c.op.sig.index_of("reduction");
+    at.and_then(|i| c.opt_choice(i)).unwrap_or(Reduction::Mean)
+}
+
+fn unknown_reduction(_: &Op, given: &str) -> Error {
+    Error::value(format!("{given} is not a valid value for reduction"))
 }
 
 /// What PyTorch says of an input or target whose dtype cannot hold the loss.
@@ -45,7 +52,7 @@ pub(super) fn not_castable(result: DType, own: DType) -> Error {
 
 /// The values reduced as the call says.
 pub(super) fn reduced(c: &Call, values: Term) -> Result<Outputs> {
-    match reduction(c)? {
+    match reduction(c) {
         Reduction::None => values.outputs(),
         Reduction::Mean => MEAN.calls((values,)),
         Reduction::Sum => SUM.calls((values,)),
@@ -55,7 +62,7 @@ pub(super) fn reduced(c: &Call, values: Term) -> Result<Outputs> {
 /// The gradient of each value before the reduction: arguments 0 and 1 broadcast against each other.
 pub(super) fn unreduced(c: &Back) -> Term {
     match reduction(&c.call) {
-        Ok(Reduction::Mean) => {
+        Reduction::Mean => {
             let n: usize = crate::layout::broadcast(&c.shape(0), &c.shape(1)).map_or(1, |s| s.iter().product());
             c.g() / n as f64
         }

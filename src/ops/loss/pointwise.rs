@@ -56,8 +56,9 @@ fn difference(c: &Back) -> Term {
 
 pub static MSE_LOSS: Op = Op {
     sig: sig(
-        "nn.functional.mse_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
+        "nn.functional.mse_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str{none|mean|sum} reduction='mean') -> Tensor",
     ),
+    unknown_choice: super::unknown_reduction,
     doc: "The mean squared error: `(input - target)^2`, averaged, summed or as it is.",
     forms: F,
     body: composite(|c| {
@@ -84,7 +85,7 @@ fn weighted(c: &Call, values: Term, weight: usize, by_weight: bool) -> Result<Ou
         return Err(Error::value("Weights and input must have the same size."));
     }
     let values = values * w;
-    match reduction(c)? {
+    match reduction(c) {
         Reduction::Mean if by_weight => (values.sum_all() / Term::from(w).sum_all()).outputs(),
         _ => reduced(c, values),
     }
@@ -92,8 +93,9 @@ fn weighted(c: &Call, values: Term, weight: usize, by_weight: bool) -> Result<Ou
 
 pub static MSE_LOSS_WEIGHTED: Op = Op {
     sig: sig(
-        "nn.functional.mse_loss.weighted(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', Tensor? weight=None) -> Tensor",
+        "nn.functional.mse_loss.weighted(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str{none|mean|sum} reduction='mean', Tensor? weight=None) -> Tensor",
     ),
+    unknown_choice: super::unknown_reduction,
     doc: "The squared error with a weight for each element; the mean is over the sum of the weights.",
     forms: F,
     body: composite(|c| {
@@ -108,8 +110,9 @@ pub static MSE_LOSS_WEIGHTED: Op = Op {
 
 pub static L1_LOSS_WEIGHTED: Op = Op {
     sig: sig(
-        "nn.functional.l1_loss.weighted(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', Tensor? weight=None) -> Tensor",
+        "nn.functional.l1_loss.weighted(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str{none|mean|sum} reduction='mean', Tensor? weight=None) -> Tensor",
     ),
+    unknown_choice: super::unknown_reduction,
     doc: "The absolute error with a weight for each element; the mean is over the sum of the weights.",
     forms: F,
     body: composite(|c| weighted(c, (Term::from(c.tensor(0)?) - c.tensor(1)?).abs(), 5, true)),
@@ -121,8 +124,9 @@ pub static L1_LOSS_WEIGHTED: Op = Op {
 
 pub static L1_LOSS: Op = Op {
     sig: sig(
-        "nn.functional.l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
+        "nn.functional.l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str{none|mean|sum} reduction='mean') -> Tensor",
     ),
+    unknown_choice: super::unknown_reduction,
     doc: "The mean absolute error: `|input - target|`, averaged, summed or as it is.",
     forms: F,
     body: composite(|c| reduced(c, (Term::from(c.tensor(0)?) - c.tensor(1)?).abs())),
@@ -169,8 +173,9 @@ fn smooth_slope(c: &Back) -> Term {
 
 pub static SMOOTH_L1_LOSS: Op = Op {
     sig: sig(
-        "_smooth_l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', float beta=1.0) -> Tensor",
+        "_smooth_l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str{none|mean|sum} reduction='mean', float beta=1.0) -> Tensor",
     ),
+    unknown_choice: super::unknown_reduction,
     doc: "The smooth L1 loss for a positive `beta`.",
     forms: HIDDEN,
     body: composite(|c| {
@@ -192,8 +197,9 @@ pub static SMOOTH_L1_LOSS: Op = Op {
 
 pub static F_SMOOTH_L1_LOSS: Op = Op {
     sig: sig(
-        "nn.functional.smooth_l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', float beta=1.0) -> Tensor",
+        "nn.functional.smooth_l1_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str{none|mean|sum} reduction='mean', float beta=1.0) -> Tensor",
     ),
+    unknown_choice: super::unknown_reduction,
     doc: "Squared below `beta`, absolute above: `d^2 / (2 beta)` where `d < beta`, else `d - beta / 2`; averaged, summed or as it is.",
     forms: F,
     body: composite(|c| {
@@ -249,7 +255,8 @@ fn huber_slope(c: &Back) -> Term {
 }
 
 pub static HUBER_LOSS: Op = Op {
-    sig: sig("nn.functional.huber_loss(Tensor input, Tensor target, str reduction='mean', float delta=1.0) -> Tensor"),
+    sig: sig("nn.functional.huber_loss(Tensor input, Tensor target, str{none|mean|sum} reduction='mean', float delta=1.0) -> Tensor"),
+    unknown_choice: super::unknown_reduction,
     doc: "Half the square below `delta`, `delta` times the distance above; averaged, summed or as it is.",
     forms: F,
     body: composite(|c| {
@@ -283,8 +290,9 @@ pub static HUBER_LOSS: Op = Op {
 
 pub static HUBER_LOSS_WEIGHTED: Op = Op {
     sig: sig(
-        "nn.functional.huber_loss.weighted(Tensor input, Tensor target, str reduction='mean', float delta=1.0, Tensor? weight=None) -> Tensor",
+        "nn.functional.huber_loss.weighted(Tensor input, Tensor target, str{none|mean|sum} reduction='mean', float delta=1.0, Tensor? weight=None) -> Tensor",
     ),
+    unknown_choice: super::unknown_reduction,
     doc: "The Huber loss with a weight for each element.",
     forms: F,
     body: composite(|c| {
@@ -297,16 +305,34 @@ pub static HUBER_LOSS_WEIGHTED: Op = Op {
     ..OP
 };
 
+/// The reductions of `kl_div`: those of all losses, and the sum over the size of the batch.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KlReduction {
+    None,
+    Mean,
+    Sum,
+    BatchMean,
+}
+impl Enumerated for KlReduction {
+    const VALUES: &'static [(&'static str, KlReduction)] = &[
+        ("none", KlReduction::None),
+        ("mean", KlReduction::Mean),
+        ("sum", KlReduction::Sum),
+        ("batchmean", KlReduction::BatchMean),
+    ];
+}
+
 pub static KL_DIV: Op = Op {
     sig: sig(
-        "nn.functional.kl_div(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean', bool log_target=False) -> Tensor",
+        "nn.functional.kl_div(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str{none|mean|sum|batchmean} reduction='mean', bool log_target=False) -> Tensor",
     ),
+    unknown_choice: super::unknown_reduction,
     doc: "The Kullback-Leibler divergence of a distribution from that whose logarithm is `input`: `target (log target - input)`.",
     forms: F,
     body: composite(kl_div),
     vjp: Vjp::Composite,
     warns: Some(|c| {
-        (c.str(4) == Some("mean")).then(|| {
+        (c.choice::<KlReduction>(4) == KlReduction::Mean).then(|| {
             "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the \
              batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' \
              in the next major release."
@@ -337,7 +363,7 @@ fn kl_div(c: &Call) -> Result<Outputs> {
     }
     let (x, t) = (c.tensor(0)?, Term::from(c.tensor(1)?));
     let values = if c.flag(5) { t.clone().exp() * (t - x) } else { t.clone().xlogy_(t.clone()) - t * x };
-    if c.str(4) == Some("batchmean") {
+    if c.choice::<KlReduction>(4) == KlReduction::BatchMean {
         let batch = x.shape().first().copied().unwrap_or(1);
         return (values.sum_all() / batch).outputs();
     }

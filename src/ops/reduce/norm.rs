@@ -132,16 +132,25 @@ pub static NORM: Op = Op {
     ..OP
 };
 
+/// Norms of matrices that have names: of Frobenius, and the sum of the singular values.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MatrixNorm {
+    Fro,
+    Nuc,
+}
+impl Enumerated for MatrixNorm {
+    const VALUES: &'static [(&'static str, MatrixNorm)] =
+        &[("fro", MatrixNorm::Fro), ("nuc", MatrixNorm::Nuc)];
+}
+
 pub static NORM_STR: Op = Op {
-    sig: sig("norm.str(Tensor self, str p='fro', int[1]? dim=None, bool keepdim=False, DType? dtype=None) -> Tensor"),
+    unknown_choice: |_, given| Error::runtime(format!("only valid string values are 'fro' and 'nuc', found {given}")),
+    sig: sig("norm.str(Tensor self, str{fro|nuc} p='fro', int[1]? dim=None, bool keepdim=False, DType? dtype=None) -> Tensor"),
     doc: "The Frobenius norm ('fro') or the sum of the singular values ('nuc').",
     forms: FMO,
-    body: composite(|c| match c.str(1) {
-        Some("fro") => VECTOR_NORM.call((c.tensor(0)?, 2, c.args[2].reborrow(), c.flag(3), c.dtype(4))).outputs(),
-        Some("nuc") => nuclear(c.tensor(0)?, c.opt_ints(2).unwrap_or(&[]), c.flag(3)).outputs(),
-        p => {
-            Err(Error::runtime(format!("only valid string values are 'fro' and 'nuc', found {}", p.unwrap_or("None"))))
-        }
+    body: composite(|c| match c.choice(1) {
+        MatrixNorm::Fro => VECTOR_NORM.call((c.tensor(0)?, 2, c.args[2].reborrow(), c.flag(3), c.dtype(4))).outputs(),
+        MatrixNorm::Nuc => nuclear(c.tensor(0)?, c.opt_ints(2).unwrap_or(&[]), c.flag(3)).outputs(),
     }),
     vjp: Vjp::Composite,
     samples: &[
@@ -258,8 +267,9 @@ pub static MATRIX_NORM: Op = Op {
 
 pub static MATRIX_NORM_STR: Op = Op {
     sig: sig(
-        "linalg.matrix_norm.str(Tensor self, str ord='fro', int[] dim=[-2, -1], bool keepdim=False, *, DType? dtype=None) -> Tensor",
+        "linalg.matrix_norm.str(Tensor self, str{fro|nuc} ord='fro', int[] dim=[-2, -1], bool keepdim=False, *, DType? dtype=None) -> Tensor",
     ),
+    unknown_choice: unknown_order,
     doc: "The Frobenius ('fro') or nuclear ('nuc') norm of matrices.",
     forms: FO,
     body: composite(|c| matrix_norm_str(c, c.ints(2)?)),
@@ -271,14 +281,16 @@ pub static MATRIX_NORM_STR: Op = Op {
 
 fn matrix_norm_str(c: &Call, dims: &[i64]) -> Result<Outputs> {
     let t = c.tensor(0)?;
-    match c.str(1) {
-        Some("fro") => {
+    match c.choice(1) {
+        MatrixNorm::Fro => {
             let (a, b) = matrix_dims(t, dims)?;
             VECTOR_NORM.call((t, 2, [a, b], c.flag(3), c.dtype(4))).outputs()
         }
-        Some("nuc") => nuclear(t, dims, c.flag(3)).outputs(),
-        p => Err(Error::runtime(format!("Order {} not supported.", p.unwrap_or("None")))),
+        MatrixNorm::Nuc => nuclear(t, dims, c.flag(3)).outputs(),
     }
+}
+fn unknown_order(_: &Op, given: &str) -> Error {
+    Error::runtime(format!("Order {given} not supported."))
 }
 
 pub static LINALG_NORM: Op = Op {
@@ -311,8 +323,9 @@ pub static LINALG_NORM: Op = Op {
 
 pub static LINALG_NORM_STR: Op = Op {
     sig: sig(
-        "linalg.norm.str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
+        "linalg.norm.str(Tensor self, str{fro|nuc} ord, int[1]? dim=None, bool keepdim=False, *, DType? dtype=None) -> Tensor",
     ),
+    unknown_choice: unknown_order,
     doc: "The Frobenius ('fro') or nuclear ('nuc') norm of a matrix.",
     forms: FO,
     body: composite(|c| matrix_norm_str(c, c.opt_ints(2).unwrap_or(&[]))),
