@@ -3,7 +3,7 @@
 //! The Python table (`tests/test_ops.py`) checks what a row computes; this one, without an interpreter, what it says.
 
 use rustgrad::op::{Body, Forms, Op, Vjp, public_name};
-use rustgrad::ops::all;
+use rustgrad::ops::{all, overloads};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -76,6 +76,91 @@ fn a_deprecated_order_has_the_parameters_of_its_op() {
     every_row(|op| {
         let mut old = op.deprecated.iter().flat_map(|s| s.params().iter().map(|p| p.name(s)));
         old.find(|name| op.sig.index_of(name).is_none()).map(|name| format!("a deprecated signature with '{name}'"))
+    });
+}
+
+/// A permutation of the ops that does not change from run to run (Fisher and Yates, over a linear congruential generator).
+fn shuffled(seed: u64) -> Vec<&'static Op> {
+    let (mut ops, mut state): (Vec<_>, u64) = (all().collect(), seed);
+    for i in (1..ops.len()).rev() {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        ops.swap(i, (state >> 33) as usize % (i + 1));
+    }
+    ops
+}
+
+#[test]
+fn overloads_are_tried_in_an_order_that_no_list_decides() {
+    let names = |ops: Vec<&'static Op>| -> BTreeMap<&str, Vec<&str>> {
+        let found = overloads(ops.into_iter()).into_iter();
+        found.map(|(name, ops)| (name, ops.iter().map(|op| op.name()).collect())).collect()
+    };
+    let expected = names(all().collect());
+    for seed in 1..=20 {
+        assert_eq!(names(shuffled(seed)), expected, "seed {seed}");
+    }
+    // Nor do names decide: two overloads that a call could not tell apart by their kinds would be an accident.
+    for (name, ops) in overloads(all()) {
+        for pair in ops.windows(2).filter(|p| p[0].sig.specificity() == p[1].sig.specificity()) {
+            panic!("{name}: nothing but its name puts {} before {}", pair[0].name(), pair[1].name());
+        }
+    }
+}
+
+#[test]
+fn overloads_put_tensors_before_numbers_and_few_parameters_before_many() {
+    let table = overloads(all());
+    let order = |name: &str| table[name].iter().map(|op| op.name()).collect::<Vec<_>>();
+    assert_eq!(order("pow"), ["pow.tensor", "pow", "pow.scalar"]);
+    assert_eq!(order("max"), ["max", "max.other", "max.dim"]);
+    assert_eq!(order("arange"), ["arange", "arange.start", "arange.start_step"]);
+    assert_eq!(order("var"), ["var", "var.dim", "var.correction"]);
+    assert_eq!(order("unique"), ["unique", "unique.counts", "unique.inverse", "unique.inverse_counts"]);
+    assert_eq!(order("randint"), ["randint", "randint.low"]);
+}
+
+/// The values of an enumerated string, parameter by parameter.
+fn choices(op: &'static Op) -> Vec<Vec<&'static str>> {
+    op.sig.params().iter().map(|p| p.choices(&op.sig).collect()).collect()
+}
+
+#[test]
+fn every_default_is_read_as_it_is_written() {
+    use rustgrad::dtype::Scalar;
+    use rustgrad::op::Value;
+    every_row(|op| {
+        op.sig.params().iter().find_map(|p| {
+            let (text, value) = (p.default_text(&op.sig)?, p.default_value(&op.sig)?);
+            let right = match &value {
+                Value::None => text == "None",
+                Value::Scalar(Scalar::Bool(b)) => text == if *b { "True" } else { "False" },
+                Value::Scalar(Scalar::Int(i)) => text.parse() == Ok(*i),
+                Value::Scalar(Scalar::Float(f)) => text.parse::<f64>().is_ok_and(|t| t.to_bits() == f.to_bits()),
+                Value::Ints(list) => format!("{:?}", list.as_slice()) == text || format!("{:?}", list[0]) == text,
+                Value::Str(s) => text == format!("'{s}'"),
+                Value::Choice(c) => text == format!("'{}'", c.name) && choices(op).iter().any(|v| v.contains(&c.name)),
+                Value::Tensors(list) => list.is_empty() && text == "[]",
+                _ => false,
+            };
+            (!right).then(|| format!("the default {text} of {}", p.name(&op.sig)))
+        })
+    });
+}
+
+#[test]
+fn a_fused_op_takes_the_arguments_of_its_composite() {
+    every_row(|op| {
+        let Body::Composite { fused: Some(fused), .. } = &op.body else { return None };
+        let kinds = |op: &'static Op| op.sig.params().iter().map(|p| p.kind).collect::<Vec<_>>();
+        (kinds(op) != kinds(fused) || choices(op) != choices(fused)).then(|| format!("{} differs", fused.name()))
+    });
+}
+
+#[test]
+fn an_op_that_only_writes_says_so_in_its_signature() {
+    every_row(|op| {
+        let (only, says) = (op.forms.has(Forms::ONLY_INPLACE), op.sig.written & 1 != 0);
+        (only != says).then(|| "`Tensor!` and the in-place form disagree".into())
     });
 }
 

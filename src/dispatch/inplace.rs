@@ -1,6 +1,6 @@
 //! In-place calls: the op writes to its first argument, whose version rises and whose history is rewritten.
 
-use super::{written, call, check_facts, elementwise, launch, needs_record, overlap};
+use super::{call, check_facts, elementwise, launch, needs_record, overlap, written};
 use crate::autograd::{self, history, node, witness};
 use crate::error::{Error, Result};
 use crate::op::{A0, Arguments, Body, Call, Forms, Op, OutDType, Sharing, Value, Vjp, tracer};

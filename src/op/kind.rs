@@ -159,6 +159,33 @@ const fn simple(name: &[u8]) -> Option<Kind> {
 }
 
 impl Kind {
+    /// Where overloads differ in the kind of a parameter, the lower rank is tried first: it takes less of what the others
+    /// take too. A tensor of one element is a number as well, and several ints are a list.
+    pub(super) const fn rank(self) -> u8 {
+        match self {
+            Kind::Is(false) => 0,
+            Kind::Is(true) => 1,
+            Kind::Tensor => 2,
+            Kind::Operand => 3,
+            Kind::TensorArgs => 4,
+            Kind::Bool => 5,
+            Kind::Choice => 6,
+            Kind::Str => 7,
+            Kind::DType => 8,
+            Kind::Device => 9,
+            Kind::Format => 10,
+            Kind::Generator => 11,
+            Kind::Ints => 12,
+            Kind::IntOrInts => 13,
+            Kind::Size => 14,
+            Kind::Int => 15,
+            Kind::Float => 16,
+            Kind::Scalar => 17,
+            Kind::Floats => 18,
+            Kind::Tensors => 19,
+            Kind::OptTensors => 20,
+        }
+    }
     /// Whether arguments of the kind are tensors, or may be.
     pub const fn holds_tensors(self) -> bool {
         matches!(self, Kind::Tensor | Kind::Tensors | Kind::TensorArgs | Kind::OptTensors | Kind::Operand)

@@ -4,9 +4,9 @@
 //! overload after the last dot-free part, typed parameters with defaults, keyword-only ones after `*`, and the result.
 //! `int split_size_or_sections|split_size` has two names: PyTorch's function and method differ, or two overloads are one here.
 
+use super::choice::Choice;
 use super::kind::{Choices, DimOf, Kind, Type, parse_type};
 use super::scan::{Span, cut, find, find_last, item_end, trim};
-use super::choice::Choice;
 use super::value::Value;
 use crate::dtype::Scalar;
 
@@ -187,6 +187,15 @@ impl Signature {
         };
     }
 
+    /// What orders the overloads of a name: kind by kind, those by position first; then what must be given before what may be
+    /// left out. Fewer parameters come before more.
+    pub fn specificity(&self) -> impl Ord + use<> {
+        let part = |params: &[Param]| -> Vec<(u8, bool)> {
+            params.iter().map(|p| (p.kind.rank(), p.default.is_some())).collect()
+        };
+        let (by_position, by_name) = self.params().split_at(self.positional);
+        (part(by_position), part(by_name))
+    }
     /// With the overload: `sum.dim`, `nn.functional.relu`.
     #[inline]
     pub fn name(&self) -> &'static str {

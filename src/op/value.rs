@@ -187,7 +187,8 @@ pub trait Arguments {
     where
         Self: Sized,
     {
-        self.opt_choice(i).unwrap_or_else(|| panic!("argument {i}: expected one of the strings that the signature lists"))
+        self.opt_choice(i)
+            .unwrap_or_else(|| panic!("argument {i}: expected one of the strings that the signature lists"))
     }
     fn opt_choice<T: Enumerated>(&self, i: usize) -> Option<T>
     where

@@ -119,8 +119,7 @@ pub(super) enum Approximate {
     Tanh,
 }
 impl Enumerated for Approximate {
-    const VALUES: &'static [(&'static str, Approximate)] =
-        &[("none", Approximate::None), ("tanh", Approximate::Tanh)];
+    const VALUES: &'static [(&'static str, Approximate)] = &[("none", Approximate::None), ("tanh", Approximate::Tanh)];
 }
 
 pub static GELU: Op = Op {

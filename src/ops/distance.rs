@@ -193,10 +193,12 @@ enum ComputeMode {
     NoProduct,
 }
 impl Enumerated for ComputeMode {
-    const VALUES: &'static [(&'static str, ComputeMode)] =
-        &[("use_mm_for_euclid_dist", ComputeMode::Product), ("use_mm_for_euclid_dist_if_necessary", ComputeMode::ProductIfLarge), ("donot_use_mm_for_euclid_dist", ComputeMode::NoProduct)];
+    const VALUES: &'static [(&'static str, ComputeMode)] = &[
+        ("use_mm_for_euclid_dist", ComputeMode::Product),
+        ("use_mm_for_euclid_dist_if_necessary", ComputeMode::ProductIfLarge),
+        ("donot_use_mm_for_euclid_dist", ComputeMode::NoProduct),
+    ];
 }
-
 
 pub static CDIST: Op = Op {
     unknown_choice: |_, given| Error::value(format!("{given} is not a valid value for compute_mode")),

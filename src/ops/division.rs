@@ -164,8 +164,7 @@ enum Rounding {
     Floor,
 }
 impl Enumerated for Rounding {
-    const VALUES: &'static [(&'static str, Rounding)] =
-        &[("trunc", Rounding::Trunc), ("floor", Rounding::Floor)];
+    const VALUES: &'static [(&'static str, Rounding)] = &[("trunc", Rounding::Trunc), ("floor", Rounding::Floor)];
 }
 
 /// By the rounding mode: true division of integers gives floats, whole division needs a divisor.

@@ -283,7 +283,9 @@ pub static SCATTER_REDUCE_SRC: Op = Op {
 };
 
 pub static SCATTER_REDUCE_VALUE: Op = Op {
-    sig: sig("scatter.value_reduce(Tensor self, Dim dim, Tensor index, Scalar value, *, str{add|multiply} reduce) -> Tensor"),
+    sig: sig(
+        "scatter.value_reduce(Tensor self, Dim dim, Tensor index, Scalar value, *, str{add|multiply} reduce) -> Tensor",
+    ),
     unknown_choice: unknown_old_mode,
     doc: "As `scatter` with a number, but adds (`reduce='add'`) or multiplies ('multiply').",
     forms: FMIO,

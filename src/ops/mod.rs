@@ -86,6 +86,7 @@ pub mod weight_norm;
 pub mod window;
 
 use crate::op::Op;
+use std::collections::BTreeMap;
 
 /// Every op, family by family.
 pub static OPS: &[&[&Op]] = &[
@@ -193,6 +194,19 @@ pub static OPS: &[&[&Op]] = &[
     weight_norm::OPS,
     window::OPS,
 ];
+
+/// Overloads by public name, aliases included, the most specific first: the order in which a call tries them. It does not
+/// depend on that of `ops`.
+pub fn overloads(ops: impl Iterator<Item = &'static Op>) -> BTreeMap<&'static str, Vec<&'static Op>> {
+    let mut out: BTreeMap<&'static str, Vec<&'static Op>> = BTreeMap::new();
+    for op in ops {
+        for name in std::iter::once(op.public()).chain(op.aliases.iter().copied()) {
+            out.entry(name).or_default().push(op);
+        }
+    }
+    out.values_mut().for_each(|ops| ops.sort_by_cached_key(|op| (op.sig.specificity(), op.name())));
+    out
+}
 
 /// Every op.
 pub fn all() -> impl Iterator<Item = &'static Op> {

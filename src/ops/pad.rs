@@ -34,13 +34,19 @@ enum Mode {
     Circular,
 }
 impl Enumerated for Mode {
-    const VALUES: &'static [(&'static str, Mode)] =
-        &[("constant", Mode::Constant), ("reflect", Mode::Reflect), ("replicate", Mode::Replicate), ("circular", Mode::Circular)];
+    const VALUES: &'static [(&'static str, Mode)] = &[
+        ("constant", Mode::Constant),
+        ("reflect", Mode::Reflect),
+        ("replicate", Mode::Replicate),
+        ("circular", Mode::Circular),
+    ];
 }
 
 pub static PAD: Op = Op {
     unknown_choice: |_, given| Error::not_implemented(format!("Unrecognised padding mode {given}")),
-    sig: sig("nn.functional.pad(Tensor input, int[] pad, str{constant|reflect|replicate|circular} mode='constant', float? value=None) -> Tensor"),
+    sig: sig(
+        "nn.functional.pad(Tensor input, int[] pad, str{constant|reflect|replicate|circular} mode='constant', float? value=None) -> Tensor",
+    ),
     doc: "Pads the last dimensions by `pad`, pairs (before, after) from the last dimension on: 'constant', 'reflect', 'replicate' or 'circular'. Negative pads crop.",
     forms: F,
     body: composite(|c| {
@@ -54,7 +60,10 @@ pub static PAD: Op = Op {
             ));
         }
         if c.opt_scalar(3).is_some_and(|v| v.to_f64() != 0.0) {
-            return Err(Error::runtime(format!("Padding mode \"{}\" doesn't take in value argument", c.str(2).unwrap_or_default())));
+            return Err(Error::runtime(format!(
+                "Padding mode \"{}\" doesn't take in value argument",
+                c.str(2).unwrap_or_default()
+            )));
         }
         let which = pad.len() / 2;
         if !matches!(which, 1..=3) || t.ndim() != which + 1 && t.ndim() != which + 2 {

@@ -31,8 +31,7 @@ enum Side {
     Right,
 }
 impl Enumerated for Side {
-    const VALUES: &'static [(&'static str, Side)] =
-        &[("left", Side::Left), ("right", Side::Right)];
+    const VALUES: &'static [(&'static str, Side)] = &[("left", Side::Left), ("right", Side::Right)];
 }
 
 fn unknown_side(_: &Op, given: &str) -> Error {

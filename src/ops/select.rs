@@ -1,6 +1,6 @@
 //! One index for each slice of a dimension: index_select, index_add, index_copy, index_fill, index_reduce.
 
-use super::gather::{apart, long, Reduce, raised};
+use super::gather::{Reduce, apart, long, raised};
 use super::scatter_gpu::scatter_gpu;
 use crate::cpu::index;
 use crate::dtype::Scalar;

@@ -15,8 +15,7 @@ enum Side {
     Right,
 }
 impl Enumerated for Side {
-    const VALUES: &'static [(&'static str, Side)] =
-        &[("left", Side::Left), ("right", Side::Right)];
+    const VALUES: &'static [(&'static str, Side)] = &[("left", Side::Left), ("right", Side::Right)];
 }
 
 fn pad_sequence(c: &Call) -> Result<Outputs> {

@@ -351,8 +351,7 @@ enum Indexing {
     Xy,
 }
 impl Enumerated for Indexing {
-    const VALUES: &'static [(&'static str, Indexing)] =
-        &[("ij", Indexing::Ij), ("xy", Indexing::Xy)];
+    const VALUES: &'static [(&'static str, Indexing)] = &[("ij", Indexing::Ij), ("xy", Indexing::Xy)];
 }
 
 pub static MESHGRID: Op = Op {

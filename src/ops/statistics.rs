@@ -27,8 +27,13 @@ enum Interpolation {
     Nearest,
 }
 impl Enumerated for Interpolation {
-    const VALUES: &'static [(&'static str, Interpolation)] =
-        &[("linear", Interpolation::Linear), ("lower", Interpolation::Lower), ("higher", Interpolation::Higher), ("midpoint", Interpolation::Midpoint), ("nearest", Interpolation::Nearest)];
+    const VALUES: &'static [(&'static str, Interpolation)] = &[
+        ("linear", Interpolation::Linear),
+        ("lower", Interpolation::Lower),
+        ("higher", Interpolation::Higher),
+        ("midpoint", Interpolation::Midpoint),
+        ("nearest", Interpolation::Nearest),
+    ];
 }
 
 fn refuse<T>(text: impl AsRef<str>) -> Result<T> {

@@ -10,18 +10,6 @@ use crate::ops;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use std::collections::BTreeMap;
-
-/// Overloads by public name, aliases included, in the order of the table.
-fn by_name() -> BTreeMap<&'static str, Vec<&'static Op>> {
-    let mut out: BTreeMap<&'static str, Vec<&'static Op>> = BTreeMap::new();
-    for op in ops::all() {
-        for name in std::iter::once(op.public()).chain(op.aliases.iter().copied()) {
-            out.entry(name).or_default().push(op);
-        }
-    }
-    out
-}
 
 /// `nn.functional.relu` as the submodule and the name in it.
 fn split_name(name: &'static str) -> (Home, &'static str) {
@@ -32,7 +20,7 @@ fn split_name(name: &'static str) -> (Home, &'static str) {
 /// The dict of public functions, and the methods set on `Tensor`.
 pub fn install<'py>(py: Python<'py>, tensor: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    for (name, ops) in by_name() {
+    for (name, ops) in ops::overloads(ops::all()) {
         let has = |bit: u8| ops.iter().copied().filter(|o| o.forms.has(bit)).collect::<Vec<_>>();
         let functions: Vec<&'static Op> =
             ops.iter().copied().filter(|o| o.forms.has(Forms::FUNCTION) || o.forms.has(Forms::HIDDEN)).collect();
@@ -66,7 +54,8 @@ pub fn install<'py>(py: Python<'py>, tensor: &Bound<'py, PyAny>) -> PyResult<Bou
 
 /// The names that are only steps of other ops: callable by `ops`, and no functions of the package.
 pub fn steps(py: Python) -> PyResult<Bound<PyTuple>> {
-    let hidden = by_name().into_iter().filter(|(_, ops)| ops.iter().all(|o| o.forms.has(Forms::HIDDEN)));
+    let hidden =
+        ops::overloads(ops::all()).into_iter().filter(|(_, ops)| ops.iter().all(|o| o.forms.has(Forms::HIDDEN)));
     PyTuple::new(py, hidden.map(|(name, _)| name).collect::<Vec<_>>())
 }
 

@@ -64,7 +64,9 @@ fn unknown_triangle(_: &Op, given: &str) -> Error {
 }
 
 pub static EIGH_STEP: Op = Op {
-    sig: sig("_linalg_eigh(Tensor A, str{L|U|l|u} UPLO='L', bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)"),
+    sig: sig(
+        "_linalg_eigh(Tensor A, str{L|U|l|u} UPLO='L', bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)",
+    ),
     unknown_choice: unknown_triangle,
     doc: "Eigenvalues and vectors of Hermitian matrices.",
     body: kernel(

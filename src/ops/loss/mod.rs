@@ -18,11 +18,8 @@ pub(super) enum Reduction {
     Sum,
 }
 impl Enumerated for Reduction {
-    const VALUES: &'static [(&'static str, Reduction)] = &[
-        ("none", Reduction::None),
-        ("mean", Reduction::Mean),
-        ("sum", Reduction::Sum),
-    ];
+    const VALUES: &'static [(&'static str, Reduction)] =
+        &[("none", Reduction::None), ("mean", Reduction::Mean), ("sum", Reduction::Sum)];
 }
 
 /// How the call wants its values reduced. The older `size_average` and `reduce` decide where they are given.

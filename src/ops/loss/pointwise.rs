@@ -255,7 +255,9 @@ fn huber_slope(c: &Back) -> Term {
 }
 
 pub static HUBER_LOSS: Op = Op {
-    sig: sig("nn.functional.huber_loss(Tensor input, Tensor target, str{none|mean|sum} reduction='mean', float delta=1.0) -> Tensor"),
+    sig: sig(
+        "nn.functional.huber_loss(Tensor input, Tensor target, str{none|mean|sum} reduction='mean', float delta=1.0) -> Tensor",
+    ),
     unknown_choice: super::unknown_reduction,
     doc: "Half the square below `delta`, `delta` times the distance above; averaged, summed or as it is.",
     forms: F,

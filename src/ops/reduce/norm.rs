@@ -139,13 +139,14 @@ pub(crate) enum MatrixNorm {
     Nuc,
 }
 impl Enumerated for MatrixNorm {
-    const VALUES: &'static [(&'static str, MatrixNorm)] =
-        &[("fro", MatrixNorm::Fro), ("nuc", MatrixNorm::Nuc)];
+    const VALUES: &'static [(&'static str, MatrixNorm)] = &[("fro", MatrixNorm::Fro), ("nuc", MatrixNorm::Nuc)];
 }
 
 pub static NORM_STR: Op = Op {
     unknown_choice: |_, given| Error::runtime(format!("only valid string values are 'fro' and 'nuc', found {given}")),
-    sig: sig("norm.str(Tensor self, str{fro|nuc} p='fro', int[1]? dim=None, bool keepdim=False, DType? dtype=None) -> Tensor"),
+    sig: sig(
+        "norm.str(Tensor self, str{fro|nuc} p='fro', int[1]? dim=None, bool keepdim=False, DType? dtype=None) -> Tensor",
+    ),
     doc: "The Frobenius norm ('fro') or the sum of the singular values ('nuc').",
     forms: FMO,
     body: composite(|c| match c.choice(1) {
