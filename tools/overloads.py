@@ -29,7 +29,22 @@ class Parameter(NamedTuple):
 
     def annotation(self, kind: str | None = None) -> str:
         none = " | None" if self.optional or self.default == "None" else ""
-        return TYPES[kind or self.kind] + none
+        return python_type(kind or self.kind) + none
+
+
+def python_type(kind: str) -> str:
+    """The annotation of a declared type: `str{none|mean}` takes the strings that it lists."""
+    if kind.startswith("str{"):
+        return "Literal[" + ", ".join(f'"{value}"' for value in kind[4:-1].split("|")) + "]"
+    return TYPES[kind]
+
+
+def plain(kind: str) -> str:
+    """A type without what only dispatch needs to know: a dimension is an int, a tensor that is written to a tensor."""
+    kind = kind.replace("!", "")
+    if kind.startswith("Dim"):
+        kind = "int" + re.sub(r"^Dim\+?(\(\w+\))?", "", kind)
+    return "Size" if kind == "int[*]" else kind
 
 
 def split(text: str) -> list[str]:
@@ -57,7 +72,9 @@ def parameters(signature: str, method: bool) -> list[Parameter]:
         name = "input" if name == "self" and not method else name
         name = f"{name}_" if keyword.iskeyword(name) else name
         found.append(
-            Parameter(name, kind.removesuffix("?"), kind.endswith("?"), default if equals else None, keyword_only)
+            Parameter(
+                name, plain(kind.removesuffix("?")), kind.endswith("?"), default if equals else None, keyword_only
+            )
         )
     return found
 

@@ -109,10 +109,7 @@ pub(super) const fn parse_type(b: &[u8], s: Span) -> Type {
             None => panic!("signature: unknown type"),
         },
     };
-    let written = match cut(b, s) {
-        b"Tensor!" | b"Tensor![]" | b"Tensor!?[]" => true,
-        _ => false,
-    };
+    let written = matches!(cut(b, s), b"Tensor!" | b"Tensor![]" | b"Tensor!?[]");
     Type { kind, choices, optional, written, dim_of }
 }
 

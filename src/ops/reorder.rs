@@ -2,7 +2,7 @@
 
 use crate::cpu::flip;
 use crate::error::{Error, Result};
-use crate::layout::{Dims, Format, Layout, wrap_dim};
+use crate::layout::{Format, Layout, wrap_dim};
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -28,20 +28,13 @@ fn flip_gpu(t: &Tensor, dims: &[usize], out: &Tensor) -> Result<()> {
     out.copy_raw(&source)
 }
 
-fn flipped(c: &Call) -> Result<Dims> {
-    c.distinct_dims(1)
-}
-
 pub static FLIP: Op = Op {
     sig: sig("flip(Tensor self, Dim[*] dims) -> Tensor"),
     doc: "The order along the given dimensions reversed, in new memory.",
     body: kernel(
-        |c| {
-            flipped(c)?;
-            Ok(smallvec![Spec::following(c.tensor(0)?)])
-        },
-        |c, out| flip_cpu(c.tensor(0)?, &flipped(c)?, &out[0]),
-        Some(|c, out| flip_gpu(c.tensor(0)?, &flipped(c)?, &out[0])),
+        |c| c.distinct_dims(1).and_then(|_| Ok(smallvec![Spec::following(c.tensor(0)?)])),
+        |c, out| flip_cpu(c.tensor(0)?, &c.distinct_dims(1)?, &out[0]),
+        Some(|c, out| flip_gpu(c.tensor(0)?, &c.distinct_dims(1)?, &out[0])),
     ),
     vjp: Vjp::Each(&[d(0, 0, |c| FLIP.call((c.g(), c.ints(1))))]),
     samples: &["f32[2,3], (0,)", "f32[2,3,4], (0, 2)", "f32[4], (-1,)", "i64[2,3], (1,)", "f32[2,3], ()"],

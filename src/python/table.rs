@@ -121,9 +121,16 @@ pub fn op_table(py: Python) -> PyResult<Bound<PyList>> {
 
 /// A signature with one name for each parameter: `split(Tensor self|tensor, ..)` as `split(Tensor self, ..)`.
 fn without_other_names(sig: &str) -> String {
-    let mut parts = sig.split('|');
-    let first = parts.next().unwrap_or_default().to_string();
-    parts.fold(first, |all, part| all + part.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_'))
+    let (mut out, mut values, mut other) = (String::with_capacity(sig.len()), false, false);
+    for c in sig.chars() {
+        // The values of `str{a|b}` are no names.
+        values = c == '{' || (values && c != '}');
+        other = !values && (c == '|' || (other && (c.is_alphanumeric() || c == '_')));
+        if !other {
+            out.push(c);
+        }
+    }
+    out
 }
 
 fn params<'py>(py: Python<'py>, op: &'static Op) -> PyResult<Bound<'py, PyList>> {

@@ -121,6 +121,8 @@ def good(rng: random.Random, param: Param):
         return target.dtype_of(rng.choice(list(DTYPES)))
     if kind == "Device":
         return rng.choice(["cpu", "cpu", "cuda", "gpu:77", "nowhere", ""])
+    if param.choices and rng.random() < 0.7:
+        return rng.choice(param.choices)
     if kind == "str":
         return rng.choice(["mean", "sum", "none", "tanh", "floor", "trunc", "ij,jk->ik", "i->", "...i", "->", "?"])
     return None

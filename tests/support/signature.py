@@ -1,6 +1,6 @@
 """Reads the signature strings of the op table: parameter names, types and defaults.
 
-sum.dim(Tensor self, int[]? dim, bool keepdim=False, *, DType? dtype=None) -> Tensor
+sum.dim(Tensor self, Dim[1]? dim, bool keepdim=False, *, DType? dtype=None) -> Tensor
 """
 
 import ast
@@ -17,6 +17,8 @@ class Param:
     optional: bool
     default: str | None
     keyword_only: bool
+    # The values of an enumerated string.
+    choices: tuple[str, ...] = ()
 
     def default_value(self):
         """The default as Python has it; a bare word (a reduction's name, say) as a string."""
@@ -24,6 +26,15 @@ class Param:
             return ast.literal_eval(self.default)
         except (ValueError, SyntaxError):
             return self.default
+
+
+def plain(kind: str) -> tuple[str, tuple[str, ...]]:
+    """The type as Python sees it, and the strings it takes: a dimension is an int, a written tensor a tensor."""
+    if kind.startswith("str{"):
+        return "str", tuple(kind[4:-1].split("|"))
+    if kind.startswith("Dim"):
+        kind = "int" + kind[kind.index("[") :] if "[" in kind else "int"
+    return "Size" if kind == "int[*]" else kind.replace("!", ""), ()
 
 
 @functools.cache
@@ -36,7 +47,8 @@ def params(signature: str) -> list[Param]:
         declared, _, default = text.partition("=")
         kind, _, name = declared.strip().rpartition(" ")
         optional = kind.endswith("?")
-        found.append(Param(name, kind.removesuffix("?"), optional, default or None, keyword_only))
+        kind, choices = plain(kind.removesuffix("?"))
+        found.append(Param(name, kind, optional, default or None, keyword_only, choices))
     return found
 
 
