@@ -476,25 +476,25 @@ class Tensor:
     def div(self, other: Tensor | Number) -> Tensor:
         """Divides element by element: `self / other`. True division: integers give the default float dtype."""
     @overload
-    def div(self, other: Tensor | Number, *, rounding_mode: _str | None) -> Tensor:
+    def div(self, other: Tensor | Number, *, rounding_mode: Literal["trunc", "floor"] | None) -> Tensor:
         """Divides and rounds: not at all (None), towards zero ('trunc'), or down ('floor')."""
     @overload
     def div_(self, other: Tensor | Number) -> Tensor:
         """Divides element by element: `self / other`. True division: integers give the default float dtype."""
     @overload
-    def div_(self, other: Tensor | Number, *, rounding_mode: _str | None) -> Tensor:
+    def div_(self, other: Tensor | Number, *, rounding_mode: Literal["trunc", "floor"] | None) -> Tensor:
         """Divides and rounds: not at all (None), towards zero ('trunc'), or down ('floor')."""
     @overload
     def divide(self, other: Tensor | Number) -> Tensor:
         """Divides element by element: `self / other`. True division: integers give the default float dtype."""
     @overload
-    def divide(self, other: Tensor | Number, *, rounding_mode: _str | None) -> Tensor:
+    def divide(self, other: Tensor | Number, *, rounding_mode: Literal["trunc", "floor"] | None) -> Tensor:
         """Divides and rounds: not at all (None), towards zero ('trunc'), or down ('floor')."""
     @overload
     def divide_(self, other: Tensor | Number) -> Tensor:
         """Divides element by element: `self / other`. True division: integers give the default float dtype."""
     @overload
-    def divide_(self, other: Tensor | Number, *, rounding_mode: _str | None) -> Tensor:
+    def divide_(self, other: Tensor | Number, *, rounding_mode: Literal["trunc", "floor"] | None) -> Tensor:
         """Divides and rounds: not at all (None), towards zero ('trunc'), or down ('floor')."""
     def dot(self, tensor: Tensor) -> Tensor:
         """The dot product of two vectors: `sum(self * tensor)`, no conjugation."""
@@ -702,9 +702,9 @@ class Tensor:
         """`self[indices] = values`, or `+=` if `accumulate`, which adds up where indices repeat. Values broadcast."""
     def index_put_(self, indices: Sequence[Tensor | None], values: Tensor, accumulate: _bool = False) -> Tensor:
         """`self[indices] = values`, or `+=` if `accumulate`, which adds up where indices repeat. Values broadcast."""
-    def index_reduce(self, dim: _int, index: Tensor, source: Tensor, reduce: _str, *, include_self: _bool = True) -> Tensor:
+    def index_reduce(self, dim: _int, index: Tensor, source: Tensor, reduce: Literal["prod", "mean", "amax", "amin", "max", "min"], *, include_self: _bool = True) -> Tensor:
         """Combines slice `i` of `source` with slice `index[i]` of `self`: 'prod', 'mean', 'amax' or 'amin'."""
-    def index_reduce_(self, dim: _int, index: Tensor, source: Tensor, reduce: _str, *, include_self: _bool = True) -> Tensor:
+    def index_reduce_(self, dim: _int, index: Tensor, source: Tensor, reduce: Literal["prod", "mean", "amax", "amin", "max", "min"], *, include_self: _bool = True) -> Tensor:
         """Combines slice `i` of `source` with slice `index[i]` of `self`: 'prod', 'mean', 'amax' or 'amin'."""
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
         """The slices of a dimension that a 1-d index names, in its order, copied."""
@@ -990,10 +990,10 @@ class Tensor:
     def nanmedian(self, dim: _int, keepdim: _bool = False) -> return_types.nanmedian:
         """The medians along a dimension of the elements that are not nan, and their positions."""
     @overload
-    def nanquantile(self, q: Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear') -> Tensor:
+    def nanquantile(self, q: Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: Literal["linear", "lower", "higher", "midpoint", "nearest"] = 'linear') -> Tensor:
         """As `quantile`; NaNs are left out."""
     @overload
-    def nanquantile(self, q: _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear') -> Tensor:
+    def nanquantile(self, q: _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: Literal["linear", "lower", "higher", "midpoint", "nearest"] = 'linear') -> Tensor:
         """As `quantile`; NaNs are left out."""
     def nansum(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor:
         """The sum of the elements that are not nan, of all or over the given dimensions."""
@@ -1065,7 +1065,7 @@ class Tensor:
     def norm(self, p: Number | None, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None) -> Tensor:
         """The vector norm of order `p` of all elements or over the given dimensions; see `linalg.vector_norm`."""
     @overload
-    def norm(self, p: _str = 'fro', dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None) -> Tensor:
+    def norm(self, p: Literal["fro", "nuc"] = 'fro', dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None) -> Tensor:
         """The Frobenius norm ('fro') or the sum of the singular values ('nuc')."""
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
         """Fills self with random numbers of the normal distribution."""
@@ -1124,10 +1124,10 @@ class Tensor:
         """Writes `source` at indices of the flattened tensor, or adds it there if `accumulate`."""
     def qr(*args: Any, **kwargs: Any) -> Any: ...
     @overload
-    def quantile(self, q: Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear') -> Tensor:
+    def quantile(self, q: Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: Literal["linear", "lower", "higher", "midpoint", "nearest"] = 'linear') -> Tensor:
         """The values at the shares `q` (0 to 1) of the order of all elements or along a dimension; several q come first."""
     @overload
-    def quantile(self, q: _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear') -> Tensor:
+    def quantile(self, q: _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: Literal["linear", "lower", "higher", "midpoint", "nearest"] = 'linear') -> Tensor:
         """The value at the share `q` (0 to 1) of the order of all elements or along a dimension."""
     def rad2deg(self) -> Tensor:
         """Radians to degrees."""
@@ -1238,10 +1238,10 @@ class Tensor:
     def scatter(self, dim: _int, index: Tensor, value: Number) -> Tensor:
         """Writes a number along `dim` by an index for each element."""
     @overload
-    def scatter(self, dim: _int, index: Tensor, src: Tensor, *, reduce: _str) -> Tensor:
+    def scatter(self, dim: _int, index: Tensor, src: Tensor, *, reduce: Literal["add", "multiply"]) -> Tensor:
         """As `scatter`, but adds (`reduce='add'`) or multiplies ('multiply')."""
     @overload
-    def scatter(self, dim: _int, index: Tensor, value: Number, *, reduce: _str) -> Tensor:
+    def scatter(self, dim: _int, index: Tensor, value: Number, *, reduce: Literal["add", "multiply"]) -> Tensor:
         """As `scatter` with a number, but adds (`reduce='add'`) or multiplies ('multiply')."""
     @overload
     def scatter_(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
@@ -1250,18 +1250,18 @@ class Tensor:
     def scatter_(self, dim: _int, index: Tensor, value: Number) -> Tensor:
         """Writes a number along `dim` by an index for each element."""
     @overload
-    def scatter_(self, dim: _int, index: Tensor, src: Tensor, *, reduce: _str) -> Tensor:
+    def scatter_(self, dim: _int, index: Tensor, src: Tensor, *, reduce: Literal["add", "multiply"]) -> Tensor:
         """As `scatter`, but adds (`reduce='add'`) or multiplies ('multiply')."""
     @overload
-    def scatter_(self, dim: _int, index: Tensor, value: Number, *, reduce: _str) -> Tensor:
+    def scatter_(self, dim: _int, index: Tensor, value: Number, *, reduce: Literal["add", "multiply"]) -> Tensor:
         """As `scatter` with a number, but adds (`reduce='add'`) or multiplies ('multiply')."""
     def scatter_add(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
         """Adds `src` along `dim` by an index for each element; indices may repeat."""
     def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
         """Adds `src` along `dim` by an index for each element; indices may repeat."""
-    def scatter_reduce(self, dim: _int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True) -> Tensor:
+    def scatter_reduce(self, dim: _int, index: Tensor, src: Tensor, reduce: Literal["sum", "prod", "mean", "amax", "amin", "max", "min"], *, include_self: _bool = True) -> Tensor:
         """Combines `src` with `self` along `dim` by an index for each element: 'sum', 'prod', 'mean', 'amax' or 'amin'."""
-    def scatter_reduce_(self, dim: _int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True) -> Tensor:
+    def scatter_reduce_(self, dim: _int, index: Tensor, src: Tensor, reduce: Literal["sum", "prod", "mean", "amax", "amin", "max", "min"], *, include_self: _bool = True) -> Tensor:
         """Combines `src` with `self` along `dim` by an index for each element: 'sum', 'prod', 'mean', 'amax' or 'amin'."""
     def select(self, dim: _int, index: _int) -> Tensor:
         """One index of a dimension, which disappears."""

@@ -470,7 +470,7 @@ def cartesian_prod(tensor0: Tensor, tensor1: Tensor, /, *tensors: Tensor) -> Ten
     """All rows with one element of each vector, the last one changing fastest."""
 def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Joins tensors along a dimension that exists; all other sizes agree. Dtypes promote; empty 1-d tensors are skipped."""
-def cdist(x1: Tensor, x2: Tensor, p: _float = 2, compute_mode: _str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
+def cdist(x1: Tensor, x2: Tensor, p: _float = 2, compute_mode: Literal["use_mm_for_euclid_dist", "use_mm_for_euclid_dist_if_necessary", "donot_use_mm_for_euclid_dist"] = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
     """The `p`-norm distances of each row of [.., P, M] to each row of [.., R, M]: [.., P, R]. `compute_mode` says whether those of order 2 may be made of a matrix product."""
 def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smallest whole number that is not less."""
@@ -640,10 +640,10 @@ def dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor:
 def div(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Divides element by element: `input / other`. True division: integers give the default float dtype."""
 @overload
-def div(input: Tensor, other: Tensor | Number, *, rounding_mode: _str | None, out: Tensor | None = None) -> Tensor:
+def div(input: Tensor, other: Tensor | Number, *, rounding_mode: Literal["trunc", "floor"] | None, out: Tensor | None = None) -> Tensor:
     """Divides and rounds: not at all (None), towards zero ('trunc'), or down ('floor')."""
 @overload
-def div(input: Number, other: Tensor | Number, *, rounding_mode: _str | None, out: Tensor | None = None) -> Tensor:
+def div(input: Number, other: Tensor | Number, *, rounding_mode: Literal["trunc", "floor"] | None, out: Tensor | None = None) -> Tensor:
     """Divides a number by each element and rounds, as `rounding_mode` says."""
 @overload
 def div(input: Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
@@ -652,16 +652,16 @@ def div(input: Number, other: Tensor | Number, *, out: Tensor | None = None) -> 
 def div_(input: Tensor, other: Tensor | Number) -> Tensor:
     """Divides element by element: `input / other`. True division: integers give the default float dtype."""
 @overload
-def div_(input: Tensor, other: Tensor | Number, *, rounding_mode: _str | None) -> Tensor:
+def div_(input: Tensor, other: Tensor | Number, *, rounding_mode: Literal["trunc", "floor"] | None) -> Tensor:
     """Divides and rounds: not at all (None), towards zero ('trunc'), or down ('floor')."""
 @overload
 def divide(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Divides element by element: `input / other`. True division: integers give the default float dtype."""
 @overload
-def divide(input: Tensor, other: Tensor | Number, *, rounding_mode: _str | None, out: Tensor | None = None) -> Tensor:
+def divide(input: Tensor, other: Tensor | Number, *, rounding_mode: Literal["trunc", "floor"] | None, out: Tensor | None = None) -> Tensor:
     """Divides and rounds: not at all (None), towards zero ('trunc'), or down ('floor')."""
 @overload
-def divide(input: Number, other: Tensor | Number, *, rounding_mode: _str | None, out: Tensor | None = None) -> Tensor:
+def divide(input: Number, other: Tensor | Number, *, rounding_mode: Literal["trunc", "floor"] | None, out: Tensor | None = None) -> Tensor:
     """Divides a number by each element and rounds, as `rounding_mode` says."""
 @overload
 def divide(input: Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
@@ -670,7 +670,7 @@ def divide(input: Number, other: Tensor | Number, *, out: Tensor | None = None) 
 def divide_(input: Tensor, other: Tensor | Number) -> Tensor:
     """Divides element by element: `input / other`. True division: integers give the default float dtype."""
 @overload
-def divide_(input: Tensor, other: Tensor | Number, *, rounding_mode: _str | None) -> Tensor:
+def divide_(input: Tensor, other: Tensor | Number, *, rounding_mode: Literal["trunc", "floor"] | None) -> Tensor:
     """Divides and rounds: not at all (None), towards zero ('trunc'), or down ('floor')."""
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The dot product of two vectors: `sum(input * tensor)`, no conjugation."""
@@ -907,9 +907,9 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     """`input[indices] = values`, or `+=` if `accumulate`, which adds up where indices repeat. Values broadcast."""
 def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: _bool = False) -> Tensor:
     """`input[indices] = values`, or `+=` if `accumulate`, which adds up where indices repeat. Values broadcast."""
-def index_reduce(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: _str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
+def index_reduce(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: Literal["prod", "mean", "amax", "amin", "max", "min"], *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
     """Combines slice `i` of `source` with slice `index[i]` of `input`: 'prod', 'mean', 'amax' or 'amin'."""
-def index_reduce_(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: _str, *, include_self: _bool = True) -> Tensor:
+def index_reduce_(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: Literal["prod", "mean", "amax", "amin", "max", "min"], *, include_self: _bool = True) -> Tensor:
     """Combines slice `i` of `source` with slice `index[i]` of `input`: 'prod', 'mean', 'amax' or 'amin'."""
 def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The slices of a dimension that a 1-d index names, in its order, copied."""
@@ -1085,10 +1085,10 @@ def median(input: Tensor) -> Tensor:
 def median(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> return_types.median:
     """The medians along a dimension, the lower of two, and their positions; nan where there is one."""
 @overload
-def meshgrid(tensors: Sequence[Tensor] = [], *, indexing: _str | None = None) -> tuple[Tensor, ...]:
+def meshgrid(tensors: Sequence[Tensor] = [], *, indexing: Literal["ij", "xy"] | None = None) -> tuple[Tensor, ...]:
     """Grids of coordinates from 1-d tensors, as views. `indexing` is 'ij' (the default) or 'xy', which swaps the first two."""
 @overload
-def meshgrid(*tensors: Tensor, indexing: _str | None = None) -> tuple[Tensor, ...]:
+def meshgrid(*tensors: Tensor, indexing: Literal["ij", "xy"] | None = None) -> tuple[Tensor, ...]:
     """Grids of coordinates from 1-d tensors, as views. `indexing` is 'ij' (the default) or 'xy', which swaps the first two."""
 @overload
 def min(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1156,10 +1156,10 @@ def nanmedian(input: Tensor) -> Tensor:
 def nanmedian(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> return_types.nanmedian:
     """The medians along a dimension of the elements that are not nan, and their positions."""
 @overload
-def nanquantile(input: Tensor, q: Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
+def nanquantile(input: Tensor, q: Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: Literal["linear", "lower", "higher", "midpoint", "nearest"] = 'linear', out: Tensor | None = None) -> Tensor:
     """As `quantile`; NaNs are left out."""
 @overload
-def nanquantile(input: Tensor, q: _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
+def nanquantile(input: Tensor, q: _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: Literal["linear", "lower", "higher", "midpoint", "nearest"] = 'linear', out: Tensor | None = None) -> Tensor:
     """As `quantile`; NaNs are left out."""
 def nansum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """The sum of the elements that are not nan, of all or over the given dimensions."""
@@ -1204,7 +1204,7 @@ def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1, out: Ten
 def norm(input: Tensor, p: Number | None, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
     """The vector norm of order `p` of all elements or over the given dimensions; see `linalg.vector_norm`."""
 @overload
-def norm(input: Tensor, p: _str = 'fro', dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+def norm(input: Tensor, p: Literal["fro", "nuc"] = 'fro', dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None, *, out: Tensor | None = None) -> Tensor:
     """The Frobenius norm ('fro') or the sum of the singular values ('nuc')."""
 def norm_except_dim(v: Tensor, pow: _int = 2, dim: _int = 0) -> Tensor:
     """The norms of the slices along a dimension, kept for broadcasting; of the whole tensor where `dim` is -1."""
@@ -1284,10 +1284,10 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False)
 def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """Writes `source` at indices of the flattened tensor, or adds it there if `accumulate`."""
 @overload
-def quantile(input: Tensor, q: Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
+def quantile(input: Tensor, q: Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: Literal["linear", "lower", "higher", "midpoint", "nearest"] = 'linear', out: Tensor | None = None) -> Tensor:
     """The values at the shares `q` (0 to 1) of the order of all elements or along a dimension; several q come first."""
 @overload
-def quantile(input: Tensor, q: _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out: Tensor | None = None) -> Tensor:
+def quantile(input: Tensor, q: _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: Literal["linear", "lower", "higher", "midpoint", "nearest"] = 'linear', out: Tensor | None = None) -> Tensor:
     """The value at the share `q` (0 to 1) of the order of all elements or along a dimension."""
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Radians to degrees."""
@@ -1404,10 +1404,10 @@ def scatter(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Tensor
 def scatter(input: Tensor, dim: _int, index: Tensor, value: Number, *, out: Tensor | None = None) -> Tensor:
     """Writes a number along `dim` by an index for each element."""
 @overload
-def scatter(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, reduce: _str, out: Tensor | None = None) -> Tensor:
+def scatter(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, reduce: Literal["add", "multiply"], out: Tensor | None = None) -> Tensor:
     """As `scatter`, but adds (`reduce='add'`) or multiplies ('multiply')."""
 @overload
-def scatter(input: Tensor, dim: _int, index: Tensor, value: Number, *, reduce: _str, out: Tensor | None = None) -> Tensor:
+def scatter(input: Tensor, dim: _int, index: Tensor, value: Number, *, reduce: Literal["add", "multiply"], out: Tensor | None = None) -> Tensor:
     """As `scatter` with a number, but adds (`reduce='add'`) or multiplies ('multiply')."""
 @overload
 def scatter_(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor:
@@ -1416,24 +1416,24 @@ def scatter_(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor:
 def scatter_(input: Tensor, dim: _int, index: Tensor, value: Number) -> Tensor:
     """Writes a number along `dim` by an index for each element."""
 @overload
-def scatter_(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, reduce: _str) -> Tensor:
+def scatter_(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, reduce: Literal["add", "multiply"]) -> Tensor:
     """As `scatter`, but adds (`reduce='add'`) or multiplies ('multiply')."""
 @overload
-def scatter_(input: Tensor, dim: _int, index: Tensor, value: Number, *, reduce: _str) -> Tensor:
+def scatter_(input: Tensor, dim: _int, index: Tensor, value: Number, *, reduce: Literal["add", "multiply"]) -> Tensor:
     """As `scatter` with a number, but adds (`reduce='add'`) or multiplies ('multiply')."""
 def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Adds `src` along `dim` by an index for each element; indices may repeat."""
 def scatter_add_(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor:
     """Adds `src` along `dim` by an index for each element; indices may repeat."""
-def scatter_reduce(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
+def scatter_reduce(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: Literal["sum", "prod", "mean", "amax", "amin", "max", "min"], *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
     """Combines `src` with `input` along `dim` by an index for each element: 'sum', 'prod', 'mean', 'amax' or 'amin'."""
-def scatter_reduce_(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True) -> Tensor:
+def scatter_reduce_(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: Literal["sum", "prod", "mean", "amax", "amin", "max", "min"], *, include_self: _bool = True) -> Tensor:
     """Combines `src` with `input` along `dim` by an index for each element: 'sum', 'prod', 'mean', 'amax' or 'amin'."""
 @overload
-def searchsorted(sorted_sequence: Tensor, input: Tensor, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter: Tensor | None = None, out: Tensor | None = None) -> Tensor:
+def searchsorted(sorted_sequence: Tensor, input: Tensor, *, out_int32: _bool = False, right: _bool = False, side: Literal["left", "right"] | None = None, sorter: Tensor | None = None, out: Tensor | None = None) -> Tensor:
     """For each value the place in the sorted last dimension where it belongs: before equal elements, or after them with `right`."""
 @overload
-def searchsorted(sorted_sequence: Tensor, input: Number, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter: Tensor | None = None, out: Tensor | None = None) -> Tensor:
+def searchsorted(sorted_sequence: Tensor, input: Number, *, out_int32: _bool = False, right: _bool = False, side: Literal["left", "right"] | None = None, sorter: Tensor | None = None, out: Tensor | None = None) -> Tensor:
     """The place in a sorted sequence where a number belongs."""
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """One index of a dimension, which disappears."""

@@ -19,7 +19,7 @@ def cholesky_ex(input: Tensor, *, upper: _bool = False, check_errors: _bool = Fa
 def cond(input: Tensor, p: Number | None = None, *, out: Tensor | None = None) -> Tensor:
     """The condition number `norm(A) norm(inv(A))`; of order 2 (the default) the greatest over the least singular value."""
 @overload
-def cond(input: Tensor, p: _str, *, out: Tensor | None = None) -> Tensor:
+def cond(input: Tensor, p: Literal["fro", "nuc"], *, out: Tensor | None = None) -> Tensor:
     """The condition number in the Frobenius ('fro') or nuclear ('nuc') norm."""
 def cross(input: Tensor, other: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:
     """The cross product along a dimension of length 3; the other dimensions broadcast."""
@@ -29,11 +29,11 @@ def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -
     """`diagonal` of matrices: of the last two dimensions by default."""
 def eig(input: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.linalg_eig:
     """Complex eigenvalues, in no order, and eigenvectors of length one of square matrices."""
-def eigh(input: Tensor, UPLO: _str = 'L', *, out: Sequence[Tensor] | None = None) -> return_types.linalg_eigh:
+def eigh(input: Tensor, UPLO: Literal["L", "U", "l", "u"] = 'L', *, out: Sequence[Tensor] | None = None) -> return_types.linalg_eigh:
     """Eigenvalues in rising order and orthonormal eigenvectors of symmetric or Hermitian matrices, of which one triangle is read."""
 def eigvals(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex eigenvalues of square matrices, in no order."""
-def eigvalsh(input: Tensor, UPLO: _str = 'L', *, out: Tensor | None = None) -> Tensor:
+def eigvalsh(input: Tensor, UPLO: Literal["L", "U", "l", "u"] = 'L', *, out: Tensor | None = None) -> Tensor:
     """The eigenvalues in rising order of symmetric or Hermitian matrices."""
 def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first columns of the product of reflections `I - tau v v^H`, whose vectors stand below the diagonal: Q of `geqrf`."""
@@ -47,7 +47,7 @@ def ldl_factor_ex(input: Tensor, *, hermitian: _bool = False, check_errors: _boo
     """L and D of `A = L D L^T` (or `L D L^H`) in one lower triangle, which rows were exchanged (negative for blocks of two), and the number of the first block of D that is zero."""
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: _bool = False, out: Tensor | None = None) -> Tensor:
     """The solutions of `A X = B` from what `linalg.ldl_factor` gave for A; leading dimensions broadcast."""
-def lstsq(input: Tensor, b: Tensor, rcond: _float | None = None, *, driver: _str | None = None, out: Sequence[Tensor] | None = None) -> return_types.linalg_lstsq:
+def lstsq(input: Tensor, b: Tensor, rcond: _float | None = None, *, driver: Literal["gels", "gelsy", "gelsd", "gelss"] | None = None, out: Sequence[Tensor] | None = None) -> return_types.linalg_lstsq:
     """The X of least norm that makes `|A X - B|` least. Any driver solves by singular values; what else is given is as the driver has it."""
 def lu(A: Tensor, *, pivot: _bool = True, out: Sequence[Tensor] | None = None) -> return_types.linalg_lu:
     """A permutation P, a unit lower triangle L and an upper triangle U with `A = P L U`."""
@@ -65,7 +65,7 @@ def matrix_exp(input: Tensor) -> Tensor:
 def matrix_norm(input: Tensor, ord: Number, dim: Sequence[_int] = [-2, -1], keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """A matrix norm: 1 and -1 (column sums), inf and -inf (row sums), 2 and -2 (singular values)."""
 @overload
-def matrix_norm(input: Tensor, ord: _str = 'fro', dim: Sequence[_int] = [-2, -1], keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+def matrix_norm(input: Tensor, ord: Literal["fro", "nuc"] = 'fro', dim: Sequence[_int] = [-2, -1], keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """The Frobenius ('fro') or nuclear ('nuc') norm of matrices."""
 def matrix_power(input: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
     """A square matrix times itself, `n` times over; negative powers are those of the inverse."""
@@ -83,7 +83,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor
 def norm(input: Tensor, ord: Number | None = None, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """A vector norm, or a matrix norm where two dimensions are given or `A` is a matrix and `ord` is given."""
 @overload
-def norm(input: Tensor, ord: _str, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+def norm(input: Tensor, ord: Literal["fro", "nuc"], dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
     """The Frobenius ('fro') or nuclear ('nuc') norm of a matrix."""
 @overload
 def pinv(input: Tensor, *, atol: Tensor | Number | None = None, rtol: Tensor | Number | None = None, hermitian: _bool = False, out: Tensor | None = None) -> Tensor:
@@ -93,7 +93,7 @@ def pinv(input: Tensor, rcond: Tensor | Number, hermitian: _bool = False, *, out
     """The pseudoinverse; singular values up to `rcond * greatest` count as zero."""
 def polar(A: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.linalg_polar:
     """`A = U H` with orthonormal columns in U and a Hermitian H without negative eigenvalues; A has no more columns than rows."""
-def qr(A: Tensor, mode: _str = 'reduced', *, out: Sequence[Tensor] | None = None) -> return_types.linalg_qr:
+def qr(A: Tensor, mode: Literal["reduced", "complete", "r"] = 'reduced', *, out: Sequence[Tensor] | None = None) -> return_types.linalg_qr:
     """Q with orthonormal columns and an upper triangle R with `A = Q R`; 'reduced', 'complete' (Q is square), or 'r' (R alone)."""
 def slogdet(A: Tensor, *, out: Sequence[Tensor] | None = None) -> return_types.linalg_slogdet:
     """Signs (of absolute value one, or zero) and logarithms of the absolute values of determinants."""

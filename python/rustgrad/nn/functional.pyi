@@ -12,9 +12,9 @@ from rustgrad._typing import DeviceLike, Number
 __all__ = ['bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'celu', 'cosine_similarity', 'cross_entropy', 'dropout', 'elu', 'embedding', 'gelu', 'glu', 'hardshrink', 'hardsigmoid', 'hardswish', 'hardtanh', 'hinge_embedding_loss', 'huber_loss', 'kl_div', 'l1_loss', 'layer_norm', 'leaky_relu', 'legacy_reduction', 'linear', 'log_softmax', 'logsigmoid', 'margin_ranking_loss', 'mish', 'mse_loss', 'nll_loss', 'normalize', 'one_hot', 'pad', 'pdist', 'poisson_nll_loss', 'prelu', 'relu', 'relu6', 'selu', 'sigmoid', 'sigmoid_', 'silu', 'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'softmin', 'softplus', 'softshrink', 'softsign', 'tanh', 'tanh_', 'tanhshrink', 'threshold']
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x1^T A x2 + b for each of the `weight.size(0)` matrices A; inputs `(*, in1)` and `(*, in2)`."""
-def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: _str = 'mean') -> Tensor:
+def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
     """The cross entropy of probabilities `input` and `target`: `-w (t log x + (1 - t) log(1 - x))`; averaged, summed or as it is."""
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: _str = 'mean', pos_weight: Tensor | None = None) -> Tensor:
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean', pos_weight: Tensor | None = None) -> Tensor:
     """The cross entropy of `sigmoid(input)` and `target`, stable for large logits; `pos_weight` scales the positive part."""
 def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """`x` where positive, else `alpha * (exp(x / alpha) - 1)`. arXiv:1704.07483."""
@@ -22,7 +22,7 @@ def celu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """`x` where positive, else `alpha * (exp(x / alpha) - 1)`. arXiv:1704.07483."""
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
     """`x1 . x2 / (|x1| |x2|)` along a dimension; each norm counts as no less than `eps`. Broadcasts."""
-def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: _str = 'mean', label_smoothing: _float = 0.0) -> Tensor:
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean', label_smoothing: _float = 0.0) -> Tensor:
     """The cross entropy of the softmax of logits and class indices or class probabilities: `-log(softmax(input))[t]`."""
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
     """Zeroes elements with probability `p` and scales the others by `1 / (1 - p)`, where `training` is set."""
@@ -32,7 +32,7 @@ def elu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """`x` where positive, else `alpha * (exp(x) - 1)`. arXiv:1511.07289."""
 def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
     """The rows of `weight` at the indices `input`. With `max_norm`, rows that are looked up are first rescaled in place."""
-def gelu(input: Tensor, *, approximate: _str = 'none', out: Tensor | None = None) -> Tensor:
+def gelu(input: Tensor, *, approximate: Literal["none", "tanh"] = 'none', out: Tensor | None = None) -> Tensor:
     """`x * Phi(x)` with the normal distribution function, or its approximation by 'tanh'. arXiv:1606.08415."""
 def glu(input: Tensor, dim: _int = -1) -> Tensor:
     """The first half of a dimension times the sigmoid of the second. arXiv:1612.08083."""
@@ -48,7 +48,7 @@ def hardtanh_(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> T
     """Limits each element to `[min_val, max_val]`; the gradient at the limits is zero."""
 from rustgrad.nn._losses import hinge_embedding_loss as hinge_embedding_loss
 from rustgrad.nn._losses import huber_loss as huber_loss
-def kl_div(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: _str = 'mean', log_target: _bool = False) -> Tensor:
+def kl_div(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum", "batchmean"] = 'mean', log_target: _bool = False) -> Tensor:
     """The Kullback-Leibler divergence of a distribution from that whose logarithm is `input`: `target (log target - input)`."""
 from rustgrad.nn._losses import l1_loss as l1_loss
 def layer_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor:
@@ -70,13 +70,13 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
 def mish(input: Tensor, inplace: _bool = False) -> Tensor:
     """`x * tanh(softplus(x))`. arXiv:1908.08681."""
 from rustgrad.nn._losses import mse_loss as mse_loss
-def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: _str = 'mean') -> Tensor:
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
     """The negative log likelihood of class indices: `-weight[t] * input[t]`, averaged by weight, summed or as it is."""
 def normalize(input: Tensor, p: _float = 2.0, dim: _int | Sequence[_int] = 1, eps: _float = 1e-12, *, out: Tensor | None = None) -> Tensor:
     """Divides by the norm of order `p` along a dimension, which counts as no less than `eps`."""
 def one_hot(input: Tensor, num_classes: _int = -1) -> Tensor:
     """A vector of zeros for each class index, with a one at the index; int64. -1: as many classes as the greatest index needs."""
-def pad(input: Tensor, pad: Sequence[_int], mode: _str = 'constant', value: _float | None = None) -> Tensor:
+def pad(input: Tensor, pad: Sequence[_int], mode: Literal["constant", "reflect", "replicate", "circular"] = 'constant', value: _float | None = None) -> Tensor:
     """Pads the last dimensions by `pad`, pairs (before, after) from the last dimension on: 'constant', 'reflect', 'replicate' or 'circular'. Negative pads crop."""
 def pdist(input: Tensor, p: _float = 2) -> Tensor:
     """The `p`-norm distances of each pair of the N rows of a matrix, N (N - 1) / 2 of them, row by row."""
