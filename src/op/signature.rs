@@ -196,6 +196,13 @@ impl Signature {
         let (by_position, by_name) = self.params().split_at(self.positional);
         (part(by_position), part(by_name))
     }
+    /// The position of a parameter, as a constant: `const LR: usize = STEP.arg("lr");`. A name that is not there does not compile.
+    pub const fn arg(&self, name: &str) -> usize {
+        match self.position(self.text.as_bytes(), name.as_bytes()) {
+            Some(i) => i,
+            None => panic!("signature: no parameter of this name"),
+        }
+    }
     /// With the overload: `sum.dim`, `nn.functional.relu`.
     #[inline]
     pub fn name(&self) -> &'static str {

@@ -114,10 +114,28 @@ fn overlap(a: &Tensor, b: &Tensor) -> bool {
     a0 < b1 && b0 < a1
 }
 
-pub static FUSED_ADAM_: Op = Op {
-    sig: sig(
+/// The parameters of `FUSED_ADAM_`.
+mod adam_args {
+    use crate::op::{Signature, sig};
+
+    pub const SIG: Signature = sig(
         "_fused_adam_(Tensor! self, Tensor grad, Tensor! exp_avg, Tensor! exp_avg_sq, *, float lr, float beta1, float beta2, float eps, float weight_decay, float step, bool decoupled, bool maximize) -> Tensor",
-    ),
+    );
+    pub const GRAD: usize = SIG.arg("grad");
+    pub const EXP_AVG: usize = SIG.arg("exp_avg");
+    pub const EXP_AVG_SQ: usize = SIG.arg("exp_avg_sq");
+    pub const LR: usize = SIG.arg("lr");
+    pub const BETA1: usize = SIG.arg("beta1");
+    pub const BETA2: usize = SIG.arg("beta2");
+    pub const EPS: usize = SIG.arg("eps");
+    pub const WEIGHT_DECAY: usize = SIG.arg("weight_decay");
+    pub const STEP: usize = SIG.arg("step");
+    pub const DECOUPLED: usize = SIG.arg("decoupled");
+    pub const MAXIMIZE: usize = SIG.arg("maximize");
+}
+
+pub static FUSED_ADAM_: Op = Op {
+    sig: adam_args::SIG,
     doc: "One step of Adam (AdamW where `decoupled`): writes to the parameter, `exp_avg` and `exp_avg_sq`. `step` counts from 1.",
     forms: STEP,
     body: kernel_into(adam, Some(adam_gpu)),
@@ -151,15 +169,16 @@ struct Adam {
 
 impl Adam {
     fn of(c: &Call) -> Result<Adam> {
-        let (lr, beta1, beta2, step) = (c.float(4)?, c.float(5)?, c.float(6)?, c.float(9)?);
+        use adam_args::{BETA1, BETA2, DECOUPLED, EPS, LR, MAXIMIZE, STEP, WEIGHT_DECAY};
+        let (lr, beta1, beta2, step) = (c.float(LR)?, c.float(BETA1)?, c.float(BETA2)?, c.float(STEP)?);
         Ok(Adam {
             lr,
             beta1,
             beta2,
-            eps: c.float(7)?,
-            decay: c.float(8)?,
-            decoupled: c.flag(10),
-            maximize: c.flag(11),
+            eps: c.float(EPS)?,
+            decay: c.float(WEIGHT_DECAY)?,
+            decoupled: c.flag(DECOUPLED),
+            maximize: c.flag(MAXIMIZE),
             size: lr / (1.0 - beta1.powf(step)),
             root: (1.0 - beta2.powf(step)).sqrt(),
         })
@@ -196,8 +215,8 @@ impl<T: Float> Kernel for AdamRun<'_, T> {
 }
 
 fn adam(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (s, states) = (Adam::of(c)?, [c.tensor(2)?, c.tensor(3)?]);
-    let o = Operands::new(&out[0], &[c.tensor(1)?, states[0], states[1]])?.distinct()?;
+    let (s, states) = (Adam::of(c)?, [c.tensor(adam_args::EXP_AVG)?, c.tensor(adam_args::EXP_AVG_SQ)?]);
+    let o = Operands::new(&out[0], &[c.tensor(adam_args::GRAD)?, states[0], states[1]])?.distinct()?;
     let written = [true, false, true, true];
     if out[0].dtype() == DType::F64 {
         o.run::<f64, 4>(written, |t| simd::run(AdamRun(s, t)))?;
@@ -208,8 +227,8 @@ fn adam(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 fn adam_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (s, states) = (Adam::of(c)?, [c.tensor(2)?, c.tensor(3)?]);
-    let o = Operands::new(&out[0], &[c.tensor(1)?, states[0], states[1]])?.distinct()?;
+    let (s, states) = (Adam::of(c)?, [c.tensor(adam_args::EXP_AVG)?, c.tensor(adam_args::EXP_AVG_SQ)?]);
+    let o = Operands::new(&out[0], &[c.tensor(adam_args::GRAD)?, states[0], states[1]])?.distinct()?;
     let numbers = [
         ("shrink", if s.decoupled { 1.0 - s.lr * s.decay } else { 1.0 }),
         ("decay", if s.decoupled { 0.0 } else { s.decay }),
@@ -225,10 +244,26 @@ fn adam_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     Ok(())
 }
 
-pub static FUSED_SGD_: Op = Op {
-    sig: sig(
+/// The parameters of `FUSED_SGD_`.
+mod sgd_args {
+    use crate::op::{Signature, sig};
+
+    pub const SIG: Signature = sig(
         "_fused_sgd_(Tensor! self, Tensor grad, Tensor!? momentum_buffer, *, float lr, float momentum, float dampening, float weight_decay, bool nesterov, bool maximize, bool first=False) -> Tensor",
-    ),
+    );
+    pub const GRAD: usize = SIG.arg("grad");
+    pub const MOMENTUM_BUFFER: usize = SIG.arg("momentum_buffer");
+    pub const LR: usize = SIG.arg("lr");
+    pub const MOMENTUM: usize = SIG.arg("momentum");
+    pub const DAMPENING: usize = SIG.arg("dampening");
+    pub const WEIGHT_DECAY: usize = SIG.arg("weight_decay");
+    pub const NESTEROV: usize = SIG.arg("nesterov");
+    pub const MAXIMIZE: usize = SIG.arg("maximize");
+    pub const FIRST: usize = SIG.arg("first");
+}
+
+pub static FUSED_SGD_: Op = Op {
+    sig: sgd_args::SIG,
     doc: "One step of stochastic gradient descent: writes to the parameter and, with momentum, to `momentum_buffer`, which `first` fills.",
     forms: STEP,
     body: kernel_into(sgd, Some(sgd_gpu)),
@@ -259,14 +294,15 @@ struct Sgd {
 
 impl Sgd {
     fn of(c: &Call) -> Result<Sgd> {
+        use sgd_args::{DAMPENING, FIRST, LR, MAXIMIZE, MOMENTUM, NESTEROV, WEIGHT_DECAY};
         Ok(Sgd {
-            lr: c.float(3)?,
-            momentum: c.float(4)?,
-            dampening: c.float(5)?,
-            decay: c.float(6)?,
-            nesterov: c.flag(7),
-            maximize: c.flag(8),
-            first: c.flag(9),
+            lr: c.float(LR)?,
+            momentum: c.float(MOMENTUM)?,
+            dampening: c.float(DAMPENING)?,
+            decay: c.float(WEIGHT_DECAY)?,
+            nesterov: c.flag(NESTEROV),
+            maximize: c.flag(MAXIMIZE),
+            first: c.flag(FIRST),
         })
     }
 }
@@ -302,7 +338,8 @@ impl<T: Float> Kernel for SgdRun<'_, T> {
 }
 
 fn sgd(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (s, g, buffer) = (Sgd::of(c)?, c.tensor(1)?, c.opt_tensor(2).filter(|_| c.float(4).is_ok_and(|m| m != 0.0)));
+    let (s, g) = (Sgd::of(c)?, c.tensor(sgd_args::GRAD)?);
+    let buffer = c.opt_tensor(sgd_args::MOMENTUM_BUFFER).filter(|_| s.momentum != 0.0);
     let wide = out[0].dtype() == DType::F64;
     let Some(b) = buffer else {
         let o = Operands::new(&out[0], &[g])?.distinct()?;
@@ -323,7 +360,8 @@ fn sgd(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 fn sgd_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    let (s, g, buffer) = (Sgd::of(c)?, c.tensor(1)?, c.opt_tensor(2).filter(|_| c.float(4).is_ok_and(|m| m != 0.0)));
+    let (s, g) = (Sgd::of(c)?, c.tensor(sgd_args::GRAD)?);
+    let buffer = c.opt_tensor(sgd_args::MOMENTUM_BUFFER).filter(|_| s.momentum != 0.0);
     let plain = [("lr", -s.lr), ("sign", if s.maximize { -1.0 } else { 1.0 }), ("decay", s.decay)];
     let Some(b) = buffer else {
         return Operands::new(&out[0], &[g])?.distinct()?.run_gpu(Step::Sgd, &[("x", 0)], &plain);
