@@ -93,7 +93,7 @@ fn run_body(call: &Call, outputs: &mut Outputs) -> Result<()> {
 /// Checks what the signature states of the arguments and their types do not: that dimensions are in range, and enumerated
 /// strings those that it lists.
 #[inline]
-fn check_facts(call: &Call) -> Result<()> {
+pub fn check_facts(call: &Call) -> Result<()> {
     if call.op.sig.has_choices {
         call.check_choices()?;
     }

@@ -1,6 +1,6 @@
 //! `out=`: results go into tensors that the caller gave, resized where their shape differs.
 
-use super::{call, elementwise, overlap};
+use super::{call, check_facts, elementwise, overlap};
 use crate::autograd::{GradGuard, grad_enabled, history, witness};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -21,6 +21,7 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
             "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.",
         ));
     }
+    check_facts(&whole)?;
     outs.iter().try_for_each(history::check_inference)?;
     if outs.iter().any(|t| t.layout().has_internal_overlap()) {
         return Err(Error::runtime(

@@ -140,7 +140,7 @@ fn uncat(c: &Back) -> Result<Vec<Option<Tensor>>> {
             out.push(Some(Tensor::zeros(&f.shape, f.dtype, f.device)?));
             continue;
         }
-        let dim = c.dim(1);
+        let dim = wrap_dim(c.int(1), g.ndim())?;
         let stop = start + f.shape[dim];
         out.push(Some(SLICE.call((&g, dim, start, stop)).ok()?));
         start = stop;

@@ -158,7 +158,12 @@ fn call_deprecated(py: Python, entry: &'static Entry, given: &Given) -> PyResult
 
 fn run(py: Python, entry: &'static Entry, index: usize, args: &Args, given: &Given) -> PyResult<*mut PyObject> {
     let op = entry.ops[index];
-    if let Some(text) = op.warns.and_then(|warns| warns(&Call { op, args })) {
+    // Where an argument is wrong, the error that dispatch raises is enough.
+    let checked = |warns: fn(&Call) -> Option<String>| {
+        let call = Call { op, args };
+        dispatch::check_facts(&call).ok().and_then(|()| warns(&call))
+    };
+    if let Some(text) = op.warns.and_then(checked) {
         warn(py, text)?;
     }
     if entry.inplace || op.forms.has(Forms::ONLY_INPLACE) {
