@@ -84,9 +84,8 @@ fn joined_by_rows<'a>(parts: impl Iterator<Item = &'a Tensor> + Clone, dim: usiz
     if rows < 2 || out.numel() == 0 || !plain(out) || !parts.clone().all(plain) {
         return Ok(false);
     }
-    let parts = parts.map(|t| Ok((t.ptr()?.cast_const(), t.numel() / rows))).collect::<Result<Vec<_>>>()?;
-    // SAFETY: all are contiguous and of one dtype, and together the parts have the elements of the result, which is new.
-    Ok(unsafe { cpu::join::join(out.dtype().size(), rows, &parts, out.ptr()?) })
+    let parts = parts.map(|t| t.cpu_view()).collect::<Result<Vec<_>>>()?;
+    cpu::join::join(rows, &parts, out.cpu_view()?)
 }
 
 fn cat(c: &Call, out: &[Tensor]) -> Result<()> {

@@ -10,9 +10,7 @@ use smallvec::smallvec;
 pub static OPS: &[&Op] = &[&FLIP, &FLIPLR, &FLIPUD, &ROLL, &ROT90];
 
 fn flip_cpu(t: &Tensor, dims: &[usize], out: &Tensor) -> Result<()> {
-    // SAFETY: both layouts lie within their storages; the output is fresh and has the input's shape and dtype.
-    unsafe { flip::flip(t.cpu_view()?, dims, out.cpu_view()?) };
-    Ok(())
+    flip::flip(t.cpu_view()?, dims, out.cpu_view()?)
 }
 
 /// A selection with falling indices for each flipped dimension.
@@ -29,7 +27,9 @@ fn flip_gpu(t: &Tensor, dims: &[usize], out: &Tensor) -> Result<()> {
 }
 
 fn flipped(c: &Call) -> Result<Dims> {
-    wrap_dims(c.ints(1)?, c.tensor(0)?.ndim())
+    let ndim = c.tensor(0)?.ndim();
+    super::reduce::check_rank(ndim)?;
+    wrap_dims(c.ints(1)?, ndim)
 }
 
 pub static FLIP: Op = Op {

@@ -6,15 +6,23 @@ use crate::cpu::map::{Input, Output};
 use crate::cpu::view::View;
 use crate::device::Device;
 use crate::dtype::Scalar;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gpu;
 use crate::layout::Dims;
+use crate::storage::Buffer;
 
 impl Tensor {
-    /// Address, dtype, shape and strides on the CPU.
+    /// The tensor's elements on the CPU; an error where the layout does not lie within the storage.
     pub fn cpu_view(&self) -> Result<View<'_>> {
         let m = self.meta();
-        Ok(View { ptr: self.ptr()?, dtype: m.dtype, shape: &m.layout.shape, strides: &m.layout.strides })
+        let Buffer::Cpu(block) = m.storage.buffer() else { return m.storage.cpu_ptr().and(Err(outside())) };
+        if !m.layout.is_within(block.bytes() / m.dtype.size()) {
+            return Err(outside());
+        }
+        let first = block.ptr().wrapping_add(m.layout.offset * m.dtype.size());
+        // SAFETY: what the layout reaches was compared with the block just read. The metadata, which `self` borrows, owns
+        // the storage, and neither is freed while it may be read: Note [Retired values].
+        Ok(unsafe { View::new(first, m.dtype, &m.layout.shape, &m.layout.strides) })
     }
     /// Buffer, dtype, shape, strides and offset on the GPU.
     pub fn gpu_view(&self) -> Result<gpu::View<'_>> {
@@ -103,4 +111,9 @@ impl Tensor {
         t.copy_raw(self)?;
         Ok(t)
     }
+}
+
+#[cold]
+fn outside() -> Error {
+    Error::internal("the layout of a tensor reaches beyond its storage")
 }

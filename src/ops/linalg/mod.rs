@@ -34,8 +34,13 @@ fn product_of(a: &Tensor, b: &Tensor, out: &Tensor, alpha: f64, beta: f64) -> Re
     if out.device().is_gpu() {
         return gpu::matmul(&a.gpu_view()?, &b.gpu_view()?, &out.gpu_view()?, alpha, beta);
     }
-    // SAFETY: the layouts lie within their storages and the shapes were checked by the caller.
-    unsafe { gemm::matmul(a.cpu_view()?, b.cpu_view()?, out.cpu_view()?, alpha, beta) }
+    // In place an operand may lie between the rows of the result.
+    let target = out.cpu_view()?;
+    let apart = |t: &Tensor| match target.is_apart(&*t.cpu_view()?) {
+        true => Ok(t.clone()),
+        false => super::gather::cast_raw(t, t.dtype()),
+    };
+    gemm::matmul(apart(a)?.cpu_view()?, apart(b)?.cpu_view()?, target, alpha, beta)
 }
 
 pub(super) fn same_dtype(a: &Tensor, b: &Tensor) -> Result<()> {
