@@ -271,6 +271,14 @@ fn memory_that_a_caller_sizes_is_reserved() {
 }
 
 /// Whether a file opens with what it is; generated stubs and empty package markers are not written by hand.
+/// Arguments for soundness rest on the interpreter lock, so the module may not opt in to running without it.
+#[test]
+fn the_module_declares_that_it_needs_the_lock() {
+    let modules: Vec<Source> =
+        sources(&["src/python"], &["rs"]).into_iter().filter(|s| code(&s.text).contains("#[pymodule")).collect();
+    assert!(modules.len() == 1 && code(&modules[0].text).contains("gil_used = true"));
+}
+
 #[test]
 fn files_say_what_they_are() {
     let mut problems = Vec::new();

@@ -4,6 +4,7 @@
 //! and the like. The old value is retired (Note [Retired values]), so every `&Meta` stays valid, and what is read through
 //! one is consistent. Two looks may see two values: who checks a shape and then computes by it holds the interpreter
 //! lock, under which every change is made, or pins the tensor: a change waits until it is pinned no more (`pin.rs`).
+//! Kernels compare the views that they are given, so there two looks that differ are an error: Note [Views].
 
 mod pin;
 pub mod print;
