@@ -17,7 +17,14 @@ OURS = "rustgrad"
 def main(site, tests):
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "memcheck.xml"
-        valgrind = ["valgrind", "--tool=memcheck", "--xml=yes", f"--xml-file={report}", "--num-callers=30", "--error-limit=no"]
+        valgrind = [
+            "valgrind",
+            "--tool=memcheck",
+            "--xml=yes",
+            f"--xml-file={report}",
+            "--num-callers=30",
+            "--error-limit=no",
+        ]
         environment = {**os.environ, "PYTHONPATH": site, "PYTHONMALLOC": "malloc", "RUSTGRAD_NUM_THREADS": "2"}
         command = [*valgrind, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", *tests]
         code = subprocess.run(command, env=environment, check=False).returncode
@@ -25,7 +32,9 @@ def main(site, tests):
     for error in errors:
         print(f"memcheck: {error.findtext('kind')}: {text(error)}")
         for frame in error.iter("frame"):
-            print(f"    {frame.findtext('fn') or '?'} ({frame.findtext('file') or '?'}:{frame.findtext('line') or '?'})")
+            print(
+                f"    {frame.findtext('fn') or '?'} ({frame.findtext('file') or '?'}:{frame.findtext('line') or '?'})"
+            )
     print(f"memcheck: {len(errors)} errors with a frame of {OURS}; pytest ended with {code}")
     return code or bool(errors)
 
