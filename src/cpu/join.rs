@@ -7,6 +7,7 @@ use super::parallel::par_for;
 use super::stream::{fence, is_large, move_past_cache};
 use super::view::{Ptr, View, ensure};
 use crate::error::Result;
+use smallvec::SmallVec;
 
 /// Elements that make a task worth a thread.
 const GRAIN: usize = 1 << 16;
@@ -22,7 +23,7 @@ pub fn join(rows: usize, views: &[View], out: View) -> Result<bool> {
     let whole = |v: &View| v.is_contiguous() && v.dtype == out.dtype && v.numel() % rows.max(1) == 0;
     let right = rows > 0 && whole(&out) && views.iter().all(|v| whole(v) && v.is_apart(&out));
     ensure(right && views.iter().map(|v| v.numel()).sum::<usize>() == out.numel(), "join")?;
-    let parts: Vec<Part> = views.iter().map(|v| (v.ptr.cast_const(), v.numel() / rows)).collect();
+    let parts: SmallVec<[Part; 4]> = views.iter().map(|v| (v.ptr.cast_const(), v.numel() / rows)).collect();
     let parts = &parts[..];
     let (size, out) = (out.dtype.size(), out.ptr);
     let (least, most) = parts.iter().fold((usize::MAX, 0), |(l, m), p| (l.min(p.1), m.max(p.1)));

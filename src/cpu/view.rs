@@ -11,7 +11,7 @@ use super::convert::converter;
 use super::strided::{gather, scatter};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
-use crate::layout::Dims;
+use crate::layout::{Dims, Layout};
 use std::mem::MaybeUninit;
 use std::ops::Deref;
 
@@ -26,7 +26,11 @@ pub struct Operand<'a> {
 
 /// A strided operand whose elements may be read and written: Note [Views]. It reads as its `Operand`, and cannot be changed.
 #[derive(Clone, Copy, Debug)]
-pub struct View<'a>(Operand<'a>);
+pub struct View<'a> {
+    operand: Operand<'a>,
+    /// Bytes from the address to the end of the last element; zero where there is none.
+    span: usize,
+}
 
 // SAFETY: the memory outlives the view on any thread, by the contract of `new`. Threads that share a view write disjoint
 // elements, or race on values alone: Note [Shared memory].
@@ -38,7 +42,7 @@ impl<'a> Deref for View<'a> {
     type Target = Operand<'a>;
     #[inline(always)]
     fn deref(&self) -> &Operand<'a> {
-        &self.0
+        &self.operand
     }
 }
 
@@ -50,7 +54,31 @@ impl<'a> View<'a> {
     #[inline]
     pub unsafe fn new(ptr: *mut u8, dtype: DType, shape: &'a [usize], strides: &'a [usize]) -> View<'a> {
         debug_assert!(shape.len() == strides.len());
-        View(Operand { ptr, dtype, shape, strides })
+        let last = shape.iter().zip(strides).try_fold(0usize, |at, (&d, &s)| Some(at + d.checked_sub(1)? * s));
+        let span = last.map_or(0, |last| (last + 1) * dtype.size());
+        View { operand: Operand { ptr, dtype, shape, strides }, span }
+    }
+    /// A layout over a block of memory that `layout.offset` counts from; none where it reaches beyond.
+    ///
+    /// # Safety
+    /// As for `new`, of the block.
+    #[inline]
+    pub unsafe fn within(block: *mut u8, bytes: usize, dtype: DType, layout: &'a Layout) -> Option<View<'a>> {
+        let (mut last, mut empty) = (Some(layout.offset), false);
+        for (&d, &s) in layout.shape.iter().zip(&layout.strides) {
+            empty |= d == 0;
+            last = d.saturating_sub(1).checked_mul(s).and_then(|step| last?.checked_add(step));
+        }
+        let end = if empty { Some(0) } else { last?.checked_add(1)?.checked_mul(dtype.size()) };
+        let (size, start) = (end?, layout.offset.wrapping_mul(dtype.size()));
+        let operand = Operand { ptr: block.wrapping_add(start), dtype, shape: &layout.shape, strides: &layout.strides };
+        (size <= bytes).then_some(View { operand, span: if empty { 0 } else { size - start } })
+    }
+    /// Whether the range of bytes from the first element to the last has none in common with that of `other`.
+    #[inline]
+    pub fn is_apart(&self, other: &View) -> bool {
+        let (a, b) = (self.ptr as usize, other.ptr as usize);
+        self.span == 0 || other.span == 0 || a + self.span <= b || b + other.span <= a
     }
     /// The same memory under another shape.
     ///
@@ -104,20 +132,6 @@ impl<'a> Operand<'a> {
     pub fn reduces_to(&self, reduced: impl Fn(usize) -> bool, other: &Operand) -> bool {
         let sizes = self.shape.iter().zip(other.shape).enumerate();
         self.ndim() == other.ndim() && sizes.fold(true, |ok, (d, (&a, &b))| ok & (b == if reduced(d) { 1 } else { a }))
-    }
-    /// The addresses of the first byte and of the one after the last.
-    fn bytes(&self) -> (usize, usize) {
-        let start = self.ptr as usize;
-        if self.shape.contains(&0) {
-            return (start, start);
-        }
-        let last = self.shape.iter().zip(self.strides).fold(0usize, |at, (&d, &s)| at + (d - 1) * s);
-        (start, start + (last + 1) * self.dtype.size())
-    }
-    /// Whether the range of bytes from the first element to the last has none in common with that of `other`.
-    pub fn is_apart(&self, other: &Operand) -> bool {
-        let ((a, b), (c, d)) = (self.bytes(), other.bytes());
-        a == b || c == d || b <= c || d <= a
     }
 }
 

@@ -224,18 +224,6 @@ impl Layout {
         }
         1 + self.offset + self.shape.iter().zip(&self.strides).map(|(&d, &s)| (d - 1) * s).sum::<usize>()
     }
-    /// Whether a storage of so many elements holds every one that the layout reaches.
-    #[inline]
-    pub fn is_within(&self, elements: usize) -> bool {
-        let mut last = Some(self.offset);
-        for (&d, &s) in self.shape.iter().zip(&self.strides) {
-            if d == 0 {
-                return true;
-            }
-            last = (d - 1).checked_mul(s).and_then(|step| last?.checked_add(step));
-        }
-        last.is_some_and(|last| last < elements)
-    }
     /// Two indices reach the same element (an expanded view): writing through it is refused. Like PyTorch's
     /// test it may miss exotic `as_strided` overlaps, which are memory-safe all the same.
     pub fn has_internal_overlap(&self) -> bool {

@@ -16,13 +16,9 @@ impl Tensor {
     pub fn cpu_view(&self) -> Result<View<'_>> {
         let m = self.meta();
         let Buffer::Cpu(block) = m.storage.buffer() else { return m.storage.cpu_ptr().and(Err(outside())) };
-        if !m.layout.is_within(block.bytes() / m.dtype.size()) {
-            return Err(outside());
-        }
-        let first = block.ptr().wrapping_add(m.layout.offset * m.dtype.size());
-        // SAFETY: what the layout reaches was compared with the block just read. The metadata, which `self` borrows, owns
-        // the storage, and neither is freed while it may be read: Note [Retired values].
-        Ok(unsafe { View::new(first, m.dtype, &m.layout.shape, &m.layout.strides) })
+        // SAFETY: the metadata, which `self` borrows, owns the storage, and neither it nor the block just read is freed
+        // while it may be used: Note [Retired values].
+        unsafe { View::within(block.ptr(), block.bytes(), m.dtype, &m.layout) }.ok_or_else(outside)
     }
     /// Buffer, dtype, shape, strides and offset on the GPU.
     pub fn gpu_view(&self) -> Result<gpu::View<'_>> {
