@@ -135,6 +135,8 @@ fn kernels_are_safe_to_call_with_anything() {
     };
     assert!(wild(&[5], &[1], 0).cpu_view().is_err() && wild(&[2], &[4], 0).cpu_view().is_err());
     assert!(wild(&[1], &[1], 4).cpu_view().is_err() && wild(&[3], &[usize::MAX], 0).cpu_view().is_err());
+    assert!(ADD.call((&wild(&[5], &[1], 0), 1)).ok().is_err() && wild(&[2], &[4], 0).fill_raw(Scalar::Int(0)).is_err());
+    assert!(Tensor::empty(&[5], t.dtype(), Device::Cpu).unwrap().copy_raw(&t).is_err(), "four elements are not five");
     assert!(wild(&[2, 2], &[1, 2], 0).cpu_view().is_ok() && wild(&[0, 9], &[9, 9], 100).cpu_view().is_ok());
     let (a, b) = (t.cpu_view().unwrap(), wild(&[3], &[1], 0));
     let small = b.cpu_view().unwrap();

@@ -175,7 +175,7 @@ pub(super) fn fill_where(out: &Tensor, mask: &Tensor, value: Scalar) -> Result<(
         map::Input::Scalar(value),
     ];
     let target = map::Output { ptr: o.ptr, dtype: o.dtype, strides: o.strides };
-    // SAFETY: both layouts lie within their storages, the mask apart; the output is read where it is written.
+    // SAFETY: both are views, the mask apart; the output is read where it is written.
     unsafe { map::map(o.shape, &inputs, &target, o.dtype, &REPLACE.loops) };
     Ok(())
 }
