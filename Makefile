@@ -31,7 +31,7 @@ PYTEST  := $(BIN)/python -m pytest
         sanitize-python model
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # --- set-up ------------------------------------------------------------------------------------------
 
