@@ -27,10 +27,11 @@ SOURCES := $(shell find src shaders python -type f \( -name '*.rs' -o -name '*.w
            Cargo.toml Cargo.lock pyproject.toml $(wildcard README.md)
 PYTEST  := $(BIN)/python -m pytest
 
-.PHONY: help demo test dev test-op parity golden bench docs wheel lint clean test-rust test-python
+.PHONY: help demo test dev test-op parity golden bench docs wheel lint clean test-rust test-python sanitize sanitize-rust \
+        sanitize-python model
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # --- set-up ------------------------------------------------------------------------------------------
 
@@ -118,6 +119,40 @@ docs: $(STAMPS)/wheel-$(TEST_PROFILE) ## Write docs/ops.md, the type stubs and t
 wheel: $(STAMPS)/tools ## The release wheel, in dist/.
 	$(BIN)/maturin build --locked --profile dist --interpreter $(BIN)/python --out dist
 	@ls -l dist/*.whl
+
+# What is proved how: docs/decisions/soundness.md. Nothing is cached or rounded up, so that each wrong byte is seen.
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+PLAIN_MEMORY = RUSTGRAD_PLAIN_MEMORY=1
+# Tests of the Rust suite that are about time or take half an hour under a sanitizer.
+SANITIZE_SKIP ?= --skip deep_graphs --skip agrees_with --skip accuracy
+# Python tests that valgrind runs: those of memory that moves, is shared, or is freed by others.
+VALGRIND_TESTS ?= tests/test_storage.py tests/test_interchange.py tests/test_indexing.py tests/test_overlap.py
+
+sanitize: ## Rust tests under AddressSanitizer, models of the lock-free parts, Python tests under valgrind.
+	@failed=; for part in sanitize-rust model sanitize-python; do \
+	   $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; \
+	 done; [ -z "$$failed" ] || { echo "make sanitize: failed:$$failed"; exit 1; }
+
+# RUSTC_BOOTSTRAP: the sanitizers of a stable compiler are there but behind a flag of nightly's.
+sanitize-rust: ## Rust tests under AddressSanitizer, without the GPU.
+	@ls "$$(rustc --print sysroot)/lib/rustlib/$(HOST)/lib/"*_rt.asan.a >/dev/null 2>&1 \
+	  || { echo "sanitize-rust: this toolchain has no AddressSanitizer for $(HOST); x86-64 and AArch64 Linux have"; exit 1; }
+	@echo "== Rust tests under AddressSanitizer (a first build takes some 6 minutes on two cores)"
+	@RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address $(PLAIN_MEMORY) cargo test --locked --quiet --no-default-features \
+	  --target $(HOST) --target-dir target/sanitize --lib --test core --test indexing --test ops_map --test ops_nn \
+	  -- $(SANITIZE_SKIP)
+
+model: ## Every order of the steps of the pool's hand-off and of edges to leaves, by loom.
+	@echo "== models (a first build takes some 4 minutes on two cores)"
+	@RUSTFLAGS="--cfg loom" cargo test --locked --quiet --no-default-features --target-dir target/model --lib model_of
+
+sanitize-python: $(STAMPS)/extra-test ## Python tests under valgrind's memcheck: VALGRIND_TESTS="tests/test_storage.py -k resize".
+	@command -v valgrind >/dev/null || { echo "sanitize-python: valgrind is not installed (apt-get install valgrind)"; exit 1; }
+	@echo "== a wheel without caches of memory, then tests under valgrind (some 20 minutes)"
+	@rm -rf target/wheels-plain && $(PLAIN_MEMORY) $(BIN)/maturin build --locked --profile dev --interpreter $(BIN)/python \
+	  --target-dir target/plain --out target/wheels-plain -q
+	@rm -rf target/plain-site && $(BIN)/pip install -q --disable-pip-version-check --no-deps --target target/plain-site target/wheels-plain/*.whl
+	@$(BIN)/python tools/memcheck.py target/plain-site $(VALGRIND_TESTS)
 
 clean: ## Remove everything that was built or installed here.
 	rm -rf target $(VENV) dist demo_out .pytest_cache .ruff_cache

@@ -11,6 +11,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 pub const SMALL: usize = 32 << 10;
 /// Every block is aligned so: no object lies in more cache lines than it must.
 pub const ALIGN: usize = 64;
+/// Built for a sanitizer (`make sanitize`): nothing is kept or rounded up, so that it sees the end of every block.
+pub const PLAIN: bool = option_env!("RUSTGRAD_PLAIN_MEMORY").is_some();
 /// Free bytes that a thread keeps of each class.
 const KEPT: usize = 256 << 10;
 
@@ -73,7 +75,7 @@ pub fn clear(own: &Own) {
 
 #[inline]
 fn is_small(layout: Layout) -> bool {
-    layout.size() <= SMALL && layout.align() <= ALIGN
+    !PLAIN && layout.size() <= SMALL && layout.align() <= ALIGN
 }
 
 // SAFETY: small memory is that of a class, which has room for every layout of the class; the rest is the system's own.

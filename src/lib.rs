@@ -3,6 +3,7 @@ pub mod error;
 pub mod place;
 pub mod retire;
 pub mod series;
+pub mod sync;
 pub mod thread;
 pub mod heap;
 pub mod reserve;

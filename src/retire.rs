@@ -53,8 +53,12 @@ pub fn epoch() -> u64 {
     EPOCH.load(Relaxed)
 }
 
-/// Says that every call opens a frame from now on.
-pub fn use_frames() {
+/// Says that every call opens a frame from now on: what was retired may then be freed before its owner.
+///
+/// # Safety
+/// From now on whoever reads metadata or memory through a shared handle does so within a frame, and keeps no reference
+/// beyond the frame's end.
+pub unsafe fn use_frames() {
     FRAMES.store(true, Relaxed);
 }
 
@@ -117,7 +121,8 @@ mod tests {
     /// One test: the counts are those of the process.
     #[test]
     fn what_was_retired_goes_when_the_frames_that_may_read_it_have_ended() {
-        use_frames();
+        // SAFETY: the test retires values of its own alone; see `enter`.
+        unsafe { use_frames() };
         let retire = || {
             let freed = Arc::new(AtomicBool::new(false));
             let (told, at) = (freed.clone(), epoch());

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// The rooms in order. Those on one line are neighbours that do not know each other.
 const ROOMS: [&[&str]; 16] = [
-    &["error", "place", "retire", "series", "thread"],
+    &["error", "place", "retire", "series", "sync", "thread"],
     &["heap", "reserve"],
     &["tally"],
     &["dtype"],
@@ -271,6 +271,14 @@ fn memory_that_a_caller_sizes_is_reserved() {
 }
 
 /// Whether a file opens with what it is; generated stubs and empty package markers are not written by hand.
+/// Arguments for soundness rest on the interpreter lock, so the module may not opt in to running without it.
+#[test]
+fn the_module_declares_that_it_needs_the_lock() {
+    let modules: Vec<Source> =
+        sources(&["src/python"], &["rs"]).into_iter().filter(|s| code(&s.text).contains("#[pymodule")).collect();
+    assert!(modules.len() == 1 && code(&modules[0].text).contains("gil_used = true"));
+}
+
 #[test]
 fn files_say_what_they_are() {
     let mut problems = Vec::new();

@@ -103,3 +103,46 @@ fn deep_graphs_neither_overflow_nor_leak() {
     assert!(rustgrad::tally::sum(rustgrad::tally::Count::Nodes) <= before + 1000, "nodes leak");
     let _ = [Value::None].tensors(0);
 }
+
+/// What was read through a shared handle stays readable in safe code, whatever replaces it (`make sanitize` runs this too).
+#[test]
+fn borrowed_metadata_and_memory_outlive_their_replacement() {
+    let t = Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3]).unwrap();
+    let (shape, strides, layout, view) = (t.shape(), t.strides(), t.layout(), t.cpu_view().unwrap());
+    rustgrad::dispatch::resize(&t, &[9], None).unwrap();
+    UNSQUEEZE.call_inplace((&t, 0)).unwrap();
+    TRANSPOSE.call_inplace((&t, 0, 1)).unwrap();
+    t.set_meta(Tensor::from_slice(&[7i64; 4], &[4]).unwrap().meta().clone()).unwrap();
+    let later = t.shape();
+    // What was freed would be used again by these.
+    for n in 10..200 {
+        rustgrad::dispatch::resize(&t, &[n, 1, n, 1, 1, 1, 1], None).unwrap();
+    }
+    assert_eq!((shape, strides, later), (&[2, 3][..], &[3, 1][..], &[4][..]));
+    assert_eq!((layout.numel(), view.numel(), t.numel()), (6, 6, 199 * 199));
+    let copy = Tensor::empty(&[2, 3], view.dtype, Device::Cpu).unwrap();
+    rustgrad::cpu::flip::flip(view, &[], copy.cpu_view().unwrap()).unwrap();
+    assert_eq!(values(&copy), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+}
+
+/// A handle can be given any layout; what reaches beyond the storage never becomes a view, and kernels refuse what does not fit.
+#[test]
+fn kernels_are_safe_to_call_with_anything() {
+    use rustgrad::layout::Layout;
+    let t = Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0], &[4]).unwrap();
+    let wild = |shape: &[usize], strides: &[usize], offset: usize| {
+        t.with_layout(Layout { shape: shape.into(), strides: strides.into(), offset })
+    };
+    assert!(wild(&[5], &[1], 0).cpu_view().is_err() && wild(&[2], &[4], 0).cpu_view().is_err());
+    assert!(wild(&[1], &[1], 4).cpu_view().is_err() && wild(&[3], &[usize::MAX], 0).cpu_view().is_err());
+    assert!(ADD.call((&wild(&[5], &[1], 0), 1)).ok().is_err() && wild(&[2], &[4], 0).fill_raw(Scalar::Int(0)).is_err());
+    assert!(Tensor::empty(&[5], t.dtype(), Device::Cpu).unwrap().copy_raw(&t).is_err(), "four elements are not five");
+    assert!(wild(&[2, 2], &[1, 2], 0).cpu_view().is_ok() && wild(&[0, 9], &[9, 9], 100).cpu_view().is_ok());
+    let (a, b) = (t.cpu_view().unwrap(), wild(&[3], &[1], 0));
+    let small = b.cpu_view().unwrap();
+    assert!(rustgrad::cpu::flip::flip(a, &[0], small).is_err(), "another shape");
+    assert!(rustgrad::cpu::flip::flip(a, &[0], a).is_err(), "written while it is read");
+    assert!(rustgrad::cpu::index::index_select(a, 0, a, small).is_err(), "an index of another dtype");
+    assert!(rustgrad::cpu::gemm::matmul(a, a, small, 1.0, 0.0).is_err(), "no matrices");
+    assert!(rustgrad::cpu::softmax::softmax(a, 0, small, false).is_err(), "another shape");
+}

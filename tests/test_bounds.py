@@ -35,7 +35,8 @@ calls = {
     "scatter_reduce": lambda: flat.scatter_reduce(0, torch.zeros(1, dtype=torch.int64).expand(1 << 22), flat, "mean"),
     "one_hot": lambda: F.one_hot(torch.arange(9000)), "combinations": lambda: torch.combinations(torch.arange(9000.0)),
     "unbind": lambda: spread.unbind(), "split": lambda: spread.split(1), "chunk": lambda: spread.chunk(1 << 26),
-    "iteration": lambda: next(iter(spread)),
+    "iteration": lambda: next(iter(spread)), "tensor_split": lambda: spread.tensor_split(1 << 20),
+    "tensor_split at": lambda: spread.tensor_split(torch.arange(1 << 20)),
 }
 limit = spent() + (96 << 20)
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -87,6 +88,20 @@ ABSURD = [
     "torch.addmm(torch.ones(1).expand(1 << 50, 1), torch.ones(1, 1).expand(1 << 50, 1), torch.ones(1, 1))",
     "torch.histc(torch.ones(3), 1 << 60)",
     "torch.tril_indices(1 << 31, 1 << 31)",
+    "torch.ones(1).expand(1 << 26).tensor_split(1 << 50)",
+    "torch.combinations(torch.ones(1).expand(1 << 40))",
+    "torch.combinations(torch.ones(1).expand(1 << 22), 5)",
+    "torch.combinations(torch.ones(3), 1 << 40, with_replacement=True)",
+    "torch.combinations(torch.ones(1), 1 << 60, with_replacement=True)",
+    "torch.empty(3).repeat(1 << 62)",
+    "torch.empty(0, 3).repeat(1 << 62, 1 << 62)",
+    "torch.empty(4, 0).repeat(1 << 61, 1)",
+    "torch.empty([0, 4, 1 << 61])",
+    "torch.empty(1 << 62, 4, 0)",
+    "torch.rand([0, 4, 1 << 61])",
+    "torch.empty(0).view(0, 1 << 61, 4)",
+    "torch.ones([1] * 65).flip(0)",
+    "torch.renorm(torch.ones(2, 3), 2, 0, float('nan'))",
 ]
 
 

@@ -70,6 +70,41 @@ def test_the_format_of_before_1_6_both_ways(torch, tmp_path, protocol, place):
     assert [t.dtype for t in got["kinds"]] == [t.dtype for t in kinds] and got["none"].shape == (0, 3)
 
 
+@own
+def test_parts_of_storages_in_files_of_before_0_4(torch, tmp_path, monkeypatch):
+    from rustgrad import serialization
+
+    plain = serialization._Writer.persistent_id
+    parts = iter([None, ("v", 2, 3), ("v", 2, 3), ("w", 20, 7)])
+
+    def with_parts(self, obj):
+        saved = plain(self, obj)
+        return saved and (*saved[:5], next(parts))
+
+    monkeypatch.setattr(serialization._Writer, "persistent_id", with_parts)
+    base = torch.arange(6.0)
+    saved = [base, base._typed_storage(), base._typed_storage()]
+    torch.save(saved, tmp_path / "old.pt", _use_new_zipfile_serialization=False)
+    whole, first, second = torch.load(tmp_path / "old.pt")
+    assert first.tolist() == second.tolist() == [2.0, 3.0, 4.0]
+    whole[3] = 30
+    assert first.tolist() == second.tolist() == [2.0, 30.0, 4.0]
+    torch.save(base.untyped_storage(), tmp_path / "beyond.pt", _use_new_zipfile_serialization=False)
+    with pytest.raises(RuntimeError, match="elements 20 to 27 of a storage of 24"):
+        torch.load(tmp_path / "beyond.pt")
+
+
+@own
+def test_a_file_may_give_fewer_bytes_than_asked_for(torch, tmp_path):
+    class Slow(io.FileIO):
+        def read(self, n=-1):
+            return super().read(n if n < 0 else min(n, 100))
+
+    torch.save(torch.arange(1000.0), tmp_path / "old.pt", _use_new_zipfile_serialization=False)
+    with Slow(tmp_path / "old.pt") as file:
+        assert torch.load(file).tolist() == list(range(1000))
+
+
 def test_files_that_cannot_be_opened(torch, tmp_path):
     (tmp_path / "empty.pt").touch()
     with pytest.raises(EOFError):

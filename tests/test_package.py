@@ -25,6 +25,12 @@ def test_import_is_light():
     assert python("-c", code).stdout.strip() == "[]"
 
 
+@own
+@pytest.mark.skipif(not hasattr(sys, "_is_gil_enabled"), reason="every Python before 3.13 has the interpreter lock")
+def test_importing_keeps_the_interpreter_lock():
+    assert python("-c", "import sys, rustgrad; print(sys._is_gil_enabled())").stdout.strip() == "True"
+
+
 def test_names(torch):
     assert torch.float is torch.float32 and torch.long is torch.int64 and torch.half is torch.float16
     assert torch.inf == float("inf") and torch.pi > 3.14 and torch.newaxis is None

@@ -273,7 +273,7 @@ class _Reader:
 
     def __init__(self, fetch, map_location):
         self.fetch, self.map_location = fetch, map_location
-        self.known, self.storages = known_globals(), {}
+        self.known, self.storages, self.slices = known_globals(), {}, {}
 
     def persistent_load(self, saved):
         if not isinstance(saved, tuple) or len(saved) < 5 or saved[0] != "storage" or self.fetch is None:
@@ -287,7 +287,20 @@ class _Reader:
             nbytes = size * (dtype.itemsize if dtype else 1)
             self.storages[key] = _placed(self.fetch(key, nbytes, dtype), location, self.map_location)
         untyped = self.storages[key]
+        if len(saved) > 5 and saved[5] is not None:
+            untyped = self.slice_of(untyped, saved[5], size, dtype.itemsize if dtype else 1)
         return untyped if dtype is None else TypedStorage(wrap_storage=untyped, dtype=dtype)
+
+    def slice_of(self, storage, part, size, width):
+        """Part (key, offset, length) of a storage, in elements: what PyTorch before 0.4 saved of views of storages."""
+        key, start, length = part if isinstance(part, tuple) and len(part) == 3 else (None,) * 3
+        if not (isinstance(key, (str, int)) and all(type(n) is int and n >= 0 for n in (start, length))):
+            raise CheckpointError(f"a part of a storage is {str(part)[:100]}; expected a key, an offset and a length")
+        if start + length > size:
+            raise CheckpointError(f"elements {start} to {start + length} of a storage of {size} are used")
+        if key not in self.slices:
+            self.slices[key] = storage[start * width : (start + length) * width]
+        return self.slices[key]
 
 
 class _Careful(_Reader):
@@ -551,7 +564,13 @@ def _read(archive, entry):
 
 
 def _exactly(file, count):
+    """`count` bytes; a file without a buffer may give fewer at a time (Linux reads 2 GiB at most)."""
     data = file.read(count)
+    if len(data) < count:
+        parts = [data]
+        while parts[-1] and sum(map(len, parts)) < count:
+            parts.append(file.read(count - sum(map(len, parts))))
+        data = b"".join(parts)
     if len(data) != count:
         raise CheckpointError("the file is cut short")
     return data

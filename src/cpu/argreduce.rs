@@ -8,7 +8,7 @@ use super::parallel::par_for;
 use super::reduce::rule::{Block, Lanes};
 use super::reduce::rules;
 use super::simd;
-use super::view::{Ptr, View, load, store};
+use super::view::{Ptr, View, ensure, load, store};
 use super::walk::Others;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -21,11 +21,14 @@ const PART: usize = 1 << 16;
 
 /// The greatest (`is_max`) or least elements along `dim` and their positions (int64); both results have the input's
 /// shape with `dim` of size one. The dimension must not be empty.
-///
-/// # Safety
-/// All operands must be in bounds and must not overlap.
-pub unsafe fn arg_reduce(is_max: bool, input: View, dim: usize, values: Option<View>, indices: View) -> Result<()> {
-    // SAFETY: handed on to the caller.
+pub fn arg_reduce(is_max: bool, input: View, dim: usize, values: Option<View>, indices: View) -> Result<()> {
+    let result = |v: &View| input.reduces_to(|d| d == dim, v) && v.is_apart(&input);
+    let right = indices.dtype == DType::I64
+        && result(&indices)
+        && values.is_none_or(|v| result(&v) && v.is_apart(&indices))
+        && input.dim(dim).0 > 0;
+    ensure(right, "arg_reduce")?;
+    // SAFETY: the results have a place for each line, and lie apart.
     unsafe {
         match input.dtype {
             DType::C64 | DType::C128 => {
@@ -150,9 +153,9 @@ impl<'a, T: Ordered, const MAX: bool> Job<'a, T, MAX> {
                     buffer.as_ptr() as *const T
                 };
                 let best: T = if MAX {
-                    simd::run(Block(Lanes(rules::Max), x, n))
+                    simd::run(Block::new(Lanes(rules::Max), x, n))
                 } else {
-                    simd::run(Block(Lanes(rules::Min), x, n))
+                    simd::run(Block::new(Lanes(rules::Min), x, n))
                 };
                 if found.is_none_or(|f| Self::beats(best, f.0)) {
                     let x = std::slice::from_raw_parts(x, n);
@@ -200,8 +203,7 @@ mod tests {
         let mut kept = s.to_vec();
         kept[dim] = 1;
         let (v, i) = (Array::scattered(rng, dtype, &kept), Array::scattered(rng, DType::I64, &kept));
-        // SAFETY: the arrays own their layouts.
-        unsafe { arg_reduce(is_max, a.view(), dim, Some(v.view()), i.view()).unwrap() };
+        arg_reduce(is_max, a.view(), dim, Some(v.view()), i.view()).unwrap();
         let mut want: Vec<(f64, f64)> = vec![(f64::NAN, -1.0); v.view().numel()];
         for (n, x) in a.reals().into_iter().enumerate() {
             let mut at = unravel(s, n);
@@ -235,13 +237,11 @@ mod tests {
         let x = [1.0, f64::NAN, 3.0, f64::NAN, 0.0, 2.0];
         let (a, i) = (Array::of(DType::F32, &[6], &x), Array::zeros(DType::I64, &[1]));
         for is_max in [true, false] {
-            // SAFETY: the arrays own their layouts.
-            unsafe { arg_reduce(is_max, a.view(), 0, None, i.view()).unwrap() };
+            arg_reduce(is_max, a.view(), 0, None, i.view()).unwrap();
             assert_eq!(i.reals(), [1.0]);
         }
         let (a, i) = (Array::of(DType::F32, &[3, 2], &x), Array::zeros(DType::I64, &[1, 2]));
-        // SAFETY: as above.
-        unsafe { arg_reduce(true, a.view(), 0, None, i.view()).unwrap() };
+        arg_reduce(true, a.view(), 0, None, i.view()).unwrap();
         assert_eq!(i.reals(), [1.0, 0.0]);
     }
 }

@@ -6,18 +6,17 @@
 use super::num::Fuse;
 use super::parallel::par_for;
 use super::simd::{self, Kernel};
-use super::view::View;
+use super::view::{View, ensure};
+use crate::error::Result;
 use crate::layout::Dims;
 
 /// Elements that make a task worth a thread.
 const GRAIN: usize = 1 << 15;
 
-/// The elements of `input` in reverse order along `dims`.
-///
-/// # Safety
-/// Both operands are in bounds, of one shape and dtype, and do not overlap.
-pub unsafe fn flip(input: View, dims: &[usize], out: View) {
-    // SAFETY: handed on to the caller; the type has the element's size.
+/// The elements of `input` in reverse order along `dims`; both operands are of one shape and dtype.
+pub fn flip(input: View, dims: &[usize], out: View) -> Result<()> {
+    ensure(input.shape == out.shape && input.dtype == out.dtype && out.is_apart(&input), "flip")?;
+    // SAFETY: one shape, and the result lies apart; the type has the element's size.
     unsafe {
         match input.dtype.size() {
             1 => flipped::<u8>(input, dims, out),
@@ -27,6 +26,7 @@ pub unsafe fn flip(input: View, dims: &[usize], out: View) {
             _ => flipped::<[u64; 2]>(input, dims, out),
         }
     }
+    Ok(())
 }
 
 unsafe fn flipped<T: Copy>(input: View, dims: &[usize], out: View) {
@@ -83,12 +83,12 @@ impl<T: Copy> Kernel for Mirror<'_, T> {
 }
 
 /// Copies the elements with `column - row <= diagonal` (or `>=`, for the upper triangle) of the last two dimensions
-/// and writes zeros to the others. `out` may be `input`.
-///
-/// # Safety
-/// Both operands are in bounds, of one shape of two dimensions at least and one dtype; they are the same or apart.
-pub unsafe fn triangle(input: View, diagonal: i64, upper: bool, out: View) {
-    // SAFETY: handed on to the caller; the type has the element's size and zero is all bits zero.
+/// and writes zeros to the others. `out` may be `input`. Both are of one shape, of two dimensions at least, and one dtype.
+pub fn triangle(input: View, diagonal: i64, upper: bool, out: View) -> Result<()> {
+    let same = input.ptr == out.ptr && input.strides == out.strides;
+    let right = input.shape == out.shape && input.dtype == out.dtype && out.ndim() >= 2;
+    ensure(right && (same || out.is_apart(&input)), "triangle")?;
+    // SAFETY: one shape, and the same or apart; the type has the element's size and zero is all bits zero.
     unsafe {
         match input.dtype.size() {
             1 => triangular::<u8>(input, diagonal, upper, out),
@@ -98,6 +98,7 @@ pub unsafe fn triangle(input: View, diagonal: i64, upper: bool, out: View) {
             _ => triangular::<[u64; 2]>(input, diagonal, upper, out),
         }
     }
+    Ok(())
 }
 
 unsafe fn triangular<T: Copy + Default>(input: View, diagonal: i64, upper: bool, out: View) {

@@ -10,7 +10,7 @@ use super::num::Fuse;
 use super::parallel::{num_threads, try_par_for};
 use super::simd::{self, Kernel};
 use super::temp::Temp;
-use super::view::{Ptr, View, load, store};
+use super::view::{Ptr, View, ensure, load, store};
 use super::walk::for_lines;
 use crate::dtype::{DType, Element, c64, c128};
 use crate::error::{Error, Result};
@@ -30,14 +30,21 @@ const UNIT: usize = 32;
 
 /// `out = beta * out + alpha * a @ b` for `[.., m, k] x [.., k, n] -> [.., m, n]`; the leading dimensions are equal
 /// (broadcast with strides of zero), the dtypes are too. Where `beta` is zero, `out` is not read.
+pub fn matmul(a: View, b: View, out: View, alpha: f64, beta: f64) -> Result<()> {
+    ensure(fit(&a, &b, &out) && out.is_apart(&a) && out.is_apart(&b), "matmul")?;
+    // SAFETY: the operands fit together, and the result lies apart from the others.
+    unsafe { matmul_blocks(a, b, out, alpha, beta) }
+}
+
+/// `matmul` of blocks that may lie within one matrix.
 ///
 /// # Safety
-/// All operands must be in bounds; `out` must not overlap the others, nor itself.
-pub unsafe fn matmul(a: View, b: View, out: View, alpha: f64, beta: f64) -> Result<()> {
+/// Shapes and dtypes are as `matmul` has them, and no element of `out` is one of the others.
+pub(super) unsafe fn matmul_blocks(a: View, b: View, out: View, alpha: f64, beta: f64) -> Result<()> {
     if out.numel() == 0 {
         return Ok(());
     }
-    // SAFETY: handed on to the caller.
+    // SAFETY: the caller's promise.
     unsafe {
         match out.dtype {
             DType::F32 => batched(a, b, out, alpha as f32, beta as f32)?,
@@ -57,6 +64,16 @@ pub unsafe fn matmul(a: View, b: View, out: View, alpha: f64, beta: f64) -> Resu
         }
     }
     Ok(())
+}
+
+fn fit(a: &View, b: &View, out: &View) -> bool {
+    let Some(lead) = out.ndim().checked_sub(2) else { return false };
+    let (rows, cols) = (out.shape[lead], out.shape[lead + 1]);
+    (a.ndim(), b.ndim()) == (out.ndim(), out.ndim())
+        && a.shape[..=lead] == out.shape[..=lead]
+        && b.shape[..lead] == out.shape[..lead]
+        && (rows, a.shape[lead + 1], cols) == (a.shape[lead], b.shape[lead], b.shape[lead + 1])
+        && (a.dtype, b.dtype) == (out.dtype, out.dtype)
 }
 
 /// A matrix: address, row stride, column stride.
@@ -362,7 +379,8 @@ impl Wide {
         Ok(Wide { data, strides })
     }
     fn view<'a>(&'a self, v: &View<'a>) -> View<'a> {
-        View { ptr: self.data.ptr() as *mut u8, dtype: DType::F32, shape: v.shape, strides: &self.strides }
+        // SAFETY: the copy has room for the shape in this order of its dimensions.
+        unsafe { View::new(self.data.ptr() as *mut u8, DType::F32, v.shape, &self.strides) }
     }
 }
 

@@ -5,7 +5,9 @@
 
 use super::parallel::par_for;
 use super::stream::{fence, is_large, move_past_cache};
-use super::view::Ptr;
+use super::view::{Ptr, View, ensure};
+use crate::error::Result;
+use smallvec::SmallVec;
 
 /// Elements that make a task worth a thread.
 const GRAIN: usize = 1 << 16;
@@ -13,32 +15,35 @@ const GRAIN: usize = 1 << 16;
 const RUN: usize = 16;
 
 /// A contiguous part: where it lies, and its elements in each row.
-pub type Part = (*const u8, usize);
+type Part = (*const u8, usize);
 
-/// Writes `rows` rows, each with its run of every part, to contiguous memory. False where this is no gain over
-/// copying part by part; nothing is written then.
-///
-/// # Safety
-/// Part and result hold as many aligned elements of `size` bytes (1, 2, 4, 8 or 16) as said, and do not overlap.
-pub unsafe fn join(size: usize, rows: usize, parts: &[Part], out: *mut u8) -> bool {
+/// Writes `rows` rows, each with its run of every part, to a contiguous operand; the parts are contiguous and of its
+/// dtype. False where this is no gain over copying part by part; nothing is written then.
+pub fn join(rows: usize, views: &[View], out: View) -> Result<bool> {
+    let whole = |v: &View| v.is_contiguous() && v.dtype == out.dtype && v.numel() % rows.max(1) == 0;
+    let right = rows > 0 && whole(&out) && views.iter().all(|v| whole(v) && v.is_apart(&out));
+    ensure(right && views.iter().map(|v| v.numel()).sum::<usize>() == out.numel(), "join")?;
+    let parts: SmallVec<[Part; 4]> = views.iter().map(|v| (v.ptr.cast_const(), v.numel() / rows)).collect();
+    let parts = &parts[..];
+    let (size, out) = (out.dtype.size(), out.ptr);
     let (least, most) = parts.iter().fold((usize::MAX, 0), |(l, m), p| (l.min(p.1), m.max(p.1)));
-    // SAFETY: handed on to the caller; the type has the element's size.
+    // SAFETY: together the parts have the elements of the result, and lie apart; the type has the element's size.
     unsafe {
         if least == 1 && most == 1 {
-            return match size {
+            return Ok(match size {
                 1 => alternate::<u8>(rows, parts, out.cast()),
                 2 => alternate::<u16>(rows, parts, out.cast()),
                 4 => alternate::<u32>(rows, parts, out.cast()),
                 8 => alternate::<u64>(rows, parts, out.cast()),
                 _ => alternate::<[u64; 2]>(rows, parts, out.cast()),
-            };
+            });
         }
         if rows < 2 || least * size < RUN || most > GRAIN {
-            return false;
+            return Ok(false);
         }
         runs(size, rows, parts, out);
     }
-    true
+    Ok(true)
 }
 
 /// SAFETY: as `join`.
@@ -100,18 +105,28 @@ unsafe fn weave<T: Copy, const N: usize>(rows: usize, parts: &[Part], out: *mut 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dtype::{Element, c128};
 
-    fn check<T: Copy + PartialEq + std::fmt::Debug>(rows: usize, widths: &[usize], make: impl Fn(usize) -> T) -> bool {
-        let sources: Vec<Vec<T>> =
+    fn check<T: Element + PartialEq + std::fmt::Debug>(
+        rows: usize,
+        widths: &[usize],
+        make: impl Fn(usize) -> T,
+    ) -> bool {
+        let mut sources: Vec<Vec<T>> =
             widths.iter().enumerate().map(|(k, w)| (0..w * rows).map(|i| make(i * 7 + k)).collect()).collect();
         let want: Vec<T> = (0..rows)
             .flat_map(|r| sources.iter().zip(widths).flat_map(move |(s, w)| &s[r * w..(r + 1) * w]))
             .copied()
             .collect();
         let mut got = vec![make(0); want.len()];
-        let parts: Vec<Part> = sources.iter().zip(widths).map(|(s, &w)| (s.as_ptr().cast(), w)).collect();
-        // SAFETY: each source has `rows` rows of its width, and the result room for them all.
-        let done = unsafe { join(size_of::<T>(), rows, &parts, got.as_mut_ptr().cast()) };
+        let lengths: Vec<usize> = sources.iter().chain([&got]).map(Vec::len).collect();
+        let memory = sources.iter_mut().chain([&mut got]).zip(&lengths);
+        // SAFETY: each list has its length.
+        let view = |(v, n): (&mut Vec<T>, _)| unsafe {
+            View::new(v.as_mut_ptr().cast(), T::DTYPE, std::slice::from_ref(n), &[1])
+        };
+        let views: Vec<View> = memory.map(view).collect();
+        let done = join(rows, &views[..widths.len()], views[widths.len()]).unwrap();
         assert!(!done || got == want, "{widths:?}");
         done
     }
@@ -121,7 +136,7 @@ mod tests {
         for rows in [1, 5, 70_001] {
             for widths in [[1; 2].as_slice(), &[1; 3], &[1; 4]] {
                 assert!(check(rows, widths, |i| i as u8) && check(rows, widths, |i| i as u16));
-                assert!(check(rows, widths, |i| i as u32) && check(rows, widths, |i| [i as u64, 3]));
+                assert!(check(rows, widths, |i| i as u32) && check(rows, widths, |i| c128::new(i as f64, 3.0)));
             }
         }
         assert!(check(300, &[32, 1000, 47], |i| i as u32) && check(90_000, &[64, 65], |i| i as u64));

@@ -10,18 +10,15 @@ use super::reduce::rule::{Lanes, Rule};
 use super::reduce::rules::Sum;
 use super::simd::{self, Kernel};
 use super::var::deviations;
-use super::view::{View, load, store};
+use super::view::{View, ensure, load, store};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::reserve::filled;
 
 /// `out = (input - mean) * rstd * weight + bias` for each row of `[rows, cols]`; `weight` and `bias` are `[cols]`,
 /// `mean` and `rstd` `[rows]`. The variance has no correction.
-///
-/// # Safety
-/// All operands must be in bounds; the results must not overlap the others.
 #[allow(clippy::too_many_arguments)] // the operands of one formula
-pub unsafe fn layer_norm(
+pub fn layer_norm(
     input: View,
     weight: Option<View>,
     bias: Option<View>,
@@ -30,7 +27,12 @@ pub unsafe fn layer_norm(
     mean: View,
     rstd: View,
 ) -> Result<()> {
-    // SAFETY: handed on to the caller.
+    let &[rows_of_input, cols] = input.shape else { return ensure(false, "layer_norm") };
+    let vector = |v: Option<View>| v.is_none_or(|v| v.shape == [cols] && v.is_apart(&out));
+    let statistic = |v: &View| v.shape == [rows_of_input] && v.is_apart(&input) && v.is_apart(&out);
+    let right = out.shape == input.shape && out.is_apart(&input) && vector(weight) && vector(bias);
+    ensure(right && statistic(&mean) && statistic(&rstd) && mean.is_apart(&rstd), "layer_norm")?;
+    // SAFETY: the shapes are as documented, and the results lie apart.
     unsafe {
         match input.dtype {
             DType::F64 => rows::<f64>(input, weight, bias, eps, out, mean, rstd),
@@ -157,10 +159,7 @@ mod tests {
                 let (w, b) = (Array::random(&mut rng, dtype, &[cols]), Array::random(&mut rng, dtype, &[cols]));
                 let y = Array::scattered(&mut rng, dtype, &[rows, cols]);
                 let (m, r) = (Array::zeros(DType::F64, &[rows]), Array::zeros(DType::F64, &[rows]));
-                // SAFETY: the arrays own their layouts.
-                unsafe {
-                    layer_norm(a.view(), Some(w.view()), Some(b.view()), 1e-5, y.view(), m.view(), r.view()).unwrap();
-                }
+                layer_norm(a.view(), Some(w.view()), Some(b.view()), 1e-5, y.view(), m.view(), r.view()).unwrap();
                 let (w, b) = (w.reals(), b.reals());
                 for (i, row) in a.reals().chunks(cols).enumerate() {
                     let mean = row.iter().sum::<f64>() / cols as f64;

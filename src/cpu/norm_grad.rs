@@ -7,7 +7,7 @@ use super::arith::Float;
 use super::num::Fuse;
 use super::parallel::try_par_for;
 use super::simd::{self, Kernel};
-use super::view::{Ptr, View, load, store};
+use super::view::{Ptr, View, ensure, load, store};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::reserve::filled;
@@ -30,12 +30,16 @@ pub struct Operands<'a> {
     pub db: Option<View<'a>>,
 }
 
-/// Writes `dx`, and `dw` and `db` where they are wanted.
-///
-/// # Safety
-/// All operands must be in bounds; the results must not overlap the others.
-pub unsafe fn layer_norm_backward(o: &Operands) -> Result<()> {
-    // SAFETY: handed on to the caller.
+/// Writes `dx`, and `dw` and `db` where they are wanted. Rows are copied in and out, so operands may overlap.
+pub fn layer_norm_backward(o: &Operands) -> Result<()> {
+    let &[count, cols] = o.input.shape else { return ensure(false, "layer_norm_backward") };
+    let vector = |v: Option<View>| v.is_none_or(|v| v.shape == [cols]);
+    let right = o.grad.shape == o.input.shape
+        && o.dx.shape == o.input.shape
+        && (o.mean.shape == [count] && o.rstd.shape == [count])
+        && (vector(o.weight) && vector(o.dw) && vector(o.db));
+    ensure(right, "layer_norm_backward")?;
+    // SAFETY: the shapes are as documented.
     unsafe {
         match o.input.dtype {
             DType::F64 => rows::<f64>(o),

@@ -6,12 +6,12 @@
 //! and the thread count: a reduction must split by size itself. After a `fork` the child builds a new pool.
 
 use crate::error::Result;
+use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, spin_loop, yield_now};
 use std::any::Any;
 use std::cell::Cell;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{self, Arc};
 use std::time::{Duration, Instant};
 
 /// Ranges per thread: enough to even out threads of unequal speed.
@@ -21,10 +21,10 @@ const CLOSED: usize = 1 << (usize::BITS - 1);
 /// Rounds of spinning before a waiting caller gives its core away.
 const SPINS: usize = 20_000;
 /// How long a helper looks out for work before it sleeps: longer than what lies between the ops of a program.
-const AWAKE: Duration = Duration::from_micros(100);
+const AWAKE: Duration = if cfg!(all(test, loom)) { Duration::ZERO } else { Duration::from_micros(100) };
 
-static THREADS: AtomicUsize = AtomicUsize::new(0);
-static POOL: Mutex<Option<Pool>> = Mutex::new(None);
+static THREADS: sync::atomic::AtomicUsize = sync::atomic::AtomicUsize::new(0);
+static POOL: sync::Mutex<Option<Pool>> = sync::Mutex::new(None);
 
 thread_local! {
     /// Inside a range of some `par_for`: inner ones run on the spot.
@@ -38,7 +38,6 @@ struct Pool {
 }
 
 /// Where callers post their jobs and helpers look for them.
-#[derive(Default)]
 struct Board {
     jobs: Mutex<Vec<Arc<Job>>>,
     /// Changes with every job that is posted.
@@ -48,6 +47,10 @@ struct Board {
     wake: Condvar,
 }
 impl Board {
+    fn new() -> Board {
+        let (jobs, wake) = (Mutex::new(Vec::new()), Condvar::new());
+        Board { jobs, posted: AtomicUsize::new(0), asleep: AtomicUsize::new(0), wake }
+    }
     fn jobs(&self) -> MutexGuard<'_, Vec<Arc<Job>>> {
         self.jobs.lock().unwrap_or_else(|e| e.into_inner())
     }
@@ -66,21 +69,24 @@ impl Board {
     /// The life of a helper.
     fn serve(&self) -> ! {
         loop {
-            let seen = self.posted.load(Ordering::Acquire);
-            let job = self.jobs().iter().find(|j| j.wants_help()).cloned();
-            match job {
-                Some(job) => job.help(),
-                None if self.look_out(seen) => {}
-                None => {
-                    let mut jobs = self.jobs();
-                    while self.posted.load(Ordering::Relaxed) == seen {
-                        self.asleep.fetch_add(1, Ordering::Relaxed);
-                        jobs = self.wake.wait(jobs).unwrap_or_else(|e| e.into_inner());
-                        self.asleep.fetch_sub(1, Ordering::Relaxed);
-                    }
-                }
+            if let Some(job) = self.look() {
+                job.help();
             }
         }
+    }
+    /// A job that wants help; none where one may have been posted meanwhile.
+    fn look(&self) -> Option<Arc<Job>> {
+        let seen = self.posted.load(Ordering::Acquire);
+        let job = self.jobs().iter().find(|j| j.wants_help()).cloned();
+        if job.is_none() && !self.look_out(seen) {
+            let mut jobs = self.jobs();
+            while self.posted.load(Ordering::Relaxed) == seen {
+                self.asleep.fetch_add(1, Ordering::Relaxed);
+                jobs = self.wake.wait(jobs).unwrap_or_else(|e| e.into_inner());
+                self.asleep.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        job
     }
     /// Whether a job is posted before the helper's patience ends.
     fn look_out(&self, seen: usize) -> bool {
@@ -90,7 +96,7 @@ impl Board {
                 if self.posted.load(Ordering::Relaxed) != seen {
                     return true;
                 }
-                std::hint::spin_loop();
+                spin_loop();
             }
         }
         false
@@ -149,6 +155,11 @@ fn spread(n: usize, grain: usize, f: &(dyn Fn(Range<usize>) + Sync)) {
         return f(0..n);
     }
     let Some(board) = board(threads - 1) else { return f(0..n) };
+    share(&board, [n, ranges, helpers], f);
+}
+
+/// Works on `f` in so many ranges, together with so many helpers at most.
+fn share(board: &Board, [n, ranges, helpers]: [usize; 3], f: &(dyn Fn(Range<usize>) + Sync)) {
     // SAFETY: only the lifetime is erased; `Guard` waits, before `f` goes out of scope, for every helper that
     // was let in, and helpers that come later are turned away before they look at it.
     let f: &'static (dyn Fn(Range<usize>) + Sync) = unsafe { std::mem::transmute(f) };
@@ -163,7 +174,7 @@ fn spread(n: usize, grain: usize, f: &(dyn Fn(Range<usize>) + Sync)) {
     });
     board.post(job.clone());
     {
-        let _guard = Guard { job: &job, board: &board };
+        let _guard = Guard { job: &job, board };
         job.work();
     }
     let panic = job.panic.lock().unwrap_or_else(|e| e.into_inner()).take();
@@ -238,9 +249,9 @@ impl Drop for Guard<'_> {
         while job.state.load(Ordering::Acquire) != CLOSED {
             rounds += 1;
             if rounds < SPINS {
-                std::hint::spin_loop();
+                spin_loop();
             } else {
-                std::thread::yield_now();
+                yield_now();
             }
         }
         self.board.withdraw(job);
@@ -262,7 +273,7 @@ fn board(size: usize) -> Option<Arc<Board>> {
         // The threads of the parent do not exist here, and its locks may be held for good.
         std::mem::forget(slot.take());
     }
-    let pool = slot.get_or_insert_with(|| Pool { process, size: 0, board: Arc::default() });
+    let pool = slot.get_or_insert_with(|| Pool { process, size: 0, board: Arc::new(Board::new()) });
     while pool.size < size {
         let board = pool.board.clone();
         let name = format!("rustgrad-{}", pool.size);
@@ -272,7 +283,55 @@ fn board(size: usize) -> Option<Arc<Board>> {
     Some(pool.board.clone())
 }
 
-#[cfg(test)]
+#[cfg(all(test, loom))]
+mod models {
+    use super::*;
+    use loom::thread::spawn;
+    use std::sync::atomic::AtomicBool;
+
+    /// The hand-off: each range is visited once, and nobody calls `f` once its caller has gone on.
+    #[test]
+    fn model_of_a_shared_job() {
+        loom::model(|| {
+            let board = Arc::new(Board::new());
+            let gone = Arc::new((AtomicBool::new(false), AtomicBool::new(false)));
+            let other = board.clone();
+            let helper = spawn(move || {
+                let job = other.jobs().iter().find(|j| j.wants_help()).cloned();
+                job.inspect(|job| job.help());
+            });
+            let visits = [AtomicUsize::new(0), AtomicUsize::new(0)];
+            let state = gone.clone();
+            share(&board, [2, 2, 1], &|range| {
+                state.1.fetch_or(state.0.load(Ordering::SeqCst), Ordering::SeqCst);
+                range.for_each(|i| {
+                    visits[i].fetch_add(1, Ordering::Relaxed);
+                });
+            });
+            // What the helper wrote is seen without another synchronisation.
+            assert!(visits.iter().all(|v| v.load(Ordering::Relaxed) == 1));
+            gone.0.store(true, Ordering::SeqCst);
+            helper.join().unwrap();
+            assert!(!gone.1.load(Ordering::SeqCst) && board.jobs().is_empty());
+        });
+    }
+
+    /// No job is posted without a helper hearing of it: loom reports a helper that sleeps for good.
+    #[test]
+    fn model_of_a_helper_that_sleeps() {
+        loom::model(|| {
+            let board = Arc::new(Board::new());
+            let other = board.clone();
+            let helper = spawn(move || while other.look().is_none() {});
+            let f: &(dyn Fn(Range<usize>) + Sync) = &|_| {};
+            let (next, state, panic) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(None));
+            board.post(Arc::new(Job { f, n: 1, ranges: 1, helpers: 1, next, state, panic }));
+            helper.join().unwrap();
+        });
+    }
+}
+
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -39,6 +39,9 @@ pub fn take(bytes: usize) -> Option<Block> {
     if bytes == 0 {
         return Some(Block { ptr: std::ptr::without_provenance_mut(ALIGN), capacity: 0, zero: true });
     }
+    if heap::PLAIN {
+        return take_fresh(bytes);
+    }
     if bytes > heap::SMALL {
         return take_large(bytes);
     }
@@ -60,6 +63,11 @@ pub fn take(bytes: usize) -> Option<Block> {
 /// `ptr` and `capacity` come from one `take`, are given back once, and nothing uses the block any more.
 #[inline]
 pub unsafe fn give(ptr: *mut u8, capacity: usize) {
+    if heap::PLAIN {
+        tally::add(Count::Allocated, -(capacity as isize));
+        // SAFETY: the caller's promise.
+        return unsafe { release(ptr, capacity) };
+    }
     if capacity > heap::SMALL {
         // SAFETY: the caller's promise.
         return unsafe { give_large(ptr, capacity) };
@@ -145,12 +153,12 @@ fn physical_memory() -> usize {
 }
 
 fn layout(size: usize) -> Option<Layout> {
-    Layout::from_size_align(size, if size >= HUGE { HUGE } else { ALIGN }).ok()
+    Layout::from_size_align(size, if size >= HUGE && !heap::PLAIN { HUGE } else { ALIGN }).ok()
 }
 
 fn reserve(size: usize) -> Option<Block> {
     #[cfg(target_os = "linux")]
-    if size >= HUGE {
+    if size >= HUGE && !heap::PLAIN {
         return map_huge(size).map(|ptr| Block { ptr, capacity: size, zero: true });
     }
     // SAFETY: the size is not zero.
@@ -161,7 +169,7 @@ fn reserve(size: usize) -> Option<Block> {
 /// SAFETY: `ptr` came from `reserve(size)` and nothing uses it any more.
 unsafe fn release(ptr: *mut u8, size: usize) {
     #[cfg(target_os = "linux")]
-    if size >= HUGE {
+    if size >= HUGE && !heap::PLAIN {
         // SAFETY: exactly the pages that `map_huge` kept.
         unsafe { libc::munmap(ptr.cast(), size) };
         return;

@@ -17,90 +17,90 @@ use super::isa::{Isa, isa};
 use super::parallel::par_for;
 use super::philox::{LANES, Philox, Words};
 use super::sort::{SHORT, Sorter};
+use super::view::{View, ensure};
 use crate::dtype::{DType, Element};
 use crate::error::Result;
 
-/// Uniform numbers in [from, to), rounded to a floating `dtype`.
-///
-/// # Safety
-/// `out` holds `n` aligned elements of `dtype`. This holds for every function of this module.
-pub unsafe fn uniform(n: usize, out: *mut u8, dtype: DType, from: f64, to: f64, philox: Philox) {
+/// Uniform numbers in [from, to), rounded to the operand's floating dtype. Like every operand here it is contiguous.
+pub fn uniform(out: View, from: f64, to: f64, philox: Philox) -> Result<()> {
+    let (n, out, dtype) = dense(out)?;
     let bits = match dtype {
         DType::F16 => 11,
         DType::BF16 => 8,
         _ => 24,
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: there are `n` elements.
     unsafe {
-        if dtype == DType::F64 {
-            return draw(n, out, dtype, Uniform64 { from, width: to - from }, philox);
+        match dtype {
+            DType::F64 => draw(n, out, dtype, Uniform64 { from, width: to - from }, philox),
+            _ => draw(n, out, dtype, Uniform32 { from: from as f32, width: (to - from) as f32, bits }, philox),
         }
-        let draw_32 = Uniform32 { from: from as f32, width: (to - from) as f32, bits };
-        draw(n, out, dtype, draw_32, philox)
     }
+    Ok(())
+}
+
+/// The elements of a contiguous operand: how many, where and of what dtype.
+fn dense(out: View) -> Result<(usize, *mut u8, DType)> {
+    ensure(out.is_contiguous(), "random numbers")?;
+    Ok((out.numel(), out.ptr, out.dtype))
 }
 
 /// Normal numbers with this mean and standard deviation.
-///
-/// # Safety
-/// As `uniform`.
-pub unsafe fn normal(n: usize, out: *mut u8, dtype: DType, mean: f64, std: f64, philox: Philox) {
-    // SAFETY: the caller's promise.
+pub fn normal(out: View, mean: f64, std: f64, philox: Philox) -> Result<()> {
+    let (n, out, dtype) = dense(out)?;
+    // SAFETY: there are `n` elements.
     unsafe {
         match dtype {
             DType::F64 => draw(n, out, dtype, Normal64 { mean, std }, philox),
             _ => draw(n, out, dtype, Normal32 { mean: mean as f32, std: std as f32 }, philox),
         }
     }
+    Ok(())
 }
 
 /// Exponential numbers of rate `lambda`.
-///
-/// # Safety
-/// As `uniform`.
-pub unsafe fn exponential(n: usize, out: *mut u8, dtype: DType, lambda: f64, philox: Philox) {
-    // SAFETY: the caller's promise.
+pub fn exponential(out: View, lambda: f64, philox: Philox) -> Result<()> {
+    let (n, out, dtype) = dense(out)?;
+    // SAFETY: there are `n` elements.
     unsafe {
         match dtype {
             DType::F64 => draw(n, out, dtype, Exponential64 { lambda }, philox),
             _ => draw(n, out, dtype, Exponential32 { lambda: lambda as f32 }, philox),
         }
     }
+    Ok(())
 }
 
 /// One with probability `p`, else zero, in any dtype.
-///
-/// # Safety
-/// As `uniform`.
-pub unsafe fn bernoulli(n: usize, out: *mut u8, dtype: DType, p: f64, philox: Philox) {
+pub fn bernoulli(out: View, p: f64, philox: Philox) -> Result<()> {
+    let (n, out, dtype) = dense(out)?;
     let threshold = (p.clamp(0.0, 1.0) * 4294967296.0).ceil() as u64;
-    // SAFETY: the caller's promise.
-    unsafe { draw(n, out, dtype, Below { threshold }, philox) }
+    // SAFETY: there are `n` elements.
+    unsafe { draw(n, out, dtype, Below { threshold }, philox) };
+    Ok(())
 }
 
 /// Integers in [low, high), converted to any dtype; `low == high` stands for all 64-bit integers.
-///
-/// # Safety
-/// As `uniform`.
-pub unsafe fn random_int(n: usize, out: *mut u8, dtype: DType, low: i64, high: i64, philox: Philox) {
+pub fn random_int(out: View, low: i64, high: i64, philox: Philox) -> Result<()> {
+    let (n, out, dtype) = dense(out)?;
     let range = high.wrapping_sub(low) as u64;
-    // SAFETY: the caller's promise.
+    // SAFETY: there are `n` elements.
     unsafe {
         match range {
             1..=0x1_0000_0000 => draw(n, out, dtype, Integer32 { low, range }, philox),
             _ => draw(n, out, dtype, Integer64 { low, range }, philox),
         }
     }
+    Ok(())
 }
 
-/// A random order of `0..n`, for `n` up to 2^32: the indices sorted by a 64-bit word each.
-///
-/// # Safety
-/// `out` holds `n` aligned elements.
-pub unsafe fn randperm(n: usize, out: *mut i64, philox: Philox) -> Result<()> {
-    // SAFETY: `out` has room for the high halves.
+/// A random order of `0..n` in int64, for `n` up to 2^32: the indices sorted by a 64-bit word each.
+pub fn randperm(out: View, philox: Philox) -> Result<()> {
+    ensure(out.dtype == DType::I64, "randperm")?;
+    let (n, out, dtype) = dense(out)?;
+    // SAFETY: `out` has room for the high halves, which a slice then has to itself.
     let order = unsafe {
-        draw(n, out.cast(), DType::I64, High, philox);
+        draw(n, out, dtype, High, philox);
         std::slice::from_raw_parts_mut(out as *mut u64, n)
     };
     let mut sorter = Sorter::new(n)?;
@@ -191,9 +191,11 @@ mod tests {
 
     const KEY: Philox = Philox { seed: 1234, offset: 5 };
 
-    fn draws<T: Element>(n: usize, f: impl Fn(*mut u8, DType)) -> Vec<T> {
+    fn draws<T: Element>(n: usize, f: impl Fn(View) -> Result<()>) -> Vec<T> {
         let mut v = vec![T::default(); n];
-        f(v.as_mut_ptr().cast(), T::DTYPE);
+        let shape = [n];
+        // SAFETY: the list has `n` elements.
+        f(unsafe { View::new(v.as_mut_ptr().cast(), T::DTYPE, &shape, &[1]) }).unwrap();
         v
     }
     fn moments(v: &[f64]) -> (f64, f64) {
@@ -204,55 +206,42 @@ mod tests {
     #[test]
     fn distributions_have_their_moments() {
         let n = 200_001;
-        // SAFETY: `draws` makes room for `n` elements of the dtype; so below.
-        unsafe {
-            for (mean, var, v) in [
-                (0.5, 1.0 / 12.0, draws::<f64>(n, |p, d| uniform(n, p, d, 0.0, 1.0, KEY))),
-                (2.0, 9.0, draws::<f64>(n, |p, d| normal(n, p, d, 2.0, 3.0, KEY))),
-                (0.5, 0.25, draws::<f64>(n, |p, d| exponential(n, p, d, 2.0, KEY))),
-                (0.3, 0.21, draws::<f64>(n, |p, d| bernoulli(n, p, d, 0.3, KEY))),
-                (4.5, 8.25, draws::<f64>(n, |p, d| random_int(n, p, d, 0, 10, KEY))),
-            ] {
-                let (m, s) = moments(&v);
-                assert!((m - mean).abs() < 0.03 && (s - var).abs() < 0.1, "{m} {s}, not {mean} {var}");
-            }
-            for f32s in [
-                draws::<f32>(n, |p, d| normal(n, p, d, 0.0, 1.0, KEY)),
-                draws::<f32>(n, |p, d| exponential(n, p, d, 1.0, KEY)).iter().map(|x| x - 1.0).collect(),
-            ] {
-                let (m, s) = moments(&f32s.iter().map(|&x| x as f64).collect::<Vec<_>>());
-                assert!(m.abs() < 0.01 && (s - 1.0).abs() < 0.02 && f32s.iter().all(|x| x.is_finite()), "{m} {s}");
-            }
-            let u = draws::<f32>(n, |p, d| uniform(n, p, d, -1.0, 1.0, KEY));
-            assert!(u.iter().all(|x| (-1.0..1.0).contains(x)));
-            assert!(draws::<bool>(1000, |p, d| bernoulli(1000, p, d, 1.0, KEY)).iter().all(|&b| b));
-            assert!(!draws::<bool>(1000, |p, d| bernoulli(1000, p, d, 0.0, KEY)).iter().any(|&b| b));
-            let wide = draws::<i64>(1000, |p, d| random_int(1000, p, d, i64::MIN, i64::MAX, KEY));
-            assert!(wide.iter().any(|&x| x < 0) && wide.iter().any(|&x| x > 0));
+        for (mean, var, v) in [
+            (0.5, 1.0 / 12.0, draws::<f64>(n, |v| uniform(v, 0.0, 1.0, KEY))),
+            (2.0, 9.0, draws::<f64>(n, |v| normal(v, 2.0, 3.0, KEY))),
+            (0.5, 0.25, draws::<f64>(n, |v| exponential(v, 2.0, KEY))),
+            (0.3, 0.21, draws::<f64>(n, |v| bernoulli(v, 0.3, KEY))),
+            (4.5, 8.25, draws::<f64>(n, |v| random_int(v, 0, 10, KEY))),
+        ] {
+            let (m, s) = moments(&v);
+            assert!((m - mean).abs() < 0.03 && (s - var).abs() < 0.1, "{m} {s}, not {mean} {var}");
         }
+        for f32s in [
+            draws::<f32>(n, |v| normal(v, 0.0, 1.0, KEY)),
+            draws::<f32>(n, |v| exponential(v, 1.0, KEY)).iter().map(|x| x - 1.0).collect(),
+        ] {
+            let (m, s) = moments(&f32s.iter().map(|&x| x as f64).collect::<Vec<_>>());
+            assert!(m.abs() < 0.01 && (s - 1.0).abs() < 0.02 && f32s.iter().all(|x| x.is_finite()), "{m} {s}");
+        }
+        let u = draws::<f32>(n, |v| uniform(v, -1.0, 1.0, KEY));
+        assert!(u.iter().all(|x| (-1.0..1.0).contains(x)));
+        assert!(draws::<bool>(1000, |v| bernoulli(v, 1.0, KEY)).iter().all(|&b| b));
+        assert!(!draws::<bool>(1000, |v| bernoulli(v, 0.0, KEY)).iter().any(|&b| b));
+        let wide = draws::<i64>(1000, |v| random_int(v, i64::MIN, i64::MAX, KEY));
+        assert!(wide.iter().any(|&x| x < 0) && wide.iter().any(|&x| x > 0));
     }
 
     #[test]
     fn elements_are_those_of_the_note() {
         let word = |i: u64| KEY.block(i / 4)[i as usize % 4];
-        // SAFETY: as above.
-        let (u, k) = unsafe {
-            (
-                draws::<f32>(3000, |p, d| uniform(3000, p, d, 0.0, 1.0, KEY)),
-                draws::<i32>(3000, |p, d| random_int(3000, p, d, -5, 5, KEY)),
-            )
-        };
+        let (u, k) =
+            (draws::<f32>(3000, |v| uniform(v, 0.0, 1.0, KEY)), draws::<i32>(3000, |v| random_int(v, -5, 5, KEY)));
         for i in 0..3000 {
             assert_eq!(u[i], (word(i as u64) >> 8) as f32 / 16777216.0);
             assert_eq!(k[i], ((word(i as u64) as u64 * 10) >> 32) as i32 - 5);
         }
-        // SAFETY: as above.
-        let (x, y) = unsafe {
-            (
-                draws::<f32>(3000, |p, d| normal(3000, p, d, 0.0, 1.0, KEY)),
-                draws::<f64>(3000, |p, d| normal(3000, p, d, 0.0, 1.0, KEY)),
-            )
-        };
+        let (x, y) =
+            (draws::<f32>(3000, |v| normal(v, 0.0, 1.0, KEY)), draws::<f64>(3000, |v| normal(v, 0.0, 1.0, KEY)));
         for i in 0..1500u64 {
             let (a, b) = (word(2 * i) >> 8, word(2 * i + 1) >> 8);
             let r = (-2.0 * ((a as f64 + 1.0) / 16777216.0).ln()).sqrt();
@@ -269,8 +258,7 @@ mod tests {
     #[test]
     fn values_do_not_depend_on_threads_or_length() {
         let n = 100_003;
-        // SAFETY: as above.
-        let make = |n| unsafe { draws::<f32>(n, |p, d| normal(n, p, d, 0.0, 1.0, KEY)) };
+        let make = |n| draws::<f32>(n, |v| normal(v, 0.0, 1.0, KEY));
         let threads = num_threads();
         set_num_threads(1);
         let one = make(n);
@@ -284,9 +272,7 @@ mod tests {
     #[test]
     fn permutations_are_the_order_of_their_words() {
         for n in [0usize, 1, 2, 1001, 70_000] {
-            let mut p = vec![-1i64; n];
-            // SAFETY: `p` holds `n` elements.
-            unsafe { randperm(n, p.as_mut_ptr(), KEY).unwrap() };
+            let p = draws::<i64>(n, |v| randperm(v, KEY));
             let word = |&i: &i64| {
                 let block = KEY.block(i as u64 / 2);
                 let at = 2 * (i & 1) as usize;

@@ -6,7 +6,7 @@
 
 use super::arith::{Arith, Ordered};
 use super::parallel::par_for;
-use super::view::{Ptr, View, load, store};
+use super::view::{Ptr, View, ensure, load, store};
 use super::walk::Others;
 use crate::dtype::{DType, Element, c128};
 use crate::error::{Error, Result};
@@ -106,12 +106,12 @@ impl Rule<f64> for LogSumExp {
 }
 
 /// Accumulates `input` along `dim` into `out`, of the same shape; `indices` (int64) receives the position of each
-/// running maximum or minimum. Sums and products are computed in the dtype of `out`.
-///
-/// # Safety
-/// All operands must be in bounds; `out` may be `input` itself, but not overlap it otherwise.
-pub unsafe fn cumulative(kind: Scan, input: View, dim: usize, out: View, indices: Option<View>) -> Result<()> {
-    // SAFETY: handed on to the caller.
+/// running maximum or minimum. Sums and products are computed in the dtype of `out`, which may be `input` itself: runs
+/// are copied in and out.
+pub fn cumulative(kind: Scan, input: View, dim: usize, out: View, indices: Option<View>) -> Result<()> {
+    let places = indices.is_none_or(|i| i.shape == out.shape && i.dtype == DType::I64);
+    ensure(input.shape == out.shape && places, "scan")?;
+    // SAFETY: all have one shape.
     unsafe {
         match (kind, out.dtype) {
             (Scan::Sum, d) if d.is_float() => run::<f64, _>(Sum, input, dim, out, indices),
@@ -137,12 +137,12 @@ unsafe fn run<T: Element, R: Rule<T>>(rule: R, input: View, dim: usize, out: Vie
     if input.numel() == 0 {
         return;
     }
-    let none = View { ptr: std::ptr::null_mut(), dtype: DType::I64, shape: out.shape, strides: out.strides };
-    let index = indices.unwrap_or(none);
+    let index = indices.unwrap_or(out);
     let mut others = Others::new(input.shape, [input.strides, out.strides, index.strides], dim);
     let job = Job {
         rule,
         views: [input, out, index],
+        indexed: indices.is_some(),
         length: input.dim(dim).0,
         steps: [input.dim(dim).1, out.dim(dim).1, index.dim(dim).1],
         mark: std::marker::PhantomData::<T>,
@@ -178,8 +178,9 @@ unsafe fn run<T: Element, R: Rule<T>>(rule: R, input: View, dim: usize, out: Vie
 
 struct Job<'a, T, R> {
     rule: R,
-    /// Input, output, indices (at a null address where there are none).
+    /// Input, output, indices (where there are none, the output again).
     views: [View<'a>; 3],
+    indexed: bool,
     length: usize,
     /// Strides along the dimension.
     steps: [usize; 3],
@@ -228,7 +229,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         // Bounded by a run.
         let mut buffer = vec![T::default(); RUN.min(part.len())];
         // Bounded by a run.
-        let mut places = vec![0i64; if index.ptr.is_null() { 0 } else { buffer.len() }];
+        let mut places = vec![0i64; if self.indexed { buffer.len() } else { 0 }];
         let mut place = 0;
         for start in part.clone().step_by(RUN) {
             let n = RUN.min(part.end - start);
@@ -301,7 +302,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
                     places[j] = if took { i as i64 } else { places[j] };
                 }
                 store(out.dtype, out.at(at[1]), across[1], n, acc.as_ptr());
-                if !index.ptr.is_null() {
+                if self.indexed {
                     store(DType::I64, index.at(at[2]), across[2], n, places.as_ptr());
                 }
             }
@@ -321,8 +322,7 @@ mod tests {
         let out = Array::scattered(rng, if sums { DType::I64 } else { dtype }, s);
         let places = Array::scattered(rng, DType::I64, s);
         let indexed = matches!(kind, Scan::Max | Scan::Min);
-        // SAFETY: the arrays own their layouts.
-        unsafe { cumulative(kind, a.view(), dim, out.view(), indexed.then(|| places.view())).unwrap() };
+        cumulative(kind, a.view(), dim, out.view(), indexed.then(|| places.view())).unwrap();
         let mut want = a.reals();
         let mut at_want = vec![0.0; want.len()];
         for i in 0..want.len() {

@@ -3,8 +3,9 @@
 use super::num::Fuse;
 use super::parallel::par_for;
 use super::simd::{self, Kernel};
-use super::view::Ptr;
-use crate::dtype::{DType, Element, Scalar};
+use super::view::{Ptr, View, ensure};
+use crate::dtype::{Element, Scalar};
+use crate::error::Result;
 use crate::with_dtype;
 use std::mem::MaybeUninit;
 
@@ -45,21 +46,21 @@ fn line(start: f64, end: f64, n: usize, i: usize) -> f64 {
     if i < n / 2 { start + step * i as f64 } else { end - step * (n - 1 - i) as f64 }
 }
 
-/// Writes the first `n` numbers of a sequence to contiguous memory.
-///
-/// # Safety
-/// `out` has room for `n` elements of `dtype`.
-pub unsafe fn fill(out: *mut u8, dtype: DType, n: usize, rule: Sequence) {
-    with_dtype!(dtype, T => {
-        let out = Ptr(out as *mut MaybeUninit<T>);
+/// Writes the first numbers of a sequence to a contiguous operand.
+pub fn fill(out: View, rule: Sequence) -> Result<()> {
+    ensure(out.is_contiguous(), "sequence")?;
+    let n = out.numel();
+    with_dtype!(out.dtype, T => {
+        let out = Ptr(out.ptr as *mut MaybeUninit<T>);
         par_for(n, GRAIN, |range| {
             for first in range.clone().step_by(PIECE) {
-                // SAFETY: the caller vouches for `n` elements; ranges are disjoint.
+                // SAFETY: there are `n` elements; ranges are disjoint.
                 let piece = unsafe { std::slice::from_raw_parts_mut(out.at(first), PIECE.min(range.end - first)) };
                 simd::run(Piece { out: piece, first, rule });
             }
         });
     });
+    Ok(())
 }
 
 /// Numbers that are written at once: their positions from the first on are exact and cheap as i32.

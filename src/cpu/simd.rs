@@ -6,7 +6,8 @@
 use super::isa::{Isa, isa};
 use super::num::{Fuse, Fused, Plain};
 
-/// A loop with its operands. Mark `run` and all that it calls `#[inline(always)]`.
+/// A loop with its operands. One that holds addresses has private fields and is built by unsafe code that vouches for them,
+/// so that it is sound to run. Mark `run` and all that it calls `#[inline(always)]`.
 pub trait Kernel {
     type Output;
     fn run<F: Fuse>(self) -> Self::Output;

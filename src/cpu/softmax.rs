@@ -10,7 +10,7 @@ use super::parallel::par_for;
 use super::reduce::rule::{Lanes, Rule};
 use super::reduce::rules::{Max, Sum, SumExp};
 use super::simd::{self, Kernel};
-use super::view::{View, load, store};
+use super::view::{View, ensure, load, store};
 use super::walk::Others;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -24,10 +24,8 @@ const TILE: usize = 1024;
 const ROWS: usize = 64;
 
 /// `softmax(input)` along `dim`, or its logarithm; computed in f32, or f64 where `out` is.
-///
-/// # Safety
-/// Both operands must be in bounds; `out` may be `input` itself, but not overlap it otherwise.
-pub unsafe fn softmax(input: View, dim: usize, out: View, log: bool) -> Result<()> {
+pub fn softmax(input: View, dim: usize, out: View, log: bool) -> Result<()> {
+    ensure(input.shape == out.shape && out.is_apart(&input), "softmax")?;
     match out.dtype {
         DType::F64 => tiles::<f64, 2>([input, out], dim, |t| simd::run(Forward { job: t, log })),
         d if d.is_float() => tiles::<f32, 2>([input, out], dim, |t| simd::run(Forward { job: t, log })),
@@ -37,10 +35,9 @@ pub unsafe fn softmax(input: View, dim: usize, out: View, log: bool) -> Result<(
 }
 
 /// The gradient of the input, from that of the output and the output itself.
-///
-/// # Safety
-/// All operands must be in bounds; `out` may be `grad` or `output` itself, but nothing may overlap otherwise.
-pub unsafe fn softmax_backward(grad: View, output: View, dim: usize, out: View, log: bool) -> Result<()> {
+pub fn softmax_backward(grad: View, output: View, dim: usize, out: View, log: bool) -> Result<()> {
+    let shapes = grad.shape == out.shape && output.shape == out.shape;
+    ensure(shapes && out.is_apart(&grad) && out.is_apart(&output), "softmax_backward")?;
     match output.dtype {
         DType::F64 => tiles::<f64, 3>([output, grad, out], dim, |t| simd::run(Backward { job: t, log })),
         d if d.is_float() => tiles::<f32, 3>([output, grad, out], dim, |t| simd::run(Backward { job: t, log })),
@@ -75,7 +72,7 @@ impl Tile<'_> {
         if self.is_own::<T>() {
             return at as *const T;
         }
-        // SAFETY: the caller of the kernel vouches for the operands, and tiles lie inside them; buffers hold a piece.
+        // SAFETY: tiles lie inside the operands; buffers hold a piece.
         unsafe { load(v.dtype, at, self.along, n, buffer) };
         buffer
     }
@@ -336,13 +333,11 @@ mod tests {
         let dim = rng.below(s.len());
         let (x, grad) = (Array::random(rng, dtype, s), Array::random(rng, dtype, s));
         let (y, out) = (Array::scattered(rng, dtype, s), Array::scattered(rng, dtype, s));
-        // SAFETY: the arrays own their layouts.
-        unsafe { softmax(x.view(), dim, y.view(), log).unwrap() };
+        softmax(x.view(), dim, y.view(), log).unwrap();
         let e: Vec<f64> = x.reals().iter().map(|v| v.exp()).collect();
         let p: Vec<f64> = e.iter().zip(sums(s, dim, &e)).map(|(e, t)| e / t).collect();
         close(&y.reals(), &p.iter().map(|p| if log { p.ln() } else { *p }).collect::<Vec<_>>(), tolerance);
-        // SAFETY: as above.
-        unsafe { softmax_backward(grad.view(), y.view(), dim, out.view(), log).unwrap() };
+        softmax_backward(grad.view(), y.view(), dim, out.view(), log).unwrap();
         let g = grad.reals();
         let weighted: Vec<f64> = g.iter().zip(&p).map(|(g, p)| if log { *g } else { g * p }).collect();
         let total = sums(s, dim, &weighted);
@@ -350,11 +345,8 @@ mod tests {
             (0..g.len()).map(|i| if log { g[i] - p[i] * total[i] } else { p[i] * (g[i] - total[i]) }).collect();
         close(&out.reals(), &want, 3.0 * tolerance);
         let (inside, over) = (Array::of(dtype, s, &x.reals()), Array::of(dtype, s, &g));
-        // SAFETY: as above; results may take the place of their operands.
-        unsafe {
-            softmax(inside.view(), dim, inside.view(), log).unwrap();
-            softmax_backward(over.view(), inside.view(), dim, over.view(), log).unwrap();
-        }
+        softmax(inside.view(), dim, inside.view(), log).unwrap();
+        softmax_backward(over.view(), inside.view(), dim, over.view(), log).unwrap();
         close(&inside.reals(), &y.reals(), tolerance);
         close(&over.reals(), &want, 3.0 * tolerance);
     }
@@ -376,8 +368,7 @@ mod tests {
     fn large_numbers_do_not_overflow() {
         let (x, y) =
             (Array::of(DType::F32, &[3], &[1000.0, 1000.0, f64::NEG_INFINITY]), Array::zeros(DType::F32, &[3]));
-        // SAFETY: the arrays own their layouts.
-        unsafe { softmax(x.view(), 0, y.view(), false).unwrap() };
+        softmax(x.view(), 0, y.view(), false).unwrap();
         close(&y.reals(), &[0.5, 0.5, 0.0], 0.0);
     }
 }

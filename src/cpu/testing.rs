@@ -72,7 +72,8 @@ impl Array {
         a
     }
     pub fn view(&self) -> View<'_> {
-        View { ptr: self.data.as_ptr() as *mut u8, dtype: self.dtype, shape: &self.shape, strides: &self.strides }
+        // SAFETY: the data has room for what the layout reaches, and lives as long as the array.
+        unsafe { View::new(self.data.as_ptr() as *mut u8, self.dtype, &self.shape, &self.strides) }
     }
     pub fn fill(&self, values: &[c128]) {
         let v = self.view();

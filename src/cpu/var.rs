@@ -13,27 +13,19 @@ use super::reduce::rule::{Lanes, Rule};
 use super::reduce::rules::Sum;
 use super::reduce::{Reduce, reduce};
 use super::temp::Temp;
-use super::view::View;
+use super::view::{View, ensure};
 use crate::dtype::{DType, c128};
 use crate::error::Result;
 use crate::layout::contiguous_strides;
 
 /// The variance over `dims` into `out`, and the mean into `mean`: both have the input's shape with the reduced
 /// dimensions of size one. The divisor is the number of elements less `correction`. Complex input has a real variance.
-///
-/// # Safety
-/// All operands must be in bounds and must not overlap.
-pub unsafe fn var(
-    input: View,
-    dims: &[usize],
-    correction: f64,
-    out: View,
-    mean: Option<View>,
-    take_sqrt: bool,
-) -> Result<()> {
+pub fn var(input: View, dims: &[usize], correction: f64, out: View, mean: Option<View>, take_sqrt: bool) -> Result<()> {
     let rule = Moments { correction, take_sqrt };
     let reduced = |d: usize| dims.contains(&d);
-    // SAFETY: handed on to the caller.
+    let result = |v: &View| input.reduces_to(reduced, v) && v.is_apart(&input);
+    ensure(result(&out) && mean.is_none_or(|m| result(&m) && m.is_apart(&out)), "var")?;
+    // SAFETY: the results have a place for each set of elements that is reduced, and lie apart.
     unsafe {
         match mean {
             _ if input.dtype.is_complex() => {
@@ -55,7 +47,8 @@ unsafe fn both(rule: Moments, input: View, reduced: &dyn Fn(usize) -> bool, out:
     let pairs = Temp::<c128>::new(out.numel())?;
     let strides = contiguous_strides(out.shape);
     let ptr = pairs.ptr() as *mut u8;
-    let view = View { ptr, dtype: DType::C128, shape: out.shape, strides: &strides };
+    // SAFETY: there are as many pairs as the shape has places, and each is written before it is read.
+    let view = unsafe { View::new(ptr, DType::C128, out.shape, &strides) };
     let twice: Vec<usize> = strides.iter().map(|s| 2 * s).collect();
     // SAFETY: handed on to the caller; the two halves of a pair lie 8 bytes apart.
     unsafe {
@@ -283,12 +276,10 @@ mod tests {
             .map(|(g, m)| g.iter().map(|v| (v - m).norm_sqr()).sum::<f64>() / g.len() as f64)
             .collect();
         let (v, m) = (Array::scattered(rng, dtype.to_real(), &kept), Array::scattered(rng, dtype, &kept));
-        // SAFETY: the arrays own their layouts.
-        unsafe { var(a.view(), &dims, 0.0, v.view(), Some(m.view()), false).unwrap() };
+        var(a.view(), &dims, 0.0, v.view(), Some(m.view()), false).unwrap();
         close(&v.reals(), &vars, tolerance);
         close(&m.reals(), &means.iter().map(|m| m.re).collect::<Vec<_>>(), tolerance);
-        // SAFETY: as above.
-        unsafe { var(a.view(), &dims, 0.0, v.view(), None, true).unwrap() };
+        var(a.view(), &dims, 0.0, v.view(), None, true).unwrap();
         close(&v.reals(), &vars.iter().map(|v| v.sqrt()).collect::<Vec<_>>(), tolerance);
     }
 
@@ -310,8 +301,7 @@ mod tests {
     #[test]
     fn one_element_has_no_sample_variance() {
         let (a, v) = (Array::of(DType::F32, &[1], &[3.0]), Array::zeros(DType::F32, &[1]));
-        // SAFETY: the arrays own their layouts.
-        unsafe { var(a.view(), &[0], 1.0, v.view(), None, false).unwrap() };
+        var(a.view(), &[0], 1.0, v.view(), None, false).unwrap();
         assert!(v.reals()[0].is_nan());
     }
 }

@@ -1,30 +1,97 @@
 //! A strided operand in memory, as the kernels see it: an address, a dtype, a shape and strides.
 //!
+//! Note [Views]: a `View` is a proof that its elements lie in live memory, made once, by `View::new`: kernels that take
+//! views are safe functions. What else a kernel relies on (shapes that fit together, int64 indices, results apart from
+//! what is read) it checks on entry, with the functions here; a caller that got it wrong sees an internal error.
+//!
 //! Also the two doors between memory of any dtype and a kernel's own type: `load` reads a run of elements
 //! as the type that the kernel computes in, `store` writes its results as the type of the destination.
 
 use super::convert::converter;
 use super::strided::{gather, scatter};
 use crate::dtype::{DType, Element};
-use crate::layout::Dims;
+use crate::error::{Error, Result};
+use crate::layout::{Dims, Layout};
 use std::mem::MaybeUninit;
+use std::ops::Deref;
 
-/// A strided operand. Strides are in elements; the address is of the element at index zero.
+/// What a view says of its elements. Strides are in elements; the address is of the element at index zero.
 #[derive(Clone, Copy, Debug)]
-pub struct View<'a> {
+pub struct Operand<'a> {
     pub ptr: *mut u8,
     pub dtype: DType,
     pub shape: &'a [usize],
     pub strides: &'a [usize],
 }
 
-// SAFETY: a view is an address with its description; whoever passes it to a kernel vouches for the memory,
-// and kernels that share it between threads write disjoint elements.
+/// A strided operand whose elements may be read and written: Note [Views]. It reads as its `Operand`, and cannot be changed.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    operand: Operand<'a>,
+    /// Bytes from the address to the end of the last element; zero where there is none.
+    span: usize,
+}
+
+// SAFETY: the memory outlives the view on any thread, by the contract of `new`. Threads that share a view write disjoint
+// elements, or race on values alone: Note [Shared memory].
 unsafe impl Send for View<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for View<'_> {}
 
+impl<'a> Deref for View<'a> {
+    type Target = Operand<'a>;
+    #[inline(always)]
+    fn deref(&self) -> &Operand<'a> {
+        &self.operand
+    }
+}
+
 impl<'a> View<'a> {
+    /// # Safety
+    /// For as long as the view or a copy of it is used, every element that shape and strides reach from `ptr` lies in
+    /// memory that may be read and written, is aligned for the dtype and holds initialised bytes, or is written before it
+    /// is read. No reference to that memory exists but those that kernels make while they run.
+    #[inline]
+    pub unsafe fn new(ptr: *mut u8, dtype: DType, shape: &'a [usize], strides: &'a [usize]) -> View<'a> {
+        debug_assert!(shape.len() == strides.len());
+        let last = shape.iter().zip(strides).try_fold(0usize, |at, (&d, &s)| Some(at + d.checked_sub(1)? * s));
+        let span = last.map_or(0, |last| (last + 1) * dtype.size());
+        View { operand: Operand { ptr, dtype, shape, strides }, span }
+    }
+    /// A layout over a block of memory that `layout.offset` counts from; none where it reaches beyond.
+    ///
+    /// # Safety
+    /// As for `new`, of the block.
+    #[inline]
+    pub unsafe fn within(block: *mut u8, bytes: usize, dtype: DType, layout: &'a Layout) -> Option<View<'a>> {
+        let (mut last, mut empty) = (Some(layout.offset), false);
+        for (&d, &s) in layout.shape.iter().zip(&layout.strides) {
+            empty |= d == 0;
+            last = d.saturating_sub(1).checked_mul(s).and_then(|step| last?.checked_add(step));
+        }
+        let end = if empty { Some(0) } else { last?.checked_add(1)?.checked_mul(dtype.size()) };
+        let (size, start) = (end?, layout.offset.wrapping_mul(dtype.size()));
+        let operand = Operand { ptr: block.wrapping_add(start), dtype, shape: &layout.shape, strides: &layout.strides };
+        (size <= bytes).then_some(View { operand, span: if empty { 0 } else { size - start } })
+    }
+    /// Whether the range of bytes from the first element to the last has none in common with that of `other`.
+    #[inline]
+    pub fn is_apart(&self, other: &View) -> bool {
+        let (a, b) = (self.ptr as usize, other.ptr as usize);
+        self.span == 0 || other.span == 0 || a + self.span <= b || b + other.span <= a
+    }
+    /// The same memory under another shape.
+    ///
+    /// # Safety
+    /// Shape and strides reach only elements that this view reaches.
+    #[inline]
+    pub unsafe fn seen_as<'b>(&self, shape: &'b [usize], strides: &'b [usize]) -> View<'b> {
+        // SAFETY: the caller's promise, and this view's own.
+        unsafe { View::new(self.ptr, self.dtype, shape, strides) }
+    }
+}
+
+impl<'a> Operand<'a> {
     pub fn numel(&self) -> usize {
         self.shape.iter().product()
     }
@@ -54,6 +121,28 @@ impl<'a> View<'a> {
         let keep = |v: &[usize]| v.iter().enumerate().filter(|&(i, _)| i != dim).map(|(_, &x)| x).collect();
         (keep(self.shape), keep(self.strides))
     }
+    /// Whether `other` has this shape but for dimension `dim`, where it has `n` elements.
+    pub fn matches_but(&self, dim: usize, n: usize, other: &Operand) -> bool {
+        let sizes = self.shape.iter().zip(other.shape).enumerate();
+        self.ndim() == other.ndim()
+            && sizes.fold(true, |ok, (d, (&a, &b))| ok & (b == if d == dim { n } else { a }))
+            && (dim < self.ndim() || n <= 1)
+    }
+    /// Whether `other` has this shape, with the dimensions that `reduced` names of size one.
+    pub fn reduces_to(&self, reduced: impl Fn(usize) -> bool, other: &Operand) -> bool {
+        let sizes = self.shape.iter().zip(other.shape).enumerate();
+        self.ndim() == other.ndim() && sizes.fold(true, |ok, (d, (&a, &b))| ok & (b == if reduced(d) { 1 } else { a }))
+    }
+}
+
+/// What a kernel relies on; where it does not hold the caller is at fault, and nothing has been touched.
+#[inline]
+pub fn ensure(holds: bool, kernel: &'static str) -> Result<()> {
+    if holds { Ok(()) } else { Err(misused(kernel)) }
+}
+#[cold]
+fn misused(kernel: &'static str) -> Error {
+    Error::internal(format!("{kernel}: the operands do not fit together"))
 }
 
 /// An address that may cross threads.

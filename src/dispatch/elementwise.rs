@@ -253,15 +253,16 @@ impl Job<'_> {
                 Value::Scalar(s) => Input::Scalar(*s),
                 v => {
                     let (t, strides) = self.source(i, v.as_tensor().ok_or_else(|| no_operand(self.call, i))?);
-                    Input::Strided { ptr: t.ptr()?, dtype: t.dtype(), strides }
+                    let v = t.cpu_view()?;
+                    Input::Strided { ptr: v.ptr, dtype: v.dtype, strides }
                 }
             });
         }
-        let m = self.out.meta();
-        let output = Output { ptr: self.out.ptr()?, dtype: m.dtype, strides: &m.layout.strides };
-        // SAFETY: every layout lies within its storage; strides are broadcast to the output's shape; operands that
-        // overlap the output other than exactly were copied or refused.
-        unsafe { map::map(&m.layout.shape, &inputs, &output, self.compute, &self.rule.loops) };
+        let v = self.out.cpu_view()?;
+        let output = Output { ptr: v.ptr, dtype: v.dtype, strides: v.strides };
+        // SAFETY: all are views; strides are broadcast to the output's shape; operands that overlap the output other than
+        // exactly were copied or refused.
+        unsafe { map::map(v.shape, &inputs, &output, self.compute, &self.rule.loops) };
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Every view as a function from layout to layout, with PyTorch's checks and messages.
 
-use super::{Dims, Layout, checked_numel, wrap_dim};
+use super::{Dims, Layout, checked_numel, laid_out_numel, wrap_dim};
 use crate::error::{Error, Result, Show};
 use smallvec::SmallVec;
 
@@ -197,6 +197,9 @@ impl Layout {
             shape[i] = numel / known;
         } else if known != numel {
             return Err(bad());
+        }
+        if numel == 0 {
+            laid_out_numel(&shape)?;
         }
         Ok(shape)
     }

@@ -10,6 +10,7 @@ use super::view::SLICE;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::op::*;
+use crate::reserve::{list, room};
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -42,16 +43,24 @@ pub static CARTESIAN_PROD: Op = Op {
     ..OP
 };
 
-/// Ways to choose `r` of `n` in rising order, one after another.
+/// The binomial coefficient, if it fits.
+fn binomial(n: usize, k: usize) -> Option<usize> {
+    // After each step the product is a binomial coefficient itself, so that the division is exact.
+    let step = |all: u128, i: usize| all.checked_mul((n - i) as u128).map(|all| all / (i as u128 + 1));
+    let all = (0..k.min(n.checked_sub(k)?)).try_fold(1u128, |all, i| step(all, i).filter(|&n| n < 1 << 64))?;
+    usize::try_from(all).ok()
+}
+
+/// Ways to choose `r` of `n` in rising order, one after another. They are counted before there is room for them.
 fn choices(n: usize, r: usize, repeat: bool) -> Result<Vec<i64>> {
-    let (mut all, mut now): (Vec<i64>, Vec<usize>) = (Vec::new(), Vec::new());
     let first = |i: usize| if repeat { 0 } else { i };
     if n == 0 || (!repeat && r > n) {
-        return Ok(all);
+        return Ok(Vec::new());
     }
-    now.extend((0..r).map(first));
+    let ways = if repeat { n.checked_add(r - 1).and_then(|n| binomial(n, r)) } else { binomial(n, r) };
+    let mut all = room(ways.and_then(|ways| ways.checked_mul(r)).unwrap_or(usize::MAX))?;
+    let mut now: Vec<usize> = list((0..r).map(first))?;
     loop {
-        all.try_reserve(r).map_err(|_| Error::out_of_memory(all.len().saturating_mul(16), "cpu"))?;
         all.extend(now.iter().map(|&i| i as i64));
         let most = |at: usize| if repeat { n - 1 } else { n - r + at };
         let Some(at) = (0..r).rev().find(|&at| now[at] < most(at)) else { return Ok(all) };

@@ -309,10 +309,10 @@ pub static RENORM: Op = Op {
     forms: FMIO,
     body: composite(|c| {
         let (t, p, most) = (c.tensor(0)?, c.float(1)?, c.scalar(3)?);
-        if p <= 0.0 {
+        if p.is_nan() || p <= 0.0 {
             return Err(Error::runtime("non-positive-norm not supported"));
         }
-        if most.to_f64() < 0.0 {
+        if most.to_f64().is_nan() || most.to_f64() < 0.0 {
             return Err(Error::runtime(format!("expected maxnorm to be >= 0 but got {}", most.to_f64())));
         }
         if t.ndim() < 2 {
@@ -326,6 +326,8 @@ pub static RENORM: Op = Op {
         ("f32[3], 2, 0, 1.0", "RuntimeError", "renorm: input needs at least 2 dimensions, got 1 dimensions"),
         ("f32[2,3], 0, 0, 1.0", "RuntimeError", "renorm: non-positive-norm not supported"),
         ("f32[2,3], 2, 0, -1.0", "RuntimeError", "renorm: expected maxnorm to be >= 0 but got -1"),
+        ("f32[2,3], 2, 0, nan", "RuntimeError", "renorm: expected maxnorm to be >= 0 but got"),
+        ("f32[2,3], nan, 0, 1.0", "RuntimeError", "renorm: non-positive-norm not supported"),
     ],
     ..OP
 };

@@ -53,8 +53,7 @@ const OUT_OF_RANGE: &str = "index out of range in self";
 fn lookup(c: &Call, out: &[Tensor]) -> Result<()> {
     let (w, at) = (c.tensor(0)?, flat(c.tensor(1)?)?);
     let out = as_rows(&out[0], w.size(1))?;
-    // SAFETY: the layouts lie within their storages, the output is new, and the kernel checks the indices.
-    unsafe { index_select(w.cpu_view()?, 0, at.cpu_view()?, out.cpu_view()?) }.map_err(|_| Error::index(OUT_OF_RANGE))
+    index_select(w.cpu_view()?, 0, at.cpu_view()?, out.cpu_view()?).map_err(|_| Error::index(OUT_OF_RANGE))
 }
 
 /// A tensor on the GPU as rows of `width`, its indices as a vector.
@@ -135,8 +134,7 @@ fn scatter_rows(c: &Call, out: &[Tensor]) -> Result<()> {
     if c.flag(4) {
         g = by_frequency(&g, &at, out.size(0))?;
     }
-    // SAFETY: the layouts lie within their storages, the output is new, and the kernel checks the indices.
-    unsafe { index_add(out.cpu_view()?, 0, at.cpu_view()?, g.cpu_view()?, Scalar::Int(1)) }
+    index_add(out.cpu_view()?, 0, at.cpu_view()?, g.cpu_view()?, Scalar::Int(1))
         .map_err(|_| Error::index(OUT_OF_RANGE))?;
     let pad = c.int(3)?;
     if pad >= 0 && (pad as usize) < out.size(0) {

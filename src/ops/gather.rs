@@ -85,8 +85,7 @@ fn run_gather(c: &Call, out: &[Tensor]) -> Result<()> {
     if out.device().is_gpu() {
         return gpu::gather(&t.gpu_view()?, dim, &index.gpu_view()?, &out.gpu_view()?);
     }
-    // SAFETY: the layouts lie within their storages; shapes were checked; the output is fresh.
-    unsafe { index::gather(t.cpu_view()?, dim, index.cpu_view()?, out.cpu_view()?) }
+    index::gather(t.cpu_view()?, dim, index.cpu_view()?, out.cpu_view()?)
 }
 
 pub static GATHER: Op = Op {
@@ -136,8 +135,7 @@ fn scatter_as(c: &Call, out: &[Tensor], mode: Mode, include_self: bool) -> Resul
         Some(s) => Source::View(s.cpu_view()?),
         None => Source::Scalar(c.scalar(3)?),
     };
-    // SAFETY: the layouts lie within their storages, the shapes were checked, index and source lie apart.
-    unsafe { index::scatter(out.cpu_view()?, dim, index.cpu_view()?, from, mode, include_self) }
+    index::scatter(out.cpu_view()?, dim, index.cpu_view()?, from, mode, include_self)
 }
 
 fn source_for(source: &Tensor, index: &Tensor, out: &Tensor) -> Result<Tensor> {

@@ -1,5 +1,6 @@
 //! Reading tensors on the host: numbers, lists, dense copies. Waits for the device.
 
+use crate::cpu::view::ensure;
 use crate::dtype::{Element, Scalar};
 use crate::error::Result;
 use crate::tensor::Tensor;
@@ -33,7 +34,9 @@ impl<T: Element> Dense<T> {
         Ok(Dense { tensor, mark: std::marker::PhantomData })
     }
     pub(super) fn elements(&self) -> Result<&[T]> {
-        // SAFETY: the tensor is contiguous, of this dtype, and lives as long as the slice.
-        Ok(unsafe { std::slice::from_raw_parts(self.tensor.ptr()?.cast::<T>(), self.tensor.numel()) })
+        let v = self.tensor.cpu_view()?;
+        ensure(v.is_contiguous() && v.dtype == T::DTYPE, "dense elements")?;
+        // SAFETY: contiguous elements of the type, in memory that the tensor owns as long as the slice lives.
+        Ok(unsafe { std::slice::from_raw_parts(v.ptr.cast::<T>(), v.numel()) })
     }
 }

@@ -58,8 +58,7 @@ pub(super) fn read(t: &Tensor, list: &Indices, out: &Tensor) -> Result<()> {
     if out.device().is_gpu() {
         return gpu::index_get(&t.gpu_view()?, &gpu_views(list)?, &out.gpu_view()?);
     }
-    // SAFETY: the layouts lie within their storages; the output is fresh and has the shape that was inferred.
-    Ok(unsafe { index::index_get(t.cpu_view()?, &views(list)?, out.cpu_view()?) }?)
+    Ok(index::index_get(t.cpu_view()?, &views(list)?, out.cpu_view()?)?)
 }
 
 /// A mask stands for as many dimensions as it has.
@@ -277,8 +276,7 @@ fn put(c: &Call, out: &[Tensor]) -> Result<()> {
         let values = Term(Ok(values)).to_device(out.device()).ok()?;
         return gpu::index_put(&out.gpu_view()?, &gpu_views(&list)?, &values.gpu_view()?, c.flag(3));
     }
-    // SAFETY: the layouts lie within their storages; indices and values lie apart from the output and fit it.
-    Ok(unsafe { index::index_put(out.cpu_view()?, &views(&list)?, values.cpu_view()?, c.flag(3)) }?)
+    Ok(index::index_put(out.cpu_view()?, &views(&list)?, values.cpu_view()?, c.flag(3))?)
 }
 
 pub static INDEX_PUT: Op = Op {

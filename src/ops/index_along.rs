@@ -54,8 +54,7 @@ fn put(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, index, out) = (c.tensor(0)?, c.tensor(1)?, &out[0]);
     let dim = c.dim(2);
     out.fill_raw(crate::dtype::Scalar::Int(0))?;
-    // SAFETY: the layouts lie within their storages, `out` is new, and the kernel checks every index.
-    unsafe { scatter(out.cpu_view()?, dim, index.cpu_view()?, Source::View(t.cpu_view()?), Mode::Add, true) }
+    scatter(out.cpu_view()?, dim, index.cpu_view()?, Source::View(t.cpu_view()?), Mode::Add, true)
 }
 
 fn put_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
@@ -91,8 +90,7 @@ pub static TAKE_ALONG: Op = Op {
 fn take(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, index) = (c.tensor(0)?, c.tensor(1)?);
     let dim = c.dim(2);
-    // SAFETY: the layouts lie within their storages, `out` is new, and the kernel checks every index.
-    unsafe { gather(t.cpu_view()?, dim, index.cpu_view()?, out[0].cpu_view()?) }
+    gather(t.cpu_view()?, dim, index.cpu_view()?, out[0].cpu_view()?)
 }
 
 fn take_gpu(c: &Call, out: &[Tensor]) -> Result<()> {

@@ -10,7 +10,7 @@ use crate::error::{Error, Result, Show};
 use crate::layout::{Format, Layout, wrap_dim};
 use crate::op::*;
 use crate::tensor::Tensor;
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 pub static OPS: &[&Op] = &[&CAT, &STACK, &HSTACK, &VSTACK, &DSTACK, &COLUMN_STACK, &BLOCK_DIAG];
 
@@ -84,9 +84,8 @@ fn joined_by_rows<'a>(parts: impl Iterator<Item = &'a Tensor> + Clone, dim: usiz
     if rows < 2 || out.numel() == 0 || !plain(out) || !parts.clone().all(plain) {
         return Ok(false);
     }
-    let parts = parts.map(|t| Ok((t.ptr()?.cast_const(), t.numel() / rows))).collect::<Result<Vec<_>>>()?;
-    // SAFETY: all are contiguous and of one dtype, and together the parts have the elements of the result, which is new.
-    Ok(unsafe { cpu::join::join(out.dtype().size(), rows, &parts, out.ptr()?) })
+    let parts = parts.map(|t| t.cpu_view()).collect::<Result<SmallVec<[_; 4]>>>()?;
+    cpu::join::join(rows, &parts, out.cpu_view()?)
 }
 
 fn cat(c: &Call, out: &[Tensor]) -> Result<()> {

@@ -91,8 +91,7 @@ fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
     }
     let (weight, bias) =
         (weight.as_ref().map(|t| t.cpu_view()).transpose()?, bias.as_ref().map(|t| t.cpu_view()).transpose()?);
-    // SAFETY: all operands are dense and of the sizes given; the outputs are new.
-    unsafe { layer_norm(x.cpu_view()?, weight, bias, c.float(4)?, y.cpu_view()?, mean.cpu_view()?, rstd.cpu_view()?) }
+    layer_norm(x.cpu_view()?, weight, bias, c.float(4)?, y.cpu_view()?, mean.cpu_view()?, rstd.cpu_view()?)
 }
 
 /// The same with other ops: (output, mean, reciprocal deviation).
@@ -250,7 +249,6 @@ fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
         dw: Some(dw.cpu_view()?),
         db: Some(db.cpu_view()?),
     };
-    // SAFETY: all operands are dense and of the sizes given; the outputs are new.
-    unsafe { layer_norm_backward(&operands) }?;
+    layer_norm_backward(&operands)?;
     Ok(())
 }

@@ -75,8 +75,7 @@ fn mask(c: &Call, out: &[Tensor]) -> Result<()> {
     if out.device().is_gpu() {
         gpu::random(gpu::Random::Bernoulli { p: keep }, seed, offset, &out.gpu_view()?)?;
     } else {
-        // SAFETY: the output is new and dense.
-        unsafe { bernoulli(out.numel(), out.ptr()?, out.dtype(), keep, Philox { seed, offset }) };
+        bernoulli(out.cpu_view()?, keep, Philox { seed, offset })?;
     }
     if keep > 0.0 {
         quiet(|| MUL.call_inplace((out, 1.0 / keep)))?;

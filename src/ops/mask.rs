@@ -175,7 +175,7 @@ pub(super) fn fill_where(out: &Tensor, mask: &Tensor, value: Scalar) -> Result<(
         map::Input::Scalar(value),
     ];
     let target = map::Output { ptr: o.ptr, dtype: o.dtype, strides: o.strides };
-    // SAFETY: both layouts lie within their storages, the mask apart; the output is read where it is written.
+    // SAFETY: both are views, the mask apart; the output is read where it is written.
     unsafe { map::map(o.shape, &inputs, &target, o.dtype, &REPLACE.loops) };
     Ok(())
 }
@@ -192,8 +192,7 @@ fn bool_mask(c: &Call, name: &str) -> Result<Tensor> {
 
 /// The true elements of a tensor on the CPU, counted.
 fn counted(mask: &Tensor) -> Result<Counted> {
-    // SAFETY: a handle's layout lies within its storage.
-    unsafe { Counted::of(mask.cpu_view()?) }
+    Counted::of(mask.cpu_view()?)
 }
 
 /// How many elements of a tensor are true.
@@ -216,8 +215,7 @@ fn select_masked(c: &Call, out: &[Tensor]) -> Result<()> {
     if counted.total() != out[0].numel() {
         return Err(Error::raced("the mask"));
     }
-    // SAFETY: the layouts lie within their storages, and the output has as many elements as were counted.
-    unsafe { index::masked_select(t.cpu_view()?, mask.cpu_view()?, &counted, out[0].cpu_view()?) }
+    index::masked_select(t.cpu_view()?, mask.cpu_view()?, &counted, out[0].cpu_view()?)
 }
 
 pub static MASKED_SELECT: Op = Op {
@@ -277,8 +275,7 @@ fn scatter_into(c: &Call, out: &[Tensor]) -> Result<()> {
     }
     let counted = counted(&mask)?;
     fits(counted.total())?;
-    // SAFETY: the layouts lie within their storages, mask and source lie apart, the source has elements enough.
-    unsafe { index::masked_scatter(out.cpu_view()?, mask.cpu_view()?, &counted, flat()?.cpu_view()?) }
+    index::masked_scatter(out.cpu_view()?, mask.cpu_view()?, &counted, flat()?.cpu_view()?)
 }
 
 pub static MASKED_SCATTER: Op = Op {
@@ -327,8 +324,7 @@ pub(super) fn positions(t: &Tensor) -> Result<Tensor> {
     }
     let counted = counted(t)?;
     let out = new(counted.total())?;
-    // SAFETY: the layouts lie within their storages, and the output has a row for each true element.
-    unsafe { index::nonzero(t.cpu_view()?, &counted, out.cpu_view()?) }?;
+    index::nonzero(t.cpu_view()?, &counted, out.cpu_view()?)?;
     Ok(out)
 }
 

@@ -93,23 +93,20 @@ pub(super) fn draw(out: &Tensor, rule: Draw, key: Philox) -> Result<()> {
             out.dtype().scalar_type_name()
         )));
     }
-    let (n, dtype) = (out.numel(), out.dtype());
+    let dtype = out.dtype();
     if out.device().is_gpu() && gpu::supports(dtype) {
         return gpu::random(rule.shader(), key.seed, key.offset, &out.gpu_view()?);
     }
     let direct = out.device() == Device::Cpu && out.is_contiguous();
     let target = if direct { out.clone() } else { Tensor::empty(out.shape(), dtype, Device::Cpu)? };
-    let p = target.ptr()?;
-    // SAFETY: the target is contiguous and holds `n` elements of its dtype.
-    unsafe {
-        match rule {
-            Draw::Uniform { from, to } => random::uniform(n, p, dtype, from, to, key),
-            Draw::Normal { mean, std } => random::normal(n, p, dtype, mean, std, key),
-            Draw::Exponential { rate } => random::exponential(n, p, dtype, rate, key),
-            Draw::Bernoulli { p: chance } => random::bernoulli(n, p, dtype, chance, key),
-            Draw::Int { low, high } => random::random_int(n, p, dtype, low, high, key),
-        }
-    }
+    let v = target.cpu_view()?;
+    match rule {
+        Draw::Uniform { from, to } => random::uniform(v, from, to, key),
+        Draw::Normal { mean, std } => random::normal(v, mean, std, key),
+        Draw::Exponential { rate } => random::exponential(v, rate, key),
+        Draw::Bernoulli { p } => random::bernoulli(v, p, key),
+        Draw::Int { low, high } => random::random_int(v, low, high, key),
+    }?;
     if direct { Ok(()) } else { out.copy_raw(&target) }
 }
 
@@ -214,8 +211,7 @@ pub static RANDPERM: Op = Op {
         let dtype = c.dtype(2).unwrap_or(DType::I64);
         permutation(n, dtype)?;
         let t = Tensor::empty(&[n as usize], DType::I64, Device::Cpu)?;
-        // SAFETY: the new block holds `n` int64.
-        unsafe { random::randperm(n as usize, t.ptr()?.cast(), key(c, 1, n as usize))? };
+        random::randperm(t.cpu_view()?, key(c, 1, n as usize))?;
         Term(Ok(t)).to_dtype(dtype).to_device(c.device(3).unwrap_or_default()).outputs()
     }),
     samples: &["1", "0"],

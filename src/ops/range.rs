@@ -36,8 +36,7 @@ fn tabulate(n: usize, dtype: DType, device: Option<Device>, rule: Sequence) -> R
 /// Computed on the CPU in float64, then brought to the device: a table of powers, or integers that a line rounds to.
 fn from_host(n: usize, dtype: DType, device: Device, rule: Sequence) -> Result<Outputs> {
     let t = Tensor::empty(&[n], dtype, Device::Cpu)?;
-    // SAFETY: the new block holds `n` elements of the dtype.
-    unsafe { sequence::fill(t.ptr()?, dtype, n, rule) };
+    sequence::fill(t.cpu_view()?, rule)?;
     Term(Ok(t)).to_device(device).outputs()
 }
 

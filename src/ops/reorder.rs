@@ -10,9 +10,7 @@ use smallvec::smallvec;
 pub static OPS: &[&Op] = &[&FLIP, &FLIPLR, &FLIPUD, &ROLL, &ROT90];
 
 fn flip_cpu(t: &Tensor, dims: &[usize], out: &Tensor) -> Result<()> {
-    // SAFETY: both layouts lie within their storages; the output is fresh and has the input's shape and dtype.
-    unsafe { flip::flip(t.cpu_view()?, dims, out.cpu_view()?) };
-    Ok(())
+    flip::flip(t.cpu_view()?, dims, out.cpu_view()?)
 }
 
 /// A selection with falling indices for each flipped dimension.
@@ -32,7 +30,11 @@ pub static FLIP: Op = Op {
     sig: sig("flip(Tensor self, Dim[*] dims) -> Tensor"),
     doc: "The order along the given dimensions reversed, in new memory.",
     body: kernel(
-        |c| c.distinct_dims(1).and_then(|_| Ok(smallvec![Spec::following(c.tensor(0)?)])),
+        |c| {
+            let t = c.tensor(0)?;
+            super::reduce::check_rank(t.ndim())?;
+            c.distinct_dims(1).map(|_| smallvec![Spec::following(t)])
+        },
         |c, out| flip_cpu(c.tensor(0)?, &c.distinct_dims(1)?, &out[0]),
         Some(|c, out| flip_gpu(c.tensor(0)?, &c.distinct_dims(1)?, &out[0])),
     ),

@@ -19,11 +19,12 @@ fn repeat_spec(c: &Call) -> Result<Specs> {
         ));
     }
     let lead = repeats.len() - t.ndim();
-    let shape: Dims = repeats
-        .iter()
-        .enumerate()
-        .map(|(i, &r)| if i < lead { r } else { r.saturating_mul(t.size(i - lead)) })
-        .collect();
+    let size = |(i, &r): (usize, &usize)| {
+        let n = if i < lead { 1 } else { t.size(i - lead) };
+        let size = r.checked_mul(n).filter(|&size| i64::try_from(size).is_ok());
+        size.ok_or_else(|| Error::runtime(format!("{r} times a dimension of size {n} is no size of a dimension")))
+    };
+    let shape = repeats.iter().enumerate().map(size).collect::<Result<Dims>>()?;
     Ok(Spec::one(&shape, t.dtype(), t.device()))
 }
 

@@ -213,7 +213,5 @@ fn has_zero(t: &Tensor) -> Result<bool> {
         }
         return Ok(false);
     }
-    let whole = t.dense_copy(DType::I64)?;
-    // SAFETY: `whole` is contiguous, of this dtype, and lives through the scan.
-    Ok(unsafe { std::slice::from_raw_parts(whole.ptr()? as *const i64, whole.numel()) }.contains(&0))
+    Ok(super::host::Dense::<i64>::of(t)?.elements()?.contains(&0))
 }

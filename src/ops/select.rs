@@ -60,8 +60,7 @@ fn run_select(c: &Call, out: &[Tensor]) -> Result<()> {
     if t.device().is_gpu() {
         return gpu::index_select(&t.gpu_view()?, dim, &index.gpu_view()?, &out[0].gpu_view()?);
     }
-    // SAFETY: the layouts lie within their storages; the output is fresh and has the inferred shape.
-    unsafe { index::index_select(t.cpu_view()?, dim, index.cpu_view()?, out[0].cpu_view()?) }
+    index::index_select(t.cpu_view()?, dim, index.cpu_view()?, out[0].cpu_view()?)
 }
 
 pub static INDEX_SELECT: Op = Op {
@@ -118,7 +117,7 @@ fn prepared(c: &Call, out: &Tensor, name: &str) -> Result<(usize, Tensor, Tensor
     if source.shape() != &*with_dim(out.shape(), dim, index.numel()) {
         return Err(shape_mismatch(out, source));
     }
-    Ok((dim, index, apart(source, out)?))
+    Ok((dim, apart(&index, out)?, apart(source, out)?))
 }
 
 #[cold]
@@ -148,8 +147,7 @@ fn run_add(c: &Call, out: &[Tensor]) -> Result<()> {
         return gpu::index_add(&out[0].gpu_view()?, dim, &index.gpu_view()?, &source.gpu_view()?, c.float(4)?);
     }
     let (o, i, s) = (out[0].cpu_view()?, index.cpu_view()?, source.cpu_view()?);
-    // SAFETY: the layouts lie within their storages, the shapes were checked, the source lies apart.
-    let added = unsafe { index::index_add(o, dim, i, s, c.scalar(4)?) };
+    let added = index::index_add(o, dim, i, s, c.scalar(4)?);
     added.map_err(|e| in_bounds(e, &index, &out[0], dim))
 }
 
@@ -212,7 +210,7 @@ fn copied(c: &Call, out: &Tensor) -> Result<(usize, Tensor, Tensor)> {
                 "index_copy_(): When source is scalar, index should have one element (got {n})"
             )));
         }
-        return Ok((dim, index.clone(), apart(&super::mask::stretched(source, &want), out)?));
+        return Ok((dim, apart(index, out)?, apart(&super::mask::stretched(source, &want), out)?));
     }
     // A 0-d tensor takes a source of one dimension.
     let ranks = source.ndim() == out.ndim() || (out.ndim() == 0 && source.ndim() == 1);
@@ -231,7 +229,7 @@ fn copied(c: &Call, out: &Tensor) -> Result<(usize, Tensor, Tensor)> {
             source.size(dim)
         )));
     }
-    Ok((dim, index.clone(), apart(source, out)?))
+    Ok((dim, apart(index, out)?, apart(source, out)?))
 }
 
 /// A shape as this one message prints it.
@@ -249,9 +247,7 @@ fn run_copy(c: &Call, out: &[Tensor]) -> Result<()> {
         return gpu::index_copy(&out.gpu_view()?, dim, &index.gpu_view()?, &source.gpu_view()?);
     }
     let (o, i, s) = (out.cpu_view()?, index.cpu_view()?, source.cpu_view()?);
-    // SAFETY: as in `run_add`.
-    unsafe { index::index_copy(o, dim, i, s) }
-        .map_err(|e| Error::new(e.class(), format!("index_copy_(): {}", e.message())))
+    index::index_copy(o, dim, i, s).map_err(|e| Error::new(e.class(), format!("index_copy_(): {}", e.message())))
 }
 
 pub static INDEX_COPY: Op = Op {
@@ -287,8 +283,7 @@ fn run_fill(c: &Call, out: &[Tensor]) -> Result<()> {
     if out[0].device().is_gpu() {
         return gpu::index_fill(&out[0].gpu_view()?, dim, &index.gpu_view()?, value);
     }
-    // SAFETY: the layouts lie within their storages; the index is copied by the kernel before it writes.
-    unsafe { index::index_fill(out[0].cpu_view()?, dim, index.cpu_view()?, value) }
+    index::index_fill(out[0].cpu_view()?, dim, index.cpu_view()?, value)
 }
 
 /// The number to fill with, from a number or a 0-d tensor.
@@ -366,8 +361,7 @@ fn run_reduce(c: &Call, out: &[Tensor]) -> Result<()> {
         let each = gpu::View { shape: source.shape(), strides: &strides, ..index.gpu_view()? };
         return scatter_gpu(&out, dim, &each, &gpu::Input::View(source.gpu_view()?), mode, c.flag(5));
     }
-    // SAFETY: as in `run_add`.
-    unsafe { index::index_reduce(out.cpu_view()?, dim, index.cpu_view()?, source.cpu_view()?, mode, c.flag(5)) }
+    index::index_reduce(out.cpu_view()?, dim, index.cpu_view()?, source.cpu_view()?, mode, c.flag(5))
 }
 
 fn unknown_reduce(_: &Op, given: &str) -> Error {

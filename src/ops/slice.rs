@@ -9,7 +9,7 @@ use super::view::SLICE;
 use crate::error::{Error, Result, Show};
 use crate::layout::{Layout, checked_numel, to_shape};
 use crate::op::*;
-use crate::reserve::{probe, room};
+use crate::reserve::{list, probe, room};
 use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[
@@ -225,6 +225,7 @@ fn unfolded(l: &Layout, c: &dyn Dimensions) -> Result<Layout> {
 
 /// Slices between neighbouring bounds; bounds beyond the dimension give empty parts.
 fn cut_at(t: &Tensor, dim: usize, bounds: &[i64]) -> Result<Outputs> {
+    views(bounds.len() + 1)?;
     let mut start = 0;
     let mut parts = Outputs::new();
     for &stop in bounds {
@@ -237,14 +238,12 @@ fn cut_at(t: &Tensor, dim: usize, bounds: &[i64]) -> Result<Outputs> {
 
 /// Parts whose sizes differ by one at most, the larger ones first.
 fn cut_evenly(t: &Tensor, dim: usize, sections: i64) -> Result<Outputs> {
-    if sections > 1 << 20 {
-        return Err(Error::runtime(format!("{sections} sections are too many; expected at most {}", 1 << 20)));
-    }
     if sections <= 0 {
         return Err(Error::runtime(format!("number of sections must be larger than 0, got {sections}")));
     }
+    views(sections as usize)?;
     let n = t.size(dim) as i64;
-    let bounds: Ints = (1..sections).map(|i| i * (n / sections) + i.min(n % sections)).collect();
+    let bounds = list((1..sections).map(|i| i * (n / sections) + i.min(n % sections)))?;
     cut_at(t, dim, &bounds)
 }
 

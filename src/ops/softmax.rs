@@ -40,15 +40,13 @@ fn forward<const LOG: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     if t.numel() == 0 {
         return Ok(());
     }
-    // SAFETY: both layouts lie within their storages and the output is new, of the same shape.
-    unsafe { softmax(t.cpu_view()?, dim, out[0].cpu_view()?, LOG) }
+    softmax(t.cpu_view()?, dim, out[0].cpu_view()?, LOG)
 }
 
 fn backward<const LOG: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     let (g, y) = (c.tensor(0)?, c.tensor(1)?);
     let dim = c.dim(2);
-    // SAFETY: as in `forward`; `g` and `y` have the output's shape.
-    unsafe { softmax_backward(g.cpu_view()?, y.cpu_view()?, dim, out[0].cpu_view()?, LOG) }
+    softmax_backward(g.cpu_view()?, y.cpu_view()?, dim, out[0].cpu_view()?, LOG)
 }
 
 /// A 0-d tensor is a line of one element.

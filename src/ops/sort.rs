@@ -47,8 +47,7 @@ pub(super) fn sort_into(t: &Tensor, dim: usize, descending: bool, values: &Tenso
     if t.device().is_gpu() {
         return gpu::sort(&t.gpu_view()?, dim, descending, 0, &values.gpu_view()?, &indices.gpu_view()?);
     }
-    // SAFETY: the layouts lie within their storages; the results are fresh and have the input's shape.
-    unsafe { sort(t.cpu_view()?, dim, descending, true, values.cpu_view()?, indices.cpu_view()?) }
+    sort(t.cpu_view()?, dim, descending, true, values.cpu_view()?, indices.cpu_view()?)
 }
 
 /// Writes the `k`-th smallest element along `dim`, counted from one, and its position; results keep the dimension.
@@ -57,8 +56,7 @@ pub(super) fn kth_into(t: &Tensor, dim: usize, k: usize, values: &Tensor, indice
     if t.device().is_gpu() {
         return gpu::sort(&t.gpu_view()?, dim, false, k - 1, &values.gpu_view()?, &indices.gpu_view()?);
     }
-    // SAFETY: the layouts lie within their storages; the results are fresh and have one element along `dim`.
-    unsafe { kth(t.cpu_view()?, dim, k, values.cpu_view()?, indices.cpu_view()?) }
+    kth(t.cpu_view()?, dim, k, values.cpu_view()?, indices.cpu_view()?)
 }
 
 /// Arguments (self, .., dim, descending), `dim` at `at`.
@@ -209,8 +207,7 @@ fn run_topk(c: &Call, out: &[Tensor]) -> Result<()> {
     if t.device().is_gpu() {
         return gpu::sort(&t.gpu_view()?, dim, c.flag(3), 0, &values.gpu_view()?, &indices.gpu_view()?);
     }
-    // SAFETY: the layouts lie within their storages; the results are fresh and have `k` elements along `dim`.
-    unsafe { topk(t.cpu_view()?, dim, k, c.flag(3), true, values.cpu_view()?, indices.cpu_view()?) }
+    topk(t.cpu_view()?, dim, k, c.flag(3), true, values.cpu_view()?, indices.cpu_view()?)
 }
 
 pub static KTHVALUE: Op = Op {

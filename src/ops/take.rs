@@ -3,7 +3,7 @@
 use super::gather::{apart, cast_raw};
 use super::needs::quiet;
 use super::view::{EXPAND, RESHAPE};
-use crate::cpu::index::{self, Wrong};
+use crate::cpu::index::{self, Refused, Wrong};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::gpu;
@@ -48,8 +48,8 @@ fn flat_index(index: &Tensor, name: &str) -> Result<Tensor> {
     quiet(|| Term::from(&index).reshape(&[-1]).ok())
 }
 /// What PyTorch says of an index that none of the elements has.
-fn out_of_range(wrong: Wrong) -> Error {
-    let Wrong { index, size, .. } = wrong;
+fn out_of_range(refused: Refused) -> Error {
+    let Refused::Index(Wrong { index, size, .. }) = refused else { return refused.into() };
     Error::index(format!("out of range: tried to access index {index} on a tensor of {size} elements."))
 }
 
@@ -72,9 +72,7 @@ fn run_take(c: &Call, out: &[Tensor]) -> Result<()> {
     if t.device().is_gpu() {
         return gpu::index_get(&source.gpu_view()?, &[Some(index.gpu_view()?)], &target.gpu_view()?);
     }
-    // SAFETY: the layouts lie within their storages; the output is fresh and has as many elements as the index.
-    unsafe { index::index_get(source.cpu_view()?, &[Some(index.cpu_view()?)], target.cpu_view()?) }
-        .map_err(out_of_range)
+    index::index_get(source.cpu_view()?, &[Some(index.cpu_view()?)], target.cpu_view()?).map_err(out_of_range)
 }
 
 pub static TAKE: Op = Op {
@@ -130,8 +128,7 @@ fn run_put(c: &Call, out: &[Tensor]) -> Result<()> {
         gpu::index_put(&target.gpu_view()?, &[Some(index.gpu_view()?)], &source.gpu_view()?, c.flag(3))?;
         return finish(&target, out);
     }
-    // SAFETY: the layouts lie within their storages; the source lies apart; index and source have one shape.
-    unsafe { index::index_put(target.cpu_view()?, &[Some(index.cpu_view()?)], source.cpu_view()?, c.flag(3)) }
+    index::index_put(target.cpu_view()?, &[Some(index.cpu_view()?)], source.cpu_view()?, c.flag(3))
         .map_err(out_of_range)?;
     finish(&target, out)
 }

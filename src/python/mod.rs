@@ -38,7 +38,9 @@ use pyo3::prelude::*;
 fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     let py = m.py();
     held::refuse_subinterpreters()?;
-    crate::retire::use_frames();
+    // SAFETY: everything that Python calls opens a frame before it looks at a tensor (`error.rs`), and what it returns
+    // owns what it refers to. Threads of our own work for a call that waits for them.
+    unsafe { crate::retire::use_frames() };
     crate::retire::set_pause(held::pause);
     let owned = |p: *mut pyo3::ffi::PyObject| {
         // SAFETY: each constructor returns a new reference.

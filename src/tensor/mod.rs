@@ -4,11 +4,13 @@
 //! and the like. The old value is retired (Note [Retired values]), so every `&Meta` stays valid, and what is read through
 //! one is consistent. Two looks may see two values: who checks a shape and then computes by it holds the interpreter
 //! lock, under which every change is made, or pins the tensor: a change waits until it is pinned no more (`pin.rs`).
+//! Kernels compare the views that they are given, so there two looks that differ are an error: Note [Views].
 
 mod pin;
 pub mod print;
 pub mod raw;
 pub mod slot;
+mod uses;
 
 pub use pin::Pinned;
 pub use slot::{Edge, Foreign, GradFn, LeafUse, Remake, Replay, Slot, ViewInfo, Visit};
@@ -22,7 +24,7 @@ use crate::storage::Storage;
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What a handle shows of its storage.
@@ -55,8 +57,7 @@ pub struct TensorImpl {
     users: AtomicU16,
     flags: AtomicU8,
     /// Edges to this leaf, and when its turn is: see Note [Leaves].
-    uses: AtomicU32,
-    turn: AtomicU64,
+    uses: uses::Uses,
     slot: Mutex<Slot>,
     view: Option<ViewInfo>,
     /// The live Python object of this handle, borrowed; owned by `python`.
@@ -86,8 +87,7 @@ impl Tensor {
             replaced: AtomicPtr::new(std::ptr::null_mut()),
             users: AtomicU16::new(0),
             flags: AtomicU8::new(0),
-            uses: AtomicU32::new(0),
-            turn: AtomicU64::new(0),
+            uses: uses::Uses::none(),
             slot: Mutex::new(Slot::default()),
             view: view(),
             py: AtomicPtr::new(std::ptr::null_mut()),

@@ -1,20 +1,20 @@
 //! From handles to the raw operands of the `cpu` and `gpu` rooms: the one place where a tensor becomes a pointer.
 
-use super::Tensor;
+use super::{Meta, Tensor};
 use crate::cpu::copy;
 use crate::cpu::map::{Input, Output};
-use crate::cpu::view::View;
+use crate::cpu::view::{View, ensure};
 use crate::device::Device;
 use crate::dtype::Scalar;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gpu;
 use crate::layout::Dims;
+use crate::storage::Buffer;
 
 impl Tensor {
-    /// Address, dtype, shape and strides on the CPU.
+    /// The tensor's elements on the CPU; an error where the layout does not lie within the storage.
     pub fn cpu_view(&self) -> Result<View<'_>> {
-        let m = self.meta();
-        Ok(View { ptr: self.ptr()?, dtype: m.dtype, shape: &m.layout.shape, strides: &m.layout.strides })
+        view_of(self.meta())
     }
     /// Buffer, dtype, shape, strides and offset on the GPU.
     pub fn gpu_view(&self) -> Result<gpu::View<'_>> {
@@ -29,12 +29,12 @@ impl Tensor {
     }
     /// Writes one number everywhere, without history or version bump.
     pub fn fill_raw(&self, value: Scalar) -> Result<()> {
-        let m = self.meta();
         match self.device() {
             Device::Cpu => {
-                let out = Output { ptr: self.ptr()?, dtype: m.dtype, strides: &m.layout.strides };
-                // SAFETY: a handle's layout lies within its storage.
-                unsafe { copy::fill(&m.layout.shape, &out, value) };
+                let v = self.cpu_view()?;
+                let out = Output { ptr: v.ptr, dtype: v.dtype, strides: v.strides };
+                // SAFETY: the view's own shape and strides.
+                unsafe { copy::fill(v.shape, &out, value) };
                 Ok(())
             }
             Device::Gpu(_) => gpu::copy(&gpu::Input::Scalar(value), &self.gpu_view()?),
@@ -48,12 +48,16 @@ impl Tensor {
         }
         match (src.device(), self.device()) {
             (Device::Cpu, Device::Cpu) => {
-                let m = self.meta();
-                let strides = src.layout().broadcast_strides(self.shape());
-                let input = Input::Strided { ptr: src.ptr()?, dtype: src.dtype(), strides: &strides };
-                let out = Output { ptr: self.ptr()?, dtype: m.dtype, strides: &m.layout.strides };
-                // SAFETY: both layouts lie within their storages, and the strides were broadcast to the output's shape.
-                unsafe { copy::copy(&m.layout.shape, &input, &out) };
+                let m = src.meta();
+                let (from, to) = (view_of(m)?, self.cpu_view()?);
+                let lead = to.ndim().checked_sub(from.ndim());
+                let fits = |lead: usize| from.shape.iter().zip(&to.shape[lead..]).all(|(&a, &b)| a == b || a == 1);
+                ensure(lead.is_some_and(fits), "copy")?;
+                let strides = m.layout.broadcast_strides(to.shape);
+                let input = Input::Strided { ptr: from.ptr, dtype: from.dtype, strides: &strides };
+                let out = Output { ptr: to.ptr, dtype: to.dtype, strides: to.strides };
+                // SAFETY: both are views, and the strides reach elements of the source alone, which broadcasts to the shape.
+                unsafe { copy::copy(to.shape, &input, &out) };
                 Ok(())
             }
             (Device::Gpu(_), Device::Gpu(_)) => {
@@ -103,4 +107,17 @@ impl Tensor {
         t.copy_raw(self)?;
         Ok(t)
     }
+}
+
+/// The elements that metadata shows, which own the storage.
+fn view_of(m: &Meta) -> Result<View<'_>> {
+    let Buffer::Cpu(block) = m.storage.buffer() else { return m.storage.cpu_ptr().and(Err(outside())) };
+    // SAFETY: the borrowed metadata owns the storage, and neither it nor the block just read is freed while it may be
+    // used: Note [Retired values].
+    unsafe { View::within(block.ptr(), block.bytes(), m.dtype, &m.layout) }.ok_or_else(outside)
+}
+
+#[cold]
+fn outside() -> Error {
+    Error::internal("the layout of a tensor reaches beyond its storage")
 }

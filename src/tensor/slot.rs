@@ -65,9 +65,6 @@ impl Edge {
     }
 }
 
-/// In place of the count of edges, while the thread that makes the first one sets the turn: others wait for it.
-const SETTING: u32 = u32::MAX;
-
 /// An edge to a leaf; see Note [Leaves].
 pub struct LeafUse(Tensor);
 
@@ -75,19 +72,8 @@ impl LeafUse {
     /// `turn` is asked for a sequence number where no other edge to the leaf lives.
     #[inline]
     pub fn new(leaf: &Tensor, turn: impl Fn() -> u64) -> LeafUse {
-        let uses = &leaf.0.uses;
-        loop {
-            match uses.load(Ordering::Acquire) {
-                SETTING => std::hint::spin_loop(),
-                0 if uses.compare_exchange(0, SETTING, Ordering::AcqRel, Ordering::Relaxed).is_ok() => {
-                    leaf.0.turn.store(turn(), Ordering::Release);
-                    uses.store(1, Ordering::Release);
-                    leaf.keep_accumulator();
-                    break;
-                }
-                n @ 1.. if uses.compare_exchange_weak(n, n + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok() => break,
-                _ => {}
-            }
+        if leaf.0.uses.enter(turn) {
+            leaf.keep_accumulator();
         }
         LeafUse(leaf.clone())
     }
@@ -95,13 +81,13 @@ impl LeafUse {
         &self.0
     }
     pub fn turn(&self) -> u64 {
-        self.0.0.turn.load(Ordering::Acquire)
+        self.0.0.uses.turn()
     }
 }
 
 impl Clone for LeafUse {
     fn clone(&self) -> LeafUse {
-        self.0.0.uses.fetch_add(1, Ordering::AcqRel);
+        self.0.0.uses.copy();
         LeafUse(self.0.clone())
     }
 }
@@ -109,7 +95,7 @@ impl Clone for LeafUse {
 impl Drop for LeafUse {
     #[inline]
     fn drop(&mut self) {
-        if self.0.0.uses.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.0.0.uses.leave() {
             self.0.keep_accumulator();
         }
     }
@@ -226,10 +212,7 @@ impl Tensor {
     }
     /// How many edges of graphs lead to this leaf; each owns the handle.
     pub fn leaf_edges(&self) -> usize {
-        match self.0.uses.load(Ordering::Acquire) {
-            SETTING => 0,
-            n => n as usize,
-        }
+        self.0.uses.count()
     }
     /// Owns the node of the leaf where there are edges to it.
     fn keep_accumulator(&self) {
@@ -238,8 +221,7 @@ impl Tensor {
         }
         let mut slot = self.slot();
         let node = &mut slot.rare().accumulator;
-        let used = self.0.uses.load(Ordering::Acquire) > 0;
-        let keep = if used { node.known.as_ref().and_then(Weak::upgrade) } else { None };
+        let keep = if self.0.uses.any() { node.known.as_ref().and_then(Weak::upgrade) } else { None };
         let old = std::mem::replace(&mut node.kept, keep);
         drop(slot);
         drop(old); // outside the lock: it owns hooks

@@ -19,8 +19,7 @@ fn check(rng: &mut Rng, dtype: DType, batch: &[usize], [m, n, k]: [usize; 3], to
         let (p, i, j) = (at / (m * n), at / n % m, at % n);
         *w = *w * beta + (0..k).map(|q| x[(p * m + i) * k + q] * y[(p * k + q) * n + j]).sum::<c128>() * 2.0;
     }
-    // SAFETY: the arrays own their layouts.
-    unsafe { matmul(a.view(), b.view(), out.view(), 2.0, beta).unwrap() };
+    matmul(a.view(), b.view(), out.view(), 2.0, beta).unwrap();
     if dtype.is_int() {
         let narrow = Array::zeros(dtype, &with(m, n));
         narrow.fill(&want);
@@ -97,8 +96,7 @@ fn the_bits_do_not_depend_on_the_panels() {
             let out = Array::zeros(dtype, &[m, n]);
             let before = num_threads();
             set_num_threads(threads);
-            // SAFETY: the arrays own their layouts.
-            unsafe { matmul(a.view(), b.view(), out.view(), 1.0, 0.0).unwrap() };
+            matmul(a.view(), b.view(), out.view(), 1.0, 0.0).unwrap();
             set_num_threads(before);
             seen.push(out.values());
         }
@@ -111,7 +109,6 @@ fn an_unread_result_may_hold_anything() {
     let a = Array::of(DType::F32, &[2, 0], &[]);
     let b = Array::of(DType::F32, &[0, 3], &[]);
     let out = Array::of(DType::F32, &[2, 3], &[f64::NAN; 6]);
-    // SAFETY: the arrays own their layouts.
-    unsafe { matmul(a.view(), b.view(), out.view(), 1.0, 0.0).unwrap() };
+    matmul(a.view(), b.view(), out.view(), 1.0, 0.0).unwrap();
     assert_eq!(out.reals(), [0.0; 6]);
 }

@@ -5,10 +5,10 @@
 //! place of the indexed dimensions if they are adjacent, else it comes first.
 
 use super::combine::{Add, Combine};
-use super::{Found, Wrong, check};
+use super::{Found, Refused, Wrong, check};
 use crate::cpu::parallel::par_for;
-use crate::cpu::view::View;
-use crate::dtype::Element;
+use crate::cpu::view::{View, ensure};
+use crate::dtype::{DType, Element};
 use crate::layout::{Dims, Odometer, coalesce, memory_order};
 use crate::with_dtype;
 use smallvec::SmallVec;
@@ -58,11 +58,16 @@ struct Plan<'a> {
     rest_dense: Dims,
 }
 
-/// # Safety
-/// `full` and the indices must be in bounds; `dense` has the shape that `index_shape` gives.
-unsafe fn plan<'a>(full: View, indices: &[Option<View<'a>>], dense: View) -> Plan<'a> {
+/// Refused where `dense` does not have the shape that `index_shape` gives, or what is written is not apart.
+fn plan<'a>(full: View, indices: &[Option<View<'a>>], dense: View, out: View) -> crate::error::Result<Plan<'a>> {
     let indexed: SmallVec<[bool; 8]> = indices.iter().map(Option::is_some).collect();
     let shape: Dims = indices.iter().flatten().next().map_or(Dims::new(), |v| v.shape.into());
+    let index = |v: &View| v.dtype == DType::I64 && v.shape == &shape[..] && v.is_apart(&out);
+    let right = indices.len() <= full.ndim()
+        && indices.iter().flatten().all(index)
+        && dense.shape == &index_shape(full.shape, &indexed, &shape)[..]
+        && (dense.dtype == full.dtype && full.is_apart(&dense));
+    ensure(right, "indexing")?;
     let mut axes = SmallVec::new();
     for (dim, index) in indices.iter().enumerate() {
         let Some(index) = *index else { continue };
@@ -83,17 +88,14 @@ unsafe fn plan<'a>(full: View, indices: &[Option<View<'a>>], dense: View) -> Pla
         }
     };
     let (rest, [rest_full, rest_dense]) = coalesce(&rest, [&rest_full, &rest_dense]);
-    Plan { axes, count: shape.iter().product(), shape, steps, rest, rest_full, rest_dense }
+    Ok(Plan { axes, count: shape.iter().product(), shape, steps, rest, rest_full, rest_dense })
 }
 
 /// `out = input[indices]`: one optional index per leading dimension, all of one shape, of int64.
-///
-/// # Safety
-/// All operands must be in bounds, `out` has the shape that `index_shape` gives and overlaps nothing.
-pub unsafe fn index_get(input: View, indices: &[Option<View>], out: View) -> Result<(), Wrong> {
-    // SAFETY: handed on to the caller; the type has the element's size.
-    unsafe {
-        let plan = plan(input, indices, out);
+pub fn index_get(input: View, indices: &[Option<View>], out: View) -> Result<(), Refused> {
+    let plan = plan(input, indices, out, out)?;
+    // SAFETY: the shapes were compared; the type has the element's size.
+    let read = unsafe {
         match input.dtype.size() {
             1 => plan.each::<u8>(input, out, |full, dense| *dense = *full),
             2 => plan.each::<u16>(input, out, |full, dense| *dense = *full),
@@ -101,24 +103,23 @@ pub unsafe fn index_get(input: View, indices: &[Option<View>], out: View) -> Res
             8 => plan.each::<u64>(input, out, |full, dense| *dense = *full),
             _ => plan.each::<[u64; 2]>(input, out, |full, dense| *dense = *full),
         }
-    }
+    };
+    Ok(read?)
 }
 
 /// `out[indices] = values`, or `+=` if `accumulate`; `values` has the shape that `index_shape` gives
 /// (broadcast with strides of zero). Where indices repeat, the last value stays, or all are added in order.
-///
-/// # Safety
-/// All operands must be in bounds, and `out` must not overlap the others.
-pub unsafe fn index_put(out: View, indices: &[Option<View>], values: View, accumulate: bool) -> Result<(), Wrong> {
-    // SAFETY: handed on to the caller; the type has the element's size.
-    unsafe {
-        let plan = plan(out, indices, values);
+pub fn index_put(out: View, indices: &[Option<View>], values: View, accumulate: bool) -> Result<(), Refused> {
+    let plan = plan(out, indices, values, out)?;
+    // SAFETY: the shapes were compared; the type has the element's size.
+    let written = unsafe {
         for axis in &plan.axes {
             let wrong = |index| Wrong { index, dim: axis.dim, size: axis.size };
             check(axis.index, -(axis.size as i64), axis.size).map_err(wrong)?;
         }
         if accumulate {
-            return with_dtype!(out.dtype, T => plan.in_order::<T>(out, values, |f, d| *f = add(*f, *d)));
+            let added = with_dtype!(out.dtype, T => plan.in_order::<T>(out, values, |f, d| *f = add(*f, *d)));
+            return Ok(added?);
         }
         match out.dtype.size() {
             1 => plan.in_order::<u8>(out, values, |full, dense| *full = *dense),
@@ -127,7 +128,8 @@ pub unsafe fn index_put(out: View, indices: &[Option<View>], values: View, accum
             8 => plan.in_order::<u64>(out, values, |full, dense| *full = *dense),
             _ => plan.in_order::<[u64; 2]>(out, values, |full, dense| *full = *dense),
         }
-    }
+    };
+    Ok(written?)
 }
 
 #[inline(always)]
@@ -252,7 +254,7 @@ impl Axis<'_> {
             place as usize
         };
         if self.index.is_contiguous() {
-            // SAFETY: positions lie inside the index, which the caller of the kernel vouches for. What another thread
+            // SAFETY: positions lie inside the index, which is a view. What another thread
             // writes meanwhile does no harm: each is read once, into the offset and the sign.
             let index = unsafe { std::slice::from_raw_parts(self.index.at(start) as *const i64, offsets.len()) };
             let pairs = offsets.iter_mut().zip(index);

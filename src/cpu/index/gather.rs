@@ -4,17 +4,19 @@
 
 use super::{Found, at_use, out_of_range, out_of_reach};
 use crate::cpu::parallel::par_for;
-use crate::cpu::view::View;
+use crate::cpu::view::{View, ensure};
 use crate::cpu::walk::{Others, for_lines};
 use crate::error::Result;
 use crate::layout::Dims;
 
 /// `out[i][j][k] = input[i][index[i][j][k]][k]` for `dim` 1; `out` has the shape of `index`.
-///
-/// # Safety
-/// All operands must be in bounds; `out` must not overlap the others.
-pub unsafe fn gather(input: View, dim: usize, index: View, out: View) -> Result<()> {
+pub fn gather(input: View, dim: usize, index: View, out: View) -> Result<()> {
     let size = input.dim(dim).0;
+    let right = super::reaches(&index, dim, &input)
+        && index.shape == out.shape
+        && input.dtype == out.dtype
+        && (out.is_apart(&input) && out.is_apart(&index));
+    ensure(right, "gather")?;
     let lines = match input.dtype.size() {
         1 => lines::<u8>,
         2 => lines::<u16>,
@@ -22,7 +24,7 @@ pub unsafe fn gather(input: View, dim: usize, index: View, out: View) -> Result<
         8 => lines::<u64>,
         _ => lines::<[u64; 2]>,
     };
-    // SAFETY: handed on to the caller; the type has the element's size.
+    // SAFETY: lines of the index lie beside lines of the others; the type has the element's size.
     unsafe { lines(input, dim, index, out) }.map_err(out_of_reach(dim, size))
 }
 
@@ -55,20 +57,23 @@ unsafe fn lines<T: Copy>(input: View, dim: usize, index: View, out: View) -> std
 }
 
 /// Slices of `input` along `dim`, in the order of a one-dimensional `index`.
-///
-/// # Safety
-/// All operands must be in bounds; `out` must not overlap the others.
-pub unsafe fn index_select(input: View, dim: usize, index: View, out: View) -> Result<()> {
+pub fn index_select(input: View, dim: usize, index: View, out: View) -> Result<()> {
+    let right = super::is_list(&index)
+        && input.matches_but(dim, index.numel(), &out)
+        && input.dtype == out.dtype
+        && (out.is_apart(&input) && out.is_apart(&index));
+    ensure(right, "index_select")?;
     // An index that does not move along the other dimensions serves them all.
     let mut strides = Dims::from_elem(0, out.ndim());
     if let Some(s) = strides.get_mut(dim) {
         *s = index.dim(0).1;
     }
-    let spread = View { shape: out.shape, strides: &strides, ..index };
+    // SAFETY: there is an index for each slice of the result.
+    let spread = unsafe { index.seen_as(out.shape, &strides) };
     let (out_step, dense) = (out.dim(dim).1, |d: usize| out.strides[d] < out.dim(dim).1);
     let inner: usize = (0..out.ndim()).filter(|&d| d != dim && dense(d)).map(|d| out.shape[d]).product();
     let row = |v: &View| (0..v.ndim()).filter(|&d| d != dim && dense(d)).all(|d| v.strides[d] < v.dim(dim).1);
-    // SAFETY: handed on to the caller.
+    // SAFETY: the shapes were compared, and the result lies apart.
     unsafe {
         if inner > 1 && out_step >= inner && row(&input) && out.numel() > 0 {
             return slices(input, dim, index, out).map_err(out_of_range);

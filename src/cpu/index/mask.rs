@@ -7,7 +7,7 @@
 
 use crate::cpu::parallel::par_for;
 use crate::cpu::temp::Temp;
-use crate::cpu::view::{Ptr, View, load};
+use crate::cpu::view::{Ptr, View, ensure, load};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::{Dims, Odometer, coalesce};
@@ -127,14 +127,13 @@ unsafe fn truths<'a>(
 pub struct Counted {
     starts: Temp<usize>,
     total: usize,
+    numel: usize,
     /// Set where a piece had another number of them when it was used.
     changed: AtomicBool,
 }
 
 impl Counted {
-    /// # Safety
-    /// `mask` must be in bounds.
-    pub unsafe fn of(mask: View) -> Result<Counted> {
+    pub fn of(mask: View) -> Result<Counted> {
         let pieces = Pieces::new(mask.shape, [mask.strides]);
         let starts = Temp::<usize>::new(pieces.count())?;
         let slots = Ptr(starts.ptr());
@@ -156,10 +155,15 @@ impl Counted {
             // SAFETY: all have been written.
             unsafe { total += slots.at(piece).replace(total) };
         }
-        Ok(Counted { starts, total, changed: AtomicBool::new(false) })
+        Ok(Counted { starts, total, numel: pieces.numel, changed: AtomicBool::new(false) })
     }
     pub fn total(&self) -> usize {
         self.total
+    }
+    /// Whether this was counted on a mask of the shape of `full`, and `dense` is a list of as many elements or more.
+    fn fits(&self, full: &View, mask: &View, dense: &View) -> bool {
+        (self.numel, mask.shape, full.dtype) == (full.numel(), full.shape, dense.dtype)
+            && matches!(dense.shape, &[n] if n >= self.total)
     }
     /// Calls `f(piece, places)` for each piece, with the part of the output that was counted for it: a piece that needs
     /// more or less is that of a mask that has changed.
@@ -200,10 +204,12 @@ impl Places<'_> {
 }
 
 /// The indices of the true elements in row-major order: `out` is `[count, ndim]`, of int64, any strides.
-///
-/// # Safety
-/// Both operands must be in bounds, `counted` is that of `input`, and `out` has a row for each.
-pub unsafe fn nonzero(input: View, counted: &Counted, out: View) -> Result<()> {
+pub fn nonzero(input: View, counted: &Counted, out: View) -> Result<()> {
+    let right = counted.numel == input.numel()
+        && out.dtype == DType::I64
+        && matches!(out.shape, &[n, d] if n >= counted.total && d == input.ndim())
+        && out.is_apart(&input);
+    ensure(right, "nonzero")?;
     let pieces = Pieces::new(input.shape, [input.strides]);
     counted.each(|piece, places| {
         let mut linear = piece * PIECE;
@@ -246,11 +252,10 @@ unsafe fn write_indices(shape: &[usize], linear: usize, mut found: &[u16], out: 
 }
 
 /// The elements of `input` where `mask`, of the same shape, is true; `out` has one dimension.
-///
-/// # Safety
-/// All operands must be in bounds, `counted` is that of `mask`, and `out` has room for its total.
-pub unsafe fn masked_select(input: View, mask: View, counted: &Counted, out: View) -> Result<()> {
-    // SAFETY: handed on to the caller; the type has the element's size.
+pub fn masked_select(input: View, mask: View, counted: &Counted, out: View) -> Result<()> {
+    let apart = out.is_apart(&input) && out.is_apart(&mask);
+    ensure(apart && counted.fits(&input, &mask, &out), "masked_select")?;
+    // SAFETY: the output has a place for each element that was counted; the type has the element's size.
     unsafe {
         match input.dtype.size() {
             1 => compact::<u8, false>(input, mask, counted, out),
@@ -263,11 +268,10 @@ pub unsafe fn masked_select(input: View, mask: View, counted: &Counted, out: Vie
 }
 
 /// Writes the elements of `source`, which has one dimension, to where `mask` is true, in order.
-///
-/// # Safety
-/// All operands must be in bounds, `counted` is that of `mask`, and `source` has as many elements as its total.
-pub unsafe fn masked_scatter(out: View, mask: View, counted: &Counted, source: View) -> Result<()> {
-    // SAFETY: handed on to the caller; the type has the element's size.
+pub fn masked_scatter(out: View, mask: View, counted: &Counted, source: View) -> Result<()> {
+    let apart = out.is_apart(&source) && out.is_apart(&mask);
+    ensure(apart && counted.fits(&out, &mask, &source), "masked_scatter")?;
+    // SAFETY: the source has an element for each that was counted; the type has the element's size.
     unsafe {
         match out.dtype.size() {
             1 => compact::<u8, true>(out, mask, counted, source),

@@ -23,8 +23,9 @@ pub use scatter::{Source, index_add, index_copy, index_fill, index_reduce, scatt
 
 use super::num::Fuse;
 use super::simd::{self, Kernel};
-use super::view::View;
+use super::view::{Operand, View};
 use super::walk::for_lines;
+use crate::dtype::DType;
 use crate::error::Error;
 use std::sync::Mutex;
 
@@ -35,11 +36,47 @@ pub struct Wrong {
     pub dim: usize,
     pub size: usize,
 }
+/// Why an indexing was not done: an index is wrong, or the operands do not fit together.
+#[derive(Debug)]
+pub enum Refused {
+    Index(Wrong),
+    Call(Error),
+}
+impl From<Wrong> for Refused {
+    fn from(w: Wrong) -> Refused {
+        Refused::Index(w)
+    }
+}
+impl From<Error> for Refused {
+    fn from(e: Error) -> Refused {
+        Refused::Call(e)
+    }
+}
+impl From<Refused> for Error {
+    fn from(r: Refused) -> Error {
+        match r {
+            Refused::Index(w) => w.into(),
+            Refused::Call(e) => e,
+        }
+    }
+}
 /// What PyTorch says of it in advanced indexing and in the slice-wise writes: an `IndexError`.
 impl From<Wrong> for Error {
     fn from(w: Wrong) -> Error {
         out_of_bounds(w.dim, w.size)(w.index)
     }
+}
+
+/// Whether `index` has a place of `t` beside each of its elements, whatever position along `dim` it names.
+fn reaches(index: &Operand, dim: usize, t: &Operand) -> bool {
+    let sizes = index.shape.iter().zip(t.shape).enumerate();
+    index.dtype == DType::I64
+        && index.ndim() == t.ndim()
+        && (index.numel() == 0 || sizes.fold(true, |ok, (d, (i, n))| ok & (d == dim || i <= n)))
+}
+/// Whether `index` is a list of positions.
+fn is_list(index: &Operand) -> bool {
+    index.dtype == DType::I64 && index.ndim() <= 1
 }
 
 /// Finds an index outside `low..size`; `low` is `-size` where negative indices count from the end, else zero.

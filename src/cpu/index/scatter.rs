@@ -9,7 +9,7 @@ use crate::cpu::num::Fuse;
 use crate::cpu::parallel::{num_threads, par_for};
 use crate::cpu::simd::{self, Kernel};
 use crate::cpu::temp::Temp;
-use crate::cpu::view::View;
+use crate::cpu::view::{View, ensure};
 use crate::cpu::walk::{Others, for_lines};
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Error, Result};
@@ -28,19 +28,17 @@ const TILE: usize = 512;
 
 /// `out[i][index[i][j][k]][k] (mode)= source[i][j][k]` for `dim` 1. Without `include_self` the elements that are
 /// written to count as absent.
-///
-/// # Safety
-/// All operands must be in bounds, `out` must not overlap the others; `source` covers the shape of `index`.
-pub unsafe fn scatter(
-    out: View,
-    dim: usize,
-    index: View,
-    source: Source,
-    mode: Mode,
-    include_self: bool,
-) -> Result<()> {
+pub fn scatter(out: View, dim: usize, index: View, source: Source, mode: Mode, include_self: bool) -> Result<()> {
     let size = out.dim(dim).0;
-    // SAFETY: handed on to the caller.
+    let covers = match source {
+        Source::View(s) => {
+            let sizes = index.shape.iter().zip(s.shape).all(|(i, s)| i <= s);
+            s.ndim() == index.ndim() && sizes && s.dtype == out.dtype && out.is_apart(&s)
+        }
+        Source::Scalar(_) => true,
+    };
+    ensure(covers && super::reaches(&index, dim, &out) && out.is_apart(&index), "scatter")?;
+    // SAFETY: the index is a view.
     unsafe { check(index, 0, size) }.map_err(out_of_reach(dim, size))?;
     if out.dtype.is_complex() && matches!(mode, Mode::Max | Mode::Min) {
         return Err(Error::not_implemented("scatter_reduce(): amax and amin are not defined for complex numbers"));
@@ -67,7 +65,8 @@ unsafe fn mean(out: View, dim: usize, index: View, source: Source, include_self:
     let size = out.dim(dim).0;
     let strides = crate::layout::contiguous_strides(out.shape);
     let counts = Temp::filled(out.numel(), include_self as i64)?;
-    let view = View { ptr: counts.ptr() as *mut u8, dtype: DType::I64, shape: out.shape, strides: &strides };
+    // SAFETY: there are as many counts as the shape has places.
+    let view = unsafe { View::new(counts.ptr() as *mut u8, DType::I64, out.shape, &strides) };
     // SAFETY: handed on to the caller; the counts have the shape of `out`.
     unsafe {
         update(out, dim, index, source, Add).map_err(out_of_reach(dim, size))?;
@@ -106,7 +105,8 @@ unsafe fn update<C: Combine>(
         let zeros = Dims::from_elem(0, index.ndim());
         let source = match source {
             Source::View(v) => v,
-            Source::Scalar(_) => View { ptr: &value as *const T as *mut u8, strides: &zeros, ..out },
+            // SAFETY: strides of zero reach one element, which is only read.
+            Source::Scalar(_) => unsafe { View::new(&value as *const T as *mut u8, T::DTYPE, index.shape, &zeros) },
         };
         // SAFETY: handed on to the caller.
         unsafe { typed::<T, C>(out, dim, index, source, rule) }
@@ -263,6 +263,14 @@ impl<T: Element, C: Combine> Kernel for Row<T, C> {
     }
 }
 
+/// Whether an index names a slice of `out` for each of `source`, which lies apart, as the index does.
+fn slices_fit(out: &View, dim: usize, index: &View, source: &View) -> bool {
+    super::is_list(index)
+        && out.matches_but(dim, index.numel(), source)
+        && source.dtype == out.dtype
+        && (out.is_apart(source) && out.is_apart(index))
+}
+
 /// A one-dimensional index read as if it had `ndim` dimensions and moved along `dim`.
 fn spread(index: View, ndim: usize, dim: usize) -> Dims {
     let mut strides = Dims::from_elem(0, ndim);
@@ -273,15 +281,13 @@ fn spread(index: View, ndim: usize, dim: usize) -> Dims {
 }
 
 /// `out[index[i]] += alpha * source[i]`, slice by slice along `dim`.
-///
-/// # Safety
-/// As `scatter`; `index` has one dimension and `source` has as many slices.
-pub unsafe fn index_add(out: View, dim: usize, index: View, source: View, alpha: Scalar) -> Result<()> {
+pub fn index_add(out: View, dim: usize, index: View, source: View, alpha: Scalar) -> Result<()> {
+    ensure(slices_fit(&out, dim, &index, &source), "index_add")?;
     let strides = spread(index, source.ndim(), dim);
-    // SAFETY: handed on to the caller.
+    // SAFETY: there is an index for each slice of the source, and a slice of `out` has its shape.
     unsafe {
         check(index, 0, out.dim(dim).0).map_err(out_of_range)?;
-        let index = View { shape: source.shape, strides: &strides, ..index };
+        let index = index.seen_as(source.shape, &strides);
         if alpha.is_one() {
             update(out, dim, index, Source::View(source), Add).map_err(out_of_range)
         } else {
@@ -291,52 +297,39 @@ pub unsafe fn index_add(out: View, dim: usize, index: View, source: View, alpha:
 }
 
 /// `out[index[i]] = source[i]`, slice by slice along `dim`.
-///
-/// # Safety
-/// As `index_add`.
-pub unsafe fn index_copy(out: View, dim: usize, index: View, source: View) -> Result<()> {
+pub fn index_copy(out: View, dim: usize, index: View, source: View) -> Result<()> {
+    ensure(slices_fit(&out, dim, &index, &source), "index_copy")?;
     let size = out.dim(dim).0;
     let strides = spread(index, source.ndim(), dim);
-    // SAFETY: handed on to the caller.
+    // SAFETY: there is an index for each slice of the source, and a slice of `out` has its shape.
     unsafe {
         check(index, 0, size).map_err(out_of_bounds(dim, size))?;
-        let index = View { shape: source.shape, strides: &strides, ..index };
+        let index = index.seen_as(source.shape, &strides);
         update(out, dim, index, Source::View(source), Set).map_err(out_of_bounds(dim, size))
     }
 }
 
 /// `out[index[i]] (mode)= source[i]`, slice by slice along `dim`; `mode` and `include_self` are those of `scatter`.
-///
-/// # Safety
-/// As `index_add`.
-pub unsafe fn index_reduce(
-    out: View,
-    dim: usize,
-    index: View,
-    source: View,
-    mode: Mode,
-    include_self: bool,
-) -> Result<()> {
+pub fn index_reduce(out: View, dim: usize, index: View, source: View, mode: Mode, include_self: bool) -> Result<()> {
+    ensure(slices_fit(&out, dim, &index, &source), "index_reduce")?;
     let strides = spread(index, source.ndim(), dim);
-    // SAFETY: handed on to the caller.
+    // SAFETY: there is an index for each slice of the source, and a slice of `out` has its shape.
     unsafe {
         check(index, 0, out.dim(dim).0).map_err(out_of_range)?;
-        let index = View { shape: source.shape, strides: &strides, ..index };
+        let index = index.seen_as(source.shape, &strides);
         scatter(out, dim, index, Source::View(source), mode, include_self)
     }
 }
 
 /// `out[index[i]] = value`, slice by slice along `dim`. Negative indices count from the end, as in PyTorch.
-///
-/// # Safety
-/// As `index_add`.
-pub unsafe fn index_fill(out: View, dim: usize, index: View, value: Scalar) -> Result<()> {
+pub fn index_fill(out: View, dim: usize, index: View, value: Scalar) -> Result<()> {
+    ensure(super::is_list(&index), "index_fill")?;
     let (size, _) = out.dim(dim);
     let (count, step) = index.dim(0);
     let count = if index.numel() == 0 { 0 } else { count };
     let wrapped = Temp::<i64>::new(count)?;
     for i in 0..count {
-        // SAFETY: the caller vouches for the index; there is room for as many.
+        // SAFETY: the index has so many elements, and there is room for as many.
         unsafe {
             let v = (index.at(i * step) as *const i64).read_volatile();
             let place = if v < 0 { v.wrapping_add(size as i64) } else { v };
@@ -346,7 +339,7 @@ pub unsafe fn index_fill(out: View, dim: usize, index: View, value: Scalar) -> R
             wrapped.ptr().add(i).write(place);
         }
     }
-    // SAFETY: handed on to the caller; the places are ours, written and checked.
+    // SAFETY: the places are ours, written and checked.
     unsafe {
         let mut shape: Dims = out.shape.into();
         if let Some(n) = shape.get_mut(dim) {
@@ -356,7 +349,7 @@ pub unsafe fn index_fill(out: View, dim: usize, index: View, value: Scalar) -> R
         if let Some(s) = strides.get_mut(dim) {
             *s = 1;
         }
-        let index = View { ptr: wrapped.ptr() as *mut u8, dtype: DType::I64, shape: &shape, strides: &strides };
+        let index = View::new(wrapped.ptr() as *mut u8, DType::I64, &shape, &strides);
         if out.ndim() == 0 && count == 0 {
             return Ok(());
         }

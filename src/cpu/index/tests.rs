@@ -26,8 +26,7 @@ fn gather_and_scatter_set() {
         smaller[dim] = 1 + rng.below(9);
         let index = indices(&mut rng, &smaller, 0, s[dim]);
         let out = Array::scattered(&mut rng, a.dtype, &smaller);
-        // SAFETY: the arrays own their layouts.
-        unsafe { gather(a.view(), dim, index.view(), out.view()).unwrap() };
+        gather(a.view(), dim, index.view(), out.view()).unwrap();
         let (from, picked, ix) = (a.values(), out.values(), index.reals());
         let mut want = from.clone();
         for i in 0..picked.len() {
@@ -42,8 +41,7 @@ fn gather_and_scatter_set() {
             at[dim] = ix[i] as usize;
             want[ravel(&s, &at)] = v;
         }
-        // SAFETY: as above.
-        unsafe { scatter(a.view(), dim, index.view(), Source::View(src.view()), Mode::Set, true).unwrap() };
+        scatter(a.view(), dim, index.view(), Source::View(src.view()), Mode::Set, true).unwrap();
         assert_eq!(a.values(), want);
     }
 }
@@ -85,8 +83,7 @@ fn scatter_modes() {
         }
         let want: Vec<f64> =
             a.reals().iter().zip(&groups).map(|(&old, g)| reduced(mode, old, g, include_self)).collect();
-        // SAFETY: the arrays own their layouts.
-        unsafe { scatter(a.view(), dim, index.view(), Source::View(src.view()), mode, include_self).unwrap() };
+        scatter(a.view(), dim, index.view(), Source::View(src.view()), mode, include_self).unwrap();
         close(&a.reals(), &want, 1e-5);
     }
 }
@@ -103,8 +100,7 @@ fn slices() {
         let index = indices(&mut rng, &[t[dim]], 0, s[dim]);
         let out = Array::scattered(&mut rng, DType::F32, &t);
         let (old, ix) = (a.reals(), index.reals());
-        // SAFETY: the arrays own their layouts.
-        unsafe { index_select(a.view(), dim, index.view(), out.view()).unwrap() };
+        index_select(a.view(), dim, index.view(), out.view()).unwrap();
         let mut want = old.clone();
         for (i, v) in out.reals().into_iter().enumerate() {
             let mut at = unravel(&t, i);
@@ -112,12 +108,10 @@ fn slices() {
             assert_eq!(v, old[ravel(&s, &at)]);
             want[ravel(&s, &at)] += 2.0 * v;
         }
-        // SAFETY: as above.
-        unsafe { index_add(a.view(), dim, index.view(), out.view(), Scalar::Float(2.0)).unwrap() };
+        index_add(a.view(), dim, index.view(), out.view(), Scalar::Float(2.0)).unwrap();
         close(&a.reals(), &want, 1e-5);
         let negative = Array::of(DType::I64, &[1], &[-1.0]);
-        // SAFETY: as above.
-        unsafe { index_fill(a.view(), dim, negative.view(), Scalar::Int(7)).unwrap() };
+        index_fill(a.view(), dim, negative.view(), Scalar::Int(7)).unwrap();
         for (i, v) in a.reals().into_iter().enumerate() {
             assert!(unravel(&s, i)[dim] != s[dim] - 1 || v == 7.0);
         }
@@ -140,8 +134,7 @@ fn advanced_indexing() {
         let a = Array::random(&mut rng, DType::F32, &s);
         let result = index_shape(&s, &which, &shape);
         let out = Array::scattered(&mut rng, DType::F32, &result);
-        // SAFETY: the arrays own their layouts.
-        unsafe { index_get(a.view(), &views, out.view()).unwrap() };
+        index_get(a.view(), &views, out.view()).unwrap();
         let first = which.iter().position(|&b| b).unwrap();
         let last = which.iter().rposition(|&b| b).unwrap();
         let place = if which[first..=last].iter().all(|&b| b) { first } else { 0 };
@@ -160,15 +153,11 @@ fn advanced_indexing() {
             assert_eq!(v, old[ravel(&s, &full)]);
             sums[ravel(&s, &full)] += v;
         }
-        // SAFETY: as above.
-        unsafe { index_put(a.view(), &views, out.view(), true).unwrap() };
+        index_put(a.view(), &views, out.view(), true).unwrap();
         close(&a.reals(), &sums, 1e-6);
         let sevens = Array::of(DType::F32, &result, &vec![7.0; out.view().numel()]);
-        // SAFETY: as above.
-        unsafe {
-            index_put(a.view(), &views, sevens.view(), false).unwrap();
-            index_get(a.view(), &views, out.view()).unwrap();
-        }
+        index_put(a.view(), &views, sevens.view(), false).unwrap();
+        index_get(a.view(), &views, out.view()).unwrap();
         assert!(out.reals().iter().all(|&v| v == 7.0));
     }
 }
@@ -182,22 +171,19 @@ fn masks() {
             let (a, mask) = (Array::random(&mut rng, DType::F32, &s), Array::random(&mut rng, DType::Bool, &s));
             let (values, truths) = (a.reals(), mask.reals());
             let want: Vec<usize> = (0..truths.len()).filter(|&i| truths[i] != 0.0).collect();
-            // SAFETY: the arrays own their layouts.
-            unsafe {
-                let counted = Counted::of(mask.view()).unwrap();
-                assert_eq!(counted.total(), want.len());
-                let positions = Array::scattered(&mut rng, DType::I64, &[want.len(), 3]);
-                nonzero(mask.view(), &counted, positions.view()).unwrap();
-                let flat: Vec<f64> = want.iter().flat_map(|&i| unravel(&s, i)).map(|i| i as f64).collect();
-                assert_eq!(positions.reals(), flat);
-                let picked = Array::zeros(DType::F32, &[want.len()]);
-                masked_select(a.view(), mask.view(), &counted, picked.view()).unwrap();
-                assert_eq!(picked.reals(), want.iter().map(|&i| values[i]).collect::<Vec<_>>());
-                let b = Array::zeros(DType::F32, &s);
-                masked_scatter(b.view(), mask.view(), &counted, picked.view()).unwrap();
-                for (i, v) in b.reals().into_iter().enumerate() {
-                    assert_eq!(v, values[i] * truths[i]);
-                }
+            let counted = Counted::of(mask.view()).unwrap();
+            assert_eq!(counted.total(), want.len());
+            let positions = Array::scattered(&mut rng, DType::I64, &[want.len(), 3]);
+            nonzero(mask.view(), &counted, positions.view()).unwrap();
+            let flat: Vec<f64> = want.iter().flat_map(|&i| unravel(&s, i)).map(|i| i as f64).collect();
+            assert_eq!(positions.reals(), flat);
+            let picked = Array::zeros(DType::F32, &[want.len()]);
+            masked_select(a.view(), mask.view(), &counted, picked.view()).unwrap();
+            assert_eq!(picked.reals(), want.iter().map(|&i| values[i]).collect::<Vec<_>>());
+            let b = Array::zeros(DType::F32, &s);
+            masked_scatter(b.view(), mask.view(), &counted, picked.view()).unwrap();
+            for (i, v) in b.reals().into_iter().enumerate() {
+                assert_eq!(v, values[i] * truths[i]);
             }
         }
     }
@@ -206,14 +192,12 @@ fn masks() {
 #[test]
 fn any_byte_but_zero_is_true() {
     let mut bytes = [0, 1, 2, 128, 255, 0, 3, 0, 7, 129, 0];
-    let mask = View { ptr: bytes.as_mut_ptr(), dtype: DType::Bool, shape: &[11], strides: &[1] };
+    // SAFETY: there are so many bytes.
+    let mask = unsafe { View::new(bytes.as_mut_ptr(), DType::Bool, &[11], &[1]) };
     let places = Array::zeros(DType::I64, &[7, 1]);
-    // SAFETY: the view is that of the bytes; there is a row for each that is not zero.
-    unsafe {
-        let counted = Counted::of(mask).unwrap();
-        assert_eq!(counted.total(), 7);
-        nonzero(mask, &counted, places.view()).unwrap();
-    }
+    let counted = Counted::of(mask).unwrap();
+    assert_eq!(counted.total(), 7);
+    nonzero(mask, &counted, places.view()).unwrap();
     assert_eq!(places.reals(), [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 9.0]);
 }
 
@@ -226,20 +210,19 @@ fn a_mask_that_changes_after_its_count_is_an_error() {
         let truths = |odd: usize| (0..n).map(|i| (i % 2 * odd + i % 3 / 2) as f64).collect::<Vec<_>>();
         let (old, new) = (truths(before), truths(after));
         let mask = Array::of(DType::I64, &[n], &old);
-        // SAFETY: the arrays own their layouts; what lies behind the output's end is looked at afterwards.
-        unsafe {
-            let counted = Counted::of(mask.view()).unwrap();
-            let room = Array::of(DType::F32, &[counted.total() + 1000], &vec![7.0; counted.total() + 1000]);
-            let shape = [counted.total()];
-            let out = View { shape: &shape, ..room.view() };
-            mask.fill(&new.iter().map(|&v| c128::new(v, 0.0)).collect::<Vec<_>>());
-            assert!(masked_select(full.view(), mask.view(), &counted, out).is_err());
-            assert!(masked_scatter(full.view(), mask.view(), &counted, out).is_err());
-            assert!(room.reals()[counted.total()..].iter().all(|&v| v == 7.0));
-            let places = Array::zeros(DType::I64, &[counted.total() + 1000, 1]);
-            assert!(nonzero(mask.view(), &counted, places.view()).is_err());
-            assert!(places.reals()[counted.total()..].iter().all(|&v| v == 0.0));
-        }
+        // What lies behind the output's end is looked at afterwards.
+        let counted = Counted::of(mask.view()).unwrap();
+        let room = Array::of(DType::F32, &[counted.total() + 1000], &vec![7.0; counted.total() + 1000]);
+        let shape = [counted.total()];
+        // SAFETY: part of the room.
+        let out = unsafe { room.view().seen_as(&shape, &[1]) };
+        mask.fill(&new.iter().map(|&v| c128::new(v, 0.0)).collect::<Vec<_>>());
+        assert!(masked_select(full.view(), mask.view(), &counted, out).is_err());
+        assert!(masked_scatter(full.view(), mask.view(), &counted, out).is_err());
+        assert!(room.reals()[counted.total()..].iter().all(|&v| v == 7.0));
+        let places = Array::zeros(DType::I64, &[counted.total() + 1000, 1]);
+        assert!(nonzero(mask.view(), &counted, places.view()).is_err());
+        assert!(places.reals()[counted.total()..].iter().all(|&v| v == 0.0));
     }
 }
 
@@ -249,19 +232,16 @@ fn bad_indices_change_nothing() {
     let out = Array::zeros(DType::F32, &[2]);
     for bad in [5.0, -1.0] {
         let index = Array::of(DType::I64, &[2], &[0.0, bad]);
-        // SAFETY: the arrays own their layouts.
-        unsafe {
-            let text = format!("index {bad} is out of bounds for dimension 0 with size 3");
-            let error = gather(a.view(), 0, index.view(), out.view()).unwrap_err();
-            assert_eq!(error.message(), text);
-            let one = Source::Scalar(Scalar::Int(1));
-            assert_eq!(scatter(a.view(), 0, index.view(), one, Mode::Add, true).unwrap_err().message(), text);
-            let error = index_select(a.view(), 0, index.view(), out.view()).unwrap_err();
-            assert_eq!(error.message(), "index out of range in self");
-            assert!(index_add(a.view(), 0, index.view(), out.view(), Scalar::Int(1)).is_err());
-            assert_eq!(index_put(a.view(), &[Some(index.view())], out.view(), false).is_ok(), bad < 0.0);
-            a.fill(&[c128::new(1.0, 0.0), c128::new(2.0, 0.0), c128::new(3.0, 0.0)]);
-        }
+        let text = format!("index {bad} is out of bounds for dimension 0 with size 3");
+        let error = gather(a.view(), 0, index.view(), out.view()).unwrap_err();
+        assert_eq!(error.message(), text);
+        let one = Source::Scalar(Scalar::Int(1));
+        assert_eq!(scatter(a.view(), 0, index.view(), one, Mode::Add, true).unwrap_err().message(), text);
+        let error = index_select(a.view(), 0, index.view(), out.view()).unwrap_err();
+        assert_eq!(error.message(), "index out of range in self");
+        assert!(index_add(a.view(), 0, index.view(), out.view(), Scalar::Int(1)).is_err());
+        assert_eq!(index_put(a.view(), &[Some(index.view())], out.view(), false).is_ok(), bad < 0.0);
+        a.fill(&[c128::new(1.0, 0.0), c128::new(2.0, 0.0), c128::new(3.0, 0.0)]);
     }
     assert_eq!(a.reals(), [1.0, 2.0, 3.0]);
 }

@@ -2,7 +2,7 @@
 
 use super::mat::{Field, Mat};
 use crate::cpu::parallel::{num_threads, try_par_for};
-use crate::cpu::view::{View, load, store};
+use crate::cpu::view::{View, ensure, load, store};
 use crate::dtype::{DType, Element, c64, c128};
 use crate::error::{Error, Result};
 use crate::reserve::probe;
@@ -44,7 +44,7 @@ impl<T: Field> At<'_, T> {
         let dtype = self.views[k].dtype;
         let rows = if m.cols == 0 { 0 } else { m.rows };
         for i in 0..rows {
-            // SAFETY: the row lies within the operand, which the caller of `over` vouches for.
+            // SAFETY: the row lies within the operand.
             unsafe {
                 load(
                     dtype,
@@ -94,8 +94,10 @@ impl<T: Field> At<'_, T> {
         unsafe { store(self.views[k].dtype, ptr, strides[0], v.len(), v.as_ptr()) };
     }
     pub fn store_number<E: Element>(&self, k: usize, x: E) {
+        let (ptr, shape, _) = self.core(k);
+        assert!(shape.is_empty());
         // SAFETY: as in `store`; the core is one element.
-        unsafe { store(self.views[k].dtype, self.core(k).0, 1, 1, &x) };
+        unsafe { store(self.views[k].dtype, ptr, 1, 1, &x) };
     }
 }
 
@@ -121,10 +123,11 @@ fn walk<T: Field, W: Batch>(views: &[View], lead: usize, work: &W) -> Result<()>
 }
 
 /// Calls `work` for each matrix of the batch, in the element type of the first operand, but no less than single precision.
-///
-/// # Safety
-/// All operands must be in bounds, have the same `lead` first sizes, and outputs must not overlap other operands.
-pub unsafe fn over<W: Batch>(views: &[View], lead: usize, work: &W) -> Result<()> {
+/// All operands have the same `lead` first sizes. Matrices are copied in and out, so operands may overlap.
+pub fn over<W: Batch>(views: &[View], lead: usize, work: &W) -> Result<()> {
+    let first = views.first().and_then(|v| v.shape.get(..lead));
+    let same = first.is_some() && views.iter().all(|v| v.shape.get(..lead) == first);
+    ensure(same, "batch of matrices")?;
     match views[0].dtype {
         DType::F32 | DType::F16 | DType::BF16 => walk::<f32, W>(views, lead, work),
         DType::F64 => walk::<f64, W>(views, lead, work),

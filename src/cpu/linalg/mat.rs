@@ -196,9 +196,10 @@ impl<T: Field> Mat<T> {
         }
         let (shapes, steps) = ([[m, k], [k, n], [m, n]], [[a.1, 1], [b.1, 1], [self.cols, 1]]);
         let out = self.data.as_mut_ptr().wrapping_add(i * self.cols + j);
-        let view =
-            |p: *mut T, at: usize| View { ptr: p.cast(), dtype: T::DTYPE, shape: &shapes[at], strides: &steps[at] };
-        // SAFETY: the caller vouches for the factors; the block was checked above.
-        unsafe { gemm::matmul(view(a.0, 0), view(b.0, 1), view(out, 2), alpha, beta) }
+        // SAFETY: the caller vouches for the factors; the block was checked above, and is none of theirs.
+        unsafe {
+            let view = |p: *mut T, at: usize| View::new(p.cast(), T::DTYPE, &shapes[at], &steps[at]);
+            gemm::matmul_blocks(view(a.0, 0), view(b.0, 1), view(out, 2), alpha, beta)
+        }
     }
 }

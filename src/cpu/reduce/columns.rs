@@ -175,8 +175,8 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
                 };
                 at.step();
             }
-            // The rows and `acc` have `n` elements each.
-            simd::run(Columns { rule: self.rule, rows: &rows[..count], width: n, acc: acc.as_mut_ptr() });
+            // SAFETY: the rows and `acc` have `n` elements each.
+            simd::run(unsafe { Columns::new(self.rule, &rows[..count], n, acc.as_mut_ptr()) });
             if (first + count).is_multiple_of(ROWS) && first + count < to {
                 // Bounded as above.
                 self.push(&mut stack, std::mem::replace(&mut acc, vec![self.rule.empty(); n]));

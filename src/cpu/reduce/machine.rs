@@ -36,7 +36,8 @@ pub unsafe fn run<T: Element, R: Rule<T>>(
     let kept = Nest::new(&input, &out, |d| !reduced(d));
     // What is folded has no place in the output, so its strides there are nothing to go by.
     let none = Dims::from_elem(0, input.ndim());
-    let folded = Nest::new(&input, &View { strides: &none, ..out }, reduced);
+    // SAFETY: only the strides of what is folded are read, which all are zero.
+    let folded = Nest::new(&input, &unsafe { out.seen_as(out.shape, &none) }, reduced);
     let dense = |n: &Nest| n.input.last().copied().unwrap_or(usize::MAX);
     let few = folded.shape.last().is_none_or(|&n| n < 16) && kept.shape.last().is_some_and(|&n| n >= 64);
     let job = Job { rule, input, out, total: folded.count(), mark: std::marker::PhantomData::<T> };
@@ -192,7 +193,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         // SAFETY: the caller vouches for the run.
         unsafe {
             if self.input.dtype == T::DTYPE && (stride == 1 || n == 1) {
-                return simd::run(Block(self.rule, x as *const T, n));
+                return simd::run(Block::new(self.rule, x as *const T, n));
             }
             self.converted(x, stride, n)
         }
@@ -208,7 +209,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
             // SAFETY: the caller vouches for the run, and the buffer has room for the count.
             unsafe {
                 load(self.input.dtype, x.add(start * stride * self.input.dtype.size()), stride, count, buffer);
-                simd::run(Block(self.rule, buffer, count))
+                simd::run(Block::new(self.rule, buffer, count))
             }
         }))
     }

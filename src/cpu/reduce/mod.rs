@@ -11,7 +11,7 @@ pub mod rules;
 #[cfg(test)]
 mod tests;
 
-use super::view::View;
+use super::view::{View, ensure};
 use crate::dtype::{DType, Truth, c64, c128};
 use crate::error::{Error, Result};
 use machine::run;
@@ -34,11 +34,9 @@ pub enum Reduce {
 }
 
 /// Reduces `input` over `dims` into `out`, whose shape is the input's with the reduced dimensions of size one.
-///
-/// # Safety
-/// Both operands must be in bounds and must not overlap.
-pub unsafe fn reduce(kind: Reduce, input: View, dims: &[usize], out: View) -> Result<()> {
-    // SAFETY: handed on to the caller.
+pub fn reduce(kind: Reduce, input: View, dims: &[usize], out: View) -> Result<()> {
+    ensure(input.reduces_to(|d| dims.contains(&d), &out) && out.is_apart(&input), "reduction")?;
+    // SAFETY: the result has a place for each set of elements that is reduced, and lies apart.
     unsafe {
         match kind {
             // In truth values a sum is "any" and a product is "all".

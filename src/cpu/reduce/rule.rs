@@ -33,28 +33,49 @@ pub trait Rule<T: Copy>: Copy + Send + Sync {
 }
 
 /// `Rule::block` as a loop that is compiled for several instruction sets.
-pub struct Block<T, R>(pub R, pub *const T, pub usize);
+pub struct Block<T, R> {
+    rule: R,
+    x: *const T,
+    n: usize,
+}
+impl<T: Copy, R: Rule<T>> Block<T, R> {
+    /// # Safety
+    /// `x` is readable for `n` elements while the value lives.
+    #[inline(always)]
+    pub unsafe fn new(rule: R, x: *const T, n: usize) -> Self {
+        Block { rule, x, n }
+    }
+}
 impl<T: Copy, R: Rule<T>> Kernel for Block<T, R> {
     type Output = R::Acc;
     #[inline(always)]
     fn run<F: Fuse>(self) -> R::Acc {
-        // SAFETY: whoever builds the kernel vouches for the run.
-        unsafe { self.0.block::<F>(self.1, self.2) }
+        // SAFETY: the promise made to `new`.
+        unsafe { self.rule.block::<F>(self.x, self.n) }
     }
 }
 
 /// `Rule::columns`, likewise.
 pub struct Columns<'a, T: Copy, R: Rule<T>> {
-    pub rule: R,
-    pub rows: &'a [*const T],
-    pub width: usize,
-    pub acc: *mut R::Acc,
+    rule: R,
+    rows: &'a [*const T],
+    width: usize,
+    acc: *mut R::Acc,
+}
+impl<'a, T: Copy, R: Rule<T>> Columns<'a, T, R> {
+    /// # Safety
+    /// Each row is readable, and `acc` holds valid accumulators that nobody else uses, for `width` elements while the
+    /// value lives.
+    #[inline(always)]
+    pub unsafe fn new(rule: R, rows: &'a [*const T], width: usize, acc: *mut R::Acc) -> Self {
+        Columns { rule, rows, width, acc }
+    }
 }
 impl<T: Copy, R: Rule<T>> Kernel for Columns<'_, T, R> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(self) {
-        // SAFETY: whoever builds the kernel vouches for the rows and the accumulators.
+        // SAFETY: the promise made to `new`.
         unsafe { self.rule.columns::<F>(self.rows, self.width, self.acc) }
     }
 }

@@ -38,8 +38,7 @@ fn check(rng: &mut Rng, kind: Reduce, input: DType, out: DType, tolerance: f64, 
     let dims: Vec<usize> = (0..shape.len()).filter(|_| rng.below(2) == 0).collect();
     let kept: Vec<usize> = shape.iter().enumerate().map(|(i, &n)| if dims.contains(&i) { 1 } else { n }).collect();
     let b = Array::scattered(rng, out, &kept);
-    // SAFETY: both arrays own their layouts.
-    unsafe { reduce(kind, a.view(), &dims, b.view()).unwrap() };
+    reduce(kind, a.view(), &dims, b.view()).unwrap();
     close(&b.reals(), &naive(kind, &a, &dims), tolerance);
 }
 
@@ -99,16 +98,13 @@ fn long_reductions_are_cut_and_stay_exact() {
 fn nothing_reduces_to_the_identity() {
     for (kind, want) in [(Reduce::Sum, 0.0), (Reduce::Prod, 1.0), (Reduce::LogSumExp, f64::NEG_INFINITY)] {
         let (a, b) = (Array::zeros(DType::F32, &[2, 0, 3]), Array::zeros(DType::F32, &[2, 1, 3]));
-        // SAFETY: both arrays own their layouts.
-        unsafe { reduce(kind, a.view(), &[1], b.view()).unwrap() };
+        reduce(kind, a.view(), &[1], b.view()).unwrap();
         assert_eq!(b.reals(), [want; 6]);
     }
     let (a, b) = (Array::zeros(DType::F32, &[0]), Array::zeros(DType::Bool, &[1]));
-    // SAFETY: as above.
-    unsafe { reduce(Reduce::All, a.view(), &[0], b.view()).unwrap() };
+    reduce(Reduce::All, a.view(), &[0], b.view()).unwrap();
     assert_eq!(b.reals(), [1.0]);
-    // SAFETY: as above.
-    unsafe { reduce(Reduce::Any, a.view(), &[0], b.view()).unwrap() };
+    reduce(Reduce::Any, a.view(), &[0], b.view()).unwrap();
     assert_eq!(b.reals(), [0.0]);
 }
 
@@ -117,11 +113,9 @@ fn nan_and_infinity() {
     let nan = f64::NAN;
     let a = Array::of(DType::F32, &[3, 3], &[1.0, nan, 3.0, f64::INFINITY, 2.0, f64::INFINITY, -1.0, -2.0, -0.5]);
     let b = Array::zeros(DType::F32, &[3, 1]);
-    // SAFETY: both arrays own their layouts.
-    unsafe { reduce(Reduce::Max, a.view(), &[1], b.view()).unwrap() };
+    reduce(Reduce::Max, a.view(), &[1], b.view()).unwrap();
     close(&b.reals(), &[nan, f64::INFINITY, -0.5], 0.0);
-    // SAFETY: as above.
-    unsafe { reduce(Reduce::LogSumExp, a.view(), &[1], b.view()).unwrap() };
+    reduce(Reduce::LogSumExp, a.view(), &[1], b.view()).unwrap();
     close(&b.reals()[..2], &[nan, f64::INFINITY], 0.0);
 }
 
@@ -145,8 +139,7 @@ fn the_bits_do_not_depend_on_the_threads() {
             for threads in [1, 2, 3, 7] {
                 let b = Array::zeros(DType::F32, &kept);
                 set_num_threads(threads);
-                // SAFETY: both arrays own their layouts.
-                unsafe { reduce(kind, a.view(), dims, b.view()).unwrap() };
+                reduce(kind, a.view(), dims, b.view()).unwrap();
                 seen.push(b.reals());
             }
             set_num_threads(before);
@@ -160,7 +153,6 @@ fn channels_between_reduced_dimensions() {
     let mut rng = Rng(79);
     let a = Array::of(DType::F32, &[6, 3, 5, 40], &(0..3600).map(|_| rng.value()).collect::<Vec<_>>());
     let b = Array::zeros(DType::F32, &[1, 3, 1, 1]);
-    // SAFETY: both arrays own their layouts.
-    unsafe { reduce(Reduce::Sum, a.view(), &[0, 2, 3], b.view()).unwrap() };
+    reduce(Reduce::Sum, a.view(), &[0, 2, 3], b.view()).unwrap();
     close(&b.reals(), &naive(Reduce::Sum, &a, &[0, 2, 3]), 1e-5);
 }

@@ -16,7 +16,7 @@ pub use select::{kth, topk};
 
 use super::parallel::{par_for, try_par_for};
 use super::temp::Temp;
-use super::view::{Ptr, View, load, store};
+use super::view::{Ptr, View, ensure, load, store};
 use super::walk::Others;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
@@ -25,19 +25,8 @@ use item::{Item, Key};
 
 /// Sorts each line along `dim`; `values` has the input's dtype, `indices` is int64. `stable` changes nothing: the
 /// sort always is.
-///
-/// # Safety
-/// All operands must be in bounds and must not overlap.
-pub unsafe fn sort(
-    input: View,
-    dim: usize,
-    descending: bool,
-    _stable: bool,
-    values: View,
-    indices: View,
-) -> Result<()> {
-    // SAFETY: handed on to the caller.
-    unsafe { by_type(input, dim, values, indices, Whole { flip: descending }) }
+pub fn sort(input: View, dim: usize, descending: bool, _stable: bool, values: View, indices: View) -> Result<()> {
+    by_type(input, dim, input.dim(dim).0, values, indices, Whole { flip: descending })
 }
 
 /// What is done with each line, for each key type.
@@ -94,8 +83,17 @@ const CHUNK: usize = 128;
 /// Elements of a line whose reading and writing is worth a task of its own.
 const GRAIN: usize = 1 << 16;
 
-unsafe fn by_type<P: PerLine>(input: View, dim: usize, values: View, indices: View, what: P) -> Result<()> {
-    // SAFETY: handed on to the caller.
+/// Each line has `n` results.
+fn by_type<P: PerLine>(input: View, dim: usize, n: usize, values: View, indices: View, what: P) -> Result<()> {
+    let right = n <= input.dim(dim).0
+        && indices.dtype == DType::I64
+        && input.matches_but(dim, n, &values)
+        && input.matches_but(dim, n, &indices)
+        && values.is_apart(&input)
+        && indices.is_apart(&input)
+        && indices.is_apart(&values);
+    ensure(right, "sort")?;
+    // SAFETY: the results have `n` places for each line, and lie apart.
     unsafe {
         match input.dtype {
             DType::C64 | DType::C128 => {

@@ -8,7 +8,7 @@ use super::{Line, PerLine, by_type};
 use crate::cpu::num::Fuse;
 use crate::cpu::simd::{self, Kernel};
 use crate::cpu::temp::Temp;
-use crate::cpu::view::View;
+use crate::cpu::view::{View, ensure};
 use crate::error::Result;
 use crate::reserve::room;
 
@@ -19,10 +19,7 @@ const GROUP: usize = 16;
 
 /// The `k` greatest (`largest`) or least elements along `dim`, in order; the results have `k` elements along it.
 /// `sorted` changes nothing: they always are.
-///
-/// # Safety
-/// All operands must be in bounds and must not overlap; `k` is at most the size of the dimension.
-pub unsafe fn topk(
+pub fn topk(
     input: View,
     dim: usize,
     k: usize,
@@ -31,17 +28,13 @@ pub unsafe fn topk(
     values: View,
     indices: View,
 ) -> Result<()> {
-    // SAFETY: handed on to the caller.
-    unsafe { by_type(input, dim, values, indices, Best { k, flip: largest }) }
+    by_type(input, dim, k, values, indices, Best { k, flip: largest })
 }
 
 /// The `k`-th least element along `dim`, counted from one; the results have one element along it.
-///
-/// # Safety
-/// As `topk`; `k` is not zero.
-pub unsafe fn kth(input: View, dim: usize, k: usize, values: View, indices: View) -> Result<()> {
-    // SAFETY: handed on to the caller.
-    unsafe { by_type(input, dim, values, indices, Nth { k }) }
+pub fn kth(input: View, dim: usize, k: usize, values: View, indices: View) -> Result<()> {
+    ensure((1..=input.dim(dim).0).contains(&k), "kth")?;
+    by_type(input, dim, 1, values, indices, Nth { k })
 }
 
 struct Best {

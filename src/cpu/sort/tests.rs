@@ -31,12 +31,9 @@ fn check(rng: &mut Rng, dtype: DType, s: &[usize]) {
     let (tv, ti) = (Array::scattered(rng, dtype, &cut), Array::scattered(rng, DType::I64, &cut));
     cut[dim] = 1;
     let (kv, ki) = (Array::scattered(rng, dtype, &cut), Array::scattered(rng, DType::I64, &cut));
-    // SAFETY: the arrays own their layouts.
-    unsafe {
-        sort(a.view(), dim, flip, true, v.view(), i.view()).unwrap();
-        topk(a.view(), dim, k, flip, true, tv.view(), ti.view()).unwrap();
-        kth(a.view(), dim, k, kv.view(), ki.view()).unwrap();
-    }
+    sort(a.view(), dim, flip, true, v.view(), i.view()).unwrap();
+    topk(a.view(), dim, k, flip, true, tv.view(), ti.view()).unwrap();
+    kth(a.view(), dim, k, kv.view(), ki.view()).unwrap();
     let got = |x: &Array| lines_of(&x.shape, dim, &x.reals());
     let (v, i, tv, ti, kv) = (got(&v), got(&i), got(&tv), got(&ti), got(&kv));
     for (n, line) in lines_of(s, dim, &a.reals()).into_iter().enumerate() {
@@ -72,11 +69,9 @@ fn nan_infinity_and_zeros() {
     let x = [f64::NAN, 0.0, -0.0, f64::INFINITY, -1.0, f64::NEG_INFINITY, -0.0, 0.0];
     let a = Array::of(DType::F32, &[8], &x);
     let (v, i) = (Array::zeros(DType::F32, &[8]), Array::zeros(DType::I64, &[8]));
-    // SAFETY: the arrays own their layouts.
-    unsafe { sort(a.view(), 0, false, true, v.view(), i.view()).unwrap() };
+    sort(a.view(), 0, false, true, v.view(), i.view()).unwrap();
     assert_eq!(i.reals(), [5.0, 4.0, 1.0, 2.0, 6.0, 7.0, 3.0, 0.0]);
-    // SAFETY: as above.
-    unsafe { sort(a.view(), 0, true, true, v.view(), i.view()).unwrap() };
+    sort(a.view(), 0, true, true, v.view(), i.view()).unwrap();
     assert_eq!(i.reals(), [0.0, 3.0, 1.0, 2.0, 6.0, 7.0, 4.0, 5.0]);
     assert!(v.reals()[3].is_sign_negative());
 }

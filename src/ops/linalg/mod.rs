@@ -34,8 +34,13 @@ fn product_of(a: &Tensor, b: &Tensor, out: &Tensor, alpha: f64, beta: f64) -> Re
     if out.device().is_gpu() {
         return gpu::matmul(&a.gpu_view()?, &b.gpu_view()?, &out.gpu_view()?, alpha, beta);
     }
-    // SAFETY: the layouts lie within their storages and the shapes were checked by the caller.
-    unsafe { gemm::matmul(a.cpu_view()?, b.cpu_view()?, out.cpu_view()?, alpha, beta) }
+    let (x, y, target) = (a.cpu_view()?, b.cpu_view()?, out.cpu_view()?);
+    if target.is_apart(&x) && target.is_apart(&y) {
+        return gemm::matmul(x, y, target, alpha, beta);
+    }
+    // In place an operand may lie between the rows of the result.
+    let (a, b) = (super::gather::apart(a, out)?, super::gather::apart(b, out)?);
+    gemm::matmul(a.cpu_view()?, b.cpu_view()?, target, alpha, beta)
 }
 
 pub(super) fn same_dtype(a: &Tensor, b: &Tensor) -> Result<()> {

@@ -117,8 +117,7 @@ fn along<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     }
     let (values, indices) = (keepdim_form(t, &dims, &out[0]), keepdim_form(t, &dims, &out[1]));
     let dim = dims.first().copied().unwrap_or(0);
-    // SAFETY: all layouts lie within their storages; the outputs are new and have the keepdim shape of the input.
-    unsafe { arg_reduce(MAX, t.cpu_view()?, dim, Some(values.cpu_view()?), indices.cpu_view()?) }
+    arg_reduce(MAX, t.cpu_view()?, dim, Some(values.cpu_view()?), indices.cpu_view()?)
 }
 
 fn along_gpu<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
@@ -286,8 +285,7 @@ fn positions<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     let t = if flat { super::super::needs::quiet(|| Term::from(t).reshape(&[-1]).ok())? } else { t.clone() };
     let dims: crate::layout::Dims = if flat { smallvec![0] } else { one_dim(c, 1)? };
     let indices = keepdim_form(&t, &dims, &out[0]);
-    // SAFETY: as in `along`.
-    unsafe { arg_reduce(MAX, t.cpu_view()?, dims.first().copied().unwrap_or(0), None, indices.cpu_view()?) }
+    arg_reduce(MAX, t.cpu_view()?, dims.first().copied().unwrap_or(0), None, indices.cpu_view()?)
 }
 
 fn positions_gpu<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {

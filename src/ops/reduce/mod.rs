@@ -39,8 +39,8 @@ pub(super) fn reduced_dims(c: &Call, arg: Option<usize>) -> Result<Dims> {
     Ok(dims)
 }
 
-/// PyTorch's limit where dimensions to reduce are named.
-fn check_rank(n: usize) -> Result<()> {
+/// PyTorch's limit where dimensions are named.
+pub(super) fn check_rank(n: usize) -> Result<()> {
     if n > 64 { Err(Error::runtime("only tensors with up to 64 dims are supported")) } else { Ok(()) }
 }
 
@@ -69,8 +69,7 @@ pub(super) trait Kind {
 pub(super) fn run_cpu<K: Kind>(c: &Call, out: &[Tensor], dims: &[usize]) -> Result<()> {
     let t = c.tensor(0)?;
     let kept = keepdim_form(t, dims, &out[0]);
-    // SAFETY: both layouts lie within their storages and the output has the keepdim shape of the input.
-    unsafe { reduce::reduce(K::CPU, t.cpu_view()?, dims, kept.cpu_view()?) }
+    reduce::reduce(K::CPU, t.cpu_view()?, dims, kept.cpu_view()?)
 }
 pub(super) fn run_gpu<K: Kind>(c: &Call, out: &[Tensor], dims: &[usize]) -> Result<()> {
     let t = c.tensor(0)?;

@@ -62,8 +62,7 @@ fn run<const SQRT: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, dims) = (c.tensor(0)?, dims(c)?);
     let kept: Vec<Tensor> = out.iter().map(|o| keepdim_form(t, &dims, o)).collect();
     let mean = kept.get(1).map(|m| m.cpu_view()).transpose()?;
-    // SAFETY: the layouts lie within their storages; the outputs are new and have the keepdim shape of the input.
-    unsafe { var(t.cpu_view()?, &dims, correction(c), kept[0].cpu_view()?, mean, SQRT) }
+    var(t.cpu_view()?, &dims, correction(c), kept[0].cpu_view()?, mean, SQRT)
 }
 
 fn run_gpu<const SQRT: bool>(c: &Call, out: &[Tensor]) -> Result<()> {

@@ -45,8 +45,7 @@ fn infer_norm(c: &Call) -> Result<Specs> {
 fn run_norm(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, dims) = (c.tensor(0)?, reduced_dims(c, Some(2))?);
     let kept = keepdim_form(t, &dims, &out[0]);
-    // SAFETY: both layouts lie within their storages and the output, new, has the keepdim shape of the input.
-    unsafe { reduce(Reduce::Norm(c.float(1)?), t.cpu_view()?, &dims, kept.cpu_view()?) }
+    reduce(Reduce::Norm(c.float(1)?), t.cpu_view()?, &dims, kept.cpu_view()?)
 }
 
 fn run_norm_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
@@ -361,8 +360,7 @@ fn run_logsumexp(c: &Call, out: &[Tensor]) -> Result<()> {
     if t.dtype().is_complex() {
         return complex_logsumexp(t, &dims, &kept);
     }
-    // SAFETY: as in `run_norm`.
-    unsafe { reduce(Reduce::LogSumExp, t.cpu_view()?, &dims, kept.cpu_view()?) }
+    reduce(Reduce::LogSumExp, t.cpu_view()?, &dims, kept.cpu_view()?)
 }
 
 fn run_logsumexp_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
