@@ -8,13 +8,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms in order. Those on one line are neighbours that do not know each other.
-const ROOMS: [&[&str]; 16] = [
+const ROOMS: [&[&str]; 17] = [
     &["error", "place", "retire", "series", "thread"],
     &["heap", "reserve"],
     &["tally"],
     &["dtype"],
     &["layout"],
     &["device"],
+    &["kinds"],
     &["cpu", "gpu"],
     &["storage"],
     &["tensor"],

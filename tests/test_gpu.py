@@ -54,6 +54,18 @@ def test_memory_is_counted():
     assert gpu.memory_reserved() < before + 4 * (1 << 20)
 
 
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int16, torch.float32, torch.float64])
+def test_a_triangle_is_one_dispatch(dtype):
+    x = torch.ones(3, 40, 50, dtype=dtype)
+    y = x.to("gpu")
+    torch.tril(y)
+    for call in (torch.tril, torch.triu):
+        assert dispatches(lambda call=call: call(y, 2)) == 1
+        assert torch.equal(call(y.mT, -1).cpu(), call(x.mT, -1))
+    assert dispatches(lambda: y.tril_(3)) == 1
+    assert torch.equal(y.cpu(), x.tril(3))
+
+
 def test_another_index_is_refused():
     for make in (
         lambda: torch.ones(2, device="gpu:1"),

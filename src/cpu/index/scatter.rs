@@ -3,7 +3,7 @@
 //! Two positions of the index may name one element, but only if they differ along `dim` alone: so the other
 //! dimensions are the parallel ones, and along `dim` updates happen in order. The last `Set` wins.
 
-use super::combine::{Add, AddScaled, Combine, Max, Min, Mode, Mul, Set};
+use super::combine::{Add, AddScaled, Combine, Max, Min, Mul, Set};
 use super::{Found, at_use, check, in_range, out_of_bounds, out_of_range, out_of_reach};
 use crate::cpu::num::Fuse;
 use crate::cpu::parallel::{num_threads, par_for};
@@ -13,6 +13,7 @@ use crate::cpu::view::View;
 use crate::cpu::walk::{Others, for_lines};
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Error, Result};
+use crate::kinds::ScatterMode;
 use crate::layout::Dims;
 use crate::with_dtype;
 
@@ -36,27 +37,27 @@ pub unsafe fn scatter(
     dim: usize,
     index: View,
     source: Source,
-    mode: Mode,
+    mode: ScatterMode,
     include_self: bool,
 ) -> Result<()> {
     let size = out.dim(dim).0;
     // SAFETY: handed on to the caller.
     unsafe { check(index, 0, size) }.map_err(out_of_reach(dim, size))?;
-    if out.dtype.is_complex() && matches!(mode, Mode::Max | Mode::Min) {
+    if out.dtype.is_complex() && matches!(mode, ScatterMode::Max | ScatterMode::Min) {
         return Err(Error::not_implemented("scatter_reduce(): amax and amin are not defined for complex numbers"));
     }
     // SAFETY: as above.
     unsafe {
-        if !include_self && mode != Mode::Set {
+        if !include_self && mode != ScatterMode::Set {
             update(out, dim, index, Source::Scalar(mode.identity(out.dtype)), Set).map_err(out_of_reach(dim, size))?;
         }
         match mode {
-            Mode::Set => update(out, dim, index, source, Set),
-            Mode::Add => update(out, dim, index, source, Add),
-            Mode::Mul => update(out, dim, index, source, Mul),
-            Mode::Max => update(out, dim, index, source, Max),
-            Mode::Min => update(out, dim, index, source, Min),
-            Mode::Mean => return mean(out, dim, index, source, include_self),
+            ScatterMode::Set => update(out, dim, index, source, Set),
+            ScatterMode::Add => update(out, dim, index, source, Add),
+            ScatterMode::Mul => update(out, dim, index, source, Mul),
+            ScatterMode::Max => update(out, dim, index, source, Max),
+            ScatterMode::Min => update(out, dim, index, source, Min),
+            ScatterMode::Mean => return mean(out, dim, index, source, include_self),
         }
         .map_err(out_of_reach(dim, size))
     }
@@ -314,7 +315,7 @@ pub unsafe fn index_reduce(
     dim: usize,
     index: View,
     source: View,
-    mode: Mode,
+    mode: ScatterMode,
     include_self: bool,
 ) -> Result<()> {
     let strides = spread(index, source.ndim(), dim);
