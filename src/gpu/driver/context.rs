@@ -1,4 +1,4 @@
-//! A connection to an adapter: device, queue, and how trouble comes back as an error.
+//! An opened adapter: device, queue, and how trouble comes back as an error.
 //!
 //! Errors that wgpu reports outside a call (validation at submit, a lost device) are kept and returned by the next call.
 

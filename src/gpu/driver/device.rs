@@ -16,12 +16,12 @@ pub(in crate::gpu) struct Driver {
     name: String,
     caps: Caps,
     /// `None` in the driver of tests that validate what is launched instead of running it.
-    machine: Option<Machine>,
+    connection: Option<Connection>,
     /// Four words in which kernels leave the first bad value.
     fault_block: OnceLock<GpuBuffer>,
 }
 
-pub(super) struct Machine {
+pub(super) struct Connection {
     pub context: Context,
     stream: Mutex<Stream>,
     pool: Mutex<Pool>,
@@ -52,7 +52,7 @@ pub(in crate::gpu) fn driver(index: usize) -> Result<&'static Driver> {
     let slots = slots().map_err(unavailable)?;
     let slot = slots.get(index).ok_or_else(|| no_such_device(index, slots.len()))?;
     match slot.get_or_init(|| Driver::open(&adapters()?[index])) {
-        Ok(driver) => driver.machine()?.context.check().map(|()| driver),
+        Ok(driver) => driver.connection()?.context.check().map(|()| driver),
         Err(why) => Err(unavailable(why)),
     }
 }
@@ -75,8 +75,8 @@ impl Driver {
     fn open(adapter: &Adapter) -> std::result::Result<Driver, String> {
         let context = Context::open(adapter)?;
         let stream = Mutex::new(Stream::new(&context));
-        let machine = Some(Machine { context, stream, pool: Mutex::default() });
-        Ok(Driver { name: adapter.name.clone(), caps: adapter.caps, machine, fault_block: OnceLock::new() })
+        let connection = Some(Connection { context, stream, pool: Mutex::default() });
+        Ok(Driver { name: adapter.name.clone(), caps: adapter.caps, connection, fault_block: OnceLock::new() })
     }
     /// The device that validates the source of every launch and runs nothing.
     #[cfg(test)]
@@ -93,7 +93,7 @@ impl Driver {
                 uniform_align: 16,
                 max_turns: usize::MAX,
             },
-            machine: None,
+            connection: None,
             fault_block: OnceLock::new(),
         };
         &CHECKING
@@ -104,30 +104,30 @@ impl Driver {
     pub fn caps(&self) -> &Caps {
         &self.caps
     }
-    pub(super) fn machine(&self) -> Result<&Machine> {
-        self.machine.as_ref().ok_or_else(|| Error::internal("this device only checks kernels"))
+    pub(super) fn connection(&self) -> Result<&Connection> {
+        self.connection.as_ref().ok_or_else(|| Error::internal("this device only checks kernels"))
     }
     /// Uninitialised memory for `bytes` bytes.
     pub fn alloc(&'static self, bytes: usize) -> Result<GpuBuffer> {
         #[cfg(test)]
-        if self.machine.is_none() {
+        if self.connection.is_none() {
             return Ok(GpuBuffer { driver: self, memory: Some(Memory::hollow(bytes as u64)), bytes });
         }
-        let machine = self.machine()?;
+        let connection = self.connection()?;
         let out_of_memory = || Error::out_of_memory(bytes, "gpu");
         let size = pool::class(bytes as u64, self.caps.max_buffer);
         if size > self.caps.max_buffer {
             return Err(out_of_memory());
         }
-        let pooled = machine.pool().take(size);
+        let pooled = connection.pool().take(size);
         let memory = match pooled {
             Some(memory) => memory,
             None => {
-                let buffer = pool::create(&machine.context, size).or_else(|| {
-                    machine.empty_cache();
-                    pool::create(&machine.context, size)
+                let buffer = pool::create(&connection.context, size).or_else(|| {
+                    connection.empty_cache();
+                    pool::create(&connection.context, size)
                 });
-                machine.pool().adopt(buffer.ok_or_else(out_of_memory)?)
+                connection.pool().adopt(buffer.ok_or_else(out_of_memory)?)
             }
         };
         Ok(GpuBuffer { driver: self, memory: Some(memory), bytes })
@@ -135,23 +135,23 @@ impl Driver {
     /// Memory filled with zeros.
     pub fn zeroed(&'static self, bytes: usize) -> Result<GpuBuffer> {
         let buffer = self.alloc(bytes)?;
-        if let Some(machine) = &self.machine {
-            machine.stream().clear(&machine.context, buffer.memory())?;
+        if let Some(connection) = &self.connection {
+            connection.stream().clear(&connection.context, buffer.memory())?;
         }
         Ok(buffer)
     }
     /// Records a kernel.
     pub fn launch(&'static self, launch: &Launch) -> Result<()> {
         #[cfg(test)]
-        if self.machine.is_none() {
+        if self.connection.is_none() {
             return super::validate::check(&launch.shader.name(), &launch.shader.source());
         }
         if is_forked() {
             return Err(forked());
         }
-        let machine = self.machine()?;
-        machine.context.check()?;
-        machine.stream().launch(&machine.context, launch)?;
+        let connection = self.connection()?;
+        connection.context.check()?;
+        connection.stream().launch(&connection.context, launch)?;
         if launch.may_fault && blocking() { self.read_faults() } else { Ok(()) }
     }
     pub fn fault_block(&'static self) -> Result<&'static GpuBuffer> {
@@ -165,35 +165,35 @@ impl Driver {
     }
     /// Bytes held by live buffers, the most that they held, and bytes held with the pool.
     pub fn memory(&self) -> [usize; 3] {
-        self.machine.as_ref().map_or([0; 3], |m| {
+        self.connection.as_ref().map_or([0; 3], |m| {
             let pool = m.pool();
             [pool.allocated(), pool.peak(), pool.reserved()]
         })
     }
     pub fn reset_peak_memory(&self) {
-        if let Some(machine) = &self.machine {
-            machine.pool().reset_peak();
+        if let Some(connection) = &self.connection {
+            connection.pool().reset_peak();
         }
     }
     /// Frees the pooled memory and the bind groups that keep buffers alive.
     pub fn empty_cache(&self) {
-        if let Some(machine) = &self.machine {
-            machine.empty_cache();
+        if let Some(connection) = &self.connection {
+            connection.empty_cache();
         }
     }
     /// Counters since the start.
     pub fn stats(&self) -> Vec<(&'static str, u64)> {
-        let Some(machine) = &self.machine else { return Vec::new() };
-        let stream = machine.stream();
+        let Some(connection) = &self.connection else { return Vec::new() };
+        let stream = connection.stream();
         let mut list = stream.counters().to_vec();
         list.extend(stream.pipelines.counters());
         drop(stream);
-        list.extend(machine.pool().counters());
+        list.extend(connection.pool().counters());
         list
     }
 }
 
-impl Machine {
+impl Connection {
     pub fn stream(&self) -> MutexGuard<'_, Stream> {
         self.stream.lock().unwrap_or_else(|e| e.into_inner())
     }
@@ -243,8 +243,8 @@ impl GpuBuffer {
 
 impl Drop for GpuBuffer {
     fn drop(&mut self) {
-        if let (Some(memory), Some(machine), false) = (self.memory.take(), &self.driver.machine, is_forked()) {
-            machine.pool().give(memory);
+        if let (Some(memory), Some(connection), false) = (self.memory.take(), &self.driver.connection, is_forked()) {
+            connection.pool().give(memory);
         }
     }
 }

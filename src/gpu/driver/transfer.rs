@@ -30,10 +30,10 @@ impl GpuBuffer {
         if is_forked() {
             return Err(forked());
         }
-        let machine = self.driver().machine()?;
-        let (context, raw) = (&machine.context, self.memory().buffer());
+        let connection = self.driver().connection()?;
+        let (context, raw) = (&connection.context, self.memory().buffer());
         context.check()?;
-        let mut stream = machine.stream();
+        let mut stream = connection.stream();
         if stream.is_pending(self.memory()) {
             stream.submit(context)?;
         }
@@ -68,9 +68,9 @@ impl GpuBuffer {
         if is_forked() {
             return Err(forked());
         }
-        let machine = self.driver().machine()?;
-        machine.context.check()?;
-        machine.stream().count_read(bytes);
+        let connection = self.driver().connection()?;
+        connection.context.check()?;
+        connection.stream().count_read(bytes);
         let mut done = 0;
         while done < bytes {
             let n = (bytes - done).min(PIECE);
@@ -83,11 +83,11 @@ impl GpuBuffer {
     /// # Safety
     /// `dst` must be valid for writes of `bytes` bytes.
     unsafe fn read_piece(&self, byte_offset: usize, dst: *mut u8, bytes: usize) -> Result<()> {
-        let machine = self.driver().machine()?;
-        let context = &machine.context;
+        let connection = self.driver().connection()?;
+        let context = &connection.context;
         let start = byte_offset / 4 * 4;
         let size = ((byte_offset + bytes).next_multiple_of(4) - start) as u64;
-        let mut stream = machine.stream();
+        let mut stream = connection.stream();
         let faults = self.driver().existing_fault_block().filter(|_| stream.watching);
         let total = size + 16;
         let stage = stream.staging(context, total)?;
@@ -133,7 +133,7 @@ fn mapped(context: &Context, stream: &mut Stream, stage: &wgpu::Buffer, total: u
 impl Driver {
     /// Looks for a bad value that an earlier kernel met, if one may have.
     pub(super) fn read_faults(&'static self) -> Result<()> {
-        let watching = self.machine()?.stream().watching;
+        let watching = self.connection()?.stream().watching;
         let Some(block) = self.existing_fault_block().filter(|_| watching) else { return Ok(()) };
         let mut words = [0u8; 16];
         // SAFETY: `words` is sixteen bytes; reading any buffer looks at the fault block.
@@ -142,8 +142,8 @@ impl Driver {
     /// Waits until everything recorded so far has run.
     pub fn synchronize(&'static self) -> Result<()> {
         self.read_faults()?;
-        let machine = self.machine()?;
-        machine.stream().finish(&machine.context)?;
-        machine.context.check()
+        let connection = self.connection()?;
+        connection.stream().finish(&connection.context)?;
+        connection.context.check()
     }
 }

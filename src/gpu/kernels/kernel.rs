@@ -16,7 +16,10 @@ use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::fmt::Write;
 
-pub(super) struct Kernel<'a> {
+/// Boxed, because what it holds is large and every step of putting it together hands it on.
+pub(super) struct Kernel<'a>(Box<Draft<'a>>);
+
+struct Draft<'a> {
     family: &'static str,
     template: &'static str,
     compute: Compute,
@@ -62,7 +65,7 @@ struct Walk {
 
 impl<'a> Kernel<'a> {
     pub fn new(family: &'static str, template: &'static str, compute: Compute) -> Kernel<'a> {
-        Kernel {
+        Kernel(Box::new(Draft {
             family,
             template,
             compute,
@@ -74,11 +77,11 @@ impl<'a> Kernel<'a> {
             faulting: false,
             constants: SmallVec::new(),
             variant: "",
-        }
+        }))
     }
     /// An operand that is read; its elements come in the kernel's compute type.
     pub fn read(self, name: &'static str, view: View<'a>) -> Self {
-        let compute = self.compute;
+        let compute = self.0.compute;
         self.operand(name, view, Access::Read, Form::Value(compute))
     }
     pub fn read_as(self, name: &'static str, view: View<'a>, compute: Compute) -> Self {
@@ -91,13 +94,13 @@ impl<'a> Kernel<'a> {
     /// An operand that is written (and may be read), one element per invocation.
     pub fn write(self, name: &'static str, view: View<'a>) -> Self {
         let access = if lanes(view.dtype) > 1 { Access::Atomic } else { Access::Write };
-        let compute = self.compute;
+        let compute = self.0.compute;
         self.operand(name, view, access, Form::Value(compute))
     }
     /// An output whose elements several invocations may update at once
     /// (`update_{name}(i, v)`), by the template's `combine(old, v)`; up to 32 bits wide.
     pub fn update(self, name: &'static str, view: View<'a>) -> Self {
-        let compute = self.compute;
+        let compute = self.0.compute;
         self.operand(name, view, Access::Update, Form::Value(compute))
     }
     /// An output of indices (int64 as two words, int32 as one).
@@ -105,37 +108,37 @@ impl<'a> Kernel<'a> {
         self.operand(name, view, Access::Write, Form::Index)
     }
     fn operand(mut self, name: &'static str, view: View<'a>, access: Access, form: Form) -> Self {
-        self.operands.push(Operand { name, view, access, form });
+        self.0.operands.push(Operand { name, view, access, form });
         self
     }
     /// Binds the fault block of the operands' device as `buffer_fault`; the host looks at it when it next waits.
     pub fn faulting(mut self) -> Result<Self> {
         let buffer = self.driver()?.fault_block()?;
         let view = View { buffer, dtype: DType::U32, shape: &[4], strides: &[1], offset: 0 };
-        self.faulting = true;
+        self.0.faulting = true;
         Ok(self.operand("fault", view, Access::Atomic, Form::Words))
     }
     /// The device of the operands that have been named so far.
     fn driver(&self) -> Result<&'static Driver> {
-        let first = self.operands.first().ok_or_else(|| Error::internal("a kernel without an operand"))?;
+        let first = self.0.operands.first().ok_or_else(|| Error::internal("a kernel without an operand"))?;
         Ok(first.view.driver())
     }
     /// `walk_{name}(e)`: offsets over a shape. Adjacent dimensions are merged.
     pub fn walk(mut self, name: &'static str, shape: &[usize], strides: &[usize]) -> Self {
         let (shape, [strides]) = coalesce(shape, [strides]);
-        self.walks.push(Walk { name, shape, strides });
+        self.0.walks.push(Walk { name, shape, strides });
         self
     }
     pub fn number(mut self, name: &'static str, value: usize) -> Result<Self> {
-        self.numbers.push((name, Number::Word(narrow(value)?)));
+        self.0.numbers.push((name, Number::Word(narrow(value)?)));
         Ok(self)
     }
     pub fn bits(mut self, name: &'static str, value: u32) -> Self {
-        self.numbers.push((name, Number::Word(value)));
+        self.0.numbers.push((name, Number::Word(value)));
         self
     }
     pub fn scalar(mut self, name: &'static str, value: Scalar) -> Self {
-        self.numbers.push((name, Number::Scalar(scalar_words(value, self.compute))));
+        self.0.numbers.push((name, Number::Scalar(scalar_words(value, self.0.compute))));
         self
     }
     /// Declares the iterations of all loops of an invocation together, which a software adapter limits.
@@ -146,28 +149,28 @@ impl<'a> Kernel<'a> {
         }
         Err(Error::runtime(format!(
             "{}: the rows are too long for a software adapter, whose loops end after {most} turns. Use device='cpu'.",
-            self.family,
+            self.0.family,
         )))
     }
     /// Code that fills a hole; it belongs to the key.
     pub fn text(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
-        self.texts.push((name, value.into()));
+        self.0.texts.push((name, value.into()));
         self
     }
 
     /// A number that the code is compiled with; the name of the variant stands for it in the key.
     pub fn constant(mut self, name: &'static str, value: usize) -> Self {
-        self.constants.push((name, value));
+        self.0.constants.push((name, value));
         self
     }
     pub fn variant(mut self, variant: &'static str) -> Self {
-        self.variant = variant;
+        self.0.variant = variant;
         self
     }
     /// A larger piece of code that fills a hole; the name of the variant stands for it in the key.
     pub fn part(mut self, variant: &'static str, name: &'static str, code: impl Into<Cow<'static, str>>) -> Self {
-        self.parts.push((name, code.into()));
-        self.variant = variant;
+        self.0.parts.push((name, code.into()));
+        self.0.variant = variant;
         self
     }
 
@@ -178,12 +181,14 @@ impl<'a> Kernel<'a> {
     /// Runs at least `groups` workgroups.
     pub fn launch_groups(mut self, groups: usize) -> Result<()> {
         // Reads are bound first.
-        self.operands.sort_by_key(|o| o.access != Access::Read);
+        self.0.operands.sort_by_key(|o| o.access != Access::Read);
         let driver = self.driver()?;
-        self.check_operands(driver)?;
-        driver.launch(&self.prepare(groups)?)
+        self.0.check_operands(driver)?;
+        driver.launch(&self.0.prepare(groups)?)
     }
+}
 
+impl Draft<'_> {
     /// The dispatch as a value.
     fn prepare(&self, groups: usize) -> Result<Launch<'_>> {
         let mut params = Params::from_slice(&[0, 0, 0, 0]);
@@ -251,7 +256,7 @@ impl<'a> Kernel<'a> {
     }
 }
 
-impl Shader for Kernel<'_> {
+impl Shader for Draft<'_> {
     fn name(&self) -> String {
         let mut name = format!("{} {} in {}", self.family, self.variant, self.compute.name());
         for o in &self.operands {

@@ -187,6 +187,9 @@ fn one(job: &Job, out: &View, views: &[Option<View>; 4]) -> Result<()> {
     let mut views = *views;
     for ((operand, view), stage) in operands.iter_mut().zip(&mut views).zip(&mut copies) {
         let Some(view) = view else { continue };
+        if !std::ptr::eq(view.driver(), out.driver()) {
+            return Err(Error::internal("an elementwise kernel over two devices"));
+        }
         *operand = Operand::Buffer(view.dtype);
         if view.buffer.id() == out.buffer.id() {
             if clashes(view, out, out.is_whole()) {
