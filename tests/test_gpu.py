@@ -163,6 +163,18 @@ torch.gpu.synchronize(); torch.gpu.empty_cache()
     assert done.stdout.split("\n")[:4] == ["False 0 0 {}", "True", "True", "True"], done.stderr
 
 
+def test_drivers_are_loaded_only_for_who_uses_a_gpu():
+    if not os.path.exists("/proc/self/maps"):
+        pytest.skip("what a process has loaded is read from /proc")
+    code = """import rustgrad as torch
+def loaded(): return any(name in open("/proc/self/maps").read() for name in ("libvulkan", "libnvidia", "libvulkan_lvp"))
+torch.ones(2).sum(); torch.gpu.synchronize(); torch.gpu.memory_allocated(); torch.gpu.stats(); torch.gpu.empty_cache()
+print(loaded()); torch.gpu.is_available(); print(loaded())
+"""
+    done = python(code)
+    assert done.stdout.split() == ["False", "True"], done.stderr
+
+
 def test_tensors_leave_it():
     x = torch.arange(6, device="gpu").reshape(2, 3).float().requires_grad_()
     for y in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x), copy.copy(x)):

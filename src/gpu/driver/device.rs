@@ -38,8 +38,9 @@ pub struct GpuBuffer {
 type Slot = OnceLock<std::result::Result<Driver, String>>;
 
 /// A place for each admitted adapter, filled on first use.
+static SLOTS: OnceLock<Vec<Slot>> = OnceLock::new();
+
 fn slots() -> std::result::Result<&'static [Slot], &'static str> {
-    static SLOTS: OnceLock<Vec<Slot>> = OnceLock::new();
     let adapters = adapters()?;
     Ok(SLOTS.get_or_init(|| adapters.iter().map(|_| Slot::new()).collect()))
 }
@@ -65,9 +66,9 @@ pub(super) fn no_such_device(index: usize, count: usize) -> Error {
     ))
 }
 
-/// The devices that are open already. In a forked child there is none.
+/// The devices that are open already: no adapter is looked for. In a forked child there is none.
 pub(super) fn open_drivers() -> impl Iterator<Item = (usize, &'static Driver)> {
-    let slots = if is_forked() { &[] } else { slots().unwrap_or(&[]) };
+    let slots = SLOTS.get().filter(|_| !is_forked()).map_or(&[][..], Vec::as_slice);
     slots.iter().enumerate().filter_map(|(i, slot)| Some((i, slot.get()?.as_ref().ok()?)))
 }
 
