@@ -3,8 +3,6 @@
 //! Binding 0 of every shader is the parameter block, 32-bit words that it reads as `p[i / 4][i % 4]`; then come the
 //! buffers that are only read and, last, those that are written.
 
-#[cfg(not(feature = "gpu"))]
-use super::off::Memory;
 #[cfg(feature = "gpu")]
 use super::pool::Memory;
 use crate::error::Error;
@@ -15,6 +13,10 @@ use std::borrow::Cow;
 pub(in crate::gpu) const PARAM_BYTES: usize = 1024;
 
 pub(in crate::gpu) type Params = SmallVec<[u32; 64]>;
+
+/// Memory of a build without devices: there is none.
+#[cfg(not(feature = "gpu"))]
+pub(in crate::gpu) enum Memory {}
 
 /// Memory bound to a shader: a window of `size` bytes at `offset`, or all of it where `size` is zero.
 #[derive(Clone, Copy)]

@@ -6,7 +6,6 @@ use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 
-pub(in crate::gpu) enum Memory {}
 pub(in crate::gpu) enum Driver {}
 /// A buffer that cannot exist.
 #[derive(Debug)]
