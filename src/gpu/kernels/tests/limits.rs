@@ -41,6 +41,10 @@ fn tensors_beyond_one_binding_are_split() {
     let [mean, rstd] = [(); 2].map(|()| Dev::zeros(&[rows], DType::F32));
     copy(&Input::Scalar(Scalar::Float(0.5)), &a.view()).unwrap();
     let y = Dev::zeros(&[rows, cols], DType::F32);
+    triangle(&a.view(), -3, false, &y.view()).unwrap();
+    reduce(Reduce::Sum, &y.view(), &[1], &by_row.view()).unwrap();
+    let kept = |row: usize| (row as i64 - 2).clamp(0, cols as i64) as f32 / 2.0;
+    assert!(by_row.get::<f32>().iter().enumerate().all(|(row, v)| *v == kept(row)));
     layer_norm(&a.view(), None, None, 1e-5, [&y.view(), &mean.view(), &rstd.view()]).unwrap();
     assert!(mean.get::<f32>().iter().all(|v| *v == 0.5));
     let [dw, db] = [(); 2].map(|()| Dev::zeros(&[cols], DType::F32));
