@@ -250,7 +250,10 @@ impl Draft<'_> {
         }
         for (name, text) in &self.texts {
             key.fixed(name);
-            key.text(text);
+            match text {
+                Cow::Borrowed(text) => key.fixed(text),
+                Cow::Owned(text) => key.made(text),
+            }
         }
         key
     }
