@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A device. A process drives one GPU, `Gpu(0)`; allocating on another index is an error.
+/// A device. The GPUs of a process are numbered from `Gpu(0)` on; allocating on one that is not there is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Device {
     Cpu,

@@ -9,6 +9,7 @@ pub mod heap;
 pub mod reserve;
 pub mod tally;
 pub mod dtype;
+pub mod kinds;
 pub mod layout;
 pub mod device;
 pub mod cpu;

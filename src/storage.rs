@@ -32,15 +32,11 @@ impl Buffer {
     }
     #[inline]
     fn alloc(bytes: usize, device: Device, zeroed: bool) -> Result<Buffer> {
-        if let Device::Gpu(i @ 1..) = device {
-            // Says that there is no such device, or no device at all.
-            gpu::device_name(i as usize)?;
-        }
         Ok(match (device, zeroed) {
             (Device::Cpu, false) => Buffer::Cpu(CpuBuffer::alloc(bytes)?),
             (Device::Cpu, true) => Buffer::Cpu(CpuBuffer::zeroed(bytes)?),
-            (Device::Gpu(_), false) => Buffer::Gpu(GpuBuffer::alloc(bytes)?),
-            (Device::Gpu(_), true) => Buffer::Gpu(GpuBuffer::zeroed(bytes)?),
+            (Device::Gpu(i), false) => Buffer::Gpu(GpuBuffer::alloc(i as usize, bytes)?),
+            (Device::Gpu(i), true) => Buffer::Gpu(GpuBuffer::zeroed(i as usize, bytes)?),
         })
     }
 }

@@ -8,13 +8,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms in order. Those on one line are neighbours that do not know each other.
-const ROOMS: [&[&str]; 16] = [
+const ROOMS: [&[&str]; 17] = [
     &["error", "place", "retire", "series", "sync", "thread"],
     &["heap", "reserve"],
     &["tally"],
     &["dtype"],
     &["layout"],
     &["device"],
+    &["kinds"],
     &["cpu", "gpu"],
     &["storage"],
     &["tensor"],
@@ -135,6 +136,67 @@ fn rooms_use_only_rooms_before_them() {
         }
     }
     refuse(problems, "a room may use only rooms before it (DESIGN: error < dtype < layout < device < ...)");
+}
+
+/// Whether the code of a file in the module `inside` names the module `of`, by its full path or from its own.
+fn names_module(code: &str, inside: &str, of: &str) -> bool {
+    let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    let has = |path: &str| code.match_indices(path).any(|(at, _)| ends(&code[at + path.len()..]));
+    let near = of.strip_prefix(&format!("{inside}::"));
+    let grouped = near.is_some_and(|n| named_after(code, "super::").iter().any(|used| used == n));
+    has(&format!("crate::{of}")) || near.is_some_and(|n| has(&format!("super::{n}"))) || grouped
+}
+
+/// A circle of imports among the files below a folder, by module path; a folder's `mod.rs` only lists and is left out.
+fn circle(folder: &str) -> Option<Vec<String>> {
+    let files: Vec<(String, String)> = sources(&[folder], &["rs"])
+        .into_iter()
+        .filter(|s| !s.path.ends_with("mod.rs") && !s.path.contains("/tests/"))
+        .map(|s| (s.path["src/".len()..s.path.len() - ".rs".len()].replace('/', "::"), code(&s.text)))
+        .collect();
+    fn follow(at: usize, way: &mut Vec<usize>, done: &mut [bool], next: &[Vec<usize>]) -> bool {
+        if let Some(start) = way.iter().position(|&w| w == at) {
+            way.drain(..start);
+            return true;
+        }
+        if std::mem::replace(&mut done[at], true) {
+            return false;
+        }
+        way.push(at);
+        let found = next[at].iter().any(|&n| follow(n, way, done, next));
+        if !found {
+            way.pop();
+        }
+        found
+    }
+    let next: Vec<Vec<usize>> = files
+        .iter()
+        .map(|(name, code)| {
+            let inside = name.rsplit_once("::").map_or("", |(inside, _)| inside);
+            (0..files.len()).filter(|&i| files[i].0 != *name && names_module(code, inside, &files[i].0)).collect()
+        })
+        .collect();
+    let (mut way, mut done) = (Vec::new(), vec![false; files.len()]);
+    let found = (0..files.len()).any(|i| follow(i, &mut way, &mut done, &next));
+    found.then(|| way.iter().map(|&i| files[i].0.clone()).collect())
+}
+
+/// The driver is all that touches wgpu and knows no kernel; kernels know the driver by what its `mod.rs` shows.
+#[test]
+fn the_gpu_is_a_driver_and_kernels() {
+    let mut problems = Vec::new();
+    for Source { path, text } in sources(&["src/gpu"], &["rs"]) {
+        let code = code(&text);
+        let in_driver = path.starts_with("src/gpu/driver/");
+        if !in_driver && code.contains("wgpu") {
+            problems.push(format!("{path} names wgpu"));
+        }
+        if in_driver && code.contains("kernels::") {
+            problems.push(format!("{path} names a kernel"));
+        }
+    }
+    problems.extend(circle("src/gpu").map(|c| format!("a circle of imports: {}", c.join(" -> "))));
+    refuse(problems, "src/gpu: fault < driver < kernels");
 }
 
 #[test]
@@ -323,6 +385,10 @@ fn the_checks_see_what_they_should() {
     {
         assert!(!makes_a_list(line), "{line}");
     }
+    for used in ["use super::b;", "use super::{a, b};", "let x = super::b::X;", "use crate::m::b::{X, Y};"] {
+        assert!(names_module(used, "m", "m::b"), "{used}");
+    }
+    assert!(!names_module("use super::bc; use crate::m::bc;", "m", "m::b"));
     let python = "def f(\n    a,\n):\n    pass\n\nasync def g(): return 1\n";
     assert_eq!(python_functions(python), [("f".to_string(), 4), ("g".to_string(), 1)]);
 }

@@ -2,8 +2,11 @@
 
 import copy
 import io
+import json
 import os
+import pathlib
 import pickle
+import shutil
 import subprocess
 import sys
 
@@ -54,6 +57,18 @@ def test_memory_is_counted():
     assert gpu.memory_reserved() < before + 4 * (1 << 20)
 
 
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int16, torch.float32, torch.float64])
+def test_a_triangle_is_one_dispatch(dtype):
+    x = torch.ones(3, 40, 50, dtype=dtype)
+    y = x.to("gpu")
+    torch.tril(y)
+    for call in (torch.tril, torch.triu):
+        assert dispatches(lambda call=call: call(y, 2)) == 1
+        assert torch.equal(call(y.mT, -1).cpu(), call(x.mT, -1))
+    assert dispatches(lambda: y.tril_(3)) == 1
+    assert torch.equal(y.cpu(), x.tril(3))
+
+
 def test_another_index_is_refused():
     for make in (
         lambda: torch.ones(2, device="gpu:1"),
@@ -63,6 +78,55 @@ def test_another_index_is_refused():
         with pytest.raises(RuntimeError, match="invalid device index"):
             make()
     assert torch.ones(2, device=0).device == torch.device("gpu:0")
+
+
+SEVERAL = """import rustgrad as torch
+gpu = torch.gpu
+assert gpu.device_count() == 2 and gpu.current_device() == 0
+x = torch.arange(6.0).reshape(2, 3)
+y = x.to("gpu:1")
+assert gpu.stats(0) == {} and gpu.memory_allocated(0) == 0, "a device is opened on first use"
+assert gpu.memory_allocated(1) > 0 and gpu.memory_allocated() == 0
+z = (y @ y.mT).softmax(1)
+assert z.device == torch.device("gpu:1") and torch.allclose(z.cpu(), (x @ x.mT).softmax(1))
+there = z.to("gpu:0")
+assert there.device == torch.device("gpu") and torch.equal(there.cpu(), z.cpu())
+w = torch.ones(2, 2, device="gpu:1", requires_grad=True)
+(there * w.to("gpu")).sum().backward()
+assert w.grad.device == w.device and torch.equal(w.grad.cpu(), z.cpu())
+assert torch.equal(torch.zeros(2, device="gpu:0").copy_(w.detach()[0]).cpu(), torch.ones(2))
+y[torch.tensor([9], device="gpu:1")] = 0  # a bad index is the error of its own device
+there.tolist()
+for call, text in (
+    (lambda: gpu.synchronize(), "index 9 is out of bounds"),
+    (lambda: there + z, "same device"),
+    (lambda: torch.ones(2, device="gpu:2"), "invalid device index 2; this process drives 2 GPUs"),
+    (lambda: gpu.get_device_name(2), "invalid device index 2; this process drives 2 GPUs"),
+    (lambda: gpu.set_device("gpu:1"), "always means gpu:0"),
+):
+    try:
+        call()
+        print("no error:", text)
+    except (RuntimeError, IndexError) as error:
+        assert text in str(error), error
+gpu.synchronize()
+"""
+
+
+def test_several_adapters(tmp_path):
+    """A copy of Mesa's software driver under another name is a second adapter."""
+    used = os.environ.get("VK_DRIVER_FILES") or os.environ.get("VK_ICD_FILENAMES") or ""
+    software = next((f for f in used.split(os.pathsep) if "lvp" in os.path.basename(f)), None)
+    if software is None:
+        pytest.skip("the driver here is not Mesa's software one, of which there can be two")
+    described = json.loads(pathlib.Path(software).read_text())
+    library = shutil.copy(described["ICD"]["library_path"], tmp_path / "libvulkan_lvp_copy.so")
+    described["ICD"]["library_path"] = str(library)
+    copy_of_it = tmp_path / "lvp_copy.json"
+    copy_of_it.write_text(json.dumps(described))
+    drivers = os.pathsep.join([software, str(copy_of_it)])
+    done = python(SEVERAL, VK_DRIVER_FILES=drivers, VK_ICD_FILENAMES=drivers, RUSTGRAD_GPU="0,1")
+    assert done.returncode == 0 and not done.stdout, done.stdout + done.stderr
 
 
 def test_a_software_adapter_counts_only_where_it_is_asked_for():
@@ -97,6 +161,18 @@ torch.gpu.synchronize(); torch.gpu.empty_cache()
     nothing = {"VK_DRIVER_FILES": "/nonexistent.json", "VK_ICD_FILENAMES": "/nonexistent.json"}
     done = python(code, **nothing)
     assert done.stdout.split("\n")[:4] == ["False 0 0 {}", "True", "True", "True"], done.stderr
+
+
+def test_drivers_are_loaded_only_for_who_uses_a_gpu():
+    if not os.path.exists("/proc/self/maps"):
+        pytest.skip("what a process has loaded is read from /proc")
+    code = """import rustgrad as torch
+def loaded(): return any(name in open("/proc/self/maps").read() for name in ("libvulkan", "libnvidia", "libvulkan_lvp"))
+torch.ones(2).sum(); torch.gpu.synchronize(); torch.gpu.memory_allocated(); torch.gpu.stats(); torch.gpu.empty_cache()
+print(loaded()); torch.gpu.is_available(); print(loaded())
+"""
+    done = python(code)
+    assert done.stdout.split() == ["False", "True"], done.stderr
 
 
 def test_tensors_leave_it():

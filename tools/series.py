@@ -131,7 +131,7 @@ SERIES = [
 HEAD = """//! Chebyshev series of special functions, and their sum. Written by `tools/series.py`: do not edit.
 //!
 //! A row says which function it is, and of what argument t in [-1, 1]. Kernels of the CPU sum them as they are, shaders
-//! get the same numbers (`gpu::template`).
+//! get the same numbers (`gpu::kernels::template`).
 
 pub struct Series(pub &'static [f64]);
 

@@ -40,13 +40,12 @@ def current_accelerator(check_available: bool = False) -> device | None:
 
 
 def set_device_index(device: DeviceLike) -> None:
-    """Chooses what "gpu" means; there is one device, number 0.
+    """Accepts device 0, which "gpu" always means.
 
     Raises:
         RuntimeError: another number.
     """
-    if _gpu._index(device) != 0:
-        raise RuntimeError(f"set_device_index: invalid device {device}; expected 0. One GPU is used per process.")
+    _gpu.set_device(device)
 
 
 set_device_idx = set_device_index

@@ -157,10 +157,8 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 
 def set_device(device: DeviceLike) -> None:
-    """Chooses the GPU that "cuda" means under `python -m rustgrad`: number 0; RuntimeError without one."""
-    index = _gpu_or("_index")(device)
-    if index != 0:
-        raise RuntimeError(f"set_device: invalid device {device}; expected 0. One GPU is used per process.")
+    """Accepts number 0, the GPU that "cuda" always means under `python -m rustgrad`; RuntimeError for another or without one."""
+    _gpu_or("set_device")(device)
 
 
 # One generator serves all devices, so the state of "the GPU's" is its state.

@@ -1,7 +1,8 @@
 """`rustgrad.gpu`: what can be asked of and done with the GPU (any vendor's, through wgpu).
 
-A process drives one adapter, the device `gpu:0`; the environment variable `RUSTGRAD_GPU` picks it. A function that takes
-a device takes None, a number, a string or a `rustgrad.device`, and raises RuntimeError for one that is not there.
+The devices are `gpu:0`, `gpu:1` ..: the hardware adapters, or those that the environment variable `RUSTGRAD_GPU` picks;
+"gpu" is `gpu:0`. Copies between two of them go through the host. A function that takes a device takes None, a number, a
+string or a `rustgrad.device`, and raises RuntimeError for one that is not there.
 """
 
 from __future__ import annotations
@@ -53,7 +54,11 @@ def _index(which):
         which = which.index
     index = which or 0
     if index != 0:
-        raise RuntimeError(f"invalid device index {index}; this process drives one GPU, gpu:0 (RUSTGRAD_GPU picks it)")
+        # Counting finds adapters, which takes a while: only where the number needs it.
+        count = _C._gpu_device_count()
+        if not 0 < index < count:
+            drives = "1 GPU (RUSTGRAD_GPU picks it)" if count <= 1 else f"{count} GPUs (RUSTGRAD_GPU picks them)"
+            raise RuntimeError(f"invalid device index {index}; this process drives {drives}")
     return index
 
 
@@ -63,8 +68,8 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """The number of devices: 1, or 0 where none is available."""
-    return int(_C._gpu_is_available())
+    """The number of devices; 0 where none is available. A software adapter counts only where `RUSTGRAD_GPU` picks it."""
+    return _C._gpu_device_count() if _C._gpu_is_available() else 0
 
 
 def current_device() -> int:
@@ -73,8 +78,13 @@ def current_device() -> int:
 
 
 def set_device(device: DeviceLike) -> None:
-    """Accepts the one device there is."""
-    _index(device)
+    """Accepts device 0, which "gpu" always means.
+
+    Raises:
+        RuntimeError: another device. Name it where a tensor is made: `device="gpu:1"`.
+    """
+    if index := _index(device):
+        raise RuntimeError(f'set_device: "gpu" always means gpu:0; expected 0, got {index}. Use device="gpu:{index}".')
 
 
 def get_device_name(device: DeviceLike | None = None) -> str:
@@ -92,47 +102,41 @@ def get_device_properties(device: DeviceLike | None = None) -> SimpleNamespace:
     Raises:
         RuntimeError: there is no such adapter.
     """
-    _index(device)
-    found = _C._gpu_properties()
+    found = _C._gpu_properties(_index(device))
     numbers = {k: int(v) for k, v in found.items() if k.startswith("max_")}
     flags = {k: v == "true" for k, v in found.items() if k.startswith("has_")}
     return SimpleNamespace(**found | numbers | flags)
 
 
 def synchronize(device: DeviceLike | None = None) -> None:
-    """Waits until everything submitted to the device is done; errors found on the device are raised here at the latest."""
+    """Waits until everything submitted to any GPU is done; errors found on the device are raised here at the latest."""
     _index(device)
     _C._gpu_synchronize()
 
 
 def memory_allocated(device: DeviceLike | None = None) -> int:
     """Bytes held by tensors on the device."""
-    _index(device)
-    return _C._gpu_memory()[0]
+    return _C._gpu_memory(_index(device))[0]
 
 
 def max_memory_allocated(device: DeviceLike | None = None) -> int:
     """The most bytes that tensors held on the device since the start or since `reset_peak_memory_stats`."""
-    _index(device)
-    return _C._gpu_memory()[1]
+    return _C._gpu_memory(_index(device))[1]
 
 
 def memory_reserved(device: DeviceLike | None = None) -> int:
     """Bytes held by tensors and by the pool of buffers that wait to be used again."""
-    _index(device)
-    return _C._gpu_memory()[2]
+    return _C._gpu_memory(_index(device))[2]
 
 
 def reset_peak_memory_stats(device: DeviceLike | None = None) -> None:
     """Starts `max_memory_allocated` again from what is held now."""
-    _index(device)
-    _C._gpu_reset_peak_memory()
+    _C._gpu_reset_peak_memory(_index(device))
 
 
 def memory_stats(device: DeviceLike | None = None) -> dict[str, int]:
     """The three figures of memory under PyTorch's names."""
-    _index(device)
-    current, peak, reserved = _C._gpu_memory()
+    current, peak, reserved = _C._gpu_memory(_index(device))
     return {
         "allocated_bytes.all.current": current,
         "allocated_bytes.all.peak": peak,
@@ -142,8 +146,7 @@ def memory_stats(device: DeviceLike | None = None) -> dict[str, int]:
 
 def stats(device: DeviceLike | None = None) -> dict[str, int]:
     """Counters as a dict: dispatches, submits, waits, numbers and tensors read back, pipelines, buffers and bytes."""
-    _index(device)
-    return _C._gpu_stats()
+    return _C._gpu_stats(_index(device))
 
 
 def empty_cache() -> None:

@@ -10,17 +10,8 @@ use super::view::{Ptr, View, ensure, load, store};
 use super::walk::Others;
 use crate::dtype::{DType, Element, c128};
 use crate::error::{Error, Result};
+pub use crate::kinds::Scan;
 use std::ops::Range;
-
-/// What accumulates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scan {
-    Sum,
-    Prod,
-    Max,
-    Min,
-    LogSumExp,
-}
 
 /// Neighbouring lines that advance together, and elements of a line that are converted at once.
 const TILE: usize = 512;

@@ -140,7 +140,7 @@ fn check_support(call: &Call, rule: &Rule, compute: DType, device: Device) -> Re
         if rule.wgsl.is_empty() {
             return Err(no_shader(device));
         }
-        if !gpu::supports(compute) {
+        if !gpu::supports(device, compute) {
             return Err(no_gpu_dtype(compute));
         }
     }

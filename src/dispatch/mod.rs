@@ -130,7 +130,8 @@ fn launch(call: &Call, k: &Kernel, outputs: &[Tensor]) -> Result<()> {
     match (device, k.gpu) {
         (Device::Cpu, _) => (k.cpu)(call, outputs),
         (Device::Gpu(_), Some(gpu)) => {
-            if let Some(t) = outputs.iter().chain(call.all_tensors()).find(|t| !crate::gpu::supports(t.dtype())) {
+            if let Some(t) = outputs.iter().chain(call.all_tensors()).find(|t| !crate::gpu::supports(device, t.dtype()))
+            {
                 return Err(no_gpu_dtype(t.dtype()));
             }
             gpu(call, outputs)

@@ -10,6 +10,7 @@ use crate::cpu::random::bernoulli;
 use crate::dtype::Scalar;
 use crate::error::{Class, Error, Result};
 use crate::gpu;
+use crate::kinds::Draw;
 use crate::op::generator::default_generator;
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -73,7 +74,7 @@ fn mask(c: &Call, out: &[Tensor]) -> Result<()> {
     let (out, keep) = (&out[0], 1.0 - c.float(1)?);
     let (seed, offset) = default_generator().take(out.numel());
     if out.device().is_gpu() {
-        gpu::random(gpu::Random::Bernoulli { p: keep }, seed, offset, &out.gpu_view()?)?;
+        gpu::random(Draw::Bernoulli { p: keep }, seed, offset, &out.gpu_view()?)?;
     } else {
         bernoulli(out.cpu_view()?, keep, Philox { seed, offset })?;
     }

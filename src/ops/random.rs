@@ -10,6 +10,7 @@ use crate::device::Device;
 use crate::dtype::{DType, default_dtype};
 use crate::error::{Error, Result};
 use crate::gpu;
+pub(super) use crate::kinds::Draw;
 use crate::layout::to_shape;
 use crate::op::generator::default_generator;
 use crate::op::*;
@@ -33,42 +34,6 @@ pub static OPS: &[&Op] = &[
     &RANDOM_TO_,
     &RANDOM_FROM_,
 ];
-
-/// A distribution with its parameters.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Draw {
-    Uniform {
-        from: f64,
-        to: f64,
-    },
-    Normal {
-        mean: f64,
-        std: f64,
-    },
-    Exponential {
-        rate: f64,
-    },
-    Bernoulli {
-        p: f64,
-    },
-    /// `low == high`: every 64-bit integer.
-    Int {
-        low: i64,
-        high: i64,
-    },
-}
-
-impl Draw {
-    fn shader(self) -> gpu::Random {
-        match self {
-            Draw::Uniform { from, to } => gpu::Random::Uniform { from, to },
-            Draw::Normal { mean, std } => gpu::Random::Normal { mean, std },
-            Draw::Exponential { rate } => gpu::Random::Exponential { lambda: rate },
-            Draw::Bernoulli { p } => gpu::Random::Bernoulli { p },
-            Draw::Int { low, high } => gpu::Random::Int { low, high },
-        }
-    }
-}
 
 /// The key of the next draw of argument `at`'s generator, or of the default one.
 pub(super) fn key(c: &dyn Arguments, at: usize, n: usize) -> Philox {
@@ -94,8 +59,8 @@ pub(super) fn draw(out: &Tensor, rule: Draw, key: Philox) -> Result<()> {
         )));
     }
     let dtype = out.dtype();
-    if out.device().is_gpu() && gpu::supports(dtype) {
-        return gpu::random(rule.shader(), key.seed, key.offset, &out.gpu_view()?);
+    if gpu::supports(out.device(), dtype) {
+        return gpu::random(rule, key.seed, key.offset, &out.gpu_view()?);
     }
     let direct = out.device() == Device::Cpu && out.is_contiguous();
     let target = if direct { out.clone() } else { Tensor::empty(out.shape(), dtype, Device::Cpu)? };

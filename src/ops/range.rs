@@ -19,7 +19,7 @@ pub static OPS: &[&Op] = &[&ARANGE, &ARANGE_START, &ARANGE_STEP, &RANGE, &LINSPA
 fn tabulate(n: usize, dtype: DType, device: Option<Device>, rule: Sequence) -> Result<Outputs> {
     checked_numel(&[n])?;
     let device = device.unwrap_or_default();
-    if device.is_gpu() && gpu::supports(dtype) && n > 0 {
+    if gpu::supports(device, dtype) && n > 0 {
         let t = Tensor::empty(&[n], dtype, device)?;
         let out = t.gpu_view()?;
         match rule {

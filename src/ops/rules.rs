@@ -208,7 +208,7 @@ fn has_zero(t: &Tensor) -> Result<bool> {
         return Ok(false);
     }
     if t.device() != Device::Cpu {
-        if gpu::supports(t.dtype()) {
+        if gpu::supports(t.device(), t.dtype()) {
             gpu::refuse_where(&t.gpu_view()?, gpu::Refusal::DivisionByZero)?;
         }
         return Ok(false);

@@ -2,7 +2,6 @@
 
 use super::division::DIV_MODE;
 use super::needs::{full_like, quiet};
-use crate::cpu::index::Mode;
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::gpu::{self, Input, ScatterMode};
@@ -15,27 +14,23 @@ pub(super) fn scatter_gpu(
     dim: usize,
     index: &gpu::View,
     source: &Input,
-    mode: Mode,
+    mode: ScatterMode,
     include_self: bool,
 ) -> Result<()> {
     let write = |source: &Input, mode| gpu::scatter(&out.gpu_view()?, dim, index, source, mode);
-    let shader = match mode {
-        Mode::Set => return write(source, ScatterMode::Set),
-        Mode::Add | Mode::Mean => ScatterMode::Add,
-        Mode::Mul => ScatterMode::Mul,
-        Mode::Max => ScatterMode::Max,
-        Mode::Min => ScatterMode::Min,
-    };
+    if mode == ScatterMode::Set {
+        return write(source, mode);
+    }
     if !include_self {
         // What is written to starts anew: with the neutral number, or with one of the elements to choose from.
         let start = match mode {
-            Mode::Max | Mode::Min => *source,
-            _ => Input::Scalar(Scalar::Int((mode == Mode::Mul) as i64)),
+            ScatterMode::Max | ScatterMode::Min => *source,
+            _ => Input::Scalar(Scalar::Int((mode == ScatterMode::Mul) as i64)),
         };
         write(&start, ScatterMode::Set)?;
     }
-    write(source, shader)?;
-    if mode != Mode::Mean {
+    write(source, mode)?;
+    if mode != ScatterMode::Mean {
         return Ok(());
     }
     quiet(|| {

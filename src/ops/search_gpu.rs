@@ -21,8 +21,10 @@ use crate::tensor::Tensor;
 pub(super) fn places(sorted: &Tensor, values: &Tensor, right: bool, dtype: DType) -> Result<Tensor> {
     let whole = !sorted.dtype().is_float() && !values.dtype().is_float();
     let common = if whole { DType::I64 } else { promote(sorted.dtype(), values.dtype())? };
-    let compute = if gpu::supports(common) { common } else { DType::F32 };
-    let near = |t: &Tensor| if gpu::supports(t.dtype()) { Ok(t.clone()) } else { Term::from(t).to_dtype(compute).ok() };
+    let compute = if gpu::supports(sorted.device(), common) { common } else { DType::F32 };
+    let near = |t: &Tensor| {
+        if gpu::supports(t.device(), t.dtype()) { Ok(t.clone()) } else { Term::from(t).to_dtype(compute).ok() }
+    };
     let (sorted, values) = (near(sorted)?, near(values)?);
     let out = Tensor::empty(values.shape(), dtype, values.device())?;
     gpu::search(&sorted.gpu_view()?, &values.gpu_view()?, right, compute, &out.gpu_view()?)?;

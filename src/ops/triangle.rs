@@ -5,6 +5,7 @@ use super::slice::DIAGONAL;
 use crate::cpu::flip;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
+use crate::gpu;
 use crate::layout::Dims;
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -24,26 +25,8 @@ fn tri_cpu<const UPPER: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     flip::triangle(matrix(c)?.cpu_view()?, c.int(1)?, UPPER, out[0].cpu_view()?)
 }
 
-/// Row by row: the part that is zeroed is filled.
 fn tri_gpu<const UPPER: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
-    let t = matrix(c)?;
-    let n = t.ndim();
-    if !out[0].same(t) {
-        out[0].copy_raw(t)?;
-    }
-    // Where there are no columns, there may be any number of rows.
-    let rows = if t.numel() == 0 { 0 } else { t.size(n - 2) };
-    for row in 0..rows {
-        let line = out[0].layout().select(n - 2, row);
-        let columns = t.size(n - 1);
-        let edge =
-            (row as i64).saturating_add(c.int(1)?).saturating_add(!UPPER as i64).clamp(0, columns as i64) as usize;
-        let cleared = if UPPER { (0, edge, 1) } else { (edge, columns - edge, 1) };
-        if cleared.1 > 0 {
-            out[0].with_layout(line.slice(n - 2, cleared)).fill_raw(Scalar::Int(0))?;
-        }
-    }
-    Ok(())
+    gpu::triangle(&matrix(c)?.gpu_view()?, c.int(1)?, UPPER, &out[0].gpu_view()?)
 }
 
 fn like_matrix(c: &Call) -> Result<Specs> {

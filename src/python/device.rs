@@ -47,34 +47,38 @@ pub fn _gpu_device_count() -> usize {
 pub fn _gpu_device_name(index: usize) -> PyResult<String> {
     Ok(gpu::device_name(index)?)
 }
-/// Waits until all submitted work has completed.
+/// Waits until all submitted work has completed, on every GPU that was used.
 #[pyfunction]
 pub fn _gpu_synchronize(py: Python) -> PyResult<()> {
     Ok(py.detach(gpu::synchronize)?)
 }
-/// Bytes held by tensors, the most that they held, and bytes held with the pool.
+/// Of one GPU: bytes held by tensors, the most that they held, and bytes held with the pool.
 #[pyfunction]
-pub fn _gpu_memory() -> (usize, usize, usize) {
-    (gpu::memory_allocated(), gpu::max_memory_allocated(), gpu::memory_reserved())
+#[pyo3(signature = (index=0))]
+pub fn _gpu_memory(index: usize) -> (usize, usize, usize) {
+    gpu::memory(index).into()
 }
 #[pyfunction]
-pub fn _gpu_reset_peak_memory() {
-    gpu::reset_peak_memory()
+#[pyo3(signature = (index=0))]
+pub fn _gpu_reset_peak_memory(index: usize) {
+    gpu::reset_peak_memory(index)
 }
 /// What the driver says of the adapter.
 #[pyfunction]
-pub fn _gpu_properties(py: Python) -> PyResult<Bound<PyDict>> {
+#[pyo3(signature = (index=0))]
+pub fn _gpu_properties(py: Python, index: usize) -> PyResult<Bound<PyDict>> {
     let d = PyDict::new(py);
-    for (k, v) in gpu::properties()? {
+    for (k, v) in gpu::properties(index)? {
         d.set_item(k, v)?;
     }
     Ok(d)
 }
 /// Counters of dispatches, submissions, pipelines, bind groups, buffers and bytes.
 #[pyfunction]
-pub fn _gpu_stats(py: Python) -> PyResult<Bound<PyDict>> {
+#[pyo3(signature = (index=0))]
+pub fn _gpu_stats(py: Python, index: usize) -> PyResult<Bound<PyDict>> {
     let d = PyDict::new(py);
-    for (k, v) in gpu::stats() {
+    for (k, v) in gpu::stats(index) {
         d.set_item(k, v)?;
     }
     Ok(d)

@@ -253,6 +253,9 @@ pub fn _empty_cache() {
 pub fn _memory(device: &str) -> PyResult<(usize, usize)> {
     Ok(match Name::parse(device)?.device()? {
         Device::Cpu => (crate::cpu::pool::memory_allocated(), crate::cpu::pool::memory_reserved()),
-        Device::Gpu(_) => (crate::gpu::memory_allocated(), crate::gpu::memory_reserved()),
+        Device::Gpu(i) => {
+            let [allocated, _, reserved] = crate::gpu::memory(i as usize);
+            (allocated, reserved)
+        }
     })
 }

@@ -60,6 +60,8 @@ impl Tensor {
                 unsafe { copy::copy(to.shape, &input, &out) };
                 Ok(())
             }
+            // There are no copies between two GPUs: the bytes go through the host.
+            (Device::Gpu(from), Device::Gpu(to)) if from != to => self.copy_raw(&src.dense_copy(src.dtype())?),
             (Device::Gpu(_), Device::Gpu(_)) => {
                 let strides: Dims = src.layout().broadcast_strides(self.shape());
                 let view = gpu::View { shape: self.shape(), strides: &strides, ..src.gpu_view()? };
@@ -71,7 +73,7 @@ impl Tensor {
     }
     /// CPU to GPU: bytes travel in the source's dtype when the GPU knows it, else in the target's.
     fn upload(&self, src: &Tensor) -> Result<()> {
-        let dtype = if gpu::supports(src.dtype()) { src.dtype() } else { self.dtype() };
+        let dtype = if gpu::supports(self.device(), src.dtype()) { src.dtype() } else { self.dtype() };
         let packed = src.dense_copy(dtype)?;
         let staging = Tensor::empty(src.shape(), dtype, self.device())?;
         // SAFETY: `packed` is contiguous and fully written.

@@ -5,20 +5,9 @@
 
 use crate::cpu::arith::{greater, lesser};
 use crate::dtype::{DType, Element, Scalar, c128};
+use crate::kinds::ScatterMode;
 
-/// How scattered values enter the destination.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    Set,
-    Add,
-    Mul,
-    Max,
-    Min,
-    /// A sum that the caller of the loop divides by the number of contributions.
-    Mean,
-}
-
-impl Mode {
+impl ScatterMode {
     /// The value that leaves any other unchanged.
     pub(super) fn identity(self, dtype: DType) -> Scalar {
         let (low, high) = match dtype {
@@ -30,11 +19,11 @@ impl Mode {
             _ => (i64::MIN, i64::MAX),
         };
         match self {
-            Mode::Mul => Scalar::Int(1),
-            Mode::Max if dtype.is_differentiable() => Scalar::Float(f64::NEG_INFINITY),
-            Mode::Min if dtype.is_differentiable() => Scalar::Float(f64::INFINITY),
-            Mode::Max => Scalar::Int(low),
-            Mode::Min => Scalar::Int(high),
+            ScatterMode::Mul => Scalar::Int(1),
+            ScatterMode::Max if dtype.is_differentiable() => Scalar::Float(f64::NEG_INFINITY),
+            ScatterMode::Min if dtype.is_differentiable() => Scalar::Float(f64::INFINITY),
+            ScatterMode::Max => Scalar::Int(low),
+            ScatterMode::Min => Scalar::Int(high),
             _ => Scalar::Int(0),
         }
     }

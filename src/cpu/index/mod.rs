@@ -15,8 +15,8 @@ mod scatter;
 #[cfg(test)]
 mod tests;
 
+pub use crate::kinds::ScatterMode as Mode;
 pub use advanced::{index_get, index_put, index_shape};
-pub use combine::Mode;
 pub use gather::{gather, index_select};
 pub use mask::{Counted, masked_scatter, masked_select, nonzero};
 pub use scatter::{Source, index_add, index_copy, index_fill, index_reduce, scatter};

@@ -3,7 +3,7 @@
 //! Two positions of the index may name one element, but only if they differ along `dim` alone: so the other
 //! dimensions are the parallel ones, and along `dim` updates happen in order. The last `Set` wins.
 
-use super::combine::{Add, AddScaled, Combine, Max, Min, Mode, Mul, Set};
+use super::combine::{Add, AddScaled, Combine, Max, Min, Mul, Set};
 use super::{Found, at_use, check, in_range, out_of_bounds, out_of_range, out_of_reach};
 use crate::cpu::num::Fuse;
 use crate::cpu::parallel::{num_threads, par_for};
@@ -13,6 +13,7 @@ use crate::cpu::view::{View, ensure};
 use crate::cpu::walk::{Others, for_lines};
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Error, Result};
+use crate::kinds::ScatterMode;
 use crate::layout::Dims;
 use crate::with_dtype;
 
@@ -28,7 +29,14 @@ const TILE: usize = 512;
 
 /// `out[i][index[i][j][k]][k] (mode)= source[i][j][k]` for `dim` 1. Without `include_self` the elements that are
 /// written to count as absent.
-pub fn scatter(out: View, dim: usize, index: View, source: Source, mode: Mode, include_self: bool) -> Result<()> {
+pub fn scatter(
+    out: View,
+    dim: usize,
+    index: View,
+    source: Source,
+    mode: ScatterMode,
+    include_self: bool,
+) -> Result<()> {
     let size = out.dim(dim).0;
     let covers = match source {
         Source::View(s) => {
@@ -40,21 +48,21 @@ pub fn scatter(out: View, dim: usize, index: View, source: Source, mode: Mode, i
     ensure(covers && super::reaches(&index, dim, &out) && out.is_apart(&index), "scatter")?;
     // SAFETY: the index is a view.
     unsafe { check(index, 0, size) }.map_err(out_of_reach(dim, size))?;
-    if out.dtype.is_complex() && matches!(mode, Mode::Max | Mode::Min) {
+    if out.dtype.is_complex() && matches!(mode, ScatterMode::Max | ScatterMode::Min) {
         return Err(Error::not_implemented("scatter_reduce(): amax and amin are not defined for complex numbers"));
     }
     // SAFETY: as above.
     unsafe {
-        if !include_self && mode != Mode::Set {
+        if !include_self && mode != ScatterMode::Set {
             update(out, dim, index, Source::Scalar(mode.identity(out.dtype)), Set).map_err(out_of_reach(dim, size))?;
         }
         match mode {
-            Mode::Set => update(out, dim, index, source, Set),
-            Mode::Add => update(out, dim, index, source, Add),
-            Mode::Mul => update(out, dim, index, source, Mul),
-            Mode::Max => update(out, dim, index, source, Max),
-            Mode::Min => update(out, dim, index, source, Min),
-            Mode::Mean => return mean(out, dim, index, source, include_self),
+            ScatterMode::Set => update(out, dim, index, source, Set),
+            ScatterMode::Add => update(out, dim, index, source, Add),
+            ScatterMode::Mul => update(out, dim, index, source, Mul),
+            ScatterMode::Max => update(out, dim, index, source, Max),
+            ScatterMode::Min => update(out, dim, index, source, Min),
+            ScatterMode::Mean => return mean(out, dim, index, source, include_self),
         }
         .map_err(out_of_reach(dim, size))
     }
@@ -310,7 +318,14 @@ pub fn index_copy(out: View, dim: usize, index: View, source: View) -> Result<()
 }
 
 /// `out[index[i]] (mode)= source[i]`, slice by slice along `dim`; `mode` and `include_self` are those of `scatter`.
-pub fn index_reduce(out: View, dim: usize, index: View, source: View, mode: Mode, include_self: bool) -> Result<()> {
+pub fn index_reduce(
+    out: View,
+    dim: usize,
+    index: View,
+    source: View,
+    mode: ScatterMode,
+    include_self: bool,
+) -> Result<()> {
     ensure(slices_fit(&out, dim, &index, &source), "index_reduce")?;
     let strides = spread(index, source.ndim(), dim);
     // SAFETY: there is an index for each slice of the source, and a slice of `out` has its shape.

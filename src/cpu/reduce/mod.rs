@@ -14,24 +14,10 @@ mod tests;
 use super::view::{View, ensure};
 use crate::dtype::{DType, Truth, c64, c128};
 use crate::error::{Error, Result};
+pub use crate::kinds::Reduce;
 use machine::run;
 use rule::Lanes;
 use rules::*;
-
-/// What a reduction computes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Reduce {
-    Sum,
-    Mean,
-    Prod,
-    Max,
-    Min,
-    Any,
-    All,
-    /// The vector norm of this order; infinite orders and zero included.
-    Norm(f64),
-    LogSumExp,
-}
 
 /// Reduces `input` over `dims` into `out`, whose shape is the input's with the reduced dimensions of size one.
 pub fn reduce(kind: Reduce, input: View, dims: &[usize], out: View) -> Result<()> {

@@ -19,13 +19,11 @@ pub static OPS: &[&Op] = &[&MAX, &MAX_OTHER, &MAX_DIM, &MIN, &MIN_OTHER, &MIN_DI
 
 struct Greatest;
 impl Kind for Greatest {
-    const CPU: Reduce = Reduce::Max;
-    const GPU: gpu::Reduce = gpu::Reduce::Max;
+    const REDUCE: Reduce = Reduce::Max;
 }
 struct Least;
 impl Kind for Least {
-    const CPU: Reduce = Reduce::Min;
-    const GPU: gpu::Reduce = gpu::Reduce::Min;
+    const REDUCE: Reduce = Reduce::Min;
 }
 
 fn infer_all(c: &Call) -> Result<Specs> {

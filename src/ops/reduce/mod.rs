@@ -62,19 +62,18 @@ pub(super) fn keepdim_form(input: &Tensor, dims: &[usize], out: &Tensor) -> Tens
 
 /// Which reduction a kernel runs: a type, because kernels are plain functions.
 pub(super) trait Kind {
-    const CPU: Reduce;
-    const GPU: gpu::Reduce;
+    const REDUCE: Reduce;
 }
 
 pub(super) fn run_cpu<K: Kind>(c: &Call, out: &[Tensor], dims: &[usize]) -> Result<()> {
     let t = c.tensor(0)?;
     let kept = keepdim_form(t, dims, &out[0]);
-    reduce::reduce(K::CPU, t.cpu_view()?, dims, kept.cpu_view()?)
+    reduce::reduce(K::REDUCE, t.cpu_view()?, dims, kept.cpu_view()?)
 }
 pub(super) fn run_gpu<K: Kind>(c: &Call, out: &[Tensor], dims: &[usize]) -> Result<()> {
     let t = c.tensor(0)?;
     let kept = keepdim_form(t, dims, &out[0]);
-    gpu::reduce(K::GPU, &t.gpu_view()?, dims, &kept.gpu_view()?)
+    gpu::reduce(K::REDUCE, &t.gpu_view()?, dims, &kept.gpu_view()?)
 }
 
 fn all_cpu<K: Kind>(c: &Call, out: &[Tensor]) -> Result<()> {
@@ -106,8 +105,7 @@ fn sum_dtype(t: &Tensor, asked: Option<DType>) -> DType {
 
 struct Total;
 impl Kind for Total {
-    const CPU: Reduce = Reduce::Sum;
-    const GPU: gpu::Reduce = gpu::Reduce::Sum;
+    const REDUCE: Reduce = Reduce::Sum;
 }
 
 pub static SUM: Op = Op {
@@ -165,8 +163,7 @@ pub(super) fn float_only(c: &Call, asked: Option<DType>) -> Result<DType> {
 
 struct Average;
 impl Kind for Average {
-    const CPU: Reduce = Reduce::Mean;
-    const GPU: gpu::Reduce = gpu::Reduce::Mean;
+    const REDUCE: Reduce = Reduce::Mean;
 }
 
 pub static MEAN: Op = Op {
@@ -210,8 +207,7 @@ pub static MEAN_DIM: Op = Op {
 
 struct Product;
 impl Kind for Product {
-    const CPU: Reduce = Reduce::Prod;
-    const GPU: gpu::Reduce = gpu::Reduce::Prod;
+    const REDUCE: Reduce = Reduce::Prod;
 }
 
 pub static PROD: Op = Op {

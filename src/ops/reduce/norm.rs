@@ -51,7 +51,7 @@ fn run_norm(c: &Call, out: &[Tensor]) -> Result<()> {
 fn run_norm_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, dims) = (c.tensor(0)?, reduced_dims(c, Some(2))?);
     let kept = keepdim_form(t, &dims, &out[0]);
-    gpu::reduce(gpu::Reduce::Norm(c.float(1)?), &t.gpu_view()?, &dims, &kept.gpu_view()?)
+    gpu::reduce(Reduce::Norm(c.float(1)?), &t.gpu_view()?, &dims, &kept.gpu_view()?)
 }
 
 pub static VECTOR_NORM: Op = Op {
@@ -366,7 +366,7 @@ fn run_logsumexp(c: &Call, out: &[Tensor]) -> Result<()> {
 fn run_logsumexp_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, dims) = (c.tensor(0)?, reduced_dims(c, Some(1))?);
     let kept = keepdim_form(t, &dims, &out[0]);
-    gpu::reduce(gpu::Reduce::LogSumExp, &t.gpu_view()?, &dims, &kept.gpu_view()?)
+    gpu::reduce(Reduce::LogSumExp, &t.gpu_view()?, &dims, &kept.gpu_view()?)
 }
 
 pub static LOGSUMEXP: Op = Op {

@@ -4,7 +4,6 @@ use super::{Kind, over_all, reduced_dims, reduced_shape, run_cpu, run_gpu};
 use crate::cpu::reduce::Reduce;
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::gpu;
 use crate::layout::Dims;
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -13,13 +12,11 @@ pub static OPS: &[&Op] = &[&ANY, &ANY_DIM, &ALL, &ALL_DIM, &COUNT_NONZERO];
 
 struct Any;
 impl Kind for Any {
-    const CPU: Reduce = Reduce::Any;
-    const GPU: gpu::Reduce = gpu::Reduce::Any;
+    const REDUCE: Reduce = Reduce::Any;
 }
 struct All;
 impl Kind for All {
-    const CPU: Reduce = Reduce::All;
-    const GPU: gpu::Reduce = gpu::Reduce::All;
+    const REDUCE: Reduce = Reduce::All;
 }
 
 fn truth_dtype(t: &Tensor) -> DType {

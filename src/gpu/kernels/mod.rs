@@ -1,0 +1,35 @@
+//! What the GPU computes: each function turns views into launches, values that the driver of the output's device runs.
+//!
+//! No file here names wgpu: kernels are built with and without the `gpu` feature, and naga validates every variant
+//! without a device. A family is one file and its templates in `shaders/`; it stands once in each list below.
+
+mod element;
+mod index;
+mod kernel;
+mod map;
+mod matmul;
+mod norm;
+mod params;
+mod random;
+mod reduce;
+mod scan;
+mod search;
+mod softmax;
+mod sort;
+mod stage;
+mod template;
+mod triangle;
+mod update;
+mod upload;
+#[cfg(feature = "gpu")]
+mod validate;
+mod view;
+
+#[cfg(feature = "gpu")]
+pub use validate::validate_all;
+pub use {
+    index::*, map::*, matmul::*, norm::*, random::*, reduce::*, scan::*, search::*, softmax::*, sort::*, triangle::*,
+    update::*, upload::*, view::*,
+};
+#[cfg(all(test, feature = "gpu"))]
+mod tests;

@@ -1,0 +1,104 @@
+//! Softmax and log-softmax along a dimension, forward and backward: one pass over memory per row that fits a group.
+//!
+//! Short rows are one invocation's work, long ones a workgroup's. The maximum is subtracted first.
+
+use super::element::compute_of;
+use super::kernel::Kernel;
+use super::stage::stage_aliased;
+use super::view::{View, fits, halves, part, resized};
+use crate::error::Result;
+use crate::gpu::driver::too_large;
+use crate::layout::Dims;
+
+const TEMPLATE: &str = include_str!("../../../shaders/softmax.wgsl");
+const THREAD: &str = include_str!("../../../shaders/softmax_thread.wgsl");
+const WHOLE: &str = include_str!("../../../shaders/softmax_group.wgsl");
+/// Rows up to this length are one invocation's work.
+const SHORT: usize = 32;
+
+/// Softmax of `input` along `dim`, or its logarithm.
+pub fn softmax(input: &View, dim: usize, out: &View, log: bool) -> Result<()> {
+    let passes = Passes {
+        family: "softmax",
+        top: true,
+        term: "exp_(x - top)",
+        result: if log { "(x - top) - ln_(total)" } else { "exp_(x - top) / total" },
+    };
+    rows(&passes, input, None, dim, out)
+}
+
+/// The gradient of `softmax` (or of its logarithm) from the gradient of its output and the output.
+pub fn softmax_backward(grad: &View, output: &View, dim: usize, out: &View, log: bool) -> Result<()> {
+    let passes = Passes {
+        family: "softmax_backward",
+        top: false,
+        term: if log { "x" } else { "x * y" },
+        result: if log { "x - exp_(y) * total" } else { "(x - total) * y" },
+    };
+    rows(&passes, grad, Some(output), dim, out)
+}
+
+/// What is summed along a row and what is stored, over `x`, `y`, the row's maximum `top` and the sum `total`.
+struct Passes {
+    family: &'static str,
+    top: bool,
+    term: &'static str,
+    result: &'static str,
+}
+
+fn rows(passes: &Passes, x: &View, y: Option<&View>, dim: usize, out: &View) -> Result<()> {
+    out.require_own()?;
+    let length = x.shape.get(dim).copied().unwrap_or(1);
+    let count = x.shape.iter().product::<usize>() / length.max(1);
+    if length == 0 || count == 0 {
+        return Ok(());
+    }
+    if !fits(&[x, y.unwrap_or(x), out]) {
+        return by_halves(passes, x, y, dim, out);
+    }
+    let rest = |list: &[usize]| (0..list.len()).filter(|&d| d != dim).map(|d| list[d]).collect::<Dims>();
+    let step = |v: &View| v.strides.get(dim).copied().unwrap_or(0);
+    let shape = rest(x.shape);
+    let mut inputs = vec![*x];
+    inputs.extend(y.copied());
+    stage_aliased(&mut inputs, &[*out], &mut |views| {
+        let mut kernel = Kernel::new(passes.family, TEMPLATE, compute_of(out.dtype)?)
+            .read("x", views[0])
+            .walk("x", &shape, &rest(views[0].strides))
+            .number("x_step", step(&views[0]))?
+            .write("out", *out)
+            .walk("out", &shape, &rest(out.strides))
+            .number("out_step", step(out))?
+            .number("rows", count)?
+            .number("length", length)?
+            .text("term", passes.term)
+            .text("result", passes.result)
+            .text("top", if passes.top { "true" } else { "false" });
+        if let Some(y) = views.get(1) {
+            kernel = kernel
+                .read("y", *y)
+                .walk("y", &shape, &rest(y.strides))
+                .number("y_step", step(y))?
+                .text("let_y", "let y = read_y({{y}} + walk_y(row) + i * {{y_step}});");
+        }
+        if length <= SHORT {
+            kernel.part("thread", "body", THREAD).launch(count)
+        } else {
+            kernel.turns(length.div_ceil(256) * 3)?.part("group", "body", WHOLE).launch_groups(count)
+        }
+    })
+}
+
+/// Halves the rows of what no binding reaches.
+fn by_halves(passes: &Passes, x: &View, y: Option<&View>, dim: usize, out: &View) -> Result<()> {
+    let others = (0..x.shape.len()).filter(|&d| d != dim);
+    let Some(d) = others.max_by_key(|&d| x.strides[d] * (x.shape[d] - 1)).filter(|&d| x.shape[d] > 1) else {
+        return Err(too_large());
+    };
+    for (start, n) in halves(x.shape[d]) {
+        let shape = resized(x.shape, d, n);
+        let y = y.map(|v| part(v, d, start, &shape));
+        rows(passes, &part(x, d, start, &shape), y.as_ref(), dim, &part(out, d, start, &shape))?;
+    }
+    Ok(())
+}

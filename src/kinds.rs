@@ -1,0 +1,63 @@
+//! Which computation of a family is meant: one enum for the kernels of both devices.
+
+/// Reductions over any set of dimensions. `Any` and `All` test for nonzero, NaN included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reduce {
+    Sum,
+    Mean,
+    Prod,
+    Max,
+    Min,
+    Any,
+    All,
+    /// The vector norm of this order; infinite orders and zero included.
+    Norm(f64),
+    LogSumExp,
+}
+
+/// Running results along one dimension. `LogSumExp` is the stable running log of a sum of exponentials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scan {
+    Sum,
+    Prod,
+    Max,
+    Min,
+    LogSumExp,
+}
+
+/// How a scattered value meets the one that is there. With `Set` and repeated indices one of the values wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScatterMode {
+    Set,
+    Add,
+    Mul,
+    Max,
+    Min,
+    /// A sum that the caller of the kernel divides by the number of contributions.
+    Mean,
+}
+
+/// A distribution with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Draw {
+    /// `[from, to)`.
+    Uniform {
+        from: f64,
+        to: f64,
+    },
+    Normal {
+        mean: f64,
+        std: f64,
+    },
+    Exponential {
+        rate: f64,
+    },
+    Bernoulli {
+        p: f64,
+    },
+    /// Integers of `[low, high)`; `low == high` stands for all 64-bit integers.
+    Int {
+        low: i64,
+        high: i64,
+    },
+}
