@@ -131,6 +131,7 @@ pub(super) fn run(call: &Call, rule: &'static Rule, target: Option<Target>) -> R
     match device {
         Device::Cpu => job.on_cpu()?,
         Device::Gpu(_) => job.on_gpu()?,
+        Device::Meta => {}
     }
     Ok(out)
 }
@@ -144,7 +145,7 @@ fn check_support(call: &Call, rule: &Rule, compute: DType, device: Device) -> Re
             return Err(no_gpu_dtype(compute));
         }
     }
-    if compute.is_storage_only() || !rule.loops.supports(compute) {
+    if !rule.loops.supports(compute) {
         return Err(Error::not_implemented(format!(
             "\"{}_{}\" not implemented for '{}'",
             call.op.parsed().base.trim_start_matches('_'),
@@ -275,7 +276,7 @@ impl Job<'_> {
                     let (t, strides) = self.source(i, v.as_tensor().ok_or_else(|| no_operand(self.call, i))?);
                     match t.device() {
                         Device::Cpu => gpu::Input::Scalar(t.element(t.layout().offset)?),
-                        Device::Gpu(_) => gpu::Input::View(gpu::View { shape, strides, ..t.gpu_view()? }),
+                        _ => gpu::Input::View(gpu::View { shape, strides, ..t.gpu_view()? }),
                     }
                 }
             });

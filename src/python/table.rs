@@ -208,14 +208,13 @@ pub fn promote_types(
     type1: PyRef<super::kinds::PyDType>,
     type2: PyRef<super::kinds::PyDType>,
 ) -> PyResult<Py<PyAny>> {
-    super::kinds::dtype_object(py, crate::dtype::promote(type1.0, type2.0)?)
+    super::kinds::dtype_object(py, crate::dtype::promote(type1.0.dtype()?, type2.0.dtype()?)?)
 }
 
 /// Whether a value of one dtype may be written into another: categories may only rise.
 #[pyfunction]
 pub fn can_cast(from_: PyRef<super::kinds::PyDType>, to: PyRef<super::kinds::PyDType>) -> bool {
-    let (a, b) = (from_.0, to.0);
-    a.category() <= b.category()
+    from_.0.category() <= to.0.category()
 }
 
 /// The dtype of Python floats in new tensors.
@@ -226,7 +225,7 @@ pub fn get_default_dtype(py: Python) -> PyResult<Py<PyAny>> {
 /// Sets the dtype of Python floats in new tensors. Errors: TypeError for a dtype that is not floating point.
 #[pyfunction]
 pub fn set_default_dtype(d: &Bound<PyAny>) -> PyResult<()> {
-    match super::kinds::to_dtype(d) {
+    match super::kinds::to_dtype(d)? {
         Some(d) if d.is_float() => {
             crate::dtype::set_default_dtype(d);
             Ok(())
@@ -258,5 +257,6 @@ pub fn _memory(device: &str) -> PyResult<(usize, usize)> {
     Ok(match Name::parse(device)?.device()? {
         Device::Cpu => (crate::cpu::pool::memory_allocated(), crate::cpu::pool::memory_reserved()),
         Device::Gpu(_) => (crate::gpu::memory_allocated(), crate::gpu::memory_reserved()),
+        Device::Meta => (0, 0),
     })
 }
