@@ -97,3 +97,19 @@ def test_unsigned_order_in_64_bits_is_refused(torch):
     for compare in (lambda: x < 2, lambda: x.clamp(0, 1), lambda: torch.maximum(x, x), lambda: x // 2):
         with pytest.raises(NotImplementedError, match="not implemented for 'UInt64'"):
             compare()
+
+
+@pytest.mark.parametrize("name,bound", UNSIGNED)
+def test_unsigned_sort(torch, name, bound):
+    values = [bound // 2, 1, bound - 1, 0, bound // 2 - 1]
+    x = torch.tensor(values, dtype=getattr(torch, name))
+    assert x.sort().values.tolist() == sorted(values)
+    assert x.argsort(descending=True).tolist() == sorted(range(5), key=lambda i: -values[i])
+
+
+@own
+def test_greatest_of_unsigned_64_bits_is_refused(torch):
+    x = torch.tensor([2**63, 1], dtype=torch.uint64)
+    for f in (lambda: x.max(), lambda: x.amin(), lambda: x.argmax(), lambda: x.max(0), lambda: x.cummax(0)):
+        with pytest.raises(NotImplementedError, match="(?i)uint64"):
+            f()

@@ -51,7 +51,9 @@ def test_printing(torch):
 
 
 def test_gradients_have_shapes(torch):
-    model = torch.nn.Sequential(torch.nn.Linear(4, 8, device="meta"), torch.nn.ReLU(), torch.nn.Linear(8, 1, device="meta"))
+    model = torch.nn.Sequential(
+        torch.nn.Linear(4, 8, device="meta"), torch.nn.ReLU(), torch.nn.Linear(8, 1, device="meta")
+    )
     model(torch.ones(5, 4, device="meta")).sum().backward()
     assert all(p.grad.is_meta and p.grad.shape == p.shape for p in model.parameters())
     torch.optim.SGD(model.parameters(), lr=0.1).step()
@@ -75,6 +77,7 @@ def test_storages(torch, size):
         for read in (lambda s=s: s[0], lambda s=s: s.tolist()):
             with pytest.raises(NotImplementedError, match="Not available"):
                 read()
-        with pytest.raises(NotImplementedError, match="Cannot copy out"):
-            real.copy_(make(size, device="meta"))
+        if size:
+            with pytest.raises(NotImplementedError, match="Cannot copy out"):
+                real.copy_(make(size, device="meta"))
         assert s.resize_(10).size() == 10 and s.clone().device.type == "meta"

@@ -52,6 +52,7 @@ _SUBMODULES = (
     "masked",
     "nn",
     "optim",
+    "quasirandom",
     "random",
     "return_types",
     "serialization",

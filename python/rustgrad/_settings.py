@@ -79,7 +79,9 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     """
     for name, value in (("mode' (position 1)", mode), ("warn_only'", warn_only)):
         if not isinstance(value, bool):
-            raise TypeError(f"_set_deterministic_algorithms(): argument '{name} must be bool, not {type(value).__name__}")
+            raise TypeError(
+                f"_set_deterministic_algorithms(): argument '{name} must be bool, not {type(value).__name__}"
+            )
     _asked["warn_only"] = warn_only
     _set("deterministic", (1 if warn_only else 2) if mode else 0)
 

@@ -83,7 +83,9 @@ class UntypedStorage:
     @property
     def _bytes(self):
         if self._tensor.is_meta:
-            raise NotImplementedError("UntypedStorage: Not available for 'meta' device type; a storage there has no bytes")
+            raise NotImplementedError(
+                "UntypedStorage: Not available for 'meta' device type; a storage there has no bytes"
+            )
         return self._whole
 
     def _as(self, dtype):
@@ -305,7 +307,9 @@ class TypedStorage(metaclass=_StorageMeta):
     @property
     def _readable(self):
         if self.device.type == "meta":
-            raise NotImplementedError("TypedStorage: Not available for 'meta' device type; a storage there has no elements")
+            raise NotImplementedError(
+                "TypedStorage: Not available for 'meta' device type; a storage there has no elements"
+            )
         return self._elements
 
     @property

@@ -115,10 +115,7 @@ pub fn _from_storage_bytes(data: &[u8], dtype: PyRef<super::kinds::PyDType>) -> 
     let dtype = dtype.0.dtype()?;
     let size = dtype.size();
     if !data.len().is_multiple_of(size) {
-        return Err(PyRuntimeError::new_err(format!(
-            "{} bytes are no whole number of {dtype} elements",
-            data.len()
-        )));
+        return Err(PyRuntimeError::new_err(format!("{} bytes are no whole number of {dtype} elements", data.len())));
     }
     let t = Tensor::empty(&[data.len() / size], dtype, Device::Cpu)?;
     // SAFETY: the new block holds exactly these bytes and is not shared yet.

@@ -86,7 +86,8 @@ class GradScaler:
         self._enabled = enabled
         if enabled and _kind(self._device) == "cuda":
             warnings.warn(
-                "GradScaler is enabled, but CUDA is not available.  Disabling. Use device='cpu' or device='gpu'.", stacklevel=2
+                "GradScaler is enabled, but CUDA is not available.  Disabling. Use device='cpu' or device='gpu'.",
+                stacklevel=2,
             )
             self._enabled = False
         if not self._enabled:
