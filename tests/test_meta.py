@@ -1,6 +1,7 @@
 """The meta device: shapes, strides and dtypes without memory."""
 
 import pytest
+from support import target
 
 
 def test_ops_infer_their_results(torch):
@@ -81,3 +82,41 @@ def test_storages(torch, size):
             with pytest.raises(NotImplementedError, match="Cannot copy out"):
                 real.copy_(make(size, device="meta"))
         assert s.resize_(10).size() == 10 and s.clone().device.type == "meta"
+
+
+@pytest.mark.skipif(target.STAND_IN, reason="the table of ops is ours")
+def test_every_op_infers_what_the_cpu_computes(torch):
+    def f(*shape):
+        return torch.rand(shape) + 0.5
+
+    one, square = f(2, 3), f(3, 3)
+    calls = [
+        (one,), (square,), (one, one), (square, square), (one, 2), (one, one, one), (one > 1, one, one), (one, 0), (one, (0,)),
+        ([one, one],), (torch.tensor([0, 1]),), (one, 0, torch.tensor([0, 1])), ((2, 3),), (one.t(), one.t()), (one, one > 1),
+    ]  # fmt: skip
+
+    def moved(value):
+        if isinstance(value, torch.Tensor):
+            return value.to("meta")
+        return [moved(v) for v in value] if isinstance(value, list) else value
+
+    def described(call):
+        try:
+            result = call()
+        except (RuntimeError, TypeError, ValueError, IndexError) as e:
+            assert "panicked" not in str(e) and type(e).__name__ != "InternalError", e
+            return None
+        if not isinstance(result, torch.Tensor):
+            return None
+        return result.shape, result.dtype, result.stride()
+
+    compared = 0
+    for name, op in torch._C.ops.items():
+        if name.endswith("_"):
+            continue
+        for args in calls:
+            got = described(lambda op=op, args=args: op(*map(moved, args)))
+            want = described(lambda op=op, args=args: op(*args)) if got else None
+            compared += want is not None
+            assert want is None or got == want, name
+    assert compared > 1000
