@@ -42,6 +42,8 @@ def test_nothing_can_be_read(torch):
         x.numpy()
     with pytest.raises(RuntimeError, match="device"):
         torch.ones(2) + x
+    with pytest.raises(RuntimeError, match="expects all tensors to have the same device"):
+        torch.meshgrid(torch.ones(2), x, indexing="ij")
 
 
 def test_printing(torch):
