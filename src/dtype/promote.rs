@@ -102,12 +102,7 @@ pub struct Operands {
 impl Operands {
     pub fn tensor(&mut self, d: DType, ndim: usize) -> Result<()> {
         let slot = if ndim > 0 { &mut self.dims } else { &mut self.zero };
-        *slot = Some(match *slot {
-            // A mask beside a tensor of a stored unsigned dtype (`where`).
-            None | Some(Bool) => d,
-            Some(p) if d == Bool => p,
-            Some(p) => promote(p, d)?,
-        });
+        *slot = Some(slot.map_or(Ok(d), |p| promote(p, d))?);
         Ok(())
     }
     pub fn scalar(&mut self, s: Scalar) {
