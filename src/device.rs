@@ -1,6 +1,7 @@
 //! Where a tensor lives: a name and an index, plain data. `cpu` and `gpu` bring the capabilities.
 //!
-//! A name may be one of a device that is not here (`cuda`, `meta`): programs make and compare such names. Only when a
+//! A tensor on `meta` has a shape, strides and a dtype, but no memory: ops infer their results and compute nothing.
+//! A name may be one of a device that is not here (`cuda`, `mps`): programs make and compare such names. Only when a
 //! tensor is to live there does it become an error, in `Name::device`.
 
 use crate::error::{Error, Result};
@@ -14,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub enum Device {
     Cpu,
     Gpu(u8),
+    Meta,
 }
 
 thread_local! {
@@ -144,7 +146,7 @@ impl Name {
             ("hip" | "mps" | "opencl" | "opengl" | "vulkan" | "xpu", _) => {
                 Err(Error::not_implemented(self.absent("Use device=\"gpu\": it drives any vendor's GPU.")))
             }
-            ("meta", _) => Err(Error::not_implemented(self.absent("Tensors without memory are not supported."))),
+            ("meta", _) => Ok(Device::Meta),
             _ => Err(Error::not_implemented(self.absent("No tensor can be made there."))),
         }
     }
@@ -167,11 +169,12 @@ impl Device {
         match self {
             Device::Cpu => "cpu",
             Device::Gpu(_) => "gpu",
+            Device::Meta => "meta",
         }
     }
     pub fn index(self) -> Option<u8> {
         match self {
-            Device::Cpu => None,
+            Device::Cpu | Device::Meta => None,
             Device::Gpu(i) => Some(i),
         }
     }

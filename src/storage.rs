@@ -21,6 +21,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 pub enum Buffer {
     Cpu(CpuBuffer),
     Gpu(GpuBuffer),
+    /// The number of bytes of a storage on `meta`, which has none.
+    Meta(usize),
 }
 
 impl Buffer {
@@ -28,6 +30,7 @@ impl Buffer {
         match self {
             Buffer::Cpu(b) => b.bytes(),
             Buffer::Gpu(b) => b.bytes(),
+            Buffer::Meta(bytes) => *bytes,
         }
     }
     #[inline]
@@ -37,6 +40,7 @@ impl Buffer {
             (Device::Cpu, true) => Buffer::Cpu(CpuBuffer::zeroed(bytes)?),
             (Device::Gpu(i), false) => Buffer::Gpu(GpuBuffer::alloc(i as usize, bytes)?),
             (Device::Gpu(i), true) => Buffer::Gpu(GpuBuffer::zeroed(i as usize, bytes)?),
+            (Device::Meta, _) => Buffer::Meta(bytes),
         })
     }
 }
@@ -204,6 +208,7 @@ impl Storage {
             Buffer::Gpu(_) => {
                 Err(Error::runtime("the tensor is on the gpu; expected a cpu tensor. Copy it with .cpu() first."))
             }
+            Buffer::Meta(_) => Err(no_data()),
         }
     }
     pub fn gpu_buffer(&self) -> Result<&GpuBuffer> {
@@ -212,6 +217,7 @@ impl Storage {
             Buffer::Cpu(_) => {
                 Err(Error::runtime("the tensor is on the cpu; expected a gpu tensor. Copy it with .gpu() first."))
             }
+            Buffer::Meta(_) => Err(no_data()),
         }
     }
     pub fn is_read_only(&self) -> bool {
@@ -278,6 +284,7 @@ impl Storage {
                 std::ptr::write_bytes(b.ptr().add(a.bytes()), 0, b.bytes() - a.bytes());
             },
             (Buffer::Gpu(a), Buffer::Gpu(b)) => copy_bytes(a, b)?,
+            (Buffer::Meta(_), Buffer::Meta(_)) => {}
             _ => unreachable!("a storage never changes its device"),
         }
         let mut blocks = root.0.blocks();
@@ -289,6 +296,12 @@ impl Storage {
         retire::later(Box::new(move |safe| owner.upgrade().is_none_or(|inner| inner.free_retired(safe))));
         Ok(())
     }
+}
+
+/// Somebody asks for the memory of a storage on `meta`.
+#[cold]
+fn no_data() -> Error {
+    Error::not_implemented("Cannot copy out of meta tensor; no data! Make the tensor on a device that has memory.")
 }
 
 /// Copies all of `from` to the start of `to`.

@@ -49,7 +49,7 @@ def test_arguments_of_a_name(torch):
 
 
 @own
-@pytest.mark.parametrize("name", ["cuda", "meta", "mps", "xla"])
+@pytest.mark.parametrize("name", ["cuda", "mps", "xla"])
 def test_an_absent_device_is_an_error_where_it_is_used(torch, name):
     model = torch.nn.Linear(2, 2)
     uses = [

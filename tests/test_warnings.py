@@ -43,6 +43,8 @@ TOLD = {
     "T": (lambda: torch.ones(()).T, "deprecated on 0-D tensors"),
     "resize": (lambda: ones(4).resize(2, 2), "non-inplace resize is deprecated"),
     "resize_as": (lambda: ones(4).resize_as(EYE), "non-inplace resize_as is deprecated"),
+    "searchsorted": (lambda: torch.searchsorted(ones(2, 3), ones(3, 2).t()), "input value tensor is non-contiguous"),
+    "bucketize": (lambda: torch.bucketize(ones(2), ones(6)[::2]), "boundary tensor is non-contiguous"),
     "full hook": (lambda: hooked("register_full_backward_hook"), "since no inputs require gradients"),
 }
 SILENT = {
@@ -56,6 +58,7 @@ SILENT = {
     "to bool": lambda: torch.tensor([1j]).bool(),
     "complex gradient": lambda: (torch.ones(1, requires_grad=True) * 1j).abs().sum().backward(),
     "std": lambda: ones(1).std(correction=0),
+    "searchsorted": lambda: torch.searchsorted(ones(2, 3), ones(2, 3)),
     "pre hook": lambda: hooked("register_full_backward_pre_hook"),
 }
 

@@ -330,6 +330,7 @@ class Tensor:
     def ceil_(self) -> Tensor:
         """The smallest whole number that is not less."""
     def cfloat(self, memory_format: _memory_format | None = None) -> Tensor: ...
+    def chalf(self, memory_format: Any = ...) -> Any: ...
     def char(self, memory_format: _memory_format | None = None) -> Tensor: ...
     def cholesky(*args: Any, **kwargs: Any) -> Any: ...
     def cholesky_inverse(self, upper: _bool = False) -> Tensor:
@@ -1676,6 +1677,7 @@ bfloat16: dtype
 bool: dtype
 def can_cast(from_: _dtype, to: _dtype) -> _bool: ...
 complex128: dtype
+complex32: dtype
 complex64: dtype
 default_generator: Generator
 @final
@@ -1704,6 +1706,11 @@ class dtype:
 float16: dtype
 float32: dtype
 float64: dtype
+float8_e4m3fn: dtype
+float8_e4m3fnuz: dtype
+float8_e5m2: dtype
+float8_e5m2fnuz: dtype
+float8_e8m0fnu: dtype
 def from_numpy(ndarray: Any) -> Tensor: ...
 def frombuffer(buffer: Any, *, dtype: _dtype, count: _int = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor: ...
 def get_default_device() -> _device: ...

@@ -31,6 +31,7 @@ _ALIASES = {
     "half": "float16",
     "float": "float32",
     "double": "float64",
+    "chalf": "complex32",
     "cfloat": "complex64",
     "cdouble": "complex128",
     "short": "int16",
@@ -41,6 +42,7 @@ _SUBMODULES = (
     "__config__",
     "__future__",
     "accelerator",
+    "amp",
     "autograd",
     "backends",
     "cuda",
@@ -50,6 +52,7 @@ _SUBMODULES = (
     "masked",
     "nn",
     "optim",
+    "quasirandom",
     "random",
     "return_types",
     "serialization",
@@ -64,6 +67,7 @@ _SUBMODULES = (
     "xpu",
 )
 _LAZY = {
+    "GradScaler": "amp",
     "save": "serialization",
     "load": "serialization",
     "fork_rng": "random",

@@ -11,7 +11,7 @@ from .storage import TypedStorage, UntypedStorage
 DTYPES = {
     "float": _C.float32, "double": _C.float64, "half": _C.float16, "bfloat16": _C.bfloat16, "int": _C.int32,
     "long": _C.int64, "short": _C.int16, "char": _C.int8, "byte": _C.uint8, "bool": _C.bool,
-    "cfloat": _C.complex64, "cdouble": _C.complex128,
+    "chalf": _C.complex32, "cfloat": _C.complex64, "cdouble": _C.complex128,
 }  # fmt: skip
 
 
@@ -29,7 +29,7 @@ class Methods:
         plain = 0 if kwargs else len(args)
         if plain == 1 and type(args[0]) is _dtype:
             return self if args[0] is self.dtype else ops["_to_copy"](self, args[0])
-        if plain == 1 and type(args[0]) is str and args[0] == "cpu" and not self.is_gpu:
+        if plain == 1 and type(args[0]) is str and args[0] == "cpu" and self.is_cpu:
             return self
         if plain == 2 and type(args[1]) is _dtype and isinstance(args[0], (str, _C.device)):
             (device, dtype), copy, layout = args, False, None
@@ -81,6 +81,11 @@ class Methods:
     def is_cpu(self):
         """Whether the tensor is on the CPU."""
         return self.device.type == "cpu"
+
+    @property
+    def is_meta(self):
+        """Whether the tensor has no memory, only a shape, strides and a dtype."""
+        return self.device.type == "meta"
 
     @property
     def is_cuda(self):

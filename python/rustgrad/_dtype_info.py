@@ -16,8 +16,17 @@ _FLOATS = {
     "bfloat16": (16, 7, -126, 127, 2),
     "float32": (32, 23, -126, 127, 6),
     "float64": (64, 52, -1022, 1023, 15),
+    "float8_e4m3fn": (8, 3, -6, 8, 0),
+    "float8_e4m3fnuz": (8, 3, -7, 7, 0),
+    "float8_e5m2": (8, 2, -14, 15, 0),
+    "float8_e5m2fnuz": (8, 2, -15, 15, 0),
+    "float8_e8m0fnu": (8, 0, -127, 127, 0),
 }
-_COMPLEX = {"complex64": "float32", "complex128": "float64"}
+# e4m3fn has one NaN where the others have a binade of infinities and NaNs, so its greatest number is a step short of full;
+# e8m0fnu holds powers of two alone, without a sign.
+_GREATEST = {"float8_e4m3fn": 448.0}
+_LEAST = {"float8_e8m0fnu": 2.0**-127}
+_COMPLEX = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
 _INTS = {f"{sign}int{bits}": (bits, not sign) for sign in ("", "u") for bits in (8, 16, 32, 64)}
 
 
@@ -47,8 +56,8 @@ class finfo:
         self.dtype = name
         self.bits = bits
         self.eps: float = 2.0**-mantissa
-        self.max: float = (2.0 - self.eps) * 2.0**high
-        self.min: float = -self.max
+        self.max: float = _GREATEST.get(name, (2.0 - self.eps) * 2.0**high)
+        self.min: float = _LEAST.get(name, -self.max)
         self.tiny: float = 2.0**low
         self.smallest_normal: float = self.tiny
         self.resolution: float = float(f"1e-{digits}")

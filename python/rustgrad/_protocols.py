@@ -49,7 +49,7 @@ class Methods:
         return f"Parameter({text})" if getattr(self, "_is_param", False) else text
 
     def __format__(self, spec):
-        if self.ndim == 0:
+        if self.ndim == 0 and not self.is_meta:
             return self.item().__format__(spec)
         if spec:
             raise TypeError(f"unsupported format string passed to {type(self).__name__}.__format__")

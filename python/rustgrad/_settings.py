@@ -75,11 +75,14 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     fill it: with NaN, True or the largest integer.
 
     Raises:
-        TypeError: `mode` is not a bool.
+        TypeError: `mode` or `warn_only` is not a bool.
     """
-    if not isinstance(mode, bool):
-        raise TypeError(f"_set_deterministic_algorithms(): argument 'mode' must be bool, not {type(mode).__name__}")
-    _asked["warn_only"] = bool(warn_only)
+    for name, value in (("mode' (position 1)", mode), ("warn_only'", warn_only)):
+        if not isinstance(value, bool):
+            raise TypeError(
+                f"_set_deterministic_algorithms(): argument '{name} must be bool, not {type(value).__name__}"
+            )
+    _asked["warn_only"] = warn_only
     _set("deterministic", (1 if warn_only else 2) if mode else 0)
 
 

@@ -411,7 +411,7 @@ def _false(name):
 
 _ABSENT = dict([
     _never("is_sparse", "tensors are dense."), _never("is_sparse_csr", "tensors are dense."),
-    _never("is_quantized", "there are no quantised dtypes."), _never("is_meta", "every tensor has memory."),
+    _never("is_quantized", "there are no quantised dtypes."),
     _never("is_mkldnn", "tensors are strided."), _never("is_nested", "tensors are rectangular."),
     *(_never(f"is_{kind}", "the GPU is called gpu.") for kind in ("mps", "xpu", "xla", "mtia", "maia", "ipu", "vulkan")),
 ])  # fmt: skip

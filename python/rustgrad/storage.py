@@ -75,10 +75,18 @@ class UntypedStorage:
         _LIVE[str(self._tensor.device), _C._storage_key(self._tensor)] = self
 
     @property
-    def _bytes(self):
+    def _whole(self):
         if self._tensor.is_gpu:
             raise RuntimeError("UntypedStorage: the bytes of a GPU's memory cannot be reached. Use cpu() first.")
         return _C._storage_as_bytes(self._tensor)
+
+    @property
+    def _bytes(self):
+        if self._tensor.is_meta:
+            raise NotImplementedError(
+                "UntypedStorage: Not available for 'meta' device type; a storage there has no bytes"
+            )
+        return self._whole
 
     def _as(self, dtype):
         """All of the memory as a tensor of one dimension."""
@@ -174,8 +182,8 @@ class UntypedStorage:
         return 1
 
     def data_ptr(self) -> int:
-        """The address of the first byte; 0 on a GPU."""
-        return 0 if self._tensor.is_gpu else self._bytes.data_ptr()
+        """The address of the first byte; 0 on other devices than the CPU."""
+        return self._bytes.data_ptr() if self._tensor.is_cpu else 0
 
     def untyped(self) -> UntypedStorage:
         """The storage itself."""
@@ -191,10 +199,10 @@ class UntypedStorage:
 
     def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, slice):
-            n = self.nbytes()
+            whole, n = self._bytes, self.nbytes()
             if not -n <= index < n:
                 raise IndexError(f"index {index} out of range for storage of size {n}")
-            return self._bytes[index].item()
+            return whole[index].item()
         start, stop, step = index.indices(self.nbytes())
         if step != 1:
             raise RuntimeError(f"Trying to slice with a step of {step}, but only a step of 1 is supported")
@@ -208,16 +216,16 @@ class UntypedStorage:
 
     def tolist(self) -> list[Any]:
         """The bytes as a list of ints."""
-        return list(_C._storage_bytes(self._tensor))
+        return list(_C._storage_bytes(self._tensor if self._tensor.is_gpu else self._bytes))
 
     def fill_(self, value: Any) -> Self:
         """Sets every byte."""
-        self._bytes.fill_(value)
+        self._whole.fill_(value)
         return self
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> Self:
         """Copies the bytes of another storage of the same size."""
-        self._bytes.copy_(source.untyped()._bytes)
+        self._whole.copy_(source.untyped()._whole)
         return self
 
     def clone(self) -> UntypedStorage:
@@ -226,11 +234,11 @@ class UntypedStorage:
 
     def cpu(self) -> UntypedStorage:
         """The storage on the CPU: itself, or a copy."""
-        return storage_of(self._as(self._tensor.dtype).cpu()) if self._tensor.is_gpu else self
+        return self if self._tensor.is_cpu else storage_of(self._as(self._tensor.dtype).cpu())
 
     def resize_(self, size: int) -> Self:
         """Changes the number of bytes; kept bytes stay."""
-        _C._resize(self._bytes, [size])
+        _C._resize(self._whole, [size])
         return self
 
     def __eq__(self, other: object) -> bool:
@@ -242,7 +250,7 @@ class UntypedStorage:
         return _C._storage_key(self._tensor)
 
     def __repr__(self) -> str:
-        lines = "\n ".join(map(str, self.tolist()))
+        lines = "..." if self._tensor.is_meta else "\n ".join(map(str, self.tolist()))
         return f" {lines}\n[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
 
     def __copy__(self) -> UntypedStorage:
@@ -295,6 +303,14 @@ class TypedStorage(metaclass=_StorageMeta):
     @property
     def _elements(self):
         return self._untyped_storage._as(self.dtype)
+
+    @property
+    def _readable(self):
+        if self.device.type == "meta":
+            raise NotImplementedError(
+                "TypedStorage: Not available for 'meta' device type; a storage there has no elements"
+            )
+        return self._elements
 
     @property
     def device(self) -> _C.device:
@@ -380,17 +396,17 @@ class TypedStorage(metaclass=_StorageMeta):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
-        return self._elements[index].item()
+        return self._readable[index].item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._elements[index] = value
+        self._readable[index] = value
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
 
     def tolist(self) -> list[Any]:
         """The elements as a list."""
-        return self._elements.tolist()
+        return self._readable.tolist()
 
     def fill_(self, value: Any) -> Self:
         """Sets every element."""
@@ -422,7 +438,7 @@ class TypedStorage(metaclass=_StorageMeta):
         return hash(self._untyped_storage)
 
     def __repr__(self) -> str:
-        lines = "\n ".join(map(str, self.tolist()))
+        lines = "..." if self.device.type == "meta" else "\n ".join(map(str, self.tolist()))
         return f" {lines}\n[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
 
     def __copy__(self) -> TypedStorage:

@@ -34,6 +34,7 @@ pub fn arg_reduce(is_max: bool, input: View, dim: usize, values: Option<View>, i
             DType::C64 | DType::C128 => {
                 return Err(Error::not_implemented("max and min are not defined for complex numbers"));
             }
+            DType::U64 => return Err(Error::not_implemented("not implemented for 'UInt64'; convert the tensor")),
             DType::F16 | DType::BF16 | DType::F32 => run::<f32>(is_max, input, dim, values, indices),
             DType::F64 => run::<f64>(is_max, input, dim, values, indices),
             DType::I8 | DType::I16 | DType::I32 | DType::U16 => run::<i32>(is_max, input, dim, values, indices),

@@ -78,6 +78,8 @@ impl Entry {
 #[derive(Clone, Copy)]
 pub struct Loops {
     entries: [Option<Entry>; 8],
+    /// The rule in 64 bits gives the same bits for signed and unsigned numbers: it neither compares nor divides.
+    sign_blind: bool,
     /// Elements that make a task worth a thread.
     pub grain: usize,
 }
@@ -87,10 +89,14 @@ const CHEAP: usize = 1 << 16;
 const HEAVY: usize = 1 << 14;
 
 impl Loops {
-    pub const NONE: Loops = Loops { entries: [None; 8], grain: CHEAP };
+    pub const NONE: Loops = Loops { entries: [None; 8], sign_blind: false, grain: CHEAP };
 
     const fn with(mut self, class: Class, entry: Entry) -> Loops {
         self.entries[class as usize] = Some(entry);
+        self
+    }
+    const fn sign_blind(mut self, yes: bool) -> Loops {
+        self.sign_blind = yes;
         self
     }
     /// A rule for the wide class replaces the one that the narrow class may have.
@@ -104,7 +110,8 @@ impl Loops {
         self
     }
     pub const fn num<const N: usize, R: MapNum<N>>(self) -> Loops {
-        self.with(Class::F32, light::<N, ViaNum<R>, F32, F32, F32V, F32V>(DType::F32))
+        self.sign_blind(true)
+            .with(Class::F32, light::<N, ViaNum<R>, F32, F32, F32V, F32V>(DType::F32))
             .with(Class::F64, light::<N, ViaNum<R>, F64, F64, F64V, F64V>(DType::F64))
             .with(Class::C128, light::<N, ViaNum<R>, c128, c128, c128, c128>(DType::C128))
             .with(Class::C64, light::<N, ViaNum<R>, c64, c64, c64, c64>(DType::C64))
@@ -114,7 +121,8 @@ impl Loops {
             .with(Class::Bool, light::<N, ViaNum<R>, Truth, Truth, Truth, Truth>(DType::Bool))
     }
     pub const fn ordered<const N: usize, R: MapOrdered<N>>(self) -> Loops {
-        self.with(Class::F32, light::<N, ViaOrdered<R>, F32, F32, F32V, F32V>(DType::F32))
+        self.sign_blind(false)
+            .with(Class::F32, light::<N, ViaOrdered<R>, F32, F32, F32V, F32V>(DType::F32))
             .with(Class::F64, light::<N, ViaOrdered<R>, F64, F64, F64V, F64V>(DType::F64))
             .with(Class::I64, light::<N, ViaOrdered<R>, I64, I64, I64, I64>(DType::I64))
             .with(Class::I32, light::<N, ViaOrdered<R>, I32, I32, I32, I32>(DType::I32))
@@ -128,13 +136,15 @@ impl Loops {
     }
     /// Replaces the narrow integer loops too: they run this one in 64 bits.
     pub const fn int<const N: usize, R: MapInt<N>>(self) -> Loops {
-        self.without(Class::I32)
+        self.sign_blind(false)
+            .without(Class::I32)
             .without(Class::U8)
             .without(Class::Bool)
             .with(Class::I64, light::<N, ViaInt<R>, I64, I64, I64, I64>(DType::I64))
     }
     pub const fn bits<const N: usize, R: MapBits<N>>(self) -> Loops {
-        self.with(Class::I64, light::<N, ViaBits<R>, I64, I64, I64, I64>(DType::I64))
+        self.sign_blind(true)
+            .with(Class::I64, light::<N, ViaBits<R>, I64, I64, I64, I64>(DType::I64))
             .with(Class::I32, light::<N, ViaBits<R>, I32, I32, I32, I32>(DType::I32))
             .with(Class::U8, light::<N, ViaBits<R>, U8, U8, U8, U8>(DType::U8))
             .with(Class::Bool, light::<N, ViaBits<R>, Truth, Truth, Truth, Truth>(DType::Bool))
@@ -146,7 +156,8 @@ impl Loops {
         self.without(Class::C64).with(Class::C128, light::<N, ViaParts<R>, c128, f64, c128, f64>(DType::F64))
     }
     pub const fn test_num<const N: usize, R: TestNum<N>>(self) -> Loops {
-        self.with(Class::F32, light::<N, ViaTestNum<R>, F32, bool, F32V, bool>(DType::Bool))
+        self.sign_blind(true)
+            .with(Class::F32, light::<N, ViaTestNum<R>, F32, bool, F32V, bool>(DType::Bool))
             .with(Class::F64, light::<N, ViaTestNum<R>, F64, bool, F64V, bool>(DType::Bool))
             .with(Class::C128, light::<N, ViaTestNum<R>, c128, bool, c128, bool>(DType::Bool))
             .with(Class::C64, light::<N, ViaTestNum<R>, c64, bool, c64, bool>(DType::Bool))
@@ -156,7 +167,8 @@ impl Loops {
             .with(Class::Bool, light::<N, ViaTestNum<R>, Truth, bool, Truth, bool>(DType::Bool))
     }
     pub const fn test_ordered<const N: usize, R: TestOrdered<N>>(self) -> Loops {
-        self.with(Class::F32, light::<N, ViaTest<R>, F32, bool, F32V, bool>(DType::Bool))
+        self.sign_blind(false)
+            .with(Class::F32, light::<N, ViaTest<R>, F32, bool, F32V, bool>(DType::Bool))
             .with(Class::F64, light::<N, ViaTest<R>, F64, bool, F64V, bool>(DType::Bool))
             .with(Class::I64, light::<N, ViaTest<R>, I64, bool, I64, bool>(DType::Bool))
             .with(Class::I32, light::<N, ViaTest<R>, I32, bool, I32, bool>(DType::Bool))
@@ -171,6 +183,9 @@ impl Loops {
     #[inline]
     pub fn select(&self, compute: DType) -> Option<(Class, &Entry)> {
         let (first, second) = Class::of(compute);
+        if compute == DType::U64 && !self.sign_blind {
+            return None;
+        }
         match &self.entries[first as usize] {
             Some(e) => Some((first, e)),
             None => self.entries[second as usize].as_ref().map(|e| (second, e)),

@@ -115,9 +115,9 @@ pub fn cumulative(kind: Scan, input: View, dim: usize, out: View, indices: Optio
             (Scan::Max, DType::F32) => run::<f32, _>(Max, input, dim, out, indices),
             (Scan::Min, DType::F32) => run::<f32, _>(Min, input, dim, out, indices),
             (Scan::Max, d) if d.is_float() => run::<f64, _>(Max, input, dim, out, indices),
-            (Scan::Max, d) if !d.is_complex() => run::<i64, _>(Max, input, dim, out, indices),
+            (Scan::Max, d) if !d.is_complex() && d != DType::U64 => run::<i64, _>(Max, input, dim, out, indices),
             (Scan::Min, d) if d.is_float() => run::<f64, _>(Min, input, dim, out, indices),
-            (Scan::Min, d) if !d.is_complex() => run::<i64, _>(Min, input, dim, out, indices),
+            (Scan::Min, d) if !d.is_complex() && d != DType::U64 => run::<i64, _>(Min, input, dim, out, indices),
             (k, d) => return Err(Error::not_implemented(format!("{k:?} is not defined for {d}"))),
         }
     }

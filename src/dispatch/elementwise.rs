@@ -53,7 +53,10 @@ fn common<'a>(call: &'a Call, rule: &Rule, target: Option<&Tensor>) -> Result<Co
         };
         let m = t.meta();
         let (shape, on) = (&m.layout.shape, m.storage.device());
-        dtypes.tensor(m.dtype, shape.len())?;
+        // Bools decide only among themselves, so a mask may stand beside a dtype that promotes with none (`where`).
+        if m.dtype != DType::Bool || !matches!(call.op.promote, Promote::By(_)) {
+            dtypes.tensor(m.dtype, shape.len())?;
+        }
         row_major &= shape.len() < 2 || m.layout.is_contiguous();
         // A 0-d CPU tensor joins any device.
         if on != Device::Cpu || !shape.is_empty() {
@@ -68,7 +71,8 @@ fn common<'a>(call: &'a Call, rule: &Rule, target: Option<&Tensor>) -> Result<Co
             Some(f) => joined = Some(broadcast(joined.as_ref().unwrap_or(f), shape)?),
         }
     }
-    let dtype = dtypes.result().ok_or_else(|| Error::internal("an elementwise op without operands"))?;
+    let dtype = dtypes.result().or(first.map(|_| DType::Bool));
+    let dtype = dtype.ok_or_else(|| Error::internal("an elementwise op without operands"))?;
     Ok(Common { dtype, device: device.unwrap_or_default(), first, joined, row_major, complex_number })
 }
 
@@ -131,6 +135,7 @@ pub(super) fn run(call: &Call, rule: &'static Rule, target: Option<Target>) -> R
     match device {
         Device::Cpu => job.on_cpu()?,
         Device::Gpu(_) => job.on_gpu()?,
+        Device::Meta => {}
     }
     Ok(out)
 }
@@ -144,7 +149,7 @@ fn check_support(call: &Call, rule: &Rule, compute: DType, device: Device) -> Re
             return Err(no_gpu_dtype(compute));
         }
     }
-    if compute.is_storage_only() || !rule.loops.supports(compute) {
+    if !rule.loops.supports(compute) {
         return Err(Error::not_implemented(format!(
             "\"{}_{}\" not implemented for '{}'",
             call.op.base().trim_start_matches('_'),
@@ -276,7 +281,7 @@ impl Job<'_> {
                     let (t, strides) = self.source(i, v.as_tensor().ok_or_else(|| no_operand(self.call, i))?);
                     match t.device() {
                         Device::Cpu => gpu::Input::Scalar(t.element(t.layout().offset)?),
-                        Device::Gpu(_) => gpu::Input::View(gpu::View { shape, strides, ..t.gpu_view()? }),
+                        _ => gpu::Input::View(gpu::View { shape, strides, ..t.gpu_view()? }),
                     }
                 }
             });

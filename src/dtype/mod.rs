@@ -3,10 +3,12 @@
 //! Promotion is PyTorch's: tensors of one category promote within it, numbers and 0-d tensors only
 //! change the result when their category (bool < integer < floating < complex) is higher.
 
+mod name;
 mod promote;
 mod scalar;
 mod truth;
 
+pub use name::Name;
 pub use promote::{Category, Operands, default_dtype, promote, result_category, set_default_dtype};
 pub use scalar::Scalar;
 pub use truth::Truth;

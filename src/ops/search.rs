@@ -82,6 +82,16 @@ fn ordered(c: &Call, sorter: usize) -> Result<Tensor> {
     super::gather::GATHER.call((&sorted, -1, order)).ok()
 }
 
+/// The words for an operand that does not lie row-major and is copied first.
+fn strided(c: &Call, values: usize, boundaries: usize) -> Option<String> {
+    let lies = |at: usize| c.opt_tensor(at).is_some_and(|t| !t.is_contiguous());
+    let which = if lies(values) { "input value" } else { Some("boundary").filter(|_| lies(boundaries))? };
+    Some(format!(
+        "torch.searchsorted(): {which} tensor is non-contiguous, this will lower the performance due to extra data copy when \
+         converting non-contiguous tensor to contiguous, please use contiguous {which} tensor if possible."
+    ))
+}
+
 pub static SEARCHSORTED: Op = Op {
     sig: sig(
         "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str{left|right}? side=None, Tensor? sorter=None) -> Tensor",
@@ -90,6 +100,7 @@ pub static SEARCHSORTED: Op = Op {
     doc: "For each value the place in the sorted last dimension where it belongs: before equal elements, or after them with `right`.",
     forms: FO,
     body: composite(|c| search_in(c, &ordered(c, 5)?, c.tensor(1)?, 2, c.opt_choice(4))),
+    warns: Some(|c| strided(c, 1, 0)),
     vjp: Vjp::None("indices"),
     samples: &[
         "f32[3](= 1, 3, 5), f32[4](= 0, 1, 4, 6)",
@@ -138,6 +149,7 @@ pub static BUCKETIZE: Op = Op {
     doc: "For each value the bucket between sorted boundaries that it falls in.",
     forms: FO,
     body: composite(|c| search_in(c, &boundaries(c)?, c.tensor(0)?, 2, None)),
+    warns: Some(|c| strided(c, 0, 1)),
     vjp: Vjp::None("indices"),
     samples: &["f32[4](= 0, 1, 4, 6), f32[3](= 1, 3, 5)", "f32[2,2](= 0, 1, 4, 6), f32[3](= 1, 3, 5), right=True"],
     errors: &[("f32[2], f32[1,2]", "RuntimeError", "boundaries tensor must be 1 dimension")],

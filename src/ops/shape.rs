@@ -376,6 +376,9 @@ pub static MESHGRID: Op = Op {
         if list.iter().any(|t| t.dtype() != list[0].dtype()) {
             return Err(Error::runtime("meshgrid expects all tensors to have the same dtype"));
         }
+        if list.iter().any(|t| t.device() != list[0].device()) {
+            return Err(Error::runtime("meshgrid expects all tensors to have the same device"));
+        }
         if swap {
             list.swap(0, 1);
         }

@@ -57,7 +57,7 @@ pub fn frombuffer(
     offset: i64,
     requires_grad: bool,
 ) -> PyResult<Handle> {
-    let kind = to_dtype(dtype).ok_or_else(|| {
+    let kind = to_dtype(dtype)?.ok_or_else(|| {
         PyTypeError::new_err(format!("frombuffer(): argument 'dtype' must be torch.dtype, not {}", type_name(dtype)))
     })?;
     let exported = Exported::of(buffer)?;
@@ -127,16 +127,15 @@ pub fn _over_storage(
     sizes: Vec<i64>,
     strides: Vec<i64>,
 ) -> PyResult<Handle> {
-    let storage = source.0.storage().clone();
-    let layout = Layout::as_strided(&sizes, &strides, offset, storage.bytes() / dtype.0.size())?;
-    let aligned = |p: *mut u8| (p as usize).is_multiple_of(dtype.0.size().min(8));
+    let (storage, dtype) = (source.0.storage().clone(), dtype.0.dtype()?);
+    let layout = Layout::as_strided(&sizes, &strides, offset, storage.bytes() / dtype.size())?;
+    let aligned = |p: *mut u8| (p as usize).is_multiple_of(dtype.size().min(8));
     if source.0.device() == Device::Cpu && layout.numel() > 0 && !aligned(storage.cpu_ptr()?) {
         return Err(PyValueError::new_err(format!(
-            "the memory of the storage is not aligned for {}. Clone the storage first.",
-            dtype.0
+            "the memory of the storage is not aligned for {dtype}. Clone the storage first."
         )));
     }
-    Ok(Handle(Tensor::from_meta(Meta { storage, layout, dtype: dtype.0 })))
+    Ok(Handle(Tensor::from_meta(Meta { storage, layout, dtype })))
 }
 
 /// Some bytes of a CPU tensor's storage as a storage of their own, which shares them and keeps the whole alive.

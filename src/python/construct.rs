@@ -181,7 +181,7 @@ fn kind_arguments(
     device: Option<&Bound<PyAny>>,
 ) -> PyResult<(Option<DType>, Option<Device>)> {
     let dtype = match dtype {
-        Some(d) => Some(to_dtype(d).ok_or_else(|| {
+        Some(d) => Some(to_dtype(d)?.ok_or_else(|| {
             PyTypeError::new_err(format!("argument 'dtype' must be torch.dtype, not {}", type_name(d)))
         })?),
         None => None,

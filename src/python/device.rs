@@ -84,8 +84,8 @@ pub fn _gpu_stats(py: Python, index: usize) -> PyResult<Bound<PyDict>> {
     Ok(d)
 }
 
-/// (identity of the storage, its bytes, strides, offset in elements, address of the first element). The address is 0 on a
-/// GPU and without elements.
+/// (identity of the storage, its bytes, strides, offset in elements, address of the first element). The address is 0 on
+/// another device than the CPU and without elements.
 #[pyfunction]
 pub fn _storage_info(t: Handle) -> (usize, usize, Vec<usize>, usize, usize) {
     let t = t.0;
@@ -116,18 +116,15 @@ pub fn _storage_bytes<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, Py
 /// A one-dimensional CPU tensor of a dtype from its bytes.
 #[pyfunction]
 pub fn _from_storage_bytes(data: &[u8], dtype: PyRef<super::kinds::PyDType>) -> PyResult<Handle> {
-    let size = dtype.0.size();
+    let dtype = dtype.0.dtype()?;
+    let size = dtype.size();
     if !data.len().is_multiple_of(size) {
-        return Err(PyRuntimeError::new_err(format!(
-            "{} bytes are no whole number of {} elements",
-            data.len(),
-            dtype.0
-        )));
+        return Err(PyRuntimeError::new_err(format!("{} bytes are no whole number of {dtype} elements", data.len())));
     }
-    let t = Tensor::empty(&[data.len() / size], dtype.0, Device::Cpu)?;
+    let t = Tensor::empty(&[data.len() / size], dtype, Device::Cpu)?;
     // SAFETY: the new block holds exactly these bytes and is not shared yet.
     unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), t.ptr()?, data.len()) };
-    if dtype.0 == DType::Bool && data.iter().any(|&b| b > 1) {
+    if dtype == DType::Bool && data.iter().any(|&b| b > 1) {
         return Err(PyRuntimeError::new_err("bytes other than 0 and 1 are no bool elements"));
     }
     Ok(Handle(t))

@@ -87,8 +87,8 @@ pub fn _repr(t: Handle, prefix: Option<&str>) -> PyResult<String> {
 fn text(t: &Tensor, prefix: &str) -> Result<String> {
     // A view whose history became invalid is printed all the same; its other answers say why.
     let made_by = crate::autograd::history::grad_fn(t);
-    // A tensor on the GPU is brought over once, not element by element.
-    let host = if t.device() == Device::Cpu { t.clone() } else { t.dense_copy(t.dtype())? };
+    // A tensor on the GPU is brought over once, not element by element; of one on meta no element is asked for.
+    let host = if t.device().is_gpu() { t.dense_copy(t.dtype())? } else { t.clone() };
     let layout = host.layout();
     let get = |index: &[usize]| {
         let at = layout.offset + index.iter().zip(&layout.strides).map(|(i, s)| i * s).sum::<usize>();

@@ -180,7 +180,7 @@ fn get_grad_dtype(py: Python, t: &Tensor) -> PyResult<*mut PyObject> {
 fn set_grad_dtype(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
     let refuse = |text: String| Err(PyRuntimeError::new_err(text));
     let Some(v) = v else { return refuse("grad_dtype cannot be deleted".into()) };
-    let dtype = v.cast::<PyDType>().ok().map(|d| d.get().0);
+    let dtype = v.cast::<PyDType>().ok().map(|d| d.get().0.dtype()).transpose()?;
     if dtype.is_none() && !v.is_none() {
         return refuse(format!("grad_dtype must be a torch.dtype or None, but got {}", type_name(v)));
     }

@@ -1,7 +1,7 @@
 //! The small Python types: dtype, device, Size, Generator.
 
 use crate::device::{Device, Name};
-use crate::dtype::DType;
+use crate::dtype::{self, Category, DType};
 use crate::op::Generator;
 use crate::op::generator::{default_generator, fresh_seed};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning};
@@ -12,17 +12,26 @@ use pyo3::types::{PyBool, PyInt, PyTuple, PyType};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// The type of an element, such as `rustgrad.float32`.
+/// The type of an element, such as `rustgrad.float32`. PyTorch's other dtypes can be named and compared.
 #[pyclass(name = "dtype", module = "rustgrad", frozen)]
-pub struct PyDType(pub DType);
+pub struct PyDType(pub dtype::Name);
 
 static DTYPES: PyOnceLock<Vec<Py<PyDType>>> = PyOnceLock::new();
 
 /// The one object of a dtype.
 pub fn dtype_object(py: Python, d: DType) -> PyResult<Py<PyAny>> {
-    let all = DTYPES
-        .get_or_try_init(py, || DType::ALL.iter().map(|&d| Py::new(py, PyDType(d))).collect::<PyResult<Vec<_>>>())?;
-    Ok(all[d as usize].clone_ref(py).into_any())
+    Ok(dtype_objects(py)?[d as usize].clone_ref(py).into_any())
+}
+
+/// The objects of all dtypes, those that are here first.
+pub fn dtype_objects(py: Python<'_>) -> PyResult<&Vec<Py<PyDType>>> {
+    let make = || dtype::Name::all().map(|name| Py::new(py, PyDType(name))).collect();
+    DTYPES.get_or_try_init(py, make)
+}
+
+fn named_dtype(py: Python, name: dtype::Name) -> PyResult<Py<PyAny>> {
+    let found = dtype_objects(py)?.iter().find(|o| o.get().0 == name);
+    Ok(found.ok_or_else(|| PyRuntimeError::new_err("a dtype without an object"))?.clone_ref(py).into_any())
 }
 
 #[pymethods]
@@ -35,11 +44,11 @@ impl PyDType {
     }
     #[getter]
     fn is_floating_point(&self) -> bool {
-        self.0.is_float()
+        self.0.category() == Category::Float
     }
     #[getter]
     fn is_complex(&self) -> bool {
-        self.0.is_complex()
+        self.0.category() == Category::Complex
     }
     #[getter]
     fn is_signed(&self) -> bool {
@@ -52,15 +61,11 @@ impl PyDType {
     }
     /// The dtype of the parts of a complex dtype; a real dtype itself.
     fn to_real(&self, py: Python) -> PyResult<Py<PyAny>> {
-        dtype_object(py, self.0.to_real())
+        named_dtype(py, self.0.to_real())
     }
     /// The complex dtype whose parts have this dtype. Errors: RuntimeError for dtypes that are no floats.
     fn to_complex(&self, py: Python) -> PyResult<Py<PyAny>> {
-        if !self.0.is_float() && !self.0.is_complex() {
-            let text = format!("Unknown Complex ScalarType for {}", self.0.scalar_type_name());
-            return Err(PyRuntimeError::new_err(text));
-        }
-        dtype_object(py, self.0.to_complex())
+        named_dtype(py, self.0.to_complex()?)
     }
     /// The name without the module: `float32`.
     #[getter]
@@ -74,14 +79,14 @@ impl PyDType {
     }
 }
 
-/// A dtype from what users pass: a dtype object or a Python number type.
-pub fn to_dtype(o: &Bound<PyAny>) -> Option<DType> {
+/// A dtype from what users pass: a dtype object or a Python number type. Errors: NotImplementedError for one that is not here.
+pub fn to_dtype(o: &Bound<PyAny>) -> PyResult<Option<DType>> {
     if let Ok(d) = o.cast::<PyDType>() {
-        return Some(d.get().0);
+        return Ok(Some(d.get().0.dtype()?));
     }
     // Only addresses are compared.
     let is = |class: *mut ffi::PyTypeObject| o.as_ptr() == class.cast();
-    if is(&raw mut ffi::PyFloat_Type) {
+    Ok(if is(&raw mut ffi::PyFloat_Type) {
         Some(DType::F64)
     } else if is(&raw mut ffi::PyLong_Type) {
         Some(DType::I64)
@@ -91,7 +96,7 @@ pub fn to_dtype(o: &Bound<PyAny>) -> Option<DType> {
         Some(DType::C128)
     } else {
         None
-    }
+    })
 }
 
 /// Where a tensor lives: `device('cpu')`, `device('gpu', 0)`. Any device that PyTorch knows can be named and compared.

@@ -30,7 +30,6 @@ mod table;
 mod values;
 mod witness;
 
-use crate::dtype::DType;
 use pyo3::prelude::*;
 
 /// The statics here are one interpreter's, and much rests on its lock: an interpreter without one takes it back.
@@ -62,8 +61,8 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     m.add("InternalError", py.get_type::<error::InternalError>())?;
     m.add("OutOfMemoryError", py.get_type::<error::OutOfMemoryError>())?;
     m.add("_LinAlgError", py.get_type::<error::LinAlgError>())?;
-    for d in DType::ALL {
-        m.add(d.name(), kinds::dtype_object(py, d)?)?;
+    for d in kinds::dtype_objects(py)? {
+        m.add(d.get().0.name(), d)?;
     }
     functions(m)?;
     overrides::install(m)?;

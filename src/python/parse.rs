@@ -270,7 +270,7 @@ fn convert_plain<'a>(kind: Kind, o: &Borrowed<'a, 'a, PyAny>) -> Result<Option<V
             None => int_list(o)?.map(Value::Ints),
         },
         Kind::Floats => scalar_list(o)?.map(Value::Scalars),
-        Kind::DType => to_dtype(o).map(Value::DType),
+        Kind::DType => to_dtype(o)?.map(Value::DType),
         Kind::Device => to_device(o)?.map(Value::Device),
         Kind::Format => super::memory::format_of(o)?.map(Value::Format),
         Kind::Str | Kind::Choice => o.extract::<&str>().ok().map(Value::from),

@@ -204,14 +204,13 @@ pub fn promote_types(
     type1: PyRef<super::kinds::PyDType>,
     type2: PyRef<super::kinds::PyDType>,
 ) -> PyResult<Py<PyAny>> {
-    super::kinds::dtype_object(py, crate::dtype::promote(type1.0, type2.0)?)
+    super::kinds::dtype_object(py, crate::dtype::promote(type1.0.dtype()?, type2.0.dtype()?)?)
 }
 
 /// Whether a value of one dtype may be written into another: categories may only rise.
 #[pyfunction]
 pub fn can_cast(from_: PyRef<super::kinds::PyDType>, to: PyRef<super::kinds::PyDType>) -> bool {
-    let (a, b) = (from_.0, to.0);
-    a.category() <= b.category()
+    from_.0.category() <= to.0.category()
 }
 
 /// The dtype of Python floats in new tensors.
@@ -222,7 +221,7 @@ pub fn get_default_dtype(py: Python) -> PyResult<Py<PyAny>> {
 /// Sets the dtype of Python floats in new tensors. Errors: TypeError for a dtype that is not floating point.
 #[pyfunction]
 pub fn set_default_dtype(d: &Bound<PyAny>) -> PyResult<()> {
-    match super::kinds::to_dtype(d) {
+    match super::kinds::to_dtype(d)? {
         Some(d) if d.is_float() => {
             crate::dtype::set_default_dtype(d);
             Ok(())
@@ -257,5 +256,6 @@ pub fn _memory(device: &str) -> PyResult<(usize, usize)> {
             let [allocated, _, reserved] = crate::gpu::memory(i as usize);
             (allocated, reserved)
         }
+        Device::Meta => (0, 0),
     })
 }

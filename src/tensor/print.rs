@@ -77,7 +77,9 @@ pub fn format_with(input: &PrintInput, options: &PrintOptions) -> String {
     let indent = input.prefix.chars().count();
     let numel = input.shape.iter().fold(1usize, |n, &s| n.saturating_mul(s));
     let mut text = String::from(input.prefix);
-    if numel == 0 {
+    if input.device == Device::Meta {
+        text.push_str("...");
+    } else if numel == 0 {
         text.push_str("[]");
     } else {
         let edge = if numel > options.threshold { options.edgeitems } else { usize::MAX };
@@ -207,11 +209,13 @@ fn imaginary(v: &Scalar) -> Scalar {
 
 fn suffixes(input: &PrintInput, numel: usize, options: &PrintOptions) -> Vec<String> {
     let mut list = Vec::new();
-    if input.device.is_gpu() {
+    if input.device != Device::Cpu {
         list.push(format!("device='{}'", input.device));
     }
     let default = default_dtype();
-    let (show_size, show_dtype) = if numel == 0 {
+    let (show_size, show_dtype) = if input.device == Device::Meta {
+        (true, input.dtype != default)
+    } else if numel == 0 {
         (input.shape.len() != 1, input.dtype != default)
     } else {
         let known = [default, default.to_complex(), DType::I64, DType::Bool];

@@ -38,6 +38,7 @@ impl Tensor {
                 Ok(())
             }
             Device::Gpu(_) => gpu::copy(&gpu::Input::Scalar(value), &self.gpu_view()?),
+            Device::Meta => Ok(()),
         }
     }
     /// Copies `src`, broadcast and converted, into this tensor's memory, without history or version bump.
@@ -69,6 +70,9 @@ impl Tensor {
             }
             (Device::Cpu, Device::Gpu(_)) => self.upload(src),
             (Device::Gpu(_), Device::Cpu) => self.download(src),
+            (_, Device::Meta) => Ok(()),
+            // Says that there is nothing to copy.
+            (Device::Meta, _) => src.ptr().map(drop),
         }
     }
     /// CPU to GPU: bytes travel in the source's dtype when the GPU knows it, else in the target's.

@@ -74,6 +74,7 @@ unsafe fn ordered<R: Comparing>(rule: R, input: View, dims: &[usize], out: View)
     unsafe {
         match input.dtype {
             DType::C64 | DType::C128 => Err(Error::runtime("max and min are not defined for complex numbers")),
+            DType::U64 => Err(Error::not_implemented("not implemented for 'UInt64'; convert the tensor")),
             DType::F16 | DType::BF16 | DType::F32 => run::<f32, R>(rule, input, &reduced, out),
             DType::F64 => run::<f64, R>(rule, input, &reduced, out),
             DType::I8 | DType::I16 | DType::I32 | DType::U16 => run::<i32, R>(rule, input, &reduced, out),

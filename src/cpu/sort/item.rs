@@ -149,3 +149,14 @@ impl Key for i64 {
         self as u64 ^ 0x8000_0000_0000_0000
     }
 }
+impl Key for u64 {
+    type Item = u128;
+    #[inline(always)]
+    fn item(self, flip: bool, place: usize) -> u128 {
+        pack_64(self, flip, place)
+    }
+    #[inline(always)]
+    fn key(self) -> u64 {
+        self
+    }
+}

@@ -101,7 +101,8 @@ fn by_type<P: PerLine>(input: View, dim: usize, n: usize, values: View, indices:
             }
             DType::F16 | DType::BF16 | DType::F32 => lines::<f32, P>(input, dim, values, indices, what)?,
             DType::F64 => lines::<f64, P>(input, dim, values, indices, what)?,
-            DType::I64 | DType::U32 | DType::U64 => lines::<i64, P>(input, dim, values, indices, what)?,
+            DType::I64 | DType::U32 => lines::<i64, P>(input, dim, values, indices, what)?,
+            DType::U64 => lines::<u64, P>(input, dim, values, indices, what)?,
             _ => lines::<i32, P>(input, dim, values, indices, what)?,
         }
     }

@@ -1,0 +1,124 @@
+//! Names of dtypes that have no tensors here: programs make, compare and list them. Only when a tensor is to have one does
+//! it become an error, in `Name::dtype`.
+
+use super::{Category, DType};
+use crate::error::{Error, Result};
+
+/// A dtype of PyTorch's without tensors here.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Absent {
+    pub name: &'static str,
+    pub scalar_type_name: &'static str,
+    pub size: usize,
+    category: Category,
+    signed: bool,
+    /// What takes its place.
+    instead: &'static str,
+}
+
+const fn float8(name: &'static str, scalar_type_name: &'static str, signed: bool) -> Absent {
+    Absent { name, scalar_type_name, size: 1, category: Category::Float, signed, instead: "float16 or bfloat16" }
+}
+
+pub static ABSENT: [Absent; 6] = [
+    Absent {
+        name: "complex32",
+        scalar_type_name: "ComplexHalf",
+        size: 4,
+        category: Category::Complex,
+        signed: true,
+        instead: "complex64",
+    },
+    float8("float8_e4m3fn", "Float8_e4m3fn", true),
+    float8("float8_e4m3fnuz", "Float8_e4m3fnuz", true),
+    float8("float8_e5m2", "Float8_e5m2", true),
+    float8("float8_e5m2fnuz", "Float8_e5m2fnuz", true),
+    float8("float8_e8m0fnu", "Float8_e8m0fnu", false),
+];
+
+/// The name of a dtype, which need not be here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Name {
+    Here(DType),
+    Absent(&'static Absent),
+}
+
+impl Name {
+    pub fn all() -> impl Iterator<Item = Name> {
+        DType::ALL.into_iter().map(Name::Here).chain(ABSENT.iter().map(Name::Absent))
+    }
+    /// The dtype, where tensors are to have it.
+    pub fn dtype(self) -> Result<DType> {
+        match self {
+            Name::Here(d) => Ok(d),
+            Name::Absent(a) => Err(Error::not_implemented(format!(
+                "tensors of dtype torch.{} are not supported; expected bool, an integer, float16 to float64, bfloat16, complex64 or \
+                 complex128. Use {}.",
+                a.name, a.instead
+            ))),
+        }
+    }
+    /// PyTorch's name without the `torch.` prefix.
+    pub fn name(self) -> &'static str {
+        match self {
+            Name::Here(d) => d.name(),
+            Name::Absent(a) => a.name,
+        }
+    }
+    pub fn scalar_type_name(self) -> &'static str {
+        match self {
+            Name::Here(d) => d.scalar_type_name(),
+            Name::Absent(a) => a.scalar_type_name,
+        }
+    }
+    /// Bytes per element.
+    pub fn size(self) -> usize {
+        match self {
+            Name::Here(d) => d.size(),
+            Name::Absent(a) => a.size,
+        }
+    }
+    pub fn category(self) -> Category {
+        match self {
+            Name::Here(d) => d.category(),
+            Name::Absent(a) => a.category,
+        }
+    }
+    pub fn is_signed(self) -> bool {
+        match self {
+            Name::Here(d) => d.is_signed(),
+            Name::Absent(a) => a.signed,
+        }
+    }
+    /// The real type of a complex type's parts; any other type is its own.
+    pub fn to_real(self) -> Name {
+        match self {
+            Name::Here(d) => Name::Here(d.to_real()),
+            Name::Absent(a) if a.category == Category::Complex => Name::Here(DType::F16),
+            name => name,
+        }
+    }
+    /// The complex type whose parts have this type.
+    pub fn to_complex(self) -> Result<Name> {
+        match self {
+            // Of halves too the parts of a tensor that is here.
+            Name::Here(d) if d.is_differentiable() => Ok(Name::Here(d.to_complex())),
+            Name::Absent(a) if a.category == Category::Complex => Ok(self),
+            _ => Err(Error::runtime(format!("Unknown Complex ScalarType for {}", self.scalar_type_name()))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absent_dtypes_answer_by_name_alone() {
+        let half = Name::Absent(&ABSENT[0]);
+        assert_eq!((half.name(), half.size(), half.to_real()), ("complex32", 4, Name::Here(DType::F16)));
+        assert_eq!(half.to_complex().ok(), Some(half));
+        assert_eq!(Name::Here(DType::F16).to_complex().ok(), Some(Name::Here(DType::C64)));
+        assert!(Name::all().all(|n| n.dtype().is_ok() == DType::from_name(n.name()).is_some()));
+    }
+}
