@@ -132,14 +132,22 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A step of a public op (`_silu`) goes by that op's name; a message that starts with the name needs it once.
+        // A step of a public op (`_silu`) goes by that op's name.
         if let Some(op) = self.0.op.as_deref().map(|op| op.trim_start_matches('_'))
-            && self.0.message.strip_prefix(op).is_none_or(|rest| rest.starts_with(char::is_alphanumeric))
+            && !starts_with_name(&self.0.message, op)
         {
             write!(f, "{op}: ")?;
         }
         f.write_str(&self.0.message)
     }
+}
+
+/// Whether a message names the op already: in full, or as PyTorch's do, without namespace or as another form
+/// (`multi_dot():` from `linalg.multi_dot`, `index_reduce():` from `index_reduce_`).
+fn starts_with_name(message: &str, op: &str) -> bool {
+    let stem = op.rsplit('.').next().unwrap_or(op).trim_end_matches('_');
+    message.strip_prefix(op).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+        || message.strip_prefix(stem).is_some_and(|rest| rest.trim_start_matches('_').starts_with('('))
 }
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -14,7 +14,7 @@ def absent(module: str, name: str) -> AttributeError:
     hint = (
         ""
         if name.startswith("_")
-        else "; if PyTorch has it, it is not here yet (docs/coming_from_pytorch.md lists what is absent)"
+        else "; if PyTorch has it, it is not here yet (docs/absent.md lists what is absent)"
     )
     return AttributeError(f"module '{module}' has no attribute '{name}'{hint}", name=name, obj=sys.modules.get(module))
 
