@@ -142,12 +142,13 @@ impl fmt::Display for Error {
     }
 }
 
-/// Whether a message names the op already: in full, or as PyTorch's do, without namespace or as another form
-/// (`multi_dot():` from `linalg.multi_dot`, `index_reduce():` from `index_reduce_`).
+/// Whether a message begins with the op's name, as many of PyTorch's do: in full, after `torch.`, without the namespace
+/// (`multi_dot():` from `linalg.multi_dot`), or the name of the form that is not in place.
 fn starts_with_name(message: &str, op: &str) -> bool {
+    let message = message.strip_prefix("torch.").unwrap_or(message);
     let stem = op.rsplit('.').next().unwrap_or(op).trim_end_matches('_');
-    message.strip_prefix(op).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
-        || message.strip_prefix(stem).is_some_and(|rest| rest.trim_start_matches('_').starts_with('('))
+    let ends = |rest: &str| !rest.trim_start_matches('_').starts_with(char::is_alphanumeric);
+    [op, stem].iter().any(|name| message.strip_prefix(name).is_some_and(ends))
 }
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -69,7 +69,12 @@ def absent_page() -> str:
         if missing or not home:
             title = "torch" if space == "torch" else f"torch.{space}"
             count = f"{len(missing)} of {len(names)}" if home else "all"
-            lines += ["", f"## {title}", "", f"{count}{':' if missing else ''} {' '.join(f'`{n}`' for n in missing)}".rstrip()]
+            lines += [
+                "",
+                f"## {title}",
+                "",
+                f"{count}{':' if missing else ''} {' '.join(f'`{n}`' for n in missing)}".rstrip(),
+            ]
     return "\n".join(lines) + "\n"
 
 

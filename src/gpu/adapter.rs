@@ -133,11 +133,6 @@ pub fn unasked_software() -> Option<&'static str> {
     found().ok().filter(|f| f.unasked).map(|f| f.name.as_str())
 }
 
-/// One when a device can be used: the process drives the adapter that `RUSTGRAD_GPU` picks.
-pub fn device_count() -> usize {
-    is_available() as usize
-}
-
 pub fn device_name(index: usize) -> Result<String> {
     match (index, found()) {
         (0, Ok(found)) => Ok(found.name.clone()),

@@ -55,7 +55,7 @@ mod validate;
 
 #[cfg(feature = "gpu")]
 pub use {
-    adapter::{device_count, device_name, is_available, properties, supports, unasked_software},
+    adapter::{device_name, is_available, properties, supports, unasked_software},
     context::{
         empty_cache, max_memory_allocated, memory_allocated, memory_reserved, reset_peak_memory, stats, synchronize,
     },

@@ -27,9 +27,6 @@ impl GpuBuffer {
 pub fn is_available() -> bool {
     false
 }
-pub fn device_count() -> usize {
-    0
-}
 pub fn unasked_software() -> Option<&'static str> {
     None
 }

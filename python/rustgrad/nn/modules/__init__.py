@@ -14,7 +14,18 @@ from .parameter_container import *  # noqa: F403
 from .sparse import *  # noqa: F403
 
 __all__ = ["Module"]
-for _family in (activation, container, conv, dropout, flatten, linear, loss, normalization, parameter_container, sparse):
+for _family in (
+    activation,
+    container,
+    conv,
+    dropout,
+    flatten,
+    linear,
+    loss,
+    normalization,
+    parameter_container,
+    sparse,
+):
     __all__ += _family.__all__
 del _family
 
