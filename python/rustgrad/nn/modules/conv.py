@@ -182,6 +182,7 @@ class _Conv(_ConvNd):
         return self._op(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
     def forward(self, input: Tensor) -> Tensor:
+        """The cross-correlation of `input` with the kernels, and the bias added."""
         return self._conv_forward(input, self.weight, self.bias)
 
 
@@ -313,6 +314,11 @@ class _ConvTranspose(_ConvNd):
         return [n - low for n, low in zip(given, least, strict=True)]
 
     def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        """The transposed convolution of `input` with the kernels; `output_size` takes the place of `output_padding`.
+
+        Raises:
+            ValueError: no output padding gives `output_size`.
+        """
         output_padding = self._output_padding(input, output_size)
         return self._op(
             input, self.weight, self.bias, self.stride, self.padding, output_padding, self.groups, self.dilation
