@@ -3,7 +3,7 @@
 
 use super::super::linalg::BMM;
 use super::super::view::{PERMUTE, SLICE};
-use super::{CONVOLUTION, Steps, columns, exchanged, padded};
+use super::{CONVOLUTION, Steps, columns, exchanged, padded, volume};
 use crate::error::Result;
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -31,8 +31,11 @@ fn of_input(c: &Back, steps: &Steps) -> Result<Term> {
     let mut back = Steps { transposed: !steps.transposed, ..steps.clone() };
     for (i, rest) in back.output_padding.iter_mut().enumerate() {
         // The elements at the end that no window covered.
-        let covered = (g.size(2 + i) as i64 - 1) * steps.stride[i] + steps.reach(i, &weight[2..]) + 1;
-        *rest = if steps.transposed { 0 } else { from[2 + i] + 2 * steps.padding[i] - covered };
+        let covered = |n: i64| {
+            (n - 1).saturating_mul(steps.stride[i]).saturating_add(steps.reach(i, &weight[2..])).saturating_add(1)
+        };
+        let padded = || steps.padding[i].saturating_mul(2).saturating_add(from[2 + i]);
+        *rest = if steps.transposed { 0 } else { padded().saturating_sub(covered(g.size(2 + i) as i64)) };
     }
     let whole = convolved(&g, c.arg(1).conj(), &back)?;
     // An output padding as long as a stride makes room for windows that the input has no element for.
@@ -50,7 +53,7 @@ fn of_weight(c: &Back, steps: &Steps) -> Result<Term> {
     let small = small.ok()?;
     let size = Term::from(&small).sizes();
     let cols = columns(padded(large, &steps.padding), &shape[2..], &size[2..], steps);
-    let total = size[0] * size[2..].iter().product::<i64>();
+    let total = size[0].saturating_mul(volume(&size[2..]));
     let order = exchanged(size.len() - 2);
     let rows = PERMUTE.call((small, order)).reshape(&[steps.groups, shape[0] / steps.groups, total]);
     Ok(BMM.call((rows, cols.mt())).reshape(&shape))

@@ -115,8 +115,11 @@ fn check(x: &Tensor, w: &Tensor, bias: Option<&Tensor>, steps: &Steps) -> Result
             "Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size {shape} instead"
         ));
     }
-    let (channels, filters) =
-        if transposed { (first, w.size(1) as i64 * groups) } else { (w.size(1) as i64 * groups, first) };
+    let (channels, filters) = if transposed {
+        (first, (w.size(1) as i64).saturating_mul(groups))
+    } else {
+        ((w.size(1) as i64).saturating_mul(groups), first)
+    };
     if x.size(1) as i64 != channels {
         return err(format!(
             "Given {given}, weight of size {shape}, expected input{} to have {channels} channels, but got {} channels instead",
@@ -144,6 +147,11 @@ fn check(x: &Tensor, w: &Tensor, bias: Option<&Tensor>, steps: &Steps) -> Result
     Ok(())
 }
 
+/// The number of places or elements; too large a number for what cannot be had.
+fn volume(sizes: &[i64]) -> i64 {
+    sizes.iter().fold(1, |n: i64, &d| n.saturating_mul(d))
+}
+
 /// The windows of a padded `x` as matrices: `[groups, channels of a group * kernel, batch * places]`.
 fn columns(x: Term, kernel: &[i64], places: &[i64], steps: &Steps) -> Term {
     let Ok(t) = x.0 else { return x };
@@ -151,17 +159,17 @@ fn columns(x: Term, kernel: &[i64], places: &[i64], steps: &Steps) -> Term {
     let (batch, channels) = (l.shape[0] as i64, l.shape[1] as i64);
     let within = channels / steps.groups;
     let mut shape: Ints = smallvec![steps.groups, within];
-    let mut strides: Ints = smallvec![within * l.strides[1] as i64, l.strides[1] as i64];
+    let mut strides: Ints = smallvec![within.saturating_mul(l.strides[1] as i64), l.strides[1] as i64];
     // Where there is one element, the step to the next, which may be beyond any number, is not taken.
     let mut dim = |n: i64, stride: usize, step: i64| {
         shape.push(n);
-        strides.push(if n > 1 { stride as i64 * step } else { 0 });
+        strides.push(if n > 1 { (stride as i64).saturating_mul(step) } else { 0 });
     };
     kernel.iter().enumerate().for_each(|(i, &k)| dim(k, l.strides[2 + i], steps.dilation[i]));
     dim(batch, l.strides[0], 1);
     places.iter().enumerate().for_each(|(i, &p)| dim(p, l.strides[2 + i], steps.stride[i]));
-    let rows = within * kernel.iter().product::<i64>();
-    let cols = batch.saturating_mul(places.iter().product());
+    let rows = within.saturating_mul(volume(kernel));
+    let cols = batch.saturating_mul(volume(places));
     AS_STRIDED.call((&t, shape, strides)).reshape(&[steps.groups, rows, cols])
 }
 
