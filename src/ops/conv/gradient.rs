@@ -34,8 +34,8 @@ fn of_input(c: &Back, steps: &Steps) -> Result<Term> {
         let covered = |n: i64| {
             (n - 1).saturating_mul(steps.stride[i]).saturating_add(steps.reach(i, &weight[2..])).saturating_add(1)
         };
-        let padded = || steps.padding[i].saturating_mul(2).saturating_add(from[2 + i]);
-        *rest = if steps.transposed { 0 } else { padded().saturating_sub(covered(g.size(2 + i) as i64)) };
+        let room = || steps.padding[i].saturating_mul(2).saturating_add(from[2 + i]);
+        *rest = if steps.transposed { 0 } else { room().saturating_sub(covered(g.size(2 + i) as i64)) };
     }
     let whole = convolved(&g, c.arg(1).conj(), &back)?;
     // An output padding as long as a stride makes room for windows that the input has no element for.

@@ -147,7 +147,7 @@ fn check(x: &Tensor, w: &Tensor, bias: Option<&Tensor>, steps: &Steps) -> Result
     Ok(())
 }
 
-/// The number of places or elements; too large a number for what cannot be had.
+/// The product of sizes, saturating: allocation then refuses what is too large.
 fn volume(sizes: &[i64]) -> i64 {
     sizes.iter().fold(1, |n: i64, &d| n.saturating_mul(d))
 }
@@ -173,7 +173,7 @@ fn columns(x: Term, kernel: &[i64], places: &[i64], steps: &Steps) -> Term {
     AS_STRIDED.call((&t, shape, strides)).reshape(&[steps.groups, rows, cols])
 }
 
-/// `x` with `before` and `after` zeros at both ends of each inner dimension, or with so much cropped.
+/// `x` with so many zeros at both ends of each inner dimension; negative amounts crop.
 fn padded(x: Term, amounts: &[i64]) -> Term {
     if amounts.iter().all(|&p| p == 0) {
         return x;
