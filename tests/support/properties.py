@@ -444,7 +444,7 @@ def errors(op: Op, device: str):
 
 def names_twice(message: str, name: str) -> bool:
     """Whether a message reads `op: op(): problem`."""
-    return bool(re.match(rf"[a-z.]*{re.escape(name)}_?: (torch\.)?{re.escape(name)}(?![A-Za-z0-9])", message))
+    return bool(re.match(rf"[a-z.]*{re.escape(name)}_?: (torch\.)?{re.escape(name)}(?![A-Za-z0-9]|_[a-z])", message))
 
 
 def example(op: Op, device: str):
