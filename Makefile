@@ -113,7 +113,7 @@ parity: $(STAMPS)/extra-test $(STAMPS)/wheel-$(TEST_PROFILE) ## Compare with PyT
 bench: $(STAMPS)/extra-test $(STAMPS)/wheel-dist ## Time the rows of benches/RESULTS.md; TORCH_PYTHON adds the peer's column.
 	$(BIN)/python benches/run.py $(if $(TORCH_PYTHON),--peer-python $(TORCH_PYTHON))
 
-docs: $(STAMPS)/wheel-$(TEST_PROFILE) ## Write docs/ops.md, the type stubs and the list of absent names.
+docs: $(STAMPS)/wheel-$(TEST_PROFILE) ## Write docs/ops.md, docs/absent.md and the type stubs.
 	$(BIN)/python tools/generate.py
 
 wheel: $(STAMPS)/tools ## The release wheel, in dist/.

@@ -132,14 +132,23 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A step of a public op (`_silu`) goes by that op's name; a message that starts with the name needs it once.
+        // A step of a public op (`_silu`) goes by that op's name.
         if let Some(op) = self.0.op.as_deref().map(|op| op.trim_start_matches('_'))
-            && self.0.message.strip_prefix(op).is_none_or(|rest| rest.starts_with(char::is_alphanumeric))
+            && !starts_with_name(&self.0.message, op)
         {
             write!(f, "{op}: ")?;
         }
         f.write_str(&self.0.message)
     }
+}
+
+/// Whether a message begins with the op's name, as many of PyTorch's do: in full, after `torch.`, without the namespace
+/// (`multi_dot():` from `linalg.multi_dot`), or the name of the form that is not in place.
+fn starts_with_name(message: &str, op: &str) -> bool {
+    let message = message.strip_prefix("torch.").unwrap_or(message);
+    let stem = op.rsplit('.').next().unwrap_or(op).trim_end_matches('_');
+    let ends = |rest: &str| !rest.trim_start_matches('_').starts_with(char::is_alphanumeric);
+    [op, stem].iter().any(|name| message.strip_prefix(name).is_some_and(ends))
 }
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

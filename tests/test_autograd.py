@@ -378,3 +378,21 @@ def test_arguments_without_a_formula_say_so_in_backward(torch):
         torch.autograd.grad(f(a, x).sum(), x)
         with pytest.raises(NotImplementedError, match=f"the derivative for '{name}' is not implemented"):
             torch.autograd.grad(f(a, x).sum(), a)
+
+
+@pytest.mark.parametrize("given", ["float64", "bfloat16", "int64"])
+def test_a_gradient_given_to_backward_gets_the_dtype_of_the_output(torch, given):
+    x = torch.ones(2, requires_grad=True)
+    y, seen = x * 3, []
+    y.retain_grad()
+    y.register_hook(lambda g: seen.append(g.dtype))
+    grad = torch.tensor([1, 2], dtype=getattr(torch, given))
+    y.backward(grad)
+    assert seen == [torch.float32] and y.grad.dtype == x.grad.dtype == torch.float32
+    assert x.grad.tolist() == [3, 6]
+    leaf = torch.ones(2, requires_grad=True)
+    leaf.backward(grad)
+    assert leaf.grad.dtype == torch.float32 and leaf.grad.tolist() == [1, 2]
+    m = torch.ones(2, 2, dtype=torch.bfloat16, requires_grad=True)
+    (m @ m).backward(torch.ones(2, 2))
+    assert m.grad.dtype == torch.bfloat16 and m.grad.tolist() == [[4, 4], [4, 4]]

@@ -434,3 +434,20 @@ def test_a_write_past_the_library_can_be_counted(torch):
     for wrong in (3, [x, 3]):
         with pytest.raises(RuntimeError, match="increment_version"):
             torch.autograd.graph.increment_version(wrong)
+
+
+def test_copies_of_saved_tensors_live_as_long_as_their_graphs(torch):
+    with torch.autograd.graph.allow_mutation_on_saved_tensors() as context:
+        x = torch.ones(2, requires_grad=True)
+        a = x.clone()
+        out = (a**2).sum()
+        a.sin_()
+        let_go = a**2
+        alive = len(context.copies)
+        out.backward()
+        assert x.grad.tolist() == [2, 2] and len(context.copies) < alive
+        del let_go, a, out
+        assert len(context.copies) == 0
+        kept = (x**2).sum()
+    with pytest.raises(AssertionError, match="outside of the 'allow_mutation_on_saved_tensors' context"):
+        kept.backward()

@@ -163,3 +163,12 @@ def test_an_index_is_checked_before_the_value(torch):
     for index in (torch.tensor([True, False]), torch.tensor([1.0])):
         with pytest.raises(IndexError):
             torch.zeros(3)[index] = torch.ones(7, dtype=torch.float64)
+
+
+def test_products_of_scatter_are_those_of_mul(torch):
+    """Both round alike: a product that is scattered has the bits of the elementwise one."""
+    torch.manual_seed(0)
+    for dtype in (torch.float32, torch.complex64, torch.complex128):
+        a, b = torch.randn(200, dtype=dtype), torch.randn(200, dtype=dtype)
+        got = a.scatter_reduce(0, torch.arange(200), b, "prod")
+        assert torch.equal(got, a * b), dtype

@@ -187,7 +187,7 @@ def test_dir_shows_public_names():
 
 TYPED = (
     "nn nn.init nn.utils nn.utils.rnn optim optim.lr_scheduler optim.swa_utils utils utils.data utils.checkpoint autograd "
-    "autograd.function autograd.functional autograd.graph cuda gpu random serialization storage testing viz xpu".split()
+    "autograd.function autograd.functional autograd.graph cuda gpu random serialization storage testing viz xpu _unpickler utils._pytree".split()
 )
 
 

@@ -4,6 +4,7 @@ import collections
 import copy
 import pickle
 import warnings
+from collections import OrderedDict
 
 import pytest
 
@@ -311,3 +312,20 @@ def test_global_hooks(torch):
         torch.nn.Sequential(torch.nn.ReLU())(torch.ones(1))
     torch.nn.ReLU()(torch.ones(1))
     assert calls == ["ReLU", "Sequential"]
+
+
+def test_tables_of_global_hooks_can_be_replaced(torch, monkeypatch):
+    modules, calls = torch.nn.modules.module, []
+    for name in ("forward_pre_hooks", "forward_hooks", "backward_hooks", "parameter_registration_hooks"):
+        monkeypatch.setattr(modules, f"_global_{name}", OrderedDict())
+    monkeypatch.setattr(modules, "_global_is_full_backward_hook", None)
+    modules.register_module_forward_pre_hook(lambda *args: calls.append("forward pre"))
+    modules.register_module_forward_hook(lambda *args: calls.append("forward"))
+    modules.register_module_full_backward_hook(lambda *args: calls.append("backward"))
+    modules.register_module_parameter_registration_hook(lambda *args: calls.append("parameter"))
+    m = torch.nn.PReLU()
+    m(torch.ones(1, requires_grad=True)).sum().backward()
+    assert calls == ["parameter", "forward pre", "forward", "backward"]
+    monkeypatch.undo()
+    m(torch.ones(1, requires_grad=True)).sum().backward()
+    assert len(calls) == 4

@@ -220,3 +220,27 @@ def test_a_module_learns(torch, device):
         loss.backward()
         optimizer.step()
     assert model(x).argmax(1).tolist() == [0, 1, 1, 0] and loss.item() < 0.1
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("huge", [2**62, 2**63 - 1])
+@pytest.mark.filterwarnings("ignore")
+def test_convolutions_by_huge_steps(torch, huge, transposed):
+    """Steps of any size give a result or an error, with a batch of nothing too, and so do the gradients."""
+    for batch, place in ((b, i) for b in (0, 1) for i in range(4)):
+        steps = [[huge if i == place else 1] for i in range(4)]  # stride, padding, dilation, output_padding
+        stride, padding, dilation, output_padding = steps
+        if place != 1:
+            padding = [0]
+        if place != 3:
+            output_padding = [0]
+        x = torch.randn(batch, 2, 3, requires_grad=True)
+        for size in (1, 3):
+            w = torch.randn(2, 2, size, requires_grad=True)
+            try:
+                y = torch.convolution(x, w, None, stride, padding, dilation, transposed, output_padding, 1)
+                y.sum().backward()
+            except RuntimeError:
+                continue
+            assert x.grad.shape == x.shape and w.grad.shape == w.shape
+            x.grad = None

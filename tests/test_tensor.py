@@ -469,3 +469,19 @@ def test_old_constructors(torch):
     wide = torch.ones(2, dtype=torch.float64)
     assert wide.type(torch.Tensor).dtype == wide.type(torch.FloatTensor).dtype == wide.type("torch.FloatTensor").dtype
     assert wide.type(torch.Tensor).dtype == torch.float32
+
+
+def test_a_message_names_its_op_once(torch):
+    def message(call):
+        with pytest.raises((RuntimeError, NotImplementedError)) as caught:
+            call()
+        return str(caught.value)
+
+    x = torch.ones(2, 2)
+    assert message(lambda: torch.linalg.multi_dot([x])).startswith("multi_dot(): expected")
+    assert message(lambda: x.index_reduce_(0, torch.tensor([0]), torch.ones(1, 2), "up")).startswith(
+        "index_reduce(): Expected"
+    )
+    assert message(lambda: x.clamp_()).startswith("torch.clamp: At least one")
+    assert message(lambda: torch.ones(2, dtype=torch.complex64).floor_()).startswith("floor is not supported")
+    assert message(lambda: x.add_(torch.ones(3))).startswith("add_: The size of tensor")

@@ -569,6 +569,32 @@ def conj_physical_(input: Tensor) -> Tensor:
 def constant_pad_nd(input: Tensor, pad: Sequence[_int], value: Number = 0) -> Tensor:
     """Pads the last dimensions with a number; negative pads crop."""
 @overload
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1) -> Tensor:
+    """Cross-correlation of an input [batch, channels, ..], or one without the batch, with a weight [filters, channels / groups, ..]: the sums of products with the kernel at each place. Zeros are padded to both ends of the inner dimensions. The size of a result is `(n + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1`."""
+@overload
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _str = 'valid', dilation: _int | Sequence[_int] = 1, groups: _int = 1) -> Tensor:
+    """The same with the padding by its name: 'valid' is none, 'same' gives a result of the input's size."""
+@overload
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1) -> Tensor:
+    """Cross-correlation of an input [batch, channels, ..], or one without the batch, with a weight [filters, channels / groups, ..]: the sums of products with the kernel at each place. Zeros are padded to both ends of the inner dimensions. The size of a result is `(n + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1`."""
+@overload
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _str = 'valid', dilation: _int | Sequence[_int] = 1, groups: _int = 1) -> Tensor:
+    """The same with the padding by its name: 'valid' is none, 'same' gives a result of the input's size."""
+@overload
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1) -> Tensor:
+    """Cross-correlation of an input [batch, channels, ..], or one without the batch, with a weight [filters, channels / groups, ..]: the sums of products with the kernel at each place. Zeros are padded to both ends of the inner dimensions. The size of a result is `(n + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1`."""
+@overload
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _str = 'valid', dilation: _int | Sequence[_int] = 1, groups: _int = 1) -> Tensor:
+    """The same with the padding by its name: 'valid' is none, 'same' gives a result of the input's size."""
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1) -> Tensor:
+    """The transpose of a convolution, as its gradient by the input is: of an input [batch, channels, ..], or one without the batch, with a weight [channels, filters / groups, ..]. The size of a result is `(n - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1`."""
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1) -> Tensor:
+    """The transpose of a convolution, as its gradient by the input is: of an input [batch, channels, ..], or one without the batch, with a weight [channels, filters / groups, ..]. The size of a result is `(n - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1`."""
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1) -> Tensor:
+    """The transpose of a convolution, as its gradient by the input is: of an input [batch, channels, ..], or one without the batch, with a weight [channels, filters / groups, ..]. The size of a result is `(n - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1`."""
+def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: _int | Sequence[_int], padding: _int | Sequence[_int], dilation: _int | Sequence[_int], transposed: _bool, output_padding: _int | Sequence[_int], groups: _int) -> Tensor:
+    """Convolution, or with `transposed` its transpose, of [batch, channels, ..] over one to three dimensions, as many as the weight has beyond two. The lists hold one number for all of them, or one for each."""
+@overload
 def copysign(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The size of `input` with the sign of `other`; the sign of zero counts."""
 @overload

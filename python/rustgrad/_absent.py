@@ -12,9 +12,7 @@ if TYPE_CHECKING:
 def absent(module: str, name: str) -> AttributeError:
     """The error for `module.name`; Python adds what the name may have meant."""
     hint = (
-        ""
-        if name.startswith("_")
-        else "; if PyTorch has it, it is not here yet (docs/coming_from_pytorch.md lists what is absent)"
+        "" if name.startswith("_") else "; if PyTorch has it, it is not here yet (docs/absent.md lists what is absent)"
     )
     return AttributeError(f"module '{module}' has no attribute '{name}'{hint}", name=name, obj=sys.modules.get(module))
 

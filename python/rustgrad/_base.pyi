@@ -125,6 +125,13 @@ from rustgrad import conj as conj
 from rustgrad import conj_physical as conj_physical
 from rustgrad import conj_physical_ as conj_physical_
 from rustgrad import constant_pad_nd as constant_pad_nd
+from rustgrad import conv1d as conv1d
+from rustgrad import conv2d as conv2d
+from rustgrad import conv3d as conv3d
+from rustgrad import conv_transpose1d as conv_transpose1d
+from rustgrad import conv_transpose2d as conv_transpose2d
+from rustgrad import conv_transpose3d as conv_transpose3d
+from rustgrad import convolution as convolution
 from rustgrad import copysign as copysign
 from rustgrad import copysign_ as copysign_
 from rustgrad import corrcoef as corrcoef

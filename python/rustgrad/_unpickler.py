@@ -5,10 +5,17 @@ instructions that data need, calls only what it was handed by name, and sets the
 of a class or a function. Whatever a program does wrongly is one error, `CheckpointError`.
 """
 
+from __future__ import annotations
+
 import codecs
 import pickle
 import struct
 from collections import OrderedDict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, BinaryIO
 
 __all__ = ["CheckpointError", "Skimmer", "Unpickler", "names_in"]
 
@@ -36,12 +43,20 @@ class Unpickler:
         encoding (str): of strings that Python 2 wrote; "bytes" keeps them as bytes.
     """
 
-    def __init__(self, file, find, calls, instances, persistent, encoding="ASCII"):
+    def __init__(
+        self,
+        file: BinaryIO,
+        find: Callable[[str, str], Any],
+        calls: dict[Any, Callable[..., Any] | None],
+        instances: Callable[[type], bool] | None,
+        persistent: Callable[[Any], Any],
+        encoding: str = "ASCII",
+    ) -> None:
         self.file, self.find, self.calls, self.instances = file, find, calls, instances
         self.persistent, self.encoding = persistent, encoding
         self.stack, self.marks, self.memo, self.depths = [], [], {}, {}
 
-    def load(self):
+    def load(self) -> Any:
         """The value of the pickle.
 
         Raises:
@@ -64,7 +79,7 @@ class Unpickler:
             raise CheckpointError(f"the pickle is malformed ({type(error).__name__}: {error})") from error
 
     # --- bytes ---
-    def take(self, count):
+    def take(self, count: int) -> bytes:
         data = self.file.read(min(count, _PIECE))
         while len(data) < count:
             more = self.file.read(min(count - len(data), _PIECE))
@@ -73,37 +88,37 @@ class Unpickler:
             data += more
         return data
 
-    def number(self, form):
+    def number(self, form: str) -> Any:
         return struct.unpack(form, self.take(struct.calcsize(form)))[0]
 
-    def counted(self, form):
+    def counted(self, form: str) -> bytes:
         """Bytes behind their length; a false length reads no more than the file holds."""
         return self.take(self.number(form))
 
-    def line(self):
+    def line(self) -> bytes:
         text = self.file.readline()
         if not text.endswith(b"\n"):
             raise CheckpointError("the pickle is cut short")
         return text[:-1]
 
     # --- stack ---
-    def push(self, value):
+    def push(self, value: Any) -> None:
         self.stack.append(value)
 
-    def has_top(self):
+    def has_top(self) -> bool:
         return len(self.stack) > (self.marks[-1] if self.marks else 0)
 
-    def top(self):
+    def top(self) -> Any:
         if not self.has_top():
             raise CheckpointError("the pickle takes a value that it has not made")
         return self.stack[-1]
 
-    def pop(self):
+    def pop(self) -> Any:
         value = self.top()
         del self.stack[-1]
         return value
 
-    def marked(self):
+    def marked(self) -> list[Any]:
         """The values above the last mark."""
         if not self.marks:
             raise CheckpointError("the pickle takes a mark that it has not set")
@@ -112,7 +127,7 @@ class Unpickler:
         del self.stack[at:]
         return values
 
-    def nested(self, made, parts):
+    def nested(self, made: Any, parts: Iterable[Any]) -> Any:
         """`made`, once it is known not to be nested too deeply; what has a depth is kept, so that no id is used twice."""
         depth = 1 + max((self.depths[id(p)][0] for p in parts if id(p) in self.depths), default=0)
         if depth > DEPTH:
@@ -121,59 +136,59 @@ class Unpickler:
         return made
 
     # --- instructions ---
-    def tuple_of(self, values):
+    def tuple_of(self, values: list[Any]) -> None:
         self.push(self.nested(tuple(values), values))
 
-    def tuple_of_last(self, count):
+    def tuple_of_last(self, count: int) -> None:
         values = [self.pop() for _ in range(count)]
         self.tuple_of(values[::-1])
 
-    def append(self, values):
+    def append(self, values: list[Any]) -> None:
         onto = self.top()
         if type(onto) is not list:
             raise CheckpointError(f"the pickle appends to a {type(onto).__name__}")
         onto.extend(values)
 
-    def set_items(self, values):
+    def set_items(self, values: list[Any]) -> None:
         into = self.top()
         if not isinstance(into, dict) or len(values) % 2:
             raise CheckpointError(f"the pickle sets items of a {type(into).__name__}")
         for key, value in zip(values[::2], values[1::2]):
             into[key] = value
 
-    def add_items(self, values):
+    def add_items(self, values: list[Any]) -> None:
         into = self.top()
         if type(into) is not set:
             raise CheckpointError(f"the pickle adds to a {type(into).__name__}")
         into.update(values)
 
-    def frozen(self):
+    def frozen(self) -> None:
         values = self.marked()
         self.push(self.nested(frozenset(values), values))
 
-    def dict_of_marked(self):
+    def dict_of_marked(self) -> None:
         values = self.marked()
         self.push({})
         self.set_items(values)
 
-    def remember(self, key):
+    def remember(self, key: int) -> None:
         self.memo[key] = self.top()
 
-    def recall(self, key):
+    def recall(self, key: int) -> None:
         if key not in self.memo:
             raise CheckpointError(f"the pickle reads place {key} of its memory, which is empty")
         self.push(self.memo[key])
 
-    def name(self, module, name):
+    def name(self, module: Any, name: Any) -> None:
         if not (isinstance(module, str) and isinstance(name, str)):
             raise CheckpointError("the pickle names something by what is no text")
         self.push(self.find(module, name))
 
-    def stack_global(self):
+    def stack_global(self) -> None:
         name, module = self.pop(), self.pop()
         self.name(module, name)
 
-    def reduce(self):
+    def reduce(self) -> None:
         arguments, function = self.pop(), self.pop()
         if type(arguments) is not tuple:
             raise CheckpointError("the pickle calls a function with what is no tuple")
@@ -183,7 +198,7 @@ class Unpickler:
             raise CheckpointError(f"the pickle calls {_called(function)}, which may be named but not called") from None
         self.push(self.nested((call or function)(*arguments), arguments))
 
-    def new_object(self, keywords):
+    def new_object(self, keywords: bool) -> None:
         kwargs = self.pop() if keywords else {}
         arguments, cls = self.pop(), self.pop()
         if not isinstance(cls, type) or not (cls in self.calls or self.instances(cls)):
@@ -194,7 +209,7 @@ class Unpickler:
             made = (self.calls[cls] or cls)(*arguments, **kwargs)
         self.push(self.nested(made, arguments))
 
-    def build(self):
+    def build(self) -> None:
         state, made = self.pop(), self.top()
         cls = type(made)
         # The state of a class or a function would change the library itself, for the whole process.
@@ -212,17 +227,17 @@ class Unpickler:
             for key, value in (slots or {}).items():
                 setattr(made, key, value)
 
-    def old_text(self, data):
+    def old_text(self, data: bytes) -> str | bytes:
         """A string of Python 2."""
         return data if self.encoding == "bytes" else data.decode(self.encoding)
 
-    def quoted(self):
+    def quoted(self) -> str | bytes:
         text = self.line()
         if len(text) < 2 or text[:1] != text[-1:] or text[:1] not in b"'\"":
             raise CheckpointError("the pickle has a string without quotes")
         return self.old_text(codecs.escape_decode(text[1:-1])[0])
 
-    def whole_number(self):
+    def whole_number(self) -> int | bool:
         text = self.line()
         return text == b"01" if text in (b"00", b"01") else int(text)
 
@@ -240,27 +255,27 @@ class Skimmer(Unpickler):
         persistent (function): a persistent id -> its value.
     """
 
-    def __init__(self, file, known, persistent):
+    def __init__(self, file: BinaryIO, known: dict[tuple[str, str], Any], persistent: Callable[[Any], Any]) -> None:
         super().__init__(file, lambda *name: known.get(name, _Nothing()), {}, None, persistent, "latin1")
 
-    def reduce(self):
+    def reduce(self) -> None:
         self.pop(), self.pop()
         self.push(_Nothing())
 
-    def new_object(self, keywords):
+    def new_object(self, keywords: bool) -> None:
         if keywords:
             self.pop()
         self.reduce()
 
-    def build(self):
+    def build(self) -> None:
         self.pop(), self.top()
 
-    def append(self, values):
+    def append(self, values: list[Any]) -> None:
         self.top()
 
     set_items = add_items = append
 
-    def frozen(self):
+    def frozen(self) -> None:
         self.marked()
         self.push(_Nothing())
 
@@ -344,7 +359,7 @@ _INSTRUCTIONS = {
 }
 
 
-def names_in(file):
+def names_in(file: BinaryIO) -> list[tuple[str, str]]:
     """The (module, name) pairs that a pickle names, in their order; nothing is built.
 
     Raises:

@@ -136,7 +136,8 @@ fn pass(request: Request) -> Result<Vec<Option<Tensor>>> {
         accumulate: request.accumulate || request.inputs.is_none(),
         captured: vec![None; inputs.len()],
     };
-    for (edge, grad) in request.roots {
+    for (i, (edge, grad)) in request.roots.into_iter().enumerate() {
+        let grad = fit(grad, &edge, None, i)?;
         pass.deliver(&edge, Some(grad))?;
     }
     while let Some(Turn(_, key)) = pass.heap.pop() {
@@ -305,17 +306,7 @@ fn evaluate(node: &Arc<Node>, grads: &[Option<Tensor>], wanted: u64) -> Result<G
         // What leads nowhere is still shown to the node's hooks.
         let Some(e) = edge else { continue };
         let Some(g) = grad.take() else { continue };
-        *grad = Some(match e {
-            Edge::Node(target, output) => match Node::of_ref(target).outputs.get(*output as usize) {
-                Some(f) => fit(g, (&f.shape, f.dtype, f.device), node, i)?,
-                None => g,
-            },
-            Edge::Leaf(to) => {
-                let leaf = to.leaf();
-                let dtype = leaf.grad_dtype().unwrap_or(g.dtype());
-                fit(g, (leaf.shape(), dtype, leaf.device()), node, i)?
-            }
-        });
+        *grad = Some(fit(g, e, Some(node), i)?);
     }
     Ok(results)
 }
@@ -341,30 +332,38 @@ fn needed(roots: &[(Edge, Tensor)], inputs: &[Edge]) -> NodeSet {
     out
 }
 
-/// Makes a gradient fit what it is the gradient of: sums broadcast dimensions, takes the real part, casts.
-fn fit(grad: Tensor, wanted: (&[usize], DType, Device), node: &Node, index: usize) -> Result<Tensor> {
+/// Makes a gradient fit what `edge` leads to: sums broadcast dimensions, takes the real part, casts. `maker`: the node that
+/// returned it; none where the caller gave it.
+fn fit(grad: Tensor, edge: &Edge, maker: Option<&Node>, index: usize) -> Result<Tensor> {
+    match edge {
+        Edge::Node(target, output) => match Node::of_ref(target).outputs.get(*output as usize) {
+            Some(f) => fit_to(grad, (&f.shape, f.dtype, f.device), maker, index),
+            None => Ok(grad),
+        },
+        Edge::Leaf(to) => {
+            let (leaf, own) = (to.leaf(), grad.dtype());
+            fit_to(grad, (leaf.shape(), leaf.grad_dtype().unwrap_or(own), leaf.device()), maker, index)
+        }
+    }
+}
+
+fn fit_to(grad: Tensor, wanted: (&[usize], DType, Device), maker: Option<&Node>, index: usize) -> Result<Tensor> {
     let (shape, dtype, device) = wanted;
     if grad.dtype() == dtype && grad.shape() == shape && grad.device() == device {
         return Ok(grad);
     }
+    let invalid = |problem: String| {
+        let returned = maker.map_or(String::new(), |node| format!("Function {} returned an ", node.name()));
+        Error::runtime(format!("{returned}invalid gradient at index {index} - {problem}"))
+    };
     let mut g = grad;
     if g.device() != device {
-        return Err(Error::runtime(format!(
-            "Function {} returned an invalid gradient at index {index} - expected device {} but got {}",
-            node.name(),
-            device,
-            g.device()
-        )));
+        return Err(invalid(format!("expected device {device} but got {}", g.device())));
     }
     if g.shape() != shape {
         let fits = crate::layout::broadcast(g.shape(), shape).is_ok_and(|s| s.as_slice() == g.shape());
         if !fits {
-            return Err(Error::runtime(format!(
-                "Function {} returned an invalid gradient at index {index} - got {} but expected shape compatible with {}",
-                node.name(),
-                Show(g.shape()),
-                Show(shape)
-            )));
+            return Err(invalid(format!("got {} but expected shape compatible with {}", Show(g.shape()), Show(shape))));
         }
         g = (kit().sum_to)(&g, shape)?;
     }

@@ -12,6 +12,7 @@ pub mod choose;
 pub mod combine;
 pub mod compare;
 pub mod complex;
+pub mod conv;
 pub mod copy;
 pub mod counts;
 pub mod create;
@@ -102,6 +103,8 @@ pub static OPS: &[&[&Op]] = &[
     combine::OPS,
     compare::OPS,
     complex::OPS,
+    conv::OPS,
+    conv::layers::OPS,
     counts::OPS,
     difference::OPS,
     distance::OPS,

@@ -1,6 +1,6 @@
 """Records the public names of PyTorch's namespaces: python tests/golden/record_names.py > tests/golden/names.json
 
-docs/coming_from_pytorch.md lists which of them are not here; tools/generate.py makes that list from this file.
+docs/absent.md lists which of them are not here; tools/generate.py makes that list from this file.
 """
 
 import json

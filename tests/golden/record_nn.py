@@ -76,6 +76,17 @@ CASES = [
     ("nn.SoftMarginLoss()", [[3, 4], [3, 4]]),
     ("nn.Embedding(5, 3)", ["classes"]),
     ("nn.Embedding(5, 3, padding_idx=1)", ["classes"]),
+    ("nn.Conv1d(2, 3, 2)", [[2, 2, 5]]),
+    ("nn.Conv1d(2, 3, 3, padding='same', padding_mode='circular')", [[2, 2, 5]]),
+    ("nn.Conv1d(2, 4, 2, stride=2, dilation=2, groups=2, bias=False)", [[2, 6]]),
+    ("nn.Conv2d(2, 3, (2, 3))", [[2, 2, 4, 5]]),
+    ("nn.Conv2d(4, 6, 3, stride=(2, 1), padding=1, dilation=(1, 2), groups=2)", [[2, 4, 5, 5]]),
+    ("nn.Conv2d(2, 2, 3, padding=(1, 2), padding_mode='reflect')", [[1, 2, 4, 4]]),
+    ("nn.Conv2d(2, 2, (3, 2), padding='same', padding_mode='replicate', bias=False)", [[1, 2, 4, 4]]),
+    ("nn.Conv3d(2, 2, 2, padding='valid')", [[1, 2, 3, 3, 3]]),
+    ("nn.ConvTranspose1d(2, 3, 3, stride=2, padding=1, output_padding=1)", [[2, 2, 4]]),
+    ("nn.ConvTranspose2d(4, 2, (2, 3), stride=2, groups=2, dilation=(2, 1), bias=False)", [[1, 4, 3, 2]]),
+    ("nn.ConvTranspose3d(2, 1, 2)", [[1, 2, 2, 3, 2]]),
     ("nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Sequential(nn.Linear(4, 2), nn.Sigmoid()))", [[2, 3]]),
 ]
 

@@ -161,6 +161,11 @@ NOT_ABOUT += [
     for op in ("cholesky_ex", "slogdet", "qr", "geqrf", "householder_product", "ormqr")
 ]
 
+NOT_ABOUT += [
+    ("edges", op, "special", "zeros of the padding meet infinite weights, which PyTorch's kernels leave out")
+    for op in ("convolution", "conv3d", "conv_transpose1d", "conv_transpose2d")
+]
+
 
 def not_about(name: str, leaf: str, text: str) -> str:
     """Why a property is not about a sample; empty if it is."""

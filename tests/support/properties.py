@@ -5,6 +5,7 @@ the sample is not counted; the CPU may refuse nothing, nor may the GPU in its co
 """
 
 import doctest
+import re
 
 import numpy as np
 
@@ -437,7 +438,14 @@ def errors(op: Op, device: str):
             # What the device finds is said by the kernel that found it: the class is PyTorch's, the words are its own.
             if not right_class or not (part in str(error) or no_overload or deferred):
                 problems.append(f"{text}: {name} with {part!r} is declared, got {type(error).__name__}: {error}")
+            if names_twice(str(error), op.public.split(".")[-1].strip("_")):
+                problems.append(f"{text}: the message names the op twice: {error}")
     return problems, count
+
+
+def names_twice(message: str, name: str) -> bool:
+    """Whether a message reads `op: op(): problem`."""
+    return bool(re.match(rf"[a-z.]*{re.escape(name)}_?: (torch\.)?{re.escape(name)}(?![A-Za-z0-9]|_[a-z])", message))
 
 
 def example(op: Op, device: str):

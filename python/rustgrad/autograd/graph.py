@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import weakref
 from typing import Any, NamedTuple
 
 from .. import _C
@@ -151,16 +152,24 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
         _C._disable_saved_tensors_hooks(before)
 
 
+class _Copy:
+    """What a saved tensor was; None once the block that it was saved in is over."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+
 class _MutationContext:
     """What `allow_mutation_on_saved_tensors` gives: `clear()` forgets the copies."""
 
     def __init__(self) -> None:
-        self.copies = []
+        # Weak: a graph that is released, or let go, lets go of its copies.
+        self.copies = weakref.WeakSet()
 
     def clear(self) -> None:
         """Frees the copies; graphs recorded in the block can then no longer be differentiated."""
-        for kept in self.copies:
-            kept.clear()
+        for copy in tuple(self.copies):
+            copy.tensor = None
         self.copies.clear()
 
 
@@ -183,16 +192,17 @@ def allow_mutation_on_saved_tensors() -> Iterator[_MutationContext]:
     context = _mutation.context = _MutationContext()
 
     def pack(t):
-        context.copies.append([t.clone()])
-        return context.copies[-1]
+        copy = _Copy(t.clone())
+        context.copies.add(copy)
+        return copy
 
-    def unpack(kept):
-        if not kept:
+    def unpack(copy):
+        if copy.tensor is None:
             raise AssertionError(
                 "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was "
                 "originally recorded."
             )
-        return kept[0]
+        return copy.tensor
 
     try:
         with saved_tensors_hooks(pack, unpack):

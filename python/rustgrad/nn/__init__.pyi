@@ -9,12 +9,18 @@ from rustgrad._C import Generator, Tensor, device as _device, dtype as _dtype
 from rustgrad._formats import layout as _layout, memory_format as _memory_format
 from rustgrad._typing import DeviceLike, Number
 
-__all__ = ['BCELoss', 'BCEWithLogitsLoss', 'Bilinear', 'Buffer', 'CELU', 'CrossEntropyLoss', 'Dropout', 'ELU', 'Embedding', 'Flatten', 'GELU', 'GLU', 'Hardshrink', 'Hardsigmoid', 'Hardswish', 'Hardtanh', 'HingeEmbeddingLoss', 'HuberLoss', 'Identity', 'KLDivLoss', 'L1Loss', 'LayerNorm', 'LeakyReLU', 'Linear', 'LogSigmoid', 'LogSoftmax', 'MSELoss', 'MarginRankingLoss', 'Mish', 'Module', 'Module', 'ModuleDict', 'ModuleList', 'NLLLoss', 'PReLU', 'Parameter', 'ParameterDict', 'ParameterList', 'PoissonNLLLoss', 'ReLU', 'ReLU6', 'SELU', 'Sequential', 'SiLU', 'Sigmoid', 'SmoothL1Loss', 'SoftMarginLoss', 'Softmax', 'Softmax2d', 'Softmin', 'Softplus', 'Softshrink', 'Softsign', 'Tanh', 'Tanhshrink', 'Threshold', 'Unflatten', 'functional', 'init', 'modules', 'parameter', 'utils']
+__all__ = ['BCELoss', 'BCEWithLogitsLoss', 'Bilinear', 'Buffer', 'CELU', 'Conv1d', 'Conv2d', 'Conv3d', 'ConvTranspose1d', 'ConvTranspose2d', 'ConvTranspose3d', 'CrossEntropyLoss', 'Dropout', 'ELU', 'Embedding', 'Flatten', 'GELU', 'GLU', 'Hardshrink', 'Hardsigmoid', 'Hardswish', 'Hardtanh', 'HingeEmbeddingLoss', 'HuberLoss', 'Identity', 'KLDivLoss', 'L1Loss', 'LayerNorm', 'LeakyReLU', 'Linear', 'LogSigmoid', 'LogSoftmax', 'MSELoss', 'MarginRankingLoss', 'Mish', 'Module', 'Module', 'ModuleDict', 'ModuleList', 'NLLLoss', 'PReLU', 'Parameter', 'ParameterDict', 'ParameterList', 'PoissonNLLLoss', 'ReLU', 'ReLU6', 'SELU', 'Sequential', 'SiLU', 'Sigmoid', 'SmoothL1Loss', 'SoftMarginLoss', 'Softmax', 'Softmax2d', 'Softmin', 'Softplus', 'Softshrink', 'Softsign', 'Tanh', 'Tanhshrink', 'Threshold', 'Unflatten', 'functional', 'init', 'modules', 'parameter', 'utils']
 from rustgrad.nn.modules.loss import BCELoss as BCELoss
 from rustgrad.nn.modules.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
 from rustgrad.nn.modules.linear import Bilinear as Bilinear
 from rustgrad.nn.parameter import Buffer as Buffer
 from rustgrad.nn.modules.activation import CELU as CELU
+from rustgrad.nn.modules.conv import Conv1d as Conv1d
+from rustgrad.nn.modules.conv import Conv2d as Conv2d
+from rustgrad.nn.modules.conv import Conv3d as Conv3d
+from rustgrad.nn.modules.conv import ConvTranspose1d as ConvTranspose1d
+from rustgrad.nn.modules.conv import ConvTranspose2d as ConvTranspose2d
+from rustgrad.nn.modules.conv import ConvTranspose3d as ConvTranspose3d
 from rustgrad.nn.modules.loss import CrossEntropyLoss as CrossEntropyLoss
 from rustgrad.nn.modules.dropout import Dropout as Dropout
 from rustgrad.nn.modules.activation import ELU as ELU

@@ -9,7 +9,7 @@ from rustgrad._C import Generator, Tensor, device as _device, dtype as _dtype
 from rustgrad._formats import layout as _layout, memory_format as _memory_format
 from rustgrad._typing import DeviceLike, Number
 
-__all__ = ['bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'celu', 'cosine_similarity', 'cross_entropy', 'dropout', 'elu', 'embedding', 'gelu', 'glu', 'hardshrink', 'hardsigmoid', 'hardswish', 'hardtanh', 'hinge_embedding_loss', 'huber_loss', 'kl_div', 'l1_loss', 'layer_norm', 'leaky_relu', 'legacy_reduction', 'linear', 'log_softmax', 'logsigmoid', 'margin_ranking_loss', 'mish', 'mse_loss', 'nll_loss', 'normalize', 'one_hot', 'pad', 'pdist', 'poisson_nll_loss', 'prelu', 'relu', 'relu6', 'selu', 'sigmoid', 'sigmoid_', 'silu', 'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'softmin', 'softplus', 'softshrink', 'softsign', 'tanh', 'tanh_', 'tanhshrink', 'threshold']
+__all__ = ['bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'celu', 'conv1d', 'conv2d', 'conv3d', 'conv_transpose1d', 'conv_transpose2d', 'conv_transpose3d', 'cosine_similarity', 'cross_entropy', 'dropout', 'elu', 'embedding', 'gelu', 'glu', 'hardshrink', 'hardsigmoid', 'hardswish', 'hardtanh', 'hinge_embedding_loss', 'huber_loss', 'kl_div', 'l1_loss', 'layer_norm', 'leaky_relu', 'legacy_reduction', 'linear', 'log_softmax', 'logsigmoid', 'margin_ranking_loss', 'mish', 'mse_loss', 'nll_loss', 'normalize', 'one_hot', 'pad', 'pdist', 'poisson_nll_loss', 'prelu', 'relu', 'relu6', 'selu', 'sigmoid', 'sigmoid_', 'silu', 'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'softmin', 'softplus', 'softshrink', 'softsign', 'tanh', 'tanh_', 'tanhshrink', 'threshold']
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x1^T A x2 + b for each of the `weight.size(0)` matrices A; inputs `(*, in1)` and `(*, in2)`."""
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
@@ -20,6 +20,30 @@ def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """`x` where positive, else `alpha * (exp(x / alpha) - 1)`. arXiv:1704.07483."""
 def celu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """`x` where positive, else `alpha * (exp(x / alpha) - 1)`. arXiv:1704.07483."""
+@overload
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1) -> Tensor:
+    """Cross-correlation of an input [batch, channels, ..], or one without the batch, with a weight [filters, channels / groups, ..]: the sums of products with the kernel at each place. Zeros are padded to both ends of the inner dimensions. The size of a result is `(n + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1`."""
+@overload
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _str = 'valid', dilation: _int | Sequence[_int] = 1, groups: _int = 1) -> Tensor:
+    """The same with the padding by its name: 'valid' is none, 'same' gives a result of the input's size."""
+@overload
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1) -> Tensor:
+    """Cross-correlation of an input [batch, channels, ..], or one without the batch, with a weight [filters, channels / groups, ..]: the sums of products with the kernel at each place. Zeros are padded to both ends of the inner dimensions. The size of a result is `(n + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1`."""
+@overload
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _str = 'valid', dilation: _int | Sequence[_int] = 1, groups: _int = 1) -> Tensor:
+    """The same with the padding by its name: 'valid' is none, 'same' gives a result of the input's size."""
+@overload
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1) -> Tensor:
+    """Cross-correlation of an input [batch, channels, ..], or one without the batch, with a weight [filters, channels / groups, ..]: the sums of products with the kernel at each place. Zeros are padded to both ends of the inner dimensions. The size of a result is `(n + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1`."""
+@overload
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _str = 'valid', dilation: _int | Sequence[_int] = 1, groups: _int = 1) -> Tensor:
+    """The same with the padding by its name: 'valid' is none, 'same' gives a result of the input's size."""
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1) -> Tensor:
+    """The transpose of a convolution, as its gradient by the input is: of an input [batch, channels, ..], or one without the batch, with a weight [channels, filters / groups, ..]. The size of a result is `(n - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1`."""
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1) -> Tensor:
+    """The transpose of a convolution, as its gradient by the input is: of an input [batch, channels, ..], or one without the batch, with a weight [channels, filters / groups, ..]. The size of a result is `(n - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1`."""
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1) -> Tensor:
+    """The transpose of a convolution, as its gradient by the input is: of an input [batch, channels, ..], or one without the batch, with a weight [channels, filters / groups, ..]. The size of a result is `(n - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1`."""
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
     """`x1 . x2 / (|x1| |x2|)` along a dimension; each norm counts as no less than `eps`. Broadcasts."""
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean', label_smoothing: _float = 0.0) -> Tensor:

@@ -1,10 +1,21 @@
 """How a difference reads: how many elements, and where the greatest differences are."""
 
+from __future__ import annotations
+
 from .. import _base
 from .._functions import unravel_index
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
-def scalar_mismatch(actual, expected, *, rtol, atol, identifier=None):
+    from .._C import Tensor
+
+
+def scalar_mismatch(
+    actual: Any, expected: Any, *, rtol: float, atol: float, identifier: str | Callable[[str], str] | None = None
+) -> str:
     """The message for two numbers."""
     difference = abs(actual - expected)
     relative = float("inf") if expected == 0 else difference / abs(expected)
@@ -16,7 +27,15 @@ def scalar_mismatch(actual, expected, *, rtol, atol, identifier=None):
     )
 
 
-def tensor_mismatch(actual, expected, matches, *, rtol, atol, identifier=None):
+def tensor_mismatch(
+    actual: Any,
+    expected: Any,
+    matches: Tensor,
+    *,
+    rtol: float,
+    atol: float,
+    identifier: str | Callable[[str], str] | None = None,
+) -> str:
     """The message for two tensors of one shape; `matches` says which elements are close."""
     total = matches.numel()
     wrong = total - int(matches.sum())

@@ -4,12 +4,21 @@ A pair refuses inputs of another kind with `UnsupportedInputs`, and reports a di
 in which item of nested containers it was found.
 """
 
+from __future__ import annotations
+
 import cmath
 import sys
 
 from .. import _base
 from .._base import Tensor, isclose, promote_types
 from ._messages import scalar_mismatch, tensor_mismatch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from .._C import dtype
 
 _PRECISIONS = {
     _base.float16: (1e-3, 1e-5),
@@ -30,13 +39,13 @@ class UnsupportedInputs(Exception):
 class ErrorMeta(Exception):
     """A difference: the class and the words of the error, and the keys that lead to the item."""
 
-    def __init__(self, type, msg, *, id=()):
+    def __init__(self, type: type[Exception], msg: str, *, id: tuple[Any, ...] = ()) -> None:
         super().__init__(f"{type.__name__}: {msg}")
         self.type = type
         self.msg = msg
         self.id = id
 
-    def to_error(self, msg=None):
+    def to_error(self, msg: str | Callable[[str], str] | None = None) -> Exception:
         """The exception for the caller; `msg` replaces the words, or changes them if it is callable."""
         if not isinstance(msg, str):
             words = self.msg
@@ -46,12 +55,14 @@ class ErrorMeta(Exception):
         return self.type(msg)
 
 
-def item(id):
+def item(id: tuple[Any, ...]) -> str:
     """`[0]['a']`: where an item is."""
     return "".join(f"[{key!r}]" for key in id)
 
 
-def default_tolerances(*inputs, dtype_precisions=None):
+def default_tolerances(
+    *inputs: Any, dtype_precisions: dict[dtype, tuple[float, float]] | None = None
+) -> tuple[float, float]:
     """(rtol, atol) for tensors or dtypes: the loosest of theirs, zero for integers and bools.
 
     Raises:
@@ -65,7 +76,9 @@ def default_tolerances(*inputs, dtype_precisions=None):
     return max(rtol for rtol, _ in found), max(atol for _, atol in found)
 
 
-def get_tolerances(*inputs, rtol, atol, id=()):
+def get_tolerances(
+    *inputs: Any, rtol: float | None, atol: float | None, id: tuple[Any, ...] = ()
+) -> tuple[float, float]:
     """Those given, both or none, else the defaults of the inputs."""
     if (rtol is None) != (atol is None):
         missing = "rtol" if rtol is None else "atol"
@@ -87,7 +100,7 @@ class Pair:
     All options of a comparison are given to every pair; it takes those that it knows.
     """
 
-    def __init__(self, actual, expected, *, id=(), **unknown_parameters):
+    def __init__(self, actual: Any, expected: Any, *, id: tuple[Any, ...] = (), **unknown_parameters: Any) -> None:
         self.actual = actual
         self.expected = expected
         self.id = id
@@ -105,15 +118,15 @@ class Pair:
     def _fail(self, type, msg, *, id=()):
         raise ErrorMeta(type, msg, id=id or getattr(self, "id", ()))
 
-    def compare(self):
+    def compare(self) -> None:
         """Raises an `ErrorMeta` where the two values differ."""
         raise NotImplementedError(f"{type(self).__name__}.compare is not defined")
 
-    def extra_repr(self):
+    def extra_repr(self) -> Sequence[str | tuple[str, Any]]:
         """Names of attributes, or (name, value), that the printed form shows."""
         return []
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         shown = [("id", self.id), ("actual", self.actual), ("expected", self.expected)]
         shown += [(x, getattr(self, x)) if isinstance(x, str) else x for x in self.extra_repr()]
         return "\n".join([f"{type(self).__name__}(", *(f"    {name}={value!s}," for name, value in shown), ")"])
@@ -122,7 +135,7 @@ class Pair:
 class ObjectPair(Pair):
     """Values of any kind, compared by `==`."""
 
-    def compare(self):
+    def compare(self) -> None:
         try:
             equal = self.actual == self.expected
         except Exception as error:
@@ -135,12 +148,12 @@ class ObjectPair(Pair):
 class NonePair(Pair):
     """None and anything: only None equals it."""
 
-    def __init__(self, actual, expected, **other_parameters):
+    def __init__(self, actual: Any, expected: Any, **other_parameters: Any) -> None:
         if actual is not None and expected is not None:
             self._inputs_not_supported()
         super().__init__(actual, expected, **other_parameters)
 
-    def compare(self):
+    def compare(self) -> None:
         if self.actual is not self.expected:
             self._fail(AssertionError, f"None mismatch: {self.actual} is not {self.expected}")
 
@@ -148,11 +161,11 @@ class NonePair(Pair):
 class BooleanPair(Pair):
     """Two bools of Python or NumPy."""
 
-    def __init__(self, actual, expected, *, id=(), **other_parameters):
+    def __init__(self, actual: Any, expected: Any, *, id: tuple[Any, ...] = (), **other_parameters: Any) -> None:
         self._check_inputs_isinstance(actual, expected, cls=(bool, *_numpy("bool_")))
         super().__init__(bool(actual), bool(expected), id=id, **other_parameters)
 
-    def compare(self):
+    def compare(self) -> None:
         if self.actual is not self.expected:
             self._fail(AssertionError, f"Booleans mismatch: {self.actual} is not {self.expected}")
 
@@ -164,8 +177,17 @@ class NumberPair(Pair):
     _NUMBER_TYPES = tuple(_TYPE_TO_DTYPE)
 
     def __init__(
-        self, actual, expected, *, id=(), rtol=None, atol=None, equal_nan=False, check_dtype=False, **other_parameters
-    ):
+        self,
+        actual: Any,
+        expected: Any,
+        *,
+        id: tuple[Any, ...] = (),
+        rtol: float | None = None,
+        atol: float | None = None,
+        equal_nan: bool = False,
+        check_dtype: bool = False,
+        **other_parameters: Any,
+    ) -> None:
         self._check_inputs_isinstance(actual, expected, cls=(*self._NUMBER_TYPES, *_numpy("number")))
         actual, expected = (v.item() if isinstance(v, _numpy("number")) else v for v in (actual, expected))
         super().__init__(actual, expected, id=id, **other_parameters)
@@ -174,7 +196,7 @@ class NumberPair(Pair):
         self.equal_nan = equal_nan
         self.check_dtype = check_dtype
 
-    def compare(self):
+    def compare(self) -> None:
         actual, expected = self.actual, self.expected
         if self.check_dtype and type(actual) is not type(expected):
             self._fail(AssertionError, f"The (d)types do not match: {type(actual)} != {type(expected)}.")
@@ -184,7 +206,7 @@ class NumberPair(Pair):
         if not (cmath.isfinite(difference) and difference <= self.atol + self.rtol * abs(expected)):
             self._fail(AssertionError, scalar_mismatch(actual, expected, rtol=self.rtol, atol=self.atol))
 
-    def extra_repr(self):
+    def extra_repr(self) -> Sequence[str | tuple[str, Any]]:
         return ("rtol", "atol", "equal_nan", "check_dtype")
 
 
@@ -197,20 +219,20 @@ class TensorLikePair(Pair):
 
     def __init__(
         self,
-        actual,
-        expected,
+        actual: Any,
+        expected: Any,
         *,
-        id=(),
-        allow_subclasses=True,
-        rtol=None,
-        atol=None,
-        equal_nan=False,
-        check_device=True,
-        check_dtype=True,
-        check_layout=True,
-        check_stride=False,
-        **other_parameters,
-    ):
+        id: tuple[Any, ...] = (),
+        allow_subclasses: bool = True,
+        rtol: float | None = None,
+        atol: float | None = None,
+        equal_nan: bool = False,
+        check_device: bool = True,
+        check_dtype: bool = True,
+        check_layout: bool = True,
+        check_stride: bool = False,
+        **other_parameters: Any,
+    ) -> None:
         related = isinstance(actual, type(expected)) or isinstance(expected, type(actual))
         if not related or (not allow_subclasses and type(actual) is not type(expected)):
             self._inputs_not_supported()
@@ -231,7 +253,7 @@ class TensorLikePair(Pair):
         except Exception:
             self._inputs_not_supported()
 
-    def compare(self):
+    def compare(self) -> None:
         self._compare_attributes(self.actual, self.expected)
         if "meta" in (self.actual.device.type, self.expected.device.type):
             return
@@ -268,5 +290,5 @@ class TensorLikePair(Pair):
             self._fail(AssertionError, scalar_mismatch(actual.item(), expected.item(), **tolerances))
         self._fail(AssertionError, tensor_mismatch(actual, expected, matches, **tolerances))
 
-    def extra_repr(self):
+    def extra_repr(self) -> Sequence[str | tuple[str, Any]]:
         return ("rtol", "atol", "equal_nan", "check_device", "check_dtype", "check_layout", "check_stride")

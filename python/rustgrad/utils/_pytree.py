@@ -3,6 +3,8 @@
 A leaf is what is no container; None is one. What counts as a container stands in `_pytree_nodes`.
 """
 
+from __future__ import annotations
+
 import functools
 import types
 import warnings
@@ -35,6 +37,11 @@ from ._pytree_spec import (
     treespec_loads,
     treespec_tuple,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
 
 __all__ = [
     "BUILTIN_TYPES",
@@ -89,12 +96,12 @@ _is_namedtuple_instance = is_namedtuple_instance
 _get_node_type = node_type
 
 
-def tree_is_leaf(tree, is_leaf=None):
+def tree_is_leaf(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Whether `tree` is no container, or `is_leaf` says that it counts as a leaf."""
     return (is_leaf is not None and is_leaf(tree)) or node_type(tree) not in SUPPORTED_NODES
 
 
-def tree_flatten(tree, is_leaf=None):
+def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
     """(list of leaves, structure)."""
     leaves = []
 
@@ -110,7 +117,7 @@ def tree_flatten(tree, is_leaf=None):
     return leaves, spec
 
 
-def tree_unflatten(leaves, treespec):
+def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
     """The containers of a structure again, with these leaves.
 
     Raises:
@@ -121,7 +128,7 @@ def tree_unflatten(leaves, treespec):
     return treespec.unflatten(leaves)
 
 
-def tree_iter(tree, is_leaf=None):
+def tree_iter(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Iterator[Any]:
     """The leaves one after another."""
     if tree_is_leaf(tree, is_leaf):
         yield tree
@@ -131,17 +138,17 @@ def tree_iter(tree, is_leaf=None):
         yield from tree_iter(child, is_leaf)
 
 
-def tree_leaves(tree, is_leaf=None):
+def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
     """The list of leaves."""
     return list(tree_iter(tree, is_leaf))
 
 
-def tree_structure(tree, is_leaf=None):
+def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
     """The structure alone."""
     return tree_flatten(tree, is_leaf)[1]
 
 
-def arg_tree_leaves(*args, **kwargs):
+def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
     """The leaves of all arguments."""
     return [leaf for arg in (*args, *kwargs.values()) for leaf in tree_iter(arg)]
 
@@ -151,7 +158,7 @@ def _columns(tree, rests, is_leaf):
     return spec, [leaves, *(spec.flatten_up_to(rest) for rest in rests)]
 
 
-def tree_map(func, tree, *rests, is_leaf=None):
+def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """The same containers with `func(leaf, ..)` for leaves; `rests` have the structure of `tree` or go deeper.
 
     Raises:
@@ -161,7 +168,7 @@ def tree_map(func, tree, *rests, is_leaf=None):
     return spec.unflatten([func(*row) for row in zip(*columns, strict=True)])
 
 
-def tree_map_(func, tree, *rests, is_leaf=None):
+def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """Calls `func(leaf, ..)` for every leaf and gives `tree` back."""
     _, columns = _columns(tree, rests, is_leaf)
     for row in zip(*columns, strict=True):
@@ -177,7 +184,9 @@ def _predicate(kinds):
     raise TypeError("Argument must be a type, a tuple of types, or a callable.")
 
 
-def map_only(type_or_types_or_pred, /):
+def map_only(
+    type_or_types_or_pred: type | tuple[type, ...] | types.UnionType | Callable[[Any], bool], /
+) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
     """A decorator: the function is called for values of these types alone, others stay as they are."""
     wanted = _predicate(type_or_types_or_pred)
 
@@ -191,33 +200,57 @@ def map_only(type_or_types_or_pred, /):
     return decorate
 
 
-def tree_map_only(type_or_types_or_pred, /, func, tree, is_leaf=None):
+def tree_map_only(
+    type_or_types_or_pred: type | tuple[type, ...] | types.UnionType | Callable[[Any], bool],
+    /,
+    func: Callable[..., Any],
+    tree: Any,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> Any:
     """`tree_map` where leaves are of these types, or fulfil the predicate; other leaves stay."""
     return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
-def tree_map_only_(type_or_types_or_pred, /, func, tree, is_leaf=None):
+def tree_map_only_(
+    type_or_types_or_pred: type | tuple[type, ...] | types.UnionType | Callable[[Any], bool],
+    /,
+    func: Callable[..., Any],
+    tree: Any,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> Any:
     """`tree_map_` where leaves are of these types, or fulfil the predicate."""
     return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
-def tree_all(pred, tree, is_leaf=None):
+def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Whether all leaves fulfil `pred`."""
     return all(map(pred, tree_iter(tree, is_leaf)))
 
 
-def tree_any(pred, tree, is_leaf=None):
+def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Whether a leaf fulfils `pred`."""
     return any(map(pred, tree_iter(tree, is_leaf)))
 
 
-def tree_all_only(type_or_types_or_pred, /, pred, tree, is_leaf=None):
+def tree_all_only(
+    type_or_types_or_pred: type | tuple[type, ...] | types.UnionType | Callable[[Any], bool],
+    /,
+    pred: Callable[[Any], bool],
+    tree: Any,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> bool:
     """Whether all leaves of these types fulfil `pred`."""
     wanted = _predicate(type_or_types_or_pred)
     return all(pred(x) for x in tree_iter(tree, is_leaf) if wanted(x))
 
 
-def tree_any_only(type_or_types_or_pred, /, pred, tree, is_leaf=None):
+def tree_any_only(
+    type_or_types_or_pred: type | tuple[type, ...] | types.UnionType | Callable[[Any], bool],
+    /,
+    pred: Callable[[Any], bool],
+    tree: Any,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> bool:
     """Whether a leaf of these types fulfils `pred`."""
     wanted = _predicate(type_or_types_or_pred)
     return any(pred(x) for x in tree_iter(tree, is_leaf) if wanted(x))
@@ -237,7 +270,9 @@ def _paths(tree, is_leaf, path=()):
         yield from _paths(child, is_leaf, (*path, key))
 
 
-def tree_flatten_with_path(tree, is_leaf=None):
+def tree_flatten_with_path(
+    tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[tuple[tuple[Any, ...], Any]], TreeSpec]:
     """(list of (path, leaf), structure); a path is a tuple of keys, which `keystr` writes out.
 
     Raises:
@@ -246,24 +281,26 @@ def tree_flatten_with_path(tree, is_leaf=None):
     return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
-def tree_leaves_with_path(tree, is_leaf=None):
+def tree_leaves_with_path(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[tuple[tuple[Any, ...], Any]]:
     """The list of (path, leaf)."""
     return list(_paths(tree, is_leaf))
 
 
-def tree_map_with_path(func, tree, *rests, is_leaf=None):
+def tree_map_with_path(
+    func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> Any:
     """`tree_map` with `func(path, leaf, ..)`."""
     spec, columns = _columns(tree, rests, is_leaf)
     paths = [path for path, _ in _paths(tree, is_leaf)]
     return spec.unflatten([func(*row) for row in zip(paths, *columns, strict=True)])
 
 
-def keystr(kp):
+def keystr(kp: Iterable[Any]) -> str:
     """A path as Python writes it: `['a'][0].x`."""
     return "".join(str(key) for key in kp)
 
 
-def key_get(obj, kp):
+def key_get(obj: Any, kp: Iterable[Any]) -> Any:
     """What stands in `obj` at a path."""
     return functools.reduce(lambda value, key: key.get(value), kp, obj)
 
@@ -275,7 +312,7 @@ class _Asterisk(str):
         return "*"
 
 
-def treespec_pprint(treespec):
+def treespec_pprint(treespec: TreeSpec) -> str:
     """A structure as Python writes containers, with asterisks for leaves."""
     expect_spec(treespec)
     return repr(treespec.unflatten([_Asterisk("*")] * treespec.num_leaves))

@@ -3,6 +3,8 @@
 A container is taken apart into its children and a context, from which it can be built again.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import importlib
 from collections import OrderedDict, defaultdict, deque, namedtuple
@@ -11,16 +13,21 @@ from typing import NamedTuple
 from .. import return_types
 from .._base import Size
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
 
 class SequenceKey(NamedTuple):
     """The step from a sequence to one of its items."""
 
     idx: int
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"[{self.idx!r}]"
 
-    def get(self, sequence):
+    def get(self, sequence: Any) -> Any:
         """The item."""
         return sequence[self.idx]
 
@@ -30,10 +37,10 @@ class MappingKey(NamedTuple):
 
     key: object
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"[{self.key!r}]"
 
-    def get(self, mapping):
+    def get(self, mapping: Any) -> Any:
         """The value."""
         return mapping[self.key]
 
@@ -43,10 +50,10 @@ class GetAttrKey(NamedTuple):
 
     name: str
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f".{self.name}"
 
-    def get(self, obj):
+    def get(self, obj: object) -> Any:
         """The attribute."""
         return getattr(obj, self.name)
 
@@ -68,15 +75,15 @@ SERIALIZED_TYPE_TO_PYTHON_TYPE = {}
 
 
 def register_pytree_node(
-    cls,
-    flatten_fn,
-    unflatten_fn,
+    cls: type,
+    flatten_fn: Callable[[Any], tuple[Iterable[Any], Any]],
+    unflatten_fn: Callable[[Any, Any], Any],
     *,
-    serialized_type_name=None,
-    to_dumpable_context=None,
-    from_dumpable_context=None,
-    flatten_with_keys_fn=None,
-):
+    serialized_type_name: str | None = None,
+    to_dumpable_context: Callable[[Any], Any] | None = None,
+    from_dumpable_context: Callable[[Any], Any] | None = None,
+    flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[Any, Any]], Any]] | None = None,
+) -> None:
     """Makes a class a container.
 
     Args:
@@ -110,7 +117,13 @@ def register_pytree_node(
 _private_register_pytree_node = register_pytree_node
 
 
-def register_dataclass(cls, *, field_names=None, drop_field_names=None, serialized_type_name=None):
+def register_dataclass(
+    cls: type,
+    *,
+    field_names: Sequence[str] | None = None,
+    drop_field_names: Sequence[str] | None = None,
+    serialized_type_name: str | None = None,
+) -> None:
     """Makes a dataclass a container of its fields.
 
     Args:
@@ -161,7 +174,7 @@ def register_dataclass(cls, *, field_names=None, drop_field_names=None, serializ
     )
 
 
-def register_constant(cls):
+def register_constant(cls: type) -> None:
     """Makes objects of a class containers without children: they are part of the structure, compared by `==`.
 
     Raises:
@@ -174,12 +187,12 @@ def register_constant(cls):
     register_pytree_node(cls, lambda obj: ([], obj), lambda _, obj: obj, flatten_with_keys_fn=lambda obj: ([], obj))
 
 
-def is_namedtuple(obj):
+def is_namedtuple(obj: object) -> bool:
     """Whether it is a named tuple, or a class of them."""
     return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
 
 
-def is_namedtuple_class(cls):
+def is_namedtuple_class(cls: object) -> bool:
     """Whether it is a subclass of tuple with `_fields`, `_make` and `_asdict`."""
     return (
         isinstance(cls, type)
@@ -191,12 +204,12 @@ def is_namedtuple_class(cls):
     )
 
 
-def is_namedtuple_instance(obj):
+def is_namedtuple_instance(obj: object) -> bool:
     """Whether it is a named tuple."""
     return is_namedtuple_class(type(obj))
 
 
-def node_type(tree):
+def node_type(tree: object) -> Any:
     """What `tree` is registered as; its own class where that is a leaf."""
     cls = type(tree)
     # Subclasses of named tuples are such; of other containers they are leaves.

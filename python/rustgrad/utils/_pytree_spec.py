@@ -1,5 +1,7 @@
 """`TreeSpec`: the structure of nested containers without their leaves, and its form in JSON."""
 
+from __future__ import annotations
+
 import json
 import warnings
 from collections import defaultdict, deque
@@ -12,11 +14,16 @@ from ._pytree_nodes import (
     node_type,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
 
 class TreeSpec:
     """A node: the class of a container, its context, and the structures of its children. A leaf has no class."""
 
-    def __init__(self, type, context=None, children_specs=()):
+    def __init__(self, type: Any, context: Any = None, children_specs: Iterable[TreeSpec] = ()) -> None:
         self.type = type
         self._context = context
         self._children = list(children_specs)
@@ -25,12 +32,12 @@ class TreeSpec:
         self.num_nodes = 1 + sum(c.num_nodes for c in self._children)
 
     @property
-    def context(self):
+    def context(self) -> Any:
         """What the class needs beside the children to be built again: keys, a maximal length."""
         return self._context
 
     @property
-    def children_specs(self):
+    def children_specs(self) -> list[TreeSpec]:
         """Deprecated: `children()`."""
         warnings.warn(
             "`treespec.children_specs` is deprecated. Use `treespec.child(index)` to access a single child, or "
@@ -40,24 +47,24 @@ class TreeSpec:
         )
         return self._children
 
-    def is_leaf(self):
+    def is_leaf(self) -> bool:
         """Whether it stands for one leaf."""
         return self.type is None
 
-    def children(self):
+    def children(self) -> list[TreeSpec]:
         """The structures of the children."""
         return self._children.copy()
 
-    def child(self, index):
+    def child(self, index: int) -> TreeSpec:
         """The structure of one child."""
         return self._children[index]
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, TreeSpec):
             return NotImplemented
         return (self.type, self._context, self._children) == (other.type, other._context, other._children)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         keys = self._context
         if self.type is defaultdict:
             keys = (keys[0], tuple(keys[1]))
@@ -67,14 +74,14 @@ class TreeSpec:
             keys = None
         return hash((self.type, keys, tuple(self._children)))
 
-    def __repr__(self, indent=0):
+    def __repr__(self, indent: int = 0) -> str:
         if self.is_leaf():
             return "*"
         indent += 2
         children = f",\n{' ' * indent}".join(c.__repr__(indent) for c in self._children)
         return f"TreeSpec({self.type.__name__}, {self._context}, [{children}])"
 
-    def unflatten(self, leaves):
+    def unflatten(self, leaves: Iterable[Any]) -> Any:
         """The containers again, with these leaves.
 
         Raises:
@@ -94,7 +101,7 @@ class TreeSpec:
         children = [child._build(leaves) for child in self._children]
         return SUPPORTED_NODES[self.type].unflatten_fn(children, self._context)
 
-    def flatten_up_to(self, tree):
+    def flatten_up_to(self, tree: Any) -> list[Any]:
         """What stands in `tree` where this structure has its leaves.
 
         Dictionaries of all kinds fit each other; elsewhere class, length and context must be equal.
@@ -137,30 +144,32 @@ class TreeSpec:
 class LeafSpec(TreeSpec):
     """The structure of one leaf; `TreeSpec.is_leaf` says what is such."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(None)
 
 
 _LEAF = LeafSpec()
 
 
-def treespec_leaf():
+def treespec_leaf() -> TreeSpec:
     """The structure of one leaf."""
     return _LEAF
 
 
-def treespec_tuple(iterable=(), /):
+def treespec_tuple(iterable: Iterable[TreeSpec] = (), /) -> TreeSpec:
     """The structure of a tuple of these."""
     return TreeSpec(tuple, None, list(iterable))
 
 
-def treespec_dict(mapping=(), /, **kwargs):
+def treespec_dict(
+    mapping: Mapping[Any, TreeSpec] | Iterable[tuple[Any, TreeSpec]] = (), /, **kwargs: TreeSpec
+) -> TreeSpec:
     """The structure of a dictionary of these."""
     specs = dict(mapping, **kwargs)
     return TreeSpec(dict, list(specs), list(specs.values()))
 
 
-def expect_spec(value):
+def expect_spec(value: object) -> None:
     """Raises a TypeError where `value` is no structure."""
     if not isinstance(value, TreeSpec):
         raise TypeError(f"Expected `treespec` to be an instance of PyTreeSpec but got item of type {type(value)}.")
@@ -199,7 +208,7 @@ def _from_json(data):
     return TreeSpec(cls, read(data["context"]), [_from_json(child) for child in data["children_spec"]])
 
 
-def treespec_dumps(treespec, protocol=None):
+def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
     """A structure as text: JSON, of PyTorch's form (protocol 1).
 
     Raises:
@@ -212,7 +221,7 @@ def treespec_dumps(treespec, protocol=None):
     return json.dumps((1, _to_json(treespec)))
 
 
-def treespec_loads(serialized):
+def treespec_loads(serialized: str | bytes) -> TreeSpec:
     """The structure that `treespec_dumps` wrote."""
     protocol, data = json.loads(serialized)
     if protocol != 1:

@@ -4,7 +4,7 @@
 //! f64 rounds to what the narrow type gives, so one rule serves them all.
 
 use crate::cpu::arith::{greater, lesser};
-use crate::dtype::{DType, Element, Scalar, c128};
+use crate::dtype::{DType, Element, Scalar, c64, c128};
 use crate::kinds::ScatterMode;
 
 impl ScatterMode {
@@ -34,14 +34,26 @@ pub(super) trait Combine: Copy + Sync {
     fn real(self, a: f64, b: f64) -> f64;
     fn int(self, a: i64, b: i64) -> i64;
     fn complex(self, a: c128, b: c128) -> c128;
+    /// The same of two complex64, which the elementwise ops round at each step.
+    #[inline(always)]
+    fn single(self, a: c64, b: c64) -> c64 {
+        let z = self.complex(c128::new(a.re.into(), a.im.into()), c128::new(b.re.into(), b.im.into()));
+        c64::new(z.re as f32, z.im as f32)
+    }
     /// Combines two elements; bools are the integers 0 and 1.
     #[inline(always)]
     fn combine<T: Element>(self, a: T, b: T) -> T {
         T::from_scalar(match (a.to_scalar(), b.to_scalar()) {
             (Scalar::Float(x), Scalar::Float(y)) => Scalar::Float(self.real(x, y)),
             (Scalar::Complex(..), _) => {
-                let z = self.complex(a.to_scalar().to_c128(), b.to_scalar().to_c128());
-                Scalar::Complex(z.re, z.im)
+                let (a, b) = (a.to_scalar().to_c128(), b.to_scalar().to_c128());
+                if T::DTYPE == DType::C64 {
+                    let z = self.single(c64::new(a.re as f32, a.im as f32), c64::new(b.re as f32, b.im as f32));
+                    Scalar::Complex(z.re.into(), z.im.into())
+                } else {
+                    let z = self.complex(a, b);
+                    Scalar::Complex(z.re, z.im)
+                }
             }
             (x, y) => Scalar::Int(self.int(x.to_i64(), y.to_i64())),
         })
@@ -96,6 +108,10 @@ impl Combine for Mul {
     }
     #[inline(always)]
     fn complex(self, a: c128, b: c128) -> c128 {
+        a * b
+    }
+    #[inline(always)]
+    fn single(self, a: c64, b: c64) -> c64 {
         a * b
     }
 }

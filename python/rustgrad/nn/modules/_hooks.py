@@ -7,10 +7,12 @@ without hooks pays for one check.
 from __future__ import annotations
 
 import warnings
-from collections import OrderedDict
 
 from ..._base import Tensor
 from ...utils.hooks import BackwardHook, RemovableHandle
+
+# Hooks of the process stand in `module` under PyTorch's names. They are read there at each call: programs replace the tables.
+from . import module as process
 from ._state import _WrappedHook
 
 TYPE_CHECKING = False
@@ -19,25 +21,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class _Globals:
-    """Hooks that run for every module of the process."""
-
-    forward_pre = OrderedDict()
-    forward = OrderedDict()
-    forward_with_kwargs = OrderedDict()
-    forward_always = OrderedDict()
-    backward_pre = OrderedDict()
-    backward = OrderedDict()
-    backward_is_full = None
-
-
 _MIXED = "Cannot use both regular backward hooks and full backward hooks {}. Please use only one of them."
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """`hook(module, args)` runs before every module's forward; returns a handle."""
-    handle = RemovableHandle(_Globals.forward_pre)
-    _Globals.forward_pre[handle.id] = hook
+    handle = RemovableHandle(process._global_forward_pre_hooks)
+    process._global_forward_pre_hooks[handle.id] = hook
     return handle
 
 
@@ -45,21 +35,24 @@ def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """`hook(module, args, output)` runs after every module's forward; returns a handle."""
-    handle = RemovableHandle(_Globals.forward, extra_dict=[_Globals.forward_with_kwargs, _Globals.forward_always])
-    _Globals.forward[handle.id] = hook
+    handle = RemovableHandle(
+        process._global_forward_hooks,
+        extra_dict=[process._global_forward_hooks_with_kwargs, process._global_forward_hooks_always_called],
+    )
+    process._global_forward_hooks[handle.id] = hook
     if with_kwargs:
-        _Globals.forward_with_kwargs[handle.id] = True
+        process._global_forward_hooks_with_kwargs[handle.id] = True
     if always_call:
-        _Globals.forward_always[handle.id] = True
+        process._global_forward_hooks_always_called[handle.id] = True
     return handle
 
 
 def _register_global_backward(hook, full):
-    if _Globals.backward_is_full is (not full):
+    if process._global_is_full_backward_hook is (not full):
         raise RuntimeError(_MIXED.format("as a global Module hook"))
-    _Globals.backward_is_full = full
-    handle = RemovableHandle(_Globals.backward)
-    _Globals.backward[handle.id] = hook
+    process._global_is_full_backward_hook = full
+    handle = RemovableHandle(process._global_backward_hooks)
+    process._global_backward_hooks[handle.id] = hook
     return handle
 
 
@@ -75,8 +68,8 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHan
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """`hook(module, grad_output)` before the gradients of every module are computed; returns a handle."""
-    handle = RemovableHandle(_Globals.backward_pre)
-    _Globals.backward_pre[handle.id] = hook
+    handle = RemovableHandle(process._global_backward_pre_hooks)
+    process._global_backward_pre_hooks[handle.id] = hook
     return handle
 
 
@@ -176,13 +169,13 @@ class Hooks:
 
     def _backward_hook_lists(self):
         full, plain = [], []
-        (full if _Globals.backward_is_full else plain).extend(_Globals.backward.values())
+        (full if process._global_is_full_backward_hook else plain).extend(process._global_backward_hooks.values())
         (full if self._is_full_backward_hook else plain).extend(self._backward_hooks.values())
-        pre = [*_Globals.backward_pre.values(), *self._backward_pre_hooks.values()]
+        pre = [*process._global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
         return full, plain, pre
 
     def _run_forward_pre_hooks(self, args, kwargs):
-        for hook_id, hook in (*_Globals.forward_pre.items(), *self._forward_pre_hooks.items()):
+        for hook_id, hook in (*process._global_forward_pre_hooks.items(), *self._forward_pre_hooks.items()):
             if hook_id in self._forward_pre_hooks_with_kwargs:
                 result = hook(self, args, kwargs)
                 if result is None:
@@ -199,7 +192,7 @@ class Hooks:
         return args, kwargs
 
     def _run_forward_hook(self, hook_id, hook, args, kwargs, result):
-        if hook_id in self._forward_hooks_with_kwargs or hook_id in _Globals.forward_with_kwargs:
+        if hook_id in self._forward_hooks_with_kwargs or hook_id in process._global_forward_hooks_with_kwargs:
             return hook(self, args, kwargs, result)
         return hook(self, args, result)
 
@@ -219,8 +212,8 @@ class Hooks:
             carrier = BackwardHook(self, full, pre)
             args = carrier.setup_input_hook(args)
         result = self.forward(*args, **kwargs)
-        for hook_id, hook in (*_Globals.forward.items(), *self._forward_hooks.items()):
-            if hook_id in self._forward_hooks_always_called or hook_id in _Globals.forward_always:
+        for hook_id, hook in (*process._global_forward_hooks.items(), *self._forward_hooks.items()):
+            if hook_id in self._forward_hooks_always_called or hook_id in process._global_forward_hooks_always_called:
                 done.add(hook_id)
             changed = self._run_forward_hook(hook_id, hook, args, kwargs, result)
             if changed is not None:
@@ -249,7 +242,11 @@ class Hooks:
                 warnings.warn(problem, FutureWarning, stacklevel=5)
 
     def _run_always_called(self, args, kwargs, done):
-        always = [(i, h, "global module") for i, h in _Globals.forward.items() if i in _Globals.forward_always]
+        always = [
+            (i, h, "global module")
+            for i, h in process._global_forward_hooks.items()
+            if i in process._global_forward_hooks_always_called
+        ]
         always += [(i, h, "module") for i, h in self._forward_hooks.items() if i in self._forward_hooks_always_called]
         for hook_id, hook, whose in always:
             if hook_id in done:

@@ -14,7 +14,6 @@ from ...utils.hooks import RemovableHandle
 from ..parameter import Buffer, Parameter
 from ._hooks import (
     Hooks,
-    _Globals,
     register_module_backward_hook,
     register_module_forward_hook,
     register_module_forward_pre_hook,
@@ -50,20 +49,17 @@ __all__ = [
     "register_module_parameter_registration_hook",
 ]
 
-_buffer_registration = OrderedDict()
-_module_registration = OrderedDict()
-_parameter_registration = OrderedDict()
-
-# The same dictionaries under PyTorch's names: programs and tests clear them.
-_global_buffer_registration_hooks = _buffer_registration
-_global_module_registration_hooks = _module_registration
-_global_parameter_registration_hooks = _parameter_registration
-_global_backward_pre_hooks = _Globals.backward_pre
-_global_backward_hooks = _Globals.backward
-_global_forward_pre_hooks = _Globals.forward_pre
-_global_forward_hooks = _Globals.forward
-_global_forward_hooks_always_called = _Globals.forward_always
-_global_forward_hooks_with_kwargs = _Globals.forward_with_kwargs
+# The hooks of the process, under PyTorch's names: programs and tests clear or replace these tables.
+_global_buffer_registration_hooks = OrderedDict()
+_global_module_registration_hooks = OrderedDict()
+_global_parameter_registration_hooks = OrderedDict()
+_global_backward_pre_hooks = OrderedDict()
+_global_backward_hooks = OrderedDict()
+_global_is_full_backward_hook: bool | None = None
+_global_forward_pre_hooks = OrderedDict()
+_global_forward_hooks = OrderedDict()
+_global_forward_hooks_always_called = OrderedDict()
+_global_forward_hooks_with_kwargs = OrderedDict()
 
 _HOOK_TABLES = (
     "_backward_pre_hooks",
@@ -88,17 +84,17 @@ def _register_global(table, hook):
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """`hook(module, name, buffer)` runs whenever a buffer is registered and may return another one."""
-    return _register_global(_buffer_registration, hook)
+    return _register_global(_global_buffer_registration_hooks, hook)
 
 
 def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """`hook(module, name, submodule)` runs whenever a submodule is registered and may return another one."""
-    return _register_global(_module_registration, hook)
+    return _register_global(_global_module_registration_hooks, hook)
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """`hook(module, name, parameter)` runs whenever a parameter is registered and may return another one."""
-    return _register_global(_parameter_registration, hook)
+    return _register_global(_global_parameter_registration_hooks, hook)
 
 
 def _through_hooks(table, module, name, value):
@@ -180,10 +176,10 @@ class Module(Hooks, State, Traversal):
             or self._forward_pre_hooks
             or self._backward_hooks
             or self._backward_pre_hooks
-            or _Globals.forward
-            or _Globals.forward_pre
-            or _Globals.backward
-            or _Globals.backward_pre
+            or _global_forward_hooks
+            or _global_forward_pre_hooks
+            or _global_backward_hooks
+            or _global_backward_pre_hooks
         ):
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs)
@@ -221,7 +217,7 @@ class Module(Hooks, State, Traversal):
             raise TypeError(
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
-        self._buffers[name] = _through_hooks(_buffer_registration, self, name, tensor)
+        self._buffers[name] = _through_hooks(_global_buffer_registration_hooks, self, name, tensor)
         if persistent:
             self._non_persistent_buffers_set.discard(name)
         else:
@@ -250,7 +246,7 @@ class Module(Hooks, State, Traversal):
                     f"explicitly. To express '{name}' as a function of another Tensor, compute the value in the "
                     "forward() method."
                 )
-            param = _through_hooks(_parameter_registration, self, name, param)
+            param = _through_hooks(_global_parameter_registration_hooks, self, name, param)
         self._parameters[name] = param
 
     def add_module(self, name: str, module: Module | None) -> None:
@@ -263,7 +259,7 @@ class Module(Hooks, State, Traversal):
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{typename(module)} is not a Module subclass")
         self._check_name("module", name, self._modules)
-        self._modules[name] = _through_hooks(_module_registration, self, name, module)
+        self._modules[name] = _through_hooks(_global_module_registration_hooks, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """Another name of `add_module`."""
@@ -310,13 +306,13 @@ class Module(Hooks, State, Traversal):
             if modules is None:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, state, params, buffers, self._non_persistent_buffers_set)
-            modules[name] = _through_hooks(_module_registration, self, name, value)
+            modules[name] = _through_hooks(_global_module_registration_hooks, self, name, value)
         elif modules is not None and name in modules:
             if value is not None:
                 raise TypeError(
                     f"cannot assign '{typename(value)}' as child module '{name}' (torch.nn.Module or None expected)"
                 )
-            modules[name] = _through_hooks(_module_registration, self, name, value)
+            modules[name] = _through_hooks(_global_module_registration_hooks, self, name, value)
         elif buffers is not None and name in buffers or isinstance(value, Buffer):
             self._set_buffer(name, value)
         else:
