@@ -1,28 +1,28 @@
-//! Parts side by side in every row of a result (`cat` and `stack` along an inner dimension), written in one visit.
+//! Interleaves parts in every row of a result (`cat` and `stack` along an inner dimension), in one pass.
 //!
-//! Part by part, a result of short runs would pass through the cache once for each part. Single elements of a few
-//! parts alternate (`stack` along the last dimension): loops that the compiler turns into shuffles of whole vectors.
+//! Written part by part, a result of short runs would pass through the cache once per part. Single elements of a few
+//! parts (`stack` along the last dimension) have loops that the compiler turns into vector shuffles.
 
 use super::parallel::par_for;
 use super::stream::{fence, is_large, move_past_cache};
 use super::view::Ptr;
 
-/// Elements that make a task worth a thread.
+/// Minimum elements per task.
 const GRAIN: usize = 1 << 16;
-/// Bytes of a run that are worth a `memcpy`.
+/// Length of a run, in bytes, from which `memcpy` pays.
 const RUN: usize = 16;
 
-/// A contiguous part: where it lies, and its elements in each row.
+/// A contiguous part: its address, and its elements per row.
 pub type Part = (*const u8, usize);
 
-/// Writes `rows` rows, each with its run of every part, to contiguous memory. False where this is no gain over
-/// copying part by part; nothing is written then.
+/// Writes `rows` rows, each with its run of every part, to contiguous memory. Returns false, without writing, if this
+/// is no faster than copying part by part.
 ///
 /// # Safety
 /// Part and result hold as many aligned elements of `size` bytes (1, 2, 4, 8 or 16) as said, and do not overlap.
 pub unsafe fn join(size: usize, rows: usize, parts: &[Part], out: *mut u8) -> bool {
     let (least, most) = parts.iter().fold((usize::MAX, 0), |(l, m), p| (l.min(p.1), m.max(p.1)));
-    // SAFETY: handed on to the caller; the type has the element's size.
+    // SAFETY: the caller's promise; the type has the element's size.
     unsafe {
         if least == 1 && most == 1 {
             return match size {
@@ -69,7 +69,7 @@ unsafe fn runs(size: usize, rows: usize, parts: &[Part], out: *mut u8) {
 
 /// SAFETY: as `join`.
 unsafe fn alternate<T: Copy>(rows: usize, parts: &[Part], out: *mut T) -> bool {
-    // SAFETY: handed on to the caller.
+    // SAFETY: the caller's promise.
     unsafe {
         match parts.len() {
             2 => weave::<T, 2>(rows, parts, out),
@@ -110,7 +110,7 @@ mod tests {
             .collect();
         let mut got = vec![make(0); want.len()];
         let parts: Vec<Part> = sources.iter().zip(widths).map(|(s, &w)| (s.as_ptr().cast(), w)).collect();
-        // SAFETY: each source has `rows` rows of its width, and the result room for them all.
+        // SAFETY: each source has `rows` rows of its width, and the result has capacity for them all.
         let done = unsafe { join(size_of::<T>(), rows, &parts, got.as_mut_ptr().cast()) };
         assert!(!done || got == want, "{widths:?}");
         done

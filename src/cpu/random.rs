@@ -23,7 +23,7 @@ use crate::error::Result;
 /// Uniform numbers in [from, to), rounded to a floating `dtype`.
 ///
 /// # Safety
-/// `out` holds `n` aligned elements of `dtype`. This holds for every function of this module.
+/// `out` holds `n` aligned elements of `dtype`. This applies to every function of this module.
 pub unsafe fn uniform(n: usize, out: *mut u8, dtype: DType, from: f64, to: f64, philox: Philox) {
     let bits = match dtype {
         DType::F16 => 11,
@@ -78,7 +78,7 @@ pub unsafe fn bernoulli(n: usize, out: *mut u8, dtype: DType, p: f64, philox: Ph
     unsafe { draw(n, out, dtype, Below { threshold }, philox) }
 }
 
-/// Integers in [low, high), converted to any dtype; `low == high` stands for all 64-bit integers.
+/// Integers in [low, high), converted to any dtype; `low == high` means all 64-bit integers.
 ///
 /// # Safety
 /// As `uniform`.
@@ -93,7 +93,7 @@ pub unsafe fn random_int(n: usize, out: *mut u8, dtype: DType, low: i64, high: i
     }
 }
 
-/// A random order of `0..n`, for `n` up to 2^32: the indices sorted by a 64-bit word each.
+/// A random permutation of `0..n`, for `n` up to 2^32: the indices sorted by one 64-bit word each.
 ///
 /// # Safety
 /// `out` holds `n` aligned elements.
@@ -105,7 +105,7 @@ pub unsafe fn randperm(n: usize, out: *mut i64, philox: Philox) -> Result<()> {
     };
     let mut sorter = Sorter::new(n)?;
     let sorted = sorter.sort(n, SHORT, |i| (order[i] >> (u32::BITS - SHORT) << 32) | i as u64);
-    // What the short keys leave tied is ordered by the whole words.
+    // Ties of the short keys are ordered by the whole words.
     let word = |item: u64| {
         let i = item & 0xffff_ffff;
         (order[i as usize], philox.block(i / 2)[2 * (i & 1) as usize])
@@ -117,7 +117,7 @@ pub unsafe fn randperm(n: usize, out: *mut i64, philox: Philox) -> Result<()> {
     Ok(())
 }
 
-/// Chunks of `LANES` blocks that make a task.
+/// Chunks of `LANES` blocks per task.
 const GRAIN: usize = 16;
 
 /// SAFETY: `out` holds `n` aligned elements of `dtype`.
@@ -132,7 +132,7 @@ unsafe fn draw<const N: usize, D: Draw<N>>(n: usize, out: *mut u8, dtype: DType,
         let mut values = [[D::Out::default(); N]; LANES];
         for c in chunks {
             let first = (c * LANES) as u64;
-            // SAFETY: AVX2 is there where `wide` says so; elements from `c * chunk` on, `n` at most, are in bounds.
+            // SAFETY: AVX2 is available if `wide` says so; elements from `c * chunk` on, at most `n`, are in bounds.
             unsafe {
                 match wide {
                     true => avx2(d, philox, first, &mut words, &mut lanes, &mut values),
@@ -164,7 +164,7 @@ unsafe fn avx2<const N: usize, D: Draw<N>>(
 ) {
     generate(d, p, first, words, lanes, values)
 }
-/// Words, then elements lane by lane, then their order: three loops that vectorise each for itself.
+/// Words, then elements lane by lane, then their order: three loops that vectorise separately.
 #[inline(always)]
 fn generate<const N: usize, D: Draw<N>>(
     d: D,

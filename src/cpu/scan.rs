@@ -1,8 +1,8 @@
 //! Cumulative sums, products, maxima, minima and log-sum-exps along one dimension.
 //!
-//! Floats accumulate in f64 (complex numbers in complex128, integers in i64), so that a running sum of a million
-//! f32 is still good to f32. A tile of neighbouring lines advances together where that walks memory in order. Of a
-//! long line's blocks the totals are taken first; then each knows where it starts, and they run side by side.
+//! Floats accumulate in f64 (complex numbers in complex128, integers in i64), so that a running sum of a million f32 is
+//! still accurate to f32. Neighbouring lines advance together in tiles if that accesses memory in order. For a long
+//! line the totals of its blocks are computed first; then each block knows its start value, and blocks run in parallel.
 
 use super::arith::{Arith, Ordered};
 use super::parallel::par_for;
@@ -22,22 +22,22 @@ pub enum Scan {
     LogSumExp,
 }
 
-/// Neighbouring lines that advance together, and elements of a line that are converted at once.
+/// Neighbouring lines that advance together, and elements of a line converted at once.
 const TILE: usize = 512;
 const RUN: usize = 2048;
-/// Parts of a run that are accumulated side by side, and sums of which a total is put together.
+/// Parts of a run accumulated in parallel chains, and sums that make up a total.
 const CHAINS: usize = 4;
 const LANES: usize = 16;
-/// Elements of a long line that are accumulated from their own start: a size that no number of threads changes.
+/// Block size of a long line: independent of the number of threads.
 const BLOCK: usize = 1 << 15;
 
-/// One accumulating step.
+/// One accumulation step.
 trait Rule<T: Copy>: Copy + Sync {
-    /// Whether runs may be accumulated apart and put together afterwards by `step`; a product could overflow
-    /// on the way to a finite result.
+    /// Whether runs may be accumulated separately and combined by `step`; a product could overflow on the way to a
+    /// finite result.
     const SPLITS: bool = false;
     fn first(self) -> T;
-    /// The new accumulator, and whether the element took it over (for maxima and minima).
+    /// The new accumulator, and whether the element replaced it (for maxima and minima).
     fn step(self, acc: T, x: T) -> (T, bool);
 }
 
@@ -64,7 +64,8 @@ impl<T: Arith> Rule<T> for Prod {
         (acc.times(x), true)
     }
 }
-/// The last of equal maxima is the one that counts, and NaN stays, as in PyTorch.
+/// The last of equal maxima wins, and NaN propagates, as in PyTorch. :75~ `x != x` is the NaN test that every ordered
+/// type supports
 #[derive(Clone, Copy)]
 struct Max;
 impl<T: Ordered> Rule<T> for Max {
@@ -111,7 +112,7 @@ impl Rule<f64> for LogSumExp {
 /// # Safety
 /// All operands must be in bounds; `out` may be `input` itself, but not overlap it otherwise.
 pub unsafe fn cumulative(kind: Scan, input: View, dim: usize, out: View, indices: Option<View>) -> Result<()> {
-    // SAFETY: handed on to the caller.
+    // SAFETY: the caller's promise.
     unsafe {
         match (kind, out.dtype) {
             (Scan::Sum, d) if d.is_float() => run::<f64, _>(Sum, input, dim, out, indices),
@@ -149,10 +150,10 @@ unsafe fn run<T: Element, R: Rule<T>>(rule: R, input: View, dim: usize, out: Vie
     };
     let (width, across) = others.pop();
     if R::SPLITS && others.count() * width == 1 && job.length > BLOCK {
-        // SAFETY: handed on to the caller.
+        // SAFETY: the caller's promise.
         return unsafe { job.blocks() };
     }
-    // Lines that lie densely in memory are walked one by one, others a tile at a time.
+    // Lines that are dense in memory are processed one by one, others a tile at a time.
     let tile = if job.steps[0] <= across[0] || width == 1 { 1 } else { TILE };
     let tiles = width.div_ceil(tile);
     par_for(others.count() * tiles, (1 << 14) / (job.length * tile.min(width)), |range| {
@@ -178,7 +179,7 @@ unsafe fn run<T: Element, R: Rule<T>>(rule: R, input: View, dim: usize, out: Vie
 
 struct Job<'a, T, R> {
     rule: R,
-    /// Input, output, indices (at a null address where there are none).
+    /// Input, output, indices (null if absent).
     views: [View<'a>; 3],
     length: usize,
     /// Strides along the dimension.
@@ -190,7 +191,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
     /// The only line, in blocks.
     unsafe fn blocks(&self) {
         let range = |block: usize| block * BLOCK..self.length.min((block + 1) * BLOCK);
-        // Bounded by a 32,768th of the line.
+        // At most a 32,768th of the line.
         let mut starts = vec![self.rule.first(); self.length.div_ceil(BLOCK)];
         let slots = Ptr(starts.as_mut_ptr());
         // SAFETY: each block has a slot of its own.
@@ -204,7 +205,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         par_for(starts.len(), 1, |blocks| blocks.for_each(|b| unsafe { self.line([0; 3], range(b), starts[b]) }));
     }
 
-    /// What a part of the only line adds up to.
+    /// The total of a part of the only line.
     unsafe fn total(&self, part: Range<usize>) -> T {
         let (input, step) = (&self.views[0], self.steps[0]);
         let mut buffer = [T::default(); RUN];
@@ -222,18 +223,18 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         lanes.into_iter().fold(self.rule.first(), |acc, lane| self.rule.step(acc, lane).0)
     }
 
-    /// Part of a line, from what has accumulated before it.
+    /// Part of a line, starting from the accumulated value before it.
     unsafe fn line(&self, base: [usize; 3], part: Range<usize>, mut acc: T) {
         let [input, out, index] = &self.views;
-        // Bounded by a run.
+        // At most a run.
         let mut buffer = vec![T::default(); RUN.min(part.len())];
-        // Bounded by a run.
+        // At most a run.
         let mut places = vec![0i64; if index.ptr.is_null() { 0 } else { buffer.len() }];
         let mut place = 0;
         for start in part.clone().step_by(RUN) {
             let n = RUN.min(part.end - start);
             let at: [usize; 3] = std::array::from_fn(|k| base[k] + start * self.steps[k]);
-            // SAFETY: the run lies inside the operands, the buffers have room for it.
+            // SAFETY: the run lies inside the operands and fits the buffers.
             unsafe {
                 load(input.dtype, input.at(at[0]), self.steps[0], n, buffer.as_mut_ptr());
                 let x = &mut buffer[..n];
@@ -292,7 +293,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         let mut places = [0i64; TILE];
         for i in 0..self.length {
             let at: [usize; 3] = std::array::from_fn(|k| base[k] + i * self.steps[k]);
-            // SAFETY: the row lies inside the operands, the buffers have room for it.
+            // SAFETY: the row lies inside the operands and fits the buffers.
             unsafe {
                 load(input.dtype, input.at(at[0]), across[0], n, buffer.as_mut_ptr());
                 for j in 0..n {

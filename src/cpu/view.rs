@@ -1,7 +1,7 @@
-//! A strided operand in memory, as the kernels see it: an address, a dtype, a shape and strides.
+//! A strided operand of a kernel: an address, a dtype, a shape and strides.
 //!
-//! Also the two doors between memory of any dtype and a kernel's own type: `load` reads a run of elements
-//! as the type that the kernel computes in, `store` writes its results as the type of the destination.
+//! Also the conversion between memory of any dtype and a kernel's compute type: `load` reads a run of elements as the
+//! compute type, `store` writes results in the destination's dtype.
 
 use super::convert::converter;
 use super::strided::{gather, scatter};
@@ -9,7 +9,7 @@ use crate::dtype::{DType, Element};
 use crate::layout::Dims;
 use std::mem::MaybeUninit;
 
-/// A strided operand. Strides are in elements; the address is of the element at index zero.
+/// A strided operand. Strides are in elements; the address is that of the element at index zero.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     pub ptr: *mut u8,
@@ -18,8 +18,8 @@ pub struct View<'a> {
     pub strides: &'a [usize],
 }
 
-// SAFETY: a view is an address with its description; whoever passes it to a kernel vouches for the memory,
-// and kernels that share it between threads write disjoint elements.
+// SAFETY: a view is an address with its description; whoever passes it to a kernel guarantees the memory, and kernels
+// that share it between threads write disjoint elements.
 unsafe impl Send for View<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for View<'_> {}
@@ -64,14 +64,14 @@ unsafe impl<T> Send for Ptr<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for Ptr<T> {}
 impl<T> Ptr<T> {
-    /// The address `i` elements further; the method makes closures capture the whole wrapper.
+    /// The address `i` elements further; a method, so that closures capture the whole wrapper.
     #[inline]
     pub fn at(&self, i: usize) -> *mut T {
         self.0.wrapping_add(i)
     }
 }
 
-/// Elements that are converted at once where they are strided.
+/// Strided elements converted at once.
 const CHUNK: usize = 1024;
 
 /// Reads `n` elements of `dtype`, `stride` apart, as `T` into `buf`.
@@ -79,7 +79,7 @@ const CHUNK: usize = 1024;
 /// # Safety
 /// The elements must be readable and `buf` must have room for `n`.
 pub unsafe fn load<T: Element>(dtype: DType, src: *const u8, stride: usize, n: usize, buf: *mut T) {
-    // SAFETY: the caller vouches for both runs; the scratch holds a chunk of the widest type.
+    // SAFETY: the caller's promise for both runs; the scratch holds a chunk of the widest type.
     unsafe {
         let Some(convert) = converter(dtype, T::DTYPE) else {
             return gather(dtype.size(), src, &[(n, stride)], buf as *mut u8);
