@@ -125,7 +125,7 @@ impl<'a, T: Ordered, const MAX: bool> Job<'a, T, MAX> {
     }
 
     unsafe fn write(&self, base: [usize; 3], across: [usize; 3], best: &[T], places: &[i64]) {
-        // SAFETY: the caller vouches for the results.
+        // SAFETY: the caller guarantees the results.
         unsafe {
             store(DType::I64, self.indices.at(base[1]), across[1], places.len(), places.as_ptr());
             if let Some(v) = self.values {
@@ -184,7 +184,7 @@ impl<'a, T: Ordered, const MAX: bool> Job<'a, T, MAX> {
                 places[j] = if beats { i as i64 } else { places[j] };
             }
         }
-        // SAFETY: the caller vouches for the results.
+        // SAFETY: the caller guarantees the results.
         unsafe { self.write(base, across, &best[..n], &places[..n]) };
     }
 }

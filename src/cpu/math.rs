@@ -154,7 +154,7 @@ fn scale<B: Float, F: Fuse>(p: B, n: B) -> B {
     let large = fma::<B, F>(p, n - most, p) * most.pow2();
     if tiny { small } else { large }
 }
-/// `scale` for n <= 0.
+/// As `scale`, for n <= 0.
 #[inline(always)]
 fn scale_down<B: Float>(p: B, n: B) -> B {
     let (small, tiny) = p.subnormal(n);

@@ -1,12 +1,12 @@
-//! What a scatter does with the element that is there and the one that arrives.
+//! How a scatter combines the existing element with the new one.
 //!
-//! Numbers meet in the widest type of their kind: for f32 and narrower floats, one addition or multiplication in
-//! f64 rounds to what the narrow type gives, so one rule serves them all.
+//! Numbers are combined in the widest type of their kind: for f32 and narrower floats, one addition or multiplication
+//! in f64 rounds to what the narrow type gives, so one rule serves all.
 
 use crate::cpu::arith::{greater, lesser};
 use crate::dtype::{DType, Element, Scalar, c128};
 
-/// How scattered values enter the destination.
+/// How scattered values are combined with the destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Set,
@@ -14,12 +14,12 @@ pub enum Mode {
     Mul,
     Max,
     Min,
-    /// A sum that the caller of the loop divides by the number of contributions.
+    /// A sum, which the caller of the loop divides by the number of contributions.
     Mean,
 }
 
 impl Mode {
-    /// The value that leaves any other unchanged.
+    /// The neutral element.
     pub(super) fn identity(self, dtype: DType) -> Scalar {
         let (low, high) = match dtype {
             DType::Bool => (0, 1),
@@ -143,7 +143,7 @@ impl Combine for Min {
     }
 }
 
-/// The arriving element wins.
+/// The new element replaces the old.
 #[derive(Clone, Copy)]
 pub(super) struct Set;
 impl Combine for Set {

@@ -1,7 +1,7 @@
-//! `scatter` with its modes, and the slice-wise forms, which are a scatter whose index moves along one dimension.
+//! `scatter` with its modes, and the slice-wise forms, which are a scatter whose index varies along one dimension.
 //!
-//! Two positions of the index may name one element, but only if they differ along `dim` alone: so the other
-//! dimensions are the parallel ones, and along `dim` updates happen in order. The last `Set` wins.
+//! Two positions of the index may name one element only if they differ only along `dim`: so the other dimensions are
+//! processed in parallel, and along `dim` updates happen in order. The last `Set` wins.
 
 use super::combine::{Add, AddScaled, Combine, Max, Min, Mode, Mul, Set};
 use super::{Found, at_use, check, in_range, out_of_bounds, out_of_range, out_of_reach};
@@ -16,18 +16,18 @@ use crate::error::{Error, Result};
 use crate::layout::Dims;
 use crate::with_dtype;
 
-/// What is scattered.
+/// The source of a scatter.
 #[derive(Clone, Copy)]
 pub enum Source<'a> {
     View(View<'a>),
     Scalar(Scalar),
 }
 
-/// Neighbouring positions that one task updates together.
+/// Neighbouring positions updated together by a task.
 const TILE: usize = 512;
 
-/// `out[i][index[i][j][k]][k] (mode)= source[i][j][k]` for `dim` 1. Without `include_self` the elements that are
-/// written to count as absent.
+/// `out[i][index[i][j][k]][k] (mode)= source[i][j][k]` for `dim` 1. Without `include_self` the previous values of the
+/// elements written are ignored.
 ///
 /// # Safety
 /// All operands must be in bounds, `out` must not overlap the others; `source` covers the shape of `index`.
@@ -40,7 +40,7 @@ pub unsafe fn scatter(
     include_self: bool,
 ) -> Result<()> {
     let size = out.dim(dim).0;
-    // SAFETY: handed on to the caller.
+    // SAFETY: the caller's promise.
     unsafe { check(index, 0, size) }.map_err(out_of_reach(dim, size))?;
     if out.dtype.is_complex() && matches!(mode, Mode::Max | Mode::Min) {
         return Err(Error::not_implemented("scatter_reduce(): amax and amin are not defined for complex numbers"));
@@ -62,13 +62,13 @@ pub unsafe fn scatter(
     }
 }
 
-/// Adds, and divides each element by the number of values that went into it.
+/// Adds, then divides each element by the number of its contributions.
 unsafe fn mean(out: View, dim: usize, index: View, source: Source, include_self: bool) -> Result<()> {
     let size = out.dim(dim).0;
     let strides = crate::layout::contiguous_strides(out.shape);
     let counts = Temp::filled(out.numel(), include_self as i64)?;
     let view = View { ptr: counts.ptr() as *mut u8, dtype: DType::I64, shape: out.shape, strides: &strides };
-    // SAFETY: handed on to the caller; the counts have the shape of `out`.
+    // SAFETY: the caller's promise; the counts have the shape of `out`.
     unsafe {
         update(out, dim, index, source, Add).map_err(out_of_reach(dim, size))?;
         update(view, dim, index, Source::Scalar(Scalar::Int(1)), Add).map_err(out_of_reach(dim, size))?;
@@ -90,7 +90,7 @@ unsafe fn mean(out: View, dim: usize, index: View, source: Source, include_self:
     Ok(())
 }
 
-/// Updates what the indices name; one that is wrong by now is passed over, and the first of these is the error.
+/// Updates the indexed elements; an index that has become wrong is skipped, and the first of these is the error.
 unsafe fn update<C: Combine>(
     out: View,
     dim: usize,
@@ -108,7 +108,7 @@ unsafe fn update<C: Combine>(
             Source::View(v) => v,
             Source::Scalar(_) => View { ptr: &value as *const T as *mut u8, strides: &zeros, ..out },
         };
-        // SAFETY: handed on to the caller.
+        // SAFETY: the caller's promise.
         unsafe { typed::<T, C>(out, dim, index, source, rule) }
     })
 }
@@ -129,7 +129,7 @@ unsafe fn typed<T: Element, C: Combine>(
     let mut others = Others::new(index.shape, [out.strides, index.strides, source.strides], dim);
     let (width, [d_out, di, ds]) = others.pop();
     let units = others.count();
-    // Tiles are what runs in parallel; elements of different tiles never meet, so their size changes no result.
+    // Tiles run in parallel; elements of different tiles never interact, so the tile size does not affect results.
     let threads = if units == 1 && length * width > 1 << 16 { num_threads() } else { 1 };
     let tile = width.div_ceil(threads).clamp(16, TILE);
     let tiles = width.div_ceil(tile);
@@ -150,7 +150,7 @@ unsafe fn typed<T: Element, C: Combine>(
                 first: index.ptr as usize,
                 found: &found,
             };
-            // SAFETY: the caller vouches for the operands.
+            // SAFETY: the caller guarantees the operands.
             unsafe {
                 if along {
                     (0..n).for_each(|j| line.from(j * d_out, j * di, j * ds).run(length, 0, index_step, source_step));
@@ -166,7 +166,7 @@ unsafe fn typed<T: Element, C: Combine>(
     found.result()
 }
 
-/// Where a run of updates starts.
+/// The start of a run of updates.
 #[derive(Clone, Copy)]
 struct Line<'a, T, C> {
     out: *mut T,
@@ -176,7 +176,7 @@ struct Line<'a, T, C> {
     size: usize,
     stride: usize,
     rule: C,
-    /// The address of the first index: wrong ones are told apart by their distance from it.
+    /// The address of the first index: wrong indices are identified by their distance from it.
     first: usize,
     found: &'a Found,
 }
@@ -186,11 +186,11 @@ impl<T: Element, C: Combine> Line<'_, T, C> {
         let (o, i, s) = (self.out.wrapping_add(out), self.index.wrapping_add(index), self.source.wrapping_add(source));
         Line { out: o, index: i, source: s, ..self }
     }
-    /// `n` updates, with these steps from one to the next.
+    /// `n` updates, with these steps.
     #[inline(always)]
     unsafe fn run(self, n: usize, d_out: usize, di: usize, ds: usize) {
         let Line { out, index, source, size, stride, rule, .. } = self;
-        // SAFETY: the caller vouches for the operands; an index is used only if it is below the size.
+        // SAFETY: the caller's promise about the operands; an index is used only if it is below the size.
         unsafe {
             if di == 0 {
                 let row = match at_use(index, size) {
@@ -203,7 +203,8 @@ impl<T: Element, C: Combine> Line<'_, T, C> {
                 return (0..n).for_each(|t| update_one(row.add(t * d_out), *source.add(t * ds), rule));
             }
             if (d_out, di, ds, stride) == (0, 1, 1, 1) {
-                // Several are read before the first is written: the compiler must take every write for one to the next.
+                // Several indices are read before the first write: the compiler must assume that every write may change
+                // the next index.
                 let (index, source) = (std::slice::from_raw_parts(index, n), std::slice::from_raw_parts(source, n));
                 let ((groups, last), (values, rest)) = (index.as_chunks::<8>(), source.as_chunks::<8>());
                 let one = |i: &i64, place: std::result::Result<usize, i64>, x: T| match place {
@@ -214,7 +215,7 @@ impl<T: Element, C: Combine> Line<'_, T, C> {
                 for (group, &values) in groups.iter().zip(values) {
                     // Volatile as in `at_use`.
                     let places: [i64; 8] = std::array::from_fn(|k| (&raw const group[k]).read_volatile());
-                    // All eight are right if neither they nor their distances from the last place are negative.
+                    // All eight are valid if neither they nor their distances from the last position are negative.
                     if places.iter().fold(0, |signs, &p| signs | p | last_place.wrapping_sub(p)) >= 0 {
                         (0..8).for_each(|k| update_one(out.add(places[k] as usize), values[k], rule));
                         continue;
@@ -240,11 +241,11 @@ impl<T: Element, C: Combine> Line<'_, T, C> {
 
 #[inline(always)]
 unsafe fn update_one<T: Element, C: Combine>(p: *mut T, x: T, rule: C) {
-    // SAFETY: the caller vouches for the element.
+    // SAFETY: the caller guarantees the element.
     unsafe { *p = rule.combine(*p, x) }
 }
 
-/// A contiguous run of the source that goes to a contiguous run of the destination.
+/// A contiguous run of the source combined into a contiguous run of the destination.
 struct Row<T, C> {
     row: *mut T,
     source: *const T,
@@ -255,7 +256,7 @@ impl<T: Element, C: Combine> Kernel for Row<T, C> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(self) {
-        // SAFETY: whoever builds the kernel vouches for both runs, which do not overlap.
+        // SAFETY: whoever builds the kernel guarantees both runs, which do not overlap.
         let (row, source) = unsafe {
             (std::slice::from_raw_parts_mut(self.row, self.n), std::slice::from_raw_parts(self.source, self.n))
         };
@@ -263,7 +264,7 @@ impl<T: Element, C: Combine> Kernel for Row<T, C> {
     }
 }
 
-/// A one-dimensional index read as if it had `ndim` dimensions and moved along `dim`.
+/// Strides of a one-dimensional index viewed with `ndim` dimensions, varying along `dim`.
 fn spread(index: View, ndim: usize, dim: usize) -> Dims {
     let mut strides = Dims::from_elem(0, ndim);
     if let Some(s) = strides.get_mut(dim) {
@@ -278,7 +279,7 @@ fn spread(index: View, ndim: usize, dim: usize) -> Dims {
 /// As `scatter`; `index` has one dimension and `source` has as many slices.
 pub unsafe fn index_add(out: View, dim: usize, index: View, source: View, alpha: Scalar) -> Result<()> {
     let strides = spread(index, source.ndim(), dim);
-    // SAFETY: handed on to the caller.
+    // SAFETY: the caller's promise.
     unsafe {
         check(index, 0, out.dim(dim).0).map_err(out_of_range)?;
         let index = View { shape: source.shape, strides: &strides, ..index };
@@ -297,7 +298,7 @@ pub unsafe fn index_add(out: View, dim: usize, index: View, source: View, alpha:
 pub unsafe fn index_copy(out: View, dim: usize, index: View, source: View) -> Result<()> {
     let size = out.dim(dim).0;
     let strides = spread(index, source.ndim(), dim);
-    // SAFETY: handed on to the caller.
+    // SAFETY: the caller's promise.
     unsafe {
         check(index, 0, size).map_err(out_of_bounds(dim, size))?;
         let index = View { shape: source.shape, strides: &strides, ..index };
@@ -318,7 +319,7 @@ pub unsafe fn index_reduce(
     include_self: bool,
 ) -> Result<()> {
     let strides = spread(index, source.ndim(), dim);
-    // SAFETY: handed on to the caller.
+    // SAFETY: the caller's promise.
     unsafe {
         check(index, 0, out.dim(dim).0).map_err(out_of_range)?;
         let index = View { shape: source.shape, strides: &strides, ..index };
@@ -336,7 +337,7 @@ pub unsafe fn index_fill(out: View, dim: usize, index: View, value: Scalar) -> R
     let count = if index.numel() == 0 { 0 } else { count };
     let wrapped = Temp::<i64>::new(count)?;
     for i in 0..count {
-        // SAFETY: the caller vouches for the index; there is room for as many.
+        // SAFETY: the caller's promise about the index; there is capacity for as many.
         unsafe {
             let v = (index.at(i * step) as *const i64).read_volatile();
             let place = if v < 0 { v.wrapping_add(size as i64) } else { v };
@@ -346,7 +347,7 @@ pub unsafe fn index_fill(out: View, dim: usize, index: View, value: Scalar) -> R
             wrapped.ptr().add(i).write(place);
         }
     }
-    // SAFETY: handed on to the caller; the places are ours, written and checked.
+    // SAFETY: the caller's promise; the positions are ours, written and checked.
     unsafe {
         let mut shape: Dims = out.shape.into();
         if let Some(n) = shape.get_mut(dim) {

@@ -1,4 +1,5 @@
-//! Walking batches of matrices: every operand has the same leading dimensions and a core of two, one or no dimensions.
+//! Iteration over batches of matrices: every operand has the same leading dimensions and a core of two, one or no
+//! dimensions.
 
 use super::mat::{Field, Mat};
 use crate::cpu::parallel::{num_threads, try_par_for};
@@ -8,19 +9,19 @@ use crate::error::{Error, Result};
 use crate::reserve::probe;
 use std::marker::PhantomData;
 
-/// Work on one matrix of a batch, for each element type.
+/// The work on one matrix of a batch, for each element type.
 pub trait Batch: Sync {
-    /// The most memory that the work on one matrix takes, in operands of double precision, all of them together.
-    /// `over` asks for it beforehand: the work itself, and that of `faer`, allocates by infallible means.
+    /// The maximum memory used for one matrix, in double-precision operands, all of them together. `over` probes for it
+    /// beforehand: the work itself, and `faer`, allocates infallibly.
     const SCRATCH: usize = 4;
-    /// Reads what it needs through `at` and stores every output.
+    /// Reads its inputs through `at` and stores every output.
     fn one<T: Field>(&self, at: &At<T>) -> Result<()>;
 }
 
-/// The operands of one matrix in the batch.
+/// The operands of one matrix of the batch.
 pub struct At<'a, T> {
     views: &'a [View<'a>],
-    /// Leading dimensions of the operands, and which of their matrices this is.
+    /// Leading dimensions of the operands, and the index of this matrix.
     lead: usize,
     index: usize,
     mark: PhantomData<T>,
@@ -44,7 +45,7 @@ impl<T: Field> At<'_, T> {
         let dtype = self.views[k].dtype;
         let rows = if m.cols == 0 { 0 } else { m.rows };
         for i in 0..rows {
-            // SAFETY: the row lies within the operand, which the caller of `over` vouches for.
+            // SAFETY: the row lies within the operand, by the promise of the caller of `over`.
             unsafe {
                 load(
                     dtype,
@@ -57,7 +58,7 @@ impl<T: Field> At<'_, T> {
         }
         m
     }
-    /// How many columns operand `k` has.
+    /// Number of columns of operand `k`.
     pub fn cols(&self, k: usize) -> usize {
         self.core(k).1[1]
     }
@@ -99,9 +100,9 @@ impl<T: Field> At<'_, T> {
     }
 }
 
-/// Numbers that are had without asking.
+/// Numbers that are allocated without probing.
 const FEW: usize = 1 << 12;
-/// Multiplications that are worth a task of their own.
+/// Minimum multiplications per task. :111~ nothing to read or write, for any number of matrices
 const TASK: usize = 1 << 16;
 
 fn walk<T: Field, W: Batch>(views: &[View], lead: usize, work: &W) -> Result<()> {
@@ -120,7 +121,7 @@ fn walk<T: Field, W: Batch>(views: &[View], lead: usize, work: &W) -> Result<()>
     })
 }
 
-/// Calls `work` for each matrix of the batch, in the element type of the first operand, but no less than single precision.
+/// Calls `work` for each matrix of the batch, in the element type of the first operand, but at least single precision.
 ///
 /// # Safety
 /// All operands must be in bounds, have the same `lead` first sizes, and outputs must not overlap other operands.

@@ -1,7 +1,8 @@
 //! The k best of a line, and the k-th.
 //!
-//! Elements stream past a threshold, the worst of the k best so far: on random data almost all are turned away, a
-//! group at a time, by one comparison each. The survivors collect in a small pool that is cut back to k when it is full.
+//! Elements are compared with a threshold, the worst of the k best so far: on random data almost all are rejected, a
+//! group at a time, by one comparison each. The rest are collected in a small pool that is cut back to k when it is
+//! full.
 
 use super::item::{Item, Key};
 use super::{Line, PerLine, by_type};
@@ -12,13 +13,13 @@ use crate::cpu::view::View;
 use crate::error::Result;
 use crate::reserve::room;
 
-/// Elements that are read at once: a group for each bit of a mask.
+/// Elements read at once: a group for each bit of a mask.
 const CHUNK: usize = 64 * GROUP;
-/// Elements that are compared with the threshold before any of them is looked at.
+/// Elements compared with the threshold as a group.
 const GROUP: usize = 16;
 
-/// The `k` greatest (`largest`) or least elements along `dim`, in order; the results have `k` elements along it.
-/// `sorted` changes nothing: they always are.
+/// The `k` largest (`largest`) or smallest elements along `dim`, in order; the results have `k` elements along it.
+/// `sorted` has no effect: they always are.
 ///
 /// # Safety
 /// All operands must be in bounds and must not overlap; `k` is at most the size of the dimension.
@@ -31,16 +32,16 @@ pub unsafe fn topk(
     values: View,
     indices: View,
 ) -> Result<()> {
-    // SAFETY: handed on to the caller.
+    // SAFETY: the caller's promise.
     unsafe { by_type(input, dim, values, indices, Best { k, flip: largest }) }
 }
 
-/// The `k`-th least element along `dim`, counted from one; the results have one element along it.
+/// The `k`-th smallest element along `dim`, counted from one; the results have one element along it.
 ///
 /// # Safety
 /// As `topk`; `k` is not zero.
 pub unsafe fn kth(input: View, dim: usize, k: usize, values: View, indices: View) -> Result<()> {
-    // SAFETY: handed on to the caller.
+    // SAFETY: the caller's promise.
     unsafe { by_type(input, dim, values, indices, Nth { k }) }
 }
 
@@ -100,7 +101,8 @@ fn best<T: Key>(line: &Line, k: usize, flip: bool) -> Result<Vec<T::Item>> {
     Ok(pool)
 }
 
-/// The groups of a chunk that may have an element better than `worst`, as bits; NaN always may be.
+/// The groups of a chunk that may have an element better than `worst`, as bits; NaN is always a candidate. :112~ an
+/// unordered element is not rejected
 struct Candidates<'a, T> {
     chunk: &'a [T],
     worst: T,
@@ -123,7 +125,7 @@ impl<T: Key> Kernel for Candidates<'_, T> {
     }
 }
 
-/// Keeps the `k` smallest; returns the greatest of them.
+/// Keeps the `k` smallest; returns the largest of them.
 fn cut<I: Item>(pool: &mut Vec<I>, k: usize) -> Option<I> {
     if k == 0 {
         pool.clear();
