@@ -1,4 +1,4 @@
-"""`rustgrad.accelerator`: the GPU by the name that fits any device; what `rustgrad.gpu` answers."""
+"""`rustgrad.accelerator`: device-independent names for the functions of `rustgrad.gpu`."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ current_device_index = current_device_idx = _gpu.current_device
 
 
 def current_accelerator(check_available: bool = False) -> device | None:
-    """The device of the accelerator, `device("gpu")`; None where `check_available` and there is none."""
+    """The device of the accelerator, `device("gpu")`; None if `check_available` and there is none."""
     return _device("gpu") if is_available() or not check_available else None
 
 
 def set_device_index(device: DeviceLike) -> None:
-    """Chooses what "gpu" means; there is one device, number 0.
+    """Selects the current GPU; there is one device, index 0.
 
     Raises:
-        RuntimeError: another number.
+        RuntimeError: another index.
     """
     if _gpu._index(device) != 0:
         raise RuntimeError(f"set_device_index: invalid device {device}; expected 0. One GPU is used per process.")
@@ -53,7 +53,7 @@ set_device_idx = set_device_index
 
 
 class device_index:
-    """`with device_index(0):` a block on one device, or on the current one where it is None."""
+    """`with device_index(0):` a block on one device, or on the current one if None."""
 
     def __init__(self, device: int | None) -> None:
         self.idx = device

@@ -1,7 +1,7 @@
-"""`rustgrad.gpu`: what can be asked of and done with the GPU (any vendor's, through wgpu).
+"""`rustgrad.gpu`: queries and control of the GPU (any vendor's, through wgpu).
 
-A process drives one adapter, the device `gpu:0`; the environment variable `RUSTGRAD_GPU` picks it. A function that takes
-a device takes None, a number, a string or a `rustgrad.device`, and raises RuntimeError for one that is not there.
+A process uses one adapter, the device `gpu:0`; the environment variable `RUSTGRAD_GPU` selects it. A `device` argument
+may be None, an index, a string or a `rustgrad.device`; a device that does not exist raises RuntimeError.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ __all__ = [
 
 @atexit.register
 def _settle():
-    """Waits for the device: a software driver that still compiles while the process leaves often crashes."""
+    """Waits for the device at exit: a software driver that is still compiling then often crashes."""
     with contextlib.suppress(RuntimeError, IndexError):
         _C._gpu_synchronize()
 
 
 def _index(which):
-    """The number of a device given as None, number, string or `device`."""
+    """The index of a device given as None, index, string or `device`."""
     if which is not None and not isinstance(which, int):
         which = device(which)
         if which.type != "gpu":
@@ -58,22 +58,22 @@ def _index(which):
 
 
 def is_available() -> bool:
-    """Whether there is a GPU. A software adapter (Mesa's lavapipe) counts only where `RUSTGRAD_GPU` picks it. Never raises."""
+    """Whether there is a GPU. A software adapter (lavapipe) counts only if `RUSTGRAD_GPU` selects it. Never raises."""
     return _C._gpu_is_available()
 
 
 def device_count() -> int:
-    """The number of devices: 1, or 0 where none is available."""
+    """The number of devices: 1, or 0 if none is available."""
     return int(_C._gpu_is_available())
 
 
 def current_device() -> int:
-    """The number of the device that "gpu" means: 0."""
+    """The index of the current device: 0."""
     return 0
 
 
 def set_device(device: DeviceLike) -> None:
-    """Accepts the one device there is."""
+    """Selects the current device; only index 0 exists."""
     _index(device)
 
 
@@ -87,7 +87,7 @@ def get_device_name(device: DeviceLike | None = None) -> str:
 
 
 def get_device_properties(device: DeviceLike | None = None) -> SimpleNamespace:
-    """What driver and adapter say of themselves: name, backend, type, driver, limits in bytes, has_int64, has_float64.
+    """The adapter's name, backend, type, driver, limits in bytes, has_int64, has_float64.
 
     Raises:
         RuntimeError: there is no such adapter.
@@ -100,7 +100,7 @@ def get_device_properties(device: DeviceLike | None = None) -> SimpleNamespace:
 
 
 def synchronize(device: DeviceLike | None = None) -> None:
-    """Waits until everything submitted to the device is done; errors found on the device are raised here at the latest."""
+    """Waits until everything submitted to the device is done; pending errors from the device are raised here."""
     _index(device)
     _C._gpu_synchronize()
 
@@ -112,25 +112,25 @@ def memory_allocated(device: DeviceLike | None = None) -> int:
 
 
 def max_memory_allocated(device: DeviceLike | None = None) -> int:
-    """The most bytes that tensors held on the device since the start or since `reset_peak_memory_stats`."""
+    """The maximum of bytes held by tensors on the device since the start or since `reset_peak_memory_stats`."""
     _index(device)
     return _C._gpu_memory()[1]
 
 
 def memory_reserved(device: DeviceLike | None = None) -> int:
-    """Bytes held by tensors and by the pool of buffers that wait to be used again."""
+    """Bytes held by tensors and by the pool of free buffers."""
     _index(device)
     return _C._gpu_memory()[2]
 
 
 def reset_peak_memory_stats(device: DeviceLike | None = None) -> None:
-    """Starts `max_memory_allocated` again from what is held now."""
+    """Resets `max_memory_allocated` to the bytes held now."""
     _index(device)
     _C._gpu_reset_peak_memory()
 
 
 def memory_stats(device: DeviceLike | None = None) -> dict[str, int]:
-    """The three figures of memory under PyTorch's names."""
+    """The three memory statistics under PyTorch's names."""
     _index(device)
     current, peak, reserved = _C._gpu_memory()
     return {
@@ -147,7 +147,7 @@ def stats(device: DeviceLike | None = None) -> dict[str, int]:
 
 
 def empty_cache() -> None:
-    """Gives the memory of the buffer pools back."""
+    """Releases the memory of the buffer pools."""
     _C._empty_cache()
 
 

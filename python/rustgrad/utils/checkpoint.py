@@ -161,20 +161,20 @@ def checkpoint(
     early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """`function(*args, **kwargs)`, whose intermediate results are computed again in backward instead of being kept.
+    """`function(*args, **kwargs)`, recomputing its intermediate results in backward instead of saving them.
 
-    Without a function it gives a decorator.
+    Without a function it returns a decorator.
 
     Args:
-        use_reentrant (bool): should be passed; both values do the same here, what False does in PyTorch.
-        preserve_rng_state (bool): whether the second computation draws the same random numbers.
-        context_fn (callable): gives two context managers, for the first and for each further computation.
+        use_reentrant (bool): should be passed; both values behave like False in PyTorch.
+        preserve_rng_state (bool): whether the recomputation draws the same random numbers.
+        context_fn (callable): returns two context managers, for the first computation and for each recomputation.
         determinism_check (str): "default" compares shapes, dtypes and devices of what is saved, "none" does not.
         debug (bool): not supported.
-        early_stop (bool): whether the second computation ends with the last tensor that was saved.
+        early_stop (bool): whether the recomputation ends with the last saved tensor.
 
     Raises:
-        CheckpointError: (in backward) the function saved other tensors when it was computed again.
+        CheckpointError: (in backward) the recomputation saved other tensors.
         RuntimeError: (in backward) an input was changed in place meanwhile.
     """
     options = {
@@ -212,12 +212,12 @@ def checkpoint(
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
-    """Runs modules one after the other, in `segments` parts of which all but the last are checkpoints.
+    """Runs modules in sequence, in `segments` parts of which all but the last are checkpointed.
 
     Args:
         functions (Sequential or list of callables).
-        segments (int): into how many parts they are divided.
-        input: what the first is given.
+        segments (int): number of parts.
+        input: the input of the first.
         preserve_rng_state (bool): as in `checkpoint`.
     """
     if use_reentrant is None:
