@@ -72,7 +72,7 @@ fn printed(case: &Value) -> String {
     format_with(&input, &options(case))
 }
 
-/// One test, not several: the default dtype is the process's.
+/// A single test, because the default dtype is global.
 #[test]
 fn prints_as_pytorch_does() {
     let golden: Value = serde_json::from_str(include_str!("golden/printing.json")).unwrap();

@@ -22,7 +22,7 @@ class Methods:
     def to(self, *args, **kwargs):
         """The tensor in another dtype or on another device: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`.
 
-        Returns the tensor itself if nothing changes, unless `copy=True`. A copy preserves the order of the dimensions in
+        Returns the tensor itself if nothing changes, unless `copy=True`. A copy keeps the order of the dimensions in
         memory, or has that of `memory_format`, if given.
         """
         # The most common forms first: a dtype, "cpu", a device and a dtype.

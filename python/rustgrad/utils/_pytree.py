@@ -111,10 +111,10 @@ def tree_flatten(tree, is_leaf=None):
 
 
 def tree_unflatten(leaves, treespec):
-    """The containers of a structure again, with these leaves.
+    """Rebuilds the containers of a structure with these leaves.
 
     Raises:
-        TypeError: `treespec` is no structure.
+        TypeError: `treespec` is not a structure.
         ValueError: there are more or fewer leaves than it has.
     """
     expect_spec(treespec)
@@ -137,7 +137,7 @@ def tree_leaves(tree, is_leaf=None):
 
 
 def tree_structure(tree, is_leaf=None):
-    """The structure alone."""
+    """The structure without the leaves."""
     return tree_flatten(tree, is_leaf)[1]
 
 
@@ -152,7 +152,7 @@ def _columns(tree, rests, is_leaf):
 
 
 def tree_map(func, tree, *rests, is_leaf=None):
-    """The same containers with `func(leaf, ..)` for leaves; `rests` have the structure of `tree` or go deeper.
+    """The same containers with `func(leaf, ..)` as leaves; `rests` have the structure of `tree` or a deeper one.
 
     Raises:
         ValueError: one of `rests` has another structure.
@@ -162,7 +162,7 @@ def tree_map(func, tree, *rests, is_leaf=None):
 
 
 def tree_map_(func, tree, *rests, is_leaf=None):
-    """Calls `func(leaf, ..)` for every leaf and gives `tree` back."""
+    """Calls `func(leaf, ..)` for every leaf and returns `tree`."""
     _, columns = _columns(tree, rests, is_leaf)
     for row in zip(*columns, strict=True):
         func(*row)
@@ -178,7 +178,7 @@ def _predicate(kinds):
 
 
 def map_only(type_or_types_or_pred, /):
-    """A decorator: the function is called for values of these types alone, others stay as they are."""
+    """A decorator: the function is called only for values of these types, others are returned unchanged."""
     wanted = _predicate(type_or_types_or_pred)
 
     def decorate(func):
@@ -238,7 +238,7 @@ def _paths(tree, is_leaf, path=()):
 
 
 def tree_flatten_with_path(tree, is_leaf=None):
-    """(list of (path, leaf), structure); a path is a tuple of keys, which `keystr` writes out.
+    """(list of (path, leaf), structure); a path is a tuple of keys, which `keystr` formats.
 
     Raises:
         ValueError: a class in it was registered without `flatten_with_keys_fn`.
@@ -264,7 +264,7 @@ def keystr(kp):
 
 
 def key_get(obj, kp):
-    """What stands in `obj` at a path."""
+    """The value in `obj` at a path."""
     return functools.reduce(lambda value, key: key.get(value), kp, obj)
 
 
@@ -293,7 +293,7 @@ def _register_pytree_node(cls, flatten_fn, unflatten_fn, **kwargs):
 
 
 def _broadcast_to_and_flatten(tree, treespec, is_leaf=None):
-    """The leaves of `tree` where a leaf stands for a whole part of the structure; None where it does not fit."""
+    """The leaves of `tree`, repeated for each leaf of a larger structure below them; None if it does not match."""
     expect_spec(treespec)
     if tree_is_leaf(tree, is_leaf):
         return [tree] * treespec.num_leaves

@@ -26,7 +26,7 @@ class TreeSpec:
 
     @property
     def context(self):
-        """What the class needs beside the children to be built again: keys, a maximal length."""
+        """What the class needs besides the children to be rebuilt: keys, a maximum length."""
         return self._context
 
     @property
@@ -41,7 +41,7 @@ class TreeSpec:
         return self._children
 
     def is_leaf(self):
-        """Whether it stands for one leaf."""
+        """Whether it is a leaf."""
         return self.type is None
 
     def children(self):
@@ -75,7 +75,7 @@ class TreeSpec:
         return f"TreeSpec({self.type.__name__}, {self._context}, [{children}])"
 
     def unflatten(self, leaves):
-        """The containers again, with these leaves.
+        """Rebuilds the containers with these leaves.
 
         Raises:
             ValueError: there are more or fewer leaves than the structure has.
@@ -95,9 +95,9 @@ class TreeSpec:
         return SUPPORTED_NODES[self.type].unflatten_fn(children, self._context)
 
     def flatten_up_to(self, tree):
-        """What stands in `tree` where this structure has its leaves.
+        """The values in `tree` at the leaves of this structure.
 
-        Dictionaries of all kinds fit each other; elsewhere class, length and context must be equal.
+        All kinds of dictionaries match each other; otherwise class, length and context must be equal.
 
         Raises:
             ValueError: `tree` has another structure.
@@ -135,7 +135,7 @@ class TreeSpec:
 
 
 class LeafSpec(TreeSpec):
-    """The structure of one leaf; `TreeSpec.is_leaf` says what is such."""
+    """The structure of one leaf."""
 
     def __init__(self):
         super().__init__(None)
@@ -161,7 +161,7 @@ def treespec_dict(mapping=(), /, **kwargs):
 
 
 def expect_spec(value):
-    """Raises a TypeError where `value` is no structure."""
+    """Raises a TypeError if `value` is not a structure."""
     if not isinstance(value, TreeSpec):
         raise TypeError(f"Expected `treespec` to be an instance of PyTreeSpec but got item of type {type(value)}.")
 
@@ -200,7 +200,7 @@ def _from_json(data):
 
 
 def treespec_dumps(treespec, protocol=None):
-    """A structure as text: JSON, of PyTorch's form (protocol 1).
+    """A structure as JSON text in PyTorch's format (protocol 1).
 
     Raises:
         NotImplementedError: a class in it was registered without a name.

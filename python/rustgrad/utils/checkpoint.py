@@ -1,7 +1,7 @@
-"""`checkpoint`: a part of a model that keeps its inputs alone and is computed again when backward needs the rest.
+"""`checkpoint`: a part of a model that saves only its inputs and is recomputed when backward needs the rest.
 
-What the part saves for backward is counted instead of kept. The first tensor that is asked for makes the part run
-again, from the same random state, and what it saves then is handed out by number.
+Saved tensors of the part are numbered instead of kept. The first one that backward needs makes the part run
+again, from the same random state, and the tensors saved then are returned by number.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ _PASS_IT = (
 
 
 class CheckpointError(RuntimeError):
-    """The part saved other tensors when it was computed again."""
+    """The recomputation saved other tensors."""
 
 
 class _Stop(Exception):
-    """Everything that is needed has been computed."""
+    """All needed tensors have been recomputed."""
 
 
 def noop_context_fn() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-    """The contexts in which a part is computed, and computed again: none."""
+    """The default contexts of computation and recomputation: none."""
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Whether a part that is computed again stops once it has saved all that it saved before, as it does by default."""
+    """Whether a recomputation stops once it has saved as many tensors as before (the default)."""
     global _early_stop
     before, _early_stop = _early_stop, enable
     try:
@@ -67,7 +67,7 @@ def _facts(tensor):
 
 
 class _Part:
-    """A part that was computed, what it saved, and how to compute it again."""
+    """A computed part, its saved tensors, and how to recompute it."""
 
     def __init__(self, function, args, kwargs, context, random_state, check, early_stop):
         self.run = functools.partial(function, *args, **kwargs)
@@ -86,7 +86,7 @@ class _Part:
     def unpack(self, number):
         if number not in self.values:
             self.compute_again()
-        # Each is asked for once in a pass; another pass computes the part anew.
+        # Each is needed once per pass; another pass recomputes the part.
         return self.values.pop(number)
 
     def compute_again(self):
@@ -138,7 +138,7 @@ class _Part:
 
 @contextlib.contextmanager
 def _random_state(state):
-    """As it was then, and afterwards as it is now; None changes nothing."""
+    """Sets a random state for a block and restores the current one afterwards; None changes nothing."""
     if state is None:
         yield
         return
