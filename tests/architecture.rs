@@ -230,8 +230,8 @@ fn macros_are_few() {
     assert!(all.len() <= MACROS, "at most {MACROS} macro_rules! in the crate; they are in {all:?}");
 }
 
-/// Whether a line makes a list that may be as long as a caller wants: `vec![x; n]`, `Vec::with_capacity(n)`, elements
-/// or positions that are collected.
+/// Whether a line creates a list whose length a caller may control: `vec![x; n]`, `Vec::with_capacity(n)`, collected
+/// elements or positions.
 fn makes_a_list(line: &str) -> bool {
     let constant = |n: &str| n.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || "_ *+-/".contains(c));
     let repeats = line.match_indices("vec![").any(|(at, _)| {

@@ -1,4 +1,4 @@
-//! Reductions, losses, matrix products and optimiser steps without Python: cases that samples of the op table cannot express.
+//! Reductions, losses, matrix products and optimiser steps without Python: cases that samples cannot express.
 
 use rustgrad::autograd::{self, GradGuard, Request, history};
 use rustgrad::device::Device;

@@ -1,4 +1,4 @@
-//! Printing, against what PyTorch printed: every case of `tests/golden/printing.json`
+//! Printing, against PyTorch's output: every case of `tests/golden/printing.json`
 //! (recorded by `record_printing.py`) must come out to the character.
 
 use rustgrad::device::Device;

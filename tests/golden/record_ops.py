@@ -3,7 +3,7 @@
     python tests/golden/record_ops.py --list > samples.json            # with rustgrad: the samples of OPS
     python tests/golden/record_ops.py samples.json > tests/golden/ops.json   # with torch: its results
 
-`make golden TORCH_PYTHON=...` does both. A recorded result holds dtypes, shapes, values and gradients, or the class of the
+`make golden TORCH_PYTHON=...` does both. A result has dtypes, shapes, values and gradients, or the class of the
 error. Edge cases of each sample are recorded too (no rows, no columns, 0-d, special values), and for the
 first sample the result's dtype for every dtype of the inputs and which `out` is accepted.
 """

@@ -1,8 +1,8 @@
 """Records the signatures of PyTorch's public functions: python tests/golden/record_signatures.py > tests/golden/signatures.json
 
-`inspect` does not see the signatures of built-in functions: those of the top level and of Tensor are in PyTorch's stubs,
+`inspect` sees no signatures of built-in functions: those of the top level and of Tensor are in PyTorch's stubs,
 the rest in the schemas of its operators, which also tell what is keyword-only, or may not be None, where a stub is
-too permissive. `name?` marks a parameter that may be None. Overloads with dimension names or for other devices are omitted.
+too permissive. `name?` marks a parameter that may be None. Overloads with dimension names or other devices are omitted.
 """
 
 import ast

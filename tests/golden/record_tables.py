@@ -2,7 +2,7 @@
 
     RUSTGRAD_TEST_MODULE=torch python tests/golden/record_tables.py      # with torch; `make golden` does it
 
-A file holds {"words": [results], "rows": {row: "0 0 3 ..."}}: each distinct result once, a row as indices into that list.
+A file holds {"words": [results], "rows": {row: "0 0 3 ..."}}: distinct results, and rows as indices into that list.
 """
 
 import json

@@ -19,7 +19,7 @@ def may_refuse(op: Op, call: Call, error: Exception) -> bool:
 
 
 def each(op: Op, check, texts=None, name: str = ""):
-    """Runs check(call) over the samples; check returns a description of a difference ("" if none), or None if not applicable."""
+    """Runs check(call) over the samples; check describes a difference ("" if none); None means not applicable."""
     problems, count = [], 0
     texts = op.sample_texts() if texts is None else texts
     if not op.samples:

@@ -2,7 +2,7 @@
 
     python -m support.fuzzing FIRST LAST CALLS PLACE DEVICE      # ops FIRST..LAST of the table, CALLS each
 
-Half of the calls start from a sample and change one argument; half are random according to the signature. Before each call its
+Half of the calls start from a sample and change one argument; half are random by the signature. Before each call its
 text is written to the file PLACE, so that a crash can be attributed. One call in five is hostile: its integers,
 sizes and shapes are near the powers of two at which products, bytes and offsets overflow. Absurd sizes are few and
 huge: they must fail at once with an error, never by filling memory.
@@ -25,7 +25,7 @@ ALLOWED = (
     AttributeError,  # raised by torch.nn.functional for non-tensors: 'int' object has no attribute 'dim'
 )  # fmt: skip
 INTS = [0, 1, -1, 2, 3, 5, -5, 7, 2**31, -(2**31), 2**40, 2**62, 2**63 - 1, -(2**63), 2**64, 2**100]
-# Thresholds at which products with a size, the bytes of an element or another such number overflow, and their neighbours.
+# Thresholds at which products with a size, the element size or another such number overflow, and their neighbours.
 HOSTILE = [s * (2**p + d) for p in (20, 31, 32, 40, 58, 59, 60, 61, 62, 63) for d in (-1, 0, 1) for s in (1, -1)]
 FLOATS = [0.0, -0.0, 1.0, 0.5, -1.5, 1e-300, 1e300, float("nan"), float("inf"), float("-inf")]
 # Empty tensors with huge shapes.
@@ -73,7 +73,7 @@ def tensor(rng: random.Random, dtype: str | None = None):
 
 
 def hostile(rng: random.Random, param: Param):
-    """An extreme value of the parameter's type: empty tensors of huge shape, elements read millions of times, huge numbers."""
+    """An extreme value of the parameter's type: empty tensors of huge shape, huge expanded tensors, huge numbers."""
     kind = param.kind
     if kind == "Tensor" and rng.random() < 0.5:
         made = tensor(rng)

@@ -101,7 +101,7 @@ EXTREMES = [
     ("polygamma polygamma.method", BOTH, EVERY, "(x0 < -5) & (np.abs(got - want) < 1e-3 * np.abs(want))", "a sum of hundreds of terms of both signs"),
 ]  # fmt: skip
 
-# Samples to which a property does not apply: (property, op without namespace and underscores, pattern in the sample, reason).
+# Samples to which a property does not apply: (property, op without namespace, underscores, pattern, reason).
 NOT_ABOUT = [
     ("strided", "as_strided", "", "reads the storage, not the elements"),
     ("expanded", "as_strided", "", "reads the storage, not the elements"),

@@ -147,7 +147,7 @@ def extreme(op: Op, device: str):
 
 
 def derivable(call: Call):
-    """The call in double precision, or None if there is nothing to differentiate or the function is not smooth there."""
+    """The call in double precision, or None if there is nothing to differentiate or it is not smooth there."""
     wide = doubled(call)
     leaves = [s for s in wide.tensors() if s.differentiable]
     rough = any(s.fill in ("special", "ties", "zeros") or "nan" in s.fill or "inf" in s.fill for s in leaves)

@@ -1,6 +1,6 @@
-"""Ops whose index or mask another thread writes meanwhile, through NumPy: run in a separate process by tests/test_races.py.
+"""Ops whose index or mask another thread writes meanwhile, through NumPy: run by tests/test_races.py in a process.
 
-    python -m support.racing SECONDS PLACE [NAME ..]     # each op for SECONDS; the running op is noted in the file PLACE
+    python -m support.racing SECONDS PLACE [NAME ..]     # each op for SECONDS; the running op is noted in PLACE
 
 A call may return any result or raise an error; it must not access memory out of bounds, which would very likely crash
 the process: the wrong indices are terabytes away. InternalError is a panic.

@@ -1,4 +1,4 @@
-"""A small op table for running the tests with PyTorch instead of rustgrad (`pytest --module torch`): it tests the tests.
+"""A small op table for running the tests with PyTorch as the module (`pytest --module torch`): it tests the tests.
 
 One row of each kind in the real table; nothing here describes rustgrad.
 """
