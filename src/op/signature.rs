@@ -14,15 +14,15 @@ pub enum Kind {
     Tensors,
     /// A list of tensors, or the rest of the positional arguments.
     TensorArgs,
-    /// A list of tensors in which `None` may stand.
+    /// A list of tensors that may contain `None`.
     OptTensors,
-    /// A tensor or a number; a number keeps its low rank in promotion.
+    /// A tensor or a number; a number has the lowest rank in promotion.
     Operand,
     Scalar,
     Int,
     Float,
     Bool,
-    /// One bool: overloads that differ in what they return tell themselves apart by it.
+    /// A literal `True`/`False` that selects between overloads with different return types.
     Is(bool),
     /// `int[]` takes a list; `int[1]` also one number.
     Ints,
@@ -63,7 +63,7 @@ impl Kind {
             _ => return None,
         })
     }
-    /// How the type reads in a Python stub.
+    /// The type in a Python stub.
     pub fn python(self) -> &'static str {
         match self {
             Kind::Tensor => "Tensor",
@@ -92,7 +92,7 @@ impl Kind {
 #[derive(Clone)]
 pub struct Param {
     pub name: &'static str,
-    /// Another name by which it may be given.
+    /// Another accepted name.
     pub also: Option<&'static str>,
     pub kind: Kind,
     /// `None` is accepted (`Tensor?`).
@@ -118,7 +118,7 @@ pub struct Signature {
     pub name: &'static str,
     pub params: Vec<Param>,
     pub returns: Returns,
-    /// How many parameters may be given by position.
+    /// Number of positional parameters.
     pub positional: usize,
 }
 
@@ -175,7 +175,7 @@ impl Param {
         };
         Ok(Param { name, also, kind, optional, default, default_text, keyword_only })
     }
-    /// Whether a keyword means this parameter: its own name, or one that NumPy users write for PyTorch's.
+    /// Whether a keyword names this parameter: its own name, or NumPy's name for it.
     pub fn is_called(&self, given: &str) -> bool {
         self.name == given
             || self.also == Some(given)
@@ -188,7 +188,7 @@ impl Param {
                 _ => false,
             }
     }
-    /// What None stands for; `None` where it is no value. As in PyTorch, an empty list of dimensions may be left out so.
+    /// The value that None stands for, if any. As in PyTorch, an empty list of dimensions may be passed as None.
     pub fn for_none(&self) -> Option<Value<'static>> {
         match &self.default {
             Some(v @ Value::Ints(list)) if list.is_empty() => Some(v.clone()),
@@ -220,7 +220,7 @@ fn default_value(text: &str, kind: Kind) -> Option<Value<'static>> {
     })
 }
 
-/// Splits at commas that stand outside brackets and quotes.
+/// Splits at commas outside brackets and quotes.
 fn split_top(s: &'static str) -> Vec<&'static str> {
     let (mut depth, mut start, mut out) = (0, 0, Vec::new());
     for (i, c) in s.char_indices() {

@@ -1,4 +1,4 @@
-//! What an argument of an op is once it has been parsed, from Python or from Rust.
+//! Arguments of an op, parsed from Python or given from Rust.
 
 use super::generator::Generator;
 use crate::device::Device;
@@ -34,7 +34,7 @@ pub type Args<'a> = SmallVec<[Value<'a>; 6]>;
 /// What an op returns: nearly always one tensor.
 pub type Outputs = SmallVec<[Tensor; 1]>;
 
-/// Adds a default. Numbers, which nearly all are, are copied to their place, not through a clone elsewhere.
+/// Appends a default. Numbers, which nearly all are, are copied in place instead of through a clone.
 #[inline]
 pub fn push_default<'a>(args: &mut Args<'a>, value: &Value<'static>) {
     match value {
@@ -55,7 +55,7 @@ impl<'a> Value<'a> {
     pub fn is_none(&self) -> bool {
         matches!(self, Value::None)
     }
-    /// Whether a tensor in this argument is such: `tensors().any(test)`, as the road of every call needs it.
+    /// Whether any tensor in this argument satisfies `test`. Hot path: avoids the iterator of `tensors()`.
     #[inline]
     pub fn any_tensor(&self, test: impl FnMut(&Tensor) -> bool) -> bool {
         match self {
@@ -71,7 +71,7 @@ impl<'a> Value<'a> {
         };
         one.into_iter().chain(many.iter().flatten())
     }
-    /// Owns its tensors, so that it can outlive the call.
+    /// Takes ownership of its tensors, so that it can outlive the call.
     pub fn into_owned(self) -> Value<'static> {
         match self {
             Value::None => Value::None,
@@ -88,7 +88,7 @@ impl<'a> Value<'a> {
             Value::Generator(g) => Value::Generator(g),
         }
     }
-    /// A short lifetime for a value that is only passed on.
+    /// A value with a shorter lifetime, to pass on.
     pub fn reborrow(&self) -> Value<'_> {
         match self {
             Value::Tensor(t) => Value::Tensor(t),
@@ -98,7 +98,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Reading arguments by position. A wrong kind is a mistake in the op's declaration, hence an internal error.
+/// Access to arguments by position. A wrong kind is a mistake in the op's declaration, hence an internal error.
 pub trait Arguments {
     fn arguments(&self) -> &[Value<'_>];
 
@@ -108,7 +108,7 @@ pub trait Arguments {
     fn opt_tensor(&self, i: usize) -> Option<&Tensor> {
         self.arguments()[i].as_tensor()
     }
-    /// A list of tensors; holes (`None` in the list) are left out.
+    /// A list of tensors; `None` items are skipped.
     fn tensors(&self, i: usize) -> Vec<Tensor> {
         self.arguments()[i].tensors().cloned().collect()
     }
