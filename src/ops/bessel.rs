@@ -1,4 +1,4 @@
-//! Bessel functions, modified and spherical ones among them, and Airy's. They compute in double precision.
+//! Bessel functions, including modified and spherical ones, and the Airy function. Computed in double precision.
 
 use super::rules::{FLOAT_UNARY, full_float, wide};
 use crate::cpu::bessel;
@@ -11,10 +11,10 @@ pub static OPS: &[&Op] =
 const EVERYWHERE: &str = "f64[10](= -30, -8.1, -3, -0.4, 0, 1e-9, 0.7, 7.9, 8.1, 120)";
 const POSITIVE: &str = "f64[8](= 0.3, 1.9, 2.1, 5.5, 7.9, 8.1, 30, 120)";
 const AT_ZERO: &str = "f64[4](= 0, -0.0, 1e-9, -1e-9, nograd)";
-/// For what has a kink at zero.
+/// For functions with a kink at zero.
 const AWAY: &str = "f64[8](= -30, -8.1, -3, -0.4, 0.7, 7.9, 8.1, 120)";
 
-/// Functions of `special` that have no method and know no half precision.
+/// Functions of `special` without a method or half-precision support.
 #[allow(clippy::declare_interior_mutable_const)]
 const SPECIAL: Op = Op {
     forms: FO,
@@ -23,7 +23,7 @@ const SPECIAL: Op = Op {
     errors: &[("f16[2]", "NotImplementedError", "not implemented for 'Half'")],
     ..FLOAT_UNARY
 };
-/// Those of positive numbers; zero is a pole.
+/// Functions of positive numbers; zero is a pole.
 #[allow(clippy::declare_interior_mutable_const)]
 const OF_POSITIVE: Op = Op { samples: &["f32[2,3](pos)", POSITIVE, AT_ZERO, "i64[4](0..9)"], ..SPECIAL };
 
@@ -34,7 +34,7 @@ fn with_quotient(c: &Back, rest: Term) -> Term {
     c.g() * zero.choose(0.5, rest - c.out(0) / x)
 }
 
-/// Those that half precision is known to.
+/// Functions with half-precision support.
 #[allow(clippy::declare_interior_mutable_const)]
 const OF_ANY: Op = Op { forms: FO, samples: &["f32[2,3]", EVERYWHERE, "i64[4]", "f16[3]"], ..FLOAT_UNARY };
 

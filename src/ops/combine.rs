@@ -1,4 +1,4 @@
-//! Elements of vectors combined: cartesian_prod, combinations, and powers as columns (vander).
+//! Combinations of vector elements: cartesian_prod, combinations, and powers as columns (vander).
 
 use super::copy::COPY_;
 use super::index::INDEX;
@@ -42,7 +42,7 @@ pub static CARTESIAN_PROD: Op = Op {
     ..OP
 };
 
-/// Ways to choose `r` of `n` in rising order, one after another.
+/// All ways to choose `r` of `n` in ascending order, concatenated.
 fn choices(n: usize, r: usize, repeat: bool) -> Result<Vec<i64>> {
     let (mut all, mut now): (Vec<i64>, Vec<usize>) = (Vec::new(), Vec::new());
     let first = |i: usize| if repeat { 0 } else { i };

@@ -13,7 +13,7 @@ pub static OPS: &[&Op] =
 
 const NO_SLOPE: Vjp = Vjp::None("the result is bool");
 
-/// What the comparisons share.
+/// The common part of comparisons.
 #[allow(clippy::declare_interior_mutable_const)]
 const COMPARISON: Op = Op {
     promote: Promote::Test,
@@ -137,7 +137,7 @@ pub static GE: Op = Op {
     ..COMPARISON
 };
 
-/// What the tests of one tensor share.
+/// The common part of unary tests.
 #[allow(clippy::declare_interior_mutable_const)]
 const TEST: Op = Op {
     forms: FM,

@@ -1,4 +1,4 @@
-//! Lookup by class: embedding with its gradient, one_hot.
+//! Embedding lookup with its gradient, and one_hot.
 
 use super::gather::SCATTER_VALUE;
 use super::needs::quiet;

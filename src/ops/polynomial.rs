@@ -1,4 +1,4 @@
-//! Orthogonal polynomials: Chebyshev's of four kinds and their shifted forms, Hermite's of two, Laguerre's, Legendre's.
+//! Orthogonal polynomials: Chebyshev (four kinds and their shifted forms), Hermite (two), Laguerre, Legendre.
 
 use super::rules::{full_float, wide2};
 use crate::cpu::polynomial as cpu;
@@ -20,7 +20,7 @@ pub static OPS: &[&Op] = &[
     &LEGENDRE,
 ];
 
-/// A function of x and of the degree n: tensors, or one of them a number.
+/// A function of x and of the degree n: two tensors, or a tensor and a number.
 #[allow(clippy::declare_interior_mutable_const)]
 const POLYNOMIAL: Op = Op {
     forms: FO,

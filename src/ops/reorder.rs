@@ -1,4 +1,4 @@
-//! The same elements in another order along dimensions: flip, roll, rot90. Copies, since strides are never negative.
+//! Reordering along dimensions: flip, roll, rot90. Copies, since strides are never negative.
 
 use crate::cpu::flip;
 use crate::error::{Error, Result};
@@ -15,7 +15,7 @@ fn flip_cpu(t: &Tensor, dims: &[usize], out: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// A selection with falling indices for each flipped dimension.
+/// A selection with descending indices for each flipped dimension.
 fn flip_gpu(t: &Tensor, dims: &[usize], out: &Tensor) -> Result<()> {
     let mut source = t.clone();
     for &dim in dims.iter().filter(|&&d| d < t.ndim()) {
@@ -102,7 +102,7 @@ fn roll_args(c: &Call) -> Result<()> {
     dims.iter().try_for_each(|&d| wrap_dim(d, c.tensor(0)?.ndim()).map(drop))
 }
 
-/// Each rolled dimension falls into two runs: copies every combination of runs.
+/// Each rolled dimension is split into two runs: copies every combination of runs.
 fn roll_dims(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, dims) = (c.tensor(0)?, c.ints(2)?);
     let mut blocks = vec![(t.layout().clone(), out[0].layout().clone())];

@@ -1,7 +1,7 @@
 //! Running sums, products, maxima, minima and log-sum-exps along one dimension.
 //!
-//! The gradient of a running product or log-sum-exp is a linear recurrence `s[k] = b[k] + a[k] s[k + 1]`, an op of its
-//! own whose gradient is a recurrence again: no division, so it holds at zeros, and it differentiates to any order.
+//! The gradient of a running product or log-sum-exp is a linear recurrence `s[k] = b[k] + a[k] s[k + 1]`, an op whose
+//! gradient is a recurrence again: it has no division, so it holds at zeros, and can be differentiated to any order.
 
 use super::copy::COPY_;
 use super::index_along::PUT_ALONG;
@@ -20,7 +20,7 @@ use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&CUMSUM, &CUMPROD, &CUMMAX, &CUMMIN, &LOGCUMSUMEXP, &RECURRENCE];
 
-/// Integers and bools accumulate in int64 unless another dtype is asked for.
+/// Integers and bools accumulate in int64 unless another dtype is requested.
 fn infer_sum(c: &Call) -> Result<Specs> {
     let t = c.tensor(0)?;
     wrap_dim(c.int(1)?, t.ndim())?;
@@ -112,7 +112,7 @@ pub static CUMPROD: Op = Op {
     ..OP
 };
 
-/// The term moved by one place along `dim` (up for 1, down for -1), `fill` in the place that is left.
+/// The term shifted by one position along `dim` (up for 1, down for -1), with `fill` in the vacated position.
 fn shifted(t: &Term, dim: i64, by: i64, fill: f64) -> Term {
     let moved = t.dup().0.and_then(|t| {
         let whole = Tensor::empty(t.shape(), t.dtype(), t.device())?;
@@ -215,13 +215,13 @@ fn complex_logcumsumexp(c: &Call, out: &[Tensor]) -> Result<()> {
     out[0].copy_raw(&s)
 }
 
-/// `ln(exp(a) + exp(b))`: the greater one in front, so that nothing overflows.
+/// `ln(exp(a) + exp(b))`, with the larger one factored out, so that nothing overflows.
 fn log_add(a: c128, b: c128) -> c128 {
     let (low, high) = if a.re < b.re { (a, b) } else { (b, a) };
     if high.re == f64::NEG_INFINITY { high } else { high + (1.0 + (low - high).exp()).ln() }
 }
 
-/// The last place along `dim` set to a number.
+/// The last position along `dim` set to a number.
 fn last_set(t: &Term, dim: i64, fill: f64) -> Term {
     shifted(&shifted(t, dim, 1, 0.0), dim, -1, fill)
 }
@@ -283,7 +283,7 @@ impl Lines {
         let outer = product(&shape[..dim.min(shape.len())]);
         Lines { length: shape.get(dim).copied().unwrap_or(1), inner: product(after), outer, reverse }
     }
-    /// `s[k] = step(s[k - 1], a[k], b[k])`, or from the end; `start` stands before the first.
+    /// `s[k] = step(s[k - 1], a[k], b[k])`, or from the end; `start` comes before the first.
     fn run<T: Element>(
         &self,
         a: &Tensor,

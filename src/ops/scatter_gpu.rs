@@ -9,7 +9,7 @@ use crate::gpu::{self, Input, ScatterMode};
 use crate::op::*;
 use crate::tensor::Tensor;
 
-/// Combines the source with what stands at the indices, or, not to `include_self`, with each other alone.
+/// Combines the source with the existing elements or, without `include_self`, only with each other.
 pub(super) fn scatter_gpu(
     out: &Tensor,
     dim: usize,
@@ -27,7 +27,7 @@ pub(super) fn scatter_gpu(
         Mode::Min => ScatterMode::Min,
     };
     if !include_self {
-        // What is written to starts anew: with the neutral number, or with one of the elements to choose from.
+        // Written elements are reset first: to the neutral number, or to one of the candidates.
         let start = match mode {
             Mode::Max | Mode::Min => *source,
             _ => Input::Scalar(Scalar::Int((mode == Mode::Mul) as i64)),

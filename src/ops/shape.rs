@@ -275,7 +275,7 @@ pub(super) fn all_at_least(c: &Call, rank: usize) -> Result<Vec<Tensor>> {
     c.tensors(0).iter().map(|t| at_least(t, rank)).collect()
 }
 
-// A fresh cell for every literal is what taking over its parts must give.
+// Every literal needs a new cell from the base it inherits.
 #[allow(clippy::declare_interior_mutable_const)]
 const ATLEAST: Op = Op { vjp: Vjp::Composite, forms: F, errors: &[("'a'", "TypeError", "must be")], ..OP };
 

@@ -1,7 +1,7 @@
-//! Windows on a tensor: narrow, diagonal, unfold, and the ways of cutting a dimension into parts. All are views.
+//! Views of parts of a tensor: narrow, diagonal, unfold, and the ways of splitting a dimension.
 //!
-//! Their gradient is one op, `_place` by several names: zeros with the gradient written where the view read. It is one pass over
-//! memory, and its own gradient is the view again.
+//! Their gradient is one op, `_place` under several names: zeros with the gradient written at the view's positions. It
+//! is one pass over memory, and its own gradient is the view again.
 
 use super::split::wrap_nonscalar;
 use super::strided::{AS_STRIDED_VIEW, as_strided_grad, geometry};
@@ -59,7 +59,7 @@ const PLACING: Op = Op {
 };
 pub static PLACE: Op =
     Op { sig: "_place(Tensor grad, Size input_size, int[] stride, int offset) -> Tensor", ..PLACING };
-// The same by the names that PyTorch's graphs have for the gradients of single views.
+// The same op under the names that PyTorch's graphs have for the gradients of single views.
 pub static SELECT_BACKWARD: Op = Op {
     sig: "_select_backward(Tensor grad, Size input_size, int[] stride, int offset) -> Tensor",
     node: "SelectBackwardBackward0",
@@ -85,7 +85,7 @@ fn place(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 impl Back<'_> {
-    /// The gradient of a view that `f` makes of a layout without repeating elements; `op` is `PLACE` by its name.
+    /// The gradient of the view that `f` makes of a layout, without repeated elements; `op` is `PLACE` under its name.
     pub fn unwindow(&self, op: &'static Op, f: impl FnOnce(&Layout) -> Result<Layout>) -> Term {
         match f(&Layout::contiguous(&self.shape(0))) {
             Ok(l) => op.call((self.g(), self.sizes(0), &*l.strides, l.offset)),
@@ -299,7 +299,7 @@ pub static TENSOR_SPLIT_TENSOR: Op = Op {
     ..OP
 };
 
-/// The dimension that `hsplit`, `vsplit` or `dsplit` cuts, after checking the rank and that the parts are equal.
+/// The dimension that `hsplit`, `vsplit` or `dsplit` splits, after checking the rank and that the parts are equal.
 fn named_split(c: &Call, name: &str, least: usize, dim: usize) -> Result<Outputs> {
     let t = c.tensor(0)?;
     if t.ndim() < least {
@@ -323,11 +323,11 @@ fn hsplit(c: &Call) -> Result<Outputs> {
     named_split(c, "hsplit", 1, if c.tensor(0)?.ndim() == 1 { 0 } else { 1 })
 }
 
-// A fresh cell for every literal is what taking over its parts must give.
+// Every literal needs a new cell from the base it inherits.
 #[allow(clippy::declare_interior_mutable_const)]
 const NAMED: Op =
     Op { vjp: Vjp::Composite, errors: &[("f32[], 2", "RuntimeError", "requires a tensor with at least")], ..OP };
-// A fresh cell for every literal is what taking over its parts must give.
+// Every literal needs a new cell from the base it inherits.
 #[allow(clippy::declare_interior_mutable_const)]
 const NAMED_INDICES: Op =
     Op { vjp: Vjp::Composite, errors: &[("f32[], (1,)", "RuntimeError", "requires a tensor with at least")], ..OP };
@@ -375,9 +375,9 @@ pub static DSPLIT_INDICES: Op = Op {
     ..NAMED_INDICES
 };
 
-/// An empty list for so many views; an error where there is no memory for them, for the tensors and for their nodes.
+/// An empty list with capacity for `n` views; an error if there is not enough memory for them, their tensors and nodes.
 pub(super) fn views(n: usize) -> Result<Vec<Layout>> {
-    /// Bytes of one: a layout, a handle with its metadata, a Python object, an edge and a slot of the node.
+    /// Bytes per view: a layout, a handle with its metadata, a Python object, an edge and a slot of the node.
     const VIEW: usize = 640;
     probe(n.saturating_mul(VIEW))?;
     room(n)

@@ -47,7 +47,7 @@ fn quantile(c: &Call, q: &Tensor, skip_nan: bool) -> Result<Outputs> {
             "interpolation must be one of linear, lower, higher, midpoint or nearest, but got {way}"
         ));
     }
-    // The dimension comes last; all of them are one where none is given.
+    // The dimension is moved last; without one the input is flattened.
     let dim = c.opt_int(2).map(|d| wrap_dim(d, t.ndim())).transpose()?;
     let goes = |d: usize| dim.is_none_or(|dim| dim == d);
     let rest = (0..t.ndim()).filter(|&d| c.flag(3) || !goes(d)).map(|d| if goes(d) { 1 } else { t.size(d) as i64 });
@@ -59,7 +59,7 @@ fn quantile(c: &Call, q: &Tensor, skip_nan: bool) -> Result<Outputs> {
     super::linalg::DROP_DIM.calls((values, -1))
 }
 
-/// The values of each line of `x` at the shares `q` of its order.
+/// The quantiles `q` of each line of `x`.
 fn at_ranks(x: Term, q: Term, skip_nan: bool, way: &str) -> Term {
     let nan = ISNAN.call((x.clone(),));
     let Some(n) = x.get().map(|t| t.shape().last().copied().unwrap_or(1)) else { return x };
@@ -97,7 +97,7 @@ fn at_ranks(x: Term, q: Term, skip_nan: bool, way: &str) -> Term {
     }
 }
 
-/// q within [0, 1], read on the host.
+/// Checks, on the host, that q is within [0, 1].
 fn shares(q: &Tensor) -> Result<()> {
     let inside = Term::from(q).cut().at_least(0.0).both(Term::from(q).cut().at_most(1.0));
     let all = item(&ALL.call((inside,)).ok()?)?.to_bool();
