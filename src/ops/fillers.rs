@@ -1,4 +1,4 @@
-//! More distributions to fill a tensor with, each a function of uniform or normal numbers.
+//! Further in-place distributions, each a function of uniform or normal numbers.
 
 use super::random::{Draw, draw, key};
 use super::round::CEIL;
@@ -21,7 +21,7 @@ fn drawn(c: &Call, at: usize, rule: Draw) -> Result<Term> {
     draw(&out, rule, key(c, at, out.numel()))?;
     Ok(Term::from(&out))
 }
-/// Uniform numbers above zero and below one.
+/// Uniform numbers in the open interval (0, 1).
 fn uniform(c: &Call, at: usize) -> Result<Term> {
     Ok(drawn(c, at, Draw::Uniform { from: 0.0, to: 1.0 })?.clamp_(f64::from(f32::EPSILON) / 4.0, 1.0))
 }
@@ -30,7 +30,7 @@ fn finished(c: &Call, values: Result<Term>) -> Result<Outputs> {
     values?.to_dtype(c.tensor(0)?.dtype()).outputs()
 }
 
-// A fresh cell for every literal is what taking over its parts must give.
+// Every literal needs a new cell from the base it inherits.
 #[allow(clippy::declare_interior_mutable_const)]
 const FILLER: Op =
     Op { forms: ONLY_INPLACE, vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]), keeps: Some(""), reference: "shape", ..OP };

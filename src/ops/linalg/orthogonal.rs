@@ -12,7 +12,8 @@ use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&QR_STEP, &QR, &GEQRF, &HOUSEHOLDER_PRODUCT, &ORMQR];
 
-/// Rows of R, or none of Q, where fewer are wanted.
+/// The QR factorization of a matrix; Q only with `with_q`; the output's columns select the reduced or the complete
+/// form.
 struct Qr {
     with_q: bool,
 }
@@ -36,7 +37,7 @@ impl Batch for Qr {
     }
 }
 
-/// Argument 1, the mode, as (whether Q is complete, whether there is one).
+/// The mode in argument 1, as (whether Q is complete, whether Q is computed).
 fn mode(c: &impl Arguments) -> Result<(bool, bool)> {
     match c.str(1) {
         Some("reduced") => Ok((false, true)),
@@ -105,7 +106,7 @@ pub static QR: Op = Op {
         if m >= n || !with_q {
             return QR_STEP.calls((a, mode));
         }
-        // The first columns decide Q, the others are seen in its basis.
+        // The first columns determine Q, the others are expressed in its basis.
         let out = QR_STEP.calls((Term::from(a).cut_out(-1, 0, m), mode))?;
         let rest = Term::from(&out[0]).mh().at(Term::from(a).cut_out(-1, m, n - m));
         all([Term::from(&out[0]), joined([Term::from(&out[1]).mt(), rest.mt()], -2).mt()])
@@ -192,7 +193,7 @@ fn check_reflections(c: &Call) -> Result<()> {
     Err(Error::runtime(problem).in_op(name))
 }
 
-/// The reflections one by one, the last first: what the gradient goes through.
+/// Applies the reflections one by one, the last first; the gradient is taken through these steps.
 fn reflected(c: &Call) -> Result<Outputs> {
     let (a, tau) = (c.tensor(0)?, c.tensor(1)?);
     let (m, n) = sizes(a);

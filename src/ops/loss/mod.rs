@@ -1,4 +1,4 @@
-//! Losses of `nn.functional`: what they share is how the values of a batch are reduced to one.
+//! Losses of `nn.functional`: shared code for reducing the values of a batch.
 
 pub mod bce;
 pub mod class;
@@ -18,7 +18,7 @@ pub(super) enum Reduction {
     Sum,
 }
 
-/// How the call wants its values reduced. The older `size_average` and `reduce` decide where they are given.
+/// The requested reduction. The legacy arguments `size_average` and `reduce` take precedence if given.
 pub(super) fn reduction(c: &Call) -> Result<Reduction> {
     let flag = |name: &str| c.op.signature().index_of(name).and_then(|i| c.opt_scalar(i)).map(|s| s.to_bool());
     let (average, reduce) = (flag("size_average"), flag("reduce"));
@@ -37,13 +37,13 @@ pub(super) fn reduction(c: &Call) -> Result<Reduction> {
     }
 }
 
-/// What PyTorch says of an input or target whose dtype cannot hold the loss.
+/// PyTorch's error for an input or target whose dtype cannot hold the loss.
 pub(super) fn not_castable(result: DType, own: DType) -> Error {
     let (result, own) = (result.scalar_type_name(), own.scalar_type_name());
     Error::runtime(format!("result type {result} can't be cast to the desired output type {own}"))
 }
 
-/// The values reduced as the call says.
+/// The values reduced as requested.
 pub(super) fn reduced(c: &Call, values: Term) -> Result<Outputs> {
     match reduction(c)? {
         Reduction::None => values.outputs(),
@@ -52,7 +52,7 @@ pub(super) fn reduced(c: &Call, values: Term) -> Result<Outputs> {
     }
 }
 
-/// The gradient of each value before the reduction: arguments 0 and 1 broadcast against each other.
+/// The gradient of each element before the reduction: arguments 0 and 1 broadcast against each other.
 pub(super) fn unreduced(c: &Back) -> Term {
     match reduction(&c.call) {
         Ok(Reduction::Mean) => {
