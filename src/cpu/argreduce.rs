@@ -67,7 +67,7 @@ impl<'a, T: Ordered, const MAX: bool> Job<'a, T, MAX> {
         Job { input, values, indices, length, step, mark: std::marker::PhantomData }
     }
 
-    /// Whether `x`, which comes later, replaces `best`. :72~ `x != x` is the NaN test that every ordered type supports
+    /// Whether `x`, which comes later, replaces `best`.
     #[inline(always)]
     #[allow(clippy::eq_op)] // `x != x` is the test for NaN that every ordered type has
     fn beats(x: T, best: T) -> bool {

@@ -115,7 +115,7 @@ impl Ordered for u8 {
     const HIGHEST: u8 = u8::MAX;
 }
 
-/// `max` that propagates NaN. :120~ `x != x` is the NaN test that every ordered type supports
+/// `max` that propagates NaN.
 #[inline(always)]
 #[allow(clippy::eq_op)] // `x != x` is the test for NaN that every ordered type has
 pub fn greater<T: PartialOrd + Copy>(a: T, x: T) -> T {

@@ -2,7 +2,6 @@
 //!
 //! Rows are read and written in place if possible; strided rows and rows of another dtype than the compute type (f32
 //! for the half types) go through a buffer. The mean and the reciprocal standard deviation are saved for the gradient.
-//! :23~ the operands of one formula
 
 use super::arith::Float;
 use super::num::Fuse;

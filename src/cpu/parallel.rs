@@ -98,7 +98,6 @@ impl Board {
 }
 
 /// The number of threads of `par_for`: `RUSTGRAD_NUM_THREADS`, or what the system makes available to this process.
-/// :106~ one thread if unknown
 pub fn num_threads() -> usize {
     match THREADS.load(Ordering::Relaxed) {
         0 => {
@@ -180,7 +179,7 @@ struct Job {
     /// Maximum number of helpers.
     helpers: usize,
     next: AtomicUsize,
-    /// The number of active helpers, and `CLOSED`. :205~ `CLOSED` exceeds any number of helpers
+    /// The number of active helpers, and `CLOSED`.
     state: AtomicUsize,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }

@@ -64,8 +64,7 @@ impl<T: Arith> Rule<T> for Prod {
         (acc.times(x), true)
     }
 }
-/// The last of equal maxima wins, and NaN propagates, as in PyTorch. :75~ `x != x` is the NaN test that every ordered
-/// type supports
+/// The last of equal maxima wins, and NaN propagates, as in PyTorch.
 #[derive(Clone, Copy)]
 struct Max;
 impl<T: Ordered> Rule<T> for Max {

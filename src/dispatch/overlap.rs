@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::op::{Body, Call, Op, Returns, Sharing};
 use crate::tensor::Tensor;
 
-/// How the memory of two tensors overlaps. :20~ even without elements
+/// How the memory of two tensors overlaps.
 #[derive(PartialEq)]
 enum Overlap {
     None,

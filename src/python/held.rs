@@ -45,8 +45,7 @@ impl<T> Deref for Held<T> {
 
 impl<T> Drop for Held<T> {
     fn drop(&mut self) {
-        // SAFETY: it is taken once, here; `PyGILState_Check` has no preconditions. :51~ deferred until a thread has the
-        // lock
+        // SAFETY: it is taken once, here; `PyGILState_Check` has no preconditions.
         let (object, locked) = unsafe { (ManuallyDrop::take(&mut self.0), ffi::PyGILState_Check() != 0) };
         if !locked {
             return drop(object); // put off until somebody has the lock

@@ -89,7 +89,7 @@ impl Lanes for f64 {
     }
     #[inline(always)]
     unsafe fn load(at: *const f64) -> __m256d {
-        // SAFETY: the caller's promise, in all of these. :126~ then rows of the transposed result are contiguous
+        // SAFETY: the caller's promise, in all of these.
         unsafe { _mm256_loadu_pd(at) }
     }
     #[inline(always)]
@@ -193,8 +193,7 @@ unsafe fn pack<T: Lanes>(from: Matrix<T>, rows: usize, terms: usize, lanes: usiz
     }
 }
 
-/// A tile over a block of terms, with `rows` and `cols` inside the result: `out = beta * out + alpha * sums`. :197~ see
-/// the note on plain loops
+/// A tile over a block of terms, with `rows` and `cols` inside the result: `out = beta * out + alpha * sums`.
 #[allow(clippy::needless_range_loop)] // see the note on plain loops
 #[inline(always)]
 unsafe fn tile<T: Lanes>(
@@ -206,7 +205,7 @@ unsafe fn tile<T: Lanes>(
     [alpha, beta]: [T; 2],
 ) {
     // SAFETY: the panels hold `terms` times a tile's rows and columns, and their vectors are aligned; only elements
-    // inside the result are accessed, and not read if `beta` is zero. :211~ prefetching is valid for any address
+    // inside the result are accessed, and not read if `beta` is zero.
     unsafe {
         for i in 0..ROWS {
             _mm_prefetch::<_MM_HINT_T0>(out.at(i, 0) as *const i8); // any address may be asked for

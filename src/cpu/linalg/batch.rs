@@ -102,7 +102,7 @@ impl<T: Field> At<'_, T> {
 
 /// Numbers that are allocated without probing.
 const FEW: usize = 1 << 12;
-/// Minimum multiplications per task. :111~ nothing to read or write, for any number of matrices
+/// Minimum multiplications per task.
 const TASK: usize = 1 << 16;
 
 fn walk<T: Field, W: Batch>(views: &[View], lead: usize, work: &W) -> Result<()> {

@@ -98,8 +98,7 @@ impl Sorter {
         unsafe { std::slice::from_raw_parts_mut(from.at(0), n) }
     }
 
-    /// Moves items by one digit; false, without moving, if all items have the same digit. :106~ in registers: behind
-    /// the closure's pointer it would be reread for each item
+    /// Moves items by one digit; false, without moving, if all items have the same digit.
     fn pass(&mut self, n: usize, digit: Digit, from: &Ptr<u64>, to: &Ptr<u64>) -> bool {
         let parts = self.counts.len();
         let counts = Ptr(self.counts.as_mut_ptr());

@@ -101,8 +101,7 @@ fn best<T: Key>(line: &Line, k: usize, flip: bool) -> Result<Vec<T::Item>> {
     Ok(pool)
 }
 
-/// The groups of a chunk that may have an element better than `worst`, as bits; NaN is always a candidate. :112~ an
-/// unordered element is not rejected
+/// The groups of a chunk that may have an element better than `worst`, as bits; NaN is always a candidate.
 struct Candidates<'a, T> {
     chunk: &'a [T],
     worst: T,

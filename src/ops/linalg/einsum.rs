@@ -73,8 +73,7 @@ fn parse(side: &str, start: usize) -> Result<Vec<Labels>> {
 
 struct Plan {
     inputs: Vec<Labels>,
-    /// Letters of the output, then those that are summed; the ellipsis is given by `None`s, one per dimension. :118~ an
-    /// ellipsis missing in the output is summed
+    /// Letters of the output, then those that are summed; the ellipsis is given by `None`s, one per dimension.
     order: Labels,
     kept: usize,
 }

@@ -24,7 +24,7 @@ use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&SUM, &SUM_DIM, &MEAN, &MEAN_DIM, &PROD, &PROD_DIM];
 
-/// The reduced dimensions: those given, or all. :38~ a 0-d tensor has the dimension 0 only nominally
+/// The reduced dimensions: those given, or all.
 pub(super) fn reduced_dims(c: &Call, arg: Option<usize>) -> Result<Dims> {
     let n = c.tensor(0)?.ndim();
     let mut dims = match arg.and_then(|a| c.opt_ints(a)) {
