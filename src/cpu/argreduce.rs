@@ -69,7 +69,7 @@ impl<'a, T: Ordered, const MAX: bool> Job<'a, T, MAX> {
 
     /// Whether `x`, which comes later, replaces `best`.
     #[inline(always)]
-    #[allow(clippy::eq_op)] // `x != x` is the test for NaN that every ordered type has
+    #[allow(clippy::eq_op)] // `x != x` is the NaN test that every ordered type supports
     fn beats(x: T, best: T) -> bool {
         let better = if MAX { x > best } else { x < best };
         better || (x != x && best == best)

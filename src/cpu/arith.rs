@@ -117,7 +117,7 @@ impl Ordered for u8 {
 
 /// `max` that propagates NaN.
 #[inline(always)]
-#[allow(clippy::eq_op)] // `x != x` is the test for NaN that every ordered type has
+#[allow(clippy::eq_op)] // `x != x` is the NaN test that every ordered type supports
 pub fn greater<T: PartialOrd + Copy>(a: T, x: T) -> T {
     if x > a || x != x { x } else { a }
 }

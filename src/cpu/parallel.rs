@@ -103,7 +103,7 @@ pub fn num_threads() -> usize {
         0 => {
             let asked = std::env::var("RUSTGRAD_NUM_THREADS").ok().and_then(|s| s.trim().parse().ok());
             let n = asked.filter(|&n| n > 0).unwrap_or_else(|| {
-                std::thread::available_parallelism().map_or(1, |n| n.get()) // one thread where nothing is known
+                std::thread::available_parallelism().map_or(1, |n| n.get()) // one thread if unknown
             });
             set_num_threads(n);
             n
@@ -202,7 +202,7 @@ impl Job {
         self.state.load(Ordering::Relaxed) < self.helpers && self.next.load(Ordering::Relaxed) < self.ranges
     }
     fn help(&self) {
-        let room = |s: usize| (s < self.helpers).then_some(s + 1); // `CLOSED` is more than any number of helpers
+        let room = |s: usize| (s < self.helpers).then_some(s + 1); // `CLOSED` exceeds any number of helpers
         let entered = self.state.fetch_update(Ordering::Acquire, Ordering::Relaxed, room);
         if entered.is_err() {
             return;

@@ -72,7 +72,7 @@ impl<T: Ordered> Rule<T> for Max {
         T::LOWEST
     }
     #[inline(always)]
-    #[allow(clippy::eq_op)] // `x != x` is the test for NaN that every ordered type has
+    #[allow(clippy::eq_op)] // `x != x` is the NaN test that every ordered type supports
     fn step(self, acc: T, x: T) -> (T, bool) {
         let takes = x >= acc || x != x;
         (if takes { x } else { acc }, takes)

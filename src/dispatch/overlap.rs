@@ -17,7 +17,7 @@ enum Overlap {
 
 fn overlap(a: &Tensor, b: &Tensor) -> Overlap {
     if a.same(b) {
-        return Overlap::Same; // without elements too
+        return Overlap::Same; // even without elements
     }
     if !a.storage().same(b.storage()) {
         return Overlap::None;

@@ -26,14 +26,14 @@ fn tri_cpu<const UPPER: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     Ok(())
 }
 
-/// Row by row: the part that is zeroed is filled.
+/// Row by row, fills the part that is to be zero.
 fn tri_gpu<const UPPER: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     let t = matrix(c)?;
     let n = t.ndim();
     if !out[0].same(t) {
         out[0].copy_raw(t)?;
     }
-    // Where there are no columns, there may be any number of rows.
+    // A matrix without columns may have any number of rows.
     let rows = if t.numel() == 0 { 0 } else { t.size(n - 2) };
     for row in 0..rows {
         let line = out[0].layout().select(n - 2, row);
@@ -52,7 +52,7 @@ fn like_matrix(c: &Call) -> Result<Specs> {
     Ok(smallvec![Spec::like(matrix(c)?)])
 }
 
-/// Only zeros are written, so a place that several elements share becomes zero if one of them is cleared.
+/// Only zeros are written, so a location that several elements alias becomes zero if one of them is cleared.
 const SHARED_PLACES: Option<Expanded> = Some(Expanded { warning: None, once: |_| Ok(None) });
 
 pub static TRIL: Op = Op {
@@ -132,7 +132,7 @@ pub static TRIU_INDICES: Op = Op {
     ..OP
 };
 
-/// The two dimensions of the result that the diagonal runs over, and the result's shape.
+/// The two dimensions of the result that form the diagonal, and the result's shape.
 fn embedded(c: &dyn Arguments) -> Result<(usize, usize, Dims)> {
     let (t, offset) = (c.tensor(0)?, c.int(1)?);
     let n = t.ndim() + 1;

@@ -54,7 +54,7 @@ fn edge_like(o: &Bound<PyAny>) -> PyResult<Option<Edge>> {
 /// Backward from `outputs` with the given gradients. With `accumulate`, gradients are added to `.grad` (only of
 /// `inputs`, if given); otherwise they are returned.
 #[pyfunction]
-#[allow(clippy::too_many_arguments)] // one call from Python, all of them needed
+#[allow(clippy::too_many_arguments)] // the parameters of the Python function
 pub fn _run_backward<'py>(
     py: Python<'py>,
     outputs: Vec<Bound<'py, PyAny>>,

@@ -48,7 +48,7 @@ impl<T> Drop for Held<T> {
         // SAFETY: it is taken once, here; `PyGILState_Check` has no preconditions.
         let (object, locked) = unsafe { (ManuallyDrop::take(&mut self.0), ffi::PyGILState_Check() != 0) };
         if !locked {
-            return drop(object); // put off until somebody has the lock
+            return drop(object); // deferred until a thread has the lock
         }
         let mut object = Some(object);
         Python::try_attach(|_| drop(object.take()));

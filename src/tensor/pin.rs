@@ -46,7 +46,7 @@ impl Pinned {
     fn new(t: &Tensor) -> Pinned {
         while t.0.users.fetch_add(1, Ordering::AcqRel) & CHANGING != 0 {
             t.0.users.fetch_sub(1, Ordering::AcqRel);
-            std::thread::yield_now(); // a change takes some instructions
+            std::thread::yield_now(); // a change takes only a few instructions
         }
         own(|own| own.pins.set(own.pins.get() + 1));
         Pinned(t.clone())

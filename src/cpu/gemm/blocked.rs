@@ -208,7 +208,7 @@ unsafe fn tile<T: Lanes>(
     // inside the result are accessed, and not read if `beta` is zero.
     unsafe {
         for i in 0..ROWS {
-            _mm_prefetch::<_MM_HINT_T0>(out.at(i, 0) as *const i8); // any address may be asked for
+            _mm_prefetch::<_MM_HINT_T0>(out.at(i, 0) as *const i8); // prefetching is valid for any address
             _mm_prefetch::<_MM_HINT_T0>(out.at(i, cols - 1) as *const i8);
         }
         let mut sums = [[T::splat(T::default()); VECTORS]; ROWS];

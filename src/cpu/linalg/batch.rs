@@ -109,7 +109,7 @@ fn walk<T: Field, W: Batch>(views: &[View], lead: usize, work: &W) -> Result<()>
     let count: usize = views[0].shape[..lead].iter().product();
     let numbers: usize = views.iter().map(|v| v.shape[lead..].iter().product::<usize>()).sum();
     if numbers == 0 {
-        return Ok(()); // nothing is read and nothing written, however many there are
+        return Ok(()); // nothing to read or write, for any number of matrices
     }
     if count > 0 && numbers > FEW {
         let one = numbers.saturating_mul(size_of::<T::Double>() * W::SCRATCH);

@@ -105,7 +105,7 @@ impl Sorter {
         each_part(n, parts, |part, range| {
             // SAFETY: a part has its own counters; all `n` items are written.
             let (counts, items) = unsafe { (&mut *counts.at(part), slice(from, range)) };
-            let here = digit; // in registers: behind the closure's pointer it would be read again for each item
+            let here = digit; // in registers: behind the closure's pointer it would be reread for each item
             counts.fill(0);
             items.iter().for_each(|&item| counts[here.of(item)] += 1);
         });

@@ -110,7 +110,7 @@ struct Candidates<'a, T> {
 impl<T: Key> Kernel for Candidates<'_, T> {
     type Output = u64;
     #[inline(always)]
-    #[allow(clippy::neg_cmp_op_on_partial_ord)] // an unordered element is not turned away
+    #[allow(clippy::neg_cmp_op_on_partial_ord)] // an unordered element is not rejected
     fn run<F: Fuse>(self) -> u64 {
         let Candidates { chunk, worst, flip } = self;
         let any = |group: &[T]| match flip {

@@ -115,7 +115,7 @@ fn plan(equation: &str, operands: &[Tensor]) -> Result<Plan> {
     let kept = output.len();
     let mut order = output;
     if !order.contains(&None) {
-        order.extend(std::iter::repeat_n(None, dots)); // an ellipsis that the output lacks is summed
+        order.extend(std::iter::repeat_n(None, dots)); // an ellipsis missing in the output is summed
     }
     for label in inputs.iter().flatten().filter(|l| l.is_some()) {
         if !order.contains(label) {

@@ -35,7 +35,7 @@ pub(super) fn reduced_dims(c: &Call, arg: Option<usize>) -> Result<Dims> {
         _ => (0..n).collect(),
     };
     dims.sort_unstable();
-    dims.retain(|d| *d < n); // a 0-d tensor has the dimension 0 by name only
+    dims.retain(|d| *d < n); // a 0-d tensor has dimension 0 only nominally
     Ok(dims)
 }
 
