@@ -90,7 +90,7 @@ impl<'a, T: Ordered, const MAX: bool> Job<'a, T, MAX> {
             (std::array::from_fn(|k| base[k] + start * across[k]), tile.min(width - start))
         };
         if parts > 1 {
-            // At most a 65,536th of the input: only fewer than 32 lines are split into parts.
+            // Bounded by a 65,536th of the input: only fewer than 32 lines are split into parts.
             let mut found = vec![(T::LOWEST, 0usize); units * parts];
             let slots = Ptr(found.as_mut_ptr());
             par_for(units * parts, 1, |range| {

@@ -190,7 +190,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
     /// The only line, in blocks.
     unsafe fn blocks(&self) {
         let range = |block: usize| block * BLOCK..self.length.min((block + 1) * BLOCK);
-        // At most a 32,768th of the line.
+        // Bounded by a 32,768th of the line.
         let mut starts = vec![self.rule.first(); self.length.div_ceil(BLOCK)];
         let slots = Ptr(starts.as_mut_ptr());
         // SAFETY: each block has a slot of its own.
@@ -225,9 +225,9 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
     /// Part of a line, starting from the accumulated value before it.
     unsafe fn line(&self, base: [usize; 3], part: Range<usize>, mut acc: T) {
         let [input, out, index] = &self.views;
-        // At most a run.
+        // Bounded by a run.
         let mut buffer = vec![T::default(); RUN.min(part.len())];
-        // At most a run.
+        // Bounded by a run.
         let mut places = vec![0i64; if index.ptr.is_null() { 0 } else { buffer.len() }];
         let mut place = 0;
         for start in part.clone().step_by(RUN) {

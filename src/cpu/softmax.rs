@@ -127,7 +127,7 @@ fn tiles<T: Float, const N: usize>(views: [View; N], dim: usize, f: impl Fn(Job<
     let per_row = width.div_ceil(most);
     let room = if dense { length.min(LINE) } else { TILE.min(width) };
     par_for(others.count() * per_row, (1 << 13) / (length * most.min(width)), |range| {
-        // At most a line or a tile.
+        // Bounded by a line or a tile.
         let (mut a, mut b) = (vec![T::ZERO; room], vec![T::ZERO; room]);
         let mut at = others.walk(range.start / per_row);
         for unit in range {

@@ -124,7 +124,7 @@ impl<T: Float> Rule<T> for Moments {
     }
     #[inline(always)]
     unsafe fn columns<F: Fuse>(self, rows: &[*const T], width: usize, acc: *mut Acc<f64>) {
-        // At most the width of a tile.
+        // Bounded by the width of a tile.
         let [mut means, mut sums, mut squares] = [(); 3].map(|()| vec![T::ZERO; width]);
         // SAFETY: the caller's promise: `width` elements of each row and of `acc`.
         unsafe {
@@ -216,7 +216,7 @@ impl Rule<c128> for Moments {
         for j in 0..width {
             // SAFETY: the caller's promise: `width` elements of each row and of `acc`.
             unsafe {
-                // At most the rows of a bundle.
+                // Bounded by the rows of a bundle.
                 let column: Vec<c128> = rows.iter().map(|r| *r.add(j)).collect();
                 let block = Rule::<c128>::block::<F>(self, column.as_ptr(), column.len());
                 *acc.add(j) = Rule::<c128>::merge(self, *acc.add(j), block);

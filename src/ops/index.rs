@@ -174,7 +174,7 @@ pub static INDEX: Op = Op {
 
 fn mask_of_nothing(t: &Tensor, given: &Value) -> Result<Outputs> {
     let truth = given.tensors().map(|m| Ok(super::host::item(m)?.to_bool())).collect::<Result<Vec<_>>>()?;
-    // At most one element.
+    // Bounded by one element.
     let zeros = vec![0i64; truth.iter().all(|&b| b) as usize];
     let index = Term(Tensor::from_slice(&zeros, &[zeros.len()])).to_device(t.device()).ok()?;
     INDEX_KERNEL.calls((Term::from(t).unsqueeze(0), vec![Some(index)]))

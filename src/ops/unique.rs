@@ -1,7 +1,8 @@
 //! Distinct elements, or slices along a dimension: of the whole input in order, or of consecutive equal ones.
 //!
 //! Composed of other ops, so that they run on the tensor's device: an order (`sort`; for slices the order of
-//! rows), a flag at the start of each group of equal elements, and running counts of flags. Each NaN is distinct, as in PyTorch.
+//! rows), a flag at the start of each group of equal elements, and running counts of flags. Each NaN is distinct, as in
+//! PyTorch.
 
 use super::compare::NE;
 use super::create::{FULL, ONES};

@@ -1,7 +1,7 @@
 //! Views in new memory: `permute_copy` and the other `_copy` ops return a view's elements in a new row-major tensor.
 //!
-//! Layout, errors and gradient are those of the view op, which takes the same arguments; `diagonal_copy` is defined next to
-//! `diag`, which it is the body of.
+//! Layout, errors and gradient are those of the view op, which takes the same arguments; `diagonal_copy` is defined
+//! next to `diag`, whose body it is.
 
 use super::alias::{DETACH, VIEW_AS_REAL, VIEW_DTYPE};
 use super::slice::{NARROW, UNFOLD};

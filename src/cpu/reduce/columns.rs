@@ -107,7 +107,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
 
     unsafe fn write_tile(&self, t: &Tiling, unit: usize, acc: &[R::Acc]) {
         let (_, offset, n) = t.tile(unit);
-        // At most the width of a tile.
+        // Bounded by the width of a tile.
         let y: Vec<R::Out> = acc.iter().map(|&a| self.rule.finish(a, self.total)).collect();
         // SAFETY: the tile lies inside the output.
         unsafe { store(self.out.dtype, self.out.at(offset), t.out_stride, n, y.as_ptr()) }
@@ -153,7 +153,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         to: usize,
     ) -> Vec<R::Acc> {
         let direct = self.direct(stride);
-        // At most the width of a tile, as for every accumulator here.
+        // Bounded by the width of a tile, as for every accumulator here.
         let mut buffer: Vec<T> = if direct { Vec::new() } else { vec![T::default(); CONVERTED * n] };
         let most = if direct { ROWS } else { CONVERTED };
         let mut rows = [std::ptr::null::<T>(); ROWS];

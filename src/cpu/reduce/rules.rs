@@ -304,14 +304,14 @@ impl<T: Float> Rule<T> for LogSumExp {
     unsafe fn columns<F: Fuse>(self, rows: &[*const T], width: usize, acc: *mut (T, T)) {
         // SAFETY: the caller guarantees `width` elements of each row and of `acc`.
         unsafe {
-            // At most the width of a tile.
+            // Bounded by the width of a tile.
             let mut max = vec![T::LOWEST; width];
             for row in rows {
                 (0..width).for_each(|j| max[j] = greater(max[j], *row.add(j)));
             }
-            // At most the width of a tile.
+            // Bounded by the width of a tile.
             let mut sum = vec![T::ZERO; width];
-            // At most the width of a tile.
+            // Bounded by the width of a tile.
             let by: Vec<T> = max.iter().map(|&m| shift(m)).collect();
             for row in rows {
                 (0..width).for_each(|j| sum[j] = sum[j].plus((*row.add(j)).minus(by[j]).exp::<F>()));
