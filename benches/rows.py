@@ -1,6 +1,6 @@
 """The rows of benches/RESULTS.md, for one module: python benches/rows.py MODULE [THREADS] prints {row: seconds}.
 
-The same program times rustgrad and its peer, each in a process of its own; run.py calls it in turns. A row's time is
+The same program times rustgrad and PyTorch, each in a separate process; run.py alternates them. A row's time is
 the median over several stretches, each long enough for the clock.
 """
 
@@ -15,7 +15,7 @@ REPEATS = 7
 
 
 def timed(function, stretch: float = STRETCH, repeats: int = REPEATS) -> float:
-    """Seconds a call, the median of several stretches."""
+    """Seconds per call, the median of several stretches."""
     function()
     count = 1
     while True:
@@ -37,7 +37,7 @@ def timed(function, stretch: float = STRETCH, repeats: int = REPEATS) -> float:
 
 
 def calls(torch) -> dict:
-    """What a call costs when there is nothing to compute."""
+    """Call overhead, with next to nothing to compute."""
     a, b = torch.rand(4), torch.rand(4)
     w = torch.rand(4).requires_grad_()
     m = torch.rand(4, 4)
@@ -53,7 +53,7 @@ def calls(torch) -> dict:
 
 
 def chain(torch) -> dict:
-    """Backward through a chain of 1,000 small ops, a node."""
+    """Backward through a chain of 1,000 small ops, per node."""
     x = torch.ones(4).requires_grad_()
 
     def forward():
@@ -134,7 +134,7 @@ def small_matrices(torch) -> dict:
 
 
 def pointwise(torch) -> dict:
-    """Elementwise work on a million."""
+    """Elementwise work on a million elements."""
     x, y, z = torch.rand(MILLION), torch.rand(MILLION), torch.randn(MILLION)
     whole, divisors = torch.randint(0, 1 << 40, (MILLION,)), torch.randint(1, 1000, (MILLION,))
     return {

@@ -4,8 +4,8 @@
     python benches/run.py --build                              # clean and incremental build times too (minutes)
     python benches/run.py --threads 1                          # one thread each, for a machine that is not idle
 
-Each module runs in processes of its own, in turns, and a row's figure is the median over the rounds. Goals are the
-project's; a row without one is there to be watched.
+Each module runs in separate processes, alternating, and a row's figure is the median over the rounds. Goals are the
+project's; a row without a goal is only monitored.
 """
 
 import argparse
@@ -27,7 +27,7 @@ Written by `make bench`. A ratio is rustgrad's time over the peer's in the same 
 Medians of several rounds, the modules taking turns in processes of their own, each with its default threads.
 
 {MARK}"""
-# Row -> the ratio to the peer that the project wants, at most.
+# Row -> goal: the largest acceptable ratio to PyTorch.
 GOALS = {
     "a + b, 4 floats": 0.25,
     "a + b, 4 floats, recorded": 0.2,
@@ -119,7 +119,7 @@ def rounds(pythons: dict[str, str], count: int, threads: list[str]) -> dict[str,
 
 
 def import_times(python: str, module: str) -> float:
-    """Seconds to import a module in a fresh interpreter, the interpreter's own start taken off."""
+    """Seconds to import a module in a fresh interpreter, without the interpreter's own start."""
 
     def once(code):
         start = time.perf_counter()
@@ -137,7 +137,7 @@ def numpy_free() -> str:
 
 
 def build_times() -> list[str]:
-    """Clean and incremental builds of the profiles that are used, in a target folder of their own."""
+    """Clean and incremental builds of the profiles in use, in a separate target folder."""
     lines = []
     environment = {
         **os.environ,

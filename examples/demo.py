@@ -1,4 +1,4 @@
-"""Trains a network to read handwritten digits, and leaves three pictures in `demo_out/`.
+"""Trains a network on handwritten digits, and writes three pictures to `demo_out/`.
 
     python examples/demo.py                      # scikit-learn's 1,797 digits, on the CPU
     DEVICE=gpu python examples/demo.py           # the same on a GPU, or on Mesa's software Vulkan driver
@@ -45,7 +45,7 @@ class Net(nn.Module):
 
 
 def loss_of(scores: Tensor, labels: Tensor) -> Tensor:
-    """Cross entropy; smoothed labels keep the network from being too sure of what it learnt by heart."""
+    """Cross entropy with label smoothing, which limits overconfidence on memorised samples."""
     return F.cross_entropy(scores, labels, label_smoothing=SMOOTHING)
 
 
@@ -77,7 +77,7 @@ def train_epoch(
         loss.backward()
         optimizer.step()
         scheduler.step()
-        # Sums stay on the device; reading them once an epoch keeps a GPU busy.
+        # Sums stay on the device; reading them once per epoch keeps a GPU busy.
         total = total + loss.detach() * len(labels)
         correct = correct + (scores.argmax(1) == labels).sum()
         count += len(labels)
@@ -88,7 +88,7 @@ def train_epoch(
 def train(
     model: Net, loader: DataLoader[tuple[Tensor, ...]], held_out: tuple[Tensor, Tensor], epochs: int
 ) -> tuple[History, float]:
-    """Trains, shows progress, and returns the history by epoch and the milliseconds a step."""
+    """Trains, shows progress, and returns the history by epoch and the milliseconds per step."""
     optimizer = optim.Adam(model.parameters(), lr=1e-3)
     steps = epochs * len(loader)
     scheduler = optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1e-2, total_steps=steps)
@@ -107,14 +107,14 @@ def train(
 
 
 def describe_device(device: torch.device) -> str:
-    """The device in words."""
+    """A description of the device."""
     if device.type == "gpu":
         return f"{device} ({torch.gpu.get_device_name(device)})"
     return f"cpu ({torch.get_num_threads()} threads)"
 
 
 def parse_arguments() -> argparse.Namespace:
-    """The command line; DEVICE and DATA in the environment give defaults."""
+    """The command line; the environment variables DEVICE and DATA are the defaults."""
     parser = argparse.ArgumentParser(description="Train a digit reader; leave pictures in demo_out/.")
     parser.add_argument("--device", default=os.environ.get("DEVICE") or "cpu", help="cpu or gpu")
     parser.add_argument("--data", default=os.environ.get("DATA") or None, help="folder of MNIST idx .gz files")

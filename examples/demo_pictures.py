@@ -58,7 +58,7 @@ def _panel(
 
 
 def _floor(smoothing: float, classes: int = 10) -> float:
-    """The least cross entropy that smoothed labels allow: the entropy of the labels themselves."""
+    """The smallest cross entropy possible with smoothed labels: the entropy of the labels themselves."""
     right, other = 1 - smoothing + smoothing / classes, smoothing / classes
     return -(right * np.log(right) + (classes - 1) * other * np.log(other)) if smoothing else 0.0
 
@@ -81,8 +81,8 @@ def curves(history: dict[str, list[float]], path: pathlib.Path, name: str, smoot
         left.yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
         left.yaxis.set_major_formatter(lambda v, _: f"{v:g}")
         left.yaxis.set_minor_locator(matplotlib.ticker.NullLocator())
-        # Wrong answers, not right ones: what is learnt late would be lost between 98 and 100 %.
-        least = 50 / held_out  # half an image: where no answer is wrong, a logarithm has no place
+        # Errors, not accuracy: late progress would be invisible between 98 and 100 %.
+        least = 50 / held_out  # half an image: the logarithm of zero errors is undefined
         wrong = [np.maximum(100 - np.array(history[key]) * 100, least) for key in ("accuracy", "held_out_accuracy")]
         _panel(
             right,
@@ -127,7 +127,7 @@ def _mistake(axes: tuple[Any, Any], image: Any, label: int, probabilities: Any, 
 
 
 def mistakes(images: Any, labels: Any, probabilities: Any, path: pathlib.Path, most: int = 24) -> int:
-    """The held-out images that were read wrongly, the surest errors first; returns how many there are."""
+    """The misclassified held-out images, most confident errors first; returns their number."""
     wrong = np.flatnonzero(probabilities.argmax(1) != labels)
     order = wrong[np.argsort(-probabilities[wrong].max(1), kind="stable")]
     shown = order[:most]

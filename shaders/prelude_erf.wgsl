@@ -66,7 +66,7 @@ fn erfc_(x: T) -> T {
     return select(y, T(2) - y, is_negative(x));
 }
 
-// lgamma for 0 < x < 2, away from nothing: three expansions around 1, the minimum and 2.
+// lgamma for 0 < x < 2: three expansions around 1, the minimum and 2.
 fn lgamma_near_two(y: T) -> T {
     let z = y * y;
     let even = T(7.72156649015328655494e-02) + z * (T(6.73523010531292681824e-02) + z * (T(7.38555086081402883957e-03)

@@ -56,7 +56,7 @@ fn split_log(x: f32) -> vec2<f32> {
     let e = i32(v >> 23u) - 127 - select(0, 149, tiny);
     return vec2<f32>(f32(e), bitcast<f32>((v & 0x007fffffu) + 0x3f3504f3u) - 1.0);
 }
-// The logarithm of what is not positive and finite; `y` otherwise.
+// The logarithm of arguments that are not positive and finite; `y` otherwise.
 fn log_domain(x: f32, y: f32) -> f32 {
     let b = bitcast<u32>(x);
     let special = select(select(nan_(), x, b == 0x7f800000u || is_nan(x)), -inf_(), (b & 0x7fffffffu) == 0u);

@@ -49,7 +49,7 @@ fn erfinv_(x: T) -> T {
 fn zeta_(s: T, start: T) -> T {
     if (is_nan(s) || is_nan(start)) { return nan_(); }
     if (s <= T(1) || (start <= T(0) && same(start, floor_(start)))) { return select(inf_(), nan_(), s < T(1)); }
-    // A power of a negative number is none.
+    // Non-integer powers of negative numbers are undefined.
     if (start < T(0) && !same(s, floor_(s))) { return nan_(); }
     if (start < T(-100000) || is_inf(start)) { return nan_(); }
     var x = start;
@@ -57,7 +57,7 @@ fn zeta_(s: T, start: T) -> T {
     for (var i = 0; i < 100020 && x < T(10); i++) {
         let term = pow_(x, -s);
         sum += term;
-        // Past zero the terms only fall: of a great `s` the first are all.
+        // Past zero the terms only decrease: for large `s` the first ones suffice.
         if (is_inf(sum) || abs_(term) < T(1e-17) * abs_(sum)) { return sum; }
         x += T(1);
     }

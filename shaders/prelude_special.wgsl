@@ -27,7 +27,7 @@ fn recip_(x: T) -> T {
 fn rsqrt_(x: T) -> T {
     return div_(T(1), sqrt_(x));
 }
-// Division by zero and infinity by the rules, whatever the device's divider does with them.
+// Division by zero and infinity follows IEEE, independent of the device's division.
 fn div_(x: T, y: T) -> T {
     if (is_nan(x)) { return x; }
     if (is_nan(y)) { return y; }
@@ -173,14 +173,14 @@ fn two_product_low(a: T, b: T) -> T {
     let bl = b - bh;
     return ((ah * bh - a * b) + ah * bl + al * bh) + al * bl;
 }
-// x^y for positive finite x: the logarithm carries half as many digits again, so that the exponential loses none.
+// x^y for positive finite x: the logarithm has 50 % more digits, so that the exponential loses none.
 fn pow_positive(x: T, y: T) -> T {
     let parts = split_log(x);
     let f = parts.y;
     let d = T(2) + f;
     let s = f / d;
     let sh = chop(s);
-    // What the division left: f - sh * (2 + f), over d.
+    // The remainder of the division: f - sh * (2 + f), over d.
     let fh = chop(f);
     let sl = (((f - sh * T(2)) - sh * fh) - sh * (f - fh)) / d;
     let lh = T(2) * sh;
@@ -327,7 +327,7 @@ fn nextafter_narrow_(x: f32, y: f32, step: u32) -> f32 {
     let even = step == 8192u && (m < 0x38800000u || (m == 0x38800000u && !grow));
     if (m == 0u) { return from_parts(select(bitcast<f32>(bits_(step)), two_to(-24), even), y); }
     if (even) { return x + from_parts(two_to(-24), select(-x, x, grow)); }
-    // After 65504 f16 has infinity, where 65536 would be.
+    // In f16, infinity follows 65504, in the place of 65536.
     let from_bits = select(m, 0x47800000u, step == 8192u && is_inf(x));
     return from_parts(bitcast<f32>(select(from_bits - step, from_bits + step, grow)), x);
 }

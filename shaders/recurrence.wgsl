@@ -1,5 +1,5 @@
 // A linear recurrence along lines, one invocation for each line: out[k] = b[k] + a[k] * out[k - 1].
-// A long line takes several dispatches; each goes on from what the one before it wrote.
+// A long line takes several dispatches; each continues from the previous one's results.
 {{declarations}}
 fn place(i: u32) -> u32 {
     return {{place}};

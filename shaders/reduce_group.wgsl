@@ -1,5 +1,5 @@
 // A reduction, one workgroup for each output: invocations stride over the reduced elements, then fold their
-// partial results in workgroup memory by halves, in an order that sizes alone decide.
+// partial results in workgroup memory by halves, in an order that depends only on the sizes.
 // Part of reduce.wgsl, chosen where outputs are few and long.
 var<workgroup> parts: array<T, 256>;
 

@@ -24,7 +24,7 @@ fn main(
     }
     parts[lane] = total;
     places[lane] = at;
-    // What lies before this piece: a scan over the pieces, doubling the distance.
+    // The total before this piece: a scan over the pieces, doubling the distance.
     for (var width = 1u; width < 256u; width = width << 1u) {
         workgroupBarrier();
         let before = parts[max(lane, width) - width];

@@ -1,4 +1,4 @@
-//! Where a tensor lives: a name and an index, plain data. `cpu` and `gpu` bring the capabilities.
+//! Devices as plain data: a name and an index. `cpu` and `gpu` implement what they can do.
 //!
 //! A tensor on `meta` has a shape, strides and a dtype, but no memory: ops infer their results and compute nothing.
 //! A name may be one of a device that is not here (`cuda`, `mps`): programs make and compare such names. Only when a
@@ -19,19 +19,19 @@ pub enum Device {
 }
 
 thread_local! {
-    /// Where this thread makes tensors when no device is given: what `set_default_device` chose, and above it the
-    /// devices of the blocks that the thread is in. Empty: the CPU.
+    /// This thread's default devices: the one chosen by `set_default_device`, then one per enclosing device block,
+    /// innermost last. Empty means the CPU.
     static DEFAULTS: RefCell<SmallVec<[Device; 4]>> = const { RefCell::new(SmallVec::new_const()) };
 }
 
-/// The device of the innermost block, else the one that `set_default_device` chose, else the CPU.
+/// The device of the innermost block, else the one set by `set_default_device`, else the CPU.
 impl Default for Device {
     fn default() -> Device {
         DEFAULTS.try_with(|d| d.borrow().last().copied()).ok().flatten().unwrap_or(Device::Cpu)
     }
 }
 
-/// Chooses the device for this thread; blocks that it is in keep theirs.
+/// Sets the default device of this thread; enclosing blocks keep theirs.
 pub fn set_default_device(d: Device) {
     DEFAULTS.with_borrow_mut(|all| match all.first_mut() {
         Some(first) => *first = d,
@@ -39,7 +39,7 @@ pub fn set_default_device(d: Device) {
     });
 }
 
-/// Begins a block whose tensors are made on `d`.
+/// Enters a block in which tensors are created on `d` by default.
 pub fn enter_default_device(d: Device) {
     DEFAULTS.with_borrow_mut(|all| match all.is_empty() {
         true => *all = smallvec![Device::Cpu, d],
@@ -47,7 +47,7 @@ pub fn enter_default_device(d: Device) {
     });
 }
 
-/// Ends the innermost block of the thread, if it is in one.
+/// Leaves the innermost block of this thread, if any.
 pub fn leave_default_device() {
     DEFAULTS.with_borrow_mut(|all| {
         if all.len() > 1 {
@@ -58,12 +58,12 @@ pub fn leave_default_device() {
 
 static CUDA_ALIAS: AtomicBool = AtomicBool::new(false);
 
-/// Lets `cuda` stand for the GPU, for programs that are run unmodified.
+/// Makes `cuda` an alias of the GPU, for programs that run unmodified.
 pub fn set_cuda_alias(on: bool) {
     CUDA_ALIAS.store(on, Ordering::Relaxed);
 }
 
-/// The kinds of device that have a name: PyTorch's, and ours.
+/// All device types with a name: PyTorch's, and ours.
 const KINDS: [&str; 21] = [
     "cpu",
     "gpu",
@@ -88,7 +88,7 @@ const KINDS: [&str; 21] = [
     "privateuseone",
 ];
 
-/// The name of a device, which need not be here: `cuda:1`.
+/// The name of a device, usable or not: `cuda:1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Name {
     pub kind: &'static str,
@@ -102,7 +102,7 @@ impl From<Device> for Name {
 }
 
 impl Name {
-    /// Parses `cpu`, `gpu:0`, `cuda:1`. The GPU has number 0 where none is given; `cuda` is the GPU while it stands for it.
+    /// Parses `cpu`, `gpu:0`, `cuda:1`. The index of the GPU defaults to 0; `cuda` is the GPU while the alias is on.
     pub fn parse(s: &str) -> Result<Name> {
         if s == "cpu" {
             return Ok(Name { kind: "cpu", index: None });
@@ -128,7 +128,7 @@ impl Name {
         };
         Ok(Name { kind, index }.resolved())
     }
-    /// The name that tensors on the device show.
+    /// The name reported by tensors on the device.
     pub fn resolved(self) -> Name {
         match self.kind {
             "cuda" if CUDA_ALIAS.load(Ordering::Relaxed) => Name { kind: "gpu", ..self }.resolved(),
@@ -136,10 +136,10 @@ impl Name {
             _ => self,
         }
     }
-    /// The device, where tensors are to be made on it.
+    /// The device to allocate tensors on; an error if this build has none.
     pub fn device(self) -> Result<Device> {
         match (self.kind, self.index) {
-            // There is one, whatever number a name gives it.
+            // There is one CPU; the index is ignored.
             ("cpu", _) => Ok(Device::Cpu),
             ("gpu", i) => Ok(Device::Gpu(i.unwrap_or(0))),
             ("cuda", _) => Err(Error::runtime(self.absent("Use device=\"gpu\": it drives any vendor's GPU."))),

@@ -1,14 +1,14 @@
-//! Every error of the crate, once: variant -> message -> Python exception class.
+//! Every error of the crate: variant -> message -> Python exception class.
 //!
-//! A message reads `op: problem; expected X, got Y. Hint.`; the part after the op is PyTorch's own
-//! wording where PyTorch has one, because programs match on it. The op's name is put in front by
-//! `dispatch`, in one place. `Error` is one pointer wide, so `Result<Tensor>` travels in registers.
+//! A message has the form `op: problem; expected X, got Y. Hint.`; the part after the op keeps PyTorch's wording where
+//! it has one, because programs match on it. `dispatch` prepends the op's name, in one place. `Error` is one pointer
+//! wide, so `Result<Tensor>` is returned in registers.
 
 use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 
-/// The Python exception class that an error surfaces as.
+/// The Python exception class that an error is raised as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     Runtime,
@@ -18,23 +18,22 @@ pub enum Class {
     NotImplemented,
     Memory,
     Buffer,
-    /// A matrix that is singular, or a decomposition that does not converge.
+    /// A singular matrix, or a decomposition that does not converge.
     LinAlg,
-    /// A panic caught at the border: our bug, reported as one.
+    /// A panic caught at the boundary to Python: a bug of ours, reported as one.
     Internal,
     /// An exception raised by Python code that Rust called (a hook, a custom function).
     Python,
 }
 
-/// The one error type. Build it with the constructors below, so that wording stays in this file
-/// or beside the check that it belongs to.
+/// The error type. Use the constructors below, so that wording stays in this file or next to the check it belongs to.
 pub struct Error(Box<Inner>);
 
 struct Inner {
     class: Class,
     message: String,
     op: Option<Cow<'static, str>>,
-    /// The op chose the name itself: a call around it does not replace it.
+    /// The op set the name itself; enclosing calls do not replace it.
     named: bool,
     payload: Option<Box<dyn Any + Send + Sync>>,
 }
@@ -89,7 +88,7 @@ impl Error {
             ),
         )
     }
-    /// What decides how much is read or written changed between its check and its use.
+    /// The amount of data to read or write changed between its check and its use.
     #[cold]
     pub fn raced(what: &str) -> Error {
         Error::runtime(format!(
@@ -113,14 +112,15 @@ impl Error {
     pub fn take_payload(&mut self) -> Option<Box<dyn Any + Send + Sync>> {
         self.0.payload.take()
     }
-    /// Names the op for good, as PyTorch's message does: `linalg.inv`.
+    /// Fixes the op's name, where PyTorch's message has one: `linalg.inv`.
     pub fn in_op(mut self, op: &'static str) -> Error {
         if !self.0.named {
             (self.0.op, self.0.named) = (Some(op.into()), true);
         }
         self
     }
-    /// Names the op whose call failed. The outermost call wins: it is the one that the user made (`linear`, not `addmm`).
+    /// Names the op whose call failed. The outermost call wins, because that is the one the user made (`linear`, not
+    /// `addmm`).
     #[cold]
     pub fn in_call(mut self, op: impl Into<Cow<'static, str>>) -> Error {
         if !self.0.named {
@@ -157,7 +157,7 @@ impl fmt::Debug for Error {
 }
 impl std::error::Error for Error {}
 
-/// Shows a shape as PyTorch's messages do: `[2, 3]`.
+/// Formats a shape as PyTorch's messages do: `[2, 3]`.
 pub struct Show<'a, T>(pub &'a [T]);
 impl<T: fmt::Display> fmt::Display for Show<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

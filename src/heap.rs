@@ -1,15 +1,15 @@
-//! Small memory: free lists of each thread, for the objects of the crate and for the elements of small tensors.
+//! The allocator: per-thread free lists for small objects of the crate and the elements of small tensors.
 //!
-//! A recorded call makes a tensor, a storage and a node and frees them soon after. The system's allocator takes some 130
-//! instructions for each of them, since it must find out how large a freed object is; Rust says so, and a list for each
-//! class of sizes takes 40. Memory may be freed by another thread than took it: it joins that thread's list.
+//! A recorded call allocates a tensor, a storage and a node and frees them soon after. The system's allocator takes
+//! some 130 instructions for each, since `free` must look up the size of the block; Rust passes the size, and a free
+//! list per size class takes 40. A block may be freed by another thread than allocated it: it joins that thread's list.
 
 use crate::thread::{Own, own};
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// Sizes up to this are the lists' own.
+/// Largest size, in bytes, that is served from the free lists.
 pub const SMALL: usize = 32 << 10;
-/// Every block is aligned so: no object lies in more cache lines than it must.
+/// Alignment of every block: no object spans more cache lines than necessary.
 pub const ALIGN: usize = 64;
 /// Built for a sanitizer (`make sanitize`): nothing is kept or rounded up, so that it sees the end of every block.
 pub const PLAIN: bool = option_env!("RUSTGRAD_PLAIN_MEMORY").is_some();
@@ -35,7 +35,7 @@ fn layout_of(class: usize) -> Layout {
     unsafe { Layout::from_size_align_unchecked(class_size(class), ALIGN) }
 }
 
-/// A block of the class; null where the system has none left.
+/// A block of the class; null if the system is out of memory.
 #[inline]
 pub fn take(own: &Own, class: usize) -> *mut u8 {
     let block = own.free.pop(class);
@@ -43,13 +43,13 @@ pub fn take(own: &Own, class: usize) -> *mut u8 {
     if block.is_null() { unsafe { System.alloc(layout_of(class)) } } else { block }
 }
 
-/// Gives a block back.
+/// Frees a block.
 ///
 /// # Safety
-/// It was taken with this class, is given back once, and nothing uses it any more.
+/// It was allocated with this class, is freed once, and is not used afterwards.
 #[inline]
 pub unsafe fn give(own: &Own, class: usize, block: *mut u8) {
-    // SAFETY: the caller's promise; a block has room for a pointer, and comes from the system with its class's layout.
+    // SAFETY: the caller's promise; a block is large enough for a pointer, and was allocated with its class's layout.
     unsafe {
         if own.free.kept.get() && own.free.length(class) < KEPT / class_size(class) {
             own.free.push(class, block);
@@ -59,7 +59,7 @@ pub unsafe fn give(own: &Own, class: usize, block: *mut u8) {
     }
 }
 
-/// Whether this thread keeps what is freed: from its first count to its last, see `tally`.
+/// Whether this thread keeps freed blocks: between its first count and its last, see `tally`.
 pub fn keep(own: &Own, on: bool) {
     own.free.kept.set(on);
     if !on {
@@ -67,9 +67,9 @@ pub fn keep(own: &Own, on: bool) {
     }
 }
 
-/// Gives what this thread keeps back to the system.
+/// Returns this thread's free blocks to the system.
 pub fn clear(own: &Own) {
-    // SAFETY: what lies on the lists is nobody's, and came from the system with the layout of its class.
+    // SAFETY: blocks on the lists are unused, and were allocated with the layout of their class.
     own.free.clear(|class, block| unsafe { System.dealloc(block, layout_of(class)) });
 }
 
@@ -78,8 +78,8 @@ fn is_small(layout: Layout) -> bool {
     !PLAIN && layout.size() <= SMALL && layout.align() <= ALIGN
 }
 
-// SAFETY: small memory is that of a class, which has room for every layout of the class; the rest is the system's own.
-// Nothing here panics, and what a thread has of its own takes no memory.
+// SAFETY: small blocks come from their size class, which is large enough for every layout of the class; the others from
+// the system. Nothing here panics, and thread-local state is not allocated.
 unsafe impl GlobalAlloc for Heap {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -98,7 +98,7 @@ unsafe impl GlobalAlloc for Heap {
         unsafe { System.dealloc(block, layout) }
     }
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise, and `alloc` gives as many bytes.
+        // SAFETY: the caller's promise, and `alloc` returned as many bytes.
         unsafe {
             if !is_small(layout) {
                 return System.alloc_zeroed(layout);
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn memory_of_all_sizes_keeps_what_it_holds() {
         own(|own| keep(own, true));
-        // SAFETY: each block is used within its layout and freed once with the layout it has then.
+        // SAFETY: each block is used within its layout and freed once with its current layout.
         unsafe {
             for size in [1, 8, 63, 64, 65, 400, 1023, 1024, 1025, 5000, SMALL, SMALL + 1] {
                 for align in [1, 8, 64, 128] {

@@ -1,4 +1,4 @@
-//! rustgrad: PyTorch's eager semantics in Rust. The map of the crate; each room uses only rooms above it.
+//! rustgrad: PyTorch's eager semantics in Rust. Each module uses only modules declared above it.
 pub mod error;
 pub mod place;
 pub mod retire;

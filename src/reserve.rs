@@ -1,8 +1,8 @@
-//! Host memory whose size the caller of an op decides, reserved by fallible means: too much is an error, not an abort.
+//! Fallible allocation of host memory whose size the caller of an op controls: too large is an error, not an abort.
 //!
-//! `vec![x; n]`, `Vec::with_capacity` and `collect` end the process where the system refuses. They are for what is
-//! bounded by a constant or by the numbers of dimensions and arguments; everything else comes from here, from
-//! `cpu::temp` or from a tensor. `tests/architecture.rs` finds the exceptions.
+//! `vec![x; n]`, `Vec::with_capacity` and `collect` abort the process when the system refuses. Use them only for sizes
+//! bounded by a constant or by the number of dimensions or arguments; everything else is allocated here, by `cpu::temp`
+//! or as a tensor. `tests/architecture.rs` checks for violations.
 
 use crate::error::{Error, Result};
 
@@ -11,26 +11,26 @@ fn refused<T>(n: usize) -> Error {
     Error::out_of_memory(n.saturating_mul(size_of::<T>()), "cpu")
 }
 
-/// An empty list with room for `n`.
+/// An empty `Vec` with capacity for `n`.
 pub fn room<T>(n: usize) -> Result<Vec<T>> {
     let mut all = Vec::new();
     all.try_reserve_exact(n).map_err(|_| refused::<T>(n))?;
     Ok(all)
 }
 
-/// `n` times the same value.
+/// `n` copies of a value.
 pub fn filled<T: Clone>(value: T, n: usize) -> Result<Vec<T>> {
     let mut all = room(n)?;
     all.resize(n, value);
     Ok(all)
 }
 
-/// What an iterator gives.
+/// Collects an iterator.
 pub fn list<T>(items: impl IntoIterator<Item = T>) -> Result<Vec<T>> {
     try_list(items.into_iter().map(Ok))
 }
 
-/// What an iterator gives, up to the first error.
+/// Collects an iterator, up to the first error.
 pub fn try_list<T>(items: impl IntoIterator<Item = Result<T>>) -> Result<Vec<T>> {
     let mut items = items.into_iter();
     let mut all = room(items.size_hint().0)?;
@@ -51,10 +51,10 @@ pub fn copied<T: Copy>(from: &[T]) -> Result<Vec<T>> {
     Ok(all)
 }
 
-/// An error unless the system has so many bytes now: asked before code that allocates them by infallible means, such as
-/// that of other crates. Nothing is kept, so it is no promise, but sizes that cannot be had are refused.
+/// An error if the system cannot provide this many bytes now. Call it before code that allocates them infallibly, such
+/// as other crates. Nothing stays reserved, so it is no guarantee, but it rejects impossible sizes.
 pub fn probe(bytes: usize) -> Result<()> {
-    // Seen by nobody, the compiler would leave it out.
+    // Without `black_box` the compiler would remove the allocation.
     room::<u8>(bytes).map(std::hint::black_box).map(drop)
 }
 

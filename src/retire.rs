@@ -1,30 +1,31 @@
-//! What has been replaced, kept until nobody can read it any more.
+//! Replaced values, kept until nobody can read them.
 //!
 //! Note [Retired values]: `&Meta` and `&Buffer` are handed out through shared handles, so a value that is replaced
-//! (`.data = x`, `resize_`) may still be read: by a thread that works without the interpreter lock, or by a function
-//! further up the stack that called Python. It is therefore retired, not freed. Its owner frees it at the latest. Calls
-//! from Python free it earlier: each opens a `Frame`, whatever is read is read within one, and what was retired in one
-//! epoch is freed once every frame of that epoch and of those before it has ended. Frames are opened and closed under
-//! the interpreter lock, so plain loads and stores do. Without frames (Rust alone) owners keep what was retired.
+//! (`.data = x`, `resize_`) may still be in use: by a thread that runs without the interpreter lock, or by a function
+//! further up the stack that called Python. So it is retired, not freed; its owner frees it when dropped, at the
+//! latest. Calls from Python free it earlier: each opens a `Frame` and reads only within it, and what was retired in an
+//! epoch is freed once every frame of that epoch and of earlier ones has ended. Frames are opened and closed under the
+//! interpreter lock, so plain loads and stores suffice. Without frames (Rust alone) owners keep retired values.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 static EPOCH: AtomicU64 = AtomicU64::new(2);
-/// Open frames by the lowest bit of the epoch in which they were opened: only two epochs have some.
+/// Open frames, by the lowest bit of the epoch in which they were opened: at most two epochs have any.
 static OPEN: [AtomicU32; 2] = [AtomicU32::new(0), AtomicU32::new(0)];
 static WAITING: AtomicBool = AtomicBool::new(false);
-/// The epoch up to which all that was retired has been freed.
+/// Everything retired up to this epoch has been freed.
 static FREED: AtomicU64 = AtomicU64::new(0);
 static FRAMES: AtomicBool = AtomicBool::new(false);
 static OWNERS: Mutex<Vec<Sweep>> = Mutex::new(Vec::new());
 static YIELD: OnceLock<fn()> = OnceLock::new();
 
-/// Frees what an owner retired in this epoch or before; true when nothing is left. It is asked again until then.
+/// Frees what an owner retired in this epoch or before; returns true when nothing is left, and is called again until
+/// then.
 pub type Sweep = Box<dyn FnMut(u64) -> bool + Send>;
 
-/// A call from Python that is running.
+/// A running call from Python.
 pub struct Frame(usize);
 
 impl Frame {
@@ -48,7 +49,7 @@ impl Drop for Frame {
     }
 }
 
-/// The present epoch: the mark of what is retired now.
+/// The current epoch, with which retired values are tagged.
 pub fn epoch() -> u64 {
     EPOCH.load(Relaxed)
 }
@@ -62,7 +63,7 @@ pub unsafe fn use_frames() {
     FRAMES.store(true, Relaxed);
 }
 
-/// Asks `sweep` to free what its owner has just retired, when frames tell that it may.
+/// Registers `sweep`, called when frames show that what its owner has just retired can be freed.
 pub fn later(sweep: Sweep) {
     if FRAMES.load(Relaxed) {
         owners().push(sweep);
@@ -76,19 +77,19 @@ fn owners() -> MutexGuard<'static, Vec<Sweep>> {
 
 #[cold]
 fn sweep() {
-    // The epoch rises where no frame of the one before the present is open: twice, where none is open at all.
+    // The epoch advances if no frame of the previous one is open: twice, if no frame is open at all.
     for _ in 0..2 {
         let now = EPOCH.load(Relaxed);
         if OPEN[((now + 1) & 1) as usize].load(Relaxed) == 0 {
             EPOCH.store(now + 1, Relaxed);
         }
     }
-    // Open frames are of the present epoch or of the one before.
+    // Open frames belong to the current epoch or the previous one.
     let free = EPOCH.load(Relaxed) - 2;
     if FREED.swap(free, Relaxed) == free {
         return;
     }
-    // What is freed may run Python, hence this function: the list is not locked meanwhile.
+    // Freeing may run Python and so re-enter this function: the list must not be locked meanwhile.
     let mut asked = std::mem::take(&mut *owners());
     WAITING.store(false, Relaxed);
     asked.retain_mut(|sweep| !sweep(free));
@@ -98,7 +99,7 @@ fn sweep() {
     }
 }
 
-/// What a thread does between looks at something that another one is to finish.
+/// Called by a thread between polls for something that another thread is to finish.
 pub fn pause() {
     match YIELD.get() {
         Some(f) => f(),
@@ -108,7 +109,7 @@ pub fn pause() {
 pub fn nap() {
     std::thread::sleep(Duration::from_micros(20));
 }
-/// Sets what `pause` does: gives the interpreter lock away meanwhile.
+/// Sets what `pause` does: release the interpreter lock for a moment.
 pub fn set_pause(f: fn()) {
     let _ = YIELD.set(f);
 }
@@ -118,7 +119,7 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    /// One test: the counts are those of the process.
+    /// A single test, since the counters are global to the process.
     #[test]
     fn what_was_retired_goes_when_the_frames_that_may_read_it_have_ended() {
         // SAFETY: the test retires values of its own alone; see `enter`.
@@ -139,7 +140,7 @@ mod tests {
         let first = retire();
         drop(inner);
         assert!(!first.load(Relaxed), "the outer frame may read it");
-        // Frames that overlap without an end hold back only what they may have seen.
+        // An endless sequence of overlapping frames holds back only what those frames may have seen.
         let mut open = enter();
         drop(outer);
         for _ in 0..4 {

@@ -1,9 +1,9 @@
 //! A device buffer behind an `Arc`, with the version counter that all its views share.
 //!
 //! Note [Shared memory]: a storage is written through shared handles, as in PyTorch, NumPy and C. Two threads that
-//! write the same elements at the same time race on those elements' values; they never touch memory out of bounds,
-//! because the buffer behind a storage is not freed while somebody may use it: `grow` retires the old block (Note
-//! [Retired values]), and refuses where its address was given away.
+//! write the same elements at the same time race on those elements' values. They never access memory out of bounds,
+//! because the buffer behind a storage is not freed while it may be in use: `grow` retires the old block (Note [Retired
+//! values]), and fails once the block's address has been exported.
 
 use crate::cpu::buffer::CpuBuffer;
 use crate::device::Device;
@@ -45,23 +45,23 @@ impl Buffer {
     }
 }
 
-/// The memory of a storage: its own, or that of another storage under another version counter. That is its own (`.data`),
-/// or where a tensor was given other memory (`x.data = y`) the one that it goes on sharing with its views.
+/// The memory of a storage: its own, or that of another storage under a different version counter. The counter is
+/// either new (`.data`) or, after `x.data = y`, the one that `x` still shares with its views.
 enum Memory {
     Own(Buffer),
     Of(Storage, Option<Storage>),
 }
 
-/// A block that took the place of a smaller one at an epoch of `retire`.
+/// A block that replaced a smaller one in some epoch of `retire`.
 struct Grown {
     buffer: Buffer,
     since: u64,
 }
 
-/// The blocks that `grow` made, the present one last.
+/// The blocks allocated by `grow`, the current one last.
 #[derive(Default)]
 struct Blocks {
-    // Boxed: `current` points into it, so a buffer must not move when the list grows.
+    // Boxed, since `current` points to a buffer, which must not move when the list grows.
     #[allow(clippy::vec_box)]
     grown: Vec<Box<Grown>>,
     /// The first block has been dropped.
@@ -74,12 +74,12 @@ struct Inner {
     current: AtomicPtr<Buffer>,
     blocks: Mutex<Blocks>,
     device: Device,
-    /// Somebody outside knows the address of the memory, so it may neither move nor grow.
+    /// The address has been exported (a NumPy array, a slice of the storage), so the memory may neither move nor grow.
     fixed: AtomicBool,
     version: AtomicU32,
-    /// A node of a graph has saved a tensor on this storage: writes to it are worth a mark.
+    /// A node has saved a tensor on this storage, so the location of writes is recorded.
     saved: AtomicBool,
-    /// Where the last such write came from; see `autograd::witness`.
+    /// The location of the last such write; see `autograd::witness`.
     mark: AtomicU32,
 }
 
@@ -87,8 +87,8 @@ struct Inner {
 #[derive(Clone)]
 pub struct Storage(Arc<Inner>);
 
-// SAFETY: `first` is only read, until `free_retired` drops it, under the lock of `blocks` and when nobody reads it any
-// more, or `Drop` does. Everything else is Send and Sync by itself.
+// SAFETY: `first` is only read, until it is dropped by `Drop`, or by `free_retired` under the lock of `blocks` once
+// nobody can read it. All other fields are Send and Sync.
 unsafe impl Send for Inner {}
 // SAFETY: as above.
 unsafe impl Sync for Inner {}
@@ -97,18 +97,18 @@ impl Inner {
     fn blocks(&self) -> MutexGuard<'_, Blocks> {
         self.blocks.lock().unwrap_or_else(|e| e.into_inner())
     }
-    /// The memory that the storage began with; only where there is no `current`, or where it is another storage's.
+    /// The initial memory; call only if `current` is null or the memory belongs to another storage.
     fn first(&self) -> &Memory {
-        // SAFETY: it is dropped only after `current` was set, and once nobody reads it (Note [Retired values]).
+        // SAFETY: it is dropped only after `current` was set and nobody can read it (Note [Retired values]).
         unsafe { &*self.first.get() }
     }
-    /// Frees the blocks that were retired up to an epoch; true when only the present one is left.
+    /// Frees the blocks retired up to an epoch; true when only the current one is left.
     fn free_retired(&self, safe: u64) -> bool {
         let mut blocks = self.blocks();
         let over = blocks.grown.iter().rposition(|b| b.since <= safe);
         let Some(present) = over else { return blocks.grown.is_empty() };
         let old: Vec<_> = blocks.grown.drain(..present).collect();
-        // SAFETY: `grown[present]` has replaced it, in an epoch that is over, and it is dropped once.
+        // SAFETY: `grown[present]` replaced it in an epoch that is over, and it is dropped once.
         let first = (!blocks.no_first).then(|| unsafe { ManuallyDrop::take(&mut *self.first.get()) });
         blocks.no_first = true;
         let done = blocks.grown.len() == 1;
@@ -121,7 +121,7 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         if !self.blocks.get_mut().unwrap_or_else(|e| e.into_inner()).no_first {
-            // SAFETY: it has not been dropped, and nobody else has the storage.
+            // SAFETY: it has not been dropped, and `drop` has exclusive access.
             unsafe { ManuallyDrop::drop(self.first.get_mut()) };
         }
         tally::add(Count::Storages, -1);
@@ -133,11 +133,12 @@ impl Storage {
     pub fn new(buffer: Buffer, device: Device) -> Storage {
         Storage::build(Memory::Own(buffer), device, 0)
     }
-    /// The same memory with a version counter of its own: writes through it are not noticed by saved tensors.
+    /// The same memory with a new version counter: saved tensors do not notice writes through it.
     pub fn unversioned(&self) -> Storage {
         Storage::build(Memory::Of(self.root().clone(), None), self.device(), 0)
     }
-    /// The same memory with the version counter of `other`: the same counter while others use it, else one that goes on.
+    /// The same memory with the version counter of `other`: shared if others use it, else a counter that continues from
+    /// it.
     pub fn counted_by(&self, other: &Storage) -> Storage {
         let counter = other.counter();
         let shared = (Arc::strong_count(&counter.0) > 1).then(|| counter.clone());
@@ -164,7 +165,8 @@ impl Storage {
             mark: AtomicU32::new(0),
         }))
     }
-    /// Uninitialised memory: the caller writes before anyone reads, or it is `empty`.
+    /// Uninitialised memory; the caller must write it before it is read, unless the tensor is documented as
+    /// uninitialised (`empty`).
     pub fn alloc(bytes: usize, device: Device) -> Result<Storage> {
         Ok(Storage::new(Buffer::alloc(bytes, device, false)?, device))
     }
@@ -176,7 +178,7 @@ impl Storage {
         self.0.device
     }
     fn root(&self) -> &Storage {
-        // A storage that has grown has memory of its own.
+        // A storage that has grown owns its memory.
         if !self.0.current.load(Ordering::Acquire).is_null() {
             return self;
         }
@@ -200,7 +202,7 @@ impl Storage {
     pub fn bytes(&self) -> usize {
         self.buffer().bytes()
     }
-    /// The address of the first byte on the CPU.
+    /// The address of the first byte; CPU only.
     #[inline]
     pub fn cpu_ptr(&self) -> Result<*mut u8> {
         match self.buffer() {
@@ -223,11 +225,11 @@ impl Storage {
     pub fn is_read_only(&self) -> bool {
         matches!(self.buffer(), Buffer::Cpu(b) if b.is_read_only())
     }
-    /// Keeps the memory where it is from now on: somebody outside knows its address (a NumPy array, a slice of the storage).
+    /// Pins the memory from now on, because its address is exported (a NumPy array, a slice of the storage).
     pub fn fix(&self) {
         self.root().0.fixed.store(true, Ordering::Release);
     }
-    /// Whether the memory may be exchanged for more.
+    /// Whether `grow` may replace the memory.
     pub fn is_resizable(&self) -> bool {
         let foreign = matches!(self.buffer(), Buffer::Cpu(b) if b.is_foreign());
         !foreign && !self.root().0.fixed.load(Ordering::Acquire)
@@ -236,7 +238,7 @@ impl Storage {
     pub fn version(&self) -> u32 {
         self.counter().0.version.load(Ordering::Acquire)
     }
-    /// Only `dispatch` calls this: one bump for each in-place op.
+    /// Called only by `dispatch`, once per in-place op.
     pub fn bump(&self) {
         self.counter().0.version.fetch_add(1, Ordering::AcqRel);
     }
@@ -255,7 +257,7 @@ impl Storage {
     pub fn same(&self, other: &Storage) -> bool {
         Arc::ptr_eq(&self.root().0, &other.root().0)
     }
-    /// A number that tells storages apart while they live.
+    /// Identifies a storage among those alive.
     pub fn id(&self) -> usize {
         Arc::as_ptr(&self.root().0) as usize
     }
@@ -263,7 +265,7 @@ impl Storage {
     pub fn owners(&self) -> usize {
         Arc::strong_count(&self.root().0)
     }
-    /// Makes room for `bytes`, keeping what is there (`resize_`).
+    /// Grows to `bytes`, keeping the contents (`resize_`).
     pub fn grow(&self, bytes: usize) -> Result<()> {
         let root = self.root();
         let old = root.buffer();
@@ -278,7 +280,7 @@ impl Storage {
         }
         let new = Buffer::alloc(bytes, self.device(), matches!(old, Buffer::Gpu(_)))?;
         match (old, &new) {
-            // SAFETY: both blocks are live and distinct, and `new` is larger than `old`, by the bytes that are zeroed.
+            // SAFETY: both blocks are live and distinct, and `new` is larger than `old` by the bytes that are zeroed.
             (Buffer::Cpu(a), Buffer::Cpu(b)) => unsafe {
                 std::ptr::copy_nonoverlapping(a.ptr(), b.ptr(), a.bytes());
                 std::ptr::write_bytes(b.ptr().add(a.bytes()), 0, b.bytes() - a.bytes());

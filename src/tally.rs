@@ -1,8 +1,8 @@
-//! Counts of what is alive: bytes, storages, nodes. Every thread keeps its own and a reader adds them up.
+//! Live counters: bytes, storages, nodes. Every thread has its own row and a reader sums the rows.
 //!
-//! A count changes several times in every call, so it may cost no locked instruction: only its thread writes a row, with
-//! plain loads and stores. What one thread makes another may free, hence a row may be negative; only sums mean something.
-//! A thread that ends leaves its row, sums and all, to the next one that starts.
+//! A count changes several times per call, so it must not cost a locked instruction: only its thread writes a row, with
+//! plain loads and stores. A value allocated on one thread may be freed on another, so a row may be negative; only sums
+//! are meaningful. A thread that ends leaves its row, with its counts, to the next thread that starts.
 
 use crate::heap;
 use crate::thread::{Counts, Own, own};
@@ -24,10 +24,10 @@ struct Row {
 }
 
 static ROWS: Mutex<Vec<&'static Row>> = Mutex::new(Vec::new());
-/// For what runs after a thread has given its row back; several threads may write it.
+/// For counts after a thread has released its row; several threads may write it.
 static LATE: Row = Row { counts: [const { AtomicIsize::new(0) }; 3], vacant: AtomicBool::new(false) };
 
-/// Gives the row back when its thread ends.
+/// Releases the row when its thread ends.
 struct Lease(&'static Row);
 
 impl Drop for Lease {
@@ -63,7 +63,7 @@ pub fn add(what: Count, n: isize) {
     own(|own| add_to(own, what, n))
 }
 
-/// `add` by a thread that has its own at hand.
+/// `add` for callers that already hold the thread's state.
 #[inline]
 pub fn add_to(own: &Own, what: Count, n: isize) {
     match own.counts.get() {
@@ -75,7 +75,7 @@ pub fn add_to(own: &Own, what: Count, n: isize) {
     }
 }
 
-/// The first count of a thread, or one after its last.
+/// The first count of a thread, or one after it released its row.
 #[cold]
 fn first(own: &Own, what: Count, n: isize) {
     match LEASE.try_with(|lease| lease.0) {
@@ -90,7 +90,7 @@ fn first(own: &Own, what: Count, n: isize) {
     }
 }
 
-/// The count over all threads. Another thread's change in this moment may be missed; it never falls below zero.
+/// The sum over all threads. Concurrent changes may be missed; never below zero.
 pub fn sum(what: Count) -> usize {
     let all = rows();
     let total: isize = all.iter().map(|row| row.counts[what as usize].load(Ordering::Relaxed)).sum();
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn counts_of_threads_that_ended_stay() {
-        // The nodes of other tests are counted too: only differences far above it are certain.
+        // Nodes of concurrent tests are counted too: only differences far above their number are certain.
         const MUCH: isize = 1 << 50;
         let before = sum(Count::Nodes) as isize;
         for _ in 0..3 {

@@ -1,16 +1,16 @@
-//! What each thread has of its own, in one place.
+//! All per-thread state, in one struct.
 //!
-//! Finding a thread's own is a call in a shared library, and a recorded call of an op asks a dozen times: for the modes,
-//! the counts, the free blocks. Kept together, it is found once by each function and handed on. Nothing here has a
-//! destructor, so it may be asked for until the thread is gone. Each part belongs to the module that is named with it.
+//! In a shared library each thread-local access is a function call, and a recorded op needs a dozen: modes, counters,
+//! free lists. Here one access finds all of it, and functions pass the reference on. No field has a destructor, so the
+//! struct is accessible until the thread is gone. Each field belongs to the module named beside it.
 
 use std::cell::Cell;
 use std::ptr::null_mut;
 use std::sync::atomic::AtomicIsize;
 
-/// Classes of sizes that `heap` has.
+/// Number of size classes of `heap`.
 pub const CLASSES: usize = 21;
-/// `tally`: what a thread counts. Only that thread writes, any may read.
+/// `tally`: the thread's counters. Only that thread writes, any may read.
 pub type Counts = [AtomicIsize; 3];
 
 pub struct Own {
@@ -18,16 +18,16 @@ pub struct Own {
     pub grad: Cell<bool>,
     pub inference: Cell<bool>,
     pub anomaly: Cell<u8>,
-    /// `autograd::saved`: whether hooks pack what is saved.
+    /// `autograd::saved`: whether saved-tensor hooks are installed.
     pub hooked: Cell<bool>,
-    /// `autograd::node`: the sequence number given last.
+    /// `autograd::node`: the last sequence number given.
     pub clock: Cell<u64>,
-    /// `autograd::dropping`: how deep drops of nodes nest, and whether some wait.
+    /// `autograd::dropping`: nesting depth of node drops, and whether any are pending.
     pub drops: Cell<u32>,
     pub drops_wait: Cell<bool>,
-    /// `tensor`: how many tensors this thread has pinned.
+    /// `tensor`: number of tensors pinned by this thread.
     pub pins: Cell<u32>,
-    /// `tally`: none before the first count and after the last.
+    /// `tally`: `None` before the first count and after the last.
     pub counts: Cell<Option<&'static Counts>>,
     /// `heap`.
     pub free: FreeLists,
@@ -59,11 +59,11 @@ pub fn own<R>(f: impl FnOnce(&Own) -> R) -> R {
     OWN.with(f)
 }
 
-/// Lists of free memory by class. The first word of a free block points to the next one.
+/// Free lists by size class. The first word of a free block points to the next one.
 pub struct FreeLists {
     heads: [Cell<*mut u8>; CLASSES],
     lengths: [Cell<usize>; CLASSES],
-    /// Whether somebody takes the blocks back when the thread ends; until then none are kept.
+    /// Whether the blocks are released when the thread ends; until that is arranged none are kept.
     pub kept: Cell<bool>,
 }
 
@@ -73,14 +73,14 @@ impl FreeLists {
     pub fn pop(&self, class: usize) -> *mut u8 {
         let block = self.heads[class].get();
         if !block.is_null() {
-            // SAFETY: by the contract of `push` its first word points to the next one.
+            // SAFETY: by the contract of `push` the first word points to the next block.
             self.heads[class].set(unsafe { block.cast::<*mut u8>().read() });
             self.lengths[class].set(self.lengths[class].get() - 1);
         }
         block
     }
     /// # Safety
-    /// The block has room for a pointer, is aligned for it, and nothing uses it any more.
+    /// The block is large enough and aligned for a pointer, and is not used afterwards.
     #[inline]
     pub unsafe fn push(&self, class: usize, block: *mut u8) {
         // SAFETY: the caller's promise.
@@ -92,7 +92,7 @@ impl FreeLists {
     pub fn length(&self, class: usize) -> usize {
         self.lengths[class].get()
     }
-    /// Empties every list: `free` is given each class and block.
+    /// Empties every list, calling `free` with the class and address of each block.
     pub fn clear(&self, free: impl Fn(usize, *mut u8)) {
         for class in 0..CLASSES {
             while let block = self.pop(class)

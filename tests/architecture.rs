@@ -1,8 +1,8 @@
-//! The rules of the house that a compiler does not check: each room of `src/` uses only rooms before it,
+//! Rules of the code base that the compiler does not check: each module of `src/` uses only earlier modules,
 //! files and functions stay short, and the crate has at most three macros.
 //!
-//! 400 lines a file and 60 a function are the guide: what is longer is printed (`--nocapture`), so that it is split when
-//! its meaning asks for it. From 700 and 100 on it is refused. An exception is named below with its reason.
+//! 400 lines per file and 60 per function are the guide: longer ones are printed (`--nocapture`), to be split when
+//! there is a natural boundary. From 700 and 100 on the test fails. Exceptions are listed below with reasons.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ const ROOMS: [&[&str]; 17] = [
     &["lib"],
 ];
 
-/// Lines of a file and of a function: from where it is named, and from where it is refused.
+/// Lines of a file and of a function: from where it is printed, and from where the test fails.
 const FILE_LINES: (usize, usize) = (400, 700);
 const FUNCTION_LINES: (usize, usize) = (60, 100);
 const MACROS: usize = 3;
@@ -37,7 +37,7 @@ const MACROS: usize = 3;
 const LONG_FILES: &[(&str, &str)] = &[];
 /// Functions that may be longer: (path, name, reason).
 const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[];
-/// Uses of a later room: (path, room, reason).
+/// Uses of a later module: (path, module, reason).
 const BACK_DOORS: &[(&str, &str, &str)] = &[];
 
 struct Source {
@@ -74,12 +74,12 @@ fn rank(room: &str) -> Option<usize> {
     ROOMS.iter().position(|level| level.contains(&room))
 }
 
-/// The code of a file without its comments; line comments are all that rustfmt leaves us.
+/// The code of a file without its comments; only line comments are used.
 fn code(text: &str) -> String {
     text.lines().map(|l| l.split_once("//").map_or(l, |(before, _)| before)).collect::<Vec<_>>().join("\n")
 }
 
-/// The names that follow `prefix` in paths, those of a group `prefix{a::b, c}` included.
+/// The names that follow `prefix` in paths, including those of a group `prefix{a::b, c}`.
 fn named_after(code: &str, prefix: &str) -> Vec<String> {
     let mut names = Vec::new();
     for (at, _) in code.match_indices(prefix) {
@@ -214,7 +214,7 @@ fn files_stay_short() {
     refuse(problems, "a file has fewer than 700 lines; split it by meaning");
 }
 
-/// Rust functions as rustfmt lays them out: the closing brace stands under the line that opened the function.
+/// Rust functions as formatted by rustfmt: the closing brace is aligned with the line that opened the function.
 fn rust_functions(text: &str) -> Vec<(String, usize)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
@@ -240,7 +240,7 @@ fn rust_functions(text: &str) -> Vec<(String, usize)> {
     found
 }
 
-/// Python functions: a definition reaches to the last line that is indented deeper than its `def`.
+/// Python functions: a definition extends to the last line that is indented deeper than its `def`.
 fn python_functions(text: &str) -> Vec<(String, usize)> {
     let lines: Vec<&str> = text.lines().collect();
     let depth = |l: &str| l.len() - l.trim_start().len();
@@ -292,8 +292,8 @@ fn macros_are_few() {
     assert!(all.len() <= MACROS, "at most {MACROS} macro_rules! in the crate; they are in {all:?}");
 }
 
-/// Whether a line makes a list that may be as long as a caller wants: `vec![x; n]`, `Vec::with_capacity(n)`, elements
-/// or positions that are collected.
+/// Whether a line creates a list whose length a caller may control: `vec![x; n]`, `Vec::with_capacity(n)`, collected
+/// elements or positions.
 fn makes_a_list(line: &str) -> bool {
     let constant = |n: &str| n.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || "_ *+-/".contains(c));
     let repeats = line.match_indices("vec![").any(|(at, _)| {
@@ -310,12 +310,12 @@ fn makes_a_list(line: &str) -> bool {
     repeats || collected || declared || line.contains("Vec::with_capacity(")
 }
 
-/// `src/reserve.rs` says why: what a caller can size is reserved by fallible means. A list that is short whatever the
-/// caller wants says so on its line or the one above: `// Bounded by the number of dimensions.`
+/// See `src/reserve.rs`: memory whose size a caller controls is allocated fallibly. A list that is short for any
+/// arguments says so on its line or the one above: `// Bounded by the number of dimensions.`
 #[test]
 fn memory_that_a_caller_sizes_is_reserved() {
     let mut problems = Vec::new();
-    // `over` asks for what decompositions need before they run.
+    // `over` probes for the memory of decompositions before they run.
     let excused = |path: &str| path.contains("test") || path.starts_with("src/cpu/linalg/");
     for Source { path, text } in sources(&["src/cpu", "src/layout", "src/tensor", "src/dispatch", "src/ops"], &["rs"]) {
         if excused(&path) {

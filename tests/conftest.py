@@ -1,7 +1,7 @@
-"""The tests' command line, their devices, and the count of what they covered.
+"""The tests' command line, their devices, and a summary of what they covered.
 
---module torch     PyTorch stands in for rustgrad (and for the device `gpu` there is nothing then)
-The `device` fixture runs a test on the CPU and on the GPU device; where there is no GPU, its half is skipped and counted.
+--module torch     runs the tests with PyTorch instead of rustgrad (without the device `gpu`)
+The `device` fixture runs a test on the CPU and on the GPU device; without a GPU, its half is skipped and counted.
 """
 
 import os
@@ -36,7 +36,7 @@ def device(request):
 
 
 def need(device: str):
-    """Skips where the device is not there."""
+    """Skips if the device is not available."""
     from support import target
 
     if device == "gpu" and (reason := target.gpu_reason()):
@@ -45,7 +45,7 @@ def need(device: str):
 
 @pytest.fixture(autouse=True)
 def fresh_state(torch):
-    """No test leaves a seed, a dtype or print options behind."""
+    """Restores seed, default dtype and print options after each test."""
     torch.manual_seed(0)
     yield
     torch.set_default_dtype(torch.float32)
@@ -53,7 +53,7 @@ def fresh_state(torch):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """One line for each property of the op table: ops, samples, and what became of them."""
+    """Prints one line per property of the op table: ops, samples, results."""
     counts: dict[str, Counter] = {}
     outcomes = {"passed": "passed", "failed": "failed", "error": "failed", "skipped": "skipped", "xfailed": "xfailed"}
     for outcome, reports in terminalreporter.stats.items():

@@ -1,4 +1,4 @@
-//! The mechanism without Python: ops call each other through the table, gradients of gradients, views, in-place history.
+//! The core without Python: calls through the op table, higher-order gradients, views, in-place history.
 
 use rustgrad::autograd::{self, Request, history};
 use rustgrad::device::Device;
@@ -82,7 +82,7 @@ fn errors_name_the_op() {
     assert!(e.to_string().starts_with("add: The size of tensor a (2) must match"), "{e}");
     let e = ADD.call_inplace((&a, 1)).unwrap_err();
     assert!(e.to_string().contains("a leaf Variable that requires grad"), "{e}");
-    // A saved tensor that was changed is noticed.
+    // Using a modified saved tensor is an error.
     let x = CLONE.call((&a,)).ok().unwrap();
     let y = MUL.call((&x, &x)).ok().unwrap();
     ADD.call_inplace((&x, 1)).unwrap();

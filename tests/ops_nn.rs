@@ -1,4 +1,4 @@
-//! Reductions, losses, contraction and optimiser steps without Python: what the table of ops cannot say by samples.
+//! Reductions, losses, matrix products and optimiser steps without Python: cases that samples cannot express.
 
 use rustgrad::autograd::{self, GradGuard, Request, history};
 use rustgrad::device::Device;
@@ -43,7 +43,7 @@ fn products_with_zeros_have_gradients_of_any_order() {
     let y = PROD.call((&x,)).ok().unwrap();
     let g = grad(&y, &[&x], true).unwrap();
     assert_eq!(values(&g[0]), vec![0.0; 5]);
-    // The mixed derivative by the two zeros is the product of the others.
+    // The mixed derivative with respect to the two zeros is the product of the others.
     let at = rustgrad::ops::view::SELECT.call((&g[0], 0, 1)).ok().unwrap();
     assert_eq!(values(&grad(&at, &[&x], false).unwrap()[0]), vec![0.0, 0.0, 0.0, 30.0, 0.0]);
 }

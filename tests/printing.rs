@@ -1,4 +1,4 @@
-//! Printing, against what PyTorch printed: every case of `tests/golden/printing.json`
+//! Printing, against PyTorch's output: every case of `tests/golden/printing.json`
 //! (recorded by `record_printing.py`) must come out to the character.
 
 use rustgrad::device::Device;
@@ -72,7 +72,7 @@ fn printed(case: &Value) -> String {
     format_with(&input, &options(case))
 }
 
-/// One test, not several: the default dtype is the process's.
+/// A single test, because the default dtype is global.
 #[test]
 fn prints_as_pytorch_does() {
     let golden: Value = serde_json::from_str(include_str!("golden/printing.json")).unwrap();

@@ -1,6 +1,6 @@
-//! Completeness of the op table: what `docs`, stubs and tests derive from a row must be there, for every row.
+//! Completeness of the op table: every row has what `docs`, stubs and tests are derived from.
 //!
-//! The Python table (`tests/test_ops.py`) checks what a row computes; this one, without an interpreter, what it says.
+//! `tests/test_ops.py` checks what a row computes; this file, without an interpreter, what it declares.
 
 use rustgrad::op::{Body, Forms, Op, Vjp, public_name};
 use rustgrad::ops::{all, overloads};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// Fails with every op for which `problem` has words.
+/// Fails with a list of all ops for which `problem` returns a message.
 fn every_row(problem: impl Fn(&'static Op) -> Option<String>) {
     let found: Vec<String> = all().filter_map(|op| problem(op).map(|p| format!("  {}: {p}", op.name()))).collect();
     assert!(found.is_empty(), "{} rows are incomplete:\n{}", found.len(), found.join("\n"));

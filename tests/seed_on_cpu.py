@@ -1,6 +1,6 @@
 """The programs of document 004 that stay on the CPU: old typed constructors, files, NumPy's memory, `Variable`."""
 
-# What the document shows for CUDA: nothing happens without it; test_package runs it under `python -m rustgrad`.
+# The document's CUDA code, which does nothing without CUDA; test_package runs it under `python -m rustgrad`.
 CUDA = """
 x = torch.ones(2)
 if torch.cuda.is_available():

@@ -1,4 +1,4 @@
-"""Sizes that cannot be had are errors that name them, and the process goes on: with little memory left, and for lists of views."""
+"""Sizes that cannot be allocated are errors that name them, and the process survives: large results, lists of views."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support import target
 
-# What is called with 96 MiB to spare, so that its result or its scratch does not fit. Inputs are made before the limit.
+# Calls with 96 MiB to spare, so that the result or scratch memory does not fit. Inputs are created before the limit.
 SCARCE = """
 import resource, sys
 from support.target import torch

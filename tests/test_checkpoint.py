@@ -1,4 +1,4 @@
-"""`save` and `load`: PyTorch's own files are read, ours come back as they were, and no file makes anything run."""
+"""`save` and `load`: PyTorch's own files are read, ours come back as they were, and no file executes anything."""
 
 import io
 import os
@@ -249,7 +249,7 @@ def test_what_has_no_name_cannot_be_stored(torch):
 
 
 class Point:
-    """A class that only an explicit permission lets in."""
+    """A class that must be allowed explicitly."""
 
     def __init__(self):
         self.x = 1
@@ -269,7 +269,7 @@ def test_safe_globals(torch):
 
 
 class Attack:
-    """Pickles as a call of a function that leaves a trace."""
+    """Pickles as a call of a function with a visible side effect."""
 
     def __init__(self, function, *arguments):
         self.call = (function, arguments)
@@ -309,7 +309,7 @@ def test_nothing_is_executed(torch, tmp_path):
 
 
 def pickled(*parts):
-    """A pickle of protocol 2 put together by hand."""
+    """A pickle of protocol 2 assembled by hand."""
     return b"\x80\x02" + b"".join(parts) + b"."
 
 
@@ -391,7 +391,7 @@ def test_storages_too_small_for_their_tensors(torch):
 
 
 class Narrow:
-    """A file that can do what `load` says that it needs."""
+    """A file with only the methods that `load` documents."""
 
     def __init__(self, data):
         file = io.BytesIO(data)

@@ -1,4 +1,4 @@
-"""`utils.checkpoint`: parts of a model that are computed again in backward."""
+"""`utils.checkpoint`: parts of a model that are recomputed in backward."""
 
 import contextlib
 import importlib

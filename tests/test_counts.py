@@ -1,4 +1,4 @@
-"""Random counts (poisson, binomial) and counts of points (histogramdd): what the table of ops cannot state as samples."""
+"""Random counts (poisson, binomial) and counts of points (histogramdd): cases that samples cannot express."""
 
 import numpy as np
 import pytest

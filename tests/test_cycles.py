@@ -1,4 +1,4 @@
-"""Cycles through hooks, contexts and attributes: the collector frees them, and nothing that a graph still holds."""
+"""Cycles through hooks, contexts and attributes: the collector frees them, but nothing that a graph still holds."""
 
 import gc
 import weakref
@@ -10,7 +10,7 @@ own = pytest.mark.skipif(target.STAND_IN, reason="what only rustgrad promises or
 
 
 class Object:
-    """Something that can be watched."""
+    """An object that can be weakly referenced."""
 
 
 def function(torch):
@@ -58,7 +58,7 @@ def test_hooks_that_hold_their_tensor(torch):
 
 @own
 def test_hooks_that_hold_results(torch):
-    """PyTorch leaves these to the end of the process."""
+    """PyTorch leaks these."""
 
     def result():
         o, x = Object(), torch.ones(3, requires_grad=True)
@@ -134,7 +134,7 @@ def test_hooks_that_hold_their_node(torch, custom, on_tensor):
 
 
 def test_what_a_graph_holds_stays(torch):
-    """Collections in the middle of everything take nothing away."""
+    """Collections at any point free nothing that is in use."""
     double, seen = function(torch), []
 
     def graph():

@@ -1,4 +1,4 @@
-"""Devices: names of those that are here and of those that are not, and where tensors are made when nobody says."""
+"""Devices: names of available and unavailable devices, and default devices."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""What the documents say: the examples in docs/ run, and every public name has a docstring of its own."""
+"""Documentation: the examples in docs/ run, and every public name has its own docstring."""
 
 import doctest
 import importlib
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 @pytest.mark.parametrize("page", ["docs/coming_from_pytorch.md"])
 @pytest.mark.filterwarnings("ignore")
 def test_examples(torch, page):
-    """The examples of a page, one after the other, as a reader would type them."""
+    """The examples of a page, in sequence, as a reader would type them."""
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     text = (ROOT / page).read_text().replace("```python", "").replace("```", "")
     runner = doctest.DocTestRunner(optionflags=flags)

@@ -1,4 +1,4 @@
-"""`autograd.Function`: ops whose backward is written in Python, and what they refuse."""
+"""`autograd.Function`: ops whose backward is written in Python, and their errors."""
 
 import gc
 import importlib
@@ -289,6 +289,6 @@ def test_contexts_are_freed(torch, autograd):
     y.backward()
     del y
     gc.collect()
-    # What is dropped outside a call into the core is freed by the next one.
+    # Values dropped outside a call into the core are freed by the next call.
     torch.is_grad_enabled()
     assert refs[0]() is None

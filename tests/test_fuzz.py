@@ -1,7 +1,7 @@
 """Every op of the table with random good and bad arguments, a bounded number of times.
 
-Fails on a crash or a hang (the calls run in processes of their own), on a panic, and on an exception of a class that
-user input may not raise. The seed is the op's name, so a failure repeats itself.
+Fails on a crash or a hang (the calls run in separate processes), on a panic, and on an exception of a class that
+user input may not raise. The seed is the op's name, so a failure is reproducible.
 """
 
 import os

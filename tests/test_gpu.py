@@ -1,4 +1,4 @@
-"""The GPU device from Python: what it says of itself, how it refuses, what `RUSTGRAD_DEBUG` prints, how tensors leave it."""
+"""The GPU device from Python: properties, errors, the output of `RUSTGRAD_DEBUG`, downloads."""
 
 import copy
 import io
@@ -228,7 +228,7 @@ y = torch.add(x, 1, alpha=2).sum()
 
 
 def dispatches(call) -> int:
-    """How many kernels the call runs; it may not wait for the device."""
+    """The number of kernels that the call runs; it may not wait for the device."""
     before = torch.gpu.stats()
     call()
     after = torch.gpu.stats()
@@ -254,7 +254,7 @@ def test_layer_norm_is_one_kernel_and_its_gradient_two():
 
 
 def test_long_loops_do_not_end_early():
-    """lavapipe ends the loops of an invocation after 65,535 turns, all of them together, without a word."""
+    """lavapipe silently ends the loops of an invocation after 65,535 iterations in total."""
     n = 70_001
     at = torch.arange(n, device="gpu") % 3
     for dtype in (torch.int64, torch.float32):

@@ -1,4 +1,4 @@
-"""Gradients where a slope is constant, at ties, at NaN and at infinity: what PyTorch gives there, recorded."""
+"""Gradients where a slope is constant, at ties, at NaN and at infinity: against recorded results of PyTorch."""
 
 import pytest
 
@@ -20,7 +20,7 @@ FLAT = {
 
 @pytest.mark.parametrize("name", FLAT)
 def test_gradients_of_constant_slopes_require_gradients(torch, name):
-    """Where a slope is constant, at least piece by piece, its gradient can be asked for and is zero."""
+    """The gradient of a (piecewise) constant slope can be computed and is zero."""
     x = torch.tensor([[0.3, -2.0, 7.0], [-0.1, 0.6, -9.0]]).requires_grad_()
     (g,) = torch.autograd.grad(FLAT[name](torch, x).sum(), x, create_graph=True)
     assert g.requires_grad

@@ -1,4 +1,4 @@
-"""The backward graph against PyTorch's: every case of `tests/graph/` gives what `golden/graph.json` recorded."""
+"""The backward graph against PyTorch's: every case of `tests/graph/` gives the outcome in `golden/graph.json`."""
 
 import pytest
 from graph import CASES

@@ -1,7 +1,7 @@
-"""Objects that do harm while they are asked for a value, a bounded number of times: see `support.hostile`.
+"""Objects that do harm when they are converted, a bounded number of times: see `support.hostile`.
 
-Fails on a crash or a hang, on a panic, and on exceptions that user input may not raise. With one thread a seed repeats
-itself; with several the order is the scheduler's.
+Fails on a crash or a hang, on a panic, and on exceptions that user input may not raise. With one thread a seed is
+reproducible; with several the order depends on the scheduler.
 """
 
 import os

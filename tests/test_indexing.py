@@ -1,4 +1,4 @@
-"""`x[index]` and `x[index] = value` beyond the op table: what fits, what is refused, how results lie in memory."""
+"""`x[index]` and `x[index] = value` beyond the op table: accepted values, errors, strides of results."""
 
 import warnings
 
@@ -72,7 +72,7 @@ def test_dtypes_of_assigned_tensors(torch):
         for index in ([0, 1], x == 0):
             with pytest.raises(RuntimeError, match="Index put requires the source and destination dtypes match"):
                 x[index] = value
-        # One element for one mask is a number.
+        # A one-element value for a mask is a number.
         for number in (value[0], value[:1]):
             x[torch.tensor([False, True])] = number
         assert x.tolist() == [0, 1]

@@ -1,4 +1,4 @@
-"""What other libraries and Python see of a tensor: both generations of DLPack, arrays beside tensors, numbers."""
+"""Interchange with other libraries and Python: both DLPack versions, arrays mixed with tensors, numbers."""
 
 import gc
 import warnings
@@ -11,7 +11,7 @@ own = pytest.mark.skipif(target.STAND_IN, reason="what only rustgrad has")
 
 
 class Other:
-    """A library's array that knows NumPy's protocols alone."""
+    """A library's array that supports only NumPy's protocols."""
 
     def __init__(self, array):
         self.array = array
@@ -21,7 +21,7 @@ class Other:
 
 
 class Exporter:
-    """An owner of memory that knows DLPack before version 1.0."""
+    """An exporter of DLPack before version 1.0."""
 
     def __init__(self, array):
         self.array = array

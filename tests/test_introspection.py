@@ -1,4 +1,4 @@
-"""What Python says of the package when asked: signatures, `help()`, printed forms of methods, `dir()`."""
+"""Introspection: signatures, `help()`, the `repr` of methods, `dir()`."""
 
 import copy
 import gc
@@ -40,9 +40,9 @@ def test_every_function_has_a_signature(torch):
 
 
 def bound_by(function, args, kwargs, text):
-    """Why the arguments of a sample do not fit the signature of a callable; empty if they do."""
+    """Why the arguments of a sample do not match the signature of a callable; empty if they do."""
     signature = inspect.signature(function)
-    # A parameter that collects the rest is called by position in what a signature can show.
+    # The signature shows a variadic parameter, which takes positional arguments only.
     collected = [p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL]
     shown = {"self": "input"}.get
     given = {shown(k, k): v for k, v in kwargs.items()}
@@ -55,7 +55,7 @@ def bound_by(function, args, kwargs, text):
 
 
 def test_every_sample_fits_the_signature(torch):
-    """One signature stands for all overloads: whatever can be called can be bound."""
+    """One signature covers all overloads: every valid call can be bound."""
     wrong, count = [], 0
     for op in ops():
         home = torch
@@ -156,7 +156,7 @@ def test_forward_says_what_its_module_does(torch):
 
 
 def namespaces():
-    """The modules of the package that programs take names from; families of modules and of ops are files."""
+    """The modules of the package that programs import names from, without the files of one family."""
     import rustgrad
 
     yield rustgrad
@@ -192,7 +192,7 @@ TYPED = (
 
 
 def test_public_functions_are_annotated(torch):
-    """What type checkers see of the package's own functions: every parameter and result has a type."""
+    """Every parameter and result of the package's own functions has a type."""
     bare = []
     modules = [torch, *(importlib.import_module(f"{torch.__name__}.{name}") for name in TYPED)]
     for module in modules:

@@ -1,4 +1,4 @@
-"""What leaves have in place of a node: accumulators that are made when asked for, their hooks, their turn in backward."""
+"""Leaves: accumulators created on demand, their hooks, their order in backward."""
 
 import gc
 
@@ -15,7 +15,7 @@ def test_accumulators_are_kept_by_graphs(torch):
 
     y, z = w * 2, w * 3
     assert accumulator(y) is accumulator(z) and accumulator(y).variable is w
-    accumulator(y).register_hook(lambda inputs, outputs: seen.append(outputs[0].tolist()))  # nobody keeps the node
+    accumulator(y).register_hook(lambda inputs, outputs: seen.append(outputs[0].tolist()))  # the node is not kept
     y.sum().backward()
     del y
     z.sum().backward()  # another graph of the same leaf: the same node

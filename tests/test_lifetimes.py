@@ -1,4 +1,4 @@
-"""What is freed, when, and what stays alive: arrays, replaced data, cycles through graphs, objects that are dying."""
+"""Lifetimes: arrays, replaced data, cycles through graphs, dying objects."""
 
 import subprocess
 import sys
@@ -12,10 +12,10 @@ own = pytest.mark.skipif(target.STAND_IN, reason="what only rustgrad promises or
 
 
 class Object:
-    """Something that can be watched."""
+    """An object that can be weakly referenced."""
 
 
-# --- memory of others -------------------------------------------------------------------------------------------------
+# --- foreign memory ---------------------------------------------------------------------------------------------------
 
 
 def test_numbers_of_numpy_are_copied(torch):
@@ -148,7 +148,7 @@ def test_a_saved_tensor_of_another_shape_is_refused(torch):
 
 @own
 def test_data_replaced_by_a_hook_while_its_op_runs(torch):
-    """The op goes on with what it has seen, or says that it cannot; nothing it reads is freed."""
+    """The op continues with the old data, or raises an error; nothing it reads is freed."""
     x = torch.rand(64, 64).requires_grad_()
 
     def pack(t):

@@ -1,6 +1,6 @@
-"""Linear algebra where the table of ops cannot look: vectors that are unique up to a sign, exceptions, threads, devices.
+"""Linear algebra beyond the op table: vectors that are unique up to a sign, exceptions, threads, devices.
 
-Decompositions are checked by what they promise: the product is the matrix, vectors are orthonormal.
+Decompositions are checked by their defining properties: the product is the matrix, vectors are orthonormal.
 """
 
 import re
@@ -80,7 +80,7 @@ def test_factors_make_the_matrix(shape, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_vectors_whose_sign_does_not_matter_have_gradients(dtype):
-    """The projector on some vectors, and the matrix put together again, whose gradient is that of the identity."""
+    """The projector on some vectors, and the reconstructed matrix, whose gradient is that of the identity."""
     wide = "complex128" if "complex" in dtype else "float64"
     a = torch.tensor(matrix((4, 3), wide), requires_grad=True)
 
@@ -214,7 +214,7 @@ def test_lu_of_the_top_level():
 def test_ldl(shape, hermitian, dtype):
     a = matrix(shape, dtype)
     a = a + (adjoint(a) if hermitian else np.swapaxes(a, -1, -2))
-    a[..., ::2, ::2] *= 0.01  # small pivots, so that blocks of two are taken
+    a[..., ::2, ::2] *= 0.01  # small pivots, so that blocks of two are chosen
     ld, pivots = torch.linalg.ldl_factor(torch.tensor(a), hermitian=hermitian)
     b = matrix((*shape[:-1], 2), dtype, seed=1)
     x = torch.linalg.ldl_solve(ld, pivots, torch.tensor(b), hermitian=hermitian)
@@ -294,7 +294,7 @@ def test_second_gradient_of_the_determinant_of_any_rank(n, rank, dtype):
     if rank == n - 1:
         a[-1] = a[0] if n > 1 else 0  # singular to the last bit
     _, got = determinant_slope(a, weights)
-    # The determinant is a polynomial, so that differences far apart are exact but for rounding.
+    # The determinant is a polynomial, so that differences with large steps are exact up to rounding.
     want, step = np.zeros_like(a), 1e-4
     for i, j in np.ndindex(n, n):
         for unit in (1, 1j) if "complex" in dtype else (1,):

@@ -1,4 +1,4 @@
-"""`lobpcg` against dense eigenvalues: methods, generalised problems, batches, gradients, what a tracker sees."""
+"""`lobpcg` against dense eigenvalues: methods, generalised problems, batches, gradients, trackers."""
 
 import pytest
 import rustgrad as torch

@@ -1,4 +1,4 @@
-"""`torch.masked` beyond the table: lines of which nothing is let through, orders below zero, dtypes that are asked for."""
+"""`torch.masked` beyond the table: fully masked lines, negative orders, requested dtypes."""
 
 import pytest
 from support import target
@@ -41,7 +41,7 @@ def test_lines_without_elements(torch, device, name, args, want):
 
 @pytest.mark.parametrize("name", ["sum", "mean", "amax", "logsumexp", "softmax"])
 def test_no_gradient_where_masked(torch, name):
-    """Nor NaN: the masked-out row passes nothing back, whatever its result."""
+    """Not NaN either: the masked-out row has zero gradient, whatever its result."""
     x = torch.tensor(X, requires_grad=True)
     no_gradient(torch, name, x)
 
@@ -72,7 +72,7 @@ def test_better_answers(torch):
 
 
 def test_logsumexp_of_columns_far_below_zero(torch, device):
-    """Each column is folded into an accumulator that stands for nothing yet."""
+    """Each column is folded into an empty accumulator."""
     x = torch.tensor([[-300.0, 1.0, -1e9], [3.0, -300.0, -1e9], [-300.0, -300.0, -2e9]], device=device)
     assert torch.logsumexp(x, 0).tolist() == [3.0, 1.0, -1e9]
     far = torch.full((200, 3), -1000.0, device=device)

@@ -1,6 +1,6 @@
 """Modules: values, gradients and printed forms recorded from PyTorch; containers, functions, initialisation.
 
-`golden/nn.json` holds the record, `golden/record_nn.py` the cases that it was made with.
+`golden/nn.json` holds the recorded results, `golden/record_nn.py` their cases.
 """
 
 import json

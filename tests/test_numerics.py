@@ -1,4 +1,4 @@
-"""Values where arithmetic is hard: large means, infinities in complex numbers, matrices of huge and of tiny numbers."""
+"""Numerically hard cases: large means, infinities in complex numbers, matrices of huge and of tiny numbers."""
 
 import itertools
 import math
@@ -21,7 +21,7 @@ def parts(tensor):
 
 
 def alike(got, want):
-    """Equal, NaN to NaN, zeros with their sign; None stands for either sign, a string for anything."""
+    """Equality with NaN equal to NaN and signed zeros; None means either sign, a string anything."""
     if isinstance(want, str):
         return True
     if math.isnan(want) or math.isnan(got):
@@ -48,7 +48,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("mean", [0.0, 1e3, 1e5, 1e6, -4e6, 1e7])
 def test_variance_of_a_large_mean(device, layout, mean):
-    """As good as two passes in double precision over the same float32 numbers."""
+    """As accurate as two passes in double precision over the same float32 numbers."""
     need(device)
     spread = np.random.RandomState(5).randint(-3, 4, (1000, 110))
     x = torch.tensor((mean + spread).astype(np.float32)).to(device)
@@ -88,7 +88,7 @@ def test_layer_norm_of_a_million_features():
 # --- complex numbers ---------------------------------------------------------------------------------
 
 CORNERS = [0.0, -0.0, 1.0, -2.5, 0.5, 1e-10, 1000.0, -1000.0, INF, -INF, NAN]
-# NumPy's functions, where the signs that C99 leaves open are not compared.
+# NumPy's functions, except for signs that C99 leaves unspecified.
 SAME_AS_NUMPY = [
     "exp",
     "log",

@@ -1,8 +1,8 @@
 """The table: every op of OPS x every property, on both devices.
 
-Each property is one function below; it gets an op and a device and checks all of the op's samples. The table makes
-the strided, expanded, empty, 0-d, special and double-precision cases itself. Nothing is skipped but for want of a GPU;
-what cannot hold yet stands in `support/known.py` as a strict xfail with its reason.
+Each property is one function below; it gets an op and a device and checks all of the op's samples. The table generates
+the strided, expanded, empty, 0-d, special and double-precision cases itself. Tests are skipped only without a GPU;
+properties that do not hold yet are strict xfails with reasons in `support/known.py`.
 """
 
 import pytest
@@ -10,7 +10,7 @@ from conftest import need
 from support import extremes, known, layouts, nodes, numeric, properties, target
 from support.optable import ops
 
-# property -> (function, devices, which ops it is about)
+# property -> (function, devices, which ops it applies to)
 PROPERTIES = {
     "forward": (properties.forward, "both", lambda op: True),
     "gradient": (properties.gradient, "cpu", lambda op: op.differentiable),
@@ -67,7 +67,7 @@ def test_every_known_failure_is_an_op_of_the_table():
 
 
 def test_differences_catch_a_wrong_gradient():
-    """The instrument itself: a function whose stated gradient is wrong must be caught."""
+    """Tests the test: a function with a wrong gradient must be caught."""
     torch = target.torch
 
     class Wrong(torch.autograd.Function):

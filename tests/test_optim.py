@@ -1,6 +1,6 @@
 """Optimizers and schedulers: trajectories recorded from PyTorch, state, groups, hooks, errors.
 
-`golden/optim.json` holds the record, `golden/record_optim.py` the problem that it was made with.
+`golden/optim.json` holds the recorded results, `golden/record_optim.py` their problem.
 """
 
 import copy
@@ -42,7 +42,7 @@ def label(case):
 
 
 def fused_choices(torch, name):
-    """The composed form, and the default one, which is fused where the build has the op."""
+    """The composed form, and the default, which is fused if the build has the op."""
     return ({"fused": False}, {}) if name in ("SGD", "Adam", "AdamW") else ({},)
 
 

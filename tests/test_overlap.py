@@ -1,4 +1,4 @@
-"""Writes to memory that is read in the same call, or that several elements share: refused where PyTorch refuses them."""
+"""Writes to memory that is read in the same call, or that several elements share: errors as in PyTorch."""
 
 import pytest
 from support.target import torch
@@ -98,7 +98,7 @@ def test_elements_on_top_of_each_other_are_not_written(write):
 
 
 def added(shape, beta):
-    """Products of batches added to ones of that shape, expanded."""
+    """Products of batches added to expanded ones of that shape."""
     a, b = torch.arange(12).view(2, 3, 2), torch.arange(8).view(2, 2, 2)
     return torch.ones(shape, dtype=torch.int64).expand(2, 3, 2).baddbmm_(a, b, beta=beta)
 

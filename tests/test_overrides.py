@@ -1,4 +1,4 @@
-"""Subclasses of `Tensor` keep their class through ops, and `__torch_function__` takes calls over."""
+"""Subclasses of `Tensor` keep their class through ops, and `__torch_function__` overrides calls."""
 
 import copy
 import pickle
@@ -7,7 +7,7 @@ import pytest
 
 
 class Plain:
-    """A class that is no tensor; remembers what was called on it."""
+    """A non-tensor class; records what was called on it."""
 
     def __init__(self, value):
         self.value = value

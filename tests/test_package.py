@@ -231,7 +231,7 @@ def run_unmodified(tmp_path, program, *arguments):
 
 @own
 def test_cuda_programs_run_on_the_gpu(tmp_path):
-    """Document 004 on the GPU: the block runs as it is where there is one."""
+    """Document 004 on the GPU, if there is one: the block runs unmodified."""
     if target.gpu_reason():
         pytest.skip(target.gpu_reason())
     more = "print(x.cuda() is x, x.is_cuda, torch.cuda.device_count() > 0, z.cpu().is_cuda)"
@@ -276,7 +276,7 @@ def test_unmodified_scripts_run(tmp_path):
 
 @own
 def test_the_command_line_is_that_of_python(tmp_path):
-    """Options, exit codes and tracebacks: an error shows the frames of the script alone."""
+    """Options, exit codes and tracebacks: an error shows only the frames of the script."""
 
     def run(*arguments):
         done = python("-m", "rustgrad", *arguments)

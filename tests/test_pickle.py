@@ -1,4 +1,4 @@
-"""Pickles and copies of functions, methods and dtypes: by their place in the package."""
+"""Pickles and copies of functions, methods and dtypes: by their qualified names."""
 
 import copy
 import importlib

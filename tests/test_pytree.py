@@ -1,4 +1,4 @@
-"""`utils._pytree`: containers taken apart and built again, structures, paths, and their text."""
+"""`utils._pytree`: flattening and rebuilding containers, structures, paths, and their text."""
 
 import dataclasses
 import importlib

@@ -1,4 +1,4 @@
-"""Optimizers' rules against figures recorded from PyTorch: losses along five steps on a fixed problem in double precision."""
+"""Optimizers' rules against losses recorded from PyTorch: five steps on a fixed problem in double precision."""
 
 import copy
 
@@ -160,7 +160,7 @@ def test_losses_in_single_precision(torch, device, name, options, real, complex)
 
 @pytest.mark.parametrize("name", ["Adadelta", "RAdam", "Adamax", "NAdam", "ASGD", "Rprop", "LBFGS"])
 def test_state_is_taken_over(torch, name):
-    """A copy that loads the state goes on as the original does."""
+    """A copy that loads the state continues like the original."""
     params, optimizer, closure = problem(torch, name, {})
     for _ in range(2):
         optimizer.step(closure)
@@ -177,7 +177,7 @@ def test_state_is_taken_over(torch, name):
 
 @pytest.mark.parametrize("name", ["Adadelta", "RAdam", "Adamax", "NAdam", "Rprop"])
 def test_differentiable_step(torch, name):
-    """The gradient passes through a step to what the parameter was."""
+    """The gradient flows through a step to the previous parameter."""
     start = torch.tensor([1.0, -2.0], dtype=torch.float64, requires_grad=True)
     param = start.clone()
     param.retain_grad()

@@ -1,4 +1,4 @@
-"""Cyclic rates, the schedule of weight averaging, and averages of models. Rates were recorded from PyTorch."""
+"""Cyclic rates, the weight-averaging schedule, and averages of models. Rates were recorded from PyTorch."""
 
 import copy
 import gc
@@ -63,7 +63,7 @@ def test_rates(torch, schedule, options, rates, momenta):
 
 @pytest.mark.parametrize("schedule", [CASES[2][0], CASES[4][0]])
 def test_a_schedule_goes_on(torch, schedule):
-    """From the states of both, in the middle."""
+    """Resumes in the middle from the states of optimizer and scheduler."""
     optimizer, scheduler = make(torch, schedule, opt="Adam")
     other, resumed = make(torch, schedule, opt="Adam")
     for _ in range(3):
@@ -80,7 +80,7 @@ def test_a_schedule_goes_on(torch, schedule):
 
 
 def test_tensors_that_are_given_are_copied(torch):
-    """Who changes them afterwards changes no bound."""
+    """Changing the tensors afterwards does not change the bounds."""
     low, high = torch.tensor(0.1), torch.tensor(0.5)
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=torch.tensor(0.2), momentum=0.9)
     cycle = torch.optim.lr_scheduler.CyclicLR(optimizer, low, high, 4)
@@ -118,7 +118,7 @@ def test_a_schedule_keeps_no_cycle(torch):
 
 
 def steps(torch, average, n=4):
-    """The averages after n changes of a model with one parameter and one buffer, and what they were of."""
+    """The averages after n changes of a model with one parameter and one buffer, and the averaged values."""
     model = torch.nn.Linear(2, 1, bias=False)
     model.register_buffer("count", torch.zeros(1))
     averaged, seen = average(model), []

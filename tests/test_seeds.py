@@ -1,7 +1,7 @@
 """Runs the programs of the documents that the project was created from, and compares what they print.
 
 Each test is named after its document. On the GPU the same program runs with it as the default device;
-its tensors then also print where they are, and nothing else may differ. Addresses are left out.
+its tensors then also print their device, and nothing else may differ. Addresses are ignored.
 """
 
 import contextlib

@@ -1,7 +1,7 @@
 """Calls: names, order, defaults and keyword-only parameters of every public function against PyTorch's.
 
 `golden/signatures.json` holds PyTorch's overloads (record_signatures.py). Each must be covered by an overload here: the
-same names in the same places, equal defaults, None where PyTorch takes it. What is more here does no harm. KNOWN is
+same names in the same positions, equal defaults, None where PyTorch accepts it. More parameters are allowed. KNOWN is
 strict: an entry that excuses nothing fails.
 """
 
@@ -18,7 +18,7 @@ from support.samples import split
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "signatures.json").read_text())["signatures"]
 SPACES = sorted({name.rpartition(".")[0] for name in GOLDEN})
-# Keywords of which only one value makes sense here; ops that make tensors take them without a parameter.
+# Keywords with only one valid value; ops that create tensors accept them without a parameter.
 ANYWHERE = {"layout", "pin_memory", "memory_format", "requires_grad", "dtype", "device", "generator"}
 
 # (pattern of the name, pattern of the difference, why)
@@ -46,7 +46,7 @@ class Parameter:
 
 
 def spelled(default):
-    """A default in the spelling of the golden file."""
+    """A default as spelled in the golden file."""
     if default is None:
         return None
     text = default.strip("'").replace("[", "(").replace("]", ")")
@@ -107,7 +107,7 @@ def table(torch):
 
 
 def here(torch, name, rows):
-    """The overloads of a name here; None where it is absent or its arguments have no names."""
+    """The overloads of a name here; None if it is missing or its arguments have no names."""
     root = torch
     for part in name.split(".")[0 if not name.startswith("torch.") else 1 :]:
         root = getattr(root, part, None)
@@ -148,7 +148,7 @@ def differences(theirs, ours):
 
 
 def deprecated(overload):
-    """Whether PyTorch's parser itself warns of an order: a number stands before or behind `self`."""
+    """Whether PyTorch's parser itself warns of an order: a number comes before or after `self`."""
     return any(p.name == "self" for p in overload[:2]) and overload[0].name in ("beta", "self") and len(overload) > 2
 
 
@@ -205,7 +205,7 @@ def test_calls_by_keyword(torch):
                 except TypeError as e:
                     answers.append(f"({', '.join(names)}): {e}"[:200])
             done += bool(answers)
-            # Overloads tell themselves apart by types: one of them must take the call.
+            # Overloads differ by types: one of them must accept the call.
             if answers and "" not in answers:
                 problems.append(f"{name} of {call.text}: {answers}")
     assert done > 400
@@ -405,7 +405,7 @@ def test_bools(torch):
     for name in ("cumsum_", "cumprod_"):
         with pytest.raises(NotImplementedError, match="not implemented for 'Bool'"):
             getattr(yes.clone(), name)(0)
-    # What is computed in place has its own dtype from the start.
+    # In-place ops compute in the tensor's dtype.
     assert torch.full((3,), 100, dtype=torch.int8).cumsum_(0).tolist() == [100, -56, 44]
 
 
@@ -455,7 +455,7 @@ def test_dropout_in_place(torch):
 
 
 def test_complex_numbers_are_not_cut(torch):
-    """A complex number where an element or a real number is wanted is refused: its imaginary part is not dropped."""
+    """A complex number for a real element or argument is an error: its imaginary part is not dropped."""
     x, m, functional = torch.tensor([1.0, 2.0]), torch.ones(2, 2), torch.nn.functional
     calls = [
         lambda: torch.lerp(x, x, 1j), lambda: torch.addcmul(x, x, x, value=1j), lambda: functional.hardshrink(x, 1j),

@@ -1,4 +1,4 @@
-"""Storages, pickles, copies, buffers: who shares memory with whom, and what stays alive."""
+"""Storages, pickles, copies, buffers: what shares memory, and what is kept alive."""
 
 import copy
 import gc
@@ -78,7 +78,7 @@ def test_pickles_keep_what_makes_a_leaf(torch):
 
 
 class Named(target.torch.Tensor):
-    """A subclass at module level, as pickles need."""
+    """A subclass at module level, as required by pickle."""
 
 
 def test_subclasses_stay_themselves(torch):
@@ -105,7 +105,7 @@ def test_frombuffer(torch):
     x[0] = 258
     assert memory[4:6] == b"\x02\x01" and x.shape == (2,)
     with pytest.raises(BufferError):
-        memory.extend(b"more")  # the tensor holds the memory
+        memory.extend(b"more")  # the tensor exports the buffer
     del x
     gc.collect()
     memory.extend(b"more")

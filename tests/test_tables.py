@@ -1,8 +1,8 @@
-"""Whole tables of behaviour against PyTorch's recorded answers: promotion, indexing, views, construction, limits.
+"""Tables of behaviour against PyTorch's recorded results: promotion, indexing, views, construction, limits.
 
-The tables are in `support.tables` and `support.tables_of_shapes`. KNOWN lists what is different on purpose or not yet
-the same; it is strict: an entry that excuses nothing fails. `complex32` does not exist here, so cells in which PyTorch
-gives it are left out.
+The tables are in `support.tables` and `support.tables_of_shapes`. KNOWN lists intended differences and those not yet
+resolved; it is strict: an unused entry fails. `complex32` does not exist here, so cells in which PyTorch
+returns it are skipped.
 """
 
 import json
@@ -15,7 +15,7 @@ from support.tables_of_shapes import TABLES
 
 GOLDEN = Path(__file__).parent / "golden"
 
-# (table, pattern of the row, pattern of the answer here, why)
+# (table, pattern of the row, pattern of the result here, reason)
 KNOWN: list[tuple[str, str, str, str]] = [
     ("promotion", r"^result_type: b8\[2\], \[\]", "^u(16|32|64)$", "bool and a stored dtype: a higher category wins"),
     ("promotion", "^matmul", "expected m1 and m2 to have the same dtype", "dtypes by their names, not C++'s"),

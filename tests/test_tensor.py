@@ -273,7 +273,7 @@ def test_threads_share_tensors(torch):
     [("uint8", 256), ("uint8", -256), ("uint8", -1.0), ("int8", -128.5), ("int64", 1e19), ("int32", float("nan"))],
 )
 def test_numbers_that_do_not_fit(torch, dtype, value):
-    """A number that an element cannot hold is an error, whatever writes it."""
+    """Writing a number that the dtype cannot hold is an error in every op."""
     dtype = getattr(torch, dtype)
     x, at, mask = torch.ones(2, dtype=dtype), torch.tensor([0]), torch.tensor([True, False])
     writes = [
@@ -308,7 +308,7 @@ def test_halves_refuse_numbers_beyond_them(torch):
 
 
 def test_dtypes_of_whole_numbers(torch):
-    """Helpers written with other ops give PyTorch's dtypes too."""
+    """Composites return PyTorch's dtypes too."""
     small = torch.tensor([[1, 2]], dtype=torch.int8)
     assert small.sum_to_size(1, 2).dtype == torch.int8 and small.sum_to_size(()).dtype == torch.int64
     assert [c.dtype for c in torch.unravel_index(small, (4, 5))] == [torch.int64, torch.int64]
@@ -347,7 +347,7 @@ def test_functions_far_out(torch):
     x = torch.tensor([1e-30, 1e-6, 0, 1, 1.5])
     want = torch.tensor([-11.464025, -4.7534243, -float("inf"), float("inf"), float("nan")])
     assert torch.allclose(torch.special.ndtri(x), want, equal_nan=True)
-    # An angle is one within a turn.
+    # Angles are equal modulo 2 pi.
     assert abs(torch.logsumexp(torch.tensor(1000 + 7j), 0).item() - (1000 + 0.7168147j)) < 1e-4
 
 

@@ -1,4 +1,4 @@
-"""`torch.testing`: what `assert_close` takes and refuses, how a difference reads, what `make_tensor` draws."""
+"""`torch.testing`: accepted inputs and errors of `assert_close`, its messages, values of `make_tensor`."""
 
 import dataclasses
 import gc
@@ -234,7 +234,7 @@ def test_make_tensor(torch, close, name):
     least = 0 if name[0] in "bu" and name != "bfloat16" else -9
     assert low >= least and high <= (1 if name == "bool" else 9) and high - low > (0 if name == "bool" else 7)
     if target.STAND_IN and name in ("uint16", "uint64"):
-        return  # PyTorch cannot fill these where they are zero
+        return  # PyTorch cannot fill zeros of these dtypes
     nonzero = torch.testing.make_tensor(500, dtype=dtype, device="cpu", low=0, high=2, exclude_zero=True)
     assert not (nonzero.to(torch.complex128 if dtype.is_complex else torch.float64) == 0).any()
 

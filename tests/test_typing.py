@@ -1,4 +1,4 @@
-"""What type checkers say: of the stubs, of a training script, of the examples. `mypy --strict` and pyright read the
+"""Type checks of the stubs, of a training script, of the examples. `mypy --strict` and pyright read the
 installed package, as they do for a user."""
 
 import ast
@@ -22,7 +22,7 @@ PACKAGE = Path(target.torch.__file__).parent
 
 
 def files(what, folder):
-    """The scripts, or the stubs in a copy of the package: in their place a checker takes them for a library's."""
+    """The scripts, or the stubs in a copy of the package: in place a checker treats them as a library's."""
     if what == "scripts":
         return SCRIPTS
     if what == "samples":
@@ -61,7 +61,7 @@ def run(*command, cwd):
 
 
 def test_hand_written_stubs_name_what_is_there():
-    """`tools/natives.pyi` against the methods of `Tensor` that are written in Python: names, and which go by name only."""
+    """`tools/natives.pyi` against the methods of `Tensor` written in Python: names, and keyword-only parameters."""
     tree = ast.parse((ROOT / "tools" / "natives.pyi").read_text())
     [tensor] = (n for n in tree.body if getattr(n, "name", None) == "Tensor")
     stubs = {}

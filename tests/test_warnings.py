@@ -1,4 +1,4 @@
-"""Warnings: where PyTorch gives one, and only there."""
+"""Warnings: exactly where PyTorch gives one."""
 
 import warnings
 
@@ -13,7 +13,7 @@ def ones(*shape):
 
 
 def hooked(register):
-    """The backward of a module whose input needs no gradient."""
+    """The backward of a module whose input does not require grad."""
     layer = torch.nn.Linear(3, 2)
     getattr(layer, register)(lambda *_: None)
     layer(ones(1, 3)).sum().backward()

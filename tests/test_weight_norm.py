@@ -1,4 +1,4 @@
-"""`nn.utils.weight_norm`: a parameter as a direction and a length."""
+"""`nn.utils.weight_norm`: a parameter as a direction and a magnitude."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def test_taken_apart_and_back(torch, dim, shape):
     assert torch.allclose(m(x), out)
     m(x).sum().backward()
     assert m.weight_g.grad.shape == shape
-    # A change along the direction is a change of length.
+    # A change along the direction only changes the magnitude.
     assert abs((m.weight_v.grad * m.weight_v.detach()).sum().item()) < 1e-5
     with torch.no_grad():
         m.weight_g *= 2

@@ -1,4 +1,4 @@
-"""Calls while somebody else writes their operands: any result or an error, never foreign memory and never a panic."""
+"""Calls with concurrent writes to their operands: any result or an error, never an invalid access or a panic."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ CHUNK = 200
 
 
 def lives(module, *arguments, place):
-    """Runs a module of tests/support to its end, which it marks with a last line; the others are problems."""
+    """Runs a module of tests/support to its end, marked by a last line; any other line is a problem."""
     place.touch()
     path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(

@@ -1,6 +1,6 @@
-"""Prints the requirements of one extra of pyproject.toml, one a line: python tools/extras.py test
+"""Prints the requirements of one extra of pyproject.toml, one per line: python tools/extras.py test
 
-So that `make` can install what tests and demo need before, and independently of, building the wheel.
+So that `make` can install the requirements of tests and demo before, and independently of, building the wheel.
 """
 
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def requirements(extra: str) -> list[str]:
-    """Reads the list without tomllib, which Python 3.10 lacks: one quoted requirement a line."""
+    """Reads the list without tomllib, which Python 3.10 lacks: one quoted requirement per line."""
     text = Path(__file__).parent.parent.joinpath("pyproject.toml").read_text()
     section = text.split("[project.optional-dependencies]", 1)[1].split("\n[", 1)[0]
     found = re.search(rf"^{re.escape(extra)} = \[(.*?)\]", section, re.M | re.S)

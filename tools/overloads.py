@@ -1,6 +1,6 @@
 """A declaration of the op table as the overloads of a type stub.
 
-`max(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)` becomes a `def` under the names that
+`max(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)` becomes a `def` with the names that
 Python shows; sizes that may be a list or the rest of the arguments become two.
 """
 
@@ -16,7 +16,7 @@ TYPES = {
     "Size": "_int | Sequence[_int]", "DType": "_dtype", "Device": "DeviceLike", "str": "_str",
     "Generator": "Generator", "MemoryFormat": "_memory_format",
 }  # fmt: skip
-# What ops that make tensors take beside their own arguments: see src/python/memory.rs.
+# What ops that create tensors accept in addition to their arguments: see src/python/memory.rs.
 ON_REQUEST = ["layout: _layout | None = None", "pin_memory: _bool = False"]
 
 
@@ -94,12 +94,12 @@ class Overload(NamedTuple):
     doc: str
 
     def bare(self) -> tuple:
-        """What tells overloads apart: types without defaults' values and the names of positional parameters."""
+        """What distinguishes overloads: types without default values and names of positional parameters."""
         return tuple(p.split(" = ")[0] + (" =" if " = " in p else "") for p in self.parameters), self.returns
 
 
 def variants(row: dict, method: bool, out: bool, one_tensor: bool) -> list[Overload]:
-    """A declaration as Python calls it: one overload, or two where the rest of the arguments may be a list."""
+    """The Python overloads of a declaration: one, or two if a list may also be given as the rest of the arguments."""
     given = parameters(row["signature"], method)
     positional = [p for p in given if not p.keyword_only]
     last = len(positional) - 1
@@ -117,7 +117,7 @@ def written(
     """The parameters of one overload as text; those from `rest` on are collected by `*`."""
     texts: list[str] = []
     star = False
-    # A literal True is what selects the overload, so it must be written, and by name.
+    # A literal True selects the overload, so it must be given, and by name.
     chosen = next((i for i, p in enumerate(given) if p.kind == "True"), len(given))
     reserved = max((i for i, p in enumerate(given) if keyword.iskeyword(p.name.rstrip("_"))), default=-1)
     for i, p in enumerate(given):
@@ -129,7 +129,7 @@ def written(
             star = True
         if i == rest:
             one = "Tensor" if p.kind == "Tensors" else "_int"
-            # One tensor alone may have an overload of its own, with another result.
+            # A single tensor may have a separate overload, with another result.
             texts += ["tensor0: Tensor", "tensor1: Tensor", "/"] if one == "Tensor" and one_tensor else []
             texts.append(f"*{p.name}: {one}")
             star = True
@@ -156,7 +156,7 @@ def makes_tensors(given: list[Parameter]) -> bool:
 
 
 def undecided(overloads: list[Overload]) -> list[Overload]:
-    """The overload for a call whose flags are not literals, where literals choose between results."""
+    """The overload for a call with non-literal flags, if literals select between results."""
     flagged = [o for o in overloads if any("Literal[" in p for p in o.parameters)]
     results = list(dict.fromkeys(o.returns for o in flagged))
     if len(results) < 2:
@@ -184,5 +184,5 @@ def function(name: str, rows: list[dict], method: bool, indent: str = "", withou
 
 
 def rename_self(doc: str) -> str:
-    """The word `self` as `input`, which a function's first parameter is called."""
+    """Replaces the word `self` by `input`, the name of a function's first parameter."""
     return re.sub(r"\bself\b", "input", doc)

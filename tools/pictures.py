@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/autograd.md: python tools/pictures.py [FOLDER]. They are the same on every run."""
+"""Draws the pictures of docs/autograd.md: python tools/pictures.py [FOLDER]. The output is deterministic."""
 
 import sys
 from pathlib import Path

@@ -2,8 +2,8 @@
 
     python tools/series.py > src/series.rs
 
-Each row: a name, what it is, and the function of t in [-1, 1] that is expanded. The functions are made from their
-definitions at 60 digits; coefficients below the last digit of float64 are left out.
+Each row: a name, a description, and the function of t in [-1, 1] to expand. The functions are evaluated from their
+definitions at 60 digits; coefficients below float64's precision are dropped.
 """
 
 import textwrap

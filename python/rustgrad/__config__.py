@@ -12,11 +12,11 @@ __all__ = ["parallel_info", "show"]
 
 
 def show() -> str:
-    """The version, the machine and the GPU, one a line."""
+    """The version, the machine and the GPU, one per line."""
     device = _gpu.get_device_name() if _gpu.is_available() else "none"
     return f"rustgrad {__version__}\n  - {platform.machine()}, Python {platform.python_version()}\n  - GPU: {device}\n"
 
 
 def parallel_info() -> str:
-    """How many threads an op may use."""
+    """The number of threads that an op may use."""
     return f"threads: {_C.get_num_threads()}\n"

@@ -1,4 +1,4 @@
-"""How `Module.to`, `Module.float` and the like replace parameters: behaviour that may become the default one day."""
+"""How `Module.to`, `Module.float` and similar methods replace parameters: behaviour that may become the default."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def get_overwrite_module_params_on_conversion() -> bool:
 
 
 def set_swap_module_params_on_conversion(value: bool) -> None:
-    """Whether a conversion, and `load_state_dict`, exchanges whole parameters by `utils.swap_tensors`."""
+    """Whether a conversion, and `load_state_dict`, swaps whole parameters by `utils.swap_tensors`."""
     global _swap
     _swap = value
 
 
 def get_swap_module_params_on_conversion() -> bool:
-    """Whether a conversion exchanges whole parameters. Default: False."""
+    """Whether a conversion swaps whole parameters. Default: False."""
     return _swap

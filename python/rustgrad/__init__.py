@@ -83,7 +83,7 @@ newaxis = None
 
 
 def _fill_namespace(names):
-    """Natives of the extension module, then ops without a dot, then the other names of dtypes; answers with the public ones."""
+    """Adds natives of the extension module, ops without a dot, and dtype aliases; returns the public names."""
     for name, value in vars(_C).items():
         if name[0] != "_" and name != "ops":
             names[name] = value

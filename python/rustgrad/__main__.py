@@ -1,8 +1,8 @@
 """`python -m rustgrad script.py [arguments]`: runs an unmodified PyTorch script with `torch` meaning rustgrad.
 
-`import torch`, `import torch.nn as nn`, `from torch.utils.data import DataLoader` and so on give the
-modules of rustgrad themselves, not copies. Only here does `cuda` stand for the GPU, whatever its vendor.
-Options, exit codes and tracebacks are those of `python` itself: an error shows the frames of the script alone.
+`import torch`, `import torch.nn as nn`, `from torch.utils.data import DataLoader` and so on import the
+modules of rustgrad themselves, not copies. Only here is `cuda` an alias of the GPU, of any vendor.
+Options, exit codes and tracebacks are those of `python` itself: a traceback shows only the frames of the script.
 """
 
 import importlib

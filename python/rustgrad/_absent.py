@@ -1,4 +1,4 @@
-"""What is said of a name that a namespace does not have: PyTorch may have it."""
+"""The error for a name that a namespace does not have, which PyTorch may have."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def absent(module: str, name: str) -> AttributeError:
-    """The error for `module.name`; Python adds what the name may have meant."""
+    """The error for `module.name`; Python adds a suggestion."""
     hint = (
         "" if name.startswith("_") else "; if PyTorch has it, it is not here yet (docs/absent.md lists what is absent)"
     )
@@ -18,7 +18,7 @@ def absent(module: str, name: str) -> AttributeError:
 
 
 def getattr_of(module: str) -> Callable[[str], object]:
-    """The `__getattr__` of a namespace that has nothing but what stands in it."""
+    """The `__getattr__` of a namespace without dynamic attributes."""
 
     def __getattr__(name: str) -> object:
         raise absent(module, name)

@@ -1,4 +1,4 @@
-"""The one door to the extension module.
+"""The only access to the extension module.
 
 Every Python module of the package takes its tensor functions from here, by name:
 `from .._base import Tensor, ops, zeros`. Undotted ops of the table are plain names of
@@ -25,7 +25,7 @@ tensor = _C.tensor
 
 
 def __getattr__(name: str) -> Any:
-    # Natives (dtypes, constructors) resolve on first use, so that this list needs no upkeep.
+    # Natives (dtypes, constructors) resolve on first use, so that no list has to be maintained.
     try:
         value = getattr(_C, name)
     except AttributeError:
@@ -35,12 +35,12 @@ def __getattr__(name: str) -> Any:
 
 
 def optional_op(name: str) -> Callable[..., Any] | None:
-    """The op called `name`, or None where the table does not have it."""
+    """The op called `name`, or None if the table does not have it."""
     return ops.get(name)
 
 
 def typename(obj: Any) -> str:
-    """The name that error messages give an object: `torch.FloatTensor`, `builtins.int`, `package.Class`."""
+    """The name of an object's type in error messages: `torch.FloatTensor`, `builtins.int`, `package.Class`."""
     if isinstance(obj, Tensor):
         return obj.type()
     module = getattr(obj, "__module__", "") or ""

@@ -1,4 +1,4 @@
-"""Tensors in another dtype or place: `to`, `type`, `float()` ..., and the old constructors `Tensor(2, 3)` and `new`."""
+"""Conversions of dtype and device: `to`, `type`, `float()` ..., and the legacy constructors `Tensor(2, 3)`, `new`."""
 
 import warnings
 
@@ -22,10 +22,10 @@ class Methods:
     def to(self, *args, **kwargs):
         """The tensor in another dtype or on another device: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`.
 
-        Returns the tensor itself where nothing changes, unless `copy=True`. A copy keeps the order of the dimensions in
-        memory, or has that of `memory_format`.
+        Returns the tensor itself if nothing changes, unless `copy=True`. A copy keeps the order of the dimensions in
+        memory, or has that of `memory_format`, if given.
         """
-        # The commonest forms first: a dtype, "cpu", a device and a dtype.
+        # The most common forms first: a dtype, "cpu", a device and a dtype.
         plain = 0 if kwargs else len(args)
         if plain == 1 and type(args[0]) is _dtype:
             return self if args[0] is self.dtype else ops["_to_copy"](self, args[0])
@@ -42,7 +42,7 @@ class Methods:
         return ops["_to_copy"](self, dtype, device, layout)
 
     def type(self, dtype=None, non_blocking=False):
-        """Without an argument the type's name (`torch.FloatTensor`), else the tensor in that type."""
+        """Without an argument the type's name (`torch.FloatTensor`), else the tensor converted to that type."""
         if dtype is None:
             place = "torch." if self.device.type == "cpu" else f"torch.{self.device.type}."
             return f"{place}{self.dtype._scalar_type_name}Tensor"
@@ -61,12 +61,12 @@ class Methods:
         return self.to("gpu" if device is None else device)
 
     def cuda(self, device=None, non_blocking=False, memory_format=None):
-        """The tensor on the GPU where a script runs under `python -m rustgrad`; else an error that says what to do."""
+        """The tensor on the GPU under `python -m rustgrad`; otherwise an error that says what to do."""
         place = "cuda" if device is None else _C.device("cuda", device) if type(device) is int else device
         return self.to(place, memory_format=memory_format)
 
     def get_device(self):
-        """The number of the GPU; -1 on the CPU."""
+        """The index of the GPU; -1 on the CPU."""
         return -1 if self.device.index is None else self.device.index
 
     def pin_memory(self, device=None):
@@ -89,7 +89,7 @@ class Methods:
 
     @property
     def is_cuda(self):
-        """Whether the tensor is on the GPU and a script runs under `python -m rustgrad`; else False."""
+        """Whether the tensor is on the GPU, under `python -m rustgrad`; otherwise False."""
         from . import cuda
 
         return cuda._stands_for_gpu and self.is_gpu
@@ -108,7 +108,7 @@ class Methods:
         return data.detach().to(device, dtype, copy=True).requires_grad_(requires_grad)
 
     def new(self, *args, **kwargs):
-        """The old constructor of this tensor's type: sizes give uninitialised memory, data is copied."""
+        """The legacy constructor of this tensor's type: sizes give uninitialised memory, data is copied."""
         return legacy(self.dtype, self.device, args, kwargs)
 
 
@@ -198,7 +198,7 @@ def _is_size(value):
 
 
 def legacy(dtype, device, args, kwargs):
-    """What the old constructors of a dtype and device make.
+    """The result of the legacy constructors of a dtype and device.
 
     `Tensor(2, 3)` is uninitialised, `Tensor([1, 2])` copies data, `Tensor(size)` takes a `Size`, `Tensor(storage)` and
     `Tensor(tensor)` share memory.
@@ -248,5 +248,5 @@ def legacy(dtype, device, args, kwargs):
 
 
 def legacy_new(*args, **kwargs):
-    """`Tensor(...)`: the old constructor in the default dtype and on the default device."""
+    """`Tensor(...)`: the legacy constructor with the default dtype and on the default device."""
     return legacy(_C.get_default_dtype(), _C.get_default_device(), args, kwargs)

@@ -38,7 +38,7 @@ class finfo:
     """Limits of a floating point dtype: `bits`, `eps`, `max`, `min`, `tiny` = `smallest_normal`, `resolution`.
 
     Args:
-        type (dtype, optional): the default dtype if left out; a complex dtype means its parts.
+        type (dtype, optional): the default dtype if omitted; a complex dtype means its components.
 
     Raises:
         TypeError: not a floating point dtype.

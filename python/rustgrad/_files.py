@@ -1,4 +1,4 @@
-"""Files mapped into memory: the memory of a tensor is the file's, or a private copy of it that grows page by page."""
+"""Memory-mapped files: a tensor's memory is the file, or a private copy-on-write mapping of it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class _Mapping(mmap.mmap):
-    """A file in memory that knows its path."""
+    """A memory-mapped file with its path."""
 
     path = None
 
 
-# By the address of the first byte, which nothing else has while the mapping lives.
+# By the address of the first byte, which is unique while the mapping lives.
 _MAPPINGS = weakref.WeakValueDictionary()
 
 
@@ -53,6 +53,6 @@ def map_file(filename: str | PathLike[str], shared: bool, nbytes: int) -> Tensor
 
 
 def path_at(address: int) -> str | None:
-    """The path of the file that is shared at an address; None where none is."""
+    """The path of the file shared at an address, or None."""
     mapping = _MAPPINGS.get(address)
     return None if mapping is None else mapping.path

@@ -20,7 +20,7 @@ __all__ = [
 
 
 class _Constant:
-    """A named constant that prints as PyTorch's does, and stays itself through copies and pickles."""
+    """A named constant that prints as PyTorch's does, and keeps its identity through copies and pickles."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -33,11 +33,11 @@ class _Constant:
 
 
 class layout(_Constant):
-    """How a tensor's elements lie in memory: `strided`."""
+    """The storage layout of a tensor: `strided`."""
 
 
 class memory_format(_Constant):
-    """What strides a new tensor is to have."""
+    """The strides requested for a new tensor."""
 
 
 strided: layout = layout("strided")
@@ -48,7 +48,7 @@ channels_last_3d: memory_format = memory_format("channels_last_3d")
 
 
 def format_of(tensor: Tensor) -> memory_format:
-    """The memory format that a tensor has; `contiguous_format` where it has none of channels."""
+    """The memory format of a tensor; `contiguous_format` if it is no channels-last format."""
     formats = (contiguous_format, channels_last, channels_last_3d)
     return next((f for f in formats if tensor.is_contiguous(memory_format=f)), formats[0])
 

@@ -1,4 +1,4 @@
-"""Functions of the top level that are no ops: questions about objects, shapes without data, sharing of memory."""
+"""Top-level functions that are not ops: queries about objects, shape computations, memory sharing."""
 
 from __future__ import annotations
 
@@ -88,12 +88,12 @@ def is_signed(input: Tensor) -> bool:
 
 
 def is_inference(input: Tensor) -> bool:
-    """Whether the tensor was made in inference mode."""
+    """Whether the tensor was created in inference mode."""
     return _tensor("is_inference", input).is_inference()
 
 
 def is_conj(input: Tensor) -> bool:
-    """False: conjugates are always computed."""
+    """False: conjugates are never lazy."""
     return _tensor("is_conj", input).is_conj()
 
 
@@ -103,7 +103,7 @@ def is_neg(input: Tensor) -> bool:
 
 
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: conjugates are always computed."""
+    """The tensor itself: conjugates are never lazy."""
     return _tensor("resolve_conj", input)
 
 
@@ -113,7 +113,7 @@ def resolve_neg(input: Tensor) -> Tensor:
 
 
 def get_device(input: Tensor) -> int:
-    """The number of the tensor's GPU; -1 on the CPU."""
+    """The index of the tensor's GPU; -1 on the CPU."""
     return _tensor("get_device", input).get_device()
 
 
@@ -133,14 +133,14 @@ def asarray(
     """A tensor of `obj`: a tensor, an array, a DLPack or buffer object, a number or nested sequences.
 
     Args:
-        obj (object): shares its memory with the result where nothing has to be converted.
+        obj (object): shares its memory with the result if no conversion is needed.
         dtype, device: of the result. Default: those of `obj`.
-        copy (bool): copy always (True), never (False), or where it is needed (None).
+        copy (bool): copy always (True), never (False), or if needed (None).
         requires_grad (bool): whether gradients are recorded. Default: as for `obj`, whose history stays.
 
     Raises:
         ValueError: `copy=False` and a copy is needed.
-        RuntimeError: `copy=False` for a number of NumPy's, whose memory cannot be shared.
+        RuntimeError: `copy=False` for a NumPy scalar, whose memory cannot be shared.
     """
     if copy is False and isinstance(obj, _classes_of_numpy("generic")):
         raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
@@ -166,13 +166,13 @@ def asarray(
 
 
 def _classes_of_numpy(name):
-    """One class of NumPy's; none as long as it has not been imported."""
+    """A NumPy class, as a tuple; empty as long as NumPy has not been imported."""
     numpy = sys.modules.get("numpy")
     return () if numpy is None else (getattr(numpy, name),)
 
 
 def _shared(obj, dtype):
-    """A tensor over the memory of an object, None where it has none to share."""
+    """A tensor over the memory of an object, or None if it has none to share."""
     if isinstance(obj, (Tensor, *_classes_of_numpy("ndarray"))):
         return _C.as_tensor(obj)
     if isinstance(obj, _classes_of_numpy("generic")):
@@ -253,7 +253,7 @@ def tensordot(
 def lu(
     A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Tensor] | None = None
 ) -> tuple[Tensor, ...]:
-    """L and U in one matrix and the rows that were exchanged, as `linalg.lu_factor`; also how it went, if asked.
+    """L and U in one matrix and the pivots, as `linalg.lu_factor`; with `get_infos` also the status.
 
     Raises:
         RuntimeError: U has a zero pivot, and `get_infos` is False.
@@ -280,7 +280,7 @@ def _fill_diagonal(t, fill_value, wrap):
     (rows, columns), step = t.shape[:2], sum(t.stride())
     t.as_strided((min(rows, columns),), (step,)).fill_(fill_value)
     if wrap and t.ndim == 2 and rows > columns + 1:
-        # After a row without one the diagonal begins again.
+        # After a row without a diagonal element the diagonal restarts.
         below = -(-t.numel() // (columns + 1)) - columns
         start = t.storage_offset() + t.stride(0) * (columns + 1)
         t.as_strided((below,), (step,), start).fill_(fill_value)
@@ -288,7 +288,7 @@ def _fill_diagonal(t, fill_value, wrap):
 
 
 def detach_(input: Tensor) -> Tensor:
-    """Cuts the tensor itself off its history."""
+    """Detaches the tensor from its history, in place."""
     return input.detach_()
 
 
@@ -313,7 +313,7 @@ def square_(input: Tensor) -> Tensor:
 
 
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """The coordinates, one tensor for each dimension of `shape`, of positions in a flattened tensor of that shape.
+    """The coordinates, one tensor for each dimension of `shape`, of indices into a flattened tensor of that shape.
 
     Raises:
         TypeError: the indices are no tensor of integers, or the shape no integer or sequence of integers.
@@ -370,7 +370,7 @@ def einsum(*args: Any) -> Tensor:
 
 
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the one element of a tensor is not zero."""
+    """Whether the element of a one-element tensor is not zero."""
     return bool(_tensor("is_nonzero", input))
 
 
@@ -380,7 +380,7 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 
 def result_type(*operands: Tensor | Number, **named: Tensor | Number) -> dtype:
-    """The dtype that an operation on two tensors or numbers gives: `result_type(tensor, other)`.
+    """The dtype of the result of an operation on two tensors or numbers: `result_type(tensor, other)`.
 
     By name they are `tensor` and `other`, `scalar` and `tensor`, or `scalar1` and `scalar2`.
     """
@@ -412,7 +412,7 @@ def from_file(
 
     Args:
         filename (str or path): the file.
-        shared (bool): writes reach the file, which is made or grown where it must. Default: they do not.
+        shared (bool): writes reach the file, which is created or extended if necessary. Default: False.
 
     Raises:
         RuntimeError: the file cannot be opened, or is too short and not shared; a device other than the CPU.
@@ -428,11 +428,11 @@ def from_file(
 
 
 def from_dlpack(ext_tensor: Any, *, device: DeviceLike | None = None, copy: bool | None = None) -> Tensor:
-    """A tensor that shares memory with an object that knows DLPack, or with a capsule; a capsule is used up.
+    """A tensor that shares memory with an object that supports DLPack, or with a capsule, which is consumed.
 
     Args:
-        device (device, optional): where the tensor is wanted; by default where the memory is.
-        copy (bool, optional): always or never copy; by default only where the owner must.
+        device (device, optional): the result's device. Default: that of the memory.
+        copy (bool, optional): always or never copy. Default: only if the owner must.
     """
     if not hasattr(ext_tensor, "__dlpack__"):
         if device is not None or copy is not None:

@@ -1,4 +1,4 @@
-"""`histogramdd`: the two steps of the op table under PyTorch's one name."""
+"""`histogramdd`, composed of two ops of the table."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def histogramdd(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """How many points fall between edges in each of N dimensions.
+    """The number of points in each bin of an N-dimensional grid.
 
     Args:
         input (Tensor): points [.., N].
-        bins (int, ints or Tensors): how many equal intervals each dimension has, or the edges of each.
-        range (floats, optional): the least and the greatest edge of each dimension. Default: those of the points.
-        weight (Tensor, optional): what each point counts for, [..].
+        bins (int, ints or Tensors): the number of equal intervals of each dimension, or its edges.
+        range (floats, optional): the smallest and the largest edge of each dimension. Default: from the points.
+        weight (Tensor, optional): the weight of each point, [..].
         density (bool): divide by the sum and by the volume of each bin.
 
     Returns:

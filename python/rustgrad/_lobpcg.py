@@ -24,7 +24,7 @@ _EPSILON = {_C.float32: 1.2e-07, _C.float64: 2.23e-16}
 
 
 def _floating(A):
-    """The dtype of the eigenvalues: what is no real number is refused by the first product."""
+    """The dtype of the eigenvalues: other dtypes fail in the first product."""
     return A.dtype if A.dtype.is_floating_point else _C.float32
 
 
@@ -48,17 +48,17 @@ def lobpcg(
 
     Args:
         A (Tensor): symmetric matrices [.., m, m].
-        k (int, optional): how many eigenpairs. Default: the columns of `X`, else 1.
+        k (int, optional): number of eigenpairs. Default: the columns of `X`, else 1.
         B (Tensor, optional): symmetric positive definite matrices [.., m, m]. Default: the identity.
         X (Tensor, optional): a first approximation of the eigenvectors [.., m, n]. Default: random numbers.
-        n (int, optional): how many columns are random. Default: `k`.
+        n (int, optional): number of random columns. Default: `k`.
         iK (Tensor, optional): a preconditioner [.., m, m].
-        niter (int, optional): the most steps; -1 for as many as it takes. Default: 1000.
-        tol (float, optional): the relative residual at which a pair is done. Default: the root of the dtype's epsilon.
+        niter (int, optional): maximum number of steps; -1 for no limit. Default: 1000.
+        tol (float, optional): the relative residual of a converged pair. Default: the root of the dtype's epsilon.
         largest (bool, optional): the largest (the default) or the smallest eigenvalues.
         method (str, optional): 'ortho' (the default) orthonormalises the basis in each step; 'basic' factors its Gram
             matrix, which may fail with a LinAlgError.
-        tracker (callable, optional): called in each step with the `LOBPCG` that runs.
+        tracker (callable, optional): called in each step with the running `LOBPCG`.
         ortho_iparams, ortho_fparams, ortho_bparams (dict, optional): parameters of 'ortho': `ortho_i_max`, how often a
             block is made orthogonal to the others; `ortho_tol_drop`, below which relative length a direction is dropped.
 
@@ -67,7 +67,7 @@ def lobpcg(
 
     Raises:
         AssertionError: `A` is not square.
-        ValueError: `m` is less than three times `n`, or a gradient is asked for and `B` is given.
+        ValueError: `m` is less than three times `n`, or a gradient is required and `B` is given.
     """
     assert A.shape[-2] == A.shape[-1], f"A must be square, got shape {A.shape}"
     params = (n, iK, niter, tol, largest, method, tracker, ortho_iparams, ortho_fparams, ortho_bparams)
@@ -78,13 +78,13 @@ def lobpcg(
 
 
 class LOBPCGAutogradFunction(Function):
-    """Eigenpairs with the gradient of exact ones."""
+    """Eigenpairs, differentiated as if they were exact."""
 
     @staticmethod
     def forward(
         ctx: Any, A: Tensor, k: Any, B: Tensor, X: Tensor, n: Any, iK: Any, niter: Any, tol: Any, *params: Any
     ) -> Any:
-        # The gradient is that of exact pairs, so these are found closer than their own values need.
+        # The gradient assumes exact pairs, so they are computed more accurately than the values alone require.
         tol = _EPSILON[A.dtype] ** 0.75 if tol is None else tol
         E, U = _batched(A, k, B, X, n, iK, niter, tol, *params)
         ctx.save_for_backward(A, E, U)
@@ -129,7 +129,7 @@ def _batched(A, k, B, X, n, *rest):
 
 
 class LOBPCG:
-    """One run: its parameters, and the state that a tracker may look at or stop by `bvars["force_stop"]`."""
+    """One run: its parameters, and the state, which a tracker may read, or stop by `bvars["force_stop"]`."""
 
     def __init__(
         self,
@@ -187,7 +187,7 @@ class LOBPCG:
         return X if self.B is None else self.B.matmul(X)
 
     def _orthonormal(self, block, others):
-        """The directions that a block adds to bases, orthonormal under B. What is too short is dropped."""
+        """The directions that a block adds to bases, orthonormal under B. Directions that are too short are dropped."""
         for _ in range(self.iparams["ortho_i_max"]):
             for other in others:
                 block = block - other.matmul(self._times_b(other).mT.matmul(block))
@@ -204,7 +204,7 @@ class LOBPCG:
         self._choose(S, values, vectors)
 
     def _project_basic(self, S):
-        """The same of any basis, by the Cholesky factor of its Gram matrix."""
+        """The same for any basis, by the Cholesky factor of its Gram matrix."""
         factor = ops["linalg.cholesky"](S.mT.matmul(self._times_b(S)))
         inverse = ops["linalg.inv"](factor)
         values, vectors = ops["linalg.eigh"](inverse.matmul(S.mT.matmul(self.A.matmul(S))).matmul(inverse.mT))
@@ -222,7 +222,7 @@ class LOBPCG:
             self.P = moved[:, moved.norm(dim=0) > 0]
 
     def _measure(self):
-        """Residuals, and how many leading pairs are done."""
+        """Residuals, and the number of leading pairs that have converged."""
         X, BX = self.X, self._times_b(self.X)
         self.R = self.A.matmul(X) - BX * self.E
         norms = {"X_norm": X.norm(), "A_norm": self.A.norm(), "B_norm": 1.0 if self.B is None else self.B.norm()}

@@ -1,4 +1,4 @@
-"""Decompositions of low rank by random projection: `svd_lowrank` and `pca_lowrank`.
+"""Low-rank decompositions by random projection: `svd_lowrank` and `pca_lowrank`.
 
 Source: N. Halko, P. G. Martinsson, J. A. Tropp, "Finding structure with randomness" (2011), algorithms 4.4 and 5.1.
 """
@@ -30,8 +30,8 @@ def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) 
     Args:
         A (Tensor): matrices [.., m, n].
         q (int, optional): a little more than the rank of `A`.
-        niter (int, optional): how often the random subspace is refined.
-        M (Tensor, optional): what is taken off, such as the means of columns; it broadcasts to the shape of `A`.
+        niter (int, optional): number of refinements of the random subspace.
+        M (Tensor, optional): subtracted first, such as the means of columns; broadcasts to the shape of `A`.
 
     Returns:
         A tuple of U [.., m, q], S [.., q] and V [.., n, q].
@@ -52,15 +52,15 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
 
     Args:
         A (Tensor): samples by features, [.., m, n].
-        q (int, optional): how many components; by default `min(6, m, n)`.
-        center (bool): take the mean of each column off.
-        niter (int): how often the random subspace is refined.
+        q (int, optional): number of components. Default: `min(6, m, n)`.
+        center (bool): subtract the mean of each column.
+        niter (int): number of refinements of the random subspace.
 
     Returns:
         A tuple of U [.., m, q], S [.., q] and V [.., n, q]; the columns of V are the directions.
 
     Raises:
-        ValueError: `q` is negative or greater than a side of the matrix, or `niter` is negative.
+        ValueError: `q` is negative or larger than a side of the matrix, or `niter` is negative.
     """
     m, n = A.shape[-2:]
     q = min(6, m, n) if q is None else q

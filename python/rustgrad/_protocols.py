@@ -1,5 +1,5 @@
-"""What Python asks of a tensor: printing, length, iteration, truth; NumPy and DLPack; copies and pickles;
-functions of Python applied to elements.
+"""Python protocols of tensors: printing, length, iteration, truth; NumPy and DLPack; copies and pickles;
+Python functions applied to elements.
 """
 
 import functools
@@ -26,7 +26,7 @@ class Methods:
             return self.detach().cpu().numpy()
         return numpy.asarray(_Array(self))
 
-    # NumPy leaves operators between an array and a tensor to the tensor.
+    # NumPy defers operators between an array and a tensor to the tensor.
     __array_priority__ = 1000
 
     def __array__(self, dtype=None, copy=None):
@@ -123,12 +123,12 @@ class Methods:
         return _C._to_dlpack(self.clone() if copy else self, versioned, bool(copy))
 
     def __dlpack_device__(self):
-        """(device type, number) in DLPack's terms: 1 is the CPU, 7 Vulkan."""
+        """(device type, index) in DLPack's terms: 1 is the CPU, 7 Vulkan."""
         return (1, 0) if self.device.type == "cpu" else (7, self.device.index)
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
-        """What ops on a subclass of `Tensor` do: their results are of that class. A subclass may do otherwise."""
+        """The default for subclasses of `Tensor`: results of ops are of that class. A subclass may override it."""
         if not all(issubclass(cls, t) for t in types):
             return NotImplemented
         with _C.DisableTorchFunctionSubclass():
@@ -175,7 +175,7 @@ class Methods:
 
 
 def _number(tensor, kind):
-    """The one element of a tensor, for a conversion to Python's number of that kind."""
+    """The value of a one-element tensor, for a conversion to a Python number of that kind."""
     if tensor.numel() != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     if tensor.requires_grad:
@@ -207,7 +207,7 @@ def _in_class(result, cls):
 
 
 class _Array:
-    """What NumPy makes an array of: the memory of a tensor, which the array keeps alive."""
+    """The array interface of a tensor, whose memory the array keeps alive."""
 
     def __init__(self, tensor):
         interface = _C._array_interface(tensor)

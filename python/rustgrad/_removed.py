@@ -1,4 +1,4 @@
-"""Functions that PyTorch removed: each raises RuntimeError and names what took its place."""
+"""Functions that PyTorch removed: each raises RuntimeError and names its replacement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a checkpoint may name: the values, classes and functions that data need, and what the caller allowed.
+"""The names that a checkpoint may use: the values, classes and functions that data needs, and those the caller allowed.
 
 Naming is not calling: `calls` lists what a file may call, `may_be_made` the classes whose instances it may make and
 give a state.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-# Modules that no permission opens.
+# Modules that cannot be allowed.
 BLOCKED = ("sys", "os", "posix", "nt")
 OWN = __name__.partition(".")[0]
 _DTYPES = {str(d).rpartition(".")[2]: d for d in vars(_C).values() if isinstance(d, _C.dtype)}
@@ -39,12 +39,12 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
 
 
 def get_safe_globals() -> list[Any]:
-    """The classes and functions that were added."""
+    """The added classes and functions."""
     return list(_safe)
 
 
 def clear_safe_globals() -> None:
-    """Forgets the classes and functions that were added."""
+    """Removes all added classes and functions."""
     _safe.clear()
 
 
@@ -60,28 +60,28 @@ def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
 
 
 def _latin1(text, encoding="latin1"):
-    """What pickles of protocol 2 call to make bytes; in them, `_codecs.encode`."""
+    """The function that pickles of protocol 2 call to create bytes; in them, `_codecs.encode`."""
     if encoding not in ("latin1", "latin-1"):
         raise CheckpointError(f"bytes are encoded as latin1, not {encoding!r}")
     return text.encode("latin1")
 
 
 def _bytes_of(*data):
-    """`bytearray` and `bytes` of what is there already: a count would ask for memory that the file does not have."""
+    """`bytearray` and `bytes` of existing data: a count could allocate more memory than the file's size."""
     if any(not isinstance(d, (bytes, str, list, tuple)) for d in data):
         raise CheckpointError("bytes are made of bytes, text or a list")
     return bytearray(*data)
 
 
 def _reconstructed(cls, base, state):
-    """Instances as pickles of protocol 0 and 1 make them."""
+    """Creates instances as pickles of protocol 0 and 1 do."""
     if base is not object or not may_be_made(cls):
         raise CheckpointError(f"the pickle makes an instance of {getattr(cls, '__qualname__', cls)}, which it may not")
     return object.__new__(cls)
 
 
 def known_globals() -> dict[Any, Any]:
-    """(module, name) in a pickle -> what it stands for here; None for a storage without a dtype."""
+    """(module, name) in a pickle -> the object here; None for a storage without a dtype."""
     from .nn.parameter import Parameter
 
     known = {("torch._utils", name): getattr(_utils, name) for name in _REBUILDERS}
@@ -100,7 +100,7 @@ def known_globals() -> dict[Any, Any]:
 
 
 def calls() -> Any:
-    """What a pickle may call -> what is called in its place, or None for itself."""
+    """What a pickle may call -> what is called instead, or None for itself."""
     made = {getattr(_utils, name): None for name in (*_REBUILDERS, "_rebuild_from_type_v2")}
     made |= {cls: None for cls in (Size, _device, set, frozenset, complex, slice, OrderedDict, Counter, defaultdict)}
     made |= {bytearray: _bytes_of, bytes: lambda *data: bytes(_bytes_of(*data)), _latin1: None, _reconstructed: None}
@@ -108,12 +108,12 @@ def calls() -> Any:
 
 
 def torch_name(module: str) -> str:
-    """A module of this package by the name that PyTorch has for it."""
+    """PyTorch's name of a module of this package."""
     return "torch" + module[len(OWN) :] if module == OWN or module.startswith(OWN + ".") else module
 
 
 def allowed() -> dict[Any, Any]:
-    """What `add_safe_globals` allowed, by (module, name) as files write them."""
+    """The objects allowed by `add_safe_globals`, by (module, name) as written in files."""
     made = {}
     for entry in _safe:
         value, name = entry if isinstance(entry, tuple) else (entry, f"{entry.__module__}.{entry.__qualname__}")

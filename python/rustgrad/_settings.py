@@ -1,7 +1,7 @@
-"""Settings of the whole process: printing, determinism, precision, warnings, threads.
+"""Global settings: printing, determinism, precision, warnings, threads.
 
 Results here never depend on the number of threads and float32 products are always computed in float32, so the
-switches for determinism and precision only remember what a program asked for.
+switches for determinism and precision are only stored.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ def set_printoptions(
     """Sets how tensors are printed.
 
     Args:
-        precision (int): digits after the point. Default: 4.
-        threshold (float): elements above which the middle is left out. Default: 1000.
-        edgeitems (int): elements shown at both ends then. Default: 3.
-        linewidth (int): characters in a line. Default: 80.
+        precision (int): digits after the decimal point. Default: 4.
+        threshold (float): number of elements above which a tensor is summarised. Default: 1000.
+        edgeitems (int): elements shown at both ends of a summarised dimension. Default: 3.
+        linewidth (int): characters per line. Default: 80.
         profile (str): "default", "short" or "full"; the other arguments override it.
-        sci_mode (bool): scientific notation always or never; by default where the values ask for it.
+        sci_mode (bool): scientific notation always or never. Default: depending on the values.
     """
     options = {}
     if profile is not None:
@@ -69,9 +69,9 @@ def set_printoptions(
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Every algorithm here is deterministic, whatever is asked for. What is left to be chosen is memory that nobody writes.
+    """Selects whether uninitialised memory is filled; algorithms are always deterministic.
 
-    While `mode` is True and `utils.deterministic.fill_uninitialized_memory` is not off, `empty`, `resize_` and their kin
+    While `mode` is True and `utils.deterministic.fill_uninitialized_memory` is not off, `empty`, `resize_` and others
     fill it: with NaN, True or the largest integer.
 
     Raises:
@@ -87,12 +87,12 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether `use_deterministic_algorithms(True)` was asked for."""
+    """Whether `use_deterministic_algorithms(True)` is set."""
     return _asked["deterministic"] > 0
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether it was asked for with `warn_only`."""
+    """Whether it is set with `warn_only`."""
     return _asked["warn_only"]
 
 
@@ -102,7 +102,7 @@ def get_deterministic_debug_mode() -> int:
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """The same wish as a mode: 0 or "default", 1 or "warn", 2 or "error"."""
+    """Sets the same as a mode: 0 or "default", 1 or "warn", 2 or "error"."""
     modes = {"default": 0, "warn": 1, "error": 2}
     mode = modes.get(debug_mode, debug_mode)
     if mode not in (0, 1, 2):
@@ -114,7 +114,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Remembers the wish; products of float32 matrices are always computed in float32.
+    """Stores the precision, without effect: products of float32 matrices are always computed in float32.
 
     Raises:
         RuntimeError: not "highest", "high" or "medium".
@@ -127,25 +127,25 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """The precision that was asked for; "highest" by default."""
+    """The stored precision; "highest" by default."""
     return _asked["precision"]
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """False: denormal numbers are kept on every processor; PyTorch answers so where it cannot flush them."""
+    """False: denormal numbers are never flushed; PyTorch returns this where it cannot flush them."""
     return False
 
 
 def get_num_interop_threads() -> int:
-    """1: operations run one after the other."""
+    """1: operations run sequentially."""
     return 1
 
 
 def set_warn_always(mode: bool) -> None:
-    """Whether warnings that are given once in a program are given every time; filters of `warnings` still apply."""
+    """Sets whether once-per-process warnings are issued every time; filters of `warnings` still apply."""
     _C._set_warn_always(bool(mode))
 
 
 def is_warn_always_enabled() -> bool:
-    """Whether `set_warn_always(True)` was asked for."""
+    """Whether `set_warn_always(True)` is set."""
     return _C._is_warn_always_enabled()

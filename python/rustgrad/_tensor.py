@@ -1,6 +1,6 @@
-"""The methods of `Tensor` that Python carries: what it is, where it is, its place in the graph; and their installation.
+"""The methods of `Tensor` written in Python: metadata, memory, autograd; and their installation.
 
-What computes is an op of the table and is set on the class by the extension module. Conversions live in
+Ops of the table are set on the class by the extension module. Conversions live in
 `_conversions`, Python's protocols (printing, NumPy, pickle) in `_protocols`.
 """
 
@@ -37,7 +37,7 @@ class _Methods:
     nelement = numel
 
     def stride(self, dim=None):
-        """The step in elements from one index of a dimension to the next; all of them without `dim`."""
+        """The stride of a dimension, in elements; all strides without `dim`."""
         strides = tuple(_C._storage_info(self)[2])
         return strides if dim is None else strides[_wrapped(dim, len(strides))]
 
@@ -50,7 +50,7 @@ class _Methods:
         return _C._storage_info(self)[4]
 
     def is_contiguous(self, memory_format=None):
-        """Whether the memory is row-major without gaps; with `channels_last`, whether channels lie together."""
+        """Whether the memory is row-major without gaps; with `channels_last`, whether it has that format."""
         order = list(range(self.ndim))
         if memory_format is not None and memory_format._name.startswith("channels_last"):
             if self.ndim != (5 if memory_format._name.endswith("3d") else 4):
@@ -83,11 +83,11 @@ class _Methods:
         return self.dtype.is_signed
 
     def is_set_to(self, tensor):
-        """Whether both tensors show the same memory in the same way."""
+        """Whether both tensors have the same memory, shape, strides and dtype."""
         return _C._storage_info(self)[:4] == _C._storage_info(tensor)[:4] and self.shape == tensor.shape
 
     def resize_(self, *sizes, memory_format=None):
-        """Changes the shape in place; the storage grows where it must, and keeps its elements.
+        """Changes the shape in place; the storage grows if necessary and keeps its elements.
 
         Raises:
             RuntimeError: the tensor requires grad, or the storage cannot grow: another library shares its memory.
@@ -96,39 +96,39 @@ class _Methods:
         return self
 
     def resize_as_(self, the_template, *, memory_format=None):
-        """`resize_` to the shape of another tensor, and to its memory format where that is to be preserved."""
+        """`resize_` to the shape of another tensor, and to its memory format if that is to be preserved."""
         if memory_format is not None and memory_format._name == "preserve_format":
             memory_format = _formats.format_of(the_template)
         return self.resize_(the_template.shape, memory_format=memory_format)
 
     def resize(self, *sizes):
-        """The old out-of-place name of `reshape`, which may not change the number of elements."""
+        """The deprecated out-of-place form: `reshape`, with the same number of elements."""
         warnings.warn("non-inplace resize is deprecated", stacklevel=2)
         return self.reshape(_sizes(sizes))
 
     def resize_as(self, tensor):
-        """The old out-of-place name of `reshape_as`."""
+        """The deprecated out-of-place form: `reshape_as`."""
         warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
         return self.reshape(tensor.shape)
 
     def fill_diagonal_(self, fill_value, wrap=False):
-        """Writes a number to the elements `[i, i, .., i]`; with `wrap` the diagonal of a high matrix begins again."""
+        """Writes a number to the elements `[i, i, .., i]`; with `wrap` the diagonal of a tall matrix restarts."""
         return _functions._fill_diagonal(self, fill_value, wrap)
 
     def square_(self):
-        """Each element squared, in place: `pow_(2)`, whose node the graph shows."""
+        """Each element squared, in place: `pow_(2)`, also in the graph."""
         return self.pow_(2)
 
     def lu(self, pivot=True, get_infos=False):
-        """L and U in one matrix and the rows that were exchanged: `torch.lu`."""
+        """L and U in one matrix and the pivots: `torch.lu`."""
         return _functions.lu(self, pivot, get_infos)
 
     def dim_order(self, *, ambiguity_check=False):
         """The dimensions from the slowest in memory to the fastest.
 
         Args:
-            ambiguity_check (bool or list of memory_format): whether there may be only one order, or the formats of which
-                the tensor has exactly one.
+            ambiguity_check (bool or list of memory_format): whether the order must be unique, or formats of which
+                the tensor must have exactly one.
 
         Raises:
             RuntimeError: the order is ambiguous.
@@ -152,12 +152,12 @@ class _Methods:
         return self.sum(summed, keepdim=True).reshape(size) if summed else self.view(size)
 
     def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=None):
-        """An uninitialised tensor with these sizes and strides, of this tensor's dtype and device by default."""
+        """An uninitialised tensor with these sizes and strides; by default of this tensor's dtype and device."""
         dtype, device = dtype or self.dtype, device or self.device
         return ops["empty_strided"](size, stride, dtype=dtype, device=device).requires_grad_(bool(requires_grad))
 
     def set_(self, source=None, storage_offset=0, size=None, stride=None):
-        """Shows the memory of another tensor or storage: all of it, or `size` elements by `stride` from an offset on."""
+        """Shares the memory of another tensor or storage: all of it, or with `size` and `stride` from an offset on."""
         if source is None:
             source = ops["empty"](0, dtype=self.dtype, device=self.device)
         elif not isinstance(source, Tensor):
@@ -173,7 +173,7 @@ class _Methods:
 
     # --- values ----------------------------------------------------------------------------------------------
     def item(self):
-        """The value of a tensor of one element as a Python number.
+        """The value of a one-element tensor as a Python number.
 
         Raises:
             RuntimeError: the tensor has more or fewer elements.
@@ -186,12 +186,12 @@ class _Methods:
 
     # --- autograd --------------------------------------------------------------------------------------------
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-        """Sums the gradient of this tensor into the `.grad` of the leaves it was made from.
+        """Adds the gradient of this tensor with respect to each leaf to the leaf's `.grad`.
 
         Args:
             gradient (Tensor, optional): the gradient with respect to this tensor, of its shape; 1 for a scalar.
             retain_graph (bool, optional): keep the graph for another pass; by default as `create_graph`.
-            create_graph (bool): record the computation of the gradients, for gradients of gradients.
+            create_graph (bool): record the computation of the gradients, for higher-order gradients.
             inputs (sequence of Tensor, optional): accumulate only into these.
         """
         if gradient is None and inputs is None and self.requires_grad and self.numel() == 1 and not self.is_complex():
@@ -204,7 +204,7 @@ class _Methods:
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def requires_grad_(self, requires_grad=True):
-        """Switches the recording of gradients for a leaf."""
+        """Sets whether gradients are computed for a leaf."""
         _C._requires_grad_(self, requires_grad)
         return self
 
@@ -225,7 +225,7 @@ class _Methods:
         """Calls `hook(tensor)` after the gradient of a leaf was accumulated; the hook returns None.
 
         Raises:
-            RuntimeError: the tensor does not require grad, or is no leaf.
+            RuntimeError: the tensor does not require grad, or is not a leaf.
         """
         _check_hookable(self)
         if self.grad_fn is not None:
@@ -248,7 +248,7 @@ class _Methods:
         return _C._detach(self)
 
     def detach_(self):
-        """Cuts the tensor off from the op that made it."""
+        """Detaches the tensor from its history, in place."""
         _C._detach_(self)
         return self
 
@@ -257,7 +257,7 @@ class _Methods:
         return self._base is not None
 
     def is_inference(self):
-        """Whether the tensor was made in inference mode."""
+        """Whether the tensor was created in inference mode."""
         return _C._is_inference(self)
 
     # --- composed answers ------------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ class _Methods:
         return bool(ops["isclose"](self, other, rtol, atol, equal_nan).all().item())
 
     def module_load(self, other, assign=False):
-        """What `load_state_dict` swaps into a module for this parameter: its copy of `other`, or `other` itself."""
+        """The tensor that `load_state_dict` swaps in for this parameter: its copy of `other`, or `other` itself."""
         return other.detach() if assign else self.copy_(other).detach()
 
     def as_subclass(self, cls):
@@ -284,7 +284,7 @@ class _Methods:
         return self.shape == other.shape
 
     def is_nonzero(self):
-        """Whether the one element is not zero."""
+        """Whether the element of a one-element tensor is not zero."""
         return bool(self)
 
     @property
@@ -344,13 +344,13 @@ class _Methods:
 
     @property
     def layout(self):
-        """`strided`: there are no others."""
+        """Always `strided`."""
         from . import strided
 
         return strided
 
     def resolve_conj(self):
-        """The tensor itself: conjugates are always computed."""
+        """The tensor itself: conjugates are never lazy."""
         return self
 
     def resolve_neg(self):
@@ -358,7 +358,7 @@ class _Methods:
         return self
 
     def to_dense(self, dtype=None, *, masked_grad=None):
-        """The tensor itself: there are no sparse ones."""
+        """The tensor itself: there are no sparse tensors."""
         return self if dtype is None else self.to(dtype)
 
     def share_memory_(self):
@@ -369,7 +369,7 @@ class _Methods:
 
     @property
     def _backward_hooks(self):
-        """The hooks on the gradient by the numbers of their handles; None before the first one."""
+        """The hooks on the gradient by the ids of their handles; None before the first one."""
         return _C._get_hooks(self, False)
 
     @_backward_hooks.setter
@@ -382,7 +382,7 @@ class _Methods:
 
     @property
     def _post_accumulate_grad_hooks(self):
-        """The hooks that see a leaf after accumulation; None before the first one."""
+        """The post-accumulate-grad hooks of a leaf; None before the first one."""
         return _C._get_hooks(self, True)
 
     @_post_accumulate_grad_hooks.setter

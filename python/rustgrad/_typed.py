@@ -1,7 +1,7 @@
-"""The old typed constructors (`FloatTensor`, `LongTensor`, ...) and the default tensor type that goes with them.
+"""The legacy typed constructors (`FloatTensor`, `LongTensor`, ...) and the default tensor type that goes with them.
 
-They are classes only in name: calling one makes a plain `Tensor` of its dtype, and `isinstance` asks
-for dtype and device.
+They are classes only in name: calling one creates a plain `Tensor` of its dtype, and `isinstance` checks
+dtype and device.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _find(name):
 
 
 def set_default_tensor_type(t: type | str) -> None:
-    """Sets default dtype and device by an old tensor type or its name ("torch.FloatTensor").
+    """Sets default dtype and device by a legacy tensor type or its name ("torch.FloatTensor").
 
     Raises:
         TypeError: an unknown type, or one that is not floating point.

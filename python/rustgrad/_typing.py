@@ -1,4 +1,4 @@
-"""Names for what arguments may be. Only type checkers read this module: annotations are text at run time."""
+"""Type aliases for arguments. Only type checkers read this module: annotations are text at run time."""
 
 from typing import TypeAlias
 

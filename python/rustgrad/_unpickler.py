@@ -1,8 +1,8 @@
-"""The pickle of a checkpoint, read by a machine of our own that can build nothing but what checkpoints hold.
+"""An unpickler for checkpoints that can build only what checkpoints hold.
 
-A pickle is a program for a stack machine. Python's own machine calls whatever a program names; this one knows the
-instructions that data need, calls only what it was handed by name, and sets the attributes of instances alone, never
-of a class or a function. Whatever a program does wrongly is one error, `CheckpointError`.
+A pickle is a program for a stack machine. Python's own machine calls anything the program names; this one supports the
+instructions that data needs, calls only what it was given by name, and sets attributes only of instances, never
+of a class or a function. Every fault of a program is a `CheckpointError`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 __all__ = ["CheckpointError", "Skimmer", "Unpickler", "names_in"]
 
-# A tuple is hashed by recursion without a bound: what is nested deeper than this is refused.
+# Hashing a tuple recurses without a bound: deeper nesting is rejected.
 DEPTH = 1000
-# Bytes that are read at once: a false length costs no more memory than the file has bytes.
+# Bytes read at once: a wrong length allocates no more memory than the file has bytes.
 _PIECE = 1 << 20
 
 
 class CheckpointError(pickle.UnpicklingError, RuntimeError):
-    """What a file says wrongly: no checkpoint, a damaged one, or one that names what may not be called."""
+    """A file that is no checkpoint, is damaged, or names what may not be called."""
 
     __module__ = "rustgrad.serialization"
 
@@ -35,10 +35,10 @@ class Unpickler:
     """Reads one pickle from a binary file.
 
     Args:
-        file: has `read` and `readline`; it is left behind the pickle's last byte.
+        file: has `read` and `readline`; afterwards positioned after the pickle's last byte.
         find (function): (module, name) -> the value of that name, or raises CheckpointError.
-        calls (dict): what may be called -> None, or a function of the arguments that calls it in its place.
-        instances (function): a class -> whether instances of it may be made without `__init__` and given their state.
+        calls (dict): what may be called -> None, or a function of the arguments that is called instead.
+        instances (function): a class -> whether its instances may be created without `__init__` and given their state.
         persistent (function): a persistent id -> its value.
         encoding (str): of strings that Python 2 wrote; "bytes" keeps them as bytes.
     """
@@ -60,7 +60,7 @@ class Unpickler:
         """The value of the pickle.
 
         Raises:
-            CheckpointError: the pickle is cut short, malformed, or asks for what it may not have.
+            CheckpointError: the pickle is cut short, malformed, or uses what it may not.
         """
         try:
             while (code := self.take(1)) != b".":
@@ -243,15 +243,15 @@ class Unpickler:
 
 
 class _Nothing:
-    """What stands for whatever a pickle would make."""
+    """A placeholder for anything a pickle would create."""
 
 
 class Skimmer(Unpickler):
-    """Walks through a pickle without making anything of it but what its persistent ids say.
+    """Scans a pickle without building anything except the values of its persistent ids.
 
     Args:
         file: as for `Unpickler`.
-        known (dict): (module, name) -> the value of that name; any other name stands for nothing.
+        known (dict): (module, name) -> the value of that name; other names become placeholders.
         persistent (function): a persistent id -> its value.
     """
 

@@ -1,6 +1,6 @@
-"""The functions that pickles of tensors name; PyTorch's checkpoints call them `torch._utils`, with these arguments.
+"""The functions named in pickles of tensors, in PyTorch's checkpoints as `torch._utils`, with these arguments.
 
-They run while a file is read, so they check what they are given and do nothing but build tensors.
+They run while a file is read, so they check their arguments and only build tensors.
 """
 
 from . import _C

@@ -1,4 +1,4 @@
-"""`rustgrad.accelerator`: the GPU by the name that fits any device; what `rustgrad.gpu` answers."""
+"""`rustgrad.accelerator`: device-independent names for the functions of `rustgrad.gpu`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ current_device_index = current_device_idx = _gpu.current_device
 
 
 def current_accelerator(check_available: bool = False) -> device | None:
-    """The device of the accelerator, `device("gpu")`; None where `check_available` and there is none."""
+    """The device of the accelerator, `device("gpu")`; None if `check_available` and there is none."""
     return _device("gpu") if is_available() or not check_available else None
 
 
@@ -43,7 +43,7 @@ def set_device_index(device: DeviceLike) -> None:
     """Accepts device 0, which "gpu" always means.
 
     Raises:
-        RuntimeError: another number.
+        RuntimeError: another index.
     """
     _gpu.set_device(device)
 
@@ -52,7 +52,7 @@ set_device_idx = set_device_index
 
 
 class device_index:
-    """`with device_index(0):` a block on one device, or on the current one where it is None."""
+    """`with device_index(0):` a block on one device, or on the current one if None."""
 
     def __init__(self, device: int | None) -> None:
         self.idx = device

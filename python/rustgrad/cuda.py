@@ -1,6 +1,6 @@
-"""`rustgrad.cuda`: the honest answers of a library without CUDA, so that `cuda.is_available()` checks work.
+"""`rustgrad.cuda`: the API of a build without CUDA, so that `cuda.is_available()` checks work.
 
-Under `python -m rustgrad script.py` the answers are the GPU's instead, whatever its vendor.
+Under `python -m rustgrad script.py` it controls the GPU instead, of any vendor.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def device_count() -> int:
 
 
 def current_device() -> int:
-    """The number of the current device; RuntimeError without one."""
+    """The index of the current device; RuntimeError without one."""
     return _gpu_or("current_device")()
 
 
@@ -80,18 +80,18 @@ def get_device_name(device: DeviceLike | None = None) -> str:
 
 
 def get_device_properties(device: DeviceLike | None = None) -> Any:
-    """What driver and adapter say of themselves, as `rustgrad.gpu` has it; RuntimeError without a device."""
+    """Name, driver and limits of the adapter, as in `rustgrad.gpu`; RuntimeError without a device."""
     return _gpu_or("get_device_properties")(device)
 
 
 def get_device_capability(device: DeviceLike | None = None) -> tuple[int, int]:
-    """(0, 0): the GPU is of none of NVIDIA's architectures as far as one can tell; RuntimeError without a device."""
+    """(0, 0): wgpu does not report NVIDIA's architecture; RuntimeError without a device."""
     _gpu_or("_index")(device)
     return 0, 0
 
 
 def max_memory_allocated(device: DeviceLike | None = None) -> int:
-    """The most bytes in use since the start or since `reset_peak_memory_stats`; 0 without a device."""
+    """The maximum of bytes in use since the start or since `reset_peak_memory_stats`; 0 without a device."""
     return _gpu.max_memory_allocated(device) if is_available() else 0
 
 
@@ -101,12 +101,12 @@ def memory_reserved(device: DeviceLike | None = None) -> int:
 
 
 def memory_stats(device: DeviceLike | None = None) -> OrderedDict[str, int]:
-    """The figures of memory by name; none without a device."""
+    """Memory statistics by name; empty without a device."""
     return OrderedDict(_gpu.memory_stats(device) if is_available() else ())
 
 
 def reset_peak_memory_stats(device: DeviceLike | None = None) -> None:
-    """Starts `max_memory_allocated` again from what is in use; RuntimeError without a device."""
+    """Resets `max_memory_allocated` to the bytes in use; RuntimeError without a device."""
     _gpu_or("reset_peak_memory_stats")(device)
 
 
@@ -132,13 +132,13 @@ def synchronize(device: DeviceLike | None = None) -> None:
 
 
 def empty_cache() -> None:
-    """Gives pooled memory back; nothing to do without a device."""
+    """Releases pooled memory; no effect without a device."""
     if is_available():
         _gpu.empty_cache()
 
 
 def manual_seed(seed: int) -> None:
-    """Without a device, silently nothing, as in PyTorch."""
+    """No effect without a device, as in PyTorch."""
     if _stands_for_gpu:
         _gpu.manual_seed(seed)
 
@@ -147,7 +147,7 @@ manual_seed_all = manual_seed
 
 
 def is_initialized() -> bool:
-    """What `is_available` says: nothing has to be initialised."""
+    """As `is_available`: nothing has to be initialised."""
     return is_available()
 
 
@@ -161,23 +161,23 @@ def set_device(device: DeviceLike) -> None:
     _gpu_or("set_device")(device)
 
 
-# One generator serves all devices, so the state of "the GPU's" is its state.
+# One generator serves all devices.
 initial_seed = _C.initial_seed
 seed = seed_all = _C.seed
 
 
 def get_rng_state(device: DeviceLike = "cuda") -> Tensor:
-    """The state of the generator, which serves all devices."""
+    """The state of the generator, shared by all devices."""
     return _C.get_rng_state()
 
 
 def set_rng_state(new_state: Tensor, device: DeviceLike = "cuda") -> None:
-    """Sets the state of the generator, which serves all devices."""
+    """Sets the state of the generator, shared by all devices."""
     _C.set_rng_state(new_state)
 
 
 def get_rng_state_all() -> list[Tensor]:
-    """The state of the generator in a list: one state serves all devices."""
+    """The state of the generator as a list of one: it is shared by all devices."""
     return [_C.get_rng_state()]
 
 

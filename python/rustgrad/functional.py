@@ -1,4 +1,4 @@
-"""`rustgrad.functional`: functions of the top level under the name of the module where PyTorch writes them."""
+"""`rustgrad.functional`: top-level functions, in the module where PyTorch defines them."""
 
 import rustgrad as _rustgrad
 

@@ -1,4 +1,4 @@
-"""`rustgrad.gpu`: what can be asked of and done with the GPU (any vendor's, through wgpu).
+"""`rustgrad.gpu`: queries and control of the GPU (any vendor's, through wgpu).
 
 The devices are `gpu:0`, `gpu:1` ..: the hardware adapters, or those that the environment variable `RUSTGRAD_GPU` picks;
 "gpu" is `gpu:0`. Copies between two of them go through the host. A function that takes a device takes None, a number, a
@@ -40,13 +40,13 @@ __all__ = [
 
 @atexit.register
 def _settle():
-    """Waits for the device: a software driver that still compiles while the process leaves often crashes."""
+    """Waits for the device at exit: a software driver that is still compiling then often crashes."""
     with contextlib.suppress(RuntimeError, IndexError):
         _C._gpu_synchronize()
 
 
 def _index(which):
-    """The number of a device given as None, number, string or `device`."""
+    """The index of a device given as None, index, string or `device`."""
     if which is not None and not isinstance(which, int):
         which = device(which)
         if which.type != "gpu":
@@ -63,7 +63,7 @@ def _index(which):
 
 
 def is_available() -> bool:
-    """Whether there is a GPU. A software adapter (Mesa's lavapipe) counts only where `RUSTGRAD_GPU` picks it. Never raises."""
+    """Whether there is a GPU. A software adapter (lavapipe) counts only if `RUSTGRAD_GPU` selects it. Never raises."""
     return _C._gpu_is_available()
 
 
@@ -73,7 +73,7 @@ def device_count() -> int:
 
 
 def current_device() -> int:
-    """The number of the device that "gpu" means: 0."""
+    """The index of the current device: 0."""
     return 0
 
 
@@ -97,7 +97,7 @@ def get_device_name(device: DeviceLike | None = None) -> str:
 
 
 def get_device_properties(device: DeviceLike | None = None) -> SimpleNamespace:
-    """What driver and adapter say of themselves: name, backend, type, driver, limits in bytes, has_int64, has_float64.
+    """The adapter's name, backend, type, driver, limits in bytes, has_int64, has_float64.
 
     Raises:
         RuntimeError: there is no such adapter.
@@ -150,7 +150,7 @@ def stats(device: DeviceLike | None = None) -> dict[str, int]:
 
 
 def empty_cache() -> None:
-    """Gives the memory of the buffer pools back."""
+    """Releases the memory of the buffer pools."""
     _C._empty_cache()
 
 

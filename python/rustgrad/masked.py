@@ -1,7 +1,7 @@
-"""`rustgrad.masked`: the ops of the table whose names start with `masked.`; tensors that carry a mask do not exist.
+"""`rustgrad.masked`: the ops of the table whose names start with `masked.`; there are no masked tensors.
 
-The private functions say what the ops do: by what a masked-out element is replaced, and which results stand for
-something.
+The private functions describe the ops: the value that replaces a masked-out element, and which results are
+defined.
 """
 
 import math
@@ -17,7 +17,7 @@ _ALONG = ("softmax", "log_softmax", "softmin", "normalize", "cumsum", "cumprod")
 
 
 def _reduction_identity(op_name, input, *args):
-    """What a masked-out element counts as, a 0-d tensor; None where no number leaves the result as it is.
+    """The value of a masked-out element, a 0-d tensor; None if no number leaves the result unchanged.
 
     Raises:
         NotImplementedError: the dtype has no such number.
@@ -54,7 +54,7 @@ def _input_mask(input, *args, mask=None, **kwargs):
 
 
 def _output_mask(op, input, *args, **kwargs):
-    """Where the result of a call stands for at least one element."""
+    """A mask of the results that have at least one unmasked element."""
     name = getattr(op, "__name__", None)
     if name not in __all__:
         raise ValueError(f"_output_mask expected masked operation (got {type(op).__name__} object)")

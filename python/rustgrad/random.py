@@ -1,4 +1,4 @@
-"""`rustgrad.random`: seeding. One generator, by element index: a seed gives the same values on every device."""
+"""`rustgrad.random`: seeding. One generator, keyed by element index: a seed gives the same values on every device."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Result classes of ops that return several named tensors: tuples with attributes, `torch.return_types.max`.
 
-The extension module asks for one for each such op; they become attributes of this module, where pickles find them.
+The extension module creates one for each such op; they become attributes of this module, where pickles find them.
 """
 
 __all__ = []

@@ -1,8 +1,8 @@
 """`save` and `load`: PyTorch's checkpoint format, read without executing anything unless the caller trusts the file.
 
 A checkpoint is a zip with a pickle that names storages, and one entry of raw bytes for each storage. A pickle is a
-program; by default it may build plain values, containers and tensors, and every other name that it calls is refused.
-Tensors that share memory share it again after loading. Files of PyTorch before 1.6 (pickles in a row) are read too.
+program; by default it may build plain values, containers and tensors, and a call of any other name is rejected.
+Tensors that share memory share it again after loading. Files of PyTorch before 1.6 (consecutive pickles) are read too.
 Classes of this package are written under PyTorch's names, so that each of the two reads the other's modules.
 """
 
@@ -57,7 +57,7 @@ _packages = []
 
 # --- writing -------------------------------------------------------------------------------------------------
 class _Name:
-    """A class of PyTorch's that only a file names."""
+    """A PyTorch class that exists only as a name in files."""
 
     def __init__(self, module, name):
         self.module, self.name = module, name
@@ -67,7 +67,7 @@ class _Name:
 
 
 class _Writer:
-    """Mixed into a pickler: tensors and storages as PyTorch writes them, classes of this package by PyTorch's names."""
+    """Pickler mixin: tensors and storages as PyTorch writes them, classes of this package under PyTorch's names."""
 
     def __init__(self, file, protocol):
         super().__init__(file, protocol)
@@ -91,7 +91,7 @@ class _Writer:
     def reducer_override(self, obj):
         if isinstance(obj, Tensor):
             return self.reduce_tensor(obj)
-        # A name leads to `save_global` below; left alone, functions go past it.
+        # Without this, functions would bypass `save_global` below.
         return obj.__qualname__ if isinstance(obj, types.FunctionType) else NotImplemented
 
     def reduce_tensor(self, t):
@@ -128,7 +128,7 @@ class _Writer:
 
 
 def _pickler(module, file, protocol):
-    """A pickler for checkpoints on top of that of `pickle`, or of a module that stands in for it."""
+    """A pickler for checkpoints, based on that of `pickle` or of a replacement module."""
     base = getattr(module, "_Pickler", None) or module.Pickler
     return type("_Pickler", (_Writer, base), {})(file, protocol)
 
@@ -141,20 +141,20 @@ def save(
     _use_new_zipfile_serialization: bool = True,
     _disable_byteorder_record: bool = False,
 ) -> None:
-    """Writes tensors, containers of them, modules and whatever else can be pickled to a file that PyTorch reads as well.
+    """Writes tensors, containers of them, modules and other picklable objects to a file that PyTorch can read.
 
     A `state_dict` is what `load` reads by default; a whole module needs `weights_only=False` or `add_safe_globals`.
 
     Args:
-        obj: what is saved. Classes and functions are saved by name, not by their code.
-        f (path or binary file): a file needs `write` alone.
-        pickle_module (module): its `Pickler` writes what are no tensors. Default: Python's.
+        obj: the object to save. Classes and functions are saved by name, not by their code.
+        f (path or binary file): a file needs only `write`.
+        pickle_module (module): its `Pickler` writes everything but tensors. Default: Python's.
         pickle_protocol (int): of the pickle in the file. Default: 2.
         _use_new_zipfile_serialization (bool): False writes the format of PyTorch before 1.6.
 
     Raises:
         pickle.PicklingError, AttributeError, TypeError: something in `obj` cannot be pickled, such as a lambda.
-        RuntimeError: the directory of `f` does not exist, or two tensors see the same memory as different types.
+        RuntimeError: the directory of `f` does not exist, or two tensors view the same memory as different types.
     """
     is_path = isinstance(f, (str, os.PathLike))
     if is_path and not os.path.isdir(parent := os.path.dirname(os.fspath(f)) or "."):
@@ -178,7 +178,7 @@ def save(
 
 
 class _Sink:
-    """A file that is written from front to back: one that compresses, or sends, cannot go back."""
+    """A file written sequentially: a compressing or sending file cannot seek."""
 
     def __init__(self, file):
         self.file, self.at = file, 0
@@ -196,7 +196,7 @@ class _Sink:
 
 
 def _write_legacy(f, obj, module, protocol):
-    """Pickles in a row: a magic number, a version, facts of the machine, the object, storage keys; then raw bytes."""
+    """Consecutive pickles: a magic number, a version, machine properties, the object, storage keys; then raw bytes."""
     sizes = {"short": 2, "int": 4, "long": 4}
     machine = {"protocol_version": 1001, "little_endian": True, "type_sizes": sizes}
     head = io.BytesIO()
@@ -224,7 +224,7 @@ def _entry(archive, name, data, align=64):
 
 # --- byte order ----------------------------------------------------------------------------------------------
 class LoadEndianness(enum.Enum):
-    """The byte order of a checkpoint that does not say its own."""
+    """The byte order of a checkpoint that does not record it."""
 
     NATIVE = 1
     LITTLE = 2
@@ -240,7 +240,7 @@ def get_default_load_endianness() -> LoadEndianness | None:
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
-    """Sets the byte order of checkpoints that do not say their own: a `LoadEndianness`, or None for this machine's."""
+    """Sets the byte order of checkpoints that do not record it: a `LoadEndianness`, or None for this machine's."""
     global _endianness
     if endianness is not None and not isinstance(endianness, LoadEndianness):
         raise TypeError(f"Invalid argument type in function set_default_load_endianness: {type(endianness).__name__}")
@@ -248,7 +248,7 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
 
 
 def _is_swapped(record):
-    """Whether the bytes of a checkpoint with this record of its byte order (None: it has none) are not in ours."""
+    """Whether a checkpoint with this byte order record (None: it has none) needs its bytes swapped."""
     if record not in (None, b"little", b"big"):
         raise CheckpointError(f"Unknown endianness type: {record[:20]!r}")
     little = (
@@ -259,7 +259,7 @@ def _is_swapped(record):
 
 
 def _swapped(data, dtype):
-    """`data` with the bytes of each number turned round; complex numbers are two."""
+    """`data` with the bytes of each number swapped; complex numbers count as two."""
     width = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
     turned = bytearray(data)
     for k in range(width):
@@ -269,7 +269,7 @@ def _swapped(data, dtype):
 
 # --- reading -------------------------------------------------------------------------------------------------
 class _Reader:
-    """What both ways of reading a pickle share: storages by their key. `fetch(key, nbytes, dtype)` gives their bytes."""
+    """Common to both ways of reading a pickle: storages by key. `fetch(key, nbytes, dtype)` returns their bytes."""
 
     def __init__(self, fetch, map_location):
         self.fetch, self.map_location = fetch, map_location
@@ -304,7 +304,7 @@ class _Reader:
 
 
 class _Careful(_Reader):
-    """Reads a pickle that nobody vouches for."""
+    """Reads an untrusted pickle."""
 
     def __init__(self, file, fetch, map_location, encoding):
         super().__init__(fetch, map_location)
@@ -328,7 +328,7 @@ class _Careful(_Reader):
 
 
 def _trusting(module, file, fetch, map_location, options):
-    """Reads a pickle that the caller trusts with the machine of `pickle`, which calls what the file says."""
+    """Reads a trusted pickle with Python's unpickler, which calls what the file names."""
     reader = _Reader(fetch, map_location)
 
     class Trusting(module.Unpickler):
@@ -345,7 +345,7 @@ def _trusting(module, file, fetch, map_location, options):
 
 
 def _counterpart(module, name):
-    """What this package has under a name of PyTorch's."""
+    """The object of this package for a PyTorch name."""
     try:
         found = importlib.import_module(OWN + module[len("torch") :])
         for part in name.split("."):
@@ -361,7 +361,7 @@ def register_package(
     """Registers how storages of a kind are tagged when they are saved and placed when they are loaded.
 
     Args:
-        priority (int): the lowest is asked first.
+        priority (int): the lowest is tried first.
         tagger (function): storage -> location (str) or None.
         deserializer (function): (storage, location) -> storage or None.
     """
@@ -370,13 +370,13 @@ def register_package(
 
 
 def location_tag(storage: Any) -> str:
-    """The location under which a storage is saved: that of the first registered package that has one, or its device."""
+    """The location under which a storage is saved: the first that a registered package returns, else its device."""
     found = (tagger(storage) for _, tagger, _ in _packages)
     return next((tag for tag in found if tag is not None), None) or str(storage.device)
 
 
 def default_restore_location(storage: Any, location: str) -> Any:
-    """A loaded storage at `location`, by the first registered package that takes it, or on the device of that name."""
+    """A loaded storage at `location`, by the first registered package that accepts it, else on that device."""
     for _, _, deserializer in _packages:
         placed = deserializer(storage, location)
         if placed is not None:
@@ -395,7 +395,7 @@ def default_restore_location(storage: Any, location: str) -> Any:
 
 
 def _placed(flat, location, target):
-    """The storage of a CPU tensor where it belongs: where it was saved, or where `map_location` says."""
+    """Moves the storage of a CPU tensor to its location: where it was saved, or as given by `map_location`."""
     storage = storage_of(flat)
     if isinstance(target, dict):
         target = target.get(location, location)
@@ -426,8 +426,8 @@ def load(
 
     Args:
         f (path or binary file): a file needs `read`, `readline`, `tell` and `seek`.
-        map_location (device, str, dict or function): where tensors go; by default where they were.
-        pickle_module (module): with `weights_only=False`, its `Unpickler` reads what are no tensors.
+        map_location (device, str, dict or function): the devices of tensors. Default: as saved.
+        pickle_module (module): with `weights_only=False`, its `Unpickler` reads everything but tensors.
         weights_only (bool): whether the file may only hold data. Default: True.
         mmap (bool): map the file instead of reading it; only for a path. Writes do not reach the file.
         encoding (str): of strings that Python 2 wrote.
@@ -435,7 +435,7 @@ def load(
     Raises:
         FileNotFoundError: no such file.
         EOFError: it is empty.
-        CheckpointError: whatever else is wrong with the file; it is both an UnpicklingError and a RuntimeError.
+        CheckpointError: any other problem with the file; it is both an UnpicklingError and a RuntimeError.
     """
     if mmap and not isinstance(f, (str, os.PathLike)):
         raise ValueError("f must be a file path in order to use the mmap argument")
@@ -466,7 +466,7 @@ def load(
 
 
 def get_unsafe_globals_in_checkpoint(f: str | PathLike[str] | IO[bytes]) -> list[str]:
-    """The names in a checkpoint (path or binary file) that `load` would refuse as things stand, as "module.name"."""
+    """The names in a checkpoint (path or binary file) that `load` would currently reject, as "module.name"."""
     with _naming(None), _opened(f) as file, zipfile.ZipFile(file) as archive:
         name = next((n for n in archive.namelist() if n.endswith("/data.pkl")), None)
         if name is None:
@@ -478,7 +478,7 @@ def get_unsafe_globals_in_checkpoint(f: str | PathLike[str] | IO[bytes]) -> list
 
 
 def _forced(weights_only):
-    """`weights_only` as the caller says it, by default True, unless PyTorch's environment variables force it."""
+    """`weights_only` as given by the caller, by default True, unless PyTorch's environment variables force it."""
     on, off = (os.environ.get(f"TORCH_FORCE_{n}WEIGHTS_ONLY_LOAD", "0").lower() in ("1", "y", "yes", "true")
                for n in ("", "NO_"))  # fmt: skip
     if on and off:
@@ -492,7 +492,7 @@ def _forced(weights_only):
 
 @contextlib.contextmanager
 def _naming(path):
-    """Says which file an error is about."""
+    """Adds the file name to errors."""
     what = "load: " if path is None else f"load: {path}: "
     try:
         yield
@@ -503,7 +503,7 @@ def _naming(path):
 
 
 def _trouble(error):
-    """What is wrong with an archive, in words."""
+    """A description of the problem with an archive."""
     words = str(error)
     if isinstance(error, zipfile.BadZipFile) and ("not a zip" in words or "EOCD" in words):
         return "the directory at the archive's end is missing: the file is cut short"
@@ -512,7 +512,7 @@ def _trouble(error):
 
 @contextlib.contextmanager
 def _opened(f):
-    """`f` as a file that can seek in every way; what cannot (a decompressor) is read into memory."""
+    """`f` as a seekable file; one that cannot seek (a decompressor) is read into memory."""
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
             yield file
@@ -583,11 +583,11 @@ def _mapping(file):
 
 
 def _load_legacy(file, map_location, unpickler):
-    """What `_write_legacy` writes."""
+    """Reads the format of `_write_legacy`."""
     flats = {}
 
     def fetch(key, nbytes, dtype):
-        """Room for a storage; its bytes come behind the object, so the file must still hold that many."""
+        """Allocates a storage; its bytes follow the object, so the file must still hold that many."""
         kind = dtype or _C.uint8
         if nbytes > end:
             raise CheckpointError(f"storage {key} has {nbytes} bytes, but the file has {end}")
@@ -608,7 +608,7 @@ def _load_legacy(file, map_location, unpickler):
     if type(magic) is not int or magic != _LEGACY_MAGIC:
         raise CheckpointError("not a checkpoint; expected a file of save")
     plain(), plain()
-    # The bytes come behind the object: a first walk finds the storages that it names, and makes nothing of it.
+    # The bytes follow the object: a first scan finds the storages it names, without building anything.
     start = file.tell()
     reader = _Reader(fetch, "cpu")
     Skimmer(file, reader.known, reader.persistent_load).load()

@@ -1,7 +1,7 @@
 """`UntypedStorage` and `TypedStorage`: the memory under tensors, as bytes and as elements of a dtype.
 
-A storage object is a window on memory that some tensor keeps; it is made when it is asked for, and the same object
-comes back while it lives, so that a pickle of several views holds their memory once.
+A storage object gives access to memory that some tensor owns; it is created on demand, and the same object
+is returned while it lives, so that a pickle of several views holds their memory once.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def storage_of(tensor: Tensor) -> UntypedStorage:
 
 
 def _in_native_order(memory, byte_order, dtype):
-    """Bytes of another order turned round, each number (each part of a complex one) for itself."""
+    """Swaps bytes of another order, for each number (each component of a complex one)."""
     if byte_order not in ("native", "little", "big"):
         raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big' or 'little')")
     if byte_order not in ("native", sys.byteorder):
@@ -64,7 +64,7 @@ class UntypedStorage:
 
     Args:
         size (int or sequence of int): a number of uninitialised bytes, or their values.
-        device (device): where. Default: the CPU.
+        device (device): default: the CPU.
     """
 
     def __init__(self, size: int | Sequence[int] = 0, *, device: DeviceLike = "cpu") -> None:
@@ -94,12 +94,12 @@ class UntypedStorage:
 
     @property
     def device(self) -> _C.device:
-        """Where the memory is."""
+        """The device of the memory."""
         return self._tensor.device
 
     @property
     def is_cuda(self) -> bool:
-        """False: there is no CUDA here."""
+        """False: there is no CUDA."""
         return False
 
     @property
@@ -113,8 +113,8 @@ class UntypedStorage:
 
         Args:
             filename (str or path): the file.
-            shared (bool): writes reach the file, which is made or grown where it must. Default: they do not.
-            nbytes (int): how many bytes.
+            shared (bool): writes reach the file, which is created or extended if necessary. Default: False.
+            nbytes (int): number of bytes.
 
         Raises:
             RuntimeError: the file cannot be opened, or is too short and not shared.
@@ -125,11 +125,11 @@ class UntypedStorage:
     def from_buffer(
         cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, *, dtype: _dtype
     ) -> UntypedStorage:
-        """A copy of the bytes of an object with the buffer protocol, put in the machine's order.
+        """A copy of the bytes of an object with the buffer protocol, in the machine's byte order.
 
         Args:
-            byte_order (str): "big", "little" or "native": how the numbers lie in the buffer.
-            count (int): how many numbers from byte `offset` on; -1 for all.
+            byte_order (str): "big", "little" or "native": the byte order in the buffer.
+            count (int): number of elements from byte `offset` on; -1 for all.
             dtype (dtype): of the numbers.
 
         Raises:
@@ -143,7 +143,7 @@ class UntypedStorage:
         return _in_native_order(storage_of(copied.to(dtype)), byte_order or "native", dtype)
 
     def byteswap(self, dtype: _dtype) -> None:
-        """Turns the bytes of each number of a dtype round, in place."""
+        """Swaps the bytes of each number of a dtype, in place."""
         n = dtype.to_real().itemsize
         numbers = self._bytes[: self.nbytes() // n * n].view(-1, n)
         numbers.copy_(numbers.flip(1))
@@ -168,7 +168,7 @@ class UntypedStorage:
         return _C._storage_key(self._tensor)
 
     def resizable(self) -> bool:
-        """Whether the memory can grow: it is no slice or file, and no other library knows it."""
+        """Whether the memory can grow: it is not a slice or file, and was not exported to another library."""
         return _C._storage_resizable(self._tensor)
 
     def size(self) -> int:
@@ -274,7 +274,7 @@ class _StorageMeta(type):
 
 
 class TypedStorage(metaclass=_StorageMeta):
-    """A block of memory as elements of a dtype: the old view of a storage.
+    """A block of memory as elements of a dtype: the legacy storage class.
 
     Args:
         wrap_storage (UntypedStorage): the memory.
@@ -314,12 +314,12 @@ class TypedStorage(metaclass=_StorageMeta):
 
     @property
     def device(self) -> _C.device:
-        """Where the memory is."""
+        """The device of the memory."""
         return self._untyped_storage.device
 
     @property
     def is_cuda(self) -> bool:
-        """False: there is no CUDA here."""
+        """False: there is no CUDA."""
         return False
 
     @classmethod
@@ -386,7 +386,7 @@ class TypedStorage(metaclass=_StorageMeta):
         return f"torch.{_NAMES.get(self.dtype, 'storage.TypedStorage')}"
 
     def pickle_storage_type(self) -> str:
-        """The name under which checkpoints know the type."""
+        """The name of the type in checkpoints."""
         return _NAMES[self.dtype]
 
     def is_shared(self) -> bool:
@@ -427,7 +427,7 @@ class TypedStorage(metaclass=_StorageMeta):
         return TypedStorage(wrap_storage=self._untyped_storage.cpu(), dtype=self.dtype)
 
     def resize_(self, size: int) -> Self:
-        """Changes the number of elements; kept ones stay."""
+        """Changes the number of elements; existing elements stay."""
         self._untyped_storage.resize_(size * self.element_size())
         return self
 
@@ -470,12 +470,12 @@ for _name, _dtype in {
 
 
 def default_type() -> type[Any]:
-    """The old class of the default dtype, which is called `Storage`."""
+    """The legacy class of the default dtype, called `Storage`."""
     return make_types()[_NAMES[_C.get_default_dtype()]]
 
 
 def _dtype_to_storage_type_map():
-    """The names of the old storage classes, by dtype."""
+    """The names of the legacy storage classes, by dtype."""
     return dict(_NAMES)
 
 
@@ -485,7 +485,7 @@ def _rebuild_typed(storage, dtype):
 
 @functools.cache
 def make_types() -> dict[str, type]:
-    """The old classes of one dtype each: `FloatStorage(3)`, `LongStorage([1, 2])`."""
+    """The legacy classes of one dtype each: `FloatStorage(3)`, `LongStorage([1, 2])`."""
     doc = "A storage of {} elements: uninitialised ones from a size, or those of a sequence."
     body = {"__module__": "rustgrad"}
     return {
@@ -495,7 +495,7 @@ def make_types() -> dict[str, type]:
 
 
 def _storage(self):
-    """The memory under the tensor as elements of its dtype: the old form of `untyped_storage()`."""
+    """The memory under the tensor as elements of its dtype: the legacy form of `untyped_storage()`."""
     warnings.warn(
         "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. "
         "This should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
@@ -506,7 +506,7 @@ def _storage(self):
 
 
 def _storage_type(self):
-    """The old storage class of the tensor's dtype."""
+    """The legacy storage class of the tensor's dtype."""
     return make_types().get(_NAMES.get(self.dtype), TypedStorage)
 
 

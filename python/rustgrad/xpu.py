@@ -1,4 +1,4 @@
-"""`rustgrad.xpu`: there are no XPU devices here. Intel's GPUs are reached as `gpu`, like any vendor's."""
+"""`rustgrad.xpu`: there are no XPU devices. Intel's GPUs are used through `gpu`, like any vendor's."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ def _refuse(name):
 
 
 def current_device() -> int:
-    """RuntimeError: there is none."""
+    """RuntimeError: there is no device."""
     _refuse("current_device")
 
 
 def synchronize(device: DeviceLike | None = None) -> None:
-    """RuntimeError: there is nothing to wait for."""
+    """RuntimeError: there is no device."""
     _refuse("synchronize")
 
 
 def empty_cache() -> None:
-    """Nothing: no memory is held."""
+    """No effect: no memory is held."""
 
 
 def manual_seed(seed: int) -> None:
-    """Nothing, as in PyTorch without such a device."""
+    """No effect, as in PyTorch without such a device."""
 
 
 manual_seed_all = manual_seed

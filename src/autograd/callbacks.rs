@@ -1,28 +1,29 @@
-//! What is to run when the backward pass of this thread ends. Passes nest: a hook or a custom function may run another.
+//! Callbacks to run at the end of this thread's backward pass. Passes nest: a hook or a custom function may start
+//! another.
 
 use crate::error::{Error, Result};
 use std::cell::RefCell;
 
 pub type Callback = Box<dyn FnOnce() -> Result<()>>;
 
-/// A pass that runs: its number and what waits for its end.
+/// A running pass: its id and its callbacks.
 struct Running(u64, Vec<Callback>);
 
 thread_local! {
     static RUNNING: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The number of the innermost pass of this thread, if one runs.
+/// The id of this thread's innermost pass, if any.
 pub fn current() -> Option<u64> {
     RUNNING.with_borrow(|all| all.last().map(|r| r.0))
 }
 
-/// How deep passes nest in this thread.
+/// Nesting depth of passes in this thread.
 pub(super) fn depth() -> usize {
     RUNNING.with_borrow(Vec::len)
 }
 
-/// Runs `callback` when the innermost pass of this thread has ended well.
+/// Queues `callback` for the successful end of this thread's innermost pass.
 pub fn queue(callback: Callback) -> Result<()> {
     RUNNING.with_borrow_mut(|all| match all.last_mut() {
         Some(r) => {
@@ -33,7 +34,7 @@ pub fn queue(callback: Callback) -> Result<()> {
     })
 }
 
-/// Marks a pass as running until it is dropped.
+/// A pass is running until this is dropped.
 pub(super) struct Pass(());
 
 impl Pass {
@@ -41,7 +42,7 @@ impl Pass {
         RUNNING.with_borrow_mut(|all| all.push(Running(super::hooks::next_id(), Vec::new())));
         Pass(())
     }
-    /// Runs what waits, also what it adds itself.
+    /// Runs the queued callbacks, including those they queue.
     pub fn finish(self) -> Result<()> {
         let waiting = || RUNNING.with_borrow_mut(|all| all.last_mut().map(|r| std::mem::take(&mut r.1)));
         while let Some(callbacks) = waiting().filter(|c| !c.is_empty()) {
@@ -53,7 +54,7 @@ impl Pass {
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        // What is dropped may hold Python objects, so it goes after the borrow has ended.
+        // Callbacks may own Python objects, so they are dropped after the borrow has ended.
         let ended = RUNNING.with_borrow_mut(|all| all.pop());
         drop(ended);
     }

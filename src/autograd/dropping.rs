@@ -1,18 +1,18 @@
-//! How a graph is taken down.
+//! Dropping a graph without recursion.
 //!
-//! A node owns the nodes before it, by its edges, by what it saved, and by what a custom function or a write to a view
-//! holds. Where drops of nodes nest too deep, a node hands all of that to a list of the thread that the outermost drop
-//! empties, so that a chain of a million nodes neither overflows the stack nor takes more than linear time.
+//! A node owns earlier nodes through its edges, its saved tensors, and what a custom function or a write to a view
+//! holds. When drops of nodes nest too deeply, a node moves all of that to a per-thread list, which the outermost drop
+//! empties. So dropping a chain of a million nodes neither overflows the stack nor takes more than linear time.
 
 use super::node::{Edges, Node, Work};
 use crate::tally::{self, Count};
 use crate::thread::{Own, own};
 use std::cell::RefCell;
 
-/// How deep drops may nest before they wait for their turn.
+/// Nesting depth from which drops are deferred.
 const NESTED: u32 = 32;
 
-/// What a dropped node leaves to be dropped in turn.
+/// What a dropped node leaves to be dropped later.
 type Remains = (Edges, Work);
 
 thread_local! {
@@ -31,7 +31,7 @@ impl Node {
         let depth = own.drops.get();
         if depth >= NESTED {
             let remains = (std::mem::take(&mut self.edges), self.take_work());
-            // During thread teardown the list is gone; what is left then drops in place.
+            // During thread teardown the list is gone; then the rest is dropped in place.
             if PENDING.try_with(|p| p.borrow_mut().push(remains)).is_ok() {
                 own.drops_wait.set(true);
             }
@@ -42,7 +42,7 @@ impl Node {
         match &mut self.work {
             Work::Op { state, .. } => *state.get_mut().unwrap_or_else(|e| e.into_inner()) = None,
             Work::Accumulate(_) => {}
-            // What it holds may lead to the nodes before, too.
+            // It may also own earlier nodes.
             _ => drop(self.take_work()),
         }
         while depth == 0 && own.drops_wait.get() {

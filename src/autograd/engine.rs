@@ -1,7 +1,9 @@
-//! Backward: visits nodes by falling sequence number (Note [Sequence numbers]), sums what reaches each, runs its formula.
+//! Backward: visits nodes in decreasing order of sequence number (Note [Sequence numbers]), sums their gradients, runs
+//! their formulas.
 //!
-//! The walk is a loop over a heap, so depth costs no stack. It needs no interpreter lock; Python hooks and custom
-//! functions take it themselves. Several threads may run backward over one graph: accumulation into a leaf is locked.
+//! The traversal is a loop over a heap, so depth costs no stack. It does not need the interpreter lock; Python hooks
+//! and custom functions acquire it themselves. Several threads may run backward over one graph: accumulation into a
+//! leaf is locked.
 
 use super::kit;
 use super::mode::{self, GradGuard};
@@ -19,7 +21,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Hashes addresses: a multiply is enough, they are distinct and aligned.
+/// Hashes addresses: a multiplication suffices, since they are distinct and aligned.
 #[derive(Default)]
 pub struct PointerHash(u64);
 pub type PointerHasher = BuildHasherDefault<PointerHash>;
@@ -33,7 +35,7 @@ impl Hasher for PointerHash {
     fn write_usize(&mut self, p: usize) {
         self.0 = (self.0.rotate_left(5) ^ (p as u64 >> 4)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
-    /// A number beside an address.
+    /// A small integer hashed together with an address.
     fn write_i32(&mut self, i: i32) {
         self.0 = (self.0.rotate_left(5) ^ i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
@@ -46,12 +48,12 @@ pub struct Request<'a> {
     pub roots: Vec<(Edge, Tensor)>,
     pub keep_graph: bool,
     pub create_graph: bool,
-    /// `Some`: only these count. Their gradients are returned, or with `accumulate` reach their leaves.
+    /// `Some`: only these receive gradients, which are returned or, with `accumulate`, added to their leaves.
     pub inputs: Option<&'a [Edge]>,
     pub accumulate: bool,
 }
 
-/// What gradients wait for.
+/// A node or leaf with pending gradients.
 enum Target {
     Node(Arc<Node>),
     Leaf(Tensor),
@@ -70,7 +72,7 @@ struct Turn(u64, usize);
 struct Pass<'a> {
     heap: BinaryHeap<Turn>,
     waiting: NodeMap<Waiting>,
-    /// With `inputs`: the nodes on a way to one of them.
+    /// With `inputs`: the nodes on a path to one of them.
     needed: Option<NodeSet>,
     inputs: &'a [Edge],
     accumulate: bool,
@@ -79,7 +81,7 @@ struct Pass<'a> {
 
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts the backward passes of all threads.
+/// Counts the running backward passes of all threads.
 struct Running;
 impl Running {
     fn new() -> Running {
@@ -92,7 +94,7 @@ impl Drop for Running {
         RUNNING.fetch_sub(1, Ordering::AcqRel);
     }
 }
-/// Whether a backward pass runs, in whichever thread.
+/// Whether a backward pass is running in any thread.
 pub fn any_runs() -> bool {
     RUNNING.load(Ordering::Acquire) > 0
 }
@@ -102,10 +104,10 @@ pub fn run(request: Request) -> Result<Vec<Option<Tensor>>> {
     if callbacks::depth() < NESTED { pass(request) } else { on_fresh_stack(request) }
 }
 
-/// How deep passes may nest on one stack: hooks and custom functions may run backward themselves.
+/// Maximum nesting depth on one stack: hooks and custom functions may run backward themselves.
 const NESTED: usize = 60;
 
-/// Runs a pass on a thread of its own, whose stack, and whose interpreter's, are fresh; this thread waits for it.
+/// Runs a pass on a new thread, with a fresh stack for Rust and for the interpreter; this thread waits for it.
 #[cold]
 fn on_fresh_stack(request: Request) -> Result<Vec<Option<Tensor>>> {
     let (inference, anomaly, hooks) = (mode::inference_enabled(), mode::anomaly(), saved::Modes::here());
@@ -152,7 +154,8 @@ fn pass(request: Request) -> Result<Vec<Option<Tensor>>> {
 }
 
 impl Pass<'_> {
-    /// Adds a gradient to what waits for a node or leaf. An undefined one adds nothing, but the node is visited all the same.
+    /// Adds a gradient to those pending for a node or leaf. An undefined one adds nothing, but the node is still
+    /// visited.
     fn deliver(&mut self, edge: &Edge, grad: Option<Tensor>) -> Result<()> {
         let key = edge.key();
         if self.needed.as_ref().is_some_and(|n| !n.contains(&key)) {
@@ -186,7 +189,7 @@ impl Pass<'_> {
         let hooks = node.hooks_if_any();
         let wanted = self.wanted_edges(&node);
         let runs = self.needed.is_none() || wanted != 0 || self.accumulate && self.is_input(key);
-        // Of a node that runs, an input of `grad` gets what came, before its hooks have seen it: as in PyTorch.
+        // If its node runs, an input of `grad` gets the gradient before the node's hooks have seen it, as in PyTorch.
         if runs {
             self.capture(key, &grads);
         }
@@ -235,7 +238,7 @@ impl Pass<'_> {
             hooks::run_before(h, &mut grads)?;
         }
         let kept = if hooks.is_some() { grads.clone() } else { Gradients::new() };
-        // A leaf that was frozen after it had been used gets no gradient.
+        // A leaf frozen after its use gets no gradient.
         if let Some(grad) = grads[0].take().filter(|_| leaf.flag(LEAF_GRAD)) {
             accumulate(leaf, grad, !kept.is_empty())?;
         }
@@ -257,13 +260,13 @@ impl Pass<'_> {
         }
     }
 
-    /// The edges whose gradient somebody waits for.
+    /// The edges whose gradients are needed.
     fn wanted_edges(&self, node: &Node) -> u64 {
         edge_bits(node, |e| self.needed.as_ref().is_none_or(|n| n.contains(&e.key())))
     }
 }
 
-/// Runs one node on gradients of its outputs, as it is recorded now: what it has for each of its edges.
+/// Runs one node, under the current grad mode, on gradients of its outputs; returns one gradient per edge.
 pub fn run_node(node: &Arc<Node>, grads: Vec<Option<Tensor>>) -> Result<Vec<Option<Tensor>>> {
     if let Work::Accumulate(leaf) = &node.work {
         if let Some(grad) = grads.into_iter().next().flatten().filter(|_| leaf.flag(LEAF_GRAD)) {
@@ -274,7 +277,7 @@ pub fn run_node(node: &Arc<Node>, grads: Vec<Option<Tensor>>) -> Result<Vec<Opti
     Ok(node.apply(&grads, edge_bits(node, |_| true))?.into_vec())
 }
 
-/// One bit for each of the first 64 edges that are wanted; all ones beyond.
+/// One bit for each of the first 64 edges that are needed; all ones beyond.
 fn edge_bits(node: &Node, wanted: impl Fn(&Edge) -> bool) -> u64 {
     let mut bits = 0u64;
     for (i, edge) in node.edges.iter().enumerate() {
@@ -285,7 +288,7 @@ fn edge_bits(node: &Node, wanted: impl Fn(&Edge) -> bool) -> u64 {
     bits
 }
 
-/// What a node returns, made to fit what it leads to.
+/// Runs the node and fits its gradients to the targets of its edges.
 fn evaluate(node: &Arc<Node>, grads: &[Option<Tensor>], wanted: u64) -> Result<Grads> {
     let mut results = match mode::anomaly() {
         0 => node.apply(grads, wanted)?,
@@ -303,7 +306,7 @@ fn evaluate(node: &Arc<Node>, grads: &[Option<Tensor>], wanted: u64) -> Result<G
         )));
     }
     for (i, (edge, grad)) in node.edges.iter().zip(results.iter_mut()).enumerate() {
-        // What leads nowhere is still shown to the node's hooks.
+        // The node's hooks see gradients without a target too.
         let Some(e) = edge else { continue };
         let Some(g) = grad.take() else { continue };
         *grad = Some(fit(g, e, Some(node), i)?);
@@ -311,7 +314,7 @@ fn evaluate(node: &Arc<Node>, grads: &[Option<Tensor>], wanted: u64) -> Result<G
     Ok(results)
 }
 
-/// The nodes from which one of `inputs` is reached, those of the inputs included.
+/// The nodes from which one of `inputs` is reachable, including the inputs' own.
 fn needed(roots: &[(Edge, Tensor)], inputs: &[Edge]) -> NodeSet {
     let mut seen = NodeSet::default();
     let mut all: Vec<Arc<Node>> = Vec::new();
@@ -373,11 +376,11 @@ fn fit_to(grad: Tensor, wanted: (&[usize], DType, Device), maker: Option<&Node>,
     if g.dtype() != dtype { (kit().cast)(&g, dtype) } else { Ok(g) }
 }
 
-/// Accumulations of all threads take turns, so that concurrent backward calls lose nothing.
+/// Serialises accumulation across threads, so that concurrent backward calls lose no gradients.
 static ACCUMULATE: Mutex<()> = Mutex::new(());
 
-/// Adds to `.grad`. The object in `.grad` stays the same unless the accumulation itself is recorded. `kept`: the caller has
-/// another handle to `grad`, which post-hooks see as it is in `.grad`.
+/// Adds to `.grad`. The object in `.grad` stays the same unless the accumulation itself is recorded. `kept`: the caller
+/// has another handle to `grad`, which post-hooks see as it is in `.grad`.
 fn accumulate(leaf: &Tensor, grad: Tensor, kept: bool) -> Result<()> {
     let _turn = ACCUMULATE.lock().unwrap_or_else(|e| e.into_inner());
     let recorded = super::grad_enabled();
@@ -398,14 +401,15 @@ fn accumulate(leaf: &Tensor, grad: Tensor, kept: bool) -> Result<()> {
     Ok(())
 }
 
-/// A gradient lies as its leaf does where that has no gaps, so that optimisers walk both as one; else row-major.
+/// A gradient has its leaf's strides if those are dense, so that optimisers iterate over both alike; else it is
+/// row-major.
 fn grad_layout(leaf: &Tensor) -> Layout {
     let l = leaf.layout();
     let strides = if l.is_dense() { same_dims(&l.strides) } else { contiguous_strides(&l.shape) };
     Layout { shape: same_dims(&l.shape), strides, offset: 0 }
 }
 
-/// A gradient of its own, recorded as a copy into fresh memory, which is what PyTorch's graph shows.
+/// A recorded copy of a gradient in new memory, as in PyTorch's graph.
 fn copied(grad: &Tensor, layout: Layout) -> Result<Tensor> {
     let fresh = Tensor::of_layout(layout, grad.dtype(), grad.device())?;
     (kit().copy_)(&fresh, grad)?;

@@ -1,9 +1,9 @@
-//! Who made a tensor: gradient edges, and how in-place writes rewrite history.
+//! Gradient edges of tensors, and how in-place writes rewrite history.
 //!
-//! Note [View history]: the base of a family of views owns the history of their storage. Writing in place to a view
-//! gives the base a new node, `CopySlices`, which applies the op's backward to the view's part of the gradient; every
-//! view whose recorded version is behind the storage's then reads its history off the base anew (`AsStrided`, or the
-//! same views again where the dtype changed on the way).
+//! Note [View history]: the base of a family of views owns the history of their storage. An in-place write to a view
+//! gives the base a new node, `CopySlices`, which applies the op's backward to the view's part of the gradient. A view
+//! whose recorded version is older than the storage's then regenerates its history from the base (`AsStrided`, or the
+//! same view ops again if the dtype changed on the way).
 
 use super::kit;
 use super::node::{Edges, Grads, Node, Work};
@@ -25,14 +25,15 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// The edge that a node using `t` gets: to the node that made it, or to the leaf that it is. `None`: no gradient.
+/// The edge from a node that uses `t`: to the node that produced it, or to `t` itself if it is a leaf. `None`: no
+/// gradient.
 pub fn grad_edge(t: &Tensor) -> Result<Option<Edge>> {
     let mut edges = Edges::new();
     own(|own| push_edge(own, t, &mut edges))?;
     Ok(edges.pop().flatten())
 }
 
-/// Adds the `grad_edge` of `t`: written to its place, since moving it would cost more than making it.
+/// Pushes the `grad_edge` of `t`, constructed in place, since moving it would cost more than making it.
 #[inline]
 pub fn push_edge(own: &Own, t: &Tensor, edges: &mut Edges) -> Result<()> {
     refresh_view(t)?;
@@ -41,13 +42,13 @@ pub fn push_edge(own: &Own, t: &Tensor, edges: &mut Edges) -> Result<()> {
     } else if t.flag(LEAF_GRAD) {
         place::push(edges, || Some(Edge::Leaf(LeafUse::new(t, || super::node::seq_after(own, 0)))));
     } else {
-        // Also for a view that was made without recording, though it counts as requiring grad by its base.
+        // Also for a view created without recording, although it requires grad if its base does.
         place::push(edges, || None);
     }
     Ok(())
 }
 
-/// The node that an edge leads to, which for a leaf is made here (Note [Leaves] in `tensor::slot`), and its input.
+/// The node an edge leads to, with the input number; for a leaf it is created here (Note [Leaves] in `tensor::slot`).
 pub fn target(edge: &Edge) -> (Arc<Node>, u32) {
     match edge {
         Edge::Node(node, output) => (Node::of(node), *output),
@@ -66,13 +67,13 @@ fn accumulator(leaf: &Tensor) -> Arc<Node> {
     node
 }
 
-/// `grad_fn` as Python sees it: none for leaves.
+/// `grad_fn` as Python sees it: `None` for leaves.
 pub fn grad_fn(t: &Tensor) -> Result<Option<Edge>> {
     refresh_view(t)?;
     Ok(t.slot().grad_fn.clone())
 }
 
-/// Sets the node that made `t`.
+/// Makes `node` the `grad_fn` of `t`.
 pub fn set_history(t: &Tensor, node: &Arc<Node>, output: usize) {
     t.set_grad_fn(Edge::Node(node.clone(), output as u32));
 }
@@ -90,7 +91,7 @@ fn refresh_view(t: &Tensor) -> Result<()> {
     follow_retained(t)
 }
 
-/// The edge of the view made anew from its base, as the base is now.
+/// The edge of the view, remade from the current base.
 fn view_edge(t: &Tensor, view: &ViewInfo) -> Result<Edge> {
     let _recording = super::GradGuard::new(true);
     let fresh = match t.replay() {
@@ -101,18 +102,18 @@ fn view_edge(t: &Tensor, view: &ViewInfo) -> Result<Edge> {
     edge.ok_or_else(|| Error::internal("a view of a tensor with history has none"))
 }
 
-/// The part of a storage that `layout` with another offset describes.
+/// A tensor over the same storage, with `layout` at another offset.
 fn window(of: &Tensor, layout: &Layout, offset: i64) -> Result<Tensor> {
     let geometry = of.layout().strides.iter().chain([&of.layout().offset]).map(|&s| s as i64).collect::<Ints>();
     kit().as_strided.call((of, &*layout.shape, &*layout.strides, offset, geometry)).ok()
 }
 
-/// `window` for a tensor that lies elsewhere than the one `layout` was taken from, whose offset was `from`.
+/// `window` for a tensor at a different offset than the one `layout` was taken from, whose offset was `from`.
 fn moved_window(of: &Tensor, layout: &Layout, from: usize) -> Result<Tensor> {
     window(of, layout, of.layout().offset as i64 + layout.offset as i64 - from as i64)
 }
 
-/// How a new view of `whole` is made again from its base; none where strides over the base say it.
+/// How to remake a new view of `whole` from its base; `None` if strides over the base suffice.
 pub fn replay(call: &Call, whole: &Tensor, layout: &Layout, dtype: DType) -> Option<Replay> {
     let parent = whole.view_info();
     let before = whole.replay();
@@ -135,14 +136,14 @@ pub fn replay(call: &Call, whole: &Tensor, layout: &Layout, dtype: DType) -> Opt
     Some(Arc::new(Chain { before, step }))
 }
 
-/// The steps from the base to a view. A chain may be long, so it is walked and taken down in loops.
+/// The steps from the base to a view. A chain may be long, so it is applied and dropped in loops.
 struct Chain {
     before: Option<Arc<Chain>>,
     step: Step,
 }
 
 enum Step {
-    /// The window that lies in the tensor before it as `to` lay in one with the offset `from`.
+    /// The window with layout `to`, relative to a tensor whose offset was `from`.
     Window { to: Layout, from: usize },
     /// A view op with its arguments after the first.
     Call(&'static Op, Vec<Value<'static>>),
@@ -170,7 +171,7 @@ impl Drop for Chain {
     }
 }
 
-/// Where strides over the base do not say how the view `t` is made again: how that is once `t` itself has another layout.
+/// If strides over the base cannot remake the view `t`: records how to, once `t` itself has another layout.
 pub fn replay_as(t: &Tensor, layout: &Layout) {
     let before: Option<Arc<dyn Any + Send + Sync>> = t.replay().map(|r| r as _);
     if let Some(before) = before.and_then(|b| b.downcast::<Chain>().ok()) {
@@ -179,13 +180,13 @@ pub fn replay_as(t: &Tensor, layout: &Layout) {
     }
 }
 
-/// May the memory of `t` be written?
+/// Checks that the memory of `t` may be written.
 pub fn check_writable(t: &Tensor) -> Result<()> {
     check_places(t)?;
     check_memory(t)
 }
 
-/// Each element has a place of its own.
+/// Checks that no two elements share memory.
 fn check_places(t: &Tensor) -> Result<()> {
     if t.layout().has_internal_overlap() {
         return Err(Error::runtime(
@@ -196,7 +197,7 @@ fn check_places(t: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// The memory belongs to no read-only array.
+/// The memory does not belong to a read-only array.
 pub fn check_memory(t: &Tensor) -> Result<()> {
     if t.storage().is_read_only() {
         return Err(Error::runtime(
@@ -206,7 +207,7 @@ pub fn check_memory(t: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// Outside of inference mode its tensors are not written.
+/// Inference tensors are not written outside inference mode.
 pub fn check_inference(t: &Tensor) -> Result<()> {
     if t.flag(INFERENCE) && !super::mode::inference_enabled() {
         return Err(Error::runtime(
@@ -217,7 +218,7 @@ pub fn check_inference(t: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// May `t` be changed in place? PyTorch's errors where history forbids it.
+/// Checks that `t` may be changed in place; PyTorch's errors if its history forbids it.
 pub fn check_inplace(t: &Tensor, tracked: bool) -> Result<()> {
     check_inference(t)?;
     if !tracked {
@@ -241,7 +242,7 @@ pub fn check_inplace(t: &Tensor, tracked: bool) -> Result<()> {
     Ok(())
 }
 
-/// PyTorch's errors where the way in which a view was made forbids that it, or its base, is written with history.
+/// PyTorch's errors if the way a view was created forbids recorded writes to it or its base.
 fn check_creation(t: &Tensor, view: &ViewInfo, what: &str) -> Result<()> {
     let creation = view.creation.load(Ordering::Acquire);
     if creation == Creation::Default as u8 {
@@ -251,7 +252,7 @@ fn check_creation(t: &Tensor, view: &ViewInfo, what: &str) -> Result<()> {
     Err(Error::runtime(forbidden_write(creation, made_by, what)))
 }
 
-/// A node's name as PyTorch's messages have it: `Mul` of `MulBackward0`.
+/// A node's name as in PyTorch's messages: `Mul` for `MulBackward0`.
 pub fn short_name(node: &str) -> &str {
     node.rfind("Backward").map_or(node, |i| &node[..i])
 }
@@ -259,7 +260,7 @@ pub fn short_name(node: &str) -> &str {
 #[cold]
 fn forbidden_write(creation: u8, made_by: Option<(u32, String)>, what: &str) -> String {
     let inference = creation == Creation::Inference as u8;
-    // Without a node it was made where nothing was recorded, whatever the view itself is.
+    // A view without a node was created while nothing was recorded, whatever its `creation`.
     let unrecorded = inference || creation == Creation::NoGrad as u8 || made_by.is_none();
     let view = match &made_by {
         Some((i, n)) => format!("Output {i} of {} is a view", short_name(n)),
@@ -293,7 +294,7 @@ fn forbidden_write(creation: u8, made_by: Option<(u32, String)>, what: &str) -> 
     format!("{header} {why}")
 }
 
-/// After an in-place op on `t` that was recorded as `node`: rewrites the history of `t`, or of its base.
+/// After an in-place op on `t` recorded as `node`: rewrites the history of `t`, or of its base.
 pub fn rebase(t: &Tensor, node: &Arc<Node>) -> Result<()> {
     match t.view_info() {
         None => set_history(t, node, 0),
@@ -314,12 +315,12 @@ pub fn rebase(t: &Tensor, node: &Arc<Node>) -> Result<()> {
     follow_retained(t)
 }
 
-/// `retain_grad` means the tensor as it is now: after its history changed it waits at the new node.
+/// `retain_grad` refers to the tensor's current value: after its history changed, it moves to the new node.
 pub fn follow_retained(t: &Tensor) -> Result<()> {
     if t.flag(RETAINS) { super::hooks::attach_retain(t) } else { Ok(()) }
 }
 
-/// How a view lay in its base when it was written.
+/// The layout of a view and of its base at the time of the write.
 struct Part {
     base: Layout,
     view: Layout,
@@ -327,15 +328,15 @@ struct Part {
 }
 
 impl Part {
-    /// Memory that lies as the base did, so that the view lies in it as it did in the base.
+    /// Memory with the base's layout, in which the view has the same position as in the base.
     fn like_base(&self, dtype: DType, device: Device) -> Result<Tensor> {
         let layout = Layout { offset: 0, ..self.base.clone() };
         let bytes = layout.end() * dtype.size();
-        // Gaps that a view may reach have no gradient.
+        // Gaps that a view may cover have zero gradient.
         let storage = if layout.is_dense() { Storage::alloc(bytes, device)? } else { Storage::zeroed(bytes, device)? };
         Ok(Tensor::from_meta(Meta { storage, layout, dtype }))
     }
-    /// The view's place in a tensor that lies as the base did.
+    /// The view's part of a tensor that has the base's layout.
     fn of(&self, base: &Tensor) -> Result<Tensor> {
         match &self.replay {
             Some(again) => again.remake(base),
@@ -351,7 +352,7 @@ pub struct CopySlices {
 }
 
 impl CopySlices {
-    /// The view's part of the gradient goes through the op's backward; the rest passes unchanged.
+    /// The view's part of the gradient goes through the op's backward; the rest passes through unchanged.
     pub fn apply(&self, node: &Arc<Node>, grads: &[Option<Tensor>], wanted: u64) -> Result<Grads> {
         let k = kit();
         let Some(grad) = &grads[0] else { return Ok(SmallVec::from_elem(None, self.inner.edges.len().max(1))) };
@@ -374,8 +375,8 @@ impl CopySlices {
         Ok(out)
     }
 
-    /// The node that made the written view, as a saved result must name it when gradients are recorded: a view of what
-    /// this node made. It is made when asked for, since it points here and must not be owned from here.
+    /// The node of the written view, which a saved result must name when gradients are recorded: a view of this node's
+    /// output. It is created on demand, since it points to this node and so must not be owned by it.
     fn view_node(&self, node: &Arc<Node>, like: &Tensor) -> Result<Arc<Node>> {
         if !super::grad_enabled() {
             return Ok(self.inner.clone());

@@ -1,9 +1,9 @@
-//! Hooks: on the gradient of a tensor, before and after a node, after accumulation; and `retain_grad`.
+//! Hooks on the gradient of a tensor, before and after a node, after accumulation; and `retain_grad`.
 //!
-//! Note [Order of hooks], PyTorch's: where a node's turn comes, the hooks of the tensors that it made see their gradients;
-//! then tensors that retain their gradient keep it; then the node's pre-hooks run, the node, and its post-hooks. A leaf's
-//! hooks come before those of its `AccumulateGrad`, what waits for the accumulated gradient before the post-hooks. Hooks of
-//! a tensor run wherever its gradient is computed, hooks of a node only where the node runs.
+//! Note [Order of hooks], as in PyTorch: when a node is visited, the hooks of its output tensors see their gradients
+//! first; then tensors with `retain_grad` store theirs; then the node's pre-hooks run, the node, and its post-hooks. A
+//! leaf's hooks come before those of its `AccumulateGrad`, its post-accumulate hooks before the node's post-hooks.
+//! Hooks of a tensor run whenever its gradient is computed, hooks of a node only if the node runs.
 
 use super::node::Node;
 use crate::error::{Error, Result};
@@ -12,10 +12,10 @@ use crate::tensor::{Edge, RETAINS, Tensor, TensorImpl};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-/// What hangs on a node.
+/// The hooks of a node.
 #[derive(Default)]
 pub struct Hooks {
-    /// Hooks of the tensors that the node made, each with the number of its output.
+    /// Hooks of the node's output tensors, with the output number.
     pub tensor: Vec<(u32, Arc<dyn Hook>)>,
     pub retains: Vec<(u32, Weak<TensorImpl>)>,
     pub pre: Option<Arc<dyn Hook>>,
@@ -24,13 +24,13 @@ pub struct Hooks {
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// A number for each backward pass.
+/// A fresh id for a backward pass.
 pub fn next_id() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Puts `hook` in the place of the hooks on the gradient of `t`. They belong to its present history: a write in place
-/// leaves them with the node that made the value before.
+/// Replaces the hooks on the gradient of `t`. They belong to its current history: after an in-place write they stay
+/// with the node of the previous value.
 pub fn set_tensor_hook(t: &Tensor, hook: Option<Arc<dyn Hook>>) -> Result<()> {
     let made_by = super::history::grad_fn(t)?;
     let old = std::mem::replace(&mut t.slot().rare().hooks, hook.clone());
@@ -43,7 +43,7 @@ pub fn set_tensor_hook(t: &Tensor, hook: Option<Arc<dyn Hook>>) -> Result<()> {
     Ok(())
 }
 
-/// Keeps the gradient of a non-leaf in `.grad`.
+/// Stores the gradient of a non-leaf in `.grad`.
 pub fn retain_grad(t: &Tensor) -> Result<()> {
     if !t.requires_grad() {
         return Err(Error::runtime("can't retain_grad on Tensor that has requires_grad=False"));
@@ -55,7 +55,7 @@ pub fn retain_grad(t: &Tensor) -> Result<()> {
     attach_retain(t)
 }
 
-/// Ties `retain_grad` to the node that makes `t` now; called again when history is rebased.
+/// Attaches `retain_grad` to the current node of `t`; called again when history is rebased.
 pub fn attach_retain(t: &Tensor) -> Result<()> {
     if let Some(Edge::Node(node, output)) = super::history::grad_edge(t)? {
         Node::of_ref(&node).hooks().retains.push((output, Arc::downgrade(&t.0)));
@@ -63,14 +63,14 @@ pub fn attach_retain(t: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// What a tensor carries: the hooks on its gradient, or those after accumulation.
+/// The tensor's own hooks: on its gradient, or after accumulation.
 pub fn own_hook(t: &Tensor, accumulated: bool) -> Option<Arc<dyn Hook>> {
     let slot = t.slot();
     let rare = slot.rare.as_ref()?;
     if accumulated { rare.post_accumulate.clone() } else { rare.hooks.clone() }
 }
 
-/// The hooks of the tensors that `node` made, then those that retain their gradient: see Note [Order of hooks].
+/// Runs the hooks of the node's outputs, then `retain_grad`: see Note [Order of hooks].
 pub fn run_tensor_hooks(node: &Arc<Node>, hooks: &Mutex<Hooks>, grads: &mut [Option<Tensor>]) -> Result<()> {
     // Copied out, so that a hook may register or remove hooks.
     let tensor = lock(hooks).tensor.clone();
@@ -91,21 +91,21 @@ pub fn run_tensor_hooks(node: &Arc<Node>, hooks: &Mutex<Hooks>, grads: &mut [Opt
 }
 
 fn retain(t: &Tensor, node: &Arc<Node>, grad: &Tensor) -> Result<()> {
-    // The tensor may have been changed in place since: it waits at another node now.
+    // After an in-place write the tensor belongs to another node.
     let moved = t.slot().grad_fn.as_ref().is_none_or(|e| e.key() != Arc::as_ptr(node) as usize);
     if moved {
         return Ok(());
     }
     let total = match t.grad() {
         Some(old) => (super::kit().add)(&old, grad)?,
-        // A copy: the gradient goes on through the graph, and the user may write to `.grad`.
+        // A copy, since the gradient continues through the graph and the user may write to `.grad`.
         None => (super::kit().packed)(grad)?,
     };
     t.set_grad(Some(total));
     Ok(())
 }
 
-/// A node's pre-hooks.
+/// Runs a node's pre-hooks.
 pub fn run_before(hooks: &Mutex<Hooks>, grads: &mut [Option<Tensor>]) -> Result<()> {
     let pre = lock(hooks).pre.clone();
     if let Some(new) = pre.map(|hook| hook.before(grads)).transpose()?.flatten() {
@@ -114,7 +114,7 @@ pub fn run_before(hooks: &Mutex<Hooks>, grads: &mut [Option<Tensor>]) -> Result<
     Ok(())
 }
 
-/// A node's post-hooks, on what it returned and received.
+/// Runs a node's post-hooks, with the gradients it returned and received.
 pub fn run_after(hooks: &Mutex<Hooks>, results: &mut super::node::Grads, grads: &[Option<Tensor>]) -> Result<()> {
     let post = lock(hooks).post.clone();
     if let Some(new) = post.map(|hook| hook.after(results, grads)).transpose()?.flatten() {

@@ -1,8 +1,9 @@
-//! Looking into a node: what it keeps, by PyTorch's names, which the op's literal gives where they do not follow.
+//! The saved attributes of a node (`_saved_*`), under PyTorch's names; an op declares those that do not follow from its
+//! formula.
 //!
 //! `self`, `other`: an argument that a formula reads, unpacked. `result`, or the name of a result: an output that a
-//! formula reads. `dim`, `alpha`: an argument that is no tensor. `self_sym_sizes`, `self_sym_numel`: what is known of
-//! any tensor argument, where the literal says that the node shows it.
+//! formula reads. `dim`, `alpha`: a non-tensor argument. `self_sym_sizes`, `self_sym_numel`: metadata of a tensor
+//! argument, if the op declares it.
 
 use super::Node;
 use super::kept::Place as Kept;
@@ -12,7 +13,7 @@ use crate::error::Result;
 use crate::op::{Kind, OUT0, Op, Returns, Value, Vjp};
 use std::sync::Arc;
 
-/// Where something that a node keeps is found.
+/// Where the value of an attribute is found.
 #[derive(Clone, Copy)]
 enum Place {
     Input(usize),
@@ -20,14 +21,14 @@ enum Place {
     Plain(usize),
     Sizes(usize),
     Numel(usize),
-    /// One size, along a dimension that may count from the end: of a tensor argument, of a result.
+    /// One size, along a dimension that may be negative: of a tensor argument, of a result.
     Size(usize, isize),
     ResultSize(usize, isize),
-    /// What PyTorch's node has a name for, and no value.
+    /// A name that PyTorch's node has without a value here.
     Nothing,
 }
 
-/// What all formulas of an op read.
+/// Everything that the op's formulas read.
 fn saves(op: &Op) -> u32 {
     match &op.vjp {
         Vjp::Each(list) => list.iter().fold(0, |all, g| all | g.saves),
@@ -71,7 +72,7 @@ fn place(op: &'static Op, name: &str) -> Option<Place> {
     sizes.or_else(|| name.strip_suffix("_sym_numel").and_then(tensor).map(Place::Numel))
 }
 
-/// The names that a node of the op shows, and what stands behind each.
+/// The attribute names of the op's nodes, and where each value is found.
 fn shown(op: &'static Op) -> Vec<(String, Place)> {
     let named = |name: &str, of: &str| place(op, of).map(|p| (name.to_string(), p));
     if let Some(list) = op.keeps {
@@ -99,7 +100,7 @@ fn size(shape: &[usize], dim: isize) -> Value<'static> {
 }
 
 impl Node {
-    /// The names under which the node keeps something.
+    /// The names of the saved attributes.
     pub fn kept_names(&self) -> Vec<String> {
         let Work::Op { op, .. } = &self.work else { return Vec::new() };
         let mut names: Vec<String> = shown(op).into_iter().map(|(name, _)| name).collect();
@@ -108,13 +109,13 @@ impl Node {
         names
     }
 
-    /// Whether it is a tensor that the node keeps under a name: an argument or a result.
+    /// Whether the attribute is a tensor: an argument or a result.
     pub fn keeps_tensor(&self, name: &str) -> bool {
         let Work::Op { op, .. } = &self.work else { return false };
         matches!(find(op, name), Some(Place::Input(_) | Place::Output(_)))
     }
 
-    /// What the node keeps under a name; `Value::None` where the gradients that are wanted did not need it.
+    /// The value of an attribute; `Value::None` if the gradients needed did not require saving it.
     pub fn kept(self: &Arc<Node>, name: &str) -> Result<Option<Value<'static>>> {
         let Work::Op { op, state } = &self.work else { return Ok(None) };
         let Some(place) = find(op, name) else { return Ok(None) };
@@ -131,7 +132,7 @@ impl Node {
         }))
     }
 
-    /// Packs what was saved under a name by hooks, after the fact. `None`: there is no such tensor.
+    /// Packs an already saved tensor by hooks. `None`: there is no such tensor.
     pub fn repack(self: &Arc<Node>, name: &str, hooks: &SavedHooks) -> Result<Option<()>> {
         let Work::Op { op, state } = &self.work else { return Ok(None) };
         let mut guard = state.lock().unwrap_or_else(|e| e.into_inner());

@@ -1,4 +1,4 @@
-//! What a node keeps of the call that made it: arguments and results that its formula reads, and facts of the others.
+//! What a node saves of its call: arguments and results that its formula reads, and metadata of the others.
 
 use super::saved::Saved;
 use crate::dtype::Scalar;
@@ -13,17 +13,17 @@ use smallvec::SmallVec;
 /// What an op's formula reads, and no more: a call on small tensors costs about as much as its node.
 #[derive(Clone, std::default::Default)]
 pub struct Kept {
-    /// Arguments that are no tensors, by position: those that are not what the signature has by default, or `None`.
+    /// Non-tensor arguments, by position; those equal to the signature's default, or `None`, are omitted.
     pub plain: SmallVec<[(u32, Value<'static>); 1]>,
-    /// Tensors by their place: see `Place`.
+    /// Saved tensors, with their `Place`.
     pub tensors: SmallVec<[(Place, Saved); 2]>,
-    /// Tensor arguments with the facts of the first output, a bit for each position.
+    /// Tensor arguments with the same metadata as the first output, one bit per position.
     pub(super) like_output: u32,
-    /// Facts of the other tensor arguments, by position (the items of a list one after another).
+    /// Metadata of the other tensor arguments, by position (list items consecutively).
     pub(super) facts: Vec<(u32, Facts)>,
 }
 
-/// Where a saved tensor belongs.
+/// The argument or result that a saved tensor is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Input(u32),
@@ -32,7 +32,7 @@ pub enum Place {
     Output(u32),
 }
 
-/// Whether it is the number, or the `None`, that the parameter has by default.
+/// Whether it equals the parameter's default number, or `None`.
 #[inline]
 fn is_default(p: &Param, v: &Value) -> bool {
     match (v, p.default) {
@@ -45,7 +45,7 @@ fn is_default(p: &Param, v: &Value) -> bool {
     }
 }
 
-/// `None` once it was freed.
+/// `None` after it was freed.
 pub type State = Option<Kept>;
 
 impl Kept {
@@ -55,7 +55,7 @@ impl Kept {
         }
         Ok(())
     }
-    /// Keeps argument `i` of parameter `p`.
+    /// Saves argument `i`, of parameter `p`.
     #[inline]
     pub(super) fn argument(
         &mut self,
@@ -95,7 +95,7 @@ impl Kept {
     }
 }
 
-/// A formula computes by the shapes that the forward op has seen.
+/// Formulas use the shapes at the time of the forward call.
 #[cold]
 pub(super) fn reshaped(t: &Tensor, saved: &[usize]) -> Error {
     Error::runtime(format!(

@@ -23,14 +23,14 @@ use crate::error::Result;
 use crate::op::Op;
 use crate::tensor::Tensor;
 
-/// The ops that the engine itself needs. They are declared in `ops`, which stands to the right of this room.
+/// The ops that the engine itself needs. They are declared in `ops`, a later module.
 pub struct Kit {
     pub add: fn(&Tensor, &Tensor) -> Result<Tensor>,
     pub add_: fn(&Tensor, &Tensor) -> Result<()>,
     /// Sums a gradient back over broadcast dimensions.
     pub sum_to: fn(&Tensor, &[usize]) -> Result<Tensor>,
     pub cast: fn(&Tensor, crate::dtype::DType) -> Result<Tensor>,
-    /// The real part of a complex gradient that reached a real tensor.
+    /// The real part of a complex gradient of a real tensor.
     pub real: fn(&Tensor) -> Result<Tensor>,
     pub clone: fn(&Tensor) -> Result<Tensor>,
     /// A row-major copy.
@@ -40,7 +40,7 @@ pub struct Kit {
     pub as_strided: &'static Op,
 }
 
-// Resolved at link time within this crate, so that no caller can forget an initialisation.
+// Resolved at link time within this crate, so there is no initialisation that a caller could forget.
 unsafe extern "Rust" {
     safe fn rustgrad_engine_kit() -> &'static Kit;
 }

@@ -6,7 +6,7 @@ use crate::thread::own;
 pub fn grad_enabled() -> bool {
     own(|own| own.grad.get())
 }
-/// Sets grad mode and answers with the mode before.
+/// Sets grad mode and returns the previous mode.
 pub fn set_grad_enabled(on: bool) -> bool {
     own(|own| own.grad.replace(on))
 }
@@ -17,7 +17,7 @@ pub fn inference_enabled() -> bool {
 pub fn set_inference_enabled(on: bool) -> bool {
     own(|own| own.inference.replace(on))
 }
-/// Anomaly mode: 0 off, 1 records where nodes were made, 2 also checks gradients for NaN.
+/// Anomaly mode: 0 off, 1 records where nodes were created, 2 also checks gradients for NaN.
 #[inline]
 pub fn anomaly() -> u8 {
     own(|own| own.anomaly.get())

@@ -1,8 +1,8 @@
-//! A node of the backward graph: a name, edges to the nodes that come after it in backward, and what it needs.
+//! A node of the backward graph: a name, edges to the nodes that backward visits next, and what its formula needs.
 //!
-//! Note [Sequence numbers]: a node's number is above that of every node it has an edge to. The engine visits nodes by
-//! falling number; that is a topological order without counting dependencies first. Each thread counts for itself, on
-//! from the largest number that it has met (Lamport's clock), so that counting costs no locked instruction.
+//! Note [Sequence numbers]: a node's number is larger than that of every node it has an edge to. The engine visits
+//! nodes in decreasing order, which is a topological order without counting dependencies first. Each thread has its own
+//! counter, advanced past every number it has seen (a Lamport clock), so that counting costs no locked instruction.
 
 use super::hooks::Hooks;
 use super::kept::{Kept, Place, State, reshaped};
@@ -30,7 +30,7 @@ pub trait Custom: Send + Sync {
     /// Frees what was saved, after a backward that does not retain the graph.
     fn release(&self);
     fn as_any(&self) -> &dyn Any;
-    /// What it owns: objects of another runtime, saved tensors.
+    /// Reports what it owns: objects of another runtime, saved tensors.
     fn owned(&self, _found: &mut Owned) {}
 }
 
@@ -45,7 +45,7 @@ pub enum Work {
     /// An in-place write to a view of a tensor with history; see `history`.
     CopySlices(Box<super::history::CopySlices>),
     Custom(Box<dyn Custom>),
-    /// The value was changed in a way that has no gradient; using it in backward is an error.
+    /// The value was changed by an op without a gradient; using it in backward is an error.
     Fails(String),
 }
 
@@ -67,7 +67,7 @@ pub struct Node {
     pub(super) rare: OnceLock<Box<Rare>>,
 }
 
-/// What few nodes have.
+/// State that few nodes need.
 #[derive(Default)]
 pub(super) struct Rare {
     pub(super) hooks: Mutex<Hooks>,
@@ -83,7 +83,7 @@ impl GradFn for Node {
     }
 }
 
-/// The next number of this thread that is above `met`.
+/// The smallest number of this thread's counter above `met`.
 #[inline]
 pub fn seq_after(own: &Own, met: u64) -> u64 {
     let seq = own.clock.get().max(met) + 1;
@@ -132,21 +132,22 @@ impl Node {
         let any: &dyn Any = &**node;
         any.downcast_ref::<Node>().unwrap_or_else(|| unreachable!("only Node implements GradFn"))
     }
-    /// The hooks, made when first asked for.
+    /// The hooks, created on first use.
     pub fn hooks(&self) -> MutexGuard<'_, Hooks> {
         self.rare().hooks.lock().unwrap_or_else(|e| e.into_inner())
     }
     pub fn hooks_if_any(&self) -> Option<&Mutex<Hooks>> {
         self.rare.get().map(|r| &r.hooks)
     }
-    /// `metadata`, which Python makes: a dict.
+    /// The node's `metadata` dict, created by Python.
     pub fn python(&self) -> &OnceLock<Box<dyn Foreign>> {
         &self.rare().python
     }
     fn rare(&self) -> &Rare {
         self.rare.get_or_init(Default::default)
     }
-    /// Saves the outputs where hooks pack them: they see tensors with their history, so this comes after it is set.
+    /// Saves the outputs when hooks pack them: hooks see tensors with their history, so this runs after the history is
+    /// set.
     pub fn pack_outputs(&self, outputs: &[Tensor]) -> Result<()> {
         let (true, Work::Op { op, state }) = (own(hooked), &self.work) else { return Ok(()) };
         let mut packed = Kept::default();
@@ -155,7 +156,7 @@ impl Node {
         state.get_or_insert_default().tensors.extend(packed.tensors);
         Ok(())
     }
-    /// Frees what was saved. Nodes that saved no tensor keep working, as in PyTorch.
+    /// Frees saved tensors. A node that saved none can run again, as in PyTorch.
     pub fn release(&self) {
         match &self.work {
             Work::Op { state, .. } => {
@@ -176,10 +177,10 @@ impl Node {
     pub fn apply(self: &Arc<Node>, grads: &[Option<Tensor>], wanted: u64) -> Result<Grads> {
         self.apply_as(self, grads, wanted)
     }
-    /// As `apply`, where saved outputs belong to another node than this one: after a write to a view.
+    /// `apply` with saved outputs that belong to another node: after a write to a view.
     pub fn apply_as(self: &Arc<Node>, owner: &Arc<Node>, grads: &[Option<Tensor>], wanted: u64) -> Result<Grads> {
         match &self.work {
-            // Formulas are linear, so undefined gradients give undefined ones.
+            // Formulas are linear, so undefined gradients result in undefined ones.
             Work::Op { .. } if grads.iter().all(Option::is_none) => Ok(SmallVec::from_elem(None, self.edges.len())),
             Work::Op { op, state } => self.apply_op(op, state, owner, grads, wanted),
             Work::CopySlices(c) => c.apply(self, grads, wanted),
@@ -198,7 +199,7 @@ impl Node {
         wanted: u64,
     ) -> Result<Grads> {
         let Unpacked { args, outputs, facts } = self.unpack(op, state, owner)?;
-        // Other threads may have these tensors too, and this one holds no lock.
+        // Other threads may own these tensors too, and this one does not hold the interpreter lock.
         let shared = args.iter().flat_map(Value::tensors).filter(|t| t.owners() > 1);
         let _pinned: SmallVec<[_; 2]> = shared.map(Tensor::pin).collect();
         let mut back = Back {
@@ -228,14 +229,14 @@ impl Node {
         }
     }
 
-    /// The call again: arguments, the outputs that are read, and the facts of its tensors.
+    /// Restores the call: arguments, the outputs that formulas read, and the metadata of its tensors.
     pub(super) fn unpack(
         self: &Arc<Node>,
         op: &'static Op,
         state: &Mutex<State>,
         owner: &Arc<Node>,
     ) -> Result<Unpacked> {
-        // Hooks that unpack run Python, and an error asks it where: the lock is given back before.
+        // Unpack hooks run Python, and an error asks this node where it was created: release the lock first.
         let kept = state.lock().unwrap_or_else(|e| e.into_inner()).clone();
         let Some(kept) = kept else { return Err(freed()) };
         let mut facts: SmallVec<[(usize, Facts); 2]> = SmallVec::new();
@@ -262,7 +263,7 @@ impl Node {
             match place {
                 Place::Input(i) => args[i as usize] = Value::Owned(t),
                 Place::Output(i) => outputs[i as usize] = Some(t),
-                // Holes in a list (`Tensor?[]`) keep their places.
+                // `None` items of a list (`Tensor?[]`) keep their positions.
                 Place::Item(i, item) => {
                     if let Value::Tensors(list) = &mut args[i as usize] {
                         list.resize(list.len().max(item as usize + 1), None);
@@ -275,19 +276,19 @@ impl Node {
     }
 }
 
-/// What a formula is given.
+/// The inputs of a formula.
 pub(super) struct Unpacked {
     pub args: SmallVec<[Value<'static>; 3]>,
     pub outputs: Grads,
     pub facts: SmallVec<[(usize, Facts); 2]>,
 }
 
-/// The positions of the bits that are set.
+/// Positions of the set bits.
 fn bits(mask: u32) -> impl Iterator<Item = usize> {
     (0..32).filter(move |i| mask & (1 << i) != 0)
 }
 
-/// Bits by edge -> bits by argument position (a list argument owns as many edges as it has items).
+/// Bits by edge -> bits by argument position (a list argument has one edge per item).
 fn wanted_args(list: &[usize], args: &[Value], facts: &[(usize, Facts)], wanted: u64) -> u32 {
     let (mut edge, mut out) = (0, 0u32);
     for &a in list {
@@ -335,15 +336,15 @@ pub fn record_inplace(call: &Call, outputs: &[Tensor], edges: Edges) -> Result<A
     own(|own| recorded(own, Name::InPlace(call.op), call, outputs, connect))
 }
 
-/// The node of a call without a formula; `form` is what PyTorch appends to the op's name.
+/// The node of a call without a formula; `form` is PyTorch's suffix to the op's name.
 fn missing(call: &Call, outputs: &[Tensor], edges: Edges, form: &str) -> Arc<Node> {
     let name = call.op.public().replace('.', "_");
     let refusal = Work::Fails(format!("derivative for aten::{name}{form} is not implemented"));
     Node::new("NotImplemented", refusal, edges, outputs.iter().map(Facts::of).collect())
 }
 
-/// Which tensors the formulas read is kept, and nothing else. The node is made where it stays: it has some 400 bytes,
-/// and moving them would cost as much as making them.
+/// Saves exactly the tensors that formulas read. The node is constructed in place: it has some 400 bytes, and moving
+/// them would cost as much as making them.
 #[inline]
 fn recorded(
     own: &Own,
@@ -361,7 +362,7 @@ fn recorded(
         outputs: SmallVec::new(),
         rare: OnceLock::new(),
     });
-    // SAFETY: it is new.
+    // SAFETY: it was just created and is not shared.
     let Node { work: Work::Op { state, .. }, outputs: made, edges, seq, .. } = (unsafe { place::new_mut(&mut node) })
     else {
         return Ok(node);
@@ -381,7 +382,7 @@ fn recorded(
     Ok(node)
 }
 
-/// Only what the wanted gradients read is saved: `w * x` keeps `x` alone when only `w` requires grad.
+/// Only what the needed gradients read is saved: `w * x` saves only `x` if only `w` requires grad.
 fn wanted_saves(op: &Op, edges: &[Option<Edge>]) -> u32 {
     match &op.vjp {
         Vjp::Each(list) => list.iter().zip(edges).filter(|(_, e)| e.is_some()).fold(0, |s, (g, _)| s | g.saves),
@@ -390,7 +391,7 @@ fn wanted_saves(op: &Op, edges: &[Option<Edge>]) -> u32 {
     }
 }
 
-/// One edge for each differentiable argument; a number or a tensor without gradient has none.
+/// One edge for each differentiable argument; `None` for a number or a tensor without gradient.
 pub fn edges(call: &Call) -> Result<Edges> {
     let mut edges = Edges::new();
     own(|own| collect_edges(own, call, &mut edges)).map(|()| edges)

@@ -1,10 +1,11 @@
-//! What a tensor or a node alone keeps alive of another runtime's objects, for that runtime's collector of cycles.
+//! Objects of another runtime that a tensor or a node keeps alive exclusively, reported to that runtime's cycle
+//! collector.
 //!
-//! Python's collector subtracts from the count of an object every reference that it is shown, and takes what is left at
-//! zero for garbage. So a reference may be shown only by the owner without which it would not be there: from the object
-//! in question the search goes on through handles all of whose owners it has met, and through no others. It runs under
-//! the interpreter lock. Other threads cannot reach what has no owner but those, except by the weak handles of
-//! `retain_grad`, which only a backward pass follows.
+//! Python's collector subtracts from an object's reference count every reference it is shown, and treats objects that
+//! reach zero as garbage. So a reference may be reported only by the owner that alone keeps it alive: from the object
+//! in question the search continues through handles all of whose owners it has met, and through no others. It runs
+//! under the interpreter lock. Other threads cannot reach a handle without further owners, except through the weak
+//! handles of `retain_grad`, which only a backward pass follows.
 
 use super::engine;
 use super::node::{Node, Work};
@@ -14,35 +15,36 @@ use crate::tensor::{Edge, GradFn, RETAINS, Tensor, TensorImpl, Visit};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
-/// The search. Found handles wait in a list: graphs may be deep.
+/// The search. Pending handles are in a list, since graphs may be deep.
 pub struct Owned<'a, 'v> {
     visit: &'a mut Visit<'v>,
-    /// Owners that were met of handles that have several.
+    /// Number of owners met so far, for handles with several.
     met: HashMap<usize, usize>,
     waiting: Vec<Found>,
 }
 
-/// Handles that nothing can free or change during the search: everything that owns them is part of it.
+/// Handles that cannot be freed or changed during the search, because all of their owners are part of it.
 enum Found {
     Tensor(*const TensorImpl),
     Node(*const Node),
 }
 
-/// Shows what `t` keeps alive, if it has no owner but the caller.
+/// Reports what `t` keeps alive, if the caller is its only owner.
 pub fn of_tensor(t: &Tensor, visit: &mut Visit) {
     Owned::start(visit, |o| o.tensor(t));
 }
-/// The same of a node.
+/// Reports what a node keeps alive.
 pub fn of_node(node: &Arc<Node>, visit: &mut Visit) {
     let strong = Arc::strong_count(node);
     Owned::start(visit, |o| o.node(Arc::as_ptr(node), strong));
 }
-/// What saved tensors keep alive that have one owner.
+/// Reports what those saved tensors keep alive that have a single owner.
 pub fn of_saved<'s>(saved: impl Iterator<Item = &'s Saved>, visit: &mut Visit) {
     Owned::start(visit, |o| saved.for_each(|s| o.saved(s)));
 }
 
-/// The lock of what is searched: held by this thread further up the stack, if at all, and then not searched.
+/// Locks without waiting: a lock that is held is held by this thread further up the stack, and its contents are not
+/// searched.
 fn open<T>(m: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match m.try_lock() {
         Ok(guard) => Some(guard),
@@ -63,7 +65,7 @@ impl<'a, 'v> Owned<'a, 'v> {
             }
         }
     }
-    /// Whether the last of `owners` has been met with this one.
+    /// Whether this was the last of `owners` to be met.
     fn last(&mut self, address: usize, owners: usize) -> bool {
         if owners == 1 {
             return true;
@@ -113,7 +115,7 @@ impl<'a, 'v> Owned<'a, 'v> {
         }
     }
 
-    /// The hooks of a tensor with history are its own and its node's.
+    /// The hooks of a non-leaf are owned by the tensor and by its node.
     fn hook(&mut self, hook: &Arc<dyn Hook>) {
         if self.last(Arc::as_ptr(hook).addr(), Arc::strong_count(hook)) {
             hook.owned(self.visit);

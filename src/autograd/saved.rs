@@ -1,8 +1,8 @@
-//! Saved tensors: what a node keeps for its formula, with the version at which it was saved.
+//! Saved tensors: the tensors that a node's formula reads, with the version at which they were saved.
 //!
-//! Note [Saved versions]: `dispatch` bumps a storage's version at each in-place op; only this file compares. An input is
-//! kept as its handle (inputs precede the node, so no cycle arises); an output is kept without its `grad_fn`, which
-//! would be the node itself, and gets it back when it is unpacked.
+//! Note [Saved versions]: `dispatch` bumps a storage's version at each in-place op; only this file compares versions.
+//! An input is saved as its handle (inputs precede the node, so no cycle arises). An output is saved without its
+//! `grad_fn`, which would be the node itself, and gets it back when it is unpacked.
 
 use super::node::Node;
 use crate::error::{Error, Result};
@@ -14,14 +14,14 @@ use crate::thread::{Own, own};
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// What hooks made of a tensor; gives it back.
+/// A tensor packed by hooks; returns it when unpacked.
 pub trait Unpacks: Send + Sync {
     fn unpack(&self) -> Result<Tensor>;
-    /// Shows the objects of another runtime that it owns.
+    /// Reports the objects of another runtime that it owns.
     fn owned(&self, _visit: &mut Visit) {}
 }
 pub type Unpack = Arc<dyn Unpacks>;
-/// Packs a tensor that is about to be saved; answers with how to get it back.
+/// Packs a tensor that is about to be saved; returns how to unpack it.
 pub type SavedHooks = Arc<dyn Fn(&Tensor) -> Result<Unpack> + Send + Sync>;
 
 thread_local! {
@@ -41,14 +41,14 @@ fn change_hooks(change: impl FnOnce(&mut Vec<SavedHooks>)) {
         own(|own| own.hooked.set(!list.is_empty()));
     });
 }
-/// Hooks are refused with this message from now on, in this thread; answers with the message before.
+/// From now on, hooks are rejected with this message in this thread; returns the previous message.
 pub fn disable_hooks(message: Option<String>) -> Option<String> {
     DISABLED.replace(message)
 }
 fn allowed() -> Result<()> {
     DISABLED.with_borrow(|d| d.as_ref().map_or(Ok(()), |m| Err(Error::runtime(m.clone()))))
 }
-/// Takes away at its end what was installed since: a hook that backward calls may leave others behind.
+/// Removes, when dropped, the hooks installed since: a hook that backward calls may leave others behind.
 pub(super) struct Installed(usize);
 
 impl Installed {
@@ -67,7 +67,7 @@ impl Drop for Installed {
     }
 }
 
-/// The hooks of a thread, to be taken to another.
+/// A thread's saved-tensor hooks, to be installed in another thread.
 pub(super) struct Modes(Vec<SavedHooks>, Option<String>);
 
 impl Modes {
@@ -80,7 +80,7 @@ impl Modes {
     }
 }
 
-/// Whether hooks pack what is saved now.
+/// Whether hooks currently pack saved tensors.
 #[inline]
 pub fn hooked(own: &Own) -> bool {
     own.hooked.get()
@@ -91,7 +91,7 @@ pub fn pop_hooks() {
     drop(last); // outside the list: it may run Python
 }
 
-/// Small, since every node has room for two.
+/// Small, since every node has space for two inline.
 #[derive(Clone)]
 pub enum Saved {
     Input {
@@ -101,7 +101,7 @@ pub enum Saved {
     },
     Output {
         storage: Storage,
-        /// Where it is not row-major from the start of its storage.
+        /// `None` if row-major from the start of its storage.
         layout: Option<Box<Layout>>,
         version: u32,
         output: u32,
@@ -110,7 +110,7 @@ pub enum Saved {
     PackedOutput(Box<(Unpack, u32)>),
 }
 
-/// Kept by hooks, with the edge that made it.
+/// Packed by hooks, with its edge.
 #[derive(Clone)]
 pub struct Packed {
     pub(super) unpack: Unpack,
@@ -136,7 +136,8 @@ impl Saved {
     }
     pub fn output(t: &Tensor, output: usize) -> Result<Saved> {
         match packed(t)? {
-            // The edge is the node itself, which must not own itself; `unpack` puts it back by the number.
+            // The output's edge is the node itself, which must not own itself; `unpack` restores it from the output
+            // number.
             Some(unpack) => Ok(Saved::PackedOutput(Box::new((unpack, output as u32)))),
             None => {
                 let m = t.meta();
@@ -148,7 +149,8 @@ impl Saved {
             }
         }
     }
-    /// The tensor as it was; an error where it has been modified since. `made` are the facts of its node's outputs.
+    /// The tensor as it was saved; an error if it has been modified since. `made` is the metadata of its node's
+    /// outputs.
     pub fn unpack(self, owner: &Arc<Node>, made: &[Facts]) -> Result<Tensor> {
         match self {
             Saved::Input { tensor, version, leaf } => {
@@ -182,7 +184,7 @@ impl Saved {
         Ok(Tensor::from_meta(Meta { storage: storage.clone(), layout, dtype: facts.dtype }))
     }
 
-    /// Packs what is kept as it is by hooks.
+    /// Packs, by hooks, a tensor that was saved without.
     pub fn repack(&mut self, hooks: &SavedHooks, made: &[Facts]) -> Result<()> {
         allowed()?;
         *self = match self {
@@ -215,14 +217,14 @@ pub fn freed_hooks() -> Error {
     )
 }
 
-/// What the innermost hooks make of a tensor; what they compute is not recorded.
+/// Packs a tensor by the innermost hooks, if any; what they compute is not recorded.
 fn packed(t: &Tensor) -> Result<Option<Unpack>> {
     let last = || HOOKS.with_borrow(|list| list.last().cloned());
     let Some(hooks) = own(hooked).then(last).flatten() else { return Ok(None) };
     pack(&hooks, t).map(Some)
 }
 
-/// Packs a tensor, which must stay as it is.
+/// Packs a tensor, which the hook must not modify.
 fn pack(hooks: &SavedHooks, t: &Tensor) -> Result<Unpack> {
     let _unrecorded = super::GradGuard::new(false);
     let before = t.version();

@@ -1,9 +1,9 @@
-//! What the interpreter knows and the graph does not: where the running program is.
+//! Source locations of the running program, which the interpreter knows and the graph does not.
 //!
-//! Two errors and all warnings need it. A saved tensor that was changed names the op and the line that changed it:
-//! dispatch notes a mark on the storage, but only where a node has saved it, so that nothing else pays. Anomaly mode
-//! keeps where a node was made, and shows it when its backward fails. `python` installs the witness; without one there
-//! is nothing to tell.
+//! Two errors and all warnings need them. The error about a modified saved tensor names the op and the line that
+//! modified it: dispatch records a mark on the storage, but only if a node has saved it, so that other writes pay
+//! nothing. Anomaly mode records where nodes were created, and prints it when their backward fails. `python` installs
+//! the implementation; without one nothing is reported.
 
 use super::Node;
 use crate::error::Result;
@@ -13,13 +13,13 @@ use std::cell::RefCell;
 use std::sync::{Arc, OnceLock};
 
 pub trait Witness: Send + Sync {
-    /// The line that is running and the op it calls, as a number above zero; zero where it is unknown.
+    /// A non-zero number for the current line and the op it calls; zero if unknown.
     fn mark(&self, op: &'static Op) -> u32;
-    /// What a mark stands for: "mul_ at train.py, line 12".
+    /// The location of a mark: "mul_ at train.py, line 12".
     fn place(&self, mark: u32) -> Option<String>;
-    /// Keeps where a node is made, and the node whose backward made it.
+    /// Records where a node was created, and the node whose backward created it.
     fn made(&self, node: &Node, parent: Option<&Arc<Node>>);
-    /// Warns that the backward of a node failed, and says where it was made.
+    /// Warns that the backward of a node failed, with the location where it was created.
     fn report(&self, node: &Arc<Node>);
     /// A warning to the user, which the interpreter may turn into an error.
     fn warn(&self, text: &str) -> Result<()>;
@@ -28,16 +28,16 @@ pub trait Witness: Send + Sync {
 static WITNESS: OnceLock<Box<dyn Witness>> = OnceLock::new();
 
 thread_local! {
-    /// In anomaly mode: the node whose backward runs.
+    /// In anomaly mode: the node whose backward is running.
     static RUNNING: RefCell<Option<Arc<Node>>> = const { RefCell::new(None) };
 }
 
 pub fn install(witness: Box<dyn Witness>) {
-    // A second import of the module keeps the first witness, which does the same.
+    // A second import of the module keeps the first implementation; both are equivalent.
     let _ = WITNESS.set(witness);
 }
 
-/// The step after every write: the version rises, and where it happened is noted if a node may ask.
+/// Called after every write: bumps the version, and records the location if a node may need it.
 pub fn written(t: &Tensor, op: &'static Op) {
     let storage = t.storage();
     storage.bump();
@@ -54,7 +54,7 @@ pub fn warn(text: &str) -> Result<()> {
     WITNESS.get().map_or(Ok(()), |w| w.warn(text))
 }
 
-/// Which op changed a tensor last, and where.
+/// The op that last changed a tensor, and where.
 pub fn last_write(t: &Tensor) -> Option<String> {
     match t.storage().mark() {
         0 => None,
@@ -62,7 +62,7 @@ pub fn last_write(t: &Tensor) -> Option<String> {
     }
 }
 
-/// Anomaly mode: a node was made.
+/// Anomaly mode: a node was created.
 #[cold]
 pub fn made(node: &Node) {
     if let Some(w) = WITNESS.get() {

@@ -1,7 +1,7 @@
-//! The position of the greatest or least element along a dimension, and its value.
+//! The position of the largest or smallest element along a dimension, and its value.
 //!
-//! The first of equal elements counts, and NaN beats every number, as in PyTorch. A run of memory is first reduced
-//! by the vectorised maximum; only a run that improves on the best so far is searched for the position.
+//! The first of equal elements wins, and NaN beats every number, as in PyTorch. A run of memory is first reduced by the
+//! vectorised maximum; only a run that improves on the best so far is searched for the position.
 
 use super::arith::Ordered;
 use super::parallel::par_for;
@@ -14,12 +14,12 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use std::mem::MaybeUninit;
 
-/// Elements of a run, neighbouring lines that advance together, and elements of a part of a long line.
+/// Elements per run, neighbouring lines processed together, and elements per part of a long line.
 const RUN: usize = 2048;
 const TILE: usize = 512;
 const PART: usize = 1 << 16;
 
-/// The greatest (`is_max`) or least elements along `dim` and their positions (int64); both results have the input's
+/// The largest (`is_max`) or smallest elements along `dim` and their positions (int64); both results have the input's
 /// shape with `dim` of size one. The dimension must not be empty.
 pub fn arg_reduce(is_max: bool, input: View, dim: usize, values: Option<View>, indices: View) -> Result<()> {
     let result = |v: &View| input.reduces_to(|d| d == dim, v) && v.is_apart(&input);
@@ -46,7 +46,7 @@ pub fn arg_reduce(is_max: bool, input: View, dim: usize, values: Option<View>, i
 }
 
 unsafe fn run<T: Ordered>(is_max: bool, input: View, dim: usize, values: Option<View>, indices: View) {
-    // SAFETY: handed on to the caller.
+    // SAFETY: the caller's promise.
     unsafe {
         if is_max {
             Job::<T, true>::new(input, dim, values, indices).run(dim);
@@ -71,9 +71,9 @@ impl<'a, T: Ordered, const MAX: bool> Job<'a, T, MAX> {
         Job { input, values, indices, length, step, mark: std::marker::PhantomData }
     }
 
-    /// Whether `x`, met later, takes the place of `best`.
+    /// Whether `x`, which comes later, replaces `best`.
     #[inline(always)]
-    #[allow(clippy::eq_op)] // `x != x` is the test for NaN that every ordered type has
+    #[allow(clippy::eq_op)] // `x != x` is the NaN test that every ordered type supports
     fn beats(x: T, best: T) -> bool {
         let better = if MAX { x > best } else { x < best };
         better || (x != x && best == best)
@@ -94,7 +94,7 @@ impl<'a, T: Ordered, const MAX: bool> Job<'a, T, MAX> {
             (std::array::from_fn(|k| base[k] + start * across[k]), tile.min(width - start))
         };
         if parts > 1 {
-            // Bounded by a 65,536th of the input: fewer than 32 lines have several parts.
+            // Bounded by a 65,536th of the input: only fewer than 32 lines are split into parts.
             let mut found = vec![(T::LOWEST, 0usize); units * parts];
             let slots = Ptr(found.as_mut_ptr());
             par_for(units * parts, 1, |range| {
@@ -129,7 +129,7 @@ impl<'a, T: Ordered, const MAX: bool> Job<'a, T, MAX> {
     }
 
     unsafe fn write(&self, base: [usize; 3], across: [usize; 3], best: &[T], places: &[i64]) {
-        // SAFETY: the caller vouches for the results.
+        // SAFETY: the caller guarantees the results.
         unsafe {
             store(DType::I64, self.indices.at(base[1]), across[1], places.len(), places.as_ptr());
             if let Some(v) = self.values {
@@ -138,7 +138,7 @@ impl<'a, T: Ordered, const MAX: bool> Job<'a, T, MAX> {
         }
     }
 
-    /// The best of elements `from..to` of a line, and where it is.
+    /// The best of elements `from..to` of a line, and its position.
     unsafe fn line(&self, base: usize, from: usize, to: usize) -> (T, usize) {
         let mut buffer = [const { MaybeUninit::<T>::uninit() }; RUN];
         let mut found: Option<(T, usize)> = None;
@@ -160,7 +160,7 @@ impl<'a, T: Ordered, const MAX: bool> Job<'a, T, MAX> {
                 };
                 if found.is_none_or(|f| Self::beats(best, f.0)) {
                     let x = std::slice::from_raw_parts(x, n);
-                    // What nothing beats is the best itself, or NaN: the comparison covers both.
+                    // An element that nothing beats is the best itself, or NaN: the comparison covers both.
                     let place = x.iter().position(|&v| !Self::beats(best, v)).unwrap_or(0);
                     found = Some((x[place], start + place));
                 }
@@ -176,7 +176,7 @@ impl<'a, T: Ordered, const MAX: bool> Job<'a, T, MAX> {
         let mut buffer = [T::LOWEST; TILE];
         for i in 0..self.length {
             let row = self.input.at(base[0] + i * self.step);
-            // SAFETY: the row lies inside the operand, the buffer has room for it.
+            // SAFETY: the row lies inside the operand and fits the buffer.
             unsafe { load(self.input.dtype, row, across[0], n, buffer.as_mut_ptr()) };
             if i == 0 {
                 best = buffer;
@@ -188,7 +188,7 @@ impl<'a, T: Ordered, const MAX: bool> Job<'a, T, MAX> {
                 places[j] = if beats { i as i64 } else { places[j] };
             }
         }
-        // SAFETY: the caller vouches for the results.
+        // SAFETY: the caller guarantees the results.
         unsafe { self.write(base, across, &best[..n], &places[..n]) };
     }
 }

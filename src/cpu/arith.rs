@@ -1,4 +1,4 @@
-//! Arithmetic of the types that the reducing kernels compute in, as traits that generic loops inline.
+//! Arithmetic of the element types that reductions compute in, as traits for generic loops.
 
 use super::num::{Fp, Fuse, Real};
 use crate::dtype::{Element, c64, c128};
@@ -89,7 +89,7 @@ impl Arith for c128 {
     }
 }
 
-/// Types with a greatest and a least element.
+/// Types with a largest and a smallest value.
 pub trait Ordered: Element + PartialOrd {
     const LOWEST: Self;
     const HIGHEST: Self;
@@ -115,20 +115,20 @@ impl Ordered for u8 {
     const HIGHEST: u8 = u8::MAX;
 }
 
-/// `max` where NaN wins.
+/// `max` that propagates NaN.
 #[inline(always)]
-#[allow(clippy::eq_op)] // `x != x` is the test for NaN that every ordered type has
+#[allow(clippy::eq_op)] // `x != x` is the NaN test that every ordered type supports
 pub fn greater<T: PartialOrd + Copy>(a: T, x: T) -> T {
     if x > a || x != x { x } else { a }
 }
-/// `min` where NaN wins.
+/// `min` that propagates NaN.
 #[inline(always)]
 #[allow(clippy::eq_op)] // as above
 pub fn lesser<T: PartialOrd + Copy>(a: T, x: T) -> T {
     if x < a || x != x { x } else { a }
 }
 
-/// A float, for the rules that need more than arithmetic.
+/// Floats, for reductions that need more than arithmetic.
 pub trait Float: Arith + Ordered {
     fn sqrt(self) -> Self;
     fn abs(self) -> Self;
@@ -213,7 +213,7 @@ impl Float for f64 {
     }
 }
 
-/// What a norm folds: the absolute value of a real or complex number.
+/// Input of a norm: the absolute value of a real or complex number.
 pub trait Magnitude: Element {
     type Real: Float;
     fn magnitude(self) -> Self::Real;

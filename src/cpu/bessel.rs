@@ -1,7 +1,7 @@
-//! Bessel functions and Airy's, in f64 and one element at a time.
+//! Bessel and Airy functions in f64, one element at a time.
 //!
-//! Near zero a Chebyshev series of what is left when a logarithm, a pole or an exponential is taken away; beyond, one of
-//! the slowly changing factor of the asymptotic formula (`crate::series`). Specials are PyTorch's.
+//! Near zero a Chebyshev series of the function without its logarithm, pole or exponential; beyond, series of the
+//! slowly varying factors of the asymptotic formula (`crate::series`). Special values are PyTorch's.
 
 use crate::series::*;
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, LN_2, PI};
@@ -32,7 +32,7 @@ pub fn i1(x: f64) -> f64 {
     grown(x, i1e(x))
 }
 
-/// K0 and exp(x) K0 differ by a factor, which is `near` up to 2 and `far` beyond.
+/// K0 and exp(x) K0 differ by a factor: `near` up to 2 and `far` beyond.
 fn k0_scaled(x: f64, near: f64, far: f64) -> f64 {
     match x {
         0.0 => f64::INFINITY,
@@ -64,7 +64,7 @@ pub fn k1e(x: f64) -> f64 {
     k1_scaled(x, x.exp(), 1.0)
 }
 
-/// Hankel's P and Q over `sqrt(pi x)`, and the sum and the difference of sin x and cos x.
+/// Hankel's P and Q over `sqrt(pi x)`, and the sum and difference of sin x and cos x.
 fn waves(x: f64, p: &Series, q: &Series) -> [f64; 4] {
     let (sin, cos) = x.sin_cos();
     let (t, scale) = (128.0 / (x * x) - 1.0, (PI * x).sqrt().recip());
@@ -117,7 +117,7 @@ pub fn spherical_j0(x: f64) -> f64 {
     }
 }
 
-/// Airy's Ai.
+/// The Airy function Ai.
 pub fn airy(x: f64) -> f64 {
     if x.is_infinite() {
         return f64::NAN;

@@ -1,36 +1,36 @@
-//! A block of host memory: what a CPU tensor's storage owns.
+//! A block of host memory, owned by a CPU tensor's storage.
 //!
-//! A block comes from the pool (`pool.rs`) and goes back there when dropped, or it is foreign memory
-//! (NumPy, DLPack, a mapped file) that its owner keeps alive. Sharing and versions are the storage's job.
+//! A block comes from the pool (`pool.rs`) and returns there when dropped, or it is foreign memory (NumPy, DLPack, a
+//! mapped file) that its owner keeps alive. Sharing and versions are the storage's job.
 
 use super::parallel::par_for;
 use super::pool::{self, Block};
 use crate::error::{Error, Result};
 use std::any::Any;
 
-/// Alignment of every block that the pool hands out.
+/// Alignment of every block from the pool.
 pub const ALIGN: usize = crate::heap::ALIGN;
 
-/// Blocks from this size on are zeroed by all threads.
+/// Blocks of at least this size are zeroed in parallel.
 const PARALLEL_ZERO: usize = 8 << 20;
 
 pub struct CpuBuffer {
     ptr: *mut u8,
     bytes: usize,
-    /// Bytes to give back to the pool; zero for foreign and empty blocks.
+    /// Bytes to return to the pool; zero for foreign and empty blocks.
     capacity: usize,
     owner: Option<Box<dyn Any + Send + Sync>>,
     read_only: bool,
 }
 
-// SAFETY: the block is plain memory owned by this value (or by its `Send + Sync` owner); who may read and
-// write it at a time is decided by the storage that holds the buffer, not here.
+// SAFETY: the block is plain memory owned by this value (or by its `Send + Sync` owner); the storage that holds the
+// buffer is responsible for synchronising reads and writes.
 unsafe impl Send for CpuBuffer {}
 // SAFETY: as above: shared access gives out a raw pointer only.
 unsafe impl Sync for CpuBuffer {}
 
 impl CpuBuffer {
-    /// Uninitialised memory; an error where the system has not enough.
+    /// Uninitialised memory; an error if the system is out of memory.
     #[inline]
     pub fn alloc(bytes: usize) -> Result<CpuBuffer> {
         match pool::take(bytes) {
@@ -38,7 +38,7 @@ impl CpuBuffer {
             None => Err(Error::out_of_memory(bytes, "cpu")),
         }
     }
-    /// Memory of zero bytes; a fresh mapping is not written a second time.
+    /// Zeroed memory; a fresh mapping, which is zero already, is not written.
     pub fn zeroed(bytes: usize) -> Result<CpuBuffer> {
         let Some(block) = pool::take(bytes) else { return Err(Error::out_of_memory(bytes, "cpu")) };
         let buffer = CpuBuffer::of(block, bytes);
@@ -52,7 +52,7 @@ impl CpuBuffer {
         });
         Ok(buffer)
     }
-    /// Memory of somebody else, alive as long as `owner` is.
+    /// Foreign memory, kept alive by `owner`.
     pub fn foreign(ptr: *mut u8, bytes: usize, owner: Box<dyn Any + Send + Sync>, read_only: bool) -> CpuBuffer {
         let ptr = if ptr.is_null() { std::ptr::without_provenance_mut(ALIGN) } else { ptr };
         CpuBuffer { ptr, bytes, capacity: 0, owner: Some(owner), read_only }
@@ -82,7 +82,7 @@ impl Drop for CpuBuffer {
     #[inline]
     fn drop(&mut self) {
         if self.capacity > 0 {
-            // SAFETY: `ptr` and `capacity` are those of a block taken from the pool, given back once.
+            // SAFETY: `ptr` and `capacity` are those of a block taken from the pool, returned once.
             unsafe { pool::give(self.ptr, self.capacity) }
         }
     }

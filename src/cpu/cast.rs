@@ -1,18 +1,18 @@
-//! What a cast of one element means, for every pair of dtypes.
+//! The cast of one element, for every pair of dtypes.
 //!
-//! Each element type says how it rises to one of five pivots and how it comes down from any of them; the compiler
-//! folds the two steps into one. Everything is branch-free, so that loops of it (`convert.rs`) vectorise.
+//! Each element type converts to one of five pivot types and from any of them; the compiler fuses the two steps.
+//! Everything is branch-free, so that loops of casts (`convert.rs`) vectorise.
 
 use super::half_float::{f32_to_bf16, f32_to_half, half_to_f32};
 use crate::dtype::{Complex, Truth, bf16, c64, c128, f16};
 
-/// One element from dtype to dtype.
+/// Casts one element.
 #[inline(always)]
 pub fn cast<S: Cast<Raw = S>, D: Cast>(x: S) -> D {
     D::down(S::up(x))
 }
 
-/// What any element rises to before it comes down to another type.
+/// The intermediate type of a cast.
 pub trait Pivot: Copy {
     fn i32(self) -> i32;
     fn i64(self) -> i64;
@@ -26,16 +26,16 @@ pub trait Pivot: Copy {
     }
 }
 
-/// An element type as the source and the target of casts.
+/// An element type as source and target of casts.
 pub trait Cast: Copy + 'static {
-    /// What memory of this type is read as: bytes for bool, since foreign memory may hold any.
+    /// The type to read memory as: bytes for bool, since foreign memory may hold any value.
     type Raw: Copy;
     type Pivot: Pivot;
     fn up(x: Self::Raw) -> Self::Pivot;
     fn down<P: Pivot>(p: P) -> Self;
 }
 
-/// Truncates; out of range and NaN give the smallest value. `as` alone would saturate, at three times the cost.
+/// Truncates; out of range and NaN give the smallest value. `as` would saturate, at three times the cost.
 #[inline(always)]
 fn truncate_32(x: f32) -> i32 {
     // SAFETY: converted only where it is in range.
@@ -52,7 +52,7 @@ fn truncate_f64_32(x: f64) -> i32 {
     // SAFETY: converted only where it is in range.
     if x > -2147483649.0 && x < 2147483648.0 { unsafe { x.to_int_unchecked() } } else { i32::MIN }
 }
-/// As compilers for x86 do it: the upper half of the range by way of a difference.
+/// As x86 compilers do: the upper half of the range by subtracting 2^63 first.
 #[inline(always)]
 fn truncate_u64(x: f64) -> u64 {
     if x >= 9223372036854775808.0 {

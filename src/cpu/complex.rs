@@ -1,8 +1,8 @@
-//! Division and the elementary functions of complex numbers, accurate where the textbook formulas cancel or overflow
-//! and defined at zeros, infinities and NaN as C99's Annex G has them.
+//! Division and elementary functions of complex numbers, accurate where the textbook formulas cancel or overflow, and
+//! with the values of C99's Annex G at zeros, infinities and NaN.
 //!
-//! Source of the inverse functions: W. Kahan, "Branch cuts for complex elementary functions" (1987). Beyond `HUGE` one
-//! is nothing beside `z`.
+//! Source of the inverse functions: W. Kahan, "Branch cuts for complex elementary functions" (1987). Beyond `HUGE`, 1
+//! is negligible compared to `z`.
 
 use super::special::exponent;
 use crate::dtype::c128;
@@ -10,12 +10,12 @@ use std::f64::consts::{FRAC_PI_2, LN_2};
 
 const HUGE: f64 = 1e100;
 
-/// Parts whose products and squares neither overflow nor lose bits.
+/// Components whose products and squares neither overflow nor lose bits.
 #[inline(always)]
 fn mild(x: f64) -> bool {
     (1e-140..1e140).contains(&x.abs())
 }
-/// Whether `quotient` is right: nothing in it overflows or vanishes.
+/// Whether `quotient` is right: no intermediate overflowed or underflowed.
 #[inline(always)]
 pub fn divides(a: c128, b: c128) -> bool {
     let sizes = [a.re, a.im, b.re, b.im].map(|v| mild(v) | (v == 0.0));
@@ -24,13 +24,13 @@ pub fn divides(a: c128, b: c128) -> bool {
 pub fn divide(a: c128, b: c128) -> c128 {
     if divides(a, b) { quotient(a, b) } else { divide_scaled(a, b) }
 }
-/// The textbook's formula, which `divide_scaled` takes too: where both are right they agree to the bit.
+/// The textbook formula, also used by `divide_scaled`: where both are valid the results are bitwise equal.
 #[inline(always)]
 pub fn quotient(a: c128, b: c128) -> c128 {
     let square = b.re * b.re + b.im * b.im;
     c128::new((a.re * b.re + a.im * b.im) / square, (a.im * b.re - a.re * b.im) / square)
 }
-/// With the operands scaled by powers of two, and Annex G's infinities and zeros where NaN comes of them.
+/// Scales the operands by powers of two, and replaces NaN results by Annex G's infinities and zeros.
 #[cold]
 #[inline(never)]
 fn divide_scaled(a: c128, b: c128) -> c128 {
@@ -43,7 +43,7 @@ fn divide_scaled(a: c128, b: c128) -> c128 {
     }
     let product =
         |a: c128, b: c128, by: f64| c128::new(by * (a.re * b.re + a.im * b.im), by * (a.im * b.re - a.re * b.im));
-    // What an infinite number is in the direction of: ones for infinite parts, zeros for the others.
+    // The direction of an infinite number: ones for infinite components, zeros for the others.
     let boxed = |z: c128| {
         let part = |v: f64| (if v.is_infinite() { 1f64 } else { 0.0 }).copysign(v);
         c128::new(part(z.re), part(z.im))
@@ -70,9 +70,9 @@ fn scaled(z: c128, e: i32) -> c128 {
     c128::new(part(z.re), part(z.im))
 }
 
-/// The sine and cosine of `y` times a factor that may overflow: `e^x / 2`, or `e^x` where it is `whole`.
+/// The sine and cosine of `y` times a factor that may overflow: `e^x / 2`, or `e^x` if `whole`.
 fn turned(x: f64, y: f64, whole: bool) -> (f64, f64) {
-    // In three factors, since a cosine may bring back into range what overflows.
+    // In three factors, since a small cosine may bring an overflowing product back into range.
     let third = (x / 3.0).exp();
     let first = if whole { third } else { 0.5 * third };
     let (sin, cos) = y.sin_cos();
@@ -85,7 +85,7 @@ pub fn exp(z: c128) -> c128 {
         return c128::new(x.exp(), y);
     }
     if x == f64::NEG_INFINITY {
-        // Zero, from the direction of y if there is one.
+        // Zero, with the signs given by y if it is finite.
         let (sin, cos) = if y.is_finite() { y.sin_cos() } else { (1.0, 1.0) };
         return c128::new(0f64.copysign(cos), 0f64.copysign(sin));
     }
@@ -106,7 +106,7 @@ pub fn ln(z: c128) -> c128 {
     let re = if is_huge(z) {
         ln_twice(z) - LN_2
     } else if large > 0.7 && large < 1.5 {
-        // Near the unit circle the distance from it counts.
+        // Near the unit circle the result depends on the distance from it.
         0.5 * ((large - 1.0) * (large + 1.0) + small * small).ln_1p()
     } else if large < 1e-150 {
         let up = 2f64.powi(600);
@@ -167,7 +167,7 @@ fn i_times(z: c128) -> c128 {
 fn i_over(z: c128) -> c128 {
     c128::new(z.im, -z.re)
 }
-/// NaN is not huge, infinity is, whatever stands beside it.
+/// Infinity is huge even next to NaN; NaN alone is not.
 fn is_huge(z: c128) -> bool {
     z.re.abs() > HUGE || z.im.abs() > HUGE
 }
@@ -189,14 +189,15 @@ pub fn sqrt(z: c128) -> c128 {
     if x == 0.0 && y == 0.0 {
         return c128::new(0.0, y);
     }
-    // Quarters do not overflow.
+    // A quarter of z, so that sums cannot overflow.
     let (unit, x, y) = if is_huge(z) { (2.0, x / 4.0, y / 4.0) } else { (1.0, x, y) };
     let t = ((x.abs() + x.hypot(y)) / 2.0).sqrt();
     let (re, im) = if x >= 0.0 { (t, y / (2.0 * t)) } else { (y.abs() / (2.0 * t), t.copysign(y)) };
     c128::new(unit * re, unit * im)
 }
 
-/// `sqrt(1 - z)` and `sqrt(1 + z)`; the sign of a zero imaginary part, which says on which side of the cut, is kept.
+/// `sqrt(1 - z)` and `sqrt(1 + z)`; the sign of a zero imaginary part, which selects the side of the branch cut, is
+/// preserved.
 fn roots(z: c128) -> (c128, c128) {
     (sqrt(c128::new(1.0 - z.re, -z.im)), sqrt(c128::new(1.0 + z.re, z.im)))
 }
@@ -230,7 +231,7 @@ pub fn acos(z: c128) -> c128 {
     c128::new(2.0 * below.re.atan2(above.re), (above.conj() * below).im.asinh())
 }
 
-/// Where a part is NaN the other one may still be known.
+/// If one component is NaN, the other may still be determined.
 fn asinh_of_nan(z: c128) -> c128 {
     let known = z.re.is_infinite() || z.im.is_infinite();
     let re = if z.re.is_infinite() {
@@ -259,13 +260,13 @@ pub fn atanh(z: c128) -> c128 {
         return c128::new(re, if y.is_infinite() { FRAC_PI_2.copysign(y) } else { f64::NAN });
     }
     if is_huge(z) {
-        // 1/z is all that is left of the real part.
+        // The real part tends to that of 1/z.
         let re = if x.is_finite() && y.is_finite() { divide(c128::ONE, z).re } else { 0.0 };
         return c128::new(re.abs().copysign(x), FRAC_PI_2.copysign(y));
     }
     let a = x.abs();
     let re = if a == 1.0 && y.abs() < 1e-150 {
-        // The square of y would vanish.
+        // The square of y would underflow.
         0.5 * (LN_2 - y.abs().ln())
     } else {
         0.25 * (4.0 * a / ((1.0 - a) * (1.0 - a) + y * y)).ln_1p()
@@ -312,7 +313,7 @@ mod tests {
         assert!(near(got.re, re) && near(got.im, im), "{got} is not {re} {im}");
     }
 
-    /// Figures of Python's `cmath`.
+    /// Values from Python's `cmath`.
     #[test]
     fn values_hold_where_formulas_cancel() {
         let z = c128::new;

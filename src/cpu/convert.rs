@@ -1,8 +1,8 @@
 //! Casts between all dtypes, over contiguous memory.
 //!
-//! The casts are PyTorch's: float to integer truncates and, out of range, gives what x86 gives (the smallest
-//! i32 or i64, narrower types take its low bits); to bool is "not zero"; complex to real drops the imaginary part.
-//! One loop for each of the 225 pairs, on the baseline and on AVX2; `cast.rs` says what happens to an element.
+//! The semantics are PyTorch's: float to integer truncates and, out of range, gives what x86 gives (the smallest i32 or
+//! i64; narrower types take its low bits); to bool is "not zero"; complex to real drops the imaginary part. One loop
+//! for each of the 225 pairs, for the baseline and for AVX2; `cast.rs` defines the cast of an element.
 
 use super::cast::Cast;
 use super::isa::{Isa, isa};
@@ -16,7 +16,7 @@ use std::mem::MaybeUninit;
 /// `src` and `dst` hold `n` aligned elements of the dtypes that the function was looked up for, and do not overlap.
 pub type ConvertFn = unsafe fn(src: *const u8, dst: *mut u8, n: usize);
 
-/// The loop from one dtype to another; `None` where the memory can be read as it is.
+/// The loop from one dtype to another; `None` if no conversion is needed.
 pub fn converter(src: DType, dst: DType) -> Option<ConvertFn> {
     if src == dst {
         return None;
@@ -59,7 +59,7 @@ fn each<S: Cast, D: Cast>(src: &[S::Raw], dst: &mut [MaybeUninit<D>]) {
     }
 }
 
-/// The two casts that x86 has instructions for.
+/// The two casts with x86 instructions.
 #[cfg(target_arch = "x86_64")]
 mod f16c {
     use super::super::half_float::{f32_to_half, half_to_f32};

@@ -1,8 +1,8 @@
 //! Copies and fills: any strides to any strides, any dtype to any dtype.
 //!
-//! Where both operands have runs of neighbours, the runs are moved (`runs`): whole tensors, what `cat`, `stack`,
-//! `repeat`, `roll` and crops put side by side. Else tiles are gathered, converted and scattered through L1.
-//! What is too large to be found in the cache again is written past it (`stream`).
+//! If both operands have contiguous runs, whole runs are copied (`runs`): contiguous tensors, the parts of `cat`,
+//! `stack`, `repeat`, `roll` and crops. Otherwise tiles are gathered, converted and scattered through L1. Results too
+//! large for the cache are written with non-temporal stores (`stream`).
 
 use super::convert::{ConvertFn, converter};
 use super::flat::Shared;
@@ -15,9 +15,9 @@ use super::walk::for_runs;
 use crate::dtype::Scalar;
 use crate::layout::Dims;
 
-/// Elements that make a task worth a thread.
+/// Minimum elements per task.
 const GRAIN: usize = 1 << 17;
-/// Bytes of a run that are worth more than a tile.
+/// Length of a run, in bytes, from which runs are copied directly instead of tiles.
 const RUN: usize = 128;
 
 /// `out[i] = src[i]`, cast to the output's dtype.
@@ -41,7 +41,7 @@ pub unsafe fn copy(shape: &[usize], src: &Input, out: &Output) {
     let n = shape.iter().product();
     let large = step.is_none() && is_large(n * to);
     if space.is_contiguous() && !large {
-        // SAFETY: both are contiguous runs of as many elements.
+        // SAFETY: both are contiguous runs of equal length.
         return unsafe { run(n, ptr, from, out.ptr, to, step) };
     }
     if step.is_none() && space.run_bytes(to) >= RUN {
@@ -78,7 +78,7 @@ pub unsafe fn copy(shape: &[usize], src: &Input, out: &Output) {
     });
 }
 
-/// Moves the runs of neighbours that make up the space, past the cache if `large`; elements are `size` bytes.
+/// Copies the contiguous runs that make up the space, with non-temporal stores if `large`; elements are `size` bytes.
 ///
 /// SAFETY: every element of the space is in bounds; the operands do not overlap.
 unsafe fn runs(space: &Space, size: usize, src: *const u8, dst: *mut u8, large: bool) {
@@ -94,7 +94,7 @@ unsafe fn runs(space: &Space, size: usize, src: *const u8, dst: *mut u8, large: 
             }
         }
     };
-    // All places of a run of the source one after another: it is read once.
+    // All destinations of a source run consecutively, so that the source is read once.
     let mut order: Dims = (0..space.shape.len()).collect();
     let outer = order.len().saturating_sub(1);
     order[..outer].sort_by_key(|&d| space.strides[1][d] == 0);
@@ -121,7 +121,7 @@ unsafe fn run(n: usize, src: *const u8, from: usize, dst: *mut u8, to: usize, st
     });
 }
 
-/// Writes one value everywhere.
+/// Fills with one value.
 ///
 /// # Safety
 /// Every element that shape and strides reach is in bounds and aligned.

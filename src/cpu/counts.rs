@@ -1,22 +1,22 @@
-//! Poisson and binomial numbers, each from random words of its own: see Note [Random numbers].
+//! Poisson and binomial samples, each from its own random words: see Note [Random numbers].
 //!
-//! How many words a number takes depends on its parameters and on chance, so element `i` reads block `i` of as many
-//! rounds as it needs, 2^40 blocks apart. Small means are inverted term by term; large ones go by transformed rejection
-//! with squeeze, of which one uniform number in seven or so is thrown away.
-//! Sources: W. Hörmann, "The transformed rejection method for generating Poisson random variables" (1993), algorithm
-//! PTRS; the same, "The generation of binomial random variates" (1993), algorithms BINV and BTRS.
+//! The number of words per sample depends on its parameters and on chance, so element `i` reads block `i` of as many
+//! rounds as it needs, 2^40 blocks apart. Small means are sampled by inversion, term by term; large ones by transformed
+//! rejection with squeeze, which rejects about one uniform number in seven. Sources: W. Hörmann, "The transformed
+//! rejection method for generating Poisson random variables" (1993), algorithm PTRS; the same, "The generation of
+//! binomial random variates" (1993), algorithms BINV and BTRS.
 
 use super::flat::Shared;
 use super::incomplete::mass;
 use super::parallel::par_for;
 use super::philox::Philox;
 
-/// Means from here on are drawn by rejection.
+/// Means from here on are sampled by rejection.
 const LARGE: f64 = 10.0;
-/// Elements that make a task.
+/// Elements per task.
 const GRAIN: usize = 512;
 
-/// The uniform numbers of one element, two a round.
+/// The uniform numbers of one element, two per round.
 struct Stream {
     philox: Philox,
     index: u64,
@@ -24,7 +24,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// Two numbers of [0, 1).
+    /// Two numbers in [0, 1).
     fn pair(&mut self) -> [f64; 2] {
         let [a, b, c, d] = self.philox.block(self.index | self.round << 40);
         self.round += 1;
@@ -32,12 +32,12 @@ impl Stream {
     }
 }
 
-/// A Poisson number for each rate, none of which is negative.
+/// A Poisson sample for each rate; rates must not be negative.
 pub fn poisson(rates: &[f64], out: &mut [f64], philox: Philox) {
     each(out, philox, |i, s| poisson_one(rates[i], s))
 }
 
-/// How many of `counts[i]` trials succeed that each do with probability `chances[i]`.
+/// Number of successes in `counts[i]` trials with probability `chances[i]`.
 pub fn binomial(counts: &[f64], chances: &[f64], out: &mut [f64], philox: Philox) {
     each(out, philox, |i, s| binomial_one(counts[i], chances[i], s))
 }
@@ -53,8 +53,8 @@ fn each(out: &mut [f64], philox: Philox, one: impl Fn(usize, &mut Stream) -> f64
     });
 }
 
-/// The first k at which the sum of the masses exceeds `u`. The next mass is this one times `ratio(k)`; where it has
-/// vanished the sum has reached one, up to rounding.
+/// The first k at which the cumulative mass exceeds `u`. The next mass is this one times `ratio(k)`; once it underflows
+/// to zero the sum is one, up to rounding.
 fn invert(mut u: f64, mut mass: f64, ratio: impl Fn(f64) -> f64) -> f64 {
     let mut k = 0.0;
     while u >= mass && mass > 0.0 {
@@ -65,9 +65,9 @@ fn invert(mut u: f64, mut mass: f64, ratio: impl Fn(f64) -> f64) -> f64 {
     k
 }
 
-/// What a transformed rejection needs to know of a distribution.
+/// Parameters of transformed rejection for a distribution.
 struct Hat {
-    /// Half the width of the hat, its slope, and where it is centred.
+    /// Half the width of the hat, its slope, and its centre.
     b: f64,
     a: f64,
     centre: f64,
@@ -76,7 +76,7 @@ struct Hat {
 }
 
 impl Hat {
-    /// Draws until `fits(k, height)`: the candidate is possible, and its mass is at least so high.
+    /// Draws until `fits(k, height)`: the candidate is possible, and its mass is at least that high.
     fn draw(&self, s: &mut Stream, fits: impl Fn(f64, f64) -> bool) -> f64 {
         loop {
             let [u, v] = s.pair();
@@ -119,7 +119,7 @@ fn binomial_one(count: f64, chance: f64, s: &mut Stream) -> f64 {
     if chance > 0.5 { count - successes(count.floor(), 1.0 - chance, s) } else { successes(count.floor(), chance, s) }
 }
 
-/// Of `n` trials of chance `p`, at most one half.
+/// Successes in `n` trials with probability `p`, which is at most one half.
 fn successes(n: f64, p: f64, s: &mut Stream) -> f64 {
     let (q, mean) = (1.0 - p, n * p);
     if mean < LARGE {
@@ -129,7 +129,7 @@ fn successes(n: f64, p: f64, s: &mut Stream) -> f64 {
     let spread = (mean * q).sqrt();
     let b = 1.15 + 2.53 * spread;
     let hat = Hat { b, a: -0.0873 + 0.0248 * b + 0.01 * p, centre: mean + 0.5, accept: 0.92 - 4.2 / b };
-    // C(n, k) p^k q^(n-k) is a product of Poisson masses over the mass of n; the greatest is that of the mode.
+    // C(n, k) p^k q^(n-k) is a product of Poisson masses over the mass of n; the maximum is at the mode.
     let mass_of = |k: f64| mass(k, mean) * mass(n - k, n * q);
     let height = (2.83 + 5.1 / b) * spread * mass_of(((n + 1.0) * p).floor());
     hat.draw(s, |k, v| k <= n && v * height <= mass_of(k))
@@ -155,7 +155,7 @@ mod tests {
         assert!((t - third).abs() < 0.08 * sd.powi(3), "{what}: third moment {t}, not {third}");
         assert!(v.iter().all(|x| *x >= 0.0 && x.fract() == 0.0), "{what}: counts");
     }
-    /// The shares of each k against the masses: chi squared, which may be five deviations off.
+    /// Chi-squared test of the frequencies of each k against the masses, within five standard deviations.
     fn fit(v: &[f64], mass: impl Fn(f64) -> f64, what: &str) {
         let expected: Vec<f64> = (0..200).map(|k| mass(k as f64) * v.len() as f64).collect();
         let mut seen = [0.0; 200];

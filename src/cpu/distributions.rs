@@ -1,12 +1,12 @@
-//! What a block of random words becomes: the formulas of the distributions, without branches.
+//! Distributions as branch-free formulas on blocks of random words.
 //!
-//! `random.rs` states them; the shaders repeat them operation by operation, so multiply-adds are never fused.
+//! `random.rs` documents them; the shaders repeat them operation by operation, so multiply-adds are never fused.
 
 use super::math::{self, Float};
 use super::num::Plain;
 use crate::dtype::Element;
 
-/// What becomes of a block of four words: `N` elements.
+/// Turns a block of four words into `N` elements.
 pub trait Draw<const N: usize>: Copy + Sync {
     type Out: Element;
     fn draw(&self, words: [u32; 4]) -> [Self::Out; N];
@@ -61,7 +61,7 @@ pub struct Integer64 {
 fn top_24(w: u32) -> f32 {
     (w >> 8) as i32 as f32
 }
-/// The top 53 bits of two words, as an integer below 2^53, by way of the bits of a float: AVX2 has no 64-bit conversion.
+/// The top 53 bits of two words, as an integer below 2^53, through the bits of a float: AVX2 has no 64-bit conversion.
 #[inline(always)]
 fn top_53(low: u32, high: u32) -> f64 {
     let upper = f64::from_bits(0x4330_0000_0000_0000 | (high >> 11) as u64) - 4503599627370496.0;
@@ -72,7 +72,7 @@ fn top_53(low: u32, high: u32) -> f64 {
 pub const TINY_32: f32 = 1.0 / 16777216.0;
 pub const TINY_64: f64 = 1.0 / 9007199254740992.0;
 
-/// Two standard normal numbers of u1 in (0, 1] and u2 in [0, 1).
+/// Two standard normal numbers from u1 in (0, 1] and u2 in [0, 1).
 #[inline(always)]
 fn box_muller<B: Float>(u1: B, u2: B) -> (B, B) {
     let r = (B::of(-2.0) * math::ln_mild::<B, Plain>(u1)).sqrt();
@@ -113,7 +113,7 @@ impl Draw<2> for Normal64 {
     }
 }
 impl Exponential32 {
-    // A function by name: a closure this long would not be inlined, and so not compiled for AVX2.
+    // A named function: a closure this long would not be inlined, and so not compiled for AVX2.
     #[inline(always)]
     fn one(&self, w: u32) -> f32 {
         (0.0 - math::ln_mild::<f32, Plain>((top_24(w) + 1.0) * TINY_32)) / self.lambda
@@ -161,7 +161,7 @@ impl Draw<2> for Integer64 {
         })
     }
 }
-/// The high half of a 64-bit word, for sorting by.
+/// The high half of a 64-bit word, as a sort key.
 #[derive(Clone, Copy)]
 pub struct High;
 impl Draw<2> for High {

@@ -1,18 +1,18 @@
-//! A rule's loop on operands that lie in memory as the loop reads them: one after another, of its own dtype.
+//! A rule's loop on contiguous operands of the loop's own dtype.
 
 use super::loops::{Class, Entry, Loops};
 use super::parallel::par_for;
 use crate::dtype::DType;
 
-/// The most operands that a rule may have.
+/// Maximum number of operands of a rule.
 pub const MAX_INPUTS: usize = 8;
 pub type Pointers = [*const u8; MAX_INPUTS];
 pub const NO_POINTERS: Pointers = [std::ptr::null(); MAX_INPUTS];
 
-/// A pointer that tasks share; what they do with it is disjoint by construction.
+/// A pointer shared by tasks, whose accesses are disjoint by construction.
 #[derive(Clone, Copy)]
 pub(super) struct Shared<T>(pub T);
-// SAFETY: each task reads operands and writes its own part of the output only.
+// SAFETY: each task reads operands and writes only its own part of the output.
 unsafe impl<T> Send for Shared<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for Shared<T> {}
@@ -39,12 +39,12 @@ impl Loops {
 }
 
 impl Flat<'_> {
-    /// Whether it reads memory of a dtype as it is.
+    /// Whether it can read memory of this dtype directly.
     #[inline]
     pub fn reads(&self, dtype: DType) -> bool {
         self.class.dtype() == dtype
     }
-    /// The dtype that is written.
+    /// The dtype it writes.
     #[inline]
     pub fn result(&self) -> DType {
         self.entry.result

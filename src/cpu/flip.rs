@@ -1,7 +1,7 @@
-//! Copies that no stride can express: reversed dimensions, and the triangles of matrices.
+//! Copies that strides cannot express: reversed dimensions, and the triangles of matrices.
 //!
-//! Layouts have no negative strides, so a flip is a copy with its own walk: rows in parallel, each read from the
-//! mirrored place. A triangle copies part of each row and zeroes the rest.
+//! Layouts have no negative strides, so a flip is a copy with its own loop: rows in parallel, each read from its
+//! mirrored position. A triangle copies part of each row and zeroes the rest.
 
 use super::num::Fuse;
 use super::parallel::par_for;
@@ -10,7 +10,7 @@ use super::view::{View, ensure};
 use crate::error::Result;
 use crate::layout::Dims;
 
-/// Elements that make a task worth a thread.
+/// Minimum elements per task.
 const GRAIN: usize = 1 << 15;
 
 /// The elements of `input` in reverse order along `dims`; both operands are of one shape and dtype.
@@ -57,7 +57,7 @@ unsafe fn flipped<T: Copy>(input: View, dims: &[usize], out: View) {
 ///
 /// SAFETY: both rows are in bounds and do not overlap.
 unsafe fn move_row<T: Copy>(src: *const T, step_in: usize, dst: *mut T, step_out: usize, n: usize, mirrored: bool) {
-    // SAFETY: the caller's promise; only neighbours are seen as slices.
+    // SAFETY: the caller's promise; only contiguous elements are accessed as slices.
     unsafe {
         if step_in != 1 || step_out != 1 {
             return (0..n).for_each(|j| {
@@ -123,7 +123,7 @@ unsafe fn triangular<T: Copy + Default>(input: View, diagonal: i64, upper: bool,
             let edge = first_beyond.saturating_add(!upper as i64).clamp(0, n as i64) as usize;
             let (src, dst) = (input.at(from) as *const T, out.at(to) as *mut T);
             let (kept, cleared) = if upper { (edge..n, 0..edge) } else { (0..edge, edge..n) };
-            // In place what is kept stays as it is: rows that share places only ever clear them.
+            // In place, the kept elements stay as they are: rows that share memory only ever zero elements.
             let kept = if in_place { 0..0 } else { kept };
             // SAFETY: both ranges are within the row; rows are disjoint, or all write the same zeros.
             unsafe {

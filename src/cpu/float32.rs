@@ -1,6 +1,6 @@
-//! The constants, the polynomials and the bits of f32 for the formulas of `math.rs`.
+//! f32 constants, polynomials and bit manipulation for the formulas of `math.rs`.
 //!
-//! Coefficients are minimax fits of the tails that `Float` names, lowest power first.
+//! Coefficients are minimax fits of the tails named in `Float`, lowest power first.
 
 use super::math::{self, Float, horner};
 use super::num::Fuse;
@@ -41,7 +41,7 @@ impl Float for f32 {
     }
     #[inline(always)]
     fn subnormal(self, n: Self) -> (Self, bool) {
-        // Counted in units of the smallest subnormal: the sum rounds to a whole number, and its low bits are the result's.
+        // In units of the smallest subnormal: the sum rounds to an integer, whose low bits are the result's.
         const UNITS: f32 = 8388608.0;
         let n = if n > -125.0 { -125.0 } else { n };
         let count = self * (n + 149.0).pow2();
@@ -51,7 +51,7 @@ impl Float for f32 {
     fn split(self) -> (Self, Self) {
         const POWER: f32 = 8388608.0;
         const ROOT: u32 = 0x3f35_04f3;
-        // Biased so that it stays positive: the top bits of the distance to sqrt(1/2) count octaves.
+        // Biased to stay positive: the top bits of the distance to sqrt(1/2) count octaves.
         let distance = self.to_bits().wrapping_sub(ROOT).wrapping_add(127 << 23);
         let m = f32::from_bits((distance & ((1 << 23) - 1)).wrapping_add(ROOT));
         (m, f32::from_bits((distance >> 23) | POWER.to_bits()) - (POWER + 127.0))
@@ -107,7 +107,7 @@ impl Float for f32 {
     }
     #[inline(always)]
     fn erfc_large<F: Fuse>(a: Self) -> Self {
-        // exp of a fit of -ln(erfc) about 2.4; beyond 4 nothing is left of it beside 1.
+        // exp of a fit of -ln(erfc) about 2.4; beyond 4, erfc is negligible next to 1.
         let t = (if a > 4.0 { 4.0 } else { a }) - 2.4;
         math::exp_mild::<f32, F>(-horner::<_, F, _>(
             t,
@@ -126,8 +126,8 @@ impl Float for f32 {
     }
     #[inline(always)]
     fn normal<F: Fuse>(self) -> (Self, Self) {
-        // The tail below -a is exp(-a^2 / 2) times a smooth ratio; beyond 13.2 it is taken for zero (it is 1e-39).
-        // Two short polynomials side by side wait less for each other's results than one long one.
+        // The tail below -a is exp(-a^2 / 2) times a smooth ratio; beyond 13.2 it is treated as zero (it is 1e-39). Two
+        // short polynomials in parallel have less latency than one long one.
         const END: f32 = 13.2;
         let a = if self.abs() > END { END } else { self.abs() };
         let bell = math::exp_mild::<f32, F>(-0.5 * a * a);
@@ -141,7 +141,7 @@ impl Float for f32 {
     fn erfc<F: Fuse>(self) -> Self {
         <f64 as Float>::erfc::<F>(self as f64) as f32
     }
-    /// In f64, to 1e-10: f32's range has no overflow there, and the last conversion rounds once.
+    /// In f64, to 1e-10: no f32 input overflows there, and the final conversion rounds once.
     #[inline(always)]
     fn pow<F: Fuse>(self, e: Self) -> Self {
         let a = self.abs() as f64;
@@ -173,7 +173,7 @@ impl Float for f32 {
         let half = e * 0.5;
         let odd = whole && half.trunc() != half;
         let y = if odd { y.copysign(self) } else { y };
-        // A negative number has whole powers only (infinities count as even).
+        // Negative numbers have only integer powers (infinities count as even).
         let y = if self < 0.0 && !whole && self != f32::NEG_INFINITY { f32::NAN } else { y };
         // 1 to any power, -1 to an infinite one, anything to the power of 0.
         let one = self == 1.0 || e == 0.0 || (self == -1.0 && e.abs() == f32::INFINITY);

@@ -1,7 +1,7 @@
-//! The constants, the polynomials and the bits of f64 for the formulas of `math.rs`.
+//! f64 constants, polynomials and bit manipulation for the formulas of `math.rs`.
 //!
-//! Coefficients are minimax fits of the tails that `Float` names, lowest power first. `pow`, `hypot` and `rem` go to
-//! libm element by element: a correct f64 power needs a logarithm of 64 bits.
+//! Coefficients are minimax fits of the tails named in `Float`, lowest power first. `pow`, `hypot` and `rem` call libm
+//! element by element: a correct f64 power needs a logarithm with 64 bits.
 
 use super::math::{self, Float, horner};
 use super::num::Fuse;
@@ -42,7 +42,7 @@ impl Float for f64 {
     }
     #[inline(always)]
     fn subnormal(self, n: Self) -> (Self, bool) {
-        // Counted in units of the smallest subnormal: the sum rounds to a whole number, and its low bits are the result's.
+        // In units of the smallest subnormal: the sum rounds to an integer, whose low bits are the result's.
         const UNITS: f64 = 4503599627370496.0;
         let n = if n > -1021.0 { -1021.0 } else { n };
         let count = self * (n + 1074.0).pow2();
@@ -52,7 +52,7 @@ impl Float for f64 {
     fn split(self) -> (Self, Self) {
         const POWER: f64 = 4503599627370496.0;
         const ROOT: u64 = 0x3fe6_a09e_667f_3bcd;
-        // Biased so that it stays positive: the top bits of the distance to sqrt(1/2) count octaves.
+        // Biased to stay positive: the top bits of the distance to sqrt(1/2) count octaves.
         let distance = self.to_bits().wrapping_sub(ROOT).wrapping_add(1023 << 52);
         let m = f64::from_bits((distance & ((1 << 52) - 1)).wrapping_add(ROOT));
         (m, f64::from_bits((distance >> 52) | POWER.to_bits()) - (POWER + 1023.0))
@@ -73,7 +73,7 @@ impl Float for f64 {
         let a = self - n * PARTS.0;
         let b = n * PARTS.1;
         let r = a - b;
-        // What that difference lost.
+        // The rounding error of that difference.
         let lost = (a - r) - b;
         let q = z.to_bits().wrapping_add(shift as u64);
         (r + (lost - n * PARTS.2), q & 1 != 0, f64::from_bits((q & 2) << 62))
@@ -204,7 +204,7 @@ impl Float for f64 {
     #[inline(always)]
     fn erfc_large<F: Fuse>(a: Self) -> Self {
         let a = if a > 28.0 { 28.0 } else { a };
-        // a exp(a^2) erfc(a) is smooth in t; the square in two parts, the first exact.
+        // a exp(a^2) erfc(a) is smooth in t; the square is split in two parts, the first exact.
         let p = horner::<_, F, _>(
             (a - 4.0) / (a + 4.0),
             [

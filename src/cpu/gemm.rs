@@ -1,7 +1,7 @@
-//! Matrix products, batched, over any strides: the one door to the `gemm` crate.
+//! Matrix products, batched, over any strides; the only user of the `gemm` crate.
 //!
-//! Floats and complex numbers go to the crate, large real ones on AVX2 to `blocked.rs`; half types are widened to f32
-//! as whole operands, integers have a loop of their own. The split over threads is ours.
+//! Floats and complex numbers use the crate, large real ones on AVX2 `blocked.rs`; operands of half types are converted
+//! to f32 as a whole; integers have their own loop. The split over threads is ours.
 
 #[cfg(target_arch = "x86_64")]
 mod blocked;
@@ -18,14 +18,14 @@ use crate::layout::{Dims, Odometer, coalesce, contiguous_strides};
 use crate::reserve::filled;
 use ::gemm::Parallelism;
 
-/// Multiplications that are worth a task of their own.
+/// Minimum multiplications per task.
 const TASK: usize = 1 << 20;
-/// The shortest side of a panel, and of one whose sums are too long for one block of the crate.
+/// Minimum side of a panel; larger if `k > LONG`, where the crate splits the inner dimension.
 const SMALLEST: usize = 64;
 const SMALLEST_LONG: usize = 128;
-/// Up to here the crate takes a sum as one block, whatever the other sides.
+/// Up to this inner dimension the crate sums in one block, for any other sides.
 const LONG: usize = 512;
-/// Panels begin at multiples of this.
+/// Panels start at multiples of this.
 const UNIT: usize = 32;
 
 /// `out = beta * out + alpha * a @ b` for `[.., m, k] x [.., k, n] -> [.., m, n]`; the leading dimensions are equal
@@ -103,11 +103,11 @@ type Product<T> = unsafe fn([usize; 3], Matrix<T>, Matrix<T>, Matrix<T>, T, T) -
 
 /// An element type that has a matrix product.
 trait Multiply: Element {
-    /// The function for products of this size `[m, n, k]`, or for parts of them.
+    /// The function for products of this size `[m, n, k]`, or for panels of them.
     fn product(size: [usize; 3]) -> Product<Self>;
 }
 
-/// The types that the `gemm` crate knows.
+/// The types that the `gemm` crate supports.
 trait Blas: Element {
     /// A faster function for products of this size.
     fn faster(_size: [usize; 3]) -> Option<Product<Self>> {
@@ -133,7 +133,7 @@ impl<T: Blas> Multiply for T {
     }
 }
 
-/// By the `gemm` crate.
+/// A product by the `gemm` crate.
 unsafe fn library<T: Blas>(
     [m, n, k]: [usize; 3],
     a: Matrix<T>,
@@ -143,7 +143,7 @@ unsafe fn library<T: Blas>(
     beta: T,
 ) -> Result<()> {
     let s = |x: usize| x as isize;
-    // SAFETY: the caller vouches for the matrices. The crate's alpha scales the destination.
+    // SAFETY: the caller's promise. The crate's alpha scales the destination.
     unsafe {
         ::gemm::gemm(
             m,
@@ -170,7 +170,7 @@ unsafe fn library<T: Blas>(
     Ok(())
 }
 
-/// Integers that wrap around.
+/// Wrapping integers.
 trait Wrap: Element {
     fn fma(self, a: Self, b: Self) -> Self;
 }
@@ -254,7 +254,7 @@ struct Integers<T, const W: usize> {
     out: Matrix<T>,
     alpha: T,
     beta: T,
-    /// Room for `W` columns of `b`.
+    /// `W` packed columns of `b`.
     packed: Vec<[T; W]>,
 }
 impl<T: Wrap, const W: usize> Kernel for Integers<T, W> {
@@ -266,7 +266,7 @@ impl<T: Wrap, const W: usize> Kernel for Integers<T, W> {
         for j0 in (0..n).step_by(W) {
             let w = W.min(n - j0);
             for (p, row) in packed.iter_mut().enumerate() {
-                // SAFETY: all indices are inside the matrices, which the caller vouches for.
+                // SAFETY: all indices are inside the matrices, by the caller's promise.
                 (0..w).for_each(|j| row[j] = unsafe { *self.b.at(p, j0 + j) });
             }
             let mut i0 = 0;
@@ -310,7 +310,7 @@ unsafe fn batched<T: Multiply>(a: View, b: View, out: View, alpha: T, beta: T) -
     let (a_matrix, b_matrix, out_matrix) = (matrix(&a), matrix(&b), matrix(&out));
     let (mut shape, [mut sa, mut sb, mut so]) =
         coalesce(&out.shape[..lead], [&a.strides[..lead], &b.strides[..lead], &out.strides[..lead]]);
-    // A batch whose second factor is shared is one product with more rows.
+    // A batch that shares its second factor is one product with more rows.
     if let Some(&count) = shape.last() {
         let stacked = |s: &Dims, x: &Matrix<T>| s.last() == Some(&(m * x.rows));
         if sb.last() == Some(&0) && stacked(&sa, &a_matrix) && stacked(&so, &out_matrix) {
@@ -322,14 +322,14 @@ unsafe fn batched<T: Multiply>(a: View, b: View, out: View, alpha: T, beta: T) -
     }
     let batch: usize = shape.iter().product();
     let work = m * n * k.max(1);
-    // One panel per thread, of the longer side. The order in which an element is summed does not depend on the panel
-    // it is in, as long as panels are too large for the crate's special cases: so the bits are the same however
-    // many there are (`the_bits_do_not_depend_on_the_panels`).
+    // One panel per thread, along the longer side. The summation order of an element does not depend on its panel as
+    // long as panels are too large for the crate's special cases, so results are bitwise equal for any number of panels
+    // (`the_bits_do_not_depend_on_the_panels`).
     let side = m.max(n);
     let smallest = if k <= LONG { SMALLEST } else { SMALLEST_LONG };
     let most = if batch >= num_threads() { 1 } else { num_threads().min(side / smallest) };
     let panels = (work / TASK).clamp(1, most.max(1));
-    // The last panel takes what is left over: it is no smaller than the others.
+    // The last panel also takes the remainder: it is no smaller than the others.
     let edge = |i: usize| if i == panels { side } else { side / UNIT * i / panels * UNIT };
     let share = (Ptr(a_matrix.ptr), Ptr(b_matrix.ptr), Ptr(out_matrix.ptr));
     let product = T::product([m, n, k]);
@@ -358,7 +358,7 @@ unsafe fn batched<T: Multiply>(a: View, b: View, out: View, alpha: T, beta: T) -
     })
 }
 
-/// A half-precision operand as f32: the dimensions that are broadcast are kept once.
+/// A half-precision operand as f32; broadcast dimensions are stored once.
 struct Wide {
     data: Temp<f32>,
     strides: Dims,
@@ -385,7 +385,7 @@ impl Wide {
 }
 
 unsafe fn widened(a: View, b: View, out: View, alpha: f64, beta: f64) -> Result<()> {
-    // SAFETY: handed on to the caller.
+    // SAFETY: the caller's promise.
     unsafe {
         let (wide_a, wide_b, wide_out) = (Wide::new(a, true)?, Wide::new(b, true)?, Wide::new(out, beta != 0.0)?);
         batched(wide_a.view(&a), wide_b.view(&b), wide_out.view(&out), alpha as f32, beta as f32)?;

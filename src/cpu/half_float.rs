@@ -1,8 +1,8 @@
-//! f16 and bf16 to f32 and back, branch-free, so that whole loops of casts vectorise on every instruction set.
+//! f16 and bf16 to f32 and back, branch-free, so that loops of casts vectorise on every instruction set.
 //!
-//! To f32: the bits of the half, shifted into place, read as a float 2^112 too small; one multiplication repairs
-//! normal and subnormal numbers alike. From f32: rounding to nearest even, by an addition that makes the
-//! hardware round at the right bit for subnormal results, and in integers for normal ones.
+//! To f32: the bits of the half, shifted into place, read as a float 2^112 too small; one multiplication corrects
+//! normal and subnormal numbers alike. From f32: rounding to nearest even, for subnormal results by an addition that
+//! makes the hardware round at the right bit, for normal ones in integers.
 
 #[inline(always)]
 pub fn half_to_f32(h: u16) -> f32 {

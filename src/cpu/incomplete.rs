@@ -1,16 +1,16 @@
-//! The regularised incomplete gamma functions P and Q, in f64 and one element at a time.
+//! The regularised incomplete gamma functions P and Q, in f64, one element at a time.
 //!
-//! Of the two the smaller is computed and the other is the rest to one: P by its series below a, Q by its continued
-//! fraction above (DLMF 8.11.4, 8.9.2), for small x by the series of its difference from one. Of a large a both change
-//! within a narrow range: there Temme's uniform expansion (DLMF 8.12).
+//! The smaller of the two is computed and the other is its complement: P by its series below a, Q by its continued
+//! fraction above (DLMF 8.11.4, 8.9.2), for small x by the series of its difference from one. For large a both change
+//! within a narrow range, where Temme's uniform expansion is used (DLMF 8.12).
 
 use super::special::lgamma;
 use std::f64::consts::PI;
 
 const EULER_GAMMA: f64 = 0.577_215_664_901_532_9;
-/// From here on Temme's expansion; below it the series needs some `6 sqrt(a)` terms.
+/// From this a on, Temme's expansion is used; the series needs about `6 sqrt(a)` terms.
 const LARGE: f64 = 1e5;
-/// No sum below `LARGE` needs as many terms.
+/// Upper bound on the number of terms below `LARGE`.
 const TERMS: usize = 20_000;
 
 /// P(a, x).
@@ -34,7 +34,8 @@ pub fn upper(a: f64, x: f64) -> f64 {
     }
 }
 
-/// P where an argument is zero, infinite, far from the other or not allowed; NaN beside zero or infinity counts for nothing, as in PyTorch.
+/// P for an argument that is zero, infinite, far from the other or invalid; NaN next to zero or infinity is ignored, as
+/// in PyTorch.
 fn edge(a: f64, x: f64) -> Option<f64> {
     if a < 0.0 || x < 0.0 {
         Some(f64::NAN)
@@ -47,7 +48,7 @@ fn edge(a: f64, x: f64) -> Option<f64> {
     } else if x.is_infinite() {
         Some(1.0)
     } else if a > LARGE && !(a / 1e3..a * 1e3).contains(&x) {
-        // So far from the narrow range where P changes nothing is left of it, or of Q.
+        // So far from the narrow range where P changes that P, or Q, underflows.
         Some(if x.is_nan() { x } else { (x > a) as u8 as f64 })
     } else {
         (a.is_nan() || x.is_nan()).then_some(f64::NAN)
@@ -60,7 +61,7 @@ fn divergence(a: f64, x: f64) -> f64 {
     if !(-0.5..2.0).contains(&u) {
         return (x / a).ln() - u;
     }
-    // `log(1 + u) = 2 artanh(w)`, whose first term is joined to `u`.
+    // `log(1 + u) = 2 artanh(w)`; its first term is combined with `u`.
     let w = u / (2.0 + u);
     let (mut rest, mut power) = (0.0, w * w * w);
     for k in 1..30 {
@@ -70,11 +71,11 @@ fn divergence(a: f64, x: f64) -> f64 {
     2.0 * rest - w * u
 }
 
-/// `x^a exp(-x) / gamma(a + 1)`: of a whole number a the chance of it where x is expected. Of a large a the exponents
-/// nearly cancel: then by Stirling's formula.
+/// `x^a exp(-x) / gamma(a + 1)`: for integer a the Poisson mass at a with mean x. For large a the exponents nearly
+/// cancel, so Stirling's formula is used.
 pub fn mass(a: f64, x: f64) -> f64 {
     if a < 10.0 {
-        // In two halves, neither of which vanishes before the whole does.
+        // In two halves, neither of which underflows before the product does.
         let half = (-0.5 * x).exp();
         return x.powf(a).min(f64::MAX) * half * half / lgamma(a + 1.0).exp();
     }
@@ -113,7 +114,7 @@ fn fraction(a: f64, x: f64) -> f64 {
     mass(a, x) * a * h
 }
 
-/// Q of small numbers: what 1 - P would lose.
+/// Q for small arguments, without the cancellation of 1 - P.
 fn small(a: f64, x: f64) -> f64 {
     let (mut term, mut sum) = (1.0, 0.0);
     for k in 1..TERMS {
@@ -123,14 +124,14 @@ fn small(a: f64, x: f64) -> f64 {
             break;
         }
     }
-    // Of a small `a` the sum 1 + a would keep nothing: the first terms of the series are Euler's constant and zeta(2) / 2.
+    // For small `a`, 1 + a would lose digits: use the first terms of the series, with Euler's constant and zeta(2) / 2.
     let log_gamma = if a < 1e-6 { a * (a * (PI * PI / 12.0) - EULER_GAMMA) } else { lgamma(1.0 + a) };
     let exponent = a * x.ln() - log_gamma;
     -exponent.exp_m1() - exponent.exp() * a * sum
 }
 
-/// Q for `sign` 1, P for -1. What both its terms have in common, `exp(-a eta^2 / 2)`, is taken out of the complementary
-/// error function, so that the far tails lose nothing.
+/// Q for `sign` 1, P for -1. The common factor of both terms, `exp(-a eta^2 / 2)`, is taken out of the complementary
+/// error function, so that the far tails keep their accuracy.
 fn uniform(a: f64, x: f64, sign: f64) -> f64 {
     let half_square = -divergence(a, x);
     let (eta, shift) = ((2.0 * half_square).sqrt().copysign(x - a), (x - a) / a);

@@ -1,8 +1,8 @@
-//! The instruction set that kernels are chosen by, detected once.
+//! The instruction set for which kernels are selected, detected once.
 //!
-//! A loop is compiled several times (`loops.rs`): for what every machine of the architecture has, for AVX2 with
-//! FMA, and the heavy ones for AVX-512. On AArch64 the baseline has NEON already. `RUSTGRAD_ISA=baseline`,
-//! `avx2` or `avx512` lowers the choice, for tests and comparisons; it never raises it.
+//! A loop is compiled several times (`loops.rs`): for the architecture's baseline, for AVX2 with FMA, and, if
+//! compute-bound, for AVX-512. The baseline of AArch64 includes NEON. `RUSTGRAD_ISA=baseline`, `avx2` or `avx512`
+//! lowers the choice, for tests and comparisons; it never raises it.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -17,7 +17,7 @@ pub enum Isa {
 const UNKNOWN: u8 = 255;
 static CHOSEN: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// The instruction set that this process uses.
+/// The instruction set used by this process.
 #[inline]
 pub fn isa() -> Isa {
     match CHOSEN.load(Relaxed) {

@@ -1,7 +1,7 @@
-//! Parts side by side in every row of a result (`cat` and `stack` along an inner dimension), written in one visit.
+//! Interleaves parts in every row of a result (`cat` and `stack` along an inner dimension), in one pass.
 //!
-//! Part by part, a result of short runs would pass through the cache once for each part. Single elements of a few
-//! parts alternate (`stack` along the last dimension): loops that the compiler turns into shuffles of whole vectors.
+//! Written part by part, a result of short runs would pass through the cache once per part. Single elements of a few
+//! parts (`stack` along the last dimension) have loops that the compiler turns into vector shuffles.
 
 use super::parallel::par_for;
 use super::stream::{fence, is_large, move_past_cache};
@@ -9,9 +9,9 @@ use super::view::{Ptr, View, ensure};
 use crate::error::Result;
 use smallvec::SmallVec;
 
-/// Elements that make a task worth a thread.
+/// Minimum elements per task.
 const GRAIN: usize = 1 << 16;
-/// Bytes of a run that are worth a `memcpy`.
+/// Length of a run, in bytes, from which `memcpy` pays.
 const RUN: usize = 16;
 
 /// A contiguous part: where it lies, and its elements in each row.
@@ -74,7 +74,7 @@ unsafe fn runs(size: usize, rows: usize, parts: &[Part], out: *mut u8) {
 
 /// SAFETY: as `join`.
 unsafe fn alternate<T: Copy>(rows: usize, parts: &[Part], out: *mut T) -> bool {
-    // SAFETY: handed on to the caller.
+    // SAFETY: the caller's promise.
     unsafe {
         match parts.len() {
             2 => weave::<T, 2>(rows, parts, out),

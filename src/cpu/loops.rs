@@ -1,10 +1,10 @@
-//! From a rule to loops over contiguous memory: one per number class and instruction set.
+//! Loops of a rule over contiguous memory: one per number class and instruction set.
 //!
-//! `Loops` is what an elementwise op carries: `Loops::NONE.num::<2, Add>()`. It is built in a `const`, out of
-//! generic functions. Instruction sets: the baseline and AVX2 for every rule, AVX-512 for `real` rules alone, where
-//! arithmetic outweighs memory; more would cost compile time and wheel size for nothing.
-//! A loop works block by block through a small array, so that its output may be one of its inputs: writing straight
-//! over an input would send LLVM into scalar code.
+//! `Loops` is what an elementwise op carries: `Loops::NONE.num::<2, Add>()`. It is built in a `const`, out of generic
+//! functions. Instruction sets: the baseline and AVX2 for every rule, AVX-512 only for `real` rules, which are
+//! compute-bound; more would cost compile time and wheel size without gain. A loop works block by block through a small
+//! array, so that its output may be one of its inputs: writing directly over an input would prevent LLVM from
+//! vectorising.
 
 use super::isa::isa;
 use super::num::*;
@@ -12,7 +12,7 @@ use crate::dtype::{DType, Truth, c64, c128};
 use std::mem::MaybeUninit;
 use std::num::Wrapping;
 
-/// Runs a rule over `n` elements. The inputs are as many as the rule has operands.
+/// Runs a rule over `n` elements. There are as many inputs as the rule has operands.
 ///
 /// # Safety
 /// Inputs and output hold `n` aligned elements of the loop's types; the output is an input or overlaps none.
@@ -45,7 +45,7 @@ impl Class {
             Class::Bool => DType::Bool,
         }
     }
-    /// The class that computes in a dtype, by preference; the second where a rule lacks the first.
+    /// The classes that compute a dtype, by preference; the second is used if a rule lacks the first.
     const fn of(d: DType) -> (Class, Class) {
         match d {
             DType::F16 | DType::BF16 | DType::F32 => (Class::F32, Class::F32),
@@ -60,7 +60,7 @@ impl Class {
     }
 }
 
-/// The loops of one class: by instruction set, and the dtype that they write.
+/// The loops of one class by instruction set, and the dtype that they write.
 #[derive(Clone, Copy)]
 pub struct Entry {
     by_isa: [LoopFn; 3],
@@ -74,7 +74,7 @@ impl Entry {
     }
 }
 
-/// The loops of a rule, or of several rules that share an op: one class may follow a different rule.
+/// The loops of an op: usually of one rule, but classes may have different rules.
 #[derive(Clone, Copy)]
 pub struct Loops {
     entries: [Option<Entry>; 8],
@@ -84,7 +84,7 @@ pub struct Loops {
     pub grain: usize,
 }
 
-/// About 30 us of work: what a task costs to hand out, several times over.
+/// About 30 us of work: several times the cost of starting a task.
 const CHEAP: usize = 1 << 16;
 const HEAVY: usize = 1 << 14;
 
@@ -104,7 +104,7 @@ impl Loops {
         self.entries[class as usize] = None;
         self
     }
-    /// Overrides the number of elements that make a task.
+    /// Overrides the minimum number of elements per task.
     pub const fn grain(mut self, elements: usize) -> Loops {
         self.grain = elements;
         self
@@ -134,7 +134,7 @@ impl Loops {
             .with(Class::F64, heavy::<N, ViaReal<R>, F64, F64V>(DType::F64))
             .grain(HEAVY)
     }
-    /// Replaces the narrow integer loops too: they run this one in 64 bits.
+    /// Replaces the narrow integer loops too: those dtypes then use this loop in 64 bits.
     pub const fn int<const N: usize, R: MapInt<N>>(self) -> Loops {
         self.sign_blind(false)
             .without(Class::I32)
@@ -194,7 +194,7 @@ impl Loops {
     pub fn supports(&self, compute: DType) -> bool {
         self.select(compute).is_some()
     }
-    /// The dtype of the result of computing in `compute`: the same, bool, or the real type of a complex one.
+    /// The dtype of the result of computing in `compute`: the same, bool, or the component type of a complex one.
     pub fn result(&self, compute: DType) -> Option<DType> {
         let (class, entry) = self.select(compute)?;
         Some(match entry.result {
@@ -213,14 +213,14 @@ type I64 = Wrapping<i64>;
 type I32 = Wrapping<i32>;
 type U8 = Wrapping<u8>;
 
-/// What one element becomes: every kind of rule seen as one, so that there is one set of loops.
+/// The application of a rule of any kind to one element, so that there is one set of loops.
 trait Apply<const N: usize, T, U> {
     fn apply(x: [T; N]) -> U;
     const CHECKED: bool = false;
     fn ordinary(_x: [T; N]) -> bool {
         true
     }
-    /// For blocks with extraordinary elements.
+    /// For blocks with operands outside the fast path's range.
     fn exact(x: [T; N]) -> U {
         Self::apply(x)
     }
@@ -324,7 +324,7 @@ impl<const N: usize, R: TestComplex<N>> Apply<N, c128, bool> for ViaTestComplex<
     }
 }
 
-/// `T`, `U` on the baseline, `TV`, `UV` (floats that fuse) on AVX2 and above.
+/// `T`, `U` for the baseline, `TV`, `UV` (floats with fused multiply-add) for AVX2 and above.
 const fn light<const N: usize, A: Apply<N, T, U> + Apply<N, TV, UV>, T: Copy, U, TV: Copy, UV>(result: DType) -> Entry {
     let base: LoopFn = baseline::<N, A, T, U>;
     if !cfg!(target_arch = "x86_64") {
@@ -383,13 +383,13 @@ unsafe fn run<const N: usize, A: Apply<N, T, U>, T: Copy, U>(inputs: *const *con
     }
 }
 
-/// Element `i` of each input. Generic over what is read alone: with `map` and a closure each rule has a copy of its own.
+/// Element `i` of each input. Generic only over the loads: `map` with a closure would be instantiated for each rule.
 ///
 /// SAFETY: each input has more than `i` elements.
 #[inline(always)]
 unsafe fn load<const N: usize, T: Copy>(inputs: [*const T; N], i: usize) -> [T; N] {
     let mut x = MaybeUninit::<[T; N]>::uninit();
-    // SAFETY: the caller's promise; all `N` places of `x` are written.
+    // SAFETY: the caller's promise; all `N` entries of `x` are written.
     unsafe {
         let mut k = 0;
         while k < N {
@@ -400,7 +400,7 @@ unsafe fn load<const N: usize, T: Copy>(inputs: [*const T; N], i: usize) -> [T; 
     }
 }
 
-/// The array in between makes the output as good as distinct from the inputs, so that in-place loops vectorise too.
+/// The intermediate array makes the output effectively distinct from the inputs, so that in-place loops vectorise too.
 ///
 /// SAFETY: as `LoopFn`, from `start` on, with `n` at most `BLOCK`.
 #[inline(always)]

@@ -1,8 +1,9 @@
-//! Elementwise work: a rule's loop over operands of any dtype and strides.
+//! Elementwise execution: a rule's loop over operands of any dtype and strides.
 //!
-//! Contiguous operands of the loop's own dtype go straight to it. Everything else is worked off in tiles that stay in
-//! L1: operands are gathered, repeated or converted into buffers, the loop runs on contiguous memory, the result
-//! is converted and scattered out. So one loop per dtype serves all layouts, and mixed dtypes need no temporary tensor.
+//! Contiguous operands of the loop's own dtype are passed to it directly. Everything else is processed in tiles that
+//! stay in L1: operands are gathered, repeated or converted into buffers, the loop runs on contiguous memory, the
+//! result is converted and scattered. So one loop per dtype serves all layouts, and mixed dtypes need no temporary
+//! tensor.
 
 use super::convert::{ConvertFn, converter};
 use super::flat::{Flat, MAX_INPUTS, NO_POINTERS, Pointers, Shared};
@@ -15,14 +16,14 @@ use crate::with_dtype;
 use smallvec::SmallVec;
 use std::mem::MaybeUninit;
 
-/// An operand that is read. Strides are in elements, one per dimension of the output; zero where it is broadcast.
+/// An input operand. Strides are in elements, one per dimension of the output; zero along broadcast dimensions.
 #[derive(Clone, Copy)]
 pub enum Input<'a> {
     Strided { ptr: *const u8, dtype: DType, strides: &'a [usize] },
     Scalar(Scalar),
 }
 
-/// The memory that is written.
+/// The output operand.
 #[derive(Clone, Copy)]
 pub struct Output<'a> {
     pub ptr: *mut u8,
@@ -74,7 +75,7 @@ pub unsafe fn map(shape: &[usize], inputs: &[Input], out: &Output, compute: DTyp
     unsafe { call.general(shape, inputs, out) }
 }
 
-/// A number, or an element that is broadcast over the whole shape.
+/// A number, or an element broadcast over the whole shape.
 fn is_constant(shape: &[usize], x: &Input) -> bool {
     match x {
         Input::Scalar(_) => true,
@@ -82,7 +83,7 @@ fn is_constant(shape: &[usize], x: &Input) -> bool {
     }
 }
 
-/// Bytes up to which a repeated number lies on the stack.
+/// Up to this many bytes a repeated constant is stored on the stack.
 const SHORT: usize = 256;
 #[repr(C, align(64))]
 struct Short([u8; SHORT]);
@@ -95,7 +96,7 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Contiguous operands and constants, whose pointers are null: they are repeated, once per task.
+    /// Contiguous operands and constants, which have null pointers and are repeated, once per task.
     ///
     /// SAFETY: as `contiguous`.
     unsafe fn repeated(&self, pointers: &mut Pointers, inputs: &[Input], out: &Output) {
@@ -185,13 +186,13 @@ impl Call<'_> {
     }
 }
 
-/// How one input reaches the loop.
+/// How one input is fed to the loop.
 struct Feed {
     ptr: *const u8,
     size: usize,
-    /// Casts to the compute dtype, then to the loop's; either may be void.
+    /// Casts to the compute dtype, then to the loop's; either may be absent.
     steps: [Option<ConvertFn>; 2],
-    /// The one value of a number or a broadcast element, in the loop's dtype.
+    /// The value of a number or a broadcast element, in the loop's dtype.
     constant: Option<[u64; 2]>,
 }
 
@@ -203,11 +204,11 @@ struct Task {
     out: *mut u8,
     out_size: usize,
     steps: [Option<ConvertFn>; 2],
-    /// The loop may write the output itself.
+    /// The loop can write the output directly.
     direct: bool,
 }
 
-/// From what the loop writes to the output's dtype, by way of the compute dtype where that is narrower.
+/// From the loop's result dtype to the output's, through the compute dtype if that is narrower.
 fn out_steps(result: DType, compute: DType, own: DType, out: DType) -> [Option<ConvertFn>; 2] {
     let via = if result != own || compute == own { result } else { compute };
     if via == out || own.is_float() || own.is_complex() {
@@ -216,7 +217,7 @@ fn out_steps(result: DType, compute: DType, own: DType, out: DType) -> [Option<C
     [converter(result, via), converter(via, out)]
 }
 
-/// SAFETY: the operand has a first element, if it is not a number.
+/// SAFETY: the operand has a first element, unless it is a number.
 unsafe fn feed(x: &Input, repeat: bool, compute: DType, own: DType) -> Feed {
     // SAFETY: the caller's promise.
     let value = repeat.then(|| unsafe { constant(x, compute, own) });
@@ -231,7 +232,7 @@ unsafe fn feed(x: &Input, repeat: bool, compute: DType, own: DType) -> Feed {
 
 /// The first element of an operand, in the loop's dtype.
 ///
-/// SAFETY: the operand has a first element, if it is not a number.
+/// SAFETY: the operand has a first element, unless it is a number.
 unsafe fn constant(x: &Input, compute: DType, own: DType) -> [u64; 2] {
     let mut value = [[0u64; 2]; 3];
     let mut last = 0;
@@ -250,7 +251,7 @@ unsafe fn constant(x: &Input, compute: DType, own: DType) -> [u64; 2] {
     value[last]
 }
 
-/// A number in the range of an integer dtype; floats keep their full width, as in PyTorch.
+/// Wraps a number into the range of an integer dtype; floats keep their full width, as in PyTorch.
 fn narrow(s: Scalar, compute: DType) -> Scalar {
     if compute.is_int() || compute == DType::Bool {
         with_dtype!(compute, T => T::from_scalar(s).to_scalar())
@@ -267,7 +268,7 @@ pub(super) fn store(s: Scalar, dtype: DType, value: &mut [u64; 2]) {
 }
 
 impl Task {
-    /// SAFETY: the tiles are this caller's alone.
+    /// SAFETY: no other task runs these tiles.
     unsafe fn run(&self, tiles: std::ops::Range<usize>) {
         let mut scratch = Scratch::take();
         let mut pointers: Pointers = [std::ptr::null(); MAX_INPUTS];
@@ -288,12 +289,12 @@ impl Task {
         }
     }
 
-    /// `held` says which full tile of an operand its buffer holds: a row that is broadcast is gathered once.
+    /// `held` holds the index of the full tile in each operand's buffer: a broadcast row is gathered once.
     ///
     /// SAFETY: as `run`.
     unsafe fn tile(&self, tile: &Tile, pointers: &mut Pointers, held: &mut [usize; MAX_INPUTS], scratch: &mut Scratch) {
-        // SAFETY: blocks lie within the operands, buffers hold a tile of the widest dtype, and buffers, operands
-        // and output are distinct, but for an output that is an input too: then `direct` is unset.
+        // SAFETY: blocks lie within the operands; buffers hold a tile of the widest dtype; buffers, operands and output
+        // are distinct, except for an output that is also an input, for which `direct` is unset.
         unsafe {
             for (k, feed) in self.feeds.iter().enumerate().filter(|(_, f)| f.constant.is_none()) {
                 let (dims, whole) = tile.block(k + 1);

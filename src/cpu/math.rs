@@ -1,10 +1,10 @@
-//! The functions of analysis as branch-free formulas, the same for f32 and f64, so that loops of them vectorise.
+//! Elementary functions as branch-free formulas, the same for f32 and f64, so that loops of them vectorise.
 //!
-//! Reduction, polynomial, reconstruction: `float32.rs` and `float64.rs` bring the constants and the minimax
+//! Reduction, polynomial, reconstruction: `float32.rs` and `float64.rs` provide the constants and the minimax
 //! polynomials (fitted with a Remez exchange in 60 digits). Errors measured by the tests: f32 within 2 ulp, f64 within
-//! 3 (erfc 6), `F` decides whether a multiply-add rounds once. sin, cos and tan are good for |x| up to
-//! `TRIG_LIMIT`; rules say so (`MapReal::ordinary`), and blocks with larger arguments go to libm.
-//! Sources: Cody and Waite 1980 for the reductions, Higham 2002 for log1p, C99 annex F for the special values.
+//! 3 (erfc 6). `F` decides whether a multiply-add rounds once. sin, cos and tan are valid for |x| up to `TRIG_LIMIT`;
+//! rules declare that (`MapReal::ordinary`), and blocks with larger arguments use libm. Sources: Cody and Waite 1980
+//! for the reductions, Higham 2002 for log1p, C99 annex F for the special values.
 
 use super::num::Fuse;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -12,7 +12,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 /// Largest argument for which the fast sin, cos and tan are accurate.
 pub const TRIG_LIMIT: f64 = 1e6;
 
-/// What the formulas need of a float type.
+/// What the formulas require of a float type.
 pub trait Float:
     Copy
     + PartialOrd
@@ -36,7 +36,7 @@ pub trait Float:
     const LN2: (Self, Self);
     /// pi/2 in two parts.
     const HALF_PI: (Self, Self);
-    /// Below the first exp is zero; at the second it is infinite, by the first power of two that is.
+    /// Below the first, exp is zero; at the second, the first power of two that is infinite.
     const EXP_RANGE: (Self, Self);
     /// The smallest normal number.
     const SMALLEST: Self;
@@ -44,21 +44,21 @@ pub trait Float:
     const LAST_POWER: Self;
     /// From here on exp(-2x) does not change 1 + exp(-2x).
     const BIG: Self;
-    /// Its square still fits.
+    /// The largest number whose square does not overflow.
     const SQUARE_LIMIT: Self;
 
     fn of(x: f64) -> Self;
     fn to_f64(self) -> f64;
     fn fma(self, a: Self, b: Self) -> Self;
-    /// Two to the power of an integral `self`, within the exponents of normal numbers.
+    /// Two to the power of an integer-valued `self`, within the exponents of normal numbers.
     fn pow2(self) -> Self;
-    /// `self * 2^n` for `self` about 1, rounded once, and whether that is subnormal; where it is not it means nothing.
+    /// `self * 2^n` for `self` about 1, rounded once, and whether it is subnormal; if not, the value is meaningless.
     fn subnormal(self, n: Self) -> (Self, bool);
     /// `m` in [sqrt(1/2), sqrt 2) and `e` with `self = m * 2^e`, for positive normal numbers.
     fn split(self) -> (Self, Self);
-    /// The same for subnormal numbers too.
+    /// `split` for subnormal numbers too.
     fn split_any(self) -> (Self, Self);
-    /// `self - n pi/2`, whether `n + shift` is odd, and the sign (of zero) that its second bit stands for.
+    /// `self - n pi/2`, whether `n + shift` is odd, and a zero whose sign is given by its second bit.
     fn reduce<F: Fuse>(self, shift: u32) -> (Self, bool, Self);
     /// (exp r - 1 - r) / r^2 for |r| <= ln 2 / 2.
     fn exp_tail<F: Fuse>(r: Self) -> Self;
@@ -74,7 +74,7 @@ pub trait Float:
     fn asin_tail<F: Fuse>(z: Self) -> Self;
     /// erf x / x - 1 for z = x^2 <= 1.
     fn erf_tail<F: Fuse>(z: Self) -> Self;
-    /// erfc a for a of 0.95 and more; f32 gives it to the precision that erf needs.
+    /// erfc a for a of at least 0.95; in f32 only to the precision that erf needs.
     fn erfc_large<F: Fuse>(a: Self) -> Self;
     /// The normal distribution function and `exp(-x^2 / 2)`.
     fn normal<F: Fuse>(self) -> (Self, Self);
@@ -87,7 +87,7 @@ pub trait Float:
     fn sqrt(self) -> Self;
     fn copysign(self, s: Self) -> Self;
     fn is_sign_negative(self) -> bool;
-    /// `self` with the sign flipped where `s` has one.
+    /// `self`, negated if `s` has a sign bit.
     fn flip(self, s: Self) -> Self;
     fn floor(self) -> Self;
     fn ceil(self) -> Self;
@@ -103,7 +103,7 @@ pub fn fma<B: Float, F: Fuse>(a: B, b: B, c: B) -> B {
     if F::FUSED { a.fma(b, c) } else { a * b + c }
 }
 
-/// The polynomial with these coefficients, lowest first.
+/// The polynomial with these coefficients, lowest power first.
 #[inline(always)]
 pub fn horner<B: Float, F: Fuse, const N: usize>(x: B, c: [B; N]) -> B {
     let mut y = c[N - 1];
@@ -113,7 +113,7 @@ pub fn horner<B: Float, F: Fuse, const N: usize>(x: B, c: [B; N]) -> B {
         }
         return y;
     }
-    // Even and odd powers apart: two chains of half the latency.
+    // Even and odd powers separately: two chains of half the latency.
     let square = x * x;
     let mut z = c[N - 2];
     for i in (0..N - 2).rev() {
@@ -123,7 +123,7 @@ pub fn horner<B: Float, F: Fuse, const N: usize>(x: B, c: [B; N]) -> B {
     if N % 2 == 1 { fma::<B, F>(z, x, y) } else { fma::<B, F>(y, x, z) }
 }
 
-/// The smaller; NaN stays.
+/// The smaller; NaN propagates from x.
 #[inline(always)]
 fn at_most<B: Float>(x: B, limit: B) -> B {
     if x > limit { limit } else { x }
@@ -140,13 +140,13 @@ fn exp_parts<B: Float, F: Fuse>(x: B) -> (B, B) {
     let r = fma::<B, F>(-n, B::LN2.1, fma::<B, F>(-n, B::LN2.0, x));
     (n, fma::<B, F>(r * r, B::exp_tail::<F>(r), r))
 }
-/// `p 2^n` for p about 1 and n > -126 (-1022), up to n = 128 (1024), where the power itself would not fit.
+/// `p 2^n` for p about 1 and n > -126 (-1022), up to n = 128 (1024), where 2^n itself would overflow.
 #[inline(always)]
 fn scale_up<B: Float>(p: B, n: B) -> B {
     (p + p) * (n - B::ONE).pow2()
 }
-/// `p 2^n` for any n that exp can have. A product that is subnormal or vanishes may take the processor some 150 cycles,
-/// so such results are rounded as integers.
+/// `p 2^n` for any n that exp can produce. A product that is subnormal or underflows may cost some 150 cycles, so such
+/// results are rounded as integers.
 #[inline(always)]
 fn scale<B: Float, F: Fuse>(p: B, n: B) -> B {
     let (small, tiny) = p.subnormal(n);
@@ -154,7 +154,7 @@ fn scale<B: Float, F: Fuse>(p: B, n: B) -> B {
     let large = fma::<B, F>(p, n - most, p) * most.pow2();
     if tiny { small } else { large }
 }
-/// The same for n <= 0.
+/// As `scale`, for n <= 0.
 #[inline(always)]
 fn scale_down<B: Float>(p: B, n: B) -> B {
     let (small, tiny) = p.subnormal(n);
@@ -189,7 +189,7 @@ pub fn exp2<B: Float, F: Fuse>(x: B) -> B {
 #[inline(always)]
 pub fn expm1<B: Float, F: Fuse>(x: B) -> B {
     let (n, q) = exp_parts::<B, F>(at_most(at_least(x, B::BIG * B::of(-3.0)), B::EXP_RANGE.1));
-    // Half of it, so that the largest power of two fits; doubled at the end.
+    // Half of it, so that the largest power of two does not overflow; doubled at the end.
     let s = (n - B::ONE).pow2();
     let y = fma::<B, F>(s, q, s - B::HALF);
     (y + y).copysign(x)
@@ -217,7 +217,7 @@ pub fn tanh<B: Float, F: Fuse>(x: B) -> B {
 pub fn sigmoid<B: Float, F: Fuse>(x: B) -> B {
     let (n, q) = exp_parts::<B, F>(at_least(-x.abs(), B::EXP_RANGE.0));
     let e = scale_down(B::ONE + q, n);
-    // Subnormal numbers are not divided, which would take as long as to multiply them.
+    // Subnormal numbers are not divided, which would be as slow as multiplying them.
     let (below, far) = (x < B::ZERO, n < B::TWO - B::LAST_POWER);
     let y = (if below { at_least(e, B::SMALLEST) } else { B::ONE }) / (B::ONE + e);
     if below && far { e } else { y }
@@ -230,7 +230,7 @@ fn ln_parts<B: Float, F: Fuse>(f: B) -> (B, B) {
     let half_square = B::HALF * f * f;
     (half_square, s * (half_square + B::ln_tail::<F>(s * s)))
 }
-/// Puts the values at zero, below zero, at infinity and at NaN into a logarithm of x.
+/// Adds the special values of a logarithm of x: at zero, below zero, at infinity and at NaN.
 #[inline(always)]
 fn ln_special<B: Float>(x: B, y: B) -> B {
     let y = if x > B::ZERO { y } else { B::NAN };
@@ -272,14 +272,14 @@ pub fn log10<B: Float, F: Fuse>(x: B) -> B {
 #[inline(always)]
 pub fn log1p<B: Float, F: Fuse>(x: B) -> B {
     let u = B::ONE + x;
-    // What the sum lost, exactly.
+    // The exact rounding error of the sum.
     let lost = if x > B::ONE { B::ONE - (u - x) } else { x - (u - B::ONE) };
     let (m, e) = u.split();
     let f = (m - B::ONE) + lost * (-at_most(e, B::of(64.0))).pow2();
     let (a, b) = ln_parts::<B, F>(f);
     let y = fma::<B, F>(e, B::LN2.0, f - (a - fma::<B, F>(e, B::LN2.1, b)));
     let y = ln_special(u, y);
-    // Zero keeps its sign.
+    // Preserves the sign of zero.
     if x == B::ZERO { x } else { y }
 }
 #[inline(always)]
@@ -353,7 +353,7 @@ pub fn sin_cos_turn<B: Float, F: Fuse>(t: B) -> (B, B) {
     if upper { (-sin, -cos) } else { (sin, cos) }
 }
 
-/// The angle of (d, n) for n, d >= 0, or of (-d, n) where it is mirrored.
+/// The angle of (d, n) for n, d >= 0, or of (-d, n) if mirrored.
 #[inline(always)]
 fn angle<B: Float, F: Fuse>(n: B, d: B, mirrored: bool) -> B {
     let swap = n > d;
@@ -364,7 +364,7 @@ fn angle<B: Float, F: Fuse>(n: B, d: B, mirrored: bool) -> B {
     let z = t * t;
     let r = fma::<B, F>(t * z, B::atan_tail::<F>(z), t);
     let r = if upper { B::HALF * B::HALF_PI.0 + (r + B::HALF * B::HALF_PI.1) } else { r };
-    // Each case adds one constant: a second one would round twice.
+    // Each case adds one constant: a second addition would round twice.
     if swap {
         B::HALF_PI.0 - (if mirrored { -r } else { r } - B::HALF_PI.1)
     } else if mirrored {
@@ -380,7 +380,7 @@ pub fn atan<B: Float, F: Fuse>(x: B) -> B {
 #[inline(always)]
 pub fn atan2<B: Float, F: Fuse>(y: B, x: B) -> B {
     let (n, d) = (y.abs(), x.abs());
-    // 0/0 is 0/1, infinity over infinity 1/1, and sums of huge numbers must fit.
+    // 0/0 becomes 0/1, inf/inf becomes 1/1, and sums of huge numbers must not overflow.
     let larger = if n > d { n } else { d };
     let k = if larger > B::SQUARE_LIMIT { B::of(0.25) } else { B::ONE };
     let both = n == B::INFINITY && d == B::INFINITY;

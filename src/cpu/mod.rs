@@ -1,8 +1,8 @@
-//! The CPU: blocks of memory, threads, and kernels over raw memory described by dtype, shape and strides.
+//! The CPU: memory blocks, threads, and kernels over raw memory described by dtype, shape and strides.
 //!
-//! Elementwise work: a rule (`num`) becomes loops (`loops`), which `map` runs over strided operands a tile at a time
-//! (`tile`, `strided`, `convert`). Kernels here know no tensor; callers guarantee that memory is in bounds.
-//! Everything else takes `view::View`s: reductions, products, scans, indexing, sorting.
+//! Elementwise execution: a rule (`num`) becomes loops (`loops`), which `map` runs over strided operands one tile at a
+//! time (`tile`, `strided`, `convert`). Kernels do not depend on tensors; callers guarantee that memory is in bounds.
+//! All other kernels take `view::View`s: reductions, products, scans, indexing, sorting.
 
 pub mod argreduce;
 pub mod arith;

@@ -1,7 +1,7 @@
-//! Layer normalisation of rows: mean and variance in one visit, then scale and shift, while the row is in cache.
+//! Layer normalisation of rows: mean and variance, then scale and shift, while the row is in cache.
 //!
-//! Rows are read and written where they lie; only those that are strided or of another dtype than the computing type
-//! (f32 for the half types) pass through a buffer. The mean and the reciprocal standard deviation are kept for the gradient.
+//! Rows are read and written in place if possible; strided rows and rows of another dtype than the compute type (f32
+//! for the half types) go through a buffer. The mean and the reciprocal standard deviation are saved for the gradient.
 
 use super::arith::Float;
 use super::num::Fuse;
@@ -45,7 +45,7 @@ pub fn layer_norm(
     }
 }
 
-/// A vector in the computing type.
+/// A vector in the compute type.
 unsafe fn vector<T: Element>(v: View) -> Result<Vec<T>> {
     let (n, step) = v.dim(0);
     let mut out = filled(T::default(), n)?;
@@ -64,7 +64,7 @@ unsafe fn rows<T: Float>(
     rstd: View,
 ) -> Result<()> {
     let (count, cols) = (input.shape[0], input.shape[1]);
-    // SAFETY: handed on to the caller.
+    // SAFETY: the caller's promise.
     let (weight, bias) =
         unsafe { (weight.map(|v| vector::<T>(v)).transpose()?, bias.map(|v| vector::<T>(v)).transpose()?) };
     try_par_for(count, (1 << 13) / cols.max(1), |range| {
@@ -122,10 +122,10 @@ impl<T: Float> Kernel for Row<'_, T> {
     }
 }
 
-/// Elements that are summed in the computing type before their sum joins the others in f64.
+/// Elements summed in the compute type before their sum is added to the total in f64.
 const BLOCK: usize = 1 << 12;
 
-/// The mean, and the sum of the squares about it.
+/// The mean, and the sum of squared deviations from it.
 #[inline(always)]
 fn moments<T: Float, F: Fuse>(x: &[T]) -> (T, f64) {
     let sum = x.chunks(BLOCK).map(|block| {
@@ -140,7 +140,7 @@ fn moments<T: Float, F: Fuse>(x: &[T]) -> (T, f64) {
         sum += s.to_f64();
         squares += q.to_f64();
     }
-    // What the rounding of the mean adds to the squares; of infinities there is no sum.
+    // The correction of the squares for the rounding of the mean; not for infinities.
     let more = if squares.is_finite() { sum * (sum / x.len() as f64) } else { 0.0 };
     (mean, if more > squares { 0.0 } else { squares - more })
 }

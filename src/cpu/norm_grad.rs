@@ -1,7 +1,7 @@
-//! The gradients of layer normalisation: of the input row by row, of weight and bias summed over the rows.
+//! Gradients of layer normalisation: of the input row by row, of weight and bias summed over the rows.
 //!
-//! With `h = (x - mean) rstd` and `w` the weight: `dx = rstd (g w - mean(g w) - h mean(g w h))`, `dw = sum(g h)`,
-//! `db = sum(g)`. Rows are summed in blocks whose number depends on the sizes alone, then block by block.
+//! With `h = (x - mean) rstd` and `w` the weight: `dx = rstd (g w - mean(g w) - h mean(g w h))`, `dw = sum(g h)`, `db =
+//! sum(g)`. Rows are summed in blocks whose number depends only on the sizes, then block by block.
 
 use super::arith::Float;
 use super::num::Fuse;
@@ -12,10 +12,10 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::reserve::filled;
 
-/// Most blocks of rows that sum weight gradients of their own, and the least rows of one.
+/// Maximum number of blocks of rows with separate weight gradients, and minimum rows per block.
 const BLOCKS: usize = 32;
 const ROWS: usize = 16;
-/// Elements of a row that are summed in the computing type before their sum joins the others in f64.
+/// Elements of a row summed in the compute type before their sum is added to the total in f64.
 const BLOCK: usize = 1 << 12;
 
 /// The operands: `grad`, `input` and `dx` are `[rows, cols]`, `mean` and `rstd` `[rows]`, the rest `[cols]`.
@@ -63,7 +63,7 @@ unsafe fn rows<T: Float>(o: &Operands) -> Result<()> {
     try_par_for(blocks, (1 << 13) / (cols * count.div_ceil(blocks)).max(1), |range| {
         let (mut g, mut x) = (filled(T::ZERO, cols)?, filled(T::ZERO, cols)?);
         for block in range {
-            // SAFETY: each block has sums of its own.
+            // SAFETY: each block has separate sums.
             let sums = unsafe { std::slice::from_raw_parts_mut(slots.at(block * 2 * cols), 2 * cols) };
             let (dw, db) = sums.split_at_mut(cols);
             for i in count * block / blocks..count * (block + 1) / blocks {

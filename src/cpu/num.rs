@@ -1,16 +1,16 @@
-//! Number classes: what a rule is generic over, and the kinds of rules.
+//! Number classes, over which rules are generic, and the kinds of rules.
 //!
-//! A rule is a zero-sized type that says what happens to one element, for every number of a class: `Num`
-//! (complex too), `Ordered` (a total-enough order), `Real` (the functions of analysis). The loops of `loops.rs`
-//! run it over `Fp<f32>`, `Fp<f64>` (floats that know whether to fuse multiply-adds), `Wrapping` integers
-//! and `c128`; every other dtype is converted to one of those a chunk at a time.
+//! A rule is a zero-sized type that computes one element, for every number of a class: `Num` (complex too), `Ordered`
+//! (comparable), `Real` (elementary functions). The loops of `loops.rs` run it over `Fp<f32>`, `Fp<f64>` (floats whose
+//! type selects fused multiply-adds), `Wrapping` integers and `c128`; every other dtype is converted to one of those a
+//! chunk at a time.
 
 use crate::dtype::{c64, c128};
 use std::marker::PhantomData;
 use std::num::Wrapping;
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
-/// Arithmetic that every class has; integers wrap around.
+/// Arithmetic of every class; integers wrap.
 pub trait Num:
     Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Neg<Output = Self> + PartialEq + 'static
 {
@@ -28,7 +28,7 @@ pub trait Num:
     fn truth(self) -> bool {
         self != Self::zero()
     }
-    /// `self * a + b`, rounded once where the instruction set does that for free.
+    /// `self * a + b`, rounded once if the instruction set has a fused multiply-add.
     #[inline(always)]
     fn mul_add(self, a: Self, b: Self) -> Self {
         self * a + b
@@ -60,12 +60,12 @@ pub trait Ordered: Num + PartialOrd {
     fn minimum(self, o: Self) -> Self {
         if self <= o || self.is_nan() { self } else { o }
     }
-    /// The larger; the other one where one is NaN.
+    /// The larger; if one is NaN, the other.
     #[inline(always)]
     fn fmax(self, o: Self) -> Self {
         if self >= o || o.is_nan() { self } else { o }
     }
-    /// The smaller; the other one where one is NaN.
+    /// The smaller; if one is NaN, the other.
     #[inline(always)]
     fn fmin(self, o: Self) -> Self {
         if self <= o || o.is_nan() { self } else { o }
@@ -83,9 +83,9 @@ pub trait Ordered: Num + PartialOrd {
     }
 }
 
-/// Real numbers: f32 and f64. Errors are given in `math.rs`; infinities, NaN and -0 follow C99.
+/// Real numbers: f32 and f64. Error bounds are given in `math.rs`; infinities, NaN and -0 follow C99.
 pub trait Real: Ordered + Div<Output = Self> {
-    /// The same number with sin, cos and tan from libm, for arguments of any size.
+    /// The same number with sin, cos and tan from libm, for arguments of any magnitude.
     type Exact: Real;
     fn exact(self) -> Self::Exact;
     fn inexact(x: Self::Exact) -> Self;
@@ -123,7 +123,7 @@ pub trait Real: Ordered + Div<Output = Self> {
     fn fmod(self, o: Self) -> Self;
     fn erf(self) -> Self;
     fn erfc(self) -> Self;
-    /// The normal distribution function and `exp(-x^2 / 2)`; f64 gives the former to an absolute error.
+    /// The normal distribution function and `exp(-x^2 / 2)`; in f64 the former has a bounded absolute error.
     fn normal(self) -> (Self, Self);
     fn lgamma(self) -> Self;
     fn digamma(self) -> Self;
@@ -146,7 +146,7 @@ pub trait Real: Ordered + Div<Output = Self> {
     }
 }
 
-/// Integers as bits: what bitwise rules are generic over.
+/// Integers as bits, for bitwise rules.
 pub trait Bits: Copy + 'static {
     fn and(self, o: Self) -> Self;
     fn or(self, o: Self) -> Self;
@@ -165,17 +165,17 @@ pub trait MapOrdered<const N: usize> {
 /// tanh, div, atan2.
 pub trait MapReal<const N: usize> {
     fn eval<T: Real>(x: [T; N]) -> T;
-    /// Whether `ordinary` is to be asked at all.
+    /// Whether `ordinary` is to be called at all.
     const CHECKED: bool = false;
-    /// Arguments of sin, cos and tan are within `math::TRIG_LIMIT`. Blocks where they are not are computed by libm.
+    /// Whether arguments of sin, cos and tan are within `math::TRIG_LIMIT`. Blocks with others use libm.
     fn ordinary<T: Real>(_x: [T; N]) -> bool {
         true
     }
 }
-/// Shifts, integer division: every integer dtype runs this in 64 bits. Use wrapping operations.
+/// Shifts, integer division: every integer dtype computes this in 64 bits. Use wrapping operations.
 pub trait MapInt<const N: usize> {
     fn eval(x: [i64; N]) -> i64;
-    /// Tells the operands that may go to `quick`, which vectors compute; blocks with others run `eval`.
+    /// Whether operands may take the vectorised `quick`; blocks with others run `eval`.
     const ORDINARY: Option<fn([i64; N]) -> bool> = None;
     fn quick(x: [i64; N]) -> i64 {
         Self::eval(x)
@@ -185,10 +185,10 @@ pub trait MapInt<const N: usize> {
 pub trait MapBits<const N: usize> {
     fn eval<T: Bits>(x: [T; N]) -> T;
 }
-/// Both complex dtypes run this in complex128.
+/// Both complex dtypes compute this in complex128.
 pub trait MapComplex<const N: usize> {
     fn eval(x: [c128; N]) -> c128;
-    /// Tells the operands that may go to `quick`, which vectors compute; blocks with others run `eval`.
+    /// Whether operands may take the vectorised `quick`; blocks with others run `eval`.
     const ORDINARY: Option<fn([c128; N]) -> bool> = None;
     #[inline(always)]
     fn quick(x: [c128; N]) -> c128 {
@@ -203,19 +203,19 @@ pub trait TestNum<const N: usize> {
 pub trait TestOrdered<const N: usize> {
     fn eval<T: Ordered>(x: [T; N]) -> bool;
 }
-/// Tests of complex numbers alone.
+/// Tests of complex numbers only.
 pub trait TestComplex<const N: usize> {
     fn eval(x: [c128; N]) -> bool;
 }
-/// abs, angle, real, imag of complex numbers: the result is of the real dtype.
+/// abs, angle, real, imag of complex numbers: the result has the component dtype.
 pub trait RealOfComplex<const N: usize> {
     fn eval(x: [c128; N]) -> f64;
 }
 
-/// Whether `mul_add` is one instruction: decided by the loop's instruction set, a type so that it costs nothing.
+/// Whether `mul_add` is one instruction: a type determined by the loop's instruction set, so that it costs nothing.
 pub trait Fuse: Copy + 'static {
     const FUSED: bool;
-    /// sin, cos and tan go to libm.
+    /// sin, cos and tan use libm.
     const EXACT: bool = false;
 }
 /// Multiply, round, add, round.
@@ -224,7 +224,7 @@ pub struct Plain;
 /// One rounding; only in loops compiled for an instruction set that has it.
 #[derive(Clone, Copy)]
 pub struct Fused;
-/// `Plain`, with arguments of any size.
+/// `Plain`, with arguments of any magnitude.
 #[derive(Clone, Copy)]
 pub struct Exact;
 impl Fuse for Exact {
@@ -238,7 +238,7 @@ impl Fuse for Fused {
     const FUSED: bool = true;
 }
 
-/// A float with the way its loop multiplies and adds; the same bits in memory as `B`.
+/// A float with its loop's way to multiply-add; in memory the same as `B`.
 #[repr(transparent)]
 pub struct Fp<B, F>(pub B, PhantomData<F>);
 
@@ -266,7 +266,7 @@ impl<B: PartialOrd, F> PartialOrd for Fp<B, F> {
     fn partial_cmp(&self, o: &Self) -> Option<std::cmp::Ordering> {
         self.0.partial_cmp(&o.0)
     }
-    // The single comparisons compile to one instruction; through `partial_cmp` they would not.
+    // Direct comparisons compile to one instruction each; `partial_cmp` does not.
     #[inline(always)]
     fn lt(&self, o: &Self) -> bool {
         self.0 < o.0

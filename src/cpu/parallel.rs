@@ -1,9 +1,9 @@
-//! One way to run in parallel: `par_for(n, grain, f)` over a private pool of threads.
+//! Parallel execution: `par_for(n, grain, f)` over our own thread pool.
 //!
-//! The caller works too, and helpers take ranges from a shared counter; the caller never waits for a helper
-//! that has not started yet, so a busy machine costs nothing but the lost help. A helper without work looks out for
-//! the next job a while before it sleeps, because waking it costs a short op its gain. Ranges depend on `n`, `grain`
-//! and the thread count: a reduction must split by size itself. After a `fork` the child builds a new pool.
+//! The caller works too, and helpers take ranges from a shared counter. The caller never waits for a helper that has
+//! not started yet, so on a busy machine only the help is lost. An idle helper polls for the next job for a while
+//! before it sleeps, since waking it costs a short op its gain. Ranges depend on `n`, `grain` and the thread count: a
+//! reduction must split by size itself. After a `fork` the child creates a new pool.
 
 use crate::error::Result;
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, spin_loop, yield_now};
@@ -14,11 +14,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{self, Arc};
 use std::time::{Duration, Instant};
 
-/// Ranges per thread: enough to even out threads of unequal speed.
+/// Ranges per thread: enough to balance threads of unequal speed.
 const RANGES_PER_THREAD: usize = 4;
-/// Set in `Job::state` once the caller lets no more helpers in.
+/// Set in `Job::state` once no more helpers may join.
 const CLOSED: usize = 1 << (usize::BITS - 1);
-/// Rounds of spinning before a waiting caller gives its core away.
+/// Spins before a waiting caller yields its core.
 const SPINS: usize = 20_000;
 /// How long a helper looks out for work before it sleeps: longer than what lies between the ops of a program.
 const AWAKE: Duration = if cfg!(all(test, loom)) { Duration::ZERO } else { Duration::from_micros(100) };
@@ -27,7 +27,7 @@ static THREADS: sync::atomic::AtomicUsize = sync::atomic::AtomicUsize::new(0);
 static POOL: sync::Mutex<Option<Pool>> = sync::Mutex::new(None);
 
 thread_local! {
-    /// Inside a range of some `par_for`: inner ones run on the spot.
+    /// Inside a range of some `par_for`: nested calls run serially.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -42,7 +42,7 @@ struct Board {
     jobs: Mutex<Vec<Arc<Job>>>,
     /// Changes with every job that is posted.
     posted: AtomicUsize,
-    /// Helpers that sleep; changes under the lock.
+    /// Number of sleeping helpers; changes under the lock.
     asleep: AtomicUsize,
     wake: Condvar,
 }
@@ -66,7 +66,7 @@ impl Board {
     fn withdraw(&self, job: &Arc<Job>) {
         self.jobs().retain(|j| !Arc::ptr_eq(j, job));
     }
-    /// The life of a helper.
+    /// The main loop of a helper.
     fn serve(&self) -> ! {
         loop {
             if let Some(job) = self.look() {
@@ -103,13 +103,13 @@ impl Board {
     }
 }
 
-/// The threads that `par_for` uses: `RUSTGRAD_NUM_THREADS`, or what the machine lends this process.
+/// The number of threads of `par_for`: `RUSTGRAD_NUM_THREADS`, or what the system makes available to this process.
 pub fn num_threads() -> usize {
     match THREADS.load(Ordering::Relaxed) {
         0 => {
             let asked = std::env::var("RUSTGRAD_NUM_THREADS").ok().and_then(|s| s.trim().parse().ok());
             let n = asked.filter(|&n| n > 0).unwrap_or_else(|| {
-                std::thread::available_parallelism().map_or(1, |n| n.get()) // one thread where nothing is known
+                std::thread::available_parallelism().map_or(1, |n| n.get()) // one thread if unknown
             });
             set_num_threads(n);
             n
@@ -122,8 +122,8 @@ pub fn set_num_threads(n: usize) {
     THREADS.store(n.clamp(1, 1024), Ordering::Relaxed);
 }
 
-/// Calls `f` on disjoint ranges that cover `0..n`, each of at least `grain` (but the last), on several threads
-/// where `n` exceeds `grain`. A panic in `f` reaches the caller after all ranges in progress have ended.
+/// Calls `f` on disjoint ranges that cover `0..n`, each of at least `grain` elements (except the last), on several
+/// threads if `n` exceeds `grain`. A panic in `f` propagates to the caller after all running ranges have ended.
 #[inline]
 pub fn par_for(n: usize, grain: usize, f: impl Fn(Range<usize>) + Sync) {
     if n <= grain {
@@ -135,7 +135,7 @@ pub fn par_for(n: usize, grain: usize, f: impl Fn(Range<usize>) + Sync) {
     spread(n, grain, &f);
 }
 
-/// The same where `f` may fail: one of the errors, after all ranges have ended.
+/// `par_for` with a fallible `f`: returns one of the errors, after all ranges have ended.
 pub fn try_par_for(n: usize, grain: usize, f: impl Fn(Range<usize>) -> Result<()> + Sync) -> Result<()> {
     let failed = Mutex::new(None);
     par_for(n, grain, |range| {
@@ -187,10 +187,10 @@ struct Job {
     f: &'static (dyn Fn(Range<usize>) + Sync),
     n: usize,
     ranges: usize,
-    /// The most helpers that may be at work.
+    /// Maximum number of helpers.
     helpers: usize,
     next: AtomicUsize,
-    /// The number of helpers at work, and `CLOSED`.
+    /// The number of active helpers, and `CLOSED`.
     state: AtomicUsize,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
@@ -213,7 +213,7 @@ impl Job {
         self.state.load(Ordering::Relaxed) < self.helpers && self.next.load(Ordering::Relaxed) < self.ranges
     }
     fn help(&self) {
-        let room = |s: usize| (s < self.helpers).then_some(s + 1); // `CLOSED` is more than any number of helpers
+        let room = |s: usize| (s < self.helpers).then_some(s + 1); // `CLOSED` exceeds any number of helpers
         let entered = self.state.fetch_update(Ordering::Acquire, Ordering::Relaxed, room);
         if entered.is_err() {
             return;
@@ -233,7 +233,7 @@ impl Drop for Reset {
     }
 }
 
-/// Closes the job and waits for the helpers inside, also when the caller's own range panicked.
+/// Closes the job and waits for active helpers, even if the caller's own range panicked.
 struct Guard<'a> {
     job: &'a Arc<Job>,
     board: &'a Board,
@@ -258,9 +258,9 @@ impl Drop for Guard<'_> {
     }
 }
 
-/// The board of a pool with `size` helpers or more; `None` where it cannot be had, then the caller works alone.
+/// The board of a pool with at least `size` helpers; `None` if there is none, then the caller works alone.
 fn board(size: usize) -> Option<Arc<Board>> {
-    // Another thread may have held the lock when this process was forked off: never wait for it for good.
+    // Another thread may have held the lock when this process was forked: never wait forever.
     let mut slot = (0..1000).find_map(|_| {
         let got = POOL.try_lock().ok();
         if got.is_none() {
@@ -270,7 +270,7 @@ fn board(size: usize) -> Option<Arc<Board>> {
     })?;
     let process = std::process::id();
     if slot.as_ref().is_some_and(|p| p.process != process) {
-        // The threads of the parent do not exist here, and its locks may be held for good.
+        // The parent's threads do not exist here, and its locks may be held forever.
         std::mem::forget(slot.take());
     }
     let pool = slot.get_or_insert_with(|| Pool { process, size: 0, board: Arc::new(Board::new()) });
@@ -376,7 +376,7 @@ mod tests {
     #[test]
     fn a_forked_child_does_not_hang() {
         covers(1000, 1);
-        // SAFETY: the child runs `par_for` alone and leaves by `_exit`.
+        // SAFETY: the child only runs `par_for` and leaves by `_exit`.
         unsafe {
             let child = libc::fork();
             if child == 0 {

@@ -1,11 +1,12 @@
-//! Philox4x32-10: random words by counter, so that any element can be drawn anywhere, in any order.
+//! Philox4x32-10: counter-based random words, so that any element can be drawn anywhere, in any order.
 //!
 //! Note [Random numbers]: block `b` of a draw is Philox4x32-10 of the counter (b low, b high, offset low, offset high)
-//! under the key (seed low, seed high); it has four words. A generator holds a seed and an offset; each call that
-//! draws takes the present offset and leaves the next. An element that needs 32 bits takes word `i % 4` of block
-//! `i / 4`; one that needs 64 takes words `2 (i % 2)` (low) and `2 (i % 2) + 1` (high) of block `i / 2`. `random.rs`
-//! says what becomes of the bits. One that needs more (`counts.rs`) takes whole blocks: `i`, `i + 2^40` and so on. The shaders repeat both, so values do not depend on device or thread count.
-//! Source: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+//! under the key (seed low, seed high); it has four words. A generator holds a seed and an offset; each call that draws
+//! uses the current offset and advances it. An element that needs 32 bits takes word `i % 4` of block `i / 4`; one that
+//! needs 64 takes words `2 (i % 2)` (low) and `2 (i % 2) + 1` (high) of block `i / 2`. `random.rs` defines the
+//! distributions. An element that needs more (`counts.rs`) takes whole blocks: `i`, `i + 2^40` and so on. The shaders
+//! repeat both, so values do not depend on device or thread count. Source: Salmon, Moraes, Dror and Shaw, "Parallel
+//! random numbers: as easy as 1, 2, 3", SC 2011.
 
 /// The key of a draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub struct Philox {
     pub offset: u64,
 }
 
-/// Blocks that are generated at a time.
+/// Blocks generated at a time.
 pub const LANES: usize = 256;
 /// The four words of each of `LANES` blocks, word by word.
 pub type Words = [[u32; LANES]; 4];

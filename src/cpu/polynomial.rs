@@ -1,11 +1,11 @@
-//! Orthogonal polynomials by their recurrences, in f64 and one element at a time. The degree is cut to a whole number;
-//! below zero, and at infinity, the polynomial is zero, as in PyTorch.
+//! Orthogonal polynomials by their recurrences, in f64, one element at a time. The degree is truncated to an integer;
+//! for negative and infinite degrees the polynomial is zero, as in PyTorch.
 
-/// The degree up to which a recurrence runs: that many steps take some ten milliseconds.
+/// Maximum degree of a recurrence: that many steps take some ten milliseconds.
 const LIMIT: f64 = 16777216.0;
 
-/// The polynomial of degree `n`, where 1 and `first` are those of degrees 0 and 1 and `next` makes that of k + 1 out of
-/// k, the one of k and the one of k - 1.
+/// The polynomial of degree `n`: degrees 0 and 1 are 1 and `first`, and `next` computes degree k + 1 from k and the
+/// polynomials of degrees k and k - 1.
 fn recur(n: f64, first: f64, next: impl Fn(f64, f64, f64) -> f64) -> f64 {
     let n = n.trunc();
     if n < 1.0 || !n.is_finite() {
@@ -22,7 +22,7 @@ fn recur(n: f64, first: f64, next: impl Fn(f64, f64, f64) -> f64) -> f64 {
     p
 }
 
-/// Chebyshev's of all four kinds: they differ in that of degree one.
+/// Chebyshev polynomials of all four kinds, which differ in degree one.
 fn chebyshev(x: f64, n: f64, first: f64) -> f64 {
     recur(n, first, |_, p, before| 2.0 * x * p - before)
 }
@@ -38,7 +38,7 @@ pub fn chebyshev_v(x: f64, n: f64) -> f64 {
 pub fn chebyshev_w(x: f64, n: f64) -> f64 {
     chebyshev(x, n, 2.0 * x + 1.0)
 }
-/// The shifted ones have [0, 1] for [-1, 1].
+/// The shifted polynomials are defined on [0, 1] instead of [-1, 1].
 pub fn shifted_t(x: f64, n: f64) -> f64 {
     chebyshev_t(2.0 * x - 1.0, n)
 }

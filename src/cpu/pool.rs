@@ -1,9 +1,9 @@
-//! Where blocks of host memory come from and return to.
+//! The pool of host memory blocks.
 //!
-//! Small blocks (up to 32 KiB) are the heap's, a few nanoseconds away. Larger ones lie in
-//! one shared cache, found by best fit within a quarter; from 2 MiB on they are mapped directly, on huge pages.
-//! The cache is what makes large out-of-place operations fast: a fresh mapping costs a page fault per page,
-//! several times the arithmetic. It holds at most an eighth of the machine's memory.
+//! Small blocks (up to 32 KiB) come from the heap, within a few nanoseconds. Larger ones are kept in one shared cache,
+//! searched by best fit with at most 25 % slack; from 2 MiB on they are mapped directly, on huge pages. The cache is
+//! what makes large out-of-place operations fast: a fresh mapping costs a page fault per page, several times the
+//! arithmetic. It holds at most an eighth of the machine's memory.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::collections::BTreeSet;
@@ -16,13 +16,13 @@ use crate::thread::own;
 
 const HUGE: usize = 2 << 20;
 
-/// A block as the pool hands it out.
+/// A block from the pool.
 #[derive(Clone, Copy)]
 pub struct Block {
     pub ptr: *mut u8,
-    /// What `give` must be told; at least the size asked for.
+    /// The size to pass to `give`; at least the size asked for.
     pub capacity: usize,
-    /// Known to hold zeros.
+    /// Known to be zeroed.
     pub zero: bool,
 }
 
@@ -33,7 +33,7 @@ fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
     m.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// A block of at least `bytes`; `None` where the system has no memory left.
+/// A block of at least `bytes`; `None` if the system is out of memory.
 #[inline]
 pub fn take(bytes: usize) -> Option<Block> {
     if bytes == 0 {
@@ -57,10 +57,10 @@ pub fn take(bytes: usize) -> Option<Block> {
     })
 }
 
-/// Gives a block back.
+/// Returns a block.
 ///
 /// # Safety
-/// `ptr` and `capacity` come from one `take`, are given back once, and nothing uses the block any more.
+/// `ptr` and `capacity` come from one `take`, are returned once, and the block is not used afterwards.
 #[inline]
 pub unsafe fn give(ptr: *mut u8, capacity: usize) {
     if heap::PLAIN {
@@ -125,7 +125,7 @@ unsafe fn give_large(ptr: *mut u8, capacity: usize) {
 
 fn release_all(blocks: impl IntoIterator<Item = (usize, usize)>) {
     for (size, address) in blocks {
-        // SAFETY: the block was free in the cache and has just been taken out of it.
+        // SAFETY: the block was free in the cache and has just been removed from it.
         unsafe { release(address as *mut u8, size) };
     }
 }
@@ -180,7 +180,7 @@ unsafe fn release(ptr: *mut u8, size: usize) {
     }
 }
 
-/// Maps `size` bytes (whole huge pages) on a huge-page border and asks for huge pages.
+/// Maps `size` bytes (whole huge pages) on a huge-page boundary and requests huge pages.
 #[cfg(target_os = "linux")]
 fn map_huge(size: usize) -> Option<*mut u8> {
     let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
@@ -203,7 +203,7 @@ fn map_huge(size: usize) -> Option<*mut u8> {
     }
 }
 
-/// Gives the free blocks of this thread and of the shared cache back to the system.
+/// Returns the free blocks of this thread and of the shared cache to the system.
 pub fn empty_cache() {
     own(heap::clear);
     let blocks = {

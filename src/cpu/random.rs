@@ -105,7 +105,7 @@ pub fn randperm(out: View, philox: Philox) -> Result<()> {
     };
     let mut sorter = Sorter::new(n)?;
     let sorted = sorter.sort(n, SHORT, |i| (order[i] >> (u32::BITS - SHORT) << 32) | i as u64);
-    // What the short keys leave tied is ordered by the whole words.
+    // Ties of the short keys are ordered by the whole words.
     let word = |item: u64| {
         let i = item & 0xffff_ffff;
         (order[i as usize], philox.block(i / 2)[2 * (i & 1) as usize])
@@ -117,7 +117,7 @@ pub fn randperm(out: View, philox: Philox) -> Result<()> {
     Ok(())
 }
 
-/// Chunks of `LANES` blocks that make a task.
+/// Chunks of `LANES` blocks per task.
 const GRAIN: usize = 16;
 
 /// SAFETY: `out` holds `n` aligned elements of `dtype`.
@@ -132,7 +132,7 @@ unsafe fn draw<const N: usize, D: Draw<N>>(n: usize, out: *mut u8, dtype: DType,
         let mut values = [[D::Out::default(); N]; LANES];
         for c in chunks {
             let first = (c * LANES) as u64;
-            // SAFETY: AVX2 is there where `wide` says so; elements from `c * chunk` on, `n` at most, are in bounds.
+            // SAFETY: AVX2 is available if `wide` says so; elements from `c * chunk` on, at most `n`, are in bounds.
             unsafe {
                 match wide {
                     true => avx2(d, philox, first, &mut words, &mut lanes, &mut values),
@@ -164,7 +164,7 @@ unsafe fn avx2<const N: usize, D: Draw<N>>(
 ) {
     generate(d, p, first, words, lanes, values)
 }
-/// Words, then elements lane by lane, then their order: three loops that vectorise each for itself.
+/// Words, then elements lane by lane, then their order: three loops that vectorise separately.
 #[inline(always)]
 fn generate<const N: usize, D: Draw<N>>(
     d: D,

@@ -1,8 +1,8 @@
 //! Cumulative sums, products, maxima, minima and log-sum-exps along one dimension.
 //!
-//! Floats accumulate in f64 (complex numbers in complex128, integers in i64), so that a running sum of a million
-//! f32 is still good to f32. A tile of neighbouring lines advances together where that walks memory in order. Of a
-//! long line's blocks the totals are taken first; then each knows where it starts, and they run side by side.
+//! Floats accumulate in f64 (complex numbers in complex128, integers in i64), so that a running sum of a million f32 is
+//! still accurate to f32. Neighbouring lines advance together in tiles if that accesses memory in order. For a long
+//! line the totals of its blocks are computed first; then each block knows its start value, and blocks run in parallel.
 
 use super::arith::{Arith, Ordered};
 use super::parallel::par_for;
@@ -16,19 +16,19 @@ use std::ops::Range;
 /// Neighbouring lines that advance together, and elements of a line that are converted at once.
 const TILE: usize = 512;
 const RUN: usize = 2048;
-/// Parts of a run that are accumulated side by side, and sums of which a total is put together.
+/// Parts of a run accumulated in parallel chains, and sums that make up a total.
 const CHAINS: usize = 4;
 const LANES: usize = 16;
-/// Elements of a long line that are accumulated from their own start: a size that no number of threads changes.
+/// Block size of a long line: independent of the number of threads.
 const BLOCK: usize = 1 << 15;
 
-/// One accumulating step.
+/// One accumulation step.
 trait Rule<T: Copy>: Copy + Sync {
-    /// Whether runs may be accumulated apart and put together afterwards by `step`; a product could overflow
-    /// on the way to a finite result.
+    /// Whether runs may be accumulated separately and combined by `step`; a product could overflow on the way to a
+    /// finite result.
     const SPLITS: bool = false;
     fn first(self) -> T;
-    /// The new accumulator, and whether the element took it over (for maxima and minima).
+    /// The new accumulator, and whether the element replaced it (for maxima and minima).
     fn step(self, acc: T, x: T) -> (T, bool);
 }
 
@@ -55,7 +55,7 @@ impl<T: Arith> Rule<T> for Prod {
         (acc.times(x), true)
     }
 }
-/// The last of equal maxima is the one that counts, and NaN stays, as in PyTorch.
+/// The last of equal maxima wins, and NaN propagates, as in PyTorch.
 #[derive(Clone, Copy)]
 struct Max;
 impl<T: Ordered> Rule<T> for Max {
@@ -63,7 +63,7 @@ impl<T: Ordered> Rule<T> for Max {
         T::LOWEST
     }
     #[inline(always)]
-    #[allow(clippy::eq_op)] // `x != x` is the test for NaN that every ordered type has
+    #[allow(clippy::eq_op)] // `x != x` is the NaN test that every ordered type supports
     fn step(self, acc: T, x: T) -> (T, bool) {
         let takes = x >= acc || x != x;
         (if takes { x } else { acc }, takes)
@@ -140,10 +140,10 @@ unsafe fn run<T: Element, R: Rule<T>>(rule: R, input: View, dim: usize, out: Vie
     };
     let (width, across) = others.pop();
     if R::SPLITS && others.count() * width == 1 && job.length > BLOCK {
-        // SAFETY: handed on to the caller.
+        // SAFETY: the caller's promise.
         return unsafe { job.blocks() };
     }
-    // Lines that lie densely in memory are walked one by one, others a tile at a time.
+    // Lines that are dense in memory are processed one by one, others a tile at a time.
     let tile = if job.steps[0] <= across[0] || width == 1 { 1 } else { TILE };
     let tiles = width.div_ceil(tile);
     par_for(others.count() * tiles, (1 << 14) / (job.length * tile.min(width)), |range| {
@@ -196,7 +196,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         par_for(starts.len(), 1, |blocks| blocks.for_each(|b| unsafe { self.line([0; 3], range(b), starts[b]) }));
     }
 
-    /// What a part of the only line adds up to.
+    /// The total of a part of the only line.
     unsafe fn total(&self, part: Range<usize>) -> T {
         let (input, step) = (&self.views[0], self.steps[0]);
         let mut buffer = [T::default(); RUN];
@@ -214,7 +214,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         lanes.into_iter().fold(self.rule.first(), |acc, lane| self.rule.step(acc, lane).0)
     }
 
-    /// Part of a line, from what has accumulated before it.
+    /// Part of a line, starting from the accumulated value before it.
     unsafe fn line(&self, base: [usize; 3], part: Range<usize>, mut acc: T) {
         let [input, out, index] = &self.views;
         // Bounded by a run.
@@ -225,7 +225,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         for start in part.clone().step_by(RUN) {
             let n = RUN.min(part.end - start);
             let at: [usize; 3] = std::array::from_fn(|k| base[k] + start * self.steps[k]);
-            // SAFETY: the run lies inside the operands, the buffers have room for it.
+            // SAFETY: the run lies inside the operands and fits the buffers.
             unsafe {
                 load(input.dtype, input.at(at[0]), self.steps[0], n, buffer.as_mut_ptr());
                 let x = &mut buffer[..n];
@@ -284,7 +284,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         let mut places = [0i64; TILE];
         for i in 0..self.length {
             let at: [usize; 3] = std::array::from_fn(|k| base[k] + i * self.steps[k]);
-            // SAFETY: the row lies inside the operands, the buffers have room for it.
+            // SAFETY: the row lies inside the operands and fits the buffers.
             unsafe {
                 load(input.dtype, input.at(at[0]), across[0], n, buffer.as_mut_ptr());
                 for j in 0..n {

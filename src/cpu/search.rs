@@ -1,7 +1,7 @@
-//! Where values belong in sorted rows, and how often small integers occur.
+//! Binary search in sorted rows, and counts of small integers.
 //!
-//! A search waits for memory at almost every step, so several values go down side by side and share the waiting.
-//! Each takes the very steps of a search of its own: rows that are not sorted give what PyTorch gives.
+//! A search waits for memory at almost every step, so several values are searched in lockstep to overlap the latency.
+//! Each takes exactly the steps of a separate search, so unsorted rows give the same results as in PyTorch.
 
 use super::num::Fuse;
 use super::parallel::par_for;
@@ -10,15 +10,15 @@ use super::temp::Temp;
 use super::view::Ptr;
 use crate::error::Result;
 
-/// Values that are searched for side by side.
+/// Values searched in lockstep.
 const ABREAST: usize = 8;
-/// Searches that make a task worth a thread.
+/// Minimum searches per task.
 const GRAIN: usize = 1 << 10;
-/// Counts of so many numbers are kept several times over, so that equal neighbours do not wait for each other.
+/// Up to this many counters are replicated, so that equal neighbours do not depend on each other's updates.
 const FEW: usize = 4096;
 
-/// For each row of `values`, places in the same row of `sorted`, of `rows` rows of `n`, or in the only one: before
-/// equal elements, or after them (`right`).
+/// Insertion positions of each row of `values` in the same row of `sorted`, which has `rows` rows of `n`, or in its
+/// only row: before equal elements, or after them (`right`).
 pub fn places<T: PartialOrd + Copy + Sync>(sorted: &[T], values: &[T], rows: usize, right: bool, out: &mut [i64]) {
     let (n, m) = (sorted.len() / rows.max(1), values.len() / rows.max(1));
     let out = Ptr(out.as_mut_ptr());
@@ -36,7 +36,7 @@ pub fn places<T: PartialOrd + Copy + Sync>(sorted: &[T], values: &[T], rows: usi
     });
 }
 
-/// The places of up to `ABREAST` values in one row.
+/// The positions of up to `ABREAST` values in one row.
 #[inline]
 fn abreast<T: PartialOrd + Copy>(sorted: &[T], values: &[T], right: bool) -> [usize; ABREAST] {
     let (mut from, mut to) = ([0; ABREAST], [sorted.len(); ABREAST]);
@@ -47,14 +47,14 @@ fn abreast<T: PartialOrd + Copy>(sorted: &[T], values: &[T], right: bool) -> [us
             let middle = *from + (*to - *from) / 2;
             let Some(&x) = sorted.get(middle).filter(|_| *from < *to) else { continue };
             let beyond = if right { x > value } else { x >= value };
-            // Two selects, not a branch that half of the steps guess wrong.
+            // Two selects instead of a branch that is mispredicted half of the time.
             (*from, *to) = if beyond { (*from, middle) } else { (middle + 1, *to) };
         }
     }
     from
 }
 
-/// The greatest of some integers, and whether any is negative.
+/// The largest of some integers, and whether any is negative.
 pub fn greatest(list: &[i64]) -> Option<(i64, bool)> {
     (!list.is_empty()).then(|| simd::run(Greatest(list)))
 }
@@ -69,7 +69,7 @@ impl Kernel for Greatest<'_> {
     }
 }
 
-/// Adds to `counts[i]` how often `i` occurs. Numbers without a place there are passed over; returns how many.
+/// Adds to `counts[i]` the number of occurrences of `i`. Numbers out of range are skipped; returns how many.
 pub fn count(list: &[i64], counts: &mut [i64]) -> Result<usize> {
     let n = counts.len();
     let mut missed = 0;
@@ -86,9 +86,9 @@ pub fn count(list: &[i64], counts: &mut [i64]) -> Result<usize> {
         None => missed += 1,
     };
     let mut tables = Temp::filled(4 * n, 0u32)?;
-    // SAFETY: filled just now.
+    // SAFETY: it was just filled.
     let tables = unsafe { tables.slice_mut() };
-    // No table overflows: a slice has fewer elements.
+    // No counter overflows: a slice has fewer elements.
     for list in list.chunks(1 << 30) {
         let (a, rest) = tables.split_at_mut(n);
         let (b, rest) = rest.split_at_mut(n);

@@ -1,4 +1,4 @@
-//! Numbers that follow from their position: arange, linspace, logspace.
+//! Sequences computed from the position: arange, linspace, logspace.
 
 use super::num::Fuse;
 use super::parallel::par_for;
@@ -9,10 +9,10 @@ use crate::error::Result;
 use crate::with_dtype;
 use std::mem::MaybeUninit;
 
-/// Elements that make a task worth a thread.
+/// Minimum elements per task.
 const GRAIN: usize = 1 << 14;
 
-/// A rule from position to value.
+/// A formula from position to value.
 #[derive(Clone, Copy, Debug)]
 pub enum Sequence {
     /// `start + i * step`.
@@ -21,7 +21,7 @@ pub enum Sequence {
     Floats { start: f64, step: f64 },
     /// `n` numbers from `start` to `end`, computed from the nearer end.
     Line { start: f64, end: f64, n: usize },
-    /// Powers of `base` with the exponents of a line.
+    /// Powers of `base`, with the numbers of a line as exponents.
     Powers { start: f64, end: f64, n: usize, base: f64 },
 }
 
@@ -63,10 +63,10 @@ pub fn fill(out: View, rule: Sequence) -> Result<()> {
     Ok(())
 }
 
-/// Numbers that are written at once: their positions from the first on are exact and cheap as i32.
+/// Numbers written at once: positions relative to the first are exact and cheap as i32.
 const PIECE: usize = 4096;
 
-/// The numbers of a sequence from position `first` on. The frequent rules have loops of their own.
+/// The numbers of a sequence from position `first` on. The frequent formulas have separate loops.
 struct Piece<'a, T> {
     out: &'a mut [MaybeUninit<T>],
     first: usize,

@@ -1,7 +1,7 @@
-//! Loops compiled twice: for what every machine has, and for AVX2 with FMA; the choice is made at each call.
+//! Loops compiled twice: for the baseline, and for AVX2 with FMA; selected at each call.
 //!
-//! A kernel is a value whose `run` is inlined into both versions. It learns from its type parameter whether
-//! `mul_add` is one instruction. Memory-bound loops gain nothing from AVX-512, so there is no third version.
+//! A kernel is a value whose `run` is inlined into both versions. Its type parameter tells whether `mul_add` is one
+//! instruction. Memory-bound loops gain nothing from AVX-512, so there is no third version.
 
 use super::isa::{Isa, isa};
 use super::num::{Fuse, Fused, Plain};
@@ -13,7 +13,7 @@ pub trait Kernel {
     fn run<F: Fuse>(self) -> Self::Output;
 }
 
-/// Runs a kernel with the best instructions of this machine.
+/// Runs a kernel with the best supported instruction set.
 #[inline]
 pub fn run<K: Kernel>(kernel: K) -> K::Output {
     if isa() >= Isa::Avx2 {

@@ -1,8 +1,9 @@
-//! Softmax and its logarithm along one dimension, and their gradients.
+//! Softmax and log-softmax along one dimension, and their gradients.
 //!
-//! Lines that are dense in memory are handled one by one where they lie, or through a buffer of the computing type (f32
-//! for the half types); what does not fit the cache, in pieces that are read three times. Other lines go side by side,
-//! row by row, so that memory is walked in order; exponentials are then computed twice, which costs less than keeping them.
+//! Lines that are dense in memory are processed one by one, in place or through a buffer of the compute type (f32 for
+//! the half types); lines that do not fit the cache, in pieces that are read three times. Other lines advance together,
+//! row by row, so that memory is accessed in order; exponentials are then computed twice, which costs less than storing
+//! them.
 
 use super::arith::{Float, greater};
 use super::num::Fuse;
@@ -16,11 +17,11 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use std::marker::PhantomData;
 
-/// Elements of a line that are held at once.
+/// Elements of a line held at once.
 const LINE: usize = 16384;
 /// Neighbouring lines that advance together.
 const TILE: usize = 1024;
-/// Rows that are summed before their sum is added to the total, to keep rounding errors small.
+/// Rows summed before their sum is added to the total, to limit rounding errors.
 const ROWS: usize = 64;
 
 /// `softmax(input)` along `dim`, or its logarithm; computed in f32, or f64 where `out` is.
@@ -61,11 +62,11 @@ struct Tile<'a> {
     across: usize,
 }
 impl Tile<'_> {
-    /// Whether the only line lies in memory as the loops read it.
+    /// Whether the only line can be accessed in place.
     fn is_own<T: Float>(&self) -> bool {
         self.view.dtype == T::DTYPE && self.along == 1
     }
-    /// `n` elements from `start` on of the only line: where they lie, else read into the buffer.
+    /// `n` elements of the only line, from `start` on: in place, else read into the buffer.
     #[inline(always)]
     fn piece<T: Float>(&self, start: usize, n: usize, buffer: *mut T) -> *const T {
         let (v, at) = (&self.view, self.view.at(self.offset + start * self.along));
@@ -76,7 +77,7 @@ impl Tile<'_> {
         unsafe { load(v.dtype, at, self.along, n, buffer) };
         buffer
     }
-    /// Where such elements are to be written: where they lie, else the buffer, which `keep` then stores.
+    /// Where to write such elements: in place, else to the buffer, which `keep` then stores.
     #[inline(always)]
     fn place<T: Float>(&self, start: usize, buffer: *mut T) -> *mut T {
         if self.is_own::<T>() { self.view.at(self.offset + start) as *mut T } else { buffer }
@@ -164,12 +165,12 @@ impl<T: Float> Forward<'_, T> {
             // SAFETY: the piece has `n` elements.
             max = greater(max, unsafe { Lanes(Max).block::<F>(x, n) });
         }
-        // A line of one piece is kept as exponentials; the logarithm needs none but in the sum.
+        // The exponentials of a single-piece line are kept; the logarithm needs only their sum.
         let kept = length <= LINE && !self.log;
         let mut sum = T::ZERO;
         for (start, n) in pieces() {
             let x = input.piece(start, n, a);
-            // SAFETY: as above; the buffer has room for a piece.
+            // SAFETY: as above; the buffer holds a piece.
             sum = sum.plus(unsafe {
                 if kept {
                     each([x], b, n, |[v]| v.minus(max).exp::<F>());
@@ -229,9 +230,9 @@ impl<T: Float> Forward<'_, T> {
     }
 }
 
-/// `y[i] = f(x[i])` for `n` elements; what is written may be one of the operands.
+/// `y[i] = f(x[i])` for `n` elements; `y` may be one of the operands.
 ///
-/// SAFETY: all must hold `n` elements, and not overlap but as a whole.
+/// SAFETY: all must hold `n` elements, and be identical or not overlap.
 #[inline(always)]
 unsafe fn each<T: Copy, const N: usize>(x: [*const T; N], y: *mut T, n: usize, f: impl Fn([T; N]) -> T) {
     for i in 0..n {

@@ -1,4 +1,4 @@
-//! The gamma function and its kin, the error function's, and the normal distribution's: in f64, one element at a time.
+//! Gamma, error and normal distribution functions and their relatives, in f64, one element at a time.
 
 use super::num::{Fp, Plain, Real};
 use crate::series::ERFCX;
@@ -22,7 +22,7 @@ pub fn digamma(mut x: f64) -> f64 {
         if x == x.floor() {
             return f64::NAN;
         }
-        // The tangent of the distance from the next pole alone keeps large arguments exact, and those near a pole.
+        // The tangent of the distance to the nearest pole keeps large arguments, and those near a pole, accurate.
         sum = -PI / (PI * (x - x.round())).tan();
         x = 1.0 - x;
     }
@@ -54,7 +54,7 @@ pub fn polygamma(n: f64, x: f64) -> f64 {
     let sign = if n % 2.0 == 0.0 { -1.0 } else { 1.0 };
     sign * lgamma(n + 1.0).exp() * zeta(n + 1.0, x)
 }
-/// Hurwitz's zeta by Euler and Maclaurin: terms up to 10, the integral of the rest, and Bernoulli corrections.
+/// The Hurwitz zeta function by Euler-Maclaurin: terms up to 10, the integral of the rest, and Bernoulli corrections.
 pub fn zeta(s: f64, mut x: f64) -> f64 {
     const BERNOULLI: [f64; 10] = [
         1.0 / 12.0,
@@ -71,12 +71,12 @@ pub fn zeta(s: f64, mut x: f64) -> f64 {
     if s <= 1.0 || (x <= 0.0 && x == x.floor()) {
         return if s < 1.0 { f64::NAN } else { f64::INFINITY };
     }
-    // A power of a negative number is none.
+    // Non-integer powers of negative numbers are undefined.
     if x < 0.0 && s != s.floor() {
         return f64::NAN;
     }
-    // Far below zero the sum would never end; nothing of such an argument is left after the decimal point. PyTorch has
-    // no number for infinity either.
+    // Far below zero the sum would never end, and such an argument has no accurate fractional part. PyTorch returns NaN
+    // for infinity too.
     if x < -1e5 || x.is_nan() || x == f64::INFINITY {
         return f64::NAN;
     }
@@ -84,7 +84,7 @@ pub fn zeta(s: f64, mut x: f64) -> f64 {
     while x < 10.0 {
         let term = x.powf(-s);
         sum += term;
-        // Past zero the terms only fall: of a great `s` the first are all.
+        // Past zero the terms only decrease: for large `s` the first ones suffice.
         if term.abs() < f64::EPSILON * sum.abs() {
             return sum;
         }
@@ -130,14 +130,14 @@ pub fn erfinv(x: f64) -> f64 {
     ];
     let (coefficients, t) = if w < 5.0 { (near, w - 2.5) } else { (far, w.sqrt() - 3.0) };
     let mut y = coefficients.iter().fold(0.0, |p, c| p * t + c) * x;
-    // Beyond f32 the approximation was not made for: there one starts from the tail of erfc.
+    // The approximation was made for f32; beyond its range start from the tail of erfc.
     if w > 16.0 {
         let tail = (1.0 - x.abs()) * PI.sqrt();
         let first = (-tail.ln()).sqrt();
         y = (-(tail * first).ln()).sqrt().copysign(x);
     }
     for _ in 0..if w > 16.0 { 4 } else { 2 } {
-        // In the tails `erfc` keeps the difference exact.
+        // In the tails `erfc` keeps the difference accurate.
         let error =
             if y.abs() > 0.5 { (1.0 - x.abs() - erfc(y.abs())) * x.signum() } else { plain(y).erf().to_f64() - x };
         let slope = FRAC_2_SQRT_PI * (-y * y).exp();
@@ -146,7 +146,7 @@ pub fn erfinv(x: f64) -> f64 {
     }
     y
 }
-/// A number of the class that the error functions are written for.
+/// A number of the class for which the error functions are implemented.
 fn plain(x: f64) -> Fp<f64, Plain> {
     Fp::new(x)
 }
@@ -154,7 +154,7 @@ fn plain(x: f64) -> Fp<f64, Plain> {
 /// `exp(x^2) erfc(x)`.
 pub fn erfcx(x: f64) -> f64 {
     if x < 0.0 {
-        // The square to twice the precision: exp multiplies its error.
+        // The square to twice the precision, since exp amplifies its error.
         let square = x * x;
         let (power, rest) = (square.exp(), x.mul_add(x, -square));
         return if power.is_finite() { 2.0 * power * (1.0 + rest) - erfcx(-x) } else { power };
@@ -171,7 +171,7 @@ pub fn log_ndtr(x: f64) -> f64 {
     if x < -1.0 { (0.5 * erfcx(-t)).ln() - t * t } else { (-0.5 * erfc(t)).ln_1p() }
 }
 
-/// The inverse of the normal distribution function. In the tails Newton's steps on its logarithm, from the
+/// The inverse of the normal distribution function. In the tails, Newton steps on its logarithm, starting from the
 /// approximation 26.2.23 of Abramowitz and Stegun.
 pub fn ndtri(p: f64) -> f64 {
     if !(p > 0.0 && p < 1.0) {
@@ -207,7 +207,7 @@ pub fn exponent(x: f64) -> f64 {
         e => e as f64 - 1022.0,
     }
 }
-/// The m of `x = m 2^e`; zero, infinities and NaN are their own.
+/// The m of `x = m 2^e`; zero, infinities and NaN are returned unchanged.
 pub fn mantissa(x: f64) -> f64 {
     let half = (0.5 * exponent(x)).trunc();
     x * 2f64.powi(-half as i32) * 2f64.powi((half - exponent(x)) as i32)

@@ -1,13 +1,13 @@
-//! Copies that go past the cache.
+//! Copies with non-temporal stores.
 //!
-//! A store to memory that is not in cache first reads it. For results that no cache holds, stores that write whole lines
-//! straight to memory spare that read: a copy of 10 million floats takes 1.8 ms instead of 2.6 (Zen 3, 32 MiB of L3).
-//! A result that fits stays where whoever reads it next finds it: 16 MB take 0.26 ms so, and 0.71 past the cache.
+//! A store to memory that is not in cache first reads the line. For results that fit no cache, non-temporal stores of
+//! whole lines avoid that read: a copy of 10 million floats takes 1.8 ms instead of 2.6 (Zen 3, 32 MiB of L3). A result
+//! that fits is better left in the cache for its next reader: 16 MB take 0.26 ms there, 0.71 with non-temporal stores.
 
-/// Bytes of a result from which on it is written past the cache.
+/// Size of a result, in bytes, from which non-temporal stores are used.
 const LARGE: usize = 32 << 20;
 
-/// Whether a result of this size is not worth a place in the cache.
+/// Whether a result of this size is too large for the cache.
 pub fn is_large(bytes: usize) -> bool {
     cfg!(target_arch = "x86_64") && bytes >= LARGE
 }
@@ -15,14 +15,14 @@ pub fn is_large(bytes: usize) -> bool {
 /// Copies `n` bytes.
 ///
 /// # Safety
-/// Both hold `n` bytes and do not overlap; `fence` comes before any other thread reads them.
+/// Both hold `n` bytes and do not overlap; call `fence` before any other thread reads them.
 #[cfg(target_arch = "x86_64")]
 pub unsafe fn move_past_cache(src: *const u8, dst: *mut u8, n: usize) {
     use std::arch::x86_64::*;
     const LINE: usize = 64;
     let head = dst.align_offset(LINE).min(n);
     let whole = (n - head) / LINE * LINE;
-    // SAFETY: the caller's promise; lines are aligned, and SSE2 belongs to x86-64.
+    // SAFETY: the caller's promise; lines are aligned, and x86-64 includes SSE2.
     unsafe {
         std::ptr::copy_nonoverlapping(src, dst, head);
         for at in (head..head + whole).step_by(LINE) {
@@ -34,11 +34,11 @@ pub unsafe fn move_past_cache(src: *const u8, dst: *mut u8, n: usize) {
         std::ptr::copy_nonoverlapping(src.add(head + whole), dst.add(head + whole), n - head - whole);
     }
 }
-/// Orders what this thread has written past the cache before the store by which another learns of it. Once a task:
-/// after each row it would cost more than the rows.
+/// Orders this thread's non-temporal stores before the store that publishes them. Once per task: after each row it
+/// would cost more than the rows.
 pub fn fence() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: SSE belongs to x86-64.
+    // SAFETY: x86-64 includes SSE.
     unsafe {
         std::arch::x86_64::_mm_sfence()
     }

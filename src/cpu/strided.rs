@@ -1,13 +1,13 @@
-//! Between strided memory and a contiguous buffer, whatever the element: only its size matters here.
+//! Copies between strided memory and a contiguous buffer, for any dtype: only the element size matters.
 //!
-//! A block is described by its dimensions, outermost first, as (size, stride in elements). Where the rows of the
-//! innermost plane are far apart in memory but its columns are not (a transposed operand), it is walked column by
-//! column: with planes of 16 x 64 every cache line is used whole while it is still in L1.
+//! A block is described by its dimensions, outermost first, as (size, stride in elements). If the rows of the innermost
+//! plane are far apart in memory but its columns are not (a transposed operand), it is traversed column by column: with
+//! planes of 16 x 64 every cache line is fully used while it is still in L1.
 
 /// One dimension of a block: its size and its stride in elements.
 pub type Dim = (usize, usize);
 
-/// 16 bytes that need no more alignment than a complex number has.
+/// 16 bytes with the alignment of a complex number.
 type Wide = [u64; 2];
 
 /// Reads a strided block into contiguous memory.
@@ -54,7 +54,7 @@ pub unsafe fn splat(size: usize, value: *const u8, dst: *mut u8, n: usize) {
     unsafe { gather(size, value, &[(n, 0)], dst) }
 }
 
-/// Whether a plane is better walked by columns.
+/// Whether a plane is better traversed by columns.
 fn by_columns((_, row_stride): Dim, (_, stride): Dim) -> bool {
     stride > 1 && row_stride > 0 && row_stride < stride
 }
@@ -64,7 +64,7 @@ fn by_columns((_, row_stride): Dim, (_, stride): Dim) -> bool {
 /// SAFETY: the elements are in bounds, and the two do not overlap.
 #[inline(always)]
 unsafe fn square<U: Copy>(src: *const U, from_col: usize, dst: *mut U, to_row: usize) {
-    // SAFETY: the caller's promise; SSE2 belongs to x86-64.
+    // SAFETY: the caller's promise; x86-64 includes SSE2.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         match size_of::<U>() {
@@ -115,12 +115,13 @@ unsafe fn square_64(src: *const f64, from_col: usize, dst: *mut f64, to_row: usi
     }
 }
 
-/// Asks for `n` elements that the next tile is likely to read: short pieces far apart, which no hardware foresees.
+/// Prefetches `n` elements that the next tile is likely to read: short, distant pieces, which hardware does not
+/// predict.
 #[inline(always)]
 fn prefetch<U>(at: *const U, n: usize) {
     #[cfg(target_arch = "x86_64")]
     for byte in (0..n * size_of::<U>()).step_by(64) {
-        // SAFETY: a hint that never faults, wherever it points.
+        // SAFETY: a hint that never faults, for any address.
         unsafe {
             std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast::<i8>().wrapping_add(byte))
         }
@@ -129,7 +130,7 @@ fn prefetch<U>(at: *const U, n: usize) {
     let _ = (at, n);
 }
 
-/// Rows and columns that are moved through registers at a time.
+/// Rows and columns moved through registers at a time.
 const SQUARE: usize = 4;
 
 /// `dst[r * to.0 + c * to.1] = src[r * from.0 + c * from.1]`, where steps along r in `src` and along c in `dst` are small.
@@ -208,7 +209,7 @@ unsafe fn scatter_block<U: Copy>(src: *const U, dst: *mut U, dims: &[Dim]) {
             [(n, 1)] => std::ptr::copy_nonoverlapping(src, dst, n),
             [(n, stride)] => (0..n).for_each(|i| *dst.add(i * stride) = *src.add(i)),
             [rows, cols] if by_columns(rows, cols) => {
-                // The roles of rows and columns exchanged: what is far apart here is written last.
+                // With rows and columns exchanged: distant elements are written last.
                 transpose(src, 1, cols.0, dst, cols.1, rows.1, cols.0, rows.0);
             }
             [(n, stride), ref inner @ ..] => {

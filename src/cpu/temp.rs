@@ -1,10 +1,10 @@
-//! Temporary memory of a kernel, from the same pool as tensors: a fresh mapping would cost a page fault per page.
+//! Scratch memory of a kernel, from the same pool as tensors: a fresh mapping would cost a page fault per page.
 
 use super::buffer::CpuBuffer;
 use crate::error::Result;
 use std::marker::PhantomData;
 
-/// Room for `len` values of a plain type, not initialised.
+/// Uninitialised memory for `len` values of a plain type.
 pub struct Temp<T> {
     buffer: CpuBuffer,
     len: usize,

@@ -37,7 +37,7 @@ impl Array {
         let end: usize = shape.iter().zip(&strides).map(|(&d, &s)| d.saturating_sub(1) * s).sum::<usize>() + 1;
         Array { data: vec![0; (end * dtype.size()).div_ceil(8)], dtype, shape: shape.into(), strides }
     }
-    /// Zeros whose dimensions lie in random order in memory, sometimes with gaps.
+    /// Zeros whose dimensions have a random order in memory, sometimes with gaps.
     pub fn scattered(rng: &mut Rng, dtype: DType, shape: &[usize]) -> Array {
         let mut order: Vec<usize> = (0..shape.len()).collect();
         for i in (1..order.len()).rev() {

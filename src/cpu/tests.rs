@@ -56,7 +56,7 @@ static SIN: Loops = Loops::NONE.real::<1, Sin>();
 static SHIFT: Loops = Loops::NONE.int::<2, Shift>();
 static MAGNITUDE: Loops = Loops::NONE.real_of_complex::<1, Magnitude>();
 
-/// Memory of one dtype: small numbers that every dtype represents.
+/// Memory of one dtype, with small numbers that every dtype can represent.
 struct Memory {
     bytes: Vec<u128>,
     dtype: DType,

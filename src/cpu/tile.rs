@@ -1,10 +1,10 @@
-//! How an iteration over strided operands is cut into tiles that fit L1.
+//! Splitting an iteration over strided operands into tiles that fit L1.
 //!
-//! The order of elements is free, so dimensions are sorted by the output's strides, then merged where all operands
-//! allow it: most calls end up with one dimension. A tile is a box of at most `CHUNK_BYTES` per operand. It is filled
-//! from the innermost dimension outwards, with two exceptions. Where an operand is transposed, it spans 64 elements of
-//! the innermost dimension and 16 or more of the one that is innermost for that operand. Where rows are long and
-//! operands are only broadcast along others, it is a piece of a row, which needs no gathering at all.
+//! The order of elements is free, so dimensions are sorted by the output's strides, then merged if all operands allow
+//! it: most calls end up with one dimension. A tile is a box of at most `CHUNK_BYTES` per operand. It is filled from
+//! the innermost dimension outwards, with two exceptions. If an operand is transposed, it spans 64 elements of the
+//! innermost dimension and at least 16 of the one that is innermost for that operand. If rows are long and operands are
+//! only broadcast along other dimensions, it is a piece of a row, which needs no gathering.
 
 use super::strided::Dim;
 use crate::layout::{Dims, memory_order};
@@ -14,12 +14,12 @@ use std::cell::Cell;
 /// Bytes of one operand in a tile.
 pub const CHUNK_BYTES: usize = 8 << 10;
 const CHUNK: usize = 2048;
-/// Columns of a tile where an operand is transposed.
+/// Columns of a tile if an operand is transposed.
 const COLUMNS: usize = 64;
-/// Rows of this length are worth a tile of their own.
+/// From this length on, a row gets its own tiles.
 const LONG_ROW: usize = 512;
 
-/// Strides in elements, and the size of an element.
+/// Strides in elements, and the element size.
 #[derive(Clone, Copy)]
 pub struct Walk<'a> {
     pub strides: &'a [usize],
@@ -32,7 +32,7 @@ pub struct Space {
     pub strides: SmallVec<[Dims; 4]>,
     tile: Dims,
     grid: Dims,
-    /// The dimension along which tiles follow each other: consecutive memory of a transposed operand.
+    /// The dimension along which consecutive tiles advance: contiguous memory of a transposed operand.
     first: usize,
     /// The blocks of a full tile.
     blocks: SmallVec<[Block; 4]>,
@@ -42,22 +42,22 @@ pub struct Space {
     pub len: usize,
 }
 
-/// A tile as a block of one operand, and whether that is contiguous.
+/// A tile as a block of one operand, and whether it is contiguous.
 type Block = (SmallVec<[Dim; 5]>, bool);
 
-/// A walk through consecutive tiles.
+/// An iterator over consecutive tiles.
 pub struct Tile<'a> {
     space: &'a Space,
     start: Dims,
     size: Dims,
-    /// Elements of the present tile.
+    /// Elements of the current tile.
     pub len: usize,
-    /// The blocks of a tile cut short by the end of some dimension.
+    /// The blocks of a tile truncated at the end of some dimension.
     cut: SmallVec<[Block; 4]>,
 }
 
 impl Space {
-    /// `widest` is the size of the largest element that a tile is held in.
+    /// `widest` is the largest element size held in a tile.
     pub fn new(shape: &[usize], operands: &[Walk], widest: usize) -> Space {
         let order = memory_order(shape, operands[0].strides);
         let mut space = Space {
@@ -76,7 +76,7 @@ impl Space {
         space.cut(operands, (CHUNK_BYTES / widest).min(CHUNK));
         space
     }
-    /// Appends a dimension inside the others, or widens the last one with it.
+    /// Appends an innermost dimension, or merges it into the last one.
     fn push(&mut self, size: usize, stride: impl Fn(usize) -> usize) {
         let merges = self.strides.iter().enumerate().all(|(k, s)| s.last().is_some_and(|&l| l == stride(k) * size));
         match self.shape.last_mut() {
@@ -104,7 +104,7 @@ impl Space {
             self.tile[n - 1] = self.shape[n - 1].min(capacity);
             room = 1;
         }
-        // Fill what is left, from the innermost dimension, as long as inner dimensions are whole.
+        // Fill the remaining capacity from the innermost dimension outwards, as long as inner dimensions are complete.
         for d in (0..n).rev() {
             if self.tile[d] == 1 {
                 self.tile[d] = self.shape[d].min(room);
@@ -119,13 +119,13 @@ impl Space {
         self.len = self.tile.iter().product();
         self.blocks = self.strides.iter().map(|s| block(&self.tile, s)).collect();
     }
-    /// The dimension in which some operand moves least, where it jumps cache lines in the innermost one.
+    /// The dimension with the smallest stride of some operand that jumps across cache lines in the innermost one.
     fn transposed(&self, operands: &[Walk]) -> Option<usize> {
         let inner = self.shape.len().checked_sub(1)?;
         let jumping = self.strides.iter().zip(operands).filter(|(s, o)| s[inner] * o.size >= 32);
         jumping.filter_map(|(s, _)| (0..inner).filter(|&d| s[d] > 0 && s[d] < s[inner]).min_by_key(|&d| s[d])).next()
     }
-    /// The walk that starts at tile `index`.
+    /// An iterator that starts at tile `index`.
     pub fn tile(&self, mut index: usize) -> Tile<'_> {
         let n = self.shape.len();
         let mut start: Dims = SmallVec::from_elem(0, n);
@@ -137,23 +137,23 @@ impl Space {
         tile.fit();
         tile
     }
-    /// The dimensions in the order in which tiles follow each other.
+    /// The dimensions in the order in which tiles advance.
     fn steps(&self) -> impl Iterator<Item = usize> {
         let (n, first) = (self.shape.len(), self.first);
         (n > 0).then_some(first).into_iter().chain((0..n).rev().filter(move |&d| d != first))
     }
-    /// All operands walk the whole space as one run.
+    /// Whether the whole space is one contiguous run for all operands.
     pub fn is_contiguous(&self) -> bool {
         self.shape.is_empty() || (self.shape.len() == 1 && self.strides.iter().all(|s| s[0] == 1))
     }
-    /// Bytes that follow each other in all operands, of elements of `size` bytes.
+    /// Bytes that are contiguous in all operands, with elements of `size` bytes.
     pub fn run_bytes(&self, size: usize) -> usize {
         match self.shape.last() {
             Some(n) if self.strides.iter().all(|s| s.last() == Some(&1)) => n * size,
             _ => size,
         }
     }
-    /// Operand `k` is one element, repeated.
+    /// Whether operand `k` is a single, repeated element.
     pub fn is_constant(&self, k: usize) -> bool {
         self.strides[k].iter().all(|&s| s == 0)
     }
@@ -172,7 +172,7 @@ fn block(sizes: &[usize], strides: &[usize]) -> Block {
 }
 
 impl Tile<'_> {
-    /// Moves on to the next tile; after the last one the first follows.
+    /// Advances to the next tile; wraps to the first after the last.
     #[inline]
     pub fn advance(&mut self) {
         for d in self.space.steps() {
@@ -184,7 +184,7 @@ impl Tile<'_> {
         }
         self.fit();
     }
-    /// Sizes and blocks for the present start.
+    /// Computes sizes and blocks for the current start.
     #[inline]
     fn fit(&mut self) {
         let space = self.space;
@@ -200,17 +200,17 @@ impl Tile<'_> {
             self.len = self.size.iter().product();
         }
     }
-    /// Not cut short by the end of some dimension.
+    /// Whether the tile is not truncated.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.cut.is_empty()
     }
-    /// Where operand `k` starts in this tile, in elements.
+    /// Start of operand `k` in this tile, in elements.
     #[inline]
     pub fn offset(&self, k: usize) -> usize {
         self.start.iter().zip(&self.space.strides[k]).map(|(i, s)| i * s).sum()
     }
-    /// The tile as a block of operand `k`, and whether that is contiguous.
+    /// The tile as a block of operand `k`, and whether it is contiguous.
     #[inline]
     pub fn block(&self, k: usize) -> (&[Dim], bool) {
         let (dims, whole) = if self.cut.is_empty() { &self.space.blocks[k] } else { &self.cut[k] };
@@ -221,7 +221,7 @@ impl Tile<'_> {
 #[repr(C, align(64))]
 pub struct Buffer([u8; CHUNK_BYTES]);
 
-/// Buffers of a tile each, kept by the thread between calls.
+/// Buffers of one tile each, kept per thread between calls.
 pub struct Scratch(Option<Box<[Buffer; Scratch::COUNT]>>);
 
 thread_local! {
@@ -234,12 +234,12 @@ impl Scratch {
 
     pub fn take() -> Scratch {
         let kept = SCRATCH.try_with(|s| s.take()).ok().flatten();
-        // SAFETY: bytes may hold anything; zeroed ones are untouched pages.
+        // SAFETY: any bytes are valid; zeroed ones are untouched pages.
         Scratch(Some(kept.unwrap_or_else(|| unsafe { Box::new_zeroed().assume_init() })))
     }
     pub fn buffer(&mut self, i: usize) -> *mut u8 {
         match &mut self.0 {
-            // One base pointer for all of them: taking the next does not invalidate the last.
+            // Derived from one base pointer: taking the next buffer does not invalidate the last.
             Some(b) => (&raw mut **b as *mut Buffer).wrapping_add(i).cast(),
             None => unreachable!("the scratch is held until it is dropped"),
         }
@@ -252,7 +252,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Whether these strides walk `shape` in row-major order without gaps.
+/// Whether these strides are row-major without gaps for `shape`.
 #[inline]
 pub fn is_contiguous(shape: &[usize], strides: &[usize]) -> bool {
     let mut step = 1;

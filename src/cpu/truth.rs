@@ -1,4 +1,4 @@
-//! Bools as numbers of the classes `Num`, `Ordered` and `Bits`: what is computed of them is 0 or 1, whatever their bytes.
+//! Bools as numbers of the classes `Num`, `Ordered` and `Bits`: results are 0 or 1, for any input bytes.
 
 use super::num::{Bits, Num, Ordered};
 use crate::dtype::Truth;

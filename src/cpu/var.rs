@@ -1,8 +1,9 @@
-//! Variance and standard deviation, with the mean where it is wanted.
+//! Variance and standard deviation, optionally with the mean.
 //!
-//! A block that fits the cache is taken twice, for its mean and for the squares about that mean. The mean is rounded, so
-//! the sum of the deviations corrects both (Chan, Golub and LeVeque 1983); blocks are then merged in f64 by the formula
-//! of the same authors (1979). So the result is as good as two passes over everything, at the price of one.
+//! Each block that fits the cache is read twice: for its mean, and for the squares about that mean. The sum of the
+//! deviations corrects both for the rounding of the mean (Chan, Golub and LeVeque 1983); blocks are then merged in f64
+//! by the formula of the same authors (1979). So the result is as accurate as two passes over everything, at the cost
+//! of one.
 
 use super::arith::{Arith, Float};
 use super::copy::copy;
@@ -50,7 +51,7 @@ unsafe fn both(rule: Moments, input: View, reduced: &dyn Fn(usize) -> bool, out:
     // SAFETY: there are as many pairs as the shape has places, and each is written before it is read.
     let view = unsafe { View::new(ptr, DType::C128, out.shape, &strides) };
     let twice: Vec<usize> = strides.iter().map(|s| 2 * s).collect();
-    // SAFETY: handed on to the caller; the two halves of a pair lie 8 bytes apart.
+    // SAFETY: the caller's promise; the two halves of a pair are 8 bytes apart.
     unsafe {
         if input.dtype == DType::F64 {
             run::<f64, _>(Pair(rule), input, reduced, view)?;
@@ -71,8 +72,8 @@ struct Moments {
     take_sqrt: bool,
 }
 
-/// Count, mean and the sum of squares about it. The mean is in two parts: of a large one a single number would not keep
-/// what the means of two blocks differ by.
+/// Count, mean and the sum of squares about it. The mean has two parts, because a single large number could not
+/// represent the difference between the means of two blocks.
 #[derive(Clone, Copy)]
 struct Acc<T> {
     count: f64,
@@ -88,7 +89,7 @@ impl Moments {
     }
 }
 
-/// `rest` gives the second part of the mean from the second one's share of the elements.
+/// `rest` computes the second part of the mean from the second block's share of the elements.
 fn merge<T: Copy>(a: Acc<T>, b: Acc<T>, delta_squared: f64, rest: impl Fn(f64) -> T) -> Acc<T> {
     if a.count == 0.0 {
         return b;
@@ -106,7 +107,7 @@ impl<T: Float> Rule<T> for Moments {
     }
     #[inline(always)]
     unsafe fn block<F: Fuse>(self, x: *const T, n: usize) -> Acc<f64> {
-        // SAFETY: the caller vouches for `n` elements.
+        // SAFETY: the caller's promise: `n` elements.
         unsafe {
             let sum: T = Lanes(Sum { mean: false }).block::<F>(x, n);
             let (mean, x) = (sum.over(n), std::slice::from_raw_parts(x, n));
@@ -118,7 +119,7 @@ impl<T: Float> Rule<T> for Moments {
     unsafe fn columns<F: Fuse>(self, rows: &[*const T], width: usize, acc: *mut Acc<f64>) {
         // Bounded by the width of a tile.
         let [mut means, mut sums, mut squares] = [(); 3].map(|()| vec![T::ZERO; width]);
-        // SAFETY: the caller vouches for `width` elements of each row and of `acc`.
+        // SAFETY: the caller's promise: `width` elements of each row and of `acc`.
         unsafe {
             Lanes(Sum { mean: false }).columns::<F>(rows, width, means.as_mut_ptr());
             means.iter_mut().for_each(|m| *m = m.over(rows.len()));
@@ -146,17 +147,17 @@ impl<T: Float> Rule<T> for Moments {
     }
 }
 
-/// The moments of `count` numbers, from a rounded mean and the sums of the deviations from it and of their squares.
+/// The moments of `count` numbers, from a rounded mean and the sums of deviations from it and of their squares.
 fn corrected<T: Float>(count: usize, mean: T, sum: T, squares: T) -> Acc<f64> {
     let (count, mean, sum, squares) = (count as f64, mean.to_f64(), sum.to_f64(), squares.to_f64());
-    // An infinity has no finite distance from the mean, and squares that overflow stay infinite.
+    // Deviations from an infinite mean are not finite, and squares that overflow stay infinite.
     if !(sum.is_finite() && squares.is_finite()) {
         return Acc { count, mean, rest: 0.0, squares };
     }
     Acc { count, mean, rest: sum / count, squares: (squares - sum * (sum / count)).max(0.0) }
 }
 
-/// Lanes of `deviations`: enough sums side by side for vectors, and for short ones.
+/// Lanes of `deviations`: enough parallel sums for vectors, and short enough sums for accuracy.
 const SIDE: usize = 32;
 
 /// The sums of the deviations from a mean, which need not be exact, and of their squares.
@@ -194,7 +195,7 @@ impl Rule<c128> for Moments {
         Acc { count: 0.0, mean: c128::ZERO, rest: c128::ZERO, squares: 0.0 }
     }
     unsafe fn block<F: Fuse>(self, x: *const c128, n: usize) -> Acc<c128> {
-        // SAFETY: the caller vouches for `n` elements.
+        // SAFETY: the caller's promise: `n` elements.
         let x = unsafe { std::slice::from_raw_parts(x, n) };
         let mean = x.iter().sum::<c128>().over(n);
         let (sum, squares) = x.iter().map(|v| v - mean).fold((c128::ZERO, 0.0), |(s, q), d| (s + d, q + d.norm_sqr()));
@@ -206,7 +207,7 @@ impl Rule<c128> for Moments {
     }
     unsafe fn columns<F: Fuse>(self, rows: &[*const c128], width: usize, acc: *mut Acc<c128>) {
         for j in 0..width {
-            // SAFETY: the caller vouches for `width` elements of each row and of `acc`.
+            // SAFETY: the caller's promise: `width` elements of each row and of `acc`.
             unsafe {
                 // Bounded by the rows of a bundle.
                 let column: Vec<c128> = rows.iter().map(|r| *r.add(j)).collect();
@@ -235,12 +236,12 @@ impl<T: Float> Rule<T> for Pair {
     }
     #[inline(always)]
     unsafe fn block<F: Fuse>(self, x: *const T, n: usize) -> Acc<f64> {
-        // SAFETY: handed on to the caller.
+        // SAFETY: the caller's promise.
         unsafe { self.0.block::<F>(x, n) }
     }
     #[inline(always)]
     unsafe fn columns<F: Fuse>(self, rows: &[*const T], width: usize, acc: *mut Acc<f64>) {
-        // SAFETY: handed on to the caller.
+        // SAFETY: the caller's promise.
         unsafe { self.0.columns::<F>(rows, width, acc) }
     }
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! A strided operand in memory, as the kernels see it: an address, a dtype, a shape and strides.
+//! A strided operand of a kernel: an address, a dtype, a shape and strides.
 //!
 //! Note [Views]: a `View` is a proof that its elements lie in live memory, made once, by `View::new`: kernels that take
 //! views are safe functions. What else a kernel relies on (shapes that fit together, int64 indices, results apart from
@@ -153,14 +153,14 @@ unsafe impl<T> Send for Ptr<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for Ptr<T> {}
 impl<T> Ptr<T> {
-    /// The address `i` elements further; the method makes closures capture the whole wrapper.
+    /// The address `i` elements further; a method, so that closures capture the whole wrapper.
     #[inline]
     pub fn at(&self, i: usize) -> *mut T {
         self.0.wrapping_add(i)
     }
 }
 
-/// Elements that are converted at once where they are strided.
+/// Strided elements converted at once.
 const CHUNK: usize = 1024;
 
 /// Reads `n` elements of `dtype`, `stride` apart, as `T` into `buf`.
@@ -168,7 +168,7 @@ const CHUNK: usize = 1024;
 /// # Safety
 /// The elements must be readable and `buf` must have room for `n`.
 pub unsafe fn load<T: Element>(dtype: DType, src: *const u8, stride: usize, n: usize, buf: *mut T) {
-    // SAFETY: the caller vouches for both runs; the scratch holds a chunk of the widest type.
+    // SAFETY: the caller's promise for both runs; the scratch holds a chunk of the widest type.
     unsafe {
         let Some(convert) = converter(dtype, T::DTYPE) else {
             return gather(dtype.size(), src, &[(n, stride)], buf as *mut u8);

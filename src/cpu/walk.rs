@@ -1,15 +1,15 @@
-//! Walking operands of one shape line by line, in parallel: what the kernels that are not chunked share.
+//! Line-by-line parallel iteration over operands of one shape, for kernels that do not use tiles.
 
 use super::parallel::par_for;
 use crate::layout::{Dims, Odometer, coalesce};
 
-/// Elements of a line that one call handles at most.
+/// Maximum elements of a line per call.
 const LINE: usize = 8192;
-/// Elements that are worth a task of their own.
+/// Minimum elements per task.
 const TASK: usize = 1 << 15;
 
-/// Calls `f(offsets, n, steps)` for runs of `n` elements that cover the shape; element `i` of a run lies
-/// `steps * i` beyond `offsets`, for each operand. Runs are disjoint and come in any order, on several threads.
+/// Calls `f(offsets, n, steps)` for runs of `n` elements that cover the shape; element `i` of a run is at `offsets +
+/// steps * i`, for each operand. Runs are disjoint and come in any order, on several threads.
 pub fn for_lines<const N: usize>(
     shape: &[usize],
     strides: [&[usize]; N],
@@ -23,8 +23,8 @@ pub fn for_lines<const N: usize>(
     for_runs(&dims, std::array::from_fn(|k| &merged[k][..]), TASK, |at, n| f(at, n, steps), || ());
 }
 
-/// `for_lines` along the last dimension of a shape that is merged already and not empty; `task` elements are worth a
-/// task, and `done` is called at the end of each.
+/// `for_lines` along the last dimension of a shape that is already merged and not empty; `task` is the minimum number
+/// of elements per task, and `done` is called at the end of each.
 pub fn for_runs<const N: usize>(
     shape: &[usize],
     strides: [&[usize]; N],
@@ -52,7 +52,7 @@ pub fn for_runs<const N: usize>(
     });
 }
 
-/// Dimensions other than `dim`, densest last by the first operand's strides, merged where all operands walk as one.
+/// Dimensions other than `dim`, densest last by the first operand's strides, merged where all operands allow it.
 pub struct Others<const N: usize> {
     pub shape: Dims,
     pub strides: [Dims; N],
@@ -70,7 +70,7 @@ impl<const N: usize> Others<N> {
     pub fn count(&self) -> usize {
         self.shape.iter().product()
     }
-    /// Takes the densest dimension out: its size and its strides.
+    /// Removes the densest dimension: its size and its strides.
     pub fn pop(&mut self) -> (usize, [usize; N]) {
         match self.shape.pop() {
             Some(n) => (n, std::array::from_fn(|k| self.strides[k].pop().unwrap())),

@@ -1,7 +1,7 @@
-//! The shortest way of an elementwise call, which most small calls take: CPU tensors of one dtype and shape, row-major.
+//! The fast path of elementwise calls, taken by most small ones: row-major CPU tensors of one dtype and shape.
 //!
-//! There is nothing to promote, broadcast, convert or copy: one pass over the operands shows it, and the loop runs on
-//! them as they lie. Whatever does not fit, errors included, is left to `elementwise`, which computes the same.
+//! No promotion, broadcasting, conversion or copy is needed: one pass over the operands checks that, and the loop runs
+//! on them directly. All other calls, errors included, are left to `elementwise`, which computes the same.
 
 use super::elementwise::promoted;
 use crate::cpu::flat::NO_POINTERS;
@@ -12,7 +12,7 @@ use crate::op::{Call, Rule};
 use crate::storage::Storage;
 use crate::tensor::{Meta, Tensor};
 
-/// The result; `None` where the call must take the long way.
+/// The result; `None` if the call is not eligible.
 #[inline]
 pub(super) fn run(call: &Call, rule: &'static Rule) -> Result<Option<Tensor>> {
     let mut pointers = NO_POINTERS;

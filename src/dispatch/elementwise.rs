@@ -1,4 +1,4 @@
-//! Elementwise calls: promotion, broadcasting, and the two ways into the family's machine (CPU chunks, one shader).
+//! Elementwise calls: promotion, broadcasting, and execution on the CPU (chunks) or the GPU (one shader).
 
 use super::{mixed_devices, no_gpu_dtype, no_shader};
 use crate::cpu::map::{self, Input, Output};
@@ -11,19 +11,19 @@ use crate::op::{Call, Promote, Rule, Spec, Specs, Value};
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
 
-/// Where a result goes: into a new tensor, or into one that is there.
+/// The destination of a result: a new tensor, or an existing one.
 pub(super) struct Target<'a> {
     pub out: &'a Tensor,
 }
 
-/// What the operands of a call have in common, found in one pass over them.
+/// The common properties of a call's operands, found in one pass.
 struct Common<'a> {
     dtype: DType,
     device: Device,
-    /// The shape of the first tensor, and the broadcast one where they differ.
+    /// The shape of the first tensor, and the broadcast one if shapes differ.
     first: Option<&'a Dims>,
     joined: Option<Dims>,
-    /// Every operand is row-major, so the result is.
+    /// Every operand is row-major, so the result is too.
     row_major: bool,
     /// A number among the operands is complex.
     complex_number: bool,
@@ -58,7 +58,7 @@ fn common<'a>(call: &'a Call, rule: &Rule, target: Option<&Tensor>) -> Result<Co
             dtypes.tensor(m.dtype, shape.len())?;
         }
         row_major &= shape.len() < 2 || m.layout.is_contiguous();
-        // A 0-d CPU tensor joins any device.
+        // A 0-d CPU tensor may be combined with any device.
         if on != Device::Cpu || !shape.is_empty() {
             if device.is_some_and(|d| d != on) {
                 return Err(mixed_devices(device.unwrap_or_default(), on));
@@ -82,7 +82,7 @@ fn no_operand(call: &Call, i: usize) -> Error {
     Error::type_(format!("argument '{name}' must be Tensor or Number, not None"))
 }
 
-/// What an op computes in and returns when its operands promote to `common`.
+/// The compute dtype and the result dtype of an op whose operands promote to `common`.
 pub fn promoted(call: &Call, common: DType) -> Result<(DType, DType)> {
     Ok(match call.op.promote {
         Promote::Arith | Promote::First => (common, common),
@@ -99,7 +99,7 @@ pub(super) fn infer(call: &Call, rule: &Rule) -> Result<Specs> {
     Ok(Spec::one(c.shape(), promoted(call, c.dtype)?.1, c.device))
 }
 
-/// The layout of a result of operands that are not all row-major: their own where they have one, else in their order.
+/// The layout of a result of operands that are not all row-major: theirs if they agree, else in their stride order.
 #[cold]
 fn followed(call: &Call, rule: &Rule, shape: Dims) -> Layout {
     let operands = || rule.operands.iter().filter_map(|&i| call.args[i].as_tensor()).map(|t| t.layout());
@@ -160,7 +160,7 @@ fn check_support(call: &Call, rule: &Rule, compute: DType, device: Device) -> Re
     Ok(())
 }
 
-/// Numbers that do not promote (`value`, `lambd`) must be elements all the same.
+/// Numbers that do not take part in promotion (`value`, `lambd`) must still fit the dtype.
 #[cold]
 fn check_numbers(call: &Call, rule: &Rule, compute: DType) -> Result<()> {
     rule.operands.iter().try_for_each(|&i| match &call.args[i] {
@@ -180,7 +180,7 @@ fn check_target(t: &Target, shape: &[usize], result: DType) -> Result<()> {
     check_castable(result, t.out.dtype())
 }
 
-/// A result may not lose its category when it is written into a tensor that is there.
+/// A result written into an existing tensor may not be cast to a lower category.
 pub(super) fn check_castable(result: DType, into: DType) -> Result<()> {
     let lossy = result.category() > into.category();
     if lossy {
@@ -193,7 +193,7 @@ pub(super) fn check_castable(result: DType, into: DType) -> Result<()> {
     Ok(())
 }
 
-/// An operand that overlaps the target without being it is read from a copy; what PyTorch refuses has been refused.
+/// An operand that partially overlaps the target is copied first; what PyTorch rejects has already been rejected.
 fn resolve_overlap(t: &Tensor, out: &Tensor) -> Result<Option<Tensor>> {
     let (a, b) = (t.meta(), out.meta());
     if !a.storage.same(&b.storage) || (a.layout == b.layout && a.dtype == b.dtype) {
@@ -213,7 +213,7 @@ fn resolve_overlap(t: &Tensor, out: &Tensor) -> Result<Option<Tensor>> {
     Ok(Some(copy))
 }
 
-/// A tensor operand that is not read as it is: what stands for it, and its strides over the output's shape.
+/// A tensor operand that needs a copy or other strides: the tensor to read, and its strides over the output's shape.
 struct Held {
     operand: usize,
     copy: Option<Tensor>,
@@ -234,7 +234,7 @@ fn held(call: &Call, rule: &Rule, out: &Tensor, shared: bool) -> Result<SmallVec
     Ok(held)
 }
 
-/// A call whose result has its place.
+/// A call with its output allocated.
 struct Job<'a> {
     call: &'a Call<'a>,
     rule: &'static Rule,
@@ -244,7 +244,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// What is read for a tensor operand: the tensor or its copy, and strides over the output's shape.
+    /// The source of a tensor operand: the tensor or its copy, and strides over the output's shape.
     fn source<'a>(&'a self, operand: usize, t: &'a Tensor) -> (&'a Tensor, &'a [usize]) {
         let held = self.held.iter().find(|h| h.operand == operand);
         let t = held.and_then(|h| h.copy.as_ref()).unwrap_or(t);

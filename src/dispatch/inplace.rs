@@ -1,4 +1,4 @@
-//! In-place calls: the op writes to its first argument, whose version rises and whose history is rewritten.
+//! In-place calls: the op writes to its first argument, whose version is bumped and whose history is rewritten.
 
 use super::{call, check_facts, elementwise, launch, needs_record, overlap, written};
 use crate::autograd::{self, history, node, witness};
@@ -20,7 +20,7 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     }
     let tracked = autograd::grad_enabled() && whole.all_tensors().any(|t| t.requires_grad());
     history::check_inplace(&target, tracked)?;
-    // Integers have no gradient, whatever is written into them.
+    // Integers have no gradient, whatever is written to them.
     let recorded = needs_record(&whole) && target.dtype().is_differentiable();
     check_facts(&whole)?;
     written::check(&whole)?;
@@ -34,8 +34,8 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     overlap::check(&whole, 1, &target)?;
     let cut = tracked && matches!(op.vjp, Vjp::None(_));
     if cut || matches!(op.body, Body::Composite { .. }) {
-        // The copy records the write: of a composite's graph, or of constants where the op has no gradient. What is
-        // recorded inside may save self, which the write would spoil.
+        // Compute out of place, then `copy_` into `target` and record that: tensors saved inside must not observe the
+        // write. For an op without a gradient the copied values are constants.
         let mut own: crate::op::Args = args.iter().map(|v| v.reborrow()).collect();
         if tracked && !cut {
             own[0] = Value::Owned((autograd::kit().clone)(&target)?);
@@ -49,7 +49,7 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     let kept = recorded && reads_self(op);
     let mut own: crate::op::Args = args.iter().map(|v| v.reborrow()).collect();
     if kept {
-        // Recorded, so that a second derivative finds its way on.
+        // Recorded, so that second derivatives flow through it.
         own[0] = Value::Owned((autograd::kit().clone)(&target)?);
     }
     let edges = if recorded { node::edges(&whole)? } else { Default::default() };
@@ -72,7 +72,8 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     Ok(target)
 }
 
-/// For a target whose elements share places: the arguments of a call that writes each place once, if there are such.
+/// For a target whose elements alias: the arguments of an equivalent call that writes each location once, if there is
+/// one.
 fn writing_once(call: &Call, target: &Tensor) -> Result<Option<crate::op::Args<'static>>> {
     if !target.layout().has_internal_overlap() || target.requires_grad() {
         return history::check_writable(target).map(|()| None);
@@ -92,7 +93,7 @@ fn writing_once(call: &Call, target: &Tensor) -> Result<Option<crate::op::Args<'
     }
 }
 
-/// Writes a composite's result into `target`, which takes over its history where it is no view and can.
+/// Writes a composite's result into `target`; a non-view target inherits the result's history if possible.
 fn adopt(op: &'static Op, target: Tensor, result: &Tensor, tracked: bool) -> Result<Tensor> {
     let made = if tracked { history::grad_fn(result)? } else { None };
     match made {
@@ -141,7 +142,7 @@ fn run_into(call: &Call, target: &Tensor) -> Result<()> {
     }
 }
 
-/// The arguments with the target's dtype, where the op computes in the dtype of its `out=` and none is given.
+/// The arguments with `dtype=` set to the target's, if the op computes in the dtype of its `out=` and none is given.
 fn computed_as<'a>(call: &'a Call, target: &Tensor) -> Option<crate::op::Args<'a>> {
     let at = call.op.sig.index_of("dtype")?;
     if call.op.out_dtype != Some(OutDType::Every) || !call.args[at].is_none() {
@@ -163,7 +164,7 @@ fn check_shape(result: &Tensor, target: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// `t_()`, `squeeze_()`: the handle itself changes its layout.
+/// `t_()`, `squeeze_()`: changes the layout of the handle.
 fn change_view(call: &Call, layout: crate::layout::Layout, recorded: bool) -> Result<Tensor> {
     let target = call.tensor(0)?.clone();
     let edges = if recorded { Some(node::edges(call)?) } else { None };

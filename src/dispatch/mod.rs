@@ -1,7 +1,7 @@
-//! The only road to a kernel: check -> promote -> infer shape -> allocate -> run -> bump version -> trace -> record.
+//! The only path to a kernel: check -> promote -> infer shape -> allocate -> run -> bump version -> trace -> record.
 //!
 //! Always in that order. Autograd and tracing are steps here, not wrappers that repeat every op. This is also the hot
-//! path: an elementwise call on small tensors does nothing but these steps, once each.
+//! path: an elementwise call on small tensors performs just these steps, once each.
 
 mod direct;
 mod elementwise;
@@ -33,14 +33,14 @@ pub fn call(op: &'static Op, args: &[Value]) -> Result<Outputs> {
     call_into(op, args, &mut outputs).map(|()| outputs)
 }
 
-/// `call`, where the results stay where they are written.
+/// `call` with its results constructed in place.
 pub fn call_into(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Result<()> {
     let call = Call { op, args };
     forward(&call, outputs).map_err(|e| e.in_call(op.title()))?;
     tracer::trace(op, args, outputs);
     own(|own| {
         if own.inference.get() {
-            // What is new; a view is what its base is, and a composite may give an argument back.
+            // Whether an output is new: a view is not, and a composite may return an argument.
             let new = |t: &&Tensor| t.owners() == 1 && t.storage().owners() == 1;
             outputs.iter().filter(new).for_each(|t| t.set_flag(INFERENCE, true));
         } else if own.grad.get() && wants_grad(&call) {
@@ -154,7 +154,8 @@ fn no_gpu_dtype(d: DType) -> Error {
     ))
 }
 
-/// Every tensor on one device. Elementwise ops check for themselves: there a 0-d CPU tensor counts as a number.
+/// Checks that all tensors are on one device. Elementwise ops do their own check, since a 0-d CPU tensor counts as a
+/// number there.
 fn check_devices(call: &Call) -> Result<()> {
     let mut tensors = call.all_tensors();
     let Some(first) = tensors.next() else { return Ok(()) };
@@ -171,16 +172,16 @@ pub(crate) fn mixed_devices(a: Device, b: Device) -> Error {
     ))
 }
 
-/// A view of the first argument, made as `creation` says where gradients are recorded.
+/// A view of the first argument, with the given `creation` if gradients are recorded.
 #[inline]
 fn view(call: &Call, layout: Layout, dtype: DType, creation: Creation) -> Result<Tensor> {
     let whole = call.tensor(0)?;
     if matches!(call.op.vjp, Vjp::None(_)) {
-        // Gradients do not pass, so history has no part in it: another tensor on the same memory.
+        // Not differentiable, so no history is needed: another tensor on the same memory.
         return Ok(Tensor::from_meta(Meta { storage: whole.storage().clone(), layout, dtype }));
     }
     if whole.flag(INFERENCE) {
-        // Nothing is tracked for a tensor that was made in inference mode, nor for what shares its memory.
+        // Tensors created in inference mode, and those sharing their memory, are not tracked.
         let part = Tensor::from_meta(Meta { storage: whole.storage().clone(), layout, dtype });
         part.set_flag(INFERENCE, true);
         return Ok(part);
@@ -194,7 +195,7 @@ fn view(call: &Call, layout: Layout, dtype: DType, creation: Creation) -> Result
     Ok(whole.make_view(Meta { storage: whole.storage().clone(), layout, dtype }, creation, replay))
 }
 
-/// Whether the call is to be recorded: grad mode is on and an argument with a gradient formula requires grad.
+/// Whether the call is recorded: grad mode is on and an argument with a gradient formula requires grad.
 fn needs_record(call: &Call) -> bool {
     autograd::grad_enabled() && wants_grad(call)
 }
@@ -210,14 +211,14 @@ fn wants_grad(call: &Call) -> bool {
 }
 
 fn record(own: &Own, call: &Call, outputs: &mut [Tensor]) -> Result<()> {
-    // Views of what was made in inference mode have no history either.
+    // Views of inference tensors have no history either.
     if !outputs.iter().any(|t| t.dtype().is_differentiable() && !t.flag(INFERENCE)) {
         return Ok(());
     }
     let node = node::record(own, call, outputs)?;
     let packed = autograd::saved::hooked(own).then(|| node.clone());
     match outputs {
-        // SAFETY: it was made here, and nobody took another handle to it since.
+        // SAFETY: it was created here, and no other handle to it exists.
         [t] if call.op.body.makes_outputs() && t.owners() == 1 => unsafe { t.set_first_grad_fn(Edge::Node(node, 0)) },
         _ => {
             for (i, t) in outputs.iter().enumerate() {
@@ -230,7 +231,7 @@ fn record(own: &Own, call: &Call, outputs: &mut [Tensor]) -> Result<()> {
     packed.map_or(Ok(()), |node| node.pack_outputs(outputs))
 }
 
-/// Specs of the outputs a kernel would have, for shape inference without running.
+/// Specs of the outputs of a kernel: shape inference without running it.
 pub fn infer(op: &'static Op, args: &[Value]) -> Result<SmallVec<[Spec; 1]>> {
     let call = Call { op, args };
     check_facts(&call).map_err(|e| e.in_call(op.title()))?;
@@ -242,7 +243,7 @@ pub fn infer(op: &'static Op, args: &[Value]) -> Result<SmallVec<[Spec; 1]>> {
     .map_err(|e| e.in_call(op.title()))
 }
 
-/// Fills the arguments that were left out with their defaults.
+/// Fills omitted arguments with their defaults.
 pub fn complete(op: &'static Op, args: &mut Args) -> Result<()> {
     let params = op.sig.params();
     if args.len() > params.len() {
@@ -263,7 +264,7 @@ pub fn complete(op: &'static Op, args: &mut Args) -> Result<()> {
 }
 
 impl Op {
-    /// Calls the op; the result of a one-tensor op as a term. The same road as a call from Python.
+    /// Calls the op; returns the result of a one-tensor op as a term. The same path as a call from Python.
     pub fn call<'a>(&'static self, args: impl IntoArgs<'a>) -> Term {
         Term(self.calls(args).and_then(|mut out| {
             out.pop().filter(|_| out.is_empty()).ok_or_else(|| Error::internal("call: expected one output"))

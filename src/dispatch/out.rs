@@ -1,4 +1,4 @@
-//! `out=`: results go into tensors that the caller gave, resized where their shape differs.
+//! `out=`: results are written to given tensors, which are resized if their shape differs.
 
 use super::{call, check_facts, elementwise, overlap};
 use crate::autograd::{GradGuard, grad_enabled, history, witness};
@@ -9,7 +9,7 @@ use crate::op::{Body, Call, Op, OutDType, Value};
 use crate::tensor::{Meta, Tensor};
 use smallvec::SmallVec;
 
-/// Calls `op` and writes its results into `outs`. Nothing is written when anything is wrong.
+/// Calls `op` and writes its results into `outs`. On an error nothing is written.
 pub fn call_out(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
     into(op, args, outs).map_err(|e| e.in_call(op.title()))
 }
@@ -67,7 +67,7 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
     write(&whole, &results, outs)
 }
 
-/// What is made for `out` is made of its dtype and on its device; ops that only create refuse other ones.
+/// With `out`, new tensors get its dtype and device; factory ops reject conflicting ones.
 fn take_kind(op: &'static Op, args: &mut crate::op::Args, out: &Tensor) -> Result<()> {
     if let Some(i) = op.sig.index_of("dtype") {
         match &args[i] {
@@ -89,9 +89,9 @@ fn take_kind(op: &'static Op, args: &mut crate::op::Args, out: &Tensor) -> Resul
     Ok(())
 }
 
-/// Writes results into tensors that are given another shape where they need it; what they reach then is checked first.
+/// Writes results into tensors, resizing them if needed; the memory they reach after that is checked first.
 fn write(call: &Call, results: &[Tensor], outs: &[Tensor]) -> Result<()> {
-    // What is a line keeps the shape of a tensor with as many elements.
+    // A one-dimensional result may be written to a tensor of any shape with as many elements.
     let shaped = |(r, out): (&Tensor, &Tensor)| match call.op.fills_out && r.numel() == out.numel() {
         true => r.with_layout(Layout::contiguous(out.shape())),
         false => r.clone(),
@@ -119,7 +119,7 @@ fn out_dtype(op: &Op) -> OutDType {
     })
 }
 
-/// `dtype=` and `out=` may not contradict each other.
+/// Conflicting `dtype=` and `out=` are an error.
 #[cold]
 fn two_dtypes(op: &'static Op, asked: DType, out: DType) -> Error {
     if op.sig.index_of("requires_grad").is_none() {
@@ -147,8 +147,8 @@ fn check_same(result: DType, out: DType) -> Result<()> {
     )))
 }
 
-/// Gives a tensor another shape, keeping its memory where that is large enough (`resize_`); in a memory format even where
-/// the shape stays.
+/// Changes the shape of a tensor, keeping its memory if that is large enough (`resize_`); with a memory format, changes
+/// the strides even if the shape stays.
 pub fn resize(t: &Tensor, shape: &[usize], format: Option<Format>) -> Result<()> {
     history::check_inference(t)?;
     crate::layout::laid_out_numel(shape)?;
@@ -164,7 +164,7 @@ pub fn resize(t: &Tensor, shape: &[usize], format: Option<Format>) -> Result<()>
     Ok(())
 }
 
-/// Gives a tensor another layout from its present offset on.
+/// Changes the layout of a tensor, keeping its offset.
 fn lay_out(t: &Tensor, layout: Layout) -> Result<()> {
     let m = t.meta().clone();
     let layout = Layout { offset: m.layout.offset, ..layout };

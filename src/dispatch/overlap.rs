@@ -1,13 +1,13 @@
-//! Memory that a tensor which is written to shares with what is read: refused where PyTorch refuses it.
+//! Memory shared between a written tensor and the tensors read: an error where PyTorch raises one.
 //!
-//! Like PyTorch's test this one looks at ranges of bytes, and only of tensors without gaps: what has gaps and
-//! overlaps all the same is read from a copy where the op needs that.
+//! Like PyTorch's test, this compares byte ranges, and only of dense tensors. Overlap involving non-dense tensors is
+//! not detected; ops that need it copy the operand.
 
 use crate::error::{Error, Result};
 use crate::op::{Body, Call, Op, Returns, Sharing};
 use crate::tensor::Tensor;
 
-/// How the memory of two tensors meets.
+/// How the memory of two tensors overlaps.
 #[derive(PartialEq)]
 enum Overlap {
     None,
@@ -17,7 +17,7 @@ enum Overlap {
 
 fn overlap(a: &Tensor, b: &Tensor) -> Overlap {
     if a.same(b) {
-        return Overlap::Same; // without elements too
+        return Overlap::Same; // even without elements
     }
     if !a.storage().same(b.storage()) {
         return Overlap::None;
@@ -33,12 +33,12 @@ fn overlap(a: &Tensor, b: &Tensor) -> Overlap {
     }
 }
 
-/// Sizes and strides of the dimensions that move.
+/// Sizes and strides of the dimensions of size above one.
 fn steps(t: &Tensor) -> impl Iterator<Item = (&usize, &usize)> {
     t.shape().iter().zip(t.strides()).filter(|(d, _)| **d != 1)
 }
 
-/// What the op says, or else what its kind of body does: kernels that write into self read the others meanwhile.
+/// The op's declared policy, or the default of its body: kernels that write into self still read the other operands.
 fn sharing(op: &Op) -> Sharing {
     op.sharing.unwrap_or(match &op.body {
         Body::Elementwise(_) => Sharing::Exact,
@@ -47,7 +47,7 @@ fn sharing(op: &Op) -> Sharing {
     })
 }
 
-/// Checks the arguments from `first` on against a tensor that is written to. Self is read before a kernel writes.
+/// Checks the arguments from `first` on against a written tensor. Kernels read self before they write.
 pub(super) fn check(call: &Call, first: usize, out: &Tensor) -> Result<()> {
     let allowed = sharing(call.op);
     if matches!(allowed, Sharing::Any | Sharing::Uniform) {
@@ -66,7 +66,7 @@ pub(super) fn check(call: &Call, first: usize, out: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// Checks that results which are written one after another lie apart.
+/// Checks that results written one after another do not overlap.
 pub(super) fn check_apart(op: &'static Op, outs: &[Tensor]) -> Result<()> {
     let shared = |i: usize| outs[..i].iter().any(|t| overlap(t, &outs[i]) != Overlap::None);
     if !(1..outs.len()).any(shared) {

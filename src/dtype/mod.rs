@@ -1,7 +1,7 @@
-//! Element types: kinds and sizes, the one promotion table, and the scalar that a Python number becomes.
+//! Element types: kinds and sizes, the promotion table, and `Scalar`, which a Python number becomes.
 //!
-//! Promotion is PyTorch's: tensors of one category promote within it, numbers and 0-d tensors only
-//! change the result when their category (bool < integer < floating < complex) is higher.
+//! Promotion is PyTorch's: tensors of one category promote within it; numbers and 0-d tensors change the result only if
+//! their category (bool < integer < floating < complex) is higher.
 
 mod name;
 mod promote;
@@ -97,7 +97,7 @@ impl DType {
             U64 => "UInt64",
         }
     }
-    /// The type as C++ spells it, which some of PyTorch's messages show.
+    /// The C++ name of the type, used in some of PyTorch's messages.
     pub const fn cpp_name(self) -> &'static str {
         match self {
             Bool => "bool",
@@ -137,7 +137,7 @@ impl DType {
             U64 => "u64",
         }
     }
-    /// The least and the greatest number of an integer dtype.
+    /// The smallest and largest value of an integer dtype.
     pub fn int_range(self) -> (i128, i128) {
         let bits = self.size() as u32 * 8;
         match self.is_signed() {
@@ -145,7 +145,7 @@ impl DType {
             false => (0, (1 << bits) - 1),
         }
     }
-    /// The greatest finite number of a float dtype or of the parts of a complex one.
+    /// The largest finite value of a float dtype, or of a component of a complex one.
     pub fn greatest_float(self) -> f64 {
         match self {
             F16 => 65504.0,
@@ -154,7 +154,7 @@ impl DType {
             _ => f64::MAX,
         }
     }
-    /// The name that PyTorch's message about numbers out of range gives the dtype.
+    /// The dtype's name in PyTorch's out-of-range message.
     pub fn c10_name(self) -> &'static str {
         match self {
             U8 => "uint8_t",
@@ -198,7 +198,7 @@ impl DType {
             _ => Category::Int,
         }
     }
-    /// The real type of a complex type's parts; any other type is its own.
+    /// The component type of a complex type; any other type unchanged.
     pub const fn to_real(self) -> DType {
         match self {
             C64 => F32,
@@ -206,7 +206,7 @@ impl DType {
             d => d,
         }
     }
-    /// The complex type whose parts are of this float type.
+    /// The complex type whose components are of this float type.
     pub const fn to_complex(self) -> DType {
         match self {
             F64 | C128 => C128,

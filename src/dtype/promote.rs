@@ -1,7 +1,7 @@
-//! Type promotion: one table of pairs, and the rule for operands of different standing.
+//! Type promotion: one table of pairs, and the rule for operands of different rank.
 //!
-//! Source: PyTorch's "Type Promotion Documentation". Tensors with dimensions rank above 0-d tensors,
-//! which rank above numbers; a lower rank only counts when its category is higher.
+//! Source: PyTorch's "Type Promotion Documentation". Tensors with dimensions rank above 0-d tensors, which rank above
+//! numbers; a lower rank counts only if its category is higher.
 
 use super::DType::{self, *};
 use super::Scalar;
@@ -27,7 +27,7 @@ pub fn set_default_dtype(d: DType) {
     DEFAULT.store(d as u8, Ordering::Relaxed);
 }
 
-/// The dtype that two tensors of equal standing promote to. The stored unsigned dtypes promote to floats alone.
+/// The dtype that two tensors of equal rank promote to. The storage-only unsigned dtypes promote only with floats.
 pub fn promote(a: DType, b: DType) -> Result<DType> {
     let (ca, cb) = (a.category(), b.category());
     if a != b && (a.is_storage_only() || b.is_storage_only()) && ca.max(cb) != Category::Float {
@@ -47,7 +47,7 @@ fn promoted(a: DType, b: DType) -> DType {
     }
     if ca != cb {
         let (low, high) = if ca < cb { (a, b) } else { (b, a) };
-        // A real float lends its width to a complex of smaller parts.
+        // The result has the wider component type: f64 with c64 gives c128.
         return match (low, high) {
             (F64, C64) => C128,
             _ => high,
@@ -91,7 +91,7 @@ fn promote_ints(a: DType, b: DType) -> DType {
     }
 }
 
-/// Gathers the operands of a call and answers with the dtype they promote to.
+/// Collects the operands of a call and computes their promoted dtype.
 #[derive(Clone, Copy, Default)]
 pub struct Operands {
     dims: Option<DType>,
@@ -109,7 +109,7 @@ impl Operands {
         let c = s.category();
         self.number = Some(self.number.map_or(c, |p| p.max(c)));
     }
-    /// The promoted dtype; `None` where there was no operand.
+    /// The promoted dtype; `None` without operands.
     pub fn result(&self) -> Option<DType> {
         let number = self.number.map(category_default);
         let low = combine(self.zero, number);
@@ -126,7 +126,7 @@ fn combine(high: Option<DType>, low: Option<DType>) -> Option<DType> {
     }
 }
 
-/// `low` decides the category, `high` keeps its width where it has one (f64 tensor * complex number).
+/// `low` decides the category, `high` the width if it has one (f64 tensor * complex number).
 pub fn result_category(high: DType, low: DType) -> DType {
     if low.is_complex() && high.is_float() {
         return high.to_complex();

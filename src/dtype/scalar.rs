@@ -1,9 +1,9 @@
-//! A number that has not become a tensor: what a Python `bool`, `int`, `float` or `complex` is in a call.
+//! A number outside any tensor: a Python `bool`, `int`, `float` or `complex` in a call.
 
 use super::{Category, Complex, DType, c128};
 use crate::error::{Error, Result};
 
-/// A number outside any tensor. Integers keep 64 bits; `UInt` holds what only uint64 can.
+/// A number outside any tensor. Integers have 64 bits; `UInt` holds those that only uint64 can.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scalar {
     Bool(bool),
@@ -61,8 +61,8 @@ impl Scalar {
             s => Complex::new(s.to_f64(), 0.0),
         }
     }
-    /// Whether an element of the dtype can hold the number. As in PyTorch floats hold infinities, fractions are dropped,
-    /// and integers below zero wrap in an unsigned dtype if their size fits.
+    /// Whether the dtype can hold the number. As in PyTorch, infinities fit floats, fractions are truncated, and
+    /// negative integers wrap in an unsigned dtype if their magnitude fits.
     pub fn fits(self, d: DType) -> bool {
         match self {
             Scalar::Complex(..) if d == DType::Bool => true,
@@ -88,14 +88,14 @@ impl Scalar {
             }
         }
     }
-    /// The error of a number that is to become an element which cannot hold it.
+    /// An error if the dtype cannot hold the number.
     pub fn check_fits(self, d: DType) -> Result<()> {
         if self.fits(d) {
             return Ok(());
         }
         Err(Error::runtime(format!("value cannot be converted to type {} without overflow", d.c10_name())))
     }
-    /// Whether the number equals one, in any kind: lets `alpha=1` take the plain road.
+    /// Whether the number equals one, in any kind: `alpha=1` then takes the simple path.
     pub fn is_one(self) -> bool {
         self.to_c128() == Complex::new(1.0, 0.0)
     }

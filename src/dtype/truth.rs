@@ -1,7 +1,7 @@
-//! A bool as it lies in memory: a byte, true unless it is zero.
+//! A bool in memory: a byte, true unless it is zero.
 //!
-//! Rust's bool may hold nothing but 0 and 1. Memory that comes from elsewhere (a view of bytes, an array, a file) may
-//! hold any byte, so kernels read elements of this type.
+//! Rust's bool may only be 0 or 1. Foreign memory (a view of bytes, an array, a file) may hold any byte, so kernels
+//! read elements of this type.
 
 use super::{DType, Element, Scalar};
 use std::cmp::Ordering;
@@ -42,7 +42,7 @@ impl PartialOrd for Truth {
     fn partial_cmp(&self, o: &Truth) -> Option<Ordering> {
         self.get().partial_cmp(&o.get())
     }
-    // Single comparisons vectorise; through `partial_cmp` they would not.
+    // Direct comparisons vectorise; `partial_cmp` does not.
     #[inline(always)]
     fn lt(&self, o: &Truth) -> bool {
         !self.get() & o.get()

@@ -1,10 +1,10 @@
-//! Walking several layouts at once: adjacent dimensions are merged first, so most loops end up one or two deep.
+//! Iteration over several layouts at once: adjacent dimensions are merged first, so most loops end up one or two deep.
 
 use super::Dims;
 use smallvec::SmallVec;
 
-/// Merges adjacent dimensions that every operand walks as one, and drops those of size one.
-/// Returns the merged shape and one stride list per operand. Never reorders: index order is kept.
+/// Merges adjacent dimensions that are mergeable for every operand and drops those of size one. Returns the merged
+/// shape and one stride list per operand. Never reorders: index order is preserved.
 pub fn coalesce<const N: usize>(shape: &[usize], strides: [&[usize]; N]) -> (Dims, [Dims; N]) {
     let mut dims = Dims::new();
     let mut out: [Dims; N] = std::array::from_fn(|_| Dims::new());
@@ -25,7 +25,7 @@ pub fn coalesce<const N: usize>(shape: &[usize], strides: [&[usize]; N]) -> (Dim
     (dims, out)
 }
 
-/// Counts through a shape in row-major order and keeps one element offset per operand.
+/// Iterates over a shape in row-major order, with one element offset per operand.
 pub struct Odometer<'a, const N: usize> {
     shape: &'a [usize],
     strides: [&'a [usize]; N],
@@ -39,7 +39,7 @@ impl<'a, const N: usize> Odometer<'a, N> {
         let mut index: SmallVec<[usize; 5]> = SmallVec::from_elem(0, shape.len());
         let mut offsets = [0; N];
         for d in (0..shape.len()).rev() {
-            // An empty shape has a start too, which nobody reads.
+            // An empty shape needs a start too, although it is never read.
             index[d] = start % shape[d].max(1);
             start /= shape[d].max(1);
             for (o, s) in offsets.iter_mut().zip(&strides) {
@@ -48,7 +48,7 @@ impl<'a, const N: usize> Odometer<'a, N> {
         }
         Odometer { shape, strides, index, offsets }
     }
-    /// Steps to the next index; wraps to the start after the last.
+    /// Advances to the next index; wraps to the start after the last.
     #[inline]
     pub fn step(&mut self) {
         for d in (0..self.shape.len()).rev() {

@@ -1,7 +1,7 @@
 //! Shapes, strides and views: integers only, no data.
 //!
-//! A `Layout` says where the elements of a tensor lie in its storage, in elements: `offset + sum(index * stride)`.
-//! Strides are never negative (PyTorch refuses them too). Every view is a function from layout to layout.
+//! A `Layout` maps an index to an element of the storage: `offset + sum(index * stride)`, in elements. Strides are
+//! never negative (PyTorch rejects them too). Every view is a function from layout to layout.
 
 mod iterate;
 mod order;
@@ -14,7 +14,7 @@ pub use view::{Slice, SliceSpec};
 use crate::error::{Error, Result, Show};
 use smallvec::SmallVec;
 
-/// A shape or strides; up to five dimensions lie inline.
+/// A shape or strides; up to five dimensions are stored inline.
 pub type Dims = SmallVec<[usize; 5]>;
 
 #[derive(Debug, PartialEq, Eq, Default)]
@@ -24,7 +24,7 @@ pub struct Layout {
     pub offset: usize,
 }
 
-// By hand: the derived one clones the dimensions one by one, which every view would pay for.
+// By hand: the derived impl clones dimensions one by one, a cost on every view.
 impl Clone for Layout {
     #[inline]
     fn clone(&self) -> Layout {
@@ -32,7 +32,7 @@ impl Clone for Layout {
     }
 }
 
-/// A copy of `d`, in whole words where its dimensions lie inline.
+/// A bitwise copy of `d` if it is stored inline.
 #[inline]
 pub fn same_dims(d: &Dims) -> Dims {
     if d.spilled() {
@@ -54,9 +54,9 @@ pub fn same(a: &[usize], b: &[usize]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(x, y)| x == y)
 }
 
-/// Elements of a shape; an error where the product does not fit.
+/// Number of elements of a shape; an error on overflow.
 pub fn checked_numel(shape: &[usize]) -> Result<usize> {
-    // A zero anywhere makes the tensor empty whatever the other sizes are.
+    // A zero makes the tensor empty, so the other sizes may overflow.
     if shape.contains(&0) {
         return Ok(0);
     }
@@ -70,7 +70,7 @@ pub fn checked_numel(shape: &[usize]) -> Result<usize> {
     )
 }
 
-/// The same of memory that is to be laid out row by row: the strides of an empty tensor must fit too, as in PyTorch.
+/// As `checked_numel`, for a row-major allocation: the strides of an empty tensor must fit too, as in PyTorch.
 #[inline]
 pub fn laid_out_numel(shape: &[usize]) -> Result<usize> {
     let n = checked_numel(shape)?;
@@ -93,7 +93,7 @@ pub fn to_shape(sizes: &[i64]) -> Result<Dims> {
         }
     }
     let shape: Dims = sizes.iter().map(|&s| s as usize).collect();
-    // The strides of an empty tensor count its other dimensions.
+    // The strides of an empty tensor are products of its other sizes.
     let steps = |shape: &[usize]| {
         shape.iter().try_fold(1usize, |n, &d| n.checked_mul(d.max(1))).filter(|&n| n <= isize::MAX as usize)
     };
@@ -103,7 +103,7 @@ pub fn to_shape(sizes: &[i64]) -> Result<Dims> {
     Ok(shape)
 }
 
-/// Wraps a dimension given by the user into `0..ndim` (a 0-d tensor counts as one dimension).
+/// Wraps a dimension into `0..ndim` (a 0-d tensor counts as one dimension).
 pub fn wrap_dim(dim: i64, ndim: usize) -> Result<usize> {
     let n = ndim.max(1) as i64;
     if dim < -n || dim >= n {
@@ -112,7 +112,7 @@ pub fn wrap_dim(dim: i64, ndim: usize) -> Result<usize> {
     Ok(if dim < 0 { dim + n } else { dim } as usize)
 }
 
-/// Wraps a list of dimensions and refuses repeats. An empty list of a reduction means every dimension: the caller decides.
+/// Wraps a list of dimensions and rejects repeats. Whether an empty list means all dimensions is up to the caller.
 pub fn wrap_dims(dims: &[i64], ndim: usize) -> Result<Dims> {
     let mut out = Dims::new();
     for &d in dims {
@@ -176,10 +176,10 @@ impl Layout {
     }
     #[inline]
     pub fn numel(&self) -> usize {
-        // Wraps only where a size is zero, and then the product is zero all the same.
+        // Overflows only if a size is zero, and then the product is zero anyway.
         self.shape.iter().fold(1, |n: usize, &d| n.wrapping_mul(d))
     }
-    /// Row-major without gaps; dimensions of size one do not count, an empty tensor always is.
+    /// Row-major without gaps; dimensions of size one do not matter, and an empty tensor is always contiguous.
     pub fn is_contiguous(&self) -> bool {
         let mut step = 1usize;
         for (&d, &s) in self.shape.iter().zip(&self.strides).rev() {
@@ -195,7 +195,7 @@ impl Layout {
         }
         true
     }
-    /// With the strides that `Layout::of` gives the shape.
+    /// Whether the strides are exactly those that `Layout::of` gives the shape.
     #[inline]
     pub fn is_row_major(&self) -> bool {
         let mut step = 1usize;
@@ -205,7 +205,7 @@ impl Layout {
             exact
         })
     }
-    /// Covers a run of memory without gaps or repeats, in some order of its dimensions.
+    /// Covers a range of memory without gaps or overlap, in some order of its dimensions.
     pub fn is_dense(&self) -> bool {
         let mut dims: SmallVec<[(usize, usize); 5]> =
             self.strides.iter().zip(&self.shape).filter(|&(_, &d)| d != 1).map(|(&s, &d)| (s, d)).collect();
@@ -217,22 +217,22 @@ impl Layout {
             ok
         })
     }
-    /// One past the last element that the layout reaches, counted from the start of the storage.
+    /// One past the last element, counted from the start of the storage.
     pub fn end(&self) -> usize {
         if self.shape.contains(&0) {
             return self.offset;
         }
         1 + self.offset + self.shape.iter().zip(&self.strides).map(|(&d, &s)| (d - 1) * s).sum::<usize>()
     }
-    /// Two indices reach the same element (an expanded view): writing through it is refused. Like PyTorch's
-    /// test it may miss exotic `as_strided` overlaps, which are memory-safe all the same.
+    /// Whether two indices may reach the same element (an expanded view), so that writes must be rejected. Like
+    /// PyTorch's test it may miss unusual `as_strided` overlaps; those are still memory-safe.
     pub fn has_internal_overlap(&self) -> bool {
         if self.is_contiguous() || self.shape.contains(&0) {
             return false;
         }
         self.shape.iter().zip(&self.strides).any(|(&d, &s)| d > 1 && s == 0)
     }
-    /// The strides with which this layout reads as `shape`: zero where it is broadcast. `shape` must be compatible.
+    /// Strides for reading this layout as `shape`: zero along broadcast dimensions. `shape` must be compatible.
     pub fn broadcast_strides(&self, shape: &[usize]) -> Dims {
         let lead = shape.len() - self.ndim();
         let mut out: Dims = SmallVec::from_elem(0, shape.len());

@@ -1,18 +1,18 @@
-//! The order of dimensions in memory: what a result takes over from its operands, and what a memory format asks for.
+//! Stride order: what a result inherits from its operands, and what a memory format asks for.
 //!
-//! A new tensor has no gaps. Its dimensions lie in the order in which those of the operands lie; where operands
-//! disagree the first one that tells two dimensions apart decides, and where none does the order is row-major.
+//! A new tensor has no gaps. Its dimensions are ordered in memory as those of the operands; where operands disagree,
+//! the first one that distinguishes two dimensions decides; where none does, the order is row-major.
 
 use super::{Dims, Layout, contiguous_strides, same_dims};
 use crate::error::{Error, Result};
 use smallvec::SmallVec;
 use std::cmp::Ordering;
 
-/// How a new tensor is asked to lie in memory.
+/// The memory format requested for a new tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Contiguous,
-    /// As the tensor that it is made of.
+    /// As the source tensor.
     Preserve,
     ChannelsLast,
     ChannelsLast3d,
@@ -28,7 +28,8 @@ impl Format {
             Format::ChannelsLast3d => "channels_last_3d",
         }
     }
-    /// The strides of a tensor of this shape in this format, which says more than that a tensor is followed.
+    /// The strides of a tensor of this shape in this format; `Preserve` counts as row-major. An error for the wrong
+    /// rank.
     pub fn strides(self, shape: &[usize]) -> Result<Dims> {
         let rank = match self {
             Format::ChannelsLast => 4,
@@ -44,8 +45,8 @@ impl Format {
 }
 
 impl Layout {
-    /// The layout of a new tensor in the shape of this one: with these strides where they leave no gaps, else without
-    /// gaps and with the dimensions in this order.
+    /// The layout of a new tensor of this shape: with these strides if they are dense, else dense with the dimensions
+    /// in this order.
     pub fn fresh(&self) -> Layout {
         let strides = match self.is_contiguous() || self.is_dense() {
             true => same_dims(&self.strides),
@@ -60,14 +61,15 @@ impl Layout {
             _ => Layout { shape: same_dims(&self.shape), strides: format.strides(&self.shape)?, offset: 0 },
         })
     }
-    /// The format that cat, pad and roll keep, as in PyTorch: channels last where these strides say so, else row-major.
+    /// The format that cat, pad and roll preserve, as in PyTorch: channels last if these strides are, else row-major.
     pub fn channels_format(&self) -> Format {
         let format = match self.ndim() {
             4 => Format::ChannelsLast,
             5 => Format::ChannelsLast3d,
             _ => return Format::Contiguous,
         };
-        // Strides rise from the channels over the inner dimensions to the batch; one channel or place tells nothing.
+        // Strides grow from the channels over the inner dimensions to the batch; a single channel or a single pixel is
+        // ambiguous.
         let order = [1].into_iter().chain((2..self.ndim()).rev()).chain([0]);
         let mut least = 0;
         for d in order {
@@ -79,7 +81,7 @@ impl Layout {
         }
         format
     }
-    /// Whether this is how elements lie in a tensor of those strides, but for dimensions of size one.
+    /// Whether a tensor with those strides has the same memory order, ignoring dimensions of size one.
     pub fn lies_as(&self, strides: &[usize]) -> bool {
         self.shape.iter().zip(&self.strides).zip(strides).all(|((&d, a), b)| d == 1 || a == b)
     }
@@ -89,7 +91,7 @@ impl Layout {
 pub fn result_strides(shape: &[usize], operands: &[&[usize]]) -> Dims {
     let n = shape.len();
     let mut inner_first: Dims = (0..n).rev().collect();
-    // By insertion: dimensions that no operand tells apart are neither moved nor in the way of others.
+    // Insertion sort: ambiguous dimensions are neither moved nor block others.
     for i in 1..n {
         let mut at = i;
         for before in (0..i).rev() {
@@ -128,7 +130,7 @@ fn dense_strides(shape: &[usize], inner_first: &[usize]) -> Dims {
     strides
 }
 
-/// The dimensions of more than one element, from the outermost in memory to the innermost.
+/// The dimensions of size above one, from outermost in memory to innermost.
 pub fn memory_order(shape: &[usize], strides: &[usize]) -> Dims {
     let mut order: Dims = (0..shape.len()).filter(|&d| shape[d] != 1).collect();
     if !order.is_sorted_by_key(|&d| std::cmp::Reverse(strides[d])) {
@@ -146,7 +148,7 @@ mod tests {
         let strides = |shape: &[usize], operands: &[&[usize]]| result_strides(shape, operands).to_vec();
         assert_eq!(strides(&[2, 3], &[&[3, 1]]), [3, 1]);
         assert_eq!(strides(&[2, 3], &[&[1, 2]]), [1, 2]);
-        // A gap closes; a broadcast dimension is placed by the other operand, or stays.
+        // Gaps are closed; a broadcast dimension is placed by the other operand, or stays.
         assert_eq!(strides(&[2, 3, 4], &[&[2, 16, 4]]), [1, 8, 2]);
         assert_eq!(strides(&[2, 3], &[&[0, 1], &[1, 2]]), [1, 2]);
         assert_eq!(strides(&[2, 3], &[&[0, 1], &[1, 0]]), [3, 1]);

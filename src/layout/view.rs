@@ -1,10 +1,10 @@
-//! Every view as a function from layout to layout, with PyTorch's checks and messages.
+//! Views as functions from layout to layout, with PyTorch's checks and messages.
 
 use super::{Dims, Layout, checked_numel, laid_out_numel, wrap_dim};
 use crate::error::{Error, Result, Show};
 use smallvec::SmallVec;
 
-/// A slice as Python writes it, ends not yet clipped.
+/// A slice as written in Python, its ends not yet clipped.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Slice {
     pub start: Option<i64>,
@@ -55,13 +55,13 @@ impl Layout {
         out.strides.insert(dim, stride);
         out
     }
-    /// Drops the dimensions that `drop` names, of those that are of size one.
+    /// Drops those dimensions of size one for which `drop` is true.
     pub fn squeeze(&self, drop: impl Fn(usize) -> bool) -> Layout {
         let keep = |i: &usize| !(self.shape[*i] == 1 && drop(*i));
         let dims: Dims = (0..self.ndim()).filter(keep).collect();
         self.permute(&dims)
     }
-    /// One index of a dimension, which disappears.
+    /// Fixes the index of a dimension, which is removed.
     pub fn select(&self, dim: usize, index: usize) -> Layout {
         let mut out = self.clone();
         out.offset += index * self.strides[dim];
@@ -79,7 +79,7 @@ impl Layout {
         }
         out
     }
-    /// `sizes` may hold -1 for a dimension to keep.
+    /// -1 in `sizes` keeps a dimension's size.
     pub fn expand(&self, sizes: &[i64]) -> Result<Layout> {
         if sizes.len() < self.ndim() {
             return Err(Error::runtime(format!(
@@ -115,25 +115,25 @@ impl Layout {
             out.strides.push(stride);
         }
         checked_numel(&out.shape)?;
-        // A new dimension of one element steps over what follows it, as in PyTorch.
+        // A new dimension of size one gets the stride of the dimension after it times its size, as in PyTorch.
         for i in (0..lead).rev().filter(|&i| sizes[i] == 1 && self.ndim() > 0) {
             out.strides[i] = out.shape.get(i + 1).map_or(1, |&d| d.saturating_mul(out.strides[i + 1]));
         }
         Ok(out)
     }
-    /// Expanded dimensions taken back to size one.
+    /// Expanded dimensions reduced to size one again.
     pub fn unexpanded(&self) -> Layout {
         let mut out = self.clone();
         out.shape.iter_mut().zip(&self.strides).filter(|(d, s)| **d > 1 && **s == 0).for_each(|(d, _)| *d = 1);
         out
     }
-    /// The strides under which the same memory reads as `shape`, or `None` where a copy is needed.
+    /// The strides under which the same memory has shape `shape`; `None` if a copy is needed.
     pub fn view_strides(&self, shape: &[usize]) -> Option<Dims> {
         if self.is_row_major() || self.numel() == 0 {
             return Some(super::contiguous_strides(shape));
         }
         let mut strides: Dims = SmallVec::from_elem(0, shape.len());
-        // Walks from the last dimension, one run of memory-adjacent old dimensions at a time.
+        // From the last dimension, one memory-adjacent run of old dimensions at a time.
         let mut view = shape.len();
         let mut run = 1usize;
         let mut base = self.strides.last().copied().unwrap_or(1);
@@ -158,7 +158,7 @@ impl Layout {
             }
         }
         while view > 0 {
-            // What is left is of size one.
+            // The remaining dimensions are of size one.
             view -= 1;
             strides[view] = if view + 1 < shape.len() { strides[view + 1] * shape[view + 1] } else { 1 };
         }
@@ -237,7 +237,7 @@ impl Layout {
         out.offset = start;
         Ok(out)
     }
-    /// Any sizes and strides over a storage of `capacity` elements.
+    /// Arbitrary sizes and strides over a storage of `capacity` elements.
     pub fn as_strided(sizes: &[i64], strides: &[i64], offset: i64, capacity: usize) -> Result<Layout> {
         if sizes.len() != strides.len() {
             return Err(Error::runtime(format!(
@@ -260,7 +260,7 @@ impl Layout {
         let last = shape.iter().zip(strides).try_fold(offset as usize, |n, (&d, &s)| {
             d.saturating_sub(1).checked_mul(s as usize).and_then(|m| n.checked_add(m))
         });
-        // An empty view reads nothing, but its offset is still counted in bytes.
+        // An empty view reads nothing, but its offset in bytes must not overflow.
         let beyond =
             if empty { offset as usize > isize::MAX as usize / 16 } else { last.is_none_or(|l| l >= capacity) };
         if beyond {

@@ -1,4 +1,4 @@
-//! The four kinds of body an op can have, and the call that a body sees.
+//! The four kinds of op bodies, and the call that a body receives.
 
 use super::Op;
 use super::value::{Arguments, Outputs, Value};
@@ -35,7 +35,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Layout, dtype and device of a result that is still to be allocated.
+/// Layout, dtype and device of a result to be allocated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     pub layout: Layout,
@@ -48,11 +48,11 @@ impl Spec {
     pub fn new(shape: &[usize], dtype: DType, device: Device) -> Spec {
         Spec { layout: Layout::contiguous(shape), dtype, device }
     }
-    /// Of the tensor's shape, row-major.
+    /// With the tensor's shape, row-major.
     pub fn like(t: &Tensor) -> Spec {
         Spec::new(t.shape(), t.dtype(), t.device())
     }
-    /// Of the tensor's shape, with the dimensions in their order in memory.
+    /// With the tensor's shape and stride order.
     pub fn following(t: &Tensor) -> Spec {
         Spec { layout: t.layout().fresh(), dtype: t.dtype(), device: t.device() }
     }
@@ -61,34 +61,34 @@ impl Spec {
     }
 }
 
-/// What elementwise operands are computed in, and what comes out.
+/// The compute dtype of elementwise operands and the result dtype.
 #[derive(Clone, Copy)]
 pub enum Promote {
-    /// Computed in the common dtype, which is the result's.
+    /// Compute and return the promoted dtype.
     Arith,
     /// As `Arith`, but integers and bools become the default float dtype.
     Float,
-    /// Computed in the common dtype; the result is bool.
+    /// Compute in the promoted dtype; the result is bool.
     Test,
     /// As `Arith`, but a complex input gives a real result (`abs`).
     RealOfComplex,
-    /// Computed in the dtype of the first operand.
+    /// Compute in the dtype of the first operand.
     First,
-    /// (computed in, result) from the call and the common dtype.
+    /// (compute dtype, result dtype) from the call and the promoted dtype.
     By(fn(&Call, DType) -> Result<(DType, DType)>),
 }
 
-/// One scalar rule: a loop per compute class in Rust and one WGSL expression over `x, y, z, w`.
+/// A scalar rule: a loop per number class in Rust and a WGSL expression over `x, y, z, w`.
 pub struct Rule {
     pub operands: &'static [usize],
     pub loops: Loops,
-    /// Empty: no shader yet.
+    /// Empty: no shader.
     pub wgsl: &'static str,
 }
 
 pub enum Elementwise {
     One(&'static Rule),
-    /// Chooses by the arguments (`alpha`, `rounding_mode`); the second part lists every choice, for tests and docs.
+    /// Selects by the arguments (`alpha`, `rounding_mode`); the second part lists every choice, for tests and docs.
     By(fn(&Call) -> Result<&'static Rule>, &'static [&'static Rule]),
 }
 
@@ -112,30 +112,30 @@ impl Elementwise {
 
 pub type Run = fn(&Call, &[Tensor]) -> Result<()>;
 
-/// A CPU function and a GPU function that fill outputs which dispatch has allocated.
+/// A CPU function and a GPU function that fill outputs allocated by dispatch.
 pub struct Kernel {
     pub infer: fn(&Call) -> Result<Specs>,
     pub cpu: Run,
     pub gpu: Option<Run>,
-    /// The output starts as a copy of the first argument and is changed in place (`scatter`, `masked_fill`).
+    /// The output starts as a copy of the first argument and is modified in place (`scatter`, `masked_fill`).
     pub updates_self: bool,
-    /// In place the output is the first argument itself, which the kernel need not find untouched.
+    /// In place, the output is the first argument itself, and the kernel may overwrite it while reading it.
     pub onto_self: bool,
-    /// Tensors of several devices may meet (`copy_`, `to`).
+    /// Tensors may be on different devices (`copy_`, `to`).
     pub any_device: bool,
 }
 
 pub enum Body {
     Elementwise(Elementwise),
     Kernel(Kernel),
-    /// Layout arithmetic only: the elements of the first argument, of its dtype, lie so.
+    /// Layout arithmetic only: a view of the first argument with this layout.
     View(fn(&Call) -> Result<Layout>),
-    /// The same bytes as another dtype.
+    /// A view with another dtype over the same bytes.
     ViewAs(fn(&Call) -> Result<(Layout, DType)>),
     /// Any number of views.
     Views(fn(&Call) -> Result<Vec<Layout>>),
-    /// Written with other ops. Where a fused op is named it runs instead whenever its condition holds;
-    /// the composite is its oracle.
+    /// Written with other ops. If a fused op is named, it runs instead whenever its condition holds; the composite is
+    /// its oracle.
     Composite {
         run: fn(&Call) -> Result<Outputs>,
         fused: Option<&'static Op>,
@@ -145,7 +145,7 @@ pub enum Body {
 }
 
 impl Body {
-    /// Whether every output is a tensor that dispatch makes; a composite may give an argument back.
+    /// Whether dispatch allocates every output; a composite may return an argument.
     pub fn makes_outputs(&self) -> bool {
         !matches!(self, Body::Composite { .. } | Body::Unset)
     }
@@ -160,11 +160,11 @@ pub const fn elementwise_by(pick: fn(&Call) -> Result<&'static Rule>, all: &'sta
 pub const fn kernel(infer: fn(&Call) -> Result<Specs>, cpu: Run, gpu: Option<Run>) -> Body {
     Body::Kernel(Kernel { infer, cpu, gpu, updates_self: false, onto_self: false, any_device: false })
 }
-/// A kernel that in place may write over its first argument while it reads it.
+/// A kernel that, in place, may overwrite its first argument while reading it.
 pub const fn kernel_onto(infer: fn(&Call) -> Result<Specs>, cpu: Run, gpu: Option<Run>) -> Body {
     Body::Kernel(Kernel { infer, cpu, gpu, updates_self: false, onto_self: true, any_device: false })
 }
-/// A kernel that changes a row-major copy of its first argument, or, in place, that argument itself.
+/// A kernel that modifies a row-major copy of its first argument, or, in place, the argument itself.
 pub const fn kernel_into(cpu: Run, gpu: Option<Run>) -> Body {
     Body::Kernel(Kernel { infer: like_self, cpu, gpu, updates_self: true, onto_self: false, any_device: false })
 }
@@ -175,7 +175,7 @@ pub const fn composite_with(run: fn(&Call) -> Result<Outputs>, fused: &'static O
     Body::Composite { run, fused: Some(fused), when }
 }
 
-/// `kernel_into` with a copy that lies as the first argument does.
+/// `kernel_into` with a copy that preserves the first argument's strides.
 pub const fn kernel_into_clone(cpu: Run, gpu: Option<Run>) -> Body {
     let infer = |c: &Call| Ok(SmallVec::from_elem(Spec::following(c.tensor(0)?), 1));
     Body::Kernel(Kernel { infer, cpu, gpu, updates_self: true, onto_self: false, any_device: false })

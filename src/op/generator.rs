@@ -1,6 +1,6 @@
-//! Sources of random numbers: a seed and how many Philox counters have been used.
+//! Random number generators: a seed and the number of Philox counters used.
 //!
-//! Element `i` of a draw uses a counter of its own, so values do not depend on device, thread count or memory layout.
+//! Every element of a draw uses a separate counter, so values do not depend on device, thread count or memory layout.
 
 use crate::device::Device;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -21,7 +21,7 @@ impl Generator {
     pub fn set_state(&self, seed: u64, offset: u64) {
         *self.state.lock().unwrap_or_else(|e| e.into_inner()) = (seed, offset);
     }
-    /// Takes `n` element counters and answers with the seed and the first of them.
+    /// Reserves `n` element counters; returns the seed and the first counter.
     pub fn take(&self, n: usize) -> (u64, u64) {
         let mut s = self.state.lock().unwrap_or_else(|e| e.into_inner());
         let start = *s;
@@ -32,12 +32,12 @@ impl Generator {
 
 static DEFAULT: LazyLock<Arc<Generator>> = LazyLock::new(|| Arc::new(Generator::new(fresh_seed(), Device::Cpu)));
 
-/// The generator that ops use when none is given; one for all devices, so that results do not depend on the device.
+/// The default generator; one for all devices, so that results do not depend on the device.
 pub fn default_generator() -> &'static Arc<Generator> {
     &DEFAULT
 }
 
-/// A seed that differs from run to run, from the hasher keys that the standard library draws from the system.
+/// A seed that differs between runs, from the hasher keys that the standard library obtains from the system.
 pub fn fresh_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     std::collections::hash_map::RandomState::new().build_hasher().finish()

@@ -1,7 +1,7 @@
-//! How an op differentiates: per argument a formula of at most three lines in differentiable calls.
+//! How an op is differentiated: a formula per argument, at most three lines of differentiable calls.
 //!
-//! A formula sees a `Back`: the gradients of the outputs, what was saved, and the shapes, dtypes and plain arguments of
-//! the call. It need not sum over broadcast dimensions nor cast: the engine does (`autograd::engine`).
+//! A formula reads a `Back`: the gradients of the outputs, saved tensors, and the shapes, dtypes and non-tensor
+//! arguments of the call. It neither sums over broadcast dimensions nor casts: the engine does (`autograd::engine`).
 
 use super::body::Call;
 use super::dims::mismatch;
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::layout::{Dims, same, same_dims};
 use crate::tensor::Tensor;
 
-/// Which tensors a formula reads: arguments by position, outputs from `OUT0` on. Only these are saved.
+/// The tensors that a formula reads, which are saved: arguments by position, outputs from `OUT0` on.
 pub type Saves = u32;
 pub const A0: Saves = 1;
 pub const A1: Saves = 2;
@@ -30,7 +30,7 @@ pub struct Grad {
     pub formula: fn(&Back) -> Term,
 }
 
-/// The gradients of several arguments at once, where they share work. A list argument has one gradient an item.
+/// The gradients of several arguments at once, if they share work. A list argument has one gradient per item.
 pub struct Joint {
     pub args: &'static [usize],
     pub saves: Saves,
@@ -44,7 +44,7 @@ pub enum Vjp {
     Composite,
     /// Not differentiable, and why.
     None(&'static str),
-    /// Without a formula, in PyTorch too: the result has a node, and backward through it is an error.
+    /// Without a formula, as in PyTorch: the result has a node, and backward through it is an error.
     Missing,
     Unset,
 }
@@ -54,7 +54,7 @@ pub const fn d(arg: usize, saves: Saves, formula: fn(&Back) -> Term) -> Grad {
     Grad { arg, saves, formula }
 }
 
-/// What stays of an argument or output besides its data.
+/// Metadata kept of an argument or output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
     pub shape: Dims,
@@ -66,7 +66,7 @@ impl Facts {
     pub fn of(t: &Tensor) -> Facts {
         Facts { shape: same_dims(&t.layout().shape), dtype: t.dtype(), device: t.device() }
     }
-    /// Whether they are those of `t`.
+    /// Whether it is the metadata of `t`.
     pub fn fit(&self, t: &Tensor) -> bool {
         let m = t.meta();
         self.dtype == m.dtype && self.device == m.storage.device() && same(&self.shape, &m.layout.shape)
@@ -77,13 +77,13 @@ impl Facts {
 /// too, so that plain arguments are read without an error: one of another kind is a mistake in the op, and panics.
 pub struct Back<'a> {
     pub call: Call<'a>,
-    /// One for each output; `None` where nothing came back.
+    /// One for each output; `None` if undefined.
     pub grads: &'a [Option<Tensor>],
-    /// Facts of every tensor argument by position (the items of a list one after another).
+    /// Metadata of every tensor argument by position (list items consecutively).
     pub facts: &'a [(usize, Facts)],
     pub outputs: &'a [Option<Tensor>],
     pub output_facts: &'a [Facts],
-    /// Which arguments' gradients are wanted (bit by position); lists: any item.
+    /// Arguments whose gradients are needed (a bit per position); for lists: any item.
     pub wanted: u32,
 }
 
@@ -98,7 +98,7 @@ impl Back<'_> {
     pub fn g(&self) -> Term {
         self.gi(0)
     }
-    /// The gradient of output `i`; zeros where nothing came back.
+    /// The gradient of output `i`; zeros if undefined.
     pub fn gi(&self, i: usize) -> Term {
         match &self.grads[i] {
             Some(g) => Term::from(g),

@@ -1,7 +1,7 @@
 //! One op is one value: `pub static TANH: Op = Op { .. }` plus one line in `ops::OPS`.
 //!
-//! The literal says everything about an op; the Python function, the method, the in-place form, `out=`, the stub, the
-//! docs row and the tests are derived from it. Adding an op edits no `match`.
+//! The literal is the complete declaration of an op; the Python function, the method, the in-place form, `out=`, the
+//! stub, the docs row and the tests are derived from it. Adding an op edits no `match`.
 
 pub mod body;
 mod choice;
@@ -31,7 +31,7 @@ pub use value::{Args, Arguments, Ints, Outputs, Value, push_default};
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 
-/// The forms in which an op is offered to Python.
+/// The Python forms of an op.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Forms(pub u8);
 
@@ -42,7 +42,7 @@ impl Forms {
     pub const OUT: u8 = 8;
     /// The op exists only in place (`normal_`): its name ends in `_`.
     pub const ONLY_INPLACE: u8 = 16;
-    /// A step of another op, reachable for tests but not public.
+    /// A helper of other ops, available to tests but not public.
     pub const HIDDEN: u8 = 32;
 
     pub const fn has(self, bit: u8) -> bool {
@@ -68,35 +68,36 @@ pub const ONLY_INPLACE: Forms = Forms(Forms::METHOD | Forms::ONLY_INPLACE);
 pub const INPLACE_FUNCTION: Forms = Forms(Forms::FUNCTION | Forms::METHOD | Forms::ONLY_INPLACE);
 pub const HIDDEN: Forms = Forms(Forms::HIDDEN);
 
-/// What memory a tensor that is written to (in place, or by `out=`) may share with the other operands.
+/// The aliasing allowed between a written tensor (in place, or `out=`) and the other operands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
-    /// Any: operands are read to the end before the first element is written.
+    /// Any: all operands are read before the first element is written.
     Any,
-    /// An operand may be that tensor itself, not overlap it in part.
+    /// An operand may be the same tensor, but not overlap it partially.
     Exact,
     Nothing,
-    /// Anything, and its own elements may share places: the same number goes everywhere.
+    /// Any, also between its own elements: every element gets the same value.
     Uniform,
 }
 
-/// How an op writes in place to a tensor whose elements share places (an expanded one).
+/// In-place writes to a tensor whose elements alias (an expanded one).
 #[derive(Clone, Copy)]
 pub struct Expanded {
-    /// Where PyTorch deprecates it.
+    /// PyTorch's deprecation warning, if any.
     pub warning: Option<&'static str>,
-    /// The arguments of a call that writes each place once; `None` where the call itself may write a place again.
+    /// The arguments of an equivalent call that writes each location once; `None` if the call may write a location
+    /// repeatedly.
     pub once: fn(&Call) -> Result<Option<Args<'static>>>,
 }
 
-/// The dtypes that `out=` takes.
+/// The dtypes accepted for `out=`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum OutDType {
-    /// Those to which the result can be cast.
+    /// Dtypes to which the result can be cast.
     Castable,
-    /// The result's own.
+    /// The result's dtype only.
     Same,
-    /// All: it decides what is computed.
+    /// Any: it determines the compute dtype.
     Every,
 }
 
@@ -105,10 +106,10 @@ pub struct Op {
     pub sig: Signature,
     /// First line: what it computes. Then formula, shapes, errors, source.
     pub doc: &'static str,
-    /// Other names of the same op: `absolute` for `abs`, `nn.functional.tanh` for `tanh`.
+    /// Aliases of the op: `absolute` for `abs`, `nn.functional.tanh` for `tanh`.
     pub aliases: &'static [&'static str],
     pub forms: Forms,
-    /// What the operands promote to and what the result is (elementwise ops).
+    /// Promotion of the operands and dtype of the result (elementwise ops).
     pub promote: Promote,
     pub body: Body,
     pub vjp: Vjp,
@@ -116,37 +117,37 @@ pub struct Op {
     pub deprecated: &'static [Signature],
     /// By default as the body's kind has it: see `dispatch::overlap`.
     pub sharing: Option<Sharing>,
-    /// By default a tensor whose elements share places is refused in place.
+    /// By default, in-place calls on a tensor whose elements alias are an error.
     pub expanded: Option<Expanded>,
     /// By default `Same` for kernels, `Castable` for the rest.
     pub out_dtype: Option<OutDType>,
-    /// Its line of numbers keeps the shape of an `out=` with as many elements: `arange`.
+    /// A one-dimensional result is written to an `out=` of any shape with as many elements: `arange`.
     pub fills_out: bool,
-    /// Outputs without a gradient, though their dtype could have one: by-products.
+    /// Outputs without a gradient although their dtype could have one.
     pub constant: &'static [usize],
-    /// The view op whose result it gives in new memory.
+    /// The view op whose result this op copies to new memory.
     pub copies: Option<&'static Op>,
     /// The error for a string that is none of those that the signature lists.
     pub unknown_choice: fn(&Op, &str) -> Error,
     /// What a call from Python warns of: that the op is deprecated, or its result not what one may expect.
     pub warns: Option<fn(&Call) -> Option<String>>,
-    /// The result of an elementwise op is row-major, however its operands lie.
+    /// The result of an elementwise op is row-major for any operand layout.
     pub row_major: bool,
-    /// A composite of steps that have no shader.
+    /// A composite of ops without shaders.
     pub on_host: bool,
-    /// PyTorch's node name where it is not `<Name>Backward0`.
+    /// PyTorch's node name if it is not `<Name>Backward0`.
     pub node: &'static str,
-    /// The same for the in-place form, where that has another one (`t_`: `TBackward1`).
+    /// PyTorch's node name of the in-place form, if different (`t_`: `TBackward1`).
     pub inplace_node: &'static str,
-    /// What the node shows as `_saved_*`, where that is not what formulas read and the other arguments are: arguments,
-    /// results, `x_sym_sizes`, `x_sym_numel`, `x_sym_argsize_0` and `x_sym_argsize_minus_1` of a tensor `x`; `a=b` shows `b`
-    /// as `a`, and `a=None` a name without a value.
+    /// The node's `_saved_*` attributes, if they are not what formulas read plus the other arguments: arguments,
+    /// results, `x_sym_sizes`, `x_sym_numel`, `x_sym_argsize_0` and `x_sym_argsize_minus_1` of a tensor `x`; `a=b`
+    /// exposes `b` as `a`, and `a=None` a name without a value.
     pub keeps: Option<&'static str>,
     /// Calls in the sample language of `tests/support/samples.py`.
     pub samples: &'static [&'static str],
-    /// A call, the class it raises, a part of the message.
+    /// A call, the exception class it raises, a part of the message.
     pub errors: &'static [(&'static str, &'static str, &'static str)],
-    /// The same in NumPy or SciPy, over `x0, x1, ..` and the keyword names; empty: recorded figures are the oracle.
+    /// A NumPy or SciPy expression over `x0, x1, ..` and the keyword names; empty: recorded results are the oracle.
     pub reference: &'static str,
 }
 

@@ -313,7 +313,7 @@ impl Param {
                 _ => false,
             }
     }
-    /// What None stands for; `None` where it is no value. As in PyTorch, an empty list of dimensions may be left out so.
+    /// The value that None stands for, if any. As in PyTorch, an empty list of dimensions may be passed as None.
     pub fn for_none(&self) -> Option<Value<'static>> {
         match self.default {
             Some(Default::Ints(_, 0)) => Some(Value::Ints(super::Ints::new())),

@@ -1,5 +1,5 @@
-//! `Term`: a tensor in a formula, or the error that befell it. Operators and methods on terms are op calls, so that a
-//! gradient reads like mathematics: `c.g() * (1.0 - c.out(0).square())`. Errors pass through to the end.
+//! `Term`: a tensor in a formula, or an error. Operators and methods on terms are op calls, so that a gradient reads
+//! like mathematics: `c.g() * (1.0 - c.out(0).square())`. An error propagates to the end.
 //!
 //! Methods beyond the operators are defined beside their ops (`impl Term` blocks in `ops/`).
 
@@ -28,7 +28,7 @@ impl From<Error> for Term {
 }
 
 impl Term {
-    /// A number that a formula reads as a tensor: 0-d on the CPU, so that it neither promotes nor needs the device.
+    /// A number as a tensor: 0-d on the CPU, so that it neither promotes nor needs the device.
     pub fn number(s: Scalar) -> Term {
         let dtype = if matches!(s, Scalar::Complex(..)) { DType::C128 } else { DType::F64 };
         Term(Tensor::scalar(s, dtype, Device::Cpu))
@@ -39,7 +39,7 @@ impl Term {
     pub fn get(&self) -> Option<&Tensor> {
         self.0.as_ref().ok()
     }
-    /// The term again; a failed term's copy carries the message on.
+    /// A copy of the term; a failed term's copy carries the error.
     pub fn dup(&self) -> Term {
         Term(match &self.0 {
             Ok(t) => Ok(t.clone()),
@@ -66,7 +66,7 @@ impl Clone for Term {
     }
 }
 
-/// What may stand as one argument of a call from Rust.
+/// A value that can be an argument of a call from Rust.
 pub trait IntoArg<'a> {
     fn into_arg(self) -> Result<Value<'a>>;
 }
@@ -86,7 +86,7 @@ impl<'a> IntoArg<'a> for &Term {
     }
 }
 
-/// A tuple of arguments; missing ones at the end take their defaults.
+/// A tuple of arguments; omitted trailing ones take their defaults.
 pub trait IntoArgs<'a> {
     fn into_args(self) -> Result<Args<'a>>;
 }

@@ -1,6 +1,6 @@
-//! The hook through which `compile` and the profiler see calls; dispatch knows this trait and nothing else of them.
+//! The hook through which `compile` and the profiler observe calls; dispatch knows only this trait.
 //!
-//! `RUSTGRAD_DEBUG=1` (or more) prints each call behind the same check, so that it costs nothing where it is off.
+//! `RUSTGRAD_DEBUG=1` (or more) prints each call behind the same check, so that it costs nothing when off.
 
 use super::Op;
 use super::value::{Outputs, Value};
@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Sees each call of this thread after it ran.
+/// Called after each call of this thread.
 pub trait Tracer {
     fn traced(&self, op: &'static Op, args: &[Value], outputs: &Outputs);
 }
@@ -19,7 +19,7 @@ static INSTALLED: AtomicUsize = AtomicUsize::new(0);
 
 static PRINTING: AtomicBool = AtomicBool::new(false);
 
-/// Prints every call from now on if `RUSTGRAD_DEBUG` asks for it: when the module is loaded.
+/// If `RUSTGRAD_DEBUG` is set, prints every call from now on; called when the module is loaded.
 pub fn print_if_asked() {
     let level = std::env::var("RUSTGRAD_DEBUG").ok().and_then(|v| v.parse::<u8>().ok()).unwrap_or(0);
     if level > 0 && !PRINTING.swap(true, Ordering::Relaxed) {
@@ -27,7 +27,7 @@ pub fn print_if_asked() {
     }
 }
 
-/// `add(f32[2,3] gpu:0, 1, alpha=2) -> f32[2,3] gpu:0`; arguments that have their default are left out.
+/// `add(f32[2,3] gpu:0, 1, alpha=2) -> f32[2,3] gpu:0`; arguments equal to their defaults are omitted.
 fn describe(op: &'static Op, args: &[Value], outputs: &Outputs) -> String {
     let sig = &op.sig;
     let given = sig.params().iter().zip(args).enumerate();
@@ -70,7 +70,7 @@ thread_local! {
     static TRACER: RefCell<Option<Rc<dyn Tracer>>> = const { RefCell::new(None) };
 }
 
-/// Installs a tracer for this thread, or removes it; answers with the one before.
+/// Installs a tracer for this thread, or removes it; returns the previous one.
 pub fn install(tracer: Option<Rc<dyn Tracer>>) -> Option<Rc<dyn Tracer>> {
     let is_some = tracer.is_some();
     let old = TRACER.with(|t| t.replace(tracer));

@@ -1,4 +1,4 @@
-//! What an argument of an op is once it has been parsed, from Python or from Rust.
+//! Arguments of an op, parsed from Python or given from Rust.
 
 use super::choice::{Choice, Enumerated};
 use super::generator::Generator;
@@ -65,7 +65,7 @@ impl<'a> Value<'a> {
     pub fn is_none(&self) -> bool {
         matches!(self, Value::None)
     }
-    /// Whether a tensor in this argument is such: `tensors().any(test)`, as the road of every call needs it.
+    /// Whether any tensor in this argument satisfies `test`. Hot path: avoids the iterator of `tensors()`.
     #[inline]
     pub fn any_tensor(&self, test: impl FnMut(&Tensor) -> bool) -> bool {
         match self {
@@ -81,7 +81,7 @@ impl<'a> Value<'a> {
         };
         one.into_iter().chain(many.iter().flatten())
     }
-    /// Owns its tensors, so that it can outlive the call.
+    /// Takes ownership of its tensors, so that it can outlive the call.
     pub fn into_owned(self) -> Value<'static> {
         match self {
             Value::None => Value::None,
@@ -99,7 +99,7 @@ impl<'a> Value<'a> {
             Value::Generator(g) => Value::Generator(g),
         }
     }
-    /// A short lifetime for a value that is only passed on.
+    /// A value with a shorter lifetime, to pass on.
     pub fn reborrow(&self) -> Value<'_> {
         match self {
             Value::Tensor(t) => Value::Tensor(t),
@@ -109,7 +109,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Reading arguments by position. A wrong kind is a mistake in the op's declaration, hence an internal error.
+/// Access to arguments by position. A wrong kind is a mistake in the op's declaration, hence an internal error.
 pub trait Arguments {
     fn arguments(&self) -> &[Value<'_>];
 
@@ -119,7 +119,7 @@ pub trait Arguments {
     fn opt_tensor(&self, i: usize) -> Option<&Tensor> {
         self.arguments()[i].as_tensor()
     }
-    /// A list of tensors; holes (`None` in the list) are left out.
+    /// A list of tensors; `None` items are skipped.
     fn tensors(&self, i: usize) -> Vec<Tensor> {
         self.arguments()[i].tensors().cloned().collect()
     }

@@ -1,7 +1,7 @@
 //! Activations of `nn.functional`. Each is one pass forward; the gradients are in `activation_backward.rs`.
 //!
-//! The public function takes `inplace` as PyTorch's does and calls the op behind it, which has a formula for its
-//! gradient and the node name of PyTorch. Numbers beside the tensor never promote it.
+//! The public function takes PyTorch's `inplace` argument and calls a private op, which has the gradient formula and
+//! PyTorch's node name. Numbers next to the tensor never promote it.
 
 use super::rules::{of_self, real};
 use super::{activation_backward as back, hard_backward};
@@ -96,7 +96,7 @@ struct Gelu;
 impl MapReal<1> for Gelu {
     #[inline(always)]
     fn eval<T: Real>([x]: [T; 1]) -> T {
-        // Of -0 the sum makes 0, as PyTorch's kernel does.
+        // The sum turns -0 into 0, as PyTorch's kernel does.
         x * x.normal().0 + T::zero()
     }
 }

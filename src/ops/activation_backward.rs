@@ -1,7 +1,7 @@
-//! Gradients of the activations. Each is a differentiable formula, with a fused op of one pass beside it.
+//! Gradients of the activations. Each is a differentiable formula, with a fused single-pass op.
 //!
-//! The fused op runs whenever nothing records (an ordinary `backward()`); under `create_graph=True` the formula runs, so
-//! that gradients of any order exist. The formula is the fused op's test oracle.
+//! The fused op runs when nothing is recorded (an ordinary `backward()`); under `create_graph=True` the formula runs,
+//! so that gradients of any order exist. The formula is the fused op's test oracle.
 
 use super::activation::Approximate;
 use super::rules::of_tensors;
@@ -241,7 +241,7 @@ pub static ELU_BACKWARD: Op = Op {
     sig: sig("_elu_backward(Tensor grad, Tensor self, Scalar negative, Scalar input_scale) -> Tensor"),
     body: formula(
         |c| {
-            // The branch that is not taken must not overflow.
+            // The branch that is not selected must not overflow.
             let below = (x(c)?.zero_where(x(c)?.less(0).not()) * number(c, 3)?).exp() * number(c, 2)?;
             x(c)?.at_most(0).choose(g(c)? * below, g(c)?).outputs()
         },

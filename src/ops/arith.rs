@@ -1,4 +1,4 @@
-//! Arithmetic: add, sub, mul, div and what they are made of.
+//! Arithmetic: add, sub, mul, div and their building blocks.
 
 use crate::cpu::complex;
 use crate::cpu::loops::Loops;
@@ -25,7 +25,7 @@ pub(super) static PLUS: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.num:
 pub(super) static PLUS_SCALED: Rule =
     Rule { operands: &[0, 1, 2], loops: Loops::NONE.num::<3, PlusScaled>(), wgsl: "x + z * y" };
 
-/// The plain rule where `alpha` is one; else `alpha` must fit the tensors, which it may not promote.
+/// The plain rule if `alpha` is one; else `alpha` must fit the tensors' dtype, since it does not promote.
 pub(super) fn by_alpha(c: &Call, plain: &'static Rule, scaled: &'static Rule) -> Result<&'static Rule> {
     let alpha = c.scalar(2)?;
     if matches!(alpha, Scalar::Int(1)) {
@@ -51,7 +51,7 @@ pub(super) fn by_alpha(c: &Call, plain: &'static Rule, scaled: &'static Rule) ->
     }
 }
 
-/// The dtype of the two operands: `alpha` never promotes them.
+/// The promoted dtype of the two operands: `alpha` never promotes.
 pub(super) fn without_alpha(c: &Call, common: DType) -> Result<(DType, DType)> {
     let is_bool = |v: &Value| match v {
         Value::Scalar(s) => s.category() == Category::Bool,
@@ -98,7 +98,7 @@ pub(super) static MINUS: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.num
 pub(super) static MINUS_SCALED: Rule =
     Rule { operands: &[0, 1, 2], loops: Loops::NONE.num::<3, MinusScaled>(), wgsl: "x - z * y" };
 
-/// Subtraction of bools is refused, as in PyTorch and NumPy.
+/// Subtraction of bools is an error, as in PyTorch and NumPy.
 pub(super) fn no_bool(c: &Call, common: DType) -> Result<(DType, DType)> {
     let is_bool = |v: &Value| match v {
         Value::Scalar(s) => matches!(s, crate::dtype::Scalar::Bool(_)),

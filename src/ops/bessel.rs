@@ -1,4 +1,4 @@
-//! Bessel functions, modified and spherical ones among them, and Airy's. They compute in double precision.
+//! Bessel functions, including modified and spherical ones, and the Airy function. Computed in double precision.
 
 use super::rules::{FLOAT_UNARY, full_float, wide};
 use crate::cpu::bessel;
@@ -11,7 +11,7 @@ pub static OPS: &[&Op] =
 const EVERYWHERE: &str = "f64[10](= -30, -8.1, -3, -0.4, 0, 1e-9, 0.7, 7.9, 8.1, 120)";
 const POSITIVE: &str = "f64[8](= 0.3, 1.9, 2.1, 5.5, 7.9, 8.1, 30, 120)";
 const AT_ZERO: &str = "f64[4](= 0, -0.0, 1e-9, -1e-9, nograd)";
-/// For what has a kink at zero.
+/// For functions with a kink at zero.
 const AWAY: &str = "f64[8](= -30, -8.1, -3, -0.4, 0.7, 7.9, 8.1, 120)";
 
 /// Functions of `special` that have no method and know no half precision.

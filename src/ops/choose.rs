@@ -1,4 +1,4 @@
-//! Choosing and mixing: where, lerp, addcmul, addcdiv, nan_to_num.
+//! Selection and interpolation: where, lerp, addcmul, addcdiv, nan_to_num.
 
 use super::mask::{NONZERO, positions};
 use super::rules::{BINARY, of_self, of_tensors, refused, same_dtype};
@@ -34,7 +34,7 @@ impl MapNum<3> for Choose {
 }
 static CHOOSE: Rule = Rule { operands: &[0, 1, 2], loops: Loops::NONE.num::<3, Choose>(), wgsl: "where_(x, y, z)" };
 
-/// The common dtype of the two choices; the condition has no say.
+/// The promoted dtype of the two values; the condition does not promote.
 fn choices(c: &Call, _: DType) -> Result<(DType, DType)> {
     let condition = c.tensor(0)?.dtype();
     if !matches!(condition, DType::Bool | DType::U8) {
@@ -349,11 +349,11 @@ pub static FINITE: Op = Op {
 };
 
 impl Term {
-    /// Zero where the condition holds, else the term: a gradient kept from where it has no business, NaN included.
+    /// Zero where `condition` holds, else `self`; unlike multiplication by a mask this also blocks NaN.
     pub fn zero_where(self, condition: Term) -> Term {
         WHERE.call((condition, 0, self))
     }
-    /// The term where the condition holds, else `other`.
+    /// `self` where the condition holds, else `other`.
     pub fn where_else(self, condition: Term, other: Term) -> Term {
         WHERE.call((condition, self, other))
     }

@@ -1,4 +1,4 @@
-//! Elements of vectors combined: cartesian_prod, combinations, and powers as columns (vander).
+//! Combinations of vector elements: cartesian_prod, combinations, and powers as columns (vander).
 
 use super::copy::COPY_;
 use super::index::INDEX;

@@ -1,6 +1,6 @@
-//! Complex numbers from their parts, and the angle.
+//! Complex numbers from their components, and the angle.
 //!
-//! The two parts are computed on as complex numbers without imaginary part, so one loop over c128 serves both dtypes.
+//! The two components are computed as complex numbers without imaginary part, so one loop over c128 serves both dtypes.
 
 use super::rules::{BINARY, UNARY};
 use crate::cpu::loops::Loops;

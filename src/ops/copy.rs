@@ -1,4 +1,4 @@
-//! Copies and casts: clone, contiguous, to, copy_, fill_, and the complex parts.
+//! Copies and casts: clone, contiguous, to, copy_, fill_.
 
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapComplex, MapNum, Num, RealOfComplex};
@@ -121,7 +121,7 @@ fn copy_into(c: &Call, out: &[Tensor]) -> Result<()> {
     let (src, dst) = (c.tensor(1)?, &out[0]);
     let fits = crate::layout::broadcast(dst.shape(), src.shape()).is_ok_and(|s| s.as_slice() == dst.shape());
     if !fits {
-        // The wording is `expand`'s, as in PyTorch.
+        // The message is that of `expand`, as in PyTorch.
         let sizes: Ints = dst.shape().iter().map(|&d| d as i64).collect();
         src.layout().expand(&sizes)?;
         return Err(Error::runtime("the source does not broadcast to the target"));

@@ -1,7 +1,7 @@
 //! Random counts whose parameters are tensors: poisson and binomial.
 //!
-//! They are drawn on the CPU alone: rejection compares numbers that differ in the last place between devices, and a seed
-//! is to give the same values on each (Note [Random numbers]).
+//! They are drawn only on the CPU: rejection compares numbers that differ in the last bit between devices, and a seed
+//! must give the same values on each (Note [Random numbers]).
 
 use super::host::Dense;
 use super::mask::stretched;
@@ -26,7 +26,7 @@ fn written(out: &Tensor, draw: impl FnOnce(&mut [f64]) -> Result<()>) -> Result<
 
 fn poisson(c: &Call, out: &[Tensor]) -> Result<()> {
     let rates = c.tensor(0)?.detach();
-    // NaN is refused too.
+    // Rejects NaN too.
     if Term::from(&rates).at_least(0).not().any_true()? {
         return Err(Error::runtime("invalid Poisson rate, expected rate to be non-negative"));
     }

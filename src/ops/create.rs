@@ -1,4 +1,4 @@
-//! Creation: zeros, ones, full, empty, arange and the `_like` forms.
+//! Creation of constant tensors: zeros, ones, full and related factories.
 
 use crate::dtype::{DType, Scalar, default_dtype};
 use crate::error::Result;
@@ -15,7 +15,7 @@ pub(super) fn fill_with(t: &Tensor, value: Scalar) -> Result<()> {
     t.fill_raw(value)
 }
 
-/// Shape from argument 0, dtype and device from where they stand, one number everywhere.
+/// A tensor with the shape of argument 0, and dtype and device from the given arguments, filled with one number.
 fn filled(c: &Call, dtype: DType, device: usize, value: Scalar) -> Result<Outputs> {
     let t = Tensor::empty(&to_shape(c.ints(0)?)?, dtype, c.device(device).unwrap_or_default())?;
     fill_with(&t, value)?;
@@ -72,7 +72,7 @@ pub static FULL: Op = Op {
     ..OP
 };
 
-/// The dtype that a lone number takes.
+/// The dtype of a tensor made of a single number.
 pub fn scalar_dtype(s: Scalar) -> DType {
     match s {
         Scalar::Bool(_) => DType::Bool,

@@ -28,7 +28,7 @@ fn size_of(t: &Term, dim: usize) -> usize {
     t.get().map_or(0, |t| t.size(dim))
 }
 
-/// Each element minus the one before it.
+/// Differences between adjacent elements.
 fn steps(t: &Term, dim: usize) -> Term {
     let n = size_of(t, dim).saturating_sub(1);
     let (after, before) = (run_of(t, dim, size_of(t, dim) - n, n), run_of(t, dim, 0, n));
@@ -82,16 +82,16 @@ pub static DIFF: Op = Op {
     ..OP
 };
 
-/// The distances of samples: everywhere the same, or between each and the next.
+/// The spacing of samples: uniform, or one per interval.
 enum Width {
     Even(Scalar),
     Between(Term),
 }
 
-/// The widths between sample points `x`, in the shape of `y`; points may be given once for all lines.
+/// The widths of the intervals between sample points `x`, in the shape of `y`; points may be shared by all lines.
 fn widths(c: &Call, y: &Tensor, x: &Tensor, dim: usize) -> Result<Width> {
     if x.ndim() != 1 {
-        // Both have their last dimensions in common; those that `x` lacks are of size one.
+        // They are aligned at the last dimensions; those that `x` lacks are of size one.
         let lacks = y.ndim().saturating_sub(x.ndim());
         let shape: Ints = std::iter::repeat_n(1, lacks).chain(x.shape().iter().map(|&d| d as i64)).collect();
         let at = dim + shape.len() - y.ndim();
@@ -128,7 +128,7 @@ fn real_step(c: &Call) -> Result<Scalar> {
     }
 }
 
-/// The sum of the areas of the trapezoids between neighbours, or running sums; zero where there are no samples.
+/// The sum of the trapezoids' areas, or running sums; zero without samples.
 fn integral(y: &Tensor, dim: usize, width: Width, running: bool) -> Result<Outputs> {
     if y.size(dim) == 0 {
         let shape: Vec<usize> = (0..y.ndim()).filter(|&d| running || d != dim).map(|d| y.size(d)).collect();
@@ -212,18 +212,18 @@ pub static CUMULATIVE_TRAPEZOID_X: Op = Op {
     ..OP
 };
 
-/// The distance of samples along one dimension: everywhere the same, or the points themselves.
+/// The spacing of samples along one dimension: uniform, or the points themselves.
 enum Spacing {
     Even(Scalar),
     Points(Tensor),
 }
 
-/// Differences in the middle, one-sided ones of order `edge` at both ends.
+/// Central differences inside, one-sided ones of order `edge` at both ends.
 fn slope(t: &Tensor, dim: usize, spacing: &Spacing, edge: usize) -> Term {
     let y = Term::from(t);
     let n = t.size(dim);
     let f = |start: usize, length: usize| run_of(&y, dim, start, length);
-    // Widths in the shape of what they weigh: one, or one for each place of the dimension.
+    // Widths reshaped to broadcast along the dimension: one, or one per position.
     let wide = |w: Term| {
         let k = w.get().map_or(1, |w| w.numel());
         let shape: Ints = (0..t.ndim()).map(|d| if d == dim { k as i64 } else { 1 }).collect();
@@ -232,7 +232,7 @@ fn slope(t: &Tensor, dim: usize, spacing: &Spacing, edge: usize) -> Term {
     let (first, second, last, before) = (f(0, 1), f(1, 1), f(n - 1, 1), f(n - 2, 1));
     match spacing {
         Spacing::Even(h) => {
-            // Of complex samples a complex distance has a direction.
+            // The spacing of complex samples may be complex.
             let middle = (f(2, n - 2) - f(0, n - 2)) / *h / 2.0;
             let (left, right) = match edge {
                 1 => ((second - first) / *h, (last - before) / *h),
@@ -264,14 +264,14 @@ fn slope(t: &Tensor, dim: usize, spacing: &Spacing, edge: usize) -> Term {
     }
 }
 
-/// The slope at the first of three points whose distances are `a` and `b`.
+/// The slope at the first of three points with distances `a` and `b`.
 fn parabola_end([y0, y1, y2]: [Term; 3], a: Term, b: Term) -> Term {
     let sum = a.clone() + &b;
     let far = a.clone() / (b.clone() * &sum);
     y1 * (sum.clone() / (a.clone() * b.clone())) - y0 * ((a.clone() + &sum) / (a * sum)) - y2 * far
 }
 
-/// One slope for each dimension; argument 2 names them, 3 is the order at the ends.
+/// One slope for each dimension, named by argument 2; argument 3 is the order at the ends.
 fn slopes(c: &Call, spacing: impl Fn(usize) -> Result<Spacing>, given: Option<usize>) -> Result<Outputs> {
     let (t, edge) = (c.tensor(0)?, c.int(3)?);
     if t.dtype() == DType::U8 {

@@ -1,8 +1,8 @@
-//! Distances between rows, and rows scaled to a greatest norm: cdist, pdist, dist, renorm.
+//! Distances between rows, and rows scaled to a maximum norm: cdist, pdist, dist, renorm.
 //!
-//! Each is one node whose gradient goes through its steps (`through.rs`). The differences of all pairs of rows would be
-//! far larger than what comes in and goes out, so `cdist` works in tiles of pairs, in both directions, or has a matrix
-//! product do the work: `|x - y|^2 = |x|^2 + |y|^2 - 2 x y`, less exact and much faster.
+//! Each is one node whose gradient is that of its recomputed steps (`through.rs`). The differences of all pairs of rows
+//! would be far larger than the input and the output, so `cdist` works in tiles of pairs, in both directions, or uses a
+//! matrix product: `|x - y|^2 = |x|^2 + |y|^2 - 2 x y`, less accurate and much faster.
 
 use super::arith::ADD;
 use super::choose::WHERE;
@@ -48,14 +48,14 @@ fn rows_of<'a>(c: &'a Call) -> Result<(&'a Tensor, &'a Tensor)> {
     Ok((a, b))
 }
 
-/// Differences that are there at once: what a cache keeps, or what occupies a GPU.
+/// Differences held at once: as many as fit a cache, or occupy a GPU.
 fn room(t: &Tensor) -> usize {
     if t.device().is_gpu() { 1 << 24 } else { 1 << 17 }
 }
 
 type Rows = (usize, usize);
 
-/// The rows of either side in runs (first, count), so that the pairs of two runs are a tile.
+/// The rows of both sides as runs (first, count); the pairs of two runs form a tile.
 fn runs(a: &Tensor, b: &Tensor) -> Result<[Vec<Rows>; 2]> {
     let rows = [a, b].map(|t| t.size(t.ndim() - 2));
     let lead = broadcast(&a.shape()[..a.ndim() - 2], &b.shape()[..b.ndim() - 2])?;
@@ -77,7 +77,7 @@ fn distances(c: &Call) -> Result<Outputs> {
     if a.size(a.ndim() - 1) == 0 { gaps.sum(&[-1], false).outputs() } else { norms(gaps, c.float(2)?).outputs() }
 }
 
-/// The norms of rows. The gradient of the greatest of them goes to each one whole, where that of a norm is shared.
+/// The norms of rows. The gradient of a maximum goes undivided to each maximal component, unlike that of a norm.
 fn norms(gaps: Term, p: f64) -> Term {
     if p != f64::INFINITY || !grad_enabled() {
         return VECTOR_NORM.call((gaps, p, [-1]));
@@ -91,7 +91,7 @@ fn norms(gaps: Term, p: f64) -> Term {
     Term::from(&top).squeeze(-1) + (size - &top).zero_where(hits.not()).sum(&[-1], false)
 }
 
-/// The arguments for a tile: runs of the rows of either side, and the order.
+/// The arguments for a tile: runs of rows of both sides, and the order.
 fn tile_of<'a>(a: &Tensor, b: &Tensor, r: Rows, o: Rows, order: &'a Value) -> Result<[Value<'a>; 3]> {
     Ok([Value::Owned(cut(a, -2, r).ok()?), Value::Owned(cut(b, -2, o).ok()?), order.reborrow()])
 }
@@ -111,7 +111,7 @@ fn tiled(c: &Call) -> Result<Outputs> {
     joined(rows.iter().map(|&r| band(r)), -2).outputs()
 }
 
-/// The gradients in tiles; where they are recorded, of all pairs at once.
+/// The gradients in tiles; if they are recorded, of all pairs at once.
 fn distances_backward(c: &Back) -> Result<Vec<Option<Tensor>>> {
     let (a, b) = (c.arg(0).ok()?, c.arg(1).ok()?);
     let [rows, others] = runs(&a, &b)?;

@@ -1,7 +1,7 @@
-//! Division to whole numbers and its remainders: div with a rounding mode, floor_divide, remainder, fmod.
+//! Integer division and remainders: div with a rounding mode, floor_divide, remainder, fmod.
 //!
-//! Integers by zero raise ZeroDivisionError, as in PyTorch; floats follow IEEE. `remainder` has the sign of the divisor
-//! (Python's `%`), `fmod` that of the dividend (C's).
+//! Integer division by zero raises ZeroDivisionError, as in PyTorch; floats follow IEEE. `remainder` has the sign of
+//! the divisor (Python's `%`), `fmod` that of the dividend (C's).
 
 use super::rules::{BINARY, divisible};
 use crate::cpu::loops::Loops;
@@ -26,22 +26,23 @@ const fn division<R: MapReal<2> + MapInt<2>>(wgsl: &'static str) -> Rule {
     Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, R>().int::<2, R>(), wgsl }
 }
 
-/// A whole quotient or its rest, in two ways.
+/// An integer quotient or remainder, computed in two ways.
 trait Whole {
-    /// For any integers; zero where the divisor is.
+    /// For any integers; zero if the divisor is zero.
     fn exact(x: [i64; 2]) -> i64;
-    /// From the whole number next to the quotient, and what it leaves of the dividend, which may have either sign.
+    /// From an integer adjacent to the true quotient, and the remainder it leaves, which may have either sign.
     fn settle(x: [i64; 2], q: i64, rest: i64) -> i64;
 }
 
-/// Operands for which f64 is right: below 2^50, and no division by zero.
+/// Operands for which f64 is exact: below 2^50, and no division by zero.
 #[inline(always)]
 fn small([x, y]: [i64; 2]) -> bool {
     let below = |v: i64| (v.wrapping_add(1 << 50) as u64) < 1 << 51;
     below(x) & below(y) & (y != 0)
 }
 
-/// Small ones in f64, where the quotient, rounded, is next to the true one: vectors divide floats, but no integers.
+/// Small operands in f64, where the rounded quotient is at most one off: there are vector instructions to divide
+/// floats, but not integers.
 impl<R: Whole> MapInt<2> for R {
     #[inline(always)]
     fn eval(x: [i64; 2]) -> i64 {
@@ -50,7 +51,7 @@ impl<R: Whole> MapInt<2> for R {
     const ORDINARY: Option<fn([i64; 2]) -> bool> = Some(small);
     #[inline(always)]
     fn quick(x: [i64; 2]) -> i64 {
-        // The sum of this and a smaller whole number holds that number in its low bits.
+        // The sum of this and a smaller integer holds that integer in its low bits.
         const MAGIC: f64 = 6755399441055744.0; // 1.5 * 2^52
         let float = |v: i64| f64::from_bits(v.wrapping_add(MAGIC.to_bits() as i64) as u64) - MAGIC;
         let whole = |v: f64| ((v + MAGIC).to_bits() as i64).wrapping_sub(MAGIC.to_bits() as i64);
@@ -74,7 +75,7 @@ impl Whole for TruncDiv {
     }
     #[inline(always)]
     fn settle([x, y]: [i64; 2], q: i64, rest: i64) -> i64 {
-        // A rest of the sign opposite to the dividend's: one step too far from zero.
+        // A remainder with the sign opposite to the dividend's means one step too far from zero.
         let far = ((rest ^ x) < 0 && rest != 0) as i64;
         if (x ^ y) < 0 { q + far } else { q - far }
     }
@@ -82,7 +83,7 @@ impl Whole for TruncDiv {
 
 struct FloorDiv;
 impl MapReal<2> for FloorDiv {
-    /// By the exact remainder, as Python: the quotient alone may round up to a whole number.
+    /// By the exact remainder, as in Python: the quotient alone may round up to an integer.
     #[inline(always)]
     fn eval<T: Real>([x, y]: [T; 2]) -> T {
         let zero = T::zero();

@@ -1,5 +1,5 @@
-//! The functional forms of writing to a view: select_scatter, slice_scatter, diagonal_scatter. Copies of self with
-//! `src` where the view would be.
+//! The functional forms of writes to a view: select_scatter, slice_scatter, diagonal_scatter. Copies of self with `src`
+//! in place of the view.
 
 use super::slice::DIAGONAL;
 use super::view::{SELECT, SLICE, sliced};
@@ -13,7 +13,7 @@ pub static OPS: &[&Op] = &[&SELECT_SCATTER, &SLICE_SCATTER, &DIAGONAL_SCATTER];
 
 type View = fn(&Layout, &dyn Dimensions) -> Result<Layout>;
 
-/// The arguments after `src` say where: a view over (self, src, ..).
+/// The arguments after `src` define a view over (self, src, ..).
 fn written(c: &Call, view: View) -> Result<Specs> {
     let (t, src) = (c.tensor(0)?, c.tensor(1)?);
     let part = view(t.layout(), c)?;
@@ -24,7 +24,7 @@ fn written(c: &Call, view: View) -> Result<Specs> {
             Show(&part.shape)
         )));
     }
-    // Gaps stay: PyTorch copies the memory, not the elements.
+    // Gaps are preserved: PyTorch copies the memory, not the elements.
     let layout = if t.layout().has_internal_overlap() { t.layout().fresh() } else { t.layout().clone() };
     Ok(smallvec![Spec { layout: Layout { offset: 0, ..layout }, ..Spec::like(t) }])
 }

@@ -1,4 +1,4 @@
-//! Lookup by class: embedding with its gradient, one_hot.
+//! Embedding lookup with its gradient, and one_hot.
 
 use super::gather::SCATTER_VALUE;
 use super::needs::quiet;
@@ -41,7 +41,7 @@ fn flat(t: &Tensor) -> Result<Tensor> {
     let layout = Layout { offset: t.layout().offset, ..Layout::contiguous(&[t.numel()]) };
     Ok(t.with_layout(layout))
 }
-/// A dense tensor as rows of `width`.
+/// A dense tensor viewed as rows of `width`.
 fn as_rows(t: &Tensor, width: usize) -> Result<Tensor> {
     let t = t.dense_copy(t.dtype())?;
     let rows = t.numel().checked_div(width).unwrap_or(0);
@@ -56,7 +56,7 @@ fn lookup(c: &Call, out: &[Tensor]) -> Result<()> {
     index_select(w.cpu_view()?, 0, at.cpu_view()?, out.cpu_view()?).map_err(|_| Error::index(OUT_OF_RANGE))
 }
 
-/// A tensor on the GPU as rows of `width`, its indices as a vector.
+/// A GPU tensor reshaped without history.
 fn gpu_rows(t: &Tensor, sizes: &[i64]) -> Result<Tensor> {
     quiet(|| Term::from(t).reshape(sizes).ok())
 }
@@ -164,7 +164,7 @@ fn scatter_rows_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     Ok(())
 }
 
-/// Each row divided by how often its index occurs.
+/// Each row divided by the number of occurrences of its index.
 fn by_frequency(g: &Tensor, at: &Tensor, n: usize) -> Result<Tensor> {
     let mut counts = filled(0f64, n)?;
     let place = |i: usize| -> Result<usize> {
@@ -208,7 +208,7 @@ pub static F_EMBEDDING: Op = Op {
     ..OP
 };
 
-/// Rows that are looked up and longer than `limit` are shortened to it, in place.
+/// Scales looked-up rows whose norm exceeds `limit` down to it, in place.
 fn rescale(w: &Tensor, at: &Tensor, limit: f64, order: f64) -> Result<()> {
     quiet(|| {
         let at = Term::from(at).reshape(&[-1]).to_dtype(DType::I64).ok()?;
@@ -255,13 +255,13 @@ fn one_hot(c: &Call) -> Result<Outputs> {
     let out = Tensor::zeros(&shape, DType::I64, crate::device::Device::Cpu)?;
     let start = out.ptr()?.cast::<i64>();
     for (i, v) in values.iter().enumerate() {
-        // SAFETY: the output is dense with `n` places for each index, and every index is less than `n`.
+        // SAFETY: the output is dense with `n` elements for each index, and every index is less than `n`.
         unsafe { *start.add(i * n + *v as usize) = 1 };
     }
     Ok(smallvec::smallvec![out])
 }
 
-/// How many classes there are, of labels from `least` on and below `needed`.
+/// The number of classes, for labels from `least` on and below `needed`.
 fn classes(least: i64, needed: i64, asked: i64) -> Result<usize> {
     if least < 0 {
         return Err(Error::runtime("Class values must be non-negative."));

@@ -1,4 +1,4 @@
-//! Special functions of probability: xlog1py, entr, the normal distribution function, and the gated linear unit.
+//! Special functions of probability: xlog1py, entr, the normal distribution function; and the gated linear unit.
 
 use super::join::joined;
 use super::needs::quiet;
@@ -24,7 +24,7 @@ impl MapReal<2> for XLog1pY {
     }
 }
 static X_LOG1P_Y: Rule = real2::<XLog1pY>("where_(flag(!truth(x) && !is_nan(y)), T(0), x * log1p_(y))");
-/// Zero where the gradient is, whatever the logarithm.
+/// Zero where the gradient is zero, whatever the logarithm.
 fn slope_x(c: &Back) -> Term {
     let settled = c.arg(0).equals(0).both(c.arg(1).at_most(-1));
     XLOG1PY.call((c.g(), c.arg(1))).zero_where(settled)

@@ -1,6 +1,6 @@
-//! Exponentials and logarithms, and the sums of exponentials that are taken of two numbers.
+//! Exponentials and logarithms, and sums of two exponentials.
 //!
-//! The float formulas are `cpu::float32` and `cpu::float64`; complex ones follow C99's principal branches.
+//! The float formulas are in `cpu::float32` and `cpu::float64`; complex ones follow C99's principal branches.
 
 use super::needs::quiet;
 use super::rules::{Analytic, BINARY, FLOAT_UNARY, UNARY, analytic, real2, refused, wide};
@@ -148,7 +148,7 @@ impl Analytic for Log1p {
     fn real<T: Real>(x: T) -> T {
         x.log1p()
     }
-    /// `log|1+z| = log1p(2a + a^2 + b^2) / 2` keeps small arguments exact.
+    /// `log|1+z| = log1p(2a + a^2 + b^2) / 2` is accurate for small arguments.
     fn complex(x: c128) -> c128 {
         if x.re.abs() < 0.5 && x.im.abs() < 0.5 {
             let re = 0.5 * (x.re * (2.0 + x.re) + x.im * x.im).ln_1p();

@@ -1,4 +1,4 @@
-//! More distributions to fill a tensor with, each a function of uniform or normal numbers.
+//! Further in-place distributions, each a function of uniform or normal numbers.
 
 use super::random::{Draw, draw, key};
 use super::round::CEIL;
@@ -21,7 +21,7 @@ fn drawn(c: &Call, at: usize, rule: Draw) -> Result<Term> {
     draw(&out, rule, key(c, at, out.numel()))?;
     Ok(Term::from(&out))
 }
-/// Uniform numbers above zero and below one.
+/// Uniform numbers in the open interval (0, 1).
 fn uniform(c: &Call, at: usize) -> Result<Term> {
     Ok(drawn(c, at, Draw::Uniform { from: 0.0, to: 1.0 })?.clamp_(f64::from(f32::EPSILON) / 4.0, 1.0))
 }

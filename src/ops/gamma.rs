@@ -1,4 +1,4 @@
-//! The gamma function's kin of two arguments: the multivariate log-gamma function, the incomplete gamma functions, zeta.
+//! Gamma functions with two arguments: the multivariate log-gamma function, the incomplete gamma functions, zeta.
 
 use super::needs::quiet;
 use super::rules::{BINARY, full_float, refused, wide2};
@@ -61,7 +61,7 @@ pub static MVLGAMMA: Op = Op {
     ..OP
 };
 
-/// What PyTorch says where a gradient is asked for that has no formula.
+/// PyTorch's error for a gradient without a formula.
 fn no_formula(what: &str) -> Term {
     Error::not_implemented(format!("the derivative for '{what}' is not implemented.")).into()
 }

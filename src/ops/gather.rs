@@ -1,4 +1,4 @@
-//! An index for each element: gather, scatter and its modes.
+//! Indexing per element: gather, scatter and its modes.
 //!
 //! Kernels take int64 indices of the operand's rank and check them before anything is written.
 
@@ -15,7 +15,7 @@ use crate::tensor::Tensor;
 pub static OPS: &[&Op] =
     &[&GATHER, &SCATTER, &SCATTER_VALUE, &SCATTER_REDUCE_SRC, &SCATTER_REDUCE_VALUE, &SCATTER_ADD, &SCATTER_REDUCE];
 
-/// An index as int64; int32 is converted, anything else refused.
+/// An index as int64; int32 is converted, other dtypes are an error.
 pub(super) fn long(index: &Tensor, refuse: impl FnOnce() -> Error) -> Result<Tensor> {
     match index.dtype() {
         DType::I64 => Ok(index.clone()),
@@ -31,12 +31,12 @@ pub(super) fn cast_raw(t: &Tensor, dtype: DType) -> Result<Tensor> {
     Ok(out)
 }
 
-/// `t`, or a copy of it where it shares memory with the tensor that is written to.
+/// `t`, or a copy of it if it shares memory with the written tensor.
 pub(super) fn apart(t: &Tensor, out: &Tensor) -> Result<Tensor> {
     if t.storage().same(out.storage()) { cast_raw(t, t.dtype()) } else { Ok(t.clone()) }
 }
 
-/// A 0-d tensor as one of one element: kernels want a dimension.
+/// A 0-d tensor as a one-element 1-d tensor: kernels need a dimension.
 pub(super) fn raised(t: &Tensor) -> Tensor {
     match t.ndim() {
         0 => t.with_layout(Layout { offset: t.layout().offset, ..Layout::contiguous(&[1]) }),
@@ -162,7 +162,7 @@ fn check_fit(out: &Tensor, dim: usize, index: &Tensor, source: Option<&Tensor>) 
     )))
 }
 
-/// A kernel that chooses its device itself and writes into self.
+/// A kernel that selects its device itself and writes into self.
 const fn everywhere(run: fn(&Call, &[Tensor]) -> Result<()>) -> Body {
     kernel_into(run, Some(run))
 }
@@ -201,7 +201,7 @@ fn unknown_mode(_: &Op, given: &str) -> Error {
 }
 
 impl Back<'_> {
-    /// The gradient of the source of a scatter: the elements that were written, in the source's shape.
+    /// The gradient of the source of a scatter: the written elements, in the source's shape.
     fn scattered(&self, g: Term) -> Term {
         let (shape, facts) = (self.shape(3), self.facts(2));
         let picked = GATHER.call((g, self.int(1), self.arg(2)));
@@ -213,7 +213,7 @@ impl Back<'_> {
         }
         PLACE.call((picked, self.sizes(3), &*contiguous_strides(&shape), 0))
     }
-    /// The gradient of the self of a scatter that overwrites: zero where something was written.
+    /// The gradient of self of an overwriting scatter: zero where elements were written.
     fn unwritten(&self, g: Term) -> Term {
         SCATTER_VALUE.call((g, self.int(1), self.arg(2), 0))
     }

@@ -1,4 +1,5 @@
-//! Activations made of straight pieces: hardtanh, relu6, hardsigmoid, hardswish, the shrinks, threshold, prelu, softsign.
+//! Piecewise linear activations and related ones: hardtanh, relu6, hardsigmoid, hardswish, the shrinks, threshold,
+//! prelu, softsign.
 
 use super::activation::{ACTIVATION, BEHIND, run};
 use super::hard_backward as back;

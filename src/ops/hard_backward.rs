@@ -1,8 +1,8 @@
-//! Gradients of the activations made of straight pieces. One that is not straight has a formula and a fused op, as in
-//! `activation_backward`; the others are their own gradient, and flat in the input.
+//! Gradients of the piecewise linear activations. A gradient that is not piecewise constant has a formula and a fused
+//! op, as in `activation_backward`; the others are their own gradient, and constant in the input.
 //!
-//! That flatness is recorded: as in PyTorch a gradient taken with `create_graph=True` requires gradients again, which
-//! are zero.
+//! That constancy is recorded: as in PyTorch a gradient computed with `create_graph=True` requires grad, and its own
+//! gradient is zero.
 
 use super::activation_backward::{BACKWARD, FUSED, TWO_NUMBERS, TWO_NUMBERS_ERRORS, formula, g, one_pass, x};
 use super::rules::of_tensors;

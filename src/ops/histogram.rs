@@ -1,5 +1,5 @@
-//! How many elements fall between edges: histc of equal intervals, histogram with its edges, weights and densities, and
-//! the same of points of several dimensions, the two steps of `histogramdd`.
+//! Histograms: histc of equal intervals, histogram with its edges, weights and densities, and the same for points of
+//! several dimensions, the two helper ops of `histogramdd`.
 
 use super::choose::WHERE;
 use super::create::FULL;
@@ -22,7 +22,7 @@ use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&HISTC, &HISTOGRAM, &HISTOGRAM_EDGES, &BIN_EDGES, &FROM_BIN_TENSORS];
 
-/// Counts of `bins` equal intervals of [low, high]; the last one is closed.
+/// Counts in `bins` equal intervals of [low, high]; the last one is closed.
 fn histogram(list: &[f64], bins: usize, low: f64, high: f64) -> Result<Vec<f64>> {
     let mut counts = filled(0f64, bins)?;
     for &x in list.iter().filter(|&&x| x >= low && x <= high) {
@@ -79,7 +79,7 @@ pub static HISTC: Op = Op {
     ..OP
 };
 
-/// The least and the greatest edge in each dimension of points: those asked for, else those of the elements.
+/// The smallest and the largest edge in each dimension of points: as requested, else from the elements.
 fn bounds(points: &Tensor, asked: &Value) -> Result<Vec<[f64; 2]>> {
     let dims = points.size(1);
     let given = match asked {
@@ -130,7 +130,7 @@ fn column(points: &Tensor, d: usize) -> Term {
     SELECT.call((points, 1, d)).contiguous()
 }
 
-/// What is wrong with edges and weights for `points`, [.., N].
+/// Checks edges and weights for `points`, [.., N].
 fn check(points: &Tensor, edges: &[Tensor], weight: Option<&Tensor>) -> Result<()> {
     let (dims, name) = (points.size(points.ndim() - 1), points.dtype().cpp_name());
     if edges.len() != dims {
@@ -174,10 +174,10 @@ fn check(points: &Tensor, edges: &[Tensor], weight: Option<&Tensor>) -> Result<(
     Ok(())
 }
 
-/// Counts of `points` between edges, or sums of weights; as a density their integral is one.
+/// Counts of `points` between edges, or sums of weights; with `density` normalised to integral one.
 fn between(points: &Tensor, edges: &[Tensor], weight: Option<&Tensor>, density: bool) -> Result<Tensor> {
     check(points, edges, weight)?;
-    // Points without coordinates are none, whatever they weigh.
+    // Points without coordinates are not counted, whatever their weights.
     let weight = weight.filter(|_| !edges.is_empty());
     let rows = points.numel().checked_div(edges.len()).unwrap_or(0);
     let flat = Term::from(points.detach()).reshape(&[rows as i64, edges.len() as i64]).ok()?;
@@ -211,7 +211,7 @@ fn line_of_points(t: &Tensor) -> Result<Tensor> {
     Term::from(t.detach()).reshape(&[-1, 1]).ok()
 }
 
-/// (hist, edges) of the elements of argument 0; its weights stand at `at`, and whether a density is wanted after them.
+/// (hist, edges) of the elements of argument 0; argument `at` has its weights, the next one the density flag.
 fn on_a_line(c: &Call, points: &Tensor, edges: Tensor, at: usize) -> Result<Outputs> {
     let weight = c.opt_tensor(at).map(|w| Term::from(w.detach()).reshape(&[-1]).ok()).transpose()?;
     let edges = [edges];

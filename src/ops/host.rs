@@ -5,7 +5,7 @@ use crate::dtype::{Element, Scalar};
 use crate::error::Result;
 use crate::tensor::Tensor;
 
-/// The number in a tensor of one element.
+/// The value of a one-element tensor.
 pub(super) fn item(t: &Tensor) -> Result<Scalar> {
     let host = t.dense_copy(t.dtype())?;
     host.element(host.layout().offset)
@@ -23,11 +23,11 @@ pub(super) struct Dense<T> {
 }
 
 impl<T: Element> Dense<T> {
-    /// `t` itself where it is so already, else a converted copy.
+    /// `t` itself if it is dense already, else a converted copy.
     pub(super) fn of(t: &Tensor) -> Result<Dense<T>> {
         Ok(Dense { tensor: t.dense_copy(T::DTYPE)?, mark: std::marker::PhantomData })
     }
-    /// A copy of `t` that nobody else can write: for code that must see the same elements again.
+    /// A copy of `t` that nobody else can write: for code that must read the same elements again.
     pub(super) fn copy_of(t: &Tensor) -> Result<Dense<T>> {
         let tensor = Tensor::empty(t.shape(), T::DTYPE, crate::device::Device::Cpu)?;
         tensor.copy_raw(t)?;

@@ -96,7 +96,7 @@ impl Analytic for Acosh {
         complex::acosh(x)
     }
 }
-/// Of complex numbers the product of two roots has the right branch; of real ones it would be NaN below -1.
+/// For complex numbers the product of two roots has the right branch; for real ones it would be NaN below -1.
 fn acosh_slope(c: &Back) -> Term {
     let x = c.arg(0);
     let slope = if x.is_complex() { (x.dup() - 1).rsqrt() * (x + 1).rsqrt() } else { (x.square() - 1).rsqrt() };

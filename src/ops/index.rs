@@ -1,7 +1,7 @@
-//! Advanced indexing: `x[i, :, j]` with index tensors and masks, read and written.
+//! Advanced indexing: `x[i, :, j]` with index tensors and masks, reads and writes.
 //!
-//! Python's `x[...]` reduces numbers, slices, None and Ellipsis to views; what is left comes here as one optional
-//! index for each dimension. Masks become the indices of their true elements, then all indices broadcast.
+//! Python's `x[...]` turns numbers, slices, None and Ellipsis into views; the rest arrives here as one optional index
+//! for each dimension. Masks become the indices of their true elements, then all indices broadcast.
 
 use super::gather::{apart, cast_raw};
 use super::mask::{fill_where, positions, stretched};
@@ -20,7 +20,7 @@ pub static OPS: &[&Op] = &[&INDEX, &INDEX_KERNEL, &INDEX_PUT];
 
 type Indices = Vec<Option<Tensor>>;
 
-/// The indices as the kernels take them: int64, broadcast to one shape, on the device of `t`, one for each dimension.
+/// The indices in the kernels' form: int64, broadcast to one shape, on the device of `t`, one for each dimension.
 fn prepare(t: &Tensor, given: &Value) -> Result<Indices> {
     let Value::Tensors(given) = given else { return Err(Error::internal("index: expected a list of tensors")) };
     let mut list = Indices::new();
@@ -61,7 +61,7 @@ pub(super) fn read(t: &Tensor, list: &Indices, out: &Tensor) -> Result<()> {
     Ok(index::index_get(t.cpu_view()?, &views(list)?, out.cpu_view()?)?)
 }
 
-/// A mask stands for as many dimensions as it has.
+/// A mask replaces as many dimensions as it has.
 fn push_mask(t: &Tensor, mask: &Tensor, list: &mut Indices) -> Result<()> {
     if mask.dtype() == DType::U8 {
         witness::warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.")?;
@@ -109,7 +109,7 @@ fn result_shape(t: &Tensor, list: &Indices) -> Dims {
     index::index_shape(t.shape(), &indexed, shape)
 }
 
-/// The layout of `t[indices]`: its dimensions lie as those of `t`, then of the indices, lie in memory.
+/// The layout of `t[indices]`, with the stride order of `t` and then of the indices.
 fn result_layout(t: &Tensor, list: &Indices) -> Layout {
     let shape = result_shape(t, list);
     if t.is_contiguous() && list.iter().flatten().all(|i| i.is_contiguous()) {
@@ -141,7 +141,7 @@ pub static INDEX: Op = Op {
         let t = c.tensor(0)?;
         let list = prepare(t, &c.args[1])?;
         if list.iter().all(Option::is_none) {
-            // A 0-d mask: a new dimension of one element or none.
+            // A 0-d mask adds a dimension of size one or zero.
             return mask_of_nothing(t, &c.args[1]);
         }
         INDEX_KERNEL.calls((t, list))
@@ -173,13 +173,13 @@ pub static INDEX: Op = Op {
 
 fn mask_of_nothing(t: &Tensor, given: &Value) -> Result<Outputs> {
     let truth = given.tensors().map(|m| Ok(super::host::item(m)?.to_bool())).collect::<Result<Vec<_>>>()?;
-    // Bounded by one.
+    // Bounded by one element.
     let zeros = vec![0i64; truth.iter().all(|&b| b) as usize];
     let index = Term(Tensor::from_slice(&zeros, &[zeros.len()])).to_device(t.device()).ok()?;
     INDEX_KERNEL.calls((Term::from(t).unsqueeze(0), vec![Some(index)]))
 }
 
-/// Checks for what `prepare` gives.
+/// Checks the indices from `prepare`.
 fn check_prepared(t: &Tensor, list: &Indices) -> Result<()> {
     let first = list.iter().flatten().next().ok_or_else(|| Error::index("at least one index tensor is needed"))?;
     if list.len() > t.ndim() {
@@ -211,7 +211,8 @@ pub static INDEX_KERNEL: Op = Op {
     ..OP
 };
 
-/// The mask of `out[mask] = number` on the CPU, where it fits and neither overlaps the output nor the output itself.
+/// The mask of `out[mask] = number` on the CPU, if its shape matches and it does not overlap the output, nor the output
+/// itself.
 fn lone_mask<'a>(c: &'a Call, out: &Tensor, value: &Tensor) -> Option<&'a Tensor> {
     let Value::Tensors(list) = &c.args[1] else { return None };
     let [Some(mask)] = list.as_slice() else { return None };
@@ -221,7 +222,7 @@ fn lone_mask<'a>(c: &'a Call, out: &Tensor, value: &Tensor) -> Option<&'a Tensor
     (plain && here && fits && !out.layout().has_internal_overlap()).then_some(mask)
 }
 
-/// The values in the dtype of what is written, which is theirs; as in PyTorch, one element for one mask is a number.
+/// The values in the output's dtype, which must be theirs; as in PyTorch, a one-element value for a mask is a number.
 fn converted(c: &Call, out: &Tensor) -> Result<Tensor> {
     let values = c.tensor(2)?;
     if values.dtype() == out.dtype() {
@@ -241,7 +242,7 @@ fn converted(c: &Call, out: &Tensor) -> Result<Tensor> {
     )))
 }
 
-/// The values read in the shape of what is written.
+/// The values broadcast to the shape of the elements written.
 fn fitting(values: &Tensor, shape: &[usize]) -> Result<Tensor> {
     if !broadcast(shape, values.shape()).is_ok_and(|s| s.as_slice() == shape) {
         return Err(Error::runtime(format!(

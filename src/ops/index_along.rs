@@ -1,6 +1,6 @@
-//! Reading and writing at positions along a dimension: the two halves of each other's gradient.
+//! Reading and writing at positions along a dimension: each is the other's gradient.
 //!
-//! What selects values (max, median, cummax, nll_loss) hands its gradient back through these.
+//! Ops that select values (max, median, cummax, nll_loss) compute their gradient with these.
 
 use crate::cpu::index::{Mode, Source, gather, scatter};
 use crate::dtype::DType;

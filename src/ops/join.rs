@@ -1,4 +1,4 @@
-//! Joining: cat, stack and their relatives. Each part is copied straight into its place in the result.
+//! Concatenation: cat, stack and related ops. Each part is copied directly to its place in the result.
 
 use super::shape::all_at_least;
 use super::split::UNBIND;
@@ -14,7 +14,7 @@ use smallvec::{SmallVec, smallvec};
 
 pub static OPS: &[&Op] = &[&CAT, &STACK, &HSTACK, &VSTACK, &DSTACK, &COLUMN_STACK, &BLOCK_DIAG];
 
-/// Terms one after another along a dimension.
+/// Concatenates terms along a dimension.
 pub(super) fn joined(parts: impl IntoIterator<Item = Term>, dim: i64) -> Term {
     match parts.into_iter().map(Term::ok).collect::<Result<Vec<Tensor>>>() {
         Ok(parts) => CAT.call((parts, dim)),
@@ -22,12 +22,12 @@ pub(super) fn joined(parts: impl IntoIterator<Item = Term>, dim: i64) -> Term {
     }
 }
 
-/// An empty 1-d tensor takes part in no shape check: an old habit of PyTorch's that programs rely on.
+/// An empty 1-d tensor is exempt from shape checks: legacy behaviour of PyTorch that programs rely on.
 fn is_legacy_empty(shape: &[usize]) -> bool {
     shape == [0]
 }
 
-/// The dimension that grows. Of such empty tensors alone any is right: nothing is joined.
+/// The dimension that grows. For only such empty tensors any dimension is valid.
 fn cat_dim(c: &dyn Arguments, list: &[Tensor]) -> Result<usize> {
     match list.iter().find(|t| !is_legacy_empty(t.shape())) {
         Some(t) => wrap_dim(c.int(1)?, t.ndim()),
@@ -35,7 +35,7 @@ fn cat_dim(c: &dyn Arguments, list: &[Tensor]) -> Result<usize> {
     }
 }
 
-/// Where all parts lie with their channels last, so does the result, as in PyTorch; else it is row-major.
+/// If all parts are channels-last, so is the result, as in PyTorch; else it is row-major.
 fn joined_layout(list: &[Tensor], shape: &[usize]) -> Result<Layout> {
     let format = list.first().map_or(Format::Contiguous, |t| t.layout().channels_format());
     let agreed = list.iter().all(|t| t.layout().channels_format() == format);
@@ -77,7 +77,8 @@ fn cat_spec(c: &Call) -> Result<Specs> {
     Ok(smallvec![Spec { layout: joined_layout(&list, &shape)?, dtype, device: list[0].device() }])
 }
 
-/// Contiguous parts, row by row, where that is faster than part by part. False where it is not; nothing is done then.
+/// Interleaves contiguous parts row by row, if that is faster than part by part. Otherwise returns false without
+/// writing.
 fn joined_by_rows<'a>(parts: impl Iterator<Item = &'a Tensor> + Clone, dim: usize, out: &Tensor) -> Result<bool> {
     let rows = out.shape()[..dim].iter().product();
     let plain = |t: &Tensor| t.device() == Device::Cpu && t.dtype() == out.dtype() && t.is_contiguous();
@@ -129,7 +130,7 @@ pub static CAT: Op = Op {
     ..OP
 };
 
-/// Each part of the gradient; the parts are views.
+/// Splits the gradient into views, one per part.
 fn uncat(c: &Back) -> Result<Vec<Option<Tensor>>> {
     let g = c.g().ok()?;
     let mut start = 0;
@@ -164,7 +165,7 @@ fn stack_spec(c: &Call) -> Result<Specs> {
     shape.insert(dim, list.len());
     let dtype = list.iter().skip(1).try_fold(first.dtype(), |d, t| promote(d, t.dtype()))?;
     let layout = if dim < flat.len() {
-        // As `cat` lays it, the dimension split in two.
+        // The layout of `cat`, with the dimension split in two.
         flat[dim] *= list.len();
         let mut strides = joined_layout(&list, &flat)?.strides;
         strides.insert(dim, strides[dim] * first.size(dim).max(1));

@@ -1,4 +1,4 @@
-//! Operators on terms, helpers that formulas share, and the ops that the engine needs.
+//! Operators on terms, shared helpers of formulas, and the ops that the engine needs.
 
 use super::host::item;
 use super::{arith, compare, copy, reduce, view};
@@ -59,7 +59,7 @@ impl Add<Term> for f64 {
 }
 
 impl Back<'_> {
-    /// The gradient times the number in argument `i`, conjugated; the gradient itself where the number is one.
+    /// The gradient times the conjugate of the number in argument `i`; the gradient itself if the number is one.
     pub fn g_times(&self, i: usize) -> Term {
         match &self.call.args[i] {
             Value::Scalar(s) if s.is_one() => self.g(),
@@ -75,7 +75,7 @@ impl Back<'_> {
         let f = self.facts(i);
         Term(Tensor::zeros(&f.shape, f.dtype, f.device))
     }
-    /// The same view of a gradient-shaped zero tensor, written with the gradient: the gradient of any view.
+    /// VJP of any view: writes the gradient into zeros of the input's shape through the same view.
     pub fn unview(&self) -> Term {
         let f = self.facts(0);
         let whole = match Tensor::zeros(&f.shape, f.dtype, f.device) {
@@ -102,7 +102,7 @@ impl Term {
     }
 }
 
-/// Dimensions of `shape` that broadcasting to `from` created or stretched.
+/// Dimensions of `shape` that broadcasting from `from` added or expanded.
 fn stretched(from: &[usize], shape: &[usize]) -> Ints {
     let lead = from.len() - shape.len();
     (0..from.len()).filter(|&i| i < lead || (shape[i - lead] == 1 && from[i] != 1)).map(|i| i as i64).collect()
@@ -135,7 +135,7 @@ static KIT: Kit = Kit {
     as_strided: &super::strided::AS_STRIDED_VIEW,
 };
 
-// The definition behind the declaration in `autograd`.
+// The definition of the function declared in `autograd`.
 #[unsafe(no_mangle)]
 fn rustgrad_engine_kit() -> &'static Kit {
     &KIT

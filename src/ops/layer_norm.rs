@@ -1,6 +1,6 @@
-//! Layer normalisation: checks, the fused kernel with its gradient, and the composite that differentiates again.
+//! Layer normalisation: checks, the fused kernel with its gradient, and the composite for higher-order gradients.
 //!
-//! `(x - mean) / sqrt(var + eps) * weight + bias` over the last dimensions; the variance is over n.
+//! `(x - mean) / sqrt(var + eps) * weight + bias` over the last dimensions; the variance is divided by n.
 
 use super::needs::quiet;
 use super::reduce::MEAN_DIM;
@@ -57,7 +57,7 @@ fn matrix(x: &Tensor, k: usize) -> [usize; 2] {
     [rows.iter().product(), cols.iter().product()]
 }
 
-/// A tensor, made dense where it is, seen as rows and columns or as a vector.
+/// A tensor, made dense, viewed as a matrix or a vector.
 fn seen(t: &Tensor, shape: &[usize]) -> Result<Tensor> {
     let t = quiet(|| Term::from(t).contiguous().ok())?;
     let layout = Layout { offset: t.layout().offset, ..Layout::contiguous(shape) };
@@ -69,7 +69,7 @@ fn infer(c: &Call) -> Result<Specs> {
     let x = c.tensor(0)?;
     let (wide, kept) = (x.ndim() - c.ints(1)?.len(), x.shape());
     let stats: Dims = kept.iter().enumerate().map(|(i, &d)| if i < wide { d } else { 1 }).collect();
-    // Of the dtype of the input, or of parameters that are wider.
+    // In the dtype of the input, or of the parameters if wider.
     let mixed = [2, 3].iter().any(|&i| c.opt_tensor(i).is_some_and(|t| t.dtype() == DType::F32));
     let dtype = if mixed && x.dtype() != DType::F64 { DType::F32 } else { x.dtype() };
     let stat = Spec::new(&stats, dtype, x.device());
@@ -94,7 +94,7 @@ fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
     layer_norm(x.cpu_view()?, weight, bias, c.float(4)?, y.cpu_view()?, mean.cpu_view()?, rstd.cpu_view()?)
 }
 
-/// The same with other ops: (output, mean, reciprocal deviation).
+/// The same as a composite: (output, mean, reciprocal deviation).
 fn composed(x: Term, k: usize, weight: Option<Term>, bias: Option<Term>, eps: f64) -> [Term; 3] {
     let dims = last(k);
     let mean = MEAN_DIM.call((&x, dims.clone(), true));
@@ -157,7 +157,7 @@ pub static NATIVE_LAYER_NORM: Op = Op {
     ..OP
 };
 
-/// One pass of a kernel; where the gradient is recorded, formulas whose statistics depend on the input.
+/// One kernel pass; if the gradient is recorded, formulas in which the statistics depend on the input.
 fn gradients(c: &Back) -> Result<Vec<Option<Tensor>>> {
     let (x, g, k) = (c.arg(0), c.g(), c.ints(1).len());
     let weight = c.opt_tensor(2);

@@ -1,4 +1,4 @@
-//! Tensors in the shape of another one, or of its dtype and device: `zeros_like`, `new_zeros` and their kin; `empty`.
+//! Tensors with the shape, or the dtype and device, of another one: `zeros_like`, `new_zeros` and related ops; `empty`.
 
 use super::create::{fill_with, scalar_dtype};
 use crate::dtype::{DType, Scalar, default_dtype};
@@ -27,12 +27,12 @@ pub static OPS: &[&Op] = &[
 
 static FILLS: AtomicBool = AtomicBool::new(false);
 
-/// Whether memory that nobody writes is filled: with NaN, or the largest number of the dtype.
+/// Sets whether uninitialised memory is filled: with NaN, or the largest number of the dtype.
 pub fn fill_uninitialized(on: bool) {
     FILLS.store(on, Ordering::Relaxed);
 }
 
-/// What is done to a tensor that nobody writes: nothing, unless `fill_uninitialized` asks for more.
+/// Called on uninitialised tensors: fills them if `fill_uninitialized` is on.
 pub fn leave(t: &Tensor) -> Result<()> {
     if !FILLS.load(Ordering::Relaxed) {
         return Ok(());
@@ -94,7 +94,7 @@ pub static EMPTY_STRIDED: Op = Op {
     ..OP
 };
 
-/// The sizes with strides that put the dimensions in this order in memory, outermost first.
+/// A contiguous allocation of the sizes with the dimensions in this order in memory, outermost first.
 fn permuted(sizes: &[i64], order: &[i64]) -> Result<Layout> {
     let (shape, n) = (to_shape(sizes)?, sizes.len());
     if order.len() != n {
@@ -149,7 +149,8 @@ pub static EMPTY_PERMUTED: Op = Op {
     ..OP
 };
 
-/// A new tensor in the shape of argument 0: dtype, device, requires_grad and memory_format stand at `at` and after it.
+/// A new tensor in the shape of argument 0; dtype, device, requires_grad and memory_format are the arguments from `at`
+/// on.
 pub(super) fn like(c: &Call, at: usize) -> Result<Tensor> {
     let t = c.tensor(0)?;
     let layout = t.layout().formed(c.format(at + 3).unwrap_or(Format::Preserve))?;

@@ -1,4 +1,4 @@
-//! Layers that are a product or a mask: linear, dropout.
+//! Linear layers and dropout.
 
 use super::arith::MUL;
 use super::linalg::MATMUL;
@@ -49,7 +49,7 @@ fn linear(c: &Call) -> Result<Outputs> {
     if x.ndim() == 0 || !x.is_contiguous() || c.tensor(1)?.ndim() != 2 {
         return (MATMUL.call((x, w)) + bias).outputs();
     }
-    // One large product is better than a batch of small ones.
+    // One large product is faster than a batch of small ones.
     let mut sizes = Term::from(x).sizes();
     let k = sizes.pop().unwrap_or(1);
     let rows = sizes.iter().product::<i64>();
@@ -57,7 +57,7 @@ fn linear(c: &Call) -> Result<Outputs> {
     UNSAFE_VIEW.calls((ADDMM.call((bias, Term::from(x).reshape(&[rows, k]), w)), sizes))
 }
 
-/// A mask of zeros, with probability `p`, and `1 / (1 - p)`.
+/// A mask of zeros (with probability `p`) and `1 / (1 - p)`.
 pub static DROPOUT_MASK: Op = Op {
     sig: sig("_dropout_mask(Tensor self, float p) -> Tensor"),
     doc: "For each element 0 with probability `p`, else `1 / (1 - p)`, from the default generator.",

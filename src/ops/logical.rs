@@ -1,4 +1,5 @@
-//! Logic and bits: logical_and and its kin read any dtype as true or false; bitwise_and and its kin want integers or bool.
+//! Logical and bitwise ops: logical_and etc. read any dtype as true or false; bitwise_and etc. require integers or
+//! bool.
 
 use super::rules::{BINARY, UNARY, no_bool};
 use crate::cpu::loops::Loops;
@@ -192,7 +193,7 @@ pub static BITWISE_XOR_SCALAR: Op = Op {
 pub static BITWISE_NOT: Op = Op {
     sig: sig("bitwise_not(Tensor self) -> Tensor"),
     doc: "Every bit turned over; for bool `not`.",
-    // The bits of a bool are one: turning over all eight would leave it true.
+    // A bool has one significant bit: inverting all eight would leave it true.
     body: elementwise_by(|c| Ok(if c.tensor(0)?.dtype() == DType::Bool { &NEITHER } else { &NOT }), &[&NOT, &NEITHER]),
     vjp: Vjp::None("integers have no gradient"),
     samples: &["i64[2,3]", "u8[4]", "b8[4]", "i32[3]"],
@@ -204,7 +205,7 @@ pub static BITWISE_NOT: Op = Op {
 
 struct ShiftLeft;
 impl MapInt<2> for ShiftLeft {
-    /// A negative or too large distance leaves nothing.
+    /// A negative or too large shift gives zero.
     #[inline(always)]
     fn eval([x, n]: [i64; 2]) -> i64 {
         if (0..64).contains(&n) { x << n } else { 0 }
@@ -214,7 +215,7 @@ static SHIFT_LEFT: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.int::<2, 
 
 struct ShiftRight;
 impl MapInt<2> for ShiftRight {
-    /// A negative or too large distance leaves the sign.
+    /// A negative or too large shift leaves only the sign.
     #[inline(always)]
     fn eval([x, n]: [i64; 2]) -> i64 {
         if (0..64).contains(&n) { x >> n } else { x >> 63 }

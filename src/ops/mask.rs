@@ -1,4 +1,4 @@
-//! Masks: masked_fill, masked_select, masked_scatter, and the positions of what is true (nonzero, argwhere).
+//! Masks: masked_fill, masked_select, masked_scatter, and the positions of true elements (nonzero, argwhere).
 
 use super::gather::apart;
 use super::reduce::truth::ANY_DIM;
@@ -36,7 +36,7 @@ impl MapNum<3> for Replace {
 }
 static REPLACE: Rule = Rule { operands: &[1, 0, 2], loops: Loops::NONE.num::<3, Replace>(), wgsl: "where_(x, z, y)" };
 
-/// Computed in the dtype of self, which the value must fit.
+/// Computed in the dtype of self, which must be able to hold the value.
 fn fill_dtype(c: &Call, _: DType) -> Result<(DType, DType)> {
     let (t, mask) = (c.tensor(0)?, c.tensor(1)?);
     if mask.dtype() != DType::Bool {
@@ -157,14 +157,14 @@ impl Term {
     }
 }
 
-/// A tensor read in a larger shape, without history.
+/// A tensor broadcast to a larger shape, without history.
 pub(super) fn stretched(t: &Tensor, shape: &[usize]) -> Tensor {
     let layout =
         Layout { shape: shape.into(), strides: t.layout().broadcast_strides(shape), offset: t.layout().offset };
     t.with_layout(layout)
 }
 
-/// `out[mask] = value` for a mask over the leading dimensions: without the positions of what is true.
+/// `out[mask] = value` for a mask over the leading dimensions, without computing the positions of true elements.
 pub(super) fn fill_where(out: &Tensor, mask: &Tensor, value: Scalar) -> Result<()> {
     let (o, m) = (out.cpu_view()?, mask.cpu_view()?);
     let mut strides = dims(m.strides);
@@ -190,7 +190,7 @@ fn bool_mask(c: &Call, name: &str) -> Result<Tensor> {
     }
 }
 
-/// The true elements of a tensor on the CPU, counted.
+/// Counts the true elements of a CPU tensor.
 fn counted(mask: &Tensor) -> Result<Counted> {
     Counted::of(mask.cpu_view()?)
 }
@@ -310,7 +310,7 @@ pub static MASKED_SCATTER: Op = Op {
     ..OP
 };
 
-/// The positions of the true elements: [count, ndim], int64, the positions along each dimension one after another.
+/// The positions of the true elements: [count, ndim], int64, stored dimension by dimension.
 pub(super) fn positions(t: &Tensor) -> Result<Tensor> {
     let new = |n: usize| -> Result<Tensor> {
         let out = Tensor::empty(&[t.ndim(), n], DType::I64, t.device())?;

@@ -1,6 +1,7 @@
-//! The larger and the smaller of two, and clamp. NaN wins in `maximum`, `minimum` and `clamp`, and loses in `fmax` and `fmin`.
+//! Elementwise maxima and minima, and clamp. NaN propagates in `maximum`, `minimum` and `clamp`, and is ignored in
+//! `fmax` and `fmin`.
 //!
-//! At a tie the operands share the gradient equally; numbers as limits take all of it, so that it is zero at a limit.
+//! At a tie the operands share the gradient equally; numeric limits take all of it, so that it is zero at a limit.
 
 use super::rules::{BINARY, refused};
 use crate::cpu::loops::Loops;
@@ -38,7 +39,7 @@ impl MapOrdered<2> for Minimum {
 }
 static LARGER: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.ordered::<2, Maximum>(), wgsl: "max_(x, y)" };
 static SMALLER: Rule = Rule { operands: &[0, 1], loops: Loops::NONE.ordered::<2, Minimum>(), wgsl: "min_(x, y)" };
-/// The same with `max`, which stands third in `clamp`.
+/// As `SMALLER`, with `max` as the third argument of `clamp`.
 static SMALLER_THIRD: Rule = Rule { operands: &[0, 2], loops: Loops::NONE.ordered::<2, Minimum>(), wgsl: "min_(x, y)" };
 
 struct Same;
@@ -48,7 +49,7 @@ impl MapOrdered<1> for Same {
         x
     }
 }
-/// Where no limit can stop anything.
+/// For limits that cannot affect any element.
 static UNLIMITED: Rule = Rule { operands: &[0], loops: Loops::NONE.ordered::<1, Same>(), wgsl: "x" };
 
 fn no_complex(c: &Call, d: DType) -> Result<(DType, DType)> {
@@ -62,14 +63,15 @@ fn no_complex(c: &Call, d: DType) -> Result<(DType, DType)> {
 fn halved(c: &Back, tie: Term) -> Term {
     (c.g() / 2).where_else(tie, c.g())
 }
-/// The gradient of one of two operands: zero where it loses, half at a tie, all of it where NaN forbids to say.
+/// The gradient of one of two operands: zero where it loses, half at a tie, all of it if NaN makes the comparison
+/// undefined.
 fn shared_with(c: &Back, other: usize, loses: Term) -> Term {
     halved(c, c.arg(0).equals(c.arg(other))).zero_where(loses)
 }
 fn shared(c: &Back, loses: Term) -> Term {
     shared_with(c, 1, loses)
 }
-/// A limit of `clamp`; NaN, which nothing equals or exceeds, where there is none.
+/// A limit of `clamp`; NaN, which no comparison holds for, if there is none.
 fn limit(c: &Back, i: usize) -> Term {
     match c.call.args[i].is_none() {
         true => Term::number(Scalar::Float(f64::NAN)),
@@ -195,7 +197,7 @@ impl MapOrdered<3> for ClampNumbers {
 }
 static BETWEEN_NUMBERS: Rule = Rule { loops: Loops::NONE.ordered::<3, ClampNumbers>(), ..BETWEEN };
 
-/// Whether the limit in argument `i` can stop an element: an integer that the dtype does not reach cannot.
+/// Whether the limit in argument `i` can affect an element: an integer beyond the dtype's range cannot.
 fn stops(c: &Call, i: usize, most: bool) -> bool {
     match (&c.args[i], c.tensor(0)) {
         (Value::None, _) => false,
@@ -238,7 +240,7 @@ fn clamp_dtype(c: &Call, d: DType) -> Result<(DType, DType)> {
     Ok((d, d))
 }
 
-/// An integer limit that leaves nothing of an integer dtype is an error.
+/// An integer limit that excludes the whole range of an integer dtype is an error.
 fn check_reach(c: &Call, d: DType, i: usize, most: bool) -> Result<()> {
     let Some(Scalar::Int(n)) = c.opt_scalar(i).filter(|_| d.is_int()) else { return Ok(()) };
     let (low, high) = d.int_range();
@@ -253,7 +255,7 @@ fn check_reach(c: &Call, d: DType, i: usize, most: bool) -> Result<()> {
     )))
 }
 
-/// Where no limit stopped `x`: strictly inside, so that the gradient at the limits is zero; NaN is not inside.
+/// Where `x` is strictly between the limits, so that the gradient at the limits is zero; false for NaN.
 fn inside(c: &Back) -> Term {
     match (c.call.args[1].is_none(), c.call.args[2].is_none()) {
         (false, true) => c.arg(0).greater(c.arg(1)),

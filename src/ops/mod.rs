@@ -1,4 +1,4 @@
-//! The declarations, one file a family, and `OPS`, the one list.
+//! The declarations, one file per family, and `OPS`, the only list.
 //!
 //! Adding an op: write its literal in the file of its family, add its name to that family's `OPS`. Everything else
 //! (function, method, in-place form, `out=`, stub, docs row, tests) is derived. See `docs/adding_an_op.md`.

@@ -1,4 +1,4 @@
-//! What reductions, losses and contraction share: unrecorded bodies, helpers of formulas.
+//! Shared by reductions, losses and matrix products: unrecorded bodies, helpers of formulas.
 
 use super::compare::NE;
 use super::minmax::{CLAMP, CLAMP_MIN};
@@ -30,21 +30,21 @@ impl Term {
     }
 }
 
-/// One number everywhere, in the shape of `like`.
+/// A tensor in the shape of `like`, filled with one number.
 pub(super) fn full_like(like: &Tensor, dtype: DType, value: f64) -> Result<Tensor> {
     let t = Tensor::empty(like.shape(), dtype, like.device())?;
     t.fill_raw(Scalar::Float(value))?;
     Ok(t)
 }
 
-/// Runs a body unrecorded: its op has a gradient formula and a node of its own.
+/// Runs a body without recording: its op has a gradient formula and its own node.
 pub(super) fn quiet<R>(body: impl FnOnce() -> R) -> R {
     let _guard = crate::autograd::GradGuard::new(false);
     body()
 }
 
 impl Back<'_> {
-    /// How many elements each result folds.
+    /// Number of elements per result.
     pub(super) fn folded(&self) -> f64 {
         let n = |shape: &[usize]| shape.iter().product::<usize>();
         n(&self.shape(0)) as f64 / n(&self.output_facts[0].shape).max(1) as f64

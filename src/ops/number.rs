@@ -1,4 +1,4 @@
-//! Functions of two numbers that stand apart: hypot, float_power, ldexp, nextafter, and gcd and lcm of integers.
+//! Other binary functions: hypot, float_power, ldexp, nextafter, and gcd and lcm of integers.
 
 use super::needs::quiet;
 use super::power::{POW, POW_SCALAR, POW_TENSOR};

@@ -1,7 +1,7 @@
 //! Arithmetic functions whose first argument is a number: `add(1, x)`, `mul(2, x)`.
 //!
-//! Operators on a number and a tensor do not come here (`2 - x` is `rsub`); only the functions do, as PyTorch lets a
-//! few of them take a number for a tensor. Of two numbers they make a 0-d tensor.
+//! Operators on a number and a tensor do not use these (`2 - x` is `rsub`); only the functions do, because PyTorch lets
+//! a few of them take a number for a tensor. Two numbers give a 0-d tensor.
 
 use super::arith::{MINUS, MINUS_SCALED, PLUS, PLUS_SCALED, QUOTIENT, TIMES, by_alpha, no_bool, without_alpha};
 use crate::op::*;

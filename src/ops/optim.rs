@@ -18,7 +18,7 @@ use crate::tensor::Tensor;
 pub static OPS: &[&Op] = &[&FUSED_ADAM_, &FUSED_SGD_];
 
 const STEP: Forms = Forms(Forms::HIDDEN | Forms::ONLY_INPLACE);
-/// Elements that pass through buffers at once, and that make a task.
+/// Elements buffered at once, and minimum elements per task.
 const CHUNK: usize = 2048;
 
 /// Parameter, gradient and state tensors of one step.
@@ -36,12 +36,12 @@ impl Operands {
             return Err(Error::runtime("the gradient and the state must have the shape of the parameter"));
         }
         let all = std::iter::once(param).chain(others.iter().copied());
-        // Tensors that lie alike are walked as one run of memory.
+        // Tensors with the same strides are processed as one run of memory.
         let alike = param.layout().is_dense() && others.iter().all(|t| t.layout().lies_as(param.strides()));
         let flat = |t: &Tensor| Layout { offset: t.layout().offset, ..Layout::contiguous(&[t.numel()]) };
         Ok(Operands { tensors: all.map(|t| if alike { t.with_layout(flat(t)) } else { t.clone() }).collect() })
     }
-    /// Runs `kernel` over runs of elements of all tensors, as `T`; writes back those that `written` names.
+    /// Runs `kernel` over runs of elements of all tensors, as `T`; writes back those selected by `written`.
     fn run<T: Float, const N: usize>(&self, written: [bool; N], kernel: impl Fn([&mut [T]; N]) + Sync) -> Result<()> {
         let dense = self.tensors.iter().map(|t| t.dense_copy(t.dtype())).collect::<Result<Vec<_>>>()?;
         let n = dense[0].numel();
@@ -80,9 +80,9 @@ impl Operands {
         }
         Ok(())
     }
-    /// The step as one shader; the second tensor is the gradient, `changed` names the others by their places.
+    /// The step as one shader; the second tensor is the gradient, `changed` lists the others by index.
     fn run_gpu(&self, step: Step, changed: &[(&'static str, usize)], numbers: &[(&'static str, f64)]) -> Result<()> {
-        // A buffer is bound once, and elements on top of each other (expanded) are not written in place.
+        // A buffer is bound once, and aliased (expanded) elements are not written in place.
         let all = &self.tensors;
         let bound =
             |i: usize| all[i].layout().is_dense() && !all[..i].iter().any(|t| t.storage().same(all[i].storage()));
@@ -152,7 +152,7 @@ pub static FUSED_ADAM_: Op = Op {
     ..OP
 };
 
-/// The numbers of a step of Adam.
+/// The parameters of an Adam step.
 #[derive(Clone, Copy)]
 struct Adam {
     lr: f64,
@@ -185,7 +185,7 @@ impl Adam {
     }
 }
 
-/// The gradient with the decay, which is left out where it is zero: zero times an infinite parameter is no number.
+/// The gradient with weight decay, which is skipped if zero: zero times an infinite parameter would be NaN.
 #[inline(always)]
 fn decayed<T: Float>(g: T, p: T, decay: T, decays: bool) -> T {
     if decays { g.plus(p.times(decay)) } else { g }

@@ -1,7 +1,7 @@
 //! Padding: constant, reflect, replicate and circular.
 //!
-//! The constant mode is a fill and one copy. Reflect and replicate read through an index for each padded dimension,
-//! so their gradient is an indexed addition. Circular joins slices.
+//! The constant mode is a fill and one copy. Reflect and replicate read through an index for each padded dimension, so
+//! their gradient is an indexed addition. Circular concatenates slices.
 
 use super::index::INDEX_PUT;
 use super::join::CAT;
@@ -147,13 +147,13 @@ fn padded_shape(t: &[usize], pad: &[i64]) -> Result<Dims> {
     Ok(shape)
 }
 
-/// Channels that lie last stay there.
+/// Channels-last inputs give channels-last results.
 fn padded_spec(t: &Tensor, shape: &[usize]) -> Result<Specs> {
     let layout = Layout::contiguous(shape).formed(t.layout().channels_format())?;
     Ok(smallvec![Spec { layout, dtype: t.dtype(), device: t.device() }])
 }
 
-/// What is cropped may not exceed the size, even where padding on the other side would make up for it.
+/// Cropping may not exceed the size, even if padding on the other side would compensate.
 fn check_crop(t: &[usize], pad: &[i64]) -> Result<()> {
     let fits = |(&n, (before, after)): (&usize, (i64, i64))| {
         (n as i64).saturating_add(before.min(0)).saturating_add(after.min(0)) >= 0
@@ -168,7 +168,7 @@ fn check_crop(t: &[usize], pad: &[i64]) -> Result<()> {
     )))
 }
 
-/// The part of the input that stays, and where it goes.
+/// The part of the input that is kept, and its destination.
 fn kept(from: &Layout, into: &Layout, pad: &[i64]) -> (Layout, Layout) {
     let (mut from, mut into) = (from.clone(), into.clone());
     for (d, (before, after)) in by_dim(from.ndim(), pad).into_iter().enumerate() {
@@ -217,7 +217,7 @@ pub static CONSTANT_PAD_ND: Op = Op {
     ..OP
 };
 
-/// Reads position `i`, which may lie outside `0..n`, inside it.
+/// Maps a position `i` that may be outside `0..n` to one inside.
 type Fold = fn(i: i64, n: i64) -> i64;
 
 fn reflect(i: i64, n: i64) -> i64 {
@@ -228,7 +228,7 @@ fn replicate(i: i64, n: i64) -> i64 {
     i.clamp(0, n - 1)
 }
 
-/// One index for each dimension, none where nothing is padded before the first that is.
+/// One index for each dimension; `None` before the first padded one.
 fn indices(shape: &[usize], pad: &[i64], device: crate::device::Device, fold: Fold) -> Result<Vec<Option<Tensor>>> {
     let (ndim, depth) = (shape.len(), pad.len() / 2);
     let pads = by_dim(ndim, pad);
@@ -336,12 +336,12 @@ pub static REPLICATION_PAD3D: Op = Op {
     ..FOLDED
 };
 
-/// Dimension by dimension, the ends of the input joined to its other side.
+/// Dimension by dimension, each end extended by elements from the other end.
 fn circular(t: &Tensor, pad: &[i64]) -> Result<Outputs> {
     let mut out = t.clone();
     for (d, (before, after)) in by_dim(t.ndim(), pad).into_iter().enumerate() {
         let n = t.size(d) as i64;
-        // What is cropped is gone before the ends are joined.
+        // Crop before the ends are joined.
         let (cut, kept) =
             (before.min(0).saturating_neg(), n.saturating_add(before.min(0)).saturating_add(after.min(0)));
         if kept < 0 {
@@ -364,6 +364,6 @@ fn circular(t: &Tensor, pad: &[i64]) -> Result<Outputs> {
         }
         out = CAT.call((parts, d)).ok()?;
     }
-    // Nothing was padded: the result is new memory all the same.
+    // Without padding the result must still be new memory.
     if out.same(t) { CAT.calls((vec![out], 0)) } else { Ok(smallvec![out]) }
 }

@@ -1,4 +1,4 @@
-//! Orthogonal polynomials: Chebyshev's of four kinds and their shifted forms, Hermite's of two, Laguerre's, Legendre's.
+//! Orthogonal polynomials: Chebyshev (four kinds and their shifted forms), Hermite (two), Laguerre, Legendre.
 
 use super::rules::{full_float, wide2};
 use crate::cpu::polynomial as cpu;

@@ -1,7 +1,8 @@
 //! Powers and roots: pow in its three forms, square, sqrt, rsqrt, reciprocal.
 //!
-//! Integer powers wrap around; a negative exponent leaves 1, -1 or 0 of an integer, and is refused as a number, as in
-//! PyTorch. Exponents that are a few multiplications or a root take that road, which is exact and ten times faster.
+//! Integer powers wrap around; a negative exponent of an integer gives 1, -1 or 0 as a tensor, and is an error as a
+//! number, as in PyTorch. Exponents that amount to a few multiplications or a root are computed that way, exactly and
+//! ten times faster.
 
 use super::rules::{Analytic, FLOAT_UNARY, analytic, refused};
 use crate::cpu::complex;
@@ -72,7 +73,7 @@ static POWER: Rule = Rule {
     loops: Loops::NONE.real::<2, Power>().int::<2, Power>().complex::<2, Power>(),
     wgsl: "pow_(x, y)",
 };
-/// `x ** e` of truth values: true where `e` is false.
+/// `x ** e` of bools: true unless `e` is true and `x` false.
 struct Implied;
 impl TestNum<2> for Implied {
     #[inline(always)]
@@ -88,12 +89,12 @@ static ROOT: Rule = analytic::<Sqrt>("sqrt_(x)");
 static INVERSE_ROOT: Rule = analytic::<Rsqrt>("rsqrt_(x)");
 static INVERSE: Rule = analytic::<Reciprocal>("recip_(x)");
 
-/// The common dtype; bool has no powers.
+/// The promoted dtype; bool has no powers.
 fn power_dtype(c: &Call, common: DType) -> Result<(DType, DType)> {
     if common == DType::Bool { Err(refused(c, common)) } else { Ok((common, common)) }
 }
 
-/// The dtype where the exponent is a number, which a rule of one operand does not show.
+/// The dtype for a number as exponent, which does not appear as an operand of the rule.
 fn number_dtype(c: &Call, _: DType) -> Result<(DType, DType)> {
     let (t, e) = (c.tensor(0)?, c.scalar(1)?);
     let mut ops = crate::dtype::Operands::default();
@@ -188,8 +189,8 @@ pub static POW_TENSOR: Op = Op {
     ..OP
 };
 
-/// `g * (out * log(base))`, and zero where the base is zero and the exponent is not negative. A negative number has a
-/// complex logarithm where the power is complex.
+/// `g * (out * log(base))`, and zero where the base is zero and the exponent is not negative. If the power is complex,
+/// negative numbers have a complex logarithm.
 fn exponent_slope(c: &Back, base: Term) -> Term {
     let log = if c.out(0).is_complex() { base.dup().to_dtype(c.output_facts[0].dtype).log() } else { base.dup().log() };
     let slope = c.g() * (c.out(0) * log).conj();
@@ -286,7 +287,7 @@ pub static RECIPROCAL: Op = Op {
 };
 
 impl Term {
-    /// The power of a number.
+    /// The power with a number as exponent.
     pub fn pow(self, exponent: f64) -> Term {
         POW.call((self, exponent))
     }

@@ -75,7 +75,7 @@ pub(super) fn draw(out: &Tensor, rule: Draw, key: Philox) -> Result<()> {
     if direct { Ok(()) } else { out.copy_raw(&target) }
 }
 
-/// Real and imaginary parts one after the other; a normal number has variance one in all.
+/// Real and imaginary components are drawn consecutively; the total variance of a normal number is one.
 fn draw_complex(out: &Tensor, rule: Draw, key: Philox) -> Result<()> {
     let rule = match rule {
         Draw::Normal { mean, std } => Draw::Normal { mean, std: std / std::f64::consts::SQRT_2 },
@@ -90,7 +90,7 @@ fn draw_complex(out: &Tensor, rule: Draw, key: Philox) -> Result<()> {
     draw(&Tensor::from_meta(Meta { storage: m.storage.clone(), layout, dtype: m.dtype.to_real() }), rule, key)
 }
 
-/// A new tensor of draws: the generator, dtype and device stand at `at` and after it.
+/// A new tensor of draws; generator, dtype and device are the arguments from `at` on.
 fn created(c: &Call, size: &[i64], at: usize, otherwise: DType, rule: Draw) -> Result<Outputs> {
     let out =
         Tensor::empty(&to_shape(size)?, c.dtype(at + 1).unwrap_or(otherwise), c.device(at + 2).unwrap_or_default())?;
@@ -129,7 +129,8 @@ pub static RANDN: Op = Op {
     ..CREATION
 };
 
-/// New random integers of `[low, high)`, by default of int64; the generator stands at `at`, what follows it after.
+/// New random integers in `[low, high)`, int64 by default; generator, dtype and the rest are the arguments from `at`
+/// on.
 fn integers_created(c: &Call, size: &[i64], at: usize, low: i64, high: i64) -> Result<Outputs> {
     created(c, size, at, DType::I64, integers(low, high, c.dtype(at + 1).unwrap_or(DType::I64))?)
 }
@@ -189,14 +190,14 @@ pub static RANDPERM: Op = Op {
     ..CREATION
 };
 
-/// Draws in the shape of argument 0: generator, dtype and what follows it stand at `at` and after it.
+/// Draws in the shape of argument 0; generator, dtype and the rest are the arguments from `at` on.
 fn created_like(c: &Call, at: usize, rule: Draw) -> Result<Outputs> {
     let out = super::like::like(c, at + 1)?;
     draw(&out, rule, key(c, at, out.numel()))?;
     Ok(smallvec![out])
 }
 
-/// The dtype of such a result, which argument `at` may say.
+/// The result dtype, possibly given by argument `at`.
 fn like_dtype(c: &Call, at: usize) -> Result<DType> {
     c.dtype(at).map_or_else(|| Ok(c.tensor(0)?.dtype()), Ok)
 }
@@ -247,7 +248,7 @@ pub static RANDINT_LIKE_LOW: Op = Op {
     ..LIKE
 };
 
-/// An in-place draw; the generator stands at `at`.
+/// An in-place draw; argument `at` is the generator.
 fn redraw(c: &Call, out: &[Tensor], at: usize, rule: Draw) -> Result<()> {
     draw(&out[0], rule, key(c, at, out[0].numel()))
 }
@@ -266,7 +267,7 @@ pub static UNIFORM_: Op = Op {
     doc: "Fills self with random numbers, uniform in [from, to).",
     body: drawing(|c, out| {
         let dtype = out[0].dtype();
-        // The others have no kernel, which `draw` says.
+        // Other dtypes have no kernel; `draw` raises the error.
         let rule = match dtype.is_differentiable() {
             true => reals(c.float(1)?, c.float(2)?, dtype)?,
             false => UNIT,
@@ -348,7 +349,7 @@ pub static RANDOM_TO_: Op = Op {
     ..INPLACE
 };
 
-/// Where the integers of `random_.from` end: beyond the last that the dtype holds where argument 2 does not say.
+/// The exclusive upper bound of `random_.from`: argument 2, or one above the dtype's last integer.
 fn end(c: &Call, dtype: DType) -> i64 {
     c.opt_int(2).unwrap_or_else(|| last_whole(dtype).saturating_add(1))
 }

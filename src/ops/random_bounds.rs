@@ -1,4 +1,4 @@
-//! Which bounds of random numbers a dtype can have: what it cannot hold is refused, what it holds only roughly is warned of.
+//! Bounds of random numbers by dtype: an error for bounds that it cannot hold, a warning for those it holds inexactly.
 
 use super::random::Draw;
 use super::rules::no_kernel;
@@ -24,7 +24,7 @@ pub(super) fn last_whole(d: DType) -> i64 {
     }
 }
 
-/// The least integer that a dtype holds.
+/// The smallest integer that a dtype holds.
 fn first_whole(d: DType) -> i64 {
     match d {
         DType::Bool | DType::U8 | DType::U16 | DType::U32 | DType::U64 => 0,
@@ -39,7 +39,7 @@ fn holds(d: DType, x: i64) -> bool {
     }
 }
 
-/// Draws of the integers of `[low, high)`, which must not be empty, as elements of a dtype.
+/// Draws of integers in `[low, high)`, which must not be empty, for a dtype.
 pub(super) fn integers(low: i64, high: i64, d: DType) -> Result<Draw> {
     if low >= high {
         return Err(Error::runtime(format!(
@@ -55,7 +55,7 @@ pub(super) fn integers(low: i64, high: i64, d: DType) -> Result<Draw> {
     }
 }
 
-/// What a call warns of whose integers of `[low, high)` a float dtype holds only in part.
+/// The warning of a call whose integers in `[low, high)` are not all representable in a float dtype.
 pub(super) fn doubt(low: i64, high: i64, d: DType) -> Option<String> {
     let last = last_whole(d);
     if !d.is_float() || integers(low, high, d).is_err() {
@@ -71,7 +71,7 @@ pub(super) fn doubt(low: i64, high: i64, d: DType) -> Option<String> {
     ))
 }
 
-/// The same of an op whose bounds are its arguments `at` (from zero without a second one) and whose dtype is an argument.
+/// The same for an op whose bounds are its arguments `at` (from zero without a second one).
 pub(super) fn doubt_of(c: &Call, at: &[usize], d: DType) -> Option<String> {
     match *at {
         [high] => doubt(0, c.int(high).ok()?, d),
@@ -80,7 +80,7 @@ pub(super) fn doubt_of(c: &Call, at: &[usize], d: DType) -> Option<String> {
     }
 }
 
-/// Draws of the numbers between two bounds, whose distance a dtype must hold too.
+/// Draws of real numbers between two bounds, whose difference the dtype must hold too.
 pub(super) fn reals(from: f64, to: f64, d: DType) -> Result<Draw> {
     let most = d.greatest_float();
     let beyond = |x: f64| x.is_nan() || x.abs() > most;
@@ -103,7 +103,7 @@ pub(super) fn reals(from: f64, to: f64, d: DType) -> Result<Draw> {
     Ok(Draw::Uniform { from, to })
 }
 
-/// Whether a dtype tells `n` numbers from zero on apart.
+/// Checks that a dtype can represent `n` distinct integers from zero on.
 pub(super) fn permutation(n: i64, d: DType) -> Result<()> {
     if d == DType::Bool || d.is_complex() {
         return Err(no_kernel("randperm", d));

@@ -1,4 +1,4 @@
-//! Numbers that follow from their position: arange, linspace, logspace, eye.
+//! Sequences computed from the position: arange, linspace, logspace, eye.
 
 use super::host::item;
 use super::power::POW_SCALAR;
@@ -33,7 +33,7 @@ fn tabulate(n: usize, dtype: DType, device: Option<Device>, rule: Sequence) -> R
     from_host(n, dtype, device, rule)
 }
 
-/// Computed on the CPU in float64, then brought to the device: a table of powers, or integers that a line rounds to.
+/// Computed on the CPU in float64, then uploaded: a table of powers, or a line rounded to integers.
 fn from_host(n: usize, dtype: DType, device: Device, rule: Sequence) -> Result<Outputs> {
     let t = Tensor::empty(&[n], dtype, Device::Cpu)?;
     sequence::fill(t.cpu_view()?, rule)?;
@@ -184,7 +184,7 @@ pub static ARANGE_STEP: Op = Op {
     ..OP
 };
 
-/// Real and, for complex bounds, imaginary line: arguments (start, end, steps, ..), the dtype being at `at`.
+/// A real line and, for complex bounds, an imaginary one: arguments (start, end, steps, ..), with dtype at `at`.
 fn line(c: &Call, at: usize, base: Option<f64>) -> Result<Outputs> {
     let ([start, end], steps) = (limits(c)?, c.int(2)?);
     if steps < 0 {
@@ -216,7 +216,7 @@ fn line(c: &Call, at: usize, base: Option<f64>) -> Result<Outputs> {
     base.map_or(line.dup(), |base| POW_SCALAR.call((base, line))).outputs()
 }
 
-/// Where a line starts and ends: numbers, or tensors of no dimension.
+/// The limits of a line: numbers, or 0-d tensors.
 fn limits(c: &Call) -> Result<[Scalar; 2]> {
     let ends = [("start", 0), ("end", 1)];
     if c.all_tensors().any(|t| t.ndim() > 0) {

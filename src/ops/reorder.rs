@@ -1,4 +1,4 @@
-//! The same elements in another order along dimensions: flip, roll, rot90. Copies, since strides are never negative.
+//! Reordering along dimensions: flip, roll, rot90. Copies, since strides are never negative.
 
 use crate::cpu::flip;
 use crate::error::{Error, Result};
@@ -13,7 +13,7 @@ fn flip_cpu(t: &Tensor, dims: &[usize], out: &Tensor) -> Result<()> {
     flip::flip(t.cpu_view()?, dims, out.cpu_view()?)
 }
 
-/// A selection with falling indices for each flipped dimension.
+/// A selection with descending indices for each flipped dimension.
 fn flip_gpu(t: &Tensor, dims: &[usize], out: &Tensor) -> Result<()> {
     let mut source = t.clone();
     for &dim in dims.iter().filter(|&&d| d < t.ndim()) {
@@ -97,7 +97,7 @@ fn roll_args(c: &Call) -> Result<()> {
     Ok(())
 }
 
-/// Each rolled dimension falls into two runs: copies every combination of runs.
+/// Each rolled dimension is split into two runs: copies every combination of runs.
 fn roll_dims(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, dims) = (c.tensor(0)?, c.opt_dims(2).unwrap_or_default());
     let mut blocks = vec![(t.layout().clone(), out[0].layout().clone())];

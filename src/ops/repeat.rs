@@ -28,7 +28,7 @@ fn repeat_spec(c: &Call) -> Result<Specs> {
     Ok(Spec::one(&shape, t.dtype(), t.device()))
 }
 
-/// The output is read as [repeat, size, repeat, size, ..], to which the input broadcasts.
+/// The output is viewed as [repeat, size, repeat, size, ..], to which the input broadcasts.
 fn repeat(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, repeats) = (c.tensor(0)?, c.ints(1)?);
     let lead = repeats.len() - t.ndim();
@@ -161,7 +161,7 @@ fn interleave_index(repeats: &Tensor) -> Result<Tensor> {
     Term(Ok(t)).to_device(repeats.device()).ok()
 }
 
-/// The place of each number 0, 1, .. in the running sum of the repeats.
+/// The position of each number 0, 1, .. in the running sum of the repeats.
 fn interleave_index_gpu(repeats: &Tensor) -> Result<Tensor> {
     let least = super::search_gpu::range(repeats)?[0].to_i64();
     if least < 0 {

@@ -31,7 +31,7 @@ impl MapNum<1> for Same {
         x
     }
 }
-/// Integers are whole already; reals follow the rule; complex numbers have no order.
+/// Integers are unchanged; reals follow the rule; complex numbers have no order.
 const fn rounding<R: MapReal<1>>(wgsl: &'static str) -> Rule {
     Rule { operands: &[0], loops: Loops::NONE.num::<1, Same>().real::<1, R>(), wgsl }
 }
@@ -122,7 +122,7 @@ impl MapReal<2> for RoundTo {
     #[inline(always)]
     fn eval<T: Real>([x, scale]: [T; 2]) -> T {
         let y = x * scale;
-        // What is too large to be scaled has no decimals.
+        // Numbers too large to be scaled have no decimals.
         if y.is_finite() { y.round() / scale } else { x }
     }
 }
@@ -136,7 +136,7 @@ impl MapReal<2> for RoundFrom {
 static ROUND_TO: Rule = real2::<RoundTo>("where_(isfinite_(x * y), div_(round_(x * y), y), x)");
 static ROUND_FROM: Rule = real2::<RoundFrom>("round_(div_(x, y)) * y");
 
-/// `round` with decimals: the scale is a number of the rule, made here.
+/// `round` with decimals: the rule takes the scale, computed here, as a number.
 pub static ROUND_DECIMALS: Op = Op {
     sig: sig("round.decimals(Tensor self, *, int decimals) -> Tensor"),
     doc: "Rounds to a number of decimals, negative ones to tens, hundreds and so on.",

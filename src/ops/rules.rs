@@ -1,7 +1,7 @@
-//! What declarations of elementwise families share: functions of a real and a complex formula, promotions, refusals.
+//! Shared by declarations of elementwise families: functions with a real and a complex formula, promotions, errors.
 //!
-//! `EXP` and its kin are an `Analytic` pair of formulas; `analytic::<Exp>("exp_(x)")` makes the rule of it. The
-//! promotions here are those that several ops have in common and that `Promote` has no word for.
+//! `EXP` and similar ops are an `Analytic` pair of formulas; `analytic::<Exp>("exp_(x)")` makes the rule of it. The
+//! promotions here are those that several ops share and `Promote` does not cover.
 
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapComplex, MapReal, Real};
@@ -14,7 +14,7 @@ use crate::tensor::Tensor;
 
 /// A function of one number, real or complex.
 pub trait Analytic {
-    /// The largest argument for which the vector formula is accurate; libm computes beyond it.
+    /// The largest argument for which the vector formula is accurate; beyond it libm is used.
     const LIMIT: f64 = f64::INFINITY;
     fn real<T: Real>(x: T) -> T;
     fn complex(x: c128) -> c128;
@@ -54,11 +54,11 @@ pub const fn real2<R: MapReal<2>>(wgsl: &'static str) -> Rule {
     Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, R>(), wgsl }
 }
 
-/// A function of f64 as a rule: it computes in f64 whatever the dtype.
+/// A function of f64 as a rule: computes in f64 for every dtype.
 pub struct Wide<F>(F);
 
 impl<F: Copy + 'static> Wide<F> {
-    /// The function itself: the type of a function has one value, without bytes.
+    /// The function itself, recreated from its zero-sized type.
     fn function() -> F {
         const { assert!(size_of::<F>() == 0) };
         // SAFETY: `F` has no bytes, is `Copy`, and has a value: `wide` and `wide2` were given one.
@@ -104,7 +104,7 @@ pub const BINARY: Op = Op {
     ..OP
 };
 
-/// The gradient of a step function.
+/// The gradient of a piecewise constant function.
 pub const FLAT: Vjp = Vjp::Each(&[d(0, 0, |c| c.zeros(0))]);
 
 #[cold]
@@ -136,7 +136,7 @@ pub fn full_float(c: &Call, common: DType) -> Result<(DType, DType)> {
     }
 }
 
-/// The dtype of the first argument: numbers beside it do not promote.
+/// The dtype of the first argument: numbers next to it do not promote.
 pub fn of_self(c: &Call, _: DType) -> Result<(DType, DType)> {
     let d = c.tensor(0)?.dtype();
     Ok((d, d))
@@ -147,7 +147,7 @@ pub fn of_self_no_bool(c: &Call, _: DType) -> Result<(DType, DType)> {
     no_bool(c, c.tensor(0)?.dtype())
 }
 
-/// The common dtype of the tensors alone: numbers beside them do not promote.
+/// The promoted dtype of the tensors only: numbers next to them do not promote.
 pub fn of_tensors(c: &Call, _: DType) -> Result<(DType, DType)> {
     let mut ops = Operands::default();
     c.all_tensors().try_for_each(|t| ops.tensor(t.dtype(), t.ndim()))?;
@@ -188,7 +188,7 @@ fn c_name(d: DType) -> &'static str {
     }
 }
 
-/// For division of integers: no bool, and no zero in argument 1. The GPU looks too, and says so when the host waits.
+/// For integer division: no bool, and no zero in argument 1. The GPU checks too, and reports it when the host waits.
 pub fn divisible(c: &Call, common: DType) -> Result<(DType, DType)> {
     no_bool(c, common)?;
     if common.category() == Category::Int {

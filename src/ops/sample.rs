@@ -1,4 +1,4 @@
-//! Draws whose parameters are tensors: bernoulli, normal, multinomial.
+//! Sampling with tensors as parameters: bernoulli, normal, multinomial.
 
 use super::compare::LT;
 use super::random::{Draw, UNIT, draw, key};
@@ -247,14 +247,14 @@ pub static NORMAL: Op = Op {
     ..OP
 };
 
-/// Uniform numbers of [0, 1) as float64 on the host, for what is sampled there.
+/// Uniform numbers in [0, 1) as float64 on the host, for sampling there.
 fn uniforms(n: usize, key: Philox) -> Result<Tensor> {
     let t = Tensor::empty(&[n], DType::F64, Device::Cpu)?;
     draw(&t, UNIT, key)?;
     Ok(t)
 }
 
-/// Uniform numbers in the shape of `p`, in the float dtype that chances are compared in.
+/// Uniform numbers in the shape of `p`, in the float dtype in which probabilities are compared.
 pub(super) fn chances(p: &Tensor, key: Philox) -> Result<Tensor> {
     let dtype = if p.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
     let t = Tensor::empty(p.shape(), dtype, p.device())?;
@@ -277,7 +277,7 @@ fn weights(p: &Tensor) -> Result<(Vec<f64>, usize)> {
     Ok((all, n))
 }
 
-/// The category whose share of the running sum holds `u`.
+/// The category whose interval of the cumulative sum contains `u`.
 fn pick(row: &[f64], u: f64) -> i64 {
     let mut rest = u * row.iter().sum::<f64>();
     let mut last = 0;
@@ -326,10 +326,10 @@ fn multinomial(c: &Call) -> Result<Outputs> {
             }
             continue;
         }
-        // A race of exponential clocks: the first k to ring are a sample without replacement; weight zero rings never.
+        // A race of exponential clocks: the first k to ring are a sample without replacement; weight zero never rings.
         let mut clocks = try_list((0..n).map(|i| Ok((-(1.0 - at(r * n + i)?).ln() / row[i], i as i64))))?;
         clocks.iter_mut().filter(|c| row[c.1 as usize] == 0.0).for_each(|c| c.0 = f64::INFINITY);
-        // In place: equal clocks go by their category, as in a stable sort.
+        // In place: equal clocks are ordered by category, as in a stable sort.
         clocks.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         picked.extend(clocks[..k].iter().map(|c| c.1));
     }

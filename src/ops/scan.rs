@@ -1,7 +1,7 @@
 //! Running sums, products, maxima, minima and log-sum-exps along one dimension.
 //!
-//! The gradient of a running product or log-sum-exp is a linear recurrence `s[k] = b[k] + a[k] s[k + 1]`, an op of its
-//! own whose gradient is a recurrence again: no division, so it holds at zeros, and it differentiates to any order.
+//! The gradient of a running product or log-sum-exp is a linear recurrence `s[k] = b[k] + a[k] s[k + 1]`, an op whose
+//! gradient is a recurrence again: it has no division, so it holds at zeros, and can be differentiated to any order.
 
 use super::copy::COPY_;
 use super::index_along::PUT_ALONG;
@@ -19,7 +19,7 @@ use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&CUMSUM, &CUMPROD, &CUMMAX, &CUMMIN, &LOGCUMSUMEXP, &RECURRENCE];
 
-/// Integers and bools accumulate in int64 unless another dtype is asked for.
+/// Integers and bools accumulate in int64 unless another dtype is requested.
 fn infer_sum(c: &Call) -> Result<Specs> {
     let t = c.tensor(0)?;
     let natural = if t.dtype().category() <= Category::Int { DType::I64 } else { t.dtype() };
@@ -209,7 +209,7 @@ fn complex_logcumsumexp(c: &Call, out: &[Tensor]) -> Result<()> {
     out[0].copy_raw(&s)
 }
 
-/// `ln(exp(a) + exp(b))`: the greater one in front, so that nothing overflows.
+/// `ln(exp(a) + exp(b))`, with the larger one factored out, so that nothing overflows.
 fn log_add(a: c128, b: c128) -> c128 {
     let (low, high) = if a.re < b.re { (a, b) } else { (b, a) };
     if high.re == f64::NEG_INFINITY { high } else { high + (1.0 + (low - high).exp()).ln() }
@@ -276,7 +276,7 @@ impl Lines {
         let outer = product(&shape[..dim.min(shape.len())]);
         Lines { length: shape.get(dim).copied().unwrap_or(1), inner: product(after), outer, reverse }
     }
-    /// `s[k] = step(s[k - 1], a[k], b[k])`, or from the end; `start` stands before the first.
+    /// `s[k] = step(s[k - 1], a[k], b[k])`, or from the end; `start` comes before the first.
     fn run<T: Element>(
         &self,
         a: &Tensor,

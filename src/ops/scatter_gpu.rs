@@ -8,7 +8,7 @@ use crate::gpu::{self, Input, ScatterMode};
 use crate::op::*;
 use crate::tensor::Tensor;
 
-/// Combines the source with what stands at the indices, or, not to `include_self`, with each other alone.
+/// Combines the source with the existing elements or, without `include_self`, only with each other.
 pub(super) fn scatter_gpu(
     out: &Tensor,
     dim: usize,
@@ -22,7 +22,7 @@ pub(super) fn scatter_gpu(
         return write(source, mode);
     }
     if !include_self {
-        // What is written to starts anew: with the neutral number, or with one of the elements to choose from.
+        // Written elements are reset first: to the neutral number, or to one of the candidates.
         let start = match mode {
             ScatterMode::Max | ScatterMode::Min => *source,
             _ => Input::Scalar(Scalar::Int((mode == ScatterMode::Mul) as i64)),

@@ -88,7 +88,7 @@ fn equal(a: &Term, b: &Term) -> Term {
     SAME.call((a, b))
 }
 
-/// The product without zeros over the factor; at a lone zero the product of the others.
+/// The product without zeros divided by the factor; for a single zero the product of the others.
 fn product(c: &Back) -> Result<(Term, Term)> {
     let (dim, include_self) = (c.int(1), c.flag(5));
     let self_zero = is_zero(&c.arg(0));
@@ -106,7 +106,7 @@ fn product(c: &Back) -> Result<(Term, Term)> {
         ];
         Ok(SCATTER_REDUCE.call(args))
     };
-    // With the zeros of self read as ones: the derivative in self is what multiplies it.
+    // With the zeros of self replaced by ones: the derivative with respect to self is its cofactor.
     let others = reduce(&masked_self, &c.arg(3))?;
     let whole = c.g() * (others / masked_self.dup());
     let zeros = SCATTER_ADD.call((full(c, 0, 0), dim, index(c), src_zero.dup()));
@@ -119,7 +119,7 @@ fn product(c: &Back) -> Result<(Term, Term)> {
     Ok((whole, single * full_zero + usual * none))
 }
 
-/// Every element that equals the extreme has an equal share.
+/// All elements equal to the extreme share equally.
 fn extreme(c: &Back) -> Result<(Term, Term)> {
     let dim = c.int(1);
     let self_hit = equal(&c.arg(0), &c.out(0));

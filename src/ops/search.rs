@@ -1,6 +1,6 @@
-//! Where values belong, whether and how often they occur: searchsorted, bucketize, isin, bincount.
+//! Search and counting: searchsorted, bucketize, isin, bincount.
 //!
-//! Loops on the CPU; on the GPU what `search_gpu` makes of shaders.
+//! Loops on the CPU; `search_gpu` composes them of shaders on the GPU.
 
 use super::host::Dense;
 use super::search_gpu::{range, tally};
@@ -15,7 +15,7 @@ use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&SEARCHSORTED, &SEARCHSORTED_SCALAR, &BUCKETIZE, &BUCKETIZE_SCALAR, &BINCOUNT, &ISIN];
 
-/// For each row of values, places in the same row of the boundaries, or in the only one.
+/// Insertion positions for each row of values in the same row of the boundaries, or in the only one.
 fn places<T: Element + PartialOrd>(sorted: &Tensor, values: &Tensor, rows: usize, right: bool) -> Result<Tensor> {
     let found = Tensor::empty(values.shape(), DType::I64, Device::Cpu)?;
     // SAFETY: the new block holds as many int64 as there are values; any bits are one.
@@ -72,7 +72,7 @@ fn search_in(c: &Call, sorted: &Tensor, values: &Tensor, at: usize, side: Option
     Term(found).to_dtype(dtype).outputs()
 }
 
-/// `sorted` in the order of `sorter`, where one is given.
+/// `sorted` in the order of `sorter`, if one is given.
 fn ordered(c: &Call, sorter: usize) -> Result<Tensor> {
     let sorted = c.tensor(0)?.detach();
     let Some(order) = c.opt_tensor(sorter) else { return Ok(sorted) };
@@ -231,7 +231,7 @@ pub static BINCOUNT: Op = Op {
     ..OP
 };
 
-/// Whether each element of one tensor is in another: its place among the sorted ones holds it.
+/// Whether each element of one tensor is in another: its insertion position in the sorted one holds an equal element.
 fn contained(all: &Tensor, list: &Tensor) -> Result<Term> {
     let common = crate::dtype::promote(all.dtype(), list.dtype())?;
     if list.numel() == 0 {

@@ -1,4 +1,4 @@
-//! Search, counting and sampling on the GPU: what `search` and `sample` do in loops on the host, with shaders.
+//! Search, counting and sampling on the GPU with shaders, for which `search` and `sample` use loops on the CPU.
 
 use super::arith::MUL;
 use super::choose::WHERE;
@@ -17,7 +17,7 @@ use crate::gpu::{self, Refusal};
 use crate::op::*;
 use crate::tensor::Tensor;
 
-/// For each value the place where it belongs in its row of `sorted`, or in the only row.
+/// The insertion position of each value in its row of `sorted`, or in the only row.
 pub(super) fn places(sorted: &Tensor, values: &Tensor, right: bool, dtype: DType) -> Result<Tensor> {
     let whole = !sorted.dtype().is_float() && !values.dtype().is_float();
     let common = if whole { DType::I64 } else { promote(sorted.dtype(), values.dtype())? };
@@ -31,7 +31,8 @@ pub(super) fn places(sorted: &Tensor, values: &Tensor, right: bool, dtype: DType
     Ok(out)
 }
 
-/// How often each of 0 .. n - 1 occurs in `at`, or the sums of its weights. Counted in int32: those add in parallel.
+/// Counts of each of 0 .. n - 1 in `at`, or the sums of its weights. Counted in int32, which has parallel atomic
+/// additions.
 pub(super) fn tally(at: &Tensor, weights: Option<&Tensor>, n: usize, dtype: DType) -> Result<Tensor> {
     quiet(|| {
         let at = Term::from(at).reshape(&[-1]);
@@ -44,12 +45,12 @@ pub(super) fn tally(at: &Tensor, weights: Option<&Tensor>, n: usize, dtype: DTyp
     })
 }
 
-/// The least and the greatest element. Waits for the device.
+/// The smallest and the largest element. Waits for the device.
 pub(super) fn range(t: &Tensor) -> Result<[crate::dtype::Scalar; 2]> {
     quiet(|| Ok([item(&AMIN.call((t,)).ok()?)?, item(&AMAX.call((t,)).ok()?)?]))
 }
 
-/// Counts of `bins` equal intervals of [low, high]; the last one is closed, what lies outside is not counted.
+/// Counts in `bins` equal intervals of [low, high]; the last one is closed, elements outside are not counted.
 pub(super) fn histogram(t: &Tensor, bins: usize, low: f64, high: f64) -> Result<Tensor> {
     quiet(|| {
         let x = Term::from(t).reshape(&[-1]);
@@ -60,8 +61,8 @@ pub(super) fn histogram(t: &Tensor, bins: usize, low: f64, high: f64) -> Result<
     })
 }
 
-/// `k` categories for each row of weights (the last dimension). Without replacement a race of exponential clocks: the
-/// first `k` to ring; with it, places in the running sum.
+/// `k` categories for each row of weights (the last dimension). Without replacement by a race of exponential clocks:
+/// the first `k` to ring; with it, by positions in the running sum.
 pub(super) fn multinomial(p: &Tensor, k: usize, replacement: bool, key: Philox) -> Result<Tensor> {
     quiet(|| {
         let wide = if p.dtype() == DType::F64 { DType::F64 } else { DType::F32 };

@@ -1,4 +1,4 @@
-//! One index for each slice of a dimension: index_select, index_add, index_copy, index_fill, index_reduce.
+//! Indexing per slice of a dimension: index_select, index_add, index_copy, index_fill, index_reduce.
 
 use super::gather::{Reduce, apart, long, raised};
 use super::scatter_gpu::scatter_gpu;
@@ -90,7 +90,7 @@ pub static INDEX_SELECT: Op = Op {
     ..OP
 };
 
-/// The index, the dimension and a source that fits: of `index_add` and `index_reduce`.
+/// The index, the dimension and a matching source, for `index_add` and `index_reduce`.
 fn prepared(c: &Call, out: &Tensor, name: &str) -> Result<(usize, Tensor, Tensor)> {
     let (source, index) = (c.tensor(3)?, vector(c, name)?);
     let dim = c.dim(1);
@@ -129,7 +129,7 @@ fn shape_mismatch(out: &Tensor, source: &Tensor) -> Error {
     ))
 }
 
-/// Bounds of the index in PyTorch's words: they depend on the rank, and so does the class.
+/// PyTorch's errors for indices out of bounds, whose message and class depend on the rank.
 fn in_bounds(e: Error, index: &Tensor, out: &Tensor, dim: usize) -> Error {
     let (n, list) = (out.shape().get(dim).copied().unwrap_or(1) as i64, super::host::int_list(index));
     match list.ok().and_then(|l| l.into_iter().find(|i| !(0..n).contains(i))) {
@@ -182,7 +182,7 @@ pub static INDEX_ADD: Op = Op {
     ..OP
 };
 
-/// What `index_copy` checks.
+/// The checks of `index_copy`.
 fn copied(c: &Call, out: &Tensor) -> Result<(usize, Tensor, Tensor)> {
     let (index, source) = (c.tensor(2)?, c.tensor(3)?);
     let dim = c.dim(1);
@@ -212,7 +212,7 @@ fn copied(c: &Call, out: &Tensor) -> Result<(usize, Tensor, Tensor)> {
         }
         return Ok((dim, apart(index, out)?, apart(&super::mask::stretched(source, &want), out)?));
     }
-    // A 0-d tensor takes a source of one dimension.
+    // A 0-d tensor accepts a 1-d source.
     let ranks = source.ndim() == out.ndim() || (out.ndim() == 0 && source.ndim() == 1);
     if !ranks || (0..out.ndim()).any(|d| d != dim && source.size(d) != out.size(d)) {
         let slice =
@@ -354,7 +354,7 @@ fn run_reduce(c: &Call, out: &[Tensor]) -> Result<()> {
     let (out, (dim, index, source)) = (&out[0], prepared(c, &out[0], "index_reduce_")?);
     let Reduce(mode) = c.choice(4);
     if out.device().is_gpu() {
-        // The index of a slice is the index of each of its elements.
+        // The index of a slice applies to each of its elements.
         let (out, source) = (raised(out), raised(&source));
         let along = |d: usize| if d == dim { index.strides().first().copied().unwrap_or(0) } else { 0 };
         let strides: Dims = (0..source.ndim()).map(along).collect();

@@ -1,4 +1,4 @@
-//! Sequences of several lengths as one tensor.
+//! Packing sequences of several lengths into one tensor.
 
 use crate::error::{Error, Result};
 use crate::op::*;

@@ -25,7 +25,7 @@ pub static OPS: &[&Op] = &[
     &NUTTALL,
 ];
 
-/// The arguments that all windows have: the length first; `sym`, `dtype`, `device`, `requires_grad` last.
+/// The common arguments of all windows: the length first; `sym`, `dtype`, `device`, `requires_grad` last.
 struct Window {
     n: usize,
     sym: bool,
@@ -46,18 +46,18 @@ impl Window {
         }
         Ok(Window { n: n as usize, sym: c.flag(end - 4), dtype, device: c.device(end - 2).unwrap_or_default() })
     }
-    /// How many steps lie between the first element and the last of the symmetric window.
+    /// Number of steps between the first and the last element of the symmetric window.
     fn steps(&self) -> f64 {
         if self.sym || self.n < 2 { self.n as f64 - 1.0 } else { self.n as f64 }
     }
-    /// `value` of every number from 0 on.
+    /// `value` of every integer from 0 on.
     fn table(&self, value: impl Fn(f64) -> f64) -> Result<Outputs> {
         let mut values = filled(1f64, self.n)?;
         values.iter_mut().enumerate().for_each(|(i, v)| *v = value(i as f64));
         let values = Term(Tensor::from_slice(&values, &[values.len()])).to_dtype(self.dtype);
         values.to_device(self.device).outputs()
     }
-    /// `value` of places from -1 to 1; one for a single element.
+    /// `value` at positions from -1 to 1; one for a single element.
     fn between(&self, value: impl Fn(f64) -> f64) -> Result<Outputs> {
         let steps = self.steps();
         self.table(|i| if self.n == 1 { 1.0 } else { value((2.0 * i / steps - 1.0).min(1.0)) })

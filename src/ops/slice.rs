@@ -1,7 +1,7 @@
-//! Windows on a tensor: narrow, diagonal, unfold, and the ways of cutting a dimension into parts. All are views.
+//! Views of parts of a tensor: narrow, diagonal, unfold, and the ways of splitting a dimension.
 //!
-//! Their gradient is one op, `_place` by several names: zeros with the gradient written where the view read. It is one pass over
-//! memory, and its own gradient is the view again.
+//! Their gradient is one op, `_place` under several names: zeros with the gradient written at the view's positions. It
+//! is one pass over memory, and its own gradient is the view again.
 
 use super::split::nonscalar_dim;
 use super::strided::{AS_STRIDED_VIEW, as_strided_grad, geometry};
@@ -84,7 +84,7 @@ fn place(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 impl Back<'_> {
-    /// The gradient of a view that `f` makes of a layout without repeating elements; `op` is `PLACE` by its name.
+    /// The gradient of the view that `f` makes of a layout, without repeated elements; `op` is `PLACE` under its name.
     pub fn unwindow(&self, op: &'static Op, f: impl FnOnce(&Layout) -> Result<Layout>) -> Term {
         match f(&Layout::contiguous(&self.shape(0))) {
             Ok(l) => op.call((self.g(), self.sizes(0), &*l.strides, l.offset)),
@@ -299,7 +299,7 @@ pub static TENSOR_SPLIT_TENSOR: Op = Op {
     ..OP
 };
 
-/// The dimension that `hsplit`, `vsplit` or `dsplit` cuts, after checking the rank and that the parts are equal.
+/// The dimension that `hsplit`, `vsplit` or `dsplit` splits, after checking the rank and that the parts are equal.
 fn named_split(c: &Call, name: &str, least: usize, dim: usize) -> Result<Outputs> {
     let t = c.tensor(0)?;
     if t.ndim() < least {
@@ -373,9 +373,9 @@ pub static DSPLIT_INDICES: Op = Op {
     ..NAMED_INDICES
 };
 
-/// An empty list for so many views; an error where there is no memory for them, for the tensors and for their nodes.
+/// An empty list with capacity for `n` views; an error if there is not enough memory for them, their tensors and nodes.
 pub(super) fn views(n: usize) -> Result<Vec<Layout>> {
-    /// Bytes of one: a layout, a handle with its metadata, a Python object, an edge and a slot of the node.
+    /// Bytes per view: a layout, a handle with its metadata, a Python object, an edge and a slot of the node.
     const VIEW: usize = 640;
     probe(n.saturating_mul(VIEW))?;
     room(n)

@@ -1,7 +1,7 @@
-//! Softmax and its logarithm: the composites, the fused kernels that run in their stead, and their gradients.
+//! Softmax and log-softmax: the composites, the fused kernels that replace them, and their gradients.
 //!
-//! `softmax(x) = exp(x - max) / sum(exp(x - max))` along one dimension. The gradients are ops of their own, in one pass
-//! over memory, and differentiate again.
+//! `softmax(x) = exp(x - max) / sum(exp(x - max))` along one dimension. The gradients are separate ops, in one pass
+//! over memory, and differentiable again.
 
 use crate::cpu::softmax::{softmax, softmax_backward};
 use crate::error::{Error, Result};
@@ -78,7 +78,7 @@ fn infer_backward(c: &Call) -> Result<Specs> {
     Ok(Spec::one(y.shape(), y.dtype(), y.device()))
 }
 
-/// The input in the dtype it is computed in.
+/// The input in the compute dtype.
 fn converted(c: &Call) -> Result<Term> {
     infer(c)?;
     let t = c.tensor(0)?;
@@ -193,7 +193,8 @@ pub static LOG_SOFTMAX_BACKWARD: Op = Op {
     ..OP
 };
 
-/// The dimension that `nn.functional` takes where none is given (with a warning in Python): 0 for 0, 1 and 3 dimensions, else 1.
+/// The dimension that `nn.functional` uses if none is given (with a warning in Python): 0 for 0, 1 and 3 dimensions,
+/// else 1.
 fn chosen_dim(c: &Call) -> Result<i64> {
     Ok(c.opt_int(1).unwrap_or(i64::from(!matches!(c.tensor(0)?.ndim(), 0 | 1 | 3))))
 }

@@ -1,6 +1,6 @@
 //! Order along a dimension: sort, argsort, the k best, the k-th.
 //!
-//! Sorts are always stable and NaN is the greatest number. The GPU sorts whole lines whatever is asked of them.
+//! Sorts are always stable and NaN is the largest number. The GPU always sorts whole lines.
 
 use super::gather::{SCATTER_ADD, raised};
 use super::rules::no_kernel;
@@ -15,7 +15,7 @@ use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&SORT, &SORT_STABLE, &ARGSORT, &ARGSORT_STABLE, &MSORT, &TOPK, &KTHVALUE];
 
-/// The gradient of values that were found at positions (output 1) along argument `dim`.
+/// The gradient of values selected by positions (output 1) along argument `dim`.
 fn at_positions(c: &Back, dim: usize, g: Term, places: Term) -> Term {
     SCATTER_ADD.call((c.zeros(0), c.int(dim), places, g))
 }
@@ -30,7 +30,7 @@ fn real(c: &Call, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Values and positions laid out as the input is.
+/// Values and positions with the input's layout.
 fn pair_like(t: &Tensor) -> Specs {
     let values = Spec::following(t);
     smallvec![values.clone(), Spec { dtype: DType::I64, ..values }]

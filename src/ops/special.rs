@@ -136,7 +136,7 @@ pub static POLYGAMMA: Op = Op {
     ..OP
 };
 
-/// The same as a method: `x.polygamma(2)`.
+/// The method form: `x.polygamma(2)`.
 pub static POLYGAMMA_OF: Op = Op {
     sig: sig("polygamma.method(Tensor self, int n) -> Tensor"),
     doc: "The n-th derivative of `digamma`.",
@@ -180,7 +180,7 @@ struct LogitWithin;
 impl MapReal<2> for LogitWithin {
     #[inline(always)]
     fn eval<T: Real>([x, eps]: [T; 2]) -> T {
-        // Where eps > 0.5 the bounds cross: the lower one is looked at first.
+        // For eps > 0.5 the bounds cross: the lower one is applied first.
         let upper = T::one() - eps;
         let below = if x > upper { upper } else { x };
         let x = if x < eps { eps } else { below };
@@ -219,7 +219,7 @@ impl MapReal<2> for XLogY {
     }
 }
 static X_LOG_Y: Rule = real2::<XLogY>("where_(flag(!truth(x) && !is_nan(y)), T(0), x * ln_(y))");
-/// Zero where the gradient is, whatever the logarithm.
+/// Zero where the gradient is zero, whatever the logarithm.
 fn slope_x(c: &Back) -> Term {
     let settled = c.arg(0).equals(0).both(c.arg(1).at_most(0));
     XLOGY.call((c.g(), c.arg(1))).zero_where(settled)

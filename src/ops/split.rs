@@ -1,4 +1,4 @@
-//! A dimension in parts, nearly all of them views: split, chunk and unbind. Their gradients join the parts again.
+//! Splitting a dimension, mostly into views: split, chunk and unbind. Their gradients concatenate the parts again.
 
 use super::slice::{split_layouts, views};
 use crate::error::{Error, Result};
@@ -66,7 +66,7 @@ pub static SPLIT_WITH_SIZES: Op = Op {
     ..OP
 };
 
-/// Parts that are no views: they share memory, but each has a version counter of its own.
+/// Parts that are not views: they share memory, but each has its own version counter.
 fn apart(c: &Call, layouts: Vec<Layout>) -> Result<Outputs> {
     let t = c.tensor(0)?;
     let part = |layout| Tensor::from_meta(Meta { storage: t.storage().unversioned(), layout, dtype: t.dtype() });
@@ -137,7 +137,7 @@ pub static UNSAFE_CHUNK: Op = Op {
     ..OP
 };
 
-/// The gradients of the parts of a split, zeros where none came back, put together again.
+/// The gradients of the parts of a split, concatenated; zeros for undefined ones.
 fn joined(c: &Back) -> Term {
     super::join::joined((0..c.grads.len()).map(|i| c.gi(i)), c.int(2))
 }
@@ -172,7 +172,7 @@ pub(super) fn nonscalar_dim(c: &Call, arg: usize, otherwise: &str) -> Result<usi
     Ok(c.dim(arg))
 }
 
-/// Where a tensor of indices or sections cuts: it decides shapes, so it lies on the CPU.
+/// The positions in a tensor of indices or sections: it determines shapes, so it must be on the CPU.
 pub(super) fn numbers_of(how: &Tensor) -> Result<Vec<i64>> {
     if how.device().is_gpu() {
         let here = how.device();

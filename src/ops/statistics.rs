@@ -113,7 +113,7 @@ fn at_ranks(x: Term, q: Term, skip_nan: bool, way: Interpolation) -> Term {
     }
 }
 
-/// q within [0, 1], read on the host.
+/// Checks, on the host, that q is within [0, 1].
 fn shares(q: &Tensor) -> Result<()> {
     let inside = Term::from(q).cut().at_least(0.0).both(Term::from(q).cut().at_most(1.0));
     let all = item(&ALL.call((inside,)).ok()?)?.to_bool();

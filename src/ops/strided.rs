@@ -1,6 +1,6 @@
 //! `as_strided`: any sizes and strides over the storage of a tensor, and the gradient of views that repeat elements.
 //!
-//! The gradient needs to know how the input itself lay in the storage, so that is noted when the view is made.
+//! The gradient needs the layout of the input, so it is recorded with the view.
 
 use super::copy::{CLONE, COPY_};
 use super::needs::quiet;
@@ -33,7 +33,7 @@ pub static AS_STRIDED: Op = Op {
     ..OP
 };
 
-/// Strides and offset in one list: how the input of `as_strided` lay, which its gradient must know.
+/// Strides and offset of the input of `as_strided` in one list, for its gradient.
 pub(crate) fn geometry(l: &Layout) -> Ints {
     l.strides.iter().chain([&l.offset]).map(|&s| s as i64).collect()
 }
@@ -53,7 +53,7 @@ fn known_geometry<'a>(v: &'a Value) -> Option<&'a Ints> {
     if let Value::Ints(g) = v { Some(g) } else { None }
 }
 
-/// `as_strided` with the geometry of its input noted; without it the input counts as contiguous.
+/// `as_strided` with the geometry of its input; without it the input counts as contiguous.
 pub static AS_STRIDED_VIEW: Op = Op {
     sig: sig(
         "_as_strided(Tensor self, Size size, int[] stride, int? storage_offset=None, int[]? geometry=None) -> Tensor",
@@ -96,7 +96,7 @@ fn strided_pair(c: &Back) -> Result<(Layout, Layout)> {
     Ok((whole, Layout::as_strided(c.ints(1), c.ints(2), offset, usize::MAX)?))
 }
 
-/// Whether two indices may reach one element: exact for layouts whose dimensions nest, else on the safe side.
+/// Whether two indices may reach one element: exact for layouts whose dimensions nest, else conservative.
 fn may_overlap(l: &Layout) -> bool {
     // Bounded by the number of dimensions.
     let mut dims: Vec<(usize, usize)> =
@@ -111,7 +111,7 @@ fn may_overlap(l: &Layout) -> bool {
 }
 
 /// The gradient of a view `part` of the storage of `whole`: each element goes back to the position it was read from,
-/// positions that were read repeatedly add up, and `whole` takes what lies at its own positions.
+/// repeated reads add up, and `whole` takes the elements at its own positions.
 pub(super) fn as_strided_grad(g: Term, whole: &Layout, part: &Layout) -> Term {
     let sizes = |l: &Layout| l.shape.iter().map(|&d| d as i64).collect::<Ints>();
     let span = whole.end().max(part.end());

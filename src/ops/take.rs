@@ -32,12 +32,12 @@ pub(super) fn add_at(g: Term, part: &Layout, span: usize) -> Term {
     super::select::INDEX_ADD.call((zeros, 0, index, g.reshape(&[-1])))
 }
 
-/// These ops take no int32.
+/// These ops do not accept int32.
 fn exactly_long(index: &Tensor, refuse: impl FnOnce() -> Error) -> Result<Tensor> {
     if index.dtype() == DType::I64 { Ok(index.clone()) } else { Err(refuse()) }
 }
 
-/// Which elements of the flattened tensor are meant, as a flat list; the kernels wrap negative ones and check the others.
+/// The index as a flat list; the kernels wrap negative indices and check the others.
 fn flat_index(index: &Tensor, name: &str) -> Result<Tensor> {
     let index = exactly_long(index, || {
         Error::runtime(format!(
@@ -53,7 +53,7 @@ fn out_of_range(refused: Refused) -> Error {
     Error::index(format!("out of range: tried to access index {index} on a tensor of {size} elements."))
 }
 
-/// All elements of a tensor in one dimension, in place where its memory allows.
+/// A flat view of a tensor if its strides allow, else a copy.
 fn flat(t: &Tensor) -> Result<Tensor> {
     let n = t.numel();
     match t.layout().view_strides(&[n]) {
@@ -133,7 +133,7 @@ fn run_put(c: &Call, out: &[Tensor]) -> Result<()> {
     finish(&target, out)
 }
 
-/// Brings a flat copy of the output back, where one had to be made.
+/// Copies a flat copy of the output back, if one had to be made.
 fn finish(target: &Tensor, out: &Tensor) -> Result<()> {
     if target.storage().same(out.storage()) {
         return Ok(());

@@ -1,7 +1,7 @@
-//! Gradients by differentiating through a body: for an op of several steps that is one node all the same.
+//! Gradients by differentiating through a body: for an op of several steps with a single node.
 //!
-//! The node keeps the arguments; backward runs the steps again, recorded, and pulls the gradients back through them. So
-//! the op needs no formula, and where gradients are recorded themselves, gradients of any order follow.
+//! The node saves the arguments; backward recomputes the steps with recording on, and backpropagates through them. So
+//! the op needs no formula, and with `create_graph` gradients of any order follow.
 
 use crate::autograd::{GradGuard, Request, grad_enabled, history::grad_edge, run};
 use crate::error::{Error, Result};
@@ -27,8 +27,8 @@ fn copied(c: &Call, out: &[Tensor]) -> Result<()> {
 }
 
 impl Back<'_> {
-    /// A gradient that is recorded requires gradients wherever these saved arguments do, as that of PyTorch's one op
-    /// does, though its formula may not read them.
+    /// Under `create_graph`, makes the result require grad if any of `args` does, even if the formula does not read it
+    /// (as with PyTorch's single backward op).
     pub(super) fn tied(&self, gradient: Term, args: &[usize]) -> Term {
         if !grad_enabled() || gradient.get().is_some_and(|g| g.requires_grad()) {
             return gradient;

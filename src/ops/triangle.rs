@@ -33,7 +33,7 @@ fn like_matrix(c: &Call) -> Result<Specs> {
     Ok(smallvec![Spec::like(matrix(c)?)])
 }
 
-/// Only zeros are written, so a place that several elements share becomes zero if one of them is cleared.
+/// Only zeros are written, so a location that several elements alias becomes zero if one of them is cleared.
 const SHARED_PLACES: Option<Expanded> = Some(Expanded { warning: None, once: |_| Ok(None) });
 
 pub static TRIL: Op = Op {

@@ -1,6 +1,6 @@
-//! Circular functions, their inverses, and degrees.
+//! Trigonometric functions, their inverses, and degrees.
 //!
-//! Gradients are the textbook's, written with `square` and `rsqrt` so that they differentiate again.
+//! Gradients are the textbook formulas, written with `square` and `rsqrt`, which are differentiable.
 
 use super::rules::{Analytic, BINARY, FLOAT_UNARY, analytic, real, real2};
 use crate::cpu::complex;
@@ -163,7 +163,7 @@ pub static ATAN2: Op = Op {
 
 struct Sinc;
 impl Analytic for Sinc {
-    /// The sine is taken of the distance from the next whole number, so that it is zero there.
+    /// The sine of the distance to the nearest integer, so that it is exactly zero at integers.
     #[inline(always)]
     fn real<T: Real>(x: T) -> T {
         let (n, half) = (x.round(), T::from_f64(0.5));

@@ -1,7 +1,8 @@
-//! Distinct elements, or slices along a dimension: all of them in order, or those that differ from the one before.
+//! Distinct elements, or slices along a dimension: of the whole input in order, or of consecutive equal ones.
 //!
-//! Made of other ops, so that every device finds them where the tensor is: an order (`sort`; for slices the order of
-//! rows), a flag wherever the next kind begins, and running counts of flags. Each NaN is distinct, as in PyTorch.
+//! Composed of other ops, so that they run on the tensor's device: an order (`sort`; for slices the order of
+//! rows), a flag at the start of each group of equal elements, and running counts of flags. Each NaN is distinct, as in
+//! PyTorch.
 
 use super::compare::NE;
 use super::create::{FULL, ONES};
@@ -34,21 +35,21 @@ pub static OPS: &[&Op] = &[
     &CONSECUTIVE_BOTH,
 ];
 
-/// NaN is greater than every number.
+/// NaN is larger than every number.
 fn compare<T: PartialOrd>(a: &[T], b: &[T]) -> Ordering {
     let is_nan = |v: &T| v.partial_cmp(v).is_none();
     let one = |(x, y): (&T, &T)| x.partial_cmp(y).unwrap_or_else(|| is_nan(x).cmp(&is_nan(y)));
     a.iter().zip(b).map(one).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
 }
 
-/// The order of the rows of a matrix on the host, compared in a dtype that holds its own exactly.
+/// The order of the rows of a matrix on the host, compared in a dtype that represents them exactly.
 fn order_in<T: Element + PartialOrd>(t: &Tensor, out: &Tensor) -> Result<()> {
-    // A sort panics where comparisons contradict each other, as they do while another thread writes.
+    // A sort may panic if comparisons are inconsistent, as they are while another thread writes.
     let host = Dense::<T>::copy_of(t)?;
     let (width, all) = (t.size(1), host.elements()?);
     let row = |i: i64| &all[i as usize * width..][..width];
     let mut order = crate::reserve::list(0..t.size(0) as i64)?;
-    // What a stable sort of the standard library takes for itself.
+    // The scratch memory of the standard library's stable sort.
     crate::reserve::probe(order.len() * size_of::<i64>())?;
     order.sort_by(|&a, &b| compare(row(a), row(b)));
     out.copy_raw(&Tensor::from_slice(&order, &[order.len()])?)
@@ -79,9 +80,9 @@ pub static ROW_ORDER: Op = Op {
     ..OP
 };
 
-/// What there is to compare: a vector, or a matrix with a row for each slice along `along`.
+/// The elements to compare: a vector, or a matrix with a row for each slice along `along`.
 fn rows_of(t: &Tensor, along: usize) -> Result<Tensor> {
-    // Arithmetic with these is refused; int64 holds what they hold, but for the largest uint64.
+    // These dtypes have no arithmetic; int64 holds their values, except for the largest of uint64.
     let t = if t.dtype().is_storage_only() { Term::from(t).to_dtype(DType::I64).ok()? } else { t.clone() };
     if t.ndim() <= 1 {
         return Ok(t);
@@ -90,7 +91,7 @@ fn rows_of(t: &Tensor, along: usize) -> Result<Tensor> {
     MOVEDIM.call((&t, along, 0)).reshape(&[rows as i64, width as i64]).ok()
 }
 
-/// The chosen slices along a dimension, which comes first in memory, as in PyTorch.
+/// The selected slices along a dimension, which is outermost in memory, as in PyTorch.
 fn slices(t: &Tensor, along: usize, chosen: &Tensor) -> Result<Tensor> {
     let first = MOVEDIM.call((t, along, 0)).contiguous();
     let found = INDEX_SELECT.call((first, 0, chosen)).ok()?;
@@ -103,14 +104,14 @@ fn piece(t: &Tensor, start: usize, n: usize) -> Tensor {
     t.with_layout(t.layout().slice(0, (start, n, 1)))
 }
 
-/// What was asked for beside the values.
+/// The outputs requested in addition to the values.
 #[derive(Clone, Copy)]
 struct Asked {
     inverse: bool,
     counts: bool,
 }
 
-/// (values, inverse, counts), as asked, of a tensor along a dimension.
+/// (values, inverse, counts), as requested, of a tensor along a dimension.
 fn distinct(t: &Tensor, along: usize, sorted: bool, asked: Asked) -> Result<Outputs> {
     let (rows, device) = (t.size(along), t.device());
     if rows == 0 {

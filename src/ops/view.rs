@@ -71,7 +71,7 @@ pub static RESHAPE: Op = Op {
     ..OP
 };
 
-/// What `reshape` calls where strided memory needs no copy: named apart so that `grad_fn` reads as in PyTorch.
+/// Used by `reshape` if strided memory needs no copy; a separate op, so that `grad_fn` has PyTorch's name.
 pub static RESHAPE_ALIAS: Op = Op {
     sig: sig("_reshape_alias(Tensor self, Size size) -> Tensor"),
     doc: "`view` of memory that is not row-major.",
@@ -85,7 +85,7 @@ pub static RESHAPE_ALIAS: Op = Op {
     ..OP
 };
 
-/// `view` of a fresh copy: named apart so that `grad_fn` reads as in PyTorch.
+/// `view` of a fresh copy; a separate op, so that `grad_fn` has PyTorch's name.
 pub static UNSAFE_VIEW: Op = Op {
     sig: sig("_unsafe_view(Tensor self, Size size) -> Tensor"),
     doc: "`view` of memory that nothing else refers to: the result is no view of another tensor.",

@@ -1,7 +1,7 @@
-//! Views in new memory: `permute_copy` and its kin, for each view its elements in a row-major tensor of their own.
+//! Views in new memory: `permute_copy` and the other `_copy` ops return a view's elements in a new row-major tensor.
 //!
-//! Layout, errors and gradient are those of the view op, which takes the same arguments; `diagonal_copy` stands beside
-//! `diag`, which it is the body of.
+//! Layout, errors and gradient are those of the view op, which takes the same arguments; `diagonal_copy` is defined
+//! next to `diag`, whose body it is.
 
 use super::alias::{DETACH, VIEW_AS_REAL, VIEW_DTYPE};
 use super::slice::{NARROW, UNFOLD};
@@ -45,7 +45,7 @@ fn view_op(c: &Call) -> Result<&'static Op> {
     c.op.copies.ok_or_else(|| Error::internal("a copy of no view"))
 }
 
-/// The views that it makes with the arguments of the call.
+/// The views that it creates from the call's arguments.
 fn views(c: &Call) -> Result<Vec<(Layout, DType)>> {
     let op = view_op(c)?;
     let call = Call { op, args: &c.args[..op.sig.params().len()] };
@@ -256,7 +256,7 @@ pub static VIEW_AS_REAL_COPY: Op = Op {
     ..COPY
 };
 
-/// `as_strided`, `reshape` and `narrow` are no single views, so what they give is copied.
+/// `as_strided`, `reshape` and `narrow` are not single view ops, so their results are copied.
 fn packed(c: &Call, op: &'static Op) -> Result<Outputs> {
     let view = op.call(c.args.iter().map(|v| v.reborrow()).collect::<Args>()).ok()?;
     let fresh = Tensor::empty(view.shape(), view.dtype(), view.device())?;

@@ -1,4 +1,4 @@
-//! Running backward from Python: what it starts from, what it is asked for, and the warning of cycles.
+//! Running backward from Python: its roots, its inputs, and the warning about reference cycles.
 
 use super::graph::PyNode;
 use super::object::{Handle, borrow, wrap_bound};
@@ -16,7 +16,7 @@ fn edge_of(t: &Tensor) -> PyResult<Option<Edge>> {
     Ok(history::grad_edge(t)?)
 }
 
-/// Whether warnings that come once in a program come every time.
+/// Whether once-per-process warnings are issued every time.
 static WARN_ALWAYS: AtomicBool = AtomicBool::new(false);
 
 #[pyfunction]
@@ -28,7 +28,7 @@ pub fn _is_warn_always_enabled() -> bool {
     WARN_ALWAYS.load(Ordering::Relaxed)
 }
 
-/// Once in a program, as in PyTorch.
+/// Warns once per process, as in PyTorch.
 fn warn_of_cycle(py: Python) -> PyResult<()> {
     static WARNED: AtomicBool = AtomicBool::new(false);
     if WARNED.swap(true, Ordering::Relaxed) && !_is_warn_always_enabled() {
@@ -51,10 +51,10 @@ fn edge_like(o: &Bound<PyAny>) -> PyResult<Option<Edge>> {
     }
 }
 
-/// Backward from `outputs` with their gradients. With `accumulate` gradients go to `.grad` (of `inputs` alone where given),
-/// else they are returned.
+/// Backward from `outputs` with the given gradients. With `accumulate`, gradients are added to `.grad` (only of
+/// `inputs`, if given); otherwise they are returned.
 #[pyfunction]
-#[allow(clippy::too_many_arguments)] // one call from Python, all of them needed
+#[allow(clippy::too_many_arguments)] // the parameters of the Python function
 pub fn _run_backward<'py>(
     py: Python<'py>,
     outputs: Vec<Bound<'py, PyAny>>,
@@ -84,7 +84,7 @@ pub fn _run_backward<'py>(
     }
     let chosen = (!accumulate || !inputs.is_empty()).then_some(wanted.edges.as_slice());
     let request = Request { roots, keep_graph, create_graph, inputs: chosen, accumulate };
-    // SAFETY: the interpreter lock is held here and where the frame ends; the engine reads within it.
+    // SAFETY: the interpreter lock is held here and where the frame is dropped; the engine reads within the frame.
     let _frame = unsafe { Frame::enter() };
     let captured = py.detach(|| autograd::run(request))?;
     if accumulate {
@@ -101,10 +101,10 @@ pub fn _run_backward<'py>(
     Ok(PyTuple::new(py, results)?.into_any())
 }
 
-/// What `inputs=` asks for.
+/// The `inputs=` of a backward call.
 struct Inputs {
     edges: Vec<Edge>,
-    /// For each input its edge; none for a view that was made without recording: no graph leads to it.
+    /// The index of each input's edge; `None` for a view created without recording, which no graph leads to.
     places: Vec<Option<usize>>,
 }
 

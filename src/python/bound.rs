@@ -1,7 +1,7 @@
-//! An op taken from a tensor, `x.add`, and kept: it calls like a method and shows itself as one.
+//! A bound op, `x.add` without a call: callable like a method, with a method's attributes.
 //!
-//! CPython's own bound method prints the object that it belongs to, which for a tensor is its elements, on a GPU read back.
-//! `x.add(y)` makes none of these: the interpreter finds the op and passes `x` itself.
+//! The `repr` of CPython's own bound method prints its object, for a tensor all elements, read back from a GPU.
+//! `x.add(y)` creates no bound op: the interpreter looks up the op and passes `x` itself.
 
 use super::error::{guard, guard_object};
 use super::object::slot;
@@ -18,23 +18,23 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 struct Bond {
     base: PyObject,
     vectorcall: ffi::vectorcallfunc,
-    /// The op object and the tensor: set at creation, cleared by the collector alone.
+    /// The op object and the tensor: set at creation, cleared only by the collector.
     op: *mut PyObject,
     owner: *mut PyObject,
     weakrefs: *mut PyObject,
 }
 
-/// The caller's word that the place before the arguments may be used: `PY_VECTORCALL_ARGUMENTS_OFFSET`.
+/// The caller allows the slot before the arguments to be overwritten: `PY_VECTORCALL_ARGUMENTS_OFFSET`.
 const ARGUMENTS_OFFSET: usize = 1 << (usize::BITS - 1);
 
 static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(null_mut());
 
-/// The op `op` with `owner` as its first argument. A new reference, or null with an exception set.
+/// The op `op` with `owner` as its first argument. Returns a new reference, or null with an exception set.
 ///
 /// # Safety
 /// Both are live objects.
 pub unsafe fn bind(op: *mut PyObject, owner: *mut PyObject) -> *mut PyObject {
-    // SAFETY: our type is a GC type of fixed size; every field is set before the collector is told of the object.
+    // SAFETY: our type is a GC type of fixed size; every field is set before the collector starts tracking the object.
     unsafe {
         let o = ffi::PyObject_GC_New::<Bond>(TYPE.load(Ordering::Relaxed));
         if !o.is_null() {
@@ -50,7 +50,7 @@ pub unsafe fn bind(op: *mut PyObject, owner: *mut PyObject) -> *mut PyObject {
     }
 }
 
-/// Op and tensor of a bond; a `TypeError` after the collector cleared it.
+/// Op and tensor of a bound op; a `TypeError` after the collector cleared it.
 fn parts<'py>(py: Python<'py>, o: *mut PyObject) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     // SAFETY: `o` is one of our objects; its fields are null or references that it owns.
     unsafe {
@@ -68,8 +68,8 @@ unsafe extern "C" fn vectorcall(
     nargsf: usize,
     names: *mut PyObject,
 ) -> *mut PyObject {
-    // SAFETY: the parts of a vectorcall in progress: positional values, then one for each keyword name, and before them a
-    // place of ours where the flag says so. The caller keeps `o`, which keeps op and tensor: it is not garbage meanwhile.
+    // SAFETY: the arguments of a vectorcall in progress: positional values, then one for each keyword name, preceded by
+    // a slot that may be overwritten if the flag is set. The caller keeps `o` alive, and so the op and the tensor.
     unsafe {
         let (op, owner) = ((*o.cast::<Bond>()).op, (*o.cast::<Bond>()).owner);
         if op.is_null() || owner.is_null() {
@@ -107,7 +107,7 @@ unsafe extern "C" fn repr(o: *mut PyObject) -> *mut PyObject {
     })
 }
 
-/// An attribute of the op, or one of the bond's own, chosen by the closure.
+/// An attribute of the op or of the bound op, selected by the closure.
 unsafe extern "C" fn describe(o: *mut PyObject, what: *mut c_void) -> *mut PyObject {
     guard_object(|py| {
         let (op, owner) = parts(py, o)?;
@@ -135,7 +135,7 @@ fn without_first<'py>(py: Python<'py>, op: &Bound<'py, PyAny>) -> PyResult<Bound
     signature.call_method("replace", (), Some(&kwargs))
 }
 
-/// Pickled and copied as what it is: an attribute of its tensor.
+/// Pickled and copied as an attribute of its tensor.
 unsafe extern "C" fn reduce(o: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
     guard_object(|py| {
         let (op, owner) = parts(py, o)?;
@@ -195,7 +195,7 @@ unsafe extern "C" fn clear(o: *mut PyObject) -> c_int {
 }
 
 unsafe extern "C" fn dealloc(o: *mut PyObject) {
-    // SAFETY: called once by the interpreter for an instance of our layout whose last reference went.
+    // SAFETY: called once by the interpreter for an instance of our layout whose last reference was dropped.
     unsafe {
         ffi::PyObject_GC_UnTrack(o.cast());
         if !(*o.cast::<Bond>()).weakrefs.is_null() {

@@ -1,4 +1,4 @@
-//! Memory by its bytes: tensors over objects with the buffer protocol, and the bytes under a tensor as a tensor.
+//! Tensors over the buffer protocol, over slices of a storage, and the bytes of a storage as a tensor.
 
 use super::kinds::{PyDType, to_dtype};
 use super::object::Handle;
@@ -13,7 +13,7 @@ use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// An exported buffer: the exporter keeps the memory until this is dropped.
+/// An exported buffer: the exporter keeps the memory alive until this is dropped.
 struct Exported(Box<ffi::Py_buffer>);
 
 // SAFETY: the view is plain data, and it is released under the interpreter lock.
@@ -22,7 +22,7 @@ unsafe impl Send for Exported {}
 unsafe impl Sync for Exported {}
 
 impl Exported {
-    /// The bytes of an object, writable where it allows that.
+    /// The bytes of an object, writable if the object allows it.
     fn of(o: &Bound<PyAny>) -> PyResult<Exported> {
         for flags in [ffi::PyBUF_WRITABLE, ffi::PyBUF_SIMPLE] {
             let mut view = Box::new(ffi::Py_buffer::new());
@@ -30,7 +30,7 @@ impl Exported {
             if unsafe { ffi::PyObject_GetBuffer(o.as_ptr(), &raw mut *view, flags) } == 0 {
                 return Ok(Exported(view));
             }
-            // SAFETY: the interpreter lock is held; the error of the last try is told below in our words.
+            // SAFETY: the interpreter lock is held; a later error replaces this one.
             unsafe { ffi::PyErr_Clear() };
         }
         Err(PyValueError::new_err("object does not implement Python buffer protocol."))
@@ -39,15 +39,15 @@ impl Exported {
 
 impl Drop for Exported {
     fn drop(&mut self) {
-        // SAFETY: the view was filled by `PyObject_GetBuffer` and is released once; at the end of the process it stays.
+        // SAFETY: the view was filled by `PyObject_GetBuffer` and is released once; at process exit it is leaked.
         Python::try_attach(|_| unsafe { ffi::PyBuffer_Release(&raw mut *self.0) });
     }
 }
 
 /// A one-dimensional tensor that shares the memory of an object with the buffer protocol.
 ///
-/// Args: `count` elements (-1: all) from byte `offset` on. Errors: ValueError for an object without the protocol, an
-/// empty one, or a range that does not fit. Memory that is read-only gives a warning and a tensor that refuses writes.
+/// Args: `count` elements (-1: all), starting at byte `offset`. Errors: ValueError for an object without the protocol,
+/// an empty one, or a range that does not fit. Read-only memory gives a warning and a tensor that cannot be written.
 #[pyfunction]
 #[pyo3(signature = (buffer, *, dtype, count=-1, offset=0, requires_grad=false))]
 pub fn frombuffer(
@@ -80,7 +80,7 @@ pub fn frombuffer(
     Ok(Handle(t))
 }
 
-/// How many elements of `size` bytes a range of a buffer holds.
+/// Number of elements of `size` bytes in a range of a buffer.
 fn elements(bytes: i64, size: i64, count: i64, offset: i64) -> PyResult<usize> {
     let refuse = |text: String| Err(PyValueError::new_err(text));
     if bytes <= 0 || count == 0 {
@@ -109,7 +109,7 @@ fn elements(bytes: i64, size: i64, count: i64, offset: i64) -> PyResult<usize> {
     Ok((rest / size) as usize)
 }
 
-/// PyTorch's warning for memory that may not be written; here writing is refused, there it is undefined.
+/// PyTorch's warning about read-only memory. Here writing raises an error; in PyTorch it is undefined behaviour.
 pub fn warn_read_only(py: Python, what: &str) -> PyResult<()> {
     let text = format!(
         "The given {what} is not writable, and writing to the tensor will be refused. You may want to copy it to protect \
@@ -118,7 +118,8 @@ pub fn warn_read_only(py: Python, what: &str) -> PyResult<()> {
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, 1)
 }
 
-/// A tensor of a dtype over the storage of another: sizes, strides and offset in elements, which must lie within it.
+/// A tensor of a dtype over another tensor's storage: sizes, strides and offset in elements, which must lie within the
+/// storage.
 #[pyfunction]
 pub fn _over_storage(
     source: Handle,
@@ -138,7 +139,7 @@ pub fn _over_storage(
     Ok(Handle(Tensor::from_meta(Meta { storage, layout, dtype })))
 }
 
-/// Some bytes of a CPU tensor's storage as a storage of their own, which shares them and keeps the whole alive.
+/// A range of bytes of a CPU tensor's storage as a separate storage, which shares the memory and keeps the whole alive.
 #[pyfunction]
 pub fn _storage_slice(t: Handle, start: usize, stop: usize) -> PyResult<Handle> {
     let storage = t.0.storage().clone();
@@ -148,7 +149,7 @@ pub fn _storage_slice(t: Handle, start: usize, stop: usize) -> PyResult<Handle> 
             storage.bytes()
         )));
     }
-    // The slice knows the address, so the whole stays where it is.
+    // The slice holds the address, so the whole must not move.
     storage.fix();
     let (first, read_only) = (storage.cpu_ptr()?.wrapping_add(start), storage.is_read_only());
     let memory = CpuBuffer::foreign(first, stop - start, Box::new(storage), read_only);

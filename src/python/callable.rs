@@ -1,6 +1,6 @@
-//! The one type through which ops are called: a vectorcall object that serves as function and, set on a class, as method.
+//! The type of op objects: a vectorcall object that serves as function and, set on a class, as method.
 //!
-//! It holds the overloads of a name. A call parses the arguments by the first signature that fits and goes to dispatch;
+//! It holds the overloads of a name. A call parses the arguments by the first signature that fits and calls dispatch;
 //! `out=`, `requires_grad=` and the in-place form are handled here, once for all ops.
 
 use super::bound;
@@ -22,22 +22,22 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Elements from which on the interpreter lock is released around a call.
+/// Number of elements from which the interpreter lock is released around a call.
 const RELEASE_LOCK_FROM: usize = 1 << 14;
 
 pub struct Entry {
     pub name: &'static str,
-    /// Where Python finds it: the module, and what stands before the name there (`Tensor.`). Pickles say so.
+    /// Module and qualified name of the object (`Tensor.add`), used by pickle.
     home: Home,
     pub ops: Vec<&'static Op>,
     pub form: Form,
-    /// The in-place form: `add_`.
+    /// Whether it is the in-place form: `add_`.
     pub inplace: bool,
     /// Result classes of overloads that return named tuples.
     named: Vec<Option<Py<PyAny>>>,
 }
 
-/// The place of an op object in Python.
+/// Where an op object is found in Python.
 #[derive(Clone, Copy)]
 pub enum Home {
     /// A function of `rustgrad` or, where the op's name has dots, of that submodule.
@@ -187,8 +187,8 @@ fn run(py: Python, entry: &'static Entry, index: usize, args: &Args, given: &Giv
     to_python(py, entry, index, outputs)
 }
 
-/// Large work runs without the interpreter lock; the arguments' tensors are owned and keep their metadata meanwhile (Note
-/// [Metadata]). Views are no work, and those in place change metadata, which needs the lock.
+/// Runs large work without the interpreter lock. Meanwhile the arguments' tensors are owned and keep their metadata
+/// (Note [Metadata]). Views do no work, and in-place view ops change metadata, which needs the lock.
 pub fn unlocked<T: Send>(
     py: Python,
     op: &Op,
@@ -200,7 +200,8 @@ pub fn unlocked<T: Send>(
         return Ok(f()?);
     }
     let _pinned: SmallVec<[_; 4]> = args.iter().flat_map(|v| v.tensors()).map(Tensor::pin).collect();
-    // By PyO3's own means: what attaches inside (hooks, the witness of writes) must see that the lock is gone.
+    // Through PyO3's API: code that attaches inside (hooks, source locations of writes) must see that the lock is
+    // released.
     Ok(py.detach(f)?)
 }
 
@@ -242,7 +243,7 @@ fn into_out(
     }
     Ok(match op.sig.returns {
         Returns::One => out.into_ptr(),
-        // As in PyTorch a list of results is not handed back.
+        // As in PyTorch, a list of results is not returned.
         Returns::Many => py.None().into_ptr(),
         Returns::Named => {
             let class = result_class(py, op, "_out")?;
@@ -268,7 +269,7 @@ fn out_tensors(op: &'static Op, out: &Bound<PyAny>) -> PyResult<Vec<Tensor>> {
     out.try_iter()?.map(|o| borrow(o?.as_ptr()).cloned().ok_or_else(refused)).collect()
 }
 
-/// An `out` of another shape is resized, with PyTorch's warning unless it was empty.
+/// Resizes an `out` of another shape, with PyTorch's warning unless it was empty.
 #[cold]
 fn warn_resized(py: Python, old: &[usize], new: &[usize]) -> PyResult<()> {
     let text = format!(
@@ -326,7 +327,7 @@ unsafe extern "C" fn repr(o: *mut PyObject) -> *mut PyObject {
 /// The closure of `__qualname__`.
 const QUALIFIED: usize = 3;
 
-/// `__name__`, `__doc__` and the like, chosen by the closure.
+/// `__name__`, `__doc__` and other attributes, selected by the closure.
 unsafe extern "C" fn describe(o: *mut PyObject, what: *mut c_void) -> *mut PyObject {
     // SAFETY: `o` is one of our objects.
     let entry = unsafe { &*(*o.cast::<OpObject>()).entry };
@@ -342,17 +343,17 @@ unsafe extern "C" fn describe(o: *mut PyObject, what: *mut c_void) -> *mut PyObj
     })
 }
 
-/// What stands for the op in a pickle: its name within its module, as for a function written in Python.
+/// What an op is pickled as: its qualified name, like a Python function.
 unsafe extern "C" fn reduce(o: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
     // SAFETY: `o` is one of our objects.
     unsafe { describe(o, QUALIFIED as *mut c_void) }
 }
 
 unsafe extern "C" fn dealloc(_: *mut PyObject) {
-    // Op objects live as long as the process: entries are leaked on purpose.
+    // Op objects are immortal: entries are leaked on purpose.
 }
 
-/// Makes the type of op objects.
+/// Creates the type of op objects.
 pub fn create_type(py: Python) -> PyResult<()> {
     let text = |name: &'static std::ffi::CStr, what: usize| ffi::PyGetSetDef {
         name: name.as_ptr(),
@@ -361,7 +362,7 @@ pub fn create_type(py: Python) -> PyResult<()> {
         doc: std::ptr::null(),
         closure: what as *mut c_void,
     };
-    // SAFETY: all-zero entries end the tables.
+    // SAFETY: all-zero entries terminate the tables.
     let (end_getset, end_member, end_method) = unsafe { (std::mem::zeroed(), std::mem::zeroed(), std::mem::zeroed()) };
     let getset = Box::leak(Box::new([
         text(c"__name__", 0),
@@ -407,7 +408,7 @@ pub fn create_type(py: Python) -> PyResult<()> {
         flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_HAVE_VECTORCALL | ffi::Py_TPFLAGS_METHOD_DESCRIPTOR) as u32,
         slots: slots.as_mut_ptr(),
     };
-    // SAFETY: the spec is valid for the call; tables that the type keeps are leaked.
+    // SAFETY: the spec is valid during the call; the tables, which the type keeps, are leaked.
     let t = unsafe { ffi::PyType_FromSpec(&raw mut spec) };
     if t.is_null() {
         return Err(PyErr::fetch(py));
@@ -416,7 +417,7 @@ pub fn create_type(py: Python) -> PyResult<()> {
     Ok(())
 }
 
-/// A callable for the overloads of a name.
+/// The op object for the overloads of a name.
 pub fn make<'py>(
     py: Python<'py>,
     name: &'static str,
@@ -426,7 +427,7 @@ pub fn make<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let named = ops.iter().map(|op| named_tuple(py, op)).collect::<PyResult<Vec<_>>>()?;
     let entry = Box::leak(Box::new(Entry { name, home, ops, form: home.form(), inplace, named }));
-    // SAFETY: generic alloc gives room for our layout; both fields are set before anyone sees the object.
+    // SAFETY: the generic allocator allocates our layout; both fields are set before the object is shared.
     unsafe {
         let o = ffi::PyType_GenericAlloc(TYPE.load(Ordering::Relaxed), 0).cast::<OpObject>();
         if o.is_null() {

@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyTuple, PyType};
 
-/// A tensor from data, on the CPU first and moved where it is wanted.
+/// A tensor from data, created on the CPU and then moved to `device`.
 pub fn from_data(o: &Bound<PyAny>, dtype: Option<DType>, device: Device) -> PyResult<Tensor> {
     let host = match borrow(o.as_ptr()) {
         Some(t) => TO_COPY.call((&t.detach(), dtype.unwrap_or(t.dtype()), device)).ok()?,
@@ -34,7 +34,7 @@ pub fn from_data(o: &Bound<PyAny>, dtype: Option<DType>, device: Device) -> PyRe
     if host.device() == device { Ok(host) } else { Ok(TO_COPY.call((&host, host.dtype(), device)).ok()?) }
 }
 
-/// The commonest types have no attributes that speak of memory, and asking takes time.
+/// The most common types provide no array interface or DLPack, and looking for those attributes takes time.
 fn is_plain(o: &Bound<PyAny>) -> bool {
     let number = o.is_exact_instance_of::<PyFloat>() || o.is_exact_instance_of::<PyInt>();
     number || o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>()
@@ -51,15 +51,15 @@ fn array_class<'py>(py: Python<'py>) -> Option<Bound<'py, PyType>> {
     Some(CLASS.get_or_init(py, || class.unbind()).bind(py).clone())
 }
 
-/// A tensor that shares the memory of a NumPy array, or of the array that an object makes of itself (a series, a tensor
-/// of another library). Of other objects the address says nothing: a number of NumPy's gives that of a copy, which is
-/// gone when it is read.
+/// A tensor that shares the memory of a NumPy array, or of the array that an object converts itself to (a series, a
+/// tensor of another library). The address that other objects report is not reliable: a NumPy scalar reports that of a
+/// temporary copy.
 fn array(o: &Bound<PyAny>) -> PyResult<Option<Tensor>> {
     let py = o.py();
     if is_plain(o) {
         return Ok(None);
     }
-    // Before any array can be, NumPy is imported; an object may do it when it makes one.
+    // Arrays exist only once NumPy is imported; converting an object may import it.
     if let Some(class) = array_class(py).filter(|c| o.is_instance(c).unwrap_or(false)) {
         return share(o, &class).map(Some);
     }
@@ -76,7 +76,7 @@ fn array(o: &Bound<PyAny>) -> PyResult<Option<Tensor>> {
     }
 }
 
-/// The same of an object that gives its memory by DLPack alone.
+/// A tensor that shares the memory of an object that exports it only by DLPack.
 fn exchanged(o: &Bound<PyAny>) -> PyResult<Option<Tensor>> {
     if !o.hasattr("__dlpack__")? {
         return Ok(None);
@@ -85,7 +85,7 @@ fn exchanged(o: &Bound<PyAny>) -> PyResult<Option<Tensor>> {
     Ok(borrow(t.as_ptr()).cloned())
 }
 
-/// A tensor over all of a storage, in its dtype or, if it has none, in the one that is wanted.
+/// A tensor over all of a storage, in the storage's dtype or, if it has none, in the requested one.
 fn stored(o: &Bound<PyAny>, wanted: Option<DType>) -> PyResult<Option<Tensor>> {
     if is_plain(o) {
         return Ok(None);
@@ -115,7 +115,8 @@ pub fn typestr_dtype(s: &str) -> Option<DType> {
     })
 }
 
-/// Shares the memory of an array, of which its own class is asked: another one may say anything.
+/// Shares the memory of an array. The interface is read through NumPy's own class, since a subclass may report
+/// anything.
 fn share(o: &Bound<PyAny>, class: &Bound<PyType>) -> PyResult<Tensor> {
     let interface = class.getattr(intern!(o.py(), "__array_interface__"))?.call_method1("__get__", (o,))?;
     let interface = interface.cast::<PyDict>()?;
@@ -221,7 +222,7 @@ pub fn tensor(
     Ok(Handle(t))
 }
 
-/// A tensor from data, shared where nothing has to be converted: a tensor of the asked dtype is returned as it is.
+/// A tensor from data, sharing memory if no conversion is needed: a tensor of the requested dtype is returned as it is.
 #[pyfunction]
 #[pyo3(signature = (data, dtype=None, device=None))]
 pub fn as_tensor(data: &Bound<PyAny>, dtype: Option<&Bound<PyAny>>, device: Option<&Bound<PyAny>>) -> PyResult<Handle> {
@@ -243,7 +244,7 @@ fn warn_if_read_only(source: &Bound<PyAny>, shared: &Tensor) -> PyResult<()> {
     if shared.storage().is_read_only() { super::buffer::warn_read_only(source.py(), "NumPy array") } else { Ok(()) }
 }
 
-/// A tensor that shares memory with a NumPy array, both ways. A read-only array gives a tensor that refuses to be written.
+/// A tensor that shares memory with a NumPy array. A read-only array gives a tensor that cannot be written.
 #[pyfunction]
 pub fn from_numpy(ndarray: &Bound<PyAny>) -> PyResult<Handle> {
     match array_class(ndarray.py()).filter(|c| ndarray.is_instance(c).unwrap_or(false)) {

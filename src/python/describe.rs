@@ -1,23 +1,23 @@
-//! What `help()` and `inspect.signature()` say of the callable of an op: made from the declarations when asked.
+//! The text of `help()` and `inspect.signature()` for ops, generated from the declarations on demand.
 //!
-//! Names are PyTorch's: what a declaration calls `self` is the parameter `input` of a function. A callable with several
-//! overloads shows each of them once in its doc, and in its one text signature the union of their parameters.
+//! Names are PyTorch's: a declaration's `self` is the parameter `input` of a function. A callable with several
+//! overloads lists each of them in its doc, and has one text signature with the union of their parameters.
 
 use super::callable::Entry;
 use crate::op::{Forms, Kind, Op, Returns};
 use std::borrow::Cow;
 
-/// Names of parameters that are words of Python, which no call can write: shown with `_`, and only by position.
+/// Parameter names that are Python keywords, which no call can write: shown with `_`, and positional-only.
 const RESERVED: [&str; 3] = ["from", "lambda", "in"];
 
-/// How a callable is reached; it decides what the first parameter is called and whether there is `out=`.
+/// How a callable is accessed, which determines the name of its first parameter and whether it has `out=`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Function,
     Method,
 }
 
-/// `add(input, other, *, alpha=1, out=None) -> Tensor`: the signature of a function as Python writes it.
+/// `add(input, other, *, alpha=1, out=None) -> Tensor`: the signature of a function in Python syntax.
 pub fn python_signature(op: &'static Op, name: &str) -> String {
     let out = op.forms.has(Forms::OUT) && !name.ends_with('_');
     signature(op, name, Form::Function, out)
@@ -62,7 +62,7 @@ fn has_out(op: &Op, entry: &Entry) -> bool {
     entry.form == Form::Function && !entry.inplace && op.forms.has(Forms::OUT)
 }
 
-/// The doc of a callable: signatures that share a description stand over it, and none stands there twice.
+/// The doc of a callable: signatures with the same description are listed above it, each once.
 pub fn doc(entry: &Entry) -> String {
     let mut blocks: Vec<(Vec<String>, Vec<String>)> = Vec::new();
     for op in &entry.ops {
@@ -70,7 +70,7 @@ pub fn doc(entry: &Entry) -> String {
             Form::Function => rename_self(op.doc),
             Form::Method => op.doc.to_string(),
         };
-        // Overloads that differ by the type of an argument, or by `out=` alone, read the same.
+        // Overloads that differ only in the type of an argument, or in `out=`, look the same.
         let bare = signature(op, entry.name, entry.form, false);
         let full = signature(op, entry.name, entry.form, has_out(op, entry));
         if let Some((signatures, docs)) = blocks.iter_mut().find(|(s, _)| s.contains(&full) || s.contains(&bare)) {
@@ -89,7 +89,7 @@ pub fn doc(entry: &Entry) -> String {
     blocks.into_iter().map(|(s, d)| format!("{}\n\n{}", s.join("\n"), d.join("\n\n"))).collect::<Vec<_>>().join("\n\n")
 }
 
-/// The word `self` as `input`.
+/// Replaces the word `self` by `input`.
 fn rename_self(doc: &str) -> String {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut out = String::with_capacity(doc.len() + 16);
@@ -104,7 +104,8 @@ fn rename_self(doc: &str) -> String {
     out + rest
 }
 
-/// What PyTorch takes as the rest of the positional arguments: sizes of a method or constructor, lists of tensors.
+/// Whether PyTorch takes the parameter as variadic positional arguments: sizes of a method or constructor, lists of
+/// tensors.
 fn takes_rest(op: &'static Op, index: usize, form: Form) -> bool {
     let sig = &op.sig;
     let p = &sig.params()[index];
@@ -115,10 +116,10 @@ fn takes_rest(op: &'static Op, index: usize, form: Form) -> bool {
     }
 }
 
-/// `($self, other, *, alpha=1)`: one signature that every call by position or by name fits.
+/// `($self, other, *, alpha=1)`: one signature that accepts every valid call, positional or by name.
 ///
-/// The overload with the most positional parameters gives the order; names that only others have are keywords. What may be
-/// left out in some overload and has no default in any is shown as `name=...`.
+/// The overload with the most positional parameters determines the order; names that only others have are keyword-only.
+/// A parameter that some overload lacks and that has no default in any is shown as `name=...`.
 pub fn text_signature(entry: &Entry) -> String {
     let form = entry.form;
     let rest = |op: &&&'static Op| (0..op.sig.positional).find(|&i| takes_rest(op, i, form));
@@ -155,7 +156,7 @@ pub fn text_signature(entry: &Entry) -> String {
     format!("({})", parts.join(", "))
 }
 
-/// The parameters that only go by name: those after the positional ones of `base`, and what only other overloads have.
+/// The keyword-only parameters: those of `base` after its positional ones, and those that only other overloads have.
 fn keywords(entry: &Entry, base: &'static Op, positional: usize) -> Vec<String> {
     let names = |op: &'static Op| op.sig.params().iter().map(|p| p.name(&op.sig));
     let mut found: Vec<&'static str> = names(base).take(positional).collect();

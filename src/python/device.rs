@@ -1,4 +1,4 @@
-//! GPU queries, and what lies under a tensor: its storage.
+//! GPU queries, default devices, and queries on the storage of a tensor.
 
 use super::kinds::{PyDevice, to_device};
 use super::object::Handle;
@@ -12,12 +12,12 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-/// The device of tensors that are made without one.
+/// The device on which tensors are created by default.
 #[pyfunction]
 pub fn get_default_device() -> PyDevice {
     PyDevice(Device::default().into())
 }
-/// Sets the device of tensors that are made without one; None means the CPU.
+/// Sets the device on which tensors are created by default; None means the CPU.
 #[pyfunction]
 pub fn set_default_device(device: &Bound<PyAny>) -> PyResult<()> {
     let d = if device.is_none() { Some(Device::Cpu) } else { to_device(device)? };
@@ -27,13 +27,13 @@ pub fn set_default_device(device: &Bound<PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// Lets `cuda` stand for the GPU in this process.
+/// Makes `cuda` an alias of the GPU in this process.
 #[pyfunction]
 pub fn _set_cuda_alias(on: bool) {
     crate::device::set_cuda_alias(on);
 }
 
-/// Whether there is a GPU, or a software adapter that `RUSTGRAD_GPU` picks.
+/// Whether there is a GPU, or a software adapter that `RUSTGRAD_GPU` selects.
 #[pyfunction]
 pub fn _gpu_is_available() -> bool {
     gpu::is_available() && gpu::unasked_software().is_none()
@@ -59,7 +59,7 @@ pub fn _gpu_memory(index: usize) -> (usize, usize, usize) {
 pub fn _gpu_reset_peak_memory(index: usize) {
     gpu::reset_peak_memory(index)
 }
-/// What the driver says of the adapter.
+/// The driver's description of the adapter.
 #[pyfunction]
 #[pyo3(signature = (index=0))]
 pub fn _gpu_properties(py: Python, index: usize) -> PyResult<Bound<PyDict>> {
@@ -89,7 +89,7 @@ pub fn _storage_info(t: Handle) -> (usize, usize, Vec<usize>, usize, usize) {
     (t.storage().id(), t.storage().bytes(), t.strides().to_vec(), t.layout().offset, address)
 }
 
-/// A number that is equal for tensors of one storage.
+/// A number that is equal for tensors that share a storage.
 #[pyfunction]
 pub fn _storage_key(t: Handle) -> usize {
     t.0.storage().id()
@@ -126,14 +126,14 @@ pub fn _from_storage_bytes(data: &[u8], dtype: PyRef<super::kinds::PyDType>) -> 
     Ok(Handle(t))
 }
 
-/// `resize_`: another shape over the same storage, which grows where it must.
+/// `resize_`: another shape over the same storage, which grows if necessary.
 #[pyfunction]
 #[pyo3(signature = (t, sizes, format=None))]
 pub fn _resize(t: Handle, sizes: Vec<i64>, format: Option<&Bound<PyAny>>) -> PyResult<()> {
     if t.0.requires_grad() && !t.0.flag(INFERENCE) {
         return Err(PyRuntimeError::new_err("cannot resize variables that require grad"));
     }
-    // SAFETY: the interpreter lock is held here and where the frame ends; what is replaced may be freed then.
+    // SAFETY: the interpreter lock is held here and where the frame is dropped; replaced values may be freed then.
     let _frame = unsafe { Frame::enter() };
     let (tensor, shape) = (t.0, to_shape(&sizes)?);
     let format = format.map(super::memory::format_of).transpose()?.flatten();
@@ -150,19 +150,19 @@ pub fn _resize(t: Handle, sizes: Vec<i64>, format: Option<&Bound<PyAny>>) -> PyR
     Ok(())
 }
 
-/// Whether memory that nobody writes is filled with NaN or the largest number of its dtype.
+/// Whether uninitialised memory is filled with NaN or the largest number of its dtype.
 #[pyfunction]
 pub fn _fill_uninitialized(on: bool) {
     crate::ops::like::fill_uninitialized(on);
 }
 
-/// Whether the storage of a tensor can grow: its memory is its own, and nobody outside knows where it is.
+/// Whether the storage of a tensor can grow: it owns its memory, and the address has not been exported.
 #[pyfunction]
 pub fn _storage_resizable(t: Handle) -> bool {
     t.0.storage().is_resizable()
 }
 
-/// Counts a write that the library has not seen; inference tensors count none.
+/// Bumps the version of a tensor for a write outside the library; no effect on inference tensors.
 #[pyfunction]
 pub fn _increment_version(t: Handle) {
     if !t.0.flag(INFERENCE) {

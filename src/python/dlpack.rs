@@ -1,8 +1,8 @@
-//! DLPack, both ways: a capsule shares the memory of a CPU tensor with any library that knows the protocol.
+//! DLPack import and export: a capsule shares the memory of a CPU tensor with any library that supports the protocol.
 //!
-//! Source: DLPack 0.8, `DLManagedTensor`, and 1.0, `DLManagedTensorVersioned`, which also says that memory may not be
-//! written. A capsule is named `dltensor` until it is taken and `used_dltensor` after; whoever holds it when it dies
-//! calls the deleter, once.
+//! Source: DLPack 0.8, `DLManagedTensor`, and 1.0, `DLManagedTensorVersioned`, which can also mark memory as read-only.
+//! A capsule is named `dltensor` until it is consumed and `used_dltensor` afterwards; its owner at the time calls the
+//! deleter, once.
 
 use super::object::Handle;
 use crate::cpu::buffer::CpuBuffer;
@@ -34,7 +34,7 @@ struct DLTensor {
     byte_offset: u64,
 }
 
-/// A generation of the protocol: what its capsules hold.
+/// A version of the protocol, with the struct in its capsules.
 trait Managed: Sized {
     const NAME: &CStr;
     const USED: &CStr;
@@ -85,7 +85,7 @@ impl Managed for Versioned {
         Versioned { major: 1, minor: 0, context: std::ptr::null_mut(), deleter: Some(deleter), flags, tensor }
     }
     fn tensor(&self) -> PyResult<&DLTensor> {
-        // Another major version may have another layout after the deleter.
+        // Another major version may have a different layout after the deleter.
         match self.major {
             1 => Ok(&self.tensor),
             v => Err(PyBufferError::new_err(format!("from_dlpack: DLPack version {v} is not supported; expected 1"))),
@@ -99,7 +99,7 @@ impl Managed for Versioned {
     }
 }
 
-/// What an exported capsule owns; `managed` comes first, so that a pointer to it is one to the whole.
+/// What an exported capsule owns; `managed` is the first field, so that a pointer to it points to the whole.
 #[repr(C)]
 struct Exported<M> {
     managed: M,
@@ -130,7 +130,7 @@ unsafe extern "C" fn delete<M: Managed>(m: *mut M) {
 }
 
 unsafe extern "C" fn capsule_died<M: Managed>(capsule: *mut ffi::PyObject) {
-    // SAFETY: called by the interpreter; a capsule under its first name was never taken, so its deleter is ours to call.
+    // SAFETY: called by the interpreter; a capsule with its first name was never consumed, so we call its deleter.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, M::NAME.as_ptr()) != 0 {
             let m = ffi::PyCapsule_GetPointer(capsule, M::NAME.as_ptr()).cast::<M>();
@@ -141,7 +141,7 @@ unsafe extern "C" fn capsule_died<M: Managed>(capsule: *mut ffi::PyObject) {
     }
 }
 
-/// A capsule that shares the memory of a CPU tensor; a `versioned` one can say that it may not be written.
+/// A capsule that shares the memory of a CPU tensor; a `versioned` one can be marked read-only.
 #[pyfunction]
 #[pyo3(signature = (t, versioned=false, copied=false))]
 pub fn _to_dlpack<'py>(py: Python<'py>, t: Handle, versioned: bool, copied: bool) -> PyResult<Bound<'py, PyAny>> {
@@ -166,11 +166,11 @@ pub fn _to_dlpack<'py>(py: Python<'py>, t: Handle, versioned: bool, copied: bool
 }
 
 fn export<M: Managed>(py: Python, t: Tensor, flags: u64) -> PyResult<Bound<PyAny>> {
-    // A handle that nobody else can give other data, on a block that stays where it is.
+    // A new handle, whose data nobody else can replace, on a block that must not move.
     let t = t.detach();
     t.storage().fix();
     let data = t.ptr()?.cast();
-    // The consumer knows the address from here on.
+    // From here on the consumer has the address.
     t.storage().fix();
     let mut shape: Vec<i64> = t.shape().iter().map(|&d| d as i64).collect();
     let mut strides: Vec<i64> = t.strides().iter().map(|&d| d as i64).collect();
@@ -200,7 +200,7 @@ fn export<M: Managed>(py: Python, t: Tensor, flags: u64) -> PyResult<Bound<PyAny
     }
 }
 
-/// Calls the deleter of a capsule that was taken.
+/// Owns a consumed capsule's content and calls its deleter.
 struct Taken<M: Managed>(*mut M);
 // SAFETY: the protocol lets any thread call the deleter, once.
 unsafe impl<M: Managed> Send for Taken<M> {}
@@ -221,7 +221,7 @@ impl<M: Managed> Drop for Taken<M> {
 #[pyfunction]
 pub fn _from_dlpack(capsule: &Bound<PyAny>) -> PyResult<Handle> {
     let named = |name: &CStr| {
-        // SAFETY: any live object may be asked.
+        // SAFETY: valid for any live object.
         unsafe { ffi::PyCapsule_IsValid(capsule.as_ptr(), name.as_ptr()) != 0 }
     };
     if named(Versioned::NAME) {
@@ -235,7 +235,7 @@ pub fn _from_dlpack(capsule: &Bound<PyAny>) -> PyResult<Handle> {
     ))
 }
 
-/// The content of a capsule whose name was checked.
+/// Takes the content of a capsule whose name was checked.
 fn import<M: Managed + 'static>(capsule: &Bound<PyAny>) -> PyResult<Handle> {
     let p = capsule.as_ptr();
     // SAFETY: a capsule of this name holds an `M`, which lives until its deleter is called.
@@ -245,7 +245,7 @@ fn import<M: Managed + 'static>(capsule: &Bound<PyAny>) -> PyResult<Handle> {
     };
     let (t, read_only) = (managed.tensor()?, managed.is_read_only());
     let (dtype, layout) = describe(t)?;
-    // SAFETY: the capsule is valid; the new name says that its content has an owner, `Taken`.
+    // SAFETY: the capsule is valid; the new name marks its content as owned, by `Taken`.
     unsafe { ffi::PyCapsule_SetName(p, M::USED.as_ptr()) };
     let data = t.data.cast::<u8>().wrapping_add(t.byte_offset as usize);
     let buffer = CpuBuffer::foreign(data, layout.end() * dtype.size(), Box::new(Taken(m)), read_only);
@@ -269,7 +269,7 @@ fn describe(t: &DLTensor) -> PyResult<(DType, Layout)> {
     let n =
         usize::try_from(t.ndim).map_err(|_| PyRuntimeError::new_err("from_dlpack: negative number of dimensions"))?;
     let read = |p: *mut i64| -> PyResult<Dims> {
-        // SAFETY: the producer gives `ndim` numbers behind both pointers.
+        // SAFETY: the producer provides `ndim` numbers behind both pointers.
         let all = if n == 0 { &[] } else { unsafe { std::slice::from_raw_parts(p, n) } };
         all.iter()
             .map(|&d| {

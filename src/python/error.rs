@@ -1,4 +1,5 @@
-//! Errors at the border: a Rust error becomes a Python exception, a panic becomes `InternalError`, never a crash.
+//! Errors at the boundary to Python: a Rust error becomes a Python exception, a panic becomes `InternalError`, never a
+//! crash.
 
 use crate::error::{Class, Error};
 use crate::retire::Frame;
@@ -44,9 +45,9 @@ pub fn carry(e: PyErr) -> Error {
     Error::python(Box::new(e))
 }
 
-/// Runs a border function: an error or a panic is set as the Python exception, and `failed` is returned.
+/// Runs an entry point: an error or a panic is set as the Python exception, and `failed` is returned.
 pub fn guard<T>(failed: T, f: impl FnOnce(Python) -> PyResult<T>) -> T {
-    // SAFETY: border functions are called by the interpreter, which holds its lock.
+    // SAFETY: entry points are called by the interpreter, which holds its lock.
     let py = unsafe { Python::assume_attached() };
     let result = {
         // SAFETY: as above.
@@ -67,7 +68,7 @@ pub fn guard<T>(failed: T, f: impl FnOnce(Python) -> PyResult<T>) -> T {
     }
 }
 
-/// The result of a border function that returns a new reference.
+/// `guard` for an entry point that returns a new reference.
 pub fn guard_object(f: impl FnOnce(Python) -> PyResult<*mut ffi::PyObject>) -> *mut ffi::PyObject {
     guard(std::ptr::null_mut(), f)
 }

@@ -37,7 +37,7 @@ pub fn scalar_object<'py>(py: Python<'py>, s: Scalar) -> PyResult<Bound<'py, PyA
     }
 }
 
-/// The value of a tensor of one element as a Python number.
+/// The value of a one-element tensor as a Python number.
 #[pyfunction]
 pub fn _item<'py>(py: Python<'py>, t: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let t = borrow(t.as_ptr()).ok_or_else(|| PyTypeError::new_err("item(): expected a Tensor"))?;
@@ -47,7 +47,7 @@ pub fn _item<'py>(py: Python<'py>, t: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
 /// The elements as nested lists (a number for 0-d).
 #[pyfunction]
 pub fn _tolist<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, PyAny>> {
-    // A handle of its own: making lists may run the collector, and that may run anything.
+    // A separate handle: creating lists may run the garbage collector, which may run arbitrary code.
     let host = t.0.detach().dense_copy(t.0.dtype())?;
     if host.ndim() == 0 {
         return scalar_object(py, item(&host)?);
@@ -59,11 +59,11 @@ pub fn _tolist<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, PyAny>> {
     })
 }
 
-/// The elements of a dense array of one dimension at least, as nested lists. Where there is no memory: MemoryError.
+/// The elements of a dense array with at least one dimension, as nested lists. Errors: MemoryError.
 fn nested<'py, T: Element>(py: Python<'py>, shape: &[usize], elements: &[T]) -> PyResult<Bound<'py, PyAny>> {
     let &[n, ref inner @ ..] = shape else { return Err(Error::internal("tolist: 0-d tensors are numbers").into()) };
     let step = inner.iter().product::<usize>();
-    // SAFETY: a list of `n` places, each of which is given a new reference once.
+    // SAFETY: a list of `n` slots, each of which is set once to a new reference.
     unsafe {
         let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(n as ffi::Py_ssize_t))?;
         for i in 0..n {
@@ -77,7 +77,7 @@ fn nested<'py, T: Element>(py: Python<'py>, shape: &[usize], elements: &[T]) -> 
     }
 }
 
-/// The printed form of a tensor, PyTorch's to the character. `prefix` is what stands before the bracket.
+/// The printed form of a tensor, identical to PyTorch's. `prefix` is the text before the bracket.
 #[pyfunction]
 #[pyo3(signature = (t, prefix=None))]
 pub fn _repr(t: Handle, prefix: Option<&str>) -> PyResult<String> {
@@ -85,7 +85,7 @@ pub fn _repr(t: Handle, prefix: Option<&str>) -> PyResult<String> {
 }
 
 fn text(t: &Tensor, prefix: &str) -> Result<String> {
-    // A view whose history became invalid is printed all the same; its other answers say why.
+    // A view whose history became invalid can still be printed; other attributes raise the error.
     let made_by = crate::autograd::history::grad_fn(t);
     // A tensor on the GPU is brought over once, not element by element; of one on meta no element is asked for.
     let host = if t.device().is_gpu() { t.dense_copy(t.dtype())? } else { t.clone() };
@@ -140,7 +140,7 @@ pub fn _array_interface<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, 
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
         ));
     }
-    // The handle that the array owns, and that nobody else can give other data; the block stays where it is.
+    // A handle owned by the array, whose data nobody else can replace; the block must not move.
     let t = t.detach();
     t.storage().fix();
     let d = PyDict::new(py);

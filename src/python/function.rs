@@ -1,5 +1,4 @@
-//! Python code in the graph: custom functions, and hooks that pack saved tensors. Each takes the interpreter lock when it
-//! is called.
+//! Python code in the graph: custom functions and saved-tensor hooks. Each acquires the interpreter lock when called.
 
 use super::graph::with_python;
 use super::held::{self, Held};
@@ -23,7 +22,7 @@ use std::any::Any;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-/// What `pack_hook` made of a tensor.
+/// The result of `pack_hook`.
 struct Packed {
     object: Held<PyAny>,
     unpack: Arc<Held<PyAny>>,
@@ -46,7 +45,7 @@ impl Unpacks for Packed {
     }
 }
 
-/// Hooks that keep a saved tensor as any Python object.
+/// Saved-tensor hooks, which store a saved tensor as any Python object.
 pub fn saved_hooks(pack: Py<PyAny>, unpack: Py<PyAny>) -> SavedHooks {
     let (pack, unpack) = (Held::in_graph(pack), Arc::new(Held::in_graph(unpack)));
     Arc::new(move |t| {
@@ -55,11 +54,11 @@ pub fn saved_hooks(pack: Py<PyAny>, unpack: Py<PyAny>) -> SavedHooks {
     })
 }
 
-/// The node's side of a custom function: its context, and what it saved.
+/// The node's part of a custom function: its context and saved tensors.
 pub struct PyFunction {
     context: Held<PyAny>,
     saved: Arc<SavedList>,
-    /// For each edge the position of its argument, since backward answers for every argument.
+    /// The argument position of each edge, since backward returns a gradient for every argument.
     arguments: Vec<usize>,
 }
 
@@ -69,7 +68,7 @@ impl PyFunction {
     }
 }
 
-/// What a context saved: freed with the graph.
+/// The saved tensors of a context, freed with the graph.
 pub struct SavedList {
     items: Mutex<Option<Vec<Option<Saved>>>>,
     node: Mutex<Weak<Node>>,
@@ -82,13 +81,13 @@ impl SavedList {
     fn lock(&self) -> MutexGuard<'_, Option<Vec<Option<Saved>>>> {
         self.items.lock().unwrap_or_else(|e| e.into_inner())
     }
-    /// Not under the lock: unpacking may run Python.
+    /// Unlocked, since unpacking may run Python.
     pub fn unpack(&self) -> Result<Vec<Option<Tensor>>> {
         let node = self.node()?;
         let items = self.lock().clone().ok_or_else(node::freed)?;
         items.into_iter().map(|s| s.map(|s| s.unpack(&node, &node.outputs)).transpose()).collect()
     }
-    /// Packs an item by hooks. `None`: it is no tensor.
+    /// Packs an item by hooks. `None`: it is not a tensor.
     pub fn repack(&self, i: usize, hooks: &SavedHooks) -> Result<Option<()>> {
         let node = self.node()?;
         let item = self.lock().as_ref().ok_or_else(autograd::saved::freed_hooks)?[i].clone();
@@ -123,7 +122,7 @@ impl Custom for PyFunction {
     }
 }
 
-/// What `ctx.saved_tensors` reads: the saved tensors, checked against their versions.
+/// The value behind `ctx.saved_tensors`: the saved tensors, checked against their versions.
 #[pyclass(frozen)]
 pub struct SavedTensors(Arc<SavedList>);
 
@@ -132,13 +131,13 @@ impl SavedTensors {
     fn unpack<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         objects(py, &self.0.unpack()?)
     }
-    /// The same before they are unpacked.
+    /// The saved tensors before unpacking.
     fn raw<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let count = self.0.lock().as_ref().map(Vec::len);
         let all = (0..count.ok_or_else(node::freed)?).map(|i| super::saved::SavedTensor::listed(&self.0, i));
         PyTuple::new(py, all.map(|s| Bound::new(py, s)).collect::<PyResult<Vec<_>>>()?)
     }
-    /// While the node lives the list is the node's, which shows it.
+    /// While the node lives, it owns the list and reports it.
     fn __traverse__(&self, visit: PyVisit) -> std::result::Result<(), PyTraverseError> {
         let items = self.0.items.try_lock().ok().filter(|_| Arc::strong_count(&self.0) == 1);
         let Some(items) = items else { return Ok(()) };
@@ -152,7 +151,7 @@ impl SavedTensors {
     }
 }
 
-/// The tensors again, tied to a node that refuses to be differentiated with this message.
+/// The tensors attached to a node whose differentiation raises this message.
 #[pyfunction]
 pub fn _delayed_error(message: String, tensors: Vec<Option<Handle>>) -> PyResult<Vec<Option<Handle>>> {
     let mut edges = Edges::new();
@@ -175,7 +174,7 @@ pub fn _delayed_error(message: String, tensors: Vec<Option<Handle>>) -> PyResult
     Ok(tensors.into_iter().enumerate().map(tied).collect())
 }
 
-/// What a custom function said of its call.
+/// The declarations that a custom function made in its call.
 struct Applied<'a, 'py> {
     args: &'a Bound<'py, PyTuple>,
     outputs: &'a Bound<'py, PyTuple>,
@@ -194,7 +193,7 @@ impl<'py> Applied<'_, 'py> {
     fn is_differentiable(&self, o: &Bound<'py, PyAny>, t: &Tensor) -> bool {
         !among(self.non_differentiable, o) && t.dtype().is_differentiable()
     }
-    /// Whether the function may have written to what it says, and says to no more than it may.
+    /// Checks that the function may have written to a tensor it marked dirty, and marked no others.
     fn check_dirty(&self, t: &Tensor, o: &Bound<'py, PyAny>) -> PyResult<()> {
         history::check_writable(t)?;
         if t.is_leaf() && t.requires_grad() {
@@ -220,7 +219,7 @@ impl<'py> Applied<'_, 'py> {
         let _recording = autograd::GradGuard::new(true);
         Ok(history::check_inplace(t, true)?)
     }
-    /// The output as it is given to the caller, whose history is still to be set; an input that comes back unchanged is
+    /// The output returned to the caller, whose history is still to be set; an input that is returned unchanged becomes
     /// another view of the same memory.
     fn given(&self, py: Python<'py>, o: &Bound<'py, PyAny>, t: &Tensor, recorded: bool) -> PyResult<Bound<'py, PyAny>> {
         let is_input = among(self.args, o);
@@ -237,7 +236,7 @@ impl<'py> Applied<'_, 'py> {
             _ => Ok(o.clone()),
         }
     }
-    /// The outputs as the caller gets them, each with its tensor where it is to have a history.
+    /// The outputs returned to the caller, each with its tensor if it is to have a history.
     fn results(&self, py: Python<'py>, recorded: bool) -> PyResult<Vec<Given<'py>>> {
         let mut results = Vec::new();
         for o in self.outputs.iter() {
@@ -250,7 +249,7 @@ impl<'py> Applied<'_, 'py> {
                 self.check_dirty(t, &o)?;
             }
             if is_dirty {
-                // What wrote to it may have been no op.
+                // It may have been written without an op.
                 t.storage().bump();
             }
             let out = self.given(py, &o, t, kept)?;
@@ -271,7 +270,7 @@ impl<'py> Applied<'_, 'py> {
 
 type Given<'py> = (Bound<'py, PyAny>, Option<Tensor>);
 
-/// Gives the outputs of a custom function one node, where `ctx` is there for it. Returns the outputs and the saved tensors.
+/// Gives the outputs of a custom function one node, if `ctx` requires it. Returns the outputs and the saved tensors.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 pub fn _function_apply<'py>(
@@ -288,7 +287,7 @@ pub fn _function_apply<'py>(
     let given = |results: Vec<Given<'py>>| PyTuple::new(py, results.into_iter().map(|(o, _)| o));
     let Some(ctx) = ctx else { return Ok((given(call.results(py, false)?)?, None)) };
     let (edges, arguments) = edges(args)?;
-    // Made before the node, so that nothing is half done if one is refused.
+    // Before the node is created, so that an error leaves nothing half done.
     let results = call.results(py, true)?;
     let facts = results.iter().map(|(o, _)| borrow(o.as_ptr()).map_or_else(none_facts, Facts::of)).collect();
     let saved = Arc::new(SavedList { items: Mutex::new(None), node: Mutex::new(Weak::new()) });
@@ -304,7 +303,7 @@ pub fn _function_apply<'py>(
             None => {}
         }
     }
-    // Outputs are saved with their history: hooks see it.
+    // Outputs are saved with their history, which hooks see.
     for (s, item) in to_save.iter().zip(&mut items) {
         if let (Some(i), Some(t)) = (outputs.iter().position(|o| o.is(&s)), borrow(s.as_ptr())) {
             *item = Some(Saved::output(t, i)?);
@@ -315,7 +314,7 @@ pub fn _function_apply<'py>(
     Ok((given(results)?, Some(SavedTensors(saved))))
 }
 
-/// One edge for each tensor argument, with the position of the argument.
+/// One edge for each tensor argument, and the positions of those arguments.
 fn edges(args: &Bound<PyTuple>) -> PyResult<(Edges, Vec<usize>)> {
     let (mut edges, mut positions) = (Edges::new(), Vec::new());
     for (i, a) in args.iter().enumerate() {
@@ -327,7 +326,7 @@ fn edges(args: &Bound<PyTuple>) -> PyResult<(Edges, Vec<usize>)> {
     Ok((edges, positions))
 }
 
-/// An input returned unchanged becomes a view of itself, of its class, with a history of its own.
+/// An input returned unchanged becomes a view of itself, of the same class, with its own history.
 fn fresh_view<'py>(input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let _unrecorded = autograd::GradGuard::new(false);
     input.call_method1("view_as", (input,))
@@ -343,7 +342,7 @@ pub fn live_counts() -> (usize, usize) {
     (tally::sum(Count::Storages), tally::sum(Count::Nodes))
 }
 
-/// The node that accumulates into a leaf, or that made a tensor, with the output number.
+/// The `AccumulateGrad` of a leaf, or the `grad_fn` of another tensor, with the output number.
 #[pyfunction]
 pub fn _gradient_edge<'py>(py: Python<'py>, t: Handle) -> PyResult<Option<(Bound<'py, PyAny>, u32)>> {
     match history::grad_edge(&t.0)? {

@@ -1,4 +1,4 @@
-//! The properties of `Tensor` that Rust answers: a table of names, getters and setters behind two border functions.
+//! The properties of `Tensor` implemented in Rust: a table of names, getters and setters behind two entry points.
 
 use super::error::{guard, guard_object};
 use super::kinds::{PyDType, PyDevice, dtype_object, size_object};
@@ -117,7 +117,7 @@ fn warn_of_non_leaf(py: Python) -> PyResult<()> {
 }
 
 fn data(t: &Tensor) -> Tensor {
-    // As in PyTorch, `.data` has a version counter of its own: autograd does not notice writes through it.
+    // As in PyTorch, `.data` has a separate version counter: autograd does not notice writes through it.
     let meta = t.meta().clone();
     Tensor::from_meta(Meta { storage: meta.storage.unversioned(), ..meta })
 }
@@ -243,7 +243,7 @@ unsafe extern "C" fn set(o: *mut PyObject, value: *mut PyObject, property: *mut 
     })
 }
 
-/// The table as the type wants it, without its end mark.
+/// The table for the type, without its terminator.
 pub fn table() -> Vec<ffi::PyGetSetDef> {
     let def = |p: &'static Property| ffi::PyGetSetDef {
         name: p.name.as_ptr(),

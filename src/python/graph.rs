@@ -15,8 +15,8 @@ use pyo3::{PyTraverseError, PyVisit};
 use std::any::Any;
 use std::sync::Arc;
 
-/// A node of the backward graph: `y.grad_fn`. Two objects of one node are equal. Its objects are of classes made in
-/// Python, which give them attributes that the collector sees.
+/// A node of the backward graph: `y.grad_fn`. Two objects of one node are equal. The objects have Python-defined
+/// classes, which give them attributes that the collector tracks.
 #[pyclass(name = "Node", module = "rustgrad.autograd.graph", subclass)]
 pub struct PyNode {
     node: Option<Arc<Node>>,
@@ -24,10 +24,10 @@ pub struct PyNode {
 
 static CLASSES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
 
-/// Live node objects by the address of their node, so that a node is one object for as long as Python holds it.
+/// Live node objects by the node's address, so that a node has one object for as long as Python holds it.
 static OBJECTS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// The object of a node, of a class named after it (`AddBackward0`).
+/// The object of a node; its class has the node's name (`AddBackward0`).
 pub fn node_object<'py>(py: Python<'py>, node: Arc<Node>) -> PyResult<Bound<'py, PyAny>> {
     let new = || Ok::<_, PyErr>(py.import("weakref")?.getattr("WeakValueDictionary")?.call0()?.unbind());
     let objects = OBJECTS.get_or_try_init(py, new)?.bind(py);
@@ -66,7 +66,7 @@ pub fn edge_object(py: Python, edge: Option<Edge>) -> PyResult<*mut PyObject> {
     }
 }
 
-/// A node's dict, made when first asked for.
+/// A node's dict, created on first use.
 pub fn metadata<'py>(py: Python<'py>, node: &Node) -> Bound<'py, PyDict> {
     let kept: &dyn Foreign = &**node.python().get_or_init(|| Box::new(Held::in_graph(PyDict::new(py).unbind())));
     let kept: &dyn Any = kept;
@@ -87,14 +87,14 @@ impl PyNode {
     fn new() -> PyNode {
         PyNode { node: None }
     }
-    /// PyTorch's name of the node: nodes that are no op's have the namespace in it.
+    /// PyTorch's name of the node; for nodes that are not an op's it includes the namespace.
     fn name(&self) -> PyResult<String> {
         let node = self.get()?;
         let own =
             matches!(node.work, Work::Custom(_)) || node.name().contains("Backward") && !node.name().ends_with('s');
         Ok(format!("{}{}", if own { "" } else { "torch::autograd::" }, node.name()))
     }
-    /// The nodes that come next in backward, each with the number of its input: one for each differentiable argument.
+    /// The nodes that backward visits next, each with its input number: one entry per differentiable argument.
     #[getter]
     fn next_functions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let one = |e: &Option<Edge>| -> PyResult<Bound<'py, PyTuple>> {
@@ -116,12 +116,12 @@ impl PyNode {
             _ => Err(PyAttributeError::new_err(format!("'{}' object has no attribute 'variable'", self.get()?.name()))),
         }
     }
-    /// A dict of the user's own.
+    /// A dict for user data.
     #[getter]
     fn metadata<'py>(slf: &Bound<'py, PyNode>) -> PyResult<Bound<'py, PyDict>> {
         Ok(metadata(slf.py(), slf.borrow().get()?))
     }
-    /// Rises from node to node: the engine visits nodes by falling number.
+    /// Increases with creation: the engine visits nodes in decreasing order.
     fn _sequence_nr(&self) -> PyResult<u64> {
         Ok(self.get()?.seq)
     }
@@ -139,7 +139,7 @@ impl PyNode {
         };
         self.get()?.outputs.iter().map(one).collect()
     }
-    /// `_saved_self`, `_raw_saved_self`: what the node keeps. Of a custom function: what its context has.
+    /// `_saved_self`, `_raw_saved_self`: saved values of the node. For a custom function: attributes of its context.
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let node = self.get()?;
         if let Some(found) = super::saved::attribute(py, node, name)? {
@@ -193,8 +193,8 @@ impl PyNode {
         node.hooks().pre = place;
         Ok(handle)
     }
-    /// Runs the node on gradients of its outputs: what reaches each of its inputs, alone or as a tuple. No hook is called and
-    /// nothing is freed.
+    /// Runs the node on gradients of its outputs and returns the gradients of its inputs, one or a tuple. No hook is
+    /// called and nothing is freed.
     #[pyo3(signature = (*grads, **kwargs))]
     fn __call__<'py>(
         &self,
@@ -216,7 +216,7 @@ impl PyNode {
             found => Ok(found.cloned()),
         };
         let grads = grads.iter().enumerate().map(one).collect::<PyResult<Vec<_>>>()?;
-        // SAFETY: the interpreter lock is held here and where the frame ends; the node reads within it.
+        // SAFETY: the interpreter lock is held here and where the frame is dropped; the node reads within the frame.
         let _frame = unsafe { crate::retire::Frame::enter() };
         let results = py.detach(|| autograd::engine::run_node(node, grads))?;
         let results = super::hooks::objects(py, &results)?;
@@ -231,7 +231,7 @@ impl PyNode {
     }
 }
 
-/// What a node expects of one incoming gradient.
+/// Shape, dtype and device that a node expects of an incoming gradient.
 #[pyclass(frozen, module = "rustgrad.autograd.graph")]
 pub struct InputMetadata {
     #[pyo3(get)]
@@ -242,7 +242,7 @@ pub struct InputMetadata {
     device: Py<PyAny>,
 }
 
-/// Marks a fresh tensor; integers are refused.
+/// Sets `requires_grad` of a new tensor; integer dtypes are rejected.
 pub fn set_requires_grad(t: &Tensor, on: bool) -> PyResult<()> {
     if on && !t.dtype().is_differentiable() {
         return Err(PyRuntimeError::new_err("Only Tensors of floating point and complex dtype can require gradients"));
@@ -256,7 +256,7 @@ pub fn set_requires_grad(t: &Tensor, on: bool) -> PyResult<()> {
     Ok(())
 }
 
-/// `t.requires_grad = on` by the user: only leaves have a switch; `requires_grad_()` of another tensor changes nothing.
+/// `t.requires_grad = on` by the user: only leaves can change it; `requires_grad_()` of a non-leaf has no effect.
 pub fn change_requires_grad(t: &Tensor, on: bool, assigned: bool) -> PyResult<()> {
     if t.flag(HAS_FN) {
         let hint = match on {
@@ -286,7 +286,7 @@ pub fn _requires_grad_(t: &Bound<PyAny>, on: bool) -> PyResult<()> {
     )
 }
 
-/// Whether a tensor was made in inference mode.
+/// Whether a tensor was created in inference mode.
 #[pyfunction]
 pub fn _is_inference(t: Handle) -> bool {
     t.0.flag(INFERENCE)
@@ -300,7 +300,7 @@ pub fn _detach(py: Python, t: Handle) -> PyResult<Bound<PyAny>> {
     Ok(unsafe { Bound::from_owned_ptr(py, p) })
 }
 
-/// Cuts a tensor off from the node that made it.
+/// Detaches a tensor from its node.
 #[pyfunction]
 pub fn _detach_(t: Handle) -> PyResult<()> {
     detach_in_place(&t.0)
@@ -316,7 +316,7 @@ pub fn detach_in_place(t: &Tensor) -> PyResult<()> {
     Ok(())
 }
 
-/// Makes a tensor that is no view a leaf that does not require grad.
+/// Turns a non-view tensor into a leaf that does not require grad.
 pub fn cut_off(t: &Tensor) {
     let old = t.slot().grad_fn.take();
     t.set_flag(HAS_FN | LEAF_GRAD, false);

@@ -1,8 +1,8 @@
-//! Objects of Python that Rust owns: graphs, tensors, buffers. What is given to one passes through here.
+//! Python objects owned by Rust: by graphs, tensors, buffers. Every such reference is a `Held`.
 //!
-//! PyO3 puts the release of a reference off where it does not know that the lock is held, and it does not know it in
-//! functions that the interpreter calls itself. Here the interpreter is asked, so that an array goes with its tensor.
-//! References that a tensor or a graph owns are shown to the collector of cycles (`autograd::owned`).
+//! PyO3 defers dropping a reference if it does not know that the lock is held, and it does not know in functions that
+//! the interpreter calls directly. `Held` asks the interpreter, so that an array is freed with its tensor. References
+//! owned by a tensor or a graph are reported to the cycle collector (`autograd::owned`).
 
 use super::object::{TensorObject, borrow};
 use crate::autograd::engine::any_runs;
@@ -18,18 +18,18 @@ use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether a tensor or a graph may own objects of Python.
+/// Whether any tensor or graph may own Python objects.
 static IN_GRAPHS: AtomicBool = AtomicBool::new(false);
 
-/// A reference that Rust owns.
+/// A reference owned by Rust.
 pub struct Held<T>(ManuallyDrop<Py<T>>);
 
 impl<T> Held<T> {
-    /// One that nothing but a buffer owns.
+    /// For references owned only by a buffer.
     pub fn new(object: Py<T>) -> Held<T> {
         Held(ManuallyDrop::new(object))
     }
-    /// One that a tensor or a graph owns.
+    /// For references owned by a tensor or a graph.
     pub fn in_graph(object: Py<T>) -> Held<T> {
         IN_GRAPHS.store(true, Ordering::Relaxed);
         Held::new(object)
@@ -45,14 +45,14 @@ impl<T> Deref for Held<T> {
 
 impl<T> Drop for Held<T> {
     fn drop(&mut self) {
-        // SAFETY: it is taken once, here, and asking for the lock takes nothing.
+        // SAFETY: it is taken once, here; `PyGILState_Check` has no preconditions.
         let (object, locked) = unsafe { (ManuallyDrop::take(&mut self.0), ffi::PyGILState_Check() != 0) };
         if !locked {
-            return drop(object); // put off until somebody has the lock
+            return drop(object); // deferred until a thread has the lock
         }
         let mut object = Some(object);
         Python::try_attach(|_| drop(object.take()));
-        // While the interpreter shuts down it takes no more calls: what is left goes with the process.
+        // During interpreter shutdown it accepts no more calls: leak the object, the process is ending.
         std::mem::forget(object);
     }
 }
@@ -63,7 +63,7 @@ impl<T: 'static> Foreign for Held<T> {
     }
 }
 
-/// Shows objects to the collector until it has seen enough; its answer.
+/// Reports objects to the collector until its callback returns non-zero; returns that value.
 pub fn show(visit: ffi::visitproc, arg: *mut c_void, search: impl FnOnce(&mut Visit)) -> c_int {
     if !IN_GRAPHS.load(Ordering::Relaxed) {
         return 0;
@@ -78,7 +78,7 @@ pub fn show(visit: ffi::visitproc, arg: *mut c_void, search: impl FnOnce(&mut Vi
     answer
 }
 
-/// The same for a class of PyO3's.
+/// `show` for a `#[pyclass]`.
 pub fn show_to(visit: &PyVisit, search: impl FnOnce(&mut Visit)) -> Result<(), PyTraverseError> {
     if !IN_GRAPHS.load(Ordering::Relaxed) {
         return Ok(());
@@ -86,15 +86,15 @@ pub fn show_to(visit: &PyVisit, search: impl FnOnce(&mut Visit)) -> Result<(), P
     let mut answer = Ok(());
     search(&mut |o: *mut c_void| {
         if answer.is_ok() {
-            // SAFETY: a reference is a pointer that is not null, which this is: it is owned by what is searched.
+            // SAFETY: a `Py` is a non-null pointer, and `o` is one: it is owned by what is searched.
             answer = visit.call(unsafe { &*(&raw const o).cast::<Py<PyAny>>() });
         }
     });
     answer
 }
 
-/// Whether the object is all that owns its tensor. Where a graph or a gradient owns it too, the object is not garbage
-/// when Python has no reference to it: what it holds is not shown, so it counts as held from outside.
+/// Whether the object is the only owner of its tensor. If a graph or a gradient also owns it, the object is not garbage
+/// even without Python references: what it holds is not reported, so it counts as referenced from outside.
 fn is_alone(t: &Tensor) -> bool {
     t.owners() == 1 && !(t.flag(RETAINS) && any_runs())
 }
@@ -128,23 +128,23 @@ pub unsafe extern "C" fn clear(o: *mut PyObject) -> c_int {
         t.set_flag(HAS_FN, false);
         std::mem::take(&mut *t.slot())
     });
-    // Both are off the object before they are released, which may run anything.
+    // Both are detached from the object before they are dropped, which may run arbitrary code.
     drop(slot);
     // SAFETY: the reference was the object's.
     unsafe { ffi::Py_XDECREF(dict) };
     0
 }
 
-/// `t.__dict__`: may be filled without the object's knowledge, so the collector looks at the object from now on.
+/// `t.__dict__` may be filled without the object's knowledge, so the collector tracks the object from now on.
 pub unsafe extern "C" fn get_dict(o: *mut PyObject, closure: *mut c_void) -> *mut PyObject {
     if let Some(t) = borrow(o) {
         track(t);
     }
-    // SAFETY: the interpreter passes a live instance, which has a place for a dict.
+    // SAFETY: the interpreter passes a live instance, which has a dict slot.
     unsafe { ffi::PyObject_GenericGetDict(o, closure) }
 }
 
-/// Makes the collector look at the object of a tensor, which has come to own objects of Python.
+/// Makes the collector track the object of a tensor that now owns Python objects.
 pub fn track(t: &Tensor) {
     let o = t.0.py.load(Ordering::Acquire).cast::<PyObject>();
     // SAFETY: a live object of ours (the lock is held), whose fields are all set.
@@ -155,23 +155,23 @@ pub fn track(t: &Tensor) {
     }
 }
 
-/// Has `o` tracked if it is a tensor.
+/// Tracks `o` if it is a tensor.
 pub fn track_object(o: &Bound<PyAny>) {
     if let Some(t) = borrow(o.as_ptr()) {
         track(t);
     }
 }
 
-/// Gives other threads their turn, with the interpreter lock if this one has it.
+/// Yields to other threads, releasing the interpreter lock if this thread holds it.
 pub fn pause() {
-    // SAFETY: asking for the lock takes nothing.
+    // SAFETY: `PyGILState_Check` has no preconditions.
     match unsafe { ffi::PyGILState_Check() } {
         0 => retire::nap(),
         _ => Python::attach(|py| py.detach(retire::nap)),
     }
 }
 
-/// Types and other statics are made once in a process, so only one interpreter can have them.
+/// Types and other statics exist once per process, so only one interpreter can use them.
 pub fn refuse_subinterpreters() -> PyResult<()> {
     // SAFETY: the lock is held; both are pointers to compare.
     match unsafe { ffi::PyInterpreterState_Get() == ffi::PyInterpreterState_Main() } {

@@ -1,4 +1,4 @@
-//! Hooks as Python registers them: a dictionary for each tensor and each end of a node, which the handles take them out of.
+//! Hooks as registered from Python: a dict for each tensor and for each side of a node; handles remove entries from it.
 
 use super::graph::with_python;
 use super::held::{self, Held};
@@ -14,10 +14,10 @@ use pyo3::types::{PyDict, PyTuple};
 use std::any::Any;
 use std::sync::Arc;
 
-/// Whether the answer (second) of a hook (third) may take the place of what it saw (first).
+/// Checks that the result (second) of a hook (third) may replace its argument (first).
 type Check<'py> = fn(&Bound<'py, PyAny>, &Bound<'py, PyAny>, &Bound<'py, PyAny>) -> PyResult<()>;
 
-/// The hooks of one place by the numbers of their handles, in the order in which they run.
+/// Hooks by the ids of their handles, in the order in which they run.
 pub struct HookDict(Held<PyDict>);
 
 impl HookDict {
@@ -28,7 +28,7 @@ impl HookDict {
         let any: &dyn Any = &**hook;
         any.downcast_ref::<HookDict>().map(|h| h.0.bind(py).clone())
     }
-    /// Calls each hook that is registered now with `first` and `rest`; each may put another in the place of `first`.
+    /// Calls each currently registered hook with `first` and `rest`; a hook's result replaces `first`.
     fn call<'py>(
         &self,
         first: Bound<'py, PyAny>,
@@ -85,7 +85,7 @@ impl Hook for HookDict {
     }
 }
 
-/// An answer must be of the shape, dtype and device of what it replaces.
+/// A result must have the shape, dtype and device of what it replaces.
 fn check_one(old: &Bound<PyAny>, new: &Bound<PyAny>, hook: &Bound<PyAny>) -> PyResult<()> {
     if new.is_none() {
         return Ok(());
@@ -107,7 +107,7 @@ fn check_one(old: &Bound<PyAny>, new: &Bound<PyAny>, hook: &Bound<PyAny>) -> PyR
     if o.shape() != n.shape() { refuse("changed the size of value".into()) } else { Ok(()) }
 }
 
-/// A tuple of as many answers.
+/// The result must be a tuple of the same length, with matching items.
 fn check_all(old: &Bound<PyAny>, new: &Bound<PyAny>, hook: &Bound<PyAny>) -> PyResult<()> {
     let (Ok(old), Ok(new)) = (old.cast::<PyTuple>(), new.cast::<PyTuple>()) else {
         return Err(PyTypeError::new_err(format!("expected tuple, but hook returned '{}'", type_name(new))));
@@ -136,7 +136,7 @@ pub fn objects<'py>(py: Python<'py>, grads: &[Option<Tensor>]) -> PyResult<Bound
     PyTuple::new(py, grads.iter().map(|g| object(py, g.as_ref())).collect::<PyResult<Vec<_>>>()?)
 }
 
-/// Gradients that Python gave: tensors and None, or one tensor.
+/// Gradients returned by Python: tensors and None, or one tensor.
 pub fn tensors(o: &Bound<PyAny>) -> PyResult<Vec<Option<Tensor>>> {
     if let Some(t) = borrow(o.as_ptr()) {
         return Ok(vec![Some(t.clone())]);
@@ -152,7 +152,7 @@ pub fn tensors(o: &Bound<PyAny>) -> PyResult<Vec<Option<Tensor>>> {
     o.try_iter()?.map(one).collect()
 }
 
-/// A hook as an entry of the dictionary that stands at `place`, made with the first; with a handle that takes it out.
+/// Registers a hook in the dict at `place`, which is created on first use; returns its handle.
 pub fn register<'py>(
     place: &mut Option<Arc<dyn Hook>>,
     py: Python<'py>,
@@ -168,7 +168,7 @@ pub fn register<'py>(
         }
     };
     let handle = py.import("rustgrad.utils.hooks")?.getattr("RemovableHandle")?.call1((&dict,))?;
-    // Not as a plain dict, whose order is not the ordered one's.
+    // Through `OrderedDict.__setitem__`: `PyDict_SetItem` would bypass its order.
     dict.as_any().set_item(handle.getattr("id")?, hook)?;
     Ok(handle)
 }
@@ -176,13 +176,13 @@ pub fn register<'py>(
 /// The dictionary of the hooks on the gradient of a tensor, or (`accumulated`) after accumulation; None before the first.
 #[pyfunction]
 pub fn _get_hooks<'py>(py: Python<'py>, t: Handle, accumulated: bool) -> PyResult<Option<Bound<'py, PyDict>>> {
-    // Hooks belong to a history: those before a write to the base are not those of the tensor as it is now.
+    // Hooks belong to a history: hooks from before a write to the base do not apply to the current value.
     crate::autograd::history::grad_fn(&t.0)?;
     let kept = hooks::own_hook(&t.0, accumulated);
     Ok(kept.and_then(|hook| HookDict::of(py, &hook)))
 }
 
-/// Puts another dictionary of hooks in its place.
+/// Replaces the dict of hooks.
 #[pyfunction]
 pub fn _set_hooks(t: Handle, dict: Option<Bound<PyDict>>, accumulated: bool) -> PyResult<()> {
     let new = dict.map(|d| HookDict::shared(&d));
@@ -195,13 +195,13 @@ pub fn _set_hooks(t: Handle, dict: Option<Bound<PyDict>>, accumulated: bool) -> 
     Ok(hooks::set_tensor_hook(&t.0, new)?)
 }
 
-/// Calls a function of no arguments when the backward pass that runs has ended.
+/// Calls a function without arguments at the end of the running backward pass.
 #[pyfunction]
 pub fn _queue_callback(callback: Py<PyAny>) -> PyResult<()> {
     let call = move || with_python(|py| callback.call0(py).map(drop));
     Ok(callbacks::queue(Box::new(call))?)
 }
-/// The number of the backward pass that runs in this thread; -1 if there is none.
+/// The id of the backward pass running in this thread; -1 if none.
 #[pyfunction]
 pub fn _current_pass() -> i64 {
     callbacks::current().map_or(-1, |id| id as i64)

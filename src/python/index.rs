@@ -1,5 +1,6 @@
-//! `x[index]` and `x[index] = value`: ints, slices, None and Ellipsis become views; tensors, masks and lists go to the
-//! ops `index` and `index_put_`. PyTorch's rules, `torch/csrc/autograd/python_variable_indexing.cpp` being their source.
+//! `x[index]` and `x[index] = value`: ints, slices, None and Ellipsis become views; tensors, masks and lists are passed
+//! to the ops `index` and `index_put_`. Source of the rules: PyTorch's
+//! `torch/csrc/autograd/python_variable_indexing.cpp`.
 
 use super::error::{guard, guard_object};
 use super::object::{borrow, wrap};
@@ -18,7 +19,7 @@ use smallvec::SmallVec;
 use std::ffi::c_int;
 use std::sync::OnceLock;
 
-/// One part of an index.
+/// One item of an index.
 enum Part {
     Int(i64),
     /// Start, stop, step, clipped to 64 bits.
@@ -49,7 +50,7 @@ fn parts(key: &Bound<PyAny>) -> PyResult<Parts> {
     Ok(parts)
 }
 
-/// As in old NumPy: a short list that holds a sequence, a tensor, a slice, None or Ellipsis is a tuple of indices.
+/// As in old NumPy, a short list that contains a sequence, a tensor, a slice, None or Ellipsis is a tuple of indices.
 fn stands_for_a_tuple(key: &Bound<PyAny>) -> PyResult<bool> {
     if borrow(key.as_ptr()).is_some() || !is_sequence(key) || key.hasattr("__array_interface__")? || key.len()? >= 32 {
         return Ok(false);
@@ -64,7 +65,7 @@ fn stands_for_a_tuple(key: &Bound<PyAny>) -> PyResult<bool> {
     Ok(false)
 }
 
-/// A list, a range, an array of one or more dimensions: what has items in order. A NumPy number has none.
+/// A list, a range, an array with at least one dimension: anything with ordered items. A NumPy scalar has none.
 fn is_sequence(o: &Bound<PyAny>) -> bool {
     // SAFETY: a live object. A 0-d array claims to be a sequence, but has no length.
     unsafe { ffi::PySequence_Check(o.as_ptr()) != 0 && o.len().is_ok() }
@@ -78,7 +79,7 @@ fn part(o: &Bound<PyAny>) -> PyResult<Part> {
             _ => Part::Tensor(t.clone()),
         });
     }
-    // The most frequent part first.
+    // The most frequent kind first.
     if o.is_exact_instance_of::<PyInt>() {
         return Ok(whole(o)?.map_or(Part::None, Part::Int));
     }
@@ -90,7 +91,7 @@ fn part(o: &Bound<PyAny>) -> PyResult<Part> {
     }
     if let Ok(s) = o.cast::<PySlice>() {
         let (mut start, mut stop, mut step) = (0, 0, 0);
-        // SAFETY: `s` is a slice and the places are ours.
+        // SAFETY: `s` is a slice and the output pointers are valid.
         if unsafe { ffi::PySlice_Unpack(s.as_ptr(), &raw mut start, &raw mut stop, &raw mut step) } < 0 {
             return Err(PyErr::fetch(o.py()));
         }
@@ -114,7 +115,7 @@ fn part(o: &Bound<PyAny>) -> PyResult<Part> {
         )));
     }
     let t = super::construct::from_data(o, None, Device::Cpu)?;
-    // Numbers that are no integers are cut to them, as in PyTorch; an empty list has no dtype of its own.
+    // Non-integer numbers are truncated, as in PyTorch; an empty list has no dtype.
     Ok(Part::Tensor(if t.dtype().is_float() { copy::TO_COPY.call((&t, DType::I64)).ok()? } else { t }))
 }
 
@@ -125,7 +126,7 @@ fn whole(o: &Bound<PyAny>) -> PyResult<Option<i64>> {
     })
 }
 
-/// How many dimensions a part takes up.
+/// Number of dimensions that an item consumes.
 fn taken(p: &Part) -> usize {
     match p {
         Part::Int(_) | Part::Slice(..) => 1,
@@ -135,7 +136,7 @@ fn taken(p: &Part) -> usize {
     }
 }
 
-/// Applies the parts that are views. What is left are index tensors by dimension of the result.
+/// Applies the items that are views. The remaining index tensors are returned by dimension of the result.
 fn slice(t: &Tensor, parts: &[Part]) -> PyResult<(Tensor, Vec<Option<Tensor>>)> {
     let specified: usize = parts.iter().map(taken).sum();
     if specified > t.ndim() {
@@ -174,7 +175,7 @@ fn slice(t: &Tensor, parts: &[Part]) -> PyResult<(Tensor, Vec<Option<Tensor>>)> 
     Ok((out, indices))
 }
 
-/// A mask takes one place in the list whatever its rank: the op expands it into one index per dimension.
+/// A mask occupies one slot of the list, whatever its rank: the op expands it into one index per dimension.
 fn put(indices: &mut Vec<Option<Tensor>>, dim: usize, t: Tensor) {
     let masks: usize = indices
         .iter()
@@ -186,7 +187,7 @@ fn put(indices: &mut Vec<Option<Tensor>>, dim: usize, t: Tensor) {
     indices.push(Some(t));
 }
 
-/// `place` is that of the number among the parts of the index: errors name it for the dimension, as PyTorch's do.
+/// `place` is the position of the number among the index items; errors report it as the dimension, as PyTorch's do.
 fn select(out: &Tensor, dim: usize, index: i64, (whole, place): (&Tensor, usize)) -> PyResult<Tensor> {
     if whole.ndim() == 0 {
         return Err(PyIndexError::new_err(
@@ -222,7 +223,7 @@ pub unsafe extern "C" fn get(o: *mut PyObject, key: *mut PyObject) -> *mut PyObj
         if let [Part::Slice(start, stop, step)] = parts[..]
             && t.ndim() > 0
         {
-            // Also where it is the whole dimension: the graph shows a slice.
+            // Also for the whole dimension: the graph has a slice node, as in PyTorch.
             return wrap(py, view::SLICE.call((t, 0usize, Some(start), Some(stop), step)).ok()?);
         }
         let (out, indices) = slice(t, &parts)?;
@@ -243,7 +244,7 @@ pub unsafe extern "C" fn set(o: *mut PyObject, key: *mut PyObject, value: *mut P
         if overrides::active()
             && let Some(answer) = overrides::slot(py, "__setitem__", &[o, key, value])?
         {
-            // SAFETY: the answer is a new reference, which nobody wants.
+            // SAFETY: the result is a new reference, which is not needed.
             unsafe { ffi::Py_DECREF(answer) };
             return Ok(0);
         }
@@ -267,7 +268,7 @@ fn assign(t: &Tensor, key: &Bound<PyAny>, value: &Bound<PyAny>) -> PyResult<()> 
             t.dtype().scalar_type_name()
         )));
     }
-    // A lone True or False says whether anything is written.
+    // A single True or False decides whether anything is written.
     let (out, indices) = match parts.as_slice() {
         [Part::Bool(yes)] if key.is_instance_of::<PyBool>() => match yes {
             true => (view::UNSQUEEZE.call((t, 0usize)).ok()?, Vec::new()),
@@ -296,7 +297,7 @@ fn assign(t: &Tensor, key: &Bound<PyAny>, value: &Bound<PyAny>) -> PyResult<()> 
             Tensor::scalar(s, t.dtype(), t.device())?
         }
         (_, Some(v)) if v.device() != t.device() => copy::TO_COPY.call((&strip(v)?, v.dtype(), t.device())).ok()?,
-        // One element is read before anything is written, even where it is one of those.
+        // A one-element value is read before anything is written, even if it is one of the elements written.
         (_, Some(v)) if v.numel() == 1 && v.storage().same(t.storage()) => copy::CLONE.call((&strip(v)?,)).ok()?,
         (_, Some(v)) => strip(v)?,
         _ => unreachable!("checked above"),
@@ -305,8 +306,8 @@ fn assign(t: &Tensor, key: &Bound<PyAny>, value: &Bound<PyAny>) -> PyResult<()> 
     Ok(())
 }
 
-/// A number at one index: `index_fill_` for a list of positions, `masked_fill_` for a mask, as PyTorch has it. False
-/// where it is neither.
+/// Assigns a number: `index_fill_` for one list of positions, `masked_fill_` for a mask, as in PyTorch. False for any
+/// other index.
 fn fill_at(out: &Tensor, indices: &[Option<Tensor>], number: Scalar) -> PyResult<bool> {
     let dim = indices.len() - 1;
     let (Some(index), true) = (&indices[dim], indices[..dim].iter().all(Option::is_none)) else { return Ok(false) };
@@ -328,7 +329,7 @@ fn fill_at(out: &Tensor, indices: &[Option<Tensor>], number: Scalar) -> PyResult
     Ok(true)
 }
 
-/// The value without its leading ones, of which it may have more than the target: `x[0] = ones(1, 1, 3)`.
+/// The value without leading dimensions of size one; it may have more of them than the target: `x[0] = ones(1, 1, 3)`.
 fn strip(v: &Tensor) -> PyResult<Tensor> {
     let extra = v.shape().iter().take_while(|&&d| d == 1).count();
     if extra == 0 {

@@ -18,7 +18,7 @@ pub struct PyDType(pub dtype::Name);
 
 static DTYPES: PyOnceLock<Vec<Py<PyDType>>> = PyOnceLock::new();
 
-/// The one object of a dtype.
+/// The unique object of a dtype.
 pub fn dtype_object(py: Python, d: DType) -> PyResult<Py<PyAny>> {
     Ok(dtype_objects(py)?[d as usize].clone_ref(py).into_any())
 }
@@ -59,11 +59,11 @@ impl PyDType {
     fn itemsize(&self) -> usize {
         self.0.size()
     }
-    /// The dtype of the parts of a complex dtype; a real dtype itself.
+    /// The component dtype of a complex dtype; any other dtype unchanged.
     fn to_real(&self, py: Python) -> PyResult<Py<PyAny>> {
         named_dtype(py, self.0.to_real())
     }
-    /// The complex dtype whose parts have this dtype. Errors: RuntimeError for dtypes that are no floats.
+    /// The complex dtype whose components have this dtype. Errors: RuntimeError for dtypes that are not floating point.
     fn to_complex(&self, py: Python) -> PyResult<Py<PyAny>> {
         named_dtype(py, self.0.to_complex()?)
     }
@@ -72,7 +72,7 @@ impl PyDType {
     fn _name(&self) -> &'static str {
         self.0.name()
     }
-    /// The name in old type strings: `Float`.
+    /// The name in legacy type strings: `Float`.
     #[getter]
     fn _scalar_type_name(&self) -> &'static str {
         self.0.scalar_type_name()
@@ -99,7 +99,7 @@ pub fn to_dtype(o: &Bound<PyAny>) -> PyResult<Option<DType>> {
     })
 }
 
-/// Where a tensor lives: `device('cpu')`, `device('gpu', 0)`. Any device that PyTorch knows can be named and compared.
+/// The device of a tensor: `device('cpu')`, `device('gpu', 0)`. Any device type of PyTorch can be named and compared.
 #[pyclass(name = "device", module = "rustgrad", frozen, eq, hash)]
 #[derive(PartialEq, Eq, Hash)]
 pub struct PyDevice(pub Name);
@@ -111,7 +111,7 @@ fn device_index(i: i64) -> PyResult<u8> {
     u8::try_from(i).map_err(|_| PyRuntimeError::new_err(format!("Device index must be below 256, got {i}")))
 }
 
-/// A device object, a string, or the number of a GPU.
+/// A device object, a string, or the index of a GPU.
 fn named(o: &Bound<PyAny>) -> PyResult<Option<Name>> {
     if let Ok(d) = o.cast::<PyDevice>() {
         return Ok(Some(d.get().0));
@@ -119,7 +119,7 @@ fn named(o: &Bound<PyAny>) -> PyResult<Option<Name>> {
     if let Ok(s) = o.extract::<&str>() {
         return Ok(Some(Name::parse(s)?));
     }
-    // A number is an accelerator's, as in PyTorch.
+    // A bare index means an accelerator, as in PyTorch.
     let is_number = o.is_instance_of::<PyInt>() && !o.is_instance_of::<PyBool>();
     Ok(if is_number { Some(Device::Gpu(device_index(o.extract()?)?).into()) } else { None })
 }
@@ -149,12 +149,12 @@ impl PyDevice {
         }
         Ok(PyDevice(Name { index: Some(device_index(i)?), ..name }.resolved()))
     }
-    /// The kind of device: `"cpu"`, `"gpu"`.
+    /// The device type: `"cpu"`, `"gpu"`.
     #[getter]
     fn r#type(&self) -> &'static str {
         self.0.kind
     }
-    /// The number among the devices of the kind; None for the CPU, or where none was given.
+    /// The index of the device; None for the CPU, or if none was given.
     #[getter]
     fn index(&self) -> Option<u8> {
         self.0.index
@@ -175,7 +175,8 @@ impl PyDevice {
         };
         Ok((py.get_type::<PyDevice>(), arguments))
     }
-    /// In the block, this thread makes tensors here where no device is given. Errors: as for a tensor that is made here.
+    /// Within the block, tensors of this thread are created on this device by default. Errors: as for creating a tensor
+    /// on it.
     fn __enter__(slf: PyRef<Self>) -> PyResult<PyRef<Self>> {
         crate::device::enter_default_device(slf.0.device()?);
         Ok(slf)
@@ -186,7 +187,7 @@ impl PyDevice {
     }
 }
 
-/// The device that users mean by a device object, a string or a number. Errors: RuntimeError for one that is not here.
+/// A device from a device object, a string or an index. Errors: RuntimeError for a device that is not available.
 pub fn to_device(o: &Bound<PyAny>) -> PyResult<Option<Device>> {
     let device = named(o)?.map(Name::device).transpose()?;
     if device.is_some_and(|d| d.is_gpu()) {
@@ -195,7 +196,7 @@ pub fn to_device(o: &Bound<PyAny>) -> PyResult<Option<Device>> {
     Ok(device)
 }
 
-/// Once, where the device that is asked for is a CPU behind a GPU's interface, and nobody picked it.
+/// Warns once if the requested GPU is a software adapter that was not selected explicitly.
 fn warn_of_software(py: Python) -> PyResult<()> {
     static WARNED: AtomicBool = AtomicBool::new(false);
     if WARNED.swap(true, Ordering::Relaxed) {
@@ -238,16 +239,16 @@ impl PyGenerator {
         let device = device.map(to_device).transpose()?.flatten().unwrap_or_default();
         Ok(PyGenerator(Arc::new(Generator::new(67280421310721, device))))
     }
-    /// Sets the seed and starts from its first number.
+    /// Sets the seed and restarts the sequence.
     fn manual_seed<'py>(slf: Bound<'py, PyGenerator>, seed: i128) -> PyResult<Bound<'py, PyGenerator>> {
         slf.get().0.set_state(to_seed(seed)?, 0);
         Ok(slf)
     }
-    /// The seed that the generator was last given.
+    /// The last seed set.
     fn initial_seed(&self) -> u64 {
         self.0.state().0
     }
-    /// Seeds the generator with a number of the system's, and returns it.
+    /// Sets the seed to a random number from the system, and returns it.
     fn seed(&self) -> u64 {
         let s = fresh_seed();
         self.0.set_state(s, 0);
@@ -271,7 +272,7 @@ impl PyGenerator {
         let bytes: Vec<u8> = seed.to_le_bytes().into_iter().chain(offset.to_le_bytes()).collect();
         Ok(super::object::Handle(crate::tensor::Tensor::from_slice(&bytes, &[16])?))
     }
-    /// Sets seed and position from what `get_state` gave. Errors: RuntimeError for another size.
+    /// Restores a state from `get_state`. Errors: RuntimeError for a wrong size.
     fn set_state<'py>(
         slf: Bound<'py, PyGenerator>,
         new_state: super::object::Handle,
@@ -288,19 +289,19 @@ fn to_seed(seed: i128) -> PyResult<u64> {
     Ok(seed as u64)
 }
 
-/// The generator that ops use when none is given.
+/// The default generator.
 #[pyfunction]
 pub fn _default_generator() -> PyGenerator {
     PyGenerator(default_generator().clone())
 }
 
-/// Seeds the default generator, for every device, and starts from its first number. Returns it.
+/// Seeds the default generator, for every device, and restarts its sequence. Returns the generator.
 #[pyfunction]
 pub fn manual_seed(seed: i128) -> PyResult<PyGenerator> {
     default_generator().set_state(to_seed(seed)?, 0);
     Ok(_default_generator())
 }
-/// Seeds the default generator with a number of the system's, and returns it.
+/// Seeds the default generator with a random number from the system, and returns the seed.
 #[pyfunction]
 pub fn seed() -> u64 {
     let s = fresh_seed();
@@ -312,7 +313,7 @@ pub fn seed() -> u64 {
 pub fn get_rng_state() -> PyResult<super::object::Handle> {
     _default_generator().get_state()
 }
-/// Sets seed and position of the default generator from what `get_rng_state` gave.
+/// Restores a state of the default generator from `get_rng_state`.
 #[pyfunction]
 pub fn set_rng_state(new_state: super::object::Handle) -> PyResult<()> {
     _default_generator().restore(new_state)
@@ -325,7 +326,7 @@ pub fn initial_seed() -> u64 {
 
 static SIZE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Makes `Size`, a subclass of tuple whose methods Python adds.
+/// Creates `Size`, a subclass of tuple; Python adds its methods.
 pub fn create_size(py: Python) -> PyResult<*mut ffi::PyObject> {
     let mut slots = [super::object::slot(0, std::ptr::null_mut())];
     let mut spec = ffi::PyType_Spec {
@@ -347,7 +348,7 @@ pub fn create_size(py: Python) -> PyResult<*mut ffi::PyObject> {
 /// A `Size` of these numbers. A new reference.
 pub fn size_object(py: Python, dims: &[usize]) -> PyResult<*mut ffi::PyObject> {
     let class = SIZE.load(Ordering::Relaxed);
-    // SAFETY: a tuple subclass is allocated with room for `dims.len()` items, each of which is set.
+    // SAFETY: a tuple subclass is allocated with `dims.len()` items, each of which is set.
     unsafe {
         let o = ffi::PyType_GenericAlloc(class, dims.len() as ffi::Py_ssize_t);
         if o.is_null() {

@@ -1,7 +1,7 @@
-//! How a new tensor lies in memory: the value `memory_format`, and keywords that can only ask for what is done anyway.
+//! Memory formats and the keywords of tensor-creating ops that have only one valid value.
 //!
-//! Tensors here are strided and on ordinary memory. The ops that make tensors take `layout` and `pin_memory` for that,
-//! and say so where they ask for something else.
+//! All tensors are strided and in pageable memory. Ops that create tensors accept `layout` and `pin_memory` with these
+//! values, and raise an error for others.
 
 use crate::layout::Format;
 use crate::op::{Signature, public_name};
@@ -9,7 +9,7 @@ use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError};
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 
-/// The format that an object of the Python class `memory_format` stands for.
+/// The format of an object of the Python class `memory_format`.
 pub fn format_of(o: &Bound<PyAny>) -> PyResult<Option<Format>> {
     if o.get_type().name()? != "memory_format" {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The extension module `rustgrad._C`: values cross the border here, and nothing is computed.
+//! The extension module `rustgrad._C`: converts values between Python and Rust, and computes nothing.
 
 mod backward;
 mod bound;
@@ -32,7 +32,7 @@ mod witness;
 
 use pyo3::prelude::*;
 
-/// The statics here are one interpreter's, and much rests on its lock: an interpreter without one takes it back.
+/// Statics belong to one interpreter and much relies on its lock, so a free-threaded interpreter must enable the lock.
 #[pymodule(name = "_C", gil_used = true)]
 fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     let py = m.py();

@@ -46,7 +46,7 @@ pub fn is_anomaly_check_nan_enabled() -> bool {
 pub fn _push_saved_tensors_hooks(pack: Py<PyAny>, unpack: Py<PyAny>) -> PyResult<()> {
     Ok(autograd::saved::push_hooks(super::function::saved_hooks(pack, unpack))?)
 }
-/// Refuses hooks with this message; answers with the message before.
+/// Rejects hooks with this message; returns the previous message.
 #[pyfunction]
 pub fn _disable_saved_tensors_hooks(message: Option<String>) -> Option<String> {
     autograd::saved::disable_hooks(message)

@@ -1,6 +1,7 @@
-//! The elements of nested lists: their shape, their common dtype, and what PyTorch refuses among them.
+//! The elements of nested lists: their shape, their common dtype, and PyTorch's errors.
 //!
-//! The first items at each depth say the shape, and everything else must follow. A tensor among the first is a number.
+//! The first items at each depth determine the shape, which all others must match. A tensor among the first items
+//! counts as a number.
 
 use super::construct::typestr_dtype;
 use super::object::borrow;
@@ -15,11 +16,11 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-/// The elements of nested data, and the dtype that they promote to.
+/// The elements of nested data, and their promoted dtype.
 struct Leaves {
     values: Vec<Scalar>,
     dtype: Option<DType>,
-    /// The caller's dtype. Where there is one, what cannot be converted is a TypeError, not a dtype that cannot be inferred.
+    /// The requested dtype. If given, an unconvertible item is a TypeError about conversion, not about dtype inference.
     wanted: Option<DType>,
 }
 
@@ -27,7 +28,7 @@ fn no_dtype(o: &Bound<PyAny>) -> PyErr {
     PyTypeError::new_err(format!("new(): invalid data type '{}'", type_name(o)))
 }
 
-/// A tensor on the CPU of a number, or of lists of lists of numbers.
+/// A CPU tensor from a number, or from nested lists of numbers.
 pub fn from_nested(o: &Bound<PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
     if is_text(o) {
         return Err(no_dtype(o));
@@ -49,7 +50,7 @@ pub fn from_nested(o: &Bound<PyAny>, dtype: Option<DType>) -> PyResult<Tensor> {
     Ok(out)
 }
 
-/// Integers that the dtype cannot hold are an error, as in PyTorch.
+/// Checks that the dtype can hold the integers, as in PyTorch.
 fn check_range(values: &[Scalar], dtype: DType) -> PyResult<()> {
     if !dtype.is_complex() && dtype != DType::Bool && values.iter().any(|v| v.category() == Category::Complex) {
         return Err(PyTypeError::new_err(match dtype.is_int() {
@@ -78,7 +79,7 @@ fn is_nested(o: &Bound<PyAny>) -> bool {
     if o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>() {
         return true;
     }
-    // A tensor in a list is a number.
+    // A tensor in a list counts as a number.
     borrow(o.as_ptr()).is_none()
         && o.hasattr("__getitem__").unwrap_or(false)
         && o.len().is_ok()
@@ -90,7 +91,7 @@ fn is_text(o: &Bound<PyAny>) -> bool {
     o.is_instance_of::<PyString>() || o.is_instance_of::<PyBytes>()
 }
 
-/// The shape that the first items at each depth suggest; `collect` checks the rest against it.
+/// The shape according to the first items at each depth; `collect` checks the rest.
 fn nested_shape(o: &Bound<PyAny>) -> PyResult<Dims> {
     let (mut shape, mut at) = (Dims::new(), o.clone());
     while is_nested(&at) && to_scalar(&at)?.is_none() {
@@ -114,7 +115,7 @@ fn nested_shape(o: &Bound<PyAny>) -> PyResult<Dims> {
     Ok(shape)
 }
 
-/// Whether it is an array of NumPy's; lists and numbers are told apart without asking for attributes.
+/// Whether it is a NumPy array; lists and numbers are recognised without attribute look-ups.
 fn is_array(o: &Bound<PyAny>) -> bool {
     let plain = o.is_instance_of::<PyList>() || o.is_instance_of::<PyTuple>() || o.is_instance_of::<PyFloat>();
     !plain
@@ -131,7 +132,7 @@ fn warn_of_arrays(py: Python) -> PyResult<()> {
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
 }
 
-/// A number: an array of no dimension holds one, and an int of any size is one where a float or a truth value is wanted.
+/// A number: a 0-d array holds one, and ints of any size are accepted for a float or bool dtype.
 fn number(o: &Bound<PyAny>, wanted: Option<DType>) -> PyResult<Option<Scalar>> {
     match to_scalar(o) {
         Ok(None) if is_array(o) && o.len().is_err() => match wanted.is_some_and(is_whole) {
@@ -152,7 +153,7 @@ fn collect(o: &Bound<PyAny>, shape: &[usize], depth: usize, out: &mut Leaves) ->
     if depth == shape.len() {
         return leaf(o, out);
     }
-    // Where the first items are lists, a tensor may stand for one.
+    // If the first items are lists, a tensor may take the place of one.
     if !is_nested(o) && borrow(o.as_ptr()).is_none() {
         return Err(PyTypeError::new_err("not a sequence"));
     }
@@ -178,7 +179,7 @@ fn leaf(o: &Bound<PyAny>, out: &mut Leaves) -> PyResult<()> {
             None if is_nested(o) => {
                 return Err(PyTypeError::new_err(format!("expected a number, got a {} of {}", type_name(o), o.len()?)));
             }
-            // As in PyTorch: the first text is a level too deep, one that follows numbers is of no dtype.
+            // As in PyTorch: a string as first item counts as another level, one after numbers has no dtype.
             None if is_text(o) && out.wanted.is_none() && out.dtype.is_some() => return Err(no_dtype(o)),
             None if is_text(o) => {
                 return Err(PyValueError::new_err(format!("too many dimensions '{}'", type_name(o))));
@@ -197,7 +198,7 @@ fn leaf(o: &Bound<PyAny>, out: &mut Leaves) -> PyResult<()> {
     Ok(())
 }
 
-/// The number in a tensor that stands in a list. As an integer a float is refused, as in PyTorch.
+/// The number in a tensor that is a list item. For an integer dtype a float is rejected, as in PyTorch.
 fn tensor_item(t: &Tensor, wanted: Option<DType>) -> PyResult<Scalar> {
     let refused = wanted.is_some_and(is_whole) && !is_whole(t.dtype());
     if refused || (t.numel() != 1 && is_whole(wanted.unwrap_or(t.dtype()))) {
@@ -213,7 +214,7 @@ fn is_whole(d: DType) -> bool {
     d.category() < Category::Float
 }
 
-/// Whether a NumPy number that is no Python float is to become an integer, for which it does not stand.
+/// Whether a NumPy scalar other than a Python float is to become an integer, which is rejected.
 pub fn is_float_of_numpy(o: &Bound<PyAny>, wanted: Option<DType>) -> bool {
     wanted.is_some_and(is_whole)
         && !o.is_instance_of::<PyFloat>()
@@ -225,7 +226,7 @@ pub fn not_an_integer(o: &Bound<PyAny>) -> PyErr {
     PyTypeError::new_err(format!("'{kind}' object cannot be interpreted as an integer"))
 }
 
-/// NumPy's numbers have the attributes of arrays too; their common base is `numpy.generic`.
+/// Whether it is a NumPy scalar, which has an array's attributes too; the common base class is `numpy.generic`.
 pub fn is_numpy_scalar(o: &Bound<PyAny>) -> bool {
     o.get_type().mro().iter().any(|c| c.getattr("__name__").is_ok_and(|n| n.eq("generic").unwrap_or(false)))
 }
@@ -240,7 +241,7 @@ fn natural(s: Scalar) -> DType {
     }
 }
 
-/// The dtype of a NumPy scalar; Python's own numbers have none.
+/// The dtype of a NumPy scalar; `None` for Python's numbers.
 fn numpy_dtype(o: &Bound<PyAny>) -> Option<DType> {
     // SAFETY: a live object; exact types are compared.
     let own = unsafe {

@@ -1,4 +1,4 @@
-//! The number, comparison and item slots of `Tensor`: straight to dispatch, without a lookup by name.
+//! The number, comparison and item slots of `Tensor`, which call dispatch without a lookup by name.
 
 use super::error::guard_object;
 use super::object::{borrow, is_tensor, slot, wrap};
@@ -15,8 +15,8 @@ use smallvec::smallvec;
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 
-/// Python's binary operators: the op, what a number on the left calls (`""`: the same op, number first), and the method
-/// for the tensor on the right.
+/// Python's binary operators: the op, the op for a number on the left (`""`: the same op with the number first), and
+/// the method of a tensor on the right.
 const BINARY: [(&str, &str, &str); 12] = [
     ("add", "add~", "__radd__"),
     ("sub", "rsub~", "__rsub__"),
@@ -43,16 +43,16 @@ struct Slots {
     mul: Option<&'static Op>,
 }
 
-/// The overloads behind one operator. A number on the right has its own op where PyTorch names its node differently.
+/// The overloads of one operator. A number on the right has its own op if PyTorch's node has a different name.
 struct Operator {
     tensor: &'static Op,
-    /// `None`: the operator is not for numbers (`@`).
+    /// `None`: the operator does not accept numbers (`@`).
     number: Option<&'static Op>,
     reflected: Reflected,
 }
 
 enum Reflected {
-    /// The tensor stays first: commutative, or an op made for it (`rsub`).
+    /// The tensor stays first: a commutative op, or a reversed one (`rsub`).
     Swapped(&'static Op),
     NumberFirst(&'static Op),
     Reciprocal,
@@ -107,7 +107,7 @@ fn not_implemented() -> *mut PyObject {
     }
 }
 
-/// Adds a tensor or number to the arguments, where it stays; false for anything else, which is left to the other side.
+/// Appends a tensor or number to the arguments in place; false for anything else, which is left to the other operand.
 #[inline]
 fn push<'a>(py: Python<'a>, o: *mut PyObject, args: &mut Args<'a>) -> PyResult<bool> {
     if let Some(t) = borrow(o) {
@@ -135,7 +135,7 @@ fn call(py: Python, op: &'static Op, args: &mut Args) -> PyResult<*mut PyObject>
     wrap(py, out.pop().expect("an operator has a result"))
 }
 
-/// Calls the overload for the operand on the right, if there is one.
+/// Calls the overload for the right operand, if there is one.
 fn perform(py: Python, op: Option<&'static Op>, args: &mut Args) -> PyResult<*mut PyObject> {
     op.map_or_else(|| Ok(not_implemented()), |op| call(py, op, args))
 }
@@ -145,7 +145,7 @@ fn change(py: Python, op: &'static Op, args: &mut Args) -> PyResult<*mut PyObjec
     wrap(py, super::callable::unlocked(py, op, args, || dispatch::call_inplace(op, args))?)
 }
 
-/// The answer of a class that takes an operator over, by the methods for the tensor on the left and on the right.
+/// The result of a class that overrides the operator, by the methods for a tensor on the left and on the right.
 #[cold]
 fn taken(py: Python, [left, right]: [&str; 2], a: *mut PyObject, b: *mut PyObject) -> PyResult<Option<*mut PyObject>> {
     if is_tensor(a) { overrides::slot(py, left, &[a, b]) } else { overrides::slot(py, right, &[b, a]) }
@@ -267,7 +267,7 @@ unsafe extern "C" fn compare(a: *mut PyObject, b: *mut PyObject, which: c_int) -
         }
         // SAFETY: a live operand of the slot's caller.
         let other = unsafe { Bound::from_borrowed_ptr(py, b) };
-        // NumPy leaves comparing to the tensor; as in PyTorch only == knows arrays.
+        // NumPy defers comparisons to the tensor; as in PyTorch only == accepts arrays.
         if which == ffi::Py_EQ
             && type_name(&other) == "ndarray"
             && let Ok(array) = super::construct::from_numpy(&other)

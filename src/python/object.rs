@@ -1,8 +1,8 @@
-//! The Python type `Tensor`: a heap type of our own, so that creating one costs an allocation and a pointer.
+//! The Python type `Tensor`: our own heap type, so that creating an object costs an allocation and a pointer.
 //!
-//! Note [Identity]: a handle knows its live Python object, so the same tensor is the same object for as long as Python
-//! holds it. When Python lets go while Rust still holds the handle (a gradient, a graph), the object's class and
-//! attributes are kept with the handle and put into the next object, so a `Parameter` stays one.
+//! Note [Identity]: a handle knows its live Python object, so a tensor is the same object for as long as Python holds
+//! it. When Python drops the object while Rust still holds the handle (a gradient, a graph), the object's class and
+//! attributes are stashed with the handle and restored in the next object, so a `Parameter` stays one.
 
 use super::error::guard_object;
 use super::held::{Held, clear, track, traverse};
@@ -25,7 +25,7 @@ pub struct TensorObject {
 }
 
 static TYPE: AtomicPtr<PyTypeObject> = AtomicPtr::new(null_mut());
-/// Dead objects of the type itself, to be used again: as CPython does for its own small types.
+/// Free list of dead objects of the exact type, as CPython has for its own small types.
 static FREE: FreeList =
     FreeList { objects: UnsafeCell::new([null_mut(); KEPT]), count: Cell::new(0), room: Cell::new(0) };
 const KEPT: usize = 64;
@@ -33,11 +33,11 @@ const KEPT: usize = 64;
 struct FreeList {
     objects: UnsafeCell<[*mut PyObject; KEPT]>,
     count: Cell<usize>,
-    /// `KEPT`, or zero on an interpreter without a lock.
+    /// `KEPT`, or zero on an interpreter without the GIL.
     room: Cell<usize>,
 }
 
-// SAFETY: only used under the interpreter lock; where there is none there is no room.
+// SAFETY: only used under the interpreter lock; without one the capacity is zero.
 unsafe impl Sync for FreeList {}
 
 impl FreeList {
@@ -49,9 +49,9 @@ impl FreeList {
         // SAFETY: the caller's promise; the first `count` entries are set.
         Some(unsafe { (*self.objects.get())[n] })
     }
-    /// Whether there was room for it.
+    /// Returns whether there was room for it.
     ///
-    /// SAFETY: the caller holds the interpreter lock; `o` is an untracked object of the type itself with no reference left.
+    /// SAFETY: the caller holds the interpreter lock; `o` is an untracked object of the exact type without references.
     #[inline]
     unsafe fn push(&self, o: *mut PyObject) -> bool {
         let n = self.count.get();
@@ -64,10 +64,10 @@ impl FreeList {
         true
     }
 }
-/// Python's `_tensor._new`, which understands `Tensor(2, 3)` and `Tensor([..])`.
+/// Python's `_tensor._new`, which implements `Tensor(2, 3)` and `Tensor([..])`.
 static LEGACY_NEW: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
 
-/// What outlives the Python object of a tensor.
+/// What is kept when the Python object of a tensor dies.
 struct Stash {
     class: Held<PyType>,
     dict: Option<Held<PyDict>>,
@@ -101,7 +101,7 @@ pub fn borrow<'a>(o: *mut PyObject) -> Option<&'a Tensor> {
     unsafe { (*o.cast::<TensorObject>()).tensor.as_ref() }
 }
 
-/// The Python object of a tensor: the live one, or a new one. A new reference.
+/// The Python object of a tensor, existing or new. Returns a new reference.
 pub fn wrap(py: Python, tensor: Tensor) -> PyResult<*mut PyObject> {
     let live = tensor.0.py.load(Ordering::Acquire).cast::<PyObject>();
     if !live.is_null() {
@@ -137,7 +137,8 @@ pub fn wrap_bound<'py>(py: Python<'py>, tensor: Tensor) -> PyResult<Bound<'py, P
 
 /// A new object of a subclass around a tensor that has no object yet.
 pub fn wrap_as(py: Python, tensor: Tensor, class: *mut PyTypeObject) -> PyResult<*mut PyObject> {
-    // SAFETY: `class` is our type or a subclass, so its instances start with our layout; generic alloc zeroes them.
+    // SAFETY: `class` is our type or a subclass, so its instances start with our layout; the generic allocator zeroes
+    // them.
     unsafe {
         let o = ffi::PyType_GenericAlloc(class, 0).cast::<TensorObject>();
         if o.is_null() {
@@ -157,17 +158,17 @@ fn unstash(py: Python, tensor: Tensor) -> PyResult<*mut PyObject> {
     let t = tensor.clone();
     let o = wrap_as(py, tensor, stash.class.as_ptr().cast())?;
     if let Some(d) = stash.dict {
-        // SAFETY: the new object's dict is null; it takes over a reference of its own.
+        // SAFETY: the new object's dict is null; it receives a new reference.
         unsafe { (*o.cast::<TensorObject>()).dict = d.clone_ref(py).into_ptr() };
     }
     track(&t);
     Ok(o)
 }
 
-/// The object is about to go. What is to outlive it is put with the handle first, and the handle lets go of the object:
-/// a callback that gets the tensor from elsewhere gets a new object.
+/// Called before the object is freed. Stashes what must outlive it with the handle and unlinks the two: a callback that
+/// reaches the tensor by another way gets a new object.
 unsafe fn part(this: *mut TensorObject, tracked: bool) {
-    // SAFETY: the caller's object has no reference left and is not freed yet; the lock is held.
+    // SAFETY: the caller's object has no references left and is not freed yet; the lock is held.
     unsafe {
         let Some(t) = &(*this).tensor else { return };
         let class = ffi::Py_TYPE(this.cast());
@@ -185,7 +186,7 @@ unsafe fn part(this: *mut TensorObject, tracked: bool) {
 }
 
 unsafe extern "C" fn dealloc(o: *mut PyObject) {
-    // SAFETY: called once by the interpreter for an instance of our layout whose last reference went.
+    // SAFETY: called once by the interpreter for an instance of our layout whose last reference was dropped.
     unsafe {
         let this = o.cast::<TensorObject>();
         let tracked = ffi::PyObject_GC_IsTracked(o) != 0 || !(*this).dict.is_null();
@@ -205,7 +206,7 @@ unsafe extern "C" fn dealloc(o: *mut PyObject) {
     }
 }
 
-/// Attributes make an object part of possible cycles, so it is tracked from then on.
+/// Attributes can make an object part of a cycle, so it is tracked from then on.
 unsafe extern "C" fn setattr(o: *mut PyObject, name: *mut PyObject, value: *mut PyObject) -> c_int {
     // SAFETY: the interpreter passes live objects (`value` null on deletion, which the generic function knows).
     unsafe {
@@ -236,12 +237,12 @@ unsafe extern "C" fn new(class: *mut PyTypeObject, args: *mut PyObject, kwargs: 
     })
 }
 
-/// Makes the type, with the given slots beside those of this file.
+/// Creates the type, with the given slots in addition to those of this file.
 pub fn create(py: Python, extra: &[ffi::PyType_Slot]) -> PyResult<*mut PyObject> {
     let members = Box::leak(Box::new([
         member(c"__dictoffset__", std::mem::offset_of!(TensorObject, dict)),
         member(c"__weaklistoffset__", std::mem::offset_of!(TensorObject, weakrefs)),
-        // SAFETY: the all-zero entry ends the table.
+        // SAFETY: the all-zero entry terminates the table.
         unsafe { std::mem::zeroed() },
     ]));
     let mut getset = super::getset::table();
@@ -252,7 +253,7 @@ pub fn create(py: Python, extra: &[ffi::PyType_Slot]) -> PyResult<*mut PyObject>
         doc: std::ptr::null(),
         closure: null_mut(),
     });
-    // SAFETY: the all-zero entry ends the table.
+    // SAFETY: the all-zero entry terminates the table.
     getset.push(unsafe { std::mem::zeroed() });
     let getset = getset.leak();
     let mut slots = vec![
@@ -273,7 +274,7 @@ pub fn create(py: Python, extra: &[ffi::PyType_Slot]) -> PyResult<*mut PyObject>
         flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_BASETYPE | ffi::Py_TPFLAGS_HAVE_GC) as u32,
         slots: slots.as_mut_ptr(),
     };
-    // SAFETY: the spec and its slots are valid for the call; tables that the type keeps are leaked.
+    // SAFETY: the spec and its slots are valid during the call; the tables, which the type keeps, are leaked.
     let t = unsafe { ffi::PyType_FromSpec(&raw mut spec) };
     if t.is_null() {
         return Err(PyErr::fetch(py));
@@ -287,13 +288,13 @@ pub fn create(py: Python, extra: &[ffi::PyType_Slot]) -> PyResult<*mut PyObject>
     Ok(t)
 }
 
-/// Exchanges the tensors of two objects; to Python both stay the objects that they are.
+/// Swaps the tensors of two objects, whose Python identities stay.
 ///
 /// # Safety
-/// Both are instances of our type, and nobody else owns or borrows their tensors.
+/// Both are instances of our type, and nothing else owns or borrows their tensors.
 pub unsafe fn exchange(a: *mut PyObject, b: *mut PyObject) {
     let (a, b) = (a.cast::<TensorObject>(), b.cast::<TensorObject>());
-    // SAFETY: the caller's promise; the interpreter lock keeps other threads from looking at either meanwhile.
+    // SAFETY: the caller's promise; the interpreter lock keeps other threads from accessing either object meanwhile.
     unsafe {
         std::ptr::swap(&raw mut (*a).tensor, &raw mut (*b).tensor);
         for o in [a, b] {
@@ -316,7 +317,7 @@ fn member(name: &'static std::ffi::CStr, offset: usize) -> ffi::PyMemberDef {
     }
 }
 
-/// Names the Python function behind `Tensor(...)`.
+/// Registers the Python function behind `Tensor(...)`.
 #[pyfunction]
 pub fn _set_legacy_new(f: Py<PyAny>) {
     LEGACY_NEW.store(f.into_ptr(), Ordering::Release);

@@ -1,8 +1,8 @@
-//! `__torch_function__`: classes that take over the ops that are called on their objects.
+//! `__torch_function__`: classes that override ops called on their objects.
 //!
-//! Objects that are no tensors are looked for only where no signature fits, and subclasses of `Tensor` only once one has
-//! an object: an ordinary call pays for one load. A class whose `__torch_function__` is `_disabled_torch_function_impl`
-//! (`Parameter`) takes over nothing.
+//! Non-tensor objects are considered only if no signature fits, and subclasses of `Tensor` only once one has an object:
+//! an ordinary call pays one load. A class whose `__torch_function__` is `_disabled_torch_function_impl` (`Parameter`)
+//! overrides nothing.
 
 use super::object::{tensor_type, wrap, wrap_as};
 use super::parse::Given;
@@ -16,13 +16,13 @@ use std::cell::Cell;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// Whether an object of a subclass that takes calls over was ever made.
+/// Whether an object of an overriding subclass was ever created.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
-/// What a class has for `__torch_function__` when it takes over nothing.
+/// The `__torch_function__` of classes that override nothing.
 static NOTHING: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
 
 thread_local! {
-    /// How many blocks of `DisableTorchFunctionSubclass` this thread is in.
+    /// Number of `DisableTorchFunctionSubclass` blocks this thread is in.
     static DISABLED: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -31,7 +31,7 @@ pub fn active() -> bool {
     ACTIVE.load(Ordering::Relaxed)
 }
 
-/// The `__torch_function__` of a class, unless it takes over nothing.
+/// The `__torch_function__` of a class, if it overrides anything.
 fn handler<'py>(class: &Bound<'py, PyType>) -> Option<Bound<'py, PyAny>> {
     if class.as_ptr().cast() == tensor_type() {
         return None;
@@ -40,7 +40,7 @@ fn handler<'py>(class: &Bound<'py, PyType>) -> Option<Bound<'py, PyAny>> {
     (found.as_ptr() != NOTHING.load(Ordering::Relaxed)).then_some(found)
 }
 
-/// Notes that an object of a subclass of `Tensor` is made.
+/// Called when an object of a subclass of `Tensor` is created.
 pub fn note(py: Python, class: *mut PyTypeObject) {
     if class == tensor_type() || active() {
         return;
@@ -52,7 +52,7 @@ pub fn note(py: Python, class: *mut PyTypeObject) {
     }
 }
 
-/// The object of a tensor, in the class of the tensor that it was made from.
+/// The object of a tensor, with the class of the tensor it was made from.
 pub fn wrap_like(py: Python, tensor: Tensor, model: &Tensor) -> PyResult<*mut PyObject> {
     let live = model.0.py.load(Ordering::Acquire).cast::<PyObject>();
     if active() && !live.is_null() {
@@ -68,7 +68,7 @@ pub fn wrap_like(py: Python, tensor: Tensor, model: &Tensor) -> PyResult<*mut Py
 /// A class and its `__torch_function__`.
 type Taker<'py> = (Bound<'py, PyType>, Bound<'py, PyAny>);
 
-/// The classes among the arguments and in their lists, subclasses first.
+/// The overriding classes among the arguments and in their lists, subclasses first.
 fn takers<'py>(py: Python<'py>, args: impl Iterator<Item = *mut PyObject>) -> Vec<Taker<'py>> {
     let mut found: Vec<Taker> = Vec::new();
     let mut look = |o: &Bound<'py, PyAny>| {
@@ -93,7 +93,8 @@ fn takers<'py>(py: Python<'py>, args: impl Iterator<Item = *mut PyObject>) -> Ve
     found
 }
 
-/// Offers a call to the classes of its arguments: the answer, which may be `NotImplemented`, or `None` without takers.
+/// Offers a call to the classes of its arguments. Returns their result, possibly `NotImplemented`; `None` if no class
+/// overrides.
 fn offer<'py>(
     py: Python<'py>,
     function: &Bound<'py, PyAny>,
@@ -125,7 +126,7 @@ fn offer<'py>(
     Ok(Some(not))
 }
 
-/// A call of an op: the answer of a class that takes it over.
+/// The result of a class that overrides the call of an op, if any.
 pub fn call(py: Python, function: *mut PyObject, given: &Given) -> PyResult<Option<*mut PyObject>> {
     // SAFETY: the op object of a call in progress.
     let function = unsafe { Bound::from_borrowed_ptr(py, function) };
@@ -142,7 +143,7 @@ pub fn call(py: Python, function: *mut PyObject, given: &Given) -> PyResult<Opti
     Ok(Some(answer.into_ptr()))
 }
 
-/// A slot of `Tensor`, by the name of the method that does the same.
+/// As `call`, for a slot of `Tensor` with its equivalent method's name.
 pub fn slot(py: Python, method: &str, args: &[*mut PyObject]) -> PyResult<Option<*mut PyObject>> {
     // SAFETY: our type is never freed.
     let class = unsafe { Bound::from_borrowed_ptr(py, tensor_type().cast::<PyObject>()) };
@@ -150,7 +151,7 @@ pub fn slot(py: Python, method: &str, args: &[*mut PyObject]) -> PyResult<Option
     Ok(answer.map(Bound::into_ptr))
 }
 
-/// A block in which subclasses of `Tensor` take over nothing.
+/// A block in which subclasses of `Tensor` override nothing.
 #[pyclass(module = "rustgrad._C")]
 pub struct DisableTorchFunctionSubclass;
 
@@ -168,7 +169,7 @@ impl DisableTorchFunctionSubclass {
     }
 }
 
-/// `__torch_function__` of classes that take over nothing: calls the function as if the class had none.
+/// `__torch_function__` of classes that override nothing: calls the function with overrides disabled.
 #[pyfunction]
 #[pyo3(signature = (func, types, args=None, kwargs=None))]
 pub fn _disabled_torch_function_impl<'py>(
@@ -184,7 +185,7 @@ pub fn _disabled_torch_function_impl<'py>(
     result
 }
 
-/// Adds what Python needs of this file to the extension module.
+/// Adds this file's functions and classes to the extension module.
 pub fn install(m: &Bound<PyModule>) -> PyResult<()> {
     let nothing = wrap_pyfunction!(_disabled_torch_function_impl, m)?;
     NOTHING.store(nothing.clone().into_any().into_ptr(), Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! Python arguments -> `Value`s by signature: one pass over the parameters, no strings compared unless keywords are given.
+//! Python arguments -> `Value`s by signature: one pass over the parameters; strings are compared only for keyword
+//! arguments.
 
 use super::kinds::{PyGenerator, to_device, to_dtype};
 use super::object::borrow;
@@ -23,7 +24,7 @@ pub struct Given<'a> {
     pub values: &'a [*mut PyObject],
 }
 
-/// Why a signature does not fit: made into words only when no overload fits.
+/// Why a signature does not fit: formatted only if no overload fits.
 pub enum Misfit {
     TooMany,
     Missing(usize),
@@ -80,7 +81,7 @@ impl<'a> Given<'a> {
     }
 }
 
-/// Fits arguments to a signature, into `args`, where they stay. `skip` names a keyword that the caller takes care of (`out`).
+/// Parses arguments by a signature into `args`, in place. `skip` names a keyword that the caller handles (`out`).
 pub fn parse<'a>(
     py: Python<'a>,
     sig: &Signature,
@@ -152,8 +153,8 @@ fn keyword<'a>(
     Ok(None)
 }
 
-/// One parameter from positional values: most take one, a shape or a list of tensors may take all that are left.
-/// Answers with how many it took.
+/// One parameter from positional values: most take one; a shape or a list of tensors may take all the rest. Returns how
+/// many it took.
 fn positional<'a>(
     py: Python<'a>,
     (sig, p): (&Signature, &Param),
@@ -194,7 +195,8 @@ fn positional<'a>(
     Ok(1)
 }
 
-/// Sizes or dimensions of which the first is a tensor of one integer: `ones(t, 3)`. The last resort, so that ints stay fast.
+/// Sizes or dimensions whose first item is a one-element integer tensor: `ones(t, 3)`. Tried last, so that ints stay
+/// fast.
 #[cold]
 fn sizes_of_tensors<'a>(
     py: Python<'a>,
@@ -282,7 +284,7 @@ fn convert_plain<'a>(kind: Kind, o: &Borrowed<'a, 'a, PyAny>) -> Result<Option<V
     })
 }
 
-/// The words for arguments that fit no overload, PyTorch's where there is one signature.
+/// The error for arguments that fit no overload, in PyTorch's words if there is one signature.
 pub fn explain(name: &str, sigs: &[&'static Signature], misfit: Misfit, given: &Given, py: Python) -> PyErr {
     if let Misfit::Raise(e) = misfit {
         return e;
@@ -338,7 +340,7 @@ pub fn explain(name: &str, sigs: &[&'static Signature], misfit: Misfit, given: &
     })
 }
 
-/// PyTorch's words for a list of tensors that holds something else.
+/// PyTorch's message for a list of tensors with another object in it.
 fn wrong_item(py: Python, list: *mut PyObject, argument: usize) -> Option<String> {
     // SAFETY: a live argument of the call.
     let list = unsafe { Borrowed::from_ptr(py, list) };

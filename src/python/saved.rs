@@ -1,4 +1,4 @@
-//! What a node keeps, as Python sees it: the values of `_saved_*`, and `_raw_saved_*` objects that take hooks.
+//! Saved values of a node in Python: `_saved_*` attributes, and `_raw_saved_*` objects, which accept hooks.
 
 use super::function::SavedList;
 use super::object::wrap_bound;
@@ -10,13 +10,13 @@ use pyo3::types::PyTuple;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 
-/// Where a saved tensor is kept: with a node under a name, or by a custom function in a list.
+/// The owner of a saved tensor: a node, under a name, or the list of a custom function.
 enum Kept {
     Named(Arc<Node>, String),
     Listed(Arc<SavedList>, usize),
 }
 
-/// A saved tensor before it is unpacked: `y.grad_fn._raw_saved_self`.
+/// A saved tensor before unpacking: `y.grad_fn._raw_saved_self`.
 #[pyclass(frozen, module = "rustgrad.autograd")]
 pub struct SavedTensor(Kept);
 
@@ -33,7 +33,7 @@ impl SavedTensor {
     fn new(_args: &Bound<PyTuple>) -> PyResult<SavedTensor> {
         Err(PyRuntimeError::new_err("Trying to create a SavedTensor object from Python is forbidden."))
     }
-    /// `register_hooks(pack_hook, unpack_hook)`: packs the tensor now, and unpacks it when backward asks for it.
+    /// `register_hooks(pack_hook, unpack_hook)`: packs the tensor now; backward unpacks it.
     #[pyo3(signature = (*hooks))]
     fn register_hooks(&self, hooks: &Bound<PyTuple>) -> PyResult<()> {
         if hooks.len() != 2 || hooks.iter().any(|h| !h.is_callable()) {
@@ -53,11 +53,11 @@ impl SavedTensor {
     fn __traverse__(&self, visit: PyVisit) -> Result<(), PyTraverseError> {
         match &self.0 {
             Kept::Named(node, _) => super::held::show_to(&visit, |visit| crate::autograd::owned::of_node(node, visit)),
-            // The list belongs to a context, which shows it.
+            // The list belongs to a context, which reports it.
             Kept::Listed(..) => Ok(()),
         }
     }
-    /// The tensor itself.
+    /// The saved tensor, unpacked.
     fn unpack<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.0 {
             Kept::Named(node, name) => object(py, node.kept(name)?.unwrap_or_default()),

@@ -1,11 +1,11 @@
-//! `utils.swap_tensors`: two objects of Python exchange their tensors.
+//! `utils.swap_tensors`: two Python objects swap their tensors.
 
 use super::object::{borrow, exchange};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 
-/// Exchanges the tensors in two objects, and says of each whether a graph has an edge to the one it held before.
-/// An error where a tensor has other owners (a graph that saved it, an op in another thread).
+/// Swaps the tensors of two objects, and returns for each whether a graph has an edge to its previous tensor. An error
+/// if a tensor has other owners (a graph that saved it, an op in another thread).
 #[pyfunction]
 pub fn _swap_tensors(t1: &Bound<PyAny>, t2: &Bound<PyAny>) -> PyResult<(bool, bool)> {
     let edges = |o: &Bound<PyAny>, name: &str| {
@@ -20,7 +20,7 @@ pub fn _swap_tensors(t1: &Bound<PyAny>, t2: &Bound<PyAny>) -> PyResult<(bool, bo
         Ok(edges > 0)
     };
     let found = (edges(t1, "t1")?, edges(t2, "t2")?);
-    // SAFETY: both hold tensors, which nobody else owns but edges to leaves; no reference to them is left here, and ops
+    // SAFETY: both hold tensors whose only other owners are edges to leaves; no reference to them is left here, and ops
     // that run without the lock own what they read.
     unsafe { exchange(t1.as_ptr(), t2.as_ptr()) };
     Ok(found)

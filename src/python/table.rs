@@ -1,4 +1,4 @@
-//! The op table in Python: callables by name, and the rows that tests, stubs and docs read.
+//! The op table in Python: callables by name, and the rows from which tests, stubs and docs are generated.
 
 use super::callable::{self, Home};
 use super::describe::python_signature;
@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-/// `nn.functional.relu` as the submodule and the name in it.
+/// Splits `nn.functional.relu` into the submodule and the name in it.
 fn split_name(name: &'static str) -> (Home, &'static str) {
     let (space, leaf) = name.rsplit_once('.').unwrap_or(("", name));
     (Home::Module(space), leaf)
@@ -52,7 +52,7 @@ pub fn install<'py>(py: Python<'py>, tensor: &Bound<'py, PyAny>) -> PyResult<Bou
     Ok(dict)
 }
 
-/// The names that are only steps of other ops: callable by `ops`, and no functions of the package.
+/// Names of ops that only other ops use: available in `ops`, not in the package.
 pub fn steps(py: Python) -> PyResult<Bound<PyTuple>> {
     let hidden =
         ops::overloads(ops::all()).into_iter().filter(|(_, ops)| ops.iter().all(|o| o.forms.has(Forms::HIDDEN)));
@@ -69,7 +69,7 @@ fn kind(op: &Op) -> &'static str {
     }
 }
 
-/// One dict an op: everything the tests, the stubs and the docs are derived from.
+/// One dict per op, from which tests, stubs and docs are derived.
 #[pyfunction]
 pub fn op_table(py: Python) -> PyResult<Bound<PyList>> {
     let list = PyList::empty(py);
@@ -119,7 +119,7 @@ pub fn op_table(py: Python) -> PyResult<Bound<PyList>> {
     Ok(list)
 }
 
-/// A signature with one name for each parameter: `split(Tensor self|tensor, ..)` as `split(Tensor self, ..)`.
+/// A signature with one name per parameter: `split(Tensor self|tensor, ..)` as `split(Tensor self, ..)`.
 fn without_other_names(sig: &str) -> String {
     let (mut out, mut values, mut other) = (String::with_capacity(sig.len()), false, false);
     for c in sig.chars() {
@@ -148,7 +148,7 @@ fn params<'py>(py: Python<'py>, op: &'static Op) -> PyResult<Bound<'py, PyList>>
     PyList::new(py, op.sig.params().iter().map(one).collect::<PyResult<Vec<_>>>()?)
 }
 
-/// The dtypes that an elementwise op computes in; empty where the family does not say.
+/// The dtypes that an elementwise op computes in; empty for other ops.
 fn dtypes(op: &Op) -> Vec<&'static str> {
     let Body::Elementwise(e) = &op.body else { return Vec::new() };
     let rules = e.rules();
@@ -197,7 +197,7 @@ pub fn _result_type(py: Python, operands: &Bound<PyTuple>) -> PyResult<Py<PyAny>
     super::kinds::dtype_object(py, d)
 }
 
-/// The dtype to which two dtypes promote. Errors: RuntimeError where they do not.
+/// The dtype that two dtypes promote to. Errors: RuntimeError if they do not promote.
 #[pyfunction]
 pub fn promote_types(
     py: Python,
@@ -207,7 +207,7 @@ pub fn promote_types(
     super::kinds::dtype_object(py, crate::dtype::promote(type1.0.dtype()?, type2.0.dtype()?)?)
 }
 
-/// Whether a value of one dtype may be written into another: categories may only rise.
+/// Whether a value of one dtype may be written into another: the category must not fall.
 #[pyfunction]
 pub fn can_cast(from_: PyRef<super::kinds::PyDType>, to: PyRef<super::kinds::PyDType>) -> bool {
     from_.0.category() <= to.0.category()

@@ -1,7 +1,7 @@
-//! One Python value -> Rust: numbers, lists of them, lists of tensors.
+//! Conversion of a Python value: numbers, lists of numbers, lists of tensors.
 //!
-//! `None` where the type does not fit, which leaves the caller to try something else or to say so; an error where the
-//! type fits and the value does not. NumPy's scalars count as Python's numbers.
+//! `None` if the type does not fit, so that the caller can try another conversion or raise; an error if the type fits
+//! and the value does not. NumPy scalars count as Python numbers.
 
 use super::object::borrow;
 use crate::dtype::Scalar;
@@ -56,17 +56,17 @@ fn long_scalar(o: &Bound<PyAny>) -> PyResult<Scalar> {
     }
 }
 
-/// NumPy's scalars answer to `item()`; arrays and tensors are left to others.
+/// NumPy scalars are converted by `item()`; arrays and tensors are not handled here.
 fn numpy_scalar(o: &Bound<PyAny>) -> PyResult<Option<Scalar>> {
     let t = o.get_type();
     if !t.module().is_ok_and(|m| m == "numpy") || t.name().is_ok_and(|n| n == "ndarray") || !o.hasattr("item")? {
         return Ok(None);
     }
-    // Of Python's own kinds: another number of NumPy's might answer with the first again.
+    // Only results of Python's own types: `item()` of some NumPy scalars returns a NumPy scalar again.
     python_scalar(&o.call_method0("item")?)
 }
 
-/// A number, or the number in a 0-d tensor that needs no gradient.
+/// A number, or the value of a 0-d tensor that does not require grad.
 pub fn to_scalar_or_item(o: &Bound<PyAny>) -> PyResult<Option<Scalar>> {
     if let Some(s) = to_scalar(o)? {
         return Ok(Some(s));
@@ -77,7 +77,7 @@ pub fn to_scalar_or_item(o: &Bound<PyAny>) -> PyResult<Option<Scalar>> {
     }
 }
 
-/// A tensor with dimensions, which is no number even if it holds one.
+/// A tensor with dimensions, which does not count as a number even with one element.
 pub fn is_list_like(o: &Bound<PyAny>) -> bool {
     borrow(o.as_ptr()).is_some_and(|t| t.ndim() > 0)
 }
@@ -89,7 +89,7 @@ pub fn is_int(o: &Bound<PyAny>) -> bool {
     }
 }
 
-/// An object of the type int itself that fits.
+/// An object of the exact type int that fits 64 bits.
 #[inline]
 pub fn exact_int(o: &Bound<PyAny>) -> Option<i64> {
     let mut overflow = 0;

@@ -1,7 +1,7 @@
-//! The interpreter as a witness: which line writes to a tensor, and where the nodes of a graph were made.
+//! Source locations from the interpreter: which line writes to a tensor, and where nodes were created.
 //!
-//! A place is kept as a number into a list of code objects and instructions, so that noting it costs a look into a table
-//! and no text. The list is bounded; what is written from more places than that is not noted.
+//! A location is stored as an index into a list of (code object, instruction), so recording it costs a table lookup and
+//! no text. The list is bounded; writes from further locations are not recorded.
 
 use super::graph::{metadata, node_object};
 use crate::autograd::Node;
@@ -17,13 +17,13 @@ use std::collections::HashMap;
 use std::ffi::{CString, c_int};
 use std::sync::{Arc, Mutex};
 
-/// Places that are remembered.
+/// Maximum number of locations stored.
 const MOST: usize = 1 << 16;
 
-/// Stands for an instruction of the package itself: the caller is asked.
+/// Marks an instruction of the package itself: look at the caller's frame instead.
 const OURS: u32 = u32::MAX;
 
-/// An instruction of a code object, which is kept, so that its address means this one.
+/// An instruction of a code object, which is kept alive so that its address stays unique.
 struct Place {
     code: Py<PyAny>,
     instruction: i32,
@@ -39,22 +39,22 @@ struct Places {
 
 struct Interpreter {
     places: Mutex<Places>,
-    /// The folder of the package: its own frames are not the user's.
+    /// The folder of the package, whose frames are skipped.
     package: String,
 }
 
 unsafe extern "C" {
-    // Part of CPython's API that the bindings leave out.
+    // Part of CPython's API that PyO3 does not declare.
     fn PyCode_Addr2Line(code: *mut PyObject, instruction: c_int) -> c_int;
 }
 
 impl Interpreter {
-    /// The number of the user's instruction that is running, in the innermost frame that is not the package's own.
+    /// The index of the running instruction in the innermost frame outside the package.
     fn running(&self, py: Python, op: &'static Op) -> Option<u32> {
         // SAFETY: the interpreter lock is held; the frame is borrowed from the running thread, or null.
         let mut frame = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyEval_GetFrame().cast()) }?;
         loop {
-            // SAFETY: a live frame; its code object comes as a new reference.
+            // SAFETY: a live frame; its code object is returned as a new reference.
             let code = unsafe { Bound::from_owned_ptr(py, ffi::PyFrame_GetCode(frame.as_ptr().cast()).cast()) };
             let instruction: i32 = frame.getattr(intern!(py, "f_lasti")).ok()?.extract().ok()?;
             match self.number(&code, instruction, op)? {
@@ -109,7 +109,7 @@ impl Witness for Interpreter {
             }
             Ok(())
         };
-        // A traceback that cannot be had must not fail the op that is being recorded.
+        // A failure to get the traceback must not fail the op being recorded.
         Python::attach(|py| keep(py).unwrap_or_else(|e| e.write_unraisable(py, None)));
     }
     fn report(&self, node: &Arc<Node>) {
@@ -120,7 +120,7 @@ impl Witness for Interpreter {
     }
 }
 
-/// Warns where a failing node was made, then where the node whose backward made it was, and so on.
+/// Warns where a failing node was created, then where the node whose backward created it was, and so on.
 fn warn(py: Python, node: &Arc<Node>) -> PyResult<()> {
     let mut dict = metadata(py, node);
     let Some(trace) = trace(&dict)? else {
@@ -158,7 +158,7 @@ fn warning(py: Python, text: String) -> PyResult<()> {
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(text).unwrap_or_default(), 1)
 }
 
-/// Makes the interpreter the witness of the graph.
+/// Registers the interpreter's implementation.
 pub fn start(py: Python) -> PyResult<()> {
     let spec = py.import("rustgrad")?.getattr("__file__")?.extract::<String>()?;
     let package = spec.trim_end_matches("__init__.py").to_string();

@@ -1,4 +1,4 @@
-//! The tensor: an `Arc`'d handle to a storage, a layout, a dtype and an autograd slot.
+//! The tensor: an `Arc` handle to a storage, a layout, a dtype and an autograd slot.
 //!
 //! Note [Metadata]: what a handle shows (storage, layout, dtype) changes only under `t_()`, `resize_()`, `.data = x`
 //! and the like. The old value is retired (Note [Retired values]), so every `&Meta` stays valid, and what is read through
@@ -27,7 +27,7 @@ use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// What a handle shows of its storage.
+/// A handle's metadata: its view of the storage.
 #[derive(Clone)]
 pub struct Meta {
     pub storage: Storage,
@@ -39,21 +39,21 @@ pub(crate) const LEAF_GRAD: u8 = 1;
 pub(crate) const HAS_FN: u8 = 2;
 pub(crate) const INFERENCE: u8 = 4;
 pub(crate) const RETAINS: u8 = 8;
-/// The gradient may have another dtype than the tensor: see `Tensor::grad_dtype`.
+/// The gradient may have a different dtype: see `Tensor::grad_dtype`.
 pub(crate) const GRAD_DTYPE: u8 = 32;
 /// The Python class and attributes are kept in the slot: see Note [Identity] in `python`.
 #[cfg(feature = "python")]
 pub(crate) const PY_STASH: u8 = 16;
-/// An `AccumulateGrad` has been made for this leaf.
+/// This leaf has an `AccumulateGrad`.
 const ACCUMULATES: u8 = 64;
-/// How the view is made again from its base has changed: see `Tensor::replay`.
+/// The recipe that remakes the view from its base has changed: see `Tensor::replay`.
 const REPLAYED: u8 = 128;
 
 pub struct TensorImpl {
     first: UnsafeCell<ManuallyDrop<Meta>>,
-    /// The present metadata where it is not `first`.
+    /// The current metadata, unless it is `first`.
     replaced: AtomicPtr<pin::Replaced>,
-    /// Who reads or changes the metadata.
+    /// Readers (pins) and writers of the metadata.
     users: AtomicU16,
     flags: AtomicU8,
     /// Edges to this leaf, and when its turn is: see Note [Leaves].
@@ -64,8 +64,8 @@ pub struct TensorImpl {
     pub py: AtomicPtr<c_void>,
 }
 
-// SAFETY: `first` and `replaced` change as `pin.rs` says; `py` is only
-// dereferenced by `python` under the interpreter lock. Everything else is Sync by itself.
+// SAFETY: `first` and `replaced` change only as `pin.rs` describes; `py` is dereferenced only by `python` under the
+// interpreter lock. All other fields are Sync.
 unsafe impl Send for TensorImpl {}
 // SAFETY: as above.
 unsafe impl Sync for TensorImpl {}
@@ -79,7 +79,7 @@ impl Tensor {
     pub fn from_meta(meta: Meta) -> Tensor {
         Tensor::build(|| meta, || None)
     }
-    /// A tensor of what the functions return, built where it stays.
+    /// A tensor from the values that the functions return, constructed in place.
     #[inline(always)]
     pub fn build(meta: impl FnOnce() -> Meta, view: impl FnOnce() -> Option<ViewInfo>) -> Tensor {
         Tensor(place::arc(|| TensorImpl {
@@ -97,13 +97,13 @@ impl Tensor {
     pub fn empty(shape: &[usize], dtype: DType, device: Device) -> Result<Tensor> {
         Tensor::of_shape(dims(shape), dtype, device)
     }
-    /// `empty` with a shape that is given away.
+    /// `empty` that consumes a shape.
     pub fn of_shape(shape: Dims, dtype: DType, device: Device) -> Result<Tensor> {
         let bytes = laid_out_numel(&shape)? * dtype.size();
         let storage = Storage::alloc(bytes, device)?;
         Ok(Tensor::from_meta(Meta { storage, layout: Layout::of(shape), dtype }))
     }
-    /// Uninitialised, laid out so in memory of its own.
+    /// Uninitialised memory with this layout.
     pub fn of_layout(layout: Layout, dtype: DType, device: Device) -> Result<Tensor> {
         let n = checked_numel(&layout.shape)?;
         let bytes = if n == 0 { 0 } else { layout.end() * dtype.size() };
@@ -125,7 +125,7 @@ impl Tensor {
         Ok(t)
     }
 
-    /// One number as a 0-d tensor.
+    /// A number as a 0-d tensor.
     pub fn scalar(s: Scalar, dtype: DType, device: Device) -> Result<Tensor> {
         let t = Tensor::empty(&[], dtype, device)?;
         t.fill_raw(s)?;
@@ -135,7 +135,8 @@ impl Tensor {
     #[inline]
     pub fn meta(&self) -> &Meta {
         let p = self.0.replaced.load(Ordering::Acquire);
-        // SAFETY: the present value is never freed, and a retired one when nobody reads it: Note [Retired values].
+        // SAFETY: the current value is never freed, and a retired one only when nobody can read it: Note [Retired
+        // values].
         if p.is_null() { unsafe { &*self.0.first.get() } } else { unsafe { &(*p).meta } }
     }
     #[inline]
@@ -178,7 +179,7 @@ impl Tensor {
     pub fn version(&self) -> u32 {
         self.storage().version()
     }
-    /// The address of the first element on the CPU.
+    /// The address of the first element; CPU only.
     #[inline]
     pub fn ptr(&self) -> Result<*mut u8> {
         let m = self.meta();
@@ -190,7 +191,7 @@ impl Tensor {
     pub fn id(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
-    /// References to the handle, the caller's own included.
+    /// Number of references to the handle, the caller's included.
     pub fn owners(&self) -> usize {
         Arc::strong_count(&self.0)
     }
@@ -203,11 +204,11 @@ impl Tensor {
         }
         let base = m.storage.cpu_ptr()?;
         if m.dtype == DType::Bool {
-            // SAFETY: the position was checked. Memory shared as bool may hold any byte: all but zero are true.
+            // SAFETY: the position was checked. A bool from foreign memory may be any byte: all but zero are true.
             return Ok(Scalar::Bool(unsafe { *base.add(position) } != 0));
         }
         Ok(crate::with_dtype!(m.dtype, T => {
-            // SAFETY: the position was checked against the storage; blocks are aligned for every dtype or read unaligned.
+            // SAFETY: the position was checked against the storage; the read is unaligned.
             unsafe { base.cast::<T>().add(position).read_unaligned() }.to_scalar()
         }))
     }
@@ -215,7 +216,7 @@ impl Tensor {
     // --- autograd slot -------------------------------------------------------------------------
     #[inline]
     pub fn requires_grad(&self) -> bool {
-        // A view made without recording counts by its base, as in PyTorch.
+        // A view made without recording requires grad if its base does, as in PyTorch.
         self.flag(LEAF_GRAD | HAS_FN) || self.view_info().is_some_and(|v| v.base.flag(LEAF_GRAD | HAS_FN))
     }
     #[inline]
@@ -224,7 +225,7 @@ impl Tensor {
     }
     #[inline]
     pub fn set_flag(&self, bits: u8, on: bool) {
-        // A locked instruction only where something changes.
+        // A locked instruction only if something changes.
         if self.0.flags.load(Ordering::Acquire) & bits == if on { bits } else { 0 } {
             return;
         }
@@ -235,7 +236,7 @@ impl Tensor {
         }
     }
     pub fn slot(&self) -> MutexGuard<'_, Slot> {
-        // A poisoned slot only means that a panic passed through; its fields are each consistent.
+        // Poisoning only means that a panic occurred; each field is consistent on its own.
         self.0.slot.lock().unwrap_or_else(|e| e.into_inner())
     }
     pub fn view_info(&self) -> Option<&ViewInfo> {
@@ -264,7 +265,7 @@ impl Tensor {
     }
 }
 
-/// What a search looks at (`autograd::owned`), which holds no handle.
+/// What the search for exclusively owned objects (`autograd::owned`) sees; holds no handle.
 impl TensorImpl {
     pub(crate) fn has_flag(&self, bits: u8) -> bool {
         self.flags.load(Ordering::Acquire) & bits != 0

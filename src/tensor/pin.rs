@@ -1,4 +1,4 @@
-//! Changing the metadata of a tensor, and keeping it as it is: Note [Metadata].
+//! Changing a tensor's metadata, and pinning it: Note [Metadata].
 
 use super::{Meta, Tensor, TensorImpl};
 use crate::error::{Error, Result};
@@ -9,27 +9,27 @@ use std::ptr::null_mut;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Metadata that took the place of another at an epoch of `retire`.
+/// Metadata that replaced an older value in some epoch of `retire`.
 pub(super) struct Replaced {
     pub(super) meta: Meta,
     older: *mut Replaced,
     since: u64,
 }
 
-/// In `users`, above the count of pins: somebody changes the list; the inline value has been dropped.
+/// Bits of `users` above the pin count: a change is in progress; the inline value has been dropped.
 const CHANGING: u16 = 1 << 15;
 const NO_FIRST: u16 = 1 << 14;
 const PINS: u16 = NO_FIRST - 1;
 
-/// Holds a tensor and its metadata as they are.
+/// A guard that pins a tensor and its metadata.
 pub struct Pinned(Tensor);
 
 impl Tensor {
-    /// Until the guard is dropped, nobody changes the metadata of the tensor or of its base.
+    /// Pins the metadata of the tensor and of its base until the guards are dropped.
     pub fn pin(&self) -> [Option<Pinned>; 2] {
         [Some(Pinned::new(self)), self.view_info().map(|v| Pinned::new(&v.base))]
     }
-    /// Changes what the handle shows. Waits for other threads that have pinned it; an error where this one has.
+    /// Replaces the metadata. Waits for threads that have pinned it; an error if this thread has.
     pub fn set_meta(&self, meta: Meta) -> Result<()> {
         let t = &*self.0;
         t.lock(true)?;
@@ -46,7 +46,7 @@ impl Pinned {
     fn new(t: &Tensor) -> Pinned {
         while t.0.users.fetch_add(1, Ordering::AcqRel) & CHANGING != 0 {
             t.0.users.fetch_sub(1, Ordering::AcqRel);
-            std::thread::yield_now(); // a change takes some instructions
+            std::thread::yield_now(); // a change takes only a few instructions
         }
         own(|own| own.pins.set(own.pins.get() + 1));
         Pinned(t.clone())
@@ -61,7 +61,7 @@ impl Drop for Pinned {
 }
 
 impl TensorImpl {
-    /// Takes the right to change the list: alone, and if asked for where nobody has pinned the tensor.
+    /// Acquires the right to change the list; with `unpinned`, only when the tensor has no pins.
     fn lock(&self, unpinned: bool) -> Result<()> {
         loop {
             let users = self.users.load(Ordering::Acquire);
@@ -82,14 +82,15 @@ impl TensorImpl {
         self.users.fetch_or(marks, Ordering::AcqRel);
         self.users.fetch_and(!CHANGING, Ordering::AcqRel);
     }
-    /// Frees what was retired up to an epoch; true when only the present value is left.
+    /// Frees what was retired up to an epoch; true when only the current value is left.
     fn free_retired(&self, safe: u64) -> bool {
         if self.lock(false).is_err() {
             return false;
         }
         let mut newer = self.replaced.load(Ordering::Acquire);
-        // SAFETY: links are live until they are freed here or in `Drop`, and this thread alone changes the list. What is
-        // older than `newer` was retired when that came: once its epoch is over nobody reads it.
+        // SAFETY: links are live until they are freed here or in `Drop`, and only this thread changes the list.
+        // Everything older than `newer` was retired when `newer` was installed: once that epoch is over nobody reads
+        // it.
         let (freed, first, done) = unsafe {
             while !newer.is_null() && (*newer).since > safe {
                 newer = (*newer).older;
@@ -104,7 +105,7 @@ impl TensorImpl {
             }
         };
         self.unlock(if first.is_some() { NO_FIRST } else { 0 });
-        // Dropping may run Python, so it comes when the list is free again.
+        // After the list is unlocked, since dropping may run Python.
         drop(first);
         free_list(freed);
         done
@@ -115,7 +116,7 @@ impl Drop for TensorImpl {
     fn drop(&mut self) {
         free_list(*self.replaced.get_mut());
         if *self.users.get_mut() & NO_FIRST == 0 {
-            // SAFETY: it has not been dropped, and nobody else has the tensor.
+            // SAFETY: it has not been dropped, and `drop` has exclusive access.
             unsafe { ManuallyDrop::drop(self.first.get_mut()) };
         }
         super::slot::unchain(self);
@@ -124,7 +125,7 @@ impl Drop for TensorImpl {
 
 fn free_list(mut p: *mut Replaced) {
     while !p.is_null() {
-        // SAFETY: each link was made by `Box::into_raw` in `set_meta`, and whoever has taken it off its list frees it.
+        // SAFETY: each link comes from `Box::into_raw` in `set_meta`, and is freed by whoever unlinks it.
         let b = unsafe { Box::from_raw(p) };
         p = b.older;
     }

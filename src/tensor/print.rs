@@ -1,10 +1,9 @@
-//! The printed form of a tensor, PyTorch's to the character.
+//! The printed form of a tensor, identical to PyTorch's.
 //!
-//! A pure function of shape, dtype and an element getter, so that it knows no tensor, device or graph.
-//! Only the elements that are shown are read, each once and in the order of printing; `number` decides
-//! from them the one width and notation that all of them share.
-//! Source of the rules: the documentation of `torch.set_printoptions`; the golden file
-//! `tests/golden/printing.json` holds what PyTorch prints.
+//! A pure function of shape, dtype and an element getter, independent of tensors, devices and graphs. Only the elements
+//! shown are read, each once and in print order; from them `number` determines the width and notation that all of them
+//! share. Source of the rules: the documentation of `torch.set_printoptions`; the golden file
+//! `tests/golden/printing.json` holds PyTorch's output.
 
 mod number;
 
@@ -13,25 +12,25 @@ use crate::dtype::{DType, Scalar, default_dtype};
 use number::{Column, Notation};
 use std::sync::Mutex;
 
-/// What `set_printoptions` sets.
+/// The options of `set_printoptions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrintOptions {
-    /// Digits after the point.
+    /// Digits after the decimal point.
     pub precision: usize,
-    /// More elements than this are summarised; `usize::MAX` stands for infinity.
+    /// Tensors with more elements are summarised; `usize::MAX` means infinity.
     pub threshold: usize,
     /// Elements shown at each end of a summarised dimension.
     pub edgeitems: usize,
-    /// Characters to a line.
+    /// Characters per line.
     pub linewidth: usize,
-    /// Scientific notation: always, never, or by the values.
+    /// Scientific notation: always, never, or depending on the values.
     pub sci_mode: Option<bool>,
 }
 
 impl PrintOptions {
     pub const DEFAULT: PrintOptions =
         PrintOptions { precision: 4, threshold: 1000, edgeitems: 3, linewidth: 80, sci_mode: None };
-    /// The named profiles; like PyTorch's they leave `sci_mode` alone.
+    /// The named profiles; as in PyTorch they leave `sci_mode` unchanged.
     pub fn profile(self, name: &str) -> Option<PrintOptions> {
         let base = PrintOptions { sci_mode: self.sci_mode, ..PrintOptions::DEFAULT };
         match name {
@@ -45,7 +44,7 @@ impl PrintOptions {
 
 static OPTIONS: Mutex<PrintOptions> = Mutex::new(PrintOptions::DEFAULT);
 
-/// The options of the process.
+/// The global print options.
 pub fn options() -> PrintOptions {
     *OPTIONS.lock().unwrap_or_else(|e| e.into_inner())
 }
@@ -53,9 +52,9 @@ pub fn set_options(o: PrintOptions) {
     *OPTIONS.lock().unwrap_or_else(|e| e.into_inner()) = o;
 }
 
-/// What is printed.
+/// The tensor to print.
 pub struct PrintInput<'a> {
-    /// The class and its bracket: `tensor(`, or `MyTensor(` for a subclass.
+    /// The class name and its bracket: `tensor(`, or `MyTensor(` for a subclass.
     pub prefix: &'a str,
     pub shape: &'a [usize],
     pub dtype: DType,
@@ -63,11 +62,11 @@ pub struct PrintInput<'a> {
     pub get: &'a dyn Fn(&[usize]) -> Scalar,
     pub device: Device,
     pub requires_grad: bool,
-    /// The name of the node that made the tensor: `AddBackward0`.
+    /// The name of the tensor's node: `AddBackward0`.
     pub grad_fn: Option<&'a str>,
 }
 
-/// The `repr` of a tensor under the options of the process.
+/// The `repr` of a tensor under the global options.
 pub fn format(input: &PrintInput) -> String {
     format_with(input, &options())
 }
@@ -90,7 +89,7 @@ pub fn format_with(input: &PrintInput, options: &PrintOptions) -> String {
     add_suffixes(text, &suffixes(input, numel, options), indent, options.linewidth)
 }
 
-/// The nested brackets: walks the shown indices, taking the collected numbers in order.
+/// The nested brackets: iterates over the shown indices, consuming the collected numbers in order.
 struct Body<'a> {
     shape: &'a [usize],
     edge: usize,
@@ -114,7 +113,7 @@ impl<'a> Body<'a> {
         } else {
             Notation::Real(column(|v| *v))
         };
-        // With no edge items the numbers only fix the width: nothing but `...` is shown.
+        // Without edge items only `...` is shown; the numbers just determine the width.
         let values = values.into_iter();
         Body { shape: input.shape, edge, linewidth: options.linewidth, notation, values, text }
     }
@@ -178,13 +177,13 @@ impl<'a> Body<'a> {
     }
 }
 
-/// Elements at the head, whether a gap follows, elements at the tail.
+/// (leading elements, whether any are omitted, trailing elements).
 fn shown(size: usize, edge: usize) -> (usize, bool, usize) {
     if edge <= size / 2 && size > 2 * edge { (edge, true, edge) } else { (size, false, 0) }
 }
 
-/// The shown elements in printing order. A vector without edge items still gives all of them:
-/// PyTorch fixes the width over `self[:0]` and `self[-0:]`, which is the whole vector.
+/// The shown elements in print order. A vector without edge items contributes all of its elements: PyTorch determines
+/// the width from `self[:0]` and `self[-0:]`, and the latter is the whole vector.
 fn collect(input: &PrintInput, edge: usize, dim: usize, index: &mut [usize], out: &mut Vec<Scalar>) {
     if dim == index.len() {
         out.push((input.get)(index));
@@ -243,7 +242,7 @@ fn tuple(shape: &[usize]) -> String {
     }
 }
 
-/// Appends the suffixes, each on a new line where it would pass the line's width.
+/// Appends the suffixes, each on a new line if it would exceed the line width.
 fn add_suffixes(mut text: String, suffixes: &[String], indent: usize, linewidth: usize) -> String {
     let last_line = text.rsplit('\n').next().unwrap_or("");
     let mut used = last_line.chars().count() + 2;

@@ -1,4 +1,4 @@
-//! From handles to the raw operands of the `cpu` and `gpu` rooms: the one place where a tensor becomes a pointer.
+//! From handles to the raw operands of `cpu` and `gpu`: the only place where a tensor becomes a pointer.
 
 use super::{Meta, Tensor};
 use crate::cpu::copy;
@@ -16,7 +16,7 @@ impl Tensor {
     pub fn cpu_view(&self) -> Result<View<'_>> {
         view_of(self.meta())
     }
-    /// Buffer, dtype, shape, strides and offset on the GPU.
+    /// Buffer, dtype, shape, strides and offset; GPU only.
     pub fn gpu_view(&self) -> Result<gpu::View<'_>> {
         let m = self.meta();
         Ok(gpu::View {
@@ -27,7 +27,7 @@ impl Tensor {
             offset: m.layout.offset,
         })
     }
-    /// Writes one number everywhere, without history or version bump.
+    /// Fills with one number, without history or version bump.
     pub fn fill_raw(&self, value: Scalar) -> Result<()> {
         match self.device() {
             Device::Cpu => {
@@ -41,8 +41,8 @@ impl Tensor {
             Device::Meta => Ok(()),
         }
     }
-    /// Copies `src`, broadcast and converted, into this tensor's memory, without history or version bump.
-    /// `src` broadcasts to the shape of `self`; overlapping memory has been dealt with by the caller.
+    /// Copies `src`, broadcast and converted, into this tensor's memory, without history or version bump. `src`
+    /// broadcasts to the shape of `self`; the caller has handled overlapping memory.
     pub fn copy_raw(&self, src: &Tensor) -> Result<()> {
         if self.numel() == 0 {
             return Ok(());
@@ -75,7 +75,7 @@ impl Tensor {
             (Device::Meta, _) => src.ptr().map(drop),
         }
     }
-    /// CPU to GPU: bytes travel in the source's dtype when the GPU knows it, else in the target's.
+    /// CPU to GPU: transferred in the source's dtype if the GPU supports it, else in the target's.
     fn upload(&self, src: &Tensor) -> Result<()> {
         let dtype = if gpu::supports(self.device(), src.dtype()) { src.dtype() } else { self.dtype() };
         let packed = src.dense_copy(dtype)?;
@@ -89,7 +89,7 @@ impl Tensor {
         gpu::upload(bytes, staging.storage().gpu_buffer()?, 0)?;
         self.copy_raw(&staging)
     }
-    /// GPU to CPU: packed on the GPU, moved as bytes, converted and scattered here.
+    /// GPU to CPU: packed on the GPU, transferred as bytes, converted and scattered here.
     fn download(&self, src: &Tensor) -> Result<()> {
         let packed = if src.is_contiguous() && src.layout().offset == 0 {
             src.clone()
@@ -104,7 +104,7 @@ impl Tensor {
         unsafe { gpu::download(packed.storage().gpu_buffer()?, 0, host.ptr()?, bytes)? };
         self.copy_raw(&host)
     }
-    /// A contiguous CPU copy in `dtype`, or this tensor where it is that already.
+    /// A contiguous CPU copy in `dtype`, or this tensor if it is one already.
     pub fn dense_copy(&self, dtype: crate::dtype::DType) -> Result<Tensor> {
         if self.device() == Device::Cpu && self.dtype() == dtype && self.is_contiguous() {
             return Ok(self.clone());

@@ -1,10 +1,11 @@
-//! The autograd slot of a tensor: its gradient, the edge to the node that made it, its hooks, its base if it is a view.
+//! The autograd slot of a tensor: its gradient, the edge to its node, its hooks, and its base if it is a view.
 //!
-//! The graph itself lives in `autograd`; here is only what a tensor holds of it, behind the trait `GradFn`.
+//! The graph itself lives in `autograd`; this is only what a tensor holds of it, behind the trait `GradFn`.
 //!
-//! Note [Leaves]: an edge to a leaf is the leaf itself, without a node in between. Such edges are counted, and the first
-//! one gives the leaf its turn, a sequence number below that of every node with an edge to it. The `AccumulateGrad`
-//! that programs see is made when one asks for it; it lives as long as there are edges to the leaf, as PyTorch's does.
+//! Note [Leaves]: an edge to a leaf points to the leaf itself, without a node in between. Such edges are counted, and
+//! the first one assigns the leaf's `turn`, a sequence number below that of every node with an edge to it. The
+//! `AccumulateGrad` that programs see is created on demand and lives as long as there are edges to the leaf, as
+//! PyTorch's does.
 
 use super::{ACCUMULATES, GRAD_DTYPE, HAS_FN, INFERENCE, Meta, REPLAYED, Tensor};
 use crate::dtype::DType;
@@ -23,16 +24,16 @@ pub trait GradFn: Any + Send + Sync {
     fn seq(&self) -> u64;
 }
 
-/// Where a gradient goes.
+/// The target of an edge.
 #[derive(Clone)]
 pub enum Edge {
-    /// The `output`-th gradient that a node expects.
+    /// Input number `output` of a node: the gradient of the forward op's output with that number.
     Node(Arc<dyn GradFn>, u32),
     Leaf(LeafUse),
 }
 
 impl Edge {
-    /// What tells targets apart: their address.
+    /// Identifies the target: its address.
     pub fn key(&self) -> usize {
         match self {
             Edge::Node(node, _) => Arc::as_ptr(node).cast::<()>() as usize,
@@ -51,7 +52,7 @@ impl Edge {
             Edge::Leaf(_) => 0,
         }
     }
-    /// When the engine visits the target: by falling number.
+    /// The engine visits targets in decreasing order of this number.
     #[inline]
     pub fn seq(&self) -> u64 {
         match self {
@@ -69,7 +70,7 @@ impl Edge {
 pub struct LeafUse(Tensor);
 
 impl LeafUse {
-    /// `turn` is asked for a sequence number where no other edge to the leaf lives.
+    /// `turn` is called for a sequence number if no other edge to the leaf exists.
     #[inline]
     pub fn new(leaf: &Tensor, turn: impl Fn() -> u64) -> LeafUse {
         if leaf.0.uses.enter(turn) {
@@ -101,27 +102,27 @@ impl Drop for LeafUse {
     }
 }
 
-/// Is shown objects of another runtime, which has a collector of cycles.
+/// Receives objects of another runtime with a cycle collector.
 pub type Visit<'a> = dyn FnMut(*mut c_void) + 'a;
 
-/// What belongs to another runtime.
+/// A value that belongs to another runtime.
 pub trait Foreign: Any + Send + Sync {
-    /// Shows each reference that it owns.
+    /// Visits each reference that it owns.
     fn owned(&self, visit: &mut Visit);
 }
 
 pub type Gradients = Vec<Option<Tensor>>;
 
-/// The user's code that hangs on a tensor or a node, as tensors carry it. All hooks of one place are one value, which calls
-/// them in their order; an answer is what they put in the place of what they saw, of the same number and kind.
+/// User callbacks attached to a tensor or a node. All hooks of one kind are one value, which calls them in order; a
+/// returned value replaces the arguments, with the same number and kinds.
 pub trait Hook: Foreign {
-    /// On the gradient of a tensor, which may be undefined.
+    /// Called with the gradient of a tensor, which may be undefined.
     fn gradient(&self, grad: Option<&Tensor>) -> Result<Option<Tensor>>;
-    /// After the gradient of a leaf was accumulated.
+    /// Called after the gradient of a leaf was accumulated.
     fn accumulated(&self, leaf: &Tensor) -> Result<()>;
-    /// Before a node, on the gradients that reach it.
+    /// Called before a node runs, with the incoming gradients.
     fn before(&self, grads: &[Option<Tensor>]) -> Result<Option<Gradients>>;
-    /// After a node, on what it returned and received.
+    /// Called after a node ran, with the gradients it returned and received.
     fn after(&self, results: &[Option<Tensor>], grads: &[Option<Tensor>]) -> Result<Option<Gradients>>;
 }
 
@@ -132,30 +133,31 @@ pub struct Slot {
     pub rare: Option<Box<Rare>>,
 }
 
-/// What few tensors have.
+/// State that few tensors need.
 #[derive(Default)]
 pub struct Rare {
-    /// On its gradient. Of a tensor with history they also hang on the node that made it.
+    /// On the tensor's gradient. For a non-leaf they are also registered on its node.
     pub hooks: Option<Arc<dyn Hook>>,
     pub post_accumulate: Option<Arc<dyn Hook>>,
-    /// Python attributes and class that outlive the Python object.
+    /// Python attributes and class, kept while the Python object does not exist.
     pub python: Option<Box<dyn Foreign>>,
     pub name: Option<String>,
-    /// Where the flag `GRAD_DTYPE` is set: the dtype of the gradient, or any.
+    /// With the flag `GRAD_DTYPE`: the dtype of the gradient; `None` means any.
     pub grad_dtype: Option<DType>,
     accumulator: Accumulator,
-    /// Where the flag `REPLAYED` is set: how the view is made again since `t_()` or the like has changed it.
+    /// With the flag `REPLAYED`: how to remake the view after `t_()` or a similar op changed it.
     replay: Option<Replay>,
 }
 
-/// The node of a leaf. It owns the leaf, so the leaf owns it only where there are edges, which own the leaf too.
+/// The `AccumulateGrad` of a leaf. It owns the leaf, so the leaf owns it only while edges exist, which own the leaf
+/// too.
 #[derive(Default)]
 struct Accumulator {
     known: Option<Weak<dyn GradFn>>,
     kept: Option<Arc<dyn GradFn>>,
 }
 
-/// Takes down the gradients of gradients of a tensor that goes: a loop, since the chain may be long.
+/// Drops the gradients of gradients of a dropped tensor: in a loop, since the chain may be long.
 #[inline]
 pub(super) fn unchain(t: &mut super::TensorImpl) {
     let mut next = t.slot.get_mut().unwrap_or_else(|e| e.into_inner()).grad.take();
@@ -170,7 +172,7 @@ impl Slot {
     }
 }
 
-/// How a view came to be; decides what an in-place write to it may do.
+/// How a view was created, which determines what an in-place write to it may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Creation {
@@ -181,13 +183,13 @@ pub enum Creation {
     Inference = 4,
 }
 
-/// Makes a view again from its base, where strides alone cannot say it: the dtype changed on the way.
+/// Remakes a view from its base where strides alone cannot: the dtype changed on the way.
 pub trait Remake: Any + Send + Sync {
     fn remake(&self, base: &Tensor) -> Result<Tensor>;
 }
 pub type Replay = Arc<dyn Remake>;
 
-/// A view knows the tensor that owns the history of their storage.
+/// A view refers to the base, which owns the history of their storage.
 pub struct ViewInfo {
     pub base: Tensor,
     pub creation: AtomicU8,
@@ -197,7 +199,7 @@ pub struct ViewInfo {
 }
 
 impl Tensor {
-    /// The `AccumulateGrad` of this leaf if there is one.
+    /// The `AccumulateGrad` of this leaf, if it exists.
     pub fn accumulator(&self) -> Option<Arc<dyn GradFn>> {
         if !self.flag(ACCUMULATES) {
             return None;
@@ -210,11 +212,11 @@ impl Tensor {
         self.set_flag(ACCUMULATES, true);
         self.keep_accumulator();
     }
-    /// How many edges of graphs lead to this leaf; each owns the handle.
+    /// Number of graph edges to this leaf; each owns the handle.
     pub fn leaf_edges(&self) -> usize {
         self.0.uses.count()
     }
-    /// Owns the node of the leaf where there are edges to it.
+    /// Makes the leaf own its node if there are edges to it.
     fn keep_accumulator(&self) {
         if !self.flag(ACCUMULATES) {
             return;
@@ -227,7 +229,7 @@ impl Tensor {
         drop(old); // outside the lock: it owns hooks
     }
 
-    /// How a view is made again from its base; none where strides over the base say it.
+    /// How to remake the view from its base; `None` if strides over the base suffice.
     pub fn replay(&self) -> Option<Replay> {
         if self.flag(REPLAYED) {
             return self.slot().rare().replay.clone();
@@ -240,7 +242,7 @@ impl Tensor {
         drop(old); // outside the lock: it may own tensors
     }
 
-    /// Sets the node that made the tensor. Hooks stay with the history before, for which they were registered.
+    /// Sets the tensor's node. Hooks stay with the previous history, for which they were registered.
     pub fn set_grad_fn(&self, edge: Edge) {
         let mut slot = self.slot();
         let old = (slot.grad_fn.replace(edge), slot.rare.as_mut().and_then(|r| r.hooks.take()));
@@ -248,17 +250,17 @@ impl Tensor {
         self.set_flag(HAS_FN, true);
         drop(old); // outside the lock: dropping may walk a graph
     }
-    /// The same, without locked instructions.
+    /// `set_grad_fn` without locked instructions.
     ///
     /// # Safety
-    /// No other handle to the tensor exists, a weak one included: it was just made.
+    /// No other handle to the tensor exists, weak ones included: it was just created.
     pub unsafe fn set_first_grad_fn(&mut self, edge: Edge) {
         // SAFETY: the caller's promise.
         let new = unsafe { place::new_mut(&mut self.0) };
         *new.flags.get_mut() |= HAS_FN;
         new.slot.get_mut().unwrap_or_else(|e| e.into_inner()).grad_fn = Some(edge);
     }
-    /// The dtype that the gradient has: the tensor's own unless another was set; `None`: any.
+    /// The dtype of the gradient: the tensor's own unless another was set; `None` means any.
     pub fn grad_dtype(&self) -> Option<DType> {
         if self.flag(GRAD_DTYPE) { self.slot().rare().grad_dtype } else { Some(self.dtype()) }
     }
@@ -266,13 +268,13 @@ impl Tensor {
         self.slot().rare().grad_dtype = dtype;
         self.set_flag(GRAD_DTYPE, dtype != Some(self.dtype()));
     }
-    /// A view of `self` (or of the base of `self`) that takes part in view-and-in-place history.
+    /// Creates a view of `self` (or of the base of `self`) that takes part in view and in-place history.
     #[inline]
     pub fn make_view(&self, meta: Meta, creation: Creation, replay: Option<Replay>) -> Tensor {
         let parent = self.view_info();
         let base = parent.map_or(self, |v| &v.base).clone();
         let version = AtomicU32::new(meta.storage.version());
-        // What forbids in-place writes to a view forbids them to views of it.
+        // Restrictions on in-place writes to a view also apply to views of it.
         let inherited = parent.map(|v| v.creation.load(Ordering::Acquire)).filter(|_| creation == Creation::Default);
         let creation = AtomicU8::new(inherited.unwrap_or(creation as u8));
         let view = Tensor::build(|| meta, || Some(ViewInfo { base, creation, replay, version }));

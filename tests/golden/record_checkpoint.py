@@ -1,7 +1,7 @@
-"""Writes the checkpoints that PyTorch makes, for tests that read them: python tests/golden/record_checkpoint.py
+"""Writes checkpoints with PyTorch, for tests that read them: python tests/golden/record_checkpoint.py
 
 tests/golden/checkpoint.pt is of the zip format, checkpoint_legacy.pt of the one before PyTorch 1.6, and
-checkpoint_module.pt holds a whole module, which must not load. A few kilobytes together.
+checkpoint_module.pt holds a whole module, which must not load by default. A few kilobytes in total.
 """
 
 from collections import OrderedDict

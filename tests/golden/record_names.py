@@ -12,7 +12,7 @@ SPACES = (
     "torch Tensor autograd autograd.functional autograd.graph linalg special fft random serialization nn nn.functional "
     "nn.init nn.utils optim optim.lr_scheduler utils.data"
 ).split()
-# Parts of PyTorch that are out of scope as a whole; the page says so in words.
+# Parts of PyTorch that are missing as a whole; the text of the page lists them.
 OUTSIDE = (
     "sparse quant mkldnn cudnn cufft miopen xpu mps vulkan fbgemm nested distributed jit compile export vmap autocast "
     "hspmm hsmm saddmm dsmm smm csr csc bsr bsc coo crow ccol col_ind row_ind q_ qint quint bits float8 float4 int1 int2 int3 "

@@ -90,7 +90,7 @@ CASES = [
     ("nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Sequential(nn.Linear(4, 2), nn.Sigmoid()))", [[2, 3]]),
 ]
 
-# Printed forms and keys of what has no forward to try.
+# Printed forms and keys of modules without a forward to run.
 PRINTED = [
     "nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)])",
     "nn.ModuleList()",
@@ -105,7 +105,7 @@ PRINTED = [
 
 
 def values(kind):
-    """Fixed inputs: irregular, on both sides of the branch points, none on one."""
+    """Fixed inputs: irregular, on both sides of branch points, but not on them."""
     if kind == "classes":
         return [2, 0, 3], "int64"
     shape = [3, 4] if kind == "unit" else kind

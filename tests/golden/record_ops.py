@@ -1,11 +1,11 @@
-"""Records what PyTorch answers to every sample of the op table.
+"""Records PyTorch's results for every sample of the op table.
 
     python tests/golden/record_ops.py --list > samples.json            # with rustgrad: the samples of OPS
-    python tests/golden/record_ops.py samples.json > tests/golden/ops.json   # with torch: its answers
+    python tests/golden/record_ops.py samples.json > tests/golden/ops.json   # with torch: its results
 
-`make golden TORCH_PYTHON=...` does both. A call's answer holds dtypes, shapes, values and gradients, or the class of the
-error. Beside each sample its edges are recorded (no rows, no columns, 0-d, special values), and for the
-first sample the result's dtype for every dtype of the inputs and what is taken as `out`.
+`make golden TORCH_PYTHON=...` does both. A result has dtypes, shapes, values and gradients, or the class of the
+error. Edge cases of each sample are recorded too (no rows, no columns, 0-d, special values), and for the
+first sample the result's dtype for every dtype of the inputs and which `out` is accepted.
 """
 
 import json
@@ -19,7 +19,7 @@ DTYPE_SWEEP = ["b8", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64
 
 
 def listing() -> list[dict]:
-    """What has to be recorded: public name and samples of every op."""
+    """What to record: public name and samples of every op."""
     from support.optable import ops
 
     return [
@@ -35,7 +35,7 @@ def listing() -> list[dict]:
 
 
 def flat(array):
-    """Values as JSON: float32 in its own shortest digits, complex as pairs."""
+    """Values as JSON: float32 with its shortest digits, complex numbers as pairs."""
     import numpy as np
 
     if array.dtype.kind == "c":
@@ -59,7 +59,7 @@ def describe(value):
 
 
 def torch_call(public: str, args: list, kwargs: dict):
-    """The call as PyTorch spells it: the function, else the method, else with a list's tensors as arguments."""
+    """PyTorch's form of the call: the function, else the method, else with a list's tensors as arguments."""
     from support import target
     from support.optable import invoke
 
@@ -78,7 +78,7 @@ def torch_call(public: str, args: list, kwargs: dict):
 
 
 def answer(public: str, text: str, grad: bool) -> dict:
-    """What the call gives: {"out": ...}, with {"grads": ...} where they flow, or {"error": class}."""
+    """The result of the call: {"out": ...}, with {"grads": ...} if differentiable, or {"error": class}."""
     from support import target
     from support.nodes import nodes
     from support.samples import parse
@@ -103,7 +103,7 @@ def answer(public: str, text: str, grad: bool) -> dict:
 
 
 def layouts(public: str, text: str) -> dict:
-    """The strides of the results, for several layouts of the arguments; empty where PyTorch refuses the call."""
+    """The strides of the results, for several layouts of the arguments; empty if PyTorch rejects the call."""
     from support.layouts import strides
     from support.samples import parse
 
@@ -121,7 +121,7 @@ def result_dtype(public: str, text: str) -> str:
 
 
 def outs(public: str, text: str) -> dict:
-    """For each kind of `out`, whether the call takes it; empty where PyTorch has no `out` or refuses the call."""
+    """For each kind of `out`, whether the call accepts it; empty if PyTorch has no `out` or rejects the call."""
     from support import target
     from support.outs import taken
     from support.samples import parse
@@ -152,7 +152,7 @@ def record(rows: list[dict]) -> dict:
     for row in rows:
         public, grad = row["public"], row["grad"]
         if row["hidden"]:
-            continue  # a step of another op: PyTorch's step of the same name, if any, is another one
+            continue  # a helper op: PyTorch's op of the same name, if any, is a different one
         if not known_to_torch(public):
             print(f"record_ops: PyTorch has no public {public}; its reference must be NumPy", file=sys.stderr)
             continue
@@ -182,7 +182,7 @@ def main():
     warnings.simplefilter("ignore")
     rows = listing() if sys.argv[1:] == ["--stand-in"] else json.loads(Path(sys.argv[1]).read_text())
     answers = os.dup(1)
-    os.dup2(2, 1)  # what the libraries below PyTorch print is no answer
+    os.dup2(2, 1)  # discard the output of libraries below PyTorch
     calls = record(rows)
     os.dup2(answers, 1)
     lines = ",\n".join(f"{json.dumps(k)}: {json.dumps(v, separators=(',', ':'))}" for k, v in calls.items())

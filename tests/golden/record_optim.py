@@ -1,7 +1,7 @@
 """Records PyTorch's optimizers and schedulers: python tests/golden/record_optim.py > tests/golden/optim.json
 
-An optimizer case is its class, its options and the parameters after each of some steps on a fixed problem; a
-scheduler case is the learning rates (and momenta) epoch by epoch. `problem` below is what the test runs too.
+An optimizer case has its class, its options and the parameters after each of several steps on a fixed problem; a
+scheduler case has the learning rates (and momenta) epoch by epoch. The tests run `problem` below too.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Records how PyTorch prints tensors: python tests/golden/record_printing.py > tests/golden/printing.json
 
 Each case holds the dtype, the shape, the values (or the pattern that makes them), the options and the text.
-Nobody needs torch to run the tests: tests/printing.rs reads the file. Values are written after their
+The tests do not need torch: tests/printing.rs reads the file. Values are written after their
 conversion to the dtype, so that reading them back rounds nothing; nan and the infinities are strings.
 """
 

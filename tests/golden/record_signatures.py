@@ -1,8 +1,8 @@
 """Records the signatures of PyTorch's public functions: python tests/golden/record_signatures.py > tests/golden/signatures.json
 
-Built-in functions have no signature that `inspect` sees: those of the top level and of Tensor stand in PyTorch's stubs,
-the rest in the schemas of its operators, which also say what is keyword-only, or may not be None, where a stub is
-generous. `name?` marks a parameter that may be None. Overloads with names of dimensions are left out, and those of other devices.
+`inspect` sees no signatures of built-in functions: those of the top level and of Tensor are in PyTorch's stubs,
+the rest in the schemas of its operators, which also tell what is keyword-only, or may not be None, where a stub is
+too permissive. `name?` marks a parameter that may be None. Overloads with dimension names or other devices are omitted.
 """
 
 import ast
@@ -32,7 +32,7 @@ def render(params):
 
 
 def spelled(text):
-    """A default in one spelling: `1` for 1.0, `()` for []."""
+    """A default in canonical form: `1` for 1.0, `()` for []."""
     text = text.replace("torch.", "")
     if text.startswith("<"):
         return "..."
@@ -48,7 +48,7 @@ def spelled(text):
 
 
 def of_stub(node):
-    """The parameters of a function in a stub; None for an overload that is left out."""
+    """The parameters of a function in a stub; None for an overload that is omitted."""
     args = node.args
     plain = args.posonlyargs + args.args
     defaults = [None] * (len(plain) - len(args.defaults)) + args.defaults
@@ -108,7 +108,7 @@ def of_schemas(overloads):
 
 
 def narrowed(rows, overloads):
-    """A stub's overload, with what the schema of the same parameters says is keyword-only."""
+    """A stub's overload, with the keyword-only parameters of the matching schema."""
     for schema, _ in overloads:
         by_name = {r[0]: r for r in schema}
         # A stub cannot call a parameter `from`.
@@ -122,7 +122,7 @@ def narrowed(rows, overloads):
 
 
 def of_python(function):
-    """The parameters of a function written in Python; None where there is no signature."""
+    """The parameters of a function written in Python; None if it has no signature."""
     try:
         params = list(inspect.signature(function).parameters.values())
     except (ValueError, TypeError):
@@ -138,7 +138,7 @@ def of_python(function):
 
 
 def signatures(space, name, stub, schema):
-    """The overloads of one public name; None where PyTorch does not say them."""
+    """The overloads of one public name; None if PyTorch does not provide them."""
     root = torch
     for part in space.split(".") if space != "torch" else ():
         root = getattr(root, part)

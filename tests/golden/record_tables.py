@@ -1,8 +1,8 @@
-"""Records PyTorch's answers to the whole tables of tests/support/tables.py, one JSON file for each.
+"""Records PyTorch's results for the tables of tests/support/tables.py, one JSON file for each.
 
     RUSTGRAD_TEST_MODULE=torch python tests/golden/record_tables.py      # with torch; `make golden` does it
 
-A file holds {"words": [answers], "rows": {row: "0 0 3 ..."}}: each distinct answer once, a row as places in that list.
+A file holds {"words": [results], "rows": {row: "0 0 3 ..."}}: distinct results, and rows as indices into that list.
 """
 
 import json

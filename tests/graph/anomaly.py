@@ -1,4 +1,4 @@
-"""Anomaly detection: what is warned, what is raised, what the nodes keep."""
+"""Anomaly detection: its warnings and errors, and the metadata of nodes."""
 
 
 def told(torch, run):

@@ -1,4 +1,4 @@
-"""Custom functions: what `ctx` offers, what is refused, views and in-place in them, second derivatives."""
+"""Custom functions: `ctx`, errors, views and in-place ops inside them, second derivatives."""
 
 
 def leaf(torch):

@@ -1,4 +1,4 @@
-"""Which hooks run, in what order and on what gradient; and what their answers may be."""
+"""Which hooks run, in what order and on which gradients; and what they may return."""
 
 from collections import OrderedDict
 

@@ -1,4 +1,4 @@
-"""Hooks: their order, what they may return, what they are told, and their handles."""
+"""Hooks: their order, return values, arguments, and handles."""
 
 
 def leaf(torch):

@@ -1,4 +1,4 @@
-"""In-place ops on views of tensors with history: (kind of base) x (view) x (in-place op), and what is refused."""
+"""In-place ops on views of tensors with history: (kind of base) x (view) x (in-place op), and errors."""
 
 import itertools
 import math
@@ -14,7 +14,7 @@ def leaf(torch, *shape, dtype=None):
 
 
 def strided_base(torch, w):
-    """A base whose columns lie together in memory."""
+    """A base whose columns are contiguous in memory."""
     return torch.empty_strided((2, 4), (1, 2), dtype=torch.float64).copy_(w)
 
 

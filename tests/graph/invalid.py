@@ -1,4 +1,4 @@
-"""Views whose history a write has made invalid, by the way in which they were made; what is refused of leaves and views."""
+"""Views whose history a write has invalidated, by how they were created; errors of writes to leaves and views."""
 
 
 def history(torch):

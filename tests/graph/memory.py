@@ -1,4 +1,4 @@
-"""How results, copies and gradients lie in memory, and writes to tensors whose elements share places."""
+"""Memory layouts of results, copies and gradients, and writes to tensors whose elements share memory."""
 
 
 def strides(make):

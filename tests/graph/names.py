@@ -82,7 +82,7 @@ VIEWS = {
 
 
 def viewed(view):
-    """The names behind a view, whether it is one, and the names behind a gradient that passed it."""
+    """The names behind a view, whether it is one, and the names behind a gradient that went through it."""
 
     def case(torch):
         w = torch.arange(9.0).reshape(3, 3).requires_grad_()

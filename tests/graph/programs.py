@@ -1,6 +1,6 @@
-"""Programs in the style of PyTorch's notes and tutorials, each with what it shows; and calls that they get wrong.
+"""Programs in the style of PyTorch's notes and tutorials, with their output; and incorrect calls.
 
-A program answers with the texts that it would print. Errors are cases of their own, one for each call.
+A program returns the texts that it would print. Errors are separate cases, one for each call.
 """
 
 import io
@@ -11,7 +11,7 @@ def texts(*values):
 
 
 def linear_function(torch):
-    """Extending PyTorch: a function with its context set up apart, and a bias that may be missing."""
+    """Extending PyTorch: a function with a separate `setup_context` and an optional bias."""
 
     class Linear(torch.autograd.Function):
         @staticmethod
@@ -38,7 +38,7 @@ def linear_function(torch):
 
 
 def autograd_mechanics(torch):
-    """What nodes save, hooks that change it on the way, and a write that makes it stale."""
+    """Saved tensors, hooks that transform them, and a write that invalidates them."""
     x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = x.pow(2)
     seen = [x.equal(y.grad_fn._saved_self), x is y.grad_fn._saved_self, y.grad_fn._saved_exponent]
@@ -61,7 +61,7 @@ def changed_after_saving(torch):
 
 
 def optimizing(torch):
-    """Parameter groups, hooks around a step, a scheduler, and the state in and out of a file."""
+    """Parameter groups, step hooks, a scheduler, and saving and loading the state."""
     weight, bias = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.zeros(2))
     groups = [{"params": [weight], "lr": 0.5}, {"params": [bias]}]
     opt = torch.optim.SGD(groups, lr=0.1, momentum=0.9)
@@ -84,7 +84,7 @@ def optimizing(torch):
 
 
 def neighbours_of_halves(torch):
-    """Each dtype has its own next number; in float32 they would be the numbers themselves."""
+    """The next number depends on the dtype; computed in float32, it would round back to the number itself."""
     found = []
     for dtype in (torch.float16, torch.bfloat16, torch.float32):
         x = torch.tensor([float("inf"), 1.0, 0.0, -0.0, 6.103515625e-05, -1.0], dtype=dtype)

@@ -1,4 +1,4 @@
-"""What the graph refuses: writes that history forbids, saved tensors that were changed, inference tensors."""
+"""Errors of the graph: writes that history forbids, modified saved tensors, inference tensors."""
 
 
 def history(torch):

@@ -1,4 +1,4 @@
-"""What nodes keep: `_saved_*`, `_raw_saved_*` with hooks, and hooks around the saving."""
+"""Saved tensors of nodes: `_saved_*`, `_raw_saved_*` with hooks, and saved-tensor hooks."""
 
 
 def xy(torch):

@@ -1,1 +1,1 @@
-"""What the tests share: the module under test, the sample language, the oracle, numerical gradients."""
+"""Shared test support: the module under test, the sample language, the oracle, numerical gradients."""

@@ -1,4 +1,4 @@
-"""What the properties of the op table are made of: running a sample, reading the oracle, comparing results."""
+"""Building blocks of the op table's properties: running a sample, reading the oracle, comparing results."""
 
 import numpy as np
 
@@ -13,13 +13,13 @@ UNSTATED = "no oracle: neither a NumPy reference nor a recorded answer; run `mak
 
 
 def may_refuse(op: Op, call: Call, error: Exception) -> bool:
-    """Whether this is the GPU device saying that it cannot do a dtype; not in its core dtypes, nor ever on the CPU."""
+    """Whether this is the GPU's error for an unsupported dtype; never for its core dtypes, nor on the CPU."""
     core = {s.dtype for s in call.tensors()} <= CORE_DTYPES
     return isinstance(error, RuntimeError) and "gpu" in str(error) and not (op.gpu and core)
 
 
 def each(op: Op, check, texts=None, name: str = ""):
-    """Runs check(call) over the samples; check gives a difference in words, or None where it is not about the sample."""
+    """Runs check(call) over the samples; check describes a difference ("" if none); None means not applicable."""
     problems, count = [], 0
     texts = op.sample_texts() if texts is None else texts
     if not op.samples:
@@ -50,7 +50,7 @@ def run(op: Op, call: Call, device: str, grad: bool = False, maker=target.make):
 
 
 def unrecord(answer):
-    """A recorded answer as NumPy."""
+    """A recorded result as NumPy arrays."""
     if isinstance(answer, list):
         return [unrecord(a) for a in answer]
     if "is" in answer:
@@ -63,7 +63,7 @@ def unrecord(answer):
 
 
 def compare(result, want, scale: float = 1.0, signs: bool = False) -> str:
-    """Compares a result (tensors inside) with NumPy values, at the tolerance of each tensor's own dtype."""
+    """Compares a result (tensors inside) with NumPy values, at the tolerance of each tensor's dtype."""
     if isinstance(result, (tuple, list)) and isinstance(want, (tuple, list)):
         if len(result) != len(want):
             return f"{len(result)} results, {len(want)} are wanted"
@@ -92,7 +92,7 @@ def same(a, b, scale: float = 1.0) -> str:
 
 
 def scipy_names() -> dict:
-    """SciPy for the references that use it, where it is installed."""
+    """SciPy for the references that use it, if it is installed."""
     try:
         import scipy.special
 
@@ -102,7 +102,7 @@ def scipy_names() -> dict:
 
 
 def referenced(op: Op, call: Call):
-    """The op's NumPy reference at a call, in double precision; None where it has none that can take these arguments."""
+    """The op's NumPy reference for a call, in double precision; None if it has none for these arguments."""
     if not op.reference or op.reference == "shape":
         return None
 

@@ -1,8 +1,8 @@
-"""Where formulas break: zeros, subnormals, the least and the largest numbers, both sides of poles, branch points and
+"""Extreme arguments: zeros, subnormals, the smallest and the largest numbers, both sides of poles, branch points and
 overflows, infinities and NaN, and the oracle for them.
 
-An op's NumPy reference is evaluated number by number in 60 digits where mpmath knows its functions and everything in it
-is finite, else in double precision: so what cancels, overflows or vanishes on the way is the op's fault and not the
+An op's NumPy reference is evaluated number by number in 60 digits if mpmath has its functions and all values in it
+are finite, else in double precision: so cancellation, overflow and underflow are the op's fault and not the
 oracle's.
 """
 
@@ -24,7 +24,7 @@ except ImportError:
 DIGITS = 60
 # (relative error, absolute error): some ulps, and some of the smallest subnormals.
 ALLOWED = {"f32": (3e-6, 3e-45), "f64": (2e-14, 2e-323)}
-# A GPU's arithmetic is a compiler's "fast" one.
+# GPU compilers use fast-math.
 ON_GPU = 2e-5
 
 MAGNITUDES = [
@@ -38,7 +38,7 @@ FEW_WIDE = [1e-310, 1e-200, 709.5, 1e100, 1e200, 1e300]
 
 
 def numbers(dtype: str, few: bool) -> np.ndarray:
-    """The numbers of a dtype that an argument is tried at, of both signs."""
+    """The numbers of a dtype with which an argument is tested, of both signs."""
     kind = np.float32 if dtype == "f32" else np.float64
     info = np.finfo(kind)
     wide = (FEW_WIDE if few else WIDE) if dtype == "f64" else []
@@ -49,7 +49,7 @@ def numbers(dtype: str, few: bool) -> np.ndarray:
 
 
 def columns(dtype: str, count: int) -> list[np.ndarray]:
-    """As many arguments of equal length: all numbers, all pairs of some, or random triples and more."""
+    """That many arguments of equal length: all numbers, all pairs of some, or random triples and more."""
     if count == 1:
         return [numbers(dtype, False)]
     few = numbers(dtype, True)
@@ -61,7 +61,7 @@ def columns(dtype: str, count: int) -> list[np.ndarray]:
 
 
 def normal(arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """Without subnormal numbers, which a GPU may take for zeros."""
+    """Drops subnormal numbers, which a GPU may flush to zero."""
     keep = np.ones(arrays[0].shape, bool)
     for a in arrays:
         with np.errstate(all="ignore"):
@@ -74,7 +74,7 @@ def is_float(spec: TensorSpec) -> bool:
 
 
 def calls(op: Op, dtype: str) -> list[tuple[Call, list[np.ndarray]]]:
-    """The op's calls of float tensors alone, and what to fill these with; one for each set of other arguments."""
+    """The op's calls with only float tensors, and what to fill these with; one for each set of other arguments."""
     found, seen = [], set()
     for call in op.calls():
         specs = call.tensors()
@@ -86,7 +86,7 @@ def calls(op: Op, dtype: str) -> list[tuple[Call, list[np.ndarray]]]:
 
 
 def pointwise(op: Op) -> bool:
-    """Whether an op with a reference takes each element by itself and gives a real number or a bool for it."""
+    """Whether an op with a reference is elementwise with real or bool results."""
     if op.only_inplace or op.leaf in ("complex", "polar") or "dim" in op.signature:
         return False
     if op.kind == "elementwise":
@@ -105,7 +105,7 @@ def pointwise(op: Op) -> bool:
 
 
 class Given(TensorSpec):
-    """A tensor argument with its values at hand."""
+    """A tensor argument with given values."""
 
     def array(self):
         return self.__dict__["values"]
@@ -125,7 +125,7 @@ def given(call: Call, arrays: list[np.ndarray]) -> Call:
 
 
 def evaluated(op: Op, call: Call, arrays: list[np.ndarray]):
-    """The reference in double precision; numbers beside float32 tensors are rounded as these are."""
+    """The reference in double precision; numbers next to float32 tensors are rounded to float32."""
     built = given(call, arrays)
     if arrays[0].dtype == np.float32:
         built = Call(built.text, [single(a) for a in built.args], {k: single(v) for k, v in built.kwargs.items()})
@@ -137,14 +137,14 @@ def single(value):
 
 
 def expected(op: Op, call: Call, arrays: list[np.ndarray]) -> np.ndarray:
-    """The reference at these values, in as many digits as can be had."""
+    """The reference at these values, in as many digits as possible."""
     want = np.asarray(evaluated(op, call, arrays))
     if mpmath is None or want.dtype.kind != "f":
         return want
     want = want.astype(np.float64)
     with mpmath.workdps(DIGITS):
         for i, values in enumerate(zip(*arrays)):
-            # The sign of a zero is lost in mpmath, and NumPy is right about zeros.
+            # mpmath loses the sign of zero, and NumPy is exact there.
             if all(np.isfinite(v) and v != 0 for v in values):
                 exact = precise(op, call, [mpmath.mpf(float(v)) for v in values], arrays[0].dtype == np.float32)
                 if exact is not None:
@@ -153,7 +153,7 @@ def expected(op: Op, call: Call, arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def precise(op: Op, call: Call, values: list, narrow: bool) -> float | None:
-    """The reference in many digits; None where it is not a real number or uses what mpmath lacks."""
+    """The reference in many digits; None if it is not a real number or uses functions that mpmath lacks."""
     rest = iter(values)
     built = call.map(lambda spec: next(rest))
 
@@ -182,7 +182,7 @@ class Functions:
 
 
 def within(least: float, most: float, function):
-    """A function that mpmath computes in reasonable time at these sizes; elsewhere double precision must do."""
+    """A function that mpmath computes in reasonable time at these magnitudes; beyond, double precision is used."""
 
     def limited(*x):
         if any(not least <= v <= most for v in x):
@@ -241,28 +241,28 @@ if mpmath is not None:
 
 
 def wrong(got: np.ndarray, want: np.ndarray, dtype: str, device: str) -> np.ndarray:
-    """Where a result is not what it should be. A GPU may take subnormals for zero."""
+    """A mask of wrong results. A GPU may flush subnormals to zero."""
     if want.dtype.kind != "f":
         return got != want
-    # Some ops compute in double precision whatever they are given.
+    # Some ops always compute in double precision.
     kind, dtype = (np.float32, dtype) if got.dtype == np.float32 else (np.float64, "f64")
     rtol, atol = ALLOWED[dtype] if device == "cpu" else (ON_GPU, float(np.finfo(kind).tiny))
     with np.errstate(all="ignore"):
         got, rounded = got.astype(np.float64), want.astype(kind).astype(np.float64)
         right = np.isclose(got, rounded, rtol, atol, equal_nan=True)
-        # On the verge of overflow either side will do.
+        # At the threshold of overflow both results are accepted.
         most = float(np.finfo(kind).max)
         verge = (np.abs(want) > most * (1 - 4 * rtol)) & (np.abs(want) / (1 + 4 * rtol) < most)
         return ~(right | verge & (np.sign(got) == np.sign(want)) & (np.abs(got) > most * (1 - 8 * rtol)))
 
 
 def known_at(op: Op, device: str, values: dict) -> list[tuple[str, np.ndarray]]:
-    """The known differences of an op: (reason, where they are)."""
+    """The known differences of an op: (reason, mask)."""
     found = []
     for ops, where, on, condition, reason in known.EXTREMES:
         if op.name in ops.split() and device in where and values["dtype"] in on:
             if "x1" in condition and "x1" not in values:
-                continue  # a call with a number in its place
+                continue  # a call with a number instead
             with np.errstate(all="ignore"):
                 found.append((reason, np.broadcast_to(eval(condition, {"np": np} | values), values["want"].shape)))
     return found

@@ -1,11 +1,11 @@
-"""Random calls of one op, good and bad: run in a process of its own by tests/test_fuzz.py.
+"""Random calls of one op, valid and invalid: run in a separate process by tests/test_fuzz.py.
 
     python -m support.fuzzing FIRST LAST CALLS PLACE DEVICE      # ops FIRST..LAST of the table, CALLS each
 
 Half of the calls start from a sample and change one argument; half are random by the signature. Before each call its
-text goes to stderr's place on disk, so that a crash is known by its call. One call in five is hostile: its integers,
-sizes and shapes lie about the powers of two at which products, bytes and offsets overflow. Absurd sizes are few and
-huge: they must fail as errors at once, never by filling memory.
+text is written to the file PLACE, so that a crash can be attributed. One call in five is hostile: its integers,
+sizes and shapes are near the powers of two at which products, bytes and offsets overflow. Absurd sizes are few and
+huge: they must fail at once with an error, never by filling memory.
 """
 
 import os
@@ -22,13 +22,13 @@ from support.target import torch
 
 ALLOWED = (
     RuntimeError, ValueError, TypeError, IndexError, NotImplementedError, MemoryError, OverflowError, BufferError,
-    AttributeError,  # what torch.nn.functional raises for things that are no tensors: 'int' object has no attribute 'dim'
+    AttributeError,  # raised by torch.nn.functional for non-tensors: 'int' object has no attribute 'dim'
 )  # fmt: skip
 INTS = [0, 1, -1, 2, 3, 5, -5, 7, 2**31, -(2**31), 2**40, 2**62, 2**63 - 1, -(2**63), 2**64, 2**100]
-# Where a product with a size, with the bytes of an element or with another such number overflows, and its neighbours.
+# Thresholds at which products with a size, the element size or another such number overflow, and their neighbours.
 HOSTILE = [s * (2**p + d) for p in (20, 31, 32, 40, 58, 59, 60, 61, 62, 63) for d in (-1, 0, 1) for s in (1, -1)]
 FLOATS = [0.0, -0.0, 1.0, 0.5, -1.5, 1e-300, 1e300, float("nan"), float("inf"), float("-inf")]
-# Tensors of no elements in huge shapes.
+# Empty tensors with huge shapes.
 HOLLOW = [(0, 2**31), (2**40, 0), (2, 0, 2**31), (0, 2**32, 3), (2**58, 0), (1, 2**40, 0)]
 SHAPES = [(), (0,), (1,), (3,), (2, 3), (3, 2), (0, 3), (2, 0), (1, 1, 1), (2, 3, 4), (3, 3), (1, 3), (2, 2, 2, 2)]
 JUNK = [
@@ -73,7 +73,7 @@ def tensor(rng: random.Random, dtype: str | None = None):
 
 
 def hostile(rng: random.Random, param: Param):
-    """A value of the parameter's type as large as it gets: hollow tensors, elements read millions of times, huge numbers."""
+    """An extreme value of the parameter's type: empty tensors of huge shape, huge expanded tensors, huge numbers."""
     kind = param.kind
     if kind == "Tensor" and rng.random() < 0.5:
         made = tensor(rng)
@@ -92,7 +92,7 @@ def hostile(rng: random.Random, param: Param):
 
 
 def good(rng: random.Random, param: Param):
-    """A value of the parameter's type, sensible or not."""
+    """A value of the parameter's type, valid or not."""
     kind = param.kind
     if param.optional and rng.random() < 0.3:
         return None
@@ -134,7 +134,7 @@ def junk(rng: random.Random):
 
 
 def random_call(rng: random.Random, op: Op):
-    """Arguments by the signature; one in three calls has an argument that does not belong there."""
+    """Arguments by the signature; one in three calls has an argument of another type."""
     args, kwargs = [], {}
     by_name = False
     of_kind = hostile if rng.random() < 0.4 else good
@@ -193,7 +193,7 @@ def says_panic(error: BaseException) -> bool:
 
 
 def moved(rng: random.Random, value, device: str):
-    """The tensors of a value on the device, one in eight elsewhere."""
+    """The tensors of a value moved to the device, one in eight to another."""
     if isinstance(value, torch.Tensor):
         grad = value.requires_grad
         place = device if rng.random() < 0.875 else "cpu"
@@ -204,7 +204,7 @@ def moved(rng: random.Random, value, device: str):
 
 
 def fuzz(op: Op, calls: int, note, device: str, salt: str) -> list[str]:
-    """Calls the op and, where its results carry a gradient, goes back through it."""
+    """Calls the op and, if its results require grad, runs backward."""
     rng = random.Random(f"fuzz {op.name}{salt}")
     problems = []
     for _ in range(calls):
@@ -213,7 +213,7 @@ def fuzz(op: Op, calls: int, note, device: str, salt: str) -> list[str]:
         try:
             args, kwargs = moved(rng, args, device), {k: moved(rng, v, device) for k, v in kwargs.items()}
         except RuntimeError:
-            continue  # a dtype that the device does not have
+            continue  # a dtype that the device does not support
         text = f"{op.public}({', '.join(map(describe, args))}, {', '.join(f'{k}={describe(v)}' for k, v in kwargs.items())})"
         note(text)
         try:
@@ -231,7 +231,7 @@ def fuzz(op: Op, calls: int, note, device: str, salt: str) -> list[str]:
 
 
 def limit_memory():
-    """Lets the process take little more memory than it has, where the system can: absurd sizes fail at once."""
+    """Limits the process to little more memory than it has, if the system can: absurd sizes fail at once."""
     try:
         import resource
 
@@ -253,7 +253,7 @@ def main():
         os.ftruncate(place, len(line))
 
     if device == "gpu":
-        torch.zeros(1, device=device)  # the driver's own memory comes before the limit
+        torch.zeros(1, device=device)  # the driver allocates its memory before the limit
     limit_memory()
     for op in ops()[first:last]:
         for problem in fuzz(op, calls, note, device, salt):

@@ -1,7 +1,7 @@
-"""Calls of every kind with objects that do harm while they are asked for a value, some from several threads.
+"""Calls of every kind with hostile objects, which do harm when they are converted, some from several threads.
 
-Run as a program: `python -m support.hostile SEED CALLS THREADS PLACE`. Prints what may not be raised, then `done`. Each
-object, whenever a protocol asks it anything, replaces, resizes, transposes or releases the tensors of a shared pool,
+Run as a program: `python -m support.hostile SEED CALLS THREADS PLACE`. Prints forbidden exceptions, then `done`. Each
+object, whenever a protocol method is called, replaces, resizes, transposes or releases the tensors of a shared pool,
 collects garbage or runs another call; hooks, contexts and packed tensors do the same inside of backward.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from support.target import torch
 
-DEPTH = 3  # how deep harm may nest
+DEPTH = 3  # maximum nesting of harm
 
 
 class Pool:
@@ -41,7 +41,7 @@ class Pool:
         return self.random.choice(self.tensors)
 
     def harm(self, answer=None):
-        """One thing that a protocol's method had better not do."""
+        """Something that a protocol method should not do."""
         level = getattr(self.depth, "level", 0)
         if level >= DEPTH:
             return answer
@@ -99,7 +99,7 @@ HARM = [
 
 
 class Evil:
-    """Answers every protocol, and does harm first."""
+    """Implements every protocol, doing harm first."""
 
     __module__ = "numpy"
 
@@ -281,7 +281,7 @@ def one_call(p):
     p.random.choice(CALLS)(p)
 
 
-# What waits, stops the process, or makes tensors of any size from a number.
+# Functions that wait, end the process, or create tensors of any size from a number.
 SKIPPED = {"empty", "zeros", "ones", "full", "set_num_threads", "seed", "repeat_interleave", "tile", "repeat", "lobpcg"}
 
 

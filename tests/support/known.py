@@ -1,9 +1,9 @@
-"""What the table knows not to hold, with reasons. Strict: an xfail that passes fails the run."""
+"""Known exceptions of the table's properties, with reasons. Strict: an xfail that passes fails the run."""
 
 import re
 
 NO_COMPLEX = "the GPU has no complex numbers"
-# (properties, or "property on device", set off by commas; ops, by blanks; reason)
+# (properties, or "property on device", separated by commas; ops, by blanks; reason)
 KNOWN = [
     ("result dtype", "view_as_complex complex polar", "complex32 does not exist here"),
     ("same as CPU, on device, strided on gpu", "view_as_complex", NO_COMPLEX),
@@ -62,18 +62,18 @@ KNOWN = [
 # (property, op) -> reason
 XFAIL = {(prop, op): reason for props, ops, reason in KNOWN for prop in props.split(", ") for op in ops.split()}
 
-# Extreme numbers at which an op differs from its reference: (ops, devices, dtypes, where, reason). Strict: where an op
+# Extreme numbers at which an op differs from its reference: (ops, devices, dtypes, where, reason). Strict: if an op
 # has no such difference on any of the dtypes, the entry is wrong.
 CPU, BOTH, EVERY = "cpu", "cpu gpu", "f32 f64"
 EXTREMES = [
-    # The reference is the weaker one.
+    # The reference is less accurate.
     ("special.bessel_j0 special.bessel_j1", BOTH, EVERY, "np.abs(x0) > 1000", "SciPy rounds the phase of large arguments"),
     ("special.bessel_y0 special.bessel_y1", BOTH, EVERY, "x0 > 1000", "SciPy rounds the phase of large arguments"),
     ("special.airy_ai", BOTH, EVERY, "(np.abs(x0) > 1e6) & (np.isnan(want) | (x0 < 0))", "SciPy has no Airy function there"),
     ("igamma igammac", CPU, "f64", "(np.abs(got - want) <= 1e-11 * np.abs(want)) | (got < 1e-300) | (x0 < 1e-300) | (x0 > 1e300)", "SciPy keeps 11 digits or more"),
     ("round.decimals", CPU, "f64", "np.isinf(want)", "NumPy's scaled number overflows; there is nothing to round"),
     ("mvlgamma", BOTH, EVERY, "np.isinf(want) | (x0 < 1.01)", "SciPy's sum is infinite early, and rounded near its zero"),
-    # PyTorch's values, which are other ones than the reference's.
+    # PyTorch's values, which differ from the reference's.
     ("angle", BOTH, EVERY, "(x0 == 0) & np.signbit(x0)", "as in PyTorch the angle of -0 is 0"),
     ("sign", BOTH, EVERY, "np.isnan(x0)", "as in PyTorch NaN has no sign"),
     ("heaviside", BOTH, EVERY, "np.isnan(x0)", "as in PyTorch NaN is not above zero"),
@@ -81,7 +81,7 @@ EXTREMES = [
     ("polygamma polygamma.method", CPU, EVERY, "np.isneginf(x0)", "as in PyTorch there is no number at minus infinity"),
     ("igamma igammac", BOTH, EVERY, "np.isnan(x0) | np.isnan(x1)", "as in PyTorch zero and infinity count more than NaN"),
     ("float_power", BOTH, EVERY, "np.isneginf(x0)", "as in PyTorch the power 0.5 is the square root"),
-    # Formulas that are PyTorch's: what overflows, vanishes or cancels on the way does so there too.
+    # PyTorch's formulas, with the same overflow, underflow and cancellation.
     ("add sub", BOTH, "f32", "np.abs(x1) > 1e38", "as in PyTorch alpha times a huge number overflows"),
     ("rsub.tensor", BOTH, "f32", "np.abs(x0) > 1e38", "as in PyTorch alpha times a huge number overflows"),
     ("lerp lerp.scalar", BOTH, EVERY, "np.maximum(np.abs(x0), np.abs(x1)) > 0.4 * np.finfo(x0.dtype).max", "as in PyTorch the difference overflows"),
@@ -101,7 +101,7 @@ EXTREMES = [
     ("polygamma polygamma.method", BOTH, EVERY, "(x0 < -5) & (np.abs(got - want) < 1e-3 * np.abs(want))", "a sum of hundreds of terms of both signs"),
 ]  # fmt: skip
 
-# Samples that a property is not about: (property, op without namespace and underscores, pattern in the sample, reason).
+# Samples to which a property does not apply: (property, op without namespace, underscores, pattern, reason).
 NOT_ABOUT = [
     ("strided", "as_strided", "", "reads the storage, not the elements"),
     ("expanded", "as_strided", "", "reads the storage, not the elements"),
@@ -149,7 +149,7 @@ EQUAL_ROWS = {
     "lstsq": "driver='gels'",
 }
 NOT_ABOUT += [("expanded", op, text, "an expanded matrix is singular") for op, text in EQUAL_ROWS.items()]
-# One triangle is read and the gradient is Hermitian, by PyTorch's convention: `test_linalg.py` checks it by differences.
+# One triangle is read and the gradient is Hermitian, as in PyTorch: `test_linalg.py` checks it by differences.
 ONE_TRIANGLE = dict.fromkeys(("cholesky", "cholesky_ex", "linalg_eigh", "eigh", "eigvalsh", "matrix_sqrth"), "")
 NOT_ABOUT += [
     (check, op, text, "the gradient is that of Hermitian matrices")
@@ -168,7 +168,7 @@ NOT_ABOUT += [
 
 
 def not_about(name: str, leaf: str, text: str) -> str:
-    """Why a property is not about a sample; empty if it is."""
+    """Why a property does not apply to a sample; empty if it does."""
     for prop, op, pattern, reason in NOT_ABOUT:
         if name.startswith(prop) and leaf.strip("_") == op and re.search(pattern, text):
             return reason

@@ -1,6 +1,6 @@
-"""Arguments laid out in other ways than row by row, and the strides that results have then.
+"""Arguments with memory layouts other than row-major, and the strides of the results.
 
-PyTorch's results keep the order of their arguments' dimensions in memory. `golden/record_ops.py` records the strides of
+PyTorch's results preserve the memory layout of their arguments. `golden/record_ops.py` records the strides of
 its results for the layouts below, and the table compares.
 """
 
@@ -31,9 +31,9 @@ MAKERS = {"plain": target.make, "transposed": transposed, "stepped": stepped}
 
 
 def strides(make, call, device: str = "cpu") -> dict:
-    """The strides of every result of a call, by the layout of its arguments; None where the call is refused.
+    """The strides of every result of a call, by the layout of its arguments; None if the call is rejected.
 
-    Sizes of one have none that counts, nor have tensors without elements.
+    Strides of dimensions of size one, and of empty tensors, are ignored.
     """
     found = {}
     for name, maker in MAKERS.items():
@@ -49,7 +49,7 @@ def strides(make, call, device: str = "cpu") -> dict:
 
 
 def same_strides(op: Op, device: str):
-    """The property: results lie in memory as PyTorch's do. What a device or a layout does not allow is not about it."""
+    """The property: results have PyTorch's strides. Calls that a device or a layout does not support are skipped."""
 
     def check(call):
         want = recorded(op, call.text, "strides")

@@ -1,4 +1,4 @@
-"""The nodes behind the results of every op: their names, and the names under which they keep something."""
+"""The nodes of the results of every op: their names, and the names of their saved attributes."""
 
 from support import target
 from support.checking import each
@@ -6,7 +6,7 @@ from support.optable import Op, recorded
 
 
 def nodes(outputs) -> list:
-    """[name, [what `_saved_*` names]] of the node of every output; None for a leaf."""
+    """[name, [saved attributes]] of the node of every output; None for a leaf."""
     return [[t.grad_fn.name(), kept(t.grad_fn)] if t.grad_fn else None for t in outputs]
 
 
@@ -15,7 +15,7 @@ def kept(node) -> list:
 
 
 def compared(pick):
-    """A property: what `pick` takes from each node is PyTorch's."""
+    """A property: what `pick` extracts from each node equals PyTorch's."""
 
     def check_op(op: Op, device: str):
         def check(call):

@@ -1,4 +1,4 @@
-"""Gradients against numerical differences, of the first order and of the second.
+"""First and second order gradients against numerical differences.
 
 The full Jacobian-vector product, element by element, by central differences in float64. A complex input's gradient
 is dL/dre + i dL/dim for the real loss L = Re(sum(conj(v) * out)), PyTorch's convention.
@@ -38,9 +38,9 @@ def numerical(function, arrays, dtypes, directions) -> list[np.ndarray]:
 
 
 def check(function, inputs) -> str | None:
-    """Compares function's gradients with numerical ones; function takes and gives lists of tensors.
+    """Compares function's gradients with numerical ones; function takes and returns lists of tensors.
 
-    None where there is no output to differentiate. One that says it needs no gradient must indeed be constant."""
+    None if there is no output to differentiate. An output that does not require grad must be constant."""
     arrays = [target.to_numpy(x) for x in inputs]
     dtypes = [x.dtype for x in inputs]
     fresh = [torch.tensor(a, dtype=d).reshape(a.shape).requires_grad_() for a, d in zip(arrays, dtypes)]
@@ -64,12 +64,12 @@ def check(function, inputs) -> str | None:
 
 
 def gradcheck(op, call) -> str | None:
-    """Whether the op's gradients agree with differences at a call in double precision."""
+    """Compares the op's gradients with differences for a call in double precision."""
     return check(as_function(op, call), leaves_of(call))
 
 
 def gradgradcheck(op, call) -> str | None:
-    """The same of the map (inputs, directions) -> gradients."""
+    """The same for the map (inputs, directions) -> gradients."""
     forward = as_function(op, call)
     inputs = leaves_of(call)
     outputs = [o for o in forward(inputs) if o.requires_grad]
@@ -90,7 +90,7 @@ def leaves_of(call) -> list:
 
 
 def as_function(op, call):
-    """The op as a function of its differentiable inputs; gives the outputs that carry a gradient."""
+    """The op as a function of its differentiable inputs; returns the outputs that require grad."""
 
     def function(leaves):
         rest = iter(leaves)

@@ -1,4 +1,4 @@
-"""The op table as the tests read it: what the extension exports, one `Op` a row."""
+"""The op table for the tests: the extension's export, one `Op` per row."""
 
 import functools
 import json
@@ -34,12 +34,12 @@ class Op:
     fused: bool = False
     hidden: bool = False
     only_inplace: bool = False
-    # A NumPy expression over x0, x1, ... and the named arguments; "shape" where the values are not defined.
+    # A NumPy expression over x0, x1, ... and the named arguments; "shape" if the values are undefined.
     reference: str | None = None
 
     @property
     def undefined(self) -> bool:
-        """Whether only shape and dtype are said: random values, or memory as it comes."""
+        """Whether only shape and dtype are defined: random values, or uninitialised memory."""
         return self.reference == "shape" or "Generator" in self.signature or self.leaf.startswith("empty")
 
     @property
@@ -47,17 +47,17 @@ class Op:
         return self.public.rsplit(".", 1)[-1]
 
     def call(self, *args, **kwargs):
-        """The op as Python has it: the function, or the method where there is no function."""
+        """The op's Python callable: the function, or the method if there is no function."""
         if self.function or self.hidden or not args:
             return invoke(self.public, args, kwargs)
         return invoke(f"Tensor.{self.leaf}", args, kwargs)
 
     def written_out(self) -> list[str]:
-        """Every sample in every dtype that it stands for: what is recorded."""
+        """Every sample in every dtype of its `f?` patterns, as recorded."""
         return [text for sample in self.samples for text in expand(sample, self.dtypes)]
 
     def sample_texts(self) -> list[str]:
-        """The samples, those for several dtypes written out; PyTorch decides which of the dtypes there are."""
+        """The samples, expanded to several dtypes; PyTorch decides which of them exist."""
         texts = []
         for sample in self.samples:
             expanded = expand(sample, self.dtypes)
@@ -69,18 +69,18 @@ class Op:
         return [parse(text) for text in self.sample_texts()]
 
     def run(self, args, kwargs):
-        """The call, from a fixed random state, so that random ops repeat themselves."""
+        """The call, from a fixed random state, so that random ops are reproducible."""
         target.torch.manual_seed(0)
         return self.call(*args, **kwargs)
 
     def placed(self, args, kwargs, device: str) -> dict:
-        """The named arguments, with a device where the op makes a tensor of none."""
+        """The keyword arguments, with a device if the op creates a tensor without tensor arguments."""
         makes = "Device" in self.signature and not any(target.tensors(a) for a in args)
         return {**kwargs, "device": device} if makes and device != "cpu" else kwargs
 
 
 def invoke(public: str, args, kwargs):
-    """Calls an op by its public name; one that writes to its first argument gets a copy of it."""
+    """Calls an op by its public name; an op that writes to its first argument gets a copy of it."""
     if public.endswith("_") and args and isinstance(args[0], target.torch.Tensor):
         args = [args[0].clone(), *args[1:]]
     return target.resolve(public)(*args, **kwargs)
@@ -106,7 +106,7 @@ def golden() -> dict:
 
 
 def recorded(op: Op, text: str, what: str = "") -> dict | None:
-    """What PyTorch did in this call, or None."""
+    """PyTorch's recorded result of this call, or None."""
     return golden().get(key(op.public, text, what))
 
 
@@ -118,7 +118,7 @@ def names_of_pytorch() -> frozenset:
 
 
 def only_here(op: Op) -> bool:
-    """Whether PyTorch has no such op, so that no answer of its own can be recorded: the reference alone is the oracle."""
+    """Whether PyTorch has no such op, so that nothing can be recorded: the reference is the only oracle."""
     return bool(op.reference) and op.public.removeprefix("Tensor.") not in names_of_pytorch()
 
 

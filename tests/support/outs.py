@@ -1,6 +1,6 @@
-"""Which tensors an op takes as `out=`: those of other dtypes, and those that overlap an operand in part.
+"""Which tensors an op accepts as `out=`: tensors of other dtypes, and tensors that partially overlap an operand.
 
-The same calls are made of PyTorch, whose answers are recorded, and of the module under test.
+The same calls are made with PyTorch, whose results are recorded, and with the module under test.
 """
 
 import math
@@ -17,14 +17,14 @@ DTYPES = {
 
 
 def replaced(value, old, new):
-    """A value, or the values of a list, with one tensor in the place of another."""
+    """A value, or the values of a list, with one tensor replaced by another."""
     if isinstance(value, (list, tuple)):
         return [replaced(v, old, new) for v in value]
     return new if value is old else value
 
 
 def overlapping(args, result):
-    """The arguments with one that reaches into the memory of an output, and that output; None where none can."""
+    """The arguments with one that overlaps the memory of an output, and that output; None if none can."""
     for x in target.tensors(args):
         if x.dtype != result.dtype or x.numel() < 2 or result.numel() < 2:
             continue
@@ -36,7 +36,7 @@ def overlapping(args, result):
 
 
 def taken(invoke, call: Call, result) -> dict[str, bool]:
-    """For each kind of `out`, whether the call takes it."""
+    """For each kind of `out`, whether the call accepts it."""
     results = target.tensors(result)
     several = not isinstance(result, torch.Tensor)
 

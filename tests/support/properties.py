@@ -1,7 +1,7 @@
-"""The properties of the op table. Each takes (op, device) and gives (problems, number of samples looked at).
+"""The properties of the op table. Each takes (op, device) and returns (problems, number of samples checked).
 
-A problem is a line of text that starts with the sample. Where the GPU may refuse a call (a dtype that it cannot do),
-the sample is not counted; the CPU may refuse nothing, nor may the GPU in its core dtypes.
+A problem is a line of text that starts with the sample. If the GPU may reject a call (an unsupported dtype),
+the sample is not counted; the CPU may reject nothing, nor may the GPU in its core dtypes.
 """
 
 import doctest
@@ -22,7 +22,7 @@ from support.target import torch
 
 
 def unstated(op: Op) -> str | None:
-    """What a missing oracle means: nothing for a hidden step of another op, which is checked by that op's answers."""
+    """The problem of a missing oracle: none for a helper op, which is checked through its public op."""
     return None if op.hidden else UNSTATED
 
 
@@ -69,7 +69,7 @@ def edges(op: Op, device: str):
         try:
             result, _ = run(op, call, device)
             if device == "gpu":
-                torch.gpu.synchronize()  # what is found on the device is raised when the host waits, at the latest
+                torch.gpu.synchronize()  # errors from the device are raised when the host waits, at the latest
         except (RuntimeError, ValueError, IndexError, TypeError) as error:
             if may_refuse(op, call, error):
                 raise
@@ -148,7 +148,7 @@ def extreme(op: Op, device: str):
 
 
 def derivable(call: Call):
-    """The call in double precision, or None where there is nothing to differentiate or the values are not smooth."""
+    """The call in double precision, or None if there is nothing to differentiate or it is not smooth there."""
     wide = doubled(call)
     leaves = [s for s in wide.tensors() if s.differentiable]
     rough = any(s.fill in ("special", "ties", "zeros") or "nan" in s.fill or "inf" in s.fill for s in leaves)
@@ -190,7 +190,7 @@ def same_as_cpu(op: Op, device: str):
 
 
 def on_device(op: Op, device: str):
-    """A call and its gradient stay on the GPU: they may read a number (a size, a condition), but no tensor."""
+    """A call and its gradient stay on the GPU: they may read back a number (a size, a condition), but no tensor."""
 
     def check(call):
         args, kwargs, leaves = target.build(call, device, op.differentiable)
@@ -204,12 +204,12 @@ def on_device(op: Op, device: str):
 
 
 def refuses(op: Op, call: Call):
-    """What has no shader says so, and names the op and the device."""
+    """An op without a shader raises an error that names the op and the device."""
     args, kwargs, _ = target.build(call, "gpu")
     try:
         op.run(args, op.placed(args, kwargs, "gpu"))
     except (RuntimeError, NotImplementedError) as error:
-        # A step of `linalg.qr` goes by the name of that.
+        # A helper of `linalg.qr` is named after it.
         names = op.leaf.strip("_").removeprefix("linalg_") in str(error) and "gpu" in str(error)
         return "" if names else f"the message does not name the op and the device: {error}"
     return "the op says that it does not run on the gpu, but it did"
@@ -223,7 +223,7 @@ def strided(op: Op, device: str):
                 result, gradients = run(op, call, device, op.differentiable, maker)
             except RuntimeError:
                 if op.kind == "view":
-                    continue  # a view of these strides may not exist
+                    continue  # a view with these strides may not exist
                 raise
             difference = same(result, expected) or same(gradients, slopes, 2)
             if difference and not op.undefined:
@@ -338,7 +338,7 @@ def out(op: Op, device: str):
 
 
 def wrong_out(op: Op, call: Call, call_out, expected) -> str:
-    """`out` of other dtypes, or of memory that an operand shares, is taken or refused as PyTorch does."""
+    """`out` of other dtypes, or overlapping an operand, is accepted or rejected as by PyTorch."""
     if expected.numel() > 1:
         try:
             call_out([torch.zeros(1, dtype=expected.dtype, device=expected.device).expand(expected.shape)])
@@ -371,7 +371,7 @@ def aliased_out(op: Op, call: Call, device: str) -> str:
 
 
 def fused(op: Op, device: str):
-    """The fused kernel against the composite that it stands for."""
+    """The fused kernel against the composite that it replaces."""
 
     def check(call):
         results = []
@@ -391,7 +391,7 @@ def fused(op: Op, device: str):
 
 
 def any_byte(op: Op, device: str):
-    """Bools are true whatever their byte is, if it is not zero."""
+    """Any non-zero byte is a true bool."""
 
     def dirty(spec, device):
         if spec.dtype != "b8":
@@ -432,10 +432,10 @@ def errors(op: Op, device: str):
             problems.append(f"{text}: no error; {name} with {part!r} is declared")
         except Exception as error:
             if device == "gpu" and not op.gpu and "no shader" in str(error):
-                continue  # refused before its values are looked at
+                continue  # rejected before its values are read
             right_class = name in {c.__name__ for c in type(error).__mro__}
             no_overload = name == "TypeError" and "invalid combination of arguments" in str(error)
-            # What the device finds is said by the kernel that found it: the class is PyTorch's, the words are its own.
+            # Errors from the device come from the kernel: the class is PyTorch's, the message is not.
             if not right_class or not (part in str(error) or no_overload or deferred):
                 problems.append(f"{text}: {name} with {part!r} is declared, got {type(error).__name__}: {error}")
             if names_twice(str(error), op.public.split(".")[-1].strip("_")):

@@ -1,9 +1,9 @@
-"""Ops whose index or mask another thread writes meanwhile, through NumPy: run in a process of its own by tests/test_races.py.
+"""Ops whose index or mask another thread writes meanwhile, through NumPy: run by tests/test_races.py in a process.
 
-    python -m support.racing SECONDS PLACE [NAME ..]     # each op for SECONDS; what runs is noted in the file PLACE
+    python -m support.racing SECONDS PLACE [NAME ..]     # each op for SECONDS; the running op is noted in PLACE
 
-A call may give any result or raise an error; it may not touch memory out of bounds, which the process would hardly
-survive: the wrong indices lie terabytes away. InternalError is a panic.
+A call may return any result or raise an error; it must not access memory out of bounds, which would very likely crash
+the process: the wrong indices are terabytes away. InternalError is a panic.
 """
 
 import sys
@@ -19,8 +19,8 @@ ALLOWED = (IndexError, RuntimeError, ValueError)
 
 
 def ops(index, mask, classes):
-    """The calls by name; `index` is int64 below ROWS while it is right, `mask` is bool, both of N elements. `classes` are
-    as many as 5000 where they are many.
+    """The calls by name; `index` is int64 below ROWS while valid, `mask` is bool, both of N elements. `classes` are
+    up to 5000 while they are many.
     """
     F = torch.nn.functional
     x, flat = torch.rand(ROWS, 8), torch.rand(ROWS)
@@ -80,7 +80,7 @@ def ops(index, mask, classes):
 
 
 def write(index, mask, classes, stop):
-    """Makes the index wrong and right again, the mask all, none and half true, the classes many and few."""
+    """Makes the index invalid and valid again, the mask all, none and half true, the classes many and few."""
     wrong = np.where(np.arange(N) % 3, 1 << 40, -(1 << 41))
     right = np.arange(N) % ROWS
     half = np.arange(N) % 2 == 0
@@ -103,7 +103,7 @@ def race(name, call, seconds, note) -> list[str]:
         except ALLOWED as error:
             if "internal" in type(error).__name__.lower() or "panicked" in str(error):
                 return [f"{name}: {type(error).__name__}: {error}"]
-        except BaseException as error:  # a panic is no Exception
+        except BaseException as error:  # a panic is not an Exception
             return [f"{name}: {type(error).__name__}: {error}"]
     return []
 

@@ -32,19 +32,19 @@ def plain(value):
 
 
 def words(value):
-    """A text as PyTorch says it, without tracebacks and source positions, which are those of the machine."""
+    """A text without tracebacks and source positions, which depend on the machine."""
     return re.split(r" \(Triggered internally|  File ", str(value).replace("rustgrad.", "torch."))[0].strip()
 
 
 def outcome(case, torch):
-    """What a case gives: its value and warnings, or the class and message of its exception."""
+    """The outcome of a case: its value and warnings, or the class and message of its exception."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             found = {"value": plain(case(torch))}
         except Exception as error:
             found = {"error": type(error).__name__, "message": words(error)}
-    # PyTorch warns of this once in a process, so it depends on what ran before.
+    # PyTorch warns of this once per process, so it depends on what ran before.
     caught = [w for w in caught if "create a reference cycle" not in str(w.message)]
     if caught:
         found["warnings"] = [[w.category.__name__, words(w.message)] for w in caught]

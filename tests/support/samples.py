@@ -2,13 +2,13 @@
 
     f32[2,3]                        a tensor; dtypes b8 u8 i8 i16 i32 i64 u16 u32 u64 f16 bf16 f32 f64 c64 c128
     f32[2,3](pos), f32[3]           fills, see FILLS; a range (0..3) or (-1.5..2); values (= 1, nan, -0.0)
-    f32[3](nograd)                  a float tensor that no gradient is asked for; words combine: (pos, nograd)
+    f32[3](nograd)                  a float tensor that does not require grad; flags combine: (pos, nograd)
     f?[2,2], f?[2]                  one sample for every float dtype of the op; i? integers, c? complex, n? all of them
     [f32[2], f32[3]], dim=0         a list of tensors, keyword arguments
     1, 2.5, 1+2j, True, None, 'mean', inf, nan, float64, (1, 2), 1:3, ...
 
-The same string gives the same values wherever it is read: in the tests, and when PyTorch's answers are recorded.
-Needs NumPy alone, and holds values as arrays (bfloat16 as float32), so that any module can make tensors of them.
+The same string always gives the same values: in the tests, and when PyTorch's results are recorded.
+Needs only NumPy, and holds values as arrays (bfloat16 as float32), from which any module can create tensors.
 """
 
 import ast
@@ -36,12 +36,12 @@ SPECIAL = [NAN, INF, -INF, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 100.0]
 
 
 class SampleError(ValueError):
-    """A sample that is not in the language: a fault of the declaration, not of the op."""
+    """A malformed sample: an error of the declaration, not of the op."""
 
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """A tensor argument before it has a module, a device or a layout."""
+    """A tensor argument, independent of module, device and layout."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -78,7 +78,7 @@ class Call:
         return found
 
     def map(self, change) -> "Call":
-        """The call with every tensor (in order, lists entered) replaced by change(tensor)."""
+        """The call with every tensor (in order, also in lists) replaced by change(tensor)."""
         args = [map_value(a, change) for a in self.args]
         kwargs = {k: map_value(v, change) for k, v in self.kwargs.items()}
         return Call(self.text, args, kwargs)
@@ -96,7 +96,7 @@ def map_value(value, change):
 
 
 def spread(rng, n, low, high):
-    """n distinct values between low and high in random order; two tensors of one call share none either."""
+    """n distinct values between low and high in random order, also distinct from those of the call's other tensors."""
     return low + (rng.permutation(n) + rng.uniform(0.2, 0.8)) / max(n, 1) * (high - low)
 
 
@@ -157,7 +157,7 @@ def ranged(rng, n, low, high, dtype):
 
 
 def cast(values: np.ndarray, dtype: str) -> np.ndarray:
-    if dtype == "bf16":  # NumPy has none: round to nearest even by hand, keep float32
+    if dtype == "bf16":  # NumPy has no bfloat16: round to nearest even by hand, keep float32
         bits = values.astype(np.float32).view(np.uint32)
         rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)
         return np.where(np.isnan(values), np.float32(NAN), rounded.astype(np.uint32).view(np.float32))
@@ -198,7 +198,7 @@ def split(text: str) -> list[str]:
 
 
 def parse(text: str, seed: str = "") -> Call:
-    """The call that a sample states. Tensors get seeds from the text and their place in it."""
+    """The call described by a sample. Tensors get seeds from the text and their position in it."""
     count = [0]
     args, kwargs = [], {}
     for part in split(text):
@@ -247,11 +247,11 @@ def tensor_spec(dtype, shape, words, seed):
     return TensorSpec(dtype, shape, fills[0] if fills else "", "nograd" in parts, seed)
 
 
-# --- samples made of samples -------------------------------------------------------------------------
+# --- derived samples -------------------------------------------------------------------------
 
 
 def expand(text: str, dtypes: list[str] | None = None) -> list[str]:
-    """One string for each dtype that `f?` (and its like) stands for, among the op's own dtypes if given."""
+    """One string for each dtype that `f?` (or `i?` ...) stands for, among the op's dtypes if given."""
     found = re.search(r"([ficn])\?\[", text)
     if not found:
         return [text]
@@ -276,7 +276,7 @@ def doubled(call: Call) -> Call:
 
 
 def edge_variants(text: str) -> dict[str, str]:
-    """The sample at the edges: no rows, no columns, no dimensions, special values. Values given by hand stay."""
+    """Edge cases of the sample: no rows, no columns, no dimensions, special values. Explicit values stay."""
     call = parse(text)
     specs = call.tensors()
     if not specs or any(s.fill.startswith("=") for s in specs) or not specs[0].shape:

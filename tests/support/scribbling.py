@@ -1,10 +1,10 @@
-"""The samples of the op table on memory that another process writes all the time: run by tests/test_races.py.
+"""The samples of the op table on memory that another process writes continuously: run by tests/test_races.py.
 
     python -m support.scribbling FIRST LAST CALLS PLACE      # ops FIRST..LAST of the table, CALLS of each sample
 
-All tensors of a call lie in one mapped file. A second process, which no interpreter lock holds up, writes what the
-sample says over it and then what is out of every range, again and again. Results are anything, errors are welcome; the
-process must live, and no error may be a panic.
+All tensors of a call are in one mapped file. A second process, which no interpreter lock blocks, alternately writes the
+sample's values and values out of every range. Any result or error is allowed; the
+process must survive, and no error may be a panic.
 """
 
 import mmap
@@ -22,12 +22,12 @@ from support.samples import parse
 from support.target import torch
 
 ROOM = 1 << 15
-# What is written between: far beyond any size here, and no number where there is such a thing.
+# The invalid values: far beyond any size here, or NaN.
 WRONG = {"i": 1 << 40, "u": 1 << 40, "f": np.nan, "c": np.nan, "b": True}
 
 
 def write(path: str):
-    """The second process: three parts of one size, of which the first becomes the second and the third in turn."""
+    """The second process: of three parts of one size, copies the second and the third to the first in turn."""
     with open(path, "r+b") as file:
         live, right, wrong = np.frombuffer(mmap.mmap(file.fileno(), 3 * ROOM), np.uint8).reshape(3, ROOM)
     parent = os.getppid()
@@ -47,7 +47,7 @@ class Memory:
         self.end = 0
 
     def moved(self, value):
-        """The tensors of a value, in this memory as far as NumPy has their dtype."""
+        """The tensors of a value, in this memory if NumPy has their dtype."""
         if isinstance(value, (list, tuple)):
             return type(value)(self.moved(v) for v in value)
         if not isinstance(value, torch.Tensor) or value.dtype == torch.bfloat16 or not value.numel():
@@ -73,7 +73,7 @@ def scribble(op, text: str, calls: int, memory: Memory) -> list[str]:
             for result in target.carriers(op.call(*args, **kwargs)):
                 if not result.is_leaf:
                     result.backward(torch.ones_like(result), retain_graph=True)
-        except BaseException as error:  # a panic is no Exception
+        except BaseException as error:  # a panic is not an Exception
             if says_panic(error) or not isinstance(error, Exception):
                 return [f"{op.public}({text}): {type(error).__name__}: {str(error)[:300]}"]
     return []

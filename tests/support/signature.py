@@ -21,7 +21,7 @@ class Param:
     choices: tuple[str, ...] = ()
 
     def default_value(self):
-        """The default as Python has it; a bare word (a reduction's name, say) as a string."""
+        """The default as a Python value; a bare word (such as a reduction's name) as a string."""
         try:
             return ast.literal_eval(self.default)
         except (ValueError, SyntaxError):

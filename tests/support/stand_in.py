@@ -1,6 +1,6 @@
-"""A small op table in which PyTorch plays rustgrad (`pytest --module torch`): it tests the tests.
+"""A small op table for running the tests with PyTorch as the module (`pytest --module torch`): it tests the tests.
 
-One row of each kind that the real table has; nothing here describes rustgrad.
+One row of each kind in the real table; nothing here describes rustgrad.
 """
 
 

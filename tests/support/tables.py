@@ -1,8 +1,8 @@
-"""Whole tables of behaviour: every dtype pair, every kind of index, every view of every layout, every nested datum.
+"""Tables of behaviour: every dtype pair, every kind of index, every view of every layout, every kind of nested data.
 
-A table is a function that yields rows (name, cells); a cell is a thunk, and its answer one short string: a dtype, a
-layout, values, or the class and the wording of an error. `tests/golden/record_tables.py` records PyTorch's answers, and
-`tests/test_tables.py` compares. The tables that are about shapes are in `tables_of_shapes`.
+A table is a function that yields rows (name, cells); a cell is a thunk, and its result one short string: a dtype, a
+layout, values, or the class and message of an error. `tests/golden/record_tables.py` records PyTorch's results, and
+`tests/test_tables.py` compares. Tables about shapes are in `tables_of_shapes`.
 """
 
 import array
@@ -31,7 +31,7 @@ def short(kind):
 
 
 def said(error):
-    """Class and wording of an error: one line of it without the op's name, and of an argument parser's only that it refuses."""
+    """Class and message of an error: one line without the op's name; for an argument parser's error only the fact."""
     text = str(error).strip().split("\n")[0].replace("rustgrad", "torch").replace(" on CPU", "")
     if isinstance(error, TypeError) and re.search(
         r"invalid combination of arguments|argument '|got an unexpected|missing \d+", text
@@ -42,7 +42,7 @@ def said(error):
 
 
 def answer(cell, wording=True):
-    """What a cell gives; of an error its class, and its wording where that is asked for."""
+    """The result of a cell; for an error its class, and its message if requested."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -171,7 +171,7 @@ def all_given(result):
 
 
 def one_tensor():
-    """The dtype of the result for each dtype of the one argument."""
+    """The dtype of the result for each dtype of the argument."""
 
     def cell(call, a):
         return all_given(call(ones(a, 2)))
@@ -217,7 +217,7 @@ def made(call):
 
 
 def construction():
-    """`tensor`, `as_tensor`, ... of every kind of nested data, in its own dtype and in every other."""
+    """`tensor`, `as_tensor`, ... of every kind of nested data, in its natural dtype and in every other."""
     names = {"T": torch.tensor, "np": np, "array": array, "Size": torch.Size, "torch": torch}
     makers = [
         torch.as_tensor,
@@ -252,7 +252,7 @@ def buffered(call):
 
 
 def shares(make, source):
-    """Whether writing to the source shows in the tensor."""
+    """Whether a write to the source is visible in the tensor."""
     source = source()
     tensor = make(source)
     before = tensor.reshape(-1)[0].item()
@@ -261,7 +261,7 @@ def shares(make, source):
 
 
 def sharing():
-    """What shares memory with its source, what copies it, and what is refused."""
+    """Which functions share memory with their source, which copy, and which raise."""
     makers = {
         "as_tensor": torch.as_tensor,
         "asarray": torch.asarray,

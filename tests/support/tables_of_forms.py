@@ -1,6 +1,6 @@
-"""The table of printed forms: what `repr`, `str` and `format` give for objects beside plain tensors, and under options.
+"""The table of printed forms: `repr`, `str` and `format` of objects other than plain tensors, and under options.
 
-Tensors alone are in `golden/printing.json`; this is what people see around them: parameters, sizes, modules, optimisers,
+Plain tensors are in `golden/printing.json`; this table has everything else: parameters, sizes, modules, optimisers,
 limits, errors of formatting. A row is an expression, its one cell the text.
 """
 

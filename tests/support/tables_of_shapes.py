@@ -1,4 +1,4 @@
-"""The tables of `tables` that are about shapes: every kind of index, read and written, and every view of every layout."""
+"""Tables about shapes: every kind of index, read and written, and every view of every layout."""
 
 from functools import partial
 
@@ -126,13 +126,13 @@ def layout(got, x):
     shares = got.numel() and x.numel() and got.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
     place = f"{list(got.shape)} {short(got.dtype)}"
     if got.numel() and not shares:
-        return place.replace(", ", ",")  # how fresh memory is laid out is up to the library
+        return place.replace(", ", ",")  # the strides of new memory are up to the library
     marks = [" shares" * bool(shares), " contiguous" * got.is_contiguous(), " itself" * (got is x)]
     return f"{place} {list(got.stride())} @{got.storage_offset()}".replace(", ", ",") + "".join(marks)
 
 
 def views():
-    """Shape, strides and offset, and whether memory is shared; of fresh memory the shape alone."""
+    """Shape, strides and offset, and whether memory is shared; for new memory only the shape."""
 
     def cell(text, view):
         x = eval(f"t.{text}", {"t": torch})
@@ -143,7 +143,7 @@ def views():
             yield f"{name}: {view}", [partial(cell, text, view)]
 
 
-# The table, and whether the wording of its errors counts beside their class.
+# The table, and whether messages of errors are compared too.
 TABLES = {
     "promotion": (tables.promotion, True),
     "one_tensor": (tables.one_tensor, True),

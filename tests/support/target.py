@@ -1,7 +1,7 @@
-"""The module under test and the way in and out of it.
+"""The module under test, and conversions to and from it.
 
-`torch` here is rustgrad, or what `pytest --module` names: with `--module torch` PyTorch stands in for it, which
-tests the tests. Everything goes through NumPy arrays.
+`torch` here is rustgrad, or the module named by `pytest --module`: `--module torch` runs the tests with PyTorch, which
+tests the tests. Values are exchanged as NumPy arrays.
 """
 
 import importlib
@@ -12,12 +12,12 @@ import numpy as np
 from support.samples import DTYPES, Call, DTypeName, TensorSpec
 
 NAME = os.environ.get("RUSTGRAD_TEST_MODULE", "rustgrad")
-# The best adapter, be it a software one: that counts as a GPU only for who asks.
+# The best adapter, even a software one, which counts as a GPU only on request.
 os.environ.setdefault("RUSTGRAD_GPU", "0")
 torch = importlib.import_module(NAME)
 STAND_IN = NAME != "rustgrad"
 
-# What relative and absolute error a result of each dtype may have against an oracle.
+# Allowed relative and absolute error of a result against an oracle, by dtype.
 TOLERANCE = {
     "float16": (4e-3, 4e-3), "bfloat16": (2e-2, 2e-2), "float32": (2e-5, 2e-5), "complex64": (3e-5, 3e-5),
     "float64": (1e-9, 1e-9), "complex128": (1e-9, 1e-9),
@@ -49,7 +49,7 @@ def make(spec: TensorSpec, device: str = "cpu", array: np.ndarray | None = None)
 
 
 def build(call: Call, device: str = "cpu", grad: bool = False, maker=make):
-    """(args, kwargs, the tensors that want a gradient) of a call, on a device."""
+    """(args, kwargs, the tensors that require grad) of a call, on a device."""
     leaves = []
 
     def one(spec):
@@ -74,7 +74,7 @@ def resolve(path: str):
 
 
 def tensors(result) -> list:
-    """The tensors of a result, tuples and lists entered."""
+    """The tensors of a result, including those in tuples and lists."""
     if isinstance(result, torch.Tensor):
         return [result]
     if isinstance(result, (tuple, list)):
@@ -93,7 +93,7 @@ def to_numpy(tensor) -> np.ndarray:
 
 
 def loose(value):
-    """A result as NumPy: arrays for tensors, the rest as it is."""
+    """A result with its tensors as NumPy arrays."""
     if isinstance(value, torch.Tensor):
         return to_numpy(value)
     if isinstance(value, (tuple, list)):
@@ -102,7 +102,7 @@ def loose(value):
 
 
 def cotangents(outputs, seed: int = 0):
-    """Fixed directions to differentiate along, one for each output that carries a gradient."""
+    """Fixed directions to differentiate along, one for each output that requires grad."""
     found = []
     for i, out in enumerate(outputs):
         array = cotangent_array(tuple(out.shape), dtype_name(out.dtype), seed + i)
@@ -117,12 +117,12 @@ def cotangent_array(shape: tuple, dtype: str, seed: int) -> np.ndarray:
 
 
 def carriers(result) -> list:
-    """The outputs that a gradient flows from."""
+    """The differentiable outputs."""
     return [t for t in tensors(result) if t.requires_grad]
 
 
 def gradients(outputs, leaves, directions=None, create_graph: bool = False) -> list:
-    """d(outputs)/d(leaves) along the directions; zeros where a leaf has no part in them."""
+    """d(outputs)/d(leaves) along the directions; zeros for leaves they do not depend on."""
     if not outputs or not leaves:
         return [torch.zeros_like(x) for x in leaves]
     directions = cotangents(outputs) if directions is None else directions
@@ -131,7 +131,7 @@ def gradients(outputs, leaves, directions=None, create_graph: bool = False) -> l
 
 
 def differ(got, want, scale: float = 1.0, signs: bool = False, dtype: str | None = None) -> str:
-    """What is different between two results, in words; empty if nothing that counts."""
+    """A description of the difference between two results; empty if they agree."""
     if isinstance(want, (list, tuple)):
         if not isinstance(got, (list, tuple)) or len(got) != len(want):
             return f"a sequence of {len(want)} is wanted, got {got!r}"

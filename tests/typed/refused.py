@@ -1,5 +1,5 @@
 # pyright: reportUnnecessaryTypeIgnoreComment=true
-"""Mistakes that type checkers must find: an ignore that nothing needs is an error too."""
+"""Mistakes that type checkers must find: an unused ignore is an error too."""
 
 import rustgrad as torch
 import rustgrad.nn as nn

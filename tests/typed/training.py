@@ -105,7 +105,7 @@ def train(folder: Path, epochs: int = 2) -> float:
 
 
 def tensors() -> Tensor:
-    """Calls in the forms that PyTorch has for them."""
+    """Calls in PyTorch's various forms."""
     a, b = torch.randn(10, 3), torch.zeros((10, 3), dtype=torch.float64, requires_grad=True)
     sizes: torch.Size = a.shape
     rows: int = a.size(0)

@@ -50,7 +50,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
-        # `gradcheck` is both a function here and a submodule: the function is what the name means.
+        # `gradcheck` is both a function here and a submodule: the name means the function.
         globals()[name] = value
         return value
     if name in _SUBMODULES:

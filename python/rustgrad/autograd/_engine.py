@@ -1,6 +1,6 @@
-"""`backward` and `grad`: arguments checked and completed, then handed to the engine.
+"""`backward` and `grad`: check and complete arguments, then call the engine.
 
-`Tensor.backward()` calls the engine directly; this is the road for several outputs and for gradients
+`Tensor.backward()` calls the engine directly; these functions handle several outputs, and gradients
 that are returned instead of accumulated.
 """
 
@@ -34,7 +34,7 @@ def as_tuple(values: Any) -> tuple[Any, ...]:
 
 
 def _described(out):
-    """What has the shape and dtype of an output: the tensor itself, or what the node of an edge keeps of it."""
+    """An object with the shape and dtype of an output: the tensor itself, or the metadata in the node of an edge."""
     return out.node._input_metadata[out.output_nr] if _is_edge(out) else out
 
 
@@ -110,12 +110,12 @@ def backward(
     grad_variables: Tensor | Sequence[Tensor | None] | None = None,
     inputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge] | dict[Any, Tensor] | None = None,
 ) -> None:
-    """Sums gradients of `tensors` into the `.grad` of the leaves.
+    """Adds gradients of `tensors` to the `.grad` of the leaves.
 
     Args:
-        tensors (Tensor or sequence): what is differentiated.
+        tensors (Tensor or sequence): the tensors to differentiate.
         grad_tensors (Tensor or sequence, optional): the gradient of each, of its shape; 1 for scalars by default.
-        retain_graph (bool, optional): keep the graph's buffers for another pass; by default as `create_graph`.
+        retain_graph (bool, optional): keep the saved tensors for another pass; by default as `create_graph`.
         create_graph (bool): record the computation of the gradients.
         inputs (Tensor, sequence or dict, optional): accumulate only into these.
 
@@ -161,7 +161,7 @@ def grad(
         outputs, inputs (Tensor or sequence; inputs also a dict).
         grad_outputs (Tensor or sequence, optional): the gradient of each output; 1 for scalars by default.
         retain_graph, create_graph (bool): as in `backward`.
-        allow_unused (bool, optional): give None for an input that the outputs do not depend on.
+        allow_unused (bool, optional): return None for an input that the outputs do not depend on.
         is_grads_batched (bool): dimension 0 of each `grad_outputs` is a batch; the results get it too.
         materialize_grads (bool): zeros instead of None; implies `allow_unused`.
 

@@ -19,7 +19,7 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
 
 
 class set_detect_anomaly:
-    """Switches anomaly detection, at once when called as a function, and back at the end of a `with` block.
+    """Sets anomaly detection, immediately when called as a function; restored at the end of a `with` block.
 
     Args:
         mode (bool): whether it is on.

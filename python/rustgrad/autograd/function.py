@@ -1,8 +1,8 @@
 """`Function`: an op with a backward written in Python.
 
-`apply` runs `forward` without recording, then hands inputs, outputs and what `ctx` collected to
-the extension module, which makes one graph node of it. The node owns the saved tensors (with their
-versions) and calls `ctx` back with the gradients of the outputs.
+`apply` runs `forward` without recording, then passes inputs, outputs and what `ctx` collected to
+the extension module, which creates one graph node. The node owns the saved tensors (with their
+versions) and calls `ctx` with the gradients of the outputs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class FunctionCtx:
-    """What `forward` and `backward` share: tensors saved for backward, flags, and any attributes set on it.
+    """The context shared by `forward` and `backward`: tensors saved for backward, flags, and any attributes set on it.
 
     Attributes:
         needs_input_grad: a tuple of bools, whether each argument of `apply` needs a gradient.
@@ -46,7 +46,7 @@ class FunctionCtx:
         self.needs_input_grad: tuple[bool, ...] = ()
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keeps inputs, outputs or intermediate tensors (None is allowed) for `ctx.saved_tensors` in backward.
+        """Saves inputs, outputs or intermediate tensors (None is allowed) for `ctx.saved_tensors` in backward.
 
         Raises:
             TypeError: an argument is neither a tensor nor None.
@@ -59,7 +59,7 @@ class FunctionCtx:
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Keeps tensors for `jvp`."""
+        """Saves tensors for `jvp`."""
         self.saved_for_forward = tensors
 
     @property
@@ -82,15 +82,15 @@ class FunctionCtx:
         return self.saved_tensors
 
     def mark_dirty(self, *args: Any) -> None:
-        """Says which inputs were changed in place; they must be outputs too."""
+        """Declares inputs that were changed in place; they must be outputs too."""
         self._dirty = args
 
     def mark_non_differentiable(self, *args: Any) -> None:
-        """Says which outputs have no gradient."""
+        """Declares outputs without gradient."""
         self._non_differentiable = args
 
     def set_materialize_grads(self, value: Any) -> None:
-        """Whether missing gradients of outputs reach backward as zeros (the default) or as None."""
+        """Sets whether undefined gradients of outputs reach backward as zeros (the default) or as None."""
         self.materialize_grads = value
 
 
@@ -99,7 +99,7 @@ def _name(fn):
 
 
 def _materialise(ctx, grads):
-    """Zeros for the missing gradients, made from the outputs' shapes, dtypes and devices."""
+    """Replaces undefined gradients by zeros with the outputs' shapes, dtypes and devices."""
     keep_none = not ctx._materialize_non_diff_grads
     return tuple(
         g if g is not None or shape is None or (keep_none and constant) else zeros(shape, dtype=dtype, device=device)
@@ -213,10 +213,10 @@ class Function(metaclass=_FunctionMeta):
         """With a `forward` that takes no ctx: saves what backward needs."""
         raise NotImplementedError("setup_context is not implemented.")
 
-    # With `**kwargs: Any` type checkers let a subclass have the parameters that it likes.
+    # With `**kwargs: Any` type checkers accept any parameters in a subclass.
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any, **kwargs: Any) -> Any:
-        """From one gradient for each output to one for each input (None where there is none)."""
+        """Computes a gradient (or None) for each input from the gradients of the outputs."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
             "backward mode AD."
@@ -255,7 +255,7 @@ class Function(metaclass=_FunctionMeta):
 
 
 def _bind_arguments(forward, args, kwargs):
-    """All arguments of a `forward` without ctx by position, the defaults too: `setup_context` gets them so."""
+    """All arguments of a `forward` without ctx by position, defaults included, as `setup_context` expects them."""
     code = getattr(forward, "__code__", None)
     plain = code is not None and not (code.co_flags & 0x0C or code.co_kwonlyargcount)
     if plain and not kwargs and len(args) == code.co_argcount:
@@ -309,7 +309,7 @@ def _is_continuous(dtype):
 
 
 class InplaceFunction(Function):
-    """A `Function` that is told whether it works in place: `self.inplace`."""
+    """A `Function` with a flag for in-place operation: `self.inplace`."""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()

@@ -33,7 +33,7 @@ def _as_tuple(value, what, where):
 
 
 def _fresh(tensors, create_graph, need_graph):
-    """New tensors, so that the given ones can be told from those that the function closes over."""
+    """New tensors, so that the inputs are distinct from tensors the function closes over."""
     return tuple(
         t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(need_graph) for t in tensors
     )
@@ -99,7 +99,7 @@ def _zeros_for_none(grads, references, strict, create_graph, kind):
 
 
 def _grad(outputs, inputs, grad_outputs=None, create_graph=False, retain_graph=None):
-    """`autograd.grad` that leaves out outputs without a graph."""
+    """`autograd.grad` that skips outputs without a graph."""
     if grad_outputs is None:
         grad_outputs = (None,) * len(outputs)
     pairs = zip(outputs, grad_outputs, strict=True)
@@ -225,7 +225,7 @@ def jacobian(
     Args:
         create_graph (bool): the Jacobian can be differentiated.
         strict (bool): an output that does not depend on an input is an error instead of zero.
-        vectorize (bool), strategy (str): rows are computed one by one, in reverse, whatever they say; as in PyTorch
+        vectorize (bool), strategy (str): rows are computed one by one, in reverse, for any value; as in PyTorch
             "forward-mode" needs `vectorize`.
     """
     if strategy not in ("forward-mode", "reverse-mode"):
@@ -292,7 +292,7 @@ def hessian(
 
 
 def _gradient(func, inputs, v, create_graph, strict, where):
-    """What `vhp` and `hvp` start from: inputs, v, output, and the gradient with its graph."""
+    """The common part of `vhp` and `hvp`: inputs, v, output, and the gradient with its graph."""
     is_inputs_tuple, inputs = _as_tuple(inputs, "inputs", where)
     inputs = _fresh(inputs, create_graph, need_graph=True)
     v = _prepare_v(v, inputs, is_inputs_tuple, create_graph, where, _NEEDED)

@@ -1,4 +1,4 @@
-"""Context managers that switch the recording of the graph; all of them decorate functions as well.
+"""Context managers that control recording of the graph; all of them are decorators too.
 
 A decorated generator function switches the mode only while its own body runs, so that the code
 between two `next` calls keeps the caller's mode.
@@ -124,7 +124,7 @@ class enable_grad(_Mode):
 
 
 class set_grad_enabled(_Mode):
-    """Switches recording on or off, at once when called as a function, and back at the end of a `with` block.
+    """Sets whether ops are recorded, immediately when called as a function; restored at the end of a `with` block.
 
     Args:
         mode (bool): whether to record.
@@ -158,7 +158,7 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """Like `no_grad`, and the tensors made inside can never take part in a recorded graph.
+    """Like `no_grad`, and tensors created inside can never take part in a recorded graph.
 
     Args:
         mode (bool or function): whether inference mode is on; a function when used as a bare decorator.
@@ -191,7 +191,7 @@ class inference_mode(_Mode):
 
 
 class set_multithreading_enabled(_Mode):
-    """Accepted for PyTorch's sake; the engine's results do not depend on threads."""
+    """Accepted for compatibility, without effect."""
 
     def __new__(cls, mode: bool) -> Self:
         return object.__new__(cls)

@@ -1,8 +1,8 @@
 """`gradcheck` and `gradgradcheck`: gradients against central differences, element by element.
 
 A complex output counts as two real functions, its real and its imaginary part. A complex input is
-moved along the real and along the imaginary axis; the derivative of a real function is then
-ds/dx + i ds/dy, which is what backward gives. Inputs are moved in place, so that a function that
+perturbed along the real and along the imaginary axis; the derivative of a real function is then
+ds/dx + i ds/dy, which is what backward returns. Inputs are perturbed in place, so that a function that
 closes over them sees it too.
 """
 
@@ -142,7 +142,7 @@ def _check_reentrant(output, inputs, nondet_tol):
 
 
 def _parts(function, outputs):
-    """(function, wording) of the real functions to check: one, or the parts of complex outputs."""
+    """(function, wording) of the real functions to check: one, or the two components of complex outputs."""
     if not any(o.is_complex() for o in _as_tuple(outputs) if isinstance(o, Tensor)):
         return [(function, "")]
 
@@ -183,7 +183,7 @@ def _check_part(function, prefix, inputs, eps, rtol, atol, nondet_tol, check_dty
 
 
 def _check_zero_grad(function, inputs):
-    """Gradients of zero must give gradients of zero, of the right type, device and size."""
+    """Zero gradients of outputs must give zero gradients of inputs, of the right type, device and size."""
     outputs = _differentiable(function(*inputs))
     tensors = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
     if not outputs:
@@ -214,7 +214,7 @@ class _Undefined(Function):
 
 
 def _check_undefined(function, inputs):
-    """Backward must cope with undefined gradients of outputs: of all of them, and of each alone."""
+    """Backward must handle undefined gradients of outputs: of all of them, and of each alone."""
     tensors = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
     count = len(_differentiable(function(*inputs)))
     choices = [set(range(count))] + ([{k} for k in range(count)] if count > 1 else [])
@@ -267,10 +267,10 @@ def gradcheck(
     Args:
         func (callable): from tensors to a tensor or a tuple of tensors.
         inputs (Tensor or tuple): those that require grad are checked; double precision is needed.
-        eps (float): half the distance of the differences.
+        eps (float): the step of the central differences.
         atol, rtol (float): tolerances.
         raise_exception (bool): raise instead of returning False.
-        nondet_tol (float): how much two runs of backward may differ.
+        nondet_tol (float): allowed difference between two runs of backward.
         check_undefined_grad (bool): also run backward with some outputs lacking a gradient.
         check_grad_dtypes (bool): the gradients' dtypes must be the inputs'.
         fast_mode, masked, check_batched_grad: accepted; the full check runs, and batches are loops over single runs.
@@ -280,9 +280,9 @@ def gradcheck(
 
     Raises:
         GradcheckError: a check fails.
-        AssertionError: the shape or dtype of an output changes where inputs are moved.
+        AssertionError: the shape or dtype of an output changes with the inputs.
         ValueError: no input requires grad.
-        NotImplementedError: forward mode is asked for.
+        NotImplementedError: forward mode is requested.
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
@@ -335,7 +335,7 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """Checks the gradients of gradients: `gradcheck` of the backward of `func`.
+    """Checks second-order gradients: `gradcheck` of the backward of `func`.
 
     Args:
         grad_outputs (Tensor or tuple, optional): gradients of the outputs; random by default.

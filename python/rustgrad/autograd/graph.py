@@ -43,7 +43,7 @@ class _NodeMeta(type):
 
 
 class Node(metaclass=_NodeMeta):
-    """What all nodes of the graph are instances of, the contexts of custom functions too.
+    """The base class of all nodes of the graph, contexts of custom functions included.
 
     The methods are those of the object `tensor.grad_fn`.
     """
@@ -54,11 +54,11 @@ class Node(metaclass=_NodeMeta):
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """Pairs of the nodes that come next in backward and the number of their input."""
+        """The nodes that backward visits next, paired with their input numbers."""
         raise NotImplementedError
 
     def metadata(self) -> dict[Any, Any]:
-        """A dict of the user's own."""
+        """A dict for user data."""
         raise NotImplementedError
 
     def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
@@ -71,7 +71,7 @@ class Node(metaclass=_NodeMeta):
 
 
 class GradientEdge(NamedTuple):
-    """An edge of the graph: what a tensor's gradient flows through. `grad` takes it instead of the tensor."""
+    """The edge through which a tensor's gradient flows. `grad` accepts it instead of the tensor."""
 
     node: Any
     output_nr: int
@@ -86,9 +86,9 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 def increment_version(tensor: Tensor) -> None:
-    """Counts a write to a tensor, or to each of an iterable, that was made past the library (through `data_ptr`, say).
+    """Bumps the version of a tensor, or of each in an iterable, after a write through `data_ptr`, for example.
 
-    Backward through a graph that saved it then raises, as after an in-place op. Inference tensors count no writes.
+    Backward through a graph that saved it then raises, as after an in-place op. Inference tensors have no version.
 
     Raises:
         RuntimeError: neither a tensor nor an iterable of tensors.
@@ -117,11 +117,11 @@ def _grad_on():
 
 
 class saved_tensors_hooks:
-    """Inside the block, what ops save for backward is packed by one function and unpacked by the other.
+    """Inside the block, saved tensors are packed by one function and unpacked by the other.
 
     Args:
-        pack_hook (callable): from a tensor to anything; it must not change the tensor.
-        unpack_hook (callable): from that back to a tensor of the same contents.
+        pack_hook (callable): from a tensor to any object; it must not modify the tensor.
+        unpack_hook (callable): from that object to a tensor with the same contents.
     """
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]) -> None:
@@ -136,7 +136,7 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keeps what ops save for backward in the CPU's memory; `pin_memory` has no effect."""
+    """Stores saved tensors in CPU memory; `pin_memory` has no effect."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "gpu") -> None:
         super().__init__(lambda t: (t.device, t.detach().cpu()), lambda packed: packed[1].to(packed[0]))
@@ -160,7 +160,7 @@ class _Copy:
 
 
 class _MutationContext:
-    """What `allow_mutation_on_saved_tensors` gives: `clear()` forgets the copies."""
+    """The result of `allow_mutation_on_saved_tensors`: `clear()` drops the copies."""
 
     def __init__(self) -> None:
         # Weak: a graph that is released, or let go, lets go of its copies.
@@ -178,7 +178,7 @@ _mutation = threading.local()
 
 @contextlib.contextmanager
 def allow_mutation_on_saved_tensors() -> Iterator[_MutationContext]:
-    """Inside the block, tensors may be changed in place after an op saved them: backward sees what they were.
+    """Inside the block, saved tensors may be modified in place: backward uses their previous values.
 
     Yields:
         An object whose `clear()` frees the copies.
@@ -219,7 +219,7 @@ class _Handles:
         self.handles: tuple[RemovableHandle, ...] = tuple(handles)
 
     def remove(self) -> None:
-        """Takes the hook off all tensors."""
+        """Removes the hook from all tensors."""
         for handle in self.handles:
             handle.remove()
 
@@ -231,10 +231,10 @@ class _Handles:
 
 
 def queue_callback(callback: Callable[[], Any]) -> None:
-    """Calls a function of no arguments when the backward pass that runs has ended.
+    """Calls a function without arguments at the end of the running backward pass.
 
     Raises:
-        RuntimeError: no backward pass runs in this thread.
+        RuntimeError: no backward pass is running in this thread.
     """
     _C._queue_callback(callback)
 
@@ -242,11 +242,11 @@ def queue_callback(callback: Callable[[], Any]) -> None:
 def register_multi_grad_hook(
     tensors: Tensor | Sequence[Tensor], fn: Callable[..., Any], *, mode: str = "all"
 ) -> _Handles:
-    """Calls `fn` once in each backward: with all gradients, as soon as all that come are there, or with the first.
+    """Calls `fn` once per backward: with all gradients when the last has arrived, or with the first.
 
     Args:
         tensors (sequence): tensors that require grad.
-        fn (callable): gets a list of gradients ("all"; None for a tensor that has no part in the graph) or one gradient
+        fn (callable): gets a list of gradients ("all"; None for a tensor outside the graph) or one gradient
             ("any").
         mode (str): "all" or "any".
 
@@ -271,7 +271,7 @@ def register_multi_grad_hook(
                 if mode == "any":
                     fn(grad)
                 else:
-                    # What is still missing at the end of the pass has no part in it.
+                    # Gradients still missing at the end of the pass are not part of it.
                     _C._queue_callback(fire)
             state.seen[i] = grad
             if mode == "all" and len(state.seen) == len(tensors):

@@ -1,4 +1,4 @@
-"""`rustgrad.autograd.variable`: the old `Variable`, which is a tensor."""
+"""`rustgrad.autograd.variable`: the legacy `Variable`, which is a tensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rustgrad.backends`: honest answers to questions about libraries that are not here.
+"""`rustgrad.backends`: queries about libraries that are not available.
 
 Scripts write `backends.cudnn.benchmark = True` or ask `backends.mps.is_available()`; the switches are plain
 attributes without effect, and nothing is available.

@@ -1,4 +1,4 @@
-"""Switches of CUDA's libraries, which are not here: remembered, without effect."""
+"""Settings of CUDA's libraries, which are not available: stored, without effect."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Switches of cuDNN, which is not here: remembered, without effect."""
+"""Settings of cuDNN, which is not available: stored, without effect."""
 
 enabled = False
 benchmark = False
@@ -7,7 +7,7 @@ allow_tf32 = False
 
 
 def is_available() -> bool:
-    """False: there is no CUDA here."""
+    """False: there is no CUDA."""
     return False
 
 

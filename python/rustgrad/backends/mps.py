@@ -1,4 +1,4 @@
-"""Apple's Metal by the name of PyTorch's device: here it is reached as `gpu`, so the answer is no."""
+"""PyTorch's Metal device. Not available under this name: Metal is used through `gpu`."""
 
 
 def is_available() -> bool:

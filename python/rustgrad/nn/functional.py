@@ -1,7 +1,7 @@
 """`nn.functional`: the functions behind the modules.
 
-Nearly all are ops of the table (`nn.functional.*`). What stands here needs Python for its arguments
-(warnings about an implicit dimension or about sizes), or is a short composition of ops.
+Nearly all are ops of the table (`nn.functional.*`). The functions here need Python for their arguments
+(warnings about an implicit dimension or about sizes), or are short compositions of ops.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _inplace(function):
 
 
 def _fill_namespace(names):
-    """The ops of the table, where no function above has the name, and in-place forms under their own names."""
+    """Adds the ops of the table, unless a function above has the name, and in-place forms under their own names."""
     for name, op in ops.items():
         public = name.removeprefix("nn.functional.")
         if public != name and public[0] != "_":

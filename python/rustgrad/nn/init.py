@@ -86,7 +86,7 @@ def trunc_normal_(
 ) -> Tensor:
     """Fills `tensor` from the normal distribution cut to [a, b] (values, not standard deviations).
 
-    Through the inverse distribution function of a uniform number between those of a and b.
+    By inverse transform sampling: the quantile of a uniform number between the probabilities of a and b.
     """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
@@ -99,7 +99,7 @@ def trunc_normal_(
         if "erfinv" in ops:
             tensor.uniform_(low, high, generator=generator).erfinv_()
             return tensor.mul_(std * math.sqrt(2.0)).add_(mean).clamp_(min=a, max=b)
-        # Without the inverse error function: draw again where a value fell outside.
+        # Without the inverse error function: redraw values that fall outside.
         tensor.normal_(mean, std, generator=generator)
         outside = (tensor < a) | (tensor > b)
         while outside.any():
@@ -235,7 +235,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
-    """Normal values with the share `sparsity` of every column set to zero; 2-d only."""
+    """Normal values with a fraction `sparsity` of every column set to zero; 2-d only."""
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, cols = tensor.shape

@@ -1,7 +1,7 @@
 """`Parameter` and `Buffer`: tensors that a `Module` registers when they are assigned to it.
 
 A parameter is a subclass of `Tensor` that shares its data; results of ops on it are plain tensors.
-A buffer is a plain tensor that carries a mark, so that `isinstance(t, Buffer)` tells.
+A buffer is a plain tensor with a marker attribute, which `isinstance(t, Buffer)` checks.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             raise TypeError(f"Parameter(): argument 'data' must be Tensor, not {kind.__name__}")
         param = data.detach().requires_grad_(requires_grad)
         if type(param) is not kind:
-            # A subclass whose detach() gives a plain tensor: it becomes a plain parameter.
+            # A subclass whose detach() returns a plain tensor becomes a plain parameter.
             return Tensor._make_subclass(cls, param.detach(), requires_grad)
         param._is_param = True
         return param
@@ -94,7 +94,7 @@ class _BufferMeta(type(Tensor)):
 
 
 class Buffer(Tensor, metaclass=_BufferMeta):
-    """Marks a tensor as a buffer: assigned to a module, it appears in `buffers()` and is no parameter.
+    """Marks a tensor as a buffer: assigned to a module, it appears in `buffers()` and not in `parameters()`.
 
     Args:
         data (Tensor): its values, shared; an empty tensor by default.

@@ -23,7 +23,7 @@ _ORDER = "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate
 
 
 def _own(value):
-    """The value; a tensor is copied, so that whoever else holds it may change it."""
+    """The value; a tensor is copied, so that other owners may change it."""
     return value.clone() if isinstance(value, Tensor) else value
 
 
@@ -54,7 +54,7 @@ def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
 
 
 def function_state(functions: Iterable[Any]) -> list[Any]:
-    """What can be saved of callables: the attributes of objects, None for plain functions."""
+    """The state of a callable: the attributes of an object, None for a plain function."""
     return [None if isinstance(f, types.FunctionType) else f.__dict__.copy() for f in functions]
 
 
@@ -66,7 +66,7 @@ class LRScheduler:
         last_epoch (int): the epoch to resume at; -1 starts afresh.
 
     Raises:
-        TypeError: `optimizer` is none.
+        TypeError: `optimizer` is not an optimizer.
         KeyError: resuming, and a group has no "initial_lr".
     """
 
@@ -108,7 +108,7 @@ class LRScheduler:
         return {key: value for key, value in self.__dict__.items() if key not in self._not_saved}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what `state_dict` returned."""
+        """Restores what `state_dict` returned."""
         self.__dict__.update(state_dict)
 
     def get_last_lr(self) -> list[float]:
@@ -120,7 +120,7 @@ class LRScheduler:
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:
-        """Goes one epoch on and sets the rates."""
+        """Advances by one epoch and sets the rates."""
         if self._step_count == 1:
             self._warn_order()
         self._step_count += 1

@@ -48,14 +48,14 @@ class _Composite(LRScheduler):
         return {**super().state_dict(), "_schedulers": [s.state_dict() for s in self._schedulers]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what `state_dict` returned."""
+        """Restores what `state_dict` returned."""
         self.__dict__.update({k: v for k, v in state_dict.items() if k != "_schedulers"})
         for scheduler, saved in zip(self._schedulers, state_dict["_schedulers"], strict=True):
             scheduler.load_state_dict(saved)
 
 
 class SequentialLR(_Composite):
-    """One scheduler after the other; the next takes over at each of the epochs `milestones`."""
+    """One scheduler after the other, switching to the next at each of the epochs `milestones`."""
 
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Iterable[int], last_epoch: int = -1
@@ -87,7 +87,7 @@ class SequentialLR(_Composite):
             scheduler.last_epoch -= 1
 
     def step(self) -> None:
-        """Goes one epoch on."""
+        """Advances by one epoch."""
         self.last_epoch += 1
         i = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[i]
@@ -99,7 +99,7 @@ class SequentialLR(_Composite):
 
 
 class ChainedScheduler(_Composite):
-    """All schedulers at once, each changing the rate that the one before left."""
+    """All schedulers at once, each changing the previous one's rate."""
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         self.optimizer: Optimizer = self._check(optimizer, schedulers, " to be chained")
@@ -114,14 +114,14 @@ class ChainedScheduler(_Composite):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Times `factor` when a metric has not improved for more than `patience` epochs.
+    """Multiplies the rate by `factor` when a metric has not improved for more than `patience` epochs.
 
     Args:
         mode (str): "min" or "max", which way the metric improves.
-        threshold (float), threshold_mode (str): how much counts as better, "rel" (ative) or "abs" (olute).
+        threshold (float), threshold_mode (str): how much counts as better, "rel" or "abs".
         cooldown (int): epochs to wait after a change.
         min_lr (float or list): lower bound, for each group.
-        eps (float): smaller changes are not made.
+        eps (float): smaller changes are skipped.
     """
 
     def __init__(
@@ -182,11 +182,11 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether the scheduler still waits after a change."""
+        """Whether the scheduler is in the cooldown after a change."""
         return self.cooldown_counter > 0
 
     def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:
-        """Takes the epoch's metric (a number or a 1-element tensor) and changes the rate if it is time."""
+        """Takes the epoch's metric (a number or a 1-element tensor) and changes the rate if due."""
         current = float(metrics)
         if epoch is not None:
             warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
@@ -223,6 +223,6 @@ class ReduceLROnPlateau(LRScheduler):
                 set_value(group, "lr", new)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what `state_dict` returned."""
+        """Restores what `state_dict` returned."""
         self.__dict__.update(state_dict)
         self._init_is_better(self.mode, self.threshold, self.threshold_mode)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _WithMomentum(LRScheduler):
-    """What both share: momentum, or beta1, of the groups."""
+    """Access to the momentum, or beta1, of the groups."""
 
     def _start_momentum(self, max_momentum, base_momentum, last_epoch):
         defaults = self.optimizer.defaults
@@ -38,7 +38,7 @@ class _WithMomentum(LRScheduler):
 
 
 class CyclicLR(_WithMomentum):
-    """Between `base_lr` and `max_lr` and back, again and again, one step a batch (Smith, arXiv:1506.01186).
+    """Between `base_lr` and `max_lr` and back, periodically, one step per batch (Smith, arXiv:1506.01186).
 
     Args:
         base_lr, max_lr (float or list): the bounds, for each group.
@@ -141,7 +141,7 @@ class CyclicLR(_WithMomentum):
         return {**super().state_dict(), "_scale_fn_custom": saved}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what `state_dict` returned; a function stays as it was given."""
+        """Restores what `state_dict` returned; a function stays as it was given."""
         state = dict(state_dict)
         saved = state.pop("_scale_fn_custom")
         super().load_state_dict(state)
@@ -151,7 +151,7 @@ class CyclicLR(_WithMomentum):
 
 
 class OneCycleLR(_WithMomentum):
-    """Up to `max_lr` and down again in `total_steps` steps, one a batch (Smith and Topin, arXiv:1708.07120).
+    """Up to `max_lr` and down again in `total_steps` steps, one per batch (Smith and Topin, arXiv:1708.07120).
 
     Args:
         max_lr (float or list): the peak, for each group.

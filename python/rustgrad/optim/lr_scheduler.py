@@ -1,6 +1,6 @@
 """Learning-rate schedulers. PyTorch's names, arguments and rates, epoch by epoch.
 
-The chainable form computes a rate from the one before, so that several schedulers can act on one
+The chainable form computes a rate from the previous one, so that several schedulers can act on one
 optimizer; `_get_closed_form_lr` computes it from the epoch alone.
 """
 
@@ -66,7 +66,7 @@ class LambdaLR(LRScheduler):
         return {**super().state_dict(), "lr_lambdas": function_state(self.lr_lambdas)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what `state_dict` returned; functions stay as they were given."""
+        """Restores what `state_dict` returned; functions stay as they were given."""
         self.__dict__.update({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
         for function, saved in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=True):
             if saved is not None:
@@ -78,7 +78,7 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The rate before times `lr_lambda(epoch)`."""
+    """The previous rate times `lr_lambda(epoch)`."""
 
     def __init__(
         self,
@@ -250,7 +250,7 @@ class CosineAnnealingLR(LRScheduler):
             return self._get_closed_form_lr()
         groups = self.optimizer.param_groups
         if (epoch - 1 - period) % (2 * period) == 0:
-            # The rate before is eta_min: the recurrence would divide by zero.
+            # The previous rate is eta_min: the recurrence would divide by zero.
             rise = (1 - math.cos(math.pi / period)) / 2
             return [g["lr"] + (base - low) * rise for base, g in zip(self.base_lrs, groups, strict=True)]
         ratio = (1 + math.cos(math.pi * epoch / period)) / (1 + math.cos(math.pi * (epoch - 1) / period))
@@ -286,7 +286,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [self.eta_min + (base - self.eta_min) * factor for base in self.base_lrs]
 
     def step(self, epoch: int | None = None) -> None:
-        """Goes one epoch on, or to the (possibly fractional) `epoch`."""
+        """Advances by one epoch, or to the (possibly fractional) `epoch`."""
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:

@@ -1,6 +1,6 @@
-"""Averages of a model's weights along training: `AveragedModel`, its rules, and the schedule `SWALR`.
+"""Averages of a model's weights during training: `AveragedModel`, its rules, and the schedule `SWALR`.
 
-Stochastic weight averaging is of Izmailov et al., arXiv:1803.05407; exponential averages are Polyak's.
+Sources: Izmailov et al., arXiv:1803.05407, for stochastic weight averaging; Polyak for exponential averages.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class AveragedModel(Module):
 
     @no_grad()
     def update_parameters(self, model: Module) -> None:
-        """Takes the parameters of `model` into the averages; the first time they are copied."""
+        """Updates the averages with the parameters of `model`; the first time they are copied."""
         ours, theirs = (self._averaged(m) for m in (self.module, model))
         pairs = [(a.detach(), p.detach().to(a.device)) for a, p in zip(ours, theirs, strict=True)]
         if self.n_averaged == 0:
@@ -146,7 +146,7 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: DeviceLike | None = None) -> None:
-    """Computes the running statistics of a model's batch norms anew, from one pass over the batches of `loader`.
+    """Recomputes the running statistics of a model's batch norms from one pass over the batches of `loader`.
 
     Args:
         loader (iterable): batches: tensors, or lists and tuples whose first item is the model's input.
@@ -170,11 +170,11 @@ def update_bn(loader: Iterable[Any], model: Module, device: DeviceLike | None = 
 
 
 class SWALR(LRScheduler):
-    """Goes from the rate that it finds to `swa_lr` and stays there.
+    """Anneals the current rate to `swa_lr` and keeps it there.
 
     Args:
         swa_lr (float or list): the last rate, for each group.
-        anneal_epochs (int): how many steps it takes.
+        anneal_epochs (int): number of steps.
         anneal_strategy (str): "cos" or "linear".
 
     Raises:
@@ -200,7 +200,7 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def anneal_func(self, t: float) -> float:
-        """How far it has come at a share `t` of the steps."""
+        """The annealing factor at a fraction `t` of the steps."""
         return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
 
     def _progress(self, step):
@@ -215,7 +215,7 @@ class SWALR(LRScheduler):
         rates = []
         for group in self.optimizer.param_groups:
             target = group["swa_lr"]
-            # What the rate would have been at the start, were it where it is now by this schedule alone.
+            # The initial rate from which this schedule alone would have reached the current rate.
             start = target if before == 1 else (group["lr"] - before * target) / (1 - before)
             rates.append(target * now + start * (1 - now))
         return rates

@@ -59,7 +59,7 @@ def originate_pairs(
     """The pairs to compare: one for each item of nested sequences and mappings.
 
     Raises:
-        ErrorMeta: lengths or keys differ (AssertionError), or no pair takes the two values (TypeError).
+        ErrorMeta: lengths or keys differ (AssertionError), or no pair accepts the two values (TypeError).
     """
     kinds = {"pair_types": pair_types, "sequence_types": sequence_types, "mapping_types": mapping_types}
 
@@ -141,10 +141,10 @@ def not_close_error_metas(
     mapping_types: Any = (Mapping,),
     **options: Any,
 ) -> list[Any]:
-    """The differences, as a list of `ErrorMeta`; empty where all is close.
+    """The differences, as a list of `ErrorMeta`; empty if all are close.
 
     Raises:
-        Exception: the values cannot be compared; of the class and with the words of the `ErrorMeta`.
+        Exception: the values cannot be compared; with the class and message of the `ErrorMeta`.
     """
     __tracebackhide__ = True
     kinds = {"pair_types": pair_types, "sequence_types": sequence_types, "mapping_types": mapping_types}
@@ -191,8 +191,8 @@ def assert_close(
         msg (str or callable): the message, or a function of the message.
 
     Raises:
-        AssertionError: values, shapes, lengths or keys differ. The message counts the elements that do, and says where
-            the greatest differences are.
+        AssertionError: values, shapes, lengths or keys differ. The message counts such elements, and says where
+            the largest differences are.
         TypeError: the types are not related, or no tensor can be made of a value.
         ValueError: only one of `rtol` and `atol` is given.
     """

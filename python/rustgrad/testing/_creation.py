@@ -20,14 +20,14 @@ _STORED_ONLY = (_base.uint16, _base.uint32, _base.uint64)
 
 
 def _bounds(dtype):
-    """(least number, number above the greatest, defaults for low and high)."""
+    """(smallest value, one above the largest, defaults for low and high)."""
     if dtype is _base.bool:
         return 0, 2, 0, 2
     if dtype.is_floating_point or dtype.is_complex:
         info = finfo(dtype)
         return info.min, info.max, -9, 9
     info = iinfo(dtype)
-    # Bounds of randint are int64 themselves, so the greatest of them is out of its reach.
+    # Bounds of randint are int64 themselves, so it cannot draw the largest int64.
     return info.min, min(info.max + 1, iinfo(_base.int64).max), -9, 10
 
 
@@ -65,7 +65,7 @@ def _drawn(shape, dtype, device, low, high):
     result = _base.empty(shape, dtype=dtype, device=device)
     parts = _base.view_as_real(result) if dtype.is_complex else result
     if high - low >= finfo(dtype).max:
-        parts.uniform_(low / 2, high / 2).mul_(2)  # the whole range is wider than a number can be
+        parts.uniform_(low / 2, high / 2).mul_(2)  # the width of the range would overflow
     else:
         parts.uniform_(low, high)
     return result
@@ -90,8 +90,8 @@ def make_tensor(
         low, high (number): default -9 and 9 (10 for integers, 0 and 2 for bools); cut to the range of the dtype.
         requires_grad (bool): whether gradients are recorded.
         noncontiguous (bool): every second element along the last dimension of a larger tensor.
-        exclude_zero (bool): zeros become one, or the least normal number.
-        memory_format (memory_format): how the elements lie; not together with `noncontiguous`.
+        exclude_zero (bool): zeros become one, or the smallest normal number.
+        memory_format (memory_format): of the result; not together with `noncontiguous`.
 
     Raises:
         ValueError: `low` is not below `high`, one is NaN, or options exclude each other.

@@ -1,4 +1,4 @@
-"""How a difference reads: how many elements, and where the greatest differences are."""
+"""Messages about differences: the number of elements, and the positions of the largest differences."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def tensor_mismatch(
     if not (actual.dtype.is_floating_point or actual.dtype.is_complex):
         # Small integers would wrap around.
         actual, expected = actual.to(_base.int64), expected.to(_base.int64)
-    # What matches has no part in the greatest differences, infinities that are equal least of all.
+    # Matching elements are excluded from the largest differences, in particular equal infinities.
     absolute = (actual - expected).abs().masked_fill(same, 0)
     relative = (absolute / expected.abs()).masked_fill(same, 0)
 

@@ -1,7 +1,7 @@
-"""Two values that are compared: one class for each kind of value. `assert_close` picks the first that takes them.
+"""Pairs of values to compare: one class for each kind of value. `assert_close` uses the first that accepts them.
 
-A pair refuses inputs of another kind with `UnsupportedInputs`, and reports a difference by an `ErrorMeta`, which knows
-in which item of nested containers it was found.
+A pair rejects inputs of another kind with `UnsupportedInputs`, and reports a difference by an `ErrorMeta` with
+the item of nested containers in which it was found.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PRECISIONS = {
     _base.complex64: (1.3e-6, 1e-5),
     _base.complex128: (1e-7, 1e-7),
 }
-# There is no arithmetic on these: they are compared as int64.
+# These have no arithmetic: they are compared as int64.
 _STORED_ONLY = (_base.uint16, _base.uint32, _base.uint64)
 
 
@@ -37,7 +37,7 @@ class UnsupportedInputs(Exception):
 
 
 class ErrorMeta(Exception):
-    """A difference: the class and the words of the error, and the keys that lead to the item."""
+    """A difference: the class and message of the error, and the keys of the item."""
 
     def __init__(self, type: type[Exception], msg: str, *, id: tuple[Any, ...] = ()) -> None:
         super().__init__(f"{type.__name__}: {msg}")
@@ -89,15 +89,15 @@ def get_tolerances(
 
 
 def _numpy(name):
-    """A class of NumPy, if that has been imported: otherwise no value can be of it."""
+    """A NumPy class, if NumPy has been imported: otherwise no value can be an instance."""
     numpy = sys.modules.get("numpy")
     return () if numpy is None else (getattr(numpy, name),)
 
 
 class Pair:
-    """Base class. A subclass defines `compare`, which calls `_fail` where the values differ.
+    """Base class. A subclass defines `compare`, which calls `_fail` if the values differ.
 
-    All options of a comparison are given to every pair; it takes those that it knows.
+    All options of a comparison are passed to every pair, which uses those it supports.
     """
 
     def __init__(self, actual: Any, expected: Any, *, id: tuple[Any, ...] = (), **unknown_parameters: Any) -> None:

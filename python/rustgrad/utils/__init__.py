@@ -20,15 +20,15 @@ _SUBMODULES = ("_foreach_utils", "_pytree", "checkpoint", "data", "deterministic
 
 
 def set_module(obj: Any, mod: str) -> None:
-    """Sets `obj.__module__`, so that the object is shown as one of that module."""
+    """Sets `obj.__module__`, so that the object is displayed as part of that module."""
     if not isinstance(mod, str):
         raise TypeError("The mod argument should be a string")
     obj.__module__ = mod
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
-    """Exchanges two tensors with all that belongs to them: values, history, class, attributes. Both stay the objects
-    that they are, so whoever holds `t1` sees what `t2` was.
+    """Swaps two tensors completely: values, history, class, attributes. Both keep their identity,
+    so that references to `t1` then see the previous `t2`.
 
     Raises:
         RuntimeError: a tensor has weak references, other `__slots__` than the other, or is saved in a graph.
@@ -63,7 +63,7 @@ def _swap_attribute(t1, t2, name):
 
 
 def _poison(leaf):
-    """A graph that leads to the leaf would give its gradient to a tensor that nobody looks for there."""
+    """Makes backward through existing graphs of the leaf an error: its gradient would go to the swapped tensor."""
     from ..autograd.graph import get_gradient_edge
 
     def refuse(grads):

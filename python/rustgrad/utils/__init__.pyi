@@ -18,6 +18,6 @@ from rustgrad.utils import deterministic as deterministic
 from rustgrad.utils import dlpack as dlpack
 from rustgrad.utils import hooks as hooks
 def set_module(obj: Any, mod: _str) -> None:
-    """Sets `obj.__module__`, so that the object is shown as one of that module."""
+    """Sets `obj.__module__`, so that the object is displayed as part of that module."""
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
-    """Exchanges two tensors with all that belongs to them: values, history, class, attributes. Both stay the objects"""
+    """Swaps two tensors completely: values, history, class, attributes. Both keep their identity,"""

@@ -121,7 +121,7 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
     """The containers of a structure again, with these leaves.
 
     Raises:
-        TypeError: `treespec` is no structure.
+        TypeError: `treespec` is not a structure.
         ValueError: there are more or fewer leaves than it has.
     """
     expect_spec(treespec)
@@ -330,7 +330,7 @@ def _register_pytree_node(cls, flatten_fn, unflatten_fn, **kwargs):
 
 
 def _broadcast_to_and_flatten(tree, treespec, is_leaf=None):
-    """The leaves of `tree` where a leaf stands for a whole part of the structure; None where it does not fit."""
+    """The leaves of `tree`, repeated for each leaf of a larger structure below them; None if it does not match."""
     expect_spec(treespec)
     if tree_is_leaf(tree, is_leaf):
         return [tree] * treespec.num_leaves

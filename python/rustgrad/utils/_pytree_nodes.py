@@ -1,6 +1,6 @@
 """What counts as a container for `_pytree`: tuples, lists, dictionaries, named tuples, deques, and registered classes.
 
-A container is taken apart into its children and a context, from which it can be built again.
+A container is flattened into its children and a context, from which it can be rebuilt.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class GetAttrKey(NamedTuple):
 
 
 class NodeDef(NamedTuple):
-    """How a class is taken apart and built again."""
+    """How a class is flattened and rebuilt."""
 
     type: object
     flatten_fn: object
@@ -87,11 +87,11 @@ def register_pytree_node(
     """Makes a class a container.
 
     Args:
-        cls (type): the class; subclasses are not meant.
+        cls (type): the class; subclasses are not included.
         flatten_fn (callable): object -> (children, context).
         unflatten_fn (callable): (children, context) -> object.
-        serialized_type_name (str): its name in what `treespec_dumps` writes; without one it cannot be written.
-        to_dumpable_context, from_dumpable_context (callable): the context as JSON can have it, and back.
+        serialized_type_name (str): its name for `treespec_dumps`, which requires one.
+        to_dumpable_context, from_dumpable_context (callable): conversion of the context to JSON values, and back.
         flatten_with_keys_fn (callable): object -> (list of (key, child), context), for paths.
 
     Raises:
@@ -127,13 +127,13 @@ def register_dataclass(
     """Makes a dataclass a container of its fields.
 
     Args:
-        cls (type): the class. One that is no dataclass needs `field_names`.
-        field_names (list of str): which fields are children; by default all that `__init__` takes.
-        drop_field_names (list of str): which are left out; they get their default when it is built again.
+        cls (type): the class. A class that is not a dataclass needs `field_names`.
+        field_names (list of str): the fields that are children; by default all that `__init__` takes.
+        drop_field_names (list of str): omitted fields; they get their defaults when the object is rebuilt.
         serialized_type_name (str): as in `register_pytree_node`.
 
     Raises:
-        ValueError: `field_names` are not the fields of the dataclass that are not left out.
+        ValueError: `field_names` and `drop_field_names` together are not the dataclass's fields.
     """
     if not dataclasses.is_dataclass(cls):
         if field_names is None:
@@ -212,7 +212,7 @@ def is_namedtuple_instance(obj: object) -> bool:
 def node_type(tree: object) -> Any:
     """What `tree` is registered as; its own class where that is a leaf."""
     cls = type(tree)
-    # Subclasses of named tuples are such; of other containers they are leaves.
+    # Subclasses of named tuples are containers; those of other containers are leaves.
     return namedtuple if cls not in SUPPORTED_NODES and is_namedtuple_class(cls) else cls
 
 
@@ -272,7 +272,7 @@ def _namedtuple_from_json(name):
 
 
 def _register_namedtuple(cls, *, serialized_type_name):
-    """Gives a class of named tuples a name for `treespec_dumps`."""
+    """Registers the name of a named tuple class for `treespec_dumps`."""
     _NAMEDTUPLES[cls] = serialized_type_name
 
 

@@ -104,7 +104,7 @@ class TreeSpec:
     def flatten_up_to(self, tree: Any) -> list[Any]:
         """What stands in `tree` where this structure has its leaves.
 
-        Dictionaries of all kinds fit each other; elsewhere class, length and context must be equal.
+        All kinds of dictionaries match each other; otherwise class, length and context must be equal.
 
         Raises:
             ValueError: `tree` has another structure.
@@ -142,7 +142,7 @@ class TreeSpec:
 
 
 class LeafSpec(TreeSpec):
-    """The structure of one leaf; `TreeSpec.is_leaf` says what is such."""
+    """The structure of one leaf."""
 
     def __init__(self) -> None:
         super().__init__(None)

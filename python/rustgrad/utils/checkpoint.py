@@ -1,7 +1,7 @@
-"""`checkpoint`: a part of a model that keeps its inputs alone and is computed again when backward needs the rest.
+"""`checkpoint`: a part of a model that saves only its inputs and is recomputed when backward needs the rest.
 
-What the part saves for backward is counted instead of kept. The first tensor that is asked for makes the part run
-again, from the same random state, and what it saves then is handed out by number.
+Saved tensors of the part are numbered instead of kept. The first one that backward needs makes the part run
+again, from the same random state, and the tensors saved then are returned by number.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ _PASS_IT = (
 
 
 class CheckpointError(RuntimeError):
-    """The part saved other tensors when it was computed again."""
+    """The recomputation saved other tensors."""
 
 
 class _Stop(Exception):
-    """Everything that is needed has been computed."""
+    """All needed tensors have been recomputed."""
 
 
 def noop_context_fn() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-    """The contexts in which a part is computed, and computed again: none."""
+    """The default contexts of computation and recomputation: none."""
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Whether a part that is computed again stops once it has saved all that it saved before, as it does by default."""
+    """Whether a recomputation stops once it has saved as many tensors as before (the default)."""
     global _early_stop
     before, _early_stop = _early_stop, enable
     try:
@@ -67,7 +67,7 @@ def _facts(tensor):
 
 
 class _Part:
-    """A part that was computed, what it saved, and how to compute it again."""
+    """A computed part, its saved tensors, and how to recompute it."""
 
     def __init__(self, function, args, kwargs, context, random_state, check, early_stop):
         self.run = functools.partial(function, *args, **kwargs)
@@ -86,7 +86,7 @@ class _Part:
     def unpack(self, number):
         if number not in self.values:
             self.compute_again()
-        # Each is asked for once in a pass; another pass computes the part anew.
+        # Each is needed once per pass; another pass recomputes the part.
         return self.values.pop(number)
 
     def compute_again(self):
@@ -138,7 +138,7 @@ class _Part:
 
 @contextlib.contextmanager
 def _random_state(state):
-    """As it was then, and afterwards as it is now; None changes nothing."""
+    """Sets a random state for a block and restores the current one afterwards; None changes nothing."""
     if state is None:
         yield
         return
@@ -161,20 +161,20 @@ def checkpoint(
     early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """`function(*args, **kwargs)`, whose intermediate results are computed again in backward instead of being kept.
+    """`function(*args, **kwargs)`, recomputing its intermediate results in backward instead of saving them.
 
-    Without a function it gives a decorator.
+    Without a function it returns a decorator.
 
     Args:
-        use_reentrant (bool): should be passed; both values do the same here, what False does in PyTorch.
-        preserve_rng_state (bool): whether the second computation draws the same random numbers.
-        context_fn (callable): gives two context managers, for the first and for each further computation.
+        use_reentrant (bool): should be passed; both values behave like False in PyTorch.
+        preserve_rng_state (bool): whether the recomputation draws the same random numbers.
+        context_fn (callable): returns two context managers, for the first computation and for each recomputation.
         determinism_check (str): "default" compares shapes, dtypes and devices of what is saved, "none" does not.
         debug (bool): not supported.
-        early_stop (bool): whether the second computation ends with the last tensor that was saved.
+        early_stop (bool): whether the recomputation ends with the last saved tensor.
 
     Raises:
-        CheckpointError: (in backward) the function saved other tensors when it was computed again.
+        CheckpointError: (in backward) the recomputation saved other tensors.
         RuntimeError: (in backward) an input was changed in place meanwhile.
     """
     options = {
@@ -212,12 +212,12 @@ def checkpoint(
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
-    """Runs modules one after the other, in `segments` parts of which all but the last are checkpoints.
+    """Runs modules in sequence, in `segments` parts of which all but the last are checkpointed.
 
     Args:
         functions (Sequential or list of callables).
-        segments (int): into how many parts they are divided.
-        input: what the first is given.
+        segments (int): number of parts.
+        input: the input of the first.
         preserve_rng_state (bool): as in `checkpoint`.
     """
     if use_reentrant is None:

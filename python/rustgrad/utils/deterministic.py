@@ -1,4 +1,4 @@
-"""What `use_deterministic_algorithms` fills: memory that nobody writes."""
+"""Uninitialised memory under `use_deterministic_algorithms`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .. import _settings
 class _Module(types.ModuleType):
     @property
     def fill_uninitialized_memory(self) -> bool:
-        """Whether `empty`, `resize_` and their kin fill their memory while `use_deterministic_algorithms` is on. Default: True."""
+        """Whether `empty`, `resize_` and others fill memory under `use_deterministic_algorithms`. Default: True."""
         return _settings._asked["fill"]
 
     @fill_uninitialized_memory.setter

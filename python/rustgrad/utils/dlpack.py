@@ -15,7 +15,7 @@ __all__ = ["from_dlpack", "to_dlpack"]
 
 
 def to_dlpack(tensor: Tensor) -> Any:
-    """A DLPack capsule of a CPU tensor's memory, which a consumer uses up.
+    """A DLPack capsule of a CPU tensor's memory, to be consumed once.
 
     Raises:
         BufferError: the tensor requires grad, or is not on the CPU.

@@ -1,8 +1,8 @@
 """Handles of registered hooks, and the two identity nodes that carry a module's backward hooks.
 
-A full backward hook must see the gradients of a module's inputs and outputs, whatever nodes lie
-between. So the inputs and the outputs pass through an identity function each; the hook on the
-output's node notes `grad_output`, the hook on the input's node calls the user.
+A full backward hook must see the gradients of a module's inputs and outputs, whatever the nodes in
+between. So inputs and outputs each pass through an identity function; the hook on the
+output's node records `grad_output`, the hook on the input's node calls the user's hook.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["BackwardHook", "RemovableHandle", "warn_if_has_hooks"]
 
 
 class RemovableHandle:
-    """What a `register_..._hook` returns: `remove()` takes the hook away; it works as a context manager too.
+    """What a `register_..._hook` returns: `remove()` removes the hook; it is also a context manager.
 
     Args:
         hooks_dict: the dictionary that holds the hook under `handle.id`.
@@ -46,7 +46,7 @@ class RemovableHandle:
         self.extra_dict_ref: tuple[weakref.ref[Any], ...] = tuple(weakref.ref(d) for d in extra_dict)
 
     def remove(self) -> None:
-        """Takes the hook away. Calling it again does nothing."""
+        """Removes the hook. Calling it again has no effect."""
         for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
             hooks = ref()
             if hooks is not None:
@@ -142,7 +142,7 @@ class BackwardHook:
 
     def _on_inputs(self, grad_input, _):
         if self.grad_outputs is None:
-            # The gradient came to the input by a road that does not pass the module's output.
+            # The gradient reached the input by a path that does not pass through the module's output.
             return None
         grads = self._scatter(self.input_index, grad_input, self.n_inputs)
         for hook in self.user_hooks:

@@ -1,8 +1,8 @@
 """`rustgrad.viz`: the graph of a computation as a picture (SVG), without the graphviz binary.
 
 Data flows downwards and gradients upwards: leaf tensors with their names, the `AccumulateGrad` nodes that collect
-their gradients, inputs that the operations keep for their gradients, every `grad_fn` with the shapes of its outputs,
-and the tensor that was given.
+their gradients, saved inputs, every `grad_fn` with the shapes of its outputs,
+and the given tensor.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _short_dtype(dtype):
 
 
 def _node_lines(node):
-    """The shapes of a node's outputs, from what it expects as gradients."""
+    """The shapes of a node's outputs, from the gradients it expects."""
     metadata = getattr(node, "_input_metadata", None) or ()
     shapes = [_shape(m.shape) + _short_dtype(m.dtype) for m in metadata if m is not None]
     return [" · ".join(shapes)] if len(shapes) <= 3 and shapes else shapes
@@ -74,7 +74,7 @@ def _leaf_label(variable, names):
 
 
 def _inputs(node):
-    """(name, tensor) of the tensors without gradients that a node keeps: data, targets, masks."""
+    """(name, tensor) of a node's saved tensors without gradient: data, targets, masks."""
     for attribute in dir(node):
         if not attribute.startswith("_saved_"):
             continue
@@ -88,7 +88,7 @@ def _inputs(node):
 
 
 def graph_of(tensors: _Tensor | Sequence[_Tensor], params: Any = None) -> tuple[dict[Any, Any], list[tuple[Any, Any]]]:
-    """The graph that made the tensors, as data.
+    """The graph that produced the tensors, as data.
 
     Args:
         tensors (Tensor or sequence): results of a recorded computation.
@@ -141,13 +141,13 @@ def draw(
     *,
     title: str | None = None,
 ) -> str:
-    """Draws the graph that made the tensors.
+    """Draws the graph that produced the tensors.
 
     Args:
         tensors (Tensor or sequence): results of a recorded computation, such as a loss.
         params (dict or iterable of (name, tensor), optional): names of tensors, for instance
             `dict(model.named_parameters())`; inputs and results may be named too: `{"images": x, "loss": loss}`.
-        path (str or path, optional): where to write the SVG; it ends in .svg.
+        path (str or path, optional): the output file; must end in .svg.
         title (str, optional): a heading.
 
     Returns:

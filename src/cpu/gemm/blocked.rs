@@ -1,10 +1,10 @@
-//! Large products of real floats on AVX2: both factors are packed into panels that lie as the loop reads them, the
-//! result is built in tiles that stay in registers.
+//! Large products of real floats on AVX2: both factors are packed into panels in the order in which the loop reads
+//! them, the result is computed in tiles that stay in registers.
 //!
-//! The blocks are those of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a panel
+//! The blocking is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a panel
 //! of the second factor stays in the L1 cache, a block of the first in L2, the packed second factor in L3. An element
-//! is summed in blocks of its terms whose size depends on their number alone, so its bits do not depend on how the
-//! result is split. What the library lacks here is asking for a tile of the result before its sums are done.
+//! is summed in blocks of terms whose size depends only on the number of terms, so the result is bitwise independent of
+//! how it is split. Unlike the `gemm` crate, the loop prefetches a tile of the result before its sums are done.
 
 use super::{Matrix, Product};
 use crate::cpu::isa::{Isa, isa};
@@ -13,23 +13,23 @@ use crate::dtype::Element;
 use crate::error::Result;
 use std::arch::x86_64::*;
 
-/// Rows of a tile, and vectors in each: twelve accumulators of the sixteen registers.
+/// Rows of a tile, and vectors per row: twelve accumulators out of sixteen registers.
 const ROWS: usize = 6;
 const VECTORS: usize = 2;
-/// Most columns of a tile.
+/// Maximum columns of a tile.
 const WIDEST: usize = 16;
 /// Terms, rows and columns of a block.
 const TERMS: usize = 512;
 const BLOCK_ROWS: usize = 16 * ROWS;
 const BLOCK_COLS: usize = 1024;
-/// From here on the library is slower: multiplications, and the shortest side.
+/// From here on the `gemm` crate is slower: multiplications, and the shortest side.
 const WORK: usize = 1 << 29;
 const SHORTEST: usize = 256;
 
-/// The function for products of this size, where it is the faster one.
+/// The function for products of this size, if it is faster than the `gemm` crate.
 pub(super) fn product<T: Lanes>([m, n, k]: [usize; 3]) -> Option<Product<T>> {
     let large = m.min(n).min(k) >= SHORTEST && m.saturating_mul(n).saturating_mul(k) >= WORK;
-    // The library's kernel for AVX-512 is as fast as any.
+    // The crate's AVX-512 kernel is at least as fast.
     (large && isa() == Isa::Avx2).then_some(multiply::<T> as Product<T>)
 }
 
@@ -55,7 +55,7 @@ impl Lanes for f32 {
     }
     #[inline(always)]
     unsafe fn load(at: *const f32) -> __m256 {
-        // SAFETY: handed on to the caller, as in all of these.
+        // SAFETY: the caller's promise, in all of these.
         unsafe { _mm256_loadu_ps(at) }
     }
     #[inline(always)]
@@ -89,7 +89,7 @@ impl Lanes for f64 {
     }
     #[inline(always)]
     unsafe fn load(at: *const f64) -> __m256d {
-        // SAFETY: handed on to the caller, as in all of these.
+        // SAFETY: the caller's promise, in all of these.
         unsafe { _mm256_loadu_pd(at) }
     }
     #[inline(always)]
@@ -128,14 +128,14 @@ pub(super) unsafe fn multiply<T: Lanes>(
     let terms = k.div_ceil(k.div_ceil(TERMS));
     let cols = BLOCK_COLS.min(size[1].next_multiple_of(WIDEST));
     let packed: Temp<T> = Temp::new(terms * (BLOCK_ROWS + cols))?;
-    // Both parts begin at whole cache lines: a block of rows is a multiple of 8 elements.
+    // Both parts start at cache lines: a block of rows is a multiple of 8 elements.
     let (packed_a, packed_b) = (packed.ptr(), packed.ptr().wrapping_add(terms * BLOCK_ROWS));
-    // SAFETY: the caller vouches for the matrices and the processor; the memory holds a block of each factor.
+    // SAFETY: the caller's promise about the matrices and the processor; the memory holds a block of each factor.
     unsafe { blocks(size, terms, a, b, out, [packed_a, packed_b], [alpha, beta]) };
     Ok(())
 }
 
-/// All blocks of a product, `terms` at a time.
+/// All blocks of a product, `terms` terms at a time.
 #[target_feature(enable = "avx2,fma")]
 unsafe fn blocks<T: Lanes>(
     [m, n, k]: [usize; 3],
@@ -172,12 +172,12 @@ unsafe fn blocks<T: Lanes>(
     }
 }
 
-/// Copies `rows` of `from`, `terms` long, into panels of `lanes` rows, term by term; missing rows are zero.
+/// Packs `rows` rows of `from`, `terms` long, into panels of `lanes` rows, term by term; missing rows are zero.
 #[inline(always)]
 unsafe fn pack<T: Lanes>(from: Matrix<T>, rows: usize, terms: usize, lanes: usize, to: *mut T) {
     for first in (0..rows).step_by(lanes) {
         let (from, to, filled) = (from.from(first, 0), to.wrapping_add(first * terms), lanes.min(rows - first));
-        // SAFETY: the caller vouches for the block and for room for whole panels.
+        // SAFETY: the caller's promise about the block and about capacity for whole panels.
         unsafe {
             if filled < lanes {
                 to.write_bytes(0, lanes * terms); // zero bits are 0.0
@@ -193,7 +193,7 @@ unsafe fn pack<T: Lanes>(from: Matrix<T>, rows: usize, terms: usize, lanes: usiz
     }
 }
 
-/// One tile over a block of terms, of which `rows` and `cols` are inside the result: `out = beta * out + alpha * sums`.
+/// A tile over a block of terms, with `rows` and `cols` inside the result: `out = beta * out + alpha * sums`.
 #[allow(clippy::needless_range_loop)] // see the note on plain loops
 #[inline(always)]
 unsafe fn tile<T: Lanes>(
@@ -204,11 +204,11 @@ unsafe fn tile<T: Lanes>(
     [rows, cols]: [usize; 2],
     [alpha, beta]: [T; 2],
 ) {
-    // SAFETY: the panels hold `terms` times a tile's rows and columns, vectors of a panel are aligned; of the result
-    // only what is inside is touched, and not read where `beta` is zero.
+    // SAFETY: the panels hold `terms` times a tile's rows and columns, and their vectors are aligned; only elements
+    // inside the result are accessed, and not read if `beta` is zero.
     unsafe {
         for i in 0..ROWS {
-            _mm_prefetch::<_MM_HINT_T0>(out.at(i, 0) as *const i8); // any address may be asked for
+            _mm_prefetch::<_MM_HINT_T0>(out.at(i, 0) as *const i8); // prefetching is valid for any address
             _mm_prefetch::<_MM_HINT_T0>(out.at(i, cols - 1) as *const i8);
         }
         let mut sums = [[T::splat(T::default()); VECTORS]; ROWS];
@@ -223,7 +223,7 @@ unsafe fn tile<T: Lanes>(
         }
         let whole = out.cols == 1 && rows == ROWS && cols == VECTORS * T::LANES;
         let (factor, kept) = (T::splat(alpha), T::splat(beta));
-        // Plain loops: the sums stay in registers only where all their indices are constants.
+        // Plain loops: the sums stay in registers only if all their indices are constants.
         let mut flat = [T::default(); ROWS * WIDEST];
         for i in 0..ROWS {
             for j in 0..VECTORS {
@@ -243,7 +243,8 @@ unsafe fn tile<T: Lanes>(
     }
 }
 
-/// The same for a tile that is cut off by the edge, or whose result has no contiguous rows, once multiplied by alpha.
+/// The same for a tile that is cut off by the edge, or whose rows of the result are not contiguous, already multiplied
+/// by alpha.
 #[inline(always)]
 unsafe fn edge<T: Lanes>(sums: &[T], out: Matrix<T>, [rows, cols]: [usize; 2], beta: T) {
     for (i, j) in (0..rows).flat_map(|i| (0..cols).map(move |j| (i, j))) {

@@ -1,6 +1,6 @@
-//! Matrix products against a plain triple loop in f64: every dtype, random shapes, transposes, batches that
-//! broadcast, alpha and beta, and the same bits at any number of threads.
-//! Shapes are small and odd, so that every edge of the tiles is met.
+//! Matrix products against a plain triple loop in f64: every dtype, random shapes, transposes, broadcast batches, alpha
+//! and beta, and bitwise equality at any number of threads. Shapes are small and odd, so that every edge of the tiles
+//! is covered.
 use super::*;
 use crate::cpu::isa::{Isa, isa};
 use crate::cpu::parallel::set_num_threads;
@@ -49,7 +49,7 @@ fn agrees_with_plain_loops() {
     check(&mut rng, I32, &[], [70, 600, 50], 0.0);
 }
 
-/// The loop for large products, on small ones with every kind of edge, against the library.
+/// The loop for large products, on small ones with every kind of edge, against the `gemm` crate.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn blocks_agree_with_the_library() {

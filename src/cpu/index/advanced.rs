@@ -1,8 +1,8 @@
-//! Advanced indexing: `input[i, :, j]` with index tensors, read and written.
+//! Advanced indexing: `input[i, :, j]` with index tensors, reads and writes.
 //!
-//! The index tensors, all of one (broadcast) shape, become offsets a chunk at a time; each offset stands for
-//! a slice over the dimensions that are not indexed. The result's shape is NumPy's: the index shape takes the
-//! place of the indexed dimensions if they are adjacent, else it comes first.
+//! The index tensors, all of one (broadcast) shape, are turned into offsets a chunk at a time; each offset denotes a
+//! slice over the dimensions that are not indexed. The result's shape follows NumPy: the index shape replaces the
+//! indexed dimensions if they are adjacent, else it comes first.
 
 use super::combine::{Add, Combine};
 use super::{Found, Refused, Wrong, check};
@@ -37,7 +37,7 @@ fn place(indexed: &[bool]) -> usize {
 /// Index positions whose offsets are computed at once.
 const CHUNK: usize = 1024;
 
-/// One index tensor: it moves along a dimension of `size` elements, `stride` apart.
+/// One index tensor, for a dimension of `size` elements with this stride.
 struct Axis<'a> {
     index: View<'a>,
     dim: usize,
@@ -45,7 +45,7 @@ struct Axis<'a> {
     stride: usize,
 }
 
-/// The parts of an indexing: the index shape, and the dimensions left over.
+/// The parts of an indexing operation: the index shape, and the remaining dimensions.
 struct Plan<'a> {
     axes: SmallVec<[Axis<'a>; 4]>,
     count: usize,
@@ -79,7 +79,7 @@ fn plan<'a>(full: View, indices: &[Option<View<'a>>], dense: View, out: View) ->
     let mut rest_dense: Dims = dense.strides.into();
     let steps: Dims = rest_dense.drain(at..at + shape.len()).collect();
     let (rest, rest_full) = (pick(full.shape), pick(full.strides));
-    // Walked in the order of memory, dimensions that lie together in both become one.
+    // In memory order, dimensions that are adjacent in both operands are merged.
     let [rest, rest_full, rest_dense] = match rest_full.is_sorted_by(|a, b| a >= b) {
         true => [rest, rest_full, rest_dense],
         false => {
@@ -138,13 +138,13 @@ fn add<T: Element>(a: T, b: T) -> T {
 }
 
 impl Plan<'_> {
-    /// Calls `f(full, dense, base)` with the offsets of the index positions of a range, a chunk at a time, in order;
-    /// those of the other operand are beyond `base`. A chunk with a wrong index is left out, and the last.
+    /// Calls `f(full, dense, base)` with the offsets of a range of index positions, a chunk at a time, in order; those
+    /// of the other operand are relative to `base`. A chunk with a wrong index is skipped, and the last.
     fn walk(&self, range: Range<usize>, found: &Found<Wrong>, mut f: impl FnMut(&[usize], &[usize], usize)) {
         let (mut full, mut dense) = ([0usize; CHUNK], [0usize; CHUNK]);
         let (shape, [steps]) = coalesce(&self.shape, [&self.steps]);
         let mut at = Odometer::new(&shape, [&steps], range.start);
-        // Along one dimension all chunks have the offsets of the first.
+        // Along one dimension all chunks have the same offsets as the first.
         let line = (shape.len() <= 1).then(|| steps.first().copied().unwrap_or(0));
         if let Some(step) = line {
             dense.iter_mut().take(range.len()).enumerate().for_each(|(i, d)| *d = i * step);
@@ -164,8 +164,8 @@ impl Plan<'_> {
             f(&full[..n], &dense[..n], line.map_or(0, |step| start * step));
         }
     }
-    /// Reports the wrong index of the first of these positions that has one; all are right where another thread has
-    /// put it right meanwhile: then what was wrong is unknown, and the first position stands for it.
+    /// Reports the first wrong index among these positions. If another thread has corrected it meanwhile, the wrong
+    /// value is unknown, and the index at the first position is reported instead.
     #[cold]
     fn report(&self, positions: Range<usize>, found: &Found<Wrong>) {
         let wrong = |p: usize| self.axes.iter().find_map(|axis| axis.wrong(&self.shape, p).map(|w| (p, w)));
@@ -181,7 +181,7 @@ impl Plan<'_> {
         });
         found.result()
     }
-    /// The same, in the order of the index tensors where they may name an element twice: parallel over slices only.
+    /// The same in the order of the index tensors, which may name an element twice: parallel only over slices.
     unsafe fn in_order<T>(&self, full: View, dense: View, f: impl Fn(*mut T, *mut T) + Sync) -> Result<(), Wrong> {
         let (slice, found) = (self.rest.iter().product::<usize>(), Found::default());
         if self.count == 0 {
@@ -238,7 +238,7 @@ impl Plan<'_> {
 }
 
 impl Axis<'_> {
-    /// The position that an index means; its sign tells whether there is one: negative for none.
+    /// Wraps an index; the sign of the result tells whether it is valid: negative if not.
     #[inline(always)]
     fn place(&self, v: i64) -> (i64, i64) {
         let size = self.size as i64;
@@ -258,7 +258,7 @@ impl Axis<'_> {
             // writes meanwhile does no harm: each is read once, into the offset and the sign.
             let index = unsafe { std::slice::from_raw_parts(self.index.at(start) as *const i64, offsets.len()) };
             let pairs = offsets.iter_mut().zip(index);
-            // Vectors have no product of 64 bits.
+            // AVX2 has no 64-bit vector product.
             match self.stride {
                 1 => pairs.for_each(|(o, &v)| *o = o.wrapping_add(place(v))),
                 stride => pairs.for_each(|(o, &v)| *o = o.wrapping_add(place(v).wrapping_mul(stride))),

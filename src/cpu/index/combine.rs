@@ -1,7 +1,7 @@
-//! What a scatter does with the element that is there and the one that arrives.
+//! How a scatter combines the existing element with the new one.
 //!
-//! Numbers meet in the widest type of their kind: for f32 and narrower floats, one addition or multiplication in
-//! f64 rounds to what the narrow type gives, so one rule serves them all.
+//! Numbers are combined in the widest type of their kind: for f32 and narrower floats, one addition or multiplication
+//! in f64 rounds to what the narrow type gives, so one rule serves all.
 
 use crate::cpu::arith::{greater, lesser};
 use crate::dtype::{DType, Element, Scalar, c64, c128};
@@ -148,7 +148,7 @@ impl Combine for Min {
     }
 }
 
-/// The arriving element wins.
+/// The new element replaces the old.
 #[derive(Clone, Copy)]
 pub(super) struct Set;
 impl Combine for Set {

@@ -1,6 +1,6 @@
 //! `gather` (an index per element of the result) and `index_select` (an index per slice).
 //!
-//! Each index is checked where it is used: the result, which nobody has seen yet, is given up after a bad one.
+//! Each index is checked when it is used: after a bad one the result, which is not shared yet, is discarded.
 
 use super::{Found, at_use, out_of_range, out_of_reach};
 use crate::cpu::parallel::par_for;
@@ -39,7 +39,7 @@ unsafe fn lines<T: Copy>(input: View, dim: usize, index: View, out: View) -> std
         let p = index.at(i) as *const i64;
         let out = out.at(o) as *mut T;
         let input = input.at(x) as *const T;
-        // SAFETY: the caller vouches for the lines, and places are below the size.
+        // SAFETY: the caller's promise about the lines, and positions are below the size.
         unsafe {
             if [di, d_out, dx, stride] == [1, 1, 0, 1] {
                 return (0..n).for_each(|j| match at_use(p.add(j), size) {
@@ -89,7 +89,7 @@ pub fn index_select(input: View, dim: usize, index: View, out: View) -> Result<(
     }
 }
 
-/// Copies whole slices, run by run: for dimensions that lie inside `dim` in both operands.
+/// Copies whole slices, run by run, if the slice's dimensions are inside `dim` in both operands.
 unsafe fn slices(input: View, dim: usize, index: View, out: View) -> std::result::Result<(), i64> {
     let (size, stride) = input.dim(dim);
     let (count, out_step) = out.dim(dim);
@@ -102,7 +102,8 @@ unsafe fn slices(input: View, dim: usize, index: View, out: View) -> std::result
     let whole = runs == 1 && (run == 1 || (d_out, d_in) == (1, 1));
     par_for(count, (1 << 15) / (runs * run), |range| {
         for i in range {
-            // SAFETY: the caller vouches for the index, places are below the size, slices of the result are disjoint.
+            // SAFETY: the caller's promise about the index; positions are below the size, slices of the result are
+            // disjoint.
             unsafe {
                 let place = match at_use(index.at(i * step) as *const i64, size) {
                     Ok(place) => place,

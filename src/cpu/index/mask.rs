@@ -1,9 +1,9 @@
 //! Compaction by a mask: counting, positions (`nonzero`), selection, and its inverse.
 //!
-//! The operand is cut into pieces of a fixed size; their counts, summed up, say where each piece's output starts,
-//! so pieces run in parallel and the order is that of the elements. Inside a piece a mask becomes the positions of
-//! what is true, eight elements at a time from a table: a branch for each would be mispredicted half the time.
-//! A mask may change between the count and its use: see Note [Racing indices].
+//! The operand is split into pieces of a fixed size; the prefix sums of their counts give the start of each piece's
+//! output, so pieces run in parallel and the order of elements is preserved. Inside a piece the positions of true
+//! elements are looked up in a table, eight elements at a time: a branch per element would be mispredicted half the
+//! time. A mask may change between the count and its use: see Note [Racing indices].
 
 use crate::cpu::parallel::par_for;
 use crate::cpu::temp::Temp;
@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Elements of a piece.
 const PIECE: usize = 8192;
-/// Elements that are looked up together: as many as a byte has bits.
+/// Elements per table lookup: as many as a byte has bits.
 const GROUP: usize = 8;
 
-/// For every byte the positions of the bits that are set, and their number.
+/// For every byte the positions of its set bits, and their number.
 static SET: [([u16; GROUP], u16); 256] = {
     let mut table = [([0; GROUP], 0); 256];
     let mut at = 0;
@@ -35,7 +35,7 @@ static SET: [([u16; GROUP], u16); 256] = {
     table
 };
 
-/// The truth of eight elements, a bit each; a byte from elsewhere may be other than 0 and 1.
+/// Eight elements as one bit each; a byte of foreign memory may be neither 0 nor 1.
 #[inline(always)]
 fn bits(group: &[u8; GROUP]) -> usize {
     const LOW: u64 = u64::from_ne_bytes([0x7F; GROUP]);
@@ -44,7 +44,7 @@ fn bits(group: &[u8; GROUP]) -> usize {
     (truths.wrapping_mul(0x0102_0408_1020_4080) >> 56) as usize
 }
 
-/// The entries of a run of a mask, group by group; the last is filled up with what is false.
+/// The table entries of a run of a mask, group by group; the last group is padded with false.
 #[inline(always)]
 fn for_groups(mask: &[u8], mut f: impl FnMut(&'static ([u16; GROUP], u16))) {
     let (groups, rest) = mask.as_chunks();
@@ -54,15 +54,15 @@ fn for_groups(mask: &[u8], mut f: impl FnMut(&'static ([u16; GROUP], u16))) {
     f(&SET[bits(&last)]);
 }
 
-/// Room for the positions in a piece, and for what the last group writes beyond them.
+/// Capacity for the positions in a piece, and for what the last group writes beyond them.
 type Room = [u16; PIECE + GROUP];
 
-/// The positions of what is true in a run, in order.
+/// The positions of the true elements in a run, in order.
 fn positions<'a>(mask: &[u8], room: &'a mut Room) -> &'a [u16] {
     assert!(mask.len() <= PIECE);
     let (mut count, mut base) = (0, 0);
     for_groups(mask, |&(positions, n)| {
-        // SAFETY: each of the groups before, `PIECE / GROUP` at most, has added no more than eight.
+        // SAFETY: each of the previous groups, at most `PIECE / GROUP`, has added at most eight.
         let slots = unsafe { &mut *(room.as_mut_ptr().add(count) as *mut [u16; GROUP]) };
         *slots = positions.map(|p| base + p);
         count += n as usize;
@@ -71,7 +71,7 @@ fn positions<'a>(mask: &[u8], room: &'a mut Room) -> &'a [u16] {
     &room[..count]
 }
 
-/// Operands cut into pieces of their common row-major order.
+/// Operands split into pieces of their common row-major order.
 struct Pieces<const N: usize> {
     shape: Dims,
     strides: [Dims; N],
@@ -105,7 +105,7 @@ impl<const N: usize> Pieces<N> {
     }
 }
 
-/// The truth values of a run of a mask of any dtype, `PIECE` at most.
+/// The truth values of a run of a mask of any dtype, at most `PIECE`.
 unsafe fn truths<'a>(
     mask: View,
     offset: usize,
@@ -113,7 +113,7 @@ unsafe fn truths<'a>(
     n: usize,
     buffer: &'a mut [MaybeUninit<u8>; PIECE],
 ) -> &'a [u8] {
-    // SAFETY: the caller vouches for the run; the buffer is filled as far as it is read.
+    // SAFETY: the caller's promise about the run; the buffer is filled as far as it is read.
     unsafe {
         if mask.dtype == DType::Bool && step == 1 {
             return std::slice::from_raw_parts(mask.at(offset), n);
@@ -123,7 +123,7 @@ unsafe fn truths<'a>(
     }
 }
 
-/// The true elements of a mask, counted: where the output of each piece starts.
+/// The counted true elements of a mask: where the output of each piece starts.
 pub struct Counted {
     starts: Temp<usize>,
     total: usize,
@@ -185,14 +185,14 @@ impl Counted {
     }
 }
 
-/// The part of the output that is left to a piece.
+/// The part of the output that remains for a piece.
 struct Places<'a> {
     left: Range<usize>,
     room: &'a mut Room,
     changed: bool,
 }
 impl Places<'_> {
-    /// Where the output of a run starts, and the positions of what is true in it: no more than there are places.
+    /// Start of a run's output, and the positions of its true elements: at most as many as remain.
     fn take(&mut self, mask: &[u8]) -> (usize, &[u16]) {
         let found = positions(mask, self.room);
         let n = found.len().min(self.left.len());
@@ -230,7 +230,7 @@ pub fn nonzero(input: View, counted: &Counted, out: View) -> Result<()> {
 /// SAFETY: `out` has a column for each dimension of the shape, and as many rows.
 unsafe fn write_indices(shape: &[usize], linear: usize, mut found: &[u16], out: View, mut row: usize) {
     let (base, step) = (out.ptr as *mut i64, out.strides[0]);
-    // What is found ascends: the indices of the outer dimensions are worked out once for each line along the last.
+    // `found` is ascending: the indices of the outer dimensions are computed once for each line along the last.
     while let (Some(&p), Some((&size, outer))) = (found.first(), shape.split_last()) {
         let line = (linear + p as usize) / size;
         let offset = (line * size).wrapping_sub(linear);
@@ -283,14 +283,14 @@ pub fn masked_scatter(out: View, mask: View, counted: &Counted, source: View) ->
     }
 }
 
-/// Moves between the masked elements of `full` and the run `dense`: out of `full`, or into it if `BACK`.
+/// Copies between the masked elements of `full` and the run `dense`: out of `full`, or into it if `BACK`.
 unsafe fn compact<T: Copy, const BACK: bool>(full: View, mask: View, counted: &Counted, dense: View) -> Result<()> {
     let pieces = Pieces::new(full.shape, [mask.strides, full.strides]);
     let step = dense.dim(0).1;
     counted.each(|piece, places| {
         pieces.runs(piece, |[m, f], n, [dm, df]| {
             let mut buffer = [const { MaybeUninit::uninit() }; PIECE];
-            // SAFETY: the runs are those of the operands, and places lie below the number that was counted.
+            // SAFETY: the runs are those of the operands, and positions are below the number that was counted.
             unsafe {
                 let (at, found) = places.take(truths(mask, m, dm, n, &mut buffer));
                 let (full, dense) = (full.at(f) as *mut T, dense.at(at * step) as *mut T);

@@ -1,11 +1,11 @@
 //! Reading and writing through index tensors: gather, scatter, selection, advanced indexing, masks.
 //!
-//! What writes into an operand checks all indices first, so an error leaves it as it was; what fills a result checks
-//! them as it goes. Moving data only needs the size of an element; combining (`scatter` with a mode) goes through `combine`.
+//! Kernels that write into an operand check all indices first, so an error leaves it unchanged; kernels that fill a new
+//! result check as they go. Moving data needs only the element size; combining (`scatter` with a mode) uses `combine`.
 //!
-//! Note [Racing indices]: NumPy and other threads may write an index or a mask at any time, between its check and its
-//! use too. So an index is read once where it is used, and that value is what is compared with the size (`at_use`); a
-//! mask's pieces write no more than was counted for them. What went wrong between is an error, after the fact.
+//! Note [Racing indices]: NumPy and other threads may write an index or a mask at any time, also between its check and
+//! its use. So an index is read once when it is used, and that value is compared with the size (`at_use`); a mask's
+//! pieces write no more than was counted for them. A change in between is reported as an error afterwards.
 
 mod advanced;
 mod combine;
@@ -29,7 +29,7 @@ use crate::dtype::DType;
 use crate::error::Error;
 use std::sync::Mutex;
 
-/// An index that is none of `size` positions of a dimension.
+/// An index out of range for a dimension of `size`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wrong {
     pub index: i64,
@@ -87,7 +87,7 @@ unsafe fn check(index: View, low: i64, size: usize) -> std::result::Result<(), i
     let found = Found::default();
     for_lines(index.shape, [index.strides], |[at], n, [step]| {
         let p = index.at(at) as *const i64;
-        // SAFETY: the caller vouches for the index.
+        // SAFETY: the caller guarantees the index.
         if let Some((i, bad)) = unsafe { first_bad(p, step, n, low, size as i64) } {
             found.report(at + i * step, bad);
         }
@@ -95,12 +95,12 @@ unsafe fn check(index: View, low: i64, size: usize) -> std::result::Result<(), i
     found.result()
 }
 
-/// The position that an index means, if it is one of `size`: see Note [Racing indices].
+/// The wrapped index, if it is in range: see Note [Racing indices].
 ///
 /// SAFETY: the index must be readable.
 #[inline(always)]
 unsafe fn at_use(index: *const i64, size: usize) -> std::result::Result<usize, i64> {
-    // SAFETY: the caller's promise. Volatile: what is compared is what is used, never a second read.
+    // SAFETY: the caller's promise. Volatile: the value compared is the value used, never a second read.
     in_range(unsafe { index.read_volatile() }, size)
 }
 #[inline(always)]
@@ -108,7 +108,7 @@ fn in_range(i: i64, size: usize) -> std::result::Result<usize, i64> {
     if (i as u64) < size as u64 { Ok(i as usize) } else { Err(i) }
 }
 
-/// The first bad index that several threads have met, by its offset: the same one however they were scheduled.
+/// The bad index with the lowest offset found by several threads, independent of their scheduling.
 struct Found<T = i64>(Mutex<Option<(usize, T)>>);
 impl<T> Default for Found<T> {
     fn default() -> Self {
@@ -135,7 +135,7 @@ impl<T> Found<T> {
 ///
 /// SAFETY: the indices must be readable.
 unsafe fn first_bad(index: *const i64, step: usize, n: usize, low: i64, high: i64) -> Option<(usize, i64)> {
-    // SAFETY: the caller vouches for the run.
+    // SAFETY: the caller guarantees the run.
     let at = |i: usize| unsafe { index.add(i * step).read_volatile() };
     let good = if step == 1 {
         // SAFETY: as above.
@@ -146,7 +146,7 @@ unsafe fn first_bad(index: *const i64, step: usize, n: usize, low: i64, high: i6
     if good { None } else { (0..n).map(|i| (i, at(i))).find(|(_, v)| !(low..high).contains(v)) }
 }
 
-/// Whether all indices are in range.
+/// Tests whether all indices are in range.
 struct Within<'a> {
     index: &'a [i64],
     low: i64,
@@ -156,7 +156,7 @@ impl Kernel for Within<'_> {
     type Output = bool;
     #[inline(always)]
     fn run<F: Fuse>(self) -> bool {
-        // A difference below zero is an index out of range; one that wraps goes with one that does not.
+        // A negative difference means an index out of range; where one difference overflows, the other is negative.
         let (low, last) = (self.low, self.high - 1);
         let signs = |&v: &i64| v.wrapping_sub(low) | last.wrapping_sub(v);
         self.index.iter().fold(0, |all, v| all | signs(v)) >= 0
@@ -166,11 +166,11 @@ impl Kernel for Within<'_> {
 fn out_of_bounds(dim: usize, size: usize) -> impl FnOnce(i64) -> Error {
     move |index| Error::index(format!("index {index} is out of bounds for dimension {dim} with size {size}"))
 }
-/// The same words from gather and scatter: a `RuntimeError`.
+/// The message of gather and scatter: a `RuntimeError`.
 fn out_of_reach(dim: usize, size: usize) -> impl FnOnce(i64) -> Error {
     move |index| Error::runtime(format!("index {index} is out of bounds for dimension {dim} with size {size}"))
 }
-/// From selection, addition and embedding.
+/// The message of selection, addition and embedding.
 fn out_of_range(_: i64) -> Error {
     Error::index("index out of range in self")
 }

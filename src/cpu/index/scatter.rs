@@ -1,7 +1,7 @@
-//! `scatter` with its modes, and the slice-wise forms, which are a scatter whose index moves along one dimension.
+//! `scatter` with its modes, and the slice-wise forms, which are a scatter whose index varies along one dimension.
 //!
-//! Two positions of the index may name one element, but only if they differ along `dim` alone: so the other
-//! dimensions are the parallel ones, and along `dim` updates happen in order. The last `Set` wins.
+//! Two positions of the index may name one element only if they differ only along `dim`: so the other dimensions are
+//! processed in parallel, and along `dim` updates happen in order. The last `Set` wins.
 
 use super::combine::{Add, AddScaled, Combine, Max, Min, Mul, Set};
 use super::{Found, at_use, check, in_range, out_of_bounds, out_of_range, out_of_reach};
@@ -17,14 +17,14 @@ use crate::kinds::ScatterMode;
 use crate::layout::Dims;
 use crate::with_dtype;
 
-/// What is scattered.
+/// The source of a scatter.
 #[derive(Clone, Copy)]
 pub enum Source<'a> {
     View(View<'a>),
     Scalar(Scalar),
 }
 
-/// Neighbouring positions that one task updates together.
+/// Neighbouring positions updated together by a task.
 const TILE: usize = 512;
 
 /// `out[i][index[i][j][k]][k] (mode)= source[i][j][k]` for `dim` 1. Without `include_self` the elements that are
@@ -68,7 +68,7 @@ pub fn scatter(
     }
 }
 
-/// Adds, and divides each element by the number of values that went into it.
+/// Adds, then divides each element by the number of its contributions.
 unsafe fn mean(out: View, dim: usize, index: View, source: Source, include_self: bool) -> Result<()> {
     let size = out.dim(dim).0;
     let strides = crate::layout::contiguous_strides(out.shape);
@@ -97,7 +97,7 @@ unsafe fn mean(out: View, dim: usize, index: View, source: Source, include_self:
     Ok(())
 }
 
-/// Updates what the indices name; one that is wrong by now is passed over, and the first of these is the error.
+/// Updates the indexed elements; an index that has become wrong is skipped, and the first of these is the error.
 unsafe fn update<C: Combine>(
     out: View,
     dim: usize,
@@ -116,7 +116,7 @@ unsafe fn update<C: Combine>(
             // SAFETY: strides of zero reach one element, which is only read.
             Source::Scalar(_) => unsafe { View::new(&value as *const T as *mut u8, T::DTYPE, index.shape, &zeros) },
         };
-        // SAFETY: handed on to the caller.
+        // SAFETY: the caller's promise.
         unsafe { typed::<T, C>(out, dim, index, source, rule) }
     })
 }
@@ -137,7 +137,7 @@ unsafe fn typed<T: Element, C: Combine>(
     let mut others = Others::new(index.shape, [out.strides, index.strides, source.strides], dim);
     let (width, [d_out, di, ds]) = others.pop();
     let units = others.count();
-    // Tiles are what runs in parallel; elements of different tiles never meet, so their size changes no result.
+    // Tiles run in parallel; elements of different tiles never interact, so the tile size does not affect results.
     let threads = if units == 1 && length * width > 1 << 16 { num_threads() } else { 1 };
     let tile = width.div_ceil(threads).clamp(16, TILE);
     let tiles = width.div_ceil(tile);
@@ -158,7 +158,7 @@ unsafe fn typed<T: Element, C: Combine>(
                 first: index.ptr as usize,
                 found: &found,
             };
-            // SAFETY: the caller vouches for the operands.
+            // SAFETY: the caller guarantees the operands.
             unsafe {
                 if along {
                     (0..n).for_each(|j| line.from(j * d_out, j * di, j * ds).run(length, 0, index_step, source_step));
@@ -174,7 +174,7 @@ unsafe fn typed<T: Element, C: Combine>(
     found.result()
 }
 
-/// Where a run of updates starts.
+/// The start of a run of updates.
 #[derive(Clone, Copy)]
 struct Line<'a, T, C> {
     out: *mut T,
@@ -184,7 +184,7 @@ struct Line<'a, T, C> {
     size: usize,
     stride: usize,
     rule: C,
-    /// The address of the first index: wrong ones are told apart by their distance from it.
+    /// The address of the first index: wrong indices are identified by their distance from it.
     first: usize,
     found: &'a Found,
 }
@@ -194,11 +194,11 @@ impl<T: Element, C: Combine> Line<'_, T, C> {
         let (o, i, s) = (self.out.wrapping_add(out), self.index.wrapping_add(index), self.source.wrapping_add(source));
         Line { out: o, index: i, source: s, ..self }
     }
-    /// `n` updates, with these steps from one to the next.
+    /// `n` updates, with these steps.
     #[inline(always)]
     unsafe fn run(self, n: usize, d_out: usize, di: usize, ds: usize) {
         let Line { out, index, source, size, stride, rule, .. } = self;
-        // SAFETY: the caller vouches for the operands; an index is used only if it is below the size.
+        // SAFETY: the caller's promise about the operands; an index is used only if it is below the size.
         unsafe {
             if di == 0 {
                 let row = match at_use(index, size) {
@@ -211,7 +211,8 @@ impl<T: Element, C: Combine> Line<'_, T, C> {
                 return (0..n).for_each(|t| update_one(row.add(t * d_out), *source.add(t * ds), rule));
             }
             if (d_out, di, ds, stride) == (0, 1, 1, 1) {
-                // Several are read before the first is written: the compiler must take every write for one to the next.
+                // Several indices are read before the first write: the compiler must assume that every write may change
+                // the next index.
                 let (index, source) = (std::slice::from_raw_parts(index, n), std::slice::from_raw_parts(source, n));
                 let ((groups, last), (values, rest)) = (index.as_chunks::<8>(), source.as_chunks::<8>());
                 let one = |i: &i64, place: std::result::Result<usize, i64>, x: T| match place {
@@ -222,7 +223,7 @@ impl<T: Element, C: Combine> Line<'_, T, C> {
                 for (group, &values) in groups.iter().zip(values) {
                     // Volatile as in `at_use`.
                     let places: [i64; 8] = std::array::from_fn(|k| (&raw const group[k]).read_volatile());
-                    // All eight are right if neither they nor their distances from the last place are negative.
+                    // All eight are valid if neither they nor their distances from the last position are negative.
                     if places.iter().fold(0, |signs, &p| signs | p | last_place.wrapping_sub(p)) >= 0 {
                         (0..8).for_each(|k| update_one(out.add(places[k] as usize), values[k], rule));
                         continue;
@@ -248,11 +249,11 @@ impl<T: Element, C: Combine> Line<'_, T, C> {
 
 #[inline(always)]
 unsafe fn update_one<T: Element, C: Combine>(p: *mut T, x: T, rule: C) {
-    // SAFETY: the caller vouches for the element.
+    // SAFETY: the caller guarantees the element.
     unsafe { *p = rule.combine(*p, x) }
 }
 
-/// A contiguous run of the source that goes to a contiguous run of the destination.
+/// A contiguous run of the source combined into a contiguous run of the destination.
 struct Row<T, C> {
     row: *mut T,
     source: *const T,
@@ -263,7 +264,7 @@ impl<T: Element, C: Combine> Kernel for Row<T, C> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(self) {
-        // SAFETY: whoever builds the kernel vouches for both runs, which do not overlap.
+        // SAFETY: whoever builds the kernel guarantees both runs, which do not overlap.
         let (row, source) = unsafe {
             (std::slice::from_raw_parts_mut(self.row, self.n), std::slice::from_raw_parts(self.source, self.n))
         };

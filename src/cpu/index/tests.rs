@@ -1,6 +1,5 @@
-//! Indexing against loops over unravelled indices: gather, scatter in every mode, selection, advanced indexing,
-//! masks; and that an index out of bounds is an error before anything is written.
-//! Shapes and strides are random.
+//! Indexing against loops over unravelled indices: gather, scatter in every mode, selection, advanced indexing, masks;
+//! and that an index out of bounds is an error before anything is written. Shapes and strides are random.
 use super::*;
 use crate::cpu::testing::{Array, Rng, close, ravel, shape, unravel};
 use crate::dtype::{DType, Scalar, c128};
@@ -35,7 +34,7 @@ fn gather_and_scatter_set() {
             assert_eq!(picked[i], from[ravel(&s, &at)]);
         }
         let src = Array::random(&mut rng, a.dtype, &smaller);
-        // Along `dim` the last of several writes stays, and row-major order visits those in order.
+        // Along `dim` the last of several writes wins, and row-major order visits those in order.
         for (i, v) in src.values().into_iter().enumerate() {
             let mut at = unravel(&smaller, i);
             at[dim] = ix[i] as usize;
@@ -201,7 +200,7 @@ fn any_byte_but_zero_is_true() {
     assert_eq!(places.reals(), [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 9.0]);
 }
 
-/// A mask that has more or fewer true elements when it is used than when it was counted, as another thread may make it.
+/// A mask that has more or fewer true elements when it is used than when it was counted, as another thread may cause.
 #[test]
 fn a_mask_that_changes_after_its_count_is_an_error() {
     let n = 3 * 8192 + 5;

@@ -1,4 +1,5 @@
-//! Walking batches of matrices: every operand has the same leading dimensions and a core of two, one or no dimensions.
+//! Iteration over batches of matrices: every operand has the same leading dimensions and a core of two, one or no
+//! dimensions.
 
 use super::mat::{Field, Mat};
 use crate::cpu::parallel::{num_threads, try_par_for};
@@ -8,19 +9,19 @@ use crate::error::{Error, Result};
 use crate::reserve::probe;
 use std::marker::PhantomData;
 
-/// Work on one matrix of a batch, for each element type.
+/// The work on one matrix of a batch, for each element type.
 pub trait Batch: Sync {
-    /// The most memory that the work on one matrix takes, in operands of double precision, all of them together.
-    /// `over` asks for it beforehand: the work itself, and that of `faer`, allocates by infallible means.
+    /// The maximum memory used for one matrix, in double-precision operands, all of them together. `over` probes for it
+    /// beforehand: the work itself, and `faer`, allocates infallibly.
     const SCRATCH: usize = 4;
-    /// Reads what it needs through `at` and stores every output.
+    /// Reads its inputs through `at` and stores every output.
     fn one<T: Field>(&self, at: &At<T>) -> Result<()>;
 }
 
-/// The operands of one matrix in the batch.
+/// The operands of one matrix of the batch.
 pub struct At<'a, T> {
     views: &'a [View<'a>],
-    /// Leading dimensions of the operands, and which of their matrices this is.
+    /// Leading dimensions of the operands, and the index of this matrix.
     lead: usize,
     index: usize,
     mark: PhantomData<T>,
@@ -57,7 +58,7 @@ impl<T: Field> At<'_, T> {
         }
         m
     }
-    /// How many columns operand `k` has.
+    /// Number of columns of operand `k`.
     pub fn cols(&self, k: usize) -> usize {
         self.core(k).1[1]
     }
@@ -101,16 +102,16 @@ impl<T: Field> At<'_, T> {
     }
 }
 
-/// Numbers that are had without asking.
+/// Numbers that are allocated without probing.
 const FEW: usize = 1 << 12;
-/// Multiplications that are worth a task of their own.
+/// Minimum multiplications per task.
 const TASK: usize = 1 << 16;
 
 fn walk<T: Field, W: Batch>(views: &[View], lead: usize, work: &W) -> Result<()> {
     let count: usize = views[0].shape[..lead].iter().product();
     let numbers: usize = views.iter().map(|v| v.shape[lead..].iter().product::<usize>()).sum();
     if numbers == 0 {
-        return Ok(()); // nothing is read and nothing written, however many there are
+        return Ok(()); // nothing to read or write, for any number of matrices
     }
     if count > 0 && numbers > FEW {
         let one = numbers.saturating_mul(size_of::<T::Double>() * W::SCRATCH);

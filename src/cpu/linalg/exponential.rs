@@ -6,7 +6,7 @@ use super::mat::{Double, Mat};
 use super::triangular::solve_square;
 use crate::error::Result;
 
-/// Coefficients of the approximant, and the norm up to which it is exact in double precision.
+/// Coefficients of the approximant, and the norm up to which it is accurate in double precision.
 const PADE: [f64; 14] = [
     64764752532480000.0,
     32382376266240000.0,

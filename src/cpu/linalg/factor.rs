@@ -1,16 +1,16 @@
 //! LU with partial pivoting and Cholesky, in blocks of columns whose updates are matrix products.
 //!
-//! As LAPACK's getrf and potrf have it: a zero pivot is passed over and its number, from one, reported; a leading minor
-//! that is not positive ends the factorization and is reported.
+//! As in LAPACK's getrf and potrf, a zero pivot is skipped and its number, from one, reported; a leading minor that is
+//! not positive ends the factorization and is reported.
 
 use super::mat::{Field, Mat};
 use crate::error::Result;
 
-/// Columns that are factored at once.
+/// Columns factored at once.
 const BLOCK: usize = 32;
 
-/// Overwrites `a` with L (below the diagonal) and U. Gives the row that each step exchanged its own with, and the number
-/// of the first zero pivot, zero if there is none.
+/// Overwrites `a` with L (below the diagonal) and U. Returns the row that each step swapped with its own, and the
+/// number of the first zero pivot, zero if there is none.
 pub fn lu<T: Field>(a: &mut Mat<T>) -> Result<(Vec<usize>, usize)> {
     let (m, n) = (a.rows, a.cols);
     let k = m.min(n);
@@ -41,7 +41,8 @@ pub fn lu<T: Field>(a: &mut Mat<T>) -> Result<(Vec<usize>, usize)> {
     Ok((pivots, singular))
 }
 
-/// The lower triangle of `a` becomes L, the rest zero. Gives the order of the first minor that is not positive, or zero.
+/// The lower triangle of `a` becomes L, the rest zero. Returns the order of the first minor that is not positive, or
+/// zero.
 pub fn cholesky<T: Field>(a: &mut Mat<T>) -> Result<usize> {
     let n = a.rows;
     let zero = T::Real::default();

@@ -1,19 +1,20 @@
-//! `A = L D L^T` (or `L D L^H`) of matrices that need not be positive: D has blocks of one and of two on its diagonal.
+//! `A = L D L^T` (or `L D L^H`) of indefinite matrices: D has diagonal blocks of size one and two.
 //!
-//! Source: J. R. Bunch and L. Kaufman, "Some stable methods for calculating inertia and solving symmetric linear systems"
-//! (1977). L, D and the exchanges are stored as LAPACK's sytrf and hetrf store them in the lower triangle: a pivot `p > 0`
-//! says that the row was exchanged with row `p` (from one), two pivots `-p` that a block of two exchanged its second row.
+//! Source: J. R. Bunch and L. Kaufman, "Some stable methods for calculating inertia and solving symmetric linear
+//! systems" (1977). L, D and the pivots are stored as by LAPACK's sytrf and hetrf in the lower triangle: a pivot `p >
+//! 0` means that the row was swapped with row `p` (from one), two pivots `-p` that a block of two swapped its second
+//! row.
 
 use super::mat::{Field, Mat};
 use crate::error::{Error, Result};
 use num_complex::ComplexFloat;
 
-/// Conjugates where the matrix is Hermitian.
+/// Conjugates if the matrix is Hermitian.
 fn mirrored<T: Field>(x: T, hermitian: bool) -> T {
     if hermitian { x.conj() } else { x }
 }
 
-/// Overwrites the lower triangle of `a` with L and D, and the rest with zeros. Gives the pivots and the number of the
+/// Overwrites the lower triangle of `a` with L and D, and the rest with zeros. Returns the pivots and the number of the
 /// first block of D that is zero, or zero.
 pub fn factor<T: Field>(a: &mut Mat<T>, hermitian: bool) -> (Vec<i32>, usize) {
     let n = a.rows;
@@ -44,7 +45,7 @@ pub fn factor<T: Field>(a: &mut Mat<T>, hermitian: bool) -> (Vec<i32>, usize) {
     (pivots, singular)
 }
 
-/// The row that comes to the end of the next block, and the size of that block. `None`: the column is zero.
+/// The row to swap to the end of the next block, and the size of that block. `None`: the column is zero.
 fn choose<T: Field>(a: &Mat<T>, k: usize) -> Option<(usize, usize)> {
     let n = a.rows;
     let bound = (1.0 + 17f64.sqrt()) / 8.0;
@@ -68,7 +69,7 @@ fn choose<T: Field>(a: &Mat<T>, k: usize) -> Option<(usize, usize)> {
     }
 }
 
-/// Exchanges rows and columns `at` and `p` of the matrix from column `k` on, of which the lower triangle is there.
+/// Swaps rows and columns `at` and `p` of the matrix from column `k` on, of which the lower triangle is stored.
 fn exchange<T: Field>(a: &mut Mat<T>, k: usize, at: usize, p: usize, hermitian: bool) {
     if p == at {
         return;
@@ -114,14 +115,14 @@ fn eliminate_two<T: Field>(a: &mut Mat<T>, k: usize, hermitian: bool) {
     }
 }
 
-/// The diagonal of a Hermitian matrix is real.
+/// Makes the diagonal element of a Hermitian matrix real.
 fn settle<T: Field>(a: &mut Mat<T>, i: usize, hermitian: bool) {
     if hermitian {
         a[(i, i)] = T::of(a[(i, i)].re());
     }
 }
 
-/// A block of D, `[[q c, c], [b, p b]]` with `c` the mirror image of `b`: scaled by what is greatest in it.
+/// A block of D, `[[q c, c], [b, p b]]` with `c` the mirror image of `b`: scaled by its largest element.
 struct Block<T> {
     p: T,
     q: T,
@@ -147,7 +148,7 @@ impl<T: Field> Block<T> {
     }
 }
 
-/// The blocks of D: first row, size, and the row that the last one of the block was exchanged with.
+/// The blocks of D: first row, size, and the row that was swapped with the block's last one.
 fn blocks(pivots: &[i32]) -> Result<Vec<(usize, usize, usize)>> {
     let (mut out, mut k) = (Vec::new(), 0);
     while k < pivots.len() {
@@ -164,7 +165,7 @@ fn blocks(pivots: &[i32]) -> Result<Vec<(usize, usize, usize)>> {
     Ok(out)
 }
 
-/// Overwrites `b` with the solution of `A X = B` from what `factor` gave.
+/// Overwrites `b` with the solution of `A X = B` from the result of `factor`.
 pub fn solve<T: Field>(a: &Mat<T>, pivots: &[i32], hermitian: bool, b: &mut Mat<T>) -> Result<()> {
     let (n, cols, blocks) = (a.rows, b.cols, blocks(pivots)?);
     for &(k, size, row) in &blocks {

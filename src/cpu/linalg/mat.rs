@@ -1,4 +1,4 @@
-//! A dense matrix in row-major order, the numbers it may hold, and products of its blocks.
+//! A dense row-major matrix, its element types, and products of its blocks.
 
 use crate::cpu::complex;
 use crate::cpu::gemm;
@@ -8,19 +8,19 @@ use crate::error::Result;
 use num_complex::ComplexFloat;
 use std::ops::{Index, IndexMut, Range};
 
-/// Numbers that matrices are decomposed in: real or complex floats.
+/// Element types of decompositions: real or complex floats.
 pub trait Field: Element + ComplexFloat<Real: Element> {
-    /// The same in double precision.
+    /// The type of the same kind in double precision.
     type Double: Double;
     fn double(self) -> Self::Double;
     fn of(real: Self::Real) -> Self;
-    /// The quotient, of complex numbers too without overflow on the way.
+    /// The quotient, without intermediate overflow for complex numbers too.
     fn over(self, by: Self) -> Self {
         self / by
     }
 }
 
-/// What spectra are computed in.
+/// Types in which spectra are computed.
 pub trait Double: Field<Double = Self> + ComplexFloat<Real = f64> + faer::traits::ComplexField<Real = f64> {}
 
 impl Field for f32 {
@@ -94,7 +94,7 @@ impl<T: Field> Mat<T> {
     }
     pub fn from_fn(rows: usize, cols: usize, f: impl Fn(usize, usize) -> T) -> Mat<T> {
         let mut m = Mat::zeros(rows, cols);
-        // Rows of nothing may be as many as one likes.
+        // A matrix without columns may have any number of rows.
         for i in 0..if cols == 0 { 0 } else { rows } {
             m.row_mut(i).iter_mut().enumerate().for_each(|(j, x)| *x = f(i, j));
         }
@@ -109,7 +109,7 @@ impl<T: Field> Mat<T> {
     pub fn row_mut(&mut self, i: usize) -> &mut [T] {
         &mut self.data[i * self.cols..(i + 1) * self.cols]
     }
-    /// The block of some rows and columns, copied.
+    /// A copy of the block of some rows and columns.
     pub fn block(&self, rows: Range<usize>, cols: Range<usize>) -> Mat<T> {
         Mat::from_fn(rows.len(), cols.len(), |i, j| self[(rows.start + i, cols.start + j)])
     }
@@ -127,7 +127,7 @@ impl<T: Field> Mat<T> {
     pub fn is_finite(&self) -> bool {
         self.data.iter().all(|x| x.is_finite())
     }
-    /// Row `i` minus `factor` times row `j`, from column `from` on.
+    /// Row `i` minus `factor` times row `j`, in the columns `cols`.
     pub fn minus_row(&mut self, i: usize, factor: T, j: usize, cols: Range<usize>) {
         let (low, high) = (i.min(j), i.max(j));
         let (head, tail) = self.data.split_at_mut(high * self.cols);
@@ -150,12 +150,12 @@ impl<T: Field> Mat<T> {
         unsafe { out.accumulate((0, 0), [m, n, k], 1.0, 0.0, self.at(0, 0), b.at(0, 0))? };
         Ok(out)
     }
-    /// The block of this matrix at `(row, col)` minus the product of `a` and `b`.
+    /// Subtracts the product of `a` and `b` from the block of this matrix at `(row, col)`.
     pub fn minus_product(&mut self, at: (usize, usize), a: &Mat<T>, b: &Mat<T>) -> Result<()> {
         // SAFETY: the factors are whole matrices and the block has the size of their product.
         unsafe { self.accumulate(at, [a.rows, b.cols, a.cols], -1.0, 1.0, a.at(0, 0), b.at(0, 0)) }
     }
-    /// The same, of two blocks of this matrix that do not meet the first.
+    /// The same with two factors from this matrix that do not overlap the block.
     pub fn minus_own(
         &mut self,
         at: (usize, usize),
@@ -167,7 +167,7 @@ impl<T: Field> Mat<T> {
         // SAFETY: the callers split this matrix into disjoint blocks of these sizes.
         unsafe { self.accumulate(at, size, -1.0, 1.0, a, b) }
     }
-    /// The block at rows `at` of this matrix minus a block of `a` times a block of this one.
+    /// Subtracts a block of `a` times a block of this matrix from the block at rows `at`.
     pub fn minus_of(&mut self, at: usize, size: [usize; 3], a: (&Mat<T>, usize, usize), b: usize) -> Result<()> {
         let (factor, own) = (a.0.at(a.1, a.2), self.at(b, 0));
         // SAFETY: the callers pass disjoint rows of this matrix and a block within `a`.
@@ -180,7 +180,7 @@ impl<T: Field> Mat<T> {
     /// `block = beta * block + alpha * a @ b` for a block of [m, n] and factors of [m, k] and [k, n].
     ///
     /// # Safety
-    /// The factors, addresses and row lengths, must have these sizes and not overlap the block, which lies within self.
+    /// The factors (addresses and row lengths) must have these sizes and not overlap the block, which lies within self.
     unsafe fn accumulate(
         &mut self,
         (i, j): (usize, usize),

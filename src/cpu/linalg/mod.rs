@@ -1,10 +1,10 @@
-//! Decompositions of matrices: LU, Cholesky, QR, triangular systems here, spectra through `faer`.
+//! Matrix decompositions: LU, Cholesky, QR and triangular systems are implemented here, spectra use `faer`.
 //!
-//! A kernel walks the batch: it copies a matrix into a dense one (`Mat`), works on that, and stores what came out. So
-//! any strides are read, and every element type is one instance of the same code. Products inside go through `gemm`.
-//! LU is ours because LAPACK's answer for singular matrices is part of the semantics: a zero pivot is passed over, and
-//! its number reported, where others divide by it. Spectra are computed in double precision whatever the dtype: half of
-//! the code in the wheel, and small singular values of float matrices come out right.
+//! A kernel iterates over the batch: it copies a matrix into a dense one (`Mat`), works on that, and stores the
+//! results. So any strides are supported, and every element type is an instance of the same code. Products inside use
+//! `gemm`. LU is ours because LAPACK's result for singular matrices is part of the semantics: a zero pivot is skipped,
+//! and its number reported, where others divide by it. Spectra are computed in double precision for every dtype: half
+//! of the code in the wheel, and small singular values of float matrices are accurate.
 
 pub mod batch;
 pub mod exponential;

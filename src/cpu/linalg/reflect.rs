@@ -1,5 +1,6 @@
-//! QR by Householder reflections `I - tau v v^H`, as LAPACK's geqrf and orgqr store them: `v` below the diagonal with a
-//! leading one that is not stored, R above. Blocks of reflections act as one: `I - V T V^H` (Schreiber and Van Loan 1989).
+//! QR by Householder reflections `I - tau v v^H`, stored as by LAPACK's geqrf and orgqr: `v` below the diagonal with an
+//! implicit leading one, R above. Blocks of reflections are applied together: `I - V T V^H` (Schreiber and Van Loan
+//! 1989).
 
 use super::mat::{Field, Mat};
 use super::scaling::{balance, shifted};
@@ -7,10 +8,10 @@ use crate::error::Result;
 use num_complex::ComplexFloat;
 use std::ops::Range;
 
-/// Reflections that act together.
+/// Reflections applied together.
 const BLOCK: usize = 32;
 
-/// Overwrites `a` with R and the vectors; gives the factors `tau`.
+/// Overwrites `a` with R and the vectors; returns the factors `tau`.
 pub fn qr<T: Field>(a: &mut Mat<T>) -> Result<Vec<T>> {
     let k = a.rows.min(a.cols);
     let mut taus = Vec::with_capacity(k);
@@ -40,7 +41,7 @@ pub fn qr<T: Field>(a: &mut Mat<T>) -> Result<Vec<T>> {
     Ok(taus)
 }
 
-/// The first columns of the product of the reflections in `a` and `taus`, as many as `cols`.
+/// The first `cols` columns of the product of the reflections in `a` and `taus`.
 pub fn q<T: Field>(a: &Mat<T>, taus: &[T], cols: usize) -> Result<Mat<T>> {
     let mut out = Mat::identity(a.rows, cols);
     let starts: Vec<usize> = (0..taus.len()).step_by(BLOCK).collect();
@@ -55,7 +56,7 @@ pub fn q<T: Field>(a: &Mat<T>, taus: &[T], cols: usize) -> Result<Mat<T>> {
     Ok(out)
 }
 
-/// Makes column `j` zero below the diagonal by a reflection that it stores there; gives its factor.
+/// Zeroes column `j` below the diagonal by a reflection, which is stored there; returns its factor.
 fn reflector<T: Field>(a: &mut Mat<T>, j: usize) -> T {
     let zero = T::Real::default();
     let head = a[(j, j)];
@@ -63,7 +64,7 @@ fn reflector<T: Field>(a: &mut Mat<T>, j: usize) -> T {
     if largest == zero && head.im() == zero && (j + 1..a.rows).all(|i| a[(i, j)] == T::default()) {
         return T::default();
     }
-    // Scaled, so that squares neither overflow nor vanish.
+    // Scaled, so that squares neither overflow nor underflow.
     let scale = if head.abs() > largest { head.abs() } else { largest };
     let square = |x: T| {
         let r = x.abs() / scale;
@@ -122,7 +123,7 @@ impl<T: Field> Block<T> {
         }
         Ok(Block { v, t })
     }
-    /// `c` times the block, or its adjoint, from the left.
+    /// Multiplies `c` by the block, or its adjoint, from the left.
     fn apply(&self, c: &mut Mat<T>, adjoint: bool) -> Result<()> {
         let dots = self.v.adjoint().product(c)?;
         let scaled = if adjoint { self.t.adjoint().product(&dots)? } else { self.t.product(&dots)? };

@@ -1,5 +1,5 @@
-//! Singular values, eigenvalues and their vectors, by `faer` on one thread, so that no result depends on their number.
-//! `faer` does not scale what it is given, as LAPACK does: that is done here.
+//! Singular values, eigenvalues and their vectors, by `faer` on one thread, so that results do not depend on the thread
+//! count. Unlike LAPACK, `faer` does not scale its input, so it is scaled here.
 
 use super::mat::{Double, Mat};
 use super::scaling::{balance, shifted};
@@ -7,7 +7,7 @@ use crate::dtype::c128;
 use crate::error::{Error, Result};
 use faer::{MatRef, Side};
 
-/// The matrix scaled to the middle of the range, and the exponent of what its values are to be multiplied with.
+/// The matrix scaled to the middle of the range, and the exponent by which its values are to be scaled back.
 fn middle<T: Double>(a: &Mat<T>) -> (Mat<T>, i32) {
     let mut a = a.clone();
     let e = balance(&mut a);
@@ -25,8 +25,8 @@ fn scale<T: Double>(m: &mut Mat<T>, j: usize, by: T) {
     }
 }
 
-/// Vectors are unique up to a sign or a phase: makes the largest component of column `j` (the first of equal ones)
-/// real and positive. Gives the factor.
+/// Vectors are unique up to a sign or a phase: makes the largest component of column `j` (the first of equal ones) real
+/// and positive. Returns the factor.
 fn settle<T: Double>(m: &mut Mat<T>, j: usize) -> T {
     let top = (0..m.rows).fold(0, |p, i| if m[(i, j)].abs() > m[(p, j)].abs() * (1.0 + 1e-9) { i } else { p });
     let size = m[(top, j)].abs();
@@ -43,7 +43,7 @@ fn not_converged<E>(what: &'static str) -> impl FnOnce(E) -> Error {
     }
 }
 
-/// U, the singular values in falling order, and V^H; of `full` matrices or of as many vectors as there are values.
+/// U, the singular values in descending order, and V^H; as `full` square matrices or with as many vectors as values.
 pub fn svd<T: Double>(a: &Mat<T>, full: bool) -> Result<(Mat<T>, Vec<f64>, Mat<T>)> {
     let k = a.rows.min(a.cols);
     if k == 0 {
@@ -71,7 +71,7 @@ pub fn singular_values<T: Double>(a: &Mat<T>) -> Result<Vec<f64>> {
     Ok(found.into_iter().map(|x| shifted(x, e)).collect())
 }
 
-/// Eigenvalues in rising order and vectors of the Hermitian matrix that the lower triangle stands for.
+/// Eigenvalues in ascending order and vectors of the Hermitian matrix given by its lower triangle.
 pub fn eigh<T: Double>(a: &Mat<T>) -> Result<(Vec<f64>, Mat<T>)> {
     if a.rows == 0 {
         return Ok((Vec::new(), Mat::zeros(0, 0)));
@@ -95,7 +95,7 @@ pub fn eigenvalues_h<T: Double>(a: &Mat<T>) -> Result<Vec<f64>> {
     Ok(found.into_iter().map(|x| shifted(x, e)).collect())
 }
 
-/// Eigenvalues and vectors of length one.
+/// Eigenvalues and eigenvectors of norm one.
 pub fn eig<T: Double>(a: &Mat<T>) -> Result<(Vec<c128>, Mat<c128>)> {
     let n = a.rows;
     if n == 0 {

@@ -1,18 +1,19 @@
-//! Triangular systems `A X = B` with many right hand sides: halves of the triangle, joined by a matrix product.
+//! Triangular systems `A X = B` with many right-hand sides: recursion on halves of the triangle, joined by a matrix
+//! product.
 
 use super::factor;
 use super::mat::{Field, Mat};
 use crate::error::Result;
 use std::ops::Range;
 
-/// Which half of a matrix counts as the triangle, and whether its diagonal counts as ones.
+/// Which half of a matrix is the triangle, and whether its diagonal is taken as ones.
 #[derive(Clone, Copy)]
 pub struct Triangle {
     pub upper: bool,
     pub unit: bool,
 }
 
-/// Unknowns that are found row by row.
+/// Unknowns solved row by row.
 const BLOCK: usize = 32;
 
 /// Overwrites `b` with the solution.
@@ -51,7 +52,7 @@ pub fn solve_square<T: Field>(a: &mut Mat<T>, b: &mut Mat<T>) -> Result<usize> {
     Ok(singular)
 }
 
-/// The same from what `factor::lu` left in `a`.
+/// The same, from the result of `factor::lu` in `a`.
 pub fn solve_factored<T: Field>(a: &Mat<T>, pivots: &[usize], b: &mut Mat<T>) -> Result<()> {
     for (i, &p) in pivots.iter().enumerate() {
         b.swap_rows(i, p);

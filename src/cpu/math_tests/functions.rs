@@ -1,4 +1,4 @@
-//! The functions of analysis beside libm's, each as a type: the rows of the tests in this folder.
+//! Elementary functions and their libm counterparts, each as a type: the rows of the tests in this folder.
 
 use crate::cpu::num::Real;
 

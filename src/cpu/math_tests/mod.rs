@@ -1,4 +1,4 @@
-//! The functions of analysis against libm: errors in ulp over their ranges, and the special values of C99.
+//! Elementary functions against libm: errors in ulp over their ranges, and the special values of C99.
 
 mod functions;
 
@@ -17,7 +17,7 @@ struct Case {
     f64: [fn(f64) -> f64; 2],
     want: fn(f64) -> f64,
     range: (f64, f64),
-    /// Allowed errors in ulp, f32 and f64; libm's own half ulp and more included.
+    /// Allowed errors in ulp, f32 and f64, including libm's own half ulp or more.
     ulp: (f64, f64),
 }
 
@@ -53,7 +53,7 @@ fn ulp_64(got: f64, want: f64) -> f64 {
     ((got - want) / (want.abs().next_up() - want.abs())).abs()
 }
 
-/// Numbers over a range, dense and logarithmic towards zero, of either sign where the range has both.
+/// Numbers over a range, dense and logarithmic towards zero, of either sign if the range has both.
 fn arguments((lo, hi): (f64, f64), count: usize) -> impl Iterator<Item = f64> {
     let spread = (0..count).map(move |i| lo + (hi - lo) * (i as f64 + 0.37) / count as f64);
     let near = (0..count / 4).map(move |i| (2.0f64).powf(-40.0 + 50.0 * i as f64 / (count / 4) as f64));
@@ -109,7 +109,7 @@ fn errors_are_within_ulps() {
     check(case::<Below>((-1.0, 6.0), (6.0, 8.0)));
 }
 
-/// Both of a function's halves, in f32: (argument, value), -0 told from 0.
+/// Both instances of a function, in f32: (argument, value), distinguishing -0 from 0.
 fn special<U: Unary>(table: &[(f32, f32)]) {
     for &(x, want) in table {
         for got in [U::f(F32::new(x)).0, U::f(V32::new(x)).0, U::f(F64::new(x as f64)).0 as f32] {
@@ -198,7 +198,7 @@ fn functions_of_two_agree_with_libm() {
             assert!(ulp_64(wide, (x as f64).atan2(y as f64)) <= 3.0, "atan2({x:e}, {y:e})");
         }
     }
-    // Nothing is added to a quarter turn.
+    // The result is exactly pi/2.
     for y in [1.0, f32::INFINITY] {
         assert_eq!(F32::new(y).atan2(F32::new(-0.0)).0, std::f32::consts::FRAC_PI_2);
         assert_eq!(F64::new(y as f64).atan2(F64::new(-0.0)).0, std::f64::consts::FRAC_PI_2);

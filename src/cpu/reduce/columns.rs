@@ -1,4 +1,4 @@
-//! Reductions whose densest dimension is kept: a tile of neighbouring results folds rows of memory.
+//! Reductions that keep the densest dimension: a tile of neighbouring results folds rows of memory.
 
 use super::machine::{Job, PART};
 use super::nest::Nest;
@@ -10,17 +10,17 @@ use crate::dtype::Element;
 use crate::error::Result;
 use crate::reserve::filled;
 
-/// Columns of a tile: its accumulators stay in L1, and its rows are long enough for the prefetcher.
+/// Columns of a tile: its accumulators fit L1, and its rows are long enough for the prefetcher.
 const TILE: usize = 4096;
-/// Columns where rows are converted first, and how many rows at once: they stay in L1.
+/// Columns of a tile if rows are converted first, and the number of rows converted at once: they fit L1.
 const NARROW: usize = 2048;
 const CONVERTED: usize = 2;
-/// Parts that the rows under a tile are cut into at most: their accumulators are merged by one thread.
+/// Maximum number of parts into which the rows of a tile are split: one thread merges their accumulators.
 const MOST_PARTS: usize = 32;
-/// Rows that one accumulator takes before it is merged with others.
+/// Rows folded into one accumulator before it is merged with others.
 const ROWS: usize = 64;
 
-/// How the results are cut into tiles and the rows below them into parts.
+/// How the results are split into tiles and their rows into parts.
 struct Tiling {
     kept: Nest,
     folded: Nest,
@@ -29,7 +29,7 @@ struct Tiling {
     tile: usize,
     in_stride: usize,
     out_stride: usize,
-    /// Rows that are taken as one, and how many such rows there are.
+    /// Rows treated as one wide row, and the number of such wide rows.
     group: usize,
     rows: usize,
     parts: usize,
@@ -55,7 +55,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
     fn tiling(&self, mut kept: Nest, folded: Nest) -> Tiling {
         let (width, in_stride, out_stride) = kept.pop();
         let tile = width.min(if self.direct(in_stride) { TILE } else { NARROW });
-        // Narrow rows that follow each other without gaps are folded several at a time, as one wide row.
+        // Contiguous narrow rows are folded several at a time, as one wide row.
         let gapless = in_stride == 1 && folded.shape.len() == 1 && folded.input[0] == width;
         let group = if gapless { (256 / width).clamp(1, self.total) } else { 1 };
         let rows = self.total / group;
@@ -69,7 +69,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         let units = t.kept.count() * t.per_row();
         if t.parts == 1 {
             let grain = PART / 2 / (self.total * t.tile).max(1);
-            // SAFETY: handed on to the caller.
+            // SAFETY: the caller's promise.
             par_for(units, grain, |range| range.for_each(|u| unsafe { self.write_tile(t, u, &self.part(t, u, 0)) }));
             return Ok(());
         }
@@ -86,7 +86,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         });
         for (unit, parts) in partial.chunks_mut(t.parts * t.tile).enumerate() {
             self.merge_parts(parts, t.tile);
-            // SAFETY: handed on to the caller.
+            // SAFETY: the caller's promise.
             unsafe { self.write_tile(t, unit, &parts[..t.tile(unit).2]) };
         }
         Ok(())
@@ -113,7 +113,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         unsafe { store(self.out.dtype, self.out.at(offset), t.out_stride, n, y.as_ptr()) }
     }
 
-    /// The accumulators of one part of the rows under a tile.
+    /// The accumulators of one part of a tile's rows.
     unsafe fn part(&self, t: &Tiling, unit: usize, part: usize) -> Vec<R::Acc> {
         let (base, _, n) = t.tile(unit);
         let bundles = t.rows.div_ceil(ROWS);
@@ -153,7 +153,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         to: usize,
     ) -> Vec<R::Acc> {
         let direct = self.direct(stride);
-        // Bounded by the width of a tile, and so is every accumulator here.
+        // Bounded by the width of a tile, as for every accumulator here.
         let mut buffer: Vec<T> = if direct { Vec::new() } else { vec![T::default(); CONVERTED * n] };
         let most = if direct { ROWS } else { CONVERTED };
         let mut rows = [std::ptr::null::<T>(); ROWS];
@@ -186,7 +186,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         self.collapse(stack)
     }
 
-    /// Merges rows of accumulators pairwise: each entry of the stack says how many bundles it stands for.
+    /// Merges rows of accumulators pairwise; each stack entry records how many bundles it contains.
     fn push(&self, stack: &mut Vec<(usize, Vec<R::Acc>)>, acc: Vec<R::Acc>) {
         stack.push((1, acc));
         while let [.., (m, _), (n, _)] = stack[..] {

@@ -1,9 +1,9 @@
-//! The loops of every reduction.
+//! The driver of all reductions.
 //!
-//! The dimension that lies densest in memory decides the shape of the loop. If it is reduced, each result folds
-//! runs of memory (`by_rows`); if it is kept, a tile of neighbouring results folds rows (`columns.rs`).
-//! Long reductions are cut into parts of a size that depends on the shape alone, and accumulators are merged
-//! pairwise, so the bits of a result are the same at any thread count and the rounding error grows as log n.
+//! The densest dimension in memory determines the loop. If it is reduced, each result folds contiguous runs
+//! (`by_rows`); if it is kept, a tile of neighbouring results folds rows (`columns.rs`). Long reductions are split into
+//! parts of a size that depends only on the shape, and accumulators are merged pairwise, so results are bitwise equal
+//! at any thread count and the rounding error grows as log n.
 
 use super::nest::{Nest, Pairwise};
 use super::rule::{Block, Rule};
@@ -16,14 +16,14 @@ use crate::layout::{Dims, contiguous_strides};
 use crate::reserve::filled;
 use std::mem::MaybeUninit;
 
-/// Elements that are converted at once, where the input is strided or of another dtype.
+/// Elements converted at once if the input is strided or of another dtype.
 const BUFFER: usize = 4096;
-/// Elements that a part of a cut reduction has at least.
+/// Minimum elements of a part of a split reduction.
 pub(super) const PART: usize = 1 << 16;
-/// More results than this are parallel work enough without cutting.
+/// With more results than this, parallelism over results suffices without splitting.
 const MANY: usize = 32;
 
-/// Reduces `input` over the dimensions that `reduced` names into `out`; elements are loaded as `T`.
+/// Reduces `input` over the dimensions for which `reduced` is true into `out`; elements are loaded as `T`.
 ///
 /// # Safety
 /// Both operands must be in bounds; `out` has the input's shape with the reduced dimensions of size one.
@@ -34,7 +34,7 @@ pub unsafe fn run<T: Element, R: Rule<T>>(
     out: View,
 ) -> Result<()> {
     let kept = Nest::new(&input, &out, |d| !reduced(d));
-    // What is folded has no place in the output, so its strides there are nothing to go by.
+    // The output does not extend over the reduced dimensions, so its strides there are meaningless.
     let none = Dims::from_elem(0, input.ndim());
     // SAFETY: only the strides of what is folded are read, which all are zero.
     let folded = Nest::new(&input, &unsafe { out.seen_as(out.shape, &none) }, reduced);
@@ -42,13 +42,13 @@ pub unsafe fn run<T: Element, R: Rule<T>>(
     let few = folded.shape.last().is_none_or(|&n| n < 16) && kept.shape.last().is_some_and(|&n| n >= 64);
     let job = Job { rule, input, out, total: folded.count(), mark: std::marker::PhantomData::<T> };
     if kept.count() == 1 && job.total <= R::BLOCK && job.total > 0 && folded.shape.len() <= 1 {
-        // Small and in one run: nothing to plan.
+        // Small and in one run: skip the planning.
         let stride = folded.input.last().copied().unwrap_or(1);
-        // SAFETY: the caller vouches for the operands.
+        // SAFETY: the caller guarantees the operands.
         unsafe { job.finish(0, job.block(0, stride, job.total)) };
         return Ok(());
     }
-    // SAFETY: the caller vouches for the operands.
+    // SAFETY: the caller guarantees the operands.
     unsafe {
         if kept.count() == 0 {
         } else if folded.count() == 0 {
@@ -66,18 +66,18 @@ pub(super) struct Job<'a, T, R> {
     pub rule: R,
     pub input: View<'a>,
     pub out: View<'a>,
-    /// Elements that a result folds.
+    /// Elements per result.
     pub total: usize,
     pub mark: std::marker::PhantomData<T>,
 }
 
 impl<T: Element, R: Rule<T>> Job<'_, T, R> {
-    /// How many parts each of `results` reductions of `pieces` pieces is cut into: of the sizes alone.
+    /// Number of parts for each of `results` reductions of `pieces` pieces; depends only on the sizes.
     pub fn parts(&self, results: usize, width: usize, pieces: usize) -> usize {
         if results >= MANY { 1 } else { (self.total * width / PART).clamp(1, 256).min(pieces.max(1)) }
     }
 
-    /// Every result is that of no elements.
+    /// Sets every result to that of an empty reduction.
     unsafe fn fill(&self, kept: Nest) {
         let y = self.rule.finish(self.rule.empty(), 0);
         let mut at = kept.walk(0);
@@ -104,7 +104,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         let (run, stride, _) = folded.pop();
         let (results, outer) = (kept.count(), folded.count());
         if outer > 1 && results > 1 && run >= 32 {
-            // SAFETY: handed on to the caller.
+            // SAFETY: the caller's promise.
             return unsafe { self.in_two_stages(&kept, &folded, run, stride) };
         }
         let per_run = run.div_ceil(R::BLOCK);
@@ -153,8 +153,8 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         Ok(())
     }
 
-    /// Runs of several results alternate in memory: all runs are folded first, in the order of memory, and what
-    /// belongs to one result is merged afterwards.
+    /// Runs of several results alternate in memory: first all runs are folded in memory order, then the accumulators of
+    /// each result are merged.
     unsafe fn in_two_stages(&self, kept: &Nest, folded: &Nest, run: usize, stride: usize) -> Result<()> {
         let outer = folded.count();
         let mut partial = filled(self.rule.empty(), kept.count() * outer)?;
@@ -190,7 +190,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
     #[inline(always)]
     unsafe fn block(&self, offset: usize, stride: usize, n: usize) -> R::Acc {
         let x = self.input.at(offset);
-        // SAFETY: the caller vouches for the run.
+        // SAFETY: the caller guarantees the run.
         unsafe {
             if self.input.dtype == T::DTYPE && (stride == 1 || n == 1) {
                 return simd::run(Block::new(self.rule, x as *const T, n));
@@ -206,7 +206,7 @@ impl<T: Element, R: Rule<T>> Job<'_, T, R> {
         let buffer = buffer.as_mut_ptr() as *mut T;
         self.merge((0..n).step_by(BUFFER).map(|start| {
             let count = BUFFER.min(n - start);
-            // SAFETY: the caller vouches for the run, and the buffer has room for the count.
+            // SAFETY: the caller guarantees the run, and the buffer has room for the count.
             unsafe {
                 load(self.input.dtype, x.add(start * stride * self.input.dtype.size()), stride, count, buffer);
                 simd::run(Block::new(self.rule, buffer, count))

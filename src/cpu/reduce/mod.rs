@@ -1,7 +1,7 @@
-//! Reductions over any set of dimensions: one loop machine, small rules, one switch between them.
+//! Reductions over any set of dimensions: one driver, small rules, one switch between them.
 //!
-//! Sums, means and products are computed in the dtype of `out` (half types in f32, integers in i64), maxima in
-//! the input's; conversion happens on the fly, so a sum of bools into int64 needs no temporary tensor.
+//! Sums, means and products are computed in the dtype of `out` (half types in f32, integers in i64), maxima in the
+//! input's; conversion happens on the fly, so a sum of bools into int64 needs no temporary tensor.
 
 mod columns;
 pub mod machine;
@@ -25,7 +25,7 @@ pub fn reduce(kind: Reduce, input: View, dims: &[usize], out: View) -> Result<()
     // SAFETY: the result has a place for each set of elements that is reduced, and lies apart.
     unsafe {
         match kind {
-            // In truth values a sum is "any" and a product is "all".
+            // For bools a sum is "any" and a product is "all".
             Reduce::Any => truth(Lanes(Any), input, dims, out),
             Reduce::All => truth(Lanes(All), input, dims, out),
             Reduce::Sum if out.dtype == DType::Bool => truth(Lanes(Any), input, dims, out),
@@ -42,17 +42,17 @@ pub fn reduce(kind: Reduce, input: View, dims: &[usize], out: View) -> Result<()
 }
 
 unsafe fn truth<R: rule::Rule<Truth>>(rule: R, input: View, dims: &[usize], out: View) -> Result<()> {
-    // SAFETY: handed on to the caller.
+    // SAFETY: the caller's promise.
     unsafe { run::<Truth, R>(rule, input, &|d| dims.contains(&d), out) }
 }
 
-/// A rule that exists for every type that sums are computed in.
+/// A rule for every type in which sums are computed.
 trait Arithmetic: rule::Rule<f32> + rule::Rule<f64> + rule::Rule<i64> + rule::Rule<c64> + rule::Rule<c128> {}
 impl<R: rule::Rule<f32> + rule::Rule<f64> + rule::Rule<i64> + rule::Rule<c64> + rule::Rule<c128>> Arithmetic for R {}
 
 unsafe fn arithmetic<R: Arithmetic>(rule: R, input: View, dims: &[usize], out: View) -> Result<()> {
     let reduced = |d: usize| dims.contains(&d);
-    // SAFETY: handed on to the caller.
+    // SAFETY: the caller's promise.
     unsafe {
         match out.dtype {
             DType::F16 | DType::BF16 | DType::F32 => run::<f32, R>(rule, input, &reduced, out),
@@ -64,13 +64,13 @@ unsafe fn arithmetic<R: Arithmetic>(rule: R, input: View, dims: &[usize], out: V
     }
 }
 
-/// A rule that exists for every type that is compared.
+/// A rule for every type in which elements are compared.
 trait Comparing: rule::Rule<f32> + rule::Rule<f64> + rule::Rule<i64> + rule::Rule<i32> + rule::Rule<u8> {}
 impl<R: rule::Rule<f32> + rule::Rule<f64> + rule::Rule<i64> + rule::Rule<i32> + rule::Rule<u8>> Comparing for R {}
 
 unsafe fn ordered<R: Comparing>(rule: R, input: View, dims: &[usize], out: View) -> Result<()> {
     let reduced = |d: usize| dims.contains(&d);
-    // SAFETY: handed on to the caller.
+    // SAFETY: the caller's promise.
     unsafe {
         match input.dtype {
             DType::C64 | DType::C128 => Err(Error::runtime("max and min are not defined for complex numbers")),
@@ -85,7 +85,7 @@ unsafe fn ordered<R: Comparing>(rule: R, input: View, dims: &[usize], out: View)
 }
 
 unsafe fn norm(p: f64, input: View, dims: &[usize], out: View) -> Result<()> {
-    // SAFETY: handed on to the caller.
+    // SAFETY: the caller's promise.
     unsafe {
         match p {
             0.0 => magnitude(Lanes(Norm0), input, dims, out),
@@ -98,14 +98,14 @@ unsafe fn norm(p: f64, input: View, dims: &[usize], out: View) -> Result<()> {
     }
 }
 
-/// A rule that exists for real and complex floats.
+/// A rule for real and complex floats.
 trait Measuring: rule::Rule<f32> + rule::Rule<f64> + rule::Rule<c64> + rule::Rule<c128> {}
 impl<R: rule::Rule<f32> + rule::Rule<f64> + rule::Rule<c64> + rule::Rule<c128>> Measuring for R {}
 
 unsafe fn magnitude<R: Measuring>(rule: R, input: View, dims: &[usize], out: View) -> Result<()> {
     let reduced = |d: usize| dims.contains(&d);
     let wide = out.dtype.to_real() == DType::F64;
-    // SAFETY: handed on to the caller.
+    // SAFETY: the caller's promise.
     unsafe {
         match (input.dtype.is_complex(), wide) {
             (true, true) => run::<c128, R>(rule, input, &reduced, out),
@@ -118,7 +118,7 @@ unsafe fn magnitude<R: Measuring>(rule: R, input: View, dims: &[usize], out: Vie
 
 unsafe fn log_sum_exp(input: View, dims: &[usize], out: View) -> Result<()> {
     let reduced = |d: usize| dims.contains(&d);
-    // SAFETY: handed on to the caller.
+    // SAFETY: the caller's promise.
     unsafe {
         match out.dtype {
             DType::F64 => run::<f64, _>(LogSumExp, input, &reduced, out),

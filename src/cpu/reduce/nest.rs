@@ -1,11 +1,11 @@
-//! What the loops of a reduction walk (`Nest`) and how they merge what they find (`Pairwise`).
+//! The loop nest of a reduction (`Nest`) and the pairwise merging of accumulators (`Pairwise`).
 
 use crate::cpu::view::View;
 use crate::layout::{Dims, Odometer};
 use smallvec::SmallVec;
 use std::mem::MaybeUninit;
 
-/// Dimensions with the strides of input and output, densest last, merged where both walk as one.
+/// Dimensions with the strides of input and output, densest last, merged where both allow it.
 pub struct Nest {
     pub shape: Dims,
     pub input: Dims,
@@ -13,7 +13,7 @@ pub struct Nest {
 }
 
 impl Nest {
-    /// The dimensions that `select` names.
+    /// The dimensions for which `select` is true.
     pub fn new(input: &View, out: &View, select: impl Fn(usize) -> bool) -> Nest {
         let chosen = (0..input.ndim()).filter(|&d| select(d) && input.shape[d] != 1);
         Nest::of(chosen.map(|d| (input.shape[d], input.strides[d], out.strides[d])).collect())
@@ -41,14 +41,14 @@ impl Nest {
     pub fn count(&self) -> usize {
         self.shape.iter().product()
     }
-    /// Takes the densest dimension out: size, stride in the input, stride in the output.
+    /// Removes the densest dimension: size, stride in the input, stride in the output.
     pub fn pop(&mut self) -> (usize, usize, usize) {
         match self.shape.pop() {
             Some(n) => (n, self.input.pop().unwrap(), self.output.pop().unwrap()),
             None => (1, 1, 1),
         }
     }
-    /// A nest of one dimension whose steps are `group` times as long.
+    /// A one-dimensional nest with strides multiplied by `group`.
     pub fn stretched(&self, group: usize) -> Nest {
         let mut nest = Nest { shape: self.shape.clone(), input: self.input.clone(), output: self.output.clone() };
         if group > 1 {
@@ -62,7 +62,7 @@ impl Nest {
     }
 }
 
-/// Merges accumulators pairwise as they come: the levels of a binary counter.
+/// Merges accumulators pairwise as they arrive, with the levels of a binary counter.
 pub struct Pairwise<A> {
     levels: [MaybeUninit<A>; 64],
     count: u64,
@@ -75,7 +75,7 @@ impl<A: Copy> Pairwise<A> {
     pub fn push(&mut self, mut acc: A, merge: impl Fn(A, A) -> A) {
         let mut level = 0;
         while self.count >> level & 1 == 1 {
-            // SAFETY: a set bit of the count says that its level holds an accumulator.
+            // SAFETY: a set bit of the count means that its level holds an accumulator.
             acc = merge(unsafe { self.levels[level].assume_init() }, acc);
             level += 1;
         }

@@ -1,8 +1,8 @@
 //! What a reduction computes: rules, from "add" to "log of the sum of exponentials".
 //!
-//! The machine (`machine.rs`) only knows blocks: it folds a run of memory into an accumulator, or a bundle of
-//! rows into a row of accumulators, and merges accumulators pairwise. A rule that works element by element
-//! is a `Step`; `Lanes` turns it into blocks with enough independent accumulators for SIMD.
+//! The driver (`machine.rs`) only knows blocks: it folds a run of memory into an accumulator, or a bundle of rows into
+//! a row of accumulators, and merges accumulators pairwise. A rule that works element by element is a `Step`; `Lanes`
+//! turns it into blocks with enough independent accumulators for SIMD.
 
 use crate::cpu::num::Fuse;
 use crate::cpu::simd::Kernel;
@@ -13,9 +13,9 @@ use std::marker::PhantomData;
 pub trait Rule<T: Copy>: Copy + Send + Sync {
     type Acc: Copy + Send + Sync;
     type Out: Element;
-    /// Elements of a run that are folded at once; what a rule visits twice should fit L1.
+    /// Elements of a run folded at once; a block that a rule reads twice should fit L1.
     const BLOCK: usize = 1 << 12;
-    /// The accumulator of no elements.
+    /// The accumulator of an empty reduction.
     fn empty(self) -> Self::Acc;
     /// Folds `n` contiguous elements.
     ///
@@ -55,7 +55,7 @@ impl<T: Copy, R: Rule<T>> Kernel for Block<T, R> {
     }
 }
 
-/// `Rule::columns`, likewise.
+/// `Rule::columns` as such a loop.
 pub struct Columns<'a, T: Copy, R: Rule<T>> {
     rule: R,
     rows: &'a [*const T],
@@ -80,7 +80,7 @@ impl<T: Copy, R: Rule<T>> Kernel for Columns<'_, T, R> {
     }
 }
 
-/// A row of accumulators merged into another.
+/// Merging a row of accumulators into another, as such a loop.
 pub struct Merge<'a, T: Copy, R: Rule<T>> {
     pub rule: R,
     pub into: &'a mut [R::Acc],
@@ -96,7 +96,7 @@ impl<T: Copy, R: Rule<T>> Kernel for Merge<'_, T, R> {
     }
 }
 
-/// A rule that takes one element at a time.
+/// A rule that folds one element at a time.
 pub trait Step<T: Copy>: Copy + Send + Sync {
     type Acc: Copy + Send + Sync;
     type Out: Element;
@@ -120,7 +120,7 @@ impl<T: Copy, S: Step<T>> Rule<T> for Lanes<S> {
     }
     #[inline(always)]
     unsafe fn block<F: Fuse>(self, x: *const T, n: usize) -> S::Acc {
-        // SAFETY: the caller vouches for `n` elements.
+        // SAFETY: the caller guarantees `n` elements.
         let x = unsafe { std::slice::from_raw_parts(x, n) };
         match size_of::<S::Acc>() {
             0..=4 => lanes::<T, S, 16>(self.0, x),
@@ -131,9 +131,9 @@ impl<T: Copy, S: Step<T>> Rule<T> for Lanes<S> {
     #[inline(always)]
     unsafe fn columns<F: Fuse>(self, rows: &[*const T], width: usize, acc: *mut S::Acc) {
         let rule = self.0;
-        // SAFETY: the caller vouches for `width` elements of each row and of `acc`.
+        // SAFETY: the caller guarantees `width` elements of each row and of `acc`.
         unsafe {
-            // The addresses are copied out of the slice: read again after each store, they would keep the loop scalar.
+            // The addresses are copied out of the slice: rereading them after each store would prevent vectorisation.
             let (quads, rest) = rows.as_chunks::<4>();
             for &[p, q, r, s] in quads {
                 for j in 0..width {
@@ -158,10 +158,11 @@ impl<T: Copy, S: Step<T>> Rule<T> for Lanes<S> {
     }
 }
 
-/// Places from which a run is read at once: the memory delivers more so.
+/// Concurrent read streams per run; more streams use more memory-level parallelism.
 const STREAMS: usize = 4;
 
-/// Folds a run: what fills `W` lanes from each of four places at once, the rest eight lanes at a time, then one.
+/// Folds a run: as many elements as fill `W` lanes from each of four streams at once, the rest eight lanes at a time,
+/// then one.
 #[inline(always)]
 fn lanes<T: Copy, S: Step<T>, const W: usize>(rule: S, x: &[T]) -> S::Acc {
     let (body, tail) = x.split_at(x.len() - x.len() % (STREAMS * W));
@@ -171,14 +172,14 @@ fn lanes<T: Copy, S: Step<T>, const W: usize>(rule: S, x: &[T]) -> S::Acc {
     if body.is_empty() { end } else { rule.merge(tree(rule, streams::<T, S, W>(rule, body)), end) }
 }
 
-/// Folds the quarters of a run side by side, lane by lane, and puts them together; the run fills all lanes.
+/// Folds the quarters of a run in parallel, lane by lane, and combines them; the length is a multiple of all lanes.
 #[inline(always)]
 #[allow(clippy::needless_range_loop)] // one index for two arrays
 fn streams<T: Copy, S: Step<T>, const W: usize>(rule: S, x: &[T]) -> [S::Acc; W] {
     let quarter = x.len() / STREAMS;
     let mut acc = [[rule.init(); W]; STREAMS];
     for at in (0..quarter).step_by(W) {
-        // In this order of the loops they become vectors for all rules.
+        // With the loops in this order LLVM vectorises all rules.
         for i in 0..W {
             for k in 0..STREAMS {
                 // SAFETY: a quarter is a multiple of `W` long.
@@ -186,7 +187,7 @@ fn streams<T: Copy, S: Step<T>, const W: usize>(rule: S, x: &[T]) -> [S::Acc; W]
             }
         }
     }
-    // Seen together with what follows, the loop would be compiled for single lanes.
+    // Without `black_box` LLVM would merge this with the code below and compile scalar lanes.
     let [p, q, r, s] = std::hint::black_box(acc);
     let both = |a: [S::Acc; W], b: [S::Acc; W]| std::array::from_fn(|i| rule.merge(a[i], b[i]));
     both(both(p, r), both(q, s))

@@ -1,7 +1,7 @@
-//! The rules themselves. Integers are folded as i64 and wrap, which is right for every narrower type too.
+//! The rules. Integers are folded as i64 and wrap, which is right for every narrower type too.
 //!
-//! Maxima and minima let NaN win, as PyTorch does (`arith::greater`). The log of a sum of exponentials takes a
-//! block twice: its maximum first, so that no exponential overflows.
+//! Maxima and minima propagate NaN, as in PyTorch (`arith::greater`). The log of a sum of exponentials reads a block
+//! twice: for its maximum first, so that no exponential overflows.
 
 use super::rule::{Lanes, Rule, Step};
 use crate::cpu::arith::{Arith, Float, Magnitude, Ordered, greater, lesser};
@@ -9,7 +9,7 @@ use crate::cpu::num::{Fuse, Plain};
 use crate::dtype::Truth;
 use std::marker::PhantomData;
 
-/// The sum; divided by the number of elements for a mean.
+/// The sum; for a mean, divided by the number of elements.
 #[derive(Clone, Copy)]
 pub struct Sum {
     pub mean: bool,
@@ -152,7 +152,7 @@ impl Step<Truth> for All {
     }
 }
 
-/// The norms that need no power per element, and the one that does.
+/// Norms that need no power per element, and the one that does.
 #[derive(Clone, Copy)]
 pub struct Norm0;
 impl<T: Magnitude> Step<T> for Norm0 {
@@ -199,7 +199,7 @@ impl<T: Magnitude> Step<T> for Norm1 {
     }
 }
 
-/// The sum of the squares of the magnitudes, or its root.
+/// The sum of squared magnitudes, or its root.
 #[derive(Clone, Copy)]
 pub struct Norm2 {
     pub root: bool,
@@ -225,7 +225,7 @@ impl<T: Magnitude> Step<T> for Norm2 {
     }
 }
 
-/// The greatest (`max`) or least magnitude: the norms of order plus and minus infinity.
+/// The largest (`max`) or smallest magnitude: the norms of order plus and minus infinity.
 #[derive(Clone, Copy)]
 pub struct NormInf {
     pub max: bool,
@@ -280,7 +280,7 @@ impl<T: Magnitude> Step<T> for NormP {
 #[derive(Clone, Copy)]
 pub struct LogSumExp;
 
-/// An infinite maximum is not subtracted: `inf - inf` would make NaN of an exact result.
+/// An infinite maximum is not subtracted: `inf - inf` would be NaN.
 #[inline(always)]
 fn shift<T: Float>(max: T) -> T {
     if max.abs() == T::HIGHEST { T::ZERO } else { max }
@@ -294,7 +294,7 @@ impl<T: Float> Rule<T> for LogSumExp {
     }
     #[inline(always)]
     unsafe fn block<F: Fuse>(self, x: *const T, n: usize) -> (T, T) {
-        // SAFETY: the caller vouches for `n` elements.
+        // SAFETY: the caller guarantees `n` elements.
         unsafe {
             let max = Lanes(Max).block::<F>(x, n);
             (max, Lanes(SumExp::<T, F>(shift(max), PhantomData)).block::<F>(x, n))
@@ -302,7 +302,7 @@ impl<T: Float> Rule<T> for LogSumExp {
     }
     #[inline(always)]
     unsafe fn columns<F: Fuse>(self, rows: &[*const T], width: usize, acc: *mut (T, T)) {
-        // SAFETY: the caller vouches for `width` elements of each row and of `acc`.
+        // SAFETY: the caller guarantees `width` elements of each row and of `acc`.
         unsafe {
             // Bounded by the width of a tile.
             let mut max = vec![T::LOWEST; width];
@@ -324,7 +324,8 @@ impl<T: Float> Rule<T> for LogSumExp {
         let max = greater(a.0, b.0);
         let to = |(m, s): (T, T)| {
             let by = shift(m).minus(shift(max));
-            // Of nothing, whose maximum is not subtracted, `by` can be a large number and its exponential infinite.
+            // For an empty accumulator, whose maximum is not subtracted, `by` may be large and its exponential
+            // infinite.
             if s == T::ZERO { s } else { s.times(by.exp::<Plain>()) }
         };
         (max, to(a).plus(to(b)))

@@ -1,6 +1,5 @@
-//! Reductions against plain loops in f64 over random shapes, strides, dtypes and dimensions; NaN where PyTorch has
-//! it, empty inputs, and the same bits at any number of threads.
-//! Tolerances follow the dtype of the accumulator.
+//! Reductions against plain loops in f64 over random shapes, strides, dtypes and dimensions; NaN as in PyTorch, empty
+//! inputs, and bitwise equality at any number of threads. Tolerances follow the dtype of the accumulator.
 use super::{Reduce, reduce};
 use crate::cpu::parallel::{num_threads, set_num_threads};
 use crate::cpu::testing::{Array, Rng, close, ravel, shape, unravel};

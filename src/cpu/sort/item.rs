@@ -1,8 +1,8 @@
-//! Keys: unsigned integers whose order is that of the elements, packed with a position into one integer.
+//! Sort keys: unsigned integers ordered like the elements, packed with a position into one integer.
 
 use crate::dtype::Element;
 
-/// A key above a position.
+/// A key and a position, compared by the key first.
 pub trait Item: Copy + Ord + Default + Send + Sync + 'static {
     fn place(self) -> usize;
     /// Whether the key alone is smaller.
@@ -29,16 +29,16 @@ impl Item for u128 {
     }
 }
 
-/// An element that has a key.
+/// An element type with keys.
 pub trait Key: Element + PartialOrd {
     type Item: Item;
     /// The item of this element at a position; `flip` reverses the order of the keys, not of the positions.
     fn item(self, flip: bool, place: usize) -> Self::Item;
-    /// An integer in the order of the elements.
+    /// An integer that is ordered like the elements.
     fn key(self) -> u64;
 }
 
-/// The least and the greatest key.
+/// The smallest and the largest key.
 #[derive(Clone, Copy)]
 pub struct Extent {
     low: u64,
@@ -56,7 +56,7 @@ impl Extent {
     pub fn with(self, other: Extent) -> Extent {
         Extent { low: self.low.min(other.low), high: self.high.max(other.high) }
     }
-    /// How keys in between are made short.
+    /// How keys within this range are shortened.
     pub fn spread(self) -> Spread {
         let needed = u64::BITS - self.high.saturating_sub(self.low).leading_zeros();
         let bits = if needed > u32::BITS { SHORT } else { needed };
@@ -64,10 +64,10 @@ impl Extent {
     }
 }
 
-/// Bits to which longer keys are cut down: three digits of the radix sort.
+/// Bits to which longer keys are shortened: three digits of the radix sort.
 pub const SHORT: u32 = 30;
 
-/// Keys above `low`, of which `shift` bits are cut off below, so that `bits` are left.
+/// Subtracts `low` from keys and drops the lowest `shift` bits, so that `bits` remain.
 pub struct Spread {
     low: u64,
     pub shift: u32,
@@ -81,7 +81,7 @@ impl Spread {
     }
 }
 
-/// A short key above a position.
+/// A short key in the high bits, a position in the low ones.
 #[inline(always)]
 pub fn pack(key: u32, flip: bool, place: usize) -> u64 {
     ((if flip { !key } else { key } as u64) << 32) | place as u32 as u64

@@ -1,8 +1,8 @@
 //! Sorting, the k best and the k-th along a dimension.
 //!
-//! An element becomes an unsigned key in the wanted order with its position below it (`item`), so every order is
-//! total, every sort is stable, and results do not depend on how the work was split. NaN is the greatest number,
-//! as in PyTorch. Long lines go through a radix sort (`radix`), the k best through a filter (`select`).
+//! An element becomes an unsigned key in the requested order with its position in the low bits (`item`), so every order
+//! is total, every sort is stable, and results do not depend on how the work was split. NaN is the largest number, as
+//! in PyTorch. Long lines use a radix sort (`radix`), the k best a filter (`select`).
 
 mod item;
 mod radix;
@@ -29,15 +29,15 @@ pub fn sort(input: View, dim: usize, descending: bool, _stable: bool, values: Vi
     by_type(input, dim, input.dim(dim).0, values, indices, Whole { flip: descending })
 }
 
-/// What is done with each line, for each key type.
+/// The work on each line, for each key type.
 trait PerLine: Sync {
-    /// Writes the wanted elements of some lines in their order.
+    /// Writes the requested elements of some lines in order.
     fn lines<T: Key>(&self, lines: &mut dyn Iterator<Item = Line>, length: usize) -> Result<()>;
-    /// Elements that a line costs.
+    /// Cost of a line, in elements.
     fn cost(&self, length: usize) -> usize;
 }
 
-/// One line of the input, and where its results go.
+/// One line of the input, and the destinations of its results.
 struct Line<'a> {
     input: &'a View<'a>,
     offset: usize,
@@ -53,11 +53,11 @@ impl Line<'_> {
         let (n, buffer) = (buffer.len(), Ptr(buffer.as_mut_ptr()));
         par_for(n, GRAIN, |r| {
             let at = self.input.at(self.offset + (from + r.start) * self.step);
-            // SAFETY: lines lie inside the input, which the caller of the kernel vouches for; ranges are disjoint.
+            // SAFETY: lines lie inside the input, by the promise of the kernel's caller; ranges are disjoint.
             unsafe { load(self.input.dtype, at, self.step, r.len(), buffer.at(r.start)) }
         });
     }
-    /// Writes the elements that the items stand for, and their positions.
+    /// Writes the elements of the items, and their positions.
     fn write<T: Element, I: Item>(&self, items: &[I], value: impl Fn(usize) -> T + Sync) {
         let ((v, v_offset, v_step), (p, p_offset, p_step)) = (self.values, self.indices);
         par_for(items.len(), GRAIN, |range| {
@@ -68,7 +68,7 @@ impl Line<'_> {
                     places[i] = item.place() as i64;
                     values[i] = value(item.place());
                 }
-                // SAFETY: results have as many elements as there are items, which the caller of the kernel vouches for.
+                // SAFETY: results have as many elements as there are items, by the promise of the kernel's caller.
                 unsafe {
                     store(v.dtype, v.at(v_offset + start * v_step), v_step, chunk.len(), values.as_ptr());
                     store(DType::I64, p.at(p_offset + start * p_step), p_step, chunk.len(), places.as_ptr());
@@ -78,9 +78,9 @@ impl Line<'_> {
     }
 }
 
-/// Results that are written at once.
+/// Results written at once.
 const CHUNK: usize = 128;
-/// Elements of a line whose reading and writing is worth a task of its own.
+/// Minimum elements of a line for reading and writing to be split into tasks.
 const GRAIN: usize = 1 << 16;
 
 /// Each line has `n` results.
@@ -135,7 +135,7 @@ struct Whole {
 impl PerLine for Whole {
     fn lines<T: Key>(&self, lines: &mut dyn Iterator<Item = Line>, length: usize) -> Result<()> {
         let mut all: Temp<T> = Temp::filled(length, T::default())?;
-        // SAFETY: filled just now.
+        // SAFETY: it was just filled.
         let all = unsafe { all.slice_mut() };
         let mut sorter = Sorter::new(length)?;
         for line in lines {

@@ -1,8 +1,10 @@
-//! Least-significant-digit radix sort of items by their short keys; positions come in ascending, so they need no pass.
+//! Least-significant-digit radix sort of items by their short keys; positions start in ascending order and need no
+//! pass.
 //!
-//! Long lines are cut into parts, a task each: every part counts its digits, the counts of all say where each part's
-//! items of a digit go, and the parts move theirs. The order is the same for any number of parts and threads.
-//! Keys are shortened to what tells most elements apart; runs that a short key leaves tied are sorted anew.
+//! Long lines are split into parts, a task each: every part counts its digits, the prefix sums of all counts give the
+//! destinations of each part's items, and the parts move theirs. The order is the same for any number of parts and
+//! threads. Keys are shortened to the bits that distinguish most elements; runs of equal short keys are sorted again by
+//! whole keys.
 
 use super::item::{Extent, Key, pack};
 use crate::cpu::parallel::par_for;
@@ -12,18 +14,18 @@ use crate::error::Result;
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// Most bits of a digit: 32 take three passes. With 10, which do for most keys, a pass takes half as long as with 11.
+/// Maximum bits of a digit: 32 take three passes. With 10, enough for most keys, a pass takes half as long as with 11.
 const BITS: u32 = 11;
 const BUCKETS: usize = 1 << BITS;
 /// Below this the comparison sort is faster.
 const FEW: usize = 1024;
-/// Items of a part, and the most parts.
+/// Items of a part, and the maximum number of parts.
 const PART: usize = 1 << 17;
 const PARTS: usize = 16;
 
 type Counts = [u32; BUCKETS];
 
-/// Whether a line of this length goes through the comparison sort; the counters have 32 bits.
+/// Whether a line of this length uses the comparison sort; the counters have 32 bits.
 fn compared(length: usize) -> bool {
     length < FEW || length > u32::MAX as usize
 }
@@ -32,11 +34,11 @@ fn compared(length: usize) -> bool {
 pub struct Sorter {
     items: Temp<u64>,
     other: Temp<u64>,
-    /// One for each part.
+    /// One per part.
     counts: Vec<Counts>,
 }
 
-/// Where in an item the digit of a pass is.
+/// Position of a pass's digit within an item.
 #[derive(Clone, Copy)]
 struct Digit {
     shift: u32,
@@ -56,9 +58,9 @@ impl Sorter {
         Ok(Sorter { items: Temp::new(length)?, other: Temp::new(spare)?, counts: vec![[0; BUCKETS]; parts] })
     }
 
-    /// The elements of a line in their order, as items with their positions.
+    /// The sorted elements of a line, as items with their positions.
     pub fn line<T: Key>(&mut self, all: &[T], flip: bool) -> Result<&mut [u64]> {
-        // What is compared whole needs no cutting.
+        // Comparison sorts whole keys: no shortening needed.
         let spread = match compared(all.len()) && size_of::<T>() <= size_of::<u32>() {
             true => Extent::WORD.spread(),
             false => extent(all, self.counts.len().max(1)).spread(),
@@ -70,8 +72,8 @@ impl Sorter {
         Ok(items)
     }
 
-    /// Sorts `n` items, as many as there is room for, that `make` gives for the positions in ascending order, by the low
-    /// `bits` of their keys; the others are alike.
+    /// Sorts `n` items, at most the capacity, which `make` returns for the positions in ascending order, by the low
+    /// `bits` of their keys; the other bits must be equal.
     pub fn sort(&mut self, n: usize, bits: u32, make: impl Fn(usize) -> u64 + Sync) -> &mut [u64] {
         let (mut from, mut to) = (Ptr(self.items.ptr()), Ptr(self.other.ptr()));
         if compared(n) {
@@ -96,14 +98,14 @@ impl Sorter {
         unsafe { std::slice::from_raw_parts_mut(from.at(0), n) }
     }
 
-    /// Moves items by one digit; false where all have the same one and nothing moves.
+    /// Moves items by one digit; false, without moving, if all items have the same digit.
     fn pass(&mut self, n: usize, digit: Digit, from: &Ptr<u64>, to: &Ptr<u64>) -> bool {
         let parts = self.counts.len();
         let counts = Ptr(self.counts.as_mut_ptr());
         each_part(n, parts, |part, range| {
             // SAFETY: a part has its own counters; all `n` items are written.
             let (counts, items) = unsafe { (&mut *counts.at(part), slice(from, range)) };
-            let here = digit; // in registers: behind the closure's pointer it would be read again for each item
+            let here = digit; // in registers: behind the closure's pointer it would be reread for each item
             counts.fill(0);
             items.iter().for_each(|&item| counts[here.of(item)] += 1);
         });
@@ -120,7 +122,7 @@ impl Sorter {
         }
         let counts = Ptr(self.counts.as_mut_ptr());
         each_part(n, parts, |part, range| {
-            // SAFETY: the counts say where the items of this part go: `n` places in all, each once.
+            // SAFETY: the counts give the destinations of this part's items: `n` in all, each once.
             unsafe {
                 let (counts, items, to) = (&mut *counts.at(part), slice(from, range), to.at(0));
                 let here = digit;
@@ -135,13 +137,13 @@ impl Sorter {
     }
 }
 
-/// SAFETY: the items have been written, and nobody writes them meanwhile.
+/// SAFETY: the items have been written, and are not modified meanwhile.
 unsafe fn slice<'a>(items: &Ptr<u64>, range: Range<usize>) -> &'a [u64] {
     // SAFETY: the caller's promise.
     unsafe { std::slice::from_raw_parts(items.at(range.start), range.len()) }
 }
 
-/// Where the keys of a line lie.
+/// The range of the keys of a line.
 fn extent<T: Key>(all: &[T], parts: usize) -> Extent {
     let whole = Mutex::new(Extent::NONE);
     each_part(all.len(), parts, |_, range| {

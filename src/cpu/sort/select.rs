@@ -1,7 +1,8 @@
 //! The k best of a line, and the k-th.
 //!
-//! Elements stream past a threshold, the worst of the k best so far: on random data almost all are turned away, a
-//! group at a time, by one comparison each. The survivors collect in a small pool that is cut back to k when it is full.
+//! Elements are compared with a threshold, the worst of the k best so far: on random data almost all are rejected, a
+//! group at a time, by one comparison each. The rest are collected in a small pool that is cut back to k when it is
+//! full.
 
 use super::item::{Item, Key};
 use super::{Line, PerLine, by_type};
@@ -12,9 +13,9 @@ use crate::cpu::view::{View, ensure};
 use crate::error::Result;
 use crate::reserve::room;
 
-/// Elements that are read at once: a group for each bit of a mask.
+/// Elements read at once: a group for each bit of a mask.
 const CHUNK: usize = 64 * GROUP;
-/// Elements that are compared with the threshold before any of them is looked at.
+/// Elements compared with the threshold as a group.
 const GROUP: usize = 16;
 
 /// The `k` greatest (`largest`) or least elements along `dim`, in order; the results have `k` elements along it.
@@ -93,7 +94,7 @@ fn best<T: Key>(line: &Line, k: usize, flip: bool) -> Result<Vec<T::Item>> {
     Ok(pool)
 }
 
-/// The groups of a chunk that may have an element better than `worst`, as bits; NaN always may be.
+/// The groups of a chunk that may have an element better than `worst`, as bits; NaN is always a candidate.
 struct Candidates<'a, T> {
     chunk: &'a [T],
     worst: T,
@@ -102,7 +103,7 @@ struct Candidates<'a, T> {
 impl<T: Key> Kernel for Candidates<'_, T> {
     type Output = u64;
     #[inline(always)]
-    #[allow(clippy::neg_cmp_op_on_partial_ord)] // an unordered element is not turned away
+    #[allow(clippy::neg_cmp_op_on_partial_ord)] // an unordered element is not rejected
     fn run<F: Fuse>(self) -> u64 {
         let Candidates { chunk, worst, flip } = self;
         let any = |group: &[T]| match flip {
@@ -116,7 +117,7 @@ impl<T: Key> Kernel for Candidates<'_, T> {
     }
 }
 
-/// Keeps the `k` smallest; returns the greatest of them.
+/// Keeps the `k` smallest; returns the largest of them.
 fn cut<I: Item>(pool: &mut Vec<I>, k: usize) -> Option<I> {
     if k == 0 {
         pool.clear();

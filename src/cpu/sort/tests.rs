@@ -1,11 +1,10 @@
-//! Sorting against the standard library: stable order, both directions, NaN last, positions of equal values, the
-//! k best, and random shapes and strides.
-//! Keys of every dtype are met.
+//! Sorting against the standard library: stable order, both directions, NaN last, positions of equal values, the k
+//! best, and random shapes and strides. Keys of every dtype are covered.
 use super::*;
 use crate::cpu::testing::{Array, Rng, shape, unravel};
 use std::cmp::Ordering;
 
-/// NaN is the greatest, and -0 equals 0.
+/// NaN is the largest, and -0 equals 0.
 fn order(a: f64, b: f64) -> Ordering {
     a.partial_cmp(&b).unwrap_or(a.is_nan().cmp(&b.is_nan()))
 }
@@ -80,7 +79,7 @@ fn nan_infinity_and_zeros() {
 fn long_keys_that_hardly_differ() {
     let mut rng = Rng(53);
     let n = 300_000;
-    // Far apart; close together beside one that is far away; ties of short keys by the thousand.
+    // Far apart; close together next to one that is far away; thousands of ties of short keys.
     let spreads: [fn(&mut Rng, usize) -> i64; 3] = [
         |rng, _| (rng.below(1 << 50)) as i64 - (1 << 49),
         |rng, i| if i == 7 { i64::MIN } else { rng.below(1000) as i64 },

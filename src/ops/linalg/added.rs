@@ -1,7 +1,7 @@
-//! Products that are added to a tensor: addmm, addmv, addbmm, baddbmm, addr: `beta * self + alpha * product`.
+//! Products added to a tensor: addmm, addmv, addbmm, baddbmm, addr: `beta * self + alpha * product`.
 //!
-//! The matrix product accumulates into a copy of self, so the sum costs no pass of its own. Where `beta` is zero self
-//! is not read: its NaNs do not count.
+//! The matrix product accumulates into a copy of self, so the sum needs no separate pass. If `beta` is zero, self is
+//! not read: its NaNs are ignored.
 
 use super::{BMM, MM, product_of, same_dtype};
 use crate::dtype::{DType, Scalar};
@@ -16,7 +16,7 @@ use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&ADDMM, &ADDMV, &ADDBMM, &BADDBMM, &ADDR];
 
-/// self must broadcast to the product's shape, and be of its dtype.
+/// self must broadcast to the product's shape and have its dtype.
 fn spec(c: &Call, shape: &[usize]) -> Result<Specs> {
     let (s, a, b) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
     same_dtype(a, b)?;
@@ -32,7 +32,7 @@ fn spec(c: &Call, shape: &[usize]) -> Result<Specs> {
     Ok(Spec::one(shape, a.dtype(), a.device()))
 }
 
-/// `beta * self + alpha * a @ b`, the operands seen as matrices or batches of them.
+/// `beta * self + alpha * a @ b`, with the operands viewed as matrices or batches of them.
 fn added(c: &Call, out: &Tensor, a: &Tensor, b: &Tensor, seen: &Tensor) -> Result<()> {
     let (beta, alpha) = (c.scalar(3)?, c.scalar(4)?);
     if !out.dtype().is_complex() {
@@ -53,7 +53,7 @@ fn added(c: &Call, out: &Tensor, a: &Tensor, b: &Tensor, seen: &Tensor) -> Resul
     product_of(a, b, seen, alpha, beta)
 }
 
-/// The factors of the matrix product are real, so complex ones come in afterwards.
+/// The factors of the matrix product are real, so complex ones are applied afterwards.
 fn scaled_apart(c: &Call, out: &Tensor, a: &Tensor, b: &Tensor, seen: &Tensor) -> Result<()> {
     if a.size(a.ndim() - 1) == 0 {
         out.fill_raw(Scalar::Int(0))?;
@@ -93,8 +93,8 @@ pub(super) fn check_mm(a: &Tensor, b: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// A place that several elements share takes them one after another, `p = beta * p + x` for each, as PyTorch's loops
-/// have it. So the factors are summed over shared dimensions, with the powers of beta that later steps multiply by.
+/// Elements that alias one location accumulate sequentially, `p = beta * p + x`, as in PyTorch. Equivalent: sum the
+/// factors over the aliased dimensions, weighted by powers of beta.
 const ONE_AFTER_ANOTHER: Option<Expanded> = Some(Expanded { warning: None, once: |c| quiet(|| summed(c).map(Some)) });
 
 fn summed(c: &Call) -> Result<Args<'static>> {
@@ -116,7 +116,7 @@ fn summed(c: &Call) -> Result<Args<'static>> {
         } else if d > rows {
             b = (b * weights).sum(&[-1], true).to_dtype(t.dtype());
         } else {
-            // The sum over a batch is one product of longer rows and columns.
+            // The sum over a batch is one product with longer rows and columns.
             let (from, to) = (a.sizes(), b.sizes());
             let inner = n as i64 * from[2];
             let weighted = a * weights.unsqueeze(-1).unsqueeze(-1);
@@ -301,14 +301,14 @@ pub static ADDBMM: Op = Op {
     ..OP
 };
 
-/// The scaled gradient once for each product of the batch.
+/// The scaled gradient, expanded over the products of the batch.
 fn over_batch(c: &Back) -> Term {
     let g = scaled(c, 4);
     let sizes: Ints = [c.shape(1)[0] as i64].into_iter().chain(g.sizes()).collect();
     g.expand(&sizes)
 }
 
-/// The factors of `addr` neither promote its operands nor are they truth values of numbers.
+/// The factors of `addr` do not promote its operands; bool factors are an error for numeric operands.
 fn check_factor(name: &str, factor: Scalar, common: DType) -> Result<()> {
     match factor {
         Scalar::Bool(_) if common != DType::Bool => {
@@ -322,7 +322,7 @@ fn check_factor(name: &str, factor: Scalar, common: DType) -> Result<()> {
     }
 }
 
-/// Of bools, a product is "and", a sum "or", and a factor keeps its operand or drops it.
+/// For bools, a product is "and", a sum "or", and a factor keeps or drops its operand.
 fn addr_of_bools(c: &Call) -> Result<Outputs> {
     let (beta, alpha) = (c.scalar(3)?.to_bool(), c.scalar(4)?.to_bool());
     let product = Term::from(c.tensor(1)?).unsqueeze(1).both(Term::from(c.tensor(2)?)).both(Term::number(alpha.into()));

@@ -1,6 +1,7 @@
-//! Cholesky's factor of positive-definite matrices, and what is solved with it.
+//! The Cholesky factor of positive-definite matrices, and systems solved with it.
 //!
-//! As in PyTorch, `cholesky_solve` and `cholesky_inverse` have a gradient for the whole factor, not its triangle alone.
+//! As in PyTorch, the gradients of `cholesky_solve` and `cholesky_inverse` treat the factor as a full matrix, not as a
+//! triangle.
 
 use super::kit::*;
 use super::solve::{compatible, triangular};
@@ -58,7 +59,7 @@ pub static CHOLESKY_EX: Op = Op {
     vjp: Vjp::Each(&[d(0, OUT0, |c| {
         let turn = |t: Term| if c.flag(1) { t.mh() } else { t };
         let (l, g) = (turn(c.out(0)), turn(c.g()));
-        // Half of the Hermitian matrix that the lower triangle of L^H gL stands for.
+        // Half of the Hermitian matrix given by the lower triangle of L^H gL.
         let phi = l.clone().mh().at(g);
         let inner = (phi.clone().lower(0) + phi.lower(-1).mh()) * 0.5;
         triangular(l.clone(), triangular(l.mh(), inner, true, true, false), false, false, false)

@@ -1,4 +1,4 @@
-//! What follows from decompositions: pseudoinverse, least squares, rank, condition.
+//! Derived from decompositions: pseudoinverse, least squares, rank, condition number.
 
 use super::eigen::{EIGH, EIGVALSH};
 use super::kit::*;
@@ -21,8 +21,8 @@ pub(super) fn epsilon(d: DType) -> f64 {
     if d.to_real() == DType::F64 { f64::EPSILON } else { f32::EPSILON.into() }
 }
 
-/// Arguments `atol`, `rtol` (numbers or tensors) at `at` as the bound under which a singular value counts as zero;
-/// `top` holds the greatest ones, with a last dimension of one. Without either, `rtol` is epsilon times the size.
+/// Arguments `atol`, `rtol` (numbers or tensors) at `at` as the bound below which a singular value counts as zero;
+/// `top` holds the largest ones, with a last dimension of one. By default `rtol` is epsilon times the size.
 fn bound(c: &Call, at: usize, a: &Tensor, top: Term) -> Term {
     let (m, n) = sizes(a);
     let given = |i: usize| match (c.opt_tensor(i), c.opt_scalar(i)) {
@@ -44,7 +44,7 @@ fn bound(c: &Call, at: usize, a: &Tensor, top: Term) -> Term {
     }
 }
 
-/// The greatest of values, with a last dimension of one; zero of none.
+/// The largest value, with a last dimension of one; zero if there are none.
 fn top(values: Term) -> Term {
     let empty = values.get().is_some_and(|t| t.shape().last() == Some(&0));
     if empty { SUM_DIM.call((values, [-1], true)) } else { AMAX.call((values, [-1], true)) }
@@ -149,7 +149,7 @@ pub static PINVERSE: Op = Op {
     ..MATRIX
 };
 
-/// How many singular values, or absolute eigenvalues, are greater than a bound made of all of them.
+/// The number of singular values, or absolute eigenvalues, above a bound computed from all of them.
 fn rank(a: &Tensor, hermitian: bool, least: impl Fn(Term) -> Term) -> Result<Outputs> {
     let a = &a.detach();
     if a.ndim() < 2 {
@@ -215,13 +215,14 @@ fn unknown_driver(_: &Op, _: &str) -> Error {
     Error::runtime(text).in_op("torch.linalg.lstsq")
 }
 
-/// Whether the right hand side is a vector, or a batch of them.
+/// Whether the right-hand side is a vector, or a batch of them.
 fn is_vector(a: &Tensor, b: &Tensor) -> bool {
     b.ndim() == a.ndim() - 1 && b.shape() == &a.shape()[..b.ndim()]
 }
 
-/// The ratio to the greatest singular value up to which one counts as zero. As LAPACK has it, gelsd takes what is no
-/// proper fraction for the precision, gelss what is negative; the column that gelsy begins with always counts.
+/// The ratio to the largest singular value below which one counts as zero. As in LAPACK, gelsd uses the machine
+/// precision for an `rcond` that is not a proper fraction, gelss for a negative one; the first column of gelsy always
+/// counts.
 fn cutoff(c: &Call, a: &Tensor) -> Scalar {
     let ((m, n), least) = (sizes(a), epsilon(a.dtype()));
     let Some(given) = c.opt_scalar(2).map(Scalar::to_f64) else { return Scalar::Float(least * m.max(n) as f64) };
@@ -233,7 +234,7 @@ fn cutoff(c: &Call, a: &Tensor) -> Scalar {
     })
 }
 
-/// The driver that takes the rank for granted refuses what has a lesser one.
+/// The driver that assumes full rank raises for rank-deficient matrices.
 fn full_rank(rank: &Tensor, most: usize) -> Result<()> {
     let info = (Term::from(rank) + 1).zero_where(Term::from(rank).equals(most)).ok()?;
     succeeded(&info, "torch.linalg.lstsq", Error::linalg, |i| {
@@ -243,7 +244,7 @@ fn full_rank(rank: &Tensor, most: usize) -> Result<()> {
     })
 }
 
-/// The solution, and where they are wanted the squares of what is left.
+/// The solution and, if requested, the sums of squared residuals.
 fn fitted(c: &Call, with_residuals: bool) -> Result<Outputs> {
     let (a, b) = (c.tensor(0)?, c.tensor(1)?);
     let vector = is_vector(a, b);
@@ -254,7 +255,7 @@ fn fitted(c: &Call, with_residuals: bool) -> Result<Outputs> {
     [Some(if vector { x.squeeze(-1) } else { x }), residuals].into_iter().flatten().map(Term::ok).collect()
 }
 
-/// Solution, residuals, rank and singular values, each empty where the driver does not give it.
+/// Solution, residuals, rank and singular values; empty if the driver does not compute them.
 fn least_squares(c: &Call) -> Result<Outputs> {
     let (a, b, name) = (c.tensor(0)?, c.tensor(1)?, "torch.linalg.lstsq");
     let refuse = |text: &str| Err(Error::runtime(text).in_op(name));
@@ -332,12 +333,12 @@ fn no_such_norm(shown: String) -> Error {
     Error::value(format!("got an invalid norm type: {shown}")).in_op("linalg.cond")
 }
 
-/// The condition of matrices without elements.
+/// The condition number of empty matrices.
 fn nothing(a: &Tensor) -> Result<Outputs> {
     Term(Tensor::zeros(lead(a), a.dtype().to_real(), a.device())).outputs()
 }
 
-/// `norm(A) norm(inv(A))`, infinite where A has no inverse, zero of matrices without elements.
+/// `norm(A) norm(inv(A))`, infinite if A has no inverse, zero for empty matrices.
 fn condition(a: &Tensor, shown: String, norm: impl Fn(Term) -> Term) -> Result<Outputs> {
     condition_dims(a)?;
     let (m, n) = sizes(a);

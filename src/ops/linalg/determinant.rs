@@ -23,7 +23,7 @@ use smallvec::smallvec;
 pub static OPS: &[&Op] =
     &[&DET_STEP, &ADJUGATE, &ADJUGATE_BACKWARD, &LINALG_DET, &DET, &SLOGDET_STEP, &LINALG_SLOGDET, &SLOGDET, &LOGDET];
 
-/// The factors of a matrix whose product is its determinant: the diagonal of U, and the sign of the permutation.
+/// Factors whose product is the determinant: the diagonal of U, and the sign of the permutation.
 fn factors<T: Field>(a: &mut Mat<T>) -> Result<Vec<T>> {
     let (pivots, _) = factor::lu(a)?;
     let odd = pivots.iter().enumerate().filter(|(i, p)| i != *p).count() % 2 == 1;
@@ -57,7 +57,7 @@ pub static DET_STEP: Op = Op {
     ..STEP
 };
 
-/// A zero pivot stands for a tiny one, which the product with the determinant takes out again.
+/// Replaces a zero pivot by a tiny one, which the product with the determinant cancels.
 struct Adjugate;
 impl Batch for Adjugate {
     fn one<T: Field>(&self, at: &At<T>) -> Result<()> {
@@ -102,7 +102,7 @@ fn by_inverse(c: &Call) -> Result<Outputs> {
     (det * (turned * x.clone() - x.clone().at(g).at(x))).outputs()
 }
 
-/// The same of any matrix. In the basis of the singular vectors it takes the products of all singular values but two.
+/// The same for any matrix. In the basis of singular vectors it needs the products of all singular values but two.
 fn by_values(c: &Call) -> Result<Outputs> {
     let (g, a) = (Term::from(c.tensor(0)?), c.tensor(1)?);
     if !item(&ALL.call((ISFINITE.call((a,)),)).ok()?)?.to_bool() {
@@ -110,7 +110,7 @@ fn by_values(c: &Call) -> Result<Outputs> {
     }
     let parts = SVD_STEP.calls((a,))?;
     let [u, s, vh] = [0, 1, 2].map(|i| Term::from(&parts[i]));
-    // As above a zero stands for a tiny number, so small that its square is none, which divides out again.
+    // As above, a zero is replaced by a number so tiny that its square underflows, which cancels.
     let tiny = if parts[1].dtype() == DType::F64 { 1e-100 } else { 1e-15 };
     let s = WHERE.call((s.clone().equals(0), tiny, s));
     let pairs = s.clone().unsqueeze(-1) * s.clone().unsqueeze(-2);

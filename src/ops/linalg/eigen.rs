@@ -1,6 +1,6 @@
-//! Eigenvalues and their vectors, of Hermitian and of any square matrices.
+//! Eigenvalues and eigenvectors of Hermitian and of general square matrices.
 //!
-//! Gradients: PyTorch's derivation (`linalg_eig_backward`); vectors keep their length and have no phase of their own.
+//! Gradients: PyTorch's derivation (`linalg_eig_backward`); eigenvectors have fixed norm and no defined phase.
 
 use super::kit::*;
 use super::spectral::{gaps, phase_free, skew};
@@ -28,7 +28,7 @@ impl Batch for Eigh {
             a.row_mut(i)[i + 1..].fill(Default::default());
         }
         if !a.is_finite() {
-            // Bounded by what `over` has asked for.
+            // Bounded by what `over` has probed for.
             at.store_vector(1, &vec![f64::NAN; a.rows]);
             if self.vectors {
                 at.store(2, &a.map(|_| <T::Double as Field>::of(f64::NAN)));
@@ -192,7 +192,7 @@ fn eig_backward(c: &Back) -> Result<Term> {
     }
     let inner = v.clone().mh().at(c.gi(1));
     phase_free(inner.clone().diagonals(), "linalg_eig_backward", "eigenvectors", "quantity")?;
-    // Vectors keep their length: their own direction is taken out.
+    // Eigenvectors keep their norm: the component along themselves is removed.
     let length = v.clone().mh().at(v.clone() * inner.clone().diagonals().real_part().unsqueeze(-2));
     let inner = (inner - length) / gaps(values).conj();
     Ok(back(inner.clone() - inner.diagonals().diag_embed(0) + diagonal.diag_embed(0)))

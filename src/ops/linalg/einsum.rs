@@ -1,6 +1,6 @@
 //! Sums of products by index letters: `einsum("bij,bjk->bik", a, b)`.
 //!
-//! Every operand gets one dimension a letter, those of the output first, of size one where a letter is missing. Pairs
+//! Every operand gets one dimension per letter, those of the output first, of size one if it lacks the letter. Pairs
 //! are contracted from the left, each as a batch of matrix products; a letter is summed with its last operand.
 
 use super::BMM;
@@ -38,7 +38,7 @@ pub static EINSUM: Op = Op {
     ..OP
 };
 
-/// One operand's or the output's letters; `None` stands for an ellipsis.
+/// The letters of an operand or of the output; `None` means an ellipsis.
 type Labels = Vec<Option<u8>>;
 
 fn parse(side: &str, start: usize) -> Result<Vec<Labels>> {
@@ -73,7 +73,7 @@ fn parse(side: &str, start: usize) -> Result<Vec<Labels>> {
 
 struct Plan {
     inputs: Vec<Labels>,
-    /// Letters of the output, then those that are summed; the ellipsis is spelled by `None`s, one a dimension.
+    /// Letters of the output, then those that are summed; the ellipsis is given by `None`s, one per dimension.
     order: Labels,
     kept: usize,
 }
@@ -115,7 +115,7 @@ fn plan(equation: &str, operands: &[Tensor]) -> Result<Plan> {
     let kept = output.len();
     let mut order = output;
     if !order.contains(&None) {
-        order.extend(std::iter::repeat_n(None, dots)); // an ellipsis that the output lacks is summed
+        order.extend(std::iter::repeat_n(None, dots)); // an ellipsis missing in the output is summed
     }
     for label in inputs.iter().flatten().filter(|l| l.is_some()) {
         if !order.contains(label) {
@@ -125,7 +125,7 @@ fn plan(equation: &str, operands: &[Tensor]) -> Result<Plan> {
     Ok(Plan { inputs, order, kept })
 }
 
-/// The ellipsis, then the letters that occur once, in alphabetical order.
+/// The implicit output: the ellipsis, then the letters that occur once, in alphabetical order.
 fn implicit(inputs: &[Labels]) -> Labels {
     let all: Vec<u8> = inputs.iter().flatten().flatten().copied().collect();
     let mut once: Vec<u8> = all.iter().copied().filter(|c| all.iter().filter(|d| *d == c).count() == 1).collect();
@@ -153,7 +153,7 @@ fn check_output(output: &Labels, inputs: &[Labels]) -> Result<()> {
     Ok(())
 }
 
-/// A number for each dimension: its letter, or beyond all letters its place in the ellipsis, counted from `first`.
+/// A number for each dimension: its letter, or for the ellipsis its position, counted from `first`.
 fn keys(labels: &Labels, first: usize) -> Vec<usize> {
     let mut dot = 256 + first;
     let key = |l: &Option<u8>| match l {
@@ -166,7 +166,8 @@ fn keys(labels: &Labels, first: usize) -> Vec<usize> {
     labels.iter().map(key).collect()
 }
 
-/// The operand with repeated letters on their diagonal, its dimensions in the plan's order, ones where it has none.
+/// The operand with repeated letters reduced to their diagonal, its dimensions in the plan's order, size one for
+/// missing letters.
 fn aligned(t: &Tensor, labels: &Labels, plan: &Plan, number: usize) -> Result<Term> {
     let spread = t.ndim() - labels.iter().flatten().count();
     let full: Labels =
@@ -252,14 +253,15 @@ fn check_sizes(aligned: &[Tensor], plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// The sum over dimensions that stay as ones; those that are ones already keep a small integer dtype.
+/// The sum over dimensions, which are kept with size one; if all are of size one already, a small integer dtype is
+/// kept.
 fn sum_kept(t: Term, dims: &[usize]) -> Term {
     let wide = |d: &&usize| t.get().is_none_or(|t| t.size(**d) != 1);
     let wide: Ints = dims.iter().filter(wide).map(|&d| d as i64).collect();
     if wide.is_empty() { t } else { t.sum(&wide, true) }
 }
 
-/// The product of two aligned operands, summed over `dims`, which stay as ones.
+/// The product of two aligned operands, summed over `dims`, which are kept with size one.
 fn contract(a: Tensor, b: &Tensor, dims: &[usize]) -> Term {
     let wide = |t: &Tensor, d: usize| t.size(d) != 1;
     let only = |t: &Tensor, o: &Tensor| -> Vec<usize> {

@@ -1,4 +1,4 @@
-//! LU with its permutation, and what is solved with it.
+//! LU with its permutation, and systems solved with it.
 
 use super::kit::*;
 use super::solve::{compatible, triangular};
@@ -68,8 +68,8 @@ pub static LU_FACTOR_EX: Op = Op {
     ..MATRIX
 };
 
-/// Source: PyTorch's derivation for `A = P L U`: the lower part of `L^H gL` and the upper part of `gU U^H` are free;
-/// rows or columns beyond the square part add to it.
+/// Source: PyTorch's derivation for `A = P L U`: the lower part of `L^H gL` and the upper part of `gU U^H` are
+/// independent; rows or columns beyond the square part add to it.
 fn lu_backward(c: &Back) -> Term {
     let (lu, g) = (c.out(0), c.g());
     let shape = c.shape(0);
@@ -115,7 +115,7 @@ pub static LU_FACTOR: Op = Op {
     ..MATRIX
 };
 
-/// What `torch.lu` calls.
+/// The op behind `torch.lu`.
 pub static LU_WITH_INFO: Op = Op {
     sig: sig(
         "_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)",
@@ -144,7 +144,7 @@ impl Batch for Permutation {
                 }
             }
         }
-        // Bounded by what `over` has asked for.
+        // Bounded by what `over` has probed for.
         let mut place = vec![0; order];
         rows.iter().enumerate().for_each(|(to, &from)| place[from] = to);
         at.store(0, &Mat::<T>::from_fn(order, order, |i, j| if place[i] == j { T::one() } else { T::default() }));
@@ -188,7 +188,7 @@ fn unpacked(lu: &Tensor, pivots: &Tensor) -> Result<[Term; 3]> {
     Ok([PERMUTATION.call((pivots, m)).to_dtype(lu.dtype()), low + one, Term::from(lu).cut_out(-2, 0, k).upper(0)])
 }
 
-/// The same; what is not wanted is empty.
+/// The same; parts that are not requested are empty.
 fn wanted_parts(c: &Call) -> Result<Outputs> {
     let (lu, data, order) = (c.tensor(0)?, c.flag(2), c.flag(3));
     let [p, l, u] = unpacked(lu, c.tensor(1)?)?;

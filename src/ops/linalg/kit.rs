@@ -1,4 +1,4 @@
-//! What the decompositions share: their checks with PyTorch's wording, the run over a batch, matrix methods of terms.
+//! Shared by the decompositions: checks with PyTorch's messages, iteration over a batch, matrix methods of terms.
 
 use super::MATMUL;
 use crate::cpu::linalg::{Batch, over};
@@ -19,7 +19,7 @@ pub(super) const MATRIX: Op = Op { forms: FO, on_host: true, out_dtype: Some(Out
 /// A step of one of them.
 pub(super) const STEP: Op = Op { forms: HIDDEN, ..MATRIX };
 
-/// At least a matrix, of any dtype; `name` says who asks.
+/// Requires at least a matrix, of any dtype; `name` is the op's, for the error.
 pub(super) fn ranked(t: &Tensor, name: &'static str) -> Result<()> {
     match t.ndim() {
         0 | 1 => Err(Error::runtime("The input tensor A must have at least 2 dimensions.").in_op(name)),
@@ -27,7 +27,7 @@ pub(super) fn ranked(t: &Tensor, name: &'static str) -> Result<()> {
     }
 }
 
-/// At least a matrix, of a dtype that is decomposed.
+/// Requires at least a matrix, of a dtype with decompositions.
 pub(super) fn matrices(t: &Tensor, name: &'static str) -> Result<()> {
     ranked(t, name)?;
     let (d, shown) = (t.dtype(), t.dtype().scalar_type_name());
@@ -41,12 +41,12 @@ pub(super) fn matrices(t: &Tensor, name: &'static str) -> Result<()> {
     Ok(())
 }
 
-/// The same, square.
+/// Requires square matrices.
 pub(super) fn square(t: &Tensor, name: &'static str) -> Result<()> {
     square_of_any(t, name)?;
     matrices(t, name)
 }
-/// Square matrices of any dtype.
+/// Requires square matrices of any dtype.
 pub(super) fn square_of_any(t: &Tensor, name: &'static str) -> Result<()> {
     ranked(t, name)?;
     let (m, n) = sizes(t);
@@ -70,7 +70,7 @@ pub(super) fn part(t: &Tensor, core: &[usize], dtype: DType) -> Spec {
     let shape: Dims = lead(t).iter().chain(core).copied().collect();
     Spec::new(&shape, dtype, t.device())
 }
-/// The same of matrices that lie column by column, as LAPACK leaves them.
+/// The same with column-major matrices, as in LAPACK.
 pub(super) fn columns(t: &Tensor, rows: usize, cols: usize, dtype: DType) -> Spec {
     let spec = part(t, &[cols, rows], dtype);
     Spec { layout: spec.layout.transpose(t.ndim() - 2, t.ndim() - 1), ..spec }
@@ -85,7 +85,7 @@ pub(super) fn infos(t: &Tensor) -> Spec {
     part(t, &[], DType::I32)
 }
 
-/// Both with the leading dimensions to which theirs broadcast.
+/// Broadcasts the leading dimensions of both.
 pub(super) fn together(a: Term, b: Term) -> Result<(Term, Term)> {
     let (a, b) = (a.ok()?, b.ok()?);
     let batch = broadcast(lead(&a), lead(&b))?;
@@ -101,12 +101,12 @@ pub(super) fn run(operands: &[&Tensor], lead: usize, work: &impl Batch) -> Resul
     let views = operands.iter().map(|t| t.cpu_view()).collect::<Result<Vec<View>>>()?;
     over(&views, lead, work)
 }
-/// The tensor with its last two dimensions exchanged, without history.
+/// The tensor with its last two dimensions transposed, without history.
 pub(super) fn turned(t: &Tensor) -> Tensor {
     t.with_layout(t.layout().transpose(t.ndim() - 2, t.ndim() - 1))
 }
 
-/// An error if a matrix of the batch failed: `info` has a number for each, zero where all went well.
+/// An error if a matrix of the batch failed: `info` has a number for each, zero on success.
 pub(super) fn succeeded(
     info: &Tensor,
     name: &'static str,
@@ -118,7 +118,7 @@ pub(super) fn succeeded(
     let which = if info.ndim() > 0 { format!("(Batch element {i}): ") } else { String::new() };
     Err(error(format!("{which}{}", text(code))).in_op(name))
 }
-/// The outputs before the last one, which says what failed and is not given; `check` makes an error of it.
+/// Drops the last output, which holds the status; `check` turns it into an error.
 pub(super) fn without_info(mut out: Outputs, check: impl FnOnce(&Tensor) -> Result<()>) -> Result<Outputs> {
     let info = out.pop().ok_or_else(|| Error::internal("a decomposition without its info"))?;
     check(&info).map(|()| out)
@@ -128,7 +128,7 @@ pub(super) fn without_info(mut out: Outputs, check: impl FnOnce(&Tensor) -> Resu
 pub(super) fn all<const N: usize>(terms: [Term; N]) -> Result<Outputs> {
     terms.into_iter().map(Term::ok).collect()
 }
-/// One output of an op that has several.
+/// The first output of an op that has several.
 pub(super) fn first<'a>(op: &'static Op, args: impl IntoArgs<'a>) -> Term {
     Term(op.calls(args).map(|mut out| out.swap_remove(0)))
 }
@@ -138,7 +138,7 @@ impl Term {
     pub(super) fn at<'a>(self, b: impl IntoArg<'a>) -> Term {
         MATMUL.call((self, b))
     }
-    /// The same, lying column by column.
+    /// The matrix product, column-major.
     pub(super) fn at_by_columns(self, b: impl Into<Term>) -> Term {
         b.into().mt().at(self.mt()).mt()
     }
@@ -155,7 +155,7 @@ impl Term {
     pub(super) fn diagonals(self) -> Term {
         DIAGONAL.call((self, 0, -2, -1))
     }
-    /// One number for each matrix, so that it multiplies the whole matrix.
+    /// One number per matrix, reshaped to multiply the whole matrix.
     pub(super) fn whole(self) -> Term {
         self.unsqueeze(-1).unsqueeze(-1)
     }

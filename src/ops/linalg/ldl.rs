@@ -1,4 +1,4 @@
-//! Factors of symmetric and Hermitian matrices that need not be positive, and what is solved with them.
+//! LDL factors of symmetric and Hermitian indefinite matrices, and systems solved with them.
 
 use super::kit::*;
 use crate::cpu::linalg::{At, Batch, Field, ldl};

@@ -1,4 +1,5 @@
-//! Contraction: mm, bmm, matmul here; products that are added, products of vectors, einsum in files of their own.
+//! Matrix products: mm, bmm, matmul here; products added to a tensor, products of vectors and einsum in their own
+//! files.
 
 pub mod added;
 pub mod cholesky;
@@ -58,7 +59,7 @@ fn product(c: &Call, out: &[Tensor]) -> Result<()> {
     product_of(c.tensor(0)?, c.tensor(1)?, &out[0], 1.0, 0.0)
 }
 
-/// What quantised layers call for.
+/// Used by quantised layers.
 pub static INT_MM: Op = Op {
     sig: sig("_int_mm(Tensor self, Tensor mat2) -> Tensor"),
     doc: "The matrix product of int8 matrices, summed in int32.",
@@ -225,7 +226,7 @@ fn matmul(a: &Tensor, b: &Tensor) -> Term {
     }
 }
 
-/// Both at least matrices: batches broadcast, flattened to one dimension for `bmm`.
+/// Both are at least matrices: batches broadcast and are flattened to one dimension for `bmm`.
 fn matmul_batched(a: Term, b: Term) -> Term {
     let (sa, sb) = (a.sizes(), b.sizes());
     if sa.len() < 2 || sb.len() < 2 {
@@ -265,7 +266,7 @@ impl Term {
     }
 }
 
-/// A dimension of size one dropped from a fresh result: named apart so that `grad_fn` reads as in PyTorch.
+/// Drops a dimension of size one from a new result; a separate op, so that `grad_fn` has PyTorch's name.
 pub static DROP_DIM: Op = Op {
     sig: sig("_squeeze(Tensor self, Dim dim) -> Tensor"),
     doc: "Drops a dimension of size one.",

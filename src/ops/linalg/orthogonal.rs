@@ -12,7 +12,8 @@ use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&QR_STEP, &QR, &GEQRF, &HOUSEHOLDER_PRODUCT, &ORMQR];
 
-/// Rows of R, or none of Q, where fewer are wanted.
+/// The QR factorization of a matrix; Q only with `with_q`; the output's columns select the reduced or the complete
+/// form.
 struct Qr {
     with_q: bool,
 }
@@ -201,7 +202,7 @@ fn check_reflections(c: &Call) -> Result<()> {
     Err(Error::runtime(problem).in_op(name))
 }
 
-/// The reflections one by one, the last first: what the gradient goes through.
+/// Applies the reflections one by one, the last first; the gradient is taken through these steps.
 fn reflected(c: &Call) -> Result<Outputs> {
     let (a, tau) = (c.tensor(0)?, c.tensor(1)?);
     let (m, n) = sizes(a);

@@ -1,4 +1,4 @@
-//! Products and functions of whole matrices: powers, the exponential, chains of products, tensors seen as matrices.
+//! Products and functions of matrices: powers, the exponential, chains of products, `tensorinv` and `tensorsolve`.
 
 use super::kit::*;
 use super::solve::{INV, SOLVE};
@@ -22,7 +22,7 @@ pub static MATRIX_POWER: Op = Op {
         let (a, n) = (c.tensor(0)?, c.int(1)?);
         square_of_any(a, "linalg.matrix_power")?;
         if n == 0 {
-            // As in PyTorch a copy that is overwritten, so that it has a node.
+            // As in PyTorch, a copy that is overwritten, so that it has a node.
             return COPY_.call_inplace((Term::from(a).packed(), Term::from(a).eye())).map(|t| smallvec![t]);
         }
         if n == 1 {
@@ -60,8 +60,8 @@ impl Batch for Exponential {
     }
 }
 
-/// Source: R. Mathias, "A chain rule for matrix functions" (1996): the block of `exp([[A^H, G], [0, A^H]])` beside the
-/// diagonal.
+/// Source: R. Mathias, "A chain rule for matrix functions" (1996): the off-diagonal block of `exp([[A^H, G], [0,
+/// A^H]])`.
 fn exp_backward(c: &Back) -> Term {
     let (a, g) = (c.arg(0).mh(), c.g());
     let shape = c.shape(0);
@@ -95,7 +95,8 @@ pub static MATRIX_EXP: Op = Op {
     ..MATRIX
 };
 
-/// The cheapest order of a chain of products: dimensions `d[i]` x `d[i + 1]`. Gives the last product of each range.
+/// The cheapest order of a chain of products with dimensions `d[i]` x `d[i + 1]`. Returns the last product of each
+/// range.
 fn best_splits(d: &[usize]) -> Vec<Vec<usize>> {
     let n = d.len() - 1;
     // Bounded by the number of arguments.

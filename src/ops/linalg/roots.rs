@@ -1,4 +1,4 @@
-//! The square root of a Hermitian matrix, and the polar decomposition, which is made of it.
+//! The square root of a Hermitian matrix, and the polar decomposition, which is based on it.
 
 use super::eigen::EIGH;
 use super::kit::*;
@@ -10,7 +10,7 @@ use crate::ops::needs::quiet;
 
 pub static OPS: &[&Op] = &[&MATRIX_SQRTH, &POLAR];
 
-/// Eigenvectors, and the roots of the eigenvalues; what is below zero counts as zero.
+/// Eigenvectors, and the roots of the eigenvalues; negative ones count as zero.
 fn roots(a: impl Into<Term>) -> Result<(Term, Term)> {
     let parts = EIGH.calls((a.into(),))?;
     Ok((Term::from(&parts[1]), Term::from(&parts[0]).clamp_min_(0.0).sqrt()))
@@ -46,7 +46,7 @@ pub static MATRIX_SQRTH: Op = Op {
     ..MATRIX
 };
 
-/// H is the root of `A^H A`: the way that gradients take, for singular values may repeat.
+/// H is the root of `A^H A`: gradients are taken this way, since singular values may repeat.
 fn factors(c: &Call) -> Result<Outputs> {
     let a = Term::from(c.tensor(0)?);
     let h = MATRIX_SQRTH.call((a.clone().mh().at(&a),));

@@ -136,7 +136,7 @@ pub static SOLVE_STEP: Op = Op {
     ..STEP
 };
 
-/// Whether the right hand side is a vector, or a batch of them.
+/// Whether the right-hand side is a vector, or a batch of them.
 fn is_vector(a: &[usize], b: &[usize]) -> bool {
     b.len() == 1 || (b.len() == a.len() - 1 && *b == a[..b.len()])
 }
@@ -159,7 +159,7 @@ fn solved(a: &Tensor, b: &Tensor, left: bool) -> Result<Outputs> {
     let mut out = SOLVE_STEP.calls((turn(a), turn(b)))?;
     let x = turn(Term::from(&out[0]));
     out[0] = match vector {
-        // A batch of vectors lies as a matrix does.
+        // The result for a batch of vectors is laid out as a matrix.
         true if a_ndim > 2 => x.squeeze(-1).mt().packed().mt(),
         true => x.squeeze(-1),
         false => x,
@@ -168,7 +168,7 @@ fn solved(a: &Tensor, b: &Tensor, left: bool) -> Result<Outputs> {
     Ok(out)
 }
 
-/// B has as many rows (or columns) as A.
+/// Checks that B has as many rows (or columns) as A.
 pub(super) fn compatible(a: &Tensor, b: &Tensor, left: bool, name: &'static str) -> Result<()> {
     if b.ndim() < 2 {
         return Err(Error::runtime("The input tensor B must have at least 2 dimensions.").in_op(name));

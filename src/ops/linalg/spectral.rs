@@ -1,6 +1,6 @@
-//! Singular values and their vectors.
+//! Singular values and vectors.
 //!
-//! Vectors are unique up to a sign or a phase; a function of them that depends on it has no gradient, and asking for it
+//! Vectors are unique up to a sign or a phase; a function of them that depends on it has no gradient, and computing one
 //! is an error, as in PyTorch. The gradient is PyTorch's derivation (`svd_backward`).
 
 use super::kit::*;
@@ -82,7 +82,8 @@ pub(super) fn skew(x: Term) -> Term {
     x.clone() - x.mh()
 }
 
-/// An error if a function of vectors depends on their phase: its derivative by that, in `turned`, is not zero.
+/// An error if a function of vectors depends on their phase: its derivative with respect to it, in `turned`, is not
+/// zero.
 pub(super) fn phase_free(turned: Term, op: &str, what: &str, term: &str) -> Result<()> {
     if !turned.is_complex() || turned.get().is_none_or(|t| t.numel() == 0) {
         return Ok(());
@@ -96,7 +97,7 @@ pub(super) fn phase_free(turned: Term, op: &str, what: &str, term: &str) -> Resu
     Ok(())
 }
 
-/// Differences `b_j - b_i`, with ones on the diagonal, where they divide nothing.
+/// Differences `b_j - b_i`, with ones on the diagonal, so that they can be divided by.
 pub(super) fn gaps(values: Term) -> Term {
     let gaps = values.clone().unsqueeze(-2) - values.unsqueeze(-1);
     gaps.clone() + gaps.eye()
@@ -143,7 +144,7 @@ fn svd_backward(c: &Back) -> Result<Term> {
     Ok(g)
 }
 
-/// Drivers are those of one vendor's library.
+/// Drivers other than the default exist only in cuSOLVER.
 fn no_driver(c: &Call, at: usize) -> Result<()> {
     if c.str(at).is_none() {
         return Ok(());

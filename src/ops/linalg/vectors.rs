@@ -1,4 +1,4 @@
-//! Products of vectors and what is built from them: mv, dot, vdot, outer, trace, inner, kron, tensordot.
+//! Products of vectors and ops built from them: mv, dot, vdot, outer, trace, inner, kron, tensordot.
 
 use super::{MM, product_of, same_dtype};
 use crate::dtype::DType;
@@ -296,7 +296,7 @@ pub static TENSORDOT_DIMS: Op = Op {
     ..OP
 };
 
-/// `t` summed over those of its contracted dimensions that meet a dimension of size one.
+/// `t` summed over those of its contracted dimensions that are contracted with a dimension of size one.
 fn single(t: &Tensor, dims: &[usize], other: &Tensor, others: &[usize]) -> Result<Tensor> {
     let alone: Ints = dims.iter().zip(others).filter(|(_, o)| other.size(**o) == 1).map(|(&d, _)| d as i64).collect();
     if alone.iter().all(|&d| t.size(d as usize) == 1) {
@@ -305,7 +305,7 @@ fn single(t: &Tensor, dims: &[usize], other: &Tensor, others: &[usize]) -> Resul
     SUM_DIM.call((t, alone, true, t.dtype())).ok()
 }
 
-/// Permutes so that the contracted dimensions meet, multiplies as matrices, and gives the rest its shape back.
+/// Permutes so that the contracted dimensions are adjacent, multiplies as matrices, and restores the shape of the rest.
 fn tensordot(a: &Tensor, b: &Tensor, dims_a: &[i64], dims_b: &[i64]) -> Result<Term> {
     if dims_a.len() != dims_b.len() {
         return Err(Error::runtime("both dimension lists should have same length"));

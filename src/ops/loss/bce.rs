@@ -41,7 +41,7 @@ pub static BCE_VALUES: Op = Op {
     ..OP
 };
 
-/// The gradient of each value: the reduction undone, the weight applied.
+/// The gradient of each element: the reduction undone, the weight applied.
 fn weighted(c: &Back, weight: usize) -> Term {
     let n: usize = c.shape(0).iter().product();
     let g = match reduction(&c.call) {
@@ -110,7 +110,7 @@ fn check_probabilities(x: &Tensor, t: &Tensor) -> Result<()> {
         return Ok(());
     }
     if x.device().is_gpu() {
-        // NaN is refused too.
+        // Rejects NaN too.
         let inside = |t: Term| t.dup().at_least(0.0).both(t.at_most(1.0)).not().ok();
         return gpu::refuse_where(&quiet(|| inside(Term::from(x)))?.gpu_view()?, gpu::Refusal::NoProbability);
     }
@@ -216,7 +216,7 @@ pub static BCE_LOGITS: Op = Op {
 };
 const POS: u32 = 1 << 6;
 
-/// `p t + 1 - t`: how much the sigmoid weighs.
+/// `p t + 1 - t`: the weight of the sigmoid.
 fn positive(c: &Back, t: Term) -> Term {
     1.0 + (c.arg(6) - 1.0) * t
 }

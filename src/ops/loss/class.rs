@@ -1,7 +1,7 @@
 //! Losses of class predictions: nll_loss, and cross_entropy, which is log_softmax and nll_loss.
 //!
 //! The input is `[classes]`, `[batch, classes]` or `[batch, classes, d1, ..]`, the target of class indices the same
-//! without the classes. Reduced by the mean, the sum is divided by the total weight of the targets that count.
+//! without the classes. The mean divides the sum by the total weight of the targets that are not ignored.
 
 use super::nll::{MEAN, NLL, NLL_2D, NONE, SUM, Sizes};
 use super::{Reduction, reduction};
@@ -71,7 +71,7 @@ fn nll(c: &Call, x: &Tensor, weight: usize, how: Reduction, ignored: i64) -> Res
     op.calls((x, t, w, how, ignored))
 }
 
-/// PyTorch computes unreduced losses of other than four dimensions as a view of those of four; so `grad_fn` reads.
+/// PyTorch reshapes other ranks to 4-D and views the result, so `grad_fn` must be a view node.
 fn as_pytorch_views(loss: Tensor, x: &Tensor, how: Reduction) -> Result<Tensor> {
     let viewed = how == Reduction::None && x.ndim() > 2 && x.ndim() != 4;
     if viewed { crate::ops::view::VIEW.call((&loss, loss.shape())).ok() } else { Ok(loss) }
@@ -158,7 +158,7 @@ fn cross_entropy(c: &Call) -> Result<Outputs> {
     ((1.0 - smoothing) * Term::from(&parts[0]) + spread * (smoothing / classes)).outputs()
 }
 
-/// One number a class, shaped to broadcast against `[batch, classes, ..]`.
+/// One number per class, shaped to broadcast against `[batch, classes, ..]`.
 fn along_classes(w: &Tensor, ndim: usize) -> Term {
     let mut sizes: Ints = smallvec![1; ndim];
     sizes[usize::from(ndim > 1)] = w.numel() as i64;
@@ -197,7 +197,7 @@ fn probabilities(c: &Call, class_dim: i64, smoothing: f64) -> Result<Outputs> {
     }
 }
 
-/// Division by a number under the node name that PyTorch's own code gives it.
+/// Division by a number, under the node name that PyTorch gives it.
 pub static DIVIDED: Op = Op {
     sig: sig("_div.number(Tensor self, Scalar other) -> Tensor"),
     doc: "Divides by a number.",

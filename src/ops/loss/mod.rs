@@ -1,4 +1,4 @@
-//! Losses of `nn.functional`: what they share is how the values of a batch are reduced to one.
+//! Losses of `nn.functional`: shared code for reducing the values of a batch.
 
 pub mod bce;
 pub mod class;
@@ -41,13 +41,13 @@ fn unknown_reduction(_: &Op, given: &str) -> Error {
     Error::value(format!("{given} is not a valid value for reduction"))
 }
 
-/// What PyTorch says of an input or target whose dtype cannot hold the loss.
+/// PyTorch's error for an input or target whose dtype cannot hold the loss.
 pub(super) fn not_castable(result: DType, own: DType) -> Error {
     let (result, own) = (result.scalar_type_name(), own.scalar_type_name());
     Error::runtime(format!("result type {result} can't be cast to the desired output type {own}"))
 }
 
-/// The values reduced as the call says.
+/// The values reduced as requested.
 pub(super) fn reduced(c: &Call, values: Term) -> Result<Outputs> {
     match reduction(c) {
         Reduction::None => values.outputs(),
@@ -56,7 +56,7 @@ pub(super) fn reduced(c: &Call, values: Term) -> Result<Outputs> {
     }
 }
 
-/// The gradient of each value before the reduction: arguments 0 and 1 broadcast against each other.
+/// The gradient of each element before the reduction: arguments 0 and 1 broadcast against each other.
 pub(super) fn unreduced(c: &Back) -> Term {
     match reduction(&c.call) {
         Reduction::Mean => {

@@ -1,6 +1,6 @@
-//! The kernel of nll_loss and its gradient, each the linear map that the other transposes.
+//! The kernel of nll_loss and its gradient, which are transposed linear maps of each other.
 //!
-//! On the CPU one walk over the targets; on the GPU the same with gather and scatter.
+//! A loop over the targets on the CPU; gather and scatter on the GPU.
 
 use super::class::check;
 use crate::dtype::{DType, Element, Scalar};
@@ -35,13 +35,13 @@ impl Sizes {
     fn positions(&self) -> usize {
         self.batch * self.rest
     }
-    /// Where class `class` of a position lies in a dense input.
+    /// Offset of class `class` of a position in a dense input.
     fn at(&self, position: usize, class: usize) -> usize {
         (position / self.rest * self.classes + class) * self.rest + position % self.rest
     }
 }
 
-/// The targets that count, with their weights: `f(position, class, weight)`. Others are skipped.
+/// Calls `f(position, class, weight)` for each target that is not ignored.
 fn for_targets(c: &Call, sizes: &Sizes, mut f: impl FnMut(usize, usize, f64)) -> Result<()> {
     let targets = c.tensor(1)?.dense_copy(DType::I64)?;
     let weights = c.opt_tensor(2).map(|w| w.dense_copy(DType::F64)).transpose()?;
@@ -137,7 +137,7 @@ pub static NLL: Op = Op {
     ..OP
 };
 
-/// The same for inputs with dimensions after the classes: a node name of its own, as in PyTorch.
+/// The same for inputs with dimensions after the classes, with its own node name, as in PyTorch.
 pub static NLL_2D: Op = Op {
     sig: sig(
         "_nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor[]",
@@ -213,7 +213,7 @@ fn backward(c: &Call, out: &[Tensor]) -> Result<()> {
     })
 }
 
-/// Targets as positions along the classes, those ignored as zero, and the weight of each target.
+/// Targets as positions along the classes (zero for ignored ones), and the weight of each target.
 fn located(c: &Call, ndim: usize) -> Result<(Term, Term)> {
     let (t, dtype) = (c.tensor(1)?, c.tensor(0)?.dtype());
     let ignored = Term::from(t).equals(c.int(4)?);

@@ -1,6 +1,6 @@
-//! Losses that compare element with element: mse, l1, smooth_l1, huber, kl_div.
+//! Elementwise losses: mse, l1, smooth_l1, huber, kl_div.
 //!
-//! Each is one elementwise rule and a reduction, recorded as one node with a formula for its gradient.
+//! Each is one elementwise rule and a reduction, recorded as one node with a gradient formula.
 
 use super::{Reduction, reduced, reduction, unreduced};
 use crate::cpu::loops::Loops;
@@ -161,7 +161,7 @@ pub static SMOOTH_L1: Op = Op {
     ..OP
 };
 
-/// Numbers beside the tensors would make floats of integers, for which PyTorch has no kernel.
+/// Numbers next to integer tensors would promote them to floats, for which PyTorch has no kernel.
 fn only_floats(c: &Call, kernel: &str) -> Result<()> {
     let (x, t) = (c.tensor(0)?.dtype(), c.tensor(1)?.dtype());
     if x.is_float() || t.is_float() { Ok(()) } else { Err(no_kernel(kernel, x)) }

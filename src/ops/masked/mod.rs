@@ -1,8 +1,8 @@
-//! `torch.masked`: reductions, running sums and softmax over the elements that a mask lets through.
+//! `torch.masked`: reductions, running sums and softmax over unmasked elements.
 //!
-//! An element that is masked out is replaced by the number that does not change the result (zero in a sum, minus
-//! infinity in a maximum), and the plain op does the rest: so gradients, devices and dtypes are those of the plain ops.
-//! Each signature ends in `dtype` and `mask`. Where no element of a line is let through the result is that number too.
+//! A masked-out element is replaced by the identity of the operation (zero for a sum, minus infinity for a maximum),
+//! then the plain op is applied: so gradients, devices and dtypes are those of the plain ops. Each signature ends in
+//! `dtype` and `mask`. The result of a fully masked line is the identity too.
 
 pub mod moments;
 pub mod normalize;
@@ -15,12 +15,12 @@ use crate::error::{Error, Result};
 use crate::op::*;
 use crate::tensor::Tensor;
 
-/// The argument before the last: in which dtype to compute.
+/// The last argument but one: the requested compute dtype.
 fn asked(c: &Call) -> Option<DType> {
     c.dtype(c.args.len() - 2)
 }
 
-/// The last argument as bools in the shape of the input; `None` where every element counts.
+/// The last argument as bools in the shape of the input; `None` if there is no mask.
 fn mask(c: &Call) -> Result<Option<Term>> {
     match c.args.last().and_then(Value::as_tensor) {
         Some(mask) => spread(mask, c.tensor(0)?).map(Some),
@@ -39,10 +39,10 @@ fn spread(mask: &Tensor, input: &Tensor) -> Result<Term> {
     Ok(Term::from(mask).to_dtype(DType::Bool).expand(&sizes).ok()?.into())
 }
 
-/// What masked-out elements are replaced by, for a dtype.
+/// The identity of an operation, for a dtype.
 type Identity = fn(&Call, DType) -> Result<Scalar>;
 
-/// The input, with that number where the mask is False.
+/// The input, with the identity where the mask is False.
 fn kept(c: &Call, identity: Identity) -> Result<Term> {
     let input = c.tensor(0)?;
     Ok(match mask(c)? {
@@ -61,11 +61,11 @@ fn number(dtype: DType, n: i64) -> Scalar {
     if dtype == DType::Bool { Scalar::Bool(n != 0) } else { Scalar::Int(n) }
 }
 
-/// The least value of a dtype, which no maximum is below.
+/// The smallest value of a dtype: the identity of a maximum.
 fn least(c: &Call, dtype: DType) -> Result<Scalar> {
     bound(c, dtype, f64::NEG_INFINITY, dtype.int_range().0)
 }
-/// The greatest value of a dtype, which no minimum is above.
+/// The largest value of a dtype: the identity of a minimum.
 fn greatest(c: &Call, dtype: DType) -> Result<Scalar> {
     bound(c, dtype, f64::INFINITY, dtype.int_range().1)
 }
@@ -80,7 +80,7 @@ fn bound(c: &Call, dtype: DType, float: f64, int: i128) -> Result<Scalar> {
     }
 }
 
-/// The dimensions in argument `at`, all where none are given.
+/// The dimensions in argument `at`, all if none are given.
 fn dims(c: &Call, at: usize) -> Result<Ints> {
     Ok(reduced_dims(c, Some(at))?.iter().map(|&d| d as i64).collect())
 }

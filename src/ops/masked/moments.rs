@@ -1,4 +1,4 @@
-//! Mean, variance and standard deviation of what a mask lets through: sums over counts.
+//! Masked mean, variance and standard deviation: sums over counts.
 
 use super::reduce::REDUCTION;
 use super::{asked, dims, mask};
@@ -12,7 +12,7 @@ use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&MEAN, &VAR, &STD];
 
-/// How many elements are let through, as int64: a line's count, or one number where all are.
+/// The number of unmasked elements, as int64: per line, or one number without a mask.
 fn count(c: &Call, mask: &Option<Term>, dims: &Ints, keepdim: bool) -> Result<Term> {
     let t = c.tensor(0)?;
     Ok(match mask {
@@ -24,7 +24,7 @@ fn count(c: &Call, mask: &Option<Term>, dims: &Ints, keepdim: bool) -> Result<Te
     })
 }
 
-/// The sum of `x` in a dtype, without what is masked out.
+/// The sum of the unmasked elements of `x` in a dtype.
 fn total(x: Term, mask: &Option<Term>, dims: &Ints, keepdim: bool, dtype: DType) -> Term {
     let x = match mask {
         Some(mask) => WHERE.call((mask, x, 0)),
@@ -46,7 +46,7 @@ fn mean(c: &Call) -> Result<Outputs> {
     }
     let (mask, dims, keepdim) = (mask(c)?, dims(c, 1)?, c.flag(2));
     let input = Term::from(c.tensor(0)?);
-    // A bool has no zero of its own class to be replaced by.
+    // The zero that replaces a bool is not a bool.
     let input = if own == DType::Bool { input.to_dtype(dtype) } else { input };
     (total(input, &mask, &dims, keepdim, dtype) / count(c, &mask, &dims, keepdim)?).outputs()
 }
@@ -73,7 +73,7 @@ pub static MEAN: Op = Op {
     ..REDUCTION
 };
 
-/// How much the divisor is less than the count: arguments `unbiased` and `correction`.
+/// The difference between count and divisor: arguments `unbiased` and `correction`.
 fn correction(c: &Call) -> Result<f64> {
     match (c.opt_scalar(2), c.opt_float(3)) {
         (Some(_), Some(_)) => Err(Error::value("Only one of unbiased and correction may be given")),
@@ -82,7 +82,7 @@ fn correction(c: &Call) -> Result<f64> {
     }
 }
 
-/// The sum of the squared distances from the mean over the count less the correction.
+/// The sum of squared deviations from the mean over the count minus the correction.
 fn variance(c: &Call) -> Result<Term> {
     let input = c.tensor(0)?;
     let float = |d: DType| if d.is_differentiable() { d } else { DType::F32 };
@@ -92,7 +92,7 @@ fn variance(c: &Call) -> Result<Term> {
     let input = Term::from(input);
     let input = if input.get().is_some_and(|t| t.dtype() == DType::Bool) { input.to_dtype(computed) } else { input };
     let n = count(c, &mask, &dims, true)?;
-    // At least one, so that no NaN goes back from a line of which nothing is let through.
+    // At least one, so that no NaN flows back from a fully masked line.
     let mean = total(input.clone(), &mask, &dims, true, computed) / CLAMP_MIN.call((n.clone(), 1));
     let away = input - mean;
     let sum = total(away.clone() * away.conj(), &mask, &dims, keepdim, computed);

@@ -1,4 +1,4 @@
-//! What gives a tensor of the input's shape: softmax, running sums and products, division by a norm.
+//! Masked ops with results of the input's shape: softmax, running sums and products, division by a norm.
 
 use super::reduce::NORM;
 use super::{Identity, asked, greatest, kept, least, one, zero};
@@ -10,7 +10,7 @@ use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&SOFTMAX, &LOG_SOFTMAX, &SOFTMIN, &CUMSUM, &CUMPROD, &NORMALIZE];
 
-/// The input without what is masked out, the dimension, and in which dtype to compute.
+/// The input with masked-out elements replaced, along the dimension, in the requested dtype.
 fn along(c: &Call, op: &'static Op, identity: Identity, negate: bool) -> Result<Term> {
     let t = c.tensor(0)?;
     let dim = c.dim(1) as i64;

@@ -1,4 +1,4 @@
-//! Sums, products, extremes and norms of what a mask lets through.
+//! Masked sums, products, extremes and norms.
 
 use super::{Identity, asked, dims, greatest, kept, least, one, spread, zero};
 use crate::dtype::{Category, DType, Scalar};
@@ -20,7 +20,7 @@ fn total_dtype(c: &Call) -> Result<DType> {
     Ok(asked(c).unwrap_or(if own.category() < Category::Float { DType::I64 } else { own }))
 }
 
-/// In the dtype that was asked for, else in the input's.
+/// In the requested dtype, else in the input's.
 fn own_dtype(c: &Call, t: Term) -> Result<Outputs> {
     t.to_dtype(asked(c).unwrap_or(c.tensor(0)?.dtype())).outputs()
 }
@@ -63,7 +63,7 @@ pub static PROD: Op = Op {
     doc: "The product of the elements that the mask lets through, of all or over the given dimensions; one of none.",
     body: composite(|c| {
         let whole = kept(c, one)?.to_dtype(total_dtype(c)?);
-        // From the last dimension on, so that the numbers of those that are left stay.
+        // From the last dimension on, so that the remaining dimensions keep their numbers.
         dims(c, 1)?.iter().rev().fold(whole, |x, &dim| PROD_DIM.call((x, dim, c.flag(2)))).outputs()
     }),
     reference: "np.prod(x0, axis=dim, keepdims=keepdim, where=True if mask is None else mask != 0)",
@@ -171,7 +171,7 @@ pub static NORM: Op = Op {
     ),
     doc: "The vector norm `sum(|x|^ord)^(1/ord)` of the elements that the mask lets through, of all or over the given dimensions.",
     body: composite(|c| {
-        // With a negative order zero is no identity, infinity is.
+        // For a negative order the identity is infinity, not zero.
         let kept = kept(c, if c.float(1)? < 0.0 { greatest } else { zero })?;
         VECTOR_NORM.calls((kept, c.scalar(1)?, dims(c, 2)?, c.flag(3), asked(c)))
     }),

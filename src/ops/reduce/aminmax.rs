@@ -1,4 +1,4 @@
-//! The least and the greatest element at once.
+//! The smallest and the largest element together.
 
 use super::extreme::{AMAX, AMIN, shared};
 use crate::error::{Error, Result};
@@ -9,7 +9,7 @@ use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&AMINMAX];
 
-/// The dimension as a list, which is empty for all.
+/// The dimension as a list; empty means all.
 fn dims(c: &dyn Arguments) -> Ints {
     c.opt_int(1).into_iter().collect()
 }
@@ -30,7 +30,7 @@ fn aminmax(c: &Call) -> Result<Outputs> {
     })
 }
 
-/// The gradients of both, each shared evenly by the elements that equal the extreme.
+/// The gradients of both, each shared evenly by the elements equal to the extreme.
 fn both(c: &Back) -> Result<Vec<Option<Tensor>>> {
     let every: Ints = (0..c.ndim(0) as i64).collect();
     let dims = if dims(c).is_empty() || c.ndim(0) == 0 { every } else { dims(c) };

@@ -1,7 +1,7 @@
-//! Maxima and minima: of everything, with positions along a dimension, over several dimensions; their positions alone.
+//! Maxima and minima: over everything, with positions along a dimension, over several dimensions; argmax and argmin.
 //!
-//! NaN wins, as in PyTorch. Along one dimension the gradient goes to the position that was found; otherwise it is
-//! shared evenly by all elements that are equal to the extreme.
+//! NaN propagates, as in PyTorch. Along one dimension the gradient goes to the selected position; otherwise it is
+//! shared evenly by all elements equal to the extreme.
 
 use super::{Kind, keepdim_form, one_dim, over_all, reduced_dims, reduced_shape, run_cpu, run_gpu};
 use crate::cpu::argreduce::arg_reduce;
@@ -49,7 +49,7 @@ fn refuse_complex(t: &Tensor) -> Result<()> {
     if t.dtype().is_complex() { Err(Error::type_("does not support complex input")) } else { Ok(()) }
 }
 
-/// No dimension that is reduced may be empty: there is no greatest of nothing.
+/// Checks that no reduced dimension is empty, since the maximum of nothing is undefined.
 fn not_empty(t: &Tensor, dims: &[usize]) -> Result<()> {
     match dims.iter().find(|&&d| t.size(d) == 0) {
         Some(d) => Err(Error::index(format!("Expected reduction dim {d} to have non-zero size."))),
@@ -57,7 +57,7 @@ fn not_empty(t: &Tensor, dims: &[usize]) -> Result<()> {
     }
 }
 
-/// Where the input equals the extreme, each place weighted so that they sum to one.
+/// The gradient distributed evenly over the elements equal to the extreme.
 pub(super) fn shared(g: Term, x: Term, y: Term, dims: &[i64]) -> Term {
     let hits = if y.get().is_some_and(|y| y.ndim() == 0) && super::is_nan(&y) { x.is_nan() } else { x.equals(y) };
     let count = if dims.is_empty() { hits.clone().sum_all() } else { hits.clone().sum(dims, true) };
@@ -127,7 +127,7 @@ fn along_gpu<const MAX: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     gpu::arg_reduce(MAX, &t.gpu_view()?, dims.first().copied(), Some(&values.gpu_view()?), &indices.gpu_view()?)
 }
 
-/// The gradient at the position that was found.
+/// The gradient at the selected position.
 pub(super) fn at_position(c: &Back) -> Term {
     let (g, at) = (c.g().restore_dims(c, 1, 2), c.out(1).restore_dims(c, 1, 2));
     PUT_ALONG.call((g, at, c.int(1), &*c.sizes(0)))

@@ -1,7 +1,7 @@
-//! Medians: the lower of the two middle elements, where the number of elements is even.
+//! Medians: the lower of the two middle elements if the number of elements is even.
 //!
-//! `median` is nan where any element is, `nanmedian` looks at the others. Along a dimension the gradient goes to the
-//! position that was found; of everything it is shared by equal elements.
+//! `median` is NaN if any element is, `nanmedian` ignores NaN. Along a dimension the gradient goes to the selected
+//! position; over everything it is shared by equal elements.
 
 use super::extreme::{MAX_DIM, at_position, shared};
 use super::{keepdim_form, one_dim, reduced_shape};
@@ -50,7 +50,7 @@ fn medians(t: &Tensor, dim: usize, skip_nan: bool) -> Result<(Tensor, Tensor)> {
     if !t.dtype().is_float() {
         return Ok((values, indices));
     }
-    // The greatest element is nan where there is one.
+    // The largest element is NaN if any element is.
     let top = MAX_DIM.calls((&t, dim as i64, true))?;
     let nan = Term::from(&top[0]).is_nan();
     Ok((nan.clone().choose(&top[0], &values).ok()?, nan.choose(&top[1], &indices).ok()?))

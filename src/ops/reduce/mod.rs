@@ -1,6 +1,6 @@
-//! Reductions over dimensions or everything: what they share, and sum, mean, prod.
+//! Reductions over dimensions or everything: shared code, and sum, mean, prod.
 //!
-//! Maxima and minima, truth values, moments, norms and NaN-skipping sums have files of their own in this folder.
+//! Maxima and minima, truth values, moments, norms and NaN-skipping sums have their own files in this folder.
 
 pub mod aminmax;
 pub mod extreme;
@@ -24,7 +24,7 @@ use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&SUM, &SUM_DIM, &MEAN, &MEAN_DIM, &PROD, &PROD_DIM];
 
-/// The dimensions a reduction runs over: those given, or all where none are.
+/// The reduced dimensions: those given, or all.
 pub(super) fn reduced_dims(c: &Call, arg: Option<usize>) -> Result<Dims> {
     let n = c.tensor(0)?.ndim();
     let mut dims = match arg.map(|a| c.opt_distinct_dims(a)).transpose()?.flatten() {
@@ -35,7 +35,7 @@ pub(super) fn reduced_dims(c: &Call, arg: Option<usize>) -> Result<Dims> {
         _ => (0..n).collect(),
     };
     dims.sort_unstable();
-    dims.retain(|d| *d < n); // a 0-d tensor has the dimension 0 by name only
+    dims.retain(|d| *d < n); // a 0-d tensor has dimension 0 only nominally
     Ok(dims)
 }
 
@@ -54,7 +54,7 @@ pub(super) fn reduced_shape(shape: &[usize], dims: &[usize], keep: bool) -> Dims
     shape.iter().enumerate().filter_map(size).collect()
 }
 
-/// The output as the kernels want it: with the reduced dimensions as ones.
+/// The output in the kernels' form: with the reduced dimensions as ones.
 pub(super) fn keepdim_form(input: &Tensor, dims: &[usize], out: &Tensor) -> Tensor {
     let shape = reduced_shape(input.shape(), dims, true);
     out.with_layout(Layout { offset: out.layout().offset, ..Layout::contiguous(&shape) })
@@ -98,7 +98,7 @@ pub(super) const fn over_dims<K: Kind>(infer: fn(&Call) -> Result<Specs>) -> Bod
     kernel(infer, dims_cpu::<K>, Some(dims_gpu::<K>))
 }
 
-/// Sums of integers and bools are int64.
+/// Sums of integers and bools are int64 by default.
 fn sum_dtype(t: &Tensor, asked: Option<DType>) -> DType {
     asked.unwrap_or(if t.dtype().category() <= Category::Int { DType::I64 } else { t.dtype() })
 }
@@ -265,7 +265,7 @@ pub(super) fn one_dim(c: &Call, arg: usize) -> Result<Dims> {
     Ok(if n == 0 { Dims::new() } else { Dims::from_elem(dim, 1) })
 }
 
-/// The gradient of a product along `dim`: the product of the others, by division where no element is zero.
+/// The gradient of a product along `dim`: the product of the others, by division if no element is zero.
 fn product_backward(g: Term, x: Term, y: Term, dim: i64) -> Term {
     let no_zero = truth::ALL.call((&x,)).get().is_some_and(is_true);
     match x.ndim() {
@@ -275,18 +275,18 @@ fn product_backward(g: Term, x: Term, y: Term, dim: i64) -> Term {
     }
 }
 
-/// Whether a 0-d tensor is nan.
+/// Whether a 0-d tensor is NaN.
 pub(super) fn is_nan(t: &Term) -> bool {
     t.get().is_some_and(|t| item(t).is_ok_and(|s| s.to_f64().is_nan()))
 }
 
-/// A bool on any device, read.
+/// Reads a bool from any device.
 pub(super) fn is_true(t: &Tensor) -> bool {
     item(t).is_ok_and(|s| s.to_bool())
 }
 
-/// For each element along the last dimension the product of all others: products of pairs on the way up, handed to
-/// the partner on the way down. Multiplications alone, so it holds at zeros and differentiates to any order.
+/// For each element along the last dimension the product of all others: products of pairs on the way up, passed to the
+/// partner on the way down. Only multiplications, so it holds at zeros and can be differentiated to any order.
 fn products_of_others(x: Term) -> Term {
     let mut sizes = x.sizes();
     let n = sizes.last().copied().unwrap_or(0);
@@ -303,7 +303,7 @@ fn products_of_others(x: Term) -> Term {
     (others.unsqueeze(-1) * pairs.flip_(-1)).reshape(&x.sizes())
 }
 
-/// One more element, a one, at the end of the last dimension.
+/// Appends a one along the last dimension.
 fn padded_with_one(x: Term) -> Term {
     let padded = x.0.and_then(|x| {
         let mut shape: Dims = x.shape().into();
@@ -318,7 +318,7 @@ fn padded_with_one(x: Term) -> Term {
 }
 
 impl Term {
-    /// One number everywhere, in the term's shape and dtype.
+    /// A constant in the term's shape and dtype.
     pub(super) fn filled(&self, value: f64) -> Term {
         Term(self.dup().0.and_then(|t| super::needs::full_like(&t, t.dtype(), value)))
     }
@@ -334,11 +334,12 @@ impl Term {
     pub fn sum(self, dims: &[i64], keepdim: bool) -> Term {
         SUM_DIM.call((self, dims, keepdim))
     }
-    /// Puts reduced dimensions back (argument `dim`, unless argument `keepdim` kept them) and expands to the input's shape.
+    /// Restores reduced dimensions (argument `dim`, unless argument `keepdim` kept them) and expands to the input's
+    /// shape.
     pub fn expand_reduced(self, c: &Back, dim: usize, keepdim: usize) -> Term {
         self.restore_dims(c, dim, keepdim).expand(&c.sizes(0))
     }
-    /// Puts reduced dimensions back as ones.
+    /// Restores reduced dimensions as ones.
     pub fn restore_dims(self, c: &Back, dim: usize, keepdim: usize) -> Term {
         if c.flag(keepdim) || c.ndim(0) == 0 {
             return self;

@@ -29,7 +29,8 @@ fn infer(c: &Call) -> Result<Specs> {
     Ok(smallvec![Spec::new(&shape, t.dtype(), t.device()), Spec::new(&shape, DType::I64, t.device())])
 }
 
-/// Sorted, equal elements lie together: the longest run wins, the first of equals, and the last position in it.
+/// After sorting, equal elements are adjacent: the longest run wins, then the first of equal length, with its last
+/// position.
 fn mode(c: &Call, out: &[Tensor]) -> Result<()> {
     let (t, dims) = (c.tensor(0)?, one_dim(c, 1)?);
     if out[0].numel() == 0 {
@@ -43,7 +44,8 @@ fn mode(c: &Call, out: &[Tensor]) -> Result<()> {
     let n = t.size(dim);
     let part = |start| sorted[0].with_layout(sorted[0].layout().slice(dim, (start, n - 1, 1)));
     let places = |from: usize| ARANGE_START.call((from, n, DType::I64, t.device())).reshape(&along(t.ndim(), dim));
-    // Where each element's run began: the greatest place so far at which one did. The first begins at zero.
+    // The start of each element's run: the running maximum of the positions at which a run starts. The first starts at
+    // zero.
     let begins = Term(Ok(part(1))).ne_(part(0)) * places(1);
     let mut pad: Ints = smallvec![0; 2 * (t.ndim() - dim)];
     pad[2 * (t.ndim() - dim) - 2] = 1;

@@ -1,7 +1,8 @@
-//! Variance and standard deviation, alone or with the mean, in the three overloads that PyTorch has of each.
+//! Variance and standard deviation, alone or with the mean, in PyTorch's three overloads of each.
 //!
-//! `var(unbiased)`, `var(dim, unbiased, keepdim)` and `var(dim, correction, keepdim)` differ in their arguments only,
-//! which are found by name. The divisor is the number of elements less the correction; Welford's method (`cpu::var`).
+//! `var(unbiased)`, `var(dim, unbiased, keepdim)` and `var(dim, correction, keepdim)` differ only in their arguments,
+//! which are looked up by name. The divisor is the number of elements minus the correction; the algorithm is that of
+//! `cpu::var`.
 
 use super::{keepdim_form, reduced_dims, reduced_shape};
 use crate::cpu::var::var;
@@ -27,7 +28,7 @@ pub static OPS: &[&Op] = &[
     &STD_MEAN_CORRECTION,
 ];
 
-/// Where an overload has an argument.
+/// Position of an argument in the overload, if it has it.
 fn place(c: &Call, name: &str) -> Option<usize> {
     c.op.sig.index_of(name)
 }
@@ -72,7 +73,7 @@ fn run_gpu<const SQRT: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     gpu::var(&t.gpu_view()?, &dims, correction(c), SQRT, &kept[0].gpu_view()?, mean.as_ref())
 }
 
-/// The divisor is not positive.
+/// The warning if the divisor is not positive.
 fn too_few(c: &Call) -> Option<String> {
     let (t, dims) = (c.opt_tensor(0)?, dims(c).ok()?);
     let n: usize = dims.iter().map(|&d| t.size(d)).product();
@@ -89,7 +90,7 @@ const fn moments<const SQRT: bool, const MEAN: bool>() -> Body {
     kernel(infer::<MEAN>, run::<SQRT>, Some(run_gpu::<SQRT>))
 }
 
-/// Puts the reduced dimensions back, whatever the overload.
+/// Restores the reduced dimensions, for any overload.
 fn restored(t: Term, c: &Back) -> Term {
     match place(&c.call, "dim") {
         None if c.ndim(0) == 0 => t,
@@ -112,7 +113,7 @@ fn var_backward(c: &Back, g: Term) -> Term {
     restored(g, c) * scale * centred
 }
 
-/// The gradient of the deviation is that of the variance over twice the deviation; none where it is zero.
+/// The gradient of the deviation is that of the variance over twice the deviation; zero where it is zero.
 fn std_backward(c: &Back, g: Term) -> Term {
     let s = c.out(0);
     let zero = s.clone().equals(0);

@@ -9,7 +9,7 @@ use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&NANSUM, &NANMEAN];
 
-/// The dimensions in argument 1 that are really given.
+/// The dimensions in argument 1, if any are given.
 fn given(c: &Call) -> Option<Ints> {
     c.opt_ints(1).filter(|d| !d.is_empty()).map(Ints::from_slice)
 }

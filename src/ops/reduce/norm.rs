@@ -1,6 +1,6 @@
-//! Vector norms, the norms of matrices that are made of them, and the logarithm of a sum of exponentials.
+//! Vector norms, matrix norms based on them, and the logarithm of a sum of exponentials.
 //!
-//! `norm` and `linalg.norm` choose between `linalg.vector_norm` and, for two dimensions, matrix norms.
+//! `norm` and `linalg.norm` select `linalg.vector_norm` or, for two dimensions, matrix norms.
 
 use super::{SUM_DIM, keepdim_form, reduced_dims, reduced_shape};
 use crate::cpu::reduce::{Reduce, reduce};
@@ -113,7 +113,7 @@ fn norm_dims(c: &Back) -> Ints {
     }
 }
 
-/// The norm of a vector, or of a matrix where two dimensions are given, as `torch.norm` understands its arguments.
+/// The norm of a vector, or of a matrix if two dimensions are given, with the arguments of `torch.norm`.
 pub static NORM: Op = Op {
     sig: sig("norm(Tensor self, Scalar? p, int[1]? dim=None, bool keepdim=False, DType? dtype=None) -> Tensor"),
     doc: "The vector norm of order `p` of all elements or over the given dimensions; see `linalg.vector_norm`.",
@@ -163,7 +163,7 @@ pub static NORM_STR: Op = Op {
     ..OP
 };
 
-/// The dimensions of a matrix norm: the two given, of a matrix both.
+/// The dimensions of a matrix norm: the two given, or both of a matrix.
 fn matrix_dims(t: &Tensor, dims: &[i64]) -> Result<(i64, i64)> {
     match (dims, t.ndim()) {
         (_, 0 | 1) => Err(Error::runtime("The input tensor A must have at least 2 dimensions.")),
@@ -202,14 +202,14 @@ fn nuclear(t: &Tensor, dims: &[i64], keepdim: bool) -> Term {
     }
 }
 
-/// Puts the two dimensions of a matrix norm back as ones.
+/// Restores the two dimensions of a matrix norm as ones.
 fn kept(y: Term, t: &Tensor, (a, b): (i64, i64), keepdim: bool) -> Term {
     let n = t.ndim() as i64;
     let (a, b) = (a.rem_euclid(n), b.rem_euclid(n));
     if keepdim { y.unsqueeze(a.min(b)).unsqueeze(a.max(b)) } else { y }
 }
 
-/// The order of a norm as a number. Complex ones order nothing.
+/// The order of a norm as a real number; complex orders are an error.
 fn real_order(name: &'static str, order: Scalar) -> Result<f64> {
     match order {
         Scalar::Complex(..) => Err(Error::runtime("Expected a non-complex scalar as the order of norm.").in_op(name)),
@@ -223,7 +223,7 @@ fn matrix_norm(t: &Tensor, order: Scalar, dims: &[i64], keepdim: bool, dtype: Op
     let t = &converted;
     let (a, b) = matrix_dims(t, dims)?;
     let n = t.ndim() as i64;
-    // The greatest of no absolute values is zero, their sum; the least does not exist.
+    // The maximum over no absolute values is zero, like their sum; the minimum does not exist.
     let pick = |x: Term, dim: i64, keepdim: bool| {
         let empty = x.get().is_some_and(|t| t.size(dim.rem_euclid(t.ndim() as i64) as usize) == 0);
         let op = if order < 0.0 {
@@ -339,7 +339,7 @@ pub static LINALG_NORM_STR: Op = Op {
     ..OP
 };
 
-/// Of complex numbers, with other ops: the greatest real part is taken out of the sum.
+/// For complex numbers, composed of other ops: the largest real part is factored out of the sum.
 fn complex_logsumexp(t: &Tensor, dims: &[usize], kept: &Tensor) -> Result<()> {
     let dims: Ints = dims.iter().map(|&d| d as i64).collect();
     let sum_of = |x: Term| if dims.is_empty() { x.exp() } else { x.exp().sum(&dims, true) };

@@ -30,7 +30,7 @@ fn infer_dims(c: &Call) -> Result<Specs> {
     let t = c.tensor(0)?;
     Ok(Spec::one(&reduced_shape(t.shape(), &given_dims(c)?, c.flag(2)), truth_dtype(t), t.device()))
 }
-/// Unlike sums, as in PyTorch: an empty list of dimensions leaves all as they are; None stands for every dimension.
+/// Unlike for sums, as in PyTorch: an empty list of dimensions reduces nothing; None means every dimension.
 fn given_dims(c: &Call) -> Result<Dims> {
     if c.opt_ints(1).is_some_and(|d| d.is_empty()) { Ok(Dims::new()) } else { reduced_dims(c, Some(1)) }
 }

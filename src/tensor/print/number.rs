@@ -1,20 +1,20 @@
-//! How the numbers of one printed tensor are written: one notation and one width for all of them.
+//! The notation and width shared by all numbers of one printed tensor.
 //!
-//! Floats that are all whole are written `1.`; otherwise with a fixed count of digits, or in scientific
-//! notation when the values span more than a factor of 1,000, pass 1e8 or fall below 1e-4.
-//! Zeros, infinities and NaN have no say in either choice, nor (PyTorch's habit) in the width.
+//! Floats that are all integers are written `1.`; otherwise with a fixed number of digits, or in scientific notation if
+//! the values span more than a factor of 1,000, exceed 1e8 or fall below 1e-4. Zeros, infinities and NaN affect neither
+//! choice, nor (as in PyTorch) the width.
 
 use crate::dtype::{DType, Scalar};
 use std::fmt::Write;
 
-/// The notation of a real tensor, or of the two parts of a complex one.
+/// The notation of a real tensor, or of the two components of a complex one.
 pub enum Notation {
     Real(Column),
     Complex(Column, Column),
 }
 
 impl Notation {
-    /// Characters that an element takes: a complex one has a `j`, its sign stands in the part's own width.
+    /// Characters per element: a complex one has a trailing `j`; its sign is part of the imaginary component's width.
     pub fn width(&self) -> usize {
         match self {
             Notation::Real(c) => c.width,
@@ -45,15 +45,15 @@ impl Notation {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Style {
-    /// Integers and bools as they are.
+    /// Integers and bools.
     Plain,
-    /// Whole floats: `3.`
+    /// Integer-valued floats: `3.`
     Whole,
     Fixed,
     Scientific,
 }
 
-/// Numbers written alike and padded on the left to one width.
+/// Numbers in one notation, left-padded to one width.
 pub struct Column {
     style: Style,
     precision: usize,
@@ -96,7 +96,7 @@ impl Column {
         }
     }
 
-    /// Writing to a `String` cannot fail, so the results of `write!` are dropped.
+    /// Writing to a `String` cannot fail, so the results of `write!` are ignored.
     fn write(&self, value: Scalar, out: &mut String) {
         if self.style == Style::Plain {
             let _ = write!(out, "{value}");
@@ -118,7 +118,7 @@ impl Column {
     }
 }
 
-/// Chooses the style from the finite values other than zero.
+/// Chooses the style from the finite non-zero values.
 fn float_style(nonzero: impl Iterator<Item = f64>, sci_mode: Option<bool>) -> Style {
     let (mut low, mut high, mut whole, mut any) = (f64::INFINITY, 0.0f64, true, false);
     for v in nonzero {

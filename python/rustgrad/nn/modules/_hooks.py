@@ -1,6 +1,6 @@
 """The part of `Module` that registers hooks and runs a call that has some.
 
-`Module.__call__` takes this road only when the module or the process has a hook, so a call
+`Module.__call__` takes this path only if the module or the process has a hook, so a call
 without hooks pays for one check.
 """
 
@@ -74,7 +74,7 @@ def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Removabl
 
 
 def _what_is_missed(args, result, node):
-    """Why a hook on the last node of a forward does not see all gradients of the module; None where it does."""
+    """Why a hook on the last node of a forward does not see all gradients of the module; None if it does."""
     full = "Please use register_full_backward_hook to get the documented behavior."
     removed = "is deprecated and will be removed in future versions. This hook will be missing some"
 

@@ -76,7 +76,7 @@ class _WrappedHook:
 
 
 def _swap_with(param, made, value):
-    """Puts what `Tensor.module_load` made into a parameter or buffer."""
+    """Swaps the result of `Tensor.module_load` into a parameter or buffer."""
     if made is value or made is param:
         raise RuntimeError(
             "module_load returned one of self or other, please .detach() the result if returning one of the inputs in "
@@ -98,7 +98,7 @@ class State:
         )
 
     def set_extra_state(self, state: Any) -> None:
-        """Override it to take back what `get_extra_state` returned."""
+        """Override it to restore what `get_extra_state` returned."""
         raise RuntimeError(
             "Reached a code path in Module.set_extra_state() that should never be called. Please file an issue."
         )
@@ -263,7 +263,7 @@ class State:
                 unexpected_keys.append(key)
 
     def _load_tree(self, state_dict, prefix, metadata, assign, report):
-        """Loads this module and the ones below it; `report` is (missing, unexpected, errors)."""
+        """Loads this module and its submodules; `report` is (missing, unexpected, errors)."""
         local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
         if assign:
             local_metadata["assign_to_params_buffers"] = assign
@@ -289,7 +289,7 @@ class State:
         Args:
             state_dict (Mapping): name -> tensor.
             strict (bool): missing and unexpected keys are errors.
-            assign (bool): take the given tensors themselves instead of copying their values.
+            assign (bool): use the given tensors themselves instead of copying their values.
 
         Returns:
             A named tuple (missing_keys, unexpected_keys).

@@ -1,4 +1,4 @@
-"""The part of `Module` that walks the tree: children, parameters, buffers, and what is applied to all of them."""
+"""The part of `Module` that traverses the tree: children, parameters, buffers, and functions applied to all of them."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Traversal:
         return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Puts `module` at the dotted name `target`; with `strict`, only where a submodule stands already."""
+        """Puts `module` at the dotted name `target`; with `strict`, only if a submodule exists there already."""
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
         if not isinstance(module, Traversal):
@@ -127,7 +127,7 @@ class Traversal:
         setattr(parent, name, module)
 
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter of the dotted name `target`; AttributeError where it is none."""
+        """The parameter of the dotted name `target`; AttributeError if it is not one."""
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if not hasattr(module, name):
@@ -138,7 +138,7 @@ class Traversal:
         return param
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer of the dotted name `target`; AttributeError where it is none."""
+        """The buffer of the dotted name `target`; AttributeError if it is not one."""
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
         if not hasattr(module, name):
@@ -157,7 +157,7 @@ class Traversal:
     def _apply(self, fn, recurse=True):
         """Replaces the data of every parameter, gradient and buffer by `fn` of it; parameters keep their identity.
 
-        `rustgrad.__future__` has two other ways: new parameters, and whole parameters that are swapped.
+        `rustgrad.__future__` has two alternatives: new parameters, and whole parameters that are swapped.
         """
         if recurse:
             for module in self.children():
@@ -190,7 +190,7 @@ class Traversal:
         return result
 
     def _put(self, name, tensor, value):
-        """The tensor's data become those of `value`, or all of it does."""
+        """Replaces the tensor's data by that of `value`, or swaps the whole tensor."""
         if not __future__.get_swap_module_params_on_conversion():
             tensor.data = value
             return
@@ -223,7 +223,7 @@ class Traversal:
 
         def convert(t):
             cast = to_dtype if t.is_floating_point() or t.is_complex() else None
-            # A format of channels says nothing of vectors and matrices.
+            # Channels-last formats do not apply to other ranks.
             layout = memory_format if t.dim() in (4, 5) else None
             return t.to(
                 t.device if to_device is None else to_device, cast or t.dtype, non_blocking, memory_format=layout
@@ -236,7 +236,7 @@ class Traversal:
         return self._apply(lambda t: t.cpu())
 
     def cuda(self, device: DeviceLike | None = None) -> Self:
-        """Moves parameters and buffers as `Tensor.cuda`: only where a script runs under `python -m rustgrad`."""
+        """Moves parameters and buffers as `Tensor.cuda` does: only under `python -m rustgrad`."""
         return self._apply(lambda t: t.cuda(device))
 
     def gpu(self, device: DeviceLike | None = None) -> Self:

@@ -79,7 +79,7 @@ class _Indexed(Module):
 
 
 class Sequential(_Indexed):
-    """Calls its modules one after the other.
+    """Calls its modules in sequence.
 
     Args:
         *args: modules, or one `OrderedDict` of name -> module.

@@ -48,7 +48,7 @@ class Linear(Module):
     """
 
     weight: Parameter
-    # None without bias; `Any` spares the many who know that there is one a check.
+    # None without bias; `Any` spares users who know that there is one a None check.
     bias: Parameter | Any
 
     __constants__ = ["in_features", "out_features"]
@@ -72,7 +72,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws weight and bias anew."""
+        """Redraws weight and bias."""
         # a = sqrt(5) makes the bound of kaiming_uniform_ equal 1 / sqrt(in_features).
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
@@ -124,7 +124,7 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws weight and bias anew."""
+        """Redraws weight and bias."""
         if self.in1_features <= 0:
             raise ValueError(f"in1_features must be > 0, but got (in1_features={self.in1_features})")
         bound = 1 / math.sqrt(self.weight.size(1))

@@ -1,7 +1,7 @@
-"""`Module`: the base class of everything that has parameters.
+"""`Module`: the base class of neural network modules.
 
-The class is put together from three parts: `Traversal` walks the tree, `State` saves and loads it,
-`Hooks` registers and runs hooks. This file holds what an instance is: its dictionaries of
+The class is composed of three mixins: `Traversal` traverses the tree, `State` saves and loads it,
+`Hooks` registers and runs hooks. This file has the instance state: dictionaries of
 parameters, buffers and submodules, attribute access to them, the call and the printed form.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     R_co = TypeVar("R_co", covariant=True)
 
     class _HasForward(Protocol[P, R_co]):
-        """A module as its call sees it: `model(x)` takes and gives what its `forward` does."""
+        """A module for typing its call: `model(x)` has the parameters and the result of its `forward`."""
 
         def forward(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
@@ -199,7 +199,7 @@ class Module(Hooks, State, Traversal):
             raise KeyError('module name can\'t be empty string ""')
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Adds a tensor that is state but no parameter, such as a running mean.
+        """Adds a tensor that is state but not a parameter, such as a running mean.
 
         Args:
             name (str): attribute name, without a dot.
@@ -266,7 +266,7 @@ class Module(Hooks, State, Traversal):
         self.add_module(name, module)
 
     def __getattr__(self, name: str) -> Any:
-        # Unrolled: every use of a submodule or parameter in a forward comes through here.
+        # Unrolled: every access to a submodule or parameter in a forward passes through here.
         state = self.__dict__
         modules = state.get("_modules")
         if modules is not None and name in modules:

@@ -1,4 +1,4 @@
-"""Containers of parameters: `ParameterList` and `ParameterDict`. A plain tensor put in becomes a `Parameter`."""
+"""Containers of parameters: `ParameterList` and `ParameterDict`. Plain tensors are converted to `Parameter`s."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class ParameterDict(Module):
         return ParameterDict(OrderedDict((k, self[k]) for k in self._keys))
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The value at `key`, set to `default` first where there is none."""
+        """The value at `key`, set to `default` first if missing."""
         if key not in self:
             self[key] = default
         return self[key]

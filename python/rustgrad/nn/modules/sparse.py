@@ -85,7 +85,7 @@ class Embedding(Module):
             self.weight = Parameter(_weight, requires_grad=not _freeze)
 
     def reset_parameters(self) -> None:
-        """Draws the rows from a standard normal; the padding row becomes zero."""
+        """Draws the rows from a standard normal distribution; the padding row becomes zero."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():

@@ -35,8 +35,8 @@ class PackedSequence(PackedSequence_):
 
     Attributes:
         data: `(sum of lengths, *)`.
-        batch_sizes: how many sequences have a first step, a second step, ...; on the CPU.
-        sorted_indices, unsorted_indices: how the sequences were sorted by length, and the way back; None if they came so.
+        batch_sizes: number of sequences with a first step, a second step, ...; on the CPU.
+        sorted_indices, unsorted_indices: the sort permutation by length and its inverse; None if already sorted.
     """
 
     __slots__ = ()
@@ -63,7 +63,7 @@ class PackedSequence(PackedSequence_):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Moved and cast as `Tensor.to` does; the lengths stay on the CPU."""
+        """Moves and casts as `Tensor.to` does; the lengths stay on the CPU."""
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
@@ -75,7 +75,7 @@ class PackedSequence(PackedSequence_):
         return self.to("cpu")
 
     def cuda(self, *args: Any, **kwargs: Any) -> Self:
-        """On the GPU, under `python -m rustgrad`; elsewhere as for a tensor."""
+        """On the GPU, under `python -m rustgrad`; otherwise as for a tensor."""
         return self.to(self.data.new_empty(0).cuda(*args, **kwargs).device)
 
     def double(self) -> Self:
@@ -139,9 +139,9 @@ def pack_padded_sequence(
     """Packs padded sequences.
 
     Args:
-        input (Tensor): `(T, B, *)`, or `(B, T, *)` where `batch_first`.
+        input (Tensor): `(T, B, *)`, or `(B, T, *)` if `batch_first`.
         lengths (Tensor or list of int): the length of each sequence, between 1 and T.
-        enforce_sorted (bool): whether the sequences must come by falling length; otherwise they are sorted.
+        enforce_sorted (bool): whether lengths must be in descending order; otherwise they are sorted.
 
     Raises:
         RuntimeError: the lengths are not B numbers between 1 and T, or not sorted.
@@ -197,7 +197,7 @@ def pad_packed_sequence(
     """(padded sequences `(T, B, *)` or `(B, T, *)`, their lengths) of a `PackedSequence`.
 
     Args:
-        padding_value (float): what stands after the end of a sequence.
+        padding_value (float): the value after the end of a sequence.
         total_length (int): T, if not the length of the longest.
 
     Raises:
@@ -228,11 +228,11 @@ def pad_sequence(
     padding_value: float = 0.0,
     padding_side: str = "right",
 ) -> Tensor:
-    """Sequences `(L_i, *)`, padded to the longest, as one tensor `(L, B, *)`, or `(B, L, *)` where `batch_first`.
+    """Sequences `(L_i, *)`, padded to the longest, as one tensor `(L, B, *)`, or `(B, L, *)` if `batch_first`.
 
     Args:
         sequences (iterable of tensors).
-        padding_value (float), padding_side (str): what stands to the "right" or "left" of the shorter ones.
+        padding_value (float), padding_side (str): the value and the side ("right" or "left") of the padding.
 
     Raises:
         RuntimeError: there are none, or their sizes differ beyond the first dimension.

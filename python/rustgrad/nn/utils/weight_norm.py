@@ -33,7 +33,7 @@ class WeightNorm:
 
     @staticmethod
     def apply(module: Module, name: str, dim: int | None) -> WeightNorm:
-        """Takes a parameter of a module apart and registers the hook."""
+        """Splits a parameter of a module and registers the hook."""
         if any(isinstance(h, WeightNorm) and h.name == name for h in module._forward_pre_hooks.values()):
             raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
         fn = WeightNorm(name, dim)
@@ -46,7 +46,7 @@ class WeightNorm:
         return fn
 
     def remove(self, module: Module) -> None:
-        """Puts the parameter back in one piece."""
+        """Recombines the parameter."""
         weight = self.compute_weight(module)
         delattr(module, self.name)
         del module._parameters[f"{self.name}_g"]
@@ -64,7 +64,7 @@ def weight_norm(module: _M, name: str = "weight", dim: int | None = 0) -> _M:
         The module. Deprecated in PyTorch for `parametrizations.weight_norm`.
 
     Raises:
-        RuntimeError: the parameter is normalised already.
+        RuntimeError: the parameter already has weight norm.
     """
     warnings.warn(
         "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
@@ -76,7 +76,7 @@ def weight_norm(module: _M, name: str = "weight", dim: int | None = 0) -> _M:
 
 
 def remove_weight_norm(module: _M, name: str = "weight") -> _M:
-    """Makes one parameter again of what `weight_norm` took apart; gives the module back.
+    """Recombines a parameter split by `weight_norm`; returns the module.
 
     Raises:
         ValueError: there is no such hook.

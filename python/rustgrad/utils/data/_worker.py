@@ -1,7 +1,7 @@
 """Worker threads of a `DataLoader`: they fetch batches ahead; the loader hands them out in order.
 
 Workers are threads, not processes: samples need no pickling, tensors no copy between processes, and
-everything that releases the GIL (decoding, reading, tensor ops) runs beside the training.
+everything that releases the GIL (decoding, reading, tensor ops) runs in parallel with training.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class _Raised:
 
 
 class WorkerPool:
-    """`num_workers` threads that answer numbered requests, each through a queue of its own.
+    """`num_workers` threads that serve numbered requests, each through its own queue.
 
     Args:
-        make_fetch: called once in each worker with the data set; gives the function from request to batch.
+        make_fetch: called once in each worker with the data set; returns the function from request to batch.
         iterable (bool): every worker iterates a copy of the data set.
-        limit (int): requests in flight for each worker.
+        limit (int): requests in flight per worker.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class WorkerPool:
             self.threads[-1].start()
 
     def run(self, requests: Iterator[Any], timeout: float) -> Iterator[Any]:
-        """Yields the answers to `requests` in their order; a worker whose stream ended is left out from then on."""
+        """Yields the results of `requests` in order; a worker whose stream has ended is skipped from then on."""
         n = len(self.inbox)
         requests = iter(requests)
         pending = []
@@ -115,7 +115,7 @@ class WorkerPool:
             raise RuntimeError(f"DataLoader timed out after {timeout} seconds") from None
 
     def shutdown(self) -> None:
-        """Ends the threads after the requests they have."""
+        """Ends the threads after their pending requests."""
         for box in self.inbox:
             box.put(_END)
 

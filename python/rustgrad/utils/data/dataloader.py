@@ -20,20 +20,20 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class _Endless:
-    """The sampler of an iterable data set: there is nothing to choose."""
+    """The sampler of an iterable data set, which has no indices."""
 
     def __iter__(self) -> Iterator[None]:
         return itertools.repeat(None)
 
 
 def _map_fetcher(batched, collate_fn):
-    """Makes, for a data set, the function from indices to a batch."""
+    """Creates, for a data set, the function from indices to a batch."""
 
     def make(dataset):
         if not batched:
             return lambda index: collate_fn(dataset[index])
         if type(dataset) is TensorDataset and collate_fn is _collate.default_collate:
-            # Indexing whole columns gives what stacking their rows would.
+            # Indexing whole columns is equivalent to stacking their rows.
             return dataset.gather_batch
         many = getattr(dataset, "__getitems__", None)
         if callable(many):
@@ -81,13 +81,13 @@ class DataLoader(Generic[T_co]):
 
     Args:
         dataset (Dataset): map-style or iterable.
-        batch_size (int, optional): None switches batching off.
+        batch_size (int, optional): None disables batching.
         shuffle (bool): a new random order in every pass.
-        sampler, batch_sampler (iterable): give the order of indices, or of lists of indices, instead.
-        num_workers (int): threads that load ahead; 0 loads in the caller's.
+        sampler, batch_sampler (iterable): the order of indices, or of lists of indices, instead.
+        num_workers (int): threads that load ahead; 0 loads in the calling thread.
         collate_fn (callable): from a list of samples to a batch, by default `default_collate`.
-        drop_last (bool): leave out a last batch that is shorter.
-        timeout (float): seconds to wait for a worker; 0 for ever.
+        drop_last (bool): drop a last batch that is shorter.
+        timeout (float): seconds to wait for a worker; 0 means forever.
         worker_init_fn (callable): called in each worker with its number.
         generator (Generator): source of the shuffling and of the workers' seeds.
         prefetch_factor (int): batches that each worker loads ahead, 2 by default.
@@ -243,7 +243,7 @@ class DataLoader(Generic[T_co]):
             finished = True
         finally:
             if not keep or not finished:
-                # Answers of an abandoned pass would come out in the next one.
+                # Results of an abandoned pass would appear in the next one.
                 self._pool = None
                 pool.shutdown()
 
@@ -251,7 +251,7 @@ class DataLoader(Generic[T_co]):
         return {**self.__dict__, "_pool": None}
 
     def __len__(self) -> int:
-        """The number of batches (of samples without batching); TypeError where the data set has no length."""
+        """The number of batches (of samples without batching); TypeError if the data set has no length."""
         if not self._iterable:
             return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
         samples = len(self.dataset)

@@ -61,7 +61,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return self.tensors[0].size(0)
 
     def gather_batch(self, indices: Sequence[int]) -> list[Tensor]:
-        """The rows at a list of indices, one tensor for each column: what collating those samples gives."""
+        """The rows at a list of indices, one tensor for each column: the same as collating those samples."""
         index = tensor(indices)
         return [t[index.to(t.device)] for t in self.tensors]
 

@@ -31,7 +31,7 @@ def _positive_int(name, value):
 
 
 class Sampler(Generic[T_co]):
-    """Base class: subclasses define `__iter__`, and `__len__` where it is known."""
+    """Base class: subclasses define `__iter__`, and `__len__` if it is known."""
 
     def __init__(self, data_source: Sized | None = None) -> None:
         pass
@@ -78,7 +78,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many indices one pass gives."""
+        """The number of indices per pass."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
@@ -149,7 +149,7 @@ class BatchSampler(Sampler[list[int]]):
 
     Args:
         sampler (iterable), batch_size (int).
-        drop_last (bool): leave out a last list that is shorter.
+        drop_last (bool): drop a last list that is shorter.
     """
 
     def __init__(self, sampler: Sampler[Any] | Iterable[Any], batch_size: int, drop_last: bool) -> None:
