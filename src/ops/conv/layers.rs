@@ -149,7 +149,9 @@ const CONV_TRANSPOSE: Op = Op {
 };
 
 pub static CONV1D: Op = Op {
-    sig: sig("conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor"),
+    sig: sig(
+        "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor",
+    ),
     aliases: &["nn.functional.conv1d"],
     body: composite(plain::<1>),
     samples: &[
@@ -166,7 +168,9 @@ pub static CONV1D: Op = Op {
     ..CONV
 };
 pub static CONV1D_PADDING: Op = Op {
-    sig: sig("conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding='valid', int[1] dilation=1, int groups=1) -> Tensor"),
+    sig: sig(
+        "conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding='valid', int[1] dilation=1, int groups=1) -> Tensor",
+    ),
     aliases: &["nn.functional.conv1d"],
     body: composite(by_name::<1>),
     warns: Some(uneven::<1>),
@@ -182,7 +186,9 @@ pub static CONV1D_PADDING: Op = Op {
     ..CONV_BY_NAME
 };
 pub static CONV2D: Op = Op {
-    sig: sig("conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor"),
+    sig: sig(
+        "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor",
+    ),
     aliases: &["nn.functional.conv2d"],
     body: composite(plain::<2>),
     samples: &[
@@ -202,7 +208,9 @@ pub static CONV2D: Op = Op {
     ..CONV
 };
 pub static CONV2D_PADDING: Op = Op {
-    sig: sig("conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding='valid', int[1] dilation=1, int groups=1) -> Tensor"),
+    sig: sig(
+        "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding='valid', int[1] dilation=1, int groups=1) -> Tensor",
+    ),
     aliases: &["nn.functional.conv2d"],
     body: composite(by_name::<2>),
     warns: Some(uneven::<2>),
@@ -211,7 +219,9 @@ pub static CONV2D_PADDING: Op = Op {
     ..CONV_BY_NAME
 };
 pub static CONV3D: Op = Op {
-    sig: sig("conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor"),
+    sig: sig(
+        "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor",
+    ),
     aliases: &["nn.functional.conv3d"],
     body: composite(plain::<3>),
     samples: &["f32[1,2,3,3,3], f32[2,2,2,1,2], f32[2]", "f32[2,3,3,4], f32[2,1,2,2,2], stride=2, padding=1, groups=2"],
@@ -219,7 +229,9 @@ pub static CONV3D: Op = Op {
     ..CONV
 };
 pub static CONV3D_PADDING: Op = Op {
-    sig: sig("conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding='valid', int[1] dilation=1, int groups=1) -> Tensor"),
+    sig: sig(
+        "conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding='valid', int[1] dilation=1, int groups=1) -> Tensor",
+    ),
     aliases: &["nn.functional.conv3d"],
     body: composite(by_name::<3>),
     warns: Some(uneven::<3>),
@@ -228,7 +240,9 @@ pub static CONV3D_PADDING: Op = Op {
     ..CONV_BY_NAME
 };
 pub static CONV_TRANSPOSE1D: Op = Op {
-    sig: sig("conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor"),
+    sig: sig(
+        "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor",
+    ),
     aliases: &["nn.functional.conv_transpose1d"],
     body: composite(transposed::<1>),
     samples: &["f32[2,2,3], f32[2,3,3], f32[3]", "f32[4,3], f32[4,2,2], None, 2, 1, 1, 2, 3", "c64[1,2,4], c64[2,1,2]"],
@@ -240,7 +254,9 @@ pub static CONV_TRANSPOSE1D: Op = Op {
     ..CONV_TRANSPOSE
 };
 pub static CONV_TRANSPOSE2D: Op = Op {
-    sig: sig("conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor"),
+    sig: sig(
+        "conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor",
+    ),
     aliases: &["nn.functional.conv_transpose2d"],
     body: composite(transposed::<2>),
     samples: &[
@@ -255,7 +271,9 @@ pub static CONV_TRANSPOSE2D: Op = Op {
     ..CONV_TRANSPOSE
 };
 pub static CONV_TRANSPOSE3D: Op = Op {
-    sig: sig("conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor"),
+    sig: sig(
+        "conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor",
+    ),
     aliases: &["nn.functional.conv_transpose3d"],
     body: composite(transposed::<3>),
     samples: &["f32[1,2,2,2,3], f32[2,1,2,1,2], f32[1], stride=2, padding=(1, 0, 1)"],

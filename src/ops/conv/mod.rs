@@ -294,7 +294,9 @@ fn convolution(c: &Call) -> Result<Outputs> {
 }
 
 pub static CONVOLUTION: Op = Op {
-    sig: sig("convolution(Tensor input, Tensor weight, Tensor? bias, int[1] stride, int[1] padding, int[1] dilation, bool transposed, int[1] output_padding, int groups) -> Tensor"),
+    sig: sig(
+        "convolution(Tensor input, Tensor weight, Tensor? bias, int[1] stride, int[1] padding, int[1] dilation, bool transposed, int[1] output_padding, int groups) -> Tensor",
+    ),
     doc: "Convolution, or with `transposed` its transpose, of [batch, channels, ..] over one to three dimensions, as many as the weight has beyond two. The lists hold one number for all of them, or one for each.",
     forms: F,
     body: composite(|c| quiet(|| convolution(c))),
