@@ -20,7 +20,7 @@ type Part = (*const u8, usize);
 /// Writes `rows` rows, each with its run of every part, to a contiguous operand; the parts are contiguous and of its
 /// dtype. False where this is no gain over copying part by part; nothing is written then.
 pub fn join(rows: usize, views: &[View], out: View) -> Result<bool> {
-    let whole = |v: &View| v.is_contiguous() && v.dtype == out.dtype && v.numel() % rows.max(1) == 0;
+    let whole = |v: &View| v.is_contiguous() && v.dtype == out.dtype && v.numel().is_multiple_of(rows.max(1));
     let right = rows > 0 && whole(&out) && views.iter().all(|v| whole(v) && v.is_apart(&out));
     ensure(right && views.iter().map(|v| v.numel()).sum::<usize>() == out.numel(), "join")?;
     let parts: SmallVec<[Part; 4]> = views.iter().map(|v| (v.ptr.cast_const(), v.numel() / rows)).collect();
