@@ -57,6 +57,12 @@ def spelled(default):
         return text
 
 
+def same_default(theirs, ours):
+    """Whether two defaults are one: a number for all dimensions is PyTorch's list of that number for each."""
+    items = set(theirs.strip("()").replace(" ", "").split(",")) - {""}
+    return ours == theirs or (theirs.startswith("(") and items == {ours})
+
+
 def recorded(text):
     found, keyword = [], False
     for part in split(text):
@@ -139,7 +145,7 @@ def differences(theirs, ours):
             found.append(f"{p.name} is keyword-only")
         elif not p.keyword and positions.index(mine) != at:
             found.append(f"{p.name} comes as {positions.index(mine)}, not {at}")
-        if p.default not in (None, "...", mine.default) and p.name not in ANYWHERE:
+        if p.default not in (None, "...") and not same_default(p.default, mine.default) and p.name not in ANYWHERE:
             found.append(f"{p.name}={mine.default}, not {p.default}")
         if p.none and not mine.none:
             found.append(f"{p.name} may not be None")

@@ -113,8 +113,14 @@ class Methods:
 
 
 def cast_method(name, dtype):
-    def method(self, memory_format=None):
-        return self.to(dtype, memory_format=memory_format)
+    if name == "chalf":
+
+        def method(self, *, memory_format=None):
+            return self.to(dtype, memory_format=memory_format)
+    else:
+
+        def method(self, memory_format=None):
+            return self.to(dtype, memory_format=memory_format)
 
     method.__name__ = name
     method.__doc__ = f"The tensor as {dtype._name}."

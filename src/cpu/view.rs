@@ -80,6 +80,11 @@ impl<'a> View<'a> {
         let (a, b) = (self.ptr as usize, other.ptr as usize);
         self.span == 0 || other.span == 0 || a + self.span <= b || b + other.span <= a
     }
+    /// Whether the other view has the same elements at the same places: an operand that is overwritten as it is read.
+    pub fn is_same(&self, other: &View) -> bool {
+        let layout = self.shape == other.shape && self.strides == other.strides;
+        self.ptr == other.ptr && self.dtype == other.dtype && layout
+    }
     /// The same memory under another shape.
     ///
     /// # Safety

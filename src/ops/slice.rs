@@ -7,7 +7,7 @@ use super::split::nonscalar_dim;
 use super::strided::{AS_STRIDED_VIEW, as_strided_grad, geometry};
 use super::view::SLICE;
 use crate::error::{Error, Result, Show};
-use crate::layout::{Layout, checked_numel, to_shape};
+use crate::layout::{Layout, checked_numel, to_shape, wrap_dim};
 use crate::op::*;
 use crate::reserve::{list, probe, room};
 use crate::tensor::Tensor;
@@ -94,7 +94,7 @@ impl Back<'_> {
 }
 
 pub static NARROW: Op = Op {
-    sig: sig("narrow(Tensor self, Dim dim, int start, int length) -> Tensor"),
+    sig: sig("narrow(Tensor self, int dim, int start, int length) -> Tensor"),
     doc: "The indices `start .. start + length` of a dimension, as a view.",
     body: composite(|c| narrow(c, c.int(2)?)),
     vjp: Vjp::Composite,
@@ -108,7 +108,7 @@ pub static NARROW: Op = Op {
 };
 
 pub static NARROW_TENSOR: Op = Op {
-    sig: sig("narrow.Tensor(Tensor self, Dim dim, Tensor start, int length) -> Tensor"),
+    sig: sig("narrow.Tensor(Tensor self, int dim, Tensor start, int length) -> Tensor"),
     doc: "The indices from a 0-d integer tensor `start` on.",
     body: composite(|c| {
         let start = c.tensor(2)?;
@@ -131,7 +131,7 @@ fn narrow(c: &Call, start: i64) -> Result<Outputs> {
     if length < 0 {
         return Err(Error::runtime("narrow(): length must be non-negative."));
     }
-    let dim = c.dim(1);
+    let dim = wrap_dim(c.int(1)?, t.ndim())?;
     let n = t.size(dim) as i64;
     if start < -n || start > n {
         return Err(Error::index(format!(

@@ -2,7 +2,7 @@
 
 use super::slice::{split_layouts, views};
 use crate::error::{Error, Result};
-use crate::layout::Layout;
+use crate::layout::{Layout, wrap_dim};
 use crate::op::*;
 use crate::tensor::{Meta, Tensor};
 
@@ -104,7 +104,7 @@ fn chunked(c: &Call, equal: &'static Op, given: &'static Op) -> Result<Outputs> 
     if chunks <= 0 {
         return Err(Error::runtime(format!("chunk expects `chunks` to be greater than 0, got: {chunks}")));
     }
-    let dim = c.dim(2);
+    let dim = wrap_dim(c.int(2)?, t.ndim())?;
     if t.size(dim) == 0 && chunks > 1 << 20 {
         return Err(Error::runtime(format!("{chunks} empty chunks are too many; at most {}", 1 << 20)));
     }
@@ -115,7 +115,7 @@ fn chunked(c: &Call, equal: &'static Op, given: &'static Op) -> Result<Outputs> 
 }
 
 pub static CHUNK: Op = Op {
-    sig: sig("chunk(Tensor self, int chunks, Dim dim=0) -> Tensor[]"),
+    sig: sig("chunk(Tensor self, int chunks, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into at most `chunks` parts of equal size; the last one may be smaller.",
     body: composite(|c| chunked(c, &SPLIT, &SPLIT_SIZES)),
     vjp: Vjp::Composite,
@@ -125,7 +125,7 @@ pub static CHUNK: Op = Op {
 };
 
 pub static UNSAFE_CHUNK: Op = Op {
-    sig: sig("unsafe_chunk(Tensor self, int chunks, Dim dim=0) -> Tensor[]"),
+    sig: sig("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]"),
     doc: "`chunk` into parts that autograd does not take for views.",
     body: composite(|c| chunked(c, &UNSAFE_SPLIT, &UNSAFE_SPLIT_WITH_SIZES)),
     vjp: Vjp::Composite,

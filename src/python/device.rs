@@ -39,6 +39,10 @@ pub fn _gpu_is_available() -> bool {
     gpu::is_available() && gpu::unasked_software().is_none()
 }
 #[pyfunction]
+pub fn _gpu_device_count() -> usize {
+    gpu::device_count()
+}
+#[pyfunction]
 #[pyo3(signature = (index=0))]
 pub fn _gpu_device_name(index: usize) -> PyResult<String> {
     Ok(gpu::device_name(index)?)

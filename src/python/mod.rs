@@ -128,6 +128,7 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(table::_empty_cache, m)?,
         wrap_pyfunction!(table::_memory, m)?,
         wrap_pyfunction!(device::_gpu_is_available, m)?,
+        wrap_pyfunction!(device::_gpu_device_count, m)?,
         wrap_pyfunction!(device::_gpu_device_name, m)?,
         wrap_pyfunction!(device::_gpu_synchronize, m)?,
         wrap_pyfunction!(device::_gpu_memory, m)?,
