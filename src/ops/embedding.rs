@@ -44,7 +44,7 @@ fn flat(t: &Tensor) -> Result<Tensor> {
 /// A dense tensor viewed as rows of `width`.
 fn as_rows(t: &Tensor, width: usize) -> Result<Tensor> {
     let t = t.dense_copy(t.dtype())?;
-    let rows = t.numel().checked_div(width).unwrap_or(0);
+    let rows = t.shape().split_last().map_or(0, |(_, rows)| rows.iter().product());
     let layout = Layout { offset: t.layout().offset, ..Layout::contiguous(&[rows, width]) };
     Ok(t.with_layout(layout))
 }
