@@ -1,5 +1,6 @@
 //! rustgrad: PyTorch's eager semantics in Rust. The map of the crate; each room uses only rooms above it.
 pub mod error;
+pub mod observe;
 pub mod place;
 pub mod retire;
 pub mod series;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// The rooms in order. Those on one line are neighbours that do not know each other.
 const ROOMS: [&[&str]; 16] = [
-    &["error", "place", "retire", "series", "thread"],
+    &["error", "observe", "place", "retire", "series", "thread"],
     &["heap", "reserve"],
     &["tally"],
     &["dtype"],

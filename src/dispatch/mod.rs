@@ -3,12 +3,14 @@
 //! Always in that order. Autograd and tracing are steps here, not wrappers that repeat every op. This is also the hot
 //! path: an elementwise call on small tensors does nothing but these steps, once each.
 
+mod capture;
 mod direct;
 mod elementwise;
 mod inplace;
 mod out;
 mod overlap;
 
+pub use capture::Capture;
 pub use elementwise::promoted;
 pub use inplace::call_inplace;
 pub use out::{call_out, resize};
@@ -19,12 +21,13 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::op::{
-    Args, Arguments, Body, Call, IntoArgs, Kernel, Op, Outputs, Spec, Term, Value, Vjp, push_default, tracer,
+    Args, Arguments, Body, Call, IntoArgs, Kernel, Op, Opaque, Outputs, Spec, Specs, Term, Value, Vjp, push_default,
+    tracer::{self, Form, Traced},
 };
 use crate::tensor::slot::Creation;
 use crate::tensor::{Edge, INFERENCE, Meta, Tensor};
 use crate::thread::{Own, own};
-use smallvec::SmallVec;
+use smallvec::smallvec;
 
 /// Calls an op on complete arguments (defaults filled in).
 pub fn call(op: &'static Op, args: &[Value]) -> Result<Outputs> {
@@ -33,11 +36,26 @@ pub fn call(op: &'static Op, args: &[Value]) -> Result<Outputs> {
 }
 
 /// `call`, where the results stay where they are written.
+#[inline]
 pub fn call_into(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Result<()> {
+    if tracer::enabled() { call_traced(op, args, outputs) } else { call_untraced(op, args, outputs) }
+}
+
+#[cold]
+fn call_traced(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Result<()> {
+    let traced = Traced { op, args, form: Form::Functional, outs: &[] };
+    let run = || {
+        let mut made = Outputs::new();
+        call_untraced(op, args, &mut made).map(|()| made)
+    };
+    *outputs = tracer::call(&traced, run, |made| made)?;
+    Ok(())
+}
+
+fn call_untraced(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Result<()> {
     let call = Call { op, args };
-    forward(&call, outputs).map_err(|e| e.in_call(op.parsed().title))?;
-    tracer::trace(op, args, outputs);
     own(|own| {
+        forward(own, &call, outputs).map_err(|e| e.in_call(op.parsed().title))?;
         if own.inference.get() {
             // What is new; a view is what its base is, and a composite may give an argument back.
             let new = |t: &&Tensor| t.owners() == 1 && t.storage().owners() == 1;
@@ -49,7 +67,24 @@ pub fn call_into(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Resu
     })
 }
 
-fn forward(call: &Call, outputs: &mut Outputs) -> Result<()> {
+/// Turns recording off until it is dropped: what a body does is no part of the graph.
+struct Unrecorded<'a>(&'a Own, bool);
+
+impl<'a> Unrecorded<'a> {
+    #[inline]
+    fn new(own: &'a Own) -> Unrecorded<'a> {
+        Unrecorded(own, own.grad.replace(false))
+    }
+}
+impl Drop for Unrecorded<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.grad.set(self.1);
+    }
+}
+
+#[inline]
+fn forward(own: &Own, call: &Call, outputs: &mut Outputs) -> Result<()> {
     match &call.op.body {
         Body::Elementwise(e) => {
             let rule = e.rule(call)?;
@@ -58,7 +93,10 @@ fn forward(call: &Call, outputs: &mut Outputs) -> Result<()> {
                 None => elementwise::run(call, rule, None)?,
             });
         }
-        Body::Kernel(k) => run_kernel(call, k, outputs)?,
+        Body::Kernel(k) => {
+            let _unrecorded = Unrecorded::new(own);
+            run_kernel(call, k, outputs)?;
+        }
         Body::View(f) => outputs.push(view(call, f(call)?, call.tensor(0)?.dtype(), Creation::Default)?),
         Body::ViewAs(f) => {
             let (layout, dtype) = f(call)?;
@@ -69,24 +107,43 @@ fn forward(call: &Call, outputs: &mut Outputs) -> Result<()> {
                 outputs.push(view(call, layout, call.tensor(0)?.dtype(), Creation::MultiOutput)?);
             }
         }
-        Body::Composite { .. } if call.op.on_host && call.device_of_args().is_gpu() => {
+        Body::Opaque(_) | Body::Decompose(_) if call.op.on_host && call.device_of_args().is_gpu() => {
             return Err(no_shader(call.device_of_args()));
         }
-        Body::Composite { run, fused, when } => match fused {
-            Some(f) if when(call) => call_into(f, call.args, outputs)?,
-            _ => *outputs = run(call)?,
-        },
+        Body::Opaque(o) => {
+            let _unrecorded = (!matches!(call.op.vjp, Vjp::Composite)).then(|| Unrecorded::new(own));
+            *outputs = (o.run)(call)?;
+        }
+        Body::Decompose(d) => {
+            let _unrecorded = (!matches!(call.op.vjp, Vjp::Composite)).then(|| Unrecorded::new(own));
+            match d.fused {
+                Some(f) if (d.when)(call) => call_into(f, call.args, outputs)?,
+                _ => *outputs = (d.run)(call)?,
+            }
+        }
         Body::Unset => return Err(Error::internal("the op has no body")),
     }
     Ok(())
 }
 
-/// The composite body of an op that also has a fused one: the oracle of the fused kernel.
+/// The steps of an op that also has a fused one: the oracle of the fused kernel.
 pub fn call_composite(op: &'static Op, args: &[Value]) -> Result<Outputs> {
     match &op.body {
-        Body::Composite { run, .. } => run(&Call { op, args }).map_err(|e| e.in_call(op.parsed().title)),
+        Body::Decompose(d) => (d.run)(&Call { op, args }).map_err(|e| e.in_call(op.parsed().title)),
         _ => call(op, args),
     }
+}
+
+/// Copies a result into a tensor that is there, unrecorded. Observers see the op that does this.
+fn write_raw(target: &Tensor, result: &Tensor) -> Result<()> {
+    if !tracer::enabled() {
+        return target.copy_raw(result);
+    }
+    let op = autograd::kit().copy_op;
+    let mut args: Args = smallvec![Value::Tensor(target), Value::Tensor(result)];
+    complete(op, &mut args)?;
+    let traced = Traced { op, args: &args, form: Form::InPlace, outs: &[] };
+    tracer::call(&traced, || target.copy_raw(result).map(|()| target.clone()), std::slice::from_ref).map(drop)
 }
 
 fn run_kernel(call: &Call, k: &Kernel, outputs: &mut Outputs) -> Result<()> {
@@ -108,6 +165,9 @@ fn launch(call: &Call, k: &Kernel, outputs: &[Tensor]) -> Result<()> {
     match (device, k.gpu) {
         (Device::Cpu, _) => (k.cpu)(call, outputs),
         (Device::Gpu(_), Some(gpu)) => {
+            if k.any_dtype {
+                return gpu(call, outputs);
+            }
             if let Some(t) = outputs.iter().chain(call.all_tensors()).find(|t| !crate::gpu::supports(t.dtype())) {
                 return Err(no_gpu_dtype(t.dtype()));
             }
@@ -153,7 +213,9 @@ fn view(call: &Call, layout: Layout, dtype: DType, creation: Creation) -> Result
     let whole = call.tensor(0)?;
     if matches!(call.op.vjp, Vjp::None(_)) {
         // Gradients do not pass, so history has no part in it: another tensor on the same memory.
-        return Ok(Tensor::from_meta(Meta { storage: whole.storage().clone(), layout, dtype }));
+        let part = Tensor::from_meta(Meta { storage: whole.storage().clone(), layout, dtype });
+        part.set_flag(INFERENCE, whole.flag(INFERENCE));
+        return Ok(part);
     }
     if whole.flag(INFERENCE) {
         // Nothing is tracked for a tensor that was made in inference mode, nor for what shares its memory.
@@ -206,15 +268,30 @@ fn record(own: &Own, call: &Call, outputs: &mut [Tensor]) -> Result<()> {
     packed.map_or(Ok(()), |node| node.pack_outputs(outputs))
 }
 
-/// Specs of the outputs a kernel would have, for shape inference without running.
-pub fn infer(op: &'static Op, args: &[Value]) -> Result<SmallVec<[Spec; 1]>> {
+/// Shape, strides, dtype and device of the results of a primitive, without running it.
+///
+/// Errors: those of the call that are found before it runs; NotImplementedError where they depend on values that the host
+/// reads, and for an op that decomposes: infer its steps instead.
+pub fn infer(op: &'static Op, args: &[Value]) -> Result<Specs> {
     let call = Call { op, args };
-    match &op.body {
+    let view = |(layout, dtype)| Ok(Spec { layout, dtype, device: call.tensor(0)?.device() });
+    let inferred = || match &op.body {
+        _ if op.reads_host() => Err(Error::not_implemented("what its results look like depends on values")),
         Body::Kernel(k) => (k.infer)(&call),
         Body::Elementwise(e) => elementwise::infer(&call, e.rule(&call)?),
-        _ => Err(Error::not_implemented("shape inference without running")),
-    }
-    .map_err(|e| e.in_call(op.parsed().title))
+        Body::View(f) => Ok(smallvec![view((f(&call)?, call.tensor(0)?.dtype()))?]),
+        Body::ViewAs(f) => Ok(smallvec![view(f(&call)?)?]),
+        Body::Views(f) => {
+            let dtype = call.tensor(0)?.dtype();
+            f(&call)?.into_iter().map(|layout| view((layout, dtype))).collect()
+        }
+        Body::Opaque(Opaque { infer: Some(f), .. }) => f(&call),
+        Body::Opaque(Opaque { infer: None, .. }) | Body::Decompose(_) => {
+            Err(Error::not_implemented("the op decomposes; infer its steps"))
+        }
+        Body::Unset => Err(Error::internal("the op has no body")),
+    };
+    inferred().map_err(|e| e.in_call(op.parsed().title))
 }
 
 /// Fills the arguments that were left out with their defaults.

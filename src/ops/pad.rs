@@ -29,7 +29,7 @@ pub static PAD: Op = Op {
     sig: "nn.functional.pad(Tensor input, int[] pad, str mode='constant', float? value=None) -> Tensor",
     doc: "Pads the last dimensions by `pad`, pairs (before, after) from the last dimension on: 'constant', 'reflect', 'replicate' or 'circular'. Negative pads crop.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (t, pad, mode) = (c.tensor(0)?, c.ints(1)?, c.str(2).unwrap_or("constant"));
         check_pairs(t.ndim(), pad)?;
         if mode == "constant" {

@@ -56,7 +56,7 @@ pub static FLIP: Op = Op {
 pub static FLIPLR: Op = Op {
     sig: "fliplr(Tensor self) -> Tensor",
     doc: "Columns in reverse order.",
-    body: composite(|c| match c.tensor(0)?.ndim() {
+    body: decompose(|c| match c.tensor(0)?.ndim() {
         0 | 1 => Err(Error::runtime("Input must be >= 2-d.")),
         _ => FLIP.calls((c.tensor(0)?, [1])),
     }),
@@ -70,7 +70,7 @@ pub static FLIPLR: Op = Op {
 pub static FLIPUD: Op = Op {
     sig: "flipud(Tensor self) -> Tensor",
     doc: "Rows in reverse order.",
-    body: composite(|c| match c.tensor(0)?.ndim() {
+    body: decompose(|c| match c.tensor(0)?.ndim() {
         0 => Err(Error::runtime("Input must be >= 1-d.")),
         _ => FLIP.calls((c.tensor(0)?, [0])),
     }),

@@ -8,7 +8,6 @@ use super::create::{FULL, ONES};
 use super::host::Dense;
 use super::join::joined;
 use super::mask::NONZERO;
-use super::needs::quiet;
 use super::reduce::truth::ANY_DIM;
 use super::scan::CUMSUM;
 use super::select::{INDEX_COPY, INDEX_SELECT};
@@ -180,11 +179,11 @@ fn checked(c: &Call, dim: Option<i64>, sorted: bool, asked: Asked) -> Result<Out
 
 /// `unique`, whose dimension is argument 4.
 fn unique<const INVERSE: bool, const COUNTS: bool>(c: &Call) -> Result<Outputs> {
-    quiet(|| checked(c, c.opt_int(4), true, Asked { inverse: INVERSE, counts: COUNTS }))
+    checked(c, c.opt_int(4), true, Asked { inverse: INVERSE, counts: COUNTS })
 }
 /// `unique_consecutive`, whose dimension is argument 3.
 fn consecutive<const INVERSE: bool, const COUNTS: bool>(c: &Call) -> Result<Outputs> {
-    quiet(|| checked(c, c.opt_int(3), false, Asked { inverse: INVERSE, counts: COUNTS }))
+    checked(c, c.opt_int(3), false, Asked { inverse: INVERSE, counts: COUNTS })
 }
 
 // A fresh cell for every literal is what taking over its parts must give.
@@ -198,7 +197,7 @@ const DISTINCT: Op = Op {
 pub static UNIQUE: Op = Op {
     sig: "unique(Tensor self, bool sorted=True, False return_inverse=False, False return_counts=False, int? dim=None) -> Tensor",
     doc: "The distinct elements in ascending order, or the distinct slices along `dim` in lexicographic order.",
-    body: composite(unique::<false, false>),
+    body: reads_host(unique::<false, false>),
     samples: &[
         "i64[2,4](0..3)",
         "f32[5](nograd, ties)",
@@ -213,7 +212,7 @@ pub static UNIQUE: Op = Op {
 pub static UNIQUE_INVERSE: Op = Op {
     sig: "unique.inverse(Tensor self, bool sorted=True, True return_inverse=True, False return_counts=False, int? dim=None) -> Tensor[]",
     doc: "The distinct elements, and for each element of the input the position of its like among them.",
-    body: composite(unique::<true, false>),
+    body: reads_host(unique::<true, false>),
     samples: &[
         "i64[2,4](0..3), return_inverse=True",
         "i64[4,2](0..2), True, True, dim=0",
@@ -225,7 +224,7 @@ pub static UNIQUE_INVERSE: Op = Op {
 pub static UNIQUE_COUNTS: Op = Op {
     sig: "unique.counts(Tensor self, bool sorted=True, False return_inverse=False, True return_counts=True, int? dim=None) -> Tensor[]",
     doc: "The distinct elements and how often each occurs.",
-    body: composite(unique::<false, true>),
+    body: reads_host(unique::<false, true>),
     samples: &["i64[2,4](0..3), return_counts=True", "i64[2,4](0..2), True, False, True, 1"],
     errors: &[("c64[2](nograd), return_counts=True", "NotImplementedError", "not implemented for")],
     ..DISTINCT
@@ -233,7 +232,7 @@ pub static UNIQUE_COUNTS: Op = Op {
 pub static UNIQUE_BOTH: Op = Op {
     sig: "unique.inverse_counts(Tensor self, bool sorted=True, True return_inverse=True, True return_counts=True, int? dim=None) -> Tensor[]",
     doc: "The distinct elements, for each element the position of its like, and how often each occurs.",
-    body: composite(unique::<true, true>),
+    body: reads_host(unique::<true, true>),
     samples: &["f32[6](nograd, ties), return_inverse=True, return_counts=True"],
     errors: &[("c64[2](nograd), True, True, True", "NotImplementedError", "not implemented for")],
     ..DISTINCT
@@ -242,14 +241,14 @@ pub static UNIQUE_BOTH: Op = Op {
 pub static CONSECUTIVE: Op = Op {
     sig: "unique_consecutive(Tensor self, False return_inverse=False, False return_counts=False, int? dim=None) -> Tensor",
     doc: "The elements, or slices along `dim`, that differ from the one before.",
-    body: composite(consecutive::<false, false>),
+    body: reads_host(consecutive::<false, false>),
     samples: &["i64[6](= 1, 1, 2, 2, 1, 1)", "f32[5](nograd, ties)", "i64[3,2](= 1, 2, 1, 2, 0, 0), dim=0"],
     ..DISTINCT
 };
 pub static CONSECUTIVE_INVERSE: Op = Op {
     sig: "unique_consecutive.inverse(Tensor self, True return_inverse=True, False return_counts=False, int? dim=None) -> Tensor[]",
     doc: "The elements that differ from the one before, and for each element the position of its run.",
-    body: composite(consecutive::<true, false>),
+    body: reads_host(consecutive::<true, false>),
     samples: &["i64[6](= 1, 1, 2, 2, 1, 1), return_inverse=True"],
     errors: &[("c64[2](nograd), True", "NotImplementedError", "not implemented for")],
     ..DISTINCT
@@ -257,7 +256,7 @@ pub static CONSECUTIVE_INVERSE: Op = Op {
 pub static CONSECUTIVE_COUNTS: Op = Op {
     sig: "unique_consecutive.counts(Tensor self, False return_inverse=False, True return_counts=True, int? dim=None) -> Tensor[]",
     doc: "The elements that differ from the one before, and the lengths of their runs.",
-    body: composite(consecutive::<false, true>),
+    body: reads_host(consecutive::<false, true>),
     samples: &["i64[6](= 1, 1, 2, 2, 1, 1), return_counts=True"],
     errors: &[("c64[2](nograd), return_counts=True", "NotImplementedError", "not implemented for")],
     ..DISTINCT
@@ -265,7 +264,7 @@ pub static CONSECUTIVE_COUNTS: Op = Op {
 pub static CONSECUTIVE_BOTH: Op = Op {
     sig: "unique_consecutive.inverse_counts(Tensor self, True return_inverse=True, True return_counts=True, int? dim=None) -> Tensor[]",
     doc: "The elements that differ from the one before, the position of each element's run, and the lengths of the runs.",
-    body: composite(consecutive::<true, true>),
+    body: reads_host(consecutive::<true, true>),
     samples: &["i64[2,3](= 1, 1, 2, 2, 2, 1), True, True", "i64[3,2](= 1, 2, 1, 2, 0, 0), True, True, 0"],
     errors: &[("c64[2](nograd), True, True", "NotImplementedError", "not implemented for")],
     ..DISTINCT

@@ -96,7 +96,7 @@ fn eigh_backward(c: &Back) -> Result<Term> {
 pub static EIGH: Op = Op {
     sig: "linalg.eigh(Tensor self, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)",
     doc: "Eigenvalues in rising order and orthonormal eigenvectors of symmetric or Hermitian matrices, of which one triangle is read.",
-    body: composite(|c| EIGH_STEP.calls((c.tensor(0)?, c.str(1).unwrap_or("L")))),
+    body: decompose(|c| EIGH_STEP.calls((c.tensor(0)?, c.str(1).unwrap_or("L")))),
     vjp: Vjp::Composite,
     samples: &[
         "f32[3,3](spd)",
@@ -116,7 +116,7 @@ pub static EIGH: Op = Op {
 pub static EIGVALSH: Op = Op {
     sig: "linalg.eigvalsh(Tensor self, str UPLO='L') -> Tensor",
     doc: "The eigenvalues in rising order of symmetric or Hermitian matrices.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let a = c.tensor(0)?;
         first(&EIGH_STEP, (a, c.str(1).unwrap_or("L"), grad_enabled() && a.requires_grad())).outputs()
     }),
@@ -207,7 +207,7 @@ pub static EIGVALS_STEP: Op = Op {
 pub static EIGVALS: Op = Op {
     sig: "linalg.eigvals(Tensor self) -> Tensor",
     doc: "The complex eigenvalues of square matrices, in no order.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let a = c.tensor(0)?;
         square(a, "linalg.eigvals")?;
         match grad_enabled() && a.requires_grad() {

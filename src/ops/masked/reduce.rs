@@ -49,7 +49,7 @@ pub(super) const REDUCTION: Op = Op {
 pub static SUM: Op = Op {
     sig: "masked.sum(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     doc: "The sum of the elements that the mask lets through, of all or over the given dimensions; zero of none.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let dtype = total_dtype(c)?;
         SUM_DIM.calls((kept(c, zero)?, dims(c, 1)?, c.flag(2), dtype))
     }),
@@ -59,7 +59,7 @@ pub static SUM: Op = Op {
 pub static PROD: Op = Op {
     sig: "masked.prod(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     doc: "The product of the elements that the mask lets through, of all or over the given dimensions; one of none.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let whole = kept(c, one)?.to_dtype(total_dtype(c)?);
         // From the last dimension on, so that the numbers of those that are left stay.
         dims(c, 1)?.iter().rev().fold(whole, |x, &dim| PROD_DIM.call((x, dim, c.flag(2)))).outputs()
@@ -74,7 +74,7 @@ fn bound(c: &Call, op: &'static Op, identity: Identity) -> Result<Outputs> {
 pub static AMAX: Op = Op {
     sig: "masked.amax(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     doc: "The greatest element that the mask lets through, of all or over the given dimensions.",
-    body: composite(|c| bound(c, &extreme::AMAX, least)),
+    body: decompose(|c| bound(c, &extreme::AMAX, least)),
     errors: &[("b8[3], mask=b8[3]", "NotImplementedError", "identity of amax on torch.bool input")],
     reference: "np.max(x0, axis=dim, keepdims=keepdim) if mask is None else np.max(x0, axis=dim, keepdims=keepdim, where=mask != 0, initial=-np.inf if x0.dtype.kind == 'f' else -2**31)",
     ..REDUCTION
@@ -82,7 +82,7 @@ pub static AMAX: Op = Op {
 pub static AMIN: Op = Op {
     sig: "masked.amin(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     doc: "The least element that the mask lets through, of all or over the given dimensions.",
-    body: composite(|c| bound(c, &extreme::AMIN, greatest)),
+    body: decompose(|c| bound(c, &extreme::AMIN, greatest)),
     errors: &[("c64[3], mask=b8[3]", "NotImplementedError", "identity of amin on torch.complex64 input")],
     reference: "np.min(x0, axis=dim, keepdims=keepdim) if mask is None else np.min(x0, axis=dim, keepdims=keepdim, where=mask != 0, initial=np.inf if x0.dtype.kind == 'f' else 2**31 - 1)",
     ..REDUCTION
@@ -109,14 +109,14 @@ fn position(c: &Call, op: &'static Op, identity: Identity) -> Result<Outputs> {
 pub static ARGMAX: Op = Op {
     sig: "masked.argmax(Tensor input, int? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     doc: "The position of the greatest element that the mask lets through; in the input's dtype unless `dtype` says another one.",
-    body: composite(|c| position(c, &extreme::ARGMAX, least)),
+    body: decompose(|c| position(c, &extreme::ARGMAX, least)),
     reference: "np.argmax(x0 if mask is None else np.where(mask, x0, -np.inf), axis=dim, keepdims=keepdim)",
     ..POSITION
 };
 pub static ARGMIN: Op = Op {
     sig: "masked.argmin(Tensor input, int? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     doc: "The position of the least element that the mask lets through; in the input's dtype unless `dtype` says another one.",
-    body: composite(|c| position(c, &extreme::ARGMIN, greatest)),
+    body: decompose(|c| position(c, &extreme::ARGMIN, greatest)),
     reference: "np.argmin(x0 if mask is None else np.where(mask, x0, np.inf), axis=dim, keepdims=keepdim)",
     ..POSITION
 };
@@ -138,7 +138,7 @@ fn median(c: &Call) -> Result<Outputs> {
 pub static MEDIAN: Op = Op {
     sig: "masked.median(Tensor input, int dim=-1, *, bool keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     doc: "The median, the lower of two, of the elements along a dimension that the mask lets through; NaN of none, and elements that are NaN do not count. Integers go through float32.",
-    body: composite(median),
+    body: reads_host(median),
     samples: &[
         "f32[2,3]",
         "f32[2,5], 1, mask=b8[2,5](= 1, 1, 0, 1, 0, 0, 1, 1, 1, 0)",
@@ -157,7 +157,7 @@ pub static MEDIAN: Op = Op {
 pub static NORM: Op = Op {
     sig: "masked.norm(Tensor input, Scalar ord=2.0, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     doc: "The vector norm `sum(|x|^ord)^(1/ord)` of the elements that the mask lets through, of all or over the given dimensions.",
-    body: composite(|c| {
+    body: decompose(|c| {
         // With a negative order zero is no identity, infinity is.
         let kept = kept(c, if c.float(1)? < 0.0 { greatest } else { zero })?;
         VECTOR_NORM.calls((kept, c.scalar(1)?, dims(c, 2)?, c.flag(3), asked(c)))
@@ -179,7 +179,7 @@ pub static NORM: Op = Op {
 pub static LOGSUMEXP: Op = Op {
     sig: "masked.logsumexp(Tensor input, int[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     doc: "The logarithm of the sum of the exponentials of the elements that the mask lets through; minus infinity of none.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let lowest: Identity = |c, d| if d.is_complex() { Ok(Scalar::Float(f64::NEG_INFINITY)) } else { least(c, d) };
         own_dtype(c, norm::LOGSUMEXP.call((kept(c, lowest)?, dims(c, 1)?, c.flag(2))))
     }),
@@ -196,7 +196,7 @@ pub static LOGSUMEXP: Op = Op {
 pub static LOGADDEXP: Op = Op {
     sig: "masked.logaddexp(Tensor input, Tensor other, *, DType? dtype=None, Tensor? input_mask=None, Tensor? other_mask=None) -> Tensor",
     doc: "`log(exp(input) + exp(other))`, where an element that its mask leaves out counts as minus infinity.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let side = |t: usize, mask: usize| -> Result<Term> {
             let t = c.tensor(t)?;
             match c.opt_tensor(mask) {
