@@ -7,6 +7,7 @@ Nothing here knows an op by name. The stubs are made in `stubs.py`.
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 
 import rustgrad
@@ -17,16 +18,22 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "rustgrad"
 
 
+# Kinds of primitives: what is no primitive decomposes. See docs/decisions/kinds-of-ops.md.
+KINDS = ("elementwise", "kernel", "view", "opaque", "reads host")
+
+
 def ops_page(table: list[dict]) -> str:
     """The table of operators: those with a public name, then the steps that they are made of."""
     public, steps = ([r for r in table if r["hidden"] is hidden] for hidden in (False, True))
+    kinds = Counter(r["kind"] for r in table)
     lines = [
         "# Operators", "",
         "Generated from the op table by `make docs`; do not edit. One row is one declaration in `src/ops/`.", "",
         f"- {len(public)} declarations under {len({r['public'] for r in public})} public names, and {len(steps)} steps of others",
         f"- {sum(r['differentiable'] for r in table)} differentiable, to any order",
         f"- {sum(r['gpu'] for r in table)} run on the GPU device",
-        f"- {sum(bool(r['fused']) for r in table)} composites with a fused kernel", "",
+        f"- {len(table) - kinds['composite']} primitives ({', '.join(f'{kinds[k]} {k}' for k in KINDS)}); the other"
+        f" {kinds['composite']} decompose into them, {sum(bool(r['fused']) for r in table)} of those with a fused kernel", "",
         *rows(public), "",
         "## Steps", "",
         "Not functions of the package: what the operators above are composed of, and their gradients. Their names may change.", "",
