@@ -123,7 +123,7 @@ pub struct Op {
     pub warns: Option<fn(&Call) -> Option<String>>,
     /// The result of an elementwise op is row-major, however its operands lie.
     pub row_major: bool,
-    /// A composite of steps that have no shader.
+    /// An op that decomposes, or is opaque, and whose steps have no shader.
     pub on_host: bool,
     /// PyTorch's node name where it is not `<Name>Backward0`.
     pub node: &'static str,

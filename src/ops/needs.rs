@@ -1,4 +1,4 @@
-//! What reductions, losses and contraction share: unrecorded bodies, helpers of formulas.
+//! What reductions, losses and contraction share: helpers of formulas.
 
 use super::compare::NE;
 use super::minmax::{CLAMP, CLAMP_MIN};
