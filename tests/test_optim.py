@@ -41,9 +41,12 @@ def label(case):
     return case["name"] + "".join(f"-{k}={v}" for k, v in case["options"].items())
 
 
+FUSED = ("SGD", "Adam", "AdamW", "Adagrad")
+
+
 def fused_choices(torch, name):
     """The composed form, and the default one, which is fused where the build has the op."""
-    return ({"fused": False}, {}) if name in ("SGD", "Adam", "AdamW") else ({},)
+    return ({"fused": False}, {}) if name in FUSED else ({},)
 
 
 @pytest.mark.parametrize("case", RECORD["optimizers"], ids=label)

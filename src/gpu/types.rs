@@ -87,6 +87,8 @@ pub enum Random {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Adam,
+    AmsGrad,
+    Adagrad,
     Sgd,
     SgdMomentum,
 }

@@ -22,6 +22,23 @@ const fn formula(step: Step) -> (&'static str, &'static str) {
     v = v * {{b2}} + {{w2}} * g * g;
     x = old + {{size}} * m / (sqrt_(v) / {{root}} + {{eps}});",
         ),
+        Step::AmsGrad => (
+            "amsgrad",
+            "let old = x * {{shrink}};
+    g = g * {{sign}};
+    if ({{decay}} != 0.0) { g += old * {{decay}}; }
+    m += {{w1}} * (g - m);
+    v = v * {{b2}} + {{w2}} * g * g;
+    u = max_(u, v);
+    x = old + {{size}} * m / (sqrt_(u) / {{root}} + {{eps}});",
+        ),
+        Step::Adagrad => (
+            "adagrad",
+            "g = g * {{sign}};
+    if ({{decay}} != 0.0) { g += x * {{decay}}; }
+    s += g * g;
+    x += {{rate}} * g / (sqrt_(s) + {{eps}});",
+        ),
         Step::Sgd => (
             "sgd",
             "g = g * {{sign}};

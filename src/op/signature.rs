@@ -107,7 +107,7 @@ pub struct Param {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Returns {
     One,
-    /// A named tuple.
+    /// A named tuple; without names nothing is returned: `-> ()`.
     Named(Vec<&'static str>),
     /// A tuple whose length depends on the input (`split`, `unbind`).
     Many,

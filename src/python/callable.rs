@@ -282,6 +282,9 @@ fn to_python(py: Python, entry: &'static Entry, index: usize, mut outputs: Outpu
         let t = outputs.pop().ok_or_else(|| PyRuntimeError::new_err("internal: an op returned nothing"))?;
         return wrap(py, t);
     }
+    if matches!(&entry.ops[index].signature().returns, Returns::Named(fields) if fields.is_empty()) {
+        return Ok(py.None().into_ptr());
+    }
     let items = outputs.into_iter().map(|t| super::object::wrap_bound(py, t)).collect::<PyResult<Vec<_>>>()?;
     let tuple = PyTuple::new(py, items)?;
     match &entry.named[index] {
@@ -430,6 +433,9 @@ pub fn make<'py>(
 
 fn named_tuple(py: Python, op: &'static Op) -> PyResult<Option<Py<PyAny>>> {
     let Returns::Named(fields) = &op.signature().returns else { return Ok(None) };
+    if fields.is_empty() {
+        return Ok(None);
+    }
     result_class(py, op, "", fields).map(|class| Some(class.unbind()))
 }
 
