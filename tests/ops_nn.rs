@@ -105,7 +105,7 @@ fn einsum_orders_and_broadcasts() {
 fn adam_steps_of_a_list_are_the_formula() {
     let _guard = GradGuard::new(false);
     let sizes = [1, 5, 5000, 0, 70_000];
-    let list = |phase: f64| sizes.map(|n| tensor(&wave(n, phase), &[n])).to_vec();
+    let list = |phase: f32| sizes.map(|n| tensor(&wave(n, phase), &[n])).to_vec();
     let (p, g, m) = (list(0.1), list(0.2), list(0.3));
     let v = sizes.map(|n| tensor(&vec![0.5; n], &[n])).to_vec();
     let before = [&p, &g, &m, &v].map(|l| l.iter().map(values).collect::<Vec<_>>());

@@ -12,6 +12,7 @@ pub mod choose;
 pub mod combine;
 pub mod compare;
 pub mod complex;
+pub mod coordinates;
 pub mod copy;
 pub mod counts;
 pub mod create;
@@ -23,6 +24,7 @@ pub mod embedding;
 pub mod entropy;
 pub mod exp;
 pub mod fillers;
+pub mod foreach;
 pub mod gamma;
 pub mod gather;
 pub mod hard;
@@ -90,6 +92,7 @@ use crate::op::Op;
 /// Every op, family by family.
 pub static OPS: &[&[&Op]] = &[
     arith::OPS,
+    coordinates::OPS,
     copy::OPS,
     create::OPS,
     view::OPS,
@@ -110,6 +113,7 @@ pub static OPS: &[&[&Op]] = &[
     entropy::OPS,
     exp::OPS,
     fillers::OPS,
+    foreach::OPS,
     gamma::OPS,
     gather::OPS,
     hard::OPS,
@@ -141,6 +145,7 @@ pub static OPS: &[&[&Op]] = &[
     logical::OPS,
     loss::bce::OPS,
     loss::class::OPS,
+    loss::margin::OPS,
     loss::nll::OPS,
     loss::pointwise::OPS,
     loss::similarity::OPS,
@@ -158,6 +163,7 @@ pub static OPS: &[&[&Op]] = &[
     random::OPS,
     range::OPS,
     reduce::OPS,
+    reduce::sum_to::OPS,
     reduce::aminmax::OPS,
     reduce::extreme::OPS,
     reduce::median::OPS,

@@ -340,7 +340,10 @@ class Optimizer:
     def _gather(self, group, *names):
         """Lists of the parameters that have gradients, of these, and of the entries `names` of their states."""
         params, grads = with_grad(group)
-        states = [self._state_of(group, p) for p in params]
+        state_of = self.state
+        states = [state_of[p] for p in params]
+        if not all(states):
+            states = [self._state_of(group, p) for p in params]
         return params, grads, *([state[name] for state in states] for name in names)
 
     def _update_all(self, group: dict[str, Any]) -> bool:

@@ -15,7 +15,8 @@ pub static POISSON_NLL_LOSS: Op = Op {
     body: composite(|c| {
         reduction(c)?;
         let [x, t] = [Term::from(c.tensor(0)?), Term::from(c.tensor(1)?)];
-        let mut loss = if c.flag(2) { x.dup().exp() - t.dup() * x } else { x.dup() - t.dup() * (x + c.float(5)?).log() };
+        let mut loss =
+            if c.flag(2) { x.dup().exp() - t.dup() * x } else { x.dup() - t.dup() * (x + c.float(5)?).log() };
         if c.flag(3) {
             let stirling = t.dup() * t.dup().log() - t.dup() + 0.5 * (2.0 * std::f64::consts::PI * t.dup()).log();
             loss = loss + stirling.masked_fill(t.at_most(1.0));
@@ -35,16 +36,23 @@ pub static POISSON_NLL_LOSS: Op = Op {
     ..OP
 };
 
+fn soft_margin(c: &Call) -> Result<Outputs> {
+    let margin = Term::from(c.tensor(0)?) * c.tensor(1)?;
+    let values = if margin.is_complex() { (1.0 + (-margin).exp()).log() } else { -LOGSIGMOID.call((margin,)) };
+    reduced(c, values)
+}
+
 /// The gradient of `log(1 + exp(-t x))` with respect to one of its arguments, `other` being the other one.
 fn soft_margin_slope(c: &Back, other: usize) -> Term {
-    -(unreduced(c) * c.arg(other)) * (-(c.arg(0) * c.arg(1))).sigmoid_()
+    let share = (-(c.arg(0) * c.arg(1))).sigmoid_();
+    -(unreduced(c) * c.arg(other).conj()) * share.conj()
 }
 
 pub static SOFT_MARGIN_LOSS: Op = Op {
     sig: "nn.functional.soft_margin_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str reduction='mean') -> Tensor",
     doc: "The logistic loss `log(1 + exp(-target * input))` of targets -1 and 1; averaged, summed or as it is.",
     forms: F,
-    body: composite(|c| quiet(|| reduced(c, -LOGSIGMOID.call((Term::from(c.tensor(0)?) * c.tensor(1)?,))))),
+    body: composite(|c| quiet(|| soft_margin(c))),
     vjp: Vjp::Each(&[d(0, A0 | A1, |c| soft_margin_slope(c, 1)), d(1, A0 | A1, |c| soft_margin_slope(c, 0))]),
     samples: &[
         "f32[2,3], f32[2,3](nograd)",

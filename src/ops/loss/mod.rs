@@ -2,13 +2,15 @@
 
 pub mod bce;
 pub mod class;
+pub mod margin;
 pub mod nll;
 pub mod pointwise;
 pub mod similarity;
 
 use super::reduce::{MEAN, SUM};
+use crate::autograd::witness;
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Show};
 use crate::op::*;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,16 +20,48 @@ pub(super) enum Reduction {
     Sum,
 }
 
-/// How the call wants its values reduced. The older `size_average` and `reduce` decide where they are given.
-pub(super) fn reduction(c: &Call) -> Result<Reduction> {
+/// What the deprecated `size_average` and `reduce` mean, where one of them is given.
+fn legacy_reduction(c: &Call) -> Option<Reduction> {
     let flag = |name: &str| c.op.signature().index_of(name).and_then(|i| c.opt_scalar(i)).map(|s| s.to_bool());
     let (average, reduce) = (flag("size_average"), flag("reduce"));
-    if average.is_some() || reduce.is_some() {
-        return Ok(match (average.unwrap_or(true), reduce.unwrap_or(true)) {
-            (true, true) => Reduction::Mean,
-            (false, true) => Reduction::Sum,
-            _ => Reduction::None,
-        });
+    if average.is_none() && reduce.is_none() {
+        return None;
+    }
+    Some(match (average.unwrap_or(true), reduce.unwrap_or(true)) {
+        (true, true) => Reduction::Mean,
+        (false, true) => Reduction::Sum,
+        _ => Reduction::None,
+    })
+}
+
+/// PyTorch's warning of the deprecated `size_average` and `reduce`.
+fn warn_of_legacy(c: &Call) -> Result<()> {
+    let name = match legacy_reduction(c) {
+        None => return Ok(()),
+        Some(Reduction::None) => "none",
+        Some(Reduction::Mean) => "mean",
+        Some(Reduction::Sum) => "sum",
+    };
+    witness::warn(&format!("size_average and reduce args will be deprecated, please use reduction='{name}' instead."))
+}
+
+/// What is warned of where a target has another shape than the input and the two broadcast.
+pub(super) fn warn_of_sizes(c: &Call) -> Option<String> {
+    let (input, target) = (c.tensor(0).ok()?.shape(), c.tensor(1).ok()?.shape());
+    (input != target).then(|| {
+        format!(
+            "Using a target size (torch.Size({})) that is different to the input size (torch.Size({})). This will likely lead to \
+             incorrect results due to broadcasting. Please ensure they have the same size.",
+            Show(target),
+            Show(input)
+        )
+    })
+}
+
+/// How the call wants its values reduced. The older `size_average` and `reduce` decide where they are given.
+pub(super) fn reduction(c: &Call) -> Result<Reduction> {
+    if let Some(legacy) = legacy_reduction(c) {
+        return Ok(legacy);
     }
     match c.op.signature().index_of("reduction").and_then(|i| c.str(i)) {
         Some("none") => Ok(Reduction::None),
@@ -45,7 +79,9 @@ pub(super) fn not_castable(result: DType, own: DType) -> Error {
 
 /// The values reduced as the call says.
 pub(super) fn reduced(c: &Call, values: Term) -> Result<Outputs> {
-    match reduction(c)? {
+    let reduction = reduction(c)?;
+    warn_of_legacy(c)?;
+    match reduction {
         Reduction::None => values.outputs(),
         Reduction::Mean => MEAN.calls((values,)),
         Reduction::Sum => SUM.calls((values,)),

@@ -3,8 +3,6 @@
 use super::pass::{Numbers, Update, items, run, writes_lists};
 use super::{STEP, decayed, sign, steps};
 use crate::cpu::arith::Float;
-use crate::cpu::num::Fuse;
-use crate::cpu::simd::{self, Kernel};
 use crate::gpu::Step;
 use crate::op::*;
 use smallvec::smallvec;
@@ -41,31 +39,17 @@ struct Adagrad {
 impl Update<3> for Adagrad {
     const SHADER: Step = Step::Adagrad;
     const NAMES: [&'static str; 3] = ["x", "g", "s"];
-    fn run<T: Float>(self, [p, g, sum]: [&mut [T]; 3]) {
-        simd::run(AdagradRun { s: self, p, g, sum });
+    fn rule<T: Float>(self) -> impl Fn([T; 3]) -> [T; 3] {
+        let n = T::from_f64;
+        let (rate, decay, eps, sign) = (n(-self.rate), n(self.decay), n(self.eps), n(self.sign));
+        let decays = self.decay != 0.0;
+        move |[p, g, sum]| {
+            let d = decayed(g.times(sign), p, decay, decays);
+            let sum = sum.plus(d.times(d));
+            [p.plus(rate.times(d).divide(sum.sqrt().plus(eps))), g, sum]
+        }
     }
     fn numbers(self) -> Numbers {
         smallvec![("rate", -self.rate), ("decay", self.decay), ("eps", self.eps), ("sign", self.sign)]
-    }
-}
-
-struct AdagradRun<'a, T> {
-    s: Adagrad,
-    p: &'a mut [T],
-    g: &'a mut [T],
-    sum: &'a mut [T],
-}
-
-impl<T: Float> Kernel for AdagradRun<'_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn run<F: Fuse>(self) {
-        let (s, n) = (self.s, T::from_f64);
-        let (rate, decay, eps, sign, decays) = (n(-s.rate), n(s.decay), n(s.eps), n(s.sign), s.decay != 0.0);
-        for ((p, g), sum) in self.p.iter_mut().zip(self.g.iter()).zip(self.sum.iter_mut()) {
-            let g = decayed(g.times(sign), *p, decay, decays);
-            *sum = sum.plus(g.times(g));
-            *p = p.plus(rate.times(g).divide(sum.sqrt().plus(eps)));
-        }
     }
 }

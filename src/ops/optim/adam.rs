@@ -3,8 +3,6 @@
 use super::pass::{Numbers, Update, items, run, writes_lists};
 use super::{STEP, decayed, sign, steps};
 use crate::cpu::arith::{Float, greater};
-use crate::cpu::num::Fuse;
-use crate::cpu::simd::{self, Kernel};
 use crate::error::Result;
 use crate::gpu::Step;
 use crate::op::*;
@@ -65,6 +63,24 @@ impl Adam {
         let (size, root) = (self.lr / (1.0 - self.beta1.powf(step)), (1.0 - self.beta2.powf(step)).sqrt());
         Adam { size, root, ..self }
     }
+    /// The parameter before the change, the averages of the gradient and of its square, from those before the step.
+    fn moments<T: Float>(self) -> impl Fn([T; 4]) -> [T; 3] {
+        let n = T::from_f64;
+        let sign = n(sign(self.maximize));
+        let shrink = if self.decoupled { n(1.0 - self.lr * self.decay) } else { T::ONE };
+        let (decay, decays) = (n(self.decay), !self.decoupled && self.decay != 0.0);
+        let (w1, b2, w2) = (n(1.0 - self.beta1), n(self.beta2), n(1.0 - self.beta2));
+        move |[p, g, m, v]| {
+            let old = p.times(shrink);
+            let g = decayed(g.times(sign), old, decay, decays);
+            [old, m.plus(w1.times(g.minus(m))), v.times(b2).plus(w2.times(g).times(g))]
+        }
+    }
+    /// The parameter after the change, from that before, the average of the gradient and that of its square.
+    fn moved<T: Float>(self) -> impl Fn([T; 3]) -> T {
+        let (root, eps, size) = (T::from_f64(self.root), T::from_f64(self.eps), T::from_f64(-self.size));
+        move |[old, m, v]| old.plus(size.times(m).divide(v.sqrt().divide(root).plus(eps)))
+    }
     fn numbers(self) -> Numbers {
         smallvec![
             ("shrink", if self.decoupled { 1.0 - self.lr * self.decay } else { 1.0 }),
@@ -90,8 +106,12 @@ struct AmsGrad(Adam);
 impl Update<4> for Plain {
     const SHADER: Step = Step::Adam;
     const NAMES: [&'static str; 4] = ["x", "g", "m", "v"];
-    fn run<T: Float>(self, [p, g, m, v]: [&mut [T]; 4]) {
-        simd::run(AdamRun { adam: self.0, p, g, m, v, greatest: None });
+    fn rule<T: Float>(self) -> impl Fn([T; 4]) -> [T; 4] {
+        let (moments, moved) = (self.0.moments(), self.0.moved());
+        move |[p, g, m, v]| {
+            let [old, m, v] = moments([p, g, m, v]);
+            [moved([old, m, v]), g, m, v]
+        }
     }
     fn numbers(self) -> Numbers {
         self.0.numbers()
@@ -101,58 +121,16 @@ impl Update<4> for Plain {
 impl Update<5> for AmsGrad {
     const SHADER: Step = Step::AmsGrad;
     const NAMES: [&'static str; 5] = ["x", "g", "m", "v", "u"];
-    fn run<T: Float>(self, [p, g, m, v, u]: [&mut [T]; 5]) {
-        simd::run(AdamRun { adam: self.0, p, g, m, v, greatest: Some(u) });
+    fn rule<T: Float>(self) -> impl Fn([T; 5]) -> [T; 5] {
+        let (moments, moved) = (self.0.moments(), self.0.moved());
+        move |[p, g, m, v, greatest]| {
+            let [old, m, v] = moments([p, g, m, v]);
+            let greatest = greater(greatest, v);
+            [moved([old, m, greatest]), g, m, v, greatest]
+        }
     }
     fn numbers(self) -> Numbers {
         self.0.numbers()
-    }
-}
-
-struct AdamRun<'a, T> {
-    adam: Adam,
-    p: &'a mut [T],
-    g: &'a mut [T],
-    m: &'a mut [T],
-    v: &'a mut [T],
-    greatest: Option<&'a mut [T]>,
-}
-
-impl<T: Float> Kernel for AdamRun<'_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn run<F: Fuse>(self) {
-        let AdamRun { adam: s, p, g, m, v, greatest } = self;
-        let n = T::from_f64;
-        let sign = n(sign(s.maximize));
-        let (shrink, decay) = if s.decoupled { (n(1.0 - s.lr * s.decay), T::ZERO) } else { (T::ONE, n(s.decay)) };
-        let decays = !s.decoupled && s.decay != 0.0;
-        let (w1, b2, w2) = (n(1.0 - s.beta1), n(s.beta2), n(1.0 - s.beta2));
-        let (root, eps, size) = (n(s.root), n(s.eps), n(-s.size));
-        let moments = |p: T, g: T, m: &mut T, v: &mut T| {
-            let old = p.times(shrink);
-            let g = decayed(g.times(sign), old, decay, decays);
-            *m = m.plus(w1.times(g.minus(*m)));
-            *v = v.times(b2).plus(w2.times(g).times(g));
-            old
-        };
-        let moved = |old: T, m: T, v: T| old.plus(size.times(m).divide(v.sqrt().divide(root).plus(eps)));
-        let all = p.iter_mut().zip(g.iter()).zip(m.iter_mut()).zip(v.iter_mut());
-        match greatest {
-            None => {
-                for (((p, g), m), v) in all {
-                    let old = moments(*p, *g, m, v);
-                    *p = moved(old, *m, *v);
-                }
-            }
-            Some(greatest) => {
-                for ((((p, g), m), v), u) in all.zip(greatest.iter_mut()) {
-                    let old = moments(*p, *g, m, v);
-                    *u = greater(*u, *v);
-                    *p = moved(old, *m, *u);
-                }
-            }
-        }
     }
 }
 

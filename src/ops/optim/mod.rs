@@ -7,7 +7,7 @@ mod adam;
 mod pass;
 mod sgd;
 
-use super::{arith::ADD, host};
+use super::host;
 use crate::cpu::arith::Float;
 use crate::error::{Error, Result};
 use crate::op::*;
@@ -17,26 +17,11 @@ pub use adagrad::FUSED_ADAGRAD_;
 pub use adam::{FUSED_ADAM_, FUSED_ADAMW_};
 pub use sgd::FUSED_SGD_;
 
-pub static OPS: &[&Op] = &[&FUSED_ADAM_, &FUSED_ADAMW_, &FUSED_SGD_, &FUSED_ADAGRAD_, &FOREACH_ADD_];
+pub static OPS: &[&Op] = &[&FUSED_ADAM_, &FUSED_ADAMW_, &FUSED_SGD_, &FUSED_ADAGRAD_];
 
 /// What the steps have in common.
 #[allow(clippy::declare_interior_mutable_const)] // see `Cache::NEW`
 const STEP: Op = Op { forms: HIDDEN, vjp: Vjp::None("an optimizer step"), sharing: Some(Sharing::Any), ..OP };
-
-pub static FOREACH_ADD_: Op = Op {
-    sig: "_foreach_add_(Tensor[] self, Scalar scalar) -> ()",
-    doc: "Adds a number to each tensor of a list, in place.",
-    forms: HIDDEN,
-    body: composite(|c| {
-        let number = c.scalar(1)?;
-        c.tensors(0).iter().try_for_each(|t| ADD.call_inplace((t, number)).map(drop))?;
-        Ok(Outputs::new())
-    }),
-    vjp: Vjp::Composite,
-    samples: &["[f32[], f32[2,3]], 1", "[f64[3], i64[2]], 2"],
-    errors: &[("[i64[2]], 0.5", "RuntimeError", "can't be cast")],
-    ..OP
-};
 
 /// The number of the step of each parameter, from a list of tensors of one element.
 fn steps(c: &Call, list: usize) -> Result<Vec<f64>> {

@@ -4,7 +4,9 @@
 
 use crate::autograd::{self, history, witness};
 use crate::cpu::arith::Float;
+use crate::cpu::num::Fuse;
 use crate::cpu::parallel::par_for;
+use crate::cpu::simd;
 use crate::cpu::view::{Ptr, load, store};
 use crate::device::Device;
 use crate::dispatch::mixed_devices;
@@ -24,6 +26,8 @@ use smallvec::SmallVec;
 const CHUNK: usize = 2048;
 /// Tasks below which another thread costs more than it gains.
 const GRAIN: usize = 8;
+/// Elements that go through local arrays at once: the compiler vectorizes these without asking whether tensors overlap.
+const BLOCK: usize = 16;
 
 /// The numbers that a shader takes, by their names in its formula.
 pub(super) type Numbers = SmallVec<[(&'static str, f64); 12]>;
@@ -35,8 +39,8 @@ pub(super) trait Update<const N: usize>: Copy + Send + Sync {
     const SHADER: gpu::Step;
     /// The names of the tensors in the shader.
     const NAMES: [&'static str; N];
-    /// Updates a run of elements.
-    fn run<T: Float>(self, tensors: [&mut [T]; N]);
+    /// The new values of an element of each tensor from the old ones; that of the gradient is not used.
+    fn rule<T: Float>(self) -> impl Fn([T; N]) -> [T; N];
     fn numbers(self) -> Numbers;
 }
 
@@ -238,8 +242,7 @@ impl<'a, U: Update<N>, const N: usize> Lane<'a, U, N> {
                     buffers.0[i].as_mut_ptr()
                 };
             }
-            // SAFETY: tasks cover disjoint elements, and `shares_memory` found that what is written shares no memory.
-            self.update.run(runs.map(|p| unsafe { std::slice::from_raw_parts_mut(p, len) }));
+            simd::run(Elements { update: self.update, runs, len });
             for i in (0..N).filter(|&i| i != GRAD && self.starts[i].1 != T::DTYPE) {
                 let (start, dtype) = self.starts[i];
                 // SAFETY: as for `load`.
@@ -251,6 +254,46 @@ impl<'a, U: Update<N>, const N: usize> Lane<'a, U, N> {
         let Some(copies) = &self.copies else { return Ok(()) };
         let written = self.tensors.iter().zip(copies).enumerate().filter(|&(i, (t, own))| i != GRAD && !t.same(own));
         written.map(|(_, pair)| pair).try_for_each(|(t, own)| t.copy_raw(own))
+    }
+}
+
+/// A run of elements of each tensor. Made by `Lane::update` alone: tasks cover disjoint elements, and `shares_memory` found
+/// that what is written shares no memory with anything else.
+struct Elements<U, T, const N: usize> {
+    update: U,
+    runs: [*mut T; N],
+    len: usize,
+}
+
+impl<U: Update<N>, T: Float, const N: usize> simd::Kernel for Elements<U, T, N> {
+    type Output = ();
+    #[inline(always)]
+    fn run<F: Fuse>(self) {
+        let (rule, runs) = (self.update.rule::<T>(), self.runs);
+        let whole = self.len - self.len % BLOCK;
+        for from in (0..whole).step_by(BLOCK) {
+            let (mut old, mut new) = ([[T::ZERO; BLOCK]; N], [[T::ZERO; BLOCK]; N]);
+            for (block, run) in old.iter_mut().zip(runs) {
+                // SAFETY: a run has `len` elements, and `from + BLOCK` are no more than these.
+                unsafe { std::ptr::copy_nonoverlapping(run.wrapping_add(from), block.as_mut_ptr(), BLOCK) };
+            }
+            for i in 0..BLOCK {
+                let values = rule(std::array::from_fn(|k| old[k][i]));
+                (0..N).for_each(|k| new[k][i] = values[k]);
+            }
+            for k in (0..N).filter(|&k| k != GRAD) {
+                // SAFETY: as above; nobody else reads or writes these elements.
+                unsafe { std::ptr::copy_nonoverlapping(new[k].as_ptr(), runs[k].wrapping_add(from), BLOCK) };
+            }
+        }
+        for i in whole..self.len {
+            // SAFETY: as above.
+            let values = rule(runs.map(|run| unsafe { run.wrapping_add(i).read() }));
+            for k in (0..N).filter(|&k| k != GRAD) {
+                // SAFETY: as above.
+                unsafe { runs[k].wrapping_add(i).write(values[k]) };
+            }
+        }
     }
 }
 

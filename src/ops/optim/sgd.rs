@@ -3,8 +3,6 @@
 use super::pass::{Numbers, Update, items, run, writes_lists};
 use super::{STEP, decayed, sign};
 use crate::cpu::arith::Float;
-use crate::cpu::num::Fuse;
-use crate::cpu::simd::{self, Kernel};
 use crate::error::Result;
 use crate::gpu::Step;
 use crate::op::*;
@@ -50,6 +48,11 @@ impl Sgd {
         let [decay, momentum, lr, dampening] = [c.float(3)?, c.float(4)?, c.float(5)?, c.float(6)?];
         Ok(Sgd { decay, momentum, lr, dampening, nesterov: c.flag(7), maximize: c.flag(8), first: c.flag(9) })
     }
+    /// The gradient to follow, from the parameter and its gradient.
+    fn direction<T: Float>(self) -> impl Fn(T, T) -> T {
+        let (sign, decay, decays) = (T::from_f64(sign(self.maximize)), T::from_f64(self.decay), self.decay != 0.0);
+        move |p, g| decayed(g.times(sign), p, decay, decays)
+    }
     fn numbers(self) -> Numbers {
         smallvec![("lr", -self.lr), ("sign", sign(self.maximize)), ("decay", self.decay)]
     }
@@ -63,8 +66,9 @@ struct Momentum(Sgd);
 impl Update<2> for Plain {
     const SHADER: Step = Step::Sgd;
     const NAMES: [&'static str; 2] = ["x", "g"];
-    fn run<T: Float>(self, [p, g]: [&mut [T]; 2]) {
-        simd::run(SgdRun { s: self.0, p, g, buffer: None });
+    fn rule<T: Float>(self) -> impl Fn([T; 2]) -> [T; 2] {
+        let (direction, lr) = (self.0.direction(), T::from_f64(-self.0.lr));
+        move |[p, g]| [p.plus(lr.times(direction(p, g))), g]
     }
     fn numbers(self) -> Numbers {
         self.0.numbers()
@@ -74,8 +78,15 @@ impl Update<2> for Plain {
 impl Update<3> for Momentum {
     const SHADER: Step = Step::SgdMomentum;
     const NAMES: [&'static str; 3] = ["x", "g", "b"];
-    fn run<T: Float>(self, [p, g, b]: [&mut [T]; 3]) {
-        simd::run(SgdRun { s: self.0, p, g, buffer: Some(b) });
+    fn rule<T: Float>(self) -> impl Fn([T; 3]) -> [T; 3] {
+        let s = self.0;
+        let (direction, lr) = (s.direction(), T::from_f64(-s.lr));
+        let (momentum, kept) = (T::from_f64(s.momentum), T::from_f64(1.0 - s.dampening));
+        move |[p, g, b]| {
+            let d = direction(p, g);
+            let b = if s.first { d } else { b.times(momentum).plus(kept.times(d)) };
+            [p.plus(lr.times(if s.nesterov { d.plus(momentum.times(b)) } else { b })), g, b]
+        }
     }
     fn numbers(self) -> Numbers {
         let (s, flag) = (self.0, |on: bool| if on { 1.0 } else { 0.0 });
@@ -87,35 +98,5 @@ impl Update<3> for Momentum {
             ("kept", 1.0 - s.dampening),
         ]);
         all
-    }
-}
-
-struct SgdRun<'a, T> {
-    s: Sgd,
-    p: &'a mut [T],
-    g: &'a mut [T],
-    buffer: Option<&'a mut [T]>,
-}
-
-impl<T: Float> Kernel for SgdRun<'_, T> {
-    type Output = ();
-    #[inline(always)]
-    fn run<F: Fuse>(self) {
-        let (s, n) = (self.s, T::from_f64);
-        let (sign, decay, lr) = (n(sign(s.maximize)), n(s.decay), n(-s.lr));
-        let decays = s.decay != 0.0;
-        let Some(buffer) = self.buffer else {
-            self.p
-                .iter_mut()
-                .zip(self.g.iter())
-                .for_each(|(p, g)| *p = p.plus(lr.times(decayed(g.times(sign), *p, decay, decays))));
-            return;
-        };
-        let (momentum, kept) = (n(s.momentum), n(1.0 - s.dampening));
-        for ((p, g), b) in self.p.iter_mut().zip(self.g.iter()).zip(buffer.iter_mut()) {
-            let g = decayed(g.times(sign), *p, decay, decays);
-            *b = if s.first { g } else { b.times(momentum).plus(kept.times(g)) };
-            *p = p.plus(lr.times(if s.nesterov { g.plus(momentum.times(*b)) } else { *b }));
-        }
     }
 }
