@@ -128,9 +128,9 @@ fn argument<'a, 'py>(
         return Err(PyTypeError::new_err(format!("{name}() got an unexpected keyword argument '{unknown}'")));
     }
     if given.len() > most {
-        return Err(PyTypeError::new_err(match positional {
-            0 | 1 => format!("{name}() got multiple values for argument '{}'", m.parameter),
-            _ => format!("{name}() takes {most} positional arguments but {positional} were given"),
+        return Err(PyTypeError::new_err(match positional > most {
+            true => format!("{name}() takes {most} positional arguments but {positional} were given"),
+            false => format!("{name}() got multiple values for argument '{}'", m.parameter),
         }));
     }
     Ok(given.first().filter(|v| !v.is_none()))
