@@ -7,7 +7,6 @@ NO_COMPLEX = "the GPU has no complex numbers"
 KNOWN = [
     ("result dtype", "view_as_complex complex polar", "complex32 does not exist here"),
     ("same as CPU, on device, strided on gpu", "view_as_complex", NO_COMPLEX),
-    ("result dtype", "nn.functional.mse_loss.weighted", "squared errors of integers are not computed"),
     (
         "gradcheck",
         "native_layer_norm",
@@ -15,6 +14,8 @@ KNOWN = [
     ),
     ("gradcheck", "_nll_loss_backward", "a step of nll_loss: linear in its gradient, constant in the logits"),
     ("strides", "as_strided_scatter", "a copy has no gaps"),
+    ("strides", "unravel_index", "coordinates are tensors of their own, not columns of one"),
+    ("strides", "nn.functional.soft_margin_loss", "values of a target that broadcasts are row-major"),
     ("result dtype", "masked.median", "complex numbers have no order; PyTorch drops their imaginary parts"),
     ("node names, nodes keep", "nn.utils.rnn.pad_sequence", "a stack of padded sequences, not writes to views"),
     (

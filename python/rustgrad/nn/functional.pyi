@@ -11,7 +11,7 @@ from rustgrad._typing import DeviceLike, Number
 
 __all__ = ['bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'celu', 'cosine_similarity', 'cross_entropy', 'dropout', 'elu', 'embedding', 'gelu', 'glu', 'hardshrink', 'hardsigmoid', 'hardswish', 'hardtanh', 'hinge_embedding_loss', 'huber_loss', 'kl_div', 'l1_loss', 'layer_norm', 'leaky_relu', 'legacy_reduction', 'linear', 'log_softmax', 'logsigmoid', 'margin_ranking_loss', 'mish', 'mse_loss', 'nll_loss', 'normalize', 'one_hot', 'pad', 'pdist', 'poisson_nll_loss', 'prelu', 'relu', 'relu6', 'selu', 'sigmoid', 'sigmoid_', 'silu', 'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'softmin', 'softplus', 'softshrink', 'softsign', 'tanh', 'tanh_', 'tanhshrink', 'threshold']
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x1^T A x2 + b for each of the `weight.size(0)` matrices A; inputs `(*, in1)` and `(*, in2)`."""
+    """`x1^T A x2 + b` for each of the `m` matrices A of `weight`: [.., i], [.., j] and [m, i, j] give [.., m]."""
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: _str = 'mean') -> Tensor:
     """The cross entropy of probabilities `input` and `target`: `-w (t log x + (1 - t) log(1 - x))`; averaged, summed or as it is."""
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: _str = 'mean', pos_weight: Tensor | None = None) -> Tensor:
@@ -46,30 +46,46 @@ def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inpla
     """Limits each element to `[min_val, max_val]`; the gradient at the limits is zero."""
 def hardtanh_(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor:
     """Limits each element to `[min_val, max_val]`; the gradient at the limits is zero."""
-from rustgrad.nn._losses import hinge_embedding_loss as hinge_embedding_loss
-from rustgrad.nn._losses import huber_loss as huber_loss
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: _str = 'mean') -> Tensor:
+    """The distance `x` where the target is 1, `max(0, margin - x)` where it is -1; averaged, summed or as it is."""
+@overload
+def huber_loss(input: Tensor, target: Tensor, reduction: _str = 'mean', delta: _float = 1.0) -> Tensor:
+    """Half the square below `delta`, `delta` times the distance above; averaged, summed or as it is."""
+@overload
+def huber_loss(input: Tensor, target: Tensor, reduction: _str = 'mean', delta: _float = 1.0, weight: Tensor | None = None) -> Tensor:
+    """The Huber loss with a weight for each element."""
 def kl_div(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: _str = 'mean', log_target: _bool = False) -> Tensor:
     """The Kullback-Leibler divergence of a distribution from that whose logarithm is `input`: `target (log target - input)`."""
-from rustgrad.nn._losses import l1_loss as l1_loss
+@overload
+def l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: _str = 'mean') -> Tensor:
+    """The mean absolute error: `|input - target|`, averaged, summed or as it is."""
+@overload
+def l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: _str = 'mean', weight: Tensor | None = None) -> Tensor:
+    """The absolute error with a weight for each element; the mean is over the sum of the weights."""
 def layer_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor:
     """Normalises over the last dimensions, those of `normalized_shape`, to mean 0 and variance 1; then scales and shifts."""
 def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False) -> Tensor:
     """`x` where positive, else `negative_slope * x`."""
 def leaky_relu_(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
     """`x` where positive, else `negative_slope * x`."""
-from rustgrad.nn._losses import legacy_reduction as legacy_reduction
+def legacy_reduction(size_average: _bool | None, reduce: _bool | None, emit_warning: _bool = True) -> _str:
+    """The `reduction` that the legacy arguments mean, with the deprecation warning."""
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`: [.., k] and [m, k] give [.., m]."""
 def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
-    """Logarithm of the softmax along `dim`; `dtype` casts the input first."""
+    """The logarithm of the softmax along `dim`; `dtype` casts the input first."""
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`log(sigmoid(x))` without overflow."""
-from rustgrad.nn._losses import margin_ranking_loss as margin_ranking_loss
-def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The matrix product in every rank: vectors are rows or columns, leading dimensions broadcast as batches."""
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: _str = 'mean') -> Tensor:
+    """`max(0, -target * (input1 - input2) + margin)`: target 1 ranks the first input higher, -1 the second; averaged, summed or as it is."""
 def mish(input: Tensor, inplace: _bool = False) -> Tensor:
     """`x * tanh(softplus(x))`. arXiv:1908.08681."""
-from rustgrad.nn._losses import mse_loss as mse_loss
+@overload
+def mse_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: _str = 'mean') -> Tensor:
+    """The mean squared error: `(input - target)^2`, averaged, summed or as it is."""
+@overload
+def mse_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: _str = 'mean', weight: Tensor | None = None) -> Tensor:
+    """The squared error with a weight for each element; the mean is over the sum of the weights."""
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: _str = 'mean') -> Tensor:
     """The negative log likelihood of class indices: `-weight[t] * input[t]`, averaged by weight, summed or as it is."""
 def normalize(input: Tensor, p: _float = 2.0, dim: _int | Sequence[_int] = 1, eps: _float = 1e-12, *, out: Tensor | None = None) -> Tensor:
@@ -80,7 +96,8 @@ def pad(input: Tensor, pad: Sequence[_int], mode: _str = 'constant', value: _flo
     """Pads the last dimensions by `pad`, pairs (before, after) from the last dimension on: 'constant', 'reflect', 'replicate' or 'circular'. Negative pads crop."""
 def pdist(input: Tensor, p: _float = 2) -> Tensor:
     """The `p`-norm distances of each pair of the N rows of a matrix, N (N - 1) / 2 of them, row by row."""
-from rustgrad.nn._losses import poisson_nll_loss as poisson_nll_loss
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: _bool | None = None, eps: _float = 1e-08, reduce: _bool | None = None, reduction: _str = 'mean') -> Tensor:
+    """The negative log likelihood of counts under a Poisson distribution: `exp(x) - t x`, or `x - t log(x + eps)` if not `log_input`; averaged, summed or as it is."""
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """`x` where positive, else `weight * x`, with one weight or one for each channel (dimension 1). arXiv:1502.01852."""
 def relu(input: Tensor, inplace: _bool = False) -> Tensor:
@@ -99,12 +116,14 @@ def sigmoid_(input: Tensor) -> Tensor:
     """The logistic function `1 / (1 + exp(-x))`."""
 def silu(input: Tensor, inplace: _bool = False) -> Tensor:
     """`x * sigmoid(x)`, also called swish. arXiv:1702.03118."""
-from rustgrad.nn._losses import smooth_l1_loss as smooth_l1_loss
-from rustgrad.nn._losses import soft_margin_loss as soft_margin_loss
+def smooth_l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: _str = 'mean', beta: _float = 1.0) -> Tensor:
+    """Squared below `beta`, absolute above: `d^2 / (2 beta)` where `d < beta`, else `d - beta / 2`; averaged, summed or as it is."""
+def soft_margin_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: _str = 'mean') -> Tensor:
+    """The logistic loss `log(1 + exp(-target * input))` of targets -1 and 1; averaged, summed or as it is."""
 def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
-    """exp(x) divided by its sum along `dim`; `dtype` casts the input first."""
+    """`exp(x)` divided by its sum along `dim`; `dtype` casts the input first."""
 def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
-    """Softmax of -x along `dim`."""
+    """The softmax of the negated input: the least element has the greatest share."""
 def softplus(input: Tensor, beta: Number = 1.0, threshold: Number = 20.0, *, out: Tensor | None = None) -> Tensor:
     """`log(1 + exp(beta * x)) / beta`, and `x` where `beta * x > threshold`."""
 def softshrink(input: Tensor, lambd: Number = 0.5, *, out: Tensor | None = None) -> Tensor:

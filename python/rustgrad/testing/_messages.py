@@ -1,7 +1,7 @@
 """How a difference reads: how many elements, and where the greatest differences are."""
 
 from .. import _base
-from .._functions import unravel_index
+from .._base import unravel_index
 
 
 def scalar_mismatch(actual, expected, *, rtol, atol, identifier=None):
