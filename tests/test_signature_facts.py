@@ -98,3 +98,31 @@ def test_a_tensor_argument_takes_the_overload_of_a_tensor():
     value = torch.tensor(3.0, requires_grad=True)
     x.masked_fill(mask, value).sum().backward()
     assert value.grad == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.split(1, 9),
+        lambda x: x.split([1], 9),
+        lambda x: x.split_with_sizes([1], 9),
+        lambda x: torch.unsafe_split(x, 1, 9),
+        lambda x: torch.unsafe_split_with_sizes(x, [1], 9),
+        lambda x: x.chunk(1, 9),
+        lambda x: x.unsafe_chunk(1, 9),
+        lambda x: x.tensor_split(2, 9),
+        lambda x: x.tensor_split((1,), 9),
+        lambda x: x.tensor_split(torch.tensor(2), 9),
+        lambda x: x.narrow(3, 0, 1),
+        lambda x: x.narrow(3, torch.tensor(0), 1),
+    ],
+)
+def test_a_scalar_is_refused_before_the_range_of_its_dimension(call):
+    with pytest.raises(RuntimeError, match="at least a 1-dimensional tensor|0-dim tensor"):
+        call(torch.tensor(1.0))
+
+
+def test_dimensions_of_splits_are_in_range():
+    for call in (lambda x: x.split(1, 1), lambda x: x.chunk(1, 1), lambda x: x.tensor_split(2, -2)):
+        with pytest.raises(IndexError, match="Dimension out of range"):
+            call(torch.ones(2))

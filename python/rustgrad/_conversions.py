@@ -18,6 +18,10 @@ DTYPES = {
 class Methods:
     """A part of the body of `Tensor`."""
 
+    def chalf(self, *, memory_format=None):
+        """The tensor as complex32."""
+        return self.to(_C.complex32, memory_format=memory_format)
+
     # --- dtype and device ------------------------------------------------------------------------------------
     def to(self, *args, **kwargs):
         """The tensor in another dtype or on another device: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`.
@@ -113,14 +117,8 @@ class Methods:
 
 
 def cast_method(name, dtype):
-    if name == "chalf":
-
-        def method(self, *, memory_format=None):
-            return self.to(dtype, memory_format=memory_format)
-    else:
-
-        def method(self, memory_format=None):
-            return self.to(dtype, memory_format=memory_format)
+    def method(self, memory_format=None):
+        return self.to(dtype, memory_format=memory_format)
 
     method.__name__ = name
     method.__doc__ = f"The tensor as {dtype._name}."

@@ -440,14 +440,15 @@ def _sizes(sizes):
 
 
 def _install():
+    # First, so that a body can define one otherwise.
+    for name, dtype in _conversions.DTYPES.items():
+        setattr(Tensor, name, _conversions.cast_method(name, dtype))
     for body in (_Methods, _conversions.Methods, _protocols.Methods):
         for name, value in vars(body).items():
             if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
                 if type(value).__name__ == "function":
                     value.__qualname__ = f"Tensor.{value.__name__}"  # in messages about arguments
                 setattr(Tensor, name, value)
-    for name, dtype in _conversions.DTYPES.items():
-        setattr(Tensor, name, _conversions.cast_method(name, dtype))
     for name, value in _ABSENT.items():
         setattr(Tensor, name, value)
     for name in ("is_conj", "is_neg", "is_shared", "is_distributed"):

@@ -4,8 +4,8 @@ use super::Op;
 use super::body::Call;
 use super::gradient::Back;
 use super::value::{Arguments, Value};
-use crate::error::{Error, Result};
-use crate::layout::{Dims, wrap_dim};
+use crate::error::Result;
+use crate::layout::{Dims, wrap_dim, wrap_dims};
 
 /// Reading the arguments whose kind is `Dim`, counted from the front.
 pub trait Dimensions: Arguments {
@@ -32,11 +32,8 @@ pub trait Dimensions: Arguments {
     }
     /// A list of dimensions in which none may stand twice. Errors: RuntimeError where one does.
     fn opt_distinct_dims(&self, i: usize) -> Result<Option<Dims>> {
-        let Some(dims) = self.opt_dims(i) else { return Ok(None) };
-        match dims.iter().enumerate().find(|(k, d)| dims[..*k].contains(d)) {
-            Some((_, d)) => Err(Error::runtime(format!("dim {d} appears multiple times in the list of dims"))),
-            None => Ok(Some(dims)),
-        }
+        let n = self.choice_of_dims(i);
+        self.opt_ints(i).map(|dims| wrap_dims(dims, n)).transpose()
     }
     fn distinct_dims(&self, i: usize) -> Result<Dims> {
         Ok(self.opt_distinct_dims(i)?.unwrap_or_default())

@@ -48,12 +48,11 @@ fn as_rows(t: &Tensor, width: usize) -> Result<Tensor> {
     let layout = Layout { offset: t.layout().offset, ..Layout::contiguous(&[rows, width]) };
     Ok(t.with_layout(layout))
 }
-const OUT_OF_RANGE: &str = "index out of range in self";
 
 fn lookup(c: &Call, out: &[Tensor]) -> Result<()> {
     let (w, at) = (c.tensor(0)?, flat(c.tensor(1)?)?);
     let out = as_rows(&out[0], w.size(1))?;
-    index_select(w.cpu_view()?, 0, at.cpu_view()?, out.cpu_view()?).map_err(|_| Error::index(OUT_OF_RANGE))
+    index_select(w.cpu_view()?, 0, at.cpu_view()?, out.cpu_view()?)
 }
 
 /// A GPU tensor reshaped without history.
@@ -134,8 +133,7 @@ fn scatter_rows(c: &Call, out: &[Tensor]) -> Result<()> {
     if c.flag(4) {
         g = by_frequency(&g, &at, out.size(0))?;
     }
-    index_add(out.cpu_view()?, 0, at.cpu_view()?, g.cpu_view()?, Scalar::Int(1))
-        .map_err(|_| Error::index(OUT_OF_RANGE))?;
+    index_add(out.cpu_view()?, 0, at.cpu_view()?, g.cpu_view()?, Scalar::Int(1))?;
     let pad = c.int(3)?;
     if pad >= 0 && (pad as usize) < out.size(0) {
         out.with_layout(out.layout().select(0, pad as usize)).fill_raw(Scalar::Int(0))?;
@@ -169,7 +167,7 @@ fn by_frequency(g: &Tensor, at: &Tensor, n: usize) -> Result<Tensor> {
     let mut counts = filled(0f64, n)?;
     let place = |i: usize| -> Result<usize> {
         let k = at.element(at.layout().offset + i)?.to_i64();
-        usize::try_from(k).ok().filter(|k| *k < n).ok_or_else(|| Error::index(OUT_OF_RANGE))
+        usize::try_from(k).ok().filter(|k| *k < n).ok_or_else(|| Error::index("index out of range in self"))
     };
     for i in 0..at.numel() {
         counts[place(i)?] += 1.0;

@@ -236,6 +236,8 @@ fn cut_at(t: &Tensor, dim: usize, bounds: &[i64]) -> Result<Outputs> {
     Ok(parts)
 }
 
+const SCALAR: &str = "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims";
+
 /// Parts whose sizes differ by one at most, the larger ones first.
 fn cut_evenly(t: &Tensor, dim: usize, sections: i64) -> Result<Outputs> {
     if sections <= 0 {
@@ -247,21 +249,10 @@ fn cut_evenly(t: &Tensor, dim: usize, sections: i64) -> Result<Outputs> {
     cut_at(t, dim, &bounds)
 }
 
-fn split_dim(c: &Call, arg: usize) -> Result<usize> {
-    let t = c.tensor(0)?;
-    if t.ndim() == 0 {
-        return Err(Error::runtime(format!(
-            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with {} dims",
-            t.ndim()
-        )));
-    }
-    Ok(c.dim(arg))
-}
-
 pub static TENSOR_SPLIT: Op = Op {
-    sig: sig("tensor_split.sections(Tensor self, int sections, Dim dim=0) -> Tensor[]"),
+    sig: sig("tensor_split.sections(Tensor self, int sections, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into `sections` parts whose sizes differ by one at most.",
-    body: composite(|c| cut_evenly(c.tensor(0)?, split_dim(c, 2)?, c.int(1)?)),
+    body: composite(|c| cut_evenly(c.tensor(0)?, nonscalar_dim(c, 2, SCALAR)?, c.int(1)?)),
     vjp: Vjp::Composite,
     samples: &["f32[7], 3", "f32[2,4], 2, 1", "f32[2], 3"],
     errors: &[("f32[3], 0", "RuntimeError", "must be larger than 0")],
@@ -269,9 +260,9 @@ pub static TENSOR_SPLIT: Op = Op {
 };
 
 pub static TENSOR_SPLIT_INDICES: Op = Op {
-    sig: sig("tensor_split.indices(Tensor self, int[] indices, Dim dim=0) -> Tensor[]"),
+    sig: sig("tensor_split.indices(Tensor self, int[] indices, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension before each of the given indices.",
-    body: composite(|c| cut_at(c.tensor(0)?, split_dim(c, 2)?, c.ints(1)?)),
+    body: composite(|c| cut_at(c.tensor(0)?, nonscalar_dim(c, 2, SCALAR)?, c.ints(1)?)),
     vjp: Vjp::Composite,
     samples: &["f32[7], (1, 6)", "f32[2,4], (1,), 1"],
     errors: &[("f32[3], (1,), 1", "IndexError", "Dimension out of range")],
@@ -280,11 +271,11 @@ pub static TENSOR_SPLIT_INDICES: Op = Op {
 
 pub static TENSOR_SPLIT_TENSOR: Op = Op {
     sig: sig(
-        "tensor_split.tensor_indices_or_sections(Tensor self, Tensor tensor_indices_or_sections, Dim dim=0) -> Tensor[]",
+        "tensor_split.tensor_indices_or_sections(Tensor self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor[]",
     ),
     doc: "Cuts a dimension by a CPU tensor: a 0-d one is the number of sections, a 1-d one holds indices.",
     body: composite(|c| {
-        let (t, how, dim) = (c.tensor(0)?, c.tensor(1)?, split_dim(c, 2)?);
+        let (t, how, dim) = (c.tensor(0)?, c.tensor(1)?, nonscalar_dim(c, 2, SCALAR)?);
         if how.ndim() > 1 || how.dtype() != crate::dtype::DType::I64 {
             return Err(Error::runtime(
                 "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor of dtype int64",

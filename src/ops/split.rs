@@ -31,7 +31,7 @@ fn equal_parts(c: &Call) -> Result<Vec<Layout>> {
 }
 
 pub static SPLIT: Op = Op {
-    sig: sig("split(Tensor self|tensor, int split_size_or_sections|split_size, Dim dim=0) -> Tensor[]"),
+    sig: sig("split(Tensor self|tensor, int split_size_or_sections|split_size, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into parts of a size; the last one may be smaller.",
     body: Body::Views(equal_parts),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
@@ -42,7 +42,7 @@ pub static SPLIT: Op = Op {
 };
 
 pub static SPLIT_SIZES: Op = Op {
-    sig: sig("split.sizes(Tensor self|tensor, int[] split_size_or_sections|split_size, Dim dim=0) -> Tensor[]"),
+    sig: sig("split.sizes(Tensor self|tensor, int[] split_size_or_sections|split_size, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into parts of the given sizes.",
     body: Body::Views(|c| split_layouts(c, 2, c.ints(1)?)),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
@@ -57,7 +57,7 @@ pub static SPLIT_SIZES: Op = Op {
 };
 
 pub static SPLIT_WITH_SIZES: Op = Op {
-    sig: sig("split_with_sizes(Tensor self, int[] split_sizes, Dim dim=0) -> Tensor[]"),
+    sig: sig("split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into parts of the given sizes.",
     body: composite(|c| SPLIT_SIZES.calls((c.tensor(0)?, c.ints(1)?, c.int(2)?))),
     vjp: Vjp::Composite,
@@ -74,7 +74,7 @@ fn apart(c: &Call, layouts: Vec<Layout>) -> Result<Outputs> {
 }
 
 pub static UNSAFE_SPLIT: Op = Op {
-    sig: sig("unsafe_split(Tensor self, int split_size, Dim dim=0) -> Tensor[]"),
+    sig: sig("unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]"),
     doc: "`split` into parts that autograd does not take for views: in place they change without its notice.",
     body: composite(|c| apart(c, equal_parts(c)?)),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
@@ -85,7 +85,7 @@ pub static UNSAFE_SPLIT: Op = Op {
 };
 
 pub static UNSAFE_SPLIT_WITH_SIZES: Op = Op {
-    sig: sig("unsafe_split_with_sizes(Tensor self, int[] split_sizes, Dim dim=0) -> Tensor[]"),
+    sig: sig("unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]"),
     doc: "`split_with_sizes` into parts that autograd does not take for views.",
     body: composite(|c| apart(c, split_layouts(c, 2, c.ints(1)?)?)),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
@@ -98,13 +98,10 @@ pub static UNSAFE_SPLIT_WITH_SIZES: Op = Op {
 /// Chunks by ops that split into parts of a size, and of given sizes.
 fn chunked(c: &Call, equal: &'static Op, given: &'static Op) -> Result<Outputs> {
     let (t, chunks) = (c.tensor(0)?, c.int(1)?);
-    if t.ndim() == 0 {
-        return Err(Error::runtime("chunk expects at least a 1-dimensional tensor"));
-    }
+    let dim = nonscalar_dim(c, 2, "chunk expects at least a 1-dimensional tensor")?;
     if chunks <= 0 {
         return Err(Error::runtime(format!("chunk expects `chunks` to be greater than 0, got: {chunks}")));
     }
-    let dim = wrap_dim(c.int(2)?, t.ndim())?;
     if t.size(dim) == 0 && chunks > 1 << 20 {
         return Err(Error::runtime(format!("{chunks} empty chunks are too many; at most {}", 1 << 20)));
     }
@@ -164,12 +161,12 @@ pub static UNBIND: Op = Op {
     ..OP
 };
 
-/// The dimension in argument `arg` of a tensor that has dimensions.
-pub(super) fn nonscalar_dim(c: &Call, arg: usize, otherwise: &str) -> Result<usize> {
-    if c.tensor(0)?.ndim() == 0 {
-        return Err(Error::runtime(otherwise));
+/// The dimension in argument `arg`, an `int`: as in PyTorch a 0-d tensor is refused before the range is checked, as it is for `Dim`.
+pub(super) fn nonscalar_dim(c: &Call, arg: usize, scalar: &str) -> Result<usize> {
+    match c.tensor(0)?.ndim() {
+        0 => Err(Error::runtime(scalar)),
+        n => wrap_dim(c.int(arg)?, n),
     }
-    Ok(c.dim(arg))
 }
 
 /// The positions in a tensor of indices or sections: it determines shapes, so it must be on the CPU.

@@ -10,7 +10,6 @@ use super::stage::stage_aliased;
 use super::view::View;
 use crate::error::Result;
 use crate::kinds::Scan;
-use crate::layout::Dims;
 
 const TEMPLATE: &str = include_str!("../../../shaders/scan.wgsl");
 const THREAD: &str = include_str!("../../../shaders/scan_thread.wgsl");
@@ -23,7 +22,7 @@ const MANY: usize = 4096;
 /// running maximum or minimum. Sums and products are computed in the compute type of `out`.
 pub fn cumulative(kind: Scan, input: &View, dim: usize, out: &View, indices: Option<&View>) -> Result<()> {
     out.require_own()?;
-    let length = input.shape.get(dim).copied().unwrap_or(1);
+    let length = input.dim(dim).0;
     let lines = input.shape.iter().product::<usize>() / length.max(1);
     if length == 0 || lines == 0 {
         return Ok(());
@@ -41,17 +40,15 @@ pub fn cumulative(kind: Scan, input: &View, dim: usize, out: &View, indices: Opt
         Scan::Min => "later_min(a, b)",
         _ => "false",
     };
-    let rest = |list: &[usize]| (0..list.len()).filter(|&d| d != dim).map(|d| list[d]).collect::<Dims>();
-    let step = |v: &View| v.strides.get(dim).copied().unwrap_or(0);
-    let shape = rest(input.shape);
+    let shape = input.without(dim).0;
     stage_aliased(&mut [*input], &[*out], &mut |views| {
         let mut kernel = Kernel::new("cumulative", TEMPLATE, compute_of(out.dtype)?)
             .read("x", views[0])
-            .walk("x", &shape, &rest(views[0].strides))
-            .number("x_step", step(&views[0]))?
+            .walk("x", &shape, &views[0].without(dim).1)
+            .number("x_step", views[0].dim(dim).1)?
             .write("out", *out)
-            .walk("out", &shape, &rest(out.strides))
-            .number("out_step", step(out))?
+            .walk("out", &shape, &out.without(dim).1)
+            .number("out_step", out.dim(dim).1)?
             .number("lines", lines)?
             .number("length", length)?
             .text("init", init)
@@ -60,8 +57,8 @@ pub fn cumulative(kind: Scan, input: &View, dim: usize, out: &View, indices: Opt
         if let Some(v) = indices {
             kernel = kernel
                 .write_index("indices", *v)
-                .walk("indices", &shape, &rest(v.strides))
-                .number("indices_step", step(v))?
+                .walk("indices", &shape, &v.without(dim).1)
+                .number("indices_step", v.dim(dim).1)?
                 .text("store", "write_indices({{indices}} + walk_indices(line) + i * {{indices_step}}, i32(at));");
         }
         if length <= SHORT || lines >= MANY {
@@ -75,19 +72,18 @@ pub fn cumulative(kind: Scan, input: &View, dim: usize, out: &View, indices: Opt
 /// `out[k] = b[k] + a[k] * out[k - 1]` along `dim`, or from the end where `reverse`; all of one shape.
 pub fn recurrence(a: &View, b: &View, dim: usize, reverse: bool, out: &View) -> Result<()> {
     out.require_own()?;
-    let length = out.shape.get(dim).copied().unwrap_or(1);
+    let length = out.dim(dim).0;
     let lines = out.numel() / length.max(1);
     if out.numel() == 0 {
         return Ok(());
     }
-    let rest = |list: &[usize]| (0..list.len()).filter(|&d| d != dim).map(|d| list[d]).collect::<Dims>();
-    let shape = rest(out.shape);
+    let shape = out.without(dim).0;
     for first in (0..length).step_by(TURNS) {
         let mut kernel = Kernel::new("recurrence", RECURRENCE, compute_of(out.dtype)?);
         for (name, step, view) in [("a", "a_step", a), ("b", "b_step", b), ("out", "out_step", out)] {
             kernel = if name == "out" { kernel.write(name, *view) } else { kernel.read(name, *view) };
-            kernel = kernel.walk(name, &shape, &rest(view.strides));
-            kernel = kernel.number(step, view.strides.get(dim).copied().unwrap_or(0))?;
+            kernel = kernel.walk(name, &shape, &view.without(dim).1);
+            kernel = kernel.number(step, view.dim(dim).1)?;
         }
         kernel = kernel.number("lines", lines)?.number("length", length)?;
         kernel = kernel.number("first", first)?.number("last", (first + TURNS).min(length))?;

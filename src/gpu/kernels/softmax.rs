@@ -8,7 +8,6 @@ use super::stage::stage_aliased;
 use super::view::{View, fits, halves, part, resized};
 use crate::error::Result;
 use crate::gpu::driver::too_large;
-use crate::layout::Dims;
 
 const TEMPLATE: &str = include_str!("../../../shaders/softmax.wgsl");
 const THREAD: &str = include_str!("../../../shaders/softmax_thread.wgsl");
@@ -48,7 +47,7 @@ struct Passes {
 
 fn rows(passes: &Passes, x: &View, y: Option<&View>, dim: usize, out: &View) -> Result<()> {
     out.require_own()?;
-    let length = x.shape.get(dim).copied().unwrap_or(1);
+    let length = x.dim(dim).0;
     let count = x.shape.iter().product::<usize>() / length.max(1);
     if length == 0 || count == 0 {
         return Ok(());
@@ -56,19 +55,17 @@ fn rows(passes: &Passes, x: &View, y: Option<&View>, dim: usize, out: &View) -> 
     if !fits(&[x, y.unwrap_or(x), out]) {
         return by_halves(passes, x, y, dim, out);
     }
-    let rest = |list: &[usize]| (0..list.len()).filter(|&d| d != dim).map(|d| list[d]).collect::<Dims>();
-    let step = |v: &View| v.strides.get(dim).copied().unwrap_or(0);
-    let shape = rest(x.shape);
+    let shape = x.without(dim).0;
     let mut inputs = vec![*x];
     inputs.extend(y.copied());
     stage_aliased(&mut inputs, &[*out], &mut |views| {
         let mut kernel = Kernel::new(passes.family, TEMPLATE, compute_of(out.dtype)?)
             .read("x", views[0])
-            .walk("x", &shape, &rest(views[0].strides))
-            .number("x_step", step(&views[0]))?
+            .walk("x", &shape, &views[0].without(dim).1)
+            .number("x_step", views[0].dim(dim).1)?
             .write("out", *out)
-            .walk("out", &shape, &rest(out.strides))
-            .number("out_step", step(out))?
+            .walk("out", &shape, &out.without(dim).1)
+            .number("out_step", out.dim(dim).1)?
             .number("rows", count)?
             .number("length", length)?
             .text("term", passes.term)
@@ -77,8 +74,8 @@ fn rows(passes: &Passes, x: &View, y: Option<&View>, dim: usize, out: &View) -> 
         if let Some(y) = views.get(1) {
             kernel = kernel
                 .read("y", *y)
-                .walk("y", &shape, &rest(y.strides))
-                .number("y_step", step(y))?
+                .walk("y", &shape, &y.without(dim).1)
+                .number("y_step", y.dim(dim).1)?
                 .text("let_y", "let y = read_y({{y}} + walk_y(row) + i * {{y_step}});");
         }
         if length <= SHORT {

@@ -12,7 +12,6 @@ use super::view::{Input, View};
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::gpu::driver::{GpuBuffer, too_large};
-use crate::layout::Dims;
 
 const TEMPLATE: &str = include_str!("../../../shaders/sort.wgsl");
 /// Elements ordered by counting; the code below says 64.
@@ -87,13 +86,13 @@ pub fn sort(input: &View, dim: usize, descending: bool, first: usize, values: &V
         let order = lines.merged(order, BLOCK)?;
         let store = lines.kernel("store", STORE, wanted)?.index("placed", order.view());
         let store = store.number("length", length)?.number("first", first)?;
-        let (others, value_strides) = lines.others(values);
+        let (others, value_strides) = values.without(lines.dim);
         store
             .write("values", *values)
             .walk("values", &others, &value_strides)
             .number("values_step", values.strides[dim])?
             .write_index("indices", *indices)
-            .walk("indices", &others, &lines.others(indices).1)
+            .walk("indices", &others, &indices.without(lines.dim).1)
             .number("indices_step", indices.strides[dim])?
             .launch(lines.count * wanted)
     })
@@ -162,11 +161,6 @@ impl<'a> Lines<'a> {
         }
         Ok(order)
     }
-    /// Shape and strides of a view without the dimension.
-    fn others(&self, view: &View) -> (Dims, Dims) {
-        let rest = |list: &[usize]| (0..list.len()).filter(|&d| d != self.dim).map(|d| list[d]).collect::<Dims>();
-        (rest(view.shape), rest(view.strides))
-    }
     /// A step that works on `per_line` places of each line.
     fn kernel(&self, step: &'static str, body: &'static str, per_line: usize) -> Result<Kernel<'a>> {
         let (family, keys) = match self.by {
@@ -180,7 +174,7 @@ impl<'a> Lines<'a> {
             .number("per_line", per_line)?
             .part(step, "keys", keys)
             .part(step, "body", body);
-        let (others, strides) = self.others(&self.input);
+        let (others, strides) = self.input.without(self.dim);
         match self.by {
             By::Value(before) => Ok(kernel.text("before", before).walk("x", &others, &strides)),
             By::Columns(from, to) => kernel.number("from", from)?.number("to", to)?.number("column_step", strides[0]),

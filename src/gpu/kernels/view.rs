@@ -28,6 +28,15 @@ impl<'a> View<'a> {
     pub(super) fn numel(&self) -> usize {
         self.shape.iter().product()
     }
+    /// Size and stride of a dimension; a 0-d tensor counts as one element.
+    pub(super) fn dim(&self, dim: usize) -> (usize, usize) {
+        (self.shape.get(dim).copied().unwrap_or(1), self.strides.get(dim).copied().unwrap_or(0))
+    }
+    /// Shape and strides with dimension `dim` taken out.
+    pub(super) fn without(&self, dim: usize) -> (Dims, Dims) {
+        let keep = |list: &[usize]| list.iter().enumerate().filter(|&(d, _)| d != dim).map(|(_, &n)| n).collect();
+        (keep(self.shape), keep(self.strides))
+    }
     /// The first element and one past the last that the view reaches.
     pub(super) fn span(&self) -> (usize, usize) {
         if self.shape.contains(&0) {

@@ -30,10 +30,10 @@ def _each(value, dims):
 
 
 class _ConvNd(Module):
-    """What all have in common: the settings, the parameters and how they are drawn, the description."""
+    """Common base: settings, parameters and their initialisation, `extra_repr`."""
 
     weight: Parameter
-    # None without bias; `Any` spares the many who know that there is one a check.
+    # None if `bias=False`; `Any`, so that code that knows of a bias needs no check for None.
     bias: Parameter | Any
 
     __constants__ = [

@@ -1,7 +1,7 @@
 //! `gather` (an index per element of the result) and `index_select` (an index per slice).
 
 use super::checks::refuse_empty;
-use super::words::{Words, dim_of, repeated, without};
+use super::words::{Words, repeated, zeroed_at};
 use crate::error::Result;
 use crate::gpu::fault::Check;
 use crate::gpu::kernels::kernel::Kernel;
@@ -35,9 +35,9 @@ fn take(input: &View, dim: usize, index: &View, out: &View, check: Check) -> Res
     if out.numel() == 0 {
         return Ok(());
     }
-    refuse_empty(index, check, dim, dim_of(input, dim).0)?;
+    refuse_empty(index, check, dim, input.dim(dim).0)?;
     stage_aliased(&mut [*input, *index], &[*out], &mut |views| {
-        let (size, stride) = dim_of(&views[0], dim);
+        let (size, stride) = views[0].dim(dim);
         let (x, to) = (Words::new(&views[0]), Words::new(out));
         let shape = to.shape_with(out.shape);
         let index_strides = repeated(views[1].strides, x.scale);
@@ -45,7 +45,7 @@ fn take(input: &View, dim: usize, index: &View, out: &View, check: Check) -> Res
             .read("x", x.view())
             .index("index", View { shape: &shape, strides: &index_strides, ..views[1] })
             .write("out", to.view())
-            .walk("x", &shape, &x.strides_with(&without(views[0].strides, dim)))
+            .walk("x", &shape, &x.strides_with(&zeroed_at(views[0].strides, dim)))
             .walk("index", &shape, &index_strides)
             .walk("out", &shape, &to.strides)
             .number("count", shape.iter().product())?

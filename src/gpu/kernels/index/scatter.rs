@@ -5,7 +5,7 @@
 //! columns), elements go in parallel: plain stores, or compare-and-swap updates in no fixed order.
 
 use super::checks::refuse_empty;
-use super::words::{Words, dim_of, repeated, without};
+use super::words::{Words, repeated, zeroed_at};
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::gpu::fault::Check;
@@ -99,7 +99,7 @@ fn write(
     if index.numel() == 0 {
         return Ok(());
     }
-    refuse_empty(index, check, dim, dim_of(out, dim).0)?;
+    refuse_empty(index, check, dim, out.dim(dim).0)?;
     let raw = mode == ScatterMode::Set && matches!(source, Input::View(v) if v.dtype == out.dtype);
     if !raw {
         out.require_own()?;
@@ -129,7 +129,7 @@ struct Writes<'a> {
 
 impl Writes<'_> {
     fn launch(&self) -> Result<()> {
-        let (length, _) = dim_of(self.index, self.dim);
+        let (length, _) = self.index.dim(self.dim);
         let columns = self.index.numel() / length;
         let narrow = self.raw || self.out.dtype.size() <= 4;
         let parallel = columns < COLUMNS && length > IN_ORDER && narrow;
@@ -139,7 +139,7 @@ impl Writes<'_> {
 
     /// Writes every element at once, or those of each column from `first` to `last` in order.
     fn dispatch(&self, parallel: bool, first: usize, last: usize) -> Result<()> {
-        let (size, out_stride) = dim_of(self.out, self.dim);
+        let (size, out_stride) = self.out.dim(self.dim);
         let to = Words::new(self.out);
         let scale = if self.raw { to.scale } else { 1 };
         let with = |w: &Words, strides: &[usize]| if self.raw { w.strides_with(strides) } else { Dims::from(strides) };
@@ -150,7 +150,7 @@ impl Writes<'_> {
             if let Some(n) = shape.get_mut(self.dim) {
                 *n = 1;
             }
-            index_strides = without(&index_strides, self.dim);
+            index_strides = zeroed_at(&index_strides, self.dim);
         }
         let units: usize = shape.iter().product();
         let compute = if self.raw { Compute::I32 } else { compute_of(self.out.dtype)? };
@@ -159,8 +159,8 @@ impl Writes<'_> {
         let mut kernel = Kernel::new("scatter", TEMPLATE, compute)
             .index("index", *self.index)
             .walk("index", &shape, &index_strides)
-            .walk("out", &shape, &with(&to, &without(self.out.strides, self.dim)))
-            .number("index_step", if parallel { 0 } else { dim_of(self.index, self.dim).1 })?
+            .walk("out", &shape, &with(&to, &zeroed_at(self.out.strides, self.dim)))
+            .number("index_step", if parallel { 0 } else { self.index.dim(self.dim).1 })?
             .number("out_step", out_stride * scale)?
             .number("units", units)?
             .number("first", first)?
@@ -183,8 +183,8 @@ impl Writes<'_> {
             return Ok(kernel.scalar("value", value).text("term", "{{value}}"));
         };
         let from = Words::new(source);
-        let strides = if parallel { Dims::from(source.strides) } else { without(source.strides, self.dim) };
-        let step = if parallel { 0 } else { dim_of(source, self.dim).1 };
+        let strides = if parallel { Dims::from(source.strides) } else { zeroed_at(source.strides, self.dim) };
+        let step = if parallel { 0 } else { source.dim(self.dim).1 };
         let (view, strides, scale) = if self.raw {
             let view = View { dtype: from.dtype, offset: source.offset * from.scale, ..*source };
             (view, from.strides_with(&strides), from.scale)

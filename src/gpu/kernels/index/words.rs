@@ -53,15 +53,10 @@ pub(in crate::gpu::kernels) fn repeated(strides: &[usize], scale: usize) -> Dims
 }
 
 /// `strides` with the one of `dim` zero: the rest of an element's place when `dim` is looked up.
-pub(in crate::gpu::kernels) fn without(strides: &[usize], dim: usize) -> Dims {
+pub(in crate::gpu::kernels) fn zeroed_at(strides: &[usize], dim: usize) -> Dims {
     let mut all = Dims::from(strides);
     if let Some(s) = all.get_mut(dim) {
         *s = 0;
     }
     all
-}
-
-/// Size and stride of a dimension; a 0-d tensor counts as one element.
-pub(in crate::gpu::kernels) fn dim_of(view: &View, dim: usize) -> (usize, usize) {
-    (view.shape.get(dim).copied().unwrap_or(1), view.strides.get(dim).copied().unwrap_or(0))
 }
