@@ -1,6 +1,6 @@
 //! In-place calls: the op writes to its first argument, whose version is bumped and whose history is rewritten.
 
-use super::{call, check_facts, elementwise, launch, needs_record, overlap, written};
+use super::{autocast, call, check_facts, elementwise, launch, needs_record, overlap, written};
 use crate::autograd::{self, history, node, witness};
 use crate::error::{Error, Result};
 use crate::op::{A0, Arguments, Body, Call, Forms, Op, OutDType, Sharing, Value, Vjp, tracer};
@@ -9,6 +9,7 @@ use smallvec::smallvec;
 
 /// Calls `op` in place on its first argument and returns that tensor.
 pub fn call_inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
+    let _as_given = autocast::Off::new();
     inplace(op, args).map_err(|e| e.in_call(format!("{}_", op.title().trim_end_matches('_'))))
 }
 

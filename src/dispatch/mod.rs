@@ -3,6 +3,7 @@
 //! Always in that order. Autograd and tracing are steps here, not wrappers that repeat every op. This is also the hot
 //! path: an elementwise call on small tensors performs just these steps, once each.
 
+pub mod autocast;
 mod direct;
 mod elementwise;
 mod inplace;
@@ -35,6 +36,15 @@ pub fn call(op: &'static Op, args: &[Value]) -> Result<Outputs> {
 
 /// `call` with its results constructed in place.
 pub fn call_into(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Result<()> {
+    if autocast::active() {
+        return autocast::call_into(op, args, outputs);
+    }
+    recorded(op, args, outputs)
+}
+
+/// A call with the arguments as they are.
+#[inline(always)]
+fn recorded(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Result<()> {
     let call = Call { op, args };
     forward(&call, outputs).map_err(|e| e.in_call(op.title()))?;
     tracer::trace(op, args, outputs);

@@ -5,21 +5,23 @@ Under `python -m rustgrad script.py` it controls the GPU instead, of any vendor.
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections import OrderedDict
 
-from . import _C
-from . import gpu as _gpu
+from .. import _C
+from .. import gpu as _gpu
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from ._C import Tensor
-    from ._typing import DeviceLike
+    from .._C import Tensor
+    from .._typing import DeviceLike
 
 __all__ = [
+    "amp",
     "current_device",
     "device_count",
     "empty_cache",
@@ -185,6 +187,12 @@ def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
     """Sets the state of the generator from a list of one."""
     for state in new_states:
         _C.set_rng_state(state)
+
+
+def __getattr__(name: str) -> object:
+    if name == "amp":
+        return importlib.import_module(f"{__name__}.amp")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'", name=name)
 
 
 def __dir__() -> list[str]:
