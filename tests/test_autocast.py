@@ -28,7 +28,7 @@ LOWER = """torch.mm(b, b)|b @ b|b @ b[0]|torch.bmm(x[0], x[0])|torch.addmm(b, b,
 FLOAT32 = """F.mse_loss(h, h)|F.l1_loss(h, h)|F.smooth_l1_loss(h, h)|F.huber_loss(h, h)|F.nll_loss(h, i)|F.cross_entropy(h, i)
     |F.kl_div(h, h, reduction='sum')|F.binary_cross_entropy(h.sigmoid(), h.sigmoid())|h.prod()|h.prod(0)|torch.trace(h)
     |F.binary_cross_entropy_with_logits(h, h)|torch.cdist(h, h)|torch.linalg.inv(h)|torch.inverse(h)|torch.linalg.svdvals(h)
-    |torch.linalg.qr(h)[0]|torch.quantile(h, 0.5)|F.pad(x.to(h), (1, 1), mode='replicate')|torch.linalg.cond(h)
+    |torch.linalg.qr(h)[0]|torch.quantile(h, 0.5)|F.pad(x[0].to(h), (1, 1), mode='replicate')|torch.linalg.cond(h)
     |torch.linalg.solve(b, h)|torch.linalg.lstsq(h, h)[0]|torch.pinverse(h)"""
 AS_GIVEN = """h + h|h * h|h.exp()|h.sum()|h.softmax(0)|F.log_softmax(h, 0)|h.cumsum(0)|h.norm()|F.layer_norm(h, (4,))|F.gelu(h)
     |h ** 2|h.var()|F.normalize(h)|F.cosine_similarity(h, h)|torch.dist(h, h)|torch.cat([h, h])|torch.stack([h, h])"""

@@ -326,3 +326,111 @@ def test_bad_parameters(torch):
         optimizer.load_state_dict({"state": {}, "param_groups": [{"params": [0, 1]}]})
     with pytest.raises(NotImplementedError):
         torch.optim.Optimizer([leaf], {"lr": 1}).step()
+
+
+@pytest.mark.parametrize("shape", [(6, 3), (3, 6)])
+def test_muon_takes_orthogonal_steps(torch, shape):
+    weight = torch.randn(shape).requires_grad_()
+    before, grad = weight.detach().clone(), torch.randn(shape)
+    weight.grad = grad.clone()
+    optimizer = torch.optim.Muon([weight], lr=0.5, weight_decay=0.1, momentum=0.9, nesterov=False)
+    optimizer.step()
+    update = (before * (1 - 0.05) - weight.detach()) / (0.5 * max(1, shape[0] / shape[1]) ** 0.5)
+    values = torch.linalg.svdvals(update)
+    # The iteration brings singular values near one, not to it.
+    assert 0.6 < values.min() and values.max() < 1.3
+    u, _, vh = torch.linalg.svd(grad, full_matrices=False)
+    assert torch.nn.functional.cosine_similarity(update.reshape(1, -1), (u @ vh).reshape(1, -1)) > 0.95
+    torch.testing.assert_close(optimizer.state[weight]["momentum_buffer"], grad * 0.1)
+
+
+def test_muon_adjusts_its_rate(torch):
+    def change(function):
+        weight = torch.zeros(2, 8, requires_grad=True)
+        weight.grad = torch.eye(2, 8)
+        torch.optim.Muon([weight], lr=1.0, adjust_lr_fn=function).step()
+        return weight.detach()
+
+    base = change(None)
+    torch.testing.assert_close(change("original"), base)
+    torch.testing.assert_close(change("match_rms_adamw"), base * 0.2 * 8**0.5, rtol=1e-2, atol=1e-3)
+    torch.testing.assert_close(change("spectral_unclamped"), base * 0.5, rtol=1e-2, atol=1e-3)
+
+
+def test_refused_options_of_muon_and_adafactor(torch):
+    matrix, vector = torch.ones(2, 2, requires_grad=True), torch.ones(2, requires_grad=True)
+    with pytest.raises(ValueError, match="Muon only supports 2D parameters whereas we found a parameter with size"):
+        torch.optim.Muon([matrix, vector])
+    with pytest.raises(ValueError, match="Adjust learning rate function other is not supported"):
+        torch.optim.Muon([matrix], adjust_lr_fn="other")
+    for options in ({"lr": -1.0}, {"momentum": -1.0}, {"weight_decay": -1.0}):
+        with pytest.raises(ValueError, match="should be >= 0 but is: -1.0"):
+            torch.optim.Muon([matrix], **options)
+    matrix.grad = torch.ones(2, 2)
+    with pytest.raises(ValueError, match="Number of steps must be less than 100"):
+        torch.optim.Muon([matrix], ns_steps=100).step()
+    with pytest.raises(ValueError, match="Coefficients must be a tuple of exactly 3 values"):
+        torch.optim.Muon([matrix], ns_coefficients=(1.0, 2.0)).step()
+    wrong = {"lr": -1.0, "beta2_decay": 1.0, "eps": (-1.0, 1e-3), "d": 0.5, "weight_decay": -1.0}
+    for name, value in wrong.items():
+        with pytest.raises(ValueError, match="should be .* but is"):
+            torch.optim.Adafactor([matrix], **{name: value})
+    complex_one = torch.ones(2, dtype=torch.complex64, requires_grad=True)
+    complex_one.grad = torch.ones(2, dtype=torch.complex64)
+    with pytest.raises(RuntimeError, match="Adafactor does not support complex parameters"):
+        torch.optim.Adafactor([complex_one]).step()
+
+
+def test_sparse_adam_wants_sparse_gradients(torch):
+    weight = torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.SparseAdam([weight])
+    optimizer.step()
+    weight.grad = torch.ones(2)
+    with pytest.raises(RuntimeError, match="SparseAdam does not support dense gradients, please consider Adam instead"):
+        optimizer.step()
+    for options in ({"lr": 0.0}, {"eps": 0.0}, {"betas": (1.0, 0.9)}):
+        with pytest.raises(ValueError, match="Invalid"):
+            torch.optim.SparseAdam([weight], **options)
+    with pytest.raises(ValueError, match=r"Complex params at indices \[\[0, 0\]\]"):
+        torch.optim.SparseAdam([torch.ones(2, dtype=torch.complex64)])
+
+
+def test_swapped_in_parameters_and_state(torch):
+    def stepped(value):
+        weight = torch.full((2,), value, requires_grad=True)
+        weight.grad = torch.ones(2)
+        optimizer = torch.optim.Adam([weight], lr=0.1)
+        optimizer.step()
+        return weight, optimizer
+
+    weight, optimizer = stepped(1.0)
+    other, source = stepped(5.0)
+    saved = source.state_dict()
+    saved["param_groups"][0]["lr"] = 0.5
+    params, before = optimizer.param_groups[0]["params"], weight.detach().clone()
+    with torch.optim.swap_in_optimizer_params_and_state(optimizer, {"w": other}, saved):
+        assert optimizer.param_groups[0]["lr"] == 0.5
+        optimizer.step()
+    torch.testing.assert_close(other.detach(), torch.full((2,), 5.0 - 0.1 - 0.5))
+    assert torch.equal(weight, before) and optimizer.param_groups[0]["params"] is params
+    assert optimizer.param_groups[0]["lr"] == 0.1 and optimizer.state[weight]["step"] == 1
+    assert saved["state"][0]["step"] == 2
+    swap = torch.optim.swap_in_optimizer_params_and_state
+    fresh = torch.optim.Adam([torch.ones(2, requires_grad=True)])
+    wrong = [
+        (fresh, saved, "requires initialized optimizer state"),
+        (optimizer, 3, "requires a DCP-style optimizer state_dict"),
+        (optimizer, {"state": 3, "param_groups": []}, "to be a dict mapping packed parameter ids"),
+        (optimizer, {"state": {}, "param_groups": 3}, "to be a list of param-group dicts, got int"),
+        (optimizer, {"state": {}, "param_groups": []}, "different number of parameter groups"),
+        (optimizer, {"state": {}, "param_groups": [{"params": [0, 1]}]}, "different number of params"),
+        (
+            optimizer,
+            {"state": {}, "param_groups": [{"params": [0]}]},
+            "keys to exactly match the live optimizer group keys",
+        ),
+        (optimizer, {**saved, "state": {7: {}}}, "got extra keys \\[7\\]"),
+    ]
+    for which, given, message in wrong:
+        with pytest.raises(RuntimeError, match=message), swap(which, {"w": other}, given):
+            pass

@@ -309,7 +309,7 @@ class Optimizer:
             with enable_grad():
                 loss = closure()
         previous = is_grad_enabled()
-        set_mode(self.defaults["differentiable"])
+        set_mode(self.defaults.get("differentiable", False))
         try:
             for group in self.param_groups:
                 self._step_group(group)
