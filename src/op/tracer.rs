@@ -28,7 +28,7 @@ pub fn print_if_asked() {
 }
 
 /// `add(f32[2,3] gpu:0, 1, alpha=2) -> f32[2,3] gpu:0`; arguments equal to their defaults are omitted.
-fn describe(op: &'static Op, args: &[Value], outputs: &Outputs) -> String {
+pub fn describe(op: &'static Op, args: &[Value], outputs: &Outputs) -> String {
     let sig = &op.sig;
     let given = sig.params().iter().zip(args).enumerate();
     let given = given.filter(|(_, (p, v))| p.default_value(sig).as_ref().map(show) != Some(show(v)));

@@ -23,6 +23,7 @@ mod nested;
 mod memory;
 mod number;
 mod object;
+mod oplog;
 mod overrides;
 mod parse;
 mod saved;
@@ -98,6 +99,7 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(hooks::_retain_grad, m)?,
         wrap_pyfunction!(hooks::_queue_callback, m)?,
         wrap_pyfunction!(hooks::_current_pass, m)?,
+        wrap_pyfunction!(hooks::_is_checkpoint_valid, m)?,
         wrap_pyfunction!(graph::_requires_grad_, m)?,
         wrap_pyfunction!(graph::_is_inference, m)?,
         wrap_pyfunction!(dlpack::_to_dlpack, m)?,
@@ -165,6 +167,8 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(device::_storage_resizable, m)?,
         wrap_pyfunction!(device::_increment_version, m)?,
         wrap_pyfunction!(device::_set_, m)?,
+        wrap_pyfunction!(oplog::_start_op_log, m)?,
+        wrap_pyfunction!(oplog::_stop_op_log, m)?,
     ];
     for f in list {
         m.add_function(f)?;
