@@ -1,4 +1,4 @@
-//! Shared by reductions, losses and matrix products: unrecorded bodies, helpers of formulas.
+//! Shared by reductions, losses and matrix products: helpers of formulas.
 
 use super::compare::NE;
 use super::minmax::{CLAMP, CLAMP_MIN};
