@@ -152,7 +152,7 @@ pub static EUCLIDEAN: Op = Op {
     sig: sig("_euclidean_dist(Tensor x1, Tensor x2) -> Tensor"),
     doc: "`cdist` of order 2 by a matrix product.",
     forms: HIDDEN,
-    body: decompose(|c| euclidean(c)),
+    body: decompose(euclidean),
     vjp: Vjp::Each(&[
         d(0, A0 | A1 | OUT0, |c| euclidean_backward(c, 0)),
         d(1, A0 | A1 | OUT0, |c| euclidean_backward(c, 1)),
@@ -166,7 +166,7 @@ pub static TILED: Op = Op {
     sig: sig("_cdist_forward(Tensor x1, Tensor x2, float p) -> Tensor"),
     doc: "`cdist` by differences.",
     forms: HIDDEN,
-    body: decompose(|c| tiled(c)),
+    body: decompose(tiled),
     vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: distances_backward }),
     node: "CdistBackward0",
     samples: &["f32[3,2], f32[4,2], 1.0"],
@@ -281,7 +281,7 @@ fn distance(c: &Call) -> Result<Outputs> {
 pub static DIST: Op = Op {
     sig: sig("dist(Tensor self, Tensor other, Scalar p=2) -> Tensor"),
     doc: "The `p`-norm of the difference of two tensors.",
-    body: decompose(|c| distance(c)),
+    body: decompose(distance),
     vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: |c| c.through(distance) }),
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3], 1", "f32[3], f32[3], inf"],
     errors: &[("f32[2], f32[3]", "RuntimeError", "must match the size")],

@@ -150,7 +150,7 @@ pub static AS_STRIDED_SCATTER: Op = Op {
     ),
     doc: "A copy of `self` with `src` where `as_strided` of it would be.",
     forms: FMO,
-    body: decompose(|c| scattered(c)),
+    body: decompose(scattered),
     vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: |c| c.through(scattered) }),
     samples: &["f32[6], f32[2,2], (2, 2), (2, 1), 1", "f32[2,3], f32[2,2], (2, 2), (1, 2)"],
     errors: &[

@@ -295,7 +295,7 @@ pub static LSTSQ: Op = Op {
         "linalg.lstsq(Tensor self, Tensor b, float? rcond=None, *, str{gels|gelsy|gelsd|gelss}? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
     ),
     doc: "The X of least norm that makes `|A X - B|` least. Any driver solves by singular values; what else is given is as the driver has it.",
-    body: reads_host(|c| least_squares(c)),
+    body: reads_host(least_squares),
     vjp: Vjp::Joint(Joint {
         args: &[0, 1],
         saves: A0 | A1,

@@ -124,7 +124,7 @@ fn by_values(c: &Call) -> Result<Outputs> {
 pub static ADJUGATE_BACKWARD: Op = Op {
     sig: sig("_adjugate_backward(Tensor grad, Tensor A) -> Tensor"),
     doc: "The gradient of the adjugate, of singular matrices too.",
-    body: reads_host(|c| by_values(c)),
+    body: reads_host(by_values),
     vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: |c| c.through(by_inverse) }),
     samples: &["f32[3,3], f32[3,3]", "f64[2,2,2], f64[2,2,2](zeros)", "c64[2,2], c64[2,2]", "f32[1,1], f32[1,1]"],
     errors: &[("1, f32[2,2]", "TypeError", "must be Tensor")],

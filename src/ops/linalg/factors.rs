@@ -238,7 +238,7 @@ fn all_factors(c: &Call) -> Result<Outputs> {
 pub static LU: Op = Op {
     sig: sig("linalg.lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)"),
     doc: "A permutation P, a unit lower triangle L and an upper triangle U with `A = P L U`.",
-    body: decompose(|c| all_factors(c)),
+    body: decompose(all_factors),
     vjp: Vjp::Joint(Joint { args: &[0], saves: A0, formula: |c| c.through(all_factors) }),
     constant: &[0],
     samples: &["f32[3,3]", "f32[2,2,3]", "f32[3,2]", "c64[2,2]", "f32[2,2](zeros)", "f32[0,2]"],
