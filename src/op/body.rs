@@ -12,7 +12,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::tensor::Tensor;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 /// A call after its arguments have been parsed and checked.
 #[derive(Clone, Copy)]
@@ -61,7 +61,7 @@ impl Spec {
         Spec { layout: t.layout().fresh(), dtype: t.dtype(), device: t.device() }
     }
     pub fn one(shape: &[usize], dtype: DType, device: Device) -> Specs {
-        SmallVec::from_elem(Spec::new(shape, dtype, device), 1)
+        smallvec![Spec::new(shape, dtype, device)]
     }
 }
 

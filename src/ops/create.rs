@@ -1,8 +1,9 @@
 //! Creation of constant tensors: zeros, ones, full and related factories.
 
+use crate::device::Device;
 use crate::dtype::{DType, Scalar, default_dtype};
 use crate::error::Result;
-use crate::layout::to_shape;
+use crate::layout::{Dims, Layout, to_shape};
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -17,10 +18,16 @@ pub(super) fn fill_with(t: &Tensor, value: Scalar) -> Result<()> {
 
 /// A row-major result: shape from argument `size`, dtype as given, device from argument `device`.
 pub(super) fn created(c: &Call, size: usize, dtype: DType, device: usize) -> Result<Specs> {
-    Ok(Spec::one(&to_shape(c.ints(size)?)?, dtype, c.device(device).unwrap_or_default()))
+    let layout = Layout::of(to_shape(c.ints(size)?)?);
+    Ok(smallvec![Spec { layout, dtype, device: c.device(device).unwrap_or_default() }])
+}
+/// Shape, dtype and device from arguments (size, dtype, device, ..); the default dtype is the float one.
+fn float_parts(c: &Call) -> Result<(Dims, DType, Device)> {
+    Ok((to_shape(c.ints(0)?)?, c.dtype(1).unwrap_or_else(default_dtype), c.device(2).unwrap_or_default()))
 }
 fn floats(c: &Call) -> Result<Specs> {
-    created(c, 0, c.dtype(1).unwrap_or_else(default_dtype), 2)
+    let (shape, dtype, device) = float_parts(c)?;
+    Ok(smallvec![Spec { layout: Layout::of(shape), dtype, device }])
 }
 
 pub static ZEROS: Op = Op {
@@ -29,8 +36,8 @@ pub static ZEROS: Op = Op {
     forms: FO,
     // Not a kernel, which would have to write what the system gives zeroed.
     body: opaque(floats, |c| {
-        let spec = floats(c)?.swap_remove(0);
-        Ok(smallvec![Tensor::zeros(&spec.layout.shape, spec.dtype, spec.device)?])
+        let (shape, dtype, device) = float_parts(c)?;
+        Ok(smallvec![Tensor::zeros(&shape, dtype, device)?])
     }),
     vjp: Vjp::None("creation"),
     samples: &["(2, 3)", "(0,), dtype=int64", "()"],
