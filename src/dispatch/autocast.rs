@@ -6,7 +6,7 @@
 
 mod lists;
 
-use super::recorded;
+use super::call_as_given;
 use crate::autograd;
 use crate::device::{Device, Name};
 use crate::dtype::DType;
@@ -240,17 +240,17 @@ impl Region {
 #[cold]
 pub(super) fn call_into(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Result<()> {
     let call = Call { op, args };
-    let Some(region) = Region::of(&call) else { return recorded(op, args, outputs) };
+    let Some(region) = Region::of(&call) else { return call_as_given(op, args, outputs) };
     match lists::policy(op, region.device.is_gpu()) {
         Some(policy) => {
             let own = region.arguments(&call, policy).map_err(|e| e.in_call(op.title()))?;
             let _off = Off::new();
-            recorded(op, &own, outputs)
+            call_as_given(op, &own, outputs)
         }
-        None if matches!(op.vjp, Vjp::Composite) => recorded(op, args, outputs),
+        None if matches!(op.vjp, Vjp::Composite) => call_as_given(op, args, outputs),
         None => {
             let _off = Off::new();
-            recorded(op, args, outputs)
+            call_as_given(op, args, outputs)
         }
     }
 }
