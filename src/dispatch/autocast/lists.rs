@@ -15,7 +15,7 @@ static CPU: &[List] = &[
             "conv1d",
             "conv2d",
             "conv3d",
-            "convolution",
+            
             "conv_tbc",
             "conv_transpose1d",
             "conv_transpose2d",
@@ -268,8 +268,15 @@ fn table(gpu: bool) -> &'static HashMap<&'static str, Policy> {
     &TABLES.get_or_init(|| [collect(CPU), collect(GPU)])[usize::from(gpu)]
 }
 
+/// Overloads that PyTorch composes of elementwise functions, which do not cast.
+const NEITHER: [&str; 3] =
+    ["nn.functional.mse_loss.weighted", "nn.functional.l1_loss.weighted", "nn.functional.huber_loss.weighted"];
+
 /// How an op casts on a device; `None` where it runs in what it is given.
 pub(super) fn policy(op: &Op, gpu: bool) -> Option<Policy> {
+    if NEITHER.contains(&op.name()) {
+        return None;
+    }
     let name = op.public();
     table(gpu).get(name.strip_prefix("nn.functional.").unwrap_or(name)).copied()
 }
