@@ -67,3 +67,19 @@ pub fn autocast_decrement_nesting() -> i64 {
 pub fn clear_autocast_cache() {
     autocast::clear_cache();
 }
+
+/// Adds the functions of this file to the module.
+pub fn add(m: &Bound<PyModule>) -> PyResult<()> {
+    let list = [
+        wrap_pyfunction!(_autocast_kind, m)?,
+        wrap_pyfunction!(_autocast_state, m)?,
+        wrap_pyfunction!(_set_autocast_enabled, m)?,
+        wrap_pyfunction!(_set_autocast_dtype, m)?,
+        wrap_pyfunction!(is_autocast_cache_enabled, m)?,
+        wrap_pyfunction!(set_autocast_cache_enabled, m)?,
+        wrap_pyfunction!(autocast_increment_nesting, m)?,
+        wrap_pyfunction!(autocast_decrement_nesting, m)?,
+        wrap_pyfunction!(clear_autocast_cache, m)?,
+    ];
+    list.into_iter().try_for_each(|f| m.add_function(f))
+}

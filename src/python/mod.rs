@@ -69,6 +69,7 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
         m.add(d.get().0.name(), d)?;
     }
     functions(m)?;
+    autocast::add(m)?;
     overrides::install(m)?;
     m.add("ops", table::install(py, &tensor)?)?;
     m.add("_steps", table::steps(py)?)?;
@@ -117,15 +118,6 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(mode::_set_anomaly_enabled, m)?,
         wrap_pyfunction!(mode::is_anomaly_enabled, m)?,
         wrap_pyfunction!(mode::is_anomaly_check_nan_enabled, m)?,
-        wrap_pyfunction!(autocast::_autocast_kind, m)?,
-        wrap_pyfunction!(autocast::_autocast_state, m)?,
-        wrap_pyfunction!(autocast::_set_autocast_enabled, m)?,
-        wrap_pyfunction!(autocast::_set_autocast_dtype, m)?,
-        wrap_pyfunction!(autocast::is_autocast_cache_enabled, m)?,
-        wrap_pyfunction!(autocast::set_autocast_cache_enabled, m)?,
-        wrap_pyfunction!(autocast::autocast_increment_nesting, m)?,
-        wrap_pyfunction!(autocast::autocast_decrement_nesting, m)?,
-        wrap_pyfunction!(autocast::clear_autocast_cache, m)?,
         wrap_pyfunction!(function::_function_apply, m)?,
         wrap_pyfunction!(function::_delayed_error, m)?,
         wrap_pyfunction!(function::live_counts, m)?,

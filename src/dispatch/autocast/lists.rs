@@ -15,7 +15,6 @@ static CPU: &[List] = &[
             "conv1d",
             "conv2d",
             "conv3d",
-            
             "conv_tbc",
             "conv_transpose1d",
             "conv_transpose2d",
