@@ -266,10 +266,8 @@ fn needs_record(call: &Call) -> bool {
 fn wants_grad(call: &Call) -> bool {
     let wants = |i: usize| call.args[i].any_tensor(|t| t.requires_grad());
     match &call.op.vjp {
-        Vjp::Each(list) => list.iter().any(|g| wants(g.arg)),
-        Vjp::Joint(j) => j.args.iter().any(|&i| wants(i)),
         Vjp::Missing => call.all_tensors().any(|t| t.requires_grad()),
-        _ => false,
+        vjp => vjp.args().any(wants),
     }
 }
 

@@ -66,7 +66,7 @@ fn like_self(c: &Call) -> Result<Specs> {
     Ok(smallvec![Spec::like(c.tensor(0)?)])
 }
 
-const NO_SLOPE: Vjp = Vjp::Each(&[d(0, 0, |c| c.zeros(0))]);
+const NO_SLOPE: Vjp = Vjp::Zero(&[0]);
 type Run = fn(&Call, &[Tensor]) -> Result<()>;
 
 const FLIP_EACH: Run = |c, out| {
@@ -136,7 +136,7 @@ pub static BERNOULLI_TENSOR_: Op = Op {
     doc: "Fills self with ones with the probabilities that `p` holds, else zeros.",
     forms: ONLY_INPLACE,
     body: kernel_into(FLIP_BY, Some(FLIP_BY)),
-    vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.zeros(1))]),
+    vjp: Vjp::Zero(&[0, 1]),
     node: "BernoulliBackward1",
     samples: &["f32[2,3], f32[3](zeros)"],
     errors: &[("f32[2], f32[2](= 2, 0)", "RuntimeError", "p_in >= 0 && p_in <= 1")],
@@ -187,7 +187,7 @@ const GAUSS: Op = Op { forms: FO, body: kernel(normal_spec, normal, Some(normal)
 pub static NORMAL_TENSORS: Op = Op {
     sig: sig("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor"),
     doc: "Normal random numbers with these means and standard deviations.",
-    vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.zeros(1))]),
+    vjp: Vjp::Zero(&[0, 1]),
     node: "NormalBackward3",
     samples: &["f32[2,3], f32[3](zeros)"],
     errors: &[("f32[2], f32[2](= -1, 0)", "RuntimeError", "normal expects all elements of std >= 0.0")],
@@ -213,7 +213,7 @@ pub static NORMAL_MEANS: Op = Op {
 pub static NORMAL_STDS: Op = Op {
     sig: sig("normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor"),
     doc: "Normal random numbers with one mean and these standard deviations.",
-    vjp: Vjp::Each(&[d(1, 0, |c| c.zeros(1))]),
+    vjp: Vjp::Zero(&[1]),
     node: "NormalBackward2",
     samples: &["2.0, f32[2,3](zeros)"],
     errors: &[("0.0, f32[2](= -1, 0)", "RuntimeError", "normal expects all elements of std >= 0.0")],
