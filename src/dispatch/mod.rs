@@ -11,7 +11,7 @@ mod out;
 mod overlap;
 mod written;
 
-pub use capture::Capture;
+pub use capture::{Capture, Range};
 pub use elementwise::promoted;
 pub use inplace::call_inplace;
 pub use out::{call_out, resize};
