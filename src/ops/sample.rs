@@ -291,7 +291,8 @@ fn pick(row: &[f64], u: f64) -> i64 {
     last
 }
 
-fn multinomial(c: &Call) -> Result<Outputs> {
+/// The places that `multinomial` fills, after a check of its arguments.
+fn picks(c: &Call) -> Result<Specs> {
     let (p, k, replacement) = (c.tensor(0)?, c.int(1)?, c.flag(2));
     if p.ndim() == 0 || p.ndim() > 2 {
         return Err(Error::runtime("prob_dist must be 1 or 2 dim"));
@@ -308,7 +309,14 @@ fn multinomial(c: &Call) -> Result<Outputs> {
     if !replacement && k as usize > p.size(p.ndim() - 1) {
         return Err(Error::runtime("cannot sample n_sample > prob_dist.size(-1) samples without replacement"));
     }
-    let k = k as usize;
+    let mut shape: crate::layout::Dims = p.shape().into();
+    shape[p.ndim() - 1] = k as usize;
+    Ok(Spec::one(&shape, DType::I64, p.device()))
+}
+
+fn multinomial(c: &Call) -> Result<Outputs> {
+    let (shape, p, replacement) = (picks(c)?.swap_remove(0).layout.shape, c.tensor(0)?, c.flag(2));
+    let k = shape[p.ndim() - 1];
     if p.device().is_gpu() {
         let draws = p.numel() / p.size(p.ndim() - 1).max(1) * if replacement { k } else { p.size(p.ndim() - 1) };
         return Ok(smallvec![super::search_gpu::multinomial(p, k, replacement, key(c, 3, draws))?]);
@@ -333,8 +341,6 @@ fn multinomial(c: &Call) -> Result<Outputs> {
         clocks.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         picked.extend(clocks[..k].iter().map(|c| c.1));
     }
-    let mut shape: crate::layout::Dims = p.shape().into();
-    shape[p.ndim() - 1] = k;
     Term(Tensor::from_slice(&picked, &shape)).outputs()
 }
 
@@ -344,17 +350,7 @@ pub static MULTINOMIAL: Op = Op {
     ),
     doc: "Draws categories with the weights of each row, which need not sum to one. Returns their indices.",
     forms: FMO,
-    body: opaque(
-        |c| {
-            let p = c.tensor(0)?;
-            let mut shape: crate::layout::Dims = p.shape().into();
-            if let Some(last) = shape.last_mut() {
-                *last = c.int(1)?.max(0) as usize;
-            }
-            Ok(Spec::one(&shape, DType::I64, p.device()))
-        },
-        multinomial,
-    ),
+    body: opaque(picks, multinomial),
     vjp: Vjp::None("indices"),
     samples: &["f32[3](= 0, 1, 0), 1", "f32[2,2](= 0, 1, 2, 0), 3, True"],
     errors: &[
