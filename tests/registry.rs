@@ -85,6 +85,9 @@ fn every_row_is_primitive_or_decomposes() {
             Some("a decomposing op is no primitive, and what it is fused to is one".into())
         }
         Body::Decompose(_) => None,
+        Body::Opaque(o) if o.infer.is_some() && matches!(op.vjp, Vjp::Composite) => {
+            Some("without memory its steps do not run, so their gradient is not recorded".into())
+        }
         _ if !op.is_primitive() => Some("neither primitive nor decomposing".into()),
         _ => None,
     });

@@ -10,7 +10,8 @@ use super::kept::Place as Kept;
 use super::node::{Unpacked, Work};
 use super::saved::SavedHooks;
 use crate::error::Result;
-use crate::op::{Kind, OUT0, Op, Returns, Value, Vjp};
+use crate::op::gradient::Saves;
+use crate::op::{Kind, OUT0, Op, Returns, Value};
 use std::sync::Arc;
 
 /// Where the value of an attribute is found.
@@ -29,12 +30,8 @@ enum Place {
 }
 
 /// Everything that the op's formulas read.
-fn saves(op: &Op) -> u32 {
-    match &op.vjp {
-        Vjp::Each(list) => list.iter().fold(0, |all, g| all | g.saves),
-        Vjp::Joint(j) => j.saves,
-        _ => 0,
-    }
+fn saves(op: &Op) -> Saves {
+    op.vjp.saves(|_| true)
 }
 
 fn output_names(op: &'static Op) -> Vec<String> {

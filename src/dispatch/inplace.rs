@@ -115,11 +115,7 @@ fn adopt(op: &'static Op, target: Tensor, result: &Tensor, tracked: bool) -> Res
 }
 
 fn reads_self(op: &Op) -> bool {
-    match &op.vjp {
-        Vjp::Each(list) => list.iter().any(|g| g.saves & A0 != 0),
-        Vjp::Joint(j) => j.saves & A0 != 0,
-        _ => false,
-    }
+    op.vjp.saves(|_| true) & A0 != 0
 }
 
 fn run_into(call: &Call, target: &Tensor) -> Result<()> {

@@ -133,7 +133,7 @@ pub struct Op {
     pub warns: Option<fn(&Call) -> Option<String>>,
     /// The result of an elementwise op is row-major for any operand layout.
     pub row_major: bool,
-    /// An op that decomposes, or is opaque, and whose steps have no shader.
+    /// Steps of its body (one that decomposes, or is opaque) have no shader; the table proves it of those that decompose.
     pub on_host: bool,
     /// PyTorch's node name if it is not `<Name>Backward0`.
     pub node: &'static str,

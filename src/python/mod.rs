@@ -125,6 +125,8 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(table::op_table, m)?,
         wrap_pyfunction!(table::_call_composite, m)?,
         wrap_pyfunction!(capture::_capture, m)?,
+        wrap_pyfunction!(capture::_is_traced, m)?,
+        wrap_pyfunction!(capture::_in_range, m)?,
         wrap_pyfunction!(table::_result_type, m)?,
         wrap_pyfunction!(table::promote_types, m)?,
         wrap_pyfunction!(table::can_cast, m)?,

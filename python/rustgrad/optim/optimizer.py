@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from copy import deepcopy
 from itertools import chain
 
-from .._base import Tensor, float32, is_grad_enabled, tensor, typename
+from .._base import Tensor, _in_range, _is_traced, float32, is_grad_enabled, tensor, typename
 from .._base import _set_grad_enabled as set_mode
 from ..autograd.grad_mode import enable_grad
 from ..utils.hooks import RemovableHandle
@@ -59,10 +59,9 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
 
 
 def _with_hooks(step: _F) -> _F:
-    """Wraps a `step` method: the hooks run around it, and schedulers learn that it was called."""
+    """Wraps a `step` method: the hooks run around it, schedulers learn that it was called, and tracers see its range."""
 
-    @functools.wraps(step)
-    def wrapper(*args, **kwargs):
+    def hooked(*args, **kwargs):
         self = args[0]  # hooks see the arguments of the unbound method, as in PyTorch
         self._opt_called = True
         for hook in chain(_global_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):
@@ -77,6 +76,12 @@ def _with_hooks(step: _F) -> _F:
         for hook in chain(self._optimizer_step_post_hooks.values(), _global_post_hooks.values()):
             hook(self, args, kwargs)
         return out
+
+    @functools.wraps(step)
+    def wrapper(*args, **kwargs):
+        if _is_traced():
+            return _in_range(f"Optimizer.step#{type(args[0]).__name__}.step", hooked, *args, **kwargs)
+        return hooked(*args, **kwargs)
 
     wrapper.hooked = True
     return wrapper
