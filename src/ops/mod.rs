@@ -7,6 +7,7 @@ pub mod activation;
 pub mod activation_backward;
 pub mod alias;
 pub mod arith;
+pub mod attention;
 pub mod bessel;
 pub mod choose;
 pub mod combine;
@@ -57,6 +58,7 @@ pub mod range;
 pub mod reduce;
 pub mod reorder;
 pub mod repeat;
+pub mod rnn;
 pub mod round;
 pub mod rules;
 pub mod sample;
@@ -98,6 +100,7 @@ pub static OPS: &[&[&Op]] = &[
     activation::OPS,
     activation_backward::OPS,
     alias::OPS,
+    attention::OPS,
     bessel::OPS,
     choose::OPS,
     combine::OPS,
@@ -172,6 +175,10 @@ pub static OPS: &[&[&Op]] = &[
     reduce::truth::OPS,
     reorder::OPS,
     repeat::OPS,
+    rnn::OPS,
+    rnn::cells::OPS,
+    rnn::fused::OPS,
+    rnn::layer::OPS,
     round::OPS,
     sample::OPS,
     scan::OPS,

@@ -1,6 +1,6 @@
 """The modules, one file per family. `rustgrad.nn` exports all of them."""
 
-from . import activation, container, conv, dropout, flatten, linear, loss, normalization, parameter_container, sparse
+from . import activation, container, conv, dropout, flatten, linear, loss, normalization, parameter_container, rnn, sparse, transformer
 from .activation import *  # noqa: F403
 from .container import *  # noqa: F403
 from .conv import *  # noqa: F403
@@ -11,7 +11,9 @@ from .loss import *  # noqa: F403
 from .module import Module
 from .normalization import *  # noqa: F403
 from .parameter_container import *  # noqa: F403
+from .rnn import *  # noqa: F403
 from .sparse import *  # noqa: F403
+from .transformer import *  # noqa: F403
 
 __all__ = ["Module"]
 for _family in (
@@ -24,7 +26,9 @@ for _family in (
     loss,
     normalization,
     parameter_container,
+    rnn,
     sparse,
+    transformer,
 ):
     __all__ += _family.__all__
 del _family
