@@ -6,6 +6,7 @@
 
 pub mod argreduce;
 pub mod arith;
+pub mod attention;
 pub mod bessel;
 pub mod buffer;
 pub mod cast;

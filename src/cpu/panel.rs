@@ -54,34 +54,60 @@ impl<T: Float> Panels<T> {
         }
     }
 
-    /// `out = a @ self`, or `out += a @ self`, for `rows` rows, `steps` apart in `a` and `out`.
+    /// All that was packed.
+    pub fn whole(&self) -> Part {
+        Part { terms: [0, self.terms], cols: [0, self.cols] }
+    }
+
+    /// `out = a @ part`, or `out += a @ part`, for `rows` rows. `steps` are the distances of rows and terms of `a`, and of
+    /// rows of `out`.
     ///
     /// # Safety
-    /// `a` must hold rows of as many terms, and `out` rows of as many columns, as were packed; `out` lies apart from `a`.
+    /// The part lies inside what was packed and begins at a panel. `a` holds rows of its terms, and `out`, apart from `a`,
+    /// rows of its columns.
     #[inline(always)]
-    pub unsafe fn multiply<F: Fuse>(&self, a: *const T, out: *mut T, steps: [usize; 2], rows: usize, add: bool) {
-        for first in (0..self.cols).step_by(WIDE) {
-            let panel = self.data.ptr().wrapping_add(first * self.terms) as *const [Fp<T, F>; WIDE];
-            let width = WIDE.min(self.cols - first);
-            let at = |i: usize| (a.wrapping_add(i * steps[0]).cast(), out.wrapping_add(i * steps[1] + first).cast());
+    pub unsafe fn multiply<F: Fuse>(
+        &self,
+        part: Part,
+        a: *const T,
+        out: *mut T,
+        steps: [usize; 3],
+        rows: usize,
+        add: bool,
+    ) {
+        let ([begin, end], [left, right]) = (part.terms, part.cols);
+        let terms = end - begin;
+        for first in (left..right).step_by(WIDE) {
+            let panel = self.data.ptr().wrapping_add(first * self.terms + begin * WIDE) as *const [Fp<T, F>; WIDE];
+            let width = WIDE.min(right - first);
+            let at = |i: usize| {
+                (a.wrapping_add(i * steps[0]).cast(), out.wrapping_add(i * steps[2] + first - left).cast())
+            };
             let mut i = 0;
             // SAFETY: the caller's promise; `Fp` is the float itself, and a panel holds `terms` times its columns.
             unsafe {
                 // Four rows of 16 floats, or two of doubles, are eight AVX2 registers of sums.
                 while size_of::<T>() == 4 && i + 4 <= rows {
-                    tile::<T, F, 4>(at(i), steps, self.terms, panel, width, add);
+                    tile::<T, F, 4>(at(i), steps, terms, panel, width, add);
                     i += 4;
                 }
                 while i + 2 <= rows {
-                    tile::<T, F, 2>(at(i), steps, self.terms, panel, width, add);
+                    tile::<T, F, 2>(at(i), steps, terms, panel, width, add);
                     i += 2;
                 }
                 if i < rows {
-                    tile::<T, F, 1>(at(i), steps, self.terms, panel, width, add);
+                    tile::<T, F, 1>(at(i), steps, terms, panel, width, add);
                 }
             }
         }
     }
+}
+
+/// Terms and columns of a packed matrix, from and to.
+#[derive(Clone, Copy)]
+pub struct Part {
+    pub terms: [usize; 2],
+    pub cols: [usize; 2],
 }
 
 /// `H` rows of a product with a panel, of which `width` columns are written.
@@ -92,7 +118,7 @@ impl<T: Float> Panels<T> {
 #[allow(clippy::needless_range_loop)] // plain loops keep the sums in registers
 unsafe fn tile<T: Float, F: Fuse, const H: usize>(
     (a, out): (*const Fp<T, F>, *mut Fp<T, F>),
-    steps: [usize; 2],
+    steps: [usize; 3],
     terms: usize,
     panel: *const [Fp<T, F>; WIDE],
     width: usize,
@@ -104,7 +130,7 @@ unsafe fn tile<T: Float, F: Fuse, const H: usize>(
         let row = unsafe { &*panel.add(p) };
         for i in 0..H {
             // SAFETY: as above.
-            let x = unsafe { *a.add(i * steps[0] + p) };
+            let x = unsafe { *a.add(i * steps[0] + p * steps[1]) };
             for j in 0..WIDE {
                 sums[i][j] = x.mul_add(row[j], sums[i][j]);
             }
@@ -113,7 +139,7 @@ unsafe fn tile<T: Float, F: Fuse, const H: usize>(
     for i in 0..H {
         // SAFETY: as above; only `width` columns are touched.
         unsafe {
-            let to = out.add(i * steps[1]);
+            let to = out.add(i * steps[2]);
             if width == WIDE {
                 for j in 0..WIDE {
                     *to.add(j) = if add { *to.add(j) + sums[i][j] } else { sums[i][j] };
@@ -139,7 +165,10 @@ mod tests {
         fn run<F: Fuse>(self) {
             let Run(panels, a, out, rows, add) = self;
             // SAFETY: the test's slices hold the rows.
-            unsafe { panels.multiply::<F>(a.as_ptr(), out.as_mut_ptr(), [panels.terms, panels.cols], rows, add) }
+            unsafe {
+                let steps = [panels.terms, 1, panels.cols];
+                panels.multiply::<F>(panels.whole(), a.as_ptr(), out.as_mut_ptr(), steps, rows, add)
+            }
         }
     }
 

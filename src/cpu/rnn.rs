@@ -179,7 +179,7 @@ impl<T: Float> Kernel for Forward<'_, T> {
             }
             for &(start, n) in self.steps {
                 let alive = count.min(n.saturating_sub(self.first));
-                self.panels.multiply::<F>(state, own, [hidden, wide], alive, false);
+                self.panels.multiply::<F>(self.panels.whole(), state, own, [hidden, 1, wide], alive, false);
                 for r in 0..alive {
                     let row = start + self.first + r;
                     let (x, own, h) = (self.gates.add(row * wide), own.add(r * wide), state.add(r * hidden));
@@ -450,7 +450,7 @@ impl<T: Float> Kernel for Backward<'_, T> {
                     let products = self.results[1].add((start + self.first) * wide);
                     // What a GRU passes on directly is there already.
                     let add = self.mode == Recurrence::Gru;
-                    self.panels.multiply::<F>(products, dh, [wide, hidden], alive, add);
+                    self.panels.multiply::<F>(self.panels.whole(), products, dh, [wide, 1, hidden], alive, add);
                 }
             }
             self.results[3].add(place).copy_from_nonoverlapping(dh, count * hidden);

@@ -101,6 +101,7 @@ pub static OPS: &[&[&Op]] = &[
     activation_backward::OPS,
     alias::OPS,
     attention::OPS,
+    attention::fused::OPS,
     bessel::OPS,
     choose::OPS,
     combine::OPS,

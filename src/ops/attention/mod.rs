@@ -3,6 +3,8 @@
 //! `softmax(query key^T scale + mask) value` over the last two dimensions. A row of scores that are all `-inf` (a fully
 //! masked query) attends to nothing: its result is zero, and so are its gradients.
 
+pub mod fused;
+
 use super::compare::EQ;
 use super::create::ONES;
 use super::linalg::MATMUL;
@@ -72,6 +74,8 @@ pub static SCALED_DOT_PRODUCT_ATTENTION: Op = Op {
     ..OP
 };
 
+const EXCLUSIVE: &str = "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True";
+
 /// What the composition computes from, besides query, key and value.
 struct Options<'a> {
     mask: Option<&'a Tensor>,
@@ -95,7 +99,14 @@ impl<'a> Options<'a> {
 fn attention(c: &Call) -> Result<Outputs> {
     let [query, key, value] = [c.tensor(0)?, c.tensor(1)?, c.tensor(2)?];
     check(query, key, value, c.opt_tensor(MASK))?;
-    let [output, _] = composed([query, key, value], &Options::of(c)?)?;
+    let (operands, options) = ([query, key, value], Options::of(c)?);
+    if options.causal && options.mask.is_some() {
+        return Err(Error::runtime(EXCLUSIVE));
+    }
+    if fused::serves(operands, &options) {
+        return fused::run(operands, &options)?.outputs();
+    }
+    let [output, _] = composed(operands, &options)?;
     output.outputs()
 }
 
@@ -139,11 +150,6 @@ fn check(query: &Tensor, key: &Tensor, value: &Tensor, mask: Option<&Tensor>) ->
 
 /// Attention by other ops: (output, weights), both in the dtype of the query. Half types are computed in float32.
 fn composed([query, key, value]: [&Tensor; 3], o: &Options) -> Result<[Term; 2]> {
-    if o.causal && o.mask.is_some() {
-        return Err(Error::runtime(
-            "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True",
-        ));
-    }
     let dtype = query.dtype();
     let wide = if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype };
     let [q, mut k, mut v] = [query, key, value].map(|t| Term::from(t).to_dtype(wide));
@@ -234,6 +240,9 @@ pub static ATTENTION_MATH: Op = Op {
     body: composite(|c| {
         let [query, key, value] = [c.tensor(0)?, c.tensor(1)?, c.tensor(2)?];
         check(query, key, value, c.opt_tensor(MASK))?;
+        if c.flag(CAUSAL) && c.opt_tensor(MASK).is_some() {
+            return Err(Error::runtime(EXCLUSIVE));
+        }
         let [output, weights] = composed([query, key, value], &Options::of(c)?)?;
         Ok(smallvec![output.ok()?, weights.ok()?])
     }),
