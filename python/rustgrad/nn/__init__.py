@@ -1,12 +1,23 @@
 """`rustgrad.nn`: modules, parameters, functions, initialisation."""
 
 from .._absent import getattr_of
-from . import functional, init, modules, parameter, utils
+from . import attention, functional, init, modules, parameter, utils
 from .modules import *  # noqa: F403
 from .modules import Module
 from .parameter import Buffer, Parameter
 
-__all__ = ["Buffer", "Module", "Parameter", "functional", "init", "modules", "parameter", "utils", *modules.__all__]
+__all__ = [
+    "Buffer",
+    "Module",
+    "Parameter",
+    "attention",
+    "functional",
+    "init",
+    "modules",
+    "parameter",
+    "utils",
+    *modules.__all__,
+]
 
 
 __getattr__ = getattr_of(__name__)
