@@ -122,7 +122,9 @@ def test_attention_dropout(torch, device):
 
 @pytest.mark.parametrize("name", ["lstm", "gru", "rnn_tanh"])
 def test_recurrent_second_derivative(torch, name):
-    net = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU, "rnn_tanh": torch.nn.RNN}[name](2, 3, bidirectional=True).double()
+    net = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU, "rnn_tanh": torch.nn.RNN}[name](
+        2, 3, bidirectional=True
+    ).double()
     x = torch.randn(3, 2, 2, dtype=torch.float64).requires_grad_()
     h, c = (torch.randn(2, 2, 3, dtype=torch.float64).requires_grad_() for _ in range(2))
 
@@ -192,5 +194,8 @@ def test_flex_attention(torch, device):
     attention = torch.nn.attention
     with attention.sdpa_kernel(attention.SDPBackend.MATH):
         pass
-    with pytest.raises(AssertionError, match="Backend must be an instance of SDPBackend"), attention.sdpa_kernel("math"):
+    with (
+        pytest.raises(AssertionError, match="Backend must be an instance of SDPBackend"),
+        attention.sdpa_kernel("math"),
+    ):
         pass

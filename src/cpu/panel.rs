@@ -80,9 +80,8 @@ impl<T: Float> Panels<T> {
         for first in (left..right).step_by(WIDE) {
             let panel = self.data.ptr().wrapping_add(first * self.terms + begin * WIDE) as *const [Fp<T, F>; WIDE];
             let width = WIDE.min(right - first);
-            let at = |i: usize| {
-                (a.wrapping_add(i * steps[0]).cast(), out.wrapping_add(i * steps[2] + first - left).cast())
-            };
+            let at =
+                |i: usize| (a.wrapping_add(i * steps[0]).cast(), out.wrapping_add(i * steps[2] + first - left).cast());
             let mut i = 0;
             // SAFETY: the caller's promise; `Fp` is the float itself, and a panel holds `terms` times its columns.
             unsafe {

@@ -110,9 +110,7 @@ def _checked_mask(mask, target, source, heads):
     """A float mask as `(1 or N, 1 or num_heads, L, S)`."""
     if mask.dim() == 2:
         if mask.shape != (target, source):
-            raise RuntimeError(
-                f"The shape of the 2D attn_mask is {mask.shape}, but should be {(target, source)}."
-            )
+            raise RuntimeError(f"The shape of the 2D attn_mask is {mask.shape}, but should be {(target, source)}.")
         return mask.view(1, 1, target, source)
     batch, num_heads = heads
     expected = (batch * num_heads, target, source)
@@ -159,9 +157,7 @@ def _check_projected(query, key, value, embed_dim, num_heads, separate, in_proj_
     if embed_dim % num_heads:
         raise AssertionError(f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
     if separate and key.shape[:2] != value.shape[:2]:
-        raise AssertionError(
-            f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
-        )
+        raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
     if not separate:
         if key.shape != value.shape:
             raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
@@ -231,9 +227,7 @@ def multi_head_attention_forward(
         key = query if same else key.unsqueeze(1)
         value = key if twin else value.unsqueeze(1)
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
-    key_padding_mask, attn_mask, is_causal = _masks(
-        query, key, key_padding_mask, attn_mask, is_causal, need_weights
-    )
+    key_padding_mask, attn_mask, is_causal = _masks(query, key, key_padding_mask, attn_mask, is_causal, need_weights)
     _check_projected(query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight, in_proj_weight)
     _check_bias_kv(bias_k, bias_v, static_k, static_v)
     if use_separate_proj_weight:

@@ -10,10 +10,10 @@ import warnings
 
 from .._absent import getattr_of
 from .._base import matmul, ops, sigmoid, tanh
-from ._attention import (
-    _canonical_mask,
-    _mha_shape_check,
-    _none_or_dtype,
+from ._attention import (  # the private ones too: subclasses of PyTorch's layers call them
+    _canonical_mask,  # noqa: F401
+    _mha_shape_check,  # noqa: F401
+    _none_or_dtype,  # noqa: F401
     multi_head_attention_forward,
 )
 from ._losses import (

@@ -32,9 +32,8 @@ pub(super) fn serves([query, key, value]: [&Tensor; 3], o: &Options) -> bool {
     let (heads, groups) = (query.size(n - 3), key.size(n - 3));
     let grouped = heads == groups || (o.gqa && groups > 0 && heads.is_multiple_of(groups));
     let scores = [&query.shape()[..n - 1], &[key.size(n - 2)]].concat();
-    let mask = o.mask.is_none_or(|m| {
-        fits(m.shape(), &scores) && !(m.requires_grad() && crate::autograd::grad_enabled())
-    });
+    let mask =
+        o.mask.is_none_or(|m| fits(m.shape(), &scores) && !(m.requires_grad() && crate::autograd::grad_enabled()));
     grouped
         && mask
         && query.device() == Device::Cpu
@@ -195,11 +194,7 @@ pub static FLASH: Op = Op {
     doc: "`scaled_dot_product_attention` of four dimensions on the CPU in blocks, and the logarithm of each query's sum of exponentials.",
     forms: HIDDEN,
     body: kernel(infer, run_forward, None),
-    vjp: Vjp::Joint(Joint {
-        args: &[0, 1, 2],
-        saves: A0 | A1 | A2 | (1 << MASK) | OUT0 | OUT1,
-        formula: gradients,
-    }),
+    vjp: Vjp::Joint(Joint { args: &[0, 1, 2], saves: A0 | A1 | A2 | (1 << MASK) | OUT0 | OUT1, formula: gradients }),
     constant: &[1],
     samples: &[
         "f32[2,2,3,4], f32[2,2,5,4], f32[2,2,5,6]",
@@ -286,7 +281,8 @@ fn run_backward(c: &Call, out: &[Tensor]) -> Result<()> {
     let given = [c.tensor(1)?, c.tensor(2)?, c.tensor(3)?];
     let dtype = wide(given[0]);
     let operands = Operands::of(given, c.opt_tensor(B_MASK), c.flag(B_CAUSAL), c.opt_float(B_SCALE))?;
-    let (grad, output, sums) = (dense(c.tensor(0)?, dtype)?, dense(c.tensor(4)?, dtype)?, c.tensor(5)?.dense_copy(dtype)?);
+    let (grad, output, sums) =
+        (dense(c.tensor(0)?, dtype)?, dense(c.tensor(4)?, dtype)?, c.tensor(5)?.dense_copy(dtype)?);
     let results: Vec<Tensor> = out.iter().map(|t| staged(t, dtype)).collect::<Result<_>>()?;
     let views = [results[0].cpu_view()?, results[1].cpu_view()?, results[2].cpu_view()?];
     backward(&operands.heads()?, grad.cpu_view()?, output.cpu_view()?, sums.cpu_view()?, views)?;

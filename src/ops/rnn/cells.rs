@@ -96,8 +96,16 @@ pub static LSTM_CELL: Op = Op {
     ],
     errors: &[
         ("f32[2,3], [f32[2,2]], f32[8,3], f32[8,2]", "RuntimeError", "lstm_cell expects two hidden states"),
-        ("f32[2,4], [f32[2,2], f32[2,2]], f32[8,3], f32[8,2]", "RuntimeError", "inconsistent input_size: got 4 expected 3"),
-        ("f32[2,3], [f32[2,3], f32[2,3]], f32[8,3], f32[8,2]", "RuntimeError", "inconsistent hidden_size: got 3, expected 2"),
+        (
+            "f32[2,4], [f32[2,2], f32[2,2]], f32[8,3], f32[8,2]",
+            "RuntimeError",
+            "inconsistent input_size: got 4 expected 3",
+        ),
+        (
+            "f32[2,3], [f32[2,3], f32[2,3]], f32[8,3], f32[8,2]",
+            "RuntimeError",
+            "inconsistent hidden_size: got 3, expected 2",
+        ),
     ],
     ..OP
 };
@@ -113,7 +121,11 @@ pub static GRU_CELL: Op = Op {
     samples: &["f32[2,3], f32[2,2], f32[6,3], f32[6,2], f32[6], f32[6]", "f32[2,3], f32[2,2], f32[6,3], f32[6,2]"],
     errors: &[
         ("f32[2,4], f32[2,2], f32[6,3], f32[6,2]", "RuntimeError", "inconsistent input_size: got 4 expected 3"),
-        ("f32[2,3], f32[3,2], f32[6,3], f32[6,2]", "RuntimeError", "Input batch size 2 doesn't match hidden0 batch size 3"),
+        (
+            "f32[2,3], f32[3,2], f32[6,3], f32[6,2]",
+            "RuntimeError",
+            "Input batch size 2 doesn't match hidden0 batch size 3",
+        ),
     ],
     ..OP
 };

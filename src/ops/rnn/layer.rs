@@ -18,12 +18,8 @@ use crate::tensor::Tensor;
 pub static OPS: &[&Op] = &[&RECURRENT_LAYER];
 
 impl Enumerated for Recurrence {
-    const VALUES: &'static [(&'static str, Recurrence)] = &[
-        ("lstm", Recurrence::Lstm),
-        ("gru", Recurrence::Gru),
-        ("tanh", Recurrence::Tanh),
-        ("relu", Recurrence::Relu),
-    ];
+    const VALUES: &'static [(&'static str, Recurrence)] =
+        &[("lstm", Recurrence::Lstm), ("gru", Recurrence::Gru), ("tanh", Recurrence::Tanh), ("relu", Recurrence::Relu)];
 }
 
 pub(super) const SIG: Signature = sig(

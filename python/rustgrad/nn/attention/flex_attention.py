@@ -239,8 +239,7 @@ def _check(query, key, value, enable_gqa):
         )
     if enable_gqa and heads % groups:
         raise ValueError(
-            "Expect number of query heads to be a multiple of kv heads for GQA but got "
-            f"Hq={heads} and Hkv={groups}."
+            f"Expect number of query heads to be a multiple of kv heads for GQA but got Hq={heads} and Hkv={groups}."
         )
 
 

@@ -1,6 +1,19 @@
 """The modules, one file per family. `rustgrad.nn` exports all of them."""
 
-from . import activation, container, conv, dropout, flatten, linear, loss, normalization, parameter_container, rnn, sparse, transformer
+from . import (
+    activation,
+    container,
+    conv,
+    dropout,
+    flatten,
+    linear,
+    loss,
+    normalization,
+    parameter_container,
+    rnn,
+    sparse,
+    transformer,
+)
 from .activation import *  # noqa: F403
 from .container import *  # noqa: F403
 from .conv import *  # noqa: F403

@@ -164,8 +164,7 @@ class RNNBase(Module):
             raise RuntimeError(f"input must have {dims} dimensions, got {input.dim()}")
         if input.size(-1) != self.input_size:
             raise RuntimeError(
-                "input.size(-1) must be equal to input_size. "
-                f"Expected {self.input_size}, got {input.size(-1)}"
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
             )
 
     def _expected(self, input, batch_sizes, size):
@@ -316,9 +315,7 @@ class LSTM(RNNBase):
         """(layers * directions, batch, size of the cells)."""
         return self._expected(input, batch_sizes, self.hidden_size)
 
-    def check_forward_args(
-        self, input: Tensor, hidden: tuple[Tensor, Tensor], batch_sizes: Tensor | None
-    ) -> None:
+    def check_forward_args(self, input: Tensor, hidden: tuple[Tensor, Tensor], batch_sizes: Tensor | None) -> None:
         """Refuses an input or a state that does not fit."""
         self.check_input(input, batch_sizes)
         sizes = (
