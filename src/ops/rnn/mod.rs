@@ -71,7 +71,7 @@ impl<'a> Network<'a> {
             return Err(Error::runtime(format!("expected states of {want} layers and directions, got shape {got}")));
         }
         let starts: Vec<Outputs> = states.iter().map(|t| UNBIND.calls((*t, 0))).collect::<Result<_>>()?;
-        let (mut x, mut lasts) = (input, vec![Vec::new(); states.len()]);
+        let (mut x, mut lasts) = (input, [Vec::new(), Vec::new()]);
         for layer in 0..self.layers {
             let mut outputs = Vec::new();
             for direction in 0..self.directions {
@@ -86,7 +86,7 @@ impl<'a> Network<'a> {
                 x = DROPOUT.call((x, self.dropout, true));
             }
         }
-        let lasts = lasts.into_iter().map(|all| super::join::STACK.call((all, 0)));
+        let lasts = lasts.into_iter().take(states.len()).map(|all| super::join::STACK.call((all, 0)));
         std::iter::once(x).chain(lasts).map(Term::ok).collect()
     }
     fn direction(&self, x: Term, sizes: &[i64], start: &[&Tensor], w: Weights, reverse: bool) -> Result<Outputs> {
