@@ -38,7 +38,7 @@ pub static SCALED_DOT_PRODUCT_ATTENTION: Op = Op {
           (dimension -3) for those of the query. A query without any key gives zeros.\n\
           Source: Vaswani et al., \"Attention Is All You Need\", arXiv:1706.03762.",
     forms: F,
-    body: composite(attention),
+    body: decompose(attention),
     vjp: Vjp::Composite,
     samples: &[
         "f32[2,3,4], f32[2,5,4], f32[2,5,6]",
@@ -237,7 +237,7 @@ pub static ATTENTION_MATH: Op = Op {
     ),
     doc: "`scaled_dot_product_attention` by other ops, and its weights [.., L, S].",
     forms: HIDDEN,
-    body: composite(|c| {
+    body: decompose(|c| {
         let [query, key, value] = [c.tensor(0)?, c.tensor(1)?, c.tensor(2)?];
         check(query, key, value, c.opt_tensor(MASK))?;
         if c.flag(CAUSAL) && c.opt_tensor(MASK).is_some() {

@@ -83,7 +83,7 @@ pub static LSTM_CELL: Op = Op {
     ),
     doc: "One step of an LSTM: (hidden state, cell), both [B, H], from the input [B, I] and `hx`, both of the step before.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let Ok([h, cell]) = <[Tensor; 2]>::try_from(c.tensors(1)) else {
             return Err(Error::runtime("lstm_cell expects two hidden states"));
         };
@@ -116,7 +116,7 @@ pub static GRU_CELL: Op = Op {
     ),
     doc: "One step of a gated recurrent unit: the hidden state [B, H] from the input [B, I] and the state before.",
     forms: F,
-    body: composite(|c| step(c, Recurrence::Gru, "gru", &[c.tensor(1)?])),
+    body: decompose(|c| step(c, Recurrence::Gru, "gru", &[c.tensor(1)?])),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], f32[2,2], f32[6,3], f32[6,2], f32[6], f32[6]", "f32[2,3], f32[2,2], f32[6,3], f32[6,2]"],
     errors: &[
@@ -143,7 +143,7 @@ pub static RNN_TANH_CELL: Op = Op {
         "rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor",
     ),
     doc: "`tanh(input @ w_ih^T + b_ih + hx @ w_hh^T + b_hh)`: the hidden state [B, H] of an Elman network.",
-    body: composite(|c| step(c, Recurrence::Tanh, "tanh", &[c.tensor(1)?])),
+    body: decompose(|c| step(c, Recurrence::Tanh, "tanh", &[c.tensor(1)?])),
     ..ELMAN
 };
 
@@ -152,6 +152,6 @@ pub static RNN_RELU_CELL: Op = Op {
         "rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor",
     ),
     doc: "`relu(input @ w_ih^T + b_ih + hx @ w_hh^T + b_hh)`: the hidden state [B, H] of an Elman network.",
-    body: composite(|c| step(c, Recurrence::Relu, "relu", &[c.tensor(1)?])),
+    body: decompose(|c| step(c, Recurrence::Relu, "relu", &[c.tensor(1)?])),
     ..ELMAN
 };

@@ -39,7 +39,7 @@ pub static RECURRENT_LAYER: Op = Op {
           `gates` [N, G * H] are the input products of the packed steps with their biases, `weight` [G * H, H] and `bias` [G * H] \
           those of the hidden state. A `projection` [P, H] makes the hidden states [.., P]. Only an LSTM has cells.",
     forms: HIDDEN,
-    body: composite(|c| {
+    body: decompose(|c| {
         check(c)?;
         if fused::serves(c) { fused::run(c) } else { steps(c) }
     }),

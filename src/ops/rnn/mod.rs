@@ -175,7 +175,7 @@ pub static LSTM: Op = Op {
     doc: "A long short-term memory network: (output [T, B, D * H], last hidden states and last cells [layers * D, B, H]).\n\n\
           `hx` are the first hidden states and cells, `params` the weights of each layer and direction, in the order of \
           `nn.LSTM`. If hidden states and cells differ in size, the hidden states are projected.",
-    body: composite(lstm_padded),
+    body: decompose(lstm_padded),
     samples: &[
         "f32[3,2,2], [f32[1,2,3], f32[1,2,3]], [f32[12,2], f32[12,3], f32[12], f32[12]], True, 1, 0.0, False, False, False",
         "f32[2,3,2], [f32[2,2,3], f32[2,2,3]], [f32[12,2], f32[12,3], f32[12,2], f32[12,3]], False, 1, 0.0, True, True, True",
@@ -201,7 +201,7 @@ pub static LSTM_PACKED: Op = Op {
         "lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> Tensor[]",
     ),
     doc: "`lstm` of packed sequences [N, I].",
-    body: composite(lstm_packed),
+    body: reads_host(lstm_packed),
     samples: &[
         "f32[5,2], i64[3](=2,2,1), [f32[2,2,3], f32[2,2,3]], [f32[12,2], f32[12,3], f32[12,2], f32[12,3]], False, 1, 0.0, False, True",
     ],
@@ -219,7 +219,7 @@ pub static GRU: Op = Op {
     ),
     doc: "A network of gated recurrent units: (output [T, B, D * H], last hidden states [layers * D, B, H]).\n\n\
           `params` are the weights of each layer and direction, in the order of `nn.GRU`.",
-    body: composite(|c| padded(c, Recurrence::Gru, &[c.tensor(1)?], false)),
+    body: decompose(|c| padded(c, Recurrence::Gru, &[c.tensor(1)?], false)),
     samples: &[
         "f32[3,2,2], f32[1,2,3], [f32[9,2], f32[9,3], f32[9], f32[9]], True, 1, 0.0, False, False, False",
         "f32[2,3,2], f32[2,2,3], [f32[9,2], f32[9,3], f32[9,2], f32[9,3]], False, 1, 0.0, True, True, True",
@@ -237,7 +237,7 @@ pub static GRU_PACKED: Op = Op {
         "gru.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> Tensor[]",
     ),
     doc: "`gru` of packed sequences [N, I].",
-    body: composite(|c| packed(c, Recurrence::Gru, &[c.tensor(2)?], false)),
+    body: reads_host(|c| packed(c, Recurrence::Gru, &[c.tensor(2)?], false)),
     samples: &[
         "f32[5,2], i64[3](=2,2,1), f32[2,2,3], [f32[9,2], f32[9,3], f32[9,2], f32[9,3]], False, 1, 0.0, False, True",
     ],
@@ -265,7 +265,7 @@ pub static RNN_TANH: Op = Op {
         "rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> Tensor[]",
     ),
     doc: "An Elman network with tanh: (output [T, B, D * H], last hidden states [layers * D, B, H]).",
-    body: composite(|c| padded(c, Recurrence::Tanh, &[c.tensor(1)?], false)),
+    body: decompose(|c| padded(c, Recurrence::Tanh, &[c.tensor(1)?], false)),
     ..ELMAN
 };
 
@@ -274,7 +274,7 @@ pub static RNN_TANH_PACKED: Op = Op {
         "rnn_tanh.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> Tensor[]",
     ),
     doc: "`rnn_tanh` of packed sequences [N, I].",
-    body: composite(|c| packed(c, Recurrence::Tanh, &[c.tensor(2)?], false)),
+    body: reads_host(|c| packed(c, Recurrence::Tanh, &[c.tensor(2)?], false)),
     ..ELMAN_PACKED
 };
 
@@ -283,7 +283,7 @@ pub static RNN_RELU: Op = Op {
         "rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> Tensor[]",
     ),
     doc: "An Elman network with relu: (output [T, B, D * H], last hidden states [layers * D, B, H]).",
-    body: composite(|c| padded(c, Recurrence::Relu, &[c.tensor(1)?], false)),
+    body: decompose(|c| padded(c, Recurrence::Relu, &[c.tensor(1)?], false)),
     ..ELMAN
 };
 
@@ -292,6 +292,6 @@ pub static RNN_RELU_PACKED: Op = Op {
         "rnn_relu.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> Tensor[]",
     ),
     doc: "`rnn_relu` of packed sequences [N, I].",
-    body: composite(|c| packed(c, Recurrence::Relu, &[c.tensor(2)?], false)),
+    body: reads_host(|c| packed(c, Recurrence::Relu, &[c.tensor(2)?], false)),
     ..ELMAN_PACKED
 };
