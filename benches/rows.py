@@ -262,6 +262,27 @@ def layers(torch) -> dict:
     }
 
 
+def sequences(torch) -> dict:
+    """Attention and recurrent layers, forward and with backward."""
+    nn, found = torch.nn, {}
+    for length, width in ((64, 32), (256, 64), (1024, 64), (2048, 32)):
+        q, k, v = (torch.randn(2, 8, length, width).requires_grad_() for _ in range(3))
+        for causal in (False, True):
+
+            def forward(q=q, k=k, v=v, causal=causal):
+                return nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+            name = f"attention, 16 heads, {length} x {width}" + (", causal" if causal else "")
+            found[name] = timed(forward)
+            found[f"{name}, and backward"] = timed(lambda forward=forward: forward().sum().backward(), repeats=3)
+    x = torch.randn(64, 32, 128)
+    for kind in ("LSTM", "GRU", "RNN"):
+        net = getattr(nn, kind)(128, 128)
+        found[f"{kind} 128-128, 64 steps of 32"] = timed(lambda net=net: net(x))
+        found[f"{kind} 128-128, 64 steps of 32, and backward"] = timed(lambda net=net: net(x)[0].sum().backward())
+    return found
+
+
 def draws(torch) -> dict:
     x = torch.rand(MILLION)
     return {
@@ -295,6 +316,7 @@ PARTS = (
     sets,
     moving,
     layers,
+    sequences,
     draws,
     texts,
 )

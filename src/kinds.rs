@@ -61,3 +61,22 @@ pub enum Draw {
         high: i64,
     },
 }
+
+/// The cell of a recurrent layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recurrence {
+    Lstm,
+    Gru,
+    Tanh,
+    Relu,
+}
+impl Recurrence {
+    /// How many blocks of the hidden size the rows of its weights have.
+    pub fn gates(self) -> usize {
+        match self {
+            Recurrence::Lstm => 4,
+            Recurrence::Gru => 3,
+            Recurrence::Tanh | Recurrence::Relu => 1,
+        }
+    }
+}

@@ -6,6 +6,7 @@
 
 pub mod argreduce;
 pub mod arith;
+pub mod attention;
 pub mod bessel;
 pub mod buffer;
 pub mod cast;
@@ -32,12 +33,14 @@ pub mod math;
 pub mod norm;
 pub mod norm_grad;
 pub mod num;
+pub mod panel;
 pub mod parallel;
 pub mod philox;
 pub mod polynomial;
 pub mod pool;
 pub mod reduce;
 pub mod scan;
+pub mod rnn;
 pub mod search;
 pub mod sequence;
 pub mod simd;

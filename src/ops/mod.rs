@@ -8,6 +8,7 @@ pub mod activation_backward;
 pub mod alias;
 pub mod arith;
 pub mod assertion;
+pub mod attention;
 pub mod bessel;
 pub mod choose;
 pub mod combine;
@@ -58,6 +59,7 @@ pub mod range;
 pub mod reduce;
 pub mod reorder;
 pub mod repeat;
+pub mod rnn;
 pub mod round;
 pub mod rules;
 pub mod sample;
@@ -100,6 +102,8 @@ pub static OPS: &[&[&Op]] = &[
     activation_backward::OPS,
     alias::OPS,
     assertion::OPS,
+    attention::OPS,
+    attention::fused::OPS,
     bessel::OPS,
     choose::OPS,
     combine::OPS,
@@ -175,6 +179,10 @@ pub static OPS: &[&[&Op]] = &[
     reduce::truth::OPS,
     reorder::OPS,
     repeat::OPS,
+    rnn::OPS,
+    rnn::cells::OPS,
+    rnn::fused::OPS,
+    rnn::layer::OPS,
     round::OPS,
     sample::OPS,
     scan::OPS,

@@ -6,9 +6,9 @@ attributes without effect, and nothing is available.
 
 from types import SimpleNamespace
 
-from . import cuda, cudnn, mps
+from . import cuda, cudnn, mha, mps
 
-__all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
+__all__ = ["cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "openmp"]
 
 
 def _nothing(name):

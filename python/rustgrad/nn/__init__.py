@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._absent import getattr_of
 from . import functional, init, modules, parallel, parameter, utils
+from . import attention, functional, init, modules, parameter, utils
 from .modules import *  # noqa: F403
 from .modules import Module
 from .parallel import DataParallel
@@ -25,6 +26,14 @@ __all__ = [
     "init",
     "modules",
     "parallel",
+__all__ = [
+    "Buffer",
+    "Module",
+    "Parameter",
+    "attention",
+    "functional",
+    "init",
+    "modules",
     "parameter",
     "utils",
     *modules.__all__,

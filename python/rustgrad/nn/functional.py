@@ -10,6 +10,12 @@ import warnings
 
 from .._absent import getattr_of
 from .._base import matmul, ops, sigmoid, tanh
+from ._attention import (  # the private ones too: subclasses of PyTorch's layers call them
+    _canonical_mask,  # noqa: F401
+    _mha_shape_check,  # noqa: F401
+    _none_or_dtype,  # noqa: F401
+    multi_head_attention_forward,
+)
 from ._losses import (
     hinge_embedding_loss,
     huber_loss,
@@ -35,6 +41,7 @@ __all__ = [
     "log_softmax",
     "margin_ranking_loss",
     "mse_loss",
+    "multi_head_attention_forward",
     "poisson_nll_loss",
     "sigmoid",
     "smooth_l1_loss",

@@ -1,6 +1,7 @@
 """The modules, one file per family. `rustgrad.nn` exports all of them."""
 
 from . import (  # noqa: F401
+from . import (
     activation,
     container,
     conv,
@@ -13,6 +14,9 @@ from . import (  # noqa: F401
     parameter_container,
     sparse,
     utils,
+    rnn,
+    sparse,
+    transformer,
 )
 from .activation import *  # noqa: F403
 from .container import *  # noqa: F403
@@ -24,7 +28,9 @@ from .loss import *  # noqa: F403
 from .module import Module
 from .normalization import *  # noqa: F403
 from .parameter_container import *  # noqa: F403
+from .rnn import *  # noqa: F403
 from .sparse import *  # noqa: F403
+from .transformer import *  # noqa: F403
 
 __all__ = ["Module"]
 for _family in (
@@ -37,7 +43,9 @@ for _family in (
     loss,
     normalization,
     parameter_container,
+    rnn,
     sparse,
+    transformer,
 ):
     __all__ += _family.__all__
 del _family

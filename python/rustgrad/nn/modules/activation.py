@@ -8,6 +8,7 @@ from ..._base import empty
 from .. import functional as F
 from ..init import constant_
 from ..parameter import Parameter
+from .attention import MultiheadAttention
 from .module import Module
 
 TYPE_CHECKING = False
@@ -30,6 +31,7 @@ __all__ = [
     "LogSigmoid",
     "LogSoftmax",
     "Mish",
+    "MultiheadAttention",
     "PReLU",
     "ReLU",
     "ReLU6",

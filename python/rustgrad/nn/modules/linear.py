@@ -93,6 +93,10 @@ class Linear(Module):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """A `Linear` under the name that `MultiheadAttention` gives its output projection."""
+
+
 class Bilinear(Module):
     r"""Applies :math:`y = x_1^T A x_2 + b`.
 
