@@ -40,6 +40,7 @@ pub mod reduce;
 pub mod scan;
 pub mod search;
 pub mod sequence;
+pub mod shared;
 pub mod simd;
 pub mod softmax;
 pub mod sort;

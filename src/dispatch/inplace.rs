@@ -32,6 +32,7 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
         return inplace(op, own).map(|_| target);
     }
     overlap::check(&whole, 1, &target)?;
+    let _watched = tracer::watch(op, args);
     let cut = tracked && matches!(op.vjp, Vjp::None(_));
     if cut || matches!(op.body, Body::Composite { .. }) {
         // Compute out of place, then `copy_` into `target` and record that: tensors saved inside must not observe the

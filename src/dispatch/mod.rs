@@ -36,6 +36,7 @@ pub fn call(op: &'static Op, args: &[Value]) -> Result<Outputs> {
 /// `call` with its results constructed in place.
 pub fn call_into(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Result<()> {
     let call = Call { op, args };
+    let _watched = tracer::watch(op, args);
     forward(&call, outputs).map_err(|e| e.in_call(op.title()))?;
     tracer::trace(op, args, outputs);
     own(|own| {

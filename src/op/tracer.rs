@@ -9,9 +9,38 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Called after each call of this thread.
+/// Called around each call of this thread.
 pub trait Tracer {
+    fn begun(&self, _op: &'static Op, _args: &[Value]) {}
+    /// The call has succeeded.
     fn traced(&self, op: &'static Op, args: &[Value], outputs: &Outputs);
+    /// The last call that has begun is over, with or without success.
+    fn ended(&self) {}
+}
+
+/// A call that a tracer may watch, until this is dropped.
+pub struct Watch(Option<Rc<dyn Tracer>>);
+
+impl Drop for Watch {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(tracer) = &self.0 {
+            tracer.ended();
+        }
+    }
+}
+
+/// Tells this thread's tracer that a call begins.
+#[inline]
+pub fn watch(op: &'static Op, args: &[Value]) -> Watch {
+    if INSTALLED.load(Ordering::Relaxed) == 0 { Watch(None) } else { begin(op, args) }
+}
+
+#[cold]
+fn begin(op: &'static Op, args: &[Value]) -> Watch {
+    let tracer = TRACER.with(|t| t.borrow().clone());
+    tracer.iter().for_each(|t| t.begun(op, args));
+    Watch(tracer)
 }
 
 /// Tracers installed in any thread: zero keeps the hot path at one relaxed load.
