@@ -71,8 +71,9 @@ def test_sharing_moves_the_memory_of_views_and_leaves(torch):
     assert module.share_memory() is module and module.weight.is_shared() and module.weight.is_leaf
     torch.optim.SGD(module.parameters(), lr=0.1).step()
     assert torch.empty(0).share_memory_().is_shared()
-    with pytest.raises(RuntimeError, match="not resizable"):
-        t.resize_(100)
+    if torch.__name__ != "torch":  # PyTorch crashes.
+        with pytest.raises(RuntimeError, match="not resizable"):
+            t.resize_(100)
 
 
 def test_sharing_keeps_what_saw_the_memory_before(torch):

@@ -293,3 +293,54 @@ def test_summary_writer_says_what_it_needs(torch):
             module("utils.tensorboard")
     else:
         assert module("utils.tensorboard").SummaryWriter is tensorboardX.SummaryWriter
+
+
+@own
+def test_the_summary_of_a_module(torch):
+    nn = torch.nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Dropout(0.5))
+            self.head = nn.Linear(4, 2, bias=False)
+            self.head.weight.requires_grad_(False)
+
+        def forward(self, x):
+            return self.head(self.body(x)), x
+
+    net = Net()
+    net.body.eval()
+    found = torch.summary(net, (5, 3))
+    assert [(r.name, r.kind, r.depth, r.shape, r.parameters) for r in found.rows] == [
+        ("", "Net", 0, "[5, 2], [5, 3]", 0),
+        ("body", "Sequential", 1, "[5, 4]", 0),
+        ("0", "Linear", 2, "[5, 4]", 16),
+        ("1", "ReLU", 2, "[5, 4]", 0),
+        ("2", "Dropout", 2, "[5, 4]", 0),
+        ("head", "Linear", 1, "[5, 2]", 8),
+    ]
+    assert (found.total_params, found.trainable_params) == (24, 16) and "16 trainable, 8 fixed" in str(found)
+    assert net.training and not net.body.training and not net._forward_hooks
+    assert len(torch.summary(net, input_data=torch.ones(1, 3), depth=1).rows) == 3
+    tied = nn.Sequential(net.body[0], nn.Linear(4, 3), net.body[0])
+    assert [r.parameters for r in torch.summary(tied, [(1, 3)]).rows] == [0, 16, 15, None]
+    with pytest.raises(ValueError, match="expected one of input_size and input_data"):
+        torch.summary(net)
+    with pytest.raises(RuntimeError):
+        torch.summary(net, (5, 7))
+    assert net.training and not net._forward_hooks and not net.head._forward_pre_hooks
+
+
+@own
+def test_what_a_notebook_shows(torch):
+    text = torch.ones(2, 3, requires_grad=True)._repr_html_()
+    assert "2&times;3" in text and "torch.float32" in text and "24 B" in text and "requires grad" in text
+    assert "from MulBackward0" in (torch.ones(1, requires_grad=True) * 2)._repr_html_()
+
+    class Odd(torch.nn.Linear):
+        def extra_repr(self):
+            return "<script>"
+
+    shown = torch.nn.Sequential(torch.nn.Linear(2, 2), Odd(2, 2)).eval()._repr_html_()
+    assert "&lt;script&gt;" in shown and "<script>" not in shown and "12 parameters" in shown and "eval" in shown

@@ -126,6 +126,7 @@ class Tensor:
         """`nan_to_num` with every replacement given."""
     _post_accumulate_grad_hooks: Any
     def _register(self, hook: Any, accumulated: Any) -> Any: ...
+    def _repr_html_(self) -> Any: ...
     def _silu_(self) -> Tensor:
         """`x * sigmoid(x)`."""
     def _threshold_(self, threshold: Number, value: Number) -> Tensor:

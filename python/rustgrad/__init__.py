@@ -83,6 +83,7 @@ _LAZY = {
     "fork_rng": "random",
     "lobpcg": "_lobpcg",
     "set_anomaly_enabled": "autograd",
+    "summary": "_summary",
 }
 
 inf = _math.inf
