@@ -1,7 +1,9 @@
 //! A recording of the calls of one thread with their times, for `rustgrad.profiler`.
 
-use crate::op::tracer::{self, Tracer};
-use crate::op::{Op, Outputs, Value};
+use crate::error::Error;
+use crate::op::Value;
+use crate::op::tracer::{self, Form, Traced, Tracer};
+use crate::tensor::Tensor;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::cell::{Cell, RefCell};
@@ -34,7 +36,7 @@ impl Recording {
     fn now(&self) -> u64 {
         self.zero.elapsed().as_nanos() as u64
     }
-    fn enter(&self, name: impl FnOnce() -> String, shapes: Vec<Vec<usize>>) {
+    fn begin(&self, name: impl FnOnce() -> String, shapes: Vec<Vec<usize>>) {
         let (mut events, mut open) = (self.events.borrow_mut(), self.open.borrow_mut());
         if events.len() >= MOST || events.try_reserve(1).is_err() {
             self.lost.set(self.lost.get() + 1);
@@ -45,7 +47,7 @@ impl Recording {
         open.push(Some(events.len()));
         events.push(Event { name: name(), start: self.now(), end: 0, parent, shapes });
     }
-    fn exit(&self) {
+    fn end(&self) {
         let end = self.now();
         if let Some(Some(i)) = self.open.borrow_mut().pop() {
             self.events.borrow_mut()[i].end = end;
@@ -54,13 +56,19 @@ impl Recording {
 }
 
 impl Tracer for Recording {
-    fn begun(&self, op: &'static Op, args: &[Value]) {
-        let shapes = if self.with_shapes { args.iter().map(shape_of).collect() } else { Vec::new() };
-        self.enter(|| format!("aten::{}", op.base()), shapes);
+    fn enter(&self, call: &Traced) {
+        let shapes = if self.with_shapes { call.args.iter().map(shape_of).collect() } else { Vec::new() };
+        let mark = if call.form == Form::InPlace { "_" } else { "" };
+        self.begin(|| format!("aten::{}{mark}", call.op.base()), shapes);
     }
-    fn traced(&self, _op: &'static Op, _args: &[Value], _outputs: &Outputs) {}
-    fn ended(&self) {
-        self.exit();
+    fn exit(&self, _call: &Traced, _result: Result<&[Tensor], &Error>) {
+        self.end();
+    }
+    fn backward_begins(&self) {
+        self.begin(|| "backward".into(), Vec::new());
+    }
+    fn backward_ends(&self) {
+        self.end();
     }
 }
 
@@ -91,7 +99,10 @@ pub fn _profile_start(with_shapes: bool) -> PyResult<()> {
             open: RefCell::default(),
             lost: Cell::new(0),
         });
-        tracer::install(Some(made.clone()));
+        if let Some(other) = tracer::install(Some(made.clone())) {
+            tracer::install(Some(other));
+            return Err(PyRuntimeError::new_err("profile: the calls of this thread are being captured."));
+        }
         *slot = Some(made);
         Ok(())
     })
@@ -101,13 +112,13 @@ pub fn _profile_start(with_shapes: bool) -> PyResult<()> {
 #[pyfunction]
 pub fn _profile_enter(name: String) -> bool {
     let running = RECORDING.with(|slot| slot.borrow().clone());
-    running.inspect(|r| r.enter(|| name, Vec::new())).is_some()
+    running.inspect(|r| r.begin(|| name, Vec::new())).is_some()
 }
 
 /// Ends the block that `_profile_enter` began.
 #[pyfunction]
 pub fn _profile_exit() {
-    RECORDING.with(|slot| slot.borrow().clone()).inspect(|r| r.exit());
+    RECORDING.with(|slot| slot.borrow().clone()).inspect(|r| r.end());
 }
 
 /// (name, start and end in nanoseconds, number of the event around it, shapes)
