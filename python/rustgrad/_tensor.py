@@ -362,10 +362,19 @@ class _Methods:
         return self if dtype is None else self.to(dtype)
 
     def share_memory_(self):
-        """Not possible: memory cannot be moved between processes."""
-        raise RuntimeError(
-            "share_memory_: tensors cannot be shared between processes. Hint: use threads, or send NumPy arrays."
-        )
+        """Moves the memory under the tensor to shared memory, which other processes that get the tensor see and write.
+
+        Views keep sharing it; NumPy arrays made earlier keep the previous memory. Nothing for memory that is shared.
+
+        Raises:
+            RuntimeError: the tensor is on a GPU, or memory cannot be had.
+        """
+        storage.storage_of(self).share_memory_()
+        return self
+
+    def is_shared(self):
+        """Whether the memory is shared memory: see `share_memory_`."""
+        return self.is_cpu and storage.storage_of(self).is_shared()
 
     @property
     def _backward_hooks(self):
@@ -451,7 +460,7 @@ def _install():
                 setattr(Tensor, name, value)
     for name, value in _ABSENT.items():
         setattr(Tensor, name, value)
-    for name in ("is_conj", "is_neg", "is_shared", "is_distributed"):
+    for name in ("is_conj", "is_neg", "is_distributed"):
         setattr(Tensor, name, _false(name))
     storage.install()
     for old, name in (

@@ -43,6 +43,7 @@ pub mod scan;
 pub mod rnn;
 pub mod search;
 pub mod sequence;
+pub mod shared;
 pub mod simd;
 pub mod softmax;
 pub mod sort;

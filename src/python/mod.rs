@@ -27,7 +27,9 @@ mod object;
 mod oplog;
 mod overrides;
 mod parse;
+mod profile;
 mod saved;
+mod shared;
 mod swap;
 mod table;
 mod values;
@@ -90,6 +92,14 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(buffer::_storage_as_bytes, m)?,
         wrap_pyfunction!(buffer::_over_storage, m)?,
         wrap_pyfunction!(buffer::_storage_slice, m)?,
+        wrap_pyfunction!(profile::_profile_start, m)?,
+        wrap_pyfunction!(profile::_profile_enter, m)?,
+        wrap_pyfunction!(profile::_profile_exit, m)?,
+        wrap_pyfunction!(profile::_profile_stop, m)?,
+        wrap_pyfunction!(shared::_share, m)?,
+        wrap_pyfunction!(shared::_shared_empty, m)?,
+        wrap_pyfunction!(shared::_shared_open, m)?,
+        wrap_pyfunction!(shared::_shared_place, m)?,
         wrap_pyfunction!(export::_item, m)?,
         wrap_pyfunction!(export::_tolist, m)?,
         wrap_pyfunction!(export::_repr, m)?,

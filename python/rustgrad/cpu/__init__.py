@@ -1,15 +1,18 @@
-"""`rustgrad.cpu`: the functions of a device module, for programs that treat the CPU as one among several devices."""
+"""`rustgrad.cpu`: the CPU by the functions that other devices have. Ops run when they are called, so there is nothing to wait for."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext as _nullcontext
+import os
+import platform
 
+from .._absent import getattr_of
 from . import amp as amp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
     from typing import Any
+
+    from .._typing import DeviceLike
 
 __all__ = [
     "Event",
@@ -19,6 +22,7 @@ __all__ = [
     "current_device",
     "current_stream",
     "device_count",
+    "get_capabilities",
     "is_available",
     "is_initialized",
     "set_device",
@@ -28,40 +32,68 @@ __all__ = [
 
 
 class Stream:
-    """The CPU's only stream: work is done when a call returns."""
+    """The one order of calls on the CPU: programs written for any device need no case for it."""
 
     def __init__(self, priority: int = -1) -> None:
         pass
 
     def wait_stream(self, stream: Stream) -> None:
-        """Returns: nothing is ever pending."""
+        """No effect: what was called has run."""
 
     def record_event(self) -> None:
-        """Returns: nothing is ever pending."""
+        """No effect."""
 
     def wait_event(self, event: Event) -> None:
-        """Returns: nothing is ever pending."""
+        """No effect."""
+
+    def synchronize(self) -> None:
+        """No effect."""
 
 
 class Event:
-    """A point of the CPU's stream: always passed."""
+    """A point in the order of calls; what lies before it has run."""
+
+    def __init__(self, enable_timing: bool = False) -> None:
+        pass
 
     def query(self) -> bool:
-        """True."""
+        """True: what lies before the event has run."""
         return True
 
     def record(self, stream: Stream | None = None) -> None:
-        """Returns: nothing is ever pending."""
+        """No effect."""
 
     def synchronize(self) -> None:
-        """Returns: nothing is ever pending."""
+        """No effect."""
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Returns: nothing is ever pending."""
+        """No effect."""
 
 
-StreamContext = _nullcontext
+class StreamContext:
+    """`with stream(s):` a block without effect."""
+
+    def __init__(self, stream: Stream | None) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+
 _stream = Stream()
+
+
+def stream(stream: Stream) -> StreamContext:
+    """`with stream(s):` a block without effect."""
+    return StreamContext(stream)
+
+
+def current_stream(device: DeviceLike | None = None) -> Stream:
+    """The one stream."""
+    return _stream
 
 
 def is_available() -> bool:
@@ -74,32 +106,31 @@ def is_initialized() -> bool:
     return True
 
 
+def synchronize(device: DeviceLike | None = None) -> None:
+    """No effect: what was called has run."""
+
+
 def device_count() -> int:
     """1."""
     return 1
 
 
 def current_device() -> str:
-    """The string `"cpu"`."""
+    """ "cpu"."""
     return "cpu"
 
 
-def set_device(device: Any) -> None:
-    """Accepts any device: there is one CPU."""
+def set_device(device: DeviceLike) -> None:
+    """No effect: there is one CPU."""
 
 
-def synchronize(device: Any = None) -> None:
-    """Returns: calls on the CPU are done when they return."""
+def get_capabilities() -> dict[str, Any]:
+    """The architecture, and the number of processors this process may use."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {"architecture": platform.machine(), "num_processors": count}
 
 
-def current_stream(device: Any = None) -> Stream:
-    """The only stream."""
-    return _stream
-
-
-def stream(stream: Stream) -> AbstractContextManager[Any]:
-    """A context in which nothing changes."""
-    return StreamContext(stream)
+__getattr__ = getattr_of(__name__)
 
 
 def __dir__() -> list[str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from .._absent import getattr_of
-from . import functional, init, modules, parallel, parameter, utils
-from . import attention, functional, init, modules, parameter, utils
+from . import attention, functional, init, modules, parallel, parameter, utils
 from .modules import *  # noqa: F403
 from .modules import Module
 from .parallel import DataParallel
@@ -21,19 +20,12 @@ __all__ = [
     "Parameter",
     "UninitializedBuffer",
     "UninitializedParameter",
+    "attention",
     "factory_kwargs",
     "functional",
     "init",
     "modules",
     "parallel",
-__all__ = [
-    "Buffer",
-    "Module",
-    "Parameter",
-    "attention",
-    "functional",
-    "init",
-    "modules",
     "parameter",
     "utils",
     *modules.__all__,

@@ -1,7 +1,6 @@
 """The modules, one file per family. `rustgrad.nn` exports all of them."""
 
 from . import (  # noqa: F401
-from . import (
     activation,
     container,
     conv,
@@ -12,11 +11,10 @@ from . import (
     loss,
     normalization,
     parameter_container,
-    sparse,
-    utils,
     rnn,
     sparse,
     transformer,
+    utils,
 )
 from .activation import *  # noqa: F403
 from .container import *  # noqa: F403
