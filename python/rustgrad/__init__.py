@@ -46,6 +46,7 @@ _SUBMODULES = (
     "autograd",
     "backends",
     "cuda",
+    "distributions",
     "functional",
     "gpu",
     "linalg",

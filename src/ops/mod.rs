@@ -25,6 +25,7 @@ pub mod entropy;
 pub mod exp;
 pub mod fillers;
 pub mod gamma;
+pub mod gamma_samples;
 pub mod gather;
 pub mod hard;
 pub mod hard_backward;
@@ -115,6 +116,7 @@ pub static OPS: &[&[&Op]] = &[
     exp::OPS,
     fillers::OPS,
     gamma::OPS,
+    gamma_samples::OPS,
     gather::OPS,
     hard::OPS,
     hard_backward::OPS,
