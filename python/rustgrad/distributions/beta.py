@@ -72,7 +72,7 @@ class Beta(ExponentialFamily):
 
     @property
     def _natural_params(self):
-        return self.concentration1, self.concentration0
+        return self.concentration1 - 1, self.concentration0 - 1
 
     def _log_normalizer(self, x, y):
-        return torch.lgamma(x) + torch.lgamma(y) - torch.lgamma(x + y)
+        return torch.lgamma(x + 1) + torch.lgamma(y + 1) - torch.lgamma(x + y + 2)

@@ -65,7 +65,8 @@ class Dirichlet(ExponentialFamily):
 
     @property
     def _natural_params(self):
-        return (self.concentration,)
+        return (self.concentration - 1,)
 
     def _log_normalizer(self, x):
-        return torch.lgamma(x).sum(-1) - torch.lgamma(x.sum(-1))
+        a = x + 1
+        return torch.lgamma(a).sum(-1) - torch.lgamma(a.sum(-1))

@@ -166,7 +166,7 @@ def _kl_exponential_exponential(p, q):
 
 
 @register_kl(ExponentialFamily, ExponentialFamily)
-def _kl_family_family(p, q):
+def _kl_expfamily_expfamily(p, q):
     """The Bregman divergence of the log normaliser, for two members of one family."""
     if type(p) is not type(q):
         raise NotImplementedError(
