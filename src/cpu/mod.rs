@@ -14,6 +14,7 @@ pub mod convert;
 pub mod copy;
 pub mod counts;
 mod distributions;
+pub mod fft;
 mod float;
 pub mod flat;
 pub mod flip;

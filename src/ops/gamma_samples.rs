@@ -28,6 +28,17 @@ fn tiny(dtype: DType) -> f64 {
     }
 }
 
+/// The largest number below one: samples of the simplex lie inside it.
+fn below_one(dtype: DType) -> f64 {
+    let bits = match dtype {
+        DType::F64 => 53,
+        DType::F16 => 11,
+        DType::BF16 => 8,
+        _ => 24,
+    };
+    1.0 - 2f64.powi(-bits)
+}
+
 pub static STANDARD_GAMMA: Op = Op {
     sig: sig("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor"),
     doc: "Samples of the gamma distributions with the shapes that self holds and unit rate.",
@@ -86,6 +97,9 @@ pub static SAMPLE_DIRICHLET: Op = Op {
             written(&out[0], |drawn| {
                 let rows = t.size(t.ndim() - 1);
                 gamma_draws::dirichlet(concentrations.elements()?, rows, drawn, key(c, 1, drawn.len()));
+                let (least, most) = (tiny(out[0].dtype()), below_one(out[0].dtype()));
+                // NaN stays.
+                drawn.iter_mut().for_each(|x| *x = x.clamp(least, most));
                 Ok(())
             })
         },

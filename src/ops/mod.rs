@@ -23,6 +23,7 @@ pub mod embed;
 pub mod embedding;
 pub mod entropy;
 pub mod exp;
+pub mod fft;
 pub mod fillers;
 pub mod gamma;
 pub mod gamma_samples;
@@ -114,6 +115,10 @@ pub static OPS: &[&[&Op]] = &[
     embedding::OPS,
     entropy::OPS,
     exp::OPS,
+    fft::OPS,
+    fft::freq::OPS,
+    fft::many::OPS,
+    fft::one::OPS,
     fillers::OPS,
     gamma::OPS,
     gamma_samples::OPS,
