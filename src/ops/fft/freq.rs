@@ -32,7 +32,7 @@ pub static FFTFREQ: Op = Op {
     doc: "The frequencies of the numbers that `fft` of n points gives, `d` apart: `[0, 1 .., -2, -1] / (n d)`.",
     vjp: Vjp::None("creation"),
     out_dtype: Some(OutDType::Every),
-    body: composite(|c| {
+    body: decompose(|c| {
         let n = c.int(0)?;
         table(c, n, |i| if i < (n + 1) / 2 { i } else { i - n })
     }),
@@ -49,7 +49,7 @@ pub static RFFTFREQ: Op = Op {
     doc: "The frequencies of the numbers that `rfft` of n points gives, `d` apart: `[0, 1 .., n / 2] / (n d)`.",
     vjp: Vjp::None("creation"),
     out_dtype: Some(OutDType::Every),
-    body: composite(|c| table(c, c.int(0)? / 2 + 1, |i| i)),
+    body: decompose(|c| table(c, c.int(0)? / 2 + 1, |i| i)),
     samples: &["5", "4, 0.1, dtype=float64", "1"],
     errors: &[NEGATIVE, WHOLE],
     reference: "np.fft.rfftfreq(n, d)",
@@ -83,14 +83,14 @@ const SHIFT: Op = Op {
 pub static FFTSHIFT: Op = Op {
     sig: sig("fft.fftshift(Tensor input, Dim[1]? dim=None) -> Tensor"),
     doc: "Moves the frequency zero from the front to the middle of each of `dim`, by default of all dimensions.",
-    body: composite(|c| shifted(c, 0)),
+    body: decompose(|c| shifted(c, 0)),
     reference: "np.fft.fftshift(x0, dim)",
     ..SHIFT
 };
 pub static IFFTSHIFT: Op = Op {
     sig: sig("fft.ifftshift(Tensor input, Dim[1]? dim=None) -> Tensor"),
     doc: "The inverse of `fftshift`.",
-    body: composite(|c| shifted(c, 1)),
+    body: decompose(|c| shifted(c, 1)),
     reference: "np.fft.ifftshift(x0, dim)",
     ..SHIFT
 };

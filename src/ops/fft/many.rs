@@ -120,7 +120,7 @@ const HALVES: &[&str] =
 pub static FFT2: Op = Op {
     sig: sig("fft.fft2(Tensor input, int[1]? s=None, Dim[1] dim=[-2, -1], str? norm=None) -> Tensor"),
     doc: "The discrete Fourier transform of two dimensions, cut or padded with zeros to the sizes `s`.",
-    body: composite(|c| complex_to_complex(c, true)),
+    body: decompose(|c| complex_to_complex(c, true)),
     samples: ANY,
     errors: &[BAD_LENGTH, BAD_NORM, TWICE, LENGTHS, ("f32[3]", "IndexError", "Dimension out of range")],
     reference: "np.fft.fft2(x0, None if s is None else [x0.shape[d] if n == -1 else n for n, d in zip(s, dim)], dim, norm)",
@@ -129,7 +129,7 @@ pub static FFT2: Op = Op {
 pub static IFFT2: Op = Op {
     sig: sig("fft.ifft2(Tensor input, int[1]? s=None, Dim[1] dim=[-2, -1], str? norm=None) -> Tensor"),
     doc: "The inverse of `fft2`.",
-    body: composite(|c| complex_to_complex(c, false)),
+    body: decompose(|c| complex_to_complex(c, false)),
     samples: ANY,
     errors: &[BAD_LENGTH, BAD_NORM],
     reference: "np.fft.ifft2(x0, None if s is None else [x0.shape[d] if n == -1 else n for n, d in zip(s, dim)], dim, norm)",
@@ -138,7 +138,7 @@ pub static IFFT2: Op = Op {
 pub static RFFT2: Op = Op {
     sig: sig("fft.rfft2(Tensor input, int[1]? s=None, Dim[1] dim=[-2, -1], str? norm=None) -> Tensor"),
     doc: "`fft2` of a real signal: the first half along the last dimension.",
-    body: composite(|c| real_to_complex(c, true)),
+    body: decompose(|c| real_to_complex(c, true)),
     samples: REAL_ONLY,
     errors: &[BAD_LENGTH, COMPLEX],
     reference: "np.fft.rfft2(x0, None if s is None else [x0.shape[d] if n == -1 else n for n, d in zip(s, dim)], dim, norm)",
@@ -147,7 +147,7 @@ pub static RFFT2: Op = Op {
 pub static IRFFT2: Op = Op {
     sig: sig("fft.irfft2(Tensor input, int[1]? s=None, Dim[1] dim=[-2, -1], str? norm=None) -> Tensor"),
     doc: "The inverse of `rfft2`.",
-    body: composite(|c| complex_to_real(c, false)),
+    body: decompose(|c| complex_to_real(c, false)),
     samples: HALVES,
     errors: &[BAD_LENGTH, BAD_NORM],
     ..TRANSFORM
@@ -155,7 +155,7 @@ pub static IRFFT2: Op = Op {
 pub static HFFT2: Op = Op {
     sig: sig("fft.hfft2(Tensor input, int[1]? s=None, Dim[1] dim=[-2, -1], str? norm=None) -> Tensor"),
     doc: "The transform, which is real, of a signal that is Hermitian in two dimensions and given by its half.",
-    body: composite(|c| complex_to_real(c, true)),
+    body: decompose(|c| complex_to_real(c, true)),
     samples: HALVES,
     errors: &[BAD_LENGTH, BAD_NORM],
     ..TRANSFORM
@@ -163,7 +163,7 @@ pub static HFFT2: Op = Op {
 pub static IHFFT2: Op = Op {
     sig: sig("fft.ihfft2(Tensor input, int[1]? s=None, Dim[1] dim=[-2, -1], str? norm=None) -> Tensor"),
     doc: "The inverse of `hfft2`.",
-    body: composite(|c| real_to_complex(c, false)),
+    body: decompose(|c| real_to_complex(c, false)),
     samples: REAL_ONLY,
     errors: &[BAD_LENGTH, COMPLEX],
     ..TRANSFORM
@@ -171,7 +171,7 @@ pub static IHFFT2: Op = Op {
 pub static FFTN: Op = Op {
     sig: sig("fft.fftn(Tensor input, int[1]? s=None, Dim[1]? dim=None, str? norm=None) -> Tensor"),
     doc: "The discrete Fourier transform of several dimensions: `dim`, or the last `len(s)`, or all.",
-    body: composite(|c| complex_to_complex(c, true)),
+    body: decompose(|c| complex_to_complex(c, true)),
     samples: ANY,
     errors: &[BAD_LENGTH, BAD_NORM, TWICE, LENGTHS, TOO_MANY],
     ..TRANSFORM
@@ -179,7 +179,7 @@ pub static FFTN: Op = Op {
 pub static IFFTN: Op = Op {
     sig: sig("fft.ifftn(Tensor input, int[1]? s=None, Dim[1]? dim=None, str? norm=None) -> Tensor"),
     doc: "The inverse of `fftn`.",
-    body: composite(|c| complex_to_complex(c, false)),
+    body: decompose(|c| complex_to_complex(c, false)),
     samples: ANY,
     errors: &[BAD_LENGTH, BAD_NORM],
     ..TRANSFORM
@@ -187,7 +187,7 @@ pub static IFFTN: Op = Op {
 pub static RFFTN: Op = Op {
     sig: sig("fft.rfftn(Tensor input, int[1]? s=None, Dim[1]? dim=None, str? norm=None) -> Tensor"),
     doc: "`fftn` of a real signal: the first half along the last dimension.",
-    body: composite(|c| real_to_complex(c, true)),
+    body: decompose(|c| real_to_complex(c, true)),
     samples: REAL_ONLY,
     errors: &[BAD_LENGTH, COMPLEX, ("f32[]", "RuntimeError", "rfftn must transform at least one axis")],
     ..TRANSFORM
@@ -195,7 +195,7 @@ pub static RFFTN: Op = Op {
 pub static IRFFTN: Op = Op {
     sig: sig("fft.irfftn(Tensor input, int[1]? s=None, Dim[1]? dim=None, str? norm=None) -> Tensor"),
     doc: "The inverse of `rfftn`: a real signal, by default of size `2 (input.size(-1) - 1)` in the last dimension.",
-    body: composite(|c| complex_to_real(c, false)),
+    body: decompose(|c| complex_to_real(c, false)),
     samples: HALVES,
     errors: &[BAD_LENGTH, BAD_NORM, ("c64[]", "RuntimeError", "irfftn must transform at least one axis")],
     ..TRANSFORM
@@ -203,7 +203,7 @@ pub static IRFFTN: Op = Op {
 pub static HFFTN: Op = Op {
     sig: sig("fft.hfftn(Tensor input, int[1]? s=None, Dim[1]? dim=None, str? norm=None) -> Tensor"),
     doc: "The transform, which is real, of a Hermitian signal that is given by its first half in the last dimension.",
-    body: composite(|c| complex_to_real(c, true)),
+    body: decompose(|c| complex_to_real(c, true)),
     samples: HALVES,
     errors: &[BAD_LENGTH, BAD_NORM],
     ..TRANSFORM
@@ -211,7 +211,7 @@ pub static HFFTN: Op = Op {
 pub static IHFFTN: Op = Op {
     sig: sig("fft.ihfftn(Tensor input, int[1]? s=None, Dim[1]? dim=None, str? norm=None) -> Tensor"),
     doc: "The inverse of `hfftn`.",
-    body: composite(|c| real_to_complex(c, false)),
+    body: decompose(|c| real_to_complex(c, false)),
     samples: REAL_ONLY,
     errors: &[BAD_LENGTH, COMPLEX],
     ..TRANSFORM

@@ -54,7 +54,7 @@ const HALF: (&str, &str, &str) = ("f16[3]", "RuntimeError", "Unsupported dtype H
 pub static FFT: Op = Op {
     sig: sig("fft.fft(Tensor input, int? n=None, Dim dim=-1, str? norm=None) -> Tensor"),
     doc: "The discrete Fourier transform of one dimension, `X[k] = sum_j x[j] exp(-2 pi i j k / n)`. `norm`: 'backward' (the default) divides the inverse by n, 'forward' the transform, 'ortho' both by its root.",
-    body: composite(|c| complex_to_complex(c, true)),
+    body: decompose(|c| complex_to_complex(c, true)),
     samples: &[
         "c64[5]",
         "f32[2,6]",
@@ -76,7 +76,7 @@ pub static FFT: Op = Op {
 pub static IFFT: Op = Op {
     sig: sig("fft.ifft(Tensor input, int? n=None, Dim dim=-1, str? norm=None) -> Tensor"),
     doc: "The inverse of `fft`.",
-    body: composite(|c| complex_to_complex(c, false)),
+    body: decompose(|c| complex_to_complex(c, false)),
     samples: &["c64[5]", "f32[2,6]", "c64[3,4], 3, 0", "f64[4], 7, norm='ortho'", "i64[4], norm='forward'"],
     errors: &[BAD_LENGTH, BAD_NORM, HALF],
     reference: "np.fft.ifft(x0, n, dim, norm)",
@@ -85,7 +85,7 @@ pub static IFFT: Op = Op {
 pub static RFFT: Op = Op {
     sig: sig("fft.rfft(Tensor input, int? n=None, Dim dim=-1, str? norm=None) -> Tensor"),
     doc: "The first `n / 2 + 1` numbers of the transform of a real signal; the others are their conjugates.",
-    body: composite(|c| real_to_complex(c, true)),
+    body: decompose(|c| real_to_complex(c, true)),
     samples: &["f32[5]", "f32[2,6]", "f32[3,4], 3, 0", "f64[4], 7, norm='ortho'", "i64[4], norm='forward'"],
     errors: &[
         BAD_LENGTH,
@@ -99,7 +99,7 @@ pub static RFFT: Op = Op {
 pub static IRFFT: Op = Op {
     sig: sig("fft.irfft(Tensor input, int? n=None, Dim dim=-1, str? norm=None) -> Tensor"),
     doc: "The inverse of `rfft`: a real signal of length n, by default `2 (input.size(dim) - 1)`.",
-    body: composite(|c| complex_to_real(c, false)),
+    body: decompose(|c| complex_to_real(c, false)),
     samples: &["c64[4]", "c64[2,4], 5", "c64[3,4], 4, 0", "c128[4], 9, norm='ortho'", "f32[4], norm='forward'"],
     errors: &[BAD_LENGTH, BAD_NORM, HALF, ("c64[1]", "RuntimeError", "Invalid number of data points (0) specified")],
     reference: "np.fft.irfft(x0, n, dim, norm)",
@@ -108,7 +108,7 @@ pub static IRFFT: Op = Op {
 pub static HFFT: Op = Op {
     sig: sig("fft.hfft(Tensor input, int? n=None, Dim dim=-1, str? norm=None) -> Tensor"),
     doc: "The transform, which is real, of a Hermitian signal of length n that is given by its first half.",
-    body: composite(|c| complex_to_real(c, true)),
+    body: decompose(|c| complex_to_real(c, true)),
     samples: &["c64[4]", "c64[2,4], 5", "c64[3,4], 4, 0", "c128[4], 9, norm='ortho'", "f32[4], norm='forward'"],
     errors: &[BAD_LENGTH, BAD_NORM, HALF],
     reference: "np.fft.hfft(x0, n, dim, norm)",
@@ -117,7 +117,7 @@ pub static HFFT: Op = Op {
 pub static IHFFT: Op = Op {
     sig: sig("fft.ihfft(Tensor input, int? n=None, Dim dim=-1, str? norm=None) -> Tensor"),
     doc: "The inverse of `hfft`: half of a Hermitian signal.",
-    body: composite(|c| real_to_complex(c, false)),
+    body: decompose(|c| real_to_complex(c, false)),
     samples: &["f32[5]", "f32[2,6]", "f32[3,4], 3, 0", "f64[4], 7, norm='ortho'", "i64[4], norm='forward'"],
     errors: &[BAD_LENGTH, BAD_NORM, HALF, ("c64[3]", "RuntimeError", "ihfft expects a real input tensor")],
     reference: "np.fft.ihfft(x0, n, dim, norm)",
