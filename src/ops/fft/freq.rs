@@ -6,20 +6,31 @@ use crate::reserve::filled;
 
 pub static OPS: &[&Op] = &[&FFTFREQ, &RFFTFREQ, &FFTSHIFT, &IFFTSHIFT];
 
-/// `value` of each of `count` indices, over `n d`.
-fn table(c: &Call, count: i64, value: impl Fn(i64) -> i64) -> Result<Outputs> {
-    let (n, d, name) = (c.int(0)?, c.float(1)?, c.op.base());
+/// How many frequencies the op lists: as many as points, or half.
+fn count(c: &Call) -> Result<usize> {
+    let (n, all) = (c.int(0)?, c.op.base() == "fftfreq");
+    usize::try_from(if all { n } else { n / 2 + 1 })
+        .ok()
+        .filter(|_| n >= 0)
+        .ok_or_else(|| Error::runtime(format!("Trying to create tensor with negative dimension {n}: [{n}]")))
+}
+
+/// The dtype and the device that were asked for.
+fn specs(c: &Call) -> Result<Specs> {
     let dtype = c.dtype(2).unwrap_or_else(default_dtype);
     if !dtype.is_differentiable() {
-        return Err(Error::runtime(format!("{name} requires a floating point or complex dtype")));
+        return Err(Error::runtime(format!("{} requires a floating point or complex dtype", c.op.base())));
     }
-    if n < 0 {
-        return Err(Error::runtime(format!("Trying to create tensor with negative dimension {n}: [{n}]")));
-    }
-    let step = 1.0 / (n as f64 * d);
-    let mut list = filled(0f64, count as usize)?;
+    Ok(Spec::one(&[count(c)?], dtype, c.device(3).unwrap_or_default()))
+}
+
+/// `value` of each index, over `n d`.
+fn table(c: &Call, value: impl Fn(i64) -> i64) -> Result<Outputs> {
+    let spec = specs(c)?.swap_remove(0);
+    let step = 1.0 / (c.int(0)? as f64 * c.float(1)?);
+    let mut list = filled(0f64, count(c)?)?;
     list.iter_mut().enumerate().for_each(|(i, f)| *f = value(i as i64) as f64 * step);
-    Term(Tensor::from_slice(&list, &[list.len()])).to_dtype(dtype).to_device(c.device(3).unwrap_or_default()).outputs()
+    Term(Tensor::from_slice(&list, &[list.len()])).to_dtype(spec.dtype).to_device(spec.device).outputs()
 }
 
 const NEGATIVE: (&str, &str, &str) = ("-2", "RuntimeError", "negative dimension -2");
@@ -32,9 +43,9 @@ pub static FFTFREQ: Op = Op {
     doc: "The frequencies of the numbers that `fft` of n points gives, `d` apart: `[0, 1 .., -2, -1] / (n d)`.",
     vjp: Vjp::None("creation"),
     out_dtype: Some(OutDType::Every),
-    body: decompose(|c| {
+    body: opaque(specs, |c| {
         let n = c.int(0)?;
-        table(c, n, |i| if i < (n + 1) / 2 { i } else { i - n })
+        table(c, |i| if i < (n + 1) / 2 { i } else { i - n })
     }),
     samples: &["5", "4, 0.1, dtype=float64", "1", "0"],
     errors: &[NEGATIVE, WHOLE],
@@ -49,7 +60,7 @@ pub static RFFTFREQ: Op = Op {
     doc: "The frequencies of the numbers that `rfft` of n points gives, `d` apart: `[0, 1 .., n / 2] / (n d)`.",
     vjp: Vjp::None("creation"),
     out_dtype: Some(OutDType::Every),
-    body: decompose(|c| table(c, c.int(0)? / 2 + 1, |i| i)),
+    body: opaque(specs, |c| table(c, |i| i)),
     samples: &["5", "4, 0.1, dtype=float64", "1"],
     errors: &[NEGATIVE, WHOLE],
     reference: "np.fft.rfftfreq(n, d)",
