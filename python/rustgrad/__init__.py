@@ -18,6 +18,7 @@ from ._histogram import *  # noqa: F403
 from ._lowrank import *  # noqa: F403
 from ._removed import *  # noqa: F403
 from ._settings import *  # noqa: F403
+from ._spectral import *  # noqa: F403
 from ._typed import *  # noqa: F403
 from .autograd.grad_mode import enable_grad as enable_grad
 from .autograd.grad_mode import inference_mode as inference_mode
@@ -49,6 +50,8 @@ _SUBMODULES = (
     "cpu",
     "cuda",
     "distributed",
+    "distributions",
+    "fft",
     "func",
     "functional",
     "gpu",

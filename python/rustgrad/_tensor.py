@@ -9,7 +9,7 @@ import types
 import warnings
 from collections import OrderedDict
 
-from . import _C, _conversions, _formats, _functions, _protocols, storage
+from . import _C, _conversions, _formats, _functions, _protocols, _spectral, storage
 from ._C import Tensor, ops
 
 
@@ -122,6 +122,51 @@ class _Methods:
     def lu(self, pivot=True, get_infos=False):
         """L and U in one matrix and the pivots: `torch.lu`."""
         return _functions.lu(self, pivot, get_infos)
+
+    def stft(
+        self,
+        n_fft,
+        hop_length=None,
+        win_length=None,
+        window=None,
+        center=True,
+        pad_mode="reflect",
+        normalized=False,
+        onesided=None,
+        return_complex=None,
+        align_to_window=None,
+    ):
+        """The short-time Fourier transform: `torch.stft`."""
+        return _spectral.stft(
+            self,
+            n_fft,
+            hop_length,
+            win_length,
+            window,
+            center,
+            pad_mode,
+            normalized,
+            onesided,
+            return_complex,
+            align_to_window,
+        )
+
+    def istft(
+        self,
+        n_fft,
+        hop_length=None,
+        win_length=None,
+        window=None,
+        center=True,
+        normalized=False,
+        onesided=None,
+        length=None,
+        return_complex=False,
+    ):
+        """The inverse of the short-time Fourier transform: `torch.istft`."""
+        return _spectral.istft(
+            self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex
+        )
 
     def dim_order(self, *, ambiguity_check=False):
         """The dimensions from the slowest in memory to the fastest.

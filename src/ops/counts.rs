@@ -18,7 +18,7 @@ use smallvec::smallvec;
 pub static OPS: &[&Op] = &[&POISSON, &BINOMIAL];
 
 /// Draws, written to the output in its dtype.
-fn written(out: &Tensor, draw: impl FnOnce(&mut [f64]) -> Result<()>) -> Result<()> {
+pub(super) fn written(out: &Tensor, draw: impl FnOnce(&mut [f64]) -> Result<()>) -> Result<()> {
     let mut drawn = crate::reserve::filled(0.0, out.numel())?;
     draw(&mut drawn)?;
     out.copy_raw(&Term(Tensor::from_slice(&drawn, out.shape())).to_dtype(out.dtype()).ok()?)

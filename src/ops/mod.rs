@@ -25,8 +25,10 @@ pub mod embed;
 pub mod embedding;
 pub mod entropy;
 pub mod exp;
+pub mod fft;
 pub mod fillers;
 pub mod gamma;
+pub mod gamma_samples;
 pub mod gather;
 pub mod hard;
 pub mod hard_backward;
@@ -119,8 +121,13 @@ pub static OPS: &[&[&Op]] = &[
     embedding::OPS,
     entropy::OPS,
     exp::OPS,
+    fft::OPS,
+    fft::freq::OPS,
+    fft::many::OPS,
+    fft::one::OPS,
     fillers::OPS,
     gamma::OPS,
+    gamma_samples::OPS,
     gather::OPS,
     hard::OPS,
     hard_backward::OPS,
