@@ -24,6 +24,7 @@ pub mod embedding;
 pub mod entropy;
 pub mod exp;
 pub mod fillers;
+pub mod fold;
 pub mod gamma;
 pub mod gather;
 pub mod hard;
@@ -31,6 +32,7 @@ pub mod hard_backward;
 pub mod hyperbolic;
 pub mod histogram;
 mod host;
+pub mod image;
 pub mod index;
 pub mod index_along;
 pub mod join;
@@ -114,12 +116,18 @@ pub static OPS: &[&[&Op]] = &[
     entropy::OPS,
     exp::OPS,
     fillers::OPS,
+    fold::OPS,
     gamma::OPS,
     gather::OPS,
     hard::OPS,
     hard_backward::OPS,
     histogram::OPS,
     hyperbolic::OPS,
+    image::area::OPS,
+    image::grid::OPS,
+    image::interpolate::OPS,
+    image::shuffle::OPS,
+    image::upsample::OPS,
     index::OPS,
     index_along::OPS,
     join::OPS,

@@ -1,17 +1,38 @@
 """The modules, one file per family. `rustgrad.nn` exports all of them."""
 
-from . import activation, container, conv, dropout, flatten, linear, loss, normalization, parameter_container, sparse
+from . import (
+    activation,
+    channelshuffle,
+    container,
+    conv,
+    dropout,
+    flatten,
+    fold,
+    linear,
+    loss,
+    normalization,
+    padding,
+    parameter_container,
+    pixelshuffle,
+    sparse,
+    upsampling,
+)
 from .activation import *  # noqa: F403
+from .channelshuffle import *  # noqa: F403
 from .container import *  # noqa: F403
 from .conv import *  # noqa: F403
 from .dropout import *  # noqa: F403
 from .flatten import *  # noqa: F403
+from .fold import *  # noqa: F403
 from .linear import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .module import Module
 from .normalization import *  # noqa: F403
+from .padding import *  # noqa: F403
 from .parameter_container import *  # noqa: F403
+from .pixelshuffle import *  # noqa: F403
 from .sparse import *  # noqa: F403
+from .upsampling import *  # noqa: F403
 
 __all__ = ["Module"]
 for _family in (
@@ -25,6 +46,11 @@ for _family in (
     normalization,
     parameter_container,
     sparse,
+    channelshuffle,
+    fold,
+    padding,
+    pixelshuffle,
+    upsampling,
 ):
     __all__ += _family.__all__
 del _family
