@@ -27,6 +27,7 @@ pub mod entropy;
 pub mod exp;
 pub mod fft;
 pub mod fillers;
+pub mod fold;
 pub mod gamma;
 pub mod gamma_samples;
 pub mod gather;
@@ -35,6 +36,7 @@ pub mod hard_backward;
 pub mod hyperbolic;
 pub mod histogram;
 mod host;
+pub mod image;
 pub mod index;
 pub mod index_along;
 pub mod join;
@@ -126,6 +128,7 @@ pub static OPS: &[&[&Op]] = &[
     fft::many::OPS,
     fft::one::OPS,
     fillers::OPS,
+    fold::OPS,
     gamma::OPS,
     gamma_samples::OPS,
     gather::OPS,
@@ -133,6 +136,11 @@ pub static OPS: &[&[&Op]] = &[
     hard_backward::OPS,
     histogram::OPS,
     hyperbolic::OPS,
+    image::area::OPS,
+    image::grid::OPS,
+    image::interpolate::OPS,
+    image::shuffle::OPS,
+    image::upsample::OPS,
     index::OPS,
     index_along::OPS,
     join::OPS,

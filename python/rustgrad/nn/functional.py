@@ -27,6 +27,7 @@ from ._losses import (
     smooth_l1_loss,
     soft_margin_loss,
 )
+from ._resizing import upsample, upsample_bilinear, upsample_nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ __all__ = [
     "softmax",
     "softmin",
     "tanh",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
 ]
 
 

@@ -4,6 +4,7 @@
 //! without a device. A family is one file and its templates in `shaders/`; it stands once in each list below.
 
 mod element;
+mod grid_sample;
 mod index;
 mod kernel;
 mod map;
@@ -12,6 +13,7 @@ mod norm;
 mod params;
 mod random;
 mod reduce;
+mod resample;
 mod scan;
 mod search;
 mod softmax;
@@ -28,7 +30,7 @@ mod view;
 #[cfg(feature = "gpu")]
 pub use validate::validate_all;
 pub use {
-    index::*, map::*, matmul::*, norm::*, random::*, reduce::*, scan::*, search::*, softmax::*, sort::*, triangle::*,
+    grid_sample::*, index::*, map::*, matmul::*, norm::*, random::*, reduce::*, resample::*, scan::*, search::*, softmax::*, sort::*, triangle::*,
     update::*, upload::*, view::*,
 };
 #[cfg(all(test, feature = "gpu"))]

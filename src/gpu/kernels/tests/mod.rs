@@ -2,6 +2,7 @@
 
 mod conformance;
 mod elementwise;
+mod image;
 mod index;
 mod kernels;
 mod limits;
