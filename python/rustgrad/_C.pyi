@@ -555,7 +555,8 @@ class Tensor:
     @overload
     def fill_(self, value: Number) -> Tensor:
         """Writes one number everywhere in `self`."""
-    def fill_diagonal_(self, fill_value: Number, wrap: _bool = False) -> Self: ...
+    def fill_diagonal_(self, fill_value: Number, wrap: _bool = False) -> Tensor:
+        """Writes a number to the elements `[i, i, .., i]`; with `wrap` the diagonal of a high matrix begins again after a row without one."""
     def fix(self) -> Tensor:
         """The whole part."""
     def fix_(self) -> Tensor:
@@ -1380,9 +1381,11 @@ class Tensor:
     def sum(self, dim: _int | Sequence[_int] | None, keepdim: _bool = False, *, dtype: _dtype | None = None) -> Tensor:
         """The sum over the given dimensions; `keepdim` keeps them with size one."""
     @overload
-    def sum_to_size(self, *size: _int) -> Tensor: ...
+    def sum_to_size(self, size: Sequence[_int]) -> Tensor:
+        """The sum over the dimensions that broadcasting from `size` created or stretched; the tensor itself where there are none."""
     @overload
-    def sum_to_size(self, size: Sequence[_int]) -> Tensor: ...
+    def sum_to_size(self, *size: _int) -> Tensor:
+        """The sum over the dimensions that broadcasting from `size` created or stretched; the tensor itself where there are none."""
     def svd(self, some: _bool = True, compute_uv: _bool = True) -> return_types.svd:
         """`self = U diag(S) V^H`; see `linalg.svd`. Without `compute_uv` zeros stand for the vectors."""
     def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:

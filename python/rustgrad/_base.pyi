@@ -77,6 +77,7 @@ from rustgrad import baddbmm as baddbmm
 from rustgrad import baddbmm_ as baddbmm_
 from rustgrad import bartlett_window as bartlett_window
 from rustgrad import bernoulli as bernoulli
+from rustgrad import bilinear as bilinear
 from rustgrad import bincount as bincount
 from rustgrad import binomial as binomial
 from rustgrad import bitwise_and as bitwise_and
@@ -510,6 +511,7 @@ from rustgrad import unflatten as unflatten
 from rustgrad import unfold_copy as unfold_copy
 from rustgrad import unique as unique
 from rustgrad import unique_consecutive as unique_consecutive
+from rustgrad import unravel_index as unravel_index
 from rustgrad import unsafe_chunk as unsafe_chunk
 from rustgrad import unsafe_split as unsafe_split
 from rustgrad import unsafe_split_with_sizes as unsafe_split_with_sizes

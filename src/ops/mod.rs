@@ -13,6 +13,7 @@ pub mod combine;
 pub mod compare;
 pub mod complex;
 pub mod conv;
+pub mod coordinates;
 pub mod copy;
 pub mod counts;
 pub mod create;
@@ -24,6 +25,7 @@ pub mod embedding;
 pub mod entropy;
 pub mod exp;
 pub mod fillers;
+pub mod foreach;
 pub mod gamma;
 pub mod gather;
 pub mod hard;
@@ -92,6 +94,7 @@ use std::collections::BTreeMap;
 /// Every op, family by family.
 pub static OPS: &[&[&Op]] = &[
     arith::OPS,
+    coordinates::OPS,
     copy::OPS,
     create::OPS,
     view::OPS,
@@ -114,6 +117,7 @@ pub static OPS: &[&[&Op]] = &[
     entropy::OPS,
     exp::OPS,
     fillers::OPS,
+    foreach::OPS,
     gamma::OPS,
     gather::OPS,
     hard::OPS,
@@ -145,6 +149,7 @@ pub static OPS: &[&[&Op]] = &[
     logical::OPS,
     loss::bce::OPS,
     loss::class::OPS,
+    loss::margin::OPS,
     loss::nll::OPS,
     loss::pointwise::OPS,
     loss::similarity::OPS,
@@ -162,6 +167,7 @@ pub static OPS: &[&[&Op]] = &[
     random::OPS,
     range::OPS,
     reduce::OPS,
+    reduce::sum_to::OPS,
     reduce::aminmax::OPS,
     reduce::extreme::OPS,
     reduce::median::OPS,

@@ -7,7 +7,6 @@ NO_COMPLEX = "the GPU has no complex numbers"
 KNOWN = [
     ("result dtype", "view_as_complex complex polar", "complex32 does not exist here"),
     ("same as CPU, on device, strided on gpu", "view_as_complex", NO_COMPLEX),
-    ("result dtype", "nn.functional.mse_loss.weighted", "squared errors of integers are not computed"),
     (
         "gradcheck",
         "native_layer_norm",

@@ -1,88 +1,26 @@
-"""`nn.functional`: the functions behind the modules.
-
-Nearly all are ops of the table (`nn.functional.*`). The functions here need Python for their arguments
-(warnings about an implicit dimension or about sizes), or are short compositions of ops.
-"""
+"""`nn.functional`: the functions behind the modules. They are ops of the table (`nn.functional.*`)."""
 
 from __future__ import annotations
 
 import warnings
 
 from .._absent import getattr_of
-from .._base import matmul, ops, sigmoid, tanh
-from ._losses import (
-    hinge_embedding_loss,
-    huber_loss,
-    l1_loss,
-    legacy_reduction,
-    margin_ranking_loss,
-    mse_loss,
-    poisson_nll_loss,
-    smooth_l1_loss,
-    soft_margin_loss,
-)
+from .._base import ops, sigmoid, tanh
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .._C import Tensor, dtype
-
-__all__ = [
-    "bilinear",
-    "hinge_embedding_loss",
-    "huber_loss",
-    "l1_loss",
-    "legacy_reduction",
-    "log_softmax",
-    "margin_ranking_loss",
-    "mse_loss",
-    "poisson_nll_loss",
-    "sigmoid",
-    "smooth_l1_loss",
-    "soft_margin_loss",
-    "softmax",
-    "softmin",
-    "tanh",
-]
+__all__ = ["legacy_reduction", "sigmoid", "tanh"]
 
 
-def _implicit_dim(name, ndim, stacklevel):
-    warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
-        stacklevel=stacklevel,
-    )
-    return 0 if ndim in (0, 1, 3) else 1
-
-
-_softmax = ops["softmax"]
-_log_softmax = ops["log_softmax"]
-
-
-def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Tensor:
-    """exp(x) divided by its sum along `dim`; `dtype` casts the input first."""
-    if dim is None:
-        dim = _implicit_dim("softmax", input.dim(), _stacklevel)
-    return _softmax(input, dim) if dtype is None else _softmax(input, dim, dtype=dtype)
-
-
-def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Tensor:
-    """Logarithm of the softmax along `dim`; `dtype` casts the input first."""
-    if dim is None:
-        dim = _implicit_dim("log_softmax", input.dim(), _stacklevel)
-    return _log_softmax(input, dim) if dtype is None else _log_softmax(input, dim, dtype=dtype)
-
-
-def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Tensor:
-    """Softmax of -x along `dim`."""
-    if dim is None:
-        dim = _implicit_dim("softmin", input.dim(), _stacklevel)
-    return softmax(-input, dim, dtype=dtype)
-
-
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x1^T A x2 + b for each of the `weight.size(0)` matrices A; inputs `(*, in1)` and `(*, in2)`."""
-    left = matmul(input1.unsqueeze(-2).unsqueeze(-2), weight).squeeze(-2)
-    output = matmul(left, input2.unsqueeze(-1)).squeeze(-1)
-    return output if bias is None else output + bias
+def legacy_reduction(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> str:
+    """The `reduction` that the legacy arguments mean, with the deprecation warning."""
+    size_average = True if size_average is None else size_average
+    reduce = True if reduce is None else reduce
+    reduction = "none" if not reduce else "mean" if size_average else "sum"
+    if emit_warning:
+        warnings.warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+            stacklevel=4,
+        )
+    return reduction
 
 
 def _inplace(function):
