@@ -207,7 +207,7 @@ pub static F_EMBEDDING: Op = Op {
 };
 
 /// Scales looked-up rows whose norm exceeds `limit` down to it, in place.
-fn rescale(w: &Tensor, at: &Tensor, limit: f64, order: f64) -> Result<()> {
+pub(super) fn rescale(w: &Tensor, at: &Tensor, limit: f64, order: f64) -> Result<()> {
     quiet(|| {
         let at = Term::from(at).reshape(&[-1]).to_dtype(DType::I64).ok()?;
         let rows = EMBEDDING.call((w, &at));

@@ -20,8 +20,10 @@ pub mod create;
 pub mod difference;
 pub mod distance;
 pub mod division;
+pub mod dropout;
 pub mod embed;
 pub mod embedding;
+pub mod embedding_bag;
 pub mod entropy;
 pub mod exp;
 pub mod fillers;
@@ -54,6 +56,7 @@ pub mod pad;
 pub mod polynomial;
 pub mod power;
 pub mod random;
+pub mod random_activation;
 mod random_bounds;
 pub mod range;
 pub mod reduce;
@@ -112,8 +115,10 @@ pub static OPS: &[&[&Op]] = &[
     difference::OPS,
     distance::OPS,
     division::OPS,
+    dropout::OPS,
     embed::OPS,
     embedding::OPS,
+    embedding_bag::OPS,
     entropy::OPS,
     exp::OPS,
     fillers::OPS,
@@ -148,9 +153,16 @@ pub static OPS: &[&[&Op]] = &[
     linear::OPS,
     logical::OPS,
     loss::bce::OPS,
+    loss::chunk::OPS,
     loss::class::OPS,
+    loss::ctc::OPS,
+    loss::likelihood::OPS,
     loss::margin::OPS,
+    loss::metric::OPS,
+    loss::multiclass::OPS,
+    loss::multilabel::OPS,
     loss::nll::OPS,
+    loss::numbered::OPS,
     loss::pointwise::OPS,
     loss::similarity::OPS,
     mask::OPS,
@@ -165,6 +177,7 @@ pub static OPS: &[&[&Op]] = &[
     polynomial::OPS,
     power::OPS,
     random::OPS,
+    random_activation::OPS,
     range::OPS,
     reduce::OPS,
     reduce::sum_to::OPS,

@@ -1,9 +1,16 @@
 //! Losses of `nn.functional`: shared code for reducing the values of a batch.
 
 pub mod bce;
+pub mod chunk;
 pub mod class;
+pub mod ctc;
+pub mod likelihood;
 pub mod margin;
+pub mod metric;
+pub mod multiclass;
+pub mod multilabel;
 pub mod nll;
+pub mod numbered;
 pub mod pointwise;
 pub mod similarity;
 
@@ -22,6 +29,28 @@ pub(super) enum Reduction {
 impl Enumerated for Reduction {
     const VALUES: &'static [(&'static str, Reduction)] =
         &[("none", Reduction::None), ("mean", Reduction::Mean), ("sum", Reduction::Sum)];
+}
+
+impl Reduction {
+    /// The reduction that PyTorch's functions of the top namespace call by this number.
+    fn numbered(n: i64) -> Result<Reduction> {
+        match n {
+            0 => Ok(Reduction::None),
+            1 => Ok(Reduction::Mean),
+            2 => Ok(Reduction::Sum),
+            _ => Err(Error::value(format!("{n} is not a valid value for reduction; expected 0 (none), 1 (mean) or 2 (sum)"))),
+        }
+    }
+    fn number(self) -> i64 {
+        match self {
+            Reduction::None => 0,
+            Reduction::Mean => 1,
+            Reduction::Sum => 2,
+        }
+    }
+    fn name(self) -> &'static str {
+        Reduction::VALUES[self.number() as usize].0
+    }
 }
 
 /// What the deprecated `size_average` and `reduce` mean, where one of them is given.

@@ -112,7 +112,10 @@ fn update_on_cpu<U: Update<N>, const N: usize>(items: &[Item<U, N>]) -> Result<(
         *end += lane.n.div_ceil(CHUNK);
         Some(*end)
     }))?;
-    par_for(ends.last().copied().unwrap_or(0), GRAIN, |tasks| {
+    let (tasks, elements) = (ends.last().copied().unwrap_or(0), lanes.iter().map(|lane| lane.n).sum::<usize>());
+    // A small parameter makes a short task: threads pay off by the number of elements.
+    let grain = tasks.saturating_mul(GRAIN * CHUNK) / elements.max(1);
+    par_for(tasks, grain.max(GRAIN), |tasks| {
         let mut i = ends.partition_point(|&end| end <= tasks.start);
         let (mut narrow, mut wide) = (Buffers::<f32, N>::default(), Buffers::<f64, N>::default());
         let mut task = tasks.start;

@@ -1,12 +1,29 @@
 """The modules, one file per family. `rustgrad.nn` exports all of them."""
 
-from . import activation, container, conv, dropout, flatten, linear, loss, normalization, parameter_container, sparse
+from . import (
+    activation,
+    adaptive,
+    container,
+    conv,
+    distance,
+    dropout,
+    flatten,
+    linear,
+    linear_cross_entropy_options,
+    loss,
+    normalization,
+    parameter_container,
+    sparse,
+)
 from .activation import *  # noqa: F403
+from .adaptive import *  # noqa: F403
 from .container import *  # noqa: F403
 from .conv import *  # noqa: F403
+from .distance import *  # noqa: F403
 from .dropout import *  # noqa: F403
 from .flatten import *  # noqa: F403
 from .linear import *  # noqa: F403
+from .linear_cross_entropy_options import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .module import Module
 from .normalization import *  # noqa: F403
@@ -16,11 +33,14 @@ from .sparse import *  # noqa: F403
 __all__ = ["Module"]
 for _family in (
     activation,
+    adaptive,
     container,
     conv,
+    distance,
     dropout,
     flatten,
     linear,
+    linear_cross_entropy_options,
     loss,
     normalization,
     parameter_container,
