@@ -1,12 +1,13 @@
 //! Coordinates of positions in a flattened tensor: `unravel_index`.
 
 use super::division::{FLOOR_DIVIDE, REMAINDER};
+use super::join::STACK;
+use super::like::SCALAR_TENSOR;
 use super::split::UNBIND;
-use crate::dtype::Category;
+use crate::dtype::{Category, DType};
 use crate::error::{Error, Result, Show};
 use crate::op::*;
 use crate::reserve;
-use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&UNRAVEL_INDEX];
 
@@ -14,13 +15,17 @@ pub static UNRAVEL_INDEX: Op = Op {
     sig: sig("unravel_index(Tensor indices, int[1] shape) -> Tensor[]"),
     doc: "The coordinates, one tensor for each dimension of `shape`, of positions in a flattened tensor of that shape.",
     forms: F,
-    body: composite(unravel_index),
+    body: decompose(unravel_index),
     vjp: Vjp::None("integers"),
     samples: &["i64[5](0..20), (4, 5)", "i64[2,3](0..24), (2, 3, 4)", "i32[4](0..7), 7", "u8[3](0..6), (2, 3)"],
     errors: &[
         ("f32[2], (4, 5)", "TypeError", "expected 'indices' to be integer dtype, but got torch.float32"),
         ("b8[2], (4, 5)", "TypeError", "expected 'indices' to be integer dtype, but got torch.bool"),
-        ("i64[2], (4, 0)", "ValueError", "'shape' cannot have zero dimensions when 'indices' is non-empty, but got (4, 0)"),
+        (
+            "i64[2], (4, 0)",
+            "ValueError",
+            "'shape' cannot have zero dimensions when 'indices' is non-empty, but got (4, 0)",
+        ),
         ("i64[2], (4, -5)", "ValueError", "'shape' cannot have negative values, but got (4, -5)"),
     ],
     reference: "list(np.stack([c.reshape(x0.shape) for c in np.unravel_index(x0.astype(np.int64).reshape(-1), shape)]))",
@@ -34,10 +39,7 @@ fn unravel_index(c: &Call) -> Result<Outputs> {
         return Err(Error::type_(format!("expected 'indices' to be integer dtype, but got torch.{dtype}")));
     }
     if shape.iter().any(|&n| n < 0) {
-        return Err(Error::value(format!(
-            "'shape' cannot have negative values, but got {}",
-            shown(shape)
-        )));
+        return Err(Error::value(format!("'shape' cannot have negative values, but got {}", shown(shape))));
     }
     if shape.contains(&0) && indices.numel() > 0 {
         let shape = shown(shape);
@@ -48,11 +50,12 @@ fn unravel_index(c: &Call) -> Result<Outputs> {
     if shape.is_empty() {
         return Ok(Outputs::new());
     }
-    let (shape, strides) = (Tensor::from_slice(shape, &[shape.len()])?, row_major(shape)?);
-    let strides = Tensor::from_slice(&strides, shape.shape())?;
-    let [shape, strides] = [shape, strides].map(|t| Term::from(&t).to_device(indices.device()));
-    let rows = FLOOR_DIVIDE.call((Term::from(indices).unsqueeze(-1), strides));
-    UNBIND.calls((REMAINDER.call((rows, shape)), -1))
+    let row = |numbers: &[i64]| -> Result<Term> {
+        let numbers = numbers.iter().map(|&n| SCALAR_TENSOR.call((n, DType::I64, indices.device())).ok());
+        Ok(STACK.call((reserve::try_list(numbers)?, 0)))
+    };
+    let rows = FLOOR_DIVIDE.call((Term::from(indices).unsqueeze(-1), row(&row_major(shape)?)?));
+    UNBIND.calls((REMAINDER.call((rows, row(shape)?)), -1))
 }
 
 /// The strides, in elements, of a row-major tensor of the shape.

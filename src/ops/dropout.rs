@@ -4,7 +4,8 @@
 
 use super::arith::{ADD, MUL};
 use super::copy::CLONE;
-use super::needs::quiet;
+use super::create::ZEROS;
+use super::like::{EMPTY, EMPTY_LIKE};
 use super::sample::{BERNOULLI_, BERNOULLI_P};
 use super::view::UNSQUEEZE;
 use crate::dtype::{DType, Scalar};
@@ -70,8 +71,8 @@ fn dropped(x: &Tensor, kind: Kind, p: f64, train: bool, inplace: bool) -> Result
         return Ok(smallvec![x.clone()]);
     }
     if p == 1.0 {
-        let zero = Tensor::zeros(&[], x.dtype(), x.device())?;
-        return scaled(x, Term::from(zero), None, inplace);
+        let zero = ZEROS.call((Ints::new(), x.dtype(), x.device()));
+        return scaled(x, zero, None, inplace);
     }
     if !x.dtype().is_differentiable() {
         let own = x.dtype().scalar_type_name();
@@ -87,7 +88,7 @@ fn dropped(x: &Tensor, kind: Kind, p: f64, train: bool, inplace: bool) -> Result
         }
         shape[2..].fill(1);
     }
-    let kept = BERNOULLI_P.call((&Tensor::empty(&shape, x.dtype(), x.device())?, 1.0 - p));
+    let kept = BERNOULLI_P.call((EMPTY.call((&shape[..], x.dtype(), x.device())), 1.0 - p));
     if !kind.alpha {
         return scaled(x, kept * (1.0 / (1.0 - p)), None, inplace);
     }
@@ -125,7 +126,7 @@ const TOP_: Op = Op { forms: Forms(Forms::FUNCTION | Forms::ONLY_INPLACE), ..TOP
 pub static FEATURE_DROPOUT: Op = Op {
     sig: sig("feature_dropout(Tensor input, float p, bool train) -> Tensor"),
     doc: "Zeroes whole channels of [n, channels, ..] with probability `p` and scales the others by `1 / (1 - p)`, where `train` is set.",
-    body: composite(|c| top(c, FEATURE)),
+    body: decompose(|c| top(c, FEATURE)),
     errors: &[
         ("f32[2,3], 1.5, True", "RuntimeError", "between 0 and 1"),
         ("f32[3], 0.5, True", "RuntimeError", "Feature dropout requires at least 2 dimensions in the input"),
@@ -135,33 +136,33 @@ pub static FEATURE_DROPOUT: Op = Op {
 pub static FEATURE_DROPOUT_: Op = Op {
     sig: sig("feature_dropout_(Tensor! input, float p, bool train) -> Tensor"),
     doc: "`feature_dropout` in place.",
-    body: composite(|c| top(c, FEATURE)),
+    body: decompose(|c| top(c, FEATURE)),
     ..TOP_
 };
 
 pub static ALPHA_DROPOUT: Op = Op {
     sig: sig("alpha_dropout(Tensor input, float p, bool train) -> Tensor"),
     doc: "Sets elements to the negative limit of SELU with probability `p`, then restores mean 0 and variance 1 by an affine map, where `train` is set.",
-    body: composite(|c| top(c, ALPHA)),
+    body: decompose(|c| top(c, ALPHA)),
     ..TOP
 };
 pub static ALPHA_DROPOUT_: Op = Op {
     sig: sig("alpha_dropout_(Tensor! input, float p, bool train) -> Tensor"),
     doc: "`alpha_dropout` in place.",
-    body: composite(|c| top(c, ALPHA)),
+    body: decompose(|c| top(c, ALPHA)),
     ..TOP_
 };
 
 pub static FEATURE_ALPHA_DROPOUT: Op = Op {
     sig: sig("feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor"),
     doc: "`alpha_dropout` of whole channels of [n, channels, ..].",
-    body: composite(|c| top(c, FEATURE_ALPHA)),
+    body: decompose(|c| top(c, FEATURE_ALPHA)),
     ..TOP
 };
 pub static FEATURE_ALPHA_DROPOUT_: Op = Op {
     sig: sig("feature_alpha_dropout_(Tensor! input, float p, bool train) -> Tensor"),
     doc: "`feature_alpha_dropout` in place.",
-    body: composite(|c| top(c, FEATURE_ALPHA)),
+    body: decompose(|c| top(c, FEATURE_ALPHA)),
     ..TOP_
 };
 
@@ -180,7 +181,7 @@ pub static F_ALPHA_DROPOUT: Op = Op {
         "nn.functional.alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor",
     ),
     doc: "See `alpha_dropout`.",
-    body: composite(|c| functional(c, ALPHA)),
+    body: decompose(|c| functional(c, ALPHA)),
     ..FUNCTIONAL
 };
 pub static F_FEATURE_ALPHA_DROPOUT: Op = Op {
@@ -188,7 +189,7 @@ pub static F_FEATURE_ALPHA_DROPOUT: Op = Op {
         "nn.functional.feature_alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor",
     ),
     doc: "See `feature_alpha_dropout`.",
-    body: composite(|c| functional(c, FEATURE_ALPHA)),
+    body: decompose(|c| functional(c, FEATURE_ALPHA)),
     ..FUNCTIONAL
 };
 
@@ -207,7 +208,7 @@ fn by_rank(c: &Call, rank: usize) -> Result<Outputs> {
 pub static F_DROPOUT1D: Op = Op {
     sig: sig("nn.functional.dropout1d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor"),
     doc: "Zeroes whole channels of [n, channels, l] or [channels, l] with probability `p` and scales the others by `1 / (1 - p)`, where `training` is set.",
-    body: composite(|c| match c.tensor(0)?.ndim() {
+    body: decompose(|c| match c.tensor(0)?.ndim() {
         2 | 3 => by_rank(c, 3),
         n => {
             check_probability(c.float(1)?, Class::Value)?;
@@ -234,14 +235,16 @@ fn warn_of_rank(name: &str, n: usize, spatial: usize) -> String {
 pub static F_DROPOUT2D: Op = Op {
     sig: sig("nn.functional.dropout2d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor"),
     doc: "Zeroes whole channels of [n, channels, h, w] with probability `p` and scales the others by `1 / (1 - p)`, where `training` is set. As in PyTorch, three dimensions are read as [n, channels, l].",
-    body: composite(|c| functional(c, FEATURE)),
-    warns: Some(|c| match c.tensor(0).ok()?.ndim() {
+    body: decompose(|c| functional(c, FEATURE)),
+    warns: Some(|c| {
+        match c.tensor(0).ok()?.ndim() {
         4 => None,
         3 => Some(
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise dropout behavior, please switch to using dropout1d instead."
                 .into(),
         ),
         n => Some(warn_of_rank("dropout2d", n, 2)),
+    }
     }),
     samples: &["f32[2,3,2,2], 0.0", "f32[2,3,2,2], 0.5, False", "f32[2,3,2,2], 1.0"],
     ..FUNCTIONAL
@@ -250,7 +253,7 @@ pub static F_DROPOUT2D: Op = Op {
 pub static F_DROPOUT3D: Op = Op {
     sig: sig("nn.functional.dropout3d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor"),
     doc: "Zeroes whole channels of [n, channels, d, h, w] or [channels, d, h, w] with probability `p` and scales the others by `1 / (1 - p)`, where `training` is set.",
-    body: composite(|c| by_rank(c, 5)),
+    body: decompose(|c| by_rank(c, 5)),
     warns: Some(|c| match c.tensor(0).ok()?.ndim() {
         4 | 5 => None,
         n => Some(warn_of_rank("dropout3d", n, 3)),
@@ -277,19 +280,15 @@ pub static NATIVE_DROPOUT: Op = Op {
     sig: sig("native_dropout(Tensor input, float p, bool? train) -> Tensor[]"),
     doc: "`dropout`, and which elements are kept, as a mask of bools.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (x, p) = (c.tensor(0)?, c.float(1)?);
         check_probability(p, Class::Runtime)?;
-        quiet(|| {
-            let like = Tensor::of_layout(x.layout().fresh(), x.dtype(), x.device())?;
-            let kept = Term::from(BERNOULLI_.call_inplace((&like, if trains(c) { 1.0 - p } else { 1.0 }))?);
-            let out = if trains(c) { Term::from(x) * kept.dup() * scale(p, true) } else { CLONE.call((x,)) };
-            Ok(smallvec![out.ok()?, kept.to_dtype(DType::Bool).ok()?])
-        })
+        let like = EMPTY_LIKE.call((x,)).ok()?;
+        let kept = Term::from(BERNOULLI_.call_inplace((&like, if trains(c) { 1.0 - p } else { 1.0 }))?);
+        let out = if trains(c) { Term::from(x) * kept.dup() * scale(p, true) } else { CLONE.call((x,)) };
+        Ok(smallvec![out.ok()?, kept.to_dtype(DType::Bool).ok()?])
     }),
-    vjp: Vjp::Each(&[d(0, OUT1, |c| {
-        c.g() * c.out(1) * scale(c.float(1), trains(&c.call))
-    })]),
+    vjp: Vjp::Each(&[d(0, OUT1, |c| c.g() * c.out(1) * scale(c.float(1), trains(&c.call)))]),
     constant: &[1],
     keeps: Some("p result1"),
     samples: &["f32[2,3], 0.0, True", "f32[2,3], 0.5, False", "f32[2,3], 1.0, True"],

@@ -2,10 +2,11 @@
 //!
 //! A bag is a range of indices; rows are looked up and added to the row of their bag, so gradients are those of both steps.
 
+use super::create::ZEROS;
 use super::embedding::{EMBEDDING, EMBEDDING_BACKWARD, rescale};
 use super::gather::SCATTER_ADD;
 use super::host::{self, Dense};
-use super::needs::quiet;
+use super::range::ARANGE_STEP;
 use super::select::{INDEX_ADD, INDEX_SELECT};
 use crate::device::Device;
 use crate::dtype::DType;
@@ -173,32 +174,30 @@ fn run(c: &Call, out: &[Tensor]) -> Result<()> {
         _ => 1.0,
     };
     let shares = crate::reserve::list(l.takes.iter().enumerate().map(share))?;
-    quiet(|| {
-        out[1].copy_raw(&device_list(&l.bag, device)?)?;
-        out[2].copy_raw(&device_list(&l.sizes, device)?)?;
-        out[4].copy_raw(&Term::from(Tensor::from_slice(&shares, &[shares.len()])?).to_device(device).ok()?)?;
-        let rows = EMBEDDING.call((weight, c.tensor(1)?));
-        if mode == Mode::Max {
-            return greatest(&l, &rows.ok()?, out);
-        }
-        // Half precision adds in single precision.
-        let wide = if weight.dtype().size() < 4 { DType::F32 } else { weight.dtype() };
-        let mut rows = rows.to_dtype(wide);
-        if mode == Mode::Mean || c.opt_tensor(PER_SAMPLE).is_some() {
-            let factor = match c.opt_tensor(PER_SAMPLE) {
-                Some(t) => Term::from(t).to_dtype(wide),
-                None => Term::from(&out[4]).to_dtype(wide),
-            };
-            rows = rows * factor.unsqueeze(1);
-        }
-        if l.takes.contains(&false) {
-            rows = rows.zero_where(Term::from(&out[4]).equals(0).unsqueeze(1));
-        }
-        let zeros = Tensor::zeros(out[0].shape(), wide, device)?;
-        let sums = INDEX_ADD.call((&zeros, 0, &out[1], rows));
-        out[3].copy_raw(&out[2])?;
-        out[0].copy_raw(&sums.to_dtype(weight.dtype()).ok()?)
-    })
+    out[1].copy_raw(&device_list(&l.bag, device)?)?;
+    out[2].copy_raw(&device_list(&l.sizes, device)?)?;
+    out[4].copy_raw(&Term::from(Tensor::from_slice(&shares, &[shares.len()])?).to_device(device).ok()?)?;
+    let rows = EMBEDDING.call((weight, c.tensor(1)?));
+    if mode == Mode::Max {
+        return greatest(&l, &rows.ok()?, out);
+    }
+    // Half precision adds in single precision.
+    let wide = if weight.dtype().size() < 4 { DType::F32 } else { weight.dtype() };
+    let mut rows = rows.to_dtype(wide);
+    if mode == Mode::Mean || c.opt_tensor(PER_SAMPLE).is_some() {
+        let factor = match c.opt_tensor(PER_SAMPLE) {
+            Some(t) => Term::from(t).to_dtype(wide),
+            None => Term::from(&out[4]).to_dtype(wide),
+        };
+        rows = rows * factor.unsqueeze(1);
+    }
+    if l.takes.contains(&false) {
+        rows = rows.zero_where(Term::from(&out[4]).equals(0).unsqueeze(1));
+    }
+    let zeros = Tensor::zeros(out[0].shape(), wide, device)?;
+    let sums = INDEX_ADD.call((&zeros, 0, &out[1], rows));
+    out[3].copy_raw(&out[2])?;
+    out[0].copy_raw(&sums.to_dtype(weight.dtype()).ok()?)
 }
 
 /// The greatest element of each column of each bag, and the index whose row has it; a loop on the host.
@@ -289,7 +288,7 @@ pub static EMBEDDING_BAG: Op = Op {
     ),
     doc: "`nn.functional.embedding_bag` with `mode` 0 (sum), 1 (mean) or 2 (max); also the bag of each index, the size of each bag, and the indices of the greatest elements.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let mut args: Args = c.args[..PADDING].iter().map(|v| v.reborrow()).collect();
         args.push(padding(c.opt_int(PADDING), c.tensor(0)?)?.into());
         let mut out = BAGS.calls(args)?;
@@ -297,10 +296,7 @@ pub static EMBEDDING_BAG: Op = Op {
         Ok(out)
     }),
     vjp: Vjp::Composite,
-    samples: &[
-        "f32[4,3], i64[5](0..4), i64[2](= 0, 2), False, 1",
-        "f32[4,3], i64[5](0..4), i64[2](= 0, 2), False, 2",
-    ],
+    samples: &["f32[4,3], i64[5](0..4), i64[2](= 0, 2), False, 1", "f32[4,3], i64[5](0..4), i64[2](= 0, 2), False, 2"],
     errors: &[
         ("f32[4,3], i64[2](0..4), i64[1](= 1)", "RuntimeError", "offsets[0] has to be 0"),
         ("f32[4,3], i64[2](0..4), i64[2](= 0, 3)", "RuntimeError", "can not be greater than input's length 2"),
@@ -316,7 +312,7 @@ pub static F_EMBEDDING_BAG: Op = Op {
     unknown_choice: |_, _| Error::value("mode has to be one of sum, mean or max"),
     doc: "The sum, mean or greatest elements of the rows of `weight` in each bag of indices, without making the rows an input of the graph.\n\n`input`: [bags, indices of a bag], or one dimension with `offsets` where each bag begins. The row `padding_idx` counts for nothing; `per_sample_weights` multiply the rows (sum only); with `max_norm`, rows that are looked up are first rescaled in place. `sparse` makes no difference.",
     forms: F,
-    body: composite(embedding_bag),
+    body: decompose(embedding_bag),
     vjp: Vjp::Composite,
     samples: &[
         "i64[2,3](0..4), f32[4,3]",
@@ -351,8 +347,12 @@ pub static F_EMBEDDING_BAG: Op = Op {
 fn offsets(c: &Call, input: &Tensor) -> Result<Tensor> {
     match (input.ndim(), c.opt_tensor(2)) {
         (2, None) => {
-            let starts = crate::reserve::list((0..input.size(0)).map(|i| (i * input.size(1)) as i64))?;
-            device_list(&starts, input.device())
+            let (bags, n) = (input.size(0), input.size(1));
+            let starts = match n {
+                0 => ZEROS.call(([bags as i64], DType::I64, input.device())),
+                n => ARANGE_STEP.call((0, bags * n, n, DType::I64, input.device())),
+            };
+            starts.ok()
         }
         (2, Some(_)) => Err(Error::value(
             "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, found offsets of type <class 'Tensor'>",

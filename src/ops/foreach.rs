@@ -19,7 +19,7 @@ pub static FOREACH_ADD_: Op = Op {
     sig: sig("_foreach_add_(Tensor[] self, Scalar scalar) -> ()"),
     doc: "Adds a number to each tensor of a list, in place.",
     forms: HIDDEN,
-    body: composite(|c| {
+    body: decompose(|c| {
         let number = c.scalar(1)?;
         each(c, |t| ADD.call_inplace((t, number)))
     }),
@@ -33,7 +33,7 @@ pub static FOREACH_MUL_: Op = Op {
     sig: sig("_foreach_mul_(Tensor[] self, Tensor other) -> ()"),
     doc: "Multiplies each tensor of a list, in place, by the number in a 0-d tensor, which may be on another device.",
     forms: HIDDEN,
-    body: composite(|c| {
+    body: decompose(|c| {
         let other = c.tensor(1)?;
         each(c, |t| match t.device() == other.device() {
             true => MUL.call_inplace((t, other)),
@@ -50,7 +50,7 @@ pub static FOREACH_CLAMP_MIN_: Op = Op {
     sig: sig("_foreach_clamp_min_(Tensor[] self, Scalar scalar) -> ()"),
     doc: "Limits each tensor of a list from below, in place.",
     forms: HIDDEN,
-    body: composite(|c| {
+    body: decompose(|c| {
         let number = c.scalar(1)?;
         each(c, |t| CLAMP_MIN.call_inplace((t, number)))
     }),
@@ -64,7 +64,7 @@ pub static FOREACH_CLAMP_MAX_: Op = Op {
     sig: sig("_foreach_clamp_max_(Tensor[] self, Scalar scalar) -> ()"),
     doc: "Limits each tensor of a list from above, in place.",
     forms: HIDDEN,
-    body: composite(|c| {
+    body: decompose(|c| {
         let number = c.scalar(1)?;
         each(c, |t| CLAMP_MAX.call_inplace((t, number)))
     }),
@@ -78,7 +78,7 @@ pub static FOREACH_NORM: Op = Op {
     sig: sig("_foreach_norm(Tensor[] self, Scalar ord=2) -> Tensor[]"),
     doc: "The vector norm of order `ord` of each tensor of a list, over all its elements.",
     forms: HIDDEN,
-    body: composite(|c| {
+    body: decompose(|c| {
         let order = c.scalar(1)?;
         c.args[0].tensors().map(|t| VECTOR_NORM.call((t, order)).ok()).collect()
     }),

@@ -2,12 +2,15 @@
 
 use super::activation::LEAKY_RELU;
 use super::arith::MUL;
+use super::copy::CONTIGUOUS;
+use super::create::ZEROS;
 use super::gather::SCATTER_VALUE;
 use super::hard_backward::LEAKY_RELU_BACKWARD;
-use super::needs::quiet;
+use super::like::EMPTY;
 use super::random::{EXPONENTIAL_, UNIFORM_};
 use super::reduce::extreme::ARGMAX;
 use super::softmax::SOFTMAX;
+use crate::dtype::default_dtype;
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -20,27 +23,18 @@ fn mean_slope(c: &Back) -> f64 {
     (c.float(2) + c.float(3)) / 2.0
 }
 
-/// As PyTorch's result, which is row-major for any strides of the input.
-fn row_major(t: Term) -> Result<Outputs> {
-    let t = t.ok()?;
-    if t.is_contiguous() {
-        return Ok(smallvec![t]);
-    }
-    let out = Tensor::empty(t.shape(), t.dtype(), t.device())?;
-    out.copy_raw(&t)?;
-    Ok(smallvec![out])
-}
-
 /// What both forms have in common.
 #[allow(clippy::declare_interior_mutable_const)] // see `Cache::NEW`
 const WITH_NOISE: Op = Op {
     doc: "`self * noise` in training, else the leaky ReLU with slope `(lower + upper) / 2`.",
     forms: HIDDEN,
-    body: composite(|c| {
-        quiet(|| match c.flag(4) {
-            true => row_major(MUL.call((c.tensor(0)?, c.tensor(1)?))),
-            false => row_major(LEAKY_RELU.call((c.tensor(0)?, (c.float(2)? + c.float(3)?) / 2.0))),
-        })
+    // As PyTorch's result, row-major for any strides of the input.
+    body: decompose(|c| {
+        let out = match c.flag(4) {
+            true => MUL.call((c.tensor(0)?, c.tensor(1)?)),
+            false => LEAKY_RELU.call((c.tensor(0)?, (c.float(2)? + c.float(3)?) / 2.0)),
+        };
+        CONTIGUOUS.calls((out,))
     }),
     vjp: Vjp::Each(&[d(0, A0 | A1, |c| match c.flag(4) {
         true => c.g() * c.arg(1),
@@ -79,7 +73,7 @@ fn rrelu(c: &Call, op: &'static Op, generator: bool) -> Result<Outputs> {
     }
     let noise = match training {
         true => slopes(c, x, generator)?,
-        false => Tensor::empty(&[0], x.dtype(), x.device())?,
+        false => EMPTY.call(([0], x.dtype(), x.device())).ok()?,
     };
     let args: Args = smallvec![x.into(), (&noise).into(), lower.into(), upper.into(), training.into()];
     op.calls(args)
@@ -87,12 +81,10 @@ fn rrelu(c: &Call, op: &'static Op, generator: bool) -> Result<Outputs> {
 
 /// What each element is multiplied by in training: 1, or for negative ones a random slope.
 fn slopes(c: &Call, x: &Tensor, generator: bool) -> Result<Tensor> {
-    quiet(|| {
-        let drawn = Tensor::empty(x.shape(), x.dtype(), x.device())?;
-        let from = if generator { c.args[4].reborrow() } else { Value::None };
-        UNIFORM_.call_inplace((&drawn, c.float(1)?, c.float(2)?, from))?;
-        Term::from(x).greater(0).choose(1, &drawn).ok()
-    })
+    let drawn = EMPTY.call((x.shape(), x.dtype(), x.device())).ok()?;
+    let from = if generator { c.args[4].reborrow() } else { Value::None };
+    UNIFORM_.call_inplace((&drawn, c.float(1)?, c.float(2)?, from))?;
+    Term::from(x).greater(0).choose(1, &drawn).ok()
 }
 
 pub static RRELU: Op = Op {
@@ -101,7 +93,7 @@ pub static RRELU: Op = Op {
     ),
     doc: "`x` where positive, else `x` times a slope: in training uniform in [lower, upper) for each element, else their mean.",
     forms: F,
-    body: composite(|c| rrelu(c, &RRELU_WITH_NOISE, true)),
+    body: decompose(|c| rrelu(c, &RRELU_WITH_NOISE, true)),
     vjp: Vjp::Composite,
     samples: &["f32[2,3]", "f32[2,3], 0.1, 0.1, True", "f32[2,3], 0.1, 0.5"],
     errors: &[
@@ -117,7 +109,7 @@ pub static RRELU_: Op = Op {
     ),
     doc: "`rrelu` in place.",
     forms: Forms(Forms::FUNCTION | Forms::ONLY_INPLACE),
-    body: composite(|c| rrelu(c, &RRELU_WITH_NOISE_, true)),
+    body: decompose(|c| rrelu(c, &RRELU_WITH_NOISE_, true)),
     vjp: Vjp::Composite,
     samples: &["f32[2,3]", "f32[2,3], 0.1, 0.1, True"],
     errors: &[("f32[2], 0.5, 0.1", "RuntimeError", "Lower bound should be less than or equal to the upper bound")],
@@ -130,7 +122,7 @@ pub static F_RRELU: Op = Op {
     ),
     doc: "See `rrelu`.",
     forms: F,
-    body: composite(|c| match c.flag(4) {
+    body: decompose(|c| match c.flag(4) {
         true => Ok(smallvec![RRELU_.call_inplace((c.tensor(0)?, c.float(1)?, c.float(2)?, c.flag(3)))?]),
         false => rrelu(c, &RRELU_WITH_NOISE, false),
     }),
@@ -146,11 +138,9 @@ pub static GUMBEL_SOFTMAX: Op = Op {
     ),
     doc: "A sample of the relaxed categorical distribution: the softmax along `dim` of `(logits + g) / tau` with noise `g` of the Gumbel distribution.\n\n`hard` gives a one-hot vector with the gradient of the relaxed sample. `eps` has no effect. Source: Jang et al., ICLR 2017.",
     forms: F,
-    body: composite(gumbel_softmax),
+    body: decompose(gumbel_softmax),
     vjp: Vjp::Composite,
-    warns: Some(|c| {
-        (c.float(3).ok()? != 1e-10).then(|| "`eps` parameter is deprecated and has no effect.".into())
-    }),
+    warns: Some(|c| (c.float(3).ok()? != 1e-10).then(|| "`eps` parameter is deprecated and has no effect.".into())),
     samples: &["f32[0,3]", "f32[0,3], 0.5, True"],
     errors: &[("f32[2,3], dim=2", "IndexError", "Dimension out of range")],
     reference: "shape",
@@ -159,15 +149,15 @@ pub static GUMBEL_SOFTMAX: Op = Op {
 
 fn gumbel_softmax(c: &Call) -> Result<Outputs> {
     let (logits, tau, dim) = (c.tensor(0)?, c.float(1)?, c.int(4)?);
-    let drawn = Tensor::empty(logits.shape(), logits.dtype(), logits.device())?;
+    let dtype = if logits.dtype().is_differentiable() { logits.dtype() } else { default_dtype() };
+    let drawn = EMPTY.call((logits.shape(), dtype, logits.device())).ok()?;
     let noise = -Term::from(EXPONENTIAL_.call_inplace((&drawn, 1.0))?).log();
     let soft = SOFTMAX.call(((Term::from(logits) + noise) / tau, dim));
     if !c.flag(2) {
         return soft.outputs();
     }
     let greatest = ARGMAX.call((&soft, dim, true));
-    let zeros = Tensor::zeros(logits.shape(), logits.dtype(), logits.device())?;
-    let hard = SCATTER_VALUE.call((&zeros, dim, greatest, 1.0));
-    let constant = soft.dup().ok()?.detach();
-    (hard - &constant + soft).outputs()
+    let zeros = ZEROS.call((logits.shape(), dtype, logits.device()));
+    let hard = SCATTER_VALUE.call((zeros, dim, greatest, 1.0));
+    (hard - soft.dup().cut() + soft).outputs()
 }

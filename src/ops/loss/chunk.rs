@@ -7,7 +7,6 @@ use crate::error::Result;
 use crate::op::gradient::Saves;
 use crate::op::*;
 use crate::ops::linear::LINEAR;
-use crate::ops::needs::quiet;
 use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&LINEAR_CROSS_ENTROPY_CHUNK];
@@ -21,12 +20,8 @@ pub static LINEAR_CROSS_ENTROPY_CHUNK: Op = Op {
     ),
     doc: "`cross_entropy(linear(input, linear_weight, linear_bias), target)` with `reduction` 0 (none) or 2 (sum). The logits are computed again for the gradient.",
     forms: HIDDEN,
-    body: composite(|c| quiet(|| steps(c))),
-    vjp: Vjp::Joint(Joint {
-        args: &[0, 1, 3],
-        saves: A0 | A1 | A2 | A3 | WEIGHTS,
-        formula: |c| c.through(steps),
-    }),
+    body: decompose(steps),
+    vjp: Vjp::Joint(Joint { args: &[0, 1, 3], saves: A0 | A1 | A2 | A3 | WEIGHTS, formula: |c| c.through(steps) }),
     samples: &[
         "f32[3,2], f32[4,2], i64[3](0..4)",
         "f32[3,2], f32[4,2], i64[3](= 0, 3, 1), f32[4], f32[4](pos, nograd), 0, 3",

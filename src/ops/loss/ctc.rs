@@ -45,12 +45,16 @@ impl<'a> Batch<'a> {
         }
         let (input_lengths, target_lengths, blank) = (c.ints(at)?, c.ints(at + 1)?, c.int(at + 2)?);
         if blank < 0 || blank >= classes as i64 {
-            return Err(Error::runtime(format!("blank must be in label range; expected 0 <= blank < {classes}, got {blank}")));
+            return Err(Error::runtime(format!(
+                "blank must be in label range; expected 0 <= blank < {classes}, got {blank}"
+            )));
         }
         for (name, lengths) in [("input_lengths", input_lengths), ("target_lengths", target_lengths)] {
             if lengths.len() != samples {
                 let got = lengths.len();
-                return Err(Error::runtime(format!("{name} must be of size batch_size; expected {samples}, got {got}")));
+                return Err(Error::runtime(format!(
+                    "{name} must be of size batch_size; expected {samples}, got {got}"
+                )));
             }
             if let Some(n) = lengths.iter().find(|&&n| n < 0) {
                 return Err(Error::runtime(format!("Expected {name} to have value at least 0, but got value {n}")));
@@ -292,15 +296,23 @@ pub static F_CTC_LOSS: Op = Op {
     unknown_choice: super::unknown_reduction,
     doc: DOC,
     forms: F,
-    body: composite(|c| ctc_loss(c, reduction(c))),
+    body: reads_host(|c| ctc_loss(c, reduction(c))),
     vjp: Vjp::Composite,
     samples: F_SAMPLES,
     errors: &[
         ("f32[5,2,4], i64[2,3](1..4), i64[2](= 5, 4), i64[2](= 2, 1), reduction='no'", "ValueError", "not a valid"),
-        ("f32[5,2,4], i64[2,3](1..4), i64[2](= 5, 6), i64[2](= 2, 1)", "RuntimeError", "value at most 5, but got value 6"),
+        (
+            "f32[5,2,4], i64[2,3](1..4), i64[2](= 5, 6), i64[2](= 2, 1)",
+            "RuntimeError",
+            "value at most 5, but got value 6",
+        ),
         ("f32[5,2,4], i64[2,3](1..4), i64[1](= 5), i64[2](= 2, 1)", "RuntimeError", "must be of size batch_size"),
         ("f32[5,2,4], i64[2,3](1..4), f32[2], i64[2](= 2, 1)", "RuntimeError", "input_lengths must be integral"),
-        ("f32[5,2,4], i64[2,3](1..4), i64[2](= 5, 4), i64[2](= 2, 1), 4", "RuntimeError", "blank must be in label range"),
+        (
+            "f32[5,2,4], i64[2,3](1..4), i64[2](= 5, 4), i64[2](= 2, 1), 4",
+            "RuntimeError",
+            "blank must be in label range",
+        ),
         ("f32[5], i64[2](1..4), i64[](= 5), i64[](= 2)", "RuntimeError", "Expected 3-dimensional tensor"),
     ],
     ..OP
@@ -313,7 +325,7 @@ pub static F_CTC_LOSS_LISTS: Op = Op {
     unknown_choice: super::unknown_reduction,
     doc: DOC,
     forms: F,
-    body: composite(|c| ctc_loss(c, reduction(c))),
+    body: reads_host(|c| ctc_loss(c, reduction(c))),
     vjp: Vjp::Composite,
     samples: &["f32[5,2,4](neg), i64[2,3](1..4), (5, 4), (2, 1)"],
     errors: &[("f32[5,2,4], i64[4](1..4), (5, 4), (2, 1)", "RuntimeError", "expected 3, got 4")],
@@ -326,7 +338,7 @@ pub static CTC_LOSS: Op = Op {
     ),
     doc: "See `nn.functional.ctc_loss`; `reduction` is 0 (none, as PyTorch has it by default), 1 (mean) or 2 (sum).",
     forms: F,
-    body: composite(|c| ctc_loss(c, Reduction::numbered(c.int(5)?)?)),
+    body: reads_host(|c| ctc_loss(c, Reduction::numbered(c.int(5)?)?)),
     vjp: Vjp::Composite,
     samples: &["f32[5,2,4](neg), i64[2,3](1..4), i64[2](= 5, 4), i64[2](= 2, 1), 0, 2"],
     errors: &[("f32[5,2,4], i64[2,3](1..4), i64[2](= 5, 4), i64[2](= 2, -1)", "RuntimeError", "value at least 0")],
@@ -339,7 +351,7 @@ pub static CTC_LOSS_LISTS: Op = Op {
     ),
     doc: "See `nn.functional.ctc_loss`; `reduction` is 0 (none, as PyTorch has it by default), 1 (mean) or 2 (sum).",
     forms: F,
-    body: composite(|c| ctc_loss(c, Reduction::numbered(c.int(5)?)?)),
+    body: reads_host(|c| ctc_loss(c, Reduction::numbered(c.int(5)?)?)),
     vjp: Vjp::Composite,
     samples: &["f32[5,2,4](neg), i64[2,3](1..4), (5, 4), (2, 1), reduction=0"],
     errors: &[("f32[5,2,4], i64[2,3](1..4), (5, 4, 3), (2, 1)", "RuntimeError", "must be of size batch_size")],

@@ -13,7 +13,29 @@ use crate::ops::minmax::CLAMP_MIN;
 use crate::ops::reduce::truth::ANY;
 use crate::tensor::Tensor;
 
-pub static OPS: &[&Op] = &[&GAUSSIAN_NLL_LOSS];
+pub static OPS: &[&Op] = &[&GAUSSIAN_NLL_LOSS, &CHECK_VARIANCES];
+
+pub static CHECK_VARIANCES: Op = Op {
+    sig: sig("_check_variances(Tensor var) -> Tensor[]"),
+    doc: "An error where an element is negative; no results. Waits for the device.",
+    forms: HIDDEN,
+    body: opaque(
+        |_| Ok(Specs::new()),
+        |c| match host::item(&ANY.call((LT.call((c.tensor(0)?, 0)),)).ok()?)?.to_bool() {
+            true => Err(negative()),
+            false => Ok(Outputs::new()),
+        },
+    ),
+    vjp: Vjp::None("a check"),
+    samples: &["f32[3](pos)", "f32[0]"],
+    errors: &[("f32[2](neg)", "ValueError", "var has negative entry/entries")],
+    reference: "[]",
+    ..OP
+};
+
+fn negative() -> Error {
+    Error::value("var has negative entry/entries")
+}
 
 pub static GAUSSIAN_NLL_LOSS: Op = Op {
     sig: sig(
@@ -22,7 +44,7 @@ pub static GAUSSIAN_NLL_LOSS: Op = Op {
     unknown_choice: |_, given| Error::value(format!("{given} is not valid")),
     doc: "`(log v + (x - t)^2 / v) / 2` for the mean `input` and the variance `v = max(var, eps)`; averaged, summed or as it is.\n\n`var` is a number, has the shape of `input`, or lacks its last dimension, or has size one in one dimension. `full` adds `log(2 pi) / 2`.",
     forms: F,
-    body: composite(gaussian_nll),
+    body: decompose(gaussian_nll),
     vjp: Vjp::Composite,
     samples: &[
         "f32[2,3], f32[2,3](nograd), f32[2,3](pos)",
@@ -44,13 +66,11 @@ fn variances(c: &Call) -> Result<Term> {
     let Some(var) = c.opt_tensor(2) else {
         let var = c.scalar(2)?;
         return match var.to_f64() < 0.0 {
-            true => Err(Error::value("var has negative entry/entries")),
+            true => Err(negative()),
             false => Ok(FULL_LIKE.call((x, var))),
         };
     };
-    if host::item(&ANY.call((LT.call((var, 0)),)).ok()?)?.to_bool() {
-        return Err(Error::value("var has negative entry/entries"));
-    }
+    CHECK_VARIANCES.calls((var,))?;
     let one_differs = || {
         let differing = x.shape().iter().zip(var.shape()).filter(|(a, b)| a != b);
         x.ndim() == var.ndim() && differing.map(|(_, n)| n).sum::<usize>() == 1
@@ -67,6 +87,7 @@ fn variances(c: &Call) -> Result<Term> {
 /// A copy that is no less than `least`; the limit has no part in the gradient.
 fn limited(var: Term, least: f64) -> Result<Tensor> {
     let copy = CLONE.call((var,)).ok()?;
+    // As in PyTorch, no part of the graph that is recorded around it.
     let _unrecorded = GradGuard::new(false);
     CLAMP_MIN.call_inplace((&copy, Scalar::Float(least)))
 }

@@ -6,16 +6,17 @@ use crate::error::{Error, Result, Show};
 use crate::op::*;
 use crate::ops::arith::MUL;
 use crate::ops::exp::LOGADDEXP;
-use crate::ops::needs::quiet;
 
 pub static OPS: &[&Op] = &[&POISSON_NLL_LOSS, &SOFT_MARGIN_LOSS, &HINGE_EMBEDDING_LOSS, &MARGIN_RANKING_LOSS];
 
 pub static POISSON_NLL_LOSS: Op = Op {
-    sig: sig("nn.functional.poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, bool? size_average=None, float eps=1e-08, bool? reduce=None, str{none|mean|sum} reduction='mean') -> Tensor"),
+    sig: sig(
+        "nn.functional.poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, bool? size_average=None, float eps=1e-08, bool? reduce=None, str{none|mean|sum} reduction='mean') -> Tensor",
+    ),
     unknown_choice: super::unknown_reduction,
     doc: "The negative log likelihood of counts under a Poisson distribution: `exp(x) - t x`, or `x - t log(x + eps)` if not `log_input`; averaged, summed or as it is.\n\n`full` adds Stirling's approximation of `log t!` where `t > 1`.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let [x, t] = [Term::from(c.tensor(0)?), Term::from(c.tensor(1)?)];
         let mut loss =
             if c.flag(2) { x.dup().exp() - t.dup() * x } else { x.dup() - t.dup() * (x + c.float(5)?).log() };
@@ -53,11 +54,13 @@ fn soft_margin_slope(c: &Back, other: usize) -> Term {
 }
 
 pub static SOFT_MARGIN_LOSS: Op = Op {
-    sig: sig("nn.functional.soft_margin_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str{none|mean|sum} reduction='mean') -> Tensor"),
+    sig: sig(
+        "nn.functional.soft_margin_loss(Tensor input, Tensor target, bool? size_average=None, bool? reduce=None, str{none|mean|sum} reduction='mean') -> Tensor",
+    ),
     unknown_choice: super::unknown_reduction,
     doc: "The logistic loss `log(1 + exp(-target * input))` of targets -1 and 1; averaged, summed or as it is.",
     forms: F,
-    body: composite(|c| quiet(|| soft_margin(c))),
+    body: decompose(soft_margin),
     vjp: Vjp::Each(&[d(0, A0 | A1, |c| soft_margin_slope(c, 1)), d(1, A0 | A1, |c| soft_margin_slope(c, 0))]),
     samples: &[
         "f32[2,3], f32[2,3](nograd)",
@@ -73,11 +76,13 @@ pub static SOFT_MARGIN_LOSS: Op = Op {
 };
 
 pub static HINGE_EMBEDDING_LOSS: Op = Op {
-    sig: sig("nn.functional.hinge_embedding_loss(Tensor input, Tensor target, float margin=1.0, bool? size_average=None, bool? reduce=None, str{none|mean|sum} reduction='mean') -> Tensor"),
+    sig: sig(
+        "nn.functional.hinge_embedding_loss(Tensor input, Tensor target, float margin=1.0, bool? size_average=None, bool? reduce=None, str{none|mean|sum} reduction='mean') -> Tensor",
+    ),
     unknown_choice: super::unknown_reduction,
     doc: "The distance `x` where the target is 1, `max(0, margin - x)` where it is -1; averaged, summed or as it is.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (x, t) = (c.tensor(0)?, Term::from(c.tensor(1)?));
         let below = (c.float(2)? - Term::from(x)).clamp_min_(0.0);
         let values = below.zero_where(t.dup().equals(1.0)) + Term::from(x).zero_where(t.equals(-1.0));
@@ -97,11 +102,13 @@ pub static HINGE_EMBEDDING_LOSS: Op = Op {
 };
 
 pub static MARGIN_RANKING_LOSS: Op = Op {
-    sig: sig("nn.functional.margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, bool? size_average=None, bool? reduce=None, str{none|mean|sum} reduction='mean') -> Tensor"),
+    sig: sig(
+        "nn.functional.margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, bool? size_average=None, bool? reduce=None, str{none|mean|sum} reduction='mean') -> Tensor",
+    ),
     unknown_choice: super::unknown_reduction,
     doc: "`max(0, -target * (input1 - input2) + margin)`: target 1 ranks the first input higher, -1 the second; averaged, summed or as it is.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let [a, b, t] = [c.tensor(0)?, c.tensor(1)?, c.tensor(2)?];
         if a.ndim() != b.ndim() || a.ndim() != t.ndim() {
             return Err(different_ranks(c));

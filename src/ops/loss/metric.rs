@@ -15,7 +15,7 @@ pub static PAIRWISE_DISTANCE: Op = Op {
     doc: "The norm of order `p` of `x1 - x2 + eps` along the last dimension: [.., d] and [.., d], broadcast, give [..].",
     aliases: &["nn.functional.pairwise_distance"],
     forms: F,
-    body: composite(|c| distance(c.tensor(0)?, c.tensor(1)?, c.float(2)?, c.float(3)?, c.flag(4)).outputs()),
+    body: decompose(|c| distance(c.tensor(0)?, c.tensor(1)?, c.float(2)?, c.float(3)?, c.flag(4)).outputs()),
     vjp: Vjp::Composite,
     samples: &[
         "f32[2,3], f32[2,3]",
@@ -40,7 +40,7 @@ pub static COSINE_EMBEDDING_LOSS: Op = Op {
     unknown_choice: super::unknown_reduction,
     doc: "`1 - cos(x1, x2)` where the target is 1, `max(0, cos(x1, x2) - margin)` where it is -1; averaged, summed or as it is.\n\nThe inputs are [n, d] with a target [n], or [d] with a target [].",
     forms: F,
-    body: composite(cosine_embedding),
+    body: decompose(cosine_embedding),
     vjp: Vjp::Composite,
     samples: &[
         "f32[3,4], f32[3,4], f32[3](= 1, -1, 1, nograd)",
@@ -50,11 +50,7 @@ pub static COSINE_EMBEDDING_LOSS: Op = Op {
     ],
     errors: &[
         ("f32[2,3], f32[2,3], f32[2], reduction='no'", "ValueError", "not a valid value for reduction"),
-        (
-            "f32[2,3], f32[2,3], f32[2,1]",
-            "RuntimeError",
-            "0D or 1D target tensor expected, multi-target not supported",
-        ),
+        ("f32[2,3], f32[2,3], f32[2,1]", "RuntimeError", "0D or 1D target tensor expected, multi-target not supported"),
         ("f32[3], f32[3], f32[2]", "RuntimeError", "1D target tensor expects 2D input tensors"),
         ("f32[2,3], f32[2,3], f32[]", "RuntimeError", "0D target tensor expects 1D input tensors"),
     ],
@@ -94,12 +90,10 @@ pub static TRIPLET_MARGIN_LOSS: Op = Op {
     unknown_choice: super::unknown_reduction,
     doc: "`max(0, d(anchor, positive) - d(anchor, negative) + margin)` with `pairwise_distance`; averaged, summed or as it is.\n\n`swap` takes `d(positive, negative)` for the second distance where that is less (Balntas et al., BMVC 2016).",
     forms: F,
-    body: composite(|c| {
-        match c.float(3)? {
-            margin if margin > 0.0 => triplet_margin(c, margin),
-            margin => {
-                Err(Error::value(format!("margin must be greater than 0, got {}", crate::dtype::Scalar::Float(margin))))
-            }
+    body: decompose(|c| match c.float(3)? {
+        margin if margin > 0.0 => triplet_margin(c, margin),
+        margin => {
+            Err(Error::value(format!("margin must be greater than 0, got {}", crate::dtype::Scalar::Float(margin))))
         }
     }),
     vjp: Vjp::Composite,

@@ -38,7 +38,9 @@ impl Reduction {
             0 => Ok(Reduction::None),
             1 => Ok(Reduction::Mean),
             2 => Ok(Reduction::Sum),
-            _ => Err(Error::value(format!("{n} is not a valid value for reduction; expected 0 (none), 1 (mean) or 2 (sum)"))),
+            _ => Err(Error::value(format!(
+                "{n} is not a valid value for reduction; expected 0 (none), 1 (mean) or 2 (sum)"
+            ))),
         }
     }
     fn number(self) -> i64 {

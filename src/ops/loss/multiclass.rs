@@ -6,9 +6,9 @@ use crate::error::{Error, Result, Show};
 use crate::op::gradient::Saves;
 use crate::op::*;
 use crate::ops::activation::LOGSIGMOID;
+use crate::ops::assertion::ASSERT_ALL;
 use crate::ops::gather::{GATHER, SCATTER_VALUE};
 use crate::ops::host;
-use crate::ops::needs::quiet;
 use crate::ops::reduce::aminmax::AMINMAX;
 use crate::ops::select::INDEX_SELECT;
 use crate::tensor::Tensor;
@@ -28,11 +28,14 @@ pub(super) fn rows(x: &Tensor) -> Result<[usize; 2]> {
     }
 }
 
+fn not_long(t: &Tensor) -> Error {
+    Error::runtime(format!("expected scalar type Long but found {}", t.dtype().scalar_type_name()))
+}
+
 /// Refuses targets that are no int64, or not among `allowed`.
 pub(super) fn check_targets(t: &Tensor, allowed: std::ops::Range<i64>) -> Result<()> {
     if t.dtype() != DType::I64 {
-        let own = t.dtype().scalar_type_name();
-        return Err(Error::runtime(format!("expected scalar type Long but found {own}")));
+        return Err(not_long(t));
     }
     if t.numel() == 0 {
         return Ok(());
@@ -67,7 +70,7 @@ pub static MULTI_MARGIN_LOSS: Op = Op {
     unknown_choice: super::unknown_reduction,
     doc: "The mean over classes i other than the target t of `weight[t] max(0, margin - x[t] + x[i])^p`; averaged over samples, summed or as it is.\n\nThe input is [n, classes] with a target [n], or [classes] with a target []; `p` is 1 or 2.",
     forms: F,
-    body: composite(|c| quiet(|| multi_margin(c))),
+    body: decompose(multi_margin),
     vjp: Vjp::Joint(Joint { args: &[0], saves: A0 | A1 | WEIGHTS, formula: |c| c.through(multi_margin) }),
     samples: &[
         "f32[3,4](pos), i64[3](0..4)",
@@ -106,7 +109,11 @@ fn multi_margin(c: &Call) -> Result<Outputs> {
         return Err(Error::runtime(format!("inconsistent weight size, expected {classes} but got {own}")));
     }
     only_floats(x, "multi_margin_loss_cpu_kernel")?;
-    check_targets(target, 0..classes as i64)?;
+    if target.dtype() != DType::I64 {
+        return Err(not_long(target));
+    }
+    let known = Term::from(target).clamp_(0.0, classes as f64 - 1.0).equals(target);
+    ASSERT_ALL.calls((known, format!("target out of range; expected 0 <= target < {classes}").as_str()))?;
     let x = Term::from(x).reshape(&[n as i64, classes as i64]);
     let own = Term::from(target).reshape(&[n as i64, 1]);
     let excess = c.float(3)? - GATHER.call((&x, 1, &own)) + x;
@@ -129,7 +136,7 @@ pub static MULTILABEL_SOFT_MARGIN_LOSS: Op = Op {
     unknown_choice: |_, given| Error::value(format!("{given} is not valid")),
     doc: "The mean over classes of the binary cross entropy of logits and labels 0 and 1, [.., classes]; averaged over samples, summed or as it is. `weight` multiplies the terms of each class.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let [x, t] = [c.tensor(0)?, c.tensor(1)?];
         let Some(&classes) = x.shape().last() else {
             return Err(Error::index("Dimension specified as -1 but tensor has no dimensions"));

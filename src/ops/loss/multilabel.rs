@@ -11,7 +11,6 @@ use crate::ops::activation::RELU;
 use crate::ops::compare::GT;
 use crate::ops::gather::{GATHER, SCATTER_ADD, SCATTER_VALUE};
 use crate::ops::host::Dense;
-use crate::ops::needs::quiet;
 use crate::ops::scan::CUMSUM;
 use crate::ops::slice::NARROW;
 use crate::reserve::filled;
@@ -27,7 +26,7 @@ pub static MULTILABEL_MARGIN_LOSS: Op = Op {
     unknown_choice: super::unknown_reduction,
     doc: "The sum over labels l and other classes i of `max(0, 1 - (x[l] - x[i]))`, divided by the number of classes; averaged over samples, summed or as it is.\n\nThe input is [n, classes] or [classes]; the target, of the same shape, lists the labels of a sample, ended by -1.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let how = reduction(c).number();
         super::warn_of_legacy(c)?;
         Ok(smallvec![MULTILABEL_MARGIN.calls((c.tensor(0)?, c.tensor(1)?, how))?.swap_remove(0)])
@@ -104,7 +103,9 @@ pub static MULTILABEL_MARGIN_BACKWARD: Op = Op {
             let [n, _] = check(x, target, c.int(3)?)?;
             let wanted = if by_sample(target, c.int(3)?) { n } else { 1 };
             if c.tensor(0)?.numel() != wanted || c.tensor(4)?.shape() != target.shape() {
-                return Err(Error::runtime("the gradient must have the shape of the loss, the marks that of the target"));
+                return Err(Error::runtime(
+                    "the gradient must have the shape of the loss, the marks that of the target",
+                ));
             }
             Ok(smallvec![Spec::like(x)])
         },
@@ -209,26 +210,22 @@ fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let (x, target, how) = (c.tensor(0)?, c.tensor(1)?, c.int(2)?);
     let [n, classes] = check(x, target, how)?;
     check_targets(target, -1..classes as i64)?;
-    quiet(|| {
-        let [labels, own, marks] = labelled(target, [n, classes])?;
-        let x = Term::from(x).reshape(&[n as i64, classes as i64]);
-        let sums = pairs(&x, &labels, &own, &marks).sum(&[1, 2], false) * share(how, n, classes);
-        out[1].copy_raw(&marks.reshape(&Term::from(&out[1]).sizes()).ok()?)?;
-        out[0].copy_raw(&if out[0].ndim() == 1 { sums } else { sums.sum_all() }.ok()?)
-    })
+    let [labels, own, marks] = labelled(target, [n, classes])?;
+    let x = Term::from(x).reshape(&[n as i64, classes as i64]);
+    let sums = pairs(&x, &labels, &own, &marks).sum(&[1, 2], false) * share(how, n, classes);
+    out[1].copy_raw(&marks.reshape(&Term::from(&out[1]).sizes()).ok()?)?;
+    out[0].copy_raw(&if out[0].ndim() == 1 { sums } else { sums.sum_all() }.ok()?)
 }
 
 fn backward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let (x, target, how) = (c.tensor(1)?, c.tensor(2)?, c.int(3)?);
     let [n, classes] = check(x, target, how)?;
     check_targets(target, -1..classes as i64)?;
-    quiet(|| {
-        let [labels, own, marks] = labelled(target, [n, classes])?;
-        let x = Term::from(x).reshape(&[n as i64, classes as i64]);
-        let short = GT.call((pairs(&x, &labels, &own, &marks), 0)).to_dtype(out[0].dtype());
-        let g = Term::from(c.tensor(0)?).reshape(&[-1, 1]) * share(how, n, classes);
-        let up = short.dup().sum(&[1], false);
-        let slopes = SCATTER_ADD.call((up, 1, labels, -short.sum(&[2], false))) * g;
-        out[0].copy_raw(&slopes.reshape(&Term::from(&out[0]).sizes()).ok()?)
-    })
+    let [labels, own, marks] = labelled(target, [n, classes])?;
+    let x = Term::from(x).reshape(&[n as i64, classes as i64]);
+    let short = GT.call((pairs(&x, &labels, &own, &marks), 0)).to_dtype(out[0].dtype());
+    let g = Term::from(c.tensor(0)?).reshape(&[-1, 1]) * share(how, n, classes);
+    let up = short.dup().sum(&[1], false);
+    let slopes = SCATTER_ADD.call((up, 1, labels, -short.sum(&[2], false))) * g;
+    out[0].copy_raw(&slopes.reshape(&Term::from(&out[0]).sizes()).ok()?)
 }

@@ -41,7 +41,7 @@ pub static COSINE_EMBEDDING: Op = Op {
         "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=0) -> Tensor",
     ),
     doc: "See `nn.functional.cosine_embedding_loss`; `reduction` is 0 (none), 1 (mean) or 2 (sum).",
-    body: composite(|c| COSINE_EMBEDDING_LOSS.calls(and_reduction(c, 4)?)),
+    body: decompose(|c| COSINE_EMBEDDING_LOSS.calls(and_reduction(c, 4)?)),
     samples: &["f32[3,4], f32[3,4], f32[3](= 1, -1, 1, nograd), 0.1, 2"],
     errors: &[("f32[2,3], f32[2,3], f32[2], 0.1, 3", "ValueError", "3 is not a valid value for reduction")],
     ..LOSS
@@ -50,7 +50,7 @@ pub static COSINE_EMBEDDING: Op = Op {
 pub static HINGE_EMBEDDING: Op = Op {
     sig: sig("hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=0) -> Tensor"),
     doc: "See `nn.functional.hinge_embedding_loss`; `reduction` is 0 (none), 1 (mean) or 2 (sum).",
-    body: composite(|c| HINGE_EMBEDDING_LOSS.calls(and_reduction(c, 3)?)),
+    body: decompose(|c| HINGE_EMBEDDING_LOSS.calls(and_reduction(c, 3)?)),
     samples: &["f32[2,3], f32[2,3](= 1, -1, 1, -1, -1, 1, nograd), 0.5, 1"],
     errors: &[("f32[2], f32[2], 1.0, -1", "ValueError", "-1 is not a valid value for reduction")],
     ..LOSS
@@ -61,7 +61,7 @@ pub static MARGIN_RANKING: Op = Op {
         "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=0) -> Tensor",
     ),
     doc: "See `nn.functional.margin_ranking_loss`; `reduction` is 0 (none), 1 (mean) or 2 (sum).",
-    body: composite(|c| MARGIN_RANKING_LOSS.calls(and_reduction(c, 4)?)),
+    body: decompose(|c| MARGIN_RANKING_LOSS.calls(and_reduction(c, 4)?)),
     samples: &["f32[3], f32[3], f32[3](= 1, -1, 1, nograd), 0.5, 2"],
     errors: &[("f32[3], f32[3], f32[3], 0.5, 9", "ValueError", "9 is not a valid value for reduction")],
     ..LOSS
@@ -72,7 +72,7 @@ pub static TRIPLET_MARGIN: Op = Op {
         "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, int reduction=0) -> Tensor",
     ),
     doc: "See `nn.functional.triplet_margin_loss`; `reduction` is 0 (none), 1 (mean) or 2 (sum).",
-    body: composite(|c| TRIPLET_MARGIN_LOSS.calls(and_reduction(c, 7)?)),
+    body: decompose(|c| TRIPLET_MARGIN_LOSS.calls(and_reduction(c, 7)?)),
     samples: &["f32[3,4], f32[3,4], f32[3,4], reduction=0"],
     errors: &[("f32[3,4], f32[3,4], f32[3,4], reduction=3", "ValueError", "3 is not a valid value for reduction")],
     ..LOSS
@@ -83,7 +83,7 @@ pub static POISSON_NLL: Op = Op {
         "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor",
     ),
     doc: "See `nn.functional.poisson_nll_loss`; `reduction` is 0 (none), 1 (mean) or 2 (sum).",
-    body: composite(|c| {
+    body: decompose(|c| {
         let a = |i: usize| c.args[i].reborrow();
         let args: Args = smallvec![a(0), a(1), a(2), a(3), Value::None, a(4), Value::None, how(c, 5)?];
         POISSON_NLL_LOSS.calls(args)
@@ -96,7 +96,7 @@ pub static POISSON_NLL: Op = Op {
 pub static KULLBACK_LEIBLER: Op = Op {
     sig: sig("kl_div(Tensor self, Tensor target, int reduction=0, *, bool log_target=False) -> Tensor"),
     doc: "See `nn.functional.kl_div`; `reduction` is 0 (none), 1 (mean) or 2 (sum).",
-    body: composite(|c| {
+    body: decompose(|c| {
         let a = |i: usize| c.args[i].reborrow();
         let args: Args = smallvec![a(0), a(1), Value::None, Value::None, how(c, 2)?, a(3)];
         KL_DIV.calls(args)
@@ -111,7 +111,7 @@ pub static BCE_WITH_LOGITS: Op = Op {
         "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=0) -> Tensor",
     ),
     doc: "See `nn.functional.binary_cross_entropy_with_logits`; `reduction` is 0 (none), 1 (mean) or 2 (sum).",
-    body: composite(|c| {
+    body: decompose(|c| {
         let a = |i: usize| c.args[i].reborrow();
         let args: Args = smallvec![a(0), a(1), a(2), Value::None, Value::None, how(c, 4)?, a(3)];
         BCE_LOGITS.calls(args)

@@ -8,7 +8,9 @@ use crate::op::*;
 use smallvec::smallvec;
 
 pub static FUSED_ADAGRAD_: Op = Op {
-    sig: sig("_fused_adagrad_(Tensor![] self, Tensor[] grads, Tensor![] state_sums, Tensor[] state_steps, *, float lr, float lr_decay, float weight_decay, float eps, bool maximize) -> ()"),
+    sig: sig(
+        "_fused_adagrad_(Tensor![] self, Tensor[] grads, Tensor![] state_sums, Tensor[] state_steps, *, float lr, float lr_decay, float weight_decay, float eps, bool maximize) -> ()",
+    ),
     doc: "One step of Adagrad: writes to the parameters `self` and to `state_sums`. `state_steps` count from 1.",
     body: writes_lists(|c, _| {
         let [lr, lr_decay, decay, eps] = [c.float(4)?, c.float(5)?, c.float(6)?, c.float(7)?];

@@ -9,7 +9,9 @@ use crate::op::*;
 use smallvec::smallvec;
 
 pub static FUSED_ADAM_: Op = Op {
-    sig: sig("_fused_adam_(Tensor![] self, Tensor[] grads, Tensor![] exp_avgs, Tensor![] exp_avg_sqs, Tensor![] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize) -> ()"),
+    sig: sig(
+        "_fused_adam_(Tensor![] self, Tensor[] grads, Tensor![] exp_avgs, Tensor![] exp_avg_sqs, Tensor![] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize) -> ()",
+    ),
     doc: "One step of Adam: writes to the parameters `self`, `exp_avgs`, `exp_avg_sqs` and, with `amsgrad`, `max_exp_avg_sqs`. `state_steps` count from 1.",
     body: writes_lists(|c, _| adam(c, false)),
     samples: &[
@@ -25,7 +27,9 @@ pub static FUSED_ADAM_: Op = Op {
 };
 
 pub static FUSED_ADAMW_: Op = Op {
-    sig: sig("_fused_adamw_(Tensor![] self, Tensor[] grads, Tensor![] exp_avgs, Tensor![] exp_avg_sqs, Tensor![] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize) -> ()"),
+    sig: sig(
+        "_fused_adamw_(Tensor![] self, Tensor[] grads, Tensor![] exp_avgs, Tensor![] exp_avg_sqs, Tensor![] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize) -> ()",
+    ),
     doc: "One step of AdamW: as `_fused_adam_`, with the parameters multiplied by `1 - lr * weight_decay` instead of the decay added to the gradients.",
     body: writes_lists(|c, _| adam(c, true)),
     samples: &[

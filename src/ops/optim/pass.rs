@@ -55,7 +55,7 @@ pub(super) struct Item<'a, U, const N: usize> {
 /// The body of an op that writes to lists of tensors and returns nothing. The tensors of one parameter are on one device.
 pub(super) const fn writes_lists(run: Run) -> Body {
     let infer = |_: &Call| Ok(Specs::new());
-    Body::Kernel(Kernel { infer, cpu: run, gpu: Some(run), updates_self: false, onto_self: false, any_device: true })
+    Body::Kernel(Kernel { any_device: true, ..Kernel::of(infer, run, Some(run)) })
 }
 
 /// One item per parameter, from the lists in the arguments `lists` of the call; `update` gets the parameter's number.

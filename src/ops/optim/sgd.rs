@@ -9,7 +9,9 @@ use crate::op::*;
 use smallvec::smallvec;
 
 pub static FUSED_SGD_: Op = Op {
-    sig: sig("_fused_sgd_(Tensor![] self, Tensor[] grads, Tensor![] momentum_buffer_list, *, float weight_decay, float momentum, float lr, float dampening, bool nesterov, bool maximize, bool is_first_step) -> ()"),
+    sig: sig(
+        "_fused_sgd_(Tensor![] self, Tensor[] grads, Tensor![] momentum_buffer_list, *, float weight_decay, float momentum, float lr, float dampening, bool nesterov, bool maximize, bool is_first_step) -> ()",
+    ),
     doc: "One step of stochastic gradient descent: writes to the parameters `self` and, with momentum, to `momentum_buffer_list`, which the first step fills.",
     body: writes_lists(|c, _| {
         let s = Sgd::of(c)?;

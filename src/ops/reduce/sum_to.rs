@@ -13,7 +13,7 @@ pub static SUM_TO_SIZE: Op = Op {
     sig: sig("sum_to_size(Tensor self, Size size) -> Tensor"),
     doc: "The sum over the dimensions that broadcasting from `size` created or stretched; the tensor itself where there are none.",
     forms: M,
-    body: composite(sum_to_size),
+    body: decompose(sum_to_size),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], (1, 3)", "f32[4,2,3], (2, 1)", "f32[2,3], ()", "f32[2,3], (2, 3)", "i8[2,3], (3,)"],
     errors: &[
