@@ -51,6 +51,13 @@ fn place(op: &'static Op, name: &str) -> Option<Place> {
     {
         return Some(Place::Output(i));
     }
+    // PyTorch's name of one of several results.
+    if op.sig.returns == Returns::Many
+        && let Some(i) = name.strip_prefix("result").and_then(|n| n.parse::<usize>().ok()).filter(|&i| i < 16)
+        && saves(op) & (OUT0 << i) != 0
+    {
+        return Some(Place::Output(i));
+    }
     let s = &op.sig;
     if let Some(i) = s.index_of(name) {
         let read = i < 16 && saves(op) & (1 << i) != 0;

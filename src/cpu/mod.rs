@@ -13,6 +13,7 @@ pub mod cast;
 pub mod complex;
 pub mod convert;
 pub mod copy;
+pub mod ctc;
 pub mod counts;
 mod distributions;
 pub mod fft;

@@ -15,19 +15,23 @@ pub mod combine;
 pub mod compare;
 pub mod complex;
 pub mod conv;
+pub mod coordinates;
 pub mod copy;
 pub mod counts;
 pub mod create;
 pub mod difference;
 pub mod distance;
 pub mod division;
+pub mod dropout;
 pub mod embed;
 pub mod embedding;
+pub mod embedding_bag;
 pub mod entropy;
 pub mod exp;
 pub mod fft;
 pub mod fillers;
 pub mod fold;
+pub mod foreach;
 pub mod gamma;
 pub mod gamma_samples;
 pub mod gather;
@@ -58,6 +62,7 @@ pub mod pad;
 pub mod polynomial;
 pub mod power;
 pub mod random;
+pub mod random_activation;
 mod random_bounds;
 pub mod range;
 pub mod reduce;
@@ -99,6 +104,7 @@ use std::collections::BTreeMap;
 /// Every op, family by family.
 pub static OPS: &[&[&Op]] = &[
     arith::OPS,
+    coordinates::OPS,
     copy::OPS,
     create::OPS,
     view::OPS,
@@ -119,8 +125,10 @@ pub static OPS: &[&[&Op]] = &[
     difference::OPS,
     distance::OPS,
     division::OPS,
+    dropout::OPS,
     embed::OPS,
     embedding::OPS,
+    embedding_bag::OPS,
     entropy::OPS,
     exp::OPS,
     fft::OPS,
@@ -129,6 +137,7 @@ pub static OPS: &[&[&Op]] = &[
     fft::one::OPS,
     fillers::OPS,
     fold::OPS,
+    foreach::OPS,
     gamma::OPS,
     gamma_samples::OPS,
     gather::OPS,
@@ -166,8 +175,16 @@ pub static OPS: &[&[&Op]] = &[
     linear::OPS,
     logical::OPS,
     loss::bce::OPS,
+    loss::chunk::OPS,
     loss::class::OPS,
+    loss::ctc::OPS,
+    loss::likelihood::OPS,
+    loss::margin::OPS,
+    loss::metric::OPS,
+    loss::multiclass::OPS,
+    loss::multilabel::OPS,
     loss::nll::OPS,
+    loss::numbered::OPS,
     loss::pointwise::OPS,
     loss::similarity::OPS,
     mask::OPS,
@@ -182,8 +199,10 @@ pub static OPS: &[&[&Op]] = &[
     polynomial::OPS,
     power::OPS,
     random::OPS,
+    random_activation::OPS,
     range::OPS,
     reduce::OPS,
+    reduce::sum_to::OPS,
     reduce::aminmax::OPS,
     reduce::extreme::OPS,
     reduce::median::OPS,

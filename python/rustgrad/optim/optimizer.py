@@ -1,8 +1,8 @@
 """`Optimizer`: parameter groups, state, hooks and saving; one subclass per update rule.
 
 A rule gives two methods: `_init_state` makes a parameter's state, `_update` changes one parameter by
-composed tensor ops. Where the op table has a fused form of the rule, the subclass calls that instead
-and keeps `_update` as its oracle, which `fused=False` selects.
+composed tensor ops. Where the op table has a fused form of the rule, the subclass's `_update_all` calls
+that once for all parameters of a group, and `_update` stays as its oracle, which `fused=False` selects.
 """
 
 from __future__ import annotations
@@ -112,6 +112,12 @@ def check_lr(lr: float | Tensor) -> None:
 def step_tensor(value: float = 0.0) -> Tensor:
     """A step count as it is kept in the state: a 0-d float32 tensor on the CPU."""
     return tensor(float(value), dtype=float32)
+
+
+def with_grad(group):
+    """(parameters, gradients) of a group, without those that have no gradient."""
+    pairs = [(p, grad) for p in group["params"] if (grad := p.grad) is not None]
+    return [p for p, _ in pairs], [grad for _, grad in pairs]
 
 
 def _named(params):
@@ -325,15 +331,31 @@ class Optimizer:
     step = _with_hooks(step)
 
     def _step_group(self, group):
+        params = group["params"]
+        # A parameter that is listed twice takes two steps, one after the other.
+        if len({*params}) == len(params) and self._update_all(group):
+            return
+        for p, grad in zip(*with_grad(group), strict=True):
+            self._update(group, p, grad, self._state_of(group, p))
+
+    def _state_of(self, group, param):
+        state = self.state[param]
+        if not state:
+            self._init_state(group, param, state)
+        return state
+
+    def _gather(self, group, *names):
+        """Lists of the parameters that have gradients, of these, and of the entries `names` of their states."""
+        params, grads = with_grad(group)
         state_of = self.state
-        for p in group["params"]:
-            grad = p.grad
-            if grad is None:
-                continue
-            state = state_of[p]
-            if not state:
-                self._init_state(group, p, state)
-            self._update(group, p, grad, state)
+        states = [state_of[p] for p in params]
+        if not all(states):
+            states = [self._state_of(group, p) for p in params]
+        return params, grads, *([state[name] for state in states] for name in names)
+
+    def _update_all(self, group: dict[str, Any]) -> bool:
+        """Changes all parameters of a group by one fused op; False where the rule or its options have none."""
+        return False
 
     def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         """Fills the empty `state` of a parameter."""

@@ -2,15 +2,18 @@
 
 from . import (  # noqa: F401
     activation,
+    adaptive,
     attention,
     channelshuffle,
     container,
     conv,
+    distance,
     dropout,
     flatten,
     fold,
     lazy,
     linear,
+    linear_cross_entropy_options,
     loss,
     normalization,
     padding,
@@ -23,14 +26,17 @@ from . import (  # noqa: F401
     utils,
 )
 from .activation import *  # noqa: F403
+from .adaptive import *  # noqa: F403
 from .attention import *  # noqa: F403
 from .channelshuffle import *  # noqa: F403
 from .container import *  # noqa: F403
 from .conv import *  # noqa: F403
+from .distance import *  # noqa: F403
 from .dropout import *  # noqa: F403
 from .flatten import *  # noqa: F403
 from .fold import *  # noqa: F403
 from .linear import *  # noqa: F403
+from .linear_cross_entropy_options import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .module import Module
 from .normalization import *  # noqa: F403
@@ -45,14 +51,17 @@ from .upsampling import *  # noqa: F403
 __all__ = ["Module"]
 for _family in (
     activation,
+    adaptive,
     attention,
     channelshuffle,
     container,
     conv,
+    distance,
     dropout,
     flatten,
     fold,
     linear,
+    linear_cross_entropy_options,
     loss,
     normalization,
     padding,
