@@ -123,7 +123,7 @@ impl Grid {
     pub fn tap_offsets(&self) -> Vec<usize> {
         let [d, h, w] = &self.axes;
         let from = |a: &Axis, t: usize| a.taps[t].1.abs_diff(a.lowest());
-        let mut out = Vec::with_capacity(self.taps()); // marked: as many as a kernel that exists has elements
+        let mut out = Vec::with_capacity(self.taps()); // Bounded by the elements of a kernel that exists.
         for i in 0..d.taps.len() {
             for j in 0..h.taps.len() {
                 for k in 0..w.taps.len() {

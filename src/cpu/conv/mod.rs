@@ -58,7 +58,8 @@ fn sizes(x: &View, w: &View, out: &View, motion: &Motion) -> Result<Sizes> {
     let ranks = w.ndim() == dims + 2 && out.ndim() == dims + 2 && motion.groups > 0;
     ensure(ranks && positive && motion.padding.iter().all(|&n| n >= 0), "convolution")?;
     let groups = motion.groups;
-    let (from, to) = if motion.transposed { (w.shape[0] / groups, w.shape[1]) } else { (w.shape[1], w.shape[0] / groups) };
+    let (from, to) =
+        if motion.transposed { (w.shape[0] / groups, w.shape[1]) } else { (w.shape[1], w.shape[0] / groups) };
     let whole = if motion.transposed { from } else { to };
     let channels = whole * groups == w.shape[0] && x.shape[1] == from * groups && out.shape[1] == to * groups;
     ensure(channels && x.shape[0] == out.shape[0], "convolution")?;
@@ -66,12 +67,16 @@ fn sizes(x: &View, w: &View, out: &View, motion: &Motion) -> Result<Sizes> {
         [(lists[0], 1), (lists[1], 0), (lists[2], 1)].map(|(l, missing)| three(l, missing).map(|n| n as usize));
     let (kernel, input, output) = (three(&w.shape[2..], 1), three(&x.shape[2..], 1), three(&out.shape[2..], 1));
     let (large, small) = if motion.transposed { (output, input) } else { (input, output) };
-    let steps = [0, 1, 2].map(|i| Steps { kernel: kernel[i], stride: stride[i], padding: padding[i], dilation: dilation[i] });
+    let steps =
+        [0, 1, 2].map(|i| Steps { kernel: kernel[i], stride: stride[i], padding: padding[i], dilation: dilation[i] });
     // The window of the last place begins before the padded input ends, and numbers stay far from overflow.
     let bounded = steps.iter().zip(large.iter().zip(&small)).all(|(s, (&large, &small))| {
         let most = 1 << 40;
         let all = [s.kernel, s.stride, s.padding, s.dilation, large, small].iter().all(|&n| n < most);
-        all && s.kernel > 0 && large > 0 && small > 0 && s.kernel as u128 * s.dilation as u128 <= 2 * most as u128
+        all && s.kernel > 0
+            && large > 0
+            && small > 0
+            && s.kernel as u128 * s.dilation as u128 <= 2 * most as u128
             && small as u128 * s.stride as u128 <= 4 * most as u128
     });
     ensure(bounded, "convolution")?;
@@ -126,7 +131,7 @@ fn slide<T: Vectors>(x: View, w: View, bias: Option<View>, out: View, motion: &M
         if motion.transposed {
             Axis::transposed(s.small[i], s.large[i], s.steps[i])
         } else {
-            vec![Axis::forward(s.large[i], s.small[i], s.steps[i])] // marked: one
+            vec![Axis::forward(s.large[i], s.small[i], s.steps[i])] // Bounded: one.
         }
     });
     for d in &phases[0] {
@@ -156,8 +161,7 @@ pub fn weight_gradient(grad: View, x: View, out: View, motion: &Motion) -> Resul
 
 fn gradient<T: Vectors>(grad: View, x: View, out: View, motion: &Motion, s: &Sizes) -> Result<()> {
     // The window slides over the larger side, whichever of the two is the input.
-    let (over, met, from, to) =
-        if motion.transposed { (grad, x, s.to, s.from) } else { (x, grad, s.from, s.to) };
+    let (over, met, from, to) = if motion.transposed { (grad, x, s.to, s.from) } else { (x, grad, s.from, s.to) };
     let sum: Temp<T> = Temp::new(out.numel())?;
     let axes = [0, 1, 2].map(|i| Axis::forward(s.large[i], s.small[i], s.steps[i]));
     let (input, grad) = (Image::new(over), Image::new(met));

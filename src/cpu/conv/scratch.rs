@@ -48,7 +48,14 @@ impl<T: Element> Scratch<T> {
     ///
     /// # Safety
     /// The image has the element `n` of the batch, the channels, and the axes' inputs; the scratch is as large as the grid's.
-    pub unsafe fn fill(&mut self, grid: &Grid, block: &Block, image: &Image, n: usize, channels: std::ops::Range<usize>) {
+    pub unsafe fn fill(
+        &mut self,
+        grid: &Grid,
+        block: &Block,
+        image: &Image,
+        n: usize,
+        channels: std::ops::Range<usize>,
+    ) {
         let origin = [0, 1, 2].map(|i| grid.origin(block, i));
         let axis = |i: usize| grid.axes[i].input as isize;
         let [planes, rows] = grid.inputs;

@@ -2,12 +2,12 @@
 //!
 //! The weights are packed once. For each block of outputs the input is brought into scratch memory (L2), its windows
 //! are packed term block by term block, and tiles of `[channels, places]` are summed in registers. Where a group has few
-//! outputs channels, a place is summed straight from the scratch memory.
+//! output channels, a place is summed straight from the scratch memory.
 
 use super::geometry::{Axis, Block, Grid};
 use super::scratch::{Image, Scratch, pack, runs};
 use crate::cpu::gemm::Matrix;
-use crate::cpu::gemm::tiles::{Job, Start, Tile, Unit, Vectors, WIDEST};
+use crate::cpu::gemm::tiles::{self, Job, Start, Tile, Unit, Vectors, WIDEST, tile_rows};
 use crate::cpu::parallel::{num_threads, try_par_for};
 use crate::cpu::temp::Temp;
 use crate::cpu::view::{Ptr, store};
@@ -20,7 +20,7 @@ const TERMS: usize = 192;
 /// Places of a block.
 const PLACES: usize = 256;
 /// Up to so many output channels of a group, nothing is packed.
-const FEW: usize = 3;
+pub const FEW: usize = 3;
 /// Minimum multiplications per task.
 const TASK: usize = 1 << 18;
 
@@ -68,8 +68,7 @@ impl<T: Vectors> Slide<'_, T> {
         let channel = grid.channel();
         let mut order = filled(0, terms)?;
         order.iter_mut().zip(offsets).for_each(|(o, (c, t))| *o = c * channel + t);
-        let [rows, _] = T::tile();
-        let panels = if self.to <= FEW { self.to } else { self.to.div_ceil(rows) };
+        let panels = if self.to <= FEW { self.to } else { self.to.div_ceil(tile_rows::<T>()) };
         // SAFETY: the caller's promise.
         let weights = unsafe { self.pack_weights(&grid, terms, panels)? };
         let zeros = filled(T::ZERO, if self.bias.is_some() { 0 } else { self.to })?;
@@ -85,7 +84,7 @@ impl<T: Vectors> Slide<'_, T> {
                 let part = unit % splits;
                 let panels = part * panels / splits..(part + 1) * panels / splits;
                 // SAFETY: the caller's promise; units write disjoint parts of the output.
-                T::run(Piece { plan: &plan, memory: &mut memory, unit: unit / splits, panels })?;
+                tiles::run(Piece { plan: &plan, memory: &mut memory, unit: unit / splits, panels })?;
             }
             Ok(())
         })
@@ -94,7 +93,7 @@ impl<T: Vectors> Slide<'_, T> {
     /// The weights of all groups, for each block of terms in panels of about equal rows, term by term.
     unsafe fn pack_weights(&self, grid: &Grid, terms: usize, panels: usize) -> Result<Temp<T>> {
         let packed: Temp<T> = Temp::new(self.groups.saturating_mul(self.to).saturating_mul(terms))?;
-        let taps: Vec<[usize; 3]> = grid.tap_indices().collect(); // marked: as many as a kernel that exists has elements
+        let taps: Vec<[usize; 3]> = grid.tap_indices().collect(); // Bounded by the elements of a kernel that exists.
         let to = Ptr(packed.ptr());
         try_par_for(self.groups * panels, (TASK / 8 / (terms * self.to).max(1)).max(1), |range| {
             for unit in range {
@@ -268,7 +267,7 @@ impl<T: Vectors> Plan<'_, '_, T> {
         for (channel, row) in channels.flat_map(|c| (0..rows).map(move |r| (c, r))) {
             let offset = self.grid.row_offset(block, row);
             for column in (0..wide).step_by(slots) {
-                // SAFETY: offsets are those of the scratch memory, whose end is a whole panel away; see also `pad`.
+                // SAFETY: offsets are those of the scratch memory, which a whole panel follows.
                 unsafe {
                     let mut sums = [U::splat(*self.start(group, channel)); SUMS];
                     for (first, count) in term_blocks(self.order.len()) {
@@ -302,11 +301,14 @@ impl<T: Vectors> Plan<'_, '_, T> {
         let rows_of = |p: usize| if s.to <= FEW { p } else { p * s.to / self.panels };
         for channel in rows_of(panels.start)..rows_of(panels.end) {
             for row in 0..rows {
-                let place = [block.first[0] + row / block.count[1], block.first[1] + row % block.count[1], block.first[2]];
+                let place =
+                    [block.first[0] + row / block.count[1], block.first[1] + row % block.count[1], block.first[2]];
                 let at: usize = (0..3).map(|i| (axes[i].first + place[i] * axes[i].apart) * s.out.steps[i]).sum();
                 let to = s.out.view.at(n * s.out.batch + (group * s.to + channel) * s.out.channel + at);
                 // SAFETY: the row lies in the output, and was computed.
-                unsafe { store(s.out.view.dtype, to, s.out.steps[2] * axes[2].apart, wide, from.at(channel, row * wide)) };
+                unsafe {
+                    store(s.out.view.dtype, to, s.out.steps[2] * axes[2].apart, wide, from.at(channel, row * wide))
+                };
             }
         }
     }

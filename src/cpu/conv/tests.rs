@@ -20,13 +20,18 @@ impl Case {
         Motion { stride, padding, dilation, groups: self.groups, transposed }
     }
     fn random(rng: &mut Rng, dims: usize, most: usize, channels: usize) -> Case {
-        let list = |rng: &mut Rng, low: i64, n: usize| -> Vec<i64> { (0..dims).map(|_| low + rng.below(n) as i64).collect() };
+        let list =
+            |rng: &mut Rng, low: i64, n: usize| -> Vec<i64> { (0..dims).map(|_| low + rng.below(n) as i64).collect() };
         let (stride, padding, dilation) = (list(rng, 1, 3), list(rng, 0, 3), list(rng, 1, 2));
         let kernel: Vec<usize> = (0..dims).map(|_| 1 + rng.below(4)).collect();
         let groups = 1 + rng.below(3);
         let (from, to) = (1 + rng.below(channels), 1 + rng.below(channels));
         let input: Vec<usize> = (0..dims)
-            .map(|i| ((kernel[i] - 1) * dilation[i] as usize + 1 + rng.below(most)).saturating_sub(2 * padding[i] as usize).max(1))
+            .map(|i| {
+                ((kernel[i] - 1) * dilation[i] as usize + 1 + rng.below(most))
+                    .saturating_sub(2 * padding[i] as usize)
+                    .max(1)
+            })
             .collect();
         let places = (0..dims).map(|i| {
             let room = input[i] + 2 * padding[i] as usize - (kernel[i] - 1) * dilation[i] as usize;
@@ -56,8 +61,7 @@ impl Case {
             let place = |i: usize| {
                 (y[2 + i] as i64 * self.stride[i] + kernel[i] as i64 * self.dilation[i] - self.padding[i]) as usize
             };
-            let x: Vec<usize> =
-                [y[0], y[1] / to * from + c].into_iter().chain((0..dims).map(place)).collect();
+            let x: Vec<usize> = [y[0], y[1] / to * from + c].into_iter().chain((0..dims).map(place)).collect();
             if x.iter().zip(&self.x).all(|(a, n)| a < n) {
                 let w: Vec<usize> = [y[1], c].into_iter().chain(kernel.iter().copied()).collect();
                 f(index(&self.x, &x), index(&self.w, &w), index(&self.y, y));
@@ -147,43 +151,4 @@ fn operands_that_do_not_fit_are_refused() {
     assert!(convolution(x.view(), w.view(), None, y.view(), &Motion { groups: 7, ..motion }).is_err());
     assert!(convolution(x.view(), w.view(), None, y.view(), &Motion { stride: &[0, 1], ..motion }).is_err());
     assert!(weight_gradient(x.view(), x.view(), w.view(), &motion).is_err());
-}
-
-#[test]
-#[ignore]
-fn bench_tmp() {
-    let mut rng = Rng(3);
-    let contiguous = |rng: &mut Rng, shape: &[usize]| {
-        let n: usize = shape.iter().product();
-        let v: Vec<f64> = (0..n).map(|_| rng.value()).collect();
-        Array::of(DType::F32, shape, &v)
-    };
-    // batch, cin, cout, hw, k, stride, pad, groups
-    for (n, ci, co, hw, k, s, p, g) in [
-        (1, 64, 64, 56, 3, 1, 1, 1), (32, 64, 64, 56, 3, 1, 1, 1), (32, 1, 6, 28, 5, 1, 2, 1), (32, 6, 16, 14, 5, 1, 0, 1), (32, 3, 32, 32, 3, 1, 1, 1),
-        (32, 64, 128, 56, 3, 2, 1, 1), (32, 64, 256, 56, 1, 1, 0, 1), (8, 3, 64, 224, 7, 2, 3, 1), (32, 128, 128, 28, 3, 1, 1, 128), (32, 128, 128, 28, 3, 1, 1, 4), (32, 512, 512, 7, 3, 1, 1, 1),
-    ] {
-        let o = (hw + 2 * p - k) / s + 1;
-        let x = contiguous(&mut rng, &[n, ci, hw, hw]);
-        let w = contiguous(&mut rng, &[co, ci / g, k, k]);
-        let y = contiguous(&mut rng, &[n, co, o, o]);
-        let (st, pa, di) = ([s as i64; 2], [p as i64; 2], [1i64; 2]);
-        let m = Motion { stride: &st, padding: &pa, dilation: &di, groups: g, transposed: false };
-        let t = Motion { transposed: true, ..m };
-        let time = |f: &mut dyn FnMut()| {
-            f();
-            let mut best = f64::MAX;
-            for _ in 0..7 {
-                let start = std::time::Instant::now();
-                f();
-                best = best.min(start.elapsed().as_secs_f64());
-            }
-            best * 1e3
-        };
-        let flops = 2.0 * (n * co * o * o * ci / g * k * k) as f64;
-        let fwd = time(&mut || convolution(x.view(), w.view(), None, y.view(), &m).unwrap());
-        let gx = time(&mut || convolution(y.view(), w.view(), None, x.view(), &t).unwrap());
-        let gw = time(&mut || weight_gradient(y.view(), x.view(), w.view(), &m).unwrap());
-        println!("RUST {n}x{ci}->{co} {hw} k{k} s{s} g{g}: {fwd:.3} {gx:.3} {gw:.3} ms; {:.0} {:.0} {:.0} GF/s", flops / fwd / 1e6, flops / gx / 1e6, flops / gw / 1e6);
-    }
 }

@@ -5,8 +5,10 @@
 
 use super::geometry::{Axis, Block, Grid};
 use super::scratch::{Image, Scratch};
+use super::slide::FEW;
+use crate::cpu::arith::Arith;
 use crate::cpu::gemm::Matrix;
-use crate::cpu::gemm::tiles::{Job, Start, Tile, Unit, Vectors, WIDEST};
+use crate::cpu::gemm::tiles::{self, Job, Start, Tile, Unit, Vectors, WIDEST};
 use crate::cpu::parallel::{par_for, try_par_for};
 use crate::cpu::temp::Temp;
 use crate::cpu::view::{Ptr, load};
@@ -55,7 +57,7 @@ impl<T: Vectors> WeightGradient<'_, T> {
                 let out = if sum == 0 { self.out } else { Ptr(parts.at((sum - 1) * weights)) };
                 let blocks = sum * blocks / sums..(sum + 1) * blocks / sums;
                 // SAFETY: the caller's promise; units write disjoint parts of the sums.
-                T::run(Piece { plan: &plan, group: rest / chunks, chunk: rest % chunks, blocks, out })?;
+                tiles::run(Piece { plan: &plan, group: rest / chunks, chunk: rest % chunks, blocks, out })?;
             }
             Ok(())
         })?;
@@ -122,6 +124,18 @@ impl<T: Vectors> Job<T> for Piece<'_, '_, '_, T> {
             unsafe {
                 let all = self.group * job.from + channels.start..self.group * job.from + channels.end;
                 scratch.fill(grid, &block, &job.input, n, all);
+                if job.to <= FEW {
+                    for row in 0..job.to {
+                        read(&job.grad, grid, &block, n, self.group * job.to + row, &mut line);
+                        for (column, &offset) in order[..columns].iter().enumerate() {
+                            let from = scratch.ptr().add(offset);
+                            let sum = dot::<U>(&line[..count], from, &places, block.count[2]);
+                            let at = out.at(row, column);
+                            *at = (*at).plus(sum);
+                        }
+                    }
+                    continue;
+                }
                 for panel in 0..panels {
                     let rows = rows_of(panel);
                     let to = left.ptr().add(rows.start * count);
@@ -161,6 +175,34 @@ unsafe fn read<T: Vectors>(grad: &Image, grid: &Grid, block: &Block, n: usize, c
         let run = &mut to[row * wide..(row + 1) * wide];
         // SAFETY: the caller's promise.
         unsafe { load(grad.view.dtype, grad.view.at(at), grad.steps[2] * grid.axes[2].apart, wide, run.as_mut_ptr()) };
+    }
+}
+
+/// The sum of `grad` times the input at the places of a block, row by row.
+#[inline(always)]
+unsafe fn dot<U: Unit>(grad: &[U::Float], from: *const U::Float, places: &[usize], wide: usize) -> U::Float {
+    // SAFETY: the caller's promise: the places of a row follow one another in the scratch memory.
+    unsafe {
+        let zero = U::splat(U::Float::ZERO);
+        let (mut sums, mut rest) = ([zero; 2], U::Float::ZERO);
+        for (row, grad) in grad.chunks_exact(wide).enumerate() {
+            let from = from.add(places[row * wide]);
+            let mut i = 0;
+            while i + U::WIDTH <= wide {
+                let g = grad.as_ptr().add(i);
+                sums[0] = U::fma(U::load(g), U::load(from.add(i)), sums[0]);
+                sums[1] = U::fma(U::load(g.add(U::LANES)), U::load(from.add(i + U::LANES)), sums[1]);
+                i += U::WIDTH;
+            }
+            if i + U::LANES <= wide {
+                sums[0] = U::fma(U::load(grad.as_ptr().add(i)), U::load(from.add(i)), sums[0]);
+                i += U::LANES;
+            }
+            (i..wide).for_each(|i| rest = rest.plus(grad[i].times(*from.add(i))));
+        }
+        let mut lanes = [U::Float::ZERO; WIDEST / 2];
+        U::store(lanes.as_mut_ptr(), U::add(sums[0], sums[1]));
+        lanes.iter().fold(rest, |sum, &x| sum.plus(x))
     }
 }
 

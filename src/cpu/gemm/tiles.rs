@@ -45,40 +45,34 @@ pub trait Unit {
 
 /// Vectors of four elements by plain arithmetic: NEON on AArch64, SSE on x86-64.
 pub struct Portable<T>(PhantomData<T>);
-macro_rules! portable {
-    ($t:ty) => {
-        impl Unit for Portable<$t> {
-            type Float = $t;
-            type Vector = [$t; 4];
-            const LANES: usize = 4;
-            const ROWS: usize = 4;
-            #[inline(always)]
-            unsafe fn load(at: *const $t) -> [$t; 4] {
-                // SAFETY: the caller's promise.
-                unsafe { (at as *const [$t; 4]).read_unaligned() }
-            }
-            #[inline(always)]
-            unsafe fn store(at: *mut $t, v: [$t; 4]) {
-                // SAFETY: the caller's promise.
-                unsafe { (at as *mut [$t; 4]).write_unaligned(v) }
-            }
-            #[inline(always)]
-            unsafe fn splat(x: $t) -> [$t; 4] {
-                [x; 4]
-            }
-            #[inline(always)]
-            unsafe fn add(a: [$t; 4], b: [$t; 4]) -> [$t; 4] {
-                std::array::from_fn(|i| a[i] + b[i])
-            }
-            #[inline(always)]
-            unsafe fn fma(a: [$t; 4], b: [$t; 4], sum: [$t; 4]) -> [$t; 4] {
-                std::array::from_fn(|i| a[i] * b[i] + sum[i])
-            }
-        }
-    };
+impl<T: Arith> Unit for Portable<T> {
+    type Float = T;
+    type Vector = [T; 4];
+    const LANES: usize = 4;
+    const ROWS: usize = 4;
+    #[inline(always)]
+    unsafe fn load(at: *const T) -> [T; 4] {
+        // SAFETY: the caller's promise.
+        unsafe { (at as *const [T; 4]).read_unaligned() }
+    }
+    #[inline(always)]
+    unsafe fn store(at: *mut T, v: [T; 4]) {
+        // SAFETY: the caller's promise.
+        unsafe { (at as *mut [T; 4]).write_unaligned(v) }
+    }
+    #[inline(always)]
+    unsafe fn splat(x: T) -> [T; 4] {
+        [x; 4]
+    }
+    #[inline(always)]
+    unsafe fn add(a: [T; 4], b: [T; 4]) -> [T; 4] {
+        std::array::from_fn(|i| a[i].plus(b[i]))
+    }
+    #[inline(always)]
+    unsafe fn fma(a: [T; 4], b: [T; 4], sum: [T; 4]) -> [T; 4] {
+        std::array::from_fn(|i| a[i].times(b[i]).plus(sum[i]))
+    }
 }
-portable!(f32);
-portable!(f64);
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
@@ -139,54 +133,61 @@ pub trait Job<T> {
 
 /// A float that has vector units.
 pub trait Vectors: Arith {
-    /// Runs a job on the best unit.
-    fn run<J: Job<Self>>(job: J) -> J::Output;
-    /// Rows of its tiles and columns of its panels.
-    fn tile() -> [usize; 2];
+    #[cfg(target_arch = "x86_64")]
+    type Avx2: Unit<Float = Self>;
+    #[cfg(target_arch = "x86_64")]
+    type Avx512: Unit<Float = Self>;
+}
+impl Vectors for f32 {
+    #[cfg(target_arch = "x86_64")]
+    type Avx2 = x86::Avx2<f32>;
+    #[cfg(target_arch = "x86_64")]
+    type Avx512 = x86::Avx512<f32>;
+}
+impl Vectors for f64 {
+    #[cfg(target_arch = "x86_64")]
+    type Avx2 = x86::Avx2<f64>;
+    #[cfg(target_arch = "x86_64")]
+    type Avx512 = x86::Avx512<f64>;
 }
 
-macro_rules! vectors {
-    ($t:ty) => {
-        impl Vectors for $t {
-            fn run<J: Job<$t>>(job: J) -> J::Output {
-                #[cfg(target_arch = "x86_64")]
-                {
-                    #[target_feature(enable = "avx2,fma,bmi1,bmi2")]
-                    unsafe fn avx2<J: Job<$t>>(job: J) -> J::Output {
-                        // SAFETY: the caller's promise.
-                        unsafe { job.run::<x86::Avx2<$t>>() }
-                    }
-                    #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,bmi1,bmi2")]
-                    unsafe fn avx512<J: Job<$t>>(job: J) -> J::Output {
-                        // SAFETY: the caller's promise.
-                        unsafe { job.run::<x86::Avx512<$t>>() }
-                    }
-                    // SAFETY: the processor has the instructions of its set.
-                    match isa() {
-                        Isa::Avx512 => return unsafe { avx512(job) },
-                        Isa::Avx2 => return unsafe { avx2(job) },
-                        Isa::Baseline => {}
-                    }
-                }
-                // SAFETY: it has no instructions of its own.
-                unsafe { job.run::<Portable<$t>>() }
-            }
-            fn tile() -> [usize; 2] {
-                struct Size;
-                impl Job<$t> for Size {
-                    type Output = [usize; 2];
-                    #[inline(always)]
-                    unsafe fn run<U: Unit<Float = $t>>(self) -> [usize; 2] {
-                        [U::ROWS, U::WIDTH]
-                    }
-                }
-                <$t>::run(Size)
-            }
+/// Runs a job on the best unit of the processor.
+pub fn run<T: Vectors, J: Job<T>>(job: J) -> J::Output {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2,fma,bmi1,bmi2")]
+        unsafe fn avx2<T: Vectors, J: Job<T>>(job: J) -> J::Output {
+            // SAFETY: the caller's promise.
+            unsafe { job.run::<T::Avx2>() }
         }
-    };
+        #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,bmi1,bmi2")]
+        unsafe fn avx512<T: Vectors, J: Job<T>>(job: J) -> J::Output {
+            // SAFETY: the caller's promise.
+            unsafe { job.run::<T::Avx512>() }
+        }
+        // SAFETY: the processor has the instructions of its set.
+        match isa() {
+            Isa::Avx512 => return unsafe { avx512(job) },
+            Isa::Avx2 => return unsafe { avx2(job) },
+            Isa::Baseline => {}
+        }
+    }
+    // SAFETY: it has no instructions of its own.
+    unsafe { job.run::<Portable<T>>() }
 }
-vectors!(f32);
-vectors!(f64);
+
+/// Rows of the tiles that `run` computes.
+pub fn tile_rows<T: Vectors>() -> usize {
+    struct Rows;
+    impl<T> Job<T> for Rows {
+        type Output = usize;
+        #[inline(always)]
+        unsafe fn run<U: Unit<Float = T>>(self) -> usize {
+            U::ROWS
+        }
+    }
+    run::<T, Rows>(Rows)
+}
 
 /// What the sums of a tile are added to.
 #[derive(Clone, Copy)]
@@ -216,16 +217,26 @@ impl<T: Arith> Tile<T> {
     /// The panels hold the terms, of `rows` and of a whole width of elements; rows, columns and the start lie in memory.
     #[inline(always)]
     pub unsafe fn run<U: Unit<Float = T>>(self, rows: usize) {
-        macro_rules! of {
-            ($($n:literal)*) => {
-                match rows {
-                    // SAFETY: the caller's promise.
-                    $($n if $n <= U::ROWS => unsafe { self.rows::<U, $n>() },)*
-                    _ => debug_assert!(false, "no tile has {rows} rows"),
-                }
-            };
+        // SAFETY: the caller's promise.
+        unsafe {
+            match rows {
+                1 => self.rows::<U, 1>(),
+                2 => self.rows::<U, 2>(),
+                3 => self.rows::<U, 3>(),
+                4 => self.rows::<U, 4>(),
+                5 if U::ROWS >= 5 => self.rows::<U, 5>(),
+                6 if U::ROWS >= 6 => self.rows::<U, 6>(),
+                7 if U::ROWS >= 7 => self.rows::<U, 7>(),
+                8 if U::ROWS >= 8 => self.rows::<U, 8>(),
+                9 if U::ROWS >= 9 => self.rows::<U, 9>(),
+                10 if U::ROWS >= 10 => self.rows::<U, 10>(),
+                11 if U::ROWS >= 11 => self.rows::<U, 11>(),
+                12 if U::ROWS >= 12 => self.rows::<U, 12>(),
+                13 if U::ROWS >= 13 => self.rows::<U, 13>(),
+                14 if U::ROWS >= 14 => self.rows::<U, 14>(),
+                _ => debug_assert!(false, "no tile has {rows} rows"),
+            }
         }
-        of!(1 2 3 4 5 6 7 8 9 10 11 12 13 14)
     }
 
     #[allow(clippy::needless_range_loop)] // the sums stay in registers only if all their indices are constants

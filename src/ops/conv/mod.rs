@@ -106,7 +106,9 @@ impl Steps {
     fn spread(&self, input: &[usize], kernel: &[i64]) -> Result<(Ints, Ints)> {
         let dims = kernel.len();
         let stuffed: Ints = (0..dims)
-            .map(|i| (input[2 + i] as i64 - 1).saturating_mul(self.stride[i]).saturating_add(1 + self.output_padding[i]))
+            .map(|i| {
+                (input[2 + i] as i64 - 1).saturating_mul(self.stride[i]).saturating_add(1 + self.output_padding[i])
+            })
             .collect();
         let whole = |i: usize| stuffed[i].saturating_add(self.reach(i, kernel));
         let places: Ints = (0..dims).map(|i| whole(i).saturating_sub(self.padding[i].saturating_mul(2))).collect();
