@@ -280,6 +280,44 @@ def sequences(torch) -> dict:
         net = getattr(nn, kind)(128, 128)
         found[f"{kind} 128-128, 64 steps of 32"] = timed(lambda net=net: net(x))
         found[f"{kind} 128-128, 64 steps of 32, and backward"] = timed(lambda net=net: net(x)[0].sum().backward())
+# Batch, input and output channels, side, kernel, stride, padding, groups.
+CONVOLUTIONS = {
+    "LeNet's first, batch 32": (32, 1, 6, 28, 5, 1, 2, 1),
+    "LeNet's second, batch 32": (32, 6, 16, 14, 5, 1, 0, 1),
+    "3 x 3, 3 to 32 at 32 x 32, batch 32": (32, 3, 32, 32, 3, 1, 1, 1),
+    "3 x 3, 64 to 64 at 56 x 56, batch 1": (1, 64, 64, 56, 3, 1, 1, 1),
+    "3 x 3, 64 to 64 at 56 x 56, batch 32": (32, 64, 64, 56, 3, 1, 1, 1),
+    "3 x 3, stride 2, 64 to 128 at 56 x 56, batch 8": (8, 64, 128, 56, 3, 2, 1, 1),
+    "1 x 1, 64 to 256 at 56 x 56, batch 8": (8, 64, 256, 56, 1, 1, 0, 1),
+    "7 x 7, stride 2, 3 to 64 at 224 x 224, batch 1": (1, 3, 64, 224, 7, 2, 3, 1),
+    "3 x 3, depthwise 128 at 28 x 28, batch 8": (8, 128, 128, 28, 3, 1, 1, 128),
+    "3 x 3, 4 groups of 128 at 28 x 28, batch 8": (8, 128, 128, 28, 3, 1, 1, 4),
+}
+
+
+def convolutions(torch) -> dict:
+    """Forward, and forward with backward by input and weight."""
+    functional, found = torch.nn.functional, {}
+    slow = {"stretch": 0.1, "repeats": 5}
+
+    def step(call, x, w):
+        x.grad = w.grad = None
+        y = call(x, w)
+        y.backward(y.detach())
+
+    def rows(name, call, x, w):
+        found[f"conv {name}"] = timed(lambda: call(x, w), **slow)
+        x.requires_grad_(), w.requires_grad_()
+        found[f"conv {name}, with backward"] = timed(lambda: step(call, x, w), **slow)
+
+    for name, (batch, channels, filters, side, kernel, stride, padding, groups) in CONVOLUTIONS.items():
+        x, w = torch.rand(batch, channels, side, side), torch.rand(filters, channels // groups, kernel, kernel)
+        settings = {"stride": stride, "padding": padding, "groups": groups}
+        rows(name, lambda x, w, settings=settings: functional.conv2d(x, w, **settings), x, w)
+    x, w = torch.rand(8, 64, 14, 14), torch.rand(64, 32, 4, 4)
+    rows("transposed 4 x 4, stride 2, 64 to 32", lambda x, w: functional.conv_transpose2d(x, w, stride=2, padding=1), x, w)
+    x, w = torch.rand(8, 64, 1000), torch.rand(64, 64, 5)
+    rows("1d, 64 to 64, kernel 5, 1,000 long", lambda x, w: functional.conv1d(x, w, padding=2), x, w)
     return found
 
 
@@ -317,6 +355,7 @@ PARTS = (
     moving,
     layers,
     sequences,
+    convolutions,
     draws,
     texts,
 )

@@ -11,6 +11,7 @@ pub mod bessel;
 pub mod buffer;
 pub mod cast;
 pub mod complex;
+pub mod conv;
 pub mod convert;
 pub mod copy;
 pub mod ctc;
