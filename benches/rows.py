@@ -280,6 +280,8 @@ def sequences(torch) -> dict:
         net = getattr(nn, kind)(128, 128)
         found[f"{kind} 128-128, 64 steps of 32"] = timed(lambda net=net: net(x))
         found[f"{kind} 128-128, 64 steps of 32, and backward"] = timed(lambda net=net: net(x)[0].sum().backward())
+
+
 # Batch, input and output channels, side, kernel, stride, padding, groups.
 CONVOLUTIONS = {
     "LeNet's first, batch 32": (32, 1, 6, 28, 5, 1, 2, 1),
@@ -315,7 +317,12 @@ def convolutions(torch) -> dict:
         settings = {"stride": stride, "padding": padding, "groups": groups}
         rows(name, lambda x, w, settings=settings: functional.conv2d(x, w, **settings), x, w)
     x, w = torch.rand(8, 64, 14, 14), torch.rand(64, 32, 4, 4)
-    rows("transposed 4 x 4, stride 2, 64 to 32", lambda x, w: functional.conv_transpose2d(x, w, stride=2, padding=1), x, w)
+    rows(
+        "transposed 4 x 4, stride 2, 64 to 32",
+        lambda x, w: functional.conv_transpose2d(x, w, stride=2, padding=1),
+        x,
+        w,
+    )
     x, w = torch.rand(8, 64, 1000), torch.rand(64, 64, 5)
     rows("1d, 64 to 64, kernel 5, 1,000 long", lambda x, w: functional.conv1d(x, w, padding=2), x, w)
     return found

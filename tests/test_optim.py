@@ -452,6 +452,8 @@ def test_swapped_in_parameters_and_state(torch):
     for which, given, message in wrong:
         with pytest.raises(RuntimeError, match=message), swap(which, {"w": other}, given):
             pass
+
+
 # --- one op for all parameters of a group ------------------------------------------------------------
 
 STEPS = [

@@ -309,7 +309,14 @@ fn value<T: Arith>(x: &[T], at: u32) -> T {
 }
 
 /// The gradients by input and grid of `grid_sample`: `g` has the shape of its result, `dx` and `dgrid` are dense and zero.
-pub fn grid_sample_backward(g: View, x: View, grid: View, s: Settings, dx: Option<View>, dgrid: Option<View>) -> Result<()> {
+pub fn grid_sample_backward(
+    g: View,
+    x: View,
+    grid: View,
+    s: Settings,
+    dx: Option<View>,
+    dgrid: Option<View>,
+) -> Result<()> {
     let results = || dx.iter().chain(&dgrid);
     let apart = results().all(|r| [&g, &x, &grid].iter().all(|v| r.is_apart(v)) && r.is_contiguous());
     let like = dx.is_none_or(|v| v.shape == x.shape && v.dtype == x.dtype)
@@ -322,7 +329,14 @@ pub fn grid_sample_backward(g: View, x: View, grid: View, s: Settings, dx: Optio
     }
 }
 
-fn backward<T: Coordinate>(g: View, x: View, grid: View, s: Settings, dx: Option<View>, dgrid: Option<View>) -> Result<()> {
+fn backward<T: Coordinate>(
+    g: View,
+    x: View,
+    grid: View,
+    s: Settings,
+    dx: Option<View>,
+    dgrid: Option<View>,
+) -> Result<()> {
     let is = shapes(&x, &grid, &g)?;
     let (g, x, grid) = (slice::<T>(&g), slice::<T>(&x), slice::<T>(&grid));
     if let Some(dx) = dx {

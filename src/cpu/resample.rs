@@ -69,7 +69,8 @@ impl Taps {
     }
     /// Whether the table is one that a kernel can read.
     fn is_sound(&self) -> bool {
-        let ends = self.starts.first() == Some(&0) && self.starts.last().is_some_and(|&s| s as usize == self.index.len());
+        let ends =
+            self.starts.first() == Some(&0) && self.starts.last().is_some_and(|&s| s as usize == self.index.len());
         let rising = self.starts.windows(2).all(|w| w[0] <= w[1]);
         ends && rising && self.weights.len() == self.index.len() && self.index.iter().all(|&i| (i as usize) < self.size)
     }
@@ -268,7 +269,15 @@ unsafe fn all<T: Blend>(x: View, taps: &[Taps], out: View, converted: Option<DTy
                 match converted {
                     Some(dtype) => {
                         let mut sums = filled(T::zero(), n)?;
-                        simd::run(Pass { x: rows, y: &mut sums, rows: high - low, inner: row_out, axis: first, outs, first: low });
+                        simd::run(Pass {
+                            x: rows,
+                            y: &mut sums,
+                            rows: high - low,
+                            inner: row_out,
+                            axis: first,
+                            outs,
+                            first: low,
+                        });
                         write_as(dtype, written, &sums);
                     }
                     None => {
@@ -462,8 +471,7 @@ mod tests {
                 (2, vec![3, 4, 5], vec![5, 2, 6], 1, Some(2)),
                 (1, vec![3, 4, 5], vec![5, 2, 6], 3, None),
             ] {
-                let taps: Vec<Taps> =
-                    sizes.iter().zip(&outs).map(|(&n, &m)| table(&mut rng, n, m, each)).collect();
+                let taps: Vec<Taps> = sizes.iter().zip(&outs).map(|(&n, &m)| table(&mut rng, n, m, each)).collect();
                 let shape = |sizes: &[usize]| [&[outer], sizes, &[inner]].concat();
                 let x = Array::random(&mut rng, dtype, &shape(&sizes));
                 let y = Array::zeros(dtype, &shape(&outs));

@@ -68,6 +68,7 @@ KNOWN = [
         "batch sizes are numbers of the program: they are read, and PyTorch refuses them on a GPU",
     ),
     ("strides", "gru_cell", "the result is row-major for any layout of the state"),
+    (
         "gradcheck",
         "nn.functional.ctc_loss nn.functional.ctc_loss.IntList ctc_loss ctc_loss.IntList",
         "as in PyTorch the gradient is that of the logits whose log_softmax the input is",

@@ -156,9 +156,7 @@ fn check(dims: usize, x: &Tensor, grid: &Tensor, s: Settings) -> Result<()> {
         ));
     }
     if grid.size(rank - 1) != dims {
-        return err(format!(
-            "expected grid to have size {dims} in last dimension, but got grid with sizes {of_grid}"
-        ));
+        return err(format!("expected grid to have size {dims} in last dimension, but got grid with sizes {of_grid}"));
     }
     if let Some(d) = (2..rank).find(|&d| x.size(d) == 0) {
         return err(format!(
@@ -295,7 +293,8 @@ pub static GRID_SAMPLER_BACKWARD: Op = Op {
             if g.dtype() != x.dtype() || !g.shape().iter().eq(x.shape()[..2].iter().chain(points)) {
                 return Err(Error::runtime("the gradient must have the shape and dtype of the result"));
             }
-            let spec = |t: &Tensor, wanted: bool| if wanted { Spec::like(t) } else { Spec::new(&[0], t.dtype(), t.device()) };
+            let spec =
+                |t: &Tensor, wanted: bool| if wanted { Spec::like(t) } else { Spec::new(&[0], t.dtype(), t.device()) };
             Ok(smallvec![spec(x, c.flag(6)), spec(grid, c.flag(7))])
         },
         sample_backward,

@@ -66,7 +66,8 @@ fn neighbours(x: Term, n: usize, s: Settings) -> Vec<Neighbour> {
     if s.sampling == Sampling::Bicubic {
         let low = detached(FLOOR.call((at.clone(),)));
         let part = at - low.clone();
-        let distances = [(part.clone() + 1.0, true), (part.clone(), false), (1.0 - part.clone(), false), (2.0 - part, true)];
+        let distances =
+            [(part.clone() + 1.0, true), (part.clone(), false), (1.0 - part.clone(), false), (2.0 - part, true)];
         let each = distances.into_iter().zip(-1i32..);
         return each
             .map(|((d, far), step)| {

@@ -56,7 +56,11 @@ impl Method {
             return Ok(taps.0);
         }
         let scale = axis.scale(round);
-        let nearest = if matches!(self, Method::Nearest | Method::NearestExact) { axis.scale(|x| f64::from(x as f32)) } else { 0.0 };
+        let nearest = if matches!(self, Method::Nearest | Method::NearestExact) {
+            axis.scale(|x| f64::from(x as f32))
+        } else {
+            0.0
+        };
         for o in 0..axis.to {
             match self {
                 Method::Nearest => taps.push([(axis.nearest(o, nearest), 1.0)])?,
