@@ -26,6 +26,22 @@ if TYPE_CHECKING:
 
     F = TypeVar("F", bound=Callable[..., Any])
 
+    # Made by `_deprecated_names`.
+    get_autocast_cpu_dtype: Callable[[], _dtype]
+    set_autocast_cpu_dtype: Callable[[_dtype], None]
+    is_autocast_cpu_enabled: Callable[[], bool]
+    set_autocast_cpu_enabled: Callable[[bool], None]
+    get_autocast_gpu_dtype: Callable[[], _dtype]
+    set_autocast_gpu_dtype: Callable[[_dtype], None]
+    get_autocast_ipu_dtype: Callable[[], _dtype]
+    set_autocast_ipu_dtype: Callable[[_dtype], None]
+    is_autocast_ipu_enabled: Callable[[], bool]
+    set_autocast_ipu_enabled: Callable[[bool], None]
+    get_autocast_xla_dtype: Callable[[], _dtype]
+    set_autocast_xla_dtype: Callable[[_dtype], None]
+    is_autocast_xla_enabled: Callable[[], bool]
+    set_autocast_xla_enabled: Callable[[bool], None]
+
 __all__ = [
     "autocast",
     "autocast_decorator",

@@ -78,16 +78,13 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[s
         raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
     if any(type(m) is not type(models[0]) for m in models):
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
-    parameters, buffers = ([dict(f(m)) for m in models] for f in (_parameters, _buffers))
-    return tuple({name: _stacked([d[name] for d in dicts]) for name in dicts[0]} for dicts in (parameters, buffers))
+    parameters = [dict(m.named_parameters()) for m in models]
+    buffers = [dict(m.named_buffers()) for m in models]
+    return _stacked_by_name(parameters), _stacked_by_name(buffers)
 
 
-def _parameters(model):
-    return model.named_parameters()
-
-
-def _buffers(model):
-    return model.named_buffers()
+def _stacked_by_name(dicts):
+    return {name: _stacked([d[name] for d in dicts]) for name in dicts[0]}
 
 
 __getattr__ = getattr_of(__name__)
