@@ -194,7 +194,7 @@ def test_the_profiler_counts_calls(torch, tmp_path):
         with p.record_function("block"):
             y.add_(1)
     sums = {e.key: e for e in prof.key_averages()}
-    assert sums["aten::matmul"].count == 3 and sums["aten::add_" if target.STAND_IN else "aten::add"].count >= 1
+    assert sums["aten::matmul"].count == 3 and sums["aten::add_"].count == 1
     assert sums["block"].cpu_time_total >= sums["block"].self_cpu_time_total > 0
     table = prof.key_averages().table(sort_by="cpu_time_total", row_limit=5)
     assert "Self CPU time total" in table and "aten::matmul" in table and "# of Calls" in table
@@ -247,7 +247,7 @@ def test_timers(torch):
     m = timer.timeit(50)
     assert m.number_per_run == 50 and 0 < m.median < 1 and m.mean == m.median and m.task_spec.label == "add"
     many = timer.blocked_autorange(min_run_time=0.02)
-    assert len(many.times) > 1 and many.iqr >= 0 and "add" in repr(many) and many.significant_figures >= 1
+    assert sum(many.raw_times) >= 0.02 and many.iqr >= 0 and "add" in repr(many) and many.significant_figures >= 1
     text = str(b.Compare([m, many]))
     assert "add" in text and "three" in text and "now" in text
     threads = torch.get_num_threads()
