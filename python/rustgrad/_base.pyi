@@ -229,6 +229,8 @@ from rustgrad import greater as greater
 from rustgrad import greater_ as greater_
 from rustgrad import greater_equal as greater_equal
 from rustgrad import greater_equal_ as greater_equal_
+from rustgrad import gru as gru
+from rustgrad import gru_cell as gru_cell
 from rustgrad import gt as gt
 from rustgrad import gt_ as gt_
 from rustgrad import hamming_window as hamming_window
@@ -314,6 +316,8 @@ from rustgrad import logit as logit
 from rustgrad import logit_ as logit_
 from rustgrad import logspace as logspace
 from rustgrad import logsumexp as logsumexp
+from rustgrad import lstm as lstm
+from rustgrad import lstm_cell as lstm_cell
 from rustgrad import lt as lt
 from rustgrad import lt_ as lt_
 from rustgrad import lu_solve as lu_solve
@@ -413,6 +417,10 @@ from rustgrad import renorm as renorm
 from rustgrad import renorm_ as renorm_
 from rustgrad import repeat_interleave as repeat_interleave
 from rustgrad import reshape as reshape
+from rustgrad import rnn_relu as rnn_relu
+from rustgrad import rnn_relu_cell as rnn_relu_cell
+from rustgrad import rnn_tanh as rnn_tanh
+from rustgrad import rnn_tanh_cell as rnn_tanh_cell
 from rustgrad import roll as roll
 from rustgrad import rot90 as rot90
 from rustgrad import round as round

@@ -9,7 +9,7 @@ from rustgrad._C import Generator, Tensor, device as _device, dtype as _dtype
 from rustgrad._formats import layout as _layout, memory_format as _memory_format
 from rustgrad._typing import DeviceLike, Number
 
-__all__ = ['BCELoss', 'BCEWithLogitsLoss', 'Bilinear', 'Buffer', 'CELU', 'Conv1d', 'Conv2d', 'Conv3d', 'ConvTranspose1d', 'ConvTranspose2d', 'ConvTranspose3d', 'CrossEntropyLoss', 'Dropout', 'ELU', 'Embedding', 'Flatten', 'GELU', 'GLU', 'Hardshrink', 'Hardsigmoid', 'Hardswish', 'Hardtanh', 'HingeEmbeddingLoss', 'HuberLoss', 'Identity', 'KLDivLoss', 'L1Loss', 'LayerNorm', 'LeakyReLU', 'Linear', 'LogSigmoid', 'LogSoftmax', 'MSELoss', 'MarginRankingLoss', 'Mish', 'Module', 'Module', 'ModuleDict', 'ModuleList', 'NLLLoss', 'PReLU', 'Parameter', 'ParameterDict', 'ParameterList', 'PoissonNLLLoss', 'ReLU', 'ReLU6', 'SELU', 'Sequential', 'SiLU', 'Sigmoid', 'SmoothL1Loss', 'SoftMarginLoss', 'Softmax', 'Softmax2d', 'Softmin', 'Softplus', 'Softshrink', 'Softsign', 'Tanh', 'Tanhshrink', 'Threshold', 'Unflatten', 'functional', 'init', 'modules', 'parameter', 'utils']
+__all__ = ['BCELoss', 'BCEWithLogitsLoss', 'Bilinear', 'Buffer', 'CELU', 'Conv1d', 'Conv2d', 'Conv3d', 'ConvTranspose1d', 'ConvTranspose2d', 'ConvTranspose3d', 'CrossEntropyLoss', 'Dropout', 'ELU', 'Embedding', 'Flatten', 'GELU', 'GLU', 'GRU', 'GRUCell', 'Hardshrink', 'Hardsigmoid', 'Hardswish', 'Hardtanh', 'HingeEmbeddingLoss', 'HuberLoss', 'Identity', 'KLDivLoss', 'L1Loss', 'LSTM', 'LSTMCell', 'LayerNorm', 'LeakyReLU', 'Linear', 'LogSigmoid', 'LogSoftmax', 'MSELoss', 'MarginRankingLoss', 'Mish', 'Module', 'Module', 'ModuleDict', 'ModuleList', 'MultiheadAttention', 'NLLLoss', 'PReLU', 'Parameter', 'ParameterDict', 'ParameterList', 'PoissonNLLLoss', 'RNN', 'RNNBase', 'RNNCell', 'RNNCellBase', 'ReLU', 'ReLU6', 'SELU', 'Sequential', 'SiLU', 'Sigmoid', 'SmoothL1Loss', 'SoftMarginLoss', 'Softmax', 'Softmax2d', 'Softmin', 'Softplus', 'Softshrink', 'Softsign', 'Tanh', 'Tanhshrink', 'Threshold', 'Transformer', 'TransformerDecoder', 'TransformerDecoderLayer', 'TransformerEncoder', 'TransformerEncoderLayer', 'Unflatten', 'attention', 'functional', 'init', 'modules', 'parameter', 'utils']
 from rustgrad.nn.modules.loss import BCELoss as BCELoss
 from rustgrad.nn.modules.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
 from rustgrad.nn.modules.linear import Bilinear as Bilinear
@@ -28,6 +28,8 @@ from rustgrad.nn.modules.sparse import Embedding as Embedding
 from rustgrad.nn.modules.flatten import Flatten as Flatten
 from rustgrad.nn.modules.activation import GELU as GELU
 from rustgrad.nn.modules.activation import GLU as GLU
+from rustgrad.nn.modules.rnn import GRU as GRU
+from rustgrad.nn.modules.rnn import GRUCell as GRUCell
 from rustgrad.nn.modules.activation import Hardshrink as Hardshrink
 from rustgrad.nn.modules.activation import Hardsigmoid as Hardsigmoid
 from rustgrad.nn.modules.activation import Hardswish as Hardswish
@@ -37,6 +39,8 @@ from rustgrad.nn.modules.loss import HuberLoss as HuberLoss
 from rustgrad.nn.modules.linear import Identity as Identity
 from rustgrad.nn.modules.loss import KLDivLoss as KLDivLoss
 from rustgrad.nn.modules.loss import L1Loss as L1Loss
+from rustgrad.nn.modules.rnn import LSTM as LSTM
+from rustgrad.nn.modules.rnn import LSTMCell as LSTMCell
 from rustgrad.nn.modules.normalization import LayerNorm as LayerNorm
 from rustgrad.nn.modules.activation import LeakyReLU as LeakyReLU
 from rustgrad.nn.modules.linear import Linear as Linear
@@ -48,12 +52,17 @@ from rustgrad.nn.modules.activation import Mish as Mish
 from rustgrad.nn.modules.module import Module as Module
 from rustgrad.nn.modules.container import ModuleDict as ModuleDict
 from rustgrad.nn.modules.container import ModuleList as ModuleList
+from rustgrad.nn.modules.attention import MultiheadAttention as MultiheadAttention
 from rustgrad.nn.modules.loss import NLLLoss as NLLLoss
 from rustgrad.nn.modules.activation import PReLU as PReLU
 from rustgrad.nn.parameter import Parameter as Parameter
 from rustgrad.nn.modules.parameter_container import ParameterDict as ParameterDict
 from rustgrad.nn.modules.parameter_container import ParameterList as ParameterList
 from rustgrad.nn.modules.loss import PoissonNLLLoss as PoissonNLLLoss
+from rustgrad.nn.modules.rnn import RNN as RNN
+from rustgrad.nn.modules.rnn import RNNBase as RNNBase
+from rustgrad.nn.modules.rnn import RNNCell as RNNCell
+from rustgrad.nn.modules.rnn import RNNCellBase as RNNCellBase
 from rustgrad.nn.modules.activation import ReLU as ReLU
 from rustgrad.nn.modules.activation import ReLU6 as ReLU6
 from rustgrad.nn.modules.activation import SELU as SELU
@@ -71,7 +80,13 @@ from rustgrad.nn.modules.activation import Softsign as Softsign
 from rustgrad.nn.modules.activation import Tanh as Tanh
 from rustgrad.nn.modules.activation import Tanhshrink as Tanhshrink
 from rustgrad.nn.modules.activation import Threshold as Threshold
+from rustgrad.nn.modules.transformer import Transformer as Transformer
+from rustgrad.nn.modules.transformer import TransformerDecoder as TransformerDecoder
+from rustgrad.nn.modules.transformer import TransformerDecoderLayer as TransformerDecoderLayer
+from rustgrad.nn.modules.transformer import TransformerEncoder as TransformerEncoder
+from rustgrad.nn.modules.transformer import TransformerEncoderLayer as TransformerEncoderLayer
 from rustgrad.nn.modules.flatten import Unflatten as Unflatten
+from rustgrad.nn import attention as attention
 from rustgrad.nn import functional as functional
 from rustgrad.nn import init as init
 from rustgrad.nn import modules as modules

@@ -9,7 +9,7 @@ from rustgrad._C import Generator, Tensor, device as _device, dtype as _dtype
 from rustgrad._formats import layout as _layout, memory_format as _memory_format
 from rustgrad._typing import DeviceLike, Number
 
-__all__ = ['bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'celu', 'conv1d', 'conv2d', 'conv3d', 'conv_transpose1d', 'conv_transpose2d', 'conv_transpose3d', 'cosine_similarity', 'cross_entropy', 'dropout', 'elu', 'embedding', 'gelu', 'glu', 'hardshrink', 'hardsigmoid', 'hardswish', 'hardtanh', 'hinge_embedding_loss', 'huber_loss', 'kl_div', 'l1_loss', 'layer_norm', 'leaky_relu', 'legacy_reduction', 'linear', 'log_softmax', 'logsigmoid', 'margin_ranking_loss', 'mish', 'mse_loss', 'nll_loss', 'normalize', 'one_hot', 'pad', 'pdist', 'poisson_nll_loss', 'prelu', 'relu', 'relu6', 'selu', 'sigmoid', 'sigmoid_', 'silu', 'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'softmin', 'softplus', 'softshrink', 'softsign', 'tanh', 'tanh_', 'tanhshrink', 'threshold']
+__all__ = ['bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'celu', 'conv1d', 'conv2d', 'conv3d', 'conv_transpose1d', 'conv_transpose2d', 'conv_transpose3d', 'cosine_similarity', 'cross_entropy', 'dropout', 'elu', 'embedding', 'gelu', 'glu', 'hardshrink', 'hardsigmoid', 'hardswish', 'hardtanh', 'hinge_embedding_loss', 'huber_loss', 'kl_div', 'l1_loss', 'layer_norm', 'leaky_relu', 'legacy_reduction', 'linear', 'log_softmax', 'logsigmoid', 'margin_ranking_loss', 'mish', 'mse_loss', 'multi_head_attention_forward', 'nll_loss', 'normalize', 'one_hot', 'pad', 'pdist', 'poisson_nll_loss', 'prelu', 'relu', 'relu6', 'scaled_dot_product_attention', 'selu', 'sigmoid', 'sigmoid_', 'silu', 'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'softmin', 'softplus', 'softshrink', 'softsign', 'tanh', 'tanh_', 'tanhshrink', 'threshold']
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x1^T A x2 + b for each of the `weight.size(0)` matrices A; inputs `(*, in1)` and `(*, in2)`."""
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
@@ -94,6 +94,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
 def mish(input: Tensor, inplace: _bool = False) -> Tensor:
     """`x * tanh(softplus(x))`. arXiv:1908.08681."""
 from rustgrad.nn._losses import mse_loss as mse_loss
+from rustgrad.nn._attention import multi_head_attention_forward as multi_head_attention_forward
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
     """The negative log likelihood of class indices: `-weight[t] * input[t]`, averaged by weight, summed or as it is."""
 def normalize(input: Tensor, p: _float = 2.0, dim: _int | Sequence[_int] = 1, eps: _float = 1e-12, *, out: Tensor | None = None) -> Tensor:
@@ -113,6 +114,8 @@ def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
     """Limits each element to `[0, 6]`."""
 def relu_(input: Tensor) -> Tensor:
     """`max(0, x)`, written to the input if `inplace`."""
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: _float = 0.0, is_causal: _bool = False, *, scale: _float | None = None, enable_gqa: _bool = False) -> Tensor:
+    """`softmax(query @ key^T * scale + mask) @ value`: [.., L, E], [.., S, E] and [.., S, Ev] give [.., L, Ev]."""
 def selu(input: Tensor, inplace: _bool = False) -> Tensor:
     """`elu` with the constants that keep mean and variance. arXiv:1706.02515."""
 def selu_(input: Tensor) -> Tensor:
