@@ -69,7 +69,8 @@ impl Taps {
     }
     /// Whether the table is one that a kernel can read.
     fn is_sound(&self) -> bool {
-        let ends = self.starts.first() == Some(&0) && self.starts.last().is_some_and(|&s| s as usize == self.index.len());
+        let ends =
+            self.starts.first() == Some(&0) && self.starts.last().is_some_and(|&s| s as usize == self.index.len());
         let rising = self.starts.windows(2).all(|w| w[0] <= w[1]);
         ends && rising && self.weights.len() == self.index.len() && self.index.iter().all(|&i| (i as usize) < self.size)
     }
@@ -268,7 +269,15 @@ unsafe fn all<T: Blend>(x: View, taps: &[Taps], out: View, converted: Option<DTy
                 match converted {
                     Some(dtype) => {
                         let mut sums = filled(T::zero(), n)?;
-                        simd::run(Pass { x: rows, y: &mut sums, rows: high - low, inner: row_out, axis: first, outs, first: low });
+                        simd::run(Pass {
+                            x: rows,
+                            y: &mut sums,
+                            rows: high - low,
+                            inner: row_out,
+                            axis: first,
+                            outs,
+                            first: low,
+                        });
                         write_as(dtype, written, &sums);
                     }
                     None => {
@@ -358,6 +367,7 @@ impl<T: Blend> Kernel for Pass<'_, T> {
                 (1, 1) => elements::<T, 1>(x, y, self.axis, &self.outs, self.first),
                 (1, 2) => elements::<T, 2>(x, y, self.axis, &self.outs, self.first),
                 (1, 4) => elements::<T, 4>(x, y, self.axis, &self.outs, self.first),
+                (1, _) => ragged(x, y, self.axis, &self.outs, self.first),
                 _ => rows(x, y, self.inner, self.axis, &self.outs, self.first),
             }
         }
@@ -377,6 +387,25 @@ fn elements<T: Blend, const N: usize>(x: &[T], y: &mut [T], axis: &Axis<T>, outs
             debug_assert!(at < x.len());
             // SAFETY: `x` holds all rows from `first` on that the taps of these outputs read: `Taps::reach`.
             sum = T::add(sum, weights[k], unsafe { *x.get_unchecked(at) });
+        }
+        *y = T::end(sum, bits);
+    }
+}
+
+/// Outputs of any number of taps, from single elements.
+#[inline(always)]
+fn ragged<T: Blend>(x: &[T], y: &mut [T], axis: &Axis<T>, outs: &Range<usize>, first: usize) {
+    let (starts, bits) = (&axis.taps.starts[outs.start..=outs.end], axis.taps.bits);
+    let from = starts[0] as usize;
+    let last = starts[outs.len()] as usize;
+    let mut taps = axis.taps.index[from..last].iter().zip(&axis.weights[from..last]);
+    for (y, bounds) in y.iter_mut().zip(starts.windows(2)) {
+        let mut sum = T::start(bits);
+        for (&i, &w) in taps.by_ref().take((bounds[1] - bounds[0]) as usize) {
+            let at = i as usize - first;
+            debug_assert!(at < x.len());
+            // SAFETY: as in `elements`.
+            sum = T::add(sum, w, unsafe { *x.get_unchecked(at) });
         }
         *y = T::end(sum, bits);
     }
@@ -462,8 +491,7 @@ mod tests {
                 (2, vec![3, 4, 5], vec![5, 2, 6], 1, Some(2)),
                 (1, vec![3, 4, 5], vec![5, 2, 6], 3, None),
             ] {
-                let taps: Vec<Taps> =
-                    sizes.iter().zip(&outs).map(|(&n, &m)| table(&mut rng, n, m, each)).collect();
+                let taps: Vec<Taps> = sizes.iter().zip(&outs).map(|(&n, &m)| table(&mut rng, n, m, each)).collect();
                 let shape = |sizes: &[usize]| [&[outer], sizes, &[inner]].concat();
                 let x = Array::random(&mut rng, dtype, &shape(&sizes));
                 let y = Array::zeros(dtype, &shape(&outs));

@@ -117,7 +117,13 @@ impl<'a> Sampled<'a> {
     fn turns(&self) -> usize {
         (self.sampling.count() + 1).pow(self.shape.len() as u32 - 2)
     }
-    fn kernel(&self, variant: &'static str, body: String, with: &[(&'static str, View<'a>)], out: View<'a>) -> Result<Kernel<'a>> {
+    fn kernel(
+        &self,
+        variant: &'static str,
+        body: String,
+        with: &[(&'static str, View<'a>)],
+        out: View<'a>,
+    ) -> Result<Kernel<'a>> {
         let views: Vec<&View> = with.iter().map(|(_, v)| v).chain([&self.grid, &out]).collect();
         if !fits(&views) {
             return Err(too_large());

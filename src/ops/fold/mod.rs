@@ -96,8 +96,7 @@ impl Windows {
         let l = t.layout();
         let (batch, at) = if batched { ((l.shape[0], l.strides[0]), 1) } else { ((1, 0), 0) };
         let (row, col) = (l.strides[at], l.strides[at + 1]);
-        let [kh, kw, h, w] =
-            [self.kernel[0], self.kernel[1], self.count[0], self.count[1]].map(|n| n.max(0) as usize);
+        let [kh, kw, h, w] = [self.kernel[0], self.kernel[1], self.count[0], self.count[1]].map(|n| n.max(0) as usize);
         let channels = l.shape[at] / (kh * kw);
         let shape: Dims = smallvec![batch.0, channels, kh, kw, h, w];
         let strides: Dims = smallvec![batch.1, row * kh * kw, row * kw, row, col * w, col];
@@ -158,9 +157,8 @@ fn unfolded(c: &Call) -> Result<Specs> {
 fn with_room(t: &Tensor, lead: [usize; 2], w: &Windows) -> Result<(Tensor, Tensor)> {
     let shape = [lead[0], lead[1], w.padded(0) as usize, w.padded(1) as usize];
     let room = Tensor::zeros(&shape, t.dtype(), t.device())?;
-    let inner = (0..2).fold(room.layout().clone(), |l, d| {
-        l.slice(2 + d, (w.padding[d] as usize, w.image[d] as usize, 1))
-    });
+    let inner =
+        (0..2).fold(room.layout().clone(), |l, d| l.slice(2 + d, (w.padding[d] as usize, w.image[d] as usize, 1)));
     let inner = room.with_layout(inner);
     Ok((room, inner))
 }
@@ -235,10 +233,7 @@ fn windows_of_columns(c: &Call) -> Result<Windows> {
         &[n] => [n, n],
         &[h, w] => [h, w],
         list => {
-            return Err(Error::runtime(format!(
-                "It is expected output_size equals to 2, but got size {}",
-                list.len()
-            )));
+            return Err(Error::runtime(format!("It is expected output_size equals to 2, but got size {}", list.len())));
         }
     };
     let w = Windows::of(c, image, 2)?;

@@ -7,8 +7,8 @@ use crate::error::{Error, Result};
 use crate::gpu::{self, TapsAt};
 use crate::layout::{Dims, Format, Layout};
 use crate::op::Term;
-use crate::ops::copy::CONTIGUOUS;
 use crate::op::Value;
+use crate::ops::copy::CONTIGUOUS;
 use crate::reserve::{list, room};
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
@@ -102,7 +102,8 @@ fn on_gpu(x: &Tensor, tables: &[Taps], bits: Option<u32>, out: &Tensor) -> Resul
 }
 
 fn append<T>(list: &mut Vec<T>, items: impl ExactSizeIterator<Item = T>) -> Result<()> {
-    list.try_reserve(items.len()).map_err(|_| Error::runtime("not enough memory for the tables of an interpolation"))?;
+    list.try_reserve(items.len())
+        .map_err(|_| Error::runtime("not enough memory for the tables of an interpolation"))?;
     list.extend(items);
     Ok(())
 }

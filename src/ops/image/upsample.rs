@@ -218,7 +218,9 @@ pub static NEAREST1D: Op = Op {
     ..forward::<Nearest1d>()
 };
 pub static NEAREST1D_BACKWARD: Op = Op {
-    sig: sig("_upsample_nearest1d_backward(Tensor grad_output, int[] output_size, int[] input_size, float? scales=None) -> Tensor"),
+    sig: sig(
+        "_upsample_nearest1d_backward(Tensor grad_output, int[] output_size, int[] input_size, float? scales=None) -> Tensor",
+    ),
     samples: &["f32[2,3,7], (7,), (2, 3, 4)"],
     errors: &[("f32[2,3,4], (7,), (2, 3, 4)", "RuntimeError", "Expected grad_output to have the same shape")],
     ..backward::<Nearest1d>()
@@ -237,7 +239,9 @@ impl Upsample for Nearest2d {
     }
 }
 pub static NEAREST2D: Op = Op {
-    sig: sig("_upsample_nearest2d(Tensor self, int[] output_size, float? scales_h=None, float? scales_w=None) -> Tensor"),
+    sig: sig(
+        "_upsample_nearest2d(Tensor self, int[] output_size, float? scales_h=None, float? scales_w=None) -> Tensor",
+    ),
     samples: &["f32[2,3,4,5], (6, 3)", "f32[2,3,4,5], (6, 3), 1.6, 0.7"],
     errors: &[
         ("f32[2,3,4,5], (3,)", "RuntimeError", "It is expected output_size equals to 2"),
@@ -247,7 +251,9 @@ pub static NEAREST2D: Op = Op {
     ..forward::<Nearest2d>()
 };
 pub static NEAREST2D_BACKWARD: Op = Op {
-    sig: sig("_upsample_nearest2d_backward(Tensor grad_output, int[] output_size, int[] input_size, float? scales_h=None, float? scales_w=None) -> Tensor"),
+    sig: sig(
+        "_upsample_nearest2d_backward(Tensor grad_output, int[] output_size, int[] input_size, float? scales_h=None, float? scales_w=None) -> Tensor",
+    ),
     samples: &["f32[2,3,6,3], (6, 3), (2, 3, 4, 5)"],
     errors: &[("f32[2,3,4,5], (6, 3), (2, 3, 4, 5)", "RuntimeError", "Expected grad_output to have the same shape")],
     ..backward::<Nearest2d>()
@@ -266,7 +272,9 @@ impl Upsample for Nearest3d {
     }
 }
 pub static NEAREST3D: Op = Op {
-    sig: sig("_upsample_nearest3d(Tensor self, int[] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"),
+    sig: sig(
+        "_upsample_nearest3d(Tensor self, int[] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
+    ),
     samples: &["f32[1,2,3,4,2], (4, 3, 5)", "f32[1,2,3,4,2], (4, 3, 5), 1.4, 0.8, 2.5"],
     errors: &[
         ("f32[1,2,3,4,2], (3,)", "RuntimeError", "It is expected output_size equals to 3"),
@@ -276,9 +284,15 @@ pub static NEAREST3D: Op = Op {
     ..forward::<Nearest3d>()
 };
 pub static NEAREST3D_BACKWARD: Op = Op {
-    sig: sig("_upsample_nearest3d_backward(Tensor grad_output, int[] output_size, int[] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"),
+    sig: sig(
+        "_upsample_nearest3d_backward(Tensor grad_output, int[] output_size, int[] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
+    ),
     samples: &["f32[1,2,4,3,5], (4, 3, 5), (1, 2, 3, 4, 2)"],
-    errors: &[("f32[1,2,3,4,2], (4, 3, 5), (1, 2, 3, 4, 2)", "RuntimeError", "Expected grad_output to have the same shape")],
+    errors: &[(
+        "f32[1,2,3,4,2], (4, 3, 5), (1, 2, 3, 4, 2)",
+        "RuntimeError",
+        "Expected grad_output to have the same shape",
+    )],
     ..backward::<Nearest3d>()
 };
 
@@ -305,7 +319,9 @@ pub static NEAREST_EXACT1D: Op = Op {
     ..forward::<NearestExact1d>()
 };
 pub static NEAREST_EXACT1D_BACKWARD: Op = Op {
-    sig: sig("_upsample_nearest_exact1d_backward(Tensor grad_output, int[] output_size, int[] input_size, float? scales=None) -> Tensor"),
+    sig: sig(
+        "_upsample_nearest_exact1d_backward(Tensor grad_output, int[] output_size, int[] input_size, float? scales=None) -> Tensor",
+    ),
     samples: &["f32[2,3,7], (7,), (2, 3, 4)"],
     errors: &[("f32[2,3,4], (7,), (2, 3, 4)", "RuntimeError", "Expected grad_output to have the same shape")],
     ..backward::<NearestExact1d>()
@@ -324,7 +340,9 @@ impl Upsample for NearestExact2d {
     }
 }
 pub static NEAREST_EXACT2D: Op = Op {
-    sig: sig("_upsample_nearest_exact2d(Tensor self, int[] output_size, float? scales_h=None, float? scales_w=None) -> Tensor"),
+    sig: sig(
+        "_upsample_nearest_exact2d(Tensor self, int[] output_size, float? scales_h=None, float? scales_w=None) -> Tensor",
+    ),
     samples: &["f32[2,3,4,5], (6, 3)", "f32[2,3,4,5], (6, 3), 1.6, 0.7"],
     errors: &[
         ("f32[2,3,4,5], (3,)", "RuntimeError", "It is expected output_size equals to 2"),
@@ -334,7 +352,9 @@ pub static NEAREST_EXACT2D: Op = Op {
     ..forward::<NearestExact2d>()
 };
 pub static NEAREST_EXACT2D_BACKWARD: Op = Op {
-    sig: sig("_upsample_nearest_exact2d_backward(Tensor grad_output, int[] output_size, int[] input_size, float? scales_h=None, float? scales_w=None) -> Tensor"),
+    sig: sig(
+        "_upsample_nearest_exact2d_backward(Tensor grad_output, int[] output_size, int[] input_size, float? scales_h=None, float? scales_w=None) -> Tensor",
+    ),
     samples: &["f32[2,3,6,3], (6, 3), (2, 3, 4, 5)"],
     errors: &[("f32[2,3,4,5], (6, 3), (2, 3, 4, 5)", "RuntimeError", "Expected grad_output to have the same shape")],
     ..backward::<NearestExact2d>()
@@ -353,7 +373,9 @@ impl Upsample for NearestExact3d {
     }
 }
 pub static NEAREST_EXACT3D: Op = Op {
-    sig: sig("_upsample_nearest_exact3d(Tensor self, int[] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"),
+    sig: sig(
+        "_upsample_nearest_exact3d(Tensor self, int[] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
+    ),
     samples: &["f32[1,2,3,4,2], (4, 3, 5)", "f32[1,2,3,4,2], (4, 3, 5), 1.4, 0.8, 2.5"],
     errors: &[
         ("f32[1,2,3,4,2], (3,)", "RuntimeError", "It is expected output_size equals to 3"),
@@ -363,9 +385,15 @@ pub static NEAREST_EXACT3D: Op = Op {
     ..forward::<NearestExact3d>()
 };
 pub static NEAREST_EXACT3D_BACKWARD: Op = Op {
-    sig: sig("_upsample_nearest_exact3d_backward(Tensor grad_output, int[] output_size, int[] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"),
+    sig: sig(
+        "_upsample_nearest_exact3d_backward(Tensor grad_output, int[] output_size, int[] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
+    ),
     samples: &["f32[1,2,4,3,5], (4, 3, 5), (1, 2, 3, 4, 2)"],
-    errors: &[("f32[1,2,3,4,2], (4, 3, 5), (1, 2, 3, 4, 2)", "RuntimeError", "Expected grad_output to have the same shape")],
+    errors: &[(
+        "f32[1,2,3,4,2], (4, 3, 5), (1, 2, 3, 4, 2)",
+        "RuntimeError",
+        "Expected grad_output to have the same shape",
+    )],
     ..backward::<NearestExact3d>()
 };
 
@@ -392,7 +420,9 @@ pub static LINEAR1D: Op = Op {
     ..forward::<Linear1d>()
 };
 pub static LINEAR1D_BACKWARD: Op = Op {
-    sig: sig("_upsample_linear1d_backward(Tensor grad_output, int[] output_size, int[] input_size, bool align_corners, float? scales=None) -> Tensor"),
+    sig: sig(
+        "_upsample_linear1d_backward(Tensor grad_output, int[] output_size, int[] input_size, bool align_corners, float? scales=None) -> Tensor",
+    ),
     samples: &["f32[2,3,7], (7,), (2, 3, 4), False"],
     errors: &[("f32[2,3,4], (7,), (2, 3, 4), False", "RuntimeError", "Expected grad_output to have the same shape")],
     ..backward::<Linear1d>()
@@ -411,7 +441,9 @@ impl Upsample for Bilinear2d {
     }
 }
 pub static BILINEAR2D: Op = Op {
-    sig: sig("_upsample_bilinear2d(Tensor self, int[] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"),
+    sig: sig(
+        "_upsample_bilinear2d(Tensor self, int[] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+    ),
     samples: &["f32[2,3,4,5], (6, 3), False", "f32[2,3,4,5], (6, 3), False, 1.6, 0.7", "f32[2,3,4,5], (6, 3), True"],
     errors: &[
         ("f32[2,3,4,5], (3,), False", "RuntimeError", "It is expected output_size equals to 2"),
@@ -421,9 +453,15 @@ pub static BILINEAR2D: Op = Op {
     ..forward::<Bilinear2d>()
 };
 pub static BILINEAR2D_BACKWARD: Op = Op {
-    sig: sig("_upsample_bilinear2d_backward(Tensor grad_output, int[] output_size, int[] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"),
+    sig: sig(
+        "_upsample_bilinear2d_backward(Tensor grad_output, int[] output_size, int[] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+    ),
     samples: &["f32[2,3,6,3], (6, 3), (2, 3, 4, 5), False"],
-    errors: &[("f32[2,3,4,5], (6, 3), (2, 3, 4, 5), False", "RuntimeError", "Expected grad_output to have the same shape")],
+    errors: &[(
+        "f32[2,3,4,5], (6, 3), (2, 3, 4, 5), False",
+        "RuntimeError",
+        "Expected grad_output to have the same shape",
+    )],
     ..backward::<Bilinear2d>()
 };
 
@@ -440,8 +478,14 @@ impl Upsample for Trilinear3d {
     }
 }
 pub static TRILINEAR3D: Op = Op {
-    sig: sig("_upsample_trilinear3d(Tensor self, int[] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"),
-    samples: &["f32[1,2,3,4,2], (4, 3, 5), False", "f32[1,2,3,4,2], (4, 3, 5), False, 1.4, 0.8, 2.5", "f32[1,2,3,4,2], (4, 3, 5), True"],
+    sig: sig(
+        "_upsample_trilinear3d(Tensor self, int[] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
+    ),
+    samples: &[
+        "f32[1,2,3,4,2], (4, 3, 5), False",
+        "f32[1,2,3,4,2], (4, 3, 5), False, 1.4, 0.8, 2.5",
+        "f32[1,2,3,4,2], (4, 3, 5), True",
+    ],
     errors: &[
         ("f32[1,2,3,4,2], (3,), False", "RuntimeError", "It is expected output_size equals to 3"),
         ("f32[1,2,3,4,2], (0, 0, 0), False", "RuntimeError", "should be greater than 0"),
@@ -450,9 +494,15 @@ pub static TRILINEAR3D: Op = Op {
     ..forward::<Trilinear3d>()
 };
 pub static TRILINEAR3D_BACKWARD: Op = Op {
-    sig: sig("_upsample_trilinear3d_backward(Tensor grad_output, int[] output_size, int[] input_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor"),
+    sig: sig(
+        "_upsample_trilinear3d_backward(Tensor grad_output, int[] output_size, int[] input_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
+    ),
     samples: &["f32[1,2,4,3,5], (4, 3, 5), (1, 2, 3, 4, 2), False"],
-    errors: &[("f32[1,2,3,4,2], (4, 3, 5), (1, 2, 3, 4, 2), False", "RuntimeError", "Expected grad_output to have the same shape")],
+    errors: &[(
+        "f32[1,2,3,4,2], (4, 3, 5), (1, 2, 3, 4, 2), False",
+        "RuntimeError",
+        "Expected grad_output to have the same shape",
+    )],
     ..backward::<Trilinear3d>()
 };
 
@@ -469,7 +519,9 @@ impl Upsample for Bicubic2d {
     }
 }
 pub static BICUBIC2D: Op = Op {
-    sig: sig("_upsample_bicubic2d(Tensor self, int[] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"),
+    sig: sig(
+        "_upsample_bicubic2d(Tensor self, int[] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+    ),
     samples: &["f32[2,3,4,5], (6, 3), False", "f32[2,3,4,5], (6, 3), False, 1.6, 0.7", "f32[2,3,4,5], (6, 3), True"],
     errors: &[
         ("f32[2,3,4,5], (3,), False", "RuntimeError", "It is expected output_size equals to 2"),
@@ -479,9 +531,15 @@ pub static BICUBIC2D: Op = Op {
     ..forward::<Bicubic2d>()
 };
 pub static BICUBIC2D_BACKWARD: Op = Op {
-    sig: sig("_upsample_bicubic2d_backward(Tensor grad_output, int[] output_size, int[] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"),
+    sig: sig(
+        "_upsample_bicubic2d_backward(Tensor grad_output, int[] output_size, int[] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+    ),
     samples: &["f32[2,3,6,3], (6, 3), (2, 3, 4, 5), False"],
-    errors: &[("f32[2,3,4,5], (6, 3), (2, 3, 4, 5), False", "RuntimeError", "Expected grad_output to have the same shape")],
+    errors: &[(
+        "f32[2,3,4,5], (6, 3), (2, 3, 4, 5), False",
+        "RuntimeError",
+        "Expected grad_output to have the same shape",
+    )],
     ..backward::<Bicubic2d>()
 };
 
@@ -498,7 +556,9 @@ impl Upsample for Bilinear2dAa {
     }
 }
 pub static BILINEAR2D_AA: Op = Op {
-    sig: sig("_upsample_bilinear2d_aa(Tensor self, int[] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"),
+    sig: sig(
+        "_upsample_bilinear2d_aa(Tensor self, int[] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+    ),
     samples: &["f32[2,3,4,5], (6, 3), False", "f32[2,3,4,5], (6, 3), False, 1.6, 0.7", "f32[2,3,4,5], (6, 3), True"],
     errors: &[
         ("f32[2,3,4,5], (3,), False", "RuntimeError", "It is expected output_size equals to 2"),
@@ -508,9 +568,15 @@ pub static BILINEAR2D_AA: Op = Op {
     ..forward::<Bilinear2dAa>()
 };
 pub static BILINEAR2D_AA_BACKWARD: Op = Op {
-    sig: sig("_upsample_bilinear2d_aa_backward(Tensor grad_output, int[] output_size, int[] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"),
+    sig: sig(
+        "_upsample_bilinear2d_aa_backward(Tensor grad_output, int[] output_size, int[] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+    ),
     samples: &["f32[2,3,6,3], (6, 3), (2, 3, 4, 5), False"],
-    errors: &[("f32[2,3,4,5], (6, 3), (2, 3, 4, 5), False", "RuntimeError", "Expected grad_output to have the same shape")],
+    errors: &[(
+        "f32[2,3,4,5], (6, 3), (2, 3, 4, 5), False",
+        "RuntimeError",
+        "Expected grad_output to have the same shape",
+    )],
     ..backward::<Bilinear2dAa>()
 };
 
@@ -527,7 +593,9 @@ impl Upsample for Bicubic2dAa {
     }
 }
 pub static BICUBIC2D_AA: Op = Op {
-    sig: sig("_upsample_bicubic2d_aa(Tensor self, int[] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"),
+    sig: sig(
+        "_upsample_bicubic2d_aa(Tensor self, int[] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+    ),
     samples: &["f32[2,3,4,5], (6, 3), False", "f32[2,3,4,5], (6, 3), False, 1.6, 0.7", "f32[2,3,4,5], (6, 3), True"],
     errors: &[
         ("f32[2,3,4,5], (3,), False", "RuntimeError", "It is expected output_size equals to 2"),
@@ -537,9 +605,15 @@ pub static BICUBIC2D_AA: Op = Op {
     ..forward::<Bicubic2dAa>()
 };
 pub static BICUBIC2D_AA_BACKWARD: Op = Op {
-    sig: sig("_upsample_bicubic2d_aa_backward(Tensor grad_output, int[] output_size, int[] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"),
+    sig: sig(
+        "_upsample_bicubic2d_aa_backward(Tensor grad_output, int[] output_size, int[] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+    ),
     samples: &["f32[2,3,6,3], (6, 3), (2, 3, 4, 5), False"],
-    errors: &[("f32[2,3,4,5], (6, 3), (2, 3, 4, 5), False", "RuntimeError", "Expected grad_output to have the same shape")],
+    errors: &[(
+        "f32[2,3,4,5], (6, 3), (2, 3, 4, 5), False",
+        "RuntimeError",
+        "Expected grad_output to have the same shape",
+    )],
     ..backward::<Bicubic2dAa>()
 };
 
@@ -556,7 +630,9 @@ impl Upsample for Lanczos2dAa {
     }
 }
 pub static LANCZOS2D_AA: Op = Op {
-    sig: sig("_upsample_lanczos2d_aa(Tensor self, int[] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"),
+    sig: sig(
+        "_upsample_lanczos2d_aa(Tensor self, int[] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+    ),
     samples: &["f32[2,3,4,5], (6, 3), False", "f32[2,3,4,5], (6, 3), False, 1.6, 0.7", "f32[2,3,4,5], (6, 3), True"],
     errors: &[
         ("f32[2,3,4,5], (3,), False", "RuntimeError", "It is expected output_size equals to 2"),
@@ -566,8 +642,14 @@ pub static LANCZOS2D_AA: Op = Op {
     ..forward::<Lanczos2dAa>()
 };
 pub static LANCZOS2D_AA_BACKWARD: Op = Op {
-    sig: sig("_upsample_lanczos2d_aa_backward(Tensor grad_output, int[] output_size, int[] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor"),
+    sig: sig(
+        "_upsample_lanczos2d_aa_backward(Tensor grad_output, int[] output_size, int[] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+    ),
     samples: &["f32[2,3,6,3], (6, 3), (2, 3, 4, 5), False"],
-    errors: &[("f32[2,3,4,5], (6, 3), (2, 3, 4, 5), False", "RuntimeError", "Expected grad_output to have the same shape")],
+    errors: &[(
+        "f32[2,3,4,5], (6, 3), (2, 3, 4, 5), False",
+        "RuntimeError",
+        "Expected grad_output to have the same shape",
+    )],
     ..backward::<Lanczos2dAa>()
 };
