@@ -326,6 +326,28 @@ def convolutions(torch) -> dict:
     x, w = torch.rand(8, 64, 1000), torch.rand(64, 64, 5)
     rows("1d, 64 to 64, kernel 5, 1,000 long", lambda x, w: functional.conv1d(x, w, padding=2), x, w)
     return found
+def images(torch) -> dict:
+    """Eight images of 3 x 256 x 256, and one of a wide layer."""
+    functional = torch.nn.functional
+    x, wide = torch.rand(8, 3, 256, 256), torch.rand(1, 64, 64, 64)
+    pixels = torch.randint(0, 256, (8, 3, 256, 256), dtype=torch.uint8)
+    grid = torch.rand(8, 224, 224, 2) * 2 - 1
+    leaf, small = torch.rand(8, 3, 256, 256).requires_grad_(), {"size": (224, 224), "mode": "bilinear"}
+
+    def bilinear():
+        leaf.grad = None
+        functional.interpolate(leaf, **small).sum().backward()
+
+    return {
+        "interpolate, bilinear, 8 x 3 x 256 to 224": timed(lambda: functional.interpolate(x, **small)),
+        "interpolate, bilinear, and backward": timed(bilinear),
+        "interpolate, antialias, 8 x 3 x 256 to 224": timed(lambda: functional.interpolate(x, **small, antialias=True)),
+        "interpolate, bilinear, bytes": timed(lambda: functional.interpolate(pixels, **small)),
+        "interpolate, nearest, 64 x 64 x 64 times 2": timed(lambda: functional.interpolate(wide, scale_factor=2)),
+        "grid_sample, 8 x 3 x 256 to 224": timed(lambda: functional.grid_sample(x, grid, align_corners=False)),
+        "unfold 3 x 3, 64 x 64 x 64": timed(lambda: functional.unfold(wide, 3, padding=1)),
+        "pad, reflect, 8 x 3 x 256": timed(lambda: functional.pad(x, (3, 3, 3, 3), "reflect")),
+    }
 
 
 def draws(torch) -> dict:
@@ -363,6 +385,7 @@ PARTS = (
     layers,
     sequences,
     convolutions,
+    images,
     draws,
     texts,
 )

@@ -29,28 +29,35 @@ trait Coordinate: Float {
     fn floor(self) -> Self;
     /// The nearest whole number, of two the even one.
     fn nearest(self) -> Self;
-    fn remainder(self, span: Self) -> Self;
+    /// A whole number of at least zero.
+    fn index(self) -> u32;
 }
 impl Coordinate for f32 {
+    #[inline(always)]
     fn floor(self) -> f32 {
         f32::floor(self)
     }
+    #[inline(always)]
     fn nearest(self) -> f32 {
         self.round_ties_even()
     }
-    fn remainder(self, span: f32) -> f32 {
-        self % span
+    #[inline(always)]
+    fn index(self) -> u32 {
+        self as u32
     }
 }
 impl Coordinate for f64 {
+    #[inline(always)]
     fn floor(self) -> f64 {
         f64::floor(self)
     }
+    #[inline(always)]
     fn nearest(self) -> f64 {
         self.round_ties_even()
     }
-    fn remainder(self, span: f64) -> f64 {
-        self % span
+    #[inline(always)]
+    fn index(self) -> u32 {
+        self as u32
     }
 }
 
@@ -66,6 +73,7 @@ struct Neighbour<T> {
 }
 
 /// A coordinate from -1 to 1 counted in elements, and its slope.
+#[inline(always)]
 fn unnormalized<T: Coordinate>(x: T, size: usize, align_corners: bool) -> (T, T) {
     let two = T::from_f64(2.0);
     let n = T::from_f64(size as f64);
@@ -78,6 +86,7 @@ fn unnormalized<T: Coordinate>(x: T, size: usize, align_corners: bool) -> (T, T)
 }
 
 /// Back into the range of positions, with the slope by the coordinate that was given: zero at the borders and beyond.
+#[inline(always)]
 fn clipped<T: Coordinate>(at: T, size: usize) -> (T, T) {
     let last = T::from_f64(size as f64 - 1.0);
     // NaN counts as zero.
@@ -91,20 +100,22 @@ fn clipped<T: Coordinate>(at: T, size: usize) -> (T, T) {
 }
 
 /// Reflected about the outer elements, or about their outer edges, as often as needed.
+#[inline(always)]
 fn reflected<T: Coordinate>(at: T, size: usize, align_corners: bool) -> (T, T) {
     let (low, span) = if align_corners { (0.0, size as f64 - 1.0) } else { (-0.5, size as f64) };
     if span == 0.0 {
         return (T::ZERO, T::ZERO);
     }
-    let (low, span) = (T::from_f64(low), T::from_f64(span));
-    let from = at.minus(low);
-    let sign = if from < T::ZERO { T::ZERO.minus(T::ONE) } else { T::ONE };
-    let from = Float::abs(from);
-    let extra = from.remainder(span);
-    let flips = from.divide(span).floor().remainder(T::from_f64(2.0));
-    if flips == T::ZERO { (extra.plus(low), sign) } else { (span.minus(extra).plus(low), T::ZERO.minus(sign)) }
+    let (low, twice) = (T::from_f64(low), T::from_f64(2.0 * span));
+    let moved = at.minus(low);
+    let sign = if moved < T::ZERO { T::ZERO.minus(T::ONE) } else { T::ONE };
+    let distance = Float::abs(moved);
+    let there = distance.minus(distance.divide(twice).floor().times(twice));
+    let back = twice.minus(there);
+    if there <= back { (there.plus(low), sign) } else { (back.plus(low), T::ZERO.minus(sign)) }
 }
 
+#[inline(always)]
 fn inside<T: Coordinate>(at: T, size: usize, s: Settings) -> (T, T) {
     match s.outside {
         Outside::Zeros => (at, T::ONE),
@@ -117,11 +128,13 @@ fn inside<T: Coordinate>(at: T, size: usize, s: Settings) -> (T, T) {
     }
 }
 
+#[inline(always)]
 fn position<T: Coordinate>(at: T, size: usize) -> u32 {
-    if at >= T::ZERO && at < T::from_f64(size as f64) { at.to_f64() as u32 } else { NOWHERE }
+    if at >= T::ZERO && at < T::from_f64(size as f64) { at.index() } else { NOWHERE }
 }
 
 /// The neighbours of a coordinate in one dimension; how many there are depends on the sampling alone.
+#[inline(always)]
 fn neighbours<T: Coordinate>(x: T, size: usize, s: Settings, out: &mut [Neighbour<T>; 4]) {
     let (at, scale) = unnormalized(x, size, s.align_corners);
     let of = |at: T, weight: T, slope: T| Neighbour { at: position(at, size), weight, slope };
@@ -147,6 +160,7 @@ fn neighbours<T: Coordinate>(x: T, size: usize, s: Settings, out: &mut [Neighbou
 }
 
 /// Cubic convolution with a = -3/4 (Keys 1981) at a signed distance of at most 2, and its slope.
+#[inline(always)]
 fn cubic<T: Coordinate>(x: T) -> (T, T) {
     let c = T::from_f64;
     let a = -0.75;
@@ -164,55 +178,119 @@ fn cubic<T: Coordinate>(x: T) -> (T, T) {
 /// Points whose taps are multiplied out at once.
 const CHUNK: usize = 128;
 
-/// The taps of a chunk, those of one order together: positions in a channel, weights, and for each dimension the slopes.
+/// The taps of a chunk, those of one order together: positions in a channel, weights, and for each dimension the slopes. The
+/// neighbours in single dimensions lie the same way.
 struct Taps<T> {
     each: usize,
+    dims: usize,
     at: Vec<u32>,
     weight: Vec<T>,
     slope: Vec<T>,
-    dims: usize,
+    near_at: Vec<u32>,
+    near_weight: Vec<T>,
+    near_slope: Vec<T>,
 }
 
 impl<T: Coordinate> Taps<T> {
     fn new(s: Settings, dims: usize, slopes: bool) -> Result<Taps<T>> {
-        let each = s.sampling.count().pow(dims as u32);
+        let (single, each) = (s.sampling.count() * dims * CHUNK, s.sampling.count().pow(dims as u32));
         let n = each * CHUNK;
-        let slope = filled(T::ZERO, if slopes { n * dims } else { 0 })?;
-        Ok(Taps { each, at: filled(0, n)?, weight: filled(T::ZERO, n)?, slope, dims })
+        Ok(Taps {
+            each,
+            dims,
+            at: filled(0, n)?,
+            weight: filled(T::ZERO, n)?,
+            slope: filled(T::ZERO, if slopes { n * dims } else { 0 })?,
+            near_at: filled(0, single)?,
+            near_weight: filled(T::ZERO, single)?,
+            near_slope: filled(T::ZERO, single)?,
+        })
     }
     /// Those of `points`, each `[dims]` coordinates, the last dimension first.
     fn fill(&mut self, points: &[T], sizes: &[usize], s: Settings) {
-        let (n, dims, one) = (s.sampling.count(), self.dims, Neighbour { at: 0, weight: T::ONE, slope: T::ZERO });
-        let mut near = [[one; 4]; 3];
-        for (p, point) in points.chunks_exact(dims).enumerate() {
-            for d in 0..dims {
-                neighbours(point[dims - 1 - d], sizes[d], s, &mut near[d]);
-            }
-            for k in 0..self.each {
-                let (mut rest, mut at, mut weight) = (k, Some(0usize), T::ONE);
-                let mut chosen = [one; 3];
-                for d in (0..dims).rev() {
-                    chosen[d] = near[d][rest % n];
-                    rest /= n;
-                }
-                for d in 0..dims {
-                    at = at.filter(|_| chosen[d].at != NOWHERE).map(|at| at * sizes[d] + chosen[d].at as usize);
-                    weight = weight.times(chosen[d].weight);
-                }
-                // A volume skips what is outside; an image multiplies zero by the weight, which may be NaN.
-                if dims == 3 && at.is_none() {
-                    weight = T::ZERO;
-                }
-                self.at[k * CHUNK + p] = at.map_or(NOWHERE, |at| at as u32);
-                self.weight[k * CHUNK + p] = weight;
-                if !self.slope.is_empty() {
-                    for d in 0..dims {
-                        let others = (0..dims).filter(|&e| e != d);
-                        let slope = others.fold(chosen[d].slope, |w, e| w.times(chosen[e].weight));
-                        self.slope[((dims - 1 - d) * self.each + k) * CHUNK + p] = slope;
-                    }
+        simd::run(Fill { points, sizes, s, taps: self });
+    }
+    #[inline(always)]
+    fn near(&mut self, points: &[T], sizes: &[usize], s: Settings) {
+        let (n, dims) = (s.sampling.count(), self.dims);
+        let mut near = [Neighbour { at: 0, weight: T::ZERO, slope: T::ZERO }; 4];
+        for (d, &size) in sizes.iter().enumerate() {
+            for (p, point) in points.chunks_exact(dims).enumerate() {
+                neighbours(point[dims - 1 - d], size, s, &mut near);
+                for (k, near) in near.iter().enumerate().take(n) {
+                    let i = (d * n + k) * CHUNK + p;
+                    (self.near_at[i], self.near_weight[i], self.near_slope[i]) = (near.at, near.weight, near.slope);
                 }
             }
+        }
+    }
+    /// Multiplies out tap `k`, made of one neighbour in each dimension.
+    #[inline(always)]
+    fn multiply(&mut self, k: usize, n: usize, points: usize, sizes: &[usize]) {
+        let rows: [usize; 3] = std::array::from_fn(|d| match d < self.dims {
+            true => (d * n + k / n.pow((self.dims - 1 - d) as u32) % n) * CHUNK,
+            false => 0,
+        });
+        let (at, weight) = (&mut self.at[k * CHUNK..][..points], &mut self.weight[k * CHUNK..][..points]);
+        at.copy_from_slice(&self.near_at[rows[0]..][..points]);
+        weight.copy_from_slice(&self.near_weight[rows[0]..][..points]);
+        for d in 1..self.dims {
+            let size = sizes[d] as u32;
+            for (at, &inner) in at.iter_mut().zip(&self.near_at[rows[d]..][..points]) {
+                let outside = *at == NOWHERE || inner == NOWHERE;
+                *at = if outside { NOWHERE } else { at.wrapping_mul(size).wrapping_add(inner) };
+            }
+            for (weight, &inner) in weight.iter_mut().zip(&self.near_weight[rows[d]..][..points]) {
+                *weight = weight.times(inner);
+            }
+        }
+        // A volume skips what is outside; an image multiplies zero by the weight, which may be NaN.
+        if self.dims == 3 {
+            for (weight, &at) in weight.iter_mut().zip(&*at) {
+                *weight = if at == NOWHERE { T::ZERO } else { *weight };
+            }
+        }
+        if self.slope.is_empty() {
+            return;
+        }
+        for d in 0..self.dims {
+            let slope = &mut self.slope[((self.dims - 1 - d) * self.each + k) * CHUNK..][..points];
+            slope.copy_from_slice(&self.near_slope[rows[d]..][..points]);
+            for e in (0..self.dims).filter(|&e| e != d) {
+                for (slope, &weight) in slope.iter_mut().zip(&self.near_weight[rows[e]..][..points]) {
+                    *slope = slope.times(weight);
+                }
+            }
+        }
+    }
+}
+
+/// The taps of a chunk of points.
+struct Fill<'a, T> {
+    points: &'a [T],
+    sizes: &'a [usize],
+    s: Settings,
+    taps: &'a mut Taps<T>,
+}
+impl<T: Coordinate> Kernel for Fill<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    fn run<F: Fuse>(self) {
+        let (points, n) = (self.points.len() / self.taps.dims, self.s.sampling.count());
+        // Each sampling in a loop of its own.
+        match self.s.sampling {
+            Sampling::Nearest => {
+                self.taps.near(self.points, self.sizes, Settings { sampling: Sampling::Nearest, ..self.s })
+            }
+            Sampling::Bilinear => {
+                self.taps.near(self.points, self.sizes, Settings { sampling: Sampling::Bilinear, ..self.s })
+            }
+            Sampling::Bicubic => {
+                self.taps.near(self.points, self.sizes, Settings { sampling: Sampling::Bicubic, ..self.s })
+            }
+        }
+        for k in 0..self.taps.each {
+            self.taps.multiply(k, n, points, self.sizes);
         }
     }
 }

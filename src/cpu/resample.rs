@@ -367,6 +367,7 @@ impl<T: Blend> Kernel for Pass<'_, T> {
                 (1, 1) => elements::<T, 1>(x, y, self.axis, &self.outs, self.first),
                 (1, 2) => elements::<T, 2>(x, y, self.axis, &self.outs, self.first),
                 (1, 4) => elements::<T, 4>(x, y, self.axis, &self.outs, self.first),
+                (1, _) => ragged(x, y, self.axis, &self.outs, self.first),
                 _ => rows(x, y, self.inner, self.axis, &self.outs, self.first),
             }
         }
@@ -386,6 +387,25 @@ fn elements<T: Blend, const N: usize>(x: &[T], y: &mut [T], axis: &Axis<T>, outs
             debug_assert!(at < x.len());
             // SAFETY: `x` holds all rows from `first` on that the taps of these outputs read: `Taps::reach`.
             sum = T::add(sum, weights[k], unsafe { *x.get_unchecked(at) });
+        }
+        *y = T::end(sum, bits);
+    }
+}
+
+/// Outputs of any number of taps, from single elements.
+#[inline(always)]
+fn ragged<T: Blend>(x: &[T], y: &mut [T], axis: &Axis<T>, outs: &Range<usize>, first: usize) {
+    let (starts, bits) = (&axis.taps.starts[outs.start..=outs.end], axis.taps.bits);
+    let from = starts[0] as usize;
+    let last = starts[outs.len()] as usize;
+    let mut taps = axis.taps.index[from..last].iter().zip(&axis.weights[from..last]);
+    for (y, bounds) in y.iter_mut().zip(starts.windows(2)) {
+        let mut sum = T::start(bits);
+        for (&i, &w) in taps.by_ref().take((bounds[1] - bounds[0]) as usize) {
+            let at = i as usize - first;
+            debug_assert!(at < x.len());
+            // SAFETY: as in `elements`.
+            sum = T::add(sum, w, unsafe { *x.get_unchecked(at) });
         }
         *y = T::end(sum, bits);
     }

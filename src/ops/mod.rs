@@ -145,6 +145,7 @@ pub static OPS: &[&[&Op]] = &[
     hard_backward::OPS,
     histogram::OPS,
     hyperbolic::OPS,
+    image::affine::OPS,
     image::area::OPS,
     image::grid::OPS,
     image::interpolate::OPS,

@@ -1,4 +1,4 @@
-//! `grid_sample` and `affine_grid`: images and volumes read at the points of a grid, and grids from affine maps.
+//! `grid_sample`: images and volumes read at the points of a grid, with gradients by both.
 
 use crate::cpu::grid_sample::{self as cpu, Settings};
 use crate::dtype::DType;
@@ -7,33 +7,21 @@ use crate::gpu::{self, Sampled};
 use crate::kinds::{Outside, Sampling};
 use crate::layout::{Dims, Layout, checked_numel};
 use crate::op::*;
-use crate::ops::linalg::BMM;
-use crate::ops::needs::quiet;
 use crate::ops::rules::no_kernel;
-use crate::ops::view::EXPAND;
-use crate::reserve::room;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[
-    &GRID_SAMPLE,
-    &GRID_SAMPLER,
-    &GRID_SAMPLER_2D,
-    &GRID_SAMPLER_3D,
-    &GRID_SAMPLER_BACKWARD,
-    &AFFINE_GRID,
-    &AFFINE_GRID_GENERATOR,
-];
+pub static OPS: &[&Op] = &[&GRID_SAMPLE, &GRID_SAMPLER, &GRID_SAMPLER_2D, &GRID_SAMPLER_3D, &GRID_SAMPLER_BACKWARD];
 
-const DEFAULT: &str = "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.";
+pub(super) const DEFAULT: &str = "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.";
 
 pub static GRID_SAMPLE: Op = Op {
     sig: sig(
         "nn.functional.grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool? align_corners=None) -> Tensor",
     ),
-    doc: "The input `[N, C, (D,) H, W]` at the points `[N, .., 2 or 3]` of a grid, whose coordinates (x, y, z) are -1 at the start and 1 at the end of a dimension: at the outer edges, or with `align_corners` at the centres of the corner elements. Modes: 'bilinear', 'nearest', 'bicubic' (images only). Outside there are 'zeros', the 'border' or a 'reflection'. Jaderberg et al., arXiv:1506.02025.",
+    doc: "The input `[N, C, (D,) H, W]` at the points `[N, .., 2 or 3]` of a grid, whose coordinates (x, y, z) are -1 at the start and 1 at the end of a dimension: at the outer edges, or with `align_corners` at the centres of the corner elements. Modes: 'bilinear', 'nearest', 'bicubic'. Outside there are 'zeros', the 'border' or a 'reflection'. Jaderberg et al., arXiv:1506.02025.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let mode = match c.str(2).unwrap_or_default() {
             "bilinear" => 0,
             "nearest" => 1,
@@ -81,11 +69,6 @@ pub static GRID_SAMPLE: Op = Op {
         ("f32[1,2,0,5], f32[1,3,4,2], align_corners=True", "RuntimeError", "non-empty spatial dimensions"),
         ("f32[1,2,4,5], f32[1,3,2], align_corners=True", "RuntimeError", "expected 4D input and grid"),
         ("f32[1,2,4], f32[1,3,1], align_corners=True", "RuntimeError", "expected 4D or 5D input"),
-        (
-            "f32[1,2,2,4,5], f32[1,3,4,2,3], 'bicubic', align_corners=True",
-            "RuntimeError",
-            "bicubic interpolation only supports 4D input",
-        ),
         ("f32[1,2,4,5], f64[1,3,4,2], align_corners=True", "RuntimeError", "same dtype"),
         ("i64[1,2,4,5], i64[1,3,4,2], align_corners=True", "NotImplementedError", "not implemented for 'Long'"),
     ],
@@ -98,7 +81,7 @@ pub static GRID_SAMPLER: Op = Op {
     ),
     doc: "`nn.functional.grid_sample` with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (x, grid) = (c.tensor(0)?, c.tensor(1)?);
         let op = match x.ndim() {
             4 => &GRID_SAMPLER_2D,
@@ -142,7 +125,7 @@ fn settings(c: &dyn Arguments, at: usize) -> Result<Settings> {
 }
 
 /// Ranks, sizes and dtypes, in PyTorch's order.
-fn check(dims: usize, x: &Tensor, grid: &Tensor, s: Settings) -> Result<()> {
+fn check(dims: usize, x: &Tensor, grid: &Tensor) -> Result<()> {
     let err = |text: String| Err(Error::runtime(text));
     let (of_x, of_grid, rank) = (Show(x.shape()), Show(grid.shape()), dims + 2);
     if x.ndim() != rank || grid.ndim() != rank {
@@ -163,9 +146,6 @@ fn check(dims: usize, x: &Tensor, grid: &Tensor, s: Settings) -> Result<()> {
             "expected input to have non-empty spatial dimensions, but input has sizes {of_x} with dimension {d} being empty"
         ));
     }
-    if dims == 3 && s.sampling == Sampling::Bicubic {
-        return err("bicubic interpolation only supports 4D input".into());
-    }
     if x.dtype() != grid.dtype() {
         return err(format!(
             "expected input and grid to have the same dtype, but input has {} and grid has {}",
@@ -178,7 +158,8 @@ fn check(dims: usize, x: &Tensor, grid: &Tensor, s: Settings) -> Result<()> {
 
 fn sampled<const D: usize>(c: &Call) -> Result<Specs> {
     let (x, grid) = (c.tensor(0)?, c.tensor(1)?);
-    check(D, x, grid, settings(c, 2)?)?;
+    settings(c, 2)?;
+    check(D, x, grid)?;
     let shape: Dims = x.shape()[..2].iter().chain(&grid.shape()[1..D + 1]).copied().collect();
     checked_numel(&shape)?;
     Ok(Spec::one(&shape, x.dtype(), x.device()))
@@ -284,11 +265,12 @@ pub static GRID_SAMPLER_BACKWARD: Op = Op {
     forms: HIDDEN,
     body: kernel(
         |c| {
-            let (g, x, grid, s) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?, settings(c, 3)?);
+            let (g, x, grid) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
+            settings(c, 3)?;
             if !matches!(x.ndim(), 4 | 5) {
                 return Err(Error::runtime(format!("expected 4D or 5D input, got sizes {}", Show(x.shape()))));
             }
-            check(x.ndim() - 2, x, grid, s)?;
+            check(x.ndim() - 2, x, grid)?;
             let points = &grid.shape()[1..grid.ndim() - 1];
             if g.dtype() != x.dtype() || !g.shape().iter().eq(x.shape()[..2].iter().chain(points)) {
                 return Err(Error::runtime("the gradient must have the shape and dtype of the result"));
@@ -343,144 +325,4 @@ fn sample_backward(c: &Call, out: &[Tensor]) -> Result<()> {
             cpu::grid_sample_backward(g.cpu_view()?, x.cpu_view()?, grid.cpu_view()?, s, None, dgrid)
         }
     })
-}
-
-/// The points of a grid without a map, `[points, dimensions + 1]`: x, y, z and 1.
-fn base(size: &[i64], align_corners: bool, like: (DType, crate::device::Device)) -> Result<Tensor> {
-    let sizes = crate::layout::to_shape(size.get(2..).unwrap_or_default())?;
-    let (points, dims) = (checked_numel(&sizes)?, sizes.len());
-    checked_numel(&[points, dims + 1])?;
-    let at = |i: usize, n: usize| {
-        if n < 2 {
-            return 0.0;
-        }
-        let x = 2.0 * i as f64 / (n - 1) as f64 - 1.0;
-        if align_corners { x } else { x * (n - 1) as f64 / n as f64 }
-    };
-    let mut values = room(points * (dims + 1))?;
-    for p in 0..points {
-        let mut rest = p;
-        for &n in sizes.iter().rev() {
-            values.push(at(rest % n, n));
-            rest /= n;
-        }
-        values.push(1.0);
-    }
-    let t = Tensor::from_slice::<f64>(&values, &[points, dims + 1])?;
-    Term::from(t).to_dtype(like.0).to_device(like.1).ok()
-}
-
-/// The base for each of the batch.
-fn bases(size: &[i64], align_corners: bool, like: (DType, crate::device::Device)) -> Result<Term> {
-    let base = base(size, align_corners, like)?;
-    let shape = [size[0], base.size(0) as i64, base.size(1) as i64];
-    Ok(EXPAND.call((base, shape)))
-}
-
-pub static AFFINE_GRID_GENERATOR: Op = Op {
-    sig: sig("affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor"),
-    doc: "The grid `[N, H, W, 2]` or `[N, D, H, W, 3]` of the points that affine maps `[N, 2, 3]` or `[N, 3, 4]` send the points of a result of `size` to.",
-    forms: F,
-    body: composite(|c| {
-        let (theta, size) = (c.tensor(0)?, c.ints(1)?);
-        if !matches!(size.len(), 4 | 5) {
-            return Err(Error::runtime("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs."));
-        }
-        if theta.dtype() == DType::Bool {
-            return Err(no_kernel("linspace_cpu", theta.dtype()));
-        }
-        if theta.ndim() < 2 {
-            return Err(Error::dim_range(if theta.ndim() == 0 { 1 } else { 2 }, theta.ndim()));
-        }
-        if theta.ndim() != 3 {
-            return Err(Error::runtime(format!("batch2 must be a 3D tensor, got sizes {}", Show(theta.shape()))));
-        }
-        quiet(|| {
-            let base = bases(size, c.flag(2), (theta.dtype(), theta.device()))?;
-            let dims = size.len() as i64 - 2;
-            let shape: Ints = [size[0]].into_iter().chain(size[2..].iter().copied()).chain([dims]).collect();
-            BMM.call((base, Term::from(theta).transpose(1, 2))).reshape(&shape).outputs()
-        })
-    }),
-    vjp: Vjp::Each(&[d(0, 0, |c| {
-        let f = c.facts(0);
-        let base = match bases(c.ints(1), c.flag(2), (f.dtype, f.device)) {
-            Ok(base) => base,
-            Err(e) => return e.into(),
-        };
-        let shape = base.sizes();
-        let g = c.g().reshape(&[shape[0], shape[1], shape[2] - 1]);
-        BMM.call((g.transpose(1, 2), base))
-    })]),
-    samples: &[
-        "f32[2,2,3], (2, 3, 4, 5), False",
-        "f32[2,2,3], (2, 1, 3, 4), True",
-        "f32[1,3,4], (1, 2, 2, 3, 4), False",
-        "f64[1,2,3], (1, 2, 1, 3), True",
-    ],
-    errors: &[
-        ("f32[2,2,3], (2, 3, 4), False", "RuntimeError", "needs 4d (spatial) or 5d (volumetric)"),
-        ("f32[2,3], (2, 1, 3, 4), False", "RuntimeError", "must be a 3D tensor"),
-        ("b8[2,2,3], (2, 1, 3, 4), False", "NotImplementedError", "not implemented for 'Bool'"),
-        ("f32[2,2,3], (2, 1, -3, 4), False", "RuntimeError", "negative dimension"),
-    ],
-    ..OP
-};
-
-pub static AFFINE_GRID: Op = Op {
-    sig: sig("nn.functional.affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor"),
-    doc: "The grid `[N, H, W, 2]` or `[N, D, H, W, 3]` for `grid_sample` of a result of `size`, from affine maps `[N, 2, 3]` or `[N, 3, 4]`.",
-    forms: F,
-    body: composite(|c| {
-        let (theta, size) = (c.tensor(0)?, c.ints(1)?);
-        if !theta.dtype().is_float() {
-            return Err(Error::value(format!("Expected theta to have floating point type, but got {}", theta.dtype())));
-        }
-        let dims = match size.len() {
-            4 => 2,
-            5 => 3,
-            _ => {
-                return Err(Error::not_implemented(format!(
-                    "only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {}.",
-                    Show(size)
-                )));
-            }
-        };
-        if theta.ndim() != 3 || theta.shape()[1..] != [dims, dims + 1] {
-            return Err(Error::value(format!(
-                "Expected a batch of {dims}D affine matrices of shape Nx{dims}x{} for size {}. Got {}.",
-                dims + 1,
-                Show(size),
-                Show(theta.shape())
-            )));
-        }
-        if !unit(c) && size.iter().any(|&n| n <= 0) {
-            return Err(Error::value(format!("Expected non-zero, positive output size. Got {}", Show(size))));
-        }
-        AFFINE_GRID_GENERATOR.calls((theta, size, c.flag(2)))
-    }),
-    vjp: Vjp::Composite,
-    warns: Some(|c| {
-        if c.args[2].is_none() {
-            return Some(DEFAULT.into());
-        }
-        unit(c).then(|| "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is not an intended use case of affine_grid. See the documentation of affine_grid for details.".into())
-    }),
-    samples: &[
-        "f32[2,2,3], (2, 3, 4, 5), align_corners=False",
-        "f32[2,2,3], (2, 1, 3, 4), align_corners=True",
-        "f32[1,3,4], (1, 2, 2, 3, 4), align_corners=False",
-    ],
-    errors: &[
-        ("i64[2,2,3], (2, 1, 3, 4), True", "ValueError", "Expected theta to have floating point type"),
-        ("f32[2,3,3], (2, 1, 3, 4), True", "ValueError", "Expected a batch of 2D affine matrices of shape Nx2x3"),
-        ("f32[2,2,3], (2, 1, 3), True", "NotImplementedError", "only supports 4D and 5D sizes"),
-        ("f32[2,2,3], (2, 1, 0, 4), False", "ValueError", "non-zero, positive output size"),
-    ],
-    ..OP
-};
-
-/// Whether a spatial dimension of one element is to have its corners aligned.
-fn unit(c: &Call) -> bool {
-    c.flag(2) && c.opt_ints(1).is_some_and(|size| size.iter().skip(2).min() == Some(&1))
 }

@@ -19,13 +19,9 @@ struct Neighbour {
     weight: Option<Term>,
 }
 
-fn detached(t: Term) -> Term {
-    Term(t.ok().map(|t| t.detach()))
-}
-
 /// Zero or one, as numbers of the same dtype.
 fn odd(whole: Term) -> Term {
-    let half = detached(FLOOR.call((whole.clone() * 0.5,)));
+    let half = FLOOR.call((whole.clone() * 0.5,)).cut();
     whole - half * 2.0
 }
 
@@ -39,7 +35,7 @@ fn inside(at: Term, n: f64, s: Settings) -> Term {
                 return at * 0.0;
             }
             let from = (at - low).abs();
-            let flips = detached(FLOOR.call((from.clone() / span,)));
+            let flips = FLOOR.call((from.clone() / span,)).cut();
             let extra = from - flips.clone() * span;
             let odd = odd(flips);
             extra * (1.0 - odd.clone() * 2.0) + odd * span + low
@@ -64,23 +60,23 @@ fn neighbours(x: Term, n: usize, s: Settings) -> Vec<Neighbour> {
         false => ((x + 1.0) * n - 1.0) / 2.0,
     };
     if s.sampling == Sampling::Bicubic {
-        let low = detached(FLOOR.call((at.clone(),)));
+        let low = FLOOR.call((at.clone(),)).cut();
         let part = at - low.clone();
         let distances =
             [(part.clone() + 1.0, true), (part.clone(), false), (1.0 - part.clone(), false), (2.0 - part, true)];
         let each = distances.into_iter().zip(-1i32..);
         return each
             .map(|((d, far), step)| {
-                let at = detached(inside(low.clone() + f64::from(step), n, s));
+                let at = inside(low.clone() + f64::from(step), n, s).cut();
                 Neighbour { at, weight: Some(cubic(d, far)) }
             })
             .collect();
     }
     let at = inside(at, n, s);
     if s.sampling == Sampling::Nearest {
-        return vec![Neighbour { at: detached(ROUND.call((at,))), weight: None }];
+        return vec![Neighbour { at: ROUND.call((at,)).cut(), weight: None }];
     }
-    let low = detached(FLOOR.call((at.clone(),)));
+    let low = FLOOR.call((at.clone(),)).cut();
     let part = at - low.clone();
     let first = Neighbour { at: low.clone(), weight: Some(1.0 - part.clone()) };
     vec![first, Neighbour { at: low + 1.0, weight: Some(part) }]

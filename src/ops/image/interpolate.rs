@@ -86,7 +86,7 @@ fn wanted(c: &Call, area: bool) -> Result<Wanted> {
             Ok(Wanted { sizes: sizes.into_iter().collect(), factors: None })
         }
         (None, Value::Scalars(given)) => {
-            let given: Vec<f64> = given.iter().map(|s| s.to_f64()).collect();
+            let given = crate::reserve::list(given.iter().map(|s| s.to_f64()))?;
             let factors = each(&given, dims, true, || wrong("scale_factor", format!("{given:?}")))?;
             let sizes: Result<Ints> = inner.iter().zip(&factors).map(|(&n, &f)| grown(n, f)).collect();
             Ok(Wanted { sizes: sizes?, factors: (!recompute && !area).then_some(factors) })
@@ -149,7 +149,7 @@ pub static INTERPOLATE: Op = Op {
     sig: SIG,
     doc: "Resizes the inner dimensions of `[batch, channels, ..]` to `size`, or by `scale_factor` to `floor(n * factor)`. Modes: 'nearest' and 'nearest-exact' for one to three dimensions, 'linear' for one, 'bilinear' and 'bicubic' for two, 'trilinear' for three, 'area' (the mean over what an output covers) for one to three, and 'lanczos' with `antialias`. With `align_corners` the centres of the corner elements stay where they are, else their outer edges. `antialias` widens the filter when shrinking, as Pillow does. `recompute_scale_factor` takes the ratio of the two sizes for the factor.",
     forms: F,
-    body: composite(interpolate),
+    body: decompose(interpolate),
     vjp: Vjp::Composite,
     samples: &[
         "f32[2,3,4], 7",

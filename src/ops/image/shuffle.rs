@@ -201,11 +201,11 @@ pub static CHANNEL_SHUFFLE: Op = Op {
 
 pub static NATIVE_CHANNEL_SHUFFLE: Op = Op {
     sig: sig("native_channel_shuffle(Tensor self, int groups) -> Tensor"),
-    doc: "`channel_shuffle` under the name that PyTorch has for its kernel.",
+    doc: "`channel_shuffle` without a gradient, as PyTorch's kernel of this name.",
     aliases: &["nn.functional.native_channel_shuffle"],
     forms: F,
-    body: composite(|c| CHANNEL_SHUFFLE.calls((c.tensor(0)?, c.int(1)?))),
-    vjp: Vjp::Composite,
+    body: kernel(regrouped, regroup, Some(regroup)),
+    vjp: Vjp::Missing,
     samples: &["f32[2,6,2,3], 3"],
     errors: &[("f32[2,3,2], 2", "RuntimeError", "Got 3 channels and 2 groups")],
     ..OP

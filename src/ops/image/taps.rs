@@ -197,9 +197,9 @@ impl Table {
         let wide = scale.max(1.0);
         let support = round(method.support() * wide);
         let center = round(scale * (o as f64 + 0.5));
-        let start = ((round(center - support) + 0.5) as i64).max(0);
+        let start = ((round(center - support) + 0.5) as i64).clamp(0, size);
         let end = ((round(center + support) + 0.5) as i64).min(size);
-        let count = (end - start).clamp(0, support.ceil() as i64 * 2 + 1);
+        let count = (end - start).clamp(0, (support.ceil() as i64).saturating_mul(2).saturating_add(1));
         let shrink = round(1.0 / wide);
         let weights = list((0..count).map(|j| {
             let x = round(round((j + start) as f64 - center) + 0.5);
@@ -216,7 +216,7 @@ impl Table {
         let axis = Axis { from: all.size, to: all.outputs(), align_corners: false, factor: None };
         let mut merged = Table::of(axis)?;
         for bounds in all.starts.windows(2) {
-            let mut own: Vec<(i64, f64)> = room((bounds[1] - bounds[0]) as usize)?;
+            let mut own = room::<(i64, f64)>((bounds[1] - bounds[0]) as usize)?;
             for t in bounds[0] as usize..bounds[1] as usize {
                 match own.last_mut() {
                     Some(last) if last.0 == i64::from(all.index[t]) => last.1 += all.weights[t],
