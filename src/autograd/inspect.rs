@@ -54,6 +54,13 @@ fn place(op: &'static Op, name: &str) -> Option<Place> {
     {
         return Some(Place::Output(i));
     }
+    // The outputs of a plain tuple have PyTorch's numbers.
+    if op.sig.returns == Returns::Many
+        && let Some(i) = name.strip_prefix("result").and_then(|n| n.parse::<u32>().ok()).filter(|&i| i < 15)
+        && saves(op) & (OUT0 << i) != 0
+    {
+        return Some(Place::Output(i as usize));
+    }
     let s = &op.sig;
     if let Some(i) = s.index_of(name) {
         let read = i < 16 && saves(op) & (1 << i) != 0;

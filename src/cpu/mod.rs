@@ -30,13 +30,19 @@ pub mod loops;
 pub mod map;
 pub mod math;
 pub mod norm;
+pub mod norm_channels;
 pub mod norm_grad;
+mod norm_planes;
 pub mod num;
 pub mod parallel;
 pub mod philox;
 pub mod polynomial;
 pub mod pool;
+mod pool_frame;
+pub mod pool_max;
+pub mod pool_mean;
 pub mod reduce;
+mod runs;
 pub mod scan;
 pub mod search;
 pub mod sequence;
@@ -60,5 +66,7 @@ pub use buffer::CpuBuffer;
 
 #[cfg(test)]
 mod math_tests;
+#[cfg(test)]
+mod pool_tests;
 #[cfg(test)]
 mod tests;

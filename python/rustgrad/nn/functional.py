@@ -10,6 +10,7 @@ import warnings
 
 from .._absent import getattr_of
 from .._base import matmul, ops, sigmoid, tanh
+from . import _pooling
 from ._losses import (
     hinge_embedding_loss,
     huber_loss,
@@ -21,17 +22,23 @@ from ._losses import (
     smooth_l1_loss,
     soft_margin_loss,
 )
+from ._norms import batch_norm, group_norm, instance_norm, local_response_norm
+from ._pooling import *  # noqa: F403
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .._C import Tensor, dtype
 
 __all__ = [
+    "batch_norm",
     "bilinear",
+    "group_norm",
     "hinge_embedding_loss",
     "huber_loss",
+    "instance_norm",
     "l1_loss",
     "legacy_reduction",
+    "local_response_norm",
     "log_softmax",
     "margin_ranking_loss",
     "mse_loss",
@@ -43,6 +50,7 @@ __all__ = [
     "softmin",
     "tanh",
 ]
+__all__ += _pooling.__all__
 
 
 def _implicit_dim(name, ndim, stacklevel):

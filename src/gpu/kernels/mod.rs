@@ -9,7 +9,9 @@ mod kernel;
 mod map;
 mod matmul;
 mod norm;
+mod norm_channels;
 mod params;
+mod pooling;
 mod random;
 mod reduce;
 mod scan;
@@ -28,8 +30,8 @@ mod view;
 #[cfg(feature = "gpu")]
 pub use validate::validate_all;
 pub use {
-    index::*, map::*, matmul::*, norm::*, random::*, reduce::*, scan::*, search::*, softmax::*, sort::*, triangle::*,
-    update::*, upload::*, view::*,
+    index::*, map::*, matmul::*, norm::*, norm_channels::*, pooling::*, random::*, reduce::*, scan::*, search::*,
+    softmax::*, sort::*, triangle::*, update::*, upload::*, view::*,
 };
 #[cfg(all(test, feature = "gpu"))]
 mod tests;

@@ -1,29 +1,49 @@
 """The modules, one file per family. `rustgrad.nn` exports all of them."""
 
-from . import activation, container, conv, dropout, flatten, linear, loss, normalization, parameter_container, sparse
+from . import (
+    activation,
+    batchnorm,
+    container,
+    conv,
+    dropout,
+    flatten,
+    instancenorm,
+    linear,
+    loss,
+    normalization,
+    parameter_container,
+    pooling,
+    sparse,
+)
 from .activation import *  # noqa: F403
+from .batchnorm import *  # noqa: F403
 from .container import *  # noqa: F403
 from .conv import *  # noqa: F403
 from .dropout import *  # noqa: F403
 from .flatten import *  # noqa: F403
+from .instancenorm import *  # noqa: F403
 from .linear import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .module import Module
 from .normalization import *  # noqa: F403
 from .parameter_container import *  # noqa: F403
+from .pooling import *  # noqa: F403
 from .sparse import *  # noqa: F403
 
 __all__ = ["Module"]
 for _family in (
     activation,
+    batchnorm,
     container,
     conv,
     dropout,
     flatten,
+    instancenorm,
     linear,
     loss,
     normalization,
     parameter_container,
+    pooling,
     sparse,
 ):
     __all__ += _family.__all__

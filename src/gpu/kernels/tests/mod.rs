@@ -9,6 +9,7 @@ mod linear;
 mod math;
 mod norm;
 mod order;
+mod pooling;
 mod random;
 mod reduce;
 
