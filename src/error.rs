@@ -113,7 +113,7 @@ impl Error {
         self.0.payload.take()
     }
     /// Fixes the op's name, where PyTorch's message has one: `linalg.inv`.
-    pub fn in_op(mut self, op: &'static str) -> Error {
+    pub fn in_op(mut self, op: impl Into<Cow<'static, str>>) -> Error {
         if !self.0.named {
             (self.0.op, self.0.named) = (Some(op.into()), true);
         }

@@ -1,5 +1,6 @@
 //! rustgrad: PyTorch's eager semantics in Rust. Each module uses only modules declared above it.
 pub mod error;
+pub mod observe;
 pub mod place;
 pub mod retire;
 pub mod series;

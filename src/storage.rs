@@ -10,6 +10,7 @@ use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::gpu::{self, GpuBuffer};
+use crate::observe::{self, Raw};
 use crate::place;
 use crate::retire;
 use crate::tally::{self, Count};
@@ -168,9 +169,11 @@ impl Storage {
     /// Uninitialised memory; the caller must write it before it is read, unless the tensor is documented as
     /// uninitialised (`empty`).
     pub fn alloc(bytes: usize, device: Device) -> Result<Storage> {
+        observe::report(Raw::Allocation);
         Ok(Storage::new(Buffer::alloc(bytes, device, false)?, device))
     }
     pub fn zeroed(bytes: usize, device: Device) -> Result<Storage> {
+        observe::report(Raw::Allocation);
         Ok(Storage::new(Buffer::alloc(bytes, device, true)?, device))
     }
     #[inline]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// The rooms in order. Those on one line are neighbours that do not know each other.
 const ROOMS: [&[&str]; 17] = [
-    &["error", "place", "retire", "series", "sync", "thread"],
+    &["error", "observe", "place", "retire", "series", "sync", "thread"],
     &["heap", "reserve"],
     &["tally"],
     &["dtype"],

@@ -2,7 +2,7 @@
 //!
 //! `tests/test_ops.py` checks what a row computes; this file, without an interpreter, what it declares.
 
-use rustgrad::op::{Body, Forms, Op, Vjp, public_name};
+use rustgrad::op::{Body, Decompose, Forms, Op, Vjp, public_name};
 use rustgrad::ops::{all, overloads};
 use std::collections::BTreeMap;
 use std::fs;
@@ -41,8 +41,8 @@ fn every_row_has_a_gradient_or_says_why_not() {
         (_, Body::Unset) => Some("no body".into()),
         (Vjp::Unset, _) => Some("neither a gradient nor a reason".into()),
         (Vjp::None(reason), _) if reason.len() < 5 => Some(format!("{reason:?} is no reason")),
-        (Vjp::Composite, Body::Composite { .. }) => None,
-        (Vjp::Composite, _) => Some("says composite, but its body is a kernel".into()),
+        (Vjp::Composite, Body::Decompose(_) | Body::Opaque(_)) => None,
+        (Vjp::Composite, _) => Some("says composite, but its body is a primitive".into()),
         (Vjp::Each([]), _) => Some("an empty list of gradients".into()),
         (Vjp::Each(list), _) => {
             let count = op.sig.params().len();
@@ -50,6 +50,81 @@ fn every_row_has_a_gradient_or_says_why_not() {
         }
         _ => None,
     });
+}
+
+/// The functions of `src/ops` by name: `fn name(..) {..}` up to the brace in the first column that closes it.
+fn functions(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.split("\n")
+        .scan(0, |at, line| {
+            let start = *at;
+            *at += line.len() + 1;
+            Some((start, line))
+        })
+        .filter_map(|(start, line)| {
+            let name = line.split_once("fn ")?.1.split(['(', '<']).next()?;
+            let end = text[start..].find("\n}").map_or(text.len(), |e| start + e);
+            (!line.starts_with(' ')).then(|| (name, &text[start..end]))
+        })
+}
+
+/// A text from its start up to the parenthesis that closes its first one.
+fn parenthesised(text: &str) -> &str {
+    let mut depth = 0;
+    let end = text.find(|c| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        c == ')' && depth == 0
+    });
+    &text[..end.unwrap_or(text.len())]
+}
+
+#[test]
+fn every_row_is_primitive_or_decomposes() {
+    every_row(|op| match &op.body {
+        Body::Unset => Some("no body".into()),
+        Body::Decompose(d) if op.is_primitive() || op.reads_host() || d.fused.is_some_and(|f| !f.is_primitive()) => {
+            Some("a decomposing op is no primitive, and what it is fused to is one".into())
+        }
+        Body::Decompose(_) => None,
+        _ if !op.is_primitive() => Some("neither primitive nor decomposing".into()),
+        _ => None,
+    });
+}
+
+/// What a recording of its samples proves of each decomposing body (`decomposes` in tests/test_ops.py) can be read off
+/// most of them, without an interpreter: no word of raw memory or of the host in the closure itself.
+#[test]
+fn no_decomposing_body_names_raw_memory() {
+    const RAW: [&str; 11] = [
+        "Tensor::empty",
+        "Tensor::zeros",
+        "Tensor::scalar",
+        "Tensor::from_slice",
+        "of_layout",
+        "copy_raw",
+        "fill_raw",
+        "cpu_view",
+        "gpu_view",
+        "item(",
+        "int_list(",
+    ];
+    let mut found = Vec::new();
+    let mut bodies = 0;
+    for (path, text) in op_files() {
+        for (at, _) in text.match_indices("body: decompose") {
+            let body = parenthesised(&text[at..]);
+            bodies += 1;
+            let named =
+                body.split_once("decompose(").map_or("", |(_, rest)| rest.split([')', ',']).next().unwrap_or(""));
+            let called = functions(&text).find(|(name, _)| *name == named).map_or("", |(_, code)| code);
+            found.extend(
+                RAW.iter()
+                    .filter(|w| body.contains(**w) || called.contains(**w))
+                    .map(|w| format!("{w} in {path}: {body}")),
+            );
+        }
+    }
+    assert!(bodies > 150, "{bodies} bodies are found");
+    assert!(found.is_empty(), "decomposing bodies touch memory:\n{}", found.join("\n"));
 }
 
 #[test]
@@ -149,7 +224,7 @@ fn every_default_is_read_as_it_is_written() {
 #[test]
 fn a_fused_op_takes_the_arguments_of_its_composite() {
     every_row(|op| {
-        let Body::Composite { fused: Some(fused), .. } = &op.body else { return None };
+        let Body::Decompose(Decompose { fused: Some(fused), .. }) = &op.body else { return None };
         let kinds = |op: &'static Op| op.sig.params().iter().map(|p| p.kind).collect::<Vec<_>>();
         (kinds(op) != kinds(fused) || choices(op) != choices(fused)).then(|| format!("{} differs", fused.name()))
     });
@@ -185,20 +260,28 @@ fn literals(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|l| l.trim().strip_prefix("pub static ")?.split_once(": Op =").map(|(name, _)| name))
 }
 
-#[test]
-fn every_literal_is_in_a_list() {
+/// The files of `src/ops`: path and text.
+fn op_files() -> Vec<(String, String)> {
     let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ops")];
-    let (mut count, mut lost) = (0, Vec::new());
+    let mut files = Vec::new();
     while let Some(path) = open.pop() {
         if path.is_dir() {
             open.extend(fs::read_dir(&path).unwrap().map(|e| e.unwrap().path()));
             continue;
         }
-        let text = fs::read_to_string(&path).unwrap();
+        files.push((path.display().to_string(), fs::read_to_string(&path).unwrap()));
+    }
+    files
+}
+
+#[test]
+fn every_literal_is_in_a_list() {
+    let (mut count, mut lost) = (0, Vec::new());
+    for (path, text) in op_files() {
         for name in literals(&text) {
             count += 1;
             if !text.contains(&format!("&{name}")) {
-                lost.push(format!("{name} in {}", path.display()));
+                lost.push(format!("{name} in {path}"));
             }
         }
     }

@@ -7,7 +7,7 @@ properties that do not hold yet are strict xfails with reasons in `support/known
 
 import pytest
 from conftest import need
-from support import extremes, known, layouts, nodes, numeric, properties, target
+from support import captures, extremes, known, layouts, nodes, numeric, properties, target
 from support.optable import ops
 
 # property -> (function, devices, which ops it applies to)
@@ -31,6 +31,9 @@ PROPERTIES = {
     "edges": (properties.edges, "both", lambda op: True),
     "any byte": (properties.any_byte, "both", lambda op: True),
     "result dtype": (properties.result_dtype, "cpu", lambda op: True),
+    "inferred": (captures.inferred, "both", lambda op: op.kind != "composite"),
+    "decomposes": (captures.decomposes, "both", lambda op: op.kind == "composite"),
+    "replay": (captures.replay, "both", lambda op: True),
     "in-place": (properties.in_place, "both", lambda op: op.inplace and not op.only_inplace),
     "out": (properties.out, "both", lambda op: op.out),
     "method": (properties.method, "cpu", lambda op: op.method and "." not in op.public),

@@ -13,6 +13,7 @@ use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::layout::{Layout, contiguous_strides, same_dims};
+use crate::op::tracer::{self, BackwardGuard, Change};
 use crate::tensor::{Edge, HAS_FN, LEAF_GRAD, Tensor};
 use smallvec::SmallVec;
 use std::collections::hash_map::Entry;
@@ -126,6 +127,7 @@ fn on_fresh_stack(request: Request) -> Result<Vec<Option<Tensor>>> {
 
 fn pass(request: Request) -> Result<Vec<Option<Tensor>>> {
     let _mode = GradGuard::new(request.create_graph);
+    let _reported = BackwardGuard::new();
     let _running = Running::new();
     let _installed = saved::Installed::so_far();
     let running = callbacks::Pass::enter();
@@ -391,12 +393,16 @@ fn accumulate(leaf: &Tensor, grad: Tensor, kept: bool) -> Result<()> {
             let fits = grad.layout().offset == 0 && grad.layout().lies_as(&wanted.strides);
             let grad = if ours && fits { grad } else { copied(&grad, wanted)? };
             leaf.set_grad(Some(grad));
+            tracer::notify(|t| t.changed(leaf, Change::Grad));
         }
         Some(old) if !recorded && !old.requires_grad() => {
             let _pinned = (old.pin(), grad.pin());
             (kit().add_)(&old, &grad)?
         }
-        Some(old) => leaf.set_grad(Some((kit().add)(&old, &grad)?)),
+        Some(old) => {
+            leaf.set_grad(Some((kit().add)(&old, &grad)?));
+            tracer::notify(|t| t.changed(leaf, Change::Grad));
+        }
     }
     Ok(())
 }

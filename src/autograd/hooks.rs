@@ -7,6 +7,7 @@
 
 use super::node::Node;
 use crate::error::{Error, Result};
+use crate::op::tracer;
 use crate::tensor::slot::Hook;
 use crate::tensor::{Edge, RETAINS, Tensor, TensorImpl};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -102,6 +103,7 @@ fn retain(t: &Tensor, node: &Arc<Node>, grad: &Tensor) -> Result<()> {
         None => (super::kit().packed)(grad)?,
     };
     t.set_grad(Some(total));
+    tracer::notify(|tracer| tracer.changed(t, tracer::Change::Grad));
     Ok(())
 }
 

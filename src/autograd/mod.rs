@@ -37,6 +37,8 @@ pub struct Kit {
     pub packed: fn(&Tensor) -> Result<Tensor>,
     pub has_nan: fn(&Tensor) -> Result<bool>,
     pub copy_: fn(&Tensor, &Tensor) -> Result<()>,
+    /// The op that `copy_` calls.
+    pub copy_op: &'static Op,
     pub as_strided: &'static Op,
 }
 

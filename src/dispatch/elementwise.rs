@@ -9,7 +9,7 @@ use crate::gpu;
 use crate::layout::{Dims, Layout, broadcast, result_strides, same, same_dims};
 use crate::op::{Call, Promote, Rule, Spec, Specs, Value};
 use crate::tensor::Tensor;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 /// The destination of a result: a new tensor, or an existing one.
 pub(super) struct Target<'a> {
@@ -91,12 +91,22 @@ pub fn promoted(call: &Call, common: DType) -> Result<(DType, DType)> {
         Promote::Test => (common, DType::Bool),
         Promote::RealOfComplex => (common, common.to_real()),
         Promote::By(f) => f(call, common)?,
+        Promote::Checked(f, check) => {
+            let found = f(call, common)?;
+            check(call, common)?;
+            found
+        }
     })
 }
 
 pub(super) fn infer(call: &Call, rule: &Rule) -> Result<Specs> {
     let c = common(call, rule, None)?;
-    Ok(Spec::one(c.shape(), promoted(call, c.dtype)?.1, c.device))
+    let (_, dtype) = match call.op.promote {
+        Promote::Checked(f, _) => f(call, c.dtype)?,
+        _ => promoted(call, c.dtype)?,
+    };
+    let device = c.device;
+    Ok(smallvec![Spec { layout: result_layout(call, rule, c), dtype, device }])
 }
 
 /// The layout of a result of operands that are not all row-major: theirs if they agree, else in their stride order.
@@ -112,6 +122,11 @@ fn followed(call: &Call, rule: &Rule, shape: Dims) -> Layout {
     Layout { shape, strides, offset: 0 }
 }
 
+/// The layout of a result in new memory.
+fn result_layout(call: &Call, rule: &Rule, c: Common) -> Layout {
+    if c.row_major || call.op.row_major { Layout::of(c.into_shape()) } else { followed(call, rule, c.into_shape()) }
+}
+
 pub(super) fn run(call: &Call, rule: &'static Rule, target: Option<Target>) -> Result<Tensor> {
     let c = common(call, rule, target.as_ref().map(|t| t.out))?;
     let (compute, result) = promoted(call, c.dtype)?;
@@ -125,7 +140,7 @@ pub(super) fn run(call: &Call, rule: &'static Rule, target: Option<Target>) -> R
     let device = c.device;
     let out = match &target {
         None if c.row_major || call.op.row_major => Tensor::of_shape(c.into_shape(), result, device)?,
-        None => Tensor::of_layout(followed(call, rule, c.into_shape()), result, device)?,
+        None => Tensor::of_layout(result_layout(call, rule, c), result, device)?,
         Some(t) => t.out.clone(),
     };
     if out.numel() == 0 {

@@ -3,13 +3,18 @@
 use super::{call, check_facts, elementwise, launch, needs_record, overlap, written};
 use crate::autograd::{self, history, node, witness};
 use crate::error::{Error, Result};
-use crate::op::{A0, Arguments, Body, Call, Forms, Op, OutDType, Sharing, Value, Vjp, tracer};
+use crate::op::tracer::{self, Form, Traced};
+use crate::op::{A0, Arguments, Body, Call, Forms, Op, OutDType, Sharing, Value, Vjp};
 use crate::tensor::{Meta, Tensor};
-use smallvec::smallvec;
 
 /// Calls `op` in place on its first argument and returns that tensor.
 pub fn call_inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
-    inplace(op, args).map_err(|e| e.in_call(format!("{}_", op.title().trim_end_matches('_'))))
+    let run = || inplace(op, args).map_err(|e| e.in_call(format!("{}_", op.title().trim_end_matches('_'))));
+    if tracer::enabled() {
+        let traced = Traced { op, args, form: Form::InPlace, outs: &[] };
+        return tracer::call(&traced, run, std::slice::from_ref);
+    }
+    run()
 }
 
 fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
@@ -33,7 +38,7 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     }
     overlap::check(&whole, 1, &target)?;
     let cut = tracked && matches!(op.vjp, Vjp::None(_));
-    if cut || matches!(op.body, Body::Composite { .. }) {
+    if cut || matches!(op.body, Body::Decompose(_) | Body::Opaque(_)) {
         // Compute out of place, then `copy_` into `target` and record that: tensors saved inside must not observe the
         // write. For an op without a gradient the copied values are constants.
         let mut own: crate::op::Args = args.iter().map(|v| v.reborrow()).collect();
@@ -62,7 +67,6 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
     }
     written::note(&whole);
     witness::written(&target, op);
-    tracer::trace(op, args, &smallvec![target.clone()]);
     if recorded {
         let again = Call { op, args: &own };
         let node = node::record_inplace(&again, std::slice::from_ref(&target), edges)?;
@@ -87,6 +91,7 @@ fn writing_once(call: &Call, target: &Tensor) -> Result<Option<crate::op::Args<'
         Some(e) => {
             history::check_memory(target)?;
             e.warning.map_or(Ok(()), witness::warn)?;
+            let _unrecorded = autograd::GradGuard::new(false);
             (e.once)(call)
         }
         None => history::check_writable(target).map(|()| None),
@@ -98,7 +103,7 @@ fn adopt(op: &'static Op, target: Tensor, result: &Tensor, tracked: bool) -> Res
     let made = if tracked { history::grad_fn(result)? } else { None };
     match made {
         Some(e) if target.view_info().is_none() && target.dtype() == result.dtype() => {
-            target.copy_raw(result)?;
+            super::write_raw(&target, result)?;
             witness::written(&target, op);
             target.set_grad_fn(e);
             history::follow_retained(&target)?;
@@ -127,10 +132,12 @@ fn run_into(call: &Call, target: &Tensor) -> Result<()> {
                 super::check_devices(call)?;
             }
             (k.infer)(call)?;
+            let _unrecorded = autograd::GradGuard::new(false);
             launch(call, k, std::slice::from_ref(target))
         }
         Body::Kernel(k) => {
             let mut outputs = crate::op::Outputs::new();
+            let _unrecorded = autograd::GradGuard::new(false);
             let own = computed_as(call, target);
             super::run_kernel(&Call { op: call.op, args: own.as_deref().unwrap_or(call.args) }, k, &mut outputs)?;
             let result = &outputs[0];

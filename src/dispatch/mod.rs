@@ -3,6 +3,7 @@
 //! Always in that order. Autograd and tracing are steps here, not wrappers that repeat every op. This is also the hot
 //! path: an elementwise call on small tensors performs just these steps, once each.
 
+mod capture;
 mod direct;
 mod elementwise;
 mod inplace;
@@ -10,6 +11,7 @@ mod out;
 mod overlap;
 mod written;
 
+pub use capture::Capture;
 pub use elementwise::promoted;
 pub use inplace::call_inplace;
 pub use out::{call_out, resize};
@@ -20,12 +22,13 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::op::{
-    Args, Arguments, Body, Call, IntoArgs, Kernel, Op, Outputs, Spec, Term, Value, Vjp, push_default, tracer,
+    Args, Arguments, Body, Call, IntoArgs, Kernel, Op, Opaque, Outputs, Spec, Specs, Term, Value, Vjp, push_default,
+    tracer::{self, Form, Traced},
 };
 use crate::tensor::slot::Creation;
 use crate::tensor::{Edge, INFERENCE, Meta, Tensor};
 use crate::thread::{Own, own};
-use smallvec::SmallVec;
+use smallvec::smallvec;
 
 /// Calls an op on complete arguments (defaults filled in).
 pub fn call(op: &'static Op, args: &[Value]) -> Result<Outputs> {
@@ -34,11 +37,26 @@ pub fn call(op: &'static Op, args: &[Value]) -> Result<Outputs> {
 }
 
 /// `call` with its results constructed in place.
+#[inline]
 pub fn call_into(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Result<()> {
+    if tracer::enabled() { call_traced(op, args, outputs) } else { call_untraced(op, args, outputs) }
+}
+
+#[cold]
+fn call_traced(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Result<()> {
+    let traced = Traced { op, args, form: Form::Functional, outs: &[] };
+    let run = || {
+        let mut made = Outputs::new();
+        call_untraced(op, args, &mut made).map(|()| made)
+    };
+    *outputs = tracer::call(&traced, run, |made| made)?;
+    Ok(())
+}
+
+fn call_untraced(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Result<()> {
     let call = Call { op, args };
-    forward(&call, outputs).map_err(|e| e.in_call(op.title()))?;
-    tracer::trace(op, args, outputs);
     own(|own| {
+        forward(own, &call, outputs).map_err(|e| e.in_call(op.title()))?;
         if own.inference.get() {
             // Whether an output is new: a view is not, and a composite may return an argument.
             let new = |t: &&Tensor| t.owners() == 1 && t.storage().owners() == 1;
@@ -50,15 +68,33 @@ pub fn call_into(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Resu
     })
 }
 
-fn forward(call: &Call, outputs: &mut Outputs) -> Result<()> {
+/// Turns recording off until it is dropped: what a body does is no part of the graph.
+struct Unrecorded<'a>(&'a Own, bool);
+
+impl<'a> Unrecorded<'a> {
+    #[inline]
+    fn new(own: &'a Own) -> Unrecorded<'a> {
+        Unrecorded(own, own.grad.replace(false))
+    }
+}
+impl Drop for Unrecorded<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.grad.set(self.1);
+    }
+}
+
+#[inline]
+fn forward(own: &Own, call: &Call, outputs: &mut Outputs) -> Result<()> {
     check_facts(call)?;
     written::check(call)?;
-    run_body(call, outputs)?;
+    run_body(own, call, outputs)?;
     written::note(call);
     Ok(())
 }
 
-fn run_body(call: &Call, outputs: &mut Outputs) -> Result<()> {
+#[inline]
+fn run_body(own: &Own, call: &Call, outputs: &mut Outputs) -> Result<()> {
     match &call.op.body {
         Body::Elementwise(e) => {
             let rule = e.rule(call)?;
@@ -67,7 +103,10 @@ fn run_body(call: &Call, outputs: &mut Outputs) -> Result<()> {
                 None => elementwise::run(call, rule, None)?,
             });
         }
-        Body::Kernel(k) => run_kernel(call, k, outputs)?,
+        Body::Kernel(k) => {
+            let _unrecorded = Unrecorded::new(own);
+            run_kernel(call, k, outputs)?;
+        }
         Body::View(f) => outputs.push(view(call, f(call)?, call.tensor(0)?.dtype(), Creation::Default)?),
         Body::ViewAs(f) => {
             let (layout, dtype) = f(call)?;
@@ -78,13 +117,20 @@ fn run_body(call: &Call, outputs: &mut Outputs) -> Result<()> {
                 outputs.push(view(call, layout, call.tensor(0)?.dtype(), Creation::MultiOutput)?);
             }
         }
-        Body::Composite { .. } if call.op.on_host && call.device_of_args().is_gpu() => {
+        Body::Opaque(_) | Body::Decompose(_) if call.op.on_host && call.device_of_args().is_gpu() => {
             return Err(no_shader(call.device_of_args()));
         }
-        Body::Composite { run, fused, when } => match fused {
-            Some(f) if when(call) => call_into(f, call.args, outputs)?,
-            _ => *outputs = run(call)?,
-        },
+        Body::Opaque(o) => {
+            let _unrecorded = (!matches!(call.op.vjp, Vjp::Composite)).then(|| Unrecorded::new(own));
+            *outputs = (o.run)(call)?;
+        }
+        Body::Decompose(d) => {
+            let _unrecorded = (!matches!(call.op.vjp, Vjp::Composite)).then(|| Unrecorded::new(own));
+            match d.fused {
+                Some(f) if (d.when)(call) => call_into(f, call.args, outputs)?,
+                _ => *outputs = (d.run)(call)?,
+            }
+        }
         Body::Unset => return Err(Error::internal("the op has no body")),
     }
     Ok(())
@@ -100,15 +146,27 @@ pub fn check_facts(call: &Call) -> Result<()> {
     if call.op.sig.has_dims { call.check_dims() } else { Ok(()) }
 }
 
-/// The composite body of an op that also has a fused one: the oracle of the fused kernel.
+/// The steps of an op that also has a fused one: the oracle of the fused kernel.
 pub fn call_composite(op: &'static Op, args: &[Value]) -> Result<Outputs> {
     match &op.body {
-        Body::Composite { run, .. } => {
+        Body::Decompose(d) => {
             let call = Call { op, args };
-            check_facts(&call).and_then(|()| run(&call)).map_err(|e| e.in_call(op.title()))
+            check_facts(&call).and_then(|()| (d.run)(&call)).map_err(|e| e.in_call(op.title()))
         }
         _ => call(op, args),
     }
+}
+
+/// Copies a result into a tensor that is there, unrecorded. Observers see the op that does this.
+fn write_raw(target: &Tensor, result: &Tensor) -> Result<()> {
+    if !tracer::enabled() {
+        return target.copy_raw(result);
+    }
+    let op = autograd::kit().copy_op;
+    let mut args: Args = smallvec![Value::Tensor(target), Value::Tensor(result)];
+    complete(op, &mut args)?;
+    let traced = Traced { op, args: &args, form: Form::InPlace, outs: &[] };
+    tracer::call(&traced, || target.copy_raw(result).map(|()| target.clone()), std::slice::from_ref).map(drop)
 }
 
 fn run_kernel(call: &Call, k: &Kernel, outputs: &mut Outputs) -> Result<()> {
@@ -130,6 +188,9 @@ fn launch(call: &Call, k: &Kernel, outputs: &[Tensor]) -> Result<()> {
     match (device, k.gpu) {
         (Device::Cpu, _) => (k.cpu)(call, outputs),
         (Device::Gpu(_), Some(gpu)) => {
+            if k.any_dtype {
+                return gpu(call, outputs);
+            }
             if let Some(t) = outputs.iter().chain(call.all_tensors()).find(|t| !crate::gpu::supports(device, t.dtype()))
             {
                 return Err(no_gpu_dtype(t.dtype()));
@@ -178,7 +239,9 @@ fn view(call: &Call, layout: Layout, dtype: DType, creation: Creation) -> Result
     let whole = call.tensor(0)?;
     if matches!(call.op.vjp, Vjp::None(_)) {
         // Not differentiable, so no history is needed: another tensor on the same memory.
-        return Ok(Tensor::from_meta(Meta { storage: whole.storage().clone(), layout, dtype }));
+        let part = Tensor::from_meta(Meta { storage: whole.storage().clone(), layout, dtype });
+        part.set_flag(INFERENCE, whole.flag(INFERENCE));
+        return Ok(part);
     }
     if whole.flag(INFERENCE) {
         // Tensors created in inference mode, and those sharing their memory, are not tracked.
@@ -231,16 +294,30 @@ fn record(own: &Own, call: &Call, outputs: &mut [Tensor]) -> Result<()> {
     packed.map_or(Ok(()), |node| node.pack_outputs(outputs))
 }
 
-/// Specs of the outputs of a kernel: shape inference without running it.
-pub fn infer(op: &'static Op, args: &[Value]) -> Result<SmallVec<[Spec; 1]>> {
+/// Shape, strides, dtype and device of the results of a primitive, without running it.
+///
+/// Errors: those of the call that are found before it runs; NotImplementedError where they depend on values that the host
+/// reads, and for an op that decomposes: infer its steps instead.
+pub fn infer(op: &'static Op, args: &[Value]) -> Result<Specs> {
     let call = Call { op, args };
-    check_facts(&call).map_err(|e| e.in_call(op.title()))?;
-    match &op.body {
+    let view = |(layout, dtype)| Ok(Spec { layout, dtype, device: call.tensor(0)?.device() });
+    let inferred = || match &op.body {
+        _ if op.reads_host() => Err(Error::not_implemented("what its results look like depends on values")),
         Body::Kernel(k) => (k.infer)(&call),
         Body::Elementwise(e) => elementwise::infer(&call, e.rule(&call)?),
-        _ => Err(Error::not_implemented("shape inference without running")),
-    }
-    .map_err(|e| e.in_call(op.title()))
+        Body::View(f) => Ok(smallvec![view((f(&call)?, call.tensor(0)?.dtype()))?]),
+        Body::ViewAs(f) => Ok(smallvec![view(f(&call)?)?]),
+        Body::Views(f) => {
+            let dtype = call.tensor(0)?.dtype();
+            f(&call)?.into_iter().map(|layout| view((layout, dtype))).collect()
+        }
+        Body::Opaque(Opaque { infer: Some(f), .. }) => f(&call),
+        Body::Opaque(Opaque { infer: None, .. }) | Body::Decompose(_) => {
+            Err(Error::not_implemented("the op decomposes; infer its steps"))
+        }
+        Body::Unset => Err(Error::internal("the op has no body")),
+    };
+    check_facts(&call).and_then(|()| inferred()).map_err(|e| e.in_call(op.title()))
 }
 
 /// Fills omitted arguments with their defaults.

@@ -5,13 +5,19 @@ use crate::autograd::{GradGuard, grad_enabled, history, witness};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::{Format, Layout};
+use crate::op::tracer::{self, Change, Form, Traced};
 use crate::op::{Body, Call, Op, OutDType, Value};
 use crate::tensor::{Meta, Tensor};
 use smallvec::SmallVec;
 
 /// Calls `op` and writes its results into `outs`. On an error nothing is written.
 pub fn call_out(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
-    into(op, args, outs).map_err(|e| e.in_call(op.title()))
+    let run = || into(op, args, outs).map_err(|e| e.in_call(op.title()));
+    if tracer::enabled() {
+        let traced = Traced { op, args, form: Form::Out, outs };
+        return tracer::call(&traced, || run().map(|()| outs), |outs| outs).map(drop);
+    }
+    run()
 }
 
 fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
@@ -106,7 +112,7 @@ fn write(call: &Call, results: &[Tensor], outs: &[Tensor]) -> Result<()> {
         if out.shape() != r.shape() {
             lay_out(out, r.layout().fresh())?;
         }
-        out.copy_raw(r)?;
+        super::write_raw(out, r)?;
         witness::written(out, call.op);
     }
     Ok(())
@@ -169,5 +175,7 @@ fn lay_out(t: &Tensor, layout: Layout) -> Result<()> {
     let m = t.meta().clone();
     let layout = Layout { offset: m.layout.offset, ..layout };
     m.storage.grow(layout.end().saturating_mul(m.dtype.size()))?;
-    t.set_meta(Meta { layout, ..m })
+    t.set_meta(Meta { layout, ..m })?;
+    tracer::notify(|tracer| tracer.changed(t, Change::Resized));
+    Ok(())
 }

@@ -1,4 +1,8 @@
-//! The four kinds of op bodies, and the call that a body receives.
+//! The kinds of op bodies, and the call that a body receives.
+//!
+//! An op is *primitive* (elementwise, kernel, view, opaque) or it *decomposes* into calls of other ops. Primitives infer
+//! the shape, dtype, strides and device of their results without running, unless those depend on values; a body that
+//! decomposes touches no memory and reads no values, so a recording of primitives is all that a call did.
 
 use super::Op;
 use super::value::{Arguments, Outputs, Value};
@@ -8,7 +12,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::tensor::Tensor;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 /// A call after its arguments have been parsed and checked.
 #[derive(Clone, Copy)]
@@ -57,7 +61,7 @@ impl Spec {
         Spec { layout: t.layout().fresh(), dtype: t.dtype(), device: t.device() }
     }
     pub fn one(shape: &[usize], dtype: DType, device: Device) -> Specs {
-        SmallVec::from_elem(Spec::new(shape, dtype, device), 1)
+        smallvec![Spec::new(shape, dtype, device)]
     }
 }
 
@@ -70,6 +74,8 @@ pub enum Promote {
     Float,
     /// Compute in the promoted dtype; the result is bool.
     Test,
+    /// (computed in, result), and a check that reads values: a divisor that is zero.
+    Checked(fn(&Call, DType) -> Result<(DType, DType)>, fn(&Call, DType) -> Result<()>),
     /// As `Arith`, but a complex input gives a real result (`abs`).
     RealOfComplex,
     /// Compute in the dtype of the first operand.
@@ -123,6 +129,25 @@ pub struct Kernel {
     pub onto_self: bool,
     /// Tensors may be on different devices (`copy_`, `to`).
     pub any_device: bool,
+    /// `infer` reads values: how many elements there are depends on them (`masked_select`).
+    pub reads_host: bool,
+    /// The GPU need not compute in the dtypes of its tensors: `rand` draws on the host what no shader can.
+    pub any_dtype: bool,
+}
+
+impl Kernel {
+    pub const fn of(infer: fn(&Call) -> Result<Specs>, cpu: Run, gpu: Option<Run>) -> Kernel {
+        Kernel {
+            infer,
+            cpu,
+            gpu,
+            updates_self: false,
+            onto_self: false,
+            any_device: false,
+            reads_host: false,
+            any_dtype: false,
+        }
+    }
 }
 
 pub enum Body {
@@ -134,20 +159,31 @@ pub enum Body {
     ViewAs(fn(&Call) -> Result<(Layout, DType)>),
     /// Any number of views.
     Views(fn(&Call) -> Result<Vec<Layout>>),
-    /// Written with other ops. If a fused op is named, it runs instead whenever its condition holds; the composite is
-    /// its oracle.
-    Composite {
-        run: fn(&Call) -> Result<Outputs>,
-        fused: Option<&'static Op>,
-        when: fn(&Call) -> bool,
-    },
+    Opaque(Opaque),
+    Decompose(Decompose),
     Unset,
 }
 
+/// An algorithm that makes its results itself: it may allocate, read values on the host and call ops. Those are recorded
+/// where the gradient is that of its steps (`Vjp::Composite`).
+pub struct Opaque {
+    /// `None`: what the results look like depends on values, which the host reads.
+    pub infer: Option<fn(&Call) -> Result<Specs>>,
+    pub run: fn(&Call) -> Result<Outputs>,
+}
+
+/// Written with other ops alone. Unless the gradient is that of its steps (`Vjp::Composite`) they run unrecorded.
+pub struct Decompose {
+    pub run: fn(&Call) -> Result<Outputs>,
+    /// Runs instead whenever `when` holds; the steps are its oracle.
+    pub fused: Option<&'static Op>,
+    pub when: fn(&Call) -> bool,
+}
+
 impl Body {
-    /// Whether dispatch allocates every output; a composite may return an argument.
+    /// Whether dispatch allocates every output; a decomposing op may return an argument.
     pub fn makes_outputs(&self) -> bool {
-        !matches!(self, Body::Composite { .. } | Body::Unset)
+        !matches!(self, Body::Decompose(_) | Body::Opaque(_) | Body::Unset)
     }
 }
 
@@ -158,27 +194,40 @@ pub const fn elementwise_by(pick: fn(&Call) -> Result<&'static Rule>, all: &'sta
     Body::Elementwise(Elementwise::By(pick, all))
 }
 pub const fn kernel(infer: fn(&Call) -> Result<Specs>, cpu: Run, gpu: Option<Run>) -> Body {
-    Body::Kernel(Kernel { infer, cpu, gpu, updates_self: false, onto_self: false, any_device: false })
+    Body::Kernel(Kernel::of(infer, cpu, gpu))
 }
 /// A kernel that, in place, may overwrite its first argument while reading it.
 pub const fn kernel_onto(infer: fn(&Call) -> Result<Specs>, cpu: Run, gpu: Option<Run>) -> Body {
-    Body::Kernel(Kernel { infer, cpu, gpu, updates_self: false, onto_self: true, any_device: false })
+    Body::Kernel(Kernel { onto_self: true, ..Kernel::of(infer, cpu, gpu) })
 }
 /// A kernel that modifies a row-major copy of its first argument, or, in place, the argument itself.
 pub const fn kernel_into(cpu: Run, gpu: Option<Run>) -> Body {
-    Body::Kernel(Kernel { infer: like_self, cpu, gpu, updates_self: true, onto_self: false, any_device: false })
+    Body::Kernel(Kernel { updates_self: true, ..Kernel::of(like_self, cpu, gpu) })
 }
-pub const fn composite(run: fn(&Call) -> Result<Outputs>) -> Body {
-    Body::Composite { run, fused: None, when: |_| false }
+/// A kernel that fills new tensors, on the GPU of any dtype that can be stored there: `full`, `rand`.
+pub const fn factory(infer: fn(&Call) -> Result<Specs>, fill: Run) -> Body {
+    Body::Kernel(Kernel { any_dtype: true, ..Kernel::of(infer, fill, Some(fill)) })
 }
-pub const fn composite_with(run: fn(&Call) -> Result<Outputs>, fused: &'static Op, when: fn(&Call) -> bool) -> Body {
-    Body::Composite { run, fused: Some(fused), when }
+/// A primitive that makes its results itself, as `infer` describes them.
+pub const fn opaque(infer: fn(&Call) -> Result<Specs>, run: fn(&Call) -> Result<Outputs>) -> Body {
+    Body::Opaque(Opaque { infer: Some(infer), run })
+}
+/// A primitive whose results depend in shape or dtype on values that the host reads.
+pub const fn reads_host(run: fn(&Call) -> Result<Outputs>) -> Body {
+    Body::Opaque(Opaque { infer: None, run })
+}
+pub const fn decompose(run: fn(&Call) -> Result<Outputs>) -> Body {
+    Body::Decompose(Decompose { run, fused: None, when: |_| false })
+}
+/// Decomposes, or runs as the `fused` op wherever `when` holds.
+pub const fn decompose_or(run: fn(&Call) -> Result<Outputs>, fused: &'static Op, when: fn(&Call) -> bool) -> Body {
+    Body::Decompose(Decompose { run, fused: Some(fused), when })
 }
 
 /// `kernel_into` with a copy that preserves the first argument's strides.
 pub const fn kernel_into_clone(cpu: Run, gpu: Option<Run>) -> Body {
     let infer = |c: &Call| Ok(SmallVec::from_elem(Spec::following(c.tensor(0)?), 1));
-    Body::Kernel(Kernel { infer, cpu, gpu, updates_self: true, onto_self: false, any_device: false })
+    Body::Kernel(Kernel { updates_self: true, ..Kernel::of(infer, cpu, gpu) })
 }
 
 fn like_self(c: &Call) -> Result<Specs> {

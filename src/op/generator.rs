@@ -2,6 +2,7 @@
 //!
 //! Every element of a draw uses a separate counter, so values do not depend on device, thread count or memory layout.
 
+use super::tracer;
 use crate::device::Device;
 use std::sync::{Arc, LazyLock, Mutex};
 
@@ -24,8 +25,10 @@ impl Generator {
     /// Reserves `n` element counters; returns the seed and the first counter.
     pub fn take(&self, n: usize) -> (u64, u64) {
         let mut s = self.state.lock().unwrap_or_else(|e| e.into_inner());
-        let start = *s;
-        s.1 = s.1.wrapping_add((n as u64).div_ceil(4));
+        let (start, counters) = (*s, (n as u64).div_ceil(4));
+        s.1 = s.1.wrapping_add(counters);
+        drop(s);
+        tracer::notify(|t| t.drew(start.0, start.1, counters));
         start
     }
 }

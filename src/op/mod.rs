@@ -16,8 +16,8 @@ pub mod tracer;
 pub mod value;
 
 pub use body::{
-    Body, Call, Kernel, Promote, Rule, Spec, Specs, composite, composite_with, elementwise, elementwise_by, kernel,
-    kernel_into, kernel_into_clone, kernel_onto,
+    Body, Call, Decompose, Kernel, Opaque, Promote, Rule, Spec, Specs, decompose, decompose_or, elementwise,
+    elementwise_by, factory, kernel, kernel_into, kernel_into_clone, kernel_onto, opaque, reads_host,
 };
 pub use choice::{Choice, Enumerated, unknown_choice};
 pub use dims::Dimensions;
@@ -133,7 +133,7 @@ pub struct Op {
     pub warns: Option<fn(&Call) -> Option<String>>,
     /// The result of an elementwise op is row-major for any operand layout.
     pub row_major: bool,
-    /// A composite of ops without shaders.
+    /// An op that decomposes, or is opaque, and whose steps have no shader.
     pub on_host: bool,
     /// PyTorch's node name if it is not `<Name>Backward0`.
     pub node: &'static str,
@@ -219,12 +219,24 @@ impl Op {
     pub fn is_differentiable(&self) -> bool {
         !matches!(self.vjp, Vjp::None(_) | Vjp::Missing | Vjp::Unset)
     }
+    /// Whether the op is a leaf of what a tracer sees; the others decompose into calls of such ops.
+    pub const fn is_primitive(&self) -> bool {
+        !matches!(self.body, Body::Decompose(_) | Body::Unset)
+    }
+    /// Whether what the results look like depends on values, so that it cannot be inferred.
+    pub const fn reads_host(&self) -> bool {
+        match &self.body {
+            Body::Opaque(o) => o.infer.is_none(),
+            Body::Kernel(k) => k.reads_host,
+            _ => false,
+        }
+    }
     pub fn runs_on_gpu(&self) -> bool {
         match &self.body {
             Body::Elementwise(e) => e.wgsl_known(),
             Body::Kernel(k) => k.gpu.is_some(),
             Body::View(_) | Body::ViewAs(_) | Body::Views(_) => true,
-            Body::Composite { .. } => !self.on_host,
+            Body::Opaque(_) | Body::Decompose(_) => !self.on_host,
             Body::Unset => false,
         }
     }

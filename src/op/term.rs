@@ -4,8 +4,6 @@
 //! Methods beyond the operators are defined beside their ops (`impl Term` blocks in `ops/`).
 
 use super::value::{Args, Value};
-use crate::device::Device;
-use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::tensor::Tensor;
 
@@ -28,11 +26,6 @@ impl From<Error> for Term {
 }
 
 impl Term {
-    /// A number as a tensor: 0-d on the CPU, so that it neither promotes nor needs the device.
-    pub fn number(s: Scalar) -> Term {
-        let dtype = if matches!(s, Scalar::Complex(..)) { DType::C128 } else { DType::F64 };
-        Term(Tensor::scalar(s, dtype, Device::Cpu))
-    }
     pub fn ok(self) -> Result<Tensor> {
         self.0
     }

@@ -1,21 +1,68 @@
 //! The hook through which `compile` and the profiler observe calls; dispatch knows only this trait.
 //!
+//! Every call is reported when it begins and when it ends, failing calls too, so calls nest as they were made: a listener
+//! takes either the outermost calls or the primitives that they are made of. What happens outside ops (the engine, custom
+//! functions, metadata and gradients that are replaced) is reported between them.
 //! `RUSTGRAD_DEBUG=1` (or more) prints each call behind the same check, so that it costs nothing when off.
 
 use super::Op;
-use super::value::{Outputs, Value};
+use super::value::Value;
+use crate::error::Error;
+use crate::observe::{self, Raw};
 use crate::tensor::Tensor;
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Called after each call of this thread.
-pub trait Tracer {
-    fn traced(&self, op: &'static Op, args: &[Value], outputs: &Outputs);
+/// Where the results of a call go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// New tensors.
+    Functional,
+    /// The first argument.
+    InPlace,
+    /// The tensors of `out=`.
+    Out,
 }
 
-/// Tracers installed in any thread: zero keeps the hot path at one relaxed load.
-static INSTALLED: AtomicUsize = AtomicUsize::new(0);
+/// A call as a tracer sees it.
+#[derive(Clone, Copy)]
+pub struct Traced<'a> {
+    pub op: &'static Op,
+    pub args: &'a [Value<'a>],
+    pub form: Form,
+    /// The tensors of `out=`; empty in the other forms.
+    pub outs: &'a [Tensor],
+}
+
+/// What changes about a tensor without an op.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Its shape, and its memory where that was too small: `resize_`, an `out=` of another shape.
+    Resized,
+    /// The memory it shows: `.data = x`, `set_`.
+    Data,
+    /// `.grad`.
+    Grad,
+    /// Its bytes, by somebody outside who says so: its version was incremented.
+    Written,
+}
+
+/// Sees what the thread does that it is installed in. Every method but the first two does nothing by default.
+pub trait Tracer {
+    fn enter(&self, call: &Traced);
+    fn exit(&self, call: &Traced, result: Result<&[Tensor], &Error>);
+    /// A pass of the autograd engine; the calls of its formulas come before its end, and passes nest.
+    fn backward_begins(&self) {}
+    fn backward_ends(&self) {}
+    /// A `Function` written in Python was applied: its forward, whose calls came before, made `outputs` of `inputs`.
+    fn function_applied(&self, _name: &str, _inputs: &[Tensor], _outputs: &[Tensor]) {}
+    /// Memory was allocated or addressed: by the kernel of the innermost call, or outside an op.
+    fn raw(&self, _raw: Raw) {}
+    fn changed(&self, _t: &Tensor, _change: Change) {}
+    /// Random numbers were drawn: `count` Philox counters from `offset` on.
+    fn drew(&self, _seed: u64, _offset: u64, _count: u64) {}
+}
 
 static PRINTING: AtomicBool = AtomicBool::new(false);
 
@@ -23,12 +70,12 @@ static PRINTING: AtomicBool = AtomicBool::new(false);
 pub fn print_if_asked() {
     let level = std::env::var("RUSTGRAD_DEBUG").ok().and_then(|v| v.parse::<u8>().ok()).unwrap_or(0);
     if level > 0 && !PRINTING.swap(true, Ordering::Relaxed) {
-        INSTALLED.fetch_add(1, Ordering::Relaxed);
+        observe::start(raw);
     }
 }
 
 /// `add(f32[2,3] gpu:0, 1, alpha=2) -> f32[2,3] gpu:0`; arguments equal to their defaults are omitted.
-fn describe(op: &'static Op, args: &[Value], outputs: &Outputs) -> String {
+fn describe(op: &'static Op, args: &[Value], outputs: &[Tensor]) -> String {
     let sig = &op.sig;
     let given = sig.params().iter().zip(args).enumerate();
     let given = given.filter(|(_, (p, v))| p.default_value(sig).as_ref().map(show) != Some(show(v)));
@@ -75,22 +122,78 @@ pub fn install(tracer: Option<Rc<dyn Tracer>>) -> Option<Rc<dyn Tracer>> {
     let is_some = tracer.is_some();
     let old = TRACER.with(|t| t.replace(tracer));
     if is_some && old.is_none() {
-        INSTALLED.fetch_add(1, Ordering::Relaxed);
+        observe::start(raw);
     } else if !is_some && old.is_some() {
-        INSTALLED.fetch_sub(1, Ordering::Relaxed);
+        observe::stop();
     }
     old
 }
 
+/// Whether a tracer may be installed in this thread: one relaxed load.
+#[inline(always)]
+pub fn enabled() -> bool {
+    observe::enabled()
+}
+
+fn current() -> Option<Rc<dyn Tracer>> {
+    TRACER.try_with(|t| t.try_borrow().ok().and_then(|t| t.clone())).ok().flatten()
+}
+
+/// Runs a call between the reports of its begin and its end. `outputs` shows the results of a call that succeeded.
+#[cold]
+#[inline(never)]
+pub fn call<R>(
+    call: &Traced,
+    run: impl FnOnce() -> Result<R, Error>,
+    outputs: fn(&R) -> &[Tensor],
+) -> Result<R, Error> {
+    let tracer = current();
+    if let Some(t) = &tracer {
+        t.enter(call);
+    }
+    let result = run();
+    let shown = result.as_ref().map(outputs);
+    if let (true, Ok(outputs)) = (PRINTING.load(Ordering::Relaxed), &shown) {
+        eprintln!("op: {}", describe(call.op, call.args, outputs));
+    }
+    if let Some(t) = &tracer {
+        t.exit(call, shown);
+    }
+    result
+}
+
+/// Reports to the tracer of this thread, if there is one.
 #[inline]
-pub fn trace(op: &'static Op, args: &[Value], outputs: &Outputs) {
-    if INSTALLED.load(Ordering::Relaxed) != 0 {
-        if PRINTING.load(Ordering::Relaxed) {
-            eprintln!("op: {}", describe(op, args, outputs));
-        }
-        let tracer = TRACER.with(|t| t.borrow().clone());
-        if let Some(t) = tracer {
-            t.traced(op, args, outputs);
-        }
+pub fn notify(event: impl FnOnce(&dyn Tracer)) {
+    if enabled() {
+        notify_current(event);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn notify_current(event: impl FnOnce(&dyn Tracer)) {
+    if let Some(t) = current() {
+        event(&*t);
+    }
+}
+
+fn raw(raw: Raw) {
+    notify_current(|t| t.raw(raw));
+}
+
+/// Reports that a backward pass begins, and that it ends when dropped.
+pub struct BackwardGuard(());
+
+impl BackwardGuard {
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> BackwardGuard {
+        notify(|t| t.backward_begins());
+        BackwardGuard(())
+    }
+}
+impl Drop for BackwardGuard {
+    fn drop(&mut self) {
+        notify(|t| t.backward_ends());
     }
 }

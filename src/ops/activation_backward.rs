@@ -35,7 +35,7 @@ fn plain(c: &Call) -> bool {
     !grad_enabled() || !c.all_tensors().any(|t| t.requires_grad())
 }
 pub(super) const fn formula(run: fn(&Call) -> Result<Outputs>, fused: &'static Op) -> Body {
-    composite_with(run, fused, plain)
+    decompose_or(run, fused, plain)
 }
 pub(super) const fn one_pass<const N: usize, R: MapReal<N>>(operands: &'static [usize], wgsl: &'static str) -> Rule {
     Rule { operands, loops: Loops::NONE.real::<N, R>(), wgsl }

@@ -13,7 +13,7 @@ pub static OPS: &[&Op] = &[&DETACH, &VIEW_DTYPE, &REAL, &IMAG, &VIEW_AS_REAL, &V
 pub static DETACH: Op = Op {
     sig: sig("detach(Tensor self) -> Tensor"),
     doc: "The same memory without history: gradients stop here. Shares the version counter.",
-    body: composite(|c| Ok(smallvec![c.tensor(0)?.detach()])),
+    body: Body::View(|c| Ok(c.tensor(0)?.layout().clone())),
     vjp: Vjp::None("cuts the graph"),
     samples: &["f32[2,3]", "i64[2]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
@@ -95,7 +95,7 @@ pub static REAL: Op = Op {
     sig: sig("real(Tensor self) -> Tensor"),
     doc: "The real parts, as a view; a real tensor is returned as it is.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let t = c.tensor(0)?;
         if t.dtype().is_complex() { part(t, 0) } else { Ok(smallvec![t.clone()]) }
     }),
@@ -110,7 +110,7 @@ pub static IMAG: Op = Op {
     sig: sig("imag(Tensor self) -> Tensor"),
     doc: "The imaginary parts of a complex tensor, as a view.",
     forms: F,
-    body: composite(|c| match c.tensor(0)?.dtype().is_complex() {
+    body: decompose(|c| match c.tensor(0)?.dtype().is_complex() {
         true => part(c.tensor(0)?, 1),
         false => Err(Error::type_("imag is not implemented for tensors with non-complex dtypes.")),
     }),

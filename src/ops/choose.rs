@@ -10,7 +10,6 @@ use crate::dtype::{Category, DType, Operands, Scalar, c128};
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::tensor::Tensor;
-use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[
     &WHERE,
@@ -89,7 +88,7 @@ pub static WHERE_INDICES: Op = Op {
     sig: sig("where.indices(Tensor condition) -> Tensor[]"),
     doc: "Where the condition holds: one tensor of indices for each dimension.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let t = c.tensor(0)?;
         // A single element counts as one dimension.
         let t = if t.ndim() == 0 { Term::from(t).unsqueeze(0) } else { Term::from(t) };
@@ -106,18 +105,21 @@ pub static NONZERO_STATIC: Op = Op {
     sig: sig("nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor"),
     doc: "The first `size` rows of `nonzero`; where there are fewer, `fill_value` fills the rest.",
     forms: FMO,
-    body: composite(|c| {
-        let (t, size) = (c.tensor(0)?, c.int(1)?);
-        if size < 0 {
-            return Err(Error::runtime("nonzero_static: 'size' must be an non-negative integer"));
-        }
-        let found = positions(t)?;
-        let rows = Tensor::empty(&[size as usize, t.ndim()], DType::I64, t.device())?;
-        rows.fill_raw(Scalar::Int(c.int(2)?))?;
-        let first = |t: &Tensor| t.with_layout(t.layout().slice(0, (0, found.size(0).min(size as usize), 1)));
-        first(&rows).copy_raw(&first(&found))?;
-        Ok(smallvec![rows])
-    }),
+    body: factory(
+        |c| {
+            let (t, size) = (c.tensor(0)?, c.int(1)?);
+            if size < 0 {
+                return Err(Error::runtime("nonzero_static: 'size' must be an non-negative integer"));
+            }
+            Ok(Spec::one(&[size as usize, t.ndim()], DType::I64, t.device()))
+        },
+        |c, out| {
+            let (found, rows) = (positions(c.tensor(0)?)?, &out[0]);
+            rows.fill_raw(Scalar::Int(c.int(2)?))?;
+            let first = |t: &Tensor| t.with_layout(t.layout().slice(0, (0, found.size(0).min(rows.size(0)), 1)));
+            first(rows).copy_raw(&first(&found))
+        },
+    ),
     vjp: Vjp::None("indices"),
     samples: &[
         "f32[2,3](ties), size=3",
@@ -135,7 +137,7 @@ pub static WHERE_METHOD: Op = Op {
     sig: sig("where.method(Tensor self, Tensor condition, Operand other) -> Tensor"),
     doc: "`self` where the condition holds, else `other`.",
     forms: M,
-    body: composite(|c| WHERE.calls((c.tensor(1)?, c.tensor(0)?, c.args[2].reborrow()))),
+    body: decompose(|c| WHERE.calls((c.tensor(1)?, c.tensor(0)?, c.args[2].reborrow()))),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], b8[2,3], f32[2,3]", "f32[2,3], b8[3], 0.0"],
     errors: &[("f32[2], f32[2], f32[2]", "RuntimeError", "expected condition to be a boolean tensor")],
@@ -278,7 +280,7 @@ pub static NAN_TO_NUM: Op = Op {
     sig: sig("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor"),
     doc: "Replaces NaN (by 0), infinity and minus infinity (by the largest and smallest finite numbers) or by what is given.",
     forms: FMIO,
-    body: composite(|c| {
+    body: decompose(|c| {
         let t = c.tensor(0)?;
         let most = largest(t.dtype());
         FINITE.calls((

@@ -1,20 +1,21 @@
 //! Combinations of vector elements: cartesian_prod, combinations, and powers as columns (vander).
 
 use super::copy::COPY_;
+use super::create::{ONES, ZEROS};
 use super::index::INDEX;
 use super::join::{STACK, joined};
 use super::reorder::FLIP;
 use super::scan::CUMPROD;
 use super::shape::MESHGRID;
 use super::view::SLICE;
-use crate::dtype::{DType, Scalar};
+use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::op::*;
 use crate::reserve::{list, room};
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&CARTESIAN_PROD, &COMBINATIONS, &LINALG_VANDER, &VANDER];
+pub static OPS: &[&Op] = &[&CARTESIAN_PROD, &CHOICES, &COMBINATIONS, &LINALG_VANDER, &VANDER];
 
 fn vector(t: &Tensor) -> Result<()> {
     match t.ndim() {
@@ -27,7 +28,7 @@ pub static CARTESIAN_PROD: Op = Op {
     sig: sig("cartesian_prod(Tensors tensors=[]) -> Tensor"),
     doc: "All rows with one element of each vector, the last one changing fastest.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let tensors = c.tensors(0);
         tensors.iter().try_for_each(vector)?;
         if tensors.len() == 1 {
@@ -69,22 +70,58 @@ fn choices(n: usize, r: usize, repeat: bool) -> Result<Vec<i64>> {
     }
 }
 
+/// How many choices of `r` of `n` there are.
+fn count(n: i128, r: i128, repeat: bool) -> usize {
+    // With replacement as many as without it of n + r - 1.
+    let of = if repeat { n + r - 1 } else { n };
+    if n == 0 || of < r {
+        return 0;
+    }
+    // Each factor is at least one, so that what is too large stays so, and the loop ends early.
+    let step = |found: i128, i: i128| Some(found * (of - i) / (i + 1)).filter(|&f| f <= i64::MAX.into());
+    (0..r.min(of - r)).try_fold(1, step).map_or(usize::MAX, |rows| rows as usize)
+}
+
+pub static CHOICES: Op = Op {
+    sig: sig("_combinations(int n, int r, bool with_replacement=False, Device? device=None) -> Tensor"),
+    doc: "The choices of `r` of the numbers below `n` in their order, as rows; with replacement a number may repeat.",
+    forms: HIDDEN,
+    body: opaque(
+        |c| {
+            let (n, r) = (c.int(0)?.max(0), c.int(1)?.max(1));
+            let rows = count(n.into(), r.into(), c.flag(2));
+            crate::layout::checked_numel(&[rows, r as usize])?;
+            Ok(Spec::one(&[rows, r as usize], DType::I64, c.device(3).unwrap_or_default()))
+        },
+        |c| {
+            let (n, r) = (c.int(0)?.max(0), c.int(1)?.max(1));
+            // Each row is made of `r` numbers of its own.
+            crate::reserve::probe(count(n.into(), r.into(), c.flag(2)).saturating_mul(r as usize).saturating_mul(8))?;
+            let index = choices(n as usize, r as usize, c.flag(2))?;
+            let index = Term(Tensor::from_slice(&index, &[index.len() / r as usize, r as usize]));
+            index.to_device(c.device(3).unwrap_or_default()).outputs()
+        },
+    ),
+    vjp: Vjp::None("indices"),
+    samples: &["4, 2", "3, 2, True", "2, 3"],
+    errors: &[("'a', 2", "TypeError", "must be int")],
+    ..OP
+};
+
 pub static COMBINATIONS: Op = Op {
     sig: sig("combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor"),
     doc: "All choices of `r` elements of a vector in their order, as rows; with replacement an element may repeat.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (t, r) = (c.tensor(0)?, c.int(1)?);
         vector(t)?;
         if r < 0 {
             return Err(Error::runtime(format!("Expect a non-negative number, but got {r}")));
         }
         if r == 0 {
-            return Term(Tensor::empty(&[0], t.dtype(), t.device())).outputs();
+            return ZEROS.calls(([0], t.dtype(), t.device()));
         }
-        let index = choices(t.numel(), r as usize, c.flag(2))?;
-        let rows = (index.len() as i64) / r;
-        let index = Term(Tensor::from_slice(&index, &[rows as usize, r as usize])).to_device(t.device()).ok()?;
+        let index = CHOICES.call((t.numel() as i64, r, c.flag(2), t.device())).ok()?;
         INDEX.calls((t, vec![index]))
     }),
     vjp: Vjp::Composite,
@@ -102,15 +139,15 @@ fn powers(x: Term, n: i64) -> Term {
     let with = |last: i64| -> Ints { sizes.iter().copied().chain([last]).collect() };
     let Some(t) = x.get() else { return x };
     let shape: Vec<usize> = sizes.iter().map(|&d| d as usize).chain([1]).collect();
-    let one = Tensor::empty(&shape, t.dtype(), t.device()).and_then(|one| one.fill_raw(Scalar::Int(1)).map(|()| one));
-    joined([Term(one), CUMPROD.call((x.unsqueeze(-1).expand(&with(n - 1)), -1))], -1)
+    let one = ONES.call((shape.as_slice(), t.dtype(), t.device()));
+    joined([one, CUMPROD.call((x.unsqueeze(-1).expand(&with(n - 1)), -1))], -1)
 }
 
 pub static LINALG_VANDER: Op = Op {
     sig: sig("linalg.vander(Tensor x, *, int? N=None) -> Tensor"),
     doc: "The Vandermonde matrix: the powers 0 to `N - 1` of each element in a new last dimension.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let x = c.tensor(0)?;
         let n = c.opt_int(1).unwrap_or(x.shape().last().copied().unwrap_or(1) as i64);
         if n <= 1 {
@@ -129,7 +166,7 @@ pub static VANDER: Op = Op {
     sig: sig("vander(Tensor x, int? N=None, bool increasing=False) -> Tensor"),
     doc: "The powers of each element of a vector as columns, falling (or increasing) from left to right.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let x = c.tensor(0)?;
         if x.ndim() != 1 {
             return Err(Error::runtime("x must be a one-dimensional tensor."));
@@ -139,11 +176,10 @@ pub static VANDER: Op = Op {
             return Err(Error::runtime(format!("N must be non-negative, but got {n}")));
         }
         if n == 0 {
-            return Term(Tensor::empty(&[x.size(0), 0], x.dtype(), x.device())).outputs();
+            return ZEROS.calls(([x.size(0), 0].as_slice(), x.dtype(), x.device()));
         }
         let dtype = if x.dtype().is_differentiable() { x.dtype() } else { DType::I64 };
-        let rising = Tensor::empty(&[x.size(0), n as usize], dtype, x.device())?;
-        rising.fill_raw(Scalar::Int(1))?;
+        let rising = ONES.call(([x.size(0), n as usize].as_slice(), dtype, x.device())).ok()?;
         if n > 1 {
             let products = CUMPROD.call((Term::from(x).unsqueeze(-1).expand(&[x.size(0) as i64, n - 1]), -1));
             COPY_.call_inplace((SLICE.call((&rising, 1, 1, n)), products))?;

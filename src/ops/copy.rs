@@ -48,6 +48,8 @@ const fn copying(infer: fn(&Call) -> Result<Specs>) -> Body {
         updates_self: false,
         onto_self: false,
         any_device: true,
+        any_dtype: false,
+        reads_host: false,
     })
 }
 
@@ -69,7 +71,7 @@ pub static CONTIGUOUS: Op = Op {
     sig: sig("contiguous(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"),
     doc: "The tensor itself if its memory is row-major (or in the given format) without gaps, else a copy that is.",
     forms: M,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (t, format) = (c.tensor(0)?, c.format(1).unwrap_or(Format::Contiguous));
         if format == Format::Preserve {
             return Err(Error::runtime("preserve memory format is unsupported by the contiguous operator"));
@@ -146,6 +148,8 @@ pub static COPY_: Op = Op {
         updates_self: true,
         onto_self: false,
         any_device: true,
+        any_dtype: false,
+        reads_host: false,
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.g().to_device(c.facts(1).device))]),
     node: "CopyBackwards",
@@ -233,6 +237,8 @@ const FILL: Op = Op {
         updates_self: true,
         onto_self: false,
         any_device: true,
+        any_dtype: false,
+        reads_host: false,
     }),
     reference: "np.full_like(x0, x1)",
     sharing: Some(Sharing::Uniform),
@@ -258,7 +264,7 @@ impl MapNum<1> for Identity {
 pub static CONJ: Op = Op {
     sig: sig("conj(Tensor self) -> Tensor"),
     doc: "The complex conjugate; a real tensor is returned as it is. (A copy here, not a lazy view.)",
-    body: composite(|c| Term::from(c.tensor(0)?).conj().outputs()),
+    body: decompose(|c| Term::from(c.tensor(0)?).conj().outputs()),
     vjp: Vjp::Composite,
     samples: &["f32[2,3]", "c64[3]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
@@ -270,7 +276,7 @@ pub static CONJ_PHYSICAL: Op = Op {
     sig: sig("conj_physical(Tensor self) -> Tensor"),
     doc: "The complex conjugate in new memory; a real tensor is returned as it is.",
     forms: FMIO,
-    body: composite(|c| {
+    body: decompose(|c| {
         let t = c.tensor(0)?;
         if t.dtype().is_complex() { CONJUGATED.calls((t,)) } else { Ok(smallvec![t.clone()]) }
     }),

@@ -1,8 +1,9 @@
 //! Creation of constant tensors: zeros, ones, full and related factories.
 
+use crate::device::Device;
 use crate::dtype::{DType, Scalar, default_dtype};
 use crate::error::Result;
-use crate::layout::to_shape;
+use crate::layout::{Dims, Layout, to_shape};
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -15,20 +16,28 @@ pub(super) fn fill_with(t: &Tensor, value: Scalar) -> Result<()> {
     t.fill_raw(value)
 }
 
-/// A tensor with the shape of argument 0, and dtype and device from the given arguments, filled with one number.
-fn filled(c: &Call, dtype: DType, device: usize, value: Scalar) -> Result<Outputs> {
-    let t = Tensor::empty(&to_shape(c.ints(0)?)?, dtype, c.device(device).unwrap_or_default())?;
-    fill_with(&t, value)?;
-    Ok(smallvec![t])
+/// A row-major result: shape from argument `size`, dtype as given, device from argument `device`.
+pub(super) fn created(c: &Call, size: usize, dtype: DType, device: usize) -> Result<Specs> {
+    let layout = Layout::of(to_shape(c.ints(size)?)?);
+    Ok(smallvec![Spec { layout, dtype, device: c.device(device).unwrap_or_default() }])
+}
+/// Shape, dtype and device from arguments (size, dtype, device, ..); the default dtype is the float one.
+fn float_parts(c: &Call) -> Result<(Dims, DType, Device)> {
+    Ok((to_shape(c.ints(0)?)?, c.dtype(1).unwrap_or_else(default_dtype), c.device(2).unwrap_or_default()))
+}
+fn floats(c: &Call) -> Result<Specs> {
+    let (shape, dtype, device) = float_parts(c)?;
+    Ok(smallvec![Spec { layout: Layout::of(shape), dtype, device }])
 }
 
 pub static ZEROS: Op = Op {
     sig: sig("zeros(Size size, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor"),
     doc: "A tensor of zeros; float32 by default.",
     forms: FO,
-    body: composite(|c| {
-        let shape = to_shape(c.ints(0)?)?;
-        Ok(smallvec![Tensor::zeros(&shape, c.dtype(1).unwrap_or_else(default_dtype), c.device(2).unwrap_or_default())?])
+    // Not a kernel, which would have to write what the system gives zeroed.
+    body: opaque(floats, |c| {
+        let (shape, dtype, device) = float_parts(c)?;
+        Ok(smallvec![Tensor::zeros(&shape, dtype, device)?])
     }),
     vjp: Vjp::None("creation"),
     samples: &["(2, 3)", "(0,), dtype=int64", "()"],
@@ -42,7 +51,7 @@ pub static ONES: Op = Op {
     sig: sig("ones(Size size, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor"),
     doc: "A tensor of ones; float32 by default.",
     forms: FO,
-    body: composite(|c| filled(c, c.dtype(1).unwrap_or_else(default_dtype), 2, Scalar::Int(1))),
+    body: factory(floats, |_, out| fill_with(&out[0], Scalar::Int(1))),
     vjp: Vjp::None("creation"),
     samples: &["(2, 3)", "(2,), dtype=int64"],
     errors: &[("(-1,)", "RuntimeError", "negative dimension")],
@@ -57,10 +66,13 @@ pub static FULL: Op = Op {
     ),
     doc: "A tensor of one number; the dtype follows the number: bool, int64 or the default float.",
     forms: FO,
-    body: composite(|c| {
-        let v = c.scalar(1)?;
-        filled(c, c.dtype(2).unwrap_or_else(|| scalar_dtype(v)), 3, v)
-    }),
+    body: factory(
+        |c| {
+            let value = c.scalar(1)?;
+            created(c, 0, c.dtype(2).unwrap_or_else(|| scalar_dtype(value)), 3)
+        },
+        |c, out| fill_with(&out[0], c.scalar(1)?),
+    ),
     vjp: Vjp::None("creation"),
     samples: &["(2, 3), 2.5", "(2,), 3", "(2,), True"],
     errors: &[

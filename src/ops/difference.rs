@@ -39,7 +39,7 @@ pub static DIFF: Op = Op {
     sig: sig("diff(Tensor self, int n=1, Dim dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor"),
     doc: "The differences of neighbours along a dimension, `n` times over; of bools, whether they differ.",
     forms: FMO,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (t, n) = (c.tensor(0)?, c.int(1)?);
         if t.ndim() == 0 {
             return Err(Error::runtime("diff expects input to be at least one-dimensional"));
@@ -132,7 +132,7 @@ fn real_step(c: &Call) -> Result<Scalar> {
 fn integral(y: &Tensor, dim: usize, width: Width, running: bool) -> Result<Outputs> {
     if y.size(dim) == 0 {
         let shape: Vec<usize> = (0..y.ndim()).filter(|&d| running || d != dim).map(|d| y.size(d)).collect();
-        return Term(Tensor::zeros(&shape, y.dtype(), y.device())).outputs();
+        return super::create::ZEROS.calls((shape.as_slice(), y.dtype(), y.device()));
     }
     let (y, n) = (Term::from(y), y.size(dim) - 1);
     let pairs = || run_of(&y, dim, 1, n) + run_of(&y, dim, 0, n);
@@ -152,7 +152,7 @@ pub static TRAPEZOID: Op = Op {
     doc: "The integral of samples `dx` apart along a dimension by the trapezoid rule.",
     aliases: &["trapz"],
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (y, dim) = curve(c, 2)?;
         integral(y, dim, Width::Even(real_step(c)?), false)
     }),
@@ -170,7 +170,7 @@ pub static TRAPEZOID_X: Op = Op {
     doc: "The integral of samples at `x` along a dimension by the trapezoid rule.",
     aliases: &["trapz"],
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (y, dim) = curve(c, 2)?;
         integral(y, dim, widths(c, y, c.tensor(1)?, dim)?, false)
     }),
@@ -189,7 +189,7 @@ pub static CUMULATIVE_TRAPEZOID: Op = Op {
     sig: sig("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, Dim dim=-1) -> Tensor"),
     doc: "The running integral of samples `dx` apart along a dimension by the trapezoid rule.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (y, dim) = curve(c, 2)?;
         integral(y, dim, Width::Even(real_step(c)?), true)
     }),
@@ -202,7 +202,7 @@ pub static CUMULATIVE_TRAPEZOID_X: Op = Op {
     sig: sig("cumulative_trapezoid.x(Tensor y, Tensor x, *, Dim dim=-1) -> Tensor"),
     doc: "The running integral of samples at `x` along a dimension by the trapezoid rule.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (y, dim) = curve(c, 2)?;
         integral(y, dim, widths(c, y, c.tensor(1)?, dim)?, true)
     }),
@@ -305,7 +305,7 @@ pub static GRADIENT: Op = Op {
     ),
     doc: "Slopes along each dimension, or the given ones, of samples `spacing` apart: differences of second order, at the ends of order `edge_order`.",
     forms: F,
-    body: composite(|c| slopes(c, |_| Ok(Spacing::Even(c.opt_scalar(1).unwrap_or(Scalar::Float(1.0)))), None)),
+    body: decompose(|c| slopes(c, |_| Ok(Spacing::Even(c.opt_scalar(1).unwrap_or(Scalar::Float(1.0)))), None)),
     vjp: Vjp::Composite,
     samples: &[
         "f32[5]",
@@ -326,7 +326,7 @@ pub static GRADIENT_TENSORS: Op = Op {
     sig: sig("gradient.tensorarray(Tensor self, *, Tensor[] spacing, Dim[1]? dim=None, int edge_order=1) -> Tensor[]"),
     doc: "Slopes of samples at the given points of each dimension.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let points = c.tensors(1);
         if let Some(t) = points.iter().find(|t| t.ndim() != 1) {
             let n = t.ndim();
@@ -348,7 +348,7 @@ pub static GRADIENT_SCALARS: Op = Op {
     sig: sig("gradient.scalarray(Tensor self, *, float[] spacing, Dim[1]? dim=None, int edge_order=1) -> Tensor[]"),
     doc: "Slopes of samples that are as far apart as each dimension's spacing says.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let Value::Scalars(spacing) = &c.args[1] else { return Err(Error::internal("gradient: expected numbers")) };
         slopes(c, |i| Ok(Spacing::Even(spacing[i])), Some(spacing.len()))
     }),

@@ -6,9 +6,9 @@
 
 use super::arith::ADD;
 use super::choose::WHERE;
+use super::combine::CHOICES;
 use super::join::joined;
 use super::linalg::MATMUL;
-use super::needs::quiet;
 use super::reduce::extreme::AMAX;
 use super::reduce::norm::{NORM, VECTOR_NORM};
 use super::select::INDEX_SELECT;
@@ -19,7 +19,6 @@ use crate::dtype::Scalar;
 use crate::error::{Error, Result};
 use crate::layout::broadcast;
 use crate::op::*;
-use crate::reserve;
 use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&EUCLIDEAN, &TILED, &CDIST, &PDIST, &DIST, &RENORM];
@@ -83,8 +82,8 @@ fn norms(gaps: Term, p: f64) -> Term {
         return VECTOR_NORM.call((gaps, p, [-1]));
     }
     let size = gaps.abs();
-    let top = match AMAX.call((&size, [-1], true)).ok() {
-        Ok(top) => top.detach(),
+    let top = match AMAX.call((&size, [-1], true)).cut().ok() {
+        Ok(top) => top,
         Err(e) => return e.into(),
     };
     let hits = size.dup().equals(&top);
@@ -153,7 +152,7 @@ pub static EUCLIDEAN: Op = Op {
     sig: sig("_euclidean_dist(Tensor x1, Tensor x2) -> Tensor"),
     doc: "`cdist` of order 2 by a matrix product.",
     forms: HIDDEN,
-    body: composite(|c| quiet(|| euclidean(c))),
+    body: decompose(euclidean),
     vjp: Vjp::Each(&[
         d(0, A0 | A1 | OUT0, |c| euclidean_backward(c, 0)),
         d(1, A0 | A1 | OUT0, |c| euclidean_backward(c, 1)),
@@ -167,7 +166,7 @@ pub static TILED: Op = Op {
     sig: sig("_cdist_forward(Tensor x1, Tensor x2, float p) -> Tensor"),
     doc: "`cdist` by differences.",
     forms: HIDDEN,
-    body: composite(|c| quiet(|| tiled(c))),
+    body: decompose(tiled),
     vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: distances_backward }),
     node: "CdistBackward0",
     samples: &["f32[3,2], f32[4,2], 1.0"],
@@ -207,7 +206,7 @@ pub static CDIST: Op = Op {
     ),
     doc: "The `p`-norm distances of each row of [.., P, M] to each row of [.., R, M]: [.., P, R]. `compute_mode` says whether those of order 2 may be made of a matrix product.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (a, b) = rows_of(c)?;
         positive(c.float(2)?, "cdist")?;
         let by_product = by_product(c.choice(3), a, b);
@@ -243,13 +242,9 @@ pub static CDIST: Op = Op {
 fn pairs(c: &Call) -> Result<Outputs> {
     let (t, p) = (c.tensor(0)?, c.float(1)?);
     let n = t.size(0) as i64;
-    let rows = |pick: fn(i64, i64) -> i64| {
-        let mut index = reserve::room(usize::try_from(i128::from(n) * i128::from(n - 1) / 2).unwrap_or(usize::MAX))?;
-        index.extend((0..n).flat_map(|i| (i + 1..n).map(move |j| pick(i, j))));
-        let index = Term(Tensor::from_slice(&index, &[index.len()])).to_device(t.device());
-        Ok::<_, Error>(INDEX_SELECT.call((t, 0, index)))
-    };
-    let gaps = rows(|i, _| i)? - rows(|_, j| j)?;
+    let both = CHOICES.call((n, 2, false, t.device()));
+    let rows = |which: i64| INDEX_SELECT.call((t, 0, both.clone().select(1, which)));
+    let gaps = rows(0) - rows(1);
     if t.size(1) == 0 || n < 2 { gaps.sum(&[-1], false).outputs() } else { norms(gaps, p).outputs() }
 }
 
@@ -258,7 +253,7 @@ pub static PDIST: Op = Op {
     doc: "The `p`-norm distances of each pair of the N rows of a matrix, N (N - 1) / 2 of them, row by row.",
     aliases: &["nn.functional.pdist"],
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (t, p) = (c.tensor(0)?, c.float(1)?);
         if t.ndim() != 2 {
             return Err(Error::runtime(format!("pdist only supports 2D tensors, got: {}D", t.ndim())));
@@ -267,7 +262,7 @@ pub static PDIST: Op = Op {
             return Err(Error::runtime("pdist only supports floating-point dtypes"));
         }
         positive(p, "pdist")?;
-        quiet(|| pairs(c))
+        pairs(c)
     }),
     vjp: Vjp::Joint(Joint { args: &[0], saves: A0, formula: |c| c.through(pairs) }),
     samples: &["f32[4,2]", "f32[3,3], 1.0", "f32[3,2], inf", "f32[3,4](ties), inf", "f32[1,3]"],
@@ -286,7 +281,7 @@ fn distance(c: &Call) -> Result<Outputs> {
 pub static DIST: Op = Op {
     sig: sig("dist(Tensor self, Tensor other, Scalar p=2) -> Tensor"),
     doc: "The `p`-norm of the difference of two tensors.",
-    body: composite(|c| quiet(|| distance(c))),
+    body: decompose(distance),
     vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: |c| c.through(distance) }),
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3], 1", "f32[3], f32[3], inf"],
     errors: &[("f32[2], f32[3]", "RuntimeError", "must match the size")],
@@ -307,7 +302,7 @@ pub static RENORM: Op = Op {
     sig: sig("renorm(Tensor self, Scalar p, Dim dim, Scalar maxnorm) -> Tensor"),
     doc: "Each slice along `dim` whose `p`-norm exceeds `maxnorm` scaled down to it.",
     forms: FMIO,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (t, p, most) = (c.tensor(0)?, c.float(1)?, c.scalar(3)?);
         if p.is_nan() || p <= 0.0 {
             return Err(Error::runtime("non-positive-norm not supported"));
@@ -318,7 +313,7 @@ pub static RENORM: Op = Op {
         if t.ndim() < 2 {
             return Err(Error::runtime(format!("input needs at least 2 dimensions, got {} dimensions", t.ndim())));
         }
-        quiet(|| renormed(c))
+        renormed(c)
     }),
     vjp: Vjp::Joint(Joint { args: &[0], saves: A0, formula: |c| c.through(renormed) }),
     samples: &["f32[3,2], 2, 0, 1.0", "f32[2,3,2], 1, 1, 2.0", "f32[3,2], 3, -1, 100.0", "c64[2,2], 2, 0, 1.0"],

@@ -3,7 +3,7 @@
 //! Integer division by zero raises ZeroDivisionError, as in PyTorch; floats follow IEEE. `remainder` has the sign of
 //! the divisor (Python's `%`), `fmod` that of the dividend (C's).
 
-use super::rules::{BINARY, divisible};
+use super::rules::{BINARY, check_divisor, divisible};
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapInt, MapReal, Real};
 use crate::dtype::{Category, DType, default_dtype};
@@ -177,6 +177,10 @@ fn mode_dtype(c: &Call, common: DType) -> Result<(DType, DType)> {
     }
 }
 
+fn check_mode(c: &Call, common: DType) -> Result<()> {
+    if c.str(2).is_some() { check_divisor(c, common) } else { Ok(()) }
+}
+
 static MODES: &[&Rule] = &[&super::arith::QUOTIENT, &TRUNC_DIV, &FLOOR_DIV];
 
 fn by_mode(c: &Call) -> Result<&'static Rule> {
@@ -196,7 +200,7 @@ pub static DIV_MODE: Op = Op {
     doc: "Divides and rounds: not at all (None), towards zero ('trunc'), or down ('floor').",
     aliases: &["divide"],
     unknown_choice: unknown_mode,
-    promote: Promote::By(mode_dtype),
+    promote: Promote::Checked(mode_dtype, check_mode),
     body: elementwise_by(by_mode, MODES),
     vjp: Vjp::Each(&[
         d(0, A1, |c| if !c.call.args[2].is_none() { c.zeros(0) } else { c.g() / c.arg(1).conj() }),
@@ -227,7 +231,7 @@ pub static DIV_MODE_SCALAR: Op = Op {
     aliases: &["divide"],
     forms: FO,
     unknown_choice: unknown_mode,
-    promote: Promote::By(mode_dtype),
+    promote: Promote::Checked(mode_dtype, check_mode),
     body: elementwise_by(by_mode, MODES),
     vjp: Vjp::Each(&[d(1, A1, |c| match c.call.args[2].is_none() {
         false => c.zeros(1),
@@ -240,7 +244,7 @@ pub static DIV_MODE_SCALAR: Op = Op {
 };
 
 const WHOLE: Op = Op {
-    promote: Promote::By(divisible),
+    promote: Promote::Checked(divisible, check_divisor),
     samples: &[
         "f32[2,3], f32[2,3](nonzero)",
         "f32[2,3], f32[3](nonzero)",

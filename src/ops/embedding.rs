@@ -1,9 +1,9 @@
 //! Embedding lookup with its gradient, and one_hot.
 
 use super::gather::SCATTER_VALUE;
-use super::needs::quiet;
 use super::reduce::norm::VECTOR_NORM;
 use super::select::INDEX_COPY;
+use crate::autograd::GradGuard;
 use crate::cpu::index::{index_add, index_select};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
@@ -57,7 +57,7 @@ fn lookup(c: &Call, out: &[Tensor]) -> Result<()> {
 
 /// A GPU tensor reshaped without history.
 fn gpu_rows(t: &Tensor, sizes: &[i64]) -> Result<Tensor> {
-    quiet(|| Term::from(t).reshape(sizes).ok())
+    Term::from(t).reshape(sizes).ok()
 }
 
 fn lookup_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
@@ -150,9 +150,7 @@ fn scatter_rows_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let mut g = gpu_rows(c.tensor(0)?, &[at.numel() as i64, out.size(1) as i64])?;
     if c.flag(4) {
         let counts = super::search_gpu::tally(&at, None, out.size(0), DType::I32)?;
-        g = quiet(|| {
-            (Term::from(&g) / EMBEDDING.call((Term::from(&counts).unsqueeze(-1), &at))).to_dtype(g.dtype()).ok()
-        })?;
+        g = { (Term::from(&g) / EMBEDDING.call((Term::from(&counts).unsqueeze(-1), &at))).to_dtype(g.dtype()).ok() }?;
     }
     gpu::index_add(&out.gpu_view()?, 0, &at.gpu_view()?, &g.gpu_view()?, 1.0)?;
     let pad = c.int(3)?;
@@ -177,7 +175,7 @@ fn by_frequency(g: &Tensor, at: &Tensor, n: usize) -> Result<Tensor> {
         *s = 1.0 / counts[place(i)?];
     }
     let scale = Tensor::from_slice(&scale, &[at.numel(), 1])?;
-    quiet(|| (Term::from(g) * Term::from(&scale).to_dtype(g.dtype())).ok())
+    (Term::from(g) * Term::from(&scale).to_dtype(g.dtype())).ok()
 }
 
 pub static F_EMBEDDING: Op = Op {
@@ -186,7 +184,7 @@ pub static F_EMBEDDING: Op = Op {
     ),
     doc: "The rows of `weight` at the indices `input`. With `max_norm`, rows that are looked up are first rescaled in place.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (at, w) = (c.tensor(0)?, c.tensor(1)?);
         let n = w.shape().first().copied().unwrap_or(0) as i64;
         let pad = c.opt_int(2).unwrap_or(-1);
@@ -208,20 +206,20 @@ pub static F_EMBEDDING: Op = Op {
 
 /// Scales looked-up rows whose norm exceeds `limit` down to it, in place.
 fn rescale(w: &Tensor, at: &Tensor, limit: f64, order: f64) -> Result<()> {
-    quiet(|| {
-        let at = Term::from(at).reshape(&[-1]).to_dtype(DType::I64).ok()?;
-        let rows = EMBEDDING.call((w, &at));
-        let length = VECTOR_NORM.call((&rows, order, [1], true));
-        let scale = length.clone().greater(limit).choose(limit * (length + 1e-7).recip(), 1.0);
-        INDEX_COPY.call_inplace((w, 0, &at, rows * scale)).map(drop)
-    })
+    // As in PyTorch, no part of the graph that is recorded around it.
+    let _unrecorded = GradGuard::new(false);
+    let at = Term::from(at).reshape(&[-1]).to_dtype(DType::I64).ok()?;
+    let rows = EMBEDDING.call((w, &at));
+    let length = VECTOR_NORM.call((&rows, order, [1], true));
+    let scale = length.clone().greater(limit).choose(limit * (length + 1e-7).recip(), 1.0);
+    INDEX_COPY.call_inplace((w, 0, &at, rows * scale)).map(drop)
 }
 
 pub static ONE_HOT: Op = Op {
     sig: sig("nn.functional.one_hot(Tensor input, int num_classes=-1) -> Tensor"),
     doc: "A vector of zeros for each class index, with a one at the index; int64. -1: as many classes as the greatest index needs.",
     forms: F,
-    body: composite(one_hot),
+    body: reads_host(one_hot),
     vjp: Vjp::None("integers"),
     samples: &["i64[3](0..4), 4", "i64[2,2](0..3)", "i64[0], 3"],
     errors: &[

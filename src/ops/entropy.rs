@@ -1,7 +1,6 @@
 //! Special functions of probability: xlog1py, entr, the normal distribution function; and the gated linear unit.
 
 use super::join::joined;
-use super::needs::quiet;
 use super::rules::{BINARY, FLOAT_UNARY, full_float, real, real2, refused, wide};
 use super::special::ERFC;
 use super::split::SPLIT_WITH_SIZES;
@@ -96,7 +95,7 @@ pub static NDTR: Op = Op {
     sig: sig("special.ndtr(Tensor input) -> Tensor"),
     doc: "The normal distribution function.",
     forms: FO,
-    body: composite(|c| (ERFC.call((Term::from(c.tensor(0)?) * -FRAC_1_SQRT_2,)) * 0.5).outputs()),
+    body: decompose(|c| (ERFC.call((Term::from(c.tensor(0)?) * -FRAC_1_SQRT_2,)) * 0.5).outputs()),
     vjp: Vjp::Composite,
     samples: &["f32[2,3]", "f64[3]", "i64[4]"],
     reference: "scipy.special.ndtr(x0)",
@@ -149,7 +148,7 @@ pub static GLU: Op = Op {
     sig: sig("nn.functional.glu(Tensor input, Dim dim=-1) -> Tensor"),
     doc: "The first half of a dimension times the sigmoid of the second. arXiv:1612.08083.",
     forms: F,
-    body: composite(glu),
+    body: decompose(glu),
     vjp: Vjp::Joint(Joint { args: &[0], saves: A0, formula: glu_backward }),
     samples: &["f32[2,4]", "f32[4,3], 0", "f64[2,2,6]"],
     errors: &[
@@ -172,10 +171,8 @@ fn glu(c: &Call) -> Result<Outputs> {
         let n = x.size(dim);
         return Err(Error::runtime(format!("Halving dimension must be even, but dimension {dim} is size {n}")));
     }
-    quiet(|| {
-        let [a, b] = halves(x.into(), dim)?;
-        (a * b.sigmoid()).outputs()
-    })
+    let [a, b] = halves(x.into(), dim)?;
+    (a * b.sigmoid()).outputs()
 }
 
 fn halves(x: Term, dim: usize) -> Result<[Term; 2]> {

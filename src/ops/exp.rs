@@ -2,7 +2,6 @@
 //!
 //! The float formulas are in `cpu::float32` and `cpu::float64`; complex ones follow C99's principal branches.
 
-use super::needs::quiet;
 use super::rules::{Analytic, BINARY, FLOAT_UNARY, UNARY, analytic, real2, refused, wide};
 use crate::cpu::complex;
 use crate::cpu::loops::Loops;
@@ -231,12 +230,12 @@ pub static FREXP: Op = Op {
     sig: sig("frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)"),
     doc: "The mantissa in [1/2, 1) and the int32 exponent of `self = mantissa * 2^exponent`.",
     forms: FMO,
-    body: composite(|c| {
+    body: decompose(|c| {
         let t = c.tensor(0)?;
         if !t.dtype().is_float() {
             return Err(Error::runtime("torch.frexp() only supports floating-point dtypes"));
         }
-        quiet(|| Ok([MANTISSA.call((t,)).ok()?, EXPONENT.call((t,)).ok()?].into_iter().collect()))
+        Ok([MANTISSA.call((t,)).ok()?, EXPONENT.call((t,)).ok()?].into_iter().collect())
     }),
     vjp: Vjp::Each(&[d(0, OUT1, |c| c.g() / c.out(1).to_dtype(c.facts(0).dtype).exp2())]),
     samples: &[

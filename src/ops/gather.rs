@@ -8,7 +8,7 @@ use crate::cpu::index::{self, Mode, Source};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::gpu;
-use crate::layout::{Layout, contiguous_strides};
+use crate::layout::{Dims, Layout, contiguous_strides};
 use crate::op::*;
 use crate::tensor::Tensor;
 
@@ -53,6 +53,15 @@ fn element_index(c: &dyn Arguments, name: &str) -> Result<Tensor> {
     Ok(raised(&long))
 }
 
+/// The shape of the index of `gather`, whose dtype is checked; a 0-d one counts as one element.
+fn index_shape(c: &dyn Arguments) -> Result<Dims> {
+    let index = c.tensor(2)?;
+    if index.numel() > 0 && !matches!(index.dtype(), DType::I32 | DType::I64) {
+        return Err(Error::runtime("gather(): Expected dtype int32/int64 for index"));
+    }
+    Ok(raised(index).shape().into())
+}
+
 fn same_rank(t: &Tensor, index: &Tensor, what: &str) -> Result<()> {
     if t.ndim() != index.ndim() {
         return Err(Error::runtime(format!("Index tensor must have the same number of dimensions as {what} tensor")));
@@ -61,14 +70,14 @@ fn same_rank(t: &Tensor, index: &Tensor, what: &str) -> Result<()> {
 }
 
 fn gather_spec(c: &Call) -> Result<Specs> {
-    let (t, index) = (c.tensor(0)?, element_index(c, "gather")?);
+    let (t, index) = (c.tensor(0)?, index_shape(c)?);
     let dim = c.dim(1);
-    if index.numel() > 0 {
-        same_rank(&raised(t), &index, "input")?;
-        if let Some(d) = (0..t.ndim()).find(|&d| d != dim && index.size(d) > t.size(d)) {
+    if !index.contains(&0) {
+        same_rank(&raised(t), &raised(c.tensor(2)?), "input")?;
+        if let Some(d) = (0..t.ndim()).find(|&d| d != dim && index[d] > t.size(d)) {
             return Err(Error::runtime(format!(
                 "Size does not match at dimension {d} expected index {} to be no larger than self {} apart from dimension {dim}",
-                Show(index.shape()),
+                Show(&index),
                 Show(t.shape())
             )));
         }

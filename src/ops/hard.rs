@@ -67,7 +67,7 @@ pub static NN_HARDTANH: Op = Op {
         "nn.functional.hardtanh(Tensor input, float min_val=-1.0, float max_val=1.0, bool inplace=False) -> Tensor",
     ),
     doc: "Limits each element to `[min_val, max_val]`; the gradient at the limits is zero.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let (low, high) = (c.float(1)?, c.float(2)?);
         if low > high {
             return Err(Error::value("min_val cannot be greater than max_val"));
@@ -84,7 +84,7 @@ pub static NN_HARDTANH: Op = Op {
 pub static NN_RELU6: Op = Op {
     sig: sig("nn.functional.relu6(Tensor input, bool inplace=False) -> Tensor"),
     doc: "Limits each element to `[0, 6]`.",
-    body: composite(|c| run(c, 1, &HARDTANH, (c.tensor(0)?, 0, 6))),
+    body: decompose(|c| run(c, 1, &HARDTANH, (c.tensor(0)?, 0, 6))),
     samples: &["f32[2,3]", "f64[6](big)", "i64[4]"],
     errors: HARDTANH_ERRORS,
     reference: "np.clip(x0, 0, 6)",
@@ -110,7 +110,7 @@ pub static HARDSIGMOID: Op = Op {
 pub static NN_HARDSIGMOID: Op = Op {
     sig: sig("nn.functional.hardsigmoid(Tensor input, bool inplace=False) -> Tensor"),
     doc: "`clamp(x + 3, 0, 6) / 6`.",
-    body: composite(|c| run(c, 1, &HARDSIGMOID, (c.tensor(0)?,))),
+    body: decompose(|c| run(c, 1, &HARDSIGMOID, (c.tensor(0)?,))),
     reference: "np.clip(x0 + 3, 0, 6) / 6",
     ..ACTIVATION
 };
@@ -134,7 +134,7 @@ pub static HARDSWISH: Op = Op {
 pub static NN_HARDSWISH: Op = Op {
     sig: sig("nn.functional.hardswish(Tensor input, bool inplace=False) -> Tensor"),
     doc: "`x * clamp(x + 3, 0, 6) / 6`. arXiv:1905.02244.",
-    body: composite(|c| run(c, 1, &HARDSWISH, (c.tensor(0)?,))),
+    body: decompose(|c| run(c, 1, &HARDSWISH, (c.tensor(0)?,))),
     reference: "x0 * np.clip(x0 + 3, 0, 6) / 6",
     ..ACTIVATION
 };
@@ -241,7 +241,7 @@ pub static THRESHOLD: Op = Op {
 pub static NN_THRESHOLD: Op = Op {
     sig: sig("nn.functional.threshold(Tensor input, Scalar threshold, Scalar value, bool inplace=False) -> Tensor"),
     doc: "`x` where greater than `threshold`, else `value`.",
-    body: composite(|c| run(c, 3, &THRESHOLD, (c.tensor(0)?, c.scalar(1)?, c.scalar(2)?))),
+    body: decompose(|c| run(c, 3, &THRESHOLD, (c.tensor(0)?, c.scalar(1)?, c.scalar(2)?))),
     samples: &["f32[2,3], 0.1, 2.0", "i64[4], 1, 7", "f32[10](special), 0, -1"],
     errors: &[("b8[2], 0, 1", "RuntimeError", "not implemented for 'Bool'")],
     reference: "np.where(x0 <= threshold, value, x0)",
@@ -252,7 +252,7 @@ pub static THRESHOLD_OUT: Op = Op {
     sig: sig("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor"),
     doc: "`x` where greater than `threshold`, else `value`; see `nn.functional.threshold`.",
     forms: FO,
-    body: composite(|c| THRESHOLD.calls((c.tensor(0)?, c.scalar(1)?, c.scalar(2)?))),
+    body: decompose(|c| THRESHOLD.calls((c.tensor(0)?, c.scalar(1)?, c.scalar(2)?))),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], 0.1, 2.0", "i64[4], 1, 7"],
     errors: &[("b8[2], 0, 1", "RuntimeError", "not implemented for 'Bool'")],
@@ -287,7 +287,7 @@ pub static PRELU: Op = Op {
     doc: "`x` where positive, else `weight * x`, with one weight or one for each channel (dimension 1). arXiv:1502.01852.",
     aliases: &["nn.functional.prelu"],
     forms: FM,
-    body: composite(prelu),
+    body: decompose(prelu),
     samples: &["f32[2,3], f32[3]", "f32[2,3,2], f32[1]", "f32[2,3,2], f32[3]", "f32[4], f32[1]"],
     errors: &[
         ("f32[2,3], f32[2]", "RuntimeError", "Mismatch of parameter numbers and input channel size"),
@@ -335,7 +335,7 @@ fn prelu(c: &Call) -> Result<Outputs> {
 pub static SOFTSIGN: Op = Op {
     sig: sig("nn.functional.softsign(Tensor input) -> Tensor"),
     doc: "`x / (1 + |x|)`.",
-    body: composite(|c| (Term::from(c.tensor(0)?) / (Term::from(c.tensor(0)?).abs() + 1)).outputs()),
+    body: decompose(|c| (Term::from(c.tensor(0)?) / (Term::from(c.tensor(0)?).abs() + 1)).outputs()),
     samples: &["f32[2,3]", "f64[4](big)", "i64[4]"],
     errors: &[("b8[2]", "RuntimeError", "not implemented for 'Bool'")],
     reference: "x0 / (1 + np.abs(x0))",
@@ -344,7 +344,7 @@ pub static SOFTSIGN: Op = Op {
 pub static TANHSHRINK: Op = Op {
     sig: sig("nn.functional.tanhshrink(Tensor input) -> Tensor"),
     doc: "`x - tanh(x)`.",
-    body: composite(|c| (Term::from(c.tensor(0)?) - Term::from(c.tensor(0)?).tanh()).outputs()),
+    body: decompose(|c| (Term::from(c.tensor(0)?) - Term::from(c.tensor(0)?).tanh()).outputs()),
     samples: &["f32[2,3]", "f64[4](big)", "i64[4]"],
     errors: &[("b8[2]", "RuntimeError", "bool")],
     reference: "x0 - np.tanh(x0)",

@@ -6,7 +6,6 @@ use super::create::FULL;
 use super::difference::DIFF;
 use super::host::Dense;
 use super::minmax::CLAMP;
-use super::needs::quiet;
 use super::range::LINSPACE;
 use super::search::{BINCOUNT, SEARCHSORTED};
 use super::search_gpu::range;
@@ -36,38 +35,43 @@ pub static HISTC: Op = Op {
     sig: sig("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor"),
     doc: "Counts of equal intervals between `min` and `max`, or between the least and the greatest element where both are 0.",
     forms: FMO,
-    body: composite(|c| {
-        let (t, bins) = (c.tensor(0)?, c.int(1)?);
-        if !t.dtype().is_float() {
-            return Err(Error::not_implemented(format!(
-                "\"histogram_cpu\" not implemented for '{}'",
-                t.dtype().scalar_type_name()
-            )));
-        }
-        if bins <= 0 {
-            return Err(Error::runtime(format!("torch.histogram(): bins must be > 0, but got {bins} for dimension 0")));
-        }
-        let (mut low, mut high) = (c.float(2)?, c.float(3)?);
-        if low > high {
-            return Err(Error::runtime("torch.histc: max must be larger than min"));
-        }
-        if low == high && t.numel() > 0 {
-            [low, high] = range(t)?.map(Scalar::to_f64);
-        }
-        if !low.is_finite() || !high.is_finite() {
-            return Err(Error::runtime(
-                format!("torch.histc: range of [{low}, {high}] is not finite").replace("NaN", "nan"),
-            ));
-        }
-        if low == high {
-            (low, high) = (low - 1.0, high + 1.0);
-        }
-        if t.device().is_gpu() {
-            return Ok(smallvec![super::search_gpu::histogram(t, bins as usize, low, high)?]);
-        }
-        let counts = histogram(Dense::<f64>::of(t)?.elements()?, bins as usize, low, high)?;
-        Term(Tensor::from_slice(&counts, &[bins as usize])).to_dtype(t.dtype()).outputs()
-    }),
+    body: opaque(
+        |c| Ok(Spec::one(&[c.int(1)?.max(0) as usize], c.tensor(0)?.dtype(), c.tensor(0)?.device())),
+        |c| {
+            let (t, bins) = (c.tensor(0)?, c.int(1)?);
+            if !t.dtype().is_float() {
+                return Err(Error::not_implemented(format!(
+                    "\"histogram_cpu\" not implemented for '{}'",
+                    t.dtype().scalar_type_name()
+                )));
+            }
+            if bins <= 0 {
+                return Err(Error::runtime(format!(
+                    "torch.histogram(): bins must be > 0, but got {bins} for dimension 0"
+                )));
+            }
+            let (mut low, mut high) = (c.float(2)?, c.float(3)?);
+            if low > high {
+                return Err(Error::runtime("torch.histc: max must be larger than min"));
+            }
+            if low == high && t.numel() > 0 {
+                [low, high] = range(t)?.map(Scalar::to_f64);
+            }
+            if !low.is_finite() || !high.is_finite() {
+                return Err(Error::runtime(
+                    format!("torch.histc: range of [{low}, {high}] is not finite").replace("NaN", "nan"),
+                ));
+            }
+            if low == high {
+                (low, high) = (low - 1.0, high + 1.0);
+            }
+            if t.device().is_gpu() {
+                return Ok(smallvec![super::search_gpu::histogram(t, bins as usize, low, high)?]);
+            }
+            let counts = histogram(Dense::<f64>::of(t)?.elements()?, bins as usize, low, high)?;
+            Term(Tensor::from_slice(&counts, &[bins as usize])).to_dtype(t.dtype()).outputs()
+        },
+    ),
     vjp: Vjp::None("counts"),
     samples: &["f32[5](nograd, 0..6), 3", "f32[5](nograd, 0..6), 4, 0, 4"],
     errors: &[
@@ -237,13 +241,11 @@ pub static HISTOGRAM: Op = Op {
         "histogram(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
     ),
     doc: "Counts of `bins` equal intervals of a range, by default that of the elements, and the edges of the intervals. The last one is closed.",
-    body: composite(|c| {
+    body: reads_host(|c| {
         floating(c.tensor(0)?)?;
-        quiet(|| {
-            let points = line_of_points(c.tensor(0)?)?;
-            let edges = equal_edges(&points, &[c.int(1)?], &c.args[2])?.swap_remove(0);
-            on_a_line(c, &points, edges, 3)
-        })
+        let points = line_of_points(c.tensor(0)?)?;
+        let edges = equal_edges(&points, &[c.int(1)?], &c.args[2])?.swap_remove(0);
+        on_a_line(c, &points, edges, 3)
     }),
     samples: &[
         "f32[5](nograd, 0..6), 3",
@@ -266,12 +268,10 @@ pub static HISTOGRAM_EDGES: Op = Op {
         "histogram.bins(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
     ),
     doc: "Counts between the rising edges in `bins`, and those edges. The last interval is closed.",
-    body: composite(|c| {
+    body: reads_host(|c| {
         floating(c.tensor(0)?)?;
-        quiet(|| {
-            let edges = super::copy::CLONE.call((c.tensor(1)?.detach(),)).ok()?;
-            on_a_line(c, &line_of_points(c.tensor(0)?)?, edges, 2)
-        })
+        let edges = super::copy::CLONE.call((c.tensor(1)?.detach(),)).ok()?;
+        on_a_line(c, &line_of_points(c.tensor(0)?)?, edges, 2)
     }),
     samples: &[
         "f32[6](nograd), f32[3](= -1, 0.5, 2, nograd)",
@@ -302,19 +302,17 @@ pub static BIN_EDGES: Op = Op {
     ),
     doc: "The edges of equal intervals in each dimension of points, [.., N].",
     forms: HIDDEN,
-    body: composite(|c| {
-        quiet(|| {
-            let (points, bins) = (points_of(c)?, c.ints(1)?);
-            if bins.len() != points.size(1) {
-                return Err(Error::runtime(format!(
-                    "torch.histogramdd: expected {} bins for a {}-dimensional histogram but got {}",
-                    points.size(1),
-                    points.size(1),
-                    bins.len()
-                )));
-            }
-            equal_edges(&points, bins, &c.args[2]).map(Outputs::from)
-        })
+    body: reads_host(|c| {
+        let (points, bins) = (points_of(c)?, c.ints(1)?);
+        if bins.len() != points.size(1) {
+            return Err(Error::runtime(format!(
+                "torch.histogramdd: expected {} bins for a {}-dimensional histogram but got {}",
+                points.size(1),
+                points.size(1),
+                bins.len()
+            )));
+        }
+        equal_edges(&points, bins, &c.args[2]).map(Outputs::from)
     }),
     samples: &["f32[5,2](nograd, 0..6), (3, 2)", "f64[4,2](nograd), (1, 2), range=(0.0, 1.0, -1.0, 1.0)"],
     errors: &[
@@ -334,12 +332,10 @@ pub static FROM_BIN_TENSORS: Op = Op {
     ),
     doc: "Counts of points, [.., N], between the rising edges of each dimension.",
     forms: HIDDEN,
-    body: composite(|c| {
-        quiet(|| {
-            points_of(c)?;
-            let edges: Vec<Tensor> = c.tensors(1).iter().map(|e| e.detach()).collect();
-            between(&c.tensor(0)?.detach(), &edges, c.opt_tensor(2), c.flag(3)).map(|hist| smallvec![hist])
-        })
+    body: reads_host(|c| {
+        points_of(c)?;
+        let edges: Vec<Tensor> = c.tensors(1).iter().map(|e| e.detach()).collect();
+        between(&c.tensor(0)?.detach(), &edges, c.opt_tensor(2), c.flag(3)).map(|hist| smallvec![hist])
     }),
     samples: &[
         "f32[7,2](nograd), [f32[3](= -1, 0.5, 2, nograd), f32[2](= -1, 1, nograd)]",

@@ -3,8 +3,9 @@
 //! Python's `x[...]` turns numbers, slices, None and Ellipsis into views; the rest arrives here as one optional index
 //! for each dimension. Masks become the indices of their true elements, then all indices broadcast.
 
-use super::gather::{apart, cast_raw};
-use super::mask::{fill_where, positions, stretched};
+use super::gather::apart;
+use super::mask::{NONZERO, fill_where, stretched};
+use super::view::EXPAND;
 use crate::autograd::witness;
 use crate::cpu::index;
 use crate::cpu::view::View;
@@ -29,7 +30,7 @@ fn prepare(t: &Tensor, given: &Value) -> Result<Indices> {
             None => list.push(None),
             Some(i) if matches!(i.dtype(), DType::Bool | DType::U8) => push_mask(t, i, &mut list)?,
             Some(i) if i.dtype() == DType::I64 => list.push(Some(i.clone())),
-            Some(i) if i.dtype() == DType::I32 => list.push(Some(cast_raw(i, DType::I64)?)),
+            Some(i) if i.dtype() == DType::I32 => list.push(Some(Term::from(i).to_dtype(DType::I64).ok()?)),
             Some(_) => return Err(Error::index("tensors used as indices must be long, int, byte or bool tensors")),
         }
     }
@@ -50,7 +51,10 @@ pub(super) fn aligned(list: &Indices) -> Result<Indices> {
     for i in list.iter().flatten() {
         shape = broadcast(&shape, i.shape()).map_err(|_| no_broadcast(list))?;
     }
-    Ok(list.iter().map(|i| i.as_ref().map(|i| stretched(i, &shape))).collect())
+    let wide = |i: &Tensor| {
+        if i.shape() == shape.as_slice() { Ok(i.clone()) } else { EXPAND.call((i, shape.as_slice())).ok() }
+    };
+    list.iter().map(|i| i.as_ref().map(wide).transpose()).collect()
 }
 
 /// Writes `t[list]` to `out`, which has its shape.
@@ -80,8 +84,10 @@ fn push_mask(t: &Tensor, mask: &Tensor, list: &mut Indices) -> Result<()> {
             )));
         }
     }
-    let rows = positions(mask)?;
-    list.extend((0..mask.ndim()).map(|d| Some(rows.with_layout(rows.layout().select(1, d)))));
+    let rows = NONZERO.call((mask,)).ok()?;
+    for d in 0..mask.ndim() {
+        list.push(Some(Term::from(&rows).select(1, d as i64).ok()?));
+    }
     Ok(())
 }
 
@@ -137,7 +143,7 @@ pub static INDEX: Op = Op {
     sig: sig("index(Tensor self, Tensor?[] indices) -> Tensor"),
     doc: "`self[indices]`: one optional index tensor for each leading dimension; masks stand for as many dimensions as they have.",
     forms: HIDDEN,
-    body: composite(|c| {
+    body: decompose(|c| {
         let t = c.tensor(0)?;
         let list = prepare(t, &c.args[1])?;
         if list.iter().all(Option::is_none) {
@@ -172,10 +178,10 @@ pub static INDEX: Op = Op {
 };
 
 fn mask_of_nothing(t: &Tensor, given: &Value) -> Result<Outputs> {
-    let truth = given.tensors().map(|m| Ok(super::host::item(m)?.to_bool())).collect::<Result<Vec<_>>>()?;
-    // Bounded by one element.
-    let zeros = vec![0i64; truth.iter().all(|&b| b) as usize];
-    let index = Term(Tensor::from_slice(&zeros, &[zeros.len()])).to_device(t.device()).ok()?;
+    // The positions in a vector of one element that is true where all of them are.
+    let mut all = given.tensors().map(|m| Term::from(m).ne_(0).reshape(&[1]).to_device(t.device()));
+    let first = all.next().ok_or_else(|| Error::index("at least one index tensor is needed"))?;
+    let index = NONZERO.call((all.fold(first, Term::both),)).select(1, 0).ok()?;
     INDEX_KERNEL.calls((Term::from(t).unsqueeze(0), vec![Some(index)]))
 }
 
@@ -292,6 +298,8 @@ pub static INDEX_PUT: Op = Op {
         onto_self: false,
         // Indices may come from the CPU.
         any_device: true,
+        any_dtype: false,
+        reads_host: false,
     }),
     vjp: Vjp::Each(&[
         d(0, A1, |c| match c.flag(3) {

@@ -220,7 +220,7 @@ pub static HSTACK: Op = Op {
     sig: sig("hstack(Tensor[] tensors) -> Tensor"),
     doc: "Joins along columns: dimension 1, or 0 where the tensors have only one.",
     forms: FO,
-    body: composite(|c| {
+    body: decompose(|c| {
         nonempty(c, "hstack")?;
         let list = all_at_least(c, 1)?;
         let dim = if list[0].ndim() == 1 { 0 } else { 1 };
@@ -239,7 +239,7 @@ pub static VSTACK: Op = Op {
     doc: "Joins along rows; a 1-d tensor is one row.",
     aliases: &["row_stack"],
     forms: FO,
-    body: composite(|c| {
+    body: decompose(|c| {
         nonempty(c, "vstack")?;
         CAT.calls((all_at_least(c, 2)?, 0))
     }),
@@ -255,7 +255,7 @@ pub static DSTACK: Op = Op {
     sig: sig("dstack(Tensor[] tensors) -> Tensor"),
     doc: "Joins along the third dimension.",
     forms: FO,
-    body: composite(|c| {
+    body: decompose(|c| {
         nonempty(c, "dstack")?;
         CAT.calls((all_at_least(c, 3)?, 2))
     }),
@@ -271,7 +271,7 @@ pub static COLUMN_STACK: Op = Op {
     sig: sig("column_stack(Tensor[] tensors) -> Tensor"),
     doc: "Joins along columns; a 1-d tensor is one column.",
     forms: FO,
-    body: composite(|c| {
+    body: decompose(|c| {
         nonempty(c, "column_stack")?;
         let column =
             |t: &Tensor| if t.ndim() <= 1 { RESHAPE.call((t, [t.numel() as i64, 1])).ok() } else { Ok(t.clone()) };

@@ -3,7 +3,8 @@
 use super::host::item;
 use super::{arith, compare, copy, reduce, view};
 use crate::autograd::Kit;
-use crate::dtype::DType;
+use crate::device::Device;
+use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::op::{Back, IntoArg, Ints, Term, Value};
 use crate::tensor::Tensor;
@@ -73,12 +74,12 @@ impl Back<'_> {
     /// Zeros in the shape of argument `i`.
     pub fn zeros(&self, i: usize) -> Term {
         let f = self.facts(i);
-        Term(Tensor::zeros(&f.shape, f.dtype, f.device))
+        super::create::ZEROS.call((f.shape.as_slice(), f.dtype, f.device))
     }
     /// VJP of any view: writes the gradient into zeros of the input's shape through the same view.
     pub fn unview(&self) -> Term {
         let f = self.facts(0);
-        let whole = match Tensor::zeros(&f.shape, f.dtype, f.device) {
+        let whole = match super::create::ZEROS.call((f.shape.as_slice(), f.dtype, f.device)).ok() {
             Ok(t) => t,
             Err(e) => return Term(Err(e)),
         };
@@ -97,6 +98,11 @@ impl Back<'_> {
 }
 
 impl Term {
+    /// A number that a formula reads as a tensor: 0-d on the CPU, so that it neither promotes nor needs the device.
+    pub fn number(s: Scalar) -> Term {
+        let dtype = if matches!(s, Scalar::Complex(..)) { DType::C128 } else { DType::F64 };
+        super::like::SCALAR_TENSOR.call((s, dtype, Device::Cpu))
+    }
     pub fn like_real(self, dtype: DType) -> Term {
         if dtype.is_complex() { self } else { self.real_part() }
     }
@@ -132,6 +138,7 @@ static KIT: Kit = Kit {
     packed: |t| Term::from(t).packed().ok(),
     has_nan,
     copy_: |t, src| copy::COPY_.call_inplace((t, src)).map(drop),
+    copy_op: &copy::COPY_,
     as_strided: &super::strided::AS_STRIDED_VIEW,
 };
 

@@ -2,7 +2,6 @@
 //!
 //! `(x - mean) / sqrt(var + eps) * weight + bias` over the last dimensions; the variance is divided by n.
 
-use super::needs::quiet;
 use super::reduce::MEAN_DIM;
 use crate::cpu::norm::layer_norm;
 use crate::cpu::norm_grad::{Operands, layer_norm_backward};
@@ -59,7 +58,7 @@ fn matrix(x: &Tensor, k: usize) -> [usize; 2] {
 
 /// A tensor, made dense, viewed as a matrix or a vector.
 fn seen(t: &Tensor, shape: &[usize]) -> Result<Tensor> {
-    let t = quiet(|| Term::from(t).contiguous().ok())?;
+    let t = Term::from(t).contiguous().ok()?;
     let layout = Layout { offset: t.layout().offset, ..Layout::contiguous(shape) };
     Ok(t.with_layout(layout))
 }
@@ -117,7 +116,7 @@ pub static LAYER_NORM: Op = Op {
     doc: "Normalises over the last dimensions, those of `normalized_shape`, to mean 0 and variance 1; then scales and shifts.",
     aliases: &["nn.functional.layer_norm"],
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let args: Args = c.args[..5].iter().map(|v| v.reborrow()).collect();
         Ok(smallvec![NATIVE_LAYER_NORM.calls(args)?.swap_remove(0)])
     }),

@@ -45,9 +45,9 @@ pub fn leave(t: &Tensor) -> Result<()> {
     })
 }
 
-fn left(t: Tensor) -> Result<Outputs> {
-    leave(&t)?;
-    Ok(smallvec![t])
+/// The fill of ops that leave memory as it is.
+fn left(_: &Call, out: &[Tensor]) -> Result<()> {
+    leave(&out[0])
 }
 
 pub static EMPTY: Op = Op {
@@ -56,16 +56,19 @@ pub static EMPTY: Op = Op {
     ),
     doc: "A tensor whose values are whatever the memory held; float32 by default.",
     forms: FO,
-    body: composite(|c| {
-        let layout = Layout::of(to_shape(c.ints(0)?)?);
-        let layout = match c.format(4) {
-            Some(Format::Preserve) => return Err(Error::runtime("unsupported memory format option Preserve")),
-            Some(format) => layout.formed(format)?,
-            None => layout,
-        };
-        let (dtype, device) = (c.dtype(1).unwrap_or_else(default_dtype), c.device(2).unwrap_or_default());
-        left(Tensor::of_layout(layout, dtype, device)?)
-    }),
+    body: factory(
+        |c| {
+            let layout = Layout::of(to_shape(c.ints(0)?)?);
+            let layout = match c.format(4) {
+                Some(Format::Preserve) => return Err(Error::runtime("unsupported memory format option Preserve")),
+                Some(format) => layout.formed(format)?,
+                None => layout,
+            };
+            let (dtype, device) = (c.dtype(1).unwrap_or_else(default_dtype), c.device(2).unwrap_or_default());
+            Ok(smallvec![Spec { layout, dtype, device }])
+        },
+        left,
+    ),
     vjp: Vjp::None("creation"),
     samples: &["(0, 3)", "(0,), dtype=int64"],
     errors: &[("(-1,)", "RuntimeError", "negative dimension")],
@@ -80,11 +83,14 @@ pub static EMPTY_STRIDED: Op = Op {
     ),
     doc: "A tensor of the given sizes and strides whose values are whatever the memory held.",
     forms: F,
-    body: composite(|c| {
-        let (dtype, device) = (c.dtype(2).unwrap_or_else(default_dtype), c.device(3).unwrap_or_default());
-        let layout = Layout::as_strided(c.ints(0)?, c.ints(1)?, 0, isize::MAX as usize / 16)?;
-        left(Tensor::of_layout(layout, dtype, device)?)
-    }),
+    body: factory(
+        |c| {
+            let (dtype, device) = (c.dtype(2).unwrap_or_else(default_dtype), c.device(3).unwrap_or_default());
+            let layout = Layout::as_strided(c.ints(0)?, c.ints(1)?, 0, isize::MAX as usize / 16)?;
+            Ok(smallvec![Spec { layout, dtype, device }])
+        },
+        left,
+    ),
     vjp: Vjp::None("creation"),
     samples: &["(0, 3), (3, 1)"],
     errors: &[
@@ -129,10 +135,13 @@ pub static EMPTY_PERMUTED: Op = Op {
     ),
     doc: "A dense tensor of the given sizes whose dimensions lie in memory in the order of `physical_layout`, outermost first; the values are whatever the memory held.",
     forms: F,
-    body: composite(|c| {
-        let (dtype, device) = (c.dtype(2).unwrap_or_else(default_dtype), c.device(3).unwrap_or_default());
-        left(Tensor::of_layout(permuted(c.ints(0)?, c.ints(1)?)?, dtype, device)?)
-    }),
+    body: factory(
+        |c| {
+            let (dtype, device) = (c.dtype(2).unwrap_or_else(default_dtype), c.device(3).unwrap_or_default());
+            Ok(smallvec![Spec { layout: permuted(c.ints(0)?, c.ints(1)?)?, dtype, device }])
+        },
+        left,
+    ),
     vjp: Vjp::None("creation"),
     samples: &["(0, 3, 2), (0, 2, 1)", "(), ()"],
     errors: &[
@@ -151,17 +160,11 @@ pub static EMPTY_PERMUTED: Op = Op {
 
 /// A new tensor in the shape of argument 0; dtype, device, requires_grad and memory_format are the arguments from `at`
 /// on.
-pub(super) fn like(c: &Call, at: usize) -> Result<Tensor> {
+pub(super) fn like(c: &Call, at: usize) -> Result<Specs> {
     let t = c.tensor(0)?;
     let layout = t.layout().formed(c.format(at + 3).unwrap_or(Format::Preserve))?;
-    Tensor::of_layout(layout, c.dtype(at).unwrap_or(t.dtype()), c.device(at + 1).unwrap_or(t.device()))
-}
-
-/// `like`, filled.
-fn filled_like(c: &Call, at: usize, value: Option<Scalar>) -> Result<Outputs> {
-    let t = like(c, at)?;
-    value.map_or_else(|| leave(&t), |v| fill_with(&t, v))?;
-    Ok(smallvec![t])
+    let (dtype, device) = (c.dtype(at).unwrap_or(t.dtype()), c.device(at + 1).unwrap_or(t.device()));
+    Ok(smallvec![Spec { layout, dtype, device }])
 }
 
 const LIKE: Op = Op { forms: F, vjp: Vjp::None("creation"), errors: &[("'a'", "TypeError", "must be Tensor")], ..OP };
@@ -171,7 +174,7 @@ pub static EMPTY_LIKE: Op = Op {
         "empty_like(Tensor self, *, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     ),
     doc: "A tensor in the shape of another whose values are whatever the memory held.",
-    body: composite(|c| filled_like(c, 1, None)),
+    body: factory(|c| like(c, 1), left),
     samples: &["f32[0,3]"],
     reference: "np.empty_like(x0)",
     ..LIKE
@@ -181,7 +184,7 @@ pub static ZEROS_LIKE: Op = Op {
         "zeros_like(Tensor self, *, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     ),
     doc: "Zeros in the shape of another tensor.",
-    body: composite(|c| filled_like(c, 1, Some(Scalar::Int(0)))),
+    body: factory(|c| like(c, 1), |_, out| fill_with(&out[0], Scalar::Int(0))),
     samples: &["f32[2,3]", "i64[2]", "f32[2], dtype=int64"],
     reference: "np.zeros_like(x0, dtype=dtype)",
     ..LIKE
@@ -191,7 +194,7 @@ pub static ONES_LIKE: Op = Op {
         "ones_like(Tensor self, *, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     ),
     doc: "Ones in the shape of another tensor.",
-    body: composite(|c| filled_like(c, 1, Some(Scalar::Int(1)))),
+    body: factory(|c| like(c, 1), |_, out| fill_with(&out[0], Scalar::Int(1))),
     samples: &["f32[2,3]", "i64[2]", "f32[2], dtype=bool"],
     reference: "np.ones_like(x0, dtype=dtype)",
     ..LIKE
@@ -201,7 +204,7 @@ pub static FULL_LIKE: Op = Op {
         "full_like(Tensor self, Scalar fill_value, *, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     ),
     doc: "One number in the shape of another tensor.",
-    body: composite(|c| filled_like(c, 2, Some(c.scalar(1)?))),
+    body: factory(|c| like(c, 2), |c, out| fill_with(&out[0], c.scalar(1)?)),
     samples: &["f32[2,3], 2.5", "i64[2], 3", "f32[2], 1, dtype=float64"],
     errors: &[
         ("'a', 1", "TypeError", "must be Tensor"),
@@ -212,11 +215,9 @@ pub static FULL_LIKE: Op = Op {
 };
 
 /// Arguments (self, size, .., dtype, device, requires_grad), the dtype being at `at`.
-fn new_filled(c: &Call, at: usize, value: Option<Scalar>) -> Result<Outputs> {
+fn new(c: &Call, at: usize) -> Result<Specs> {
     let (t, shape) = (c.tensor(0)?, to_shape(c.ints(1)?)?);
-    let out = Tensor::empty(&shape, c.dtype(at).unwrap_or(t.dtype()), c.device(at + 1).unwrap_or(t.device()))?;
-    value.map_or_else(|| leave(&out), |v| fill_with(&out, v))?;
-    Ok(smallvec![out])
+    Ok(Spec::one(&shape, c.dtype(at).unwrap_or(t.dtype()), c.device(at + 1).unwrap_or(t.device())))
 }
 
 const NEW: Op = Op {
@@ -231,7 +232,7 @@ pub static NEW_EMPTY: Op = Op {
         "new_empty(Tensor self, Size size, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "An uninitialised tensor of self's dtype and device.",
-    body: composite(|c| new_filled(c, 2, None)),
+    body: factory(|c| new(c, 2), left),
     samples: &["f32[2], (0, 3)"],
     reference: "np.empty(size, x0.dtype)",
     ..NEW
@@ -241,7 +242,7 @@ pub static NEW_ZEROS: Op = Op {
         "new_zeros(Tensor self, Size size, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "Zeros of self's dtype and device.",
-    body: composite(|c| new_filled(c, 2, Some(Scalar::Int(0)))),
+    body: factory(|c| new(c, 2), |_, out| fill_with(&out[0], Scalar::Int(0))),
     samples: &["f32[2], (2, 3)", "i64[2], (2,)"],
     reference: "np.zeros(size, x0.dtype)",
     ..NEW
@@ -251,7 +252,7 @@ pub static NEW_ONES: Op = Op {
         "new_ones(Tensor self, Size size, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "Ones of self's dtype and device.",
-    body: composite(|c| new_filled(c, 2, Some(Scalar::Int(1)))),
+    body: factory(|c| new(c, 2), |_, out| fill_with(&out[0], Scalar::Int(1))),
     samples: &["f32[2], (2, 3)", "i64[2], (2,)"],
     reference: "np.ones(size, x0.dtype)",
     ..NEW
@@ -261,7 +262,7 @@ pub static NEW_FULL: Op = Op {
         "new_full(Tensor self, Size size, Scalar fill_value, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "One number, in self's dtype and on its device.",
-    body: composite(|c| new_filled(c, 3, Some(c.scalar(2)?))),
+    body: factory(|c| new(c, 3), |c, out| fill_with(&out[0], c.scalar(2)?)),
     samples: &["f32[2], (2, 3), 1.5", "i64[2], (2,), 7"],
     errors: &[("f32[2], (-1,), 0", "RuntimeError", "negative dimension")],
     reference: "np.full(size, fill_value, x0.dtype)",
@@ -272,14 +273,17 @@ pub static SCALAR_TENSOR: Op = Op {
     sig: sig("scalar_tensor(Scalar s, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor"),
     doc: "A 0-d tensor of one number; float32 by default, whatever the number.",
     forms: F,
-    body: composite(|c| {
-        let s = c.scalar(0)?;
-        let dtype = c.dtype(1).unwrap_or_else(|| match scalar_dtype(s) {
-            d if d.is_complex() => d,
-            _ => default_dtype(),
-        });
-        Ok(smallvec![Tensor::scalar(s, dtype, c.device(2).unwrap_or_default())?])
-    }),
+    body: factory(
+        |c| {
+            let s = c.scalar(0)?;
+            let dtype = c.dtype(1).unwrap_or_else(|| match scalar_dtype(s) {
+                d if d.is_complex() => d,
+                _ => default_dtype(),
+            });
+            Ok(Spec::one(&[], dtype, c.device(2).unwrap_or_default()))
+        },
+        |c, out| out[0].fill_raw(c.scalar(0)?),
+    ),
     vjp: Vjp::None("creation"),
     samples: &["2.5", "3, dtype=int64"],
     errors: &[("'a'", "TypeError", "must be")],

@@ -3,7 +3,6 @@
 use super::arith::MUL;
 use super::linalg::MATMUL;
 use super::linalg::added::ADDMM;
-use super::needs::quiet;
 use super::view::UNSAFE_VIEW;
 use crate::cpu::philox::Philox;
 use crate::cpu::random::bernoulli;
@@ -22,7 +21,7 @@ pub static LINEAR: Op = Op {
     sig: sig("nn.functional.linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"),
     doc: "`input @ weight.T + bias`: [.., k] and [m, k] give [.., m].",
     forms: FO,
-    body: composite(linear),
+    body: decompose(linear),
     vjp: Vjp::Composite,
     samples: &[
         "f32[2,3], f32[4,3], f32[4]",
@@ -79,7 +78,7 @@ fn mask(c: &Call, out: &[Tensor]) -> Result<()> {
         bernoulli(out.cpu_view()?, keep, Philox { seed, offset })?;
     }
     if keep > 0.0 {
-        quiet(|| MUL.call_inplace((out, 1.0 / keep)))?;
+        MUL.call_inplace((out, 1.0 / keep))?;
     }
     Ok(())
 }
@@ -107,7 +106,7 @@ pub static DROPOUT: Op = Op {
     sig: sig("dropout(Tensor input, float p, bool train) -> Tensor"),
     doc: "Zeroes elements with probability `p` and scales the others by `1 / (1 - p)`, where `train` is set.",
     forms: F,
-    body: composite(|c| dropout(c.tensor(0)?, c.float(1)?, c.flag(2), false, Class::Runtime)),
+    body: decompose(|c| dropout(c.tensor(0)?, c.float(1)?, c.flag(2), false, Class::Runtime)),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], 0.0, True", "f32[2,3], 0.5, False", "f32[2,3], 1.0, True"],
     errors: &[("f32[2], 1.5, True", "RuntimeError", "between 0 and 1")],
@@ -118,7 +117,7 @@ pub static DROPOUT_: Op = Op {
     sig: sig("dropout_(Tensor! input, float p, bool train) -> Tensor"),
     doc: "`dropout` in place.",
     forms: Forms(Forms::FUNCTION | Forms::ONLY_INPLACE),
-    body: composite(|c| dropout(c.tensor(0)?, c.float(1)?, c.flag(2), false, Class::Runtime)),
+    body: decompose(|c| dropout(c.tensor(0)?, c.float(1)?, c.flag(2), false, Class::Runtime)),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], 0.0, True", "f32[2,3], 0.5, False", "f32[2,3], 1.0, True"],
     errors: &[("f32[2], 1.5, True", "RuntimeError", "between 0 and 1")],
@@ -129,7 +128,7 @@ pub static F_DROPOUT: Op = Op {
     sig: sig("nn.functional.dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor"),
     doc: "Zeroes elements with probability `p` and scales the others by `1 / (1 - p)`, where `training` is set.",
     forms: F,
-    body: composite(|c| dropout(c.tensor(0)?, c.float(1)?, c.flag(2), c.flag(3), Class::Value)),
+    body: decompose(|c| dropout(c.tensor(0)?, c.float(1)?, c.flag(2), c.flag(3), Class::Value)),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], 0.0", "f32[2,3], 0.5, False", "f32[2,3], 1.0"],
     errors: &[("f32[2], 1.5", "ValueError", "between 0 and 1")],

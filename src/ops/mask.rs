@@ -222,14 +222,17 @@ pub static MASKED_SELECT: Op = Op {
     sig: sig("masked_select(Tensor self, Tensor mask) -> Tensor"),
     doc: "The elements where the bool `mask` is true, in row-major order, in one dimension. Mask and self broadcast.",
     forms: FMO,
-    body: kernel(
-        |c| {
-            let (t, mask) = selected(c)?;
-            Ok(Spec::one(&[count(&mask)?], t.dtype(), t.device()))
-        },
-        select_masked,
-        Some(select_masked),
-    ),
+    body: Body::Kernel(Kernel {
+        reads_host: true,
+        ..Kernel::of(
+            |c| {
+                let (t, mask) = selected(c)?;
+                Ok(Spec::one(&[count(&mask)?], t.dtype(), t.device()))
+            },
+            select_masked,
+            Some(select_masked),
+        )
+    }),
     vjp: Vjp::Each(&[d(0, A1, |c| {
         let f = c.facts(0);
         match broadcast(&f.shape, &c.shape(1)) {
@@ -292,6 +295,8 @@ pub static MASKED_SCATTER: Op = Op {
         updates_self: true,
         onto_self: false,
         any_device: false,
+        any_dtype: false,
+        reads_host: false,
     }),
     vjp: Vjp::Each(&[
         d(0, A1, |c| c.g().masked_fill(c.arg(1))),
@@ -332,7 +337,7 @@ pub static NONZERO: Op = Op {
     sig: sig("nonzero(Tensor self, *, False as_tuple=False) -> Tensor"),
     doc: "The indices of the elements that are not zero, one row each, in row-major order. Waits for the device.",
     forms: FMO,
-    body: composite(|c| Ok(smallvec![positions(c.tensor(0)?)?])),
+    body: reads_host(|c| Ok(smallvec![positions(c.tensor(0)?)?])),
     vjp: Vjp::None("indices"),
     samples: &["f32[2,3](ties)", "b8[4]", "i64[2,2]", "f32[]", "f32[0,3]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
@@ -344,7 +349,7 @@ pub static NONZERO: Op = Op {
 pub static NONZERO_TUPLE: Op = Op {
     sig: sig("nonzero.tuple(Tensor self, *, True as_tuple) -> Tensor[]"),
     doc: "The same as one tensor of indices for each dimension: what indexes the elements that are not zero.",
-    body: composite(|c| super::choose::WHERE_INDICES.calls((c.tensor(0)?,))),
+    body: decompose(|c| super::choose::WHERE_INDICES.calls((c.tensor(0)?,))),
     vjp: Vjp::None("indices"),
     samples: &["f32[2,3](ties), as_tuple=True", "f32[], as_tuple=True"],
     errors: &[("f32[2], as_tuple=3", "TypeError", "invalid combination")],
@@ -355,7 +360,7 @@ pub static NONZERO_TUPLE: Op = Op {
 pub static ARGWHERE: Op = Op {
     sig: sig("argwhere(Tensor self) -> Tensor"),
     doc: "The indices of the elements that are not zero, one row each: `nonzero` under NumPy's name.",
-    body: composite(|c| Ok(smallvec![positions(c.tensor(0)?)?])),
+    body: decompose(|c| NONZERO.calls((c.tensor(0)?,))),
     vjp: Vjp::None("indices"),
     samples: &["f32[2,3](ties)", "b8[4]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],

@@ -7,6 +7,7 @@ pub mod activation;
 pub mod activation_backward;
 pub mod alias;
 pub mod arith;
+pub mod assertion;
 pub mod bessel;
 pub mod choose;
 pub mod combine;
@@ -100,6 +101,7 @@ pub static OPS: &[&[&Op]] = &[
     activation::OPS,
     activation_backward::OPS,
     alias::OPS,
+    assertion::OPS,
     bessel::OPS,
     choose::OPS,
     combine::OPS,
@@ -136,6 +138,7 @@ pub static OPS: &[&[&Op]] = &[
     linalg::eigen::OPS,
     linalg::einsum::OPS,
     linalg::factors::OPS,
+    linalg::kit::OPS,
     linalg::ldl::OPS,
     linalg::orthogonal::OPS,
     linalg::powers::OPS,

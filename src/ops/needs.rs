@@ -1,10 +1,10 @@
-//! Shared by reductions, losses and matrix products: unrecorded bodies, helpers of formulas.
+//! Shared by reductions, losses and matrix products: helpers of formulas.
 
 use super::compare::NE;
 use super::minmax::{CLAMP, CLAMP_MIN};
 use super::reorder::FLIP;
 use super::special::{SIGMOID, XLOGY};
-use crate::dtype::{DType, Scalar};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -32,15 +32,7 @@ impl Term {
 
 /// A tensor in the shape of `like`, filled with one number.
 pub(super) fn full_like(like: &Tensor, dtype: DType, value: f64) -> Result<Tensor> {
-    let t = Tensor::empty(like.shape(), dtype, like.device())?;
-    t.fill_raw(Scalar::Float(value))?;
-    Ok(t)
-}
-
-/// Runs a body without recording: its op has a gradient formula and its own node.
-pub(super) fn quiet<R>(body: impl FnOnce() -> R) -> R {
-    let _guard = crate::autograd::GradGuard::new(false);
-    body()
+    super::create::FULL.call((like.shape(), value, dtype, like.device())).ok()
 }
 
 impl Back<'_> {

@@ -49,7 +49,7 @@ pub static PAD: Op = Op {
     ),
     doc: "Pads the last dimensions by `pad`, pairs (before, after) from the last dimension on: 'constant', 'reflect', 'replicate' or 'circular'. Negative pads crop.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (t, pad, mode) = (c.tensor(0)?, c.ints(1)?, c.choice(2));
         check_pairs(t.ndim(), pad)?;
         if mode == Mode::Constant {

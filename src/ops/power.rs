@@ -217,7 +217,7 @@ pub static SQUARE: Op = Op {
     sig: sig("square(Tensor self) -> Tensor"),
     doc: "The square of each element: `pow(x, 2)`.",
     forms: FMO,
-    body: composite(|c| POW.calls((c.tensor(0)?, 2))),
+    body: decompose(|c| POW.calls((c.tensor(0)?, 2))),
     vjp: Vjp::Composite,
     samples: &["f32[2,3]", "i64[4]", "c64[3]", "b8[3]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],

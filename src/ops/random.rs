@@ -3,6 +3,7 @@
 //! Every draw goes through `draw`: Philox by element index (Note [Random numbers]), so that a seed gives the same
 //! values on every device, at any thread count and for any strides.
 
+use super::like::like;
 use super::random_bounds::{doubt, doubt_of, integers, last_whole, permutation, reals};
 use crate::cpu::philox::Philox;
 use crate::cpu::random;
@@ -11,11 +12,9 @@ use crate::dtype::{DType, default_dtype};
 use crate::error::{Error, Result};
 use crate::gpu;
 pub(super) use crate::kinds::Draw;
-use crate::layout::to_shape;
 use crate::op::generator::default_generator;
 use crate::op::*;
 use crate::tensor::{Meta, Tensor};
-use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[
     &RAND,
@@ -90,12 +89,9 @@ fn draw_complex(out: &Tensor, rule: Draw, key: Philox) -> Result<()> {
     draw(&Tensor::from_meta(Meta { storage: m.storage.clone(), layout, dtype: m.dtype.to_real() }), rule, key)
 }
 
-/// A new tensor of draws; generator, dtype and device are the arguments from `at` on.
-fn created(c: &Call, size: &[i64], at: usize, otherwise: DType, rule: Draw) -> Result<Outputs> {
-    let out =
-        Tensor::empty(&to_shape(size)?, c.dtype(at + 1).unwrap_or(otherwise), c.device(at + 2).unwrap_or_default())?;
-    draw(&out, rule, key(c, at, out.numel()))?;
-    Ok(smallvec![out])
+/// A new tensor of draws, with the shape in argument `size`: generator, dtype and device are the arguments from `at` on.
+fn created(c: &Call, size: usize, at: usize, otherwise: DType) -> Result<Specs> {
+    super::create::created(c, size, c.dtype(at + 1).unwrap_or(otherwise), at + 2)
 }
 
 pub(super) const UNIT: Draw = Draw::Uniform { from: 0.0, to: 1.0 };
@@ -114,7 +110,7 @@ pub static RAND: Op = Op {
         "rand(Size size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "Random numbers, uniform in [0, 1).",
-    body: composite(|c| created(c, c.ints(0)?, 1, default_dtype(), UNIT)),
+    body: factory(|c| created(c, 0, 1, default_dtype()), |c, out| redraw(c, out, 1, UNIT)),
     samples: &["(0, 3)"],
     ..CREATION
 };
@@ -124,15 +120,14 @@ pub static RANDN: Op = Op {
         "randn(Size size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "Random numbers of the normal distribution with mean 0 and variance 1.",
-    body: composite(|c| created(c, c.ints(0)?, 1, default_dtype(), STANDARD)),
+    body: factory(|c| created(c, 0, 1, default_dtype()), |c, out| redraw(c, out, 1, STANDARD)),
     samples: &["(0, 3)"],
     ..CREATION
 };
 
-/// New random integers in `[low, high)`, int64 by default; generator, dtype and the rest are the arguments from `at`
-/// on.
-fn integers_created(c: &Call, size: &[i64], at: usize, low: i64, high: i64) -> Result<Outputs> {
-    created(c, size, at, DType::I64, integers(low, high, c.dtype(at + 1).unwrap_or(DType::I64))?)
+/// Random integers in `[low, high)`; the generator is argument `at`.
+fn redraw_integers(c: &Call, out: &[Tensor], at: usize, low: i64, high: i64) -> Result<()> {
+    redraw(c, out, at, integers(low, high, out[0].dtype())?)
 }
 
 pub static RANDINT: Op = Op {
@@ -140,7 +135,7 @@ pub static RANDINT: Op = Op {
         "randint(int high, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "Random integers of [0, high); int64 by default.",
-    body: composite(|c| integers_created(c, c.ints(1)?, 2, 0, c.int(0)?)),
+    body: factory(|c| created(c, 1, 2, DType::I64), |c, out| redraw_integers(c, out, 2, 0, c.int(0)?)),
     warns: Some(|c| doubt_of(c, &[0], c.dtype(3)?)),
     samples: &["1, (2, 3)", "5, (0,)"],
     errors: &[
@@ -156,7 +151,7 @@ pub static RANDINT_LOW: Op = Op {
         "randint.low(int low, int high, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "Random integers of [low, high); int64 by default.",
-    body: composite(|c| integers_created(c, c.ints(2)?, 3, c.int(0)?, c.int(1)?)),
+    body: factory(|c| created(c, 2, 3, DType::I64), |c, out| redraw_integers(c, out, 3, c.int(0)?, c.int(1)?)),
     warns: Some(|c| doubt_of(c, &[0, 1], c.dtype(4)?)),
     samples: &["3, 4, (2, 3)"],
     errors: &[("3, 3, (2,)", "RuntimeError", "expects 'from' to be less than 'to'")],
@@ -169,17 +164,22 @@ pub static RANDPERM: Op = Op {
         "randperm(int n, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
     ),
     doc: "The integers 0 .. n - 1 in random order; int64 by default.",
-    body: composite(|c| {
-        let n = c.int(0)?;
-        if n < 0 {
-            return Err(Error::runtime(format!("n must be non-negative, got{n}")));
-        }
-        let dtype = c.dtype(2).unwrap_or(DType::I64);
-        permutation(n, dtype)?;
-        let t = Tensor::empty(&[n as usize], DType::I64, Device::Cpu)?;
-        random::randperm(t.cpu_view()?, key(c, 1, n as usize))?;
-        Term(Ok(t)).to_dtype(dtype).to_device(c.device(3).unwrap_or_default()).outputs()
-    }),
+    body: factory(
+        |c| {
+            let (n, dtype) = (c.int(0)?, c.dtype(2).unwrap_or(DType::I64));
+            if n < 0 {
+                return Err(Error::runtime(format!("n must be non-negative, got{n}")));
+            }
+            permutation(n, dtype)?;
+            Ok(Spec::one(&[n as usize], dtype, c.device(3).unwrap_or_default()))
+        },
+        |c, out| {
+            let n = out[0].numel();
+            let t = Tensor::empty(&[n], DType::I64, Device::Cpu)?;
+            random::randperm(t.cpu_view()?, key(c, 1, n))?;
+            out[0].copy_raw(&t)
+        },
+    ),
     samples: &["1", "0"],
     errors: &[
         ("-1", "RuntimeError", "n must be non-negative"),
@@ -189,13 +189,6 @@ pub static RANDPERM: Op = Op {
     reference: "np.arange(n)",
     ..CREATION
 };
-
-/// Draws in the shape of argument 0; generator, dtype and the rest are the arguments from `at` on.
-fn created_like(c: &Call, at: usize, rule: Draw) -> Result<Outputs> {
-    let out = super::like::like(c, at + 1)?;
-    draw(&out, rule, key(c, at, out.numel()))?;
-    Ok(smallvec![out])
-}
 
 /// The result dtype, possibly given by argument `at`.
 fn like_dtype(c: &Call, at: usize) -> Result<DType> {
@@ -210,7 +203,7 @@ pub static RAND_LIKE: Op = Op {
         "rand_like(Tensor self, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     ),
     doc: "Random numbers, uniform in [0, 1), in the shape of another tensor.",
-    body: composite(|c| created_like(c, 1, UNIT)),
+    body: factory(|c| like(c, 2), |c, out| redraw(c, out, 1, UNIT)),
     samples: &["f32[0,3]"],
     ..LIKE
 };
@@ -219,7 +212,7 @@ pub static RANDN_LIKE: Op = Op {
         "randn_like(Tensor self, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     ),
     doc: "Normal random numbers in the shape of another tensor.",
-    body: composite(|c| created_like(c, 1, STANDARD)),
+    body: factory(|c| like(c, 2), |c, out| redraw(c, out, 1, STANDARD)),
     samples: &["f32[0,3]"],
     ..LIKE
 };
@@ -228,7 +221,7 @@ pub static RANDINT_LIKE: Op = Op {
         "randint_like(Tensor self, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     ),
     doc: "Random integers of [0, high) in the shape and dtype of another tensor.",
-    body: composite(|c| created_like(c, 2, integers(0, c.int(1)?, like_dtype(c, 3)?)?)),
+    body: factory(|c| like(c, 3), |c, out| redraw_integers(c, out, 2, 0, c.int(1)?)),
     warns: Some(|c| doubt_of(c, &[1], like_dtype(c, 3).ok()?)),
     samples: &["f32[2,3], 1", "i64[2], 1"],
     errors: &[("f32[2], 0", "RuntimeError", "expects 'from' to be less than 'to'")],
@@ -240,7 +233,7 @@ pub static RANDINT_LIKE_LOW: Op = Op {
         "randint_like.low(Tensor self, int low, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     ),
     doc: "Random integers of [low, high) in the shape and dtype of another tensor.",
-    body: composite(|c| created_like(c, 3, integers(c.int(1)?, c.int(2)?, like_dtype(c, 4)?)?)),
+    body: factory(|c| like(c, 4), |c, out| redraw_integers(c, out, 3, c.int(1)?, c.int(2)?)),
     warns: Some(|c| doubt_of(c, &[1, 2], like_dtype(c, 4).ok()?)),
     samples: &["i64[2], 3, 4"],
     errors: &[("f32[2], 3, 3", "RuntimeError", "expects 'from' to be less than 'to'")],

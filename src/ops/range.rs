@@ -15,33 +15,44 @@ use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&ARANGE, &ARANGE_START, &ARANGE_STEP, &RANGE, &LINSPACE, &LOGSPACE, &EYE, &EYE_M];
 
-/// The first `n` numbers of a sequence.
-fn tabulate(n: usize, dtype: DType, device: Option<Device>, rule: Sequence) -> Result<Outputs> {
-    checked_numel(&[n])?;
-    let device = device.unwrap_or_default();
-    if gpu::supports(device, dtype) && n > 0 {
-        let t = Tensor::empty(&[n], dtype, device)?;
-        let out = t.gpu_view()?;
-        match rule {
-            Sequence::Ints { start, step } => gpu::ramp(Scalar::Int(start), Scalar::Int(step), &out)?,
-            Sequence::Floats { start, step } => gpu::ramp(Scalar::Float(start), Scalar::Float(step), &out)?,
-            Sequence::Line { start, end, .. } if dtype.is_float() => gpu::line(start, end, &out)?,
-            _ => return from_host(n, dtype, device, rule),
-        }
-        return Ok(smallvec![t]);
-    }
-    from_host(n, dtype, device, rule)
+/// The first numbers of a sequence.
+struct Table {
+    n: usize,
+    dtype: DType,
+    device: Device,
+    rule: Sequence,
 }
 
-/// Computed on the CPU in float64, then uploaded: a table of powers, or a line rounded to integers.
-fn from_host(n: usize, dtype: DType, device: Device, rule: Sequence) -> Result<Outputs> {
-    let t = Tensor::empty(&[n], dtype, Device::Cpu)?;
-    sequence::fill(t.cpu_view()?, rule)?;
-    Term(Ok(t)).to_device(device).outputs()
+impl Table {
+    fn new(n: usize, dtype: DType, device: Option<Device>, rule: Sequence) -> Result<Table> {
+        checked_numel(&[n])?;
+        Ok(Table { n, dtype, device: device.unwrap_or_default(), rule })
+    }
+    fn specs(&self) -> Specs {
+        Spec::one(&[self.n], self.dtype, self.device)
+    }
+    fn fill(self, out: &Tensor) -> Result<()> {
+        if !gpu::supports(out.device(), self.dtype) || self.n == 0 {
+            return self.fill_from_host(out);
+        }
+        match self.rule {
+            Sequence::Ints { start, step } => gpu::ramp(Scalar::Int(start), Scalar::Int(step), &out.gpu_view()?),
+            Sequence::Floats { start, step } => gpu::ramp(Scalar::Float(start), Scalar::Float(step), &out.gpu_view()?),
+            Sequence::Line { start, end, .. } if self.dtype.is_float() => gpu::line(start, end, &out.gpu_view()?),
+            _ => self.fill_from_host(out),
+        }
+    }
+    /// Computed on the CPU in float64, then uploaded: a table of powers, or a line rounded to integers.
+    fn fill_from_host(self, out: &Tensor) -> Result<()> {
+        let cpu = out.device() == Device::Cpu;
+        let t = if cpu { out.clone() } else { Tensor::empty(&[self.n], self.dtype, Device::Cpu)? };
+        sequence::fill(t.cpu_view()?, self.rule)?;
+        if cpu { Ok(()) } else { out.copy_raw(&t) }
+    }
 }
 
 /// Arguments (.., dtype, device, requires_grad), the dtype being at `at`.
-fn arange(c: &Call, at: usize, start: Scalar, end: Scalar, step: Scalar) -> Result<Outputs> {
+fn arange(c: &Call, at: usize, start: Scalar, end: Scalar, step: Scalar) -> Result<Table> {
     let all = [start, end, step];
     if all.iter().any(|s| matches!(s, Scalar::Complex(..))) {
         return Err(Error::runtime("value cannot be converted to type double without overflow"));
@@ -70,7 +81,8 @@ fn arange(c: &Call, at: usize, start: Scalar, end: Scalar, step: Scalar) -> Resu
     if whole {
         let [a, b, s] = all.map(|x| i128::from(x.to_i64()));
         let n = (b - a + s - s.signum()) / s;
-        return tabulate(size(n as f64)?, dtype, c.device(at + 1), Sequence::Ints { start: a as i64, step: s as i64 });
+        let rule = Sequence::Ints { start: a as i64, step: s as i64 };
+        return Table::new(size(n as f64)?, dtype, c.device(at + 1), rule);
     }
     let n = size(((b - a) / s).ceil())?;
     // An integer dtype converts the bounds before it counts.
@@ -78,11 +90,21 @@ fn arange(c: &Call, at: usize, start: Scalar, end: Scalar, step: Scalar) -> Resu
         true => Sequence::Ints { start: start.to_i64(), step: step.to_i64() },
         false => Sequence::Floats { start: a, step: s },
     };
-    tabulate(n, dtype, c.device(at + 1), rule)
+    Table::new(n, dtype, c.device(at + 1), rule)
+}
+
+/// `arange` of one, two or three numbers, by how many arguments stand before the dtype.
+fn numbers(c: &Call) -> Result<Table> {
+    let zero_to = |end| arange(c, 1, Scalar::Int(0), end, Scalar::Int(1));
+    match c.op.sig.positional {
+        1 => zero_to(c.scalar(0)?),
+        2 => arange(c, 2, c.scalar(0)?, c.scalar(1)?, Scalar::Int(1)),
+        _ => arange(c, 3, c.scalar(0)?, c.scalar(1)?, c.scalar(2)?),
+    }
 }
 
 /// The numbers from `start` to `end`, the end included.
-fn closed_range(c: &Call) -> Result<Outputs> {
+fn closed_range(c: &Call) -> Result<Table> {
     let [start, end, step] = [0, 1, 2].map(|i| c.float(i));
     let (start, end, step) = (start?, end?, step?);
     if step == 0.0 {
@@ -95,7 +117,7 @@ fn closed_range(c: &Call) -> Result<Outputs> {
         return Err(Error::runtime("upper bound and lower bound inconsistent with step sign"));
     }
     let n = size(((end - start) / step).floor() + 1.0)?;
-    tabulate(n, c.dtype(3).unwrap_or_else(default_dtype), c.device(4), Sequence::Floats { start, step })
+    Table::new(n, c.dtype(3).unwrap_or_else(default_dtype), c.device(4), Sequence::Floats { start, step })
 }
 
 pub static RANGE: Op = Op {
@@ -104,7 +126,7 @@ pub static RANGE: Op = Op {
     ),
     doc: "The numbers from `start` to `end`, the end included: of the default float dtype. See `arange`.",
     forms: FO,
-    body: composite(closed_range),
+    body: factory(|c| Ok(closed_range(c)?.specs()), |c, out| closed_range(c)?.fill(&out[0])),
     vjp: Vjp::None("creation"),
     warns: Some(|_| {
         Some(
@@ -134,7 +156,7 @@ pub static ARANGE: Op = Op {
     sig: sig("arange(Scalar end, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor"),
     doc: "The numbers 0, 1, .. below `end`: int64 for an integer, the default float otherwise.",
     forms: FO,
-    body: composite(|c| arange(c, 1, Scalar::Int(0), c.scalar(0)?, Scalar::Int(1))),
+    body: factory(|c| Ok(numbers(c)?.specs()), |c, out| numbers(c)?.fill(&out[0])),
     vjp: Vjp::None("creation"),
     samples: &["5", "3.5", "4, dtype=float32", "0"],
     errors: &[
@@ -154,7 +176,7 @@ pub static ARANGE_START: Op = Op {
     ),
     doc: "The numbers from `start` on, below `end`, in steps of one.",
     forms: F,
-    body: composite(|c| arange(c, 2, c.scalar(0)?, c.scalar(1)?, Scalar::Int(1))),
+    body: factory(|c| Ok(numbers(c)?.specs()), |c, out| numbers(c)?.fill(&out[0])),
     vjp: Vjp::None("creation"),
     samples: &["2, 5", "0.5, 3", "-2, 2"],
     errors: &[("5, 0", "RuntimeError", "inconsistent with step sign")],
@@ -170,7 +192,7 @@ pub static ARANGE_STEP: Op = Op {
     ),
     doc: "The numbers `start + i * step` before `end`.",
     forms: FO,
-    body: composite(|c| arange(c, 3, c.scalar(0)?, c.scalar(1)?, c.scalar(2)?)),
+    body: factory(|c| Ok(numbers(c)?.specs()), |c, out| numbers(c)?.fill(&out[0])),
     vjp: Vjp::None("creation"),
     samples: &["0, 6, 2", "3, 0, -1", "0, 1, 0.3", "0, 5, 2.5", "1, 10, 3, dtype=float64"],
     errors: &[
@@ -184,19 +206,40 @@ pub static ARANGE_STEP: Op = Op {
     ..OP
 };
 
-/// A real line and, for complex bounds, an imaginary one: arguments (start, end, steps, ..), with dtype at `at`.
-fn line(c: &Call, at: usize, base: Option<f64>) -> Result<Outputs> {
-    let ([start, end], steps) = (limits(c)?, c.int(2)?);
+/// Whether a line has a complex end.
+fn has_complex_end(c: &Call) -> bool {
+    let complex = |i: usize| match c.opt_tensor(i) {
+        Some(t) => t.dtype().is_complex(),
+        None => matches!(c.opt_scalar(i), Some(Scalar::Complex(..))),
+    };
+    complex(0) || complex(1)
+}
+
+/// What a line looks like: arguments (start, end, steps, ..), the dtype being at `at`.
+fn line_specs(c: &Call, at: usize) -> Result<Specs> {
+    let (steps, is_complex) = (c.int(2)?, has_complex_end(c));
+    check_limits(c)?;
     if steps < 0 {
         return Err(Error::runtime("number of steps must be non-negative"));
     }
-    let is_complex = [start, end].iter().any(|s| matches!(s, Scalar::Complex(..)));
     let dtype = c.dtype(at).unwrap_or_else(|| if is_complex { default_dtype().to_complex() } else { default_dtype() });
     if dtype == DType::Bool {
-        return Err(no_kernel(if base.is_some() { "logspace_cpu" } else { "linspace_cpu" }, dtype));
+        return Err(no_kernel(&format!("{}_cpu", c.op.base()), dtype));
     }
     let device = c.device(at + 1).or_else(|| c.all_tensors().next().map(|t| t.device()));
-    let n = steps as usize;
+    checked_numel(&[steps as usize])?;
+    Ok(Spec::one(&[steps as usize], dtype, device.unwrap_or_default()))
+}
+
+/// Real and, for complex bounds, imaginary line.
+fn line(c: &Call, at: usize, base: Option<f64>) -> Result<Outputs> {
+    let spec = line_specs(c, at)?.swap_remove(0);
+    let (dtype, device, n) = (spec.dtype, spec.device, spec.layout.shape[0]);
+    let ([start, end], is_complex) = (limits(c)?, has_complex_end(c));
+    let tabulate = |rule: Sequence| {
+        let out = Tensor::empty(&[n], dtype, device)?;
+        Table { n, dtype, device, rule }.fill(&out).map(|()| out)
+    };
     let rule = |start: f64, end: f64| match base {
         None => Sequence::Line { start, end, n },
         Some(base) => Sequence::Powers { start, end, n, base },
@@ -204,20 +247,20 @@ fn line(c: &Call, at: usize, base: Option<f64>) -> Result<Outputs> {
     if !is_complex {
         // An integer dtype converts the ends first.
         let end_of = |s: Scalar| if dtype.is_int() { s.to_i64() as f64 } else { s.to_f64() };
-        return tabulate(n, dtype, device, rule(end_of(start), end_of(end)));
+        return Ok(smallvec![tabulate(rule(end_of(start), end_of(end)))?]);
     }
     if !dtype.is_complex() {
         return Err(Error::runtime("value cannot be converted to type double without overflow"));
     }
     let (a, b) = (start.to_c128(), end.to_c128());
-    let re = tabulate(n, dtype, device, Sequence::Line { start: a.re, end: b.re, n })?;
-    let im = tabulate(n, dtype, device, Sequence::Line { start: a.im, end: b.im, n })?;
-    let line = Term::from(&im[0]) * Scalar::Complex(0.0, 1.0) + &re[0];
+    let re = tabulate(Sequence::Line { start: a.re, end: b.re, n })?;
+    let im = tabulate(Sequence::Line { start: a.im, end: b.im, n })?;
+    let line = Term::from(&im) * Scalar::Complex(0.0, 1.0) + &re;
     base.map_or(line.dup(), |base| POW_SCALAR.call((base, line))).outputs()
 }
 
-/// The limits of a line: numbers, or 0-d tensors.
-fn limits(c: &Call) -> Result<[Scalar; 2]> {
+/// An error where a line starts or ends with a tensor that has dimensions.
+fn check_limits(c: &Call) -> Result<()> {
     let ends = [("start", 0), ("end", 1)];
     if c.all_tensors().any(|t| t.ndim() > 0) {
         let shown = |(name, i): (&str, usize)| Some(format!("{name} with {} dimension(s)", c.opt_tensor(i)?.ndim()));
@@ -228,6 +271,11 @@ fn limits(c: &Call) -> Result<[Scalar; 2]> {
             given.join(" and ")
         )));
     }
+    Ok(())
+}
+
+/// Where a line starts and ends: numbers, or tensors of no dimension.
+fn limits(c: &Call) -> Result<[Scalar; 2]> {
     let number = |i: usize| c.opt_tensor(i).map_or_else(|| c.scalar(i), item);
     Ok([number(0)?, number(1)?])
 }
@@ -238,7 +286,7 @@ pub static LINSPACE: Op = Op {
     ),
     doc: "`steps` numbers from `start` to `end`, both included, at equal distances.",
     forms: FO,
-    body: composite(|c| line(c, 3, None)),
+    body: opaque(|c| line_specs(c, 3), |c| line(c, 3, None)),
     vjp: Vjp::None("creation"),
     samples: &[
         "0, 1, 5",
@@ -269,7 +317,7 @@ pub static LOGSPACE: Op = Op {
     ),
     doc: "`base` to the powers of `steps` numbers from `start` to `end` at equal distances.",
     forms: FO,
-    body: composite(|c| line(c, 4, Some(c.float(3)?))),
+    body: opaque(|c| line_specs(c, 4), |c| line(c, 4, Some(c.float(3)?))),
     vjp: Vjp::None("creation"),
     samples: &["0, 2, 3", "0, 3, 4, base=2", "-1, 1, 5, dtype=float64", "0, 1.2, 4, dtype=int64"],
     errors: &[
@@ -285,27 +333,29 @@ pub static LOGSPACE: Op = Op {
     ..OP
 };
 
-/// Zeros with ones on the diagonal, the dtype at `at`.
-fn eye(c: &Call, at: usize, rows: i64, columns: i64) -> Result<Outputs> {
+/// A matrix of the dtype at `at`.
+fn eye(c: &Call, at: usize, rows: i64, columns: i64) -> Result<Specs> {
     for (name, v) in [("n", rows), ("m", columns)] {
         if v < 0 {
             return Err(Error::runtime(format!("{name} must be greater or equal to 0, got {v}")));
         }
     }
-    let t = Tensor::zeros(
+    Ok(Spec::one(
         &[rows as usize, columns as usize],
         c.dtype(at).unwrap_or_else(default_dtype),
         c.device(at + 1).unwrap_or_default(),
-    )?;
-    t.with_layout(t.layout().diagonal(0, 0, 1)?).fill_raw(Scalar::Int(1))?;
-    Ok(smallvec![t])
+    ))
+}
+fn fill_eye(_: &Call, out: &[Tensor]) -> Result<()> {
+    out[0].fill_raw(Scalar::Int(0))?;
+    out[0].with_layout(out[0].layout().diagonal(0, 0, 1)?).fill_raw(Scalar::Int(1))
 }
 
 pub static EYE: Op = Op {
     sig: sig("eye(int n, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor"),
     doc: "The identity matrix.",
     forms: FO,
-    body: composite(|c| eye(c, 1, c.int(0)?, c.int(0)?)),
+    body: factory(|c| eye(c, 1, c.int(0)?, c.int(0)?), fill_eye),
     vjp: Vjp::None("creation"),
     samples: &["3", "0", "2, dtype=bool"],
     errors: &[("-1", "RuntimeError", "n must be greater or equal to 0, got -1")],
@@ -318,7 +368,7 @@ pub static EYE_M: Op = Op {
     sig: sig("eye.m(int n, int m, *, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor"),
     doc: "A matrix of zeros with ones on its diagonal.",
     forms: FO,
-    body: composite(|c| eye(c, 2, c.int(0)?, c.int(1)?)),
+    body: factory(|c| eye(c, 2, c.int(0)?, c.int(1)?), fill_eye),
     vjp: Vjp::None("creation"),
     samples: &["2, 3", "3, 2, dtype=int64"],
     errors: &[("2, -1", "RuntimeError", "m must be greater or equal to 0, got -1")],

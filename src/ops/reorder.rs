@@ -51,7 +51,7 @@ pub static FLIP: Op = Op {
 pub static FLIPLR: Op = Op {
     sig: sig("fliplr(Tensor self) -> Tensor"),
     doc: "Columns in reverse order.",
-    body: composite(|c| match c.tensor(0)?.ndim() {
+    body: decompose(|c| match c.tensor(0)?.ndim() {
         0 | 1 => Err(Error::runtime("Input must be >= 2-d.")),
         _ => FLIP.calls((c.tensor(0)?, [1])),
     }),
@@ -65,7 +65,7 @@ pub static FLIPLR: Op = Op {
 pub static FLIPUD: Op = Op {
     sig: sig("flipud(Tensor self) -> Tensor"),
     doc: "Rows in reverse order.",
-    body: composite(|c| match c.tensor(0)?.ndim() {
+    body: decompose(|c| match c.tensor(0)?.ndim() {
         0 => Err(Error::runtime("Input must be >= 1-d.")),
         _ => FLIP.calls((c.tensor(0)?, [0])),
     }),

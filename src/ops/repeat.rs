@@ -73,7 +73,7 @@ pub static REPEAT: Op = Op {
 pub static TILE: Op = Op {
     sig: sig("tile(Tensor self, Size dims) -> Tensor"),
     doc: "The tensor repeated along each dimension; missing counts in front are ones.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let (t, dims) = (c.tensor(0)?, c.ints(1)?);
         let mut repeats: Ints = smallvec![1; t.ndim().saturating_sub(dims.len())];
         repeats.extend_from_slice(dims);
@@ -101,7 +101,7 @@ pub(super) fn dim_or_flat(c: &Call, at: usize) -> Result<(Tensor, usize)> {
 pub static REPEAT_INTERLEAVE_INT: Op = Op {
     sig: sig("repeat_interleave.self_int(Tensor self, int repeats, Dim? dim=None, *, int? output_size=None) -> Tensor"),
     doc: "Each element (or slice along `dim`) repeated in place; without `dim` the input is flattened.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let repeats = c.int(1)?;
         if repeats < 0 {
             return Err(Error::runtime("Repeats must be non-negative"));
@@ -190,7 +190,7 @@ pub static REPEAT_INTERLEAVE: Op = Op {
         "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, Dim? dim=None, *, int? output_size=None) -> Tensor",
     ),
     doc: "Slice `i` along `dim` repeated `repeats[i]` times; without `dim` the input is flattened.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let (t, dim) = dim_or_flat(c, 2)?;
         let mut repeats = c.tensor(1)?.clone();
         let n = t.shape().get(dim).copied().unwrap_or(1);
@@ -202,8 +202,9 @@ pub static REPEAT_INTERLEAVE: Op = Op {
                 repeats.size(0)
             )));
         }
-        let index = interleave_index(&repeats)?;
-        check_output_size(c.opt_int(3), &index)?;
+        let index = REPEAT_INTERLEAVE_INDEX
+            .call((&repeats, c.opt_int(3).map_or(Value::None, |n| Value::Scalar(n.into()))))
+            .ok()?;
         super::select::INDEX_SELECT.calls((&t, dim, &index))
     }),
     vjp: Vjp::Composite,
@@ -219,7 +220,7 @@ pub static REPEAT_INTERLEAVE: Op = Op {
 pub static REPEAT_INTERLEAVE_INDEX: Op = Op {
     sig: sig("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor"),
     doc: "The index that holds `i` `repeats[i]` times.",
-    body: composite(|c| {
+    body: reads_host(|c| {
         let index = interleave_index(c.tensor(0)?)?;
         check_output_size(c.opt_int(1), &index)?;
         Ok(smallvec![index])

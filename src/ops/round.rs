@@ -142,7 +142,7 @@ pub static ROUND_DECIMALS: Op = Op {
     doc: "Rounds to a number of decimals, negative ones to tens, hundreds and so on.",
     aliases: &["special.round"],
     forms: FMIO,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (t, n) = (c.tensor(0)?, c.int(1)?);
         if n == 0 && !t.dtype().is_float() {
             return ROUND.calls((t,));
@@ -276,7 +276,7 @@ pub static POSITIVE: Op = Op {
     sig: sig("positive(Tensor self) -> Tensor"),
     doc: "The tensor itself; bool is refused.",
     forms: FM,
-    body: composite(|c| {
+    body: decompose(|c| {
         let t = c.tensor(0)?;
         if t.dtype() == DType::Bool {
             return Err(Error::not_implemented("The `+` operator, on a bool tensor is not supported."));

@@ -7,7 +7,7 @@ use crate::device::Device;
 use crate::dtype::{DType, default_dtype};
 use crate::error::{Error, Result};
 use crate::gpu;
-use crate::layout::{broadcast, checked_numel, to_shape};
+use crate::layout::{broadcast, checked_numel};
 use crate::op::*;
 use crate::reserve::{room, try_list};
 use crate::tensor::Tensor;
@@ -230,16 +230,16 @@ pub static NORMAL: Op = Op {
     ),
     doc: "Normal random numbers of a shape.",
     forms: FO,
-    body: composite(|c| {
-        let (mean, std) = (c.float(0)?, c.float(1)?);
-        if std < 0.0 {
-            return Err(Error::runtime(format!("normal expects std >= 0.0, but found std {std}")));
-        }
-        let dtype = c.dtype(4).unwrap_or_else(default_dtype);
-        let out = Tensor::empty(&to_shape(c.ints(2)?)?, dtype, c.device(5).unwrap_or_default())?;
-        draw(&out, Draw::Normal { mean, std }, key(c, 3, out.numel()))?;
-        Ok(smallvec![out])
-    }),
+    body: factory(
+        |c| super::create::created(c, 2, c.dtype(4).unwrap_or_else(default_dtype), 5),
+        |c, out| {
+            let (mean, std) = (c.float(0)?, c.float(1)?);
+            if std < 0.0 {
+                return Err(Error::runtime(format!("normal expects std >= 0.0, but found std {std}")));
+            }
+            draw(&out[0], Draw::Normal { mean, std }, key(c, 3, out[0].numel()))
+        },
+    ),
     vjp: Vjp::None("random numbers"),
     samples: &["2.0, 0.0, (2, 3)"],
     errors: &[("0.0, -1.0, (2,)", "RuntimeError", "normal expects std >= 0.0")],
@@ -344,7 +344,17 @@ pub static MULTINOMIAL: Op = Op {
     ),
     doc: "Draws categories with the weights of each row, which need not sum to one. Returns their indices.",
     forms: FMO,
-    body: composite(multinomial),
+    body: opaque(
+        |c| {
+            let p = c.tensor(0)?;
+            let mut shape: crate::layout::Dims = p.shape().into();
+            if let Some(last) = shape.last_mut() {
+                *last = c.int(1)?.max(0) as usize;
+            }
+            Ok(Spec::one(&shape, DType::I64, p.device()))
+        },
+        multinomial,
+    ),
     vjp: Vjp::None("indices"),
     samples: &["f32[3](= 0, 1, 0), 1", "f32[2,2](= 0, 1, 2, 0), 3, True"],
     errors: &[

@@ -1,7 +1,7 @@
 //! The reductions of scatter_reduce and index_reduce on the GPU, from the shader's plain modes.
 
 use super::division::DIV_MODE;
-use super::needs::{full_like, quiet};
+use super::needs::full_like;
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
 use crate::gpu::{self, Input, ScatterMode};
@@ -33,11 +33,9 @@ pub(super) fn scatter_gpu(
     if mode != ScatterMode::Mean {
         return Ok(());
     }
-    quiet(|| {
-        let counts = full_like(out, DType::I32, include_self as i64 as f64)?;
-        gpu::scatter(&counts.gpu_view()?, dim, index, &Input::Scalar(Scalar::Int(1)), ScatterMode::Add)?;
-        let counts = Term::from(&counts).clamp_min_(1.0).to_dtype(DType::I32);
-        let rounding = if out.dtype().is_float() { Value::None } else { Value::from("floor") };
-        out.copy_raw(&DIV_MODE.call((out, counts, rounding)).ok()?)
-    })
+    let counts = full_like(out, DType::I32, include_self as i64 as f64)?;
+    gpu::scatter(&counts.gpu_view()?, dim, index, &Input::Scalar(Scalar::Int(1)), ScatterMode::Add)?;
+    let counts = Term::from(&counts).clamp_min_(1.0).to_dtype(DType::I32);
+    let rounding = if out.dtype().is_float() { Value::None } else { Value::from("floor") };
+    out.copy_raw(&DIV_MODE.call((out, counts, rounding)).ok()?)
 }

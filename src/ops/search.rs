@@ -38,6 +38,12 @@ fn unknown_side(_: &Op, given: &str) -> Error {
     Error::runtime(format!("torch.searchsorted(): side can only be 'left' or 'right' but got {given}"))
 }
 
+/// What is found for `values`: int64, or int32 where flag `at` says so.
+fn found_for(c: &Call, values: Option<&Tensor>, like: &Tensor, at: usize) -> Result<Specs> {
+    let dtype = if c.flag(at) { DType::I32 } else { DType::I64 };
+    Ok(Spec::one(values.map_or(&[], |v| v.shape()), dtype, like.device()))
+}
+
 /// Arguments: how the flags stand from `at` on (out_int32, right, side).
 fn search_in(c: &Call, sorted: &Tensor, values: &Tensor, at: usize, side: Option<Side>) -> Result<Outputs> {
     let right = match side {
@@ -99,7 +105,10 @@ pub static SEARCHSORTED: Op = Op {
     unknown_choice: unknown_side,
     doc: "For each value the place in the sorted last dimension where it belongs: before equal elements, or after them with `right`.",
     forms: FO,
-    body: composite(|c| search_in(c, &ordered(c, 5)?, c.tensor(1)?, 2, c.opt_choice(4))),
+    body: opaque(
+        |c| found_for(c, c.opt_tensor(1), c.tensor(1)?, 2),
+        |c| search_in(c, &ordered(c, 5)?, c.tensor(1)?, 2, c.opt_choice(4)),
+    ),
     warns: Some(|c| strided(c, 1, 0)),
     vjp: Vjp::None("indices"),
     samples: &[
@@ -121,7 +130,10 @@ pub static SEARCHSORTED_SCALAR: Op = Op {
     unknown_choice: unknown_side,
     doc: "The place in a sorted sequence where a number belongs.",
     forms: FO,
-    body: composite(|c| search_in(c, &ordered(c, 5)?, &number(c, 1, 0)?, 2, c.opt_choice(4))),
+    body: opaque(
+        |c| found_for(c, None, c.tensor(0)?, 2),
+        |c| search_in(c, &ordered(c, 5)?, &number(c, 1, 0)?, 2, c.opt_choice(4)),
+    ),
     vjp: Vjp::None("indices"),
     samples: &["f32[3](= 1, 3, 5), 2.0"],
     errors: &[("f32[2], 1.0, side='up'", "RuntimeError", "side can only be")],
@@ -148,7 +160,10 @@ pub static BUCKETIZE: Op = Op {
     sig: sig("bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"),
     doc: "For each value the bucket between sorted boundaries that it falls in.",
     forms: FO,
-    body: composite(|c| search_in(c, &boundaries(c)?, c.tensor(0)?, 2, None)),
+    body: opaque(
+        |c| found_for(c, c.opt_tensor(0), c.tensor(0)?, 2),
+        |c| search_in(c, &boundaries(c)?, c.tensor(0)?, 2, None),
+    ),
     warns: Some(|c| strided(c, 0, 1)),
     vjp: Vjp::None("indices"),
     samples: &["f32[4](= 0, 1, 4, 6), f32[3](= 1, 3, 5)", "f32[2,2](= 0, 1, 4, 6), f32[3](= 1, 3, 5), right=True"],
@@ -160,7 +175,10 @@ pub static BUCKETIZE_SCALAR: Op = Op {
     sig: sig("bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor"),
     doc: "The bucket between sorted boundaries that a number falls in.",
     forms: F,
-    body: composite(|c| search_in(c, &boundaries(c)?, &number(c, 0, 1)?, 2, None)),
+    body: opaque(
+        |c| found_for(c, None, c.tensor(1)?, 2),
+        |c| search_in(c, &boundaries(c)?, &number(c, 0, 1)?, 2, None),
+    ),
     vjp: Vjp::None("indices"),
     samples: &["2, f32[3](= 1, 3, 5)"],
     errors: &[("2, f32[1,2]", "RuntimeError", "boundaries tensor must be 1 dimension")],
@@ -170,7 +188,7 @@ pub static BUCKETIZE_SCALAR: Op = Op {
 pub static BINCOUNT: Op = Op {
     sig: sig("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor"),
     doc: "How often each number 0, 1, .. occurs, or the sum of its weights.",
-    body: composite(|c| {
+    body: reads_host(|c| {
         let (t, least) = (c.tensor(0)?, c.int(2)?);
         if !t.dtype().is_int() {
             return Err(Error::not_implemented(format!(
@@ -250,7 +268,7 @@ pub static ISIN: Op = Op {
     ),
     doc: "Whether each element is among the test elements, or with `invert` is not. `assume_unique` changes nothing.",
     forms: FO,
-    body: composite(|c| {
+    body: decompose(|c| {
         if let Some(t) = c.all_tensors().find(|t| t.dtype() == DType::Bool || t.dtype().is_complex()) {
             let name = t.dtype().scalar_type_name();
             return Err(Error::not_implemented(format!("Unsupported input type encountered for isin(): {name}")));

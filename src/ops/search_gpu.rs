@@ -4,7 +4,7 @@ use super::arith::MUL;
 use super::choose::WHERE;
 use super::compare::LT;
 use super::host::item;
-use super::needs::{full_like, quiet};
+use super::needs::full_like;
 use super::reduce::extreme::{AMAX, AMIN};
 use super::sample::chances;
 use super::scan::CUMSUM;
@@ -34,55 +34,49 @@ pub(super) fn places(sorted: &Tensor, values: &Tensor, right: bool, dtype: DType
 /// Counts of each of 0 .. n - 1 in `at`, or the sums of its weights. Counted in int32, which has parallel atomic
 /// additions.
 pub(super) fn tally(at: &Tensor, weights: Option<&Tensor>, n: usize, dtype: DType) -> Result<Tensor> {
-    quiet(|| {
-        let at = Term::from(at).reshape(&[-1]);
-        let (weights, dtype_of_sums) = match weights {
-            Some(w) => (Term::from(w).reshape(&[-1]).to_dtype(dtype), dtype),
-            None => (Term(full_like(&at.dup().ok()?, DType::I32, 1.0)), DType::I32),
-        };
-        let zeros = Tensor::zeros(&[n], dtype_of_sums, at.dup().ok()?.device())?;
-        INDEX_ADD.call((&zeros, 0, at, weights)).to_dtype(dtype).ok()
-    })
+    let at = Term::from(at).reshape(&[-1]);
+    let (weights, dtype_of_sums) = match weights {
+        Some(w) => (Term::from(w).reshape(&[-1]).to_dtype(dtype), dtype),
+        None => (Term(full_like(&at.dup().ok()?, DType::I32, 1.0)), DType::I32),
+    };
+    let zeros = Tensor::zeros(&[n], dtype_of_sums, at.dup().ok()?.device())?;
+    INDEX_ADD.call((&zeros, 0, at, weights)).to_dtype(dtype).ok()
 }
 
 /// The smallest and the largest element. Waits for the device.
 pub(super) fn range(t: &Tensor) -> Result<[crate::dtype::Scalar; 2]> {
-    quiet(|| Ok([item(&AMIN.call((t,)).ok()?)?, item(&AMAX.call((t,)).ok()?)?]))
+    Ok([item(&AMIN.call((t,)).ok()?)?, item(&AMAX.call((t,)).ok()?)?])
 }
 
 /// Counts in `bins` equal intervals of [low, high]; the last one is closed, elements outside are not counted.
 pub(super) fn histogram(t: &Tensor, bins: usize, low: f64, high: f64) -> Result<Tensor> {
-    quiet(|| {
-        let x = Term::from(t).reshape(&[-1]);
-        let inside = x.dup().at_least(low).both(x.dup().at_most(high));
-        let bin = ((x - low) * (bins as f64 / (high - low))).clamp_(0.0, (bins - 1) as f64).to_dtype(DType::I64);
-        let counts = tally(&WHERE.call((inside, bin, bins as i64)).ok()?, None, bins + 1, t.dtype())?;
-        Ok(counts.with_layout(counts.layout().slice(0, (0, bins, 1))))
-    })
+    let x = Term::from(t).reshape(&[-1]);
+    let inside = x.dup().at_least(low).both(x.dup().at_most(high));
+    let bin = ((x - low) * (bins as f64 / (high - low))).clamp_(0.0, (bins - 1) as f64).to_dtype(DType::I64);
+    let counts = tally(&WHERE.call((inside, bin, bins as i64)).ok()?, None, bins + 1, t.dtype())?;
+    Ok(counts.with_layout(counts.layout().slice(0, (0, bins, 1))))
 }
 
 /// `k` categories for each row of weights (the last dimension). Without replacement by a race of exponential clocks:
 /// the first `k` to ring; with it, by positions in the running sum.
 pub(super) fn multinomial(p: &Tensor, k: usize, replacement: bool, key: Philox) -> Result<Tensor> {
-    quiet(|| {
-        let wide = if p.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
-        let p = Term::from(p).to_dtype(wide).ok()?;
-        let total = Term::from(&p).sum(&[-1], true).ok()?;
-        let bad = LT.call((&p, 0)).either(Term::from(&total).at_most(0.0)).either((Term::from(&total) * 0.0).ne_(0));
-        gpu::refuse_where(&bad.ok()?.gpu_view()?, Refusal::NoWeights)?;
-        if !replacement {
-            let clocks = -(-Term(chances(&p, key))).log1p() / &p;
-            let clocks = clocks.where_else(Term::from(&p).ne_(0), Term(full_like(&p, wide, f64::INFINITY)));
-            return Ok(TOPK.calls((clocks, k, -1, false))?.swap_remove(1));
-        }
-        let mut shape = p.shape().to_vec();
-        *shape.last_mut().ok_or_else(|| Error::internal("weights without a dimension"))? = k;
-        let drawn = chances(&Tensor::empty(&shape, wide, p.device())?, key)?;
-        let aims = MUL.call((&drawn, &total)).ok()?;
-        let found = places(&CUMSUM.call((&p, -1)).ok()?, &aims, true, DType::I64)?;
-        let last = shape_last(&p) - 1;
-        Term::from(&found).clamp_(0.0, last as f64).to_dtype(DType::I64).ok()
-    })
+    let wide = if p.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+    let p = Term::from(p).to_dtype(wide).ok()?;
+    let total = Term::from(&p).sum(&[-1], true).ok()?;
+    let bad = LT.call((&p, 0)).either(Term::from(&total).at_most(0.0)).either((Term::from(&total) * 0.0).ne_(0));
+    gpu::refuse_where(&bad.ok()?.gpu_view()?, Refusal::NoWeights)?;
+    if !replacement {
+        let clocks = -(-Term(chances(&p, key))).log1p() / &p;
+        let clocks = clocks.where_else(Term::from(&p).ne_(0), Term(full_like(&p, wide, f64::INFINITY)));
+        return Ok(TOPK.calls((clocks, k, -1, false))?.swap_remove(1));
+    }
+    let mut shape = p.shape().to_vec();
+    *shape.last_mut().ok_or_else(|| Error::internal("weights without a dimension"))? = k;
+    let drawn = chances(&Tensor::empty(&shape, wide, p.device())?, key)?;
+    let aims = MUL.call((&drawn, &total)).ok()?;
+    let found = places(&CUMSUM.call((&p, -1)).ok()?, &aims, true, DType::I64)?;
+    let last = shape_last(&p) - 1;
+    Term::from(&found).clamp_(0.0, last as f64).to_dtype(DType::I64).ok()
 }
 
 fn shape_last(t: &Tensor) -> usize {

@@ -3,6 +3,7 @@
 use super::gather::{Reduce, apart, long, raised};
 use super::scatter_gpu::scatter_gpu;
 use crate::cpu::index;
+use crate::dtype::DType;
 use crate::dtype::Scalar;
 use crate::error::{Error, Result, Show};
 use crate::gpu;
@@ -13,6 +14,12 @@ use crate::tensor::Tensor;
 pub static OPS: &[&Op] = &[&INDEX_SELECT, &INDEX_ADD, &INDEX_COPY, &INDEX_FILL, &INDEX_FILL_TENSOR, &INDEX_REDUCE];
 
 fn vector(c: &dyn Arguments, name: &str) -> Result<Tensor> {
+    check_vector(c, name)?;
+    long(c.tensor(2)?, || Error::internal("the index was checked"))
+}
+
+/// An index of at most one dimension, int64 or int32.
+fn check_vector(c: &dyn Arguments, name: &str) -> Result<()> {
     let index = c.tensor(2)?;
     if index.ndim() > 1 {
         return Err(Error::index(format!(
@@ -22,12 +29,13 @@ fn vector(c: &dyn Arguments, name: &str) -> Result<Tensor> {
             Show(index.shape())
         )));
     }
-    long(index, || {
-        Error::runtime(format!(
-            "{name}(): Expected dtype int32/int64 for index but got: {}",
-            index.dtype().scalar_type_name()
-        ))
-    })
+    if matches!(index.dtype(), DType::I64 | DType::I32) {
+        return Ok(());
+    }
+    Err(Error::runtime(format!(
+        "{name}(): Expected dtype int32/int64 for index but got: {}",
+        index.dtype().scalar_type_name()
+    )))
 }
 
 /// The shape of a 0-d tensor counts as one element.
@@ -40,7 +48,8 @@ fn with_dim(shape: &[usize], dim: usize, n: usize) -> Dims {
 }
 
 fn select_spec(c: &Call) -> Result<Specs> {
-    let (t, index) = (c.tensor(0)?, vector(c, "index_select")?);
+    check_vector(c, "index_select")?;
+    let (t, index) = (c.tensor(0)?, c.tensor(2)?);
     let dim = c.dim(1);
     if t.ndim() == 0 && index.numel() != 1 {
         return Err(Error::runtime(format!(

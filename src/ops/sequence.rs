@@ -46,7 +46,7 @@ pub static PAD_SEQUENCE: Op = Op {
     unknown_choice: unknown_side,
     doc: "Sequences of shape `(L_i, *)`, padded to the longest, as one tensor of shape `(L, B, *)`, or `(B, L, *)` where `batch_first`; of the dtype of the first.",
     forms: F,
-    body: composite(pad_sequence),
+    body: decompose(pad_sequence),
     vjp: Vjp::Composite,
     samples: &[
         "[f32[2,3], f32[4,3], f32[1,3]]",

@@ -39,7 +39,7 @@ pub(super) fn sizes(t: &Tensor) -> Ints {
 pub static FLATTEN: Op = Op {
     sig: sig("flatten(Tensor self, Dim start_dim=0, Dim end_dim=-1) -> Tensor"),
     doc: "Joins the dimensions from `start_dim` to `end_dim`, both included, into one. A view where possible.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let t = c.tensor(0)?;
         let (from, to) = (c.dim(1), c.dim(2));
         if from > to {
@@ -68,7 +68,7 @@ pub static FLATTEN: Op = Op {
 pub static UNFLATTEN: Op = Op {
     sig: sig("unflatten(Tensor self, Dim dim, int[] sizes) -> Tensor"),
     doc: "Splits one dimension into several; one of the sizes may be -1. A view where possible.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let (t, parts) = (c.tensor(0)?, c.ints(2)?);
         let dim = c.dim(1);
         if parts.is_empty() {
@@ -95,7 +95,7 @@ pub static UNFLATTEN: Op = Op {
 pub static RAVEL: Op = Op {
     sig: sig("ravel(Tensor self) -> Tensor"),
     doc: "All elements in one dimension, in row-major order. A view where possible.",
-    body: composite(|c| RESHAPE.calls((super::copy::CONTIGUOUS.call((c.tensor(0)?,)), [-1]))),
+    body: decompose(|c| RESHAPE.calls((super::copy::CONTIGUOUS.call((c.tensor(0)?,)), [-1]))),
     vjp: Vjp::Composite,
     samples: &["f32[2,3]", "f32[]"],
     errors: &[("'a'", "TypeError", "must be Tensor")],
@@ -136,7 +136,7 @@ pub static MOVEDIM: Op = Op {
     sig: sig("movedim.int(Tensor self, int source, int destination) -> Tensor"),
     doc: "Moves one dimension to another place; the others keep their order.",
     aliases: &["moveaxis"],
-    body: composite(|c| moved(c, &[c.int(1)?], &[c.int(2)?])),
+    body: decompose(|c| moved(c, &[c.int(1)?], &[c.int(2)?])),
     vjp: Vjp::Composite,
     samples: &["f32[2,3,4], 0, 2", "f32[2,3,4], -1, 0"],
     errors: &[("f32[2,3], 2, 0", "IndexError", "Dimension out of range")],
@@ -148,7 +148,7 @@ pub static MOVEDIM_LIST: Op = Op {
     sig: sig("movedim.intlist(Tensor self, int[] source, int[] destination) -> Tensor"),
     doc: "Moves dimensions to other places; the others keep their order.",
     aliases: &["moveaxis"],
-    body: composite(|c| moved(c, c.ints(1)?, c.ints(2)?)),
+    body: decompose(|c| moved(c, c.ints(1)?, c.ints(2)?)),
     vjp: Vjp::Composite,
     samples: &["f32[2,3,4], (0, 1), (-1, 0)"],
     errors: &[
@@ -163,7 +163,7 @@ pub static EXPAND_AS: Op = Op {
     sig: sig("expand_as(Tensor self, Tensor other) -> Tensor"),
     doc: "Expanded to the shape of `other`.",
     forms: M,
-    body: composite(|c| EXPAND.calls((c.tensor(0)?, c.tensor(1)?.shape()))),
+    body: decompose(|c| EXPAND.calls((c.tensor(0)?, c.tensor(1)?.shape()))),
     vjp: Vjp::Composite,
     samples: &["f32[3], f32[2,3]"],
     errors: &[("f32[2], f32[3]", "RuntimeError", "must match the existing size")],
@@ -175,7 +175,7 @@ pub static VIEW_AS: Op = Op {
     sig: sig("view_as(Tensor self, Tensor other) -> Tensor"),
     doc: "A view in the shape of `other`.",
     forms: M,
-    body: composite(|c| VIEW.calls((c.tensor(0)?, c.tensor(1)?.shape()))),
+    body: decompose(|c| VIEW.calls((c.tensor(0)?, c.tensor(1)?.shape()))),
     vjp: Vjp::Composite,
     samples: &["f32[6], f32[2,3]"],
     errors: &[("f32[2], f32[3]", "RuntimeError", "is invalid for input of size 2")],
@@ -187,7 +187,7 @@ pub static RESHAPE_AS: Op = Op {
     sig: sig("reshape_as(Tensor self, Tensor other) -> Tensor"),
     doc: "Reshaped to the shape of `other`.",
     forms: M,
-    body: composite(|c| RESHAPE.calls((c.tensor(0)?, c.tensor(1)?.shape()))),
+    body: decompose(|c| RESHAPE.calls((c.tensor(0)?, c.tensor(1)?.shape()))),
     vjp: Vjp::Composite,
     samples: &["f32[6], f32[2,3]"],
     errors: &[("f32[2], f32[3]", "RuntimeError", "is invalid for input of size 2")],
@@ -198,7 +198,7 @@ pub static RESHAPE_AS: Op = Op {
 pub static BROADCAST_TO: Op = Op {
     sig: sig("broadcast_to(Tensor self, Size size) -> Tensor"),
     doc: "Expanded to a shape: `expand` under another name.",
-    body: composite(|c| EXPAND.calls((c.tensor(0)?, c.ints(1)?))),
+    body: decompose(|c| EXPAND.calls((c.tensor(0)?, c.ints(1)?))),
     vjp: Vjp::Composite,
     samples: &["f32[3], (2, 3)", "f32[2,1], (2, 4)"],
     errors: &[("f32[2], (3,)", "RuntimeError", "must match the existing size")],
@@ -209,7 +209,7 @@ pub static BROADCAST_TO: Op = Op {
 pub static ADJOINT: Op = Op {
     sig: sig("adjoint(Tensor self) -> Tensor"),
     doc: "The conjugate transpose of the last two dimensions; real tensors are only transposed.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let t = c.tensor(0)?;
         match t.ndim() {
             0 if t.dtype().is_complex() => Term::from(t).conj().outputs(),
@@ -231,7 +231,7 @@ pub static MATRIX_TRANSPOSE: Op = Op {
     sig: sig("_mT(Tensor self) -> Tensor"),
     doc: "The last two dimensions swapped.",
     forms: HIDDEN,
-    body: composite(|c| match c.tensor(0)?.ndim() {
+    body: decompose(|c| match c.tensor(0)?.ndim() {
         0 | 1 => Err(Error::runtime(format!(
             "tensor.mT is only supported on matrices or batches of matrices. Got {}-D tensor.",
             c.tensor(0)?.ndim()
@@ -249,7 +249,7 @@ pub static REVERSED: Op = Op {
     sig: sig("_T(Tensor self) -> Tensor"),
     doc: "The dimensions in reverse order.",
     forms: HIDDEN,
-    body: composite(|c| {
+    body: decompose(|c| {
         let t = c.tensor(0)?;
         PERMUTE.calls((t, (0..t.ndim() as i64).rev().collect::<Ints>()))
     }),
@@ -281,7 +281,7 @@ const ATLEAST: Op = Op { vjp: Vjp::Composite, forms: F, errors: &[("'a'", "TypeE
 pub static ATLEAST_1D: Op = Op {
     sig: sig("atleast_1d(Tensor self) -> Tensor"),
     doc: "The tensor with one dimension at least.",
-    body: composite(|c| Ok(smallvec![at_least(c.tensor(0)?, 1)?])),
+    body: decompose(|c| Ok(smallvec![at_least(c.tensor(0)?, 1)?])),
     samples: &["f32[]", "f32[2]"],
     reference: "np.atleast_1d(x0)",
     ..ATLEAST
@@ -289,14 +289,14 @@ pub static ATLEAST_1D: Op = Op {
 pub static ATLEAST_1D_LIST: Op = Op {
     sig: sig("atleast_1d.Sequence(Tensors tensors=[]) -> Tensor[]"),
     doc: "Each tensor with one dimension at least.",
-    body: composite(|c| Ok(all_at_least(c, 1)?.into())),
+    body: decompose(|c| Ok(all_at_least(c, 1)?.into())),
     samples: &["[f32[], f32[2]]"],
     ..ATLEAST
 };
 pub static ATLEAST_2D: Op = Op {
     sig: sig("atleast_2d(Tensor self) -> Tensor"),
     doc: "The tensor with two dimensions at least.",
-    body: composite(|c| Ok(smallvec![at_least(c.tensor(0)?, 2)?])),
+    body: decompose(|c| Ok(smallvec![at_least(c.tensor(0)?, 2)?])),
     samples: &["f32[]", "f32[2]", "f32[2,3]"],
     reference: "np.atleast_2d(x0)",
     ..ATLEAST
@@ -304,14 +304,14 @@ pub static ATLEAST_2D: Op = Op {
 pub static ATLEAST_2D_LIST: Op = Op {
     sig: sig("atleast_2d.Sequence(Tensors tensors=[]) -> Tensor[]"),
     doc: "Each tensor with two dimensions at least.",
-    body: composite(|c| Ok(all_at_least(c, 2)?.into())),
+    body: decompose(|c| Ok(all_at_least(c, 2)?.into())),
     samples: &["[f32[], f32[2]]"],
     ..ATLEAST
 };
 pub static ATLEAST_3D: Op = Op {
     sig: sig("atleast_3d(Tensor self) -> Tensor"),
     doc: "The tensor with three dimensions at least.",
-    body: composite(|c| Ok(smallvec![at_least(c.tensor(0)?, 3)?])),
+    body: decompose(|c| Ok(smallvec![at_least(c.tensor(0)?, 3)?])),
     samples: &["f32[]", "f32[2]", "f32[2,3]", "f32[2,3,4]"],
     reference: "np.atleast_3d(x0)",
     ..ATLEAST
@@ -319,7 +319,7 @@ pub static ATLEAST_3D: Op = Op {
 pub static ATLEAST_3D_LIST: Op = Op {
     sig: sig("atleast_3d.Sequence(Tensors tensors=[]) -> Tensor[]"),
     doc: "Each tensor with three dimensions at least.",
-    body: composite(|c| Ok(all_at_least(c, 3)?.into())),
+    body: decompose(|c| Ok(all_at_least(c, 3)?.into())),
     samples: &["[f32[], f32[2]]"],
     ..ATLEAST
 };
@@ -337,7 +337,7 @@ pub static BROADCAST_TENSORS: Op = Op {
     sig: sig("broadcast_tensors(Tensors tensors=[]) -> Tensor[]"),
     doc: "Every tensor expanded to the shape that all of them broadcast to.",
     forms: F,
-    body: composite(|c| Ok(broadcast_all(&c.tensors(0))?.into())),
+    body: decompose(|c| Ok(broadcast_all(&c.tensors(0))?.into())),
     vjp: Vjp::Composite,
     samples: &["[f32[2,1], f32[3]]", "[f32[], f32[2]]"],
     errors: &[("[f32[2], f32[3]]", "RuntimeError", "must match the size")],
@@ -362,7 +362,7 @@ pub static MESHGRID: Op = Op {
     sig: sig("meshgrid(Tensors tensors=[], *, str{ij|xy}? indexing=None) -> Tensor[]"),
     doc: "Grids of coordinates from 1-d tensors, as views. `indexing` is 'ij' (the default) or 'xy', which swaps the first two.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let mut list = c.tensors(0);
         let swap = c.opt_choice(1) == Some(Indexing::Xy) && list.len() >= 2;
         if list.is_empty() {

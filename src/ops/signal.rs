@@ -46,6 +46,10 @@ impl Window {
         }
         Ok(Window { n: n as usize, sym: c.flag(end - 4), dtype, device: c.device(end - 2).unwrap_or_default() })
     }
+    fn specs(c: &Call) -> Result<Specs> {
+        let w = Window::of(c)?;
+        Ok(Spec::one(&[w.n], w.dtype, w.device))
+    }
     /// Number of steps between the first and the last element of the symmetric window.
     fn steps(&self) -> f64 {
         if self.sym || self.n < 2 { self.n as f64 - 1.0 } else { self.n as f64 }
@@ -84,7 +88,7 @@ pub static BARTLETT: Op = Op {
         "signal.windows.bartlett(int M, *, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
     ),
     doc: "Bartlett's window: a triangle, `1 - |2 n / (M - 1) - 1|`.",
-    body: composite(|c| Window::of(c)?.between(|x| 1.0 - x.abs())),
+    body: opaque(Window::specs, |c| Window::of(c)?.between(|x| 1.0 - x.abs())),
     reference: "np.bartlett(x0) if sym or x0 < 2 else np.bartlett(x0 + 1)[:-1]",
     ..WINDOW
 };
@@ -93,7 +97,7 @@ pub static BLACKMAN: Op = Op {
         "signal.windows.blackman(int M, *, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
     ),
     doc: "Blackman's window: `general_cosine` with the coefficients 0.42, 0.5 and 0.08.",
-    body: composite(|c| Window::of(c)?.cosines(&[0.42, 0.5, 0.08])),
+    body: opaque(Window::specs, |c| Window::of(c)?.cosines(&[0.42, 0.5, 0.08])),
     reference: "np.blackman(x0) if sym or x0 < 2 else np.blackman(x0 + 1)[:-1]",
     ..WINDOW
 };
@@ -102,7 +106,7 @@ pub static COSINE: Op = Op {
         "signal.windows.cosine(int M, *, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
     ),
     doc: "Half a period of a sine, `sin(pi (n + 0.5) / M)`.",
-    body: composite(|c| {
+    body: opaque(Window::specs, |c| {
         let w = Window::of(c)?;
         w.table(|i| (PI * (i + 0.5) / (w.steps() + 1.0)).sin())
     }),
@@ -114,7 +118,7 @@ pub static EXPONENTIAL: Op = Op {
         "signal.windows.exponential(int M, *, float? center=None, float tau=1.0, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
     ),
     doc: "Exponential decay on both sides of the centre, `exp(-|n - center| / tau)`; also known as Poisson's window.",
-    body: composite(|c| {
+    body: opaque(Window::specs, |c| {
         let (w, tau) = (Window::of(c)?, c.float(2)?);
         if tau.is_nan() || tau <= 0.0 {
             return Err(Error::value(format!("Tau must be positive, got: {tau} instead.")));
@@ -140,7 +144,7 @@ pub static GAUSSIAN: Op = Op {
         "signal.windows.gaussian(int M, *, float std=1.0, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
     ),
     doc: "A Gaussian around the middle, `exp(-((n - (M - 1) / 2) / std)^2 / 2)`.",
-    body: composite(|c| {
+    body: opaque(Window::specs, |c| {
         let (w, std) = (Window::of(c)?, c.float(1)?);
         if std.is_nan() || std <= 0.0 {
             return Err(Error::value(format!("Standard deviation must be positive, got: {std} instead.")));
@@ -161,7 +165,7 @@ pub static GENERAL_COSINE: Op = Op {
         "signal.windows.general_cosine(int M, *, float[] a, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
     ),
     doc: "A sum of cosines, `sum((-1)^k a[k] cos(2 pi k n / (M - 1)))`.",
-    body: composite(|c| {
+    body: opaque(Window::specs, |c| {
         let w = Window::of(c)?;
         let Value::Scalars(a) = &c.args[1] else { return Err(Error::type_("Coefficients must be a list/tuple")) };
         let a = list(a.iter().map(|s| s.to_f64()))?;
@@ -191,7 +195,7 @@ pub static GENERAL_HAMMING: Op = Op {
         "signal.windows.general_hamming(int M, *, float alpha=0.54, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
     ),
     doc: "A cosine on a pedestal, `alpha - (1 - alpha) cos(2 pi n / (M - 1))`.",
-    body: composite(|c| {
+    body: opaque(Window::specs, |c| {
         let alpha = c.float(1)?;
         Window::of(c)?.cosines(&[alpha, 1.0 - alpha])
     }),
@@ -204,7 +208,7 @@ pub static HAMMING: Op = Op {
         "signal.windows.hamming(int M, *, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
     ),
     doc: "Hamming's window: `general_hamming` with alpha 0.54.",
-    body: composite(|c| Window::of(c)?.cosines(&[0.54, 0.46])),
+    body: opaque(Window::specs, |c| Window::of(c)?.cosines(&[0.54, 0.46])),
     reference: "np.hamming(x0) if sym or x0 < 2 else np.hamming(x0 + 1)[:-1]",
     ..WINDOW
 };
@@ -213,7 +217,7 @@ pub static HANN: Op = Op {
         "signal.windows.hann(int M, *, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
     ),
     doc: "Hann's window, a raised cosine: `general_hamming` with alpha 0.5.",
-    body: composite(|c| Window::of(c)?.cosines(&[0.5, 0.5])),
+    body: opaque(Window::specs, |c| Window::of(c)?.cosines(&[0.5, 0.5])),
     reference: "np.hanning(x0) if sym or x0 < 2 else np.hanning(x0 + 1)[:-1]",
     ..WINDOW
 };
@@ -222,7 +226,7 @@ pub static KAISER: Op = Op {
         "signal.windows.kaiser(int M, *, float beta=12.0, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
     ),
     doc: "Kaiser's window, `i0(beta sqrt(1 - x^2)) / i0(beta)` for x from -1 to 1.",
-    body: composite(|c| {
+    body: opaque(Window::specs, |c| {
         let (w, beta) = (Window::of(c)?, c.float(1)?);
         if beta.is_nan() || beta < 0.0 {
             return Err(Error::value(format!("beta must be non-negative, got: {beta} instead.")));
@@ -247,7 +251,7 @@ pub static NUTTALL: Op = Op {
         "signal.windows.nuttall(int M, *, bool sym=True, DType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor",
     ),
     doc: "Nuttall's window of least sidelobes: `general_cosine` with 0.3635819, 0.4891775, 0.1365995 and 0.0106411.",
-    body: composite(|c| Window::of(c)?.cosines(&[0.3635819, 0.4891775, 0.1365995, 0.0106411])),
+    body: opaque(Window::specs, |c| Window::of(c)?.cosines(&[0.3635819, 0.4891775, 0.1365995, 0.0106411])),
     reference: "sum(w * (-1) ** k * np.cos(2 * np.pi * k * np.arange(x0) / (x0 - bool(sym))) for k, w in enumerate([0.3635819, 0.4891775, 0.1365995, 0.0106411])) if x0 > 1 else np.ones(x0)",
     ..WINDOW
 };

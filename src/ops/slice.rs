@@ -96,7 +96,7 @@ impl Back<'_> {
 pub static NARROW: Op = Op {
     sig: sig("narrow(Tensor self, int dim, int start, int length) -> Tensor"),
     doc: "The indices `start .. start + length` of a dimension, as a view.",
-    body: composite(|c| narrow(c, c.int(2)?)),
+    body: decompose(|c| narrow(c, c.int(2)?)),
     vjp: Vjp::Composite,
     samples: &["f32[3,4], 0, 1, 2", "f32[3,4], -1, -3, 2", "f32[3], 0, 3, 0"],
     errors: &[
@@ -110,7 +110,7 @@ pub static NARROW: Op = Op {
 pub static NARROW_TENSOR: Op = Op {
     sig: sig("narrow.Tensor(Tensor self, int dim, Tensor start, int length) -> Tensor"),
     doc: "The indices from a 0-d integer tensor `start` on.",
-    body: composite(|c| {
+    body: reads_host(|c| {
         let start = c.tensor(2)?;
         if start.ndim() != 0 || !start.dtype().is_int() {
             return Err(Error::runtime("start must be an 0-dim integral Tensor."));
@@ -168,7 +168,7 @@ pub static LINALG_DIAGONAL: Op = Op {
     sig: sig("linalg.diagonal(Tensor A, *, int offset=0, Dim dim1=-2, Dim dim2=-1) -> Tensor"),
     doc: "`diagonal` of matrices: of the last two dimensions by default.",
     forms: F,
-    body: composite(|c| DIAGONAL.calls((c.tensor(0)?, c.int(1)?, c.int(2)?, c.int(3)?))),
+    body: decompose(|c| DIAGONAL.calls((c.tensor(0)?, c.int(1)?, c.int(2)?, c.int(3)?))),
     vjp: Vjp::Composite,
     samples: &["f32[3,4]", "f32[2,3,4]", "f32[2,3,4], offset=1, dim1=0"],
     errors: &[("f32[3,3], dim1=1, dim2=1", "RuntimeError", "cannot be identical")],
@@ -252,7 +252,7 @@ fn cut_evenly(t: &Tensor, dim: usize, sections: i64) -> Result<Outputs> {
 pub static TENSOR_SPLIT: Op = Op {
     sig: sig("tensor_split.sections(Tensor self, int sections, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into `sections` parts whose sizes differ by one at most.",
-    body: composite(|c| cut_evenly(c.tensor(0)?, nonscalar_dim(c, 2, SCALAR)?, c.int(1)?)),
+    body: decompose(|c| cut_evenly(c.tensor(0)?, nonscalar_dim(c, 2, SCALAR)?, c.int(1)?)),
     vjp: Vjp::Composite,
     samples: &["f32[7], 3", "f32[2,4], 2, 1", "f32[2], 3"],
     errors: &[("f32[3], 0", "RuntimeError", "must be larger than 0")],
@@ -262,7 +262,7 @@ pub static TENSOR_SPLIT: Op = Op {
 pub static TENSOR_SPLIT_INDICES: Op = Op {
     sig: sig("tensor_split.indices(Tensor self, int[] indices, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension before each of the given indices.",
-    body: composite(|c| cut_at(c.tensor(0)?, nonscalar_dim(c, 2, SCALAR)?, c.ints(1)?)),
+    body: decompose(|c| cut_at(c.tensor(0)?, nonscalar_dim(c, 2, SCALAR)?, c.ints(1)?)),
     vjp: Vjp::Composite,
     samples: &["f32[7], (1, 6)", "f32[2,4], (1,), 1"],
     errors: &[("f32[3], (1,), 1", "IndexError", "Dimension out of range")],
@@ -274,7 +274,7 @@ pub static TENSOR_SPLIT_TENSOR: Op = Op {
         "tensor_split.tensor_indices_or_sections(Tensor self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor[]",
     ),
     doc: "Cuts a dimension by a CPU tensor: a 0-d one is the number of sections, a 1-d one holds indices.",
-    body: composite(|c| {
+    body: reads_host(|c| {
         let (t, how, dim) = (c.tensor(0)?, c.tensor(1)?, nonscalar_dim(c, 2, SCALAR)?);
         if how.ndim() > 1 || how.dtype() != crate::dtype::DType::I64 {
             return Err(Error::runtime(
@@ -324,42 +324,42 @@ const NAMED_INDICES: Op =
 pub static HSPLIT: Op = Op {
     sig: sig("hsplit(Tensor self, int sections) -> Tensor[]"),
     doc: "Cuts into equal parts along columns (dimension 1; 0 of a 1-d tensor).",
-    body: composite(hsplit),
+    body: decompose(hsplit),
     samples: &["f32[4], 2", "f32[2,4], 2"],
     ..NAMED
 };
 pub static HSPLIT_INDICES: Op = Op {
     sig: sig("hsplit.array(Tensor self, int[] indices) -> Tensor[]"),
     doc: "Cuts along columns before each of the given indices.",
-    body: composite(hsplit),
+    body: decompose(hsplit),
     samples: &["f32[2,4], (1, 3)"],
     ..NAMED_INDICES
 };
 pub static VSPLIT: Op = Op {
     sig: sig("vsplit(Tensor self, int sections) -> Tensor[]"),
     doc: "Cuts into equal parts along rows (dimension 0).",
-    body: composite(|c| named_split(c, "vsplit", 2, 0)),
+    body: decompose(|c| named_split(c, "vsplit", 2, 0)),
     samples: &["f32[4,2], 2"],
     ..NAMED
 };
 pub static VSPLIT_INDICES: Op = Op {
     sig: sig("vsplit.array(Tensor self, int[] indices) -> Tensor[]"),
     doc: "Cuts along rows before each of the given indices.",
-    body: composite(|c| named_split(c, "vsplit", 2, 0)),
+    body: decompose(|c| named_split(c, "vsplit", 2, 0)),
     samples: &["f32[4,2], (1, 3)"],
     ..NAMED_INDICES
 };
 pub static DSPLIT: Op = Op {
     sig: sig("dsplit(Tensor self, int sections) -> Tensor[]"),
     doc: "Cuts into equal parts along depth (dimension 2).",
-    body: composite(|c| named_split(c, "dsplit", 3, 2)),
+    body: decompose(|c| named_split(c, "dsplit", 3, 2)),
     samples: &["f32[2,1,4], 2"],
     ..NAMED
 };
 pub static DSPLIT_INDICES: Op = Op {
     sig: sig("dsplit.array(Tensor self, int[] indices) -> Tensor[]"),
     doc: "Cuts along depth before each of the given indices.",
-    body: composite(|c| named_split(c, "dsplit", 3, 2)),
+    body: decompose(|c| named_split(c, "dsplit", 3, 2)),
     samples: &["f32[2,1,4], (1, 3)"],
     ..NAMED_INDICES
 };

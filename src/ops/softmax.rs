@@ -90,7 +90,7 @@ pub static SOFTMAX: Op = Op {
     doc: "`exp(x) / sum(exp(x))` along a dimension: positive, with sum one. Floating only, or `dtype` says as what.",
     forms: FMO,
     aliases: &["special.softmax"],
-    body: composite_with(
+    body: decompose_or(
         |c| {
             let (x, dim) = (converted(c)?, c.int(1)?);
             let e = (x.clone() - AMAX.call((x, [dim], true))).exp();
@@ -115,7 +115,7 @@ pub static LOG_SOFTMAX: Op = Op {
     doc: "The logarithm of softmax along a dimension, `x - log(sum(exp(x)))`, without overflow.",
     forms: FMO,
     aliases: &["special.log_softmax"],
-    body: composite_with(
+    body: decompose_or(
         |c| {
             let (x, dim) = (converted(c)?, c.int(1)?);
             (x.clone() - LOGSUMEXP.call((x, [dim], true))).outputs()
@@ -203,7 +203,7 @@ pub static F_SOFTMAX: Op = Op {
     sig: sig("nn.functional.softmax(Tensor input, Dim? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor"),
     doc: "See `softmax`.",
     forms: F,
-    body: composite(|c| SOFTMAX.calls((c.tensor(0)?, chosen_dim(c)?, c.dtype(3)))),
+    body: decompose(|c| SOFTMAX.calls((c.tensor(0)?, chosen_dim(c)?, c.dtype(3)))),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], 1", "f32[2,3], dim=0, dtype=float64"],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
@@ -214,7 +214,7 @@ pub static F_LOG_SOFTMAX: Op = Op {
     sig: sig("nn.functional.log_softmax(Tensor input, Dim? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor"),
     doc: "See `log_softmax`.",
     forms: F,
-    body: composite(|c| LOG_SOFTMAX.calls((c.tensor(0)?, chosen_dim(c)?, c.dtype(3)))),
+    body: decompose(|c| LOG_SOFTMAX.calls((c.tensor(0)?, chosen_dim(c)?, c.dtype(3)))),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], 1", "f32[2,3], dim=0, dtype=float64"],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
@@ -225,7 +225,7 @@ pub static F_SOFTMIN: Op = Op {
     sig: sig("nn.functional.softmin(Tensor input, Dim? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor"),
     doc: "The softmax of the negated input: the least element has the greatest share.",
     forms: F,
-    body: composite(|c| SOFTMAX.calls((-Term::from(c.tensor(0)?), chosen_dim(c)?, c.dtype(3)))),
+    body: decompose(|c| SOFTMAX.calls((-Term::from(c.tensor(0)?), chosen_dim(c)?, c.dtype(3)))),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], 1"],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],

@@ -109,7 +109,7 @@ pub static SORT_STABLE: Op = Op {
 pub static ARGSORT: Op = Op {
     sig: sig("argsort(Tensor self, Dim dim=-1, bool descending=False) -> Tensor"),
     doc: "The positions that would sort a dimension.",
-    body: composite(|c| {
+    body: decompose(|c| {
         Ok(smallvec![SORT.calls((Term::from(c.tensor(0)?).cut(), c.int(1)?, c.flag(2)))?.swap_remove(1)])
     }),
     vjp: Vjp::None("indices"),
@@ -122,7 +122,7 @@ pub static ARGSORT_STABLE: Op = Op {
     sig: sig("argsort.stable(Tensor self, *, bool stable, Dim dim=-1, bool descending=False) -> Tensor"),
     doc: "The positions that would sort a dimension; equal elements keep their order.",
     forms: FMO,
-    body: composite(|c| {
+    body: decompose(|c| {
         Ok(smallvec![SORT.calls((Term::from(c.tensor(0)?).cut(), c.int(2)?, c.flag(3)))?.swap_remove(1)])
     }),
     vjp: Vjp::None("indices"),
@@ -135,7 +135,7 @@ pub static MSORT: Op = Op {
     sig: sig("msort(Tensor self) -> Tensor"),
     doc: "Sorts along the first dimension.",
     forms: FMO,
-    body: composite(|c| {
+    body: decompose(|c| {
         let mut both = SORT.calls((c.tensor(0)?, 0))?;
         both.truncate(1);
         Ok(both)
@@ -273,9 +273,6 @@ fn run_kth(c: &Call, out: &[Tensor]) -> Result<()> {
 impl Term {
     /// The same values without history.
     pub(super) fn cut(self) -> Term {
-        match self.0 {
-            Ok(t) => Term(Ok(t.detach())),
-            e => Term(e),
-        }
+        super::alias::DETACH.call((self,))
     }
 }

@@ -59,7 +59,7 @@ pub static SPLIT_SIZES: Op = Op {
 pub static SPLIT_WITH_SIZES: Op = Op {
     sig: sig("split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into parts of the given sizes.",
-    body: composite(|c| SPLIT_SIZES.calls((c.tensor(0)?, c.ints(1)?, c.int(2)?))),
+    body: decompose(|c| SPLIT_SIZES.calls((c.tensor(0)?, c.ints(1)?, c.int(2)?))),
     vjp: Vjp::Composite,
     samples: &["f32[5,2], (2, 3)", "f32[2,4], (1, 3), -1"],
     errors: &[("f32[5], (2, 2)", "RuntimeError", "split_with_sizes expects")],
@@ -73,10 +73,15 @@ fn apart(c: &Call, layouts: Vec<Layout>) -> Result<Outputs> {
     Ok(layouts.into_iter().map(part).collect())
 }
 
+fn specs(c: &Call, layouts: Vec<Layout>) -> Result<Specs> {
+    let (dtype, device) = (c.tensor(0)?.dtype(), c.tensor(0)?.device());
+    Ok(layouts.into_iter().map(|layout| Spec { layout, dtype, device }).collect())
+}
+
 pub static UNSAFE_SPLIT: Op = Op {
     sig: sig("unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]"),
     doc: "`split` into parts that autograd does not take for views: in place they change without its notice.",
-    body: composite(|c| apart(c, equal_parts(c)?)),
+    body: opaque(|c| specs(c, equal_parts(c)?), |c| apart(c, equal_parts(c)?)),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
     samples: &["f32[5,2], 2", "f32[2,4], 2, 1", "i64[3], 5"],
     errors: &[("f32[5], -1", "RuntimeError", "non-negative"), ("f32[], 2", "RuntimeError", "at least a 1-dimensional")],
@@ -87,7 +92,7 @@ pub static UNSAFE_SPLIT: Op = Op {
 pub static UNSAFE_SPLIT_WITH_SIZES: Op = Op {
     sig: sig("unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]"),
     doc: "`split_with_sizes` into parts that autograd does not take for views.",
-    body: composite(|c| apart(c, split_layouts(c, 2, c.ints(1)?)?)),
+    body: opaque(|c| specs(c, split_layouts(c, 2, c.ints(1)?)?), |c| apart(c, split_layouts(c, 2, c.ints(1)?)?)),
     vjp: Vjp::Each(&[d(0, 0, joined)]),
     samples: &["f32[5,2], (2, 3)", "f32[2,4], (1, 3), -1"],
     errors: &[("f32[5], (2, 2)", "RuntimeError", "split_with_sizes expects")],
@@ -114,7 +119,7 @@ fn chunked(c: &Call, equal: &'static Op, given: &'static Op) -> Result<Outputs> 
 pub static CHUNK: Op = Op {
     sig: sig("chunk(Tensor self, int chunks, int dim=0) -> Tensor[]"),
     doc: "Cuts a dimension into at most `chunks` parts of equal size; the last one may be smaller.",
-    body: composite(|c| chunked(c, &SPLIT, &SPLIT_SIZES)),
+    body: decompose(|c| chunked(c, &SPLIT, &SPLIT_SIZES)),
     vjp: Vjp::Composite,
     samples: &["f32[5,2], 2", "f32[2,6], 4, 1", "f32[3], 5"],
     errors: &[("f32[3], 0", "RuntimeError", "greater than 0")],
@@ -124,7 +129,7 @@ pub static CHUNK: Op = Op {
 pub static UNSAFE_CHUNK: Op = Op {
     sig: sig("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]"),
     doc: "`chunk` into parts that autograd does not take for views.",
-    body: composite(|c| chunked(c, &UNSAFE_SPLIT, &UNSAFE_SPLIT_WITH_SIZES)),
+    body: decompose(|c| chunked(c, &UNSAFE_SPLIT, &UNSAFE_SPLIT_WITH_SIZES)),
     vjp: Vjp::Composite,
     samples: &["f32[5,2], 2", "f32[2,4], 3, -1"],
     errors: &[

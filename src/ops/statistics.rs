@@ -1,11 +1,10 @@
 //! Quantiles, covariances and correlations.
 
+use super::assertion::ASSERT_ALL;
 use super::compare::ISNAN;
 use super::gather::GATHER;
-use super::host::item;
 use super::minmax::{CLAMP, CLAMP_MIN};
-use super::reduce::extreme::MIN;
-use super::reduce::truth::{ALL, ANY_DIM};
+use super::reduce::truth::ANY_DIM;
 use super::reduce::{MEAN_DIM, SUM, SUM_DIM};
 use super::round::{CEIL, FLOOR, ROUND};
 use super::sort::SORT;
@@ -113,11 +112,10 @@ fn at_ranks(x: Term, q: Term, skip_nan: bool, way: Interpolation) -> Term {
     }
 }
 
-/// Checks, on the host, that q is within [0, 1].
+/// Checks that q is within [0, 1].
 fn shares(q: &Tensor) -> Result<()> {
     let inside = Term::from(q).cut().at_least(0.0).both(Term::from(q).cut().at_most(1.0));
-    let all = item(&ALL.call((inside,)).ok()?)?.to_bool();
-    if all { Ok(()) } else { refuse("q values must be in the range [0, 1]") }
+    ASSERT_ALL.calls((inside, "quantile() q values must be in the range [0, 1]")).map(drop)
 }
 
 fn by_tensor(c: &Call, skip_nan: bool) -> Result<Outputs> {
@@ -129,7 +127,7 @@ fn by_number(c: &Call, skip_nan: bool) -> Result<Outputs> {
     if !(0.0..=1.0).contains(&q) {
         return refuse(format!("q must be in the range [0, 1] but got {q}"));
     }
-    quantile(c, &Tensor::scalar(Scalar::Float(q), t.dtype(), t.device())?, skip_nan)
+    quantile(c, &super::like::SCALAR_TENSOR.call((q, t.dtype(), t.device())).ok()?, skip_nan)
 }
 
 const BY_TENSOR: Op = Op {
@@ -173,7 +171,7 @@ pub static QUANTILE: Op = Op {
     ),
     unknown_choice: unknown_interpolation,
     doc: "The values at the shares `q` (0 to 1) of the order of all elements or along a dimension; several q come first.",
-    body: composite(|c| by_tensor(c, false)),
+    body: decompose(|c| by_tensor(c, false)),
     ..BY_TENSOR
 };
 pub static QUANTILE_SCALAR: Op = Op {
@@ -182,7 +180,7 @@ pub static QUANTILE_SCALAR: Op = Op {
     ),
     unknown_choice: unknown_interpolation,
     doc: "The value at the share `q` (0 to 1) of the order of all elements or along a dimension.",
-    body: composite(|c| by_number(c, false)),
+    body: decompose(|c| by_number(c, false)),
     ..BY_NUMBER
 };
 pub static NANQUANTILE: Op = Op {
@@ -191,7 +189,7 @@ pub static NANQUANTILE: Op = Op {
     ),
     unknown_choice: unknown_interpolation,
     doc: "As `quantile`; NaNs are left out.",
-    body: composite(|c| by_tensor(c, true)),
+    body: decompose(|c| by_tensor(c, true)),
     ..BY_TENSOR
 };
 pub static NANQUANTILE_SCALAR: Op = Op {
@@ -200,7 +198,7 @@ pub static NANQUANTILE_SCALAR: Op = Op {
     ),
     unknown_choice: unknown_interpolation,
     doc: "As `quantile`; NaNs are left out.",
-    body: composite(|c| by_number(c, true)),
+    body: decompose(|c| by_number(c, true)),
     ..BY_NUMBER
 };
 
@@ -227,9 +225,8 @@ fn weights(t: Option<&Tensor>, count: usize, name: &str, whole: bool) -> Result<
             w.numel()
         )));
     }
-    if count > 0 && item(&MIN.call((Term::from(w).cut(),)).ok()?)?.to_f64() < 0.0 {
-        return Err(Error::runtime(format!("cov(): {name} cannot be negative")));
-    }
+    let text = format!("cov(): {name} cannot be negative");
+    ASSERT_ALL.calls((Term::from(w).cut().at_least(0), text.as_str()))?;
     Ok(Some(w.into()))
 }
 
@@ -272,7 +269,7 @@ fn covariance(t: &Tensor, correction: i64, fweights: Option<&Tensor>, aweights: 
 pub static COV: Op = Op {
     sig: sig("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"),
     doc: "The covariances of variables (rows) over observations (columns), which may be weighted.",
-    body: composite(|c| covariance(c.tensor(0)?, c.int(1)?, c.opt_tensor(2), c.opt_tensor(3))?.outputs()),
+    body: decompose(|c| covariance(c.tensor(0)?, c.int(1)?, c.opt_tensor(2), c.opt_tensor(3))?.outputs()),
     vjp: Vjp::Composite,
     samples: &[
         "f32[2,4]",
@@ -295,7 +292,7 @@ pub static COV: Op = Op {
 pub static CORRCOEF: Op = Op {
     sig: sig("corrcoef(Tensor self) -> Tensor"),
     doc: "The correlation coefficients of variables (rows) over observations (columns).",
-    body: composite(|c| {
+    body: decompose(|c| {
         let t = c.tensor(0)?;
         if t.ndim() > 2 {
             let n = t.ndim();

@@ -3,7 +3,6 @@
 //! The gradient needs the layout of the input, so it is recorded with the view.
 
 use super::copy::{CLONE, COPY_};
-use super::needs::quiet;
 use crate::error::{Error, Result, Show};
 use crate::layout::{Dims, Layout};
 use crate::op::*;
@@ -14,7 +13,7 @@ pub static OPS: &[&Op] = &[&AS_STRIDED, &AS_STRIDED_VIEW, &AS_STRIDED_, &AS_STRI
 pub static AS_STRIDED: Op = Op {
     sig: sig("as_strided(Tensor self, Size size, int[] stride, int? storage_offset=None) -> Tensor"),
     doc: "A view of the storage with any sizes and strides (in elements). Errors where it would reach beyond the storage.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let t = c.tensor(0)?;
         let offset = c.opt_int(3).unwrap_or(t.layout().offset as i64);
         AS_STRIDED_VIEW.calls((t, c.ints(1)?, c.ints(2)?, offset, geometry(t.layout())))
@@ -151,7 +150,7 @@ pub static AS_STRIDED_SCATTER: Op = Op {
     ),
     doc: "A copy of `self` with `src` where `as_strided` of it would be.",
     forms: FMO,
-    body: composite(|c| quiet(|| scattered(c))),
+    body: decompose(scattered),
     vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: |c| c.through(scattered) }),
     samples: &["f32[6], f32[2,2], (2, 2), (2, 1), 1", "f32[2,3], f32[2,2], (2, 2), (1, 2)"],
     errors: &[

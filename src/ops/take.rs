@@ -1,7 +1,6 @@
 //! Indices into the flattened tensor: take, put, take_along_dim.
 
 use super::gather::{apart, cast_raw};
-use super::needs::quiet;
 use super::view::{EXPAND, RESHAPE};
 use crate::cpu::index::{self, Refused, Wrong};
 use crate::dtype::DType;
@@ -45,7 +44,7 @@ fn flat_index(index: &Tensor, name: &str) -> Result<Tensor> {
             index.dtype().scalar_type_name()
         ))
     })?;
-    quiet(|| Term::from(&index).reshape(&[-1]).ok())
+    Term::from(&index).reshape(&[-1]).ok()
 }
 /// What PyTorch says of an index that none of the elements has.
 fn out_of_range(refused: Refused) -> Error {
@@ -170,7 +169,7 @@ pub static TAKE_ALONG_DIM: Op = Op {
     sig: sig("take_along_dim(Tensor self, Tensor indices, Dim? dim=None) -> Tensor"),
     doc: "`gather` with `self` and `indices` broadcast against each other except in `dim`; without `dim` both are flattened.",
     forms: FMO,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (t, index) = (c.tensor(0)?, c.tensor(1)?);
         if index.dtype() != DType::I64 {
             return Err(Error::runtime(format!(

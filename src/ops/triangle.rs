@@ -62,8 +62,14 @@ pub static TRIU: Op = Op {
     ..OP
 };
 
-/// Row and column numbers of a triangle as a [2, n] tensor.
-fn tri_indices(c: &Call, upper: bool) -> Result<Outputs> {
+/// The columns of a triangle in row `i`.
+fn columns_of(i: i64, cols: i64, offset: i64, upper: bool) -> std::ops::Range<i64> {
+    let edge = i.saturating_add(offset).saturating_add(!upper as i64).clamp(0, cols);
+    if upper { edge..cols } else { 0..edge }
+}
+
+/// A [2, n] tensor for the n elements of a triangle.
+fn tri_specs(c: &Call, upper: bool) -> Result<Specs> {
     let (rows, cols, offset) = (c.int(0)?, c.int(1)?, c.int(2)?);
     let dtype = c.dtype(3).unwrap_or(DType::I64);
     if !matches!(dtype, DType::I32 | DType::I64) {
@@ -76,17 +82,22 @@ fn tri_indices(c: &Call, upper: bool) -> Result<Outputs> {
     if rows.checked_mul(cols).is_none_or(|n| n > 1 << 28) {
         return Err(Error::out_of_memory((rows as usize).saturating_mul(cols as usize).saturating_mul(16), "cpu"));
     }
-    let (mut r, mut k) = (Vec::new(), Vec::new());
-    for i in 0..if cols == 0 { 0 } else { rows } {
-        let edge = i.saturating_add(offset).saturating_add(!upper as i64).clamp(0, cols);
-        let kept = if upper { edge..cols } else { 0..edge };
-        r.extend(kept.clone().map(|_| i));
-        k.extend(kept);
+    let in_row = |i| columns_of(i, cols, offset, upper);
+    let n = (0..if cols == 0 { 0 } else { rows }).map(|i| in_row(i).count()).sum();
+    Ok(Spec::one(&[2, n], dtype, c.device(4).unwrap_or_default()))
+}
+
+/// The rows and columns of the elements of a triangle.
+fn tri_indices(c: &Call, out: &Tensor, upper: bool) -> Result<()> {
+    let (rows, cols, offset) = (c.int(0)?, c.int(1)?, c.int(2)?);
+    let n = out.size(1);
+    let mut both = crate::reserve::filled(0i64, 2 * n)?;
+    let places =
+        (0..if cols == 0 { 0 } else { rows }).flat_map(|i| columns_of(i, cols, offset, upper).map(move |k| (i, k)));
+    for (at, (i, k)) in places.enumerate() {
+        (both[at], both[n + at]) = (i, k);
     }
-    let n = r.len();
-    r.extend(k);
-    let t = Term(Tensor::from_slice(&r, &[2, n]));
-    t.to_dtype(dtype).to_device(c.device(4).unwrap_or_default()).outputs()
+    out.copy_raw(&Tensor::from_slice(&both, &[2, n])?)
 }
 
 pub static TRIL_INDICES: Op = Op {
@@ -95,7 +106,7 @@ pub static TRIL_INDICES: Op = Op {
     ),
     doc: "Rows and columns of the lower triangle of a `row` x `col` matrix, in row-major order, as a [2, n] tensor.",
     forms: F,
-    body: composite(|c| tri_indices(c, false)),
+    body: factory(|c| tri_specs(c, false), |c, out| tri_indices(c, &out[0], false)),
     vjp: Vjp::None("indices"),
     samples: &["3, 3", "2, 4, 1", "3, 2, -1"],
     errors: &[("-1, 2", "RuntimeError", "row must be non-negative")],
@@ -109,7 +120,7 @@ pub static TRIU_INDICES: Op = Op {
     ),
     doc: "Rows and columns of the upper triangle of a `row` x `col` matrix, in row-major order, as a [2, n] tensor.",
     forms: F,
-    body: composite(|c| tri_indices(c, true)),
+    body: factory(|c| tri_specs(c, true), |c, out| tri_indices(c, &out[0], true)),
     vjp: Vjp::None("indices"),
     samples: &["3, 3", "2, 4, 1", "3, 2, -1"],
     errors: &[("2, -1", "RuntimeError", "col must be non-negative")],
@@ -168,7 +179,7 @@ pub static DIAG: Op = Op {
     sig: sig("diag(Tensor self, int diagonal=0) -> Tensor"),
     doc: "The diagonal of a matrix, copied, or the matrix with the given diagonal.",
     forms: FMO,
-    body: composite(|c| {
+    body: decompose(|c| {
         let t = c.tensor(0)?;
         match t.ndim() {
             1 => DIAG_EMBED.calls((t, c.int(1)?)),
@@ -212,7 +223,7 @@ pub static DIAGONAL_COPY: Op = Op {
 pub static DIAGFLAT: Op = Op {
     sig: sig("diagflat(Tensor self, int offset=0) -> Tensor"),
     doc: "The matrix whose diagonal holds all elements of the input.",
-    body: composite(|c| Term::from(c.tensor(0)?).contiguous().reshape(&[-1]).diag_embed(c.int(1)?).outputs()),
+    body: decompose(|c| Term::from(c.tensor(0)?).contiguous().reshape(&[-1]).diag_embed(c.int(1)?).outputs()),
     vjp: Vjp::Composite,
     samples: &["f32[3]", "f32[2,2], 1"],
     errors: &[("'a'", "TypeError", "must be Tensor")],

@@ -9,7 +9,6 @@ use super::create::{FULL, ONES};
 use super::host::Dense;
 use super::join::joined;
 use super::mask::NONZERO;
-use super::needs::quiet;
 use super::reduce::truth::ANY_DIM;
 use super::scan::CUMSUM;
 use super::select::{INDEX_COPY, INDEX_SELECT};
@@ -179,11 +178,11 @@ fn checked(c: &Call, at: usize, sorted: bool, asked: Asked) -> Result<Outputs> {
 
 /// `unique`, whose dimension is argument 4.
 fn unique<const INVERSE: bool, const COUNTS: bool>(c: &Call) -> Result<Outputs> {
-    quiet(|| checked(c, 4, true, Asked { inverse: INVERSE, counts: COUNTS }))
+    checked(c, 4, true, Asked { inverse: INVERSE, counts: COUNTS })
 }
 /// `unique_consecutive`, whose dimension is argument 3.
 fn consecutive<const INVERSE: bool, const COUNTS: bool>(c: &Call) -> Result<Outputs> {
-    quiet(|| checked(c, 3, false, Asked { inverse: INVERSE, counts: COUNTS }))
+    checked(c, 3, false, Asked { inverse: INVERSE, counts: COUNTS })
 }
 
 // A fresh cell for every literal is what taking over its parts must give.
@@ -198,7 +197,7 @@ pub static UNIQUE: Op = Op {
         "unique(Tensor self, bool sorted=True, False return_inverse=False, False return_counts=False, Dim? dim=None) -> Tensor",
     ),
     doc: "The distinct elements in ascending order, or the distinct slices along `dim` in lexicographic order.",
-    body: composite(unique::<false, false>),
+    body: reads_host(unique::<false, false>),
     samples: &[
         "i64[2,4](0..3)",
         "f32[5](nograd, ties)",
@@ -215,7 +214,7 @@ pub static UNIQUE_INVERSE: Op = Op {
         "unique.inverse(Tensor self, bool sorted=True, True return_inverse=True, False return_counts=False, Dim? dim=None) -> Tensor[]",
     ),
     doc: "The distinct elements, and for each element of the input the position of its like among them.",
-    body: composite(unique::<true, false>),
+    body: reads_host(unique::<true, false>),
     samples: &[
         "i64[2,4](0..3), return_inverse=True",
         "i64[4,2](0..2), True, True, dim=0",
@@ -229,7 +228,7 @@ pub static UNIQUE_COUNTS: Op = Op {
         "unique.counts(Tensor self, bool sorted=True, False return_inverse=False, True return_counts=True, Dim? dim=None) -> Tensor[]",
     ),
     doc: "The distinct elements and how often each occurs.",
-    body: composite(unique::<false, true>),
+    body: reads_host(unique::<false, true>),
     samples: &["i64[2,4](0..3), return_counts=True", "i64[2,4](0..2), True, False, True, 1"],
     errors: &[("c64[2](nograd), return_counts=True", "NotImplementedError", "not implemented for")],
     ..DISTINCT
@@ -239,7 +238,7 @@ pub static UNIQUE_BOTH: Op = Op {
         "unique.inverse_counts(Tensor self, bool sorted=True, True return_inverse=True, True return_counts=True, Dim? dim=None) -> Tensor[]",
     ),
     doc: "The distinct elements, for each element the position of its like, and how often each occurs.",
-    body: composite(unique::<true, true>),
+    body: reads_host(unique::<true, true>),
     samples: &["f32[6](nograd, ties), return_inverse=True, return_counts=True"],
     errors: &[("c64[2](nograd), True, True, True", "NotImplementedError", "not implemented for")],
     ..DISTINCT
@@ -250,7 +249,7 @@ pub static CONSECUTIVE: Op = Op {
         "unique_consecutive(Tensor self, False return_inverse=False, False return_counts=False, Dim? dim=None) -> Tensor",
     ),
     doc: "The elements, or slices along `dim`, that differ from the one before.",
-    body: composite(consecutive::<false, false>),
+    body: reads_host(consecutive::<false, false>),
     samples: &["i64[6](= 1, 1, 2, 2, 1, 1)", "f32[5](nograd, ties)", "i64[3,2](= 1, 2, 1, 2, 0, 0), dim=0"],
     ..DISTINCT
 };
@@ -259,7 +258,7 @@ pub static CONSECUTIVE_INVERSE: Op = Op {
         "unique_consecutive.inverse(Tensor self, True return_inverse=True, False return_counts=False, Dim? dim=None) -> Tensor[]",
     ),
     doc: "The elements that differ from the one before, and for each element the position of its run.",
-    body: composite(consecutive::<true, false>),
+    body: reads_host(consecutive::<true, false>),
     samples: &["i64[6](= 1, 1, 2, 2, 1, 1), return_inverse=True"],
     errors: &[("c64[2](nograd), True", "NotImplementedError", "not implemented for")],
     ..DISTINCT
@@ -269,7 +268,7 @@ pub static CONSECUTIVE_COUNTS: Op = Op {
         "unique_consecutive.counts(Tensor self, False return_inverse=False, True return_counts=True, Dim? dim=None) -> Tensor[]",
     ),
     doc: "The elements that differ from the one before, and the lengths of their runs.",
-    body: composite(consecutive::<false, true>),
+    body: reads_host(consecutive::<false, true>),
     samples: &["i64[6](= 1, 1, 2, 2, 1, 1), return_counts=True"],
     errors: &[("c64[2](nograd), return_counts=True", "NotImplementedError", "not implemented for")],
     ..DISTINCT
@@ -279,7 +278,7 @@ pub static CONSECUTIVE_BOTH: Op = Op {
         "unique_consecutive.inverse_counts(Tensor self, True return_inverse=True, True return_counts=True, Dim? dim=None) -> Tensor[]",
     ),
     doc: "The elements that differ from the one before, the position of each element's run, and the lengths of the runs.",
-    body: composite(consecutive::<true, true>),
+    body: reads_host(consecutive::<true, true>),
     samples: &["i64[2,3](= 1, 1, 2, 2, 2, 1), True, True", "i64[3,2](= 1, 2, 1, 2, 0, 0), True, True, 0"],
     errors: &[("c64[2](nograd), True, True", "NotImplementedError", "not implemented for")],
     ..DISTINCT

@@ -55,7 +55,7 @@ pub static ALIAS: Op = Op {
 pub static RESHAPE: Op = Op {
     sig: sig("reshape(Tensor self, Size shape) -> Tensor"),
     doc: "The same elements under another shape: a view where possible, else a copy. -1 stands for what is left.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let (t, sizes) = (c.tensor(0)?, c.ints(1)?);
         let shape = t.layout().infer_shape(sizes)?;
         match t.layout().view_strides(&shape) {
@@ -90,20 +90,32 @@ pub static UNSAFE_VIEW: Op = Op {
     sig: sig("_unsafe_view(Tensor self, Size size) -> Tensor"),
     doc: "`view` of memory that nothing else refers to: the result is no view of another tensor.",
     forms: HIDDEN,
-    body: composite(|c| {
-        let (t, sizes) = (c.tensor(0)?, c.ints(1)?);
-        let shape = t.layout().infer_shape(sizes)?;
-        let whole = match t.layout().view_strides(&shape) {
-            Some(_) => t.with_layout(t.layout().view(sizes)?),
-            None => {
-                let copy = Tensor::empty(t.shape(), t.dtype(), t.device())?;
-                copy.copy_raw(t)?;
-                copy.with_layout(copy.layout().view(sizes)?)
-            }
-        };
-        whole.set_flag(INFERENCE, t.flag(INFERENCE));
-        Ok(smallvec![whole])
-    }),
+    // Not a view, which autograd would track as one.
+    body: opaque(
+        |c| {
+            let t = c.tensor(0)?;
+            let shape = t.layout().infer_shape(c.ints(1)?)?;
+            let layout = match t.layout().view_strides(&shape) {
+                Some(strides) => Layout { shape, strides, offset: t.layout().offset },
+                None => Layout::of(shape),
+            };
+            Ok(smallvec![Spec { layout, dtype: t.dtype(), device: t.device() }])
+        },
+        |c| {
+            let (t, sizes) = (c.tensor(0)?, c.ints(1)?);
+            let shape = t.layout().infer_shape(sizes)?;
+            let whole = match t.layout().view_strides(&shape) {
+                Some(strides) => t.with_layout(Layout { shape, strides, offset: t.layout().offset }),
+                None => {
+                    let copy = Tensor::empty(t.shape(), t.dtype(), t.device())?;
+                    copy.copy_raw(t)?;
+                    copy.with_layout(copy.layout().view(sizes)?)
+                }
+            };
+            whole.set_flag(INFERENCE, t.flag(INFERENCE));
+            Ok(smallvec![whole])
+        },
+    ),
     vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
     samples: &["f32[2,6], (3, 4)"],
     errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6")],

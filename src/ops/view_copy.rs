@@ -12,9 +12,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::{Layout, wrap_dim};
 use crate::op::*;
-use crate::ops::needs::quiet;
 use crate::tensor::Tensor;
-use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[
     &ALIAS_COPY,
@@ -259,15 +257,13 @@ pub static VIEW_AS_REAL_COPY: Op = Op {
 /// `as_strided`, `reshape` and `narrow` are not single view ops, so their results are copied.
 fn packed(c: &Call, op: &'static Op) -> Result<Outputs> {
     let view = op.call(c.args.iter().map(|v| v.reborrow()).collect::<Args>()).ok()?;
-    let fresh = Tensor::empty(view.shape(), view.dtype(), view.device())?;
-    fresh.copy_raw(&view)?;
-    Ok(smallvec![fresh])
+    super::copy::CLONE.calls((view, Value::Format(crate::layout::Format::Contiguous)))
 }
 
 pub static AS_STRIDED_COPY: Op = Op {
     sig: sig("as_strided_copy(Tensor self, Size size, int[] stride, int? storage_offset=None) -> Tensor"),
     doc: "`as_strided` into new memory.",
-    body: composite(|c| quiet(|| packed(c, &AS_STRIDED))),
+    body: decompose(|c| packed(c, &AS_STRIDED)),
     vjp: Vjp::Joint(Joint {
         args: &[0],
         saves: A0,
@@ -284,7 +280,7 @@ pub static VIEW_COPY: Op = Op {
     sig: sig("view_copy(Tensor self, Size size) -> Tensor"),
     doc: "`view` into new memory, of any tensor that can be reshaped so.",
     copies: Some(&VIEW),
-    body: composite(|c| quiet(|| packed(c, &RESHAPE))),
+    body: decompose(|c| packed(c, &RESHAPE)),
     node: "ViewBackward0_copy",
     samples: &["f32[2,6], (3, 4)"],
     errors: &[("f32[2,3], (4, 2)", "RuntimeError", "is invalid for input of size 6")],
@@ -305,7 +301,7 @@ pub static VIEW_DTYPE_COPY: Op = Op {
 pub static DETACH_COPY: Op = Op {
     sig: sig("detach_copy(Tensor self) -> Tensor"),
     doc: "`detach` into new memory.",
-    body: composite(|c| quiet(|| packed(c, &DETACH))),
+    body: decompose(|c| packed(c, &DETACH)),
     vjp: Vjp::None("cuts the graph"),
     samples: &["f32[2,3]"],
     reference: "x0",
@@ -316,7 +312,7 @@ pub static NARROW_COPY: Op = Op {
     sig: sig("narrow_copy(Tensor self, int dim, int start, int length) -> Tensor"),
     doc: "`narrow` into new memory.",
     forms: FMO,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (t, dim, [start, length]) = (c.tensor(0)?, c.int(1)?, [c.int(2)?, c.int(3)?]);
         if t.ndim() > 0 && dim >= t.ndim() as i64 {
             let text = "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.";
@@ -328,7 +324,7 @@ pub static NARROW_COPY: Op = Op {
                 "start ({start}) + length ({length}) exceeds dimension size ({size})."
             )));
         }
-        quiet(|| packed(c, &NARROW))
+        packed(c, &NARROW)
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         c.unwindow(&super::slice::SLICE_BACKWARD, |l| {

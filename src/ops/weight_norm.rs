@@ -26,7 +26,7 @@ pub static NORM_EXCEPT_DIM: Op = Op {
     sig: sig("norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor"),
     doc: "The norms of the slices along a dimension, kept for broadcasting; of the whole tensor where `dim` is -1.",
     forms: F,
-    body: composite(norms),
+    body: decompose(norms),
     vjp: Vjp::Composite,
     samples: &["f32[2,3]", "f32[2,3,4], 2, 1", "f32[2,3], 1, -1", "f32[3](nonzero), 2, 0"],
     errors: &[("f32[2,3], 2, 2", "IndexError", "Dimension out of range")],
@@ -38,7 +38,7 @@ pub static WEIGHT_NORM: Op = Op {
     sig: sig("_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor"),
     doc: "A weight from its direction and its lengths: `v * (g / norm_except_dim(v, 2, dim))`.",
     forms: HIDDEN,
-    body: composite(|c| {
+    body: decompose(|c| {
         let v = c.tensor(0)?;
         let norms = NORM_EXCEPT_DIM.call((v, 2, c.int(2)?));
         (Term::from(v) * (Term::from(c.tensor(1)?) / norms)).outputs()

@@ -6,6 +6,7 @@ use crate::device::Device;
 use crate::dtype::DType;
 use crate::gpu;
 use crate::layout::{Format, Layout, dims, to_shape};
+use crate::op::tracer::{self, Change};
 use crate::retire::Frame;
 use crate::tensor::{INFERENCE, Meta, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -172,6 +173,7 @@ pub fn _increment_version(t: Handle) {
     if !t.0.flag(INFERENCE) {
         t.0.storage().bump();
     }
+    tracer::notify(|tracer| tracer.changed(&t.0, Change::Written));
 }
 
 /// `set_`: the storage, shape and strides of another tensor.
@@ -203,6 +205,7 @@ pub fn _set_(
         )));
     }
     t.0.set_meta(meta)?;
+    tracer::notify(|tracer| tracer.changed(&t.0, Change::Data));
     t.0.storage().bump();
     Ok(())
 }

@@ -10,6 +10,7 @@ use crate::autograd::saved::{Saved, SavedHooks, Unpacks};
 use crate::autograd::{self, Custom, Node, history};
 use crate::error::Result;
 use crate::op::gradient::Facts;
+use crate::op::tracer;
 use crate::tally::{self, Count};
 use crate::tensor::slot::Creation;
 use crate::tensor::{Foreign, LEAF_GRAD, Tensor, Visit};
@@ -284,6 +285,7 @@ pub fn _function_apply<'py>(
     to_save: &Bound<'py, PyTuple>,
 ) -> PyResult<(Bound<'py, PyTuple>, Option<SavedTensors>)> {
     let call = Applied { args, outputs, dirty, non_differentiable };
+    tracer::notify(|t| t.function_applied(name, &tensors_in(args), &tensors_in(outputs)));
     let given = |results: Vec<Given<'py>>| PyTuple::new(py, results.into_iter().map(|(o, _)| o));
     let Some(ctx) = ctx else { return Ok((given(call.results(py, false)?)?, None)) };
     let (edges, arguments) = edges(args)?;
@@ -312,6 +314,10 @@ pub fn _function_apply<'py>(
     *saved.lock() = Some(items);
     results.iter().for_each(|(o, _)| held::track_object(o)); // the context may own them
     Ok((given(results)?, Some(SavedTensors(saved))))
+}
+
+fn tensors_in(list: &Bound<PyTuple>) -> Vec<Tensor> {
+    list.iter().filter_map(|o| borrow(o.as_ptr()).cloned()).collect()
 }
 
 /// One edge for each tensor argument, and the positions of those arguments.

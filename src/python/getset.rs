@@ -5,6 +5,7 @@ use super::kinds::{PyDType, PyDevice, dtype_object, size_object};
 use super::object::{borrow, wrap};
 use super::values::type_name;
 use crate::autograd::history;
+use crate::op::tracer::{self, Change};
 use crate::tensor::{HAS_FN, INFERENCE, Meta, RETAINS, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning};
 use pyo3::ffi::{self, PyObject};
@@ -131,6 +132,7 @@ fn set_requires_grad(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
 fn set_grad(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
     let Some(v) = v.filter(|v| !v.is_none()) else {
         t.set_grad(None);
+        tracer::notify(|tracer| tracer.changed(t, Change::Grad));
         return Ok(());
     };
     let g = borrow(v.as_ptr()).ok_or_else(|| {
@@ -167,6 +169,7 @@ fn set_grad(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
         )));
     }
     t.set_grad(Some(g.clone()));
+    tracer::notify(|tracer| tracer.changed(t, Change::Grad));
     Ok(())
 }
 
@@ -222,7 +225,9 @@ fn set_data(t: &Tensor, v: Option<&Bound<PyAny>>) -> PyResult<()> {
     if !same || t.dtype() != meta.dtype {
         t.set_accumulator(None);
     }
-    Ok(t.set_meta(meta)?)
+    t.set_meta(meta)?;
+    tracer::notify(|tracer| tracer.changed(t, Change::Data));
+    Ok(())
 }
 
 unsafe extern "C" fn get(o: *mut PyObject, property: *mut c_void) -> *mut PyObject {

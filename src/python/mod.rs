@@ -4,6 +4,7 @@ mod backward;
 mod bound;
 mod buffer;
 mod callable;
+mod capture;
 mod construct;
 mod describe;
 mod device;
@@ -58,6 +59,7 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     m.add_class::<kinds::PyGenerator>()?;
     m.add_class::<graph::PyNode>()?;
     m.add_class::<saved::SavedTensor>()?;
+    m.add_class::<capture::PyCapture>()?;
     m.add("InternalError", py.get_type::<error::InternalError>())?;
     m.add("OutOfMemoryError", py.get_type::<error::OutOfMemoryError>())?;
     m.add("_LinAlgError", py.get_type::<error::LinAlgError>())?;
@@ -118,6 +120,7 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(function::_gradient_edge, m)?,
         wrap_pyfunction!(table::op_table, m)?,
         wrap_pyfunction!(table::_call_composite, m)?,
+        wrap_pyfunction!(capture::_capture, m)?,
         wrap_pyfunction!(table::_result_type, m)?,
         wrap_pyfunction!(table::promote_types, m)?,
         wrap_pyfunction!(table::can_cast, m)?,

@@ -5,7 +5,7 @@ use super::describe::python_signature;
 use super::values::type_name;
 use crate::device::{Device, Name};
 use crate::dispatch;
-use crate::op::{Body, Forms, Op, Param, Returns, Vjp};
+use crate::op::{Body, Decompose, Forms, Op, Param, Returns, Vjp};
 use crate::ops;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
@@ -61,10 +61,12 @@ pub fn steps(py: Python) -> PyResult<Bound<PyTuple>> {
 
 fn kind(op: &Op) -> &'static str {
     match op.body {
+        _ if op.reads_host() => "reads host",
         Body::Elementwise(_) => "elementwise",
         Body::Kernel(_) => "kernel",
         Body::View(_) | Body::ViewAs(_) | Body::Views(_) => "view",
-        Body::Composite { .. } => "composite",
+        Body::Opaque(_) => "opaque",
+        Body::Decompose(_) => "composite",
         Body::Unset => "unset",
     }
 }
@@ -100,7 +102,7 @@ pub fn op_table(py: Python) -> PyResult<Bound<PyList>> {
         )?;
         d.set_item("node", op.node_name())?;
         d.set_item("gpu", op.runs_on_gpu())?;
-        d.set_item("fused", matches!(op.body, Body::Composite { fused: Some(_), .. }))?;
+        d.set_item("fused", matches!(op.body, Body::Decompose(Decompose { fused: Some(_), .. })))?;
         d.set_item("samples", PyList::new(py, op.samples)?)?;
         d.set_item("errors", PyList::new(py, op.errors)?)?;
         d.set_item("reference", (!op.reference.is_empty()).then_some(op.reference))?;

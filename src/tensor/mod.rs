@@ -19,6 +19,7 @@ use crate::device::Device;
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Error, Result};
 use crate::layout::{Dims, Layout, checked_numel, dims, laid_out_numel};
+use crate::observe::{self, Raw};
 use crate::place;
 use crate::storage::Storage;
 use std::cell::UnsafeCell;
@@ -182,6 +183,7 @@ impl Tensor {
     /// The address of the first element; CPU only.
     #[inline]
     pub fn ptr(&self) -> Result<*mut u8> {
+        observe::report(Raw::Access);
         let m = self.meta();
         Ok(m.storage.cpu_ptr()?.wrapping_add(m.layout.offset * m.dtype.size()))
     }
@@ -197,6 +199,7 @@ impl Tensor {
     }
     /// The element at a storage position of a CPU tensor.
     pub fn element(&self, position: usize) -> Result<Scalar> {
+        observe::report(Raw::Access);
         let m = self.meta();
         let bytes = (position + 1).checked_mul(m.dtype.size()).ok_or_else(|| Error::internal("element: overflow"))?;
         if bytes > m.storage.bytes() {

@@ -9,6 +9,7 @@ use crate::dtype::Scalar;
 use crate::error::{Error, Result};
 use crate::gpu;
 use crate::layout::Dims;
+use crate::observe::{self, Raw};
 use crate::storage::Buffer;
 
 impl Tensor {
@@ -18,6 +19,7 @@ impl Tensor {
     }
     /// Buffer, dtype, shape, strides and offset; GPU only.
     pub fn gpu_view(&self) -> Result<gpu::View<'_>> {
+        observe::report(Raw::Access);
         let m = self.meta();
         Ok(gpu::View {
             buffer: m.storage.gpu_buffer()?,

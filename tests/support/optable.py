@@ -43,6 +43,11 @@ class Op:
         return self.reference == "shape" or "Generator" in self.signature or self.leaf.startswith("empty")
 
     @property
+    def reads_host(self) -> bool:
+        """Whether what its results look like depends on values."""
+        return self.kind == "reads host"
+
+    @property
     def leaf(self) -> str:
         return self.public.rsplit(".", 1)[-1]
 

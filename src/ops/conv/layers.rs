@@ -153,7 +153,7 @@ pub static CONV1D: Op = Op {
         "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor",
     ),
     aliases: &["nn.functional.conv1d"],
-    body: composite(plain::<1>),
+    body: decompose(plain::<1>),
     samples: &[
         "f32[2,2,5], f32[3,2,3], f32[3]",
         "f32[2,5], f32[3,2,3]",
@@ -172,7 +172,7 @@ pub static CONV1D_PADDING: Op = Op {
         "conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding='valid', int[1] dilation=1, int groups=1) -> Tensor",
     ),
     aliases: &["nn.functional.conv1d"],
-    body: composite(by_name::<1>),
+    body: decompose(by_name::<1>),
     warns: Some(uneven::<1>),
     samples: &[
         "f32[2,2,5], f32[3,2,3], f32[3], padding='same'",
@@ -190,7 +190,7 @@ pub static CONV2D: Op = Op {
         "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor",
     ),
     aliases: &["nn.functional.conv2d"],
-    body: composite(plain::<2>),
+    body: decompose(plain::<2>),
     samples: &[
         "f32[2,2,4,4], f32[3,2,2,3], f32[3]",
         "f32[2,4,4], f32[3,2,1,1]",
@@ -212,7 +212,7 @@ pub static CONV2D_PADDING: Op = Op {
         "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding='valid', int[1] dilation=1, int groups=1) -> Tensor",
     ),
     aliases: &["nn.functional.conv2d"],
-    body: composite(by_name::<2>),
+    body: decompose(by_name::<2>),
     warns: Some(uneven::<2>),
     samples: &["f32[1,2,4,4], f32[3,2,3,1], padding='same', dilation=2", "f32[1,2,4,4], f32[3,2,2,2], padding='same'"],
     errors: &[("f32[2,5,5], f32[3,2,3,3], padding='odd'", "RuntimeError", "Invalid padding string")],
@@ -223,7 +223,7 @@ pub static CONV3D: Op = Op {
         "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor",
     ),
     aliases: &["nn.functional.conv3d"],
-    body: composite(plain::<3>),
+    body: decompose(plain::<3>),
     samples: &["f32[1,2,3,3,3], f32[2,2,2,1,2], f32[2]", "f32[2,3,3,4], f32[2,1,2,2,2], stride=2, padding=1, groups=2"],
     errors: &[("f32[2,2], f32[3,2,2,2,2]", "RuntimeError", "Expected 4D (unbatched) or 5D (batched) input to conv3d")],
     ..CONV
@@ -233,7 +233,7 @@ pub static CONV3D_PADDING: Op = Op {
         "conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding='valid', int[1] dilation=1, int groups=1) -> Tensor",
     ),
     aliases: &["nn.functional.conv3d"],
-    body: composite(by_name::<3>),
+    body: decompose(by_name::<3>),
     warns: Some(uneven::<3>),
     samples: &["f32[1,2,3,3,3], f32[2,2,3,1,3], padding='same'"],
     errors: &[("f32[2,5,5,5], f32[3,2,3,3,3], padding='odd'", "RuntimeError", "Invalid padding string")],
@@ -244,7 +244,7 @@ pub static CONV_TRANSPOSE1D: Op = Op {
         "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor",
     ),
     aliases: &["nn.functional.conv_transpose1d"],
-    body: composite(transposed::<1>),
+    body: decompose(transposed::<1>),
     samples: &["f32[2,2,3], f32[2,3,3], f32[3]", "f32[4,3], f32[4,2,2], None, 2, 1, 1, 2, 3", "c64[1,2,4], c64[2,1,2]"],
     errors: &[(
         "f32[4], f32[3,2,2]",
@@ -258,7 +258,7 @@ pub static CONV_TRANSPOSE2D: Op = Op {
         "conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor",
     ),
     aliases: &["nn.functional.conv_transpose2d"],
-    body: composite(transposed::<2>),
+    body: decompose(transposed::<2>),
     samples: &[
         "f32[2,2,3,3], f32[2,3,2,3], f32[3]",
         "f32[1,2,3,2], f32[2,1,2,3], None, (2, 3), (1, 2), (1, 2), 2, (1, 2)",
@@ -275,7 +275,7 @@ pub static CONV_TRANSPOSE3D: Op = Op {
         "conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor",
     ),
     aliases: &["nn.functional.conv_transpose3d"],
-    body: composite(transposed::<3>),
+    body: decompose(transposed::<3>),
     samples: &["f32[1,2,2,2,3], f32[2,1,2,1,2], f32[1], stride=2, padding=(1, 0, 1)"],
     errors: &[(
         "f32[2,2], f32[3,2,2,2,2]",

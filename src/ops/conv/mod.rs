@@ -8,7 +8,6 @@
 use super::copy::CONTIGUOUS;
 use super::linalg::BMM;
 use super::linalg::added::BADDBMM;
-use super::needs::quiet;
 use super::pad::CONSTANT_PAD_ND;
 use super::reorder::FLIP;
 use super::rules::no_kernel;
@@ -299,7 +298,7 @@ pub static CONVOLUTION: Op = Op {
     ),
     doc: "Convolution, or with `transposed` its transpose, of [batch, channels, ..] over one to three dimensions, as many as the weight has beyond two. The lists hold one number for all of them, or one for each.",
     forms: F,
-    body: composite(|c| quiet(|| convolution(c))),
+    body: decompose(convolution),
     vjp: Vjp::Joint(Joint { args: &[0, 1, 2], saves: A0 | A1, formula: gradient::gradients }),
     keeps: Some(
         "bias_sym_sizes_opt=bias_sym_sizes dilation groups input output_padding padding stride transposed weight",

@@ -8,7 +8,6 @@ use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result, Show};
 use crate::layout::Dims;
 use crate::op::*;
-use crate::ops::needs::quiet;
 use crate::ops::view::PERMUTE;
 use crate::reserve::list;
 use crate::tensor::Tensor;
@@ -60,11 +59,9 @@ fn scaled_apart(c: &Call, out: &Tensor, a: &Tensor, b: &Tensor, seen: &Tensor) -
     } else {
         product_of(a, b, seen, 1.0, 0.0)?;
     }
-    quiet(|| {
-        let (beta, product) = (c.scalar(3)?, Term::from(out) * c.scalar(4)?);
-        let unread = beta.to_c128() == num_complex::Complex::ZERO;
-        out.copy_raw(&(if unread { product } else { product + Term::from(c.tensor(0)?) * beta }).ok()?)
-    })
+    let (beta, product) = (c.scalar(3)?, Term::from(out) * c.scalar(4)?);
+    let unread = beta.to_c128() == num_complex::Complex::ZERO;
+    out.copy_raw(&(if unread { product } else { product + Term::from(c.tensor(0)?) * beta }).ok()?)
 }
 
 fn added_matrices(c: &Call, out: &[Tensor]) -> Result<()> {
@@ -95,7 +92,7 @@ pub(super) fn check_mm(a: &Tensor, b: &Tensor) -> Result<()> {
 
 /// Elements that alias one location accumulate sequentially, `p = beta * p + x`, as in PyTorch. Equivalent: sum the
 /// factors over the aliased dimensions, weighted by powers of beta.
-const ONE_AFTER_ANOTHER: Option<Expanded> = Some(Expanded { warning: None, once: |c| quiet(|| summed(c).map(Some)) });
+const ONE_AFTER_ANOTHER: Option<Expanded> = Some(Expanded { warning: None, once: |c| summed(c).map(Some) });
 
 fn summed(c: &Call) -> Result<Args<'static>> {
     if let Body::Kernel(k) = &c.op.body {
@@ -279,15 +276,13 @@ pub static ADDBMM: Op = Op {
     ],
     doc: "`beta * self + alpha * sum(batch1 @ batch2)` over the batch: [b, n, k] and [b, k, m] give [n, m].",
     forms: FMIO,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (a, b) = (c.tensor(1)?, c.tensor(2)?);
         check_batches(a, b)?;
         let [batch, n, k, m] = [a.size(0), a.size(1), a.size(2), b.size(2)].map(|d| d as i64);
-        quiet(|| {
-            let rows = PERMUTE.call((a, [1, 0, 2])).reshape(&[n, batch * k]);
-            let columns = Term::from(b).reshape(&[batch * k, m]);
-            ADDMM.calls((c.tensor(0)?, rows, columns, c.scalar(3)?, c.scalar(4)?))
-        })
+        let rows = PERMUTE.call((a, [1, 0, 2])).reshape(&[n, batch * k]);
+        let columns = Term::from(b).reshape(&[batch * k, m]);
+        ADDMM.calls((c.tensor(0)?, rows, columns, c.scalar(3)?, c.scalar(4)?))
     }),
     vjp: Vjp::Each(&[
         d(0, 0, |c| scaled(c, 3)),
@@ -338,7 +333,7 @@ pub static ADDR: Op = Op {
     ],
     doc: "`beta * self + alpha * outer(vec1, vec2)`; `self` broadcasts to [n, m].",
     forms: FMIO,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (v, w) = (c.tensor(1)?, c.tensor(2)?);
         if v.ndim() != 1 || w.ndim() != 1 {
             return Err(Error::runtime(format!(
@@ -356,17 +351,15 @@ pub static ADDR: Op = Op {
         check_factor("beta", c.scalar(3)?, common)?;
         check_factor("alpha", c.scalar(4)?, common)?;
         if common == DType::Bool {
-            return quiet(|| addr_of_bools(c));
+            return addr_of_bools(c);
         }
-        quiet(|| {
-            let product = Term::from(v).to_dtype(common).unsqueeze(1) * w * c.scalar(4)?;
-            let beta = c.scalar(3)?;
-            if beta.to_c128() == num_complex::Complex::ZERO {
-                product.outputs()
-            } else {
-                (Term::from(c.tensor(0)?).to_dtype(common) * beta + product).outputs()
-            }
-        })
+        let product = Term::from(v).to_dtype(common).unsqueeze(1) * w * c.scalar(4)?;
+        let beta = c.scalar(3)?;
+        if beta.to_c128() == num_complex::Complex::ZERO {
+            product.outputs()
+        } else {
+            (Term::from(c.tensor(0)?).to_dtype(common) * beta + product).outputs()
+        }
     }),
     vjp: Vjp::Each(&[
         d(0, 0, |c| scaled(c, 3)),

@@ -10,7 +10,6 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::ops::host::int_list;
-use crate::ops::needs::quiet;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -28,11 +27,12 @@ impl Batch for Cholesky {
 }
 
 fn is_positive(info: &Tensor, name: &'static str) -> Result<()> {
-    succeeded(info, name, Error::linalg, |i| {
-        format!(
-            "The factorization could not be completed because the input is not positive-definite (the leading minor of order {i} is not positive-definite)."
-        )
-    })
+    succeeded(
+        info,
+        name,
+        Failure::Linalg,
+        "The factorization could not be completed because the input is not positive-definite (the leading minor of order {i} is not positive-definite).",
+    )
 }
 
 pub static CHOLESKY_EX: Op = Op {
@@ -82,7 +82,7 @@ pub static CHOLESKY_EX: Op = Op {
 pub static CHOLESKY: Op = Op {
     sig: sig("linalg.cholesky(Tensor self, *, bool upper=False) -> Tensor"),
     doc: "The lower triangle L of `A = L L^H`, or its adjoint, for positive-definite matrices; a `LinAlgError` if one is not.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let out = CHOLESKY_EX.calls((c.tensor(0)?, c.flag(1)))?;
         without_info(out, |info| is_positive(info, "linalg.cholesky"))
     }),
@@ -116,10 +116,10 @@ pub static CHOLESKY_SOLVE: Op = Op {
     sig: sig("cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor"),
     doc: "The solutions of `A X = self`, where `input2` is the Cholesky factor of A.",
     forms: FMO,
-    body: composite(|c| {
+    body: decompose(|c| {
         square(c.tensor(1)?, "cholesky_solve")?;
         compatible(c.tensor(1)?, c.tensor(0)?, true, "cholesky_solve")?;
-        quiet(|| cholesky_solved(c.tensor(0)?.into(), c.tensor(1)?, c.flag(2)).outputs())
+        cholesky_solved(c.tensor(0)?.into(), c.tensor(1)?, c.flag(2)).outputs()
     }),
     vjp: Vjp::Joint(Joint {
         args: &[0, 1],
@@ -147,7 +147,7 @@ pub static CHOLESKY_SOLVE: Op = Op {
 
 /// A factor with a zero on its diagonal has no inverse.
 fn has_inverse(l: &Tensor) -> Result<()> {
-    let zeros = quiet(|| Term::from(l).diagonals().equals(0).to_dtype(DType::I64).ok())?;
+    let zeros = Term::from(l).diagonals().equals(0).to_dtype(DType::I64).ok()?;
     let (zeros, n) = (int_list(&zeros)?, l.size(l.ndim() - 1));
     let Some(at) = zeros.iter().position(|&z| z != 0) else { return Ok(()) };
     let which = if l.ndim() > 2 { format!("(Batch element {}): ", at / n) } else { String::new() };
@@ -162,11 +162,11 @@ pub static CHOLESKY_INVERSE: Op = Op {
     sig: sig("cholesky_inverse(Tensor self, bool upper=False) -> Tensor"),
     doc: "The inverse of A from its Cholesky factor.",
     forms: FMO,
-    body: composite(|c| {
+    body: reads_host(|c| {
         let l = c.tensor(0)?;
         square(l, "cholesky_inverse")?;
         has_inverse(l)?;
-        quiet(|| cholesky_solved(Term::from(l).eye(), l, c.flag(1)).outputs())
+        cholesky_solved(Term::from(l).eye(), l, c.flag(1)).outputs()
     }),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, |c| {
         let both = c.out(0).at(c.g() + c.g().mh()).at(c.out(0));

@@ -5,7 +5,6 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::broadcast;
 use crate::op::*;
-use crate::ops::needs::quiet;
 use crate::ops::reorder::ROLL;
 use crate::ops::view::EXPAND;
 
@@ -28,17 +27,15 @@ fn product(c: &Call) -> Result<Outputs> {
         return Err(Error::not_implemented("\"cross\" not implemented for 'Bool'"));
     }
     let shape = broadcast(a.shape(), b.shape())?;
-    quiet(|| {
-        let turned = |t, by: i64| ROLL.call((EXPAND.call((t, &*shape)), [-by], [at as i64]));
-        (turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)).outputs()
-    })
+    let turned = |t, by: i64| ROLL.call((EXPAND.call((t, &*shape)), [-by], [at as i64]));
+    (turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)).outputs()
 }
 
 pub static LINALG_CROSS: Op = Op {
     sig: sig("linalg.cross(Tensor input, Tensor other, *, Dim dim=-1) -> Tensor"),
     doc: "The cross product along a dimension of length 3; the other dimensions broadcast.",
     forms: FO,
-    body: composite(product),
+    body: decompose(product),
     vjp: Vjp::Each(&[
         d(0, A1, |c| LINALG_CROSS.call((c.arg(1).conj(), c.g(), c.int(2)))),
         d(1, A0, |c| LINALG_CROSS.call((c.g(), c.arg(0).conj(), c.int(2)))),
@@ -59,7 +56,7 @@ pub static CROSS: Op = Op {
     sig: sig("cross(Tensor self, Tensor other, Dim? dim=None) -> Tensor"),
     doc: "The cross product along a dimension of length 3, by default the first that is of that length.",
     forms: FMO,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (a, b) = (c.tensor(0)?, c.tensor(1)?);
         let first = || a.shape().iter().position(|&d| d == 3).map(|d| d as i64);
         let dim = c.opt_int(2).or_else(first);

@@ -9,7 +9,6 @@ use crate::error::{Error, Result, Show};
 use crate::op::*;
 use crate::ops::choose::{NAN_TO_NUM, WHERE};
 use crate::ops::host::item;
-use crate::ops::needs::quiet;
 use crate::ops::reduce::SUM_DIM;
 use crate::ops::reduce::extreme::AMAX;
 use crate::ops::reduce::norm::{MATRIX_NORM, MATRIX_NORM_STR, MatrixNorm};
@@ -97,10 +96,10 @@ fn pinv_checked(a: &Tensor) -> Result<()> {
 pub static PINV: Op = Op {
     sig: sig("linalg.pinv(Tensor self, *, Operand? atol=None, Operand? rtol=None, bool hermitian=False) -> Tensor"),
     doc: "The pseudoinverse (Moore-Penrose); singular values up to `max(atol, rtol * greatest)` count as zero.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let a = c.tensor(0)?;
         pinv_checked(a)?;
-        quiet(|| pseudoinverse(c, a, 1, c.flag(3)).outputs())
+        pseudoinverse(c, a, 1, c.flag(3)).outputs()
     }),
     vjp: Vjp::Each(&[d(0, A0 | OUT0, pinv_backward)]),
     samples: &[
@@ -122,7 +121,7 @@ pub static PINV: Op = Op {
 pub static PINV_RCOND: Op = Op {
     sig: sig("linalg.pinv.rcond(Tensor self, Operand rcond, bool hermitian=False) -> Tensor"),
     doc: "The pseudoinverse; singular values up to `rcond * greatest` count as zero.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let zero = Value::Scalar(Scalar::Float(0.0));
         let args: Args = [c.args[0].reborrow(), zero, c.args[1].reborrow(), c.args[2].reborrow()].into_iter().collect();
         PINV.calls(args)
@@ -142,7 +141,7 @@ pub static PINVERSE: Op = Op {
     sig: sig("pinverse(Tensor self, float rcond=1e-15) -> Tensor"),
     doc: "The pseudoinverse; see `linalg.pinv`.",
     forms: FM,
-    body: composite(|c| PINV.calls((c.tensor(0)?, 0.0, c.float(1)?))),
+    body: decompose(|c| PINV.calls((c.tensor(0)?, 0.0, c.float(1)?))),
     vjp: Vjp::Composite,
     samples: &["f32[3,2]", "f32[2,3], 0.001"],
     errors: &[("f32[2]", "RuntimeError", "expected a tensor with 2 or more dimensions")],
@@ -151,7 +150,7 @@ pub static PINVERSE: Op = Op {
 
 /// The number of singular values, or absolute eigenvalues, above a bound computed from all of them.
 fn rank(a: &Tensor, hermitian: bool, least: impl Fn(Term) -> Term) -> Result<Outputs> {
-    let a = &a.detach();
+    let a = &Term::from(a).cut().ok()?;
     if a.ndim() < 2 {
         let text = "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.";
         return Err(Error::runtime(text));
@@ -166,7 +165,7 @@ pub static MATRIX_RANK: Op = Op {
         "linalg.matrix_rank(Tensor self, *, Operand? atol=None, Operand? rtol=None, bool hermitian=False) -> Tensor",
     ),
     doc: "How many singular values are greater than `max(atol, rtol * greatest)`.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let a = c.tensor(0)?;
         rank(a, c.flag(3), |values| bound(c, 1, a, top(values)))
     }),
@@ -180,7 +179,7 @@ pub static MATRIX_RANK: Op = Op {
 pub static MATRIX_RANK_TOL: Op = Op {
     sig: sig("linalg.matrix_rank.tol(Tensor self, Operand tol, bool hermitian=False) -> Tensor"),
     doc: "How many singular values are greater than `tol`.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let least = match c.opt_tensor(1) {
             Some(t) => Term::from(t).unsqueeze(-1),
             None => Term::number(c.scalar(1)?),
@@ -237,11 +236,12 @@ fn cutoff(c: &Call, a: &Tensor) -> Scalar {
 /// The driver that assumes full rank raises for rank-deficient matrices.
 fn full_rank(rank: &Tensor, most: usize) -> Result<()> {
     let info = (Term::from(rank) + 1).zero_where(Term::from(rank).equals(most)).ok()?;
-    succeeded(&info, "torch.linalg.lstsq", Error::linalg, |i| {
-        format!(
-            "The least squares solution could not be computed because the input matrix does not have full rank (error code: {i})."
-        )
-    })
+    succeeded(
+        &info,
+        "torch.linalg.lstsq",
+        Failure::Linalg,
+        "The least squares solution could not be computed because the input matrix does not have full rank (error code: {i}).",
+    )
 }
 
 /// The solution and, if requested, the sums of squared residuals.
@@ -295,7 +295,7 @@ pub static LSTSQ: Op = Op {
         "linalg.lstsq(Tensor self, Tensor b, float? rcond=None, *, str{gels|gelsy|gelsd|gelss}? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
     ),
     doc: "The X of least norm that makes `|A X - B|` least. Any driver solves by singular values; what else is given is as the driver has it.",
-    body: composite(|c| quiet(|| least_squares(c))),
+    body: reads_host(least_squares),
     vjp: Vjp::Joint(Joint {
         args: &[0, 1],
         saves: A0 | A1,
@@ -335,7 +335,7 @@ fn no_such_norm(shown: String) -> Error {
 
 /// The condition number of empty matrices.
 fn nothing(a: &Tensor) -> Result<Outputs> {
-    Term(Tensor::zeros(lead(a), a.dtype().to_real(), a.device())).outputs()
+    crate::ops::create::ZEROS.calls((lead(a), a.dtype().to_real(), a.device()))
 }
 
 /// `norm(A) norm(inv(A))`, infinite if A has no inverse, zero for empty matrices.
@@ -359,7 +359,7 @@ fn condition(a: &Tensor, shown: String, norm: impl Fn(Term) -> Term) -> Result<O
 pub static COND: Op = Op {
     sig: sig("linalg.cond(Tensor self, Scalar? p=None) -> Tensor"),
     doc: "The condition number `norm(A) norm(inv(A))`; of order 2 (the default) the greatest over the least singular value.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let (a, order) = (c.tensor(0)?, c.opt_float(1).unwrap_or(2.0));
         condition_dims(a)?;
         match c.opt_scalar(1) {
@@ -399,7 +399,7 @@ pub static COND_STR: Op = Op {
     unknown_choice: |_, given| no_such_norm(given.to_string()),
     sig: sig("linalg.cond.str(Tensor self, str{fro|nuc} p) -> Tensor"),
     doc: "The condition number in the Frobenius ('fro') or nuclear ('nuc') norm.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let (a, order) = (c.tensor(0)?, c.str(1).unwrap_or_default());
         let squares = a.ndim() >= 2 && sizes(a).0 == sizes(a).1;
         if c.choice::<MatrixNorm>(1) == MatrixNorm::Nuc && squares && a.numel() > 0 {

@@ -13,7 +13,6 @@ use crate::ops::choose::WHERE;
 use crate::ops::compare::ISFINITE;
 use crate::ops::complex::COMPLEX;
 use crate::ops::host::item;
-use crate::ops::needs::quiet;
 use crate::ops::reduce::PROD_DIM;
 use crate::ops::reduce::truth::ALL;
 use crate::ops::triangle::DIAG_EMBED;
@@ -125,7 +124,7 @@ fn by_values(c: &Call) -> Result<Outputs> {
 pub static ADJUGATE_BACKWARD: Op = Op {
     sig: sig("_adjugate_backward(Tensor grad, Tensor A) -> Tensor"),
     doc: "The gradient of the adjugate, of singular matrices too.",
-    body: composite(|c| quiet(|| by_values(c))),
+    body: reads_host(by_values),
     vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: |c| c.through(by_inverse) }),
     samples: &["f32[3,3], f32[3,3]", "f64[2,2,2], f64[2,2,2](zeros)", "c64[2,2], c64[2,2]", "f32[1,1], f32[1,1]"],
     errors: &[("1, f32[2,2]", "TypeError", "must be Tensor")],
@@ -134,7 +133,7 @@ pub static ADJUGATE_BACKWARD: Op = Op {
 
 const DETERMINANT: Op = Op {
     doc: "The determinants of square matrices.",
-    body: composite(|c| DET_STEP.calls((c.tensor(0)?,))),
+    body: decompose(|c| DET_STEP.calls((c.tensor(0)?,))),
     vjp: Vjp::Composite,
     samples: &["f32[3,3]", "f32[2,3,3]", "f32[2,2](zeros)", "c64[2,2]", "f32[0,0]"],
     errors: &[("f32[2,3]", "RuntimeError", "linalg.det: A must be batches of square matrices, but they are 2 by 3")],
@@ -184,7 +183,7 @@ pub static SLOGDET_STEP: Op = Op {
 
 const SIGN_AND_LOG: Op = Op {
     doc: "Signs (of absolute value one, or zero) and logarithms of the absolute values of determinants.",
-    body: composite(|c| SLOGDET_STEP.calls((c.tensor(0)?,))),
+    body: decompose(|c| SLOGDET_STEP.calls((c.tensor(0)?,))),
     vjp: Vjp::Composite,
     samples: &["f32[3,3]", "f32[2,3,3]", "f32[2,2](zeros)", "c64[2,2]", "f32[0,0]"],
     errors: &[("f32[2,3]", "RuntimeError", "linalg.slogdet: A must be batches of square matrices")],
@@ -199,7 +198,7 @@ pub static LOGDET: Op = Op {
     sig: sig("logdet(Tensor self) -> Tensor"),
     doc: "The logarithms of determinants; NaN where one is negative.",
     forms: FM,
-    body: composite(|c| {
+    body: decompose(|c| {
         square(c.tensor(0)?, "logdet")?;
         let out = SLOGDET_STEP.calls((c.tensor(0)?,))?;
         let (sign, log) = (Term::from(&out[0]), Term::from(&out[1]));

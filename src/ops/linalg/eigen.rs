@@ -107,7 +107,7 @@ pub static EIGH: Op = Op {
     sig: sig("linalg.eigh(Tensor self, str{L|U|l|u} UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)"),
     unknown_choice: unknown_triangle,
     doc: "Eigenvalues in rising order and orthonormal eigenvectors of symmetric or Hermitian matrices, of which one triangle is read.",
-    body: composite(|c| EIGH_STEP.calls((c.tensor(0)?, c.args[1].reborrow()))),
+    body: decompose(|c| EIGH_STEP.calls((c.tensor(0)?, c.args[1].reborrow()))),
     vjp: Vjp::Composite,
     samples: &[
         "f32[3,3](spd)",
@@ -128,7 +128,7 @@ pub static EIGVALSH: Op = Op {
     sig: sig("linalg.eigvalsh(Tensor self, str{L|U|l|u} UPLO='L') -> Tensor"),
     unknown_choice: unknown_triangle,
     doc: "The eigenvalues in rising order of symmetric or Hermitian matrices.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let a = c.tensor(0)?;
         first(&EIGH_STEP, (a, c.args[1].reborrow(), grad_enabled() && a.requires_grad())).outputs()
     }),
@@ -219,7 +219,7 @@ pub static EIGVALS_STEP: Op = Op {
 pub static EIGVALS: Op = Op {
     sig: sig("linalg.eigvals(Tensor self) -> Tensor"),
     doc: "The complex eigenvalues of square matrices, in no order.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let a = c.tensor(0)?;
         square(a, "linalg.eigvals")?;
         match grad_enabled() && a.requires_grad() {

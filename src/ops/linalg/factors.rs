@@ -7,7 +7,6 @@ use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::layout::Dims;
 use crate::op::*;
-use crate::ops::needs::quiet;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -27,11 +26,12 @@ impl Batch for Lu {
 }
 
 fn has_pivots(info: &Tensor, name: &'static str) -> Result<()> {
-    succeeded(info, name, Error::runtime, |i| {
-        format!(
-            "U[{i},{i}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
-        )
-    })
+    succeeded(
+        info,
+        name,
+        Failure::Runtime,
+        "U[{i},{i}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)",
+    )
 }
 
 pub static LU_FACTOR_EX: Op = Op {
@@ -105,7 +105,7 @@ fn lu_backward(c: &Back) -> Term {
 pub static LU_FACTOR: Op = Op {
     sig: sig("linalg.lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)"),
     doc: "L and U of `A = P L U` in one matrix and the rows (from one) that were exchanged; an error if U has a zero pivot.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let out = LU_FACTOR_EX.calls((c.tensor(0)?, c.flag(1)))?;
         without_info(out, |info| has_pivots(info, "torch.linalg.lu_factor"))
     }),
@@ -121,7 +121,7 @@ pub static LU_WITH_INFO: Op = Op {
         "_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)",
     ),
     doc: "LU, pivots and info as `linalg.lu_factor_ex` gives them.",
-    body: composite(|c| LU_FACTOR_EX.calls((c.tensor(0)?, c.flag(1), c.flag(2)))),
+    body: decompose(|c| LU_FACTOR_EX.calls((c.tensor(0)?, c.flag(1), c.flag(2)))),
     vjp: Vjp::Composite,
     samples: &["f32[3,3]"],
     errors: &[("f32[3]", "RuntimeError", "at least 2 dimensions")],
@@ -192,7 +192,7 @@ fn unpacked(lu: &Tensor, pivots: &Tensor) -> Result<[Term; 3]> {
 fn wanted_parts(c: &Call) -> Result<Outputs> {
     let (lu, data, order) = (c.tensor(0)?, c.flag(2), c.flag(3));
     let [p, l, u] = unpacked(lu, c.tensor(1)?)?;
-    let none = || Term(Tensor::empty(&[0], lu.dtype(), lu.device()));
+    let none = || crate::ops::like::EMPTY.call(([0], lu.dtype(), lu.device()));
     all([if order { p } else { none() }, if data { l } else { none() }, if data { u } else { none() }])
 }
 
@@ -201,7 +201,7 @@ pub static LU_UNPACK: Op = Op {
         "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
     ),
     doc: "P, L and U of `A = P L U` from what `linalg.lu_factor` gives; parts that are not wanted are empty.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let (lu, pivots) = (c.tensor(0)?, c.tensor(1)?);
         ranked(lu, "lu_unpack")?;
         let (want, got) = (pivots_shape(lu), pivots.shape());
@@ -213,7 +213,7 @@ pub static LU_UNPACK: Op = Op {
             let text = "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this function is intended to be used with the output produced by torch.linalg.lu_factor";
             return Err(Error::runtime(text));
         }
-        quiet(|| wanted_parts(c))
+        wanted_parts(c)
     }),
     vjp: Vjp::Joint(Joint { args: &[0], saves: A0 | A1, formula: |c| c.through(wanted_parts) }),
     keeps: Some("LU_data_sym_argsize_minus_1 LU_data_sym_argsize_minus_2"),
@@ -238,7 +238,7 @@ fn all_factors(c: &Call) -> Result<Outputs> {
 pub static LU: Op = Op {
     sig: sig("linalg.lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)"),
     doc: "A permutation P, a unit lower triangle L and an upper triangle U with `A = P L U`.",
-    body: composite(|c| quiet(|| all_factors(c))),
+    body: decompose(all_factors),
     vjp: Vjp::Joint(Joint { args: &[0], saves: A0, formula: |c| c.through(all_factors) }),
     constant: &[0],
     samples: &["f32[3,3]", "f32[2,2,3]", "f32[3,2]", "c64[2,2]", "f32[2,2](zeros)", "f32[0,2]"],
@@ -286,9 +286,9 @@ fn lu_solved(c: &Call) -> Result<Outputs> {
 pub static LU_SOLVE: Op = Op {
     sig: sig("linalg.lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor"),
     doc: "The solutions of `A X = B`, `X A = B` or, with `adjoint`, of `A^H X = B`, from what `linalg.lu_factor` gave for A.",
-    body: composite(|c| {
+    body: decompose(|c| {
         check_factored(c)?;
-        quiet(|| lu_solved(c))
+        lu_solved(c)
     }),
     vjp: Vjp::Joint(Joint { args: &[0, 2], saves: A0 | A1 | A2, formula: |c| c.through(lu_solved) }),
     samples: &[
@@ -309,7 +309,7 @@ pub static TORCH_LU_SOLVE: Op = Op {
     sig: sig("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor"),
     doc: "The solutions of `A X = self` from what `linalg.lu_factor` gave for A.",
     forms: FMO,
-    body: composite(|c| LU_SOLVE.calls((c.tensor(1)?, c.tensor(2)?, c.tensor(0)?))),
+    body: decompose(|c| LU_SOLVE.calls((c.tensor(1)?, c.tensor(2)?, c.tensor(0)?))),
     vjp: Vjp::Composite,
     warns: Some(|_| {
         Some(

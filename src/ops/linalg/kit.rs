@@ -106,17 +106,43 @@ pub(super) fn turned(t: &Tensor) -> Tensor {
     t.with_layout(t.layout().transpose(t.ndim() - 2, t.ndim() - 1))
 }
 
-/// An error if a matrix of the batch failed: `info` has a number for each, zero on success.
-pub(super) fn succeeded(
-    info: &Tensor,
-    name: &'static str,
-    error: fn(String) -> Error,
-    text: fn(i64) -> String,
-) -> Result<()> {
+/// The class of the error of a matrix that failed.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Failure {
+    Linalg,
+    Runtime,
+}
+
+/// An error if a matrix of the batch failed: `info` has a number for each, zero on success; it stands for `{i}` in
+/// the text.
+pub(super) fn succeeded(info: &Tensor, name: &'static str, class: Failure, text: &'static str) -> Result<()> {
+    CHECK_ERRORS.calls((info, name, text, class == Failure::Linalg)).map(drop)
+}
+
+pub static OPS: &[&Op] = &[&CHECK_ERRORS];
+
+pub static CHECK_ERRORS: Op = Op {
+    sig: sig("_linalg_check_errors(Tensor info, str name, str text, bool linalg=True) -> Tensor[]"),
+    doc: "A `LinAlgError` (or RuntimeError) with this text unless every element of `info` is zero; no results.",
+    body: opaque(|_| Ok(Specs::new()), |c| check_errors(c).map(|()| Outputs::new())),
+    vjp: Vjp::None("a check"),
+    samples: &["i32[2](zeros), 'linalg.inv', 'no'"],
+    errors: &[
+        ("i32[2](= 0, 3), 'linalg.inv', 'pivot {i}'", "LinAlgError", "linalg.inv: (Batch element 1): pivot 3"),
+        ("i32[](= 2), 'linalg.inv', 'pivot {i}', False", "RuntimeError", "linalg.inv: pivot 2"),
+    ],
+    reference: "[]",
+    ..STEP
+};
+
+fn check_errors(c: &Call) -> Result<()> {
+    let (info, given) = (c.tensor(0)?, |i: usize| c.str(i).unwrap_or_default());
     let codes = int_list(info)?;
-    let Some((i, &code)) = codes.iter().enumerate().find(|(_, code)| **code != 0) else { return Ok(()) };
+    let Some((i, code)) = codes.iter().enumerate().find(|(_, code)| **code != 0) else { return Ok(()) };
     let which = if info.ndim() > 0 { format!("(Batch element {i}): ") } else { String::new() };
-    Err(error(format!("{which}{}", text(code))).in_op(name))
+    let text = format!("{which}{}", given(2).replace("{i}", &code.to_string()));
+    let error = if c.flag(3) { Error::linalg(text) } else { Error::runtime(text) };
+    Err(error.in_op(given(1).to_string()))
 }
 /// Drops the last output, which holds the status; `check` turns it into an error.
 pub(super) fn without_info(mut out: Outputs, check: impl FnOnce(&Tensor) -> Result<()>) -> Result<Outputs> {

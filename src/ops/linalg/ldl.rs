@@ -5,7 +5,6 @@ use crate::cpu::linalg::{At, Batch, Field, ldl};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::op::*;
-use crate::ops::needs::quiet;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -26,9 +25,12 @@ impl Batch for Factor {
 }
 
 fn is_regular(info: &Tensor, name: &'static str) -> Result<()> {
-    succeeded(info, name, Error::runtime, |i| {
-        format!("D[{i},{i}] is zero and using it on ldl_solve would result in a division by zero.")
-    })
+    succeeded(
+        info,
+        name,
+        Failure::Runtime,
+        "D[{i},{i}] is zero and using it on ldl_solve would result in a division by zero.",
+    )
 }
 
 pub static LDL_FACTOR_EX: Op = Op {
@@ -73,8 +75,8 @@ pub static LDL_FACTOR_EX: Op = Op {
 pub static LDL_FACTOR: Op = Op {
     sig: sig("linalg.ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)"),
     doc: "L and D of `A = L D L^T` (or `L D L^H`) in one lower triangle and which rows were exchanged; an error if D is singular.",
-    body: composite(|c| {
-        let out = quiet(|| LDL_FACTOR_EX.calls((c.tensor(0)?, c.flag(1))))?;
+    body: decompose(|c| {
+        let out = LDL_FACTOR_EX.calls((c.tensor(0)?, c.flag(1)))?;
         without_info(out, |info| is_regular(info, "torch.linalg.ldl_factor"))
     }),
     vjp: Vjp::Missing,
@@ -153,7 +155,7 @@ pub static LDL_STEP: Op = Op {
 pub static LDL_SOLVE: Op = Op {
     sig: sig("linalg.ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"),
     doc: "The solutions of `A X = B` from what `linalg.ldl_factor` gave for A; leading dimensions broadcast.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let (ld, pivots, b) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
         check(ld, pivots, b)?;
         let (wide, b) = together(ld.into(), b.into())?;

@@ -9,7 +9,7 @@ pub mod determinant;
 pub mod eigen;
 pub mod einsum;
 pub mod factors;
-mod kit;
+pub mod kit;
 pub mod ldl;
 pub mod orthogonal;
 pub mod powers;
@@ -64,7 +64,7 @@ pub static INT_MM: Op = Op {
     sig: sig("_int_mm(Tensor self, Tensor mat2) -> Tensor"),
     doc: "The matrix product of int8 matrices, summed in int32.",
     forms: Forms(Forms::HIDDEN | Forms::OUT),
-    body: composite(|c| {
+    body: decompose(|c| {
         if let Some(t) = c.all_tensors().find(|t| t.dtype() != DType::I8) {
             let name = t.dtype().scalar_type_name();
             return Err(Error::runtime(format!("expected scalar type Char but found {name}")));
@@ -173,7 +173,7 @@ pub static MATMUL: Op = Op {
     doc: "The matrix product in every rank: vectors are rows or columns, leading dimensions broadcast as batches.",
     aliases: &["linalg.matmul"],
     forms: FMO,
-    body: composite(|c| matmul(c.tensor(0)?, c.tensor(1)?).outputs()),
+    body: decompose(|c| matmul(c.tensor(0)?, c.tensor(1)?).outputs()),
     vjp: Vjp::Composite,
     samples: &[
         "f32[3], f32[3]",

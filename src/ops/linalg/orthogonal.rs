@@ -5,7 +5,6 @@ use super::solve::triangular;
 use crate::cpu::linalg::{At, Batch, Field, reflect};
 use crate::error::{Error, Result, Show};
 use crate::op::*;
-use crate::ops::needs::quiet;
 use crate::ops::range::EYE_M;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -108,7 +107,7 @@ pub static QR: Op = Op {
     sig: sig("linalg.qr(Tensor A, str{reduced|complete|r} mode='reduced') -> (Tensor Q, Tensor R)"),
     unknown_choice: unknown_mode,
     doc: "Q with orthonormal columns and an upper triangle R with `A = Q R`; 'reduced', 'complete' (Q is square), or 'r' (R alone).",
-    body: composite(|c| {
+    body: decompose(|c| {
         let (a, Mode { with_q, .. }, mode) = (c.tensor(0)?, c.choice(1), || c.args[1].reborrow());
         matrices(a, "linalg.qr")?;
         let (m, n) = sizes(a);
@@ -283,7 +282,7 @@ fn check_multiplied(c: &Call) -> Result<()> {
 fn multiplied(c: &Call) -> Result<Outputs> {
     let (a, tau, other) = (c.tensor(0)?, c.tensor(1)?, c.tensor(2)?);
     let (m, n) = sizes(a);
-    let more = Term(part(a, &[m, m.saturating_sub(n)], a.dtype()).zeros());
+    let more = part(a, &[m, m.saturating_sub(n)], a.dtype()).zeros();
     let padded = joined([Term::from(a).cut_out(-1, 0, n.min(m)), more], -1);
     let q = HOUSEHOLDER_PRODUCT.call((padded, tau));
     let q = if c.flag(4) { q.mh() } else { q };
@@ -296,9 +295,9 @@ pub static ORMQR: Op = Op {
     ),
     doc: "The square Q of reflections (see `geqrf`), or its adjoint, times `other`, from the left or the right.",
     forms: FMO,
-    body: composite(|c| {
+    body: decompose(|c| {
         check_multiplied(c)?;
-        quiet(|| multiplied(c))
+        multiplied(c)
     }),
     vjp: Vjp::Joint(Joint { args: &[0, 1, 2], saves: A0 | A1 | A2, formula: |c| c.through(multiplied) }),
     samples: &["f32[3,2], f32[2], f32[3,4]", "f32[3,2], f32[2], f32[4,3], False, True"],

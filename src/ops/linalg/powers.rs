@@ -18,7 +18,7 @@ pub static MATRIX_POWER: Op = Op {
     doc: "A square matrix times itself, `n` times over; negative powers are those of the inverse.",
     aliases: &["matrix_power"],
     forms: FMO,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (a, n) = (c.tensor(0)?, c.int(1)?);
         square_of_any(a, "linalg.matrix_power")?;
         if n == 0 {
@@ -163,7 +163,7 @@ pub static MULTI_DOT: Op = Op {
     sig: sig("linalg.multi_dot(Tensor[] tensors) -> Tensor"),
     doc: "The product of several matrices in the cheapest order; the first and the last may be vectors.",
     forms: FO,
-    body: composite(|c| multiplied(c.tensors(0))),
+    body: decompose(|c| multiplied(c.tensors(0))),
     vjp: Vjp::Composite,
     out_dtype: Some(OutDType::Same),
     samples: &["[f32[2,3], f32[3,4]]", "[f32[2,3], f32[3,4], f32[4,2]]", "[f32[3], f32[3,4], f32[4,2], f32[2]]"],
@@ -179,7 +179,7 @@ pub static CHAIN_MATMUL: Op = Op {
     doc: "The product of several matrices in the cheapest order; see `linalg.multi_dot`.",
     forms: FO,
     out_dtype: Some(OutDType::Same),
-    body: composite(|c| {
+    body: decompose(|c| {
         let matrices = c.tensors(0);
         if matrices.is_empty() {
             return Err(Error::runtime("chain_matmul(): Expected one or more matrices"));
@@ -219,7 +219,7 @@ fn halves(t: &Tensor, at: usize) -> Result<([Ints; 2], [i64; 2])> {
 pub static TENSORINV: Op = Op {
     sig: sig("linalg.tensorinv(Tensor self, int ind=2) -> Tensor"),
     doc: "The inverse of a tensor as a map of the dimensions from `ind` on to the first ones.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let (t, ind) = (c.tensor(0)?, c.int(1)?);
         if ind <= 0 {
             return Err(Error::runtime(format!("Expected a strictly positive integer for 'ind', but got {ind}")));
@@ -246,7 +246,7 @@ pub static TENSORINV: Op = Op {
 pub static TENSORSOLVE: Op = Op {
     sig: sig("linalg.tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor"),
     doc: "X of `tensordot(self, X, X.ndim) == other`; `dims` of self are moved to its end first.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let (mut t, b) = (c.tensor(0)?.clone(), c.tensor(1)?);
         if let Some(dims) = c.opt_ints(2) {
             let to: Ints = (-(dims.len() as i64)..0).collect();

@@ -6,7 +6,6 @@ use super::solve::SOLVE;
 use super::spectral::SVD_STEP;
 use crate::error::{Error, Result};
 use crate::op::*;
-use crate::ops::needs::quiet;
 
 pub static OPS: &[&Op] = &[&MATRIX_SQRTH, &POLAR];
 
@@ -28,13 +27,11 @@ pub static MATRIX_SQRTH: Op = Op {
     sig: sig("linalg.matrix_sqrth(Tensor self) -> Tensor"),
     doc: "The Hermitian X with `X X = A` of Hermitian matrices without negative eigenvalues; the lower triangle is read.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let a = c.tensor(0)?;
         square(a, "linalg.matrix_sqrth")?;
-        quiet(|| {
-            let (v, s) = roots(a)?;
-            (v.clone() * s.unsqueeze(-2)).at(v.mh()).outputs()
-        })
+        let (v, s) = roots(a)?;
+        (v.clone() * s.unsqueeze(-2)).at(v.mh()).outputs()
     }),
     vjp: Vjp::Each(&[d(0, A0, |c| Term(root_backward(c).and_then(Term::ok)))]),
     samples: &["f32[3,3](spd)", "f32[2,2,2](spd)", "c64[2,2](spd)", "f32[0,0]"],
@@ -56,7 +53,7 @@ fn factors(c: &Call) -> Result<Outputs> {
 pub static POLAR: Op = Op {
     sig: sig("linalg.polar(Tensor A) -> (Tensor U, Tensor H)"),
     doc: "`A = U H` with orthonormal columns in U and a Hermitian H without negative eigenvalues; A has no more columns than rows.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let a = c.tensor(0)?;
         matrices(a, "linalg.polar")?;
         let (m, n) = sizes(a);
@@ -64,11 +61,9 @@ pub static POLAR: Op = Op {
             let text = format!("input must have at least as many rows as columns, but got {m} by {n} matrices");
             return Err(Error::runtime(text).in_op("linalg.polar"));
         }
-        quiet(|| {
-            let parts = SVD_STEP.calls((a,))?;
-            let [u, s, vh] = [0, 1, 2].map(|i| Term::from(&parts[i]));
-            all([u.at(&vh), (vh.clone().mh() * s.unsqueeze(-2)).at(vh)])
-        })
+        let parts = SVD_STEP.calls((a,))?;
+        let [u, s, vh] = [0, 1, 2].map(|i| Term::from(&parts[i]));
+        all([u.at(&vh), (vh.clone().mh() * s.unsqueeze(-2)).at(vh)])
     }),
     vjp: Vjp::Joint(Joint { args: &[0], saves: A0, formula: |c| c.through(factors) }),
     samples: &["f32[3,3]", "f32[4,2]", "f32[2,3,2]", "c64[3,2]"],

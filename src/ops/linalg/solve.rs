@@ -5,7 +5,6 @@ use crate::cpu::linalg::triangular::{Triangle, solve, solve_square};
 use crate::cpu::linalg::{At, Batch, Field, Mat};
 use crate::error::{Error, Result, Show};
 use crate::op::*;
-use crate::ops::needs::quiet;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
@@ -25,11 +24,12 @@ impl Batch for Inverse {
 }
 
 pub(super) fn not_invertible(info: &Tensor, name: &'static str) -> Result<()> {
-    succeeded(info, name, Error::linalg, |i| {
-        format!(
-            "The diagonal element {i} is zero, the inversion could not be completed because the input matrix is singular."
-        )
-    })
+    succeeded(
+        info,
+        name,
+        Failure::Linalg,
+        "The diagonal element {i} is zero, the inversion could not be completed because the input matrix is singular.",
+    )
 }
 
 pub static INV_EX: Op = Op {
@@ -64,7 +64,7 @@ fn inverse(c: &Call) -> Result<Outputs> {
 
 const INVERTED: Op = Op {
     doc: "The inverses of square matrices; a `LinAlgError` if one is singular.",
-    body: composite(inverse),
+    body: decompose(inverse),
     vjp: Vjp::Composite,
     samples: &["f32[3,3]", "f32[2,3,3]", "f64[2,2]", "c64[2,2]", "f32[2,0,0]", "f32[40,40](spd)"],
     errors: &[
@@ -192,7 +192,7 @@ fn solve_backward(c: &Back) -> Result<Vec<Option<Tensor>>> {
 }
 
 fn not_solvable(info: &Tensor, name: &'static str) -> Result<()> {
-    succeeded(info, name, Error::linalg, |_| "The solver failed because the input matrix is singular.".into())
+    succeeded(info, name, Failure::Linalg, "The solver failed because the input matrix is singular.")
 }
 
 pub static SOLVE_EX: Op = Op {
@@ -200,8 +200,8 @@ pub static SOLVE_EX: Op = Op {
         "linalg.solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
     ),
     doc: "The solutions of `A X = B`, and for each zero, or the number of the first pivot that is zero.",
-    body: composite(|c| {
-        let out = quiet(|| solved(c.tensor(0)?, c.tensor(1)?, c.flag(2)))?;
+    body: decompose(|c| {
+        let out = solved(c.tensor(0)?, c.tensor(1)?, c.flag(2))?;
         if c.flag(3) {
             not_solvable(&out[1], "torch.linalg.solve_ex")?;
         }
@@ -221,7 +221,7 @@ pub static SOLVE_EX: Op = Op {
 pub static SOLVE: Op = Op {
     sig: sig("linalg.solve(Tensor A, Tensor B, *, bool left=True) -> Tensor"),
     doc: "The solutions of `A X = B`, or with `left=False` of `X A = B`. `B` may be vectors; leading dimensions broadcast.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let out = SOLVE_EX.calls((c.tensor(0)?, c.tensor(1)?, c.flag(2)))?;
         without_info(out, |info| not_solvable(info, "torch.linalg.solve"))
     }),
@@ -305,7 +305,7 @@ pub static SOLVE_TRIANGULAR: Op = Op {
         "linalg.solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor",
     ),
     doc: "The solutions of `A X = B`, or with `left=False` of `X A = B`, for triangular A, in its dtype; the other triangle is not read.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let (a, b, name) = (c.tensor(0)?, c.tensor(1)?, "linalg.solve_triangular");
         square(a, name)?;
         compatible(a, b, c.flag(3), name)?;
@@ -346,11 +346,11 @@ pub static TRIANGULAR_SOLVE: Op = Op {
     ),
     doc: "The solution X of `A X = self` for triangular A, and a copy of A; see `linalg.solve_triangular`.",
     forms: FMO,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (b, a) = (c.tensor(0)?, c.tensor(1)?);
         square(a, "triangular_solve")?;
         compatible(a, b, true, "triangular_solve")?;
-        quiet(|| solved_and_copied(c))
+        solved_and_copied(c)
     }),
     vjp: Vjp::Joint(Joint { args: &[0, 1], saves: A0 | A1, formula: |c| c.through(solved_and_copied) }),
     warns: Some(|_| {

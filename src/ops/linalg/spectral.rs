@@ -4,16 +4,14 @@
 //! is an error, as in PyTorch. The gradient is PyTorch's derivation (`svd_backward`).
 
 use super::kit::*;
+use crate::autograd::GradGuard;
 use crate::autograd::grad_enabled;
 use crate::cpu::linalg::{At, Batch, Field, spectrum};
-use crate::dtype::Scalar;
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::ops::alias::IMAG;
 use crate::ops::host::item;
-use crate::ops::needs::quiet;
 use crate::ops::reduce::extreme::MAX;
-use crate::tensor::Tensor;
 use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&SVD_STEP, &SVD, &SVDVALS, &TORCH_SVD];
@@ -88,7 +86,8 @@ pub(super) fn phase_free(turned: Term, op: &str, what: &str, term: &str) -> Resu
     if !turned.is_complex() || turned.get().is_none_or(|t| t.numel() == 0) {
         return Ok(());
     }
-    let most = quiet(|| MAX.call((IMAG.call((turned,)).abs(),)).ok())?;
+    let _unrecorded = GradGuard::new(false);
+    let most = MAX.call((IMAG.call((turned,)).abs(),)).ok()?;
     if item(&most)?.to_f64() > 1e-2 {
         return Err(Error::runtime(format!(
             "{op}: The {what} in the complex case are specified up to multiplication by e^{{i phi}}. The specified loss function depends on this {term}, so it is ill-defined."
@@ -156,7 +155,7 @@ fn no_driver(c: &Call, at: usize) -> Result<()> {
 pub static SVD: Op = Op {
     sig: sig("linalg.svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"),
     doc: "`A = U diag(S) Vh` with orthonormal vectors and singular values in falling order.",
-    body: composite(|c| {
+    body: decompose(|c| {
         no_driver(c, 2)?;
         SVD_STEP.calls((c.tensor(0)?, c.flag(1), true))
     }),
@@ -190,7 +189,7 @@ pub static SVD: Op = Op {
 pub static SVDVALS: Op = Op {
     sig: sig("linalg.svdvals(Tensor A, *, str? driver=None) -> Tensor"),
     doc: "The singular values in falling order.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let a = c.tensor(0)?;
         no_driver(c, 1)?;
         Ok(smallvec![SVD_STEP.calls((a, false, grad_enabled() && a.requires_grad()))?.swap_remove(1)])
@@ -209,14 +208,14 @@ pub static TORCH_SVD: Op = Op {
     sig: sig("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)"),
     doc: "`self = U diag(S) V^H`; see `linalg.svd`. Without `compute_uv` zeros stand for the vectors.",
     forms: FMO,
-    body: composite(|c| {
+    body: decompose(|c| {
         let a = c.tensor(0)?;
         matrices(a, "linalg.svd")?;
         if c.flag(2) {
             let out = SVD_STEP.calls((a, !c.flag(1)))?;
             return all([Term::from(&out[0]), Term::from(&out[1]), Term::from(&out[2]).mh()]);
         }
-        let side = |n: usize| Term(part(a, &[n, n], a.dtype()).zeros());
+        let side = |n: usize| part(a, &[n, n], a.dtype()).zeros();
         let (m, n) = sizes(a);
         all([side(m), SVDVALS.call((a,)), side(n).mt()])
     }),
@@ -229,9 +228,7 @@ pub static TORCH_SVD: Op = Op {
 
 impl Spec {
     /// Zeros of this shape.
-    pub(super) fn zeros(&self) -> Result<Tensor> {
-        let t = Tensor::of_layout(self.layout.clone(), self.dtype, self.device)?;
-        t.fill_raw(Scalar::Int(0))?;
-        Ok(t)
+    pub(super) fn zeros(&self) -> Term {
+        crate::ops::create::ZEROS.call((self.layout.shape.as_slice(), self.dtype, self.device))
     }
 }

@@ -6,9 +6,9 @@ use crate::error::{Error, Result, Show};
 use crate::layout::Layout;
 use crate::op::*;
 use crate::ops::copy::COPY_;
-use crate::ops::needs::quiet;
 use crate::ops::reduce::{SUM, SUM_DIM};
 use crate::ops::rules::no_kernel;
+use crate::ops::slice::DIAGONAL;
 use crate::ops::strided::AS_STRIDED;
 use crate::ops::view::{PERMUTE, UNSAFE_VIEW};
 use crate::tensor::Tensor;
@@ -96,7 +96,7 @@ fn run_dot(c: &Call, out: &[Tensor]) -> Result<()> {
     dot(c.tensor(0)?, c.tensor(1)?, &out[0])
 }
 fn run_vdot(c: &Call, out: &[Tensor]) -> Result<()> {
-    let a = quiet(|| Term::from(c.tensor(0)?).conj().ok())?;
+    let a = Term::from(c.tensor(0)?).conj().ok()?;
     dot(&a, c.tensor(1)?, &out[0])
 }
 
@@ -132,7 +132,7 @@ pub static OUTER: Op = Op {
     doc: "The products of each element of one vector with each of another: [n] and [m] give [n, m].",
     aliases: &["ger"],
     forms: FMO,
-    body: composite(|c| {
+    body: decompose(|c| {
         for (i, name) in [(0, "self"), (1, "vec2")] {
             let n = c.tensor(i)?.ndim();
             if n != 1 {
@@ -152,7 +152,7 @@ pub static OUTER: Op = Op {
 pub static TRACE: Op = Op {
     sig: sig("trace(Tensor self) -> Tensor"),
     doc: "The sum of the diagonal of a matrix.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let t = c.tensor(0)?;
         if t.ndim() != 2 {
             return Err(Error::runtime(format!("expected a matrix, but got tensor with dim {}", t.ndim())));
@@ -160,14 +160,13 @@ pub static TRACE: Op = Op {
         if t.dtype() == DType::Bool {
             return Err(no_kernel("trace", DType::Bool));
         }
-        let diagonal = t.with_layout(t.layout().diagonal(0, 0, 1)?);
-        quiet(|| SUM.calls((diagonal,)))
+        SUM.calls((DIAGONAL.call((t,)),))
     }),
     vjp: Vjp::Each(&[d(0, 0, |c| {
         let shape = c.shape(0);
         let (n, step) = (shape[0].min(shape[1]) as i64, shape[1] as i64 + 1);
         let written = c.g().0.and_then(|g| {
-            let whole = Tensor::zeros(&shape, g.dtype(), g.device())?;
+            let whole = crate::ops::create::ZEROS.call((shape.as_slice(), g.dtype(), g.device())).ok()?;
             COPY_.call_inplace((AS_STRIDED.call((&whole, [n], [step])), &g)).map(|_| whole)
         });
         Term(written)
@@ -183,7 +182,7 @@ pub static INNER: Op = Op {
     sig: sig("inner(Tensor self, Tensor other) -> Tensor"),
     doc: "The dot products over the last dimensions: [.., k] and [.., k]; a number multiplies.",
     forms: FMO,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (a, b) = (c.tensor(0)?, c.tensor(1)?);
         if a.ndim() == 0 || b.ndim() == 0 {
             return (Term::from(a) * b).outputs();
@@ -209,7 +208,7 @@ pub static VECDOT: Op = Op {
     sig: sig("linalg.vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor"),
     doc: "The dot products of vectors along a dimension, the first conjugated; other dimensions broadcast.",
     forms: FO,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (x, y) = (c.tensor(0)?, c.tensor(1)?);
         if x.dtype().is_complex() && x.ndim() == 1 && x.shape() == y.shape() && x.dtype() == y.dtype() {
             crate::layout::wrap_dim(c.int(2)?, 1)?;
@@ -229,7 +228,7 @@ pub static KRON: Op = Op {
     sig: sig("kron(Tensor self, Tensor other) -> Tensor"),
     doc: "The Kronecker product: each element of `self` times all of `other`, as blocks.",
     forms: FMO,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (a, b) = (c.tensor(0)?, c.tensor(1)?);
         let n = a.ndim().max(b.ndim());
         let padded = |t: &Tensor| -> Vec<i64> {
@@ -257,7 +256,7 @@ pub static TENSORDOT: Op = Op {
     sig: sig("tensordot(Tensor a, Tensor b, int dims=2) -> Tensor"),
     doc: "Sums products over the last `dims` dimensions of `a` and the first of `b`.",
     forms: FO,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (a, b, n) = (c.tensor(0)?, c.tensor(1)?, c.int(2)?);
         if n < 0 {
             return Err(Error::runtime(format!("tensordot expects dims >= 0, but got dims={n}")));
@@ -284,7 +283,7 @@ pub static TENSORDOT_DIMS: Op = Op {
     sig: sig("_tensordot(Tensor a, Tensor b, int[] dims_self, int[] dims_other) -> Tensor"),
     doc: "Sums products over pairs of dimensions: what `tensordot` with two lists calls.",
     forms: Forms(Forms::HIDDEN | Forms::OUT),
-    body: composite(|c| tensordot(c.tensor(0)?, c.tensor(1)?, c.ints(2)?, c.ints(3)?)?.outputs()),
+    body: decompose(|c| tensordot(c.tensor(0)?, c.tensor(1)?, c.ints(2)?, c.ints(3)?)?.outputs()),
     vjp: Vjp::Composite,
     samples: &[
         "f32[2,3,4], f32[4,2], (0, 2), (1, 0)",

@@ -9,12 +9,11 @@ use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::op::*;
 use crate::ops::host::item;
-use crate::ops::needs::quiet;
 use crate::ops::reduce::extreme::{AMAX, AMIN};
 use crate::ops::rules::no_kernel;
 use crate::tensor::Tensor;
 
-pub static OPS: &[&Op] = &[&BCE, &BCE_VALUES, &BCE_LOGITS, &BCE_LOGITS_VALUES];
+pub static OPS: &[&Op] = &[&BCE, &CHECK_PROBABILITIES, &BCE_VALUES, &BCE_LOGITS, &BCE_LOGITS_VALUES];
 
 struct Entropy;
 impl MapReal<2> for Entropy {
@@ -58,19 +57,18 @@ pub static BCE: Op = Op {
     unknown_choice: super::unknown_reduction,
     doc: "The cross entropy of probabilities `input` and `target`: `-w (t log x + (1 - t) log(1 - x))`; averaged, summed or as it is.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (x, t) = (c.tensor(0)?, c.tensor(1)?);
-        check_probabilities(x, t)?;
-        quiet(|| {
-            let values = BCE_VALUES.call((x, t));
-            reduced(
-                c,
-                match c.opt_tensor(2) {
-                    Some(w) => values * w,
-                    None => values,
-                },
-            )
-        })
+        check_fit(x, t)?;
+        CHECK_PROBABILITIES.calls((x,))?;
+        let values = BCE_VALUES.call((x, t));
+        reduced(
+            c,
+            match c.opt_tensor(2) {
+                Some(w) => values * w,
+                None => values,
+            },
+        )
     }),
     vjp: Vjp::Each(&[
         d(0, A0 | A1 | A2, |c| {
@@ -94,7 +92,7 @@ pub static BCE: Op = Op {
     ..OP
 };
 
-fn check_probabilities(x: &Tensor, t: &Tensor) -> Result<()> {
+fn check_fit(x: &Tensor, t: &Tensor) -> Result<()> {
     if x.shape() != t.shape() {
         return Err(Error::value(format!(
             "Using a target size (torch.Size({})) that is different to the input size (torch.Size({})) is deprecated. Please ensure they have the same size.",
@@ -106,15 +104,31 @@ fn check_probabilities(x: &Tensor, t: &Tensor) -> Result<()> {
         let (a, b) = (t.dtype().scalar_type_name(), x.dtype().scalar_type_name());
         return Err(Error::runtime(format!("Found dtype {a} but expected {b}")));
     }
+    Ok(())
+}
+
+pub static CHECK_PROBABILITIES: Op = Op {
+    sig: sig("_check_probabilities(Tensor self) -> Tensor[]"),
+    doc: "An error unless every element is between 0 and 1; no results. On the GPU the error comes when the host waits.",
+    forms: HIDDEN,
+    body: opaque(|_| Ok(Specs::new()), |c| check_probabilities(c.tensor(0)?).map(|()| Outputs::new())),
+    vjp: Vjp::None("a check"),
+    samples: &["f32[2,3](unit)"],
+    errors: &[("f32[2](=1.5,0.5)", "RuntimeError", "between 0 and 1")],
+    reference: "[]",
+    ..OP
+};
+
+fn check_probabilities(x: &Tensor) -> Result<()> {
     if x.numel() == 0 || !x.dtype().is_float() {
         return Ok(());
     }
     if x.device().is_gpu() {
         // Rejects NaN too.
         let inside = |t: Term| t.dup().at_least(0.0).both(t.at_most(1.0)).not().ok();
-        return gpu::refuse_where(&quiet(|| inside(Term::from(x)))?.gpu_view()?, gpu::Refusal::NoProbability);
+        return gpu::refuse_where(&inside(Term::from(x))?.gpu_view()?, gpu::Refusal::NoProbability);
     }
-    let number = |op: &'static Op| quiet(|| op.call((x,)).ok()).and_then(|t| item(&t));
+    let number = |op: &'static Op| op.call((x,)).ok().and_then(|t| item(&t));
     let (low, high) = (number(&AMIN)?.to_f64(), number(&AMAX)?.to_f64());
     if low >= 0.0 && high <= 1.0 {
         Ok(())
@@ -155,7 +169,7 @@ pub static BCE_LOGITS: Op = Op {
     unknown_choice: super::unknown_reduction,
     doc: "The cross entropy of `sigmoid(input)` and `target`, stable for large logits; `pos_weight` scales the positive part.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (x, t) = (c.tensor(0)?, c.tensor(1)?);
         if x.shape() != t.shape() {
             return Err(Error::value(format!(
@@ -176,16 +190,14 @@ pub static BCE_LOGITS: Op = Op {
             return Err(super::not_castable(x.dtype(), t.dtype()));
         }
         let p = c.opt_tensor(6).map_or(Value::from(1.0), Value::from);
-        quiet(|| {
-            let values = BCE_LOGITS_VALUES.call(smallvec::smallvec![Value::from(x), Value::from(t), p] as Args);
-            reduced(
-                c,
-                match c.opt_tensor(2) {
-                    Some(w) => values * w,
-                    None => values,
-                },
-            )
-        })
+        let values = BCE_LOGITS_VALUES.call(smallvec::smallvec![Value::from(x), Value::from(t), p] as Args);
+        reduced(
+            c,
+            match c.opt_tensor(2) {
+                Some(w) => values * w,
+                None => values,
+            },
+        )
     }),
     vjp: Vjp::Each(&[
         d(0, A0 | A1 | A2 | POS, |c| {

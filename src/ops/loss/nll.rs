@@ -9,7 +9,6 @@ use crate::gpu;
 use crate::layout::Layout;
 use crate::op::*;
 use crate::ops::index_along::TAKE_ALONG;
-use crate::ops::needs::quiet;
 use crate::ops::view::EXPAND;
 use crate::tensor::Tensor;
 use crate::with_dtype;
@@ -227,35 +226,31 @@ fn located(c: &Call, ndim: usize) -> Result<(Term, Term)> {
 }
 
 fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    quiet(|| {
-        let x = c.tensor(0)?;
-        let dim = i64::from(x.ndim() > 1);
-        let (at, weight) = located(c, x.ndim())?;
-        let at = at.ok()?;
-        let picked = Tensor::empty(at.shape(), x.dtype(), x.device())?;
-        gpu::pick_class(&x.gpu_view()?, dim as usize, &at.gpu_view()?, &picked.gpu_view()?)?;
-        let picked = Term::from(&picked).squeeze(dim);
-        let (values, total) = (-(picked * weight.clone()), weight.sum_all());
-        out[1].copy_raw(&total.dup().ok()?)?;
-        out[0].copy_raw(&match c.int(3)? {
-            NONE => values.ok()?,
-            MEAN => (values.sum_all() / total).ok()?,
-            _ => values.sum_all().ok()?,
-        })
+    let x = c.tensor(0)?;
+    let dim = i64::from(x.ndim() > 1);
+    let (at, weight) = located(c, x.ndim())?;
+    let at = at.ok()?;
+    let picked = Tensor::empty(at.shape(), x.dtype(), x.device())?;
+    gpu::pick_class(&x.gpu_view()?, dim as usize, &at.gpu_view()?, &picked.gpu_view()?)?;
+    let picked = Term::from(&picked).squeeze(dim);
+    let (values, total) = (-(picked * weight.clone()), weight.sum_all());
+    out[1].copy_raw(&total.dup().ok()?)?;
+    out[0].copy_raw(&match c.int(3)? {
+        NONE => values.ok()?,
+        MEAN => (values.sum_all() / total).ok()?,
+        _ => values.sum_all().ok()?,
     })
 }
 
 fn backward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
-    quiet(|| {
-        let (out, how) = (&out[0], c.int(3)?);
-        let dim = i64::from(out.ndim() > 1);
-        let (at, weight) = located(c, out.ndim())?;
-        let mut g = -(weight * c.tensor(0)?);
-        if how == MEAN {
-            g = g / c.tensor(5)?;
-        }
-        let (g, at) = (EXPAND.call((g, c.tensor(1)?.shape())).unsqueeze(dim).ok()?, at.ok()?);
-        out.fill_raw(Scalar::Int(0))?;
-        gpu::put_class(&out.gpu_view()?, dim as usize, &at.gpu_view()?, &g.gpu_view()?)
-    })
+    let (out, how) = (&out[0], c.int(3)?);
+    let dim = i64::from(out.ndim() > 1);
+    let (at, weight) = located(c, out.ndim())?;
+    let mut g = -(weight * c.tensor(0)?);
+    if how == MEAN {
+        g = g / c.tensor(5)?;
+    }
+    let (g, at) = (EXPAND.call((g, c.tensor(1)?.shape())).unsqueeze(dim).ok()?, at.ok()?);
+    out.fill_raw(Scalar::Int(0))?;
+    gpu::put_class(&out.gpu_view()?, dim as usize, &at.gpu_view()?, &g.gpu_view()?)
 }

@@ -9,7 +9,6 @@ use crate::dtype::Category;
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::ops::arith::DIV;
-use crate::ops::needs::quiet;
 use crate::ops::rules::no_kernel;
 
 pub static OPS: &[&Op] = &[
@@ -61,9 +60,9 @@ pub static MSE_LOSS: Op = Op {
     unknown_choice: super::unknown_reduction,
     doc: "The mean squared error: `(input - target)^2`, averaged, summed or as it is.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         only_floats(c, "mse_cpu")?;
-        quiet(|| reduced(c, SQUARED_ERROR.call((c.tensor(0)?, c.tensor(1)?))))
+        reduced(c, SQUARED_ERROR.call((c.tensor(0)?, c.tensor(1)?)))
     }),
     vjp: Vjp::Each(&[
         d(0, A0 | A1, |c| unreduced(c) * 2.0 * difference(c)),
@@ -98,7 +97,7 @@ pub static MSE_LOSS_WEIGHTED: Op = Op {
     unknown_choice: super::unknown_reduction,
     doc: "The squared error with a weight for each element; the mean is over the sum of the weights.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let difference = Term::from(c.tensor(0)?) - c.tensor(1)?;
         weighted(c, difference.square(), 5, true)
     }),
@@ -115,7 +114,7 @@ pub static L1_LOSS_WEIGHTED: Op = Op {
     unknown_choice: super::unknown_reduction,
     doc: "The absolute error with a weight for each element; the mean is over the sum of the weights.",
     forms: F,
-    body: composite(|c| weighted(c, (Term::from(c.tensor(0)?) - c.tensor(1)?).abs(), 5, true)),
+    body: decompose(|c| weighted(c, (Term::from(c.tensor(0)?) - c.tensor(1)?).abs(), 5, true)),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], f32[2,3], weight=f32[2,3](pos, nograd)"],
     errors: &[("f32[2,3], f32[2,3], weight=f32[3](nograd)", "ValueError", "must have the same size")],
@@ -129,7 +128,7 @@ pub static L1_LOSS: Op = Op {
     unknown_choice: super::unknown_reduction,
     doc: "The mean absolute error: `|input - target|`, averaged, summed or as it is.",
     forms: F,
-    body: composite(|c| reduced(c, (Term::from(c.tensor(0)?) - c.tensor(1)?).abs())),
+    body: decompose(|c| reduced(c, (Term::from(c.tensor(0)?) - c.tensor(1)?).abs())),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3], reduction='none'", "f32[4], f32[4], reduction='sum'"],
     errors: &[("f32[2], f32[2], reduction='no'", "ValueError", "not a valid value for reduction")],
@@ -178,9 +177,9 @@ pub static SMOOTH_L1_LOSS: Op = Op {
     unknown_choice: super::unknown_reduction,
     doc: "The smooth L1 loss for a positive `beta`.",
     forms: HIDDEN,
-    body: composite(|c| {
+    body: decompose(|c| {
         only_floats(c, "smooth_l1_cpu")?;
-        quiet(|| reduced(c, SMOOTH_L1.call((c.tensor(0)?, c.tensor(1)?, c.float(5)?))))
+        reduced(c, SMOOTH_L1.call((c.tensor(0)?, c.tensor(1)?, c.float(5)?)))
     }),
     vjp: Vjp::Each(&[
         d(0, A0 | A1, |c| unreduced(c) * smooth_slope(c)),
@@ -202,7 +201,7 @@ pub static F_SMOOTH_L1_LOSS: Op = Op {
     unknown_choice: super::unknown_reduction,
     doc: "Squared below `beta`, absolute above: `d^2 / (2 beta)` where `d < beta`, else `d - beta / 2`; averaged, summed or as it is.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let beta = c.float(5)?;
         if beta < 0.0 {
             return Err(Error::runtime("smooth_l1_loss does not support negative values for beta."));
@@ -261,7 +260,7 @@ pub static HUBER_LOSS: Op = Op {
     unknown_choice: super::unknown_reduction,
     doc: "Half the square below `delta`, `delta` times the distance above; averaged, summed or as it is.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let delta = c.float(3)?;
         if delta <= 0.0 {
             return Err(Error::runtime("huber_loss does not support non-positive values for delta."));
@@ -271,7 +270,7 @@ pub static HUBER_LOSS: Op = Op {
         if !own.is_float() {
             return Err(super::not_castable(c.tensor(1)?.dtype(), own));
         }
-        quiet(|| reduced(c, HUBER.call((c.tensor(0)?, c.tensor(1)?, delta)).to_dtype(own)))
+        reduced(c, HUBER.call((c.tensor(0)?, c.tensor(1)?, delta)).to_dtype(own))
     }),
     vjp: Vjp::Each(&[
         d(0, A0 | A1, |c| unreduced(c) * huber_slope(c)),
@@ -297,7 +296,7 @@ pub static HUBER_LOSS_WEIGHTED: Op = Op {
     unknown_choice: super::unknown_reduction,
     doc: "The Huber loss with a weight for each element.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let values = HUBER_LOSS.call((c.tensor(0)?, c.tensor(1)?, "none", c.float(3)?));
         weighted(c, values, 4, false)
     }),
@@ -331,7 +330,7 @@ pub static KL_DIV: Op = Op {
     unknown_choice: super::unknown_reduction,
     doc: "The Kullback-Leibler divergence of a distribution from that whose logarithm is `input`: `target (log target - input)`.",
     forms: F,
-    body: composite(kl_div),
+    body: decompose(kl_div),
     vjp: Vjp::Composite,
     warns: Some(|c| {
         (c.choice::<KlReduction>(4) == KlReduction::Mean).then(|| {

@@ -14,7 +14,7 @@ pub static COSINE_SIMILARITY: Op = Op {
     doc: "`x1 . x2 / (|x1| |x2|)` along a dimension; each norm counts as no less than `eps`. Broadcasts.",
     aliases: &["nn.functional.cosine_similarity"],
     forms: F,
-    body: composite(cosine_similarity),
+    body: decompose(cosine_similarity),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3], 1", "f32[2,3], f32[2,3], dim=0"],
     errors: &[
@@ -47,7 +47,7 @@ pub static NORMALIZE: Op = Op {
     sig: sig("nn.functional.normalize(Tensor input, float p=2.0, int[1] dim=1, float eps=1e-12) -> Tensor"),
     doc: "Divides by the norm of order `p` along a dimension, which counts as no less than `eps`.",
     forms: FO,
-    body: composite(|c| {
+    body: decompose(|c| {
         let x = c.tensor(0)?;
         let length = VECTOR_NORM.call((x, c.scalar(1)?, c.ints(2)?, true)).clamp_min_(c.float(3)?);
         (Term::from(x) / EXPAND.call((length, x.shape()))).outputs()

@@ -2,13 +2,12 @@
 
 use super::reduce::REDUCTION;
 use super::{asked, dims, mask};
-use crate::dtype::{DType, Scalar};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::ops::choose::WHERE;
 use crate::ops::minmax::CLAMP_MIN;
 use crate::ops::reduce::SUM_DIM;
-use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&MEAN, &VAR, &STD];
 
@@ -19,7 +18,7 @@ fn count(c: &Call, mask: &Option<Term>, dims: &Ints, keepdim: bool) -> Result<Te
         Some(mask) => SUM_DIM.call((mask, dims.clone(), keepdim)),
         None => {
             let n: usize = dims.iter().map(|&d| t.size(d as usize)).product();
-            Term(Tensor::scalar(Scalar::Int(n as i64), DType::I64, t.device()))
+            crate::ops::like::SCALAR_TENSOR.call((n as i64, DType::I64, t.device()))
         }
     })
 }
@@ -56,7 +55,7 @@ pub static MEAN: Op = Op {
         "masked.mean(Tensor input, Dim[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The mean of the elements that the mask lets through, of all or over the given dimensions; NaN of none.",
-    body: composite(mean),
+    body: decompose(mean),
     samples: &[
         "f32[2,3]",
         "f32[2,3], 1, mask=b8[2,3](= 1, 0, 1, 0, 1, 1)",
@@ -120,7 +119,7 @@ pub static VAR: Op = Op {
         "masked.var(Tensor input, Dim[1]? dim=None, bool? unbiased=None, *, Scalar? correction=None, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The variance of the elements that the mask lets through: the divisor is their number less `correction`, by default 1, or 0 where not `unbiased`.",
-    body: composite(|c| variance(c)?.outputs()),
+    body: decompose(|c| variance(c)?.outputs()),
     reference: "np.var(x0, axis=dim, ddof=correction if correction is not None else int(unbiased is not False), keepdims=keepdim, where=True if mask is None else mask)",
     ..VARIANCE
 };
@@ -129,7 +128,7 @@ pub static STD: Op = Op {
         "masked.std(Tensor input, Dim[1]? dim=None, bool? unbiased=None, *, Scalar? correction=None, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The standard deviation of the elements that the mask lets through: the square root of `masked.var`.",
-    body: composite(|c| variance(c)?.sqrt().outputs()),
+    body: decompose(|c| variance(c)?.sqrt().outputs()),
     reference: "np.std(x0, axis=dim, ddof=correction if correction is not None else int(unbiased is not False), keepdims=keepdim, where=True if mask is None else mask)",
     ..VARIANCE
 };

@@ -39,14 +39,14 @@ const ALONG: Op = Op {
 pub static SOFTMAX: Op = Op {
     sig: sig("masked.softmax(Tensor input, Dim dim, *, DType? dtype=None, Tensor? mask=None) -> Tensor"),
     doc: "`exp(x) / sum(exp(x))` along a dimension over the elements that the mask lets through; zero elsewhere, NaN where none is.",
-    body: composite(|c| along(c, &softmax::SOFTMAX, least, false)?.outputs()),
+    body: decompose(|c| along(c, &softmax::SOFTMAX, least, false)?.outputs()),
     reference: "(lambda e: e / np.sum(e, axis=dim, keepdims=True))(np.exp(x0.astype(float)) * (1 if mask is None else mask))",
     ..ALONG
 };
 pub static LOG_SOFTMAX: Op = Op {
     sig: sig("masked.log_softmax(Tensor input, Dim dim, *, DType? dtype=None, Tensor? mask=None) -> Tensor"),
     doc: "The logarithm of the softmax over the elements that the mask lets through; minus infinity elsewhere, NaN where none is.",
-    body: composite(|c| along(c, &softmax::LOG_SOFTMAX, least, false)?.outputs()),
+    body: decompose(|c| along(c, &softmax::LOG_SOFTMAX, least, false)?.outputs()),
     samples: &[
         "f32[2,3], 1",
         "f32[2,3], 0, mask=b8[2,3](= 1, 0, 1, 0, 1, 1)",
@@ -59,21 +59,21 @@ pub static LOG_SOFTMAX: Op = Op {
 pub static SOFTMIN: Op = Op {
     sig: sig("masked.softmin(Tensor input, Dim dim, *, DType? dtype=None, Tensor? mask=None) -> Tensor"),
     doc: "The softmax of the negated elements that the mask lets through.",
-    body: composite(|c| along(c, &softmax::SOFTMAX, greatest, true)?.outputs()),
+    body: decompose(|c| along(c, &softmax::SOFTMAX, greatest, true)?.outputs()),
     reference: "(lambda e: e / np.sum(e, axis=dim, keepdims=True))(np.exp(-x0.astype(float)) * (1 if mask is None else mask))",
     ..ALONG
 };
 pub static CUMSUM: Op = Op {
     sig: sig("masked.cumsum(Tensor input, Dim dim, *, DType? dtype=None, Tensor? mask=None) -> Tensor"),
     doc: "The running sum along a dimension of the elements that the mask lets through.",
-    body: composite(|c| along(c, &scan::CUMSUM, zero, false)?.outputs()),
+    body: decompose(|c| along(c, &scan::CUMSUM, zero, false)?.outputs()),
     reference: "np.cumsum(x0 * (1 if mask is None else mask), axis=dim)",
     ..ALONG
 };
 pub static CUMPROD: Op = Op {
     sig: sig("masked.cumprod(Tensor input, Dim dim, *, DType? dtype=None, Tensor? mask=None) -> Tensor"),
     doc: "The running product along a dimension of the elements that the mask lets through.",
-    body: composite(|c| along(c, &scan::CUMPROD, one, false)?.outputs()),
+    body: decompose(|c| along(c, &scan::CUMPROD, one, false)?.outputs()),
     reference: "np.cumprod(x0 if mask is None else np.where(mask, x0, 1), axis=dim)",
     ..ALONG
 };
@@ -84,7 +84,7 @@ pub static NORMALIZE: Op = Op {
     ),
     doc: "The elements that the mask lets through over their norm along a dimension, which counts as at least `eps`; zero elsewhere.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let (t, mask) = (c.tensor(0)?, c.args.last().map(Value::reborrow).unwrap_or_default());
         let dtype = asked(c).unwrap_or(t.dtype());
         let args: Args =

@@ -49,7 +49,7 @@ pub static SUM: Op = Op {
         "masked.sum(Tensor input, Dim[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The sum of the elements that the mask lets through, of all or over the given dimensions; zero of none.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let dtype = total_dtype(c)?;
         SUM_DIM.calls((kept(c, zero)?, dims(c, 1)?, c.flag(2), dtype))
     }),
@@ -61,7 +61,7 @@ pub static PROD: Op = Op {
         "masked.prod(Tensor input, Dim[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The product of the elements that the mask lets through, of all or over the given dimensions; one of none.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let whole = kept(c, one)?.to_dtype(total_dtype(c)?);
         // From the last dimension on, so that the remaining dimensions keep their numbers.
         dims(c, 1)?.iter().rev().fold(whole, |x, &dim| PROD_DIM.call((x, dim, c.flag(2)))).outputs()
@@ -78,7 +78,7 @@ pub static AMAX: Op = Op {
         "masked.amax(Tensor input, Dim[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The greatest element that the mask lets through, of all or over the given dimensions.",
-    body: composite(|c| bound(c, &extreme::AMAX, least)),
+    body: decompose(|c| bound(c, &extreme::AMAX, least)),
     errors: &[("b8[3], mask=b8[3]", "NotImplementedError", "identity of amax on torch.bool input")],
     reference: "np.max(x0, axis=dim, keepdims=keepdim) if mask is None else np.max(x0, axis=dim, keepdims=keepdim, where=mask != 0, initial=-np.inf if x0.dtype.kind == 'f' else -2**31)",
     ..REDUCTION
@@ -88,7 +88,7 @@ pub static AMIN: Op = Op {
         "masked.amin(Tensor input, Dim[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The least element that the mask lets through, of all or over the given dimensions.",
-    body: composite(|c| bound(c, &extreme::AMIN, greatest)),
+    body: decompose(|c| bound(c, &extreme::AMIN, greatest)),
     errors: &[("c64[3], mask=b8[3]", "NotImplementedError", "identity of amin on torch.complex64 input")],
     reference: "np.min(x0, axis=dim, keepdims=keepdim) if mask is None else np.min(x0, axis=dim, keepdims=keepdim, where=mask != 0, initial=np.inf if x0.dtype.kind == 'f' else 2**31 - 1)",
     ..REDUCTION
@@ -116,7 +116,7 @@ pub static ARGMAX: Op = Op {
         "masked.argmax(Tensor input, Dim? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The position of the greatest element that the mask lets through; in the input's dtype unless `dtype` says another one.",
-    body: composite(|c| position(c, &extreme::ARGMAX, least)),
+    body: decompose(|c| position(c, &extreme::ARGMAX, least)),
     reference: "np.argmax(x0 if mask is None else np.where(mask, x0, -np.inf), axis=dim, keepdims=keepdim)",
     ..POSITION
 };
@@ -125,7 +125,7 @@ pub static ARGMIN: Op = Op {
         "masked.argmin(Tensor input, Dim? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The position of the least element that the mask lets through; in the input's dtype unless `dtype` says another one.",
-    body: composite(|c| position(c, &extreme::ARGMIN, greatest)),
+    body: decompose(|c| position(c, &extreme::ARGMIN, greatest)),
     reference: "np.argmin(x0 if mask is None else np.where(mask, x0, np.inf), axis=dim, keepdims=keepdim)",
     ..POSITION
 };
@@ -149,7 +149,7 @@ pub static MEDIAN: Op = Op {
         "masked.median(Tensor input, Dim dim=-1, *, bool keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The median, the lower of two, of the elements along a dimension that the mask lets through; NaN of none, and elements that are NaN do not count. Integers go through float32.",
-    body: composite(median),
+    body: reads_host(median),
     samples: &[
         "f32[2,3]",
         "f32[2,5], 1, mask=b8[2,5](= 1, 1, 0, 1, 0, 0, 1, 1, 1, 0)",
@@ -170,7 +170,7 @@ pub static NORM: Op = Op {
         "masked.norm(Tensor input, Scalar ord=2.0, Dim[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The vector norm `sum(|x|^ord)^(1/ord)` of the elements that the mask lets through, of all or over the given dimensions.",
-    body: composite(|c| {
+    body: decompose(|c| {
         // For a negative order the identity is infinity, not zero.
         let kept = kept(c, if c.float(1)? < 0.0 { greatest } else { zero })?;
         VECTOR_NORM.calls((kept, c.scalar(1)?, dims(c, 2)?, c.flag(3), asked(c)))
@@ -194,7 +194,7 @@ pub static LOGSUMEXP: Op = Op {
         "masked.logsumexp(Tensor input, Dim[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The logarithm of the sum of the exponentials of the elements that the mask lets through; minus infinity of none.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let lowest: Identity = |c, d| if d.is_complex() { Ok(Scalar::Float(f64::NEG_INFINITY)) } else { least(c, d) };
         own_dtype(c, norm::LOGSUMEXP.call((kept(c, lowest)?, dims(c, 1)?, c.flag(2))))
     }),
@@ -213,7 +213,7 @@ pub static LOGADDEXP: Op = Op {
         "masked.logaddexp(Tensor input, Tensor other, *, DType? dtype=None, Tensor? input_mask=None, Tensor? other_mask=None) -> Tensor",
     ),
     doc: "`log(exp(input) + exp(other))`, where an element that its mask leaves out counts as minus infinity.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let side = |t: usize, mask: usize| -> Result<Term> {
             let t = c.tensor(t)?;
             match c.opt_tensor(mask) {

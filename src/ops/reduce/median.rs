@@ -11,7 +11,6 @@ use crate::op::*;
 use crate::ops::index_along::TAKE_ALONG;
 use crate::ops::logical::RIGHT_SHIFT;
 use crate::ops::minmax::CLAMP_MIN;
-use crate::ops::needs::quiet;
 use crate::ops::sort::{kth_into, sort_into};
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -61,7 +60,7 @@ fn along<const SKIP: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     if out[0].numel() == 0 {
         return Ok(());
     }
-    let (values, indices) = quiet(|| medians(t, dims.first().copied().unwrap_or(0), SKIP))?;
+    let (values, indices) = medians(t, dims.first().copied().unwrap_or(0), SKIP)?;
     for (o, r) in out.iter().zip([values, indices]) {
         let kept = keepdim_form(t, &dims, o);
         let seen = if t.ndim() == 0 { r.with_layout(crate::layout::Layout::contiguous(&[])) } else { r };
@@ -75,7 +74,7 @@ fn of_all<const SKIP: bool>(c: &Call, out: &[Tensor]) -> Result<()> {
     if t.numel() == 0 {
         return out[0].fill_raw(crate::dtype::Scalar::Float(f64::NAN));
     }
-    let (values, _) = quiet(|| medians(&Term::from(t).reshape(&[-1]).ok()?, 0, SKIP))?;
+    let (values, _) = medians(&Term::from(t).reshape(&[-1]).ok()?, 0, SKIP)?;
     out[0].copy_raw(&values.with_layout(crate::layout::Layout::contiguous(&[])))
 }
 

@@ -5,7 +5,6 @@ use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::ops::gather::GATHER;
-use crate::ops::needs::quiet;
 use crate::ops::pad::CONSTANT_PAD_ND;
 use crate::ops::range::ARANGE_START;
 use crate::ops::reduce::extreme::{ARGMAX, at_position};
@@ -66,7 +65,7 @@ pub static MODE: Op = Op {
     sig: sig("mode(Tensor self, Dim dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"),
     doc: "The most frequent element along a dimension, the least of several, and the position of its last occurrence.",
     forms: FMO,
-    body: kernel(infer, |c, out| quiet(|| mode(c, out)), Some(|c, out| quiet(|| mode(c, out)))),
+    body: kernel(infer, mode, Some(mode)),
     vjp: Vjp::Each(&[d(0, OUT1, at_position)]),
     samples: &[
         "f32[2,5](ties)",

@@ -94,7 +94,7 @@ pub static ALL_DIM: Op = Op {
 pub static COUNT_NONZERO: Op = Op {
     sig: sig("count_nonzero(Tensor self, Dim[1]? dim=None) -> Tensor"),
     doc: "The number of elements that are not zero, of all or over the given dimensions; int64.",
-    body: composite(|c| {
+    body: decompose(|c| {
         let marks = Term::from(c.tensor(0)?).ne_(0);
         match c.opt_ints(1) {
             Some(dims) if !dims.is_empty() => super::SUM_DIM.call((marks, dims)).outputs(),
