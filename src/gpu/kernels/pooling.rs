@@ -41,6 +41,15 @@ fn windows() -> String {
     format!("{of_each}{}{}", place("out", "out"), place("in", "size"))
 }
 
+/// Bounds of the elements of a window, and of the windows that cover an element, over all dimensions.
+fn turns(axes: &[Axis; 3]) -> [usize; 2] {
+    let bounds = axes.map(|a| match a.windows {
+        Windows::Steps { kernel, stride, .. } => [kernel.min(a.size), (kernel / stride + 1).min(a.out)],
+        Windows::Adaptive => [a.size / a.out.max(1) + 2, a.out / a.size.max(1) + 2],
+    });
+    [0, 1].map(|i| bounds.iter().map(|b| b[i]).fold(1, usize::saturating_mul))
+}
+
 /// A kernel with the windows, that reads `x` and writes `y`, an element per invocation.
 fn pooling<'a>(
     family: &'static str,
@@ -97,7 +106,7 @@ pub fn max_pool(x: &View, axes: &[Axis; 3], y: &View, indices: Option<View>) -> 
         let keep = "write_index({{index}} + to, i32(place));";
         kernel = kernel.write_index("index", places).text("keep", keep);
     }
-    kernel.part(variant, "windows", windows()).launch(units)
+    kernel.turns(turns(axes)[0])?.part(variant, "windows", windows()).launch(units)
 }
 
 fn divisor(divisor: PoolDivisor) -> (&'static str, i64) {
@@ -120,7 +129,7 @@ pub fn mean_pool(x: &View, axes: &[Axis; 3], by: PoolDivisor, y: &View) -> Resul
     if units == 0 {
         return Ok(());
     }
-    averages(pooling("pool_mean", MEAN, x, axes, y)?, by, units)
+    averages(pooling("pool_mean", MEAN, x, axes, y)?.turns(turns(axes)[0])?, by, units)
 }
 
 /// The gradient of `mean_pool` for `grad`.
@@ -129,5 +138,5 @@ pub fn mean_pool_backward(grad: &View, axes: &[Axis; 3], by: PoolDivisor, dx: &V
     if units == 0 {
         return Ok(());
     }
-    averages(pooling("pool_mean_grad", MEAN_GRAD, grad, axes, dx)?, by, units)
+    averages(pooling("pool_mean_grad", MEAN_GRAD, grad, axes, dx)?.turns(turns(axes)[1])?, by, units)
 }

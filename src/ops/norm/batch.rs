@@ -1,7 +1,6 @@
 //! Batch normalisation: each channel by its mean and variance over the batch, or by running statistics.
 
 use super::super::copy::CLONE;
-use super::super::needs::quiet;
 use super::super::view::SELECT;
 use super::{Saved, check_float, gradients, opt_flat, result, seen, statistic_dtype};
 use crate::cpu::norm_channels::{self, Channels, Running};
@@ -93,7 +92,7 @@ fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     let (running, eps) = (c.opt_tensor(3).zip(c.opt_tensor(4)), c.float(EPS)?);
     if !c.flag(TRAINING) {
         let Some((mean, var)) = running else { return Err(Error::internal("evaluation without running statistics")) };
-        return out[0].copy_raw(&quiet(|| by_running(c, mean, var, eps).ok())?);
+        return out[0].copy_raw(&by_running(c, mean, var, eps).ok()?);
     }
     let (x, y) = (seen(x, format)?, seen(&out[0], format)?);
     let (weight, bias) = (opt_flat(c.opt_tensor(1))?, opt_flat(c.opt_tensor(2))?);
@@ -112,7 +111,7 @@ fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
     // As on the CPU, of one element the unbiased variance is none: 0 / 0.
     let unbiased = Term::from(&variance) * n / Term::number(Scalar::Float(n - 1.0));
     for (old, new) in [(mean, Term::from(&out[1])), (var, unbiased)] {
-        let moved = quiet(|| (Term::from(old) * (1.0 - m) + new.reshape(&Term::from(old).sizes()) * m).ok())?;
+        let moved = (Term::from(old) * (1.0 - m) + new.reshape(&Term::from(old).sizes()) * m).ok()?;
         old.copy_raw(&moved)?;
     }
     Ok(())
@@ -147,7 +146,7 @@ pub static BATCH_NORM: Op = Op {
     ),
     doc: "Normalises each channel of [batch, channels, ..] by its mean and variance: with `training` over the batch and the inner dimensions, and the running statistics move towards them by `momentum`, the variance unbiased; else by the running statistics. Then scales and shifts.\n\nSource: Ioffe, Szegedy, \"Batch Normalization\", arXiv:1502.03167.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         check(c)?;
         let x = c.tensor(0)?;
         if x.numel() == 0 {

@@ -95,7 +95,7 @@ pub static GROUP_NORM: Op = Op {
     ),
     doc: "Normalises each of `num_groups` groups of the channels of [batch, channels, ..] to mean 0 and variance 1; then scales and shifts each channel.\n\nSource: Wu, He, \"Group Normalization\", arXiv:1803.08494.",
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         let x = c.tensor(0)?;
         check(x, c.int(1)?, c.opt_tensor(2), c.opt_tensor(3))?;
         let [n, channels, l] = super::sizes(x.shape());

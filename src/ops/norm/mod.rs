@@ -4,7 +4,6 @@
 //! Batch and group normalisation share their kernels and one gradient: they differ in what a statistic covers.
 
 use super::copy::CONTIGUOUS;
-use super::needs::quiet;
 use super::reduce::MEAN_DIM;
 use crate::cpu::norm_channels::{self, Channels, Gradients};
 use crate::dtype::DType;
@@ -30,7 +29,7 @@ fn sizes(shape: &[usize]) -> [usize; 3] {
 /// A tensor, made dense in a memory format, viewed as `[n, c, l]`; a result that lies in the format, over its own memory.
 fn seen(t: &Tensor, format: Format) -> Result<Tensor> {
     let [n, c, l] = sizes(t.shape());
-    let t = quiet(|| CONTIGUOUS.call((t, Value::Format(format))).ok())?;
+    let t = CONTIGUOUS.call((t, Value::Format(format))).ok()?;
     let strides = if format == Format::Contiguous { [c * l, l, 1] } else { [c * l, 1, c] };
     let strides = strides.as_slice().into();
     let layout = Layout { shape: [n, c, l].as_slice().into(), strides, offset: t.layout().offset };
@@ -39,7 +38,7 @@ fn seen(t: &Tensor, format: Format) -> Result<Tensor> {
 
 /// A tensor viewed as a vector of its elements.
 fn flat(t: &Tensor) -> Result<Tensor> {
-    let t = quiet(|| Term::from(t).contiguous().ok())?;
+    let t = Term::from(t).contiguous().ok()?;
     Ok(t.with_layout(Layout { offset: t.layout().offset, ..Layout::contiguous(&[t.numel()]) }))
 }
 

@@ -54,7 +54,7 @@ pub static RMS_NORM: Op = Op {
     doc: "Divides by the root of the mean square over the last dimensions, those of `normalized_shape`, to which `eps` is added, by default the distance from 1 to the next float; then scales.\n\nSource: Zhang, Sennrich, \"Root Mean Square Layer Normalization\", arXiv:1910.07467.",
     aliases: &["nn.functional.rms_norm"],
     forms: F,
-    body: composite(run),
+    body: decompose(run),
     vjp: Vjp::Composite,
     samples: &["f32[2,3], (3,)", "f32[4,5], (5,), f32[5], 1e-05", "f32[2,3,4], (3, 4), f32[3,4]", "bf16[2,4], (4,)"],
     errors: &[

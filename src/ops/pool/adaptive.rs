@@ -116,7 +116,7 @@ const ADAPTIVE_AVG: Op = Op {
 pub static ADAPTIVE_AVG_POOL1D: Op = Op {
     sig: sig("adaptive_avg_pool1d(Tensor input, int[1] output_size) -> Tensor"),
     aliases: &["nn.functional.adaptive_avg_pool1d"],
-    body: composite(|c| {
+    body: decompose(|c| {
         lifted(c, "adaptive_avg_pool1d", |x| ADAPTIVE_AVG_POOL2D.calls((x, with_one(c, 1, 1, "output_size")?)))
     }),
     vjp: Vjp::Composite,
@@ -129,7 +129,7 @@ pub static ADAPTIVE_AVG_POOL1D: Op = Op {
 };
 pub static ADAPTIVE_AVG_POOL2D: Op = Op {
     sig: sig("nn.functional.adaptive_avg_pool2d(Tensor input, int[1] output_size) -> Tensor"),
-    body: composite(|c| mean_or::<2>(c, &AVG2D)),
+    body: decompose(|c| mean_or::<2>(c, &AVG2D)),
     vjp: Vjp::Composite,
     samples: &["f32[2,3,6,6], 4", "f32[2,5,7], (3, 2)", "f32[2,3,4,5], 1", "f32[1,2,2,3], (4, 6)"],
     errors: &[
@@ -142,7 +142,7 @@ pub static ADAPTIVE_AVG_POOL2D: Op = Op {
 };
 pub static ADAPTIVE_AVG_POOL3D: Op = Op {
     sig: sig("nn.functional.adaptive_avg_pool3d(Tensor input, int[1] output_size) -> Tensor"),
-    body: composite(|c| mean_or::<3>(c, &AVG3D)),
+    body: decompose(|c| mean_or::<3>(c, &AVG3D)),
     vjp: Vjp::Composite,
     samples: &["f32[1,2,4,5,6], (2, 2, 3)", "f32[2,4,4,5], 3", "f32[1,2,2,3,2], 1"],
     errors: &[("f32[6,6], 2", "RuntimeError", "Expected 4D or 5D tensor")],
@@ -197,7 +197,7 @@ const ADAPTIVE_MAX: Op = Op {
 pub static ADAPTIVE_MAX_POOL1D: Op = Op {
     sig: sig("adaptive_max_pool1d(Tensor input, int[1] output_size) -> Tensor[]"),
     forms: F,
-    body: composite(|c| {
+    body: decompose(|c| {
         lifted(c, "adaptive_max_pool1d", |x| ADAPTIVE_MAX_POOL2D.calls((x, with_one(c, 1, 1, "output_size")?)))
     }),
     vjp: Vjp::Composite,

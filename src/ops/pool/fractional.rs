@@ -2,7 +2,6 @@
 //!
 //! Source: Graham, "Fractional Max-Pooling", arXiv:1412.6071. The starts are those of PyTorch for the same samples.
 
-use super::super::needs::quiet;
 use super::super::range::ARANGE;
 use super::super::reduce::extreme::MAX_DIM;
 use super::super::round::FLOOR;
@@ -91,10 +90,6 @@ fn run<const D: usize>(c: &Call) -> Result<Outputs> {
     Ok(smallvec![values, own.reshape(&whole).ok()?])
 }
 
-fn forward<const D: usize>(c: &Call) -> Result<Outputs> {
-    quiet(|| run::<D>(c))
-}
-
 #[allow(clippy::declare_interior_mutable_const)]
 const FRACTIONAL: Op = Op {
     doc: "The largest element of each of `output_size` windows of size `kernel_size`, and its place among the elements of its channel. The windows start where `random_samples` [batch, channels, dimensions], in [0, 1), says.",
@@ -108,7 +103,7 @@ pub static FRACTIONAL2D: Op = Op {
     sig: sig(
         "_fractional_max_pool2d(Tensor self, int[1] kernel_size, int[1] output_size, Tensor random_samples) -> Tensor[]",
     ),
-    body: composite(forward::<2>),
+    body: decompose(run::<2>),
     vjp: Vjp::Each(&[d(0, OUT1, by_places::<2>)]),
     samples: &["f32[2,3,7,6], 2, 3, f32[2,3,2](unit, nograd)", "f32[2,5,7], (3, 2), (1, 4), f32[1,2,2](unit, nograd)"],
     errors: &[
@@ -121,7 +116,7 @@ pub static FRACTIONAL3D: Op = Op {
     sig: sig(
         "_fractional_max_pool3d(Tensor self, int[1] kernel_size, int[1] output_size, Tensor random_samples) -> Tensor[]",
     ),
-    body: composite(forward::<3>),
+    body: decompose(run::<3>),
     vjp: Vjp::Each(&[d(0, OUT1, by_places::<3>)]),
     samples: &["f32[1,2,5,4,6], 2, (2, 3, 3), f32[1,2,3](unit, nograd)"],
     errors: &[("f32[1,1,4,4,4], 2, 4, f32[1,1,3](unit)", "RuntimeError", "too large relative to input time")],

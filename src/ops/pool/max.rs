@@ -1,7 +1,6 @@
 //! Max pooling, with the places of the maxima.
 
 use super::super::gather::{GATHER, SCATTER_REDUCE_SRC};
-use super::super::needs::quiet;
 use super::super::rules::no_kernel;
 use super::{Steps, check_input, format_of, lifted, pooled_shape, result, seen, with_one};
 use crate::cpu::pool_max;
@@ -107,7 +106,7 @@ pub static MAX_POOL1D: Op = Op {
     sig: sig(
         "max_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor",
     ),
-    body: composite(|c| of_one(c, &MAX_POOL2D)),
+    body: decompose(|c| of_one(c, &MAX_POOL2D)),
     vjp: Vjp::Composite,
     samples: &["f32[2,3,6], 2", "f32[3,7], 3, 2, 1", "f32[1,2,9], (3,), (2,), 1, 2, True"],
     errors: &[
@@ -121,7 +120,7 @@ pub static MAX_POOL1D_WITH_INDICES: Op = Op {
     sig: sig(
         "max_pool1d_with_indices(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor[]",
     ),
-    body: composite(|c| of_one(c, &MAX_POOL2D_WITH_INDICES)),
+    body: decompose(|c| of_one(c, &MAX_POOL2D_WITH_INDICES)),
     vjp: Vjp::Composite,
     samples: &["f32[2,3,6], 2", "f32[3,7], 3, 2, 1"],
     errors: &[("f32[6], 2", "RuntimeError", "Expected 2 to 3 dimensions")],
@@ -133,7 +132,7 @@ pub static MAX_POOL2D: Op = Op {
     sig: sig(
         "max_pool2d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor",
     ),
-    body: composite(|c| values(c, &MAX_POOL2D_WITH_INDICES, &MAX_POOL2D_VALUES)),
+    body: decompose(|c| values(c, &MAX_POOL2D_WITH_INDICES, &MAX_POOL2D_VALUES)),
     vjp: Vjp::Composite,
     samples: &[
         "f32[2,3,6,6], 2",
@@ -161,7 +160,7 @@ pub static MAX_POOL3D: Op = Op {
     sig: sig(
         "max_pool3d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor",
     ),
-    body: composite(|c| values(c, &MAX_POOL3D_WITH_INDICES, &MAX_POOL3D_VALUES)),
+    body: decompose(|c| values(c, &MAX_POOL3D_WITH_INDICES, &MAX_POOL3D_VALUES)),
     vjp: Vjp::Composite,
     samples: &["f32[1,2,4,4,4], 2", "f32[2,4,5,6], (2, 3, 2), (1, 2, 2), (1, 1, 0)"],
     errors: &[("f32[1,3,2,2,2], 3", "RuntimeError", "Output size is too small")],
@@ -276,11 +275,9 @@ pub static MAX_POOL_BACKWARD: Op = Op {
         Some(|c, out| {
             let (g, places, size, dims) = (c.tensor(0)?, c.tensor(1)?, c.ints(2)?, c.int(3)? as usize);
             let (before, after) = (flat(size, dims), flat(&Term::from(g).sizes(), dims));
-            let dx = quiet(|| {
-                let zeros = Tensor::zeros(&crate::layout::to_shape(&before)?, g.dtype(), g.device())?;
-                let (places, g) = (Term::from(places).reshape(&after), Term::from(g).reshape(&after));
-                SCATTER_REDUCE_SRC.call(scatter_args(zeros, places, g)?).reshape(size).ok()
-            })?;
+            let zeros = Tensor::zeros(&crate::layout::to_shape(&before)?, g.dtype(), g.device())?;
+            let (places, g) = (Term::from(places).reshape(&after), Term::from(g).reshape(&after));
+            let dx = SCATTER_REDUCE_SRC.call(scatter_args(zeros, places, g)?).reshape(size).ok()?;
             out[0].copy_raw(&dx)
         }),
     ),

@@ -92,7 +92,7 @@ pub static AVG_POOL1D: Op = Op {
         "avg_pool1d(Tensor input, int[1] kernel_size, int[1]? stride=None, int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
     ),
     aliases: &["nn.functional.avg_pool1d"],
-    body: composite(|c| {
+    body: decompose(|c| {
         lifted(c, "avg_pool1d", |x| {
             let args: Args = smallvec![
                 x.into_arg()?,

@@ -5,7 +5,6 @@
 //! Gradients are ops of their own, whose gradients are poolings again, so gradients of any order follow.
 
 use super::copy::CONTIGUOUS;
-use super::needs::quiet;
 use crate::error::{Error, Result, Show};
 use crate::layout::window::{Axis, LIMIT, Windows};
 use crate::layout::{Dims, Format, Layout};
@@ -175,7 +174,7 @@ fn result(x: &Tensor, shape: &[usize], dtype: crate::dtype::DType) -> Result<Spe
 
 /// A tensor, made dense in a format, viewed as `[n, c, d, h, w]`; a result that lies in it, over its own memory.
 fn seen(t: &Tensor, dims: usize, format: Format) -> Result<Tensor> {
-    let t = quiet(|| CONTIGUOUS.call((t, Value::Format(format))).ok())?;
+    let t = CONTIGUOUS.call((t, Value::Format(format))).ok()?;
     let (shape, strides) = (t.shape(), t.strides());
     let lead = shape.len() - dims;
     let ones = || std::iter::repeat_n(1, 3 - dims);
