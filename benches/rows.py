@@ -133,6 +133,36 @@ def small_matrices(torch) -> dict:
     }
 
 
+def channels(torch) -> dict:
+    """Batch and group normalisation and pooling of images, forward and backward."""
+    nn, functional = torch.nn, torch.nn.functional
+
+    def both(function, *shape):
+        x = torch.randn(*shape).requires_grad_()
+        g = torch.randn(*function(x).shape)
+
+        def step():
+            x.grad = None
+            function(x).backward(g)
+
+        return timed(step)
+
+    image = (32, 64, 28, 28)
+    return {
+        "batch_norm and backward, 32 x 64 x 28 x 28": both(nn.BatchNorm2d(64), *image),
+        "batch_norm and backward, 64 x 512": both(nn.BatchNorm1d(512), 64, 512),
+        "group_norm(8) and backward, 32 x 64 x 28 x 28": both(nn.GroupNorm(8, 64), *image),
+        "layer_norm and backward, 64 x 512": both(nn.LayerNorm(512), 64, 512),
+        "rms_norm and backward, 64 x 512": both(nn.RMSNorm(512), 64, 512),
+        "max_pool2d(2) and backward, 32 x 64 x 28 x 28": both(nn.MaxPool2d(2), *image),
+        "max_pool2d(3, 2, 1) and backward, 32 x 64 x 28 x 28": both(nn.MaxPool2d(3, 2, 1), *image),
+        "avg_pool2d(2) and backward, 32 x 64 x 28 x 28": both(nn.AvgPool2d(2), *image),
+        "adaptive_avg_pool2d(7) and backward, 32 x 64 x 28 x 28": both(
+            lambda x: functional.adaptive_avg_pool2d(x, 7), *image
+        ),
+    }
+
+
 def pointwise(torch) -> dict:
     """Elementwise work on a million elements."""
     x, y, z = torch.rand(MILLION), torch.rand(MILLION), torch.randn(MILLION)
@@ -326,6 +356,8 @@ def convolutions(torch) -> dict:
     x, w = torch.rand(8, 64, 1000), torch.rand(64, 64, 5)
     rows("1d, 64 to 64, kernel 5, 1,000 long", lambda x, w: functional.conv1d(x, w, padding=2), x, w)
     return found
+
+
 def images(torch) -> dict:
     """Eight images of 3 x 256 x 256, and one of a wide layer."""
     functional = torch.nn.functional
@@ -386,6 +418,7 @@ PARTS = (
     sequences,
     convolutions,
     images,
+    channels,
     draws,
     texts,
 )

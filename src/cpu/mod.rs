@@ -36,7 +36,9 @@ pub mod loops;
 pub mod map;
 pub mod math;
 pub mod norm;
+pub mod norm_channels;
 pub mod norm_grad;
+mod norm_planes;
 pub mod num;
 pub mod panel;
 pub mod parallel;
@@ -44,8 +46,12 @@ pub mod pathwise;
 pub mod philox;
 pub mod polynomial;
 pub mod pool;
+mod pool_frame;
+pub mod pool_max;
+pub mod pool_mean;
 pub mod reduce;
 pub mod resample;
+mod runs;
 pub mod scan;
 pub mod rnn;
 pub mod search;
@@ -71,5 +77,7 @@ pub use buffer::CpuBuffer;
 
 #[cfg(test)]
 mod math_tests;
+#[cfg(test)]
+mod pool_tests;
 #[cfg(test)]
 mod tests;

@@ -19,6 +19,7 @@ pub const A0: Saves = 1;
 pub const A1: Saves = 2;
 pub const A2: Saves = 4;
 pub const A3: Saves = 8;
+pub const A4: Saves = 16;
 pub const OUT0: Saves = 1 << 16;
 pub const OUT1: Saves = 1 << 17;
 pub const OUT2: Saves = 1 << 18;

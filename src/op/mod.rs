@@ -22,7 +22,7 @@ pub use body::{
 pub use choice::{Choice, Enumerated, unknown_choice};
 pub use dims::Dimensions;
 pub use generator::Generator;
-pub use gradient::{A0, A1, A2, A3, Back, Grad, Joint, OUT0, OUT1, OUT2, Vjp, d};
+pub use gradient::{A0, A1, A2, A3, A4, Back, Grad, Joint, OUT0, OUT1, OUT2, Vjp, d};
 pub use kind::Kind;
 pub use signature::{Param, Returns, Signature, sig};
 pub use term::{IntoArg, IntoArgs, Term};

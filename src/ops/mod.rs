@@ -55,11 +55,13 @@ pub mod mask;
 pub mod masked;
 pub mod minmax;
 mod needs;
+pub mod norm;
 pub mod number;
 pub mod number_first;
 pub mod optim;
 pub mod pad;
 pub mod polynomial;
+pub mod pool;
 pub mod power;
 pub mod random;
 pub mod random_activation;
@@ -193,11 +195,21 @@ pub static OPS: &[&[&Op]] = &[
     masked::normalize::OPS,
     masked::reduce::OPS,
     minmax::OPS,
+    norm::OPS,
+    norm::batch::OPS,
+    norm::group::OPS,
+    norm::instance::OPS,
+    norm::rms::OPS,
     number::OPS,
     number_first::OPS,
     optim::OPS,
     pad::OPS,
     polynomial::OPS,
+    pool::adaptive::OPS,
+    pool::fractional::OPS,
+    pool::max::OPS,
+    pool::mean::OPS,
+    pool::unpool::OPS,
     power::OPS,
     random::OPS,
     random_activation::OPS,

@@ -9,7 +9,7 @@ KNOWN = [
     ("same as CPU, on device, strided on gpu", "view_as_complex", NO_COMPLEX),
     (
         "gradcheck",
-        "native_layer_norm",
+        "native_layer_norm native_batch_norm",
         "as in PyTorch its statistics pass no gradient, though they depend on the input",
     ),
     ("gradcheck", "_nll_loss_backward", "a step of nll_loss: linear in its gradient, constant in the logits"),
@@ -42,7 +42,8 @@ KNOWN = [
         "nodes keep",
         "nn.functional.pad complex gather index_add index_copy masked_select cummax cummin take put "
         "take_along_dim erfinv layer_norm native_layer_norm nn.functional.nll_loss nn.functional.cross_entropy "
-        "nn.functional.logsigmoid",
+        "nn.functional.logsigmoid nn.functional.max_pool2d_with_indices nn.functional.max_pool3d_with_indices max_pool2d max_pool3d "
+        "nn.functional.avg_pool2d nn.functional.avg_pool3d nn.functional.adaptive_avg_pool2d nn.functional.adaptive_avg_pool3d",
         "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
     ),
     ("nodes keep", "mm matmul addmm nn.functional.linear linalg.matrix_power", "strides of factors are not kept"),
@@ -151,6 +152,11 @@ NOT_ABOUT = [
     ("edges", "var_mean", "special", "PyTorch's running mean turns infinity into NaN"),
     ("edges", "std_mean", "special", "PyTorch's running mean turns infinity into NaN"),
     ("edges", "native_layer_norm", "special", "PyTorch's running mean turns infinity into NaN"),
+    ("edges", "native_group_norm", "special", "PyTorch's running mean turns infinity into NaN"),
+    *(
+        ("edges", op, "special", "PyTorch adds a multiple of the mean, which an infinite weight makes NaN")
+        for op in ("batch_norm", "native_batch_norm", "group_norm")
+    ),
     ("edges", "svdvals", r"f32\[2,3\]\(special", "PyTorch's LAPACK raises for some shapes and gives NaN for others"),
     ("edges", "cond", "'nuc'", "PyTorch's LAPACK raises for some shapes and gives NaN for others"),
     ("edges", "eigvalsh", "special", "PyTorch's LAPACK raises for some matrices with NaN and gives NaN for others"),

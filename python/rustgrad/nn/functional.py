@@ -9,56 +9,41 @@ import math
 import warnings
 
 from .._absent import getattr_of
-from .._base import matmul, ops, sigmoid, tanh
+from .._base import cat, clamp_min, int64, minimum, ops, sigmoid, tanh
+from . import _pooling
 from ._attention import (  # the private ones too: subclasses of PyTorch's layers call them
     _canonical_mask,  # noqa: F401
     _mha_shape_check,  # noqa: F401
     _none_or_dtype,  # noqa: F401
     multi_head_attention_forward,
 )
-from ._losses import (
-    hinge_embedding_loss,
-    huber_loss,
-    l1_loss,
-    legacy_reduction,
-    margin_ranking_loss,
-    mse_loss,
-    poisson_nll_loss,
-    smooth_l1_loss,
-    soft_margin_loss,
-)
+from ._norms import batch_norm, group_norm, instance_norm, local_response_norm
+from ._pooling import *  # noqa: F403
 from ._resizing import upsample, upsample_bilinear, upsample_nearest
-from .._base import cat, clamp_min, int64, minimum, ops, sigmoid, tanh
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .._C import Tensor
+    from .modules.linear_cross_entropy_options import LinearCrossEntropyOptions
+
 __all__ = [
-    "bilinear",
-    "hinge_embedding_loss",
-    "huber_loss",
-    "l1_loss",
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
     "legacy_reduction",
-    "log_softmax",
-    "margin_ranking_loss",
-    "mse_loss",
+    "linear_cross_entropy",
+    "local_response_norm",
     "multi_head_attention_forward",
-    "poisson_nll_loss",
     "sigmoid",
-    "smooth_l1_loss",
-    "soft_margin_loss",
-    "softmax",
-    "softmin",
     "tanh",
+    "triplet_margin_with_distance_loss",
     "upsample",
     "upsample_bilinear",
     "upsample_nearest",
 ]
-    from .._C import Tensor
-    from .modules.linear_cross_entropy_options import LinearCrossEntropyOptions
-
-__all__ = ["legacy_reduction", "linear_cross_entropy", "sigmoid", "tanh", "triplet_margin_with_distance_loss"]
+__all__ += _pooling.__all__
 
 
 def legacy_reduction(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> str:

@@ -4,6 +4,7 @@ from . import (  # noqa: F401
     activation,
     adaptive,
     attention,
+    batchnorm,
     channelshuffle,
     container,
     conv,
@@ -11,6 +12,7 @@ from . import (  # noqa: F401
     dropout,
     flatten,
     fold,
+    instancenorm,
     lazy,
     linear,
     linear_cross_entropy_options,
@@ -19,6 +21,7 @@ from . import (  # noqa: F401
     padding,
     parameter_container,
     pixelshuffle,
+    pooling,
     rnn,
     sparse,
     transformer,
@@ -28,6 +31,7 @@ from . import (  # noqa: F401
 from .activation import *  # noqa: F403
 from .adaptive import *  # noqa: F403
 from .attention import *  # noqa: F403
+from .batchnorm import *  # noqa: F403
 from .channelshuffle import *  # noqa: F403
 from .container import *  # noqa: F403
 from .conv import *  # noqa: F403
@@ -35,6 +39,7 @@ from .distance import *  # noqa: F403
 from .dropout import *  # noqa: F403
 from .flatten import *  # noqa: F403
 from .fold import *  # noqa: F403
+from .instancenorm import *  # noqa: F403
 from .linear import *  # noqa: F403
 from .linear_cross_entropy_options import *  # noqa: F403
 from .loss import *  # noqa: F403
@@ -43,6 +48,7 @@ from .normalization import *  # noqa: F403
 from .padding import *  # noqa: F403
 from .parameter_container import *  # noqa: F403
 from .pixelshuffle import *  # noqa: F403
+from .pooling import *  # noqa: F403
 from .rnn import *  # noqa: F403
 from .sparse import *  # noqa: F403
 from .transformer import *  # noqa: F403
@@ -53,6 +59,7 @@ for _family in (
     activation,
     adaptive,
     attention,
+    batchnorm,
     channelshuffle,
     container,
     conv,
@@ -60,6 +67,7 @@ for _family in (
     dropout,
     flatten,
     fold,
+    instancenorm,
     linear,
     linear_cross_entropy_options,
     loss,
@@ -67,6 +75,7 @@ for _family in (
     padding,
     parameter_container,
     pixelshuffle,
+    pooling,
     rnn,
     sparse,
     transformer,
