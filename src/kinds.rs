@@ -80,3 +80,29 @@ impl Recurrence {
         }
     }
 }
+/// How an element between others is made of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    Bilinear,
+    Nearest,
+    Bicubic,
+}
+
+impl Sampling {
+    /// The neighbours that are read in each dimension.
+    pub fn count(self) -> usize {
+        match self {
+            Sampling::Bilinear => 2,
+            Sampling::Nearest => 1,
+            Sampling::Bicubic => 4,
+        }
+    }
+}
+
+/// What is read outside an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outside {
+    Zeros,
+    Border,
+    Reflection,
+}

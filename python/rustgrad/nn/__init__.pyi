@@ -9,12 +9,13 @@ from rustgrad._C import Generator, Tensor, device as _device, dtype as _dtype
 from rustgrad._formats import layout as _layout, memory_format as _memory_format
 from rustgrad._typing import DeviceLike, Number
 
-__all__ = ['BCELoss', 'BCEWithLogitsLoss', 'Bilinear', 'Buffer', 'CELU', 'Conv1d', 'Conv2d', 'Conv3d', 'ConvTranspose1d', 'ConvTranspose2d', 'ConvTranspose3d', 'CrossEntropyLoss', 'Dropout', 'ELU', 'Embedding', 'Flatten', 'GELU', 'GLU', 'GRU', 'GRUCell', 'Hardshrink', 'Hardsigmoid', 'Hardswish', 'Hardtanh', 'HingeEmbeddingLoss', 'HuberLoss', 'Identity', 'KLDivLoss', 'L1Loss', 'LSTM', 'LSTMCell', 'LayerNorm', 'LeakyReLU', 'Linear', 'LogSigmoid', 'LogSoftmax', 'MSELoss', 'MarginRankingLoss', 'Mish', 'Module', 'Module', 'ModuleDict', 'ModuleList', 'MultiheadAttention', 'NLLLoss', 'PReLU', 'Parameter', 'ParameterDict', 'ParameterList', 'PoissonNLLLoss', 'RNN', 'RNNBase', 'RNNCell', 'RNNCellBase', 'ReLU', 'ReLU6', 'SELU', 'Sequential', 'SiLU', 'Sigmoid', 'SmoothL1Loss', 'SoftMarginLoss', 'Softmax', 'Softmax2d', 'Softmin', 'Softplus', 'Softshrink', 'Softsign', 'Tanh', 'Tanhshrink', 'Threshold', 'Transformer', 'TransformerDecoder', 'TransformerDecoderLayer', 'TransformerEncoder', 'TransformerEncoderLayer', 'Unflatten', 'attention', 'functional', 'init', 'modules', 'parameter', 'utils']
+__all__ = ['BCELoss', 'BCEWithLogitsLoss', 'Bilinear', 'Buffer', 'CELU', 'Container', 'Conv1d', 'Conv2d', 'Conv3d', 'ConvTranspose1d', 'ConvTranspose2d', 'ConvTranspose3d', 'CrossEntropyLoss', 'DataParallel', 'Dropout', 'ELU', 'Embedding', 'Flatten', 'GELU', 'GLU', 'Hardshrink', 'Hardsigmoid', 'Hardswish', 'Hardtanh', 'HingeEmbeddingLoss', 'HuberLoss', 'Identity', 'KLDivLoss', 'L1Loss', 'LayerNorm', 'LazyConv1d', 'LazyConv2d', 'LazyConv3d', 'LazyConvTranspose1d', 'LazyConvTranspose2d', 'LazyConvTranspose3d', 'LazyLinear', 'LeakyReLU', 'Linear', 'LogSigmoid', 'LogSoftmax', 'MSELoss', 'MarginRankingLoss', 'Mish', 'Module', 'Module', 'ModuleDict', 'ModuleList', 'NLLLoss', 'PReLU', 'Parameter', 'ParameterDict', 'ParameterList', 'PoissonNLLLoss', 'ReLU', 'ReLU6', 'SELU', 'Sequential', 'SiLU', 'Sigmoid', 'SmoothL1Loss', 'SoftMarginLoss', 'Softmax', 'Softmax2d', 'Softmin', 'Softplus', 'Softshrink', 'Softsign', 'Tanh', 'Tanhshrink', 'Threshold', 'Unflatten', 'UninitializedBuffer', 'UninitializedParameter', 'factory_kwargs', 'functional', 'init', 'modules', 'parallel', 'parameter', 'utils']
 from rustgrad.nn.modules.loss import BCELoss as BCELoss
 from rustgrad.nn.modules.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
 from rustgrad.nn.modules.linear import Bilinear as Bilinear
 from rustgrad.nn.parameter import Buffer as Buffer
 from rustgrad.nn.modules.activation import CELU as CELU
+from rustgrad.nn.modules.container import Container as Container
 from rustgrad.nn.modules.conv import Conv1d as Conv1d
 from rustgrad.nn.modules.conv import Conv2d as Conv2d
 from rustgrad.nn.modules.conv import Conv3d as Conv3d
@@ -22,14 +23,13 @@ from rustgrad.nn.modules.conv import ConvTranspose1d as ConvTranspose1d
 from rustgrad.nn.modules.conv import ConvTranspose2d as ConvTranspose2d
 from rustgrad.nn.modules.conv import ConvTranspose3d as ConvTranspose3d
 from rustgrad.nn.modules.loss import CrossEntropyLoss as CrossEntropyLoss
+from rustgrad.nn.parallel.data_parallel import DataParallel as DataParallel
 from rustgrad.nn.modules.dropout import Dropout as Dropout
 from rustgrad.nn.modules.activation import ELU as ELU
 from rustgrad.nn.modules.sparse import Embedding as Embedding
 from rustgrad.nn.modules.flatten import Flatten as Flatten
 from rustgrad.nn.modules.activation import GELU as GELU
 from rustgrad.nn.modules.activation import GLU as GLU
-from rustgrad.nn.modules.rnn import GRU as GRU
-from rustgrad.nn.modules.rnn import GRUCell as GRUCell
 from rustgrad.nn.modules.activation import Hardshrink as Hardshrink
 from rustgrad.nn.modules.activation import Hardsigmoid as Hardsigmoid
 from rustgrad.nn.modules.activation import Hardswish as Hardswish
@@ -39,9 +39,14 @@ from rustgrad.nn.modules.loss import HuberLoss as HuberLoss
 from rustgrad.nn.modules.linear import Identity as Identity
 from rustgrad.nn.modules.loss import KLDivLoss as KLDivLoss
 from rustgrad.nn.modules.loss import L1Loss as L1Loss
-from rustgrad.nn.modules.rnn import LSTM as LSTM
-from rustgrad.nn.modules.rnn import LSTMCell as LSTMCell
 from rustgrad.nn.modules.normalization import LayerNorm as LayerNorm
+from rustgrad.nn.modules.conv import LazyConv1d as LazyConv1d
+from rustgrad.nn.modules.conv import LazyConv2d as LazyConv2d
+from rustgrad.nn.modules.conv import LazyConv3d as LazyConv3d
+from rustgrad.nn.modules.conv import LazyConvTranspose1d as LazyConvTranspose1d
+from rustgrad.nn.modules.conv import LazyConvTranspose2d as LazyConvTranspose2d
+from rustgrad.nn.modules.conv import LazyConvTranspose3d as LazyConvTranspose3d
+from rustgrad.nn.modules.linear import LazyLinear as LazyLinear
 from rustgrad.nn.modules.activation import LeakyReLU as LeakyReLU
 from rustgrad.nn.modules.linear import Linear as Linear
 from rustgrad.nn.modules.activation import LogSigmoid as LogSigmoid
@@ -52,17 +57,12 @@ from rustgrad.nn.modules.activation import Mish as Mish
 from rustgrad.nn.modules.module import Module as Module
 from rustgrad.nn.modules.container import ModuleDict as ModuleDict
 from rustgrad.nn.modules.container import ModuleList as ModuleList
-from rustgrad.nn.modules.attention import MultiheadAttention as MultiheadAttention
 from rustgrad.nn.modules.loss import NLLLoss as NLLLoss
 from rustgrad.nn.modules.activation import PReLU as PReLU
 from rustgrad.nn.parameter import Parameter as Parameter
 from rustgrad.nn.modules.parameter_container import ParameterDict as ParameterDict
 from rustgrad.nn.modules.parameter_container import ParameterList as ParameterList
 from rustgrad.nn.modules.loss import PoissonNLLLoss as PoissonNLLLoss
-from rustgrad.nn.modules.rnn import RNN as RNN
-from rustgrad.nn.modules.rnn import RNNBase as RNNBase
-from rustgrad.nn.modules.rnn import RNNCell as RNNCell
-from rustgrad.nn.modules.rnn import RNNCellBase as RNNCellBase
 from rustgrad.nn.modules.activation import ReLU as ReLU
 from rustgrad.nn.modules.activation import ReLU6 as ReLU6
 from rustgrad.nn.modules.activation import SELU as SELU
@@ -80,15 +80,14 @@ from rustgrad.nn.modules.activation import Softsign as Softsign
 from rustgrad.nn.modules.activation import Tanh as Tanh
 from rustgrad.nn.modules.activation import Tanhshrink as Tanhshrink
 from rustgrad.nn.modules.activation import Threshold as Threshold
-from rustgrad.nn.modules.transformer import Transformer as Transformer
-from rustgrad.nn.modules.transformer import TransformerDecoder as TransformerDecoder
-from rustgrad.nn.modules.transformer import TransformerDecoderLayer as TransformerDecoderLayer
-from rustgrad.nn.modules.transformer import TransformerEncoder as TransformerEncoder
-from rustgrad.nn.modules.transformer import TransformerEncoderLayer as TransformerEncoderLayer
 from rustgrad.nn.modules.flatten import Unflatten as Unflatten
-from rustgrad.nn import attention as attention
+from rustgrad.nn.parameter import UninitializedBuffer as UninitializedBuffer
+from rustgrad.nn.parameter import UninitializedParameter as UninitializedParameter
+def factory_kwargs(kwargs: dict[_str, Any] | None) -> dict[_str, Any]:
+    """The keyword arguments for `empty` and the like among those of a module's constructor: `device`, `dtype`, `memory_format`."""
 from rustgrad.nn import functional as functional
 from rustgrad.nn import init as init
 from rustgrad.nn import modules as modules
+from rustgrad.nn import parallel as parallel
 from rustgrad.nn import parameter as parameter
 from rustgrad.nn import utils as utils
