@@ -27,9 +27,10 @@ _MODES = {"LSTM": ("lstm", 4), "GRU": ("gru", 3), "RNN_TANH": ("rnn_tanh", 1), "
 
 def _autocast(input):
     """Whether autocast chooses the precision on the input's device, so that dtypes may differ."""
-    from ...amp.autocast_mode import is_autocast_enabled
+    from ...amp.autocast_mode import is_autocast_available, is_autocast_enabled
 
-    return is_autocast_enabled(input.device.type)
+    kind = input.device.type
+    return is_autocast_available(kind) and is_autocast_enabled(kind)
 
 
 def _draw_uniform(module):
