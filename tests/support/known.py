@@ -46,7 +46,16 @@ KNOWN = [
         "nn.functional.avg_pool2d nn.functional.avg_pool3d nn.functional.adaptive_avg_pool2d nn.functional.adaptive_avg_pool3d",
         "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
     ),
-    ("nodes keep", "mm matmul addmm nn.functional.linear linalg.matrix_power", "strides of factors are not kept"),
+    (
+        "nodes keep",
+        "mm matmul addmm nn.functional.linear linalg.matrix_power nn.functional.scaled_dot_product_attention",
+        "strides of factors are not kept",
+    ),
+    (
+        "gradcheck",
+        "_scaled_dot_product_flash_attention_for_cpu _fused_recurrent_layer",
+        "what is saved for the gradient passes none itself, though it depends on the input",
+    ),
     (
         "nodes keep",
         "var std var_mean std_mean std_mean.dim std_mean.correction",
@@ -60,7 +69,8 @@ KNOWN = [
     ("nodes keep", "cholesky_solve", "its formula does not read the right hand side"),
     (
         "node names, nodes keep",
-        "lstm.input gru.input rnn_tanh.input rnn_relu.input",
+        "lstm.input gru.input rnn_tanh.input rnn_relu.input rnn_tanh.data rnn_relu.data lstm_cell gru_cell rnn_tanh_cell "
+        "rnn_relu_cell",
         "all steps of a layer are one node, and the output a view of their rows",
     ),
     (
