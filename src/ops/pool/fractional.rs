@@ -61,7 +61,7 @@ fn run<const D: usize>(c: &Call) -> Result<Outputs> {
     }
     let samples = Term::from(samples).reshape(&[planes, D as i64]);
     // The place of every element of every window: [planes, out of the first, kernel of the first, out of the second, ..].
-    let mut places = Term::number(crate::dtype::Scalar::Int(0)).to_device(x.device()).to_dtype(DType::I64);
+    let mut places = ARANGE.call((1, DType::I64, Some(x.device())));
     for i in 0..D {
         // PyTorch's first sample is of the last dimension in two dimensions, of the first in three.
         let column = if D == 2 { D - 1 - i } else { i };
