@@ -62,6 +62,24 @@ pub enum Draw {
     },
 }
 
+/// The cell of a recurrent layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recurrence {
+    Lstm,
+    Gru,
+    Tanh,
+    Relu,
+}
+impl Recurrence {
+    /// How many blocks of the hidden size the rows of its weights have.
+    pub fn gates(self) -> usize {
+        match self {
+            Recurrence::Lstm => 4,
+            Recurrence::Gru => 3,
+            Recurrence::Tanh | Recurrence::Relu => 1,
+        }
+    }
+}
 /// How an element between others is made of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sampling {

@@ -279,7 +279,7 @@ def return_types_stub() -> str:
 
 def all_stubs() -> dict[str, str]:
     """Path in the package -> text."""
-    from rustgrad import autograd, linalg, masked, nn, signal, special, utils
+    from rustgrad import autograd, fft, linalg, masked, nn, signal, special, utils
     from rustgrad.nn import functional
 
     table = _C.op_table()
@@ -288,6 +288,7 @@ def all_stubs() -> dict[str, str]:
         "__init__.pyi": package_stub(table),
         "_base.pyi": internal_stub(),
         "return_types.pyi": return_types_stub(),
+        "fft.pyi": namespace_stub(table, fft, "fft."),
         "linalg.pyi": namespace_stub(table, linalg, "linalg."),
         "special.pyi": namespace_stub(table, special, "special."),
         "masked.pyi": namespace_stub(table, masked, "masked."),

@@ -18,6 +18,7 @@ from ._histogram import *  # noqa: F403
 from ._lowrank import *  # noqa: F403
 from ._removed import *  # noqa: F403
 from ._settings import *  # noqa: F403
+from ._spectral import *  # noqa: F403
 from ._typed import *  # noqa: F403
 from .autograd.grad_mode import enable_grad as enable_grad
 from .autograd.grad_mode import inference_mode as inference_mode
@@ -45,13 +46,26 @@ _SUBMODULES = (
     "amp",
     "autograd",
     "backends",
+    "compiler",
+    "cpu",
     "cuda",
+    "distributed",
+    "distributions",
+    "fft",
+    "func",
     "functional",
     "gpu",
+    "hub",
+    "jit",
     "linalg",
     "masked",
+    "mps",
+    "multiprocessing",
     "nn",
+    "onnx",
     "optim",
+    "overrides",
+    "profiler",
     "quasirandom",
     "random",
     "return_types",
@@ -68,11 +82,36 @@ _SUBMODULES = (
 )
 _LAZY = {
     "GradScaler": "amp",
+    "autocast": "amp",
+    **dict.fromkeys(
+        (
+            "get_autocast_cpu_dtype",
+            "get_autocast_dtype",
+            "get_autocast_gpu_dtype",
+            "get_autocast_ipu_dtype",
+            "get_autocast_xla_dtype",
+            "is_autocast_cpu_enabled",
+            "is_autocast_enabled",
+            "is_autocast_ipu_enabled",
+            "is_autocast_xla_enabled",
+            "set_autocast_cpu_dtype",
+            "set_autocast_cpu_enabled",
+            "set_autocast_dtype",
+            "set_autocast_enabled",
+            "set_autocast_gpu_dtype",
+            "set_autocast_ipu_dtype",
+            "set_autocast_ipu_enabled",
+            "set_autocast_xla_dtype",
+            "set_autocast_xla_enabled",
+        ),
+        "amp.autocast_mode",
+    ),
     "save": "serialization",
     "load": "serialization",
     "fork_rng": "random",
     "lobpcg": "_lobpcg",
     "set_anomaly_enabled": "autograd",
+    "summary": "_summary",
 }
 
 inf = _math.inf

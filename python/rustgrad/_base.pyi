@@ -32,6 +32,8 @@ from rustgrad import addr_ as addr_
 from rustgrad import adjoint as adjoint
 from rustgrad import alias_copy as alias_copy
 from rustgrad import all as all
+from rustgrad import alpha_dropout as alpha_dropout
+from rustgrad import alpha_dropout_ as alpha_dropout_
 from rustgrad import amax as amax
 from rustgrad import amin as amin
 from rustgrad import aminmax as aminmax
@@ -77,6 +79,8 @@ from rustgrad import baddbmm as baddbmm
 from rustgrad import baddbmm_ as baddbmm_
 from rustgrad import bartlett_window as bartlett_window
 from rustgrad import bernoulli as bernoulli
+from rustgrad import bilinear as bilinear
+from rustgrad import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from rustgrad import bincount as bincount
 from rustgrad import binomial as binomial
 from rustgrad import bitwise_and as bitwise_and
@@ -139,10 +143,12 @@ from rustgrad import cos as cos
 from rustgrad import cos_ as cos_
 from rustgrad import cosh as cosh
 from rustgrad import cosh_ as cosh_
+from rustgrad import cosine_embedding_loss as cosine_embedding_loss
 from rustgrad import cosine_similarity as cosine_similarity
 from rustgrad import count_nonzero as count_nonzero
 from rustgrad import cov as cov
 from rustgrad import cross as cross
+from rustgrad import ctc_loss as ctc_loss
 from rustgrad import cummax as cummax
 from rustgrad import cummin as cummin
 from rustgrad import cumprod as cumprod
@@ -175,6 +181,7 @@ from rustgrad import dropout_ as dropout_
 from rustgrad import dsplit as dsplit
 from rustgrad import dstack as dstack
 from rustgrad import embedding as embedding
+from rustgrad import embedding_bag as embedding_bag
 from rustgrad import empty as empty
 from rustgrad import empty_like as empty_like
 from rustgrad import empty_permuted as empty_permuted
@@ -195,6 +202,10 @@ from rustgrad import expand_copy as expand_copy
 from rustgrad import expm1 as expm1
 from rustgrad import expm1_ as expm1_
 from rustgrad import eye as eye
+from rustgrad import feature_alpha_dropout as feature_alpha_dropout
+from rustgrad import feature_alpha_dropout_ as feature_alpha_dropout_
+from rustgrad import feature_dropout as feature_dropout
+from rustgrad import feature_dropout_ as feature_dropout_
 from rustgrad import fill as fill
 from rustgrad import fill_ as fill_
 from rustgrad import fix as fix
@@ -236,6 +247,7 @@ from rustgrad import hann_window as hann_window
 from rustgrad import hardshrink as hardshrink
 from rustgrad import heaviside as heaviside
 from rustgrad import heaviside_ as heaviside_
+from rustgrad import hinge_embedding_loss as hinge_embedding_loss
 from rustgrad import histc as histc
 from rustgrad import histogram as histogram
 from rustgrad import hsplit as hsplit
@@ -271,6 +283,7 @@ from rustgrad import isneginf as isneginf
 from rustgrad import isposinf as isposinf
 from rustgrad import isreal as isreal
 from rustgrad import kaiser_window as kaiser_window
+from rustgrad import kl_div as kl_div
 from rustgrad import kron as kron
 from rustgrad import kthvalue as kthvalue
 from rustgrad import layer_norm as layer_norm
@@ -318,6 +331,7 @@ from rustgrad import lt as lt
 from rustgrad import lt_ as lt_
 from rustgrad import lu_solve as lu_solve
 from rustgrad import lu_unpack as lu_unpack
+from rustgrad import margin_ranking_loss as margin_ranking_loss
 from rustgrad import masked_fill as masked_fill
 from rustgrad import masked_fill_ as masked_fill_
 from rustgrad import masked_scatter as masked_scatter
@@ -354,6 +368,7 @@ from rustgrad import nanquantile as nanquantile
 from rustgrad import nansum as nansum
 from rustgrad import narrow as narrow
 from rustgrad import narrow_copy as narrow_copy
+from rustgrad import native_dropout as native_dropout
 from rustgrad import native_layer_norm as native_layer_norm
 from rustgrad import ne as ne
 from rustgrad import ne_ as ne_
@@ -375,11 +390,13 @@ from rustgrad import ones_like as ones_like
 from rustgrad import orgqr as orgqr
 from rustgrad import ormqr as ormqr
 from rustgrad import outer as outer
+from rustgrad import pairwise_distance as pairwise_distance
 from rustgrad import pdist as pdist
 from rustgrad import permute as permute
 from rustgrad import permute_copy as permute_copy
 from rustgrad import pinverse as pinverse
 from rustgrad import poisson as poisson
+from rustgrad import poisson_nll_loss as poisson_nll_loss
 from rustgrad import polar as polar
 from rustgrad import polygamma as polygamma
 from rustgrad import polygamma_ as polygamma_
@@ -418,6 +435,8 @@ from rustgrad import rot90 as rot90
 from rustgrad import round as round
 from rustgrad import round_ as round_
 from rustgrad import row_stack as row_stack
+from rustgrad import rrelu as rrelu
+from rustgrad import rrelu_ as rrelu_
 from rustgrad import rsqrt as rsqrt
 from rustgrad import rsqrt_ as rsqrt_
 from rustgrad import rsub as rsub
@@ -497,6 +516,7 @@ from rustgrad import triangular_solve as triangular_solve
 from rustgrad import tril as tril
 from rustgrad import tril_ as tril_
 from rustgrad import tril_indices as tril_indices
+from rustgrad import triplet_margin_loss as triplet_margin_loss
 from rustgrad import triu as triu
 from rustgrad import triu_ as triu_
 from rustgrad import triu_indices as triu_indices
@@ -510,6 +530,7 @@ from rustgrad import unflatten as unflatten
 from rustgrad import unfold_copy as unfold_copy
 from rustgrad import unique as unique
 from rustgrad import unique_consecutive as unique_consecutive
+from rustgrad import unravel_index as unravel_index
 from rustgrad import unsafe_chunk as unsafe_chunk
 from rustgrad import unsafe_split as unsafe_split
 from rustgrad import unsafe_split_with_sizes as unsafe_split_with_sizes

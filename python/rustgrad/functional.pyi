@@ -29,4 +29,4 @@ from rustgrad._lowrank import svd_lowrank as svd_lowrank
 from rustgrad._functions import tensordot as tensordot
 from rustgrad import unique as unique
 from rustgrad import unique_consecutive as unique_consecutive
-from rustgrad._functions import unravel_index as unravel_index
+from rustgrad import unravel_index as unravel_index

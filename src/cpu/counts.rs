@@ -17,7 +17,7 @@ const LARGE: f64 = 10.0;
 const GRAIN: usize = 512;
 
 /// The uniform numbers of one element, two per round.
-struct Stream {
+pub(super) struct Stream {
     philox: Philox,
     index: u64,
     round: u64,
@@ -25,7 +25,7 @@ struct Stream {
 
 impl Stream {
     /// Two numbers in [0, 1).
-    fn pair(&mut self) -> [f64; 2] {
+    pub(super) fn pair(&mut self) -> [f64; 2] {
         let [a, b, c, d] = self.philox.block(self.index | self.round << 40);
         self.round += 1;
         [(a, b), (c, d)].map(|(low, high)| ((high as u64) << 32 | low as u64) >> 11).map(|x| x as f64 * 2f64.powi(-53))
@@ -42,7 +42,8 @@ pub fn binomial(counts: &[f64], chances: &[f64], out: &mut [f64], philox: Philox
     each(out, philox, |i, s| binomial_one(counts[i], chances[i], s))
 }
 
-fn each(out: &mut [f64], philox: Philox, one: impl Fn(usize, &mut Stream) -> f64 + Sync) {
+/// Writes `one` of every element's index and stream.
+pub(super) fn each(out: &mut [f64], philox: Philox, one: impl Fn(usize, &mut Stream) -> f64 + Sync) {
     let (n, to) = (out.len(), Shared(out.as_mut_ptr()));
     par_for(n, GRAIN, |part| {
         for i in part {

@@ -19,6 +19,7 @@ pub const A0: Saves = 1;
 pub const A1: Saves = 2;
 pub const A2: Saves = 4;
 pub const A3: Saves = 8;
+pub const A4: Saves = 16;
 pub const OUT0: Saves = 1 << 16;
 pub const OUT1: Saves = 1 << 17;
 pub const OUT2: Saves = 1 << 18;
@@ -40,6 +41,8 @@ pub struct Joint {
 pub enum Vjp {
     Each(&'static [Grad]),
     Joint(Joint),
+    /// The results do not depend on these arguments, or nowhere change with them: gradients of zeros.
+    Zero(&'static [usize]),
     /// The body is written in differentiable calls.
     Composite,
     /// Not differentiable, and why.
@@ -47,6 +50,28 @@ pub enum Vjp {
     /// Without a formula, as in PyTorch: the result has a node, and backward through it is an error.
     Missing,
     Unset,
+}
+
+impl Vjp {
+    /// The differentiable arguments, in the order of the node's edges. Of `Missing` every tensor counts: none are listed.
+    #[inline]
+    pub fn args(&self) -> impl Iterator<Item = usize> + use<> {
+        let (each, listed): (&'static [Grad], &'static [usize]) = match self {
+            Vjp::Each(list) => (list, &[]),
+            Vjp::Joint(Joint { args, .. }) | Vjp::Zero(args) => (&[], args),
+            Vjp::Composite | Vjp::None(_) | Vjp::Missing | Vjp::Unset => (&[], &[]),
+        };
+        each.iter().map(|g| g.arg).chain(listed.iter().copied())
+    }
+    /// What the formulas read whose position in `args` is `wanted`.
+    #[inline]
+    pub fn saves(&self, wanted: impl Fn(usize) -> bool) -> Saves {
+        match self {
+            Vjp::Each(list) => list.iter().enumerate().filter(|(i, _)| wanted(*i)).fold(0, |all, (_, g)| all | g.saves),
+            Vjp::Joint(j) => j.saves,
+            _ => 0,
+        }
+    }
 }
 
 /// The gradient of argument `arg`, which reads `saves`.

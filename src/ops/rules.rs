@@ -61,7 +61,7 @@ impl<F: Copy + 'static> Wide<F> {
     /// The function itself, recreated from its zero-sized type.
     fn function() -> F {
         const { assert!(size_of::<F>() == 0) };
-        // SAFETY: `F` has no bytes, is `Copy`, and has a value: `wide` and `wide2` were given one.
+        // SAFETY: `F` has no bytes, is `Copy`, and has a value: `wide` and its kin were given one.
         unsafe { std::mem::transmute_copy(&()) }
     }
 }
@@ -75,8 +75,16 @@ impl<F: Fn(f64, f64) -> f64 + Copy + 'static> MapReal<2> for Wide<F> {
         T::from_f64(Wide::<F>::function()(x.to_f64(), y.to_f64()))
     }
 }
+impl<F: Fn(f64, f64, f64) -> f64 + Copy + 'static> MapReal<3> for Wide<F> {
+    fn eval<T: Real>([x, y, z]: [T; 3]) -> T {
+        T::from_f64(Wide::<F>::function()(x.to_f64(), y.to_f64(), z.to_f64()))
+    }
+}
 pub const fn wide<F: Fn(f64) -> f64 + Copy + 'static>(_: F, wgsl: &'static str) -> Rule {
     Rule { operands: &[0], loops: Loops::NONE.real::<1, Wide<F>>(), wgsl }
+}
+pub const fn wide3<F: Fn(f64, f64, f64) -> f64 + Copy + 'static>(_: F, wgsl: &'static str) -> Rule {
+    Rule { operands: &[0, 1, 2], loops: Loops::NONE.real::<3, Wide<F>>(), wgsl }
 }
 pub const fn wide2<F: Fn(f64, f64) -> f64 + Copy + 'static>(_: F, wgsl: &'static str) -> Rule {
     Rule { operands: &[0, 1], loops: Loops::NONE.real::<2, Wide<F>>(), wgsl }
@@ -105,7 +113,7 @@ pub const BINARY: Op = Op {
 };
 
 /// The gradient of a piecewise constant function.
-pub const FLAT: Vjp = Vjp::Each(&[d(0, 0, |c| c.zeros(0))]);
+pub const FLAT: Vjp = Vjp::Zero(&[0]);
 
 #[cold]
 pub fn refused(c: &Call, dtype: DType) -> Error {

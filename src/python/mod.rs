@@ -1,5 +1,6 @@
 //! The extension module `rustgrad._C`: converts values between Python and Rust, and computes nothing.
 
+mod autocast;
 mod backward;
 mod bound;
 mod buffer;
@@ -15,17 +16,22 @@ mod function;
 mod getset;
 mod graph;
 mod held;
+mod heap_type;
 mod hooks;
 mod index;
 mod kinds;
 mod mode;
 mod nested;
 mod memory;
+mod metadata;
 mod number;
 mod object;
+mod oplog;
 mod overrides;
 mod parse;
+mod profile;
 mod saved;
+mod shared;
 mod swap;
 mod table;
 mod values;
@@ -67,6 +73,7 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
         m.add(d.get().0.name(), d)?;
     }
     functions(m)?;
+    autocast::add(m)?;
     overrides::install(m)?;
     m.add("ops", table::install(py, &tensor)?)?;
     m.add("_steps", table::steps(py)?)?;
@@ -87,6 +94,14 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(buffer::_storage_as_bytes, m)?,
         wrap_pyfunction!(buffer::_over_storage, m)?,
         wrap_pyfunction!(buffer::_storage_slice, m)?,
+        wrap_pyfunction!(profile::_profile_start, m)?,
+        wrap_pyfunction!(profile::_profile_enter, m)?,
+        wrap_pyfunction!(profile::_profile_exit, m)?,
+        wrap_pyfunction!(profile::_profile_stop, m)?,
+        wrap_pyfunction!(shared::_share, m)?,
+        wrap_pyfunction!(shared::_shared_empty, m)?,
+        wrap_pyfunction!(shared::_shared_open, m)?,
+        wrap_pyfunction!(shared::_shared_place, m)?,
         wrap_pyfunction!(export::_item, m)?,
         wrap_pyfunction!(export::_tolist, m)?,
         wrap_pyfunction!(export::_repr, m)?,
@@ -99,6 +114,7 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(hooks::_retain_grad, m)?,
         wrap_pyfunction!(hooks::_queue_callback, m)?,
         wrap_pyfunction!(hooks::_current_pass, m)?,
+        wrap_pyfunction!(hooks::_is_checkpoint_valid, m)?,
         wrap_pyfunction!(graph::_requires_grad_, m)?,
         wrap_pyfunction!(graph::_is_inference, m)?,
         wrap_pyfunction!(dlpack::_to_dlpack, m)?,
@@ -121,6 +137,8 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(table::op_table, m)?,
         wrap_pyfunction!(table::_call_composite, m)?,
         wrap_pyfunction!(capture::_capture, m)?,
+        wrap_pyfunction!(capture::_is_traced, m)?,
+        wrap_pyfunction!(capture::_in_range, m)?,
         wrap_pyfunction!(table::_result_type, m)?,
         wrap_pyfunction!(table::promote_types, m)?,
         wrap_pyfunction!(table::can_cast, m)?,
@@ -158,6 +176,8 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(device::_storage_resizable, m)?,
         wrap_pyfunction!(device::_increment_version, m)?,
         wrap_pyfunction!(device::_set_, m)?,
+        wrap_pyfunction!(oplog::_start_op_log, m)?,
+        wrap_pyfunction!(oplog::_stop_op_log, m)?,
     ];
     for f in list {
         m.add_function(f)?;

@@ -9,12 +9,13 @@ from rustgrad._C import Generator, Tensor, device as _device, dtype as _dtype
 from rustgrad._formats import layout as _layout, memory_format as _memory_format
 from rustgrad._typing import DeviceLike, Number
 
-__all__ = ['BCELoss', 'BCEWithLogitsLoss', 'Bilinear', 'Buffer', 'CELU', 'Conv1d', 'Conv2d', 'Conv3d', 'ConvTranspose1d', 'ConvTranspose2d', 'ConvTranspose3d', 'CrossEntropyLoss', 'Dropout', 'ELU', 'Embedding', 'Flatten', 'GELU', 'GLU', 'Hardshrink', 'Hardsigmoid', 'Hardswish', 'Hardtanh', 'HingeEmbeddingLoss', 'HuberLoss', 'Identity', 'KLDivLoss', 'L1Loss', 'LayerNorm', 'LeakyReLU', 'Linear', 'LogSigmoid', 'LogSoftmax', 'MSELoss', 'MarginRankingLoss', 'Mish', 'Module', 'Module', 'ModuleDict', 'ModuleList', 'NLLLoss', 'PReLU', 'Parameter', 'ParameterDict', 'ParameterList', 'PoissonNLLLoss', 'ReLU', 'ReLU6', 'SELU', 'Sequential', 'SiLU', 'Sigmoid', 'SmoothL1Loss', 'SoftMarginLoss', 'Softmax', 'Softmax2d', 'Softmin', 'Softplus', 'Softshrink', 'Softsign', 'Tanh', 'Tanhshrink', 'Threshold', 'Unflatten', 'functional', 'init', 'modules', 'parameter', 'utils']
+__all__ = ['BCELoss', 'BCEWithLogitsLoss', 'Bilinear', 'Buffer', 'CELU', 'Container', 'Conv1d', 'Conv2d', 'Conv3d', 'ConvTranspose1d', 'ConvTranspose2d', 'ConvTranspose3d', 'CrossEntropyLoss', 'DataParallel', 'Dropout', 'ELU', 'Embedding', 'Flatten', 'GELU', 'GLU', 'Hardshrink', 'Hardsigmoid', 'Hardswish', 'Hardtanh', 'HingeEmbeddingLoss', 'HuberLoss', 'Identity', 'KLDivLoss', 'L1Loss', 'LayerNorm', 'LazyConv1d', 'LazyConv2d', 'LazyConv3d', 'LazyConvTranspose1d', 'LazyConvTranspose2d', 'LazyConvTranspose3d', 'LazyLinear', 'LeakyReLU', 'Linear', 'LogSigmoid', 'LogSoftmax', 'MSELoss', 'MarginRankingLoss', 'Mish', 'Module', 'Module', 'ModuleDict', 'ModuleList', 'NLLLoss', 'PReLU', 'Parameter', 'ParameterDict', 'ParameterList', 'PoissonNLLLoss', 'ReLU', 'ReLU6', 'SELU', 'Sequential', 'SiLU', 'Sigmoid', 'SmoothL1Loss', 'SoftMarginLoss', 'Softmax', 'Softmax2d', 'Softmin', 'Softplus', 'Softshrink', 'Softsign', 'Tanh', 'Tanhshrink', 'Threshold', 'Unflatten', 'UninitializedBuffer', 'UninitializedParameter', 'factory_kwargs', 'functional', 'init', 'modules', 'parallel', 'parameter', 'utils']
 from rustgrad.nn.modules.loss import BCELoss as BCELoss
 from rustgrad.nn.modules.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
 from rustgrad.nn.modules.linear import Bilinear as Bilinear
 from rustgrad.nn.parameter import Buffer as Buffer
 from rustgrad.nn.modules.activation import CELU as CELU
+from rustgrad.nn.modules.container import Container as Container
 from rustgrad.nn.modules.conv import Conv1d as Conv1d
 from rustgrad.nn.modules.conv import Conv2d as Conv2d
 from rustgrad.nn.modules.conv import Conv3d as Conv3d
@@ -22,6 +23,7 @@ from rustgrad.nn.modules.conv import ConvTranspose1d as ConvTranspose1d
 from rustgrad.nn.modules.conv import ConvTranspose2d as ConvTranspose2d
 from rustgrad.nn.modules.conv import ConvTranspose3d as ConvTranspose3d
 from rustgrad.nn.modules.loss import CrossEntropyLoss as CrossEntropyLoss
+from rustgrad.nn.parallel.data_parallel import DataParallel as DataParallel
 from rustgrad.nn.modules.dropout import Dropout as Dropout
 from rustgrad.nn.modules.activation import ELU as ELU
 from rustgrad.nn.modules.sparse import Embedding as Embedding
@@ -38,6 +40,13 @@ from rustgrad.nn.modules.linear import Identity as Identity
 from rustgrad.nn.modules.loss import KLDivLoss as KLDivLoss
 from rustgrad.nn.modules.loss import L1Loss as L1Loss
 from rustgrad.nn.modules.normalization import LayerNorm as LayerNorm
+from rustgrad.nn.modules.conv import LazyConv1d as LazyConv1d
+from rustgrad.nn.modules.conv import LazyConv2d as LazyConv2d
+from rustgrad.nn.modules.conv import LazyConv3d as LazyConv3d
+from rustgrad.nn.modules.conv import LazyConvTranspose1d as LazyConvTranspose1d
+from rustgrad.nn.modules.conv import LazyConvTranspose2d as LazyConvTranspose2d
+from rustgrad.nn.modules.conv import LazyConvTranspose3d as LazyConvTranspose3d
+from rustgrad.nn.modules.linear import LazyLinear as LazyLinear
 from rustgrad.nn.modules.activation import LeakyReLU as LeakyReLU
 from rustgrad.nn.modules.linear import Linear as Linear
 from rustgrad.nn.modules.activation import LogSigmoid as LogSigmoid
@@ -72,8 +81,13 @@ from rustgrad.nn.modules.activation import Tanh as Tanh
 from rustgrad.nn.modules.activation import Tanhshrink as Tanhshrink
 from rustgrad.nn.modules.activation import Threshold as Threshold
 from rustgrad.nn.modules.flatten import Unflatten as Unflatten
+from rustgrad.nn.parameter import UninitializedBuffer as UninitializedBuffer
+from rustgrad.nn.parameter import UninitializedParameter as UninitializedParameter
+def factory_kwargs(kwargs: dict[_str, Any] | None) -> dict[_str, Any]:
+    """The keyword arguments for `empty` and the like among those of a module's constructor: `device`, `dtype`, `memory_format`."""
 from rustgrad.nn import functional as functional
 from rustgrad.nn import init as init
 from rustgrad.nn import modules as modules
+from rustgrad.nn import parallel as parallel
 from rustgrad.nn import parameter as parameter
 from rustgrad.nn import utils as utils

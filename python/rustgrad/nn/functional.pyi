@@ -9,9 +9,11 @@ from rustgrad._C import Generator, Tensor, device as _device, dtype as _dtype
 from rustgrad._formats import layout as _layout, memory_format as _memory_format
 from rustgrad._typing import DeviceLike, Number
 
-__all__ = ['bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'celu', 'conv1d', 'conv2d', 'conv3d', 'conv_transpose1d', 'conv_transpose2d', 'conv_transpose3d', 'cosine_similarity', 'cross_entropy', 'dropout', 'elu', 'embedding', 'gelu', 'glu', 'hardshrink', 'hardsigmoid', 'hardswish', 'hardtanh', 'hinge_embedding_loss', 'huber_loss', 'kl_div', 'l1_loss', 'layer_norm', 'leaky_relu', 'legacy_reduction', 'linear', 'log_softmax', 'logsigmoid', 'margin_ranking_loss', 'mish', 'mse_loss', 'nll_loss', 'normalize', 'one_hot', 'pad', 'pdist', 'poisson_nll_loss', 'prelu', 'relu', 'relu6', 'selu', 'sigmoid', 'sigmoid_', 'silu', 'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'softmin', 'softplus', 'softshrink', 'softsign', 'tanh', 'tanh_', 'tanhshrink', 'threshold']
+__all__ = ['alpha_dropout', 'bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'celu', 'conv1d', 'conv2d', 'conv3d', 'conv_transpose1d', 'conv_transpose2d', 'conv_transpose3d', 'cosine_embedding_loss', 'cosine_similarity', 'cross_entropy', 'ctc_loss', 'dropout', 'dropout1d', 'dropout2d', 'dropout3d', 'elu', 'embedding', 'embedding_bag', 'feature_alpha_dropout', 'gaussian_nll_loss', 'gelu', 'glu', 'gumbel_softmax', 'hardshrink', 'hardsigmoid', 'hardswish', 'hardtanh', 'hinge_embedding_loss', 'huber_loss', 'kl_div', 'l1_loss', 'layer_norm', 'leaky_relu', 'legacy_reduction', 'linear', 'log_softmax', 'logsigmoid', 'margin_ranking_loss', 'mish', 'mse_loss', 'multi_margin_loss', 'multilabel_margin_loss', 'multilabel_soft_margin_loss', 'nll_loss', 'normalize', 'one_hot', 'pad', 'pairwise_distance', 'pdist', 'poisson_nll_loss', 'prelu', 'relu', 'relu6', 'rrelu', 'selu', 'sigmoid', 'sigmoid_', 'silu', 'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'softmin', 'softplus', 'softshrink', 'softsign', 'tanh', 'tanh_', 'tanhshrink', 'threshold', 'triplet_margin_loss']
+def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """See `alpha_dropout`."""
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x1^T A x2 + b for each of the `weight.size(0)` matrices A; inputs `(*, in1)` and `(*, in2)`."""
+    """`x1^T A x2 + b` for each of the `m` matrices A of `weight`: [.., i], [.., j] and [m, i, j] give [.., m]."""
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
     """The cross entropy of probabilities `input` and `target`: `-w (t log x + (1 - t) log(1 - x))`; averaged, summed or as it is."""
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean', pos_weight: Tensor | None = None) -> Tensor:
@@ -44,22 +46,44 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
     """The transpose of a convolution, as its gradient by the input is: of an input [batch, channels, ..], or one without the batch, with a weight [channels, filters / groups, ..]. The size of a result is `(n - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1`."""
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1) -> Tensor:
     """The transpose of a convolution, as its gradient by the input is: of an input [batch, channels, ..], or one without the batch, with a weight [channels, filters / groups, ..]. The size of a result is `(n - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1`."""
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """`1 - cos(x1, x2)` where the target is 1, `max(0, cos(x1, x2) - margin)` where it is -1; averaged, summed or as it is."""
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
     """`x1 . x2 / (|x1| |x2|)` along a dimension; each norm counts as no less than `eps`. Broadcasts."""
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean', label_smoothing: _float = 0.0) -> Tensor:
     """The cross entropy of the softmax of logits and class indices or class probabilities: `-log(softmax(input))[t]`."""
+@overload
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: _int = 0, reduction: Literal["none", "mean", "sum"] = 'mean', zero_infinity: _bool = False) -> Tensor:
+    """The negative log likelihood of sequences of labels, summed over all their alignments with the steps of the input; averaged (each divided by its number of labels), summed or as it is."""
+@overload
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Sequence[_int], target_lengths: Sequence[_int], blank: _int = 0, reduction: Literal["none", "mean", "sum"] = 'mean', zero_infinity: _bool = False) -> Tensor:
+    """The negative log likelihood of sequences of labels, summed over all their alignments with the steps of the input; averaged (each divided by its number of labels), summed or as it is."""
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
     """Zeroes elements with probability `p` and scales the others by `1 / (1 - p)`, where `training` is set."""
+def dropout1d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """Zeroes whole channels of [n, channels, l] or [channels, l] with probability `p` and scales the others by `1 / (1 - p)`, where `training` is set."""
+def dropout2d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """Zeroes whole channels of [n, channels, h, w] with probability `p` and scales the others by `1 / (1 - p)`, where `training` is set. As in PyTorch, three dimensions are read as [n, channels, l]."""
+def dropout3d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """Zeroes whole channels of [n, channels, d, h, w] or [channels, d, h, w] with probability `p` and scales the others by `1 / (1 - p)`, where `training` is set."""
 def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """`x` where positive, else `alpha * (exp(x) - 1)`. arXiv:1511.07289."""
 def elu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """`x` where positive, else `alpha * (exp(x) - 1)`. arXiv:1511.07289."""
 def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
     """The rows of `weight` at the indices `input`. With `max_norm`, rows that are looked up are first rescaled in place."""
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, mode: Literal["sum", "mean", "max"] = 'mean', sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Tensor:
+    """The sum, mean or greatest elements of the rows of `weight` in each bag of indices, without making the rows an input of the graph."""
+def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """See `feature_alpha_dropout`."""
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | Number, full: _bool = False, eps: _float = 1e-06, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """`(log v + (x - t)^2 / v) / 2` for the mean `input` and the variance `v = max(var, eps)`; averaged, summed or as it is."""
 def gelu(input: Tensor, *, approximate: Literal["none", "tanh"] = 'none', out: Tensor | None = None) -> Tensor:
     """`x * Phi(x)` with the normal distribution function, or its approximation by 'tanh'. arXiv:1606.08415."""
 def glu(input: Tensor, dim: _int = -1) -> Tensor:
     """The first half of a dimension times the sigmoid of the second. arXiv:1612.08083."""
+def gumbel_softmax(logits: Tensor, tau: _float = 1, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1) -> Tensor:
+    """A sample of the relaxed categorical distribution: the softmax along `dim` of `(logits + g) / tau` with noise `g` of the Gumbel distribution."""
 def hardshrink(input: Tensor, lambd: Number = 0.5, *, out: Tensor | None = None) -> Tensor:
     """Zero where `|x| <= lambd`, else `x`."""
 def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
@@ -70,30 +94,52 @@ def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inpla
     """Limits each element to `[min_val, max_val]`; the gradient at the limits is zero."""
 def hardtanh_(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor:
     """Limits each element to `[min_val, max_val]`; the gradient at the limits is zero."""
-from rustgrad.nn._losses import hinge_embedding_loss as hinge_embedding_loss
-from rustgrad.nn._losses import huber_loss as huber_loss
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """The distance `x` where the target is 1, `max(0, margin - x)` where it is -1; averaged, summed or as it is."""
+@overload
+def huber_loss(input: Tensor, target: Tensor, reduction: Literal["none", "mean", "sum"] = 'mean', delta: _float = 1.0) -> Tensor:
+    """Half the square below `delta`, `delta` times the distance above; averaged, summed or as it is."""
+@overload
+def huber_loss(input: Tensor, target: Tensor, reduction: Literal["none", "mean", "sum"] = 'mean', delta: _float = 1.0, weight: Tensor | None = None) -> Tensor:
+    """The Huber loss with a weight for each element."""
 def kl_div(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum", "batchmean"] = 'mean', log_target: _bool = False) -> Tensor:
     """The Kullback-Leibler divergence of a distribution from that whose logarithm is `input`: `target (log target - input)`."""
-from rustgrad.nn._losses import l1_loss as l1_loss
+@overload
+def l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """The mean absolute error: `|input - target|`, averaged, summed or as it is."""
+@overload
+def l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean', weight: Tensor | None = None) -> Tensor:
+    """The absolute error with a weight for each element; the mean is over the sum of the weights."""
 def layer_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor:
     """Normalises over the last dimensions, those of `normalized_shape`, to mean 0 and variance 1; then scales and shifts."""
 def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False) -> Tensor:
     """`x` where positive, else `negative_slope * x`."""
 def leaky_relu_(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
     """`x` where positive, else `negative_slope * x`."""
-from rustgrad.nn._losses import legacy_reduction as legacy_reduction
+def legacy_reduction(size_average: _bool | None, reduce: _bool | None, emit_warning: _bool = True) -> _str:
+    """The `reduction` that the legacy arguments mean, with the deprecation warning."""
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`: [.., k] and [m, k] give [.., m]."""
 def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
-    """Logarithm of the softmax along `dim`; `dtype` casts the input first."""
+    """The logarithm of the softmax along `dim`; `dtype` casts the input first."""
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`log(sigmoid(x))` without overflow."""
-from rustgrad.nn._losses import margin_ranking_loss as margin_ranking_loss
-def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The matrix product in every rank: vectors are rows or columns, leading dimensions broadcast as batches."""
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """`max(0, -target * (input1 - input2) + margin)`: target 1 ranks the first input higher, -1 the second; averaged, summed or as it is."""
 def mish(input: Tensor, inplace: _bool = False) -> Tensor:
     """`x * tanh(softplus(x))`. arXiv:1908.08681."""
-from rustgrad.nn._losses import mse_loss as mse_loss
+@overload
+def mse_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """The mean squared error: `(input - target)^2`, averaged, summed or as it is."""
+@overload
+def mse_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean', weight: Tensor | None = None) -> Tensor:
+    """The squared error with a weight for each element; the mean is over the sum of the weights."""
+def multi_margin_loss(input: Tensor, target: Tensor, p: _int = 1, margin: _float = 1.0, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """The mean over classes i other than the target t of `weight[t] max(0, margin - x[t] + x[i])^p`; averaged over samples, summed or as it is."""
+def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """The sum over labels l and other classes i of `max(0, 1 - (x[l] - x[i]))`, divided by the number of classes; averaged over samples, summed or as it is."""
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """The mean over classes of the binary cross entropy of logits and labels 0 and 1, [.., classes]; averaged over samples, summed or as it is. `weight` multiplies the terms of each class."""
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
     """The negative log likelihood of class indices: `-weight[t] * input[t]`, averaged by weight, summed or as it is."""
 def normalize(input: Tensor, p: _float = 2.0, dim: _int | Sequence[_int] = 1, eps: _float = 1e-12, *, out: Tensor | None = None) -> Tensor:
@@ -102,9 +148,12 @@ def one_hot(input: Tensor, num_classes: _int = -1) -> Tensor:
     """A vector of zeros for each class index, with a one at the index; int64. -1: as many classes as the greatest index needs."""
 def pad(input: Tensor, pad: Sequence[_int], mode: Literal["constant", "reflect", "replicate", "circular"] = 'constant', value: _float | None = None) -> Tensor:
     """Pads the last dimensions by `pad`, pairs (before, after) from the last dimension on: 'constant', 'reflect', 'replicate' or 'circular'. Negative pads crop."""
+def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
+    """The norm of order `p` of `x1 - x2 + eps` along the last dimension: [.., d] and [.., d], broadcast, give [..]."""
 def pdist(input: Tensor, p: _float = 2) -> Tensor:
     """The `p`-norm distances of each pair of the N rows of a matrix, N (N - 1) / 2 of them, row by row."""
-from rustgrad.nn._losses import poisson_nll_loss as poisson_nll_loss
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: _bool | None = None, eps: _float = 1e-08, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """The negative log likelihood of counts under a Poisson distribution: `exp(x) - t x`, or `x - t log(x + eps)` if not `log_input`; averaged, summed or as it is."""
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """`x` where positive, else `weight * x`, with one weight or one for each channel (dimension 1). arXiv:1502.01852."""
 def relu(input: Tensor, inplace: _bool = False) -> Tensor:
@@ -113,6 +162,8 @@ def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
     """Limits each element to `[0, 6]`."""
 def relu_(input: Tensor) -> Tensor:
     """`max(0, x)`, written to the input if `inplace`."""
+def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """See `rrelu`."""
 def selu(input: Tensor, inplace: _bool = False) -> Tensor:
     """`elu` with the constants that keep mean and variance. arXiv:1706.02515."""
 def selu_(input: Tensor) -> Tensor:
@@ -123,12 +174,14 @@ def sigmoid_(input: Tensor) -> Tensor:
     """The logistic function `1 / (1 + exp(-x))`."""
 def silu(input: Tensor, inplace: _bool = False) -> Tensor:
     """`x * sigmoid(x)`, also called swish. arXiv:1702.03118."""
-from rustgrad.nn._losses import smooth_l1_loss as smooth_l1_loss
-from rustgrad.nn._losses import soft_margin_loss as soft_margin_loss
+def smooth_l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean', beta: _float = 1.0) -> Tensor:
+    """Squared below `beta`, absolute above: `d^2 / (2 beta)` where `d < beta`, else `d - beta / 2`; averaged, summed or as it is."""
+def soft_margin_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """The logistic loss `log(1 + exp(-target * input))` of targets -1 and 1; averaged, summed or as it is."""
 def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
-    """exp(x) divided by its sum along `dim`; `dtype` casts the input first."""
+    """`exp(x)` divided by its sum along `dim`; `dtype` casts the input first."""
 def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
-    """Softmax of -x along `dim`."""
+    """The softmax of the negated input: the least element has the greatest share."""
 def softplus(input: Tensor, beta: Number = 1.0, threshold: Number = 20.0, *, out: Tensor | None = None) -> Tensor:
     """`log(1 + exp(beta * x)) / beta`, and `x` where `beta * x > threshold`."""
 def softshrink(input: Tensor, lambd: Number = 0.5, *, out: Tensor | None = None) -> Tensor:
@@ -145,3 +198,5 @@ def threshold(input: Tensor, threshold: Number, value: Number, inplace: _bool = 
     """`x` where greater than `threshold`, else `value`."""
 def threshold_(input: Tensor, threshold: Number, value: Number) -> Tensor:
     """`x` where greater than `threshold`, else `value`."""
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06, swap: _bool = False, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """`max(0, d(anchor, positive) - d(anchor, negative) + margin)` with `pairwise_distance`; averaged, summed or as it is."""

@@ -10,7 +10,9 @@ mod kernel;
 mod map;
 mod matmul;
 mod norm;
+mod norm_channels;
 mod params;
+mod pooling;
 mod random;
 mod reduce;
 mod resample;
@@ -31,6 +33,7 @@ mod view;
 pub use validate::validate_all;
 pub use {
     grid_sample::*, index::*, map::*, matmul::*, norm::*, random::*, reduce::*, resample::*, scan::*, search::*,
+    index::*, map::*, matmul::*, norm::*, norm_channels::*, pooling::*, random::*, reduce::*, scan::*, search::*,
     softmax::*, sort::*, triangle::*, update::*, upload::*, view::*,
 };
 #[cfg(all(test, feature = "gpu"))]

@@ -9,11 +9,12 @@ from rustgrad._C import Generator, Tensor, device as _device, dtype as _dtype
 from rustgrad._formats import layout as _layout, memory_format as _memory_format
 from rustgrad._typing import DeviceLike, Number
 
-__all__ = ['BCELoss', 'BCEWithLogitsLoss', 'Bilinear', 'CELU', 'Conv1d', 'Conv2d', 'Conv3d', 'ConvTranspose1d', 'ConvTranspose2d', 'ConvTranspose3d', 'CrossEntropyLoss', 'Dropout', 'ELU', 'Embedding', 'Flatten', 'GELU', 'GLU', 'Hardshrink', 'Hardsigmoid', 'Hardswish', 'Hardtanh', 'HingeEmbeddingLoss', 'HuberLoss', 'Identity', 'KLDivLoss', 'L1Loss', 'LayerNorm', 'LeakyReLU', 'Linear', 'LogSigmoid', 'LogSoftmax', 'MSELoss', 'MarginRankingLoss', 'Mish', 'Module', 'ModuleDict', 'ModuleList', 'NLLLoss', 'PReLU', 'ParameterDict', 'ParameterList', 'PoissonNLLLoss', 'ReLU', 'ReLU6', 'SELU', 'Sequential', 'SiLU', 'Sigmoid', 'SmoothL1Loss', 'SoftMarginLoss', 'Softmax', 'Softmax2d', 'Softmin', 'Softplus', 'Softshrink', 'Softsign', 'Tanh', 'Tanhshrink', 'Threshold', 'Unflatten']
+__all__ = ['BCELoss', 'BCEWithLogitsLoss', 'Bilinear', 'CELU', 'Container', 'Conv1d', 'Conv2d', 'Conv3d', 'ConvTranspose1d', 'ConvTranspose2d', 'ConvTranspose3d', 'CrossEntropyLoss', 'Dropout', 'ELU', 'Embedding', 'Flatten', 'GELU', 'GLU', 'Hardshrink', 'Hardsigmoid', 'Hardswish', 'Hardtanh', 'HingeEmbeddingLoss', 'HuberLoss', 'Identity', 'KLDivLoss', 'L1Loss', 'LayerNorm', 'LazyConv1d', 'LazyConv2d', 'LazyConv3d', 'LazyConvTranspose1d', 'LazyConvTranspose2d', 'LazyConvTranspose3d', 'LazyLinear', 'LeakyReLU', 'Linear', 'LogSigmoid', 'LogSoftmax', 'MSELoss', 'MarginRankingLoss', 'Mish', 'Module', 'ModuleDict', 'ModuleList', 'NLLLoss', 'PReLU', 'ParameterDict', 'ParameterList', 'PoissonNLLLoss', 'ReLU', 'ReLU6', 'SELU', 'Sequential', 'SiLU', 'Sigmoid', 'SmoothL1Loss', 'SoftMarginLoss', 'Softmax', 'Softmax2d', 'Softmin', 'Softplus', 'Softshrink', 'Softsign', 'Tanh', 'Tanhshrink', 'Threshold', 'Unflatten']
 from rustgrad.nn.modules.loss import BCELoss as BCELoss
 from rustgrad.nn.modules.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
 from rustgrad.nn.modules.linear import Bilinear as Bilinear
 from rustgrad.nn.modules.activation import CELU as CELU
+from rustgrad.nn.modules.container import Container as Container
 from rustgrad.nn.modules.conv import Conv1d as Conv1d
 from rustgrad.nn.modules.conv import Conv2d as Conv2d
 from rustgrad.nn.modules.conv import Conv3d as Conv3d
@@ -37,6 +38,13 @@ from rustgrad.nn.modules.linear import Identity as Identity
 from rustgrad.nn.modules.loss import KLDivLoss as KLDivLoss
 from rustgrad.nn.modules.loss import L1Loss as L1Loss
 from rustgrad.nn.modules.normalization import LayerNorm as LayerNorm
+from rustgrad.nn.modules.conv import LazyConv1d as LazyConv1d
+from rustgrad.nn.modules.conv import LazyConv2d as LazyConv2d
+from rustgrad.nn.modules.conv import LazyConv3d as LazyConv3d
+from rustgrad.nn.modules.conv import LazyConvTranspose1d as LazyConvTranspose1d
+from rustgrad.nn.modules.conv import LazyConvTranspose2d as LazyConvTranspose2d
+from rustgrad.nn.modules.conv import LazyConvTranspose3d as LazyConvTranspose3d
+from rustgrad.nn.modules.linear import LazyLinear as LazyLinear
 from rustgrad.nn.modules.activation import LeakyReLU as LeakyReLU
 from rustgrad.nn.modules.linear import Linear as Linear
 from rustgrad.nn.modules.activation import LogSigmoid as LogSigmoid
@@ -75,9 +83,11 @@ from rustgrad.nn.modules import container as container
 from rustgrad.nn.modules import conv as conv
 from rustgrad.nn.modules import dropout as dropout
 from rustgrad.nn.modules import flatten as flatten
+from rustgrad.nn.modules import lazy as lazy
 from rustgrad.nn.modules import linear as linear
 from rustgrad.nn.modules import loss as loss
 from rustgrad.nn.modules import module as module
 from rustgrad.nn.modules import normalization as normalization
 from rustgrad.nn.modules import parameter_container as parameter_container
 from rustgrad.nn.modules import sparse as sparse
+from rustgrad.nn.modules import utils as utils

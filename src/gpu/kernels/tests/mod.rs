@@ -10,6 +10,7 @@ mod linear;
 mod math;
 mod norm;
 mod order;
+mod pooling;
 mod random;
 mod reduce;
 
