@@ -5,6 +5,7 @@ use super::taps::{Axis, Method};
 use super::upsample::formed;
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
+use crate::layout::{Dims, checked_numel};
 use crate::op::*;
 use crate::ops::rules::no_kernel;
 use crate::ops::view::SQUEEZE_DIM;
@@ -13,7 +14,10 @@ use crate::tensor::Tensor;
 pub static OPS: &[&Op] = &[&AREA, &AREA3D, &AREA_BACKWARD];
 
 fn axes(from: &[usize], to: &[usize]) -> Axes {
-    from.iter().zip(to).map(|(&from, &to)| Axis { from, to, align_corners: false, factor: None }).collect()
+    from.iter()
+        .zip(to)
+        .map(|(&from, &to)| Axis { from, to, align_corners: false, factor: None, snaps: false })
+        .collect()
 }
 
 fn check(shape: &[usize], output: &[i64], dtype: DType) -> Result<()> {
@@ -47,7 +51,13 @@ const MEANS: Op = Op {
         |c| {
             let (t, output) = (c.tensor(0)?, c.ints(1)?);
             check(t.shape(), output, t.dtype())?;
-            formed(t, t.shape()[..2].iter().copied().chain(output.iter().map(|&n| n as usize)).collect())
+            let shape: Dims = t.shape()[..2].iter().copied().chain(output.iter().map(|&n| n as usize)).collect();
+            // Volumes do not keep their memory format, as in PyTorch.
+            if t.ndim() < 5 {
+                return formed(t, shape);
+            }
+            checked_numel(&shape)?;
+            Ok(Spec::one(&shape, t.dtype(), t.device()))
         },
         mean,
         Some(mean),

@@ -88,7 +88,7 @@ fn term(x: &Term, near: &[&Neighbour], sizes: &[usize]) -> Term {
     for (d, n) in near.iter().enumerate() {
         let last = sizes[d] as f64 - 1.0;
         let here = n.at.clone().at_least(0.0).both(n.at.clone().at_most(last));
-        let within = CLAMP.call((n.at.clone(), 0.0, last)).to_dtype(DType::I64);
+        let within = n.at.clone().zero_where(here.clone().not()).to_dtype(DType::I64);
         at = Some(match at {
             Some(before) => before * sizes[d] as i64 + within,
             None => within,

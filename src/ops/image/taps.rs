@@ -29,6 +29,8 @@ pub struct Axis {
     pub to: usize,
     pub align_corners: bool,
     pub factor: Option<f64>,
+    /// Whether the nearest element is that of the ratio of the sizes where it is one or two, whatever the factor.
+    pub snaps: bool,
 }
 
 /// The arithmetic of a dtype: f32 for all floats but f64.
@@ -98,9 +100,9 @@ impl Axis {
         round(round(scale * round(o as f64 + 0.5)) - 0.5)
     }
     fn nearest(&self, o: usize, scale: f64) -> i64 {
-        if self.from == self.to {
+        if self.snaps && self.from == self.to {
             o as i64
-        } else if self.from.checked_mul(2) == Some(self.to) {
+        } else if self.snaps && self.from.checked_mul(2) == Some(self.to) {
             (o / 2) as i64
         } else {
             (f64::from((o as f64 * scale) as f32).floor() as i64).min(self.last())
@@ -213,7 +215,7 @@ impl Table {
     /// that the largest weight has.
     fn quantized(self) -> Result<Taps> {
         let all = self.0;
-        let axis = Axis { from: all.size, to: all.outputs(), align_corners: false, factor: None };
+        let axis = Axis { from: all.size, to: all.outputs(), align_corners: false, factor: None, snaps: false };
         let mut merged = Table::of(axis)?;
         for bounds in all.starts.windows(2) {
             let mut own = room::<(i64, f64)>((bounds[1] - bounds[0]) as usize)?;

@@ -133,7 +133,9 @@ fn restored<M: Upsample>(c: &Call) -> Result<Specs> {
 fn axes<M: Upsample>(c: &Call, from: &[usize], to: &[usize], at: usize) -> Axes {
     let align_corners = M::ALIGNS && c.flag(at);
     let factor = |d: usize| c.opt_float(at + usize::from(M::ALIGNS) + d);
-    let axis = |d: usize| Axis { from: from[d], to: to[d], align_corners, factor: factor(d) };
+    // PyTorch's kernel for small images.
+    let snaps = M::DIMS == 2 && to[0].saturating_add(to[1]) <= 128;
+    let axis = |d: usize| Axis { from: from[d], to: to[d], align_corners, factor: factor(d), snaps };
     (0..M::DIMS).map(axis).collect()
 }
 
