@@ -90,6 +90,16 @@ KNOWN = [
         "nn.functional.multilabel_margin_loss _multilabel_margin",
         "as in PyTorch there is no second gradient",
     ),
+    (
+        "on device",
+        "nn.functional.ctc_loss nn.functional.ctc_loss.IntList ctc_loss ctc_loss.IntList",
+        "the recursion over steps runs on the host",
+    ),
+    (
+        "on device",
+        "nn.functional.embedding_bag embedding_bag _embedding_bag",
+        "offsets are read, and maxima found, on the host",
+    ),
     ("edges", "nn.functional.multi_margin_loss", "PyTorch does not write the loss of no samples"),
     ("edges", "nn.functional.embedding_bag", "PyTorch cannot count the offsets of bags without indices"),
 ]
