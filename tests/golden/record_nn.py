@@ -134,7 +134,7 @@ CASES = [
     ("nn.AdaptiveMaxPool1d(4)", [[2, 3, 6]]),
     ("nn.AdaptiveMaxPool2d((None, 3))", [[2, 4, 5]]),
     ("nn.AdaptiveMaxPool3d(2)", [[1, 1, 3, 4, 2]]),
-    ("nn.LPPool1d(3, 2)", [[2, 2, 6]]),
+    ("nn.LPPool1d(2, 3, stride=1)", [[2, 2, 6]]),
     ("nn.LPPool2d(2.0, (2, 3), stride=1)", [[1, 2, 4, 5]]),
     ("nn.LPPool3d(2, 2, ceil_mode=True)", [[1, 1, 3, 2, 4]]),
     (
