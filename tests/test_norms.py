@@ -173,4 +173,16 @@ def test_lazy_norms_take_the_channels_of_the_first_input(torch, kind, dims):
     assert torch.equal(usual(x), y) and torch.equal(usual.running_var, lazy.running_var)
     assert list(lazy.state_dict()) == list(usual.state_dict())
     with pytest.raises(ValueError, match="expected"):
-        getattr(torch.nn, f"Lazy{kind}{dims}d")()(torch.ones(1))
+        getattr(torch.nn, f"Lazy{kind}{dims}d")()(torch.ones(1, 1, 1, 1, 1, 1))
+
+
+def test_normalisation_across_channels(torch):
+    """Where no channel has left the window, `CrossMapLRN2d` is `LocalResponseNorm`; later, the first one still counts."""
+    nn = torch.nn
+    x = torch.randn(2, 3, 2, 2, dtype=torch.float64, requires_grad=True)
+    cross = nn.CrossMapLRN2d(5, 0.5, 0.6, 2.0)
+    close(cross(x), nn.LocalResponseNorm(5, 0.5, 0.6, 2.0)(x), 1e-12)
+    assert torch.autograd.gradcheck(cross, (x,))
+    ones = torch.ones(1, 4, 1, 1)
+    sums = nn.CrossMapLRN2d(3, 3.0, -1.0, 0.0)(ones).flatten()
+    assert sums.tolist() == [2, 3, 4, 3]
