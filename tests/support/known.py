@@ -172,6 +172,7 @@ NOT_ABOUT = [
     ("edges", "var_mean", "special", "PyTorch's running mean turns infinity into NaN"),
     ("edges", "std_mean", "special", "PyTorch's running mean turns infinity into NaN"),
     ("edges", "native_layer_norm", "special", "PyTorch's running mean turns infinity into NaN"),
+    ("gradient", "native_group_norm", "^bf16", "PyTorch computes the gradients of the statistics in bfloat16"),
     ("edges", "native_group_norm", "special", "PyTorch's running mean turns infinity into NaN"),
     *(
         ("edges", op, "special", "PyTorch adds a multiple of the mean, which an infinite weight makes NaN")
