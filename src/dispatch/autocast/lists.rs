@@ -2,7 +2,7 @@
 //! those of CUDA for the GPU. Names are those of the op table, without `nn.functional.`; what a function of Python calls
 //! stands for it (`_max_unpool2d`).
 
-use super::Policy::{self, Float32, Float32Result, Lower, Refused, Widest};
+use super::Policy::{self, AsGiven, Float32, Float32Result, Lower, Refused, Widest};
 use crate::op::Op;
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -26,6 +26,9 @@ static CPU: &[List] = &[
             "addmm",
             "addbmm",
             "linear",
+            "lstm",
+            "affine_grid",
+            "affine_grid_generator",
             "matmul",
             "prelu",
             "scaled_dot_product_attention",
@@ -37,6 +40,9 @@ static CPU: &[List] = &[
             "avg_pool3d",
             "binary_cross_entropy",
             "grid_sampler",
+            "grid_sampler_2d",
+            "grid_sampler_3d",
+            "_upsample_area3d",
             "grid_sample",
             "polar",
             "prod",
@@ -52,7 +58,6 @@ static CPU: &[List] = &[
             "ormqr",
             "pinverse",
             "max_pool3d",
-            "max_pool3d_with_indices",
             "_max_unpool2d",
             "_max_unpool3d",
             "adaptive_avg_pool3d",
@@ -120,6 +125,7 @@ static CPU: &[List] = &[
         ],
     ),
     (Widest, &["stack", "cat", "index_copy"]),
+    (AsGiven, &["bilinear"]),
 ];
 
 static GPU: &[List] = &[
@@ -143,6 +149,8 @@ static GPU: &[List] = &[
             "mv",
             "linalg.vecdot",
             "linear",
+            "affine_grid",
+            "affine_grid_generator",
             "addbmm",
             "baddbmm",
             "bmm",
