@@ -47,7 +47,8 @@ def shaders(op: Op, device: str):
         if any(s.dtype in COMPLEX for s in call.tensors()):
             return None  # There are no shaders for complex numbers.
         _, recording, _ = captured(op, call, device)
-        lacking.update(step for step in recording.steps() if not by_name()[step].gpu)
+        # A kernel of the CPU that stands in for the steps of another op does not stand in on the GPU.
+        lacking.update(step for step in recording.steps() if not by_name()[step].gpu and step not in stand_ins())
         return ""
 
     problems, count = each(op, check, name="shaders")
@@ -56,6 +57,12 @@ def shaders(op: Op, device: str):
     if not op.gpu and count and not lacking:
         problems.append("is said to lack a shader, but all its primitives have one")
     return problems, count
+
+
+@functools.cache
+def stand_ins() -> set[str]:
+    """The fused kernels of ops that decompose."""
+    return {op.fused for op in ops() if op.fused}
 
 
 @functools.cache

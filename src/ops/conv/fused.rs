@@ -1,10 +1,11 @@
 //! Convolutions of floats on the CPU by kernels of their own; the composition is their oracle.
 
 use super::super::rules::no_kernel;
-use super::{Steps, motion};
+use super::{Steps, check, motion};
 use crate::cpu::conv::{Motion, convolution, weight_gradient};
+use crate::device::Device;
 use crate::dtype::DType;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Show};
 use crate::layout::{Format, Layout, to_shape};
 use crate::op::*;
 use crate::tensor::Tensor;
@@ -16,6 +17,14 @@ pub(super) fn fits(c: &Call) -> bool {
 }
 
 impl Steps {
+    /// The channels of a result, and its other sizes.
+    fn result(&self, x: &Tensor, w: &Tensor) -> Result<(i64, Ints)> {
+        let shape = Term::from(w).sizes();
+        Ok(match self.transposed {
+            false => (shape[0], self.places(x.shape(), &shape[2..])?),
+            true => (shape[1].saturating_mul(self.groups), self.spread(x.shape(), &shape[2..])?.1),
+        })
+    }
     fn motion(&self) -> Motion<'_> {
         Motion {
             stride: &self.stride,
@@ -30,11 +39,7 @@ impl Steps {
 fn infer(c: &Call) -> Result<Specs> {
     let (steps, format) = motion(c)?;
     let (x, w) = (c.tensor(0)?, c.tensor(1)?);
-    let shape = Term::from(w).sizes();
-    let (filters, places) = match steps.transposed {
-        false => (shape[0], steps.places(x.shape(), &shape[2..])?),
-        true => (shape[1].saturating_mul(steps.groups), steps.spread(x.shape(), &shape[2..])?.1),
-    };
+    let (filters, places) = steps.result(x, w)?;
     let sizes: Ints = [x.size(0) as i64, filters].into_iter().chain(places).collect();
     let layout = Layout::contiguous(&to_shape(&sizes)?);
     let layout = if format == Format::Contiguous { layout } else { layout.formed(format)? };
@@ -70,7 +75,7 @@ pub(super) static CONVOLUTION_KERNEL: Op = Op {
     ..OP
 };
 
-/// What a gradient of `convolution` and its input have to be for the shape of a weight.
+/// The shape of the weight, if it is that of a convolution whose result has the gradient's shape.
 fn infer_weights(c: &Call) -> Result<Specs> {
     let (grad, x) = (c.tensor(0)?, c.tensor(1)?);
     let shape = to_shape(c.ints(2)?)?;
@@ -80,6 +85,20 @@ fn infer_weights(c: &Call) -> Result<Specs> {
     }
     if !x.dtype().is_float() {
         return Err(no_kernel("convolution_backward", x.dtype()));
+    }
+    let weight = Tensor::empty(&shape, x.dtype(), Device::Meta)?;
+    let steps = Steps::of(c, shape.len() - 2)?;
+    check(x, &weight, None, &steps)?;
+    let (filters, places) = steps.result(x, &weight)?;
+    let sizes: Ints = [x.size(0) as i64, filters].into_iter().chain(places).collect();
+    if *Term::from(grad).sizes() != *sizes {
+        return Err(Error::runtime(format!(
+            "a weight of size {} and an input of size {} give a result of size {}, but the gradient has {}",
+            Show(&shape),
+            Show(x.shape()),
+            Show(&sizes),
+            Show(grad.shape())
+        )));
     }
     Ok(Spec::one(&shape, x.dtype(), x.device()))
 }
@@ -99,11 +118,18 @@ pub(super) static WEIGHT_GRADIENT: Op = Op {
     body: kernel(infer_weights, run_weights, None),
     vjp: Vjp::None("a kernel of the gradient of `convolution`, whose formula has one"),
     samples: &["f32[2,3,3], f32[2,2,5], (3, 2, 3), (2,), (1,), (1,), False, (0,), 1"],
-    errors: &[(
-        "f32[2,3,3], f32[2,2,5], (3, 2), (2,), (1,), (1,), False, (0,), 1",
-        "RuntimeError",
-        "the same three to five dimensions",
-    )],
+    errors: &[
+        (
+            "f32[2,3,3], f32[2,2,5], (3, 2), (2,), (1,), (1,), False, (0,), 1",
+            "RuntimeError",
+            "the same three to five dimensions",
+        ),
+        (
+            "f32[2,3,4], f32[2,2,5], (3, 2, 3), (2,), (1,), (1,), False, (0,), 1",
+            "RuntimeError",
+            "give a result of size [2, 3, 3], but the gradient has [2, 3, 4]",
+        ),
+    ],
     reference: "shape",
     ..OP
 };
