@@ -31,7 +31,7 @@ class Op:
     samples: list = field(default_factory=list)
     errors: list = field(default_factory=list)
     dtypes: list | None = None
-    fused: bool = False
+    fused: str | None = None
     hidden: bool = False
     only_inplace: bool = False
     # A NumPy expression over x0, x1, ... and the named arguments; "shape" if the values are undefined.
