@@ -32,9 +32,8 @@ mod view;
 #[cfg(feature = "gpu")]
 pub use validate::validate_all;
 pub use {
-    grid_sample::*, index::*, map::*, matmul::*, norm::*, random::*, reduce::*, resample::*, scan::*, search::*,
-    index::*, map::*, matmul::*, norm::*, norm_channels::*, pooling::*, random::*, reduce::*, scan::*, search::*,
-    softmax::*, sort::*, triangle::*, update::*, upload::*, view::*,
+    grid_sample::*, index::*, map::*, matmul::*, norm::*, norm_channels::*, pooling::*, random::*, reduce::*,
+    resample::*, scan::*, search::*, softmax::*, sort::*, triangle::*, update::*, upload::*, view::*,
 };
 #[cfg(all(test, feature = "gpu"))]
 mod tests;
