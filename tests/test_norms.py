@@ -159,3 +159,30 @@ def test_shapes_at_the_edges(torch, device, shape):
     y = torch.batch_norm(x, None, None, None, None, True, 0.1, 1e-5, False)
     dims = [d for d in range(x.dim()) if d != 1]
     assert y.mean(dims).abs().max().item() < 1e-5
+
+
+@pytest.mark.parametrize("kind", ["BatchNorm", "InstanceNorm"])
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_lazy_norms_take_the_channels_of_the_first_input(torch, kind, dims):
+    lazy = getattr(torch.nn, f"Lazy{kind}{dims}d")(eps=0.1, momentum=0.3, dtype=torch.float64)
+    assert lazy.has_uninitialized_params() and lazy.num_features == 0
+    x = torch.randn(3, 2, *(4, 5, 3)[:dims], dtype=torch.float64)
+    y = lazy(x)
+    usual = getattr(torch.nn, f"{kind}{dims}d")(2, 0.1, 0.3, True, True, dtype=torch.float64)
+    assert type(lazy) is type(usual) and repr(lazy) == repr(usual)
+    assert torch.equal(usual(x), y) and torch.equal(usual.running_var, lazy.running_var)
+    assert list(lazy.state_dict()) == list(usual.state_dict())
+    with pytest.raises(ValueError, match="expected"):
+        getattr(torch.nn, f"Lazy{kind}{dims}d")()(torch.ones(1, 1, 1, 1, 1, 1))
+
+
+def test_normalisation_across_channels(torch):
+    """Where no channel has left the window, `CrossMapLRN2d` is `LocalResponseNorm`; later, the first one still counts."""
+    nn = torch.nn
+    x = torch.randn(2, 3, 2, 2, dtype=torch.float64, requires_grad=True)
+    cross = nn.CrossMapLRN2d(5, 0.5, 0.6, 2.0)
+    close(cross(x), nn.LocalResponseNorm(5, 0.5, 0.6, 2.0)(x), 1e-12)
+    assert torch.autograd.gradcheck(cross, (x,))
+    ones = torch.ones(1, 4, 1, 1)
+    sums = nn.CrossMapLRN2d(3, 3.0, -1.0, 0.0)(ones).flatten()
+    assert sums.tolist() == [2, 3, 4, 3]

@@ -291,6 +291,10 @@ def test_the_command_line_is_that_of_python(tmp_path):
     assert run("-c", "import sys, torch; print(torch.__name__, __name__, sys.argv)", "a") == (
         0, "rustgrad __main__ ['-c', 'a']\n", ""
     )  # fmt: skip
+    probe = (
+        "import importlib.metadata as m, torch; print(torch.__version__ == m.version('torch'), torch.__version__[0])"
+    )
+    assert run("-c", probe) == (0, "True 2\n", "")
     script = tmp_path / "fails.py"
     script.write_text("import torch\ndef f(x):\n    return x @ torch.ones(3, 3)\nf(torch.ones(2, 2))\n")
     code, out, err = run(str(script))
@@ -307,7 +311,7 @@ def test_the_command_line_is_that_of_python(tmp_path):
 @own
 def test_absent_names_say_where_the_list_stands(torch):
     for module, name in (
-        (torch, "stft"),
+        (torch, "vmap"),
         (torch.nn, "AvgPool2d"),
         (torch.nn.functional, "avg_pool2d"),
         (torch.optim, "LBFGSX"),

@@ -8,6 +8,7 @@ Options, exit codes and tracebacks are those of `python` itself: a traceback sho
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.metadata
 import os
 import runpy
 import sys
@@ -22,6 +23,19 @@ _USAGE = """usage: python -m rustgrad script.py [arguments]     runs a PyTorch s
 
 `import torch` and what follows from it mean rustgrad; "cuda" means the GPU, whatever its vendor.
 """
+# The release of PyTorch whose API is followed: what libraries find that require a version of torch.
+_TORCH_VERSION = f"2.15.0+rustgrad{rustgrad.__version__}"
+
+
+class _Torch(importlib.metadata.Distribution):
+    """The package `torch` as its metadata would describe it."""
+
+    def read_text(self, filename):
+        metadata = f"Metadata-Version: 2.1\nName: torch\nVersion: {_TORCH_VERSION}\n"
+        return {"METADATA": metadata, "top_level.txt": "torch\n"}.get(filename)
+
+    def locate_file(self, path):
+        return os.path.join(os.path.dirname(os.path.abspath(__file__)), path)
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -31,6 +45,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if name != "torch" and not name.startswith("torch."):
             return None
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def find_distributions(self, context=None):
+        return [_Torch()] if context is None or context.name in (None, "torch") else []
 
     def create_module(self, spec):
         name = "rustgrad" + spec.name.removeprefix("torch")
@@ -52,10 +69,11 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def install():
-    """Makes `import torch` give rustgrad in this process, and `cuda` the GPU."""
+    """Makes `import torch` give rustgrad in this process, under a version of PyTorch, and `cuda` the GPU."""
     sys.modules["torch"] = rustgrad
     if not any(isinstance(f, _Finder) for f in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
+    rustgrad.__version__ = rustgrad.version.__version__ = _TORCH_VERSION
     rustgrad._C._set_cuda_alias(True)
     importlib.import_module("rustgrad.cuda")._stands_for_gpu = True
     _install_in_children()

@@ -15,6 +15,8 @@ from rustgrad import acos as acos
 from rustgrad import acos_ as acos_
 from rustgrad import acosh as acosh
 from rustgrad import acosh_ as acosh_
+from rustgrad import adaptive_avg_pool1d as adaptive_avg_pool1d
+from rustgrad import adaptive_max_pool1d as adaptive_max_pool1d
 from rustgrad import add as add
 from rustgrad import add_ as add_
 from rustgrad import addbmm as addbmm
@@ -30,6 +32,7 @@ from rustgrad import addmv_ as addmv_
 from rustgrad import addr as addr
 from rustgrad import addr_ as addr_
 from rustgrad import adjoint as adjoint
+from rustgrad import affine_grid_generator as affine_grid_generator
 from rustgrad import alias_copy as alias_copy
 from rustgrad import all as all
 from rustgrad import alpha_dropout as alpha_dropout
@@ -75,9 +78,11 @@ from rustgrad import atanh_ as atanh_
 from rustgrad import atleast_1d as atleast_1d
 from rustgrad import atleast_2d as atleast_2d
 from rustgrad import atleast_3d as atleast_3d
+from rustgrad import avg_pool1d as avg_pool1d
 from rustgrad import baddbmm as baddbmm
 from rustgrad import baddbmm_ as baddbmm_
 from rustgrad import bartlett_window as bartlett_window
+from rustgrad import batch_norm as batch_norm
 from rustgrad import bernoulli as bernoulli
 from rustgrad import bilinear as bilinear
 from rustgrad import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
@@ -108,6 +113,7 @@ from rustgrad import ceil as ceil
 from rustgrad import ceil_ as ceil_
 from rustgrad import celu as celu
 from rustgrad import chain_matmul as chain_matmul
+from rustgrad import channel_shuffle as channel_shuffle
 from rustgrad import cholesky_inverse as cholesky_inverse
 from rustgrad import cholesky_solve as cholesky_solve
 from rustgrad import chunk as chunk
@@ -240,6 +246,12 @@ from rustgrad import greater as greater
 from rustgrad import greater_ as greater_
 from rustgrad import greater_equal as greater_equal
 from rustgrad import greater_equal_ as greater_equal_
+from rustgrad import grid_sampler as grid_sampler
+from rustgrad import grid_sampler_2d as grid_sampler_2d
+from rustgrad import grid_sampler_3d as grid_sampler_3d
+from rustgrad import group_norm as group_norm
+from rustgrad import gru as gru
+from rustgrad import gru_cell as gru_cell
 from rustgrad import gt as gt
 from rustgrad import gt_ as gt_
 from rustgrad import hamming_window as hamming_window
@@ -273,6 +285,7 @@ from rustgrad import index_reduce as index_reduce
 from rustgrad import index_reduce_ as index_reduce_
 from rustgrad import index_select as index_select
 from rustgrad import inner as inner
+from rustgrad import instance_norm as instance_norm
 from rustgrad import inverse as inverse
 from rustgrad import isclose as isclose
 from rustgrad import isfinite as isfinite
@@ -327,6 +340,8 @@ from rustgrad import logit as logit
 from rustgrad import logit_ as logit_
 from rustgrad import logspace as logspace
 from rustgrad import logsumexp as logsumexp
+from rustgrad import lstm as lstm
+from rustgrad import lstm_cell as lstm_cell
 from rustgrad import lt as lt
 from rustgrad import lt_ as lt_
 from rustgrad import lu_solve as lu_solve
@@ -341,6 +356,10 @@ from rustgrad import matmul as matmul
 from rustgrad import matrix_exp as matrix_exp
 from rustgrad import matrix_power as matrix_power
 from rustgrad import max as max
+from rustgrad import max_pool1d as max_pool1d
+from rustgrad import max_pool1d_with_indices as max_pool1d_with_indices
+from rustgrad import max_pool2d as max_pool2d
+from rustgrad import max_pool3d as max_pool3d
 from rustgrad import maximum as maximum
 from rustgrad import mean as mean
 from rustgrad import median as median
@@ -368,7 +387,10 @@ from rustgrad import nanquantile as nanquantile
 from rustgrad import nansum as nansum
 from rustgrad import narrow as narrow
 from rustgrad import narrow_copy as narrow_copy
+from rustgrad import native_batch_norm as native_batch_norm
+from rustgrad import native_channel_shuffle as native_channel_shuffle
 from rustgrad import native_dropout as native_dropout
+from rustgrad import native_group_norm as native_group_norm
 from rustgrad import native_layer_norm as native_layer_norm
 from rustgrad import ne as ne
 from rustgrad import ne_ as ne_
@@ -395,6 +417,8 @@ from rustgrad import pdist as pdist
 from rustgrad import permute as permute
 from rustgrad import permute_copy as permute_copy
 from rustgrad import pinverse as pinverse
+from rustgrad import pixel_shuffle as pixel_shuffle
+from rustgrad import pixel_unshuffle as pixel_unshuffle
 from rustgrad import poisson as poisson
 from rustgrad import poisson_nll_loss as poisson_nll_loss
 from rustgrad import polar as polar
@@ -430,6 +454,11 @@ from rustgrad import renorm as renorm
 from rustgrad import renorm_ as renorm_
 from rustgrad import repeat_interleave as repeat_interleave
 from rustgrad import reshape as reshape
+from rustgrad import rms_norm as rms_norm
+from rustgrad import rnn_relu as rnn_relu
+from rustgrad import rnn_relu_cell as rnn_relu_cell
+from rustgrad import rnn_tanh as rnn_tanh
+from rustgrad import rnn_tanh_cell as rnn_tanh_cell
 from rustgrad import roll as roll
 from rustgrad import rot90 as rot90
 from rustgrad import round as round

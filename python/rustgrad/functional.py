@@ -4,7 +4,7 @@ import rustgrad as _rustgrad
 
 __all__ = sorted(
     "atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes broadcast_tensors cartesian_prod cdist chain_matmul "
-    "einsum lu meshgrid norm pca_lowrank split svd_lowrank tensordot unique unique_consecutive unravel_index".split()
+    "einsum istft lu meshgrid norm pca_lowrank split stft svd_lowrank tensordot unique unique_consecutive unravel_index".split()
 )
 globals().update({name: getattr(_rustgrad, name) for name in __all__})
 

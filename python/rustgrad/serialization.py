@@ -9,6 +9,7 @@ Classes of this package are written under PyTorch's names, so that each of the t
 from __future__ import annotations
 
 import codecs
+import collections.abc
 import contextlib
 import enum
 import importlib
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from os import PathLike
     from typing import IO, Any
+
+# The type of `load`'s argument `map_location`, for annotations.
+MAP_LOCATION = collections.abc.Callable | _device | str | dict[str, str] | None
 
 _LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 _packages = []

@@ -407,6 +407,6 @@ fn collect_edges(own: &Own, call: &Call, edges: &mut Edges) -> Result<()> {
     };
     match &call.op.vjp {
         Vjp::Missing => call.all_tensors().try_for_each(|t| super::history::push_edge(own, t, edges)),
-        vjp => vjp.args().try_for_each(connect),
+        vjp => vjp.each_arg(connect),
     }
 }

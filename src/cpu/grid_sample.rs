@@ -90,7 +90,8 @@ fn unnormalized<T: Coordinate>(x: T, size: usize, align_corners: bool) -> (T, T)
 fn clipped<T: Coordinate>(at: T, size: usize) -> (T, T) {
     let last = T::from_f64(size as f64 - 1.0);
     // NaN counts as zero.
-    if !(at > T::ZERO) {
+    let above = at > T::ZERO;
+    if !above {
         (T::ZERO, T::ZERO)
     } else if at >= last {
         (last, T::ZERO)

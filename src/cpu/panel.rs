@@ -114,7 +114,7 @@ pub struct Part {
 /// # Safety
 /// As `multiply`, for these rows.
 #[inline(always)]
-#[allow(clippy::needless_range_loop)] // plain loops keep the sums in registers
+#[allow(clippy::needless_range_loop, clippy::manual_memcpy)] // plain loops keep the sums in registers
 unsafe fn tile<T: Float, F: Fuse, const H: usize>(
     (a, out): (*const Fp<T, F>, *mut Fp<T, F>),
     steps: [usize; 3],
@@ -123,7 +123,18 @@ unsafe fn tile<T: Float, F: Fuse, const H: usize>(
     width: usize,
     add: bool,
 ) {
+    // Sums are indexed by constants alone, or they would not stay in registers: hence the copies through `line`.
     let mut sums = [[Fp::<T, F>::zero(); WIDE]; H];
+    if add {
+        for i in 0..H {
+            let mut line = [Fp::<T, F>::zero(); WIDE];
+            // SAFETY: the caller's promise; only `width` columns are touched.
+            unsafe { copy(out.add(i * steps[2]), line.as_mut_ptr(), width) };
+            for j in 0..WIDE {
+                sums[i][j] = line[j];
+            }
+        }
+    }
     for p in 0..terms {
         // SAFETY: the caller's promise.
         let row = unsafe { &*panel.add(p) };
@@ -136,18 +147,24 @@ unsafe fn tile<T: Float, F: Fuse, const H: usize>(
         }
     }
     for i in 0..H {
-        // SAFETY: as above; only `width` columns are touched.
-        unsafe {
-            let to = out.add(i * steps[2]);
-            if width == WIDE {
-                for j in 0..WIDE {
-                    *to.add(j) = if add { *to.add(j) + sums[i][j] } else { sums[i][j] };
-                }
-            } else {
-                for j in 0..width {
-                    *to.add(j) = if add { *to.add(j) + sums[i][j] } else { sums[i][j] };
-                }
-            }
+        let line = sums[i];
+        // SAFETY: as above.
+        unsafe { copy(line.as_ptr(), out.add(i * steps[2]), width) };
+    }
+}
+
+/// Copies a panel's row, or the first `width` columns of it.
+///
+/// # Safety
+/// Both hold so many elements and lie apart.
+#[inline(always)]
+unsafe fn copy<T: Copy>(from: *const T, to: *mut T, width: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if width == WIDE {
+            to.copy_from_nonoverlapping(from, WIDE);
+        } else {
+            to.copy_from_nonoverlapping(from, width);
         }
     }
 }

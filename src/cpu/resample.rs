@@ -292,7 +292,7 @@ unsafe fn all<T: Blend>(x: View, taps: &[Taps], out: View, converted: Option<DTy
 }
 
 /// Elements of a half type as `f32`, which `T` is.
-unsafe fn read_as<'a, T: Blend>(dtype: DType, from: *const u8, n: usize, buffer: &'a mut Vec<T>) -> Result<&'a [T]> {
+unsafe fn read_as<T: Blend>(dtype: DType, from: *const u8, n: usize, buffer: &mut Vec<T>) -> Result<&[T]> {
     grow(buffer, n)?;
     debug_assert!(size_of::<T>() == size_of::<f32>());
     // SAFETY: the caller's promise for the elements; the buffer holds as many.
@@ -510,7 +510,7 @@ mod tests {
         let x = Array::zeros(DType::F32, &[1, 3, 1]);
         let y = Array::zeros(DType::F32, &[1, 1, 1]);
         let good = Taps { size: 3, starts: vec![0, 1], index: vec![2], weights: vec![1.0], bits: 0 };
-        assert!(resample(x.view(), &[good.clone()], y.view()).is_ok());
+        assert!(resample(x.view(), std::slice::from_ref(&good), y.view()).is_ok());
         let beyond = Taps { index: vec![3], ..good.clone() };
         let starts = Taps { starts: vec![0, 2], ..good };
         assert!([beyond, starts].iter().all(|t| resample(x.view(), std::slice::from_ref(t), y.view()).is_err()));

@@ -22,7 +22,7 @@ use crate::reserve::list;
 /// Sequences of a task.
 const TILE: usize = 8;
 /// Elements of a state computed together.
-const LANES: usize = 16;
+const LANES: usize = 128;
 
 /// A layer: all operands are row-major and of one float type. `saved` is what `backward` needs of the gates: their
 /// values, for a GRU also the product of the hidden state with the third part of the weight.
@@ -250,6 +250,21 @@ impl Lane {
             }
         }
     }
+    /// `f` of each element.
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // see below
+    fn map<T: Float, F: Fuse, const N: usize>(
+        self,
+        x: [Values<T, F>; N],
+        f: impl Fn([Fp<T, F>; N]) -> Fp<T, F>,
+    ) -> Values<T, F> {
+        let mut values = [Fp::zero(); LANES];
+        // A loop of unknown length: one of a constant length would be unrolled, and not become vector code.
+        for l in 0..self.width.min(LANES) {
+            values[l] = f(std::array::from_fn(|i| x[i][l]));
+        }
+        values
+    }
     /// The sum of a block of the input's gates, the state's products and their bias.
     ///
     /// # Safety
@@ -258,13 +273,8 @@ impl Lane {
     unsafe fn gate<T: Float, F: Fuse>(self, [x, own, bias]: [*const T; 3], block: usize) -> Values<T, F> {
         // SAFETY: the caller's promise.
         let (x, own, bias) = unsafe { (self.get(x, block), self.get(own, block), self.get(bias, block)) };
-        map([x, own, bias], |[x, own, bias]| x + (own + bias))
+        self.map([x, own, bias], |[x, own, bias]| x + (own + bias))
     }
-}
-
-#[inline(always)]
-fn map<T: Float, F: Fuse, const N: usize>(x: [Values<T, F>; N], f: impl Fn([Fp<T, F>; N]) -> Fp<T, F>) -> Values<T, F> {
-    std::array::from_fn(|l| f(std::array::from_fn(|i| x[i][l])))
 }
 
 /// # Safety
@@ -273,13 +283,13 @@ fn map<T: Float, F: Fuse, const N: usize>(x: [Values<T, F>; N], f: impl Fn([Fp<T
 unsafe fn lstm_step<T: Float, F: Fuse>(lane: Lane, gates: [*const T; 3], [c, h]: [*mut T; 2], saved: *mut T) {
     // SAFETY: the caller's promise.
     unsafe {
-        let i = map([lane.gate::<T, F>(gates, 0)], |[x]| x.sigmoid());
-        let f = map([lane.gate::<T, F>(gates, 1)], |[x]| x.sigmoid());
-        let g = map([lane.gate::<T, F>(gates, 2)], |[x]| x.tanh());
-        let o = map([lane.gate::<T, F>(gates, 3)], |[x]| x.sigmoid());
-        let cell = map([f, lane.get(c, 0), i, g], |[f, c, i, g]| f * c + i * g);
+        let i = lane.map([lane.gate::<T, F>(gates, 0)], |[x]| x.sigmoid());
+        let f = lane.map([lane.gate::<T, F>(gates, 1)], |[x]| x.sigmoid());
+        let g = lane.map([lane.gate::<T, F>(gates, 2)], |[x]| x.tanh());
+        let o = lane.map([lane.gate::<T, F>(gates, 3)], |[x]| x.sigmoid());
+        let cell = lane.map([f, lane.get(c, 0), i, g], |[f, c, i, g]| f * c + i * g);
         lane.put(c, 0, cell);
-        lane.put(h, 0, map([o, cell], |[o, c]| o * c.tanh()));
+        lane.put(h, 0, lane.map([o, cell], |[o, c]| o * c.tanh()));
         for (block, gate) in [i, f, g, o].into_iter().enumerate() {
             lane.put(saved, block, gate);
         }
@@ -293,11 +303,11 @@ unsafe fn gru_step<T: Float, F: Fuse>(lane: Lane, gates: [*const T; 3], h: *mut 
     let [x, own, bias] = gates;
     // SAFETY: the caller's promise.
     unsafe {
-        let r = map([lane.gate::<T, F>(gates, 0)], |[x]| x.sigmoid());
-        let z = map([lane.gate::<T, F>(gates, 1)], |[x]| x.sigmoid());
-        let own = map([lane.get::<T, F>(own, 2), lane.get(bias, 2)], |[own, bias]| own + bias);
-        let n = map([lane.get(x, 2), r, own], |[x, r, own]| (x + r * own).tanh());
-        lane.put(h, 0, map([n, z, lane.get(h, 0)], |[n, z, h]| n + z * (h - n)));
+        let r = lane.map([lane.gate::<T, F>(gates, 0)], |[x]| x.sigmoid());
+        let z = lane.map([lane.gate::<T, F>(gates, 1)], |[x]| x.sigmoid());
+        let own = lane.map([lane.get::<T, F>(own, 2), lane.get(bias, 2)], |[own, bias]| own + bias);
+        let n = lane.map([lane.get(x, 2), r, own], |[x, r, own]| (x + r * own).tanh());
+        lane.put(h, 0, lane.map([n, z, lane.get(h, 0)], |[n, z, h]| n + z * (h - n)));
         for (block, value) in [r, z, n, own].into_iter().enumerate() {
             lane.put(saved, block, value);
         }
@@ -311,6 +321,6 @@ unsafe fn plain_step<T: Float, F: Fuse>(lane: Lane, gates: [*const T; 3], h: *mu
     // SAFETY: the caller's promise.
     unsafe {
         let x = [lane.gate::<T, F>(gates, 0)];
-        lane.put(h, 0, if relu { map(x, |[x]| x.maximum(Fp::zero())) } else { map(x, |[x]| x.tanh()) });
+        lane.put(h, 0, if relu { lane.map(x, |[x]| x.maximum(Fp::zero())) } else { lane.map(x, |[x]| x.tanh()) });
     }
 }

@@ -28,6 +28,8 @@ pub enum Policy {
     Float32Result,
     /// Casts them to the widest among them and the region's dtype.
     Widest,
+    /// Casts nothing: a composite here, but a kernel of PyTorch's.
+    AsGiven,
     /// Raises this.
     Refused(&'static str),
 }
@@ -217,6 +219,7 @@ impl Region {
             Policy::Lower => self.values(args, self.lower),
             Policy::Float32 => self.values(args, DType::F32),
             Policy::Widest => self.values(args, self.widest(call)?),
+            Policy::AsGiven => Ok(args.iter().map(|v| v.reborrow()).collect()),
             Policy::Refused(why) => Err(Error::runtime(why)),
             Policy::Float32Result => {
                 let first = call.all_tensors().next().is_some_and(|t| self.takes(t));

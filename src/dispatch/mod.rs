@@ -295,7 +295,7 @@ fn wants_grad(call: &Call) -> bool {
     let wants = |i: usize| call.args[i].any_tensor(|t| t.requires_grad());
     match &call.op.vjp {
         Vjp::Missing => call.all_tensors().any(|t| t.requires_grad()),
-        vjp => vjp.args().any(wants),
+        vjp => vjp.any_arg(wants),
     }
 }
 

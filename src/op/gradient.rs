@@ -53,17 +53,22 @@ pub enum Vjp {
 }
 
 impl Vjp {
-    /// The differentiable arguments, in the order of the node's edges. Of `Missing` every tensor counts: none are listed.
-    #[inline]
-    pub fn args(&self) -> impl Iterator<Item = usize> + use<> {
-        let (each, listed): (&'static [Grad], &'static [usize]) = match self {
-            Vjp::Each(list) => (list, &[]),
-            Vjp::Joint(Joint { args, .. }) | Vjp::Zero(args) => (&[], args),
-            Vjp::Composite | Vjp::None(_) | Vjp::Missing | Vjp::Unset => (&[], &[]),
-        };
-        each.iter().map(|g| g.arg).chain(listed.iter().copied())
+    /// Calls `f` on the differentiable arguments, in the order of the node's edges, until it fails. Of `Missing` every tensor
+    /// counts: none are listed.
+    #[inline(always)]
+    pub fn each_arg<E>(&self, mut f: impl FnMut(usize) -> std::result::Result<(), E>) -> std::result::Result<(), E> {
+        match self {
+            Vjp::Each(list) => list.iter().try_for_each(|g| f(g.arg)),
+            Vjp::Joint(Joint { args, .. }) | Vjp::Zero(args) => args.iter().try_for_each(|&i| f(i)),
+            Vjp::Composite | Vjp::None(_) | Vjp::Missing | Vjp::Unset => Ok(()),
+        }
     }
-    /// What the formulas read whose position in `args` is `wanted`.
+    /// Whether `is` holds of a differentiable argument.
+    #[inline(always)]
+    pub fn any_arg(&self, is: impl Fn(usize) -> bool) -> bool {
+        self.each_arg(|i| if is(i) { Err(()) } else { Ok(()) }).is_err()
+    }
+    /// What the formulas read that are `wanted`, by the number of their edge.
     #[inline]
     pub fn saves(&self, wanted: impl Fn(usize) -> bool) -> Saves {
         match self {

@@ -74,6 +74,7 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     }
     functions(m)?;
     autocast::add(m)?;
+    mode::add(m)?;
     overrides::install(m)?;
     m.add("ops", table::install(py, &tensor)?)?;
     m.add("_steps", table::steps(py)?)?;
@@ -123,13 +124,6 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(graph::_detach, m)?,
         wrap_pyfunction!(graph::_detach_, m)?,
         wrap_pyfunction!(backward::_run_backward, m)?,
-        wrap_pyfunction!(mode::is_grad_enabled, m)?,
-        wrap_pyfunction!(mode::_set_grad_enabled, m)?,
-        wrap_pyfunction!(mode::is_inference_mode_enabled, m)?,
-        wrap_pyfunction!(mode::_set_inference_mode, m)?,
-        wrap_pyfunction!(mode::_set_anomaly_enabled, m)?,
-        wrap_pyfunction!(mode::is_anomaly_enabled, m)?,
-        wrap_pyfunction!(mode::is_anomaly_check_nan_enabled, m)?,
         wrap_pyfunction!(function::_function_apply, m)?,
         wrap_pyfunction!(function::_delayed_error, m)?,
         wrap_pyfunction!(function::live_counts, m)?,
@@ -168,9 +162,6 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(kinds::initial_seed, m)?,
         wrap_pyfunction!(kinds::get_rng_state, m)?,
         wrap_pyfunction!(kinds::set_rng_state, m)?,
-        wrap_pyfunction!(mode::_push_saved_tensors_hooks, m)?,
-        wrap_pyfunction!(mode::_pop_saved_tensors_hooks, m)?,
-        wrap_pyfunction!(mode::_disable_saved_tensors_hooks, m)?,
         wrap_pyfunction!(device::_resize, m)?,
         wrap_pyfunction!(device::_fill_uninitialized, m)?,
         wrap_pyfunction!(device::_storage_resizable, m)?,

@@ -44,7 +44,6 @@ CASES = [
     ("nn.RMSNorm((2, 4), eps=0.1, elementwise_affine=False)", [[3, 2, 4]]),
     ("nn.LocalResponseNorm(3, alpha=0.5, beta=0.6, k=2.0)", [[2, 5, 4]]),
     ("nn.LocalResponseNorm(2)", [[2, 3, 2, 4]]),
-    ("nn.CrossMapLRN2d(5, alpha=0.5, beta=0.6, k=2.0)", [[2, 3, 2, 4]]),
     ("nn.ReLU()", [[3, 4]]),
     ("nn.ReLU(inplace=True)", [[3, 4]]),
     ("nn.ReLU6()", [[3, 4]]),
@@ -134,7 +133,7 @@ CASES = [
     ("nn.AdaptiveMaxPool1d(4)", [[2, 3, 6]]),
     ("nn.AdaptiveMaxPool2d((None, 3))", [[2, 4, 5]]),
     ("nn.AdaptiveMaxPool3d(2)", [[1, 1, 3, 4, 2]]),
-    ("nn.LPPool1d(3, 2)", [[2, 2, 6]]),
+    ("nn.LPPool1d(2, 3, stride=1)", [[2, 2, 6]]),
     ("nn.LPPool2d(2.0, (2, 3), stride=1)", [[1, 2, 4, 5]]),
     ("nn.LPPool3d(2, 2, ceil_mode=True)", [[1, 1, 3, 2, 4]]),
     (
@@ -162,6 +161,7 @@ PRINTED = [
     "nn.MaxUnpool3d(2)",
     "nn.MaxPool2d(2, return_indices=True)",
     "nn.SyncBatchNorm(3, momentum=None)",
+    "nn.CrossMapLRN2d(5, alpha=0.5, beta=0.6, k=2.0)",
     "nn.Linear(2, 3).weight.shape",
     "nn.Linear(2, 3).type(torch.float64).bias.dtype",
 ]

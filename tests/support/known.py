@@ -46,7 +46,16 @@ KNOWN = [
         "nn.functional.avg_pool2d nn.functional.avg_pool3d nn.functional.adaptive_avg_pool2d nn.functional.adaptive_avg_pool3d",
         "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
     ),
-    ("nodes keep", "mm matmul addmm nn.functional.linear linalg.matrix_power", "strides of factors are not kept"),
+    (
+        "nodes keep",
+        "mm matmul addmm nn.functional.linear linalg.matrix_power nn.functional.scaled_dot_product_attention",
+        "strides of factors are not kept",
+    ),
+    (
+        "gradcheck",
+        "_scaled_dot_product_flash_attention_for_cpu _fused_recurrent_layer",
+        "what is saved for the gradient passes none itself, though it depends on the input",
+    ),
     (
         "nodes keep",
         "var std var_mean std_mean std_mean.dim std_mean.correction",
@@ -60,7 +69,8 @@ KNOWN = [
     ("nodes keep", "cholesky_solve", "its formula does not read the right hand side"),
     (
         "node names, nodes keep",
-        "lstm.input gru.input rnn_tanh.input rnn_relu.input",
+        "lstm.input gru.input rnn_tanh.input rnn_relu.input rnn_tanh.data rnn_relu.data lstm_cell gru_cell rnn_tanh_cell "
+        "rnn_relu_cell",
         "all steps of a layer are one node, and the output a view of their rows",
     ),
     (
@@ -79,6 +89,16 @@ KNOWN = [
         "nn.functional.ctc_loss nn.functional.ctc_loss.IntList ctc_loss ctc_loss.IntList _ctc_loss "
         "nn.functional.multilabel_margin_loss _multilabel_margin",
         "as in PyTorch there is no second gradient",
+    ),
+    (
+        "on device",
+        "nn.functional.ctc_loss nn.functional.ctc_loss.IntList ctc_loss ctc_loss.IntList",
+        "the recursion over steps runs on the host",
+    ),
+    (
+        "on device",
+        "nn.functional.embedding_bag embedding_bag _embedding_bag",
+        "offsets are read, and maxima found, on the host",
     ),
     ("edges", "nn.functional.multi_margin_loss", "PyTorch does not write the loss of no samples"),
     ("edges", "nn.functional.embedding_bag", "PyTorch cannot count the offsets of bags without indices"),
@@ -152,6 +172,7 @@ NOT_ABOUT = [
     ("edges", "var_mean", "special", "PyTorch's running mean turns infinity into NaN"),
     ("edges", "std_mean", "special", "PyTorch's running mean turns infinity into NaN"),
     ("edges", "native_layer_norm", "special", "PyTorch's running mean turns infinity into NaN"),
+    ("gradient", "native_group_norm", "^bf16", "PyTorch computes the gradients of the statistics in bfloat16"),
     ("edges", "native_group_norm", "special", "PyTorch's running mean turns infinity into NaN"),
     *(
         ("edges", op, "special", "PyTorch adds a multiple of the mean, which an infinite weight makes NaN")

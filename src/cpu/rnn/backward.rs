@@ -1,6 +1,6 @@
 //! The gradients of a layer: back through all steps, then the weight's as one product.
 
-use super::{LANES, Lane, Layer, Shared, TILE, Values, map, saved_blocks};
+use super::{LANES, Lane, Layer, Shared, TILE, Values, saved_blocks};
 use crate::cpu::gemm::matmul;
 use crate::cpu::math::Float;
 use crate::cpu::num::{Fp, Fuse, Num, Real};
@@ -195,7 +195,7 @@ impl<T: Float> Backward<'_, T> {
                 let lane = Lane { from: j, n: hidden, width: LANES.min(hidden - j) };
                 let mut grad = lane.get::<T, F>(dh, 0);
                 if !self.incoming[0].is_null() {
-                    grad = map([grad, lane.get(self.incoming[0].add(row * hidden), 0)], |[a, b]| a + b);
+                    grad = lane.map([grad, lane.get(self.incoming[0].add(row * hidden), 0)], |[a, b]| a + b);
                 }
                 match self.mode {
                     Recurrence::Lstm => {
@@ -210,8 +210,8 @@ impl<T: Float> Backward<'_, T> {
                             gates,
                             0,
                             match mode {
-                                Recurrence::Relu => map([grad, y], |[g, y]| if y > zero { g } else { zero }),
-                                _ => map([grad, y], |[g, y]| g * (Fp::one() - y * y)),
+                                Recurrence::Relu => lane.map([grad, y], |[g, y]| if y > zero { g } else { zero }),
+                                _ => lane.map([grad, y], |[g, y]| g * (Fp::one() - y * y)),
                             },
                         );
                     }
@@ -236,13 +236,13 @@ unsafe fn lstm_back<T: Float, F: Fuse>(
     unsafe {
         let [i, f, g, o] = [0, 1, 2, 3].map(|block| lane.get::<T, F>(saved, block));
         let [c, before] = cells.map(|p| lane.get::<T, F>(p, 0));
-        let t = map([c], |[c]| c.tanh());
-        let d = map([lane.get(dc, 0), grad, o, t], |[dc, dh, o, t]| dc + dh * o * (Fp::one() - t * t));
-        lane.put(gates, 0, map([d, g, i], |[d, g, i]| d * g * i * (Fp::one() - i)));
-        lane.put(gates, 1, map([d, before, f], |[d, c, f]| d * c * f * (Fp::one() - f)));
-        lane.put(gates, 2, map([d, i, g], |[d, i, g]| d * i * (Fp::one() - g * g)));
-        lane.put(gates, 3, map([grad, t, o], |[dh, t, o]| dh * t * o * (Fp::one() - o)));
-        lane.put(dc, 0, map([d, f], |[d, f]| d * f));
+        let t = lane.map([c], |[c]| c.tanh());
+        let d = lane.map([lane.get(dc, 0), grad, o, t], |[dc, dh, o, t]| dc + dh * o * (Fp::one() - t * t));
+        lane.put(gates, 0, lane.map([d, g, i], |[d, g, i]| d * g * i * (Fp::one() - i)));
+        lane.put(gates, 1, lane.map([d, before, f], |[d, c, f]| d * c * f * (Fp::one() - f)));
+        lane.put(gates, 2, lane.map([d, i, g], |[d, i, g]| d * i * (Fp::one() - g * g)));
+        lane.put(gates, 3, lane.map([grad, t, o], |[dh, t, o]| dh * t * o * (Fp::one() - o)));
+        lane.put(dc, 0, lane.map([d, f], |[d, f]| d * f));
     }
 }
 
@@ -261,14 +261,14 @@ unsafe fn gru_back<T: Float, F: Fuse>(
     unsafe {
         let [r, z, n, own] = [0, 1, 2, 3].map(|block| lane.get::<T, F>(saved, block));
         let h = lane.get::<T, F>(h, 0);
-        let dn = map([grad, z, n], |[g, z, n]| g * (Fp::one() - z) * (Fp::one() - n * n));
-        let dz = map([grad, h, n, z], |[g, h, n, z]| g * (h - n) * z * (Fp::one() - z));
-        let dr = map([dn, own, r], |[dn, own, r]| dn * own * r * (Fp::one() - r));
-        for (to, third) in [(gates, dn), (products, map([dn, r], |[dn, r]| dn * r))] {
+        let dn = lane.map([grad, z, n], |[g, z, n]| g * (Fp::one() - z) * (Fp::one() - n * n));
+        let dz = lane.map([grad, h, n, z], |[g, h, n, z]| g * (h - n) * z * (Fp::one() - z));
+        let dr = lane.map([dn, own, r], |[dn, own, r]| dn * own * r * (Fp::one() - r));
+        for (to, third) in [(gates, dn), (products, lane.map([dn, r], |[dn, r]| dn * r))] {
             lane.put(to, 0, dr);
             lane.put(to, 1, dz);
             lane.put(to, 2, third);
         }
-        lane.put(dh, 0, map([grad, z], |[g, z]| g * z));
+        lane.put(dh, 0, lane.map([grad, z], |[g, z]| g * z));
     }
 }

@@ -8,7 +8,6 @@ use crate::cpu::attention::{Heads, backward, forward};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::layout::Layout;
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -23,10 +22,10 @@ const CAUSAL: usize = SIG.arg("is_causal");
 const MASK: usize = SIG.arg("attn_mask");
 const SCALE: usize = SIG.arg("scale");
 
-/// Whether the kernel serves these operands, once they have four dimensions.
+/// Whether the kernel serves these operands, of three dimensions or four.
 pub(super) fn serves([query, key, value]: [&Tensor; 3], o: &Options) -> bool {
     let n = query.ndim();
-    if n < 3 || key.ndim() != n || value.ndim() != n || o.dropout > 0.0 {
+    if !(n == 3 || n == 4) || key.ndim() != n || value.ndim() != n || o.dropout > 0.0 {
         return false;
     }
     let (heads, groups) = (query.size(n - 3), key.size(n - 3));
@@ -46,25 +45,11 @@ pub(super) fn serves([query, key, value]: [&Tensor; 3], o: &Options) -> bool {
 
 /// Attention of operands that the kernel serves.
 pub(super) fn run([query, key, value]: [&Tensor; 3], o: &Options) -> Result<Term> {
-    let n = query.ndim();
-    let four = |t: &Tensor| match n {
-        3 => Term::from(t).unsqueeze(0),
-        4 => Term::from(t),
-        _ => {
-            let mut sizes: Ints = smallvec![t.shape()[..n - 3].iter().product::<usize>() as i64];
-            sizes.extend(t.shape()[n - 3..].iter().map(|&d| d as i64));
-            Term::from(t).reshape(&sizes)
-        }
-    };
+    let three = query.ndim() == 3;
+    let four = |t: &Tensor| if three { Term::from(t).unsqueeze(0) } else { Term::from(t) };
     let mask = match o.mask {
+        Some(mask) => super::added(mask, query.dtype()).into_arg()?,
         None => Value::None,
-        Some(mask) => {
-            let mask = super::added(mask, query.dtype());
-            // A mask of more dimensions is one of every batch.
-            let batched = n > 4 && mask.ndim() > 3;
-            let mask = if batched { stretched(mask, query, key) } else { mask };
-            mask.into_arg()?
-        }
     };
     let args: Args = smallvec![
         four(query).into_arg()?,
@@ -76,24 +61,7 @@ pub(super) fn run([query, key, value]: [&Tensor; 3], o: &Options) -> Result<Term
         o.scale.into(),
     ];
     let output = Term::from(FLASH.calls(args)?.swap_remove(0));
-    Ok(match n {
-        3 => output.squeeze(0),
-        4 => output,
-        _ => {
-            let mut sizes: Ints = query.shape().iter().map(|&d| d as i64).collect();
-            sizes[n - 1] = value.size(n - 1) as i64;
-            output.reshape(&sizes)
-        }
-    })
-}
-
-/// A mask of all batches in four dimensions.
-fn stretched(mask: Term, query: &Tensor, key: &Tensor) -> Term {
-    let n = query.ndim();
-    let mut sizes: Ints = query.shape()[..n - 1].iter().map(|&d| d as i64).collect();
-    sizes.push(key.size(n - 2) as i64);
-    let batch: i64 = sizes[..n - 3].iter().product();
-    mask.expand(&sizes).reshape(&[batch, sizes[n - 3], sizes[n - 2], sizes[n - 1]])
+    Ok(if three { output.squeeze(0) } else { output })
 }
 
 /// The float type that the kernel computes in.
@@ -134,10 +102,7 @@ fn infer(c: &Call) -> Result<Specs> {
     if c.float(DROP)? > 0.0 {
         return Err(Error::runtime("the fused attention has no dropout"));
     }
-    // The heads of a query lie side by side, as a projection of all heads reads them.
-    let strides = [rows * heads * depth, depth, heads * depth, 1];
-    let layout = Layout { strides: strides.as_slice().into(), ..Layout::contiguous(&[batch, heads, rows, depth]) };
-    let output = Spec { layout, dtype: query.dtype(), device: query.device() };
+    let output = Spec::new(&[batch, heads, rows, depth], query.dtype(), query.device());
     Ok(smallvec![output, Spec::new(&[batch, heads, rows], wide(query), query.device())])
 }
 

@@ -53,7 +53,7 @@ fn each<T: Copy + std::fmt::Debug>(
 fn grown(n: usize, factor: f64) -> Result<i64> {
     let size = n as f64 * factor;
     // Beyond 2^63, or no number at all.
-    if !(size.abs() < 9_223_372_036_854_775_808.0) {
+    if size.is_nan() || size.abs() >= 9_223_372_036_854_775_808.0 {
         return Err(Error::runtime("value cannot be converted to type int64_t without overflow"));
     }
     Ok(size as i64)

@@ -56,7 +56,7 @@ fn unshuffled(c: &Call) -> Result<Specs> {
     let mut shape: Dims = t.shape().into();
     let empty = t.numel() == 0;
     for (d, name) in [(lead + 1, "height"), (lead + 2, "width")] {
-        if shape[d] % r != 0 {
+        if !shape[d].is_multiple_of(r) {
             return Err(Error::runtime(format!(
                 "pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({})={} is not divisible by {r}",
                 d as i64 - t.ndim() as i64,

@@ -1,11 +1,11 @@
 //! Losses of margins and rates: poisson_nll, soft_margin, hinge_embedding, margin_ranking.
 
 use super::{reduced, unreduced};
-use crate::dtype::Scalar;
 use crate::error::{Error, Result, Show};
 use crate::op::*;
 use crate::ops::arith::MUL;
 use crate::ops::exp::LOGADDEXP;
+use crate::ops::like::SCALAR_TENSOR;
 
 pub static OPS: &[&Op] = &[&POISSON_NLL_LOSS, &SOFT_MARGIN_LOSS, &HINGE_EMBEDDING_LOSS, &MARGIN_RANKING_LOSS];
 
@@ -42,7 +42,8 @@ pub static POISSON_NLL_LOSS: Op = Op {
 fn soft_margin(c: &Call) -> Result<Outputs> {
     // In place, so that the target broadcasts to the input and the values keep the input's strides.
     let margin = Term::from(MUL.call_inplace((-Term::from(c.tensor(0)?), c.tensor(1)?))?);
-    let zero = Term::number(Scalar::Float(0.0));
+    let like = margin.dup().ok()?;
+    let zero = SCALAR_TENSOR.call((0.0, like.dtype(), like.device()));
     let values = if margin.is_complex() { (1.0 + margin.exp()).log() } else { LOGADDEXP.call((margin, zero)) };
     reduced(c, values)
 }

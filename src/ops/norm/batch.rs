@@ -147,13 +147,14 @@ pub static BATCH_NORM: Op = Op {
     doc: "Normalises each channel of [batch, channels, ..] by its mean and variance: with `training` over the batch and the inner dimensions, and the running statistics move towards them by `momentum`, the variance unbiased; else by the running statistics. Then scales and shifts.\n\nSource: Ioffe, Szegedy, \"Batch Normalization\", arXiv:1502.03167.",
     forms: F,
     body: decompose(|c| {
-        check(c)?;
         let x = c.tensor(0)?;
+        // Nothing is normalised: PyTorch looks no further either.
         if x.numel() == 0 {
             let one = |i: usize| c.opt_tensor(i).map(|t| SELECT.call((t, 0, 0)));
             let y = one(1).into_iter().fold(CLONE.call((x,)), |y, w| y * w);
             return one(2).into_iter().fold(y, |y, b| y + b).outputs();
         }
+        check(c)?;
         let args: Args = c.args[..8].iter().map(|v| v.reborrow()).collect();
         Ok(smallvec![NATIVE_BATCH_NORM.calls(args)?.swap_remove(0)])
     }),

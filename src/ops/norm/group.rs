@@ -35,6 +35,9 @@ fn check(x: &Tensor, groups: i64, weight: Option<&Tensor>, bias: Option<&Tensor>
             Show(x.shape())
         )));
     }
+    if x.size(1) == 0 {
+        return Err(Error::runtime("Expected number of channels to be greater than 0, got 0"));
+    }
     for (name, t) in [("weight", weight), ("bias", bias)] {
         if let Some(t) = t.filter(|t| t.shape() != [x.size(1)]) {
             return Err(Error::runtime(format!(

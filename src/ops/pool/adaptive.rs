@@ -99,7 +99,7 @@ fn gradient<const D: usize>(c: &Back) -> Term {
 fn mean_or<const D: usize>(c: &Call, op: &'static Op) -> Result<Outputs> {
     let x = c.tensor(0)?;
     let one = c.ints(1)?.iter().all(|&n| n == 1) && [1, D].contains(&c.ints(1)?.len());
-    if one && (D + 1..=D + 2).contains(&x.ndim()) && !x.shape()[x.ndim() - D..].contains(&0) {
+    if one && (D + 1..=D + 2).contains(&x.ndim()) {
         let dims: Ints = (1..=D as i64).map(|d| -d).collect();
         return MEAN_DIM.calls((x, dims, true));
     }
@@ -171,7 +171,7 @@ pub static AVG3D: Op = Op {
 
 fn infer_max<const D: usize>(c: &Call) -> Result<Specs> {
     let (x, axes) = (c.tensor(0)?, axes::<D>(c)?);
-    if let Some(i) = (x.ndim() - D - 1..x.ndim()).find(|&i| x.size(i) == 0) {
+    if let Some(i) = (1..x.ndim()).find(|&i| x.size(i) == 0) {
         return Err(Error::runtime(format!(
             "{}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {} with dimension {i} being empty",
             c.op.base().trim_start_matches('_'),

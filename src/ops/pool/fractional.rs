@@ -4,7 +4,8 @@
 
 use super::super::range::ARANGE;
 use super::super::reduce::extreme::MAX_DIM;
-use super::super::round::FLOOR;
+use super::super::round::TRUNC;
+use super::super::view::SLICE;
 use super::max::{by_places, flat, picked};
 use super::{check_input, each};
 use crate::dtype::DType;
@@ -26,9 +27,9 @@ fn starts(sample: Term, size: usize, kernel: i64, out: i64) -> Term {
     // In the dtype of the samples, as PyTorch computes them.
     let alpha = last / (out - 1) as f64;
     let sample = sample.reshape(&[planes, 1]);
-    let floor = |t: Term| FLOOR.call((t,));
+    let whole = |t: Term| TRUNC.call((t,));
     let dtype = sample.get().map_or(DType::F32, |t| t.dtype());
-    let inner = floor((sample.clone() + at.clone().to_dtype(dtype)) * alpha) - floor(sample * alpha);
+    let inner = whole((sample.clone() + at.clone().to_dtype(dtype)) * alpha) - whole(sample * alpha);
     let is_last = at.equals(out - 1);
     (inner.clone() * 0.0 + last).where_else(is_last, inner).to_dtype(DType::I64)
 }
@@ -50,18 +51,25 @@ fn run<const D: usize>(c: &Call) -> Result<Outputs> {
         }
     }
     let batch = if lead == 2 { x.size(0) } else { 1 };
-    if samples.ndim() != 3 || samples.shape() != [batch, x.size(lead - 1), D] {
-        return Err(Error::runtime(format!(
-            "Expect _random_samples of shape [{batch}, {}, {D}]: the batch, the channels and the dimensions",
-            x.size(lead - 1)
-        )));
+    if samples.ndim() != 3 {
+        return Err(Error::runtime(format!("Expect _random_samples to have 3 dimensions, got {}", samples.ndim())));
+    }
+    // More samples than the batch needs may be given.
+    let problem = match [samples.size(0) < batch, samples.size(1) != x.size(lead - 1), samples.size(2) != D] {
+        [true, ..] => "size(0) no less then input batch size",
+        [_, true, _] => "size(1) equals to input channel size",
+        [.., true] => "size(2) equals to the number of pooled dimensions",
+        _ => "",
+    };
+    if !problem.is_empty() {
+        return Err(Error::runtime(format!("Expect _random_samples.{problem}.")));
     }
     if samples.dtype() != x.dtype() {
         return Err(Error::runtime("Expect _random_samples to have the same dtype as input"));
     }
-    let samples = Term::from(samples).reshape(&[planes, D as i64]);
+    let samples = SLICE.call((Term::from(samples).reshape(&[-1, D as i64]), 0, 0, planes));
     // The place of every element of every window: [planes, out of the first, kernel of the first, out of the second, ..].
-    let mut places = Term::number(crate::dtype::Scalar::Int(0)).to_device(x.device()).to_dtype(DType::I64);
+    let mut places = ARANGE.call((1, DType::I64, Some(x.device())));
     for i in 0..D {
         // PyTorch's first sample is of the last dimension in two dimensions, of the first in three.
         let column = if D == 2 { D - 1 - i } else { i };

@@ -91,8 +91,8 @@ impl<const D: usize> Steps<D> {
         if out.iter().any(|&n| n < 1) {
             let by = |list: &[i64]| list.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
             let channels = shape[shape.len() - D - 1] as i64;
-            let before: Vec<i64> = [channels].into_iter().chain(inner.iter().map(|&n| n as i64)).collect();
-            let after: Vec<i64> = [channels].into_iter().chain(out).collect();
+            let before: Ints = [channels].into_iter().chain(inner.iter().map(|&n| n as i64)).collect();
+            let after: Ints = [channels].into_iter().chain(out).collect();
             return Err(Error::runtime(format!(
                 "Given input size: ({}). Calculated output size: ({}). Output size is too small",
                 by(&before),

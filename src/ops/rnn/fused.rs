@@ -16,12 +16,14 @@ pub static OPS: &[&Op] = &[&FUSED_RECURRENT_LAYER, &FUSED_RECURRENT_BACKWARD];
 
 /// Whether the kernel computes this layer.
 pub(super) fn serves(c: &Call) -> bool {
-    let Some(first) = c.opt_tensor(0) else { return false };
-    let plain = matches!(first.dtype(), DType::F32 | DType::F64) && first.numel() > 0;
-    plain
-        && first.device() == Device::Cpu
-        && c.opt_tensor(PROJECTION).is_none()
-        && c.all_tensors().all(|t| t.dtype() == first.dtype() && t.device() == first.device())
+    plain(c) && c.all_tensors().all(|t| t.device() == Device::Cpu) && c.opt_tensor(0).is_some_and(|t| t.numel() > 0)
+}
+
+/// Whether there is no projection, and one dtype that the kernel computes in.
+fn plain(c: &Call) -> bool {
+    let Some(dtype) = c.opt_tensor(0).map(|t| t.dtype()) else { return false };
+    let one = c.all_tensors().all(|t| t.dtype() == dtype);
+    one && matches!(dtype, DType::F32 | DType::F64) && c.opt_tensor(PROJECTION).is_none()
 }
 
 /// The layer by the kernel, without what it saves for its gradient.
@@ -34,8 +36,8 @@ pub(super) fn run(c: &Call) -> Result<Outputs> {
 
 fn infer(c: &Call) -> Result<Specs> {
     check(c)?;
-    if !serves(c) {
-        return Err(Error::runtime("the fused layer needs float32 or float64 on the CPU, without a projection"));
+    if !plain(c) {
+        return Err(Error::runtime("the fused layer needs tensors of float32 or of float64, and no projection"));
     }
     let (gates, hx, mode) = (c.tensor(0)?, c.tensor(1)?, c.choice::<Recurrence>(MODE));
     let (rows, batch, hidden) = (gates.size(0), hx.size(0), hx.size(1));
@@ -98,7 +100,7 @@ pub static FUSED_RECURRENT_LAYER: Op = Op {
     errors: &[(
         "f32[4,8], f32[2,1], f32[2,2], f32[8,1], None, f32[1,2], (2, 2), 'lstm', False",
         "RuntimeError",
-        "without a projection",
+        "no projection",
     )],
     ..OP
 };

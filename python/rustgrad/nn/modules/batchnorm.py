@@ -6,7 +6,8 @@ from ..._base import empty, ones, tensor, zeros
 from ..._base import int64 as _int64
 from .. import functional as F
 from .. import init
-from ..parameter import Parameter
+from ..parameter import Parameter, UninitializedBuffer, UninitializedParameter
+from .lazy import LazyModuleMixin
 from .module import Module
 
 TYPE_CHECKING = False
@@ -16,7 +17,15 @@ if TYPE_CHECKING:
     from ..._C import Tensor, dtype
     from ..._typing import DeviceLike
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"]
+__all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "SyncBatchNorm",
+]
 
 
 class _NormBase(Module):
@@ -108,6 +117,51 @@ class _BatchNorm(_NormBase):
         return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, factor, self.eps)
 
 
+class _LazyNormBase(LazyModuleMixin, _NormBase):
+    """Parameters and statistics are materialized by the channels of the first input."""
+
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: DeviceLike | None = None,
+        dtype: dtype | None = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(0, eps, momentum, False, False, device, dtype, bias=False)
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        if affine:
+            self.weight = UninitializedParameter(device=device, dtype=dtype)
+            if bias:
+                self.bias = UninitializedParameter(device=device, dtype=dtype)
+        if track_running_stats:
+            self.running_mean = UninitializedBuffer(device=device, dtype=dtype)
+            self.running_var = UninitializedBuffer(device=device, dtype=dtype)
+            self.num_batches_tracked = tensor(0, dtype=_int64, device=device)
+
+    def reset_parameters(self) -> None:
+        """Sets parameters and running statistics to their start, once they are initialized."""
+        if not self.has_uninitialized_params() and self.num_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: Tensor) -> None:
+        """Materializes parameters and running statistics for inputs like `input`, whose channels are dimension 1."""
+        if not self.has_uninitialized_params():
+            return
+        self.num_features = input.shape[1]
+        lazy = [self.weight, self.bias] if self.affine else []
+        if self.track_running_stats:
+            lazy += [self.running_mean, self.running_var]
+        for value in lazy:
+            if value is not None:
+                value.materialize((self.num_features,))
+        self.reset_parameters()
+
+
 class BatchNorm1d(_BatchNorm):
     r"""Normalises each channel over the batch: :math:`y = (x - E[x]) / \sqrt{Var[x] + eps} * weight + bias`.
 
@@ -164,6 +218,27 @@ class BatchNorm3d(_BatchNorm):
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() != 5:
             raise ValueError(f"expected 5D input (got {input.dim()}D input)")
+
+
+class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
+    """A `BatchNorm1d` whose `num_features` are the channels of the first input; it is a `BatchNorm1d` from then on."""
+
+    cls_to_become = BatchNorm1d
+    _check_input_dim = BatchNorm1d._check_input_dim
+
+
+class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
+    """A `BatchNorm2d` whose `num_features` are the channels of the first input; it is a `BatchNorm2d` from then on."""
+
+    cls_to_become = BatchNorm2d
+    _check_input_dim = BatchNorm2d._check_input_dim
+
+
+class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
+    """A `BatchNorm3d` whose `num_features` are the channels of the first input; it is a `BatchNorm3d` from then on."""
+
+    cls_to_become = BatchNorm3d
+    _check_input_dim = BatchNorm3d._check_input_dim
 
 
 class SyncBatchNorm(_BatchNorm):

@@ -5,14 +5,21 @@ from __future__ import annotations
 import warnings
 
 from .. import functional as F
-from .batchnorm import _NormBase
+from .batchnorm import _LazyNormBase, _NormBase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..._C import Tensor, dtype
     from ..._typing import DeviceLike
 
-__all__ = ["InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
+__all__ = [
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
+]
 
 
 class _InstanceNorm(_NormBase):
@@ -117,4 +124,25 @@ class InstanceNorm3d(_InstanceNorm):
         input and output `(N, C, D, H, W)` or `(C, D, H, W)`.
     """
 
+    _dims = 3
+
+
+class LazyInstanceNorm1d(_LazyNormBase, _InstanceNorm):
+    """An `InstanceNorm1d` whose `num_features` are the first input's size along dimension 1; it is one from then on."""
+
+    cls_to_become = InstanceNorm1d
+    _dims = 1
+
+
+class LazyInstanceNorm2d(_LazyNormBase, _InstanceNorm):
+    """An `InstanceNorm2d` whose `num_features` are the first input's size along dimension 1; it is one from then on."""
+
+    cls_to_become = InstanceNorm2d
+    _dims = 2
+
+
+class LazyInstanceNorm3d(_LazyNormBase, _InstanceNorm):
+    """An `InstanceNorm3d` whose `num_features` are the first input's size along dimension 1; it is one from then on."""
+
+    cls_to_become = InstanceNorm3d
     _dims = 3

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
@@ -13,7 +11,6 @@ if TYPE_CHECKING:
 __all__ = ["LinearCrossEntropyOptions"]
 
 
-@dataclass
 class LinearCrossEntropyOptions:
     """Asks `linear_cross_entropy` to work in chunks of rows, whose logits are computed again for the gradient.
 
@@ -28,23 +25,35 @@ class LinearCrossEntropyOptions:
         ValueError: a value is none of those above.
     """
 
-    allow_retain_graph: bool = False
-    batch_chunk_size: int | None = None
-    chunking_method: str | None = "auto"
-    acc_policy: Literal["accurate", "compact", "auto"] = "auto"
-    acc_dtype: dtype | None = None
-
-    def __post_init__(self) -> None:
-        if self.acc_policy not in ("accurate", "compact", "auto"):
-            raise ValueError(f"invalid acc_policy: {self.acc_policy!r}; expected one of 'accurate', 'compact', 'auto'")
-        if self.chunking_method not in (None, "auto"):
-            name, _, factor = self.chunking_method.partition(":")
-            factor = factor if ":" in self.chunking_method else "1"
-            if name != "aspect_ratio" or not factor.isdigit() or int(factor) == 0:
-                raise ValueError(f"invalid chunking_method: {self.chunking_method!r}")
-        size = self.batch_chunk_size
+    def __init__(
+        self,
+        allow_retain_graph: bool = False,
+        batch_chunk_size: int | None = None,
+        chunking_method: str | None = "auto",
+        acc_policy: Literal["accurate", "compact", "auto"] = "auto",
+        acc_dtype: dtype | None = None,
+    ) -> None:
+        if acc_policy not in ("accurate", "compact", "auto"):
+            raise ValueError(f"invalid acc_policy: {acc_policy!r}; expected one of 'accurate', 'compact', 'auto'")
+        if chunking_method not in (None, "auto"):
+            name, colon, factor = chunking_method.partition(":")
+            if name != "aspect_ratio" or (colon and not (factor.isdigit() and int(factor) > 0)):
+                raise ValueError(f"invalid chunking_method: {chunking_method!r}")
+        size = batch_chunk_size
         if size is not None and not (isinstance(size, int) and size > 0):
             raise ValueError(f"batch_chunk_size must be positive int or None, got {size!r}")
+        self.allow_retain_graph = allow_retain_graph
+        self.batch_chunk_size = batch_chunk_size
+        self.chunking_method = chunking_method
+        self.acc_policy = acc_policy
+        self.acc_dtype = acc_dtype
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LinearCrossEntropyOptions) and vars(self) == vars(other)
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"LinearCrossEntropyOptions({values})"
 
     def _rows(self, num_batches: int, in_features: int, num_classes: int) -> int:
         """The number of rows of a chunk."""

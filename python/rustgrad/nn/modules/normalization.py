@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 
-from ..._base import arange, empty, tensordot
+from ..._base import arange, empty
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
@@ -230,5 +230,5 @@ class CrossMapLRN2d(LocalResponseNorm):
         reach = (self.size - 1) // 2
         channel = arange(input.size(1), device=input.device)
         counted = ((channel[:, None] - channel).abs() <= reach) | ((channel == 0) & (channel[:, None] > reach))
-        sums = tensordot(counted.to(input.dtype), input * input, dims=([1], [1])).movedim(0, 1)
+        sums = (counted.to(input.dtype) @ (input * input).flatten(2)).reshape(input.size())
         return input * (sums * (self.alpha / self.size) + self.k).pow(-self.beta)

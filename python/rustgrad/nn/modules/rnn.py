@@ -25,6 +25,14 @@ __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "R
 _MODES = {"LSTM": ("lstm", 4), "GRU": ("gru", 3), "RNN_TANH": ("rnn_tanh", 1), "RNN_RELU": ("rnn_relu", 1)}
 
 
+def _autocast(input):
+    """Whether autocast chooses the precision on the input's device, so that dtypes may differ."""
+    from ...amp.autocast_mode import is_autocast_available, is_autocast_enabled
+
+    kind = input.device.type
+    return is_autocast_available(kind) and is_autocast_enabled(kind)
+
+
 def _draw_uniform(module):
     bound = 1.0 / math.sqrt(module.hidden_size) if module.hidden_size > 0 else 0
     for weight in module.parameters():
@@ -154,7 +162,7 @@ class RNNBase(Module):
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Refuses an input of another dtype or size than the weights are for."""
         dtype = getattr(self, self._all_weights[0][0]).dtype
-        if input.dtype != dtype:
+        if input.dtype != dtype and not _autocast(input):
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). "
                 f"Convert input: input.to({dtype}), or convert model: model.to({input.dtype})"

@@ -88,7 +88,10 @@ class RandomSampler(Sampler[int]):
             generator = Generator()
             generator.manual_seed(random_seed())
         if self.replacement:
-            yield from randint(0, n, (self.num_samples,), dtype=int64, generator=generator).tolist()
+            # A few at a time: programs ask for more samples than they will ever draw.
+            for start in range(0, self.num_samples, 32):
+                count = min(32, self.num_samples - start)
+                yield from randint(0, n, (count,), dtype=int64, generator=generator).tolist()
             return
         left = self.num_samples
         while left > 0 and n > 0:
