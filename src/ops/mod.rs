@@ -148,7 +148,6 @@ pub static OPS: &[&[&Op]] = &[
     histogram::OPS,
     hyperbolic::OPS,
     image::affine::OPS,
-    image::area::OPS,
     image::grid::OPS,
     image::interpolate::OPS,
     image::shuffle::OPS,

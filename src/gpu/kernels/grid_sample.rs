@@ -85,9 +85,9 @@ const ADDED: &str = "for (var i = 0u; i < count_of(0u); i++) {
     }";
 
 const IN_CHANNELS: &str = "let channel = unit;
-    for (var p = 0u; p < {{points}}; p++) {
-        let point = channel / {{channels}} * {{points}} + p;
-        let g = read_g({{g}} + channel * {{points}} + p);
+    for (var n = 0u; n < {{points}}; n++) {
+        let point = channel / {{channels}} * {{points}} + n;
+        let g = read_g({{g}} + channel * {{points}} + n);
         {{added}}
     }";
 

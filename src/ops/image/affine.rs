@@ -53,8 +53,8 @@ fn grid_specs(c: &Call) -> Result<Specs> {
     if theta.dtype() == DType::Bool {
         return Err(no_kernel("linspace_cpu", theta.dtype()));
     }
-    if theta.ndim() < 2 {
-        return Err(Error::dim_range(if theta.ndim() == 0 { 1 } else { 2 }, theta.ndim()));
+    if theta.ndim() < 3 {
+        return Err(Error::dim_range(theta.ndim().max(1) as i64, theta.ndim()));
     }
     let (batch, dims) = (size[0], size.len() - 2);
     let sizes = crate::layout::to_shape(size)?;
@@ -78,6 +78,7 @@ pub static AFFINE_GRID_GENERATOR: Op = Op {
     doc: "The grid `[N, H, W, 2]` or `[N, D, H, W, 3]` of the points that affine maps `[N, 2, 3]` or `[N, 3, 4]` send the points of a result of `size` to.",
     forms: F,
     body: opaque(grid_specs, |c| {
+        grid_specs(c)?;
         let (theta, size) = (c.tensor(0)?, c.ints(1)?);
         let base = bases(size, c.flag(2), (theta.dtype(), theta.device()))?;
         let dims = size.len() as i64 - 2;
@@ -102,7 +103,8 @@ pub static AFFINE_GRID_GENERATOR: Op = Op {
     ],
     errors: &[
         ("f32[2,2,3], (2, 3, 4), False", "RuntimeError", "needs 4d (spatial) or 5d (volumetric)"),
-        ("f32[2,3], (2, 1, 3, 4), False", "RuntimeError", "must be a 3D tensor"),
+        ("f32[2,3], (2, 1, 3, 4), False", "IndexError", "Dimension out of range"),
+        ("f32[2,3,3], (2, 1, 3, 4), False", "RuntimeError", "expected affine maps of shape [2, 2, 3]"),
         ("b8[2,2,3], (2, 1, 3, 4), False", "NotImplementedError", "not implemented for 'Bool'"),
         ("f32[2,2,3], (2, 1, -3, 4), False", "RuntimeError", "negative dimension"),
     ],

@@ -1,9 +1,9 @@
 //! `interpolate`: sizes from factors, and the op of a mode and a number of dimensions.
 
-use super::area::area;
 use super::upsample::*;
 use crate::error::{Error, Result, Show};
 use crate::op::*;
+use crate::ops::pool::adaptive::{ADAPTIVE_AVG_POOL1D, ADAPTIVE_AVG_POOL2D, ADAPTIVE_AVG_POOL3D};
 use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&INTERPOLATE];
@@ -126,7 +126,8 @@ fn interpolate(c: &Call) -> Result<Outputs> {
         ));
     }
     if mode == "area" && (3..=5).contains(&t.ndim()) {
-        return area(t, &wanted.sizes);
+        let op = [&ADAPTIVE_AVG_POOL1D, &ADAPTIVE_AVG_POOL2D, &ADAPTIVE_AVG_POOL3D][t.ndim() - 3];
+        return op.calls((t, wanted.sizes));
     }
     if mode == "lanczos" && t.ndim() == 4 && (c.flag(ALIGN) || !antialias) {
         return Err(Error::value(match c.flag(ALIGN) {

@@ -1,7 +1,6 @@
 //! Images and volumes `[batch, channels, ..]`: shuffling of channels, interpolation, sampling on grids.
 
 pub mod affine;
-pub mod area;
 pub mod grid;
 mod grid_steps;
 pub mod interpolate;

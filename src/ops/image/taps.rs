@@ -14,8 +14,6 @@ pub enum Method {
     NearestExact,
     Linear,
     Cubic,
-    /// The mean over what an output covers.
-    Area,
     LinearSmooth,
     CubicSmooth,
     LanczosSmooth,
@@ -69,7 +67,6 @@ impl Method {
                 Method::NearestExact => taps.push([(axis.nearest_exact(o, nearest), 1.0)])?,
                 Method::Linear => taps.push(axis.linear(o, scale, round))?,
                 Method::Cubic => taps.push(axis.cubic(o, scale, round))?,
-                Method::Area => taps.area(axis, o)?,
                 _ => taps.smooth(self, o, scale, round)?,
             }
         }
@@ -184,14 +181,6 @@ impl Table {
         let end = u32::try_from(t.index.len());
         t.starts.push(end.map_err(|_| Error::runtime("an interpolation reads too many elements of one dimension"))?);
         Ok(())
-    }
-    /// The elements that the output covers, also in part.
-    fn area(&mut self, axis: Axis, o: usize) -> Result<()> {
-        let (n, m) = (axis.from as u128, axis.to as u128);
-        let start = (o as u128 * n / m) as i64;
-        let end = ((o as u128 + 1) * n).div_ceil(m) as i64;
-        let weight = 1.0 / (end - start) as f64;
-        self.push((start..end).map(|i| (i, weight)))
     }
     /// A filter as wide as the grid with fewer elements, whose weights sum to one.
     fn smooth(&mut self, method: Method, o: usize, scale: f64, round: Round) -> Result<()> {

@@ -96,7 +96,7 @@ fn check_dtype<M: Upsample>(dtype: DType) -> Result<()> {
 }
 
 /// A result in the memory format of `t`.
-pub(super) fn formed(t: &Tensor, shape: Dims) -> Result<Specs> {
+fn formed(t: &Tensor, shape: Dims) -> Result<Specs> {
     checked_numel(&shape)?;
     let layout = Layout::of(shape).formed(t.layout().channels_format())?;
     Ok(smallvec![Spec { layout, dtype: t.dtype(), device: t.device() }])
