@@ -38,7 +38,7 @@ KNOWN: list[tuple[str, str, str]] = [
     (r"^special\.log_softmax$", "dtype is not keyword-only", "another name of log_softmax"),
     (r"^special\.round$", "no decimals", "an overload of its own, without a default"),
     (
-        r"^nn\.functional\.(adaptive_(avg|max)_pool\dd(_with_indices)?|(un)?fold|lp_pool\dd|"
+        r"^nn\.functional\.(adaptive_(avg|max)_pool\dd(_with_indices)?|lp_pool\dd|"
         r"(fractional_)?max_pool\dd_with_indices|max_unpool\dd)$",
         "may not be None",
         "a list type of scripts that reads as if None were one; PyTorch refuses it",
@@ -49,7 +49,7 @@ KNOWN: list[tuple[str, str, str]] = [
         "both mean the kernel's size",
     ),
     (
-        r"^(torch\.native_batch_norm|nn\.functional\.(adaptive_avg_pool1d|avg_pool\dd|channel_shuffle|pixel_(un)?shuffle))$",
+        r"^(torch\.native_batch_norm|nn\.functional\.(adaptive_avg_pool1d|avg_pool\dd))$",
         "no out",
         "these take no out",
     ),
