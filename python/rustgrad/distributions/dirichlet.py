@@ -8,6 +8,28 @@ from .exp_family import ExponentialFamily
 __all__ = ["Dirichlet"]
 
 
+def _Dirichlet_backward(x, concentration, grad_output):
+    """The gradient of samples x: a change of one concentration moves the other coordinates in proportion."""
+    total = concentration.sum(-1, True).expand_as(concentration)
+    along = (x * grad_output).sum(-1, True)
+    return torch._dirichlet_grad(x, concentration, total) * (grad_output - along)
+
+
+class _Dirichlet(torch.autograd.Function):
+    """Samples with their implicit gradient."""
+
+    @staticmethod
+    def forward(ctx, concentration):
+        x = torch._sample_dirichlet(concentration)
+        ctx.save_for_backward(x, concentration)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, concentration = ctx.saved_tensors
+        return _Dirichlet_backward(x, concentration, grad_output)
+
+
 class Dirichlet(ExponentialFamily):
     """The distribution on the simplex with the density `prod(x^(concentration - 1)) / B(concentration)`.
 
@@ -28,7 +50,7 @@ class Dirichlet(ExponentialFamily):
         super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
 
     def rsample(self, sample_shape=()):
-        return torch._sample_dirichlet(self.concentration.expand(self._extended_shape(sample_shape)))
+        return _Dirichlet.apply(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value):
         if self._validate_args:

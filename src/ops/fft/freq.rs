@@ -76,9 +76,6 @@ fn shifted(c: &Call, up: usize) -> Result<Outputs> {
         Some(_) => return Err(Error::index("Dimension specified as -1 but tensor has no dimensions")),
         None => (0..t.ndim()).collect(),
     };
-    if dims.is_empty() {
-        return Ok(smallvec![t.clone()]);
-    }
     let shifts: Ints = dims.iter().map(|&d| ((t.size(d) + up) / 2) as i64).collect();
     let dims: Ints = dims.iter().map(|&d| d as i64).collect();
     ROLL.calls((t, shifts, dims))
@@ -87,8 +84,8 @@ fn shifted(c: &Call, up: usize) -> Result<Outputs> {
 const SHIFT: Op = Op {
     forms: F,
     vjp: Vjp::Composite,
-    samples: &["f32[5]", "c64[2,4]", "i64[3,4], 0", "f32[3,4], (0, -1)", "f32[]"],
-    errors: &[("f32[3], 1", "IndexError", "Dimension out of range")],
+    samples: &["f32[5]", "c64[2,4]", "i64[3,4], 0", "f32[3,4], (0, -1)"],
+    errors: &[("f32[3], 1", "IndexError", "Dimension out of range"), ("f32[]", "RuntimeError", "`shifts` required")],
     ..OP
 };
 pub static FFTSHIFT: Op = Op {

@@ -14,6 +14,7 @@ use super::slice::NARROW;
 use crate::cpu::fft;
 use crate::dtype::{DType, default_dtype};
 use crate::error::{Error, Result};
+use crate::layout::{Dims, Layout};
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -54,22 +55,61 @@ fn points(t: &Tensor, dims: &[usize]) -> usize {
     dims.iter().map(|&d| t.size(d)).product()
 }
 
-/// Transforms a row-major complex tensor in place along each of `dims`; the first one scales.
-fn along(out: &Tensor, dims: &[usize], forward: bool, scale: f64) -> Result<()> {
-    for (i, &d) in dims.iter().enumerate() {
-        fft::complex(out.cpu_view()?, d, forward, if i == 0 { scale } else { 1.0 })?;
-    }
-    Ok(())
+/// Transforms a row-major complex tensor in place along its dimensions from `start` to `end`; the first one scales.
+fn along(out: &Tensor, dims: std::ops::Range<usize>, forward: bool, scale: f64) -> Result<()> {
+    let first = dims.start;
+    dims.into_iter().try_for_each(|d| fft::complex(out.cpu_view()?, d, forward, if d == first { scale } else { 1.0 }))
 }
 
-/// `f` of the output itself, or of new memory that is then copied to it, where it is not row-major.
-fn row_major(out: &Tensor, f: impl FnOnce(&Tensor) -> Result<()>) -> Result<()> {
-    if out.is_contiguous() {
-        return f(out);
+/// The order in which the dimensions of a result lie in memory: those of the batch by falling strides of the input, then
+/// the transformed ones, as in PyTorch with MKL.
+struct Order {
+    dims: Dims,
+    /// How many of them are of the batch.
+    lead: usize,
+}
+
+impl Order {
+    /// With `fixed_last` the last of `dims` stays last.
+    fn of(input: &Layout, dims: &[usize], fixed_last: bool) -> Order {
+        let mut order: Dims = (0..input.ndim()).filter(|d| !dims.contains(d)).collect();
+        let lead = order.len();
+        order.extend_from_slice(dims);
+        let end = order.len() - usize::from(fixed_last && !dims.is_empty());
+        for part in [0..lead, lead..end] {
+            order[part].sort_by_key(|&d| std::cmp::Reverse(input.strides[d]));
+        }
+        Order { dims: order, lead }
     }
-    let fresh = Tensor::empty(out.shape(), out.dtype(), out.device())?;
-    f(&fresh)?;
-    out.copy_raw(&fresh)
+    /// Memory without gaps in this order.
+    fn layout(&self, shape: &[usize]) -> Layout {
+        let mut layout = Layout::contiguous(shape);
+        let mut step = 1;
+        for &d in self.dims.iter().rev() {
+            layout.strides[d] = step;
+            step *= shape[d].max(1);
+        }
+        layout
+    }
+    /// The same tensor with its dimensions in this order.
+    fn view(&self, t: &Tensor) -> Tensor {
+        t.with_layout(t.layout().permute(&self.dims))
+    }
+    /// `f` of the output in this order, or, where that is not row-major, of new memory that is then copied to it.
+    fn write(&self, out: &Tensor, f: impl FnOnce(&Tensor) -> Result<()>) -> Result<()> {
+        let out = self.view(out);
+        if out.is_contiguous() {
+            return f(&out);
+        }
+        let fresh = Tensor::empty(out.shape(), out.dtype(), out.device())?;
+        f(&fresh)?;
+        out.copy_raw(&fresh)
+    }
+}
+
+/// A result in memory of this order.
+fn spec(order: &Order, shape: &[usize], dtype: DType, like: &Tensor) -> Specs {
+    smallvec![Spec { layout: order.layout(shape), dtype, device: like.device() }]
 }
 
 /// Requires float or double precision; integers are promoted before.
@@ -80,15 +120,12 @@ fn precise(d: DType) -> Result<()> {
     }
 }
 
-fn dims_of(c: &Call) -> Result<crate::layout::Dims> {
+fn dims_of(c: &Call) -> Result<Dims> {
     let t = c.tensor(0)?;
     precise(t.dtype())?;
     let dims = c.distinct_dims(1)?;
     if t.ndim() == 0 && !dims.is_empty() {
         return Err(Error::index("Dimension specified as -1 but tensor has no dimensions"));
-    }
-    if let Some(&d) = dims.iter().find(|&&d| t.size(d) == 0) {
-        return Err(Error::runtime(format!("Invalid number of data points ({}) specified", t.size(d))));
     }
     Ok(dims)
 }
@@ -107,17 +144,17 @@ pub static C2C: Op = Op {
     doc: "The discrete Fourier transform of complex numbers, forward or backward.",
     body: kernel(
         |c| {
-            dims_of(c)?;
+            let (t, dims) = (c.tensor(0)?, dims_of(c)?);
             complex_input(c)?;
-            Ok(smallvec![Spec::like(c.tensor(0)?)])
+            Ok(spec(&Order::of(t.layout(), &dims, false), t.shape(), t.dtype(), t))
         },
         |c, out| {
             let (t, dims) = (c.tensor(0)?, dims_of(c)?);
-            let scale = factor(c.int(2)?, points(t, &dims));
-            let t = apart(t, &out[0])?;
-            row_major(&out[0], |out| {
+            let (order, scale) = (Order::of(t.layout(), &dims, false), factor(c.int(2)?, points(t, &dims)));
+            let t = order.view(&apart(t, &out[0])?);
+            order.write(&out[0], |out| {
                 out.copy_raw(&t)?;
-                along(out, &dims, c.flag(3), scale)
+                along(out, order.lead..t.ndim(), c.flag(3), scale)
             })
         },
         None,
@@ -131,7 +168,7 @@ pub static C2C: Op = Op {
     ],
     errors: &[
         ("f32[2], (0,), 0, True", "RuntimeError", "expects a complex input"),
-        ("c64[0], (0,), 0, True", "RuntimeError", "Invalid number of data points (0) specified"),
+        ("c64[2], (1,), 0, True", "IndexError", "Dimension out of range"),
     ],
     ..STEP
 };
@@ -155,32 +192,31 @@ pub static R2C: Op = Op {
             if t.dtype().is_complex() {
                 return Err(Error::runtime(format!("expects a real input, got {}", t.dtype().scalar_type_name())));
             }
-            let mut shape: crate::layout::Dims = t.shape().into();
-            match dims.last() {
-                Some(&last) if c.flag(3) => shape[last] = shape[last] / 2 + 1,
-                Some(_) => {}
-                None => return Err(Error::runtime("must transform at least one axis")),
+            let Some(&last) = dims.last() else { return Err(Error::runtime("must transform at least one axis")) };
+            let mut shape: Dims = t.shape().into();
+            if c.flag(3) {
+                enough(shape[last] as i64)?;
+                shape[last] = shape[last] / 2 + 1;
             }
-            Ok(Spec::one(&shape, t.dtype().to_complex(), t.device()))
+            Ok(spec(&Order::of(t.layout(), &dims, true), &shape, t.dtype().to_complex(), t))
         },
         |c, out| {
             let (t, dims) = (c.tensor(0)?, dims_of(c)?);
-            let scale = factor(c.int(2)?, points(t, &dims));
-            let dense = apart(t, &out[0])?.dense_copy(t.dtype())?;
-            row_major(&out[0], |out| match dims.split_last() {
-                Some((&last, rest)) if c.flag(3) => {
+            let (order, scale) = (Order::of(t.layout(), &dims, true), factor(c.int(2)?, points(t, &dims)));
+            let (dense, last) = (order.view(&apart(t, &out[0])?).dense_copy(t.dtype())?, t.ndim().saturating_sub(1));
+            order.write(&out[0], |out| {
+                if c.flag(3) {
                     fft::real_to_complex(dense.cpu_view()?, out.cpu_view()?, last, scale)?;
-                    along(out, rest, true, 1.0)
+                    return along(out, order.lead..last, true, 1.0);
                 }
-                _ => {
-                    out.copy_raw(&dense)?;
-                    along(out, &dims, true, scale)
-                }
+                out.copy_raw(&dense)?;
+                along(out, order.lead..t.ndim(), true, scale)
             })
         },
         None,
     ),
-    vjp: Vjp::Each(&[d(0, 0, real_gradient)]),
+    vjp: Vjp::Each(&[d(0, A0, real_gradient)]),
+    keeps: Some("self dim normalization onesided"),
     samples: &["f32[4], (0,), 0, True", "f64[2,3,5], (1, 2), 1, True", "f32[3,2], (0,), 2, False"],
     errors: &[
         ("c64[2], (0,), 0, True", "RuntimeError", "expects a real input"),
@@ -206,6 +242,17 @@ fn half_gradient(c: &Back) -> Term {
     g * weights
 }
 
+/// The layout that the transform backward along all but the last of `dims` has.
+fn halfway(t: &Tensor, rest: &[usize]) -> Layout {
+    if rest.is_empty() { t.layout().clone() } else { Order::of(t.layout(), rest, false).layout(t.shape()) }
+}
+
+/// The dimensions of `_fft_c2r`, the last of them apart.
+fn split_dims(dims: &[usize]) -> Result<(usize, &[usize])> {
+    let (&last, rest) = dims.split_last().ok_or_else(|| Error::runtime("must transform at least one axis"))?;
+    Ok((last, rest))
+}
+
 pub static C2R: Op = Op {
     sig: sig("_fft_c2r(Tensor self, Dim[] dim, int normalization, int last_dim_size) -> Tensor"),
     doc: "The backward transform of the first half of numbers whose transform is real, of `last_dim_size` along the last of `dim`.",
@@ -213,26 +260,31 @@ pub static C2R: Op = Op {
         |c| {
             let (t, dims, n) = (c.tensor(0)?, dims_of(c)?, c.int(3)?);
             complex_input(c)?;
-            let Some(&last) = dims.last() else { return Err(Error::runtime("must transform at least one axis")) };
+            let (last, rest) = split_dims(&dims)?;
             if n < 1 || t.size(last) as i64 != n / 2 + 1 {
                 return Err(Error::runtime(format!("Invalid number of data points ({n}) specified")));
             }
-            let mut shape: crate::layout::Dims = t.shape().into();
+            let mut shape: Dims = t.shape().into();
             shape[last] = n as usize;
-            Ok(Spec::one(&shape, t.dtype().to_real(), t.device()))
+            Ok(spec(&Order::of(&halfway(t, rest), &[last], true), &shape, t.dtype().to_real(), t))
         },
         |c, out| {
             let (t, dims) = (c.tensor(0)?, dims_of(c)?);
-            let Some((&last, rest)) = dims.split_last() else { return Err(Error::internal("fft without dimensions")) };
+            let (last, rest) = split_dims(&dims)?;
             let scale = factor(c.int(2)?, points(&out[0], &dims));
-            let half = Tensor::empty(t.shape(), t.dtype(), t.device())?;
+            let half = Tensor::of_layout(Order::of(t.layout(), rest, false).layout(t.shape()), t.dtype(), t.device())?;
             half.copy_raw(t)?;
-            along(&half, rest, false, 1.0)?;
-            row_major(&out[0], |out| fft::complex_to_real(half.cpu_view()?, out.cpu_view()?, last, scale))
+            let first = Order::of(t.layout(), rest, false);
+            first.write(&half, |half| along(half, first.lead..t.ndim(), false, 1.0))?;
+            let order = Order::of(&halfway(t, rest), &[last], true);
+            let half = order.view(&half).dense_copy(t.dtype())?;
+            order.write(&out[0], |out| fft::complex_to_real(half.cpu_view()?, out.cpu_view()?, t.ndim() - 1, scale))
         },
         None,
     ),
     vjp: Vjp::Each(&[d(0, 0, half_gradient)]),
+    keeps: Some("dim normalization"),
+    out_dtype: Some(OutDType::Castable),
     samples: &["c64[3], (0,), 2, 4", "c128[2,3,3], (1, 2), 1, 5", "c64[1,2], (0,), 0, 1"],
     errors: &[
         ("f32[2], (0,), 0, 2", "RuntimeError", "expects a complex input"),
