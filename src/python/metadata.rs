@@ -108,7 +108,7 @@ fn is_contiguous(py: Python, t: &Tensor, format: Option<&Bound<PyAny>>) -> PyRes
     boolean(
         py,
         match format {
-            Format::Contiguous | Format::Preserve => t.is_contiguous(),
+            Format::Contiguous | Format::Preserve => t.numel() == 0 || t.is_contiguous(),
             // Another rank has no such strides.
             _ => format.strides(t.shape()).is_ok_and(|s| t.numel() == 0 || t.layout().lies_as(&s)),
         },

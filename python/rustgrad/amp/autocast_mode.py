@@ -283,7 +283,7 @@ def _deprecated_names() -> dict[str, Callable[..., Any]]:
         replacement = name.replace(f"_{'gpu' if kind == 'cuda' else kind}", "")
         hint = f"Please use torch.{replacement}('{kind}'{', ..' if takes_value else ''}) instead."
 
-        def call(*value):
+        def call(*value: Any) -> Any:
             if len(value) != takes_value:
                 raise TypeError(f"{name}() takes {int(takes_value)} arguments but {len(value)} were given")
             warnings.warn(f"torch.{name}() is deprecated. {hint}", DeprecationWarning, stacklevel=2)

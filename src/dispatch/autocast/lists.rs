@@ -270,9 +270,13 @@ fn table(gpu: bool) -> &'static HashMap<&'static str, Policy> {
     &TABLES.get_or_init(|| [collect(CPU), collect(GPU)])[usize::from(gpu)]
 }
 
-/// Overloads that PyTorch composes of elementwise functions, which do not cast.
-const NEITHER: [&str; 3] =
-    ["nn.functional.mse_loss.weighted", "nn.functional.l1_loss.weighted", "nn.functional.huber_loss.weighted"];
+/// Overloads that do not cast in PyTorch: it composes them of elementwise functions, or its list has the other one alone.
+const NEITHER: [&str; 4] = [
+    "nn.functional.mse_loss.weighted",
+    "nn.functional.l1_loss.weighted",
+    "nn.functional.huber_loss.weighted",
+    "lstm.data",
+];
 
 /// How an op casts on a device; `None` where it runs in what it is given.
 pub(super) fn policy(op: &Op, gpu: bool) -> Option<Policy> {

@@ -67,6 +67,10 @@ fn run<const D: usize>(c: &Call) -> Result<Outputs> {
     if samples.dtype() != x.dtype() {
         return Err(Error::runtime("Expect _random_samples to have the same dtype as input"));
     }
+    if samples.device() != x.device() {
+        let (a, b) = (x.device(), samples.device());
+        return Err(Error::runtime(format!("Expected input and _random_samples on the same device, got {a} and {b}")));
+    }
     let samples = SLICE.call((Term::from(samples).reshape(&[-1, D as i64]), 0, 0, planes));
     // The place of every element of every window: [planes, out of the first, kernel of the first, out of the second, ..].
     let mut places = ARANGE.call((1, DType::I64, Some(x.device())));

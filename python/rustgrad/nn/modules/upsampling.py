@@ -8,6 +8,7 @@ from .module import Module
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from ..._C import Tensor
 
@@ -65,7 +66,7 @@ class Upsample(Module):
             recompute_scale_factor=self.recompute_scale_factor,
         )
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         # Modules pickled before the argument existed computed the factor again.
         state.setdefault("recompute_scale_factor", True)
         super().__setstate__(state)
