@@ -37,20 +37,12 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     """The cross entropy of probabilities `input` and `target`: `-w (t log x + (1 - t) log(1 - x))`; averaged, summed or as it is."""
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean', pos_weight: Tensor | None = None) -> Tensor:
     """The cross entropy of `sigmoid(input)` and `target`, stable for large logits; `pos_weight` scales the positive part."""
-def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Joins tensors along a dimension that exists; all other sizes agree. Dtypes promote; empty 1-d tensors are skipped."""
 def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """`x` where positive, else `alpha * (exp(x / alpha) - 1)`. arXiv:1704.07483."""
 def celu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """`x` where positive, else `alpha * (exp(x / alpha) - 1)`. arXiv:1704.07483."""
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """The channels of `[batch, channels, ..]` in another order: the first of each group, then the second of each. Zhang et al., arXiv:1707.01083."""
-@overload
-def clamp_min(input: Tensor, min: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Limits each element from below by another tensor's."""
-@overload
-def clamp_min(input: Tensor, min: Number, *, out: Tensor | None = None) -> Tensor:
-    """Limits each element from below."""
 @overload
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1) -> Tensor:
     """Cross-correlation of an input [batch, channels, ..], or one without the batch, with a weight [filters, channels / groups, ..]: the sums of products with the kernel at each place. Zeros are padded to both ends of the inner dimensions. The size of a result is `(n + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1`."""
@@ -161,8 +153,7 @@ def legacy_reduction(size_average: _bool | None, reduce: _bool | None, emit_warn
     """The `reduction` that the legacy arguments mean, with the deprecation warning."""
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`: [.., k] and [m, k] give [.., m]."""
-def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None, weight: Tensor | None = None, reduction: _str = 'mean', ignore_index: _int | None = None, label_smoothing: _float = 0.0, options: LinearCrossEntropyOptions | None = None) -> Tensor:
-    """`cross_entropy(linear(input, linear_weight, linear_bias), target)`."""
+from rustgrad.nn._losses import linear_cross_entropy as linear_cross_entropy
 from rustgrad.nn._norms import local_response_norm as local_response_norm
 def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
     """The logarithm of the softmax along `dim`; `dtype` casts the input first."""
@@ -184,8 +175,6 @@ def max_pool3d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], s
 from rustgrad.nn._pooling import max_unpool1d as max_unpool1d
 from rustgrad.nn._pooling import max_unpool2d as max_unpool2d
 from rustgrad.nn._pooling import max_unpool3d as max_unpool3d
-def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The smaller of two, element by element; NaN if either is."""
 def mish(input: Tensor, inplace: _bool = False) -> Tensor:
     """`x * tanh(softplus(x))`. arXiv:1908.08681."""
 @overload
@@ -273,8 +262,7 @@ def threshold_(input: Tensor, threshold: Number, value: Number) -> Tensor:
     """`x` where greater than `threshold`, else `value`."""
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06, swap: _bool = False, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
     """`max(0, d(anchor, positive) - d(anchor, negative) + margin)` with `pairwise_distance`; averaged, summed or as it is."""
-def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: _float = 1.0, swap: _bool = False, reduction: _str = 'mean') -> Tensor:
-    """`triplet_margin_loss` with any distance function of two tensors; `pairwise_distance` by default."""
+from rustgrad.nn._losses import triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 def unfold(input: Tensor, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, stride: _int | Sequence[_int] = 1) -> Tensor:
     """The windows of an image `[batch, channels, height, width]`, or one without the batch, as columns `[batch, channels * kernel, windows]` (im2col). Zeros are padded to both ends; the number of windows is the product of `(n + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1`."""
 from rustgrad.nn._resizing import upsample as upsample
