@@ -133,6 +133,36 @@ def small_matrices(torch) -> dict:
     }
 
 
+def channels(torch) -> dict:
+    """Batch and group normalisation and pooling of images, forward and backward."""
+    nn, functional = torch.nn, torch.nn.functional
+
+    def both(function, *shape):
+        x = torch.randn(*shape).requires_grad_()
+        g = torch.randn(*function(x).shape)
+
+        def step():
+            x.grad = None
+            function(x).backward(g)
+
+        return timed(step)
+
+    image = (32, 64, 28, 28)
+    return {
+        "batch_norm and backward, 32 x 64 x 28 x 28": both(nn.BatchNorm2d(64), *image),
+        "batch_norm and backward, 64 x 512": both(nn.BatchNorm1d(512), 64, 512),
+        "group_norm(8) and backward, 32 x 64 x 28 x 28": both(nn.GroupNorm(8, 64), *image),
+        "layer_norm and backward, 64 x 512": both(nn.LayerNorm(512), 64, 512),
+        "rms_norm and backward, 64 x 512": both(nn.RMSNorm(512), 64, 512),
+        "max_pool2d(2) and backward, 32 x 64 x 28 x 28": both(nn.MaxPool2d(2), *image),
+        "max_pool2d(3, 2, 1) and backward, 32 x 64 x 28 x 28": both(nn.MaxPool2d(3, 2, 1), *image),
+        "avg_pool2d(2) and backward, 32 x 64 x 28 x 28": both(nn.AvgPool2d(2), *image),
+        "adaptive_avg_pool2d(7) and backward, 32 x 64 x 28 x 28": both(
+            lambda x: functional.adaptive_avg_pool2d(x, 7), *image
+        ),
+    }
+
+
 def pointwise(torch) -> dict:
     """Elementwise work on a million elements."""
     x, y, z = torch.rand(MILLION), torch.rand(MILLION), torch.randn(MILLION)
@@ -262,6 +292,96 @@ def layers(torch) -> dict:
     }
 
 
+def sequences(torch) -> dict:
+    """Attention and recurrent layers, forward and with backward."""
+    nn, found = torch.nn, {}
+    for length, width in ((64, 32), (256, 64), (1024, 64), (2048, 32)):
+        q, k, v = (torch.randn(2, 8, length, width).requires_grad_() for _ in range(3))
+        for causal in (False, True):
+
+            def forward(q=q, k=k, v=v, causal=causal):
+                return nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+            name = f"attention, 16 heads, {length} x {width}" + (", causal" if causal else "")
+            found[name] = timed(forward)
+            found[f"{name}, and backward"] = timed(lambda forward=forward: forward().sum().backward(), repeats=3)
+    x = torch.randn(64, 32, 128)
+    for kind in ("LSTM", "GRU", "RNN"):
+        net = getattr(nn, kind)(128, 128)
+        found[f"{kind} 128-128, 64 steps of 32"] = timed(lambda net=net: net(x))
+        found[f"{kind} 128-128, 64 steps of 32, and backward"] = timed(lambda net=net: net(x)[0].sum().backward())
+
+
+# Batch, input and output channels, side, kernel, stride, padding, groups.
+CONVOLUTIONS = {
+    "LeNet's first, batch 32": (32, 1, 6, 28, 5, 1, 2, 1),
+    "LeNet's second, batch 32": (32, 6, 16, 14, 5, 1, 0, 1),
+    "3 x 3, 3 to 32 at 32 x 32, batch 32": (32, 3, 32, 32, 3, 1, 1, 1),
+    "3 x 3, 64 to 64 at 56 x 56, batch 1": (1, 64, 64, 56, 3, 1, 1, 1),
+    "3 x 3, 64 to 64 at 56 x 56, batch 32": (32, 64, 64, 56, 3, 1, 1, 1),
+    "3 x 3, stride 2, 64 to 128 at 56 x 56, batch 8": (8, 64, 128, 56, 3, 2, 1, 1),
+    "1 x 1, 64 to 256 at 56 x 56, batch 8": (8, 64, 256, 56, 1, 1, 0, 1),
+    "7 x 7, stride 2, 3 to 64 at 224 x 224, batch 1": (1, 3, 64, 224, 7, 2, 3, 1),
+    "3 x 3, depthwise 128 at 28 x 28, batch 8": (8, 128, 128, 28, 3, 1, 1, 128),
+    "3 x 3, 4 groups of 128 at 28 x 28, batch 8": (8, 128, 128, 28, 3, 1, 1, 4),
+}
+
+
+def convolutions(torch) -> dict:
+    """Forward, and forward with backward by input and weight."""
+    functional, found = torch.nn.functional, {}
+    slow = {"stretch": 0.1, "repeats": 5}
+
+    def step(call, x, w):
+        x.grad = w.grad = None
+        y = call(x, w)
+        y.backward(y.detach())
+
+    def rows(name, call, x, w):
+        found[f"conv {name}"] = timed(lambda: call(x, w), **slow)
+        x.requires_grad_(), w.requires_grad_()
+        found[f"conv {name}, with backward"] = timed(lambda: step(call, x, w), **slow)
+
+    for name, (batch, channels, filters, side, kernel, stride, padding, groups) in CONVOLUTIONS.items():
+        x, w = torch.rand(batch, channels, side, side), torch.rand(filters, channels // groups, kernel, kernel)
+        settings = {"stride": stride, "padding": padding, "groups": groups}
+        rows(name, lambda x, w, settings=settings: functional.conv2d(x, w, **settings), x, w)
+    x, w = torch.rand(8, 64, 14, 14), torch.rand(64, 32, 4, 4)
+    rows(
+        "transposed 4 x 4, stride 2, 64 to 32",
+        lambda x, w: functional.conv_transpose2d(x, w, stride=2, padding=1),
+        x,
+        w,
+    )
+    x, w = torch.rand(8, 64, 1000), torch.rand(64, 64, 5)
+    rows("1d, 64 to 64, kernel 5, 1,000 long", lambda x, w: functional.conv1d(x, w, padding=2), x, w)
+    return found
+
+
+def images(torch) -> dict:
+    """Eight images of 3 x 256 x 256, and one of a wide layer."""
+    functional = torch.nn.functional
+    x, wide = torch.rand(8, 3, 256, 256), torch.rand(1, 64, 64, 64)
+    pixels = torch.randint(0, 256, (8, 3, 256, 256), dtype=torch.uint8)
+    grid = torch.rand(8, 224, 224, 2) * 2 - 1
+    leaf, small = torch.rand(8, 3, 256, 256).requires_grad_(), {"size": (224, 224), "mode": "bilinear"}
+
+    def bilinear():
+        leaf.grad = None
+        functional.interpolate(leaf, **small).sum().backward()
+
+    return {
+        "interpolate, bilinear, 8 x 3 x 256 to 224": timed(lambda: functional.interpolate(x, **small)),
+        "interpolate, bilinear, and backward": timed(bilinear),
+        "interpolate, antialias, 8 x 3 x 256 to 224": timed(lambda: functional.interpolate(x, **small, antialias=True)),
+        "interpolate, bilinear, bytes": timed(lambda: functional.interpolate(pixels, **small)),
+        "interpolate, nearest, 64 x 64 x 64 times 2": timed(lambda: functional.interpolate(wide, scale_factor=2)),
+        "grid_sample, 8 x 3 x 256 to 224": timed(lambda: functional.grid_sample(x, grid, align_corners=False)),
+        "unfold 3 x 3, 64 x 64 x 64": timed(lambda: functional.unfold(wide, 3, padding=1)),
+        "pad, reflect, 8 x 3 x 256": timed(lambda: functional.pad(x, (3, 3, 3, 3), "reflect")),
+    }
+
+
 def draws(torch) -> dict:
     x = torch.rand(MILLION)
     return {
@@ -295,6 +415,10 @@ PARTS = (
     sets,
     moving,
     layers,
+    sequences,
+    convolutions,
+    images,
+    channels,
     draws,
     texts,
 )

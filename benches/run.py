@@ -45,6 +45,25 @@ GOALS = {
     "matmul f32, 1024": 1.15,
     "matmul f32, 2048": 1.15,
     "repr, 1000 x 1000": 0.5,
+    **dict.fromkeys(
+        (
+            "batch_norm and backward, 32 x 64 x 28 x 28",
+            "batch_norm and backward, 64 x 512",
+            "group_norm(8) and backward, 32 x 64 x 28 x 28",
+            "layer_norm and backward, 64 x 512",
+            "rms_norm and backward, 64 x 512",
+        ),
+        0.8,
+    ),
+    **dict.fromkeys(
+        (
+            "max_pool2d(2) and backward, 32 x 64 x 28 x 28",
+            "max_pool2d(3, 2, 1) and backward, 32 x 64 x 28 x 28",
+            "avg_pool2d(2) and backward, 32 x 64 x 28 x 28",
+            "adaptive_avg_pool2d(7) and backward, 32 x 64 x 28 x 28",
+        ),
+        0.5,
+    ),
     **dict.fromkeys(("exp, 1M", "tanh, 1M", "sigmoid, 1M"), 0.7),
     **dict.fromkeys(("sum(0), 4096 x 4096", "sum(1), 4096 x 4096"), 1.0),
     **dict.fromkeys(

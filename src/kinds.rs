@@ -61,3 +61,48 @@ pub enum Draw {
         high: i64,
     },
 }
+
+/// The cell of a recurrent layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recurrence {
+    Lstm,
+    Gru,
+    Tanh,
+    Relu,
+}
+impl Recurrence {
+    /// How many blocks of the hidden size the rows of its weights have.
+    pub fn gates(self) -> usize {
+        match self {
+            Recurrence::Lstm => 4,
+            Recurrence::Gru => 3,
+            Recurrence::Tanh | Recurrence::Relu => 1,
+        }
+    }
+}
+/// How an element between others is made of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    Bilinear,
+    Nearest,
+    Bicubic,
+}
+
+impl Sampling {
+    /// The neighbours that are read in each dimension.
+    pub fn count(self) -> usize {
+        match self {
+            Sampling::Bilinear => 2,
+            Sampling::Nearest => 1,
+            Sampling::Bicubic => 4,
+        }
+    }
+}
+
+/// What is read outside an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outside {
+    Zeros,
+    Border,
+    Reflection,
+}

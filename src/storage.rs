@@ -6,6 +6,7 @@
 //! values]), and fails once the block's address has been exported.
 
 use crate::cpu::buffer::CpuBuffer;
+use crate::cpu::shared::Shared;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -292,14 +293,53 @@ impl Storage {
             (Buffer::Meta(_), Buffer::Meta(_)) => {}
             _ => unreachable!("a storage never changes its device"),
         }
-        let mut blocks = root.0.blocks();
-        blocks.grown.push(Box::new(Grown { buffer: new, since: retire::epoch() }));
-        let p: *const Buffer = &blocks.grown.last().expect("just pushed").buffer;
-        root.0.current.store(p.cast_mut(), Ordering::Release);
-        drop(blocks);
-        let owner = Arc::downgrade(&root.0);
-        retire::later(Box::new(move |safe| owner.upgrade().is_none_or(|inner| inner.free_retired(safe))));
+        root.install(new, retire::epoch());
         Ok(())
+    }
+    /// Makes `new` the memory of a storage that owns its memory, from epoch `since` on.
+    fn install(&self, new: Buffer, since: u64) {
+        let mut blocks = self.0.blocks();
+        blocks.grown.push(Box::new(Grown { buffer: new, since }));
+        let p: *const Buffer = &blocks.grown.last().expect("just pushed").buffer;
+        self.0.current.store(p.cast_mut(), Ordering::Release);
+        drop(blocks);
+        let owner = Arc::downgrade(&self.0);
+        retire::later(Box::new(move |safe| owner.upgrade().is_none_or(|inner| inner.free_retired(safe))));
+    }
+    /// Moves the contents to `memory`, or to new memory, that other processes can map. Whoever got the address earlier (a
+    /// NumPy array, a slice of the storage) keeps the previous memory, which stays as long as the storage.
+    pub fn share(&self, memory: Option<&Storage>) -> Result<()> {
+        let (root, bytes) = (self.root(), self.bytes());
+        let from = root.cpu_ptr()?;
+        let buffer = match memory {
+            None => CpuBuffer::shared(Shared::new(bytes)?),
+            Some(m) if m.bytes() >= bytes && m.shared().is_some() && !m.same(self) => {
+                m.fix();
+                CpuBuffer::foreign(m.cpu_ptr()?, bytes, Box::new(m.clone()), false)
+            }
+            Some(m) => {
+                let have = m.bytes();
+                return Err(Error::runtime(format!(
+                    "share: expected {bytes} bytes of other, shared memory, got {have}"
+                )));
+            }
+        };
+        // SAFETY: both blocks are live and distinct, and both have at least `bytes` bytes.
+        unsafe { std::ptr::copy_nonoverlapping(from, buffer.ptr(), bytes) };
+        let since = if root.0.fixed.load(Ordering::Acquire) { u64::MAX } else { retire::epoch() };
+        root.install(Buffer::Cpu(buffer), since);
+        Ok(())
+    }
+    /// The shared memory that the storage is, or lies in, and the position of its first byte there.
+    pub fn shared(&self) -> Option<(&Shared, usize)> {
+        let Buffer::Cpu(buffer) = self.buffer() else { return None };
+        let whole = match buffer.owner::<Storage>() {
+            Some(storage) => storage.shared()?.0,
+            None => buffer.owner::<Shared>()?,
+        };
+        // The slice of a storage may have been taken before the storage was shared.
+        let at = (buffer.ptr() as usize).checked_sub(whole.ptr() as usize)?;
+        (at + buffer.bytes() <= whole.bytes()).then_some((whole, at))
     }
 }
 

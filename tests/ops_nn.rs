@@ -102,35 +102,27 @@ fn einsum_orders_and_broadcasts() {
 }
 
 #[test]
-fn adam_steps_in_one_pass_are_the_formula() {
+fn adam_steps_of_a_list_are_the_formula() {
     let _guard = GradGuard::new(false);
-    for n in [1, 5, 5000] {
-        let (p, g) = (tensor(&wave(n, 0.1), &[n]), tensor(&wave(n, 0.2), &[n]));
-        let (m, v) = (tensor(&wave(n, 0.3), &[n]), tensor(&vec![0.5; n], &[n]));
-        let before: Vec<Vec<f64>> = [&p, &g, &m, &v].iter().map(|t| values(t)).collect();
-        let args: Args = smallvec::smallvec![
-            Value::Tensor(&p),
-            Value::Tensor(&g),
-            Value::Tensor(&m),
-            Value::Tensor(&v),
-            0.01.into(),
-            0.9.into(),
-            0.99.into(),
-            1e-8.into(),
-            0.1.into(),
-            3.0.into(),
-            true.into(),
-            false.into()
-        ];
-        let version = m.version();
-        FUSED_ADAM_.call_inplace(args).unwrap();
-        assert!(m.version() > version, "the state was changed without notice");
+    let sizes = [1, 5, 5000, 0, 70_000];
+    let list = |phase: f32| sizes.map(|n| tensor(&wave(n, phase), &[n])).to_vec();
+    let (p, g, m) = (list(0.1), list(0.2), list(0.3));
+    let v = sizes.map(|n| tensor(&vec![0.5; n], &[n])).to_vec();
+    let before = [&p, &g, &m, &v].map(|l| l.iter().map(values).collect::<Vec<_>>());
+    let counts = sizes.map(|_| tensor(&[3.0], &[])).to_vec();
+    let lists = [p.clone(), g, m.clone(), v, Vec::new(), counts].map(Value::from);
+    let numbers = [0.01, 0.9, 0.99, 0.1, 1e-8].map(Value::from);
+    let args: Args = lists.into_iter().chain(numbers).chain([false.into(), false.into()]).collect();
+    let version = m[0].version();
+    assert!(FUSED_ADAMW_.calls(args).unwrap().is_empty());
+    assert!(m[0].version() > version, "the state was changed without notice");
+    for (k, n) in sizes.into_iter().enumerate() {
         let want = |i: usize| {
-            let m = 0.9 * before[2][i] + 0.1 * before[1][i];
-            let v = 0.99 * before[3][i] + 0.01 * before[1][i].powi(2);
+            let m = 0.9 * before[2][k][i] + 0.1 * before[1][k][i];
+            let v = 0.99 * before[3][k][i] + 0.01 * before[1][k][i].powi(2);
             let step = 0.01 / (1.0 - 0.9f64.powi(3)) * m / ((v / (1.0 - 0.99f64.powi(3))).sqrt() + 1e-8);
-            before[0][i] * (1.0 - 0.01 * 0.1) - step
+            before[0][k][i] * (1.0 - 0.01 * 0.1) - step
         };
-        close(&values(&p), &(0..n).map(want).collect::<Vec<_>>(), 1e-5);
+        close(&values(&p[k]), &(0..n).map(want).collect::<Vec<_>>(), 1e-5);
     }
 }

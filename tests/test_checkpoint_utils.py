@@ -186,3 +186,139 @@ def test_refused(torch, module):
     kept.add_(1)
     with pytest.raises(RuntimeError, match="has been modified by an inplace operation"):
         out.sum().backward()
+
+
+def test_the_reentrant_variant_is_a_function_of_its_own(torch, module):
+    modes = []
+
+    def run(x, scale, flag):
+        modes.append((torch.is_grad_enabled(), scale, flag))
+        return (x * x).sin() * scale, x.cos()
+
+    x, w = torch.ones(3, requires_grad=True), torch.full((3,), 2.0, requires_grad=True)
+    first, second = module.checkpoint(run, x, w, "flag", use_reentrant=True)
+    assert modes == [(False, w, "flag")] and first.grad_fn.name() == "CheckpointFunctionBackward"
+    (first.sum() + 2 * second.sum()).backward()
+    assert modes[1][0] and modes[1][1] is not w and modes[1][1].equal(w)
+    want = torch.autograd.grad([t.sum() for t in (lambda a, b: (a, 2 * b))(*run(x, w, ""))], [x, w])
+    assert torch.allclose(x.grad, want[0]) and torch.allclose(w.grad, want[1])
+    first, _ = module.checkpoint(run, x, w, 3, use_reentrant=True)
+    with pytest.raises(
+        RuntimeError, match=r"When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad\(\)"
+    ):
+        torch.autograd.grad(first.sum(), x)
+    first, _ = module.checkpoint(run, x, w, 3, use_reentrant=True)
+    with pytest.raises(RuntimeError, match="passing an `inputs` parameter to .backward"):
+        first.sum().backward(inputs=[x])
+    with pytest.warns(UserWarning, match="None of the inputs have requires_grad=True. Gradients will be None"):
+        assert not module.checkpoint(torch.exp, torch.ones(2), use_reentrant=True).requires_grad
+    out = module.checkpoint(lambda t: t.detach(), x, use_reentrant=True)
+    with pytest.raises(RuntimeError, match="none of output has requires_grad=True, this checkpoint"):
+        out.sum().backward()
+
+
+@pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad")
+def test_reentrant_parts_nest_and_repeat_random_numbers(torch, module):
+    def inner(x):
+        return torch.nn.functional.dropout(x.exp(), 0.5)
+
+    def outer(x):
+        return module.checkpoint(inner, x.sin(), use_reentrant=True) * x
+
+    torch.manual_seed(3)
+    x = torch.full((100,), 0.3, requires_grad=True)
+    out = module.checkpoint(outer, x, use_reentrant=True)
+    state = torch.get_rng_state()
+    out.sum().backward()
+    assert torch.get_rng_state().equal(state)
+    plain = x.detach().requires_grad_()
+    torch.manual_seed(3)
+    (inner(plain.sin()) * plain).sum().backward()
+    assert torch.allclose(x.grad, plain.grad)
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_autocast_is_as_it_was(torch, module, reentrant):
+    seen = []
+
+    def run(x):
+        y = x @ x
+        seen.append((y.dtype, torch.is_autocast_cache_enabled()))
+        return y.float().exp()
+
+    x = torch.ones(2, 2, requires_grad=True)
+    with torch.autocast("cpu", cache_enabled=False):
+        out = module.checkpoint(run, x, use_reentrant=reentrant)
+    out.sum().backward()
+    assert seen == [(torch.bfloat16, False)] * 2 and not torch.is_autocast_enabled("cpu")
+    seen.clear()
+    out = module.checkpoint(run, x, use_reentrant=reentrant)
+    with torch.autocast("cpu"):
+        out.sum().backward()
+    assert seen == [(torch.float32, True)] * 2
+
+
+def test_debugged_errors_list_the_ops(torch, module):
+    x, calls = torch.ones(2, requires_grad=True), []
+
+    def other(x):
+        calls.append(1)
+        return x.exp().sin() if len(calls) % 2 else x.exp()
+
+    def failed(**options):
+        with pytest.raises(module.CheckpointError) as caught:
+            module.checkpoint(other, x, use_reentrant=False, **options).sum().backward()
+        return str(caught.value)
+
+    assert "Tip: To see a more detailed error message, either pass `debug=True`" in failed()
+    text = failed(debug=True)
+    assert "because you passed `debug=True`" in text
+    assert "in original)" in text and "in recompute)" in text and text.count("exp") >= 2 and "sin" in text
+    with module.set_checkpoint_debug_enabled(True):
+        assert "in original)" in failed()
+    with module.set_checkpoint_debug_enabled(False):
+        assert "in original)" not in failed(debug=True)
+    with pytest.raises(ValueError, match="is only supported when use_reentrant=False"):
+        module.checkpoint(other, x, use_reentrant=True, debug=True)
+    with pytest.raises(ValueError, match="debug=True is incompatible with non-default context_fn"):
+        module.checkpoint(other, x, use_reentrant=False, debug=True, context_fn=lambda: (None, None))
+    with pytest.raises(ValueError, match="determinism_check should be one of"):
+        module.checkpoint(other, x, use_reentrant=False, determinism_check="some")
+
+
+def test_a_check_that_is_off(torch, module):
+    sizes = []
+
+    def growing(x):
+        sizes.append(1)
+        return x.to(torch.float64 if len(sizes) > 1 else torch.float32).exp()
+
+    x = torch.ones(2, requires_grad=True)
+    module.checkpoint(growing, x, use_reentrant=False, determinism_check="none").sum().backward()
+    assert torch.allclose(x.grad, torch.ones(2).exp())
+
+
+def test_a_backward_inside(torch, module):
+    def run(x):
+        y = x.exp()
+        (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+        return (g * y).sin()
+
+    x = torch.full((2,), 0.5, requires_grad=True)
+    (want,) = torch.autograd.grad(run(x).sum(), x)
+    (got,) = torch.autograd.grad(module.checkpoint(run, x, use_reentrant=False).sum(), x)
+    assert torch.allclose(got, want)
+
+
+def test_policies_have_their_names(torch, module):
+    assert [p.name for p in module.CheckpointPolicy][:3] == ["MUST_SAVE", "PREFER_SAVE", "MUST_RECOMPUTE"]
+    context = module.SelectiveCheckpointContext(is_recompute=False, op_output=3)
+    assert not context.is_recompute and context.op_output == 3
+    with pytest.raises(TypeError, match="policy_fn_or_list must be either a function or a list of ops"):
+        module.create_selective_checkpoint_contexts(3)
+    if not target.STAND_IN:
+        with pytest.raises(NotImplementedError, match="selective checkpointing by op is not supported"):
+            module.create_selective_checkpoint_contexts(lambda *args: True)
+    with pytest.raises(RuntimeError, match="Only tuple of tensors is supported"):
+        module.detach_variable([torch.ones(1)])
+    assert module.get_device_states(torch.ones(1), 3) == ([], [])

@@ -141,3 +141,13 @@ def test_arguments_of_to(torch):
     assert m.to(torch.ones(1), True).weight.dtype == torch.float32 and m.to(torch.float64, True) is m
     m.weight._grad = torch.ones(2, 2, dtype=torch.float64)
     assert m.weight.grad is m.weight._grad
+
+
+def test_a_module_without_memory_says_how_to_get_some(torch):
+    layer = torch.nn.Linear(2, 2, device="meta")
+    with pytest.raises(
+        NotImplementedError, match=r"Please use torch.nn.Module.to_empty\(\) instead of torch.nn.Module.to"
+    ):
+        layer.to("cpu")
+    assert layer.to("meta", torch.float64).weight.dtype == torch.float64
+    assert layer.to_empty(device="cpu").weight.device.type == "cpu"

@@ -1,5 +1,10 @@
 """Data sets, samplers, collation, and the loader with and without workers."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections import namedtuple
 
 import pytest
@@ -166,30 +171,241 @@ def test_iterable(torch, data):
         data.DataLoader(stream(data, 5), sampler=[0])
 
 
-def test_workers_keep_the_order(torch, data):
-    if torch.__name__ == "torch":
-        pytest.skip("PyTorch's workers are processes")
+OWN = ("thread",)  # contexts that PyTorch does not have
+
+
+@pytest.fixture(params=[None, "spawn", "thread"])
+def context(torch, request):
+    if torch.__name__ == "torch" and request.param in OWN:
+        pytest.skip("threads are rustgrad's own")
+    return request.param
+
+
+def test_workers_keep_the_order(torch, data, context):
     plain = [b.tolist() for b in data.DataLoader(Squares(23), batch_size=4)]
     for kept in (False, True):
-        loader = data.DataLoader(Squares(23), batch_size=4, num_workers=3, persistent_workers=kept)
+        loader = data.DataLoader(
+            Squares(23), batch_size=4, num_workers=2, persistent_workers=kept, multiprocessing_context=context
+        )
         assert [b.tolist() for b in loader] == plain
         next(iter(loader))
         assert [b.tolist() for b in loader] == plain
-    values = [v for b in data.DataLoader(stream(data, 10), batch_size=2, num_workers=2) for v in b.tolist()]
-    assert sorted(values) == list(range(10))
-    seen = []
-    list(data.DataLoader(Squares(4), num_workers=2, worker_init_fn=seen.append))
-    assert sorted(seen) == [0, 1] and data.get_worker_info() is None
+    assert data.get_worker_info() is None
+
+
+def test_iterable_data_sets_in_workers(torch, data):
+    for context in (None, *OWN) if torch.__name__ != "torch" else (None,):
+        loader = data.DataLoader(stream(data, 11), batch_size=2, num_workers=2, multiprocessing_context=context)
+        for _ in range(2):
+            assert [b.tolist() for b in loader] == [[0, 2], [1, 3], [4, 6], [5, 7], [8, 10], [9]]
+    kept = data.DataLoader(stream(data, 3), num_workers=2, persistent_workers=True)
+    assert [[b.item() for b in kept] for _ in range(2)] == [[0, 1, 2]] * 2
+
+
+def _marked(number):
+    os.environ["MARK"] = str(number)
+
+
+def test_workers_are_processes_with_seeds_of_their_own(torch, data):
+    class Marked(Squares):
+        def __getitem__(self, i):
+            import random
+
+            info = data.get_worker_info()
+            return (
+                info.id,
+                info.num_workers,
+                os.getpid(),
+                torch.initial_seed() - info.seed,
+                random.random(),
+                os.environ["MARK"],
+            )
+
+    def rows(generator=None):
+        loader = data.DataLoader(Marked(4), batch_size=None, num_workers=2, worker_init_fn=_marked, generator=generator)
+        return list(loader)
+
+    torch.manual_seed(3)
+    first = rows()
+    assert [r[0] for r in first] == [0, 1, 0, 1] and {r[1] for r in first} == {2} and {r[3] for r in first} == {0}
+    assert len({r[2] for r in first} | {os.getpid()}) == 3 and len({r[4] for r in first}) == 4
+    assert [r[5] for r in first] == ["0", "1", "0", "1"] and "MARK" not in os.environ
+    torch.manual_seed(3)
+    assert [r[4] for r in rows()] == [r[4] for r in first]
+    assert [r[4] for r in rows()] != [r[4] for r in first]
+    a, b = (rows(torch.Generator().manual_seed(1)) for _ in range(2))
+    assert [r[4] for r in a] == [r[4] for r in b]
+
+
+def test_batches_arrive_in_shared_memory(torch, data):
+    class Images(Squares):
+        def __getitem__(self, i):
+            return {"x": torch.full((100, 100), float(i)), "label": i, "name": "n" * 20_000}
+
+    batches = list(data.DataLoader(Images(6), batch_size=4, num_workers=2))
+    assert [b["x"][:, 0, 0].tolist() for b in batches] == [[0, 1, 2, 3], [4, 5]] and batches[0]["x"].is_shared()
+    assert batches[0]["label"].tolist() == [0, 1, 2, 3] and batches[1]["name"] == ["n" * 20_000] * 2
+    batches[0]["x"].add_(1)
+    assert batches[0]["x"][0, 0, 0] == 1
+    rows = torch.arange(200_000.0).reshape(100, 2000)
+    loaded = list(data.DataLoader(data.TensorDataset(rows), batch_size=None, num_workers=2))
+    assert len(loaded) == 100 and all(torch.equal(r[0], rows[i]) for i, r in enumerate(loaded))
+    assert loaded[3][0].untyped_storage().nbytes() < rows.untyped_storage().nbytes() or torch.__name__ == "torch"
+
+
+class Broken(Squares):
+    def __init__(self, n, how):
+        super().__init__(n)
+        self.how = how
+
+    def __getitem__(self, i):
+        if i == 5:
+            self.how()
+        return i
+
+
+def _no_sample():
+    raise KeyError("no such sample")
+
+
+class Strange(Exception):
+    def __init__(self, one, two):
+        super().__init__(one, two)
+
+
+def _strange():
+    raise Strange(1, 2)
+
+
+def _die():
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_errors_in_workers_reach_the_caller(torch, data):
-    class Broken(Squares):
-        def __getitem__(self, i):
-            raise KeyError("no such sample")
-
-    for workers in (0,) if torch.__name__ == "torch" else (0, 2):
+    for workers in (0, 2):
         with pytest.raises(KeyError, match="no such sample"):
-            list(data.DataLoader(Broken(3), num_workers=workers))
+            list(data.DataLoader(Broken(8, _no_sample), num_workers=workers))
+    with pytest.raises(
+        KeyError, match="(?s)Caught KeyError in DataLoader worker process 0.*Original Traceback.*_no_sample"
+    ):
+        list(data.DataLoader(Broken(8, _no_sample), batch_size=2, num_workers=2))
+    with pytest.raises(RuntimeError, match="Caught Strange in DataLoader worker process"):
+        list(data.DataLoader(Broken(8, _strange), num_workers=2))
+    batches, seen = iter(data.DataLoader(Broken(10, _no_sample), batch_size=2, num_workers=2)), []
+    while True:
+        try:
+            seen.append(next(batches).tolist())
+        except KeyError:
+            seen.append("error")
+        except StopIteration:
+            break
+    assert seen == [[0, 1], [2, 3], "error", [6, 7], [8, 9]]
+    with pytest.raises(TypeError, match="worker process 0"):
+        list(data.DataLoader(Squares(4), num_workers=1, worker_init_fn=lambda: None))
+
+
+def test_a_result_that_cannot_be_sent_is_an_error(torch, data):
+    if torch.__name__ == "torch":
+        pytest.skip("PyTorch waits forever")
+    with pytest.raises(Exception, match="(?s)Caught .* in DataLoader worker process 0.*pickle"):
+        list(data.DataLoader(Squares(2), num_workers=1, collate_fn=lambda batch: lambda: batch))
+    w = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="Cowardly refusing"):
+        list(data.DataLoader(Squares(2), num_workers=1, collate_fn=lambda batch: w * 2))
+
+
+def test_a_killed_worker_is_an_error(torch, data):
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid.* \d+\) .*killed by signal: Killed"):
+        list(data.DataLoader(Broken(8, _die), num_workers=2))
+    assert time.monotonic() - start < 20
+    with pytest.raises(RuntimeError, match="exited unexpectedly"):
+        list(data.DataLoader(Broken(8, lambda: os._exit(1)), num_workers=2))
+
+
+def test_a_slow_worker_times_out(torch, data):
+    with pytest.raises(RuntimeError, match="DataLoader timed out after 0.5 seconds"):
+        list(data.DataLoader(Broken(8, lambda: time.sleep(60)), num_workers=2, timeout=0.5))
+
+
+def test_workers_end_with_their_loader(torch, data):
+    import gc
+    import multiprocessing
+
+    gc.collect()
+    assert not multiprocessing.active_children()
+    for _ in data.DataLoader(Squares(100), num_workers=2):
+        break
+    loader = data.DataLoader(Squares(4), num_workers=2, persistent_workers=True)
+    list(loader)
+    workers = multiprocessing.active_children()
+    list(loader)
+    assert len(workers) == 2 and set(multiprocessing.active_children()) == set(workers)
+    del loader
+    gc.collect()
+    assert not multiprocessing.active_children()
+
+
+def test_workers_end_with_a_killed_program(torch, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        f"""
+import importlib, os, signal
+data = importlib.import_module("{torch.__name__}.utils.data")
+batches = iter(data.DataLoader(range(10**6), num_workers=2))
+next(batches)
+import multiprocessing
+print(*(p.pid for p in multiprocessing.active_children()), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    )
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=60)
+    pids = [int(p) for p in done.stdout.split()]
+    assert len(pids) == 2 and done.returncode == -signal.SIGKILL
+    end = time.monotonic() + 20
+    while any(os.path.exists(f"/proc/{p}") for p in pids) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not any(os.path.exists(f"/proc/{p}") for p in pids)
+
+
+def test_batches_as_they_are_ready(torch, data):
+    def sleepy(batch):
+        time.sleep(1.0 if batch[0] == 0 else 0.0)
+        return batch[0]
+
+    order = list(data.DataLoader(range(4), num_workers=2, collate_fn=sleepy, in_order=False))
+    assert sorted(order) == [0, 1, 2, 3] and order[0] != 0
+
+
+def test_contexts(torch, data):
+    import multiprocessing
+
+    loader = data.DataLoader(Squares(4), num_workers=1, multiprocessing_context=multiprocessing.get_context("fork"))
+    assert loader.multiprocessing_context.get_start_method() == "fork" and len(list(loader)) == 4
+    with pytest.raises(ValueError, match="multi-process loading"):
+        data.DataLoader(Squares(4), multiprocessing_context="fork")
+    with pytest.raises(ValueError, match="valid start method"):
+        data.DataLoader(Squares(4), num_workers=1, multiprocessing_context="teleport")
+    with pytest.raises(TypeError, match="valid context object"):
+        data.DataLoader(Squares(4), num_workers=1, multiprocessing_context=3)
+
+
+def test_distributed_sampler(torch, data):
+    parts = [list(data.DistributedSampler(range(10), 3, rank, shuffle=False)) for rank in range(3)]
+    assert parts == [[0, 3, 6, 9], [1, 4, 7, 0], [2, 5, 8, 1]]
+    dropped = [list(data.DistributedSampler(range(10), 3, rank, shuffle=False, drop_last=True)) for rank in range(3)]
+    assert dropped == [[0, 3, 6], [1, 4, 7], [2, 5, 8]]
+    samplers = [data.DistributedSampler(range(10), 2, rank, seed=5) for rank in range(2)]
+    first = [list(s) for s in samplers]
+    assert sorted(sum(first, [])) == list(range(10)) and [list(s) for s in samplers] == first
+    for s in samplers:
+        s.set_epoch(1)
+    assert [list(s) for s in samplers] != first and len(samplers[0]) == 5
+    assert list(data.DistributedSampler(range(1), 3, 2, shuffle=False)) == [0]
+    with pytest.raises(ValueError, match=r"Invalid rank 3, rank should be in the interval \[0, 2\]"):
+        data.DistributedSampler(range(3), 3, 3)
+    with pytest.raises(ValueError, match="Default process group has not been initialized"):
+        data.DistributedSampler(range(3))
 
 
 BAD = [

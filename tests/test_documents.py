@@ -30,7 +30,11 @@ def modules():
     yield rustgrad
     for found in pkgutil.walk_packages(rustgrad.__path__, "rustgrad."):
         if not any(part.startswith("_") for part in found.name.split(".")):
-            yield importlib.import_module(found.name)
+            try:
+                yield importlib.import_module(found.name)
+            except ImportError as error:
+                # A module over a package of an extra says which one.
+                assert "pip install rustgrad[" in str(error), error
 
 
 def undocumented():

@@ -122,3 +122,21 @@ def test_every_op_infers_what_the_cpu_computes(torch):
             compared += want is not None
             assert want is None or got == want, name
     assert compared > 1000
+
+
+def test_checks_of_values_pass_and_checks_of_arguments_remain(torch):
+    p = torch.empty(2, 3, device="meta")
+    assert torch.linalg.inv(torch.empty(4, 3, 3, device="meta")).shape == (4, 3, 3)
+    assert torch.nn.functional.binary_cross_entropy(p, p).shape == ()
+    assert torch.searchsorted(torch.empty(5, device="meta"), p, out_int32=True).dtype == torch.int32
+    assert torch.multinomial(p, 2).shape == (2, 2) and torch.histc(p, bins=7).shape == (7,)
+    with pytest.raises(NotImplementedError, match="meta"):
+        torch.bucketize(p, torch.ones(3))
+    with pytest.raises(NotImplementedError, match="meta"):
+        torch.linspace(torch.ones((), device="meta"), 2, 3, device="cpu")
+    with pytest.raises(RuntimeError, match="first N-1 dimensions"):
+        torch.searchsorted(p, torch.empty(5, device="meta"))
+    with pytest.raises(RuntimeError, match="without replacement"):
+        torch.multinomial(p, 4)
+    with pytest.raises(RuntimeError, match="bins must be > 0"):
+        torch.histc(p, bins=0)

@@ -125,9 +125,24 @@ def test_functional_errors_and_warnings(torch):
         F.glu(x)
     with pytest.warns(UserWarning, match="size_average and reduce args will be deprecated"):
         assert F.l1_loss(x, x * 3, size_average=False).item() == 12
+    with pytest.warns(UserWarning, match="please use reduction='none' instead"):
+        assert F.binary_cross_entropy(x, x, reduce=False).shape == (2, 3)
     assert F.one_hot(torch.tensor([0, 2])).tolist() == [[1, 0, 0], [0, 0, 1]]
     close(F.normalize(torch.tensor([[3.0, 4.0]])).tolist(), [[0.6, 0.8]], 1e-6)
     close(F.cosine_similarity(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]])).tolist(), [0.5**0.5], 1e-6)
+
+
+def test_warnings_point_at_the_caller(torch):
+    x = torch.ones(2, 3)
+    calls = [
+        lambda: torch.nn.functional.softmin(x),
+        lambda: torch.nn.Softmax()(x),
+        lambda: torch.nn.functional.huber_loss(x, x[0]),
+    ]
+    for call in calls:
+        with pytest.warns(UserWarning) as heard:
+            call()
+        assert [w.filename for w in heard] == [__file__]
 
 
 def test_embedding_max_norm(torch):

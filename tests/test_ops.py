@@ -33,6 +33,8 @@ PROPERTIES = {
     "result dtype": (properties.result_dtype, "cpu", lambda op: True),
     "inferred": (captures.inferred, "both", lambda op: op.kind != "composite"),
     "decomposes": (captures.decomposes, "both", lambda op: op.kind == "composite"),
+    "shaders": (captures.shaders, "cpu", lambda op: op.kind == "composite"),
+    "meta": (captures.meta, "cpu", lambda op: True),
     "replay": (captures.replay, "both", lambda op: True),
     "in-place": (properties.in_place, "both", lambda op: op.inplace and not op.only_inplace),
     "out": (properties.out, "both", lambda op: op.out),

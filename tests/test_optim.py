@@ -11,6 +11,7 @@ import pickle
 from pathlib import Path
 
 import pytest
+from conftest import need
 
 GOLDEN = Path(__file__).parent / "golden"
 RECORD = json.loads((GOLDEN / "optim.json").read_text())
@@ -41,9 +42,26 @@ def label(case):
     return case["name"] + "".join(f"-{k}={v}" for k, v in case["options"].items())
 
 
+FUSED = ("SGD", "Adam", "AdamW", "Adagrad")
+
+
 def fused_choices(torch, name):
-    """The composed form, and the default, which is fused if the build has the op."""
-    return ({"fused": False}, {}) if name in ("SGD", "Adam", "AdamW") else ({},)
+    """The composed form, and the default one, which is fused where the build has the op."""
+    return ({"fused": False}, {}) if name in FUSED else ({},)
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_a_parameter_listed_twice_takes_two_steps(torch, name):
+    def run(options):
+        p = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+        with pytest.warns(UserWarning, match="duplicate parameters"):
+            optimizer = getattr(torch.optim, name)([p, p], lr=0.1, **options)
+        for _ in range(2):
+            p.grad = torch.tensor([0.5, 3.0]) * p.detach()
+            optimizer.step()
+        return p.tolist()
+
+    assert run({}) == pytest.approx(run({"fused": False}), rel=1e-6)
 
 
 @pytest.mark.parametrize("case", RECORD["optimizers"], ids=label)
@@ -326,3 +344,237 @@ def test_bad_parameters(torch):
         optimizer.load_state_dict({"state": {}, "param_groups": [{"params": [0, 1]}]})
     with pytest.raises(NotImplementedError):
         torch.optim.Optimizer([leaf], {"lr": 1}).step()
+
+
+@pytest.mark.parametrize("shape", [(6, 3), (3, 6)])
+def test_muon_takes_orthogonal_steps(torch, shape):
+    weight = torch.randn(shape).requires_grad_()
+    before, grad = weight.detach().clone(), torch.randn(shape)
+    weight.grad = grad.clone()
+    optimizer = torch.optim.Muon([weight], lr=0.5, weight_decay=0.1, momentum=0.9, nesterov=False)
+    optimizer.step()
+    update = (before * (1 - 0.05) - weight.detach()) / (0.5 * max(1, shape[0] / shape[1]) ** 0.5)
+    values = torch.linalg.svdvals(update)
+    # The iteration brings singular values near one, not to it.
+    assert 0.6 < values.min() and values.max() < 1.3
+    u, _, vh = torch.linalg.svd(grad, full_matrices=False)
+    assert torch.nn.functional.cosine_similarity(update.reshape(1, -1), (u @ vh).reshape(1, -1)) > 0.95
+    torch.testing.assert_close(optimizer.state[weight]["momentum_buffer"], grad * 0.1)
+
+
+def test_muon_adjusts_its_rate(torch):
+    def change(function):
+        weight = torch.zeros(2, 8, requires_grad=True)
+        weight.grad = torch.eye(2, 8)
+        torch.optim.Muon([weight], lr=1.0, adjust_lr_fn=function).step()
+        return weight.detach()
+
+    base = change(None)
+    torch.testing.assert_close(change("original"), base)
+    torch.testing.assert_close(change("match_rms_adamw"), base * 0.2 * 8**0.5, rtol=1e-2, atol=1e-3)
+    torch.testing.assert_close(change("spectral_unclamped"), base * 0.5, rtol=1e-2, atol=1e-3)
+
+
+def test_refused_options_of_muon_and_adafactor(torch):
+    matrix, vector = torch.ones(2, 2, requires_grad=True), torch.ones(2, requires_grad=True)
+    with pytest.raises(ValueError, match="Muon only supports 2D parameters whereas we found a parameter with size"):
+        torch.optim.Muon([matrix, vector])
+    with pytest.raises(ValueError, match="Adjust learning rate function other is not supported"):
+        torch.optim.Muon([matrix], adjust_lr_fn="other")
+    for options in ({"lr": -1.0}, {"momentum": -1.0}, {"weight_decay": -1.0}):
+        with pytest.raises(ValueError, match="should be >= 0 but is: -1.0"):
+            torch.optim.Muon([matrix], **options)
+    matrix.grad = torch.ones(2, 2)
+    with pytest.raises(ValueError, match="Number of steps must be less than 100"):
+        torch.optim.Muon([matrix], ns_steps=100).step()
+    with pytest.raises(ValueError, match="Coefficients must be a tuple of exactly 3 values"):
+        torch.optim.Muon([matrix], ns_coefficients=(1.0, 2.0)).step()
+    wrong = {"lr": -1.0, "beta2_decay": 1.0, "eps": (-1.0, 1e-3), "d": 0.5, "weight_decay": -1.0}
+    for name, value in wrong.items():
+        with pytest.raises(ValueError, match="should be .* but is"):
+            torch.optim.Adafactor([matrix], **{name: value})
+    complex_one = torch.ones(2, dtype=torch.complex64, requires_grad=True)
+    complex_one.grad = torch.ones(2, dtype=torch.complex64)
+    with pytest.raises(RuntimeError, match="Adafactor does not support complex parameters"):
+        torch.optim.Adafactor([complex_one]).step()
+
+
+def test_sparse_adam_wants_sparse_gradients(torch):
+    weight = torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.SparseAdam([weight])
+    optimizer.step()
+    weight.grad = torch.ones(2)
+    with pytest.raises(RuntimeError, match="SparseAdam does not support dense gradients, please consider Adam instead"):
+        optimizer.step()
+    for options in ({"lr": 0.0}, {"eps": 0.0}, {"betas": (1.0, 0.9)}):
+        with pytest.raises(ValueError, match="Invalid"):
+            torch.optim.SparseAdam([weight], **options)
+    with pytest.raises(ValueError, match=r"Complex params at indices \[\[0, 0\]\]"):
+        torch.optim.SparseAdam([torch.ones(2, dtype=torch.complex64)])
+
+
+def test_swapped_in_parameters_and_state(torch):
+    def stepped(value):
+        weight = torch.full((2,), value, requires_grad=True)
+        weight.grad = torch.ones(2)
+        optimizer = torch.optim.Adam([weight], lr=0.1)
+        optimizer.step()
+        return weight, optimizer
+
+    weight, optimizer = stepped(1.0)
+    other, source = stepped(5.0)
+    saved = source.state_dict()
+    saved["param_groups"][0]["lr"] = 0.5
+    params, before = optimizer.param_groups[0]["params"], weight.detach().clone()
+    with torch.optim.swap_in_optimizer_params_and_state(optimizer, {"w": other}, saved):
+        assert optimizer.param_groups[0]["lr"] == 0.5
+        optimizer.step()
+    torch.testing.assert_close(other.detach(), torch.full((2,), 5.0 - 0.1 - 0.5))
+    assert torch.equal(weight, before) and optimizer.param_groups[0]["params"] is params
+    assert optimizer.param_groups[0]["lr"] == 0.1 and optimizer.state[weight]["step"] == 1
+    assert saved["state"][0]["step"] == 2
+    swap = torch.optim.swap_in_optimizer_params_and_state
+    fresh = torch.optim.Adam([torch.ones(2, requires_grad=True)])
+    wrong = [
+        (fresh, saved, "requires initialized optimizer state"),
+        (optimizer, 3, "requires a DCP-style optimizer state_dict"),
+        (optimizer, {"state": 3, "param_groups": []}, "to be a dict mapping packed parameter ids"),
+        (optimizer, {"state": {}, "param_groups": 3}, "to be a list of param-group dicts, got int"),
+        (optimizer, {"state": {}, "param_groups": []}, "different number of parameter groups"),
+        (optimizer, {"state": {}, "param_groups": [{"params": [0, 1]}]}, "different number of params"),
+        (
+            optimizer,
+            {"state": {}, "param_groups": [{"params": [0]}]},
+            "keys to exactly match the live optimizer group keys",
+        ),
+        (optimizer, {**saved, "state": {7: {}}}, "got extra keys \\[7\\]"),
+    ]
+    for which, given, message in wrong:
+        with pytest.raises(RuntimeError, match=message), swap(which, {"w": other}, given):
+            pass
+
+
+# --- one op for all parameters of a group ------------------------------------------------------------
+
+STEPS = [
+    ("SGD", {}),
+    ("SGD", {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1}),
+    ("SGD", {"momentum": 0.9, "dampening": 0.5, "maximize": True}),
+    ("Adam", {"weight_decay": 0.1}),
+    ("Adam", {"amsgrad": True, "maximize": True}),
+    ("AdamW", {"amsgrad": True}),
+    ("Adagrad", {"lr_decay": 0.1, "weight_decay": 0.1}),
+]
+SHAPES = [(64, 33), (3,), (), (0, 4), (2, 3, 4), (17,), (5000,), (1, 1)]
+
+
+def step_label(case):
+    return "-".join([case[0], *map(str, case[1])])
+
+
+def parameters(torch, device, dtype):
+    """Parameters of many sizes with gradients, one of them transposed and one strided."""
+    made = [torch.randn(shape).to(dtype).to(device) for shape in SHAPES]
+    made[4] = made[4].transpose(0, 2)
+    made[5] = torch.randn(34).to(dtype).to(device)[::2]
+    made = [p.detach().requires_grad_() for p in made]
+    for p in made:
+        p.grad = torch.randn(p.shape).to(dtype).to(device)
+    return made
+
+
+PLACES = [("cpu", "float32"), ("cpu", "float64"), ("cpu", "bfloat16"), ("gpu", "float32"), ("gpu", "bfloat16")]
+
+
+@pytest.mark.parametrize(("device", "dtype"), PLACES, ids="-".join)
+@pytest.mark.parametrize("case", STEPS, ids=step_label)
+def test_a_step_of_a_list_is_the_step_of_each_parameter(torch, case, device, dtype):
+    need(device)
+    name, options = case
+    results = []
+    for together in (True, False):
+        torch.manual_seed(3)
+        params = parameters(torch, device, getattr(torch, dtype))
+        lists = [params] if together else [[p] for p in params]
+        optimizers = [getattr(torch.optim, name)(one, lr=0.1, **options) for one in lists]
+        for _ in range(3):
+            for optimizer in optimizers:
+                optimizer.step()
+        states = [v for o in optimizers for state in o.state.values() for v in state.values()]
+        results.append([t.tolist() for t in [*params, *states]])
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "Adagrad"])
+@pytest.mark.parametrize("foreach", [None, True, False])
+def test_complex_parameters_step_as_real_pairs(torch, name, foreach):
+    torch.manual_seed(5)
+    values, grad = torch.randn(7, 2), torch.randn(7, 2)
+    real = values.clone().requires_grad_()
+    whole = torch.view_as_complex(values.clone()).requires_grad_()
+    real.grad, whole.grad = grad.clone(), torch.view_as_complex(grad.clone())
+    for p in (real, whole):
+        optimizer = getattr(torch.optim, name)([p], lr=0.1, foreach=foreach)
+        optimizer.step()
+        optimizer.step()
+    assert torch.view_as_real(whole.detach()).tolist() == real.tolist()
+
+
+def test_parameters_that_share_memory_are_updated_one_after_another(torch):
+    base, grad = torch.arange(8.0), torch.ones(8)
+    step = torch._C.ops["_fused_sgd_"]
+    numbers = dict(weight_decay=0.0, momentum=0.0, lr=1.0, dampening=0.0, nesterov=False, maximize=False)
+    step([base[:6], base[2:]], [grad[:6], grad[:6]], [], **numbers, is_first_step=False)
+    assert base.tolist() == [-1.0, 0.0, 0.0, 1.0, 2.0, 3.0, 5.0, 6.0]
+    # One gradient may serve several parameters.
+    step([base[:4], base[4:]], [grad[:4], grad[:4]], [], **numbers, is_first_step=False)
+    assert base.tolist() == [-2.0, -1.0, -1.0, 0.0, 1.0, 2.0, 4.0, 5.0]
+    with pytest.raises(RuntimeError, match="must not share memory"):
+        step([base[:4]], [base[:4]], [], **numbers, is_first_step=False)
+
+
+def test_a_step_of_a_list_writes_as_every_op_does(torch):
+    step = torch._C.ops["_fused_sgd_"]
+    numbers = dict(weight_decay=0.0, momentum=0.0, lr=1.0, dampening=0.0, nesterov=False, maximize=False)
+    p, grad = torch.ones(3, requires_grad=True), torch.ones(3)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        step([p], [grad], [], **numbers, is_first_step=False)
+    loss = (p * p).sum()
+    with torch.no_grad():
+        step([p], [grad], [], **numbers, is_first_step=False)
+    assert p._version == 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        step([torch.ones(1).expand(3)], [grad], [], **numbers, is_first_step=False)
+    with pytest.raises(RuntimeError, match="expected one tensor per parameter"):
+        step([grad], [], [], **numbers, is_first_step=False)
+    with pytest.raises(NotImplementedError, match="floating point"):
+        step([torch.ones(3, dtype=torch.int64)], [torch.ones(3, dtype=torch.int64)], [], **numbers, is_first_step=False)
+    assert step([], [], [], **numbers, is_first_step=False) is None
+
+
+def test_a_step_of_a_list_takes_every_device(torch, device):
+    torch.manual_seed(2)
+    values = [torch.randn(5) for _ in range(4)]
+    places = ["cpu", device, "cpu", device]
+    params = [v.clone().to(place).requires_grad_() for v, place in zip(values, places, strict=True)]
+    for p in params:
+        p.grad = torch.ones_like(p)
+    torch.optim.SGD(params, lr=0.5).step()
+    for p, v in zip(params, values, strict=True):
+        close(p.tolist(), (v - 0.5).tolist(), rtol=1e-6)
+
+
+def test_a_first_gradient_that_comes_late(torch):
+    late = torch.ones(2, requires_grad=True)
+    early = torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.SGD([early, late], lr=0.1, momentum=0.9, dampening=0.5)
+    early.grad = torch.ones(2)
+    optimizer.step()
+    assert late not in optimizer.state
+    late.grad = torch.ones(2)
+    optimizer.step()
+    close(late.tolist(), [0.9, 0.9], rtol=1e-6)
+    close(early.tolist(), [1 - 0.1 - 0.1 * (0.9 + 0.5)] * 2, rtol=1e-6)
+    assert torch.optim.SGD([early], lr=0.1).state_dict()["state"] == {}

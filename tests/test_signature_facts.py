@@ -5,8 +5,9 @@ from support.target import torch
 
 
 def adam(p, exp_avg):
-    numbers = dict(lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8, weight_decay=0.0, step=1.0, decoupled=False, maximize=False)
-    torch._C.ops["_fused_adam_"](p, torch.ones(2), exp_avg, torch.ones(2), **numbers)
+    numbers = dict(lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8, weight_decay=0.0, amsgrad=False, maximize=False)
+    squares, step = torch.ones(2), torch.tensor(1.0)
+    torch._C.ops["_fused_adam_"]([p], [torch.ones(2)], [exp_avg], [squares], [], [step], **numbers)
 
 
 def test_versions_of_all_written_arguments_rise():

@@ -33,8 +33,31 @@ KNOWN: list[tuple[str, str, str]] = [
     (r"^(torch|Tensor)\.div_?$", "rounding_mode", "an overload of its own, without a default"),
     (r"^(torch|Tensor)\.norm$", "^p=None|dtype comes as 4", "'fro' is the default of the overload with a name"),
     (r"^linalg\.(matrix_exp|matrix_sqrth)$", "no out", "in the schema alone: PyTorch refuses it"),
+    (r"^nn\.functional\.(pixel_(un)?|channel_)shuffle$", "no out", "in the schema alone: PyTorch refuses it"),
+    (r"^nn\.functional\.(un)?fold$", "may not be None", "in the annotation alone: PyTorch refuses it"),
     (r"^special\.log_softmax$", "dtype is not keyword-only", "another name of log_softmax"),
     (r"^special\.round$", "no decimals", "an overload of its own, without a default"),
+    (
+        r"^nn\.functional\.(adaptive_(avg|max)_pool\dd(_with_indices)?|lp_pool\dd|"
+        r"(fractional_)?max_pool\dd_with_indices|max_unpool\dd)$",
+        "may not be None",
+        "a list type of scripts that reads as if None were one; PyTorch refuses it",
+    ),
+    (
+        r"^(torch|nn\.functional)\.(avg|max)_pool\dd(_with_indices)?$",
+        r"stride=None, not \(\)",
+        "both mean the kernel's size",
+    ),
+    (
+        r"^(torch\.native_batch_norm|nn\.functional\.(adaptive_avg_pool1d|avg_pool\dd))$",
+        "no out",
+        "these take no out",
+    ),
+    (
+        r"^torch\.(binary_cross_entropy_with_logits|(cosine|hinge)_embedding_loss|ctc_loss|kl_div|(margin_ranking|triplet_margin)_loss)$",
+        "reduction=0, not 1",
+        "without reduction PyTorch gives every loss, whatever its stub says",
+    ),
     (r"^torch\.svd_lowrank$", "may not be None", "PyTorch puts its defaults in the place of None"),
 ]
 

@@ -485,3 +485,45 @@ def test_a_message_names_its_op_once(torch):
     assert message(lambda: x.clamp_()).startswith("torch.clamp: At least one")
     assert message(lambda: torch.ones(2, dtype=torch.complex64).floor_()).startswith("floor is not supported")
     assert message(lambda: x.add_(torch.ones(3))).startswith("add_: The size of tensor")
+
+
+def test_metadata_methods(torch):
+    x = torch.zeros(2, 3, 4).transpose(0, 2)
+    assert x.size() == (4, 3, 2) and isinstance(x.size(), torch.Size) and x.size(-1) == x.size(dim=2) == 2
+    assert x.stride() == (1, 4, 12) and x.stride(-3) == 1 and type(x.stride()) is tuple
+    assert x.numel() == x.nelement() == 24 and x.dim() == x.ndimension() == 3 and x.element_size() == 4
+    assert x[1].storage_offset() == 1 and x[1].data_ptr() == x.data_ptr() + 4 and torch.zeros(0).data_ptr() == 0
+    assert x.is_floating_point() and not x.is_complex() and x.is_signed()
+    assert x.size(None) == x.shape and x.stride(dim=None) == x.stride()
+    assert not x.is_contiguous() and x.transpose(0, 2).is_contiguous(memory_format=torch.contiguous_format)
+    images = torch.zeros(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+    assert images.is_contiguous(memory_format=torch.channels_last) and not images.is_contiguous()
+    assert not x.is_contiguous(memory_format=torch.channels_last)
+    assert torch.zeros(2, 0, 4, 5).is_contiguous(memory_format=torch.channels_last)
+
+
+def test_metadata_methods_refuse_what_does_not_fit(torch):
+    x = torch.zeros(2, 3)
+    for method in (x.size, x.stride):
+        with pytest.raises(
+            IndexError, match=r"Dimension out of range \(expected to be in range of \[-2, 1\], but got 2\)"
+        ):
+            method(2)
+        with pytest.raises(IndexError, match="Dimension out of range"):
+            method(-(2**63))
+    with pytest.raises(IndexError, match="Dimension specified as 0 but tensor has no dimensions"):
+        torch.tensor(1).size(0)
+    with pytest.raises(TypeError, match="argument 'dim' .* must be int, not str"):
+        x.size("a")
+    with pytest.raises(TypeError, match="takes 1 positional arguments but 2 were given"):
+        x.size(0, 1)
+    with pytest.raises(TypeError, match="multiple values for argument 'dim'"):
+        x.size(0, dim=1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'axis'"):
+        x.size(axis=0)
+    with pytest.raises(TypeError, match="takes 0 positional arguments but 1 were given"):
+        x.numel(1)
+    with pytest.raises(TypeError, match="must be torch.memory_format, not int"):
+        x.is_contiguous(3)
+    with pytest.raises(TypeError):
+        torch.Tensor.size(3)

@@ -12,7 +12,7 @@ TYPES = {
     "Tensor": "Tensor", "Tensor[]": "Sequence[Tensor]", "Tensors": "Sequence[Tensor]",
     "True": "Literal[True]", "False": "Literal[False]", "Tensor?[]": "Sequence[Tensor | None]",
     "Operand": "Tensor | Number", "Scalar": "Number", "int": "_int", "float": "_float", "bool": "_bool",
-    "int[]": "Sequence[_int]", "int[1]": "_int | Sequence[_int]", "float[]": "Sequence[Number]",
+    "int[]": "Sequence[_int]", "int[1]": "_int | Sequence[_int]", "float[]": "Sequence[Number]", "float[1]": "Number | Sequence[Number]",
     "Size": "_int | Sequence[_int]", "DType": "_dtype", "Device": "DeviceLike", "str": "_str",
     "Generator": "Generator", "MemoryFormat": "_memory_format",
 }  # fmt: skip

@@ -52,6 +52,9 @@ from . import amp as amp
 from ._settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from ._C import as_tensor as as_tensor
 from ._functions import asarray as asarray
+from .amp.autocast_mode import autocast as autocast
+from ._C import autocast_decrement_nesting as autocast_decrement_nesting
+from ._C import autocast_increment_nesting as autocast_increment_nesting
 from . import autograd as autograd
 from . import backends as backends
 bfloat16: _dtype
@@ -66,14 +69,18 @@ from ._formats import channels_last as channels_last
 from ._formats import channels_last_3d as channels_last_3d
 def cholesky(*args: Any, **kwargs: Any) -> NoReturn:
     """Removed from PyTorch; use `torch.linalg.cholesky(A)`; for the upper factor its `.mH`."""
+from ._C import clear_autocast_cache as clear_autocast_cache
+from . import compiler as compiler
 complex128: _dtype
 complex32: _dtype
 complex64: _dtype
 from ._formats import contiguous_format as contiguous_format
+from . import cpu as cpu
 from . import cuda as cuda
 from ._C import default_generator as default_generator
 from ._functions import detach_ as detach_
 from ._C import device as device
+from . import distributed as distributed
 from . import distributions as distributions
 double: _dtype
 from ._C import dtype as dtype
@@ -83,6 +90,7 @@ def eig(*args: Any, **kwargs: Any) -> NoReturn:
 from ._functions import einsum as einsum
 from .autograd.grad_mode import enable_grad as enable_grad
 from ._functions import equal as equal
+from . import fft as fft
 from ._dtype_info import finfo as finfo
 float: _dtype
 float16: _dtype
@@ -98,7 +106,13 @@ from ._functions import from_dlpack as from_dlpack
 from ._functions import from_file as from_file
 from ._C import from_numpy as from_numpy
 from ._C import frombuffer as frombuffer
+from . import func as func
 from . import functional as functional
+from .amp.autocast_mode import get_autocast_cpu_dtype as get_autocast_cpu_dtype
+from .amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
+from .amp.autocast_mode import get_autocast_gpu_dtype as get_autocast_gpu_dtype
+from .amp.autocast_mode import get_autocast_ipu_dtype as get_autocast_ipu_dtype
+from .amp.autocast_mode import get_autocast_xla_dtype as get_autocast_xla_dtype
 from ._C import get_default_device as get_default_device
 from ._C import get_default_dtype as get_default_dtype
 from ._settings import get_deterministic_debug_mode as get_deterministic_debug_mode
@@ -110,6 +124,7 @@ from ._C import get_rng_state as get_rng_state
 from . import gpu as gpu
 half: _dtype
 from ._histogram import histogramdd as histogramdd
+from . import hub as hub
 from ._dtype_info import iinfo as iinfo
 inf: _float
 from .autograd.grad_mode import inference_mode as inference_mode
@@ -121,6 +136,11 @@ int64: _dtype
 int8: _dtype
 from ._C import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
 from ._C import is_anomaly_enabled as is_anomaly_enabled
+from ._C import is_autocast_cache_enabled as is_autocast_cache_enabled
+from .amp.autocast_mode import is_autocast_cpu_enabled as is_autocast_cpu_enabled
+from .amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
+from .amp.autocast_mode import is_autocast_ipu_enabled as is_autocast_ipu_enabled
+from .amp.autocast_mode import is_autocast_xla_enabled as is_autocast_xla_enabled
 from ._functions import is_complex as is_complex
 from ._functions import is_conj as is_conj
 from ._settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
@@ -135,6 +155,8 @@ from ._functions import is_signed as is_signed
 from ._functions import is_storage as is_storage
 from ._functions import is_tensor as is_tensor
 from ._settings import is_warn_always_enabled as is_warn_always_enabled
+from ._spectral import istft as istft
+from . import jit as jit
 from ._formats import layout as layout
 from . import linalg as linalg
 from ._C import live_counts as live_counts
@@ -149,16 +171,21 @@ from . import masked as masked
 def matrix_rank(*args: Any, **kwargs: Any) -> NoReturn:
     """Removed from PyTorch; use `torch.linalg.matrix_rank`, where `symmetric` is called `hermitian`."""
 from ._formats import memory_format as memory_format
+from . import mps as mps
+from . import multiprocessing as multiprocessing
 nan: _float
 newaxis: None
 from . import nn as nn
 from .autograd.grad_mode import no_grad as no_grad
 from ._functions import numel as numel
+from . import onnx as onnx
 from ._C import op_table as op_table
 from . import optim as optim
+from . import overrides as overrides
 from ._lowrank import pca_lowrank as pca_lowrank
 pi: _float
 from ._formats import preserve_format as preserve_format
+from . import profiler as profiler
 from ._C import promote_types as promote_types
 def qr(*args: Any, **kwargs: Any) -> NoReturn:
     """Removed from PyTorch; use `torch.linalg.qr(A, mode='reduced')`; `some=False` is `mode='complete'`."""
@@ -174,6 +201,16 @@ from ._C import seed as seed
 from ._functions import selu_ as selu_
 from . import serialization as serialization
 from .autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled
+from ._C import set_autocast_cache_enabled as set_autocast_cache_enabled
+from .amp.autocast_mode import set_autocast_cpu_dtype as set_autocast_cpu_dtype
+from .amp.autocast_mode import set_autocast_cpu_enabled as set_autocast_cpu_enabled
+from .amp.autocast_mode import set_autocast_dtype as set_autocast_dtype
+from .amp.autocast_mode import set_autocast_enabled as set_autocast_enabled
+from .amp.autocast_mode import set_autocast_gpu_dtype as set_autocast_gpu_dtype
+from .amp.autocast_mode import set_autocast_ipu_dtype as set_autocast_ipu_dtype
+from .amp.autocast_mode import set_autocast_ipu_enabled as set_autocast_ipu_enabled
+from .amp.autocast_mode import set_autocast_xla_dtype as set_autocast_xla_dtype
+from .amp.autocast_mode import set_autocast_xla_enabled as set_autocast_xla_enabled
 from ._C import set_default_device as set_default_device
 from ._C import set_default_dtype as set_default_dtype
 from ._typed import set_default_tensor_type as set_default_tensor_type
@@ -191,8 +228,10 @@ def solve(*args: Any, **kwargs: Any) -> NoReturn:
     """Removed from PyTorch; use `torch.linalg.solve`, whose arguments come in the other order."""
 from . import special as special
 from ._functions import square_ as square_
+from ._spectral import stft as stft
 from . import storage as storage
 from ._formats import strided as strided
+from ._summary import summary as summary
 from ._lowrank import svd_lowrank as svd_lowrank
 def symeig(*args: Any, **kwargs: Any) -> NoReturn:
     """Removed from PyTorch; use `torch.linalg.eigh` or `torch.linalg.eigvalsh`, which read the lower triangle by default."""
@@ -206,13 +245,12 @@ uint16: _dtype
 uint32: _dtype
 uint64: _dtype
 uint8: _dtype
-from ._functions import unravel_index as unravel_index
 from ._settings import use_deterministic_algorithms as use_deterministic_algorithms
 from . import utils as utils
 from . import version as version
 from . import viz as viz
 from . import xpu as xpu
-__all__ = ['BFloat16Storage', 'BFloat16Tensor', 'BoolStorage', 'BoolTensor', 'ByteStorage', 'ByteTensor', 'CharStorage', 'CharTensor', 'ComplexDoubleStorage', 'ComplexDoubleTensor', 'ComplexFloatStorage', 'ComplexFloatTensor', 'DisableTorchFunctionSubclass', 'DoubleStorage', 'DoubleTensor', 'FloatStorage', 'FloatTensor', 'Generator', 'GradScaler', 'HalfStorage', 'HalfTensor', 'IntStorage', 'IntTensor', 'InternalError', 'LongStorage', 'LongTensor', 'Node', 'OutOfMemoryError', 'SavedTensor', 'ShortStorage', 'ShortTensor', 'Size', 'Storage', 'Tensor', 'TypedStorage', 'UntypedStorage', '__version__', 'abs', 'abs_', 'absolute', 'absolute_', 'accelerator', 'acos', 'acos_', 'acosh', 'acosh_', 'add', 'add_', 'addbmm', 'addbmm_', 'addcdiv', 'addcdiv_', 'addcmul', 'addcmul_', 'addmm', 'addmm_', 'addmv', 'addmv_', 'addr', 'addr_', 'adjoint', 'alias_copy', 'all', 'allclose', 'amax', 'amin', 'aminmax', 'amp', 'angle', 'any', 'arange', 'arccos', 'arccos_', 'arccosh', 'arccosh_', 'arcsin', 'arcsin_', 'arcsinh', 'arcsinh_', 'arctan', 'arctan2', 'arctan2_', 'arctan_', 'arctanh', 'arctanh_', 'are_deterministic_algorithms_enabled', 'argmax', 'argmin', 'argsort', 'argwhere', 'as_strided', 'as_strided_', 'as_strided_copy', 'as_strided_scatter', 'as_tensor', 'asarray', 'asin', 'asin_', 'asinh', 'asinh_', 'atan', 'atan2', 'atan2_', 'atan_', 'atanh', 'atanh_', 'atleast_1d', 'atleast_2d', 'atleast_3d', 'autograd', 'backends', 'baddbmm', 'baddbmm_', 'bartlett_window', 'bernoulli', 'bfloat16', 'bincount', 'binomial', 'bitwise_and', 'bitwise_and_', 'bitwise_left_shift', 'bitwise_left_shift_', 'bitwise_not', 'bitwise_not_', 'bitwise_or', 'bitwise_or_', 'bitwise_right_shift', 'bitwise_right_shift_', 'bitwise_xor', 'bitwise_xor_', 'blackman_window', 'block_diag', 'bmm', 'bool', 'broadcast_shapes', 'broadcast_tensors', 'broadcast_to', 'bucketize', 'can_cast', 'cartesian_prod', 'cat', 'cdist', 'cdouble', 'ceil', 'ceil_', 'celu', 'celu_', 'cfloat', 'chain_matmul', 'chalf', 'channels_last', 'channels_last_3d', 'cholesky', 'cholesky_inverse', 'cholesky_solve', 'chunk', 'clamp', 'clamp_', 'clamp_max', 'clamp_max_', 'clamp_min', 'clamp_min_', 'clip', 'clip_', 'clone', 'column_stack', 'combinations', 'complex', 'complex128', 'complex32', 'complex64', 'concat', 'concatenate', 'conj', 'conj_physical', 'conj_physical_', 'constant_pad_nd', 'contiguous_format', 'conv1d', 'conv2d', 'conv3d', 'conv_transpose1d', 'conv_transpose2d', 'conv_transpose3d', 'convolution', 'copysign', 'copysign_', 'corrcoef', 'cos', 'cos_', 'cosh', 'cosh_', 'cosine_similarity', 'count_nonzero', 'cov', 'cross', 'cuda', 'cummax', 'cummin', 'cumprod', 'cumprod_', 'cumsum', 'cumsum_', 'cumulative_trapezoid', 'default_generator', 'deg2rad', 'deg2rad_', 'det', 'detach', 'detach_', 'detach_copy', 'device', 'diag', 'diag_embed', 'diagflat', 'diagonal', 'diagonal_copy', 'diagonal_scatter', 'diff', 'digamma', 'digamma_', 'dist', 'distributions', 'div', 'div_', 'divide', 'divide_', 'dot', 'double', 'dropout', 'dropout_', 'dsplit', 'dstack', 'dtype', 'e', 'eig', 'einsum', 'embedding', 'empty', 'empty_like', 'empty_permuted', 'empty_strided', 'enable_grad', 'eq', 'eq_', 'equal', 'erf', 'erf_', 'erfc', 'erfc_', 'erfinv', 'erfinv_', 'exp', 'exp2', 'exp2_', 'exp_', 'expand_copy', 'expm1', 'expm1_', 'eye', 'fill', 'fill_', 'finfo', 'fix', 'fix_', 'flatten', 'flip', 'fliplr', 'flipud', 'float', 'float16', 'float32', 'float64', 'float8_e4m3fn', 'float8_e4m3fnuz', 'float8_e5m2', 'float8_e5m2fnuz', 'float8_e8m0fnu', 'float_power', 'floor', 'floor_', 'floor_divide', 'floor_divide_', 'fmax', 'fmin', 'fmod', 'fmod_', 'fork_rng', 'frac', 'frac_', 'frexp', 'from_dlpack', 'from_file', 'from_numpy', 'frombuffer', 'full', 'full_like', 'functional', 'gather', 'gcd', 'gcd_', 'ge', 'ge_', 'geqrf', 'ger', 'get_default_device', 'get_default_dtype', 'get_deterministic_debug_mode', 'get_device', 'get_float32_matmul_precision', 'get_num_interop_threads', 'get_num_threads', 'get_rng_state', 'gpu', 'gradient', 'greater', 'greater_', 'greater_equal', 'greater_equal_', 'gt', 'gt_', 'half', 'hamming_window', 'hann_window', 'hardshrink', 'heaviside', 'heaviside_', 'histc', 'histogram', 'histogramdd', 'hsplit', 'hstack', 'hypot', 'hypot_', 'i0', 'i0_', 'igamma', 'igamma_', 'igammac', 'igammac_', 'iinfo', 'imag', 'index_add', 'index_add_', 'index_copy', 'index_copy_', 'index_fill', 'index_fill_', 'index_put', 'index_put_', 'index_reduce', 'index_reduce_', 'index_select', 'inf', 'inference_mode', 'initial_seed', 'inner', 'int', 'int16', 'int32', 'int64', 'int8', 'inverse', 'is_anomaly_check_nan_enabled', 'is_anomaly_enabled', 'is_complex', 'is_conj', 'is_deterministic_algorithms_warn_only_enabled', 'is_floating_point', 'is_grad_enabled', 'is_inference', 'is_inference_mode_enabled', 'is_neg', 'is_nonzero', 'is_same_size', 'is_signed', 'is_storage', 'is_tensor', 'is_warn_always_enabled', 'isclose', 'isfinite', 'isin', 'isinf', 'isnan', 'isneginf', 'isposinf', 'isreal', 'kaiser_window', 'kron', 'kthvalue', 'layer_norm', 'layout', 'lcm', 'lcm_', 'ldexp', 'ldexp_', 'le', 'le_', 'lerp', 'lerp_', 'less', 'less_', 'less_equal', 'less_equal_', 'lgamma', 'lgamma_', 'linalg', 'linspace', 'live_counts', 'load', 'lobpcg', 'log', 'log10', 'log10_', 'log1p', 'log1p_', 'log2', 'log2_', 'log_', 'log_softmax', 'logaddexp', 'logaddexp2', 'logcumsumexp', 'logdet', 'logical_and', 'logical_and_', 'logical_not', 'logical_not_', 'logical_or', 'logical_or_', 'logical_xor', 'logical_xor_', 'logit', 'logit_', 'logspace', 'logsumexp', 'long', 'lstsq', 'lt', 'lt_', 'lu', 'lu_solve', 'lu_unpack', 'manual_seed', 'masked', 'masked_fill', 'masked_fill_', 'masked_scatter', 'masked_scatter_', 'masked_select', 'matmul', 'matrix_exp', 'matrix_power', 'matrix_rank', 'max', 'maximum', 'mean', 'median', 'memory_format', 'meshgrid', 'min', 'minimum', 'mm', 'mode', 'moveaxis', 'movedim', 'msort', 'mul', 'mul_', 'multinomial', 'multiply', 'multiply_', 'mv', 'mvlgamma', 'mvlgamma_', 'nan', 'nan_to_num', 'nan_to_num_', 'nanmean', 'nanmedian', 'nanquantile', 'nansum', 'narrow', 'narrow_copy', 'native_layer_norm', 'ne', 'ne_', 'neg', 'neg_', 'negative', 'negative_', 'newaxis', 'nextafter', 'nextafter_', 'nn', 'no_grad', 'nonzero', 'nonzero_static', 'norm', 'norm_except_dim', 'normal', 'not_equal', 'not_equal_', 'numel', 'ones', 'ones_like', 'op_table', 'optim', 'orgqr', 'ormqr', 'outer', 'pca_lowrank', 'pdist', 'permute', 'permute_copy', 'pi', 'pinverse', 'poisson', 'polar', 'polygamma', 'polygamma_', 'positive', 'pow', 'pow_', 'prelu', 'preserve_format', 'prod', 'promote_types', 'put', 'put_', 'qr', 'quantile', 'quasirandom', 'rad2deg', 'rad2deg_', 'rand', 'rand_like', 'randint', 'randint_like', 'randn', 'randn_like', 'random', 'randperm', 'range', 'ravel', 'real', 'reciprocal', 'reciprocal_', 'relu', 'relu_', 'remainder', 'remainder_', 'renorm', 'renorm_', 'repeat_interleave', 'reshape', 'resize_as_', 'resolve_conj', 'resolve_neg', 'result_type', 'return_types', 'roll', 'rot90', 'round', 'round_', 'row_stack', 'rsqrt', 'rsqrt_', 'rsub', 'save', 'scalar_tensor', 'scatter', 'scatter_', 'scatter_add', 'scatter_add_', 'scatter_reduce', 'scatter_reduce_', 'searchsorted', 'seed', 'select', 'select_copy', 'select_scatter', 'selu', 'selu_', 'serialization', 'set_anomaly_enabled', 'set_default_device', 'set_default_dtype', 'set_default_tensor_type', 'set_deterministic_debug_mode', 'set_float32_matmul_precision', 'set_flush_denormal', 'set_grad_enabled', 'set_num_threads', 'set_printoptions', 'set_rng_state', 'set_warn_always', 'sgn', 'sgn_', 'short', 'sigmoid', 'sigmoid_', 'sign', 'sign_', 'signal', 'signbit', 'sin', 'sin_', 'sinc', 'sinc_', 'sinh', 'sinh_', 'slice_copy', 'slice_scatter', 'slogdet', 'softmax', 'solve', 'sort', 'special', 'split', 'split_copy', 'split_with_sizes', 'split_with_sizes_copy', 'sqrt', 'sqrt_', 'square', 'square_', 'squeeze', 'squeeze_', 'squeeze_copy', 'stack', 'std', 'std_mean', 'storage', 'strided', 'sub', 'sub_', 'subtract', 'subtract_', 'sum', 'svd', 'svd_lowrank', 'swapaxes', 'swapaxes_', 'swapdims', 'swapdims_', 'symeig', 't', 't_', 't_copy', 'take', 'take_along_dim', 'tan', 'tan_', 'tanh', 'tanh_', 'tensor', 'tensor_split', 'tensordot', 'testing', 'threshold', 'threshold_', 'tile', 'topk', 'trace', 'transpose', 'transpose_', 'transpose_copy', 'trapezoid', 'trapz', 'triangular_solve', 'tril', 'tril_', 'tril_indices', 'triu', 'triu_', 'triu_indices', 'true_divide', 'true_divide_', 'trunc', 'trunc_', 'typename', 'types', 'uint16', 'uint32', 'uint64', 'uint8', 'unbind', 'unbind_copy', 'unflatten', 'unfold_copy', 'unique', 'unique_consecutive', 'unravel_index', 'unsafe_chunk', 'unsafe_split', 'unsafe_split_with_sizes', 'unsqueeze', 'unsqueeze_', 'unsqueeze_copy', 'use_deterministic_algorithms', 'utils', 'vander', 'var', 'var_mean', 'vdot', 'version', 'view_as_complex', 'view_as_real', 'view_as_real_copy', 'view_copy', 'viz', 'vsplit', 'vstack', 'where', 'xlogy', 'xlogy_', 'xpu', 'zero_', 'zeros', 'zeros_like']
+__all__ = ['BFloat16Storage', 'BFloat16Tensor', 'BoolStorage', 'BoolTensor', 'ByteStorage', 'ByteTensor', 'CharStorage', 'CharTensor', 'ComplexDoubleStorage', 'ComplexDoubleTensor', 'ComplexFloatStorage', 'ComplexFloatTensor', 'DisableTorchFunctionSubclass', 'DoubleStorage', 'DoubleTensor', 'FloatStorage', 'FloatTensor', 'Generator', 'GradScaler', 'HalfStorage', 'HalfTensor', 'IntStorage', 'IntTensor', 'InternalError', 'LongStorage', 'LongTensor', 'Node', 'OutOfMemoryError', 'SavedTensor', 'ShortStorage', 'ShortTensor', 'Size', 'Storage', 'Tensor', 'TypedStorage', 'UntypedStorage', '__version__', 'abs', 'abs_', 'absolute', 'absolute_', 'accelerator', 'acos', 'acos_', 'acosh', 'acosh_', 'adaptive_avg_pool1d', 'adaptive_max_pool1d', 'add', 'add_', 'addbmm', 'addbmm_', 'addcdiv', 'addcdiv_', 'addcmul', 'addcmul_', 'addmm', 'addmm_', 'addmv', 'addmv_', 'addr', 'addr_', 'adjoint', 'affine_grid_generator', 'alias_copy', 'all', 'allclose', 'alpha_dropout', 'alpha_dropout_', 'amax', 'amin', 'aminmax', 'amp', 'angle', 'any', 'arange', 'arccos', 'arccos_', 'arccosh', 'arccosh_', 'arcsin', 'arcsin_', 'arcsinh', 'arcsinh_', 'arctan', 'arctan2', 'arctan2_', 'arctan_', 'arctanh', 'arctanh_', 'are_deterministic_algorithms_enabled', 'argmax', 'argmin', 'argsort', 'argwhere', 'as_strided', 'as_strided_', 'as_strided_copy', 'as_strided_scatter', 'as_tensor', 'asarray', 'asin', 'asin_', 'asinh', 'asinh_', 'atan', 'atan2', 'atan2_', 'atan_', 'atanh', 'atanh_', 'atleast_1d', 'atleast_2d', 'atleast_3d', 'autocast', 'autocast_decrement_nesting', 'autocast_increment_nesting', 'autograd', 'avg_pool1d', 'backends', 'baddbmm', 'baddbmm_', 'bartlett_window', 'batch_norm', 'bernoulli', 'bfloat16', 'bilinear', 'binary_cross_entropy_with_logits', 'bincount', 'binomial', 'bitwise_and', 'bitwise_and_', 'bitwise_left_shift', 'bitwise_left_shift_', 'bitwise_not', 'bitwise_not_', 'bitwise_or', 'bitwise_or_', 'bitwise_right_shift', 'bitwise_right_shift_', 'bitwise_xor', 'bitwise_xor_', 'blackman_window', 'block_diag', 'bmm', 'bool', 'broadcast_shapes', 'broadcast_tensors', 'broadcast_to', 'bucketize', 'can_cast', 'cartesian_prod', 'cat', 'cdist', 'cdouble', 'ceil', 'ceil_', 'celu', 'celu_', 'cfloat', 'chain_matmul', 'chalf', 'channel_shuffle', 'channels_last', 'channels_last_3d', 'cholesky', 'cholesky_inverse', 'cholesky_solve', 'chunk', 'clamp', 'clamp_', 'clamp_max', 'clamp_max_', 'clamp_min', 'clamp_min_', 'clear_autocast_cache', 'clip', 'clip_', 'clone', 'column_stack', 'combinations', 'compiler', 'complex', 'complex128', 'complex32', 'complex64', 'concat', 'concatenate', 'conj', 'conj_physical', 'conj_physical_', 'constant_pad_nd', 'contiguous_format', 'conv1d', 'conv2d', 'conv3d', 'conv_transpose1d', 'conv_transpose2d', 'conv_transpose3d', 'convolution', 'copysign', 'copysign_', 'corrcoef', 'cos', 'cos_', 'cosh', 'cosh_', 'cosine_embedding_loss', 'cosine_similarity', 'count_nonzero', 'cov', 'cpu', 'cross', 'ctc_loss', 'cuda', 'cummax', 'cummin', 'cumprod', 'cumprod_', 'cumsum', 'cumsum_', 'cumulative_trapezoid', 'default_generator', 'deg2rad', 'deg2rad_', 'det', 'detach', 'detach_', 'detach_copy', 'device', 'diag', 'diag_embed', 'diagflat', 'diagonal', 'diagonal_copy', 'diagonal_scatter', 'diff', 'digamma', 'digamma_', 'dist', 'distributed', 'distributions', 'div', 'div_', 'divide', 'divide_', 'dot', 'double', 'dropout', 'dropout_', 'dsplit', 'dstack', 'dtype', 'e', 'eig', 'einsum', 'embedding', 'embedding_bag', 'empty', 'empty_like', 'empty_permuted', 'empty_strided', 'enable_grad', 'eq', 'eq_', 'equal', 'erf', 'erf_', 'erfc', 'erfc_', 'erfinv', 'erfinv_', 'exp', 'exp2', 'exp2_', 'exp_', 'expand_copy', 'expm1', 'expm1_', 'eye', 'feature_alpha_dropout', 'feature_alpha_dropout_', 'feature_dropout', 'feature_dropout_', 'fft', 'fill', 'fill_', 'finfo', 'fix', 'fix_', 'flatten', 'flip', 'fliplr', 'flipud', 'float', 'float16', 'float32', 'float64', 'float8_e4m3fn', 'float8_e4m3fnuz', 'float8_e5m2', 'float8_e5m2fnuz', 'float8_e8m0fnu', 'float_power', 'floor', 'floor_', 'floor_divide', 'floor_divide_', 'fmax', 'fmin', 'fmod', 'fmod_', 'fork_rng', 'frac', 'frac_', 'frexp', 'from_dlpack', 'from_file', 'from_numpy', 'frombuffer', 'full', 'full_like', 'func', 'functional', 'gather', 'gcd', 'gcd_', 'ge', 'ge_', 'geqrf', 'ger', 'get_autocast_cpu_dtype', 'get_autocast_dtype', 'get_autocast_gpu_dtype', 'get_autocast_ipu_dtype', 'get_autocast_xla_dtype', 'get_default_device', 'get_default_dtype', 'get_deterministic_debug_mode', 'get_device', 'get_float32_matmul_precision', 'get_num_interop_threads', 'get_num_threads', 'get_rng_state', 'gpu', 'gradient', 'greater', 'greater_', 'greater_equal', 'greater_equal_', 'grid_sampler', 'grid_sampler_2d', 'grid_sampler_3d', 'group_norm', 'gru', 'gru_cell', 'gt', 'gt_', 'half', 'hamming_window', 'hann_window', 'hardshrink', 'heaviside', 'heaviside_', 'hinge_embedding_loss', 'histc', 'histogram', 'histogramdd', 'hsplit', 'hstack', 'hub', 'hypot', 'hypot_', 'i0', 'i0_', 'igamma', 'igamma_', 'igammac', 'igammac_', 'iinfo', 'imag', 'index_add', 'index_add_', 'index_copy', 'index_copy_', 'index_fill', 'index_fill_', 'index_put', 'index_put_', 'index_reduce', 'index_reduce_', 'index_select', 'inf', 'inference_mode', 'initial_seed', 'inner', 'instance_norm', 'int', 'int16', 'int32', 'int64', 'int8', 'inverse', 'is_anomaly_check_nan_enabled', 'is_anomaly_enabled', 'is_autocast_cache_enabled', 'is_autocast_cpu_enabled', 'is_autocast_enabled', 'is_autocast_ipu_enabled', 'is_autocast_xla_enabled', 'is_complex', 'is_conj', 'is_deterministic_algorithms_warn_only_enabled', 'is_floating_point', 'is_grad_enabled', 'is_inference', 'is_inference_mode_enabled', 'is_neg', 'is_nonzero', 'is_same_size', 'is_signed', 'is_storage', 'is_tensor', 'is_warn_always_enabled', 'isclose', 'isfinite', 'isin', 'isinf', 'isnan', 'isneginf', 'isposinf', 'isreal', 'istft', 'jit', 'kaiser_window', 'kl_div', 'kron', 'kthvalue', 'layer_norm', 'layout', 'lcm', 'lcm_', 'ldexp', 'ldexp_', 'le', 'le_', 'lerp', 'lerp_', 'less', 'less_', 'less_equal', 'less_equal_', 'lgamma', 'lgamma_', 'linalg', 'linspace', 'live_counts', 'load', 'lobpcg', 'log', 'log10', 'log10_', 'log1p', 'log1p_', 'log2', 'log2_', 'log_', 'log_softmax', 'logaddexp', 'logaddexp2', 'logcumsumexp', 'logdet', 'logical_and', 'logical_and_', 'logical_not', 'logical_not_', 'logical_or', 'logical_or_', 'logical_xor', 'logical_xor_', 'logit', 'logit_', 'logspace', 'logsumexp', 'long', 'lstm', 'lstm_cell', 'lstsq', 'lt', 'lt_', 'lu', 'lu_solve', 'lu_unpack', 'manual_seed', 'margin_ranking_loss', 'masked', 'masked_fill', 'masked_fill_', 'masked_scatter', 'masked_scatter_', 'masked_select', 'matmul', 'matrix_exp', 'matrix_power', 'matrix_rank', 'max', 'max_pool1d', 'max_pool1d_with_indices', 'max_pool2d', 'max_pool3d', 'maximum', 'mean', 'median', 'memory_format', 'meshgrid', 'min', 'minimum', 'mm', 'mode', 'moveaxis', 'movedim', 'mps', 'msort', 'mul', 'mul_', 'multinomial', 'multiply', 'multiply_', 'multiprocessing', 'mv', 'mvlgamma', 'mvlgamma_', 'nan', 'nan_to_num', 'nan_to_num_', 'nanmean', 'nanmedian', 'nanquantile', 'nansum', 'narrow', 'narrow_copy', 'native_batch_norm', 'native_channel_shuffle', 'native_dropout', 'native_group_norm', 'native_layer_norm', 'ne', 'ne_', 'neg', 'neg_', 'negative', 'negative_', 'newaxis', 'nextafter', 'nextafter_', 'nn', 'no_grad', 'nonzero', 'nonzero_static', 'norm', 'norm_except_dim', 'normal', 'not_equal', 'not_equal_', 'numel', 'ones', 'ones_like', 'onnx', 'op_table', 'optim', 'orgqr', 'ormqr', 'outer', 'overrides', 'pairwise_distance', 'pca_lowrank', 'pdist', 'permute', 'permute_copy', 'pi', 'pinverse', 'pixel_shuffle', 'pixel_unshuffle', 'poisson', 'poisson_nll_loss', 'polar', 'polygamma', 'polygamma_', 'positive', 'pow', 'pow_', 'prelu', 'preserve_format', 'prod', 'profiler', 'promote_types', 'put', 'put_', 'qr', 'quantile', 'quasirandom', 'rad2deg', 'rad2deg_', 'rand', 'rand_like', 'randint', 'randint_like', 'randn', 'randn_like', 'random', 'randperm', 'range', 'ravel', 'real', 'reciprocal', 'reciprocal_', 'relu', 'relu_', 'remainder', 'remainder_', 'renorm', 'renorm_', 'repeat_interleave', 'reshape', 'resize_as_', 'resolve_conj', 'resolve_neg', 'result_type', 'return_types', 'rms_norm', 'rnn_relu', 'rnn_relu_cell', 'rnn_tanh', 'rnn_tanh_cell', 'roll', 'rot90', 'round', 'round_', 'row_stack', 'rrelu', 'rrelu_', 'rsqrt', 'rsqrt_', 'rsub', 'save', 'scalar_tensor', 'scatter', 'scatter_', 'scatter_add', 'scatter_add_', 'scatter_reduce', 'scatter_reduce_', 'searchsorted', 'seed', 'select', 'select_copy', 'select_scatter', 'selu', 'selu_', 'serialization', 'set_anomaly_enabled', 'set_autocast_cache_enabled', 'set_autocast_cpu_dtype', 'set_autocast_cpu_enabled', 'set_autocast_dtype', 'set_autocast_enabled', 'set_autocast_gpu_dtype', 'set_autocast_ipu_dtype', 'set_autocast_ipu_enabled', 'set_autocast_xla_dtype', 'set_autocast_xla_enabled', 'set_default_device', 'set_default_dtype', 'set_default_tensor_type', 'set_deterministic_debug_mode', 'set_float32_matmul_precision', 'set_flush_denormal', 'set_grad_enabled', 'set_num_threads', 'set_printoptions', 'set_rng_state', 'set_warn_always', 'sgn', 'sgn_', 'short', 'sigmoid', 'sigmoid_', 'sign', 'sign_', 'signal', 'signbit', 'sin', 'sin_', 'sinc', 'sinc_', 'sinh', 'sinh_', 'slice_copy', 'slice_scatter', 'slogdet', 'softmax', 'solve', 'sort', 'special', 'split', 'split_copy', 'split_with_sizes', 'split_with_sizes_copy', 'sqrt', 'sqrt_', 'square', 'square_', 'squeeze', 'squeeze_', 'squeeze_copy', 'stack', 'std', 'std_mean', 'stft', 'storage', 'strided', 'sub', 'sub_', 'subtract', 'subtract_', 'sum', 'summary', 'svd', 'svd_lowrank', 'swapaxes', 'swapaxes_', 'swapdims', 'swapdims_', 'symeig', 't', 't_', 't_copy', 'take', 'take_along_dim', 'tan', 'tan_', 'tanh', 'tanh_', 'tensor', 'tensor_split', 'tensordot', 'testing', 'threshold', 'threshold_', 'tile', 'topk', 'trace', 'transpose', 'transpose_', 'transpose_copy', 'trapezoid', 'trapz', 'triangular_solve', 'tril', 'tril_', 'tril_indices', 'triplet_margin_loss', 'triu', 'triu_', 'triu_indices', 'true_divide', 'true_divide_', 'trunc', 'trunc_', 'typename', 'types', 'uint16', 'uint32', 'uint64', 'uint8', 'unbind', 'unbind_copy', 'unflatten', 'unfold_copy', 'unique', 'unique_consecutive', 'unravel_index', 'unsafe_chunk', 'unsafe_split', 'unsafe_split_with_sizes', 'unsqueeze', 'unsqueeze_', 'unsqueeze_copy', 'use_deterministic_algorithms', 'utils', 'vander', 'var', 'var_mean', 'vdot', 'version', 'view_as_complex', 'view_as_real', 'view_as_real_copy', 'view_copy', 'viz', 'vsplit', 'vstack', 'where', 'xlogy', 'xlogy_', 'xpu', 'zero_', 'zeros', 'zeros_like']
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; of complex numbers the modulus, which is real. The gradient at zero is zero."""
 def abs_(input: Tensor) -> Tensor:
@@ -229,6 +267,10 @@ def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic cosine; NaN below 1."""
 def acosh_(input: Tensor) -> Tensor:
     """The inverse hyperbolic cosine; NaN below 1."""
+def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
+    """The means of `output_size` windows of nearly equal size of the last dimensions of an input [batch, channels, ..], or one without the batch."""
+def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+    """The largest elements of `output_size` windows of nearly equal size of the last dimensions of an input [batch, channels, ..], or one without the batch, with the place of each among the elements of its channel."""
 @overload
 def add(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """Adds `other`, scaled by `alpha`, element by element: `input + alpha * other`. Broadcasts; integers promote."""
@@ -263,6 +305,8 @@ def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha:
     """`beta * input + alpha * outer(vec1, vec2)`; `input` broadcasts to [n, m]."""
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions; real tensors are only transposed."""
+def affine_grid_generator(theta: Tensor, size: Sequence[_int], align_corners: _bool) -> Tensor:
+    """The grid `[N, H, W, 2]` or `[N, D, H, W, 3]` of the points that affine maps `[N, 2, 3]` or `[N, 3, 4]` send the points of a result of `size` to."""
 def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`alias` into new memory."""
 @overload
@@ -271,6 +315,10 @@ def all(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 @overload
 def all(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Whether all elements over the given dimensions are true."""
+def alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """Sets elements to the negative limit of SELU with probability `p`, then restores mean 0 and variance 1 by an affine map, where `train` is set."""
+def alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """`alpha_dropout` in place."""
 def amax(input: Tensor, dim: _int | Sequence[_int] = [], keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The greatest elements over the given dimensions. The gradient is shared evenly by equal elements."""
 def amin(input: Tensor, dim: _int | Sequence[_int] = [], keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -389,18 +437,26 @@ def atleast_3d(tensors: Sequence[Tensor] = []) -> tuple[Tensor, ...]:
 @overload
 def atleast_3d(tensor0: Tensor, tensor1: Tensor, /, *tensors: Tensor) -> tuple[Tensor, ...]:
     """Each tensor with three dimensions at least."""
+def avg_pool1d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor:
+    """The mean of each window of the last dimensions of an input [batch, channels, ..], or one without the batch. Zeros are padded to both ends; they count as elements with `count_include_pad`, and with `divisor_override` sums are divided by that number. With `ceil_mode`, a window may reach beyond the end. The size of a result is `(n + 2 * padding - kernel_size) // stride + 1`; `stride` is by default the kernel's size."""
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
     """`beta * input + alpha * batch1 @ batch2` for batches [b, n, k] and [b, k, m]; `input` broadcasts to [b, n, m]."""
 def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """`beta * input + alpha * batch1 @ batch2` for batches [b, n, k] and [b, k, m]; `input` broadcasts to [b, n, m]."""
 def bartlett_window(window_length: _int, periodic: _bool = True, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """Bartlett's window: a triangle."""
+def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
+    """Normalises each channel of [batch, channels, ..] by its mean and variance: with `training` over the batch and the inner dimensions, and the running statistics move towards them by `momentum`, the variance unbiased; else by the running statistics. Then scales and shifts."""
 @overload
 def bernoulli(input: Tensor, *, generator: Generator | None = None, out: Tensor | None = None) -> Tensor:
     """Ones with the probabilities that input holds, else zeros."""
 @overload
 def bernoulli(input: Tensor, p: _float, *, generator: Generator | None = None) -> Tensor:
     """Ones with probability `p`, else zeros, in the shape of input."""
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`x1^T A x2 + b` for each of the `m` matrices A of `weight`: [.., i], [.., j] and [m, i, j] give [.., m]."""
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: _int = 0) -> Tensor:
+    """See `nn.functional.binary_cross_entropy_with_logits`; `reduction` is 0 (none), 1 (mean) or 2 (sum)."""
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
     """How often each number 0, 1, .. occurs, or the sum of its weights."""
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
@@ -495,6 +551,8 @@ def chain_matmul(matrices: Sequence[Tensor] = [], *, out: Tensor | None = None) 
 @overload
 def chain_matmul(tensor0: Tensor, tensor1: Tensor, /, *matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """The product of several matrices in the cheapest order; see `linalg.multi_dot`."""
+def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """The channels of `[batch, channels, ..]` in another order: the first of each group, then the second of each. Zhang et al., arXiv:1707.01083."""
 def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The inverse of A from its Cholesky factor."""
 def cholesky_solve(input: Tensor, input2: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -617,6 +675,8 @@ def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic cosine."""
 def cosh_(input: Tensor) -> Tensor:
     """The hyperbolic cosine."""
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _int = 0) -> Tensor:
+    """See `nn.functional.cosine_embedding_loss`; `reduction` is 0 (none), 1 (mean) or 2 (sum)."""
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
     """`x1 . x2 / (|x1| |x2|)` along a dimension; each norm counts as no less than `eps`. Broadcasts."""
 def count_nonzero(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
@@ -625,6 +685,12 @@ def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, 
     """The covariances of variables (rows) over observations (columns), which may be weighted."""
 def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The cross product along a dimension of length 3, by default the first that is of that length."""
+@overload
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: _int = 0, reduction: _int = 0, zero_infinity: _bool = False) -> Tensor:
+    """See `nn.functional.ctc_loss`; `reduction` is 0 (none, as PyTorch has it by default), 1 (mean) or 2 (sum)."""
+@overload
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Sequence[_int], target_lengths: Sequence[_int], blank: _int = 0, reduction: _int = 0, zero_infinity: _bool = False) -> Tensor:
+    """See `nn.functional.ctc_loss`; `reduction` is 0 (none, as PyTorch has it by default), 1 (mean) or 2 (sum)."""
 def cummax(input: Tensor, dim: _int, *, out: Sequence[Tensor] | None = None) -> return_types.cummax:
     """The running maximum along a dimension and its position, the last of equals."""
 def cummin(input: Tensor, dim: _int, *, out: Sequence[Tensor] | None = None) -> return_types.cummin:
@@ -725,6 +791,8 @@ def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joins along the third dimension."""
 def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
     """The rows of `weight` at `indices`. The row `padding_idx` gets no gradient; `sparse` makes no difference."""
+def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: _bool = False, mode: _int = 0, sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> tuple[Tensor, ...]:
+    """`nn.functional.embedding_bag` with `mode` 0 (sum), 1 (mean) or 2 (max); also the bag of each index, the size of each bag, and the indices of the greatest elements."""
 @overload
 def empty(size: Sequence[_int], *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, memory_format: _memory_format | None = None, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """A tensor whose values are whatever the memory held; float32 by default."""
@@ -773,6 +841,14 @@ def eye(n: _int, *, dtype: _dtype | None = None, device: DeviceLike | None = Non
 @overload
 def eye(n: _int, m: _int, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """A matrix of zeros with ones on its diagonal."""
+def feature_alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """`alpha_dropout` of whole channels of [n, channels, ..]."""
+def feature_alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """`feature_alpha_dropout` in place."""
+def feature_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """Zeroes whole channels of [n, channels, ..] with probability `p` and scales the others by `1 / (1 - p)`, where `train` is set."""
+def feature_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
+    """`feature_dropout` in place."""
 @overload
 def fill(input: Tensor, value: Number) -> Tensor:
     """One number everywhere, in the shape and dtype of `input`."""
@@ -872,6 +948,22 @@ def greater_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None =
     """Whether `input >= other`, element by element."""
 def greater_equal_(input: Tensor, other: Tensor | Number) -> Tensor:
     """Whether `input >= other`, element by element."""
+def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
+    """`nn.functional.grid_sample` with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
+def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
+    """`grid_sampler` of images."""
+def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: _bool) -> Tensor:
+    """`grid_sampler` of volumes."""
+def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor:
+    """Normalises each of `num_groups` groups of the channels of [batch, channels, ..] to mean 0 and variance 1; then scales and shifts each channel."""
+@overload
+def gru(input: Tensor, hx: Tensor, params: Sequence[Tensor], has_biases: _bool, num_layers: _int, dropout: _float, train: _bool, bidirectional: _bool, batch_first: _bool) -> tuple[Tensor, ...]:
+    """A network of gated recurrent units: (output [T, B, D * H], last hidden states [layers * D, B, H])."""
+@overload
+def gru(data: Tensor, batch_sizes: Tensor, hx: Tensor, params: Sequence[Tensor], has_biases: _bool, num_layers: _int, dropout: _float, train: _bool, bidirectional: _bool) -> tuple[Tensor, ...]:
+    """`gru` of packed sequences [N, I]."""
+def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """One step of a gated recurrent unit: the hidden state [B, H] from the input [B, I] and the state before."""
 def gt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether `input > other`, element by element."""
 def gt_(input: Tensor, other: Tensor | Number) -> Tensor:
@@ -886,6 +978,8 @@ def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Te
     """0 for negative numbers, 1 for positive ones, `values` at zero."""
 def heaviside_(input: Tensor, values: Tensor) -> Tensor:
     """0 for negative numbers, 1 for positive ones, `values` at zero."""
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, reduction: _int = 0) -> Tensor:
+    """See `nn.functional.hinge_embedding_loss`; `reduction` is 0 (none), 1 (mean) or 2 (sum)."""
 def histc(input: Tensor, bins: _int = 100, min: Number = 0, max: Number = 0, *, out: Tensor | None = None) -> Tensor:
     """Counts of equal intervals between `min` and `max`, or between the least and the greatest element where both are 0."""
 @overload
@@ -952,6 +1046,8 @@ def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None 
     """The slices of a dimension that a 1-d index names, in its order, copied."""
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The dot products over the last dimensions: [.., k] and [.., k]; a number multiplies."""
+def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
+    """Normalises each channel of each sample of [batch, channels, ..] by its mean and variance, or, without `use_input_stats`, by the running statistics; these move towards the mean of those of the samples. Then scales and shifts each channel."""
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverses of square matrices; a `LinAlgError` if one is singular."""
 def isclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
@@ -972,6 +1068,8 @@ def isreal(input: Tensor) -> Tensor:
     """Whether an element has no imaginary part."""
 def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """Kaiser's window: `i0(beta sqrt(1 - x^2)) / i0(beta)`."""
+def kl_div(input: Tensor, target: Tensor, reduction: _int = 0, *, log_target: _bool = False) -> Tensor:
+    """See `nn.functional.kl_div`; `reduction` is 0 (none), 1 (mean) or 2 (sum)."""
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Kronecker product: each element of `input` times all of `other`, as blocks."""
 def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> return_types.kthvalue:
@@ -1066,6 +1164,14 @@ def logspace(start: Tensor | Number, end: Tensor | Number, steps: _int, base: _f
     """`base` to the powers of `steps` numbers from `start` to `end` at equal distances."""
 def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the sum of exponentials over the given dimensions, without overflow."""
+@overload
+def lstm(input: Tensor, hx: Sequence[Tensor], params: Sequence[Tensor], has_biases: _bool, num_layers: _int, dropout: _float, train: _bool, bidirectional: _bool, batch_first: _bool) -> tuple[Tensor, ...]:
+    """A long short-term memory network: (output [T, B, D * H], last hidden states and last cells [layers * D, B, H])."""
+@overload
+def lstm(data: Tensor, batch_sizes: Tensor, hx: Sequence[Tensor], params: Sequence[Tensor], has_biases: _bool, num_layers: _int, dropout: _float, train: _bool, bidirectional: _bool) -> tuple[Tensor, ...]:
+    """`lstm` of packed sequences [N, I]."""
+def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> tuple[Tensor, ...]:
+    """One step of an LSTM: (hidden state, cell), both [B, H], from the input [B, I] and `hx`, both of the step before."""
 def lt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Whether `input < other`, element by element."""
 def lt_(input: Tensor, other: Tensor | Number) -> Tensor:
@@ -1074,6 +1180,8 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor |
     """The solutions of `A X = input` from what `linalg.lu_factor` gave for A."""
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: Sequence[Tensor] | None = None) -> return_types.lu_unpack:
     """P, L and U of `A = P L U` from what `linalg.lu_factor` gives; parts that are not wanted are empty."""
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _int = 0) -> Tensor:
+    """See `nn.functional.margin_ranking_loss`; `reduction` is 0 (none), 1 (mean) or 2 (sum)."""
 @overload
 def masked_fill(input: Tensor, mask: Tensor, value: Number) -> Tensor:
     """`value` where the bool `mask` is true, else `input`. Mask and input broadcast."""
@@ -1107,6 +1215,14 @@ def max(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 @overload
 def max(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> return_types.max:
     """The greatest elements along a dimension and their positions, the first where several are equal."""
+def max_pool1d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False) -> Tensor:
+    """The largest element of each window of the last dimensions of an input [batch, channels, ..], or one without the batch. Padding counts as minus infinity; with `ceil_mode`, a window may reach beyond the end. The size of a result is `(n + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`; `stride` is by default the kernel's size."""
+def max_pool1d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False) -> tuple[Tensor, ...]:
+    """Max pooling with the place of each maximum among the elements of its channel."""
+def max_pool2d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False) -> Tensor:
+    """The largest element of each window of the last dimensions of an input [batch, channels, ..], or one without the batch. Padding counts as minus infinity; with `ceil_mode`, a window may reach beyond the end. The size of a result is `(n + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`; `stride` is by default the kernel's size."""
+def max_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False) -> Tensor:
+    """The largest element of each window of the last dimensions of an input [batch, channels, ..], or one without the batch. Padding counts as minus infinity; with `ceil_mode`, a window may reach beyond the end. The size of a result is `(n + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`; `stride` is by default the kernel's size."""
 def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The larger of two, element by element; NaN if either is."""
 @overload
@@ -1208,6 +1324,14 @@ def narrow(input: Tensor, dim: _int, start: Tensor, length: _int) -> Tensor:
     """The indices from a 0-d integer tensor `start` on."""
 def narrow_copy(input: Tensor, dim: _int, start: _int, length: _int, *, out: Tensor | None = None) -> Tensor:
     """`narrow` into new memory."""
+def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float) -> tuple[Tensor, ...]:
+    """`batch_norm` with the mean and the reciprocal standard deviation of each channel in training; they are empty in evaluation."""
+def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """`channel_shuffle` without a gradient, as PyTorch's kernel of this name."""
+def native_dropout(input: Tensor, p: _float, train: _bool | None) -> tuple[Tensor, ...]:
+    """`dropout`, and which elements are kept, as a mask of bools."""
+def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: _int, C: _int, HxW: _int, group: _int, eps: _float) -> tuple[Tensor, ...]:
+    """`group_norm` of [N, C, ..] with HxW elements a channel, with the mean and the reciprocal standard deviation of each group, [N, group]."""
 def native_layer_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None, bias: Tensor | None, eps: _float) -> tuple[Tensor, ...]:
     """`layer_norm` with the mean and the reciprocal standard deviation of each row."""
 def ne(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
@@ -1275,6 +1399,8 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: _bool = True, transpo
     """The square Q of reflections (see `geqrf`), or its adjoint, times `other`, from the left or the right."""
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The products of each element of one vector with each of another: [n] and [m] give [n, m]."""
+def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
+    """The norm of order `p` of `x1 - x2 + eps` along the last dimension: [.., d] and [.., d], broadcast, give [..]."""
 def pdist(input: Tensor, p: _float = 2) -> Tensor:
     """The `p`-norm distances of each pair of the N rows of a matrix, N (N - 1) / 2 of them, row by row."""
 def permute(input: Tensor, dims: Sequence[_int]) -> Tensor:
@@ -1283,8 +1409,14 @@ def permute_copy(input: Tensor, dims: Sequence[_int], *, out: Tensor | None = No
     """`permute` into new memory."""
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
     """The pseudoinverse; see `linalg.pinv`."""
+def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
+    """`[.., C * r * r, H, W]` to `[.., C, H * r, W * r]`: each block of r * r channels becomes a square of pixels. Shi et al., arXiv:1609.05158."""
+def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
+    """The inverse of `pixel_shuffle`: `[.., C, H * r, W * r]` to `[.., C * r * r, H, W]`."""
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Random counts of the Poisson distributions with the rates that input holds."""
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool, full: _bool, eps: _float, reduction: _int) -> Tensor:
+    """See `nn.functional.poisson_nll_loss`; `reduction` is 0 (none), 1 (mean) or 2 (sum)."""
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`abs * exp(i * angle)`."""
 def polygamma(n: _int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1404,6 +1536,24 @@ def repeat_interleave(repeats: Tensor, *, output_size: _int | None = None) -> Te
     """The index that holds `i` `repeats[i]` times."""
 def reshape(input: Tensor, shape: Sequence[_int]) -> Tensor:
     """The same elements under another shape: a view where possible, else a copy. -1 stands for what is left."""
+def rms_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, eps: _float | None = None) -> Tensor:
+    """Divides by the root of the mean square over the last dimensions, those of `normalized_shape`, to which `eps` is added, by default the distance from 1 to the next float; then scales."""
+@overload
+def rnn_relu(input: Tensor, hx: Tensor, params: Sequence[Tensor], has_biases: _bool, num_layers: _int, dropout: _float, train: _bool, bidirectional: _bool, batch_first: _bool) -> tuple[Tensor, ...]:
+    """An Elman network with relu: (output [T, B, D * H], last hidden states [layers * D, B, H])."""
+@overload
+def rnn_relu(data: Tensor, batch_sizes: Tensor, hx: Tensor, params: Sequence[Tensor], has_biases: _bool, num_layers: _int, dropout: _float, train: _bool, bidirectional: _bool) -> tuple[Tensor, ...]:
+    """`rnn_relu` of packed sequences [N, I]."""
+def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """`relu(input @ w_ih^T + b_ih + hx @ w_hh^T + b_hh)`: the hidden state [B, H] of an Elman network."""
+@overload
+def rnn_tanh(input: Tensor, hx: Tensor, params: Sequence[Tensor], has_biases: _bool, num_layers: _int, dropout: _float, train: _bool, bidirectional: _bool, batch_first: _bool) -> tuple[Tensor, ...]:
+    """An Elman network with tanh: (output [T, B, D * H], last hidden states [layers * D, B, H])."""
+@overload
+def rnn_tanh(data: Tensor, batch_sizes: Tensor, hx: Tensor, params: Sequence[Tensor], has_biases: _bool, num_layers: _int, dropout: _float, train: _bool, bidirectional: _bool) -> tuple[Tensor, ...]:
+    """`rnn_tanh` of packed sequences [N, I]."""
+def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
+    """`tanh(input @ w_ih^T + b_ih + hx @ w_hh^T + b_hh)`: the hidden state [B, H] of an Elman network."""
 def roll(input: Tensor, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] = []) -> Tensor:
     """Moves elements along dimensions; those that leave at one end come in at the other. Without `dims` the order of all elements is rolled."""
 def rot90(input: Tensor, k: _int = 1, dims: Sequence[_int] = [0, 1]) -> Tensor:
@@ -1422,6 +1572,10 @@ def round_(input: Tensor, *, decimals: _int) -> Tensor:
     """Rounds to a number of decimals, negative ones to tens, hundreds and so on."""
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Joins along rows; a 1-d tensor is one row."""
+def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, generator: Generator | None = None) -> Tensor:
+    """`x` where positive, else `x` times a slope: in training uniform in [lower, upper) for each element, else their mean."""
+def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, generator: Generator | None = None) -> Tensor:
+    """`rrelu` in place."""
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """One over the square root."""
 def rsqrt_(input: Tensor) -> Tensor:
@@ -1678,6 +1832,8 @@ def tril_(input: Tensor, diagonal: _int = 0) -> Tensor:
     """The lower triangle of matrices, zeros above the given diagonal."""
 def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: DeviceLike | None = None, requires_grad: _bool | None = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
     """Rows and columns of the lower triangle of a `row` x `col` matrix, in row-major order, as a [2, n] tensor."""
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: _bool = False, reduction: _int = 0) -> Tensor:
+    """See `nn.functional.triplet_margin_loss`; `reduction` is 0 (none), 1 (mean) or 2 (sum)."""
 def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The upper triangle of matrices, zeros below the given diagonal."""
 def triu_(input: Tensor, diagonal: _int = 0) -> Tensor:
@@ -1734,6 +1890,8 @@ def unique_consecutive(input: Tensor, *, return_inverse: Literal[True], return_c
 @overload
 def unique_consecutive(input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> Tensor | tuple[Tensor, ...]:
     """The elements, or slices along `dim`, that differ from the one before."""
+def unravel_index(indices: Tensor, shape: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+    """The coordinates, one tensor for each dimension of `shape`, of positions in a flattened tensor of that shape."""
 def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """`chunk` into parts that autograd does not take for views."""
 def unsafe_split(input: Tensor, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:

@@ -76,6 +76,35 @@ def install():
     rustgrad.__version__ = rustgrad.version.__version__ = _TORCH_VERSION
     rustgrad._C._set_cuda_alias(True)
     importlib.import_module("rustgrad.cuda")._stands_for_gpu = True
+    _install_in_children()
+
+
+class _Preparation:
+    """Unpickled by a spawned process before it imports the script: there too, `torch` means rustgrad."""
+
+    def __reduce__(self):
+        return install_in_child, ()
+
+
+def install_in_child():
+    """`install`, by a name under which a child process finds it."""
+    install()
+
+
+def _install_in_children():
+    """Adds `_Preparation` to what a spawned process gets from this one."""
+    from multiprocessing import spawn
+
+    prepare = spawn.get_preparation_data
+    if not hasattr(prepare, "__wrapped__"):
+
+        def get_preparation_data(name):
+            return {**prepare(name), "rustgrad": _Preparation()}
+
+        get_preparation_data.__wrapped__ = prepare
+        spawn.get_preparation_data = get_preparation_data
+    _Preparation.__module__ = install_in_child.__module__ = "rustgrad.__main__"
+    sys.modules.setdefault("rustgrad.__main__", sys.modules[__name__])
 
 
 def _main_module(path=None):

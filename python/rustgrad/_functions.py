@@ -52,7 +52,6 @@ __all__ = [
     "tensordot",
     "threshold_",
     "typename",
-    "unravel_index",
 ]
 
 
@@ -272,21 +271,6 @@ def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: memory_for
     return input.resize_as_(the_template, memory_format=memory_format)
 
 
-def _fill_diagonal(t, fill_value, wrap):
-    if t.ndim < 2:
-        raise RuntimeError("dimensions must larger than 1")
-    if t.ndim > 2 and len(set(t.shape)) > 1:
-        raise RuntimeError("all dimensions of input must be of equal length")
-    (rows, columns), step = t.shape[:2], sum(t.stride())
-    t.as_strided((min(rows, columns),), (step,)).fill_(fill_value)
-    if wrap and t.ndim == 2 and rows > columns + 1:
-        # After a row without a diagonal element the diagonal restarts.
-        below = -(-t.numel() // (columns + 1)) - columns
-        start = t.storage_offset() + t.stride(0) * (columns + 1)
-        t.as_strided((below,), (step,), start).fill_(fill_value)
-    return t
-
-
 def detach_(input: Tensor) -> Tensor:
     """Detaches the tensor from its history, in place."""
     return input.detach_()
@@ -310,34 +294,6 @@ def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
 def square_(input: Tensor) -> Tensor:
     """Each element squared, in place."""
     return input.pow_(2)
-
-
-def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """The coordinates, one tensor for each dimension of `shape`, of indices into a flattened tensor of that shape.
-
-    Raises:
-        TypeError: the indices are no tensor of integers, or the shape no integer or sequence of integers.
-        ValueError: a size is negative.
-    """
-    if (
-        not isinstance(indices, Tensor)
-        or indices.is_floating_point()
-        or indices.is_complex()
-        or indices.dtype == _C.bool
-    ):
-        kind = indices.dtype if isinstance(indices, Tensor) else type(indices)
-        raise TypeError(f"expected 'indices' to be integer dtype, but got {kind}")
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    for size in shape:
-        if not isinstance(size, int):
-            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
-        if size < 0:
-            raise ValueError(f"'shape' cannot have negative values, but got {shape}")
-    indices, found = indices.to(_C.int64), []
-    for size in reversed(shape):
-        found.append(indices % size)
-        indices = indices.div(size, rounding_mode="floor")
-    return tuple(reversed(found))
 
 
 def _letters(subscripts):

@@ -48,6 +48,12 @@ class Methods:
         text = _C._repr(self, f"{kind.__name__}(")
         return f"Parameter({text})" if getattr(self, "_is_param", False) else text
 
+    def _repr_html_(self):
+        """What a notebook shows."""
+        from ._html import tensor_html
+
+        return tensor_html(self)
+
     def __format__(self, spec):
         if self.ndim == 0 and not self.is_meta:
             return self.item().__format__(spec)

@@ -17,71 +17,6 @@ class _Methods:
     """The body of `Tensor`: each name here becomes an attribute of the class."""
 
     # --- shape and memory ------------------------------------------------------------------------------------
-    def size(self, dim=None):
-        """The sizes of the dimensions, or of one of them."""
-        return self.shape if dim is None else self.shape[_wrapped(dim, self.ndim)]
-
-    def dim(self):
-        """The number of dimensions."""
-        return self.ndim
-
-    ndimension = dim
-
-    def numel(self):
-        """The number of elements."""
-        n = 1
-        for d in self.shape:
-            n *= d
-        return n
-
-    nelement = numel
-
-    def stride(self, dim=None):
-        """The stride of a dimension, in elements; all strides without `dim`."""
-        strides = tuple(_C._storage_info(self)[2])
-        return strides if dim is None else strides[_wrapped(dim, len(strides))]
-
-    def storage_offset(self):
-        """The position of the first element in the storage, in elements."""
-        return _C._storage_info(self)[3]
-
-    def data_ptr(self):
-        """The address of the first element; 0 on a GPU."""
-        return _C._storage_info(self)[4]
-
-    def is_contiguous(self, memory_format=None):
-        """Whether the memory is row-major without gaps; with `channels_last`, whether it has that format."""
-        order = list(range(self.ndim))
-        if memory_format is not None and memory_format._name.startswith("channels_last"):
-            if self.ndim != (5 if memory_format._name.endswith("3d") else 4):
-                return False
-            order = [0, *order[2:], 1]
-        if self.numel() == 0:
-            return True
-        step, strides = 1, self.stride()
-        for d, s in ((self.shape[i], strides[i]) for i in reversed(order)):
-            if d != 1:
-                if s != step:
-                    return False
-                step *= d
-        return True
-
-    def element_size(self):
-        """Bytes per element."""
-        return self.itemsize
-
-    def is_floating_point(self):
-        """Whether the dtype is a floating point one."""
-        return self.dtype.is_floating_point
-
-    def is_complex(self):
-        """Whether the dtype is a complex one."""
-        return self.dtype.is_complex
-
-    def is_signed(self):
-        """Whether the dtype has negative numbers."""
-        return self.dtype.is_signed
-
     def is_set_to(self, tensor):
         """Whether both tensors have the same memory, shape, strides and dtype."""
         return _C._storage_info(self)[:4] == _C._storage_info(tensor)[:4] and self.shape == tensor.shape
@@ -110,10 +45,6 @@ class _Methods:
         """The deprecated out-of-place form: `reshape_as`."""
         warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
         return self.reshape(tensor.shape)
-
-    def fill_diagonal_(self, fill_value, wrap=False):
-        """Writes a number to the elements `[i, i, .., i]`; with `wrap` the diagonal of a tall matrix restarts."""
-        return _functions._fill_diagonal(self, fill_value, wrap)
 
     def square_(self):
         """Each element squared, in place: `pow_(2)`, also in the graph."""
@@ -183,18 +114,6 @@ class _Methods:
                 "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
             )
         return tuple(sorted(range(self.ndim), key=lambda d: -self.stride(d)))
-
-    def sum_to_size(self, *sizes, size=None):
-        """The sum over the dimensions that were broadcast from `size`."""
-        size = _sizes(sizes) if size is None else list(size)
-        if not size:
-            return self.sum()
-        lead = self.ndim - len(size)
-        fits = lead >= 0 and all(n in (1, d) for n, d in zip(size, self.shape[lead:], strict=True))
-        if not fits:
-            raise RuntimeError(f"size {{{size}}} is not expandable to size {{{list(self.shape)}}}.")
-        summed = [d for d in range(self.ndim) if d < lead or (size[d - lead] == 1 and self.shape[d] != 1)]
-        return self.sum(summed, keepdim=True).reshape(size) if summed else self.view(size)
 
     def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=None):
         """An uninitialised tensor with these sizes and strides; by default of this tensor's dtype and device."""
@@ -407,10 +326,19 @@ class _Methods:
         return self if dtype is None else self.to(dtype)
 
     def share_memory_(self):
-        """Not possible: memory cannot be moved between processes."""
-        raise RuntimeError(
-            "share_memory_: tensors cannot be shared between processes. Hint: use threads, or send NumPy arrays."
-        )
+        """Moves the memory under the tensor to shared memory, which other processes that get the tensor see and write.
+
+        Views keep sharing it; NumPy arrays made earlier keep the previous memory. Nothing for memory that is shared.
+
+        Raises:
+            RuntimeError: the tensor is on a GPU, or memory cannot be had.
+        """
+        storage.storage_of(self).share_memory_()
+        return self
+
+    def is_shared(self):
+        """Whether the memory is shared memory: see `share_memory_`."""
+        return self.is_cpu and storage.storage_of(self).is_shared()
 
     @property
     def _backward_hooks(self):
@@ -472,14 +400,6 @@ def _warn_of_T():
     )
 
 
-def _wrapped(dim, n):
-    if n == 0:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    if not -n <= dim < n:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
-    return dim
-
-
 def _sizes(sizes):
     return list(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else list(sizes)
 
@@ -496,7 +416,7 @@ def _install():
                 setattr(Tensor, name, value)
     for name, value in _ABSENT.items():
         setattr(Tensor, name, value)
-    for name in ("is_conj", "is_neg", "is_shared", "is_distributed"):
+    for name in ("is_conj", "is_neg", "is_distributed"):
         setattr(Tensor, name, _false(name))
     storage.install()
     for old, name in (

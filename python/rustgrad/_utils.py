@@ -3,11 +3,53 @@
 They run while a file is read, so they check their arguments and only build tensors.
 """
 
+import sys
+import traceback
+
 from . import _C
 from ._C import Tensor
 from .storage import TypedStorage, UntypedStorage
 
 __all__ = []
+
+
+class ExceptionWrapper:
+    """An exception on its way to another process or thread: its class, and its traceback as text.
+
+    Args:
+        exc_info (tuple): of `sys.exc_info()`; by default of the exception that is being handled.
+        where (str): the place, for the message.
+    """
+
+    def __init__(self, exc_info=None, where="in background"):
+        exc_info = sys.exc_info() if exc_info is None else exc_info
+        self.exc_type = exc_info[0]
+        self.exc_msg = "".join(traceback.format_exception(*exc_info))
+        self.where = where
+
+    def reraise(self):
+        """Raises an exception of the same class (RuntimeError if it cannot be built), with the traceback in its message."""
+        text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:
+            # A KeyError prints the repr of its argument, in which lines do not break.
+            text = _KeyErrorMessage(text)
+        elif getattr(self.exc_type, "message", None):
+            raise self.exc_type(message=text)
+        try:
+            exception = self.exc_type(text)
+        except Exception:
+            raise RuntimeError(text) from None
+        try:
+            raise exception
+        finally:
+            del exception  # Or the exception would refer to itself through this frame.
+
+
+class _KeyErrorMessage(str):
+    """A string whose repr is itself."""
+
+    def __repr__(self):
+        return str(self)
 
 
 def _element_size(dtype):

@@ -9,7 +9,7 @@ from rustgrad._C import Generator, Tensor, device as _device, dtype as _dtype
 from rustgrad._formats import layout as _layout, memory_format as _memory_format
 from rustgrad._typing import DeviceLike, Number
 
-__all__ = ['atleast_1d', 'atleast_2d', 'atleast_3d', 'block_diag', 'broadcast_shapes', 'broadcast_tensors', 'cartesian_prod', 'cdist', 'chain_matmul', 'einsum', 'lu', 'meshgrid', 'norm', 'pca_lowrank', 'split', 'svd_lowrank', 'tensordot', 'unique', 'unique_consecutive', 'unravel_index']
+__all__ = ['atleast_1d', 'atleast_2d', 'atleast_3d', 'block_diag', 'broadcast_shapes', 'broadcast_tensors', 'cartesian_prod', 'cdist', 'chain_matmul', 'einsum', 'istft', 'lu', 'meshgrid', 'norm', 'pca_lowrank', 'split', 'stft', 'svd_lowrank', 'tensordot', 'unique', 'unique_consecutive', 'unravel_index']
 from rustgrad import atleast_1d as atleast_1d
 from rustgrad import atleast_2d as atleast_2d
 from rustgrad import atleast_3d as atleast_3d
@@ -20,13 +20,15 @@ from rustgrad import cartesian_prod as cartesian_prod
 from rustgrad import cdist as cdist
 from rustgrad import chain_matmul as chain_matmul
 from rustgrad._functions import einsum as einsum
+from rustgrad._spectral import istft as istft
 from rustgrad._functions import lu as lu
 from rustgrad import meshgrid as meshgrid
 from rustgrad import norm as norm
 from rustgrad._lowrank import pca_lowrank as pca_lowrank
 from rustgrad import split as split
+from rustgrad._spectral import stft as stft
 from rustgrad._lowrank import svd_lowrank as svd_lowrank
 from rustgrad._functions import tensordot as tensordot
 from rustgrad import unique as unique
 from rustgrad import unique_consecutive as unique_consecutive
-from rustgrad._functions import unravel_index as unravel_index
+from rustgrad import unravel_index as unravel_index

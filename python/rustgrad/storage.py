@@ -194,8 +194,33 @@ class UntypedStorage:
         return "torch.storage.UntypedStorage"
 
     def is_shared(self) -> bool:
-        """False: memory is not shared between processes."""
-        return False
+        """Whether other processes can map the memory: `share_memory_`, or a file."""
+        return self._tensor.is_cpu and (_C._shared_place(self._tensor) is not None or self.filename is not None)
+
+    def share_memory_(self) -> Self:
+        """Moves the memory to shared memory, where it stays; nothing if it is there.
+
+        Raises:
+            RuntimeError: the memory is a GPU's, or cannot be had.
+        """
+        if self._tensor.is_meta:
+            raise NotImplementedError("share_memory_: Cannot copy out of meta tensor; no data!")
+        if not self._tensor.is_cpu:
+            raise RuntimeError("share_memory_: a GPU's memory is not shared between processes. Use cpu() first.")
+        if not self.is_shared():
+            self._share_place()
+        return self
+
+    def _share_place(self) -> Any:
+        """Descriptor, size, position and file of the shared memory, to which the storage moves first if necessary."""
+        place = _C._shared_place(self._tensor)
+        if place is None or (place[0] is None and place[3] is None):
+            from .multiprocessing import strategy
+
+            named = strategy.get_sharing_strategy() == "file_system"
+            _C._share(self._tensor, strategy.create(self.nbytes()) if named else None)
+            place = _C._shared_place(self._tensor)
+        return place
 
     def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, slice):
@@ -390,8 +415,13 @@ class TypedStorage(metaclass=_StorageMeta):
         return _NAMES[self.dtype]
 
     def is_shared(self) -> bool:
-        """False: memory is not shared between processes."""
-        return False
+        """Whether other processes can map the memory."""
+        return self._untyped_storage.is_shared()
+
+    def share_memory_(self) -> Self:
+        """Moves the memory to shared memory: see `UntypedStorage.share_memory_`."""
+        self._untyped_storage.share_memory_()
+        return self
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):

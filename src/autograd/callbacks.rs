@@ -6,8 +6,8 @@ use std::cell::RefCell;
 
 pub type Callback = Box<dyn FnOnce() -> Result<()>>;
 
-/// A running pass: its id and its callbacks.
-struct Running(u64, Vec<Callback>);
+/// A running pass: its id, whether it computes gradients of chosen inputs only, and its callbacks.
+struct Running(u64, bool, Vec<Callback>);
 
 thread_local! {
     static RUNNING: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
@@ -16,6 +16,11 @@ thread_local! {
 /// The id of this thread's innermost pass, if any.
 pub fn current() -> Option<u64> {
     RUNNING.with_borrow(|all| all.last().map(|r| r.0))
+}
+
+/// Whether this thread's innermost pass computes gradients of chosen inputs only: `grad`, or `backward(inputs=..)`.
+pub fn current_is_partial() -> bool {
+    RUNNING.with_borrow(|all| all.last().is_some_and(|r| r.1))
 }
 
 /// Nesting depth of passes in this thread.
@@ -27,7 +32,7 @@ pub(super) fn depth() -> usize {
 pub fn queue(callback: Callback) -> Result<()> {
     RUNNING.with_borrow_mut(|all| match all.last_mut() {
         Some(r) => {
-            r.1.push(callback);
+            r.2.push(callback);
             Ok(())
         }
         None => Err(Error::runtime("Final callbacks can only be installed during backward pass.")),
@@ -38,13 +43,13 @@ pub fn queue(callback: Callback) -> Result<()> {
 pub(super) struct Pass(());
 
 impl Pass {
-    pub fn enter() -> Pass {
-        RUNNING.with_borrow_mut(|all| all.push(Running(super::hooks::next_id(), Vec::new())));
+    pub fn enter(partial: bool) -> Pass {
+        RUNNING.with_borrow_mut(|all| all.push(Running(super::hooks::next_id(), partial, Vec::new())));
         Pass(())
     }
     /// Runs the queued callbacks, including those they queue.
     pub fn finish(self) -> Result<()> {
-        let waiting = || RUNNING.with_borrow_mut(|all| all.last_mut().map(|r| std::mem::take(&mut r.1)));
+        let waiting = || RUNNING.with_borrow_mut(|all| all.last_mut().map(|r| std::mem::take(&mut r.2)));
         while let Some(callbacks) = waiting().filter(|c| !c.is_empty()) {
             callbacks.into_iter().try_for_each(|callback| callback())?;
         }

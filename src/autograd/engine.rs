@@ -130,7 +130,7 @@ fn pass(request: Request) -> Result<Vec<Option<Tensor>>> {
     let _reported = BackwardGuard::new();
     let _running = Running::new();
     let _installed = saved::Installed::so_far();
-    let running = callbacks::Pass::enter();
+    let running = callbacks::Pass::enter(request.inputs.is_some());
     let inputs = request.inputs.unwrap_or(&[]);
     let mut pass = Pass {
         heap: BinaryHeap::new(),

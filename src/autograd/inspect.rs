@@ -10,7 +10,8 @@ use super::kept::Place as Kept;
 use super::node::{Unpacked, Work};
 use super::saved::SavedHooks;
 use crate::error::Result;
-use crate::op::{Kind, OUT0, Op, Returns, Value, Vjp};
+use crate::op::gradient::Saves;
+use crate::op::{Kind, OUT0, Op, Returns, Value};
 use std::sync::Arc;
 
 /// Where the value of an attribute is found.
@@ -29,12 +30,8 @@ enum Place {
 }
 
 /// Everything that the op's formulas read.
-fn saves(op: &Op) -> u32 {
-    match &op.vjp {
-        Vjp::Each(list) => list.iter().fold(0, |all, g| all | g.saves),
-        Vjp::Joint(j) => j.saves,
-        _ => 0,
-    }
+fn saves(op: &Op) -> Saves {
+    op.vjp.saves(|_| true)
 }
 
 fn output_names(op: &'static Op) -> Vec<String> {
@@ -50,6 +47,13 @@ fn place(op: &'static Op, name: &str) -> Option<Place> {
         return Some(Place::Nothing);
     }
     if let Some(i) = output_names(op).iter().position(|n| n == name)
+        && saves(op) & (OUT0 << i) != 0
+    {
+        return Some(Place::Output(i));
+    }
+    // PyTorch's name of one of several results.
+    if op.sig.returns == Returns::Many
+        && let Some(i) = name.strip_prefix("result").and_then(|n| n.parse::<usize>().ok()).filter(|&i| i < 16)
         && saves(op) & (OUT0 << i) != 0
     {
         return Some(Place::Output(i));

@@ -35,6 +35,7 @@ pub struct Kit {
     pub clone: fn(&Tensor) -> Result<Tensor>,
     /// A row-major copy.
     pub packed: fn(&Tensor) -> Result<Tensor>,
+    pub zeros: fn(&crate::op::gradient::Facts) -> Result<Tensor>,
     pub has_nan: fn(&Tensor) -> Result<bool>,
     pub copy_: fn(&Tensor, &Tensor) -> Result<()>,
     /// The op that `copy_` calls.

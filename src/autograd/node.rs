@@ -9,8 +9,8 @@ use super::kept::{Kept, Place, State, reshaped};
 use super::owned::Owned;
 use super::saved::hooked;
 use crate::error::{Error, Result};
-use crate::op::gradient::Facts;
-use crate::op::{Back, Call, Op, Term, Value, Vjp};
+use crate::op::gradient::{Facts, Saves};
+use crate::op::{Back, Call, Op, Value, Vjp};
 use crate::place;
 use crate::tally::{self, Count};
 use crate::tensor::{Edge, Foreign, GradFn, Tensor};
@@ -210,17 +210,17 @@ impl Node {
             output_facts: &self.outputs,
             wanted: 0,
         };
+        let one = |i: usize, formula: &dyn Fn(&Back) -> Result<Tensor>| match wanted & (1 << i) {
+            0 => Ok(None),
+            _ => formula(&back).map(Some),
+        };
         match &op.vjp {
-            Vjp::Each(list) => {
-                let one = |(i, g): (usize, &crate::op::Grad)| -> Result<Option<Tensor>> {
-                    if wanted & (1 << i) == 0 {
-                        return Ok(None);
-                    }
-                    let term: Term = (g.formula)(&back);
-                    term.ok().map(Some)
-                };
-                list.iter().enumerate().map(one).collect()
-            }
+            Vjp::Each(list) => list.iter().enumerate().map(|(i, g)| one(i, &|back| (g.formula)(back).ok())).collect(),
+            Vjp::Zero(args) => args
+                .iter()
+                .enumerate()
+                .map(|(i, &arg)| one(i, &|back| (super::kit().zeros)(&back.facts(arg))))
+                .collect(),
             Vjp::Joint(j) => {
                 back.wanted = wanted_args(j.args, &args, &facts, wanted);
                 Ok((j.formula)(&back)?.into())
@@ -383,12 +383,8 @@ fn recorded(
 }
 
 /// Only what the needed gradients read is saved: `w * x` saves only `x` if only `w` requires grad.
-fn wanted_saves(op: &Op, edges: &[Option<Edge>]) -> u32 {
-    match &op.vjp {
-        Vjp::Each(list) => list.iter().zip(edges).filter(|(_, e)| e.is_some()).fold(0, |s, (g, _)| s | g.saves),
-        Vjp::Joint(j) => j.saves,
-        _ => 0,
-    }
+fn wanted_saves(op: &Op, edges: &[Option<Edge>]) -> Saves {
+    op.vjp.saves(|i| edges.get(i).is_some_and(Option::is_some))
 }
 
 /// One edge for each differentiable argument; `None` for a number or a tensor without gradient.
@@ -399,7 +395,7 @@ pub fn edges(call: &Call) -> Result<Edges> {
 
 #[inline]
 fn collect_edges(own: &Own, call: &Call, edges: &mut Edges) -> Result<()> {
-    let mut connect = |i: usize| match &call.args[i] {
+    let connect = |i: usize| match &call.args[i] {
         Value::Tensors(list) => list.iter().flatten().try_for_each(|t| super::history::push_edge(own, t, edges)),
         v => match v.as_tensor() {
             Some(t) => super::history::push_edge(own, t, edges),
@@ -410,9 +406,7 @@ fn collect_edges(own: &Own, call: &Call, edges: &mut Edges) -> Result<()> {
         },
     };
     match &call.op.vjp {
-        Vjp::Each(list) => list.iter().try_for_each(|g| connect(g.arg)),
-        Vjp::Joint(j) => j.args.iter().try_for_each(|&i| connect(i)),
         Vjp::Missing => call.all_tensors().try_for_each(|t| super::history::push_edge(own, t, edges)),
-        _ => Ok(()),
+        vjp => vjp.each_arg(connect),
     }
 }

@@ -5,6 +5,7 @@
 
 use super::parallel::par_for;
 use super::pool::{self, Block};
+use super::shared::Shared;
 use crate::error::{Error, Result};
 use std::any::Any;
 
@@ -57,6 +58,10 @@ impl CpuBuffer {
         let ptr = if ptr.is_null() { std::ptr::without_provenance_mut(ALIGN) } else { ptr };
         CpuBuffer { ptr, bytes, capacity: 0, owner: Some(owner), read_only }
     }
+    /// Memory that other processes can map.
+    pub fn shared(memory: Shared) -> CpuBuffer {
+        CpuBuffer::foreign(memory.ptr(), memory.bytes(), Box::new(memory), false)
+    }
     #[inline]
     fn of(block: Block, bytes: usize) -> CpuBuffer {
         CpuBuffer { ptr: block.ptr, bytes, capacity: block.capacity, owner: None, read_only: false }
@@ -72,6 +77,10 @@ impl CpuBuffer {
     }
     pub fn is_foreign(&self) -> bool {
         self.owner.is_some()
+    }
+    /// What keeps foreign memory alive, if it is a `T`.
+    pub fn owner<T: 'static>(&self) -> Option<&T> {
+        self.owner.as_ref()?.downcast_ref()
     }
     pub fn is_read_only(&self) -> bool {
         self.read_only

@@ -5,6 +5,7 @@
 
 #[cfg(target_arch = "x86_64")]
 mod blocked;
+pub mod tiles;
 
 use super::num::Fuse;
 use super::parallel::{num_threads, try_par_for};
@@ -78,16 +79,18 @@ fn fit(a: &View, b: &View, out: &View) -> bool {
 
 /// A matrix: address, row stride, column stride.
 #[derive(Clone, Copy)]
-struct Matrix<T> {
-    ptr: *mut T,
-    rows: usize,
-    cols: usize,
+pub struct Matrix<T> {
+    pub ptr: *mut T,
+    pub rows: usize,
+    pub cols: usize,
 }
 impl<T: Copy> Matrix<T> {
-    fn at(self, i: usize, j: usize) -> *mut T {
+    #[inline(always)]
+    pub fn at(self, i: usize, j: usize) -> *mut T {
         self.ptr.wrapping_add(i * self.rows + j * self.cols)
     }
-    fn from(self, i: usize, j: usize) -> Matrix<T> {
+    #[inline(always)]
+    pub fn from(self, i: usize, j: usize) -> Matrix<T> {
         Matrix { ptr: self.at(i, j), ..self }
     }
     fn t(self) -> Matrix<T> {

@@ -6,12 +6,15 @@
 
 pub mod argreduce;
 pub mod arith;
+pub mod attention;
 pub mod bessel;
 pub mod buffer;
 pub mod cast;
 pub mod complex;
+pub mod conv;
 pub mod convert;
 pub mod copy;
+pub mod ctc;
 pub mod counts;
 mod distributions;
 pub mod fft;
@@ -22,6 +25,7 @@ mod float32;
 mod float64;
 pub mod gamma_draws;
 pub mod gemm;
+pub mod grid_sample;
 mod half_float;
 pub mod incomplete;
 pub mod index;
@@ -32,17 +36,27 @@ pub mod loops;
 pub mod map;
 pub mod math;
 pub mod norm;
+pub mod norm_channels;
 pub mod norm_grad;
+mod norm_planes;
 pub mod num;
+pub mod panel;
 pub mod parallel;
 pub mod pathwise;
 pub mod philox;
 pub mod polynomial;
 pub mod pool;
+mod pool_frame;
+pub mod pool_max;
+pub mod pool_mean;
 pub mod reduce;
+pub mod resample;
+mod runs;
 pub mod scan;
+pub mod rnn;
 pub mod search;
 pub mod sequence;
+pub mod shared;
 pub mod simd;
 pub mod softmax;
 pub mod sort;
@@ -63,5 +77,7 @@ pub use buffer::CpuBuffer;
 
 #[cfg(test)]
 mod math_tests;
+#[cfg(test)]
+mod pool_tests;
 #[cfg(test)]
 mod tests;

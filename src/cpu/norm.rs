@@ -127,7 +127,7 @@ const BLOCK: usize = 1 << 12;
 
 /// The mean, and the sum of squared deviations from it.
 #[inline(always)]
-fn moments<T: Float, F: Fuse>(x: &[T]) -> (T, f64) {
+pub(super) fn moments<T: Float, F: Fuse>(x: &[T]) -> (T, f64) {
     let sum = x.chunks(BLOCK).map(|block| {
         // SAFETY: the block is a slice.
         let part: T = unsafe { Lanes(Sum { mean: false }).block::<F>(block.as_ptr(), block.len()) };

@@ -36,12 +36,27 @@ pub struct Capture {
     steps: RefCell<Vec<Step>>,
     problems: RefCell<Vec<String>>,
     inferring: Cell<Option<&'static Op>>,
+    ranges: RefCell<Vec<Range>>,
+    /// The ranges that have not ended, by position in `ranges`.
+    open: RefCell<Vec<usize>>,
+}
+
+/// A named range: the numbers of its first step, and of the first one after it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Range {
+    pub name: String,
+    pub start: usize,
+    pub end: usize,
 }
 
 impl Capture {
     /// The names of the primitives in the order in which they were called.
     pub fn steps(&self) -> Vec<&'static str> {
         self.steps.borrow().iter().map(|s| s.op.name()).collect()
+    }
+    /// The named ranges in the order in which they began.
+    pub fn ranges(&self) -> Vec<Range> {
+        self.ranges.borrow().clone()
     }
     pub fn problems(&self) -> Vec<String> {
         self.problems.borrow().clone()
@@ -137,6 +152,16 @@ impl Tracer for Capture {
             outs: traced.outs.to_vec(),
             results: results.to_vec(),
         });
+    }
+    fn range_begins(&self, name: &str) {
+        let (start, mut ranges) = (self.steps.borrow().len(), self.ranges.borrow_mut());
+        self.open.borrow_mut().push(ranges.len());
+        ranges.push(Range { name: name.to_string(), start, end: start });
+    }
+    fn range_ends(&self) {
+        if let Some(i) = self.open.borrow_mut().pop() {
+            self.ranges.borrow_mut()[i].end = self.steps.borrow().len();
+        }
     }
     fn raw(&self, raw: Raw) {
         if let Some(op) = self.inferring.get() {

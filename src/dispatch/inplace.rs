@@ -1,6 +1,6 @@
 //! In-place calls: the op writes to its first argument, whose version is bumped and whose history is rewritten.
 
-use super::{call, check_facts, elementwise, launch, needs_record, overlap, written};
+use super::{autocast, call, check_facts, elementwise, launch, needs_record, overlap, written};
 use crate::autograd::{self, history, node, witness};
 use crate::error::{Error, Result};
 use crate::op::tracer::{self, Form, Traced};
@@ -9,6 +9,7 @@ use crate::tensor::{Meta, Tensor};
 
 /// Calls `op` in place on its first argument and returns that tensor.
 pub fn call_inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
+    let _as_given = autocast::Off::new();
     let run = || inplace(op, args).map_err(|e| e.in_call(format!("{}_", op.title().trim_end_matches('_'))));
     if tracer::enabled() {
         let traced = Traced { op, args, form: Form::InPlace, outs: &[] };
@@ -114,11 +115,7 @@ fn adopt(op: &'static Op, target: Tensor, result: &Tensor, tracked: bool) -> Res
 }
 
 fn reads_self(op: &Op) -> bool {
-    match &op.vjp {
-        Vjp::Each(list) => list.iter().any(|g| g.saves & A0 != 0),
-        Vjp::Joint(j) => j.saves & A0 != 0,
-        _ => false,
-    }
+    op.vjp.saves(|_| true) & A0 != 0
 }
 
 fn run_into(call: &Call, target: &Tensor) -> Result<()> {

@@ -3,6 +3,7 @@
 //! Always in that order. Autograd and tracing are steps here, not wrappers that repeat every op. This is also the hot
 //! path: an elementwise call on small tensors performs just these steps, once each.
 
+pub mod autocast;
 mod capture;
 mod direct;
 mod elementwise;
@@ -11,7 +12,7 @@ mod out;
 mod overlap;
 mod written;
 
-pub use capture::Capture;
+pub use capture::{Capture, Range};
 pub use elementwise::promoted;
 pub use inplace::call_inplace;
 pub use out::{call_out, resize};
@@ -39,6 +40,15 @@ pub fn call(op: &'static Op, args: &[Value]) -> Result<Outputs> {
 /// `call` with its results constructed in place.
 #[inline]
 pub fn call_into(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Result<()> {
+    if autocast::active() {
+        return autocast::call_into(op, args, outputs);
+    }
+    call_as_given(op, args, outputs)
+}
+
+/// A call with the arguments as they are.
+#[inline(always)]
+fn call_as_given(op: &'static Op, args: &[Value], outputs: &mut Outputs) -> Result<()> {
     if tracer::enabled() { call_traced(op, args, outputs) } else { call_untraced(op, args, outputs) }
 }
 
@@ -122,7 +132,10 @@ fn run_body(own: &Own, call: &Call, outputs: &mut Outputs) -> Result<()> {
         }
         Body::Opaque(o) => {
             let _unrecorded = (!matches!(call.op.vjp, Vjp::Composite)).then(|| Unrecorded::new(own));
-            *outputs = (o.run)(call)?;
+            match without_memory(call, o)? {
+                Some(specs) => allocate(specs, outputs)?,
+                None => *outputs = (o.run)(call)?,
+            }
         }
         Body::Decompose(d) => {
             let _unrecorded = (!matches!(call.op.vjp, Vjp::Composite)).then(|| Unrecorded::new(own));
@@ -169,13 +182,28 @@ fn write_raw(target: &Tensor, result: &Tensor) -> Result<()> {
     tracer::call(&traced, || target.copy_raw(result).map(|()| target.clone()), std::slice::from_ref).map(drop)
 }
 
+/// What an opaque op infers on the meta device, where there are no values to compute with: checks of values pass.
+fn without_memory(call: &Call, o: &Opaque) -> Result<Option<Specs>> {
+    match o.infer {
+        Some(infer) if call.device_of_args() == Device::Meta => {
+            Ok(Some(infer(call)?).filter(|specs| specs.iter().all(|s| s.device == Device::Meta)))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn allocate(specs: Specs, outputs: &mut Outputs) -> Result<()> {
+    for s in specs {
+        outputs.push(Tensor::of_layout(s.layout, s.dtype, s.device)?);
+    }
+    Ok(())
+}
+
 fn run_kernel(call: &Call, k: &Kernel, outputs: &mut Outputs) -> Result<()> {
     if !k.any_device {
         check_devices(call)?;
     }
-    for s in (k.infer)(call)? {
-        outputs.push(Tensor::of_layout(s.layout, s.dtype, s.device)?);
-    }
+    allocate((k.infer)(call)?, outputs)?;
     if k.updates_self {
         outputs[0].copy_raw(call.tensor(0)?)?;
     }
@@ -266,10 +294,8 @@ fn needs_record(call: &Call) -> bool {
 fn wants_grad(call: &Call) -> bool {
     let wants = |i: usize| call.args[i].any_tensor(|t| t.requires_grad());
     match &call.op.vjp {
-        Vjp::Each(list) => list.iter().any(|g| wants(g.arg)),
-        Vjp::Joint(j) => j.args.iter().any(|&i| wants(i)),
         Vjp::Missing => call.all_tensors().any(|t| t.requires_grad()),
-        _ => false,
+        vjp => vjp.any_arg(wants),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `out=`: results are written to given tensors, which are resized if their shape differs.
 
-use super::{call, check_facts, elementwise, overlap};
+use super::{autocast, call, check_facts, elementwise, overlap};
 use crate::autograd::{GradGuard, grad_enabled, history, witness};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 
 /// Calls `op` and writes its results into `outs`. On an error nothing is written.
 pub fn call_out(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
+    let _as_given = autocast::Off::new();
     let run = || into(op, args, outs).map_err(|e| e.in_call(op.title()));
     if tracer::enabled() {
         let traced = Traced { op, args, form: Form::Out, outs };

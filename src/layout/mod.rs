@@ -6,6 +6,7 @@
 mod iterate;
 mod order;
 mod view;
+pub mod window;
 
 pub use iterate::{Odometer, coalesce};
 pub use order::{Format, memory_order, result_strides};

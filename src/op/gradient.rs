@@ -19,6 +19,7 @@ pub const A0: Saves = 1;
 pub const A1: Saves = 2;
 pub const A2: Saves = 4;
 pub const A3: Saves = 8;
+pub const A4: Saves = 16;
 pub const OUT0: Saves = 1 << 16;
 pub const OUT1: Saves = 1 << 17;
 pub const OUT2: Saves = 1 << 18;
@@ -40,6 +41,8 @@ pub struct Joint {
 pub enum Vjp {
     Each(&'static [Grad]),
     Joint(Joint),
+    /// The results do not depend on these arguments, or nowhere change with them: gradients of zeros.
+    Zero(&'static [usize]),
     /// The body is written in differentiable calls.
     Composite,
     /// Not differentiable, and why.
@@ -47,6 +50,33 @@ pub enum Vjp {
     /// Without a formula, as in PyTorch: the result has a node, and backward through it is an error.
     Missing,
     Unset,
+}
+
+impl Vjp {
+    /// Calls `f` on the differentiable arguments, in the order of the node's edges, until it fails. Of `Missing` every tensor
+    /// counts: none are listed.
+    #[inline(always)]
+    pub fn each_arg<E>(&self, mut f: impl FnMut(usize) -> std::result::Result<(), E>) -> std::result::Result<(), E> {
+        match self {
+            Vjp::Each(list) => list.iter().try_for_each(|g| f(g.arg)),
+            Vjp::Joint(Joint { args, .. }) | Vjp::Zero(args) => args.iter().try_for_each(|&i| f(i)),
+            Vjp::Composite | Vjp::None(_) | Vjp::Missing | Vjp::Unset => Ok(()),
+        }
+    }
+    /// Whether `is` holds of a differentiable argument.
+    #[inline(always)]
+    pub fn any_arg(&self, is: impl Fn(usize) -> bool) -> bool {
+        self.each_arg(|i| if is(i) { Err(()) } else { Ok(()) }).is_err()
+    }
+    /// What the formulas read that are `wanted`, by the number of their edge.
+    #[inline]
+    pub fn saves(&self, wanted: impl Fn(usize) -> bool) -> Saves {
+        match self {
+            Vjp::Each(list) => list.iter().enumerate().filter(|(i, _)| wanted(*i)).fold(0, |all, (_, g)| all | g.saves),
+            Vjp::Joint(j) => j.saves,
+            _ => 0,
+        }
+    }
 }
 
 /// The gradient of argument `arg`, which reads `saves`.

@@ -23,7 +23,9 @@ pub enum Kind {
     /// `int[]` takes a list; `int[1]` also one number.
     Ints,
     IntOrInts,
+    /// `float[]` takes a list; `float[1]` also one number.
     Floats,
+    FloatOrFloats,
     /// A shape: a list, or the rest of the positional arguments.
     Size,
     DType,
@@ -145,6 +147,7 @@ const fn simple(name: &[u8]) -> Option<Kind> {
         b"int[]" => Kind::Ints,
         b"int[1]" => Kind::IntOrInts,
         b"float[]" => Kind::Floats,
+        b"float[1]" => Kind::FloatOrFloats,
         b"Size" => Kind::Size,
         b"DType" => Kind::DType,
         b"Device" => Kind::Device,
@@ -179,8 +182,9 @@ impl Kind {
             Kind::Float => 16,
             Kind::Scalar => 17,
             Kind::Floats => 18,
-            Kind::Tensors => 19,
-            Kind::OptTensors => 20,
+            Kind::FloatOrFloats => 19,
+            Kind::Tensors => 20,
+            Kind::OptTensors => 21,
         }
     }
     /// Whether arguments of the kind are tensors, or may be.
@@ -203,6 +207,7 @@ impl Kind {
             Kind::Ints => "Sequence[int]",
             Kind::IntOrInts => "int | Sequence[int]",
             Kind::Floats => "Sequence[float]",
+            Kind::FloatOrFloats => "float | Sequence[float]",
             Kind::Size => "int | Sequence[int]",
             Kind::DType => "dtype",
             Kind::Device => "device | str",

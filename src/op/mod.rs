@@ -22,7 +22,7 @@ pub use body::{
 pub use choice::{Choice, Enumerated, unknown_choice};
 pub use dims::Dimensions;
 pub use generator::Generator;
-pub use gradient::{A0, A1, A2, A3, Back, Grad, Joint, OUT0, OUT1, OUT2, Vjp, d};
+pub use gradient::{A0, A1, A2, A3, A4, Back, Grad, Joint, OUT0, OUT1, OUT2, Vjp, d};
 pub use kind::Kind;
 pub use signature::{Param, Returns, Signature, sig};
 pub use term::{IntoArg, IntoArgs, Term};
@@ -133,7 +133,7 @@ pub struct Op {
     pub warns: Option<fn(&Call) -> Option<String>>,
     /// The result of an elementwise op is row-major for any operand layout.
     pub row_major: bool,
-    /// An op that decomposes, or is opaque, and whose steps have no shader.
+    /// Steps of its body (one that decomposes, or is opaque) have no shader; the table proves it of those that decompose.
     pub on_host: bool,
     /// PyTorch's node name if it is not `<Name>Backward0`.
     pub node: &'static str,

@@ -11,7 +11,7 @@ use super::value::Value;
 use crate::dtype::Scalar;
 
 /// The largest number of parameters of one op.
-pub const MAX_PARAMS: usize = 12;
+pub const MAX_PARAMS: usize = 14;
 /// The largest number of named results.
 const MAX_RESULTS: usize = 4;
 
@@ -52,7 +52,7 @@ pub struct Param {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returns {
     One,
-    /// A named tuple: see `Signature::result_names`.
+    /// A named tuple: see `Signature::result_names`. Without names nothing is returned: `-> ()`.
     Named,
     /// A tuple whose length depends on the input (`split`, `unbind`).
     Many,
@@ -219,6 +219,10 @@ impl Signature {
     pub fn result_names(&self) -> impl Iterator<Item = &'static str> {
         let text = self.text;
         self.results.into_iter().filter(|s| *s != Span::EMPTY).map(move |s| s.of(text))
+    }
+    /// Whether the op gives no result: `-> ()`.
+    pub fn returns_nothing(&self) -> bool {
+        self.returns == Returns::Named && self.results[0] == Span::EMPTY
     }
     /// The same with `self` first: the order of a method.
     pub fn method_first(&self) -> Option<Signature> {

@@ -55,6 +55,9 @@ pub trait Tracer {
     /// A pass of the autograd engine; the calls of its formulas come before its end, and passes nest.
     fn backward_begins(&self) {}
     fn backward_ends(&self) {}
+    /// A named range, an optimizer's step for one: the calls in it come before its end, and ranges nest.
+    fn range_begins(&self, _name: &str) {}
+    fn range_ends(&self) {}
     /// A `Function` written in Python was applied: its forward, whose calls came before, made `outputs` of `inputs`.
     fn function_applied(&self, _name: &str, _inputs: &[Tensor], _outputs: &[Tensor]) {}
     /// Memory was allocated or addressed: by the kernel of the innermost call, or outside an op.
@@ -75,7 +78,7 @@ pub fn print_if_asked() {
 }
 
 /// `add(f32[2,3] gpu:0, 1, alpha=2) -> f32[2,3] gpu:0`; arguments equal to their defaults are omitted.
-fn describe(op: &'static Op, args: &[Value], outputs: &[Tensor]) -> String {
+pub fn describe(op: &'static Op, args: &[Value], outputs: &[Tensor]) -> String {
     let sig = &op.sig;
     let given = sig.params().iter().zip(args).enumerate();
     let given = given.filter(|(_, (p, v))| p.default_value(sig).as_ref().map(show) != Some(show(v)));
@@ -195,5 +198,20 @@ impl BackwardGuard {
 impl Drop for BackwardGuard {
     fn drop(&mut self) {
         notify(|t| t.backward_ends());
+    }
+}
+
+/// Reports that a named range begins, and that it ends when dropped.
+pub struct RangeGuard(());
+
+impl RangeGuard {
+    pub fn new(name: &str) -> RangeGuard {
+        notify(|t| t.range_begins(name));
+        RangeGuard(())
+    }
+}
+impl Drop for RangeGuard {
+    fn drop(&mut self) {
+        notify(|t| t.range_ends());
     }
 }

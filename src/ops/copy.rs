@@ -180,7 +180,7 @@ fn fill(c: &Call, out: &[Tensor]) -> Result<()> {
 pub static FILL_: Op = Op {
     sig: sig("fill_.Scalar(Tensor! self, Scalar value) -> Tensor"),
     doc: "Writes one number everywhere in `self`.",
-    vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]),
+    vjp: Vjp::Zero(&[0]),
     node: "FillBackward2",
     samples: &["f32[2,3], 2.5", "i64[4], 3", "f32[2], inf"],
     errors: &[
@@ -210,7 +210,7 @@ pub static FILLED: Op = Op {
     sig: sig("fill.Scalar(Tensor self, Scalar value) -> Tensor"),
     doc: "One number everywhere, in the shape and dtype of `self`.",
     forms: F,
-    vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]),
+    vjp: Vjp::Zero(&[0]),
     samples: &["f32[2,3], 2.5", "i64[4], 3"],
     errors: &[("f32[2], 'a'", "TypeError", "fill")],
     keeps: Some(""),

@@ -205,7 +205,7 @@ pub static F_EMBEDDING: Op = Op {
 };
 
 /// Scales looked-up rows whose norm exceeds `limit` down to it, in place.
-fn rescale(w: &Tensor, at: &Tensor, limit: f64, order: f64) -> Result<()> {
+pub(super) fn rescale(w: &Tensor, at: &Tensor, limit: f64, order: f64) -> Result<()> {
     // As in PyTorch, no part of the graph that is recorded around it.
     let _unrecorded = GradGuard::new(false);
     let at = Term::from(at).reshape(&[-1]).to_dtype(DType::I64).ok()?;

@@ -30,8 +30,7 @@ fn finished(c: &Call, values: Result<Term>) -> Result<Outputs> {
 }
 
 // A fresh cell for every literal is what taking over its parts must give.
-const FILLER: Op =
-    Op { forms: ONLY_INPLACE, vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0))]), keeps: Some(""), reference: "shape", ..OP };
+const FILLER: Op = Op { forms: ONLY_INPLACE, vjp: Vjp::Zero(&[0]), keeps: Some(""), reference: "shape", ..OP };
 
 pub static GEOMETRIC_: Op = Op {
     sig: sig("geometric_(Tensor! self, float p, *, Generator? generator=None) -> Tensor"),

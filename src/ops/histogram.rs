@@ -31,29 +31,33 @@ fn histogram(list: &[f64], bins: usize, low: f64, high: f64) -> Result<Vec<f64>>
     Ok(counts)
 }
 
+/// The number of bins of `histc`, whose arguments are checked.
+fn checked_bins(c: &Call) -> Result<usize> {
+    let (t, bins) = (c.tensor(0)?, c.int(1)?);
+    if !t.dtype().is_float() {
+        return Err(Error::not_implemented(format!(
+            "\"histogram_cpu\" not implemented for '{}'",
+            t.dtype().scalar_type_name()
+        )));
+    }
+    if bins <= 0 {
+        return Err(Error::runtime(format!("torch.histogram(): bins must be > 0, but got {bins} for dimension 0")));
+    }
+    if c.float(2)? > c.float(3)? {
+        return Err(Error::runtime("torch.histc: max must be larger than min"));
+    }
+    Ok(bins as usize)
+}
+
 pub static HISTC: Op = Op {
     sig: sig("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor"),
     doc: "Counts of equal intervals between `min` and `max`, or between the least and the greatest element where both are 0.",
     forms: FMO,
     body: opaque(
-        |c| Ok(Spec::one(&[c.int(1)?.max(0) as usize], c.tensor(0)?.dtype(), c.tensor(0)?.device())),
+        |c| Ok(Spec::one(&[checked_bins(c)?], c.tensor(0)?.dtype(), c.tensor(0)?.device())),
         |c| {
-            let (t, bins) = (c.tensor(0)?, c.int(1)?);
-            if !t.dtype().is_float() {
-                return Err(Error::not_implemented(format!(
-                    "\"histogram_cpu\" not implemented for '{}'",
-                    t.dtype().scalar_type_name()
-                )));
-            }
-            if bins <= 0 {
-                return Err(Error::runtime(format!(
-                    "torch.histogram(): bins must be > 0, but got {bins} for dimension 0"
-                )));
-            }
+            let (t, bins) = (c.tensor(0)?, checked_bins(c)?);
             let (mut low, mut high) = (c.float(2)?, c.float(3)?);
-            if low > high {
-                return Err(Error::runtime("torch.histc: max must be larger than min"));
-            }
             if low == high && t.numel() > 0 {
                 [low, high] = range(t)?.map(Scalar::to_f64);
             }
@@ -66,10 +70,10 @@ pub static HISTC: Op = Op {
                 (low, high) = (low - 1.0, high + 1.0);
             }
             if t.device().is_gpu() {
-                return Ok(smallvec![super::search_gpu::histogram(t, bins as usize, low, high)?]);
+                return Ok(smallvec![super::search_gpu::histogram(t, bins, low, high)?]);
             }
-            let counts = histogram(Dense::<f64>::of(t)?.elements()?, bins as usize, low, high)?;
-            Term(Tensor::from_slice(&counts, &[bins as usize])).to_dtype(t.dtype()).outputs()
+            let counts = histogram(Dense::<f64>::of(t)?.elements()?, bins, low, high)?;
+            Term(Tensor::from_slice(&counts, &[bins])).to_dtype(t.dtype()).outputs()
         },
     ),
     vjp: Vjp::None("counts"),

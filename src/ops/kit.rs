@@ -6,6 +6,7 @@ use crate::autograd::Kit;
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::Result;
+use crate::op::gradient::Facts;
 use crate::op::{Back, IntoArg, Ints, Term, Value};
 use crate::tensor::Tensor;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -73,8 +74,7 @@ impl Back<'_> {
     }
     /// Zeros in the shape of argument `i`.
     pub fn zeros(&self, i: usize) -> Term {
-        let f = self.facts(i);
-        super::create::ZEROS.call((f.shape.as_slice(), f.dtype, f.device))
+        zeros(&self.facts(i))
     }
     /// VJP of any view: writes the gradient into zeros of the input's shape through the same view.
     pub fn unview(&self) -> Term {
@@ -128,6 +128,10 @@ fn has_nan(t: &Tensor) -> Result<bool> {
     Ok(item(&reduce::truth::ANY.call((compare::ISNAN.call((t,)),)).ok()?)?.to_bool())
 }
 
+fn zeros(like: &Facts) -> Term {
+    super::create::ZEROS.call((like.shape.as_slice(), like.dtype, like.device))
+}
+
 static KIT: Kit = Kit {
     add: |a, b| arith::ADD.call((a, b)).ok(),
     add_: |a, b| arith::ADD.call_inplace((a, b)).map(drop),
@@ -136,6 +140,7 @@ static KIT: Kit = Kit {
     real: |t| copy::REAL.call((t,)).ok(),
     clone: |t| copy::CLONE.call((t,)).ok(),
     packed: |t| Term::from(t).packed().ok(),
+    zeros: |f| zeros(f).ok(),
     has_nan,
     copy_: |t, src| copy::COPY_.call_inplace((t, src)).map(drop),
     copy_op: &copy::COPY_,

@@ -15,7 +15,7 @@ use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&LINEAR, &DROPOUT, &DROPOUT_, &F_DROPOUT, &DROPOUT_MASK];
+pub static OPS: &[&Op] = &[&LINEAR, &BILINEAR, &DROPOUT, &DROPOUT_, &F_DROPOUT, &DROPOUT_MASK];
 
 pub static LINEAR: Op = Op {
     sig: sig("nn.functional.linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"),
@@ -54,6 +54,89 @@ fn linear(c: &Call) -> Result<Outputs> {
     let rows = sizes.iter().product::<i64>();
     sizes.push(c.tensor(1)?.size(0) as i64);
     UNSAFE_VIEW.calls((ADDMM.call((bias, Term::from(x).reshape(&[rows, k]), w)), sizes))
+}
+
+pub static BILINEAR: Op = Op {
+    sig: sig("nn.functional.bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor"),
+    doc: "`x1^T A x2 + b` for each of the `m` matrices A of `weight`: [.., i], [.., j] and [m, i, j] give [.., m].",
+    aliases: &["bilinear"],
+    forms: F,
+    body: decompose(bilinear),
+    vjp: Vjp::Composite,
+    samples: &[
+        "f32[4,2], f32[4,3], f32[5,2,3], f32[5]",
+        "f32[4,2], f32[4,3], f32[5,2,3]",
+        "f32[2,4,2], f32[2,4,3], f32[1,2,3], f32[1]",
+        "f32[2], f32[3], f32[5,2,3]",
+    ],
+    errors: &[
+        ("f32[4,2], f32[4,3,3], f32[5,2,3]", "RuntimeError", "bilinear(): input dimensions do not match: got 2 and 3"),
+        (
+            "f32[4,2], f32[5,3], f32[5,2,3]",
+            "RuntimeError",
+            "bilinear(): input batch dimensions do not match at dim 0: got 4 and 5",
+        ),
+        (
+            "f32[4,3], f32[4,3], f32[5,2,3]",
+            "RuntimeError",
+            "bilinear(): input1 size does not match weight size: got 3 but expected 2",
+        ),
+        (
+            "f32[4,2], f32[4,2], f32[5,2,3]",
+            "RuntimeError",
+            "bilinear(): input2 size does not match weight size: got 2 but expected 3",
+        ),
+        (
+            "f32[4,2], f32[4,3], f32[5,2,3], f32[4]",
+            "RuntimeError",
+            "bilinear(): bias size does not match weight size: got 4 but expected 5",
+        ),
+    ],
+    ..OP
+};
+
+fn bilinear(c: &Call) -> Result<Outputs> {
+    let [a, b, w] = [c.tensor(0)?, c.tensor(1)?, c.tensor(2)?];
+    let wrong = |text: String| Err(Error::runtime(format!("bilinear(): {text}")));
+    let (n, last) = (a.ndim(), a.ndim().wrapping_sub(1));
+    if n != b.ndim() || (n == 0 && w.ndim() > 0) {
+        return wrong(format!("input dimensions do not match: got {n} and {}", b.ndim()));
+    }
+    if let Some(d) = (0..last).find(|&d| a.size(d) != b.size(d)) {
+        return wrong(format!("input batch dimensions do not match at dim {d}: got {} and {}", a.size(d), b.size(d)));
+    }
+    if w.ndim() == 0 {
+        return Err(Error::index("Dimension specified as 1 but tensor has no dimensions"));
+    }
+    let &[m, i, j] = w.shape() else { return wrong(format!("expected a weight of 3 dimensions, got {}", w.ndim())) };
+    for (name, x, wanted) in [("input1", a, i), ("input2", b, j)] {
+        if x.size(last) != wanted {
+            return wrong(format!(
+                "{name} size does not match weight size: got {} but expected {wanted}",
+                x.size(last)
+            ));
+        }
+    }
+    if let Some(t) = c.opt_tensor(3)
+        && (t.ndim() != 1 || t.size(0) != m)
+    {
+        return wrong(format!(
+            "bias size does not match weight size: got {} but expected {m}",
+            t.shape().first().unwrap_or(&1)
+        ));
+    }
+    let mut sizes = Term::from(a).sizes();
+    sizes.pop();
+    let rows = sizes.iter().product::<i64>();
+    sizes.push(m as i64);
+    let [m, i, j] = [m, i, j].map(|n| n as i64);
+    let left = Term::from(a).reshape(&[rows, i]).mm(Term::from(w).transpose(0, 1).reshape(&[i, m * j]));
+    let right = Term::from(b).reshape(&[rows, j]).unsqueeze(-1);
+    let out = MATMUL.call((left.reshape(&[rows, m, j]), right)).squeeze(-1).reshape(&sizes);
+    match c.opt_tensor(3) {
+        Some(bias) => (out + bias).outputs(),
+        None => out.outputs(),
+    }
 }
 
 /// A mask of zeros (with probability `p`) and `1 / (1 - p)`.

@@ -8,24 +8,30 @@ pub mod activation_backward;
 pub mod alias;
 pub mod arith;
 pub mod assertion;
+pub mod attention;
 pub mod bessel;
 pub mod choose;
 pub mod combine;
 pub mod compare;
 pub mod complex;
 pub mod conv;
+pub mod coordinates;
 pub mod copy;
 pub mod counts;
 pub mod create;
 pub mod difference;
 pub mod distance;
 pub mod division;
+pub mod dropout;
 pub mod embed;
 pub mod embedding;
+pub mod embedding_bag;
 pub mod entropy;
 pub mod exp;
 pub mod fft;
 pub mod fillers;
+pub mod fold;
+pub mod foreach;
 pub mod gamma;
 pub mod gamma_samples;
 pub mod gather;
@@ -34,6 +40,7 @@ pub mod hard_backward;
 pub mod hyperbolic;
 pub mod histogram;
 mod host;
+pub mod image;
 pub mod index;
 pub mod index_along;
 pub mod join;
@@ -48,18 +55,22 @@ pub mod mask;
 pub mod masked;
 pub mod minmax;
 mod needs;
+pub mod norm;
 pub mod number;
 pub mod number_first;
 pub mod optim;
 pub mod pad;
 pub mod polynomial;
+pub mod pool;
 pub mod power;
 pub mod random;
+pub mod random_activation;
 mod random_bounds;
 pub mod range;
 pub mod reduce;
 pub mod reorder;
 pub mod repeat;
+pub mod rnn;
 pub mod round;
 pub mod rules;
 pub mod sample;
@@ -95,6 +106,7 @@ use std::collections::BTreeMap;
 /// Every op, family by family.
 pub static OPS: &[&[&Op]] = &[
     arith::OPS,
+    coordinates::OPS,
     copy::OPS,
     create::OPS,
     view::OPS,
@@ -102,6 +114,8 @@ pub static OPS: &[&[&Op]] = &[
     activation_backward::OPS,
     alias::OPS,
     assertion::OPS,
+    attention::OPS,
+    attention::fused::OPS,
     bessel::OPS,
     choose::OPS,
     combine::OPS,
@@ -113,8 +127,10 @@ pub static OPS: &[&[&Op]] = &[
     difference::OPS,
     distance::OPS,
     division::OPS,
+    dropout::OPS,
     embed::OPS,
     embedding::OPS,
+    embedding_bag::OPS,
     entropy::OPS,
     exp::OPS,
     fft::OPS,
@@ -122,6 +138,8 @@ pub static OPS: &[&[&Op]] = &[
     fft::many::OPS,
     fft::one::OPS,
     fillers::OPS,
+    fold::OPS,
+    foreach::OPS,
     gamma::OPS,
     gamma_samples::OPS,
     gather::OPS,
@@ -129,6 +147,11 @@ pub static OPS: &[&[&Op]] = &[
     hard_backward::OPS,
     histogram::OPS,
     hyperbolic::OPS,
+    image::affine::OPS,
+    image::grid::OPS,
+    image::interpolate::OPS,
+    image::shuffle::OPS,
+    image::upsample::OPS,
     index::OPS,
     index_along::OPS,
     join::OPS,
@@ -154,8 +177,16 @@ pub static OPS: &[&[&Op]] = &[
     linear::OPS,
     logical::OPS,
     loss::bce::OPS,
+    loss::chunk::OPS,
     loss::class::OPS,
+    loss::ctc::OPS,
+    loss::likelihood::OPS,
+    loss::margin::OPS,
+    loss::metric::OPS,
+    loss::multiclass::OPS,
+    loss::multilabel::OPS,
     loss::nll::OPS,
+    loss::numbered::OPS,
     loss::pointwise::OPS,
     loss::similarity::OPS,
     mask::OPS,
@@ -163,15 +194,27 @@ pub static OPS: &[&[&Op]] = &[
     masked::normalize::OPS,
     masked::reduce::OPS,
     minmax::OPS,
+    norm::OPS,
+    norm::batch::OPS,
+    norm::group::OPS,
+    norm::instance::OPS,
+    norm::rms::OPS,
     number::OPS,
     number_first::OPS,
     optim::OPS,
     pad::OPS,
     polynomial::OPS,
+    pool::adaptive::OPS,
+    pool::fractional::OPS,
+    pool::max::OPS,
+    pool::mean::OPS,
+    pool::unpool::OPS,
     power::OPS,
     random::OPS,
+    random_activation::OPS,
     range::OPS,
     reduce::OPS,
+    reduce::sum_to::OPS,
     reduce::aminmax::OPS,
     reduce::extreme::OPS,
     reduce::median::OPS,
@@ -182,6 +225,10 @@ pub static OPS: &[&[&Op]] = &[
     reduce::truth::OPS,
     reorder::OPS,
     repeat::OPS,
+    rnn::OPS,
+    rnn::cells::OPS,
+    rnn::fused::OPS,
+    rnn::layer::OPS,
     round::OPS,
     sample::OPS,
     scan::OPS,

@@ -66,7 +66,7 @@ fn like_self(c: &Call) -> Result<Specs> {
     Ok(smallvec![Spec::like(c.tensor(0)?)])
 }
 
-const NO_SLOPE: Vjp = Vjp::Each(&[d(0, 0, |c| c.zeros(0))]);
+const NO_SLOPE: Vjp = Vjp::Zero(&[0]);
 type Run = fn(&Call, &[Tensor]) -> Result<()>;
 
 const FLIP_EACH: Run = |c, out| {
@@ -136,7 +136,7 @@ pub static BERNOULLI_TENSOR_: Op = Op {
     doc: "Fills self with ones with the probabilities that `p` holds, else zeros.",
     forms: ONLY_INPLACE,
     body: kernel_into(FLIP_BY, Some(FLIP_BY)),
-    vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.zeros(1))]),
+    vjp: Vjp::Zero(&[0, 1]),
     node: "BernoulliBackward1",
     samples: &["f32[2,3], f32[3](zeros)"],
     errors: &[("f32[2], f32[2](= 2, 0)", "RuntimeError", "p_in >= 0 && p_in <= 1")],
@@ -187,7 +187,7 @@ const GAUSS: Op = Op { forms: FO, body: kernel(normal_spec, normal, Some(normal)
 pub static NORMAL_TENSORS: Op = Op {
     sig: sig("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor"),
     doc: "Normal random numbers with these means and standard deviations.",
-    vjp: Vjp::Each(&[d(0, 0, |c| c.zeros(0)), d(1, 0, |c| c.zeros(1))]),
+    vjp: Vjp::Zero(&[0, 1]),
     node: "NormalBackward3",
     samples: &["f32[2,3], f32[3](zeros)"],
     errors: &[("f32[2], f32[2](= -1, 0)", "RuntimeError", "normal expects all elements of std >= 0.0")],
@@ -213,7 +213,7 @@ pub static NORMAL_MEANS: Op = Op {
 pub static NORMAL_STDS: Op = Op {
     sig: sig("normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor"),
     doc: "Normal random numbers with one mean and these standard deviations.",
-    vjp: Vjp::Each(&[d(1, 0, |c| c.zeros(1))]),
+    vjp: Vjp::Zero(&[1]),
     node: "NormalBackward2",
     samples: &["2.0, f32[2,3](zeros)"],
     errors: &[("0.0, f32[2](= -1, 0)", "RuntimeError", "normal expects all elements of std >= 0.0")],
@@ -291,7 +291,8 @@ fn pick(row: &[f64], u: f64) -> i64 {
     last
 }
 
-fn multinomial(c: &Call) -> Result<Outputs> {
+/// The places that `multinomial` fills, after a check of its arguments.
+fn picks(c: &Call) -> Result<Specs> {
     let (p, k, replacement) = (c.tensor(0)?, c.int(1)?, c.flag(2));
     if p.ndim() == 0 || p.ndim() > 2 {
         return Err(Error::runtime("prob_dist must be 1 or 2 dim"));
@@ -308,7 +309,14 @@ fn multinomial(c: &Call) -> Result<Outputs> {
     if !replacement && k as usize > p.size(p.ndim() - 1) {
         return Err(Error::runtime("cannot sample n_sample > prob_dist.size(-1) samples without replacement"));
     }
-    let k = k as usize;
+    let mut shape: crate::layout::Dims = p.shape().into();
+    shape[p.ndim() - 1] = k as usize;
+    Ok(Spec::one(&shape, DType::I64, p.device()))
+}
+
+fn multinomial(c: &Call) -> Result<Outputs> {
+    let (shape, p, replacement) = (picks(c)?.swap_remove(0).layout.shape, c.tensor(0)?, c.flag(2));
+    let k = shape[p.ndim() - 1];
     if p.device().is_gpu() {
         let draws = p.numel() / p.size(p.ndim() - 1).max(1) * if replacement { k } else { p.size(p.ndim() - 1) };
         return Ok(smallvec![super::search_gpu::multinomial(p, k, replacement, key(c, 3, draws))?]);
@@ -333,8 +341,6 @@ fn multinomial(c: &Call) -> Result<Outputs> {
         clocks.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         picked.extend(clocks[..k].iter().map(|c| c.1));
     }
-    let mut shape: crate::layout::Dims = p.shape().into();
-    shape[p.ndim() - 1] = k;
     Term(Tensor::from_slice(&picked, &shape)).outputs()
 }
 
@@ -344,17 +350,7 @@ pub static MULTINOMIAL: Op = Op {
     ),
     doc: "Draws categories with the weights of each row, which need not sum to one. Returns their indices.",
     forms: FMO,
-    body: opaque(
-        |c| {
-            let p = c.tensor(0)?;
-            let mut shape: crate::layout::Dims = p.shape().into();
-            if let Some(last) = shape.last_mut() {
-                *last = c.int(1)?.max(0) as usize;
-            }
-            Ok(Spec::one(&shape, DType::I64, p.device()))
-        },
-        multinomial,
-    ),
+    body: opaque(picks, multinomial),
     vjp: Vjp::None("indices"),
     samples: &["f32[3](= 0, 1, 0), 1", "f32[2,2](= 0, 1, 2, 0), 3, True"],
     errors: &[

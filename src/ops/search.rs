@@ -38,34 +38,31 @@ fn unknown_side(_: &Op, given: &str) -> Error {
     Error::runtime(format!("torch.searchsorted(): side can only be 'left' or 'right' but got {given}"))
 }
 
-/// What is found for `values`: int64, or int32 where flag `at` says so.
-fn found_for(c: &Call, values: Option<&Tensor>, like: &Tensor, at: usize) -> Result<Specs> {
+/// What is found for values of a shape: int64, or int32 where flag `at` says so.
+fn found_for(c: &Call, sorted: &Tensor, values: &[usize], at: usize, side: Option<Side>) -> Result<Specs> {
+    if side == Some(Side::Left) && c.flag(at + 1) {
+        return Err(Error::runtime(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True",
+        ));
+    }
+    let last = sorted.ndim().saturating_sub(1);
+    if sorted.ndim() > 1 && (values.len() != sorted.ndim() || values[..last] != sorted.shape()[..last]) {
+        return Err(Error::runtime(format!(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, but we got boundaries tensor {} and input value tensor {}",
+            Show(sorted.shape()),
+            Show(values)
+        )));
+    }
     let dtype = if c.flag(at) { DType::I32 } else { DType::I64 };
-    Ok(Spec::one(values.map_or(&[], |v| v.shape()), dtype, like.device()))
+    Ok(Spec::one(values, dtype, sorted.device()))
 }
 
 /// Arguments: how the flags stand from `at` on (out_int32, right, side).
 fn search_in(c: &Call, sorted: &Tensor, values: &Tensor, at: usize, side: Option<Side>) -> Result<Outputs> {
-    let right = match side {
-        None => c.flag(at + 1),
-        Some(Side::Right) => true,
-        Some(Side::Left) if c.flag(at + 1) => {
-            return Err(Error::runtime(
-                "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True",
-            ));
-        }
-        Some(Side::Left) => false,
-    };
+    let dtype = found_for(c, sorted, values.shape(), at, side)?[0].dtype;
+    let right = side.map_or(c.flag(at + 1), |side| side == Side::Right);
     let last = sorted.ndim().saturating_sub(1);
     let flat = sorted.ndim() <= 1;
-    if !flat && (values.ndim() != sorted.ndim() || values.shape()[..last] != sorted.shape()[..last]) {
-        return Err(Error::runtime(format!(
-            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, but we got boundaries tensor {} and input value tensor {}",
-            Show(sorted.shape()),
-            Show(values.shape())
-        )));
-    }
-    let dtype = if c.flag(at) { DType::I32 } else { DType::I64 };
     if values.device().is_gpu() {
         return Ok(smallvec![super::search_gpu::places(sorted, values, right, dtype)?]);
     }
@@ -80,12 +77,22 @@ fn search_in(c: &Call, sorted: &Tensor, values: &Tensor, at: usize, side: Option
 
 /// `sorted` in the order of `sorter`, if one is given.
 fn ordered(c: &Call, sorter: usize) -> Result<Tensor> {
-    let sorted = c.tensor(0)?.detach();
-    let Some(order) = c.opt_tensor(sorter) else { return Ok(sorted) };
-    if order.shape() != sorted.shape() {
-        return Err(Error::runtime("torch.searchsorted(): boundary and sorter must have the same size"));
+    let sorted = sequence(c, sorter)?.detach();
+    match c.opt_tensor(sorter) {
+        Some(order) => super::gather::GATHER.call((&sorted, -1, order)).ok(),
+        None => Ok(sorted),
     }
-    super::gather::GATHER.call((&sorted, -1, order)).ok()
+}
+
+/// Argument 0, whose shape `sorter` has, if one is given.
+fn sequence<'a>(c: &'a Call, sorter: usize) -> Result<&'a Tensor> {
+    let sequence = c.tensor(0)?;
+    match c.opt_tensor(sorter) {
+        Some(order) if order.shape() != sequence.shape() => {
+            Err(Error::runtime("torch.searchsorted(): boundary and sorter must have the same size"))
+        }
+        _ => Ok(sequence),
+    }
 }
 
 /// The words for an operand that does not lie row-major and is copied first.
@@ -106,7 +113,7 @@ pub static SEARCHSORTED: Op = Op {
     doc: "For each value the place in the sorted last dimension where it belongs: before equal elements, or after them with `right`.",
     forms: FO,
     body: opaque(
-        |c| found_for(c, c.opt_tensor(1), c.tensor(1)?, 2),
+        |c| found_for(c, sequence(c, 5)?, c.tensor(1)?.shape(), 2, c.opt_choice(4)),
         |c| search_in(c, &ordered(c, 5)?, c.tensor(1)?, 2, c.opt_choice(4)),
     ),
     warns: Some(|c| strided(c, 1, 0)),
@@ -131,7 +138,7 @@ pub static SEARCHSORTED_SCALAR: Op = Op {
     doc: "The place in a sorted sequence where a number belongs.",
     forms: FO,
     body: opaque(
-        |c| found_for(c, None, c.tensor(0)?, 2),
+        |c| found_for(c, sequence(c, 5)?, &[], 2, c.opt_choice(4)),
         |c| search_in(c, &ordered(c, 5)?, &number(c, 1, 0)?, 2, c.opt_choice(4)),
     ),
     vjp: Vjp::None("indices"),
@@ -148,10 +155,10 @@ fn number(c: &Call, at: usize, like: usize) -> Result<Tensor> {
     Term(Tensor::scalar(s, dtype, Device::Cpu)).to_device(c.tensor(like)?.device()).ok()
 }
 
-fn boundaries(c: &Call) -> Result<Tensor> {
+fn boundaries<'a>(c: &'a Call) -> Result<&'a Tensor> {
     let b = c.tensor(1)?;
     match b.ndim() {
-        1 => Ok(b.detach()),
+        1 => Ok(b),
         n => Err(Error::runtime(format!("boundaries tensor must be 1 dimension, but got dim({n})"))),
     }
 }
@@ -161,8 +168,8 @@ pub static BUCKETIZE: Op = Op {
     doc: "For each value the bucket between sorted boundaries that it falls in.",
     forms: FO,
     body: opaque(
-        |c| found_for(c, c.opt_tensor(0), c.tensor(0)?, 2),
-        |c| search_in(c, &boundaries(c)?, c.tensor(0)?, 2, None),
+        |c| found_for(c, boundaries(c)?, c.tensor(0)?.shape(), 2, None),
+        |c| search_in(c, &boundaries(c)?.detach(), c.tensor(0)?, 2, None),
     ),
     warns: Some(|c| strided(c, 0, 1)),
     vjp: Vjp::None("indices"),
@@ -176,8 +183,8 @@ pub static BUCKETIZE_SCALAR: Op = Op {
     doc: "The bucket between sorted boundaries that a number falls in.",
     forms: F,
     body: opaque(
-        |c| found_for(c, None, c.tensor(1)?, 2),
-        |c| search_in(c, &boundaries(c)?, &number(c, 0, 1)?, 2, None),
+        |c| found_for(c, boundaries(c)?, &[], 2, None),
+        |c| search_in(c, &boundaries(c)?.detach(), &number(c, 0, 1)?, 2, None),
     ),
     vjp: Vjp::None("indices"),
     samples: &["2, f32[3](= 1, 3, 5)"],

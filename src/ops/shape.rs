@@ -2,7 +2,7 @@
 //!
 //! All are written with the views of `view.rs`, so their gradients and `grad_fn` names are those of the views.
 
-use super::view::{EXPAND, PERMUTE, RESHAPE, TRANSPOSE, UNSQUEEZE, VIEW};
+use super::view::{EXPAND, PERMUTE, RESHAPE, UNSQUEEZE, VIEW};
 use crate::error::{Error, Result, Show};
 use crate::layout::{Dims, broadcast, wrap_dims};
 use crate::op::*;
@@ -20,8 +20,6 @@ pub static OPS: &[&Op] = &[
     &RESHAPE_AS,
     &BROADCAST_TO,
     &ADJOINT,
-    &MATRIX_TRANSPOSE,
-    &REVERSED,
     &ATLEAST_1D,
     &ATLEAST_1D_LIST,
     &ATLEAST_2D,
@@ -223,40 +221,6 @@ pub static ADJOINT: Op = Op {
     vjp: Vjp::Composite,
     samples: &["f32[2,3]", "c64[2,3]", "f32[2,3,4]", "c64[]"],
     errors: &[("f32[2]", "RuntimeError", "only supported on matrices")],
-    ..OP
-};
-
-/// The attribute `mT`.
-pub static MATRIX_TRANSPOSE: Op = Op {
-    sig: sig("_mT(Tensor self) -> Tensor"),
-    doc: "The last two dimensions swapped.",
-    forms: HIDDEN,
-    body: decompose(|c| match c.tensor(0)?.ndim() {
-        0 | 1 => Err(Error::runtime(format!(
-            "tensor.mT is only supported on matrices or batches of matrices. Got {}-D tensor.",
-            c.tensor(0)?.ndim()
-        ))),
-        _ => TRANSPOSE.calls((c.tensor(0)?, -2, -1)),
-    }),
-    vjp: Vjp::Composite,
-    samples: &["f32[2,3]", "f32[2,3,4]"],
-    errors: &[("f32[2]", "RuntimeError", "only supported on matrices")],
-    ..OP
-};
-
-/// The attribute `T`.
-pub static REVERSED: Op = Op {
-    sig: sig("_T(Tensor self) -> Tensor"),
-    doc: "The dimensions in reverse order.",
-    forms: HIDDEN,
-    body: decompose(|c| {
-        let t = c.tensor(0)?;
-        PERMUTE.calls((t, (0..t.ndim() as i64).rev().collect::<Ints>()))
-    }),
-    vjp: Vjp::Composite,
-    samples: &["f32[2,3]", "f32[2,3,4]", "f32[2]"],
-    errors: &[("'a'", "TypeError", "must be Tensor")],
-    reference: "x0.T",
     ..OP
 };
 

@@ -193,18 +193,28 @@ pub static LOG_SOFTMAX_BACKWARD: Op = Op {
     ..OP
 };
 
-/// The dimension that `nn.functional` uses if none is given (with a warning in Python): 0 for 0, 1 and 3 dimensions,
-/// else 1.
+/// PyTorch's warning where no dimension is given.
+fn warn_of_dim(c: &Call) -> Option<String> {
+    c.args[1].is_none().then(|| {
+        format!(
+            "Implicit dimension choice for {} has been deprecated. Change the call to include dim=X as an argument.",
+            c.op.base()
+        )
+    })
+}
+
+/// The dimension that `nn.functional` takes where none is given: 0 for 0, 1 and 3 dimensions, else 1.
 fn chosen_dim(c: &Call) -> Result<i64> {
     Ok(c.opt_int(1).unwrap_or(i64::from(!matches!(c.tensor(0)?.ndim(), 0 | 1 | 3))))
 }
 
 pub static F_SOFTMAX: Op = Op {
     sig: sig("nn.functional.softmax(Tensor input, Dim? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor"),
-    doc: "See `softmax`.",
+    doc: "`exp(x)` divided by its sum along `dim`; `dtype` casts the input first.",
     forms: F,
     body: decompose(|c| SOFTMAX.calls((c.tensor(0)?, chosen_dim(c)?, c.dtype(3)))),
     vjp: Vjp::Composite,
+    warns: Some(warn_of_dim),
     samples: &["f32[2,3], 1", "f32[2,3], dim=0, dtype=float64"],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
     ..OP
@@ -212,10 +222,11 @@ pub static F_SOFTMAX: Op = Op {
 
 pub static F_LOG_SOFTMAX: Op = Op {
     sig: sig("nn.functional.log_softmax(Tensor input, Dim? dim=None, int _stacklevel=3, DType? dtype=None) -> Tensor"),
-    doc: "See `log_softmax`.",
+    doc: "The logarithm of the softmax along `dim`; `dtype` casts the input first.",
     forms: F,
     body: decompose(|c| LOG_SOFTMAX.calls((c.tensor(0)?, chosen_dim(c)?, c.dtype(3)))),
     vjp: Vjp::Composite,
+    warns: Some(warn_of_dim),
     samples: &["f32[2,3], 1", "f32[2,3], dim=0, dtype=float64"],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
     ..OP
@@ -227,6 +238,7 @@ pub static F_SOFTMIN: Op = Op {
     forms: F,
     body: decompose(|c| SOFTMAX.calls((-Term::from(c.tensor(0)?), chosen_dim(c)?, c.dtype(3)))),
     vjp: Vjp::Composite,
+    warns: Some(warn_of_dim),
     samples: &["f32[2,3], 1"],
     errors: &[("f32[2,3], 2", "IndexError", "Dimension out of range")],
     ..OP

@@ -6,12 +6,13 @@ use crate::cpu::flip;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::gpu;
-use crate::layout::Dims;
+use crate::layout::{Dims, Layout};
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&TRIL, &TRIU, &TRIL_INDICES, &TRIU_INDICES, &DIAG, &DIAG_EMBED, &DIAGONAL_COPY, &DIAGFLAT];
+pub static OPS: &[&Op] =
+    &[&TRIL, &TRIU, &TRIL_INDICES, &TRIU_INDICES, &DIAG, &DIAG_EMBED, &DIAGONAL_COPY, &DIAGFLAT, &FILL_DIAGONAL_];
 
 fn matrix<'a>(c: &'a Call) -> Result<&'a Tensor> {
     let t = c.tensor(0)?;
@@ -235,4 +236,53 @@ impl Term {
     pub fn diag_embed(self, offset: i64) -> Term {
         DIAG_EMBED.call((self, offset))
     }
+}
+
+pub static FILL_DIAGONAL_: Op = Op {
+    sig: sig("fill_diagonal_(Tensor! self, Scalar fill_value, bool wrap=False) -> Tensor"),
+    doc: "Writes a number to the elements `[i, i, .., i]`; with `wrap` the diagonal of a high matrix begins again after a row without one.",
+    forms: ONLY_INPLACE,
+    body: kernel_into(fill_diagonal, Some(fill_diagonal)),
+    vjp: Vjp::Each(&[d(0, 0, |c| FILL_DIAGONAL_.call((c.g(), 0, c.flag(2))))]),
+    // In PyTorch the write to a view of the diagonal.
+    node: "CopySlices",
+    keeps: Some(""),
+    samples: &[
+        "f32[3,3], 2.0",
+        "f32[2,4], 1",
+        "f32[7,2], 3.0, wrap=True",
+        "f32[7,2], 3.0",
+        "f32[2,2,2], 1.5",
+        "i64[3,3], 4",
+    ],
+    errors: &[
+        ("f32[3], 1.0", "RuntimeError", "dimensions must larger than 1"),
+        ("f32[2,3,2], 1.0", "RuntimeError", "all dimensions of input must be of equal length"),
+    ],
+    ..OP
+};
+
+fn fill_diagonal(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (t, value) = (&out[0], c.scalar(1)?);
+    let (shape, strides) = (t.shape(), t.strides());
+    if shape.len() < 2 {
+        return Err(Error::runtime("dimensions must larger than 1"));
+    }
+    if shape.len() > 2 && shape.iter().any(|&n| n != shape[0]) {
+        return Err(Error::runtime("all dimensions of input must be of equal length"));
+    }
+    value.check_fits(t.dtype())?;
+    let (rows, columns, step) = (shape[0], shape[1], strides.iter().sum::<usize>());
+    let fill = |first_row: usize, n: usize| {
+        let offset = t.layout().offset + first_row * strides[0];
+        let line = Layout { shape: smallvec![n], strides: smallvec![step], offset };
+        if n == 0 { Ok(()) } else { t.with_layout(line).fill_raw(value) }
+    };
+    let wraps = c.flag(2) && shape.len() == 2 && rows > columns + 1;
+    if wraps && t.is_contiguous() {
+        // One line through all rows.
+        return fill(0, t.numel().div_ceil(columns + 1));
+    }
+    let starts = (0..rows).step_by(columns + 1).take(if wraps { rows } else { 1 });
+    starts.into_iter().try_for_each(|row| fill(row, columns.min(rows - row)))
 }

@@ -4,7 +4,7 @@
 //! `x.add(y)` creates no bound op: the interpreter looks up the op and passes `x` itself.
 
 use super::error::{guard, guard_object};
-use super::object::slot;
+use super::heap_type::{HeapType, member, method, property, slot};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -212,64 +212,31 @@ unsafe extern "C" fn dealloc(o: *mut PyObject) {
 
 /// Makes the type of bound ops.
 pub fn create_type(py: Python) -> PyResult<()> {
-    let attribute = |name: &'static std::ffi::CStr, what: usize| ffi::PyGetSetDef {
-        name: name.as_ptr(),
-        get: Some(describe),
-        set: None,
-        doc: std::ptr::null(),
-        closure: what as *mut c_void,
-    };
-    let offset = |name: &'static std::ffi::CStr, offset: usize| ffi::PyMemberDef {
-        name: name.as_ptr(),
-        type_code: ffi::Py_T_PYSSIZET,
-        offset: offset as ffi::Py_ssize_t,
-        flags: ffi::Py_READONLY,
-        doc: std::ptr::null(),
-    };
-    // SAFETY: all-zero entries end the tables.
-    let (end_getset, end_member, end_method) = unsafe { (std::mem::zeroed(), std::mem::zeroed(), std::mem::zeroed()) };
     let names =
         [c"__self__", c"__func__", c"__name__", c"__doc__", c"__module__", c"__text_signature__", c"__qualname__"];
-    let mut getset: Vec<_> = names.into_iter().enumerate().map(|(i, name)| attribute(name, i)).collect();
-    getset.extend([attribute(c"__signature__", names.len()), end_getset]);
-    let getset = getset.leak();
-    let members = Box::leak(Box::new([
-        offset(c"__vectorcalloffset__", std::mem::offset_of!(Bond, vectorcall)),
-        offset(c"__weaklistoffset__", std::mem::offset_of!(Bond, weakrefs)),
-        end_member,
-    ]));
-    let reduce = ffi::PyMethodDef {
-        ml_name: c"__reduce__".as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunction: reduce },
-        ml_flags: ffi::METH_NOARGS,
-        ml_doc: std::ptr::null(),
+    let names = names.into_iter().chain([c"__signature__"]);
+    let class = HeapType {
+        slots: vec![
+            slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
+            slot(ffi::Py_tp_traverse, traverse as *mut c_void),
+            slot(ffi::Py_tp_clear, clear as *mut c_void),
+            slot(ffi::Py_tp_call, ffi::PyVectorcall_Call as *mut c_void),
+            slot(ffi::Py_tp_repr, repr as *mut c_void),
+            slot(ffi::Py_tp_richcompare, compare as *mut c_void),
+            slot(ffi::Py_tp_hash, hash as *mut c_void),
+        ],
+        members: vec![
+            member(c"__vectorcalloffset__", std::mem::offset_of!(Bond, vectorcall)),
+            member(c"__weaklistoffset__", std::mem::offset_of!(Bond, weakrefs)),
+        ],
+        getset: names.enumerate().map(|(i, name)| property(name, describe, i)).collect(),
+        methods: vec![method(c"__reduce__", reduce)],
+        ..HeapType::new(
+            c"rustgrad._C.BoundOp",
+            size_of::<Bond>(),
+            ffi::Py_TPFLAGS_HAVE_GC | ffi::Py_TPFLAGS_HAVE_VECTORCALL,
+        )
     };
-    let methods = Box::leak(Box::new([reduce, end_method]));
-    let mut slots = [
-        slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
-        slot(ffi::Py_tp_traverse, traverse as *mut c_void),
-        slot(ffi::Py_tp_clear, clear as *mut c_void),
-        slot(ffi::Py_tp_call, ffi::PyVectorcall_Call as *mut c_void),
-        slot(ffi::Py_tp_repr, repr as *mut c_void),
-        slot(ffi::Py_tp_richcompare, compare as *mut c_void),
-        slot(ffi::Py_tp_hash, hash as *mut c_void),
-        slot(ffi::Py_tp_getset, getset.as_mut_ptr().cast()),
-        slot(ffi::Py_tp_members, members.as_mut_ptr().cast()),
-        slot(ffi::Py_tp_methods, methods.as_mut_ptr().cast()),
-        slot(0, null_mut()),
-    ];
-    let mut spec = ffi::PyType_Spec {
-        name: c"rustgrad._C.BoundOp".as_ptr(),
-        basicsize: size_of::<Bond>() as c_int,
-        itemsize: 0,
-        flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_HAVE_GC | ffi::Py_TPFLAGS_HAVE_VECTORCALL) as u32,
-        slots: slots.as_mut_ptr(),
-    };
-    // SAFETY: the spec is valid for the call; tables that the type keeps are leaked.
-    let t = unsafe { ffi::PyType_FromSpec(&raw mut spec) };
-    if t.is_null() {
-        return Err(PyErr::fetch(py));
-    }
-    TYPE.store(t.cast(), Ordering::Release);
+    TYPE.store(class.create(py)?, Ordering::Release);
     Ok(())
 }

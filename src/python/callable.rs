@@ -6,19 +6,20 @@
 use super::bound;
 use super::describe::{self, Form};
 use super::error::guard_object;
-use super::object::{borrow, slot, wrap};
+use super::heap_type::{HeapType, member, method, property, slot};
+use super::object::{borrow, wrap};
 use super::overrides;
 use super::parse::{Given, Misfit, explain, parse, show};
 use crate::dispatch;
 use crate::error::Show;
-use crate::op::{Args, Body, Call, Forms, Op, Outputs, Returns, Signature, Value, push_default};
+use crate::op::{Args, Arguments, Body, Call, Forms, Op, Outputs, Returns, Signature, Value, push_default};
 use crate::tensor::Tensor;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -164,7 +165,7 @@ fn run(py: Python, entry: &'static Entry, index: usize, args: &Args, given: &Giv
         dispatch::check_facts(&call).ok().and_then(|()| warns(&call))
     };
     if let Some(text) = op.warns.and_then(checked) {
-        warn(py, text)?;
+        warn_from(py, text, frames_below(op, args))?;
     }
     if entry.inplace || op.forms.has(Forms::ONLY_INPLACE) {
         let t = unlocked(py, op, args, || dispatch::call_inplace(op, args))?;
@@ -283,15 +284,30 @@ fn warn_resized(py: Python, old: &[usize], new: &[usize]) -> PyResult<()> {
     warn(py, text)
 }
 
+/// How far below the caller's frame a warning of the op points: what PyTorch's `_stacklevel` asks for beyond its default.
+#[cold]
+fn frames_below(op: &'static Op, args: &Args) -> i32 {
+    let level = op.sig.index_of("_stacklevel").and_then(|i| args.opt_int(i));
+    level.map_or(1, |l| l.clamp(3, 64) as i32 - 2)
+}
+
 #[cold]
 fn warn(py: Python, text: String) -> PyResult<()> {
-    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, 1)
+    warn_from(py, text, 1)
+}
+
+#[cold]
+fn warn_from(py: Python, text: String, level: i32) -> PyResult<()> {
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, level)
 }
 
 fn to_python(py: Python, entry: &'static Entry, index: usize, mut outputs: Outputs) -> PyResult<*mut PyObject> {
     if entry.ops[index].sig.returns == Returns::One {
         let t = outputs.pop().ok_or_else(|| PyRuntimeError::new_err("internal: an op returned nothing"))?;
         return wrap(py, t);
+    }
+    if entry.ops[index].sig.returns_nothing() {
+        return Ok(py.None().into_ptr());
     }
     let items = outputs.into_iter().map(|t| super::object::wrap_bound(py, t)).collect::<PyResult<Vec<_>>>()?;
     let tuple = PyTuple::new(py, items)?;
@@ -355,65 +371,29 @@ unsafe extern "C" fn dealloc(_: *mut PyObject) {
 
 /// Creates the type of op objects.
 pub fn create_type(py: Python) -> PyResult<()> {
-    let text = |name: &'static std::ffi::CStr, what: usize| ffi::PyGetSetDef {
-        name: name.as_ptr(),
-        get: Some(describe),
-        set: None,
-        doc: std::ptr::null(),
-        closure: what as *mut c_void,
+    let class = HeapType {
+        slots: vec![
+            slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
+            slot(ffi::Py_tp_call, ffi::PyVectorcall_Call as *mut c_void),
+            slot(ffi::Py_tp_descr_get, descr_get as *mut c_void),
+            slot(ffi::Py_tp_repr, repr as *mut c_void),
+        ],
+        members: vec![member(c"__vectorcalloffset__", std::mem::offset_of!(OpObject, vectorcall))],
+        getset: vec![
+            property(c"__name__", describe, 0),
+            property(c"__doc__", describe, 1),
+            property(c"__text_signature__", describe, 2),
+            property(c"__qualname__", describe, QUALIFIED),
+            property(c"__module__", describe, 4),
+        ],
+        methods: vec![method(c"__reduce__", reduce)],
+        ..HeapType::new(
+            c"rustgrad._C.Op",
+            size_of::<OpObject>(),
+            ffi::Py_TPFLAGS_HAVE_VECTORCALL | ffi::Py_TPFLAGS_METHOD_DESCRIPTOR,
+        )
     };
-    // SAFETY: all-zero entries terminate the tables.
-    let (end_getset, end_member, end_method) = unsafe { (std::mem::zeroed(), std::mem::zeroed(), std::mem::zeroed()) };
-    let getset = Box::leak(Box::new([
-        text(c"__name__", 0),
-        text(c"__doc__", 1),
-        text(c"__text_signature__", 2),
-        text(c"__qualname__", QUALIFIED),
-        text(c"__module__", 4),
-        end_getset,
-    ]));
-    let members = Box::leak(Box::new([
-        ffi::PyMemberDef {
-            name: c"__vectorcalloffset__".as_ptr(),
-            type_code: ffi::Py_T_PYSSIZET,
-            offset: std::mem::offset_of!(OpObject, vectorcall) as ffi::Py_ssize_t,
-            flags: ffi::Py_READONLY,
-            doc: std::ptr::null(),
-        },
-        end_member,
-    ]));
-    let methods = Box::leak(Box::new([
-        ffi::PyMethodDef {
-            ml_name: c"__reduce__".as_ptr(),
-            ml_meth: ffi::PyMethodDefPointer { PyCFunction: reduce },
-            ml_flags: ffi::METH_NOARGS,
-            ml_doc: std::ptr::null(),
-        },
-        end_method,
-    ]));
-    let mut slots = [
-        slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
-        slot(ffi::Py_tp_call, ffi::PyVectorcall_Call as *mut c_void),
-        slot(ffi::Py_tp_descr_get, descr_get as *mut c_void),
-        slot(ffi::Py_tp_repr, repr as *mut c_void),
-        slot(ffi::Py_tp_getset, getset.as_mut_ptr().cast()),
-        slot(ffi::Py_tp_members, members.as_mut_ptr().cast()),
-        slot(ffi::Py_tp_methods, methods.as_mut_ptr().cast()),
-        slot(0, null_mut()),
-    ];
-    let mut spec = ffi::PyType_Spec {
-        name: c"rustgrad._C.Op".as_ptr(),
-        basicsize: size_of::<OpObject>() as c_int,
-        itemsize: 0,
-        flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_HAVE_VECTORCALL | ffi::Py_TPFLAGS_METHOD_DESCRIPTOR) as u32,
-        slots: slots.as_mut_ptr(),
-    };
-    // SAFETY: the spec is valid during the call; the tables, which the type keeps, are leaked.
-    let t = unsafe { ffi::PyType_FromSpec(&raw mut spec) };
-    if t.is_null() {
-        return Err(PyErr::fetch(py));
-    }
-    TYPE.store(t.cast(), Ordering::Release);
+    TYPE.store(class.create(py)?, Ordering::Release);
     Ok(())
 }
 
@@ -440,7 +420,7 @@ pub fn make<'py>(
 }
 
 fn named_tuple(py: Python, op: &'static Op) -> PyResult<Option<Py<PyAny>>> {
-    if op.sig.returns != Returns::Named {
+    if op.sig.returns != Returns::Named || op.sig.returns_nothing() {
         return Ok(None);
     }
     result_class(py, op, "").map(|class| Some(class.unbind()))

@@ -3,10 +3,11 @@
 use super::object::{borrow, wrap_bound};
 use super::values::type_name;
 use crate::dispatch::Capture;
-use crate::op::tracer::{Tracer, install};
+use crate::op::tracer::{self, Tracer, install};
 use crate::tensor::Tensor;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
 use std::rc::Rc;
 
 #[pyclass(name = "_Capture", module = "rustgrad._C", unsendable)]
@@ -32,6 +33,25 @@ pub fn _capture<'py>(py: Python<'py>, function: &Bound<'py, PyAny>) -> PyResult<
     Ok((result, Py::new(py, PyCapture(capture))?))
 }
 
+/// Whether anything may observe calls, so that the name of a range is worth making.
+#[pyfunction]
+pub fn _is_traced() -> bool {
+    tracer::enabled()
+}
+
+/// Calls `function` with the other arguments, in a range that tracers see under `name`.
+#[pyfunction]
+#[pyo3(signature = (name, function, *args, **kwargs))]
+pub fn _in_range<'py>(
+    name: &str,
+    function: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _range = tracer::RangeGuard::new(name);
+    function.call(args, kwargs)
+}
+
 fn tensors(list: &[Bound<PyAny>]) -> PyResult<Vec<Tensor>> {
     let one = |o: &Bound<PyAny>| {
         let t = borrow(o.as_ptr()).cloned();
@@ -45,6 +65,10 @@ impl PyCapture {
     /// The names of the primitives in the order of their calls.
     fn steps(&self) -> Vec<&'static str> {
         self.0.steps()
+    }
+    /// (name, number of the first step, number of the first step after it) of each named range, as they began.
+    fn ranges(&self) -> Vec<(String, usize, usize)> {
+        self.0.ranges().into_iter().map(|r| (r.name, r.start, r.end)).collect()
     }
     /// What was not as a recording needs it: raw memory outside primitives, results other than what was inferred.
     fn problems(&self) -> Vec<String> {

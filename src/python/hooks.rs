@@ -206,6 +206,11 @@ pub fn _queue_callback(callback: Py<PyAny>) -> PyResult<()> {
 pub fn _current_pass() -> i64 {
     callbacks::current().map_or(-1, |id| id as i64)
 }
+/// Whether a reentrant checkpoint may run in the pass of this thread: it computes all gradients.
+#[pyfunction]
+pub fn _is_checkpoint_valid() -> bool {
+    !callbacks::current_is_partial()
+}
 #[pyfunction]
 pub fn _retain_grad(t: Handle) -> PyResult<()> {
     Ok(hooks::retain_grad(&t.0)?)

@@ -1,5 +1,6 @@
 //! The small Python types: dtype, device, Size, Generator.
 
+use super::heap_type::HeapType;
 use crate::device::{Device, Name};
 use crate::dtype::{self, Category, DType};
 use crate::op::Generator;
@@ -328,21 +329,12 @@ static SIZE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(std::ptr::null_mut())
 
 /// Creates `Size`, a subclass of tuple; Python adds its methods.
 pub fn create_size(py: Python) -> PyResult<*mut ffi::PyObject> {
-    let mut slots = [super::object::slot(0, std::ptr::null_mut())];
-    let mut spec = ffi::PyType_Spec {
-        name: c"rustgrad.Size".as_ptr(),
-        basicsize: 0,
-        itemsize: 0,
-        flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_BASETYPE) as u32,
-        slots: slots.as_mut_ptr(),
-    };
-    // SAFETY: spec and bases are valid for the call; sizes are inherited from tuple.
-    let t = unsafe { ffi::PyType_FromSpecWithBases(&raw mut spec, (&raw mut ffi::PyTuple_Type).cast()) };
-    if t.is_null() {
-        return Err(PyErr::fetch(py));
-    }
-    SIZE.store(t.cast(), Ordering::Release);
-    Ok(t)
+    // Sizes are inherited from tuple.
+    let class =
+        HeapType { base: &raw mut ffi::PyTuple_Type, ..HeapType::new(c"rustgrad.Size", 0, ffi::Py_TPFLAGS_BASETYPE) };
+    let t = class.create(py)?;
+    SIZE.store(t, Ordering::Release);
+    Ok(t.cast())
 }
 
 /// A `Size` of these numbers. A new reference.

@@ -1,5 +1,6 @@
 //! The extension module `rustgrad._C`: converts values between Python and Rust, and computes nothing.
 
+mod autocast;
 mod backward;
 mod bound;
 mod buffer;
@@ -15,17 +16,22 @@ mod function;
 mod getset;
 mod graph;
 mod held;
+mod heap_type;
 mod hooks;
 mod index;
 mod kinds;
 mod mode;
 mod nested;
 mod memory;
+mod metadata;
 mod number;
 mod object;
+mod oplog;
 mod overrides;
 mod parse;
+mod profile;
 mod saved;
+mod shared;
 mod swap;
 mod table;
 mod values;
@@ -67,6 +73,8 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
         m.add(d.get().0.name(), d)?;
     }
     functions(m)?;
+    autocast::add(m)?;
+    mode::add(m)?;
     overrides::install(m)?;
     m.add("ops", table::install(py, &tensor)?)?;
     m.add("_steps", table::steps(py)?)?;
@@ -87,6 +95,14 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(buffer::_storage_as_bytes, m)?,
         wrap_pyfunction!(buffer::_over_storage, m)?,
         wrap_pyfunction!(buffer::_storage_slice, m)?,
+        wrap_pyfunction!(profile::_profile_start, m)?,
+        wrap_pyfunction!(profile::_profile_enter, m)?,
+        wrap_pyfunction!(profile::_profile_exit, m)?,
+        wrap_pyfunction!(profile::_profile_stop, m)?,
+        wrap_pyfunction!(shared::_share, m)?,
+        wrap_pyfunction!(shared::_shared_empty, m)?,
+        wrap_pyfunction!(shared::_shared_open, m)?,
+        wrap_pyfunction!(shared::_shared_place, m)?,
         wrap_pyfunction!(export::_item, m)?,
         wrap_pyfunction!(export::_tolist, m)?,
         wrap_pyfunction!(export::_repr, m)?,
@@ -99,6 +115,7 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(hooks::_retain_grad, m)?,
         wrap_pyfunction!(hooks::_queue_callback, m)?,
         wrap_pyfunction!(hooks::_current_pass, m)?,
+        wrap_pyfunction!(hooks::_is_checkpoint_valid, m)?,
         wrap_pyfunction!(graph::_requires_grad_, m)?,
         wrap_pyfunction!(graph::_is_inference, m)?,
         wrap_pyfunction!(dlpack::_to_dlpack, m)?,
@@ -107,13 +124,6 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(graph::_detach, m)?,
         wrap_pyfunction!(graph::_detach_, m)?,
         wrap_pyfunction!(backward::_run_backward, m)?,
-        wrap_pyfunction!(mode::is_grad_enabled, m)?,
-        wrap_pyfunction!(mode::_set_grad_enabled, m)?,
-        wrap_pyfunction!(mode::is_inference_mode_enabled, m)?,
-        wrap_pyfunction!(mode::_set_inference_mode, m)?,
-        wrap_pyfunction!(mode::_set_anomaly_enabled, m)?,
-        wrap_pyfunction!(mode::is_anomaly_enabled, m)?,
-        wrap_pyfunction!(mode::is_anomaly_check_nan_enabled, m)?,
         wrap_pyfunction!(function::_function_apply, m)?,
         wrap_pyfunction!(function::_delayed_error, m)?,
         wrap_pyfunction!(function::live_counts, m)?,
@@ -121,6 +131,8 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(table::op_table, m)?,
         wrap_pyfunction!(table::_call_composite, m)?,
         wrap_pyfunction!(capture::_capture, m)?,
+        wrap_pyfunction!(capture::_is_traced, m)?,
+        wrap_pyfunction!(capture::_in_range, m)?,
         wrap_pyfunction!(table::_result_type, m)?,
         wrap_pyfunction!(table::promote_types, m)?,
         wrap_pyfunction!(table::can_cast, m)?,
@@ -150,14 +162,13 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(kinds::initial_seed, m)?,
         wrap_pyfunction!(kinds::get_rng_state, m)?,
         wrap_pyfunction!(kinds::set_rng_state, m)?,
-        wrap_pyfunction!(mode::_push_saved_tensors_hooks, m)?,
-        wrap_pyfunction!(mode::_pop_saved_tensors_hooks, m)?,
-        wrap_pyfunction!(mode::_disable_saved_tensors_hooks, m)?,
         wrap_pyfunction!(device::_resize, m)?,
         wrap_pyfunction!(device::_fill_uninitialized, m)?,
         wrap_pyfunction!(device::_storage_resizable, m)?,
         wrap_pyfunction!(device::_increment_version, m)?,
         wrap_pyfunction!(device::_set_, m)?,
+        wrap_pyfunction!(oplog::_start_op_log, m)?,
+        wrap_pyfunction!(oplog::_stop_op_log, m)?,
     ];
     for f in list {
         m.add_function(f)?;

@@ -55,3 +55,20 @@ pub fn _disable_saved_tensors_hooks(message: Option<String>) -> Option<String> {
 pub fn _pop_saved_tensors_hooks() {
     autograd::saved::pop_hooks();
 }
+
+/// Adds the functions of this file to the module.
+pub fn add(m: &Bound<PyModule>) -> PyResult<()> {
+    let list = [
+        wrap_pyfunction!(is_grad_enabled, m)?,
+        wrap_pyfunction!(_set_grad_enabled, m)?,
+        wrap_pyfunction!(is_inference_mode_enabled, m)?,
+        wrap_pyfunction!(_set_inference_mode, m)?,
+        wrap_pyfunction!(_set_anomaly_enabled, m)?,
+        wrap_pyfunction!(is_anomaly_enabled, m)?,
+        wrap_pyfunction!(is_anomaly_check_nan_enabled, m)?,
+        wrap_pyfunction!(_push_saved_tensors_hooks, m)?,
+        wrap_pyfunction!(_pop_saved_tensors_hooks, m)?,
+        wrap_pyfunction!(_disable_saved_tensors_hooks, m)?,
+    ];
+    list.into_iter().try_for_each(|f| m.add_function(f))
+}

@@ -1,7 +1,8 @@
 //! The number, comparison and item slots of `Tensor`, which call dispatch without a lookup by name.
 
 use super::error::guard_object;
-use super::object::{borrow, is_tensor, slot, wrap};
+use super::heap_type::slot;
+use super::object::{borrow, is_tensor, wrap};
 use super::overrides;
 use super::values::{to_scalar, type_name};
 use crate::dispatch;

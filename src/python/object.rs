@@ -5,6 +5,7 @@
 //! attributes are stashed with the handle and restored in the next object, so a `Parameter` stays one.
 
 use super::error::guard_object;
+use super::heap_type::{HeapType, member, property, slot};
 use super::held::{Held, clear, track, traverse};
 use crate::tensor::{Foreign, PY_STASH, Tensor, Visit};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
@@ -239,53 +240,41 @@ unsafe extern "C" fn new(class: *mut PyTypeObject, args: *mut PyObject, kwargs: 
 
 /// Creates the type, with the given slots in addition to those of this file.
 pub fn create(py: Python, extra: &[ffi::PyType_Slot]) -> PyResult<*mut PyObject> {
-    let members = Box::leak(Box::new([
-        member(c"__dictoffset__", std::mem::offset_of!(TensorObject, dict)),
-        member(c"__weaklistoffset__", std::mem::offset_of!(TensorObject, weakrefs)),
-        // SAFETY: the all-zero entry terminates the table.
-        unsafe { std::mem::zeroed() },
-    ]));
     let mut getset = super::getset::table();
     getset.push(ffi::PyGetSetDef {
-        name: c"__dict__".as_ptr(),
-        get: Some(super::held::get_dict),
         set: Some(ffi::PyObject_GenericSetDict),
-        doc: std::ptr::null(),
-        closure: null_mut(),
+        ..property(c"__dict__", super::held::get_dict, 0)
     });
-    // SAFETY: the all-zero entry terminates the table.
-    getset.push(unsafe { std::mem::zeroed() });
-    let getset = getset.leak();
     let mut slots = vec![
         slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
         slot(ffi::Py_tp_traverse, traverse as *mut c_void),
         slot(ffi::Py_tp_clear, clear as *mut c_void),
         slot(ffi::Py_tp_setattro, setattr as *mut c_void),
         slot(ffi::Py_tp_new, new as *mut c_void),
-        slot(ffi::Py_tp_members, members.as_mut_ptr().cast()),
-        slot(ffi::Py_tp_getset, getset.as_mut_ptr().cast()),
     ];
     slots.extend_from_slice(extra);
-    slots.push(slot(0, null_mut()));
-    let mut spec = ffi::PyType_Spec {
-        name: c"rustgrad.Tensor".as_ptr(),
-        basicsize: size_of::<TensorObject>() as c_int,
-        itemsize: 0,
-        flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_BASETYPE | ffi::Py_TPFLAGS_HAVE_GC) as u32,
-        slots: slots.as_mut_ptr(),
+    let class = HeapType {
+        slots,
+        members: vec![
+            member(c"__dictoffset__", std::mem::offset_of!(TensorObject, dict)),
+            member(c"__weaklistoffset__", std::mem::offset_of!(TensorObject, weakrefs)),
+        ],
+        getset,
+        methods: super::metadata::table(),
+        ..HeapType::new(
+            c"rustgrad.Tensor",
+            size_of::<TensorObject>(),
+            ffi::Py_TPFLAGS_BASETYPE | ffi::Py_TPFLAGS_HAVE_GC,
+        )
     };
-    // SAFETY: the spec and its slots are valid during the call; the tables, which the type keeps, are leaked.
-    let t = unsafe { ffi::PyType_FromSpec(&raw mut spec) };
-    if t.is_null() {
-        return Err(PyErr::fetch(py));
-    }
-    TYPE.store(t.cast(), Ordering::Release);
+    let t = class.create(py)?;
+    TYPE.store(t, Ordering::Release);
     let locked = match py.import("sys")?.getattr("_is_gil_enabled") {
         Ok(f) => f.call0()?.is_truthy()?,
         Err(_) => true,
     };
     FREE.room.set(if locked { KEPT } else { 0 });
-    Ok(t)
+    Ok(t.cast())
 }
 
 /// Swaps the tensors of two objects, whose Python identities stay.
@@ -303,21 +292,7 @@ pub unsafe fn exchange(a: *mut PyObject, b: *mut PyObject) {
     }
 }
 
-pub fn slot(id: c_int, f: *mut c_void) -> ffi::PyType_Slot {
-    ffi::PyType_Slot { slot: id, pfunc: f }
-}
-
-fn member(name: &'static std::ffi::CStr, offset: usize) -> ffi::PyMemberDef {
-    ffi::PyMemberDef {
-        name: name.as_ptr(),
-        type_code: ffi::Py_T_PYSSIZET,
-        offset: offset as ffi::Py_ssize_t,
-        flags: ffi::Py_READONLY,
-        doc: std::ptr::null(),
-    }
-}
-
-/// Registers the Python function behind `Tensor(...)`.
+/// Names the Python function behind `Tensor(...)`.
 #[pyfunction]
 pub fn _set_legacy_new(f: Py<PyAny>) {
     LEGACY_NEW.store(f.into_ptr(), Ordering::Release);

@@ -169,6 +169,12 @@ impl DisableTorchFunctionSubclass {
     }
 }
 
+/// Whether `__torch_function__` is looked for in this thread: outside of `DisableTorchFunctionSubclass`.
+#[pyfunction]
+pub fn _torch_function_enabled() -> bool {
+    DISABLED.get() == 0
+}
+
 /// `__torch_function__` of classes that override nothing: calls the function with overrides disabled.
 #[pyfunction]
 #[pyo3(signature = (func, types, args=None, kwargs=None))]
@@ -190,5 +196,6 @@ pub fn install(m: &Bound<PyModule>) -> PyResult<()> {
     let nothing = wrap_pyfunction!(_disabled_torch_function_impl, m)?;
     NOTHING.store(nothing.clone().into_any().into_ptr(), Ordering::Relaxed);
     m.add_function(nothing)?;
+    m.add_function(wrap_pyfunction!(_torch_function_enabled, m)?)?;
     m.add_class::<DisableTorchFunctionSubclass>()
 }

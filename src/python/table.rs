@@ -102,7 +102,8 @@ pub fn op_table(py: Python) -> PyResult<Bound<PyList>> {
         )?;
         d.set_item("node", op.node_name())?;
         d.set_item("gpu", op.runs_on_gpu())?;
-        d.set_item("fused", matches!(op.body, Body::Decompose(Decompose { fused: Some(_), .. })))?;
+        let fused = if let Body::Decompose(Decompose { fused, .. }) = op.body { fused } else { None };
+        d.set_item("fused", fused.map(|f| f.name()))?;
         d.set_item("samples", PyList::new(py, op.samples)?)?;
         d.set_item("errors", PyList::new(py, op.errors)?)?;
         d.set_item("reference", (!op.reference.is_empty()).then_some(op.reference))?;

@@ -33,6 +33,9 @@ OPTIMIZERS = [
     ("RMSprop", {"lr": 0.05, "momentum": 0.9, "maximize": True}),
     ("Adagrad", {"lr": 0.5}),
     ("Adagrad", {"lr": 0.5, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.2}),
+    ("Adafactor", {"lr": 0.1}),
+    ("Adafactor", {"lr": 0.5, "beta2_decay": -0.5, "eps": [1e-4, 0.05], "d": 1.5, "weight_decay": 0.1}),
+    ("Adafactor", {"lr": 0.1, "maximize": True}),
 ]
 
 SCHEDULERS = [

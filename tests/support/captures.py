@@ -1,11 +1,13 @@
 """Properties of the op table that a recording of the primitives of a call shows: see `dispatch/capture.rs`."""
 
+import functools
+
 import numpy as np
 
 from support import target
 from support.checking import each, same, shapes
-from support.optable import Op
-from support.samples import TensorSpec
+from support.optable import Op, ops
+from support.samples import COMPLEX, TensorSpec
 from support.target import torch
 
 
@@ -35,6 +37,58 @@ def decomposes(op: Op, device: str):
         return "; ".join(p for p in recording.problems() if " decomposes" in p)
 
     return each(op, check, name="decomposes")
+
+
+def shaders(op: Op, device: str):
+    """An op that decomposes runs on the GPU exactly where all primitives that it calls do."""
+    lacking = set()
+
+    def check(call):
+        if any(s.dtype in COMPLEX for s in call.tensors()):
+            return None  # There are no shaders for complex numbers.
+        _, recording, _ = captured(op, call, device)
+        # A kernel of the CPU that stands in for the steps of another op does not stand in on the GPU.
+        lacking.update(step for step in recording.steps() if not by_name()[step].gpu and step not in stand_ins())
+        return ""
+
+    problems, count = each(op, check, name="shaders")
+    if op.gpu and lacking:
+        problems.append(f"is said to run on the GPU, but these have no shader: {sorted(lacking)}")
+    if not op.gpu and count and not lacking:
+        problems.append("is said to lack a shader, but all its primitives have one")
+    return problems, count
+
+
+@functools.cache
+def stand_ins() -> set[str]:
+    """The fused kernels of ops that decompose."""
+    return {op.fused for op in ops() if op.fused}
+
+
+@functools.cache
+def by_name() -> dict[str, Op]:
+    return {op.name: op for op in ops()}
+
+
+def laid_out(tensors) -> list:
+    return [(tuple(t.shape), t.stride(), t.dtype) for t in tensors]
+
+
+def meta(op: Op, device: str):
+    """Without memory, on the meta device, results have the shape, strides and dtype that they have elsewhere."""
+
+    def check(call):
+        result, recording, _ = captured(op, call, device)
+        if any(by_name()[step].reads_host for step in recording.steps()):
+            return None  # Nothing can be read there.
+        args, kwargs, _ = target.build(call, "meta")
+        found = target.tensors(op.run(args, op.placed(args, kwargs, "meta")))
+        if not all(t.is_meta for t in found):
+            return f"is on {[str(t.device) for t in found]}"
+        expected = laid_out(target.tensors(result))
+        return "" if laid_out(found) == expected else f"{laid_out(found)} is not {expected}"
+
+    return each(op, check, name="meta")
 
 
 def turned(spec: TensorSpec, device: str):

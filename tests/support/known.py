@@ -7,10 +7,9 @@ NO_COMPLEX = "the GPU has no complex numbers"
 KNOWN = [
     ("result dtype", "view_as_complex complex polar", "complex32 does not exist here"),
     ("same as CPU, on device, strided on gpu", "view_as_complex", NO_COMPLEX),
-    ("result dtype", "nn.functional.mse_loss.weighted", "squared errors of integers are not computed"),
     (
         "gradcheck",
-        "native_layer_norm",
+        "native_layer_norm native_batch_norm",
         "as in PyTorch its statistics pass no gradient, though they depend on the input",
     ),
     ("gradcheck", "_nll_loss_backward", "a step of nll_loss: linear in its gradient, constant in the logits"),
@@ -45,10 +44,20 @@ KNOWN = [
         "nodes keep",
         "nn.functional.pad complex gather index_add index_copy masked_select cummax cummin take put "
         "take_along_dim erfinv layer_norm native_layer_norm nn.functional.nll_loss nn.functional.cross_entropy "
-        "nn.functional.logsigmoid",
+        "nn.functional.logsigmoid nn.functional.max_pool2d_with_indices nn.functional.max_pool3d_with_indices max_pool2d max_pool3d "
+        "nn.functional.avg_pool2d nn.functional.avg_pool3d nn.functional.adaptive_avg_pool2d nn.functional.adaptive_avg_pool3d",
         "its formula reads sizes, indices or the result alone, so the tensor itself is not kept",
     ),
-    ("nodes keep", "mm matmul addmm nn.functional.linear linalg.matrix_power", "strides of factors are not kept"),
+    (
+        "nodes keep",
+        "mm matmul addmm nn.functional.linear linalg.matrix_power nn.functional.scaled_dot_product_attention",
+        "strides of factors are not kept",
+    ),
+    (
+        "gradcheck",
+        "_scaled_dot_product_flash_attention_for_cpu _fused_recurrent_layer",
+        "what is saved for the gradient passes none itself, though it depends on the input",
+    ),
     (
         "nodes keep",
         "var std var_mean std_mean std_mean.dim std_mean.correction",
@@ -60,6 +69,41 @@ KNOWN = [
         "its formula reads the matrix or the results, and not the factors",
     ),
     ("nodes keep", "cholesky_solve", "its formula does not read the right hand side"),
+    (
+        "node names, nodes keep",
+        "lstm.input gru.input rnn_tanh.input rnn_relu.input rnn_tanh.data rnn_relu.data lstm_cell gru_cell rnn_tanh_cell "
+        "rnn_relu_cell",
+        "all steps of a layer are one node, and the output a view of their rows",
+    ),
+    (
+        "on device on gpu",
+        "lstm.data gru.data rnn_tanh.data rnn_relu.data",
+        "batch sizes are numbers of the program: they are read, and PyTorch refuses them on a GPU",
+    ),
+    ("strides", "gru_cell", "the result is row-major for any layout of the state"),
+    (
+        "gradcheck",
+        "nn.functional.ctc_loss nn.functional.ctc_loss.IntList ctc_loss ctc_loss.IntList",
+        "as in PyTorch the gradient is that of the logits whose log_softmax the input is",
+    ),
+    (
+        "gradgradcheck",
+        "nn.functional.ctc_loss nn.functional.ctc_loss.IntList ctc_loss ctc_loss.IntList _ctc_loss "
+        "nn.functional.multilabel_margin_loss _multilabel_margin",
+        "as in PyTorch there is no second gradient",
+    ),
+    (
+        "on device",
+        "nn.functional.ctc_loss nn.functional.ctc_loss.IntList ctc_loss ctc_loss.IntList",
+        "the recursion over steps runs on the host",
+    ),
+    (
+        "on device",
+        "nn.functional.embedding_bag embedding_bag _embedding_bag",
+        "offsets are read, and maxima found, on the host",
+    ),
+    ("edges", "nn.functional.multi_margin_loss", "PyTorch does not write the loss of no samples"),
+    ("edges", "nn.functional.embedding_bag", "PyTorch cannot count the offsets of bags without indices"),
 ]
 # (property, op) -> reason
 XFAIL = {(prop, op): reason for props, ops, reason in KNOWN for prop in props.split(", ") for op in ops.split()}
@@ -121,6 +165,7 @@ NOT_ABOUT = [
         r"scale_grad|i64.*, -?\d",
         "padding_idx and scale_grad_by_freq change the gradient by definition",
     ),
+    ("grad", "embedding_bag", "scale_grad", "scale_grad_by_freq changes the gradient by definition"),
     ("gradient", "bessel_y0", r"5\.5", "PyTorch's Bessel functions are off by up to 4e-7 between 5 and 20"),
     ("gradient", "bessel_y1", r"5\.5", "PyTorch's Bessel functions are off by up to 4e-7 between 5 and 20"),
     ("edges", "mode", "special", "how PyTorch counts NaNs depends on its sort"),
@@ -129,6 +174,12 @@ NOT_ABOUT = [
     ("edges", "var_mean", "special", "PyTorch's running mean turns infinity into NaN"),
     ("edges", "std_mean", "special", "PyTorch's running mean turns infinity into NaN"),
     ("edges", "native_layer_norm", "special", "PyTorch's running mean turns infinity into NaN"),
+    ("gradient", "native_group_norm", "^bf16", "PyTorch computes the gradients of the statistics in bfloat16"),
+    ("edges", "native_group_norm", "special", "PyTorch's running mean turns infinity into NaN"),
+    *(
+        ("edges", op, "special", "PyTorch adds a multiple of the mean, which an infinite weight makes NaN")
+        for op in ("batch_norm", "native_batch_norm", "group_norm")
+    ),
     ("edges", "svdvals", r"f32\[2,3\]\(special", "PyTorch's LAPACK raises for some shapes and gives NaN for others"),
     ("edges", "cond", "'nuc'", "PyTorch's LAPACK raises for some shapes and gives NaN for others"),
     ("edges", "eigvalsh", "special", "PyTorch's LAPACK raises for some matrices with NaN and gives NaN for others"),

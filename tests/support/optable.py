@@ -31,7 +31,7 @@ class Op:
     samples: list = field(default_factory=list)
     errors: list = field(default_factory=list)
     dtypes: list | None = None
-    fused: bool = False
+    fused: str | None = None
     hidden: bool = False
     only_inplace: bool = False
     # A NumPy expression over x0, x1, ... and the named arguments; "shape" if the values are undefined.
@@ -85,7 +85,14 @@ class Op:
 
 
 def invoke(public: str, args, kwargs):
-    """Calls an op by its public name; an op that writes to its first argument gets a copy of it."""
+    """Calls an op by its public name; an op that writes to its first argument gets a copy of it.
+
+    An op that writes to lists of tensors gets copies of them, which are taken as its results.
+    """
+    if public.endswith("_") and args and isinstance(args[0], list):
+        args = [[t.clone() for t in a] if isinstance(a, list) else a for a in args]
+        target.resolve(public)(*args, **kwargs)
+        return target.tensors(args)
     if public.endswith("_") and args and isinstance(args[0], target.torch.Tensor):
         args = [args[0].clone(), *args[1:]]
     return target.resolve(public)(*args, **kwargs)

@@ -23,7 +23,7 @@ _LAZY = {
     "gradgradcheck": "gradcheck",
     "GradcheckError": "gradcheck",
 }
-_SUBMODULES = ("anomaly_mode", "function", "functional", "grad_mode", "graph", "variable")
+_SUBMODULES = ("anomaly_mode", "function", "functional", "grad_mode", "graph", "profiler", "variable")
 
 __all__ = [
     "Function",

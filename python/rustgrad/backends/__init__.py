@@ -4,24 +4,9 @@ Scripts write `backends.cudnn.benchmark = True` or ask `backends.mps.is_availabl
 attributes without effect, and nothing is available.
 """
 
-from types import SimpleNamespace
+from . import cpu, cuda, cudnn, mha, mkl, mkldnn, mps, nnpack, openmp, opt_einsum
 
-from . import cuda, cudnn, mps
-
-__all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
-
-
-def _nothing(name):
-    def is_available():
-        return False
-
-    is_available.__doc__ = f"False: {name} is not used."
-    return SimpleNamespace(__name__=f"rustgrad.backends.{name}", is_available=is_available)
-
-
-mkl: SimpleNamespace = _nothing("mkl")
-mkldnn: SimpleNamespace = _nothing("mkldnn")
-openmp: SimpleNamespace = _nothing("openmp")
+__all__ = ["cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum"]
 
 
 def __dir__() -> list[str]:

@@ -1,12 +1,57 @@
 """`rustgrad.nn`: modules, parameters, functions, initialisation."""
 
+from __future__ import annotations
+
 from .._absent import getattr_of
-from . import functional, init, modules, parameter, utils
+from . import attention, functional, init, modules, parallel, parameter, utils
 from .modules import *  # noqa: F403
 from .modules import Module
-from .parameter import Buffer, Parameter
+from .parallel import DataParallel
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-__all__ = ["Buffer", "Module", "Parameter", "functional", "init", "modules", "parameter", "utils", *modules.__all__]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = [
+    "Buffer",
+    "DataParallel",
+    "Module",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "attention",
+    "factory_kwargs",
+    "functional",
+    "init",
+    "modules",
+    "parallel",
+    "parameter",
+    "utils",
+    *modules.__all__,
+]
+
+
+def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
+    """The keyword arguments for `empty` and the like among those of a module's constructor: `device`, `dtype`, `memory_format`.
+
+    `kwargs["factory_kwargs"]` holds those whose names the constructor uses otherwise.
+
+    Raises:
+        TypeError: there are others, or one is given twice.
+    """
+    if kwargs is None:
+        return {}
+    names = {"device", "dtype", "memory_format"}
+    unknown = kwargs.keys() - names - {"factory_kwargs"}
+    if unknown:
+        raise TypeError(f"unexpected kwargs {unknown}")
+    result = dict(kwargs.get("factory_kwargs", {}))
+    for name in sorted(names & kwargs.keys()):
+        if name in result:
+            raise TypeError(f"{name} specified twice, in **kwargs and in factory_kwargs")
+        result[name] = kwargs[name]
+    return result
 
 
 __getattr__ = getattr_of(__name__)

@@ -1,7 +1,6 @@
 """`nn.functional`: the functions behind the modules.
 
-Nearly all are ops of the table (`nn.functional.*`). The functions here need Python for their arguments
-(warnings about an implicit dimension or about sizes), or are short compositions of ops.
+They are ops of the table (`nn.functional.*`); the functions here take Python objects: other functions, options.
 """
 
 from __future__ import annotations
@@ -9,80 +8,48 @@ from __future__ import annotations
 import warnings
 
 from .._absent import getattr_of
-from .._base import matmul, ops, sigmoid, tanh
-from ._losses import (
-    hinge_embedding_loss,
-    huber_loss,
-    l1_loss,
-    legacy_reduction,
-    margin_ranking_loss,
-    mse_loss,
-    poisson_nll_loss,
-    smooth_l1_loss,
-    soft_margin_loss,
+from .._base import ops, sigmoid, tanh
+from . import _pooling
+from ._attention import (  # the private ones too: subclasses of PyTorch's layers call them
+    _canonical_mask,  # noqa: F401
+    _mha_shape_check,  # noqa: F401
+    _none_or_dtype,  # noqa: F401
+    multi_head_attention_forward,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .._C import Tensor, dtype
+from ._losses import linear_cross_entropy, triplet_margin_with_distance_loss
+from ._norms import batch_norm, group_norm, instance_norm, local_response_norm
+from ._pooling import *  # noqa: F403
+from ._resizing import upsample, upsample_bilinear, upsample_nearest
 
 __all__ = [
-    "bilinear",
-    "hinge_embedding_loss",
-    "huber_loss",
-    "l1_loss",
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
     "legacy_reduction",
-    "log_softmax",
-    "margin_ranking_loss",
-    "mse_loss",
-    "poisson_nll_loss",
+    "linear_cross_entropy",
+    "local_response_norm",
+    "multi_head_attention_forward",
     "sigmoid",
-    "smooth_l1_loss",
-    "soft_margin_loss",
-    "softmax",
-    "softmin",
     "tanh",
+    "triplet_margin_with_distance_loss",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
 ]
+__all__ += _pooling.__all__
 
 
-def _implicit_dim(name, ndim, stacklevel):
-    warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
-        stacklevel=stacklevel,
-    )
-    return 0 if ndim in (0, 1, 3) else 1
-
-
-_softmax = ops["softmax"]
-_log_softmax = ops["log_softmax"]
-
-
-def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Tensor:
-    """exp(x) divided by its sum along `dim`; `dtype` casts the input first."""
-    if dim is None:
-        dim = _implicit_dim("softmax", input.dim(), _stacklevel)
-    return _softmax(input, dim) if dtype is None else _softmax(input, dim, dtype=dtype)
-
-
-def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Tensor:
-    """Logarithm of the softmax along `dim`; `dtype` casts the input first."""
-    if dim is None:
-        dim = _implicit_dim("log_softmax", input.dim(), _stacklevel)
-    return _log_softmax(input, dim) if dtype is None else _log_softmax(input, dim, dtype=dtype)
-
-
-def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtype | None = None) -> Tensor:
-    """Softmax of -x along `dim`."""
-    if dim is None:
-        dim = _implicit_dim("softmin", input.dim(), _stacklevel)
-    return softmax(-input, dim, dtype=dtype)
-
-
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x1^T A x2 + b for each of the `weight.size(0)` matrices A; inputs `(*, in1)` and `(*, in2)`."""
-    left = matmul(input1.unsqueeze(-2).unsqueeze(-2), weight).squeeze(-2)
-    output = matmul(left, input2.unsqueeze(-1)).squeeze(-1)
-    return output if bias is None else output + bias
+def legacy_reduction(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> str:
+    """The `reduction` that the legacy arguments mean, with the deprecation warning."""
+    size_average = True if size_average is None else size_average
+    reduce = True if reduce is None else reduce
+    reduction = "none" if not reduce else "mean" if size_average else "sum"
+    if emit_warning:
+        warnings.warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+            stacklevel=4,
+        )
+    return reduction
 
 
 def _inplace(function):
@@ -101,7 +68,7 @@ def _fill_namespace(names):
         public = name.removeprefix("nn.functional.")
         if public != name and public[0] != "_":
             names.setdefault(public, op)
-    for name in ("relu", "elu", "selu", "celu", "leaky_relu", "hardtanh", "threshold"):
+    for name in ("relu", "elu", "selu", "celu", "leaky_relu", "rrelu", "hardtanh", "threshold"):
         if name in names:
             names.setdefault(name + "_", _inplace(names[name]))
     names["__all__"] = sorted({*names["__all__"], *(n.removeprefix("nn.functional.") for n in ops if "nn.f" in n)})

@@ -9,17 +9,48 @@ from rustgrad._C import Generator, Tensor, device as _device, dtype as _dtype
 from rustgrad._formats import layout as _layout, memory_format as _memory_format
 from rustgrad._typing import DeviceLike, Number
 
-__all__ = ['bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'celu', 'conv1d', 'conv2d', 'conv3d', 'conv_transpose1d', 'conv_transpose2d', 'conv_transpose3d', 'cosine_similarity', 'cross_entropy', 'dropout', 'elu', 'embedding', 'gelu', 'glu', 'hardshrink', 'hardsigmoid', 'hardswish', 'hardtanh', 'hinge_embedding_loss', 'huber_loss', 'kl_div', 'l1_loss', 'layer_norm', 'leaky_relu', 'legacy_reduction', 'linear', 'log_softmax', 'logsigmoid', 'margin_ranking_loss', 'mish', 'mse_loss', 'nll_loss', 'normalize', 'one_hot', 'pad', 'pdist', 'poisson_nll_loss', 'prelu', 'relu', 'relu6', 'selu', 'sigmoid', 'sigmoid_', 'silu', 'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'softmin', 'softplus', 'softshrink', 'softsign', 'tanh', 'tanh_', 'tanhshrink', 'threshold']
+__all__ = ['adaptive_avg_pool1d', 'adaptive_avg_pool2d', 'adaptive_avg_pool3d', 'adaptive_max_pool1d', 'adaptive_max_pool1d_with_indices', 'adaptive_max_pool2d', 'adaptive_max_pool2d_with_indices', 'adaptive_max_pool3d', 'adaptive_max_pool3d_with_indices', 'affine_grid', 'alpha_dropout', 'avg_pool1d', 'avg_pool2d', 'avg_pool3d', 'batch_norm', 'bilinear', 'binary_cross_entropy', 'binary_cross_entropy_with_logits', 'celu', 'channel_shuffle', 'conv1d', 'conv2d', 'conv3d', 'conv_transpose1d', 'conv_transpose2d', 'conv_transpose3d', 'cosine_embedding_loss', 'cosine_similarity', 'cross_entropy', 'ctc_loss', 'dropout', 'dropout1d', 'dropout2d', 'dropout3d', 'elu', 'embedding', 'embedding_bag', 'feature_alpha_dropout', 'fold', 'fractional_max_pool2d', 'fractional_max_pool2d_with_indices', 'fractional_max_pool3d', 'fractional_max_pool3d_with_indices', 'gaussian_nll_loss', 'gelu', 'glu', 'grid_sample', 'group_norm', 'gumbel_softmax', 'hardshrink', 'hardsigmoid', 'hardswish', 'hardtanh', 'hinge_embedding_loss', 'huber_loss', 'instance_norm', 'interpolate', 'kl_div', 'l1_loss', 'layer_norm', 'leaky_relu', 'legacy_reduction', 'linear', 'linear_cross_entropy', 'local_response_norm', 'log_softmax', 'logsigmoid', 'lp_pool1d', 'lp_pool2d', 'lp_pool3d', 'margin_ranking_loss', 'max_pool1d', 'max_pool1d_with_indices', 'max_pool2d', 'max_pool2d_with_indices', 'max_pool3d', 'max_pool3d_with_indices', 'max_unpool1d', 'max_unpool2d', 'max_unpool3d', 'mish', 'mse_loss', 'multi_head_attention_forward', 'multi_margin_loss', 'multilabel_margin_loss', 'multilabel_soft_margin_loss', 'native_channel_shuffle', 'nll_loss', 'normalize', 'one_hot', 'pad', 'pairwise_distance', 'pdist', 'pixel_shuffle', 'pixel_unshuffle', 'poisson_nll_loss', 'prelu', 'relu', 'relu6', 'rms_norm', 'rrelu', 'scaled_dot_product_attention', 'selu', 'sigmoid', 'sigmoid_', 'silu', 'smooth_l1_loss', 'soft_margin_loss', 'softmax', 'softmin', 'softplus', 'softshrink', 'softsign', 'tanh', 'tanh_', 'tanhshrink', 'threshold', 'triplet_margin_loss', 'triplet_margin_with_distance_loss', 'unfold', 'upsample', 'upsample_bilinear', 'upsample_nearest']
+def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
+    """The means of `output_size` windows of nearly equal size of the last dimensions of an input [batch, channels, ..], or one without the batch."""
+from rustgrad.nn._pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
+from rustgrad.nn._pooling import adaptive_avg_pool3d as adaptive_avg_pool3d
+from rustgrad.nn._pooling import adaptive_max_pool1d as adaptive_max_pool1d
+from rustgrad.nn._pooling import adaptive_max_pool1d_with_indices as adaptive_max_pool1d_with_indices
+from rustgrad.nn._pooling import adaptive_max_pool2d as adaptive_max_pool2d
+from rustgrad.nn._pooling import adaptive_max_pool2d_with_indices as adaptive_max_pool2d_with_indices
+from rustgrad.nn._pooling import adaptive_max_pool3d as adaptive_max_pool3d
+from rustgrad.nn._pooling import adaptive_max_pool3d_with_indices as adaptive_max_pool3d_with_indices
+def affine_grid(theta: Tensor, size: Sequence[_int], align_corners: _bool | None = None) -> Tensor:
+    """The grid `[N, H, W, 2]` or `[N, D, H, W, 3]` for `grid_sample` of a result of `size`, from affine maps `[N, 2, 3]` or `[N, 3, 4]`."""
+def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """See `alpha_dropout`."""
+def avg_pool1d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor:
+    """The mean of each window of the last dimensions of an input [batch, channels, ..], or one without the batch. Zeros are padded to both ends; they count as elements with `count_include_pad`, and with `divisor_override` sums are divided by that number. With `ceil_mode`, a window may reach beyond the end. The size of a result is `(n + 2 * padding - kernel_size) // stride + 1`; `stride` is by default the kernel's size."""
+def avg_pool2d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None) -> Tensor:
+    """The mean of each window of the last dimensions of an input [batch, channels, ..], or one without the batch. Zeros are padded to both ends; they count as elements with `count_include_pad`, and with `divisor_override` sums are divided by that number. With `ceil_mode`, a window may reach beyond the end. The size of a result is `(n + 2 * padding - kernel_size) // stride + 1`; `stride` is by default the kernel's size."""
+def avg_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None) -> Tensor:
+    """The mean of each window of the last dimensions of an input [batch, channels, ..], or one without the batch. Zeros are padded to both ends; they count as elements with `count_include_pad`, and with `divisor_override` sums are divided by that number. With `ceil_mode`, a window may reach beyond the end. The size of a result is `(n + 2 * padding - kernel_size) // stride + 1`; `stride` is by default the kernel's size."""
+from rustgrad.nn._norms import batch_norm as batch_norm
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x1^T A x2 + b for each of the `weight.size(0)` matrices A; inputs `(*, in1)` and `(*, in2)`."""
+    """`x1^T A x2 + b` for each of the `m` matrices A of `weight`: [.., i], [.., j] and [m, i, j] give [.., m]."""
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
     """The cross entropy of probabilities `input` and `target`: `-w (t log x + (1 - t) log(1 - x))`; averaged, summed or as it is."""
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean', pos_weight: Tensor | None = None) -> Tensor:
     """The cross entropy of `sigmoid(input)` and `target`, stable for large logits; `pos_weight` scales the positive part."""
+def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Joins tensors along a dimension that exists; all other sizes agree. Dtypes promote; empty 1-d tensors are skipped."""
 def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """`x` where positive, else `alpha * (exp(x / alpha) - 1)`. arXiv:1704.07483."""
 def celu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """`x` where positive, else `alpha * (exp(x / alpha) - 1)`. arXiv:1704.07483."""
+def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """The channels of `[batch, channels, ..]` in another order: the first of each group, then the second of each. Zhang et al., arXiv:1707.01083."""
+@overload
+def clamp_min(input: Tensor, min: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Limits each element from below by another tensor's."""
+@overload
+def clamp_min(input: Tensor, min: Number, *, out: Tensor | None = None) -> Tensor:
+    """Limits each element from below."""
 @overload
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1) -> Tensor:
     """Cross-correlation of an input [batch, channels, ..], or one without the batch, with a weight [filters, channels / groups, ..]: the sums of products with the kernel at each place. Zeros are padded to both ends of the inner dimensions. The size of a result is `(n + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1`."""
@@ -44,22 +75,53 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
     """The transpose of a convolution, as its gradient by the input is: of an input [batch, channels, ..], or one without the batch, with a weight [channels, filters / groups, ..]. The size of a result is `(n - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1`."""
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1) -> Tensor:
     """The transpose of a convolution, as its gradient by the input is: of an input [batch, channels, ..], or one without the batch, with a weight [channels, filters / groups, ..]. The size of a result is `(n - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1`."""
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """`1 - cos(x1, x2)` where the target is 1, `max(0, cos(x1, x2) - margin)` where it is -1; averaged, summed or as it is."""
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
     """`x1 . x2 / (|x1| |x2|)` along a dimension; each norm counts as no less than `eps`. Broadcasts."""
 def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean', label_smoothing: _float = 0.0) -> Tensor:
     """The cross entropy of the softmax of logits and class indices or class probabilities: `-log(softmax(input))[t]`."""
+@overload
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: _int = 0, reduction: Literal["none", "mean", "sum"] = 'mean', zero_infinity: _bool = False) -> Tensor:
+    """The negative log likelihood of sequences of labels, summed over all their alignments with the steps of the input; averaged (each divided by its number of labels), summed or as it is."""
+@overload
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Sequence[_int], target_lengths: Sequence[_int], blank: _int = 0, reduction: Literal["none", "mean", "sum"] = 'mean', zero_infinity: _bool = False) -> Tensor:
+    """The negative log likelihood of sequences of labels, summed over all their alignments with the steps of the input; averaged (each divided by its number of labels), summed or as it is."""
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
     """Zeroes elements with probability `p` and scales the others by `1 / (1 - p)`, where `training` is set."""
+def dropout1d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """Zeroes whole channels of [n, channels, l] or [channels, l] with probability `p` and scales the others by `1 / (1 - p)`, where `training` is set."""
+def dropout2d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """Zeroes whole channels of [n, channels, h, w] with probability `p` and scales the others by `1 / (1 - p)`, where `training` is set. As in PyTorch, three dimensions are read as [n, channels, l]."""
+def dropout3d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """Zeroes whole channels of [n, channels, d, h, w] or [channels, d, h, w] with probability `p` and scales the others by `1 / (1 - p)`, where `training` is set."""
 def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """`x` where positive, else `alpha * (exp(x) - 1)`. arXiv:1511.07289."""
 def elu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """`x` where positive, else `alpha * (exp(x) - 1)`. arXiv:1511.07289."""
 def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
     """The rows of `weight` at the indices `input`. With `max_norm`, rows that are looked up are first rescaled in place."""
+def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, mode: Literal["sum", "mean", "max"] = 'mean', sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Tensor:
+    """The sum, mean or greatest elements of the rows of `weight` in each bag of indices, without making the rows an input of the graph."""
+def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """See `feature_alpha_dropout`."""
+def fold(input: Tensor, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, stride: _int | Sequence[_int] = 1) -> Tensor:
+    """An image `[batch, channels, height, width]` from columns `[batch, channels * kernel, windows]`: what `unfold` would read of one element is added up (col2im)."""
+from rustgrad.nn._pooling import fractional_max_pool2d as fractional_max_pool2d
+from rustgrad.nn._pooling import fractional_max_pool2d_with_indices as fractional_max_pool2d_with_indices
+from rustgrad.nn._pooling import fractional_max_pool3d as fractional_max_pool3d
+from rustgrad.nn._pooling import fractional_max_pool3d_with_indices as fractional_max_pool3d_with_indices
+def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor | Number, full: _bool = False, eps: _float = 1e-06, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """`(log v + (x - t)^2 / v) / 2` for the mean `input` and the variance `v = max(var, eps)`; averaged, summed or as it is."""
 def gelu(input: Tensor, *, approximate: Literal["none", "tanh"] = 'none', out: Tensor | None = None) -> Tensor:
     """`x * Phi(x)` with the normal distribution function, or its approximation by 'tanh'. arXiv:1606.08415."""
 def glu(input: Tensor, dim: _int = -1) -> Tensor:
     """The first half of a dimension times the sigmoid of the second. arXiv:1612.08083."""
+def grid_sample(input: Tensor, grid: Tensor, mode: _str = 'bilinear', padding_mode: _str = 'zeros', align_corners: _bool | None = None) -> Tensor:
+    """The input `[N, C, (D,) H, W]` at the points `[N, .., 2 or 3]` of a grid, whose coordinates (x, y, z) are -1 at the start and 1 at the end of a dimension: at the outer edges, or with `align_corners` at the centres of the corner elements. Modes: 'bilinear', 'nearest', 'bicubic'. Outside there are 'zeros', the 'border' or a 'reflection'. Jaderberg et al., arXiv:1506.02025."""
+from rustgrad.nn._norms import group_norm as group_norm
+def gumbel_softmax(logits: Tensor, tau: _float = 1, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1) -> Tensor:
+    """A sample of the relaxed categorical distribution: the softmax along `dim` of `(logits + g) / tau` with noise `g` of the Gumbel distribution."""
 def hardshrink(input: Tensor, lambd: Number = 0.5, *, out: Tensor | None = None) -> Tensor:
     """Zero where `|x| <= lambd`, else `x`."""
 def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
@@ -70,30 +132,77 @@ def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inpla
     """Limits each element to `[min_val, max_val]`; the gradient at the limits is zero."""
 def hardtanh_(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor:
     """Limits each element to `[min_val, max_val]`; the gradient at the limits is zero."""
-from rustgrad.nn._losses import hinge_embedding_loss as hinge_embedding_loss
-from rustgrad.nn._losses import huber_loss as huber_loss
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """The distance `x` where the target is 1, `max(0, margin - x)` where it is -1; averaged, summed or as it is."""
+@overload
+def huber_loss(input: Tensor, target: Tensor, reduction: Literal["none", "mean", "sum"] = 'mean', delta: _float = 1.0) -> Tensor:
+    """Half the square below `delta`, `delta` times the distance above; averaged, summed or as it is."""
+@overload
+def huber_loss(input: Tensor, target: Tensor, reduction: Literal["none", "mean", "sum"] = 'mean', delta: _float = 1.0, weight: Tensor | None = None) -> Tensor:
+    """The Huber loss with a weight for each element."""
+from rustgrad.nn._norms import instance_norm as instance_norm
+def interpolate(input: Tensor, size: _int | Sequence[_int] | None = None, scale_factor: Number | Sequence[Number] | None = None, mode: _str = 'nearest', align_corners: _bool | None = None, recompute_scale_factor: _bool | None = None, antialias: _bool = False) -> Tensor:
+    """Resizes the inner dimensions of `[batch, channels, ..]` to `size`, or by `scale_factor` to `floor(n * factor)`. Modes: 'nearest' and 'nearest-exact' for one to three dimensions, 'linear' for one, 'bilinear' and 'bicubic' for two, 'trilinear' for three, 'area' (the mean over what an output covers) for one to three, and 'lanczos' with `antialias`. With `align_corners` the centres of the corner elements stay where they are, else their outer edges. `antialias` widens the filter when shrinking, as Pillow does. `recompute_scale_factor` takes the ratio of the two sizes for the factor."""
 def kl_div(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum", "batchmean"] = 'mean', log_target: _bool = False) -> Tensor:
     """The Kullback-Leibler divergence of a distribution from that whose logarithm is `input`: `target (log target - input)`."""
-from rustgrad.nn._losses import l1_loss as l1_loss
+@overload
+def l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """The mean absolute error: `|input - target|`, averaged, summed or as it is."""
+@overload
+def l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean', weight: Tensor | None = None) -> Tensor:
+    """The absolute error with a weight for each element; the mean is over the sum of the weights."""
 def layer_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor:
     """Normalises over the last dimensions, those of `normalized_shape`, to mean 0 and variance 1; then scales and shifts."""
 def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False) -> Tensor:
     """`x` where positive, else `negative_slope * x`."""
 def leaky_relu_(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
     """`x` where positive, else `negative_slope * x`."""
-from rustgrad.nn._losses import legacy_reduction as legacy_reduction
+def legacy_reduction(size_average: _bool | None, reduce: _bool | None, emit_warning: _bool = True) -> _str:
+    """The `reduction` that the legacy arguments mean, with the deprecation warning."""
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`: [.., k] and [m, k] give [.., m]."""
+def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None, weight: Tensor | None = None, reduction: _str = 'mean', ignore_index: _int | None = None, label_smoothing: _float = 0.0, options: LinearCrossEntropyOptions | None = None) -> Tensor:
+    """`cross_entropy(linear(input, linear_weight, linear_bias), target)`."""
+from rustgrad.nn._norms import local_response_norm as local_response_norm
 def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
-    """Logarithm of the softmax along `dim`; `dtype` casts the input first."""
+    """The logarithm of the softmax along `dim`; `dtype` casts the input first."""
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`log(sigmoid(x))` without overflow."""
-from rustgrad.nn._losses import margin_ranking_loss as margin_ranking_loss
-def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The matrix product in every rank: vectors are rows or columns, leading dimensions broadcast as batches."""
+from rustgrad.nn._pooling import lp_pool1d as lp_pool1d
+from rustgrad.nn._pooling import lp_pool2d as lp_pool2d
+from rustgrad.nn._pooling import lp_pool3d as lp_pool3d
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """`max(0, -target * (input1 - input2) + margin)`: target 1 ranks the first input higher, -1 the second; averaged, summed or as it is."""
+from rustgrad.nn._pooling import max_pool1d as max_pool1d
+from rustgrad.nn._pooling import max_pool1d_with_indices as max_pool1d_with_indices
+from rustgrad.nn._pooling import max_pool2d as max_pool2d
+def max_pool2d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> tuple[Tensor, ...]:
+    """Max pooling with the place of each maximum among the elements of its channel."""
+from rustgrad.nn._pooling import max_pool3d as max_pool3d
+def max_pool3d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> tuple[Tensor, ...]:
+    """Max pooling with the place of each maximum among the elements of its channel."""
+from rustgrad.nn._pooling import max_unpool1d as max_unpool1d
+from rustgrad.nn._pooling import max_unpool2d as max_unpool2d
+from rustgrad.nn._pooling import max_unpool3d as max_unpool3d
+def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The smaller of two, element by element; NaN if either is."""
 def mish(input: Tensor, inplace: _bool = False) -> Tensor:
     """`x * tanh(softplus(x))`. arXiv:1908.08681."""
-from rustgrad.nn._losses import mse_loss as mse_loss
+@overload
+def mse_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """The mean squared error: `(input - target)^2`, averaged, summed or as it is."""
+@overload
+def mse_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean', weight: Tensor | None = None) -> Tensor:
+    """The squared error with a weight for each element; the mean is over the sum of the weights."""
+from rustgrad.nn._attention import multi_head_attention_forward as multi_head_attention_forward
+def multi_margin_loss(input: Tensor, target: Tensor, p: _int = 1, margin: _float = 1.0, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """The mean over classes i other than the target t of `weight[t] max(0, margin - x[t] + x[i])^p`; averaged over samples, summed or as it is."""
+def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """The sum over labels l and other classes i of `max(0, 1 - (x[l] - x[i]))`, divided by the number of classes; averaged over samples, summed or as it is."""
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """The mean over classes of the binary cross entropy of logits and labels 0 and 1, [.., classes]; averaged over samples, summed or as it is. `weight` multiplies the terms of each class."""
+def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """`channel_shuffle` without a gradient, as PyTorch's kernel of this name."""
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: _bool | None = None, ignore_index: _int = -100, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
     """The negative log likelihood of class indices: `-weight[t] * input[t]`, averaged by weight, summed or as it is."""
 def normalize(input: Tensor, p: _float = 2.0, dim: _int | Sequence[_int] = 1, eps: _float = 1e-12, *, out: Tensor | None = None) -> Tensor:
@@ -102,9 +211,16 @@ def one_hot(input: Tensor, num_classes: _int = -1) -> Tensor:
     """A vector of zeros for each class index, with a one at the index; int64. -1: as many classes as the greatest index needs."""
 def pad(input: Tensor, pad: Sequence[_int], mode: Literal["constant", "reflect", "replicate", "circular"] = 'constant', value: _float | None = None) -> Tensor:
     """Pads the last dimensions by `pad`, pairs (before, after) from the last dimension on: 'constant', 'reflect', 'replicate' or 'circular'. Negative pads crop."""
+def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
+    """The norm of order `p` of `x1 - x2 + eps` along the last dimension: [.., d] and [.., d], broadcast, give [..]."""
 def pdist(input: Tensor, p: _float = 2) -> Tensor:
     """The `p`-norm distances of each pair of the N rows of a matrix, N (N - 1) / 2 of them, row by row."""
-from rustgrad.nn._losses import poisson_nll_loss as poisson_nll_loss
+def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
+    """`[.., C * r * r, H, W]` to `[.., C, H * r, W * r]`: each block of r * r channels becomes a square of pixels. Shi et al., arXiv:1609.05158."""
+def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
+    """The inverse of `pixel_shuffle`: `[.., C, H * r, W * r]` to `[.., C * r * r, H, W]`."""
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: _bool | None = None, eps: _float = 1e-08, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """The negative log likelihood of counts under a Poisson distribution: `exp(x) - t x`, or `x - t log(x + eps)` if not `log_input`; averaged, summed or as it is."""
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """`x` where positive, else `weight * x`, with one weight or one for each channel (dimension 1). arXiv:1502.01852."""
 def relu(input: Tensor, inplace: _bool = False) -> Tensor:
@@ -113,6 +229,14 @@ def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
     """Limits each element to `[0, 6]`."""
 def relu_(input: Tensor) -> Tensor:
     """`max(0, x)`, written to the input if `inplace`."""
+def rms_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, eps: _float | None = None) -> Tensor:
+    """Divides by the root of the mean square over the last dimensions, those of `normalized_shape`, to which `eps` is added, by default the distance from 1 to the next float; then scales."""
+def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """See `rrelu`."""
+def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False) -> Tensor:
+    """See `rrelu`."""
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: _float = 0.0, is_causal: _bool = False, *, scale: _float | None = None, enable_gqa: _bool = False) -> Tensor:
+    """`softmax(query @ key^T * scale + mask) @ value`: [.., L, E], [.., S, E] and [.., S, Ev] give [.., L, Ev]."""
 def selu(input: Tensor, inplace: _bool = False) -> Tensor:
     """`elu` with the constants that keep mean and variance. arXiv:1706.02515."""
 def selu_(input: Tensor) -> Tensor:
@@ -123,12 +247,14 @@ def sigmoid_(input: Tensor) -> Tensor:
     """The logistic function `1 / (1 + exp(-x))`."""
 def silu(input: Tensor, inplace: _bool = False) -> Tensor:
     """`x * sigmoid(x)`, also called swish. arXiv:1702.03118."""
-from rustgrad.nn._losses import smooth_l1_loss as smooth_l1_loss
-from rustgrad.nn._losses import soft_margin_loss as soft_margin_loss
+def smooth_l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean', beta: _float = 1.0) -> Tensor:
+    """Squared below `beta`, absolute above: `d^2 / (2 beta)` where `d < beta`, else `d - beta / 2`; averaged, summed or as it is."""
+def soft_margin_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """The logistic loss `log(1 + exp(-target * input))` of targets -1 and 1; averaged, summed or as it is."""
 def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
-    """exp(x) divided by its sum along `dim`; `dtype` casts the input first."""
+    """`exp(x)` divided by its sum along `dim`; `dtype` casts the input first."""
 def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: _dtype | None = None) -> Tensor:
-    """Softmax of -x along `dim`."""
+    """The softmax of the negated input: the least element has the greatest share."""
 def softplus(input: Tensor, beta: Number = 1.0, threshold: Number = 20.0, *, out: Tensor | None = None) -> Tensor:
     """`log(1 + exp(beta * x)) / beta`, and `x` where `beta * x > threshold`."""
 def softshrink(input: Tensor, lambd: Number = 0.5, *, out: Tensor | None = None) -> Tensor:
@@ -145,3 +271,12 @@ def threshold(input: Tensor, threshold: Number, value: Number, inplace: _bool = 
     """`x` where greater than `threshold`, else `value`."""
 def threshold_(input: Tensor, threshold: Number, value: Number) -> Tensor:
     """`x` where greater than `threshold`, else `value`."""
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06, swap: _bool = False, size_average: _bool | None = None, reduce: _bool | None = None, reduction: Literal["none", "mean", "sum"] = 'mean') -> Tensor:
+    """`max(0, d(anchor, positive) - d(anchor, negative) + margin)` with `pairwise_distance`; averaged, summed or as it is."""
+def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: _float = 1.0, swap: _bool = False, reduction: _str = 'mean') -> Tensor:
+    """`triplet_margin_loss` with any distance function of two tensors; `pairwise_distance` by default."""
+def unfold(input: Tensor, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, stride: _int | Sequence[_int] = 1) -> Tensor:
+    """The windows of an image `[batch, channels, height, width]`, or one without the batch, as columns `[batch, channels * kernel, windows]` (im2col). Zeros are padded to both ends; the number of windows is the product of `(n + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1`."""
+from rustgrad.nn._resizing import upsample as upsample
+from rustgrad.nn._resizing import upsample_bilinear as upsample_bilinear
+from rustgrad.nn._resizing import upsample_nearest as upsample_nearest

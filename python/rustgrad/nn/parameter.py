@@ -12,11 +12,22 @@ from .._base import Tensor, _disabled_torch_function_impl, empty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, SupportsIndex
+    from collections.abc import Callable, Sequence
+    from typing import Any, NoReturn, SupportsIndex
 
     from typing_extensions import Self
 
-__all__ = ["Buffer", "Parameter"]
+    from .._C import dtype as _dtype
+    from .._typing import DeviceLike
+
+__all__ = [
+    "Buffer",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "UninitializedTensorMixin",
+    "is_lazy",
+]
 
 
 class _ParameterMeta(type(Tensor)):
@@ -105,6 +116,114 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         if data is None:
             data = empty(0)
         buffer = data.detach().requires_grad_(data.requires_grad)
+        buffer.persistent = persistent
+        buffer._is_buffer = True
+        return buffer
+
+
+class UninitializedTensorMixin:
+    """A tensor of unknown shape: it has a dtype and a device, can change both, and becomes a tensor by `materialize`."""
+
+    cls_to_become: type[Tensor]
+    # The functions and methods that need no shape.
+    _allowed_methods = frozenset(
+        "__hash__ size copy_ is_complex is_floating_point half float double char short int long cuda cpu to _to_copy "
+        "get_device detach requires_grad_".split()
+    )
+
+    def materialize(self, shape: Sequence[int], device: DeviceLike | None = None, dtype: _dtype | None = None) -> None:
+        """Makes it an ordinary parameter or tensor with uninitialised values.
+
+        Args:
+            shape (sequence of int): its shape.
+            device (device, optional), dtype (dtype, optional): instead of those it has.
+        """
+        data = self.data
+        self.data = empty(
+            tuple(shape),
+            device=data.device if device is None else device,
+            dtype=data.dtype if dtype is None else dtype,
+        )
+        self.__class__ = self.cls_to_become
+
+    @property
+    def shape(self) -> NoReturn:
+        """RuntimeError: the shape is not known yet."""
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. "
+            "Call `forward` to initialize the parameters before accessing their attributes."
+        )
+
+    def share_memory_(self) -> NoReturn:
+        """RuntimeError: there is no memory yet."""
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters "
+            "before calling `module.share_memory()`."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        return (type(self), (self.requires_grad,))
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if getattr(func, "__name__", "") in cls._allowed_methods:
+            return super().__torch_function__(func, types, args, kwargs or {})
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in {func}. This error happens when you are using a `LazyModule` "
+            f"or explicitly manipulating `torch.nn.parameter.{cls.__name__}` objects. When using LazyModules Call "
+            "`forward` with a dummy batch to initialize the parameters before calling torch functions"
+        )
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether `param` is an `UninitializedParameter` or `UninitializedBuffer`."""
+    return isinstance(param, UninitializedTensorMixin)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape is not known yet.
+
+    Args:
+        requires_grad (bool): whether gradients are recorded. Default: True.
+        device (device, optional), dtype (dtype, optional): what it has when it is materialized.
+    """
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: DeviceLike | None = None, dtype: _dtype | None = None) -> Self:
+        return Tensor._make_subclass(cls, empty(0, device=device, dtype=dtype), requires_grad)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.data.device, self.data.dtype)
+        return memo[id(self)]
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer whose shape is not known yet.
+
+    Args:
+        requires_grad (bool): whether gradients are recorded. Default: False.
+        device (device, optional), dtype (dtype, optional): what it has when it is materialized.
+        persistent (bool): whether it is part of the module's `state_dict`. Default: True.
+    """
+
+    cls_to_become = Tensor
+
+    def __new__(
+        cls,
+        requires_grad: bool = False,
+        device: DeviceLike | None = None,
+        dtype: _dtype | None = None,
+        persistent: bool = True,
+    ) -> Self:
+        buffer = Tensor._make_subclass(cls, empty(0, device=device, dtype=dtype), requires_grad)
         buffer.persistent = persistent
         buffer._is_buffer = True
         return buffer

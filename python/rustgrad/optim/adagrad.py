@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._base import Tensor, full_like
+from .._base import Tensor, full_like, ops
 from .adam import as_real
 from .optimizer import Optimizer, check_lr, check_not_negative, step_tensor, to_scalar
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Adagrad"]
 
+_add_to_each = ops["_foreach_add_"]
+_fused_adagrad = ops["_fused_adagrad_"]
+
 
 class Adagrad(Optimizer):
     """Divides the gradient by the root of the sum of its squares.
@@ -20,7 +23,7 @@ class Adagrad(Optimizer):
         params (iterable): tensors or parameter groups.
         lr (float or Tensor), lr_decay, weight_decay, initial_accumulator_value, eps (float).
         maximize, differentiable (bool).
-        fused (bool, optional): accepted; there is no fused form.
+        fused (bool, optional): False forbids the fused op, which is otherwise taken where there is one.
 
     Raises:
         ValueError: a negative argument.
@@ -70,6 +73,25 @@ class Adagrad(Optimizer):
         start = self.defaults["initial_accumulator_value"]
         state["step"] = step_tensor()
         state["sum"] = full_like(param, complex(start, start) if param.is_complex() else start)
+
+    def _update_all(self, group):
+        lr = to_scalar(group["lr"])
+        if group["fused"] is False or group["differentiable"] or isinstance(lr, Tensor):
+            return False
+        params, grads, sums, steps = self._gather(group, "sum", "step")
+        _add_to_each(steps, 1)
+        _fused_adagrad(
+            params,
+            grads,
+            sums,
+            steps,
+            lr=lr,
+            lr_decay=group["lr_decay"],
+            weight_decay=group["weight_decay"],
+            eps=group["eps"],
+            maximize=group["maximize"],
+        )
+        return True
 
     def _update(self, group, param, grad, state):
         lr = to_scalar(group["lr"])

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Adam", "as_real"]
 
-_fused_adam = ops.get("_fused_adam_")
+_add_to_each = ops["_foreach_add_"]
+# By whether the weight decay is decoupled.
+_fused = {False: ops["_fused_adam_"], True: ops["_fused_adamw_"]}
 
 
 def as_real(*tensors: Any) -> Any:
@@ -108,41 +110,32 @@ class Adam(Optimizer):
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = zeros_like(param)
 
-    def _step_group(self, group):
-        lr = to_scalar(group["lr"])
-        beta1, beta2 = map(to_scalar, group["betas"])
-        plain = not (group["amsgrad"] or group["differentiable"] or isinstance(lr, Tensor))
-        use_fused = _fused_adam is not None and group["fused"] is not False and plain
-        eps, weight_decay = group["eps"], group["weight_decay"]
-        decoupled, maximize = group["decoupled_weight_decay"], group["maximize"]
-        for p in group["params"]:
-            grad = p.grad
-            if grad is None:
-                continue
-            state = self.state[p]
-            if not state:
-                self._init_state(group, p, state)
-            step_t = state["step"]
-            step_t.add_(1)
-            if use_fused and not p.is_complex():
-                _fused_adam(
-                    p,
-                    grad,
-                    state["exp_avg"],
-                    state["exp_avg_sq"],
-                    lr=lr,
-                    beta1=beta1,
-                    beta2=beta2,
-                    eps=eps,
-                    weight_decay=weight_decay,
-                    step=step_t.item(),
-                    decoupled=decoupled,
-                    maximize=maximize,
-                )
-            else:
-                self._update(group, p, grad, state, lr, beta1, beta2)
+    def _update_all(self, group):
+        lr, (beta1, beta2) = to_scalar(group["lr"]), map(to_scalar, group["betas"])
+        if group["fused"] is False or group["differentiable"] or any(isinstance(v, Tensor) for v in (lr, beta1, beta2)):
+            return False
+        amsgrad = group["amsgrad"]
+        names = ("max_exp_avg_sq",) if amsgrad else ()
+        params, grads, steps, *moments = self._gather(group, "step", "exp_avg", "exp_avg_sq", *names)
+        _add_to_each(steps, 1)
+        _fused[group["decoupled_weight_decay"]](
+            params,
+            grads,
+            *(moments if amsgrad else (*moments, [])),
+            steps,
+            lr=lr,
+            beta1=beta1,
+            beta2=beta2,
+            weight_decay=group["weight_decay"],
+            eps=group["eps"],
+            amsgrad=amsgrad,
+            maximize=group["maximize"],
+        )
+        return True
 
-    def _update(self, group, param, grad, state, lr, beta1, beta2):
+    def _update(self, group, param, grad, state):
+        lr, (beta1, beta2) = to_scalar(group["lr"]), map(to_scalar, group["betas"])
+        state["step"].add_(1)
         if group["maximize"]:
             grad = -grad
         if group["weight_decay"] != 0:

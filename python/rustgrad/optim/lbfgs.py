@@ -6,8 +6,7 @@ Optimization", algorithms 3.5 and 3.6, with the safeguards of Schmidt's minFunc)
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .._base import Tensor, cat, zeros_like
 from ..autograd.grad_mode import enable_grad, no_grad
@@ -17,7 +16,6 @@ from .optimizer import Optimizer, _with_hooks, check_lr, to_scalar
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from .optimizer import ParamsT
 
@@ -25,12 +23,15 @@ __all__ = ["LBFGS"]
 
 
 class _Point(NamedTuple):
-    """A place along the direction: how far, the loss, the gradient, the slope along the direction."""
+    """A place along the direction: how far, the loss, the gradient, the slope along the direction.
 
-    step: float
+    The slope is a tensor of the parameters' dtype: an interpolation in double precision takes other steps than PyTorch's.
+    """
+
+    step: Any
     loss: float
     grad: Tensor
-    slope: float
+    slope: Tensor
 
 
 def _cubic_minimum(a, b, bounds=None):
@@ -41,7 +42,7 @@ def _cubic_minimum(a, b, bounds=None):
         d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.step - b.step)
         square = d1**2 - a.slope * b.slope
         if square >= 0:
-            d2 = math.sqrt(square)
+            d2 = square.sqrt()
             width = b.slope - a.slope + 2 * d2
             if width != 0:
                 at = b.step - (b.step - a.step) * ((b.slope + d2 - d1) / width)
@@ -188,7 +189,7 @@ class LBFGS(Optimizer):
         _, loss, grad = self._evaluate(closure)
         for p, value in zip(self._params, before, strict=True):
             p.copy_(value)
-        return _Point(step, loss, grad, float(grad.dot(direction)))
+        return _Point(step, loss, grad, grad.dot(direction))
 
     @no_grad()
     def step(self, closure: Callable[[], Any]) -> Any:
@@ -208,20 +209,20 @@ class LBFGS(Optimizer):
         state["func_evals"] += 1
         if grad.abs().max() <= group["tolerance_grad"]:
             return result
-        lr = float(to_scalar(group["lr"]))
+        lr = to_scalar(group["lr"])
         for n in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
             direction = self._direction(state, group, grad)
             first = state["n_iter"] == 1
-            step = min(1.0, float(1.0 / grad.abs().sum())) * lr if first else lr
+            step = min(1.0, 1.0 / grad.abs().sum()) * lr if first else lr
             state.update(d=direction, t=step, prev_flat_grad=grad.clone(), prev_loss=loss)
-            slope = float(grad.dot(direction))
+            slope = grad.dot(direction)
             if slope > -group["tolerance_change"]:
                 break
             before, used = loss, 0
             if search is not None:
                 start = _Point(0.0, loss, grad, slope)
-                size = float(direction.abs().max())
+                size = direction.abs().max()
                 tries = group["max_eval"] - evaluations
                 wolfe = _Search(
                     lambda s, d=direction: self._try(closure, s, d), start, size, group["tolerance_change"], tries
@@ -265,11 +266,12 @@ class LBFGS(Optimizer):
             steps.append(step)
             weights.append(1.0 / product)
             state["H_diag"] = product / change.dot(change)
-        direction, shares = -grad, []
-        for change, step, weight in zip(reversed(changes), reversed(steps), reversed(weights), strict=True):
-            shares.append(step.dot(direction) * weight)
-            direction = direction - change * shares[-1]
-        direction = direction * state["H_diag"]
-        for change, step, weight, share in zip(changes, steps, weights, reversed(shares), strict=True):
-            direction = direction + step * (share - change.dot(direction) * weight)
+        shares = state.setdefault("al", [None] * group["history_size"])
+        direction = -grad
+        for i in reversed(range(len(changes))):
+            shares[i] = steps[i].dot(direction) * weights[i]
+            direction.add_(changes[i], alpha=-shares[i])
+        direction.mul_(state["H_diag"])
+        for i in range(len(changes)):
+            direction.add_(steps[i], alpha=shares[i] - changes[i].dot(direction) * weights[i])
         return direction

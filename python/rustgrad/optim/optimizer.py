@@ -1,8 +1,8 @@
 """`Optimizer`: parameter groups, state, hooks and saving; one subclass per update rule.
 
 A rule gives two methods: `_init_state` makes a parameter's state, `_update` changes one parameter by
-composed tensor ops. Where the op table has a fused form of the rule, the subclass calls that instead
-and keeps `_update` as its oracle, which `fused=False` selects.
+composed tensor ops. Where the op table has a fused form of the rule, the subclass's `_update_all` calls
+that once for all parameters of a group, and `_update` stays as its oracle, which `fused=False` selects.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from copy import deepcopy
 from itertools import chain
 
-from .._base import Tensor, float32, is_grad_enabled, tensor, typename
+from .._base import Tensor, _in_range, _is_traced, float32, is_grad_enabled, tensor, typename
 from .._base import _set_grad_enabled as set_mode
 from ..autograd.grad_mode import enable_grad
 from ..utils.hooks import RemovableHandle
@@ -59,10 +59,9 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHand
 
 
 def _with_hooks(step: _F) -> _F:
-    """Wraps a `step` method: the hooks run around it, and schedulers learn that it was called."""
+    """Wraps a `step` method: the hooks run around it, schedulers learn that it was called, and tracers see its range."""
 
-    @functools.wraps(step)
-    def wrapper(*args, **kwargs):
+    def hooked(*args, **kwargs):
         self = args[0]  # hooks see the arguments of the unbound method, as in PyTorch
         self._opt_called = True
         for hook in chain(_global_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):
@@ -77,6 +76,12 @@ def _with_hooks(step: _F) -> _F:
         for hook in chain(self._optimizer_step_post_hooks.values(), _global_post_hooks.values()):
             hook(self, args, kwargs)
         return out
+
+    @functools.wraps(step)
+    def wrapper(*args, **kwargs):
+        if _is_traced():
+            return _in_range(f"Optimizer.step#{type(args[0]).__name__}.step", hooked, *args, **kwargs)
+        return hooked(*args, **kwargs)
 
     wrapper.hooked = True
     return wrapper
@@ -107,6 +112,12 @@ def check_lr(lr: float | Tensor) -> None:
 def step_tensor(value: float = 0.0) -> Tensor:
     """A step count as it is kept in the state: a 0-d float32 tensor on the CPU."""
     return tensor(float(value), dtype=float32)
+
+
+def with_grad(group):
+    """(parameters, gradients) of a group, without those that have no gradient."""
+    pairs = [(p, grad) for p in group["params"] if (grad := p.grad) is not None]
+    return [p for p, _ in pairs], [grad for _, grad in pairs]
 
 
 def _named(params):
@@ -309,7 +320,7 @@ class Optimizer:
             with enable_grad():
                 loss = closure()
         previous = is_grad_enabled()
-        set_mode(self.defaults["differentiable"])
+        set_mode(self.defaults.get("differentiable", False))
         try:
             for group in self.param_groups:
                 self._step_group(group)
@@ -320,15 +331,31 @@ class Optimizer:
     step = _with_hooks(step)
 
     def _step_group(self, group):
+        params = group["params"]
+        # A parameter that is listed twice takes two steps, one after the other.
+        if len({*params}) == len(params) and self._update_all(group):
+            return
+        for p, grad in zip(*with_grad(group), strict=True):
+            self._update(group, p, grad, self._state_of(group, p))
+
+    def _state_of(self, group, param):
+        state = self.state[param]
+        if not state:
+            self._init_state(group, param, state)
+        return state
+
+    def _gather(self, group, *names):
+        """Lists of the parameters that have gradients, of these, and of the entries `names` of their states."""
+        params, grads = with_grad(group)
         state_of = self.state
-        for p in group["params"]:
-            grad = p.grad
-            if grad is None:
-                continue
-            state = state_of[p]
-            if not state:
-                self._init_state(group, p, state)
-            self._update(group, p, grad, state)
+        states = [state_of[p] for p in params]
+        if not all(states):
+            states = [self._state_of(group, p) for p in params]
+        return params, grads, *([state[name] for state in states] for name in names)
+
+    def _update_all(self, group: dict[str, Any]) -> bool:
+        """Changes all parameters of a group by one fused op; False where the rule or its options have none."""
+        return False
 
     def _init_state(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         """Fills the empty `state` of a parameter."""

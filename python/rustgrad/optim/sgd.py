@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._base import Tensor, ops, zeros_like
-from .optimizer import Optimizer, check_lr, check_not_negative, to_scalar
+from .optimizer import Optimizer, check_lr, check_not_negative, to_scalar, with_grad
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SGD"]
 
-_fused_sgd = ops.get("_fused_sgd_")
+_fused_sgd = ops["_fused_sgd_"]
 
 
 class SGD(Optimizer):
@@ -72,47 +72,51 @@ class SGD(Optimizer):
         super().__init__(params, defaults)
         self._check_fused()
 
-    def _step_group(self, group):
-        use_fused = _fused_sgd is not None and group["fused"] is not False and not group["differentiable"]
-        momentum = group["momentum"]
-        lr = to_scalar(group["lr"])
-        if isinstance(lr, Tensor):
-            use_fused = False
-        for p in group["params"]:
-            grad = p.grad
-            if grad is None:
-                continue
-            if not use_fused or p.is_complex():
-                self._update(group, p, grad, lr)
-                continue
-            buffer, first = None, False
-            if momentum:
-                state = self.state[p]
-                buffer = state.get("momentum_buffer")
-                if buffer is None:
-                    buffer, first = zeros_like(p), True
-                    state["momentum_buffer"] = buffer
-            _fused_sgd(
-                p,
-                grad,
-                buffer,
-                lr=lr,
-                momentum=momentum,
-                dampening=group["dampening"],
-                weight_decay=to_scalar(group["weight_decay"]),
-                nesterov=group["nesterov"],
-                maximize=group["maximize"],
-                first=first,
-            )
+    def _state_of(self, group, param):
+        # Without momentum there is no state, not even an empty one.
+        return self.state[param] if group["momentum"] else {}
 
-    def _update(self, group, param, grad, lr):
-        momentum = group["momentum"]
+    def _update_all(self, group):
+        lr = to_scalar(group["lr"])
+        if group["fused"] is False or group["differentiable"] or isinstance(lr, Tensor):
+            return False
+        params, grads = with_grad(group)
+        if not group["momentum"]:
+            self._fused_step(group, lr, params, grads, [], False)
+            return True
+        states = [self.state[p] for p in params]
+        # Parameters whose first gradient comes later than that of others take their first step by themselves.
+        first = [state.get("momentum_buffer") is None for state in states]
+        for p, state, is_first in zip(params, states, first, strict=True):
+            if is_first:
+                state["momentum_buffer"] = zeros_like(p)
+        for which in set(first):
+            chosen = [i for i, is_first in enumerate(first) if is_first == which]
+            lists = [[every[i] for i in chosen] for every in (params, grads)]
+            self._fused_step(group, lr, *lists, [states[i]["momentum_buffer"] for i in chosen], which)
+        return True
+
+    def _fused_step(self, group, lr, params, grads, buffers, first):
+        _fused_sgd(
+            params,
+            grads,
+            buffers,
+            weight_decay=to_scalar(group["weight_decay"]),
+            momentum=group["momentum"],
+            lr=lr,
+            dampening=group["dampening"],
+            nesterov=group["nesterov"],
+            maximize=group["maximize"],
+            is_first_step=first,
+        )
+
+    def _update(self, group, param, grad, state):
+        lr, momentum = to_scalar(group["lr"]), group["momentum"]
         if group["maximize"]:
             grad = -grad
         if group["weight_decay"] != 0:
             grad = grad.add(param, alpha=to_scalar(group["weight_decay"]))
         if momentum != 0:
-            state = self.state[param]
             buffer = state.get("momentum_buffer")
             if buffer is None:
                 buffer = state["momentum_buffer"] = grad.detach().clone()

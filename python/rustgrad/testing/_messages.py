@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import _base
-from .._functions import unravel_index
+from .._base import unravel_index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

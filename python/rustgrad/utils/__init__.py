@@ -15,8 +15,21 @@ if TYPE_CHECKING:
 
     from .._C import Tensor
 
-__all__ = ["checkpoint", "data", "deterministic", "dlpack", "hooks", "set_module", "swap_tensors"]
-_SUBMODULES = ("_foreach_utils", "_pytree", "checkpoint", "data", "deterministic", "dlpack", "hooks")
+_SUBMODULES = (
+    "_foreach_utils",
+    "_pytree",
+    "benchmark",
+    "checkpoint",
+    "collect_env",
+    "data",
+    "deterministic",
+    "dlpack",
+    "hooks",
+    "model_zoo",
+    "safetensors",
+)
+# `tensorboard` is imported by its name: it needs a package that may not be installed.
+__all__ = [*(name for name in _SUBMODULES if name[0] != "_"), "set_module", "swap_tensors"]
 
 
 def set_module(obj: Any, mod: str) -> None:

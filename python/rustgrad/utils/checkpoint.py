@@ -1,12 +1,14 @@
 """`checkpoint`: a part of a model that saves only its inputs and is recomputed when backward needs the rest.
 
 Saved tensors of the part are numbered instead of kept. The first one that backward needs makes the part run
-again, from the same random state, and the tensors saved then are returned by number.
+again, from the same random state and under the same autocast, and the tensors saved then are returned by number.
+The reentrant variant, a custom function, is in `_checkpoint_reentrant`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import enum
 import functools
 import warnings
 
@@ -14,32 +16,113 @@ from .. import _C
 from .._base import Tensor
 from ..autograd.grad_mode import enable_grad, is_grad_enabled
 from ..autograd.graph import saved_tensors_hooks
+from ._checkpoint_reentrant import CheckpointFunction, check_backward_validity, detach_variable
+from ._checkpoint_state import Surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
-    from typing import Any
+    from typing import Any, NoReturn
 
 __all__ = [
     "CheckpointError",
+    "CheckpointFunction",
+    "CheckpointPolicy",
+    "DefaultDeviceType",
+    "SelectiveCheckpointContext",
+    "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
+    "detach_variable",
+    "get_device_states",
     "noop_context_fn",
+    "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
+    "set_device_states",
 ]
 
-_early_stop = True
+# Set by the context managers; None leaves the choice to the call.
+_early_stop: bool | None = None
+_debug: bool | None = None
 _PASS_IT = (
     "{}: the use_reentrant parameter should be passed explicitly. In a future release, calling checkpoint without "
     "use_reentrant will raise an exception. use_reentrant=False is recommended, but if you need to preserve the current "
     "default behavior, you can pass use_reentrant=True. Refer to docs for more details on the differences between the "
     "two variants."
 )
+_TIP = (
+    "Tip: To see a more detailed error message, either pass `debug=True` to `torch.utils.checkpoint.checkpoint(...)` or "
+    "wrap the code block with `with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` before checkpointing"
+)
 
 
 class CheckpointError(RuntimeError):
     """The recomputation saved other tensors."""
+
+
+class CheckpointPolicy(enum.Enum):
+    """What a policy of selective checkpointing answers for an op."""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+    MUST_CPU_OFFLOAD = 4
+    PREFER_CPU_OFFLOAD = 5
+
+
+class SelectiveCheckpointContext:
+    """What a policy of selective checkpointing is called with, before the op and its arguments."""
+
+    def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
+        self.is_recompute, self.op_output = is_recompute, op_output
+
+
+def create_selective_checkpoint_contexts(
+    policy_fn_or_list: Callable[..., Any] | list[Any], allow_cache_entry_mutation: bool = False
+) -> NoReturn:
+    """Not supported.
+
+    Raises:
+        TypeError: `policy_fn_or_list` is neither a function nor a list.
+        NotImplementedError: otherwise: the results of single ops cannot be kept. Checkpoint smaller parts instead.
+    """
+    if not callable(policy_fn_or_list) and not isinstance(policy_fn_or_list, list):
+        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    raise NotImplementedError(
+        "create_selective_checkpoint_contexts: selective checkpointing by op is not supported. Put the ops to recompute "
+        "into a part of their own and checkpoint that."
+    )
+
+
+class DefaultDeviceType:
+    """The kind of device whose random state is kept where no argument is on one; here one state serves all devices."""
+
+    _default_device_type: str | None = None
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        """Sets the kind of device."""
+        DefaultDeviceType._default_device_type = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        """The kind of device: "cpu" unless set."""
+        return DefaultDeviceType._default_device_type or "cpu"
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """(device numbers, random states) of the tensors that are on a GPU. The states are those of the only generator."""
+    devices = [a.get_device() for a in args if isinstance(a, Tensor) and a.device.type not in ("cpu", "meta")]
+    return devices, [_C.get_rng_state() for _ in devices]
+
+
+def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None) -> None:
+    """Sets the random state to the last of those that `get_device_states` gave."""
+    for _, state in zip(devices, states, strict=False):
+        _C.set_rng_state(state)
 
 
 class _Stop(Exception):
@@ -53,13 +136,49 @@ def noop_context_fn() -> tuple[AbstractContextManager[None], AbstractContextMana
 
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Whether a recomputation stops once it has saved as many tensors as before (the default)."""
+    """Whether a recomputation stops once it has saved as many tensors as before; it overrides the argument of calls."""
     global _early_stop
     before, _early_stop = _early_stop, enable
     try:
         yield
     finally:
         _early_stop = before
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """Whether errors of a recomputation list the ops of both computations; it overrides the argument of calls unless None."""
+    global _debug
+    before, _debug = _debug, enabled
+    try:
+        yield
+    finally:
+        _debug = before
+
+
+class _Logs:
+    """The ops of the first computation and of the last recomputation."""
+
+    def __init__(self):
+        self.first, self.again = [], []
+
+    @contextlib.contextmanager
+    def record(self, name):
+        _C._start_op_log()
+        try:
+            yield
+        finally:
+            setattr(self, name, _C._stop_op_log())
+
+    def error(self, problem):
+        text = (
+            "An error happened while unpacking tensors; dumping logs of latest computation\nbecause you passed `debug=True` "
+            "to `torch.utils.checkpoint.checkpoint()`.\n"
+        )
+        for name, lines in (("original", self.first), ("recompute", self.again)):
+            text += f"\nOperations executed during {name} forward:\n\n"
+            text += "".join(f"{line}   ({i} of {len(lines)} in {name})\n" for i, line in enumerate(lines, 1))
+        return CheckpointError(f"{text}\n{problem}")
 
 
 def _facts(tensor):
@@ -69,15 +188,17 @@ def _facts(tensor):
 class _Part:
     """A computed part, its saved tensors, and how to recompute it."""
 
-    def __init__(self, function, args, kwargs, context, random_state, check, early_stop):
+    def __init__(self, function, args, kwargs, context, preserve_rng_state, check, early_stop, logs):
         self.run = functools.partial(function, *args, **kwargs)
         self.inputs = [(t, t._version) for t in (*args, *kwargs.values()) if isinstance(t, Tensor)]
         self.context = context
-        self.random_state = random_state
+        self.surroundings = Surroundings(preserve_rng_state)
         self.check = check
         self.early_stop = early_stop
+        self.logs = logs
         self.facts = []
         self.values = {}
+        self.complete = False
 
     def pack(self, tensor):
         self.facts.append(_facts(tensor))
@@ -85,7 +206,12 @@ class _Part:
 
     def unpack(self, number):
         if number not in self.values:
-            self.compute_again()
+            try:
+                self.compute_again()
+            except CheckpointError as error:
+                if self.logs is None:
+                    raise
+                raise self.logs.error(error) from error
         # Each is needed once per pass; another pass recomputes the part.
         return self.values.pop(number)
 
@@ -97,20 +223,23 @@ class _Part:
                     f"[{tensor.type()} {list(tensor.shape)}], an input of a checkpoint, is at version "
                     f"{tensor._version}; expected version {version} instead."
                 )
-        values = {}
+        values, saved = {}, len(self.facts)
 
         def pack(tensor):
-            if len(values) == len(self.facts):
+            if len(values) == saved:
+                if not self.complete:
+                    # A backward inside the part: what is saved after it is not needed yet.
+                    return tensor.detach()
                 raise CheckpointError(
                     "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
-                    f"forward pass, which saved {len(self.facts)}."
+                    f"forward pass, which saved {saved}.\n{_TIP}"
                 )
             kept = values[len(values)] = tensor.detach()
-            if self.early_stop and len(values) == len(self.facts):
+            if self.early_stop and len(values) == saved:
                 raise _Stop
             return kept
 
-        with contextlib.suppress(_Stop), _random_state(self.random_state), enable_grad(), self.context:
+        with contextlib.suppress(_Stop), self.surroundings.again(), enable_grad(), self.context():
             with saved_tensors_hooks(pack, lambda kept: kept):
                 self.run()
         self._compare(values)
@@ -121,7 +250,7 @@ class _Part:
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
                 f"recomputation.\nNumber of tensors saved during forward: {len(self.facts)}\n"
-                f"Number of tensors saved during recomputation: {len(values)}."
+                f"Number of tensors saved during recomputation: {len(values)}.\n{_TIP}"
             )
         found = [(i, facts, _facts(values[i])) for i, facts in enumerate(self.facts)] if self.check else []
         wrong = "".join(
@@ -132,22 +261,8 @@ class _Part:
         if wrong:
             raise CheckpointError(
                 "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during "
-                f"the forward pass.\n{wrong}"
+                f"the forward pass.\n{wrong}{_TIP}"
             )
-
-
-@contextlib.contextmanager
-def _random_state(state):
-    """Sets a random state for a block and restores the current one afterwards; None changes nothing."""
-    if state is None:
-        yield
-        return
-    now = _C.get_rng_state()
-    _C.set_rng_state(state)
-    try:
-        yield
-    finally:
-        _C.set_rng_state(now)
 
 
 def checkpoint(
@@ -166,16 +281,19 @@ def checkpoint(
     Without a function it returns a decorator.
 
     Args:
-        use_reentrant (bool): should be passed; both values behave like False in PyTorch.
+        use_reentrant (bool): should be passed. True, the default, runs a backward inside backward: an argument must require
+            grad, keyword arguments are refused, and `autograd.grad` does not work. False has none of these limits.
         preserve_rng_state (bool): whether the recomputation draws the same random numbers.
         context_fn (callable): returns two context managers, for the first computation and for each recomputation.
         determinism_check (str): "default" compares shapes, dtypes and devices of what is saved, "none" does not.
-        debug (bool): not supported.
+        debug (bool): whether errors of the recomputation list the ops of both computations.
         early_stop (bool): whether the recomputation ends with the last saved tensor.
 
     Raises:
         CheckpointError: (in backward) the recomputation saved other tensors.
-        RuntimeError: (in backward) an input was changed in place meanwhile.
+        RuntimeError: (in backward) an input was changed in place meanwhile, or the pass computes gradients of chosen inputs
+            and `use_reentrant` is True.
+        ValueError: options that do not go together.
     """
     options = {
         "use_reentrant": use_reentrant,
@@ -192,21 +310,33 @@ def checkpoint(
         use_reentrant = True
     if kwargs and use_reentrant:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
-    if use_reentrant and (context_fn is not noop_context_fn or debug):
-        raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
-    if debug:
-        raise NotImplementedError("checkpoint: debug=True is not supported; expected debug=False")
+    if use_reentrant:
+        if context_fn is not noop_context_fn or debug:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        return CheckpointFunction.apply(function, preserve_rng_state, *args)
+    debug = debug if _debug is None else _debug
+    if debug and context_fn is not noop_context_fn:
+        raise ValueError("debug=True is incompatible with non-default context_fn")
     if determinism_check not in ("default", "none"):
-        raise ValueError(f"determinism_check must be one of ['default', 'none'], but got {determinism_check}")
+        raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
     forward, again = context_fn()
     if not is_grad_enabled():
-        with forward:
-            return function(*args, **kwargs)
-    state = _C.get_rng_state() if preserve_rng_state else None
-    checked = determinism_check == "default"
-    part = _Part(function, args, kwargs, again, state, checked, early_stop and _early_stop)
-    with saved_tensors_hooks(part.pack, part.unpack), forward:
         return function(*args, **kwargs)
+    logs = _Logs() if debug else None
+    if logs is not None:
+        forward, recompute = logs.record("first"), functools.partial(logs.record, "again")
+    else:
+        recompute = functools.partial(_itself, again)
+    stop = early_stop if _early_stop is None else _early_stop
+    part = _Part(function, args, kwargs, recompute, preserve_rng_state, determinism_check == "default", stop, logs)
+    with saved_tensors_hooks(part.pack, part.unpack), forward:
+        result = function(*args, **kwargs)
+    part.complete = True
+    return result
+
+
+def _itself(value):
+    return value
 
 
 def checkpoint_sequential(

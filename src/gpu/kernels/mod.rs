@@ -4,14 +4,18 @@
 //! without a device. A family is one file and its templates in `shaders/`; it stands once in each list below.
 
 mod element;
+mod grid_sample;
 mod index;
 mod kernel;
 mod map;
 mod matmul;
 mod norm;
+mod norm_channels;
 mod params;
+mod pooling;
 mod random;
 mod reduce;
+mod resample;
 mod scan;
 mod search;
 mod softmax;
@@ -28,8 +32,8 @@ mod view;
 #[cfg(feature = "gpu")]
 pub use validate::validate_all;
 pub use {
-    index::*, map::*, matmul::*, norm::*, random::*, reduce::*, scan::*, search::*, softmax::*, sort::*, triangle::*,
-    update::*, upload::*, view::*,
+    grid_sample::*, index::*, map::*, matmul::*, norm::*, norm_channels::*, pooling::*, random::*, reduce::*,
+    resample::*, scan::*, search::*, softmax::*, sort::*, triangle::*, update::*, upload::*, view::*,
 };
 #[cfg(all(test, feature = "gpu"))]
 mod tests;

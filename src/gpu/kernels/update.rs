@@ -1,4 +1,4 @@
-//! Several tensors changed in one pass over memory: optimiser steps.
+//! Several tensors changed in one pass over memory: optimizer steps.
 
 use super::element::compute_of;
 use super::kernel::Kernel;
@@ -8,10 +8,12 @@ use crate::error::Result;
 
 const TEMPLATE: &str = include_str!("../../../shaders/update.wgsl");
 
-/// What an optimiser does to its parameter and state.
+/// What an optimizer does to its parameter and state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     Adam,
+    AmsGrad,
+    Adagrad,
     Sgd,
     SgdMomentum,
 }
@@ -28,6 +30,23 @@ const fn formula(step: Step) -> (&'static str, &'static str) {
     m += {{w1}} * (g - m);
     v = v * {{b2}} + {{w2}} * g * g;
     x = old + {{size}} * m / (sqrt_(v) / {{root}} + {{eps}});",
+        ),
+        Step::AmsGrad => (
+            "amsgrad",
+            "let old = x * {{shrink}};
+    g = g * {{sign}};
+    if ({{decay}} != 0.0) { g += old * {{decay}}; }
+    m += {{w1}} * (g - m);
+    v = v * {{b2}} + {{w2}} * g * g;
+    u = max_(u, v);
+    x = old + {{size}} * m / (sqrt_(u) / {{root}} + {{eps}});",
+        ),
+        Step::Adagrad => (
+            "adagrad",
+            "g = g * {{sign}};
+    if ({{decay}} != 0.0) { g += x * {{decay}}; }
+    s += g * g;
+    x += {{rate}} * g / (sqrt_(s) + {{eps}});",
         ),
         Step::Sgd => (
             "sgd",

@@ -3,6 +3,7 @@
 
 use super::super::linalg::BMM;
 use super::super::view::{PERMUTE, SLICE};
+use super::fused::{WEIGHT_GRADIENT, weights_fit};
 use super::{CONVOLUTION, Steps, columns, exchanged, padded, volume};
 use crate::error::Result;
 use crate::op::*;
@@ -49,6 +50,21 @@ fn of_input(c: &Back, steps: &Steps) -> Result<Term> {
 /// The gradient of the weight: for each group the elements of the smaller side times the windows of the larger one.
 fn of_weight(c: &Back, steps: &Steps) -> Result<Term> {
     let shape = c.sizes(1);
+    let x = c.arg(0).ok()?;
+    if weights_fit(&x) {
+        let args: Args = smallvec![
+            c.g().into_arg()?,
+            (&x).into(),
+            Value::Ints(shape),
+            Value::Ints(steps.stride.clone()),
+            Value::Ints(steps.padding.clone()),
+            Value::Ints(steps.dilation.clone()),
+            steps.transposed.into(),
+            Value::Ints(steps.output_padding.clone()),
+            steps.groups.into(),
+        ];
+        return Ok(WEIGHT_GRADIENT.call(args));
+    }
     let (small, large) = if steps.transposed { (c.arg(0).conj(), c.g()) } else { (c.g(), c.arg(0).conj()) };
     let small = small.ok()?;
     let size = Term::from(&small).sizes();

@@ -21,10 +21,11 @@ use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
+mod fused;
 mod gradient;
 pub mod layers;
 
-pub static OPS: &[&Op] = &[&CONVOLUTION];
+pub static OPS: &[&Op] = &[&CONVOLUTION, &fused::CONVOLUTION_KERNEL, &fused::WEIGHT_GRADIENT];
 
 /// How the kernel moves: one number for each of its dimensions.
 #[derive(Clone)]
@@ -78,6 +79,48 @@ impl Steps {
     /// How far the kernel reaches in dimension `i`, from its first element to its last.
     fn reach(&self, i: usize, kernel: &[i64]) -> i64 {
         (kernel[i] - 1).saturating_mul(self.dilation[i])
+    }
+    /// How many windows a convolution of an input with this shape has.
+    fn places(&self, input: &[usize], kernel: &[i64]) -> Result<Ints> {
+        let grown = |i: usize| (input[2 + i] as i64).saturating_add(self.padding[i].saturating_mul(2));
+        let dims = kernel.len();
+        let room: Ints = (0..dims).map(grown).collect();
+        let reach: Ints = (0..dims).map(|i| self.reach(i, kernel)).collect();
+        if (0..dims).any(|i| reach[i] >= room[i]) {
+            let reach: Ints = reach.iter().map(|r| r.saturating_add(1)).collect();
+            return Err(Error::runtime(format!(
+                "Calculated padded input size per channel: ({}). Kernel size: ({}). Kernel size can't be greater than actual input size",
+                by(&room),
+                by(&reach)
+            )));
+        }
+        if input[2..].contains(&0) {
+            return Err(Error::runtime(format!(
+                "Only zero batch or zero channel inputs are supported, but got input shape: {}",
+                Show(input)
+            )));
+        }
+        Ok((0..dims).map(|i| (room[i] - reach[i] - 1) / self.stride[i] + 1).collect())
+    }
+    /// The sizes of the input with zeros between its elements, and those of the transpose.
+    fn spread(&self, input: &[usize], kernel: &[i64]) -> Result<(Ints, Ints)> {
+        let dims = kernel.len();
+        let stuffed: Ints = (0..dims)
+            .map(|i| {
+                (input[2 + i] as i64 - 1).saturating_mul(self.stride[i]).saturating_add(1 + self.output_padding[i])
+            })
+            .collect();
+        let whole = |i: usize| stuffed[i].saturating_add(self.reach(i, kernel));
+        let places: Ints = (0..dims).map(|i| whole(i).saturating_sub(self.padding[i].saturating_mul(2))).collect();
+        if input[2..].contains(&0) || places.iter().any(|&n| n < 1) {
+            let from: Ints = input[2..].iter().map(|&n| n as i64).collect();
+            return Err(Error::runtime(format!(
+                "Given input size per channel: ({}). Calculated output size per channel: ({}). Output size is too small",
+                by(&from),
+                by(&places)
+            )));
+        }
+        Ok((stuffed, places))
     }
     /// The same steps without padding.
     fn unpadded(&self) -> Steps {
@@ -186,24 +229,8 @@ fn forward(x: Term, w: Term, bias: Option<&Tensor>, steps: &Steps, format: Forma
     let (x, w) = (x.ok()?, w.ok()?);
     let (dims, shape) = (w.ndim() - 2, Term::from(&w).sizes());
     let (filters, kernel, groups) = (shape[0], &shape[2..], steps.groups);
+    let places = steps.places(x.shape(), kernel)?;
     let inner = padded(Term::from(&x), &steps.padding).ok()?;
-    let room = &Term::from(&inner).sizes()[2..];
-    let reach: Ints = (0..dims).map(|i| steps.reach(i, kernel)).collect();
-    if (0..dims).any(|i| reach[i] >= room[i]) {
-        let reach: Ints = reach.iter().map(|r| r.saturating_add(1)).collect();
-        return Err(Error::runtime(format!(
-            "Calculated padded input size per channel: ({}). Kernel size: ({}). Kernel size can't be greater than actual input size",
-            by(room),
-            by(&reach)
-        )));
-    }
-    if x.shape()[2..].contains(&0) {
-        return Err(Error::runtime(format!(
-            "Only zero batch or zero channel inputs are supported, but got input shape: {}",
-            Show(x.shape())
-        )));
-    }
-    let places: Ints = (0..dims).map(|i| (room[i] - reach[i] - 1) / steps.stride[i] + 1).collect();
     let (batch, within) = (inner.size(0) as i64, filters / groups);
     let cols = columns(inner.into(), kernel, &places, steps).ok()?;
     let w = Term::from(w).reshape(&[groups, within, cols.size(1) as i64]);
@@ -228,18 +255,7 @@ fn exchanged(dims: usize) -> Ints {
 fn spread(x: &Tensor, w: &Tensor, bias: Option<&Tensor>, steps: &Steps, format: Format) -> Result<Tensor> {
     let (from, shape) = (Term::from(x).sizes(), Term::from(w).sizes());
     let (kernel, dims) = (&shape[2..], shape.len() - 2);
-    let stuffed: Ints = (0..dims)
-        .map(|i| (from[2 + i] - 1).saturating_mul(steps.stride[i]).saturating_add(1 + steps.output_padding[i]))
-        .collect();
-    let whole = |i: usize| stuffed[i].saturating_add(steps.reach(i, kernel));
-    let places: Ints = (0..dims).map(|i| whole(i).saturating_sub(steps.padding[i].saturating_mul(2))).collect();
-    if from[2..].contains(&0) || places.iter().any(|&n| n < 1) {
-        return Err(Error::runtime(format!(
-            "Given input size per channel: ({}). Calculated output size per channel: ({}). Output size is too small",
-            by(&from[2..]),
-            by(&places)
-        )));
-    }
+    let (stuffed, _) = steps.spread(x.shape(), kernel)?;
     let x = if stuffed[..] == from[2..] { Term::from(x) } else { stuff(x.into(), &stuffed, steps) };
     let pads: Ints = (0..dims).map(|i| steps.reach(i, kernel).saturating_sub(steps.padding[i])).collect();
     let (groups, to, within) = (steps.groups, shape[1], from[1] / steps.groups);
@@ -264,7 +280,8 @@ fn stuff(x: Term, inner: &[i64], steps: &Steps) -> Term {
     PLACE.call((x, shape, strides, 0))
 }
 
-fn convolution(c: &Call) -> Result<Outputs> {
+/// The motion of a call and the format of its result, after all checks.
+fn motion(c: &Call) -> Result<(Steps, Format)> {
     let (x, w, bias) = (c.tensor(0)?, c.tensor(1)?, c.opt_tensor(2));
     if !(3..=5).contains(&w.ndim()) {
         return Err(Error::runtime(format!(
@@ -276,12 +293,8 @@ fn convolution(c: &Call) -> Result<Outputs> {
     check(x, w, bias, &steps)?;
     let formats = [x, w].map(|t| t.layout().channels_format()).into_iter();
     let format = formats.filter(|_| x.dtype().is_float()).find(|&f| f != Format::Contiguous);
-    let format = format.unwrap_or(Format::Contiguous);
-    if !steps.transposed {
-        return Ok(smallvec![forward(x.into(), w.into(), bias, &steps, format)?]);
-    }
     let late = (0..steps.stride.len()).any(|i| steps.output_padding[i] >= steps.stride[i].max(steps.dilation[i]));
-    if late {
+    if steps.transposed && late {
         return Err(Error::runtime(format!(
             "output padding must be smaller than either stride or dilation, but got output_padding: {} stride: {} dilation: {}",
             Show(&steps.output_padding),
@@ -289,7 +302,16 @@ fn convolution(c: &Call) -> Result<Outputs> {
             Show(&steps.dilation)
         )));
     }
-    Ok(smallvec![spread(x, w, bias, &steps, format)?])
+    Ok((steps, format.unwrap_or(Format::Contiguous)))
+}
+
+fn convolution(c: &Call) -> Result<Outputs> {
+    let (steps, format) = motion(c)?;
+    let (x, w, bias) = (c.tensor(0)?, c.tensor(1)?, c.opt_tensor(2));
+    Ok(smallvec![match steps.transposed {
+        false => forward(x.into(), w.into(), bias, &steps, format)?,
+        true => spread(x, w, bias, &steps, format)?,
+    }])
 }
 
 pub static CONVOLUTION: Op = Op {
@@ -298,7 +320,7 @@ pub static CONVOLUTION: Op = Op {
     ),
     doc: "Convolution, or with `transposed` its transpose, of [batch, channels, ..] over one to three dimensions, as many as the weight has beyond two. The lists hold one number for all of them, or one for each.",
     forms: F,
-    body: decompose(convolution),
+    body: decompose_or(convolution, &fused::CONVOLUTION_KERNEL, fused::fits),
     vjp: Vjp::Joint(Joint { args: &[0, 1, 2], saves: A0 | A1, formula: gradient::gradients }),
     keeps: Some(
         "bias_sym_sizes_opt=bias_sym_sizes dilation groups input output_padding padding stride transposed weight",

@@ -2,7 +2,7 @@
 //!
 //! Each is one elementwise rule and a reduction, recorded as one node with a gradient formula.
 
-use super::{Reduction, reduced, reduction, unreduced};
+use super::{Reduction, reduced, reduction, unreduced, warn_of_legacy, warn_of_sizes};
 use crate::cpu::loops::Loops;
 use crate::cpu::num::{MapReal, Real};
 use crate::dtype::Category;
@@ -68,6 +68,7 @@ pub static MSE_LOSS: Op = Op {
         d(0, A0 | A1, |c| unreduced(c) * 2.0 * difference(c)),
         d(1, A0 | A1, |c| unreduced(c) * -2.0 * difference(c)),
     ]),
+    warns: Some(warn_of_sizes),
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3], reduction='none'", "f32[4], f32[4], reduction='sum'"],
     errors: &[
         ("f32[2], f32[2], reduction='no'", "ValueError", "not a valid value for reduction"),
@@ -84,10 +85,11 @@ fn weighted(c: &Call, values: Term, weight: usize, by_weight: bool) -> Result<Ou
         return Err(Error::value("Weights and input must have the same size."));
     }
     let values = values * w;
-    match reduction(c) {
-        Reduction::Mean if by_weight => (values.sum_all() / Term::from(w).sum_all()).outputs(),
-        _ => reduced(c, values),
+    if by_weight && reduction(c) == Reduction::Mean {
+        warn_of_legacy(c)?;
+        return (values.sum_all() / Term::from(w).sum_all()).outputs();
     }
+    reduced(c, values)
 }
 
 pub static MSE_LOSS_WEIGHTED: Op = Op {
@@ -102,6 +104,7 @@ pub static MSE_LOSS_WEIGHTED: Op = Op {
         weighted(c, difference.square(), 5, true)
     }),
     vjp: Vjp::Composite,
+    warns: Some(warn_of_sizes),
     samples: &["f32[2,3], f32[2,3], weight=f32[2,3](pos, nograd)"],
     errors: &[("f32[2,3], f32[2,3], weight=f32[3](nograd)", "ValueError", "must have the same size")],
     ..OP
@@ -116,6 +119,7 @@ pub static L1_LOSS_WEIGHTED: Op = Op {
     forms: F,
     body: decompose(|c| weighted(c, (Term::from(c.tensor(0)?) - c.tensor(1)?).abs(), 5, true)),
     vjp: Vjp::Composite,
+    warns: Some(warn_of_sizes),
     samples: &["f32[2,3], f32[2,3], weight=f32[2,3](pos, nograd)"],
     errors: &[("f32[2,3], f32[2,3], weight=f32[3](nograd)", "ValueError", "must have the same size")],
     ..OP
@@ -130,6 +134,7 @@ pub static L1_LOSS: Op = Op {
     forms: F,
     body: decompose(|c| reduced(c, (Term::from(c.tensor(0)?) - c.tensor(1)?).abs())),
     vjp: Vjp::Composite,
+    warns: Some(warn_of_sizes),
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[3], reduction='none'", "f32[4], f32[4], reduction='sum'"],
     errors: &[("f32[2], f32[2], reduction='no'", "ValueError", "not a valid value for reduction")],
     ..OP
@@ -212,6 +217,7 @@ pub static F_SMOOTH_L1_LOSS: Op = Op {
         SMOOTH_L1_LOSS.calls(c.args.iter().map(|v| v.reborrow()).collect::<Args>())
     }),
     vjp: Vjp::Composite,
+    warns: Some(warn_of_sizes),
     samples: &["f32[2,3], f32[2,3]", "f32[2,3], f32[2,3], reduction='none', beta=0.5", "f32[4], f32[4], beta=0.0"],
     errors: &[("f32[2], f32[2], beta=-1.0", "RuntimeError", "negative values for beta")],
     keeps: Some("beta reduction self=input target"),
@@ -276,6 +282,7 @@ pub static HUBER_LOSS: Op = Op {
         d(0, A0 | A1, |c| unreduced(c) * huber_slope(c)),
         d(1, A0 | A1, |c| -unreduced(c) * huber_slope(c)),
     ]),
+    warns: Some(warn_of_sizes),
     samples: &[
         "f32[2,3], f32[2,3]",
         "f32[2,3], f32[2,3], reduction='none', delta=0.5",
@@ -301,6 +308,7 @@ pub static HUBER_LOSS_WEIGHTED: Op = Op {
         weighted(c, values, 4, false)
     }),
     vjp: Vjp::Composite,
+    warns: Some(warn_of_sizes),
     samples: &["f32[2,3], f32[2,3], weight=f32[2,3](pos, nograd)"],
     errors: &[("f32[2,3], f32[2,3], weight=f32[3](nograd)", "ValueError", "must have the same size")],
     ..OP

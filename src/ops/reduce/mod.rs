@@ -9,6 +9,7 @@ pub mod mode;
 pub mod moments;
 pub mod nan;
 pub mod norm;
+pub mod sum_to;
 pub mod truth;
 
 use super::copy::COPY_;

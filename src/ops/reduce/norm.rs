@@ -11,8 +11,17 @@ use crate::op::*;
 use crate::ops::reduce::extreme::{AMAX, AMIN};
 use crate::tensor::Tensor;
 
-pub static OPS: &[&Op] =
-    &[&VECTOR_NORM, &MATRIX_NORM, &MATRIX_NORM_STR, &LINALG_NORM, &LINALG_NORM_STR, &NORM, &NORM_STR, &LOGSUMEXP];
+pub static OPS: &[&Op] = &[
+    &VECTOR_NORM,
+    &MATRIX_NORM,
+    &MATRIX_NORM_STR,
+    &LINALG_NORM,
+    &LINALG_NORM_STR,
+    &NORM,
+    &NORM_STR,
+    &NORM_DIM,
+    &LOGSUMEXP,
+];
 
 fn infer_norm(c: &Call) -> Result<Specs> {
     let t = c.tensor(0)?;
@@ -127,6 +136,20 @@ pub static NORM: Op = Op {
         ("i64[3], 2", "NotImplementedError", "floating point or complex"),
         ("f32[3], 1j", "RuntimeError", "non-complex scalar"),
     ],
+    ..OP
+};
+
+/// The vector norm under the node name that it has inside PyTorch's losses.
+pub static NORM_DIM: Op = Op {
+    sig: sig("_norm.dim(Tensor self, Scalar p, Dim[1] dim, bool keepdim=False, DType? dtype=None) -> Tensor"),
+    doc: "See `linalg.vector_norm`.",
+    forms: HIDDEN,
+    body: kernel(infer_norm, run_norm, Some(run_norm_gpu)),
+    vjp: Vjp::Each(&[d(0, A0 | OUT0, norm_backward)]),
+    node: "NormBackward1",
+    keeps: Some("dim keepdim p result self"),
+    samples: &["f32[2,3], 2, 1", "f32[2,3], 1, (0, 1), True"],
+    errors: &[("i64[3], 2, 0", "NotImplementedError", "floating point or complex")],
     ..OP
 };
 

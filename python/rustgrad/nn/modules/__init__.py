@@ -1,30 +1,85 @@
 """The modules, one file per family. `rustgrad.nn` exports all of them."""
 
-from . import activation, container, conv, dropout, flatten, linear, loss, normalization, parameter_container, sparse
+from . import (  # noqa: F401
+    activation,
+    adaptive,
+    attention,
+    batchnorm,
+    channelshuffle,
+    container,
+    conv,
+    distance,
+    dropout,
+    flatten,
+    fold,
+    instancenorm,
+    lazy,
+    linear,
+    linear_cross_entropy_options,
+    loss,
+    normalization,
+    padding,
+    parameter_container,
+    pixelshuffle,
+    pooling,
+    rnn,
+    sparse,
+    transformer,
+    upsampling,
+    utils,
+)
 from .activation import *  # noqa: F403
+from .adaptive import *  # noqa: F403
+from .attention import *  # noqa: F403
+from .batchnorm import *  # noqa: F403
+from .channelshuffle import *  # noqa: F403
 from .container import *  # noqa: F403
 from .conv import *  # noqa: F403
+from .distance import *  # noqa: F403
 from .dropout import *  # noqa: F403
 from .flatten import *  # noqa: F403
+from .fold import *  # noqa: F403
+from .instancenorm import *  # noqa: F403
 from .linear import *  # noqa: F403
+from .linear_cross_entropy_options import *  # noqa: F403
 from .loss import *  # noqa: F403
 from .module import Module
 from .normalization import *  # noqa: F403
+from .padding import *  # noqa: F403
 from .parameter_container import *  # noqa: F403
+from .pixelshuffle import *  # noqa: F403
+from .pooling import *  # noqa: F403
+from .rnn import *  # noqa: F403
 from .sparse import *  # noqa: F403
+from .transformer import *  # noqa: F403
+from .upsampling import *  # noqa: F403
 
 __all__ = ["Module"]
 for _family in (
     activation,
+    adaptive,
+    attention,
+    batchnorm,
+    channelshuffle,
     container,
     conv,
+    distance,
     dropout,
     flatten,
+    fold,
+    instancenorm,
     linear,
+    linear_cross_entropy_options,
     loss,
     normalization,
+    padding,
     parameter_container,
+    pixelshuffle,
+    pooling,
+    rnn,
     sparse,
+    transformer,
+    upsampling,
 ):
     __all__ += _family.__all__
 del _family

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 from ... import __future__
+from ..._base import device as _device
 from ..._conversions import to_arguments
 from ...autograd.grad_mode import no_grad
 from ...utils import swap_tensors
@@ -222,6 +223,11 @@ class Traversal:
                 warnings.warn(_COMPLEX_WARNING, stacklevel=2)
 
         def convert(t):
+            if t.is_meta and to_device is not None and _device(to_device).type != "meta":
+                raise NotImplementedError(
+                    "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
+                    "torch.nn.Module.to() when moving module from meta to a different device."
+                )
             cast = to_dtype if t.is_floating_point() or t.is_complex() else None
             # Channels-last formats do not apply to other ranks.
             layout = memory_format if t.dim() in (4, 5) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from ..._C import Tensor
 
-__all__ = ["ModuleDict", "ModuleList", "Sequential"]
+__all__ = ["Container", "ModuleDict", "ModuleList", "Sequential"]
 
 
 def pairs_of(owner: str, pairs: Iterable[Any], sep: str = "") -> Iterator[Any]:
@@ -28,6 +29,21 @@ def pairs_of(owner: str, pairs: Iterable[Any], sep: str = "") -> Iterator[Any]:
         if len(pair) != 2:
             raise ValueError(f"{owner} update sequence element #{j} has length {len(pair)}; 2 is required")
         yield pair
+
+
+class Container(Module):
+    """Deprecated: a module whose keyword arguments are its children. Subclass `Module` instead."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        warnings.warn(
+            "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. "
+            "Subclass that instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        super().__init__()
+        for key, value in kwargs.items():
+            self.add_module(key, value)
 
 
 class _Indexed(Module):

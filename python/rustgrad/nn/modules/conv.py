@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from ..._base import empty, ops
 from .. import init
-from ..parameter import Parameter
+from ..parameter import Parameter, UninitializedParameter
+from .lazy import LazyModuleMixin
 from .module import Module
 
 TYPE_CHECKING = False
@@ -18,7 +19,20 @@ if TYPE_CHECKING:
     from ..._C import Tensor, dtype
     from ..._typing import DeviceLike
 
-__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
+__all__ = [
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConv3d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
+]
 
 _pad = ops["nn.functional.pad"]
 _MODES = ("zeros", "reflect", "replicate", "circular")
@@ -362,3 +376,121 @@ class ConvTranspose3d(_ConvTranspose):
     """
 
     _dims, _op = 3, staticmethod(ops["conv_transpose3d"])
+
+
+class _LazyConvXdMixin(LazyModuleMixin):
+    """Weight and bias are materialized by the channels of the first input."""
+
+    def _start(self, out_channels: int, bias: bool, device: DeviceLike | None, dtype: dtype | None) -> None:
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        self.out_channels = out_channels
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        """Draws weight and bias anew, once they are initialized."""
+        if not self.has_uninitialized_params() and self.in_channels != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
+        """Materializes and draws weight and bias for inputs like `input`.
+
+        Raises:
+            RuntimeError: `input` has neither the dimensions of a batch nor those of one example.
+            ValueError: `groups` does not divide its channels.
+        """
+        if not self.has_uninitialized_params():
+            return
+        self.in_channels = self._get_in_channels(input)
+        if self.in_channels % self.groups != 0:
+            raise ValueError("in_channels must be divisible by groups")
+        first, second = (self.out_channels, self.in_channels)[:: -1 if self.transposed else 1]
+        self.weight.materialize((first, second // self.groups, *self.kernel_size))
+        if self.bias is not None:
+            self.bias.materialize((self.out_channels,))
+        self.reset_parameters()
+
+    def _get_in_channels(self, input: Tensor) -> int:
+        batched = self._dims + 2
+        if input.dim() not in (batched - 1, batched):
+            raise RuntimeError(
+                f"Expected {batched - 1}D (unbatched) or {batched}D (batched) input to {type(self).__name__}, but "
+                f"got input of size: {input.shape}"
+            )
+        return input.shape[input.dim() - self._dims - 1]
+
+    def _get_num_spatial_dims(self) -> int:
+        return self._dims
+
+
+class _LazyConv(_LazyConvXdMixin, _Conv):
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: str | int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: DeviceLike | None = None,
+        dtype: dtype | None = None,
+    ) -> None:
+        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode)
+        self._start(out_channels, bias, device, dtype)
+
+
+class _LazyConvTranspose(_LazyConvXdMixin, _ConvTranspose):
+    def __init__(
+        self,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        output_padding: int | Sequence[int] = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: int | Sequence[int] = 1,
+        padding_mode: str = "zeros",
+        device: DeviceLike | None = None,
+        dtype: dtype | None = None,
+    ) -> None:
+        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode)
+        self._start(out_channels, bias, device, dtype)
+
+
+class LazyConv1d(_LazyConv, Conv1d):
+    """A `Conv1d` without `in_channels`, which are those of the first input; it is a `Conv1d` from then on."""
+
+    cls_to_become = Conv1d
+
+
+class LazyConv2d(_LazyConv, Conv2d):
+    """A `Conv2d` without `in_channels`, which are those of the first input; it is a `Conv2d` from then on."""
+
+    cls_to_become = Conv2d
+
+
+class LazyConv3d(_LazyConv, Conv3d):
+    """A `Conv3d` without `in_channels`, which are those of the first input; it is a `Conv3d` from then on."""
+
+    cls_to_become = Conv3d
+
+
+class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
+    """A `ConvTranspose1d` without `in_channels`, which are those of the first input; it is a `ConvTranspose1d` from then on."""
+
+    cls_to_become = ConvTranspose1d
+
+
+class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
+    """A `ConvTranspose2d` without `in_channels`, which are those of the first input; it is a `ConvTranspose2d` from then on."""
+
+    cls_to_become = ConvTranspose2d
+
+
+class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
+    """A `ConvTranspose3d` without `in_channels`, which are those of the first input; it is a `ConvTranspose3d` from then on."""
+
+    cls_to_become = ConvTranspose3d

@@ -1,4 +1,4 @@
-"""`Dropout`: zeroes elements at random in training."""
+"""Layers that drop elements or channels at random in training."""
 
 from __future__ import annotations
 
@@ -9,15 +9,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..._C import Tensor
 
-__all__ = ["Dropout"]
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
 
 
-class Dropout(Module):
-    """In training, zeroes each element with probability `p` and scales the rest by 1 / (1 - p).
-
-    Raises:
-        ValueError: `p` is not between 0 and 1.
-    """
+class _DropoutNd(Module):
+    """Holds the probability `p`, which is between 0 and 1, and `inplace`."""
 
     __constants__ = ["p", "inplace"]
 
@@ -28,8 +24,67 @@ class Dropout(Module):
         self.p = p
         self.inplace = inplace
 
+    def extra_repr(self) -> str:
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout(_DropoutNd):
+    """In training, zeroes each element with probability `p` and scales the rest by 1 / (1 - p).
+
+    Raises:
+        ValueError: `p` is not between 0 and 1.
+    """
+
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout(input, self.p, self.training, self.inplace)
 
-    def extra_repr(self) -> str:
-        return f"p={self.p}, inplace={self.inplace}"
+
+class Dropout1d(_DropoutNd):
+    """In training, zeroes whole channels with probability `p` and scales the rest by 1 / (1 - p).
+
+    Shape:
+        `(N, C, L)` or `(C, L)`.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout1d(input, self.p, self.training, self.inplace)
+
+
+class Dropout2d(_DropoutNd):
+    """In training, zeroes whole channels with probability `p` and scales the rest by 1 / (1 - p).
+
+    Shape:
+        `(N, C, H, W)`; as in PyTorch, three dimensions are read as `(N, C, L)`, with a warning.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout2d(input, self.p, self.training, self.inplace)
+
+
+class Dropout3d(_DropoutNd):
+    """In training, zeroes whole channels with probability `p` and scales the rest by 1 / (1 - p).
+
+    Shape:
+        `(N, C, D, H, W)` or `(C, D, H, W)`.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout3d(input, self.p, self.training, self.inplace)
+
+
+class AlphaDropout(_DropoutNd):
+    """In training, sets elements to the negative limit of SELU with probability `p`, then restores mean and variance."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.alpha_dropout(input, self.p, self.training)
+
+
+class FeatureAlphaDropout(_DropoutNd):
+    """`AlphaDropout` of whole channels.
+
+    Shape:
+        `(N, C, *)`.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.feature_alpha_dropout(input, self.p, self.training)

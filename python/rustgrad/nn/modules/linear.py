@@ -1,12 +1,14 @@
-"""Linear maps: `Linear`, `Bilinear`, and `Identity`."""
+"""Linear maps: `Linear`, `LazyLinear`, `Bilinear`, and `Identity`."""
 
 from __future__ import annotations
 
 import math
 
 from ..._base import empty, ops
+from ...autograd.grad_mode import no_grad
 from .. import init
-from ..parameter import Parameter
+from ..parameter import Parameter, UninitializedParameter
+from .lazy import LazyModuleMixin
 from .module import Module
 
 TYPE_CHECKING = False
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from ..._C import Tensor, dtype
     from ..._typing import DeviceLike
 
-__all__ = ["Bilinear", "Identity", "Linear"]
+__all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
 _linear = ops["nn.functional.linear"]
 
@@ -91,6 +93,10 @@ class Linear(Module):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """A `Linear` under the name that `MultiheadAttention` gives its output projection."""
+
+
 class Bilinear(Module):
     r"""Applies :math:`y = x_1^T A x_2 + b`.
 
@@ -142,3 +148,49 @@ class Bilinear(Module):
             f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
             f"out_features={self.out_features}, bias={self.bias is not None}"
         )
+
+
+class LazyLinear(LazyModuleMixin, Linear):
+    """A `Linear` whose `in_features` is the last size of the first input; it is a `Linear` from then on.
+
+    Args:
+        out_features (int): size of the last dimension of the output.
+        bias (bool): whether there is an additive bias.
+
+    Shape:
+        input `(*, in_features)`, output `(*, out_features)`.
+    """
+
+    cls_to_become = Linear
+
+    def __init__(
+        self, out_features: int, bias: bool = True, device: DeviceLike | None = None, dtype: dtype | None = None
+    ) -> None:
+        super().__init__(0, 0, False)
+        self.weight = UninitializedParameter(device=device, dtype=dtype)
+        self.out_features = out_features
+        if bias:
+            self.bias = UninitializedParameter(device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        """Redraws weight and bias, once they are initialized."""
+        if not self.has_uninitialized_params() and self.in_features != 0:
+            super().reset_parameters()
+
+    def initialize_parameters(self, input: Tensor) -> None:
+        """Materializes and draws weight and bias for inputs like `input`."""
+        if self.has_uninitialized_params():
+            with no_grad():
+                self.in_features = input.shape[-1]
+                self.weight.materialize((self.out_features, self.in_features))
+                if self.bias is not None:
+                    self.bias.materialize((self.out_features,))
+                self.reset_parameters()
+        if self.in_features == 0:
+            # Loaded from a state dict, which has the weight but not its meaning.
+            if input.shape[-1] != self.weight.shape[-1]:
+                raise AssertionError(
+                    f"The in_features inferred from input: {input.shape[-1]} is not equal to in_features from "
+                    f"self.weight: {self.weight.shape[-1]}"
+                )
+            self.in_features = input.shape[-1]

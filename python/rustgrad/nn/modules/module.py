@@ -365,6 +365,12 @@ class Module(Hooks, State, Traversal):
         """What the printed form shows between the parentheses; override it."""
         return ""
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the tree of modules."""
+        from ..._html import module_html
+
+        return module_html(self)
+
     def __repr__(self) -> str:
         extra = self.extra_repr()
         extra_lines = extra.split("\n") if extra else []

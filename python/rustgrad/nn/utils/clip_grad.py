@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 import warnings
 
-from ..._base import Tensor, stack, tensor
+from ..._base import Tensor, ops, stack, tensor
 from ...autograd.grad_mode import no_grad
 
 TYPE_CHECKING = False
@@ -15,8 +15,13 @@ if TYPE_CHECKING:
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
 
-def _vector_norm(t, norm_type):
-    return t.reshape(-1).norm(norm_type, dim=0)
+_norms, _multiply_each = ops["_foreach_norm"], ops["_foreach_mul_"]
+_limit_below, _limit_above = ops["_foreach_clamp_min_"], ops["_foreach_clamp_max_"]
+
+
+def _grads(parameters):
+    parameters = [parameters] if isinstance(parameters, Tensor) else parameters
+    return [grad for p in parameters if (grad := p.grad) is not None]
 
 
 @no_grad()
@@ -38,7 +43,7 @@ def get_total_norm(
     if not tensors:
         return tensor(0.0)
     where = tensors[0].device
-    total = _vector_norm(stack([_vector_norm(t, norm_type).to(where) for t in tensors]), norm_type)
+    total = _norms([stack([norm.to(where) for norm in _norms(tensors, norm_type)])], norm_type)[0]
     if error_if_nonfinite and (total.isnan() | total.isinf()).item():
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
@@ -53,11 +58,7 @@ def clip_grads_with_norm_(
     parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
     """Scales the gradients by min(1, max_norm / (total_norm + 1e-6))."""
-    parameters = [parameters] if isinstance(parameters, Tensor) else parameters
-    grads = [p.grad for p in parameters if p.grad is not None]
-    coefficient = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-    for grad in grads:
-        grad.mul_(coefficient.to(grad.device))
+    _multiply_each(_grads(parameters), (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0))
 
 
 def clip_grad_norm_(
@@ -82,8 +83,7 @@ def clip_grad_norm_(
         parameters = list(parameters)
         if is_generator and not parameters:
             warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
-    grads = [p.grad for p in parameters if p.grad is not None]
-    total_norm = get_total_norm(grads, norm_type, error_if_nonfinite, foreach)
+    total_norm = get_total_norm(_grads(parameters), norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(parameters, max_norm, total_norm, foreach)
     return total_norm
 
@@ -107,8 +107,6 @@ def clip_grad_norm(
 @no_grad()
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
     """Clamps every gradient in place to [-clip_value, clip_value]."""
-    parameters = [parameters] if isinstance(parameters, Tensor) else parameters
-    clip_value = float(clip_value)
-    for p in parameters:
-        if p.grad is not None:
-            p.grad.clamp_(min=-clip_value, max=clip_value)
+    grads, clip_value = _grads(parameters), float(clip_value)
+    _limit_below(grads, -clip_value)
+    _limit_above(grads, clip_value)

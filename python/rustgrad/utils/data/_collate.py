@@ -6,7 +6,9 @@ import contextlib
 import copy
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 
+from ... import _C
 from ..._base import Tensor, as_tensor, float64, stack, tensor
+from ._worker import SHARED_FROM, sends
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ def _collate_numpy(batch):
     _check_numpy(batch[0])
     if batch[0].shape == ():
         return as_tensor(batch)
-    return stack([as_tensor(b) for b in batch])
+    return _stacked([as_tensor(b) for b in batch])
 
 
 def _collate_sequence(batch):
@@ -73,6 +75,21 @@ def _collate_sequence(batch):
         raise RuntimeError("each element in list of batch should be of equal size")
     columns = [default_collate(samples) for samples in zip(*batch, strict=True)]
     return columns if isinstance(first, tuple) else _rebuild(first, columns, MutableSequence)
+
+
+def _stacked(tensors):
+    """`stack`; in a worker process the result of plain tensors is made in shared memory, from where it need not be copied."""
+    first, count = tensors[0], len(tensors)
+    nbytes = first.numel() * first.itemsize * count
+    if not sends() or nbytes <= SHARED_FROM or type(first) is not Tensor or not first.is_cpu or first.requires_grad:
+        return stack(tensors, 0)
+    if any(t.shape != first.shape or t.dtype != first.dtype or t.requires_grad for t in tensors):
+        return stack(tensors, 0)
+    shape, strides = [count, *first.shape], [first.numel()]
+    for n in first.shape:
+        strides.append(strides[-1] // n)
+    out = _C._over_storage(_C._shared_empty(nbytes), first.dtype, 0, shape, strides)
+    return stack(tensors, 0, out=out)
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
@@ -86,7 +103,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     """
     first = batch[0]
     if isinstance(first, Tensor):
-        return stack(list(batch), 0)
+        return _stacked(list(batch))
     if _is_numpy(first):
         return _collate_numpy(list(batch))
     if isinstance(first, float):

@@ -1,24 +1,13 @@
-"""Worker threads of a `DataLoader`: they fetch batches ahead; the loader hands them out in order.
-
-Workers are threads, not processes: samples need no pickling, tensors no copy between processes, and
-everything that releases the GIL (decoding, reading, tensor ops) runs in parallel with training.
-"""
+"""What a worker of a `DataLoader` knows about itself."""
 
 from __future__ import annotations
 
-import copy
-import queue
 import threading
 from typing import Any, NamedTuple
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from ...utils.data.dataset import Dataset
-
+# Batches of more bytes cross to the loader in shared memory: up to this size a copy through the pipe is faster.
+SHARED_FROM = 32 << 10
 _local = threading.local()
-_END = object()
 
 
 class WorkerInfo(NamedTuple):
@@ -30,113 +19,26 @@ class WorkerInfo(NamedTuple):
     dataset: Any
 
 
+# Whether this process is a worker: what it collates is sent on.
+_sends = False
+
+
+def set_sends() -> None:
+    """Marks this process as one that sends its batches."""
+    global _sends
+    _sends = True
+
+
+def sends() -> bool:
+    """Whether this process sends its batches to another one."""
+    return _sends
+
+
 def get_worker_info() -> WorkerInfo | None:
-    """The `WorkerInfo` of the calling worker; None in the main thread."""
+    """The `WorkerInfo` of the calling worker; None in the main process."""
     return getattr(_local, "info", None)
 
 
-class _Raised:
-    """An exception on its way from a worker to the loader."""
-
-    def __init__(self, error):
-        self.error = error
-
-
-class WorkerPool:
-    """`num_workers` threads that serve numbered requests, each through its own queue.
-
-    Args:
-        make_fetch: called once in each worker with the data set; returns the function from request to batch.
-        iterable (bool): every worker iterates a copy of the data set.
-        limit (int): requests in flight per worker.
-    """
-
-    def __init__(
-        self,
-        dataset: Dataset[Any],
-        make_fetch: Callable[[Any], Callable[[Any], Any]],
-        num_workers: int,
-        init_fn: Callable[[int], None] | None,
-        seed: int,
-        iterable: bool,
-        limit: int,
-    ) -> None:
-        self.limit = limit
-        self.inbox = [queue.SimpleQueue() for _ in range(num_workers)]
-        self.outbox = [queue.SimpleQueue() for _ in range(num_workers)]
-        self.threads = []
-        for i in range(num_workers):
-            own = copy.copy(dataset) if iterable else dataset
-            info = WorkerInfo(i, num_workers, seed + i, own)
-            args = (info, make_fetch, init_fn, self.inbox[i], self.outbox[i])
-            self.threads.append(threading.Thread(target=_work, args=args, daemon=True))
-            self.threads[-1].start()
-
-    def run(self, requests: Iterator[Any], timeout: float) -> Iterator[Any]:
-        """Yields the results of `requests` in order; a worker whose stream has ended is skipped from then on."""
-        n = len(self.inbox)
-        requests = iter(requests)
-        pending = []
-        alive = list(range(n))
-        turn = 0
-
-        def send():
-            nonlocal turn
-            if not alive:
-                return
-            try:
-                request = next(requests)
-            except StopIteration:
-                return
-            worker = alive[turn % len(alive)]
-            turn += 1
-            self.inbox[worker].put(request)
-            pending.append(worker)
-
-        for _ in range(n * self.limit):
-            send()
-        while pending:
-            worker = pending.pop(0)
-            answer = self._receive(worker, timeout)
-            if answer is _END:
-                if worker in alive:
-                    alive.remove(worker)
-                send()
-                continue
-            send()
-            if isinstance(answer, _Raised):
-                raise answer.error
-            yield answer
-
-    def _receive(self, worker, timeout):
-        try:
-            return self.outbox[worker].get(timeout=timeout or None)
-        except queue.Empty:
-            raise RuntimeError(f"DataLoader timed out after {timeout} seconds") from None
-
-    def shutdown(self) -> None:
-        """Ends the threads after their pending requests."""
-        for box in self.inbox:
-            box.put(_END)
-
-
-def _work(info, make_fetch, init_fn, inbox, outbox):
+def set_worker_info(info: WorkerInfo) -> None:
+    """Makes the calling thread a worker."""
     _local.info = info
-    fetch = None
-    try:
-        if init_fn is not None:
-            init_fn(info.id)
-        fetch = make_fetch(info.dataset)
-        failure = None
-    except BaseException as error:
-        failure = error
-    while (request := inbox.get()) is not _END:
-        if failure is not None:
-            outbox.put(_Raised(failure))
-            continue
-        try:
-            outbox.put(fetch(request))
-        except StopIteration:
-            outbox.put(_END)
-        except BaseException as error:
-            outbox.put(_Raised(error))

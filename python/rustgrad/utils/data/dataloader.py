@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import multiprocessing
+import multiprocessing.context
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
@@ -10,13 +12,115 @@ from ..._base import Generator
 from . import _collate
 from ._collate import default_collate as default_collate
 from ._collate import default_convert as default_convert
-from ._worker import WorkerPool
+from ._threads import ThreadPool
 from .dataset import Dataset, IterableDataset, TensorDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, random_seed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._processes import ProcessPool
 
 __all__ = ["DataLoader"]
 
 T_co = TypeVar("T_co", covariant=True)
+# As `multiprocessing_context`: workers are threads of this process.
+THREAD = "thread"
+
+
+class _BaseDataLoaderIter:
+    """An iterator over the batches of one pass, which knows how many there are."""
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        self._loader = loader
+        self._dataset = loader.dataset
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def __getstate__(self) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} cannot be pickled")
+
+
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
+    """Batches made in the calling thread."""
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        super().__init__(loader)
+        loader._draw_seed()
+        self._fetch = loader._make_fetch()(loader.dataset)
+        self._requests = loader._requests()
+
+    def __next__(self) -> Any:
+        return self._fetch(next(self._requests))
+
+
+class _ThreadedDataLoaderIter(_BaseDataLoaderIter):
+    """Batches made in threads."""
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        super().__init__(loader)
+        self._batches = loader._iterate_threads()
+
+    def __next__(self) -> Any:
+        return next(self._batches)
+
+
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
+    """Batches made in processes, which end with the pass unless they are persistent."""
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        from ._processes import ProcessPool
+
+        super().__init__(loader)
+        seed = loader._draw_seed()
+        pool = loader._pool
+        if pool is None or not pool.processes:
+            pool = ProcessPool(
+                loader.dataset,
+                loader._make_fetch(),
+                loader.num_workers,
+                loader.worker_init_fn,
+                loader._context,
+                max(1, loader.prefetch_factor or 1),
+                loader.timeout,
+                loader.in_order,
+            )
+        if loader.persistent_workers:
+            loader._pool = pool
+        self._pool: ProcessPool | None = pool
+        self._number = pool.number + 1
+        pool.begin(loader._requests(), seed)
+
+    def __next__(self) -> Any:
+        pool = self._pool
+        if pool is None or pool.number != self._number:
+            raise StopIteration
+        try:
+            return pool.next()
+        except StopIteration:
+            self._close()
+            raise
+
+    def _close(self):
+        pool, self._pool = self._pool, None
+        if pool is not None and pool is not self._loader._pool:
+            pool.shutdown()
+
+    # The name in PyTorch; programs call it to end persistent workers.
+    def _shutdown_workers(self):
+        pool, self._pool, self._loader._pool = self._pool or self._loader._pool, None, None
+        if pool is not None:
+            pool.shutdown()
+
+    def __del__(self) -> None:
+        if getattr(self, "_pool", None) is not None:
+            self._close()
 
 
 class _Endless:
@@ -26,11 +130,15 @@ class _Endless:
         return itertools.repeat(None)
 
 
-def _map_fetcher(batched, collate_fn):
+class _MapFetcher:
     """Creates, for a data set, the function from indices to a batch."""
 
-    def make(dataset):
-        if not batched:
+    def __init__(self, batched: bool, collate_fn: Callable[[Any], Any]) -> None:
+        self.batched, self.collate_fn = batched, collate_fn
+
+    def __call__(self, dataset: Any) -> Callable[[Any], Any]:
+        collate_fn = self.collate_fn
+        if not self.batched:
             return lambda index: collate_fn(dataset[index])
         if type(dataset) is TensorDataset and collate_fn is _collate.default_collate:
             # Indexing whole columns is equivalent to stacking their rows.
@@ -40,40 +148,27 @@ def _map_fetcher(batched, collate_fn):
             return lambda indices: collate_fn(many(indices))
         return lambda indices: collate_fn([dataset[i] for i in indices])
 
-    return make
 
+class _IterableFetcher:
+    """Creates, for an iterable data set, the function that makes its next batch."""
 
-def _iterable_fetcher(batched, collate_fn, batch_size, drop_last):
-    def make(dataset):
+    def __init__(
+        self, batched: bool, collate_fn: Callable[[Any], Any], batch_size: int | None, drop_last: bool
+    ) -> None:
+        self.batched, self.collate_fn, self.batch_size, self.drop_last = batched, collate_fn, batch_size, drop_last
+
+    def __call__(self, dataset: Any) -> Callable[[Any], Any]:
         stream = iter(dataset)
 
         def fetch(_):
-            if not batched:
-                return collate_fn(next(stream))
-            samples = list(itertools.islice(stream, batch_size))
-            if not samples or (drop_last and len(samples) < batch_size):
+            if not self.batched:
+                return self.collate_fn(next(stream))
+            samples = list(itertools.islice(stream, self.batch_size))
+            if not samples or (self.drop_last and len(samples) < self.batch_size):
                 raise StopIteration
-            return collate_fn(samples)
+            return self.collate_fn(samples)
 
         return fetch
-
-    return make
-
-
-class _Pass:
-    """The batches of one pass over a loader: an iterator that knows how many there are."""
-
-    def __init__(self, loader: Any, batches: Any) -> None:
-        self._loader, self._batches = loader, batches
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        return next(self._batches)
-
-    def __len__(self) -> int:
-        return len(self._loader)
 
 
 class DataLoader(Generic[T_co]):
@@ -84,7 +179,7 @@ class DataLoader(Generic[T_co]):
         batch_size (int, optional): None disables batching.
         shuffle (bool): a new random order in every pass.
         sampler, batch_sampler (iterable): the order of indices, or of lists of indices, instead.
-        num_workers (int): threads that load ahead; 0 loads in the calling thread.
+        num_workers (int): processes that load ahead; 0 loads in the calling thread. Tensors arrive in shared memory.
         collate_fn (callable): from a list of samples to a batch, by default `default_collate`.
         drop_last (bool): drop a last batch that is shorter.
         timeout (float): seconds to wait for a worker; 0 means forever.
@@ -92,10 +187,16 @@ class DataLoader(Generic[T_co]):
         generator (Generator): source of the shuffling and of the workers' seeds.
         prefetch_factor (int): batches that each worker loads ahead, 2 by default.
         persistent_workers (bool): keep the workers between passes.
-        pin_memory, pin_memory_device, multiprocessing_context, in_order: accepted, without effect.
+        multiprocessing_context (str or context): how processes start: "fork", "spawn", "forkserver" or a context of
+            `multiprocessing`; by default its default. "thread" is rustgrad's own: workers are threads, which need no
+            pickling and see the objects of the program.
+        in_order (bool): batches in the order of the sampler; otherwise as they are ready.
+        pin_memory, pin_memory_device: accepted, without effect: no device reads pinned memory.
 
     Raises:
         ValueError: options that exclude each other, or out of range.
+        RuntimeError (while iterating): a worker was killed, or `timeout` has passed. Exceptions of a worker are raised
+            with their class, and with the worker's traceback in the message.
     """
 
     def __init__(
@@ -127,7 +228,7 @@ class DataLoader(Generic[T_co]):
         self.pin_memory_device = pin_memory_device
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn
-        self.multiprocessing_context = multiprocessing_context
+        self._context = self._checked_context(multiprocessing_context, num_workers)
         self.generator = generator
         self.persistent_workers = persistent_workers
         self.in_order = in_order
@@ -176,6 +277,40 @@ class DataLoader(Generic[T_co]):
             raise ValueError("persistent_workers option needs num_workers > 0")
 
     @staticmethod
+    def _checked_context(context, num_workers):
+        """A start method or context that exists; None for the default one."""
+        if context is None or (context == THREAD and num_workers):
+            return context
+        if not num_workers:
+            raise ValueError(
+                "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
+                f"num_workers={num_workers}"
+            )
+        methods = multiprocessing.get_all_start_methods()
+        if isinstance(context, str):
+            if context not in methods:
+                raise ValueError(
+                    "multiprocessing_context option should specify a valid start method in "
+                    f"{[*methods, THREAD]!r}, but got multiprocessing_context={context!r}"
+                )
+            return multiprocessing.get_context(context)
+        if not isinstance(context, multiprocessing.context.BaseContext):
+            raise TypeError(
+                "multiprocessing_context option should be a valid context object or a string specifying the start method, "
+                f"but got multiprocessing_context={context}"
+            )
+        return context
+
+    @property
+    def multiprocessing_context(self) -> Any:
+        """How the workers start: a context of `multiprocessing`, "thread", or None for the default."""
+        return self._context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, context: Any) -> None:
+        self._context = self._checked_context(context, self.num_workers)
+
+    @staticmethod
     def _check_iterable(shuffle, sampler, batch_sampler):
         if shuffle not in (False, None):
             raise ValueError(
@@ -200,8 +335,8 @@ class DataLoader(Generic[T_co]):
     def _make_fetch(self):
         batched = self.batch_sampler is not None
         if self._iterable:
-            return _iterable_fetcher(batched, self.collate_fn, self.batch_size, self.drop_last)
-        return _map_fetcher(batched, self.collate_fn)
+            return _IterableFetcher(batched, self.collate_fn, self.batch_size, self.drop_last)
+        return _MapFetcher(batched, self.collate_fn)
 
     def _requests(self):
         if self._iterable:
@@ -209,24 +344,21 @@ class DataLoader(Generic[T_co]):
         return iter(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
     def __iter__(self) -> Iterator[Any]:
-        return _Pass(self, self._iterate_here() if self.num_workers == 0 else self._iterate_workers())
+        if self.num_workers == 0:
+            return _SingleProcessDataLoaderIter(self)
+        return _ThreadedDataLoaderIter(self) if self._context == THREAD else _MultiProcessingDataLoaderIter(self)
 
-    def _iterate_here(self):
-        fetch = self._make_fetch()(self.dataset)
-        for request in self._requests():
-            try:
-                batch = fetch(request)
-            except StopIteration:
-                return
-            yield batch
+    def _draw_seed(self) -> int:
+        """The base of the workers' seeds; a pass without workers draws it too, and the generator continues alike."""
+        return random_seed(self.generator)
 
-    def _iterate_workers(self):
+    def _iterate_threads(self):
         pool = self._pool
         # An iterable data set needs fresh streams, so its workers cannot be kept.
         keep = self.persistent_workers and not self._iterable
+        seed = self._draw_seed()
         if pool is None:
-            seed = self.generator.initial_seed() if self.generator is not None else random_seed()
-            pool = WorkerPool(
+            pool = ThreadPool(
                 self.dataset,
                 self._make_fetch(),
                 self.num_workers,

@@ -20,9 +20,9 @@ __all__ = [
 T_co = TypeVar("T_co", covariant=True)
 
 
-def random_seed() -> int:
-    """A seed drawn from the default generator."""
-    return int(randint(0, 2**63 - 1, (), dtype=int64).item())
+def random_seed(generator: Generator | None = None) -> int:
+    """A seed drawn from a generator, by default the default one."""
+    return int(randint(0, 2**63 - 1, (), dtype=int64, generator=generator).item())
 
 
 def _positive_int(name, value):

@@ -2,6 +2,7 @@
 
 mod conformance;
 mod elementwise;
+mod image;
 mod index;
 mod kernels;
 mod limits;
@@ -9,6 +10,7 @@ mod linear;
 mod math;
 mod norm;
 mod order;
+mod pooling;
 mod random;
 mod reduce;
 

@@ -5,22 +5,31 @@ Under `python -m rustgrad script.py` it controls the GPU instead, of any vendor.
 
 from __future__ import annotations
 
+import importlib
+import time
 import warnings
 from collections import OrderedDict
 
-from . import _C
-from . import gpu as _gpu
+from .. import _C
+from .. import gpu as _gpu
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from ._C import Tensor
-    from ._typing import DeviceLike
+    from .._C import Tensor
+    from .._typing import DeviceLike
 
 __all__ = [
+    "Event",
+    "OutOfMemoryError",
+    "Stream",
+    "StreamContext",
+    "amp",
     "current_device",
+    "current_stream",
+    "default_stream",
     "device_count",
     "empty_cache",
     "get_device_capability",
@@ -34,10 +43,12 @@ __all__ = [
     "is_initialized",
     "manual_seed",
     "manual_seed_all",
+    "ipc_collect",
     "max_memory_allocated",
     "memory_allocated",
     "memory_reserved",
     "memory_stats",
+    "memory_summary",
     "reset_max_memory_allocated",
     "reset_peak_memory_stats",
     "seed",
@@ -45,6 +56,8 @@ __all__ = [
     "set_device",
     "set_rng_state",
     "set_rng_state_all",
+    "set_stream",
+    "stream",
     "synchronize",
 ]
 
@@ -185,6 +198,123 @@ def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
     """Sets the state of the generator from a list of one."""
     for state in new_states:
         _C.set_rng_state(state)
+
+
+OutOfMemoryError = _C.OutOfMemoryError
+
+
+class Stream:
+    """The one order in which a GPU works: streams are accepted and all mean it. RuntimeError without a device."""
+
+    def __init__(self, device: DeviceLike | None = None, priority: int = 0, **kwargs: Any) -> None:
+        _gpu_or("synchronize")
+
+    def synchronize(self) -> None:
+        """Waits for the device."""
+        synchronize()
+
+    def query(self) -> bool:
+        """Whether all work is done: True, after waiting for it."""
+        synchronize()
+        return True
+
+    def wait_stream(self, stream: Stream) -> None:
+        """No effect: there is one order."""
+
+    def wait_event(self, event: Event) -> None:
+        """No effect: there is one order."""
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """An event after the work so far."""
+        event = event or Event()
+        event.record()
+        return event
+
+
+class Event:
+    """A point in the work of the GPU. RuntimeError without a device.
+
+    Recording one with `enable_timing` waits for the device, so that `elapsed_time` is that of the work in between.
+    """
+
+    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
+        _gpu_or("synchronize")
+        self._timed, self._at = enable_timing, None
+
+    def record(self, stream: Stream | None = None) -> None:
+        """Sets the point to where the work is now."""
+        if self._timed:
+            synchronize()
+        self._at = time.perf_counter()
+
+    def wait(self, stream: Stream | None = None) -> None:
+        """No effect: there is one order."""
+
+    def query(self) -> bool:
+        """Whether the work before the point is done: True, after waiting for it."""
+        synchronize()
+        return True
+
+    def synchronize(self) -> None:
+        """Waits for the work before the point."""
+        synchronize()
+
+    def elapsed_time(self, end_event: Event) -> float:
+        """Milliseconds from this point to another one.
+
+        Raises:
+            ValueError: an event was not recorded, or has no `enable_timing`.
+        """
+        if not (self._timed and end_event._timed):
+            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
+        if self._at is None or end_event._at is None:
+            raise ValueError("Both events must be recorded before calculating elapsed time.")
+        return (end_event._at - self._at) * 1000
+
+
+class StreamContext:
+    """`with stream(s):` a block without effect: there is one order."""
+
+    def __init__(self, stream: Stream | None) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: Any) -> None:
+        pass
+
+
+def stream(stream: Stream | None) -> StreamContext:
+    """`with stream(s):` a block without effect: there is one order."""
+    return StreamContext(stream)
+
+
+def set_stream(stream: Stream | None) -> None:
+    """No effect: there is one order."""
+
+
+def current_stream(device: DeviceLike | None = None) -> Stream:
+    """The one stream; RuntimeError without a device."""
+    return Stream(device)
+
+
+default_stream = current_stream
+
+
+def ipc_collect() -> None:
+    """No effect: a GPU's memory is not shared between processes."""
+
+
+def memory_summary(device: DeviceLike | None = None, abbreviated: bool = False) -> str:
+    """The memory statistics as text, one a line; empty without a device."""
+    return "\n".join(f"{name}: {value}" for name, value in memory_stats(device).items())
+
+
+def __getattr__(name: str) -> object:
+    if name == "amp":
+        return importlib.import_module(f"{__name__}.amp")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'", name=name)
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,49 @@
+"""Distances and similarities between the vectors of two tensors."""
+
+from __future__ import annotations
+
+from .. import functional as F
+from .module import Module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..._C import Tensor
+
+__all__ = ["CosineSimilarity", "PairwiseDistance"]
+
+
+class PairwiseDistance(Module):
+    """The norm of order `p` of `x1 - x2 + eps` along the last dimension.
+
+    Shape:
+        `(*, D)` and `(*, D)`, broadcast; output `(*)`, or `(*, 1)` with `keepdim`.
+    """
+
+    __constants__ = ["norm", "eps", "keepdim"]
+
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
+        super().__init__()
+        self.norm = p
+        self.eps = eps
+        self.keepdim = keepdim
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
+
+
+class CosineSimilarity(Module):
+    """The cosine of the angle between `x1` and `x2` along `dim`; each norm counts as no less than `eps`.
+
+    Shape:
+        both `(*, D, *)`, broadcast, with `D` at `dim`; output `(*, *)`.
+    """
+
+    __constants__ = ["dim", "eps"]
+
+    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
+        super().__init__()
+        self.dim = dim
+        self.eps = eps
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return F.cosine_similarity(x1, x2, self.dim, self.eps)

@@ -1,0 +1,10 @@
+"""`rustgrad.nn.parallel`: wrappers for several devices, with one."""
+
+from .data_parallel import DataParallel, data_parallel
+from .distributed import DistributedDataParallel
+
+__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,54 @@
+"""What a recomputation finds as the first computation did: random state and autocast."""
+
+from __future__ import annotations
+
+import contextlib
+
+from .. import _C
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+__all__ = ["Surroundings", "random_state"]
+
+_KINDS = ("cpu", "gpu")
+
+
+@contextlib.contextmanager
+def random_state(state: Any) -> Iterator[None]:
+    """Sets a random state for a block and restores the current one afterwards; None changes nothing."""
+    if state is None:
+        yield
+        return
+    now = _C.get_rng_state()
+    _C.set_rng_state(state)
+    try:
+        yield
+    finally:
+        _C.set_rng_state(now)
+
+
+def _regions():
+    return [_C._autocast_state(kind) for kind in _KINDS], _C.is_autocast_cache_enabled()
+
+
+class Surroundings:
+    """The random state and the state of autocast at one moment."""
+
+    def __init__(self, preserve_rng_state: bool) -> None:
+        self.random = _C.get_rng_state() if preserve_rng_state else None
+        self.regions = _regions()
+
+    @contextlib.contextmanager
+    def again(self) -> Iterator[None]:
+        """A block with both as they were."""
+        with random_state(self.random), contextlib.ExitStack() as stack:
+            if _regions() != self.regions:
+                from ..amp import autocast
+
+                states, cached = self.regions
+                for kind, (on, dtype) in zip(_KINDS, states, strict=True):
+                    stack.enter_context(autocast(kind, dtype=dtype, enabled=on, cache_enabled=cached))
+            yield

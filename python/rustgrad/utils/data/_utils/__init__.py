@@ -1,0 +1,6 @@
+"""Where PyTorch keeps `collate` and `worker`, for programs that import them from there."""
+
+from .._processes import STATUS_INTERVAL as MP_STATUS_CHECK_INTERVAL
+from . import collate, worker
+
+__all__ = ["MP_STATUS_CHECK_INTERVAL", "collate", "worker"]

@@ -1,0 +1,315 @@
+//! Sums over a sliding window: convolutions, and phase by phase their transposes.
+//!
+//! The weights are packed once. For each block of outputs the input is brought into scratch memory (L2), its windows
+//! are packed term block by term block, and tiles of `[channels, places]` are summed in registers. Where a group has few
+//! output channels, a place is summed straight from the scratch memory.
+
+use super::geometry::{Axis, Block, Grid};
+use super::scratch::{Image, Scratch, pack, runs};
+use crate::cpu::gemm::Matrix;
+use crate::cpu::gemm::tiles::{self, Job, Start, Tile, Unit, Vectors, WIDEST, tile_rows};
+use crate::cpu::parallel::{num_threads, try_par_for};
+use crate::cpu::temp::Temp;
+use crate::cpu::view::{Ptr, store};
+use crate::error::Result;
+use crate::reserve::filled;
+use std::ops::Range;
+
+/// Terms of a block: a panel of windows of so many stays in L1.
+const TERMS: usize = 192;
+/// Places of a block.
+const PLACES: usize = 256;
+/// Up to so many output channels of a group, nothing is packed.
+pub const FEW: usize = 3;
+/// Minimum multiplications per task.
+const TASK: usize = 1 << 18;
+
+/// Dense weights of the compute type: where an element lies.
+#[derive(Clone, Copy)]
+pub struct Weights<T> {
+    pub at: Ptr<T>,
+    pub group: usize,
+    pub to: usize,
+    pub from: usize,
+    pub taps: [usize; 3],
+}
+impl<T: Copy> Weights<T> {
+    unsafe fn get(&self, group: usize, to: usize, from: usize, tap: [usize; 3]) -> T {
+        let tap: usize = tap.iter().zip(self.taps).map(|(&i, s)| i * s).sum();
+        // SAFETY: the caller's promise: the element exists.
+        unsafe { *self.at.at(group * self.group + to * self.to + from * self.from + tap) }
+    }
+}
+
+/// One phase of a call.
+pub struct Slide<'a, T> {
+    pub input: Image<'a>,
+    pub out: Image<'a>,
+    pub weights: Weights<T>,
+    /// One number for each output channel.
+    pub bias: Option<&'a [T]>,
+    pub batch: usize,
+    pub groups: usize,
+    /// Channels of a group.
+    pub from: usize,
+    pub to: usize,
+    pub axes: [Axis; 3],
+}
+
+impl<T: Vectors> Slide<'_, T> {
+    /// # Safety
+    /// Images, weights and bias have the batch, the channels, the inputs and taps, and the outputs of the axes; the output
+    /// lies apart from the others.
+    pub unsafe fn run(&self) -> Result<()> {
+        let grid = Grid::new(self.axes.clone(), PLACES);
+        let taps = grid.tap_offsets();
+        let terms = taps.len() * self.from;
+        let offsets = (0..self.from).flat_map(|c| taps.iter().map(move |&t| (c, t)));
+        let channel = grid.channel();
+        let mut order = filled(0, terms)?;
+        order.iter_mut().zip(offsets).for_each(|(o, (c, t))| *o = c * channel + t);
+        let panels = if self.to <= FEW { self.to } else { self.to.div_ceil(tile_rows::<T>()) };
+        // SAFETY: the caller's promise.
+        let weights = unsafe { self.pack_weights(&grid, terms, panels)? };
+        let zeros = filled(T::ZERO, if self.bias.is_some() { 0 } else { self.to })?;
+        let plan = Plan { slide: self, grid, order, panels, weights: Ptr(weights.ptr()), zeros };
+        let units = self.batch * self.groups * plan.grid.blocks();
+        let most = plan.grid.most.iter().product::<usize>();
+        let work = terms.max(1) * self.to * most;
+        // Where there are few blocks, the output channels are split as well.
+        let splits = (2 * num_threads()).div_ceil(units).clamp(1, panels).min((units * work / TASK).max(1));
+        try_par_for(units * splits, (TASK * splits / work.max(1)).max(1), |range| {
+            let mut memory = Memory::new(&plan)?;
+            for unit in range {
+                let part = unit % splits;
+                let panels = part * panels / splits..(part + 1) * panels / splits;
+                // SAFETY: the caller's promise; units write disjoint parts of the output.
+                tiles::run(Piece { plan: &plan, memory: &mut memory, unit: unit / splits, panels })?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The weights of all groups, for each block of terms in panels of about equal rows, term by term.
+    unsafe fn pack_weights(&self, grid: &Grid, terms: usize, panels: usize) -> Result<Temp<T>> {
+        let packed: Temp<T> = Temp::new(self.groups.saturating_mul(self.to).saturating_mul(terms))?;
+        let taps: Vec<[usize; 3]> = grid.tap_indices().collect(); // Bounded by the elements of a kernel that exists.
+        let to = Ptr(packed.ptr());
+        try_par_for(self.groups * panels, (TASK / 8 / (terms * self.to).max(1)).max(1), |range| {
+            for unit in range {
+                let (group, panel) = (unit / panels, unit % panels);
+                let rows = panel_rows(self.to, panels, panel);
+                for (first, count) in term_blocks(terms) {
+                    let base = self.to * (group * terms + first) + rows.start * count;
+                    for i in 0..count {
+                        let (from, tap) = ((first + i) / taps.len(), taps[(first + i) % taps.len()]);
+                        for (r, row) in rows.clone().enumerate() {
+                            // SAFETY: the element exists, and the panel lies in the packed memory.
+                            unsafe { *to.at(base + i * rows.len() + r) = self.weights.get(group, row, from, tap) };
+                        }
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        Ok(packed)
+    }
+}
+
+/// The rows of a panel.
+fn panel_rows(rows: usize, panels: usize, panel: usize) -> Range<usize> {
+    panel * rows / panels..(panel + 1) * rows / panels
+}
+/// First and count of the terms of each block: one empty block if there are none.
+fn term_blocks(terms: usize) -> impl Iterator<Item = (usize, usize)> {
+    let each = terms.div_ceil(terms.div_ceil(TERMS).max(1)).max(1);
+    (0..terms.max(1)).step_by(each).map(move |first| (first, each.min(terms - first)))
+}
+
+struct Plan<'a, 'b, T> {
+    slide: &'a Slide<'b, T>,
+    grid: Grid,
+    /// Where the terms find their first input in scratch memory.
+    order: Vec<usize>,
+    panels: usize,
+    weights: Ptr<T>,
+    zeros: Vec<T>,
+}
+
+/// What a task works in.
+struct Memory<T> {
+    scratch: Scratch<T>,
+    windows: Temp<T>,
+    /// The outputs of a block, if they do not lie in rows of the result.
+    results: Temp<T>,
+    /// The block that the scratch memory holds.
+    held: Option<usize>,
+}
+impl<T: Vectors> Memory<T> {
+    fn new(plan: &Plan<T>) -> Result<Memory<T>> {
+        let places = plan.grid.most.iter().product::<usize>().next_multiple_of(WIDEST);
+        let packed = if plan.slide.to <= FEW { 0 } else { places * TERMS.min(plan.order.len()) };
+        Ok(Memory {
+            scratch: Scratch::new(&plan.grid, plan.slide.from)?,
+            windows: Temp::filled(packed + WIDEST, T::ZERO)?,
+            results: Temp::new(places.saturating_mul(plan.slide.to) + WIDEST)?,
+            held: None,
+        })
+    }
+}
+
+/// A block of the outputs of some panels of channels.
+struct Piece<'a, 'b, 'c, T> {
+    plan: &'a Plan<'b, 'c, T>,
+    memory: &'a mut Memory<T>,
+    unit: usize,
+    panels: Range<usize>,
+}
+
+impl<T: Vectors> Job<T> for Piece<'_, '_, '_, T> {
+    type Output = Result<()>;
+    #[inline(always)]
+    unsafe fn run<U: Unit<Float = T>>(self) -> Result<()> {
+        let (plan, s) = (self.plan, self.plan.slide);
+        let blocks = plan.grid.blocks();
+        let (image, block) = (self.unit / blocks, plan.grid.block(self.unit % blocks));
+        let (n, group) = (image / s.groups, image % s.groups);
+        // SAFETY: the caller's promise about the operands; `direct` is where the block lies in rows of the result.
+        unsafe {
+            if self.memory.held.replace(self.unit) != Some(self.unit) {
+                let channels = group * s.from..(group + 1) * s.from;
+                self.memory.scratch.fill(&plan.grid, &block, &s.input, n, channels);
+            }
+            let direct = plan.direct(&block).map(|at| {
+                let ptr = s.out.view.at(n * s.out.batch + group * s.to * s.out.channel + at) as *mut T;
+                Matrix { ptr, rows: s.out.channel, cols: 1 }
+            });
+            // A load of a whole vector beyond the last place is never written.
+            let width = block.places().next_multiple_of(WIDEST);
+            let out = direct.unwrap_or(Matrix { ptr: self.memory.results.ptr(), rows: width, cols: 1 });
+            if s.to <= FEW {
+                plan.few::<U>(self.memory.scratch.ptr(), group, &block, out, self.panels.clone());
+            } else {
+                plan.tiles::<U>(self.memory, group, &block, out, self.panels.clone());
+            }
+            if direct.is_none() {
+                plan.write(out, n, group, &block, self.panels);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<T: Vectors> Plan<'_, '_, T> {
+    /// Where the block starts in a channel of the output, if its places follow one another there.
+    fn direct(&self, block: &Block) -> Option<usize> {
+        let (out, axes) = (&self.slide.out, &self.grid.axes);
+        let [_, h, w] = block.count;
+        let follow = |i: usize, step: usize| block.count[i] == 1 || out.steps[i] * axes[i].apart == step;
+        let fits = out.view.dtype == T::DTYPE && follow(2, 1) && follow(1, w) && follow(0, h * w);
+        fits.then(|| (0..3).map(|i| (axes[i].first + block.first[i] * axes[i].apart) * out.steps[i]).sum())
+    }
+
+    fn start(&self, group: usize, row: usize) -> *const T {
+        match self.slide.bias {
+            Some(bias) => &raw const bias[group * self.slide.to + row],
+            None => &raw const self.zeros[row],
+        }
+    }
+
+    /// A block as a product with its packed windows.
+    #[inline(always)]
+    unsafe fn tiles<U: Unit<Float = T>>(
+        &self,
+        memory: &Memory<T>,
+        group: usize,
+        block: &Block,
+        out: Matrix<T>,
+        panels: Range<usize>,
+    ) {
+        let (to, places) = (self.slide.to, block.places());
+        let mut list = [(0, 0); WIDEST];
+        for (first, count) in term_blocks(self.order.len()) {
+            let terms = &self.order[first..first + count];
+            for column in (0..places).step_by(U::WIDTH) {
+                let found = runs(&self.grid, block, column, U::WIDTH, &mut list);
+                let b = memory.windows.ptr().wrapping_add(column * count);
+                // SAFETY: offsets and runs are those of the scratch memory; the panel lies in the packed windows.
+                unsafe { pack::<U>(memory.scratch.ptr(), terms, &list[..found], b) };
+                let cols = U::WIDTH.min(places - column);
+                for panel in panels.clone() {
+                    let rows = panel_rows(to, self.panels, panel);
+                    let a = self.weights.at(to * (group * self.order.len() + first) + rows.start * count);
+                    let start = if first > 0 { Start::Result } else { Start::Rows(self.start(group, rows.start)) };
+                    let tile = Tile { terms: count, a, b, out: out.from(rows.start, column), cols, start };
+                    // SAFETY: the panels are packed, rows and columns inside the output.
+                    unsafe { tile.run::<U>(rows.len()) };
+                }
+            }
+        }
+    }
+
+    /// A block of few channels: each place is summed from the scratch memory, a few vectors at a time.
+    #[allow(clippy::needless_range_loop)] // the sums stay in registers only if all their indices are constants
+    #[inline(always)]
+    unsafe fn few<U: Unit<Float = T>>(
+        &self,
+        from: *const T,
+        group: usize,
+        block: &Block,
+        out: Matrix<T>,
+        channels: Range<usize>,
+    ) {
+        const SUMS: usize = 4;
+        let (wide, rows) = (block.count[2], block.count[0] * block.count[1]);
+        let slots = SUMS * U::LANES;
+        let mut flat = [T::ZERO; SUMS * WIDEST / 2];
+        for (channel, row) in channels.flat_map(|c| (0..rows).map(move |r| (c, r))) {
+            let offset = self.grid.row_offset(block, row);
+            for column in (0..wide).step_by(slots) {
+                // SAFETY: offsets are those of the scratch memory, which a whole panel follows.
+                unsafe {
+                    let mut sums = [U::splat(*self.start(group, channel)); SUMS];
+                    for (first, count) in term_blocks(self.order.len()) {
+                        let w = self.weights.at(self.slide.to * (group * self.order.len() + first) + channel * count);
+                        for i in 0..count {
+                            let x = U::splat(*w.add(i));
+                            let at = from.add(self.order[first + i] + offset + column);
+                            for j in 0..SUMS {
+                                // A vector beyond the row is not read.
+                                if j == 0 || column + j * U::LANES < wide {
+                                    sums[j] = U::fma(x, U::load(at.add(j * U::LANES)), sums[j]);
+                                }
+                            }
+                        }
+                    }
+                    let at = out.at(channel, row * wide + column);
+                    let count = slots.min(wide - column);
+                    for j in 0..SUMS {
+                        U::store(flat.as_mut_ptr().add(j * U::LANES), sums[j]);
+                    }
+                    at.copy_from_nonoverlapping(flat.as_ptr(), count);
+                }
+            }
+        }
+    }
+
+    /// Writes a block's outputs to where they belong, in the dtype of the result.
+    unsafe fn write(&self, from: Matrix<T>, n: usize, group: usize, block: &Block, panels: Range<usize>) {
+        let (s, axes) = (self.slide, &self.grid.axes);
+        let (rows, wide) = (block.count[0] * block.count[1], block.count[2]);
+        let rows_of = |p: usize| if s.to <= FEW { p } else { p * s.to / self.panels };
+        for channel in rows_of(panels.start)..rows_of(panels.end) {
+            for row in 0..rows {
+                let place =
+                    [block.first[0] + row / block.count[1], block.first[1] + row % block.count[1], block.first[2]];
+                let at: usize = (0..3).map(|i| (axes[i].first + place[i] * axes[i].apart) * s.out.steps[i]).sum();
+                let to = s.out.view.at(n * s.out.batch + (group * s.to + channel) * s.out.channel + at);
+                // SAFETY: the row lies in the output, and was computed.
+                unsafe {
+                    store(s.out.view.dtype, to, s.out.steps[2] * axes[2].apart, wide, from.at(channel, row * wide))
+                };
+            }
+        }
+    }
+}

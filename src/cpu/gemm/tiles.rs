@@ -1,0 +1,288 @@
+//! The innermost loop of products and convolutions: a tile of the result, computed in registers from packed panels.
+//!
+//! A panel of the first factor holds up to `ROWS` rows, term by term, one of the second `WIDTH` columns. The loop is
+//! written once over a vector unit, and `run` compiles what calls it for each instruction set.
+
+use super::Matrix;
+use crate::cpu::arith::Arith;
+#[cfg(target_arch = "x86_64")]
+use crate::cpu::isa::{Isa, isa};
+use std::marker::PhantomData;
+
+/// Vectors in a row of a tile.
+const VECTORS: usize = 2;
+/// Maximum columns of a tile.
+pub const WIDEST: usize = 32;
+/// Maximum rows of a tile.
+const TALLEST: usize = 14;
+
+/// The vectors of one instruction set that hold one type of float.
+pub trait Unit {
+    type Float: Arith;
+    type Vector: Copy;
+    const LANES: usize;
+    /// Rows of a full tile, so that its sums, a row of the second factor and a broadcast element fill the registers.
+    const ROWS: usize;
+    /// Columns of a panel.
+    const WIDTH: usize = VECTORS * Self::LANES;
+    /// # Safety
+    /// As many elements as there are lanes can be read; the processor has the instructions. So in all of these.
+    unsafe fn load(at: *const Self::Float) -> Self::Vector;
+    /// # Safety
+    /// See `load`.
+    unsafe fn store(at: *mut Self::Float, v: Self::Vector);
+    /// # Safety
+    /// See `load`.
+    unsafe fn splat(x: Self::Float) -> Self::Vector;
+    /// # Safety
+    /// See `load`.
+    unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// `a * b + sum`.
+    /// # Safety
+    /// See `load`.
+    unsafe fn fma(a: Self::Vector, b: Self::Vector, sum: Self::Vector) -> Self::Vector;
+}
+
+/// Vectors of four elements by plain arithmetic: NEON on AArch64, SSE on x86-64.
+pub struct Portable<T>(PhantomData<T>);
+impl<T: Arith> Unit for Portable<T> {
+    type Float = T;
+    type Vector = [T; 4];
+    const LANES: usize = 4;
+    const ROWS: usize = 4;
+    #[inline(always)]
+    unsafe fn load(at: *const T) -> [T; 4] {
+        // SAFETY: the caller's promise.
+        unsafe { (at as *const [T; 4]).read_unaligned() }
+    }
+    #[inline(always)]
+    unsafe fn store(at: *mut T, v: [T; 4]) {
+        // SAFETY: the caller's promise.
+        unsafe { (at as *mut [T; 4]).write_unaligned(v) }
+    }
+    #[inline(always)]
+    unsafe fn splat(x: T) -> [T; 4] {
+        [x; 4]
+    }
+    #[inline(always)]
+    unsafe fn add(a: [T; 4], b: [T; 4]) -> [T; 4] {
+        std::array::from_fn(|i| a[i].plus(b[i]))
+    }
+    #[inline(always)]
+    unsafe fn fma(a: [T; 4], b: [T; 4], sum: [T; 4]) -> [T; 4] {
+        std::array::from_fn(|i| a[i].times(b[i]).plus(sum[i]))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::{PhantomData, Unit};
+    use std::arch::x86_64::*;
+
+    pub struct Avx2<T>(PhantomData<T>);
+    pub struct Avx512<T>(PhantomData<T>);
+
+    macro_rules! unit {
+        ($name:ident, $t:ty, $v:ty, $lanes:literal, $rows:literal, $load:ident $store:ident $splat:ident $add:ident $fma:ident) => {
+            impl Unit for $name<$t> {
+                type Float = $t;
+                type Vector = $v;
+                const LANES: usize = $lanes;
+                const ROWS: usize = $rows;
+                #[inline(always)]
+                unsafe fn load(at: *const $t) -> $v {
+                    // SAFETY: the caller's promise, in all of these.
+                    unsafe { $load(at) }
+                }
+                #[inline(always)]
+                unsafe fn store(at: *mut $t, v: $v) {
+                    // SAFETY: see `load`.
+                    unsafe { $store(at, v) }
+                }
+                #[inline(always)]
+                unsafe fn splat(x: $t) -> $v {
+                    // SAFETY: see `load`.
+                    unsafe { $splat(x) }
+                }
+                #[inline(always)]
+                unsafe fn add(a: $v, b: $v) -> $v {
+                    // SAFETY: see `load`.
+                    unsafe { $add(a, b) }
+                }
+                #[inline(always)]
+                unsafe fn fma(a: $v, b: $v, sum: $v) -> $v {
+                    // SAFETY: see `load`.
+                    unsafe { $fma(a, b, sum) }
+                }
+            }
+        };
+    }
+    unit!(Avx2, f32, __m256, 8, 6, _mm256_loadu_ps _mm256_storeu_ps _mm256_set1_ps _mm256_add_ps _mm256_fmadd_ps);
+    unit!(Avx2, f64, __m256d, 4, 6, _mm256_loadu_pd _mm256_storeu_pd _mm256_set1_pd _mm256_add_pd _mm256_fmadd_pd);
+    unit!(Avx512, f32, __m512, 16, 14, _mm512_loadu_ps _mm512_storeu_ps _mm512_set1_ps _mm512_add_ps _mm512_fmadd_ps);
+    unit!(Avx512, f64, __m512d, 8, 14, _mm512_loadu_pd _mm512_storeu_pd _mm512_set1_pd _mm512_add_pd _mm512_fmadd_pd);
+}
+
+/// A computation to be compiled for each vector unit. Mark `run` and all that it calls `#[inline(always)]`.
+pub trait Job<T> {
+    type Output;
+    /// # Safety
+    /// The processor has the unit's instructions.
+    unsafe fn run<U: Unit<Float = T>>(self) -> Self::Output;
+}
+
+/// A float that has vector units.
+pub trait Vectors: Arith {
+    #[cfg(target_arch = "x86_64")]
+    type Avx2: Unit<Float = Self>;
+    #[cfg(target_arch = "x86_64")]
+    type Avx512: Unit<Float = Self>;
+}
+impl Vectors for f32 {
+    #[cfg(target_arch = "x86_64")]
+    type Avx2 = x86::Avx2<f32>;
+    #[cfg(target_arch = "x86_64")]
+    type Avx512 = x86::Avx512<f32>;
+}
+impl Vectors for f64 {
+    #[cfg(target_arch = "x86_64")]
+    type Avx2 = x86::Avx2<f64>;
+    #[cfg(target_arch = "x86_64")]
+    type Avx512 = x86::Avx512<f64>;
+}
+
+/// Runs a job on the best unit of the processor.
+pub fn run<T: Vectors, J: Job<T>>(job: J) -> J::Output {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2,fma,bmi1,bmi2")]
+        unsafe fn avx2<T: Vectors, J: Job<T>>(job: J) -> J::Output {
+            // SAFETY: the caller's promise.
+            unsafe { job.run::<T::Avx2>() }
+        }
+        #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,bmi1,bmi2")]
+        unsafe fn avx512<T: Vectors, J: Job<T>>(job: J) -> J::Output {
+            // SAFETY: the caller's promise.
+            unsafe { job.run::<T::Avx512>() }
+        }
+        // SAFETY: the processor has the instructions of its set.
+        match isa() {
+            Isa::Avx512 => return unsafe { avx512(job) },
+            Isa::Avx2 => return unsafe { avx2(job) },
+            Isa::Baseline => {}
+        }
+    }
+    // SAFETY: it has no instructions of its own.
+    unsafe { job.run::<Portable<T>>() }
+}
+
+/// Rows of the tiles that `run` computes.
+pub fn tile_rows<T: Vectors>() -> usize {
+    struct Rows;
+    impl<T> Job<T> for Rows {
+        type Output = usize;
+        #[inline(always)]
+        unsafe fn run<U: Unit<Float = T>>(self) -> usize {
+            U::ROWS
+        }
+    }
+    run::<T, Rows>(Rows)
+}
+
+/// What the sums of a tile are added to.
+#[derive(Clone, Copy)]
+pub enum Start<T> {
+    Zero,
+    /// The result as it is.
+    Result,
+    /// One number for each row.
+    Rows(*const T),
+}
+
+/// A tile of `terms` terms with `cols` columns inside the result.
+#[derive(Clone, Copy)]
+pub struct Tile<T> {
+    pub terms: usize,
+    pub a: *const T,
+    pub b: *const T,
+    pub out: Matrix<T>,
+    pub cols: usize,
+    pub start: Start<T>,
+}
+
+impl<T: Arith> Tile<T> {
+    /// Computes the tile with `rows` rows, at most those of the unit.
+    ///
+    /// # Safety
+    /// The panels hold the terms, of `rows` and of a whole width of elements; rows, columns and the start lie in memory.
+    #[inline(always)]
+    pub unsafe fn run<U: Unit<Float = T>>(self, rows: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match rows {
+                1 => self.rows::<U, 1>(),
+                2 => self.rows::<U, 2>(),
+                3 => self.rows::<U, 3>(),
+                4 => self.rows::<U, 4>(),
+                5 if U::ROWS >= 5 => self.rows::<U, 5>(),
+                6 if U::ROWS >= 6 => self.rows::<U, 6>(),
+                7 if U::ROWS >= 7 => self.rows::<U, 7>(),
+                8 if U::ROWS >= 8 => self.rows::<U, 8>(),
+                9 if U::ROWS >= 9 => self.rows::<U, 9>(),
+                10 if U::ROWS >= 10 => self.rows::<U, 10>(),
+                11 if U::ROWS >= 11 => self.rows::<U, 11>(),
+                12 if U::ROWS >= 12 => self.rows::<U, 12>(),
+                13 if U::ROWS >= 13 => self.rows::<U, 13>(),
+                14 if U::ROWS >= 14 => self.rows::<U, 14>(),
+                _ => debug_assert!(false, "no tile has {rows} rows"),
+            }
+        }
+    }
+
+    #[allow(clippy::needless_range_loop)] // the sums stay in registers only if all their indices are constants
+    #[inline(always)]
+    unsafe fn rows<U: Unit<Float = T>, const R: usize>(self) {
+        let (out, width) = (self.out, U::WIDTH);
+        // SAFETY: the caller's promise about panels and result.
+        unsafe {
+            let mut sums = [[U::splat(T::ZERO); VECTORS]; R];
+            if let Start::Rows(start) = self.start {
+                for i in 0..R {
+                    sums[i] = [U::splat(*start.add(i)); VECTORS];
+                }
+            }
+            let (mut a, mut b) = (self.a, self.b);
+            for _ in 0..self.terms {
+                let row = [U::load(b), U::load(b.add(U::LANES))];
+                for i in 0..R {
+                    let x = U::splat(*a.add(i));
+                    sums[i][0] = U::fma(x, row[0], sums[i][0]);
+                    sums[i][1] = U::fma(x, row[1], sums[i][1]);
+                }
+                (a, b) = (a.add(R), b.add(width));
+            }
+            let onto = matches!(self.start, Start::Result);
+            if out.cols == 1 && self.cols == width {
+                for i in 0..R {
+                    for j in 0..VECTORS {
+                        let at = out.at(i, j * U::LANES);
+                        U::store(at, if onto { U::add(U::load(at), sums[i][j]) } else { sums[i][j] });
+                    }
+                }
+                return;
+            }
+            let mut flat = [T::ZERO; TALLEST * WIDEST];
+            for i in 0..R {
+                for j in 0..VECTORS {
+                    U::store(flat.as_mut_ptr().add((i * VECTORS + j) * U::LANES), sums[i][j]);
+                }
+            }
+            for i in 0..R {
+                for j in 0..self.cols {
+                    let (at, sum) = (out.at(i, j), flat[i * width + j]);
+                    *at = if onto { (*at).plus(sum) } else { sum };
+                }
+            }
+        }
+    }
+}

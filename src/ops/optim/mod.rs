@@ -1,0 +1,48 @@
+//! Optimizer steps as ops over lists of tensors: parameters and state change in one pass over memory.
+//!
+//! Names, arguments and arithmetic are those of PyTorch's fused optimizers.
+
+mod adagrad;
+mod adam;
+mod pass;
+mod sgd;
+
+use super::host;
+use crate::cpu::arith::Float;
+use crate::error::{Error, Result};
+use crate::op::*;
+use crate::tensor::Tensor;
+
+pub use adagrad::FUSED_ADAGRAD_;
+pub use adam::{FUSED_ADAM_, FUSED_ADAMW_};
+pub use sgd::FUSED_SGD_;
+
+pub static OPS: &[&Op] = &[&FUSED_ADAM_, &FUSED_ADAMW_, &FUSED_SGD_, &FUSED_ADAGRAD_];
+
+/// What the steps have in common.
+#[allow(clippy::declare_interior_mutable_const)] // see `Cache::NEW`
+const STEP: Op = Op { forms: HIDDEN, vjp: Vjp::None("an optimizer step"), sharing: Some(Sharing::Any), ..OP };
+
+/// The number of the step of each parameter, from a list of tensors of one element.
+fn steps(c: &Call, list: usize) -> Result<Vec<f64>> {
+    let number = |t: &Tensor| match t.numel() {
+        1 => Ok(host::item(t)?.to_f64()),
+        n => Err(Error::runtime(format!("a step count must have one element, got {n}"))),
+    };
+    let steps = crate::reserve::try_list(c.args[list].tensors().map(number))?;
+    match c.args[0].tensors().count() {
+        n if n == steps.len() => Ok(steps),
+        n => Err(Error::runtime(format!("expected one step count per parameter; expected {n}, got {}", steps.len()))),
+    }
+}
+
+/// The sign of the gradient that is followed downwards.
+fn sign(maximize: bool) -> f64 {
+    if maximize { -1.0 } else { 1.0 }
+}
+
+/// The gradient with the decay, which is left out where it is zero: zero times an infinite parameter is no number.
+#[inline(always)]
+fn decayed<T: Float>(g: T, p: T, decay: T, decays: bool) -> T {
+    if decays { g.plus(p.times(decay)) } else { g }
+}

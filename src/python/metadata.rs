@@ -1,0 +1,193 @@
+//! The methods of `Tensor` that read its shape, strides, dtype and address: a table behind one border function.
+
+use super::error::guard_object;
+use super::kinds::size_object;
+use super::memory::format_of;
+use super::object::borrow;
+use super::values::{to_int, type_name};
+use crate::device::Device;
+use crate::layout::Format;
+use crate::tensor::Tensor;
+use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyTuple};
+use std::ffi::{CStr, CString};
+
+type Read = fn(Python, &Tensor, Option<&Bound<PyAny>>) -> PyResult<*mut PyObject>;
+
+struct Method {
+    name: &'static CStr,
+    /// The one parameter, which may be left out or None; `""` where there is none.
+    parameter: &'static str,
+    doc: &'static str,
+    read: Read,
+}
+
+const METHODS: [Method; 13] = [
+    with(c"size", "dim", "The sizes of the dimensions, or of one of them.", |py, t, dim| match dim {
+        None => size_object(py, t.shape()),
+        Some(dim) => number(py, t.shape()[dimension(t, dim, "size")?]),
+    }),
+    with(
+        c"stride",
+        "dim",
+        "The step in elements from one index of a dimension to the next; all of them without `dim`.",
+        |py, t, dim| match dim {
+            None => Ok(PyTuple::new(py, t.strides())?.into_any().into_ptr()),
+            Some(dim) => number(py, t.strides()[dimension(t, dim, "stride")?]),
+        },
+    ),
+    with(
+        c"is_contiguous",
+        "memory_format",
+        "Whether the memory is row-major without gaps; with `channels_last`, whether channels lie together.",
+        is_contiguous,
+    ),
+    plain(c"dim", "The number of dimensions.", |py, t, _| number(py, t.ndim())),
+    plain(c"ndimension", "The number of dimensions.", |py, t, _| number(py, t.ndim())),
+    plain(c"numel", "The number of elements.", |py, t, _| number(py, t.numel())),
+    plain(c"nelement", "The number of elements.", |py, t, _| number(py, t.numel())),
+    plain(c"storage_offset", "The position of the first element in the storage, in elements.", |py, t, _| {
+        number(py, t.layout().offset)
+    }),
+    plain(c"data_ptr", "The address of the first element; 0 on a GPU.", |py, t, _| {
+        let known = t.device() == Device::Cpu && t.numel() > 0;
+        number(py, if known { t.ptr().map_or(0, |p| p as usize) } else { 0 })
+    }),
+    plain(c"element_size", "Bytes per element.", |py, t, _| number(py, t.dtype().size())),
+    plain(c"is_floating_point", "Whether the dtype is a floating point one.", |py, t, _| {
+        boolean(py, t.dtype().is_float())
+    }),
+    plain(c"is_complex", "Whether the dtype is a complex one.", |py, t, _| boolean(py, t.dtype().is_complex())),
+    plain(c"is_signed", "Whether the dtype has negative numbers.", |py, t, _| boolean(py, t.dtype().is_signed())),
+];
+
+const fn with(name: &'static CStr, parameter: &'static str, doc: &'static str, read: Read) -> Method {
+    Method { name, parameter, doc, read }
+}
+const fn plain(name: &'static CStr, doc: &'static str, read: Read) -> Method {
+    with(name, "", doc, read)
+}
+
+fn number(py: Python, n: usize) -> PyResult<*mut PyObject> {
+    Ok(n.into_pyobject(py)?.into_any().into_ptr())
+}
+fn boolean(py: Python, b: bool) -> PyResult<*mut PyObject> {
+    Ok(PyBool::new(py, b).to_owned().into_any().into_ptr())
+}
+
+/// The dimension that `dim` names, counted from the end where it is negative.
+fn dimension(t: &Tensor, dim: &Bound<PyAny>, method: &str) -> PyResult<usize> {
+    let n = t.ndim() as i64;
+    let Some(d) = to_int(dim)? else {
+        let got = type_name(dim);
+        return Err(PyTypeError::new_err(format!("{method}(): argument 'dim' (position 1) must be int, not {got}")));
+    };
+    match d {
+        _ if n == 0 => Err(PyIndexError::new_err(format!("Dimension specified as {d} but tensor has no dimensions"))),
+        d if (-n..n).contains(&d) => Ok(d.rem_euclid(n) as usize),
+        d => Err(PyIndexError::new_err(format!(
+            "Dimension out of range (expected to be in range of [{}, {}], but got {d})",
+            -n,
+            n - 1
+        ))),
+    }
+}
+
+fn is_contiguous(py: Python, t: &Tensor, format: Option<&Bound<PyAny>>) -> PyResult<*mut PyObject> {
+    let format = match format {
+        None => Format::Contiguous,
+        Some(o) => format_of(o)?.ok_or_else(|| {
+            let got = type_name(o);
+            PyTypeError::new_err(format!(
+                "is_contiguous(): argument 'memory_format' (position 1) must be torch.memory_format, not {got}"
+            ))
+        })?,
+    };
+    boolean(
+        py,
+        match format {
+            Format::Contiguous | Format::Preserve => t.is_contiguous(),
+            // Another rank has no such strides.
+            _ => format.strides(t.shape()).is_ok_and(|s| t.numel() == 0 || t.layout().lies_as(&s)),
+        },
+    )
+}
+
+/// The argument of a method that takes one: by position or by name, None counting as left out.
+fn argument<'a, 'py>(
+    m: &Method,
+    given: &'a [Bound<'py, PyAny>],
+    names: &[String],
+) -> PyResult<Option<&'a Bound<'py, PyAny>>> {
+    let name = m.name.to_string_lossy();
+    let most = usize::from(!m.parameter.is_empty());
+    let positional = given.len() - names.len();
+    if let Some(unknown) = names.iter().find(|n| *n != m.parameter) {
+        return Err(PyTypeError::new_err(format!("{name}() got an unexpected keyword argument '{unknown}'")));
+    }
+    if given.len() > most {
+        return Err(PyTypeError::new_err(match positional > most {
+            true => format!("{name}() takes {most} positional arguments but {positional} were given"),
+            false => format!("{name}() got multiple values for argument '{}'", m.parameter),
+        }));
+    }
+    Ok(given.first().filter(|v| !v.is_none()))
+}
+
+/// SAFETY: called by the interpreter with the parts of a vectorcall.
+unsafe extern "C" fn call<const I: usize>(
+    o: *mut PyObject,
+    args: *const *mut PyObject,
+    n: ffi::Py_ssize_t,
+    names: *mut PyObject,
+) -> *mut PyObject {
+    guard_object(|py| {
+        let (m, n) = (&METHODS[I], n as usize);
+        let t = borrow(o).ok_or_else(|| PyTypeError::new_err("expected a Tensor"))?;
+        if n == 0 && names.is_null() {
+            return (m.read)(py, t, None);
+        }
+        // SAFETY: `names` is null or a tuple of strings; `args` has a live object for each name beside the positional ones.
+        let (names, given) = unsafe {
+            let names =
+                Bound::from_borrowed_ptr_or_opt(py, names).map_or(Ok(Vec::new()), |n| n.extract::<Vec<String>>())?;
+            let given = (0..n + names.len()).map(|i| Bound::from_borrowed_ptr(py, *args.add(i))).collect::<Vec<_>>();
+            (names, given)
+        };
+        (m.read)(py, t, argument(m, &given, &names)?)
+    })
+}
+
+fn def<const I: usize>() -> ffi::PyMethodDef {
+    let Method { name, parameter, doc, .. } = &METHODS[I];
+    let parameters = if parameter.is_empty() { "$self".into() } else { format!("$self, {parameter}=None") };
+    let text = format!("{}({parameters})\n--\n\n{doc}", name.to_string_lossy());
+    ffi::PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: call::<I> },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        // The type keeps the pointer for good.
+        ml_doc: CString::new(text).unwrap_or_default().into_raw(),
+    }
+}
+
+/// The table as the type wants it, without its end mark.
+pub fn table() -> Vec<ffi::PyMethodDef> {
+    vec![
+        def::<0>(),
+        def::<1>(),
+        def::<2>(),
+        def::<3>(),
+        def::<4>(),
+        def::<5>(),
+        def::<6>(),
+        def::<7>(),
+        def::<8>(),
+        def::<9>(),
+        def::<10>(),
+        def::<11>(),
+        def::<12>(),
+    ]
+}

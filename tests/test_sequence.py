@@ -1,0 +1,201 @@
+"""Attention, Transformer and recurrent modules: values, gradients, states and errors recorded from PyTorch.
+
+`golden/sequence.json` holds the recorded results, `golden/record_sequence.py` their cases.
+"""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+RECORD = json.loads((GOLDEN / "sequence.json").read_text())["cases"]
+RECORDER = {}
+exec((GOLDEN / "record_sequence.py").read_text().replace("import torch\n", ""), RECORDER)
+
+
+def close(got, want, tol=1e-9):
+    if isinstance(want, list):
+        assert len(got) == len(want)
+        for g, w in zip(got, want, strict=True):
+            close(g, w, tol)
+    elif isinstance(want, float):
+        assert math.isclose(got, want, rel_tol=tol, abs_tol=tol) or (got != got and want != want), f"{got} != {want}"
+    else:
+        assert got == want
+
+
+def test_every_case_is_recorded():
+    assert list(RECORD) == list(RECORDER["CASES"])
+
+
+@pytest.mark.parametrize("name", RECORDER["CASES"])
+@pytest.mark.filterwarnings("ignore")
+def test_recorded(torch, name):
+    want, case = RECORD[name], RECORDER["CASES"][name]
+    if "error" in want:
+        with pytest.raises(Exception) as caught:
+            case(torch)
+        assert type(caught.value).__name__ == want["error"]
+        assert want["message"] in str(caught.value).replace("rustgrad.", "torch.")
+        return
+    got = case(torch)
+    for key in want["value"] if isinstance(got, dict) else ():
+        close(got[key], want["value"][key])
+    if not isinstance(got, dict):
+        close(got, want["value"])
+
+
+def attend(torch, q, k, v, mask=None, causal=False):
+    """Attention row by row, by the formula."""
+    scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+    if causal:
+        seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
+        scores = torch.where(seen, scores, -math.inf)
+    if mask is not None:
+        scores = scores + mask
+    return torch.softmax(scores, -1) @ v
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("sizes", [(1, 1), (63, 65), (64, 64), (130, 200), (200, 70)])
+def test_attention_in_blocks(torch, sizes, causal):
+    """Block edges: the fused kernel and the formula agree, gradients included."""
+    rows, cols = sizes
+    torch.manual_seed(0)
+    q = torch.randn(2, 4, rows, 5, dtype=torch.float64).requires_grad_()
+    k, v = (torch.randn(2, 4, cols, w, dtype=torch.float64).requires_grad_() for w in (5, 19))
+    mask = None if causal else torch.randn(2, 1, rows, cols, dtype=torch.float64)
+    got = torch.nn.functional.scaled_dot_product_attention(q, k, v, mask, is_causal=causal)
+    want = attend(torch, q, k, v, mask, causal)
+    torch.testing.assert_close(got, want, rtol=1e-12, atol=1e-12)
+    weights = torch.randn(got.shape, dtype=torch.float64)
+    for a, b in zip(*(torch.autograd.grad((y * weights).sum(), (q, k, v)) for y in (got, want)), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-12)
+
+
+def test_attention_of_grouped_heads(torch):
+    q = torch.randn(2, 6, 70, 4).requires_grad_()
+    k, v = (torch.randn(2, 2, 70, 4).requires_grad_() for _ in range(2))
+    got = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+    want = attend(torch, q, k.repeat_interleave(3, 1), v.repeat_interleave(3, 1), causal=True)
+    torch.testing.assert_close(got, want)
+    for a, b in zip(*(torch.autograd.grad(y.square().sum(), (q, k, v)) for y in (got, want)), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_queries_without_keys(torch, device):
+    """A fully masked query gives zeros, and passes no gradient."""
+    q, k, v = (torch.randn(1, 2, n, 4, device=device).requires_grad_() for n in (70, 80, 80))
+    mask = torch.ones(70, 80, dtype=torch.bool, device=device)
+    mask[3] = False
+    y = torch.nn.functional.scaled_dot_product_attention(q, k, v, mask)
+    y.sum().backward()
+    assert y[:, :, 3].abs().sum() == 0 and q.grad[:, :, 3].abs().sum() == 0
+    assert all(t.grad.isfinite().all() for t in (q, k, v)) and y[:, :, 4].abs().sum() > 0
+
+
+def test_attention_mask_with_a_gradient(torch, device):
+    q, k, v = (torch.randn(1, 1, 3, 2, device=device) for _ in range(3))
+    mask = torch.zeros(3, 3, device=device).requires_grad_()
+    torch.nn.functional.scaled_dot_product_attention(q, k, v, mask).square().sum().backward()
+    assert mask.grad.abs().sum() > 0
+
+
+def test_attention_second_derivative(torch):
+    q, k, v = (torch.randn(1, 2, 3, 2, dtype=torch.float64).requires_grad_() for _ in range(3))
+
+    def attention(*args):
+        return torch.nn.functional.scaled_dot_product_attention(*args, is_causal=True)
+
+    assert torch.autograd.gradcheck(attention, (q, k, v)) and torch.autograd.gradgradcheck(attention, (q, k, v))
+
+
+def test_attention_dropout(torch, device):
+    q = torch.randn(2, 2, 8, 4, device=device)
+    v = torch.ones(2, 2, 200, 4, device=device)
+    k = torch.randn(2, 2, 200, 4, device=device)
+    y = torch.nn.functional.scaled_dot_product_attention(q, k, v, dropout_p=0.5)
+    assert abs(y.mean().item() - 1) < 0.2 and y.std().item() > 0.01
+
+
+@pytest.mark.parametrize("name", ["lstm", "gru", "rnn_tanh"])
+def test_recurrent_second_derivative(torch, name):
+    net = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU, "rnn_tanh": torch.nn.RNN}[name](
+        2, 3, bidirectional=True
+    ).double()
+    x = torch.randn(3, 2, 2, dtype=torch.float64).requires_grad_()
+    h, c = (torch.randn(2, 2, 3, dtype=torch.float64).requires_grad_() for _ in range(2))
+
+    def run(x, h, c, *weights):
+        state = (h, c) if name == "lstm" else h
+        return getattr(torch, name)(x, state, weights, True, 1, 0.0, True, True, False)
+
+    states = (h, c) if name == "lstm" else (h, torch.zeros(1, dtype=torch.float64))
+    assert torch.autograd.gradcheck(run, (x, *states, *net.parameters()))
+    assert torch.autograd.gradgradcheck(run, (x, *states, *net.parameters()))
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_recurrent_on_a_device(torch, device, kind):
+    """The kernel of the CPU and the steps of the GPU agree, padded and packed."""
+    torch.manual_seed(0)
+    net = getattr(torch.nn, kind)(3, 20, 2, bidirectional=True)
+    x = torch.randn(5, 4, 3)
+    other = getattr(torch.nn, kind)(3, 20, 2, bidirectional=True).to(device)
+    other.load_state_dict(net.state_dict())
+    pack = torch.nn.utils.rnn.pack_padded_sequence
+    for given in (lambda t: t, lambda t: pack(t, [5, 3, 3, 1])):
+        found = []
+        for model, where in ((net, "cpu"), (other, device)):
+            output, state = model(given(x.to(where)))
+            output = getattr(output, "data", output)
+            last = state[0] if isinstance(state, tuple) else state
+            (output.square().sum() + last.sum()).backward()
+            found.append([output, last, *(p.grad for p in model.parameters())])
+            model.zero_grad()
+        for a, b in zip(*found, strict=True):
+            torch.testing.assert_close(a, b.cpu(), rtol=1e-4, atol=1e-5)
+
+
+def test_recurrent_dropout_and_names(torch):
+    with pytest.warns(UserWarning, match="dropout option adds dropout after all but last recurrent layer"):
+        torch.nn.LSTM(2, 3, dropout=0.5)
+    net = torch.nn.LSTM(2, 3, 2, dropout=1.0, proj_size=2, bidirectional=True)
+    x = torch.randn(4, 2, 2)
+    assert not torch.equal(net(x)[0], net.eval()(x)[0]) and net.flatten_parameters() is None
+    assert [len(names) for names in net.all_weights] == [5] * 4
+    assert net.all_weights[3][4] is net.weight_hr_l1_reverse
+
+
+def test_flex_attention(torch, device):
+    flex = __import__(f"{torch.__name__}.nn.attention.flex_attention", fromlist=["flex_attention"])
+    q, k, v = (torch.randn(2, 2, 6, 4, device=device) for _ in range(3))
+
+    def causal(b, h, q_idx, kv_idx):
+        return q_idx >= kv_idx
+
+    def near(b, h, q_idx, kv_idx):
+        return q_idx - kv_idx < 3
+
+    mask = flex.create_block_mask(flex.and_masks(causal, near), None, None, 6, 6, device=device, BLOCK_SIZE=2)
+    dense = flex.create_mask(flex.and_masks(causal, near), None, None, 6, 6, device=device)
+    assert mask.to_dense()[0, 0].tolist() == [[1, 0, 0], [1, 1, 0], [0, 1, 1]] and mask.shape == (1, 1, 6, 6)
+    want = torch.nn.functional.scaled_dot_product_attention(q, k, v, dense)
+    torch.testing.assert_close(flex.flex_attention(q, k, v, block_mask=mask), want)
+    got, sums = flex.flex_attention(q, k, v, lambda score, b, h, i, j: score + (i - j) * (h + 1), return_lse=True)
+    place = torch.arange(6, device=device)
+    bias = (place[:, None] - place) * torch.arange(1, 3, device=device)[:, None, None]
+    torch.testing.assert_close(got, torch.nn.functional.scaled_dot_product_attention(q, k, v, bias.float()))
+    assert sums.shape == (2, 2, 6)
+    with pytest.raises(ValueError, match="same number of heads but got Hq=2 and Hkv=1"):
+        flex.flex_attention(q, k[:, :1], v[:, :1])
+    attention = torch.nn.attention
+    with attention.sdpa_kernel(attention.SDPBackend.MATH):
+        pass
+    with (
+        pytest.raises(AssertionError, match="Backend must be an instance of SDPBackend"),
+        attention.sdpa_kernel("math"),
+    ):
+        pass
