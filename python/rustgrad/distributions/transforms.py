@@ -12,8 +12,8 @@ import rustgrad as torch
 
 from ..nn.functional import softplus
 from . import constraints
-from ._transform import _InverseTransform as _InverseTransform
 from ._transform import ComposeTransform, IndependentTransform, Transform, identity_transform
+from ._transform import _InverseTransform as _InverseTransform
 from ._transforms_events import (
     CatTransform,
     CorrCholeskyTransform,
