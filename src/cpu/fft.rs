@@ -93,7 +93,9 @@ struct Lines<E> {
 impl<E: Copy> Lines<E> {
     fn of(v: &View, dim: usize) -> Result<Lines<E>> {
         ensure(v.is_contiguous() && dim < v.ndim() && v.dtype.size() == size_of::<E>(), "fft")?;
-        let (outer, inner) = (v.shape[..dim].iter().product(), v.shape[dim + 1..].iter().product());
+        // Saturating: the sizes of an empty operand may overflow.
+        let product = |sizes: &[usize]| sizes.iter().copied().fold(1, usize::saturating_mul);
+        let (outer, inner) = (product(&v.shape[..dim]), product(&v.shape[dim + 1..]));
         Ok(Lines { ptr: Ptr(v.ptr.cast()), outer, n: v.shape[dim], inner })
     }
     /// Blocks of neighbouring lines in one outer index.
@@ -128,6 +130,11 @@ impl<E: Copy> Lines<E> {
     }
 }
 
+/// Whether there are no elements; the product of the sizes may overflow.
+fn is_empty(v: &View) -> bool {
+    v.shape.contains(&0)
+}
+
 fn unsupported(dtype: DType) -> Error {
     Error::runtime(format!("Unsupported dtype {}", dtype.scalar_type_name()))
 }
@@ -149,7 +156,7 @@ pub fn complex(out: View, dim: usize, forward: bool, scale: f64) -> Result<()> {
 fn complex_of<T: Precision>(out: &View, dim: usize, forward: bool, scale: T) -> Result<()> {
     let lines = Lines::<Complex<T>>::of(out, dim)?;
     let n = lines.n;
-    if out.numel() == 0 {
+    if is_empty(out) {
         return Ok(());
     }
     probe(n.saturating_mul(PLAN * size_of::<Complex<T>>()))?;
@@ -186,7 +193,7 @@ pub fn real_to_complex(x: View, out: View, dim: usize, scale: f64) -> Result<()>
 
 fn real_to_complex_of<T: Precision>(x: &View, out: &View, dim: usize, scale: T) -> Result<()> {
     let (from, to) = (Lines::<T>::of(x, dim)?, Lines::<Complex<T>>::of(out, dim)?);
-    if x.numel() == 0 {
+    if is_empty(x) {
         return Ok(());
     }
     let n = from.n;
@@ -222,7 +229,7 @@ pub fn complex_to_real(x: View, out: View, dim: usize, scale: f64) -> Result<()>
 
 fn complex_to_real_of<T: Precision>(x: &View, out: &View, dim: usize, scale: T) -> Result<()> {
     let (from, to) = (Lines::<Complex<T>>::of(x, dim)?, Lines::<T>::of(out, dim)?);
-    if out.numel() == 0 {
+    if is_empty(out) {
         return Ok(());
     }
     let n = to.n;

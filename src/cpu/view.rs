@@ -108,7 +108,8 @@ impl<'a> Operand<'a> {
         let mut step = 1;
         self.shape.iter().zip(self.strides).rev().all(|(&d, &s)| {
             let ok = d == 1 || s == step;
-            step *= d;
+            // The sizes of an empty operand may overflow.
+            step = usize::saturating_mul(step, d);
             ok
         }) || self.shape.contains(&0)
     }

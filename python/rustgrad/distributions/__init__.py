@@ -104,3 +104,7 @@ __all__ = [
     "transform_to",
     *transforms.__all__,
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -39,10 +39,12 @@ class ReshapeTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self):
+        """The constraint of inputs."""
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self):
+        """The constraint of outputs."""
         return constraints.independent(constraints.real, len(self.out_shape))
 
     def _remade(self, cache_size):
@@ -275,10 +277,12 @@ class CatTransform(_OfParts):
 
     @constraints.dependent_property
     def domain(self):
+        """The constraint of inputs."""
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @constraints.dependent_property
     def codomain(self):
+        """The constraint of outputs."""
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
 
@@ -303,8 +307,10 @@ class StackTransform(_OfParts):
 
     @constraints.dependent_property
     def domain(self):
+        """The constraint of inputs."""
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
     @constraints.dependent_property
     def codomain(self):
+        """The constraint of outputs."""
         return constraints.stack([t.codomain for t in self.transforms], self.dim)

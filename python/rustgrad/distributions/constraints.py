@@ -221,6 +221,8 @@ def _whole(value):
 
 
 class _IntegerInterval(_Between):
+    """Integers from `lower_bound` to `upper_bound`, both included."""
+
     is_discrete = True
 
     def check(self, value):
@@ -242,16 +244,22 @@ class _IntegerGreaterThan(_Above):
 
 
 class _GreaterThan(_Above):
+    """Numbers above `lower_bound`."""
+
     def check(self, value):
         return self.lower_bound < value
 
 
 class _GreaterThanEq(_Above):
+    """Numbers of at least `lower_bound`."""
+
     def check(self, value):
         return self.lower_bound <= value
 
 
 class _LessThan(_Below):
+    """Numbers below `upper_bound`."""
+
     def check(self, value):
         return value < self.upper_bound
 

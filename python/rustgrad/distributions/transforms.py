@@ -12,7 +12,8 @@ import rustgrad as torch
 
 from ..nn.functional import softplus
 from . import constraints
-from ._transform import ComposeTransform, IndependentTransform, Transform, _InverseTransform, identity_transform
+from ._transform import ComposeTransform, IndependentTransform, Transform, identity_transform
+from ._transform import _InverseTransform as _InverseTransform
 from ._transforms_events import (
     CatTransform,
     CorrCholeskyTransform,
@@ -46,7 +47,6 @@ __all__ = [
     "StickBreakingTransform",
     "TanhTransform",
     "Transform",
-    "_InverseTransform",
     "identity_transform",
 ]
 
@@ -198,10 +198,12 @@ class AffineTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self):
+        """The constraint of inputs."""
         return constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self):
+        """The constraint of outputs."""
         return self.domain
 
     def _remade(self, cache_size):
@@ -256,6 +258,7 @@ class CumulativeDistributionTransform(Transform):
 
     @property
     def domain(self):
+        """The constraint of inputs."""
         return self.distribution.support
 
     def _call(self, x):

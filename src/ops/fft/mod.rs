@@ -14,7 +14,7 @@ use super::slice::NARROW;
 use crate::cpu::fft;
 use crate::dtype::{DType, default_dtype};
 use crate::error::{Error, Result};
-use crate::layout::{Dims, Layout};
+use crate::layout::{Dims, Layout, laid_out_numel};
 use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
@@ -23,7 +23,7 @@ pub static OPS: &[&Op] = &[&C2C, &R2C, &C2R];
 
 /// A transform of any number of dimensions, for `torch.fft`.
 const TRANSFORM: Op = Op { forms: FO, on_host: true, vjp: Vjp::Composite, out_dtype: Some(OutDType::Castable), ..OP };
-const STEP: Op = Op { forms: FO, out_dtype: Some(OutDType::Same), ..OP };
+const STEP: Op = Op { forms: Forms(Forms::HIDDEN | Forms::OUT), out_dtype: Some(OutDType::Same), ..OP };
 
 /// The numbers by which PyTorch's steps say how they scale: nothing, one over the root of the number of points, one over it.
 const UNSCALED: i64 = 0;
@@ -52,7 +52,7 @@ fn factor(mode: i64, points: usize) -> f64 {
 
 /// The number of points in these dimensions.
 fn points(t: &Tensor, dims: &[usize]) -> usize {
-    dims.iter().map(|&d| t.size(d)).product()
+    dims.iter().map(|&d| t.size(d)).fold(1, usize::saturating_mul)
 }
 
 /// Transforms a row-major complex tensor in place along its dimensions from `start` to `end`; the first one scales.
@@ -87,7 +87,8 @@ impl Order {
         let mut step = 1;
         for &d in self.dims.iter().rev() {
             layout.strides[d] = step;
-            step *= shape[d].max(1);
+            // Saturating: an empty tensor may have sizes whose product overflows.
+            step = usize::saturating_mul(step, shape[d].max(1));
         }
         layout
     }
@@ -108,8 +109,9 @@ impl Order {
 }
 
 /// A result in memory of this order.
-fn spec(order: &Order, shape: &[usize], dtype: DType, like: &Tensor) -> Specs {
-    smallvec![Spec { layout: order.layout(shape), dtype, device: like.device() }]
+fn spec(order: &Order, shape: &[usize], dtype: DType, like: &Tensor) -> Result<Specs> {
+    laid_out_numel(shape)?;
+    Ok(smallvec![Spec { layout: order.layout(shape), dtype, device: like.device() }])
 }
 
 /// Requires float or double precision; integers are promoted before.
@@ -146,7 +148,7 @@ pub static C2C: Op = Op {
         |c| {
             let (t, dims) = (c.tensor(0)?, dims_of(c)?);
             complex_input(c)?;
-            Ok(spec(&Order::of(t.layout(), &dims, false), t.shape(), t.dtype(), t))
+            spec(&Order::of(t.layout(), &dims, false), t.shape(), t.dtype(), t)
         },
         |c, out| {
             let (t, dims) = (c.tensor(0)?, dims_of(c)?);
@@ -198,7 +200,7 @@ pub static R2C: Op = Op {
                 enough(shape[last] as i64)?;
                 shape[last] = shape[last] / 2 + 1;
             }
-            Ok(spec(&Order::of(t.layout(), &dims, true), &shape, t.dtype().to_complex(), t))
+            spec(&Order::of(t.layout(), &dims, true), &shape, t.dtype().to_complex(), t)
         },
         |c, out| {
             let (t, dims) = (c.tensor(0)?, dims_of(c)?);
@@ -266,7 +268,7 @@ pub static C2R: Op = Op {
             }
             let mut shape: Dims = t.shape().into();
             shape[last] = n as usize;
-            Ok(spec(&Order::of(&halfway(t, rest), &[last], true), &shape, t.dtype().to_real(), t))
+            spec(&Order::of(&halfway(t, rest), &[last], true), &shape, t.dtype().to_real(), t)
         },
         |c, out| {
             let (t, dims) = (c.tensor(0)?, dims_of(c)?);
