@@ -58,9 +58,13 @@ def test_istft_is_the_inverse(torch, signal, complex_signal, normalized):
     assert torch.allclose(
         spectrum[0].istft(16, 4, 12, window, normalized=normalized, return_complex=complex_signal), x[0]
     )
+    flat = torch.ones(16, dtype=torch.float64)
+    spectrum = torch.stft(x, 16, 4, window=flat, normalized=normalized, return_complex=True)
     with pytest.warns(UserWarning, match="padded with zeros"):
-        wide = torch.istft(spectrum, 16, 4, 12, window, normalized=normalized, length=70, return_complex=complex_signal)
-    assert wide.shape == (2, 70) and not wide[:, 68:].any()
+        wide = torch.istft(
+            spectrum, 16, 4, window=flat, normalized=normalized, length=70, return_complex=complex_signal
+        )
+    assert wide.shape == (2, 70) and torch.allclose(wide[:, :60], x) and not wide[:, 68:].any()
 
 
 def test_gradients(torch):

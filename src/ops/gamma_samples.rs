@@ -71,7 +71,7 @@ pub static STANDARD_GAMMA_GRAD: Op = Op {
     vjp: Vjp::Missing,
     row_major: true,
     samples: &[
-        "f64[4](= 0.5, 1, 20, 300, nograd), f64[4](= 0.1, 3, 19, 310, nograd)",
+        "f64[3](= 0.5, 1, 20, nograd), f64[3](= 0.1, 3, 19, nograd)",
         "f32[2,3](pos, nograd), f32[3](pos, nograd)",
     ],
     errors: &[("f32[2], f32[3]", "RuntimeError", "must match the size")],

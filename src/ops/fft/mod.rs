@@ -23,7 +23,7 @@ pub static OPS: &[&Op] = &[&C2C, &R2C, &C2R];
 
 /// A transform of any number of dimensions, for `torch.fft`.
 const TRANSFORM: Op = Op { forms: FO, on_host: true, vjp: Vjp::Composite, out_dtype: Some(OutDType::Castable), ..OP };
-const STEP: Op = Op { forms: Forms(Forms::HIDDEN | Forms::OUT), out_dtype: Some(OutDType::Same), ..OP };
+const STEP: Op = Op { forms: HIDDEN, ..OP };
 
 /// The numbers by which PyTorch's steps say how they scale: nothing, one over the root of the number of points, one over it.
 const UNSCALED: i64 = 0;
@@ -286,7 +286,6 @@ pub static C2R: Op = Op {
     ),
     vjp: Vjp::Each(&[d(0, 0, half_gradient)]),
     keeps: Some("dim normalization"),
-    out_dtype: Some(OutDType::Castable),
     samples: &["c64[3], (0,), 2, 4", "c128[2,3,3], (1, 2), 1, 5", "c64[1,2], (0,), 0, 1"],
     errors: &[
         ("f32[2], (0,), 0, 2", "RuntimeError", "expects a complex input"),
