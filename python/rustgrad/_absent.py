@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
 
 TYPE_CHECKING = False
@@ -9,11 +10,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+# Among more names than this Python does not look for one that is near.
+_FEW = 750
+
+
 def absent(module: str, name: str) -> AttributeError:
-    """The error for `module.name`; Python adds a suggestion."""
+    """The error for `module.name`; Python adds a suggestion where there are few names to choose from."""
     hint = (
         "" if name.startswith("_") else "; if PyTorch has it, it is not here yet (docs/absent.md lists what is absent)"
     )
+    names = dir(sys.modules.get(module))
+    if len(names) >= _FEW and (near := difflib.get_close_matches(name, names, n=1)):
+        hint += f". Did you mean: '{near[0]}'?"
     return AttributeError(f"module '{module}' has no attribute '{name}'{hint}", name=name, obj=sys.modules.get(module))
 
 

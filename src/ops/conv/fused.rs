@@ -3,7 +3,6 @@
 use super::super::rules::no_kernel;
 use super::{Steps, check, motion};
 use crate::cpu::conv::{Motion, convolution, weight_gradient};
-use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
 use crate::layout::{Format, Layout, to_shape};
@@ -18,8 +17,8 @@ pub(super) fn fits(c: &Call) -> bool {
 
 impl Steps {
     /// The channels of a result, and its other sizes.
-    fn result(&self, x: &Tensor, w: &Tensor) -> Result<(i64, Ints)> {
-        let shape = Term::from(w).sizes();
+    fn result(&self, x: &Tensor, weight: &[usize]) -> Result<(i64, Ints)> {
+        let shape: Ints = weight.iter().map(|&n| n as i64).collect();
         Ok(match self.transposed {
             false => (shape[0], self.places(x.shape(), &shape[2..])?),
             true => (shape[1].saturating_mul(self.groups), self.spread(x.shape(), &shape[2..])?.1),
@@ -39,7 +38,7 @@ impl Steps {
 fn infer(c: &Call) -> Result<Specs> {
     let (steps, format) = motion(c)?;
     let (x, w) = (c.tensor(0)?, c.tensor(1)?);
-    let (filters, places) = steps.result(x, w)?;
+    let (filters, places) = steps.result(x, w.shape())?;
     let sizes: Ints = [x.size(0) as i64, filters].into_iter().chain(places).collect();
     let layout = Layout::contiguous(&to_shape(&sizes)?);
     let layout = if format == Format::Contiguous { layout } else { layout.formed(format)? };
@@ -86,10 +85,9 @@ fn infer_weights(c: &Call) -> Result<Specs> {
     if !x.dtype().is_float() {
         return Err(no_kernel("convolution_backward", x.dtype()));
     }
-    let weight = Tensor::empty(&shape, x.dtype(), Device::Meta)?;
     let steps = Steps::of(c, shape.len() - 2)?;
-    check(x, &weight, None, &steps)?;
-    let (filters, places) = steps.result(x, &weight)?;
+    check(x, &shape, &steps)?;
+    let (filters, places) = steps.result(x, &shape)?;
     let sizes: Ints = [x.size(0) as i64, filters].into_iter().chain(places).collect();
     if *Term::from(grad).sizes() != *sizes {
         return Err(Error::runtime(format!(

@@ -134,19 +134,19 @@ fn by(list: &[i64]) -> String {
 }
 
 /// Ranks, groups, channels and dtypes, before anything is computed.
-fn check(x: &Tensor, w: &Tensor, bias: Option<&Tensor>, steps: &Steps) -> Result<()> {
+fn check(x: &Tensor, w: &[usize], steps: &Steps) -> Result<()> {
     steps.check()?;
     let (groups, transposed) = (steps.groups, steps.transposed);
     let err = |text: String| Err(Error::runtime(text));
     let given = if transposed { format!("transposed={groups}") } else { format!("groups={groups}") };
-    let (rank, shape) = (w.ndim(), Show(w.shape()));
+    let (rank, shape) = (w.len(), Show(w));
     if x.ndim() != rank {
         let (n, of) = (x.ndim(), Show(x.shape()));
         return err(format!(
             "Expected {rank}-dimensional input for {rank}-dimensional weight {shape}, but got {n}-dimensional input of size {of} instead"
         ));
     }
-    let first = w.size(0) as i64;
+    let first = w[0] as i64;
     if first < groups {
         return err(format!(
             "Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {shape} instead"
@@ -157,11 +157,7 @@ fn check(x: &Tensor, w: &Tensor, bias: Option<&Tensor>, steps: &Steps) -> Result
             "Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size {shape} instead"
         ));
     }
-    let (channels, filters) = if transposed {
-        (first, (w.size(1) as i64).saturating_mul(groups))
-    } else {
-        ((w.size(1) as i64).saturating_mul(groups), first)
-    };
+    let channels = if transposed { first } else { (w[1] as i64).saturating_mul(groups) };
     if x.size(1) as i64 != channels {
         return err(format!(
             "Given {given}, weight of size {shape}, expected input{} to have {channels} channels, but got {} channels instead",
@@ -169,9 +165,24 @@ fn check(x: &Tensor, w: &Tensor, bias: Option<&Tensor>, steps: &Steps) -> Result
             x.size(1)
         ));
     }
+    if x.dtype() == DType::Bool {
+        return Err(no_kernel("convolution", DType::Bool));
+    }
+    if w[2..].contains(&0) {
+        return err(format!("kernel size should be greater than zero, but got weight of size {shape}"));
+    }
+    Ok(())
+}
+
+/// The bias, and the dtypes of weight and bias.
+fn check_bias(x: &Tensor, w: &Tensor, bias: Option<&Tensor>, steps: &Steps) -> Result<()> {
+    let (first, second) = (w.size(0) as i64, w.size(1) as i64);
+    let filters = if steps.transposed { second.saturating_mul(steps.groups) } else { first };
+    let err = |text: String| Err(Error::runtime(text));
     if let Some(b) = bias.filter(|b| b.ndim() != 1 || b.size(0) as i64 != filters) {
         return err(format!(
-            "Given weight of size {shape}, expected bias to be 1-dimensional with {filters} elements, but got bias of size {} instead",
+            "Given weight of size {}, expected bias to be 1-dimensional with {filters} elements, but got bias of size {} instead",
+            Show(w.shape()),
             Show(b.shape())
         ));
     }
@@ -179,12 +190,6 @@ fn check(x: &Tensor, w: &Tensor, bias: Option<&Tensor>, steps: &Steps) -> Result
         if let Some(t) = t.filter(|t| t.dtype() != x.dtype()) {
             return err(format!("Input type ({}) and {name} type ({}) should be the same", x.dtype(), t.dtype()));
         }
-    }
-    if x.dtype() == DType::Bool {
-        return Err(no_kernel("convolution", DType::Bool));
-    }
-    if w.shape()[2..].contains(&0) {
-        return err(format!("kernel size should be greater than zero, but got weight of size {shape}"));
     }
     Ok(())
 }
@@ -290,7 +295,8 @@ fn motion(c: &Call) -> Result<(Steps, Format)> {
         )));
     }
     let steps = Steps::of(c, w.ndim() - 2)?;
-    check(x, w, bias, &steps)?;
+    check(x, w.shape(), &steps)?;
+    check_bias(x, w, bias, &steps)?;
     let formats = [x, w].map(|t| t.layout().channels_format()).into_iter();
     let format = formats.filter(|_| x.dtype().is_float()).find(|&f| f != Format::Contiguous);
     let late = (0..steps.stride.len()).any(|i| steps.output_padding[i] >= steps.stride[i].max(steps.dilation[i]));

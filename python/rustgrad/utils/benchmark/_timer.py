@@ -132,11 +132,13 @@ class Measurement:
         """The number of threads of ops."""
         return self.task_spec.num_threads
 
-    label = property(lambda self: self.task_spec.label)
-    sub_label = property(lambda self: self.task_spec.sub_label)
-    description = property(lambda self: self.task_spec.description)
-    env = property(lambda self: self.task_spec.env or "")
-    as_row_name = property(lambda self: self.sub_label or self.stmt or "[Unknown]")
+    label = property(lambda self: self.task_spec.label, doc="What was timed.")
+    sub_label = property(lambda self: self.task_spec.sub_label, doc="What tells it from others of its label.")
+    description = property(lambda self: self.task_spec.description, doc="The column of `Compare`.")
+    env = property(lambda self: self.task_spec.env or "", doc="The environment it ran in.")
+    as_row_name = property(
+        lambda self: self.sub_label or self.stmt or "[Unknown]", doc="The name of its row in `Compare`."
+    )
 
     @staticmethod
     def merge(measurements: list[Measurement]) -> list[Measurement]:
