@@ -20,7 +20,7 @@ def absent(module: str, name: str) -> AttributeError:
         "" if name.startswith("_") else "; if PyTorch has it, it is not here yet (docs/absent.md lists what is absent)"
     )
     names = dir(sys.modules.get(module))
-    if len(names) >= _FEW and (near := difflib.get_close_matches(name, names, n=1)):
+    if len(names) >= _FEW and (near := difflib.get_close_matches(name, names, n=1, cutoff=0.8)):
         hint += f". Did you mean: '{near[0]}'?"
     return AttributeError(f"module '{module}' has no attribute '{name}'{hint}", name=name, obj=sys.modules.get(module))
 

@@ -42,7 +42,7 @@ fn below_one(dtype: DType) -> f64 {
 pub static STANDARD_GAMMA: Op = Op {
     sig: sig("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor"),
     doc: "Samples of the gamma distributions with the shapes that self holds and unit rate.",
-    forms: F,
+    forms: HIDDEN,
     body: kernel(
         |c| floats(c, "gamma"),
         |c, out| {
@@ -66,7 +66,7 @@ pub static STANDARD_GAMMA: Op = Op {
 pub static STANDARD_GAMMA_GRAD: Op = Op {
     sig: sig("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor"),
     doc: "The derivative of a sample `output` of `_standard_gamma` in the shape `self`, at a fixed quantile.",
-    forms: F,
+    forms: HIDDEN,
     body: elementwise(&wide2(pathwise::gamma_slope, "")),
     vjp: Vjp::Missing,
     row_major: true,
@@ -82,7 +82,7 @@ pub static STANDARD_GAMMA_GRAD: Op = Op {
 pub static SAMPLE_DIRICHLET: Op = Op {
     sig: sig("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor"),
     doc: "Samples of the Dirichlet distributions whose concentrations are the rows of self.",
-    forms: F,
+    forms: HIDDEN,
     body: kernel(
         |c| floats(c, "dirichlet"),
         |c, out| {
@@ -110,7 +110,7 @@ pub static SAMPLE_DIRICHLET: Op = Op {
 pub static DIRICHLET_GRAD: Op = Op {
     sig: sig("_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor"),
     doc: "The derivative of a coordinate `x` of a Dirichlet sample in its concentration, divided by `1 - x`.",
-    forms: F,
+    forms: HIDDEN,
     body: elementwise(&wide3(pathwise::dirichlet_slope, "")),
     vjp: Vjp::Missing,
     samples: &[

@@ -53,7 +53,7 @@ pub static RRELU_WITH_NOISE: Op = Op {
 };
 /// The same under the node name of the form in place.
 pub static RRELU_WITH_NOISE_: Op = Op {
-    sig: sig("_rrelu_with_noise.inplace(Tensor self, Tensor noise, float lower, float upper, bool training) -> Tensor"),
+    sig: sig("_rrelu_with_noise_onto(Tensor self, Tensor noise, float lower, float upper, bool training) -> Tensor"),
     node: "RreluWithNoiseBackward1",
     keeps: Some("lower noise result=self training upper"),
     ..WITH_NOISE

@@ -2,6 +2,7 @@
 
 import rustgrad as torch
 
+from .. import _C
 from . import constraints
 from .exp_family import ExponentialFamily
 
@@ -12,7 +13,7 @@ def _Dirichlet_backward(x, concentration, grad_output):
     """The gradient of samples x: a change of one concentration moves the other coordinates in proportion."""
     total = concentration.sum(-1, True).expand_as(concentration)
     along = (x * grad_output).sum(-1, True)
-    return torch._dirichlet_grad(x, concentration, total) * (grad_output - along)
+    return _C.ops["_dirichlet_grad"](x, concentration, total) * (grad_output - along)
 
 
 class _Dirichlet(torch.autograd.Function):
@@ -20,7 +21,7 @@ class _Dirichlet(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, concentration):
-        x = torch._sample_dirichlet(concentration)
+        x = _C.ops["_sample_dirichlet"](concentration)
         ctx.save_for_backward(x, concentration)
         return x
 

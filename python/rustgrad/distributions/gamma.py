@@ -2,6 +2,7 @@
 
 import rustgrad as torch
 
+from .. import _C
 from . import constraints
 from .exp_family import ExponentialFamily
 
@@ -9,7 +10,7 @@ __all__ = ["Gamma"]
 
 
 def _standard_gamma(concentration):
-    return torch._standard_gamma(concentration)
+    return _C.ops["_standard_gamma"](concentration)
 
 
 class Gamma(ExponentialFamily):

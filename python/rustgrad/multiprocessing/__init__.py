@@ -24,7 +24,7 @@ from .spawn import (
 from .strategy import get_all_sharing_strategies, get_sharing_strategy, set_sharing_strategy
 
 __all__ = [
-    *_base.__all__,  # type: ignore[attr-defined]
+    *(name for name in _base.__all__ if name != "reducer"),  # type: ignore[attr-defined]
     "ENV_VAR_PARALLEL_START",
     "ProcessContext",
     "ProcessException",

@@ -7,6 +7,8 @@ use crate::gpu::Step;
 use crate::op::*;
 use smallvec::smallvec;
 
+pub static OPS: &[&Op] = &[&FUSED_ADAGRAD_];
+
 pub static FUSED_ADAGRAD_: Op = Op {
     sig: sig(
         "_fused_adagrad_(Tensor![] self, Tensor[] grads, Tensor![] state_sums, Tensor[] state_steps, *, float lr, float lr_decay, float weight_decay, float eps, bool maximize) -> ()",

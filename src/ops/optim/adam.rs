@@ -8,6 +8,8 @@ use crate::gpu::Step;
 use crate::op::*;
 use smallvec::smallvec;
 
+pub static OPS: &[&Op] = &[&FUSED_ADAM_, &FUSED_ADAMW_];
+
 pub static FUSED_ADAM_: Op = Op {
     sig: sig(
         "_fused_adam_(Tensor![] self, Tensor[] grads, Tensor![] exp_avgs, Tensor![] exp_avg_sqs, Tensor![] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize) -> ()",

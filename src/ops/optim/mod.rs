@@ -2,22 +2,16 @@
 //!
 //! Names, arguments and arithmetic are those of PyTorch's fused optimizers.
 
-mod adagrad;
-mod adam;
+pub mod adagrad;
+pub mod adam;
 mod pass;
-mod sgd;
+pub mod sgd;
 
 use super::host;
 use crate::cpu::arith::Float;
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::tensor::Tensor;
-
-pub use adagrad::FUSED_ADAGRAD_;
-pub use adam::{FUSED_ADAM_, FUSED_ADAMW_};
-pub use sgd::FUSED_SGD_;
-
-pub static OPS: &[&Op] = &[&FUSED_ADAM_, &FUSED_ADAMW_, &FUSED_SGD_, &FUSED_ADAGRAD_];
 
 /// What the steps have in common.
 #[allow(clippy::declare_interior_mutable_const)] // see `Cache::NEW`

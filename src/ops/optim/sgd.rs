@@ -8,6 +8,8 @@ use crate::gpu::Step;
 use crate::op::*;
 use smallvec::smallvec;
 
+pub static OPS: &[&Op] = &[&FUSED_SGD_];
+
 pub static FUSED_SGD_: Op = Op {
     sig: sig(
         "_fused_sgd_(Tensor![] self, Tensor[] grads, Tensor![] momentum_buffer_list, *, float weight_decay, float momentum, float lr, float dampening, bool nesterov, bool maximize, bool is_first_step) -> ()",

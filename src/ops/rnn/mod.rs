@@ -208,7 +208,7 @@ pub static LSTM_PACKED: Op = Op {
     errors: &[(
         "f32[5,2], f32[3], [f32[1,2,3], f32[1,2,3]], [f32[12,2], f32[12,3]], False, 1, 0.0, False, False",
         "RuntimeError",
-        "",
+        "batch_sizes tensor should be 1D",
     )],
     ..NETWORK
 };
@@ -241,7 +241,11 @@ pub static GRU_PACKED: Op = Op {
     samples: &[
         "f32[5,2], i64[3](=2,2,1), f32[2,2,3], [f32[9,2], f32[9,3], f32[9,2], f32[9,3]], False, 1, 0.0, False, True",
     ],
-    errors: &[("f32[5,2], f32[3], f32[1,2,3], [f32[9,2], f32[9,3]], False, 1, 0.0, False, False", "RuntimeError", "")],
+    errors: &[(
+        "f32[5,2], f32[3], f32[1,2,3], [f32[9,2], f32[9,3]], False, 1, 0.0, False, False",
+        "RuntimeError",
+        "batch_sizes tensor should be 1D",
+    )],
     ..NETWORK
 };
 
@@ -256,7 +260,11 @@ const ELMAN: Op = Op {
 };
 const ELMAN_PACKED: Op = Op {
     samples: &["f32[5,2], i64[3](=2,2,1), f32[1,2,3], [f32[3,2], f32[3,3]], False, 1, 0.0, False, False"],
-    errors: &[("f32[5,2], f32[3], f32[1,2,3], [f32[3,2], f32[3,3]], False, 1, 0.0, False, False", "RuntimeError", "")],
+    errors: &[(
+        "f32[5,2], f32[3], f32[1,2,3], [f32[3,2], f32[3,3]], False, 1, 0.0, False, False",
+        "RuntimeError",
+        "batch_sizes tensor should be 1D",
+    )],
     ..NETWORK
 };
 
