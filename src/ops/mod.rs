@@ -122,6 +122,7 @@ pub static OPS: &[&[&Op]] = &[
     compare::OPS,
     complex::OPS,
     conv::OPS,
+    conv::fused::OPS,
     conv::layers::OPS,
     counts::OPS,
     difference::OPS,

@@ -10,6 +10,8 @@ use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
+pub static OPS: &[&Op] = &[&CONVOLUTION_KERNEL, &WEIGHT_GRADIENT];
+
 /// Whether a call of `convolution` has a kernel.
 pub(super) fn fits(c: &Call) -> bool {
     c.tensor(0).is_ok_and(|x| x.dtype().is_float() && !x.device().is_gpu())
@@ -52,7 +54,7 @@ fn run(c: &Call, out: &[Tensor]) -> Result<()> {
     convolution(x.cpu_view()?, w.cpu_view()?, bias, out[0].cpu_view()?, &steps.motion())
 }
 
-pub(super) static CONVOLUTION_KERNEL: Op = Op {
+pub static CONVOLUTION_KERNEL: Op = Op {
     sig: sig(
         "_convolution(Tensor input, Tensor weight, Tensor? bias, int[1] stride, int[1] padding, int[1] dilation, bool transposed, int[1] output_padding, int groups) -> Tensor",
     ),
@@ -107,7 +109,7 @@ fn run_weights(c: &Call, out: &[Tensor]) -> Result<()> {
     weight_gradient(grad.cpu_view()?, x.cpu_view()?, out[0].cpu_view()?, &steps.motion())
 }
 
-pub(super) static WEIGHT_GRADIENT: Op = Op {
+pub static WEIGHT_GRADIENT: Op = Op {
     sig: sig(
         "_convolution_weight_gradient(Tensor grad, Tensor input, int[] size, int[1] stride, int[1] padding, int[1] dilation, bool transposed, int[1] output_padding, int groups) -> Tensor",
     ),

@@ -21,11 +21,11 @@ use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-mod fused;
+pub mod fused;
 mod gradient;
 pub mod layers;
 
-pub static OPS: &[&Op] = &[&CONVOLUTION, &fused::CONVOLUTION_KERNEL, &fused::WEIGHT_GRADIENT];
+pub static OPS: &[&Op] = &[&CONVOLUTION];
 
 /// How the kernel moves: one number for each of its dimensions.
 #[derive(Clone)]
