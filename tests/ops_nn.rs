@@ -5,7 +5,7 @@ use rustgrad::device::Device;
 use rustgrad::dtype::Scalar;
 use rustgrad::error::Result;
 use rustgrad::op::{Args, Term, Value};
-use rustgrad::ops::{layer_norm, linalg::einsum::EINSUM, loss::class::*, optim::*, reduce::*, softmax::*};
+use rustgrad::ops::{layer_norm, linalg::einsum::EINSUM, loss::class::*, optim::adam::*, reduce::*, softmax::*};
 use rustgrad::tensor::Tensor;
 
 fn tensor(data: &[f32], shape: &[usize]) -> Tensor {
