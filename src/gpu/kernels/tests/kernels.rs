@@ -221,7 +221,7 @@ fn random_validates() {
 }
 
 /// The files of shaders/ by the test that validates them: a new one without a test fails here.
-const VALIDATED: [(&str, &str); 9] = [
+const VALIDATED: [(&str, &str); 11] = [
     (
         "every_function_of_the_prelude_validates",
         "prelude prelude_bessel prelude_compare prelude_erf prelude_f32 prelude_f64 prelude_gamma prelude_incomplete \
@@ -235,6 +235,8 @@ const VALIDATED: [(&str, &str); 9] = [
     ("layer_norm_validates", "layer_norm layer_norm_grad layer_norm_sums"),
     ("normalisation_of_channels_validates", "norm_channels norm_channels_grad norm_channels_sums"),
     ("pooling_validates", "pool_max pool_mean pool_mean_grad pool_windows"),
+    ("resampling_validates", "resample"),
+    ("sampling_on_grids_validates", "grid_sample"),
 ];
 
 #[test]
