@@ -112,7 +112,6 @@ fn functional(c: &Call, kind: Kind) -> Result<Outputs> {
 }
 
 /// What the functions of the top namespace have in common, and those in place.
-#[allow(clippy::declare_interior_mutable_const)] // see `Cache::NEW`
 const TOP: Op = Op {
     forms: F,
     vjp: Vjp::Composite,
@@ -120,7 +119,6 @@ const TOP: Op = Op {
     errors: &[("f32[2,3], 1.5, True", "RuntimeError", "between 0 and 1")],
     ..OP
 };
-#[allow(clippy::declare_interior_mutable_const)] // see `Cache::NEW`
 const TOP_: Op = Op { forms: Forms(Forms::FUNCTION | Forms::ONLY_INPLACE), ..TOP };
 
 pub static FEATURE_DROPOUT: Op = Op {
@@ -167,7 +165,6 @@ pub static FEATURE_ALPHA_DROPOUT_: Op = Op {
 };
 
 /// What the functions of `nn.functional` have in common.
-#[allow(clippy::declare_interior_mutable_const)] // see `Cache::NEW`
 const FUNCTIONAL: Op = Op {
     forms: F,
     vjp: Vjp::Composite,

@@ -24,7 +24,6 @@ fn mean_slope(c: &Back) -> f64 {
 }
 
 /// What both forms have in common.
-#[allow(clippy::declare_interior_mutable_const)] // see `Cache::NEW`
 const WITH_NOISE: Op = Op {
     doc: "`self * noise` in training, else the leaky ReLU with slope `(lower + upper) / 2`.",
     forms: HIDDEN,

@@ -144,6 +144,12 @@ impl Grid {
         let (d, h) = (row / block.count[1], row % block.count[1]);
         (d * self.axes[0].step * self.inputs[1] + h * self.axes[1].step) * self.row
     }
+    /// Where row `row` of a block starts in a channel of an operand that has the places, with these strides.
+    pub fn row_start(&self, block: &Block, row: usize, strides: [usize; 3]) -> usize {
+        let (d, h) = (row / block.count[1], row % block.count[1]);
+        let place = [block.first[0] + d, block.first[1] + h, block.first[2]];
+        (0..3).map(|i| (self.axes[i].first + place[i] * self.axes[i].apart) * strides[i]).sum()
+    }
     /// The input that the scratch memory of a block starts with, in dimension `i`.
     pub fn origin(&self, block: &Block, i: usize) -> isize {
         (block.first[i] * self.axes[i].step) as isize + self.axes[i].lowest()

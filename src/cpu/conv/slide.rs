@@ -207,7 +207,7 @@ impl<T: Vectors> Plan<'_, '_, T> {
         let [_, h, w] = block.count;
         let follow = |i: usize, step: usize| block.count[i] == 1 || out.steps[i] * axes[i].apart == step;
         let fits = out.view.dtype == T::DTYPE && follow(2, 1) && follow(1, w) && follow(0, h * w);
-        fits.then(|| (0..3).map(|i| (axes[i].first + block.first[i] * axes[i].apart) * out.steps[i]).sum())
+        fits.then(|| self.grid.row_start(block, 0, out.steps))
     }
 
     fn start(&self, group: usize, row: usize) -> *const T {
@@ -298,12 +298,10 @@ impl<T: Vectors> Plan<'_, '_, T> {
     unsafe fn write(&self, from: Matrix<T>, n: usize, group: usize, block: &Block, panels: Range<usize>) {
         let (s, axes) = (self.slide, &self.grid.axes);
         let (rows, wide) = (block.count[0] * block.count[1], block.count[2]);
-        let rows_of = |p: usize| if s.to <= FEW { p } else { p * s.to / self.panels };
-        for channel in rows_of(panels.start)..rows_of(panels.end) {
+        let first_row = |panel: usize| panel_rows(s.to, self.panels, panel).start;
+        for channel in first_row(panels.start)..first_row(panels.end) {
             for row in 0..rows {
-                let place =
-                    [block.first[0] + row / block.count[1], block.first[1] + row % block.count[1], block.first[2]];
-                let at: usize = (0..3).map(|i| (axes[i].first + place[i] * axes[i].apart) * s.out.steps[i]).sum();
+                let at = self.grid.row_start(block, row, s.out.steps);
                 let to = s.out.view.at(n * s.out.batch + (group * s.to + channel) * s.out.channel + at);
                 // SAFETY: the row lies in the output, and was computed.
                 unsafe {

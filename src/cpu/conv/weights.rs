@@ -169,9 +169,7 @@ impl<T: Vectors> Job<T> for Piece<'_, '_, '_, T> {
 unsafe fn read<T: Vectors>(grad: &Image, grid: &Grid, block: &Block, n: usize, channel: usize, to: &mut [T]) {
     let (rows, wide) = (block.count[0] * block.count[1], block.count[2]);
     for row in 0..rows {
-        let place = [block.first[0] + row / block.count[1], block.first[1] + row % block.count[1], block.first[2]];
-        let axis = |i: usize| (grid.axes[i].first + place[i] * grid.axes[i].apart) * grad.steps[i];
-        let at = n * grad.batch + channel * grad.channel + (0..3).map(axis).sum::<usize>();
+        let at = n * grad.batch + channel * grad.channel + grid.row_start(block, row, grad.steps);
         let run = &mut to[row * wide..(row + 1) * wide];
         // SAFETY: the caller's promise.
         unsafe { load(grad.view.dtype, grad.view.at(at), grad.steps[2] * grid.axes[2].apart, wide, run.as_mut_ptr()) };

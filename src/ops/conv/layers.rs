@@ -130,19 +130,16 @@ fn uneven<const N: usize>(c: &Call) -> Option<String> {
     })
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const CONV: Op = Op {
     doc: "Cross-correlation of an input [batch, channels, ..], or one without the batch, with a weight [filters, channels / groups, ..]: the sums of products with the kernel at each place. Zeros are padded to both ends of the inner dimensions. The size of a result is `(n + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1`.",
     forms: F,
     vjp: Vjp::Composite,
     ..OP
 };
-#[allow(clippy::declare_interior_mutable_const)]
 const CONV_BY_NAME: Op = Op {
     doc: "The same with the padding by its name: 'valid' is none, 'same' gives a result of the input's size.",
     ..CONV
 };
-#[allow(clippy::declare_interior_mutable_const)]
 const CONV_TRANSPOSE: Op = Op {
     doc: "The transpose of a convolution, as its gradient by the input is: of an input [batch, channels, ..], or one without the batch, with a weight [channels, filters / groups, ..]. The size of a result is `(n - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1`.",
     ..CONV

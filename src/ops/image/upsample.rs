@@ -169,7 +169,6 @@ fn second<M: Upsample + ?Sized>(c: &Back) -> Term {
     M::forward().call(args)
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const UPSAMPLE: Op = Op { doc: "Resizes the inner dimensions.", forms: HIDDEN, ..OP };
 
 const fn forward<M: Upsample>() -> Op {

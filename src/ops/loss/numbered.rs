@@ -33,7 +33,6 @@ fn and_reduction<'a>(c: &'a Call, n: usize) -> Result<Args<'a>> {
 }
 
 /// What the losses have in common.
-#[allow(clippy::declare_interior_mutable_const)] // see `Cache::NEW`
 const LOSS: Op = Op { forms: F, vjp: Vjp::Composite, ..OP };
 
 pub static COSINE_EMBEDDING: Op = Op {

@@ -14,7 +14,6 @@ use crate::op::*;
 use crate::tensor::Tensor;
 
 /// What the steps have in common.
-#[allow(clippy::declare_interior_mutable_const)] // see `Cache::NEW`
 const STEP: Op = Op { forms: HIDDEN, vjp: Vjp::None("an optimizer step"), sharing: Some(Sharing::Any), ..OP };
 
 /// The number of the step of each parameter, from a list of tensors of one element.

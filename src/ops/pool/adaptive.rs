@@ -106,7 +106,6 @@ fn mean_or<const D: usize>(c: &Call, op: &'static Op) -> Result<Outputs> {
     op.calls((x, c.ints(1)?))
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const ADAPTIVE_AVG: Op = Op {
     doc: "The means of `output_size` windows of nearly equal size of the last dimensions of an input [batch, channels, ..], or one without the batch.",
     forms: F,
@@ -187,7 +186,6 @@ fn maxima<const D: usize>(c: &Call, out: &[Tensor]) -> Result<()> {
     super::max::run(c.tensor(0)?, D, &axes::<D>(c)?, out)
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const ADAPTIVE_MAX: Op = Op {
     doc: "The largest elements of `output_size` windows of nearly equal size of the last dimensions of an input [batch, channels, ..], or one without the batch, with the place of each among the elements of its channel.",
     forms: HIDDEN,

@@ -102,7 +102,6 @@ fn run<const D: usize>(c: &Call) -> Result<Outputs> {
     Ok(smallvec![values, own.reshape(&whole).ok()?])
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const FRACTIONAL: Op = Op {
     doc: "The largest element of each of `output_size` windows of size `kernel_size`, and its place among the elements of its channel. The windows start where `random_samples` [batch, channels, dimensions], in [0, 1), says.",
     forms: HIDDEN,

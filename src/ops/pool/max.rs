@@ -88,13 +88,11 @@ fn of_one(c: &Call, run: &'static Op) -> Result<Outputs> {
     })
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const MAX_POOL: Op = Op {
     doc: "The largest element of each window of the last dimensions of an input [batch, channels, ..], or one without the batch. Padding counts as minus infinity; with `ceil_mode`, a window may reach beyond the end. The size of a result is `(n + 2 * padding - dilation * (kernel_size - 1) - 1) // stride + 1`; `stride` is by default the kernel's size.",
     forms: F,
     ..OP
 };
-#[allow(clippy::declare_interior_mutable_const)]
 const WITH_INDICES: Op = Op {
     doc: "Max pooling with the place of each maximum among the elements of its channel.",
     constant: &[1],
@@ -194,7 +192,6 @@ pub static MAX_POOL3D_WITH_INDICES: Op = Op {
     errors: &[("f32[1,3,2,2,2], 3", "RuntimeError", "Output size is too small")],
     ..WITH_INDICES
 };
-#[allow(clippy::declare_interior_mutable_const)]
 const VALUES: Op = Op {
     doc: "Max pooling without the places of the maxima: what is left to do where no gradient is recorded.",
     forms: HIDDEN,

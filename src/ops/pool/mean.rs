@@ -80,7 +80,6 @@ fn gradient<const D: usize>(c: &Back) -> Term {
     args().map_or_else(Term::from, |args| MEAN_POOL_BACKWARD.call(args))
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const AVG_POOL: Op = Op {
     doc: "The mean of each window of the last dimensions of an input [batch, channels, ..], or one without the batch. Zeros are padded to both ends; they count as elements with `count_include_pad`, and with `divisor_override` sums are divided by that number. With `ceil_mode`, a window may reach beyond the end. The size of a result is `(n + 2 * padding - kernel_size) // stride + 1`; `stride` is by default the kernel's size.",
     forms: F,

@@ -78,7 +78,6 @@ fn forward_gpu<const D: usize>(c: &Call, out: &[Tensor]) -> Result<()> {
     SCATTER.call_inplace(args).map(drop)
 }
 
-#[allow(clippy::declare_interior_mutable_const)]
 const UNPOOL: Op = Op {
     doc: "Zeros of `output_size` in the last dimensions, with each element of the input at its place among them. The gradient is what lies at those places.",
     forms: HIDDEN,
