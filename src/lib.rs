@@ -1,14 +1,9 @@
 //! rustgrad: PyTorch's eager semantics in Rust. Each module uses only modules declared above it.
+pub mod chebyshev;
+pub mod rt;
 pub mod error;
 pub mod observe;
-pub mod place;
-pub mod retire;
-pub mod series;
 pub mod sync;
-pub mod thread;
-pub mod heap;
-pub mod reserve;
-pub mod tally;
 pub mod dtype;
 pub mod kinds;
 pub mod layout;
@@ -26,4 +21,4 @@ mod python;
 
 #[cfg(feature = "python")]
 #[global_allocator]
-static HEAP: heap::Heap = heap::Heap;
+static HEAP: crate::rt::alloc::Heap = crate::rt::alloc::Heap;

@@ -12,9 +12,10 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::gpu::{self, GpuBuffer};
 use crate::observe::{self, Raw};
-use crate::place;
-use crate::retire;
-use crate::tally::{self, Count};
+use crate::rt::counters;
+use crate::rt::counters::Count;
+use crate::rt::emplace;
+use crate::rt::retire;
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -126,7 +127,7 @@ impl Drop for Inner {
             // SAFETY: it has not been dropped, and `drop` has exclusive access.
             unsafe { ManuallyDrop::drop(self.first.get_mut()) };
         }
-        tally::add(Count::Storages, -1);
+        counters::add(Count::Storages, -1);
     }
 }
 
@@ -155,8 +156,8 @@ impl Storage {
     }
     #[inline]
     fn build(first: Memory, device: Device, version: u32) -> Storage {
-        tally::add(Count::Storages, 1);
-        Storage(place::arc(|| Inner {
+        counters::add(Count::Storages, 1);
+        Storage(emplace::arc(|| Inner {
             first: UnsafeCell::new(ManuallyDrop::new(first)),
             current: AtomicPtr::new(std::ptr::null_mut()),
             blocks: Mutex::default(),

@@ -7,11 +7,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The rooms in order. Those on one line are neighbours that do not know each other.
-const ROOMS: [&[&str]; 17] = [
-    &["error", "observe", "place", "retire", "series", "sync", "thread"],
-    &["heap", "reserve"],
-    &["tally"],
+/// The modules in order. Those on one line do not use each other.
+const MODULES: [&[&str]; 16] = [
+    &["chebyshev", "error", "observe", "sync"],
+    &["rt"],
     &["dtype"],
     &["layout"],
     &["device"],
@@ -70,8 +69,8 @@ fn refuse(problems: Vec<String>, rule: &str) {
     assert!(problems.is_empty(), "{rule}:\n  {}", problems.join("\n  "));
 }
 
-fn rank(room: &str) -> Option<usize> {
-    ROOMS.iter().position(|level| level.contains(&room))
+fn rank(module: &str) -> Option<usize> {
+    MODULES.iter().position(|level| level.contains(&module))
 }
 
 /// The code of a file without its comments; only line comments are used.
@@ -111,31 +110,31 @@ fn named_after(code: &str, prefix: &str) -> Vec<String> {
 }
 
 #[test]
-fn rooms_use_only_rooms_before_them() {
+fn modules_use_only_modules_before_them() {
     let mut problems = Vec::new();
     for Source { path, text } in sources(&["src"], &["rs"]) {
         let inside = path.trim_start_matches("src/");
-        let room = inside.split(['/', '.']).next().unwrap();
-        let Some(own) = rank(room) else {
-            problems.push(format!("{path}: `{room}` is no room; give it a place in ROOMS"));
+        let module = inside.split(['/', '.']).next().unwrap();
+        let Some(own) = rank(module) else {
+            problems.push(format!("{path}: `{module}` is not in MODULES; give it a place there"));
             continue;
         };
         let code = code(&text);
         let mut used = named_after(&code, "crate::");
-        let is_room_root = inside == format!("{room}.rs") || inside == format!("{room}/mod.rs");
-        if is_room_root {
+        let is_root = inside == format!("{module}.rs") || inside == format!("{module}/mod.rs");
+        if is_root {
             used.extend(named_after(&code, "super::"));
         }
         used.sort();
         used.dedup();
-        for name in used.iter().filter(|n| *n != room) {
+        for name in used.iter().filter(|n| *n != module) {
             let excused = BACK_DOORS.iter().any(|(p, r, _)| *p == path && r == name);
             if rank(name).is_some_and(|r| r >= own) && !excused {
                 problems.push(format!("{path} uses crate::{name}"));
             }
         }
     }
-    refuse(problems, "a room may use only rooms before it (DESIGN: error < dtype < layout < device < ...)");
+    refuse(problems, "a module may use only modules before it (error < rt < dtype < layout < device < ...)");
 }
 
 /// Whether the code of a file in the module `inside` names the module `of`, by its full path or from its own.
@@ -310,7 +309,7 @@ fn makes_a_list(line: &str) -> bool {
     repeats || collected || declared || line.contains("Vec::with_capacity(")
 }
 
-/// See `src/reserve.rs`: memory whose size a caller controls is allocated fallibly. A list that is short for any
+/// See `src/rt/reserve.rs`: memory whose size a caller controls is allocated fallibly. A list that is short for any
 /// arguments says so on its line or the one above: `// Bounded by the number of dimensions.`
 #[test]
 fn memory_that_a_caller_sizes_is_reserved() {
@@ -329,7 +328,7 @@ fn memory_that_a_caller_sizes_is_reserved() {
             }
         }
     }
-    refuse(problems, "use crate::reserve or cpu::temp, or say what the list is bounded by");
+    refuse(problems, "use crate::rt::reserve or cpu::scratch, or say what the list is bounded by");
 }
 
 /// Whether a file opens with what it is; generated stubs and empty package markers are not written by hand.
@@ -366,9 +365,9 @@ fn exceptions_are_still_needed() {
         let long = functions.iter().any(|(n, length)| n == name && *length >= FUNCTION_LINES.1);
         assert!(long, "{path}: {name} is short now ({reason})");
     }
-    for (path, room, reason) in BACK_DOORS {
-        let used = text(path).is_some_and(|t| code(t).contains(&format!("{room}::")));
-        assert!(used, "{path} does not use {room} any more ({reason})");
+    for (path, module, reason) in BACK_DOORS {
+        let used = text(path).is_some_and(|t| code(t).contains(&format!("{module}::")));
+        assert!(used, "{path} does not use {module} any more ({reason})");
     }
 }
 

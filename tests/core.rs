@@ -6,7 +6,11 @@ use rustgrad::dtype::Scalar;
 use rustgrad::error::Result;
 use rustgrad::op::Arguments;
 use rustgrad::op::{Term, Value};
-use rustgrad::ops::{arith::*, copy::*, linalg::*, reduce::*, view::*};
+use rustgrad::ops::elementwise::arith::*;
+use rustgrad::ops::linalg::matmul::*;
+use rustgrad::ops::movement::copy::*;
+use rustgrad::ops::reduce::sum_prod::*;
+use rustgrad::ops::view::reshape::*;
 use rustgrad::tensor::Tensor;
 
 fn leaf(data: &[f32], shape: &[usize]) -> Tensor {
@@ -92,7 +96,7 @@ fn errors_name_the_op() {
 
 #[test]
 fn deep_graphs_neither_overflow_nor_leak() {
-    let before = rustgrad::tally::sum(rustgrad::tally::Count::Nodes);
+    let before = rustgrad::rt::counters::sum(rustgrad::rt::counters::Count::Nodes);
     let x = leaf(&[1.0], &[1]);
     let mut y = x.clone();
     for _ in 0..300_000 {
@@ -100,7 +104,7 @@ fn deep_graphs_neither_overflow_nor_leak() {
     }
     assert_eq!(values(&grad(&y, &[&x], false).unwrap()[0]), vec![1.0]);
     drop((x, y));
-    assert!(rustgrad::tally::sum(rustgrad::tally::Count::Nodes) <= before + 1000, "nodes leak");
+    assert!(rustgrad::rt::counters::sum(rustgrad::rt::counters::Count::Nodes) <= before + 1000, "nodes leak");
     let _ = [Value::None].tensors(0);
 }
 

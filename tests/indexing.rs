@@ -5,7 +5,14 @@ use rustgrad::device::Device;
 use rustgrad::dtype::Scalar;
 use rustgrad::error::Result;
 use rustgrad::op::Term;
-use rustgrad::ops::{arith::*, copy::*, index::*, join::*, slice::*, split::*, strided::*, view::*};
+use rustgrad::ops::elementwise::arith::*;
+use rustgrad::ops::indexing::advanced::*;
+use rustgrad::ops::movement::cat::*;
+use rustgrad::ops::movement::copy::*;
+use rustgrad::ops::view::as_strided::*;
+use rustgrad::ops::view::reshape::*;
+use rustgrad::ops::view::slice::*;
+use rustgrad::ops::view::split::*;
 use rustgrad::tensor::Tensor;
 
 fn leaf(data: &[f64], shape: &[usize]) -> Tensor {

@@ -2,7 +2,11 @@
 
 use rustgrad::dtype::DType;
 use rustgrad::op::{Body, Term, Value};
-use rustgrad::ops::{division::*, hyperbolic::*, logical::*, minmax::*, power::*};
+use rustgrad::ops::elementwise::division::*;
+use rustgrad::ops::elementwise::hyperbolic::*;
+use rustgrad::ops::elementwise::logical::*;
+use rustgrad::ops::elementwise::minmax::*;
+use rustgrad::ops::elementwise::power::*;
 use rustgrad::tensor::Tensor;
 
 fn ints(data: &[i64]) -> Tensor {

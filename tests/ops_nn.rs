@@ -5,7 +5,12 @@ use rustgrad::device::Device;
 use rustgrad::dtype::Scalar;
 use rustgrad::error::Result;
 use rustgrad::op::{Args, Term, Value};
-use rustgrad::ops::{layer_norm, linalg::einsum::EINSUM, loss::class::*, optim::adam::*, reduce::*, softmax::*};
+use rustgrad::ops::linalg::einsum::EINSUM;
+use rustgrad::ops::nn::layer_norm;
+use rustgrad::ops::nn::loss::cross_entropy::*;
+use rustgrad::ops::nn::softmax::*;
+use rustgrad::ops::optim::adam::*;
+use rustgrad::ops::reduce::sum_prod::*;
 use rustgrad::tensor::Tensor;
 
 fn tensor(data: &[f32], shape: &[usize]) -> Tensor {
@@ -44,7 +49,7 @@ fn products_with_zeros_have_gradients_of_any_order() {
     let g = grad(&y, &[&x], true).unwrap();
     assert_eq!(values(&g[0]), vec![0.0; 5]);
     // The mixed derivative with respect to the two zeros is the product of the others.
-    let at = rustgrad::ops::view::SELECT.call((&g[0], 0, 1)).ok().unwrap();
+    let at = rustgrad::ops::view::reshape::SELECT.call((&g[0], 0, 1)).ok().unwrap();
     assert_eq!(values(&grad(&at, &[&x], false).unwrap()[0]), vec![0.0, 0.0, 0.0, 30.0, 0.0]);
 }
 

@@ -1,6 +1,6 @@
-"""Writes src/series.rs: Chebyshev series of special functions, computed with mpmath.
+"""Writes src/chebyshev.rs: Chebyshev series of special functions, computed with mpmath.
 
-    python tools/series.py > src/series.rs
+    python tools/series.py > src/chebyshev.rs
 
 Each row: a name, a description, and the function of t in [-1, 1] to expand. The functions are evaluated from their
 definitions at 60 digits; coefficients below float64's precision are dropped.

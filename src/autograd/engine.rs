@@ -8,7 +8,7 @@
 use super::kit;
 use super::mode::{self, GradGuard};
 use super::node::{Grads, Node, Work};
-use super::{callbacks, hooks, saved};
+use super::{final_callbacks, hooks, saved};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};
@@ -102,7 +102,7 @@ pub fn any_runs() -> bool {
 
 /// Runs backward. Returns the gradients of `request.inputs` in order (empty without inputs).
 pub fn run(request: Request) -> Result<Vec<Option<Tensor>>> {
-    if callbacks::depth() < NESTED { pass(request) } else { on_fresh_stack(request) }
+    if final_callbacks::depth() < NESTED { pass(request) } else { on_fresh_stack(request) }
 }
 
 /// Maximum nesting depth on one stack: hooks and custom functions may run backward themselves.
@@ -130,7 +130,7 @@ fn pass(request: Request) -> Result<Vec<Option<Tensor>>> {
     let _reported = BackwardGuard::new();
     let _running = Running::new();
     let _installed = saved::Installed::so_far();
-    let running = callbacks::Pass::enter(request.inputs.is_some());
+    let running = final_callbacks::Pass::enter(request.inputs.is_some());
     let inputs = request.inputs.unwrap_or(&[]);
     let mut pass = Pass {
         heap: BinaryHeap::new(),
@@ -294,7 +294,7 @@ fn edge_bits(node: &Node, wanted: impl Fn(&Edge) -> bool) -> u64 {
 fn evaluate(node: &Arc<Node>, grads: &[Option<Tensor>], wanted: u64) -> Result<Grads> {
     let mut results = match mode::anomaly() {
         0 => node.apply(grads, wanted)?,
-        level => super::witness::watched(node, || {
+        level => super::diagnostics::watched(node, || {
             let results = node.apply(grads, wanted)?;
             if level >= 2 { check_nan(node, &results) } else { Ok(()) }.map(|()| results)
         })?,

@@ -13,13 +13,13 @@ use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::op::gradient::Facts;
 use crate::op::{Args, Call, Ints, Op, Value};
-use crate::place;
+use crate::rt::emplace;
+use crate::rt::thread_state::{Own, own};
 use crate::storage::Storage;
 use crate::tensor::slot::Creation;
 use crate::tensor::{
     Edge, GradFn, HAS_FN, INFERENCE, LEAF_GRAD, LeafUse, Meta, RETAINS, Remake, Replay, Tensor, ViewInfo,
 };
-use crate::thread::{Own, own};
 use smallvec::{SmallVec, smallvec};
 use std::any::Any;
 use std::sync::Arc;
@@ -38,12 +38,12 @@ pub fn grad_edge(t: &Tensor) -> Result<Option<Edge>> {
 pub fn push_edge(own: &Own, t: &Tensor, edges: &mut Edges) -> Result<()> {
     refresh_view(t)?;
     if t.flag(HAS_FN) {
-        place::push(edges, || t.slot().grad_fn.clone());
+        emplace::push(edges, || t.slot().grad_fn.clone());
     } else if t.flag(LEAF_GRAD) {
-        place::push(edges, || Some(Edge::Leaf(LeafUse::new(t, || super::node::seq_after(own, 0)))));
+        emplace::push(edges, || Some(Edge::Leaf(LeafUse::new(t, || super::node::seq_after(own, 0)))));
     } else {
         // Also for a view created without recording, although it requires grad if its base does.
-        place::push(edges, || None);
+        emplace::push(edges, || None);
     }
     Ok(())
 }

@@ -2,22 +2,22 @@
 //!
 //! Recording is a step of `dispatch`; nothing here wraps or repeats an op.
 
-pub mod callbacks;
-mod dropping;
+pub mod diagnostics;
+pub(crate) mod drop;
+pub mod final_callbacks;
+pub mod foreign_refs;
+pub mod saved_args;
+pub mod saved_attrs;
 pub mod engine;
 pub mod history;
 pub mod hooks;
-pub mod inspect;
-pub mod kept;
 pub mod mode;
 pub mod node;
-pub mod owned;
 pub mod saved;
-pub mod witness;
 
-pub use engine::{Request, run};
-pub use mode::{GradGuard, grad_enabled, set_grad_enabled};
-pub use node::{Custom, Node};
+pub use self::engine::{Request, run};
+pub use self::mode::{GradGuard, grad_enabled, set_grad_enabled};
+pub use self::node::{Custom, Node};
 
 use crate::error::Result;
 use crate::op::Op;

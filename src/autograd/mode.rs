@@ -1,6 +1,6 @@
 //! Whether ops are recorded: grad mode and inference mode, per thread.
 
-use crate::thread::own;
+use crate::rt::thread_state::own;
 
 #[inline]
 pub fn grad_enabled() -> bool {

@@ -4,17 +4,18 @@
 //! nodes in decreasing order, which is a topological order without counting dependencies first. Each thread has its own
 //! counter, advanced past every number it has seen (a Lamport clock), so that counting costs no locked instruction.
 
+use super::foreign_refs::Owned;
 use super::hooks::Hooks;
-use super::kept::{Kept, Place, State, reshaped};
-use super::owned::Owned;
 use super::saved::hooked;
+use super::saved_args::{Kept, Place, State, reshaped};
 use crate::error::{Error, Result};
 use crate::op::gradient::{Facts, Saves};
 use crate::op::{Back, Call, Op, Value, Vjp};
-use crate::place;
-use crate::tally::{self, Count};
+use crate::rt::counters;
+use crate::rt::counters::Count;
+use crate::rt::emplace;
+use crate::rt::thread_state::{Own, own};
 use crate::tensor::{Edge, Foreign, GradFn, Tensor};
-use crate::thread::{Own, own};
 use smallvec::SmallVec;
 use std::any::Any;
 use std::borrow::Cow;
@@ -112,7 +113,7 @@ impl Node {
     ) -> Arc<Node> {
         own(|own| {
             let (name, seq) = (Name::Text(name.into()), seq_of(own, &edges));
-            tally::add_to(own, Count::Nodes, 1);
+            counters::add_to(own, Count::Nodes, 1);
             let node = Arc::new(Node { name, seq, work, edges, outputs, rare: OnceLock::new() });
             node.witnessed(own);
             node
@@ -120,7 +121,7 @@ impl Node {
     }
     fn witnessed(self: &Arc<Node>, own: &Own) {
         if own.anomaly.get() > 0 {
-            super::witness::made(self);
+            super::diagnostics::made(self);
         }
     }
     /// The node behind an edge. Every `GradFn` of the crate is a `Node`.
@@ -353,8 +354,8 @@ fn recorded(
     outputs: &[Tensor],
     connect: impl FnOnce(&mut Edges) -> Result<()>,
 ) -> Result<Arc<Node>> {
-    tally::add_to(own, Count::Nodes, 1);
-    let mut node = place::arc(|| Node {
+    counters::add_to(own, Count::Nodes, 1);
+    let mut node = emplace::arc(|| Node {
         name,
         seq: 0,
         work: Work::Op { op: call.op, state: Mutex::new(Some(Kept::default())) },
@@ -363,14 +364,14 @@ fn recorded(
         rare: OnceLock::new(),
     });
     // SAFETY: it was just created and is not shared.
-    let Node { work: Work::Op { state, .. }, outputs: made, edges, seq, .. } = (unsafe { place::new_mut(&mut node) })
+    let Node { work: Work::Op { state, .. }, outputs: made, edges, seq, .. } = (unsafe { emplace::new_mut(&mut node) })
     else {
         return Ok(node);
     };
     connect(edges)?;
     *seq = seq_of(own, edges);
     let saves = wanted_saves(call.op, edges);
-    outputs.iter().for_each(|t| place::push(made, || Facts::of(t)));
+    outputs.iter().for_each(|t| emplace::push(made, || Facts::of(t)));
     let kept = state.get_mut().unwrap_or_else(|e| e.into_inner()).get_or_insert_default();
     for (i, (v, p)) in call.args.iter().zip(call.op.sig.params()).enumerate() {
         kept.argument((i as u32, p), v, i < 16 && saves & (1 << i) != 0, made.first())?;
@@ -400,7 +401,7 @@ fn collect_edges(own: &Own, call: &Call, edges: &mut Edges) -> Result<()> {
         v => match v.as_tensor() {
             Some(t) => super::history::push_edge(own, t, edges),
             None => {
-                place::push(edges, || None);
+                emplace::push(edges, || None);
                 Ok(())
             }
         },

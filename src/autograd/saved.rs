@@ -8,9 +8,9 @@ use super::node::Node;
 use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::op::gradient::Facts;
+use crate::rt::thread_state::{Own, own};
 use crate::storage::Storage;
 use crate::tensor::{Edge, INFERENCE, Meta, Tensor, Visit};
-use crate::thread::{Own, own};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -266,7 +266,7 @@ fn check(t: &Tensor, saved: u32) -> Result<()> {
              question was changed in there or anywhere later. Good luck!"
         }
     };
-    let place = super::witness::last_write(t).map_or(String::new(), |p| format!(" It was changed last by {p}."));
+    let place = super::diagnostics::last_write(t).map_or(String::new(), |p| format!(" It was changed last by {p}."));
     Err(Error::runtime(format!(
         "one of the variables needed for gradient computation has been modified by an inplace operation: \
          [torch.{}Tensor {}]{made_by} is at version {now}; expected version {saved} instead. Hint: {hint}{place}",

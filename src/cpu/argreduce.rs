@@ -4,12 +4,12 @@
 //! vectorised maximum; only a run that improves on the best so far is searched for the position.
 
 use super::arith::Ordered;
+use super::lines::Others;
 use super::parallel::par_for;
-use super::reduce::rule::{Block, Lanes};
-use super::reduce::rules;
+use super::reduce::reducer::{Block, Lanes};
+use super::reduce::reducers;
 use super::simd;
 use super::view::{Ptr, View, ensure, load, store};
-use super::walk::Others;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use std::mem::MaybeUninit;
@@ -154,9 +154,9 @@ impl<'a, T: Ordered, const MAX: bool> Job<'a, T, MAX> {
                     buffer.as_ptr() as *const T
                 };
                 let best: T = if MAX {
-                    simd::run(Block::new(Lanes(rules::Max), x, n))
+                    simd::run(Block::new(Lanes(reducers::Max), x, n))
                 } else {
-                    simd::run(Block::new(Lanes(rules::Min), x, n))
+                    simd::run(Block::new(Lanes(reducers::Min), x, n))
                 };
                 if found.is_none_or(|f| Self::beats(best, f.0)) {
                     let x = std::slice::from_raw_parts(x, n);

@@ -1,6 +1,6 @@
 //! Arithmetic of the element types that reductions compute in, as traits for generic loops.
 
-use super::num::{Fp, Fuse, Real};
+use super::number_class::{Fp, Fuse, Real};
 use crate::dtype::{Element, c64, c128};
 use num_complex::Complex;
 

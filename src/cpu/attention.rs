@@ -7,18 +7,18 @@
 
 mod backward;
 
-pub use backward::backward;
+pub use self::backward::backward;
 
 use super::math::Float;
-use super::num::{Fp, Fuse, Num, Real};
+use super::number_class::{Fp, Fuse, Num, Real};
 use super::panel::{Panels, Part};
 use super::parallel::try_par_for;
+use super::scratch::Temp;
 use super::simd::{self, Kernel};
-use super::temp::Temp;
 use super::view::{Ptr, View, ensure};
 use crate::dtype::{DType, Element};
 use crate::error::Result;
-use crate::reserve::try_list;
+use crate::rt::reserve::try_list;
 
 /// Queries and keys of a block; a multiple of a panel's columns.
 const BLOCK: usize = 64;

@@ -3,7 +3,7 @@
 //! Near zero a Chebyshev series of the function without its logarithm, pole or exponential; beyond, series of the
 //! slowly varying factors of the asymptotic formula (`crate::series`). Special values are PyTorch's.
 
-use crate::series::*;
+use crate::chebyshev::*;
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI, LN_2, PI};
 
 /// `exp(-|x|) I0(x)`.

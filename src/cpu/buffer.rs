@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use std::any::Any;
 
 /// Alignment of every block from the pool.
-pub const ALIGN: usize = crate::heap::ALIGN;
+pub const ALIGN: usize = crate::rt::alloc::ALIGN;
 
 /// Blocks of at least this size are zeroed in parallel.
 const PARALLEL_ZERO: usize = 8 << 20;

@@ -4,14 +4,14 @@
 //! `stack`, `repeat`, `roll` and crops. Otherwise tiles are gathered, converted and scattered through L1. Results too
 //! large for the cache are written with non-temporal stores (`stream`).
 
+use super::contiguous::Shared;
 use super::convert::{ConvertFn, converter};
-use super::flat::Shared;
+use super::lines::for_runs;
 use super::map::{Input, Output, store};
+use super::nontemporal::{fence, is_large, move_past_cache};
 use super::parallel::par_for;
-use super::stream::{fence, is_large, move_past_cache};
 use super::strided::{gather, scatter, splat};
 use super::tile::{Scratch, Space, Walk};
-use super::walk::for_runs;
 use crate::dtype::Scalar;
 use crate::layout::Dims;
 

@@ -3,7 +3,7 @@
 //! `random.rs` documents them; the shaders repeat them operation by operation, so multiply-adds are never fused.
 
 use super::math::{self, Float};
-use super::num::Plain;
+use super::number_class::Plain;
 use crate::dtype::Element;
 
 /// Turns a block of four words into `N` elements.

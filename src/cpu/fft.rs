@@ -8,7 +8,7 @@ use super::parallel::try_par_for;
 use super::view::{Ptr, View, ensure};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
-use crate::reserve::{filled, probe};
+use crate::rt::reserve::{filled, probe};
 use num_complex::Complex;
 use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::{Fft, FftDirection, FftNum, FftPlanner};

@@ -3,7 +3,7 @@
 //! Layouts have no negative strides, so a flip is a copy with its own loop: rows in parallel, each read from its
 //! mirrored position. A triangle copies part of each row and zeroes the rest.
 
-use super::num::Fuse;
+use super::number_class::Fuse;
 use super::parallel::par_for;
 use super::simd::{self, Kernel};
 use super::view::{View, ensure};

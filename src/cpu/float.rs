@@ -1,7 +1,7 @@
 //! Floats as numbers of the classes `Num`, `Ordered` and `Real`.
 
 use super::math::{self, Float};
-use super::num::{Exact, Fp, Fuse, Num, Ordered, Real};
+use super::number_class::{Exact, Fp, Fuse, Num, Ordered, Real};
 use super::special;
 
 impl<B: Float, F: Fuse> Num for Fp<B, F> {

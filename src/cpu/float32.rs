@@ -3,7 +3,7 @@
 //! Coefficients are minimax fits of the tails named in `Float`, lowest power first.
 
 use super::math::{self, Float, horner};
-use super::num::Fuse;
+use super::number_class::Fuse;
 
 impl Float for f32 {
     const ZERO: f32 = 0.0;

@@ -4,7 +4,7 @@
 //! element by element: a correct f64 power needs a logarithm with 64 bits.
 
 use super::math::{self, Float, horner};
-use super::num::Fuse;
+use super::number_class::Fuse;
 
 impl Float for f64 {
     const ZERO: f64 = 0.0;

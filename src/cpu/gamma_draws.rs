@@ -4,7 +4,7 @@
 //! below one is raised by one and the sample multiplied by `u^(1 / shape)`, in logarithms: Dirichlet samples of small
 //! concentrations would all underflow otherwise.
 
-use super::counts::{Stream, each};
+use super::discrete_random::{Stream, each};
 use super::philox::Philox;
 use std::f64::consts::TAU;
 

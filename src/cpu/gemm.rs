@@ -7,16 +7,16 @@
 mod blocked;
 pub mod tiles;
 
-use super::num::Fuse;
+use super::lines::for_lines;
+use super::number_class::Fuse;
 use super::parallel::{num_threads, try_par_for};
+use super::scratch::Temp;
 use super::simd::{self, Kernel};
-use super::temp::Temp;
 use super::view::{Ptr, View, ensure, load, store};
-use super::walk::for_lines;
 use crate::dtype::{DType, Element, c64, c128};
 use crate::error::{Error, Result};
 use crate::layout::{Dims, Odometer, coalesce, contiguous_strides};
-use crate::reserve::filled;
+use crate::rt::reserve::filled;
 use ::gemm::Parallelism;
 
 /// Minimum multiplications per task.

@@ -5,14 +5,14 @@
 //! dimension's weights by their slopes; that of the input adds to the positions, one channel in one task.
 
 use super::arith::{Arith, Float};
+use super::number_class::Fuse;
 use super::parallel::try_par_for;
 use super::simd::{self, Kernel};
 use super::view::{Ptr, View, ensure};
-use crate::cpu::num::Fuse;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kinds::{Outside, Sampling};
-use crate::reserve::filled;
+use crate::rt::reserve::filled;
 use std::ops::Range;
 
 /// How points are read.

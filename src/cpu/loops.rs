@@ -7,7 +7,7 @@
 //! vectorising.
 
 use super::isa::isa;
-use super::num::*;
+use super::number_class::*;
 use crate::dtype::{DType, Truth, c64, c128};
 use std::mem::MaybeUninit;
 use std::num::Wrapping;

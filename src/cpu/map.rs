@@ -5,8 +5,8 @@
 //! result is converted and scattered. So one loop per dtype serves all layouts, and mixed dtypes need no temporary
 //! tensor.
 
+use super::contiguous::{Flat, MAX_INPUTS, NO_POINTERS, Pointers, Shared};
 use super::convert::{ConvertFn, converter};
-use super::flat::{Flat, MAX_INPUTS, NO_POINTERS, Pointers, Shared};
 use super::loops::{LoopFn, Loops};
 use super::parallel::par_for;
 use super::strided::{gather, scatter, splat};

@@ -6,7 +6,7 @@
 //! rules declare that (`MapReal::ordinary`), and blocks with larger arguments use libm. Sources: Cody and Waite 1980
 //! for the reductions, Higham 2002 for log1p, C99 annex F for the special values.
 
-use super::num::Fuse;
+use super::number_class::Fuse;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// Largest argument for which the fast sin, cos and tan are accurate.

@@ -4,6 +4,13 @@
 //! time (`tile`, `strided`, `convert`). Kernels do not depend on tensors; callers guarantee that memory is in bounds.
 //! All other kernels take `view::View`s: reductions, products, scans, indexing, sorting.
 
+pub mod cat;
+pub mod contiguous;
+pub mod discrete_random;
+pub mod lines;
+pub(crate) mod nontemporal;
+pub mod number_class;
+pub mod scratch;
 pub mod argreduce;
 pub mod arith;
 pub mod attention;
@@ -15,11 +22,9 @@ pub mod conv;
 pub mod convert;
 pub mod copy;
 pub mod ctc;
-pub mod counts;
 mod distributions;
 pub mod fft;
 mod float;
-pub mod flat;
 pub mod flip;
 mod float32;
 mod float64;
@@ -30,25 +35,18 @@ mod half_float;
 pub mod incomplete;
 pub mod index;
 pub mod isa;
-pub mod join;
 pub mod linalg;
 pub mod loops;
 pub mod map;
 pub mod math;
 pub mod norm;
-pub mod norm_channels;
-pub mod norm_grad;
-mod norm_planes;
-pub mod num;
 pub mod panel;
 pub mod parallel;
 pub mod pathwise;
 pub mod philox;
 pub mod polynomial;
 pub mod pool;
-mod pool_frame;
-pub mod pool_max;
-pub mod pool_mean;
+pub mod pooling;
 pub mod reduce;
 pub mod resample;
 mod runs;
@@ -62,22 +60,17 @@ pub mod softmax;
 pub mod sort;
 pub mod random;
 pub mod special;
-mod stream;
 pub mod strided;
-pub mod temp;
 #[cfg(test)]
 pub mod testing;
 pub mod tile;
 mod truth;
 pub mod var;
 pub mod view;
-pub mod walk;
 
-pub use buffer::CpuBuffer;
+pub use self::buffer::CpuBuffer;
 
 #[cfg(test)]
 mod math_tests;
-#[cfg(test)]
-mod pool_tests;
 #[cfg(test)]
 mod tests;

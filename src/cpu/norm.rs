@@ -3,17 +3,21 @@
 //! Rows are read and written in place if possible; strided rows and rows of another dtype than the compute type (f32
 //! for the half types) go through a buffer. The mean and the reciprocal standard deviation are saved for the gradient.
 
+pub mod channels;
+pub mod layer_grad;
+pub(crate) mod planes;
+
 use super::arith::Float;
-use super::num::Fuse;
+use super::number_class::Fuse;
 use super::parallel::try_par_for;
-use super::reduce::rule::{Lanes, Rule};
-use super::reduce::rules::Sum;
+use super::reduce::reducer::{Lanes, Rule};
+use super::reduce::reducers::Sum;
 use super::simd::{self, Kernel};
 use super::var::deviations;
 use super::view::{View, ensure, load, store};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
-use crate::reserve::filled;
+use crate::rt::reserve::filled;
 
 /// `out = (input - mean) * rstd * weight + bias` for each row of `[rows, cols]`; `weight` and `bias` are `[cols]`,
 /// `mean` and `rstd` `[rows]`. The variance has no correction.

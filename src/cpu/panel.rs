@@ -4,8 +4,8 @@
 //! An element is summed term by term in order, so its bits do not depend on the rows and columns beside it.
 
 use super::math::Float;
-use super::num::{Fp, Fuse, Num};
-use super::temp::Temp;
+use super::number_class::{Fp, Fuse, Num};
+use super::scratch::Temp;
 use crate::error::Result;
 
 /// Columns of a panel.

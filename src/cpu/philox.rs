@@ -4,7 +4,7 @@
 //! under the key (seed low, seed high); it has four words. A generator holds a seed and an offset; each call that draws
 //! uses the current offset and advances it. An element that needs 32 bits takes word `i % 4` of block `i / 4`; one that
 //! needs 64 takes words `2 (i % 2)` (low) and `2 (i % 2) + 1` (high) of block `i / 2`. `random.rs` defines the
-//! distributions. An element that needs more (`counts.rs`) takes whole blocks: `i`, `i + 2^40` and so on. The shaders
+//! distributions. An element that needs more (`discrete_random.rs`) takes whole blocks: `i`, `i + 2^40` and so on. The shaders
 //! repeat both, so values do not depend on device or thread count. Source: Salmon, Moraes, Dror and Shaw, "Parallel
 //! random numbers: as easy as 1, 2, 3", SC 2011.
 

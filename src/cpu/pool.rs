@@ -10,9 +10,10 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use super::buffer::ALIGN;
-use crate::heap;
-use crate::tally::{self, Count};
-use crate::thread::own;
+use crate::rt::alloc;
+use crate::rt::counters;
+use crate::rt::counters::Count;
+use crate::rt::thread_state::own;
 
 const HUGE: usize = 2 << 20;
 
@@ -39,20 +40,20 @@ pub fn take(bytes: usize) -> Option<Block> {
     if bytes == 0 {
         return Some(Block { ptr: std::ptr::without_provenance_mut(ALIGN), capacity: 0, zero: true });
     }
-    if heap::PLAIN {
+    if alloc::PLAIN {
         return take_fresh(bytes);
     }
-    if bytes > heap::SMALL {
+    if bytes > alloc::SMALL {
         return take_large(bytes);
     }
-    let class = heap::class_of(bytes);
-    let capacity = heap::class_size(class);
+    let class = alloc::class_of(bytes);
+    let capacity = alloc::class_size(class);
     own(|own| {
-        let ptr = heap::take(own, class);
+        let ptr = alloc::take(own, class);
         if ptr.is_null() {
             return take_fresh(capacity);
         }
-        tally::add_to(own, Count::Allocated, capacity as isize);
+        counters::add_to(own, Count::Allocated, capacity as isize);
         Some(Block { ptr, capacity, zero: false })
     })
 }
@@ -63,19 +64,19 @@ pub fn take(bytes: usize) -> Option<Block> {
 /// `ptr` and `capacity` come from one `take`, are returned once, and the block is not used afterwards.
 #[inline]
 pub unsafe fn give(ptr: *mut u8, capacity: usize) {
-    if heap::PLAIN {
-        tally::add(Count::Allocated, -(capacity as isize));
+    if alloc::PLAIN {
+        counters::add(Count::Allocated, -(capacity as isize));
         // SAFETY: the caller's promise.
         return unsafe { release(ptr, capacity) };
     }
-    if capacity > heap::SMALL {
+    if capacity > alloc::SMALL {
         // SAFETY: the caller's promise.
         return unsafe { give_large(ptr, capacity) };
     }
     own(|own| {
-        tally::add_to(own, Count::Allocated, -(capacity as isize));
+        counters::add_to(own, Count::Allocated, -(capacity as isize));
         // SAFETY: the caller's promise.
-        unsafe { heap::give(own, heap::class_of(capacity), ptr) };
+        unsafe { alloc::give(own, alloc::class_of(capacity), ptr) };
     });
 }
 
@@ -85,7 +86,7 @@ fn take_fresh(capacity: usize) -> Option<Block> {
         empty_cache();
         reserve(capacity)
     })?;
-    tally::add(Count::Allocated, capacity as isize);
+    counters::add(Count::Allocated, capacity as isize);
     Some(block)
 }
 
@@ -98,7 +99,7 @@ fn take_large(bytes: usize) -> Option<Block> {
             shared.0.remove(&(found, address));
             shared.1 -= found;
             drop(shared);
-            tally::add(Count::Allocated, found as isize);
+            counters::add(Count::Allocated, found as isize);
             return Some(Block { ptr: address as *mut u8, capacity: found, zero: false });
         }
     }
@@ -119,7 +120,7 @@ unsafe fn give_large(ptr: *mut u8, capacity: usize) {
             evicted.push((size, address));
         }
     }
-    tally::add(Count::Allocated, -(capacity as isize));
+    counters::add(Count::Allocated, -(capacity as isize));
     release_all(evicted);
 }
 
@@ -132,7 +133,7 @@ fn release_all(blocks: impl IntoIterator<Item = (usize, usize)>) {
 
 /// Four steps per power of two up to 2 MiB, then whole huge pages.
 fn round_large(bytes: usize) -> Option<usize> {
-    let step = if bytes >= HUGE { HUGE } else { (bytes - 1).next_power_of_two().max(heap::SMALL * 2) / 8 };
+    let step = if bytes >= HUGE { HUGE } else { (bytes - 1).next_power_of_two().max(alloc::SMALL * 2) / 8 };
     bytes.checked_next_multiple_of(step).filter(|&b| b <= isize::MAX as usize / 2)
 }
 
@@ -153,12 +154,12 @@ fn physical_memory() -> usize {
 }
 
 fn layout(size: usize) -> Option<Layout> {
-    Layout::from_size_align(size, if size >= HUGE && !heap::PLAIN { HUGE } else { ALIGN }).ok()
+    Layout::from_size_align(size, if size >= HUGE && !alloc::PLAIN { HUGE } else { ALIGN }).ok()
 }
 
 fn reserve(size: usize) -> Option<Block> {
     #[cfg(target_os = "linux")]
-    if size >= HUGE && !heap::PLAIN {
+    if size >= HUGE && !alloc::PLAIN {
         return map_huge(size).map(|ptr| Block { ptr, capacity: size, zero: true });
     }
     // SAFETY: the size is not zero.
@@ -169,7 +170,7 @@ fn reserve(size: usize) -> Option<Block> {
 /// SAFETY: `ptr` came from `reserve(size)` and nothing uses it any more.
 unsafe fn release(ptr: *mut u8, size: usize) {
     #[cfg(target_os = "linux")]
-    if size >= HUGE && !heap::PLAIN {
+    if size >= HUGE && !alloc::PLAIN {
         // SAFETY: exactly the pages that `map_huge` kept.
         unsafe { libc::munmap(ptr.cast(), size) };
         return;
@@ -205,7 +206,7 @@ fn map_huge(size: usize) -> Option<*mut u8> {
 
 /// Returns the free blocks of this thread and of the shared cache to the system.
 pub fn empty_cache() {
-    own(heap::clear);
+    own(alloc::clear);
     let blocks = {
         let mut shared = lock(&SHARED);
         shared.1 = 0;
@@ -216,7 +217,7 @@ pub fn empty_cache() {
 
 /// Bytes in blocks that are in use.
 pub fn memory_allocated() -> usize {
-    tally::sum(Count::Allocated)
+    counters::sum(Count::Allocated)
 }
 /// Bytes held from the system: in use or cached.
 pub fn memory_reserved() -> usize {
@@ -229,7 +230,7 @@ mod tests {
 
     #[test]
     fn sizes_hold_what_they_are_asked_for() {
-        for bytes in [heap::SMALL + 1, 100_000, HUGE - 1, HUGE, HUGE + 1, 1 << 30] {
+        for bytes in [alloc::SMALL + 1, 100_000, HUGE - 1, HUGE, HUGE + 1, 1 << 30] {
             let r = round_large(bytes).unwrap();
             assert!(r >= bytes && (r <= bytes + bytes / 4 + HUGE), "{bytes} {r}");
         }

@@ -10,9 +10,9 @@
 //!
 //! Multiply-adds are never fused here: every instruction set, and the shaders, give the same values.
 
+use super::contiguous::Shared;
 use super::convert::converter;
 use super::distributions::*;
-use super::flat::Shared;
 use super::isa::{Isa, isa};
 use super::parallel::par_for;
 use super::philox::{LANES, Philox, Words};

@@ -4,13 +4,13 @@
 //! same kernel with transposed tables. Work is split into blocks of the first dimension: the last dimension is resampled
 //! first, while a block is in cache, and the first one last, row by row.
 
+use super::number_class::Fuse;
 use super::parallel::try_par_for;
 use super::simd::{self, Kernel};
 use super::view::{Ptr, View, ensure, load, store};
-use crate::cpu::num::Fuse;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::reserve::{filled, list, room};
+use crate::rt::reserve::{filled, list, room};
 use std::ops::Range;
 
 /// Which elements of a dimension make up each output, and their weights.

@@ -5,19 +5,19 @@
 
 mod backward;
 
-pub use backward::{Gradients, backward};
+pub use self::backward::{Gradients, backward};
 
 use super::math::Float;
-use super::num::{Fp, Fuse, Num, Ordered, Real};
+use super::number_class::{Fp, Fuse, Num, Ordered, Real};
 use super::panel::Panels;
 use super::parallel::try_par_for;
+use super::scratch::Temp;
 use super::simd::{self, Kernel};
-use super::temp::Temp;
 use super::view::{View, ensure};
 use crate::dtype::{DType, Element};
 use crate::error::Result;
 use crate::kinds::Recurrence;
-use crate::reserve::list;
+use crate::rt::reserve::list;
 
 /// Sequences of a task.
 const TILE: usize = 8;

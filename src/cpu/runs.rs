@@ -3,7 +3,7 @@
 use super::view::{Operand, View, load, store};
 use crate::dtype::Element;
 use crate::error::Result;
-use crate::reserve::filled;
+use crate::rt::reserve::filled;
 
 /// Reads runs of an operand as `T`.
 pub(super) struct Reader<'a, T> {

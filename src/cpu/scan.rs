@@ -5,9 +5,9 @@
 //! line the totals of its blocks are computed first; then each block knows its start value, and blocks run in parallel.
 
 use super::arith::{Arith, Ordered};
+use super::lines::Others;
 use super::parallel::par_for;
 use super::view::{Ptr, View, ensure, load, store};
-use super::walk::Others;
 use crate::dtype::{DType, Element, c128};
 use crate::error::{Error, Result};
 pub use crate::kinds::Scan;

@@ -3,10 +3,10 @@
 //! A search waits for memory at almost every step, so several values are searched in lockstep to overlap the latency.
 //! Each takes exactly the steps of a separate search, so unsorted rows give the same results as in PyTorch.
 
-use super::num::Fuse;
+use super::number_class::Fuse;
 use super::parallel::par_for;
+use super::scratch::Temp;
 use super::simd::{self, Kernel};
-use super::temp::Temp;
 use super::view::Ptr;
 use crate::error::Result;
 

@@ -1,6 +1,6 @@
 //! Sequences computed from the position: arange, linspace, logspace.
 
-use super::num::Fuse;
+use super::number_class::Fuse;
 use super::parallel::par_for;
 use super::simd::{self, Kernel};
 use super::view::{Ptr, View, ensure};

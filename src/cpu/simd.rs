@@ -4,7 +4,7 @@
 //! instruction. Memory-bound loops gain nothing from AVX-512, so there is no third version.
 
 use super::isa::{Isa, isa};
-use super::num::{Fuse, Fused, Plain};
+use super::number_class::{Fuse, Fused, Plain};
 
 /// A loop with its operands. One that holds addresses has private fields and is built by unsafe code that vouches for them,
 /// so that it is sound to run. Mark `run` and all that it calls `#[inline(always)]`.

@@ -6,13 +6,13 @@
 //! them.
 
 use super::arith::{Float, greater};
-use super::num::Fuse;
+use super::lines::Others;
+use super::number_class::Fuse;
 use super::parallel::par_for;
-use super::reduce::rule::{Lanes, Rule};
-use super::reduce::rules::{Max, Sum, SumExp};
+use super::reduce::reducer::{Lanes, Rule};
+use super::reduce::reducers::{Max, Sum, SumExp};
 use super::simd::{self, Kernel};
 use super::view::{View, ensure, load, store};
-use super::walk::Others;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use std::marker::PhantomData;

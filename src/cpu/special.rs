@@ -1,7 +1,7 @@
 //! Gamma, error and normal distribution functions and their relatives, in f64, one element at a time.
 
-use super::num::{Fp, Plain, Real};
-use crate::series::ERFCX;
+use super::number_class::{Fp, Plain, Real};
+use crate::chebyshev::ERFCX;
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, PI, SQRT_2};
 
 mod c {

@@ -4,7 +4,7 @@ use super::copy::{copy, fill};
 use super::loops::Loops;
 use super::map::{Input, Output, map};
 use super::math::TRIG_LIMIT;
-use super::num::*;
+use super::number_class::*;
 use crate::dtype::{DType, Element, Scalar, bf16, c64, c128, f16};
 use crate::layout::{Odometer, contiguous_strides};
 use crate::with_dtype;

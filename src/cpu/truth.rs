@@ -1,6 +1,6 @@
 //! Bools as numbers of the classes `Num`, `Ordered` and `Bits`: results are 0 or 1, for any input bytes.
 
-use super::num::{Bits, Num, Ordered};
+use super::number_class::{Bits, Num, Ordered};
 use crate::dtype::Truth;
 use std::ops::{Add, Mul, Neg, Sub};
 

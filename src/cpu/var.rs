@@ -8,12 +8,12 @@
 use super::arith::{Arith, Float};
 use super::copy::copy;
 use super::map::{Input, Output};
-use super::num::Fuse;
-use super::reduce::machine::run;
-use super::reduce::rule::{Lanes, Rule};
-use super::reduce::rules::Sum;
+use super::number_class::Fuse;
+use super::reduce::driver::run;
+use super::reduce::reducer::{Lanes, Rule};
+use super::reduce::reducers::Sum;
 use super::reduce::{Reduce, reduce};
-use super::temp::Temp;
+use super::scratch::Temp;
 use super::view::{View, ensure};
 use crate::dtype::{DType, c128};
 use crate::error::Result;

@@ -1,7 +1,8 @@
 //! In-place calls: the op writes to its first argument, whose version is bumped and whose history is rewritten.
 
 use super::{autocast, call, check_facts, elementwise, launch, needs_record, overlap, written};
-use crate::autograd::{self, history, node, witness};
+use crate::autograd;
+use crate::autograd::{diagnostics, history, node};
 use crate::error::{Error, Result};
 use crate::op::tracer::{self, Form, Traced};
 use crate::op::{A0, Arguments, Body, Call, Forms, Op, OutDType, Sharing, Value, Vjp};
@@ -67,7 +68,7 @@ fn inplace(op: &'static Op, args: &[Value]) -> Result<Tensor> {
         None => run_into(&whole, &target)?,
     }
     written::note(&whole);
-    witness::written(&target, op);
+    diagnostics::written(&target, op);
     if recorded {
         let again = Call { op, args: &own };
         let node = node::record_inplace(&again, std::slice::from_ref(&target), edges)?;
@@ -91,7 +92,7 @@ fn writing_once(call: &Call, target: &Tensor) -> Result<Option<crate::op::Args<'
     match &call.op.expanded {
         Some(e) => {
             history::check_memory(target)?;
-            e.warning.map_or(Ok(()), witness::warn)?;
+            e.warning.map_or(Ok(()), diagnostics::warn)?;
             let _unrecorded = autograd::GradGuard::new(false);
             (e.once)(call)
         }
@@ -105,7 +106,7 @@ fn adopt(op: &'static Op, target: Tensor, result: &Tensor, tracked: bool) -> Res
     match made {
         Some(e) if target.view_info().is_none() && target.dtype() == result.dtype() => {
             super::write_raw(&target, result)?;
-            witness::written(&target, op);
+            diagnostics::written(&target, op);
             target.set_grad_fn(e);
             history::follow_retained(&target)?;
         }
@@ -179,7 +180,7 @@ fn change_view(call: &Call, layout: crate::layout::Layout, recorded: bool) -> Re
     history::replay_as(&target, &layout);
     let meta = Meta { layout, ..target.meta().clone() };
     target.set_meta(meta)?;
-    witness::written(&target, call.op);
+    diagnostics::written(&target, call.op);
     if let Some(edges) = edges {
         let node = node::record_inplace(&Call { op: call.op, args: &own }, std::slice::from_ref(&target), edges)?;
         history::set_history(&target, &node, 0);

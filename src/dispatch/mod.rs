@@ -3,19 +3,19 @@
 //! Always in that order. Autograd and tracing are steps here, not wrappers that repeat every op. This is also the hot
 //! path: an elementwise call on small tensors performs just these steps, once each.
 
+pub(crate) mod fast_path;
 pub mod autocast;
 mod capture;
-mod direct;
 mod elementwise;
 mod inplace;
 mod out;
 mod overlap;
 mod written;
 
-pub use capture::{Capture, Range};
-pub use elementwise::promoted;
-pub use inplace::call_inplace;
-pub use out::{call_out, resize};
+pub use self::capture::{Capture, Range};
+pub use self::elementwise::promoted;
+pub use self::inplace::call_inplace;
+pub use self::out::{call_out, resize};
 
 use crate::autograd::{self, history, node};
 use crate::device::Device;
@@ -26,9 +26,9 @@ use crate::op::{
     Args, Arguments, Body, Call, IntoArgs, Kernel, Op, Opaque, Outputs, Spec, Specs, Term, Value, Vjp, push_default,
     tracer::{self, Form, Traced},
 };
+use crate::rt::thread_state::{Own, own};
 use crate::tensor::slot::Creation;
 use crate::tensor::{Edge, INFERENCE, Meta, Tensor};
-use crate::thread::{Own, own};
 use smallvec::smallvec;
 
 /// Calls an op on complete arguments (defaults filled in).
@@ -108,7 +108,7 @@ fn run_body(own: &Own, call: &Call, outputs: &mut Outputs) -> Result<()> {
     match &call.op.body {
         Body::Elementwise(e) => {
             let rule = e.rule(call)?;
-            outputs.push(match direct::run(call, rule)? {
+            outputs.push(match fast_path::run(call, rule)? {
                 Some(out) => out,
                 None => elementwise::run(call, rule, None)?,
             });

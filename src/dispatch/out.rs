@@ -1,7 +1,7 @@
 //! `out=`: results are written to given tensors, which are resized if their shape differs.
 
 use super::{autocast, call, check_facts, elementwise, overlap};
-use crate::autograd::{GradGuard, grad_enabled, history, witness};
+use crate::autograd::{GradGuard, diagnostics, grad_enabled, history};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::{Format, Layout};
@@ -48,7 +48,7 @@ fn into(op: &'static Op, args: &[Value], outs: &[Tensor]) -> Result<()> {
         if spec.layout.shape.as_slice() == out.shape() {
             let target = elementwise::Target { out };
             elementwise::run(&whole, rule, Some(target))?;
-            witness::written(out, op);
+            diagnostics::written(out, op);
             return Ok(());
         }
     }
@@ -114,7 +114,7 @@ fn write(call: &Call, results: &[Tensor], outs: &[Tensor]) -> Result<()> {
             lay_out(out, r.layout().fresh())?;
         }
         super::write_raw(out, r)?;
-        witness::written(out, call.op);
+        diagnostics::written(out, call.op);
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Arguments that an op writes to besides the one that is its result: `Tensor!` in its signature.
 
-use crate::autograd::{self, history, witness};
+use crate::autograd;
+use crate::autograd::{diagnostics, history};
 use crate::error::{Error, Result};
 use crate::op::{Call, Forms};
 use crate::tensor::Tensor;
@@ -40,7 +41,7 @@ pub(super) fn check(call: &Call) -> Result<()> {
 pub(super) fn note(call: &Call) {
     let mask = mask(call);
     if mask != 0 {
-        written(call, mask).for_each(|t| witness::written(t, call.op));
+        written(call, mask).for_each(|t| diagnostics::written(t, call.op));
     }
 }
 

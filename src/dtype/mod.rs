@@ -8,10 +8,10 @@ mod promote;
 mod scalar;
 mod truth;
 
-pub use name::Name;
-pub use promote::{Category, Operands, default_dtype, promote, result_category, set_default_dtype};
-pub use scalar::Scalar;
-pub use truth::Truth;
+pub use self::name::Name;
+pub use self::promote::{Category, Operands, default_dtype, promote, result_category, set_default_dtype};
+pub use self::scalar::Scalar;
+pub use self::truth::Truth;
 
 pub use half::{bf16, f16};
 pub use num_complex::Complex;

@@ -13,10 +13,10 @@ mod fault;
 mod kernels;
 
 // Callers find the kinds of a family beside its kernels.
-pub use crate::kinds::{Reduce, Scan, ScatterMode};
-pub use driver::{
+pub use self::driver::{
     GpuBuffer, device_count, device_name, empty_cache, is_available, memory, properties, reset_peak_memory, stats,
     supports, synchronize, unasked_software,
 };
-pub use fault::Refusal;
-pub use kernels::*;
+pub use self::fault::Refusal;
+pub use self::kernels::*;
+pub use crate::kinds::{Reduce, Scan, ScatterMode};

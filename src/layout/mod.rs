@@ -8,9 +8,9 @@ mod order;
 mod view;
 pub mod window;
 
-pub use iterate::{Odometer, coalesce};
-pub use order::{Format, memory_order, result_strides};
-pub use view::{Slice, SliceSpec};
+pub use self::iterate::{Odometer, coalesce};
+pub use self::order::{Format, memory_order, result_strides};
+pub use self::view::{Slice, SliceSpec};
 
 use crate::error::{Error, Result, Show};
 use smallvec::SmallVec;

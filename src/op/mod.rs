@@ -15,18 +15,18 @@ pub mod term;
 pub mod tracer;
 pub mod value;
 
-pub use body::{
+pub use self::body::{
     Body, Call, Decompose, Kernel, Opaque, Promote, Rule, Spec, Specs, decompose, decompose_or, elementwise,
     elementwise_by, factory, kernel, kernel_into, kernel_into_clone, kernel_onto, opaque, reads_host,
 };
-pub use choice::{Choice, Enumerated, unknown_choice};
-pub use dims::Dimensions;
-pub use generator::Generator;
-pub use gradient::{A0, A1, A2, A3, A4, Back, Grad, Joint, OUT0, OUT1, OUT2, Vjp, d};
-pub use kind::Kind;
-pub use signature::{Param, Returns, Signature, sig};
-pub use term::{IntoArg, IntoArgs, Term};
-pub use value::{Args, Arguments, Ints, Outputs, Value, push_default};
+pub use self::choice::{Choice, Enumerated, unknown_choice};
+pub use self::dims::Dimensions;
+pub use self::generator::Generator;
+pub use self::gradient::{A0, A1, A2, A3, A4, Back, Grad, Joint, OUT0, OUT1, OUT2, Vjp, d};
+pub use self::kind::Kind;
+pub use self::signature::{Param, Returns, Signature, sig};
+pub use self::term::{IntoArg, IntoArgs, Term};
+pub use self::value::{Args, Arguments, Ints, Outputs, Value, push_default};
 
 use crate::error::{Error, Result};
 use std::borrow::Cow;

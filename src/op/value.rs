@@ -7,7 +7,7 @@ use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::layout::Format;
-use crate::place;
+use crate::rt::emplace;
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -43,10 +43,10 @@ pub type Outputs = SmallVec<[Tensor; 1]>;
 #[inline]
 pub fn push_default(args: &mut Args, sig: &Signature, p: &Param) -> bool {
     match p.default {
-        Some(Default::None) => place::push(args, || Value::None),
-        Some(Default::Int(i)) => place::push(args, || Value::Scalar(Scalar::Int(i))),
-        Some(Default::Bool(b)) => place::push(args, || Value::Scalar(Scalar::Bool(b))),
-        Some(Default::Float(f)) => place::push(args, || Value::Scalar(Scalar::Float(f))),
+        Some(Default::None) => emplace::push(args, || Value::None),
+        Some(Default::Int(i)) => emplace::push(args, || Value::Scalar(Scalar::Int(i))),
+        Some(Default::Bool(b)) => emplace::push(args, || Value::Scalar(Scalar::Bool(b))),
+        Some(Default::Float(f)) => emplace::push(args, || Value::Scalar(Scalar::Float(f))),
         None => return false,
         Some(_) => args.extend(p.default_value(sig)),
     }

@@ -1,7 +1,7 @@
 //! The state of autocast in Python; `rustgrad.amp` has the context manager.
 
-use super::kinds::{dtype_object, to_dtype};
-use super::values::type_name;
+use super::convert::type_name;
+use super::py_types::{dtype_object, to_dtype};
 use crate::dispatch::autocast;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;

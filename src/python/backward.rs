@@ -4,7 +4,7 @@ use super::graph::PyNode;
 use super::object::{Handle, borrow, wrap_bound};
 use crate::autograd::node::Work;
 use crate::autograd::{self, Request, history, hooks};
-use crate::retire::Frame;
+use crate::rt::retire::Frame;
 use crate::tensor::{Edge, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyUserWarning};
 use pyo3::prelude::*;

@@ -1,8 +1,8 @@
 //! Tensors over the buffer protocol, over slices of a storage, and the bytes of a storage as a tensor.
 
-use super::kinds::{PyDType, to_dtype};
+use super::convert::type_name;
 use super::object::Handle;
-use super::values::type_name;
+use super::py_types::{PyDType, to_dtype};
 use crate::cpu::buffer::CpuBuffer;
 use crate::device::Device;
 use crate::dtype::DType;

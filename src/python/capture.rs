@@ -1,7 +1,7 @@
 //! A recording of the primitives that a Python function calls, for the tests of the op table.
 
+use super::convert::type_name;
 use super::object::{borrow, wrap_bound};
-use super::values::type_name;
 use crate::dispatch::Capture;
 use crate::op::tracer::{self, Tracer, install};
 use crate::tensor::Tensor;

@@ -1,15 +1,15 @@
 //! Tensors from Python data: numbers, nested lists (`nested`), arrays; copied by `tensor`, shared by `from_numpy`.
 
-use super::held::Held;
-use super::kinds::{dtype_object, to_device, to_dtype};
-use super::nested::{from_nested, is_float_of_numpy, is_numpy_scalar, not_an_integer};
+use super::convert::type_name;
 use super::object::{Handle, borrow};
-use super::values::type_name;
+use super::owned_objects::Held;
+use super::py_types::{dtype_object, to_device, to_dtype};
+use super::sequence_data::{from_nested, is_float_of_numpy, is_numpy_scalar, not_an_integer};
 use crate::cpu::buffer::CpuBuffer;
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::layout::{Dims, Layout};
-use crate::ops::copy::TO_COPY;
+use crate::ops::movement::copy::TO_COPY;
 use crate::storage::{Buffer, Storage};
 use crate::tensor::{Meta, Tensor};
 use pyo3::exceptions::{PyTypeError, PyUserWarning, PyValueError};

@@ -3,7 +3,7 @@
 //! Names are PyTorch's: a declaration's `self` is the parameter `input` of a function. A callable with several
 //! overloads lists each of them in its doc, and has one text signature with the union of their parameters.
 
-use super::callable::Entry;
+use super::op_callable::Entry;
 use crate::op::{Forms, Kind, Op, Returns};
 use std::borrow::Cow;
 

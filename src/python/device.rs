@@ -1,13 +1,13 @@
 //! GPU queries, default devices, and queries on the storage of a tensor.
 
-use super::kinds::{PyDevice, to_device};
 use super::object::Handle;
+use super::py_types::{PyDevice, to_device};
 use crate::device::Device;
 use crate::dtype::DType;
 use crate::gpu;
 use crate::layout::{Format, Layout, dims, to_shape};
 use crate::op::tracer::{self, Change};
-use crate::retire::Frame;
+use crate::rt::retire::Frame;
 use crate::tensor::{INFERENCE, Meta, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -116,7 +116,7 @@ pub fn _storage_bytes<'py>(py: Python<'py>, t: Handle) -> PyResult<Bound<'py, Py
 
 /// A one-dimensional CPU tensor of a dtype from its bytes.
 #[pyfunction]
-pub fn _from_storage_bytes(data: &[u8], dtype: PyRef<super::kinds::PyDType>) -> PyResult<Handle> {
+pub fn _from_storage_bytes(data: &[u8], dtype: PyRef<super::py_types::PyDType>) -> PyResult<Handle> {
     let dtype = dtype.0.dtype()?;
     let size = dtype.size();
     if !data.len().is_multiple_of(size) {
@@ -150,7 +150,7 @@ pub fn _resize(t: Handle, sizes: Vec<i64>, format: Option<&Bound<PyAny>>) -> PyR
     let more = (tensor.storage().bytes() / tensor.dtype().size()).saturating_sub(kept);
     if more > 0 {
         let strides = crate::layout::contiguous_strides(&[more]);
-        crate::ops::like::leave(&tensor.with_layout(Layout { shape: dims(&[more]), strides, offset: kept }))?;
+        crate::ops::create::like::leave(&tensor.with_layout(Layout { shape: dims(&[more]), strides, offset: kept }))?;
     }
     Ok(())
 }
@@ -158,7 +158,7 @@ pub fn _resize(t: Handle, sizes: Vec<i64>, format: Option<&Bound<PyAny>>) -> PyR
 /// Whether uninitialised memory is filled with NaN or the largest number of its dtype.
 #[pyfunction]
 pub fn _fill_uninitialized(on: bool) {
-    crate::ops::like::fill_uninitialized(on);
+    crate::ops::create::like::fill_uninitialized(on);
 }
 
 /// Whether the storage of a tensor can grow: it owns its memory, and the address has not been exported.

@@ -2,7 +2,7 @@
 //! crash.
 
 use crate::error::{Class, Error};
-use crate::retire::Frame;
+use crate::rt::retire::Frame;
 use pyo3::exceptions::*;
 use pyo3::ffi;
 use pyo3::prelude::*;

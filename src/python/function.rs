@@ -1,20 +1,23 @@
 //! Python code in the graph: custom functions and saved-tensor hooks. Each acquires the interpreter lock when called.
 
 use super::graph::with_python;
-use super::held::{self, Held};
 use super::hooks::{objects, tensors};
 use super::object::{Handle, borrow, wrap_bound};
+use super::owned_objects;
+use super::owned_objects::Held;
+use crate::autograd::foreign_refs;
+use crate::autograd::foreign_refs::Owned;
 use crate::autograd::node::{self, Edges, Work};
-use crate::autograd::owned::{self, Owned};
 use crate::autograd::saved::{Saved, SavedHooks, Unpacks};
 use crate::autograd::{self, Custom, Node, history};
 use crate::error::Result;
 use crate::op::gradient::Facts;
 use crate::op::tracer;
-use crate::tally::{self, Count};
+use crate::rt::counters;
+use crate::rt::counters::Count;
+use crate::rt::thread_state::own;
 use crate::tensor::slot::Creation;
 use crate::tensor::{Foreign, LEAF_GRAD, Tensor, Visit};
-use crate::thread::own;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -36,7 +39,7 @@ impl Unpacks for Packed {
             borrow(r.as_ptr()).cloned().ok_or_else(|| {
                 PyTypeError::new_err(format!(
                     "Output of saved tensor unpack_hook expected to be a Tensor but got result of type {}",
-                    super::values::type_name(&r)
+                    super::convert::type_name(&r)
                 ))
             })
         })
@@ -142,7 +145,7 @@ impl SavedTensors {
     fn __traverse__(&self, visit: PyVisit) -> std::result::Result<(), PyTraverseError> {
         let items = self.0.items.try_lock().ok().filter(|_| Arc::strong_count(&self.0) == 1);
         let Some(items) = items else { return Ok(()) };
-        held::show_to(&visit, |visit| owned::of_saved(items.iter().flatten().flatten(), visit))
+        owned_objects::show_to(&visit, |visit| foreign_refs::of_saved(items.iter().flatten().flatten(), visit))
     }
     fn __clear__(&self) {
         if Arc::strong_count(&self.0) == 1 {
@@ -203,7 +206,7 @@ impl<'py> Applied<'_, 'py> {
             ));
         }
         if !among(self.args, o) {
-            autograd::witness::warn(
+            crate::autograd::diagnostics::warn(
                 "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should \
                  be passed to ctx.mark_dirty().",
             )?;
@@ -312,7 +315,7 @@ pub fn _function_apply<'py>(
         }
     }
     *saved.lock() = Some(items);
-    results.iter().for_each(|(o, _)| held::track_object(o)); // the context may own them
+    results.iter().for_each(|(o, _)| owned_objects::track_object(o)); // the context may own them
     Ok((given(results)?, Some(SavedTensors(saved))))
 }
 
@@ -345,7 +348,7 @@ fn none_facts() -> Facts {
 /// Live storages and nodes, for leak tests.
 #[pyfunction]
 pub fn live_counts() -> (usize, usize) {
-    (tally::sum(Count::Storages), tally::sum(Count::Nodes))
+    (counters::sum(Count::Storages), counters::sum(Count::Nodes))
 }
 
 /// The `AccumulateGrad` of a leaf, or the `grad_fn` of another tensor, with the output number.

@@ -1,8 +1,9 @@
 //! The backward graph in Python: nodes and their hooks, requires_grad, detaching.
 
 use super::error::carry;
-use super::held::{self, Held};
 use super::object::{Handle, borrow, wrap_bound};
+use super::owned_objects;
+use super::owned_objects::Held;
 use crate::autograd::node::Work;
 use crate::autograd::{self, Node, history};
 use crate::tensor::{Edge, Foreign, HAS_FN, INFERENCE, LEAF_GRAD, Tensor};
@@ -129,12 +130,12 @@ impl PyNode {
     #[getter]
     fn _input_metadata(&self, py: Python) -> PyResult<Vec<InputMetadata>> {
         let one = |f: &crate::op::gradient::Facts| {
-            let size = super::kinds::size_object(py, &f.shape)?;
+            let size = super::py_types::size_object(py, &f.shape)?;
             Ok(InputMetadata {
                 // SAFETY: `size_object` returns a new reference.
                 shape: unsafe { Bound::from_owned_ptr(py, size) }.unbind(),
-                dtype: super::kinds::dtype_object(py, f.dtype)?,
-                device: Py::new(py, super::kinds::PyDevice(f.device.into()))?.into_any(),
+                dtype: super::py_types::dtype_object(py, f.dtype)?,
+                device: Py::new(py, super::py_types::PyDevice(f.device.into()))?.into_any(),
             })
         };
         self.get()?.outputs.iter().map(one).collect()
@@ -217,13 +218,15 @@ impl PyNode {
         };
         let grads = grads.iter().enumerate().map(one).collect::<PyResult<Vec<_>>>()?;
         // SAFETY: the interpreter lock is held here and where the frame is dropped; the node reads within the frame.
-        let _frame = unsafe { crate::retire::Frame::enter() };
+        let _frame = unsafe { crate::rt::retire::Frame::enter() };
         let results = py.detach(|| autograd::engine::run_node(node, grads))?;
         let results = super::hooks::objects(py, &results)?;
         if results.len() == 1 { results.get_item(0) } else { Ok(results.into_any()) }
     }
     fn __traverse__(&self, visit: PyVisit) -> Result<(), PyTraverseError> {
-        self.node.iter().try_for_each(|n| held::show_to(&visit, |visit| autograd::owned::of_node(n, visit)))
+        self.node
+            .iter()
+            .try_for_each(|n| owned_objects::show_to(&visit, |visit| crate::autograd::foreign_refs::of_node(n, visit)))
     }
     fn __clear__(&mut self) {
         let node = self.node.take();

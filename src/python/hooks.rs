@@ -1,10 +1,11 @@
 //! Hooks as registered from Python: a dict for each tensor and for each side of a node; handles remove entries from it.
 
+use super::convert::type_name;
 use super::graph::with_python;
-use super::held::{self, Held};
 use super::object::{Handle, borrow, wrap_bound};
-use super::values::type_name;
-use crate::autograd::{callbacks, hooks};
+use super::owned_objects;
+use super::owned_objects::Held;
+use crate::autograd::{final_callbacks, hooks};
 use crate::error::Result;
 use crate::tensor::slot::{Gradients, Hook};
 use crate::tensor::{Foreign, Tensor, Visit};
@@ -186,7 +187,7 @@ pub fn _get_hooks<'py>(py: Python<'py>, t: Handle, accumulated: bool) -> PyResul
 #[pyfunction]
 pub fn _set_hooks(t: Handle, dict: Option<Bound<PyDict>>, accumulated: bool) -> PyResult<()> {
     let new = dict.map(|d| HookDict::shared(&d));
-    held::track(&t.0);
+    owned_objects::track(&t.0);
     if accumulated {
         let old = std::mem::replace(&mut t.0.slot().rare().post_accumulate, new);
         drop(old); // outside the lock: it may run Python
@@ -199,17 +200,17 @@ pub fn _set_hooks(t: Handle, dict: Option<Bound<PyDict>>, accumulated: bool) -> 
 #[pyfunction]
 pub fn _queue_callback(callback: Py<PyAny>) -> PyResult<()> {
     let call = move || with_python(|py| callback.call0(py).map(drop));
-    Ok(callbacks::queue(Box::new(call))?)
+    Ok(final_callbacks::queue(Box::new(call))?)
 }
 /// The id of the backward pass running in this thread; -1 if none.
 #[pyfunction]
 pub fn _current_pass() -> i64 {
-    callbacks::current().map_or(-1, |id| id as i64)
+    final_callbacks::current().map_or(-1, |id| id as i64)
 }
 /// Whether a reentrant checkpoint may run in the pass of this thread: it computes all gradients.
 #[pyfunction]
 pub fn _is_checkpoint_valid() -> bool {
-    !callbacks::current_is_partial()
+    !final_callbacks::current_is_partial()
 }
 #[pyfunction]
 pub fn _retain_grad(t: Handle) -> PyResult<()> {

@@ -2,14 +2,16 @@
 //! to the ops `index` and `index_put_`. Source of the rules: PyTorch's
 //! `torch/csrc/autograd/python_variable_indexing.cpp`.
 
+use super::convert::{to_int, to_scalar, type_name};
 use super::error::{guard, guard_object};
 use super::object::{borrow, wrap};
 use super::overrides;
-use super::values::{to_int, to_scalar, type_name};
 use crate::device::Device;
 use crate::dtype::{DType, Scalar};
 use crate::op::Op;
-use crate::ops::{copy, mask, select, view};
+use crate::ops::indexing::{index_select, mask};
+use crate::ops::movement::copy;
+use crate::ops::view::reshape;
 use crate::tensor::Tensor;
 use pyo3::exceptions::{PyIndexError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi::{self, PyObject};
@@ -148,16 +150,16 @@ fn slice(t: &Tensor, parts: &[Part]) -> PyResult<(Tensor, Vec<Option<Tensor>>)> 
             Part::Int(i) => out = select(&out, dim, *i, (t, place))?,
             Part::Slice(0, stop, 1) if *stop >= out.size(dim) as i64 => dim += 1,
             Part::Slice(start, stop, step) => {
-                out = view::SLICE.call((&out, dim, Some(*start), Some(*stop), *step)).ok()?;
+                out = reshape::SLICE.call((&out, dim, Some(*start), Some(*stop), *step)).ok()?;
                 dim += 1;
             }
             Part::None => {
-                out = view::UNSQUEEZE.call((&out, dim)).ok()?;
+                out = reshape::UNSQUEEZE.call((&out, dim)).ok()?;
                 dim += 1;
             }
             Part::Ellipsis => dim += t.ndim() - specified,
             Part::Bool(b) => {
-                out = view::UNSQUEEZE.call((&out, dim)).ok()?;
+                out = reshape::UNSQUEEZE.call((&out, dim)).ok()?;
                 let at = if *b {
                     Tensor::zeros(&[1], DType::I64, Device::Cpu)?
                 } else {
@@ -200,7 +202,7 @@ fn select(out: &Tensor, dim: usize, index: i64, (whole, place): (&Tensor, usize)
             "index {index} is out of bounds for dimension {place} with size {n}"
         )));
     }
-    Ok(view::SELECT.call((out, dim, index)).ok()?)
+    Ok(reshape::SELECT.call((out, dim, index)).ok()?)
 }
 
 fn op(cell: &'static OnceLock<Option<&'static Op>>, name: &str) -> PyResult<&'static Op> {
@@ -224,14 +226,14 @@ pub unsafe extern "C" fn get(o: *mut PyObject, key: *mut PyObject) -> *mut PyObj
             && t.ndim() > 0
         {
             // Also for the whole dimension: the graph has a slice node, as in PyTorch.
-            return wrap(py, view::SLICE.call((t, 0usize, Some(start), Some(stop), step)).ok()?);
+            return wrap(py, reshape::SLICE.call((t, 0usize, Some(start), Some(stop), step)).ok()?);
         }
         let (out, indices) = slice(t, &parts)?;
         if !indices.is_empty() {
             return wrap(py, op(&INDEX, "index")?.call((&out, indices)).ok()?);
         }
         // `x[...]` is a view of x, not x.
-        let out = if out.same(t) { view::ALIAS.call((t,)).ok()? } else { out };
+        let out = if out.same(t) { reshape::ALIAS.call((t,)).ok()? } else { out };
         wrap(py, out)
     })
 }
@@ -271,7 +273,7 @@ fn assign(t: &Tensor, key: &Bound<PyAny>, value: &Bound<PyAny>) -> PyResult<()> 
     // A single True or False decides whether anything is written.
     let (out, indices) = match parts.as_slice() {
         [Part::Bool(yes)] if key.is_instance_of::<PyBool>() => match yes {
-            true => (view::UNSQUEEZE.call((t, 0usize)).ok()?, Vec::new()),
+            true => (reshape::UNSQUEEZE.call((t, 0usize)).ok()?, Vec::new()),
             false => return Ok(()),
         },
         all => slice(t, all)?,
@@ -317,12 +319,12 @@ fn fill_at(out: &Tensor, indices: &[Option<Tensor>], number: Scalar) -> PyResult
     let covered = out.shape().get(dim..dim + index.ndim());
     match index.dtype() {
         DType::I64 if index.ndim() == 1 && out.ndim() > 0 => {
-            select::INDEX_FILL.call_inplace((out, dim, index, number))?;
+            index_select::INDEX_FILL.call_inplace((out, dim, index, number))?;
         }
         DType::Bool if index.ndim() > 0 && covered == Some(index.shape()) => {
             let ones = std::iter::repeat_n(1, out.ndim() - dim - index.ndim());
             let sizes: crate::op::Ints = index.shape().iter().map(|&d| d as i64).chain(ones).collect();
-            mask::MASKED_FILL.call_inplace((out, view::VIEW.call((index, sizes)).ok()?, number))?;
+            mask::MASKED_FILL.call_inplace((out, reshape::VIEW.call((index, sizes)).ok()?, number))?;
         }
         _ => return Ok(false),
     }
@@ -336,5 +338,5 @@ fn strip(v: &Tensor) -> PyResult<Tensor> {
         return Ok(v.clone());
     }
     let sizes: crate::op::Ints = v.shape()[extra..].iter().map(|&d| d as i64).collect();
-    Ok(view::VIEW.call((v, sizes)).ok()?)
+    Ok(reshape::VIEW.call((v, sizes)).ok()?)
 }

@@ -1,10 +1,10 @@
 //! The methods of `Tensor` that read its shape, strides, dtype and address: a table behind one border function.
 
+use super::convert::{to_int, type_name};
 use super::error::guard_object;
-use super::kinds::size_object;
 use super::memory::format_of;
 use super::object::borrow;
-use super::values::{to_int, type_name};
+use super::py_types::size_object;
 use crate::device::Device;
 use crate::layout::Format;
 use crate::tensor::Tensor;

@@ -1,10 +1,17 @@
 //! The extension module `rustgrad._C`: converts values between Python and Rust, and computes nothing.
 
+pub(crate) mod bound_method;
+pub(crate) mod convert;
+pub(crate) mod diagnostics;
+pub(crate) mod number_protocol;
+pub(crate) mod op_callable;
+pub(crate) mod owned_objects;
+pub(crate) mod properties;
+pub(crate) mod py_types;
+pub(crate) mod sequence_data;
 mod autocast;
 mod backward;
-mod bound;
 mod buffer;
-mod callable;
 mod capture;
 mod construct;
 mod describe;
@@ -13,18 +20,13 @@ mod dlpack;
 mod error;
 mod export;
 mod function;
-mod getset;
 mod graph;
-mod held;
 mod heap_type;
 mod hooks;
 mod index;
-mod kinds;
 mod mode;
-mod nested;
 mod memory;
 mod metadata;
-mod number;
 mod object;
 mod oplog;
 mod overrides;
@@ -34,8 +36,6 @@ mod saved;
 mod shared;
 mod swap;
 mod table;
-mod values;
-mod witness;
 
 use pyo3::prelude::*;
 
@@ -43,33 +43,33 @@ use pyo3::prelude::*;
 #[pymodule(name = "_C", gil_used = true)]
 fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     let py = m.py();
-    held::refuse_subinterpreters()?;
+    owned_objects::refuse_subinterpreters()?;
     // SAFETY: everything that Python calls opens a frame before it looks at a tensor (`error.rs`), and what it returns
     // owns what it refers to. Threads of our own work for a call that waits for them.
-    unsafe { crate::retire::use_frames() };
-    crate::retire::set_pause(held::pause);
+    unsafe { crate::rt::retire::use_frames() };
+    crate::rt::retire::set_pause(owned_objects::pause);
     let owned = |p: *mut pyo3::ffi::PyObject| {
         // SAFETY: each constructor returns a new reference.
         unsafe { Bound::from_owned_ptr(py, p) }
     };
-    let tensor = owned(object::create(py, &number::table())?);
-    let size = owned(kinds::create_size(py)?);
-    bound::create_type(py)?;
-    callable::create_type(py)?;
+    let tensor = owned(object::create(py, &number_protocol::table())?);
+    let size = owned(py_types::create_size(py)?);
+    bound_method::create_type(py)?;
+    op_callable::create_type(py)?;
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    m.add("default_generator", Py::new(py, kinds::_default_generator())?)?;
+    m.add("default_generator", Py::new(py, py_types::_default_generator())?)?;
     m.add("Tensor", &tensor)?;
     m.add("Size", size)?;
-    m.add_class::<kinds::PyDType>()?;
-    m.add_class::<kinds::PyDevice>()?;
-    m.add_class::<kinds::PyGenerator>()?;
+    m.add_class::<py_types::PyDType>()?;
+    m.add_class::<py_types::PyDevice>()?;
+    m.add_class::<py_types::PyGenerator>()?;
     m.add_class::<graph::PyNode>()?;
     m.add_class::<saved::SavedTensor>()?;
     m.add_class::<capture::PyCapture>()?;
     m.add("InternalError", py.get_type::<error::InternalError>())?;
     m.add("OutOfMemoryError", py.get_type::<error::OutOfMemoryError>())?;
     m.add("_LinAlgError", py.get_type::<error::LinAlgError>())?;
-    for d in kinds::dtype_objects(py)? {
+    for d in py_types::dtype_objects(py)? {
         m.add(d.get().0.name(), d)?;
     }
     functions(m)?;
@@ -78,7 +78,7 @@ fn extension(m: &Bound<PyModule>) -> PyResult<()> {
     overrides::install(m)?;
     m.add("ops", table::install(py, &tensor)?)?;
     m.add("_steps", table::steps(py)?)?;
-    witness::start(py)?;
+    diagnostics::start(py)?;
     Ok(())
 }
 
@@ -87,7 +87,7 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(object::_set_legacy_new, m)?,
         wrap_pyfunction!(object::_make_subclass, m)?,
         wrap_pyfunction!(swap::_swap_tensors, m)?,
-        wrap_pyfunction!(kinds::_default_generator, m)?,
+        wrap_pyfunction!(py_types::_default_generator, m)?,
         wrap_pyfunction!(construct::tensor, m)?,
         wrap_pyfunction!(construct::as_tensor, m)?,
         wrap_pyfunction!(construct::from_numpy, m)?,
@@ -157,11 +157,11 @@ fn functions(m: &Bound<PyModule>) -> PyResult<()> {
         wrap_pyfunction!(device::_storage_key, m)?,
         wrap_pyfunction!(device::_storage_bytes, m)?,
         wrap_pyfunction!(device::_from_storage_bytes, m)?,
-        wrap_pyfunction!(kinds::manual_seed, m)?,
-        wrap_pyfunction!(kinds::seed, m)?,
-        wrap_pyfunction!(kinds::initial_seed, m)?,
-        wrap_pyfunction!(kinds::get_rng_state, m)?,
-        wrap_pyfunction!(kinds::set_rng_state, m)?,
+        wrap_pyfunction!(py_types::manual_seed, m)?,
+        wrap_pyfunction!(py_types::seed, m)?,
+        wrap_pyfunction!(py_types::initial_seed, m)?,
+        wrap_pyfunction!(py_types::get_rng_state, m)?,
+        wrap_pyfunction!(py_types::set_rng_state, m)?,
         wrap_pyfunction!(device::_resize, m)?,
         wrap_pyfunction!(device::_fill_uninitialized, m)?,
         wrap_pyfunction!(device::_storage_resizable, m)?,

@@ -6,7 +6,7 @@
 
 use super::error::guard_object;
 use super::heap_type::{HeapType, member, property, slot};
-use super::held::{Held, clear, track, traverse};
+use super::owned_objects::{Held, clear, track, traverse};
 use crate::tensor::{Foreign, PY_STASH, Tensor, Visit};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::prelude::*;
@@ -240,10 +240,10 @@ unsafe extern "C" fn new(class: *mut PyTypeObject, args: *mut PyObject, kwargs: 
 
 /// Creates the type, with the given slots in addition to those of this file.
 pub fn create(py: Python, extra: &[ffi::PyType_Slot]) -> PyResult<*mut PyObject> {
-    let mut getset = super::getset::table();
+    let mut getset = super::properties::table();
     getset.push(ffi::PyGetSetDef {
         set: Some(ffi::PyObject_GenericSetDict),
-        ..property(c"__dict__", super::held::get_dict, 0)
+        ..property(c"__dict__", super::owned_objects::get_dict, 0)
     });
     let mut slots = vec![
         slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
@@ -325,7 +325,7 @@ pub fn _as_subclass<'py>(py: Python<'py>, t: Handle, cls: &Bound<'py, PyType>) -
     if unsafe { ffi::PyType_IsSubtype(cls.as_ptr().cast(), tensor_type()) } == 0 {
         return Err(pyo3::exceptions::PyTypeError::new_err("as_subclass: cls must be a subclass of Tensor"));
     }
-    let view = crate::ops::view::ALIAS.call((&t.0,)).ok()?;
+    let view = crate::ops::view::reshape::ALIAS.call((&t.0,)).ok()?;
     let o = wrap_as(py, view, cls.as_ptr().cast())?;
     // SAFETY: `wrap_as` returns a new reference.
     Ok(unsafe { Bound::from_owned_ptr(py, o) })

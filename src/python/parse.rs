@@ -1,15 +1,15 @@
 //! Python arguments -> `Value`s by signature: one pass over the parameters; strings are compared only for keyword
 //! arguments.
 
-use super::kinds::{PyGenerator, to_device, to_dtype};
-use super::object::borrow;
-use super::values::{
+use super::convert::{
     exact_int, int_list, is_int, is_list_like, scalar_list, tensor_list, to_bool, to_int, to_scalar, to_scalar_or_item,
     type_name,
 };
+use super::object::borrow;
+use super::py_types::{PyGenerator, to_device, to_dtype};
 use crate::dtype::Scalar;
 use crate::op::{Args, Ints, Kind, Param, Signature, Value, push_default};
-use crate::place;
+use crate::rt::emplace;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -96,7 +96,7 @@ pub fn parse<'a>(
         if i < sig.positional && used < given.positional.len() {
             let rest = &given.positional[used..];
             if let (Kind::Tensor | Kind::Operand, Some(t)) = (p.kind, borrow(rest[0])) {
-                place::push(args, || Value::Tensor(t));
+                emplace::push(args, || Value::Tensor(t));
                 used += 1;
                 continue;
             }
@@ -176,7 +176,7 @@ fn positional<'a>(
         return Ok(rest.len());
     }
     if varargs {
-        place::push(args, || Value::Ints(Ints::new()));
+        emplace::push(args, || Value::Ints(Ints::new()));
         let Some(Value::Ints(ints)) = args.last_mut() else { return Err(Misfit::TooMany) };
         for &o in rest {
             // SAFETY: as above.
@@ -186,7 +186,7 @@ fn positional<'a>(
         return Ok(rest.len());
     }
     match (p.kind, exact_int(&first)) {
-        (Kind::Int, Some(n)) => place::push(args, || Value::Scalar(Scalar::Int(n))),
+        (Kind::Int, Some(n)) => emplace::push(args, || Value::Scalar(Scalar::Int(n))),
         _ => match convert((sig, p), first)? {
             Some(v) => args.push(v),
             None => return sizes_of_tensors(py, p.kind, rest, last, args),

@@ -52,7 +52,9 @@ impl SavedTensor {
     }
     fn __traverse__(&self, visit: PyVisit) -> Result<(), PyTraverseError> {
         match &self.0 {
-            Kept::Named(node, _) => super::held::show_to(&visit, |visit| crate::autograd::owned::of_node(node, visit)),
+            Kept::Named(node, _) => {
+                super::owned_objects::show_to(&visit, |visit| crate::autograd::foreign_refs::of_node(node, visit))
+            }
             // The list belongs to a context, which reports it.
             Kept::Listed(..) => Ok(()),
         }
@@ -90,8 +92,8 @@ fn object<'py>(py: Python<'py>, value: Value<'static>) -> PyResult<Bound<'py, Py
             let all = v.into_iter().map(|s| super::export::scalar_object(py, s)).collect::<PyResult<Vec<_>>>()?;
             PyTuple::new(py, all)?.into_any()
         }
-        Value::DType(d) => super::kinds::dtype_object(py, d)?.into_bound(py),
-        Value::Device(d) => Bound::new(py, super::kinds::PyDevice(d.into()))?.into_any(),
+        Value::DType(d) => super::py_types::dtype_object(py, d)?.into_bound(py),
+        Value::Device(d) => Bound::new(py, super::py_types::PyDevice(d.into()))?.into_any(),
         Value::Str(s) => s.into_pyobject(py)?.into_any(),
         Value::Choice(c) => c.name.into_pyobject(py)?.into_any(),
         Value::None | Value::Format(_) | Value::Generator(_) => py.None().into_bound(py),

@@ -1,8 +1,9 @@
 //! The op table in Python: callables by name, and the rows from which tests, stubs and docs are generated.
 
-use super::callable::{self, Home};
+use super::convert::type_name;
 use super::describe::python_signature;
-use super::values::type_name;
+use super::op_callable;
+use super::op_callable::Home;
 use crate::device::{Device, Name};
 use crate::dispatch;
 use crate::op::{Body, Decompose, Forms, Op, Param, Returns, Vjp};
@@ -26,27 +27,27 @@ pub fn install<'py>(py: Python<'py>, tensor: &Bound<'py, PyAny>) -> PyResult<Bou
             ops.iter().copied().filter(|o| o.forms.has(Forms::FUNCTION) || o.forms.has(Forms::HIDDEN)).collect();
         if !functions.is_empty() {
             let (home, leaf) = split_name(name);
-            dict.set_item(name, callable::make(py, leaf, home, functions, false)?)?;
+            dict.set_item(name, op_callable::make(py, leaf, home, functions, false)?)?;
         }
         if name.contains('.') {
             if !has(Forms::INPLACE).is_empty() {
                 let inplace: &'static str = Box::leak(format!("{name}_").into_boxed_str());
                 let (home, leaf) = split_name(inplace);
-                dict.set_item(inplace, callable::make(py, leaf, home, has(Forms::INPLACE), true)?)?;
+                dict.set_item(inplace, op_callable::make(py, leaf, home, has(Forms::INPLACE), true)?)?;
             }
             continue;
         }
         let methods = has(Forms::METHOD);
         if !methods.is_empty() {
-            tensor.setattr(name, callable::make(py, name, Home::Tensor, methods, false)?)?;
+            tensor.setattr(name, op_callable::make(py, name, Home::Tensor, methods, false)?)?;
         }
         let inplace = has(Forms::INPLACE);
         if !inplace.is_empty() {
             let name: &'static str = Box::leak(format!("{name}_").into_boxed_str());
             if !dict.contains(name)? {
-                dict.set_item(name, callable::make(py, name, Home::Module(""), inplace.clone(), true)?)?;
+                dict.set_item(name, op_callable::make(py, name, Home::Module(""), inplace.clone(), true)?)?;
             }
-            tensor.setattr(name, callable::make(py, name, Home::Tensor, inplace, true)?)?;
+            tensor.setattr(name, op_callable::make(py, name, Home::Tensor, inplace, true)?)?;
         }
     }
     Ok(dict)
@@ -185,7 +186,7 @@ pub fn _result_type(py: Python, operands: &Bound<PyTuple>) -> PyResult<Py<PyAny>
     for o in operands.iter() {
         match super::object::borrow(o.as_ptr()) {
             Some(t) => ops.tensor(t.dtype(), t.ndim())?,
-            None => match super::values::to_scalar(&o)? {
+            None => match super::convert::to_scalar(&o)? {
                 Some(s) => ops.scalar(s),
                 None => {
                     return Err(PyTypeError::new_err(format!(
@@ -197,34 +198,34 @@ pub fn _result_type(py: Python, operands: &Bound<PyTuple>) -> PyResult<Py<PyAny>
         }
     }
     let d = ops.result().ok_or_else(|| PyTypeError::new_err("result_type(): expected at least one operand"))?;
-    super::kinds::dtype_object(py, d)
+    super::py_types::dtype_object(py, d)
 }
 
 /// The dtype that two dtypes promote to. Errors: RuntimeError if they do not promote.
 #[pyfunction]
 pub fn promote_types(
     py: Python,
-    type1: PyRef<super::kinds::PyDType>,
-    type2: PyRef<super::kinds::PyDType>,
+    type1: PyRef<super::py_types::PyDType>,
+    type2: PyRef<super::py_types::PyDType>,
 ) -> PyResult<Py<PyAny>> {
-    super::kinds::dtype_object(py, crate::dtype::promote(type1.0.dtype()?, type2.0.dtype()?)?)
+    super::py_types::dtype_object(py, crate::dtype::promote(type1.0.dtype()?, type2.0.dtype()?)?)
 }
 
 /// Whether a value of one dtype may be written into another: the category must not fall.
 #[pyfunction]
-pub fn can_cast(from_: PyRef<super::kinds::PyDType>, to: PyRef<super::kinds::PyDType>) -> bool {
+pub fn can_cast(from_: PyRef<super::py_types::PyDType>, to: PyRef<super::py_types::PyDType>) -> bool {
     from_.0.category() <= to.0.category()
 }
 
 /// The dtype of Python floats in new tensors.
 #[pyfunction]
 pub fn get_default_dtype(py: Python) -> PyResult<Py<PyAny>> {
-    super::kinds::dtype_object(py, crate::dtype::default_dtype())
+    super::py_types::dtype_object(py, crate::dtype::default_dtype())
 }
 /// Sets the dtype of Python floats in new tensors. Errors: TypeError for a dtype that is not floating point.
 #[pyfunction]
 pub fn set_default_dtype(d: &Bound<PyAny>) -> PyResult<()> {
-    match super::kinds::to_dtype(d)? {
+    match super::py_types::to_dtype(d)? {
         Some(d) if d.is_float() => {
             crate::dtype::set_default_dtype(d);
             Ok(())

@@ -12,15 +12,15 @@ pub mod raw;
 pub mod slot;
 mod uses;
 
-pub use pin::Pinned;
-pub use slot::{Edge, Foreign, GradFn, LeafUse, Remake, Replay, Slot, ViewInfo, Visit};
+pub use self::pin::Pinned;
+pub use self::slot::{Edge, Foreign, GradFn, LeafUse, Remake, Replay, Slot, ViewInfo, Visit};
 
 use crate::device::Device;
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Error, Result};
 use crate::layout::{Dims, Layout, checked_numel, dims, laid_out_numel};
 use crate::observe::{self, Raw};
-use crate::place;
+use crate::rt::emplace;
 use crate::storage::Storage;
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -83,7 +83,7 @@ impl Tensor {
     /// A tensor from the values that the functions return, constructed in place.
     #[inline(always)]
     pub fn build(meta: impl FnOnce() -> Meta, view: impl FnOnce() -> Option<ViewInfo>) -> Tensor {
-        Tensor(place::arc(|| TensorImpl {
+        Tensor(emplace::arc(|| TensorImpl {
             first: UnsafeCell::new(ManuallyDrop::new(meta())),
             replaced: AtomicPtr::new(std::ptr::null_mut()),
             users: AtomicU16::new(0),

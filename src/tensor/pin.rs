@@ -2,8 +2,8 @@
 
 use super::{Meta, Tensor, TensorImpl};
 use crate::error::{Error, Result};
-use crate::retire;
-use crate::thread::own;
+use crate::rt::retire;
+use crate::rt::thread_state::own;
 use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
 use std::sync::Arc;

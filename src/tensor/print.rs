@@ -7,9 +7,9 @@
 
 mod number;
 
+use self::number::{Column, Notation};
 use crate::device::Device;
 use crate::dtype::{DType, Scalar, default_dtype};
-use number::{Column, Notation};
 use std::sync::Mutex;
 
 /// The options of `set_printoptions`.

@@ -10,7 +10,7 @@
 use super::{ACCUMULATES, GRAD_DTYPE, HAS_FN, INFERENCE, Meta, REPLAYED, Tensor};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::place;
+use crate::rt::emplace;
 use std::any::Any;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
@@ -256,7 +256,7 @@ impl Tensor {
     /// No other handle to the tensor exists, weak ones included: it was just created.
     pub unsafe fn set_first_grad_fn(&mut self, edge: Edge) {
         // SAFETY: the caller's promise.
-        let new = unsafe { place::new_mut(&mut self.0) };
+        let new = unsafe { emplace::new_mut(&mut self.0) };
         *new.flags.get_mut() |= HAS_FN;
         new.slot.get_mut().unwrap_or_else(|e| e.into_inner()).grad_fn = Some(edge);
     }

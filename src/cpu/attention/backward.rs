@@ -2,11 +2,11 @@
 
 use super::{BLOCK, Heads, Place, Sizes, exponentials, masked, row, scaled};
 use crate::cpu::math::Float;
-use crate::cpu::num::Fuse;
+use crate::cpu::number_class::Fuse;
 use crate::cpu::panel::{Panels, Part};
 use crate::cpu::parallel::try_par_for;
+use crate::cpu::scratch::Temp;
 use crate::cpu::simd::{self, Kernel};
-use crate::cpu::temp::Temp;
 use crate::cpu::view::{View, ensure};
 use crate::dtype::{DType, Element};
 use crate::error::Result;

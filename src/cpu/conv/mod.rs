@@ -9,17 +9,17 @@ mod slide;
 mod tests;
 mod weights;
 
+use self::geometry::{Axis, Steps};
+use self::scratch::Image;
+use self::slide::{Slide, Weights};
+use self::weights::WeightGradient;
 use super::gemm::tiles::Vectors;
-use super::temp::Temp;
+use super::lines::for_lines;
+use super::scratch::Temp;
 use super::view::{Ptr, View, ensure, load, store};
-use super::walk::for_lines;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::contiguous_strides;
-use geometry::{Axis, Steps};
-use scratch::Image;
-use slide::{Slide, Weights};
-use weights::WeightGradient;
 
 /// How a kernel moves, one number for each of its dimensions.
 #[derive(Clone, Copy)]

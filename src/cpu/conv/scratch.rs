@@ -3,7 +3,7 @@
 
 use super::geometry::{Block, Grid};
 use crate::cpu::gemm::tiles::{Unit, WIDEST};
-use crate::cpu::temp::Temp;
+use crate::cpu::scratch::Temp;
 use crate::cpu::view::{View, load};
 use crate::dtype::Element;
 use crate::error::Result;

@@ -9,10 +9,10 @@ use super::scratch::{Image, Scratch, pack, runs};
 use crate::cpu::gemm::Matrix;
 use crate::cpu::gemm::tiles::{self, Job, Start, Tile, Unit, Vectors, WIDEST, tile_rows};
 use crate::cpu::parallel::{num_threads, try_par_for};
-use crate::cpu::temp::Temp;
+use crate::cpu::scratch::Temp;
 use crate::cpu::view::{Ptr, store};
 use crate::error::Result;
-use crate::reserve::filled;
+use crate::rt::reserve::filled;
 use std::ops::Range;
 
 /// Terms of a block: a panel of windows of so many stays in L1.

@@ -10,10 +10,10 @@ use crate::cpu::arith::Arith;
 use crate::cpu::gemm::Matrix;
 use crate::cpu::gemm::tiles::{self, Job, Start, Tile, Unit, Vectors, WIDEST};
 use crate::cpu::parallel::{par_for, try_par_for};
-use crate::cpu::temp::Temp;
+use crate::cpu::scratch::Temp;
 use crate::cpu::view::{Ptr, load};
 use crate::error::Result;
-use crate::reserve::filled;
+use crate::rt::reserve::filled;
 use std::ops::Range;
 
 /// Terms of a product: the places of a block.

@@ -8,7 +8,7 @@
 
 use super::{Matrix, Product};
 use crate::cpu::isa::{Isa, isa};
-use crate::cpu::temp::Temp;
+use crate::cpu::scratch::Temp;
 use crate::dtype::Element;
 use crate::error::Result;
 use std::arch::x86_64::*;

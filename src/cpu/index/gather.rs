@@ -3,9 +3,9 @@
 //! Each index is checked when it is used: after a bad one the result, which is not shared yet, is discarded.
 
 use super::{Found, at_use, out_of_range, out_of_reach};
+use crate::cpu::lines::{Others, for_lines};
 use crate::cpu::parallel::par_for;
 use crate::cpu::view::{View, ensure};
-use crate::cpu::walk::{Others, for_lines};
 use crate::error::Result;
 use crate::layout::Dims;
 

@@ -6,7 +6,7 @@
 //! time. A mask may change between the count and its use: see Note [Racing indices].
 
 use crate::cpu::parallel::par_for;
-use crate::cpu::temp::Temp;
+use crate::cpu::scratch::Temp;
 use crate::cpu::view::{Ptr, View, ensure, load};
 use crate::dtype::DType;
 use crate::error::{Error, Result};

@@ -15,16 +15,16 @@ mod scatter;
 #[cfg(test)]
 mod tests;
 
+pub use self::advanced::{index_get, index_put, index_shape};
+pub use self::gather::{gather, index_select};
+pub use self::mask::{Counted, masked_scatter, masked_select, nonzero};
+pub use self::scatter::{Source, index_add, index_copy, index_fill, index_reduce, scatter};
 pub use crate::kinds::ScatterMode as Mode;
-pub use advanced::{index_get, index_put, index_shape};
-pub use gather::{gather, index_select};
-pub use mask::{Counted, masked_scatter, masked_select, nonzero};
-pub use scatter::{Source, index_add, index_copy, index_fill, index_reduce, scatter};
 
-use super::num::Fuse;
+use super::lines::for_lines;
+use super::number_class::Fuse;
 use super::simd::{self, Kernel};
 use super::view::{Operand, View};
-use super::walk::for_lines;
 use crate::dtype::DType;
 use crate::error::Error;
 use std::sync::Mutex;

@@ -5,12 +5,12 @@
 
 use super::combine::{Add, AddScaled, Combine, Max, Min, Mul, Set};
 use super::{Found, at_use, check, in_range, out_of_bounds, out_of_range, out_of_reach};
-use crate::cpu::num::Fuse;
+use crate::cpu::lines::{Others, for_lines};
+use crate::cpu::number_class::Fuse;
 use crate::cpu::parallel::{num_threads, par_for};
+use crate::cpu::scratch::Temp;
 use crate::cpu::simd::{self, Kernel};
-use crate::cpu::temp::Temp;
 use crate::cpu::view::{View, ensure};
-use crate::cpu::walk::{Others, for_lines};
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Error, Result};
 use crate::kinds::ScatterMode;

@@ -6,7 +6,7 @@ use crate::cpu::parallel::{num_threads, try_par_for};
 use crate::cpu::view::{View, ensure, load, store};
 use crate::dtype::{DType, Element, c64, c128};
 use crate::error::{Error, Result};
-use crate::reserve::probe;
+use crate::rt::reserve::probe;
 use std::marker::PhantomData;
 
 /// The work on one matrix of a batch, for each element type.

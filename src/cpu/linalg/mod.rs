@@ -16,5 +16,5 @@ pub mod scaling;
 pub mod spectrum;
 pub mod triangular;
 
-pub use batch::{At, Batch, over};
-pub use mat::{Field, Mat};
+pub use self::batch::{At, Batch, over};
+pub use self::mat::{Field, Mat};

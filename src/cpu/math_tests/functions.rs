@@ -1,6 +1,6 @@
 //! Elementary functions and their libm counterparts, each as a type: the rows of the tests in this folder.
 
-use crate::cpu::num::Real;
+use crate::cpu::number_class::Real;
 
 mod c {
     unsafe extern "C" {

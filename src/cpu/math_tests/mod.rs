@@ -2,8 +2,8 @@
 
 mod functions;
 
-use super::num::*;
-use functions::*;
+use self::functions::*;
+use super::number_class::*;
 
 type F32 = Fp<f32, Plain>;
 type V32 = Fp<f32, Fused>;

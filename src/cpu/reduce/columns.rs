@@ -1,14 +1,14 @@
 //! Reductions that keep the densest dimension: a tile of neighbouring results folds rows of memory.
 
-use super::machine::{Job, PART};
-use super::nest::Nest;
-use super::rule::{Columns, Merge, Rule};
+use super::driver::{Job, PART};
+use super::loop_nest::Nest;
+use super::reducer::{Columns, Merge, Rule};
 use crate::cpu::parallel::par_for;
 use crate::cpu::simd;
 use crate::cpu::view::{Ptr, load, store};
 use crate::dtype::Element;
 use crate::error::Result;
-use crate::reserve::filled;
+use crate::rt::reserve::filled;
 
 /// Columns of a tile: its accumulators fit L1, and its rows are long enough for the prefetcher.
 const TILE: usize = 4096;

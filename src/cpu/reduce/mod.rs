@@ -3,21 +3,21 @@
 //! Sums, means and products are computed in the dtype of `out` (half types in f32, integers in i64), maxima in the
 //! input's; conversion happens on the fly, so a sum of bools into int64 needs no temporary tensor.
 
+pub mod driver;
+pub(crate) mod loop_nest;
+pub mod reducer;
+pub mod reducers;
 mod columns;
-pub mod machine;
-mod nest;
-pub mod rule;
-pub mod rules;
 #[cfg(test)]
 mod tests;
 
+use self::driver::run;
+use self::reducer::Lanes;
+use self::reducers::*;
 use super::view::{View, ensure};
 use crate::dtype::{DType, Truth, c64, c128};
 use crate::error::{Error, Result};
 pub use crate::kinds::Reduce;
-use machine::run;
-use rule::Lanes;
-use rules::*;
 
 /// Reduces `input` over `dims` into `out`, whose shape is the input's with the reduced dimensions of size one.
 pub fn reduce(kind: Reduce, input: View, dims: &[usize], out: View) -> Result<()> {
@@ -41,14 +41,20 @@ pub fn reduce(kind: Reduce, input: View, dims: &[usize], out: View) -> Result<()
     }
 }
 
-unsafe fn truth<R: rule::Rule<Truth>>(rule: R, input: View, dims: &[usize], out: View) -> Result<()> {
+unsafe fn truth<R: reducer::Rule<Truth>>(rule: R, input: View, dims: &[usize], out: View) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe { run::<Truth, R>(rule, input, &|d| dims.contains(&d), out) }
 }
 
 /// A rule for every type in which sums are computed.
-trait Arithmetic: rule::Rule<f32> + rule::Rule<f64> + rule::Rule<i64> + rule::Rule<c64> + rule::Rule<c128> {}
-impl<R: rule::Rule<f32> + rule::Rule<f64> + rule::Rule<i64> + rule::Rule<c64> + rule::Rule<c128>> Arithmetic for R {}
+trait Arithmetic:
+    reducer::Rule<f32> + reducer::Rule<f64> + reducer::Rule<i64> + reducer::Rule<c64> + reducer::Rule<c128>
+{
+}
+impl<R: reducer::Rule<f32> + reducer::Rule<f64> + reducer::Rule<i64> + reducer::Rule<c64> + reducer::Rule<c128>>
+    Arithmetic for R
+{
+}
 
 unsafe fn arithmetic<R: Arithmetic>(rule: R, input: View, dims: &[usize], out: View) -> Result<()> {
     let reduced = |d: usize| dims.contains(&d);
@@ -65,8 +71,14 @@ unsafe fn arithmetic<R: Arithmetic>(rule: R, input: View, dims: &[usize], out: V
 }
 
 /// A rule for every type in which elements are compared.
-trait Comparing: rule::Rule<f32> + rule::Rule<f64> + rule::Rule<i64> + rule::Rule<i32> + rule::Rule<u8> {}
-impl<R: rule::Rule<f32> + rule::Rule<f64> + rule::Rule<i64> + rule::Rule<i32> + rule::Rule<u8>> Comparing for R {}
+trait Comparing:
+    reducer::Rule<f32> + reducer::Rule<f64> + reducer::Rule<i64> + reducer::Rule<i32> + reducer::Rule<u8>
+{
+}
+impl<R: reducer::Rule<f32> + reducer::Rule<f64> + reducer::Rule<i64> + reducer::Rule<i32> + reducer::Rule<u8>> Comparing
+    for R
+{
+}
 
 unsafe fn ordered<R: Comparing>(rule: R, input: View, dims: &[usize], out: View) -> Result<()> {
     let reduced = |d: usize| dims.contains(&d);
@@ -99,8 +111,8 @@ unsafe fn norm(p: f64, input: View, dims: &[usize], out: View) -> Result<()> {
 }
 
 /// A rule for real and complex floats.
-trait Measuring: rule::Rule<f32> + rule::Rule<f64> + rule::Rule<c64> + rule::Rule<c128> {}
-impl<R: rule::Rule<f32> + rule::Rule<f64> + rule::Rule<c64> + rule::Rule<c128>> Measuring for R {}
+trait Measuring: reducer::Rule<f32> + reducer::Rule<f64> + reducer::Rule<c64> + reducer::Rule<c128> {}
+impl<R: reducer::Rule<f32> + reducer::Rule<f64> + reducer::Rule<c64> + reducer::Rule<c128>> Measuring for R {}
 
 unsafe fn magnitude<R: Measuring>(rule: R, input: View, dims: &[usize], out: View) -> Result<()> {
     let reduced = |d: usize| dims.contains(&d);

@@ -3,11 +3,11 @@
 use super::{LANES, Lane, Layer, Shared, TILE, Values, saved_blocks};
 use crate::cpu::gemm::matmul;
 use crate::cpu::math::Float;
-use crate::cpu::num::{Fp, Fuse, Num, Real};
+use crate::cpu::number_class::{Fp, Fuse, Num, Real};
 use crate::cpu::panel::Panels;
 use crate::cpu::parallel::try_par_for;
+use crate::cpu::scratch::Temp;
 use crate::cpu::simd::{self, Kernel};
-use crate::cpu::temp::Temp;
 use crate::cpu::view::{Ptr, View, ensure};
 use crate::dtype::{DType, Element};
 use crate::error::Result;

@@ -10,18 +10,18 @@ mod select;
 #[cfg(test)]
 mod tests;
 
-pub use item::SHORT;
-pub use radix::Sorter;
-pub use select::{kth, topk};
+pub use self::item::SHORT;
+pub use self::radix::Sorter;
+pub use self::select::{kth, topk};
 
+use self::item::{Item, Key};
+use super::lines::Others;
 use super::parallel::{par_for, try_par_for};
-use super::temp::Temp;
+use super::scratch::Temp;
 use super::view::{Ptr, View, ensure, load, store};
-use super::walk::Others;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result};
 use crate::layout::Dims;
-use item::{Item, Key};
 
 /// Sorts each line along `dim`; `values` has the input's dtype, `indices` is int64. `stable` changes nothing: the
 /// sort always is.

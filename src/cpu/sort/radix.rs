@@ -8,7 +8,7 @@
 
 use super::item::{Extent, Key, pack};
 use crate::cpu::parallel::par_for;
-use crate::cpu::temp::Temp;
+use crate::cpu::scratch::Temp;
 use crate::cpu::view::Ptr;
 use crate::error::Result;
 use std::ops::Range;

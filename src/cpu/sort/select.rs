@@ -6,12 +6,12 @@
 
 use super::item::{Item, Key};
 use super::{Line, PerLine, by_type};
-use crate::cpu::num::Fuse;
+use crate::cpu::number_class::Fuse;
+use crate::cpu::scratch::Temp;
 use crate::cpu::simd::{self, Kernel};
-use crate::cpu::temp::Temp;
 use crate::cpu::view::{View, ensure};
 use crate::error::Result;
-use crate::reserve::room;
+use crate::rt::reserve::room;
 
 /// Elements read at once: a group for each bit of a mask.
 const CHUNK: usize = 64 * GROUP;

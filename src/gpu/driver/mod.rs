@@ -5,7 +5,7 @@
 
 mod caps;
 mod launch;
-pub(super) use launch::{Bind, Key, Launch, Params, Shader, too_large};
+pub(super) use self::launch::{Bind, Key, Launch, Params, Shader, too_large};
 
 #[cfg(feature = "gpu")]
 mod adapter;
@@ -25,25 +25,24 @@ mod stream;
 mod transfer;
 #[cfg(feature = "gpu")]
 mod validate;
+#[cfg(feature = "gpu")]
+pub(super) use self::device::Driver;
+#[cfg(feature = "gpu")]
+pub use self::device::GpuBuffer;
 #[cfg(all(test, feature = "gpu"))]
-pub(super) use device::driver;
-#[cfg(feature = "gpu")]
-pub(super) use {device::Driver, validate::check};
-#[cfg(feature = "gpu")]
-pub use {
-    device::GpuBuffer,
-    queries::{
-        device_count, device_name, empty_cache, is_available, memory, properties, reset_peak_memory, stats, supports,
-        synchronize, unasked_software,
-    },
+pub(super) use self::device::driver;
+pub use self::queries::{
+    device_count, device_name, empty_cache, is_available, memory, properties, reset_peak_memory, stats, supports,
+    synchronize, unasked_software,
 };
+pub(super) use self::validate::check;
 
 #[cfg(not(feature = "gpu"))]
 mod off;
 #[cfg(not(feature = "gpu"))]
-pub(super) use off::Driver;
+pub(super) use self::off::Driver;
 #[cfg(not(feature = "gpu"))]
-pub use off::{
+pub use self::off::{
     GpuBuffer, device_count, device_name, empty_cache, is_available, memory, properties, reset_peak_memory, stats,
     supports, synchronize, unasked_software,
 };

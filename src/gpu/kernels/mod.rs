@@ -29,11 +29,25 @@ mod upload;
 mod validate;
 mod view;
 
+pub use self::grid_sample::*;
+pub use self::index::*;
+pub use self::map::*;
+pub use self::matmul::*;
+pub use self::norm::*;
+pub use self::norm_channels::*;
+pub use self::pooling::*;
+pub use self::random::*;
+pub use self::reduce::*;
+pub use self::resample::*;
+pub use self::scan::*;
+pub use self::search::*;
+pub use self::softmax::*;
+pub use self::sort::*;
+pub use self::triangle::*;
+pub use self::update::*;
+pub use self::upload::*;
 #[cfg(feature = "gpu")]
-pub use validate::validate_all;
-pub use {
-    grid_sample::*, index::*, map::*, matmul::*, norm::*, norm_channels::*, pooling::*, random::*, reduce::*,
-    resample::*, scan::*, search::*, softmax::*, sort::*, triangle::*, update::*, upload::*, view::*,
-};
+pub use self::validate::validate_all;
+pub use self::view::*;
 #[cfg(all(test, feature = "gpu"))]
 mod tests;

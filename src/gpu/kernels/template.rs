@@ -4,7 +4,8 @@
 //! below it are meant (`all`, `float` and `int` are groups; later items replace earlier ones); within them `T` is the type itself. A kernel gets the
 //! items that it names, and those that these name, and nothing else: short sources compile fast and read well.
 
-use crate::series::{self, Series};
+use crate::chebyshev;
+use crate::chebyshev::Series;
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
@@ -91,7 +92,7 @@ fn parse(compute: Compute) -> Items {
         }
     }
     if compute.in_group("float") {
-        of.extend(series::ALL.iter().map(|&(name, series)| (name, &*sum_of(name, series, compute).leak())));
+        of.extend(chebyshev::ALL.iter().map(|&(name, series)| (name, &*sum_of(name, series, compute).leak())));
     }
     Items { of }
 }

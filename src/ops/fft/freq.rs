@@ -1,8 +1,8 @@
 //! Frequencies of transforms, and their order.
 
 use super::*;
-use crate::ops::reorder::ROLL;
-use crate::reserve::filled;
+use crate::ops::movement::flip_roll::ROLL;
+use crate::rt::reserve::filled;
 
 pub static OPS: &[&Op] = &[&FFTFREQ, &RFFTFREQ, &FFTSHIFT, &IFFTSHIFT];
 

@@ -7,10 +7,10 @@ pub mod freq;
 pub mod many;
 pub mod one;
 
-use super::alias::REAL;
-use super::gather::apart;
-use super::pad::CONSTANT_PAD_ND;
-use super::slice::NARROW;
+use super::indexing::gather_scatter::apart;
+use super::movement::pad::CONSTANT_PAD_ND;
+use super::view::alias::REAL;
+use super::view::slice::NARROW;
 use crate::cpu::fft;
 use crate::dtype::{DType, default_dtype};
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ use crate::op::*;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 
-pub static OPS: &[&Op] = &[&C2C, &R2C, &C2R];
+pub static OPS: &[&[&Op]] = &[&[&C2C, &R2C, &C2R], freq::OPS, many::OPS, one::OPS];
 
 /// A transform of any number of dimensions, for `torch.fft`.
 const TRANSFORM: Op = Op { forms: FO, on_host: true, vjp: Vjp::Composite, out_dtype: Some(OutDType::Castable), ..OP };
@@ -233,7 +233,7 @@ fn half_gradient(c: &Back) -> Term {
     let g = R2C.call((c.g(), dims, c.int(2), true));
     let Some(t) = g.get() else { return g };
     let last = from_front(*dims.last().expect("the call was checked"), t.ndim());
-    let weights = match crate::reserve::list((0..n / 2 + 1).map(|i| if i == 0 || 2 * i == n { 1.0 } else { 2.0 })) {
+    let weights = match crate::rt::reserve::list((0..n / 2 + 1).map(|i| if i == 0 || 2 * i == n { 1.0 } else { 2.0 })) {
         Ok(weights) => weights,
         Err(e) => return e.into(),
     };

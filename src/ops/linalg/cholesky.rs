@@ -3,13 +3,13 @@
 //! As in PyTorch, the gradients of `cholesky_solve` and `cholesky_inverse` treat the factor as a full matrix, not as a
 //! triangle.
 
-use super::kit::*;
+use super::checks::*;
 use super::solve::{compatible, triangular};
 use crate::cpu::linalg::{At, Batch, Field, factor};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::*;
-use crate::ops::host::int_list;
+use crate::ops::support::host_read::int_list;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 

@@ -1,12 +1,12 @@
 //! The cross product of vectors with three elements.
 
-use super::same_dtype;
+use super::matmul::same_dtype;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::layout::broadcast;
 use crate::op::*;
-use crate::ops::reorder::ROLL;
-use crate::ops::view::EXPAND;
+use crate::ops::movement::flip_roll::ROLL;
+use crate::ops::view::reshape::EXPAND;
 
 pub static OPS: &[&Op] = &[&LINALG_CROSS, &CROSS];
 

@@ -1,21 +1,21 @@
 //! Determinants, their signs and logarithms.
 
-use super::kit::*;
+use super::checks::*;
 use super::solve::INV_EX;
-use super::spectral::SVD_STEP;
+use super::svd::SVD_STEP;
 use crate::cpu::linalg::triangular::solve_factored;
 use crate::cpu::linalg::{At, Batch, Field, Mat, factor};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::op::*;
-use crate::ops::alias::IMAG;
-use crate::ops::choose::WHERE;
-use crate::ops::compare::ISFINITE;
-use crate::ops::complex::COMPLEX;
-use crate::ops::host::item;
-use crate::ops::reduce::PROD_DIM;
-use crate::ops::reduce::truth::ALL;
-use crate::ops::triangle::DIAG_EMBED;
+use crate::ops::elementwise::compare::ISFINITE;
+use crate::ops::elementwise::complex::COMPLEX;
+use crate::ops::elementwise::ternary::WHERE;
+use crate::ops::movement::triangular::DIAG_EMBED;
+use crate::ops::reduce::any_all::ALL;
+use crate::ops::reduce::sum_prod::PROD_DIM;
+use crate::ops::support::host_read::item;
+use crate::ops::view::alias::IMAG;
 use num_complex::ComplexFloat;
 use smallvec::smallvec;
 
@@ -66,7 +66,7 @@ impl Batch for Adjugate {
         let mut det = T::one();
         for (i, &p) in pivots.iter().enumerate() {
             if a[(i, i)] == T::default() {
-                a[(i, i)] = T::from_scalar(crate::dtype::Scalar::Float(super::derived::epsilon(T::DTYPE)));
+                a[(i, i)] = T::from_scalar(crate::dtype::Scalar::Float(super::lstsq_pinv_rank::epsilon(T::DTYPE)));
             }
             det = det * if i == p { a[(i, i)] } else { T::default() - a[(i, i)] };
         }

@@ -2,8 +2,8 @@
 //!
 //! Gradients: PyTorch's derivation (`linalg_eig_backward`); eigenvectors have fixed norm and no defined phase.
 
-use super::kit::*;
-use super::spectral::{gaps, phase_free, skew};
+use super::checks::*;
+use super::svd::{gaps, phase_free, skew};
 use crate::autograd::grad_enabled;
 use crate::cpu::linalg::{At, Batch, Field, spectrum};
 use crate::dtype::c128;

@@ -3,13 +3,13 @@
 //! Every operand gets one dimension per letter, those of the output first, of size one if it lacks the letter. Pairs
 //! are contracted from the left, each as a batch of matrix products; a letter is summed with its last operand.
 
-use super::BMM;
+use super::matmul::BMM;
 use crate::error::{Error, Result};
 use crate::layout::Dims;
 use crate::op::*;
-use crate::ops::reduce::SUM_DIM;
-use crate::ops::strided::AS_STRIDED;
-use crate::ops::view::PERMUTE;
+use crate::ops::reduce::sum_prod::SUM_DIM;
+use crate::ops::view::as_strided::AS_STRIDED;
+use crate::ops::view::reshape::PERMUTE;
 use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[&EINSUM];
@@ -206,7 +206,7 @@ fn einsum(equation: &str, operands: Vec<Tensor>) -> Result<Term> {
         return Err(Error::value("einsum(): must provide at least one operand"));
     }
     for pair in operands.windows(2) {
-        super::same_dtype(&pair[0], &pair[1])?;
+        super::matmul::same_dtype(&pair[0], &pair[1])?;
     }
     let plan = plan(equation, &operands)?;
     let aligned = operands

@@ -1,6 +1,6 @@
 //! LDL factors of symmetric and Hermitian indefinite matrices, and systems solved with them.
 
-use super::kit::*;
+use super::checks::*;
 use crate::cpu::linalg::{At, Batch, Field, ldl};
 use crate::dtype::DType;
 use crate::error::{Error, Result, Show};

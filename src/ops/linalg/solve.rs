@@ -1,6 +1,6 @@
 //! Inverses and linear systems: inv, solve, triangular systems.
 
-use super::kit::*;
+use super::checks::*;
 use crate::cpu::linalg::triangular::{Triangle, solve, solve_square};
 use crate::cpu::linalg::{At, Batch, Field, Mat};
 use crate::error::{Error, Result, Show};

@@ -8,8 +8,8 @@ pub mod moments;
 pub mod normalize;
 pub mod reduce;
 
-use super::choose::WHERE;
-use super::reduce::reduced_dims;
+use super::elementwise::ternary::WHERE;
+use super::reduce::sum_prod::reduced_dims;
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::op::*;
@@ -84,3 +84,7 @@ fn bound(c: &Call, dtype: DType, float: f64, int: i128) -> Result<Scalar> {
 fn dims(c: &Call, at: usize) -> Result<Ints> {
     Ok(reduced_dims(c, Some(at))?.iter().map(|&d| d as i64).collect())
 }
+
+use crate::op::Op;
+
+pub static OPS: &[&[&Op]] = &[moments::OPS, normalize::OPS, reduce::OPS];

@@ -5,9 +5,9 @@ use super::{asked, dims, mask};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::*;
-use crate::ops::choose::WHERE;
-use crate::ops::minmax::CLAMP_MIN;
-use crate::ops::reduce::SUM_DIM;
+use crate::ops::elementwise::minmax::CLAMP_MIN;
+use crate::ops::elementwise::ternary::WHERE;
+use crate::ops::reduce::sum_prod::SUM_DIM;
 
 pub static OPS: &[&Op] = &[&MEAN, &VAR, &STD];
 
@@ -18,7 +18,7 @@ fn count(c: &Call, mask: &Option<Term>, dims: &Ints, keepdim: bool) -> Result<Te
         Some(mask) => SUM_DIM.call((mask, dims.clone(), keepdim)),
         None => {
             let n: usize = dims.iter().map(|&d| t.size(d as usize)).product();
-            crate::ops::like::SCALAR_TENSOR.call((n as i64, DType::I64, t.device()))
+            crate::ops::create::like::SCALAR_TENSOR.call((n as i64, DType::I64, t.device()))
         }
     })
 }

@@ -4,8 +4,9 @@ use super::reduce::NORM;
 use super::{Identity, asked, greatest, kept, least, one, zero};
 use crate::error::Result;
 use crate::op::*;
-use crate::ops::minmax::CLAMP_MIN;
-use crate::ops::{scan, softmax};
+use crate::ops::elementwise::minmax::CLAMP_MIN;
+use crate::ops::nn::softmax;
+use crate::ops::reduce::scan;
 use smallvec::smallvec;
 
 pub static OPS: &[&Op] = &[&SOFTMAX, &LOG_SOFTMAX, &SOFTMIN, &CUMSUM, &CUMPROD, &NORMALIZE];

@@ -4,13 +4,14 @@ use super::{Identity, asked, dims, greatest, kept, least, one, spread, zero};
 use crate::dtype::{Category, DType, Scalar};
 use crate::error::{Error, Result};
 use crate::op::*;
-use crate::ops::choose::WHERE;
-use crate::ops::exp;
-use crate::ops::host::item;
+use crate::ops::elementwise::exp;
+use crate::ops::elementwise::ternary::WHERE;
+use crate::ops::reduce::any_all::ANY;
+use crate::ops::reduce::extrema;
 use crate::ops::reduce::median::NANMEDIAN_DIM;
 use crate::ops::reduce::norm::{self, VECTOR_NORM};
-use crate::ops::reduce::truth::ANY;
-use crate::ops::reduce::{PROD_DIM, SUM_DIM, extreme};
+use crate::ops::reduce::sum_prod::{PROD_DIM, SUM_DIM};
+use crate::ops::support::host_read::item;
 
 pub static OPS: &[&Op] = &[&SUM, &PROD, &AMAX, &AMIN, &ARGMAX, &ARGMIN, &MEDIAN, &NORM, &LOGSUMEXP, &LOGADDEXP];
 
@@ -78,7 +79,7 @@ pub static AMAX: Op = Op {
         "masked.amax(Tensor input, Dim[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The greatest element that the mask lets through, of all or over the given dimensions.",
-    body: decompose(|c| bound(c, &extreme::AMAX, least)),
+    body: decompose(|c| bound(c, &extrema::AMAX, least)),
     errors: &[("b8[3], mask=b8[3]", "NotImplementedError", "identity of amax on torch.bool input")],
     reference: "np.max(x0, axis=dim, keepdims=keepdim) if mask is None else np.max(x0, axis=dim, keepdims=keepdim, where=mask != 0, initial=-np.inf if x0.dtype.kind == 'f' else -2**31)",
     ..REDUCTION
@@ -88,7 +89,7 @@ pub static AMIN: Op = Op {
         "masked.amin(Tensor input, Dim[1]? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The least element that the mask lets through, of all or over the given dimensions.",
-    body: decompose(|c| bound(c, &extreme::AMIN, greatest)),
+    body: decompose(|c| bound(c, &extrema::AMIN, greatest)),
     errors: &[("c64[3], mask=b8[3]", "NotImplementedError", "identity of amin on torch.complex64 input")],
     reference: "np.min(x0, axis=dim, keepdims=keepdim) if mask is None else np.min(x0, axis=dim, keepdims=keepdim, where=mask != 0, initial=np.inf if x0.dtype.kind == 'f' else 2**31 - 1)",
     ..REDUCTION
@@ -116,7 +117,7 @@ pub static ARGMAX: Op = Op {
         "masked.argmax(Tensor input, Dim? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The position of the greatest element that the mask lets through; in the input's dtype unless `dtype` says another one.",
-    body: decompose(|c| position(c, &extreme::ARGMAX, least)),
+    body: decompose(|c| position(c, &extrema::ARGMAX, least)),
     reference: "np.argmax(x0 if mask is None else np.where(mask, x0, -np.inf), axis=dim, keepdims=keepdim)",
     ..POSITION
 };
@@ -125,7 +126,7 @@ pub static ARGMIN: Op = Op {
         "masked.argmin(Tensor input, Dim? dim=None, *, bool? keepdim=False, DType? dtype=None, Tensor? mask=None) -> Tensor",
     ),
     doc: "The position of the least element that the mask lets through; in the input's dtype unless `dtype` says another one.",
-    body: decompose(|c| position(c, &extreme::ARGMIN, greatest)),
+    body: decompose(|c| position(c, &extrema::ARGMIN, greatest)),
     reference: "np.argmin(x0 if mask is None else np.where(mask, x0, np.inf), axis=dim, keepdims=keepdim)",
     ..POSITION
 };

@@ -2,12 +2,13 @@
 //!
 //! Names, arguments and arithmetic are those of PyTorch's fused optimizers.
 
+pub mod foreach;
 pub mod adagrad;
 pub mod adam;
 mod pass;
 pub mod sgd;
 
-use super::host;
+use super::support::host_read;
 use crate::cpu::arith::Float;
 use crate::error::{Error, Result};
 use crate::op::*;
@@ -19,10 +20,10 @@ const STEP: Op = Op { forms: HIDDEN, vjp: Vjp::None("an optimizer step"), sharin
 /// The number of the step of each parameter, from a list of tensors of one element.
 fn steps(c: &Call, list: usize) -> Result<Vec<f64>> {
     let number = |t: &Tensor| match t.numel() {
-        1 => Ok(host::item(t)?.to_f64()),
+        1 => Ok(host_read::item(t)?.to_f64()),
         n => Err(Error::runtime(format!("a step count must have one element, got {n}"))),
     };
-    let steps = crate::reserve::try_list(c.args[list].tensors().map(number))?;
+    let steps = crate::rt::reserve::try_list(c.args[list].tensors().map(number))?;
     match c.args[0].tensors().count() {
         n if n == steps.len() => Ok(steps),
         n => Err(Error::runtime(format!("expected one step count per parameter; expected {n}, got {}", steps.len()))),
@@ -39,3 +40,7 @@ fn sign(maximize: bool) -> f64 {
 fn decayed<T: Float>(g: T, p: T, decay: T, decays: bool) -> T {
     if decays { g.plus(p.times(decay)) } else { g }
 }
+
+use crate::op::Op;
+
+pub static OPS: &[&[&Op]] = &[adagrad::OPS, adam::OPS, foreach::OPS, sgd::OPS];

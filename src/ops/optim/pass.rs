@@ -3,7 +3,7 @@
 //! A step is elementwise, so its result does not depend on how the elements of all parameters are split over threads.
 
 use crate::cpu::arith::Float;
-use crate::cpu::num::Fuse;
+use crate::cpu::number_class::Fuse;
 use crate::cpu::parallel::par_for;
 use crate::cpu::simd;
 use crate::cpu::view::{Ptr, load, store};
@@ -15,8 +15,8 @@ use crate::gpu;
 use crate::layout::Layout;
 use crate::op::body::Run;
 use crate::op::{Body, Call, Kernel, Specs};
-use crate::ops::gather::cast_raw;
-use crate::reserve;
+use crate::ops::indexing::gather_scatter::cast_raw;
+use crate::rt::reserve;
 use crate::storage::Buffer;
 use crate::tensor::Tensor;
 use smallvec::SmallVec;

@@ -1,6 +1,6 @@
 //! The smallest and the largest element together.
 
-use super::extreme::{AMAX, AMIN, shared};
+use super::extrema::{AMAX, AMIN, shared};
 use crate::error::{Error, Result};
 use crate::op::*;
 use crate::tensor::Tensor;

@@ -3,15 +3,15 @@
 //! `median` is NaN if any element is, `nanmedian` ignores NaN. Along a dimension the gradient goes to the selected
 //! position; over everything it is shared by equal elements.
 
-use super::extreme::{MAX_DIM, at_position, shared};
-use super::{keepdim_form, one_dim, reduced_shape};
+use super::extrema::{MAX_DIM, at_position, shared};
+use super::sum_prod::{keepdim_form, one_dim, reduced_shape};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::*;
-use crate::ops::index_along::TAKE_ALONG;
-use crate::ops::logical::RIGHT_SHIFT;
-use crate::ops::minmax::CLAMP_MIN;
-use crate::ops::sort::{kth_into, sort_into};
+use crate::ops::elementwise::logical::RIGHT_SHIFT;
+use crate::ops::elementwise::minmax::CLAMP_MIN;
+use crate::ops::indexing::along_dim::TAKE_ALONG;
+use crate::ops::order::sort::{kth_into, sort_into};
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 

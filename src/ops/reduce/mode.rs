@@ -1,15 +1,15 @@
 //! The most frequent element along a dimension.
 
-use super::{keepdim_form, one_dim, reduced_shape};
+use super::extrema::{ARGMAX, at_position};
+use super::scan::CUMMAX;
+use super::sum_prod::{keepdim_form, one_dim, reduced_shape};
 use crate::dtype::{DType, Scalar};
 use crate::error::{Error, Result};
 use crate::op::*;
-use crate::ops::gather::GATHER;
-use crate::ops::pad::CONSTANT_PAD_ND;
-use crate::ops::range::ARANGE_START;
-use crate::ops::reduce::extreme::{ARGMAX, at_position};
-use crate::ops::scan::CUMMAX;
-use crate::ops::sort::SORT_STABLE;
+use crate::ops::create::range::ARANGE_START;
+use crate::ops::indexing::gather_scatter::GATHER;
+use crate::ops::movement::pad::CONSTANT_PAD_ND;
+use crate::ops::order::sort::SORT_STABLE;
 use crate::tensor::Tensor;
 use smallvec::smallvec;
 

@@ -1,6 +1,6 @@
 //! Sums and means that skip NaN.
 
-use super::{SUM, SUM_DIM};
+use super::sum_prod::{SUM, SUM_DIM};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::op::*;

@@ -2,13 +2,13 @@
 //!
 //! `norm` and `linalg.norm` select `linalg.vector_norm` or, for two dimensions, matrix norms.
 
-use super::{SUM_DIM, keepdim_form, reduced_dims, reduced_shape};
+use super::extrema::{AMAX, AMIN};
+use super::sum_prod::{SUM_DIM, keepdim_form, reduced_dims, reduced_shape};
 use crate::cpu::reduce::{Reduce, reduce};
 use crate::dtype::{Category, DType, Scalar, default_dtype};
 use crate::error::{Error, Result, Show};
 use crate::gpu;
 use crate::op::*;
-use crate::ops::reduce::extreme::{AMAX, AMIN};
 use crate::tensor::Tensor;
 
 pub static OPS: &[&Op] = &[
@@ -211,10 +211,10 @@ fn singular_values(t: &Tensor, (a, b): (i64, i64)) -> Term {
     if t.size(a as usize) == 0 || t.size(b as usize) == 0 {
         let (gone, empty) = if t.size(a as usize) == 0 { (b, a) } else { (a, b) };
         let rest: Ints = (0..n).filter(|d| *d != a && *d != b).chain([empty, gone]).collect();
-        return SUM_DIM.call((crate::ops::view::PERMUTE.call((Term::from(t).abs(), rest)), [-1]));
+        return SUM_DIM.call((crate::ops::view::reshape::PERMUTE.call((Term::from(t).abs(), rest)), [-1]));
     }
     let order: Ints = (0..n).filter(|d| *d != a && *d != b).chain([a, b]).collect();
-    crate::ops::linalg::spectral::SVDVALS.call((crate::ops::view::PERMUTE.call((t, order)),))
+    crate::ops::linalg::svd::SVDVALS.call((crate::ops::view::reshape::PERMUTE.call((t, order)),))
 }
 
 fn nuclear(t: &Tensor, dims: &[i64], keepdim: bool) -> Term {

@@ -11,8 +11,8 @@ mod mask;
 mod scatter;
 pub(super) mod words;
 
-pub use advanced::{index_get, index_put};
-pub use checks::refuse_where;
-pub use gather::{gather, index_select, pick_class};
-pub use mask::{Places, masked_scatter, masked_select, nonzero};
-pub use scatter::{index_add, index_copy, index_fill, put_class, scatter};
+pub use self::advanced::{index_get, index_put};
+pub use self::checks::refuse_where;
+pub use self::gather::{gather, index_select, pick_class};
+pub use self::mask::{Places, masked_scatter, masked_select, nonzero};
+pub use self::scatter::{index_add, index_copy, index_fill, put_class, scatter};

@@ -1,0 +1,269 @@
+//! Matrix products: mm, bmm, matmul here; products added to a tensor, products of vectors and einsum in their own
+//! files.
+
+use super::vector_products::{DOT, MV};
+use crate::cpu::gemm;
+use crate::dtype::DType;
+use crate::error::{Error, Result, Show};
+use crate::gpu;
+use crate::layout::broadcast;
+use crate::op::*;
+use crate::ops::view::reshape::{EXPAND, T, TRANSPOSE, UNSAFE_VIEW};
+use crate::tensor::Tensor;
+
+pub static OPS: &[&Op] = &[&MM, &INT_MM, &BMM, &MATMUL, &DROP_DIM];
+
+/// out = alpha * a @ b + beta * out on batched matrices.
+pub(super) fn product_of(a: &Tensor, b: &Tensor, out: &Tensor, alpha: f64, beta: f64) -> Result<()> {
+    if out.device().is_gpu() {
+        return gpu::matmul(&a.gpu_view()?, &b.gpu_view()?, &out.gpu_view()?, alpha, beta);
+    }
+    let (x, y, target) = (a.cpu_view()?, b.cpu_view()?, out.cpu_view()?);
+    if target.is_apart(&x) && target.is_apart(&y) {
+        return gemm::matmul(x, y, target, alpha, beta);
+    }
+    // In place an operand may lie between the rows of the result.
+    let (a, b) =
+        (crate::ops::indexing::gather_scatter::apart(a, out)?, crate::ops::indexing::gather_scatter::apart(b, out)?);
+    gemm::matmul(a.cpu_view()?, b.cpu_view()?, target, alpha, beta)
+}
+
+pub(crate) fn same_dtype(a: &Tensor, b: &Tensor) -> Result<()> {
+    if a.dtype() != b.dtype() {
+        return Err(Error::runtime(format!(
+            "expected m1 and m2 to have the same dtype, but got: {} != {}. Convert one of them with .to(dtype).",
+            a.dtype().scalar_type_name().to_lowercase(),
+            b.dtype().scalar_type_name().to_lowercase()
+        )));
+    }
+    Ok(())
+}
+
+fn product(c: &Call, out: &[Tensor]) -> Result<()> {
+    product_of(c.tensor(0)?, c.tensor(1)?, &out[0], 1.0, 0.0)
+}
+
+/// Used by quantised layers.
+pub static INT_MM: Op = Op {
+    sig: sig("_int_mm(Tensor self, Tensor mat2) -> Tensor"),
+    doc: "The matrix product of int8 matrices, summed in int32.",
+    forms: Forms(Forms::HIDDEN | Forms::OUT),
+    body: decompose(|c| {
+        if let Some(t) = c.all_tensors().find(|t| t.dtype() != DType::I8) {
+            let name = t.dtype().scalar_type_name();
+            return Err(Error::runtime(format!("expected scalar type Char but found {name}")));
+        }
+        let wide = |i: usize| c.tensor(i).map(|t| Term::from(t).to_dtype(DType::I32));
+        MM.calls((wide(0)?, wide(1)?))
+    }),
+    vjp: Vjp::None("integers have no gradient"),
+    out_dtype: Some(OutDType::Same),
+    samples: &["i8[2,3], i8[3,4]"],
+    errors: &[
+        ("f32[2,3], i8[3,4]", "RuntimeError", "expected scalar type Char but found Float"),
+        ("i8[2,3], i8[2,4]", "RuntimeError", "cannot be multiplied"),
+    ],
+    reference: "x0.astype('int32') @ x1.astype('int32')",
+    ..OP
+};
+
+pub static MM: Op = Op {
+    sig: sig("mm(Tensor self, Tensor mat2) -> Tensor"),
+    doc: "The matrix product of [n, k] and [k, m]: [n, m].",
+    forms: FMO,
+    body: kernel(
+        |c| {
+            let (a, b) = (c.tensor(0)?, c.tensor(1)?);
+            if a.ndim() != 2 || b.ndim() != 2 {
+                return Err(Error::runtime(format!(
+                    "self and mat2 must be matrices, got shapes {} and {}",
+                    Show(a.shape()),
+                    Show(b.shape())
+                )));
+            }
+            if a.size(1) != b.size(0) {
+                return Err(Error::runtime(format!(
+                    "mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})",
+                    a.size(0),
+                    a.size(1),
+                    b.size(0),
+                    b.size(1)
+                )));
+            }
+            same_dtype(a, b)?;
+            Ok(Spec::one(&[a.size(0), b.size(1)], a.dtype(), a.device()))
+        },
+        product,
+        Some(product),
+    ),
+    vjp: Vjp::Each(&[
+        d(0, A1, |c| MM.call((c.g(), c.arg(1).t().conj()))),
+        d(1, A0, |c| MM.call((c.arg(0).t().conj(), c.g()))),
+    ]),
+    samples: &["f32[2,3], f32[3,4]", "i64[2,3], i64[3,2]", "c64[2,2], c64[2,2]"],
+    errors: &[
+        ("f32[2,3], f32[2,3]", "RuntimeError", "cannot be multiplied"),
+        ("f32[2], f32[2]", "RuntimeError", "must be matrices"),
+    ],
+    reference: "x0 @ x1",
+    keeps: Some("mat2 mat2_sym_sizes self self_sym_sizes"),
+    ..OP
+};
+
+pub static BMM: Op = Op {
+    sig: sig("bmm(Tensor self, Tensor mat2) -> Tensor"),
+    doc: "The matrix products of a batch: [b, n, k] and [b, k, m] give [b, n, m].",
+    forms: FMO,
+    body: kernel(
+        |c| {
+            let (a, b) = (c.tensor(0)?, c.tensor(1)?);
+            if a.ndim() != 3 || b.ndim() != 3 {
+                return Err(Error::runtime(format!(
+                    "batch1 must be a 3D tensor, got shapes {} and {}",
+                    Show(a.shape()),
+                    Show(b.shape())
+                )));
+            }
+            if a.size(0) != b.size(0) || a.size(2) != b.size(1) {
+                return Err(Error::runtime(format!(
+                    "Expected size for first two dimensions of batch2 tensor to be: [{}, {}] but got: [{}, {}].",
+                    a.size(0),
+                    a.size(2),
+                    b.size(0),
+                    b.size(1)
+                )));
+            }
+            same_dtype(a, b)?;
+            Ok(Spec::one(&[a.size(0), a.size(1), b.size(2)], a.dtype(), a.device()))
+        },
+        product,
+        Some(product),
+    ),
+    vjp: Vjp::Each(&[
+        d(0, A1, |c| BMM.call((c.g(), c.arg(1).transpose(1, 2).conj()))),
+        d(1, A0, |c| BMM.call((c.arg(0).transpose(1, 2).conj(), c.g()))),
+    ]),
+    samples: &["f32[2,3,4], f32[2,4,2]"],
+    errors: &[
+        ("f32[2,3,4], f32[3,4,2]", "RuntimeError", "Expected size for first two"),
+        ("f32[2,2], f32[2,2]", "RuntimeError", "3D tensor"),
+    ],
+    reference: "x0 @ x1",
+    ..OP
+};
+
+pub static MATMUL: Op = Op {
+    sig: sig("matmul(Tensor self, Tensor other) -> Tensor"),
+    doc: "The matrix product in every rank: vectors are rows or columns, leading dimensions broadcast as batches.",
+    aliases: &["linalg.matmul"],
+    forms: FMO,
+    body: decompose(|c| matmul(c.tensor(0)?, c.tensor(1)?).outputs()),
+    vjp: Vjp::Composite,
+    samples: &[
+        "f32[3], f32[3]",
+        "f32[2,3], f32[3]",
+        "f32[3], f32[3,2]",
+        "f32[2,3], f32[3,4]",
+        "f32[2,1,3,4], f32[5,4,2]",
+        "f32[2,3,4], f32[4]",
+    ],
+    errors: &[
+        ("f32[2,3], f32[2,3]", "RuntimeError", "cannot be multiplied"),
+        ("f32[], f32[2]", "RuntimeError", "both arguments to matmul need to be at least 1D"),
+    ],
+    reference: "x0 @ x1",
+    out_dtype: Some(OutDType::Same),
+    ..OP
+};
+
+fn matmul(a: &Tensor, b: &Tensor) -> Term {
+    match (a.ndim(), b.ndim()) {
+        (0, _) | (_, 0) => Error::runtime(format!(
+            "both arguments to matmul need to be at least 1D, but they are {}D and {}D",
+            a.ndim(),
+            b.ndim()
+        ))
+        .into(),
+        (1, 1) => DOT.call((a, b)),
+        (2, 1) => MV.call((a, b)),
+        (1, 2) => DROP_DIM.call((MM.call((Term::from(a).unsqueeze(0), b)), 0)),
+        (2, 2) => MM.call((a, b)),
+        (_, 1) if a.is_contiguous() && a.shape().last() == b.shape().last() => {
+            let lead = &a.shape()[..a.ndim() - 1];
+            let flat = Term::from(a).reshape(&[lead.iter().product::<usize>() as i64, b.numel() as i64]);
+            UNSAFE_VIEW.call((MV.call((flat, b)), lead))
+        }
+        (1, _) => matmul_batched(Term::from(a).unsqueeze(0), b.into()).squeeze(-2),
+        (_, 1) => matmul_batched(a.into(), Term::from(b).unsqueeze(1)).squeeze(-1),
+        // A batch of rows against one matrix is one large product.
+        (_, 2) if a.is_contiguous() => {
+            let (k, mut sizes) = (a.size(a.ndim() - 1) as i64, Term::from(a).sizes());
+            let flat = Term::from(a).reshape(&[-1, k.max(1)]);
+            *sizes.last_mut().expect("at least one dimension") = b.size(1) as i64;
+            if a.numel() == 0 || k != b.size(0) as i64 {
+                matmul_batched(a.into(), b.into())
+            } else {
+                UNSAFE_VIEW.call((MM.call((flat, b)), sizes))
+            }
+        }
+        _ => matmul_batched(a.into(), b.into()),
+    }
+}
+
+/// Both are at least matrices: batches broadcast and are flattened to one dimension for `bmm`.
+fn matmul_batched(a: Term, b: Term) -> Term {
+    let (sa, sb) = (a.sizes(), b.sizes());
+    if sa.len() < 2 || sb.len() < 2 {
+        return if a.0.is_err() { a } else { b };
+    }
+    let (n, k, m) = (sa[sa.len() - 2], sa[sa.len() - 1], sb[sb.len() - 1]);
+    if k != sb[sb.len() - 2] {
+        return Error::runtime(format!(
+            "mat1 and mat2 shapes cannot be multiplied ({n}x{k} and {}x{m})",
+            sb[sb.len() - 2]
+        ))
+        .into();
+    }
+    let lead = |s: &Ints| s[..s.len() - 2].iter().map(|&d| d as usize).collect::<crate::layout::Dims>();
+    let batch = match broadcast(&lead(&sa), &lead(&sb)) {
+        Ok(b) => b,
+        Err(e) => return e.into(),
+    };
+    let sizes = |r: i64, c: i64| -> Ints { batch.iter().map(|&d| d as i64).chain([r, c]).collect() };
+    let count: usize = batch.iter().product();
+    let flat = |t: Term, r: i64, c: i64| EXPAND.call((t, sizes(r, c))).reshape(&[count as i64, r, c]);
+    UNSAFE_VIEW.call((BMM.call((flat(a, n, k), flat(b, k, m))), sizes(n, m)))
+}
+
+impl Term {
+    pub fn t(self) -> Term {
+        T.call((self,))
+    }
+    pub fn mt(self) -> Term {
+        TRANSPOSE.call((self, -2, -1))
+    }
+    pub fn mm(self, b: Term) -> Term {
+        MM.call((self, b))
+    }
+    pub fn squeeze(self, dim: i64) -> Term {
+        crate::ops::view::reshape::SQUEEZE_DIM.call((self, dim))
+    }
+}
+
+/// Drops a dimension of size one from a new result; a separate op, so that `grad_fn` has PyTorch's name.
+pub static DROP_DIM: Op = Op {
+    sig: sig("_squeeze(Tensor self, Dim dim) -> Tensor"),
+    doc: "Drops a dimension of size one.",
+    forms: HIDDEN,
+    body: Body::View(|c| {
+        let t = c.tensor(0)?;
+        let dim = c.dim(1);
+        Ok(t.layout().squeeze(|d| d == dim))
+    }),
+    vjp: Vjp::Each(&[d(0, 0, |c| c.g().reshape(&c.sizes(0)))]),
+    node: "SqueezeBackward4",
+    keeps: Some("dim self_sym_sizes"),
+    samples: &["f32[1,3], 0"],
+    errors: &[("f32[2], 1", "IndexError", "Dimension out of range")],
+    ..OP
+};

@@ -1,0 +1,369 @@
+//! Padding: constant, reflect, replicate and circular.
+//!
+//! The constant mode is a fill and one copy. Reflect and replicate read through an index for each padded dimension, so
+//! their gradient is an indexed addition. Circular concatenates slices.
+
+use super::cat::CAT;
+use crate::dtype::{DType, Scalar};
+use crate::error::{Error, Result, Show};
+use crate::layout::{Dims, Layout, checked_numel};
+use crate::op::*;
+use crate::ops::indexing::advanced::INDEX_PUT;
+use crate::ops::support::promotion::no_kernel;
+use crate::ops::view::reshape::SLICE;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[
+    &PAD,
+    &CONSTANT_PAD_ND,
+    &REFLECTION_PAD1D,
+    &REFLECTION_PAD2D,
+    &REFLECTION_PAD3D,
+    &REPLICATION_PAD1D,
+    &REPLICATION_PAD2D,
+    &REPLICATION_PAD3D,
+];
+
+/// What stands in the places that padding adds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Constant,
+    Reflect,
+    Replicate,
+    Circular,
+}
+impl Enumerated for Mode {
+    const VALUES: &'static [(&'static str, Mode)] = &[
+        ("constant", Mode::Constant),
+        ("reflect", Mode::Reflect),
+        ("replicate", Mode::Replicate),
+        ("circular", Mode::Circular),
+    ];
+}
+
+pub static PAD: Op = Op {
+    unknown_choice: |_, given| Error::not_implemented(format!("Unrecognised padding mode {given}")),
+    sig: sig(
+        "nn.functional.pad(Tensor input, int[] pad, str{constant|reflect|replicate|circular} mode='constant', float? value=None) -> Tensor",
+    ),
+    doc: "Pads the last dimensions by `pad`, pairs (before, after) from the last dimension on: 'constant', 'reflect', 'replicate' or 'circular'. Negative pads crop.",
+    forms: F,
+    body: decompose(|c| {
+        let (t, pad, mode) = (c.tensor(0)?, c.ints(1)?, c.choice(2));
+        check_pairs(t.ndim(), pad)?;
+        if mode == Mode::Constant {
+            return CONSTANT_PAD_ND.calls((
+                t,
+                pad,
+                c.opt_scalar(3).map_or(Scalar::Int(0), |v| Scalar::Float(v.to_f64())),
+            ));
+        }
+        if c.opt_scalar(3).is_some_and(|v| v.to_f64() != 0.0) {
+            return Err(Error::runtime(format!(
+                "Padding mode \"{}\" doesn't take in value argument",
+                c.str(2).unwrap_or_default()
+            )));
+        }
+        let which = pad.len() / 2;
+        if !matches!(which, 1..=3) || t.ndim() != which + 1 && t.ndim() != which + 2 {
+            return Err(Error::not_implemented(format!(
+                "Padding size {} is not supported for {}D input tensor.\nSupported combinations for non-constant padding:\n  \
+                 - 2D or 3D input: padding size = 2 (pads last dimension)\n  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n  \
+                 - 4D or 5D input: padding size = 6 (pads last 3 dimensions)",
+                pad.len(),
+                t.ndim()
+            )));
+        }
+        match mode {
+            Mode::Reflect => [&REFLECTION_PAD1D, &REFLECTION_PAD2D, &REFLECTION_PAD3D][which - 1].calls((t, pad)),
+            Mode::Replicate => [&REPLICATION_PAD1D, &REPLICATION_PAD2D, &REPLICATION_PAD3D][which - 1].calls((t, pad)),
+            Mode::Constant | Mode::Circular => circular(t, pad),
+        }
+    }),
+    vjp: Vjp::Composite,
+    samples: &[
+        "f32[2,3], (1, 2)",
+        "f32[2,3], (1, -1, 0, 2), 'constant', 1.5",
+        "f32[1,2,4], (2, 1), mode='reflect'",
+        "f32[1,2,3,3], (1, 2, 2, 0), mode='reflect'",
+        "f32[1,2,4], (5, 1), mode='replicate'",
+        "f32[1,2,4], (2, 1), mode='circular'",
+        "f32[1,2,4], (2, -1), mode='circular'",
+        "f32[1,1,3,3], (-1, 2, 1, -1), mode='circular'",
+        "f32[1,2,3], (0, 0), mode='circular'",
+        "i64[3], (1, 1), value=7",
+    ],
+    errors: &[
+        ("f32[3], (1,)", "RuntimeError", "must be divisible by 2"),
+        ("f32[3], (1, 1, 1, 1)", "RuntimeError", "less than or equal to two times"),
+        (
+            "f32[1,2,3], (3, 1), mode='reflect'",
+            "RuntimeError",
+            "Padding size should be less than the corresponding input dimension",
+        ),
+        ("f32[2,3], (1, 1), mode='odd'", "NotImplementedError", "Unrecognised padding mode odd"),
+        ("u8[3], (1, 1), value=-1", "RuntimeError", "value cannot be converted to type uint8_t without overflow"),
+        ("f32[3], (1, 1), value=1j", "TypeError", "must be float"),
+    ],
+    ..OP
+};
+
+fn check_pairs(ndim: usize, pad: &[i64]) -> Result<()> {
+    if !pad.len().is_multiple_of(2) {
+        return Err(Error::runtime("Padding length must be divisible by 2"));
+    }
+    if pad.len() > 2 * ndim {
+        return Err(Error::runtime(format!(
+            "Padding length should be less than or equal to two times the input dimension but got padding length {} and input of dimension {ndim}",
+            pad.len(),
+        )));
+    }
+    Ok(())
+}
+
+/// The pads of each dimension, first dimension first.
+fn by_dim(ndim: usize, pad: &[i64]) -> Vec<(i64, i64)> {
+    // Bounded by the number of dimensions.
+    let mut out = vec![(0, 0); ndim];
+    for (i, p) in pad.chunks_exact(2).enumerate().take(ndim) {
+        out[ndim - 1 - i] = (p[0], p[1]);
+    }
+    out
+}
+
+fn padded_shape(t: &[usize], pad: &[i64]) -> Result<Dims> {
+    let mut shape = Dims::new();
+    for (d, (&n, (before, after))) in t.iter().zip(by_dim(t.len(), pad)).enumerate() {
+        let size = (n as i64).saturating_add(before).saturating_add(after);
+        if size < 0 {
+            return Err(Error::runtime(format!(
+                "The input size {n}, plus negative padding {before} and {after}, resulted in a negative output size, which is invalid. Check dimension {d} of your input."
+            )));
+        }
+        shape.push(size as usize);
+    }
+    checked_numel(&shape)?;
+    Ok(shape)
+}
+
+/// Channels-last inputs give channels-last results.
+fn padded_spec(t: &Tensor, shape: &[usize]) -> Result<Specs> {
+    let layout = Layout::contiguous(shape).formed(t.layout().channels_format())?;
+    Ok(smallvec![Spec { layout, dtype: t.dtype(), device: t.device() }])
+}
+
+/// Cropping may not exceed the size, even if padding on the other side would compensate.
+fn check_crop(t: &[usize], pad: &[i64]) -> Result<()> {
+    let fits = |(&n, (before, after)): (&usize, (i64, i64))| {
+        (n as i64).saturating_add(before.min(0)).saturating_add(after.min(0)) >= 0
+    };
+    if t.iter().zip(by_dim(t.len(), pad)).all(fits) {
+        return Ok(());
+    }
+    Err(Error::runtime(format!(
+        "narrow(): length must be non-negative. The padding {} crops more than the input of shape {} has.",
+        Show(pad),
+        Show(t)
+    )))
+}
+
+/// The part of the input that is kept, and its destination.
+fn kept(from: &Layout, into: &Layout, pad: &[i64]) -> (Layout, Layout) {
+    let (mut from, mut into) = (from.clone(), into.clone());
+    for (d, (before, after)) in by_dim(from.ndim(), pad).into_iter().enumerate() {
+        let cut = (-before).max(0) as usize;
+        let length = (from.shape[d] as i64 + before.min(0) + after.min(0)) as usize;
+        from = from.slice(d, (cut, length, 1));
+        into = into.slice(d, (before.max(0) as usize, length, 1));
+    }
+    (from, into)
+}
+
+fn pad_constant(c: &Call, out: &[Tensor]) -> Result<()> {
+    let t = c.tensor(0)?;
+    c.scalar(2)?.check_fits(t.dtype())?;
+    out[0].fill_raw(c.scalar(2)?)?;
+    let (from, into) = kept(t.layout(), out[0].layout(), c.ints(1)?);
+    out[0].with_layout(into).copy_raw(&t.with_layout(from))
+}
+
+pub static CONSTANT_PAD_ND: Op = Op {
+    sig: sig("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor"),
+    doc: "Pads the last dimensions with a number; negative pads crop.",
+    forms: F,
+    body: kernel(
+        |c| {
+            let (t, pad) = (c.tensor(0)?, c.ints(1)?);
+            check_pairs(t.ndim(), pad)?;
+            let shape = padded_shape(t.shape(), pad)?;
+            check_crop(t.shape(), pad)?;
+            padded_spec(t, &shape)
+        },
+        pad_constant,
+        Some(pad_constant),
+    ),
+    vjp: Vjp::Each(&[d(0, 0, |c| {
+        let back: Ints = c.ints(1).iter().map(|p| -p).collect();
+        CONSTANT_PAD_ND.call((c.g(), back, 0))
+    })]),
+    samples: &["f32[2,3], (1, 2)", "f32[2,3], (-1, 1), 2.5", "f32[], ()"],
+    errors: &[
+        ("f32[2], (-2, -1)", "RuntimeError", "negative output size"),
+        ("f32[2], (-3, 3)", "RuntimeError", "length must be non-negative"),
+        ("f32[2], (1, 4611686018427387904)", "RuntimeError", "overflowed"),
+    ],
+    keeps: Some("pad"),
+    ..OP
+};
+
+/// Maps a position `i` that may be outside `0..n` to one inside.
+type Fold = fn(i: i64, n: i64) -> i64;
+
+fn reflect(i: i64, n: i64) -> i64 {
+    let i = i.abs();
+    if i >= n { 2 * (n - 1) - i } else { i }
+}
+fn replicate(i: i64, n: i64) -> i64 {
+    i.clamp(0, n - 1)
+}
+
+/// One index for each dimension; `None` before the first padded one.
+fn indices(shape: &[usize], pad: &[i64], device: crate::device::Device, fold: Fold) -> Result<Vec<Option<Tensor>>> {
+    let (ndim, depth) = (shape.len(), pad.len() / 2);
+    let pads = by_dim(ndim, pad);
+    let one = |d: usize| -> Result<Option<Tensor>> {
+        if d + depth < ndim {
+            return Ok(None);
+        }
+        let (n, (before, after)) = (shape[d] as i64, pads[d]);
+        let list = crate::rt::reserve::list((-before..n + after).map(|i| fold(i, n)))?;
+        let mut sizes: Dims = smallvec![1; depth];
+        sizes[d + depth - ndim] = list.len();
+        Term(Tensor::from_slice(&list, &sizes)).to_device(device).ok().map(Some)
+    };
+    (0..ndim).map(one).collect()
+}
+
+fn folded_spec(c: &Call) -> Result<Specs> {
+    let (t, pad) = (c.tensor(0)?, c.ints(1)?);
+    if t.dtype() == DType::Bool {
+        return Err(no_kernel(c.op.base().trim_start_matches('_'), DType::Bool));
+    }
+    check_pairs(t.ndim(), pad)?;
+    let pads = by_dim(t.ndim(), pad);
+    let reflects = c.op.name().starts_with("_reflection");
+    for (d, &(before, after)) in pads.iter().enumerate() {
+        let n = t.size(d) as i64;
+        if reflects && (before >= n && before > 0 || after >= n && after > 0) {
+            return Err(Error::runtime(format!(
+                "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding ({before}, {after}) at dimension {d} of input {}",
+                Show(t.shape())
+            )));
+        }
+        if n == 0 && (before != 0 || after != 0) {
+            return Err(Error::runtime(format!(
+                "Expected the padded dimensions of the input to be non-zero, got {}",
+                Show(t.shape())
+            )));
+        }
+    }
+    let shape = padded_shape(t.shape(), pad)?;
+    check_crop(t.shape(), pad)?;
+    padded_spec(t, &shape)
+}
+
+fn fold_of(c: &Op) -> Fold {
+    if c.name().starts_with("_reflection") { reflect } else { replicate }
+}
+
+fn folded(c: &Call, out: &[Tensor]) -> Result<()> {
+    let t = c.tensor(0)?;
+    if out[0].numel() == 0 {
+        return Ok(());
+    }
+    if c.ints(1)?.is_empty() {
+        return out[0].copy_raw(t);
+    }
+    let list = indices(t.shape(), c.ints(1)?, t.device(), fold_of(c.op))?;
+    let list = crate::ops::indexing::advanced::aligned(&list)?;
+    crate::ops::indexing::advanced::read(t, &list, &out[0])
+}
+
+const FOLDED: Op = Op {
+    doc: "Pads the last dimensions with elements of the input.",
+    forms: HIDDEN,
+    body: kernel(folded_spec, folded, Some(folded)),
+    vjp: Vjp::Each(&[d(0, A0, |c| {
+        let f = c.facts(0);
+        match indices(&f.shape, c.ints(1), f.device, fold_of(c.call.op)) {
+            Ok(list) => c.tied(INDEX_PUT.call((c.zeros(0), list, c.g(), true)), &[0]),
+            Err(e) => e.into(),
+        }
+    })]),
+    errors: &[("f32[1,0], (1, 1)", "RuntimeError", "input"), ("b8[1,3], (1, 1)", "NotImplementedError", "for 'Bool'")],
+    ..OP
+};
+
+pub static REFLECTION_PAD1D: Op = Op {
+    sig: sig("_reflection_pad1d(Tensor self, int[] padding) -> Tensor"),
+    samples: &["f32[2,4], (2, 1)"],
+    ..FOLDED
+};
+pub static REFLECTION_PAD2D: Op = Op {
+    sig: sig("_reflection_pad2d(Tensor self, int[] padding) -> Tensor"),
+    samples: &["f32[2,3,4], (2, 1, 1, 0)"],
+    ..FOLDED
+};
+pub static REFLECTION_PAD3D: Op = Op {
+    sig: sig("_reflection_pad3d(Tensor self, int[] padding) -> Tensor"),
+    samples: &["f32[1,2,3,4], (2, 1, 1, 0, 0, 1)"],
+    ..FOLDED
+};
+pub static REPLICATION_PAD1D: Op = Op {
+    sig: sig("_replication_pad1d(Tensor self, int[] padding) -> Tensor"),
+    samples: &["f32[2,4], (5, 1)"],
+    ..FOLDED
+};
+pub static REPLICATION_PAD2D: Op = Op {
+    sig: sig("_replication_pad2d(Tensor self, int[] padding) -> Tensor"),
+    samples: &["f32[2,3,4], (2, 1, 1, 0)"],
+    ..FOLDED
+};
+pub static REPLICATION_PAD3D: Op = Op {
+    sig: sig("_replication_pad3d(Tensor self, int[] padding) -> Tensor"),
+    samples: &["f32[1,2,3,4], (2, 1, 1, 0, 0, 1)"],
+    ..FOLDED
+};
+
+/// Dimension by dimension, each end extended by elements from the other end.
+fn circular(t: &Tensor, pad: &[i64]) -> Result<Outputs> {
+    let mut out = t.clone();
+    for (d, (before, after)) in by_dim(t.ndim(), pad).into_iter().enumerate() {
+        let n = t.size(d) as i64;
+        // Crop before the ends are joined.
+        let (cut, kept) =
+            (before.min(0).saturating_neg(), n.saturating_add(before.min(0)).saturating_add(after.min(0)));
+        if kept < 0 {
+            return Err(Error::runtime("Negative padding value is resulting in an empty dimension."));
+        }
+        if before > kept || after > kept {
+            return Err(Error::runtime("Padding value causes wrapping around more than once."));
+        }
+        if before == 0 && after == 0 {
+            continue;
+        }
+        let slice = |from: i64, to: i64| SLICE.call((&out, d, cut + from, cut + to)).ok();
+        let mut parts = Vec::new();
+        if before > 0 {
+            parts.push(slice(kept - before, kept)?);
+        }
+        parts.push(slice(0, kept)?);
+        if after > 0 {
+            parts.push(slice(0, after)?);
+        }
+        out = CAT.call((parts, d)).ok()?;
+    }
+    // Without padding the result must still be new memory.
+    if out.same(t) { CAT.calls((vec![out], 0)) } else { Ok(smallvec![out]) }
+}

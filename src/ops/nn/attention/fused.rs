@@ -1,0 +1,258 @@
+//! Attention by one kernel on the CPU, in memory linear in the number of keys, and its gradient.
+//!
+//! Where the gradient is itself recorded, it goes through the composition in `attention`.
+
+use super::{Options, composed, fits};
+use crate::cpu::attention::{Heads, backward, forward};
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::op::*;
+use crate::ops::indexing::mask::stretched as broadcast_to;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[&FLASH, &FLASH_BACKWARD];
+
+const SIG: Signature = sig(
+    "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
+);
+const DROP: usize = SIG.arg("dropout_p");
+const CAUSAL: usize = SIG.arg("is_causal");
+const MASK: usize = SIG.arg("attn_mask");
+const SCALE: usize = SIG.arg("scale");
+
+/// Whether the kernel serves these operands, of three dimensions or four.
+pub(super) fn serves([query, key, value]: [&Tensor; 3], o: &Options) -> bool {
+    let n = query.ndim();
+    if !(n == 3 || n == 4) || key.ndim() != n || value.ndim() != n || o.dropout > 0.0 {
+        return false;
+    }
+    let (heads, groups) = (query.size(n - 3), key.size(n - 3));
+    let grouped = heads == groups || (o.gqa && groups > 0 && heads.is_multiple_of(groups));
+    let scores = [&query.shape()[..n - 1], &[key.size(n - 2)]].concat();
+    let mask =
+        o.mask.is_none_or(|m| fits(m.shape(), &scores) && !(m.requires_grad() && crate::autograd::grad_enabled()));
+    grouped
+        && mask
+        && query.device() == Device::Cpu
+        && query.dtype().is_float()
+        && query.shape()[..n - 3] == key.shape()[..n - 3]
+        && key.shape()[..n - 1] == value.shape()[..n - 1]
+        && query.size(n - 1) == key.size(n - 1)
+        && [query, key, value].iter().all(|t| t.numel() > 0)
+}
+
+/// Attention of operands that the kernel serves.
+pub(super) fn run([query, key, value]: [&Tensor; 3], o: &Options) -> Result<Term> {
+    let three = query.ndim() == 3;
+    let four = |t: &Tensor| if three { Term::from(t).unsqueeze(0) } else { Term::from(t) };
+    let mask = match o.mask {
+        Some(mask) => super::added(mask, query.dtype()).into_arg()?,
+        None => Value::None,
+    };
+    let args: Args = smallvec![
+        four(query).into_arg()?,
+        four(key).into_arg()?,
+        four(value).into_arg()?,
+        0.0.into(),
+        o.causal.into(),
+        mask,
+        o.scale.into(),
+    ];
+    let output = Term::from(FLASH.calls(args)?.swap_remove(0));
+    Ok(if three { output.squeeze(0) } else { output })
+}
+
+/// The float type that the kernel computes in.
+fn wide(t: &Tensor) -> DType {
+    if t.dtype() == DType::F64 { DType::F64 } else { DType::F32 }
+}
+
+/// A tensor of the dtype whose last dimension is dense.
+fn dense(t: &Tensor, dtype: DType) -> Result<Tensor> {
+    let last = t.ndim().saturating_sub(1);
+    let plain = t.dtype() == dtype && (t.layout().strides.get(last) == Some(&1) || t.shape().get(last) == Some(&1));
+    if plain { Ok(t.clone()) } else { t.dense_copy(dtype) }
+}
+
+fn refused() -> Error {
+    Error::runtime("query, key and value must be float tensors of four dimensions on the CPU that fit together")
+}
+
+/// Refuses operands that do not fit; otherwise batch, heads, queries and the size of a value.
+fn checked(query: &Tensor, key: &Tensor, value: &Tensor, mask: Option<&Tensor>) -> Result<[usize; 4]> {
+    let (&[batch, heads, rows, width], &[b, groups, cols, w]) = (query.shape(), key.shape()) else {
+        return Err(refused());
+    };
+    let &[v_batch, v_groups, v_cols, depth] = value.shape() else { return Err(refused()) };
+    let right = [batch, width] == [b, w]
+        && [batch, groups, cols] == [v_batch, v_groups, v_cols]
+        && groups > 0
+        && heads.is_multiple_of(groups)
+        && query.dtype().is_float()
+        && [key, value].iter().all(|t| t.dtype() == query.dtype())
+        && mask.is_none_or(|m| m.dtype().is_float() && fits(m.shape(), &[batch, heads, rows, cols]));
+    if right { Ok([batch, heads, rows, depth]) } else { Err(refused()) }
+}
+
+fn infer(c: &Call) -> Result<Specs> {
+    let (query, mask) = (c.tensor(0)?, c.opt_tensor(MASK));
+    let [batch, heads, rows, depth] = checked(query, c.tensor(1)?, c.tensor(2)?, mask)?;
+    if c.float(DROP)? > 0.0 {
+        return Err(Error::runtime("the fused attention has no dropout"));
+    }
+    let output = Spec::new(&[batch, heads, rows, depth], query.dtype(), query.device());
+    Ok(smallvec![output, Spec::new(&[batch, heads, rows], wide(query), query.device())])
+}
+
+/// Operands of the kernel, kept alive for its views.
+struct Operands {
+    tensors: [Tensor; 3],
+    mask: Option<Tensor>,
+    causal: bool,
+    scale: f64,
+}
+impl Operands {
+    fn of(tensors: [&Tensor; 3], mask: Option<&Tensor>, causal: bool, scale: Option<f64>) -> Result<Operands> {
+        let [query, key, _] = tensors;
+        let dtype = wide(query);
+        let scores = [query.size(0), query.size(1), query.size(2), key.size(2)];
+        let mask = match mask {
+            Some(m) => Some(broadcast_to(&m.dense_copy(dtype)?, &scores)),
+            None => None,
+        };
+        let [q, k, v] = tensors.map(|t| dense(t, dtype));
+        let scale = scale.unwrap_or_else(|| 1.0 / (query.size(3) as f64).sqrt());
+        Ok(Operands { tensors: [q?, k?, v?], mask, causal, scale })
+    }
+    fn heads(&self) -> Result<Heads<'_>> {
+        let [q, k, v] = &self.tensors;
+        Ok(Heads {
+            query: q.cpu_view()?,
+            key: k.cpu_view()?,
+            value: v.cpu_view()?,
+            mask: self.mask.as_ref().map(|m| m.cpu_view()).transpose()?,
+            causal: self.causal,
+            scale: self.scale,
+        })
+    }
+}
+
+/// A result in the dtype that the kernel computes in: the tensor itself, or memory whose elements are copied to it.
+fn staged(t: &Tensor, dtype: DType) -> Result<Tensor> {
+    if t.dtype() == dtype { Ok(t.clone()) } else { Tensor::empty(t.shape(), dtype, t.device()) }
+}
+
+fn run_forward(c: &Call, out: &[Tensor]) -> Result<()> {
+    let given = [c.tensor(0)?, c.tensor(1)?, c.tensor(2)?];
+    let operands = Operands::of(given, c.opt_tensor(MASK), c.flag(CAUSAL), c.opt_float(SCALE))?;
+    let result = staged(&out[0], wide(given[0]))?;
+    if result.numel() > 0 {
+        forward(&operands.heads()?, result.cpu_view()?, out[1].cpu_view()?)?;
+    }
+    if result.dtype() == out[0].dtype() { Ok(()) } else { out[0].copy_raw(&result) }
+}
+
+pub static FLASH: Op = Op {
+    sig: SIG,
+    doc: "`scaled_dot_product_attention` of four dimensions on the CPU in blocks, and the logarithm of each query's sum of exponentials.",
+    forms: HIDDEN,
+    body: kernel(infer, run_forward, None),
+    vjp: Vjp::Joint(Joint { args: &[0, 1, 2], saves: A0 | A1 | A2 | (1 << MASK) | OUT0 | OUT1, formula: gradients }),
+    constant: &[1],
+    samples: &[
+        "f32[2,2,3,4], f32[2,2,5,4], f32[2,2,5,6]",
+        "f32[1,4,3,4], f32[1,2,5,4], f32[1,2,5,4], 0.0, True, scale=0.7",
+        "f32[2,1,70,3], f32[2,1,67,3], f32[2,1,67,5], attn_mask=f32[70,67](nograd)",
+        "f?[1,2,3,4], f?[1,2,5,4], f?[1,2,5,4]",
+    ],
+    errors: &[("f32[1,2,3,4], f32[1,2,5,3], f32[1,2,5,4]", "RuntimeError", "fit together")],
+    ..OP
+};
+
+/// One kernel; if the gradient is recorded, through the composition.
+fn gradients(c: &Back) -> Result<Vec<Option<Tensor>>> {
+    if crate::autograd::grad_enabled() {
+        return c.through(|call| {
+            let options = Options {
+                mask: call.opt_tensor(MASK),
+                dropout: 0.0,
+                causal: call.flag(CAUSAL),
+                scale: call.opt_float(SCALE),
+                gqa: true,
+            };
+            let [output, _] = composed([call.tensor(0)?, call.tensor(1)?, call.tensor(2)?], &options)?;
+            output.outputs()
+        });
+    }
+    let args: Args = smallvec![
+        c.g().into_arg()?,
+        c.arg(0).into_arg()?,
+        c.arg(1).into_arg()?,
+        c.arg(2).into_arg()?,
+        c.out(0).into_arg()?,
+        c.out(1).into_arg()?,
+        0.0.into(),
+        c.flag(CAUSAL).into(),
+        c.opt_tensor(MASK).into(),
+        c.opt_float(SCALE).into(),
+    ];
+    let parts = FLASH_BACKWARD.calls(args)?;
+    Ok(parts.into_iter().enumerate().map(|(i, t)| c.wants(i).then_some(t)).collect())
+}
+
+const BACKWARD: Signature = sig(
+    "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)",
+);
+const B_CAUSAL: usize = BACKWARD.arg("is_causal");
+const B_MASK: usize = BACKWARD.arg("attn_mask");
+const B_SCALE: usize = BACKWARD.arg("scale");
+
+pub static FLASH_BACKWARD: Op = Op {
+    sig: BACKWARD,
+    doc: "The gradients of the fused attention by query, key and value, in blocks.",
+    forms: HIDDEN,
+    body: kernel(
+        |c| {
+            let [query, key, value] = [c.tensor(1)?, c.tensor(2)?, c.tensor(3)?];
+            let sizes = checked(query, key, value, c.opt_tensor(B_MASK))?;
+            let like = |i: usize| -> Result<bool> {
+                Ok(c.tensor(i)?.shape() == sizes && c.tensor(i)?.dtype() == query.dtype())
+            };
+            let sums = c.tensor(5)?;
+            if !like(0)? || !like(4)? || sums.shape() != &sizes[..3] || sums.dtype() != wide(query) {
+                return Err(refused());
+            }
+            Ok(smallvec![Spec::like(query), Spec::like(key), Spec::like(value)])
+        },
+        run_backward,
+        None,
+    ),
+    vjp: Vjp::None("the composition is differentiated instead"),
+    samples: &[
+        "f32[1,2,3,4], f32[1,2,3,4], f32[1,2,5,4], f32[1,2,5,4], f32[1,2,3,4], f32[1,2,3](pos), 0.0, False",
+        "f32[1,1,70,3], f32[1,1,70,3], f32[1,1,70,3], f32[1,1,70,3], f32[1,1,70,3], f32[1,1,70](gt1), 0.0, True",
+    ],
+    errors: &[(
+        "f32[1,2,3,4], f32[1,2,3,4], f32[1,2,5,4], f32[1,2,5,4], f32[1,2,3,4], f32[1,2,4], 0.0, False",
+        "RuntimeError",
+        "fit together",
+    )],
+    ..OP
+};
+
+fn run_backward(c: &Call, out: &[Tensor]) -> Result<()> {
+    let given = [c.tensor(1)?, c.tensor(2)?, c.tensor(3)?];
+    let dtype = wide(given[0]);
+    let operands = Operands::of(given, c.opt_tensor(B_MASK), c.flag(B_CAUSAL), c.opt_float(B_SCALE))?;
+    let (grad, output, sums) =
+        (dense(c.tensor(0)?, dtype)?, dense(c.tensor(4)?, dtype)?, c.tensor(5)?.dense_copy(dtype)?);
+    let results: Vec<Tensor> = out.iter().map(|t| staged(t, dtype)).collect::<Result<_>>()?;
+    let views = [results[0].cpu_view()?, results[1].cpu_view()?, results[2].cpu_view()?];
+    backward(&operands.heads()?, grad.cpu_view()?, output.cpu_view()?, sums.cpu_view()?, views)?;
+    for (to, from) in out.iter().zip(&results).filter(|(to, from)| to.dtype() != from.dtype()) {
+        to.copy_raw(from)?;
+    }
+    Ok(())
+}

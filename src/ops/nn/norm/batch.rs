@@ -1,0 +1,228 @@
+//! Batch normalisation: each channel by its mean and variance over the batch, or by running statistics.
+
+use super::{Saved, check_float, gradients, opt_flat, result, seen, statistic_dtype};
+use crate::cpu::norm::channels;
+use crate::cpu::norm::channels::{Channels, Running};
+use crate::dtype::{DType, Scalar};
+use crate::error::{Error, Result, Show};
+use crate::gpu;
+use crate::op::*;
+use crate::ops::movement::copy::CLONE;
+use crate::ops::view::reshape::SELECT;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[&BATCH_NORM, &NATIVE_BATCH_NORM];
+
+/// Arguments of `NATIVE_BATCH_NORM`.
+const SIG: Signature = sig(
+    "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> Tensor[]",
+);
+const TRAINING: usize = SIG.arg("training");
+const MOMENTUM: usize = SIG.arg("momentum");
+const EPS: usize = SIG.arg("eps");
+/// Weight, bias and the running statistics.
+const PARAMETERS: [usize; 4] = [1, 2, 3, 4];
+
+fn check(c: &Call) -> Result<()> {
+    let x = c.tensor(0)?;
+    if x.ndim() < 2 {
+        let n = x.ndim().max(1) as i64;
+        return Err(Error::index(format!(
+            "Dimension out of range (expected to be in range of [{}, {}], but got 1)",
+            -n,
+            n - 1
+        )));
+    }
+    let channels = x.size(1);
+    let (mean, var) = (c.opt_tensor(3), c.opt_tensor(4));
+    if mean.is_some() != var.is_some() {
+        return Err(Error::value("running_mean and running_var must either both be None or neither be None"));
+    }
+    if mean.is_none() && !c.flag(TRAINING) {
+        return Err(Error::runtime("running_mean must be defined in evaluation mode"));
+    }
+    for (name, i) in ["weight", "bias", "running_mean", "running_var"].into_iter().zip(PARAMETERS) {
+        if let Some(t) = c.opt_tensor(i).filter(|t| t.numel() != channels) {
+            return Err(Error::runtime(format!("{name} should contain {channels} elements not {}", t.numel())));
+        }
+    }
+    check_float(x, "batch_norm")
+}
+
+fn infer(c: &Call) -> Result<Specs> {
+    check(c)?;
+    let x = c.tensor(0)?;
+    if x.numel() == 0 && c.flag(TRAINING) {
+        return Err(Error::runtime(format!(
+            "input tensor must have at least one element, but got input_sizes = {}",
+            Show(x.shape())
+        )));
+    }
+    let dtype = statistic_dtype(x, &PARAMETERS.map(|i| c.opt_tensor(i)))?;
+    let count = if c.flag(TRAINING) { x.size(1) } else { 0 };
+    let statistic = Spec::new(&[count], dtype, x.device());
+    Ok(smallvec![result(x)?, statistic.clone(), statistic])
+}
+
+/// A running statistic as a vector over its own memory, which is written.
+fn line(t: Option<&Tensor>) -> Result<Option<Tensor>> {
+    t.map(|t| Ok(t.with_layout(t.layout().view(&[-1])?))).transpose()
+}
+
+fn forward(c: &Call, out: &[Tensor]) -> Result<()> {
+    let format = c.tensor(0)?.layout().channels_format();
+    let (x, y) = (seen(c.tensor(0)?, format)?, seen(&out[0], format)?);
+    let (weight, bias) = (opt_flat(c.opt_tensor(1))?, opt_flat(c.opt_tensor(2))?);
+    let (mean, var) = (line(c.opt_tensor(3))?, line(c.opt_tensor(4))?);
+    let [weight, bias, mean, var] = [&weight, &bias, &mean, &var].map(|t| t.as_ref().map(|t| t.cpu_view()).transpose());
+    let (weight, bias, running) = (weight?, bias?, mean?.zip(var?));
+    let o = Channels { input: x.cpu_view()?, weight, bias, groups: None, eps: c.float(EPS)? };
+    if c.flag(TRAINING) {
+        let momentum = c.float(MOMENTUM)?;
+        let running = running.map(|(mean, var)| Running { mean, var, momentum });
+        return channels::normalise(&o, running, y.cpu_view()?, out[1].cpu_view()?, out[2].cpu_view()?);
+    }
+    let Some((mean, var)) = running else { return Err(Error::internal("evaluation without running statistics")) };
+    channels::normalise_by(&o, mean, var, y.cpu_view()?)
+}
+
+fn forward_gpu(c: &Call, out: &[Tensor]) -> Result<()> {
+    let x = c.tensor(0)?;
+    let format = x.layout().channels_format();
+    let (running, eps) = (c.opt_tensor(3).zip(c.opt_tensor(4)), c.float(EPS)?);
+    if !c.flag(TRAINING) {
+        let Some((mean, var)) = running else { return Err(Error::internal("evaluation without running statistics")) };
+        return out[0].copy_raw(&by_running(c, mean, var, eps).ok()?);
+    }
+    let (x, y) = (seen(x, format)?, seen(&out[0], format)?);
+    let (weight, bias) = (opt_flat(c.opt_tensor(1))?, opt_flat(c.opt_tensor(2))?);
+    let variance = Tensor::empty(out[1].shape(), DType::F32, x.device())?;
+    let of = gpu::Channels {
+        input: x.gpu_view()?,
+        weight: weight.as_ref().map(|t| t.gpu_view()).transpose()?,
+        bias: bias.as_ref().map(|t| t.gpu_view()).transpose()?,
+        groups: None,
+        eps,
+    };
+    let [mean, rstd, var] = [&out[1], &out[2], &variance].map(|t| t.gpu_view());
+    gpu::normalise(&of, &y.gpu_view()?, &mean?, &rstd?, &var?)?;
+    let Some((mean, var)) = running else { return Ok(()) };
+    let (n, m) = ((x.numel() / x.size(1)) as f64, c.float(MOMENTUM)?);
+    // As on the CPU, of one element the unbiased variance is none: 0 / 0.
+    let unbiased = Term::from(&variance) * n / Term::number(Scalar::Float(n - 1.0));
+    for (old, new) in [(mean, Term::from(&out[1])), (var, unbiased)] {
+        let moved = (Term::from(old) * (1.0 - m) + new.reshape(&Term::from(old).sizes()) * m).ok()?;
+        old.copy_raw(&moved)?;
+    }
+    Ok(())
+}
+
+/// The result in evaluation, from elementwise ops.
+fn by_running(c: &Call, mean: &Tensor, var: &Tensor, eps: f64) -> Term {
+    let Ok(x) = c.tensor(0) else { return Error::internal("no input").into() };
+    let mut shape: Ints = smallvec![1; x.ndim()];
+    shape[1] = x.size(1) as i64;
+    let wide = |t: &Tensor| Term::from(t).to_dtype(DType::F32).reshape(&shape);
+    let scale = c.opt_tensor(1).into_iter().fold((wide(var) + eps).rsqrt(), |s, w| s * wide(w));
+    let y = (Term::from(x).to_dtype(DType::F32) - wide(mean)) * scale;
+    c.opt_tensor(2).into_iter().fold(y, |y, b| y + wide(b))
+}
+
+fn saved(c: &Back) -> Saved {
+    let given = !c.flag(TRAINING);
+    let eps = c.float(EPS);
+    let (mean, rstd) = if given {
+        let wide = |i: usize| if c.facts(i).dtype == DType::F64 { c.arg(i) } else { c.arg(i).to_dtype(DType::F32) };
+        (c.arg(3), (wide(4) + eps).rsqrt())
+    } else {
+        (c.out(1), c.out(2))
+    };
+    Saved { input: c.arg(0), weight: c.opt_tensor(1).cloned(), mean, rstd, groups: None, eps, given }
+}
+
+pub static BATCH_NORM: Op = Op {
+    sig: sig(
+        "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
+    ),
+    doc: "Normalises each channel of [batch, channels, ..] by its mean and variance: with `training` over the batch and the inner dimensions, and the running statistics move towards them by `momentum`, the variance unbiased; else by the running statistics. Then scales and shifts.\n\nSource: Ioffe, Szegedy, \"Batch Normalization\", arXiv:1502.03167.",
+    forms: F,
+    body: decompose(|c| {
+        let x = c.tensor(0)?;
+        // Nothing is normalised: PyTorch looks no further either.
+        if x.numel() == 0 {
+            let one = |i: usize| c.opt_tensor(i).map(|t| SELECT.call((t, 0, 0)));
+            let y = one(1).into_iter().fold(CLONE.call((x,)), |y, w| y * w);
+            return one(2).into_iter().fold(y, |y, b| y + b).outputs();
+        }
+        check(c)?;
+        let args: Args = c.args[..8].iter().map(|v| v.reborrow()).collect();
+        Ok(smallvec![NATIVE_BATCH_NORM.calls(args)?.swap_remove(0)])
+    }),
+    vjp: Vjp::Composite,
+    samples: &[
+        "f32[4,3], None, None, None, None, True, 0.1, 1e-05, True",
+        "f32[4,3], f32[3], f32[3], f32[3](nograd), f32[3](pos, nograd), True, 0.1, 1e-05, True",
+        "f32[2,3,4], None, None, f32[3](nograd), f32[3](pos, nograd), True, 0.1, 1e-05, True",
+        "f32[2,3,2,4], f32[3], f32[3], f32[3](nograd), f32[3](pos, nograd), False, 0.1, 1e-05, True",
+        "f64[2,2,2,3,2], f64[2], f64[2], f64[2](nograd), f64[2](pos, nograd), True, 0.3, 0.01, False",
+    ],
+    errors: &[
+        ("f32[4], None, None, None, None, True, 0.1, 1e-05, True", "IndexError", "Dimension out of range"),
+        (
+            "f32[4,3], f32[2], None, None, None, True, 0.1, 1e-05, True",
+            "RuntimeError",
+            "weight should contain 3 elements not 2",
+        ),
+        (
+            "f32[4,3], None, None, None, None, False, 0.1, 1e-05, True",
+            "RuntimeError",
+            "running_mean must be defined in evaluation mode",
+        ),
+        (
+            "f32[4,3], None, None, f32[3](nograd), None, True, 0.1, 1e-05, True",
+            "ValueError",
+            "must either both be None or neither be None",
+        ),
+        ("i64[4,3], None, None, None, None, True, 0.1, 1e-05, True", "NotImplementedError", "\"batch_norm\""),
+        ("c64[4,3], None, None, None, None, True, 0.1, 1e-05, True", "NotImplementedError", "\"batch_norm\""),
+    ],
+    ..OP
+};
+
+pub static NATIVE_BATCH_NORM: Op = Op {
+    sig: SIG,
+    doc: "`batch_norm` with the mean and the reciprocal standard deviation of each channel in training; they are empty in evaluation.",
+    forms: F,
+    // As in PyTorch, the running statistics change without a new version: a second forward pass leaves the first one's
+    // graph valid, which does not read them.
+    body: kernel(infer, forward, Some(forward_gpu)),
+    vjp: Vjp::Joint(Joint {
+        args: &[0, 1, 2],
+        saves: A0 | A1 | A3 | A4 | OUT1 | OUT2,
+        formula: |c| gradients(c, saved(c), [0, 1, 2]),
+    }),
+    constant: &[1, 2],
+    keeps: Some("eps input result1 result2 running_mean running_var training weight"),
+    samples: &[
+        "f32[4,3], f32[3], f32[3], None, None, True, 0.1, 1e-05",
+        "f32[2,3,20,20], f32[3], None, f32[3](nograd), f32[3](pos, nograd), True, 0.1, 1e-05",
+        "f32[2,3,4], None, f32[3], f32[3](nograd), f32[3](pos, nograd), False, 0.1, 1e-05",
+        "bf16[4,3,2], f32[3](nograd), f32[3](nograd), f32[3](nograd), f32[3](pos, nograd), True, 0.1, 1e-05",
+        "f16[4,3,2], f16[3](nograd), f16[3](nograd), None, None, True, 0.1, 1e-05",
+    ],
+    errors: &[
+        (
+            "f32[0,3], None, None, None, None, True, 0.1, 1e-05",
+            "RuntimeError",
+            "input tensor must have at least one element",
+        ),
+        (
+            "f32[4,3], f64[3], None, None, None, True, 0.1, 1e-05",
+            "RuntimeError",
+            "expect parameter to have scalar type of Float",
+        ),
+        ("f64[4,3], f32[3], None, None, None, True, 0.1, 1e-05", "RuntimeError", "all inputs must share same datatype"),
+    ],
+    ..OP
+};

@@ -1,0 +1,231 @@
+//! The kernel for a layer of float32 or float64 on the CPU: all steps in one op, and its gradient in one op.
+//!
+//! Where the gradient is itself recorded, it goes through the steps of `layer`.
+
+use super::layer::{BIAS, CX, MODE, PROJECTION, REVERSE, SIZES, WEIGHT, check, steps};
+use crate::cpu::rnn::{Gradients, Layer, backward, forward, saved_blocks};
+use crate::device::Device;
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::kinds::Recurrence;
+use crate::op::*;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[&FUSED_RECURRENT_LAYER, &FUSED_RECURRENT_BACKWARD];
+
+/// Whether the kernel computes this layer.
+pub(crate) fn serves(c: &Call) -> bool {
+    plain(c) && c.all_tensors().all(|t| t.device() == Device::Cpu) && c.opt_tensor(0).is_some_and(|t| t.numel() > 0)
+}
+
+/// Whether there is no projection, and one dtype that the kernel computes in.
+fn plain(c: &Call) -> bool {
+    let Some(dtype) = c.opt_tensor(0).map(|t| t.dtype()) else { return false };
+    let one = c.all_tensors().all(|t| t.dtype() == dtype);
+    one && matches!(dtype, DType::F32 | DType::F64) && c.opt_tensor(PROJECTION).is_none()
+}
+
+/// The layer by the kernel, without what it saves for its gradient.
+pub(crate) fn run(c: &Call) -> Result<Outputs> {
+    let args: Args = c.args.iter().map(|v| v.reborrow()).collect();
+    let mut found = FUSED_RECURRENT_LAYER.calls(args)?;
+    found.truncate(2 + usize::from(c.opt_tensor(CX).is_some()));
+    Ok(found)
+}
+
+fn infer(c: &Call) -> Result<Specs> {
+    check(c)?;
+    if !plain(c) {
+        return Err(Error::runtime("the fused layer needs tensors of float32 or of float64, and no projection"));
+    }
+    let (gates, hx, mode) = (c.tensor(0)?, c.tensor(1)?, c.choice::<Recurrence>(MODE));
+    let (rows, batch, hidden) = (gates.size(0), hx.size(0), hx.size(1));
+    let (rows_of_cells, batch_of_cells) = if mode == Recurrence::Lstm { (rows, batch) } else { (0, 0) };
+    let matrix = |m: usize, n: usize| Spec::new(&[m, n], gates.dtype(), gates.device());
+    Ok(smallvec![
+        matrix(rows, hidden),
+        matrix(batch, hidden),
+        matrix(batch_of_cells, hidden),
+        matrix(rows, hidden * saved_blocks(mode)),
+        matrix(rows_of_cells, hidden),
+    ])
+}
+
+/// A row-major tensor of the same elements.
+fn dense(t: &Tensor) -> Result<Tensor> {
+    t.dense_copy(t.dtype())
+}
+
+fn run_forward(c: &Call, out: &[Tensor]) -> Result<()> {
+    let (gates, hx, weight) = (dense(c.tensor(0)?)?, dense(c.tensor(1)?)?, dense(c.tensor(WEIGHT)?)?);
+    let (cx, bias) = (c.opt_tensor(CX).map(dense).transpose()?, c.opt_tensor(BIAS).map(dense).transpose()?);
+    let layer = Layer {
+        sizes: c.ints(SIZES)?,
+        mode: c.choice(MODE),
+        reverse: c.flag(REVERSE),
+        hx: hx.cpu_view()?,
+        cx: cx.as_ref().map(|t| t.cpu_view()).transpose()?,
+        weight: weight.cpu_view()?,
+        bias: bias.as_ref().map(|t| t.cpu_view()).transpose()?,
+        output: out[0].cpu_view()?,
+        saved: out[3].cpu_view()?,
+        cells: out[4].cpu_view()?,
+    };
+    let last_cell = cx.is_some().then(|| out[2].cpu_view()).transpose()?;
+    forward(&layer, gates.cpu_view()?, out[1].cpu_view()?, last_cell)
+}
+
+pub static FUSED_RECURRENT_LAYER: Op = Op {
+    sig: sig(
+        "_fused_recurrent_layer(Tensor gates, Tensor hx, Tensor? cx, Tensor weight, Tensor? bias, Tensor? projection, int[] batch_sizes, str{lstm|gru|tanh|relu} mode, bool reverse) -> Tensor[]",
+    ),
+    doc: "`_recurrent_layer` in one kernel; last states and cells are followed by what the gradient needs of gates and cells.",
+    forms: HIDDEN,
+    body: kernel(infer, run_forward, None),
+    vjp: Vjp::Joint(Joint {
+        args: &[0, 1, CX, WEIGHT, BIAS],
+        saves: A0 | A1 | A2 | A3 | (1 << BIAS) | OUT0 | (OUT0 << 3) | (OUT0 << 4),
+        formula: gradients,
+    }),
+    constant: &[3, 4],
+    samples: &[
+        "f32[5,8], f32[2,2], f32[2,2], f32[8,2], None, None, (2, 2, 1), 'lstm', False",
+        "f32[5,8], f32[2,2], f32[2,2], f32[8,2], None, None, (2, 2, 1), 'lstm', True",
+        "f32[5,6], f32[2,2], None, f32[6,2], f32[6], None, (2, 2, 1), 'gru', False",
+        "f32[5,6], f32[2,2], None, f32[6,2], f32[6], None, (2, 2, 1), 'gru', True",
+        "f32[5,2], f32[2,2], None, f32[2,2], None, None, (2, 2, 1), 'tanh', False",
+        "f32[5,2], f32[2,2], None, f32[2,2], None, None, (2, 2, 1), 'relu', True",
+    ],
+    errors: &[(
+        "f32[4,8], f32[2,1], f32[2,2], f32[8,1], None, f32[1,2], (2, 2), 'lstm', False",
+        "RuntimeError",
+        "no projection",
+    )],
+    ..OP
+};
+
+/// One kernel; if the gradient is recorded, through the steps.
+fn gradients(c: &Back) -> Result<Vec<Option<Tensor>>> {
+    if crate::autograd::grad_enabled() {
+        return c.through(steps);
+    }
+    let mode = Recurrence::VALUES.iter().find(|(_, m)| *m == c.choice::<Recurrence>(MODE)).map_or("", |(name, _)| name);
+    let grad = |i: usize| c.grads[i].as_ref();
+    let args: Args = smallvec![
+        grad(0).into(),
+        grad(1).into(),
+        grad(2).filter(|_| c.opt_tensor(CX).is_some()).into(),
+        c.arg(1).into_arg()?,
+        c.opt_tensor(CX).into(),
+        c.arg(WEIGHT).into_arg()?,
+        c.out(0).into_arg()?,
+        c.out(3).into_arg()?,
+        c.out(4).into_arg()?,
+        Value::Ints(c.ints(SIZES).into()),
+        mode.into(),
+        c.flag(REVERSE).into(),
+    ];
+    let parts = FUSED_RECURRENT_BACKWARD.calls(args)?;
+    let wanted = parts.into_iter().zip([0, 1, CX, WEIGHT, BIAS]);
+    Ok(wanted.map(|(t, arg)| c.wants(arg).then_some(t)).collect())
+}
+
+pub static FUSED_RECURRENT_BACKWARD: Op = Op {
+    sig: BACKWARD,
+    doc: "The gradients of `_fused_recurrent_layer` by gates, states, weight and bias.",
+    forms: HIDDEN,
+    body: kernel(infer_backward, run_backward, None),
+    vjp: Vjp::None("the steps are differentiated instead"),
+    samples: &[
+        "f32[5,2], None, f32[2,2], f32[2,2], f32[2,2], f32[8,2], f32[5,2], f32[5,8](unit), f32[5,2], (2, 2, 1), 'lstm', False",
+        "f32[5,2], f32[2,2], None, f32[2,2], None, f32[6,2], f32[5,2], f32[5,8](unit), f32[0,2], (2, 2, 1), 'gru', True",
+    ],
+    errors: &[(
+        "f32[4,2], None, None, f32[2,2], None, f32[6,2], f32[5,2], f32[5,8], f32[0,2], (2, 2, 1), 'gru', True",
+        "RuntimeError",
+        "do not fit together",
+    )],
+    ..OP
+};
+const BACKWARD: Signature = sig(
+    "_fused_recurrent_backward(Tensor? grad_output, Tensor? grad_hn, Tensor? grad_cn, Tensor hx, Tensor? cx, Tensor weight, Tensor output, Tensor saved, Tensor cells, int[] batch_sizes, str{lstm|gru|tanh|relu} mode, bool reverse) -> Tensor[]",
+);
+const B_HX: usize = BACKWARD.arg("hx");
+const B_CX: usize = BACKWARD.arg("cx");
+const B_WEIGHT: usize = BACKWARD.arg("weight");
+const B_OUTPUT: usize = BACKWARD.arg("output");
+const B_SAVED: usize = BACKWARD.arg("saved");
+const B_CELLS: usize = BACKWARD.arg("cells");
+const B_SIZES: usize = BACKWARD.arg("batch_sizes");
+const B_MODE: usize = BACKWARD.arg("mode");
+const B_REVERSE: usize = BACKWARD.arg("reverse");
+
+fn infer_backward(c: &Call) -> Result<Specs> {
+    let (hx, output, mode) = (c.tensor(B_HX)?, c.tensor(B_OUTPUT)?, c.choice::<Recurrence>(B_MODE));
+    let refused = || Error::runtime("the operands of the gradient of a recurrent layer do not fit together");
+    let (&[batch, hidden], &[rows, _]) = (hx.shape(), output.shape()) else { return Err(refused()) };
+    let (lstm, wide) = (mode == Recurrence::Lstm, hidden.saturating_mul(mode.gates()));
+    let has = |i: usize, m: usize, n: usize| c.opt_tensor(i).is_none_or(|t| t.shape() == [m, n]);
+    let sizes = c.ints(B_SIZES)?;
+    let fits = has(0, rows, hidden)
+        && has(1, batch, hidden)
+        && has(2, batch, hidden)
+        && has(B_CX, batch, hidden)
+        && has(B_WEIGHT, wide, hidden)
+        && has(B_OUTPUT, rows, hidden)
+        && has(B_SAVED, rows, hidden.saturating_mul(saved_blocks(mode)))
+        && has(B_CELLS, if lstm { rows } else { 0 }, hidden)
+        && c.opt_tensor(B_CX).is_some() == lstm
+        && (lstm || c.opt_tensor(2).is_none())
+        && sizes.windows(2).all(|w| w[0] >= w[1])
+        && sizes.iter().all(|&n| n > 0)
+        && sizes.iter().try_fold(0i64, |sum, &n| sum.checked_add(n)) == Some(rows as i64)
+        && sizes.first().is_none_or(|&n| n as usize == batch)
+        && matches!(hx.dtype(), DType::F32 | DType::F64)
+        && c.all_tensors().all(|t| t.dtype() == hx.dtype() && t.device() == hx.device());
+    if !fits {
+        return Err(refused());
+    }
+    let spec = |shape: &[usize]| Spec::new(shape, hx.dtype(), hx.device());
+    let bias = if mode == Recurrence::Gru { wide } else { 0 };
+    Ok(smallvec![
+        spec(&[rows, wide]),
+        spec(&[batch, hidden]),
+        spec(&[if lstm { batch } else { 0 }, hidden]),
+        spec(&[wide, hidden]),
+        spec(&[bias]),
+    ])
+}
+
+fn run_backward(c: &Call, out: &[Tensor]) -> Result<()> {
+    let tensors: Vec<Option<Tensor>> =
+        (0..B_SIZES).map(|i| c.opt_tensor(i).map(dense).transpose()).collect::<Result<_>>()?;
+    let view = |i: usize| tensors[i].as_ref().map(|t| t.cpu_view()).transpose();
+    let needed = |i: usize| view(i)?.ok_or_else(|| Error::internal("an operand of the gradient is missing"));
+    let lstm = c.opt_tensor(B_CX).is_some();
+    let gru = c.choice::<Recurrence>(B_MODE) == Recurrence::Gru;
+    let layer = Layer {
+        sizes: c.ints(B_SIZES)?,
+        mode: c.choice(B_MODE),
+        reverse: c.flag(B_REVERSE),
+        hx: needed(B_HX)?,
+        cx: view(B_CX)?,
+        weight: needed(B_WEIGHT)?,
+        bias: None,
+        output: needed(B_OUTPUT)?,
+        saved: needed(B_SAVED)?,
+        cells: needed(B_CELLS)?,
+    };
+    let gradients = Gradients {
+        output: view(0)?,
+        last: view(1)?,
+        last_cell: view(2)?,
+        gates: out[0].cpu_view()?,
+        hx: out[1].cpu_view()?,
+        cx: lstm.then(|| out[2].cpu_view()).transpose()?,
+        weight: out[3].cpu_view()?,
+        bias: gru.then(|| out[4].cpu_view()).transpose()?,
+    };
+    backward(&layer, &gradients)
+}

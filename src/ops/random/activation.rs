@@ -1,0 +1,162 @@
+//! Activations with random numbers: rrelu, gumbel_softmax.
+
+use super::distributions::{EXPONENTIAL_, UNIFORM_};
+use crate::dtype::default_dtype;
+use crate::error::{Error, Result};
+use crate::op::*;
+use crate::ops::activation::piecewise_backward::LEAKY_RELU_BACKWARD;
+use crate::ops::activation::smooth::LEAKY_RELU;
+use crate::ops::create::full::ZEROS;
+use crate::ops::create::like::EMPTY;
+use crate::ops::elementwise::arith::MUL;
+use crate::ops::indexing::gather_scatter::SCATTER_VALUE;
+use crate::ops::movement::copy::CONTIGUOUS;
+use crate::ops::nn::softmax::SOFTMAX;
+use crate::ops::reduce::extrema::ARGMAX;
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[&RRELU, &RRELU_, &F_RRELU, &RRELU_WITH_NOISE, &RRELU_WITH_NOISE_, &GUMBEL_SOFTMAX];
+
+/// The slope of negative elements outside of training.
+fn mean_slope(c: &Back) -> f64 {
+    (c.float(2) + c.float(3)) / 2.0
+}
+
+/// What both forms have in common.
+const WITH_NOISE: Op = Op {
+    doc: "`self * noise` in training, else the leaky ReLU with slope `(lower + upper) / 2`.",
+    forms: HIDDEN,
+    // As PyTorch's result, row-major for any strides of the input.
+    body: decompose(|c| {
+        let out = match c.flag(4) {
+            true => MUL.call((c.tensor(0)?, c.tensor(1)?)),
+            false => LEAKY_RELU.call((c.tensor(0)?, (c.float(2)? + c.float(3)?) / 2.0)),
+        };
+        CONTIGUOUS.calls((out,))
+    }),
+    vjp: Vjp::Each(&[d(0, A0 | A1, |c| match c.flag(4) {
+        true => c.g() * c.arg(1),
+        false => LEAKY_RELU_BACKWARD.call((c.g(), c.arg(0), mean_slope(c))),
+    })]),
+    samples: &["f32[2,3], f32[2,3](pos, nograd), 0.1, 0.3, True", "f32[2,3], f32[0](nograd), 0.1, 0.3, False"],
+    errors: &[("'a', f32[2], 0.1, 0.3, True", "TypeError", "must be Tensor")],
+    ..OP
+};
+
+pub static RRELU_WITH_NOISE: Op = Op {
+    sig: sig("_rrelu_with_noise(Tensor self, Tensor noise, float lower, float upper, bool training) -> Tensor"),
+    node: "RreluWithNoiseBackward0",
+    keeps: Some("lower noise self training upper"),
+    ..WITH_NOISE
+};
+/// The same under the node name of the form in place.
+pub static RRELU_WITH_NOISE_: Op = Op {
+    sig: sig("_rrelu_with_noise_onto(Tensor self, Tensor noise, float lower, float upper, bool training) -> Tensor"),
+    node: "RreluWithNoiseBackward1",
+    keeps: Some("lower noise result=self training upper"),
+    ..WITH_NOISE
+};
+
+/// `op` of (input, lower, upper, training) and the generator in argument 4, if there is one.
+fn rrelu(c: &Call, op: &'static Op, generator: bool) -> Result<Outputs> {
+    let (x, lower, upper, training) = (c.tensor(0)?, c.float(1)?, c.float(2)?, c.flag(3));
+    if lower > upper {
+        return Err(Error::runtime(format!(
+            "Lower bound should be less than or equal to the upper bound; expected lower <= upper, got {lower} and {upper}"
+        )));
+    }
+    if !x.dtype().is_float() {
+        let own = x.dtype().scalar_type_name();
+        return Err(Error::not_implemented(format!("\"rrelu_with_noise_cpu\" not implemented for '{own}'")));
+    }
+    let noise = match training {
+        true => slopes(c, x, generator)?,
+        false => EMPTY.call(([0], x.dtype(), x.device())).ok()?,
+    };
+    let args: Args = smallvec![x.into(), (&noise).into(), lower.into(), upper.into(), training.into()];
+    op.calls(args)
+}
+
+/// What each element is multiplied by in training: 1, or for negative ones a random slope.
+fn slopes(c: &Call, x: &Tensor, generator: bool) -> Result<Tensor> {
+    let drawn = EMPTY.call((x.shape(), x.dtype(), x.device())).ok()?;
+    let from = if generator { c.args[4].reborrow() } else { Value::None };
+    UNIFORM_.call_inplace((&drawn, c.float(1)?, c.float(2)?, from))?;
+    Term::from(x).greater(0).choose(1, &drawn).ok()
+}
+
+pub static RRELU: Op = Op {
+    sig: sig(
+        "rrelu(Tensor self, float lower=0.125, float upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor",
+    ),
+    doc: "`x` where positive, else `x` times a slope: in training uniform in [lower, upper) for each element, else their mean.",
+    forms: F,
+    body: decompose(|c| rrelu(c, &RRELU_WITH_NOISE, true)),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3]", "f32[2,3], 0.1, 0.1, True", "f32[2,3], 0.1, 0.5"],
+    errors: &[
+        ("i64[2]", "NotImplementedError", "not implemented for 'Long'"),
+        ("f32[2], 0.5, 0.1", "RuntimeError", "Lower bound should be less than or equal to the upper bound"),
+    ],
+    ..OP
+};
+
+pub static RRELU_: Op = Op {
+    sig: sig(
+        "rrelu_(Tensor! self, float lower=0.125, float upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor",
+    ),
+    doc: "`rrelu` in place.",
+    forms: Forms(Forms::FUNCTION | Forms::ONLY_INPLACE),
+    body: decompose(|c| rrelu(c, &RRELU_WITH_NOISE_, true)),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3]", "f32[2,3], 0.1, 0.1, True"],
+    errors: &[("f32[2], 0.5, 0.1", "RuntimeError", "Lower bound should be less than or equal to the upper bound")],
+    ..OP
+};
+
+pub static F_RRELU: Op = Op {
+    sig: sig(
+        "nn.functional.rrelu(Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False, bool inplace=False) -> Tensor",
+    ),
+    doc: "See `rrelu`.",
+    forms: F,
+    body: decompose(|c| match c.flag(4) {
+        true => Ok(smallvec![RRELU_.call_inplace((c.tensor(0)?, c.float(1)?, c.float(2)?, c.flag(3)))?]),
+        false => rrelu(c, &RRELU_WITH_NOISE, false),
+    }),
+    vjp: Vjp::Composite,
+    samples: &["f32[2,3]", "f32[2,3], 0.1, 0.1, True", "f32[2,3], 0.1, 0.5"],
+    errors: &[("f32[2], 0.5, 0.1", "RuntimeError", "Lower bound should be less than or equal to the upper bound")],
+    ..OP
+};
+
+pub static GUMBEL_SOFTMAX: Op = Op {
+    sig: sig(
+        "nn.functional.gumbel_softmax(Tensor logits, float tau=1, bool hard=False, float eps=1e-10, int dim=-1) -> Tensor",
+    ),
+    doc: "A sample of the relaxed categorical distribution: the softmax along `dim` of `(logits + g) / tau` with noise `g` of the Gumbel distribution.\n\n`hard` gives a one-hot vector with the gradient of the relaxed sample. `eps` has no effect. Source: Jang et al., ICLR 2017.",
+    forms: F,
+    body: decompose(gumbel_softmax),
+    vjp: Vjp::Composite,
+    warns: Some(|c| (c.float(3).ok()? != 1e-10).then(|| "`eps` parameter is deprecated and has no effect.".into())),
+    samples: &["f32[0,3]", "f32[0,3], 0.5, True"],
+    errors: &[("f32[2,3], dim=2", "IndexError", "Dimension out of range")],
+    reference: "shape",
+    ..OP
+};
+
+fn gumbel_softmax(c: &Call) -> Result<Outputs> {
+    let (logits, tau, dim) = (c.tensor(0)?, c.float(1)?, c.int(4)?);
+    let dtype = if logits.dtype().is_differentiable() { logits.dtype() } else { default_dtype() };
+    let drawn = EMPTY.call((logits.shape(), dtype, logits.device())).ok()?;
+    let noise = -Term::from(EXPONENTIAL_.call_inplace((&drawn, 1.0))?).log();
+    let soft = SOFTMAX.call(((Term::from(logits) + noise) / tau, dim));
+    if !c.flag(2) {
+        return soft.outputs();
+    }
+    let greatest = ARGMAX.call((&soft, dim, true));
+    let zeros = ZEROS.call((logits.shape(), dtype, logits.device()));
+    let hard = SCATTER_VALUE.call((zeros, dim, greatest, 1.0));
+    (hard - soft.dup().cut() + soft).outputs()
+}

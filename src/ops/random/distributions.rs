@@ -1,0 +1,365 @@
+//! Random numbers: the distributions, in place and as new tensors.
+//!
+//! Every draw goes through `draw`: Philox by element index (Note [Random numbers]), so that a seed gives the same
+//! values on every device, at any thread count and for any strides.
+
+use super::bounds::{doubt, doubt_of, integers, last_whole, permutation, reals};
+use crate::cpu::philox::Philox;
+use crate::cpu::random;
+use crate::device::Device;
+use crate::dtype::{DType, default_dtype};
+use crate::error::{Error, Result};
+use crate::gpu;
+pub(crate) use crate::kinds::Draw;
+use crate::op::generator::default_generator;
+use crate::op::*;
+use crate::ops::create::like::like;
+use crate::tensor::{Meta, Tensor};
+
+pub static OPS: &[&Op] = &[
+    &RAND,
+    &RANDN,
+    &RANDINT,
+    &RANDINT_LOW,
+    &RANDPERM,
+    &RAND_LIKE,
+    &RANDN_LIKE,
+    &RANDINT_LIKE,
+    &RANDINT_LIKE_LOW,
+    &UNIFORM_,
+    &NORMAL_,
+    &EXPONENTIAL_,
+    &RANDOM_,
+    &RANDOM_TO_,
+    &RANDOM_FROM_,
+];
+
+/// The key of the next draw of argument `at`'s generator, or of the default one.
+pub(crate) fn key(c: &dyn Arguments, at: usize, n: usize) -> Philox {
+    let (seed, offset) = c.generator(at).unwrap_or(default_generator()).take(n);
+    Philox { seed, offset }
+}
+
+/// Fills `out` with draws.
+pub(crate) fn draw(out: &Tensor, rule: Draw, key: Philox) -> Result<()> {
+    if out.dtype().is_complex() {
+        return draw_complex(out, rule, key);
+    }
+    let float_only = !matches!(rule, Draw::Bernoulli { .. } | Draw::Int { .. });
+    if float_only && !out.dtype().is_float() {
+        let kernel = match rule {
+            Draw::Uniform { .. } => "check_uniform_bounds",
+            Draw::Normal { .. } => "normal_kernel_cpu",
+            _ => "exponential_cpu",
+        };
+        return Err(Error::not_implemented(format!(
+            "\"{kernel}\" not implemented for '{}'",
+            out.dtype().scalar_type_name()
+        )));
+    }
+    let dtype = out.dtype();
+    if gpu::supports(out.device(), dtype) {
+        return gpu::random(rule, key.seed, key.offset, &out.gpu_view()?);
+    }
+    let direct = out.device() == Device::Cpu && out.is_contiguous();
+    let target = if direct { out.clone() } else { Tensor::empty(out.shape(), dtype, Device::Cpu)? };
+    let v = target.cpu_view()?;
+    match rule {
+        Draw::Uniform { from, to } => random::uniform(v, from, to, key),
+        Draw::Normal { mean, std } => random::normal(v, mean, std, key),
+        Draw::Exponential { rate } => random::exponential(v, rate, key),
+        Draw::Bernoulli { p } => random::bernoulli(v, p, key),
+        Draw::Int { low, high } => random::random_int(v, low, high, key),
+    }?;
+    if direct { Ok(()) } else { out.copy_raw(&target) }
+}
+
+/// Real and imaginary components are drawn consecutively; the total variance of a normal number is one.
+fn draw_complex(out: &Tensor, rule: Draw, key: Philox) -> Result<()> {
+    let rule = match rule {
+        Draw::Normal { mean, std } => Draw::Normal { mean, std: std / std::f64::consts::SQRT_2 },
+        other => other,
+    };
+    let m = out.meta();
+    let mut layout = m.layout.clone();
+    layout.strides.iter_mut().for_each(|s| *s *= 2);
+    layout.offset *= 2;
+    layout.shape.push(2);
+    layout.strides.push(1);
+    draw(&Tensor::from_meta(Meta { storage: m.storage.clone(), layout, dtype: m.dtype.to_real() }), rule, key)
+}
+
+/// A new tensor of draws, with the shape in argument `size`: generator, dtype and device are the arguments from `at` on.
+fn created(c: &Call, size: usize, at: usize, otherwise: DType) -> Result<Specs> {
+    crate::ops::create::full::created(c, size, c.dtype(at + 1).unwrap_or(otherwise), at + 2)
+}
+
+pub(crate) const UNIT: Draw = Draw::Uniform { from: 0.0, to: 1.0 };
+const STANDARD: Draw = Draw::Normal { mean: 0.0, std: 1.0 };
+
+const CREATION: Op = Op {
+    forms: FO,
+    vjp: Vjp::None("random numbers"),
+    errors: &[("(-1,)", "RuntimeError", "negative dimension")],
+    out_dtype: Some(OutDType::Every),
+    ..OP
+};
+
+pub static RAND: Op = Op {
+    sig: sig(
+        "rand(Size size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
+    doc: "Random numbers, uniform in [0, 1).",
+    body: factory(|c| created(c, 0, 1, default_dtype()), |c, out| redraw(c, out, 1, UNIT)),
+    samples: &["(0, 3)"],
+    ..CREATION
+};
+
+pub static RANDN: Op = Op {
+    sig: sig(
+        "randn(Size size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
+    doc: "Random numbers of the normal distribution with mean 0 and variance 1.",
+    body: factory(|c| created(c, 0, 1, default_dtype()), |c, out| redraw(c, out, 1, STANDARD)),
+    samples: &["(0, 3)"],
+    ..CREATION
+};
+
+/// Random integers in `[low, high)`; the generator is argument `at`.
+fn redraw_integers(c: &Call, out: &[Tensor], at: usize, low: i64, high: i64) -> Result<()> {
+    redraw(c, out, at, integers(low, high, out[0].dtype())?)
+}
+
+pub static RANDINT: Op = Op {
+    sig: sig(
+        "randint(int high, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
+    doc: "Random integers of [0, high); int64 by default.",
+    body: factory(|c| created(c, 1, 2, DType::I64), |c, out| redraw_integers(c, out, 2, 0, c.int(0)?)),
+    warns: Some(|c| doubt_of(c, &[0], c.dtype(3)?)),
+    samples: &["1, (2, 3)", "5, (0,)"],
+    errors: &[
+        ("0, (2,)", "RuntimeError", "expects 'from' to be less than 'to'"),
+        ("2, (-1,)", "RuntimeError", "negative dimension"),
+    ],
+    reference: "np.zeros(size, 'int64')",
+    ..CREATION
+};
+
+pub static RANDINT_LOW: Op = Op {
+    sig: sig(
+        "randint.low(int low, int high, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
+    doc: "Random integers of [low, high); int64 by default.",
+    body: factory(|c| created(c, 2, 3, DType::I64), |c, out| redraw_integers(c, out, 3, c.int(0)?, c.int(1)?)),
+    warns: Some(|c| doubt_of(c, &[0, 1], c.dtype(4)?)),
+    samples: &["3, 4, (2, 3)"],
+    errors: &[("3, 3, (2,)", "RuntimeError", "expects 'from' to be less than 'to'")],
+    reference: "np.full(size, low, 'int64')",
+    ..CREATION
+};
+
+pub static RANDPERM: Op = Op {
+    sig: sig(
+        "randperm(int n, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
+    doc: "The integers 0 .. n - 1 in random order; int64 by default.",
+    body: factory(
+        |c| {
+            let (n, dtype) = (c.int(0)?, c.dtype(2).unwrap_or(DType::I64));
+            if n < 0 {
+                return Err(Error::runtime(format!("n must be non-negative, got{n}")));
+            }
+            permutation(n, dtype)?;
+            Ok(Spec::one(&[n as usize], dtype, c.device(3).unwrap_or_default()))
+        },
+        |c, out| {
+            let n = out[0].numel();
+            let t = Tensor::empty(&[n], DType::I64, Device::Cpu)?;
+            random::randperm(t.cpu_view()?, key(c, 1, n))?;
+            out[0].copy_raw(&t)
+        },
+    ),
+    samples: &["1", "0"],
+    errors: &[
+        ("-1", "RuntimeError", "n must be non-negative"),
+        ("300, dtype=uint8", "RuntimeError", "value cannot be converted to type uint8_t without overflow"),
+        ("2050, dtype=float16", "RuntimeError", "n cannot be greater than 2049 for Half type."),
+    ],
+    reference: "np.arange(n)",
+    ..CREATION
+};
+
+/// The result dtype, possibly given by argument `at`.
+fn like_dtype(c: &Call, at: usize) -> Result<DType> {
+    c.dtype(at).map_or_else(|| Ok(c.tensor(0)?.dtype()), Ok)
+}
+
+const LIKE: Op =
+    Op { forms: F, vjp: Vjp::None("random numbers"), errors: &[("'a'", "TypeError", "must be Tensor")], ..OP };
+
+pub static RAND_LIKE: Op = Op {
+    sig: sig(
+        "rand_like(Tensor self, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    ),
+    doc: "Random numbers, uniform in [0, 1), in the shape of another tensor.",
+    body: factory(|c| like(c, 2), |c, out| redraw(c, out, 1, UNIT)),
+    samples: &["f32[0,3]"],
+    ..LIKE
+};
+pub static RANDN_LIKE: Op = Op {
+    sig: sig(
+        "randn_like(Tensor self, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    ),
+    doc: "Normal random numbers in the shape of another tensor.",
+    body: factory(|c| like(c, 2), |c, out| redraw(c, out, 1, STANDARD)),
+    samples: &["f32[0,3]"],
+    ..LIKE
+};
+pub static RANDINT_LIKE: Op = Op {
+    sig: sig(
+        "randint_like(Tensor self, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    ),
+    doc: "Random integers of [0, high) in the shape and dtype of another tensor.",
+    body: factory(|c| like(c, 3), |c, out| redraw_integers(c, out, 2, 0, c.int(1)?)),
+    warns: Some(|c| doubt_of(c, &[1], like_dtype(c, 3).ok()?)),
+    samples: &["f32[2,3], 1", "i64[2], 1"],
+    errors: &[("f32[2], 0", "RuntimeError", "expects 'from' to be less than 'to'")],
+    reference: "np.zeros_like(x0)",
+    ..LIKE
+};
+pub static RANDINT_LIKE_LOW: Op = Op {
+    sig: sig(
+        "randint_like.low(Tensor self, int low, int high, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
+    ),
+    doc: "Random integers of [low, high) in the shape and dtype of another tensor.",
+    body: factory(|c| like(c, 4), |c, out| redraw_integers(c, out, 3, c.int(1)?, c.int(2)?)),
+    warns: Some(|c| doubt_of(c, &[1, 2], like_dtype(c, 4).ok()?)),
+    samples: &["i64[2], 3, 4"],
+    errors: &[("f32[2], 3, 3", "RuntimeError", "expects 'from' to be less than 'to'")],
+    reference: "np.full_like(x0, low)",
+    ..LIKE
+};
+
+/// An in-place draw; argument `at` is the generator.
+fn redraw(c: &Call, out: &[Tensor], at: usize, rule: Draw) -> Result<()> {
+    draw(&out[0], rule, key(c, at, out[0].numel()))
+}
+
+const INPLACE: Op = Op { forms: ONLY_INPLACE, vjp: OVERWRITTEN, keeps: Some(""), samples: &["f32[0,3]"], ..OP };
+const OVERWRITTEN: Vjp = Vjp::Zero(&[0]);
+
+/// A body that writes draws into self.
+const fn drawing(run: Run) -> Body {
+    kernel_into(run, Some(run))
+}
+type Run = fn(&Call, &[Tensor]) -> Result<()>;
+
+pub static UNIFORM_: Op = Op {
+    sig: sig("uniform_(Tensor! self, float from=0.0, float to=1.0, *, Generator? generator=None) -> Tensor"),
+    doc: "Fills self with random numbers, uniform in [from, to).",
+    body: drawing(|c, out| {
+        let dtype = out[0].dtype();
+        // Other dtypes have no kernel; `draw` raises the error.
+        let rule = match dtype.is_differentiable() {
+            true => reals(c.float(1)?, c.float(2)?, dtype)?,
+            false => UNIT,
+        };
+        redraw(c, out, 3, rule)
+    }),
+    errors: &[
+        ("f32[2], 2, 1", "RuntimeError", "expects to return a [from, to) range, but found from=2 > to=1"),
+        ("f16[2], 0, 70000", "RuntimeError", "to is out of bounds for c10::Half"),
+        (
+            "f32[2], -3e38, 3e38",
+            "RuntimeError",
+            "uniform_ expects to-from <= std::numeric_limits<Float>::max(), but found to=3e+38",
+        ),
+        ("i64[2]", "NotImplementedError", "not implemented for 'Long'"),
+    ],
+    ..INPLACE
+};
+
+pub static NORMAL_: Op = Op {
+    sig: sig("normal_(Tensor! self, float mean=0.0, float std=1.0, *, Generator? generator=None) -> Tensor"),
+    doc: "Fills self with random numbers of the normal distribution.",
+    body: drawing(|c, out| {
+        let (mean, std) = (c.float(1)?, c.float(2)?);
+        if std < 0.0 || std.is_nan() {
+            return Err(Error::runtime(format!("normal expects std >= 0.0, but found std {std}")));
+        }
+        redraw(c, out, 3, Draw::Normal { mean, std })
+    }),
+    errors: &[
+        ("f32[2], 0, -1", "RuntimeError", "normal expects std >= 0.0"),
+        ("i64[2]", "NotImplementedError", "not implemented for 'Long'"),
+    ],
+    ..INPLACE
+};
+
+pub static EXPONENTIAL_: Op = Op {
+    sig: sig("exponential_(Tensor! self, float lambd=1.0, *, Generator? generator=None) -> Tensor"),
+    doc: "Fills self with random numbers of the exponential distribution of rate `lambd`.",
+    body: drawing(|c, out| {
+        let rate = c.float(1)?;
+        if rate <= 0.0 || rate.is_nan() {
+            return Err(Error::runtime(format!("exponential_ expects lambda > 0.0, but found lambda={rate}")));
+        }
+        redraw(c, out, 2, Draw::Exponential { rate })
+    }),
+    errors: &[
+        ("f32[2], 0", "RuntimeError", "expects lambda > 0.0"),
+        ("i64[2]", "NotImplementedError", "not implemented for 'Long'"),
+    ],
+    ..INPLACE
+};
+
+pub static RANDOM_: Op = Op {
+    sig: sig("random_(Tensor! self, *, Generator? generator=None) -> Tensor"),
+    doc: "Fills self with random integers from 0 to the largest that its dtype holds exactly.",
+    body: drawing(|c, out| {
+        let high = last_whole(out[0].dtype());
+        redraw(c, out, 1, Draw::Int { low: 0, high: high.wrapping_add((high != i64::MAX) as i64) })
+    }),
+    node: "RandomBackward2",
+    errors: &[("'a'", "TypeError", "must be Tensor")],
+    ..INPLACE
+};
+
+pub static RANDOM_TO_: Op = Op {
+    sig: sig("random_.to(Tensor! self, int to, *, Generator? generator=None) -> Tensor"),
+    doc: "Fills self with random integers of [0, to).",
+    body: drawing(|c, out| redraw(c, out, 2, integers(0, c.int(1)?, out[0].dtype())?)),
+    warns: Some(|c| doubt_of(c, &[1], c.tensor(0).ok()?.dtype())),
+    node: "RandomBackward1",
+    samples: &["f32[2,3], 1", "i64[2], 1"],
+    errors: &[
+        ("f32[2], 0", "RuntimeError", "expects 'from' to be less than 'to'"),
+        ("i8[2], 1000", "RuntimeError", "to - 1 is out of bounds for signed char"),
+        ("c64[2], 2", "RuntimeError", "check_random_bounds handles only integral, floating-point and boolean types"),
+    ],
+    reference: "np.zeros_like(x0)",
+    ..INPLACE
+};
+
+/// The exclusive upper bound of `random_.from`: argument 2, or one above the dtype's last integer.
+fn end(c: &Call, dtype: DType) -> i64 {
+    c.opt_int(2).unwrap_or_else(|| last_whole(dtype).saturating_add(1))
+}
+
+pub static RANDOM_FROM_: Op = Op {
+    sig: sig("random_.from(Tensor! self, int from, int? to, *, Generator? generator=None) -> Tensor"),
+    doc: "Fills self with random integers of [from, to).",
+    body: drawing(|c, out| redraw(c, out, 3, integers(c.int(1)?, end(c, out[0].dtype()), out[0].dtype())?)),
+    warns: Some(|c| {
+        let dtype = c.tensor(0).ok()?.dtype();
+        doubt(c.int(1).ok()?, end(c, dtype), dtype)
+    }),
+    samples: &["f32[2,3], 3, 4"],
+    errors: &[
+        ("f32[2], 3, 3", "RuntimeError", "expects 'from' to be less than 'to'"),
+        ("u8[2], -5, 10", "RuntimeError", "from is out of bounds for unsigned char"),
+    ],
+    reference: "np.full_like(x0, 3)",
+    ..INPLACE
+};

@@ -1,0 +1,364 @@
+//! Sampling with tensors as parameters: bernoulli, normal, multinomial.
+
+use super::distributions::{Draw, UNIT, draw, key};
+use crate::cpu::philox::Philox;
+use crate::device::Device;
+use crate::dtype::{DType, default_dtype};
+use crate::error::{Error, Result};
+use crate::gpu;
+use crate::layout::{broadcast, checked_numel};
+use crate::op::*;
+use crate::ops::elementwise::compare::LT;
+use crate::rt::reserve::{room, try_list};
+use crate::tensor::Tensor;
+use smallvec::smallvec;
+
+pub static OPS: &[&Op] = &[
+    &BERNOULLI,
+    &BERNOULLI_P,
+    &BERNOULLI_,
+    &BERNOULLI_TENSOR_,
+    &NORMAL_TENSORS,
+    &NORMAL_MEANS,
+    &NORMAL_STDS,
+    &NORMAL,
+    &MULTINOMIAL,
+];
+
+/// One where a uniform number is below `p`; `p` has the output's shape or broadcasts to it.
+fn flips(out: &Tensor, p: &Tensor, key: crate::cpu::philox::Philox) -> Result<()> {
+    if !p.dtype().is_float() {
+        return Err(Error::not_implemented(format!(
+            "\"bernoulli_tensor_cpu_p_\" not implemented for '{}'",
+            p.dtype().scalar_type_name()
+        )));
+    }
+    let p = crate::ops::indexing::mask::stretched(&p.detach(), out.shape());
+    let wild = LT.call((&p, 0)).or(LT.call((1, &p)));
+    if p.device().is_gpu() {
+        gpu::refuse_where(&wild.ok()?.gpu_view()?, gpu::Refusal::NoChance)?;
+    } else if wild.any_true()? {
+        return Err(Error::runtime(
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)",
+        ));
+    }
+    out.copy_raw(&LT.call((&chances(&p, key)?, &p)).ok()?)
+}
+
+impl Term {
+    /// Whether any element is true, on the host.
+    pub(crate) fn any_true(self) -> Result<bool> {
+        Ok(crate::ops::support::host_read::item(&crate::ops::reduce::any_all::ANY.call((self,)).ok()?)?.to_bool())
+    }
+    fn or(self, other: Term) -> Term {
+        crate::ops::elementwise::logical::LOGICAL_OR.call((self, other))
+    }
+}
+
+fn chance(p: f64) -> Result<Draw> {
+    if !(0.0..=1.0).contains(&p) {
+        return Err(Error::runtime(format!("bernoulli_ expects p to be in [0, 1], but got p={p}")));
+    }
+    Ok(Draw::Bernoulli { p })
+}
+
+fn like_self(c: &Call) -> Result<Specs> {
+    Ok(smallvec![Spec::like(c.tensor(0)?)])
+}
+
+const NO_SLOPE: Vjp = Vjp::Zero(&[0]);
+type Run = fn(&Call, &[Tensor]) -> Result<()>;
+
+const FLIP_EACH: Run = |c, out| {
+    let p = c.tensor(0)?;
+    flips(&out[0], p, key(c, 1, p.numel()))
+};
+
+pub static BERNOULLI: Op = Op {
+    sig: sig("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor"),
+    doc: "Ones with the probabilities that self holds, else zeros.",
+    forms: FMO,
+    body: kernel(like_self, FLIP_EACH, Some(FLIP_EACH)),
+    vjp: NO_SLOPE,
+    samples: &["f32[2,3](zeros)", "f32[4](ones)"],
+    errors: &[
+        ("f32[2](= 2, 0)", "RuntimeError", "p_in >= 0 && p_in <= 1"),
+        ("f32[](= 2)", "RuntimeError", "p_in >= 0 && p_in <= 1"),
+    ],
+    reference: "x0",
+    sharing: Some(Sharing::Exact),
+    out_dtype: Some(OutDType::Every),
+    ..OP
+};
+
+pub static BERNOULLI_P: Op = Op {
+    sig: sig("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor"),
+    doc: "Ones with probability `p`, else zeros, in the shape of self.",
+    body: kernel(
+        like_self,
+        |c, out| draw(&out[0], chance(c.float(1)?)?, key(c, 2, out[0].numel())),
+        Some(|c, out| draw(&out[0], chance(c.float(1)?)?, key(c, 2, out[0].numel()))),
+    ),
+    vjp: NO_SLOPE,
+    node: "BernoulliBackward1",
+    samples: &["f32[2,3], 0.0", "f32[4], 1.0"],
+    errors: &[("f32[2], 2.0", "RuntimeError", "expects p to be in [0, 1]")],
+    reference: "np.full_like(x0, p)",
+    ..OP
+};
+
+const FLIP_ALL: Run = |c, out| draw(&out[0], chance(c.float(1)?)?, key(c, 2, out[0].numel()));
+
+pub static BERNOULLI_: Op = Op {
+    sig: sig("bernoulli_(Tensor! self, float p=0.5, *, Generator? generator=None) -> Tensor"),
+    doc: "Fills self with ones with probability `p`, else zeros.",
+    forms: ONLY_INPLACE,
+    body: kernel_into(FLIP_ALL, Some(FLIP_ALL)),
+    vjp: NO_SLOPE,
+    node: "BernoulliBackward2",
+    samples: &["f32[2,3], 0.0", "i64[4], 1.0"],
+    errors: &[("f32[2], 2.0", "RuntimeError", "expects p to be in [0, 1]")],
+    reference: "np.full_like(x0, p)",
+    keeps: Some(""),
+    ..OP
+};
+
+const FLIP_BY: Run = |c, out| {
+    let p = c.tensor(1)?;
+    if !broadcast(out[0].shape(), p.shape()).is_ok_and(|s| s.as_slice() == out[0].shape()) {
+        p.layout().expand(&crate::ops::view::shape::sizes(&out[0]))?;
+    }
+    flips(&out[0], p, key(c, 2, out[0].numel()))
+};
+
+pub static BERNOULLI_TENSOR_: Op = Op {
+    sig: sig("bernoulli_.Tensor(Tensor! self, Tensor p, *, Generator? generator=None) -> Tensor"),
+    doc: "Fills self with ones with the probabilities that `p` holds, else zeros.",
+    forms: ONLY_INPLACE,
+    body: kernel_into(FLIP_BY, Some(FLIP_BY)),
+    vjp: Vjp::Zero(&[0, 1]),
+    node: "BernoulliBackward1",
+    samples: &["f32[2,3], f32[3](zeros)"],
+    errors: &[("f32[2], f32[2](= 2, 0)", "RuntimeError", "p_in >= 0 && p_in <= 1")],
+    reference: "np.zeros_like(x0)",
+    sharing: Some(Sharing::Exact),
+    ..OP
+};
+
+/// `mean + std * z`, either of them a number or a tensor.
+fn normal(c: &Call, out: &[Tensor]) -> Result<()> {
+    let std = |v: &Value| v.as_tensor().map(|t| t.detach());
+    if let Some(s) = std(&c.args[1])
+        && LT.call((&s, 0)).any_true()?
+    {
+        return Err(Error::runtime("normal expects all elements of std >= 0.0"));
+    }
+    if let Some(s) = c.opt_float(1)
+        && s < 0.0
+    {
+        return Err(Error::runtime(format!("normal expects std >= 0.0, but found std {s}")));
+    }
+    draw(&out[0], Draw::Normal { mean: 0.0, std: 1.0 }, key(c, 2, out[0].numel()))?;
+    let part = |v: &Value| match v.as_tensor() {
+        Some(t) => Value::Owned(t.detach()),
+        None => v.reborrow().into_owned(),
+    };
+    let scaled = Term::from(&out[0]) * part(&c.args[1]) + part(&c.args[0]);
+    out[0].copy_raw(&scaled.ok()?)
+}
+
+fn normal_spec(c: &Call) -> Result<Specs> {
+    let mut shape = crate::layout::Dims::new();
+    for t in c.all_tensors() {
+        shape = broadcast(&shape, t.shape())?;
+    }
+    let first = c.all_tensors().next().ok_or_else(|| Error::internal("normal: no tensor"))?;
+    if !first.dtype().is_differentiable() {
+        return Err(Error::not_implemented(format!(
+            "\"normal_kernel_cpu\" not implemented for '{}'",
+            first.dtype().scalar_type_name()
+        )));
+    }
+    Ok(Spec::one(&shape, first.dtype(), first.device()))
+}
+
+const GAUSS: Op = Op { forms: FO, body: kernel(normal_spec, normal, Some(normal)), ..OP };
+
+pub static NORMAL_TENSORS: Op = Op {
+    sig: sig("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor"),
+    doc: "Normal random numbers with these means and standard deviations.",
+    vjp: Vjp::Zero(&[0, 1]),
+    node: "NormalBackward3",
+    samples: &["f32[2,3], f32[3](zeros)"],
+    errors: &[("f32[2], f32[2](= -1, 0)", "RuntimeError", "normal expects all elements of std >= 0.0")],
+    reference: "x0",
+    sharing: Some(Sharing::Exact),
+    out_dtype: Some(OutDType::Castable),
+    keeps: Some("mean_sym_sizes std_sym_sizes"),
+    ..GAUSS
+};
+pub static NORMAL_MEANS: Op = Op {
+    sig: sig("normal.Tensor_float(Tensor mean, float std=1.0, *, Generator? generator=None) -> Tensor"),
+    doc: "Normal random numbers with these means and one standard deviation.",
+    vjp: NO_SLOPE,
+    node: "NormalBackward1",
+    samples: &["f32[2,3], 0.0"],
+    errors: &[("f32[2], -1.0", "RuntimeError", "normal expects std >= 0.0")],
+    reference: "x0",
+    sharing: Some(Sharing::Exact),
+    out_dtype: Some(OutDType::Castable),
+    keeps: Some("mean_sym_sizes"),
+    ..GAUSS
+};
+pub static NORMAL_STDS: Op = Op {
+    sig: sig("normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor"),
+    doc: "Normal random numbers with one mean and these standard deviations.",
+    vjp: Vjp::Zero(&[1]),
+    node: "NormalBackward2",
+    samples: &["2.0, f32[2,3](zeros)"],
+    errors: &[("0.0, f32[2](= -1, 0)", "RuntimeError", "normal expects all elements of std >= 0.0")],
+    reference: "np.full_like(x1, 2)",
+    sharing: Some(Sharing::Exact),
+    out_dtype: Some(OutDType::Castable),
+    keeps: Some("std_sym_sizes"),
+    ..GAUSS
+};
+
+pub static NORMAL: Op = Op {
+    sig: sig(
+        "normal(float mean, float std, int[] size, *, Generator? generator=None, DType? dtype=None, Device? device=None, bool? requires_grad=False) -> Tensor",
+    ),
+    doc: "Normal random numbers of a shape.",
+    forms: FO,
+    body: factory(
+        |c| crate::ops::create::full::created(c, 2, c.dtype(4).unwrap_or_else(default_dtype), 5),
+        |c, out| {
+            let (mean, std) = (c.float(0)?, c.float(1)?);
+            if std < 0.0 {
+                return Err(Error::runtime(format!("normal expects std >= 0.0, but found std {std}")));
+            }
+            draw(&out[0], Draw::Normal { mean, std }, key(c, 3, out[0].numel()))
+        },
+    ),
+    vjp: Vjp::None("random numbers"),
+    samples: &["2.0, 0.0, (2, 3)"],
+    errors: &[("0.0, -1.0, (2,)", "RuntimeError", "normal expects std >= 0.0")],
+    reference: "np.full(size, mean)",
+    ..OP
+};
+
+/// Uniform numbers in [0, 1) as float64 on the host, for sampling there.
+fn uniforms(n: usize, key: Philox) -> Result<Tensor> {
+    let t = Tensor::empty(&[n], DType::F64, Device::Cpu)?;
+    draw(&t, UNIT, key)?;
+    Ok(t)
+}
+
+/// Uniform numbers in the shape of `p`, in the float dtype in which probabilities are compared.
+pub(crate) fn chances(p: &Tensor, key: Philox) -> Result<Tensor> {
+    let dtype = if p.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+    let t = Tensor::empty(p.shape(), dtype, p.device())?;
+    draw(&t, UNIT, key)?;
+    Ok(t)
+}
+
+/// Weights of each row as float64 on the host, checked.
+fn weights(p: &Tensor) -> Result<(Vec<f64>, usize)> {
+    let host = p.dense_copy(DType::F64)?;
+    let n = p.shape().last().copied().unwrap_or(0);
+    let all = try_list((0..host.numel()).map(|i| Ok(host.element(host.layout().offset + i)?.to_f64())))?;
+    if all.iter().any(|w| !w.is_finite() || *w < 0.0) {
+        return Err(Error::runtime("probability tensor contains either `inf`, `nan` or element < 0"));
+    }
+    let no_category = n == 0 && p.shape()[..p.ndim() - 1].iter().all(|&rows| rows > 0);
+    if no_category || all.chunks(n.max(1)).any(|row| row.iter().sum::<f64>() <= 0.0) {
+        return Err(Error::runtime("invalid multinomial distribution (sum of probabilities <= 0)"));
+    }
+    Ok((all, n))
+}
+
+/// The category whose interval of the cumulative sum contains `u`.
+fn pick(row: &[f64], u: f64) -> i64 {
+    let mut rest = u * row.iter().sum::<f64>();
+    let mut last = 0;
+    for (i, &w) in row.iter().enumerate().filter(|(_, w)| **w > 0.0) {
+        last = i as i64;
+        if rest < w {
+            break;
+        }
+        rest -= w;
+    }
+    last
+}
+
+/// The places that `multinomial` fills, after a check of its arguments.
+fn picks(c: &Call) -> Result<Specs> {
+    let (p, k, replacement) = (c.tensor(0)?, c.int(1)?, c.flag(2));
+    if p.ndim() == 0 || p.ndim() > 2 {
+        return Err(Error::runtime("prob_dist must be 1 or 2 dim"));
+    }
+    if !p.dtype().is_float() {
+        return Err(Error::runtime(format!(
+            "multinomial only supports floating-point dtypes for input, got: {}",
+            p.dtype().scalar_type_name()
+        )));
+    }
+    if k <= 0 {
+        return Err(Error::runtime("cannot sample n_sample <= 0 samples"));
+    }
+    if !replacement && k as usize > p.size(p.ndim() - 1) {
+        return Err(Error::runtime("cannot sample n_sample > prob_dist.size(-1) samples without replacement"));
+    }
+    let mut shape: crate::layout::Dims = p.shape().into();
+    shape[p.ndim() - 1] = k as usize;
+    Ok(Spec::one(&shape, DType::I64, p.device()))
+}
+
+fn multinomial(c: &Call) -> Result<Outputs> {
+    let (shape, p, replacement) = (picks(c)?.swap_remove(0).layout.shape, c.tensor(0)?, c.flag(2));
+    let k = shape[p.ndim() - 1];
+    if p.device().is_gpu() {
+        let draws = p.numel() / p.size(p.ndim() - 1).max(1) * if replacement { k } else { p.size(p.ndim() - 1) };
+        return Ok(smallvec![crate::ops::order::search_gpu::multinomial(p, k, replacement, key(c, 3, draws))?]);
+    }
+    let (all, n) = weights(p)?;
+    let rows = all.len().checked_div(n).unwrap_or(0);
+    let draws = checked_numel(&[rows, if replacement { k } else { n }])?;
+    let u = uniforms(draws, key(c, 3, draws))?;
+    let at = |i: usize| -> Result<f64> { Ok(u.element(i)?.to_f64()) };
+    let mut picked = room(checked_numel(&[rows, k])?)?;
+    for (r, row) in all.chunks(n.max(1)).enumerate() {
+        if replacement {
+            for j in 0..k {
+                picked.push(pick(row, at(r * k + j)?));
+            }
+            continue;
+        }
+        // A race of exponential clocks: the first k to ring are a sample without replacement; weight zero never rings.
+        let mut clocks = try_list((0..n).map(|i| Ok((-(1.0 - at(r * n + i)?).ln() / row[i], i as i64))))?;
+        clocks.iter_mut().filter(|c| row[c.1 as usize] == 0.0).for_each(|c| c.0 = f64::INFINITY);
+        // In place: equal clocks are ordered by category, as in a stable sort.
+        clocks.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        picked.extend(clocks[..k].iter().map(|c| c.1));
+    }
+    Term(Tensor::from_slice(&picked, &shape)).outputs()
+}
+
+pub static MULTINOMIAL: Op = Op {
+    sig: sig(
+        "multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
+    ),
+    doc: "Draws categories with the weights of each row, which need not sum to one. Returns their indices.",
+    forms: FMO,
+    body: opaque(picks, multinomial),
+    vjp: Vjp::None("indices"),
+    samples: &["f32[3](= 0, 1, 0), 1", "f32[2,2](= 0, 1, 2, 0), 3, True"],
+    errors: &[
+        ("f32[2](= 1, 1), 3", "RuntimeError", "without replacement"),
+        ("f32[2](= -1, 1), 1", "RuntimeError", "element < 0"),
+        ("f32[2](= 0, 0), 1", "RuntimeError", "sum of probabilities <= 0"),
+        ("f32[2](= 1, 1), 0", "RuntimeError", "n_sample <= 0"),
+    ],
+    out_dtype: Some(OutDType::Same),
+    ..OP
+};

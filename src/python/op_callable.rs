@@ -1,0 +1,436 @@
+//! The type of op objects: a vectorcall object that serves as function and, set on a class, as method.
+//!
+//! It holds the overloads of a name. A call parses the arguments by the first signature that fits and calls dispatch;
+//! `out=`, `requires_grad=` and the in-place form are handled here, once for all ops.
+
+use super::bound_method;
+use super::describe::{self, Form};
+use super::error::guard_object;
+use super::heap_type::{HeapType, member, method, property, slot};
+use super::object::{borrow, wrap};
+use super::overrides;
+use super::parse::{Given, Misfit, explain, parse, show};
+use crate::dispatch;
+use crate::error::Show;
+use crate::op::{Args, Arguments, Body, Call, Forms, Op, Outputs, Returns, Signature, Value, push_default};
+use crate::tensor::Tensor;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning};
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use smallvec::SmallVec;
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// Number of elements from which the interpreter lock is released around a call.
+const RELEASE_LOCK_FROM: usize = 1 << 14;
+
+pub struct Entry {
+    pub name: &'static str,
+    /// Module and qualified name of the object (`Tensor.add`), used by pickle.
+    home: Home,
+    pub ops: Vec<&'static Op>,
+    pub form: Form,
+    /// Whether it is the in-place form: `add_`.
+    pub inplace: bool,
+    /// Result classes of overloads that return named tuples.
+    named: Vec<Option<Py<PyAny>>>,
+}
+
+/// Where an op object is found in Python.
+#[derive(Clone, Copy)]
+pub enum Home {
+    /// A function of `rustgrad` or, where the op's name has dots, of that submodule.
+    Module(&'static str),
+    /// A method.
+    Tensor,
+}
+
+impl Home {
+    fn form(self) -> Form {
+        match self {
+            Home::Module(_) => Form::Function,
+            Home::Tensor => Form::Method,
+        }
+    }
+    fn module(self) -> String {
+        match self {
+            Home::Module(space) if !space.is_empty() => format!("rustgrad.{space}"),
+            _ => "rustgrad".to_string(),
+        }
+    }
+    fn qualified(self, name: &str) -> String {
+        match self {
+            Home::Module(_) => name.to_string(),
+            Home::Tensor => format!("Tensor.{name}"),
+        }
+    }
+}
+
+#[repr(C)]
+struct OpObject {
+    base: PyObject,
+    vectorcall: ffi::vectorcallfunc,
+    entry: *const Entry,
+}
+
+static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(null_mut());
+
+unsafe extern "C" fn vectorcall(
+    o: *mut PyObject,
+    args: *const *mut PyObject,
+    nargsf: usize,
+    names: *mut PyObject,
+) -> *mut PyObject {
+    guard_object(|py| {
+        // SAFETY: `o` is one of our objects, whose entry is never freed; the rest are the parts of a vectorcall.
+        let (entry, given) = unsafe { (&*(*o.cast::<OpObject>()).entry, Given::new(args, nargsf, names)) };
+        call(py, o, entry, given)
+    })
+}
+
+fn call(py: Python, o: *mut PyObject, entry: &'static Entry, given: Given) -> PyResult<*mut PyObject> {
+    if overrides::active()
+        && let Some(answer) = overrides::call(py, o, &given)?
+    {
+        return Ok(answer);
+    }
+    let mut last = Misfit::TooMany;
+    let mut args = Args::new();
+    for (i, op) in entry.ops.iter().enumerate() {
+        let skip = if op.forms.has(Forms::OUT) && !entry.inplace { "out" } else { "" };
+        match parse(py, &op.sig, &given, skip, &mut args) {
+            Ok(()) => return run(py, entry, i, &args, &given),
+            Err(Misfit::Raise(e)) => return Err(e),
+            Err(m) => last = m,
+        }
+    }
+    if let Some(answer) = overrides::call(py, o, &given)? {
+        return Ok(answer);
+    }
+    if let Some(answer) = call_deprecated(py, entry, &given)? {
+        return Ok(answer);
+    }
+    let sigs: Vec<&'static Signature> = entry.ops.iter().map(|o| &o.sig).collect();
+    Err(explain(entry.name, &sigs, last, &given, py))
+}
+
+/// The deprecated orders of an op's parameters, for the function and for the method.
+fn deprecated_orders(op: &Op) -> Vec<Signature> {
+    op.deprecated.iter().flat_map(|s| s.method_first().into_iter().chain([*s])).collect()
+}
+
+/// A call whose arguments have an order that PyTorch deprecates: `addmm(beta, input, alpha, mat1, mat2)`.
+#[cold]
+fn call_deprecated(py: Python, entry: &'static Entry, given: &Given) -> PyResult<Option<*mut PyObject>> {
+    for (i, op) in entry.ops.iter().enumerate() {
+        let out = if op.forms.has(Forms::OUT) && !entry.inplace { "out" } else { "" };
+        for old in &deprecated_orders(op) {
+            let mut args = Args::new();
+            match parse(py, old, given, out, &mut args) {
+                Ok(()) => {}
+                Err(Misfit::Raise(e)) => return Err(e),
+                Err(_) => continue,
+            }
+            let mut ordered = Args::new();
+            for p in op.sig.params() {
+                match old.index_of(p.name(&op.sig)) {
+                    Some(at) => ordered.push(std::mem::take(&mut args[at])),
+                    None if push_default(&mut ordered, &op.sig, p) => {}
+                    None => ordered.push(Value::None),
+                }
+            }
+            let (name, new) = (entry.name, &op.sig);
+            warn(
+                py,
+                format!(
+                    "This overload of {name} is deprecated:\n\t{name}{}\nConsider using one of the following signatures \
+                     instead:\n\t{name}{}",
+                    show(old),
+                    show(new)
+                ),
+            )?;
+            return run(py, entry, i, &ordered, given).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+fn run(py: Python, entry: &'static Entry, index: usize, args: &Args, given: &Given) -> PyResult<*mut PyObject> {
+    let op = entry.ops[index];
+    // Where an argument is wrong, the error that dispatch raises is enough.
+    let checked = |warns: fn(&Call) -> Option<String>| {
+        let call = Call { op, args };
+        dispatch::check_facts(&call).ok().and_then(|()| warns(&call))
+    };
+    if let Some(text) = op.warns.and_then(checked) {
+        warn_from(py, text, frames_below(op, args))?;
+    }
+    if entry.inplace || op.forms.has(Forms::ONLY_INPLACE) {
+        let t = unlocked(py, op, args, || dispatch::call_inplace(op, args))?;
+        return wrap(py, t);
+    }
+    if given.keyword_count() > 0 {
+        if let Some(out) = given.find(py, "out")
+            // SAFETY: a live argument of the call.
+            && unsafe { out != ffi::Py_None() }
+            && op.forms.has(Forms::OUT)
+        {
+            return into_out(py, entry, index, args, out);
+        }
+        if given.find(py, "requires_grad").is_some() {
+            return with_requires_grad(py, entry, index, args);
+        }
+    }
+    let mut outputs = Outputs::new();
+    unlocked(py, op, args, || dispatch::call_into(op, args, &mut outputs))?;
+    to_python(py, entry, index, outputs)
+}
+
+/// Runs large work without the interpreter lock. Meanwhile the arguments' tensors are owned and keep their metadata
+/// (Note [Metadata]). Views do no work, and in-place view ops change metadata, which needs the lock.
+pub fn unlocked<T: Send>(
+    py: Python,
+    op: &Op,
+    args: &Args,
+    f: impl FnOnce() -> crate::error::Result<T> + Send,
+) -> PyResult<T> {
+    let large = args.iter().any(|v| v.any_tensor(|t| t.numel() >= RELEASE_LOCK_FROM));
+    if !large || matches!(op.body, Body::View(_) | Body::ViewAs(_) | Body::Views(_)) {
+        return Ok(f()?);
+    }
+    let _pinned: SmallVec<[_; 4]> = args.iter().flat_map(|v| v.tensors()).map(Tensor::pin).collect();
+    // Through PyO3's API: code that attaches inside (hooks, source locations of writes) must see that the lock is
+    // released.
+    Ok(py.detach(f)?)
+}
+
+fn is_true(v: &Value) -> bool {
+    matches!(v, Value::Scalar(s) if s.to_bool())
+}
+
+fn with_requires_grad(py: Python, entry: &'static Entry, index: usize, args: &Args) -> PyResult<*mut PyObject> {
+    let op = entry.ops[index];
+    let at = op.sig.index_of("requires_grad");
+    let wanted = at.is_some_and(|i| is_true(&args[i]));
+    let outputs = dispatch::call(op, args)?;
+    if wanted {
+        for t in &outputs {
+            super::graph::set_requires_grad(t, true)?;
+        }
+    }
+    to_python(py, entry, index, outputs)
+}
+
+fn into_out(
+    py: Python,
+    entry: &'static Entry,
+    index: usize,
+    args: &Args,
+    out: *mut PyObject,
+) -> PyResult<*mut PyObject> {
+    let op = entry.ops[index];
+    // SAFETY: a live argument of the call.
+    let out = unsafe { Bound::from_borrowed_ptr(py, out) };
+    let outs = out_tensors(op, &out)?;
+    let before: Vec<_> = outs.iter().map(|t| t.meta().layout.shape.clone()).collect();
+    dispatch::call_out(op, args, &outs)?;
+    for (t, old) in outs.iter().zip(before).filter(|(t, old)| t.shape() != &old[..] && !old.contains(&0)) {
+        warn_resized(py, &old, t.shape())?;
+    }
+    if op.sig.index_of("requires_grad").is_some_and(|i| is_true(&args[i])) {
+        outs.iter().try_for_each(|t| super::graph::set_requires_grad(t, true))?;
+    }
+    Ok(match op.sig.returns {
+        Returns::One => out.into_ptr(),
+        // As in PyTorch, a list of results is not returned.
+        Returns::Many => py.None().into_ptr(),
+        Returns::Named => {
+            let class = result_class(py, op, "_out")?;
+            class.call1((PyTuple::new(py, out.try_iter()?.collect::<PyResult<Vec<_>>>()?)?,))?.into_ptr()
+        }
+    })
+}
+
+/// The tensors of `out=`: one, or a tuple or list of them, as the op returns them.
+fn out_tensors(op: &'static Op, out: &Bound<PyAny>) -> PyResult<Vec<Tensor>> {
+    let one = op.sig.returns == Returns::One;
+    let refused = || {
+        let expected = if one { "Tensor" } else { "tuple of Tensors" };
+        let got = super::convert::type_name(out);
+        PyTypeError::new_err(format!("{}(): argument 'out' must be {expected}, not {got}", op.base()))
+    };
+    if one {
+        return borrow(out.as_ptr()).map(|t| vec![t.clone()]).ok_or_else(refused);
+    }
+    if !out.is_instance_of::<PyTuple>() && !out.is_instance_of::<PyList>() {
+        return Err(refused());
+    }
+    out.try_iter()?.map(|o| borrow(o?.as_ptr()).cloned().ok_or_else(refused)).collect()
+}
+
+/// Resizes an `out` of another shape, with PyTorch's warning unless it was empty.
+#[cold]
+fn warn_resized(py: Python, old: &[usize], new: &[usize]) -> PyResult<()> {
+    let text = format!(
+        "An output with one or more elements was resized since it had shape {}, which does not match the required output \
+         shape {}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they \
+         have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with \
+         t.resize_(0).",
+        Show(old),
+        Show(new)
+    );
+    warn(py, text)
+}
+
+/// How far below the caller's frame a warning of the op points: what PyTorch's `_stacklevel` asks for beyond its default.
+#[cold]
+fn frames_below(op: &'static Op, args: &Args) -> i32 {
+    let level = op.sig.index_of("_stacklevel").and_then(|i| args.opt_int(i));
+    level.map_or(1, |l| l.clamp(3, 64) as i32 - 2)
+}
+
+#[cold]
+fn warn(py: Python, text: String) -> PyResult<()> {
+    warn_from(py, text, 1)
+}
+
+#[cold]
+fn warn_from(py: Python, text: String, level: i32) -> PyResult<()> {
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, level)
+}
+
+fn to_python(py: Python, entry: &'static Entry, index: usize, mut outputs: Outputs) -> PyResult<*mut PyObject> {
+    if entry.ops[index].sig.returns == Returns::One {
+        let t = outputs.pop().ok_or_else(|| PyRuntimeError::new_err("internal: an op returned nothing"))?;
+        return wrap(py, t);
+    }
+    if entry.ops[index].sig.returns_nothing() {
+        return Ok(py.None().into_ptr());
+    }
+    let items = outputs.into_iter().map(|t| super::object::wrap_bound(py, t)).collect::<PyResult<Vec<_>>>()?;
+    let tuple = PyTuple::new(py, items)?;
+    match &entry.named[index] {
+        Some(class) => Ok(class.bind(py).call1((tuple,))?.into_ptr()),
+        None => Ok(tuple.into_ptr()),
+    }
+}
+
+unsafe extern "C" fn descr_get(o: *mut PyObject, instance: *mut PyObject, _class: *mut PyObject) -> *mut PyObject {
+    // SAFETY: the interpreter passes live objects; a null instance means access through the class.
+    unsafe {
+        if instance.is_null() || instance == ffi::Py_None() {
+            ffi::Py_INCREF(o);
+            return o;
+        }
+        bound_method::bind(o, instance)
+    }
+}
+
+unsafe extern "C" fn repr(o: *mut PyObject) -> *mut PyObject {
+    // SAFETY: `o` is one of our objects.
+    let entry = unsafe { &*(*o.cast::<OpObject>()).entry };
+    guard_object(|py| {
+        let text = match entry.form {
+            Form::Function => format!("<built-in method {} of rustgrad>", entry.name),
+            Form::Method => format!("<method '{}' of 'Tensor' objects>", entry.name),
+        };
+        Ok(PyString::new(py, &text).into_any().into_ptr())
+    })
+}
+
+/// The closure of `__qualname__`.
+const QUALIFIED: usize = 3;
+
+/// `__name__`, `__doc__` and other attributes, selected by the closure.
+unsafe extern "C" fn describe(o: *mut PyObject, what: *mut c_void) -> *mut PyObject {
+    // SAFETY: `o` is one of our objects.
+    let entry = unsafe { &*(*o.cast::<OpObject>()).entry };
+    guard_object(|py| {
+        let text = match what as usize {
+            0 => entry.name.to_string(),
+            1 => describe::doc(entry),
+            2 => describe::text_signature(entry),
+            QUALIFIED => entry.home.qualified(entry.name),
+            _ => entry.home.module(),
+        };
+        Ok(PyString::new(py, &text).into_any().into_ptr())
+    })
+}
+
+/// What an op is pickled as: its qualified name, like a Python function.
+unsafe extern "C" fn reduce(o: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    // SAFETY: `o` is one of our objects.
+    unsafe { describe(o, QUALIFIED as *mut c_void) }
+}
+
+unsafe extern "C" fn dealloc(_: *mut PyObject) {
+    // Op objects are immortal: entries are leaked on purpose.
+}
+
+/// Creates the type of op objects.
+pub fn create_type(py: Python) -> PyResult<()> {
+    let class = HeapType {
+        slots: vec![
+            slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
+            slot(ffi::Py_tp_call, ffi::PyVectorcall_Call as *mut c_void),
+            slot(ffi::Py_tp_descr_get, descr_get as *mut c_void),
+            slot(ffi::Py_tp_repr, repr as *mut c_void),
+        ],
+        members: vec![member(c"__vectorcalloffset__", std::mem::offset_of!(OpObject, vectorcall))],
+        getset: vec![
+            property(c"__name__", describe, 0),
+            property(c"__doc__", describe, 1),
+            property(c"__text_signature__", describe, 2),
+            property(c"__qualname__", describe, QUALIFIED),
+            property(c"__module__", describe, 4),
+        ],
+        methods: vec![method(c"__reduce__", reduce)],
+        ..HeapType::new(
+            c"rustgrad._C.Op",
+            size_of::<OpObject>(),
+            ffi::Py_TPFLAGS_HAVE_VECTORCALL | ffi::Py_TPFLAGS_METHOD_DESCRIPTOR,
+        )
+    };
+    TYPE.store(class.create(py)?, Ordering::Release);
+    Ok(())
+}
+
+/// The op object for the overloads of a name.
+pub fn make<'py>(
+    py: Python<'py>,
+    name: &'static str,
+    home: Home,
+    ops: Vec<&'static Op>,
+    inplace: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let named = ops.iter().map(|op| named_tuple(py, op)).collect::<PyResult<Vec<_>>>()?;
+    let entry = Box::leak(Box::new(Entry { name, home, ops, form: home.form(), inplace, named }));
+    // SAFETY: the generic allocator allocates our layout; both fields are set before the object is shared.
+    unsafe {
+        let o = ffi::PyType_GenericAlloc(TYPE.load(Ordering::Relaxed), 0).cast::<OpObject>();
+        if o.is_null() {
+            return Err(PyErr::fetch(py));
+        }
+        (*o).vectorcall = vectorcall;
+        (*o).entry = entry;
+        Ok(Bound::from_owned_ptr(py, o.cast()))
+    }
+}
+
+fn named_tuple(py: Python, op: &'static Op) -> PyResult<Option<Py<PyAny>>> {
+    if op.sig.returns != Returns::Named || op.sig.returns_nothing() {
+        return Ok(None);
+    }
+    result_class(py, op, "").map(|class| Some(class.unbind()))
+}
+
+/// The result class of an op that returns several named tensors: a tuple with attributes, `torch.return_types.max`.
+fn result_class<'py>(py: Python<'py>, op: &'static Op, ending: &str) -> PyResult<Bound<'py, PyAny>> {
+    let make = py.import("rustgrad.return_types")?.getattr("_make")?;
+    let kwargs = PyDict::new(py);
+    kwargs.set_item("fields", op.sig.result_names().collect::<Vec<_>>())?;
+    let name = op.public().trim_start_matches('_').replace('.', "_");
+    make.call((format!("{name}{ending}"),), Some(&kwargs))
+}

@@ -1,0 +1,354 @@
+//! The small Python types: dtype, device, Size, Generator.
+
+use super::heap_type::HeapType;
+use crate::device::{Device, Name};
+use crate::dtype::{self, Category, DType};
+use crate::op::Generator;
+use crate::op::generator::{default_generator, fresh_seed};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyInt, PyTuple, PyType};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+/// The type of an element, such as `rustgrad.float32`. PyTorch's other dtypes can be named and compared.
+#[pyclass(name = "dtype", module = "rustgrad", frozen)]
+pub struct PyDType(pub dtype::Name);
+
+static DTYPES: PyOnceLock<Vec<Py<PyDType>>> = PyOnceLock::new();
+
+/// The unique object of a dtype.
+pub fn dtype_object(py: Python, d: DType) -> PyResult<Py<PyAny>> {
+    Ok(dtype_objects(py)?[d as usize].clone_ref(py).into_any())
+}
+
+/// The objects of all dtypes, those that are here first.
+pub fn dtype_objects(py: Python<'_>) -> PyResult<&Vec<Py<PyDType>>> {
+    let make = || dtype::Name::all().map(|name| Py::new(py, PyDType(name))).collect();
+    DTYPES.get_or_try_init(py, make)
+}
+
+fn named_dtype(py: Python, name: dtype::Name) -> PyResult<Py<PyAny>> {
+    let found = dtype_objects(py)?.iter().find(|o| o.get().0 == name);
+    Ok(found.ok_or_else(|| PyRuntimeError::new_err("a dtype without an object"))?.clone_ref(py).into_any())
+}
+
+#[pymethods]
+impl PyDType {
+    fn __repr__(&self) -> String {
+        format!("torch.{}", self.0.name())
+    }
+    fn __reduce__(&self) -> &'static str {
+        self.0.name()
+    }
+    #[getter]
+    fn is_floating_point(&self) -> bool {
+        self.0.category() == Category::Float
+    }
+    #[getter]
+    fn is_complex(&self) -> bool {
+        self.0.category() == Category::Complex
+    }
+    #[getter]
+    fn is_signed(&self) -> bool {
+        self.0.is_signed()
+    }
+    /// Bytes per element.
+    #[getter]
+    fn itemsize(&self) -> usize {
+        self.0.size()
+    }
+    /// The component dtype of a complex dtype; any other dtype unchanged.
+    fn to_real(&self, py: Python) -> PyResult<Py<PyAny>> {
+        named_dtype(py, self.0.to_real())
+    }
+    /// The complex dtype whose components have this dtype. Errors: RuntimeError for dtypes that are not floating point.
+    fn to_complex(&self, py: Python) -> PyResult<Py<PyAny>> {
+        named_dtype(py, self.0.to_complex()?)
+    }
+    /// The name without the module: `float32`.
+    #[getter]
+    fn _name(&self) -> &'static str {
+        self.0.name()
+    }
+    /// The name in legacy type strings: `Float`.
+    #[getter]
+    fn _scalar_type_name(&self) -> &'static str {
+        self.0.scalar_type_name()
+    }
+}
+
+/// A dtype from what users pass: a dtype object or a Python number type. Errors: NotImplementedError for one that is not here.
+pub fn to_dtype(o: &Bound<PyAny>) -> PyResult<Option<DType>> {
+    if let Ok(d) = o.cast::<PyDType>() {
+        return Ok(Some(d.get().0.dtype()?));
+    }
+    // Only addresses are compared.
+    let is = |class: *mut ffi::PyTypeObject| o.as_ptr() == class.cast();
+    Ok(if is(&raw mut ffi::PyFloat_Type) {
+        Some(DType::F64)
+    } else if is(&raw mut ffi::PyLong_Type) {
+        Some(DType::I64)
+    } else if is(&raw mut ffi::PyBool_Type) {
+        Some(DType::Bool)
+    } else if is(&raw mut ffi::PyComplex_Type) {
+        Some(DType::C128)
+    } else {
+        None
+    })
+}
+
+/// The device of a tensor: `device('cpu')`, `device('gpu', 0)`. Any device type of PyTorch can be named and compared.
+#[pyclass(name = "device", module = "rustgrad", frozen, eq, hash)]
+#[derive(PartialEq, Eq, Hash)]
+pub struct PyDevice(pub Name);
+
+fn device_index(i: i64) -> PyResult<u8> {
+    if i < 0 {
+        return Err(PyRuntimeError::new_err("Device index must not be negative"));
+    }
+    u8::try_from(i).map_err(|_| PyRuntimeError::new_err(format!("Device index must be below 256, got {i}")))
+}
+
+/// A device object, a string, or the index of a GPU.
+fn named(o: &Bound<PyAny>) -> PyResult<Option<Name>> {
+    if let Ok(d) = o.cast::<PyDevice>() {
+        return Ok(Some(d.get().0));
+    }
+    if let Ok(s) = o.extract::<&str>() {
+        return Ok(Some(Name::parse(s)?));
+    }
+    // A bare index means an accelerator, as in PyTorch.
+    let is_number = o.is_instance_of::<PyInt>() && !o.is_instance_of::<PyBool>();
+    Ok(if is_number { Some(Device::Gpu(device_index(o.extract()?)?).into()) } else { None })
+}
+
+#[pymethods]
+impl PyDevice {
+    #[new]
+    #[pyo3(signature = (r#type=None, index=None, *, device=None))]
+    fn new(r#type: Option<&Bound<PyAny>>, index: Option<i64>, device: Option<&Bound<PyAny>>) -> PyResult<PyDevice> {
+        let given = r#type.xor(device);
+        let Some(name) = given.map(named).transpose()?.flatten() else {
+            let got = given.map_or(String::new(), super::convert::type_name);
+            return Err(PyTypeError::new_err(format!(
+                "device() received an invalid combination of arguments - got ({got}), but expected one of:\n * (torch.device device)\n \
+                 * (str type, int index = -1)\n"
+            )));
+        };
+        let Some(i) = index else { return Ok(PyDevice(name)) };
+        let given = given.and_then(|o| o.extract::<&str>().ok());
+        let text = given.ok_or_else(|| {
+            PyTypeError::new_err("device(): argument 'type' (position 1) must be str where an index is given")
+        })?;
+        if text.contains(':') {
+            return Err(PyRuntimeError::new_err(format!(
+                "type (string) must not include an index because index was passed explicitly: {text}"
+            )));
+        }
+        Ok(PyDevice(Name { index: Some(device_index(i)?), ..name }.resolved()))
+    }
+    /// The device type: `"cpu"`, `"gpu"`.
+    #[getter]
+    fn r#type(&self) -> &'static str {
+        self.0.kind
+    }
+    /// The index of the device; None for the CPU, or if none was given.
+    #[getter]
+    fn index(&self) -> Option<u8> {
+        self.0.index
+    }
+    fn __repr__(&self) -> String {
+        match self.0.index {
+            None => format!("device(type='{}')", self.0.kind),
+            Some(i) => format!("device(type='{}', index={i})", self.0.kind),
+        }
+    }
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyType>, Bound<'py, PyTuple>)> {
+        let arguments = match self.0.index {
+            None => (self.0.kind,).into_pyobject(py)?,
+            Some(i) => (self.0.kind, i).into_pyobject(py)?,
+        };
+        Ok((py.get_type::<PyDevice>(), arguments))
+    }
+    /// Within the block, tensors of this thread are created on this device by default. Errors: as for creating a tensor
+    /// on it.
+    fn __enter__(slf: PyRef<Self>) -> PyResult<PyRef<Self>> {
+        crate::device::enter_default_device(slf.0.device()?);
+        Ok(slf)
+    }
+    #[pyo3(signature = (*_raised))]
+    fn __exit__(&self, _raised: &Bound<PyTuple>) {
+        crate::device::leave_default_device();
+    }
+}
+
+/// A device from a device object, a string or an index. Errors: RuntimeError for a device that is not available.
+pub fn to_device(o: &Bound<PyAny>) -> PyResult<Option<Device>> {
+    let device = named(o)?.map(Name::device).transpose()?;
+    if device.is_some_and(|d| d.is_gpu()) {
+        warn_of_software(o.py())?;
+    }
+    Ok(device)
+}
+
+/// Warns once if the requested GPU is a software adapter that was not selected explicitly.
+fn warn_of_software(py: Python) -> PyResult<()> {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    if WARNED.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    let Some(name) = crate::gpu::unasked_software() else { return Ok(()) };
+    let text = format!(
+        "device 'gpu' is {name}, a software adapter: it runs the shaders on the CPU, slower than device 'cpu'. Install the \
+         driver of a GPU, or set RUSTGRAD_GPU to pick an adapter without this warning."
+    );
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, 1)
+}
+
+/// A source of random numbers with its own seed and position.
+#[pyclass(name = "Generator", module = "rustgrad", frozen)]
+pub struct PyGenerator(pub Arc<Generator>);
+
+impl PyGenerator {
+    fn restore(&self, new_state: super::object::Handle) -> PyResult<()> {
+        let t = new_state.0;
+        if t.dtype() != DType::U8 || t.numel() != 16 {
+            return Err(PyTypeError::new_err("RNG state must be a torch.ByteTensor of 16 elements"));
+        }
+        let host = t.dense_copy(DType::U8)?;
+        let word = |at: usize| -> PyResult<u64> {
+            (0..8).try_fold(0u64, |w, i| {
+                Ok(w | (host.element(host.layout().offset + at + i)?.to_i64() as u64) << (8 * i))
+            })
+        };
+        self.0.set_state(word(0)?, word(8)?);
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl PyGenerator {
+    #[new]
+    #[pyo3(signature = (device=None))]
+    fn new(device: Option<&Bound<PyAny>>) -> PyResult<PyGenerator> {
+        let device = device.map(to_device).transpose()?.flatten().unwrap_or_default();
+        Ok(PyGenerator(Arc::new(Generator::new(67280421310721, device))))
+    }
+    /// Sets the seed and restarts the sequence.
+    fn manual_seed<'py>(slf: Bound<'py, PyGenerator>, seed: i128) -> PyResult<Bound<'py, PyGenerator>> {
+        slf.get().0.set_state(to_seed(seed)?, 0);
+        Ok(slf)
+    }
+    /// The last seed set.
+    fn initial_seed(&self) -> u64 {
+        self.0.state().0
+    }
+    /// Sets the seed to a random number from the system, and returns it.
+    fn seed(&self) -> u64 {
+        let s = fresh_seed();
+        self.0.set_state(s, 0);
+        s
+    }
+    #[getter]
+    fn device(&self) -> PyDevice {
+        PyDevice(self.0.device.into())
+    }
+    fn __reduce__<'py>(slf: &Bound<'py, PyGenerator>) -> PyResult<Bound<'py, PyTuple>> {
+        let (py, generator) = (slf.py(), slf.get());
+        let state = generator.get_state()?.into_pyobject(py)?;
+        (slf.get_type(), (generator.0.device.to_string(),), state).into_pyobject(py)
+    }
+    fn __setstate__(&self, state: super::object::Handle) -> PyResult<()> {
+        self.restore(state)
+    }
+    /// Seed and position as a byte tensor.
+    fn get_state(&self) -> PyResult<super::object::Handle> {
+        let (seed, offset) = self.0.state();
+        let bytes: Vec<u8> = seed.to_le_bytes().into_iter().chain(offset.to_le_bytes()).collect();
+        Ok(super::object::Handle(crate::tensor::Tensor::from_slice(&bytes, &[16])?))
+    }
+    /// Restores a state from `get_state`. Errors: RuntimeError for a wrong size.
+    fn set_state<'py>(
+        slf: Bound<'py, PyGenerator>,
+        new_state: super::object::Handle,
+    ) -> PyResult<Bound<'py, PyGenerator>> {
+        slf.get().restore(new_state)?;
+        Ok(slf)
+    }
+}
+
+fn to_seed(seed: i128) -> PyResult<u64> {
+    if !(-(1 << 63)..1 << 64).contains(&seed) {
+        return Err(PyRuntimeError::new_err("Overflow when unpacking long: the seed must fit in 64 bits"));
+    }
+    Ok(seed as u64)
+}
+
+/// The default generator.
+#[pyfunction]
+pub fn _default_generator() -> PyGenerator {
+    PyGenerator(default_generator().clone())
+}
+
+/// Seeds the default generator, for every device, and restarts its sequence. Returns the generator.
+#[pyfunction]
+pub fn manual_seed(seed: i128) -> PyResult<PyGenerator> {
+    default_generator().set_state(to_seed(seed)?, 0);
+    Ok(_default_generator())
+}
+/// Seeds the default generator with a random number from the system, and returns the seed.
+#[pyfunction]
+pub fn seed() -> u64 {
+    let s = fresh_seed();
+    default_generator().set_state(s, 0);
+    s
+}
+/// The state of the default generator as a byte tensor.
+#[pyfunction]
+pub fn get_rng_state() -> PyResult<super::object::Handle> {
+    _default_generator().get_state()
+}
+/// Restores a state of the default generator from `get_rng_state`.
+#[pyfunction]
+pub fn set_rng_state(new_state: super::object::Handle) -> PyResult<()> {
+    _default_generator().restore(new_state)
+}
+/// The seed of the default generator.
+#[pyfunction]
+pub fn initial_seed() -> u64 {
+    default_generator().state().0
+}
+
+static SIZE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Creates `Size`, a subclass of tuple; Python adds its methods.
+pub fn create_size(py: Python) -> PyResult<*mut ffi::PyObject> {
+    // Sizes are inherited from tuple.
+    let class =
+        HeapType { base: &raw mut ffi::PyTuple_Type, ..HeapType::new(c"rustgrad.Size", 0, ffi::Py_TPFLAGS_BASETYPE) };
+    let t = class.create(py)?;
+    SIZE.store(t, Ordering::Release);
+    Ok(t.cast())
+}
+
+/// A `Size` of these numbers. A new reference.
+pub fn size_object(py: Python, dims: &[usize]) -> PyResult<*mut ffi::PyObject> {
+    let class = SIZE.load(Ordering::Relaxed);
+    // SAFETY: a tuple subclass is allocated with `dims.len()` items, each of which is set.
+    unsafe {
+        let o = ffi::PyType_GenericAlloc(class, dims.len() as ffi::Py_ssize_t);
+        if o.is_null() {
+            return Err(PyErr::fetch(py));
+        }
+        for (i, &d) in dims.iter().enumerate() {
+            ffi::PyTuple_SET_ITEM(o, i as ffi::Py_ssize_t, ffi::PyLong_FromSize_t(d));
+        }
+        Ok(o)
+    }
+}
