@@ -310,6 +310,7 @@ def sequences(torch) -> dict:
         net = getattr(nn, kind)(128, 128)
         found[f"{kind} 128-128, 64 steps of 32"] = timed(lambda net=net: net(x))
         found[f"{kind} 128-128, 64 steps of 32, and backward"] = timed(lambda net=net: net(x)[0].sum().backward())
+    return found
 
 
 # Batch, input and output channels, side, kernel, stride, padding, groups.
