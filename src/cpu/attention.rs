@@ -9,6 +9,7 @@ mod backward;
 
 pub use self::backward::backward;
 
+use super::gemm::tiles::Vectors;
 use super::math::Float;
 use super::number_class::{Fp, Fuse, Num, Real};
 use super::panel::{Panels, Part};
@@ -16,7 +17,7 @@ use super::parallel::try_par_for;
 use super::scratch::Temp;
 use super::simd::{self, Kernel};
 use super::view::{Ptr, View, ensure};
-use crate::dtype::{DType, Element};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::rt::reserve::try_list;
 
@@ -92,7 +93,7 @@ pub fn forward(o: &Heads, out: View, sums: View) -> Result<()> {
 }
 
 /// For every batch and head of keys a matrix packed by columns (true: of the transposed) or by rows.
-unsafe fn packed<T: Float + Element>(v: &View, transposed: bool) -> Result<Vec<Panels<T>>> {
+unsafe fn packed<T: Float + Vectors>(v: &View, transposed: bool) -> Result<Vec<Panels<T>>> {
     let &[batch, heads, rows, cols] = v.shape else { return Ok(Vec::new()) };
     let (terms, cols) = if transposed { (cols, rows) } else { (rows, cols) };
     let mut all = try_list((0..batch * heads).map(|_| Panels::<T>::room(terms, cols)))?;
@@ -107,7 +108,7 @@ unsafe fn packed<T: Float + Element>(v: &View, transposed: bool) -> Result<Vec<P
     Ok(all)
 }
 
-unsafe fn run_forward<T: Float + Element>(o: &Heads, s: Sizes, out: View, sums: View) -> Result<()> {
+unsafe fn run_forward<T: Float + Vectors>(o: &Heads, s: Sizes, out: View, sums: View) -> Result<()> {
     // SAFETY: the caller's promise.
     let (keys, values) = unsafe { (packed::<T>(&o.key, true)?, packed::<T>(&o.value, false)?) };
     let blocks = s.queries.div_ceil(BLOCK);
@@ -148,7 +149,7 @@ struct Forward<'a, T> {
     sums: View<'a>,
 }
 
-impl<T: Float> Kernel for Forward<'_, T> {
+impl<T: Float + Vectors> Kernel for Forward<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(self) {
@@ -162,15 +163,15 @@ impl<T: Float> Kernel for Forward<'_, T> {
         // SAFETY: the scratch holds these blocks, rows lie inside the operands, and no other task writes these results.
         unsafe {
             scaled(&self.o.query, at, T::of(self.o.scale), query, s.width);
-            (0..at.count * s.depth).for_each(|i| *result.add(i) = T::ZERO);
-            (0..at.count).for_each(|i| (*most.add(i), *total.add(i)) = (lowest, T::ZERO));
+            (0..at.count * s.depth).for_each(|i| *result.add(i) = <T as Float>::ZERO);
+            (0..at.count).for_each(|i| (*most.add(i), *total.add(i)) = (lowest, <T as Float>::ZERO));
             for key in (0..s.keys).step_by(BLOCK) {
                 if self.o.causal && key >= at.first + at.count {
                     break;
                 }
                 let n = BLOCK.min(s.keys - key);
                 let part = Part { terms: [0, s.width], cols: [key, key + n] };
-                self.panels[0].multiply::<F>(part, query, scores, [s.width, 1, BLOCK], at.count, false);
+                self.panels[0].multiply(part, query, scores, [s.width, 1, BLOCK], at.count, false);
                 masked(self.o, at, key, n, scores);
                 for i in 0..at.count {
                     let line = scores.add(i * BLOCK);
@@ -178,24 +179,24 @@ impl<T: Float> Kernel for Forward<'_, T> {
                     let new = greatest(line, n, old);
                     *most.add(i) = new;
                     if new == lowest {
-                        (0..n).for_each(|j| *line.add(j) = T::ZERO); // all masked so far
+                        (0..n).for_each(|j| *line.add(j) = <T as Float>::ZERO); // all masked so far
                         continue;
                     }
                     let keep = Fp::<T, F>::new(old - new).exp().0;
                     let sum = exponentials::<T, F>(line, n, new);
                     *total.add(i) = *total.add(i) * keep + sum;
-                    if keep != T::ONE {
+                    if keep != <T as Float>::ONE {
                         (0..s.depth).for_each(|d| *result.add(i * s.depth + d) = *result.add(i * s.depth + d) * keep);
                     }
                 }
                 let part = Part { terms: [key, key + n], cols: [0, s.depth] };
-                self.panels[1].multiply::<F>(part, scores, result, [BLOCK, 1, s.depth], at.count, true);
+                self.panels[1].multiply(part, scores, result, [BLOCK, 1, s.depth], at.count, true);
             }
             let sums = (self.sums.ptr as *mut T).add((at.batch * s.heads + at.head) * s.queries + at.first);
             for i in 0..at.count {
                 let (most, total) = (*most.add(i), *total.add(i));
                 let empty = most == lowest;
-                let factor = if empty { T::ZERO } else { T::ONE / total };
+                let factor = if empty { <T as Float>::ZERO } else { <T as Float>::ONE / total };
                 let to = row::<T>(&self.out, at.batch, at.head, at.first + i);
                 (0..s.depth).for_each(|d| *to.add(d) = *result.add(i * s.depth + d) * factor);
                 *sums.add(i) = if empty { lowest } else { most + Fp::<T, F>::new(total).ln().0 };

@@ -3,51 +3,51 @@
 //!
 //! An element is summed term by term in order, so its bits do not depend on the rows and columns beside it.
 
-use super::math::Float;
-use super::number_class::{Fp, Fuse, Num};
+use super::gemm::Matrix;
+use super::gemm::tiles::{self, Job, Start, Strided, Tile, Unit, Vectors, tile_size};
 use super::scratch::Temp;
 use crate::error::Result;
 
-/// Columns of a panel.
-const WIDE: usize = 16;
-
-/// A matrix `[terms, cols]` as panels of `WIDE` columns, in each of which the columns of a term lie side by side.
+/// A matrix `[terms, cols]` as panels of a tile's columns, in each of which the columns of a term lie side by side.
 pub struct Panels<T> {
     data: Temp<T>,
     terms: usize,
     cols: usize,
+    /// Columns of a panel.
+    wide: usize,
     capacity: usize,
 }
 
-impl<T: Float> Panels<T> {
+impl<T: Vectors> Panels<T> {
     /// Room for a matrix of this size, or a smaller one.
     pub fn room(terms: usize, cols: usize) -> Result<Panels<T>> {
-        let capacity = terms.saturating_mul(cols.saturating_add(WIDE - 1) / WIDE * WIDE);
-        Ok(Panels { data: Temp::new(capacity)?, terms: 0, cols: 0, capacity })
+        let wide = tile_size::<T>()[1];
+        let capacity = terms.saturating_mul(cols.saturating_add(wide - 1) / wide * wide);
+        Ok(Panels { data: Temp::new(capacity)?, terms: 0, cols: 0, wide, capacity })
     }
     /// Packs a matrix whose terms and columns lie so far apart; it must fit the room.
     ///
     /// # Safety
     /// The elements must be readable.
-    #[inline(always)]
     pub unsafe fn pack(&mut self, from: *const T, [term_step, col_step]: [usize; 2], terms: usize, cols: usize) {
-        let fits = cols.div_ceil(WIDE).checked_mul(WIDE).and_then(|n| n.checked_mul(terms));
+        let wide = self.wide;
+        let fits = cols.div_ceil(wide).checked_mul(wide).and_then(|n| n.checked_mul(terms));
         assert!(fits.is_some_and(|n| n <= self.capacity), "the matrix does not fit the panels");
         (self.terms, self.cols) = (terms, cols);
-        for first in (0..cols).step_by(WIDE) {
-            let (filled, to) = (WIDE.min(cols - first), self.data.ptr().wrapping_add(first * terms));
+        for first in (0..cols).step_by(wide) {
+            let (filled, to) = (wide.min(cols - first), self.data.ptr().wrapping_add(first * terms));
             let from = from.wrapping_add(first * col_step);
             // SAFETY: the caller's promise; the room holds whole panels.
             unsafe {
-                if filled < WIDE {
-                    to.write_bytes(0, WIDE * terms); // zero bits are 0.0
+                if filled < wide {
+                    to.write_bytes(0, wide * terms); // zero bits are 0.0
                 }
-                if col_step == 1 && filled == WIDE {
-                    (0..terms).for_each(|p| to.add(p * WIDE).copy_from_nonoverlapping(from.add(p * term_step), WIDE));
+                if col_step == 1 {
+                    (0..terms).for_each(|p| to.add(p * wide).copy_from_nonoverlapping(from.add(p * term_step), filled));
                 } else {
                     for j in 0..filled {
                         let column = from.add(j * col_step);
-                        (0..terms).for_each(|p| *to.add(p * WIDE + j) = *column.add(p * term_step));
+                        (0..terms).for_each(|p| *to.add(p * wide + j) = *column.add(p * term_step));
                     }
                 }
             }
@@ -65,40 +65,8 @@ impl<T: Float> Panels<T> {
     /// # Safety
     /// The part lies inside what was packed and begins at a panel. `a` holds rows of its terms, and `out`, apart from `a`,
     /// rows of its columns.
-    #[inline(always)]
-    pub unsafe fn multiply<F: Fuse>(
-        &self,
-        part: Part,
-        a: *const T,
-        out: *mut T,
-        steps: [usize; 3],
-        rows: usize,
-        add: bool,
-    ) {
-        let ([begin, end], [left, right]) = (part.terms, part.cols);
-        let terms = end - begin;
-        for first in (left..right).step_by(WIDE) {
-            let panel = self.data.ptr().wrapping_add(first * self.terms + begin * WIDE) as *const [Fp<T, F>; WIDE];
-            let width = WIDE.min(right - first);
-            let at =
-                |i: usize| (a.wrapping_add(i * steps[0]).cast(), out.wrapping_add(i * steps[2] + first - left).cast());
-            let mut i = 0;
-            // SAFETY: the caller's promise; `Fp` is the float itself, and a panel holds `terms` times its columns.
-            unsafe {
-                // Four rows of 16 floats, or two of doubles, are eight AVX2 registers of sums.
-                while size_of::<T>() == 4 && i + 4 <= rows {
-                    tile::<T, F, 4>(at(i), steps, terms, panel, width, add);
-                    i += 4;
-                }
-                while i + 2 <= rows {
-                    tile::<T, F, 2>(at(i), steps, terms, panel, width, add);
-                    i += 2;
-                }
-                if i < rows {
-                    tile::<T, F, 1>(at(i), steps, terms, panel, width, add);
-                }
-            }
-        }
+    pub unsafe fn multiply(&self, part: Part, a: *const T, out: *mut T, steps: [usize; 3], rows: usize, add: bool) {
+        tiles::run(Multiply { panels: self, part, a, out, steps, rows, add });
     }
 }
 
@@ -109,62 +77,34 @@ pub struct Part {
     pub cols: [usize; 2],
 }
 
-/// `H` rows of a product with a panel, of which `width` columns are written.
-///
-/// # Safety
-/// As `multiply`, for these rows.
-#[inline(always)]
-#[allow(clippy::needless_range_loop, clippy::manual_memcpy)] // plain loops keep the sums in registers
-unsafe fn tile<T: Float, F: Fuse, const H: usize>(
-    (a, out): (*const Fp<T, F>, *mut Fp<T, F>),
+/// The arguments of `Panels::multiply`, which vouches for them.
+struct Multiply<'a, T> {
+    panels: &'a Panels<T>,
+    part: Part,
+    a: *const T,
+    out: *mut T,
     steps: [usize; 3],
-    terms: usize,
-    panel: *const [Fp<T, F>; WIDE],
-    width: usize,
+    rows: usize,
     add: bool,
-) {
-    // Sums are indexed by constants alone, or they would not stay in registers: hence the copies through `line`.
-    let mut sums = [[Fp::<T, F>::zero(); WIDE]; H];
-    if add {
-        for i in 0..H {
-            let mut line = [Fp::<T, F>::zero(); WIDE];
-            // SAFETY: the caller's promise; only `width` columns are touched.
-            unsafe { copy(out.add(i * steps[2]), line.as_mut_ptr(), width) };
-            for j in 0..WIDE {
-                sums[i][j] = line[j];
-            }
-        }
-    }
-    for p in 0..terms {
-        // SAFETY: the caller's promise.
-        let row = unsafe { &*panel.add(p) };
-        for i in 0..H {
-            // SAFETY: as above.
-            let x = unsafe { *a.add(i * steps[0] + p * steps[1]) };
-            for j in 0..WIDE {
-                sums[i][j] = x.mul_add(row[j], sums[i][j]);
-            }
-        }
-    }
-    for i in 0..H {
-        let line = sums[i];
-        // SAFETY: as above.
-        unsafe { copy(line.as_ptr(), out.add(i * steps[2]), width) };
-    }
 }
 
-/// Copies a panel's row, or the first `width` columns of it.
-///
-/// # Safety
-/// Both hold so many elements and lie apart.
-#[inline(always)]
-unsafe fn copy<T: Copy>(from: *const T, to: *mut T, width: usize) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if width == WIDE {
-            to.copy_from_nonoverlapping(from, WIDE);
-        } else {
-            to.copy_from_nonoverlapping(from, width);
+impl<T: Vectors> Job<T> for Multiply<'_, T> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<U: Unit<Float = T>>(self) {
+        let ([begin, end], [left, right]) = (self.part.terms, self.part.cols);
+        let [row, term, out_row] = self.steps;
+        let start = if self.add { Start::Result } else { Start::Zero };
+        for first in (left..right).step_by(U::WIDTH) {
+            let b = self.panels.data.ptr().wrapping_add(first * self.panels.terms + begin * U::WIDTH);
+            let out = Matrix { ptr: self.out.wrapping_add(first - left), rows: out_row, cols: 1 };
+            let cols = U::WIDTH.min(right - first);
+            for i in (0..self.rows).step_by(U::ROWS) {
+                let a = Strided(self.a.wrapping_add(i * row), [row, term]);
+                let tile = Tile { terms: end - begin, a, b, out: out.from(i, 0), cols, start };
+                // SAFETY: the caller's promise; a panel holds `terms` times its columns.
+                unsafe { tile.run::<U>(U::ROWS.min(self.rows - i)) };
+            }
         }
     }
 }
@@ -172,21 +112,6 @@ unsafe fn copy<T: Copy>(from: *const T, to: *mut T, width: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::simd::{self, Kernel};
-
-    struct Run<'a>(&'a Panels<f32>, &'a [f32], &'a mut [f32], usize, bool);
-    impl Kernel for Run<'_> {
-        type Output = ();
-        #[inline(always)]
-        fn run<F: Fuse>(self) {
-            let Run(panels, a, out, rows, add) = self;
-            // SAFETY: the test's slices hold the rows.
-            unsafe {
-                let steps = [panels.terms, 1, panels.cols];
-                panels.multiply::<F>(panels.whole(), a.as_ptr(), out.as_mut_ptr(), steps, rows, add)
-            }
-        }
-    }
 
     #[test]
     fn agrees_with_plain_loops_at_every_edge() {
@@ -200,7 +125,8 @@ mod tests {
             let want: Vec<f32> = (0..rows * cols)
                 .map(|e| out[e] + (0..terms).map(|p| a[e / cols * terms + p] * b[p * cols + e % cols]).sum::<f32>())
                 .collect();
-            simd::run(Run(&panels, &a, &mut out, rows, true));
+            // SAFETY: both slices hold the rows.
+            unsafe { panels.multiply(panels.whole(), a.as_ptr(), out.as_mut_ptr(), [terms, 1, cols], rows, true) };
             out.iter().zip(&want).for_each(|(x, y)| assert!((x - y).abs() < 1e-5, "{rows} {terms} {cols}"));
         }
     }

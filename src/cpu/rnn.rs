@@ -7,6 +7,7 @@ mod backward;
 
 pub use self::backward::{Gradients, backward};
 
+use super::gemm::tiles::Vectors;
 use super::math::Float;
 use super::number_class::{Fp, Fuse, Num, Ordered, Real};
 use super::panel::Panels;
@@ -14,7 +15,7 @@ use super::parallel::try_par_for;
 use super::scratch::Temp;
 use super::simd::{self, Kernel};
 use super::view::{View, ensure};
-use crate::dtype::{DType, Element};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::kinds::Recurrence;
 use crate::rt::reserve::list;
@@ -109,12 +110,12 @@ pub fn forward(o: &Layer, gates: View, last: View, last_cell: Option<View>) -> R
     }
 }
 
-unsafe fn run_forward<T: Float + Element>(o: &Layer, gates: View, last: View, last_cell: Option<View>) -> Result<()> {
+unsafe fn run_forward<T: Float + Vectors>(o: &Layer, gates: View, last: View, last_cell: Option<View>) -> Result<()> {
     let (batch, hidden, wide) = (o.hx.dim(0).0, o.hidden(), o.wide());
     let mut panels = Panels::<T>::room(hidden, wide)?;
     // SAFETY: the weight has `wide` rows of `hidden` elements.
     unsafe { panels.pack(o.weight.ptr as *const T, [1, hidden], hidden, wide) };
-    let none = Temp::filled(wide, T::ZERO)?;
+    let none = Temp::filled(wide, <T as Float>::ZERO)?;
     let at = |v: Option<View>| v.map_or(std::ptr::null_mut(), |v| v.ptr as *mut T);
     let job = Forward {
         steps: &o.steps()?,
@@ -163,7 +164,7 @@ struct Forward<'a, T> {
     scratch: *mut T,
 }
 
-impl<T: Float> Kernel for Forward<'_, T> {
+impl<T: Float + Vectors> Kernel for Forward<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(self) {
@@ -182,7 +183,7 @@ impl<T: Float> Kernel for Forward<'_, T> {
             }
             for &(start, n) in self.steps {
                 let alive = count.min(n.saturating_sub(self.first));
-                self.panels.multiply::<F>(self.panels.whole(), state, own, [hidden, 1, wide], alive, false);
+                self.panels.multiply(self.panels.whole(), state, own, [hidden, 1, wide], alive, false);
                 for r in 0..alive {
                     let row = start + self.first + r;
                     let (x, own, h) = (self.gates.add(row * wide), own.add(r * wide), state.add(r * hidden));

@@ -1,6 +1,7 @@
 //! The gradients of attention: the weights of each block are computed again from the saved logarithms.
 
 use super::{BLOCK, Heads, Place, Sizes, exponentials, masked, row, scaled};
+use crate::cpu::gemm::tiles::Vectors;
 use crate::cpu::math::Float;
 use crate::cpu::number_class::Fuse;
 use crate::cpu::panel::{Panels, Part};
@@ -8,7 +9,7 @@ use crate::cpu::parallel::try_par_for;
 use crate::cpu::scratch::Temp;
 use crate::cpu::simd::{self, Kernel};
 use crate::cpu::view::{View, ensure};
-use crate::dtype::{DType, Element};
+use crate::dtype::DType;
 use crate::error::Result;
 
 /// The gradients of query, key and value from that of the output; they have the shapes of the operands and are row-major.
@@ -36,7 +37,7 @@ pub fn backward(o: &Heads, grad: View, out: View, sums: View, results: [View; 3]
     }
 }
 
-unsafe fn run_backward<T: Float + Element>(o: &Heads, s: Sizes, given: [View; 3], results: [View; 3]) -> Result<()> {
+unsafe fn run_backward<T: Float + Vectors>(o: &Heads, s: Sizes, given: [View; 3], results: [View; 3]) -> Result<()> {
     // A task is a head of keys with the heads of queries that read it: nobody else adds to these gradients.
     try_par_for(s.batch * s.groups, 1, |range| {
         let (rows, cols) = (s.queries, s.keys);
@@ -74,7 +75,7 @@ struct Backward<'a, T> {
     memory: [*mut T; 3],
 }
 
-impl<T: Float> Kernel for Backward<'_, T> {
+impl<T: Float + Vectors> Kernel for Backward<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(mut self) {
@@ -96,7 +97,7 @@ impl<T: Float> Kernel for Backward<'_, T> {
     }
 }
 
-impl<T: Float> Backward<'_, T> {
+impl<T: Float + Vectors> Backward<'_, T> {
     /// One head of queries.
     ///
     /// # Safety
@@ -115,7 +116,7 @@ impl<T: Float> Backward<'_, T> {
             self.panels[4].pack(grad, [self.given[0].strides[2], 1], s.queries, s.depth);
             for i in 0..s.queries {
                 let (g, y) = (row::<T>(&self.given[0], b, head, i), row::<T>(&self.given[1], b, head, i));
-                *deltas.add(i) = (0..s.depth).fold(T::ZERO, |sum, d| sum + *g.add(d) * *y.add(d));
+                *deltas.add(i) = (0..s.depth).fold(<T as Float>::ZERO, |sum, d| sum + *g.add(d) * *y.add(d));
             }
             dq.write_bytes(0, s.queries * s.width); // zero bits are 0.0
             for key in (0..s.keys).step_by(BLOCK) {
@@ -147,17 +148,17 @@ impl<T: Float> Backward<'_, T> {
         unsafe {
             let lines = query.add(at.first * s.width);
             let part = Part { terms: [0, s.width], cols };
-            self.panels[0].multiply::<F>(part, lines, weights, [s.width, 1, BLOCK], at.count, false);
+            self.panels[0].multiply(part, lines, weights, [s.width, 1, BLOCK], at.count, false);
             masked(self.o, at, key, n, weights);
             let part = Part { terms: [0, s.depth], cols };
             let step = self.given[0].strides[2];
-            self.panels[2].multiply::<F>(part, grad, slopes, [step, 1, BLOCK], at.count, false);
+            self.panels[2].multiply(part, grad, slopes, [step, 1, BLOCK], at.count, false);
             let sums = (self.given[2].ptr as *const T).add((b * s.heads + at.head) * s.queries + at.first);
             for i in 0..at.count {
                 let (line, slope) = (weights.add(i * BLOCK), slopes.add(i * BLOCK));
                 let (sum, delta) = (*sums.add(i), *deltas.add(at.first + i));
                 if sum == -T::INFINITY {
-                    (0..n).for_each(|j| (*line.add(j), *slope.add(j)) = (T::ZERO, T::ZERO));
+                    (0..n).for_each(|j| (*line.add(j), *slope.add(j)) = (<T as Float>::ZERO, <T as Float>::ZERO));
                     continue;
                 }
                 exponentials::<T, F>(line, n, sum);
@@ -166,13 +167,13 @@ impl<T: Float> Backward<'_, T> {
             // Transposed blocks: their rows are keys.
             let dv = row::<T>(&self.results[2], b, g, key);
             let part = Part { terms: queries, cols: [0, s.depth] };
-            self.panels[4].multiply::<F>(part, weights, dv, [1, BLOCK, s.depth], n, true);
+            self.panels[4].multiply(part, weights, dv, [1, BLOCK, s.depth], n, true);
             let dk = row::<T>(&self.results[1], b, g, key);
             let part = Part { terms: queries, cols: [0, s.width] };
-            self.panels[3].multiply::<F>(part, slopes, dk, [1, BLOCK, s.width], n, true);
+            self.panels[3].multiply(part, slopes, dk, [1, BLOCK, s.width], n, true);
             let dq = row::<T>(&self.results[0], b, at.head, at.first);
             let part = Part { terms: cols, cols: [0, s.width] };
-            self.panels[1].multiply::<F>(part, slopes, dq, [BLOCK, 1, s.width], at.count, true);
+            self.panels[1].multiply(part, slopes, dq, [BLOCK, 1, s.width], at.count, true);
         }
     }
 }

@@ -7,7 +7,7 @@
 use super::geometry::{Axis, Block, Grid};
 use super::scratch::{Image, Scratch, pack, runs};
 use crate::cpu::gemm::Matrix;
-use crate::cpu::gemm::tiles::{self, Job, Start, Tile, Unit, Vectors, WIDEST, tile_rows};
+use crate::cpu::gemm::tiles::{self, Job, Packed, Start, Tile, Unit, Vectors, WIDEST, tile_size};
 use crate::cpu::parallel::{num_threads, try_par_for};
 use crate::cpu::scratch::Temp;
 use crate::cpu::view::{Ptr, store};
@@ -68,7 +68,7 @@ impl<T: Vectors> Slide<'_, T> {
         let channel = grid.channel();
         let mut order = filled(0, terms)?;
         order.iter_mut().zip(offsets).for_each(|(o, (c, t))| *o = c * channel + t);
-        let panels = if self.to <= FEW { self.to } else { self.to.div_ceil(tile_rows::<T>()) };
+        let panels = if self.to <= FEW { self.to } else { self.to.div_ceil(tile_size::<T>()[0]) };
         // SAFETY: the caller's promise.
         let weights = unsafe { self.pack_weights(&grid, terms, panels)? };
         let zeros = filled(T::ZERO, if self.bias.is_some() { 0 } else { self.to })?;
@@ -241,7 +241,7 @@ impl<T: Vectors> Plan<'_, '_, T> {
                     let rows = panel_rows(to, self.panels, panel);
                     let a = self.weights.at(to * (group * self.order.len() + first) + rows.start * count);
                     let start = if first > 0 { Start::Result } else { Start::Rows(self.start(group, rows.start)) };
-                    let tile = Tile { terms: count, a, b, out: out.from(rows.start, column), cols, start };
+                    let tile = Tile { terms: count, a: Packed(a), b, out: out.from(rows.start, column), cols, start };
                     // SAFETY: the panels are packed, rows and columns inside the output.
                     unsafe { tile.run::<U>(rows.len()) };
                 }

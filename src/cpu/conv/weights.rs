@@ -8,7 +8,7 @@ use super::scratch::{Image, Scratch};
 use super::slide::FEW;
 use crate::cpu::arith::Arith;
 use crate::cpu::gemm::Matrix;
-use crate::cpu::gemm::tiles::{self, Job, Start, Tile, Unit, Vectors, WIDEST};
+use crate::cpu::gemm::tiles::{self, Job, Packed, Start, Tile, Unit, Vectors, WIDEST};
 use crate::cpu::parallel::{par_for, try_par_for};
 use crate::cpu::scratch::Temp;
 use crate::cpu::view::{Ptr, load};
@@ -150,7 +150,7 @@ impl<T: Vectors> Job<T> for Piece<'_, '_, '_, T> {
                         let rows = rows_of(panel);
                         let tile = Tile {
                             terms: count,
-                            a: left.ptr().add(rows.start * count),
+                            a: Packed(left.ptr().add(rows.start * count)),
                             b: right.ptr(),
                             out: out.from(rows.start, column),
                             cols: width.min(columns - column),

@@ -176,17 +176,17 @@ pub fn run<T: Vectors, J: Job<T>>(job: J) -> J::Output {
     unsafe { job.run::<Portable<T>>() }
 }
 
-/// Rows of the tiles that `run` computes.
-pub fn tile_rows<T: Vectors>() -> usize {
-    struct Rows;
-    impl<T> Job<T> for Rows {
-        type Output = usize;
+/// Rows and columns of the tiles that `run` computes.
+pub fn tile_size<T: Vectors>() -> [usize; 2] {
+    struct Size;
+    impl<T> Job<T> for Size {
+        type Output = [usize; 2];
         #[inline(always)]
-        unsafe fn run<U: Unit<Float = T>>(self) -> usize {
-            U::ROWS
+        unsafe fn run<U: Unit<Float = T>>(self) -> [usize; 2] {
+            [U::ROWS, U::WIDTH]
         }
     }
-    run::<T, Rows>(Rows)
+    run::<T, Size>(Size)
 }
 
 /// What the sums of a tile are added to.
@@ -199,22 +199,61 @@ pub enum Start<T> {
     Rows(*const T),
 }
 
+/// The rows of a first factor, one term at a time.
+pub trait Rows<T>: Copy {
+    /// # Safety
+    /// The term has a row `i`.
+    unsafe fn get(self, i: usize) -> T;
+    /// The next term of `rows` rows.
+    fn next(self, rows: usize) -> Self;
+}
+
+/// Rows of a panel: those of a term lie side by side.
+#[derive(Clone, Copy)]
+pub struct Packed<T>(pub *const T);
+impl<T: Copy> Rows<T> for Packed<T> {
+    #[inline(always)]
+    unsafe fn get(self, i: usize) -> T {
+        // SAFETY: the caller's promise.
+        unsafe { *self.0.add(i) }
+    }
+    #[inline(always)]
+    fn next(self, rows: usize) -> Packed<T> {
+        Packed(self.0.wrapping_add(rows))
+    }
+}
+
+/// Rows of a matrix in memory, with the distances of rows and of terms.
+#[derive(Clone, Copy)]
+pub struct Strided<T>(pub *const T, pub [usize; 2]);
+impl<T: Copy> Rows<T> for Strided<T> {
+    #[inline(always)]
+    unsafe fn get(self, i: usize) -> T {
+        // SAFETY: the caller's promise.
+        unsafe { *self.0.add(i * self.1[0]) }
+    }
+    #[inline(always)]
+    fn next(self, _rows: usize) -> Strided<T> {
+        Strided(self.0.wrapping_add(self.1[1]), self.1)
+    }
+}
+
 /// A tile of `terms` terms with `cols` columns inside the result.
 #[derive(Clone, Copy)]
-pub struct Tile<T> {
+pub struct Tile<T, A = Packed<T>> {
     pub terms: usize,
-    pub a: *const T,
+    pub a: A,
     pub b: *const T,
     pub out: Matrix<T>,
     pub cols: usize,
     pub start: Start<T>,
 }
 
-impl<T: Arith> Tile<T> {
+impl<T: Arith, A: Rows<T>> Tile<T, A> {
     /// Computes the tile with `rows` rows, at most those of the unit.
     ///
     /// # Safety
-    /// The panels hold the terms, of `rows` and of a whole width of elements; rows, columns and the start lie in memory.
+    /// The factors hold the terms, of `rows` and of a whole width of elements; rows, columns and the start lie in memory.
     #[inline(always)]
     pub unsafe fn run<U: Unit<Float = T>>(self, rows: usize) {
         // SAFETY: the caller's promise.
@@ -255,11 +294,11 @@ impl<T: Arith> Tile<T> {
             for _ in 0..self.terms {
                 let row = [U::load(b), U::load(b.add(U::LANES))];
                 for i in 0..R {
-                    let x = U::splat(*a.add(i));
+                    let x = U::splat(a.get(i));
                     sums[i][0] = U::fma(x, row[0], sums[i][0]);
                     sums[i][1] = U::fma(x, row[1], sums[i][1]);
                 }
-                (a, b) = (a.add(R), b.add(width));
+                (a, b) = (a.next(R), b.add(width));
             }
             let onto = matches!(self.start, Start::Result);
             if out.cols == 1 && self.cols == width {

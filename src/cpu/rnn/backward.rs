@@ -2,6 +2,7 @@
 
 use super::{LANES, Lane, Layer, Shared, TILE, Values, saved_blocks};
 use crate::cpu::gemm::matmul;
+use crate::cpu::gemm::tiles::Vectors;
 use crate::cpu::math::Float;
 use crate::cpu::number_class::{Fp, Fuse, Num, Real};
 use crate::cpu::panel::Panels;
@@ -9,7 +10,7 @@ use crate::cpu::parallel::try_par_for;
 use crate::cpu::scratch::Temp;
 use crate::cpu::simd::{self, Kernel};
 use crate::cpu::view::{Ptr, View, ensure};
-use crate::dtype::{DType, Element};
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::kinds::Recurrence;
 
@@ -47,7 +48,7 @@ pub fn backward(o: &Layer, g: &Gradients) -> Result<()> {
     }
 }
 
-unsafe fn run_backward<T: Float + Element>(o: &Layer, g: &Gradients) -> Result<()> {
+unsafe fn run_backward<T: Float + Vectors>(o: &Layer, g: &Gradients) -> Result<()> {
     let (rows, batch, hidden, wide) = (g.gates.dim(0).0, o.hx.dim(0).0, o.hidden(), o.wide());
     let mut panels = Panels::<T>::room(wide, hidden)?;
     // SAFETY: the weight has `wide` rows of `hidden` elements.
@@ -96,7 +97,7 @@ unsafe fn run_backward<T: Float + Element>(o: &Layer, g: &Gradients) -> Result<(
         let sums = Ptr(bias.ptr as *mut T);
         for j in 0..wide {
             // SAFETY: `j` is a column of the products and of the bias.
-            unsafe { *sums.at(j) = (0..rows).fold(T::ZERO, |s, i| s + *own.add(i * wide + j)) };
+            unsafe { *sums.at(j) = (0..rows).fold(<T as Float>::ZERO, |s, i| s + *own.add(i * wide + j)) };
         }
     }
     Ok(())
@@ -122,7 +123,7 @@ struct Backward<'a, T> {
     scratch: *mut T,
 }
 
-impl<T: Float> Kernel for Backward<'_, T> {
+impl<T: Float + Vectors> Kernel for Backward<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run<F: Fuse>(self) {
@@ -148,7 +149,7 @@ impl<T: Float> Kernel for Backward<'_, T> {
                     let products = self.results[1].add((start + self.first) * wide);
                     // What a GRU passes on directly is there already.
                     let add = self.mode == Recurrence::Gru;
-                    self.panels.multiply::<F>(self.panels.whole(), products, dh, [wide, 1, hidden], alive, add);
+                    self.panels.multiply(self.panels.whole(), products, dh, [wide, 1, hidden], alive, add);
                 }
             }
             self.results[3].add(place).copy_from_nonoverlapping(dh, count * hidden);
@@ -159,7 +160,7 @@ impl<T: Float> Kernel for Backward<'_, T> {
     }
 }
 
-impl<T: Float> Backward<'_, T> {
+impl<T: Float + Vectors> Backward<'_, T> {
     /// State (0) or cell (1) of sequence `r` before step `t`.
     ///
     /// # Safety
